@@ -1,0 +1,2 @@
+//! virtio_blk
+#![cfg_attr(not(test), no_std, no_main)]

@@ -1,0 +1,2 @@
+//! devfs
+#![cfg_attr(not(test), no_std, no_main)]

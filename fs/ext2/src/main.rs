@@ -1,0 +1,2 @@
+//! ext2
+#![cfg_attr(not(test), no_std, no_main)]

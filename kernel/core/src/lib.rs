@@ -1,0 +1,2 @@
+//! kernel_core
+#![no_std]

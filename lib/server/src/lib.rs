@@ -1,0 +1,2 @@
+//! server
+#![no_std]

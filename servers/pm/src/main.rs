@@ -1,0 +1,2 @@
+//! pm
+#![cfg_attr(not(test), no_std, no_main)]

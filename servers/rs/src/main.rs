@@ -1,0 +1,2 @@
+//! rs
+#![cfg_attr(not(test), no_std, no_main)]

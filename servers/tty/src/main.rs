@@ -1,0 +1,2 @@
+//! tty
+#![cfg_attr(not(test), no_std, no_main)]

@@ -1,0 +1,2 @@
+//! chaos
+#![cfg_attr(not(test), no_std, no_main)]
