@@ -1,2 +1,76 @@
-//! abi
+//! The contract of Skink, written once: what crosses the border between any two programs.
+//!
+//! The kernel, every server, driver and file system, the native programs and `xtask` are built on this crate;
+//! the C header, the trace decoder and the protocol reference are generated from its tables.
+//! It depends on nothing of Skink, holds no logic beyond packing and unpacking, and allocates nothing
+//! (the feature `system`, which describes the system file for xtask and rs, needs `alloc`).
+//!
+//! Neighbours: everything. Reading order: `message`, `endpoint`, `error`, `call`, `grant`, `kernel`, `privilege`,
+//! then one file per protocol.
 #![no_std]
+#![forbid(unsafe_code)]
+
+#[cfg(feature = "system")]
+extern crate alloc;
+
+#[macro_use]
+mod protocol;
+
+pub mod archive;
+pub mod call;
+pub mod endpoint;
+pub mod error;
+pub mod grant;
+pub mod info;
+pub mod kernel;
+pub mod layout;
+pub mod linux;
+pub mod message;
+pub mod name;
+pub mod privilege;
+pub mod registers;
+#[cfg(feature = "system")]
+pub mod system;
+pub mod trace;
+
+pub mod block;
+pub mod chardev;
+pub mod ds;
+pub mod fs;
+pub mod pci;
+pub mod pm;
+pub mod rs;
+pub mod tty;
+pub mod vfs;
+pub mod vm;
+
+pub use endpoint::Endpoint;
+pub use error::Errno;
+pub use grant::GrantId;
+pub use message::{Message, Word};
+pub use name::Name;
+pub use protocol::{Field, MessageInfo, ProtocolInfo};
+
+/// Every protocol of Skink, for the trace decoder and the generators of header and reference.
+pub const PROTOCOLS: &[&ProtocolInfo] = &[
+    &kernel::PROTOCOL,
+    &vm::PROTOCOL,
+    &pm::PROTOCOL,
+    &vfs::PROTOCOL,
+    &rs::PROTOCOL,
+    &ds::PROTOCOL,
+    &fs::PROTOCOL,
+    &block::PROTOCOL,
+    &chardev::PROTOCOL,
+    &tty::PROTOCOL,
+    &pci::PROTOCOL,
+];
+
+/// The protocol and message with this label (a reply's label counts as its request's), or `None`.
+pub fn describe(label: u32) -> Option<(&'static ProtocolInfo, &'static MessageInfo)> {
+    let request = label & !message::REPLY;
+    PROTOCOLS.iter().find_map(|protocol| {
+        let found = protocol.messages.iter().find(|m| m.label == request)?;
+        Some((*protocol, found))
+    })
+}

@@ -1,0 +1,165 @@
+//! Numbers of the native calls, made by `syscall` with the number in `rax` (registers: see `message`), and the
+//! vector-33 form: `int 0x21` with the number of a primitive in `rax`, the endpoint in `rdi`, the address of a
+//! `Message` in `rsi`.
+//!
+//! Kernel calls take their arguments in words 0 to 5 (`rdi rsi rdx r10 r8 r9`), return 0, a value or a negative
+//! error in `rax`, and further results in words 0 and 1 (`rdi rsi`). A kernel call needs its bit in the caller's mask,
+//! else `ECALLDENIED`; a number that does not exist gives `EBADCALL`.
+
+/// First native number; below are Linux system calls and Skink's own routed calls.
+pub const NATIVE: u64 = 0x1000;
+
+/// Sends a message and waits until it is received.
+pub const SEND: u64 = 0x1000;
+/// Waits for a message from one endpoint or `ANY`. Pending notifications come first.
+pub const RECEIVE: u64 = 0x1001;
+/// Sends a request and waits for the answer of the same endpoint. No notification comes between.
+pub const SENDREC: u64 = 0x1002;
+/// Sets the caller's pending bit at the destination; never blocks. Label `kernel::Notify`.
+pub const NOTIFY: u64 = 0x1003;
+/// Sends only when the destination waits for it. Otherwise `ENOTREADY`, and the destination's next wait in
+/// `RECEIVE` or `REPLYREC` from `ANY` notifies the caller (services only), which then tries again.
+pub const SENDNB: u64 = 0x1004;
+/// `SEND` to `r13`, then `RECEIVE` from `r14` (mostly `ANY`), with nothing between. The send is not blocking: a destination
+/// that does not wait for this message loses it (a server owes patience only to callers which wait).
+pub const REPLYREC: u64 = 0x1005;
+
+/// `SEND` to `r13`, then `RECEIVE` from `r14`, with nothing between: how a file system or driver hands the result of an
+/// asynchronous request to a server that never blocks on it, so that its next `SENDNB` finds this process waiting.
+pub const SENDWAIT: u64 = 0x1006;
+
+/// First kernel call; bit `number - KERNEL_CALLS` of a call mask.
+pub const KERNEL_CALLS: u64 = 0x1100;
+
+macro_rules! kernel_calls {
+    ($($(#[$doc:meta])* $name:ident = $n:literal,)*) => {
+        /// The kernel calls. See each for arguments `(word 0, word 1, …)` and results.
+        #[repr(u8)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum KernelCall { $($(#[$doc])* $name = $n,)* }
+        /// Names and bits of all kernel calls, as written in the system file.
+        pub const KERNEL_CALL_NAMES: &[(&str, KernelCall)] = &[$((stringify!($name), KernelCall::$name),)*];
+    };
+}
+
+kernel_calls! {
+    /// `(status)`: ends the caller; its manager (rs for services, pm for programs) gets `kernel::Exited`. Needs no permission.
+    Exit = 0,
+    /// `(parent, flags)` → endpoint: a new thread in an application slot, registers copied from `parent` with `rax` = 0,
+    /// stopped, same privileges, no address space yet (vm sets one). FPU state copied. `EAGAIN`: no free slot.
+    Fork = 1,
+    /// `(slot)` → endpoint: an inert service in this slot, with the next generation. rs.
+    Create = 2,
+    /// `(endpoint, keep)`: destroys a thread: its peers get `EDEADSRCDST`, timers, IRQs and grants vanish.
+    /// `keep` = 1: a successor is expected in the slot, senders to `Endpoint::current` wait for it. pm, rs.
+    Destroy = 3,
+    /// `(endpoint, address of Registers)`: copies the registers of a stopped or blocked thread out. pm, rs.
+    GetRegisters = 4,
+    /// `(endpoint, address of Registers, resume)`: sets them. `resume` = 1: drops whatever the thread waits for and makes it run. pm, rs.
+    SetRegisters = 5,
+    /// `(endpoint)`: makes a stopped thread run. A new service starts with the registers set before. pm, rs.
+    Start = 6,
+    /// `(endpoint)`: keeps a thread from running until `Start`; it may still be sent to. pm, rs.
+    Stop = 7,
+    /// `(endpoint)` → endpoint the thread is blocked on, or `NONE`: before the thread runs in user mode again it sends
+    /// `kernel::Interrupted` to pm and waits for the answer or for `SetRegisters`. pm.
+    Interrupt = 8,
+    /// `(endpoint, address of Privileges)`: sets privileges. Only rs, whatever the mask says.
+    PrivCtl = 9,
+    /// `(endpoint, queue, quantum_us)`: base queue (0 best to 15) and quantum; 0 keeps one. rs, pm.
+    Schedule = 10,
+    /// `()` → space: a new empty address space. vm. `ENOMEM`: table or page-table pool exhausted.
+    SpaceCreate = 11,
+    /// `(space)`: destroys it; its page-table frames return to the pool, its mapped frames stay vm's. `EAGAIN` while threads use it. vm.
+    SpaceDestroy = 12,
+    /// `(endpoint, space)`: the thread uses this space from now on; `u64::MAX`: none. vm.
+    SpaceSet = 13,
+    /// `(space, address, frame address, pages, flags of layout::map)`: maps contiguous frames; replaces what was there.
+    /// → pages done; fewer than asked with `ENOMEM` in word 0 when the pool is empty: donate and go on. vm.
+    SpaceMap = 14,
+    /// `(space, address, pages)`: removes mappings (absent ones are skipped). vm.
+    SpaceUnmap = 15,
+    /// `(space, address, pages, flags)`: changes the rights of the mappings that are present. vm.
+    SpaceProtect = 16,
+    /// `(from, to, address, pages)`: copies the present mappings of a range, write right removed on both sides. fork. vm.
+    /// → pages walked; as `SpaceMap` when the pool is empty.
+    SpaceCopy = 17,
+    /// `(frame address, pages)`: gives frames to the pool of page-table frames. vm.
+    Donate = 18,
+    /// `(to frame address, from frame address)`: copies one frame. vm.
+    FrameCopy = 19,
+    /// `(frame address, offset in frame, granter, grant, offset in grant, bytes)`: copies from a grant into frames. vm.
+    FrameFill = 20,
+    /// `(from endpoint, address, to endpoint, address, bytes)`: copies between two address spaces; `SELF` is the caller. → bytes.
+    /// `EFAULT` when a side is not mapped so. At most `layout::MAX_COPY` bytes. pm, vfs, rs, procfs as the mask allows.
+    VirCopy = 21,
+    /// `(granter, grant, offset, own address, bytes)` → bytes copied from the grant. `EPERM`: not granted so. `EFAULT`.
+    SafeCopyFrom = 22,
+    /// `(granter, grant, offset, own address, bytes)` → bytes copied into the grant.
+    SafeCopyTo = 23,
+    /// `(address of table, entries)`: where the caller's grants are. Entries are 32 bytes, aligned.
+    SetGrants = 24,
+    /// `(address)` → physical address of the caller's own memory, for DMA.
+    Umap = 25,
+    /// `(port, operation of privilege::io, value)` → value read. `ECALLDENIED` outside the caller's port ranges.
+    DevIo = 26,
+    /// `(port, operation, own address, count)`: string form of `DevIo`.
+    SDevIo = 27,
+    /// `(irq, hook, policy of kernel::irq)`: from now on interrupts notify the caller with bit `hook` from HARDWARE;
+    /// `ECALLDENIED` unless the IRQ is in its list. The line stays masked until `IrqEnable` when the policy says so.
+    IrqSet = 28,
+    /// `(hook)`: unmasks the line.
+    IrqEnable = 29,
+    /// `(hook)`: gives the interrupt up.
+    IrqRemove = 30,
+    /// `(hook)` → MSI address in word 0, MSI data in word 1: a message-signalled interrupt that notifies with bit `hook`.
+    /// Needs privilege flag `MSI`.
+    MsiSet = 31,
+    /// `(deadline_ns)`: one notification from CLOCK at this monotonic time; 0 cancels. One alarm per thread.
+    SetAlarm = 32,
+    /// `()` → monotonic time in ns; word 0: real time in ns since 1970. Needs no permission.
+    Time = 33,
+    /// `(real time in ns since 1970)`: sets the clock. rtc, pm.
+    SetTime = 34,
+    /// `(what of info, index, own address, bytes)` → bytes written. Needs no permission except where `info` says so.
+    GetInfo = 35,
+    /// `(own address, bytes)`: writes text to the kernel's console and log. At most 1024 bytes.
+    Diag = 36,
+    /// `(mode, status)`: 0 powers off, 1 reboots, 2 halts. pm, rs.
+    Shutdown = 37,
+    /// `(on)`: switches the trace ring on or off. rs.
+    Trace = 38,
+    /// `(number, slot)`: routes a system call to a service; slot 0 is the kernel, `u64::MAX` removes. rs.
+    Route = 39,
+    /// `(slot)` → endpoint that holds a slot now, or `EDEADSRCDST`. Needs no permission.
+    WhoIs = 40,
+    /// `(endpoint, kind of privilege::check, value, length)`: is this range within the endpoint's privileges? vm, pci.
+    PrivCheck = 41,
+    /// `()`: lets others of the same queue run. Needs no permission.
+    Yield = 42,
+}
+
+/// Kernel calls anybody may make.
+pub const UNRESTRICTED: u64 = 1 << KernelCall::Exit as u64
+    | 1 << KernelCall::Time as u64
+    | 1 << KernelCall::GetInfo as u64
+    | 1 << KernelCall::WhoIs as u64
+    | 1 << KernelCall::Yield as u64;
+
+impl KernelCall {
+    /// The call with this native number, or `None`.
+    pub fn from_number(number: u64) -> Option<KernelCall> {
+        let index = number.checked_sub(KERNEL_CALLS)?;
+        KERNEL_CALL_NAMES.get(index as usize).map(|(_, call)| *call)
+    }
+
+    /// The number in `rax`.
+    pub const fn number(self) -> u64 {
+        KERNEL_CALLS + self as u64
+    }
+
+    /// Its bit in a call mask.
+    pub const fn bit(self) -> u64 {
+        1 << self as u8
+    }
+}

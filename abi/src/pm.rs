@@ -1,0 +1,55 @@
+//! The protocol of pm, the process manager: processes, threads, signals, ids, sessions, wait, exec, timers of programs.
+//! Routed to it are the Linux calls of these matters (list: systems/*.toml). pm blocks only on vm, vfs and the kernel.
+
+use crate::{Endpoint, GrantId};
+
+protocol! {
+    /// Processes. Kernel messages come from the threads concerned (`kernel::Exception`, `Interrupted`, `Exited`); rs and procfs ask as noted.
+    pub "pm" = 2;
+    /// rs: a service has come up (or its endpoint changed): it appears in the process list with the pid pm gives it.
+    ServiceUp = 1 { process: Endpoint, name_low: u64, name_high: u64 }
+    /// rs: all boot services are up, start the first program (`/sbin/init`, pid 1).
+    Boot = 2 { }
+    /// procfs, rs: `ProcessRecord`s, in order of pid, from the first pid not below `first_pid`. → word 0: bytes written.
+    Processes = 3 { first_pid: u64, grant: GrantId, bytes: u64 }
+    /// procfs: arguments (`what` 0), environment (1) or executable path (2) of a process into the grant. → word 0: length.
+    ProcessText = 4 { pid: u64, what: u64, grant: GrantId, bytes: u64 }
+    /// Services which take routed calls: who is this application thread? → pid, effective uid and gid (uid low, gid high half), `ESRCH`.
+    WhoIs = 5 { process: Endpoint } -> { pid: u64, ids: u64, session: u64, group: u64 }
+}
+
+/// What pm tells about one process.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+#[allow(missing_docs)]
+pub struct ProcessRecord {
+    /// Main thread (or the service).
+    pub endpoint: Endpoint,
+    pub pid: u32,
+    pub parent: u32,
+    pub group: u32,
+    pub session: u32,
+    /// Device number of the controlling terminal, 0: none.
+    pub terminal: u32,
+    pub uid: u32,
+    pub euid: u32,
+    pub suid: u32,
+    pub gid: u32,
+    pub egid: u32,
+    pub sgid: u32,
+    pub threads: u32,
+    /// Letter as in /proc/PID/stat: R S D T Z.
+    pub state: u32,
+    /// 1: a service (shown like a kernel thread, without memory map or arguments).
+    pub service: u32,
+    pub nice: i32,
+    pub started_ns: u64,
+    pub user_ns: u64,
+    pub children_ns: u64,
+    pub signals_pending: u64,
+    pub signals_blocked: u64,
+    pub signals_ignored: u64,
+    pub signals_caught: u64,
+    /// Name, first 15 bytes of the file name.
+    pub name: [u8; 16],
+}

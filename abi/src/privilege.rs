@@ -1,0 +1,107 @@
+//! Privileges: what a service may do. The system file states them, rs hands them to the kernel with `PrivCtl`,
+//! the kernel enforces them on every path (DESIGN.md, "The one idea", 6).
+
+use crate::{Name, endpoint::SERVICE_SLOTS};
+
+/// Inclusive range of I/O ports.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PortRange {
+    /// First port.
+    pub first: u16,
+    /// Last port.
+    pub last: u16,
+}
+
+/// Range of physical memory.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MemoryRange {
+    /// First byte.
+    pub start: u64,
+    /// Length; 0: unused entry.
+    pub bytes: u64,
+}
+
+/// May make magic grants (vfs).
+pub const MAGIC_GRANTS: u32 = 1;
+/// May ask for message-signalled interrupts.
+pub const MSI: u32 = 2;
+/// May copy with `VirCopy` between application threads and itself only, not other services.
+pub const COPY_APPLICATIONS_ONLY: u32 = 4;
+/// A successor is expected when this service dies: senders to `Endpoint::current` wait.
+pub const RESTARTABLE: u32 = 8;
+
+/// Privileges of one service, as the kernel keeps them.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Privileges {
+    /// Name of the service.
+    pub name: Name,
+    /// Permitted kernel calls: bit = `KernelCall`. `call::UNRESTRICTED` is always there.
+    pub kernel_calls: u64,
+    /// Permitted destinations: bit = slot; bit `APPLICATIONS_BIT` = all application threads.
+    pub destinations: [u64; SERVICE_SLOTS / 64],
+    /// Flags above.
+    pub flags: u32,
+    /// How it reaches its ports (`way`).
+    pub io_way: u32,
+    /// Port ranges, `port_count` of them.
+    pub ports: [PortRange; 16],
+    /// Used entries of `ports`.
+    pub port_count: u32,
+    /// Used entries of `irqs`.
+    pub irq_count: u32,
+    /// Interrupt lines (ISA numbers or global system interrupts).
+    pub irqs: [u8; 8],
+    /// Physical memory it may map.
+    pub memory: [MemoryRange; 8],
+}
+
+impl Privileges {
+    /// No rights at all.
+    pub const NONE: Privileges = Privileges {
+        name: Name([0; 16]),
+        kernel_calls: 0,
+        destinations: [0; SERVICE_SLOTS / 64],
+        flags: 0,
+        io_way: way::HAL,
+        ports: [PortRange { first: 0, last: 0 }; 16],
+        port_count: 0,
+        irq_count: 0,
+        irqs: [0; 8],
+        memory: [MemoryRange { start: 0, bytes: 0 }; 8],
+    };
+}
+
+/// The ways to a port (DESIGN.md, "Driver I/O").
+pub mod way {
+    /// Request messages to the SYSTEM task.
+    pub const SYSTASK: u32 = 0;
+    /// One trap.
+    pub const HAL: u32 = 1;
+    /// The driver executes IN and OUT, the kernel emulates them.
+    pub const EMULATE: u32 = 2;
+    /// The CPU's permission bitmap.
+    pub const DIRECT: u32 = 3;
+}
+
+/// Operations of `DevIo` and `SDevIo`: width in bytes (1, 2, 4), plus `OUT` or `IN`.
+pub mod io {
+    /// Read.
+    pub const IN: u64 = 0;
+    /// Write.
+    pub const OUT: u64 = 8;
+    /// The bits that hold the width.
+    pub const WIDTH: u64 = 7;
+}
+
+/// Kinds of `PrivCheck`.
+pub mod check {
+    /// Is physical memory `value .. value + length` within the ranges?
+    pub const MEMORY: u64 = 0;
+    /// Are the ports `value .. value + length` within the ranges?
+    pub const PORTS: u64 = 1;
+    /// Is `value` one of the IRQs?
+    pub const IRQ: u64 = 2;
+}

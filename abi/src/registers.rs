@@ -1,0 +1,47 @@
+//! The registers of a thread, as `GetRegisters` and `SetRegisters` copy them.
+
+/// Bytes of the extended state: XSAVE area (legacy, header, AVX; SDM volume 1, 13.4).
+pub const EXTENDED_BYTES: usize = 832;
+
+/// All of a thread's user registers.
+#[repr(C, align(64))]
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)]
+pub struct Registers {
+    pub r15: u64,
+    pub r14: u64,
+    pub r13: u64,
+    pub r12: u64,
+    pub r11: u64,
+    pub r10: u64,
+    pub r9: u64,
+    pub r8: u64,
+    pub rbp: u64,
+    pub rdi: u64,
+    pub rsi: u64,
+    pub rdx: u64,
+    pub rcx: u64,
+    pub rbx: u64,
+    pub rax: u64,
+    pub rip: u64,
+    pub rflags: u64,
+    pub rsp: u64,
+    pub fs_base: u64,
+    pub gs_base: u64,
+    /// Number of the Linux call the thread is in or has just returned from without running since; `u64::MAX`: none.
+    /// A call whose result is `-ERESTARTSYS` is repeated by `rip -= 2`, `rax = linux_call`. Ignored when set.
+    pub linux_call: u64,
+    /// 1 when `extended` holds state; 0: the thread has not used the FPU (set: reset it to the initial state).
+    pub extended_valid: u64,
+    /// XSAVE area, standard format, components x87, SSE, AVX.
+    pub extended: [u8; EXTENDED_BYTES],
+}
+
+impl Registers {
+    /// All zero, interrupts enabled, FPU in its initial state.
+    pub const ZERO: Registers = Registers {
+        r15: 0, r14: 0, r13: 0, r12: 0, r11: 0, r10: 0, r9: 0, r8: 0, rbp: 0, rdi: 0, rsi: 0, rdx: 0, rcx: 0, rbx: 0,
+        rax: 0, rip: 0, rflags: 0x202, rsp: 0, fs_base: 0, gs_base: 0, linux_call: u64::MAX, extended_valid: 0,
+        extended: [0; EXTENDED_BYTES],
+    };
+}

@@ -1,0 +1,65 @@
+//! The protocol of rs, the reincarnation server: life and death of services.
+
+use crate::{Endpoint, GrantId, Name};
+
+protocol! {
+    /// Life and death of services. Services report to rs; ds collects what changed; people ask by the routed
+    /// system call `linux::SERVICE` (see `service_call`).
+    pub "rs" = 4;
+    /// A service has finished its initialisation: `status` 0, or the negative error that made it fail (it is then not restarted).
+    /// Every service sends this once, before its first receive.
+    Ready = 1 { status: i64 }
+    /// ds fetches the next change of the list of services: name, endpoint, and 1 when it is up, 0 when down.
+    /// rs notifies ds when there is one. `ENOENT`: no more. `restart` = true begins again with all services that are up.
+    NextChange = 2 { restart: bool } -> { name_low: u64, name_high: u64, endpoint: Endpoint, up: bool }
+    /// A service's own text arguments, copied into the grant. → word 0: length.
+    Arguments = 3 { grant: GrantId, bytes: u64 }
+}
+
+
+/// Operations of the system call `linux::SERVICE`: `(operation, name low, name high, address, bytes)`; root only.
+/// The caller's buffer is written by rs. Results: 0, length, or an error (`ENOENT`: no such service).
+pub mod service_call {
+    /// Fills the buffer with `ServiceRecord`s of all services, in the order of the system file.
+    pub const LIST: u64 = 0;
+    /// The `ServiceRecord` of one.
+    pub const STATUS: u64 = 1;
+    /// Kills it, as if it had crashed; rs restarts it by its policy.
+    pub const KILL: u64 = 2;
+    /// Ends it and starts it afresh (birth `Fresh`), its restart count forgotten.
+    pub const RESTART: u64 = 3;
+}
+
+/// Flags in `ServiceRecord::state`.
+pub mod state {
+    #![allow(missing_docs)]
+    pub const DOWN: u32 = 0;
+    pub const STARTING: u32 = 1;
+    pub const UP: u32 = 2;
+    pub const RESTARTING: u32 = 3;
+    pub const GIVEN_UP: u32 = 4;
+}
+
+/// What `service list` shows of one service.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ServiceRecord {
+    /// Name.
+    pub name: Name,
+    /// Endpoint of the present incarnation.
+    pub endpoint: Endpoint,
+    /// One of `state`.
+    pub state: u32,
+    /// Restarts since boot.
+    pub restarts: u32,
+    /// Heartbeats missed in a row.
+    pub missed: u32,
+    /// When the present incarnation was started, monotonic.
+    pub started_ns: u64,
+    /// How the last one ended: 0 never, else exit status or vector (`reason`).
+    pub last_status: i64,
+    /// Why the last one ended: 0 never, 1 exited, 2 exception, 3 silent, 4 killed.
+    pub reason: u32,
+    /// Zero.
+    pub unused: u32,
+}
