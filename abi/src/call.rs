@@ -46,7 +46,7 @@ kernel_calls! {
     /// `(status)`: ends the caller; its manager (rs for services, pm for programs) gets `kernel::Exited`. Needs no permission.
     Exit = 0,
     /// `(parent, flags)` → endpoint: a new thread in an application slot, registers copied from `parent` with `rax` = 0,
-    /// stopped, same privileges, no address space yet (vm sets one). FPU state copied. `EAGAIN`: no free slot.
+    /// stopped, no address space yet (vm sets one). FPU state copied. `parent` `NONE`: registers zero. `EAGAIN`: no free slot.
     Fork = 1,
     /// `(slot)` → endpoint: an inert service in this slot, with the next generation. rs.
     Create = 2,

@@ -1,1 +1,65 @@
-fn main() {}
+//! Builds Skink's images, boots them in QEMU, and checks and tests the whole.
+//!
+//! Started by `./skink`, which has installed what is needed and holds the lock of the build folder.
+//! `cli` reads the command line; each command has a module of its own name. What they share:
+//! `workspace` (where things are), `programs` (cargo), `system` and `archive` (the boot archive),
+//! `rootfs` (the disk), `machine` (QEMU), `guest` (running one command in it).
+//!
+//! Whatever goes wrong ends in one sentence on standard error and exit status 2.
+
+#![forbid(unsafe_code)]
+
+mod archive;
+mod bench;
+mod check;
+mod cli;
+mod debug;
+mod exec;
+mod ext2_times;
+mod guest;
+mod image;
+mod machine;
+mod process;
+mod programs;
+mod rootfs;
+mod run;
+mod stream;
+mod system;
+mod test;
+mod trace;
+mod workspace;
+
+use anyhow::Result;
+use cli::Action;
+use std::process::ExitCode;
+
+/// Exit status for a wrong request, a failed build or a failed tool.
+const EXIT_TROUBLE: u8 = 2;
+
+fn main() -> ExitCode {
+    match dispatch() {
+        Ok(status) => ExitCode::from(status),
+        Err(error) => {
+            eprintln!("skink: {error:#}");
+            ExitCode::from(EXIT_TROUBLE)
+        }
+    }
+}
+
+fn dispatch() -> Result<u8> {
+    let action = cli::parse(lexopt::Parser::from_env())?;
+    let workspace = workspace::Workspace::from_environment()?;
+    match action {
+        Action::Help => {
+            print!("{}", cli::HELP);
+            Ok(0)
+        }
+        Action::Run(options) => run::run(&workspace, &options),
+        Action::Exec(options) => exec::exec(&workspace, &options),
+        Action::Debug(options) => debug::debug(&workspace, &options),
+        Action::Test { name } => test::test(&workspace, name.as_deref()),
+        Action::Bench { name } => bench::bench(&workspace, name.as_deref()),
+        Action::Image { system } => image::image(&workspace, &system),
+        Action::Check => check::check(&workspace),
+    }
+}
