@@ -1,2 +1,25 @@
-//! kernel_core
+//! The portable half of the kernel: everything that decides.
+//!
+//! IPC, scheduling, privileges, grants, timers, interrupts, kernel calls and the life of threads, as one struct
+//! ([`Node`]) of fixed tables: no allocation, no globals, no locks, no assembly, no `unsafe`. What only hardware can do is asked of a
+//! [`Machine`]: `kernel/x86_64` implements it for the real one, the tests of this crate for a made-up one.
+//!
+//! The kernel is event-style: every entry (system call, fault, interrupt) runs to its end on one stack and then asks
+//! [`Node::next`] who continues. What cannot finish now is remembered in the thread and taken up when that is next dispatched.
+//!
+//! Reading order: `frame`, `thread`, `machine`, `node`, then `ipc` and its neighbours.
 #![no_std]
+#![forbid(unsafe_code)]
+
+pub mod copy;
+pub mod frame;
+pub mod machine;
+pub mod node;
+mod queue;
+pub mod spaces;
+pub mod thread;
+
+pub use frame::Frame;
+pub use machine::Machine;
+pub use node::{Next, Node};
+pub use thread::{Space, Thread};

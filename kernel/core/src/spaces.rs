@@ -1,0 +1,4 @@
+//! Address spaces.
+
+/// Most pages mapped between two preemption points.
+pub const PAGES_AT_ONCE: u64 = 256;
