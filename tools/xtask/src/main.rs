@@ -11,6 +11,7 @@
 
 mod archive;
 mod bench;
+mod bundle;
 mod check;
 mod cli;
 mod debug;

@@ -1,0 +1,116 @@
+//! What a system boots from: the kernel, the boot archive and, unless it is in the archive, the disk
+//! with the root file system.
+
+use crate::archive::{self, Entry};
+use crate::programs::{self, Built, Packages, Progress};
+use crate::rootfs::{self, Contents, Room};
+use crate::system;
+use crate::workspace::{RunFolder, Workspace};
+use abi::archive::{ROOT_IMAGE, SYSTEM};
+use abi::system::System;
+use anyhow::{Context, Result, anyhow};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
+
+/// The file name of the disk image with the root file system.
+pub const ROOT_DISK: &str = "root.img";
+
+/// Where a system keeps its root file system.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Root {
+    /// On a disk.
+    Disk,
+    /// In the boot archive.
+    Ramdisk,
+}
+
+/// A system that is built, without a root file system yet.
+pub struct Bundle {
+    built: Built,
+    system: System,
+    commands: Vec<String>,
+}
+
+/// The files that a machine boots from.
+pub struct Media {
+    /// The kernel.
+    pub kernel: PathBuf,
+    /// The boot archive.
+    pub archive: PathBuf,
+    /// The disks.
+    pub disks: Vec<PathBuf>,
+}
+
+impl Bundle {
+    /// Reads systems/`name`.toml and builds what it needs, and our commands.
+    ///
+    /// # Errors
+    /// When the system file is wrong or something does not compile.
+    pub fn build(workspace: &Workspace, name: &str, progress: Progress) -> Result<Self> {
+        let packages = Packages::read(workspace)?;
+        let system = system::read(workspace, &packages, name)?;
+        let commands = packages.programs_in(workspace, "user");
+        let services = system.service.iter().map(|service| service.binary.clone());
+        let programs: BTreeSet<String> = services.chain(commands.iter().cloned()).collect();
+        let built = programs::build(workspace, &Vec::from_iter(programs), progress)?;
+        Ok(Self { built, system, commands })
+    }
+
+    /// Where the system's root is: on the ramdisk if a service gets its image.
+    pub fn root(&self) -> Root {
+        let is_root = |module: &Option<String>| module.as_deref() == Some(ROOT_IMAGE);
+        if self.system.service.iter().any(|service| is_root(&service.module)) { Root::Ramdisk } else { Root::Disk }
+    }
+
+    /// What every root file system has: the files of systems/root and our commands.
+    pub fn contents(&self, workspace: &Workspace) -> Contents<'static> {
+        Contents {
+            base: workspace.root.join("systems/root"),
+            programs: self.commands.iter().map(|name| (name.clone(), self.built.program(name))).collect(),
+            overlays: &[],
+            command: None,
+        }
+    }
+
+    /// Makes the root file system with `contents` and the boot archive in `folder`.
+    ///
+    /// # Errors
+    /// When an image cannot be made.
+    pub fn make_media(&self, contents: &Contents, folder: &RunFolder) -> Result<Media> {
+        let kernel = folder.join("kernel");
+        fs::copy(&self.built.kernel, &kernel).context("cannot copy the kernel")?;
+        let image = folder.join(ROOT_DISK);
+        let mut entries = self.entries()?;
+        let disks = match self.root() {
+            Root::Disk => {
+                rootfs::make(contents, Room::Disk, folder.path(), &image)?;
+                vec![image]
+            }
+            Root::Ramdisk => {
+                rootfs::make(contents, Room::Memory, folder.path(), &image)?;
+                entries.push(Entry::from_file(ROOT_IMAGE, &image)?);
+                fs::remove_file(&image)?;
+                Vec::new()
+            }
+        };
+        let archive = folder.join("boot.img");
+        archive::write(&entries, &archive)?;
+        Ok(Media { kernel, archive, disks })
+    }
+
+    /// The program `name` with its symbols.
+    pub fn with_symbols(&self, name: &str) -> PathBuf {
+        self.built.kernel.with_file_name(name)
+    }
+
+    fn entries(&self) -> Result<Vec<Entry>> {
+        let table = self.system.pack().map_err(|error| anyhow!("cannot pack the system table: {error}"))?;
+        let mut entries = vec![Entry { name: SYSTEM.to_string(), data: table }];
+        let binaries: BTreeSet<&str> = self.system.service.iter().map(|service| service.binary.as_str()).collect();
+        for binary in binaries {
+            entries.push(Entry::from_file(binary, &self.built.program(binary))?);
+        }
+        Ok(entries)
+    }
+}

@@ -1,0 +1,329 @@
+//! The command line of `./skink`: reads it into an [`Action`], refuses what it does not know.
+
+use anyhow::{Context, Result, anyhow, bail};
+use lexopt::prelude::*;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// The text of `--help`, which the shell script prints too.
+pub const HELP: &str = include_str!("../help.txt");
+
+/// The system that is booted unless `--system` names another.
+pub const DEFAULT_SYSTEM: &str = "default";
+/// The system that keeps its root on the ramdisk, for repeatable runs.
+pub const RAMDISK_SYSTEM: &str = "ramdisk";
+
+/// What the person asked for.
+#[derive(Debug, PartialEq)]
+pub enum Action {
+    /// Print the help text.
+    Help,
+    /// Boot with the terminal as console.
+    Run(RunOptions),
+    /// Run one command in the guest.
+    Exec(ExecOptions),
+    /// Boot stopped, for GDB.
+    Debug(MachineOptions),
+    /// Run the tests whose name contains `name`, or all.
+    Test {
+        /// Part of a test's name.
+        name: Option<String>,
+    },
+    /// Run the benchmarks whose name contains `name`, or all.
+    Bench {
+        /// Part of a benchmark's name.
+        name: Option<String>,
+    },
+    /// Make the bootable ISO image.
+    Image {
+        /// The system to put on it.
+        system: String,
+    },
+    /// Check the source's rules.
+    Check,
+}
+
+/// What every command that boots a machine accepts.
+#[derive(Debug, PartialEq, Clone)]
+pub struct MachineOptions {
+    /// `--system`, if given.
+    pub system: Option<String>,
+    /// Folders whose files are added to the root file system, in order.
+    pub overlays: Vec<PathBuf>,
+    /// Memory in MiB.
+    pub memory_mib: u32,
+    /// Number of processors.
+    pub processors: u32,
+    /// Show the screen in a window.
+    pub display: bool,
+}
+
+impl Default for MachineOptions {
+    fn default() -> Self {
+        Self { system: None, overlays: Vec::new(), memory_mib: 512, processors: 1, display: false }
+    }
+}
+
+/// Options of `run`.
+#[derive(Debug, PartialEq, Default)]
+pub struct RunOptions {
+    /// The machine.
+    pub machine: MachineOptions,
+    /// With a network card.
+    pub net: bool,
+    /// Handed to QEMU as they are.
+    pub qemu_args: Vec<OsString>,
+}
+
+/// Options of `exec`.
+#[derive(Debug, PartialEq, Default)]
+pub struct ExecOptions {
+    /// The machine.
+    pub machine: MachineOptions,
+    /// Where the files of the guest's `/out` go.
+    pub out: Option<PathBuf>,
+    /// Count instructions and keep the root on the ramdisk.
+    pub icount: bool,
+    /// Where the decoded trace goes.
+    pub trace: Option<PathBuf>,
+    /// The command for the guest's shell.
+    pub command: String,
+}
+
+/// Reads the whole command line.
+///
+/// # Errors
+/// A sentence that names the argument which is unknown, incomplete or too much.
+pub fn parse(mut parser: lexopt::Parser) -> Result<Action> {
+    let command = match next(&mut parser)? {
+        None => bail!("a command is missing; './skink --help' lists them"),
+        Some(Argument::Help) => return Ok(Action::Help),
+        Some(Argument::Value(command)) => text(command)?,
+        Some(Argument::Option(option)) => bail!("the command comes before the option {option}"),
+    };
+    match command.as_str() {
+        "help" => Ok(Action::Help),
+        "run" => parse_run(&mut parser),
+        "exec" => parse_exec(&mut parser),
+        "debug" => parse_debug(&mut parser),
+        "test" => parse_name(&mut parser, "test", |name| Action::Test { name }),
+        "bench" => parse_name(&mut parser, "bench", |name| Action::Bench { name }),
+        "image" => parse_image(&mut parser),
+        "check" => parse_check(&mut parser),
+        other => bail!("there is no command '{other}'; './skink --help' lists them"),
+    }
+}
+
+/// One argument, in the three kinds this command line has.
+enum Argument {
+    Help,
+    Option(String),
+    Value(OsString),
+}
+
+fn next(parser: &mut lexopt::Parser) -> Result<Option<Argument>> {
+    Ok(match parser.next()? {
+        None => None,
+        Some(Short('h') | Long("help")) => Some(Argument::Help),
+        Some(Short(letter)) => Some(Argument::Option(format!("-{letter}"))),
+        Some(Long(word)) => Some(Argument::Option(format!("--{word}"))),
+        Some(Value(value)) => Some(Argument::Value(value)),
+    })
+}
+
+fn parse_run(parser: &mut lexopt::Parser) -> Result<Action> {
+    let mut options = RunOptions::default();
+    // What follows `--` is QEMU's; it is taken off first so that it is not read as ours.
+    loop {
+        if let Some(mut raw) = parser.try_raw_args()
+            && raw.peek().is_some_and(|argument| argument == "--")
+        {
+            raw.next();
+            options.qemu_args = raw.collect();
+            return Ok(Action::Run(options));
+        }
+        match next(parser)? {
+            None => return Ok(Action::Run(options)),
+            Some(Argument::Help) => return Ok(Action::Help),
+            Some(Argument::Option(option)) if option == "--net" => options.net = true,
+            Some(Argument::Option(option)) => machine_option(parser, "run", &option, &mut options.machine)?,
+            Some(Argument::Value(value)) => return Err(unexpected("run", &value)),
+        }
+    }
+}
+
+fn parse_exec(parser: &mut lexopt::Parser) -> Result<Action> {
+    let mut options = ExecOptions::default();
+    let mut command = None;
+    while let Some(argument) = next(parser)? {
+        match argument {
+            Argument::Help => return Ok(Action::Help),
+            Argument::Option(option) => match option.as_str() {
+                "--out" => options.out = Some(folder_or_file(parser, &option)?),
+                "--icount" => options.icount = true,
+                "--trace" => options.trace = Some(folder_or_file(parser, &option)?),
+                _ => machine_option(parser, "exec", &option, &mut options.machine)?,
+            },
+            Argument::Value(value) if command.is_none() => command = Some(text(value)?),
+            Argument::Value(value) => {
+                return Err(unexpected("exec", &value)).context("exec takes one command, quoted as a whole");
+            }
+        }
+    }
+    options.command = command.context("exec needs the command to run, for example ./skink exec 'uname -a'")?;
+    Ok(Action::Exec(options))
+}
+
+fn parse_debug(parser: &mut lexopt::Parser) -> Result<Action> {
+    let mut machine = MachineOptions::default();
+    while let Some(argument) = next(parser)? {
+        match argument {
+            Argument::Help => return Ok(Action::Help),
+            Argument::Option(option) => machine_option(parser, "debug", &option, &mut machine)?,
+            Argument::Value(value) => return Err(unexpected("debug", &value)),
+        }
+    }
+    Ok(Action::Debug(machine))
+}
+
+fn parse_name(
+    parser: &mut lexopt::Parser,
+    command: &str,
+    action: impl Fn(Option<String>) -> Action,
+) -> Result<Action> {
+    let mut name = None;
+    while let Some(argument) = next(parser)? {
+        match argument {
+            Argument::Help => return Ok(Action::Help),
+            Argument::Option(option) => return Err(unknown(command, &option)),
+            Argument::Value(value) if name.is_none() => name = Some(text(value)?),
+            Argument::Value(value) => return Err(unexpected(command, &value)),
+        }
+    }
+    Ok(action(name))
+}
+
+fn parse_image(parser: &mut lexopt::Parser) -> Result<Action> {
+    let mut iso = false;
+    let mut system = RAMDISK_SYSTEM.to_string();
+    while let Some(argument) = next(parser)? {
+        match argument {
+            Argument::Help => return Ok(Action::Help),
+            Argument::Option(option) => match option.as_str() {
+                "--iso" => iso = true,
+                "--system" => system = text(value_of(parser, &option)?)?,
+                _ => return Err(unknown("image", &option)),
+            },
+            Argument::Value(value) => return Err(unexpected("image", &value)),
+        }
+    }
+    if !iso {
+        bail!("image needs to know which kind to make: ./skink image --iso");
+    }
+    Ok(Action::Image { system })
+}
+
+fn parse_check(parser: &mut lexopt::Parser) -> Result<Action> {
+    match next(parser)? {
+        None => Ok(Action::Check),
+        Some(Argument::Help) => Ok(Action::Help),
+        Some(Argument::Option(option)) => Err(unknown("check", &option)),
+        Some(Argument::Value(value)) => Err(unexpected("check", &value)),
+    }
+}
+
+fn machine_option(
+    parser: &mut lexopt::Parser,
+    command: &str,
+    option: &str,
+    machine: &mut MachineOptions,
+) -> Result<()> {
+    match option {
+        "--system" => machine.system = Some(text(value_of(parser, option)?)?),
+        "--overlay" => {
+            let folder = folder_or_file(parser, option)?;
+            if !folder.is_dir() {
+                bail!("--overlay: there is no folder {}", folder.display());
+            }
+            machine.overlays.push(folder);
+        }
+        "--memory" => machine.memory_mib = number(parser, option, 16, 65536)?,
+        "--smp" => machine.processors = number(parser, option, 1, 64)?,
+        "--display" => machine.display = true,
+        _ => return Err(unknown(command, option)),
+    }
+    Ok(())
+}
+
+fn value_of(parser: &mut lexopt::Parser, option: &str) -> Result<OsString> {
+    parser.value().map_err(|_| anyhow!("the option {option} needs a value"))
+}
+
+fn folder_or_file(parser: &mut lexopt::Parser, option: &str) -> Result<PathBuf> {
+    Ok(PathBuf::from(value_of(parser, option)?))
+}
+
+fn number(parser: &mut lexopt::Parser, option: &str, least: u32, most: u32) -> Result<u32> {
+    let value = text(value_of(parser, option)?)?;
+    match value.parse() {
+        Ok(number) if (least..=most).contains(&number) => Ok(number),
+        _ => bail!("the option {option} needs a number from {least} to {most}, not '{value}'"),
+    }
+}
+
+fn text(value: OsString) -> Result<String> {
+    value.into_string().map_err(|value| anyhow!("the argument {value:?} is not UTF-8"))
+}
+
+fn unknown(command: &str, option: &str) -> anyhow::Error {
+    anyhow!("{command} has no option {option}; './skink --help' lists them")
+}
+
+fn unexpected(command: &str, value: &OsString) -> anyhow::Error {
+    anyhow!("{command} does not know what to do with '{}'", value.to_string_lossy())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse_words(words: &[&str]) -> Result<Action> {
+        parse(lexopt::Parser::from_args(words.iter().copied()))
+    }
+
+    fn refusal(words: &[&str]) -> String {
+        format!("{:#}", parse_words(words).expect_err("was accepted"))
+    }
+
+    #[test]
+    fn run_hands_what_follows_two_dashes_to_qemu() {
+        let Ok(Action::Run(options)) = parse_words(&["run", "--smp", "2", "--", "-d", "int", "--net"]) else {
+            panic!("not a run");
+        };
+        assert_eq!(options.machine.processors, 2);
+        assert!(!options.net);
+        assert_eq!(options.qemu_args, ["-d", "int", "--net"]);
+    }
+
+    #[test]
+    fn exec_takes_options_before_and_after_the_command() {
+        let Ok(Action::Exec(options)) = parse_words(&["exec", "--icount", "echo hi", "--out", "/tmp/o"]) else {
+            panic!("not an exec");
+        };
+        assert!(options.icount);
+        assert_eq!(options.command, "echo hi");
+        assert_eq!(options.out, Some(PathBuf::from("/tmp/o")));
+    }
+
+    #[test]
+    fn refusals_name_the_argument() {
+        assert!(refusal(&["run", "--fast"]).contains("run has no option --fast"));
+        assert!(refusal(&["exec"]).contains("needs the command"));
+        assert!(refusal(&["exec", "a", "b"]).contains("'b'"));
+        assert!(refusal(&["run", "--smp", "zero"]).contains("from 1 to 64, not 'zero'"));
+        assert!(refusal(&["run", "--overlay", "/no/such/folder"]).contains("/no/such/folder"));
+        assert!(refusal(&["run", "--system"]).contains("--system needs a value"));
+        assert!(refusal(&["image"]).contains("--iso"));
+        assert!(refusal(&["tset"]).contains("'tset'"));
+    }
+}

@@ -1,0 +1,155 @@
+//! Makes the times in a fresh ext2 image independent of when it was made.
+//!
+//! `mke2fs -d` copies a file's access and change times from the staging folder, where they tell when
+//! the file was staged. Here both become the modification time, and a modification time that is not
+//! older than the staging becomes the epoch. Only what `rootfs` makes is expected: a plain ext2 image.
+
+use anyhow::{Context, Result, bail};
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+const SUPERBLOCK_AT: u64 = 1024;
+const SUPERBLOCK_SIZE: usize = 1024;
+const MAGIC: u16 = 0xef53;
+const DESCRIPTOR_SIZE: u64 = 32;
+
+// Where the times are in an inode, in bytes.
+const ATIME: usize = 8;
+const CTIME: usize = 12;
+const MTIME: usize = 16;
+const MODE: usize = 0;
+// The larger inode's fields: parts of a second, and the time of creation.
+const CTIME_EXTRA: usize = 132;
+const MTIME_EXTRA: usize = 136;
+const ATIME_EXTRA: usize = 140;
+const CRTIME: usize = 144;
+const CRTIME_EXTRA: usize = 148;
+
+/// Settles the times of every inode in `image`. `started` is when staging began and `epoch` the time
+/// to use in place of anything from then on, in seconds since 1970.
+///
+/// # Errors
+/// When the image cannot be read or written, or is no ext2 image.
+pub fn settle(image: &Path, started: u64, epoch: u64) -> Result<()> {
+    let file = OpenOptions::new().read(true).write(true).open(image);
+    let file = file.with_context(|| format!("cannot open {}", image.display()))?;
+    let geometry = Geometry::read(&file)?;
+    for group in 0..geometry.groups {
+        let mut table = vec![0; geometry.inodes_per_group * geometry.inode_size];
+        let at = geometry.inode_table(&file, group)?;
+        file.read_exact_at(&mut table, at)?;
+        for inode in table.chunks_exact_mut(geometry.inode_size) {
+            settle_inode(inode, started, epoch);
+        }
+        file.write_all_at(&table, at)?;
+    }
+    Ok(())
+}
+
+fn settle_inode(inode: &mut [u8], started: u64, epoch: u64) {
+    if u16_at(inode, MODE) == 0 {
+        return;
+    }
+    let modified = u32_at(inode, MTIME);
+    let is_new = u64::from(modified) >= started;
+    // The epoch fits in 32 bits until 2106.
+    let time = if is_new { epoch as u32 } else { modified };
+    for field in [ATIME, CTIME, MTIME] {
+        put_u32(inode, field, time);
+    }
+    if inode.len() <= CRTIME_EXTRA {
+        return;
+    }
+    let part = if is_new { 0 } else { u32_at(inode, MTIME_EXTRA) };
+    put_u32(inode, CRTIME, time);
+    for field in [ATIME_EXTRA, CTIME_EXTRA, MTIME_EXTRA, CRTIME_EXTRA] {
+        put_u32(inode, field, part);
+    }
+}
+
+/// What the superblock says about the inode tables.
+struct Geometry {
+    block_size: u64,
+    descriptors_at: u64,
+    groups: u64,
+    inodes_per_group: usize,
+    inode_size: usize,
+}
+
+impl Geometry {
+    fn read(file: &File) -> Result<Self> {
+        let mut superblock = [0; SUPERBLOCK_SIZE];
+        file.read_exact_at(&mut superblock, SUPERBLOCK_AT)?;
+        if u16_at(&superblock, 56) != MAGIC {
+            bail!("the image is not ext2");
+        }
+        let inodes = u64::from(u32_at(&superblock, 0));
+        let inodes_per_group = u32_at(&superblock, 40);
+        let block_size = 1024 << u32_at(&superblock, 24);
+        let first_block = u64::from(u32_at(&superblock, 20));
+        Ok(Self {
+            block_size,
+            descriptors_at: (first_block + 1) * block_size,
+            groups: inodes / u64::from(inodes_per_group),
+            inodes_per_group: inodes_per_group as usize,
+            inode_size: usize::from(u16_at(&superblock, 88)),
+        })
+    }
+
+    /// Where the inode table of `group` begins, in bytes.
+    fn inode_table(&self, file: &File, group: u64) -> Result<u64> {
+        let mut field = [0; 4];
+        file.read_exact_at(&mut field, self.descriptors_at + group * DESCRIPTOR_SIZE + 8)?;
+        Ok(u64::from(u32::from_le_bytes(field)) * self.block_size)
+    }
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> u16 {
+    u16::from_le_bytes([bytes[at], bytes[at + 1]])
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
+
+fn put_u32(bytes: &mut [u8], at: usize, value: u32) {
+    bytes[at..at + 4].copy_from_slice(&value.to_le_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn inode(mode: u16, modified: u32) -> Vec<u8> {
+        let mut inode = vec![0x55; 256];
+        inode[..2].copy_from_slice(&mode.to_le_bytes());
+        put_u32(&mut inode, MTIME, modified);
+        inode
+    }
+
+    #[test]
+    fn older_files_keep_their_modification_time() {
+        let mut inode = inode(0o100_644, 1000);
+        settle_inode(&mut inode, 2000, 5);
+        assert_eq!(u32_at(&inode, MTIME), 1000);
+        assert_eq!(u32_at(&inode, CTIME), 1000);
+        assert_eq!(u32_at(&inode, CRTIME), 1000);
+        assert_eq!(u32_at(&inode, CTIME_EXTRA), 0x5555_5555);
+    }
+
+    #[test]
+    fn files_made_by_staging_get_the_epoch() {
+        let mut inode = inode(0o040_755, 2000);
+        settle_inode(&mut inode, 2000, 5);
+        assert_eq!([u32_at(&inode, MTIME), u32_at(&inode, ATIME), u32_at(&inode, MTIME_EXTRA)], [5, 5, 0]);
+    }
+
+    #[test]
+    fn free_inodes_are_left_alone() {
+        let mut inode = inode(0, 3000);
+        let before = inode.clone();
+        settle_inode(&mut inode, 2000, 5);
+        assert_eq!(inode, before);
+    }
+}

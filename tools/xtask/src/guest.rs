@@ -1,0 +1,241 @@
+//! Runs one command in the guest's shell, without a terminal, and brings back what came of it.
+//!
+//! The kernel's command line says `exec`; /etc/rc then runs /etc/skink-exec, with COM2 as its
+//! standard output and the console as its standard error, tells its status and powers off
+//! (systems/root/etc/rc and `stream` are the two sides of that). COM2 is QEMU's standard output,
+//! the console its standard error.
+
+use crate::bundle::{Bundle, Root};
+use crate::machine::{Boot, Line, Machine};
+use crate::process;
+use crate::rootfs::{self, Contents};
+use crate::stream::{Console, Output};
+use crate::workspace::{RunFolder, Workspace};
+use anyhow::{Context, Result, bail};
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+/// Size of the disk that takes the guest's /out when the root is on the ramdisk.
+const OUT_DISK_MIB: u64 = 256;
+
+/// What to run, and on what machine.
+pub struct Job<'a> {
+    /// The command for the guest's shell.
+    pub command: &'a str,
+    /// Folders laid over the root file system.
+    pub overlays: &'a [PathBuf],
+    /// Whether the guest gets a disk for /out where its root is not a disk.
+    pub wants_out: bool,
+    /// Count instructions.
+    pub icount: bool,
+    /// Record the trace.
+    pub trace: bool,
+    /// Memory in MiB.
+    pub memory_mib: u32,
+    /// Number of processors.
+    pub processors: u32,
+    /// Show the screen.
+    pub display: bool,
+    /// End the machine when it takes longer.
+    pub limit: Option<Duration>,
+}
+
+impl<'a> Job<'a> {
+    /// `command` on the usual machine.
+    pub fn new(command: &'a str) -> Self {
+        Self {
+            command,
+            overlays: &[],
+            wants_out: false,
+            icount: false,
+            trace: false,
+            memory_mib: 512,
+            processors: 1,
+            display: false,
+            limit: None,
+        }
+    }
+}
+
+/// A machine that is ready to run a job, with its files.
+pub struct Guest {
+    machine: Machine,
+    limit: Option<Duration>,
+    /// The folder of its files; they are gone when this is dropped.
+    pub folder: RunFolder,
+}
+
+/// What came of a job, besides what it printed.
+pub struct Outcome {
+    /// The command's exit status; None when the machine stopped before the command ended.
+    pub status: Option<u8>,
+    /// Whether the machine was ended because it took too long.
+    pub timed_out: bool,
+    /// Everything the console said.
+    pub console: String,
+}
+
+impl Guest {
+    /// Makes the disks and the boot archive for `job`.
+    ///
+    /// # Errors
+    /// When an image cannot be made.
+    pub fn prepare(workspace: &Workspace, bundle: &Bundle, job: &Job) -> Result<Self> {
+        let folder = workspace.run_folder()?;
+        let contents = Contents { command: Some(job.command), overlays: job.overlays, ..bundle.contents(workspace) };
+        let media = bundle.make_media(&contents, &folder)?;
+        let mut append = vec!["exec".to_string()];
+        if job.trace {
+            append.push("trace".to_string());
+        }
+        let mut disks = media.disks;
+        if job.wants_out && bundle.root() == Root::Ramdisk {
+            let disk = folder.join("out.img");
+            rootfs::make_empty(OUT_DISK_MIB, &disk)?;
+            disks.push(disk);
+            // Tells /etc/rc to mount it.
+            append.push("out".to_string());
+        }
+        let mut machine = Machine::new(Boot::Kernel { kernel: media.kernel, archive: media.archive, append });
+        machine.disks = disks;
+        machine.serial = vec![Line::Stderr, Line::Stdio];
+        machine.trace = job.trace.then(|| folder.join("trace.raw"));
+        machine.icount = job.icount;
+        machine.memory_mib = job.memory_mib;
+        machine.processors = job.processors;
+        machine.display = job.display;
+        Ok(Self { machine, limit: job.limit, folder })
+    }
+
+    /// Boots the machine and waits for its end, handing on what the command prints as it comes.
+    ///
+    /// # Errors
+    /// When QEMU cannot be started.
+    pub fn run(
+        &self,
+        on_output: impl FnMut(&[u8]) + Send,
+        on_errors: impl FnMut(&[u8]) + Send,
+    ) -> Result<Outcome> {
+        let mut qemu = self.machine.command();
+        qemu.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut qemu = qemu.spawn().context("cannot start QEMU")?;
+        let (Some(stdout), Some(stderr)) = (qemu.stdout.take(), qemu.stderr.take()) else {
+            bail!("QEMU has no output");
+        };
+        thread::scope(|scope| {
+            let (ended, wait) = mpsc::channel();
+            let also_ended = ended.clone();
+            let output = scope.spawn(move || {
+                let status = pass_output(stdout, on_output);
+                // The receiver is gone only when the whole run is over.
+                let _ = ended.send(());
+                status
+            });
+            let console = scope.spawn(move || {
+                let console = pass_console(stderr, on_errors);
+                let _ = also_ended.send(());
+                console
+            });
+            let timed_out = wait_for_end(&mut qemu, &wait, self.limit)?;
+            let status = output.join().map_err(|_| anyhow::anyhow!("reading the output failed"))??;
+            let console = console.join().map_err(|_| anyhow::anyhow!("reading the console failed"))??;
+            Ok(Outcome { status, timed_out, console: console.log() })
+        })
+    }
+
+    /// The disk image with the guest's /out, and /out's path on it.
+    pub fn out_folder(&self) -> Option<(&Path, &'static str)> {
+        let disk = self.machine.disks.last()?;
+        let is_root = disk.file_name().is_some_and(|name| name == crate::bundle::ROOT_DISK);
+        Some((disk, if is_root { "/out" } else { "/" }))
+    }
+
+    /// The disk images of the machine.
+    pub fn disks(&self) -> &[PathBuf] {
+        &self.machine.disks
+    }
+
+    /// The raw trace, if it was asked for.
+    pub fn trace(&self) -> Option<&Path> {
+        self.machine.trace.as_deref()
+    }
+
+    /// Copies the files of the guest's /out to the folder `to`, with modes, owners and times.
+    ///
+    /// # Errors
+    /// When the disk cannot be read or `to` not written.
+    pub fn bring_out(&self, to: &Path) -> Result<()> {
+        let Some((disk, from)) = self.out_folder() else {
+            bail!("the machine had no disk for /out");
+        };
+        let taken = self.folder.join("taken");
+        fs::create_dir_all(&taken)?;
+        dump(disk, from, &taken)?;
+        // debugfs leaves `/out` as a folder in the target, but the root folder as its entries.
+        let entries = if from == "/" { taken.clone() } else { taken.join("out") };
+        let _ = fs::remove_dir(entries.join("lost+found"));
+        fs::create_dir_all(to).with_context(|| format!("cannot make the folder {}", to.display()))?;
+        process::run(Command::new("cp").args(["-a", "-T"]).arg(&entries).arg(to))?;
+        fs::remove_dir_all(&taken).context("cannot remove the files taken from the disk")
+    }
+}
+
+fn pass_output(mut from: impl Read, mut to: impl FnMut(&[u8])) -> Result<Option<u8>> {
+    let mut output = Output::default();
+    each_chunk(&mut from, |chunk| to(&output.take(chunk)))?;
+    let (rest, status) = output.finish();
+    to(&rest);
+    Ok(status)
+}
+
+fn pass_console(mut from: impl Read, mut to: impl FnMut(&[u8])) -> Result<Console> {
+    let mut console = Console::default();
+    each_chunk(&mut from, |chunk| to(&console.take(chunk)))?;
+    Ok(console)
+}
+
+fn each_chunk(from: &mut impl Read, mut to: impl FnMut(&[u8])) -> Result<()> {
+    let mut buffer = vec![0; 64 << 10];
+    loop {
+        match from.read(&mut buffer)? {
+            0 => return Ok(()),
+            length => to(&buffer[..length]),
+        }
+    }
+}
+
+/// Waits until both lines are closed, which is when QEMU ends, or ends it when `limit` is over.
+fn wait_for_end(qemu: &mut Child, ended: &mpsc::Receiver<()>, limit: Option<Duration>) -> Result<bool> {
+    let mut timed_out = false;
+    for _ in 0..2 {
+        let end = match limit {
+            Some(limit) if !timed_out => ended.recv_timeout(limit),
+            _ => ended.recv().map_err(mpsc::RecvTimeoutError::from),
+        };
+        if end == Err(mpsc::RecvTimeoutError::Timeout) {
+            timed_out = true;
+            qemu.kill().context("cannot end QEMU")?;
+        }
+    }
+    qemu.wait().context("cannot wait for QEMU")?;
+    Ok(timed_out)
+}
+
+/// Copies the folder `from` of the ext2 image `disk` into the folder `to`.
+fn dump(disk: &Path, from: &str, to: &Path) -> Result<()> {
+    let request = format!("rdump {from} \"{}\"", to.display());
+    let output = Command::new("debugfs").arg("-R").arg(request).arg(disk).stdin(Stdio::null()).output();
+    let output = output.context("cannot start debugfs")?;
+    // debugfs prints its version first and tells of failures only in words.
+    let words = String::from_utf8_lossy(&output.stderr);
+    let trouble: Vec<&str> = words.lines().filter(|line| !line.starts_with("debugfs ")).collect();
+    if !output.status.success() || !trouble.is_empty() {
+        bail!("cannot take {from} off the disk: {}", trouble.join("; "));
+    }
+    Ok(())
+}

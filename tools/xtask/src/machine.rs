@@ -1,0 +1,173 @@
+//! The QEMU command line of every machine that Skink boots in.
+//!
+//! One kind of machine for everything: q35 with virtio disks, two serial lines, and a port through
+//! which the kernel can end QEMU. TCG only: a count of instructions is what we measure.
+
+use crate::rootfs::EPOCH;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// Where a serial line or the trace port of the machine leads.
+pub enum Line {
+    /// To the terminal; Ctrl-A X leaves, Ctrl-A C is QEMU's monitor.
+    Terminal,
+    /// To QEMU's standard output, and from its standard input.
+    Stdio,
+    /// To QEMU's standard error.
+    Stderr,
+}
+
+/// What the machine boots from.
+pub enum Boot {
+    /// The kernel's ELF file, its boot archive and its command line.
+    Kernel {
+        /// The kernel.
+        kernel: PathBuf,
+        /// The boot archive.
+        archive: PathBuf,
+        /// Words for the kernel's command line.
+        append: Vec<String>,
+    },
+    /// An ISO image in the CD drive, by the machine's BIOS.
+    IsoBios(PathBuf),
+    /// An ISO image in the CD drive, by UEFI firmware with this file for its variables.
+    IsoUefi {
+        /// The image.
+        iso: PathBuf,
+        /// A writable copy of the firmware's variables.
+        variables: PathBuf,
+    },
+}
+
+/// A machine to start.
+pub struct Machine {
+    /// What it boots.
+    pub boot: Boot,
+    /// Raw disk images, the first one first.
+    pub disks: Vec<PathBuf>,
+    /// Memory in MiB.
+    pub memory_mib: u32,
+    /// Number of processors.
+    pub processors: u32,
+    /// COM1 and COM2.
+    pub serial: Vec<Line>,
+    /// Where the kernel's trace goes, byte by byte.
+    pub trace: Option<PathBuf>,
+    /// Time is the count of instructions.
+    pub icount: bool,
+    /// Show the screen in a window.
+    pub display: bool,
+    /// A network card behind QEMU's user-mode network.
+    pub net: bool,
+    /// Wait for GDB on this TCP port before the first instruction.
+    pub gdb_port: Option<u16>,
+    /// More arguments, as they are.
+    pub extra: Vec<OsString>,
+}
+
+/// Where OVMF's package has the firmware.
+const UEFI_CODE: &str = "/usr/share/OVMF/OVMF_CODE_4M.fd";
+/// Where OVMF's package has the first state of the firmware's variables.
+pub const UEFI_VARIABLES: &str = "/usr/share/OVMF/OVMF_VARS_4M.fd";
+
+impl Machine {
+    /// A machine with one processor that boots `boot` and has nothing else.
+    pub fn new(boot: Boot) -> Self {
+        Self {
+            boot,
+            disks: Vec::new(),
+            memory_mib: 512,
+            processors: 1,
+            serial: Vec::new(),
+            trace: None,
+            icount: false,
+            display: false,
+            net: false,
+            gdb_port: None,
+            extra: Vec::new(),
+        }
+    }
+
+    /// The command that starts it.
+    pub fn command(&self) -> Command {
+        let mut qemu = Command::new("qemu-system-x86_64");
+        // ERMS is off because with it `rep movsb` would count a tick for each byte.
+        qemu.args(["-M", "q35", "-accel", "tcg", "-cpu", "max,-erms", "-nodefaults", "-no-reboot"]);
+        qemu.args(["-m", &self.memory_mib.to_string(), "-smp", &self.processors.to_string()]);
+        qemu.args(["-device", "isa-debug-exit,iobase=0xf4,iosize=4"]);
+        self.add_boot(&mut qemu);
+        self.add_disks(&mut qemu);
+        self.add_lines(&mut qemu);
+        self.add_screen_and_net(&mut qemu);
+        self.add_time(&mut qemu);
+        if let Some(port) = self.gdb_port {
+            qemu.args(["-gdb", &format!("tcp:127.0.0.1:{port}"), "-S"]);
+        }
+        qemu.args(&self.extra);
+        qemu
+    }
+
+    fn add_boot(&self, qemu: &mut Command) {
+        match &self.boot {
+            Boot::Kernel { kernel, archive, append } => {
+                qemu.arg("-kernel").arg(kernel).arg("-initrd").arg(archive);
+                qemu.args(["-append", &append.join(" ")]);
+            }
+            Boot::IsoBios(iso) => {
+                qemu.arg("-cdrom").arg(iso);
+            }
+            Boot::IsoUefi { iso, variables } => {
+                let flash = "if=pflash,format=raw";
+                qemu.args(["-drive", &format!("{flash},readonly=on,file={UEFI_CODE}")]);
+                qemu.args(["-drive", &format!("{flash},file={}", variables.display())]);
+                qemu.arg("-cdrom").arg(iso);
+            }
+        }
+    }
+
+    fn add_disks(&self, qemu: &mut Command) {
+        for (index, disk) in self.disks.iter().enumerate() {
+            // The image lives no longer than the run, so the host need not write it through.
+            let file = format!("if=none,id=disk{index},format=raw,cache=unsafe,file={}", disk.display());
+            qemu.args(["-drive", &file]);
+            qemu.args(["-device", &format!("virtio-blk-pci,drive=disk{index},disable-legacy=on")]);
+        }
+    }
+
+    fn add_lines(&self, qemu: &mut Command) {
+        for line in &self.serial {
+            match line {
+                Line::Terminal => qemu.args(["-serial", "mon:stdio"]),
+                Line::Stdio => qemu.args(["-chardev", "stdio,id=stdio,signal=off", "-serial", "chardev:stdio"]),
+                Line::Stderr => qemu.args(["-serial", "file:/dev/stderr"]),
+            };
+        }
+        if let Some(path) = &self.trace {
+            qemu.args(["-debugcon", &format!("file:{}", path.display())]);
+        }
+    }
+
+    fn add_screen_and_net(&self, qemu: &mut Command) {
+        if self.display {
+            qemu.args(["-vga", "std", "-display", "gtk"]);
+        } else {
+            qemu.args(["-vga", "none", "-display", "none"]);
+        }
+        if self.net {
+            qemu.args(["-netdev", "user,id=net0", "-device", "virtio-net-pci,netdev=net0,disable-legacy=on"]);
+        }
+    }
+
+    fn add_time(&self, qemu: &mut Command) {
+        if self.icount {
+            qemu.args(["-icount", "shift=0,sleep=off", "-rtc", &format!("base={},clock=vm", epoch_as_date())]);
+        }
+    }
+}
+
+/// QEMU wants the clock's start as a date.
+fn epoch_as_date() -> &'static str {
+    const { assert!(EPOCH == 1_767_225_600) };
+    "2026-01-01T00:00:00"
+}

@@ -1,0 +1,36 @@
+//! Running host tools: output is kept back and shown only in the sentence about a failure.
+
+use anyhow::{Context, Result, bail};
+use std::process::{Command, Output, Stdio};
+
+/// Runs `command` without input and returns its standard output.
+///
+/// # Errors
+/// When the tool cannot be started or fails, with the last lines it printed.
+pub fn output(command: &mut Command) -> Result<Vec<u8>> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let output = command.stdin(Stdio::null()).output().with_context(|| format!("cannot start {name}"))?;
+    if !output.status.success() {
+        bail!("{name} failed ({}): {}", output.status, last_words(&output));
+    }
+    Ok(output.stdout)
+}
+
+/// Runs `command` for its effect.
+///
+/// # Errors
+/// As [`output`].
+pub fn run(command: &mut Command) -> Result<()> {
+    output(command).map(drop)
+}
+
+fn last_words(output: &Output) -> String {
+    let text = if output.stderr.is_empty() { &output.stdout } else { &output.stderr };
+    tail(&String::from_utf8_lossy(text), 20)
+}
+
+/// The last `count` lines of `text`.
+pub fn tail(text: &str, count: usize) -> String {
+    let lines: Vec<&str> = text.trim_end().lines().collect();
+    lines[lines.len().saturating_sub(count)..].join("\n")
+}

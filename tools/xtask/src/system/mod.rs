@@ -1,0 +1,143 @@
+//! Reads a system file, systems/NAME.toml, into the table that rs gets.
+//!
+//! `written` has the file's own form, with names; `resolve` puts numbers in their place and refuses
+//! what makes no sense. Every refusal names the file, the key and what was expected.
+
+mod resolve;
+mod written;
+
+use crate::programs::Packages;
+use crate::workspace::Workspace;
+use abi::system::System;
+use anyhow::{Context, Result, bail};
+use std::fs;
+use std::path::Path;
+
+/// Reads and checks systems/`name`.toml.
+///
+/// # Errors
+/// When there is no such system or something is wrong in its file.
+pub fn read(workspace: &Workspace, packages: &Packages, name: &str) -> Result<System> {
+    let path = format!("systems/{name}.toml");
+    let text = match fs::read_to_string(workspace.root.join(&path)) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            bail!("there is no system '{name}'; systems/ has {}", names(&workspace.root.join("systems")))
+        }
+        Err(error) => return Err(error).with_context(|| format!("cannot read {path}")),
+    };
+    parse(&path, &text, &|binary| packages.has_program(binary))
+}
+
+/// The system in `text`, which stands in the file `path`. `has_program` knows the programs we build.
+fn parse(path: &str, text: &str, has_program: &dyn Fn(&str) -> bool) -> Result<System> {
+    let written = written::parse(text).map_err(|wrong| anyhow::anyhow!("{path}{wrong}"))?;
+    resolve::resolve(&written, has_program).map_err(|wrong| anyhow::anyhow!("{path}: {wrong}"))
+}
+
+/// The names of the systems there are, for a sentence.
+fn names(folder: &Path) -> String {
+    let Ok(entries) = fs::read_dir(folder) else { return "no systems".to_string() };
+    let files = entries.flatten().map(|entry| entry.path());
+    let toml = files.filter(|path| path.extension().is_some_and(|extension| extension == "toml"));
+    let mut names: Vec<String> = toml.filter_map(|path| Some(path.file_stem()?.to_string_lossy().into_owned())).collect();
+    names.sort();
+    names.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use abi::call::KernelCall;
+    use abi::endpoint::slot;
+    use abi::privilege;
+
+    const GOOD: &str = r#"
+description = "for tests"
+
+[[service]]
+name = "rs"
+heap_bytes = 0x10_0000
+kernel_calls = ["Diag"]
+destinations = ["*"]
+applications = true
+
+[[service]]
+name = "vm"
+heap_bytes = 0
+kernel_calls = []
+destinations = []
+
+[[service]]
+name = "uart"
+heap_bytes = 4096
+kernel_calls = ["Diag", "DevIo"]
+destinations = ["rs"]
+io_way = "direct"
+ports = [[0x3f8, 0x3ff]]
+irqs = [4]
+pci = ["1af4:1042"]
+restarts = 5
+
+[routes]
+rs = ["skink_service"]
+kernel = ["sched_yield"]
+"#;
+
+    fn read(text: &str) -> Result<System> {
+        parse("systems/x.toml", text, &|name| name != "nothing")
+    }
+
+    fn refusal(from: &str, to: &str) -> String {
+        assert!(GOOD.contains(from), "{from} is not in the file");
+        read(&GOOD.replacen(from, to, 1)).expect_err("was accepted").to_string()
+    }
+
+    #[test]
+    fn names_become_numbers() {
+        let system = read(GOOD).expect("is right");
+        let [rs, _, uart] = &system.service[..] else { panic!("not three services") };
+        assert_eq!((rs.slot as usize, uart.slot as usize), (slot::RS, slot::FIRST_FREE));
+        assert_eq!(uart.kernel_calls, KernelCall::Diag.bit() | KernelCall::DevIo.bit());
+        assert_eq!(uart.destinations, [slot::RS as u32]);
+        assert_eq!(rs.destinations, [slot::RS as u32, slot::VM as u32, slot::FIRST_FREE as u32]);
+        assert_eq!(uart.io_way, privilege::way::DIRECT);
+        assert_eq!((uart.ports[0], uart.pci[0]), ((0x3f8, 0x3ff), (0x1af4, 0x1042)));
+        assert_eq!((rs.flags, uart.flags), (0, privilege::RESTARTABLE));
+        assert_eq!((uart.binary.as_str(), rs.applications), ("uart", true));
+        let routes: Vec<_> = system.routes.iter().map(|route| (route.number, route.slot)).collect();
+        assert_eq!(routes, [(24, 0), (abi::linux::SERVICE, slot::RS as u32)]);
+    }
+
+    #[test]
+    fn refusals_name_file_key_and_expectation() {
+        let unknown_key = refusal("heap_bytes = 4096", "heap_byte = 4096");
+        assert!(unknown_key.starts_with("systems/x.toml:"), "{unknown_key}");
+        assert!(unknown_key.contains("heap_byte") && unknown_key.contains("expected"), "{unknown_key}");
+        let wrong_type = refusal("irqs = [4]", "irqs = \"four\"");
+        assert!(wrong_type.contains("irqs") && wrong_type.contains("expected"), "{wrong_type}");
+        assert!(refusal("irqs = [4]", "irqs = [400]").contains("irqs"));
+        assert!(refusal("description = \"for tests\"", "").contains("description"));
+    }
+
+    #[test]
+    fn refusals_name_the_service() {
+        let destination = refusal("destinations = [\"rs\"]", "destinations = [\"sr\"]");
+        assert_eq!(destination, "systems/x.toml: service uart: destinations: expected \"*\" or a service of this file, not 'sr'");
+        assert!(refusal("\"DevIo\"", "\"DevO\"").contains("service uart: kernel_calls:"));
+        assert!(refusal("name = \"uart\"", "name = \"rs\"").contains("rs: name:"));
+        assert!(refusal("name = \"vm\"", "name = \"ds\"").contains("expected rs and vm as the first two"));
+        assert!(refusal("name = \"uart\"", "name = \"nothing\"").contains("service nothing: binary:"));
+        assert!(refusal("\"direct\"", "\"indirect\"").contains("io_way: expected one of systask, hal, emulate, direct"));
+        assert!(refusal("[0x3f8, 0x3ff]", "[0x3ff, 0x3f8]").contains("ports:"));
+        assert!(refusal("1af4:1042", "1af4").contains("pci: expected \"VENDOR:DEVICE\""));
+        assert!(refusal("restarts = 5", "queue = 16").contains("queue: expected 0 to 15, not 16"));
+    }
+
+    #[test]
+    fn refusals_name_the_route() {
+        assert!(refusal("sched_yield", "yield").contains("routes: kernel: 'yield' is no Linux system call"));
+        assert!(refusal("kernel = [", "nobody = [").contains("routes: expected \"kernel\" or a service of this file, not 'nobody'"));
+        assert!(refusal("[\"sched_yield\"]", "[\"skink_service\"]").contains("'skink_service' is routed twice"));
+    }
+}

@@ -1,0 +1,130 @@
+//! A system file as people write it. `abi::system` says what each key means; here most have a value
+//! that holds when the key is left out.
+
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// The whole file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Written {
+    /// One line for people.
+    pub description: String,
+    /// The services in the order of their start.
+    pub service: Vec<WrittenService>,
+    /// Service, or `kernel`, and the names of the Linux system calls it implements.
+    pub routes: BTreeMap<String, Vec<String>>,
+}
+
+/// One `[[service]]`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WrittenService {
+    /// Folder, crate and process.
+    pub name: String,
+    /// Another crate than `name`.
+    pub binary: Option<String>,
+    /// Text handed to the service.
+    #[serde(default)]
+    pub arguments: String,
+    /// Queue, 0 (best) to 15.
+    #[serde(default = "usual_queue")]
+    pub queue: u32,
+    /// Quantum in microseconds.
+    #[serde(default = "usual_quantum_us")]
+    pub quantum_us: u32,
+    /// Heap in bytes.
+    pub heap_bytes: u64,
+    /// Preserved memory in bytes.
+    #[serde(default)]
+    pub keep_bytes: u64,
+    /// Names of kernel calls.
+    pub kernel_calls: Vec<String>,
+    /// Names of services; "*" stands for all.
+    pub destinations: Vec<String>,
+    /// May answer application threads.
+    #[serde(default)]
+    pub applications: bool,
+    /// Names of privilege flags.
+    #[serde(default)]
+    pub flags: Vec<String>,
+    /// The way to the ports.
+    #[serde(default = "usual_io_way")]
+    pub io_way: String,
+    /// First and last port.
+    #[serde(default)]
+    pub ports: Vec<(u16, u16)>,
+    /// Interrupt lines.
+    #[serde(default)]
+    pub irqs: Vec<u8>,
+    /// Start and bytes.
+    #[serde(default)]
+    pub memory: Vec<(u64, u64)>,
+    /// File of the boot archive that it may map.
+    pub module: Option<String>,
+    /// PCI devices, "VENDOR:DEVICE" in hexadecimal.
+    #[serde(default)]
+    pub pci: Vec<String>,
+    /// Heartbeat period; 0: not watched.
+    #[serde(default = "usual_heartbeat_ms")]
+    pub heartbeat_ms: u32,
+    /// Missed heartbeats until it counts as hung.
+    #[serde(default = "usual_heartbeat_misses")]
+    pub heartbeat_misses: u32,
+    /// Restarts within the window until rs gives up; 0: never restarted.
+    #[serde(default)]
+    pub restarts: u32,
+    /// The window.
+    #[serde(default = "usual_restart_window_ms")]
+    pub restart_window_ms: u32,
+    /// The system starts without it when its device is missing.
+    #[serde(default)]
+    pub optional: bool,
+}
+
+fn usual_queue() -> u32 {
+    4
+}
+
+fn usual_quantum_us() -> u32 {
+    20_000
+}
+
+fn usual_io_way() -> String {
+    "hal".to_string()
+}
+
+fn usual_heartbeat_ms() -> u32 {
+    1000
+}
+
+fn usual_heartbeat_misses() -> u32 {
+    3
+}
+
+fn usual_restart_window_ms() -> u32 {
+    60_000
+}
+
+/// Reads the file's text.
+///
+/// # Errors
+/// What is wrong, on one line, to be put behind the file's name: `:LINE: KEY: what was expected`.
+pub fn parse(text: &str) -> Result<Written, String> {
+    toml::from_str(text).map_err(|error| describe(text, &error))
+}
+
+fn describe(text: &str, error: &toml::de::Error) -> String {
+    let mut sentence = String::new();
+    if let Some(span) = error.span() {
+        let line = text[..span.start].matches('\n').count();
+        // Writing to a string cannot fail.
+        let _ = write!(sentence, ":{}", line + 1);
+        if let Some((key, _)) = text.lines().nth(line).and_then(|line| line.split_once('=')) {
+            let _ = write!(sentence, ": {}", key.trim());
+        }
+    }
+    let _ = write!(sentence, ": {}", error.message().replace('\n', " "));
+    sentence
+}

@@ -1,0 +1,193 @@
+//! Decodes the kernel's trace into text, with the names that `abi` has.
+//!
+//! The kernel writes its ring to the debug console as `abi::trace::Record`s. A line here is one event:
+//! ticks since the first, what happened, who to whom, and the message's fields by name.
+
+use abi::call::{KERNEL_CALL_NAMES, NATIVE};
+use abi::endpoint::Endpoint;
+use abi::message::REPLY;
+use abi::trace::event;
+use abi::{Errno, Field, Name, Word, linux};
+use anyhow::{Context, Result};
+use std::collections::HashMap;
+use std::fs;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+const RECORD_BYTES: usize = size_of::<abi::trace::Record>();
+/// An endpoint's slot, without its generation.
+const SLOT_BITS: u32 = 0xfff;
+
+/// Decodes the raw trace in the file `raw` to `to`.
+///
+/// # Errors
+/// When the trace cannot be read or `to` not be written.
+pub fn decode(raw: &Path, to: &mut impl Write) -> Result<()> {
+    let bytes = fs::read(raw).with_context(|| format!("the kernel left no trace in {}", raw.display()))?;
+    let mut to = BufWriter::new(to);
+    let mut decoder = Decoder::default();
+    for record in bytes.chunks_exact(RECORD_BYTES) {
+        writeln!(to, "{}", decoder.line(&Event::read(record)))?;
+    }
+    Ok(to.flush()?)
+}
+
+/// A record, read from its bytes.
+struct Event {
+    tsc: u64,
+    kind: u32,
+    label: u32,
+    from: u32,
+    to: u32,
+    words: [u64; 7],
+}
+
+impl Event {
+    fn read(bytes: &[u8]) -> Self {
+        let u32_at = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+        let u64_at = |at: usize| u64::from(u32_at(at)) | u64::from(u32_at(at + 4)) << 32;
+        Self {
+            tsc: u64_at(0),
+            kind: u32_at(8),
+            label: u32_at(12),
+            from: u32_at(16),
+            to: u32_at(20),
+            words: std::array::from_fn(|index| u64_at(24 + 8 * index)),
+        }
+    }
+}
+
+/// What is known from the events so far.
+#[derive(Default)]
+struct Decoder {
+    names: HashMap<u32, Name>,
+    start: Option<u64>,
+}
+
+impl Decoder {
+    fn line(&mut self, event: &Event) -> String {
+        let start = *self.start.get_or_insert(event.tsc);
+        if event.kind == event::NAMED {
+            self.names.insert(event.to & SLOT_BITS, Name::from_words(event.words[0], event.words[1]));
+        }
+        format!("{:>12} {}", event.tsc.wrapping_sub(start), self.what(event))
+    }
+
+    fn what(&self, event: &Event) -> String {
+        let (from, to) = (self.who(event.from), self.who(event.to));
+        let label = event.label;
+        match event.kind {
+            event::MESSAGE => format!("{from} -> {to} {}", message(label, &event.words)),
+            event::NOTIFY => format!("{from} ~> {to} notify {:#x}", event.words[1]),
+            event::SWITCH => format!("switch {from} -> {to}"),
+            event::KERNEL_CALL => format!("{from} calls {}", kernel_call(label, &event.words)),
+            event::EXCEPTION => format!("{from} exception {label} at {:#x}", event.words[0]),
+            event::INTERRUPT => format!("interrupt {label} -> {to}"),
+            event::NAMED => format!("{to} is born"),
+            kind => format!("event {kind} {from} {to} {label:#x} {:x?}", event.words),
+        }
+    }
+
+    /// The name of a service, or the slot and generation.
+    fn who(&self, endpoint: u32) -> String {
+        let slot = endpoint & SLOT_BITS;
+        match Endpoint(endpoint) {
+            Endpoint::NONE => "nobody".to_string(),
+            Endpoint::ANY => "anybody".to_string(),
+            Endpoint::SYSTEM => "SYSTEM".to_string(),
+            Endpoint::CLOCK => "CLOCK".to_string(),
+            Endpoint::HARDWARE => "HARDWARE".to_string(),
+            _ => match self.names.get(&slot) {
+                Some(name) => name.to_string(),
+                None => format!("{slot}.{}", endpoint >> SLOT_BITS.count_ones()),
+            },
+        }
+    }
+}
+
+/// Name and fields of a message: a protocol's, a Linux call, or the bare numbers.
+fn message(label: u32, words: &[u64; 7]) -> String {
+    let is_reply = label & REPLY != 0;
+    if let Some((protocol, info)) = abi::describe(label) {
+        let name = format!("{}::{}", protocol.name, info.name);
+        return match is_reply {
+            true => format!("{name} = {}{}", result(words[0]), fields(info.reply, &words[1..])),
+            false => format!("{name}{}", fields(info.request, words)),
+        };
+    }
+    let name = match linux::name(label & !REPLY) {
+        Some(name) => name.to_string(),
+        None => format!("{:#x}", label & !REPLY),
+    };
+    match is_reply {
+        true => format!("{name} = {}", result(words[0])),
+        false => format!("{name}({})", numbers(&words[..6])),
+    }
+}
+
+fn kernel_call(number: u32, words: &[u64; 7]) -> String {
+    let number = u64::from(number);
+    let found = KERNEL_CALL_NAMES.iter().find(|(_, call)| call.number() == number || *call as u64 == number);
+    let name = match found {
+        Some((name, _)) => (*name).to_string(),
+        None if number >= NATIVE => format!("native {number:#x}"),
+        None => format!("{number}"),
+    };
+    format!("{name}({}) = {}", numbers(&words[..6]), result(words[6]))
+}
+
+fn fields(fields: &[Field], words: &[u64]) -> String {
+    let shown = fields.iter().zip(words).map(|(field, word)| format!(" {}={word:#x}", field.name));
+    shown.collect()
+}
+
+fn numbers(words: &[u64]) -> String {
+    let shown: Vec<String> = words.iter().map(|word| format!("{word:#x}")).collect();
+    shown.join(", ")
+}
+
+fn result(word: u64) -> String {
+    match Result::<u64, Errno>::from_word(word) {
+        Ok(value) => format!("{value:#x}"),
+        Err(error) => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(kind: u32, label: u32, from: u32, to: u32, words: &[u64]) -> Event {
+        let mut all = [0; 7];
+        all[..words.len()].copy_from_slice(words);
+        Event { tsc: 1000, kind, label, from, to, words: all }
+    }
+
+    #[test]
+    fn messages_have_the_names_of_their_protocol() {
+        let mut decoder = Decoder::default();
+        let (low, high) = Name::new("virtio_blk").expect("is a name").to_words();
+        decoder.line(&event(event::NAMED, 0, 0, 12, &[low, high]));
+        let request = event(event::MESSAGE, abi::block::Read::LABEL, 0x1011, 12, &[0, 7, 4096, 512]);
+        let line = decoder.line(&request);
+        assert_eq!(line.trim(), "0 17.1 -> virtio_blk block::Read minor=0x0 grant=0x7 position=0x1000 bytes=0x200");
+        let reply = event(event::MESSAGE, abi::block::Read::LABEL | REPLY, 12, 0x1011, &[(-5i64) as u64]);
+        assert_eq!(decoder.line(&reply).trim(), "0 virtio_blk -> 17.1 block::Read = EIO");
+    }
+
+    #[test]
+    fn linux_calls_have_their_names() {
+        let line = Decoder::default().line(&event(event::MESSAGE, linux::number("write").expect("is a call"), 200, 8, &[1, 2, 3]));
+        assert!(line.ends_with("200.0 -> 8.0 write(0x1, 0x2, 0x3, 0x0, 0x0, 0x0)"), "{line}");
+    }
+
+    #[test]
+    fn a_record_is_read_as_the_kernel_writes_it() {
+        let mut bytes = [0; RECORD_BYTES];
+        bytes[0] = 5;
+        bytes[8] = 4;
+        bytes[24 + 48] = 9;
+        let event = Event::read(&bytes);
+        assert_eq!((event.tsc, event.kind, event.words[6]), (5, 4, 9));
+    }
+}

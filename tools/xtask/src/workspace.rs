@@ -1,0 +1,94 @@
+//! Where things are: the checkout, the build folder, the folder of one run, and the lock.
+
+use anyhow::{Context, Result};
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// The places a command works in.
+pub struct Workspace {
+    /// The checkout.
+    pub root: PathBuf,
+    /// What `./skink` builds, besides cargo's own folder.
+    pub build: PathBuf,
+    /// Cargo's target folder.
+    pub target: PathBuf,
+    /// A sysroot with the bare target, where the compiler lacks it.
+    pub sysroot: Option<PathBuf>,
+    lock: Mutex<Option<Lock>>,
+}
+
+impl Workspace {
+    /// Takes the places from the environment that the shell script has set, with the same defaults.
+    ///
+    /// # Errors
+    /// When the build folder cannot be made.
+    pub fn from_environment() -> Result<Self> {
+        let root = match env::var_os("SKINK_ROOT") {
+            Some(root) => PathBuf::from(root),
+            None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize()?,
+        };
+        let build = env::var_os("SKINK_BUILD").map_or_else(|| root.join("build"), PathBuf::from);
+        let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
+        fs::create_dir_all(&build).with_context(|| format!("cannot make the folder {}", build.display()))?;
+        let lock = env::var_os("SKINK_LOCK").map(|path| Lock { path: PathBuf::from(path) });
+        let sysroot = env::var_os("SKINK_SYSROOT").map(PathBuf::from);
+        Ok(Self { root, build, target, sysroot, lock: Mutex::new(lock) })
+    }
+
+    /// Gives the build folder back to others. Called when all that is left to do happens in a
+    /// [`RunFolder`].
+    pub fn release_lock(&self) {
+        self.lock.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
+    }
+
+    /// A new folder for one run of a machine, removed when the run is over.
+    ///
+    /// # Errors
+    /// When the folder cannot be made.
+    pub fn run_folder(&self) -> Result<RunFolder> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let path = self.build.join(format!("run-{}-{number}", std::process::id()));
+        fs::create_dir_all(&path).with_context(|| format!("cannot make the folder {}", path.display()))?;
+        Ok(RunFolder { path })
+    }
+}
+
+/// The lock file of the build folder, taken by the shell script; removed when dropped.
+struct Lock {
+    path: PathBuf,
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // A lock that is gone already is what is wanted.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// A folder of one run; removed with everything in it when dropped.
+pub struct RunFolder {
+    path: PathBuf,
+}
+
+impl RunFolder {
+    /// The folder's path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The path of `name` in the folder.
+    pub fn join(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+}
+
+impl Drop for RunFolder {
+    fn drop(&mut self) {
+        // Left-overs of a run harm nobody; the next `git clean` finds them.
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
