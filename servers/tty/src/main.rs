@@ -1,2 +1,5 @@
 //! tty
 #![cfg_attr(not(test), no_std, no_main)]
+#![forbid(unsafe_code)]
+extern crate alloc;
+mod control; mod discipline; mod output; mod terminal; mod termios;

@@ -1,0 +1,337 @@
+//! The line discipline: from bytes of the keyboard to what programs read (termios(3), "Canonical and noncanonical mode").
+//!
+//! Bytes come in by `receive`; it edits the line, echoes into `Output`, and reports signals. Programs take bytes out by `read`.
+//! Invariant: `lines` (canonical mode only) sums up to at most `ready.len()`; the line being edited is not in `ready` yet.
+//! Neighbours: `termios` (settings), `output` (echo), `terminal` (who waits for input).
+
+use crate::output::{Output, tab_width};
+use crate::termios::{Termios, cc, iflag, lflag};
+use alloc::{collections::VecDeque, vec::Vec};
+
+/// Most bytes of unread input, and longest line with its end (limits.h, MAX_CANON).
+const MAX_INPUT: usize = 4096;
+const BELL: u8 = 7;
+const DELETE: u8 = 127;
+
+/// A signal that a key asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeySignal {
+    /// ^C
+    Interrupt,
+    /// ^\
+    Quit,
+    /// ^Z
+    Suspend,
+}
+
+/// Input side of one terminal.
+#[derive(Default)]
+pub struct Discipline {
+    /// Input that programs may read.
+    ready: VecDeque<u8>,
+    /// Lengths of the complete lines in `ready`; 0 is an end of file.
+    lines: VecDeque<usize>,
+    /// The line being edited.
+    edit: Vec<u8>,
+    /// Column where the line being edited began.
+    edit_column: usize,
+    /// ^V was typed: the next byte is taken as it is.
+    literal: bool,
+}
+
+impl Discipline {
+    /// One byte from the device. Returns the signal it asks for, if any.
+    pub fn receive(&mut self, termios: &Termios, output: &mut Output, byte: u8) -> Option<KeySignal> {
+        let byte = self.translate(termios, byte)?;
+        if self.literal {
+            self.literal = false;
+            self.insert(termios, output, byte);
+            return None;
+        }
+        if self.flow_control(termios, output, byte) {
+            return None;
+        }
+        if let Some(signal) = key_signal(termios, byte) {
+            self.echo_signal(termios, output, byte);
+            return Some(signal);
+        }
+        if termios.has_local(lflag::ICANON) {
+            self.canonical(termios, output, byte);
+        } else {
+            self.raw(termios, output, byte);
+        }
+        None
+    }
+
+    /// Bytes that a read would get now, or `None` when it has to wait. `Some(0)` is an end of file.
+    pub fn readable(&self, termios: &Termios, wanted: usize) -> Option<usize> {
+        if termios.has_local(lflag::ICANON) {
+            return self.lines.front().map(|&line| line.min(wanted));
+        }
+        let minimum = usize::from(termios.characters[cc::VMIN]).min(wanted);
+        (self.ready.len() >= minimum).then(|| self.ready.len().min(wanted))
+    }
+
+    /// Bytes of input that are there, for FIONREAD and for poll.
+    pub fn available(&self, termios: &Termios) -> usize {
+        if termios.has_local(lflag::ICANON) { self.lines.iter().sum() } else { self.ready.len() }
+    }
+
+    /// True when a read would not wait for data: poll's question, which VMIN does not enter.
+    pub fn has_input(&self, termios: &Termios) -> bool {
+        if termios.has_local(lflag::ICANON) { !self.lines.is_empty() } else { !self.ready.is_empty() }
+    }
+
+    /// Takes up to `wanted` bytes (of one line in canonical mode).
+    pub fn read(&mut self, termios: &Termios, wanted: usize) -> Vec<u8> {
+        if !termios.has_local(lflag::ICANON) {
+            let count = wanted.min(self.ready.len());
+            return self.ready.drain(..count).collect();
+        }
+        let Some(line) = self.lines.front_mut() else { return Vec::new() };
+        let count = wanted.min(*line);
+        *line -= count;
+        if *line == 0 {
+            self.lines.pop_front();
+        }
+        self.ready.drain(..count).collect()
+    }
+
+    /// Drops all input.
+    pub fn flush(&mut self) {
+        self.ready.clear();
+        self.lines.clear();
+        self.edit.clear();
+        self.literal = false;
+    }
+
+    /// The settings change from `old` to `new`: what was typed stays readable in the new mode.
+    pub fn mode_changed(&mut self, old: &Termios, new: &Termios) {
+        let was_canonical = old.has_local(lflag::ICANON);
+        let is_canonical = new.has_local(lflag::ICANON);
+        if was_canonical && !is_canonical {
+            self.ready.extend(self.edit.drain(..));
+            self.lines.clear();
+        } else if !was_canonical && is_canonical && !self.ready.is_empty() {
+            self.lines.push_back(self.ready.len());
+        }
+    }
+
+    fn translate(&self, termios: &Termios, byte: u8) -> Option<u8> {
+        let byte = if termios.has_input(iflag::ISTRIP) { byte & 0x7f } else { byte };
+        match byte {
+            b'\r' if termios.has_input(iflag::IGNCR) => None,
+            b'\r' if termios.has_input(iflag::ICRNL) => Some(b'\n'),
+            b'\n' if termios.has_input(iflag::INLCR) => Some(b'\r'),
+            _ => Some(byte),
+        }
+    }
+
+    /// ^S and ^Q. True when the byte is used up.
+    fn flow_control(&mut self, termios: &Termios, output: &mut Output, byte: u8) -> bool {
+        if !termios.has_input(iflag::IXON) {
+            return false;
+        }
+        if termios.is_character(byte, cc::VSTOP) {
+            output.set_stopped(true);
+            return true;
+        }
+        let starts = termios.is_character(byte, cc::VSTART);
+        if output.is_stopped() && (starts || termios.has_input(iflag::IXANY)) {
+            output.set_stopped(false);
+        }
+        starts
+    }
+
+    fn echo_signal(&mut self, termios: &Termios, output: &mut Output, byte: u8) {
+        if !termios.has_local(lflag::NOFLSH) {
+            self.flush();
+            output.flush();
+        }
+        output.set_stopped(false);
+        self.echo(termios, output, byte);
+    }
+
+    fn raw(&mut self, termios: &Termios, output: &mut Output, byte: u8) {
+        if self.ready.len() >= MAX_INPUT {
+            return self.overflow(termios, output);
+        }
+        self.ready.push_back(byte);
+        self.echo(termios, output, byte);
+    }
+
+    fn canonical(&mut self, termios: &Termios, output: &mut Output, byte: u8) {
+        let extended = termios.has_local(lflag::IEXTEN);
+        if termios.is_character(byte, cc::VERASE) {
+            self.erase_character(termios, output);
+        } else if extended && termios.is_character(byte, cc::VWERASE) {
+            self.erase_word(termios, output);
+        } else if termios.is_character(byte, cc::VKILL) {
+            self.kill_line(termios, output);
+        } else if extended && termios.is_character(byte, cc::VLNEXT) {
+            self.literal = true;
+        } else if extended && termios.is_character(byte, cc::VREPRINT) {
+            self.reprint(termios, output);
+        } else if termios.is_character(byte, cc::VEOF) {
+            self.end_line();
+        } else if byte == b'\n' || self.is_line_end(termios, byte) {
+            self.finish_line(termios, output, byte);
+        } else {
+            self.insert(termios, output, byte);
+        }
+    }
+
+    fn is_line_end(&self, termios: &Termios, byte: u8) -> bool {
+        termios.is_character(byte, cc::VEOL)
+            || termios.has_local(lflag::IEXTEN) && termios.is_character(byte, cc::VEOL2)
+    }
+
+    fn insert(&mut self, termios: &Termios, output: &mut Output, byte: u8) {
+        if !termios.has_local(lflag::ICANON) {
+            return self.raw(termios, output, byte);
+        }
+        // One place stays free for the end of the line.
+        if self.edit.len() + self.ready.len() >= MAX_INPUT - 1 {
+            return self.overflow(termios, output);
+        }
+        if self.edit.is_empty() {
+            self.edit_column = output.column();
+        }
+        self.edit.push(byte);
+        self.echo(termios, output, byte);
+    }
+
+    fn finish_line(&mut self, termios: &Termios, output: &mut Output, byte: u8) {
+        let echo_newline = byte == b'\n' && termios.has_local(lflag::ECHONL);
+        if termios.has_local(lflag::ECHO) || echo_newline {
+            output.echo(termios, byte);
+        }
+        self.edit.push(byte);
+        self.end_line();
+    }
+
+    fn end_line(&mut self) {
+        self.lines.push_back(self.edit.len());
+        self.ready.extend(self.edit.drain(..));
+    }
+
+    fn overflow(&self, termios: &Termios, output: &mut Output) {
+        if termios.has_input(iflag::IMAXBEL) {
+            output.echo(termios, BELL);
+        }
+    }
+
+    fn erase_character(&mut self, termios: &Termios, output: &mut Output) {
+        let Some(mut byte) = self.edit.pop() else { return };
+        if termios.has_input(iflag::IUTF8) {
+            while is_utf8_continuation(byte) {
+                let Some(previous) = self.edit.pop() else { break };
+                byte = previous;
+            }
+        }
+        if !termios.has_local(lflag::ECHO) {
+            return;
+        }
+        if termios.has_local(lflag::ECHOE) {
+            self.rub_out(termios, output, byte);
+        } else {
+            self.echo(termios, output, termios.characters[cc::VERASE]);
+        }
+    }
+
+    fn erase_word(&mut self, termios: &Termios, output: &mut Output) {
+        let mut in_word = false;
+        while let Some(&byte) = self.edit.last() {
+            let word_byte = byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80;
+            if in_word && !word_byte {
+                break;
+            }
+            in_word |= word_byte;
+            self.erase_character(termios, output);
+        }
+    }
+
+    fn kill_line(&mut self, termios: &Termios, output: &mut Output) {
+        if termios.has_local(lflag::ECHO) && termios.has_local(lflag::ECHOKE) && termios.has_local(lflag::ECHOE) {
+            while !self.edit.is_empty() {
+                self.erase_character(termios, output);
+            }
+            return;
+        }
+        self.edit.clear();
+        self.echo(termios, output, termios.characters[cc::VKILL]);
+        if termios.has_local(lflag::ECHOK) && termios.has_local(lflag::ECHO) {
+            output.echo(termios, b'\n');
+        }
+    }
+
+    fn reprint(&mut self, termios: &Termios, output: &mut Output) {
+        self.echo(termios, output, termios.characters[cc::VREPRINT]);
+        output.echo(termios, b'\n');
+        self.edit_column = output.column();
+        for index in 0..self.edit.len() {
+            self.echo(termios, output, self.edit[index]);
+        }
+    }
+
+    /// Removes the picture of `byte`, which was the last of the line, from the screen.
+    fn rub_out(&self, termios: &Termios, output: &mut Output, byte: u8) {
+        let width = if byte == b'\t' {
+            tab_width(self.edit.iter().fold(self.edit_column, |column, &b| column + width_at(termios, column, b)))
+        } else {
+            width_at(termios, 0, byte)
+        };
+        for _ in 0..width {
+            if byte == b'\t' {
+                output.echo(termios, b'\x08');
+            } else {
+                for erase in *b"\x08 \x08" {
+                    output.echo(termios, erase);
+                }
+            }
+        }
+    }
+
+    fn echo(&self, termios: &Termios, output: &mut Output, byte: u8) {
+        if !termios.has_local(lflag::ECHO) {
+            return;
+        }
+        if is_shown_with_caret(termios, byte) {
+            output.echo(termios, b'^');
+            output.echo(termios, byte ^ 0x40);
+        } else {
+            output.echo(termios, byte);
+        }
+    }
+}
+
+fn key_signal(termios: &Termios, byte: u8) -> Option<KeySignal> {
+    if !termios.has_local(lflag::ISIG) {
+        return None;
+    }
+    let keys = [(cc::VINTR, KeySignal::Interrupt), (cc::VQUIT, KeySignal::Quit), (cc::VSUSP, KeySignal::Suspend)];
+    keys.into_iter().find(|(index, _)| termios.is_character(byte, *index)).map(|(_, signal)| signal)
+}
+
+fn is_shown_with_caret(termios: &Termios, byte: u8) -> bool {
+    let control = byte < 32 && byte != b'\n' && byte != b'\t' || byte == DELETE;
+    control && termios.has_local(lflag::ECHOCTL)
+}
+
+fn width_at(termios: &Termios, column: usize, byte: u8) -> usize {
+    match byte {
+        b'\t' => tab_width(column),
+        _ if is_shown_with_caret(termios, byte) => 2,
+        _ if byte < 32 || byte == DELETE => 0,
+        _ if termios.has_input(iflag::IUTF8) && is_utf8_continuation(byte) => 0,
+        _ => 1,
+    }
+}
+
+fn is_utf8_continuation(byte: u8) -> bool {
+    byte & 0xc0 == 0x80
+}
+
+#[cfg(test)]
+#[path = "discipline_tests.rs"]
+mod tests;
