@@ -1,0 +1,178 @@
+//! A hash index over numbered slots that also keeps the slots in order of use.
+//!
+//! The block cache, the inode cache and the name cache keep their values in plain vectors and let
+//! this index answer "which slot holds key k" and "which slot was used longest ago", both without a scan.
+//!
+//! Invariants: every slot below `links.len()` is either in exactly one bucket chain or on the free
+//! list; a slot in a chain is on the age list unless it is held; a key is in at most one chain.
+
+use alloc::boxed::Box;
+use alloc::vec;
+use alloc::vec::Vec;
+
+/// "No slot" in the links.
+const NONE: u32 = u32::MAX;
+
+/// Multiplier of Fibonacci hashing: 2^64 divided by the golden ratio.
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
+struct Links {
+    key: u64,
+    /// Next slot of the same bucket, or of the free list.
+    next: u32,
+    newer: u32,
+    older: u32,
+    held: bool,
+}
+
+/// Maps 64-bit keys to slot numbers and remembers the order of use.
+pub struct LruIndex {
+    buckets: Box<[u32]>,
+    shift: u32,
+    links: Vec<Links>,
+    free: u32,
+    newest: u32,
+    oldest: u32,
+    len: usize,
+}
+
+impl LruIndex {
+    /// An empty index whose buckets suit about `expected` keys; more keys only make it slower.
+    pub fn new(expected: usize) -> Self {
+        let bits = expected.max(2).next_power_of_two().trailing_zeros();
+        LruIndex {
+            buckets: vec![NONE; 1 << bits].into_boxed_slice(),
+            shift: 64 - bits,
+            links: Vec::new(),
+            free: NONE,
+            newest: NONE,
+            oldest: NONE,
+            len: 0,
+        }
+    }
+
+    /// Number of keys.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is no key at all.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The slot of `key`; its age does not change.
+    pub fn find(&self, key: u64) -> Option<usize> {
+        let mut slot = self.buckets[self.bucket(key)];
+        while slot != NONE {
+            let links = &self.links[slot as usize];
+            if links.key == key {
+                return Some(slot as usize);
+            }
+            slot = links.next;
+        }
+        None
+    }
+
+    /// The key that `slot` holds. The slot must be in use.
+    pub fn key(&self, slot: usize) -> u64 {
+        self.links[slot].key
+    }
+
+    /// Makes `slot` the most recently used one; a held slot stays held.
+    pub fn touch(&mut self, slot: usize) {
+        if self.newest != slot as u32 && !self.links[slot].held {
+            self.unlink(slot);
+            self.push_newest(slot);
+        }
+    }
+
+    /// Takes a slot for `key`, which must not be present, and makes it the most recently used.
+    /// The answer is a freed slot or the next number never used.
+    pub fn insert(&mut self, key: u64) -> usize {
+        let bucket = self.bucket(key);
+        let next = self.buckets[bucket];
+        let fresh = Links { key, next, newer: NONE, older: NONE, held: false };
+        let slot = if self.free == NONE {
+            self.links.push(fresh);
+            self.links.len() - 1
+        } else {
+            let slot = self.free as usize;
+            self.free = self.links[slot].next;
+            self.links[slot] = fresh;
+            slot
+        };
+        self.buckets[bucket] = slot as u32;
+        self.push_newest(slot);
+        self.len += 1;
+        slot
+    }
+
+    /// Forgets the key of `slot`; the slot may be handed out again.
+    pub fn remove(&mut self, slot: usize) {
+        if !self.links[slot].held {
+            self.unlink(slot);
+        }
+        let bucket = self.bucket(self.links[slot].key);
+        let next = self.links[slot].next;
+        if self.buckets[bucket] == slot as u32 {
+            self.buckets[bucket] = next;
+        } else {
+            let mut before = self.buckets[bucket] as usize;
+            while self.links[before].next != slot as u32 {
+                before = self.links[before].next as usize;
+            }
+            self.links[before].next = next;
+        }
+        self.links[slot].next = self.free;
+        self.free = slot as u32;
+        self.len -= 1;
+    }
+
+    /// The slot used longest ago among those not held.
+    pub fn oldest(&self) -> Option<usize> {
+        (self.oldest != NONE).then_some(self.oldest as usize)
+    }
+
+    /// Takes `slot` out of the age list, so that it is never the oldest.
+    pub fn hold(&mut self, slot: usize) {
+        if !self.links[slot].held {
+            self.unlink(slot);
+            self.links[slot].held = true;
+        }
+    }
+
+    /// Returns a held slot to the age list as the most recently used.
+    pub fn release(&mut self, slot: usize) {
+        if self.links[slot].held {
+            self.links[slot].held = false;
+            self.push_newest(slot);
+        }
+    }
+
+    fn bucket(&self, key: u64) -> usize {
+        (key.wrapping_mul(GOLDEN) >> self.shift) as usize
+    }
+
+    fn push_newest(&mut self, slot: usize) {
+        self.links[slot].newer = NONE;
+        self.links[slot].older = self.newest;
+        match self.newest {
+            NONE => self.oldest = slot as u32,
+            newest => self.links[newest as usize].newer = slot as u32,
+        }
+        self.newest = slot as u32;
+    }
+
+    fn unlink(&mut self, slot: usize) {
+        let Links { newer, older, .. } = self.links[slot];
+        match newer {
+            NONE => self.newest = older,
+            newer => self.links[newer as usize].older = older,
+        }
+        match older {
+            NONE => self.oldest = newer,
+            older => self.links[older as usize].newer = newer,
+        }
+    }
+}

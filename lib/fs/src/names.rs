@@ -1,0 +1,97 @@
+//! A small cache of directory look-ups, for names that exist and names that do not.
+//!
+//! It is only a shortcut: the file system tells it of every change it makes to a directory, and a name
+//! it does not know is looked up in the directory itself. Long names are not kept.
+
+use alloc::vec::Vec;
+
+use crate::lru::LruIndex;
+
+/// Longest name kept, in bytes.
+const KEPT_NAME: usize = 46;
+
+/// FNV-1a's parameters, 64 bits.
+const FNV_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
+const FNV_PRIME: u64 = 0x0000_0100_0000_01b3;
+
+/// What the cache knows of a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Known {
+    /// It names this node; the entry is in this block of the directory.
+    Node(u32, u32),
+    /// There is no such name.
+    Absent,
+}
+
+struct Entry {
+    dir: u32,
+    known: Known,
+    len: u8,
+    name: [u8; KEPT_NAME],
+}
+
+/// Cache of directory look-ups; inode numbers are of 32 bits.
+pub struct NameCache {
+    index: LruIndex,
+    entries: Vec<Entry>,
+    capacity: usize,
+}
+
+impl NameCache {
+    /// A cache of up to `capacity` names (at least one).
+    pub fn new(capacity: usize) -> Self {
+        let capacity = capacity.max(1);
+        NameCache { index: LruIndex::new(capacity), entries: Vec::new(), capacity }
+    }
+
+    /// What is known of `name` in `dir`.
+    pub fn find(&mut self, dir: u32, name: &[u8]) -> Option<Known> {
+        let slot = self.index.find(key(dir, name))?;
+        let entry = &self.entries[slot];
+        if entry.dir != dir || entry.name.get(..entry.len as usize) != Some(name) {
+            return None;
+        }
+        let known = entry.known;
+        self.index.touch(slot);
+        Some(known)
+    }
+
+    /// Learns what `name` in `dir` is now.
+    pub fn learn(&mut self, dir: u32, name: &[u8], known: Known) {
+        if name.len() > KEPT_NAME {
+            return;
+        }
+        let key = key(dir, name);
+        let slot = match self.index.find(key) {
+            Some(slot) => slot,
+            None => self.take(key),
+        };
+        let mut kept = [0; KEPT_NAME];
+        kept[..name.len()].copy_from_slice(name);
+        self.entries[slot] = Entry { dir, known, len: name.len() as u8, name: kept };
+        self.index.touch(slot);
+    }
+
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        *self = NameCache::new(self.capacity);
+    }
+
+    fn take(&mut self, key: u64) -> usize {
+        if self.index.len() >= self.capacity
+            && let Some(oldest) = self.index.oldest()
+        {
+            self.index.remove(oldest);
+        }
+        let slot = self.index.insert(key);
+        if slot == self.entries.len() {
+            self.entries.push(Entry { dir: 0, known: Known::Absent, len: 0, name: [0; KEPT_NAME] });
+        }
+        slot
+    }
+}
+
+fn key(dir: u32, name: &[u8]) -> u64 {
+    let start = FNV_BASIS ^ u64::from(dir).wrapping_mul(FNV_PRIME);
+    name.iter().fold(start, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(FNV_PRIME))
+}
