@@ -1,2 +1,4 @@
 //! rtc
 #![cfg_attr(not(test), no_std, no_main)]
+#![forbid(unsafe_code)]
+mod clock;
