@@ -83,12 +83,12 @@ fn stage(contents: &Contents, staging: &Path) -> Result<()> {
     set_mode(&staging.join("tmp"), 0o1777)?;
     set_mode(&staging.join("root"), 0o700)?;
     install_busybox(staging)?;
-    lay_over(&contents.base, staging)?;
+    copy_tree(&contents.base, staging, "--preserve=mode,links")?;
     for (name, file) in &contents.programs {
         install(file, &staging.join("bin").join(name))?;
     }
     for overlay in contents.overlays {
-        lay_over(overlay, staging)?;
+        copy_tree(overlay, staging, "--preserve=all")?;
     }
     if let Some(command) = contents.command {
         fs::write(staging.join("etc/skink-exec"), command)?;
@@ -121,13 +121,17 @@ fn set_mode(path: &Path, mode: u32) -> Result<()> {
         .with_context(|| format!("cannot set the mode of {}", path.display()))
 }
 
-/// Copies everything in `folder` over `staging`, with owners, modes, times and links. A file takes
-/// the place of a link of that name, and does not end up where the link points.
-fn lay_over(folder: &Path, staging: &Path) -> Result<()> {
+/// Copies everything in `folder` over `staging`, keeping what the option of cp says. A file takes the
+/// place of a link of that name, and does not end up where the link points.
+///
+/// Of overlays everything is kept; of our own files not the times, which are those of the checkout.
+fn copy_tree(folder: &Path, staging: &Path, preserve: &str) -> Result<()> {
     if !folder.is_dir() {
         bail!("there is no folder {}", folder.display());
     }
-    process::run(Command::new("cp").args(["-a", "--remove-destination", "-T"]).arg(folder).arg(staging))
+    let mut cp = Command::new("cp");
+    cp.args(["--recursive", "--no-dereference", "--remove-destination", preserve, "-T"]);
+    process::run(cp.arg(folder).arg(staging))
 }
 
 fn size_of_image(staging: &Path, room: Room) -> Result<u64> {
