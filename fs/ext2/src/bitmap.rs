@@ -1,0 +1,33 @@
+//! Allocation bitmaps: bit n of byte n/8 is set when thing n is taken.
+
+/// Whether bit `bit` is set.
+pub fn is_set(bitmap: &[u8], bit: usize) -> bool {
+    bitmap[bit / 8] & (1 << (bit % 8)) != 0
+}
+
+/// Sets bit `bit`.
+pub fn set(bitmap: &mut [u8], bit: usize) {
+    bitmap[bit / 8] |= 1 << (bit % 8);
+}
+
+/// Clears bit `bit`.
+pub fn clear(bitmap: &mut [u8], bit: usize) {
+    bitmap[bit / 8] &= !(1 << (bit % 8));
+}
+
+/// The first clear bit in `from..limit`. The bitmap holds at least `limit` bits and whole 8-byte words.
+pub fn first_clear(bitmap: &[u8], from: usize, limit: usize) -> Option<usize> {
+    let mut ignored = (1u64 << (from % 64)) - 1;
+    for (word, bytes) in bitmap.chunks_exact(8).enumerate().skip(from / 64) {
+        if word * 64 >= limit {
+            break;
+        }
+        let taken = bytes.iter().rev().fold(0, |bits, &byte| bits << 8 | u64::from(byte)) | ignored;
+        ignored = 0;
+        if taken != u64::MAX {
+            let bit = word * 64 + taken.trailing_ones() as usize;
+            return (bit < limit).then_some(bit);
+        }
+    }
+    None
+}

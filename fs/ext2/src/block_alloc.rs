@@ -1,0 +1,80 @@
+//! Taking and freeing blocks.
+//!
+//! A new block is looked for at its goal, then in the rest of the goal's group, then in the groups after
+//! it. The counts in descriptors and superblock change with the bitmap. A bitmap that contradicts its
+//! descriptor, or calls a block of the format free, is broken: `EUCLEAN`, and nothing is taken.
+
+use fs::Errno;
+use fs::device::BlockDevice;
+use fs::file_system::Caller;
+
+use crate::bitmap;
+use crate::volume::Ext2;
+
+impl<D: BlockDevice> Ext2<D> {
+    /// `ENOSPC` unless `count` more blocks are free for `caller`: the reserved ones are for the superuser
+    /// and for the user and group that the superblock names.
+    pub(crate) fn require_blocks(&self, count: u32, caller: Caller) -> Result<(), Errno> {
+        let superblock = &self.superblock;
+        let (uid, gid) = (u32::from(superblock.reserved_uid), u32::from(superblock.reserved_gid));
+        let privileged = caller.uid == 0 || caller.uid == uid || (gid != 0 && caller.gid == gid);
+        let reserved = if privileged { 0 } else { superblock.reserved_blocks };
+        if superblock.free_blocks.saturating_sub(reserved) < count { Err(Errno::ENOSPC) } else { Ok(()) }
+    }
+
+    /// Takes one block, near `goal`. `ENOSPC` when none is left.
+    pub(crate) fn take_block(&mut self, goal: u32) -> Result<u32, Errno> {
+        let count = self.groups.list.len();
+        let (first, bit) = self.groups.locate(goal).unwrap_or((0, 0));
+        if let Some(block) = self.take_from_group(first, bit)? {
+            return Ok(block);
+        }
+        for step in 0..count {
+            if let Some(block) = self.take_from_group((first + step) % count, 0)? {
+                return Ok(block);
+            }
+        }
+        Err(Errno::ENOSPC)
+    }
+
+    fn take_from_group(&mut self, number: usize, from: usize) -> Result<Option<u32>, Errno> {
+        let group = &self.groups.list[number];
+        if group.free_blocks == 0 {
+            return Ok(None);
+        }
+        let lowest = group.free_bit as usize;
+        let limit = self.superblock.group_blocks(number as u32) as usize;
+        let bitmap_block = u64::from(group.block_bitmap);
+        let Some(bit) = bitmap::first_clear(self.cache.read(bitmap_block)?, from.max(lowest), limit) else {
+            return Ok(None);
+        };
+        let block = self.superblock.group_start(number as u32) + bit as u32;
+        self.groups.locate(block)?;
+        bitmap::set(self.cache.modify(bitmap_block)?, bit);
+        let group = &mut self.groups.list[number];
+        group.free_blocks -= 1;
+        group.dirty = true;
+        if from <= lowest {
+            group.free_bit = bit as u32 + 1;
+        }
+        self.superblock.free_blocks = self.superblock.free_blocks.saturating_sub(1);
+        Ok(Some(block))
+    }
+
+    /// Frees a block and forgets its content. `EUCLEAN` when it cannot have been in use.
+    pub(crate) fn free_block(&mut self, block: u32) -> Result<(), Errno> {
+        let (number, bit) = self.groups.locate(block)?;
+        let group = &mut self.groups.list[number];
+        let bitmap = self.cache.modify(group.block_bitmap.into())?;
+        if !bitmap::is_set(bitmap, bit) {
+            return Err(Errno::EUCLEAN);
+        }
+        bitmap::clear(bitmap, bit);
+        group.free_blocks = group.free_blocks.saturating_add(1);
+        group.free_bit = group.free_bit.min(bit as u32);
+        group.dirty = true;
+        self.superblock.free_blocks = self.superblock.free_blocks.saturating_add(1);
+        self.cache.discard(block.into());
+        Ok(())
+    }
+}

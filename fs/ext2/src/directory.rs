@@ -1,0 +1,278 @@
+//! Directories: finding, listing, adding, removing and changing entries.
+//!
+//! A directory is a file without holes whose blocks are chains of records (`entry`). Removed records
+//! become room of the one before; blocks are never given back. A hashed index, if the directory has
+//! one, is not kept up: the first change takes the flag for it away, which makes it an ordinary one.
+
+use fs::Errno;
+use fs::device::BlockDevice;
+use fs::file_system::{Caller, EntrySink, NAME_MAX};
+use fs::names::Known;
+
+use crate::entry::{self, Entries, EntryFormat, record_size};
+use crate::inode::FLAG_INDEX;
+use crate::volume::Ext2;
+
+/// Where a name is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// The inode it names.
+    pub node: u32,
+    /// The block of the directory that its entry is in.
+    pub block: u32,
+}
+
+impl<D: BlockDevice> Ext2<D> {
+    pub(crate) fn entry_format(&self) -> EntryFormat {
+        EntryFormat {
+            file_types: self.superblock.has_file_types(),
+            inodes_count: self.superblock.inodes_count,
+        }
+    }
+
+    /// Blocks of the directory. `ENOTDIR` when it is none; `EUCLEAN` when its size cannot be.
+    fn directory_blocks(&mut self, dir: u32) -> Result<u32, Errno> {
+        let block_size = self.block_size();
+        let blocks_count = self.superblock.blocks_count;
+        let inode = self.inode(dir)?;
+        if !inode.is_directory() {
+            return Err(Errno::ENOTDIR);
+        }
+        let blocks = inode.size / block_size;
+        let sound = inode.size.is_multiple_of(block_size) && blocks <= blocks_count.into();
+        if sound { Ok(blocks as u32) } else { Err(Errno::EUCLEAN) }
+    }
+
+    /// The block of the file system that holds block `index` of the directory.
+    fn directory_block(&mut self, dir: u32, index: u32) -> Result<u64, Errno> {
+        let block = self.find_block(dir, index.into())?.ok_or(Errno::EUCLEAN)?;
+        if !self.cache.contains(block.into()) {
+            let all = self.cache.longest_run();
+            self.read_ahead(dir, index.into(), block, all)?;
+        }
+        Ok(block.into())
+    }
+
+    /// The entry for `name`, if there is one. `ENOTDIR`, `ENAMETOOLONG`.
+    pub(crate) fn find_entry(&mut self, dir: u32, name: &[u8]) -> Result<Option<Found>, Errno> {
+        let blocks = self.directory_blocks(dir)?;
+        match self.names.find(dir, name) {
+            Some(Known::Node(node, block)) => return Ok(Some(Found { node, block })),
+            Some(Known::Absent) => return Ok(None),
+            None if name.len() > NAME_MAX => return Err(Errno::ENAMETOOLONG),
+            None => {}
+        }
+        for index in 0..blocks {
+            if let Some(node) = self.search_block(dir, index, name)? {
+                self.names.learn(dir, name, Known::Node(node, index));
+                return Ok(Some(Found { node, block: index }));
+            }
+        }
+        self.names.learn(dir, name, Known::Absent);
+        Ok(None)
+    }
+
+    fn search_block(&mut self, dir: u32, index: u32, name: &[u8]) -> Result<Option<u32>, Errno> {
+        let format = self.entry_format();
+        let block = self.directory_block(dir, index)?;
+        for entry in Entries::new(self.cache.read(block)?, format) {
+            let entry = entry?;
+            if entry.node != 0 && entry.name == name {
+                let node = entry.node;
+                return if self.is_usable(node) { Ok(Some(node)) } else { Err(Errno::EUCLEAN) };
+            }
+        }
+        Ok(None)
+    }
+
+    /// Gives the entries from `position` on to `sink`; positions are offsets in the directory.
+    pub(crate) fn list(&mut self, dir: u32, position: u64, sink: &mut dyn EntrySink) -> Result<u64, Errno> {
+        let block_size = self.block_size();
+        let blocks = self.directory_blocks(dir)?;
+        if self.inode(dir)?.links == 0 {
+            return Ok(position);
+        }
+        let first = u32::try_from(position / block_size).unwrap_or(u32::MAX);
+        let mut next = position;
+        for index in first..blocks {
+            let (reached, full) = self.list_block(dir, index, next, sink)?;
+            next = reached;
+            if full {
+                break;
+            }
+        }
+        self.note_access(dir)?;
+        Ok(next)
+    }
+
+    fn list_block(
+        &mut self,
+        dir: u32,
+        index: u32,
+        position: u64,
+        sink: &mut dyn EntrySink,
+    ) -> Result<(u64, bool), Errno> {
+        let format = self.entry_format();
+        let start = u64::from(index) * self.block_size();
+        let block = self.directory_block(dir, index)?;
+        for entry in Entries::new(self.cache.read(block)?, format) {
+            let entry = entry?;
+            let at = start + entry.offset as u64;
+            let next = at + entry.size as u64;
+            if at >= position && entry.node != 0 && !sink.entry(entry.node.into(), next, entry.kind, entry.name) {
+                return Ok((at, true));
+            }
+        }
+        Ok((start + self.block_size(), false))
+    }
+
+    /// Adds an entry; the name is not there yet. `ENOENT` in a directory that was removed, `ENOSPC`.
+    pub(crate) fn add_entry(
+        &mut self,
+        dir: u32,
+        name: &[u8],
+        node: u32,
+        mode: u32,
+        caller: Caller,
+    ) -> Result<(), Errno> {
+        let blocks = self.directory_blocks(dir)?;
+        let inode = self.inode(dir)?;
+        if inode.links == 0 {
+            return Err(Errno::ENOENT);
+        }
+        let first = inode.next_block.min(blocks);
+        let mut place = None;
+        for index in first..blocks {
+            place = self.insert_into_block(dir, index, name, node, mode)?.then_some(index);
+            if place.is_some() {
+                break;
+            }
+        }
+        let index = match place {
+            Some(index) => index,
+            None => self.append_block(dir, blocks, name, node, mode, caller)?,
+        };
+        self.names.learn(dir, name, Known::Node(node, index));
+        self.hint(dir)?.next_block = index;
+        self.directory_changed(dir)
+    }
+
+    fn insert_into_block(
+        &mut self,
+        dir: u32,
+        index: u32,
+        name: &[u8],
+        node: u32,
+        mode: u32,
+    ) -> Result<bool, Errno> {
+        let format = self.entry_format();
+        let needed = record_size(name.len());
+        let block = self.directory_block(dir, index)?;
+        let mut place = None;
+        for entry in Entries::new(self.cache.read(block)?, format) {
+            let entry = entry?;
+            if entry.size - entry.used() >= needed {
+                place = Some((entry.offset, entry.used(), entry.size));
+                break;
+            }
+        }
+        let Some((offset, used, size)) = place else { return Ok(false) };
+        let bytes = self.cache.modify(block)?;
+        if used > 0 {
+            entry::set_size(bytes, offset, used);
+        }
+        entry::write(bytes, offset + used, size - used, node, mode, name, format);
+        Ok(true)
+    }
+
+    fn append_block(
+        &mut self,
+        dir: u32,
+        index: u32,
+        name: &[u8],
+        node: u32,
+        mode: u32,
+        caller: Caller,
+    ) -> Result<u32, Errno> {
+        let format = self.entry_format();
+        let size = self.superblock.block_size;
+        let block = self.provide_block(dir, index.into(), caller)?.block;
+        entry::write(self.cache.zeroed(block.into())?, 0, size, node, mode, name, format);
+        self.change(dir)?.size += size as u64;
+        Ok(index)
+    }
+
+    /// Removes the entry for `name`, which `find_entry` has found.
+    pub(crate) fn remove_entry(&mut self, dir: u32, name: &[u8], found: Found) -> Result<(), Errno> {
+        let format = self.entry_format();
+        let block = self.directory_block(dir, found.block)?;
+        let mut before: Option<(usize, usize)> = None;
+        let mut place = None;
+        for entry in Entries::new(self.cache.read(block)?, format) {
+            let entry = entry?;
+            if entry.node == found.node && entry.name == name {
+                place = Some((entry.offset, entry.size));
+                break;
+            }
+            before = Some((entry.offset, entry.size));
+        }
+        let (offset, size) = place.ok_or(Errno::EUCLEAN)?;
+        let bytes = self.cache.modify(block)?;
+        match before {
+            Some((previous, length)) => entry::set_size(bytes, previous, length + size),
+            None => entry::set_node(bytes, offset, 0, 0, format),
+        }
+        self.names.learn(dir, name, Known::Absent);
+        let inode = self.hint(dir)?;
+        inode.next_block = inode.next_block.min(found.block);
+        self.directory_changed(dir)
+    }
+
+    /// Makes the entry for `name`, which `find_entry` has found, name another inode.
+    pub(crate) fn change_entry(
+        &mut self,
+        dir: u32,
+        name: &[u8],
+        found: Found,
+        node: u32,
+        mode: u32,
+    ) -> Result<(), Errno> {
+        let format = self.entry_format();
+        let block = self.directory_block(dir, found.block)?;
+        let mut place = None;
+        for entry in Entries::new(self.cache.read(block)?, format) {
+            let entry = entry?;
+            if entry.node == found.node && entry.name == name {
+                place = Some(entry.offset);
+                break;
+            }
+        }
+        let offset = place.ok_or(Errno::EUCLEAN)?;
+        entry::set_node(self.cache.modify(block)?, offset, node, mode, format);
+        self.names.learn(dir, name, Known::Node(node, found.block));
+        self.directory_changed(dir)
+    }
+
+    /// Whether nothing but `.` and `..` is in the directory.
+    pub(crate) fn is_empty(&mut self, dir: u32) -> Result<bool, Errno> {
+        let format = self.entry_format();
+        for index in 0..self.directory_blocks(dir)? {
+            let block = self.directory_block(dir, index)?;
+            for entry in Entries::new(self.cache.read(block)?, format) {
+                let entry = entry?;
+                if entry.node != 0 && entry.name != b"." && entry.name != b".." {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    fn directory_changed(&mut self, dir: u32) -> Result<(), Errno> {
+        let now = self.now();
+        let inode = self.change(dir)?;
+        inode.touch(now);
+        inode.flags &= !FLAG_INDEX;
+        Ok(())
+    }
+}

@@ -1,0 +1,117 @@
+//! The entries of a directory block.
+//!
+//! A block is a chain of records that ends exactly with the block. A record whose inode is 0 is free
+//! space; the room behind a name up to the record's end is, too. The iterator checks every record
+//! before it gives it out and ends after a broken one.
+
+use fs::Errno;
+use fs::file_system::{S_IFBLK, S_IFCHR, S_IFDIR, S_IFIFO, S_IFLNK, S_IFMT, S_IFREG, S_IFSOCK};
+
+use crate::bytes::{put_u16, put_u32, u16_at, u32_at};
+
+/// Bytes of a record before the name.
+const HEADER: usize = 8;
+
+/// Kinds as directory entries tell them, with their mode bits.
+const KINDS: [u32; 8] = [0, S_IFREG, S_IFDIR, S_IFCHR, S_IFBLK, S_IFIFO, S_IFSOCK, S_IFLNK];
+
+/// One record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry<'a> {
+    /// Where it begins in the block.
+    pub offset: usize,
+    /// Its length with the free room behind the name.
+    pub size: usize,
+    /// Inode, or 0 for a free record.
+    pub node: u32,
+    /// Kind bits of the mode, or 0 when the directory does not tell.
+    pub kind: u32,
+    /// Name.
+    pub name: &'a [u8],
+}
+
+impl Entry<'_> {
+    /// Bytes that the record needs itself.
+    pub fn used(&self) -> usize {
+        if self.node == 0 { 0 } else { record_size(self.name.len()) }
+    }
+}
+
+/// How this file system writes entries.
+#[derive(Clone, Copy, Debug)]
+pub struct EntryFormat {
+    /// Whether entries tell the kind of the node.
+    pub file_types: bool,
+    /// Highest inode number.
+    pub inodes_count: u32,
+}
+
+/// Iterator over the records of one block.
+pub struct Entries<'a> {
+    block: &'a [u8],
+    offset: usize,
+    format: EntryFormat,
+}
+
+impl<'a> Entries<'a> {
+    /// All records of `block`.
+    pub fn new(block: &'a [u8], format: EntryFormat) -> Self {
+        Entries { block, offset: 0, format }
+    }
+
+    fn read(&self, offset: usize) -> Option<Entry<'a>> {
+        let record = self.block.get(offset..)?;
+        let header = record.get(..HEADER)?;
+        let size = usize::from(u16_at(header, 4));
+        let name_len = if self.format.file_types { header[6].into() } else { usize::from(u16_at(header, 6)) };
+        let kind = if self.format.file_types { KINDS.get(usize::from(header[7])).copied().unwrap_or(0) } else { 0 };
+        let node = u32_at(header, 0);
+        let sound = size >= record_size(name_len)
+            && size.is_multiple_of(4)
+            && size <= record.len()
+            && node <= self.format.inodes_count
+            && (node == 0 || name_len > 0);
+        sound.then(|| Entry { offset, size, node, kind, name: &record[HEADER..HEADER + name_len] })
+    }
+}
+
+impl<'a> Iterator for Entries<'a> {
+    type Item = Result<Entry<'a>, Errno>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.offset >= self.block.len() {
+            return None;
+        }
+        let entry = self.read(self.offset);
+        self.offset = entry.map_or(self.block.len(), |entry| entry.offset + entry.size);
+        Some(entry.ok_or(Errno::EUCLEAN))
+    }
+}
+
+/// Bytes of a record with a name of this length.
+pub fn record_size(name_len: usize) -> usize {
+    (HEADER + name_len).next_multiple_of(4)
+}
+
+/// Writes a record of `size` bytes at `offset`.
+pub fn write(block: &mut [u8], offset: usize, size: usize, node: u32, mode: u32, name: &[u8], format: EntryFormat) {
+    let record = &mut block[offset..offset + size];
+    put_u16(record, 4, size as u16);
+    put_u16(record, 6, name.len() as u16);
+    record[HEADER..HEADER + name.len()].copy_from_slice(name);
+    set_node(record, 0, node, mode, format);
+}
+
+/// Makes the record at `offset` name another inode.
+pub fn set_node(block: &mut [u8], offset: usize, node: u32, mode: u32, format: EntryFormat) {
+    put_u32(block, offset, node);
+    if format.file_types {
+        let kind = KINDS.iter().position(|&kind| kind == mode & S_IFMT).unwrap_or(0);
+        block[offset + 7] = kind as u8;
+    }
+}
+
+/// Changes the length of the record at `offset`.
+pub fn set_size(block: &mut [u8], offset: usize, size: usize) {
+    put_u16(block, offset + 4, size as u16);
+}

@@ -1,0 +1,259 @@
+//! The content of regular files: reading, writing and cutting.
+//!
+//! Invariants: what lies behind the end of a file in its last block is zero, and no block behind the end
+//! is taken; a write that fails half-way restores both.
+
+use core::ops::Range;
+
+use fs::Errno;
+use fs::device::BlockDevice;
+use fs::file_system::{Caller, DataSink, DataSource, S_ISGID, S_ISUID, S_IXGRP};
+
+use crate::inode::Inode;
+use crate::volume::Ext2;
+
+/// Largest size without the `large_file` feature, in bytes.
+const SMALL_FILE: u64 = i32::MAX as u64;
+
+/// A newer time of access is kept only when this long has passed, in seconds, or the file has changed
+/// since: so reading a cached file seldom makes its inode dirty (Linux's `relatime`).
+const ACCESS_INTERVAL: i64 = 24 * 60 * 60;
+
+impl<D: BlockDevice> Ext2<D> {
+    pub(crate) fn read_file(
+        &mut self,
+        number: u32,
+        offset: u64,
+        len: usize,
+        sink: &mut dyn DataSink,
+    ) -> Result<usize, Errno> {
+        let inode = self.inode(number)?;
+        require_regular(inode)?;
+        let len = inode.size.saturating_sub(offset).min(len as u64) as usize;
+        let block_size = self.superblock.block_size;
+        let mut done = 0;
+        while done < len {
+            let position = offset + done as u64;
+            let start = (position % block_size as u64) as usize;
+            let range = start..block_size.min(start + len - done);
+            let chunk = range.len();
+            let needed = (len - done).div_ceil(block_size);
+            match self.read_part(number, position / block_size as u64, range, needed, sink) {
+                Ok(()) => done += chunk,
+                Err(error) if done == 0 => return Err(error),
+                Err(_) => break,
+            }
+        }
+        if len > 0 {
+            self.hint(number)?.next_block = ((offset + len as u64) / block_size as u64) as u32;
+        }
+        self.note_access(number)?;
+        Ok(done)
+    }
+
+    /// Gives a part of one block to `sink`; the request needs about `needed` blocks from there on.
+    fn read_part(
+        &mut self,
+        number: u32,
+        index: u64,
+        part: Range<usize>,
+        needed: usize,
+        sink: &mut dyn DataSink,
+    ) -> Result<(), Errno> {
+        let Some(block) = self.find_block(number, index)? else {
+            return sink.put_zeros(part.len());
+        };
+        if !self.cache.contains(block.into()) {
+            self.read_ahead(number, index, block, needed)?;
+        }
+        sink.put(&self.cache.read(block.into())?[part])
+    }
+
+    /// Fetches the blocks that will be read next with `block`: what the request needs, or as much as one
+    /// device request moves when the file is read from front to back.
+    pub(crate) fn read_ahead(&mut self, number: u32, index: u64, block: u32, needed: usize) -> Result<(), Errno> {
+        let end = self.inode(number)?.size.div_ceil(self.block_size());
+        let sequential = u64::from(self.inode(number)?.next_block) == index;
+        let wanted = if sequential { self.cache.longest_run() } else { needed.min(self.cache.longest_run()) };
+        let mut count = 1;
+        while count < wanted
+            && index + (count as u64) < end
+            && self.find_block(number, index + count as u64)? == block.checked_add(count as u32)
+        {
+            count += 1;
+        }
+        self.cache.read_ahead(block.into(), count);
+        Ok(())
+    }
+
+    /// Keeps the time of access, unless the one on record is good enough.
+    pub(crate) fn note_access(&mut self, number: u32) -> Result<(), Errno> {
+        if self.read_only {
+            return Ok(());
+        }
+        let now = self.now();
+        let inode = self.inode(number)?;
+        let newest = inode.modified.max(inode.changed);
+        if inode.accessed <= newest || now.seconds - inode.accessed.seconds >= ACCESS_INTERVAL {
+            self.change(number)?.accessed = now;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn write_file(
+        &mut self,
+        number: u32,
+        offset: u64,
+        len: usize,
+        source: &mut dyn DataSource,
+        caller: Caller,
+    ) -> Result<usize, Errno> {
+        require_regular(self.inode(number)?)?;
+        if len == 0 {
+            return Ok(0);
+        }
+        let room = self.max_file_size().saturating_sub(offset);
+        if room == 0 {
+            return Err(Errno::EFBIG);
+        }
+        let len = room.min(len as u64) as usize;
+        self.prepare_size(offset + len as u64)?;
+        let (done, failure) = self.write_parts(number, offset, len, source, caller);
+        let now = self.now();
+        let block_size = self.block_size();
+        let inode = self.change(number)?;
+        if done > 0 {
+            inode.size = inode.size.max(offset + done as u64);
+            inode.touch(now);
+            drop_privileges(inode, caller);
+        }
+        match failure {
+            None => Ok(done),
+            Some(error) => {
+                let end = inode.size.div_ceil(block_size);
+                self.free_blocks_from(number, end)?;
+                if done > 0 { Ok(done) } else { Err(error) }
+            }
+        }
+    }
+
+    fn write_parts(
+        &mut self,
+        number: u32,
+        offset: u64,
+        len: usize,
+        source: &mut dyn DataSource,
+        caller: Caller,
+    ) -> (usize, Option<Errno>) {
+        let block_size = self.superblock.block_size;
+        let mut done = 0;
+        while done < len {
+            let position = offset + done as u64;
+            let start = (position % block_size as u64) as usize;
+            let part = start..block_size.min(start + len - done);
+            let chunk = part.len();
+            if let Err(error) = self.write_part(number, position / block_size as u64, part, source, caller) {
+                return (done, Some(error));
+            }
+            done += chunk;
+        }
+        (done, None)
+    }
+
+    fn write_part(
+        &mut self,
+        number: u32,
+        index: u64,
+        part: Range<usize>,
+        source: &mut dyn DataSource,
+        caller: Caller,
+    ) -> Result<(), Errno> {
+        let mapped = self.provide_block(number, index, caller)?;
+        let block = u64::from(mapped.block);
+        let whole = part.len() == self.superblock.block_size;
+        let unread = whole && !self.cache.contains(block);
+        let data = match mapped.fresh {
+            true if !whole => self.cache.zeroed(block)?,
+            false if !unread => self.cache.modify(block)?,
+            _ => self.cache.overwrite(block)?,
+        };
+        let Err(error) = source.take(&mut data[part.clone()]) else { return Ok(()) };
+        if unread && !mapped.fresh {
+            self.cache.discard(block);
+        } else {
+            self.clear_unwritten(number, index, mapped.fresh, part, block)?;
+        }
+        Err(error)
+    }
+
+    /// After a failed copy: zeros what must not keep bytes of it, all of a fresh block and what lies
+    /// behind the end of the file.
+    fn clear_unwritten(
+        &mut self,
+        number: u32,
+        index: u64,
+        fresh: bool,
+        part: Range<usize>,
+        block: u64,
+    ) -> Result<(), Errno> {
+        let behind = self.inode(number)?.size.saturating_sub(index * self.block_size());
+        let kept = if fresh { 0 } else { behind.min(part.end as u64) as usize };
+        self.cache.modify(block)?[kept.max(part.start)..part.end].fill(0);
+        Ok(())
+    }
+
+    /// Makes sure that the format can have a file of `size` bytes.
+    fn prepare_size(&mut self, size: u64) -> Result<(), Errno> {
+        if size > self.max_file_size() {
+            return Err(Errno::EFBIG);
+        }
+        if size > SMALL_FILE { self.superblock.allow_large_files() } else { Ok(()) }
+    }
+
+    pub(crate) fn resize_file(&mut self, number: u32, size: u64) -> Result<(), Errno> {
+        let now = self.now();
+        let inode = self.inode(number)?;
+        require_regular(inode)?;
+        let old_size = inode.size;
+        self.prepare_size(size)?;
+        let inode = self.change(number)?;
+        inode.size = size;
+        inode.touch(now);
+        if size >= old_size {
+            return Ok(());
+        }
+        self.free_blocks_from(number, size.div_ceil(self.block_size()))?;
+        self.clear_tail(number, size)
+    }
+
+    /// Zeros the rest of the block in which the file now ends.
+    fn clear_tail(&mut self, number: u32, size: u64) -> Result<(), Errno> {
+        let used = (size % self.block_size()) as usize;
+        if used > 0
+            && let Some(block) = self.find_block(number, size / self.block_size())?
+        {
+            self.cache.modify(block.into())?[used..].fill(0);
+        }
+        Ok(())
+    }
+}
+
+fn require_regular(inode: &Inode) -> Result<(), Errno> {
+    if inode.is_regular() {
+        Ok(())
+    } else if inode.is_directory() {
+        Err(Errno::EISDIR)
+    } else {
+        Err(Errno::EINVAL)
+    }
+}
+
+/// Takes the set-id bits from a program that somebody else than the superuser has changed.
+fn drop_privileges(inode: &mut Inode, caller: Caller) {
+    if caller.uid != 0 {
+        inode.mode &= !S_ISUID;
+        if inode.mode & S_IXGRP != 0 {
+            inode.mode &= !S_ISGID;
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Block groups: their descriptors in memory, and which blocks belong to the format itself.
+//!
+//! After `Groups::read` succeeded every bitmap and inode table lies inside its own group, apart from the
+//! others and from the copy of superblock and descriptors. `free_bit` is never above the first free block.
+
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use fs::Errno;
+
+use crate::bytes::{put_u16, u16_at, u32_at};
+use crate::superblock::{DESCRIPTOR_SIZE, Superblock};
+
+/// One block group.
+#[derive(Clone, Debug)]
+pub struct Group {
+    /// Block of the block bitmap.
+    pub block_bitmap: u32,
+    /// Block of the inode bitmap.
+    pub inode_bitmap: u32,
+    /// First block of the inode table.
+    pub inode_table: u32,
+    /// Free blocks.
+    pub free_blocks: u16,
+    /// Free inodes.
+    pub free_inodes: u16,
+    /// Directories among the inodes.
+    pub directories: u16,
+    /// No block of the group before this one (counted from its start) is free.
+    pub free_bit: u32,
+    /// No inode of the group before this one is free.
+    pub free_inode_bit: u32,
+    /// Whether the descriptor on disk is older than this.
+    pub dirty: bool,
+    /// End of the copy of superblock and descriptors, or the group's start if it has none.
+    head_end: u32,
+}
+
+impl Group {
+    /// The descriptor of group `number`, from its bytes. `EUCLEAN` when it makes no sense.
+    pub fn read(bytes: &[u8], number: u32, superblock: &Superblock) -> Result<Self, Errno> {
+        let start = superblock.group_start(number);
+        let end = start + superblock.group_blocks(number);
+        let head = if superblock.has_superblock(number) { superblock.group_head_blocks() } else { 0 };
+        let group = Group {
+            block_bitmap: u32_at(bytes, 0),
+            inode_bitmap: u32_at(bytes, 4),
+            inode_table: u32_at(bytes, 8),
+            free_blocks: u16_at(bytes, 12),
+            free_inodes: u16_at(bytes, 14),
+            directories: u16_at(bytes, 16),
+            free_bit: 0,
+            free_inode_bit: 0,
+            dirty: false,
+            head_end: start.saturating_add(head),
+        };
+        let sound = group.is_sound(end, superblock)
+            && u32::from(group.free_blocks) <= end - start
+            && u32::from(group.free_inodes) <= superblock.inodes_per_group
+            && u32::from(group.directories) <= superblock.inodes_per_group;
+        if sound { Ok(group) } else { Err(Errno::EUCLEAN) }
+    }
+
+    fn is_sound(&self, end: u32, superblock: &Superblock) -> bool {
+        let inside = self.head_end..end;
+        let table = self.table(superblock.inode_table_blocks());
+        inside.contains(&self.block_bitmap)
+            && inside.contains(&self.inode_bitmap)
+            && inside.contains(&self.inode_table)
+            && table.end <= end
+            && self.block_bitmap != self.inode_bitmap
+            && !table.contains(&self.block_bitmap)
+            && !table.contains(&self.inode_bitmap)
+    }
+
+    fn table(&self, blocks: u32) -> Range<u32> {
+        self.inode_table..self.inode_table.saturating_add(blocks)
+    }
+
+    /// Whether `block`, of this group, belongs to the format.
+    fn owns(&self, block: u32, table_blocks: u32) -> bool {
+        block < self.head_end
+            || block == self.block_bitmap
+            || block == self.inode_bitmap
+            || self.table(table_blocks).contains(&block)
+    }
+
+    /// Writes the fields that change into the descriptor's bytes.
+    pub fn write(&self, bytes: &mut [u8]) {
+        put_u16(bytes, 12, self.free_blocks);
+        put_u16(bytes, 14, self.free_inodes);
+        put_u16(bytes, 16, self.directories);
+    }
+}
+
+/// All block groups.
+#[derive(Clone, Debug)]
+pub struct Groups {
+    /// In order.
+    pub list: Vec<Group>,
+    first_data_block: u32,
+    blocks_count: u32,
+    blocks_per_group: u32,
+    table_blocks: u32,
+}
+
+impl Groups {
+    /// No groups yet, of the file system that `superblock` describes.
+    pub fn new(superblock: &Superblock) -> Self {
+        Groups {
+            list: Vec::new(),
+            first_data_block: superblock.first_data_block,
+            blocks_count: superblock.blocks_count,
+            blocks_per_group: superblock.blocks_per_group,
+            table_blocks: superblock.inode_table_blocks(),
+        }
+    }
+
+    /// Adds the groups whose descriptors the block `bytes` holds.
+    pub fn read(&mut self, bytes: &[u8], superblock: &Superblock) -> Result<(), Errno> {
+        for descriptor in bytes.chunks_exact(DESCRIPTOR_SIZE) {
+            let number = self.list.len() as u32;
+            if number < superblock.groups {
+                self.list.push(Group::read(descriptor, number, superblock)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Group and bit of a block that may hold data. `EUCLEAN` for a number outside the file system and
+    /// for a block of the format itself.
+    pub fn locate(&self, block: u32) -> Result<(usize, usize), Errno> {
+        if block < self.first_data_block || block >= self.blocks_count {
+            return Err(Errno::EUCLEAN);
+        }
+        let offset = block - self.first_data_block;
+        let group = (offset / self.blocks_per_group) as usize;
+        if self.list[group].owns(block, self.table_blocks) {
+            return Err(Errno::EUCLEAN);
+        }
+        Ok((group, (offset % self.blocks_per_group) as usize))
+    }
+}

@@ -1,0 +1,150 @@
+//! Making and deleting inodes.
+//!
+//! A file's inode comes from its directory's group, so that both are near each other; a directory's from
+//! the first group, from its parent's on, that has at least the average of free inodes and blocks.
+
+use fs::Errno;
+use fs::device::BlockDevice;
+use fs::file_system::{Caller, S_IFDIR, S_IFMT, S_ISGID};
+
+use crate::bitmap;
+use crate::bytes::{put_u32, u32_at};
+use crate::inode::Inode;
+use crate::volume::Ext2;
+
+/// Magic number of a block of extended attributes.
+const ATTRIBUTE_MAGIC: u32 = 0xea02_0000;
+
+impl<D: BlockDevice> Ext2<D> {
+    /// Makes an inode for a node in `dir`, with no link yet. `ENOSPC` when there is none.
+    pub(crate) fn new_inode(&mut self, dir: u32, mode: u32, caller: Caller) -> Result<u32, Errno> {
+        let now = self.now();
+        let parent = self.inode(dir)?;
+        let (parent_mode, parent_gid) = (parent.mode, parent.gid);
+        let is_directory = mode & S_IFMT == S_IFDIR;
+        let number = self.take_inode(dir, is_directory)?;
+        let mut inode = Inode {
+            mode: mode & 0xffff,
+            uid: caller.uid,
+            gid: caller.gid,
+            accessed: now,
+            changed: now,
+            modified: now,
+            dirty: true,
+            ..Inode::default()
+        };
+        if parent_mode & S_ISGID != 0 {
+            inode.gid = parent_gid;
+            inode.mode |= if is_directory { S_ISGID } else { 0 };
+        }
+        let (block, offset) = self.inode_place(number);
+        let size = self.superblock.inode_size;
+        let bytes = &mut self.cache.modify(block)?[offset..offset + size];
+        Inode::prepare(bytes, self.superblock.extra_inode_size, now);
+        self.adopt(number, inode)?;
+        Ok(number)
+    }
+
+    /// Deletes an inode that has neither name nor user: frees its blocks and itself.
+    pub(crate) fn delete(&mut self, number: u32) -> Result<(), Errno> {
+        let block_size = self.superblock.block_size;
+        let inode = self.inode(number)?;
+        let (has_blocks, is_directory) = (inode.has_blocks(block_size), inode.is_directory());
+        let attribute_block = inode.attribute_block;
+        let freed = if has_blocks { self.free_blocks_from(number, 0) } else { Ok(()) };
+        let released = self.release_attributes(attribute_block);
+        let deleted = self.now_seconds();
+        let inode = self.change(number)?;
+        inode.deleted = deleted;
+        inode.attribute_block = 0;
+        if has_blocks {
+            inode.size = 0;
+        }
+        self.forget(number)?;
+        self.free_inode(number, is_directory)?;
+        freed.and(released)
+    }
+
+    fn take_inode(&mut self, dir: u32, is_directory: bool) -> Result<u32, Errno> {
+        let count = self.groups.list.len();
+        let home = ((dir - 1) / self.superblock.inodes_per_group) as usize;
+        let first = if is_directory { self.directory_group(home) } else { home };
+        for step in 0..count {
+            let group = (first + step) % count;
+            if let Some(number) = self.take_inode_from_group(group, is_directory)? {
+                return Ok(number);
+            }
+        }
+        Err(Errno::ENOSPC)
+    }
+
+    fn directory_group(&self, home: usize) -> usize {
+        let count = self.groups.list.len();
+        let average_inodes = self.superblock.free_inodes / count as u32;
+        let average_blocks = self.superblock.free_blocks / count as u32;
+        let spacious = |&number: &usize| {
+            let group = &self.groups.list[number];
+            u32::from(group.free_inodes) >= average_inodes && u32::from(group.free_blocks) >= average_blocks
+        };
+        (0..count).map(|step| (home + step) % count).find(spacious).unwrap_or(home)
+    }
+
+    fn take_inode_from_group(&mut self, number: usize, is_directory: bool) -> Result<Option<u32>, Errno> {
+        let group = &mut self.groups.list[number];
+        if group.free_inodes == 0 {
+            return Ok(None);
+        }
+        let limit = self.superblock.inodes_per_group as usize;
+        let reserved = if number == 0 { self.superblock.first_inode - 1 } else { 0 };
+        let from = group.free_inode_bit.max(reserved) as usize;
+        let bitmap_block = u64::from(group.inode_bitmap);
+        let Some(bit) = bitmap::first_clear(self.cache.read(bitmap_block)?, from, limit) else {
+            return Ok(None);
+        };
+        bitmap::set(self.cache.modify(bitmap_block)?, bit);
+        group.free_inode_bit = bit as u32 + 1;
+        group.free_inodes -= 1;
+        group.directories = group.directories.saturating_add(is_directory.into());
+        group.dirty = true;
+        self.superblock.free_inodes = self.superblock.free_inodes.saturating_sub(1);
+        Ok(Some(number as u32 * self.superblock.inodes_per_group + bit as u32 + 1))
+    }
+
+    fn free_inode(&mut self, number: u32, is_directory: bool) -> Result<(), Errno> {
+        let index = number - 1;
+        let bit = (index % self.superblock.inodes_per_group) as usize;
+        let group = &mut self.groups.list[(index / self.superblock.inodes_per_group) as usize];
+        let bitmap = self.cache.modify(group.inode_bitmap.into())?;
+        if !bitmap::is_set(bitmap, bit) {
+            return Err(Errno::EUCLEAN);
+        }
+        bitmap::clear(bitmap, bit);
+        group.free_inode_bit = group.free_inode_bit.min(bit as u32);
+        group.free_inodes = group.free_inodes.saturating_add(1);
+        group.directories = group.directories.saturating_sub(is_directory.into());
+        group.dirty = true;
+        self.superblock.free_inodes = self.superblock.free_inodes.saturating_add(1);
+        Ok(())
+    }
+
+    /// Counts one user less of a block of extended attributes, which inodes may share, and frees it after
+    /// the last.
+    fn release_attributes(&mut self, block: u32) -> Result<(), Errno> {
+        if block == 0 {
+            return Ok(());
+        }
+        self.groups.locate(block)?;
+        let bytes = self.cache.modify(block.into())?;
+        if u32_at(bytes, 0) != ATTRIBUTE_MAGIC {
+            return Err(Errno::EUCLEAN);
+        }
+        match u32_at(bytes, 4) {
+            0 => Err(Errno::EUCLEAN),
+            1 => self.free_block(block),
+            users => {
+                put_u32(bytes, 4, users - 1);
+                Ok(())
+            }
+        }
+    }
+}

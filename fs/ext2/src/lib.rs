@@ -1,0 +1,35 @@
+//! The ext2 format (revisions 0 and 1) as a `FileSystem` over any block device.
+//!
+//! | module | what it is about |
+//! |---|---|
+//! | `superblock`, `group`, `inode`, `entry`, `bitmap`, `bytes` | structures on disk |
+//! | `volume` | the mounted file system, inodes in memory |
+//! | `block_alloc`, `inode_alloc` | taking and freeing blocks and inodes |
+//! | `block_map`, `file` | from positions in a file to blocks; reading and writing |
+//! | `directory`, `naming`, `rename` | directories and the operations on names |
+//! | `file_system` | the trait |
+//!
+//! Nothing on the disk is trusted: every number is checked before it is used, and a broken structure gives
+//! `EUCLEAN`. No work is bounded by a number on the disk alone.
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod bitmap;
+mod block_alloc;
+mod block_map;
+mod bytes;
+mod directory;
+mod entry;
+mod file;
+mod file_system;
+mod group;
+mod inode;
+mod inode_alloc;
+mod naming;
+mod rename;
+mod superblock;
+mod volume;
+
+pub use volume::{Ext2, Options};

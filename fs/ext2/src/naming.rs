@@ -1,0 +1,233 @@
+//! Giving and taking names: making nodes, linking, unlinking, removing directories.
+//!
+//! Each operation checks everything that can be wrong before it changes anything. What can still fail
+//! then is the device, or room for the entry; a node made for it is taken back.
+
+use fs::Errno;
+use fs::device::BlockDevice;
+use fs::file_system::{Caller, S_IFDIR, S_IFLNK};
+use fs::names::Known;
+
+use crate::directory::Found;
+use crate::entry::{self, record_size};
+use crate::inode::FAST_LINK;
+use crate::volume::Ext2;
+
+/// Most links of an inode, by the format.
+pub(crate) const MAX_LINKS: u16 = 32000;
+
+/// Whether the name is one that every directory has.
+pub(crate) fn is_dot(name: &[u8]) -> bool {
+    name == b"." || name == b".."
+}
+
+impl<D: BlockDevice> Ext2<D> {
+    /// The entry for `name`. `ENOENT` when there is none.
+    pub(crate) fn require_entry(&mut self, dir: u32, name: &[u8]) -> Result<Found, Errno> {
+        self.find_entry(dir, name)?.ok_or(Errno::ENOENT)
+    }
+
+    fn require_no_entry(&mut self, dir: u32, name: &[u8]) -> Result<(), Errno> {
+        match self.find_entry(dir, name)? {
+            Some(_) => Err(Errno::EEXIST),
+            None if self.inode(dir)?.links == 0 => Err(Errno::ENOENT),
+            None => Ok(()),
+        }
+    }
+
+    /// Makes a node without content.
+    pub(crate) fn make_plain(
+        &mut self,
+        dir: u32,
+        name: &[u8],
+        mode: u32,
+        device: u64,
+        caller: Caller,
+    ) -> Result<u32, Errno> {
+        self.require_no_entry(dir, name)?;
+        let number = self.new_inode(dir, mode, caller)?;
+        if device != 0 {
+            self.change(number)?.set_device(device);
+        }
+        self.name_new(dir, name, number, caller)?;
+        Ok(number)
+    }
+
+    /// Makes a symbolic link; a short target stays in the inode.
+    pub(crate) fn make_link_to(
+        &mut self,
+        dir: u32,
+        name: &[u8],
+        target: &[u8],
+        caller: Caller,
+    ) -> Result<u32, Errno> {
+        if target.is_empty() {
+            return Err(Errno::ENOENT);
+        }
+        if target.len() >= self.superblock.block_size {
+            return Err(Errno::ENAMETOOLONG);
+        }
+        self.require_no_entry(dir, name)?;
+        let number = self.new_inode(dir, S_IFLNK | 0o777, caller)?;
+        match self.set_target(number, target, caller) {
+            Ok(()) => self.name_new(dir, name, number, caller)?,
+            Err(error) => {
+                self.delete(number)?;
+                return Err(error);
+            }
+        }
+        Ok(number)
+    }
+
+    fn set_target(&mut self, number: u32, target: &[u8], caller: Caller) -> Result<(), Errno> {
+        if target.len() < FAST_LINK {
+            let inode = self.change(number)?;
+            for (pointer, bytes) in inode.pointers.iter_mut().zip(target.chunks(4)) {
+                let mut word = [0; 4];
+                word[..bytes.len()].copy_from_slice(bytes);
+                *pointer = u32::from_le_bytes(word);
+            }
+        } else {
+            let block = self.provide_block(number, 0, caller)?.block;
+            self.cache.zeroed(block.into())?[..target.len()].copy_from_slice(target);
+        }
+        self.change(number)?.size = target.len() as u64;
+        Ok(())
+    }
+
+    /// Copies the target of a symbolic link, as far as it fits. `EUCLEAN` when its size cannot be.
+    pub(crate) fn copy_target(&mut self, number: u32, out: &mut [u8]) -> Result<usize, Errno> {
+        let block_size = self.superblock.block_size;
+        let inode = self.inode(number)?;
+        if inode.kind() != S_IFLNK {
+            return Err(Errno::EINVAL);
+        }
+        let fast = inode.is_fast_link(block_size);
+        let limit = if fast { FAST_LINK } else { block_size };
+        let size = inode.size as usize;
+        if inode.size == 0 || inode.size >= limit as u64 {
+            return Err(Errno::EUCLEAN);
+        }
+        let len = size.min(out.len());
+        if fast {
+            let bytes = inode.pointers.iter().flat_map(|word| word.to_le_bytes());
+            out[..len].iter_mut().zip(bytes).for_each(|(out, byte)| *out = byte);
+        } else {
+            let block = self.find_block(number, 0)?.ok_or(Errno::EUCLEAN)?;
+            out[..len].copy_from_slice(&self.cache.read(block.into())?[..len]);
+        }
+        Ok(len)
+    }
+
+    /// Makes a directory with its two own entries.
+    pub(crate) fn make_directory(
+        &mut self,
+        dir: u32,
+        name: &[u8],
+        mode: u32,
+        caller: Caller,
+    ) -> Result<u32, Errno> {
+        self.require_no_entry(dir, name)?;
+        if self.inode(dir)?.links >= MAX_LINKS {
+            return Err(Errno::EMLINK);
+        }
+        let number = self.new_inode(dir, S_IFDIR | mode & 0o7777, caller)?;
+        if let Err(error) = self.fill_directory(number, dir, caller) {
+            self.delete(number)?;
+            return Err(error);
+        }
+        self.name_new(dir, name, number, caller)?;
+        self.change(number)?.links = 2;
+        self.change(dir)?.links += 1;
+        Ok(number)
+    }
+
+    fn fill_directory(&mut self, number: u32, parent: u32, caller: Caller) -> Result<(), Errno> {
+        let format = self.entry_format();
+        let size = self.superblock.block_size;
+        let block = self.provide_block(number, 0, caller)?.block;
+        let bytes = self.cache.zeroed(block.into())?;
+        let own = record_size(1);
+        entry::write(bytes, 0, own, number, S_IFDIR, b".", format);
+        entry::write(bytes, own, size - own, parent, S_IFDIR, b"..", format);
+        self.change(number)?.size = size as u64;
+        self.names.learn(number, b"..", Known::Node(parent, 0));
+        Ok(())
+    }
+
+    /// Gives a new inode its first name, or takes the inode back.
+    fn name_new(&mut self, dir: u32, name: &[u8], number: u32, caller: Caller) -> Result<(), Errno> {
+        let mode = self.inode(number)?.mode;
+        match self.add_entry(dir, name, number, mode, caller) {
+            Ok(()) => {
+                self.change(number)?.links = 1;
+                Ok(())
+            }
+            Err(error) => {
+                self.delete(number)?;
+                Err(error)
+            }
+        }
+    }
+
+    /// Gives an inode one more name.
+    pub(crate) fn add_link(&mut self, dir: u32, name: &[u8], number: u32, caller: Caller) -> Result<(), Errno> {
+        let inode = self.inode(number)?;
+        let mode = inode.mode;
+        match inode.links {
+            _ if inode.is_directory() => return Err(Errno::EPERM),
+            0 => return Err(Errno::ENOENT),
+            MAX_LINKS.. => return Err(Errno::EMLINK),
+            _ => {}
+        }
+        self.require_no_entry(dir, name)?;
+        self.add_entry(dir, name, number, mode, caller)?;
+        let now = self.now();
+        let inode = self.change(number)?;
+        inode.links += 1;
+        inode.changed = now;
+        Ok(())
+    }
+
+    /// Takes a name from an inode that is no directory.
+    pub(crate) fn remove_link(&mut self, dir: u32, name: &[u8]) -> Result<(), Errno> {
+        let found = self.require_entry(dir, name)?;
+        if self.inode(found.node)?.is_directory() {
+            return Err(Errno::EISDIR);
+        }
+        self.remove_entry(dir, name, found)?;
+        self.lose_name(found.node)
+    }
+
+    /// Removes an empty directory.
+    pub(crate) fn remove_directory(&mut self, dir: u32, name: &[u8]) -> Result<(), Errno> {
+        match name {
+            b"." => return Err(Errno::EINVAL),
+            b".." => return Err(Errno::ENOTEMPTY),
+            _ => {}
+        }
+        let found = self.require_entry(dir, name)?;
+        if !self.is_empty(found.node)? {
+            return Err(Errno::ENOTEMPTY);
+        }
+        self.remove_entry(dir, name, found)?;
+        self.lose_child_directory(dir)?;
+        self.lose_name(found.node)
+    }
+
+    /// Counts one `..` less that names `dir`.
+    pub(crate) fn lose_child_directory(&mut self, dir: u32) -> Result<(), Errno> {
+        let inode = self.change(dir)?;
+        inode.links = inode.links.saturating_sub(1).max(2);
+        Ok(())
+    }
+
+    /// Counts one name less of an inode, a directory having only one, and frees it after its last.
+    pub(crate) fn lose_name(&mut self, number: u32) -> Result<(), Errno> {
+        let now = self.now();
+        let inode = self.change(number)?;
+        inode.links = if inode.is_directory() { 0 } else { inode.links.saturating_sub(1) };
+        inode.changed = now;
+        self.delete_if_unused(number)
+    }
+}

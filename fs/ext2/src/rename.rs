@@ -1,0 +1,114 @@
+//! Moving a name, the operation with the most rules.
+//!
+//! All checks come first. Then the new name appears, then the old one goes, then links are counted: a
+//! failure of the device in between leaves a name too many rather than none.
+
+use fs::Errno;
+use fs::device::BlockDevice;
+use fs::file_system::Caller;
+use fs::names::Known;
+
+use crate::directory::Found;
+use crate::naming::{MAX_LINKS, is_dot};
+use crate::superblock::ROOT_INODE;
+use crate::volume::Ext2;
+
+/// A name in a directory.
+#[derive(Clone, Copy)]
+pub(crate) struct Place<'a> {
+    /// The directory.
+    pub dir: u32,
+    /// The name in it.
+    pub name: &'a [u8],
+}
+
+impl<D: BlockDevice> Ext2<D> {
+    /// Moves what is at `old` to `new`, over what may be there.
+    pub(crate) fn move_name(&mut self, old: Place, new: Place, caller: Caller) -> Result<(), Errno> {
+        if is_dot(old.name) || is_dot(new.name) {
+            return Err(Errno::EBUSY);
+        }
+        let source = self.require_entry(old.dir, old.name)?;
+        let target = self.find_entry(new.dir, new.name)?;
+        if target.is_some_and(|target| target.node == source.node) {
+            return Ok(());
+        }
+        let is_directory = self.inode(source.node)?.is_directory();
+        if is_directory && old.dir != new.dir && self.is_inside(new.dir, source.node)? {
+            return Err(Errno::EINVAL);
+        }
+        match target {
+            Some(target) => self.check_replaced(target, is_directory)?,
+            None if is_directory && old.dir != new.dir && self.inode(new.dir)?.links >= MAX_LINKS => {
+                return Err(Errno::EMLINK);
+            }
+            None => {}
+        }
+        self.put_name(source.node, new, target, caller)?;
+        self.remove_entry(old.dir, old.name, source)?;
+        if is_directory {
+            self.move_parent(source.node, old.dir, new.dir, target.is_some())?;
+        }
+        let now = self.now();
+        self.change(source.node)?.changed = now;
+        target.map_or(Ok(()), |target| self.lose_name(target.node))
+    }
+
+    /// Whether a node of the source's kind may replace `target`.
+    fn check_replaced(&mut self, target: Found, source_is_directory: bool) -> Result<(), Errno> {
+        match (source_is_directory, self.inode(target.node)?.is_directory()) {
+            (true, false) => Err(Errno::ENOTDIR),
+            (false, true) => Err(Errno::EISDIR),
+            (true, true) if !self.is_empty(target.node)? => Err(Errno::ENOTEMPTY),
+            _ => Ok(()),
+        }
+    }
+
+    fn put_name(&mut self, node: u32, new: Place, target: Option<Found>, caller: Caller) -> Result<(), Errno> {
+        let mode = self.inode(node)?.mode;
+        match target {
+            Some(target) => self.change_entry(new.dir, new.name, target, node, mode),
+            None => self.add_entry(new.dir, new.name, node, mode, caller),
+        }
+    }
+
+    /// Corrects `..` of a moved directory and the links of both parents. A replaced directory has counted
+    /// in the new parent already.
+    fn move_parent(&mut self, node: u32, old_dir: u32, new_dir: u32, replaced: bool) -> Result<(), Errno> {
+        if old_dir != new_dir {
+            let parent = self.require_entry(node, b"..")?;
+            let mode = self.inode(new_dir)?.mode;
+            self.change_entry(node, b"..", parent, new_dir, mode)?;
+            self.names.learn(node, b"..", Known::Node(new_dir, parent.block));
+            if !replaced {
+                self.change(new_dir)?.links += 1;
+            }
+            self.lose_child_directory(old_dir)
+        } else if replaced {
+            self.lose_child_directory(old_dir)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Whether directory `dir` is `ancestor` or below it. A circle, which only a broken file system has,
+    /// is found by a second walker at half the speed.
+    fn is_inside(&mut self, dir: u32, ancestor: u32) -> Result<bool, Errno> {
+        let (mut fast, mut slow) = (dir, dir);
+        let mut steps = 0u64;
+        while fast != ROOT_INODE {
+            if fast == ancestor {
+                return Ok(true);
+            }
+            fast = self.require_entry(fast, b"..")?.node;
+            steps += 1;
+            if steps.is_multiple_of(2) {
+                slow = self.require_entry(slow, b"..")?.node;
+            }
+            if fast == slow {
+                return Err(Errno::EUCLEAN);
+            }
+        }
+        Ok(ancestor == ROOT_INODE)
+    }
+}

@@ -1,0 +1,214 @@
+//! What the tests of ext2 share: images by mke2fs, a device over a file, checks by e2fsck and debugfs.
+#![allow(dead_code)]
+
+pub mod model;
+
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use ext2::{Ext2, Options};
+use fs::Errno;
+use fs::device::{BlockDevice, SECTOR_SIZE};
+use fs::file_system::{Caller, DataSink, DataSource, EntrySink, FileSystem, NodeId, Timestamp};
+
+pub const ROOT_USER: Caller = Caller { uid: 0, gid: 0 };
+pub const USER: Caller = Caller { uid: 1000, gid: 100 };
+
+/// The time at which all tests happen.
+pub const NOW: Timestamp = Timestamp { seconds: 1_790_000_000, nanos: 123_456_789 };
+
+/// A folder of its own for one test, removed at the end.
+pub struct Scratch(PathBuf);
+
+impl Scratch {
+    pub fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("ext2-test-{}-{number}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Scratch(path)
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    /// An image made by mke2fs with these arguments and this many KiB.
+    pub fn image(&self, kib: u32, arguments: &[&str]) -> PathBuf {
+        let path = self.path("image");
+        let _ = std::fs::remove_file(&path);
+        let output = Command::new("mke2fs")
+            .args(["-q", "-F", "-t", "ext2"])
+            .args(arguments)
+            .arg(&path)
+            .arg(format!("{kib}k"))
+            .output()
+            .expect("mke2fs must be installed");
+        assert!(output.status.success(), "mke2fs: {}", String::from_utf8_lossy(&output.stderr));
+        path
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A block device over a file.
+pub struct FileDevice(File);
+
+impl FileDevice {
+    pub fn open(path: &Path) -> Self {
+        FileDevice(OpenOptions::new().read(true).write(true).open(path).unwrap())
+    }
+}
+
+impl BlockDevice for FileDevice {
+    fn sector_count(&self) -> u64 {
+        self.0.metadata().unwrap().len() / SECTOR_SIZE as u64
+    }
+
+    fn read(&mut self, first_sector: u64, buffer: &mut [u8]) -> Result<(), Errno> {
+        assert_eq!(buffer.len() % SECTOR_SIZE, 0);
+        self.0.read_exact_at(buffer, first_sector * SECTOR_SIZE as u64).map_err(|_| Errno::EIO)
+    }
+
+    fn write(&mut self, first_sector: u64, data: &[u8]) -> Result<(), Errno> {
+        assert_eq!(data.len() % SECTOR_SIZE, 0);
+        assert!(first_sector + (data.len() / SECTOR_SIZE) as u64 <= self.sector_count());
+        self.0.write_all_at(data, first_sector * SECTOR_SIZE as u64).map_err(|_| Errno::EIO)
+    }
+
+    fn flush(&mut self) -> Result<(), Errno> {
+        Ok(())
+    }
+}
+
+pub fn options() -> Options {
+    Options { read_only: false, cache_budget: 256, clock: || NOW }
+}
+
+pub fn mount(path: &Path) -> Ext2<FileDevice> {
+    Ext2::mount(FileDevice::open(path), options()).expect("mount")
+}
+
+/// Fails unless e2fsck finds nothing at all.
+pub fn check(path: &Path) {
+    let output = Command::new("e2fsck").arg("-fn").arg(path).output().expect("e2fsck must be installed");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.code() == Some(0), "e2fsck found:\n{text}");
+}
+
+/// Whether the superblock says that the file system was unmounted properly.
+pub fn is_marked_clean(path: &Path) -> bool {
+    let mut state = [0; 2];
+    FileDevice::open(path).0.read_exact_at(&mut state, 1024 + 58).unwrap();
+    u16::from_le_bytes(state) & 1 != 0
+}
+
+/// What debugfs prints for a request.
+pub fn debugfs(path: &Path, request: &str) -> Vec<u8> {
+    let output = Command::new("debugfs").args(["-R", request]).arg(path).output().expect("debugfs must be installed");
+    output.stdout
+}
+
+/// A sink that keeps what it gets.
+#[derive(Default)]
+pub struct Bytes(pub Vec<u8>);
+
+impl DataSink for Bytes {
+    fn put(&mut self, data: &[u8]) -> Result<(), Errno> {
+        self.0.extend_from_slice(data);
+        Ok(())
+    }
+}
+
+/// A source over a slice; it fails at its end.
+pub struct Slice<'a>(pub &'a [u8]);
+
+impl DataSource for Slice<'_> {
+    fn take(&mut self, buffer: &mut [u8]) -> Result<(), Errno> {
+        if self.0.len() < buffer.len() {
+            buffer.fill(0xee);
+            return Err(Errno::EFAULT);
+        }
+        let (now, rest) = self.0.split_at(buffer.len());
+        buffer.copy_from_slice(now);
+        self.0 = rest;
+        Ok(())
+    }
+}
+
+/// A sink for directory entries with room for `room` of them.
+pub struct Names {
+    pub room: usize,
+    pub list: Vec<(Vec<u8>, NodeId, u32)>,
+}
+
+impl EntrySink for Names {
+    fn entry(&mut self, node: NodeId, _next: u64, mode: u32, name: &[u8]) -> bool {
+        if self.list.len() == self.room {
+            return false;
+        }
+        self.list.push((name.to_vec(), node, mode));
+        true
+    }
+}
+
+pub fn read_all(volume: &mut impl FileSystem, node: NodeId) -> Vec<u8> {
+    let size = volume.attributes(node).unwrap().size;
+    let mut bytes = Bytes::default();
+    let mut offset = 0;
+    while offset < size {
+        let done = volume.read(node, offset, 100_000, &mut bytes).unwrap();
+        assert!(done > 0);
+        offset += done as u64;
+    }
+    bytes.0
+}
+
+pub fn write(volume: &mut impl FileSystem, node: NodeId, offset: u64, data: &[u8]) -> Result<usize, Errno> {
+    volume.write(node, offset, data.len(), &mut Slice(data), ROOT_USER)
+}
+
+/// All entries of a directory, fetched a few at a time.
+pub fn list(volume: &mut impl FileSystem, dir: NodeId) -> Vec<(Vec<u8>, NodeId, u32)> {
+    let mut all = Vec::new();
+    let mut position = 0;
+    loop {
+        let mut names = Names { room: 7, list: Vec::new() };
+        position = volume.read_dir(dir, position, &mut names).unwrap();
+        if names.list.is_empty() {
+            return all;
+        }
+        all.append(&mut names.list);
+    }
+}
+
+/// xorshift64*: the same numbers in every run.
+pub struct Random(u64);
+
+impl Random {
+    pub fn new(seed: u64) -> Self {
+        Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    pub fn next(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+
+    pub fn below(&mut self, limit: u64) -> u64 {
+        self.next() % limit
+    }
+
+    pub fn bytes(&mut self, len: usize) -> Vec<u8> {
+        (0..len).map(|_| self.next() as u8).collect()
+    }
+}

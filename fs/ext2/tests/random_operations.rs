@@ -1,0 +1,168 @@
+//! Random operations, the same in every run, compared with a model in memory and checked by e2fsck.
+
+mod common;
+
+use common::model::{Content, Model, Name};
+use common::{ROOT_USER, Random, Scratch, check, is_marked_clean, mount, read_all, write};
+use ext2::Ext2;
+use fs::Errno;
+use fs::file_system::{Caller, FileSystem, NodeId};
+
+const OPERATIONS: u32 = 3000;
+
+struct Run {
+    random: Random,
+    volume: Ext2<common::FileDevice>,
+    model: Model,
+    /// The node of the volume for each node of the model.
+    nodes: Vec<NodeId>,
+}
+
+impl Run {
+    fn directory(&mut self) -> usize {
+        let live = |&node: &usize| self.model.is_directory(node) && self.model.nodes[node].links > 0;
+        let all: Vec<_> = (0..self.model.nodes.len()).filter(live).collect();
+        all[self.random.below(all.len() as u64) as usize]
+    }
+
+    fn file(&mut self) -> Option<usize> {
+        let nodes = &self.model.nodes;
+        let live = |&node: &usize| matches!(nodes[node].content, Content::File(_)) && nodes[node].links > 0;
+        let all: Vec<_> = (0..nodes.len()).filter(live).collect();
+        (!all.is_empty()).then(|| all[self.random.below(all.len() as u64) as usize])
+    }
+
+    fn name(&mut self) -> Name {
+        let number = self.random.below(60);
+        let length = if number % 7 == 0 { 200 } else { 1 + number as usize % 20 };
+        format!("{number}-{}", "n".repeat(length)).into_bytes()
+    }
+
+    fn made(&mut self, model: Result<usize, Errno>, real: Result<NodeId, Errno>) {
+        assert_eq!(model.err(), real.err());
+        if let Ok(node) = real {
+            self.nodes.push(node);
+        }
+    }
+
+    fn step(&mut self) {
+        let (dir, name) = (self.directory(), self.name());
+        let node = self.nodes[dir];
+        match self.random.below(16) {
+            0..3 => {
+                let model = self.model.add(dir, &name, Content::File(Vec::new()));
+                let real = self.volume.make_node(node, &name, 0o100_644, 0, ROOT_USER);
+                self.made(model, real);
+            }
+            3 => {
+                let model = self.model.add(dir, &name, Content::Directory(Default::default()));
+                let real = self.volume.make_dir(node, &name, 0o755, ROOT_USER);
+                self.made(model, real);
+            }
+            4 => {
+                let target = vec![b't'; 1 + self.random.below(300) as usize];
+                let model = self.model.add(dir, &name, Content::Link(target.clone()));
+                let real = self.volume.make_symlink(node, &name, &target, ROOT_USER);
+                self.made(model, real);
+            }
+            5 => {
+                let Some(file) = self.file() else { return };
+                let real = self.volume.link(node, &name, self.nodes[file], Caller::default());
+                assert_eq!(self.model.link(dir, &name, file), real);
+            }
+            6 => assert_eq!(self.model.unlink(dir, &name), self.volume.unlink(node, &name)),
+            7 => assert_eq!(self.model.remove_dir(dir, &name), self.volume.remove_dir(node, &name)),
+            8..10 => self.rename(dir, &name),
+            10..14 => self.write(),
+            14 => self.truncate(),
+            _ => self.compare_file(),
+        }
+    }
+
+    fn rename(&mut self, dir: usize, name: &[u8]) {
+        let (to, to_name) = (self.directory(), self.name());
+        let real = self.volume.rename(self.nodes[dir], name, self.nodes[to], &to_name, ROOT_USER);
+        assert_eq!(self.model.rename(dir, name, to, &to_name), real);
+    }
+
+    fn write(&mut self) {
+        let Some(file) = self.file() else { return };
+        let range = if self.random.below(8) == 0 { 900_000 } else { 30_000 };
+        let offset = self.random.below(range);
+        let len = self.random.below(9000) as usize;
+        let data = self.random.bytes(len);
+        assert_eq!(write(&mut self.volume, self.nodes[file], offset, &data), Ok(data.len()));
+        if !data.is_empty() {
+            self.model.write(file, offset as usize, &data);
+        }
+    }
+
+    fn truncate(&mut self) {
+        let Some(file) = self.file() else { return };
+        let size = self.random.below(400_000);
+        assert_eq!(self.volume.truncate(self.nodes[file], size), Ok(()));
+        self.model.data_mut(file).resize(size as usize, 0);
+    }
+
+    fn compare_file(&mut self) {
+        let Some(file) = self.file() else { return };
+        assert!(read_all(&mut self.volume, self.nodes[file]) == *self.model.data_mut(file));
+    }
+}
+
+fn run(seed: u64, arguments: &[&str]) {
+    let scratch = Scratch::new();
+    let image = scratch.image(65536, arguments);
+    let volume = mount(&image);
+    let root = volume.root();
+    let mut run = Run { random: Random::new(seed), volume, model: Model::new(), nodes: vec![root] };
+    run.model.nodes[0].links = run.volume.attributes(root).unwrap().links;
+    for count in 1..=OPERATIONS {
+        run.step();
+        if count % (OPERATIONS / 4) == 0 {
+            run.volume.sync().unwrap();
+            check(&image);
+        }
+    }
+    run.model.compare(&mut run.volume, 0, root);
+    run.volume.unmount().unwrap();
+    drop(run.volume);
+    check(&image);
+    assert!(is_marked_clean(&image));
+    run.model.compare(&mut mount(&image), 0, root);
+}
+
+#[test]
+fn blocks_of_1024_bytes() {
+    run(1, &["-b", "1024"]);
+}
+
+#[test]
+fn blocks_of_2048_bytes() {
+    run(2, &["-b", "2048"]);
+}
+
+#[test]
+fn blocks_of_4096_bytes() {
+    run(3, &["-b", "4096"]);
+}
+
+#[test]
+fn inodes_of_128_bytes() {
+    run(4, &["-b", "1024", "-I", "128"]);
+}
+
+#[test]
+fn many_small_groups() {
+    run(5, &["-b", "1024", "-g", "1024"]);
+}
+
+#[test]
+fn revision_0() {
+    run(6, &["-b", "1024", "-r", "0"]);
+}
+
+#[test]
+fn directory_entries_without_kind() {
+    run(7, &["-b", "1024", "-O", "^filetype"]);
+}
