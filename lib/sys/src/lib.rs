@@ -1,2 +1,58 @@
-//! sys
-#![no_std]
+//! What every native program of Skink stands on: start code, primitives, kernel calls, grants, heap, panic handler.
+//!
+//! All of it is safe to call: this crate holds the `unsafe` that its users may not write. Three rules make that sound:
+//! a native program has one thread; another process writes into our memory only through a [`grant`], which borrows or
+//! owns its buffer until it is revoked; and kernel calls that could write into the caller's own memory refuse the
+//! caller as destination. (What vm, rs and drivers do with physical memory and with others is their authority, not a
+//! matter of Rust's rules.)
+//!
+//! A service begins with
+//! ```text
+//! #![cfg_attr(not(test), no_std, no_main)]
+//! #![forbid(unsafe_code)]
+//! sys::program!(main);
+//! fn main(start: sys::Start) { … }
+//! ```
+//! On the host everything compiles too; calls go to the [`host::Kernel`] that a test has installed.
+//!
+//! Neighbours: `abi` below; `server` and `driver` above.
+#![cfg_attr(not(test), no_std)]
+
+#[cfg(not(target_os = "none"))]
+extern crate std;
+
+extern crate alloc;
+
+pub mod console;
+pub mod copy;
+pub mod grant;
+pub mod info;
+pub mod ipc;
+pub mod irq;
+pub mod keep;
+pub mod linux;
+pub mod plain;
+pub mod port;
+pub mod rights;
+pub mod space;
+pub mod start;
+pub mod thread;
+pub mod time;
+
+#[cfg(target_os = "none")]
+mod heap;
+#[cfg(target_os = "none")]
+mod panic;
+#[cfg(target_os = "none")]
+mod raw;
+
+#[cfg(not(target_os = "none"))]
+pub mod host;
+#[cfg(not(target_os = "none"))]
+use host as raw;
+
+pub use abi::{Endpoint, Errno, GrantId, Message, Name};
+pub use start::{Birth, Start, endpoint, name};
+
+/// What a call gives, or the error.
+pub type Result<T> = core::result::Result<T, Errno>;

@@ -1,0 +1,103 @@
+//! Copies between processes: by grant, or by address for those who may.
+//!
+//! The slices may be longer than one kernel call copies; the copy is then made in several.
+
+use crate::plain::{self, Plain};
+use crate::{Result, raw, start};
+use abi::call::KernelCall;
+use abi::layout::MAX_COPY;
+use abi::{Endpoint, Errno, GrantId, Word};
+
+/// Copies from the grant, `offset` bytes into it, until `into` is full.
+///
+/// # Errors
+/// `EPERM`: not granted so; `EFAULT`: the granter's memory is not there; `EDEADSRCDST`.
+pub fn from_grant(granter: Endpoint, grant: GrantId, offset: u64, into: &mut [u8]) -> Result<()> {
+    let mut at = offset;
+    for piece in into.chunks_mut(MAX_COPY as usize) {
+        let arguments = [granter.to_word(), grant.to_word(), at, 0, piece.len() as u64, 0];
+        raw::kernel_filling(KernelCall::SafeCopyFrom, arguments, 3, piece)?;
+        at += piece.len() as u64;
+    }
+    Ok(())
+}
+
+/// Copies all of `from` into the grant, `offset` bytes into it.
+///
+/// # Errors
+/// As [`from_grant`].
+pub fn to_grant(granter: Endpoint, grant: GrantId, offset: u64, from: &[u8]) -> Result<()> {
+    let mut at = offset;
+    for piece in from.chunks(MAX_COPY as usize) {
+        let arguments = [granter.to_word(), grant.to_word(), at, 0, piece.len() as u64, 0];
+        raw::kernel_reading(KernelCall::SafeCopyTo, arguments, 3, piece)?;
+        at += piece.len() as u64;
+    }
+    Ok(())
+}
+
+/// Fills `into` from `address` of another process.
+///
+/// # Errors
+/// `EFAULT`: not mapped there; `EDEADSRCDST`; `ECALLDENIED`.
+pub fn from_process(process: Endpoint, address: u64, into: &mut [u8]) -> Result<()> {
+    let mut at = address;
+    for piece in into.chunks_mut(MAX_COPY as usize) {
+        let arguments = [process.to_word(), at, Endpoint::SELF.to_word(), 0, piece.len() as u64, 0];
+        raw::kernel_filling(KernelCall::VirCopy, arguments, 3, piece)?;
+        at = at.wrapping_add(piece.len() as u64);
+    }
+    Ok(())
+}
+
+/// Writes `from` to `address` of another process.
+///
+/// # Errors
+/// `EFAULT`: not mapped there, or not writable; `EINVAL`: it is the caller itself; `EDEADSRCDST`; `ECALLDENIED`.
+pub fn to_process(process: Endpoint, address: u64, from: &[u8]) -> Result<()> {
+    refuse_self(process)?;
+    let mut at = address;
+    for piece in from.chunks(MAX_COPY as usize) {
+        let arguments = [Endpoint::SELF.to_word(), 0, process.to_word(), at, piece.len() as u64, 0];
+        raw::kernel_reading(KernelCall::VirCopy, arguments, 1, piece)?;
+        at = at.wrapping_add(piece.len() as u64);
+    }
+    Ok(())
+}
+
+/// Copies between two other processes.
+///
+/// # Errors
+/// As [`to_process`]; `E2BIG` beyond `layout::MAX_COPY`.
+pub fn between(from: Endpoint, from_address: u64, to: Endpoint, to_address: u64, bytes: u64) -> Result<()> {
+    refuse_self(to)?;
+    if bytes > MAX_COPY {
+        return Err(Errno::E2BIG);
+    }
+    let arguments = [from.to_word(), from_address, to.to_word(), to_address, bytes, 0];
+    raw::kernel(KernelCall::VirCopy, arguments).map(drop)
+}
+
+/// One structure from `address` of another process.
+///
+/// # Errors
+/// As [`from_process`].
+pub fn read_process<T: Plain>(process: Endpoint, address: u64) -> Result<T> {
+    let mut value = [plain::zeroed::<T>()];
+    from_process(process, address, plain::bytes_of_mut(&mut value))?;
+    Ok(value[0])
+}
+
+/// One structure to `address` of another process.
+///
+/// # Errors
+/// As [`to_process`].
+pub fn write_process<T: Plain>(process: Endpoint, address: u64, value: &T) -> Result<()> {
+    to_process(process, address, plain::bytes_of(core::slice::from_ref(value)))
+}
+
+/// Writing to addresses of one's own would go behind the compiler's back.
+fn refuse_self(process: Endpoint) -> Result<()> {
+    let own = process == Endpoint::SELF || process.slot() == start::endpoint().slot();
+    if own { Err(Errno::EINVAL) } else { Ok(()) }
+}

@@ -1,0 +1,290 @@
+//! Grants: letting one other process copy from or to a buffer (`abi::grant`).
+//!
+//! Safe code can be given no way to let a process write into memory that Rust believes unshared. So there are three forms:
+//! [`lend`] and [`lend_mut`] borrow a buffer while a closure runs (for calls that wait), [`GrantedBuffer`] owns its buffer
+//! (for requests in flight), and [`MagicGrant`] speaks of a program's memory. When the last two are leaked, so is what they own,
+//! and the grant does no harm.
+
+use crate::{Result, raw};
+use abi::call::KernelCall;
+use abi::grant::{MAGIC, READ, USED, WRITE};
+use abi::{Endpoint, Errno, GrantId};
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, compiler_fence};
+
+/// Grants a program may have at once.
+const ENTRIES: usize = 1024;
+
+/// What the grantee may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Copy from the buffer.
+    Read,
+    /// Copy into the buffer.
+    Write,
+    /// Both.
+    ReadWrite,
+}
+
+impl Access {
+    const fn flags(self) -> u32 {
+        match self {
+            Access::Read => READ,
+            Access::Write => WRITE,
+            Access::ReadWrite => READ | WRITE,
+        }
+    }
+}
+
+/// Runs `act` while `grantee` may copy from `buffer`.
+///
+/// # Errors
+/// `ENOSPC`: too many grants; `ECALLDENIED`: this program may not make any.
+pub fn lend<R>(buffer: &[u8], grantee: Endpoint, act: impl FnOnce(GrantId) -> R) -> Result<R> {
+    let lent = Entry::new(READ, grantee, Endpoint::SELF, buffer.as_ptr() as u64, buffer.len() as u64)?;
+    Ok(act(lent.id))
+}
+
+/// Runs `act` while `grantee` may copy into `buffer`.
+///
+/// # Errors
+/// As [`lend`].
+pub fn lend_mut<R>(buffer: &mut [u8], grantee: Endpoint, act: impl FnOnce(GrantId) -> R) -> Result<R> {
+    let lent = Entry::new(WRITE, grantee, Endpoint::SELF, buffer.as_mut_ptr() as u64, buffer.len() as u64)?;
+    Ok(act(lent.id))
+}
+
+/// A buffer that another process may copy from or to, until it is taken back.
+#[derive(Debug)]
+pub struct GrantedBuffer {
+    // Declared first: the grant ends before the buffer does.
+    entry: Entry,
+    buffer: Vec<u8>,
+}
+
+impl GrantedBuffer {
+    /// Grants all of `buffer` to `grantee`.
+    ///
+    /// # Errors
+    /// As [`lend`].
+    pub fn new(mut buffer: Vec<u8>, grantee: Endpoint, access: Access) -> Result<GrantedBuffer> {
+        let address = buffer.as_mut_ptr() as u64;
+        let entry = Entry::new(access.flags(), grantee, Endpoint::SELF, address, buffer.len() as u64)?;
+        Ok(GrantedBuffer { entry, buffer })
+    }
+
+    /// The grant's number, for the request.
+    pub fn id(&self) -> GrantId {
+        self.entry.id
+    }
+
+    /// Ends the grant and gives the buffer back.
+    pub fn take(self) -> Vec<u8> {
+        let GrantedBuffer { entry, buffer } = self;
+        drop(entry);
+        buffer
+    }
+}
+
+/// A grant of an application's memory, made in its name (privilege flag `MAGIC_GRANTS`). Dropping it revokes it.
+#[derive(Debug)]
+pub struct MagicGrant {
+    entry: Entry,
+}
+
+impl MagicGrant {
+    /// `grantee` may copy from or to `bytes` bytes at `address` of `owner`. Whether they are mapped shows at the copy.
+    ///
+    /// # Errors
+    /// As [`lend`]; `EINVAL`: `owner` is not an application thread.
+    pub fn new(owner: Endpoint, address: u64, bytes: u64, grantee: Endpoint, access: Access) -> Result<MagicGrant> {
+        if !owner.is_application() {
+            return Err(Errno::EINVAL);
+        }
+        let entry = Entry::new(MAGIC | access.flags(), grantee, owner, address, bytes)?;
+        Ok(MagicGrant { entry })
+    }
+
+    /// The grant's number, for the request.
+    pub fn id(&self) -> GrantId {
+        self.entry.id
+    }
+}
+
+/// A used entry of the table; private, because it does not keep the buffer alive.
+#[derive(Debug)]
+struct Entry {
+    id: GrantId,
+}
+
+impl Entry {
+    fn new(flags: u32, grantee: Endpoint, owner: Endpoint, address: u64, bytes: u64) -> Result<Entry> {
+        with_table(|table| {
+            table.register()?;
+            let id = table.insert(flags, grantee, owner, address, bytes).ok_or(Errno::ENOSPC)?;
+            Ok(Entry { id })
+        })
+    }
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        with_table(|table| table.remove(self.id));
+    }
+}
+
+#[cfg(target_os = "none")]
+fn with_table<R>(act: impl FnOnce(&Table<ENTRIES>) -> R) -> R {
+    static TABLE: Table<ENTRIES> = Table::new();
+    act(&TABLE)
+}
+
+/// Each thread of a test is a program of its own.
+#[cfg(not(target_os = "none"))]
+fn with_table<R>(act: impl FnOnce(&Table<ENTRIES>) -> R) -> R {
+    std::thread_local! {
+        static TABLE: Table<ENTRIES> = const { Table::new() };
+    }
+    TABLE.with(act)
+}
+
+/// An `abi::grant::GrantEntry` that the kernel reads while we write. In entries without `USED`, `bytes` is the index of the next free one.
+#[repr(C, align(32))]
+struct Slot {
+    flags: AtomicU32,
+    sequence: AtomicU32,
+    grantee: AtomicU32,
+    owner: AtomicU32,
+    address: AtomicU64,
+    bytes: AtomicU64,
+}
+
+const _: () = assert!(size_of::<Slot>() == size_of::<abi::grant::GrantEntry>());
+
+/// The grant table. Atomics only because it is a static that the kernel reads; one thread writes.
+struct Table<const N: usize> {
+    slots: [Slot; N],
+    registered: AtomicBool,
+    /// Entries from here on have never been used.
+    fresh: AtomicU64,
+    /// First of the free entries below `fresh`; `N`: none.
+    free: AtomicU64,
+}
+
+impl<const N: usize> Table<N> {
+    const fn new() -> Self {
+        const UNUSED: Slot = Slot {
+            flags: AtomicU32::new(0),
+            sequence: AtomicU32::new(0),
+            grantee: AtomicU32::new(0),
+            owner: AtomicU32::new(0),
+            address: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+        };
+        let slots = [const { UNUSED }; N];
+        Table { slots, registered: AtomicBool::new(false), fresh: AtomicU64::new(0), free: AtomicU64::new(N as u64) }
+    }
+
+    /// Tells the kernel where the table is, the first time.
+    #[inline]
+    fn register(&self) -> Result<()> {
+        if !self.registered.load(Ordering::Relaxed) {
+            let address = self.slots.as_ptr() as u64;
+            raw::kernel(KernelCall::SetGrants, [address, N as u64, 0, 0, 0, 0])?;
+            self.registered.store(true, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    fn insert(&self, flags: u32, grantee: Endpoint, owner: Endpoint, address: u64, bytes: u64) -> Option<GrantId> {
+        let index = self.pop_free()?;
+        let slot = &self.slots[index];
+        slot.grantee.store(grantee.0, Ordering::Relaxed);
+        slot.owner.store(owner.0, Ordering::Relaxed);
+        slot.address.store(address, Ordering::Relaxed);
+        slot.bytes.store(bytes, Ordering::Relaxed);
+        slot.flags.store(flags | USED, Ordering::Release);
+        Some(GrantId::new(index as u16, slot.sequence.load(Ordering::Relaxed) as u16))
+    }
+
+    fn remove(&self, id: GrantId) {
+        let slot = &self.slots[id.index()];
+        slot.flags.store(0, Ordering::Relaxed);
+        // What the buffer holds is looked at only after the grant has ended.
+        compiler_fence(Ordering::SeqCst);
+        slot.sequence.store(id.sequence().wrapping_add(1) as u32, Ordering::Relaxed);
+        slot.bytes.store(self.free.load(Ordering::Relaxed), Ordering::Relaxed);
+        self.free.store(id.index() as u64, Ordering::Relaxed);
+    }
+
+    fn pop_free(&self) -> Option<usize> {
+        let free = self.free.load(Ordering::Relaxed) as usize;
+        if let Some(slot) = self.slots.get(free) {
+            self.free.store(slot.bytes.load(Ordering::Relaxed), Ordering::Relaxed);
+            return Some(free);
+        }
+        let fresh = self.fresh.load(Ordering::Relaxed) as usize;
+        if fresh == N {
+            return None;
+        }
+        self.fresh.store(fresh as u64 + 1, Ordering::Relaxed);
+        Some(fresh)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+    use std::vec::Vec;
+
+    fn insert<const N: usize>(table: &Table<N>) -> Option<GrantId> {
+        table.insert(READ, Endpoint::VM, Endpoint::SELF, 0x1000, 16)
+    }
+
+    #[test]
+    fn live_grants_have_different_entries_until_the_table_is_full() {
+        let table = Table::<8>::new();
+        let indexes: BTreeSet<usize> = (0..8).map(|_| insert(&table).expect("there is room").index()).collect();
+        assert_eq!(indexes.len(), 8);
+        assert_eq!(insert(&table), None);
+    }
+
+    #[test]
+    fn a_revoked_number_never_names_the_next_grant_in_the_same_entry() {
+        let table = Table::<1>::new();
+        let first = insert(&table).expect("there is room");
+        table.remove(first);
+        assert_eq!(table.slots[0].flags.load(Ordering::Relaxed), 0);
+        let second = insert(&table).expect("there is room again");
+        assert_eq!(second.index(), first.index());
+        assert_ne!(second.sequence(), first.sequence());
+    }
+
+    #[test]
+    fn entries_freed_in_any_order_are_all_used_again() {
+        let table = Table::<4>::new();
+        let ids: Vec<GrantId> = (0..4).map(|_| insert(&table).expect("there is room")).collect();
+        for at in [2, 0, 3, 1] {
+            table.remove(ids[at]);
+        }
+        assert_eq!((0..4).filter_map(|_| insert(&table)).count(), 4);
+        assert_eq!(insert(&table), None);
+    }
+
+    #[test]
+    fn sequence_numbers_wrap_within_sixteen_bits() {
+        let table = Table::<1>::new();
+        for _ in 0..0x1_0002 {
+            table.remove(insert(&table).expect("there is room"));
+        }
+        assert_eq!(table.slots[0].sequence.load(Ordering::Relaxed), 2);
+    }
+
+    #[test]
+    fn only_memory_of_applications_can_be_granted_by_magic() {
+        let service = Endpoint::new(9, 1);
+        let refused = MagicGrant::new(service, 0x1000, 1, Endpoint::VM, Access::Write);
+        assert_eq!(refused.err(), Some(Errno::EINVAL));
+    }
+}

@@ -1,0 +1,61 @@
+//! In place of the kernel when a program is built for the host: tests install a [`Kernel`] of their own making.
+
+use crate::Result;
+use abi::call::KernelCall;
+use abi::{Endpoint, Message};
+use std::boxed::Box;
+use std::cell::RefCell;
+
+/// What a test puts in place of the kernel. Each thread has its own.
+pub trait Kernel {
+    /// The primitive `number` of `abi::call`.
+    fn primitive(&mut self, number: u64, to: Endpoint, message: &Message, from: Endpoint) -> Result<Message>;
+    /// A kernel call without buffer. → result and further results.
+    fn call(&mut self, call: KernelCall, arguments: [u64; 6]) -> Result<(u64, [u64; 2])>;
+    /// A kernel call that fills a buffer of the caller (argument `at` would be its address).
+    fn filling(&mut self, call: KernelCall, arguments: [u64; 6], buffer: &mut [u8]) -> Result<u64>;
+    /// A kernel call that reads a buffer of the caller.
+    fn reading(&mut self, call: KernelCall, arguments: [u64; 6], buffer: &[u8]) -> Result<u64>;
+}
+
+std::thread_local! {
+    static KERNEL: RefCell<Option<Box<dyn Kernel>>> = const { RefCell::new(None) };
+}
+
+/// From now on the calls of this thread go to `kernel`.
+pub fn install(kernel: impl Kernel + 'static) {
+    KERNEL.with(|cell| *cell.borrow_mut() = Some(Box::new(kernel)));
+}
+
+fn with<R>(act: impl FnOnce(&mut dyn Kernel) -> R) -> R {
+    KERNEL.with(|cell| act(cell.borrow_mut().as_mut().expect("this test has installed no kernel").as_mut()))
+}
+
+/// True when this thread has a kernel.
+pub(crate) fn is_installed() -> bool {
+    KERNEL.with(|cell| cell.try_borrow().is_ok_and(|kernel| kernel.is_some()))
+}
+
+pub(crate) fn primitive(number: u64, to: Endpoint, message: &Message, from: Endpoint) -> Result<Message> {
+    with(|kernel| kernel.primitive(number, to, message, from))
+}
+
+pub(crate) fn kernel(call: KernelCall, arguments: [u64; 6]) -> Result<(u64, [u64; 2])> {
+    with(|kernel| kernel.call(call, arguments))
+}
+
+pub(crate) fn kernel_filling(call: KernelCall, arguments: [u64; 6], _at: usize, buffer: &mut [u8]) -> Result<u64> {
+    with(|kernel| kernel.filling(call, arguments, buffer))
+}
+
+pub(crate) fn kernel_reading(call: KernelCall, arguments: [u64; 6], _at: usize, buffer: &[u8]) -> Result<u64> {
+    with(|kernel| kernel.reading(call, arguments, buffer))
+}
+
+/// There are no Linux calls of Skink on the host.
+///
+/// # Safety
+/// None needed; as the real one.
+pub(crate) unsafe fn linux(number: u64, _arguments: [u64; 6]) -> Result<u64> {
+    panic!("Linux call {number} on the host")
+}

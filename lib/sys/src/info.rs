@@ -1,0 +1,50 @@
+//! What the kernel tells about itself and its threads (`abi::info`).
+
+use crate::plain::{self, Plain};
+use crate::{Result, raw};
+use abi::call::KernelCall;
+use abi::info::{self, KernelInfo, ThreadInfo};
+
+/// Fills the buffer with what the kernel tells about `what` (and `index`). → bytes written.
+///
+/// # Errors
+/// `EINVAL`: no such thing; `ECALLDENIED`; others as `abi::info` says.
+pub fn get_bytes(what: u64, index: u64, into: &mut [u8]) -> Result<usize> {
+    let bytes = into.len() as u64;
+    raw::kernel_filling(KernelCall::GetInfo, [what, index, 0, bytes, 0, 0], 2, into).map(|written| written as usize)
+}
+
+/// The same for one structure.
+///
+/// # Errors
+/// As [`get_bytes`].
+pub fn get<T: Plain>(what: u64, index: u64) -> Result<T> {
+    let mut value = [plain::zeroed::<T>()];
+    get_bytes(what, index, plain::bytes_of_mut(&mut value))?;
+    Ok(value[0])
+}
+
+/// The same for an array; the part that was written is given back.
+///
+/// # Errors
+/// As [`get_bytes`].
+pub fn get_slice<T: Plain>(what: u64, index: u64, into: &mut [T]) -> Result<&mut [T]> {
+    let bytes = get_bytes(what, index, plain::bytes_of_mut(into))?;
+    Ok(&mut into[..bytes / size_of::<T>()])
+}
+
+/// The thread in `slot`.
+///
+/// # Errors
+/// `ESRCH`: there is none.
+pub fn thread(slot: usize) -> Result<ThreadInfo> {
+    get(info::THREAD, slot as u64)
+}
+
+/// The kernel as a whole.
+///
+/// # Errors
+/// None in practice: anybody may ask.
+pub fn kernel() -> Result<KernelInfo> {
+    get(info::KERNEL, 0)
+}

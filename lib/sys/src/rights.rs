@@ -1,0 +1,64 @@
+//! Kernel calls by which rs rules: privileges, routes, tracing, the end of the system.
+
+use crate::{Result, plain, raw};
+use abi::call::KernelCall;
+use abi::privilege::Privileges;
+use abi::{Endpoint, Word};
+
+/// Sets the privileges of a service. Only rs.
+///
+/// # Errors
+/// `ECALLDENIED`, `EDEADSRCDST`, `EINVAL`.
+pub fn set_privileges(service: Endpoint, privileges: &Privileges) -> Result<()> {
+    let bytes = plain::bytes_of(core::slice::from_ref(privileges));
+    raw::kernel_reading(KernelCall::PrivCtl, [service.to_word(), 0, 0, 0, 0, 0], 1, bytes).map(drop)
+}
+
+/// Whether a range is within a service's privileges: `kind` of `privilege::check`.
+///
+/// # Errors
+/// `EPERM`: it is not; `EDEADSRCDST`; `ECALLDENIED`.
+pub fn check(service: Endpoint, kind: u64, value: u64, length: u64) -> Result<()> {
+    raw::kernel(KernelCall::PrivCheck, [service.to_word(), kind, value, length, 0, 0]).map(drop)
+}
+
+/// Routes a system call to the service in `slot`; slot 0 is the kernel, `None` removes the route.
+///
+/// # Errors
+/// `ECALLDENIED`, `EINVAL`.
+pub fn route(number: u32, slot: Option<usize>) -> Result<()> {
+    let slot = slot.map_or(u64::MAX, |slot| slot as u64);
+    raw::kernel(KernelCall::Route, [number.to_word(), slot, 0, 0, 0, 0]).map(drop)
+}
+
+/// Switches the trace ring.
+///
+/// # Errors
+/// `ECALLDENIED`.
+pub fn trace(on: bool) -> Result<()> {
+    raw::kernel(KernelCall::Trace, [on.to_word(), 0, 0, 0, 0, 0]).map(drop)
+}
+
+/// How the system ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The power goes off.
+    PowerOff,
+    /// The machine starts again.
+    Reboot,
+    /// Nothing runs any more.
+    Halt,
+}
+
+/// Ends the system. `status` is what an emulator may give back.
+///
+/// # Errors
+/// `ECALLDENIED`.
+pub fn shutdown(end: End, status: u32) -> Result<()> {
+    let mode = match end {
+        End::PowerOff => 0,
+        End::Reboot => 1,
+        End::Halt => 2,
+    };
+    raw::kernel(KernelCall::Shutdown, [mode, status.to_word(), 0, 0, 0, 0]).map(drop)
+}

@@ -1,0 +1,104 @@
+//! Kernel calls about other threads: life, registers, scheduling. For pm and rs.
+
+use crate::{Result, raw};
+use abi::call::KernelCall;
+use abi::registers::Registers;
+use abi::{Endpoint, Word};
+
+fn on(call: KernelCall, thread: Endpoint, a: u64, b: u64) -> Result<u64> {
+    raw::kernel(call, [thread.to_word(), a, b, 0, 0, 0]).map(|(value, _)| value)
+}
+
+/// Bytes for the kernel to put registers into.
+#[repr(align(64))]
+struct Buffer([u8; size_of::<Registers>()]);
+
+const _: () = assert!(align_of::<Buffer>() == align_of::<Registers>());
+
+/// A new application thread with the registers of `parent` (`NONE`: zero) and result 0; stopped, without memory.
+///
+/// # Errors
+/// `EAGAIN`: no free slot; `EDEADSRCDST`; `ECALLDENIED`.
+pub fn fork(parent: Endpoint, flags: u64) -> Result<Endpoint> {
+    on(KernelCall::Fork, parent, flags, 0).map(Endpoint::from_word)
+}
+
+/// An inert service in `slot`, with the next generation.
+///
+/// # Errors
+/// `EBUSY`: the slot is taken; `EINVAL`; `ECALLDENIED`.
+pub fn create(slot: usize) -> Result<Endpoint> {
+    raw::kernel(KernelCall::Create, [slot as u64, 0, 0, 0, 0, 0]).map(|(value, _)| Endpoint::from_word(value))
+}
+
+/// Destroys a thread. `keep`: a successor is expected in its slot.
+///
+/// # Errors
+/// `EDEADSRCDST`, `ECALLDENIED`.
+pub fn destroy(thread: Endpoint, keep: bool) -> Result<()> {
+    on(KernelCall::Destroy, thread, keep.to_word(), 0).map(drop)
+}
+
+/// The registers of a stopped or blocked thread.
+///
+/// # Errors
+/// `EDEADSRCDST`, `EAGAIN` when it is running, `ECALLDENIED`.
+pub fn registers(thread: Endpoint) -> Result<Registers> {
+    let mut buffer = Buffer([0; size_of::<Registers>()]);
+    raw::kernel_filling(KernelCall::GetRegisters, [thread.to_word(), 0, 0, 0, 0, 0], 1, &mut buffer.0)?;
+    // SAFETY: the buffer has the size and alignment of `Registers`, of which any bytes are a value.
+    Ok(unsafe { buffer.0.as_ptr().cast::<Registers>().read() })
+}
+
+/// Sets them. `resume`: whatever the thread waits for is dropped and it runs.
+///
+/// # Errors
+/// `EDEADSRCDST`, `EINVAL` for registers that no program may have, `ECALLDENIED`.
+pub fn set_registers(thread: Endpoint, registers: &Registers, resume: bool) -> Result<()> {
+    on(KernelCall::SetRegisters, thread, registers as *const Registers as u64, resume.to_word()).map(drop)
+}
+
+/// Makes a stopped thread run.
+///
+/// # Errors
+/// `EDEADSRCDST`, `ECALLDENIED`.
+pub fn start(thread: Endpoint) -> Result<()> {
+    on(KernelCall::Start, thread, 0, 0).map(drop)
+}
+
+/// Keeps a thread from running until [`start`].
+///
+/// # Errors
+/// `EDEADSRCDST`, `ECALLDENIED`.
+pub fn stop(thread: Endpoint) -> Result<()> {
+    on(KernelCall::Stop, thread, 0, 0).map(drop)
+}
+
+/// Before the thread runs in user mode again it sends `kernel::Interrupted` to pm. → whom it is blocked on, or `NONE`.
+///
+/// # Errors
+/// `EDEADSRCDST`, `ECALLDENIED`.
+pub fn interrupt(thread: Endpoint) -> Result<Endpoint> {
+    on(KernelCall::Interrupt, thread, 0, 0).map(Endpoint::from_word)
+}
+
+/// Base queue (0 best to 15) and quantum; 0 µs keeps the quantum.
+///
+/// # Errors
+/// `EDEADSRCDST`, `EINVAL`, `ECALLDENIED`.
+pub fn schedule(thread: Endpoint, queue: u32, quantum_us: u32) -> Result<()> {
+    on(KernelCall::Schedule, thread, queue.to_word(), quantum_us.to_word()).map(drop)
+}
+
+/// The holder of `slot` now.
+///
+/// # Errors
+/// `EDEADSRCDST`: nobody.
+pub fn who_is(slot: usize) -> Result<Endpoint> {
+    raw::kernel(KernelCall::WhoIs, [slot as u64, 0, 0, 0, 0, 0]).map(|(value, _)| Endpoint::from_word(value))
+}
+
+/// Lets others of the same queue run.
+pub fn yield_now() {
+    let _ = raw::kernel(KernelCall::Yield, [0; 6]);
+}
