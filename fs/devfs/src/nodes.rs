@@ -1,0 +1,247 @@
+//! The tree of /dev: which special files there are. Device numbers are Linux's (devices.txt), so that programs which look at
+//! them find what they know; vfs maps the major number to the service that drives it.
+//!
+//! Nodes are numbered by their place in `ENTRIES` plus 2 (1 is the root), so that a number means the same to the next incarnation.
+//! Mode and owner can be changed and last as long as this process.
+
+use alloc::vec::Vec;
+use fs::Errno;
+use fs::file_system::{
+    Attributes, DataSink, EntrySink, FileSystem, NodeId, S_IFBLK, S_IFCHR, S_IFDIR, S_IFLNK, S_IFMT, Statistics,
+};
+
+/// The directory itself.
+const ROOT: NodeId = 1;
+const FIRST: NodeId = 2;
+const ROOT_MODE: u32 = S_IFDIR | 0o755;
+/// Magic number that statfs(2) reports for a tmpfs, which is what Linux's devtmpfs answers too.
+const TMPFS_MAGIC: u64 = 0x0102_1994;
+
+/// What an entry is.
+enum Kind {
+    /// Character device: major, minor, permissions.
+    Character(u64, u64, u32),
+    /// Block device: major, minor, permissions.
+    Block(u64, u64, u32),
+    /// Symbolic link.
+    Link(&'static str),
+}
+use Kind::{Block, Character, Link};
+
+const ENTRIES: &[(&str, Kind)] = &[
+    ("null", Character(1, 3, 0o666)),
+    ("zero", Character(1, 5, 0o666)),
+    ("full", Character(1, 7, 0o666)),
+    ("random", Character(1, 8, 0o666)),
+    ("urandom", Character(1, 9, 0o666)),
+    ("kmsg", Character(1, 11, 0o644)),
+    ("tty", Character(5, 0, 0o666)),
+    ("console", Character(5, 1, 0o600)),
+    ("ttyS0", Character(4, 64, 0o660)),
+    ("ttyS1", Character(4, 65, 0o660)),
+    ("rtc0", Character(10, 135, 0o600)),
+    ("rtc", Link("rtc0")),
+    ("ram0", Block(1, 0, 0o660)),
+    ("vda", Block(254, 0, 0o660)),
+    ("vdb", Block(254, 16, 0o660)),
+    ("fd", Link("/proc/self/fd")),
+    ("stdin", Link("/proc/self/fd/0")),
+    ("stdout", Link("/proc/self/fd/1")),
+    ("stderr", Link("/proc/self/fd/2")),
+];
+
+/// What can be changed of a node.
+#[derive(Clone, Copy)]
+struct Owner {
+    mode: u32,
+    uid: u32,
+    gid: u32,
+}
+
+/// The file system.
+pub struct Devices {
+    owners: Vec<Owner>,
+}
+
+impl Devices {
+    /// /dev as it is at boot.
+    pub fn new() -> Self {
+        let entries = ENTRIES.iter().map(|(_, kind)| mode_of(kind));
+        let owners = core::iter::once(ROOT_MODE).chain(entries).map(|mode| Owner { mode, uid: 0, gid: 0 }).collect();
+        Devices { owners }
+    }
+
+    fn owner(&mut self, node: NodeId) -> Result<&mut Owner, Errno> {
+        let index = node.checked_sub(ROOT).ok_or(Errno::ESTALE)?;
+        self.owners.get_mut(index as usize).ok_or(Errno::ESTALE)
+    }
+}
+
+impl FileSystem for Devices {
+    fn is_volatile(&self) -> bool {
+        true
+    }
+
+    fn root(&self) -> NodeId {
+        ROOT
+    }
+
+    fn attributes(&mut self, node: NodeId) -> Result<Attributes, Errno> {
+        let owner = *self.owner(node)?;
+        let kind = entry(node).map(|(_, kind)| kind);
+        let device = match kind {
+            Some(Character(major, minor, _) | Block(major, minor, _)) => device_number(*major, *minor),
+            _ => 0,
+        };
+        let size = if let Some(Link(target)) = kind { target.len() as u64 } else { 0 };
+        let links = if node == ROOT { 2 } else { 1 };
+        let (mode, uid, gid) = (owner.mode, owner.uid, owner.gid);
+        Ok(Attributes { node, mode, links, uid, gid, device, size, block_size: 4096, ..Attributes::default() })
+    }
+
+    fn lookup(&mut self, dir: NodeId, name: &[u8]) -> Result<NodeId, Errno> {
+        if dir != ROOT {
+            return Err(Errno::ENOTDIR);
+        }
+        if name == b"." || name == b".." {
+            return Ok(ROOT);
+        }
+        let index = ENTRIES.iter().position(|(entry, _)| entry.as_bytes() == name).ok_or(Errno::ENOENT)?;
+        Ok(FIRST + index as NodeId)
+    }
+
+    fn read(&mut self, node: NodeId, _: u64, _: usize, _: &mut dyn DataSink) -> Result<usize, Errno> {
+        // Devices are read from their drivers, not from here.
+        Err(if node == ROOT { Errno::EISDIR } else { Errno::EINVAL })
+    }
+
+    fn read_dir(&mut self, dir: NodeId, position: u64, sink: &mut dyn EntrySink) -> Result<u64, Errno> {
+        if dir != ROOT {
+            return Err(Errno::ENOTDIR);
+        }
+        let dots = [(".", ROOT, S_IFDIR), ("..", ROOT, S_IFDIR)];
+        let entries = ENTRIES.iter().zip(FIRST..).map(|((name, kind), node)| (*name, node, mode_of(kind) & S_IFMT));
+        let mut next = position;
+        for (name, node, mode) in dots.into_iter().chain(entries).skip(position as usize) {
+            if !sink.entry(node, next + 1, mode, name.as_bytes()) {
+                break;
+            }
+            next += 1;
+        }
+        Ok(next)
+    }
+
+    fn read_link(&mut self, node: NodeId, target: &mut [u8]) -> Result<usize, Errno> {
+        let Some((_, Link(text))) = entry(node) else { return Err(Errno::EINVAL) };
+        let count = text.len().min(target.len());
+        target[..count].copy_from_slice(&text.as_bytes()[..count]);
+        Ok(count)
+    }
+
+    fn set_mode(&mut self, node: NodeId, mode: u32) -> Result<(), Errno> {
+        let owner = self.owner(node)?;
+        owner.mode = owner.mode & S_IFMT | mode & 0o7777;
+        Ok(())
+    }
+
+    fn set_owner(&mut self, node: NodeId, uid: Option<u32>, gid: Option<u32>) -> Result<(), Errno> {
+        let owner = self.owner(node)?;
+        owner.uid = uid.unwrap_or(owner.uid);
+        owner.gid = gid.unwrap_or(owner.gid);
+        Ok(())
+    }
+
+    fn statistics(&self) -> Statistics {
+        Statistics { kind: TMPFS_MAGIC, block_size: 4096, ..Statistics::default() }
+    }
+}
+
+fn entry(node: NodeId) -> Option<&'static (&'static str, Kind)> {
+    ENTRIES.get(node.checked_sub(FIRST)? as usize)
+}
+
+fn mode_of(kind: &Kind) -> u32 {
+    match kind {
+        Character(_, _, permissions) => S_IFCHR | permissions,
+        Block(_, _, permissions) => S_IFBLK | permissions,
+        Link(_) => S_IFLNK | 0o777,
+    }
+}
+
+/// Linux's device number: makedev(3) for majors and minors below 256.
+fn device_number(major: u64, minor: u64) -> u64 {
+    major << 8 | minor
+}
+
+#[cfg(test)]
+mod tests {
+    //! The tree as vfs walks it.
+    use super::*;
+    use std::string::String;
+
+    struct Listing(Vec<(NodeId, String)>, usize);
+
+    impl EntrySink for Listing {
+        fn entry(&mut self, node: NodeId, _: u64, _: u32, name: &[u8]) -> bool {
+            if self.0.len() == self.1 {
+                return false;
+            }
+            self.0.push((node, String::from_utf8(name.to_vec()).unwrap()));
+            true
+        }
+    }
+
+    #[test]
+    fn every_listed_name_is_found_under_its_number() {
+        let mut devices = Devices::new();
+        let mut listing = Listing(Vec::new(), usize::MAX);
+        devices.read_dir(ROOT, 0, &mut listing).unwrap();
+        assert_eq!(listing.0.len(), ENTRIES.len() + 2);
+        for (node, name) in listing.0 {
+            assert_eq!(devices.lookup(ROOT, name.as_bytes()), Ok(node));
+            assert_eq!(devices.attributes(node).unwrap().node, node);
+        }
+    }
+
+    #[test]
+    fn a_listing_in_pieces_is_complete() {
+        let mut devices = Devices::new();
+        let (mut position, mut names) = (0, 0);
+        loop {
+            let mut listing = Listing(Vec::new(), 3);
+            position = devices.read_dir(ROOT, position, &mut listing).unwrap();
+            if listing.0.is_empty() {
+                break;
+            }
+            names += listing.0.len();
+        }
+        assert_eq!(names, ENTRIES.len() + 2);
+    }
+
+    #[test]
+    fn null_is_the_character_device_that_programs_expect() {
+        let mut devices = Devices::new();
+        let node = devices.lookup(ROOT, b"null").unwrap();
+        let attributes = devices.attributes(node).unwrap();
+        assert_eq!((attributes.mode, attributes.device), (S_IFCHR | 0o666, 0x103));
+    }
+
+    #[test]
+    fn changing_the_mode_keeps_the_kind() {
+        let mut devices = Devices::new();
+        let node = devices.lookup(ROOT, b"console").unwrap();
+        devices.set_mode(node, 0o622).unwrap();
+        devices.set_owner(node, Some(7), None).unwrap();
+        let attributes = devices.attributes(node).unwrap();
+        assert_eq!((attributes.mode, attributes.uid, attributes.gid), (S_IFCHR | 0o622, 7, 0));
+    }
+
+    #[test]
+    fn nodes_that_never_were_are_stale() {
+        let mut devices = Devices::new();
+        for node in [0, 1000, u64::MAX] {
+            assert_eq!(devices.attributes(node), Err(Errno::ESTALE));
+            assert_eq!(devices.set_mode(node, 0), Err(Errno::ESTALE));
+        }
+    }
+}

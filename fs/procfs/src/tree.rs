@@ -1,0 +1,379 @@
+//! The tree of /proc as a file system.
+//!
+//! A node's number says what it is (`Place`): pid, entry, descriptor. So it means the same to the next incarnation of this
+//! process, and nothing is kept between requests: every read makes its text anew from the figures of the moment.
+
+use crate::source::{OpenFile, ProcessText, Source};
+use crate::{process_text, system_text};
+use abi::pm::ProcessRecord;
+use alloc::{format, string::String, vec::Vec};
+use fs::Errno;
+use fs::file_system::{
+    Attributes, DataSink, EntrySink, FileSystem, NodeId, S_IFDIR, S_IFLNK, S_IFREG, Statistics, Timestamp,
+};
+
+const PROC_MAGIC: u64 = 0x9fa0;
+
+/// Files at the top.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum TopFile {
+    CommandLine,
+    Cpu,
+    Devices,
+    FileSystems,
+    LoadAverage,
+    Memory,
+    Mounts,
+    Own,
+    Statistics,
+    Uptime,
+    Version,
+}
+
+const TOP: &[(&str, TopFile)] = &[
+    ("cmdline", TopFile::CommandLine),
+    ("cpuinfo", TopFile::Cpu),
+    ("devices", TopFile::Devices),
+    ("filesystems", TopFile::FileSystems),
+    ("loadavg", TopFile::LoadAverage),
+    ("meminfo", TopFile::Memory),
+    ("mounts", TopFile::Mounts),
+    ("self", TopFile::Own),
+    ("stat", TopFile::Statistics),
+    ("uptime", TopFile::Uptime),
+    ("version", TopFile::Version),
+];
+
+/// Entries of /proc/PID.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ProcessFile {
+    Arguments,
+    Name,
+    WorkingDirectory,
+    Environment,
+    Executable,
+    Descriptors,
+    Maps,
+    Mounts,
+    Root,
+    Stat,
+    MemoryPages,
+    Status,
+}
+
+const PROCESS: &[(&str, ProcessFile)] = &[
+    ("cmdline", ProcessFile::Arguments),
+    ("comm", ProcessFile::Name),
+    ("cwd", ProcessFile::WorkingDirectory),
+    ("environ", ProcessFile::Environment),
+    ("exe", ProcessFile::Executable),
+    ("fd", ProcessFile::Descriptors),
+    ("maps", ProcessFile::Maps),
+    ("mounts", ProcessFile::Mounts),
+    ("root", ProcessFile::Root),
+    ("stat", ProcessFile::Stat),
+    ("statm", ProcessFile::MemoryPages),
+    ("status", ProcessFile::Status),
+];
+
+/// What a node is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Top,
+    File(TopFile),
+    Process(u32),
+    ProcessFile(u32, ProcessFile),
+    Descriptor(u32, u32),
+}
+
+/// Node numbers: bits 0 to 7 kind and index, bits 8 to 31 descriptor, bits 32 to 63 pid. The top is 1.
+const TOP_NODE: NodeId = 1;
+const TOP_FILES: u64 = 0x10;
+const PROCESS_DIRECTORY: u64 = 0x40;
+const PROCESS_FILES: u64 = 0x50;
+const DESCRIPTOR: u64 = 0x80;
+
+impl Place {
+    fn node(self) -> NodeId {
+        let pid_bits = |pid: u32| u64::from(pid) << 32;
+        match self {
+            Place::Top => TOP_NODE,
+            Place::File(file) => TOP_FILES + index_of(TOP, file),
+            Place::Process(pid) => pid_bits(pid) | PROCESS_DIRECTORY,
+            Place::ProcessFile(pid, file) => pid_bits(pid) | (PROCESS_FILES + index_of(PROCESS, file)),
+            Place::Descriptor(pid, descriptor) => pid_bits(pid) | u64::from(descriptor) << 8 | DESCRIPTOR,
+        }
+    }
+
+    fn of(node: NodeId) -> Result<Place, Errno> {
+        let pid = (node >> 32) as u32;
+        let descriptor = (node >> 8) as u32 & 0xff_ffff;
+        let entry = |base: u64| ((node & 0xff) - base) as usize;
+        match node & 0xff {
+            TOP_NODE => Some(Place::Top),
+            TOP_FILES..PROCESS_DIRECTORY => TOP.get(entry(TOP_FILES)).map(|(_, file)| Place::File(*file)),
+            PROCESS_DIRECTORY => Some(Place::Process(pid)),
+            PROCESS_FILES..DESCRIPTOR => {
+                PROCESS.get(entry(PROCESS_FILES)).map(|(_, file)| Place::ProcessFile(pid, *file))
+            }
+            DESCRIPTOR => Some(Place::Descriptor(pid, descriptor)),
+            _ => None,
+        }
+        .ok_or(Errno::ESTALE)
+    }
+}
+
+fn index_of<T: PartialEq>(table: &[(&str, T)], wanted: T) -> u64 {
+    table.iter().take_while(|(_, file)| *file != wanted).count() as u64
+}
+
+/// /proc over a source of figures.
+pub struct Proc<S: Source> {
+    source: S,
+}
+
+impl<S: Source> Proc<S> {
+    /// /proc with these figures.
+    pub fn new(source: S) -> Self {
+        Proc { source }
+    }
+
+    fn process(&mut self, pid: u32) -> Result<ProcessRecord, Errno> {
+        self.source.process_from(pid).filter(|process| process.pid == pid).ok_or(Errno::ESRCH)
+    }
+
+    /// Content of a regular file.
+    fn content(&mut self, place: Place) -> Result<Vec<u8>, Errno> {
+        match place {
+            Place::File(file) => self.top_content(file),
+            Place::ProcessFile(pid, file) => {
+                let process = self.process(pid)?;
+                self.process_content(&process, file)
+            }
+            Place::Top | Place::Process(_) => Err(Errno::EISDIR),
+            Place::Descriptor(..) => Err(Errno::EINVAL),
+        }
+    }
+
+    fn top_content(&mut self, file: TopFile) -> Result<Vec<u8>, Errno> {
+        let source = &mut self.source;
+        let text = match file {
+            TopFile::CommandLine => source.command_line() + "\n",
+            TopFile::Cpu => system_text::cpu(source),
+            TopFile::Devices => system_text::devices(),
+            TopFile::FileSystems => system_text::file_systems(),
+            TopFile::LoadAverage => system_text::load_average(source),
+            TopFile::Memory => system_text::memory(source),
+            TopFile::Mounts => return Ok(source.mounts()),
+            TopFile::Own => return Err(Errno::EINVAL),
+            TopFile::Statistics => system_text::statistics(source),
+            TopFile::Uptime => system_text::uptime(source),
+            TopFile::Version => system_text::version(),
+        };
+        Ok(text.into_bytes())
+    }
+
+    fn process_content(&mut self, process: &ProcessRecord, file: ProcessFile) -> Result<Vec<u8>, Errno> {
+        let source = &mut self.source;
+        let text = match file {
+            ProcessFile::Arguments => return Ok(process_text::memory_text(source, process, ProcessText::Arguments)),
+            ProcessFile::Environment => {
+                return Ok(process_text::memory_text(source, process, ProcessText::Environment));
+            }
+            ProcessFile::Mounts => return Ok(source.mounts()),
+            ProcessFile::Name => process_text::name(process) + "\n",
+            ProcessFile::Maps => process_text::maps(source, process),
+            ProcessFile::Stat => process_text::stat(source, process),
+            ProcessFile::MemoryPages => process_text::memory_pages(source, process),
+            ProcessFile::Status => process_text::status(source, process),
+            ProcessFile::Descriptors => return Err(Errno::EISDIR),
+            ProcessFile::WorkingDirectory | ProcessFile::Executable | ProcessFile::Root => return Err(Errno::EINVAL),
+        };
+        Ok(text.into_bytes())
+    }
+
+    /// Target of a symbolic link; `reader` is the pid of who asks.
+    fn target(&mut self, place: Place, reader: u32) -> Result<Vec<u8>, Errno> {
+        let (pid, which) = match place {
+            Place::File(TopFile::Own) => return Ok(format!("{reader}").into_bytes()),
+            Place::ProcessFile(pid, ProcessFile::Executable) => {
+                self.process(pid)?;
+                return self.source.process_text(pid, ProcessText::Executable).map_err(|_| Errno::ENOENT);
+            }
+            Place::ProcessFile(pid, ProcessFile::WorkingDirectory) => (pid, OpenFile::WorkingDirectory),
+            Place::ProcessFile(pid, ProcessFile::Root) => (pid, OpenFile::Root),
+            Place::Descriptor(pid, descriptor) => (pid, OpenFile::Descriptor(descriptor)),
+            _ => return Err(Errno::EINVAL),
+        };
+        let process = self.process(pid)?;
+        self.source.open_file(process.endpoint, which).map_err(|_| Errno::ENOENT)
+    }
+
+    fn lookup_top(&mut self, name: &[u8]) -> Result<Place, Errno> {
+        if let Some((_, file)) = TOP.iter().find(|(entry, _)| entry.as_bytes() == name) {
+            return Ok(Place::File(*file));
+        }
+        let pid = number(name).ok_or(Errno::ENOENT)?;
+        self.process(pid).map_err(|_| Errno::ENOENT)?;
+        Ok(Place::Process(pid))
+    }
+
+    fn lookup_process(&mut self, pid: u32, name: &[u8]) -> Result<Place, Errno> {
+        self.process(pid).map_err(|_| Errno::ENOENT)?;
+        let found = PROCESS.iter().find(|(entry, _)| entry.as_bytes() == name).ok_or(Errno::ENOENT)?;
+        Ok(Place::ProcessFile(pid, found.1))
+    }
+
+    fn lookup_descriptor(&mut self, pid: u32, name: &[u8]) -> Result<Place, Errno> {
+        let process = self.process(pid).map_err(|_| Errno::ENOENT)?;
+        let descriptor = number(name).ok_or(Errno::ENOENT)?;
+        let open = self.source.descriptors(process.endpoint).contains(&descriptor);
+        if open { Ok(Place::Descriptor(pid, descriptor)) } else { Err(Errno::ENOENT) }
+    }
+
+    /// Entry number `position` of a directory after the dots.
+    fn entry(&mut self, dir: Place, position: u64) -> Result<Option<(Place, String, u64)>, Errno> {
+        let index = position as usize;
+        match dir {
+            Place::Top if index < TOP.len() => {
+                let (name, file) = TOP[index];
+                Ok(Some((Place::File(file), name.into(), position + 1)))
+            }
+            // After the files, the position is the lowest pid to come.
+            Place::Top => {
+                let process = self.source.process_from((index - TOP.len()) as u32);
+                Ok(process.map(|found| {
+                    let next = TOP.len() as u64 + u64::from(found.pid) + 1;
+                    (Place::Process(found.pid), format!("{}", found.pid), next)
+                }))
+            }
+            Place::Process(pid) => Ok(PROCESS.get(index).map(|(name, file)| {
+                (Place::ProcessFile(pid, *file), String::from(*name), position + 1)
+            })),
+            Place::ProcessFile(pid, ProcessFile::Descriptors) => {
+                let process = self.process(pid)?;
+                let open = self.source.descriptors(process.endpoint);
+                let found = open.into_iter().find(|&descriptor| u64::from(descriptor) >= position);
+                Ok(found.map(|descriptor| {
+                    (Place::Descriptor(pid, descriptor), format!("{descriptor}"), u64::from(descriptor) + 1)
+                }))
+            }
+            _ => Err(Errno::ENOTDIR),
+        }
+    }
+}
+
+impl<S: Source> FileSystem for Proc<S> {
+    fn is_volatile(&self) -> bool {
+        true
+    }
+
+    fn root(&self) -> NodeId {
+        TOP_NODE
+    }
+
+    fn attributes(&mut self, node: NodeId) -> Result<Attributes, Errno> {
+        let place = Place::of(node)?;
+        let owner = match place {
+            Place::Process(pid) | Place::ProcessFile(pid, _) | Place::Descriptor(pid, _) => self.process(pid)?,
+            _ => ProcessRecord::default(),
+        };
+        let now_ns = self.source.real_time_ns();
+        let now = Timestamp { seconds: (now_ns / 1_000_000_000) as i64, nanos: (now_ns % 1_000_000_000) as u32 };
+        Ok(Attributes {
+            node,
+            mode: mode_of(place),
+            links: if is_directory(place) { 2 } else { 1 },
+            uid: owner.euid,
+            gid: owner.egid,
+            block_size: 1024,
+            accessed: now,
+            modified: now,
+            changed: now,
+            ..Attributes::default()
+        })
+    }
+
+    fn lookup(&mut self, dir: NodeId, name: &[u8]) -> Result<NodeId, Errno> {
+        let dir = Place::of(dir)?;
+        let found = match (dir, name) {
+            _ if !is_directory(dir) => Err(Errno::ENOTDIR),
+            (_, b".") => Ok(dir),
+            (Place::ProcessFile(pid, _), b"..") => Ok(Place::Process(pid)),
+            (_, b"..") => Ok(Place::Top),
+            (Place::Top, _) => self.lookup_top(name),
+            (Place::Process(pid), _) => self.lookup_process(pid, name),
+            (Place::ProcessFile(pid, _), _) => self.lookup_descriptor(pid, name),
+            _ => Err(Errno::ENOTDIR),
+        }?;
+        Ok(found.node())
+    }
+
+    fn read(&mut self, node: NodeId, offset: u64, len: usize, sink: &mut dyn DataSink) -> Result<usize, Errno> {
+        let content = self.content(Place::of(node)?)?;
+        let start = content.len().min(usize::try_from(offset).unwrap_or(usize::MAX));
+        let end = content.len().min(start.saturating_add(len));
+        sink.put(&content[start..end])?;
+        Ok(end - start)
+    }
+
+    fn read_dir(&mut self, dir: NodeId, position: u64, sink: &mut dyn EntrySink) -> Result<u64, Errno> {
+        const DOTS: [&[u8]; 2] = [b".", b".."];
+        let place = Place::of(dir)?;
+        let mut position = position;
+        while let Some(name) = DOTS.get(position as usize) {
+            let node = self.lookup(dir, name)?;
+            if !sink.entry(node, position + 1, S_IFDIR, name) {
+                return Ok(position);
+            }
+            position += 1;
+        }
+        let dots = DOTS.len() as u64;
+        while let Some((entry, name, next)) = self.entry(place, position - dots)? {
+            if !sink.entry(entry.node(), next + dots, mode_of(entry), name.as_bytes()) {
+                break;
+            }
+            position = next + dots;
+        }
+        Ok(position)
+    }
+
+    fn read_link_for(&mut self, node: NodeId, reader: u32, target: &mut [u8]) -> Result<usize, Errno> {
+        let text = self.target(Place::of(node)?, reader)?;
+        let count = text.len().min(target.len());
+        target[..count].copy_from_slice(&text[..count]);
+        Ok(count)
+    }
+
+    fn statistics(&self) -> Statistics {
+        Statistics { kind: PROC_MAGIC, block_size: 4096, read_only: true, ..Statistics::default() }
+    }
+}
+
+fn is_directory(place: Place) -> bool {
+    matches!(place, Place::Top | Place::Process(_) | Place::ProcessFile(_, ProcessFile::Descriptors))
+}
+
+fn mode_of(place: Place) -> u32 {
+    match place {
+        Place::ProcessFile(_, ProcessFile::Descriptors) => S_IFDIR | 0o500,
+        _ if is_directory(place) => S_IFDIR | 0o555,
+        Place::File(TopFile::Own) | Place::Descriptor(..) => S_IFLNK | 0o777,
+        Place::ProcessFile(_, ProcessFile::WorkingDirectory | ProcessFile::Executable | ProcessFile::Root) => {
+            S_IFLNK | 0o777
+        }
+        Place::ProcessFile(_, ProcessFile::Environment) => S_IFREG | 0o400,
+        _ => S_IFREG | 0o444,
+    }
+}
+
+/// A decimal number without leading zeros.
+fn number(name: &[u8]) -> Option<u32> {
+    let canonical = name == b"0" || name.first().is_some_and(|&digit| digit != b'0');
+    let digits = name.iter().all(u8::is_ascii_digit);
+    if canonical && digits { core::str::from_utf8(name).ok()?.parse().ok() } else { None }
+}
+
+#[cfg(test)]
+#[path = "tree_tests.rs"]
+mod tests;

@@ -1,0 +1,220 @@
+//! /proc over made-up figures: two processes, one of them a service.
+
+use super::*;
+use crate::source::{Memory, ProcessMemory};
+use abi::Endpoint;
+use abi::info::KernelInfo;
+use abi::vm::MapRecord;
+
+struct Figures;
+
+fn record(pid: u32, name: &str, service: u32) -> ProcessRecord {
+    let mut bytes = [0; 16];
+    bytes[..name.len()].copy_from_slice(name.as_bytes());
+    ProcessRecord {
+        endpoint: Endpoint(pid),
+        pid,
+        parent: 1,
+        group: pid,
+        session: 1,
+        euid: 1000,
+        threads: 1,
+        state: u32::from(b'S'),
+        nice: -5,
+        service,
+        started_ns: 30_000_000_000,
+        name: bytes,
+        ..ProcessRecord::default()
+    }
+}
+
+impl Source for Figures {
+    fn process_from(&mut self, pid: u32) -> Option<ProcessRecord> {
+        match pid {
+            0..=7 => Some(record(7, "sh", 0)),
+            8..=40 => Some(record(40, "ext2", 1)),
+            _ => None,
+        }
+    }
+    fn process_text(&mut self, pid: u32, which: ProcessText) -> Result<Vec<u8>, Errno> {
+        match (pid, which) {
+            (7, ProcessText::Arguments) => Ok(b"sh\0-l\0".to_vec()),
+            (7, ProcessText::Executable) => Ok(b"/bin/busybox".to_vec()),
+            _ => Err(Errno::ESRCH),
+        }
+    }
+    fn process_memory(&mut self, _: Endpoint) -> ProcessMemory {
+        ProcessMemory { size: 8192, resident: 4096, data: 4096, stack: 0 }
+    }
+    fn maps(&mut self, _: Endpoint) -> Vec<MapRecord> {
+        vec![
+            MapRecord { start: 0x400000, end: 0x401000, inode: 12, device: 0xfe00, protection: 5, ..MapRecord::default() },
+            MapRecord { start: 0x7fff0000, end: 0x7fff8000, protection: 3, kind: 2, ..MapRecord::default() },
+        ]
+    }
+    fn descriptors(&mut self, _: Endpoint) -> Vec<u32> {
+        vec![0, 1, 2, 10]
+    }
+    fn open_file(&mut self, _: Endpoint, which: OpenFile) -> Result<Vec<u8>, Errno> {
+        match which {
+            OpenFile::Descriptor(10) => Ok(b"/etc/passwd".to_vec()),
+            OpenFile::WorkingDirectory => Ok(b"/root".to_vec()),
+            _ => Err(Errno::EBADF),
+        }
+    }
+    fn memory(&mut self) -> Memory {
+        Memory { total: 512 << 20, free: 400 << 20, cached: 8 << 20 }
+    }
+    fn kernel(&mut self) -> KernelInfo {
+        KernelInfo { now_ns: 12_340_000_000, idle_ns: 10_000_000_000, tsc_hz: 2_596_000_000, ..KernelInfo::default() }
+    }
+    fn real_time_ns(&mut self) -> u64 {
+        1_795_296_659_000_000_000
+    }
+    fn command_line(&mut self) -> String {
+        "trace".into()
+    }
+    fn mounts(&mut self) -> Vec<u8> {
+        b"ext2 / ext2 rw 0 0\n".to_vec()
+    }
+}
+
+struct Bytes(Vec<u8>);
+
+impl DataSink for Bytes {
+    fn put(&mut self, data: &[u8]) -> Result<(), Errno> {
+        self.0.extend_from_slice(data);
+        Ok(())
+    }
+}
+
+struct Names(Vec<(NodeId, String)>, usize);
+
+impl EntrySink for Names {
+    fn entry(&mut self, node: NodeId, _: u64, _: u32, name: &[u8]) -> bool {
+        let room = self.0.len() < self.1;
+        if room {
+            self.0.push((node, String::from_utf8(name.to_vec()).unwrap()));
+        }
+        room
+    }
+}
+
+fn walk(path: &str) -> Result<NodeId, Errno> {
+    let mut proc = Proc::new(Figures);
+    path.split('/').try_fold(TOP_NODE, |node, name| proc.lookup(node, name.as_bytes()))
+}
+
+fn read(path: &str) -> String {
+    let mut bytes = Bytes(Vec::new());
+    Proc::new(Figures).read(walk(path).unwrap(), 0, 1 << 20, &mut bytes).unwrap();
+    String::from_utf8(bytes.0).unwrap()
+}
+
+fn link(path: &str) -> Result<String, Errno> {
+    let mut target = [0; 64];
+    let length = Proc::new(Figures).read_link_for(walk(path)?, 7, &mut target)?;
+    Ok(String::from_utf8(target[..length].to_vec()).unwrap())
+}
+
+fn list(path: &str, at_once: usize) -> Vec<String> {
+    let node = if path.is_empty() { TOP_NODE } else { walk(path).unwrap() };
+    let mut proc = Proc::new(Figures);
+    let (mut all, mut position) = (Vec::new(), 0);
+    loop {
+        let mut names = Names(Vec::new(), at_once);
+        position = proc.read_dir(node, position, &mut names).unwrap();
+        if names.0.is_empty() {
+            return all;
+        }
+        all.extend(names.0.into_iter().map(|(_, name)| name));
+    }
+}
+
+#[test]
+fn stat_has_the_fields_of_linux_in_their_places() {
+    let text = read("7/stat");
+    let fields: Vec<&str> = text.split_whitespace().collect();
+    assert_eq!(fields.len(), 52);
+    assert_eq!(fields[..6], ["7", "(sh)", "S", "1", "7", "1"]);
+    // priority, nice, threads, itrealvalue, starttime, vsize, rss
+    assert_eq!(fields[17..24], ["15", "-5", "1", "0", "3000", "8192", "1"]);
+}
+
+#[test]
+fn a_directory_listed_in_pieces_is_complete_and_in_order() {
+    let whole = list("", 100);
+    assert_eq!(whole.len(), 2 + TOP.len() + 2);
+    assert_eq!(whole[whole.len() - 2..], ["7", "40"]);
+    for at_once in 1..4 {
+        assert_eq!(list("", at_once), whole);
+        assert_eq!(list("7/fd", at_once), [".", "..", "0", "1", "2", "10"]);
+    }
+}
+
+#[test]
+fn every_listed_file_can_be_read_or_followed() {
+    for directory in ["", "7"] {
+        for name in list(directory, 100) {
+            if name.starts_with('.') || name.parse::<u32>().is_ok() {
+                continue;
+            }
+            let path = if directory.is_empty() { name } else { format!("{directory}/{name}") };
+            let mut proc = Proc::new(Figures);
+            let node = walk(&path).unwrap();
+            assert_eq!(Place::of(node).unwrap().node(), node);
+            let attributes = proc.attributes(node).unwrap();
+            let mut bytes = Bytes(Vec::new());
+            if attributes.is_symlink() {
+                assert!(path == "7/root" || link(&path).is_ok(), "{path}");
+            } else if !attributes.is_directory() {
+                proc.read(node, 0, 1 << 20, &mut bytes).unwrap();
+                assert!(!bytes.0.is_empty() || path == "7/environ", "{path}");
+            }
+        }
+    }
+}
+
+#[test]
+fn self_leads_to_the_reader() {
+    assert_eq!(link("self").unwrap(), "7");
+}
+
+#[test]
+fn links_lead_where_the_process_is() {
+    assert_eq!(link("7/cwd").unwrap(), "/root");
+    assert_eq!(link("7/exe").unwrap(), "/bin/busybox");
+    assert_eq!(link("7/fd/10").unwrap(), "/etc/passwd");
+    assert_eq!(link("7/fd/3"), Err(Errno::ENOENT));
+}
+
+#[test]
+fn what_does_not_exist_is_not_found() {
+    for path in ["8", "07", "x", "7/nothing", "-1", "99999999999"] {
+        assert_eq!(walk(path), Err(Errno::ENOENT), "{path}");
+    }
+    assert_eq!(walk("uptime/x"), Err(Errno::ENOTDIR));
+    assert_eq!(Proc::new(Figures).attributes(0xff), Err(Errno::ESTALE));
+}
+
+#[test]
+fn a_read_beyond_the_end_gives_nothing() {
+    let mut bytes = Bytes(Vec::new());
+    assert_eq!(Proc::new(Figures).read(walk("uptime").unwrap(), u64::MAX, 10, &mut bytes), Ok(0));
+}
+
+#[test]
+fn maps_name_file_and_stack() {
+    let text = read("7/maps");
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(&lines[0][..49], "00400000-00401000 r-xp 00000000 fe:00 12         ");
+    assert_eq!(&lines[0][73..], "/bin/busybox");
+    assert!(lines[1].starts_with("7fff0000-7fff8000 rw-p") && lines[1].ends_with(" [stack]"));
+}
+
+#[test]
+fn uptime_and_memory_are_in_the_units_of_linux() {
+    assert_eq!(read("uptime"), "12.34 10.00\n");
+    assert!(read("meminfo").starts_with("MemTotal:         524288 kB\n"));
+    assert_eq!(read("loadavg"), "0.00 0.00 0.00 0/2 40\n");
+}
