@@ -248,6 +248,11 @@ pub trait FileSystem {
         Err(Errno::EINVAL)
     }
 
+    /// As `read_link`, for a link whose target depends on the pid of the process that follows it (/proc/self).
+    fn read_link_for(&mut self, node: NodeId, _reader: u32, target: &mut [u8]) -> Result<usize, Errno> {
+        self.read_link(node, target)
+    }
+
     /// Gives `node` one more name. `EPERM` for a directory, `EEXIST`, `EMLINK`, `ENOSPC`.
     fn link(&mut self, _dir: NodeId, _name: &[u8], _node: NodeId, _caller: Caller) -> Result<(), Errno> {
         Err(Errno::EROFS)
