@@ -100,11 +100,6 @@ impl Package {
         self.has_kind("bin")
     }
 
-    /// Whether it makes a library.
-    pub fn is_library(&self) -> bool {
-        self.has_kind("lib")
-    }
-
     /// The first files of its crates, except build scripts.
     pub fn crate_roots(&self) -> impl Iterator<Item = &Path> {
         let ours = |target: &&Target| !target.kind.iter().any(|kind| kind == "custom-build");

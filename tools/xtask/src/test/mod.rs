@@ -1,5 +1,133 @@
-//! tests
+//! `./skink test`: everything that continuous integration runs.
+//!
+//! A test is a [`Test`]: a name and something to do that ends well or with the reason why not. They come
+//! from `units` (cargo's tests), `check`, `scripts` (tests/qemu and tests/host), `iso` and `fresh`;
+//! `pool` runs them. The last line says how many passed and failed.
+
+mod case;
+mod dialogue;
+mod fresh;
+mod iso;
+mod pool;
+mod scripts;
+mod units;
+
+use crate::bundle::Bundle;
+use crate::check;
+use crate::cli::{DEFAULT_SYSTEM, RAMDISK_SYSTEM};
+use crate::programs::Progress;
 use crate::workspace::Workspace;
-use anyhow::Result;
-/// test
-pub fn test(_: &Workspace, _: Option<&str>) -> Result<u8> { Ok(0) }
+use anyhow::{Result, bail};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+
+/// The name of the test that runs only when asked for: it takes long, and CI's machine is one already.
+const FRESH: &str = "fresh";
+
+/// How many tests of cargo's kind passed and failed in one of ours.
+#[derive(Clone, Copy, Default, PartialEq, Debug)]
+struct Count {
+    passed: usize,
+    failed: usize,
+}
+
+/// What came of a test: how many passed and failed in it, and what to show of failures.
+struct Verdict {
+    count: Count,
+    details: String,
+}
+
+impl Verdict {
+    fn passed() -> Self {
+        Self { count: Count { passed: 1, failed: 0 }, details: String::new() }
+    }
+
+    fn failed(details: String) -> Self {
+        Self { count: Count { passed: 0, failed: 1 }, details }
+    }
+}
+
+/// One test.
+struct Test<'a> {
+    name: String,
+    run: Box<dyn Fn() -> Result<Verdict> + Send + Sync + 'a>,
+}
+
+impl<'a> Test<'a> {
+    fn new(name: impl Into<String>, run: impl Fn() -> Result<Verdict> + Send + Sync + 'a) -> Self {
+        Self { name: name.into(), run: Box::new(run) }
+    }
+}
+
+/// What the tests share.
+struct Setting<'a> {
+    workspace: &'a Workspace,
+    /// The systems that tests boot, built, by name.
+    bundles: BTreeMap<String, Bundle>,
+    /// Where what is left of failed tests is kept.
+    failures: PathBuf,
+}
+
+impl Setting<'_> {
+    fn bundle(&self, system: &str) -> Result<&Bundle> {
+        match self.bundles.get(system) {
+            Some(bundle) => Ok(bundle),
+            None => bail!("expected one of the systems {:?}, not '{system}'", self.bundles.keys()),
+        }
+    }
+
+    /// An empty folder for what is left of the failed test `name`.
+    fn failure_folder(&self, name: &str) -> Result<PathBuf> {
+        let folder = self.failures.join(name);
+        fs::create_dir_all(&folder)?;
+        Ok(folder)
+    }
+}
+
+/// Runs the tests whose name contains `name`, or all but `fresh`. Returns 1 when one failed.
+///
+/// # Errors
+/// When there is no such test, or what the tests need does not build.
+pub fn test(workspace: &Workspace, name: Option<&str>) -> Result<u8> {
+    if name == Some(FRESH) {
+        return report(pool::run(&[Test::new(FRESH, || fresh::run(workspace))]));
+    }
+    let setting = Setting { workspace, bundles: bundles(workspace)?, failures: workspace.build.join("failed") };
+    // What failed before is of no interest any more; there may be nothing.
+    let _ = fs::remove_dir_all(&setting.failures);
+    let mut tests = all(&setting)?;
+    if let Some(name) = name {
+        tests.retain(|test| test.name.contains(name));
+        if tests.is_empty() {
+            bail!("there is no test with '{name}' in its name");
+        }
+    }
+    report(pool::run(&tests))
+}
+
+fn bundles(workspace: &Workspace) -> Result<BTreeMap<String, Bundle>> {
+    let systems = [DEFAULT_SYSTEM, RAMDISK_SYSTEM];
+    systems.iter().map(|name| Ok(((*name).to_string(), Bundle::build(workspace, name, Progress::Hidden)?))).collect()
+}
+
+fn all<'a>(setting: &'a Setting) -> Result<Vec<Test<'a>>> {
+    // The longest come first, so that the two jobs end at about the same time.
+    let mut tests = vec![
+        Test::new("units", || units::run(setting.workspace)),
+        Test::new("check", || run_check(setting.workspace)),
+    ];
+    tests.extend(scripts::tests(setting)?);
+    tests.extend(iso::tests(setting));
+    Ok(tests)
+}
+
+fn run_check(workspace: &Workspace) -> Result<Verdict> {
+    let problems = check::problems(workspace)?;
+    Ok(if problems.is_empty() { Verdict::passed() } else { Verdict::failed(problems.join("\n")) })
+}
+
+fn report(count: Count) -> Result<u8> {
+    println!("{} passed, {} failed", count.passed, count.failed);
+    Ok(u8::from(count.failed > 0))
+}

@@ -1,0 +1,3 @@
+#: status 42
+# The command's exit status is that of the whole.
+exit 42

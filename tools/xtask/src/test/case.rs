@@ -1,0 +1,112 @@
+//! A case of tests/qemu or tests/host: its files, and what the lines `#: KEY VALUE` in it say.
+
+use anyhow::{Context, Result, bail};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::cli::DEFAULT_SYSTEM;
+
+/// How long a case may take unless it says otherwise.
+const USUAL_LIMIT: Duration = Duration::from_secs(120);
+
+/// One case.
+#[derive(Debug)]
+pub struct Case {
+    /// Name of the test.
+    pub name: String,
+    /// Its main file's text.
+    pub text: String,
+    /// Its main file.
+    pub path: PathBuf,
+    /// What it says about itself.
+    pub terms: Terms,
+}
+
+/// The terms of a case, each a line `#: KEY VALUE`.
+#[derive(Debug, PartialEq)]
+pub struct Terms {
+    /// `system NAME`: the system to boot.
+    pub system: String,
+    /// `status N`: the exit status that is expected.
+    pub status: u8,
+    /// `timeout SECONDS`: the time it may take.
+    pub limit: Duration,
+    /// `memory MIB`: the machine's memory.
+    pub memory_mib: u32,
+    /// `icount`: instructions are counted.
+    pub icount: bool,
+}
+
+impl Default for Terms {
+    fn default() -> Self {
+        Self { system: DEFAULT_SYSTEM.to_string(), status: 0, limit: USUAL_LIMIT, memory_mib: 512, icount: false }
+    }
+}
+
+impl Case {
+    /// The case's file with another extension, if there is one.
+    pub fn companion(&self, extension: &str) -> Option<PathBuf> {
+        Some(self.path.with_extension(extension)).filter(|path| path.exists())
+    }
+}
+
+/// The cases in tests/`kind` whose main file has that extension, by name.
+///
+/// # Errors
+/// When a file cannot be read or has a wrong term.
+pub fn find(root: &Path, kind: &str, extension: &str) -> Result<Vec<Case>> {
+    let folder = root.join("tests").join(kind);
+    let Ok(entries) = fs::read_dir(&folder) else { return Ok(Vec::new()) };
+    let mut cases = Vec::new();
+    for path in entries.flatten().map(|entry| entry.path()) {
+        if path.extension().is_some_and(|own| own == extension) {
+            cases.push(read(kind, path)?);
+        }
+    }
+    cases.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(cases)
+}
+
+fn read(kind: &str, path: PathBuf) -> Result<Case> {
+    let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    let terms = terms(&text).with_context(|| path.display().to_string())?;
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    Ok(Case { name: format!("{kind}/{stem}"), text, terms, path })
+}
+
+fn terms(text: &str) -> Result<Terms> {
+    let mut terms = Terms::default();
+    for line in text.lines().filter_map(|line| line.strip_prefix("#:")) {
+        let (key, value) = line.trim().split_once(' ').unwrap_or((line.trim(), ""));
+        let value = value.trim();
+        let wrong = || format!("{key}: expected a number, not '{value}'");
+        match key {
+            "system" => terms.system = value.to_string(),
+            "status" => terms.status = value.parse().with_context(wrong)?,
+            "timeout" => terms.limit = Duration::from_secs(value.parse().with_context(wrong)?),
+            "memory" => terms.memory_mib = value.parse().with_context(wrong)?,
+            "icount" => terms.icount = true,
+            _ => bail!("expected system, status, timeout, memory or icount, not '{key}'"),
+        }
+    }
+    Ok(terms)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn terms_are_read_from_their_lines() {
+        let terms = terms("# says\n#: status 3\necho\n#: system ramdisk\n#: timeout 5\n#: icount\n").expect("are right");
+        assert_eq!((terms.status, terms.system.as_str(), terms.icount), (3, "ramdisk", true));
+        assert_eq!((terms.limit, terms.memory_mib), (Duration::from_secs(5), 512));
+    }
+
+    #[test]
+    fn wrong_terms_are_named() {
+        assert!(terms("#: statsu 3\n").expect_err("was accepted").to_string().contains("'statsu'"));
+        assert!(format!("{:#}", terms("#: status x\n").expect_err("was accepted")).contains("status: expected a number"));
+    }
+}

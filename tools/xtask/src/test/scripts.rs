@@ -1,0 +1,162 @@
+//! Cases that are files: tests/qemu/NAME.sh runs in the guest, tests/qemu/NAME.console is a dialogue
+//! with its console, tests/host/NAME.sh runs here. tests/qemu/README.md tells how to write one.
+
+use super::case::{self, Case};
+use super::{Setting, Test, Verdict, dialogue};
+use crate::guest::{Guest, Job, Outcome};
+use crate::process::{self, tail};
+use anyhow::{Context, Result, bail};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// How much is shown of a failure.
+const SHOWN_LINES: usize = 30;
+
+/// All cases that are files.
+///
+/// # Errors
+/// When a case is written wrongly.
+pub fn tests<'a>(setting: &'a Setting) -> Result<Vec<Test<'a>>> {
+    let root = &setting.workspace.root;
+    let mut tests = Vec::new();
+    for case in case::find(root, "qemu", "sh")? {
+        tests.push(Test::new(case.name.clone(), move || run_in_guest(setting, &case)));
+    }
+    for case in case::find(root, "qemu", "console")? {
+        tests.push(Test::new(case.name.clone(), move || dialogue::run(setting, &case)));
+    }
+    for case in case::find(root, "host", "sh")? {
+        tests.push(Test::new(case.name.clone(), move || run_here(setting, &case)));
+    }
+    Ok(tests)
+}
+
+/// What a case in the guest printed, and how it ended.
+struct Printed {
+    outcome: Outcome,
+    output: Vec<u8>,
+    errors: Vec<u8>,
+}
+
+fn run_in_guest(setting: &Setting, case: &Case) -> Result<Verdict> {
+    let bundle = setting.bundle(&case.terms.system)?;
+    let work = setting.workspace.run_folder()?;
+    let overlay = make_overlay(case, &work.join("overlay"))?;
+    let check = case.companion("check");
+    let job = Job {
+        overlays: std::slice::from_ref(&overlay),
+        wants_out: check.is_some(),
+        icount: case.terms.icount,
+        memory_mib: case.terms.memory_mib,
+        limit: Some(case.terms.limit),
+        ..Job::new(&case.text)
+    };
+    let guest = Guest::prepare(setting.workspace, bundle, &job)?;
+    let (mut output, mut errors) = (Vec::new(), Vec::new());
+    let outcome = guest.run(|bytes| output.extend_from_slice(bytes), |bytes| errors.extend_from_slice(bytes))?;
+    let printed = Printed { outcome, output, errors };
+    match judge(case, &guest, &printed, check.as_deref(), work.path()) {
+        Ok(()) => Ok(Verdict::passed()),
+        Err(reason) => {
+            let kept = keep(setting, case, &printed)?;
+            Ok(Verdict::failed(explain(&format!("{reason:#}"), &printed, &kept)))
+        }
+    }
+}
+
+/// The folder that is laid over the root: filled by the case's own script, if it has one.
+fn make_overlay(case: &Case, overlay: &Path) -> Result<PathBuf> {
+    fs::create_dir_all(overlay)?;
+    if let Some(setup) = case.companion("setup") {
+        run_script(&setup, &[("OVERLAY", overlay)])?;
+    }
+    Ok(overlay.to_path_buf())
+}
+
+/// Ok when everything is as the case wants it.
+fn judge(case: &Case, guest: &Guest, printed: &Printed, check: Option<&Path>, work: &Path) -> Result<()> {
+    if printed.outcome.timed_out {
+        bail!("it took longer than {} seconds", case.terms.limit.as_secs());
+    }
+    match printed.outcome.status {
+        Some(status) if status == case.terms.status => {}
+        Some(status) => bail!("exit status {status} instead of {}", case.terms.status),
+        None => bail!("the machine stopped before the script ended"),
+    }
+    if let Some(expect) = case.companion("expect") {
+        compare(&fs::read(expect)?, &printed.output)?;
+    }
+    for disk in guest.disks() {
+        check_disk(disk)?;
+    }
+    let Some(check) = check else { return Ok(()) };
+    let (output, errors, out) = (work.join("stdout"), work.join("stderr"), work.join("out"));
+    fs::write(&output, &printed.output)?;
+    fs::write(&errors, &printed.errors)?;
+    guest.bring_out(&out)?;
+    let overlay = work.join("overlay");
+    run_script(check, &[("STDOUT", &output), ("STDERR", &errors), ("OUT", &out), ("OVERLAY", &overlay)])
+}
+
+/// Runs a case's script on this machine, in the script's folder.
+fn run_script(script: &Path, variables: &[(&str, &Path)]) -> Result<()> {
+    let folder = script.parent().context("the script is in no folder")?;
+    let mut shell = Command::new("sh");
+    shell.current_dir(folder).arg("-eu").arg(script).envs(variables.iter().copied());
+    process::run(&mut shell).with_context(|| script.display().to_string())
+}
+
+fn compare(expected: &[u8], got: &[u8]) -> Result<()> {
+    if expected == got {
+        return Ok(());
+    }
+    let same = expected.iter().zip(got).take_while(|(a, b)| a == b).count();
+    let line = expected[..same].iter().filter(|byte| **byte == b'\n').count() + 1;
+    bail!("the output differs from what is expected from line {line} on")
+}
+
+/// After each run the disk has to be clean.
+pub fn check_disk(disk: &Path) -> Result<()> {
+    process::run(Command::new("e2fsck").args(["-fn"]).arg(disk)).context("the disk is not clean")
+}
+
+/// Keeps what a failed case printed, and returns where.
+fn keep(setting: &Setting, case: &Case, printed: &Printed) -> Result<PathBuf> {
+    let folder = setting.failure_folder(&case.name)?;
+    fs::write(folder.join("stdout"), &printed.output)?;
+    fs::write(folder.join("stderr"), &printed.errors)?;
+    fs::write(folder.join("console"), &printed.outcome.console)?;
+    Ok(folder)
+}
+
+fn explain(reason: &str, printed: &Printed, kept: &Path) -> String {
+    let output = tail(&String::from_utf8_lossy(&printed.output), SHOWN_LINES);
+    let console = tail(&printed.outcome.console, SHOWN_LINES);
+    format!("{reason}\noutput:\n{output}\nconsole:\n{console}\nall of it is in {}", kept.display())
+}
+
+/// A case on this machine. It finds ./skink as $SKINK, and a build folder of its own in $SKINK_BUILD.
+fn run_here(setting: &Setting, case: &Case) -> Result<Verdict> {
+    let work = setting.workspace.run_folder()?;
+    let root = &setting.workspace.root;
+    let output = Command::new("timeout")
+        .arg(case.terms.limit.as_secs().to_string())
+        .args(["sh", "-eu"])
+        .arg(&case.path)
+        .current_dir(work.path())
+        .env("SKINK", root.join("skink"))
+        .env("SKINK_BUILD", work.join("build"))
+        .env("CARGO_TARGET_DIR", &setting.workspace.target)
+        .env_remove("SKINK_LOCK")
+        .stdin(Stdio::null())
+        .output()
+        .context("cannot start sh")?;
+    let status = output.status.code().unwrap_or(-1);
+    if status == i32::from(case.terms.status) {
+        return Ok(Verdict::passed());
+    }
+    let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let shown = format!("{}\n{}", tail(&stdout, SHOWN_LINES), tail(&stderr, SHOWN_LINES));
+    Ok(Verdict::failed(format!("exit status {status} instead of {}\n{shown}", case.terms.status)))
+}
