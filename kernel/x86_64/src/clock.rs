@@ -1,0 +1,123 @@
+//! Time: the time-stamp counter, calibrated once at boot, and the local APIC's timer in the same unit.
+//!
+//! Rates are kept as fixed-point factors with 32 bits of fraction, so that reading the clock needs no division.
+
+use crate::{apic::Apic, cpu};
+
+/// Frequency of the PC's old timer.
+const PIT_HZ: u64 = 1_193_182;
+/// How long the calibration lasts, in PIT ticks: 2 ms.
+const CALIBRATION_TICKS: u16 = 2386;
+const PIT_CHANNEL_2: u16 = 0x42;
+const PIT_COMMAND: u16 = 0x43;
+/// Bit 0 lets channel 2 count, bit 1 is the speaker.
+const PIT_GATE: u16 = 0x61;
+const NANOSECONDS: u64 = 1_000_000_000;
+/// Measured frequencies this close to a whole number of MHz are that number, one part in:
+const ROUNDING: u64 = 5_000;
+const MHZ: u64 = 1_000_000;
+
+/// The clock of one CPU.
+pub struct Clock {
+    /// Ticks a second.
+    pub tsc_hz: u64,
+    /// TSC when the kernel was entered: monotonic time 0.
+    pub entry_tsc: u64,
+    ns_per_tick: u64,
+    ticks_per_ns: u64,
+    timer_per_tick: u64,
+    deadline: u64,
+}
+
+impl Clock {
+    /// A clock that stands still.
+    pub const fn new() -> Self {
+        Clock { tsc_hz: 0, entry_tsc: 0, ns_per_tick: 0, ticks_per_ns: 0, timer_per_tick: 0, deadline: u64::MAX }
+    }
+
+    /// Measures the counter and the timer against the PIT.
+    pub fn start(&mut self, apic: &Apic, entry_tsc: u64) {
+        apic.set_timer(u32::MAX);
+        let (pit_first, tsc_first, timer_first) = sample(apic, start_pit());
+        let (pit_last, tsc_last, timer_last) = sample(apic, pit_first.wrapping_sub(CALIBRATION_TICKS));
+        apic.set_timer(0);
+        let elapsed = pit_first.wrapping_sub(pit_last).max(1) as u64;
+        let hz = |ticks: u64| round(ticks * PIT_HZ / elapsed);
+        self.tsc_hz = hz(tsc_last - tsc_first).max(1);
+        let timer_hz = hz((timer_first - timer_last) as u64).max(1);
+        self.entry_tsc = entry_tsc;
+        self.ns_per_tick = fixed_point(NANOSECONDS, self.tsc_hz);
+        self.ticks_per_ns = fixed_point(self.tsc_hz, NANOSECONDS);
+        self.timer_per_tick = fixed_point(timer_hz, self.tsc_hz);
+    }
+
+    /// Nanoseconds since the kernel was entered.
+    #[inline]
+    pub fn to_ns(&self, ticks: u64) -> u64 {
+        scale(ticks.saturating_sub(self.entry_tsc), self.ns_per_tick)
+    }
+
+    /// A duration in ticks, rounded up.
+    pub fn to_ticks(&self, duration_ns: u64) -> u64 {
+        scale(duration_ns, self.ticks_per_ns).saturating_add(1)
+    }
+
+    /// Makes the timer fire at this count, or never (`u64::MAX`).
+    pub fn arm(&mut self, apic: &Apic, deadline: u64) {
+        self.deadline = deadline;
+        if deadline == u64::MAX {
+            apic.set_timer(0);
+            return;
+        }
+        let wait = scale(deadline.saturating_sub(cpu::tsc()), self.timer_per_tick).saturating_add(1);
+        apic.set_timer(u32::try_from(wait).unwrap_or(u32::MAX));
+    }
+
+    /// The timer fired: has the deadline come? If the timer is too short for it, it starts again.
+    pub fn is_due(&mut self, apic: &Apic) -> bool {
+        let due = self.deadline <= cpu::tsc();
+        if !due {
+            self.arm(apic, self.deadline);
+        }
+        due
+    }
+}
+
+fn fixed_point(numerator: u64, denominator: u64) -> u64 {
+    (((numerator as u128) << 32) / denominator as u128) as u64
+}
+
+fn scale(value: u64, factor: u64) -> u64 {
+    u64::try_from((value as u128 * factor as u128) >> 32).unwrap_or(u64::MAX)
+}
+
+/// A quartz has a round frequency; what differs from it is the error of measurement.
+fn round(hz: u64) -> u64 {
+    let nearest = (hz + MHZ / 2) / MHZ * MHZ;
+    if nearest.abs_diff(hz) < hz / ROUNDING { nearest } else { hz }
+}
+
+/// Lets channel 2 count down from its highest value and returns a count soon after.
+fn start_pit() -> u16 {
+    cpu::out8(PIT_GATE, cpu::in8(PIT_GATE) & !2 | 1);
+    cpu::out8(PIT_COMMAND, 0xb0);
+    cpu::out8(PIT_CHANNEL_2, 0xff);
+    cpu::out8(PIT_CHANNEL_2, 0xff);
+    read_pit().wrapping_sub(1)
+}
+
+fn read_pit() -> u16 {
+    cpu::out8(PIT_COMMAND, 0x80);
+    let low = cpu::in8(PIT_CHANNEL_2);
+    u16::from_le_bytes([low, cpu::in8(PIT_CHANNEL_2)])
+}
+
+/// Waits until the PIT's count has come down to `target` and reads all three counters at that edge.
+fn sample(apic: &Apic, target: u16) -> (u16, u64, u32) {
+    loop {
+        let count = read_pit();
+        if count <= target {
+            return (count, cpu::tsc(), apic.timer_count());
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! What of a thread stays in the CPU while others run: FPU registers, segment bases, segment selectors.
+//!
+//! Native services use neither, so a message to a server and back costs nothing here. The FPU is owned by the thread that used it last; for
+//! all others it is switched off, and their first use of it (#NM) changes the owner. So no thread ever sees another's registers.
+//! Bases belong to application threads only. FSGSBASE stays off: what is in the frame is what the CPU has, whatever selectors a program loads.
+
+use crate::{
+    cpu::{self, cr, msr},
+    memory_map::MemoryMap,
+    physical,
+};
+use abi::{
+    endpoint::{SERVICE_SLOTS, SLOTS},
+    layout::PAGE_BYTES,
+    registers::EXTENDED_BYTES,
+};
+use core::arch::asm;
+use kernel_core::Frame;
+
+/// No thread.
+const NOBODY: usize = usize::MAX;
+/// XCR0: x87, SSE, AVX.
+const COMPONENTS: u64 = 7;
+/// Offset of MXCSR in the area, its initial value, and the bits that every CPU with SSE2 has.
+const MXCSR: usize = 24;
+const INITIAL_MXCSR: u32 = 0x1f80;
+const VALID_MXCSR: u32 = 0xffff;
+/// The XSAVE header: which components hold state, then what must be zero.
+const HEADER: core::ops::Range<usize> = 512..576;
+/// The initial x87 control word.
+const INITIAL_CONTROL_WORD: u16 = 0x37f;
+
+/// The saved FPU registers of a thread, in the standard XSAVE format.
+#[repr(C, align(64))]
+#[derive(Clone, Copy)]
+struct Area([u8; EXTENDED_BYTES]);
+
+/// The threads' FPU states, and whose state the CPU holds.
+pub struct Context {
+    areas: &'static mut [Area],
+    /// One bit a slot: it has used the FPU, its area (or the CPU) holds its state.
+    used: [u64; SLOTS / 64],
+    fpu_owner: usize,
+    fpu_off: bool,
+    has_xsave: bool,
+    bases_owner: usize,
+    fs_base: u64,
+    gs_base: u64,
+}
+
+impl Context {
+    /// No thread has used anything.
+    pub const fn new() -> Self {
+        Context {
+            areas: &mut [],
+            used: [0; SLOTS / 64],
+            fpu_owner: NOBODY,
+            fpu_off: false,
+            has_xsave: false,
+            bases_owner: NOBODY,
+            fs_base: 0,
+            gs_base: 0,
+        }
+    }
+
+    /// Switches the FPU on, with AVX if the CPU has it, and then off for everybody.
+    pub fn start(&mut self, memory: &mut MemoryMap) {
+        let pages = (size_of::<Area>() * SLOTS).div_ceil(PAGE_BYTES as usize) as u64;
+        let Some(start) = memory.take(pages, u64::MAX) else { panic!("no memory for FPU states") };
+        // SAFETY: just taken out of the free RAM, which the direct map covers; any bytes are a valid area, and `used` says which hold something.
+        self.areas = unsafe { core::slice::from_raw_parts_mut(physical::pointer(start), SLOTS) };
+        let features = cpu::cpuid(1, 0);
+        self.has_xsave = features[2] & 1 << 26 != 0;
+        let mut cr4 = cpu::cr4() | cr::CR4_OSFXSR | cr::CR4_OSXMMEXCPT;
+        if self.has_xsave {
+            cr4 |= cr::CR4_OSXSAVE;
+        }
+        // SAFETY: SSE is part of every 64-bit CPU, and CPUID names XSAVE. The kernel itself uses no FPU.
+        unsafe {
+            cpu::write_cr4(cr4);
+            cpu::write_cr0(cpu::cr0() & !cr::CR0_EM | cr::CR0_MP | cr::CR0_NE);
+            if self.has_xsave {
+                let components = COMPONENTS & cpu::cpuid(13, 0)[0] as u64;
+                asm!("xsetbv", in("ecx") 0, in("eax") components as u32, in("edx") 0, options(nomem, nostack));
+            }
+        }
+        self.set_off(true);
+    }
+
+    /// The thread in `slot` is about to run in user mode.
+    #[inline(always)]
+    pub fn enter(&mut self, slot: usize, frame: &Frame) {
+        let off = slot != self.fpu_owner;
+        if off != self.fpu_off {
+            self.set_off(off);
+        }
+        if slot >= SERVICE_SLOTS && (slot != self.bases_owner || frame.fs_base != self.fs_base || frame.gs_base != self.gs_base) {
+            self.load_bases(slot, frame);
+        }
+    }
+
+    /// The thread that runs, in `slot`, has used the FPU while it was off: it becomes the owner.
+    pub fn use_fpu(&mut self, slot: usize) {
+        self.set_off(false);
+        self.save_owner();
+        if !self.has_used(slot) {
+            self.areas[slot] = initial_area();
+            self.used[slot / 64] |= 1 << (slot % 64);
+        }
+        self.fpu_owner = slot;
+        self.restore(slot);
+    }
+
+    /// Copies a thread's FPU state out; false when it has none.
+    pub fn read(&mut self, slot: usize, out: &mut [u8; EXTENDED_BYTES]) -> bool {
+        if !self.has_used(slot) {
+            return false;
+        }
+        self.release(slot);
+        *out = self.areas[slot].0;
+        true
+    }
+
+    /// Replaces a thread's FPU state; `None`: the initial one. What the CPU would refuse is made acceptable.
+    pub fn write(&mut self, slot: usize, state: Option<&[u8; EXTENDED_BYTES]>) {
+        self.release(slot);
+        self.used[slot / 64] &= !(1 << (slot % 64));
+        if let Some(state) = state {
+            self.areas[slot].0 = *state;
+            sanitise(&mut self.areas[slot]);
+            self.used[slot / 64] |= 1 << (slot % 64);
+        }
+    }
+
+    /// Gives a thread a copy of another's FPU state.
+    pub fn copy(&mut self, from: usize, to: usize) {
+        self.release(from);
+        self.release(to);
+        self.used[to / 64] &= !(1 << (to % 64));
+        if self.has_used(from) {
+            self.areas[to] = self.areas[from];
+            self.used[to / 64] |= 1 << (to % 64);
+        }
+    }
+
+    fn has_used(&self, slot: usize) -> bool {
+        self.used[slot / 64] >> (slot % 64) & 1 != 0
+    }
+
+    /// Makes sure that a thread's state is in its area, not in the CPU, and its bases are loaded again: it may be a new thread.
+    fn release(&mut self, slot: usize) {
+        if self.bases_owner == slot {
+            self.bases_owner = NOBODY;
+        }
+        if self.fpu_owner == slot {
+            self.set_off(false);
+            self.save_owner();
+            self.set_off(true);
+        }
+    }
+
+    fn save_owner(&mut self) {
+        let owner = core::mem::replace(&mut self.fpu_owner, NOBODY);
+        if owner == NOBODY {
+            return;
+        }
+        let area = &raw mut self.areas[owner];
+        // SAFETY: the area is 64-byte aligned and long enough for the components that `start` enabled.
+        unsafe {
+            if self.has_xsave {
+                asm!("xsave64 [{}]", in(reg) area, in("eax") COMPONENTS as u32, in("edx") 0, options(nostack, preserves_flags));
+            } else {
+                asm!("fxsave64 [{}]", in(reg) area, options(nostack, preserves_flags));
+            }
+        }
+    }
+
+    fn restore(&mut self, slot: usize) {
+        let area = &raw const self.areas[slot];
+        // SAFETY: as in `save_owner`; the area is either what the CPU saved or has been sanitised.
+        unsafe {
+            if self.has_xsave {
+                asm!("xrstor64 [{}]", in(reg) area, in("eax") COMPONENTS as u32, in("edx") 0, options(nostack, preserves_flags));
+            } else {
+                asm!("fxrstor64 [{}]", in(reg) area, options(nostack, preserves_flags));
+            }
+        }
+    }
+
+    fn set_off(&mut self, off: bool) {
+        self.fpu_off = off;
+        let value = cpu::cr0() & !cr::CR0_TS;
+        // SAFETY: changes only whether the FPU may be used.
+        unsafe { cpu::write_cr0(if off { value | cr::CR0_TS } else { value }) };
+    }
+
+    /// Loads bases and the null selectors: a program may have loaded others, which changed the bases behind our back.
+    fn load_bases(&mut self, slot: usize, frame: &Frame) {
+        self.bases_owner = slot;
+        self.fs_base = frame.fs_base;
+        self.gs_base = frame.gs_base;
+        // SAFETY: user segments; the kernel uses neither FS nor GS. Core has checked that the bases are user addresses.
+        unsafe {
+            asm!("mov ds, {0:e}", "mov es, {0:e}", "mov fs, {0:e}", "mov gs, {0:e}", in(reg) 0, options(nomem, nostack, preserves_flags));
+            cpu::write_msr(msr::FS_BASE, canonical(frame.fs_base));
+            cpu::write_msr(msr::GS_BASE, canonical(frame.gs_base));
+        }
+    }
+}
+
+/// The address, or 0 where `wrmsr` would fault.
+fn canonical(address: u64) -> u64 {
+    if address >> 47 == 0 { address } else { 0 }
+}
+
+fn initial_area() -> Area {
+    let mut area = Area([0; EXTENDED_BYTES]);
+    area.0[..2].copy_from_slice(&INITIAL_CONTROL_WORD.to_le_bytes());
+    area.0[MXCSR..MXCSR + 4].copy_from_slice(&INITIAL_MXCSR.to_le_bytes());
+    area
+}
+
+/// Clears what makes `xrstor` fault: reserved bits of MXCSR, unknown components, the compact format.
+fn sanitise(area: &mut Area) {
+    let bytes = &mut area.0;
+    let components = bytes[HEADER.start] & COMPONENTS as u8;
+    bytes[HEADER].fill(0);
+    bytes[HEADER.start] = components;
+    let mut mxcsr = [0; 4];
+    mxcsr.copy_from_slice(&bytes[MXCSR..MXCSR + 4]);
+    let valid = u32::from_le_bytes(mxcsr) & VALID_MXCSR;
+    bytes[MXCSR..MXCSR + 4].copy_from_slice(&valid.to_le_bytes());
+}

@@ -1,0 +1,100 @@
+//! Copies to and from the memory of processes: page by page through the direct map, stopping where user mode would fault.
+
+use crate::{
+    physical,
+    spaces::Spaces,
+};
+use abi::layout::PAGE_BYTES;
+use kernel_core::{
+    Space,
+    machine::{Copied, Fault, Side},
+};
+
+/// Bytes from `address` to the end of its page.
+fn rest_of_page(address: u64) -> u64 {
+    PAGE_BYTES - address % PAGE_BYTES
+}
+
+/// Copies from one space to another.
+pub fn between(spaces: &Spaces, (from, from_address): (Space, u64), (to, to_address): (Space, u64), bytes: u64) -> Copied {
+    let mut done = 0;
+    while done < bytes {
+        let (source, target) = (from_address + done, to_address + done);
+        let from_physical = match spaces.translate(from, source, false) {
+            Ok(address) => address,
+            Err(fault) => return Copied { bytes: done, fault: Some((Side::From, fault)) },
+        };
+        let to_physical = match spaces.translate(to, target, true) {
+            Ok(address) => address,
+            Err(fault) => return Copied { bytes: done, fault: Some((Side::To, fault)) },
+        };
+        let length = (bytes - done).min(rest_of_page(source)).min(rest_of_page(target));
+        // SAFETY: both are within pages of processes, to which the kernel holds no references. (Overlap gives odd bytes, nothing worse.)
+        unsafe { physical::copy(from_physical, to_physical, length) };
+        done += length;
+    }
+    Copied { bytes: done, fault: None }
+}
+
+/// Copies from a space to physical memory, which the caller has checked to be RAM of processes.
+pub fn to_frames(spaces: &Spaces, from: Space, address: u64, to_physical: u64, bytes: u64) -> Copied {
+    let mut done = 0;
+    while done < bytes {
+        let source = address + done;
+        let from_physical = match spaces.translate(from, source, false) {
+            Ok(address) => address,
+            Err(fault) => return Copied { bytes: done, fault: Some((Side::From, fault)) },
+        };
+        let length = (bytes - done).min(rest_of_page(source));
+        // SAFETY: as in `between`.
+        unsafe { physical::copy(from_physical, to_physical + done, length) };
+        done += length;
+    }
+    Copied { bytes: done, fault: None }
+}
+
+/// Copies a frame of a process to another.
+pub fn frame(from: u64, to: u64) {
+    // SAFETY: the caller has checked that both are RAM of processes, and different.
+    unsafe { physical::copy(from, to, PAGE_BYTES) }
+}
+
+/// Reads user memory into the kernel.
+pub fn read(spaces: &Spaces, space: Space, address: u64, out: &mut [u8]) -> Result<(), Fault> {
+    let mut done = 0;
+    while done < out.len() {
+        let source = address + done as u64;
+        let physical = spaces.translate(space, source, false)?;
+        let length = (out.len() - done).min(rest_of_page(source) as usize);
+        // SAFETY: the source is within a page of a process, the target within `out`.
+        unsafe { out.as_mut_ptr().add(done).copy_from_nonoverlapping(physical::pointer(physical), length) };
+        done += length;
+    }
+    Ok(())
+}
+
+/// Writes user memory: everything, or nothing when a page is missing.
+pub fn write(spaces: &Spaces, space: Space, address: u64, bytes: &[u8]) -> Result<(), Fault> {
+    let end = address + bytes.len() as u64;
+    let mut page = address;
+    while page < end {
+        spaces.translate(space, page, true)?;
+        page += rest_of_page(page);
+    }
+    let mut done = 0;
+    while done < bytes.len() {
+        let target = address + done as u64;
+        let physical = spaces.translate(space, target, true)?;
+        let length = (bytes.len() - done).min(rest_of_page(target) as usize);
+        // SAFETY: the source is within `bytes`, the target within a page of a process.
+        unsafe { physical::pointer::<u8>(physical).copy_from_nonoverlapping(bytes.as_ptr().add(done), length) };
+        done += length;
+    }
+    Ok(())
+}
+
+/// Copies from the kernel's own view of memory to frames that nobody uses yet.
+pub fn fill(to_physical: u64, bytes: &[u8]) {
+    // SAFETY: the caller has just taken the frames, which hold at least so many bytes.
+    unsafe { physical::pointer::<u8>(to_physical).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) }
+}

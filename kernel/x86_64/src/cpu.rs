@@ -1,0 +1,189 @@
+//! The instructions that have no name in Rust: ports, control registers, model-specific registers, CPUID.
+//!
+//! Everything here is a single instruction; what it means for the machine is the caller's business.
+
+use core::arch::asm;
+
+/// Model-specific registers.
+pub mod msr {
+    #![allow(missing_docs)]
+    pub const APIC_BASE: u32 = 0x1b;
+    pub const PAT: u32 = 0x277;
+    pub const EFER: u32 = 0xc000_0080;
+    pub const STAR: u32 = 0xc000_0081;
+    pub const LSTAR: u32 = 0xc000_0082;
+    pub const CSTAR: u32 = 0xc000_0083;
+    pub const SFMASK: u32 = 0xc000_0084;
+    pub const FS_BASE: u32 = 0xc000_0100;
+    pub const GS_BASE: u32 = 0xc000_0101;
+}
+
+/// Bits of CR0 and CR4.
+pub mod cr {
+    #![allow(missing_docs)]
+    pub const CR0_MP: u64 = 1 << 1;
+    pub const CR0_EM: u64 = 1 << 2;
+    pub const CR0_TS: u64 = 1 << 3;
+    pub const CR0_NE: u64 = 1 << 5;
+    pub const CR0_WP: u64 = 1 << 16;
+    pub const CR4_PGE: u64 = 1 << 7;
+    pub const CR4_OSFXSR: u64 = 1 << 9;
+    pub const CR4_OSXMMEXCPT: u64 = 1 << 10;
+    pub const CR4_UMIP: u64 = 1 << 11;
+    pub const CR4_OSXSAVE: u64 = 1 << 18;
+    pub const CR4_SMEP: u64 = 1 << 20;
+    pub const CR4_SMAP: u64 = 1 << 21;
+}
+
+/// Writes a byte to a port.
+pub fn out8(port: u16, value: u8) {
+    // SAFETY: a port write touches no memory of Rust's; devices that could are driven by their own drivers.
+    unsafe { asm!("out dx, al", in("dx") port, in("al") value, options(nomem, nostack, preserves_flags)) }
+}
+
+/// Reads a byte from a port.
+pub fn in8(port: u16) -> u8 {
+    let value;
+    // SAFETY: as `out8`.
+    unsafe { asm!("in al, dx", in("dx") port, out("al") value, options(nomem, nostack, preserves_flags)) }
+    value
+}
+
+/// Writes 16 bits to a port.
+pub fn out16(port: u16, value: u16) {
+    // SAFETY: as `out8`.
+    unsafe { asm!("out dx, ax", in("dx") port, in("ax") value, options(nomem, nostack, preserves_flags)) }
+}
+
+/// Reads 16 bits from a port.
+pub fn in16(port: u16) -> u16 {
+    let value;
+    // SAFETY: as `out8`.
+    unsafe { asm!("in ax, dx", in("dx") port, out("ax") value, options(nomem, nostack, preserves_flags)) }
+    value
+}
+
+/// Writes 32 bits to a port.
+pub fn out32(port: u16, value: u32) {
+    // SAFETY: as `out8`.
+    unsafe { asm!("out dx, eax", in("dx") port, in("eax") value, options(nomem, nostack, preserves_flags)) }
+}
+
+/// Reads 32 bits from a port.
+pub fn in32(port: u16) -> u32 {
+    let value;
+    // SAFETY: as `out8`.
+    unsafe { asm!("in eax, dx", in("dx") port, out("eax") value, options(nomem, nostack, preserves_flags)) }
+    value
+}
+
+/// Reads a model-specific register.
+pub fn read_msr(register: u32) -> u64 {
+    let (low, high): (u32, u32);
+    // SAFETY: reading one of the registers above has no effect on memory.
+    unsafe { asm!("rdmsr", in("ecx") register, out("eax") low, out("edx") high, options(nomem, nostack, preserves_flags)) }
+    low as u64 | (high as u64) << 32
+}
+
+/// Writes a model-specific register.
+///
+/// # Safety
+/// The value must keep the kernel's assumptions: its entry points, its address space, its code segments.
+pub unsafe fn write_msr(register: u32, value: u64) {
+    // SAFETY: promised by the caller.
+    unsafe { asm!("wrmsr", in("ecx") register, in("eax") value as u32, in("edx") (value >> 32) as u32, options(nostack, preserves_flags)) }
+}
+
+/// Answer of CPUID in the order eax, ebx, ecx, edx; zeros for a leaf the CPU does not have.
+pub fn cpuid(leaf: u32, subleaf: u32) -> [u32; 4] {
+    let highest = core::arch::x86_64::__cpuid(leaf & 0x8000_0000).eax;
+    if leaf > highest {
+        return [0; 4];
+    }
+    let answer = core::arch::x86_64::__cpuid_count(leaf, subleaf);
+    [answer.eax, answer.ebx, answer.ecx, answer.edx]
+}
+
+/// The time stamp counter.
+#[inline(always)]
+pub fn tsc() -> u64 {
+    let (low, high): (u32, u32);
+    // SAFETY: reads a counter. Not `nomem`: measurements must not move across it.
+    unsafe { asm!("rdtsc", out("eax") low, out("edx") high, options(nostack, preserves_flags)) }
+    low as u64 | (high as u64) << 32
+}
+
+/// Reads CR0.
+pub fn cr0() -> u64 {
+    let value;
+    // SAFETY: reads a register.
+    unsafe { asm!("mov {}, cr0", out(reg) value, options(nomem, nostack, preserves_flags)) }
+    value
+}
+
+/// Writes CR0.
+///
+/// # Safety
+/// Paging, protection and write protection must stay on.
+#[inline(always)]
+pub unsafe fn write_cr0(value: u64) {
+    // SAFETY: promised by the caller.
+    unsafe { asm!("mov cr0, {}", in(reg) value, options(nostack, preserves_flags)) }
+}
+
+/// The address of the last page fault.
+pub fn cr2() -> u64 {
+    let value;
+    // SAFETY: reads a register.
+    unsafe { asm!("mov {}, cr2", out(reg) value, options(nomem, nostack, preserves_flags)) }
+    value
+}
+
+/// The physical address of the current top-level page table.
+pub fn cr3() -> u64 {
+    let value;
+    // SAFETY: reads a register.
+    unsafe { asm!("mov {}, cr3", out(reg) value, options(nomem, nostack, preserves_flags)) }
+    value
+}
+
+/// Switches to another top-level page table.
+///
+/// # Safety
+/// The table must map the kernel as the current one does.
+#[inline(always)]
+pub unsafe fn write_cr3(value: u64) {
+    // SAFETY: promised by the caller.
+    unsafe { asm!("mov cr3, {}", in(reg) value, options(nostack, preserves_flags)) }
+}
+
+/// Reads CR4.
+pub fn cr4() -> u64 {
+    let value;
+    // SAFETY: reads a register.
+    unsafe { asm!("mov {}, cr4", out(reg) value, options(nomem, nostack, preserves_flags)) }
+    value
+}
+
+/// Writes CR4.
+///
+/// # Safety
+/// Only bits which the CPU has, and physical address extension stays on.
+pub unsafe fn write_cr4(value: u64) {
+    // SAFETY: promised by the caller.
+    unsafe { asm!("mov cr4, {}", in(reg) value, options(nostack, preserves_flags)) }
+}
+
+/// Forgets the translation of one page.
+pub fn invalidate_page(address: u64) {
+    // SAFETY: forgetting a translation is always sound: the tables are looked up again.
+    unsafe { asm!("invlpg [{}]", in(reg) address, options(nostack, preserves_flags)) }
+}
+
+/// Stops for good, interrupts off.
+pub fn halt_forever() -> ! {
+    loop {
+        // SAFETY: nothing runs here any more.
+        unsafe { asm!("cli", "hlt", options(nomem, nostack)) }
+    }
+}

@@ -1,0 +1,167 @@
+//! Segments, the task state segment and the interrupt table of one CPU.
+//!
+//! The order of the segments is fixed by `syscall` and `sysret`. Double faults and non-maskable interrupts have stacks of their own;
+//! everything else that comes from user mode starts at the end of the kernel's stack.
+
+use crate::entry;
+use core::{arch::asm, mem::size_of, ptr};
+
+/// Kernel code segment.
+pub const KERNEL_CODE: u16 = 0x08;
+/// Kernel data segment; `sysret` counts from here.
+pub const KERNEL_DATA: u16 = 0x10;
+/// User data segment.
+pub const USER_DATA: u16 = 0x1b;
+/// User code segment.
+pub const USER_CODE: u16 = 0x23;
+const TASK: u16 = 0x28;
+
+/// All 65,536 ports, one bit each, and the byte of ones that has to follow.
+const PORT_BITMAP_BYTES: usize = 65536 / 8;
+const INTERRUPT_STACK_BYTES: usize = 8192;
+/// Present interrupt gate for the kernel; interrupts are off behind it.
+const GATE: u16 = 0x8e00;
+/// The same, and programs may use it by `int`.
+const USER_GATE: u16 = 0xee00;
+const DOUBLE_FAULT: usize = 8;
+const NON_MASKABLE: usize = 2;
+/// `int3`.
+const BREAKPOINT: usize = 3;
+/// The primitives with the message in memory (`abi::call`).
+const VECTOR_33: usize = 33;
+
+#[repr(C, packed(4))]
+struct TaskState {
+    reserved0: u32,
+    stacks: [u64; 3],
+    reserved1: u64,
+    interrupt_stacks: [u64; 7],
+    reserved2: u64,
+    reserved3: u16,
+    port_bitmap_offset: u16,
+    port_bitmap: [u8; PORT_BITMAP_BYTES + 1],
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Gate {
+    offset_low: u16,
+    segment: u16,
+    stack_and_kind: [u16; 2],
+    offset_high: u32,
+    reserved: u32,
+}
+
+/// The tables. They must not move once loaded.
+#[repr(C, align(16))]
+pub struct Descriptors {
+    segments: [u64; 7],
+    gates: [Gate; 256],
+    double_fault_stack: [u8; INTERRUPT_STACK_BYTES],
+    non_maskable_stack: [u8; INTERRUPT_STACK_BYTES],
+    task: TaskState,
+}
+
+#[repr(C, packed)]
+struct TablePointer {
+    limit: u16,
+    base: u64,
+}
+
+impl Descriptors {
+    /// Empty tables.
+    pub const fn new() -> Self {
+        const NO_GATE: Gate = Gate { offset_low: 0, segment: 0, stack_and_kind: [0; 2], offset_high: 0, reserved: 0 };
+        Descriptors {
+            segments: [0; 7],
+            gates: [NO_GATE; 256],
+            double_fault_stack: [0; INTERRUPT_STACK_BYTES],
+            non_maskable_stack: [0; INTERRUPT_STACK_BYTES],
+            task: TaskState {
+                reserved0: 0,
+                stacks: [0; 3],
+                reserved1: 0,
+                interrupt_stacks: [0; 7],
+                reserved2: 0,
+                reserved3: 0,
+                port_bitmap_offset: 0,
+                port_bitmap: [0; PORT_BITMAP_BYTES + 1],
+            },
+        }
+    }
+
+    /// Fills the tables and makes the CPU use them.
+    ///
+    /// # Safety
+    /// They stay where they are for good, and the stack is the kernel's.
+    pub unsafe fn start(&mut self, kernel_stack_end: u64) {
+        self.fill_task(kernel_stack_end);
+        self.fill_segments();
+        for vector in 0..256 {
+            self.gates[vector] = gate(vector);
+        }
+        let segments = TablePointer { limit: size_of::<[u64; 7]>() as u16 - 1, base: &raw const self.segments as u64 };
+        let gates = TablePointer { limit: size_of::<[Gate; 256]>() as u16 - 1, base: &raw const self.gates as u64 };
+        // SAFETY: the tables are complete, live as long as the kernel, and keep its code and data segments where they are.
+        unsafe {
+            asm!("lgdt [{}]", in(reg) &segments, options(readonly, nostack, preserves_flags));
+            asm!("lidt [{}]", in(reg) &gates, options(readonly, nostack, preserves_flags));
+            asm!("ltr {0:x}", in(reg) TASK, options(nostack, preserves_flags));
+            asm!(
+                "push {code}", "lea {scratch}, [rip + 2f]", "push {scratch}", "retfq",
+                "2: mov ds, {null:x}", "mov es, {null:x}", "mov ss, {data:x}",
+                code = const KERNEL_CODE as u64, scratch = out(reg) _, null = in(reg) 0, data = in(reg) KERNEL_DATA,
+                options(preserves_flags)
+            );
+        }
+    }
+
+    /// Lets user mode use the ports of the bitmap, or none.
+    #[inline(always)]
+    pub fn open_ports(&mut self, open: bool) {
+        let bitmap = core::mem::offset_of!(TaskState, port_bitmap) as u16;
+        self.task.port_bitmap_offset = if open { bitmap } else { size_of::<TaskState>() as u16 };
+    }
+
+    /// Replaces the bitmap: only these inclusive ranges are open.
+    pub fn set_ports(&mut self, ranges: impl Iterator<Item = (u16, u16)>) {
+        self.task.port_bitmap.fill(0xff);
+        for port in ranges.flat_map(|(first, last)| first..=last) {
+            self.task.port_bitmap[port as usize / 8] &= !(1 << (port % 8));
+        }
+    }
+
+    fn fill_task(&mut self, kernel_stack_end: u64) {
+        let end_of = |stack: &[u8; INTERRUPT_STACK_BYTES]| stack.as_ptr_range().end as u64;
+        let interrupt_stacks = [end_of(&self.double_fault_stack), end_of(&self.non_maskable_stack), 0, 0, 0, 0, 0];
+        self.task.stacks = [kernel_stack_end, 0, 0];
+        self.task.interrupt_stacks = interrupt_stacks;
+        self.task.port_bitmap.fill(0xff);
+        self.open_ports(false);
+    }
+
+    fn fill_segments(&mut self) {
+        let base = ptr::from_ref(&self.task) as u64;
+        let limit = size_of::<TaskState>() as u64 - 1;
+        // Present, available 64-bit task state segment.
+        let low = limit & 0xffff | (base & 0xff_ffff) << 16 | 0x89 << 40 | (limit >> 16 & 0xf) << 48 | (base >> 24 & 0xff) << 56;
+        self.segments = [0, 0x00af_9b00_0000_ffff, 0x00cf_9300_0000_ffff, 0x00cf_f300_0000_ffff, 0x00af_fb00_0000_ffff, low, base >> 32];
+    }
+}
+
+fn gate(vector: usize) -> Gate {
+    let handler = entry::stub(vector);
+    let stack = match vector {
+        DOUBLE_FAULT => 1,
+        NON_MASKABLE => 2,
+        _ => 0,
+    };
+    let kind = if matches!(vector, BREAKPOINT | VECTOR_33) { USER_GATE } else { GATE };
+    Gate {
+        offset_low: handler as u16,
+        segment: KERNEL_CODE,
+        stack_and_kind: [kind | stack, (handler >> 16) as u16],
+        offset_high: (handler >> 32) as u32,
+        reserved: 0,
+    }
+}

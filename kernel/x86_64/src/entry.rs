@@ -1,0 +1,203 @@
+//! The ways into the kernel: what `entry.s` calls, and the loop that decides who runs next.
+//!
+//! A processor exception, an interrupt or a system call saves the registers of the thread into its frame and comes here; what is to be done
+//! is core's decision. Every path ends in [`dispatch`], whose result the assembly restores.
+
+use crate::{
+    cpu::{self, cr, msr},
+    descriptors::{KERNEL_CODE, KERNEL_DATA, USER_CODE, USER_DATA},
+    fatal,
+    hardware::Hardware,
+    interrupts::{self, Source},
+    state::node_state,
+};
+use abi::{
+    kernel::{ACCESS_EXECUTE, ACCESS_PRESENT, ACCESS_WRITE},
+    layout::USER_END,
+};
+use core::mem::offset_of;
+use kernel_core::{
+    Frame, Next, Node,
+    frame::entry,
+};
+
+core::arch::global_asm!(
+    include_str!("entry.s"),
+    r15 = const offset_of!(Frame, r15),
+    r14 = const offset_of!(Frame, r14),
+    r13 = const offset_of!(Frame, r13),
+    r12 = const offset_of!(Frame, r12),
+    r11 = const offset_of!(Frame, r11),
+    r10 = const offset_of!(Frame, r10),
+    r9 = const offset_of!(Frame, r9),
+    r8 = const offset_of!(Frame, r8),
+    rbp = const offset_of!(Frame, rbp),
+    rdi = const offset_of!(Frame, rdi),
+    rsi = const offset_of!(Frame, rsi),
+    rdx = const offset_of!(Frame, rdx),
+    rcx = const offset_of!(Frame, rcx),
+    rbx = const offset_of!(Frame, rbx),
+    rax = const offset_of!(Frame, rax),
+    rip = const offset_of!(Frame, rip),
+    rflags = const offset_of!(Frame, rflags),
+    rsp = const offset_of!(Frame, rsp),
+    entry = const offset_of!(Frame, entry),
+    entry_full = const entry::FULL,
+    entry_syscall = const entry::SYSCALL,
+    user_end = const USER_END,
+    user_data = const USER_DATA,
+    user_code = const USER_CODE,
+);
+
+unsafe extern "C" {
+    fn syscall_entry();
+    fn leave_kernel();
+    static trap_stubs: u8;
+}
+
+/// Processor exceptions that mean something to the kernel itself.
+mod vector {
+    pub const NON_MASKABLE: u64 = 2;
+    pub const NO_FPU: u64 = 7;
+    pub const DOUBLE_FAULT: u64 = 8;
+    pub const GENERAL_PROTECTION: u64 = 13;
+    pub const PAGE_FAULT: u64 = 14;
+    pub const LAST_EXCEPTION: u64 = 31;
+    pub const PRIMITIVE: u64 = 33;
+}
+
+/// Distance of the stubs in `entry.s`.
+const STUB_BYTES: u64 = 16;
+/// Flags that `syscall` clears: TF, IF, DF, IOPL, NT, RF, AC.
+const CLEARED_FLAGS: u64 = 0x5_7700;
+/// EFER: `syscall` is there.
+const EFER_SYSCALL: u64 = 1;
+
+/// Where the registers of the thread that runs are saved.
+#[unsafe(no_mangle)]
+static mut CURRENT_FRAME: *mut Frame = core::ptr::null_mut();
+/// The program's stack pointer, for the few instructions until it is in the frame.
+#[unsafe(no_mangle)]
+static mut USER_STACK: u64 = 0;
+
+/// Address of the first instruction for an interrupt vector.
+pub fn stub(vector: usize) -> u64 {
+    &raw const trap_stubs as u64 + vector as u64 * STUB_BYTES
+}
+
+/// Makes `syscall` enter the kernel.
+pub fn start() {
+    let selectors = (KERNEL_DATA as u64 | 3) << 48 | (KERNEL_CODE as u64) << 32;
+    // SAFETY: the entry point and the segments are those of `entry.s` and `descriptors`.
+    unsafe {
+        cpu::write_msr(msr::STAR, selectors);
+        cpu::write_msr(msr::LSTAR, syscall_entry as *const () as u64);
+        cpu::write_msr(msr::SFMASK, CLEARED_FLAGS);
+        cpu::write_msr(msr::EFER, cpu::read_msr(msr::EFER) | EFER_SYSCALL);
+    }
+}
+
+/// Leaves the kernel for the first thread.
+pub fn run() -> ! {
+    // SAFETY: booting is over, so nothing else holds the state.
+    let (node, hardware) = unsafe { node_state() };
+    let frame = dispatch(node, hardware);
+    // SAFETY: `leave_kernel` takes the frame in rax and abandons this stack.
+    unsafe { core::arch::asm!("jmp {}", sym leave_kernel, in("rax") frame, options(noreturn)) }
+}
+
+/// Asks core who runs, waits while nobody does, and makes the CPU ready for the one that does.
+#[inline(always)]
+fn dispatch(node: &mut Node, hardware: &mut Hardware) -> *mut Frame {
+    loop {
+        match node.next(hardware) {
+            Next::Run(slot) if !interrupts::recorded() => {
+                hardware.enter(slot, node.thread(slot));
+                let frame: *mut Frame = node.frame_mut(slot);
+                // SAFETY: only the entry code reads it, which does not run now.
+                unsafe { CURRENT_FRAME = frame };
+                return frame;
+            }
+            Next::Idle if !interrupts::recorded() => interrupts::wait(),
+            Next::Idle | Next::Run(_) => {}
+            Next::Interrupts => interrupts::open_window(),
+        }
+        take_recorded(node, hardware);
+    }
+}
+
+/// Handles the interrupts that came while the kernel waited.
+fn take_recorded(node: &mut Node, hardware: &mut Hardware) {
+    while let Some(vector) = interrupts::next_recorded() {
+        take_interrupt(node, hardware, vector);
+    }
+}
+
+fn take_interrupt(node: &mut Node, hardware: &mut Hardware, vector: u64) {
+    match interrupts::source(vector) {
+        Source::Line(line) => node.interrupt(hardware, line),
+        Source::Timer => {
+            if hardware.timer_is_due() {
+                node.timer(hardware);
+            }
+        }
+        Source::Spurious => return,
+    }
+    hardware.apic.acknowledge();
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn syscall_from_user() -> *mut Frame {
+    // SAFETY: the entry code runs with interrupts off and never from kernel mode, so this is the only reference.
+    let (node, hardware) = unsafe { node_state() };
+    node.syscall(hardware);
+    dispatch(node, hardware)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn trap_from_user(vector: u64, error: u64) -> *mut Frame {
+    // SAFETY: as in `syscall_from_user`.
+    let (node, hardware) = unsafe { node_state() };
+    match vector {
+        vector::PAGE_FAULT => {
+            let access = error & (ACCESS_PRESENT | ACCESS_WRITE | ACCESS_EXECUTE);
+            node.page_fault(hardware, cpu::cr2(), access);
+        }
+        vector::NO_FPU => hardware.context.use_fpu(node.current()),
+        vector::GENERAL_PROTECTION if hardware.give_ports(node) => {}
+        vector::NON_MASKABLE | vector::DOUBLE_FAULT => fatal::trap(vector, error, node.frame_mut(node.current()).rip, 0),
+        vector::PRIMITIVE => node.vector33(hardware),
+        0..=vector::LAST_EXCEPTION => node.exception(hardware, vector, error, 0),
+        _ => take_interrupt(node, hardware, vector),
+    }
+    dispatch(node, hardware)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn trap_from_kernel(vector: u64, error: u64, rip: u64, rsp: u64) {
+    if vector <= vector::LAST_EXCEPTION || vector == vector::PRIMITIVE {
+        fatal::trap(vector, error, rip, rsp);
+    }
+    interrupts::record(vector);
+}
+
+/// Switches on what protects the kernel: read-only pages are read-only for it too, it neither runs nor touches user memory
+/// by accident, and programs do not see its tables.
+pub fn protect() {
+    let features = cpu::cpuid(7, 0);
+    let mut cr4 = cpu::cr4() | cr::CR4_PGE;
+    if features[1] & 1 << 7 != 0 {
+        cr4 |= cr::CR4_SMEP;
+    }
+    if features[1] & 1 << 20 != 0 {
+        cr4 |= cr::CR4_SMAP;
+    }
+    if features[2] & 1 << 2 != 0 {
+        cr4 |= cr::CR4_UMIP;
+    }
+    // SAFETY: only bits which CPUID names; the kernel touches user memory by the direct map alone.
+    unsafe {
+        cpu::write_cr4(cr4);
+        cpu::write_cr0(cpu::cr0() | cr::CR0_WP | cr::CR0_NE);
+    }
+}

@@ -1,0 +1,321 @@
+//! The hardware of one node, as core sees it: [`kernel_core::Machine`], put together from the parts in the other files.
+
+use crate::{
+    acpi::Platform,
+    apic::Apic,
+    boot_info::BootInfo,
+    clock::Clock,
+    console::Console,
+    context::Context,
+    copying,
+    cpu,
+    descriptors::Descriptors,
+    fatal,
+    frames::Frames,
+    interrupts::{self, ALL_LINES, LINES},
+    memory_map::MemoryMap,
+    page_tables,
+    power,
+    spaces::Spaces,
+    trace::TraceRing,
+};
+use abi::{
+    Endpoint, Errno, Message,
+    info::{self, KernelInfo},
+    layout::PAGE_BYTES,
+    privilege::{MemoryRange, way},
+    registers::EXTENDED_BYTES,
+    trace::Record,
+};
+use core::mem::size_of;
+use kernel_core::{
+    Frame, Machine, Node, Space, Thread,
+    machine::{Copied, Fault, Mapped, Msi},
+};
+
+/// Message-signalled interrupts there are.
+const MESSAGES: usize = ALL_LINES - LINES;
+
+/// All parts.
+pub struct Hardware {
+    pub console: Console,
+    pub boot: BootInfo,
+    pub platform: Platform,
+    pub frames: Frames,
+    pub spaces: Spaces,
+    pub context: Context,
+    pub apic: Apic,
+    pub clock: Clock,
+    pub descriptors: Descriptors,
+    /// What vm gets.
+    pub free: MemoryMap,
+    trace: TraceRing,
+    /// One bit each: in use.
+    messages: u64,
+    /// Whose ports the bitmap in the task state segment opens.
+    ports_owner: Endpoint,
+    ports_open: bool,
+}
+
+impl Hardware {
+    /// Nothing started.
+    pub const fn new() -> Self {
+        Hardware {
+            console: Console::new(),
+            boot: BootInfo::new(),
+            platform: Platform::standard(),
+            frames: Frames::new(),
+            spaces: Spaces::new(),
+            context: Context::new(),
+            apic: Apic::new(),
+            clock: Clock::new(),
+            descriptors: Descriptors::new(),
+            free: MemoryMap::new(),
+            trace: TraceRing::new(),
+            messages: 0,
+            ports_owner: Endpoint::NONE,
+            ports_open: false,
+        }
+    }
+
+    /// The thread in `slot` is about to run in user mode: makes the CPU its own.
+    #[inline(always)]
+    pub fn enter(&mut self, slot: usize, thread: &Thread) {
+        if let Some(space) = thread.space() {
+            self.spaces.load(space);
+        }
+        self.context.enter(slot, &thread.frame);
+        let open = thread.endpoint() == self.ports_owner;
+        if open != self.ports_open {
+            self.ports_open = open;
+            self.descriptors.open_ports(open);
+        }
+    }
+
+    /// The current thread has caused a protection fault: if it is the first use of ports that it may reach directly, opens them.
+    /// (The bitmap is filled when it is needed, so that other threads pay nothing for it.)
+    pub fn give_ports(&mut self, node: &Node) -> bool {
+        let thread = node.thread(node.current());
+        let privileges = node.privileges(node.current());
+        if privileges.io_way != way::DIRECT || privileges.port_count == 0 || thread.endpoint() == self.ports_owner {
+            return false;
+        }
+        let count = privileges.ports.len().min(privileges.port_count as usize);
+        self.descriptors.set_ports(privileges.ports[..count].iter().map(|range| (range.first, range.last)));
+        self.ports_owner = thread.endpoint();
+        true
+    }
+
+    /// The timer's interrupt came: is it time?
+    pub fn timer_is_due(&mut self) -> bool {
+        self.clock.is_due(&self.apic)
+    }
+
+    fn free_memory(&self, offset: u64, out: &mut [u8]) -> usize {
+        let bytes = |range: &MemoryRange| [range.start.to_le_bytes(), range.bytes.to_le_bytes()];
+        copy_out(self.free.ranges().iter().flat_map(bytes).flatten(), offset, out)
+    }
+}
+
+/// Copies what an iterator gives from `offset` on; returns how many bytes.
+fn copy_out(bytes: impl Iterator<Item = u8>, offset: u64, out: &mut [u8]) -> usize {
+    out.iter_mut().zip(bytes.skip(offset as usize)).map(|(place, byte)| *place = byte).count()
+}
+
+fn range_bytes(range: MemoryRange) -> impl Iterator<Item = u8> {
+    [range.start.to_le_bytes(), range.bytes.to_le_bytes()].into_iter().flatten()
+}
+
+impl Machine for Hardware {
+    #[inline(always)]
+    fn ticks(&mut self) -> u64 {
+        cpu::tsc()
+    }
+
+    #[inline]
+    fn ticks_to_ns(&self, ticks: u64) -> u64 {
+        self.clock.to_ns(ticks)
+    }
+
+    fn ns_to_ticks(&self, duration_ns: u64) -> u64 {
+        self.clock.to_ticks(duration_ns)
+    }
+
+    fn arm_timer(&mut self, deadline: u64) {
+        self.clock.arm(&self.apic, deadline);
+    }
+
+    fn interrupt_pending(&mut self) -> bool {
+        interrupts::open_window();
+        interrupts::recorded()
+    }
+
+    fn copy(&mut self, from: Space, from_address: u64, to: Space, to_address: u64, bytes: u64) -> Copied {
+        copying::between(&self.spaces, (from, from_address), (to, to_address), bytes)
+    }
+
+    fn read(&mut self, space: Space, address: u64, out: &mut [u8]) -> Result<(), Fault> {
+        copying::read(&self.spaces, space, address, out)
+    }
+
+    fn write(&mut self, space: Space, address: u64, bytes: &[u8]) -> Result<(), Fault> {
+        copying::write(&self.spaces, space, address, bytes)
+    }
+
+    fn translate(&mut self, space: Space, address: u64) -> Result<u64, Fault> {
+        self.spaces.translate(space, address, false)
+    }
+
+    fn copy_to_frames(&mut self, from: Space, address: u64, physical: u64, bytes: u64) -> Result<Copied, Errno> {
+        let first = physical & !(PAGE_BYTES - 1);
+        let end = physical.checked_add(bytes).ok_or(Errno::EINVAL)?;
+        if !(first..end).step_by(PAGE_BYTES as usize).all(|frame| self.frames.is_user_ram(frame)) {
+            return Err(Errno::EINVAL);
+        }
+        Ok(copying::to_frames(&self.spaces, from, address, physical, bytes))
+    }
+
+    fn copy_frame(&mut self, to: u64, from: u64) -> Result<(), Errno> {
+        if !self.frames.is_user_ram(to) || !self.frames.is_user_ram(from) || to == from {
+            return Err(Errno::EINVAL);
+        }
+        copying::frame(from, to);
+        Ok(())
+    }
+
+    fn space_create(&mut self, space: Space) -> Result<(), Errno> {
+        self.spaces.create(&mut self.frames, space)
+    }
+
+    fn space_destroy(&mut self, space: Space) {
+        self.spaces.destroy(&mut self.frames, space);
+    }
+
+    fn space_map(&mut self, space: Space, address: u64, frame: u64, pages: u64, flags: u64) -> Mapped {
+        self.spaces.map(&mut self.frames, space, address, frame, pages, flags)
+    }
+
+    fn space_unmap(&mut self, space: Space, address: u64, pages: u64) {
+        self.spaces.unmap(space, address, pages);
+    }
+
+    fn space_protect(&mut self, space: Space, address: u64, pages: u64, flags: u64) {
+        self.spaces.protect(space, address, pages, flags);
+    }
+
+    fn space_copy(&mut self, from: Space, to: Space, address: u64, pages: u64) -> Mapped {
+        self.spaces.copy_range(&mut self.frames, from, to, address, pages)
+    }
+
+    fn donate(&mut self, frame: u64, pages: u64) -> Result<(), Errno> {
+        if self.frames.donate(frame, pages) { Ok(()) } else { Err(Errno::EINVAL) }
+    }
+
+    fn extended(&mut self, slot: usize, out: &mut [u8; EXTENDED_BYTES]) -> bool {
+        self.context.read(slot, out)
+    }
+
+    fn set_extended(&mut self, slot: usize, state: Option<&[u8; EXTENDED_BYTES]>) {
+        self.context.write(slot, state);
+    }
+
+    fn copy_extended(&mut self, from: usize, to: usize) {
+        self.context.copy(from, to);
+    }
+
+    fn port_in(&mut self, port: u16, width: u64) -> u32 {
+        match width {
+            1 => cpu::in8(port) as u32,
+            2 => cpu::in16(port) as u32,
+            _ => cpu::in32(port),
+        }
+    }
+
+    fn port_out(&mut self, port: u16, width: u64, value: u32) {
+        match width {
+            1 => cpu::out8(port, value as u8),
+            2 => cpu::out16(port, value as u16),
+            _ => cpu::out32(port, value),
+        }
+    }
+
+    fn line_open(&mut self, line: usize) -> Result<(), Errno> {
+        if self.apic.open_line(line) { Ok(()) } else { Err(Errno::EINVAL) }
+    }
+
+    fn line_mask(&mut self, line: usize) {
+        self.apic.mask_line(line, true);
+    }
+
+    fn line_unmask(&mut self, line: usize) {
+        self.apic.mask_line(line, false);
+    }
+
+    fn msi_open(&mut self) -> Result<Msi, Errno> {
+        let free = self.messages.trailing_ones() as usize;
+        if free >= MESSAGES {
+            return Err(Errno::EAGAIN);
+        }
+        self.messages |= 1 << free;
+        let line = LINES + free;
+        let (address, data) = self.apic.message(line);
+        Ok(Msi { line, address, data })
+    }
+
+    fn line_close(&mut self, line: usize) {
+        match line.checked_sub(LINES) {
+            Some(message) if message < MESSAGES => self.messages &= !(1 << message),
+            _ => self.apic.mask_line(line, true),
+        }
+    }
+
+    fn console(&mut self, text: &[u8]) {
+        self.console.write(text);
+    }
+
+    fn info(&mut self, what: u64, offset: u64, out: &mut [u8]) -> Result<usize, Errno> {
+        let at = offset as usize;
+        Ok(match what {
+            info::COMMAND_LINE => copy_out(self.boot.command_line().iter().copied(), offset, out),
+            info::FREE_MEMORY => self.free_memory(offset, out),
+            info::LOG => self.console.read_log(at, out),
+            info::ARCHIVE => copy_out(range_bytes(self.boot.archive), offset, out),
+            info::FRAMEBUFFER => {
+                let f = self.boot.framebuffer.ok_or(Errno::ENOENT)?;
+                let sizes = [f.pitch, f.width, f.height, f.depth];
+                copy_out(f.address.to_le_bytes().into_iter().chain(sizes.into_iter().flat_map(u32::to_le_bytes)), offset, out)
+            }
+            info::ACPI => copy_out(self.boot.rsdp.to_le_bytes().into_iter(), offset, out),
+            _ => return Err(Errno::ENOENT),
+        })
+    }
+
+    fn kernel_info(&mut self, info: &mut KernelInfo) {
+        let (image_start, image_end) = page_tables::image_range();
+        let (free, total) = self.frames.pool();
+        info.tsc_hz = self.clock.tsc_hz;
+        info.entry_tsc = self.clock.entry_tsc;
+        info.kernel_bytes = image_end - image_start + self.frames.boot_bytes() + (total - free) * PAGE_BYTES;
+        info.total_bytes = self.frames.usable_bytes();
+        info.pool_frames = free;
+    }
+
+    fn trace(&mut self, record: &Record) {
+        self.trace.add(record);
+    }
+
+    fn shutdown(&mut self, mode: u64, status: u64) -> ! {
+        match mode {
+            0 => power::off(self.platform.power_port, self.platform.power_off, status as u32),
+            1 => power::reboot(),
+            _ => cpu::halt_forever(),
+        }
+    }
+
+    fn fatal(&mut self, slot: usize, frame: &Frame, message: &Message) -> ! {
+        let name = abi::endpoint::slot::NAMES.get(slot.wrapping_sub(abi::endpoint::FIRST_SERVICE)).copied();
+        fatal::service(name.unwrap_or("a service"), frame, message)
+    }
+}
+
+const _: () = assert!(size_of::<MemoryRange>() == 16 && size_of::<info::Framebuffer>() == 24);

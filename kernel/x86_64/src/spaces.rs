@@ -1,0 +1,293 @@
+//! The address spaces of processes: tables of four levels, whose upper half is the kernel's.
+//!
+//! Invariants: entries of upper levels allow everything, the rights are in the last level; no user page is writable and executable;
+//! no user entry points to a frame of the kernel. A translation is forgotten only when the space is loaded: loading another
+//! space forgets them all.
+
+use crate::{
+    cpu,
+    frames::Frames,
+    page_tables::{self, bit, index, read, write},
+    physical::{self, FRAME_WORDS},
+};
+use abi::{
+    Errno,
+    kernel::{ACCESS_PRESENT, ACCESS_WRITE},
+    layout::{PAGE_BYTES, SPACES, map},
+};
+use kernel_core::{
+    Space,
+    machine::{Fault, Mapped},
+};
+
+/// More pages than this, and all translations are forgotten instead of one after the other.
+const INVALIDATE_AT_ONCE: u64 = 32;
+/// Rights of the upper levels.
+const TABLE: u64 = bit::PRESENT | bit::WRITE | bit::USER;
+/// Top-level entries of user addresses.
+const USER_ENTRIES: usize = FRAME_WORDS / 2;
+
+/// All address spaces, and the one the CPU uses.
+pub struct Spaces {
+    roots: [u64; SPACES],
+    kernel_root: u64,
+    loaded: u64,
+}
+
+/// A stretch of a range within one table of the last level.
+struct Run {
+    address: u64,
+    first: usize,
+    pages: u64,
+}
+
+impl Spaces {
+    /// No space but the kernel's, which is not known yet.
+    pub const fn new() -> Self {
+        Spaces { roots: [0; SPACES], kernel_root: 0, loaded: 0 }
+    }
+
+    /// Leaves the boot loader's tables for the kernel's own.
+    ///
+    /// # Safety
+    /// `root` maps the kernel as it runs.
+    pub unsafe fn start(&mut self, root: u64) {
+        self.kernel_root = root;
+        self.loaded = root;
+        // SAFETY: promised by the caller.
+        unsafe { cpu::write_cr3(root) };
+    }
+
+    /// Makes this space the CPU's. A thread without a space never runs; should it, it has no memory.
+    #[inline(always)]
+    pub fn load(&mut self, space: Space) {
+        self.load_root(self.root(space));
+    }
+
+    /// Makes an empty space.
+    pub fn create(&mut self, frames: &mut Frames, space: Space) -> Result<(), Errno> {
+        let root = frames.take().ok_or(Errno::ENOMEM)?;
+        page_tables::share_kernel_half(self.kernel_root, root);
+        self.roots[number(space)] = root;
+        Ok(())
+    }
+
+    /// Gives the tables of a space back.
+    pub fn destroy(&mut self, frames: &mut Frames, space: Space) {
+        let root = core::mem::replace(&mut self.roots[number(space)], 0);
+        if root == self.loaded {
+            self.load_root(self.kernel_root);
+        }
+        if root == 0 || root == self.kernel_root {
+            return;
+        }
+        for entry in (0..USER_ENTRIES).map(|at| read(root, at)).filter(|entry| entry & bit::PRESENT != 0) {
+            free_tables(frames, entry & bit::FRAME, 2);
+        }
+        frames.give_back(root);
+    }
+
+    /// Maps `pages` frames from `frame` on, filled with zeros before if the flags say so.
+    pub fn map(&mut self, frames: &mut Frames, space: Space, address: u64, frame: u64, pages: u64, flags: u64) -> Mapped {
+        let wanted = (0..pages).map(|page| frame + page * PAGE_BYTES);
+        let zero = flags & map::ZERO != 0;
+        let allowed = |frame| if zero { frames.is_user_ram(frame) } else { frames.may_map(frame) };
+        if !wanted.clone().all(allowed) {
+            return Mapped { pages: 0, result: Err(Errno::EINVAL) };
+        }
+        if zero {
+            // SAFETY: RAM outside the kernel, to which no reference exists.
+            wanted.for_each(|frame| unsafe { physical::zero_frame(frame) });
+        }
+        let rights = rights_of(flags);
+        let mut done = 0;
+        for run in runs(address, pages) {
+            let Some(table) = self.make_leaf_table(frames, space, run.address) else {
+                return Mapped { pages: done, result: Err(Errno::ENOMEM) };
+            };
+            for page in 0..run.pages {
+                let at = run.first + page as usize;
+                let old = read(table, at);
+                write(table, at, frame + (done + page) * PAGE_BYTES | rights);
+                if old & bit::PRESENT != 0 {
+                    self.forget(space, run.address + page * PAGE_BYTES, 1);
+                }
+            }
+            done += run.pages;
+        }
+        Mapped { pages: done, result: Ok(()) }
+    }
+
+    /// Removes what is mapped in a range.
+    pub fn unmap(&mut self, space: Space, address: u64, pages: u64) {
+        self.change(space, address, pages, |_| 0);
+    }
+
+    /// Changes the rights of what is mapped in a range.
+    pub fn protect(&mut self, space: Space, address: u64, pages: u64, flags: u64) {
+        // Uncached pages stay uncached: that is a matter of the memory, not of the rights.
+        let caching = bit::CACHE_DISABLE | bit::WRITE_THROUGH;
+        let rights = rights_of(flags);
+        self.change(space, address, pages, |entry| entry & (bit::FRAME | caching) | rights);
+    }
+
+    /// Copies what is mapped in a range to the same addresses of another space; neither may write it afterwards.
+    pub fn copy_range(&mut self, frames: &mut Frames, from: Space, to: Space, address: u64, pages: u64) -> Mapped {
+        let mut done = 0;
+        let mut result = Ok(());
+        for run in runs(address, pages) {
+            if let Some(source) = self.leaf_table(from, run.address) {
+                let Some(target) = self.make_leaf_table(frames, to, run.address) else {
+                    result = Err(Errno::ENOMEM);
+                    break;
+                };
+                for at in run.first..run.first + run.pages as usize {
+                    let entry = read(source, at);
+                    if entry != 0 {
+                        write(source, at, entry & !bit::WRITE);
+                        write(target, at, entry & !bit::WRITE);
+                    }
+                }
+            }
+            done += run.pages;
+        }
+        self.forget(from, address, done);
+        self.forget(to, address, done);
+        Mapped { pages: done, result }
+    }
+
+    /// Physical address of a user address, which user mode could read, or write if `for_write`.
+    #[inline]
+    pub fn translate(&self, space: Space, address: u64, for_write: bool) -> Result<u64, Fault> {
+        let access = if for_write { ACCESS_WRITE } else { 0 };
+        let missing = Fault { address, access };
+        let table = self.leaf_table(space, address).ok_or(missing)?;
+        let entry = read(table, index(address, 0));
+        if entry & bit::PRESENT == 0 {
+            return Err(missing);
+        }
+        if for_write && entry & bit::WRITE == 0 {
+            return Err(Fault { address, access: access | ACCESS_PRESENT });
+        }
+        Ok(entry & bit::FRAME | address % PAGE_BYTES)
+    }
+
+    fn change(&mut self, space: Space, address: u64, pages: u64, new: impl Fn(u64) -> u64) {
+        for run in runs(address, pages) {
+            let Some(table) = self.leaf_table(space, run.address) else { continue };
+            for at in run.first..run.first + run.pages as usize {
+                let entry = read(table, at);
+                if entry != 0 {
+                    write(table, at, new(entry));
+                }
+            }
+        }
+        self.forget(space, address, pages);
+    }
+
+    fn root(&self, space: Space) -> u64 {
+        match self.roots.get(number(space)) {
+            Some(&root) if root != 0 => root,
+            _ => self.kernel_root,
+        }
+    }
+
+    #[inline(always)]
+    fn load_root(&mut self, root: u64) {
+        if root != self.loaded {
+            self.loaded = root;
+            // SAFETY: every root has the kernel's half.
+            unsafe { cpu::write_cr3(root) };
+        }
+    }
+
+    /// The table of the last level for this address, if there is one.
+    #[inline]
+    fn leaf_table(&self, space: Space, address: u64) -> Option<u64> {
+        let mut table = self.root(space);
+        for level in [3, 2, 1] {
+            let entry = read(table, index(address, level));
+            if entry & bit::PRESENT == 0 {
+                return None;
+            }
+            table = entry & bit::FRAME;
+        }
+        Some(table)
+    }
+
+    /// The same, made when it is missing; `None` when the pool is empty.
+    fn make_leaf_table(&mut self, frames: &mut Frames, space: Space, address: u64) -> Option<u64> {
+        let mut table = self.root(space);
+        if table == self.kernel_root {
+            return None;
+        }
+        for level in [3, 2, 1] {
+            let at = index(address, level);
+            if read(table, at) & bit::PRESENT == 0 {
+                write(table, at, frames.take()? | TABLE);
+            }
+            table = read(table, at) & bit::FRAME;
+        }
+        Some(table)
+    }
+
+    fn forget(&self, space: Space, address: u64, pages: u64) {
+        if self.root(space) != self.loaded {
+            return;
+        }
+        if pages > INVALIDATE_AT_ONCE {
+            // SAFETY: the root in use, loaded again.
+            unsafe { cpu::write_cr3(self.loaded) };
+        } else {
+            (0..pages).for_each(|page| cpu::invalidate_page(address + page * PAGE_BYTES));
+        }
+    }
+}
+
+fn number(space: Space) -> usize {
+    space.0 as usize
+}
+
+/// Cuts a range where tables of the last level end.
+fn runs(address: u64, pages: u64) -> impl Iterator<Item = Run> {
+    let mut next = address;
+    let end = address + pages * PAGE_BYTES;
+    core::iter::from_fn(move || {
+        if next >= end {
+            return None;
+        }
+        let first = index(next, 0);
+        let pages = ((end - next) / PAGE_BYTES).min((FRAME_WORDS - first) as u64);
+        let run = Run { address: next, first, pages };
+        next += pages * PAGE_BYTES;
+        Some(run)
+    })
+}
+
+/// The bits of an entry for these flags of `layout::map`.
+fn rights_of(flags: u64) -> u64 {
+    if flags & map::NONE != 0 {
+        return bit::KEPT;
+    }
+    let mut rights = bit::PRESENT | bit::USER;
+    if flags & map::WRITE != 0 {
+        rights |= bit::WRITE;
+    }
+    if flags & map::EXECUTE == 0 {
+        rights |= bit::NO_EXECUTE;
+    }
+    if flags & map::UNCACHED != 0 {
+        rights |= bit::CACHE_DISABLE | bit::WRITE_THROUGH;
+    }
+    rights
+}
+
+/// Gives back a table of `level` and the tables below it.
+fn free_tables(frames: &mut Frames, table: u64, level: u32) {
+    if level > 0 {
+        for entry in (0..FRAME_WORDS).map(|at| read(table, at)).filter(|entry| entry & bit::PRESENT != 0) {
+            free_tables(frames, entry & bit::FRAME, level - 1);
+        }
+    }
+    frames.give_back(table);
+}

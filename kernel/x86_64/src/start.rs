@@ -1,0 +1,117 @@
+//! From the boot loader to the first thread.
+//!
+//! `boot.s` comes here with the loader's word for where its information is, on page tables that map the first 4 GiB. The order matters: what
+//! the loader left is read while those tables still show it, then memory is divided, then the kernel's own tables, traps and
+//! clocks replace what was there.
+
+use crate::{
+    acpi::Platform,
+    boot_info::BootInfo,
+    entry,
+    hardware::Hardware,
+    loader,
+    multiboot2,
+    page_tables::{self, KernelTables},
+    physical, pvh,
+    state::node_state,
+};
+use abi::layout::PAGE_BYTES;
+use core::fmt::Write;
+
+core::arch::global_asm!(include_str!("boot.s"));
+
+/// What the boot tables map.
+const BOOT_MAPPED: u64 = 4 << 30;
+/// Frames for page tables before vm donates more.
+const POOL_FRAMES: u64 = 512;
+/// Firmware without a word about ACPI leaves its pointer here, on a 16-byte boundary.
+const BIOS_AREA: core::ops::Range<u64> = 0xe_0000..0x10_0000;
+
+unsafe extern "C" {
+    static kernel_stack_end: u8;
+}
+
+/// Called by `boot.s`, once.
+#[unsafe(no_mangle)]
+extern "C" fn kernel_main(magic: u64, information: u64, tsc: u64) -> ! {
+    // SAFETY: the first and only code of the node.
+    let (node, hardware) = unsafe { node_state() };
+    hardware.console.start();
+    hardware.boot = read_boot_info(magic, information);
+    hardware.console.quiet = hardware.boot.has_word("quiet");
+    hardware.platform = read_platform(&mut hardware.boot);
+    start_memory(hardware);
+    // SAFETY: the tables are part of the node's state, which never moves.
+    unsafe { hardware.descriptors.start(&raw const kernel_stack_end as u64) };
+    entry::protect();
+    entry::start();
+    hardware.apic.start();
+    hardware.clock.start(&hardware.apic, tsc);
+    node.boot(hardware);
+    node.set_tracing(hardware.boot.has_word("trace"));
+    loader::start_services(node, hardware);
+    give_rest_to_vm(hardware);
+    entry::run()
+}
+
+fn read_boot_info(magic: u64, information: u64) -> BootInfo {
+    if magic == multiboot2::MAGIC {
+        let size = crate::boot_info::number(boot_memory(information, 4), 0, 4).unwrap_or(0);
+        return multiboot2::parse(information, boot_memory(information, size));
+    }
+    let Some(info) = pvh::parse(information, boot_memory) else { panic!("neither PVH nor multiboot2 has started this kernel") };
+    info
+}
+
+/// Reads the ACPI tables, searching for them if the loader said nothing.
+fn read_platform(boot: &mut BootInfo) -> Platform {
+    if boot.rsdp == 0 {
+        let found = BIOS_AREA.step_by(16).find(|&address| boot_memory(address, 8) == b"RSD PTR ");
+        boot.rsdp = found.unwrap_or(0);
+    }
+    Platform::read(boot.rsdp, boot_memory)
+}
+
+/// Physical memory while the boot tables are in use; empty beyond them.
+fn boot_memory(address: u64, bytes: u64) -> &'static [u8] {
+    match address.checked_add(bytes) {
+        // SAFETY: mapped, and nobody writes what the loader and the firmware left before it has been read.
+        Some(end) if end <= BOOT_MAPPED => unsafe { physical::slice(address, bytes) },
+        _ => &[],
+    }
+}
+
+/// Divides the memory and leaves the boot tables for the kernel's own.
+fn start_memory(hardware: &mut Hardware) {
+    let usable = hardware.boot.memory.clone();
+    let mut free = usable.clone();
+    let (image_start, image_end) = page_tables::image_range();
+    let (archive, keep) = (hardware.boot.archive, hardware.boot.keep);
+    free.remove(image_start, image_end - image_start);
+    free.remove(archive.start, archive.bytes);
+    free.remove(keep.start, keep.bytes);
+    let before = free.total_bytes();
+
+    let mut tables = KernelTables::new(&mut free, usable.end());
+    hardware.apic.map(&hardware.platform, &mut tables, &mut free);
+    // SAFETY: the tables map the image where it runs, and all RAM.
+    unsafe { hardware.spaces.start(tables.root()) };
+    hardware.context.start(&mut free);
+    hardware.frames.start(usable, &mut free, POOL_FRAMES);
+    hardware.frames.end_of_boot(before - free.total_bytes());
+    hardware.frames.give_to_user(whole_pages(archive.start, archive.bytes));
+    hardware.free = free;
+}
+
+fn whole_pages(start: u64, bytes: u64) -> abi::privilege::MemoryRange {
+    abi::privilege::MemoryRange { start, bytes: bytes.next_multiple_of(PAGE_BYTES) }
+}
+
+fn give_rest_to_vm(hardware: &mut Hardware) {
+    for range in hardware.free.ranges() {
+        hardware.frames.give_to_user(*range);
+    }
+    let (total, free) = (hardware.frames.usable_bytes() >> 10, hardware.free.total_bytes() >> 10);
+    // The console cannot fail.
+    let _ = writeln!(hardware.console, "Skink: {total} KiB of memory, {free} KiB free, {} MHz", hardware.clock.tsc_hz / 1_000_000);
+}

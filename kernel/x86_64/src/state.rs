@@ -1,0 +1,26 @@
+//! The node's state: core's half and the hardware's. The only globals, apart from the few words that `entry.s` and the record of
+//! interrupts need.
+//!
+//! With more than one node each will have its own page tables, in which these addresses lead to memory of its own: nothing here is shared.
+
+use crate::hardware::Hardware;
+use core::cell::UnsafeCell;
+use kernel_core::Node;
+
+struct State<T>(UnsafeCell<T>);
+
+// SAFETY: one CPU, and interrupts are off wherever the state is used.
+unsafe impl<T> Sync for State<T> {}
+
+static NODE: State<Node> = State(UnsafeCell::new(Node::new()));
+static HARDWARE: State<Hardware> = State(UnsafeCell::new(Hardware::new()));
+
+/// Both halves.
+///
+/// # Safety
+/// The caller holds the only references: it is the one entry into the kernel that is under way, or its last words.
+#[inline(always)]
+pub unsafe fn node_state() -> (&'static mut Node, &'static mut Hardware) {
+    // SAFETY: promised by the caller.
+    unsafe { (&mut *NODE.0.get(), &mut *HARDWARE.0.get()) }
+}
