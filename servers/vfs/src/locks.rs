@@ -1,0 +1,206 @@
+//! Advisory locks of one file: POSIX record locks (fcntl(2)) and whole-file locks (flock(2)).
+//!
+//! Both are lists of ranges with owners; they do not see each other, as on Linux. Invariant: the ranges of one owner do not overlap.
+
+use abi::Errno;
+use alloc::vec::Vec;
+
+/// Shared or exclusive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Others may hold shared locks on the same bytes.
+    Shared,
+    /// Nobody else may hold a lock on them.
+    Exclusive,
+}
+
+/// Bytes `start ..= last` of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Range {
+    /// First byte.
+    pub start: u64,
+    /// Last byte; `u64::MAX`: to the end, however the file grows.
+    pub last: u64,
+}
+
+impl Range {
+    /// The whole file.
+    pub const ALL: Range = Range { start: 0, last: u64::MAX };
+
+    /// From `struct flock`'s `l_start` (relative to `base`) and `l_len`. `EINVAL`: before the start of the file; `EOVERFLOW`.
+    pub fn from_flock(base: u64, start: i64, length: i64) -> Result<Range, Errno> {
+        let start = i64::try_from(base).ok().and_then(|base| base.checked_add(start)).ok_or(Errno::EOVERFLOW)?;
+        let (first, last) = match length {
+            0 => (start, i64::MAX),
+            1.. => (start, start.checked_add(length - 1).ok_or(Errno::EOVERFLOW)?),
+            _ => (start.checked_add(length).ok_or(Errno::EINVAL)?, start.checked_sub(1).ok_or(Errno::EINVAL)?),
+        };
+        if first < 0 || last < first {
+            return Err(Errno::EINVAL);
+        }
+        Ok(Range { start: first as u64, last: if last == i64::MAX { u64::MAX } else { last as u64 } })
+    }
+
+    fn overlaps(self, other: Range) -> bool {
+        self.start <= other.last && other.start <= self.last
+    }
+}
+
+/// One lock. Owners of record locks are descriptor tables, of whole-file locks open files; both have numbers of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lock {
+    /// Who holds it.
+    pub owner: u64,
+    /// The process that set it, for `F_GETLK`.
+    pub pid: u32,
+    /// Shared or exclusive.
+    pub kind: Kind,
+    /// The bytes.
+    pub range: Range,
+}
+
+/// The locks of one file and one sort.
+#[derive(Debug, Default)]
+pub struct Locks(Vec<Lock>);
+
+impl Locks {
+    /// A lock that stands in the way of this one.
+    pub fn conflict(&self, wanted: &Lock) -> Option<&Lock> {
+        self.0.iter().find(|held| {
+            let compatible = held.kind == Kind::Shared && wanted.kind == Kind::Shared;
+            held.owner != wanted.owner && !compatible && held.range.overlaps(wanted.range)
+        })
+    }
+
+    /// Sets a lock that nothing stands in the way of; it replaces what its owner held on these bytes.
+    pub fn set(&mut self, lock: Lock) {
+        self.release(lock.owner, lock.range);
+        self.0.push(lock);
+    }
+
+    /// Takes the owner's locks off these bytes. True when there were any.
+    pub fn release(&mut self, owner: u64, range: Range) -> bool {
+        let mut changed = false;
+        let mut index = 0;
+        while index < self.0.len() {
+            let held = self.0[index];
+            if held.owner != owner || !held.range.overlaps(range) {
+                index += 1;
+                continue;
+            }
+            changed = true;
+            self.0.swap_remove(index);
+            if held.range.start < range.start {
+                self.0.push(Lock { range: Range { start: held.range.start, last: range.start - 1 }, ..held });
+            }
+            if held.range.last > range.last {
+                self.0.push(Lock { range: Range { start: range.last + 1, last: held.range.last }, ..held });
+            }
+        }
+        changed
+    }
+
+    /// No locks.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// Who waits for whose lock.
+#[derive(Debug, Default)]
+pub struct Waits(Vec<(u64, u64)>);
+
+impl Waits {
+    /// `owner` begins to wait for `holder`. `EDEADLK`: the holder waits, directly or not, for the owner.
+    pub fn begin(&mut self, owner: u64, holder: u64) -> Result<(), Errno> {
+        let mut at = holder;
+        // A chain longer than the list would be a circle that does not hold the owner.
+        for _ in 0..=self.0.len() {
+            if at == owner {
+                return Err(Errno::EDEADLK);
+            }
+            match self.0.iter().find(|(waiter, _)| *waiter == at) {
+                Some((_, next)) => at = *next,
+                None => break,
+            }
+        }
+        self.0.push((owner, holder));
+        Ok(())
+    }
+
+    /// The owner does not wait any more.
+    pub fn end(&mut self, owner: u64, holder: u64) {
+        if let Some(index) = self.0.iter().position(|wait| *wait == (owner, holder)) {
+            self.0.swap_remove(index);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lock(owner: u64, kind: Kind, start: u64, last: u64) -> Lock {
+        Lock { owner, pid: owner as u32, kind, range: Range { start, last } }
+    }
+
+    #[test]
+    fn exclusive_locks_keep_others_out_of_their_bytes() {
+        let mut locks = Locks::default();
+        locks.set(lock(1, Kind::Exclusive, 10, 19));
+        assert!(locks.conflict(&lock(2, Kind::Shared, 19, 30)).is_some());
+        assert!(locks.conflict(&lock(2, Kind::Shared, 20, 30)).is_none());
+        assert!(locks.conflict(&lock(1, Kind::Exclusive, 0, 100)).is_none());
+    }
+
+    #[test]
+    fn shared_locks_go_together() {
+        let mut locks = Locks::default();
+        locks.set(lock(1, Kind::Shared, 0, 9));
+        assert!(locks.conflict(&lock(2, Kind::Shared, 0, 9)).is_none());
+        assert!(locks.conflict(&lock(2, Kind::Exclusive, 9, 9)).is_some());
+    }
+
+    #[test]
+    fn a_hole_splits_a_lock() {
+        let mut locks = Locks::default();
+        locks.set(lock(1, Kind::Exclusive, 0, u64::MAX));
+        assert!(locks.release(1, Range { start: 10, last: 19 }));
+        assert!(locks.conflict(&lock(2, Kind::Exclusive, 10, 19)).is_none());
+        assert!(locks.conflict(&lock(2, Kind::Exclusive, 9, 9)).is_some());
+        assert!(locks.conflict(&lock(2, Kind::Exclusive, 20, 20)).is_some());
+        assert!(locks.release(1, Range::ALL) && locks.is_empty());
+        assert!(!locks.release(1, Range::ALL));
+    }
+
+    #[test]
+    fn an_owner_changes_the_kind_of_its_bytes() {
+        let mut locks = Locks::default();
+        locks.set(lock(1, Kind::Exclusive, 0, 99));
+        locks.set(lock(1, Kind::Shared, 40, 59));
+        assert!(locks.conflict(&lock(2, Kind::Shared, 40, 59)).is_none());
+        assert!(locks.conflict(&lock(2, Kind::Shared, 39, 59)).is_some());
+    }
+
+    #[test]
+    fn ranges_come_from_start_and_length() {
+        assert_eq!(Range::from_flock(0, 0, 0), Ok(Range::ALL));
+        assert_eq!(Range::from_flock(100, 5, 10), Ok(Range { start: 105, last: 114 }));
+        assert_eq!(Range::from_flock(100, 0, -10), Ok(Range { start: 90, last: 99 }));
+        assert_eq!(Range::from_flock(0, -1, 0), Err(Errno::EINVAL));
+        assert_eq!(Range::from_flock(0, 5, -10), Err(Errno::EINVAL));
+        assert_eq!(Range::from_flock(0, i64::MAX, 2), Err(Errno::EOVERFLOW));
+        assert_eq!(Range::from_flock(0, 0, i64::MIN), Err(Errno::EINVAL));
+        assert_eq!(Range::from_flock(u64::MAX, 0, 1), Err(Errno::EOVERFLOW));
+    }
+
+    #[test]
+    fn circles_of_waiting_owners_are_refused() {
+        let mut waits = Waits::default();
+        waits.begin(1, 2).unwrap();
+        waits.begin(2, 3).unwrap();
+        assert_eq!(waits.begin(3, 1), Err(Errno::EDEADLK));
+        waits.end(2, 3);
+        assert_eq!(waits.begin(3, 1), Ok(()));
+    }
+}

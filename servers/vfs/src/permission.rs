@@ -1,0 +1,228 @@
+//! Who may do what with a file: the decision from ids and mode bits, as Linux takes it (path_resolution(7), credentials(7)).
+//!
+//! User 0 has every right that Linux gives by CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_CHOWN and CAP_FSETID; there are no other capabilities.
+
+use abi::Errno;
+use alloc::vec::Vec;
+
+/// Type bits of a mode.
+pub const S_IFMT: u32 = 0o170000;
+/// FIFO.
+pub const S_IFIFO: u32 = 0o010000;
+/// Character device.
+pub const S_IFCHR: u32 = 0o020000;
+/// Directory.
+pub const S_IFDIR: u32 = 0o040000;
+/// Block device.
+pub const S_IFBLK: u32 = 0o060000;
+/// Regular file.
+pub const S_IFREG: u32 = 0o100000;
+/// Symbolic link.
+pub const S_IFLNK: u32 = 0o120000;
+/// Socket.
+pub const S_IFSOCK: u32 = 0o140000;
+/// Set user id.
+pub const S_ISUID: u32 = 0o4000;
+/// Set group id.
+pub const S_ISGID: u32 = 0o2000;
+/// Sticky.
+pub const S_ISVTX: u32 = 0o1000;
+
+/// Wanted rights, as the bits of one digit of a mode.
+pub const READ: u32 = 4;
+/// See [`READ`].
+pub const WRITE: u32 = 2;
+/// Execute a file, search a directory.
+pub const EXECUTE: u32 = 1;
+
+/// Ids of a process.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Credentials {
+    /// Effective user.
+    pub euid: u32,
+    /// Effective group.
+    pub egid: u32,
+    /// Real user.
+    pub uid: u32,
+    /// Real group.
+    pub gid: u32,
+    /// Supplementary groups.
+    pub groups: Vec<u32>,
+}
+
+impl Credentials {
+    /// With the real ids in place of the effective ones, as access(2) judges.
+    pub fn real(&self) -> Credentials {
+        Credentials { euid: self.uid, egid: self.gid, ..self.clone() }
+    }
+
+    /// User 0.
+    pub fn is_root(&self) -> bool {
+        self.euid == 0
+    }
+
+    /// A member of this group.
+    pub fn in_group(&self, gid: u32) -> bool {
+        self.egid == gid || self.groups.contains(&gid)
+    }
+
+    /// The ids as a file system wants them.
+    pub fn word(&self) -> u64 {
+        self.euid as u64 | (self.egid as u64) << 32
+    }
+}
+
+/// What decides about a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Attributes {
+    /// Type and permission bits.
+    pub mode: u32,
+    /// Owner.
+    pub uid: u32,
+    /// Group.
+    pub gid: u32,
+}
+
+impl Attributes {
+    fn is_type(&self, kind: u32) -> bool {
+        self.mode & S_IFMT == kind
+    }
+}
+
+/// `EACCES` unless the process has all the wanted rights.
+pub fn check(who: &Credentials, file: Attributes, wanted: u32) -> Result<(), Errno> {
+    if who.is_root() {
+        let executable = file.is_type(S_IFDIR) || file.mode & 0o111 != 0;
+        return if wanted & EXECUTE == 0 || executable { Ok(()) } else { Err(Errno::EACCES) };
+    }
+    let shift = if who.euid == file.uid {
+        6
+    } else if who.in_group(file.gid) {
+        3
+    } else {
+        0
+    };
+    if (file.mode >> shift) & wanted == wanted { Ok(()) } else { Err(Errno::EACCES) }
+}
+
+/// `EPERM` unless the process owns the file or is root: chmod, utimensat with given times, flag changes.
+pub fn check_owner(who: &Credentials, file: Attributes) -> Result<(), Errno> {
+    if who.is_root() || who.euid == file.uid { Ok(()) } else { Err(Errno::EPERM) }
+}
+
+/// `EPERM` when the sticky bit of the directory keeps the process from removing or renaming the file.
+pub fn check_sticky(who: &Credentials, directory: Attributes, file: Attributes) -> Result<(), Errno> {
+    let held = directory.mode & S_ISVTX != 0 && who.euid != file.uid && who.euid != directory.uid;
+    if held && !who.is_root() { Err(Errno::EPERM) } else { Ok(()) }
+}
+
+/// The permission bits that chmod sets: set-group-id is dropped for those who are not in the file's group.
+pub fn chmod_bits(who: &Credentials, file: Attributes, mode: u32) -> u32 {
+    let mode = mode & 0o7777;
+    if who.is_root() || who.in_group(file.gid) { mode } else { mode & !S_ISGID }
+}
+
+/// `EPERM` unless the process may give the file to these ids (`None` leaves one).
+pub fn check_chown(who: &Credentials, file: Attributes, uid: Option<u32>, gid: Option<u32>) -> Result<(), Errno> {
+    if who.is_root() {
+        return Ok(());
+    }
+    let owner = who.euid == file.uid;
+    let uid_kept = uid.is_none_or(|uid| uid == file.uid);
+    let gid_own = gid.is_none_or(|gid| gid == file.gid || who.in_group(gid));
+    if owner && uid_kept && gid_own { Ok(()) } else { Err(Errno::EPERM) }
+}
+
+/// The permission bits left after somebody without privileges has written to the file: set-id bits go
+/// (set-group-id only where it means that, with the group's execute bit).
+pub fn after_write(who: &Credentials, mode: u32) -> u32 {
+    if who.is_root() || mode & S_IFMT != S_IFREG {
+        return mode;
+    }
+    let sgid = if mode & 0o010 != 0 { S_ISGID } else { 0 };
+    mode & !(S_ISUID | sgid)
+}
+
+/// Mode bits and group of a new file in this directory (set-group-id directories hand on their group, and the bit to directories).
+pub fn inherit(who: &Credentials, directory: Attributes, mode: u32) -> (u32, u32) {
+    if directory.mode & S_ISGID == 0 {
+        return (mode, who.egid);
+    }
+    let mode = if mode & S_IFMT == S_IFDIR { mode | S_ISGID } else { mode };
+    (mode, directory.gid)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn user(euid: u32, egid: u32, groups: &[u32]) -> Credentials {
+        Credentials { euid, egid, uid: euid, gid: egid, groups: groups.to_vec() }
+    }
+
+    fn file(mode: u32, uid: u32, gid: u32) -> Attributes {
+        Attributes { mode, uid, gid }
+    }
+
+    #[test]
+    fn the_first_class_that_fits_decides() {
+        let f = file(S_IFREG | 0o047, 10, 20);
+        assert_eq!(check(&user(10, 20, &[]), f, READ), Err(Errno::EACCES));
+        assert_eq!(check(&user(11, 20, &[]), f, READ), Ok(()));
+        assert_eq!(check(&user(11, 20, &[]), f, WRITE), Err(Errno::EACCES));
+        assert_eq!(check(&user(11, 1, &[20]), f, READ | WRITE), Err(Errno::EACCES));
+        assert_eq!(check(&user(11, 1, &[]), f, READ | WRITE | EXECUTE), Ok(()));
+    }
+
+    #[test]
+    fn root_may_all_but_execute_what_nobody_may() {
+        let root = user(0, 0, &[]);
+        assert_eq!(check(&root, file(S_IFREG, 1, 1), READ | WRITE), Ok(()));
+        assert_eq!(check(&root, file(S_IFREG | 0o666, 1, 1), EXECUTE), Err(Errno::EACCES));
+        assert_eq!(check(&root, file(S_IFREG | 0o001, 1, 1), EXECUTE), Ok(()));
+        assert_eq!(check(&root, file(S_IFDIR, 1, 1), EXECUTE), Ok(()));
+    }
+
+    #[test]
+    fn sticky_directories_protect_the_files_of_others() {
+        let tmp = file(S_IFDIR | S_ISVTX | 0o777, 0, 0);
+        let theirs = file(S_IFREG | 0o666, 5, 5);
+        assert_eq!(check_sticky(&user(5, 5, &[]), tmp, theirs), Ok(()));
+        assert_eq!(check_sticky(&user(6, 6, &[]), tmp, theirs), Err(Errno::EPERM));
+        assert_eq!(check_sticky(&user(0, 0, &[]), tmp, theirs), Ok(()));
+        assert_eq!(check_sticky(&user(6, 6, &[]), file(S_IFDIR | 0o777, 0, 0), theirs), Ok(()));
+    }
+
+    #[test]
+    fn only_root_gives_files_away() {
+        let f = file(S_IFREG | 0o644, 5, 5);
+        assert_eq!(check_chown(&user(5, 5, &[7]), f, None, Some(7)), Ok(()));
+        assert_eq!(check_chown(&user(5, 5, &[7]), f, None, Some(8)), Err(Errno::EPERM));
+        assert_eq!(check_chown(&user(5, 5, &[7]), f, Some(6), None), Err(Errno::EPERM));
+        assert_eq!(check_chown(&user(6, 5, &[]), f, None, Some(5)), Err(Errno::EPERM));
+        assert_eq!(check_chown(&user(0, 0, &[]), f, Some(6), Some(6)), Ok(()));
+    }
+
+    #[test]
+    fn writing_takes_set_id_bits_away() {
+        let u = user(5, 5, &[]);
+        assert_eq!(after_write(&u, S_IFREG | 0o6755), S_IFREG | 0o755);
+        assert_eq!(after_write(&u, S_IFREG | 0o2644), S_IFREG | 0o2644);
+        assert_eq!(after_write(&user(0, 0, &[]), S_IFREG | 0o6755), S_IFREG | 0o6755);
+    }
+
+    #[test]
+    fn set_group_id_directories_hand_on_their_group() {
+        let directory = file(S_IFDIR | S_ISGID | 0o775, 0, 42);
+        assert_eq!(inherit(&user(5, 6, &[]), directory, S_IFREG | 0o644), (S_IFREG | 0o644, 42));
+        assert_eq!(inherit(&user(5, 6, &[]), directory, S_IFDIR | 0o755), (S_IFDIR | S_ISGID | 0o755, 42));
+        assert_eq!(inherit(&user(5, 6, &[]), file(S_IFDIR, 0, 42), S_IFREG), (S_IFREG, 6));
+    }
+
+    #[test]
+    fn chmod_drops_set_group_id_for_strangers_to_the_group() {
+        let f = file(S_IFREG | 0o644, 5, 9);
+        assert_eq!(chmod_bits(&user(5, 5, &[]), f, 0o2755), 0o755);
+        assert_eq!(chmod_bits(&user(5, 9, &[]), f, 0o2755), 0o2755);
+    }
+}

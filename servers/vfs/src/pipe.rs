@@ -1,0 +1,322 @@
+//! Pipes and FIFOs: a ring of bytes between programs (pipe(7)).
+//!
+//! Everything happens inside one call: a writer answers the readers that wait, copying straight from its memory into theirs,
+//! a reader lets the waiting writers go on. Invariants: readers wait only while the ring is empty; nobody waits for an end that nobody holds;
+//! a write of at most `PIPE_BUF` bytes goes in whole or waits. The ring's memory grows with what is in it.
+//! Neighbours: `World` is vfs (copies, answers), in tests a fake; `ring` holds the bytes.
+
+use crate::{buffer::UserBuffer, event::Watchers, ring::Ring};
+use abi::{Endpoint, Errno};
+use alloc::collections::VecDeque;
+use core::cell::{Cell, RefCell};
+
+/// Writes up to this length are not mixed with others.
+pub const PIPE_BUF: u64 = 4096;
+/// Bytes a pipe holds unless told otherwise.
+pub const DEFAULT_BYTES: usize = 64 * 1024;
+/// The most that `F_SETPIPE_SZ` allows.
+pub const MAX_BYTES: usize = 1024 * 1024;
+
+/// What a pipe needs of the world: memory of programs, and their answers.
+pub trait World {
+    /// Copies between two programs.
+    fn copy(&self, from: Endpoint, from_address: u64, to: Endpoint, to_address: u64, bytes: u64) -> Result<(), Errno>;
+    /// Copies out of a program.
+    fn fetch(&self, from: Endpoint, address: u64, to: &mut [u8]) -> Result<(), Errno>;
+    /// Copies into a program.
+    fn store(&self, to: Endpoint, address: u64, from: &[u8]) -> Result<(), Errno>;
+    /// Answers the waiting call of a program.
+    fn finish(&self, who: Endpoint, result: Result<u64, Errno>);
+    /// The waiting write of this program has lost its last reader.
+    fn broken(&self, who: Endpoint, moved: u64);
+}
+
+/// How a read or write went.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It is over.
+    Done(Result<u64, Errno>),
+    /// It waits in the pipe: `World::finish` will answer it.
+    Waiting,
+}
+
+/// One pipe.
+#[derive(Debug)]
+pub struct Pipe {
+    state: RefCell<State>,
+    /// Open files that may read.
+    readers: Cell<u32>,
+    /// Open files that may write.
+    writers: Cell<u32>,
+    /// How often it was opened for reading and for writing: what an opener of a FIFO waits to see grow.
+    opened: Cell<(u64, u64)>,
+    /// Those who wait for a change: poll, openers of a FIFO.
+    pub watchers: Watchers,
+}
+
+#[derive(Debug)]
+struct State {
+    ring: Ring,
+    waiting_readers: VecDeque<UserBuffer>,
+    waiting_writers: VecDeque<UserBuffer>,
+}
+
+impl Default for Pipe {
+    fn default() -> Self {
+        let state = State {
+            ring: Ring::new(DEFAULT_BYTES),
+            waiting_readers: VecDeque::new(),
+            waiting_writers: VecDeque::new(),
+        };
+        Pipe {
+            state: RefCell::new(state),
+            readers: Cell::new(0),
+            writers: Cell::new(0),
+            opened: Cell::new((0, 0)),
+            watchers: Watchers::default(),
+        }
+    }
+}
+
+impl Pipe {
+    /// One more open file, for reading, writing or both.
+    pub fn open(&self, reads: bool, writes: bool) {
+        self.readers.set(self.readers.get() + reads as u32);
+        self.writers.set(self.writers.get() + writes as u32);
+        let (read_opens, write_opens) = self.opened.get();
+        self.opened.set((read_opens + reads as u64, write_opens + writes as u64));
+        self.watchers.fire();
+    }
+
+    /// The end of an open file. Waiting peers learn of the end of file, or that the pipe is broken.
+    pub fn close(&self, world: &impl World, reads: bool, writes: bool) {
+        self.readers.set(self.readers.get() - reads as u32);
+        self.writers.set(self.writers.get() - writes as u32);
+        if self.writers.get() == 0 {
+            let waiting = core::mem::take(&mut self.state.borrow_mut().waiting_readers);
+            waiting.iter().for_each(|reader| world.finish(reader.owner, Ok(0)));
+        }
+        if self.readers.get() == 0 {
+            let waiting = core::mem::take(&mut self.state.borrow_mut().waiting_writers);
+            waiting.iter().for_each(|writer| world.broken(writer.owner, writer.moved()));
+        }
+        self.watchers.fire();
+    }
+
+    /// How often it was opened for reading and for writing so far.
+    pub fn opened(&self) -> (u64, u64) {
+        self.opened.get()
+    }
+
+    /// Open files that read.
+    pub fn readers(&self) -> u32 {
+        self.readers.get()
+    }
+
+    /// Open files that write.
+    pub fn writers(&self) -> u32 {
+        self.writers.get()
+    }
+
+    /// Bytes in the ring.
+    pub fn bytes(&self) -> usize {
+        self.state.borrow().ring.len()
+    }
+
+    /// The ring's capacity.
+    pub fn capacity(&self) -> usize {
+        self.state.borrow().ring.capacity()
+    }
+
+    /// Sets the capacity, rounded up to a page or more. `EBUSY`: more is in it; `EPERM`: too much.
+    pub fn set_capacity(&self, bytes: usize) -> Result<u64, Errno> {
+        if bytes > MAX_BYTES {
+            return Err(Errno::EPERM);
+        }
+        let bytes = bytes.next_power_of_two().max(PIPE_BUF as usize);
+        let ring = &mut self.state.borrow_mut().ring;
+        if bytes < ring.len() {
+            return Err(Errno::EBUSY);
+        }
+        ring.set_capacity(bytes);
+        Ok(bytes as u64)
+    }
+
+    /// Reads what is there; waits for the first byte unless `nonblocking`.
+    pub fn read(&self, world: &impl World, mut to: UserBuffer, nonblocking: bool) -> Outcome {
+        if to.left() == 0 {
+            return Outcome::Done(Ok(0));
+        }
+        let mut state = self.state.borrow_mut();
+        if state.ring.len() == 0 {
+            if self.writers.get() == 0 {
+                return Outcome::Done(Ok(0));
+            }
+            if nonblocking {
+                return Outcome::Done(Err(Errno::EAGAIN));
+            }
+            state.waiting_readers.push_back(to);
+            return Outcome::Waiting;
+        }
+        let result = state.drain(world, &mut to);
+        state.admit_writers(world);
+        drop(state);
+        self.watchers.fire();
+        Outcome::Done(result.map(|()| to.moved()).or_else(|error| to.moved_or(error)))
+    }
+
+    /// Writes everything, waiting for room unless `nonblocking`. `EPIPE`: nobody reads.
+    pub fn write(&self, world: &impl World, mut from: UserBuffer, nonblocking: bool) -> Outcome {
+        if self.readers.get() == 0 {
+            return Outcome::Done(Err(Errno::EPIPE));
+        }
+        if from.left() == 0 {
+            return Outcome::Done(Ok(0));
+        }
+        let mut state = self.state.borrow_mut();
+        if state.waiting_writers.is_empty() {
+            let result = state.serve_readers(world, &mut from).and_then(|()| state.fill(world, &mut from));
+            if let Err(error) = result {
+                drop(state);
+                self.watchers.fire();
+                return Outcome::Done(from.moved_or(error));
+            }
+        }
+        let outcome = if from.left() == 0 {
+            Outcome::Done(Ok(from.moved()))
+        } else if nonblocking {
+            Outcome::Done(from.moved_or(Errno::EAGAIN))
+        } else {
+            state.waiting_writers.push_back(from);
+            Outcome::Waiting
+        };
+        drop(state);
+        self.watchers.fire();
+        outcome
+    }
+
+    /// Takes the waiting call of this program out, and tells how many bytes it has moved.
+    pub fn cancel(&self, who: Endpoint) -> Option<u64> {
+        let state = &mut *self.state.borrow_mut();
+        take_out(&mut state.waiting_readers, who).or_else(|| take_out(&mut state.waiting_writers, who))
+    }
+
+    /// Ready events (Linux POLL*) of an end that reads, writes or both.
+    pub fn poll(&self, reads: bool, writes: bool) -> u32 {
+        use crate::poll::{POLLERR, POLLHUP, POLLIN, POLLOUT, POLLRDNORM, POLLWRNORM};
+        let state = self.state.borrow();
+        let mut ready = 0;
+        if reads && state.ring.len() > 0 {
+            ready |= POLLIN | POLLRDNORM;
+        }
+        if reads && self.writers.get() == 0 {
+            ready |= POLLHUP;
+        }
+        if writes && state.ring.room() as u64 >= PIPE_BUF {
+            ready |= POLLOUT | POLLWRNORM;
+        }
+        if writes && self.readers.get() == 0 {
+            ready |= POLLERR;
+        }
+        ready
+    }
+}
+
+fn take_out(queue: &mut VecDeque<UserBuffer>, who: Endpoint) -> Option<u64> {
+    let index = queue.iter().position(|waiting| waiting.owner == who)?;
+    queue.remove(index).map(|waiting| waiting.moved())
+}
+
+impl State {
+    /// Copies straight into the memory of readers that wait. A reader whose memory is bad gets its error, the writer goes on.
+    fn serve_readers(&mut self, world: &impl World, from: &mut UserBuffer) -> Result<(), Errno> {
+        while from.left() > 0 {
+            let Some(reader) = self.waiting_readers.front_mut() else { return Ok(()) };
+            let filled = hand_over(world, from, reader);
+            let (who, moved) = (reader.owner, reader.moved());
+            match filled {
+                Ok(()) => {}
+                Err(Side::Writer) if moved == 0 => return Err(Errno::EFAULT),
+                Err(_) => {}
+            }
+            self.waiting_readers.pop_front();
+            world.finish(who, if moved > 0 { Ok(moved) } else { Err(Errno::EFAULT) });
+            if filled == Err(Side::Writer) {
+                return Err(Errno::EFAULT);
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts as much into the ring as fits and may go in.
+    fn fill(&mut self, world: &impl World, from: &mut UserBuffer) -> Result<(), Errno> {
+        let whole = from.moved() == 0 && from.left() <= PIPE_BUF;
+        if whole && (self.ring.room() as u64) < from.left() {
+            return Ok(());
+        }
+        while from.left() > 0 && self.ring.room() > 0 {
+            let piece = from.piece();
+            let wanted = piece.bytes.min(self.ring.room() as u64) as usize;
+            let space = self.ring.space(wanted);
+            let bytes = space.len();
+            world.fetch(from.owner, piece.address, space)?;
+            self.ring.produced(bytes);
+            from.advance(bytes as u64);
+        }
+        Ok(())
+    }
+
+    /// Takes out of the ring what the buffer holds.
+    fn drain(&mut self, world: &impl World, to: &mut UserBuffer) -> Result<(), Errno> {
+        while to.left() > 0 && self.ring.len() > 0 {
+            let piece = to.piece();
+            let data = self.ring.data(piece.bytes as usize);
+            let bytes = data.len();
+            world.store(to.owner, piece.address, data)?;
+            self.ring.consumed(bytes);
+            to.advance(bytes as u64);
+        }
+        Ok(())
+    }
+
+    /// Lets writers that wait go on, in their order.
+    fn admit_writers(&mut self, world: &impl World) {
+        while let Some(mut writer) = self.waiting_writers.pop_front() {
+            match self.fill(world, &mut writer) {
+                Err(error) => world.finish(writer.owner, writer.moved_or(error)),
+                Ok(()) if writer.left() == 0 => world.finish(writer.owner, Ok(writer.moved())),
+                Ok(()) => {
+                    self.waiting_writers.push_front(writer);
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// Whose memory was bad.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Side {
+    Writer,
+    Reader,
+}
+
+fn hand_over(world: &impl World, from: &mut UserBuffer, to: &mut UserBuffer) -> Result<(), Side> {
+    while from.left() > 0 && to.left() > 0 {
+        let (source, target) = (from.piece(), to.piece());
+        let bytes = source.bytes.min(target.bytes);
+        if world.copy(from.owner, source.address, to.owner, target.address, bytes).is_err() {
+            // The copy does not tell whose memory it was: one byte of the writer's decides.
+            let writer_bad = world.fetch(from.owner, source.address, &mut [0]).is_err()
+                || world.fetch(from.owner, source.address.wrapping_add(bytes - 1), &mut [0]).is_err();
+            return Err(if writer_bad { Side::Writer } else { Side::Reader });
+        }
+        from.advance(bytes);
+        to.advance(bytes);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[path = "pipe_tests.rs"]
+mod tests;

@@ -1,0 +1,160 @@
+//! The structures in which programs are told about files: `stat`, `statx`, `statfs`, directory records (their Linux x86-64 layouts),
+//! and device numbers.
+
+/// Bytes of `struct stat`.
+pub const STAT_BYTES: usize = 144;
+/// Bytes of `struct statx`.
+pub const STATX_BYTES: usize = 256;
+/// Bytes of `struct statfs`.
+pub const STATFS_BYTES: usize = 120;
+
+/// A device number as programs see it.
+pub const fn make_device(major: u32, minor: u32) -> u64 {
+    let (major, minor) = (major as u64, minor as u64);
+    (major & 0xfff) << 8 | (major & !0xfff) << 32 | minor & 0xff | (minor & !0xff) << 12
+}
+
+/// The major half of a device number.
+pub const fn major(device: u64) -> u32 {
+    (device >> 8 & 0xfff) as u32 | (device >> 32) as u32 & !0xfff
+}
+
+/// The minor half of a device number.
+pub const fn minor(device: u64) -> u32 {
+    (device & 0xff) as u32 | (device >> 12) as u32 & !0xff
+}
+
+/// A `struct stat`.
+#[derive(Clone, Copy, Debug)]
+pub struct Stat(pub [u8; STAT_BYTES]);
+
+/// What an object of vfs itself (a pipe) tells in a `stat`.
+#[derive(Clone, Copy, Debug, Default)]
+#[allow(missing_docs)]
+pub struct Summary {
+    pub inode: u64,
+    pub mode: u32,
+    pub uid: u32,
+    pub gid: u32,
+    pub time_ns: u64,
+}
+
+impl Stat {
+    /// The `stat` of an object that no file system knows, on the device 0.
+    pub fn of_object(object: &Summary) -> Stat {
+        let mut stat = Stat([0; STAT_BYTES]);
+        stat.put(8, object.inode);
+        stat.put(16, 1);
+        stat.put_u32(24, object.mode);
+        stat.put_u32(28, object.uid);
+        stat.put_u32(32, object.gid);
+        stat.put(56, 4096);
+        for at in [72, 88, 104] {
+            stat.put(at, object.time_ns / 1_000_000_000);
+            stat.put(at + 8, object.time_ns % 1_000_000_000);
+        }
+        stat
+    }
+
+    fn put(&mut self, at: usize, value: u64) {
+        self.0[at..at + 8].copy_from_slice(&value.to_le_bytes());
+    }
+
+    fn put_u32(&mut self, at: usize, value: u32) {
+        self.0[at..at + 4].copy_from_slice(&value.to_le_bytes());
+    }
+
+    fn word(&self, at: usize) -> u64 {
+        u64::from_le_bytes(self.0[at..at + 8].try_into().expect("eight bytes"))
+    }
+
+    fn half(&self, at: usize) -> u32 {
+        self.word(at) as u32
+    }
+
+    /// Sets the device that the file is on.
+    pub fn set_device(&mut self, device: u64) {
+        self.put(0, device);
+    }
+
+    /// The same as `struct statx`, all basic fields valid.
+    pub fn to_statx(&self) -> [u8; STATX_BYTES] {
+        const STATX_BASIC_STATS: u32 = 0x7ff;
+        let mut statx = [0; STATX_BYTES];
+        let mut put = |at: usize, bytes: &[u8]| statx[at..at + bytes.len()].copy_from_slice(bytes);
+        put(0, &STATX_BASIC_STATS.to_le_bytes());
+        put(4, &self.half(56).to_le_bytes());
+        put(16, &self.half(16).to_le_bytes());
+        put(20, &self.half(28).to_le_bytes());
+        put(24, &self.half(32).to_le_bytes());
+        put(28, &(self.half(24) as u16).to_le_bytes());
+        put(32, &self.word(8).to_le_bytes());
+        put(40, &self.word(48).to_le_bytes());
+        put(48, &self.word(64).to_le_bytes());
+        for (from, to) in [(72, 64), (104, 96), (88, 112)] {
+            put(to, &self.word(from).to_le_bytes());
+            put(to + 8, &self.half(from + 8).to_le_bytes());
+        }
+        for (from, to) in [(40, 128), (0, 136)] {
+            put(to, &major(self.word(from)).to_le_bytes());
+            put(to + 4, &minor(self.word(from)).to_le_bytes());
+        }
+        statx
+    }
+}
+
+/// Turns `linux_dirent64` records into those of the old getdents, in place: the type moves behind the name.
+pub fn make_old_dirents(bytes: &mut [u8]) {
+    const LENGTH: usize = 16;
+    const TYPE: usize = 18;
+    let mut at = 0;
+    while let Some(record) = bytes.get(at..).filter(|rest| rest.len() > TYPE) {
+        let length = u16::from_le_bytes([record[LENGTH], record[LENGTH + 1]]) as usize;
+        if length <= TYPE + 1 || at + length > bytes.len() {
+            return;
+        }
+        let record = &mut bytes[at..at + length];
+        let kind = record[TYPE];
+        record.copy_within(TYPE + 1.., TYPE);
+        record[length - 1] = kind;
+        at += length;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn device_numbers_round_trip() {
+        for (a, b) in [(254, 0), (4, 64), (10, 135), (0xfff, 0xff), (5000, 70_000)] {
+            assert_eq!((major(make_device(a, b)), minor(make_device(a, b))), (a, b));
+        }
+        assert_eq!(make_device(5, 1), 0x501);
+    }
+
+    #[test]
+    fn statx_tells_what_stat_tells() {
+        let object = Summary { inode: 7, mode: 0o010600, uid: 1, gid: 2, time_ns: 5_000_000_123 };
+        let mut stat = Stat::of_object(&object);
+        stat.set_device(make_device(254, 3));
+        let statx = stat.to_statx();
+        let half = |at: usize| u32::from_le_bytes(statx[at..at + 4].try_into().unwrap());
+        assert_eq!((half(16), half(20), half(24), half(28) & 0xffff, half(32)), (1, 1, 2, 0o010600, 7));
+        assert_eq!((half(64), half(72), half(136), half(140)), (5, 123, 254, 3));
+    }
+
+    #[test]
+    fn old_records_have_their_type_at_the_end() {
+        let mut record = [0u8; 24];
+        record[16] = 24;
+        record[18] = 8;
+        record[19..22].copy_from_slice(b"abc");
+        let mut two = [record, record].concat();
+        make_old_dirents(&mut two);
+        for record in two.chunks(24) {
+            assert_eq!((&record[18..22], record[23]), (&b"abc\0"[..], 8));
+        }
+        make_old_dirents(&mut [0xff; 30]);
+    }
+}
