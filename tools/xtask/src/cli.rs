@@ -186,11 +186,7 @@ fn parse_debug(parser: &mut lexopt::Parser) -> Result<Action> {
     Ok(Action::Debug(machine))
 }
 
-fn parse_name(
-    parser: &mut lexopt::Parser,
-    command: &str,
-    action: impl Fn(Option<String>) -> Action,
-) -> Result<Action> {
+fn parse_name(parser: &mut lexopt::Parser, command: &str, action: impl Fn(Option<String>) -> Action) -> Result<Action> {
     let mut name = None;
     while let Some(argument) = next(parser)? {
         match argument {

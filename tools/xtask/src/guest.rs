@@ -116,11 +116,7 @@ impl Guest {
     ///
     /// # Errors
     /// When QEMU cannot be started.
-    pub fn run(
-        &self,
-        on_output: impl FnMut(&[u8]) + Send,
-        on_errors: impl FnMut(&[u8]) + Send,
-    ) -> Result<Outcome> {
+    pub fn run(&self, on_output: impl FnMut(&[u8]) + Send, on_errors: impl FnMut(&[u8]) + Send) -> Result<Outcome> {
         let mut qemu = self.machine.command();
         qemu.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut qemu = qemu.spawn().context("cannot start QEMU")?;

@@ -62,11 +62,12 @@ impl Packages {
     /// # Errors
     /// When a Cargo.toml is wrong.
     pub fn read(workspace: &Workspace) -> Result<Self> {
-        let json = process::output(
-            Command::new("cargo")
-                .current_dir(&workspace.root)
-                .args(["metadata", "--no-deps", "--format-version", "1"]),
-        )?;
+        let json = process::output(Command::new("cargo").current_dir(&workspace.root).args([
+            "metadata",
+            "--no-deps",
+            "--format-version",
+            "1",
+        ]))?;
         serde_json::from_slice(&json).context("cannot read what cargo metadata printed")
     }
 

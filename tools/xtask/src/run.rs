@@ -27,11 +27,7 @@ pub fn run(workspace: &Workspace, options: &RunOptions) -> Result<u8> {
 ///
 /// # Errors
 /// When the build fails or an image cannot be made.
-pub fn interactive(
-    workspace: &Workspace,
-    options: &MachineOptions,
-    folder: &RunFolder,
-) -> Result<(Machine, Bundle)> {
+pub fn interactive(workspace: &Workspace, options: &MachineOptions, folder: &RunFolder) -> Result<(Machine, Bundle)> {
     let system = options.system.as_deref().unwrap_or(DEFAULT_SYSTEM);
     let bundle = Bundle::build(workspace, system, Progress::Shown)?;
     let contents = Contents { overlays: &options.overlays, ..bundle.contents(workspace) };

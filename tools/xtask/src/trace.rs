@@ -177,7 +177,13 @@ mod tests {
 
     #[test]
     fn linux_calls_have_their_names() {
-        let line = Decoder::default().line(&event(event::MESSAGE, linux::number("write").expect("is a call"), 200, 8, &[1, 2, 3]));
+        let line = Decoder::default().line(&event(
+            event::MESSAGE,
+            linux::number("write").expect("is a call"),
+            200,
+            8,
+            &[1, 2, 3],
+        ));
         assert!(line.ends_with("200.0 -> 8.0 write(0x1, 0x2, 0x3, 0x0, 0x0, 0x0)"), "{line}");
     }
 

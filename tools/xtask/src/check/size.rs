@@ -16,7 +16,9 @@ pub fn problems(files: &[Source]) -> Vec<String> {
     let mut problems: Vec<String> = files.iter().filter_map(unexplained_length).collect();
     let lines = kernel_lines(files);
     if lines >= KERNEL_LINES {
-        problems.push(format!("kernel: {lines} lines without comments, blank lines and tests; fewer than {KERNEL_LINES} are allowed"));
+        problems.push(format!(
+            "kernel: {lines} lines without comments, blank lines and tests; fewer than {KERNEL_LINES} are allowed"
+        ));
     }
     problems
 }
@@ -37,7 +39,8 @@ fn unexplained_length(file: &Source) -> Option<String> {
 pub fn kernel_lines(files: &[Source]) -> usize {
     let kernel = files.iter().filter(|file| KERNEL_FOLDERS.iter().any(|folder| file.path.starts_with(folder)));
     let counted: Vec<(&str, Counted)> = kernel.map(|file| (file.path.as_str(), count(file))).collect();
-    let for_tests: Vec<String> = counted.iter().flat_map(|(path, counted)| test_files(path, &counted.test_modules)).collect();
+    let for_tests: Vec<String> =
+        counted.iter().flat_map(|(path, counted)| test_files(path, &counted.test_modules)).collect();
     let is_for_tests = |path: &str| for_tests.iter().any(|prefix| path.starts_with(prefix.as_str()));
     counted.iter().filter(|(path, _)| !is_for_tests(path)).map(|(_, counted)| counted.lines).sum()
 }
@@ -92,8 +95,14 @@ mod tests {
     #[test]
     fn a_long_file_needs_its_reason_in_the_first_paragraph() {
         let body = "x\n".repeat(FILE_LINES);
-        assert_eq!(problems(&[source("abi/src/a.rs", &format!("//! A table.\n\n//! It is long because\n{body}"))]).len(), 1);
-        assert!(problems(&[source("abi/src/a.rs", &format!("//! A table. It is long because of 300 rows.\n{body}"))]).is_empty());
+        assert_eq!(
+            problems(&[source("abi/src/a.rs", &format!("//! A table.\n\n//! It is long because\n{body}"))]).len(),
+            1
+        );
+        assert!(
+            problems(&[source("abi/src/a.rs", &format!("//! A table. It is long because of 300 rows.\n{body}"))])
+                .is_empty()
+        );
         assert!(problems(&[source("abi/src/a.rs", &body)]).is_empty());
     }
 }

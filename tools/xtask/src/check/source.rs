@@ -180,7 +180,8 @@ mod tests {
 
     #[test]
     fn test_modules_are_taken_out() {
-        let items = test_items("fn a() {}\n#[cfg(test)]\nmod tests { fn b() { } }\nfn c() {}\n#[cfg(test)] mod model;\n");
+        let items =
+            test_items("fn a() {}\n#[cfg(test)]\nmod tests { fn b() { } }\nfn c() {}\n#[cfg(test)] mod model;\n");
         assert!(items.without.contains("fn a") && items.without.contains("fn c"));
         assert!(!items.without.contains("fn b"));
         assert_eq!(items.modules, ["model"]);

@@ -34,9 +34,8 @@ fn blocks_without_reason(file: &Source) -> Vec<String> {
     let code = code_only(&file.text);
     let lines: Vec<&str> = file.text.lines().collect();
     let begins_block = |line: &str| line.contains("unsafe {") || line.contains("unsafe impl");
-    let has_reason = |at: usize| {
-        lines[at.saturating_sub(REASON_WITHIN_LINES)..=at].iter().any(|line| line.contains("SAFETY:"))
-    };
+    let has_reason =
+        |at: usize| lines[at.saturating_sub(REASON_WITHIN_LINES)..=at].iter().any(|line| line.contains("SAFETY:"));
     code.lines()
         .enumerate()
         .filter(|(at, line)| begins_block(line) && !has_reason(*at))

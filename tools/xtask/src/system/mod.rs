@@ -40,7 +40,8 @@ fn names(folder: &Path) -> String {
     let Ok(entries) = fs::read_dir(folder) else { return "no systems".to_string() };
     let files = entries.flatten().map(|entry| entry.path());
     let toml = files.filter(|path| path.extension().is_some_and(|extension| extension == "toml"));
-    let mut names: Vec<String> = toml.filter_map(|path| Some(path.file_stem()?.to_string_lossy().into_owned())).collect();
+    let mut names: Vec<String> =
+        toml.filter_map(|path| Some(path.file_stem()?.to_string_lossy().into_owned())).collect();
     names.sort();
     names.join(", ")
 }
@@ -123,12 +124,17 @@ kernel = ["sched_yield"]
     #[test]
     fn refusals_name_the_service() {
         let destination = refusal("destinations = [\"rs\"]", "destinations = [\"sr\"]");
-        assert_eq!(destination, "systems/x.toml: service uart: destinations: expected \"*\" or a service of this file, not 'sr'");
+        assert_eq!(
+            destination,
+            "systems/x.toml: service uart: destinations: expected \"*\" or a service of this file, not 'sr'"
+        );
         assert!(refusal("\"DevIo\"", "\"DevO\"").contains("service uart: kernel_calls:"));
         assert!(refusal("name = \"uart\"", "name = \"rs\"").contains("rs: name:"));
         assert!(refusal("name = \"vm\"", "name = \"ds\"").contains("expected rs and vm as the first two"));
         assert!(refusal("name = \"uart\"", "name = \"nothing\"").contains("service nothing: binary:"));
-        assert!(refusal("\"direct\"", "\"indirect\"").contains("io_way: expected one of systask, hal, emulate, direct"));
+        assert!(
+            refusal("\"direct\"", "\"indirect\"").contains("io_way: expected one of systask, hal, emulate, direct")
+        );
         assert!(refusal("[0x3f8, 0x3ff]", "[0x3ff, 0x3f8]").contains("ports:"));
         assert!(refusal("1af4:1042", "1af4").contains("pci: expected \"VENDOR:DEVICE\""));
         assert!(refusal("restarts = 5", "queue = 16").contains("queue: expected 0 to 15, not 16"));
@@ -137,7 +143,10 @@ kernel = ["sched_yield"]
     #[test]
     fn refusals_name_the_route() {
         assert!(refusal("sched_yield", "yield").contains("routes: kernel: 'yield' is no Linux system call"));
-        assert!(refusal("kernel = [", "nobody = [").contains("routes: expected \"kernel\" or a service of this file, not 'nobody'"));
+        assert!(
+            refusal("kernel = [", "nobody = [")
+                .contains("routes: expected \"kernel\" or a service of this file, not 'nobody'")
+        );
         assert!(refusal("[\"sched_yield\"]", "[\"skink_service\"]").contains("'skink_service' is routed twice"));
     }
 }

@@ -136,7 +136,9 @@ fn check_ranges(written: &WrittenService) -> Result<(), String> {
     if let Some((first, last)) = written.ports.iter().find(|(first, last)| first > last) {
         return Err(format!("ports: expected [first, last], not [{first:#x}, {last:#x}]"));
     }
-    if let Some((start, bytes)) = written.memory.iter().find(|(start, bytes)| *bytes == 0 || start.checked_add(*bytes).is_none()) {
+    if let Some((start, bytes)) =
+        written.memory.iter().find(|(start, bytes)| *bytes == 0 || start.checked_add(*bytes).is_none())
+    {
         return Err(format!("memory: expected [start, bytes], not [{start:#x}, {bytes:#x}]"));
     }
     at_most("ports", written.ports.len(), Privileges::NONE.ports.len())?;

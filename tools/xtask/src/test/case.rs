@@ -99,7 +99,8 @@ mod tests {
 
     #[test]
     fn terms_are_read_from_their_lines() {
-        let terms = terms("# says\n#: status 3\necho\n#: system ramdisk\n#: timeout 5\n#: icount\n").expect("are right");
+        let terms =
+            terms("# says\n#: status 3\necho\n#: system ramdisk\n#: timeout 5\n#: icount\n").expect("are right");
         assert_eq!((terms.status, terms.system.as_str(), terms.icount), (3, "ramdisk", true));
         assert_eq!((terms.limit, terms.memory_mib), (Duration::from_secs(5), 512));
     }
@@ -107,6 +108,8 @@ mod tests {
     #[test]
     fn wrong_terms_are_named() {
         assert!(terms("#: statsu 3\n").expect_err("was accepted").to_string().contains("'statsu'"));
-        assert!(format!("{:#}", terms("#: status x\n").expect_err("was accepted")).contains("status: expected a number"));
+        assert!(
+            format!("{:#}", terms("#: status x\n").expect_err("was accepted")).contains("status: expected a number")
+        );
     }
 }

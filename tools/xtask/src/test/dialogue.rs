@@ -113,7 +113,9 @@ impl Console {
     fn take(&mut self, step: &Step) -> Result<()> {
         match step {
             Step::Expect(text) => self.expect(text),
-            Step::Type(text) => self.input.write_all(text).and_then(|()| self.input.flush()).context("the machine has ended"),
+            Step::Type(text) => {
+                self.input.write_all(text).and_then(|()| self.input.flush()).context("the machine has ended")
+            }
             Step::End => self.wait_for_end(),
         }
     }
@@ -216,12 +218,8 @@ mod tests {
     #[test]
     fn lines_become_steps() {
         let steps = parse("# Ctrl-C\n#: timeout 5\n< $ \n> sleep 9\n>> \\x03a\n.\n").expect("is right");
-        let expected = [
-            Step::Expect(b"$ ".to_vec()),
-            Step::Type(b"sleep 9\r".to_vec()),
-            Step::Type(b"\x03a".to_vec()),
-            Step::End,
-        ];
+        let expected =
+            [Step::Expect(b"$ ".to_vec()), Step::Type(b"sleep 9\r".to_vec()), Step::Type(b"\x03a".to_vec()), Step::End];
         assert_eq!(steps, expected);
     }
 

@@ -30,7 +30,11 @@ pub fn run(workspace: &Workspace) -> Result<Verdict> {
         let log = tree.log(command);
         if !tree.run(command, input, &log)? {
             let text = fs::read_to_string(&log).unwrap_or_default();
-            return Ok(Verdict::failed(format!("{command} failed:\n{}\nall of it is in {}", process::tail(&text, 60), log.display())));
+            return Ok(Verdict::failed(format!(
+                "{command} failed:\n{}\nall of it is in {}",
+                process::tail(&text, 60),
+                log.display()
+            )));
         }
     }
     Ok(Verdict::passed())
@@ -74,7 +78,10 @@ impl Tree {
     /// Clones the last commit, and takes over how this machine reaches packages.
     fn clone_checkout(&self, workspace: &Workspace) -> Result<()> {
         process::run(
-            Command::new("git").args(["clone", "--quiet", "--no-hardlinks"]).arg(&workspace.root).arg(self.inside("/root/skink")),
+            Command::new("git")
+                .args(["clone", "--quiet", "--no-hardlinks"])
+                .arg(&workspace.root)
+                .arg(self.inside("/root/skink")),
         )?;
         for settings in ["/etc/resolv.conf", "/etc/hosts"] {
             fs::copy(settings, self.inside(settings)).with_context(|| format!("cannot copy {settings}"))?;

@@ -51,7 +51,14 @@ fn run(setting: &Setting, firmware: Firmware) -> Result<Verdict> {
 fn steps() -> Vec<Step> {
     let typed = |text: &str| Step::Type(text.as_bytes().to_vec());
     let expected = |text: &str| Step::Expect(text.as_bytes().to_vec());
-    vec![expected("# "), typed("echo from $(uname -s)\r"), expected("from "), expected("# "), typed("poweroff\r"), Step::End]
+    vec![
+        expected("# "),
+        typed("echo from $(uname -s)\r"),
+        expected("from "),
+        expected("# "),
+        typed("poweroff\r"),
+        Step::End,
+    ]
 }
 
 /// Both tests boot the same image; the first one makes it.

@@ -113,10 +113,8 @@ fn bundles(workspace: &Workspace) -> Result<BTreeMap<String, Bundle>> {
 
 fn all<'a>(setting: &'a Setting) -> Result<Vec<Test<'a>>> {
     // The longest come first, so that the two jobs end at about the same time.
-    let mut tests = vec![
-        Test::new("units", || units::run(setting.workspace)),
-        Test::new("check", || run_check(setting.workspace)),
-    ];
+    let mut tests =
+        vec![Test::new("units", || units::run(setting.workspace)), Test::new("check", || run_check(setting.workspace))];
     tests.extend(scripts::tests(setting)?);
     tests.extend(iso::tests(setting));
     Ok(tests)

@@ -31,7 +31,8 @@ pub fn run(workspace: &Workspace) -> Result<Verdict> {
     }
     // What does not compile has no count of its own.
     count.failed = count.failed.max(1);
-    let details = format!("{}\n{}", tail(&text, SHOWN_LINES), tail(&String::from_utf8_lossy(&output.stderr), SHOWN_LINES));
+    let details =
+        format!("{}\n{}", tail(&text, SHOWN_LINES), tail(&String::from_utf8_lossy(&output.stderr), SHOWN_LINES));
     Ok(Verdict { count, details })
 }
 
