@@ -1,0 +1,38 @@
+/* The cost of single system calls: getppid, and one byte to and from the memory devices. */
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "ticks.h"
+
+enum { ROUNDS = 1000 };
+
+static void bench_getppid(void)
+{
+    syscall(SYS_getppid);
+    uint64_t start = ticks();
+    for (int i = 0; i < ROUNDS; i++)
+        syscall(SYS_getppid);
+    report("getppid", start, ticks(), ROUNDS);
+}
+
+static void bench_device(const char *name, const char *path, int writes)
+{
+    char byte = 0;
+    int fd = open(path, O_RDWR);
+    check(fd >= 0, path);
+    check((writes ? write(fd, &byte, 1) : read(fd, &byte, 1)) == 1, path);
+    uint64_t start = ticks();
+    for (int i = 0; i < ROUNDS; i++)
+        check((writes ? write(fd, &byte, 1) : read(fd, &byte, 1)) == 1, path);
+    report(name, start, ticks(), ROUNDS);
+    close(fd);
+}
+
+int main(void)
+{
+    bench_getppid();
+    bench_device("write_null", "/dev/null", 1);
+    bench_device("read_zero", "/dev/zero", 0);
+    return 0;
+}

@@ -1,0 +1,34 @@
+/* What the benchmark programs have in common. A tick is what rdtsc counts: under the emulator's -icount shift=0 one guest instruction.
+ *
+ * Each program prints lines "name ticks": ticks for one operation, the mean over the rounds. They are plain Linux programs:
+ * the same binary gives the other column of docs/performance.md when it runs on Linux in the same emulator.
+ */
+#ifndef TICKS_H
+#define TICKS_H
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static inline uint64_t ticks(void)
+{
+    uint32_t low, high;
+    __asm__ volatile("rdtsc" : "=a"(low), "=d"(high));
+    return (uint64_t)high << 32 | low;
+}
+
+/* Ends the program with a reason when a call of the benchmark fails: a figure of a failed call would be worthless. */
+static inline void check(int good, const char *what)
+{
+    if (!good) {
+        perror(what);
+        exit(1);
+    }
+}
+
+static inline void report(const char *name, uint64_t start, uint64_t end, uint64_t rounds)
+{
+    printf("%s %llu\n", name, (unsigned long long)((end - start) / rounds));
+}
+
+#endif
