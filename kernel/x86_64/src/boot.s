@@ -86,8 +86,9 @@ fill_directories:
     mov cr0, eax
     pop edx
     lgdt [boot_gdt_pointer]
+    mov eax, offset long_mode
     push 8
-    push offset long_mode
+    push eax
     retf
 
 no_long_mode:

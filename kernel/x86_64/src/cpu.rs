@@ -8,11 +8,9 @@ use core::arch::asm;
 pub mod msr {
     #![allow(missing_docs)]
     pub const APIC_BASE: u32 = 0x1b;
-    pub const PAT: u32 = 0x277;
     pub const EFER: u32 = 0xc000_0080;
     pub const STAR: u32 = 0xc000_0081;
     pub const LSTAR: u32 = 0xc000_0082;
-    pub const CSTAR: u32 = 0xc000_0083;
     pub const SFMASK: u32 = 0xc000_0084;
     pub const FS_BASE: u32 = 0xc000_0100;
     pub const GS_BASE: u32 = 0xc000_0101;
@@ -136,14 +134,6 @@ pub fn cr2() -> u64 {
     let value;
     // SAFETY: reads a register.
     unsafe { asm!("mov {}, cr2", out(reg) value, options(nomem, nostack, preserves_flags)) }
-    value
-}
-
-/// The physical address of the current top-level page table.
-pub fn cr3() -> u64 {
-    let value;
-    // SAFETY: reads a register.
-    unsafe { asm!("mov {}, cr3", out(reg) value, options(nomem, nostack, preserves_flags)) }
     value
 }
 

@@ -22,6 +22,8 @@ core::arch::global_asm!(include_str!("boot.s"));
 
 /// What the boot tables map.
 const BOOT_MAPPED: u64 = 4 << 30;
+/// Where the image starts with its boot part.
+const LOADED_AT: u64 = 0x10_0000;
 /// Frames for page tables before vm donates more.
 const POOL_FRAMES: u64 = 512;
 /// Firmware without a word about ACPI leaves its pointer here, on a 16-byte boundary.
@@ -87,7 +89,7 @@ fn start_memory(hardware: &mut Hardware) {
     let mut free = usable.clone();
     let (image_start, image_end) = page_tables::image_range();
     let (archive, keep) = (hardware.boot.archive, hardware.boot.keep);
-    free.remove(image_start, image_end - image_start);
+    free.remove(LOADED_AT, image_end - LOADED_AT);
     free.remove(archive.start, archive.bytes);
     free.remove(keep.start, keep.bytes);
     let before = free.total_bytes();
@@ -96,6 +98,8 @@ fn start_memory(hardware: &mut Hardware) {
     hardware.apic.map(&hardware.platform, &mut tables, &mut free);
     // SAFETY: the tables map the image where it runs, and all RAM.
     unsafe { hardware.spaces.start(tables.root()) };
+    // The part of the image that booted has done its work.
+    free.add(LOADED_AT, image_start - LOADED_AT);
     hardware.context.start(&mut free);
     hardware.frames.start(usable, &mut free, POOL_FRAMES);
     hardware.frames.end_of_boot(before - free.total_bytes());
