@@ -1,0 +1,67 @@
+//! A lock that tasks wait for in the order of their coming.
+
+use super::wait::WaitList;
+use core::cell::{Cell, RefCell, RefMut};
+use core::ops::{Deref, DerefMut};
+
+/// Keeps a value for one task at a time, across its waits.
+#[derive(Default)]
+pub struct Lock<T> {
+    value: RefCell<T>,
+    held: Cell<bool>,
+    waiters: WaitList,
+}
+
+impl<T> Lock<T> {
+    /// A free lock.
+    pub const fn new(value: T) -> Self {
+        Lock { value: RefCell::new(value), held: Cell::new(false), waiters: WaitList::new() }
+    }
+
+    /// Waits until the lock is free and takes it.
+    pub async fn lock(&self) -> LockGuard<'_, T> {
+        loop {
+            if let Some(guard) = self.try_lock() {
+                return guard;
+            }
+            self.waiters.wait().await;
+        }
+    }
+
+    /// Takes the lock if it is free.
+    pub fn try_lock(&self) -> Option<LockGuard<'_, T>> {
+        if self.held.replace(true) {
+            return None;
+        }
+        Some(LockGuard { lock: self, value: Some(self.value.borrow_mut()) })
+    }
+}
+
+/// The value, until it is dropped.
+pub struct LockGuard<'a, T> {
+    lock: &'a Lock<T>,
+    /// `None` only while it is dropped.
+    value: Option<RefMut<'a, T>>,
+}
+
+impl<T> Deref for LockGuard<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        self.value.as_deref().expect("the guard holds the value while it lives")
+    }
+}
+
+impl<T> DerefMut for LockGuard<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        self.value.as_deref_mut().expect("the guard holds the value while it lives")
+    }
+}
+
+impl<T> Drop for LockGuard<'_, T> {
+    fn drop(&mut self) {
+        self.value = None;
+        self.lock.held.set(false);
+        self.lock.waiters.wake_one();
+    }
+}

@@ -1,0 +1,227 @@
+//! The executor of servers with many requests in hand: one thread, tasks that wait without keeping the others.
+//!
+//! A request becomes a task in a slot of [`tasks::Tasks`], which is used again without new memory. A task that finishes at its first
+//! poll is answered by the `REPLYREC` that receives the next message. Answers to asynchronous askers who do not wait just now
+//! are kept in the [`outbox`], since a server of this kind never waits for anybody but vm, ds and rs.
+
+pub mod channel;
+pub mod lock;
+pub mod oneshot;
+mod outbox;
+pub mod peer;
+mod ready;
+mod tasks;
+pub mod timers;
+pub mod wait;
+
+use crate::{names, service};
+use abi::endpoint::slot;
+use abi::kernel::Notify;
+use abi::{Endpoint, Errno, Message};
+use alloc::boxed::Box;
+use alloc::rc::Rc;
+use alloc::vec::Vec;
+use core::cell::RefCell;
+use core::future::Future;
+use core::pin::Pin;
+use outbox::Outbox;
+use peer::PeerCore;
+use sys::{ipc, time};
+use tasks::Tasks;
+use timers::{Sleep, Timers};
+
+/// A task that answers nobody.
+type Background = Pin<Box<dyn Future<Output = ()>>>;
+
+struct Inner {
+    timers: RefCell<Timers>,
+    spawned: RefCell<Vec<Background>>,
+    outbox: RefCell<Outbox>,
+    peers: RefCell<Vec<Rc<PeerCore>>>,
+}
+
+/// The executor. Clones are the same executor.
+#[derive(Clone)]
+pub struct Runtime {
+    inner: Rc<Inner>,
+}
+
+impl Default for Runtime {
+    fn default() -> Self {
+        Runtime::new()
+    }
+}
+
+impl Runtime {
+    /// An executor with nothing to do.
+    pub fn new() -> Runtime {
+        let inner = Inner {
+            timers: RefCell::default(),
+            spawned: RefCell::default(),
+            outbox: RefCell::default(),
+            peers: RefCell::default(),
+        };
+        Runtime { inner: Rc::new(inner) }
+    }
+
+    /// Starts a task that answers nobody. It runs when the present one waits.
+    pub fn spawn(&self, task: impl Future<Output = ()> + 'static) {
+        self.inner.spawned.borrow_mut().push(Box::pin(task));
+    }
+
+    /// Waits until this monotonic time.
+    pub fn sleep_until(&self, deadline_ns: u64) -> Sleep {
+        Sleep { runtime: self.clone(), deadline_ns, key: None }
+    }
+
+    /// Waits this long.
+    pub fn sleep_ns(&self, duration_ns: u64) -> Sleep {
+        self.sleep_until(time::now_ns().saturating_add(duration_ns))
+    }
+
+    /// Answers the sender of `request`, for handlers that answer before they end or answer several. Nobody is waited for.
+    pub fn reply(&self, request: &Message, reply: &Message) {
+        self.inner.outbox.borrow_mut().send(request.source, reply);
+    }
+
+    /// Reports to rs that the server is ready, then serves for ever: `handle` makes a task of each request, whose output is the answer
+    /// (`None`: nobody waits for one, or it has been sent by [`Runtime::reply`]). `notified` hears of notifications of other services and,
+    /// with its hooks, of HARDWARE; it must not wait.
+    pub fn serve<F>(&self, handle: impl Fn(Message) -> F, notified: impl Fn(Endpoint, Notify)) -> !
+    where
+        F: Future<Output = Option<Message>>,
+    {
+        crate::ready();
+        let mut server = Server::new(self, handle, notified);
+        let mut incoming = None;
+        loop {
+            incoming = match server.turn(incoming) {
+                None => ipc::receive(Endpoint::ANY).ok(),
+                Some((to, reply)) => ipc::reply_receive(to, &reply, Endpoint::ANY).ok(),
+            };
+        }
+    }
+
+    /// A notification has come.
+    fn notified(&self, from: Endpoint, notify: Notify) {
+        match from {
+            Endpoint::CLOCK => self.inner.timers.borrow_mut().fire(notify.time_ns),
+            Endpoint::HARDWARE => {}
+            _ if from.slot() == slot::DS => {
+                while let Some(event) = names::next_event() {
+                    self.service_changed(&event);
+                }
+            }
+            _ => {
+                service::answer_heartbeat(from);
+                self.inner.outbox.borrow_mut().flush(from);
+                if let Some(peer) = self.peer_at(from) {
+                    peer.is_ready(from);
+                }
+            }
+        }
+    }
+
+    /// A service has come up or gone down.
+    fn service_changed(&self, event: &names::Event) {
+        let peer = self.inner.peers.borrow().iter().find(|peer| peer.name() == event.name).cloned();
+        if let Some(peer) = peer {
+            peer.changed(event);
+        }
+    }
+
+    /// An answer to a request of one of our peers. False: it is of nobody we asked.
+    fn answered(&self, reply: &Message) -> bool {
+        self.peer_at(reply.source).is_some_and(|peer| peer.answered(reply))
+    }
+
+    fn peer_at(&self, endpoint: Endpoint) -> Option<Rc<PeerCore>> {
+        self.inner.peers.borrow().iter().find(|peer| peer.slot() == Some(endpoint.slot())).cloned()
+    }
+
+    /// Sets the kernel's alarm to the first deadline, if it is not.
+    fn arm(&self) {
+        let change = self.inner.timers.borrow_mut().alarm_to_set();
+        if let Some(deadline_ns) = change {
+            time::set_alarm(deadline_ns).expect("a server with timers needs the kernel call SetAlarm");
+        }
+    }
+}
+
+/// The loop of [`Runtime::serve`], one turn at a time.
+struct Server<'a, H, N, F> {
+    runtime: &'a Runtime,
+    handle: H,
+    notified: N,
+    tasks: Tasks<F>,
+    /// An answer that the next `REPLYREC` takes along.
+    last: Option<(Endpoint, Message)>,
+}
+
+impl<'a, H, N, F> Server<'a, H, N, F>
+where
+    H: Fn(Message) -> F,
+    N: Fn(Endpoint, Notify),
+    F: Future<Output = Option<Message>>,
+{
+    fn new(runtime: &'a Runtime, handle: H, notified: N) -> Self {
+        Server { runtime, handle, notified, tasks: Tasks::new(), last: None }
+    }
+
+    /// Takes in a message, runs every task that can go on, and gives the answer to send while receiving the next message.
+    fn turn(&mut self, incoming: Option<Message>) -> Option<(Endpoint, Message)> {
+        if let Some(message) = incoming {
+            self.take_in(message);
+        }
+        self.run_ready();
+        self.runtime.arm();
+        self.last.take()
+    }
+
+    fn take_in(&mut self, message: Message) {
+        if message.label == Notify::LABEL {
+            let notify = Notify::from_message(&message);
+            self.runtime.notified(message.source, notify);
+            (self.notified)(message.source, notify);
+        } else if !(message.is_reply() && self.runtime.answered(&message)) {
+            self.begin(message);
+        }
+    }
+
+    fn begin(&mut self, message: Message) {
+        match self.tasks.begin(message.source, (self.handle)(message)) {
+            Ok(Some(answer)) => self.answer(message.source, answer),
+            Ok(None) => {}
+            Err(tasks::Full) => self.answer(message.source, Some(message.reply(Err(Errno::EAGAIN)))),
+        }
+    }
+
+    fn run_ready(&mut self) {
+        loop {
+            let spawned = core::mem::take(&mut *self.runtime.inner.spawned.borrow_mut());
+            for task in spawned {
+                self.tasks.begin_background(task);
+            }
+            match self.tasks.run_next() {
+                Some(tasks::Ran::Finished(to, answer)) => self.answer(to, answer),
+                Some(tasks::Ran::Waits) => {}
+                None if self.runtime.inner.spawned.borrow().is_empty() => return,
+                None => {}
+            }
+        }
+    }
+
+    fn answer(&mut self, to: Endpoint, answer: Option<Message>) {
+        let Some(answer) = answer else { return };
+        // An asker with a tag may not be waiting, and REPLYREC would lose its answer.
+        if answer.tag() != 0 && to.is_service() {
+            self.runtime.inner.outbox.borrow_mut().send(to, &answer);
+        } else if let Some((earlier, message)) = self.last.replace((to, answer)) {
+            // Nobody to tell when the asker has died.
+            let _ = ipc::send_nonblocking(earlier, &message);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,167 @@
+//! The receive loop of servers that answer each request before they receive the next.
+
+use abi::endpoint::slot;
+use abi::kernel::Notify;
+use abi::{Endpoint, Message};
+use sys::ipc;
+
+/// A server's own part.
+pub trait Service {
+    /// A request (or a kernel message). → its answer; `None` when nobody waits for one, or it is sent later (`reply_later`).
+    /// A request that is not known is answered `ENOSYS`.
+    fn request(&mut self, message: &Message) -> Option<Message>;
+
+    /// Another service has called `notify`. (Heartbeats of rs have been answered already; they come here too, because rs also
+    /// notifies ds of changes.)
+    fn notified(&mut self, from: Endpoint) {
+        let _ = from;
+    }
+
+    /// The alarm of `sys::time::set_alarm`, at monotonic time `now_ns`.
+    fn alarm(&mut self, now_ns: u64) {
+        let _ = now_ns;
+    }
+
+    /// Interrupts: one bit for each hook.
+    fn interrupt(&mut self, hooks: u64) {
+        let _ = hooks;
+    }
+}
+
+/// Reports to rs that the service is ready, then serves for ever.
+pub fn run(service: &mut impl Service) -> ! {
+    crate::ready();
+    let mut incoming = next();
+    loop {
+        incoming = match answer(service, &incoming) {
+            None => next(),
+            Some(reply) => hand_over(&incoming, &reply),
+        };
+    }
+}
+
+/// What the service says to one message.
+fn answer(service: &mut impl Service, incoming: &Message) -> Option<Message> {
+    if incoming.label != Notify::LABEL {
+        return service.request(incoming);
+    }
+    let notify = Notify::from_message(incoming);
+    match incoming.source {
+        Endpoint::CLOCK => service.alarm(notify.time_ns),
+        Endpoint::HARDWARE => service.interrupt(notify.bits),
+        other => {
+            answer_heartbeat(other);
+            service.notified(other);
+        }
+    }
+    None
+}
+
+/// Tells rs that this service is alive, when the notification came from rs.
+pub(crate) fn answer_heartbeat(from: Endpoint) {
+    if from.slot() == slot::RS {
+        // rs restarts a service it does not hear from; it needs no error from here.
+        let _ = ipc::notify(Endpoint::RS);
+    }
+}
+
+/// Sends the answer, and gives the next message.
+fn hand_over(request: &Message, reply: &Message) -> Message {
+    let to = request.source;
+    let received = if crate::is_asynchronous(request) {
+        ipc::send_receive(to, reply, Endpoint::ANY)
+    } else {
+        ipc::reply_receive(to, reply, Endpoint::ANY)
+    };
+    // An asker that died in the meantime needs no answer.
+    received.unwrap_or_else(|_| next())
+}
+
+fn next() -> Message {
+    ipc::receive(Endpoint::ANY).expect("receiving from anybody does not fail")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::RefCell;
+    use std::rc::Rc;
+    use std::vec::Vec;
+    use sys::Result;
+    use sys::host::Kernel;
+
+    struct Recorder(Rc<RefCell<Vec<(u64, Endpoint)>>>);
+
+    impl Kernel for Recorder {
+        fn primitive(&mut self, number: u64, to: Endpoint, _: &Message, _: Endpoint) -> Result<Message> {
+            self.0.borrow_mut().push((number, to));
+            Ok(Message::default())
+        }
+        fn call(&mut self, _: abi::call::KernelCall, _: [u64; 6]) -> Result<(u64, [u64; 2])> {
+            unreachable!()
+        }
+        fn filling(&mut self, _: abi::call::KernelCall, _: [u64; 6], _: &mut [u8]) -> Result<u64> {
+            unreachable!()
+        }
+        fn reading(&mut self, _: abi::call::KernelCall, _: [u64; 6], _: &[u8]) -> Result<u64> {
+            unreachable!()
+        }
+    }
+
+    #[derive(Default)]
+    struct Seen {
+        alarm_ns: u64,
+        hooks: u64,
+        notified: Vec<Endpoint>,
+    }
+
+    impl Service for Seen {
+        fn request(&mut self, message: &Message) -> Option<Message> {
+            Some(message.reply(Ok(7)))
+        }
+        fn notified(&mut self, from: Endpoint) {
+            self.notified.push(from);
+        }
+        fn alarm(&mut self, now_ns: u64) {
+            self.alarm_ns = now_ns;
+        }
+        fn interrupt(&mut self, hooks: u64) {
+            self.hooks = hooks;
+        }
+    }
+
+    fn notification(source: Endpoint, time_ns: u64, bits: u64) -> Message {
+        Message { source, ..Notify { time_ns, bits }.message() }
+    }
+
+    #[test]
+    fn notifications_reach_the_handler_of_their_kind() {
+        let mut service = Seen::default();
+        assert_eq!(answer(&mut service, &notification(Endpoint::CLOCK, 55, 0)), None);
+        assert_eq!(answer(&mut service, &notification(Endpoint::HARDWARE, 0, 6)), None);
+        assert_eq!(answer(&mut service, &notification(Endpoint::new(9, 2), 0, 0)), None);
+        assert_eq!((service.alarm_ns, service.hooks, service.notified), (55, 6, std::vec![Endpoint::new(9, 2)]));
+    }
+
+    #[test]
+    fn a_heartbeat_is_answered_without_the_service() {
+        let calls = Rc::new(RefCell::new(Vec::new()));
+        sys::host::install(Recorder(calls.clone()));
+        answer(&mut Seen::default(), &notification(Endpoint::new(slot::RS, 1), 0, 0));
+        assert_eq!(*calls.borrow(), [(abi::call::NOTIFY, Endpoint::RS)]);
+    }
+
+    #[test]
+    fn only_tagged_requests_of_services_are_handed_over_waiting() {
+        let calls = Rc::new(RefCell::new(Vec::new()));
+        sys::host::install(Recorder(calls.clone()));
+        let mut request = Message { source: Endpoint::new(20, 1), ..Message::new(1) };
+        hand_over(&request, &request.reply(Ok(0)));
+        request.words[6] = 9;
+        hand_over(&request, &request.reply(Ok(0)));
+        request.source = Endpoint::new(200, 1);
+        hand_over(&request, &request.reply(Ok(0)));
+        let numbers: Vec<u64> = calls.borrow().iter().map(|call| call.0).collect();
+        assert_eq!(numbers, [abi::call::REPLYREC, abi::call::SENDWAIT, abi::call::REPLYREC]);
+    }
+}
