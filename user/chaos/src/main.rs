@@ -1,2 +1,0 @@
-//! chaos
-#![cfg_attr(not(test), no_std, no_main)]
