@@ -16,6 +16,7 @@
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { BATCH = 2000, NOBODY = 65534, PRIMITIVES = 0x1000, KERNEL_CALLS = 0x1100, LAST_LINUX_CALL = 460 };
