@@ -116,15 +116,17 @@ impl<D: BlockDevice> BlockCache<D> {
         if absent < 2 {
             return;
         }
-        let mut run = core::mem::take(&mut self.run);
-        let bytes = &mut run[..absent * self.block_size];
-        if self.device.read(self.sector(first), bytes).is_ok() {
-            for (block, data) in (first..).zip(bytes.chunks_exact(self.block_size)) {
-                let Ok(slot) = self.take(block) else { break };
-                self.frames[slot].data.copy_from_slice(data);
+        let Ok(slots) = self.take_run(first, absent) else { return };
+        let sector = self.sector(first);
+        let bytes = &mut self.run[..absent * self.block_size];
+        match self.device.read(sector, bytes) {
+            Ok(()) => {
+                for (&slot, data) in slots.iter().zip(bytes.chunks_exact(self.block_size)) {
+                    self.frames[slot].data.copy_from_slice(data);
+                }
             }
+            Err(_) => slots.into_iter().for_each(|slot| self.index.remove(slot)),
         }
-        self.run = run;
     }
 
     /// Forgets `block` without writing it: it belongs to nobody any more.
@@ -188,6 +190,21 @@ impl<D: BlockDevice> BlockCache<D> {
             self.frames.push(Frame { data, dirty: false, listed: false });
         }
         Ok(slot)
+    }
+
+    /// Frames for `count` consecutive blocks; all or none. There are so few that none evicts another.
+    fn take_run(&mut self, first: u64, count: usize) -> Result<Vec<usize>, Errno> {
+        let mut slots = Vec::with_capacity(count);
+        for block in (first..).take(count) {
+            match self.take(block) {
+                Ok(slot) => slots.push(slot),
+                Err(error) => {
+                    slots.into_iter().for_each(|slot| self.index.remove(slot));
+                    return Err(error);
+                }
+            }
+        }
+        Ok(slots)
     }
 
     fn evict(&mut self) -> Result<(), Errno> {

@@ -2,16 +2,23 @@
 //!
 //! * `file_system`: the trait a file system implements and the values it speaks of;
 //! * `device`, `cache`: the block device below and the cache of its blocks;
-//! * `lru`, `names`: the indexed caches that nodes and names are kept in.
+//! * `lru`, `names`: the indexed caches that nodes and names are kept in;
+//! * `server`, `volumes`, `transfer`, `linux`: from messages of vfs to the trait and back;
+//! * `block_client`: the block device behind a driver process.
 #![no_std]
 #![forbid(unsafe_code)]
 
 extern crate alloc;
 
+pub mod block_client;
 pub mod cache;
 pub mod device;
 pub mod file_system;
+pub mod linux;
 pub mod lru;
 pub mod names;
+pub mod server;
+pub mod transfer;
+pub mod volumes;
 
 pub use abi::Errno;

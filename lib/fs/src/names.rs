@@ -72,11 +72,6 @@ impl NameCache {
         self.index.touch(slot);
     }
 
-    /// Forgets everything.
-    pub fn clear(&mut self) {
-        *self = NameCache::new(self.capacity);
-    }
-
     fn take(&mut self, key: u64) -> usize {
         if self.index.len() >= self.capacity
             && let Some(oldest) = self.index.oldest()

@@ -1,0 +1,402 @@
+//! From messages of the fs protocol to calls of `FileSystem`, and back.
+//!
+//! One request at a time: `answer` does all of it and gives the reply. Only vfs may ask. The replies that
+//! describe a node count one user more for it.
+
+use alloc::vec::Vec;
+
+use abi::fs::{
+    ChMod, ChOwn, Create, GetDents, Link, Lookup, MOUNTED_READ_ONLY, MOUNTED_VOLATILE, Mount, Put, Read, ReadLink,
+    Rename, Request, SetTimes, Stat, StatFs, Symlink, Truncate, Unlink, Unmount, Write,
+};
+use abi::endpoint::slot;
+use abi::{Endpoint, Errno, GrantId, Message, Name};
+use sys::{copy, time};
+
+use crate::file_system::{
+    Attributes, Caller, FileSystem, NAME_MAX, NewTimes, NodeId, S_IFDIR, S_IFMT, Timestamp,
+};
+use crate::linux::{self, Dirents};
+use crate::transfer::{GrantSink, GrantSource, Granted, NameBuffer};
+use crate::volumes::{Source, Volume, Volumes, node_of, volume_of};
+
+/// Longest target of a symbolic link, in bytes.
+const TARGET_MAX: usize = 4095;
+/// Most bytes of directory records in one reply.
+const DIRENT_BYTES: usize = 32 * 1024;
+/// Most bytes that one read or write moves.
+const TRANSFER_BYTES: u64 = 0x7fff_f000;
+
+/// Linux's `MS_RDONLY`.
+const MS_RDONLY: u64 = 1;
+/// `SetTimes`: a time that stays.
+const LEAVE: u64 = u64::MAX;
+/// `SetTimes`: a time that becomes now.
+const SET_NOW: u64 = u64::MAX - 1;
+
+/// What `Mount` asks for.
+#[derive(Clone, Copy, Debug)]
+pub struct MountRequest {
+    /// The device.
+    pub source: Source,
+    /// Whether changes shall be refused.
+    pub read_only: bool,
+}
+
+/// Answers the fs protocol for file systems of one kind.
+pub struct Server<F, M> {
+    volumes: Volumes<F>,
+    mount: M,
+    names: NameBuffer,
+    dirents: Vec<u8>,
+    changed: bool,
+}
+
+impl<F, M> Server<F, M>
+where
+    F: FileSystem,
+    M: FnMut(&MountRequest) -> Result<F, Errno>,
+{
+    /// A server with nothing mounted; `mount` makes a file system from a device.
+    pub fn new(mount: M) -> Self {
+        let names = NameBuffer::new(NAME_MAX + 1 + TARGET_MAX);
+        Server { volumes: Volumes::new(), mount, names, dirents: Vec::new(), changed: false }
+    }
+
+    /// A server of a file system without device, which is there from the start: its successor knows the
+    /// nodes that vfs has without being asked to mount again.
+    pub fn mounted(file_system: F, mount: M) -> Self {
+        let mut server = Self::new(mount);
+        let source = Source { service: None, minor: 0 };
+        let number = server.volumes.add(Volume { file_system, source, owner: Endpoint::NONE });
+        debug_assert_eq!(number, Ok(0));
+        server
+    }
+
+    /// Does what `message` asks and gives the reply. `EPERM` when it is not from vfs, `ENOSYS` when it is no
+    /// request of the protocol.
+    pub fn answer(&mut self, message: &Message) -> Message {
+        if message.source.slot() != slot::VFS {
+            return message.reply(Err(Errno::EPERM));
+        }
+        match Request::decode(message) {
+            Some(request) => self.dispatch(message, request).unwrap_or_else(|error| message.reply(Err(error))),
+            None => message.reply(Err(Errno::ENOSYS)),
+        }
+    }
+
+    /// Whether something was changed since the last `sync`.
+    pub fn is_changed(&self) -> bool {
+        self.changed
+    }
+
+    /// Writes everything down.
+    pub fn sync(&mut self) -> Result<(), Errno> {
+        self.changed = false;
+        self.volumes.iter_mut().fold(Ok(()), |result, file_system| result.and(file_system.sync()))
+    }
+
+    fn dispatch(&mut self, message: &Message, request: Request) -> Result<Message, Errno> {
+        self.changed |= changes(&request);
+        match request {
+            Request::Lookup(request) => self.lookup(message, request),
+            Request::Read(request) => self.read(message, request),
+            Request::Write(request) => self.write(message, request),
+            Request::Put(request) => self.put(message, request),
+            Request::GetDents(request) => self.get_dents(message, request),
+            Request::Stat(request) => self.stat(message, request),
+            Request::Create(request) => self.create(message, request),
+            Request::Unlink(request) => self.unlink(message, request),
+            Request::Symlink(request) => self.symlink(message, request),
+            Request::ReadLink(request) => self.read_link(message, request),
+            Request::Link(request) => self.link(message, request),
+            Request::Rename(request) => self.rename(message, request),
+            Request::Truncate(Truncate { node, size }) => self.simple(message, node, |f, node| f.truncate(node, size)),
+            Request::ChMod(ChMod { node, mode }) => self.simple(message, node, |f, node| f.set_mode(node, mode as u32)),
+            Request::ChOwn(request) => self.change_owner(message, request),
+            Request::SetTimes(request) => self.set_times(message, request),
+            Request::StatFs(request) => self.stat_fs(message, request),
+            Request::Mount(request) => self.mount(message, request),
+            Request::Unmount(request) => self.unmount(message, request),
+            Request::Sync(_) => self.sync().map(|()| message.reply(Ok(0))),
+        }
+    }
+
+    /// A request about one node, answered by success or error alone.
+    fn simple(
+        &mut self,
+        message: &Message,
+        node: u64,
+        act: impl FnOnce(&mut F, NodeId) -> Result<(), Errno>,
+    ) -> Result<Message, Errno> {
+        let (file_system, node) = self.volumes.find(node)?;
+        act(file_system, node)?;
+        Ok(message.reply(Ok(0)))
+    }
+
+    fn lookup(&mut self, message: &Message, request: Lookup) -> Result<Message, Errno> {
+        let name = fetch_name(&mut self.names, message, request.grant, request.bytes)?;
+        let (file_system, dir) = self.volumes.find(request.directory)?;
+        let node = file_system.lookup(dir, name)?;
+        let attributes = use_node(file_system, node)?;
+        let (node, mode, ids, size, device) = describe(volume_of(request.directory), &attributes);
+        Ok(Lookup::reply(message, 0, node, mode, ids, size, device))
+    }
+
+    fn create(&mut self, message: &Message, request: Create) -> Result<Message, Errno> {
+        let name = fetch_name(&mut self.names, message, request.grant, request.bytes)?;
+        let (file_system, dir) = self.volumes.find(request.directory)?;
+        let (mode, caller) = (request.mode as u32, caller(request.ids));
+        let node = if mode & S_IFMT == S_IFDIR {
+            file_system.make_dir(dir, name, mode, caller)?
+        } else {
+            file_system.make_node(dir, name, mode, request.device, caller)?
+        };
+        let attributes = use_node(file_system, node)?;
+        let (node, mode, ids, size, device) = describe(volume_of(request.directory), &attributes);
+        Ok(Create::reply(message, 0, node, mode, ids, size, device))
+    }
+
+    fn put(&mut self, message: &Message, request: Put) -> Result<Message, Errno> {
+        let count = u32::try_from(request.count).map_err(|_| Errno::EINVAL)?;
+        self.simple(message, request.node, |file_system, node| file_system.put(node, count))
+    }
+
+    fn read(&mut self, message: &Message, request: Read) -> Result<Message, Errno> {
+        let (file_system, node) = self.volumes.find(request.node)?;
+        let bytes = request.bytes.min(TRANSFER_BYTES) as usize;
+        let mut sink = GrantSink::new(granted(message, request.grant));
+        let done = file_system.read(node, request.position, bytes, &mut sink)?;
+        Ok(message.reply(Ok(done as u64)))
+    }
+
+    /// The message does not tell on whose behalf: vfs has checked the right to write, and the blocks
+    /// reserved for the superuser are open to it.
+    fn write(&mut self, message: &Message, request: Write) -> Result<Message, Errno> {
+        let (file_system, node) = self.volumes.find(request.node)?;
+        let bytes = request.bytes.min(TRANSFER_BYTES) as usize;
+        let mut source = GrantSource::new(granted(message, request.grant));
+        let done = file_system.write(node, request.position, bytes, &mut source, Caller::default())?;
+        let size = file_system.attributes(node)?.size;
+        Ok(Write::reply(message, done as u64, size))
+    }
+
+    fn get_dents(&mut self, message: &Message, request: GetDents) -> Result<Message, Errno> {
+        let (file_system, node) = self.volumes.find(request.node)?;
+        let limit = request.bytes.min(DIRENT_BYTES as u64) as usize;
+        let mut dirents = Dirents::new(core::mem::take(&mut self.dirents), limit);
+        let listed = file_system.read_dir(node, request.position, &mut dirents);
+        let to = granted(message, request.grant);
+        let result = listed.and_then(|position| {
+            if dirents.is_too_small() {
+                return Err(Errno::EINVAL);
+            }
+            copy::to_grant(to.granter, to.grant, 0, dirents.records())?;
+            Ok(GetDents::reply(message, dirents.records().len() as u64, position))
+        });
+        self.dirents = dirents.into_buffer();
+        result
+    }
+
+    fn symlink(&mut self, message: &Message, request: Symlink) -> Result<Message, Errno> {
+        let from = granted(message, request.grant);
+        let (name, target) = self.names.fetch_two(from, request.name_bytes, request.target_bytes)?;
+        check_name(name)?;
+        if target.len() > TARGET_MAX {
+            return Err(Errno::ENAMETOOLONG);
+        }
+        let (file_system, dir) = self.volumes.find(request.directory)?;
+        file_system.make_symlink(dir, name, target, caller(request.ids))?;
+        Ok(message.reply(Ok(0)))
+    }
+
+    fn read_link(&mut self, message: &Message, request: ReadLink) -> Result<Message, Errno> {
+        let (file_system, node) = self.volumes.find(request.node)?;
+        let target = self.names.whole();
+        let limit = request.bytes.min(target.len() as u64) as usize;
+        let len = file_system.read_link(node, &mut target[..limit])?;
+        let to = granted(message, request.grant);
+        copy::to_grant(to.granter, to.grant, 0, &target[..len])?;
+        Ok(message.reply(Ok(len as u64)))
+    }
+
+    fn link(&mut self, message: &Message, request: Link) -> Result<Message, Errno> {
+        let name = fetch_name(&mut self.names, message, request.grant, request.bytes)?;
+        let (file_system, dir, node) = self.volumes.find_two(request.directory, request.node)?;
+        file_system.link(dir, name, node, Caller::default())?;
+        Ok(message.reply(Ok(0)))
+    }
+
+    fn unlink(&mut self, message: &Message, request: Unlink) -> Result<Message, Errno> {
+        let name = fetch_name(&mut self.names, message, request.grant, request.bytes)?;
+        let (file_system, dir) = self.volumes.find(request.directory)?;
+        if request.directory_wanted {
+            file_system.remove_dir(dir, name)?;
+        } else {
+            file_system.unlink(dir, name)?;
+        }
+        Ok(message.reply(Ok(0)))
+    }
+
+    fn rename(&mut self, message: &Message, request: Rename) -> Result<Message, Errno> {
+        let from = granted(message, request.grant);
+        let (old_name, new_name) = self.names.fetch_two(from, request.old_bytes, request.new_bytes)?;
+        check_name(old_name)?;
+        check_name(new_name)?;
+        let (file_system, old, new) = self.volumes.find_two(request.old_directory, request.new_directory)?;
+        file_system.rename(old, old_name, new, new_name, Caller::default())?;
+        Ok(message.reply(Ok(0)))
+    }
+
+    fn stat(&mut self, message: &Message, request: Stat) -> Result<Message, Errno> {
+        let (file_system, node) = self.volumes.find(request.node)?;
+        let bytes = linux::stat(&file_system.attributes(node)?);
+        let to = granted(message, request.grant);
+        copy::to_grant(to.granter, to.grant, 0, &bytes)?;
+        Ok(message.reply(Ok(0)))
+    }
+
+    fn stat_fs(&mut self, message: &Message, request: StatFs) -> Result<Message, Errno> {
+        let (file_system, _) = self.volumes.find(request.node)?;
+        let bytes = linux::statfs(&file_system.statistics());
+        let to = granted(message, request.grant);
+        copy::to_grant(to.granter, to.grant, 0, &bytes)?;
+        Ok(message.reply(Ok(0)))
+    }
+
+    fn change_owner(&mut self, message: &Message, request: ChOwn) -> Result<Message, Errno> {
+        let (file_system, node) = self.volumes.find(request.node)?;
+        let half = |id: u32| (id != u32::MAX).then_some(id);
+        file_system.set_owner(node, half(request.ids as u32), half((request.ids >> 32) as u32))?;
+        let (_, mode, ..) = describe(0, &file_system.attributes(node)?);
+        Ok(ChOwn::reply(message, 0, mode))
+    }
+
+    fn set_times(&mut self, message: &Message, request: SetTimes) -> Result<Message, Errno> {
+        let times = NewTimes { accessed: new_time(request.accessed_ns), modified: new_time(request.modified_ns) };
+        self.simple(message, request.node, |file_system, node| file_system.set_times(node, times))
+    }
+
+    fn mount(&mut self, message: &Message, request: Mount) -> Result<Message, Errno> {
+        let service = match request.bytes {
+            0 => None,
+            bytes => Some(service_name(self.names.fetch(granted(message, request.grant), bytes)?)?),
+        };
+        let source = Source { service, minor: request.minor };
+        let read_only = request.flags & MS_RDONLY != 0;
+        let number = match self.mounted_already(message, source)? {
+            Some(number) => number,
+            None => {
+                let file_system = (self.mount)(&MountRequest { source, read_only })?;
+                self.volumes.add(Volume { file_system, source, owner: message.source })?
+            }
+        };
+        let volume = self.volumes.get(number).ok_or(Errno::EIO)?;
+        let root = volume.file_system.root();
+        let attributes = use_node(&mut volume.file_system, root)?;
+        let refuses = volume.file_system.statistics().read_only && !read_only;
+        let volatile = volume.file_system.is_volatile();
+        let flags = if volatile { MOUNTED_VOLATILE } else { 0 } | if refuses { MOUNTED_READ_ONLY } else { 0 };
+        let (node, mode, ids, size, device) = describe(number, &attributes);
+        Ok(Mount::reply(message, flags, node, mode, ids, size, device))
+    }
+
+    /// The volume that is there for `source` and can be used as it is: one without device always. What an earlier vfs had mounted from
+    /// a device is unmounted in its name; `EBUSY` when it was this one.
+    fn mounted_already(&mut self, message: &Message, source: Source) -> Result<Option<usize>, Errno> {
+        if self.volumes.get(0).is_some_and(|volume| volume.file_system.is_volatile()) {
+            return Ok(Some(0));
+        }
+        let Some(number) = self.volumes.mounted_from(source) else { return Ok(None) };
+        let Some(volume) = self.volumes.get(number) else { return Ok(None) };
+        if volume.owner == message.source {
+            return Err(Errno::EBUSY);
+        }
+        let result = volume.file_system.unmount();
+        self.volumes.remove(number);
+        result.map(|()| None)
+    }
+
+    fn unmount(&mut self, message: &Message, request: Unmount) -> Result<Message, Errno> {
+        let (file_system, _) = self.volumes.find(request.node)?;
+        if file_system.is_busy() && !request.force {
+            return Err(Errno::EBUSY);
+        }
+        file_system.unmount()?;
+        if !file_system.is_volatile() {
+            self.volumes.remove(volume_of(request.node));
+        }
+        Ok(message.reply(Ok(0)))
+    }
+}
+
+/// Whether the request may leave something to be written.
+fn changes(request: &Request) -> bool {
+    !matches!(
+        request,
+        Request::Lookup(_)
+            | Request::GetDents(_)
+            | Request::Stat(_)
+            | Request::StatFs(_)
+            | Request::ReadLink(_)
+            | Request::Sync(_)
+            | Request::Unmount(_)
+    )
+}
+
+fn granted(message: &Message, grant: GrantId) -> Granted {
+    Granted { granter: message.source, grant }
+}
+
+/// The component that a grant holds. `ENOENT` when it is empty, `ENAMETOOLONG`, `EINVAL` with a `/` or NUL in it.
+fn fetch_name<'a>(
+    names: &'a mut NameBuffer,
+    message: &Message,
+    grant: GrantId,
+    bytes: u64,
+) -> Result<&'a [u8], Errno> {
+    if bytes > NAME_MAX as u64 {
+        return Err(Errno::ENAMETOOLONG);
+    }
+    let name = names.fetch(granted(message, grant), bytes)?;
+    check_name(name)?;
+    Ok(name)
+}
+
+fn check_name(name: &[u8]) -> Result<(), Errno> {
+    match name.len() {
+        0 => Err(Errno::ENOENT),
+        1..=NAME_MAX if name.iter().any(|&byte| byte == b'/' || byte == 0) => Err(Errno::EINVAL),
+        1..=NAME_MAX => Ok(()),
+        _ => Err(Errno::ENAMETOOLONG),
+    }
+}
+
+/// Name of a service. `EINVAL` when no service can have it.
+fn service_name(text: &[u8]) -> Result<Name, Errno> {
+    core::str::from_utf8(text).ok().and_then(Name::new).ok_or(Errno::EINVAL)
+}
+
+fn use_node<F: FileSystem>(file_system: &mut F, node: NodeId) -> Result<Attributes, Errno> {
+    file_system.get(node)?;
+    file_system.attributes(node)
+}
+
+/// Node, mode and links, ids, size and device as replies have them.
+fn describe(volume: usize, attributes: &Attributes) -> (u64, u64, u64, u64, u64) {
+    let mode = u64::from(attributes.mode) | u64::from(attributes.links) << 32;
+    let ids = u64::from(attributes.uid) | u64::from(attributes.gid) << 32;
+    (node_of(volume, attributes.node), mode, ids, attributes.size, attributes.device)
+}
+
+fn caller(ids: u64) -> Caller {
+    Caller { uid: ids as u32, gid: (ids >> 32) as u32 }
+}
+
+fn new_time(ns: u64) -> Option<Timestamp> {
+    match ns {
+        LEAVE => None,
+        SET_NOW => Some(linux::timestamp(time::real_ns())),
+        ns => Some(linux::timestamp(ns)),
+    }
+}

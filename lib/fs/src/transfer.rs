@@ -1,0 +1,103 @@
+//! Data between the file system's memory and a caller's grant: each piece one copy by the kernel.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use abi::{Endpoint, Errno, GrantId};
+use sys::copy;
+
+use crate::file_system::{DataSink, DataSource};
+
+/// Zeros for holes, as long as the longest block.
+static ZEROS: [u8; 4096] = [0; 4096];
+
+/// A buffer that somebody has granted.
+#[derive(Clone, Copy, Debug)]
+pub struct Granted {
+    /// Who granted it.
+    pub granter: Endpoint,
+    /// The grant.
+    pub grant: GrantId,
+}
+
+/// Writes into a grant, from its start on.
+pub struct GrantSink {
+    to: Granted,
+    offset: u64,
+}
+
+impl GrantSink {
+    /// A sink that has written nothing yet.
+    pub fn new(to: Granted) -> Self {
+        GrantSink { to, offset: 0 }
+    }
+}
+
+impl DataSink for GrantSink {
+    fn put(&mut self, data: &[u8]) -> Result<(), Errno> {
+        copy::to_grant(self.to.granter, self.to.grant, self.offset, data)?;
+        self.offset += data.len() as u64;
+        Ok(())
+    }
+
+    fn put_zeros(&mut self, len: usize) -> Result<(), Errno> {
+        let mut rest = len;
+        while rest > 0 {
+            let piece = rest.min(ZEROS.len());
+            self.put(&ZEROS[..piece])?;
+            rest -= piece;
+        }
+        Ok(())
+    }
+}
+
+/// Reads from a grant, from its start on.
+pub struct GrantSource {
+    from: Granted,
+    offset: u64,
+}
+
+impl GrantSource {
+    /// A source that has read nothing yet.
+    pub fn new(from: Granted) -> Self {
+        GrantSource { from, offset: 0 }
+    }
+}
+
+impl DataSource for GrantSource {
+    fn take(&mut self, buffer: &mut [u8]) -> Result<(), Errno> {
+        copy::from_grant(self.from.granter, self.from.grant, self.offset, buffer)?;
+        self.offset += buffer.len() as u64;
+        Ok(())
+    }
+}
+
+/// A buffer for names and targets that come by grant, used again for every request.
+pub struct NameBuffer(Vec<u8>);
+
+impl NameBuffer {
+    /// Room for texts of up to `bytes` bytes.
+    pub fn new(bytes: usize) -> Self {
+        NameBuffer(vec![0; bytes])
+    }
+
+    /// The first `bytes` bytes of a grant. `ENAMETOOLONG` when they are more than there is room for,
+    /// `EFAULT` when the grant does not give them.
+    pub fn fetch(&mut self, from: Granted, bytes: u64) -> Result<&[u8], Errno> {
+        let len = usize::try_from(bytes).map_err(|_| Errno::ENAMETOOLONG)?;
+        let text = self.0.get_mut(..len).ok_or(Errno::ENAMETOOLONG)?;
+        copy::from_grant(from.granter, from.grant, 0, text)?;
+        Ok(text)
+    }
+
+    /// Two texts, of these lengths, that follow each other in a grant. Errors as `fetch`.
+    pub fn fetch_two(&mut self, from: Granted, first: u64, second: u64) -> Result<(&[u8], &[u8]), Errno> {
+        let bytes = first.checked_add(second).ok_or(Errno::ENAMETOOLONG)?;
+        Ok(self.fetch(from, bytes)?.split_at(first as usize))
+    }
+
+    /// All of the buffer, for other use.
+    pub fn whole(&mut self) -> &mut [u8] {
+        &mut self.0
+    }
+}

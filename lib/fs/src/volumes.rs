@@ -1,0 +1,113 @@
+//! The file systems that one process has mounted, and the nodes that vfs knows of them.
+//!
+//! The protocol names files by node alone. So the upper bits of a node as vfs sees it tell the volume, and
+//! the lower ones are the file system's own number.
+
+use alloc::vec::Vec;
+
+use abi::{Endpoint, Errno, Name};
+
+use crate::file_system::{FileSystem, NodeId};
+
+/// Bits of a node that are the file system's.
+const NODE_BITS: u32 = 56;
+/// Most volumes at a time.
+const MAX_VOLUMES: usize = 64;
+
+/// What a file system is mounted from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// The driver's service; `None` for a file system without device.
+    pub service: Option<Name>,
+    /// Its minor device.
+    pub minor: u64,
+}
+
+/// A mounted file system.
+pub struct Volume<F> {
+    /// The file system.
+    pub file_system: F,
+    /// What it is mounted from.
+    pub source: Source,
+    /// Who mounted it.
+    pub owner: Endpoint,
+}
+
+/// All mounted file systems.
+pub struct Volumes<F> {
+    list: Vec<Option<Volume<F>>>,
+}
+
+impl<F: FileSystem> Volumes<F> {
+    /// None.
+    pub fn new() -> Self {
+        Volumes { list: Vec::new() }
+    }
+
+    /// Adds a volume. The answer is its number; `ENFILE` when there are too many.
+    pub fn add(&mut self, volume: Volume<F>) -> Result<usize, Errno> {
+        let number = self.list.iter().position(Option::is_none).unwrap_or(self.list.len());
+        if number == MAX_VOLUMES {
+            return Err(Errno::ENFILE);
+        }
+        if number == self.list.len() {
+            self.list.push(None);
+        }
+        self.list[number] = Some(volume);
+        Ok(number)
+    }
+
+    /// The number of the volume mounted from `source`.
+    pub fn mounted_from(&self, source: Source) -> Option<usize> {
+        self.list.iter().position(|volume| volume.as_ref().is_some_and(|volume| volume.source == source))
+    }
+
+    /// The volume with this number.
+    pub fn get(&mut self, number: usize) -> Option<&mut Volume<F>> {
+        self.list.get_mut(number)?.as_mut()
+    }
+
+    /// Takes a volume away.
+    pub fn remove(&mut self, number: usize) {
+        if let Some(volume) = self.list.get_mut(number) {
+            *volume = None;
+        }
+    }
+
+    /// The file system that a node of vfs belongs to, and its own number for the node. `ESTALE` when the
+    /// volume is not mounted.
+    pub fn find(&mut self, node: u64) -> Result<(&mut F, NodeId), Errno> {
+        let volume = self.get((node >> NODE_BITS) as usize).ok_or(Errno::ESTALE)?;
+        Ok((&mut volume.file_system, node & ((1 << NODE_BITS) - 1)))
+    }
+
+    /// As `find` for two nodes, which must be of one volume: `EXDEV`.
+    pub fn find_two(&mut self, first: u64, second: u64) -> Result<(&mut F, NodeId, NodeId), Errno> {
+        if volume_of(first) != volume_of(second) {
+            return Err(Errno::EXDEV);
+        }
+        let (file_system, node) = self.find(first)?;
+        Ok((file_system, node, second & ((1 << NODE_BITS) - 1)))
+    }
+
+    /// All file systems.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut F> {
+        self.list.iter_mut().flatten().map(|volume| &mut volume.file_system)
+    }
+}
+
+impl<F: FileSystem> Default for Volumes<F> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// The volume that a node of vfs belongs to.
+pub fn volume_of(node: u64) -> usize {
+    (node >> NODE_BITS) as usize
+}
+
+/// The node as vfs sees it.
+pub fn node_of(volume: usize, node: NodeId) -> u64 {
+    (volume as u64) << NODE_BITS | node
+}
