@@ -16,6 +16,7 @@ fn rest_of_page(address: u64) -> u64 {
 }
 
 /// Copies from one space to another.
+#[inline(never)]
 pub fn between(spaces: &Spaces, (from, from_address): (Space, u64), (to, to_address): (Space, u64), bytes: u64) -> Copied {
     let mut done = 0;
     while done < bytes {
@@ -37,6 +38,7 @@ pub fn between(spaces: &Spaces, (from, from_address): (Space, u64), (to, to_addr
 }
 
 /// Copies from a space to physical memory, which the caller has checked to be RAM of processes.
+#[inline(never)]
 pub fn to_frames(spaces: &Spaces, from: Space, address: u64, to_physical: u64, bytes: u64) -> Copied {
     let mut done = 0;
     while done < bytes {
@@ -60,6 +62,7 @@ pub fn frame(from: u64, to: u64) {
 }
 
 /// Reads user memory into the kernel.
+#[inline(never)]
 pub fn read(spaces: &Spaces, space: Space, address: u64, out: &mut [u8]) -> Result<(), Fault> {
     let mut done = 0;
     while done < out.len() {
@@ -74,6 +77,7 @@ pub fn read(spaces: &Spaces, space: Space, address: u64, out: &mut [u8]) -> Resu
 }
 
 /// Writes user memory: everything, or nothing when a page is missing.
+#[inline(never)]
 pub fn write(spaces: &Spaces, space: Space, address: u64, bytes: &[u8]) -> Result<(), Fault> {
     let end = address + bytes.len() as u64;
     let mut page = address;

@@ -101,22 +101,24 @@ pub fn start() {
 pub fn run() -> ! {
     // SAFETY: booting is over, so nothing else holds the state.
     let (node, hardware) = unsafe { node_state() };
-    let frame = dispatch(node, hardware);
-    // SAFETY: `leave_kernel` takes the frame in rax and abandons this stack.
-    unsafe { core::arch::asm!("jmp {}", sym leave_kernel, in("rax") frame, options(noreturn)) }
+    dispatch(node, hardware)
 }
 
-/// Asks core who runs, waits while nobody does, and makes the CPU ready for the one that does.
+/// Asks core who runs, waits while nobody does, and leaves the kernel for the one that does. The kernel's stack is abandoned: each
+/// entry starts at its end again.
 #[inline(always)]
-fn dispatch(node: &mut Node, hardware: &mut Hardware) -> *mut Frame {
+fn dispatch(node: &mut Node, hardware: &mut Hardware) -> ! {
     loop {
         match node.next(hardware) {
             Next::Run(slot) if !interrupts::recorded() => {
                 hardware.enter(slot, node.thread(slot));
                 let frame: *mut Frame = node.frame_mut(slot);
-                // SAFETY: only the entry code reads it, which does not run now.
-                unsafe { CURRENT_FRAME = frame };
-                return frame;
+                // SAFETY: only the entry code reads `CURRENT_FRAME`, and it does not run now; the thread's space is loaded, and `leave_kernel`
+                // restores all registers from the frame in rax.
+                unsafe {
+                    CURRENT_FRAME = frame;
+                    core::arch::asm!("jmp {}", sym leave_kernel, in("rax") frame, options(noreturn));
+                }
             }
             Next::Idle if !interrupts::recorded() => interrupts::wait(),
             Next::Idle | Next::Run(_) => {}
@@ -127,6 +129,8 @@ fn dispatch(node: &mut Node, hardware: &mut Hardware) -> *mut Frame {
 }
 
 /// Handles the interrupts that came while the kernel waited.
+#[cold]
+#[inline(never)]
 fn take_recorded(node: &mut Node, hardware: &mut Hardware) {
     while let Some(vector) = interrupts::next_recorded() {
         take_interrupt(node, hardware, vector);
@@ -147,7 +151,7 @@ fn take_interrupt(node: &mut Node, hardware: &mut Hardware, vector: u64) {
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn syscall_from_user() -> *mut Frame {
+extern "C" fn syscall_from_user() -> ! {
     // SAFETY: the entry code runs with interrupts off and never from kernel mode, so this is the only reference.
     let (node, hardware) = unsafe { node_state() };
     node.syscall(hardware);
@@ -155,7 +159,7 @@ extern "C" fn syscall_from_user() -> *mut Frame {
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn trap_from_user(vector: u64, error: u64) -> *mut Frame {
+extern "C" fn trap_from_user(vector: u64, error: u64) -> ! {
     // SAFETY: as in `syscall_from_user`.
     let (node, hardware) = unsafe { node_state() };
     match vector {

@@ -1,7 +1,7 @@
 # The ways into the kernel and out of it.
 #
 # From user mode everything is saved straight into the frame of the thread that runs (CURRENT_FRAME points to it; offsets come from
-# entry.rs), then Rust runs on the kernel's stack from its end and returns the frame of the thread to go on with, in rax.
+# entry.rs), then Rust runs on the kernel's stack from its end, and jumps to leave_kernel with the frame of the thread to go on with.
 # There is no swapgs: the node's state has fixed addresses, in every node's own page tables. In kernel mode interrupts are only
 # taken where it waits for them; their handler does nothing but record the vector.
 
@@ -126,7 +126,6 @@ trap_common:
     push 2
     popfq
     call trap_from_user
-    jmp leave_kernel
 
 # The kernel was interrupted where it waits, or has made a mistake: trap_from_kernel(vector, error, rip, rsp) returns only
 # for an interrupt.
