@@ -1,4 +1,168 @@
-//! Copies between address spaces.
+//! Copies between address spaces: `VirCopy`, grants, frames, and the small structs of other calls.
+//!
+//! Long copies go in chunks with a preemption point after each; a page that is not there makes the caller wait for vm and go on. Every chunk is checked anew
+//! against endpoints and grants, so that death or revocation in between is seen.
+//! Neighbours: `grants` (finds the buffer), `call` (takes up what was interrupted), `report` (asks vm).
+
+use abi::{
+    Endpoint, Errno,
+    layout::{MAX_COPY, MAX_DIAG, PAGE_BYTES, USER_END},
+    privilege::COPY_APPLICATIONS_ONLY,
+};
+
+use crate::{
+    Machine, Node, Space,
+    call::Stop,
+    machine::{Copied, Fault, Side},
+};
 
 /// Most bytes copied between two preemption points.
 pub const CHUNK_BYTES: u64 = 64 * 1024;
+
+/// One side of a copy: whose memory, and where.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    /// Slot of the owner.
+    pub owner: usize,
+    /// Start.
+    pub address: u64,
+}
+
+/// `EFAULT` unless all of the range is user memory.
+pub(crate) fn check_range(address: u64, bytes: u64) -> Result<(), Errno> {
+    match address.checked_add(bytes) {
+        Some(end) if end <= USER_END => Ok(()),
+        _ => Err(Errno::EFAULT),
+    }
+}
+
+impl Node {
+    /// The space of a thread; `EFAULT` when it has none.
+    pub(crate) fn space_of(&self, slot: usize) -> Result<Space, Errno> {
+        self.threads[slot].space().ok_or(Errno::EFAULT)
+    }
+
+    /// Reads the memory of the current thread.
+    pub(crate) fn read_own<M: Machine>(&mut self, m: &mut M, address: u64, out: &mut [u8]) -> Result<(), Stop> {
+        check_range(address, out.len() as u64)?;
+        let space = self.space_of(self.current)?;
+        m.read(space, address, out).map_err(|fault| Stop::Fault(self.current, fault))
+    }
+
+    /// Writes the memory of the current thread: all of it or nothing.
+    pub(crate) fn write_own<M: Machine>(&mut self, m: &mut M, address: u64, bytes: &[u8]) -> Result<(), Stop> {
+        check_range(address, bytes.len() as u64)?;
+        let space = self.space_of(self.current)?;
+        m.write(space, address, bytes).map_err(|fault| Stop::Fault(self.current, fault))
+    }
+
+    /// `VirCopy`.
+    pub(crate) fn copy_between<M: Machine>(
+        &mut self,
+        m: &mut M,
+        (from, from_address): (Endpoint, u64),
+        (to, to_address): (Endpoint, u64),
+        bytes: u64,
+    ) -> Result<u64, Stop> {
+        let from = Place { owner: self.find_or_self(from)?, address: from_address };
+        let to = Place { owner: self.find_or_self(to)?, address: to_address };
+        let restricted = self.privileges(self.current).flags & COPY_APPLICATIONS_ONLY != 0;
+        let foreign = |slot: usize| slot != self.current && self.threads[slot].endpoint.is_service();
+        if restricted && (foreign(from.owner) || foreign(to.owner)) {
+            return Err(Errno::EPERM.into());
+        }
+        self.copy(m, from, to, bytes)
+    }
+
+    /// Copies, from where an interrupted copy left off. → bytes.
+    pub(crate) fn copy<M: Machine>(&mut self, m: &mut M, from: Place, to: Place, bytes: u64) -> Result<u64, Stop> {
+        check_length(bytes)?;
+        check_range(from.address, bytes)?;
+        check_range(to.address, bytes)?;
+        let (from_space, to_space) = (self.space_of(from.owner)?, self.space_of(to.owner)?);
+        self.in_chunks(m, bytes, (from.owner, to.owner), |m, done, chunk| {
+            Ok(m.copy(from_space, from.address + done, to_space, to.address + done, chunk))
+        })
+    }
+
+    /// Does a long copy in chunks, keeping the caller's progress. `owners`: who owns what is read and written.
+    fn in_chunks<M: Machine>(
+        &mut self,
+        m: &mut M,
+        bytes: u64,
+        owners: (usize, usize),
+        mut copy_chunk: impl FnMut(&mut M, u64, u64) -> Result<Copied, Errno>,
+    ) -> Result<u64, Stop> {
+        let mut done = self.threads[self.current].progress;
+        while done < bytes {
+            let copied = copy_chunk(m, done, CHUNK_BYTES.min(bytes - done))?;
+            done += copied.bytes;
+            self.threads[self.current].progress = done;
+            match copied.fault {
+                Some((Side::From, fault)) => return Err(Stop::Fault(owners.0, fault)),
+                Some((Side::To, fault)) => return Err(Stop::Fault(owners.1, fault)),
+                None if done < bytes && m.interrupt_pending() => return Err(Stop::Preempted),
+                None => {}
+            }
+        }
+        Ok(bytes)
+    }
+
+    /// `SafeCopyFrom (granter, grant, offset, own address, bytes)`.
+    pub(crate) fn copy_from_grant<M: Machine>(&mut self, m: &mut M, words: [u64; 5]) -> Result<u64, Stop> {
+        let [granter, grant, offset, address, bytes] = words;
+        let from = self.granted(m, granter, grant, offset, bytes, abi::grant::READ)?;
+        self.copy(m, from, Place { owner: self.current, address }, bytes)
+    }
+
+    /// `SafeCopyTo (granter, grant, offset, own address, bytes)`.
+    pub(crate) fn copy_to_grant<M: Machine>(&mut self, m: &mut M, words: [u64; 5]) -> Result<u64, Stop> {
+        let [granter, grant, offset, address, bytes] = words;
+        let to = self.granted(m, granter, grant, offset, bytes, abi::grant::WRITE)?;
+        self.copy(m, Place { owner: self.current, address }, to, bytes)
+    }
+
+    /// `FrameFill (frame, offset in frame, granter, grant, offset in grant, bytes)`.
+    pub(crate) fn fill_frames<M: Machine>(&mut self, m: &mut M, words: [u64; 6]) -> Result<u64, Stop> {
+        let [frame, frame_offset, granter, grant, offset, bytes] = words;
+        check_length(bytes)?;
+        let physical = frame.checked_add(frame_offset).filter(|start| start.checked_add(bytes).is_some());
+        let physical = physical.ok_or(Errno::EINVAL)?;
+        let from = self.granted(m, granter, grant, offset, bytes, abi::grant::READ)?;
+        let space = self.space_of(from.owner)?;
+        self.in_chunks(m, bytes, (from.owner, from.owner), |m, done, chunk| {
+            m.copy_to_frames(space, from.address + done, physical + done, chunk)
+        })
+    }
+
+    /// `FrameCopy (to, from)`.
+    pub(crate) fn copy_frame<M: Machine>(&mut self, m: &mut M, to: u64, from: u64) -> Result<u64, Errno> {
+        if (to | from) % PAGE_BYTES != 0 {
+            return Err(Errno::EINVAL);
+        }
+        m.copy_frame(to, from).map(|()| 0)
+    }
+
+    /// `Umap (address)`. The page must be there.
+    pub(crate) fn translate<M: Machine>(&mut self, m: &mut M, address: u64) -> Result<u64, Stop> {
+        check_range(address, 1)?;
+        let space = self.space_of(self.current)?;
+        m.translate(space, address).map_err(|fault: Fault| Stop::Fault(self.current, fault))
+    }
+
+    /// `Diag (address, bytes)`.
+    pub(crate) fn print<M: Machine>(&mut self, m: &mut M, address: u64, bytes: u64) -> Result<u64, Stop> {
+        if bytes > MAX_DIAG {
+            return Err(Errno::EINVAL.into());
+        }
+        let mut buffer = [0; MAX_DIAG as usize];
+        let text = &mut buffer[..bytes as usize];
+        self.read_own(m, address, text)?;
+        m.console(text);
+        Ok(bytes)
+    }
+}
+
+fn check_length(bytes: u64) -> Result<(), Errno> {
+    if bytes <= MAX_COPY { Ok(()) } else { Err(Errno::EINVAL) }
+}

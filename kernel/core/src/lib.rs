@@ -11,13 +11,31 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+mod alarm;
+mod call;
 pub mod copy;
+mod deadlock;
 pub mod frame;
+mod futex;
+mod grants;
+mod inform;
+mod ipc;
+mod life;
+pub mod line;
 pub mod machine;
+mod memory;
 pub mod node;
+mod notify;
+mod ports;
+mod privilege;
 mod queue;
+mod report;
+mod route;
+mod scheduler;
 pub mod spaces;
 pub mod thread;
+mod tracing;
+mod wire;
 
 pub use frame::Frame;
 pub use machine::Machine;

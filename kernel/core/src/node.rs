@@ -6,12 +6,25 @@
 
 use abi::{
     Endpoint, Name,
-    endpoint::{SERVICE_SLOTS, SLOTS},
+    call::{KERNEL_CALLS, NATIVE},
+    endpoint::{SERVICE_SLOTS, SLOTS, slot},
     layout::SPACES,
     privilege::Privileges,
 };
 
-use crate::{Frame, Machine, Space, Thread, queue::List};
+use crate::{
+    Frame, Machine, Space, Thread,
+    alarm::Alarms,
+    futex::BUCKETS,
+    line::Lines,
+    queue::List,
+    report::PAGE_FAULT,
+    route::{ROUTES, Routes},
+    thread::blocked,
+};
+
+/// Vector of general-protection faults.
+const GENERAL_PROTECTION: u64 = 13;
 
 /// Number of ready queues: real time 0 to 47, time shared 48 to 63.
 pub(crate) const QUEUES: usize = 64;
@@ -31,14 +44,45 @@ pub enum Next {
 #[derive(Debug)]
 pub struct Node {
     pub(crate) threads: [Thread; SLOTS],
-    /// Slot of the thread that runs, or was last to run.
+    /// Slot of the thread that runs; the idle task's when nobody does. In no queue.
     pub(crate) current: usize,
+    /// The thread woken last, in no queue yet; 0: none.
+    pub(crate) woken: u16,
+    /// Switch tracing on.
+    pub(crate) tracing: bool,
+    /// Interrupted long work waits for interrupts to be taken first.
+    pub(crate) interrupts_first: bool,
     /// Bit = ready queue that holds threads.
     pub(crate) ready: u64,
     pub(crate) queues: [List; QUEUES],
+    /// When the current thread was last charged for its time, in ticks.
+    pub(crate) switched_at: u64,
+    /// When the timer will come, in ticks; `u64::MAX`: never.
+    pub(crate) armed: u64,
+    /// When sunk threads were last raised, in ticks.
+    pub(crate) balanced_at: u64,
+    /// Messages and notifications delivered.
+    pub(crate) delivered: u64,
+    /// Context switches.
+    pub(crate) switches: u64,
+    /// Device interrupts.
+    pub(crate) interrupts: u64,
+    /// Threads that exist.
+    pub(crate) live: u64,
+    /// Real time minus monotonic time, wrapping.
+    pub(crate) real_offset_ns: u64,
+    /// Where the search for a free application slot starts.
+    pub(crate) next_application: usize,
+    /// Where the search for a free space starts.
+    pub(crate) next_space: usize,
+    pub(crate) routes: Routes,
+    /// By slot; the entry of the idle task, which stays empty, is that of all application threads.
     pub(crate) privileges: [Privileges; SERVICE_SLOTS],
     /// Address spaces: number of threads that use one, plus 1; 0: free.
     pub(crate) spaces: [u16; SPACES],
+    pub(crate) futexes: [List; BUCKETS],
+    pub(crate) lines: Lines,
+    pub(crate) alarms: Alarms,
 }
 
 impl Node {
@@ -47,31 +91,65 @@ impl Node {
         Node {
             threads: [Thread::FREE; SLOTS],
             current: 0,
+            woken: 0,
+            tracing: false,
+            interrupts_first: false,
             ready: 0,
             queues: [List::EMPTY; QUEUES],
+            switched_at: 0,
+            armed: 0,
+            balanced_at: 0,
+            delivered: 0,
+            switches: 0,
+            interrupts: 0,
+            live: 0,
+            real_offset_ns: 0,
+            next_application: 0,
+            next_space: 0,
+            routes: [0; ROUTES],
             privileges: [Privileges { io_way: 0, ..Privileges::NONE }; SERVICE_SLOTS],
             spaces: [0; SPACES],
+            futexes: [List::EMPTY; BUCKETS],
+            lines: Lines::new(),
+            alarms: Alarms::new(),
         }
     }
 
     /// Makes the node ready. Called once, before anything else.
     pub fn boot<M: Machine>(&mut self, m: &mut M) {
-        let _ = m;
+        self.switched_at = m.ticks();
+        self.balanced_at = self.switched_at;
+        self.armed = u64::MAX;
+        self.current = slot::IDLE;
+        self.threads[slot::IDLE].flags = blocked::STOPPED;
     }
 
     /// Starts a service at boot (vm, rs) with all privileges, ready to run with these registers. The machine has built its space already, under the
     /// number `Space(slot)`. Returns its endpoint; the caller has put that into the frame (`Endpoint::new(slot, 1)`).
+    ///
+    /// # Panics
+    /// When `slot` is not a free service slot.
     pub fn boot_service<M: Machine>(&mut self, m: &mut M, slot: usize, name: Name, frame: Frame) -> Endpoint {
-        let _ = (m, name, frame);
-        Endpoint::new(slot, 1)
+        self.create(m, slot as u64).expect("a free service slot");
+        self.privileges[slot] =
+            Privileges { name, kernel_calls: u64::MAX, destinations: [u64::MAX; SERVICE_SLOTS / 64], ..Privileges::NONE };
+        self.threads[slot].frame = frame;
+        self.spaces[slot] = 1;
+        self.enter_space(slot, Space(slot as u16));
+        if self.tracing {
+            self.trace_name(m, slot);
+        }
+        self.threads[slot].flags &= !blocked::STOPPED;
+        self.wake(slot);
+        self.threads[slot].endpoint
     }
 
-    /// Switches the trace ring on or off, as the command line says.
+    /// Switches the trace ring on or off, as the command line says; before `boot_service`, so that names are recorded.
     pub fn set_tracing(&mut self, on: bool) {
-        let _ = on;
+        self.tracing = on;
     }
 
-    /// Slot of the thread that runs (or was last to run).
+    /// Slot of the thread that runs; the idle task's when nobody does.
     #[inline(always)]
     pub fn current(&self) -> usize {
         self.current
@@ -97,46 +175,62 @@ impl Node {
 
     /// Privileges of the thread in a slot, for the hardware half's own use (I/O permission bitmap).
     pub fn privileges(&self, slot: usize) -> &Privileges {
-        &self.privileges[self.threads[slot].privileges as usize]
+        &self.privileges[self.threads[slot].privileges as usize % SERVICE_SLOTS]
     }
 
     /// The current thread executed `syscall`.
     #[inline(always)]
     pub fn syscall<M: Machine>(&mut self, m: &mut M) {
-        let _ = m;
+        match self.threads[self.current].frame.rax {
+            number @ ..NATIVE => self.linux_call(m, number),
+            number @ NATIVE..KERNEL_CALLS => self.primitive(m, number),
+            number => self.kernel_call(m, number),
+        }
     }
 
     /// The current thread executed `int 0x21`.
     pub fn vector33<M: Machine>(&mut self, m: &mut M) {
-        let _ = m;
+        self.memory_primitive(m);
     }
 
     /// The current thread, in user mode, touched memory that is not mapped so (`access`: `abi::kernel::ACCESS_*`).
     pub fn page_fault<M: Machine>(&mut self, m: &mut M, address: u64, access: u64) {
-        let _ = (m, address, access);
+        self.threads[self.current].linux_call = 0;
+        if self.tracing {
+            self.trace_exception(m, self.current, PAGE_FAULT, address);
+        }
+        self.report_fault(m, self.current, address, access);
     }
 
     /// The current thread, in user mode, caused the exception `vector` (not a page fault, not the FPU's first use) with this error code;
     /// `address` where the CPU names one, else 0.
     pub fn exception<M: Machine>(&mut self, m: &mut M, vector: u64, error: u64, address: u64) {
-        let _ = (m, vector, error, address);
+        self.threads[self.current].linux_call = 0;
+        if vector == GENERAL_PROTECTION && self.emulate_port_instruction(m) {
+            return;
+        }
+        if self.tracing {
+            self.trace_exception(m, self.current, vector, address);
+        }
+        self.report_exception(m, self.current, vector, error, address);
     }
 
     /// A device's interrupt came on this line. The machine acknowledges it after the call.
     pub fn interrupt<M: Machine>(&mut self, m: &mut M, line: usize) {
-        let _ = (m, line);
+        self.threads[self.current].linux_call = 0;
+        self.on_interrupt(m, line);
     }
 
     /// The timer's interrupt came. The machine acknowledges it after the call.
     pub fn timer<M: Machine>(&mut self, m: &mut M) {
-        let _ = m;
+        self.threads[self.current].linux_call = 0;
+        self.on_timer(m);
     }
 
     /// What to do now. Call it after every entry from user mode, and again after `Idle` and `Interrupts`.
     #[inline(always)]
     pub fn next<M: Machine>(&mut self, m: &mut M) -> Next {
-        let _ = m;
-        Next::Idle
+        self.schedule(m)
     }
 }
 

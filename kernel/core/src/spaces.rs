@@ -1,4 +1,193 @@
-//! Address spaces.
+//! Address spaces: which exist, who uses them, and the calls by which vm fills them.
+//!
+//! Core keeps count; the page tables are the machine's. Long work goes in chunks of `PAGES_AT_ONCE` with preemption points.
+//! Neighbours: `life` (threads leave their space when they die), `call`.
 
-/// Most pages mapped between two preemption points.
-pub const PAGES_AT_ONCE: u64 = 256;
+use abi::{
+    Errno,
+    layout::{PAGE_BYTES, SPACES, USER_END, map},
+};
+
+use crate::{
+    Machine, Node, Space,
+    call::Stop,
+    machine::Mapped,
+    thread::blocked,
+};
+
+/// Most pages worked on between two preemption points.
+pub const PAGES_AT_ONCE: u64 = 512;
+
+/// `SpaceSet`: no space.
+const NO_SPACE: u64 = u64::MAX;
+
+/// A page range of user addresses. `EINVAL` when it is not aligned, `EFAULT` when it leaves them.
+fn check_pages(address: u64, pages: u64) -> Result<(), Errno> {
+    if address % PAGE_BYTES != 0 {
+        return Err(Errno::EINVAL);
+    }
+    let end = pages.checked_mul(PAGE_BYTES).and_then(|bytes| bytes.checked_add(address));
+    if end.is_some_and(|end| end <= USER_END) { Ok(()) } else { Err(Errno::EFAULT) }
+}
+
+/// Checks mapping flags: none but `allowed`, and never writable and executable together.
+fn check_flags(flags: u64, allowed: u64) -> Result<(), Errno> {
+    let both = map::WRITE | map::EXECUTE;
+    if flags & !allowed != 0 || flags & both == both { Err(Errno::EINVAL) } else { Ok(()) }
+}
+
+impl Node {
+    /// `SpaceCreate` → number.
+    pub(crate) fn create_space<M: Machine>(&mut self, m: &mut M) -> Result<u64, Errno> {
+        let start = self.next_space.clamp(1, SPACES - 1);
+        let mut round = (start..SPACES).chain(1..start);
+        let index = round.find(|&index| self.spaces[index] == 0).ok_or(Errno::ENOMEM)?;
+        m.space_create(Space(index as u16))?;
+        self.spaces[index] = 1;
+        self.next_space = index + 1;
+        Ok(index as u64)
+    }
+
+    /// `SpaceDestroy (space)`.
+    pub(crate) fn destroy_space<M: Machine>(&mut self, m: &mut M, space: u64) -> Result<u64, Errno> {
+        let space = self.existing_space(space)?;
+        if self.spaces[space.0 as usize] > 1 {
+            return Err(Errno::EAGAIN);
+        }
+        m.space_destroy(space);
+        self.spaces[space.0 as usize] = 0;
+        Ok(0)
+    }
+
+    /// `SpaceSet (endpoint, space)`.
+    pub(crate) fn set_space(&mut self, slot: usize, space: u64) -> Result<u64, Errno> {
+        let space = if space == NO_SPACE { None } else { Some(self.existing_space(space)?) };
+        self.leave_space(slot);
+        if let Some(space) = space {
+            self.enter_space(slot, space);
+        }
+        Ok(0)
+    }
+
+    /// Gives a thread without a space this one.
+    pub(crate) fn enter_space(&mut self, slot: usize, space: Space) {
+        self.spaces[space.0 as usize] += 1;
+        let thread = &mut self.threads[slot];
+        thread.space = space;
+        thread.flags &= !blocked::NO_SPACE;
+        if thread.flags == 0 {
+            self.wake(slot);
+        }
+    }
+
+    /// Takes a thread's space away, if it has one; it does not run then.
+    pub(crate) fn leave_space(&mut self, slot: usize) {
+        let Some(space) = self.threads[slot].space() else { return };
+        if self.threads[slot].flags == 0 {
+            self.unready(slot);
+        }
+        self.threads[slot].flags |= blocked::NO_SPACE;
+        self.spaces[space.0 as usize] -= 1;
+    }
+
+    /// The space with this number. `EINVAL`: there is none.
+    fn existing_space(&self, space: u64) -> Result<Space, Errno> {
+        match usize::try_from(space).ok().and_then(|index| self.spaces.get(index)) {
+            Some(1..) => Ok(Space(space as u16)),
+            _ => Err(Errno::EINVAL),
+        }
+    }
+
+    /// `SpaceMap (space, address, frame, pages, flags)` → pages.
+    pub(crate) fn map_space<M: Machine>(&mut self, m: &mut M, words: [u64; 5]) -> Result<u64, Stop> {
+        let [space, address, frame, pages, flags] = words;
+        let space = self.existing_space(space)?;
+        check_pages(address, pages)?;
+        check_flags(flags, map::WRITE | map::EXECUTE | map::ZERO | map::UNCACHED)?;
+        let end = pages.checked_mul(PAGE_BYTES).and_then(|bytes| bytes.checked_add(frame));
+        if frame % PAGE_BYTES != 0 || end.is_none() {
+            return Err(Errno::EINVAL.into());
+        }
+        self.in_page_chunks(m, pages, |m, done, chunk| {
+            let offset = done * PAGE_BYTES;
+            m.space_map(space, address + offset, frame + offset, chunk, flags)
+        })
+    }
+
+    /// `SpaceCopy (from, to, address, pages)` → pages.
+    pub(crate) fn copy_space<M: Machine>(&mut self, m: &mut M, from: u64, to: u64, address: u64, pages: u64) -> Result<u64, Stop> {
+        let (from, to) = (self.existing_space(from)?, self.existing_space(to)?);
+        check_pages(address, pages)?;
+        if from == to {
+            return Err(Errno::EINVAL.into());
+        }
+        self.in_page_chunks(m, pages, |m, done, chunk| m.space_copy(from, to, address + done * PAGE_BYTES, chunk))
+    }
+
+    /// `SpaceUnmap (space, address, pages)`.
+    pub(crate) fn unmap_space<M: Machine>(&mut self, m: &mut M, space: u64, address: u64, pages: u64) -> Result<u64, Stop> {
+        let space = self.existing_space(space)?;
+        check_pages(address, pages)?;
+        self.in_page_chunks(m, pages, |m, done, chunk| {
+            m.space_unmap(space, address + done * PAGE_BYTES, chunk);
+            Mapped { pages: chunk, result: Ok(()) }
+        })?;
+        Ok(0)
+    }
+
+    /// `SpaceProtect (space, address, pages, flags)`.
+    pub(crate) fn protect_space<M: Machine>(
+        &mut self,
+        m: &mut M,
+        space: u64,
+        address: u64,
+        pages: u64,
+        flags: u64,
+    ) -> Result<u64, Stop> {
+        let space = self.existing_space(space)?;
+        check_pages(address, pages)?;
+        check_flags(flags, map::WRITE | map::EXECUTE | map::UNCACHED | map::NONE)?;
+        self.in_page_chunks(m, pages, |m, done, chunk| {
+            m.space_protect(space, address + done * PAGE_BYTES, chunk, flags);
+            Mapped { pages: chunk, result: Ok(()) }
+        })?;
+        Ok(0)
+    }
+
+    /// Does long work on pages in chunks, keeping the caller's progress. → pages done; word 0 says why not all: 0 or the error.
+    fn in_page_chunks<M: Machine>(
+        &mut self,
+        m: &mut M,
+        pages: u64,
+        mut work: impl FnMut(&mut M, u64, u64) -> Mapped,
+    ) -> Result<u64, Stop> {
+        let caller = self.current;
+        let mut done = self.threads[caller].progress;
+        let mut result = Ok(0);
+        while done < pages && result.is_ok() {
+            let mapped = work(m, done, PAGES_AT_ONCE.min(pages - done));
+            done += mapped.pages;
+            result = mapped.result.map(|()| 0);
+            self.threads[caller].progress = done;
+            if done < pages && result.is_ok() && m.interrupt_pending() {
+                return Err(Stop::Preempted);
+            }
+        }
+        match result {
+            Err(error) if error != Errno::ENOMEM => Err(error.into()),
+            _ => {
+                self.threads[caller].frame.rdi = abi::Word::to_word(result);
+                Ok(done)
+            }
+        }
+    }
+
+    /// `Donate (frame, pages)`.
+    pub(crate) fn donate_frames<M: Machine>(&mut self, m: &mut M, frame: u64, pages: u64) -> Result<u64, Errno> {
+        let end = pages.checked_mul(PAGE_BYTES).and_then(|bytes| bytes.checked_add(frame));
+        if frame % PAGE_BYTES != 0 || end.is_none() || pages == 0 {
+            return Err(Errno::EINVAL);
+        }
+        m.donate(frame, pages).map(|()| 0)
+    }
+}

@@ -36,6 +36,8 @@ pub(crate) mod attention {
     pub const STORE: u8 = 2;
     /// Tell pm with `kernel::Interrupted`.
     pub const INTERRUPT: u8 = 4;
+    /// Make the vector-33 call that is in the registers again.
+    pub const AGAIN33: u8 = 8;
 }
 
 /// Where a thread's message is taken from and where the answer goes.

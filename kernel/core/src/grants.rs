@@ -1,0 +1,78 @@
+//! Grants: finds the buffer that a grant stands for, and refuses everything it does not allow (`abi::grant`).
+//!
+//! The granter's table is read from its memory at every copy, so that clearing an entry revokes it at once.
+//! Neighbours: `copy`.
+
+use abi::{
+    Endpoint, Errno, GrantId,
+    grant::{GrantEntry, MAGIC, MAX_GRANTS, USED},
+    privilege::MAGIC_GRANTS,
+};
+
+use crate::{
+    Machine, Node,
+    call::Stop,
+    copy::{Place, check_range},
+    wire,
+};
+
+/// Bytes of one entry.
+const ENTRY_BYTES: u64 = 32;
+
+impl Node {
+    /// `SetGrants (address, entries)`. `EINVAL`: not aligned, too many. `EFAULT`: not user memory.
+    pub(crate) fn set_grants(&mut self, address: u64, entries: u64) -> Result<u64, Errno> {
+        if entries > MAX_GRANTS as u64 || address % ENTRY_BYTES != 0 {
+            return Err(Errno::EINVAL);
+        }
+        check_range(address, entries * ENTRY_BYTES)?;
+        self.threads[self.current].grants = (address, entries);
+        Ok(0)
+    }
+
+    /// The place `offset` into the buffer that `granter` has granted to the current thread with `right`, if `bytes` from there on are part
+    /// of it. `EPERM`: not granted so. `EDEADSRCDST`: granter or owner is dead.
+    pub(crate) fn granted<M: Machine>(
+        &mut self,
+        m: &mut M,
+        granter: u64,
+        grant: u64,
+        offset: u64,
+        bytes: u64,
+        right: u32,
+    ) -> Result<Place, Stop> {
+        let granter = self.find_or_self(Endpoint(granter as u32))?;
+        let entry = self.grant_entry(m, granter, GrantId(grant as u32))?;
+        let inside = offset.checked_add(bytes).is_some_and(|end| end <= entry.bytes);
+        if entry.flags & right == 0 || !self.is_grantee(entry.grantee) || !inside {
+            return Err(Errno::EPERM.into());
+        }
+        let owner = match entry.flags & MAGIC {
+            0 => granter,
+            _ if self.privileges(granter).flags & MAGIC_GRANTS == 0 => return Err(Errno::EPERM.into()),
+            _ => self.find(entry.owner)?,
+        };
+        let address = entry.address.checked_add(offset).ok_or(Errno::EFAULT)?;
+        Ok(Place { owner, address })
+    }
+
+    /// The valid entry with this number. `EPERM`: there is none.
+    fn grant_entry<M: Machine>(&mut self, m: &mut M, granter: usize, grant: GrantId) -> Result<GrantEntry, Stop> {
+        let (table, entries) = self.threads[granter].grants;
+        if grant.index() as u64 >= entries {
+            return Err(Errno::EPERM.into());
+        }
+        let mut bytes = [0; ENTRY_BYTES as usize];
+        let address = table + grant.index() as u64 * ENTRY_BYTES;
+        m.read(self.space_of(granter)?, address, &mut bytes).map_err(|fault| Stop::Fault(granter, fault))?;
+        let entry = wire::get_grant(&bytes);
+        let valid = entry.flags & USED != 0 && entry.sequence as u16 == grant.sequence();
+        if valid { Ok(entry) } else { Err(Errno::EPERM.into()) }
+    }
+
+    /// True when an entry for `grantee` is for the current thread.
+    fn is_grantee(&self, grantee: Endpoint) -> bool {
+        let own = self.threads[self.current].endpoint;
+        grantee == own || own.is_service() && grantee == Endpoint::current(own.slot())
+    }
+}

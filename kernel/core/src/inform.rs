@@ -1,0 +1,117 @@
+//! `GetInfo`: what the kernel tells about threads, itself, boot and hardware (`abi::info`).
+//!
+//! Neighbours: `wire` (layout), `machine` (answers what core does not know).
+
+use abi::{
+    Errno, Name,
+    endpoint::slot,
+    info::{self, KernelInfo, ThreadInfo, state},
+};
+
+use crate::{
+    Machine, Node, Thread,
+    call::Stop,
+    scheduler::FIRST_SHARED,
+    thread::{Form, blocked},
+    wire,
+};
+
+/// Bytes of a machine's answer moved at a time.
+const CHUNK: usize = 512;
+
+impl Node {
+    /// `GetInfo (what, index, own address, bytes)` → bytes written; an answer that is longer than `bytes` is cut.
+    pub(crate) fn get_info<M: Machine>(&mut self, m: &mut M, what: u64, index: u64, address: u64, bytes: u64) -> Result<u64, Stop> {
+        match what {
+            info::THREAD => {
+                let info = self.thread_info(m, index)?;
+                self.give(m, &wire::put_thread_info(&info), address, bytes)
+            }
+            info::KERNEL => {
+                let info = self.kernel_info(m);
+                self.give(m, &wire::put_kernel_info(&info), address, bytes)
+            }
+            info::PRIVILEGES if self.current != slot::RS => Err(Errno::EPERM.into()),
+            info::PRIVILEGES => {
+                let entry = usize::try_from(index).ok().and_then(|index| self.privileges.get(index));
+                let answer = wire::put_privileges(entry.ok_or(Errno::EINVAL)?);
+                self.give(m, &answer, address, bytes)
+            }
+            info::FREE_MEMORY if self.current != slot::VM => Err(Errno::EPERM.into()),
+            _ => self.machine_info(m, what, address, bytes),
+        }
+    }
+
+    /// Writes an answer of core.
+    fn give<M: Machine>(&mut self, m: &mut M, answer: &[u8], address: u64, bytes: u64) -> Result<u64, Stop> {
+        let length = (answer.len() as u64).min(bytes);
+        self.write_own(m, address, &answer[..length as usize])?;
+        Ok(length)
+    }
+
+    /// Writes an answer of the machine, piece by piece.
+    fn machine_info<M: Machine>(&mut self, m: &mut M, what: u64, address: u64, bytes: u64) -> Result<u64, Stop> {
+        let mut done = 0;
+        while done < bytes {
+            let mut buffer = [0; CHUNK];
+            let room = (CHUNK as u64).min(bytes - done) as usize;
+            let length = m.info(what, done, &mut buffer[..room])?;
+            if length == 0 {
+                break;
+            }
+            let to = address.checked_add(done).ok_or(Errno::EFAULT)?;
+            self.write_own(m, to, &buffer[..length])?;
+            done += length as u64;
+        }
+        Ok(done)
+    }
+
+    fn thread_info<M: Machine>(&mut self, m: &mut M, index: u64) -> Result<ThreadInfo, Errno> {
+        let slot = usize::try_from(index).ok().filter(|&slot| slot < self.threads.len()).ok_or(Errno::EINVAL)?;
+        self.charge(m.ticks());
+        let thread = &self.threads[slot];
+        if !thread.is_live() {
+            return Err(Errno::ESRCH);
+        }
+        Ok(ThreadInfo {
+            endpoint: thread.endpoint,
+            state: state_of(thread),
+            blocked_on: self.blocked_on(slot),
+            queue: thread.queue.saturating_sub(FIRST_SHARED) as u32,
+            run_ns: m.ticks_to_ns(thread.run_ticks),
+            messages: thread.messages,
+            name: if thread.endpoint.is_service() { self.privileges(slot).name } else { Name::default() },
+            ip: thread.frame.rip,
+            sp: thread.frame.rsp,
+        })
+    }
+
+    fn kernel_info<M: Machine>(&mut self, m: &mut M) -> KernelInfo {
+        self.charge(m.ticks());
+        let mut info = KernelInfo {
+            now_ns: self.now_ns(m),
+            idle_ns: m.ticks_to_ns(self.threads[slot::IDLE].run_ticks),
+            messages: self.delivered,
+            switches: self.switches,
+            interrupts: self.interrupts,
+            threads: self.live,
+            ..KernelInfo::default()
+        };
+        m.kernel_info(&mut info);
+        info
+    }
+}
+
+fn state_of(thread: &Thread) -> u32 {
+    if thread.flags & (blocked::STOPPED | blocked::NO_SPACE) != 0 {
+        return state::STOPPED;
+    }
+    let waits = thread.flags & (blocked::SENDING | blocked::RECEIVING) != 0;
+    match thread.flags {
+        _ if waits && thread.form == Form::Kernel => state::FAULTING,
+        flags if flags & blocked::SENDING != 0 => state::SENDING,
+        0 => state::READY,
+        _ => state::RECEIVING,
+    }
+}
+

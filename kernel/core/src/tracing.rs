@@ -1,0 +1,76 @@
+//! Trace records of what core does (`abi::trace`). Callers have looked at `Node::tracing` before: one predictable branch when it is off.
+
+use abi::{
+    Endpoint, Message, Word,
+    trace::{Record, event},
+};
+
+use crate::{Machine, Node, call::Stop};
+
+impl Node {
+    #[cold]
+    #[inline(never)]
+    fn record<M: Machine>(&mut self, m: &mut M, record: Record) {
+        let tsc = m.ticks();
+        m.trace(&Record { tsc, ..record });
+    }
+
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn trace_message<M: Machine>(&mut self, m: &mut M, sender: usize, receiver: usize) {
+        let Message { source, label, words } = self.message_of(sender);
+        let to = self.threads[receiver].endpoint;
+        self.record(m, Record { event: event::MESSAGE, label, from: source, to, words, tsc: 0 });
+    }
+
+    #[cold]
+    pub(crate) fn trace_notification<M: Machine>(&mut self, m: &mut M, receiver: usize, message: &Message) {
+        let to = self.threads[receiver].endpoint;
+        let Message { source, label, words } = *message;
+        self.record(m, Record { event: event::NOTIFY, label, from: source, to, words, tsc: 0 });
+    }
+
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn trace_switch<M: Machine>(&mut self, m: &mut M, slot: usize) {
+        let from = self.threads[self.current].endpoint;
+        let to = self.threads[slot].endpoint;
+        self.record(m, Record { event: event::SWITCH, from, to, ..Record::default() });
+    }
+
+    #[cold]
+    pub(crate) fn trace_call<M: Machine>(&mut self, m: &mut M, caller: usize, number: u64, result: Result<u64, Stop>) {
+        let result = match result {
+            Ok(value) => value,
+            Err(Stop::Error(error)) => Err(error).to_word(),
+            Err(_) => return,
+        };
+        let thread = &self.threads[caller];
+        let mut words = thread.frame.words();
+        words[6] = result;
+        let record = Record { event: event::KERNEL_CALL, label: number as u32, from: thread.endpoint, words, ..Record::default() };
+        self.record(m, record);
+    }
+
+    #[cold]
+    pub(crate) fn trace_exception<M: Machine>(&mut self, m: &mut M, slot: usize, vector: u64, address: u64) {
+        let from = self.threads[slot].endpoint;
+        let words = [address, self.threads[slot].frame.rip, 0, 0, 0, 0, 0];
+        self.record(m, Record { event: event::EXCEPTION, label: vector as u32, from, words, ..Record::default() });
+    }
+
+    #[cold]
+    pub(crate) fn trace_interrupt<M: Machine>(&mut self, m: &mut M, slot: usize, line: usize) {
+        let to = self.threads[slot].endpoint;
+        let record = Record { event: event::INTERRUPT, label: line as u32, from: Endpoint::HARDWARE, to, ..Record::default() };
+        self.record(m, record);
+    }
+
+    #[cold]
+    pub(crate) fn trace_name<M: Machine>(&mut self, m: &mut M, slot: usize) {
+        let (low, high) = self.privileges(slot).name.to_words();
+        let to = self.threads[slot].endpoint;
+        let words = [low, high, 0, 0, 0, 0, 0];
+        self.record(m, Record { event: event::NAMED, to, words, ..Record::default() });
+    }
+}
