@@ -19,8 +19,7 @@ pub fn debug(workspace: &Workspace, options: &MachineOptions) -> Result<u8> {
     machine.gdb_port = Some(port);
     workspace.release_lock();
     explain(&bundle, &folder.join("kernel"), port);
-    let status = machine.command().status().context("cannot start QEMU")?;
-    Ok(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(125))
+    run::attend(&machine)
 }
 
 fn free_port() -> Result<u16> {

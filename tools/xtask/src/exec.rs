@@ -5,14 +5,13 @@ use crate::cli::{DEFAULT_SYSTEM, ExecOptions, RAMDISK_SYSTEM};
 use crate::guest::{Guest, Job, Outcome};
 use crate::process::tail;
 use crate::programs::Progress;
+use crate::run::EXIT_MACHINE_DIED;
 use crate::trace;
 use crate::workspace::Workspace;
 use anyhow::{Context, Result, bail};
 use std::fs::{self, File};
 use std::io::{self, Write};
 
-/// Exit status when the machine stopped before the command ended.
-const EXIT_MACHINE_DIED: u8 = 125;
 /// How much of the console is shown then.
 const CONSOLE_LINES: usize = 40;
 

@@ -6,8 +6,12 @@ use crate::machine::{Boot, Line, Machine};
 use crate::programs::Progress;
 use crate::rootfs::Contents;
 use crate::workspace::{RunFolder, Workspace};
-use anyhow::{Context, Result};
-use std::process::ExitStatus;
+use anyhow::{Context, Result, bail};
+use std::io::{BufRead, BufReader, Read};
+use std::process::Stdio;
+
+/// Exit status when the machine, or a command in it, came to no proper end.
+pub const EXIT_MACHINE_DIED: u8 = 125;
 
 /// Boots and returns when the machine is left.
 ///
@@ -19,8 +23,39 @@ pub fn run(workspace: &Workspace, options: &RunOptions) -> Result<u8> {
     machine.net = options.net;
     machine.extra = options.qemu_args.clone();
     workspace.release_lock();
-    let status = machine.command().status().context("cannot start QEMU")?;
-    Ok(exit_status(status))
+    attend(&machine)
+}
+
+/// Starts `machine` on this terminal and waits until it is left. Returns the status that the guest gave.
+///
+/// # Errors
+/// When QEMU does not start, with its own words.
+pub fn attend(machine: &Machine) -> Result<u8> {
+    let mut qemu = machine.command().stderr(Stdio::piped()).spawn().context("cannot start QEMU")?;
+    let complaints = match qemu.stderr.take() {
+        Some(stderr) => complaints(stderr)?,
+        None => String::new(),
+    };
+    let status = qemu.wait().context("cannot wait for QEMU")?;
+    match status.code() {
+        // isa-debug-exit makes `2 * status + 1` of the guest's status; QEMU's own failures end with 1 too.
+        Some(1) if !complaints.is_empty() => bail!("QEMU stopped: {complaints}"),
+        Some(code) => Ok(u8::try_from(code / 2).unwrap_or(EXIT_MACHINE_DIED)),
+        None => Ok(EXIT_MACHINE_DIED),
+    }
+}
+
+/// Passes QEMU's own messages on until it ends, and returns the last one that is no mere warning.
+fn complaints(stderr: impl Read) -> Result<String> {
+    let mut last = String::new();
+    for line in BufReader::new(stderr).lines() {
+        let line = line.context("cannot read QEMU's messages")?;
+        match line.contains("warning:") {
+            true => eprintln!("{line}"),
+            false => last = line,
+        }
+    }
+    Ok(last)
 }
 
 /// The machine for a person at the terminal, and the bundle it boots.
@@ -39,9 +74,4 @@ pub fn interactive(workspace: &Workspace, options: &MachineOptions, folder: &Run
     machine.display = options.display;
     machine.serial = vec![Line::Terminal];
     Ok((machine, bundle))
-}
-
-/// QEMU's own status, or 125 when a signal ended it.
-fn exit_status(status: ExitStatus) -> u8 {
-    status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(125)
 }

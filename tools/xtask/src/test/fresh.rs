@@ -83,7 +83,7 @@ impl Tree {
                 .arg(&workspace.root)
                 .arg(self.inside("/root/skink")),
         )?;
-        for settings in ["/etc/resolv.conf", "/etc/hosts"] {
+        for settings in ["/etc/resolv.conf", "/etc/hosts", "/etc/ssl/certs/ca-certificates.crt"] {
             fs::copy(settings, self.inside(settings)).with_context(|| format!("cannot copy {settings}"))?;
         }
         Ok(())
