@@ -9,6 +9,7 @@ use crate::{
     fatal,
     hardware::Hardware,
     interrupts::{self, Source},
+    ports,
     state::node_state,
 };
 use abi::{
@@ -168,7 +169,7 @@ extern "C" fn trap_from_user(vector: u64, error: u64) -> ! {
             node.page_fault(hardware, cpu::cr2(), access);
         }
         vector::NO_FPU => hardware.context.use_fpu(node.current()),
-        vector::GENERAL_PROTECTION if hardware.give_ports(node) => {}
+        vector::GENERAL_PROTECTION if ports::protection_fault(node, hardware) => {}
         vector::NON_MASKABLE | vector::DOUBLE_FAULT => fatal::trap(vector, error, node.frame_mut(node.current()).rip, 0),
         vector::PRIMITIVE => node.vector33(hardware),
         0..=vector::LAST_EXCEPTION => node.exception(hardware, vector, error, 0),

@@ -15,21 +15,22 @@ use crate::{
     interrupts::{self, ALL_LINES, LINES},
     memory_map::MemoryMap,
     page_tables,
+    ports::Ports,
     power,
     spaces::Spaces,
     trace::TraceRing,
 };
 use abi::{
-    Endpoint, Errno, Message,
+    Errno, Message,
     info::{self, KernelInfo},
     layout::PAGE_BYTES,
-    privilege::{MemoryRange, way},
+    privilege::MemoryRange,
     registers::EXTENDED_BYTES,
     trace::Record,
 };
 use core::mem::size_of;
 use kernel_core::{
-    Frame, Machine, Node, Space, Thread,
+    Frame, Machine, Space, Thread,
     machine::{Copied, Fault, Mapped, Msi},
 };
 
@@ -47,14 +48,12 @@ pub struct Hardware {
     pub apic: Apic,
     pub clock: Clock,
     pub descriptors: Descriptors,
+    pub ports: Ports,
     /// What vm gets.
     pub free: MemoryMap,
     trace: TraceRing,
     /// One bit each: in use.
     messages: u64,
-    /// Whose ports the bitmap in the task state segment opens.
-    ports_owner: Endpoint,
-    ports_open: bool,
 }
 
 impl Hardware {
@@ -70,11 +69,10 @@ impl Hardware {
             apic: Apic::new(),
             clock: Clock::new(),
             descriptors: Descriptors::new(),
+            ports: Ports::new(),
             free: MemoryMap::new(),
             trace: TraceRing::new(),
             messages: 0,
-            ports_owner: Endpoint::NONE,
-            ports_open: false,
         }
     }
 
@@ -85,25 +83,7 @@ impl Hardware {
             self.spaces.load(space);
         }
         self.context.enter(slot, &thread.frame);
-        let open = thread.endpoint() == self.ports_owner;
-        if open != self.ports_open {
-            self.ports_open = open;
-            self.descriptors.open_ports(open);
-        }
-    }
-
-    /// The current thread has caused a protection fault: if it is the first use of ports that it may reach directly, opens them.
-    /// (The bitmap is filled when it is needed, so that other threads pay nothing for it.)
-    pub fn give_ports(&mut self, node: &Node) -> bool {
-        let thread = node.thread(node.current());
-        let privileges = node.privileges(node.current());
-        if privileges.io_way != way::DIRECT || privileges.port_count == 0 || thread.endpoint() == self.ports_owner {
-            return false;
-        }
-        let count = privileges.ports.len().min(privileges.port_count as usize);
-        self.descriptors.set_ports(privileges.ports[..count].iter().map(|range| (range.first, range.last)));
-        self.ports_owner = thread.endpoint();
-        true
+        self.ports.enter(&mut self.descriptors, thread);
     }
 
     /// The timer's interrupt came: is it time?

@@ -12,6 +12,7 @@ pub mod boot_info;
 pub mod elf;
 pub mod memory_map;
 pub mod multiboot2;
+pub mod port_instruction;
 pub mod pvh;
 
 #[cfg(target_os = "none")]
@@ -44,6 +45,8 @@ mod loader;
 mod page_tables;
 #[cfg(target_os = "none")]
 mod physical;
+#[cfg(target_os = "none")]
+mod ports;
 #[cfg(target_os = "none")]
 mod power;
 #[cfg(target_os = "none")]
