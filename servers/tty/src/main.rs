@@ -1,5 +1,208 @@
-//! tty
+//! tty: terminals. Line discipline, job control and window size over the serial lines that uart drives.
+//!
+//! vfs speaks `chardev` to it, pm fetches signals with `tty::NextEvent`. Each terminal has two tasks that move bytes from and to uart;
+//! everything else happens within the handling of one message. tty waits for nobody.
+//!
+//! * `terminal`, `control`: a terminal and its ioctls; `discipline`, `output`, `termios`: what they are made of;
+//! * `line`: the tasks that talk with uart;
+//! * this file: which terminal a message is for, and what a terminal needs of the world.
 #![cfg_attr(not(test), no_std, no_main)]
 #![forbid(unsafe_code)]
+
 extern crate alloc;
-mod control; mod discipline; mod output; mod terminal; mod termios;
+
+mod control;
+mod discipline;
+mod line;
+mod output;
+mod terminal;
+mod termios;
+
+use abi::{Endpoint, Errno, GrantId, Message, Name, chardev, tty};
+use alloc::{collections::VecDeque, rc::Rc, vec::Vec};
+use core::cell::RefCell;
+use line::Line;
+use server::{Peer, Runtime};
+use terminal::{Caller, Terminal, World};
+
+sys::program!(main);
+
+/// Serial lines with a terminal: COM1 and COM2.
+const TERMINALS: usize = 2;
+/// Requests that uart may hold: a read and a write of each terminal.
+const UART_WINDOW: usize = 2 * TERMINALS;
+/// Minor numbers (devices.txt of Linux): the controlling terminal, the console, the first serial line.
+const MINOR_CONTROLLING: u64 = 0;
+const MINOR_CONSOLE: u64 = 1;
+const MINOR_SERIAL: u64 = 64;
+
+fn main(_: sys::Start) {
+    let runtime = Runtime::new();
+    let name = Name::new("uart").expect("a short name");
+    let uart = Peer::connect(&runtime, name, UART_WINDOW).expect("the system file has no uart");
+    let tty = Rc::new(Tty::new(runtime.clone()));
+    for index in 0..TERMINALS {
+        line::start(&tty, index, &uart);
+    }
+    let handle = |message: Message| {
+        tty.request(&message);
+        core::future::ready(None)
+    };
+    runtime.serve(handle, |_, _| {});
+}
+
+/// All terminals, and the signals that pm has not fetched yet.
+struct Tty {
+    runtime: Runtime,
+    lines: Vec<Line>,
+    signals: RefCell<VecDeque<Signal>>,
+}
+
+/// A signal for a process group.
+struct Signal {
+    number: u32,
+    group: u32,
+}
+
+impl Tty {
+    fn new(runtime: Runtime) -> Self {
+        let lines = (0..TERMINALS).map(|_| Line::new()).collect();
+        Tty { runtime, lines, signals: RefCell::default() }
+    }
+
+    /// Carries out a request; its answer is sent now or when it can be given.
+    fn request(self: &Rc<Self>, message: &Message) {
+        if let Some(request) = tty::Request::decode(message) {
+            self.pm_request(message, request);
+        } else if let Some(request) = chardev::Request::decode(message) {
+            self.device_request(message, request);
+        } else {
+            self.answer(message, Err(Errno::ENOSYS));
+        }
+    }
+
+    fn pm_request(self: &Rc<Self>, message: &Message, request: tty::Request) {
+        if message.source.slot() != Endpoint::PM.slot() {
+            return self.answer(message, Err(Errno::EPERM));
+        }
+        match request {
+            tty::Request::NextEvent(_) => match self.signals.borrow_mut().pop_front() {
+                Some(Signal { number, group }) => {
+                    let reply = tty::NextEvent::reply(message, 0, number.into(), group.into());
+                    self.runtime.reply(message, &reply);
+                }
+                None => self.answer(message, Err(Errno::ENOENT)),
+            },
+            tty::Request::SessionEnd(end) => {
+                for index in 0..TERMINALS {
+                    self.with(index, |terminal, world| terminal.session_end(world, end.session as u32));
+                }
+                self.answer(message, Ok(0));
+            }
+        }
+    }
+
+    fn device_request(self: &Rc<Self>, message: &Message, request: chardev::Request) {
+        use chardev::Request;
+        if let Request::Cancel(cancel) = request {
+            for index in 0..TERMINALS {
+                self.with(index, |terminal, world| terminal.cancel(world, message.source, cancel.tag));
+            }
+            return;
+        }
+        let (minor, session) = match request {
+            Request::Open(open) => (open.minor, open.session as u32),
+            Request::Close(close) => (close.minor, 0),
+            Request::Read(read) => (read.minor, Caller::from_word(read.caller).session),
+            Request::Write(write) => (write.minor, Caller::from_word(write.caller).session),
+            Request::Control(control) => (control.minor, control.session as u32),
+            Request::Poll(poll) => (poll.minor, 0),
+            Request::Cancel(_) => return,
+        };
+        let Some(index) = self.terminal_of(minor, session) else {
+            return self.answer(message, Err(Errno::ENXIO));
+        };
+        self.with(index, |terminal, world| match request {
+            Request::Open(open) => {
+                let caller = Caller { group: open.group as u32, session: open.session as u32 };
+                let flags = terminal.open(open.flags, open.pid as u32, caller);
+                world.answer(message, Ok(flags));
+            }
+            Request::Close(_) | Request::Cancel(_) => world.answer(message, Ok(0)),
+            Request::Read(read) => terminal.read(world, message, read),
+            Request::Write(write) => terminal.write(world, message, write),
+            Request::Control(control) => terminal.control(world, message, control),
+            Request::Poll(poll) => terminal.poll(world, message, poll),
+        });
+    }
+
+    /// Which terminal a minor number means; /dev/tty is the session's.
+    fn terminal_of(&self, minor: u64, session: u32) -> Option<usize> {
+        match minor {
+            MINOR_CONSOLE => Some(0),
+            MINOR_CONTROLLING if session != 0 => {
+                self.lines.iter().position(|line| line.terminal.borrow().session == session)
+            }
+            _ => minor.checked_sub(MINOR_SERIAL).map(|index| index as usize).filter(|&index| index < TERMINALS),
+        }
+    }
+
+    /// Does something with a terminal, and then what follows from it: output to send, a time to wait for.
+    fn with(self: &Rc<Self>, index: usize, act: impl FnOnce(&mut Terminal, &mut Outside)) {
+        let line = &self.lines[index];
+        act(&mut line.terminal.borrow_mut(), &mut Outside { tty: self });
+        line.output.wake_all();
+        self.wait_for_deadline(index);
+    }
+
+    /// Makes sure that the terminal is looked at when its next VTIME runs out.
+    fn wait_for_deadline(self: &Rc<Self>, index: usize) {
+        let line = &self.lines[index];
+        let deadline = line.terminal.borrow().deadline_ns();
+        if deadline == line.deadline_ns.get() {
+            return;
+        }
+        line.deadline_ns.set(deadline);
+        if let Some(deadline_ns) = deadline {
+            let tty = self.clone();
+            self.runtime.spawn(async move {
+                tty.runtime.sleep_until(deadline_ns).await;
+                tty.with(index, |terminal, world| terminal.settle(world));
+            });
+        }
+    }
+
+    fn answer(&self, request: &Message, result: Result<u64, Errno>) {
+        self.runtime.reply(request, &request.reply(result));
+    }
+}
+
+/// The real world of a terminal.
+struct Outside<'a> {
+    tty: &'a Tty,
+}
+
+impl World for Outside<'_> {
+    fn copy_out(&mut self, request: &Message, grant: GrantId, data: &[u8]) -> Result<(), Errno> {
+        sys::copy::to_grant(request.source, grant, 0, data)
+    }
+
+    fn copy_in(&mut self, request: &Message, grant: GrantId, offset: u64, buffer: &mut [u8]) -> Result<(), Errno> {
+        sys::copy::from_grant(request.source, grant, offset, buffer)
+    }
+
+    fn answer(&mut self, request: &Message, result: Result<u64, Errno>) {
+        self.tty.answer(request, result);
+    }
+
+    fn signal(&mut self, signal: u32, group: u32) {
+        self.tty.signals.borrow_mut().push_back(Signal { number: signal, group });
+        if let Err(error) = sys::ipc::notify(Endpoint::PM) {
+            sys::log!("cannot tell pm of signal {signal} for group {group}: {error}");
+        }
+    }
+
+    fn now_ns(&self) -> u64 {
+        sys::time::now_ns()
+    }
+}

@@ -189,11 +189,6 @@ impl Terminal {
         world.answer(&waiting.request, result);
     }
 
-    /// Forgets the requests of a caller that has died.
-    pub fn forget(&mut self, source: abi::Endpoint) {
-        self.waiting.retain(|w| w.request.source != source);
-    }
-
     /// Bytes from the device.
     pub fn input(&mut self, world: &mut impl World, bytes: &[u8]) {
         for &byte in bytes {
@@ -226,10 +221,13 @@ impl Terminal {
 
     /// When the next VTIME runs out.
     pub fn deadline_ns(&self) -> Option<u64> {
-        self.waiting.iter().filter_map(|w| match w.need {
-            Need::Input { deadline_ns, .. } => deadline_ns,
-            _ => None,
-        }).min()
+        self.waiting
+            .iter()
+            .filter_map(|w| match w.need {
+                Need::Input { deadline_ns, .. } => deadline_ns,
+                _ => None,
+            })
+            .min()
     }
 
     /// What poll reports now.
@@ -280,16 +278,14 @@ impl Terminal {
                 let data = self.discipline.read(&self.termios, *bytes);
                 Some(world.copy_out(&waiting.request, *grant, &data).map(|()| data.len() as u64))
             }
-            Need::Room { grant, bytes, done } => {
-                match self.accept(world, &waiting.request, *grant, *bytes, *done) {
-                    Err(error) => Some(if *done > 0 { Ok(*done as u64) } else { Err(error) }),
-                    Ok(total) if total == *bytes => Some(Ok(total as u64)),
-                    Ok(total) => {
-                        *done = total;
-                        None
-                    }
+            Need::Room { grant, bytes, done } => match self.accept(world, &waiting.request, *grant, *bytes, *done) {
+                Err(error) => Some(if *done > 0 { Ok(*done as u64) } else { Err(error) }),
+                Ok(total) if total == *bytes => Some(Ok(total as u64)),
+                Ok(total) => {
+                    *done = total;
+                    None
                 }
-            }
+            },
             Need::Events(events) => {
                 let now = self.events() & *events;
                 (now != 0).then_some(Ok(now))

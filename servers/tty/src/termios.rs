@@ -32,7 +32,6 @@ pub mod cflag {
     pub const CREAD: u32 = 0o200;
     pub const HUPCL: u32 = 0o2000;
     pub const CLOCAL: u32 = 0o4000;
-    pub const B38400: u32 = 0o17;
     pub const B115200: u32 = 0o10002;
 }
 
