@@ -8,6 +8,7 @@
 //! | `block_map`, `file` | from positions in a file to blocks; reading and writing |
 //! | `directory`, `naming`, `rename` | directories and the operations on names |
 //! | `file_system` | the trait |
+//! | `process` | the service |
 //!
 //! Nothing on the disk is trusted: every number is checked before it is used, and a broken structure gives
 //! `EUCLEAN`. No work is bounded by a number on the disk alone.
@@ -28,6 +29,7 @@ mod group;
 mod inode;
 mod inode_alloc;
 mod naming;
+pub mod process;
 mod rename;
 mod superblock;
 mod volume;

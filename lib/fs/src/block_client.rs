@@ -4,7 +4,7 @@
 //! with one in hand, its successor gets it again, and the file system only sees that it took longer.
 
 use abi::block::{Flush, Open, Read, Write};
-use abi::{Endpoint, Errno, GrantId, Message, Name, ds};
+use abi::{Endpoint, Errno, GrantId, Message, Name};
 use sys::{grant, ipc};
 
 use crate::device::{BlockDevice, SECTOR_SIZE};
@@ -25,9 +25,7 @@ impl BlockClient {
     /// Opens `minor` of the driver with this name. `ENOENT`: there is no such service; `EAGAIN`: it is down;
     /// `ENXIO`: it has no such minor.
     pub fn open(service: Name, minor: u64) -> Result<Self, Errno> {
-        let (name_low, name_high) = service.to_words();
-        let found = ipc::call_repeating(Endpoint::DS, &ds::Lookup { name_low, name_high }.message())?;
-        let driver = Endpoint::current(ds::Lookup::results(&found)?.slot());
+        let driver = Endpoint::current(server::names::lookup(service)?.slot());
         let opened = ipc::call_repeating(driver, &Open { minor }.message())?;
         let (bytes, _, read_only) = Open::results(&opened)?;
         Ok(BlockClient { driver, minor, sectors: bytes / SECTOR_SIZE as u64, read_only })

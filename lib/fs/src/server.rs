@@ -11,6 +11,7 @@ use abi::fs::{
 };
 use abi::endpoint::slot;
 use abi::{Endpoint, Errno, GrantId, Message, Name};
+use server::Service;
 use sys::{copy, time};
 
 use crate::file_system::{
@@ -26,6 +27,9 @@ const TARGET_MAX: usize = 4095;
 const DIRENT_BYTES: usize = 32 * 1024;
 /// Most bytes that one read or write moves.
 const TRANSFER_BYTES: u64 = 0x7fff_f000;
+
+/// Changes are written down at the latest after this time.
+const WRITE_DOWN_NS: u64 = 5_000_000_000;
 
 /// Linux's `MS_RDONLY`.
 const MS_RDONLY: u64 = 1;
@@ -43,13 +47,32 @@ pub struct MountRequest {
     pub read_only: bool,
 }
 
-/// Answers the fs protocol for file systems of one kind.
+/// Answers the fs protocol for file systems of one kind. `server::run` runs it.
 pub struct Server<F, M> {
     volumes: Volumes<F>,
     mount: M,
     names: NameBuffer,
     dirents: Vec<u8>,
-    changed: bool,
+    /// Whether the alarm is set at which changes are written down.
+    alarm_set: bool,
+}
+
+impl<F, M> Service for Server<F, M>
+where
+    F: FileSystem,
+    M: FnMut(&MountRequest) -> Result<F, Errno>,
+{
+    fn request(&mut self, message: &Message) -> Option<Message> {
+        Some(self.answer(message))
+    }
+
+    fn alarm(&mut self, _now_ns: u64) {
+        self.alarm_set = false;
+        if let Err(error) = self.sync() {
+            sys::log!("changes could not be written down: {error}");
+            self.expect_changes();
+        }
+    }
 }
 
 impl<F, M> Server<F, M>
@@ -60,7 +83,7 @@ where
     /// A server with nothing mounted; `mount` makes a file system from a device.
     pub fn new(mount: M) -> Self {
         let names = NameBuffer::new(NAME_MAX + 1 + TARGET_MAX);
-        Server { volumes: Volumes::new(), mount, names, dirents: Vec::new(), changed: false }
+        Server { volumes: Volumes::new(), mount, names, dirents: Vec::new(), alarm_set: false }
     }
 
     /// A server of a file system without device, which is there from the start: its successor knows the
@@ -85,19 +108,22 @@ where
         }
     }
 
-    /// Whether something was changed since the last `sync`.
-    pub fn is_changed(&self) -> bool {
-        self.changed
-    }
-
     /// Writes everything down.
-    pub fn sync(&mut self) -> Result<(), Errno> {
-        self.changed = false;
+    fn sync(&mut self) -> Result<(), Errno> {
         self.volumes.iter_mut().fold(Ok(()), |result, file_system| result.and(file_system.sync()))
     }
 
+    /// Sets the alarm at which changes are written down, if it is not set.
+    fn expect_changes(&mut self) {
+        if !self.alarm_set {
+            self.alarm_set = time::set_alarm(time::now_ns() + WRITE_DOWN_NS).is_ok();
+        }
+    }
+
     fn dispatch(&mut self, message: &Message, request: Request) -> Result<Message, Errno> {
-        self.changed |= changes(&request);
+        if changes(&request) {
+            self.expect_changes();
+        }
         match request {
             Request::Lookup(request) => self.lookup(message, request),
             Request::Read(request) => self.read(message, request),
@@ -330,7 +356,8 @@ where
     }
 }
 
-/// Whether the request may leave something to be written.
+/// Whether the request leaves something to be written. (Times of access, and what the last user of a nameless node leaves,
+/// are written with the next change.)
 fn changes(request: &Request) -> bool {
     !matches!(
         request,
@@ -339,6 +366,8 @@ fn changes(request: &Request) -> bool {
             | Request::Stat(_)
             | Request::StatFs(_)
             | Request::ReadLink(_)
+            | Request::Read(_)
+            | Request::Put(_)
             | Request::Sync(_)
             | Request::Unmount(_)
     )
