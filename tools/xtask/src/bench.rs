@@ -1,18 +1,20 @@
 //! `./skink bench`: runs the benchmarks under `--icount` and prints their tables of ticks.
 //!
 //! A benchmark is a script tests/bench/NAME.sh, run in the guest on the ramdisk system; what it prints
-//! is the table. The same input gives the same numbers, on any machine.
+//! is the table. The same input gives the same numbers, on any machine. The C programs of user/bench,
+//! which run on Linux as they are, are compiled static and are in the guest's /bin.
 
 use crate::bundle::Bundle;
 use crate::cli::RAMDISK_SYSTEM;
 use crate::guest::{Guest, Job};
-use crate::process::tail;
+use crate::process::{self, tail};
 use crate::programs::Progress;
 use crate::workspace::Workspace;
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// Runs the benchmarks whose name contains `name`, or all.
 ///
@@ -21,10 +23,26 @@ use std::path::{Path, PathBuf};
 pub fn bench(workspace: &Workspace, name: Option<&str>) -> Result<u8> {
     let scripts = find(&workspace.root.join("tests/bench"), name.unwrap_or(""))?;
     let bundle = Bundle::build(workspace, RAMDISK_SYSTEM, Progress::Hidden)?;
+    let overlay = workspace.build.join("bench");
+    compile_programs(&workspace.root.join("user/bench"), &overlay.join("bin"))?;
     for script in scripts {
-        run(workspace, &bundle, &script)?;
+        run(workspace, &bundle, &overlay, &script)?;
     }
     Ok(0)
+}
+
+fn compile_programs(sources: &Path, to: &Path) -> Result<()> {
+    fs::create_dir_all(to)?;
+    let Ok(entries) = fs::read_dir(sources) else { return Ok(()) };
+    for source in entries.flatten().map(|entry| entry.path()) {
+        let Some(name) = source.file_stem().filter(|_| source.extension().is_some_and(|own| own == "c")) else {
+            continue;
+        };
+        let mut cc = Command::new("cc");
+        cc.args(["-O2", "-static", "-Wall", "-Wl,--build-id=none", "-o"]).arg(to.join(name)).arg(&source);
+        process::run(&mut cc)?;
+    }
+    Ok(())
 }
 
 fn find(folder: &Path, name: &str) -> Result<Vec<PathBuf>> {
@@ -43,9 +61,9 @@ fn find(folder: &Path, name: &str) -> Result<Vec<PathBuf>> {
     Ok(scripts)
 }
 
-fn run(workspace: &Workspace, bundle: &Bundle, script: &Path) -> Result<()> {
+fn run(workspace: &Workspace, bundle: &Bundle, overlay: &PathBuf, script: &Path) -> Result<()> {
     let command = fs::read_to_string(script).with_context(|| format!("cannot read {}", script.display()))?;
-    let job = Job { icount: true, ..Job::new(&command) };
+    let job = Job { icount: true, overlays: std::slice::from_ref(overlay), ..Job::new(&command) };
     let guest = Guest::prepare(workspace, bundle, &job)?;
     let print = |bytes: &[u8]| {
         // A reader that is gone does not change what is measured.

@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+/// What the name of a run's folder begins with; the process and a number follow.
+const RUN_PREFIX: &str = "run-";
+
 /// The places a command works in.
 pub struct Workspace {
     /// The checkout.
@@ -33,6 +36,7 @@ impl Workspace {
         let build = env::var_os("SKINK_BUILD").map_or_else(|| root.join("build"), PathBuf::from);
         let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
         fs::create_dir_all(&build).with_context(|| format!("cannot make the folder {}", build.display()))?;
+        remove_left_overs(&build);
         let lock = env::var_os("SKINK_LOCK").map(|path| Lock { path: PathBuf::from(path) });
         let sysroot = env::var_os("SKINK_SYSROOT").map(PathBuf::from);
         Ok(Self { root, build, target, sysroot, lock: Mutex::new(lock) })
@@ -51,9 +55,22 @@ impl Workspace {
     pub fn run_folder(&self) -> Result<RunFolder> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let path = self.build.join(format!("run-{}-{number}", std::process::id()));
+        let path = self.build.join(format!("{RUN_PREFIX}{}-{number}", std::process::id()));
         fs::create_dir_all(&path).with_context(|| format!("cannot make the folder {}", path.display()))?;
         Ok(RunFolder { path })
+    }
+}
+
+/// Removes the folders of runs whose process was killed.
+fn remove_left_overs(build: &Path) {
+    let Ok(entries) = fs::read_dir(build) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let process = name.strip_prefix(RUN_PREFIX).and_then(|rest| rest.split('-').next());
+        if process.is_some_and(|process| !Path::new("/proc").join(process).exists()) {
+            // What cannot be removed now stays for the next time.
+            let _ = fs::remove_dir_all(entry.path());
+        }
     }
 }
 
@@ -88,7 +105,7 @@ impl RunFolder {
 
 impl Drop for RunFolder {
     fn drop(&mut self) {
-        // Left-overs of a run harm nobody; the next `git clean` finds them.
+        // Left-overs of a run harm nobody; the next command tries again.
         let _ = fs::remove_dir_all(&self.path);
     }
 }
