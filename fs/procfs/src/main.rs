@@ -1,5 +1,30 @@
-//! procfs
+//! procfs: processes and the machine as files under /proc (proc(5)).
+//!
+//! It keeps nothing: every read asks pm, vm, vfs and the kernel for the figures of the moment and makes the text anew, and node
+//! numbers have a meaning. So a restart is not noticed.
+//!
+//! * `tree`: the directories and files; `system_text`, `process_text`: what they contain;
+//! * `source`: what figures are needed; `live`: how they are got.
 #![cfg_attr(not(test), no_std, no_main)]
 #![forbid(unsafe_code)]
+
 extern crate alloc;
-mod process_text; mod source; mod system_text; mod tree;
+
+mod live;
+mod process_text;
+mod source;
+mod system_text;
+mod tree;
+
+use abi::Errno;
+use fs::server::Server;
+use live::Live;
+use tree::Proc;
+
+sys::program!(main);
+
+fn main(_: sys::Start) {
+    // Every mount shows the same processes.
+    let mount = |_: &fs::server::MountRequest| Ok::<_, Errno>(Proc::new(Live));
+    server::run(&mut Server::mounted(Proc::new(Live), mount));
+}

@@ -247,9 +247,9 @@ impl<S: Source> Proc<S> {
                     (Place::Process(found.pid), format!("{}", found.pid), next)
                 }))
             }
-            Place::Process(pid) => Ok(PROCESS.get(index).map(|(name, file)| {
-                (Place::ProcessFile(pid, *file), String::from(*name), position + 1)
-            })),
+            Place::Process(pid) => Ok(PROCESS
+                .get(index)
+                .map(|(name, file)| (Place::ProcessFile(pid, *file), String::from(*name), position + 1))),
             Place::ProcessFile(pid, ProcessFile::Descriptors) => {
                 let process = self.process(pid)?;
                 let open = self.source.descriptors(process.endpoint);

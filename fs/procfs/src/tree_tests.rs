@@ -48,7 +48,14 @@ impl Source for Figures {
     }
     fn maps(&mut self, _: Endpoint) -> Vec<MapRecord> {
         vec![
-            MapRecord { start: 0x400000, end: 0x401000, inode: 12, device: 0xfe00, protection: 5, ..MapRecord::default() },
+            MapRecord {
+                start: 0x400000,
+                end: 0x401000,
+                inode: 12,
+                device: 0xfe00,
+                protection: 5,
+                ..MapRecord::default()
+            },
             MapRecord { start: 0x7fff0000, end: 0x7fff8000, protection: 3, kind: 2, ..MapRecord::default() },
         ]
     }

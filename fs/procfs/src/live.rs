@@ -1,0 +1,143 @@
+//! Figures of the running system. What cannot be had at the moment (a process that has just ended, a server that is being
+//! restarted) counts as nothing: a file of /proc is a picture of a moment.
+
+use crate::source::{Memory, OpenFile, ProcessMemory, ProcessText, Source};
+use abi::info::{self, KernelInfo};
+use abi::pm::ProcessRecord;
+use abi::vm::MapRecord;
+use abi::{Endpoint, Errno, GrantId, Message, pm, vfs, vm};
+use alloc::{string::String, vec, vec::Vec};
+use sys::plain::{self, Plain};
+use sys::{grant, ipc};
+
+/// Longest text of a process.
+const TEXT_BYTES: usize = 16 * 1024;
+/// Longest path.
+const PATH_BYTES: usize = 4096;
+/// Records fetched at a time.
+const BATCH: usize = 32;
+/// Most regions or descriptors listed.
+const LIST_LIMIT: usize = 4096;
+
+/// The running system.
+pub struct Live;
+
+impl Source for Live {
+    fn process_from(&mut self, pid: u32) -> Option<ProcessRecord> {
+        let mut record = [ProcessRecord::default()];
+        let request = |grant, bytes| pm::Processes { first_pid: pid.into(), grant, bytes }.message();
+        let filled = fetch(Endpoint::PM, &mut record, request).ok()?;
+        (filled == 1).then_some(record[0])
+    }
+
+    fn process_text(&mut self, pid: u32, which: ProcessText) -> Result<Vec<u8>, Errno> {
+        let what = match which {
+            ProcessText::Arguments => 0,
+            ProcessText::Environment => 1,
+            ProcessText::Executable => 2,
+        };
+        let request = |grant, bytes| pm::ProcessText { pid: pid.into(), what, grant, bytes }.message();
+        fetch_text(Endpoint::PM, TEXT_BYTES, request)
+    }
+
+    fn process_memory(&mut self, process: Endpoint) -> ProcessMemory {
+        let reply = ipc::call(Endpoint::VM, &vm::ProcessMemory { process }.message());
+        let (size, resident, data, stack) =
+            reply.and_then(|reply| vm::ProcessMemory::results(&reply)).unwrap_or_default();
+        ProcessMemory { size, resident, data, stack }
+    }
+
+    fn maps(&mut self, process: Endpoint) -> Vec<MapRecord> {
+        fetch_all(Endpoint::VM, |first, grant, bytes| vm::Maps { process, first, grant, bytes }.message())
+    }
+
+    fn descriptors(&mut self, process: Endpoint) -> Vec<u32> {
+        let mut all: Vec<u32> = Vec::new();
+        let mut batch = [0; BATCH];
+        while all.len() < LIST_LIMIT {
+            let first = all.last().map_or(0, |&last| u64::from(last) + 1);
+            let request = |grant, bytes| vfs::Descriptors { process, first, grant, bytes }.message();
+            match fetch(Endpoint::VFS, &mut batch, request) {
+                Ok(count @ 1..) => all.extend(&batch[..count]),
+                _ => break,
+            }
+        }
+        all
+    }
+
+    fn open_file(&mut self, process: Endpoint, which: OpenFile) -> Result<Vec<u8>, Errno> {
+        let what = match which {
+            OpenFile::Descriptor(descriptor) => i64::from(descriptor),
+            OpenFile::WorkingDirectory => -1,
+            OpenFile::Root => -2,
+        };
+        let request = |grant, bytes| vfs::DescriptorPath { process, what, grant, bytes }.message();
+        fetch_text(Endpoint::VFS, PATH_BYTES, request)
+    }
+
+    fn memory(&mut self) -> Memory {
+        let reply = ipc::call(Endpoint::VM, &vm::MemoryInfo {}.message());
+        let (total, free, cached, _) = reply.and_then(|reply| vm::MemoryInfo::results(&reply)).unwrap_or_default();
+        Memory { total, free, cached }
+    }
+
+    fn kernel(&mut self) -> KernelInfo {
+        sys::info::kernel().unwrap_or_default()
+    }
+
+    fn real_time_ns(&mut self) -> u64 {
+        sys::time::real_ns()
+    }
+
+    fn command_line(&mut self) -> String {
+        let mut text = vec![0; PATH_BYTES];
+        let length = sys::info::get_bytes(info::COMMAND_LINE, 0, &mut text).unwrap_or(0);
+        String::from_utf8_lossy(&text[..length]).into_owned()
+    }
+
+    fn mounts(&mut self) -> Vec<u8> {
+        let mut text = Vec::new();
+        loop {
+            let offset = text.len() as u64;
+            let request = |grant, bytes| vfs::Mounts { grant, bytes, offset }.message();
+            match fetch_text(Endpoint::VFS, PATH_BYTES, request) {
+                Ok(part) if !part.is_empty() => text.extend(part),
+                _ => return text,
+            }
+        }
+    }
+}
+
+/// Has a server fill `records`. → how many it filled.
+fn fetch<T: Plain>(
+    server: Endpoint,
+    records: &mut [T],
+    request: impl FnOnce(GrantId, u64) -> Message,
+) -> Result<usize, Errno> {
+    let bytes = plain::bytes_of_mut(records);
+    let length = bytes.len() as u64;
+    let reply = grant::lend_mut(bytes, server, |grant| ipc::call(server, &request(grant, length)))??;
+    Ok(reply.result()? as usize / size_of::<T>())
+}
+
+/// Has a server write a text of at most `limit` bytes.
+fn fetch_text(server: Endpoint, limit: usize, request: impl FnOnce(GrantId, u64) -> Message) -> Result<Vec<u8>, Errno> {
+    let mut text = vec![0; limit];
+    let length = fetch(server, &mut text, request)?;
+    text.truncate(length);
+    Ok(text)
+}
+
+/// Has a server fill records batch by batch, each beginning at the number of those that are there.
+fn fetch_all<T: Plain + Default>(server: Endpoint, request: impl Fn(u64, GrantId, u64) -> Message) -> Vec<T> {
+    let mut all = Vec::new();
+    let mut batch = [T::default(); BATCH];
+    while all.len() < LIST_LIMIT {
+        let first = all.len() as u64;
+        match fetch(server, &mut batch, |grant, bytes| request(first, grant, bytes)) {
+            Ok(count @ 1..) => all.extend_from_slice(&batch[..count]),
+            _ => break,
+        }
+    }
+    all
+}
