@@ -36,6 +36,35 @@ pub fn to_grant(granter: Endpoint, grant: GrantId, offset: u64, from: &[u8]) -> 
     Ok(())
 }
 
+/// [`to_grant`] for memory that is not Rust's: registers, DMA buffers. At most `layout::MAX_COPY` bytes.
+///
+/// # Errors
+/// As [`from_grant`]; `E2BIG`.
+///
+/// # Safety
+/// `bytes` bytes at `from` may be read.
+pub unsafe fn to_grant_from(granter: Endpoint, grant: GrantId, offset: u64, from: *const u8, bytes: usize) -> Result<()> {
+    by_address(KernelCall::SafeCopyTo, granter, grant, offset, from as u64, bytes)
+}
+
+/// [`from_grant`] for memory that is not Rust's. At most `layout::MAX_COPY` bytes.
+///
+/// # Errors
+/// As [`from_grant`]; `E2BIG`.
+///
+/// # Safety
+/// `bytes` bytes at `to` may be written.
+pub unsafe fn from_grant_to(granter: Endpoint, grant: GrantId, offset: u64, to: *mut u8, bytes: usize) -> Result<()> {
+    by_address(KernelCall::SafeCopyFrom, granter, grant, offset, to as u64, bytes)
+}
+
+fn by_address(call: KernelCall, granter: Endpoint, grant: GrantId, offset: u64, address: u64, bytes: usize) -> Result<()> {
+    if bytes as u64 > MAX_COPY {
+        return Err(Errno::E2BIG);
+    }
+    raw::kernel(call, [granter.to_word(), grant.to_word(), offset, address, bytes as u64, 0]).map(drop)
+}
+
 /// Fills `into` from `address` of another process.
 ///
 /// # Errors

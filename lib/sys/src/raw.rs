@@ -35,7 +35,8 @@ pub fn primitive(number: u64, to: Endpoint, message: &Message, from: Endpoint) -
 /// Makes a kernel call whose arguments are plain values. Gives its result and further results in two words.
 #[inline(always)]
 pub fn kernel(call: KernelCall, arguments: [u64; 6]) -> Result<(u64, [u64; 2])> {
-    // SAFETY: the callers in this crate pass no addresses here at which the kernel writes.
+    // SAFETY: the callers in this crate pass no addresses here at which the kernel writes, or memory that their own
+    // callers have vouched for.
     unsafe { numbered(call.number(), arguments) }
 }
 

@@ -1,0 +1,230 @@
+//! The loop of character drivers: `abi::chardev`, with as many requests held as the askers send. A driver answers each when it can,
+//! in any order, through [`Answers`].
+
+use crate::Client;
+use abi::chardev::{Cancel, Close, Control, Open, Poll, Read, Request, Write};
+use abi::{Endpoint, Errno, Message};
+use alloc::vec::Vec;
+use server::Service;
+use sys::{Result, ipc};
+
+/// A request that has not been answered yet.
+#[derive(Clone, Copy, Debug)]
+pub struct Held {
+    message: Message,
+}
+
+impl Held {
+    /// Who asks.
+    pub fn asker(&self) -> Endpoint {
+        self.message.source
+    }
+
+    /// Its tag, which `Cancel` names.
+    pub fn tag(&self) -> u64 {
+        self.message.tag()
+    }
+}
+
+/// Answers that a driver gives while it handles something.
+#[derive(Debug, Default)]
+pub struct Answers {
+    given: Vec<(Endpoint, Message)>,
+}
+
+impl Answers {
+    /// Answers a request, which ends it.
+    pub fn give(&mut self, held: Held, result: Result<u64>) {
+        self.given.push((held.asker(), held.message.reply(result)));
+    }
+}
+
+/// A character driver's own part.
+pub trait CharDriver {
+    /// Opens a minor. → flags `OPENED_*`.
+    ///
+    /// # Errors
+    /// `ENXIO`: no such minor.
+    fn open(&mut self, request: &Open) -> Result<u64>;
+
+    /// The last descriptor of one open file is closed.
+    fn close(&mut self, request: &Close) {
+        let _ = request;
+    }
+
+    /// Reads into the client's buffer, now or later.
+    fn read(&mut self, held: Held, request: &Read, client: Client, answers: &mut Answers);
+
+    /// Writes from the client's buffer, now or later.
+    fn write(&mut self, held: Held, request: &Write, client: Client, answers: &mut Answers);
+
+    /// ioctl; none unless the driver says so.
+    fn control(&mut self, held: Held, request: &Control, answers: &mut Answers) {
+        let _ = request;
+        answers.give(held, Err(Errno::ENOTTY));
+    }
+
+    /// Waits for events; at once all that are asked for, unless the driver says otherwise.
+    fn poll(&mut self, held: Held, request: &Poll, answers: &mut Answers) {
+        answers.give(held, Ok(request.events));
+    }
+
+    /// Ends the request of this asker with this tag, if it is held.
+    fn cancel(&mut self, asker: Endpoint, tag: u64, answers: &mut Answers) {
+        let _ = (asker, tag, answers);
+    }
+
+    /// Interrupts: one bit for each hook.
+    fn interrupt(&mut self, hooks: u64, answers: &mut Answers) {
+        let _ = (hooks, answers);
+    }
+
+    /// The alarm of `sys::time::set_alarm`.
+    fn alarm(&mut self, now_ns: u64, answers: &mut Answers) {
+        let _ = (now_ns, answers);
+    }
+}
+
+/// Reports ready and serves for ever.
+pub fn serve(driver: impl CharDriver) -> ! {
+    server::run(&mut Loop { driver, answers: Answers::default() })
+}
+
+struct Loop<D> {
+    driver: D,
+    answers: Answers,
+}
+
+impl<D: CharDriver> Service for Loop<D> {
+    fn request(&mut self, message: &Message) -> Option<Message> {
+        if let Err(error) = self.take_in(message) {
+            self.answers.give(Held { message: *message }, Err(error));
+        }
+        // The asker's own answer travels with the wait for the next message; all others are sent before.
+        let own = self.answers.given.iter().position(|(to, answer)| *to == message.source && answer.tag() == message.tag());
+        let own = own.map(|at| self.answers.given.swap_remove(at).1);
+        self.send_answers();
+        own
+    }
+
+    fn interrupt(&mut self, hooks: u64) {
+        self.driver.interrupt(hooks, &mut self.answers);
+        self.send_answers();
+    }
+
+    fn alarm(&mut self, now_ns: u64) {
+        self.driver.alarm(now_ns, &mut self.answers);
+        self.send_answers();
+    }
+}
+
+impl<D: CharDriver> Loop<D> {
+    fn take_in(&mut self, message: &Message) -> Result<()> {
+        let held = Held { message: *message };
+        let answers = &mut self.answers;
+        match Request::decode(message).ok_or(Errno::ENOSYS)? {
+            Request::Open(request) => {
+                let result = self.driver.open(&request);
+                answers.give(held, result);
+            }
+            Request::Close(request) => {
+                self.driver.close(&request);
+                answers.give(held, Ok(0));
+            }
+            Request::Read(request) => {
+                let client = Client::new(message.source, request.grant, request.bytes);
+                self.driver.read(held, &request, client, answers);
+            }
+            Request::Write(request) => {
+                let client = Client::new(message.source, request.grant, request.bytes);
+                self.driver.write(held, &request, client, answers);
+            }
+            Request::Control(request) => self.driver.control(held, &request, answers),
+            Request::Poll(request) => self.driver.poll(held, &request, answers),
+            Request::Cancel(Cancel { tag }) => self.driver.cancel(message.source, tag, answers),
+        }
+        Ok(())
+    }
+
+    /// Askers with a tag take their answers when they receive next, which they do soon; the others wait for them.
+    fn send_answers(&mut self) {
+        for (to, answer) in self.answers.given.drain(..) {
+            // An asker that has died needs no answer.
+            let _ = ipc::send(to, &answer);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use abi::GrantId;
+
+    /// Answers the oldest read when an interrupt comes.
+    #[derive(Default)]
+    struct Line {
+        held: Vec<Held>,
+    }
+
+    impl CharDriver for Line {
+        fn open(&mut self, request: &Open) -> Result<u64> {
+            if request.minor == 0 { Ok(0) } else { Err(Errno::ENXIO) }
+        }
+        fn read(&mut self, held: Held, _: &Read, _: Client, _: &mut Answers) {
+            self.held.push(held);
+        }
+        fn write(&mut self, held: Held, request: &Write, _: Client, answers: &mut Answers) {
+            answers.give(held, Ok(request.bytes));
+        }
+        fn cancel(&mut self, asker: Endpoint, tag: u64, answers: &mut Answers) {
+            if let Some(at) = self.held.iter().position(|held| held.asker() == asker && held.tag() == tag) {
+                answers.give(self.held.remove(at), Err(Errno::EINTR));
+            }
+        }
+        fn interrupt(&mut self, _: u64, answers: &mut Answers) {
+            answers.give(self.held.remove(0), Ok(1));
+        }
+    }
+
+    fn line() -> Loop<Line> {
+        Loop { driver: Line::default(), answers: Answers::default() }
+    }
+
+    fn from_tty(tag: u64, mut message: Message) -> Message {
+        message.source = Endpoint::new(9, 1);
+        message.words[6] = tag;
+        message
+    }
+
+    fn read(tag: u64) -> Message {
+        from_tty(tag, Read { minor: 0, grant: GrantId::NONE, bytes: 1, flags: 0, caller: 0 }.message())
+    }
+
+    #[test]
+    fn a_write_is_answered_at_once_and_a_read_when_there_is_input() {
+        let mut line = line();
+        assert_eq!(line.request(&read(1)), None);
+        let write = Write { minor: 0, grant: GrantId::NONE, bytes: 3, flags: 0, caller: 0 };
+        let answer = line.request(&from_tty(2, write.message())).expect("is answered at once");
+        assert_eq!((answer.tag(), answer.result()), (2, Ok(3)));
+        line.driver.interrupt(1, &mut line.answers);
+        assert_eq!(line.answers.given.len(), 1);
+        assert_eq!(line.answers.given[0].1.tag(), 1);
+    }
+
+    #[test]
+    fn only_the_request_that_was_named_is_cancelled() {
+        let mut line = line();
+        line.request(&read(1));
+        line.request(&read(2));
+        line.take_in(&from_tty(0, Cancel { tag: 2 }.message())).expect("is a request");
+        assert_eq!(line.answers.given.len(), 1);
+        assert_eq!((line.answers.given[0].1.tag(), line.answers.given[0].1.result()), (2, Err(Errno::EINTR)));
+    }
+
+    #[test]
+    fn an_unknown_request_is_answered_not_implemented() {
+        let answer = line().request(&from_tty(5, Message::new(0x77_0001))).expect("is answered");
+        assert_eq!(answer.result(), Err(Errno::ENOSYS));
+    }
+}

@@ -1,0 +1,107 @@
+//! I/O ports of a driver. The way to them (DESIGN.md, "Driver I/O") is the business of this file alone.
+
+use abi::Errno;
+use sys::{Result, port};
+
+/// A range of ports, by offset from its first.
+#[derive(Clone, Copy, Debug)]
+pub struct Ports {
+    first: u16,
+    count: u16,
+}
+
+impl Ports {
+    /// `count` ports from `first` on, which the system file must give to the driver: `ECALLDENIED` shows at the first access.
+    pub const fn new(first: u16, count: u16) -> Ports {
+        Ports { first, count }
+    }
+
+    /// Reads 8 bits.
+    ///
+    /// # Errors
+    /// `ECALLDENIED`: not the driver's; `EINVAL`: not within the range.
+    #[inline]
+    pub fn read8(&self, offset: u16) -> Result<u8> {
+        port::read(self.port(offset, 1)?, 1).map(|value| value as u8)
+    }
+
+    /// Reads 16 bits.
+    ///
+    /// # Errors
+    /// As [`Ports::read8`].
+    #[inline]
+    pub fn read16(&self, offset: u16) -> Result<u16> {
+        port::read(self.port(offset, 2)?, 2).map(|value| value as u16)
+    }
+
+    /// Reads 32 bits.
+    ///
+    /// # Errors
+    /// As [`Ports::read8`].
+    #[inline]
+    pub fn read32(&self, offset: u16) -> Result<u32> {
+        port::read(self.port(offset, 4)?, 4)
+    }
+
+    /// Writes 8 bits.
+    ///
+    /// # Errors
+    /// As [`Ports::read8`].
+    #[inline]
+    pub fn write8(&self, offset: u16, value: u8) -> Result<()> {
+        port::write(self.port(offset, 1)?, 1, value.into())
+    }
+
+    /// Writes 16 bits.
+    ///
+    /// # Errors
+    /// As [`Ports::read8`].
+    #[inline]
+    pub fn write16(&self, offset: u16, value: u16) -> Result<()> {
+        port::write(self.port(offset, 2)?, 2, value.into())
+    }
+
+    /// Writes 32 bits.
+    ///
+    /// # Errors
+    /// As [`Ports::read8`].
+    #[inline]
+    pub fn write32(&self, offset: u16, value: u32) -> Result<()> {
+        port::write(self.port(offset, 4)?, 4, value)
+    }
+
+    /// Fills the buffer by reading one 16-bit port again and again.
+    ///
+    /// # Errors
+    /// As [`Ports::read8`]; `EINVAL` also for an odd length.
+    pub fn read_string16(&self, offset: u16, into: &mut [u8]) -> Result<()> {
+        port::read_string(self.port(offset, 2)?, 2, into)
+    }
+
+    /// Writes the buffer to one 16-bit port.
+    ///
+    /// # Errors
+    /// As [`Ports::read_string16`].
+    pub fn write_string16(&self, offset: u16, from: &[u8]) -> Result<()> {
+        port::write_string(self.port(offset, 2)?, 2, from)
+    }
+
+    fn port(&self, offset: u16, width: u16) -> Result<u16> {
+        let within = offset.checked_add(width).is_some_and(|end| end <= self.count);
+        self.first.checked_add(offset).filter(|_| within).ok_or(Errno::EINVAL)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_access_that_reaches_beyond_the_range_is_refused() {
+        let ports = Ports::new(0x3f8, 8);
+        assert_eq!(ports.port(7, 1), Ok(0x3ff));
+        assert_eq!(ports.port(7, 2), Err(Errno::EINVAL));
+        assert_eq!(ports.port(u16::MAX, 1), Err(Errno::EINVAL));
+        assert_eq!(Ports::new(0xfff0, 0x20).port(0x18, 1), Err(Errno::EINVAL));
+    }
+}
