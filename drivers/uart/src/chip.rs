@@ -129,9 +129,9 @@ impl<R: Registers> Chip<R> {
         !self.received.is_empty()
     }
 
-    /// Bytes lost because nobody asked for them in time.
-    pub fn lost(&self) -> u64 {
-        self.lost
+    /// Bytes lost since the last call, because nobody asked for them in time.
+    pub fn take_lost(&mut self) -> u64 {
+        core::mem::take(&mut self.lost)
     }
 
     /// Takes received bytes.

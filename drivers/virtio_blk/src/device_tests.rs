@@ -154,7 +154,8 @@ fn the_queue_goes_round_many_times() {
 #[test]
 fn impossible_requests_are_refused() {
     let (mut device, _) = device(0);
-    for (position, bytes) in [(1, 512), (0, 100), (0, 0), (1 << 20, 512), (u64::MAX - 511, 512), (0, DATA_BYTES + 512)] {
+    for (position, bytes) in [(1, 512), (0, 100), (0, 0), (1 << 20, 512), (u64::MAX - 511, 512), (0, DATA_BYTES + 512)]
+    {
         assert_eq!(device.transfer(Operation::Read, position, bytes), Err(Errno::EINVAL));
     }
 }
