@@ -106,7 +106,8 @@ impl Platform {
                 }
                 2 => {
                     let flags = number(entry, 8, 2)?;
-                    let wiring = Wiring { line: number(entry, 4, 4)? as u32, low: flags & 3 == 3, level: flags >> 2 & 3 == 3 };
+                    let wiring =
+                        Wiring { line: number(entry, 4, 4)? as u32, low: flags & 3 == 3, level: flags >> 2 & 3 == 3 };
                     if let Some(line) = self.isa.get_mut(number(entry, 3, 1)? as usize) {
                         *line = wiring;
                     }
@@ -183,7 +184,8 @@ mod tests {
         let mut fadt = [b"FACP".to_vec(), vec![0; 80]].concat();
         fadt[40..44].copy_from_slice(&0x400u32.to_le_bytes());
         fadt[64..68].copy_from_slice(&0x604u32.to_le_bytes());
-        let dsdt = [b"DSDT".to_vec(), vec![0; 32], vec![0x08], b"_S5_".to_vec(), vec![0x12, 6, 4, 0x0a, 5, 0, 0, 0]].concat();
+        let dsdt =
+            [b"DSDT".to_vec(), vec![0; 32], vec![0x08], b"_S5_".to_vec(), vec![0x12, 6, 4, 0x0a, 5, 0, 0, 0]].concat();
         for (at, table) in [(0x100, rsdt), (0x200, madt), (0x300, fadt), (0x400, dsdt)] {
             let table = with_sum(table);
             memory[at..at + table.len()].copy_from_slice(&table);

@@ -87,14 +87,21 @@ impl Context {
         self.set_off(true);
     }
 
-    /// The thread in `slot` is about to run in user mode.
+    /// Must `enter` be called for services too? When the FPU is on, or a service owns it.
     #[inline(always)]
+    pub fn is_in_use(&self) -> bool {
+        !self.fpu_off || self.fpu_owner < SERVICE_SLOTS
+    }
+
+    /// The thread in `slot` is about to run in user mode.
     pub fn enter(&mut self, slot: usize, frame: &Frame) {
         let off = slot != self.fpu_owner;
         if off != self.fpu_off {
             self.set_off(off);
         }
-        if slot >= SERVICE_SLOTS && (slot != self.bases_owner || frame.fs_base != self.fs_base || frame.gs_base != self.gs_base) {
+        if slot >= SERVICE_SLOTS
+            && (slot != self.bases_owner || frame.fs_base != self.fs_base || frame.gs_base != self.gs_base)
+        {
             self.load_bases(slot, frame);
         }
     }

@@ -1,9 +1,6 @@
 //! Copies to and from the memory of processes: page by page through the direct map, stopping where user mode would fault.
 
-use crate::{
-    physical,
-    spaces::Spaces,
-};
+use crate::{physical, spaces::Spaces};
 use abi::layout::PAGE_BYTES;
 use kernel_core::{
     Space,
@@ -17,7 +14,12 @@ fn rest_of_page(address: u64) -> u64 {
 
 /// Copies from one space to another.
 #[inline(never)]
-pub fn between(spaces: &Spaces, (from, from_address): (Space, u64), (to, to_address): (Space, u64), bytes: u64) -> Copied {
+pub fn between(
+    spaces: &Spaces,
+    (from, from_address): (Space, u64),
+    (to, to_address): (Space, u64),
+    bytes: u64,
+) -> Copied {
     let mut done = 0;
     while done < bytes {
         let (source, target) = (from_address + done, to_address + done);

@@ -79,7 +79,9 @@ pub fn in32(port: u16) -> u32 {
 pub fn read_msr(register: u32) -> u64 {
     let (low, high): (u32, u32);
     // SAFETY: reading one of the registers above has no effect on memory.
-    unsafe { asm!("rdmsr", in("ecx") register, out("eax") low, out("edx") high, options(nomem, nostack, preserves_flags)) }
+    unsafe {
+        asm!("rdmsr", in("ecx") register, out("eax") low, out("edx") high, options(nomem, nostack, preserves_flags))
+    }
     low as u64 | (high as u64) << 32
 }
 
@@ -89,7 +91,9 @@ pub fn read_msr(register: u32) -> u64 {
 /// The value must keep the kernel's assumptions: its entry points, its address space, its code segments.
 pub unsafe fn write_msr(register: u32, value: u64) {
     // SAFETY: promised by the caller.
-    unsafe { asm!("wrmsr", in("ecx") register, in("eax") value as u32, in("edx") (value >> 32) as u32, options(nostack, preserves_flags)) }
+    unsafe {
+        asm!("wrmsr", in("ecx") register, in("eax") value as u32, in("edx") (value >> 32) as u32, options(nostack, preserves_flags))
+    }
 }
 
 /// Answer of CPUID in the order eax, ebx, ecx, edx; zeros for a leaf the CPU does not have.

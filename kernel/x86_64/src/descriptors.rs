@@ -144,8 +144,20 @@ impl Descriptors {
         let base = ptr::from_ref(&self.task) as u64;
         let limit = size_of::<TaskState>() as u64 - 1;
         // Present, available 64-bit task state segment.
-        let low = limit & 0xffff | (base & 0xff_ffff) << 16 | 0x89 << 40 | (limit >> 16 & 0xf) << 48 | (base >> 24 & 0xff) << 56;
-        self.segments = [0, 0x00af_9b00_0000_ffff, 0x00cf_9300_0000_ffff, 0x00cf_f300_0000_ffff, 0x00af_fb00_0000_ffff, low, base >> 32];
+        let low = limit & 0xffff
+            | (base & 0xff_ffff) << 16
+            | 0x89 << 40
+            | (limit >> 16 & 0xf) << 48
+            | (base >> 24 & 0xff) << 56;
+        self.segments = [
+            0,
+            0x00af_9b00_0000_ffff,
+            0x00cf_9300_0000_ffff,
+            0x00cf_f300_0000_ffff,
+            0x00af_fb00_0000_ffff,
+            low,
+            base >> 32,
+        ];
     }
 }
 

@@ -67,7 +67,8 @@ impl<'a> Program<'a> {
     pub fn new(file: &'a [u8]) -> Result<Self, Error> {
         let header = file.get(..HEADER_BYTES).ok_or(Error::Format)?;
         let field = |at, bytes| number(header, at, bytes).ok_or(Error::Format);
-        let known = header.starts_with(&IDENTITY) && field(16, 4)? == STATIC_X86_64 && field(54, 2)? == SEGMENT_BYTES as u64;
+        let known =
+            header.starts_with(&IDENTITY) && field(16, 4)? == STATIC_X86_64 && field(54, 2)? == SEGMENT_BYTES as u64;
         if !known {
             return Err(Error::Format);
         }
@@ -122,7 +123,9 @@ mod tests {
 
     fn file(entries: &[Entry]) -> Vec<u8> {
         let mut bytes = vec![0; HEADER_BYTES + entries.len() * SEGMENT_BYTES];
-        let mut put = |at: usize, value: u64, length: usize| bytes[at..at + length].copy_from_slice(&value.to_le_bytes()[..length]);
+        let mut put = |at: usize, value: u64, length: usize| {
+            bytes[at..at + length].copy_from_slice(&value.to_le_bytes()[..length])
+        };
         put(16, STATIC_X86_64, 4);
         put(24, 0x40_0000, 8);
         put(32, HEADER_BYTES as u64, 8);

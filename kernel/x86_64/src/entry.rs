@@ -17,10 +17,7 @@ use abi::{
     layout::USER_END,
 };
 use core::mem::offset_of;
-use kernel_core::{
-    Frame, Next, Node,
-    frame::entry,
-};
+use kernel_core::{Frame, Next, Node, frame::entry};
 
 core::arch::global_asm!(
     include_str!("entry.s"),
@@ -170,7 +167,9 @@ extern "C" fn trap_from_user(vector: u64, error: u64) -> ! {
         }
         vector::NO_FPU => hardware.context.use_fpu(node.current()),
         vector::GENERAL_PROTECTION if ports::protection_fault(node, hardware) => {}
-        vector::NON_MASKABLE | vector::DOUBLE_FAULT => fatal::trap(vector, error, node.frame_mut(node.current()).rip, 0),
+        vector::NON_MASKABLE | vector::DOUBLE_FAULT => {
+            fatal::trap(vector, error, node.frame_mut(node.current()).rip, 0)
+        }
         vector::PRIMITIVE => node.vector33(hardware),
         0..=vector::LAST_EXCEPTION => node.exception(hardware, vector, error, 0),
         _ => take_interrupt(node, hardware, vector),

@@ -38,7 +38,11 @@ fn begin() -> &'static mut Hardware {
 /// An exception in the kernel itself.
 pub fn trap(vector: u64, error: u64, rip: u64, rsp: u64) -> ! {
     let console = &mut begin().console;
-    let _ = writeln!(console, "\nkernel: exception {vector} at {rip:#x}, error {error:#x}, address {:#x}, stack {rsp:#x}", cpu::cr2());
+    let _ = writeln!(
+        console,
+        "\nkernel: exception {vector} at {rip:#x}, error {error:#x}, address {:#x}, stack {rsp:#x}",
+        cpu::cr2()
+    );
     finish()
 }
 
@@ -46,16 +50,35 @@ pub fn trap(vector: u64, error: u64, rip: u64, rsp: u64) -> ! {
 pub fn service(name: &str, frame: &Frame, message: &Message) -> ! {
     let console = &mut begin().console;
     let [first, second, third, fourth, ..] = message.words;
-    let _ = writeln!(console, "\nkernel: {name} failed: label {:#x}, words {first:#x} {second:#x} {third:#x} {fourth:#x}", message.label);
+    let _ = writeln!(
+        console,
+        "\nkernel: {name} failed: label {:#x}, words {first:#x} {second:#x} {third:#x} {fourth:#x}",
+        message.label
+    );
     print_frame(console, frame);
     finish()
 }
 
 fn print_frame(console: &mut impl Write, f: &Frame) {
     let registers = [
-        ("rip", f.rip), ("rflags", f.rflags), ("rsp", f.rsp), ("rbp", f.rbp), ("rax", f.rax), ("rbx", f.rbx),
-        ("rcx", f.rcx), ("rdx", f.rdx), ("rsi", f.rsi), ("rdi", f.rdi), ("r8", f.r8), ("r9", f.r9),
-        ("r10", f.r10), ("r11", f.r11), ("r12", f.r12), ("r13", f.r13), ("r14", f.r14), ("r15", f.r15),
+        ("rip", f.rip),
+        ("rflags", f.rflags),
+        ("rsp", f.rsp),
+        ("rbp", f.rbp),
+        ("rax", f.rax),
+        ("rbx", f.rbx),
+        ("rcx", f.rcx),
+        ("rdx", f.rdx),
+        ("rsi", f.rsi),
+        ("rdi", f.rdi),
+        ("r8", f.r8),
+        ("r9", f.r9),
+        ("r10", f.r10),
+        ("r11", f.r11),
+        ("r12", f.r12),
+        ("r13", f.r13),
+        ("r14", f.r14),
+        ("r15", f.r15),
     ];
     for line in registers.chunks(3) {
         for (name, value) in line {

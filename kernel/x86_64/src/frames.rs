@@ -3,10 +3,7 @@
 //! The pool starts with what the kernel set aside at boot and grows by `Donate`; a frame never leaves it. Free frames are chained
 //! through their first word. A bit for each frame says "RAM, and not the kernel's": what vm may map, fill and donate.
 
-use crate::{
-    memory_map::MemoryMap,
-    physical,
-};
+use crate::{memory_map::MemoryMap, physical};
 use abi::{layout::PAGE_BYTES, privilege::MemoryRange};
 
 /// The frames of the machine.
@@ -29,7 +26,9 @@ impl Frames {
     /// Takes the bitmap and `pool_frames` frames for page tables out of `free`. `usable`: all RAM that the boot loader reported.
     pub fn start(&mut self, usable: MemoryMap, free: &mut MemoryMap, pool_frames: u64) {
         let words = (usable.end() / PAGE_BYTES).div_ceil(64);
-        let Some(bitmap) = free.take((words * 8).div_ceil(PAGE_BYTES), u64::MAX) else { panic!("no memory for the frame table") };
+        let Some(bitmap) = free.take((words * 8).div_ceil(PAGE_BYTES), u64::MAX) else {
+            panic!("no memory for the frame table")
+        };
         // SAFETY: just taken out of the free RAM, which the direct map covers; zeros are valid words.
         self.user = unsafe {
             physical::pointer::<u64>(bitmap).write_bytes(0, words as usize);

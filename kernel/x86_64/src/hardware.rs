@@ -7,8 +7,7 @@ use crate::{
     clock::Clock,
     console::Console,
     context::Context,
-    copying,
-    cpu,
+    copying, cpu,
     descriptors::Descriptors,
     fatal,
     frames::Frames,
@@ -22,6 +21,7 @@ use crate::{
 };
 use abi::{
     Errno, Message,
+    endpoint::SERVICE_SLOTS,
     info::{self, KernelInfo},
     layout::PAGE_BYTES,
     privilege::MemoryRange,
@@ -82,6 +82,14 @@ impl Hardware {
         if let Some(space) = thread.space() {
             self.spaces.load(space);
         }
+        if slot >= SERVICE_SLOTS || self.context.is_in_use() || self.ports.are_in_use() {
+            self.enter_special(slot, thread);
+        }
+    }
+
+    /// The part of [`Hardware::enter`] that threads without FPU and direct ports do not need, as long as no service uses these.
+    #[inline(never)]
+    fn enter_special(&mut self, slot: usize, thread: &Thread) {
         self.context.enter(slot, &thread.frame);
         self.ports.enter(&mut self.descriptors, thread);
     }
@@ -263,7 +271,11 @@ impl Machine for Hardware {
             info::FRAMEBUFFER => {
                 let f = self.boot.framebuffer.ok_or(Errno::ENOENT)?;
                 let sizes = [f.pitch, f.width, f.height, f.depth];
-                copy_out(f.address.to_le_bytes().into_iter().chain(sizes.into_iter().flat_map(u32::to_le_bytes)), offset, out)
+                copy_out(
+                    f.address.to_le_bytes().into_iter().chain(sizes.into_iter().flat_map(u32::to_le_bytes)),
+                    offset,
+                    out,
+                )
             }
             info::ACPI => copy_out(self.boot.rsdp.to_le_bytes().into_iter(), offset, out),
             _ => return Err(Errno::ENOENT),

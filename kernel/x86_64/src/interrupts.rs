@@ -43,7 +43,9 @@ pub fn vector_of_line(line: usize) -> u64 {
 pub fn source(vector: u64) -> Source {
     match vector {
         TIMER => Source::Timer,
-        _ if (FIRST_LINE..FIRST_LINE + ALL_LINES as u64).contains(&vector) => Source::Line((vector - FIRST_LINE) as usize),
+        _ if (FIRST_LINE..FIRST_LINE + ALL_LINES as u64).contains(&vector) => {
+            Source::Line((vector - FIRST_LINE) as usize)
+        }
         _ => Source::Spurious,
     }
 }

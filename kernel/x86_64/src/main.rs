@@ -12,7 +12,6 @@ pub mod boot_info;
 pub mod elf;
 pub mod memory_map;
 pub mod multiboot2;
-pub mod port_instruction;
 pub mod pvh;
 
 #[cfg(target_os = "none")]

@@ -108,7 +108,10 @@ mod tests {
         assert_eq!(info.archive, MemoryRange { start: 0x50_0000, bytes: 0x1_0000 });
         assert_eq!(info.memory.total_bytes(), 0x70_0000);
         let framebuffer = info.framebuffer.unwrap();
-        assert_eq!((framebuffer.address, framebuffer.pitch, framebuffer.width, framebuffer.height), (0xfd00_0000, 4096, 1024, 768));
+        assert_eq!(
+            (framebuffer.address, framebuffer.pitch, framebuffer.width, framebuffer.height),
+            (0xfd00_0000, 4096, 1024, 768)
+        );
         assert!(info.rsdp > 0x9000 && info.keep.start == 0x9000);
     }
 

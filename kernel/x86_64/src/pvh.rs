@@ -43,7 +43,8 @@ mod tests {
 
     fn machine() -> Vec<u8> {
         let mut memory = vec![0; 0x2000];
-        let mut put = |at: usize, value: u64, bytes: usize| memory[at..at + bytes].copy_from_slice(&value.to_le_bytes()[..bytes]);
+        let mut put =
+            |at: usize, value: u64, bytes: usize| memory[at..at + bytes].copy_from_slice(&value.to_le_bytes()[..bytes]);
         put(0x100, MAGIC, 4);
         put(0x100 + 12, 1, 4);
         put(0x100 + 16, 0x200, 8);

@@ -26,10 +26,12 @@ const INVALIDATE_AT_ONCE: u64 = 32;
 const TABLE: u64 = bit::PRESENT | bit::WRITE | bit::USER;
 /// Top-level entries of user addresses.
 const USER_ENTRIES: usize = FRAME_WORDS / 2;
+const ROOTS: usize = SPACES.next_power_of_two();
 
 /// All address spaces, and the one the CPU uses.
 pub struct Spaces {
-    roots: [u64; SPACES],
+    /// Top-level tables, the kernel's own where there is no space. A power of two, so that any number is an index.
+    roots: [u64; ROOTS],
     kernel_root: u64,
     loaded: u64,
 }
@@ -44,7 +46,7 @@ struct Run {
 impl Spaces {
     /// No space but the kernel's, which is not known yet.
     pub const fn new() -> Self {
-        Spaces { roots: [0; SPACES], kernel_root: 0, loaded: 0 }
+        Spaces { roots: [0; ROOTS], kernel_root: 0, loaded: 0 }
     }
 
     /// Leaves the boot loader's tables for the kernel's own.
@@ -53,6 +55,7 @@ impl Spaces {
     /// `root` maps the kernel as it runs.
     pub unsafe fn start(&mut self, root: u64) {
         self.kernel_root = root;
+        self.roots.fill(root);
         self.loaded = root;
         // SAFETY: promised by the caller.
         unsafe { cpu::write_cr3(root) };
@@ -74,12 +77,12 @@ impl Spaces {
 
     /// Gives the tables of a space back.
     pub fn destroy(&mut self, frames: &mut Frames, space: Space) {
-        let root = core::mem::replace(&mut self.roots[number(space)], 0);
+        let root = core::mem::replace(&mut self.roots[number(space)], self.kernel_root);
+        if root == self.kernel_root {
+            return;
+        }
         if root == self.loaded {
             self.load_root(self.kernel_root);
-        }
-        if root == 0 || root == self.kernel_root {
-            return;
         }
         for entry in (0..USER_ENTRIES).map(|at| read(root, at)).filter(|entry| entry & bit::PRESENT != 0) {
             free_tables(frames, entry & bit::FRAME, 2);
@@ -88,7 +91,15 @@ impl Spaces {
     }
 
     /// Maps `pages` frames from `frame` on, filled with zeros before if the flags say so.
-    pub fn map(&mut self, frames: &mut Frames, space: Space, address: u64, frame: u64, pages: u64, flags: u64) -> Mapped {
+    pub fn map(
+        &mut self,
+        frames: &mut Frames,
+        space: Space,
+        address: u64,
+        frame: u64,
+        pages: u64,
+        flags: u64,
+    ) -> Mapped {
         let wanted = (0..pages).map(|page| frame + page * PAGE_BYTES);
         let zero = flags & map::ZERO != 0;
         let allowed = |frame| if zero { frames.is_user_ram(frame) } else { frames.may_map(frame) };
@@ -185,11 +196,9 @@ impl Spaces {
         self.forget(space, address, pages);
     }
 
+    #[inline(always)]
     fn root(&self, space: Space) -> u64 {
-        match self.roots.get(number(space)) {
-            Some(&root) if root != 0 => root,
-            _ => self.kernel_root,
-        }
+        self.roots[number(space)]
     }
 
     #[inline(always)]
@@ -244,8 +253,9 @@ impl Spaces {
     }
 }
 
+#[inline(always)]
 fn number(space: Space) -> usize {
-    space.0 as usize
+    space.0 as usize % ROOTS
 }
 
 /// Cuts a range where tables of the last level end.

@@ -9,8 +9,7 @@ use crate::{
     boot_info::BootInfo,
     entry,
     hardware::Hardware,
-    loader,
-    multiboot2,
+    loader, multiboot2,
     page_tables::{self, KernelTables},
     physical, pvh,
     state::node_state,
@@ -61,7 +60,9 @@ fn read_boot_info(magic: u64, information: u64) -> BootInfo {
         let size = crate::boot_info::number(boot_memory(information, 4), 0, 4).unwrap_or(0);
         return multiboot2::parse(information, boot_memory(information, size));
     }
-    let Some(info) = pvh::parse(information, boot_memory) else { panic!("neither PVH nor multiboot2 has started this kernel") };
+    let Some(info) = pvh::parse(information, boot_memory) else {
+        panic!("neither PVH nor multiboot2 has started this kernel")
+    };
     info
 }
 
@@ -117,5 +118,9 @@ fn give_rest_to_vm(hardware: &mut Hardware) {
     }
     let (total, free) = (hardware.frames.usable_bytes() >> 10, hardware.free.total_bytes() >> 10);
     // The console cannot fail.
-    let _ = writeln!(hardware.console, "Skink: {total} KiB of memory, {free} KiB free, {} MHz", hardware.clock.tsc_hz / 1_000_000);
+    let _ = writeln!(
+        hardware.console,
+        "Skink: {total} KiB of memory, {free} KiB free, {} MHz",
+        hardware.clock.tsc_hz / 1_000_000
+    );
 }
