@@ -240,7 +240,7 @@ where
         let (file_system, node) = self.volumes.find(request.node)?;
         let target = self.names.whole();
         let limit = request.bytes.min(target.len() as u64) as usize;
-        let len = file_system.read_link(node, &mut target[..limit])?;
+        let len = file_system.read_link_for(node, request.reader as u32, &mut target[..limit])?;
         let to = granted(message, request.grant);
         copy::to_grant(to.granter, to.grant, 0, &target[..len])?;
         Ok(message.reply(Ok(len as u64)))

@@ -1,0 +1,340 @@
+//! The whole process but the kernel: requests of vfs as messages, data through grants, ext2 on a real image.
+
+mod common;
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use abi::call::KernelCall;
+use abi::fs::{
+    ChMod, ChOwn, Create, GetDents, Link, Lookup, MOUNTED_READ_ONLY, Mount, Put, Read, ReadLink, Rename, SetTimes, Stat,
+    StatFs, Symlink, Sync, Truncate, Unlink, Unmount, Write,
+};
+use abi::{Endpoint, Errno, GrantId, Message};
+use common::{FileDevice, NOW, Scratch, check, is_marked_clean, options};
+use ext2::{Ext2, Options};
+use fs::server::{MountRequest, Server};
+use sys::host::Kernel;
+
+const VFS: Endpoint = Endpoint::new(abi::endpoint::slot::VFS, 1);
+const SUCCESSOR: Endpoint = Endpoint::new(abi::endpoint::slot::VFS, 2);
+const GRANT: GrantId = GrantId::new(3, 7);
+const TAG: u64 = 4711;
+
+/// The one buffer that vfs grants, and what the file system may have of it.
+type Buffer = Rc<RefCell<Vec<u8>>>;
+
+struct Fake(Buffer);
+
+impl Fake {
+    fn range(&self, arguments: [u64; 6], len: usize) -> Result<std::ops::Range<usize>, Errno> {
+        assert_eq!(arguments[0] as u32 & 0xfff, VFS.0 & 0xfff);
+        if arguments[1] as u32 != GRANT.0 {
+            return Err(Errno::EPERM);
+        }
+        let start = arguments[2] as usize;
+        if start + len > self.0.borrow().len() { Err(Errno::EFAULT) } else { Ok(start..start + len) }
+    }
+}
+
+impl Kernel for Fake {
+    fn primitive(&mut self, _: u64, _: Endpoint, _: &Message, _: Endpoint) -> sys::Result<Message> {
+        panic!("a request must not make the file system wait for anybody here")
+    }
+
+    fn call(&mut self, call: KernelCall, _: [u64; 6]) -> sys::Result<(u64, [u64; 2])> {
+        match call {
+            KernelCall::Time => Ok((1, [NOW.seconds as u64 * 1_000_000_000, 0])),
+            KernelCall::SetAlarm => Ok((0, [0, 0])),
+            call => panic!("{call:?}"),
+        }
+    }
+
+    fn filling(&mut self, call: KernelCall, arguments: [u64; 6], buffer: &mut [u8]) -> sys::Result<u64> {
+        assert_eq!(call, KernelCall::SafeCopyFrom);
+        let range = self.range(arguments, buffer.len())?;
+        buffer.copy_from_slice(&self.0.borrow()[range]);
+        Ok(buffer.len() as u64)
+    }
+
+    fn reading(&mut self, call: KernelCall, arguments: [u64; 6], buffer: &[u8]) -> sys::Result<u64> {
+        assert_eq!(call, KernelCall::SafeCopyTo);
+        let range = self.range(arguments, buffer.len())?;
+        self.0.borrow_mut()[range].copy_from_slice(buffer);
+        Ok(buffer.len() as u64)
+    }
+}
+
+/// Plays vfs: minor n is the image with the number n.
+struct Vfs<M> {
+    server: Server<Ext2<FileDevice>, M>,
+    buffer: Buffer,
+    endpoint: Endpoint,
+}
+
+fn vfs(scratches: Rc<Vec<Scratch>>) -> Vfs<impl FnMut(&MountRequest) -> Result<Ext2<FileDevice>, Errno>> {
+    let buffer = Buffer::default();
+    sys::host::install(Fake(buffer.clone()));
+    let server = Server::new(move |request: &MountRequest| {
+        assert_eq!(request.source.service.unwrap().as_str(), "disk");
+        let scratch = scratches.get(request.source.minor as usize).ok_or(Errno::ENXIO)?;
+        let device = FileDevice::open(&scratch.path("image"));
+        Ext2::mount(device, Options { read_only: request.read_only, ..options() })
+    });
+    Vfs { server, buffer, endpoint: VFS }
+}
+
+impl<M: FnMut(&MountRequest) -> Result<Ext2<FileDevice>, Errno>> Vfs<M> {
+    /// Sends a request with this content in the granted buffer.
+    fn ask(&mut self, content: &[u8], mut request: Message) -> Message {
+        *self.buffer.borrow_mut() = content.to_vec();
+        request.source = self.endpoint;
+        request.words[6] = TAG;
+        let reply = self.server.answer(&request);
+        assert_eq!((reply.label, reply.tag()), (request.label | abi::message::REPLY, TAG));
+        reply
+    }
+
+    fn mount(&mut self, minor: u64, flags: u64) -> Message {
+        self.ask(b"disk", Mount { grant: GRANT, bytes: 4, minor, flags }.message())
+    }
+
+    fn root(&mut self, minor: u64) -> u64 {
+        let reply = self.mount(minor, 0);
+        assert_eq!(reply.result(), Ok(0));
+        Mount::results(&reply).unwrap().0
+    }
+
+    fn lookup(&mut self, directory: u64, name: &str) -> Result<(u64, u64, u64, u64, u64), Errno> {
+        let reply = self.ask(name.as_bytes(), Lookup { directory, grant: GRANT, bytes: name.len() as u64 }.message());
+        Lookup::results(&reply)
+    }
+
+    fn create(&mut self, directory: u64, name: &str, mode: u64) -> Result<u64, Errno> {
+        let (bytes, ids) = (name.len() as u64, 1000 | 100 << 32);
+        let request = Create { directory, grant: GRANT, bytes, mode, ids, device: 0 };
+        let reply = self.ask(name.as_bytes(), request.message());
+        Create::results(&reply).map(|results| results.0)
+    }
+
+    fn write(&mut self, node: u64, position: u64, data: &[u8]) -> Result<(u64, u64), Errno> {
+        let reply = self.ask(data, Write { node, grant: GRANT, position, bytes: data.len() as u64 }.message());
+        Ok((reply.result()?, Write::results(&reply)?))
+    }
+
+    fn read(&mut self, node: u64, position: u64, bytes: u64) -> Result<Vec<u8>, Errno> {
+        let reply = self.ask(&vec![0xaa; bytes as usize], Read { node, grant: GRANT, position, bytes }.message());
+        let done = reply.result()? as usize;
+        Ok(self.buffer.borrow()[..done].to_vec())
+    }
+
+    fn result(&mut self, content: &[u8], request: Message) -> Result<u64, Errno> {
+        self.ask(content, request).result()
+    }
+}
+
+fn one_image() -> Rc<Vec<Scratch>> {
+    let scratch = Scratch::new();
+    scratch.image(4096, &["-b", "4096"]);
+    Rc::new(vec![scratch])
+}
+
+#[test]
+fn a_file_is_made_written_read_and_removed() {
+    let images = one_image();
+    let mut vfs = vfs(images.clone());
+    let root = vfs.root(0);
+    let dir = vfs.create(root, "dir", 0o40_755).unwrap();
+    let file = vfs.create(dir, "file", 0o100_640).unwrap();
+    let data: Vec<u8> = (0..10_000).map(|n| n as u8).collect();
+    assert_eq!(vfs.write(file, 0, &data), Ok((10_000, 10_000)));
+    assert_eq!(vfs.write(file, 20_000, b"end"), Ok((3, 20_003)));
+    assert_eq!(vfs.read(file, 4000, 200).unwrap(), data[4000..4200]);
+    assert_eq!(vfs.read(file, 9_999, 4).unwrap(), [data[9_999], 0, 0, 0]);
+    assert_eq!(vfs.read(file, 20_003, 10).unwrap(), []);
+    let (node, mode, ids, size, device) = vfs.lookup(dir, "file").unwrap();
+    assert_eq!((node, mode, ids, size, device), (file, 0o100_640 | 1 << 32, 1000 | 100 << 32, 20_003, 0));
+    assert_eq!(vfs.lookup(dir, "..").unwrap().0, root);
+    assert_eq!(vfs.lookup(dir, "missing"), Err(Errno::ENOENT));
+    assert_eq!(vfs.result(b"", Truncate { node: file, size: 5 }.message()), Ok(0));
+    let unlink = |name: &str, wanted| {
+        Unlink { directory: dir, grant: GRANT, bytes: name.len() as u64, directory_wanted: wanted }.message()
+    };
+    assert_eq!(vfs.result(b"file", unlink("file", true)), Err(Errno::ENOTDIR));
+    assert_eq!(vfs.result(b"file", unlink("file", false)), Ok(0));
+    assert_eq!(vfs.read(file, 0, 10).unwrap(), data[..5]);
+    assert_eq!(vfs.result(b"", Put { node: file, count: 2 }.message()), Ok(0));
+    assert!(vfs.read(file, 0, 10).is_err());
+    assert_eq!(vfs.result(b"", Sync {}.message()), Ok(0));
+    assert_eq!(vfs.result(b"", Unmount { node: root, force: false }.message()), Err(Errno::EBUSY));
+    assert_eq!(vfs.result(b"", Unmount { node: root, force: true }.message()), Ok(0));
+    assert_eq!(vfs.lookup(root, "dir"), Err(Errno::ESTALE));
+    check(&images[0].path("image"));
+    assert!(is_marked_clean(&images[0].path("image")));
+}
+
+#[test]
+fn links_and_renames_work_by_message() {
+    let images = one_image();
+    let mut vfs = vfs(images.clone());
+    let root = vfs.root(0);
+    let file = vfs.create(root, "a", 0o100_644).unwrap();
+    let symlink = Symlink { directory: root, grant: GRANT, name_bytes: 4, target_bytes: 6, ids: 0 };
+    assert_eq!(vfs.result(b"linktarget", symlink.message()), Ok(0));
+    let link = vfs.lookup(root, "link").unwrap().0;
+    assert_eq!(vfs.result(&[0; 64], ReadLink { node: link, grant: GRANT, bytes: 64, reader: 1 }.message()), Ok(6));
+    assert_eq!(&vfs.buffer.borrow()[..6], b"target");
+    assert_eq!(vfs.result(&[0; 3], ReadLink { node: link, grant: GRANT, bytes: 3, reader: 1 }.message()), Ok(3));
+    let hard = Link { directory: root, grant: GRANT, bytes: 1, node: file };
+    assert_eq!(vfs.result(b"b", hard.message()), Ok(0));
+    assert_eq!(vfs.result(b"b", hard.message()), Err(Errno::EEXIST));
+    let rename = Rename { old_directory: root, new_directory: root, grant: GRANT, old_bytes: 1, new_bytes: 3 };
+    assert_eq!(vfs.result(b"bnew", rename.message()), Ok(0));
+    assert_eq!(vfs.lookup(root, "new").unwrap().0, file);
+    assert_eq!(vfs.lookup(root, "b"), Err(Errno::ENOENT));
+    assert_eq!(vfs.result(b"", Unmount { node: root, force: true }.message()), Ok(0));
+    check(&images[0].path("image"));
+}
+
+#[test]
+fn directories_are_listed_as_linux_records() {
+    let mut vfs = vfs(one_image());
+    let root = vfs.root(0);
+    let mut expected = vec![(".".to_string(), 4), ("..".to_string(), 4), ("lost+found".to_string(), 4)];
+    for number in 0..20 {
+        let name = format!("file-{number}");
+        vfs.create(root, &name, 0o100_644).unwrap();
+        expected.push((name, 8));
+    }
+    let mut seen = Vec::new();
+    let mut position = 0;
+    loop {
+        let reply = vfs.ask(&[0; 200], GetDents { node: root, grant: GRANT, position, bytes: 200 }.message());
+        let used = reply.result().unwrap() as usize;
+        position = GetDents::results(&reply).unwrap();
+        if used == 0 {
+            break;
+        }
+        let records = vfs.buffer.borrow()[..used].to_vec();
+        let mut rest = records.as_slice();
+        while !rest.is_empty() {
+            let size = u16::from_le_bytes([rest[16], rest[17]]) as usize;
+            assert!(size.is_multiple_of(8));
+            let name = rest[19..size].split(|&byte| byte == 0).next().unwrap();
+            seen.push((String::from_utf8(name.to_vec()).unwrap(), rest[18]));
+            rest = &rest[size..];
+        }
+    }
+    assert_eq!(seen, expected);
+    let small = GetDents { node: root, grant: GRANT, position: 0, bytes: 10 };
+    assert_eq!(vfs.result(&[0; 10], small.message()), Err(Errno::EINVAL));
+}
+
+#[test]
+fn attributes_change_and_are_told_as_linux_structures() {
+    let mut vfs = vfs(one_image());
+    let root = vfs.root(0);
+    let file = vfs.create(root, "f", 0o100_755).unwrap();
+    vfs.write(file, 0, b"hello").unwrap();
+    assert_eq!(vfs.result(b"", ChMod { node: file, mode: 0o4711 }.message()), Ok(0));
+    let reply = vfs.ask(b"", ChOwn { node: file, ids: 0xffff_ffff | 7 << 32 }.message());
+    assert_eq!(ChOwn::results(&reply), Ok(0o100_711 | 1 << 32));
+    let times = SetTimes { node: file, accessed_ns: 1_500_000_000_000_000_007, modified_ns: u64::MAX - 1 };
+    assert_eq!(vfs.result(b"", times.message()), Ok(0));
+    assert_eq!(vfs.result(&[0; 144], Stat { node: file, grant: GRANT }.message()), Ok(0));
+    let stat = vfs.buffer.borrow().clone();
+    let word = |offset: usize| u64::from_le_bytes(stat[offset..offset + 8].try_into().unwrap());
+    assert_eq!((word(8), word(16), word(24)), (file, 1, 0o100_711 | 1000 << 32));
+    assert_eq!((word(32), word(40), word(48), word(56), word(64)), (7, 0, 5, 4096, 8));
+    assert_eq!((word(72), word(80)), (1_500_000_000, 7));
+    assert_eq!((word(88), word(104)), (NOW.seconds as u64, NOW.seconds as u64));
+    assert_eq!(vfs.result(&[0; 120], StatFs { node: file, grant: GRANT }.message()), Ok(0));
+    let statfs = vfs.buffer.borrow().clone();
+    assert_eq!(u64::from_le_bytes(statfs[..8].try_into().unwrap()), 0xef53);
+    assert_eq!(u64::from_le_bytes(statfs[64..72].try_into().unwrap()), 255);
+}
+
+#[test]
+fn bad_requests_are_refused() {
+    let mut vfs = vfs(one_image());
+    let root = vfs.root(0);
+    assert_eq!(vfs.mount(0, 0).result(), Err(Errno::EBUSY));
+    assert_eq!(vfs.mount(9, 0).result(), Err(Errno::ENXIO));
+    assert_eq!(vfs.lookup(root, ""), Err(Errno::ENOENT));
+    assert_eq!(vfs.lookup(root, "a/b"), Err(Errno::EINVAL));
+    assert_eq!(vfs.lookup(root, &"n".repeat(256)), Err(Errno::ENAMETOOLONG));
+    assert_eq!(vfs.lookup(root | 5 << 56, "x"), Err(Errno::ESTALE));
+    assert_eq!(vfs.lookup(12345, "x"), Err(Errno::ESTALE));
+    let short = Lookup { directory: root, grant: GRANT, bytes: 200 };
+    assert_eq!(vfs.result(b"x", short.message()), Err(Errno::EFAULT));
+    let stranger = Lookup { directory: root, grant: GrantId::new(1, 1), bytes: 1 };
+    assert_eq!(vfs.result(b"x", stranger.message()), Err(Errno::EPERM));
+    let huge = Read { node: root, grant: GRANT, position: u64::MAX, bytes: u64::MAX };
+    assert_eq!(vfs.result(b"", huge.message()), Err(Errno::EISDIR));
+    let long = Rename { old_directory: root, new_directory: root, grant: GRANT, old_bytes: u64::MAX, new_bytes: 2 };
+    assert_eq!(vfs.result(b"", long.message()), Err(Errno::ENAMETOOLONG));
+    let node = Put { node: root, count: u64::MAX };
+    assert_eq!(vfs.result(b"", node.message()), Err(Errno::EINVAL));
+    assert_eq!(vfs.result(b"", Message::new(0x6_0063)), Err(Errno::ENOSYS));
+    let mut foreign = Sync {}.message();
+    foreign.source = Endpoint::new(40, 1);
+    assert_eq!(vfs.server.answer(&foreign).result(), Err(Errno::EPERM));
+}
+
+#[test]
+fn a_failing_buffer_gives_efault_or_a_short_count() {
+    let mut vfs = vfs(one_image());
+    let root = vfs.root(0);
+    let file = vfs.create(root, "f", 0o100_644).unwrap();
+    let long = Write { node: file, grant: GRANT, position: 0, bytes: 10_000 };
+    assert_eq!(vfs.result(&[1; 5000], long.message()), Ok(4096));
+    assert_eq!(vfs.result(&[1; 100], long.message()), Err(Errno::EFAULT));
+    let read = Read { node: file, grant: GRANT, position: 0, bytes: 4096 };
+    assert_eq!(vfs.result(&[0; 100], read.message()), Err(Errno::EFAULT));
+}
+
+#[test]
+fn two_volumes_are_kept_apart() {
+    let images: Vec<_> = (0..2).map(|_| Scratch::new()).collect();
+    images.iter().for_each(|scratch| drop(scratch.image(1024, &[])));
+    let mut vfs = vfs(Rc::new(images));
+    let (first, second) = (vfs.root(0), vfs.root(1));
+    assert_ne!(first, second);
+    let file = vfs.create(second, "f", 0o100_644).unwrap();
+    assert_eq!(vfs.write(file, 0, b"x"), Ok((1, 1)));
+    assert_eq!(vfs.lookup(first, "f"), Err(Errno::ENOENT));
+    let across = Link { directory: first, grant: GRANT, bytes: 1, node: file };
+    assert_eq!(vfs.result(b"g", across.message()), Err(Errno::EXDEV));
+    let across = Rename { old_directory: second, new_directory: first, grant: GRANT, old_bytes: 1, new_bytes: 1 };
+    assert_eq!(vfs.result(b"fg", across.message()), Err(Errno::EXDEV));
+    assert_eq!(vfs.result(b"", Unmount { node: first, force: false }.message()), Ok(0));
+    assert_eq!(vfs.lookup(second, "f").unwrap().0, file);
+}
+
+#[test]
+fn a_new_vfs_mounts_again_what_the_old_one_left() {
+    let images = one_image();
+    let mut vfs = vfs(images.clone());
+    let root = vfs.root(0);
+    let file = vfs.create(root, "f", 0o100_644).unwrap();
+    vfs.write(file, 0, &[1; 9000]).unwrap();
+    let unlink = Unlink { directory: root, grant: GRANT, bytes: 1, directory_wanted: false };
+    assert_eq!(vfs.result(b"f", unlink.message()), Ok(0));
+    vfs.endpoint = SUCCESSOR;
+    let root = vfs.root(0);
+    assert_eq!(vfs.lookup(root, "f"), Err(Errno::ENOENT));
+    assert_eq!(vfs.result(b"", Unmount { node: root, force: false }.message()), Ok(0));
+    check(&images[0].path("image"));
+    assert!(is_marked_clean(&images[0].path("image")));
+}
+
+#[test]
+fn a_mount_tells_that_it_is_read_only_when_it_was_not_asked() {
+    let images = one_image();
+    let image = images[0].path("image");
+    let mut bytes = std::fs::read(&image).unwrap();
+    bytes[1024 + 101] |= 4;
+    std::fs::write(&image, bytes).unwrap();
+    let mut vfs = vfs(images);
+    assert_eq!(vfs.mount(0, 0).result(), Ok(MOUNTED_READ_ONLY));
+}
