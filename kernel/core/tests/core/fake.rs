@@ -1,0 +1,278 @@
+//! A machine made of maps: memory by pages, ports and lines that remember what was done to them, a clock that tests turn.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use abi::{
+    Errno, Message,
+    info::{self, KernelInfo},
+    kernel::{ACCESS_PRESENT, ACCESS_WRITE},
+    layout::map,
+    registers::EXTENDED_BYTES,
+    trace::Record,
+};
+use kernel_core::{
+    Frame, Machine, Space,
+    machine::{Copied, Fault, Mapped, Msi, Side},
+};
+
+pub const PAGE: u64 = 4096;
+
+/// Where a space's page lies, and its rights.
+#[derive(Clone, Copy)]
+pub struct Mapping {
+    pub frame: u64,
+    pub flags: u64,
+}
+
+#[derive(Default)]
+pub struct Fake {
+    /// One tick is one nanosecond.
+    pub now: u64,
+    pub armed: Option<u64>,
+    /// Interrupts seem to wait after this many polls; `None`: never.
+    pub polls_until_interrupt: Option<u64>,
+    pub frames: BTreeMap<u64, Box<[u8; PAGE as usize]>>,
+    pub spaces: BTreeMap<u16, BTreeMap<u64, Mapping>>,
+    /// Page tables that may still be made.
+    pub pool: u64,
+    pub extended: BTreeMap<usize, [u8; EXTENDED_BYTES]>,
+    pub ports: BTreeMap<u16, u32>,
+    pub port_log: Vec<(u16, u64, u32)>,
+    pub unmasked: BTreeSet<usize>,
+    pub opened: BTreeSet<usize>,
+    pub console: Vec<u8>,
+    pub records: Vec<Record>,
+}
+
+impl Fake {
+    pub fn map(&mut self, space: u16, address: u64, frame: u64, flags: u64) {
+        self.frames.entry(frame).or_insert_with(|| Box::new([0; PAGE as usize]));
+        self.spaces.entry(space).or_default().insert(address, Mapping { frame, flags });
+    }
+
+    pub fn peek(&mut self, space: u16, address: u64, bytes: usize) -> Vec<u8> {
+        let mut out = vec![0; bytes];
+        self.read(Space(space), address, &mut out).expect("mapped");
+        out
+    }
+
+    pub fn poke(&mut self, space: u16, address: u64, bytes: &[u8]) {
+        self.write(Space(space), address, bytes).expect("mapped and writable");
+    }
+
+    fn find(&self, space: Space, address: u64, write: bool) -> Result<u64, Fault> {
+        let access = if write { ACCESS_WRITE } else { 0 };
+        let page = address / PAGE * PAGE;
+        match self.spaces.get(&space.0).and_then(|pages| pages.get(&page)) {
+            None => Err(Fault { address, access }),
+            Some(mapping) if mapping.flags & map::NONE != 0 || write && mapping.flags & map::WRITE == 0 => {
+                Err(Fault { address, access: access | ACCESS_PRESENT })
+            }
+            Some(mapping) => Ok(mapping.frame + address % PAGE),
+        }
+    }
+
+    fn byte(&mut self, physical: u64) -> &mut u8 {
+        let frame = self.frames.get_mut(&(physical / PAGE * PAGE)).expect("a frame of RAM");
+        &mut frame[(physical % PAGE) as usize]
+    }
+}
+
+impl Machine for Fake {
+    fn ticks(&mut self) -> u64 {
+        self.now
+    }
+    fn ticks_to_ns(&self, ticks: u64) -> u64 {
+        ticks
+    }
+    fn ns_to_ticks(&self, duration_ns: u64) -> u64 {
+        duration_ns
+    }
+    fn arm_timer(&mut self, deadline: u64) {
+        self.armed = (deadline != u64::MAX).then_some(deadline);
+    }
+    fn interrupt_pending(&mut self) -> bool {
+        match &mut self.polls_until_interrupt {
+            None => false,
+            Some(0) => true,
+            Some(polls) => {
+                *polls -= 1;
+                *polls == 0
+            }
+        }
+    }
+
+    fn copy(&mut self, from: Space, from_address: u64, to: Space, to_address: u64, bytes: u64) -> Copied {
+        assert!(bytes <= kernel_core::copy::CHUNK_BYTES);
+        for done in 0..bytes {
+            let source = match self.find(from, from_address + done, false) {
+                Ok(physical) => physical,
+                Err(fault) => return Copied { bytes: done, fault: Some((Side::From, fault)) },
+            };
+            let target = match self.find(to, to_address + done, true) {
+                Ok(physical) => physical,
+                Err(fault) => return Copied { bytes: done, fault: Some((Side::To, fault)) },
+            };
+            *self.byte(target) = *self.byte(source);
+        }
+        Copied { bytes, fault: None }
+    }
+    fn read(&mut self, space: Space, address: u64, out: &mut [u8]) -> Result<(), Fault> {
+        for (at, byte) in out.iter_mut().enumerate() {
+            let physical = self.find(space, address + at as u64, false)?;
+            *byte = *self.byte(physical);
+        }
+        Ok(())
+    }
+    fn write(&mut self, space: Space, address: u64, bytes: &[u8]) -> Result<(), Fault> {
+        for at in 0..bytes.len() as u64 {
+            self.find(space, address + at, true)?;
+        }
+        for (at, byte) in bytes.iter().enumerate() {
+            let physical = self.find(space, address + at as u64, true)?;
+            *self.byte(physical) = *byte;
+        }
+        Ok(())
+    }
+    fn translate(&mut self, space: Space, address: u64) -> Result<u64, Fault> {
+        self.find(space, address, false)
+    }
+    fn copy_to_frames(&mut self, from: Space, address: u64, physical: u64, bytes: u64) -> Result<Copied, Errno> {
+        for done in 0..bytes {
+            let source = match self.find(from, address + done, false) {
+                Ok(source) => source,
+                Err(fault) => return Ok(Copied { bytes: done, fault: Some((Side::From, fault)) }),
+            };
+            let value = *self.byte(source);
+            let frame = self.frames.get_mut(&((physical + done) / PAGE * PAGE)).ok_or(Errno::EINVAL)?;
+            frame[((physical + done) % PAGE) as usize] = value;
+        }
+        Ok(Copied { bytes, fault: None })
+    }
+    fn copy_frame(&mut self, to: u64, from: u64) -> Result<(), Errno> {
+        let content = self.frames.get(&from).ok_or(Errno::EINVAL)?.clone();
+        *self.frames.get_mut(&to).ok_or(Errno::EINVAL)? = content;
+        Ok(())
+    }
+
+    fn space_create(&mut self, space: Space) -> Result<(), Errno> {
+        self.pool = self.pool.checked_sub(1).ok_or(Errno::ENOMEM)?;
+        self.spaces.insert(space.0, BTreeMap::new());
+        Ok(())
+    }
+    fn space_destroy(&mut self, space: Space) {
+        self.pool += 1;
+        self.spaces.remove(&space.0);
+    }
+    fn space_map(&mut self, space: Space, address: u64, frame: u64, pages: u64, flags: u64) -> Mapped {
+        assert!(pages <= kernel_core::spaces::PAGES_AT_ONCE);
+        for page in 0..pages {
+            if self.pool == 0 {
+                return Mapped { pages: page, result: Err(Errno::ENOMEM) };
+            }
+            self.map(space.0, address + page * PAGE, frame + page * PAGE, flags);
+        }
+        Mapped { pages, result: Ok(()) }
+    }
+    fn space_unmap(&mut self, space: Space, address: u64, pages: u64) {
+        for page in 0..pages {
+            self.spaces.entry(space.0).or_default().remove(&(address + page * PAGE));
+        }
+    }
+    fn space_protect(&mut self, space: Space, address: u64, pages: u64, flags: u64) {
+        for page in 0..pages {
+            if let Some(mapping) = self.spaces.entry(space.0).or_default().get_mut(&(address + page * PAGE)) {
+                mapping.flags = flags;
+            }
+        }
+    }
+    fn space_copy(&mut self, from: Space, to: Space, address: u64, pages: u64) -> Mapped {
+        for page in 0..pages {
+            let at = address + page * PAGE;
+            if let Some(mapping) = self.spaces.entry(from.0).or_default().get_mut(&at) {
+                mapping.flags &= !map::WRITE;
+                let copy = *mapping;
+                self.spaces.entry(to.0).or_default().insert(at, copy);
+            }
+        }
+        Mapped { pages, result: Ok(()) }
+    }
+    fn donate(&mut self, _frame: u64, pages: u64) -> Result<(), Errno> {
+        self.pool += pages;
+        Ok(())
+    }
+
+    fn extended(&mut self, slot: usize, out: &mut [u8; EXTENDED_BYTES]) -> bool {
+        match self.extended.get(&slot) {
+            Some(state) => {
+                *out = *state;
+                true
+            }
+            None => false,
+        }
+    }
+    fn set_extended(&mut self, slot: usize, state: Option<&[u8; EXTENDED_BYTES]>) {
+        match state {
+            Some(state) => self.extended.insert(slot, *state),
+            None => self.extended.remove(&slot),
+        };
+    }
+    fn copy_extended(&mut self, from: usize, to: usize) {
+        let state = self.extended.get(&from).copied();
+        self.set_extended(to, state.as_ref());
+    }
+
+    fn port_in(&mut self, port: u16, _width: u64) -> u32 {
+        self.ports.get(&port).copied().unwrap_or(0)
+    }
+    fn port_out(&mut self, port: u16, width: u64, value: u32) {
+        self.port_log.push((port, width, value));
+    }
+
+    fn line_open(&mut self, line: usize) -> Result<(), Errno> {
+        if line >= 24 {
+            return Err(Errno::EINVAL);
+        }
+        self.opened.insert(line);
+        Ok(())
+    }
+    fn line_mask(&mut self, line: usize) {
+        self.unmasked.remove(&line);
+    }
+    fn line_unmask(&mut self, line: usize) {
+        self.unmasked.insert(line);
+    }
+    fn msi_open(&mut self) -> Result<Msi, Errno> {
+        Ok(Msi { line: 100, address: 0xfee0_0000, data: 0x40 })
+    }
+    fn line_close(&mut self, line: usize) {
+        self.opened.remove(&line);
+    }
+
+    fn console(&mut self, text: &[u8]) {
+        self.console.extend_from_slice(text);
+    }
+    fn info(&mut self, what: u64, offset: u64, out: &mut [u8]) -> Result<usize, Errno> {
+        if what != info::COMMAND_LINE {
+            return Err(Errno::ENOENT);
+        }
+        let rest = b"quiet".get(offset as usize..).unwrap_or(&[]);
+        let length = rest.len().min(out.len());
+        out[..length].copy_from_slice(&rest[..length]);
+        Ok(length)
+    }
+    fn kernel_info(&mut self, info: &mut KernelInfo) {
+        info.tsc_hz = 1_000_000_000;
+        info.pool_frames = self.pool;
+    }
+    fn trace(&mut self, record: &Record) {
+        self.records.push(*record);
+    }
+
+    fn shutdown(&mut self, mode: u64, status: u64) -> ! {
+        panic!("shutdown {mode} {status}");
+    }
+    fn fatal(&mut self, slot: usize, _frame: &Frame, message: &Message) -> ! {
+        panic!("fatal in slot {slot}: {message:?}");
+    }
+}

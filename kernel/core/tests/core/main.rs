@@ -1,0 +1,16 @@
+//! Proofs of `kernel_core` on the host: behaviour, comparison with a model, exhaustive search.
+
+mod fake;
+mod world;
+
+mod copies;
+mod faults;
+mod futexes;
+mod interrupts;
+mod linux_calls;
+mod messages;
+mod notifications;
+mod privileges;
+mod restarts;
+mod scheduling;
+mod threads;

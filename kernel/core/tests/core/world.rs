@@ -1,0 +1,235 @@
+//! A node on the made-up machine, and a way to let any ready thread make its next call: all threads share one queue, and the others yield.
+
+use abi::{
+    Endpoint, Errno, Message, Name, Word,
+    call::{self, KernelCall},
+    endpoint::slot,
+    layout::map,
+    privilege::Privileges,
+};
+use kernel_core::{Frame, Next, Node};
+
+use crate::fake::{Fake, PAGE};
+
+pub const RS: usize = slot::RS;
+pub const VM: usize = slot::VM;
+pub const PM: usize = slot::PM;
+/// Three services for tests.
+pub const A: usize = 20;
+pub const B: usize = 21;
+pub const C: usize = 22;
+
+/// Every space of the tests has these writable pages.
+pub const BUFFER: u64 = 0x10_0000;
+pub const BUFFER_PAGES: u64 = 4;
+
+pub struct World {
+    pub node: Box<Node>,
+    pub m: Fake,
+}
+
+impl World {
+    /// rs and vm run.
+    pub fn new() -> World {
+        let mut world = World { node: Box::new(Node::new()), m: Fake { pool: 1000, ..Fake::default() } };
+        world.node.boot(&mut world.m);
+        for slot in [RS, VM] {
+            world.map_buffer(slot as u16);
+            world.node.boot_service(&mut world.m, slot, Name::new("boot").expect("short"), Frame::start(0x40_0000, 0));
+        }
+        world.next();
+        world
+    }
+
+    /// rs, vm, and services A, B, C with all rights, ready.
+    pub fn with_services() -> World {
+        let mut world = World::new();
+        for slot in [A, B, C] {
+            world.service(slot);
+        }
+        world
+    }
+
+    fn map_buffer(&mut self, space: u16) {
+        for page in 0..BUFFER_PAGES {
+            let frame = (space as u64 * BUFFER_PAGES + page + 1) * PAGE;
+            self.m.map(space, BUFFER + page * PAGE, frame, map::WRITE);
+        }
+    }
+
+    /// A service with all rights, ready to run. Returns its endpoint.
+    pub fn service(&mut self, slot: usize) -> Endpoint {
+        let endpoint = self.inert_service(slot);
+        self.set_privileges(endpoint, &all_rights());
+        self.kernel_call(RS, KernelCall::Start, &[endpoint.0 as u64]).expect("started");
+        endpoint
+    }
+
+    /// A service with a space, not started.
+    pub fn inert_service(&mut self, slot: usize) -> Endpoint {
+        let endpoint = self.kernel_call(RS, KernelCall::Create, &[slot as u64]).expect("created");
+        let space = self.kernel_call(RS, KernelCall::SpaceCreate, &[]).expect("space");
+        self.map_buffer(space as u16);
+        self.kernel_call(RS, KernelCall::SpaceSet, &[endpoint, space]).expect("space set");
+        Endpoint(endpoint as u32)
+    }
+
+    /// An application thread with a space, ready to run.
+    pub fn application(&mut self) -> Endpoint {
+        let endpoint = self.kernel_call(RS, KernelCall::Fork, &[Endpoint::NONE.0 as u64]).expect("forked");
+        let space = self.kernel_call(RS, KernelCall::SpaceCreate, &[]).expect("space");
+        self.map_buffer(space as u16);
+        self.kernel_call(RS, KernelCall::SpaceSet, &[endpoint, space]).expect("space set");
+        self.kernel_call(RS, KernelCall::Schedule, &[endpoint, 4, 0]).expect("same queue as services");
+        self.kernel_call(RS, KernelCall::Start, &[endpoint]).expect("started");
+        Endpoint(endpoint as u32)
+    }
+
+    pub fn set_privileges(&mut self, endpoint: Endpoint, privileges: &Privileges) {
+        self.try_set_privileges(endpoint, privileges).expect("privileges set");
+    }
+
+    pub fn try_set_privileges(&mut self, endpoint: Endpoint, privileges: &Privileges) -> Result<u64, Errno> {
+        let bytes = privilege_bytes(privileges);
+        self.m.poke(RS as u16, BUFFER, &bytes);
+        self.kernel_call(RS, KernelCall::PrivCtl, &[endpoint.0 as u64, BUFFER])
+    }
+
+    pub fn space(&self, slot: usize) -> u16 {
+        self.node.thread(slot).space().expect("has a space").0
+    }
+
+    pub fn endpoint(&self, slot: usize) -> Endpoint {
+        self.node.thread(slot).endpoint()
+    }
+
+    /// Lets the node decide who runs.
+    pub fn next(&mut self) -> Next {
+        self.node.next(&mut self.m)
+    }
+
+    /// True when the thread is ready or runs.
+    pub fn is_ready(&mut self, slot: usize) -> bool {
+        self.try_make_current(slot)
+    }
+
+    fn try_make_current(&mut self, slot: usize) -> bool {
+        for _ in 0..64 {
+            match self.next() {
+                Next::Run(current) if current == slot => return true,
+                Next::Run(current) => {
+                    let saved = *self.node.frame_mut(current);
+                    self.node.frame_mut(current).rax = KernelCall::Yield.number();
+                    self.node.syscall(&mut self.m);
+                    *self.node.frame_mut(current) = saved;
+                }
+                Next::Idle => return false,
+                Next::Interrupts => {}
+            }
+        }
+        false
+    }
+
+    pub fn make_current(&mut self, slot: usize) {
+        assert!(self.try_make_current(slot), "slot {slot} is not ready: {:?}", self.node.thread(slot));
+    }
+
+    /// Lets `slot` execute `syscall` with these registers.
+    pub fn syscall(&mut self, slot: usize, set: impl FnOnce(&mut Frame)) -> Next {
+        self.make_current(slot);
+        set(self.node.frame_mut(slot));
+        self.node.syscall(&mut self.m);
+        self.next()
+    }
+
+    /// A kernel call that finishes at once.
+    pub fn kernel_call(&mut self, slot: usize, call: KernelCall, arguments: &[u64]) -> Result<u64, Errno> {
+        self.begin_kernel_call(slot, call, arguments);
+        self.result(slot)
+    }
+
+    /// A kernel call that may have to wait.
+    pub fn begin_kernel_call(&mut self, slot: usize, call: KernelCall, arguments: &[u64]) -> Next {
+        let mut words = [0; 6];
+        words[..arguments.len()].copy_from_slice(arguments);
+        self.syscall(slot, |frame| {
+            [frame.rdi, frame.rsi, frame.rdx, frame.r10, frame.r8, frame.r9] = words;
+            frame.rax = call.number();
+        })
+    }
+
+    /// What is in `rax`.
+    pub fn result(&mut self, slot: usize) -> Result<u64, Errno> {
+        Word::from_word(self.node.frame_mut(slot).rax)
+    }
+
+    /// A primitive with a message `(label, word 0)`.
+    pub fn primitive(&mut self, slot: usize, number: u64, peer: Endpoint, label: u32, word: u64) -> Next {
+        self.syscall(slot, |frame| {
+            frame.rax = number;
+            frame.r13 = peer.0 as u64 | (label as u64) << 32;
+            frame.r14 = Endpoint::ANY.0 as u64;
+            frame.rdi = word;
+            [frame.rsi, frame.rdx, frame.r10, frame.r8, frame.r9, frame.r12] = [word + 1, word + 2, word + 3, word + 4, word + 5, word + 6];
+        })
+    }
+
+    pub fn send(&mut self, slot: usize, to: Endpoint, label: u32) -> Next {
+        self.primitive(slot, call::SEND, to, label, 0)
+    }
+
+    pub fn sendrec(&mut self, slot: usize, to: Endpoint, label: u32) -> Next {
+        self.primitive(slot, call::SENDREC, to, label, 0)
+    }
+
+    pub fn receive(&mut self, slot: usize, from: Endpoint) -> Next {
+        self.primitive(slot, call::RECEIVE, from, 0, 0)
+    }
+
+    /// The message in the registers of a thread that has received one.
+    pub fn message(&mut self, slot: usize) -> Message {
+        let frame = self.node.frame_mut(slot);
+        assert_eq!(frame.rax, 0, "the call has failed");
+        Message { source: frame.endpoint(), label: frame.label(), words: frame.words() }
+    }
+
+    /// Marks a frame so that a change of it is seen.
+    pub fn scrub(&mut self, slot: usize) {
+        self.node.frame_mut(slot).rax = 0xdead;
+    }
+
+    /// A program's Linux call.
+    pub fn linux_call(&mut self, slot: usize, number: u64, arguments: [u64; 6]) -> Next {
+        self.syscall(slot, |frame| {
+            frame.rax = number;
+            [frame.rdi, frame.rsi, frame.rdx, frame.r10, frame.r8, frame.r9] = arguments;
+        })
+    }
+}
+
+/// Every kernel call and destination.
+pub fn all_rights() -> Privileges {
+    Privileges { kernel_calls: u64::MAX, destinations: [u64::MAX; 2], ..Privileges::NONE }
+}
+
+/// `Privileges` as they lie in memory.
+pub fn privilege_bytes(privileges: &Privileges) -> Vec<u8> {
+    let mut out = Vec::new();
+    out.extend_from_slice(&privileges.name.0);
+    out.extend_from_slice(&privileges.kernel_calls.to_le_bytes());
+    privileges.destinations.iter().for_each(|word| out.extend_from_slice(&word.to_le_bytes()));
+    out.extend_from_slice(&privileges.flags.to_le_bytes());
+    out.extend_from_slice(&privileges.io_way.to_le_bytes());
+    for range in privileges.ports {
+        out.extend_from_slice(&range.first.to_le_bytes());
+        out.extend_from_slice(&range.last.to_le_bytes());
+    }
+    out.extend_from_slice(&privileges.port_count.to_le_bytes());
+    out.extend_from_slice(&privileges.irq_count.to_le_bytes());
+    out.extend_from_slice(&privileges.irqs);
+    for range in privileges.memory {
+        out.extend_from_slice(&range.start.to_le_bytes());
+        out.extend_from_slice(&range.bytes.to_le_bytes());
+    }
+    out
+}
