@@ -12,7 +12,7 @@ use crate::process::tail;
 use anyhow::{Context, Result, anyhow, bail};
 use std::fs;
 use std::io::{Read, Write};
-use std::process::{Child, ChildStdin, Stdio};
+use std::process::{ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -73,24 +73,41 @@ pub struct Failure {
 /// When the machine cannot be started; what goes wrong in the dialogue is the inner result.
 pub fn hold(machine: &mut Machine, steps: &[Step], limit: Duration) -> Result<std::result::Result<(), Failure>> {
     machine.serial = vec![Line::Stdio];
-    let mut qemu = machine.command();
-    qemu.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut qemu = qemu.spawn().context("cannot start QEMU")?;
-    let (Some(input), Some(output)) = (qemu.stdin.take(), qemu.stdout.take()) else {
-        bail!("QEMU has no console");
+    let conversation = converse(machine.command().stderr(Stdio::null()), steps, limit)?;
+    Ok(match conversation.failure {
+        None => Ok(()),
+        Some(reason) => Err(Failure { reason, console: conversation.said }),
+    })
+}
+
+/// What came of a dialogue with a program.
+pub struct Conversation {
+    /// The step that did not come true.
+    pub failure: Option<String>,
+    /// Everything the program said.
+    pub said: String,
+    /// How it ended.
+    pub status: ExitStatus,
+}
+
+/// Starts `command` with its standard input and output on our side, goes through `steps` and ends it.
+///
+/// # Errors
+/// When the program cannot be started.
+pub fn converse(command: &mut Command, steps: &[Step], limit: Duration) -> Result<Conversation> {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut program = command.spawn().with_context(|| format!("cannot start {}", command.get_program().display()))?;
+    let (Some(input), Some(output)) = (program.stdin.take(), program.stdout.take()) else {
+        bail!("the program has no input and output");
     };
     let mut console = Console::new(input, output, limit);
     let result = steps.iter().try_for_each(|step| console.take(step));
-    end(&mut qemu)?;
-    Ok(result.map_err(|error| Failure { reason: format!("{error:#}"), console: console.text() }))
-}
-
-/// Ends QEMU if it has not ended, and takes its status.
-fn end(qemu: &mut Child) -> Result<()> {
-    // Fails when it has ended already, which is as good.
-    let _ = qemu.kill();
-    qemu.wait().context("cannot wait for QEMU")?;
-    Ok(())
+    if result.is_err() || steps.last() != Some(&Step::End) {
+        // Fails when it has ended already, which is as good.
+        let _ = program.kill();
+    }
+    let status = program.wait().context("cannot wait for the program's end")?;
+    Ok(Conversation { failure: result.err().map(|error| format!("{error:#}")), said: console.text(), status })
 }
 
 /// Our side of the console.

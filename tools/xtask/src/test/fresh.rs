@@ -4,20 +4,21 @@
 //! installed; the checkout's last commit is cloned into a copy of it; `run` and `test` go in there by
 //! chroot. Package and crate downloads use this machine's sources and settings.
 
-use super::Verdict;
-use crate::process;
+use super::{Verdict, dialogue, iso};
+use crate::process::{self, tail};
 use crate::workspace::Workspace;
 use anyhow::{Context, Result, bail};
-use std::fs;
-use std::io::Write;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 const RELEASE: &str = "bookworm";
 const MIRROR: &str = "http://deb.debian.org/debian";
 const SECURITY: &str = "http://deb.debian.org/debian-security";
-/// What `run` gets as its terminal's input: the shell's first command leaves the machine.
-const TYPED: &str = "poweroff\n";
+/// How long `run` may take, with everything that it installs and builds first.
+const RUN_LIMIT: Duration = Duration::from_secs(1800);
+const SHOWN_LINES: usize = 60;
 
 /// Tries the set-up; fails with the end of its output.
 ///
@@ -26,18 +27,11 @@ const TYPED: &str = "poweroff\n";
 pub fn run(workspace: &Workspace) -> Result<Verdict> {
     let tree = Tree::make(workspace)?;
     tree.clone_checkout(workspace)?;
-    for (command, input) in [("./skink run", TYPED), ("./skink test", "")] {
-        let log = tree.log(command);
-        if !tree.run(command, input, &log)? {
-            let text = fs::read_to_string(&log).unwrap_or_default();
-            return Ok(Verdict::failed(format!(
-                "{command} failed:\n{}\nall of it is in {}",
-                process::tail(&text, 60),
-                log.display()
-            )));
-        }
-    }
-    Ok(Verdict::passed())
+    let failure = match tree.boot()? {
+        None => tree.test()?,
+        failure => failure,
+    };
+    Ok(failure.map_or_else(Verdict::passed, Verdict::failed))
 }
 
 /// A Debian tree with the file systems that programs expect mounted in it.
@@ -89,30 +83,47 @@ impl Tree {
         Ok(())
     }
 
-    fn log(&self, command: &str) -> PathBuf {
-        let name = command.rsplit(' ').next().unwrap_or_default();
-        self.logs.join(format!("fresh-{name}.log"))
+    /// `./skink run`, to the prompt and out again; what failed, if something did.
+    fn boot(&self) -> Result<Option<String>> {
+        let (log, file) = self.log("fresh-run.log")?;
+        let talk = dialogue::converse(self.command("./skink run").stderr(file), &iso::steps(), RUN_LIMIT)?;
+        if talk.failure.is_none() && talk.status.success() {
+            return Ok(None);
+        }
+        let reason = talk.failure.unwrap_or_else(|| talk.status.to_string());
+        let messages = fs::read_to_string(log)?;
+        Ok(Some(format!("./skink run: {reason}\n{}\n{}", tail(&messages, SHOWN_LINES), tail(&talk.said, SHOWN_LINES))))
     }
 
-    /// Runs `command` in the checkout in the tree; true when it ended well.
-    fn run(&self, command: &str, input: &str, log: &Path) -> Result<bool> {
-        let output = fs::File::create(log).with_context(|| format!("cannot make {}", log.display()))?;
-        let mut child = Command::new("chroot")
+    /// `./skink test`; what failed, if something did.
+    fn test(&self) -> Result<Option<String>> {
+        let (log, file) = self.log("fresh-test.log")?;
+        let mut command = self.command("./skink test");
+        let status = command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file).status();
+        let status = status.context("cannot start chroot")?;
+        if status.success() {
+            return Ok(None);
+        }
+        let text = fs::read_to_string(&log)?;
+        Ok(Some(format!("./skink test: {status}\n{}\nall of it is in {}", tail(&text, SHOWN_LINES), log.display())))
+    }
+
+    fn log(&self, name: &str) -> Result<(PathBuf, File)> {
+        let path = self.logs.join(name);
+        let file = File::create(&path).with_context(|| format!("cannot make {}", path.display()))?;
+        Ok((path, file))
+    }
+
+    /// `command` in the checkout in the tree, with nothing of our environment.
+    fn command(&self, command: &str) -> Command {
+        let mut chroot = Command::new("chroot");
+        chroot
             .arg(&self.root)
             .args(["/usr/bin/env", "--chdir=/root/skink", "sh", "-c", command])
             .env_clear()
             .env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
-            .envs([("HOME", "/root"), ("CI", "true"), ("LC_ALL", "C.UTF-8")])
-            .stdin(Stdio::piped())
-            .stdout(output.try_clone()?)
-            .stderr(output)
-            .spawn()
-            .context("cannot start chroot")?;
-        if let Some(mut stdin) = child.stdin.take() {
-            // A command that does not read it is none the worse.
-            let _ = stdin.write_all(input.as_bytes());
-        }
-        Ok(child.wait()?.success())
+            .envs([("HOME", "/root"), ("CI", "true"), ("LC_ALL", "C.UTF-8")]);
+        chroot
     }
 }
 
