@@ -1,5 +1,44 @@
-//! devfs
+//! devfs: the directory /dev, and the memory devices behind some of its nodes.
+//!
+//! vfs speaks `fs` to it for the directory and `chardev` for the devices of major 1. All other devices have drivers of their own.
+//!
+//! * `nodes`: which special files there are; `memory`: null, zero and their like; this file: messages.
 #![cfg_attr(not(test), no_std, no_main)]
 #![forbid(unsafe_code)]
+
 extern crate alloc;
+
+mod memory;
 mod nodes;
+
+use abi::{Errno, Message, chardev};
+use fs::server::{MountRequest, Server};
+use memory::MemoryDevices;
+use nodes::Devices;
+use server::Service;
+
+sys::program!(main);
+
+fn main(_: sys::Start) {
+    let mount = |_: &MountRequest| Ok::<_, Errno>(Devices::new());
+    let directory = Server::mounted(Devices::new(), mount);
+    server::run(&mut DevFs { directory, devices: MemoryDevices::new(sys::random::seed()) });
+}
+
+struct DevFs<M> {
+    directory: Server<Devices, M>,
+    devices: MemoryDevices,
+}
+
+impl<M: FnMut(&MountRequest) -> Result<Devices, Errno>> Service for DevFs<M> {
+    fn request(&mut self, message: &Message) -> Option<Message> {
+        match chardev::Request::decode(message) {
+            Some(request) => self.devices.answer(message.source, request).map(|result| message.reply(result)),
+            None => self.directory.request(message),
+        }
+    }
+
+    fn alarm(&mut self, now_ns: u64) {
+        self.directory.alarm(now_ns);
+    }
+}

@@ -33,6 +33,7 @@ pub mod keep;
 pub mod linux;
 pub mod plain;
 pub mod port;
+pub mod random;
 pub mod rights;
 pub mod space;
 pub mod start;

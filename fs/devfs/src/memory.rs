@@ -1,0 +1,129 @@
+//! The memory devices: null, zero, full, random, urandom, kmsg (mem(4), random(4), full(4)). None of them ever makes its caller wait.
+
+use abi::chardev::Request;
+use abi::{Endpoint, Errno, GrantId};
+use rand_chacha::ChaCha20Rng;
+use rand_chacha::rand_core::{RngCore, SeedableRng};
+
+/// Minor numbers of major 1.
+mod minor {
+    pub const NULL: u64 = 3;
+    pub const ZERO: u64 = 5;
+    pub const FULL: u64 = 7;
+    pub const RANDOM: u64 = 8;
+    pub const URANDOM: u64 = 9;
+    pub const KMSG: u64 = 11;
+}
+
+/// Bytes moved at a time.
+const CHUNK: usize = 4096;
+/// Most bytes of one read, so that nobody else waits for long.
+const READ_LIMIT: u64 = 1 << 20;
+
+/// The devices.
+pub struct MemoryDevices {
+    random: ChaCha20Rng,
+}
+
+impl MemoryDevices {
+    /// The devices, with a seed for the random ones.
+    pub fn new(seed: [u8; 32]) -> Self {
+        MemoryDevices { random: ChaCha20Rng::from_seed(seed) }
+    }
+
+    /// Does what is asked. The outer `None`: it has no answer.
+    pub fn answer(&mut self, asker: Endpoint, request: Request) -> Option<Result<u64, Errno>> {
+        Some(match request {
+            Request::Open(open) => check(open.minor),
+            Request::Close(_) => Ok(0),
+            Request::Read(read) => self.read(asker, read.minor, read.grant, read.bytes),
+            Request::Write(write) => self.write(asker, write.minor, write.grant, write.bytes),
+            Request::Control(_) => Err(Errno::ENOTTY),
+            Request::Poll(poll) => check(poll.minor).map(|_| poll.events),
+            Request::Cancel(_) => return None,
+        })
+    }
+
+    fn read(&mut self, asker: Endpoint, minor: u64, grant: GrantId, bytes: u64) -> Result<u64, Errno> {
+        check(minor)?;
+        if minor == minor::NULL || minor == minor::KMSG {
+            return Ok(0);
+        }
+        let bytes = bytes.min(READ_LIMIT);
+        let mut chunk = [0; CHUNK];
+        let mut done = 0;
+        while done < bytes {
+            let count = CHUNK.min((bytes - done) as usize);
+            if minor == minor::RANDOM || minor == minor::URANDOM {
+                self.random.fill_bytes(&mut chunk[..count]);
+            }
+            sys::copy::to_grant(asker, grant, done, &chunk[..count])?;
+            done += count as u64;
+        }
+        Ok(done)
+    }
+
+    fn write(&mut self, asker: Endpoint, minor: u64, grant: GrantId, bytes: u64) -> Result<u64, Errno> {
+        check(minor)?;
+        match minor {
+            minor::FULL => Err(Errno::ENOSPC),
+            minor::KMSG => log(asker, grant, bytes),
+            _ => Ok(bytes),
+        }
+    }
+}
+
+fn check(minor: u64) -> Result<u64, Errno> {
+    match minor {
+        minor::NULL | minor::ZERO | minor::FULL | minor::RANDOM | minor::URANDOM | minor::KMSG => Ok(0),
+        _ => Err(Errno::ENXIO),
+    }
+}
+
+/// Puts a line into the kernel's log.
+fn log(asker: Endpoint, grant: GrantId, bytes: u64) -> Result<u64, Errno> {
+    const LINE: usize = 900;
+    let mut line = [0; LINE];
+    let count = LINE.min(bytes as usize);
+    sys::copy::from_grant(asker, grant, 0, &mut line[..count])?;
+    let text = alloc::string::String::from_utf8_lossy(&line[..count]);
+    sys::log!("{}", text.trim_end());
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    //! What needs no memory of others.
+    use super::*;
+    use abi::chardev::{Open, Poll, Write};
+
+    fn devices() -> MemoryDevices {
+        MemoryDevices::new([7; 32])
+    }
+
+    fn write(minor: u64) -> Option<Result<u64, Errno>> {
+        let request = Write { minor, grant: GrantId::NONE, bytes: 10, flags: 0, caller: 0 };
+        devices().answer(Endpoint::NONE, Request::Write(request))
+    }
+
+    #[test]
+    fn null_and_zero_swallow_what_full_refuses() {
+        assert_eq!(write(3), Some(Ok(10)));
+        assert_eq!(write(5), Some(Ok(10)));
+        assert_eq!(write(7), Some(Err(Errno::ENOSPC)));
+    }
+
+    #[test]
+    fn minors_that_do_not_exist_are_refused() {
+        for minor in [0, 1, 4, 64, u64::MAX] {
+            let open = Open { minor, flags: 0, pid: 1, group: 1, session: 1 };
+            assert_eq!(devices().answer(Endpoint::NONE, Request::Open(open)), Some(Err(Errno::ENXIO)));
+        }
+    }
+
+    #[test]
+    fn all_events_are_there_at_once() {
+        let poll = Poll { minor: 3, events: 5, now: false };
+        assert_eq!(devices().answer(Endpoint::NONE, Request::Poll(poll)), Some(Ok(5)));
+    }
+}
