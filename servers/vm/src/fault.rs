@@ -1,0 +1,252 @@
+//! Page faults: what a touched page must be, and how it comes to be there.
+//!
+//! Errors say how the offender dies: `EFAULT` nothing there or no right, `ENOMEM` no frame left, `EIO` no content (behind the
+//! end of a file).
+
+use crate::{
+    frames::{Frame, Run},
+    kernel::Kernel,
+    memory::Memory,
+    object::Content,
+    pages::{LEAF_PAGES, Page},
+    region::{Backing, Region, Rights},
+    space::{AddressSpace, STACK_GAP},
+};
+use abi::{
+    Errno,
+    kernel::{ACCESS_EXECUTE, ACCESS_PRESENT, ACCESS_WRITE},
+    layout::{PAGE_BYTES, map},
+};
+
+/// Pages of an image that are mapped around the one touched, at most.
+const AROUND_PAGES: u64 = 16;
+/// Pages of zeros that are mapped at a time when a program walks through new memory, at most.
+const AHEAD_PAGES: u64 = 8;
+
+/// How memory was touched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access {
+    write: bool,
+    execute: bool,
+    /// The kernel maps the page, but not so.
+    present: bool,
+}
+
+impl Access {
+    /// From the bits of `abi::kernel::ACCESS_*`.
+    pub const fn from_bits(bits: u64) -> Access {
+        Access {
+            write: bits & ACCESS_WRITE != 0,
+            execute: bits & ACCESS_EXECUTE != 0,
+            present: bits & ACCESS_PRESENT != 0,
+        }
+    }
+
+    /// A read or write of data.
+    pub const fn data(write: bool) -> Access {
+        Access { write, execute: false, present: false }
+    }
+
+    /// The processor cannot write or execute what it cannot read, so any right lets it read.
+    fn is_allowed(self, rights: Rights) -> bool {
+        if self.write {
+            rights.has(Rights::WRITE)
+        } else if self.execute {
+            rights.has(Rights::EXECUTE)
+        } else {
+            rights != Rights::NONE
+        }
+    }
+
+    /// The kernel's flags for a page of a region; `writable`: nothing stands against writing if the region allows it.
+    /// Where a region allows both, a page is executable after it was executed, and writable otherwise.
+    fn flags(self, rights: Rights, writable: bool) -> u64 {
+        let write = rights.has(Rights::WRITE);
+        let execute = rights.has(Rights::EXECUTE);
+        if execute && (self.execute || !write) {
+            map::EXECUTE
+        } else if write && writable {
+            map::WRITE
+        } else {
+            0
+        }
+    }
+}
+
+impl AddressSpace {
+    /// Makes the page at `address` such that the access succeeds.
+    pub fn fault<K: Kernel>(&mut self, memory: &mut Memory<K>, address: u64, access: Access) -> Result<(), Errno> {
+        let region = match self.regions.find(address) {
+            Some(region) => region,
+            None => self.grow_stack(memory, address)?,
+        };
+        if !access.is_allowed(region.rights) {
+            return Err(Errno::EFAULT);
+        }
+        let page = address / PAGE_BYTES;
+        match (self.pages.get(page), region.backing) {
+            (Page::Owned(frame), _) => self.fault_owned(memory, &region, page, frame, access),
+            (_, Backing::Anonymous) => self.fault_zero(memory, &region, page, access),
+            (_, Backing::Object(..)) => self.fault_object(memory, &region, page, access),
+            (_, Backing::Device) => Err(Errno::EIO),
+        }
+    }
+
+    /// The page has a frame of its own, which the kernel does not map so.
+    fn fault_owned<K: Kernel>(
+        &mut self,
+        memory: &mut Memory<K>,
+        region: &Region,
+        page: u64,
+        frame: Frame,
+        access: Access,
+    ) -> Result<(), Errno> {
+        let is_sole = memory.frames.users(frame) == 1;
+        if access.write && !is_sole {
+            return self.replace_by_copy(memory, region, page, frame, access);
+        }
+        let flags = access.flags(region.rights, is_sole);
+        if access.write && access.present && !region.rights.has(Rights::EXECUTE) {
+            return self.make_writable_around(memory, region, page);
+        }
+        memory.map(self.id, page * PAGE_BYTES, Run { first: frame, frames: 1 }, flags)
+    }
+
+    /// After the other users of a forked page have gone, its neighbours are mostly free to be written too.
+    fn make_writable_around<K: Kernel>(
+        &mut self,
+        memory: &mut Memory<K>,
+        region: &Region,
+        page: u64,
+    ) -> Result<(), Errno> {
+        let is_sole = |frame| memory.frames.users(frame) == 1;
+        let (first, end) = self.pages.owned_around(page, region.first_page(), region.end_page(), is_sole);
+        memory.kernel.protect(self.id, first * PAGE_BYTES, end - first, map::WRITE)
+    }
+
+    /// Copy on write: from a frame that others use too.
+    fn replace_by_copy<K: Kernel>(
+        &mut self,
+        memory: &mut Memory<K>,
+        region: &Region,
+        page: u64,
+        frame: Frame,
+        access: Access,
+    ) -> Result<(), Errno> {
+        let copy = memory.take_copy(frame, self.floor(memory))?;
+        let flags = access.flags(region.rights, true);
+        let mapped = memory.map(self.id, page * PAGE_BYTES, Run { first: copy, frames: 1 }, flags);
+        mapped.inspect_err(|_| memory.frames.release(copy))?;
+        if self.pages.frame(page).is_some() {
+            memory.frames.release(frame);
+        }
+        self.pages.own(page, copy);
+        Ok(())
+    }
+
+    /// Nothing is there yet: zeros. A program that walks through new memory gets more and more at a time.
+    fn fault_zero<K: Kernel>(
+        &mut self,
+        memory: &mut Memory<K>,
+        region: &Region,
+        page: u64,
+        access: Access,
+    ) -> Result<(), Errno> {
+        let floor = self.floor(memory);
+        let hits = if self.expected.0 == page { self.expected.1 + 1 } else { 0 };
+        let ahead = if hits == 0 { 1 } else { self.absent_ahead(region, page, (1 << hits.min(6)).min(AHEAD_PAGES)) };
+        let run = memory.take_some(ahead, floor)?;
+        self.own(memory, page, run, access.flags(region.rights, true) | map::ZERO)?;
+        self.expected = (page + run.frames, hits);
+        Ok(())
+    }
+
+    /// Absent pages from `page` on, within its region and leaf, at most `most`.
+    fn absent_ahead(&self, region: &Region, page: u64, most: u64) -> u64 {
+        let end = (page + most).min(region.end_page()).min((page / LEAF_PAGES + 1) * LEAF_PAGES);
+        let absent = (page + 1..end).take_while(|&next| self.pages.get(next) == Page::Absent);
+        1 + absent.count() as u64
+    }
+
+    /// The page shows an object.
+    fn fault_object<K: Kernel>(
+        &mut self,
+        memory: &mut Memory<K>,
+        region: &Region,
+        page: u64,
+        access: Access,
+    ) -> Result<(), Errno> {
+        let frame = self.object_frame(memory, region, page)?;
+        if access.write && !region.shared {
+            return self.replace_by_copy(memory, region, page, frame, access);
+        }
+        let (first, run) = self.object_run(memory, region, page, frame);
+        let flags = access.flags(region.rights, region.shared);
+        memory.map(self.id, first * PAGE_BYTES, run, flags)?;
+        self.pages.borrow(first, run.frames);
+        Ok(())
+    }
+
+    /// The frame of the object's page; shared memory gets its zeros now.
+    fn object_frame<K: Kernel>(&self, memory: &mut Memory<K>, region: &Region, page: u64) -> Result<Frame, Errno> {
+        let floor = self.floor(memory);
+        let (id, index) = region.object_page(page).ok_or(Errno::EIO)?;
+        let object = memory.objects.get(id).ok_or(Errno::EIO)?;
+        if let Some(frame) = object.pages.frame(index) {
+            return Ok(frame);
+        }
+        if object.content != Content::Anonymous {
+            return Err(Errno::EIO);
+        }
+        let frame = memory.take_zeroed(floor)?;
+        match memory.objects.get_mut(id) {
+            Some(object) => object.pages.own(index, frame),
+            None => memory.frames.release(frame),
+        }
+        Ok(frame)
+    }
+
+    /// The frames around the touched one that can be mapped with it in one go: neighbours in memory, object and space.
+    fn object_run<K: Kernel>(&self, memory: &Memory<K>, region: &Region, page: u64, frame: Frame) -> (u64, Run) {
+        let lowest = region.first_page().max(page / AROUND_PAGES * AROUND_PAGES);
+        let end = region.end_page().min((page / AROUND_PAGES + 1) * AROUND_PAGES);
+        let is_neighbour = |other: &u64| {
+            let (id, index) = region.object_page(*other)?;
+            let expected = i64::from(frame.0) + (*other as i64 - page as i64);
+            let there = memory.objects.get(id)?.pages.frame(index)?;
+            (i64::from(there.0) == expected && self.pages.get(*other) == Page::Absent).then_some(())
+        };
+        let before = (lowest..page).rev().take_while(|other| is_neighbour(other).is_some()).count() as u64;
+        let behind = (page + 1..end).take_while(|other| is_neighbour(other).is_some()).count() as u64;
+        (page - before, Run { first: Frame(frame.0 - before as u32), frames: before + 1 + behind })
+    }
+
+    /// Extends a stack down to an address below it. `EFAULT`: there is none, it is long enough, or something is in its way.
+    fn grow_stack<K: Kernel>(&mut self, memory: &mut Memory<K>, address: u64) -> Result<Region, Errno> {
+        let stack = self.regions.next(address).filter(|region| region.grows_down).ok_or(Errno::EFAULT)?;
+        let start = address / PAGE_BYTES * PAGE_BYTES;
+        let gap_start = start.checked_sub(STACK_GAP).ok_or(Errno::EFAULT)?;
+        if stack.end - start > self.stack_bytes || !self.regions.is_free(gap_start, stack.start) {
+            return Err(Errno::EFAULT);
+        }
+        self.add(memory, Region { end: stack.start, start, ..stack });
+        self.regions.find(address).ok_or(Errno::EFAULT)
+    }
+
+    /// Makes the pages within a range such that the kernel can copy to or from them, as faults would; for ranges of data that vm itself copies.
+    pub fn touch<K: Kernel>(
+        &mut self,
+        memory: &mut Memory<K>,
+        address: u64,
+        bytes: u64,
+        write: bool,
+    ) -> Result<(), Errno> {
+        let end = address.checked_add(bytes).ok_or(Errno::EFAULT)?;
+        let mut page = address / PAGE_BYTES * PAGE_BYTES;
+        while page < end {
+            self.fault(memory, page, Access::data(write))?;
+            page += PAGE_BYTES;
+        }
+        Ok(())
+    }
+}

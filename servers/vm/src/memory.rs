@@ -1,0 +1,218 @@
+//! What all address spaces share: the kernel, the frames, the objects; and who may take a frame when few are left.
+//!
+//! The last frames are kept for those on whom everybody depends. A program meets `ENOMEM` first (the larger it is, the
+//! earlier, so that a hog and not its neighbour dies), then services, and what remains is for page tables and vm's own heap.
+
+use crate::{
+    frames::{Frame, Frames, Run},
+    kernel::{Kernel, PageBytes, Source},
+    object::Objects,
+};
+use abi::{Errno, layout::PAGE_BYTES};
+use alloc::vec::Vec;
+use sys::space::Space;
+
+/// How many free frames somebody must leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Floor(pub usize);
+
+impl Floor {
+    /// For page tables and vm itself.
+    pub const OWN: Floor = Floor(0);
+    /// For services.
+    pub const SERVICE: Floor = Floor(64);
+    /// For programs of ordinary size.
+    pub const PROGRAM: Floor = Floor(192);
+}
+
+/// Frames given to the pool of page tables at a time: one mapping never needs more than three.
+const DONATION: u64 = 16;
+/// Heap that must be free before a request is served, beyond what the request says it needs.
+const HEAP_MARGIN_BYTES: usize = 128 << 10;
+/// The heap grows by this at least.
+const HEAP_GROWTH_BYTES: usize = 512 << 10;
+
+/// What all spaces share.
+#[derive(Debug)]
+pub struct Memory<K> {
+    /// The kernel.
+    pub kernel: K,
+    /// All frames.
+    pub frames: Frames,
+    /// All objects.
+    pub objects: Objects,
+    /// A frame of zeros, never mapped.
+    zeros: Frame,
+    /// Frames that have gone to page tables and vm's heap.
+    own_frames: u64,
+}
+
+impl<K: Kernel> Memory<K> {
+    /// Takes over the frames, `own_frames` of which vm uses already.
+    pub fn new(mut kernel: K, mut frames: Frames, own_frames: u64) -> Result<Memory<K>, Errno> {
+        let zeros = frames.take().ok_or(Errno::ENOMEM)?;
+        kernel.write_frame(zeros, &[0; PAGE_BYTES as usize])?;
+        Ok(Memory { kernel, frames, objects: Objects::default(), zeros, own_frames: own_frames + 1 })
+    }
+
+    /// Frames that vm itself and the page tables use.
+    pub fn own_frames(&self) -> u64 {
+        self.own_frames
+    }
+
+    /// Takes a frame for somebody who must leave `floor`. Its content is old.
+    pub fn take(&mut self, floor: Floor) -> Result<Frame, Errno> {
+        self.make_room(1, floor)?;
+        self.frames.take().ok_or(Errno::ENOMEM)
+    }
+
+    /// Takes a frame and its free followers, at most `most`.
+    pub fn take_some(&mut self, most: u64, floor: Floor) -> Result<Run, Errno> {
+        self.make_room(1, floor)?;
+        let most = most.min((self.frames.free() - floor.0) as u64);
+        self.frames.take_some(most).ok_or(Errno::ENOMEM)
+    }
+
+    /// Takes exactly `frames` neighbours.
+    pub fn take_run(&mut self, frames: u64, floor: Floor) -> Result<Run, Errno> {
+        self.make_room(usize::try_from(frames).map_err(|_| Errno::ENOMEM)?, floor)?;
+        loop {
+            if let Some(run) = self.frames.take_run(frames) {
+                return Ok(run);
+            }
+            self.drop_image()?;
+        }
+    }
+
+    /// Gives frames back that had one user.
+    pub fn release_run(&mut self, run: Run) {
+        run.iter().for_each(|frame| self.frames.release(frame));
+    }
+
+    /// A frame of zeros.
+    pub fn take_zeroed(&mut self, floor: Floor) -> Result<Frame, Errno> {
+        self.take_copy(self.zeros, floor)
+    }
+
+    /// A frame with a copy of `from`.
+    pub fn take_copy(&mut self, from: Frame, floor: Floor) -> Result<Frame, Errno> {
+        let frame = self.take(floor)?;
+        self.kernel.copy_frame(frame, from).inspect_err(|_| self.frames.release(frame))?;
+        Ok(frame)
+    }
+
+    /// Drops images until `wanted` frames can be taken. `ENOMEM`: even so too few are free.
+    fn make_room(&mut self, wanted: usize, floor: Floor) -> Result<(), Errno> {
+        let needed = wanted.saturating_add(floor.0);
+        while self.frames.free() < needed {
+            self.drop_image()?;
+        }
+        Ok(())
+    }
+
+    fn drop_image(&mut self) -> Result<(), Errno> {
+        if self.objects.drop_oldest(&mut self.frames) { Ok(()) } else { Err(Errno::ENOMEM) }
+    }
+
+    /// A new kernel space.
+    pub fn create_space(&mut self) -> Result<Space, Errno> {
+        match self.kernel.create() {
+            Err(Errno::ENOMEM) => {
+                self.donate()?;
+                self.kernel.create()
+            }
+            result => result,
+        }
+    }
+
+    /// Maps frames, with more page tables when the kernel has none left.
+    pub fn map(&mut self, space: Space, address: u64, run: Run, flags: u64) -> Result<(), Errno> {
+        self.with_tables(run.frames, |kernel, done| {
+            let rest = Run { first: run.first.plus(done), frames: run.frames - done };
+            kernel.map(space, address + done * PAGE_BYTES, rest, flags)
+        })
+    }
+
+    /// Copies mappings, without the right to write on both sides.
+    pub fn copy(&mut self, from: Space, to: Space, first_page: u64, pages: u64) -> Result<(), Errno> {
+        self.with_tables(pages, |kernel, done| kernel.copy(from, to, (first_page + done) * PAGE_BYTES, pages - done))
+    }
+
+    /// Repeats `step`, which is told how many pages are done and does some more, until all are, donating in between.
+    fn with_tables(&mut self, pages: u64, mut step: impl FnMut(&mut K, u64) -> Result<u64, Errno>) -> Result<(), Errno> {
+        let mut done = 0;
+        let mut donated_in_vain = false;
+        loop {
+            let more = step(&mut self.kernel, done)?;
+            done += more;
+            if done >= pages {
+                return Ok(());
+            }
+            if more == 0 && donated_in_vain {
+                return Err(Errno::ENOMEM);
+            }
+            donated_in_vain = more == 0;
+            self.donate()?;
+        }
+    }
+
+    fn donate(&mut self) -> Result<(), Errno> {
+        let run = self.take_some(DONATION, Floor::OWN)?;
+        self.kernel.donate(run).inspect_err(|_| self.release_run(run))?;
+        self.own_frames += run.frames;
+        Ok(())
+    }
+
+    /// Fills frames, `offset` bytes into them, with `bytes` from a grant; before and behind are zeros.
+    pub fn fill(&mut self, run: Run, offset: u64, source: Source, bytes: u64) -> Result<(), Errno> {
+        let end = offset + bytes;
+        for index in 0..run.frames {
+            let is_whole = offset <= index * PAGE_BYTES && end >= (index + 1) * PAGE_BYTES;
+            if !is_whole {
+                self.kernel.copy_frame(run.first.plus(index), self.zeros)?;
+            }
+        }
+        let first = run.first.plus(offset / PAGE_BYTES);
+        if bytes == 0 { Ok(()) } else { self.kernel.fill(first, offset % PAGE_BYTES, source, bytes) }
+    }
+
+    /// A frame with the first `bytes` bytes of `from` and zeros behind.
+    pub fn take_cut_copy(&mut self, from: Frame, bytes: usize, floor: Floor) -> Result<Frame, Errno> {
+        let mut page: PageBytes = [0; PAGE_BYTES as usize];
+        self.kernel.read_frame(from, &mut page)?;
+        page[bytes..].fill(0);
+        let frame = self.take(floor)?;
+        self.kernel.write_frame(frame, &page).inspect_err(|_| self.frames.release(frame))?;
+        Ok(frame)
+    }
+
+    /// Sees to it that vm's own heap has `bytes` free, and some more.
+    pub fn ensure_heap(&mut self, bytes: usize) -> Result<(), Errno> {
+        let wanted = bytes.checked_add(HEAP_MARGIN_BYTES).ok_or(Errno::ENOMEM)?;
+        if has_heap(wanted) {
+            return Ok(());
+        }
+        self.grow_heap(wanted.max(HEAP_GROWTH_BYTES).div_ceil(PAGE_BYTES as usize) as u64 + 1)
+    }
+
+    fn grow_heap(&mut self, pages: u64) -> Result<(), Errno> {
+        self.make_room(pages as usize, Floor::OWN)?;
+        let mut runs = Vec::new();
+        let mut left = pages;
+        while left > 0 {
+            let run = self.take_some(left, Floor::OWN)?;
+            left -= run.frames;
+            runs.push(run);
+        }
+        self.own_frames += pages;
+        self.kernel.grow_heap(&runs)
+    }
+}
+
+/// True when the heap has a free block of this size.
+fn has_heap(bytes: usize) -> bool {
+    let mut probe: Vec<u8> = Vec::new();
+    let result = probe.try_reserve_exact(bytes);
+    core::hint::black_box(&probe);
+    result.is_ok()
+}

@@ -1,0 +1,148 @@
+//! The server: every message to vm comes here and is told apart.
+//!
+//! Nothing here waits for anybody, and nothing a client sends is trusted. Neighbours: `requests` (services ask), and the
+//! modules that do the work, each an `impl AddressSpace` for what concerns one space.
+
+use crate::{
+    devices::Dma,
+    fault::Access,
+    file_maps::FileMaps,
+    frames::Frames,
+    kernel::Kernel,
+    memory::Memory,
+    mmap::MapRequest,
+    object::ObjectId,
+    processes::Processes,
+    space::AddressSpace,
+};
+use abi::{
+    Endpoint, Errno, Message,
+    kernel::{CopyFault, Fault},
+    linux::nr,
+    message::LINUX_LABELS,
+};
+use alloc::collections::BTreeMap;
+
+/// Faults between two looks at vm's own heap. A fault takes little of it.
+const FAULTS_BETWEEN_CHECKS: u32 = 16;
+/// Flags of mlock2 and mlockall that exist.
+const MLOCK_ONFAULT: u64 = 1;
+const MCL_ALL: u64 = 7;
+const MCL_ONFAULT: u64 = 4;
+
+/// The memory server.
+#[derive(Debug)]
+pub struct Server<K> {
+    pub(crate) memory: Memory<K>,
+    pub(crate) processes: Processes,
+    pub(crate) file_maps: FileMaps,
+    pub(crate) dma: Dma,
+    /// Preserved memory by slot.
+    pub(crate) kept: BTreeMap<usize, ObjectId>,
+    pub(crate) total_bytes: u64,
+    faults_left: u32,
+}
+
+impl<K: Kernel> Server<K> {
+    /// Takes over all free memory, of a machine that has `total_bytes`. Of the frames, vm's own `own_frames` are out already.
+    pub fn new(kernel: K, frames: Frames, own_frames: u64, total_bytes: u64) -> Result<Server<K>, Errno> {
+        Ok(Server {
+            memory: Memory::new(kernel, frames, own_frames)?,
+            processes: Processes::new(),
+            file_maps: FileMaps::default(),
+            dma: Dma::default(),
+            kept: BTreeMap::new(),
+            total_bytes,
+            faults_left: 0,
+        })
+    }
+
+    /// Serves one message. `None`: the answer comes later.
+    pub fn handle(&mut self, message: &Message) -> Option<Message> {
+        match message.label {
+            Fault::LABEL => {
+                let fault = Fault::from_message(message);
+                Some(message.reply(self.fault(message.source, fault.address, fault.access)))
+            }
+            CopyFault::LABEL => {
+                let fault = CopyFault::from_message(message);
+                Some(message.reply(self.fault(fault.owner, fault.address, fault.access)))
+            }
+            nr::MMAP => self.mmap(message).map(|result| message.reply(result)),
+            number if number < LINUX_LABELS => Some(message.reply(self.linux_call(message))),
+            _ => Some(self.request(message).unwrap_or_else(|error| message.reply(Err(error)))),
+        }
+    }
+
+    fn fault(&mut self, thread: Endpoint, address: u64, access: u64) -> Result<u64, Errno> {
+        if self.faults_left == 0 {
+            self.memory.ensure_heap(0)?;
+            self.faults_left = FAULTS_BETWEEN_CHECKS;
+        }
+        self.faults_left -= 1;
+        let space = self.processes.space(thread).map_err(|_| Errno::EFAULT)?;
+        space.fault(&mut self.memory, address, Access::from_bits(access)).map(|()| 0)
+    }
+
+    /// mmap; with a file it waits until vfs has filled the image: `None`.
+    fn mmap(&mut self, message: &Message) -> Option<Result<u64, Errno>> {
+        let request = match self.map_request(message) {
+            Ok(request) => request,
+            Err(error) => return Some(Err(error)),
+        };
+        if request.is_anonymous() {
+            return Some(self.with_space(message.source, |space, memory| space.mmap(memory, &request, None)));
+        }
+        self.file_maps.add(message.source, request);
+        self.memory.kernel.notify(Endpoint::VFS);
+        None
+    }
+
+    fn map_request(&mut self, message: &Message) -> Result<MapRequest, Errno> {
+        let request = MapRequest::parse(&message.words)?;
+        self.with_space(message.source, |_, _| Ok(request))
+    }
+
+    fn linux_call(&mut self, message: &Message) -> Result<u64, Errno> {
+        let process = message.source;
+        self.with_space(process, |space, memory| linux_call(space, memory, process, message))
+    }
+
+    /// Does something with the space of a process, with enough heap for changes to its regions.
+    pub(crate) fn with_space<T>(
+        &mut self,
+        process: Endpoint,
+        act: impl FnOnce(&mut AddressSpace, &mut Memory<K>) -> Result<T, Errno>,
+    ) -> Result<T, Errno> {
+        let space = self.processes.space(process)?;
+        self.memory.ensure_heap(space.call_heap_bytes())?;
+        act(space, &mut self.memory)
+    }
+}
+
+/// The Linux calls but mmap.
+fn linux_call<K: Kernel>(
+    space: &mut AddressSpace,
+    memory: &mut Memory<K>,
+    process: Endpoint,
+    message: &Message,
+) -> Result<u64, Errno> {
+    let words = &message.words;
+    let [address, bytes, third, ..] = *words;
+    match message.label {
+        nr::BRK => Ok(space.brk(memory, address)),
+        nr::MUNMAP => space.munmap(memory, address, bytes),
+        nr::MPROTECT => space.mprotect(memory, address, bytes, third),
+        nr::MREMAP => space.mremap(memory, words),
+        nr::MADVISE => space.madvise(memory, address, bytes, third),
+        nr::MSYNC => space.msync(address, bytes, third),
+        nr::MINCORE => space.mincore(memory, process, [address, bytes, third]),
+        nr::MLOCK => space.mlock(memory, address, bytes, true),
+        nr::MLOCK2 if third & !MLOCK_ONFAULT == 0 => space.mlock(memory, address, bytes, third & MLOCK_ONFAULT == 0),
+        nr::MLOCKALL if address != 0 && address & !MCL_ALL == 0 && address != MCL_ONFAULT => Ok(0),
+        nr::MLOCK2 | nr::MLOCKALL => Err(Errno::EINVAL),
+        nr::MUNLOCK => space.mlock(memory, address, bytes, false),
+        nr::MUNLOCKALL => Ok(0),
+        _ => Err(Errno::ENOSYS),
+    }
+}
