@@ -78,7 +78,7 @@ impl Node {
             state: state_of(thread),
             blocked_on: self.blocked_on(slot),
             queue: thread.queue.saturating_sub(FIRST_SHARED) as u32,
-            run_ns: m.ticks_to_ns(thread.run_ticks),
+            run_ns: duration_ns(m, thread.run_ticks),
             messages: thread.messages,
             name: if thread.endpoint.is_service() { self.privileges(slot).name } else { Name::default() },
             ip: thread.frame.rip,
@@ -90,7 +90,7 @@ impl Node {
         self.charge(m.ticks());
         let mut info = KernelInfo {
             now_ns: self.now_ns(m),
-            idle_ns: m.ticks_to_ns(self.threads[slot::IDLE].run_ticks),
+            idle_ns: duration_ns(m, self.threads[slot::IDLE].run_ticks),
             messages: self.delivered,
             switches: self.switches,
             interrupts: self.interrupts,
@@ -115,3 +115,8 @@ fn state_of(thread: &Thread) -> u32 {
     }
 }
 
+/// A number of ticks as a time span. (`Machine::ticks_to_ns` takes a count of the clock, which does not start at 0.)
+fn duration_ns<M: Machine>(m: &mut M, ticks: u64) -> u64 {
+    let now = m.ticks();
+    m.ticks_to_ns(now) - m.ticks_to_ns(now.saturating_sub(ticks))
+}
