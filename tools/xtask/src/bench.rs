@@ -1,69 +1,79 @@
 //! `./skink bench`: runs the benchmarks under `--icount` and prints their tables of ticks.
 //!
-//! A benchmark is a script tests/bench/NAME.sh, run in the guest on the ramdisk system; what it prints
-//! is the table. The same input gives the same numbers, on any machine. The C programs of user/bench,
-//! which run on Linux as they are, are compiled static and are in the guest's /bin.
+//! A benchmark is a C program user/bench/NAME.c or a script tests/bench/NAME.sh. Each runs in a guest of
+//! its own, on the ramdisk system, which has no other benchmark's files in it. What it prints is the
+//! table; the same input gives the same numbers, on any machine.
 
 use crate::bundle::Bundle;
+use crate::c_programs;
 use crate::cli::RAMDISK_SYSTEM;
 use crate::guest::{Guest, Job};
-use crate::process::{self, tail};
+use crate::process::tail;
 use crate::programs::Progress;
 use crate::workspace::Workspace;
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
+
+/// How much of the console is shown of a failure.
+const SHOWN_LINES: usize = 20;
+
+/// One benchmark.
+struct Benchmark {
+    name: String,
+    /// What the guest's shell runs.
+    command: String,
+    /// The program to put into its /bin.
+    program: Option<PathBuf>,
+}
 
 /// Runs the benchmarks whose name contains `name`, or all.
 ///
 /// # Errors
 /// When there is none of that name, or one of them fails.
 pub fn bench(workspace: &Workspace, name: Option<&str>) -> Result<u8> {
-    let scripts = find(&workspace.root.join("tests/bench"), name.unwrap_or(""))?;
+    let mut benchmarks = find(workspace)?;
+    if let Some(name) = name {
+        benchmarks.retain(|benchmark| benchmark.name.contains(name));
+        if benchmarks.is_empty() {
+            bail!("there is no benchmark with '{name}' in its name");
+        }
+    }
     let bundle = Bundle::build(workspace, RAMDISK_SYSTEM, Progress::Hidden)?;
-    let overlay = workspace.build.join("bench");
-    compile_programs(&workspace.root.join("user/bench"), &overlay.join("bin"))?;
-    for script in scripts {
-        run(workspace, &bundle, &overlay, &script)?;
+    for benchmark in &benchmarks {
+        println!("# {}", benchmark.name);
+        run(workspace, &bundle, benchmark)?;
     }
     Ok(0)
 }
 
-fn compile_programs(sources: &Path, to: &Path) -> Result<()> {
-    fs::create_dir_all(to)?;
-    let Ok(entries) = fs::read_dir(sources) else { return Ok(()) };
-    for source in entries.flatten().map(|entry| entry.path()) {
-        let Some(name) = source.file_stem().filter(|_| source.extension().is_some_and(|own| own == "c")) else {
-            continue;
-        };
-        let mut cc = Command::new("cc");
-        cc.args(["-O2", "-static", "-Wall", "-Wl,--build-id=none", "-o"]).arg(to.join(name)).arg(&source);
-        process::run(&mut cc)?;
-    }
-    Ok(())
-}
-
-fn find(folder: &Path, name: &str) -> Result<Vec<PathBuf>> {
-    let mut scripts = Vec::new();
-    for entry in fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))? {
-        let path = entry?.path();
-        let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        if path.extension().is_some_and(|extension| extension == "sh") && stem.contains(name) {
-            scripts.push(path);
+fn find(workspace: &Workspace) -> Result<Vec<Benchmark>> {
+    let programs = c_programs::compile(workspace, Some("bench"))?;
+    let mut benchmarks: Vec<Benchmark> = programs
+        .into_iter()
+        .map(|program| Benchmark { command: program.name.clone(), name: program.name, program: Some(program.path) })
+        .collect();
+    let Ok(scripts) = fs::read_dir(workspace.root.join("tests/bench")) else { return Ok(benchmarks) };
+    for script in scripts.flatten().map(|entry| entry.path()) {
+        let name = script.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        if script.extension().is_some_and(|extension| extension == "sh") {
+            let command = fs::read_to_string(&script).with_context(|| format!("cannot read {}", script.display()))?;
+            benchmarks.push(Benchmark { name, command, program: None });
         }
     }
-    if scripts.is_empty() {
-        bail!("there is no benchmark '{name}' in {}", folder.display());
-    }
-    scripts.sort();
-    Ok(scripts)
+    benchmarks.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(benchmarks)
 }
 
-fn run(workspace: &Workspace, bundle: &Bundle, overlay: &PathBuf, script: &Path) -> Result<()> {
-    let command = fs::read_to_string(script).with_context(|| format!("cannot read {}", script.display()))?;
-    let job = Job { icount: true, overlays: std::slice::from_ref(overlay), ..Job::new(&command) };
+fn run(workspace: &Workspace, bundle: &Bundle, benchmark: &Benchmark) -> Result<()> {
+    let overlay = workspace.run_folder()?;
+    if let Some(program) = &benchmark.program {
+        fs::create_dir(overlay.join("bin"))?;
+        fs::copy(program, overlay.join("bin").join(&benchmark.name)).context("cannot copy the benchmark")?;
+    }
+    let overlays = [overlay.path().to_path_buf()];
+    let job = Job { icount: true, overlays: &overlays, ..Job::new(&benchmark.command) };
     let guest = Guest::prepare(workspace, bundle, &job)?;
     let print = |bytes: &[u8]| {
         // A reader that is gone does not change what is measured.
@@ -71,7 +81,7 @@ fn run(workspace: &Workspace, bundle: &Bundle, overlay: &PathBuf, script: &Path)
     };
     let outcome = guest.run(print, |_| ())?;
     if outcome.status != Some(0) {
-        bail!("the benchmark {} failed:\n{}", script.display(), tail(&outcome.console, 20));
+        bail!("the benchmark {} failed:\n{}", benchmark.name, tail(&outcome.console, SHOWN_LINES));
     }
     Ok(())
 }

@@ -12,6 +12,7 @@
 mod archive;
 mod bench;
 mod bundle;
+mod c_programs;
 mod check;
 mod cli;
 mod debug;

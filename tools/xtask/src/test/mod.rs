@@ -13,6 +13,7 @@ mod scripts;
 mod units;
 
 use crate::bundle::Bundle;
+use crate::c_programs::{self, CProgram};
 use crate::check;
 use crate::cli::{DEFAULT_SYSTEM, RAMDISK_SYSTEM};
 use crate::programs::Progress;
@@ -65,6 +66,8 @@ struct Setting<'a> {
     workspace: &'a Workspace,
     /// The systems that tests boot, built, by name.
     bundles: BTreeMap<String, Bundle>,
+    /// Our C programs, which the guest of every case has.
+    c_programs: Vec<CProgram>,
     /// Where what is left of failed tests is kept.
     failures: PathBuf,
 }
@@ -93,7 +96,12 @@ pub fn test(workspace: &Workspace, name: Option<&str>) -> Result<u8> {
     if name == Some(FRESH) {
         return report(pool::run(&[Test::new(FRESH, || fresh::run(workspace))]));
     }
-    let setting = Setting { workspace, bundles: bundles(workspace)?, failures: workspace.build.join("failed") };
+    let setting = Setting {
+        workspace,
+        bundles: bundles(workspace)?,
+        c_programs: c_programs::compile(workspace, None)?,
+        failures: workspace.build.join("failed"),
+    };
     // What failed before is of no interest any more; there may be nothing.
     let _ = fs::remove_dir_all(&setting.failures);
     let mut tests = all(&setting)?;

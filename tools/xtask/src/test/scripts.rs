@@ -42,7 +42,7 @@ struct Printed {
 fn run_in_guest(setting: &Setting, case: &Case) -> Result<Verdict> {
     let bundle = setting.bundle(&case.terms.system)?;
     let work = setting.workspace.run_folder()?;
-    let overlay = make_overlay(case, &work.join("overlay"))?;
+    let overlay = make_overlay(setting, case, &work.join("overlay"))?;
     let check = case.companion("check");
     let job = Job {
         overlays: std::slice::from_ref(&overlay),
@@ -65,9 +65,13 @@ fn run_in_guest(setting: &Setting, case: &Case) -> Result<Verdict> {
     }
 }
 
-/// The folder that is laid over the root: filled by the case's own script, if it has one.
-fn make_overlay(case: &Case, overlay: &Path) -> Result<PathBuf> {
-    fs::create_dir_all(overlay)?;
+/// The folder that is laid over the root: our C programs, and what the case's own script puts there.
+fn make_overlay(setting: &Setting, case: &Case, overlay: &Path) -> Result<PathBuf> {
+    let bin = overlay.join("bin");
+    fs::create_dir_all(&bin)?;
+    for program in &setting.c_programs {
+        fs::copy(&program.path, bin.join(&program.name)).with_context(|| format!("cannot copy {}", program.name))?;
+    }
     if let Some(setup) = case.companion("setup") {
         run_script(&setup, &[("OVERLAY", overlay)])?;
     }

@@ -1,0 +1,58 @@
+//! Compiles our C programs, user/*/NAME.c, which run on Linux as they are: static, for the host's ABI.
+
+use crate::process;
+use crate::workspace::Workspace;
+use anyhow::{Context, Result};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// One compiled program.
+pub struct CProgram {
+    /// Its name, without `.c`.
+    pub name: String,
+    /// The executable.
+    pub path: PathBuf,
+}
+
+/// Compiles the programs in user/`folder`, or in all folders of user/, sorted by name.
+///
+/// # Errors
+/// When one does not compile.
+pub fn compile(workspace: &Workspace, folder: Option<&str>) -> Result<Vec<CProgram>> {
+    let user = workspace.root.join("user");
+    let sources = match folder {
+        Some(folder) => sources_in(&user.join(folder))?,
+        None => entries(&user)?.iter().map(|folder| sources_in(folder)).collect::<Result<Vec<_>>>()?.concat(),
+    };
+    let to = workspace.build.join("c");
+    fs::create_dir_all(&to)?;
+    sources.iter().map(|source| compile_one(source, &to)).collect()
+}
+
+fn compile_one(source: &Path, to: &Path) -> Result<CProgram> {
+    let name = source.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let path = to.join(&name);
+    let mut cc = Command::new("cc");
+    // Without a build id and symbols, so that the same source gives the same file.
+    cc.args(["-O2", "-Wall", "-static", "-s", "-Wl,--build-id=none", "-o"]).arg(&path).arg(source);
+    process::run(&mut cc)?;
+    Ok(CProgram { name, path })
+}
+
+fn sources_in(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut sources = entries(folder)?;
+    sources.retain(|path| path.extension().is_some_and(|extension| extension == "c"));
+    Ok(sources)
+}
+
+/// What is in a folder, sorted; nothing where it is no folder.
+fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
+    if !folder.is_dir() {
+        return Ok(Vec::new());
+    }
+    let entries = fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
+    let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
+    paths.sort();
+    Ok(paths)
+}
