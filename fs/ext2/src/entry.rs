@@ -7,7 +7,7 @@
 use fs::Errno;
 use fs::file_system::{S_IFBLK, S_IFCHR, S_IFDIR, S_IFIFO, S_IFLNK, S_IFMT, S_IFREG, S_IFSOCK};
 
-use crate::bytes::{put_u16, put_u32, u16_at, u32_at};
+use crate::bytes::{put_u16, put_u32};
 
 /// Bytes of a record before the name.
 const HEADER: usize = 8;
@@ -59,25 +59,31 @@ impl<'a> Entries<'a> {
         Entries { block, offset: 0, format }
     }
 
+    /// The record at `offset`, if it is sound. The header is one little-endian word: inode, length, then the length
+    /// of the name in 8 or 16 bits, and in the first case the kind.
+    #[inline]
     fn read(&self, offset: usize) -> Option<Entry<'a>> {
         let record = self.block.get(offset..)?;
-        let header = record.get(..HEADER)?;
-        let size = usize::from(u16_at(header, 4));
-        let name_len = if self.format.file_types { header[6].into() } else { usize::from(u16_at(header, 6)) };
-        let kind = if self.format.file_types { KINDS.get(usize::from(header[7])).copied().unwrap_or(0) } else { 0 };
-        let node = u32_at(header, 0);
-        let sound = size >= record_size(name_len)
+        let header = u64::from_le_bytes(*record.first_chunk::<HEADER>()?);
+        let node = header as u32;
+        let size = usize::from((header >> 32) as u16);
+        let tail = (header >> 48) as u16;
+        let [name_len, kind] = if self.format.file_types { tail.to_le_bytes().map(u16::from) } else { [tail, 0] };
+        let name = record.get(HEADER..HEADER + usize::from(name_len))?;
+        let sound = size >= record_size(name.len())
             && size.is_multiple_of(4)
             && size <= record.len()
             && node <= self.format.inodes_count
             && (node == 0 || name_len > 0);
-        sound.then(|| Entry { offset, size, node, kind, name: &record[HEADER..HEADER + name_len] })
+        let kind = KINDS.get(usize::from(kind)).copied().unwrap_or(0);
+        sound.then_some(Entry { offset, size, node, kind, name })
     }
 }
 
 impl<'a> Iterator for Entries<'a> {
     type Item = Result<Entry<'a>, Errno>;
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         if self.offset >= self.block.len() {
             return None;

@@ -91,10 +91,11 @@ impl<D: BlockDevice> Ext2<D> {
         if self.read_only {
             return Ok(());
         }
-        let now = self.now();
+        let recently = self.recently();
         let inode = self.inode(number)?;
         let newest = inode.modified.max(inode.changed);
-        if inode.accessed <= newest || now.seconds - inode.accessed.seconds >= ACCESS_INTERVAL {
+        if inode.accessed <= newest || recently.seconds.saturating_sub(inode.accessed.seconds) >= ACCESS_INTERVAL {
+            let now = self.now();
             self.change(number)?.accessed = now;
         }
         Ok(())

@@ -57,11 +57,13 @@ impl<D: BlockDevice> FileSystem for Ext2<D> {
     }
 
     fn put(&mut self, node: NodeId, count: u32) -> Result<(), Errno> {
+        self.begin();
         let number = self.number(node)?;
         self.drop_users(number, count)
     }
 
     fn read(&mut self, node: NodeId, offset: u64, len: usize, sink: &mut dyn DataSink) -> Result<usize, Errno> {
+        self.begin();
         let number = self.number(node)?;
         self.read_file(number, offset, len, sink)
     }
@@ -74,12 +76,13 @@ impl<D: BlockDevice> FileSystem for Ext2<D> {
         source: &mut dyn DataSource,
         caller: Caller,
     ) -> Result<usize, Errno> {
-        self.writable()?;
+        self.begin_change()?;
         let number = self.number(node)?;
         self.write_file(number, offset, len, source, caller)
     }
 
     fn read_dir(&mut self, dir: NodeId, position: u64, sink: &mut dyn EntrySink) -> Result<u64, Errno> {
+        self.begin();
         let dir = self.number(dir)?;
         self.list(dir, position, sink)
     }
@@ -92,7 +95,7 @@ impl<D: BlockDevice> FileSystem for Ext2<D> {
         device: u64,
         caller: Caller,
     ) -> Result<NodeId, Errno> {
-        self.writable()?;
+        self.begin_change()?;
         let dir = self.number(dir)?;
         let device = match mode & S_IFMT {
             S_IFCHR | S_IFBLK => device,
@@ -103,13 +106,13 @@ impl<D: BlockDevice> FileSystem for Ext2<D> {
     }
 
     fn make_dir(&mut self, dir: NodeId, name: &[u8], mode: u32, caller: Caller) -> Result<NodeId, Errno> {
-        self.writable()?;
+        self.begin_change()?;
         let dir = self.number(dir)?;
         self.make_directory(dir, name, mode, caller).map(NodeId::from)
     }
 
     fn make_symlink(&mut self, dir: NodeId, name: &[u8], target: &[u8], caller: Caller) -> Result<NodeId, Errno> {
-        self.writable()?;
+        self.begin_change()?;
         let dir = self.number(dir)?;
         self.make_link_to(dir, name, target, caller).map(NodeId::from)
     }
@@ -120,19 +123,19 @@ impl<D: BlockDevice> FileSystem for Ext2<D> {
     }
 
     fn link(&mut self, dir: NodeId, name: &[u8], node: NodeId, caller: Caller) -> Result<(), Errno> {
-        self.writable()?;
+        self.begin_change()?;
         let (dir, number) = (self.number(dir)?, self.number(node)?);
         self.add_link(dir, name, number, caller)
     }
 
     fn unlink(&mut self, dir: NodeId, name: &[u8]) -> Result<(), Errno> {
-        self.writable()?;
+        self.begin_change()?;
         let dir = self.number(dir)?;
         if is_dot(name) { Err(Errno::EISDIR) } else { self.remove_link(dir, name) }
     }
 
     fn remove_dir(&mut self, dir: NodeId, name: &[u8]) -> Result<(), Errno> {
-        self.writable()?;
+        self.begin_change()?;
         let dir = self.number(dir)?;
         self.remove_directory(dir, name)
     }
@@ -145,20 +148,20 @@ impl<D: BlockDevice> FileSystem for Ext2<D> {
         new_name: &[u8],
         caller: Caller,
     ) -> Result<(), Errno> {
-        self.writable()?;
+        self.begin_change()?;
         let old = Place { dir: self.number(old_dir)?, name: old_name };
         let new = Place { dir: self.number(new_dir)?, name: new_name };
         self.move_name(old, new, caller)
     }
 
     fn truncate(&mut self, node: NodeId, size: u64) -> Result<(), Errno> {
-        self.writable()?;
+        self.begin_change()?;
         let number = self.number(node)?;
         self.resize_file(number, size)
     }
 
     fn set_mode(&mut self, node: NodeId, mode: u32) -> Result<(), Errno> {
-        self.writable()?;
+        self.begin_change()?;
         let number = self.number(node)?;
         let now = self.now();
         let inode = self.change(number)?;
@@ -168,7 +171,7 @@ impl<D: BlockDevice> FileSystem for Ext2<D> {
     }
 
     fn set_owner(&mut self, node: NodeId, uid: Option<u32>, gid: Option<u32>) -> Result<(), Errno> {
-        self.writable()?;
+        self.begin_change()?;
         let number = self.number(node)?;
         let now = self.now();
         let inode = self.change(number)?;
@@ -185,7 +188,7 @@ impl<D: BlockDevice> FileSystem for Ext2<D> {
     }
 
     fn set_times(&mut self, node: NodeId, times: NewTimes) -> Result<(), Errno> {
-        self.writable()?;
+        self.begin_change()?;
         let number = self.number(node)?;
         let now = self.now();
         let inode = self.change(number)?;
@@ -212,10 +215,12 @@ impl<D: BlockDevice> FileSystem for Ext2<D> {
     }
 
     fn sync(&mut self) -> Result<(), Errno> {
+        self.begin();
         self.write_everything()
     }
 
     fn unmount(&mut self) -> Result<(), Errno> {
+        self.begin();
         self.close()
     }
 }

@@ -42,11 +42,17 @@ pub struct Ext2<D> {
     pub(crate) superblock: Superblock,
     pub(crate) groups: Groups,
     pub(crate) names: NameCache,
-    pub(crate) clock: fn() -> Timestamp,
+    clock: fn() -> Timestamp,
+    /// The time of the request in hand, once it was asked for.
+    time: Option<Timestamp>,
+    /// The time of some request not long ago.
+    recent: Timestamp,
     pub(crate) read_only: bool,
     was_clean: bool,
     inode_index: LruIndex,
     inodes: Vec<Inode>,
+    /// Number and slot of the inode looked up last; number 0 for none.
+    latest: (u32, usize),
 }
 
 impl<D: BlockDevice> Ext2<D> {
@@ -66,10 +72,13 @@ impl<D: BlockDevice> Ext2<D> {
             groups,
             names: NameCache::new(NAMES),
             clock: options.clock,
+            time: None,
+            recent: Timestamp::default(),
             read_only: options.read_only || superblock.read_only,
             was_clean: superblock.is_clean(),
             inode_index: LruIndex::new(IDLE_INODES),
             inodes: Vec::new(),
+            latest: (0, 0),
             superblock,
         };
         volume.sum_up();
@@ -149,17 +158,31 @@ impl<D: BlockDevice> Ext2<D> {
         Ok(())
     }
 
-    pub(crate) fn now(&self) -> Timestamp {
-        (self.clock)()
+    /// A new request begins: its time is not known yet.
+    pub(crate) fn begin(&mut self) {
+        self.time = None;
     }
 
-    pub(crate) fn now_seconds(&self) -> u32 {
-        self.now().seconds as u32
-    }
-
-    /// Refuses a change of a read-only file system.
-    pub(crate) fn writable(&self) -> Result<(), Errno> {
+    /// A new request begins that changes something. `EROFS` on a read-only file system.
+    pub(crate) fn begin_change(&mut self) -> Result<(), Errno> {
+        self.begin();
         if self.read_only { Err(Errno::EROFS) } else { Ok(()) }
+    }
+
+    /// The time of the request in hand; the clock is read once a request.
+    pub(crate) fn now(&mut self) -> Timestamp {
+        let now = *self.time.get_or_insert_with(self.clock);
+        self.recent = now;
+        now
+    }
+
+    /// A time not long ago, without reading the clock.
+    pub(crate) fn recently(&self) -> Timestamp {
+        self.recent
+    }
+
+    pub(crate) fn now_seconds(&mut self) -> u32 {
+        self.now().seconds as u32
     }
 
     /// Bytes of a block, for positions in files.
@@ -259,11 +282,25 @@ impl<D: BlockDevice> Ext2<D> {
         (block, offset % self.superblock.block_size)
     }
 
+    /// The slot of inode `number`. Most requests ask for the same one several times.
+    #[inline]
     fn inode_slot(&mut self, number: u32) -> Result<usize, Errno> {
-        if let Some(slot) = self.inode_index.find(number.into()) {
-            self.inode_index.touch(slot);
-            return Ok(slot);
+        if self.latest.0 == number {
+            return Ok(self.latest.1);
         }
+        let slot = match self.inode_index.find(number.into()) {
+            Some(slot) => {
+                self.inode_index.touch(slot);
+                slot
+            }
+            None => self.load_inode(number)?,
+        };
+        self.latest = (number, slot);
+        Ok(slot)
+    }
+
+    #[cold]
+    fn load_inode(&mut self, number: u32) -> Result<usize, Errno> {
         if !self.is_usable(number) {
             return Err(Errno::EUCLEAN);
         }
@@ -290,6 +327,7 @@ impl<D: BlockDevice> Ext2<D> {
 
     fn drop_slot(&mut self, slot: usize) -> Result<(), Errno> {
         self.write_inode(slot)?;
+        self.latest = (0, 0);
         self.inodes[slot] = Inode::default();
         self.inode_index.remove(slot);
         Ok(())
