@@ -18,10 +18,11 @@ use crate::check;
 use crate::cli::{DEFAULT_SYSTEM, RAMDISK_SYSTEM};
 use crate::programs::Progress;
 use crate::workspace::Workspace;
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
 /// The name of the test that runs only when asked for: it takes long, and CI's machine is one already.
 const FRESH: &str = "fresh";
@@ -52,32 +53,56 @@ impl Verdict {
 /// One test.
 struct Test<'a> {
     name: String,
+    /// It boots the systems, so they have to be built before.
+    boots: bool,
     run: Box<dyn Fn() -> Result<Verdict> + Send + Sync + 'a>,
 }
 
 impl<'a> Test<'a> {
+    /// A test that needs nothing built.
     fn new(name: impl Into<String>, run: impl Fn() -> Result<Verdict> + Send + Sync + 'a) -> Self {
-        Self { name: name.into(), run: Box::new(run) }
+        Self { name: name.into(), boots: false, run: Box::new(run) }
+    }
+
+    /// A test that boots a machine.
+    fn booting(name: impl Into<String>, run: impl Fn() -> Result<Verdict> + Send + Sync + 'a) -> Self {
+        Self { boots: true, ..Self::new(name, run) }
     }
 }
 
 /// What the tests share.
 struct Setting<'a> {
     workspace: &'a Workspace,
-    /// The systems that tests boot, built, by name.
-    bundles: BTreeMap<String, Bundle>,
-    /// Our C programs, which the guest of every case has.
-    c_programs: Vec<CProgram>,
+    /// Set before the first test that boots.
+    built: OnceLock<Built>,
     /// Where what is left of failed tests is kept.
     failures: PathBuf,
 }
 
+/// What tests boot.
+struct Built {
+    /// The systems, by name.
+    bundles: BTreeMap<String, Bundle>,
+    /// Our C programs, which the guest of every case has.
+    c_programs: Vec<CProgram>,
+}
+
+impl Built {
+    fn build(workspace: &Workspace) -> Result<Self> {
+        let bundle = |name: &&str| Ok(((*name).to_string(), Bundle::build(workspace, name, Progress::Hidden)?));
+        let bundles = [DEFAULT_SYSTEM, RAMDISK_SYSTEM].iter().map(bundle).collect::<Result<_>>()?;
+        Ok(Self { bundles, c_programs: c_programs::compile(workspace, None)? })
+    }
+}
+
 impl Setting<'_> {
+    fn built(&self) -> Result<&Built> {
+        self.built.get().context("nothing was built for this test")
+    }
+
     fn bundle(&self, system: &str) -> Result<&Bundle> {
-        match self.bundles.get(system) {
-            Some(bundle) => Ok(bundle),
-            None => bail!("expected one of the systems {:?}, not '{system}'", self.bundles.keys()),
-        }
+        let bundles = &self.built()?.bundles;
+        bundles.get(system).with_context(|| format!("expected one of the systems {:?}, not '{system}'", bundles.keys()))
     }
 
     /// An empty folder for what is left of the failed test `name`.
@@ -96,12 +121,7 @@ pub fn test(workspace: &Workspace, name: Option<&str>) -> Result<u8> {
     if name == Some(FRESH) {
         return report(pool::run(&[Test::new(FRESH, || fresh::run(workspace))]));
     }
-    let setting = Setting {
-        workspace,
-        bundles: bundles(workspace)?,
-        c_programs: c_programs::compile(workspace, None)?,
-        failures: workspace.build.join("failed"),
-    };
+    let setting = Setting { workspace, built: OnceLock::new(), failures: workspace.build.join("failed") };
     // What failed before is of no interest any more; there may be nothing.
     let _ = fs::remove_dir_all(&setting.failures);
     let mut tests = all(&setting)?;
@@ -111,12 +131,11 @@ pub fn test(workspace: &Workspace, name: Option<&str>) -> Result<u8> {
             bail!("there is no test with '{name}' in its name");
         }
     }
+    if tests.iter().any(|test| test.boots) {
+        let built = Built::build(workspace)?;
+        setting.built.get_or_init(|| built);
+    }
     report(pool::run(&tests))
-}
-
-fn bundles(workspace: &Workspace) -> Result<BTreeMap<String, Bundle>> {
-    let systems = [DEFAULT_SYSTEM, RAMDISK_SYSTEM];
-    systems.iter().map(|name| Ok(((*name).to_string(), Bundle::build(workspace, name, Progress::Hidden)?))).collect()
 }
 
 fn all<'a>(setting: &'a Setting) -> Result<Vec<Test<'a>>> {

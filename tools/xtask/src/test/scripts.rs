@@ -21,13 +21,13 @@ pub fn tests<'a>(setting: &'a Setting) -> Result<Vec<Test<'a>>> {
     let root = &setting.workspace.root;
     let mut tests = Vec::new();
     for case in case::find(root, "qemu", "sh")? {
-        tests.push(Test::new(case.name.clone(), move || run_in_guest(setting, &case)));
+        tests.push(Test::booting(case.name.clone(), move || run_in_guest(setting, &case)));
     }
     for case in case::find(root, "qemu", "console")? {
-        tests.push(Test::new(case.name.clone(), move || dialogue::run(setting, &case)));
+        tests.push(Test::booting(case.name.clone(), move || dialogue::run(setting, &case)));
     }
     for case in case::find(root, "host", "sh")? {
-        tests.push(Test::new(case.name.clone(), move || run_here(setting, &case)));
+        tests.push(Test::booting(case.name.clone(), move || run_here(setting, &case)));
     }
     Ok(tests)
 }
@@ -69,7 +69,7 @@ fn run_in_guest(setting: &Setting, case: &Case) -> Result<Verdict> {
 fn make_overlay(setting: &Setting, case: &Case, overlay: &Path) -> Result<PathBuf> {
     let bin = overlay.join("bin");
     fs::create_dir_all(&bin)?;
-    for program in &setting.c_programs {
+    for program in &setting.built()?.c_programs {
         fs::copy(&program.path, bin.join(&program.name)).with_context(|| format!("cannot copy {}", program.name))?;
     }
     if let Some(setup) = case.companion("setup") {
