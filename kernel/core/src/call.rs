@@ -126,8 +126,14 @@ impl Node {
             KernelCall::Destroy => self.destroy(m, e0, w1 != 0)?,
             KernelCall::GetRegisters => self.get_registers(m, self.find(e0)?, w1)?,
             KernelCall::SetRegisters => self.set_registers(m, self.find(e0)?, w1, w2 != 0)?,
-            KernelCall::Start => self.start(self.find(e0)?)?,
-            KernelCall::Stop => self.stop(self.find_or_self(e0)?)?,
+            KernelCall::Start => {
+                self.start(self.find(e0)?);
+                0
+            }
+            KernelCall::Stop => {
+                self.stop(self.find_or_self(e0)?);
+                0
+            }
             KernelCall::Interrupt => self.interrupt_thread(self.find(e0)?)?,
             KernelCall::PrivCtl => self.set_privileges(m, e0, w1)?,
             KernelCall::Schedule => self.schedule_call(m, self.find_or_self(e0)?, w1, w2)?,

@@ -18,6 +18,7 @@ mod deadlock;
 pub mod frame;
 mod futex;
 mod grants;
+mod hand_over;
 mod inform;
 mod ipc;
 mod life;

@@ -104,9 +104,7 @@ impl Node {
 
     /// Takes a thread out of everything it is in.
     fn detach<M: Machine>(&mut self, m: &mut M, slot: usize) {
-        if self.threads[slot].flags == 0 {
-            self.unready(slot);
-        }
+        self.stop(slot);
         self.stop_waiting(slot);
         self.alarms.cancel(&mut self.threads, slot, Kind::Alarm);
         self.release_lines(m, slot);
@@ -156,7 +154,7 @@ impl Node {
     }
 
     /// `Start`.
-    pub(crate) fn start(&mut self, slot: usize) -> Result<u64, Errno> {
+    pub(crate) fn start(&mut self, slot: usize) {
         let thread = &mut self.threads[slot];
         if thread.flags & blocked::STOPPED != 0 {
             thread.flags &= !blocked::STOPPED;
@@ -164,16 +162,14 @@ impl Node {
                 self.wake(slot);
             }
         }
-        Ok(0)
     }
 
     /// `Stop`.
-    pub(crate) fn stop(&mut self, slot: usize) -> Result<u64, Errno> {
+    pub(crate) fn stop(&mut self, slot: usize) {
         if self.threads[slot].flags == 0 {
             self.unready(slot);
         }
         self.threads[slot].flags |= blocked::STOPPED;
-        Ok(0)
     }
 
     /// `Interrupt`: marks the thread; a futex wait ends. → whom it waits for, or `NONE`.

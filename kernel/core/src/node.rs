@@ -178,6 +178,13 @@ impl Node {
         &self.privileges[self.threads[slot].privileges as usize % SERVICE_SLOTS]
     }
 
+    /// The current thread executed `syscall`: tries the short way. True: `current` has changed and is to run, without asking `next`. False: nothing
+    /// has happened, `syscall` does it.
+    #[inline(always)]
+    pub fn try_hand_over<M: Machine>(&mut self, m: &mut M) -> bool {
+        self.hand_over(m)
+    }
+
     /// The current thread executed `syscall`.
     #[inline(always)]
     pub fn syscall<M: Machine>(&mut self, m: &mut M) {

@@ -1,1 +1,126 @@
-//! Later.
+//! Linux system calls: routes, and what comes back.
+
+use abi::{Endpoint, Errno, Word, call, call::KernelCall, message};
+
+use crate::world::{A, B, BUFFER, PM, RS, World};
+
+const GETPPID: u64 = 110;
+
+fn world_with_route() -> (World, Endpoint) {
+    let mut w = World::with_services();
+    w.service(PM);
+    w.kernel_call(RS, KernelCall::Route, &[GETPPID, PM as u64]).expect("routed");
+    let program = w.application();
+    (w, program)
+}
+
+#[test]
+fn a_routed_call_is_a_message_and_its_answer_the_result() {
+    let (mut w, program) = world_with_route();
+    w.receive(PM, Endpoint::ANY);
+    w.make_current(program.slot());
+    w.node.frame_mut(program.slot()).r12 = 99;
+    w.node.frame_mut(program.slot()).r13 = 98;
+    w.linux_call(program.slot(), GETPPID, [1, 2, 3, 4, 5, 6]);
+    let message = w.message(PM);
+    assert_eq!((message.source, message.label), (program, GETPPID as u32));
+    assert_eq!(message.words, [1, 2, 3, 4, 5, 6, 0]);
+    w.primitive(PM, call::REPLYREC, program, GETPPID as u32 | message::REPLY, 42);
+    assert!(w.is_ready(program.slot()));
+    let frame = w.node.frame_mut(program.slot());
+    assert_eq!(frame.rax, 42);
+    assert_eq!((frame.rdi, frame.rsi, frame.r12, frame.r13), (1, 2, 99, 98));
+}
+
+#[test]
+fn unrouted_numbers_are_not_implemented() {
+    let (mut w, program) = world_with_route();
+    for number in [0, GETPPID + 1, 2047, 2048, 4095] {
+        w.linux_call(program.slot(), number, [0; 6]);
+        assert_eq!(w.result(program.slot()), Err(Errno::ENOSYS), "{number}");
+    }
+    w.kernel_call(RS, KernelCall::Route, &[GETPPID, u64::MAX]).expect("removed");
+    w.linux_call(program.slot(), GETPPID, [0; 6]);
+    assert_eq!(w.result(program.slot()), Err(Errno::ENOSYS));
+}
+
+#[test]
+fn a_call_that_was_not_received_waits_for_the_restarted_server() {
+    let (mut w, program) = world_with_route();
+    let pm = w.endpoint(PM);
+    w.linux_call(program.slot(), GETPPID, [0; 6]);
+    w.kernel_call(RS, KernelCall::Destroy, &[pm.0 as u64, 1]).expect("destroyed");
+    assert!(!w.is_ready(program.slot()));
+    w.service(PM);
+    w.receive(PM, Endpoint::ANY);
+    assert_eq!(w.message(PM).source, program);
+}
+
+#[test]
+fn a_call_that_the_dead_server_had_received_is_interrupted() {
+    let (mut w, program) = world_with_route();
+    let pm = w.endpoint(PM);
+    w.receive(PM, Endpoint::ANY);
+    w.linux_call(program.slot(), GETPPID, [0; 6]);
+    w.kernel_call(RS, KernelCall::Destroy, &[pm.0 as u64, 1]).expect("destroyed");
+    assert!(w.is_ready(program.slot()));
+    assert_eq!(w.result(program.slot()), Err(Errno::EINTR));
+}
+
+#[test]
+fn programs_reach_nobody_but_by_routes() {
+    let (mut w, program) = world_with_route();
+    let b = w.endpoint(B);
+    w.receive(B, Endpoint::ANY);
+    for number in [call::SEND, call::SENDREC, call::SENDNB, call::SENDWAIT, call::REPLYREC, call::NOTIFY] {
+        w.primitive(program.slot(), number, b, 1, 0);
+        assert_eq!(w.result(program.slot()), Err(Errno::ECALLDENIED));
+    }
+    let other = w.application();
+    w.primitive(program.slot(), call::SEND, other, 1, 0);
+    assert_eq!(w.result(program.slot()), Err(Errno::ECALLDENIED));
+}
+
+#[test]
+fn a_service_needs_the_destination_for_a_routed_call() {
+    let (mut w, _) = world_with_route();
+    let a = w.endpoint(A);
+    w.set_privileges(a, &abi::privilege::Privileges::NONE);
+    w.linux_call(A, GETPPID, [0; 6]);
+    assert_eq!(w.result(A), Err(Errno::ECALLDENIED));
+}
+
+#[test]
+fn calls_of_the_kernel_itself_are_answered_at_once() {
+    let (mut w, program) = world_with_route();
+    for number in [24, 309] {
+        w.kernel_call(RS, KernelCall::Route, &[number, 0]).expect("routed");
+    }
+    let slot = program.slot();
+    w.linux_call(slot, 24, [0; 6]);
+    w.make_current(slot);
+    assert_eq!(w.result(slot), Ok(0));
+    let space = w.space(slot);
+    w.m.poke(space, BUFFER, &[0xff; 8]);
+    w.linux_call(slot, 309, [BUFFER, BUFFER + 4, 0, 0, 0, 0]);
+    assert_eq!(w.result(slot), Ok(0));
+    assert_eq!(w.m.peek(space, BUFFER, 8), [0; 8]);
+}
+
+#[test]
+fn the_number_of_the_call_is_known_until_the_program_runs_again() {
+    let (mut w, program) = world_with_route();
+    w.receive(PM, Endpoint::ANY);
+    w.linux_call(program.slot(), GETPPID, [0; 6]);
+    let linux_call = |w: &mut World| {
+        w.kernel_call(RS, KernelCall::GetRegisters, &[program.0 as u64, BUFFER]).expect("waits");
+        let bytes = w.m.peek(RS as u16, BUFFER + 20 * 8, 8);
+        u64::from_le_bytes(bytes.try_into().expect("eight"))
+    };
+    assert_eq!(linux_call(&mut w), GETPPID);
+    w.primitive(PM, call::REPLYREC, program, 0x8000_0000, Err(Errno::ERESTARTSYS).to_word());
+    w.make_current(program.slot());
+    w.node.interrupt(&mut w.m, 3);
+    w.kernel_call(RS, KernelCall::Stop, &[program.0 as u64]).expect("stopped");
+    assert_eq!(linux_call(&mut w), u64::MAX);
+}
