@@ -59,7 +59,7 @@ impl Node {
         self.live += 1;
     }
 
-    /// `Fork`: an application thread with the registers and FPU state of `parent` (`NONE`: zeros) and `rax` 0, stopped, without a space.
+    /// `Fork`: an application thread with the registers, FPU state and base queue of `parent` (`NONE`: none) and `rax` 0, stopped, without a space.
     pub(crate) fn fork<M: Machine>(&mut self, m: &mut M, parent: Endpoint) -> Result<u64, Errno> {
         let parent = if parent == Endpoint::NONE { None } else { Some(self.find(parent)?) };
         let slot = self.free_application_slot().ok_or(Errno::EAGAIN)?;
@@ -67,7 +67,9 @@ impl Node {
         match parent {
             Some(parent) => {
                 m.copy_extended(parent, slot);
-                self.threads[slot].frame = Frame { rax: 0, ..self.threads[parent].frame };
+                let Thread { frame, base_queue, quantum, .. } = self.threads[parent];
+                self.threads[slot].frame = Frame { rax: 0, ..frame };
+                self.set_schedule(slot, base_queue, quantum);
             }
             None => self.threads[slot].frame = Frame::start(0, 0),
         }

@@ -132,7 +132,7 @@ impl Node {
                 self.switch_to(m, slot);
             }
             if self.ready != 0 {
-                let quantum_end = self.switched_at.saturating_add(self.threads[slot].quantum_left);
+                let quantum_end = self.switched_at.saturating_add(self.threads[slot].quantum_left());
                 self.arm(m, quantum_end);
             }
             if slot == slot::IDLE {
@@ -198,10 +198,10 @@ impl Node {
     fn end_quantum<M: Machine>(&mut self, m: &mut M) {
         let competition = self.ready != 0 || self.woken != 0;
         let thread = &mut self.threads[self.current];
-        if thread.flags != 0 || thread.quantum_left != 0 || thread.queue < FIRST_SHARED {
+        if thread.flags != 0 || thread.quantum_left > 0 || thread.queue < FIRST_SHARED {
             return;
         }
-        thread.quantum_left = thread.quantum;
+        thread.renew_quantum();
         if competition {
             thread.queue = LAST.min(thread.queue + 1);
             self.yield_current(m);
@@ -234,8 +234,7 @@ impl Node {
         let thread = &mut self.threads[slot];
         thread.base_queue = base_queue;
         thread.queue = base_queue;
-        thread.quantum = quantum;
-        thread.quantum_left = quantum;
+        thread.set_quantum(quantum);
         if ready {
             self.enqueue(slot as u16);
         }

@@ -106,7 +106,7 @@ pub struct Thread {
     /// Time slice, in ticks.
     pub(crate) quantum: u64,
     /// What is left of it.
-    pub(crate) quantum_left: u64,
+    pub(crate) quantum_left: i64,
     /// Time used, in ticks.
     pub(crate) run_ticks: u64,
     /// Messages sent and received.
@@ -175,6 +175,30 @@ impl Thread {
     /// Its address space; `None` when it has none (it does not run then).
     pub fn space(&self) -> Option<Space> {
         (self.flags & blocked::NO_SPACE == 0).then_some(self.space)
+    }
+
+    /// Charges it for time it has used.
+    #[inline(always)]
+    pub(crate) fn charge(&mut self, ticks: u64) {
+        self.run_ticks = self.run_ticks.wrapping_add(ticks);
+        self.quantum_left = self.quantum_left.wrapping_sub(ticks as i64);
+    }
+
+    /// What is left of its time slice, in ticks.
+    #[inline(always)]
+    pub(crate) fn quantum_left(&self) -> u64 {
+        u64::try_from(self.quantum_left).unwrap_or(0)
+    }
+
+    /// Sets its time slice, and gives it a whole one.
+    pub(crate) fn set_quantum(&mut self, ticks: u64) {
+        self.quantum = ticks;
+        self.renew_quantum();
+    }
+
+    /// Gives it a whole time slice.
+    pub(crate) fn renew_quantum(&mut self) {
+        self.quantum_left = i64::try_from(self.quantum).unwrap_or(i64::MAX);
     }
 
     /// True when the slot has a holder.

@@ -1,1 +1,100 @@
-//! Later.
+//! futex(2).
+
+use abi::{Endpoint, Errno, call::KernelCall};
+
+use crate::world::{BUFFER, PM, RS, World};
+
+const FUTEX: u64 = 202;
+const WAIT: u64 = 128;
+const WAKE: u64 = 129;
+const WAIT_BITSET: u64 = 128 + 9;
+const WAKE_BITSET: u64 = 128 + 10;
+
+/// Two threads of one program (one space) and one of another.
+fn programs() -> (World, [usize; 3]) {
+    let mut w = World::new();
+    w.service(PM);
+    w.kernel_call(RS, KernelCall::Route, &[FUTEX, 0]).expect("routed");
+    let threads = [w.application(), w.application(), w.application()];
+    let space = w.space(threads[0].slot()) as u64;
+    w.kernel_call(RS, KernelCall::SpaceSet, &[threads[1].0 as u64, space]).expect("shared");
+    (w, threads.map(Endpoint::slot))
+}
+
+fn futex(w: &mut World, slot: usize, operation: u64, value: u64, limit: u64, bits: u64) {
+    w.linux_call(slot, FUTEX, [BUFFER, operation, value, limit, 0, bits]);
+}
+
+#[test]
+fn a_waiter_is_woken_by_a_thread_of_its_space_only() {
+    let (mut w, [one, two, other]) = programs();
+    futex(&mut w, one, WAIT, 0, 0, 0);
+    assert!(!w.is_ready(one));
+    futex(&mut w, other, WAKE, 1, 0, 0);
+    assert_eq!(w.result(other), Ok(0));
+    futex(&mut w, two, WAKE, 1, 0, 0);
+    assert_eq!(w.result(two), Ok(1));
+    assert!(w.is_ready(one));
+    assert_eq!(w.result(one), Ok(0));
+}
+
+#[test]
+fn a_changed_value_is_not_waited_for() {
+    let (mut w, [one, ..]) = programs();
+    futex(&mut w, one, WAIT, 1, 0, 0);
+    assert_eq!(w.result(one), Err(Errno::EAGAIN));
+}
+
+#[test]
+fn a_time_limit_ends_the_wait() {
+    let (mut w, [one, two, _]) = programs();
+    let space = w.space(one);
+    w.m.poke(space, BUFFER + 64, &[0, 0, 0, 0, 0, 0, 0, 0, 100, 0, 0, 0, 0, 0, 0, 0]);
+    futex(&mut w, one, WAIT, 0, BUFFER + 64, 0);
+    w.m.now = 100;
+    w.node.timer(&mut w.m);
+    assert!(w.is_ready(one));
+    assert_eq!(w.result(one), Err(Errno::ETIMEDOUT));
+    futex(&mut w, two, WAKE, 1, 0, 0);
+    assert_eq!(w.result(two), Ok(0));
+}
+
+#[test]
+fn bits_choose_whom_to_wake() {
+    let (mut w, [one, two, _]) = programs();
+    futex(&mut w, one, WAIT_BITSET, 0, 0, 0b01);
+    futex(&mut w, two, WAKE_BITSET, 9, 0, 0b10);
+    assert_eq!(w.result(two), Ok(0));
+    futex(&mut w, two, WAKE_BITSET, 9, 0, 0b11);
+    assert_eq!(w.result(two), Ok(1));
+    futex(&mut w, two, WAKE_BITSET, 9, 0, 0);
+    assert_eq!(w.result(two), Err(Errno::EINVAL));
+}
+
+#[test]
+fn interruption_ends_the_wait_and_death_leaves_the_bucket_whole() {
+    let (mut w, [one, two, _]) = programs();
+    w.receive(PM, Endpoint::ANY);
+    futex(&mut w, one, WAIT, 0, 0, 0);
+    let endpoint = w.endpoint(one).0 as u64;
+    w.kernel_call(RS, KernelCall::Interrupt, &[endpoint]).expect("interrupted");
+    assert!(!w.is_ready(one));
+    assert_eq!(w.message(PM).source.slot(), one);
+    assert_eq!(w.result(one), Err(Errno::ERESTARTSYS));
+    w.primitive(PM, abi::call::REPLYREC, Endpoint(endpoint as u32), 0, 0);
+    futex(&mut w, one, WAIT, 0, 0, 0);
+    w.kernel_call(RS, KernelCall::Destroy, &[endpoint, 0]).expect("destroyed");
+    futex(&mut w, two, WAKE, 9, 0, 0);
+    assert_eq!(w.result(two), Ok(0));
+}
+
+#[test]
+fn bad_addresses_and_operations_are_refused() {
+    let (mut w, [one, ..]) = programs();
+    w.linux_call(one, FUTEX, [BUFFER + 1, WAIT, 0, 0, 0, 0]);
+    assert_eq!(w.result(one), Err(Errno::EINVAL));
+    w.linux_call(one, FUTEX, [1 << 47, WAIT, 0, 0, 0, 0]);
+    assert_eq!(w.result(one), Err(Errno::EFAULT));
+    futex(&mut w, one, 77, 0, 0, 0);
+    assert_eq!(w.result(one), Err(Errno::ENOSYS));
+}
