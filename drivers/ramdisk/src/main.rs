@@ -31,7 +31,11 @@ struct RamDisk {
 impl BlockDriver for RamDisk {
     fn geometry(&self, minor: u64) -> Result<Geometry> {
         let bytes = self.image.len() as u64 / SECTOR_BYTES * SECTOR_BYTES;
-        if minor == 0 { Ok(Geometry { bytes, sector_bytes: SECTOR_BYTES, read_only: false }) } else { Err(Errno::ENXIO) }
+        if minor == 0 {
+            Ok(Geometry { bytes, sector_bytes: SECTOR_BYTES, read_only: false })
+        } else {
+            Err(Errno::ENXIO)
+        }
     }
 
     fn read(&mut self, _: u64, position: u64, client: &Client) -> Result<()> {

@@ -24,10 +24,7 @@ pub(crate) struct Found {
 
 impl<D: BlockDevice> Ext2<D> {
     pub(crate) fn entry_format(&self) -> EntryFormat {
-        EntryFormat {
-            file_types: self.superblock.has_file_types(),
-            inodes_count: self.superblock.inodes_count,
-        }
+        EntryFormat { file_types: self.superblock.has_file_types(), inodes_count: self.superblock.inodes_count }
     }
 
     /// Blocks of the directory. `ENOTDIR` when it is none; `EUCLEAN` when its size cannot be.
@@ -157,14 +154,7 @@ impl<D: BlockDevice> Ext2<D> {
         self.directory_changed(dir)
     }
 
-    fn insert_into_block(
-        &mut self,
-        dir: u32,
-        index: u32,
-        name: &[u8],
-        node: u32,
-        mode: u32,
-    ) -> Result<bool, Errno> {
+    fn insert_into_block(&mut self, dir: u32, index: u32, name: &[u8], node: u32, mode: u32) -> Result<bool, Errno> {
         let format = self.entry_format();
         let needed = record_size(name.len());
         let block = self.directory_block(dir, index)?;

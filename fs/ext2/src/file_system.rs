@@ -87,14 +87,7 @@ impl<D: BlockDevice> FileSystem for Ext2<D> {
         self.list(dir, position, sink)
     }
 
-    fn make_node(
-        &mut self,
-        dir: NodeId,
-        name: &[u8],
-        mode: u32,
-        device: u64,
-        caller: Caller,
-    ) -> Result<NodeId, Errno> {
+    fn make_node(&mut self, dir: NodeId, name: &[u8], mode: u32, device: u64, caller: Caller) -> Result<NodeId, Errno> {
         self.begin_change()?;
         let dir = self.number(dir)?;
         let device = match mode & S_IFMT {

@@ -183,7 +183,9 @@ impl Inode {
 
 /// Whether the inode's extra part reaches to the end of the 32-bit field at `offset`.
 fn has_field(bytes: &[u8], offset: usize) -> bool {
-    bytes.len() > BASE_SIZE && BASE_SIZE + usize::from(u16_at(bytes, BASE_SIZE)) >= offset + 4 && bytes.len() >= offset + 4
+    bytes.len() > BASE_SIZE
+        && BASE_SIZE + usize::from(u16_at(bytes, BASE_SIZE)) >= offset + 4
+        && bytes.len() >= offset + 4
 }
 
 /// A time: signed seconds, and in the extra field two more bits of them and the nanoseconds.

@@ -54,13 +54,7 @@ impl<D: BlockDevice> Ext2<D> {
     }
 
     /// Makes a symbolic link; a short target stays in the inode.
-    pub(crate) fn make_link_to(
-        &mut self,
-        dir: u32,
-        name: &[u8],
-        target: &[u8],
-        caller: Caller,
-    ) -> Result<u32, Errno> {
+    pub(crate) fn make_link_to(&mut self, dir: u32, name: &[u8], target: &[u8], caller: Caller) -> Result<u32, Errno> {
         if target.is_empty() {
             return Err(Errno::ENOENT);
         }
@@ -120,13 +114,7 @@ impl<D: BlockDevice> Ext2<D> {
     }
 
     /// Makes a directory with its two own entries.
-    pub(crate) fn make_directory(
-        &mut self,
-        dir: u32,
-        name: &[u8],
-        mode: u32,
-        caller: Caller,
-    ) -> Result<u32, Errno> {
+    pub(crate) fn make_directory(&mut self, dir: u32, name: &[u8], mode: u32, caller: Caller) -> Result<u32, Errno> {
         self.require_no_entry(dir, name)?;
         if self.inode(dir)?.links >= MAX_LINKS {
             return Err(Errno::EMLINK);

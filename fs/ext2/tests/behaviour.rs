@@ -8,9 +8,7 @@ use common::{
 };
 use ext2::{Ext2, Options};
 use fs::Errno;
-use fs::file_system::{
-    Caller, FileSystem, NewTimes, NodeId, S_IFBLK, S_IFCHR, S_IFIFO, S_IFMT, S_IFREG, Timestamp,
-};
+use fs::file_system::{Caller, FileSystem, NewTimes, NodeId, S_IFBLK, S_IFCHR, S_IFIFO, S_IFMT, S_IFREG, Timestamp};
 
 type Volume = Ext2<common::FileDevice>;
 

@@ -7,8 +7,8 @@ use std::rc::Rc;
 
 use abi::call::KernelCall;
 use abi::fs::{
-    ChMod, ChOwn, Create, GetDents, Link, Lookup, MOUNTED_READ_ONLY, Mount, Put, Read, ReadLink, Rename, SetTimes, Stat,
-    StatFs, Symlink, Sync, Truncate, Unlink, Unmount, Write,
+    ChMod, ChOwn, Create, GetDents, Link, Lookup, MOUNTED_READ_ONLY, Mount, Put, Read, ReadLink, Rename, SetTimes,
+    Stat, StatFs, Symlink, Sync, Truncate, Unlink, Unmount, Write,
 };
 use abi::{Endpoint, Errno, GrantId, Message};
 use common::{FileDevice, NOW, Scratch, check, is_marked_clean, options};

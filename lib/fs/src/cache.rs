@@ -11,9 +11,9 @@ use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 
+use crate::Errno;
 use crate::device::{BlockDevice, SECTOR_SIZE};
 use crate::lru::LruIndex;
-use crate::Errno;
 
 /// Unit of the memory budget, in bytes.
 pub const BUDGET_UNIT: usize = 4096;

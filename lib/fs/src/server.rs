@@ -5,18 +5,16 @@
 
 use alloc::vec::Vec;
 
+use abi::endpoint::slot;
 use abi::fs::{
     ChMod, ChOwn, Create, GetDents, Link, Lookup, MOUNTED_READ_ONLY, MOUNTED_VOLATILE, Mount, Put, Read, ReadLink,
     Rename, Request, SetTimes, Stat, StatFs, Symlink, Truncate, Unlink, Unmount, Write,
 };
-use abi::endpoint::slot;
 use abi::{Endpoint, Errno, GrantId, Message, Name};
 use server::Service;
 use sys::{copy, time};
 
-use crate::file_system::{
-    Attributes, Caller, FileSystem, NAME_MAX, NewTimes, NodeId, S_IFDIR, S_IFMT, Timestamp,
-};
+use crate::file_system::{Attributes, Caller, FileSystem, NAME_MAX, NewTimes, NodeId, S_IFDIR, S_IFMT, Timestamp};
 use crate::linux::{self, Dirents};
 use crate::transfer::{GrantSink, GrantSource, Granted, NameBuffer};
 use crate::volumes::{Source, Volume, Volumes, node_of, volume_of};
@@ -327,8 +325,8 @@ where
         Ok(Mount::reply(message, flags, node, mode, ids, size, device))
     }
 
-    /// The volume that is there for `source` and can be used as it is: one without device always. What an earlier vfs had mounted from
-    /// a device is unmounted in its name; `EBUSY` when it was this one.
+    /// The volume that is there for `source` and can be used as it is: one without device always. What an
+    /// earlier vfs had mounted from a device is unmounted in its name; `EBUSY` when it was this one.
     fn mounted_already(&mut self, message: &Message, source: Source) -> Result<Option<usize>, Errno> {
         if self.volumes.get(0).is_some_and(|volume| volume.file_system.is_volatile()) {
             return Ok(Some(0));
@@ -378,12 +376,7 @@ fn granted(message: &Message, grant: GrantId) -> Granted {
 }
 
 /// The component that a grant holds. `ENOENT` when it is empty, `ENAMETOOLONG`, `EINVAL` with a `/` or NUL in it.
-fn fetch_name<'a>(
-    names: &'a mut NameBuffer,
-    message: &Message,
-    grant: GrantId,
-    bytes: u64,
-) -> Result<&'a [u8], Errno> {
+fn fetch_name<'a>(names: &'a mut NameBuffer, message: &Message, grant: GrantId, bytes: u64) -> Result<&'a [u8], Errno> {
     if bytes > NAME_MAX as u64 {
         return Err(Errno::ENAMETOOLONG);
     }
