@@ -148,7 +148,7 @@ impl Region {
 }
 
 /// The file of the boot archive that the system file gives to this driver (`module`). rs tells where it is by the argument
-/// `module=ADDRESS,BYTES`, in hexadecimal.
+/// `module=ADDRESS,BYTES`, hexadecimal with `0x`.
 ///
 /// # Errors
 /// `ENXIO`: there is none; else as [`Region::memory`].
@@ -159,7 +159,8 @@ pub fn module(start: &Start) -> Result<Region> {
 
 fn parse_module(text: &str) -> Option<(u64, usize)> {
     let (address, bytes) = text.split_once(',')?;
-    Some((u64::from_str_radix(address, 16).ok()?, usize::from_str_radix(bytes, 16).ok()?))
+    let number = |text: &str| u64::from_str_radix(text.strip_prefix("0x")?, 16).ok();
+    Some((number(address)?, number(bytes)? as usize))
 }
 
 #[cfg(test)]
@@ -196,7 +197,7 @@ mod tests {
 
     #[test]
     fn the_module_argument_is_two_hexadecimal_numbers() {
-        assert_eq!(parse_module("1f000000,4000"), Some((0x1f00_0000, 0x4000)));
-        assert_eq!(parse_module("1f000000"), None);
+        assert_eq!(parse_module("0x1f000000,0x4000"), Some((0x1f00_0000, 0x4000)));
+        assert_eq!(parse_module("0x1f000000"), None);
     }
 }

@@ -148,7 +148,8 @@ fn with_table<R>(act: impl FnOnce(&Table<ENTRIES>) -> R) -> R {
     TABLE.with(act)
 }
 
-/// An `abi::grant::GrantEntry` that the kernel reads while we write. In entries without `USED`, `bytes` is the index of the next free one.
+/// An `abi::grant::GrantEntry` that the kernel reads while we write. In entries without `USED`, `bytes` is
+/// one more than the index of the next free one, 0: none.
 #[repr(C, align(32))]
 struct Slot {
     flags: AtomicU32,
@@ -167,7 +168,7 @@ struct Table<const N: usize> {
     registered: AtomicBool,
     /// Entries from here on have never been used.
     fresh: AtomicU64,
-    /// First of the free entries below `fresh`; `N`: none.
+    /// One more than the index of the first free entry below `fresh`; 0: none. (All zeros make the table part of .bss.)
     free: AtomicU64,
 }
 
@@ -182,7 +183,7 @@ impl<const N: usize> Table<N> {
             bytes: AtomicU64::new(0),
         };
         let slots = [const { UNUSED }; N];
-        Table { slots, registered: AtomicBool::new(false), fresh: AtomicU64::new(0), free: AtomicU64::new(N as u64) }
+        Table { slots, registered: AtomicBool::new(false), fresh: AtomicU64::new(0), free: AtomicU64::new(0) }
     }
 
     /// Tells the kernel where the table is, the first time.
@@ -214,11 +215,11 @@ impl<const N: usize> Table<N> {
         compiler_fence(Ordering::SeqCst);
         slot.sequence.store(id.sequence().wrapping_add(1) as u32, Ordering::Relaxed);
         slot.bytes.store(self.free.load(Ordering::Relaxed), Ordering::Relaxed);
-        self.free.store(id.index() as u64, Ordering::Relaxed);
+        self.free.store(id.index() as u64 + 1, Ordering::Relaxed);
     }
 
     fn pop_free(&self) -> Option<usize> {
-        let free = self.free.load(Ordering::Relaxed) as usize;
+        let free = (self.free.load(Ordering::Relaxed) as usize).wrapping_sub(1);
         if let Some(slot) = self.slots.get(free) {
             self.free.store(slot.bytes.load(Ordering::Relaxed), Ordering::Relaxed);
             return Some(free);

@@ -48,3 +48,23 @@ pub fn thread(slot: usize) -> Result<ThreadInfo> {
 pub fn kernel() -> Result<KernelInfo> {
     get(info::KERNEL, 0)
 }
+
+/// The boot archive and its physical address. Only rs has it: `None` elsewhere.
+#[cfg(target_os = "none")]
+pub fn archive() -> Option<(&'static [u8], u64)> {
+    use abi::{endpoint::slot, layout::RS_ARCHIVE, privilege::MemoryRange};
+
+    if crate::endpoint().slot() != slot::RS {
+        return None;
+    }
+    let range: MemoryRange = get(info::ARCHIVE, 0).ok()?;
+    // SAFETY: the kernel maps the whole archive there in rs, read-only and for good.
+    let bytes = unsafe { core::slice::from_raw_parts(RS_ARCHIVE as *const u8, range.bytes as usize) };
+    Some((bytes, range.start))
+}
+
+/// There is no boot archive on the host.
+#[cfg(not(target_os = "none"))]
+pub fn archive() -> Option<(&'static [u8], u64)> {
+    None
+}

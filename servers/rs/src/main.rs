@@ -1,2 +1,50 @@
-//! rs
+//! rs, the reincarnation server: life and death of services.
+//!
+//! The kernel starts it beside vm. It reads the system table out of the boot archive, starts every service with the rights that stand
+//! there, asks each for signs of life, and starts a successor for whichever dies, hangs or is killed; the binaries come from the archive, never
+//! from a disk that may be what has failed. `supervisor` decides, `world` acts, `errands` speaks with pm.
+//!
+//! rs waits for vm, pci and, while ds has nothing to fetch from rs, for pm (`errands` says why); never for anybody else.
 #![cfg_attr(not(test), no_std, no_main)]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod changes;
+mod control;
+mod errands;
+mod launch;
+mod policy;
+mod record;
+mod rights;
+mod serve;
+mod supervisor;
+#[cfg(test)]
+mod supervisor_tests;
+mod world;
+
+use abi::archive::{self, Archive};
+use abi::system::System;
+use launch::Launcher;
+use serve::Rs;
+use supervisor::Supervisor;
+
+sys::program!(main);
+
+fn main(_: sys::Start) {
+    let (bytes, physical) = sys::info::archive().expect("the kernel has mapped no boot archive");
+    let archive = Archive::new(bytes).expect("this is no boot archive");
+    let table = archive.find(archive::SYSTEM).expect("the boot archive holds no system table");
+    let system = System::unpack(table.data).expect("the system table cannot be read");
+    set_routes(&system);
+    let launcher = Launcher::new(archive, physical, &system);
+    Rs::new(Supervisor::new(launcher, system.service)).run()
+}
+
+fn set_routes(system: &System) {
+    for route in &system.routes {
+        if let Err(error) = sys::rights::route(route.number, Some(route.slot as usize)) {
+            sys::log!("system call {} cannot be routed to slot {}: {error}", route.number, route.slot);
+        }
+    }
+}

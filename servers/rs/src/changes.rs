@@ -1,0 +1,94 @@
+//! What ds has yet to be told: at most one change for each service, the newest.
+
+use abi::{Endpoint, Name};
+use alloc::collections::VecDeque;
+
+/// A service has come up or gone down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// The service.
+    pub name: Name,
+    /// When up, its endpoint; when down, `Endpoint::current` of its slot if a successor is expected, else `NONE`.
+    pub endpoint: Endpoint,
+    /// It is up.
+    pub up: bool,
+}
+
+/// Changes in the order in which ds gets them.
+#[derive(Debug, Default)]
+pub struct Changes {
+    queue: VecDeque<Change>,
+    /// ds has been notified and not yet been told that there is nothing left: it is about to call.
+    fetching: bool,
+}
+
+impl Changes {
+    /// Adds a change, in place of an older one of the same service.
+    pub fn add(&mut self, change: Change) {
+        self.queue.retain(|other| other.name != change.name);
+        self.queue.push_back(change);
+    }
+
+    /// ds begins again: it gets all of these.
+    pub fn restart(&mut self, all: impl Iterator<Item = Change>) {
+        self.queue = all.collect();
+    }
+
+    /// The next change for ds.
+    pub fn next(&mut self) -> Option<Change> {
+        let next = self.queue.pop_front();
+        self.fetching = next.is_some();
+        next
+    }
+
+    /// True when ds has to be notified; it is taken as done.
+    pub fn begin_fetching(&mut self) -> bool {
+        let begin = !self.queue.is_empty() && !self.fetching;
+        self.fetching |= begin;
+        begin
+    }
+
+    /// ds has died: it does not call any more.
+    pub fn stop_fetching(&mut self) {
+        self.fetching = false;
+    }
+
+    /// ds may call at any moment.
+    pub fn is_fetching(&self) -> bool {
+        self.fetching
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn change(name: &str, generation: u32) -> Change {
+        Change { name: Name::new(name).expect("is a name"), endpoint: Endpoint::new(20, generation), up: true }
+    }
+
+    #[test]
+    fn the_newest_change_of_a_service_is_told_once() {
+        let mut changes = Changes::default();
+        for made in [change("uart", 1), change("rtc", 1), change("uart", 2)] {
+            changes.add(made);
+        }
+        assert_eq!(changes.next(), Some(change("rtc", 1)));
+        assert_eq!(changes.next(), Some(change("uart", 2)));
+        assert_eq!(changes.next(), None);
+    }
+
+    #[test]
+    fn ds_is_notified_once_until_it_has_fetched_everything() {
+        let mut changes = Changes::default();
+        assert!(!changes.begin_fetching());
+        changes.add(change("uart", 1));
+        assert!(changes.begin_fetching());
+        changes.add(change("rtc", 1));
+        assert!(!changes.begin_fetching());
+        while changes.next().is_some() {
+            assert!(changes.is_fetching());
+        }
+        assert!(!changes.is_fetching());
+    }
+}

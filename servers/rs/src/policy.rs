@@ -1,0 +1,140 @@
+//! When a service counts as hung, and when rs stops starting it again.
+
+use alloc::collections::VecDeque;
+
+/// What to do about a service's heart now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beat {
+    /// It is not time yet.
+    NotYet,
+    /// Ask for a sign of life.
+    Ask,
+    /// It has been silent for too long.
+    Silent,
+}
+
+/// Heartbeats of one incarnation.
+#[derive(Clone, Debug)]
+pub struct Heart {
+    period_ns: u64,
+    limit: u32,
+    next_ns: u64,
+    asked: bool,
+    /// Heartbeats missed in a row.
+    pub missed: u32,
+}
+
+impl Heart {
+    /// Asked every `period_ns` (0: never); hung after `limit` misses in a row.
+    pub fn new(period_ns: u64, limit: u32, now_ns: u64) -> Heart {
+        Heart { period_ns, limit: limit.max(1), next_ns: now_ns + period_ns, asked: false, missed: 0 }
+    }
+
+    /// When to look next; `None`: never.
+    pub fn deadline_ns(&self) -> Option<u64> {
+        (self.period_ns > 0).then_some(self.next_ns)
+    }
+
+    /// Looks. `excused`: it waits for another service just now, which is to blame if it does not answer.
+    pub fn beat(&mut self, now_ns: u64, excused: bool) -> Beat {
+        if self.period_ns == 0 || now_ns < self.next_ns {
+            return Beat::NotYet;
+        }
+        // Counted from now: after a long pause of the whole machine everybody gets a full period.
+        self.next_ns = now_ns + self.period_ns;
+        if self.asked && !excused {
+            self.missed += 1;
+        }
+        if self.missed >= self.limit {
+            return Beat::Silent;
+        }
+        self.asked = true;
+        Beat::Ask
+    }
+
+    /// It has given a sign of life.
+    pub fn answered(&mut self) {
+        self.asked = false;
+        self.missed = 0;
+    }
+}
+
+/// How often a service may be started again.
+#[derive(Clone, Debug)]
+pub struct Budget {
+    restarts: usize,
+    window_ns: u64,
+    spent: VecDeque<u64>,
+}
+
+impl Budget {
+    /// `restarts` within `window_ns`; 0: none at all.
+    pub fn new(restarts: u32, window_ns: u64) -> Budget {
+        Budget { restarts: restarts as usize, window_ns, spent: VecDeque::new() }
+    }
+
+    /// Takes one restart, if one is left.
+    pub fn take(&mut self, now_ns: u64) -> bool {
+        while self.spent.front().is_some_and(|&at| at + self.window_ns <= now_ns) {
+            self.spent.pop_front();
+        }
+        let left = self.spent.len() < self.restarts;
+        if left {
+            self.spent.push_back(now_ns);
+        }
+        left
+    }
+
+    /// Forgets what was spent.
+    pub fn reset(&mut self) {
+        self.spent.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_service_that_answers_is_never_silent() {
+        let mut heart = Heart::new(10, 2, 0);
+        for now in [10, 20, 30, 40] {
+            assert_eq!(heart.beat(now, false), Beat::Ask);
+            heart.answered();
+        }
+    }
+
+    #[test]
+    fn a_service_is_silent_after_as_many_misses_as_its_limit() {
+        let mut heart = Heart::new(10, 2, 0);
+        assert_eq!(heart.beat(9, false), Beat::NotYet);
+        assert_eq!([10, 20, 30].map(|now| heart.beat(now, false)), [Beat::Ask, Beat::Ask, Beat::Silent]);
+        assert_eq!(heart.missed, 2);
+    }
+
+    #[test]
+    fn waiting_for_another_service_is_no_miss() {
+        let mut heart = Heart::new(10, 1, 0);
+        assert_eq!([10, 20, 30].map(|now| heart.beat(now, true)), [Beat::Ask; 3]);
+        assert_eq!(heart.beat(40, false), Beat::Silent);
+    }
+
+    #[test]
+    fn a_service_without_period_is_not_watched() {
+        let mut heart = Heart::new(0, 3, 0);
+        assert_eq!(heart.deadline_ns(), None);
+        assert_eq!(heart.beat(u64::MAX, false), Beat::NotYet);
+    }
+
+    #[test]
+    fn the_budget_comes_back_as_the_window_moves_on() {
+        let mut budget = Budget::new(2, 100);
+        assert_eq!([0, 50, 99].map(|now| budget.take(now)), [true, true, false]);
+        assert_eq!([100, 101, 150].map(|now| budget.take(now)), [true, false, true]);
+    }
+
+    #[test]
+    fn a_service_without_restarts_gets_none() {
+        assert!(!Budget::new(0, 100).take(5));
+    }
+}

@@ -1,0 +1,291 @@
+//! Tests of the supervisor in a world that is played.
+
+use crate::record::{End, State};
+use crate::supervisor::{Event, Supervisor};
+use crate::world::World;
+use abi::system::Service;
+use abi::{Endpoint, Errno, Name};
+use core::fmt;
+use std::collections::{BTreeMap, BTreeSet};
+use std::string::String;
+use std::vec;
+use std::vec::Vec;
+use sys::{Birth, Result};
+
+/// A service of the system file with a budget of two restarts in 100 ms and a heartbeat of 10 ms, silent after 2.
+pub fn service(name: &str, slot: u32) -> Service {
+    Service {
+        name: name.into(),
+        slot,
+        binary: name.into(),
+        arguments: String::new(),
+        queue: 3,
+        quantum_us: 0,
+        heap_bytes: 0,
+        keep_bytes: 0,
+        kernel_calls: 0,
+        destinations: vec![],
+        applications: false,
+        flags: 0,
+        io_way: 0,
+        ports: vec![],
+        irqs: vec![],
+        memory: vec![],
+        module: None,
+        pci: vec![],
+        heartbeat_ms: 10,
+        heartbeat_misses: 2,
+        restarts: 2,
+        restart_window_ms: 100,
+        optional: false,
+    }
+}
+
+#[derive(Default)]
+struct Stage {
+    now_ns: u64,
+    generations: BTreeMap<u32, u32>,
+    alive: BTreeSet<Endpoint>,
+    births: Vec<(String, Birth)>,
+    buried: Vec<Endpoint>,
+    asked: Vec<Endpoint>,
+    /// Errors of the next launches of a service.
+    failures: BTreeMap<String, Vec<Errno>>,
+    waits: bool,
+    assigned: Vec<String>,
+    said: Vec<String>,
+}
+
+impl World for Stage {
+    fn now_ns(&self) -> u64 {
+        self.now_ns
+    }
+    fn launch(&mut self, service: &Service, birth: Birth) -> Result<Endpoint> {
+        if let Some(error) = self.failures.get_mut(&service.name).and_then(Vec::pop) {
+            return Err(error);
+        }
+        let generation = self.generations.entry(service.slot).or_default();
+        *generation += 1;
+        let endpoint = Endpoint::new(service.slot as usize, *generation);
+        assert!(self.alive.iter().all(|other| other.slot() != endpoint.slot()), "two in one slot");
+        self.alive.insert(endpoint);
+        self.births.push((service.name.clone(), birth));
+        Ok(endpoint)
+    }
+    fn adopt(&mut self, endpoint: Endpoint, _: &Service) {
+        self.alive.insert(endpoint);
+    }
+    fn destroy(&mut self, endpoint: Endpoint, _: bool) {
+        assert!(self.alive.remove(&endpoint), "destroyed twice");
+    }
+    fn bury(&mut self, endpoint: Endpoint) {
+        self.buried.push(endpoint);
+    }
+    fn notify(&mut self, endpoint: Endpoint) {
+        self.asked.push(endpoint);
+    }
+    fn waits_for_service(&mut self, _: Endpoint) -> bool {
+        self.waits
+    }
+    fn assign_devices(&mut self, service: &Service) {
+        self.assigned.push(service.name.clone());
+    }
+    fn say(&mut self, text: fmt::Arguments) {
+        self.said.push(std::format!("{text}"));
+    }
+}
+
+fn name(text: &str) -> Name {
+    Name::new(text).expect("is a name")
+}
+
+/// rs, vm and pci in their slots, then these in slots from 20 on. rs and vm are adopted, and the first of the others is started.
+fn system(others: Vec<Service>) -> Supervisor<Stage> {
+    let mut services = vec![service("rs", 4), service("vm", 5)];
+    services.extend(others);
+    let mut supervisor = Supervisor::new(Stage::default(), services);
+    supervisor.adopt(Endpoint::new(4, 1));
+    supervisor.adopt(Endpoint::new(5, 1));
+    supervisor.go_on();
+    supervisor
+}
+
+fn running(others: Vec<Service>) -> Supervisor<Stage> {
+    let mut supervisor = system(others);
+    for at in 2..supervisor.records().len() {
+        let endpoint = supervisor.records()[at].endpoint;
+        supervisor.ready(endpoint, 0).expect("is starting");
+    }
+    supervisor.take_events();
+    supervisor
+}
+
+fn state_of(supervisor: &Supervisor<Stage>, text: &str) -> State {
+    supervisor.records()[supervisor.named(name(text)).expect("is a service")].state
+}
+
+fn endpoint_of(supervisor: &Supervisor<Stage>, text: &str) -> Endpoint {
+    supervisor.records()[supervisor.named(name(text)).expect("is a service")].endpoint
+}
+
+#[test]
+fn each_service_is_started_when_the_one_before_is_ready() {
+    let mut supervisor = system(vec![service("uart", 20), service("rtc", 21)]);
+    assert_eq!(supervisor.world.births, [("uart".into(), Birth::Fresh)]);
+    supervisor.ready(endpoint_of(&supervisor, "uart"), 0).expect("is starting");
+    assert_eq!(supervisor.world.births.len(), 2);
+    assert!(!supervisor.take_events().contains(&Event::Booted));
+    supervisor.ready(endpoint_of(&supervisor, "rtc"), 0).expect("is starting");
+    assert_eq!(supervisor.take_events(), [Event::Up(3), Event::Booted]);
+}
+
+#[test]
+fn a_crashed_service_comes_again_in_its_slot_with_the_next_generation() {
+    let mut supervisor = running(vec![service("uart", 20)]);
+    supervisor.ended(Endpoint::new(20, 1), End::Exception, 14).expect("runs");
+    assert_eq!(endpoint_of(&supervisor, "uart"), Endpoint::new(20, 2));
+    assert_eq!(state_of(&supervisor, "uart"), State::Restarting);
+    assert_eq!(supervisor.world.births.last(), Some(&("uart".into(), Birth::Restarted)));
+    supervisor.ready(Endpoint::new(20, 2), 0).expect("is restarting");
+    assert_eq!(supervisor.take_events(), [Event::Up(2)]);
+    assert_eq!(supervisor.records()[2].describe().last_status, 14);
+}
+
+#[test]
+fn a_service_that_dies_too_often_is_given_up_and_its_callers_are_told() {
+    let mut supervisor = running(vec![service("uart", 20)]);
+    for generation in 1..=3 {
+        supervisor.ended(Endpoint::new(20, generation), End::Exited, 101).expect("runs");
+    }
+    assert_eq!(state_of(&supervisor, "uart"), State::GivenUp);
+    assert_eq!(supervisor.world.buried, [Endpoint::new(20, 3)]);
+    assert!(supervisor.world.said.iter().any(|line| line == "uart is given up"));
+    let last = supervisor.all_changes().last().expect("there are services");
+    assert_eq!((last.endpoint, last.up), (Endpoint::NONE, false));
+}
+
+#[test]
+fn deaths_far_apart_do_not_use_the_budget_up() {
+    let mut supervisor = running(vec![service("uart", 20)]);
+    for generation in 1..10 {
+        supervisor.world.now_ns += 60_000_000;
+        supervisor.ended(Endpoint::new(20, generation), End::Exited, 1).expect("runs");
+    }
+    assert_eq!(state_of(&supervisor, "uart"), State::Restarting);
+}
+
+#[test]
+fn the_dead_are_not_heard() {
+    let mut supervisor = running(vec![service("uart", 20)]);
+    supervisor.kill(name("uart")).expect("runs");
+    assert_eq!(supervisor.ended(Endpoint::new(20, 1), End::Exited, 0), Err(Errno::ESRCH));
+    assert_eq!(supervisor.ready(Endpoint::new(20, 1), 0), Err(Errno::ESRCH));
+    assert_eq!(endpoint_of(&supervisor, "uart"), Endpoint::new(20, 2));
+}
+
+#[test]
+fn a_silent_service_is_replaced_and_one_that_answers_is_not() {
+    let mut supervisor = running(vec![service("uart", 20), service("rtc", 21)]);
+    for _ in 0..4 {
+        supervisor.world.now_ns += 10_000_000;
+        supervisor.tick();
+        supervisor.alive(Endpoint::new(21, 1));
+        for slot in [4, 5] {
+            supervisor.alive(Endpoint::new(slot, 1));
+        }
+    }
+    assert_eq!(endpoint_of(&supervisor, "uart"), Endpoint::new(20, 2));
+    assert_eq!(endpoint_of(&supervisor, "rtc"), Endpoint::new(21, 1));
+    assert_eq!(supervisor.records()[2].last_end, Some((End::Silent, 0)));
+}
+
+#[test]
+fn a_service_that_waits_for_another_is_not_taken_for_hung() {
+    let mut supervisor = running(vec![service("ext2", 20)]);
+    supervisor.world.waits = true;
+    for _ in 0..10 {
+        supervisor.world.now_ns += 10_000_000;
+        supervisor.tick();
+    }
+    assert_eq!(endpoint_of(&supervisor, "ext2"), Endpoint::new(20, 1));
+}
+
+#[test]
+fn a_service_that_never_becomes_ready_does_not_hold_up_the_boot_for_ever() {
+    let mut supervisor = system(vec![Service { restarts: 0, ..service("uart", 20) }, service("rtc", 21)]);
+    let deadline = supervisor.deadline_ns().expect("uart is awaited");
+    supervisor.world.now_ns = deadline.max(30_000_000_000);
+    supervisor.tick();
+    assert_eq!(state_of(&supervisor, "uart"), State::GivenUp);
+    assert_eq!(state_of(&supervisor, "rtc"), State::Starting);
+}
+
+#[test]
+fn a_missing_device_of_an_optional_service_is_no_news() {
+    let optional = Service { optional: true, ..service("rtc", 20) };
+    let mut supervisor = system(vec![optional, service("uart", 21)]);
+    supervisor.ready(Endpoint::new(20, 1), -i64::from(Errno::ENXIO.0)).expect("is starting");
+    assert_eq!(state_of(&supervisor, "rtc"), State::Down);
+    assert!(supervisor.world.said.is_empty());
+    assert_eq!(state_of(&supervisor, "uart"), State::Starting);
+}
+
+#[test]
+fn a_failed_initialisation_is_said_and_not_repeated() {
+    let mut supervisor = system(vec![service("uart", 20)]);
+    supervisor.ready(Endpoint::new(20, 1), -i64::from(Errno::EIO.0)).expect("is starting");
+    assert_eq!(state_of(&supervisor, "uart"), State::GivenUp);
+    assert_eq!(supervisor.world.births.len(), 1);
+    assert_eq!(supervisor.world.said, ["uart cannot run: EIO"]);
+}
+
+#[test]
+fn a_launch_that_fails_is_tried_again_within_the_budget() {
+    let mut supervisor = running(vec![service("uart", 20)]);
+    supervisor.world.failures.insert("uart".into(), vec![Errno::ENOMEM]);
+    supervisor.kill(name("uart")).expect("runs");
+    assert_eq!(state_of(&supervisor, "uart"), State::Restarting);
+    assert_eq!(endpoint_of(&supervisor, "uart"), Endpoint::new(20, 2));
+}
+
+#[test]
+fn a_driver_that_needs_pci_waits_until_pci_is_back() {
+    let pci = service("pci", abi::endpoint::slot::PCI as u32);
+    let disk = Service { pci: vec![(0x1af4, 0x1042)], ..service("disk", 20) };
+    let mut supervisor = running(vec![pci, disk]);
+    supervisor.world.failures.insert("disk".into(), vec![Errno::EAGAIN]);
+    supervisor.kill(name("pci")).expect("runs");
+    supervisor.kill(name("disk")).expect("runs");
+    assert_eq!(supervisor.kill(name("disk")), Err(Errno::ESRCH));
+    supervisor.ready(endpoint_of(&supervisor, "pci"), 0).expect("is restarting");
+    assert_eq!(endpoint_of(&supervisor, "disk"), Endpoint::new(20, 2));
+}
+
+#[test]
+fn pci_is_told_again_whose_device_is_whose() {
+    let pci = service("pci", abi::endpoint::slot::PCI as u32);
+    let disk = Service { pci: vec![(0x1af4, 0x1042)], ..service("disk", 20) };
+    let mut supervisor = running(vec![pci, disk, service("rtc", 21)]);
+    supervisor.kill(name("pci")).expect("runs");
+    supervisor.ready(endpoint_of(&supervisor, "pci"), 0).expect("is restarting");
+    assert_eq!(supervisor.world.assigned, ["disk"]);
+}
+
+#[test]
+fn a_service_that_was_given_up_can_be_started_afresh() {
+    let mut supervisor = running(vec![Service { restarts: 0, ..service("uart", 20) }]);
+    supervisor.ended(Endpoint::new(20, 1), End::Exited, 1).expect("runs");
+    assert_eq!(supervisor.kill(name("uart")), Err(Errno::ESRCH));
+    supervisor.restart(name("uart")).expect("may be restarted");
+    supervisor.ready(Endpoint::new(20, 2), 0).expect("is restarting");
+    assert_eq!(supervisor.world.births.last(), Some(&("uart".into(), Birth::Fresh)));
+    assert_eq!((state_of(&supervisor, "uart"), supervisor.records()[2].restarts), (State::Up, 0));
+}
+
+#[test]
+fn what_everything_stands_on_cannot_be_killed() {
+    let mut supervisor = running(vec![]);
+    assert_eq!(supervisor.kill(name("vm")), Err(Errno::EPERM));
+    assert_eq!(supervisor.restart(name("rs")), Err(Errno::EPERM));
+    assert_eq!(supervisor.kill(name("nobody")), Err(Errno::ENOENT));
+}

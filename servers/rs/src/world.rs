@@ -1,0 +1,39 @@
+//! What the supervisor does to the world; tests play it.
+
+use abi::Endpoint;
+use abi::system::Service;
+use core::fmt;
+use sys::{Birth, Result};
+
+/// The world of the supervisor.
+pub trait World {
+    /// Monotonic time.
+    fn now_ns(&self) -> u64;
+
+    /// Starts an incarnation: memory, rights, registers. It runs when this returns.
+    ///
+    /// # Errors
+    /// `ENODEV`: its device is not there; `EAGAIN`: pci is not there just now. Others: it cannot be started; nothing is left of the attempt.
+    fn launch(&mut self, service: &Service, birth: Birth) -> Result<Endpoint>;
+
+    /// The kernel has started it; rs gives it its rights.
+    fn adopt(&mut self, endpoint: Endpoint, service: &Service);
+
+    /// Ends an incarnation. `keep`: its successor comes, and those who wait for the slot go on waiting.
+    fn destroy(&mut self, endpoint: Endpoint, keep: bool);
+
+    /// No successor comes: those who wait for the slot of this dead incarnation fail.
+    fn bury(&mut self, endpoint: Endpoint);
+
+    /// Sets its notification bit.
+    fn notify(&mut self, endpoint: Endpoint);
+
+    /// It waits for another service just now.
+    fn waits_for_service(&mut self, endpoint: Endpoint) -> bool;
+
+    /// pci has come again and has to be told whose device is whose.
+    fn assign_devices(&mut self, service: &Service);
+
+    /// A line for the console.
+    fn say(&mut self, text: fmt::Arguments);
+}
