@@ -14,14 +14,15 @@ use abi::{
 
 use crate::{
     Machine, Node, Thread,
+    frame::entry,
     thread::{Form, Then, blocked},
 };
 
 /// Lowest content of `r13`, as a signed number, whose label (upper half) programs must not send; replies are negative.
 const REFUSED_LABELS: i64 = (KERNEL_LABELS as i64) << 32;
 
-/// A message on its way from a frame to registers: the hardware half loads words 0 to 6 from the frame of `from`, everything else from the frame of `to`,
-/// which is the current thread now. (Its own words in the frame are stale until it enters the kernel again.)
+/// A message on its way: the hardware half loads words 0 to 6 from the frame of `from`, success into `rax`, and everything else from the frame of `to`,
+/// which is the current thread now and came in by `syscall`. (What its frame says about those registers is stale until it enters the kernel again.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HandOver {
     /// Slot of the sender.
@@ -67,7 +68,6 @@ impl Node {
         sender.messages += 1;
         receiver.messages += 1;
         receiver.frame.r13 = sender.endpoint.0 as u64 | sender.frame.r13 & !0xffff_ffff;
-        receiver.frame.rax = 0;
         receiver.flags = 0;
         receiver.queue = receiver.base_queue;
 
@@ -96,6 +96,9 @@ fn has_nothing_to_receive(thread: &Thread) -> bool {
 #[inline(always)]
 fn is_ready_to_receive(receiver: &Thread, sender: &Thread) -> bool {
     if receiver.flags != blocked::RECEIVING || receiver.form != Form::Native || receiver.attention != 0 {
+        return false;
+    }
+    if receiver.frame.entry != entry::SYSCALL {
         return false;
     }
     if receiver.peer != Endpoint::ANY && receiver.peer != sender.endpoint {

@@ -39,6 +39,7 @@ mod tracing;
 mod wire;
 
 pub use frame::Frame;
+pub use hand_over::HandOver;
 pub use machine::Machine;
 pub use node::{Next, Node};
 pub use thread::{Space, Thread};

@@ -49,13 +49,12 @@ impl Node {
             flags: blocked::STOPPED | blocked::NO_SPACE,
             queue: base_queue,
             base_queue,
-            quantum,
-            quantum_left: quantum,
             privileges: abi::endpoint::APPLICATIONS_BIT as u8,
             senders: thread.senders,
             wanted: thread.wanted,
             ..Thread::FREE
         };
+        thread.set_quantum(quantum);
         self.live += 1;
     }
 

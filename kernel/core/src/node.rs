@@ -13,7 +13,7 @@ use abi::{
 };
 
 use crate::{
-    Frame, Machine, Space, Thread,
+    Frame, HandOver, Machine, Space, Thread,
     alarm::Alarms,
     futex::BUCKETS,
     line::Lines,
@@ -178,10 +178,10 @@ impl Node {
         &self.privileges[self.threads[slot].privileges as usize % SERVICE_SLOTS]
     }
 
-    /// The current thread executed `syscall`: tries the short way. True: `current` has changed and is to run, without asking `next`. False: nothing
-    /// has happened, `syscall` does it.
+    /// The current thread executed `syscall`: tries the short way. `Some`: the receiver is the current thread and is to run at once, without
+    /// asking `next`. `None`: nothing has happened, `syscall` does it.
     #[inline(always)]
-    pub fn try_hand_over<M: Machine>(&mut self, m: &mut M) -> bool {
+    pub fn try_hand_over<M: Machine>(&mut self, m: &mut M) -> Option<HandOver> {
         self.hand_over(m)
     }
 

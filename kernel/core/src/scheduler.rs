@@ -164,9 +164,7 @@ impl Node {
     pub(crate) fn charge(&mut self, now: u64) {
         let used = now - self.switched_at;
         self.switched_at = now;
-        let thread = &mut self.threads[self.current];
-        thread.run_ticks += used;
-        thread.quantum_left = thread.quantum_left.saturating_sub(used);
+        self.threads[self.current].charge(used);
     }
 
     /// Makes sure that the timer comes at `deadline` or before.

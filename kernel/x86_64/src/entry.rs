@@ -17,7 +17,7 @@ use abi::{
     layout::USER_END,
 };
 use core::mem::offset_of;
-use kernel_core::{Frame, Next, Node, frame::entry};
+use kernel_core::{Frame, HandOver, Next, Node, frame::entry};
 
 core::arch::global_asm!(
     include_str!("entry.s"),
@@ -50,6 +50,7 @@ core::arch::global_asm!(
 unsafe extern "C" {
     fn syscall_entry();
     fn leave_kernel();
+    fn leave_kernel_with_message();
     static trap_stubs: u8;
 }
 
@@ -108,21 +109,38 @@ pub fn run() -> ! {
 fn dispatch(node: &mut Node, hardware: &mut Hardware) -> ! {
     loop {
         match node.next(hardware) {
-            Next::Run(slot) if !interrupts::recorded() => {
-                hardware.enter(slot, node.thread(slot));
-                let frame: *mut Frame = node.frame_mut(slot);
-                // SAFETY: only the entry code reads `CURRENT_FRAME`, and it does not run now; the thread's space is loaded, and `leave_kernel`
-                // restores all registers from the frame in rax.
-                unsafe {
-                    CURRENT_FRAME = frame;
-                    core::arch::asm!("jmp {}", sym leave_kernel, in("rax") frame, options(noreturn));
-                }
-            }
+            Next::Run(slot) if !interrupts::recorded() => leave(node, hardware, slot),
             Next::Idle if !interrupts::recorded() => interrupts::wait(),
             Next::Idle | Next::Run(_) => {}
             Next::Interrupts => interrupts::open_window(),
         }
         take_recorded(node, hardware);
+    }
+}
+
+/// Leaves the kernel for the thread in `slot`.
+#[inline(always)]
+fn leave(node: &mut Node, hardware: &mut Hardware, slot: usize) -> ! {
+    hardware.enter(slot, node.thread(slot));
+    let frame: *mut Frame = node.frame_mut(slot);
+    // SAFETY: only the entry code reads `CURRENT_FRAME`, and it does not run now; the thread's space is loaded, and `leave_kernel`
+    // restores all registers from the frame in rax.
+    unsafe {
+        CURRENT_FRAME = frame;
+        core::arch::asm!("jmp {}", sym leave_kernel, in("rax") frame, options(noreturn));
+    }
+}
+
+/// Leaves the kernel for the thread in slot `to`, with the message in the frame of `from`.
+#[inline(always)]
+fn leave_with_message(node: &mut Node, hardware: &mut Hardware, from: usize, to: usize) -> ! {
+    hardware.enter(to, node.thread(to));
+    let sender: *mut Frame = node.frame_mut(from);
+    let receiver: *mut Frame = node.frame_mut(to);
+    // SAFETY: as in `leave`; both frames stay where they are.
+    unsafe {
+        CURRENT_FRAME = receiver;
+        core::arch::asm!("jmp {}", sym leave_kernel_with_message, in("rax") receiver, in("rdi") sender, options(noreturn));
     }
 }
 
@@ -152,6 +170,14 @@ fn take_interrupt(node: &mut Node, hardware: &mut Hardware, vector: u64) {
 extern "C" fn syscall_from_user() -> ! {
     // SAFETY: the entry code runs with interrupts off and never from kernel mode, so this is the only reference.
     let (node, hardware) = unsafe { node_state() };
+    match node.try_hand_over(hardware) {
+        Some(HandOver { from, to }) => leave_with_message(node, hardware, from, to),
+        None => other_syscall(node, hardware),
+    }
+}
+
+#[inline(never)]
+fn other_syscall(node: &mut Node, hardware: &mut Hardware) -> ! {
     node.syscall(hardware);
     dispatch(node, hardware)
 }
@@ -165,7 +191,7 @@ extern "C" fn trap_from_user(vector: u64, error: u64) -> ! {
             let access = error & (ACCESS_PRESENT | ACCESS_WRITE | ACCESS_EXECUTE);
             node.page_fault(hardware, cpu::cr2(), access);
         }
-        vector::NO_FPU => hardware.context.use_fpu(node.current()),
+        vector::NO_FPU => hardware.use_fpu(node.current()),
         vector::GENERAL_PROTECTION if ports::protection_fault(node, hardware) => {}
         vector::NON_MASKABLE | vector::DOUBLE_FAULT => {
             fatal::trap(vector, error, node.frame_mut(node.current()).rip, 0)

@@ -57,6 +57,27 @@ leave_kernel:
     mov rax, [rax + {rax}]
     sysretq
 
+# The same for a thread that receives a message: rax = its frame, rdi = the frame with the words of the message. It came by syscall.
+.global leave_kernel_with_message
+leave_kernel_with_message:
+    mov rcx, [rax + {rip}]
+    mov r11, [rax + {rflags}]
+    mov rbx, [rax + {rbx}]
+    mov rbp, [rax + {rbp}]
+    mov r13, [rax + {r13}]
+    mov r14, [rax + {r14}]
+    mov r15, [rax + {r15}]
+    mov rsp, [rax + {rsp}]
+    xor eax, eax
+    mov rsi, [rdi + {rsi}]
+    mov rdx, [rdi + {rdx}]
+    mov r10, [rdi + {r10}]
+    mov r8, [rdi + {r8}]
+    mov r9, [rdi + {r9}]
+    mov r12, [rdi + {r12}]
+    mov rdi, [rdi + {rdi}]
+    sysretq
+
 leave_by_iretq:
     # iretq to an address that is none would fault here, in the kernel: such a thread goes to the end of user memory instead.
     mov rcx, [rax + {rip}]

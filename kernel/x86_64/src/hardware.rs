@@ -51,6 +51,8 @@ pub struct Hardware {
     pub ports: Ports,
     /// What vm gets.
     pub free: MemoryMap,
+    /// Entering user mode takes more than loading the space, for services too.
+    pub services_are_special: bool,
     trace: TraceRing,
     /// One bit each: in use.
     messages: u64,
@@ -71,6 +73,7 @@ impl Hardware {
             descriptors: Descriptors::new(),
             ports: Ports::new(),
             free: MemoryMap::new(),
+            services_are_special: true,
             trace: TraceRing::new(),
             messages: 0,
         }
@@ -82,7 +85,7 @@ impl Hardware {
         if let Some(space) = thread.space() {
             self.spaces.load(space);
         }
-        if slot >= SERVICE_SLOTS || self.context.is_in_use() || self.ports.are_in_use() {
+        if slot >= SERVICE_SLOTS || self.services_are_special {
             self.enter_special(slot, thread);
         }
     }
@@ -92,6 +95,13 @@ impl Hardware {
     fn enter_special(&mut self, slot: usize, thread: &Thread) {
         self.context.enter(slot, &thread.frame);
         self.ports.enter(&mut self.descriptors, thread);
+        self.services_are_special = self.context.is_in_use() || self.ports.are_in_use();
+    }
+
+    /// The thread that runs, in `slot`, has used the FPU while it was off.
+    pub fn use_fpu(&mut self, slot: usize) {
+        self.context.use_fpu(slot);
+        self.services_are_special = true;
     }
 
     /// The timer's interrupt came: is it time?

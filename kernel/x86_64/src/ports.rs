@@ -50,6 +50,7 @@ pub fn protection_fault(node: &Node, hardware: &mut Hardware) -> bool {
     }
     hardware.descriptors.set_ports(granted(privileges).iter().map(|range| (range.first, range.last)));
     hardware.ports.owner = endpoint;
+    hardware.services_are_special = true;
     true
 }
 
