@@ -1,0 +1,168 @@
+//! User and group ids of a process, and Linux's rules for changing them (credentials(7)).
+//! Pure: telling vfs about a change is the caller's business.
+
+use abi::Errno;
+use alloc::rc::Rc;
+
+/// "Leave this id as it is" in `setres*id` and `setre*id`.
+const KEEP: u32 = u32::MAX;
+
+/// Real, effective and saved id, of a user or of a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Ids {
+    /// Who started the process.
+    pub real: u32,
+    /// Whose rights it has.
+    pub effective: u32,
+    /// Whose rights it may take back.
+    pub saved: u32,
+}
+
+impl Ids {
+    /// All three the same.
+    #[cfg(test)]
+    pub const fn all(id: u32) -> Ids {
+        Ids { real: id, effective: id, saved: id }
+    }
+
+    fn has(&self, id: u32) -> bool {
+        id == self.real || id == self.effective || id == self.saved
+    }
+
+    /// `setuid`, `setgid`: all three for the privileged, else only the effective one. `EINVAL`, `EPERM`.
+    pub fn set(&mut self, id: u32, privileged: bool) -> Result<(), Errno> {
+        if id == KEEP {
+            return Err(Errno::EINVAL);
+        }
+        if privileged {
+            *self = Ids { real: id, effective: id, saved: id };
+        } else if id == self.real || id == self.saved {
+            self.effective = id;
+        } else {
+            return Err(Errno::EPERM);
+        }
+        Ok(())
+    }
+
+    /// `setresuid`, `setresgid`. `EPERM` unless privileged or each new id is one of the present three.
+    pub fn set_all(&mut self, real: u32, effective: u32, saved: u32, privileged: bool) -> Result<(), Errno> {
+        let allowed = |id| id == KEEP || privileged || self.has(id);
+        if !(allowed(real) && allowed(effective) && allowed(saved)) {
+            return Err(Errno::EPERM);
+        }
+        let pick = |new, old| if new == KEEP { old } else { new };
+        *self = Ids {
+            real: pick(real, self.real),
+            effective: pick(effective, self.effective),
+            saved: pick(saved, self.saved),
+        };
+        Ok(())
+    }
+
+    /// `setreuid`, `setregid`: the saved id follows the effective one when the real one is set, or the effective one to other than the real one.
+    pub fn set_two(&mut self, real: u32, effective: u32, privileged: bool) -> Result<(), Errno> {
+        let real_allowed = real == KEEP || privileged || real == self.real || real == self.effective;
+        let effective_allowed = effective == KEEP || privileged || self.has(effective);
+        if !(real_allowed && effective_allowed) {
+            return Err(Errno::EPERM);
+        }
+        let old_real = self.real;
+        if real != KEEP {
+            self.real = real;
+        }
+        if effective != KEEP {
+            self.effective = effective;
+        }
+        if real != KEEP || (effective != KEEP && effective != old_real) {
+            self.saved = self.effective;
+        }
+        Ok(())
+    }
+}
+
+/// Who a process is.
+#[derive(Clone, Debug, Default)]
+pub struct Credentials {
+    /// User ids.
+    pub user: Ids,
+    /// Group ids.
+    pub group: Ids,
+    /// Supplementary groups, shared with the children until somebody changes theirs.
+    pub groups: Option<Rc<[u32]>>,
+}
+
+impl Credentials {
+    /// The supplementary groups.
+    pub fn groups(&self) -> &[u32] {
+        self.groups.as_deref().unwrap_or(&[])
+    }
+
+    /// Has all rights (pm knows no finer capabilities).
+    pub fn is_root(&self) -> bool {
+        self.user.effective == 0
+    }
+
+    /// May send a signal to a process with the user ids `target` (kill(2)).
+    pub fn may_signal(&self, target: &Ids) -> bool {
+        let own = [self.user.real, self.user.effective];
+        self.is_root() || own.contains(&target.real) || own.contains(&target.saved)
+    }
+
+    /// Effective ids as vfs and the protocol want them: user in the low half, group in the high half.
+    pub fn effective_word(&self) -> u64 {
+        self.user.effective as u64 | (self.group.effective as u64) << 32
+    }
+
+    /// Real ids, packed the same way.
+    pub fn real_word(&self) -> u64 {
+        self.user.real as u64 | (self.group.real as u64) << 32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn setuid_of_root_changes_all_and_cannot_be_undone() {
+        let mut ids = Ids::all(0);
+        ids.set(1000, true).unwrap();
+        assert_eq!(ids, Ids::all(1000));
+        assert_eq!(ids.set(0, false), Err(Errno::EPERM));
+    }
+
+    #[test]
+    fn a_set_user_id_program_may_go_back_and_forth() {
+        let mut ids = Ids { real: 1000, effective: 5, saved: 5 };
+        ids.set(1000, false).unwrap();
+        assert_eq!(ids, Ids { real: 1000, effective: 1000, saved: 5 });
+        ids.set(5, false).unwrap();
+        assert_eq!(ids.effective, 5);
+    }
+
+    #[test]
+    fn setreuid_moves_the_saved_id_as_linux_does() {
+        let mut ids = Ids { real: 1000, effective: 5, saved: 5 };
+        ids.set_two(5, 1000, false).unwrap();
+        assert_eq!(ids, Ids { real: 5, effective: 1000, saved: 1000 });
+        let mut kept = Ids { real: 1000, effective: 5, saved: 5 };
+        kept.set_two(KEEP, 1000, false).unwrap();
+        assert_eq!(kept, Ids { real: 1000, effective: 1000, saved: 5 });
+    }
+
+    #[test]
+    fn setresuid_takes_only_present_ids_without_privilege() {
+        let mut ids = Ids { real: 1, effective: 2, saved: 3 };
+        assert_eq!(ids.set_all(4, KEEP, KEEP, false), Err(Errno::EPERM));
+        ids.set_all(3, KEEP, 1, false).unwrap();
+        assert_eq!(ids, Ids { real: 3, effective: 2, saved: 1 });
+    }
+
+    #[test]
+    fn signals_need_a_common_user_or_root() {
+        let user = |id| Credentials { user: Ids::all(id), ..Default::default() };
+        assert!(user(0).may_signal(&Ids::all(7)));
+        assert!(user(7).may_signal(&Ids { real: 7, effective: 0, saved: 0 }));
+        assert!(!user(7).may_signal(&Ids { real: 0, effective: 7, saved: 0 }));
+    }
+}

@@ -1,0 +1,247 @@
+//! The steps of `execve`: copy path and arguments, let vfs find and load the image, change the memory, build the stack,
+//! set the registers. Until vm has changed the memory every failure leaves the program as it was; after that it kills it.
+
+use super::arguments::Arguments;
+use super::copy;
+use super::stack::{self, Facts, Stack};
+use crate::index::{ProcessIndex, ThreadIndex};
+use crate::limits;
+use crate::manager::{Answer, Pm};
+use crate::signal::{Signal, action, frame::AltStack};
+use crate::system::{FileEvent, NewMemory, System};
+use crate::thread::Doing;
+use crate::wait::Ending;
+use abi::registers::Registers;
+use abi::{Errno, Word, vfs, vm};
+use alloc::boxed::Box;
+use alloc::rc::Rc;
+use alloc::vec::Vec;
+
+/// AT_FDCWD of `execveat`.
+const AT_FDCWD: i32 = -100;
+/// Strings and pointers may fill a quarter of the stack, as in Linux.
+const STACK_SHARE: u64 = 4;
+/// Largest stack, however high its limit is.
+const MAX_STACK_BYTES: u64 = 1 << 30;
+/// Smallest stack, however low its limit is.
+const MIN_STACK_BYTES: u64 = 128 * 1024;
+/// Interpreter, its argument, and the script.
+const TEXT_BYTES: usize = 3 * super::arguments::PATH_BYTES;
+
+/// An `execve` in progress.
+#[derive(Debug, Default)]
+pub struct Execution {
+    /// As the caller named the program.
+    pub path: Vec<u8>,
+    /// What the program will be told.
+    pub arguments: Arguments,
+}
+
+impl<S: System> Pm<S> {
+    /// `execve(path, argv, envp)`.
+    pub fn execve(&mut self, t: ThreadIndex, path: u64, argv: u64, envp: u64) -> Answer {
+        match self.copy_request(t, path, argv, envp) {
+            Ok(execution) => self.begin_exec(t, execution),
+            Err(error) => error.into(),
+        }
+    }
+
+    /// `execveat(directory, path, argv, envp, flags)`, for paths that need no directory.
+    pub fn execveat(&mut self, t: ThreadIndex, a: &[u64; 7]) -> Answer {
+        if a[4] != 0 {
+            return Errno::ENOSYS.into();
+        }
+        match self.copy_request(t, a[1], a[2], a[3]) {
+            Ok(execution) if a[0] as i32 == AT_FDCWD || execution.path.starts_with(b"/") => {
+                self.begin_exec(t, execution)
+            }
+            Ok(_) => Errno::ENOSYS.into(),
+            Err(error) => error.into(),
+        }
+    }
+
+    fn copy_request(&mut self, t: ThreadIndex, path: u64, argv: u64, envp: u64) -> Result<Execution, Errno> {
+        let endpoint = self.table[t].endpoint;
+        let path = copy::path(&mut self.system, endpoint, path)?;
+        let arguments = copy::arguments(&mut self.system, endpoint, argv, envp)?;
+        Ok(Execution { path, arguments })
+    }
+
+    /// Asks vfs for the image. The thread waits for its event.
+    pub fn begin_exec(&mut self, t: ThreadIndex, execution: Execution) -> Answer {
+        match self.system.vfs_exec(self.table[t].endpoint, &execution.path) {
+            Ok(()) => {
+                self.table[t].doing = Doing::Executing(Box::new(execution));
+                Answer::Later
+            }
+            Err(error) => error.into(),
+        }
+    }
+
+    /// vfs has events: images for programs that wait in `execve`, signals, the end of a sync.
+    pub fn file_events(&mut self) {
+        while let Some(event) = self.system.vfs_next_event() {
+            match event.kind {
+                vfs::EVENT_EXEC => self.exec_ready(&event),
+                vfs::EVENT_SIGNAL => self.file_signal(&event),
+                vfs::EVENT_SYNCED => self.synced(),
+                _ => {}
+            }
+        }
+    }
+
+    fn exec_ready(&mut self, event: &FileEvent) {
+        let Some(t) = self.table.find(event.process) else { return };
+        let doing = core::mem::replace(&mut self.table[t].doing, Doing::Running);
+        let Doing::Executing(execution) = doing else {
+            self.table[t].doing = doing;
+            return;
+        };
+        let Execution { path, arguments } = *execution;
+        let loaded = Result::from_word(event.values[0]);
+        let outcome = loaded.and_then(|image| self.replace(t, &path, arguments, event, image));
+        let Err(error) = outcome else { return };
+        let p = self.table.process_of(t);
+        if self.init == Some(p) && !self.table[p].executed {
+            self.first_exec_failed(t, &path, error);
+        } else {
+            self.finish(t, Err(error));
+        }
+    }
+
+    /// Replaces the program. An error means that it goes on as it was.
+    fn replace(
+        &mut self,
+        t: ThreadIndex,
+        path: &[u8],
+        mut arguments: Arguments,
+        event: &FileEvent,
+        image: u64,
+    ) -> Result<(), Errno> {
+        let p = self.table.process_of(t);
+        let executable = self.program_text(t, event.values[2], &mut arguments)?;
+        let stack_bytes = self.table[p].limits.soft(limits::STACK).clamp(MIN_STACK_BYTES, MAX_STACK_BYTES);
+        let pointers = 8 * (arguments.argument_count() + arguments.environment().count());
+        if (arguments.strings().len() + pointers) as u64 > (stack_bytes / STACK_SHARE).max(MIN_STACK_BYTES) {
+            return Err(Errno::E2BIG);
+        }
+        let process = self.table[t].endpoint;
+        let request = vm::Exec { process, image, interpreter: event.values[1], stack_bytes };
+        let memory = self.system.vm_exec(request)?;
+
+        self.end_other_threads(t);
+        self.system.vfs_exec_commit(process);
+        let secure = self.take_set_id(p, event);
+        let facts = self.facts(p, &memory, secure);
+        let built = stack::build(&arguments, path, &facts, memory.stack_end, stack_bytes);
+        let written = built.and_then(|stack| {
+            self.system.write(process, stack.pointer, &stack.bytes).ok()?;
+            Some(stack)
+        });
+        match written {
+            Some(stack) => self.start_program(t, path, executable, &stack, memory.start),
+            None => self.exit_process(p, Ending::Killed(Signal::KILL)),
+        }
+        Ok(())
+    }
+
+    /// The path of the program, and for a script its interpreter's arguments.
+    fn program_text(&mut self, t: ThreadIndex, flags: u64, arguments: &mut Arguments) -> Result<Rc<[u8]>, Errno> {
+        let mut text = [0; TEXT_BYTES];
+        let length = self.system.vfs_exec_text(self.table[t].endpoint, &mut text)?;
+        let text = &text[..length.min(TEXT_BYTES)];
+        let mut parts = text.split(|&byte| byte == 0);
+        let program = parts.next().unwrap_or(&[]);
+        if flags & vfs::EXEC_SCRIPT != 0 {
+            let argument = parts.next().unwrap_or(&[]);
+            let script = parts.next().unwrap_or(&[]);
+            match argument {
+                [] => arguments.replace_first(&[program, script])?,
+                _ => arguments.replace_first(&[program, argument, script])?,
+            }
+        }
+        Ok(Rc::from(program))
+    }
+
+    /// The thread that made the call becomes the only one, with the process's id.
+    fn end_other_threads(&mut self, t: ThreadIndex) {
+        let p = self.table.process_of(t);
+        let own = self.table[t].endpoint;
+        while let Some(other) = self.table.first_thread_where(p, |thread| thread.endpoint != own) {
+            self.tear_down(other);
+        }
+        let pid = self.table[p].pid;
+        if self.table[t].tid != pid {
+            self.table.pids.release(self.table[t].tid);
+            self.table[t].tid = pid;
+        }
+    }
+
+    /// Set-user-id and set-group-id bits. → the C library has to be careful.
+    fn take_set_id(&mut self, p: ProcessIndex, event: &FileEvent) -> bool {
+        let (flags, owner) = (event.values[2], event.values[3]);
+        let credentials = &mut self.table[p].credentials;
+        let before = (credentials.user, credentials.group);
+        if flags & vfs::EXEC_SETUID != 0 {
+            credentials.user.effective = owner as u32;
+        }
+        if flags & vfs::EXEC_SETGID != 0 {
+            credentials.group.effective = (owner >> 32) as u32;
+        }
+        credentials.user.saved = credentials.user.effective;
+        credentials.group.saved = credentials.group.effective;
+        let (user, group) = (credentials.user, credentials.group);
+        if (user.effective, group.effective) != (before.0.effective, before.1.effective) {
+            self.tell_vfs_ids(p);
+        }
+        user.effective != user.real || group.effective != group.real
+    }
+
+    fn facts(&mut self, p: ProcessIndex, memory: &NewMemory, secure: bool) -> Facts {
+        let mut random = [0; 16];
+        self.random.fill(&mut random);
+        let credentials = &self.table[p].credentials;
+        let (user, group) = (credentials.user, credentials.group);
+        Facts {
+            phdr: memory.phdr,
+            phdr_count: memory.phdr_count,
+            interpreter_base: memory.interpreter_base,
+            entry: memory.entry,
+            ids: [user.real, user.effective, group.real, group.effective].map(u64::from),
+            secure,
+            random,
+        }
+    }
+
+    fn start_program(&mut self, t: ThreadIndex, path: &[u8], executable: Rc<[u8]>, stack: &Stack, start: u64) {
+        let p = self.table.process_of(t);
+        let is_first = self.init == Some(p) && !self.table[p].executed;
+        let process = &mut self.table[p];
+        action::reset_for_exec(&mut process.actions);
+        process.set_name_from_path(path);
+        process.executable = Some(executable);
+        process.arguments = stack.arguments.clone();
+        process.environment = stack.environment.clone();
+        process.executed = true;
+        let thread = &mut self.table[t];
+        thread.stack = AltStack::NONE;
+        thread.clear_tid = 0;
+        thread.robust = (0, 0);
+        self.end_vfork(p);
+
+        let endpoint = self.table[t].endpoint;
+        let mut registers = Registers { rip: start, rsp: stack.pointer, ..Registers::ZERO };
+        if is_first {
+            // The thread does not wait for pm, it has never run.
+            let set = self.system.set_registers(endpoint, &registers, false);
+            debug_assert!(set.is_ok(), "the first thread is pm's own");
+            self.system.start(endpoint);
+        } else if self.table[p].stopped.is_some() {
+            let set = self.system.set_registers(endpoint, &registers, true);
+            debug_assert!(set.is_ok(), "the thread waits for pm");
+            self.interrupt(t);
+        } else {
+            self.deliver(t, &mut registers, None);
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! The end of threads and processes.
+
+use crate::index::{ProcessIndex, ThreadIndex};
+use crate::manager::{Answer, Pm};
+use crate::process::Life;
+use crate::signal::{SigInfo, Signal, action, calls::keeps_no_zombies};
+use crate::system::{End, System};
+use crate::thread::{Doing, SignalWait};
+use crate::timers::Key;
+use crate::wait::{Ending, Event};
+
+const NS_PER_CLOCK_TICK: u64 = 1_000_000_000 / crate::exec::stack::CLOCK_TICKS;
+
+impl<S: System> Pm<S> {
+    /// `exit(status)`: one thread; the process with its last one.
+    pub fn exit_thread(&mut self, t: ThreadIndex, status: u64) -> Answer {
+        let p = self.table.process_of(t);
+        if self.table[p].threads == 1 {
+            self.exit_group(p, status);
+        } else {
+            self.tear_down(t);
+        }
+        Answer::Later
+    }
+
+    /// `exit_group(status)`.
+    pub fn exit_group(&mut self, p: ProcessIndex, status: u64) {
+        self.exit_process(p, Ending::Exited(status as u8));
+    }
+
+    /// Ends a process with all its threads; what remains is a zombie, or nothing when the parent does not care.
+    pub fn exit_process(&mut self, p: ProcessIndex, ending: Ending) {
+        if !self.table[p].is_alive() {
+            return;
+        }
+        while let Some(t) = self.table[p].main {
+            self.tear_down(t);
+        }
+        self.cancel_intervals(p);
+        let process = &mut self.table[p];
+        process.life = Life::Zombie(ending);
+        process.pending.clear();
+        process.executable = None;
+        if process.stopped.take().is_some() {
+            self.stopped_count -= 1;
+        }
+        self.end_vfork(p);
+        self.leave_jobs(p);
+        self.give_children_away(p);
+        if self.init == Some(p) {
+            return self.first_process_ended(ending);
+        }
+        self.tell_parent_of_end(p, ending);
+    }
+
+    /// Takes a thread out of the kernel, vm, vfs and the tables.
+    pub fn tear_down(&mut self, t: ThreadIndex) {
+        let p = self.table.process_of(t);
+        let endpoint = self.table[t].endpoint;
+        if matches!(self.table[t].doing, Doing::Running) {
+            self.system.stop(endpoint);
+        }
+        self.forget_timer(t);
+        self.clear_tid(t);
+        self.system.vfs_exit(endpoint);
+        self.system.vm_exit(endpoint);
+        self.table[p].ended_run_ns += self.system.thread_use(endpoint).run_ns;
+        self.system.destroy(endpoint);
+        self.table[t].doing = Doing::Running;
+        self.table.remove_thread(t);
+    }
+
+    fn forget_timer(&mut self, t: ThreadIndex) {
+        let deadline = match &self.table[t].doing {
+            Doing::Sleeping(sleep) => Some(sleep.deadline_ns),
+            Doing::SignalWaiting(SignalWait { deadline_ns, .. }) => *deadline_ns,
+            _ => None,
+        };
+        if let Some(deadline) = deadline {
+            self.timers.cancel(deadline, Key::Wake(t));
+        }
+    }
+
+    /// CLONE_CHILD_CLEARTID: others who share the memory learn of the thread's end.
+    fn clear_tid(&mut self, t: ThreadIndex) {
+        let address = core::mem::take(&mut self.table[t].clear_tid);
+        if address != 0 {
+            // As Linux: a bad address is nobody's trouble any more.
+            let _ = self.write_u32(t, address, 0);
+        }
+    }
+
+    fn give_children_away(&mut self, p: ProcessIndex) {
+        let Some(init) = self.init.filter(|init| *init != p) else { return };
+        while let Some(child) = self.table[p].first_child {
+            self.table.orphan(child);
+            self.table.adopt(init, child);
+            self.table[child].exit_signal = Some(Signal::CHLD);
+            let group = self.table[child].group;
+            self.release_stopped_orphans(group, None);
+            if let Life::Zombie(ending) = self.table[child].life {
+                self.tell_parent_of_end(child, ending);
+            }
+        }
+    }
+
+    fn tell_parent_of_end(&mut self, p: ProcessIndex, ending: Ending) {
+        let Some(parent) = self.table[p].parent else { return };
+        let action = &self.table[parent].actions[Signal::CHLD.index()];
+        let by_chld = self.table[p].exit_signal == Some(Signal::CHLD);
+        let vanishes = by_chld && keeps_no_zombies(action);
+        let quiet = by_chld && action.is_ignored();
+        let info = self.child_info(p, Event::Ended(ending));
+        let signal = self.table[p].exit_signal.filter(|_| !quiet);
+        if vanishes {
+            self.reap(p);
+        }
+        // Pending before the wait ends, so that the handler runs when the waiting thread comes back with its pid.
+        let queued = signal.filter(|signal| {
+            // A standard signal always finds room; a real-time one that does not is lost, as in Linux.
+            self.enqueue(parent, None, info.with_signal(*signal)).unwrap_or(false)
+        });
+        self.serve_waits(parent);
+        if let Some(signal) = queued {
+            self.act_on(parent, None, signal);
+        }
+    }
+
+    /// A child was stopped or continued.
+    pub fn tell_parent_of_change(&mut self, p: ProcessIndex, event: Event) {
+        let Some(parent) = self.table[p].parent else { return };
+        let action = &self.table[parent].actions[Signal::CHLD.index()];
+        if !action.has(action::NO_CHILD_STOP) {
+            let info = self.child_info(p, event);
+            // SIGCHLD is a standard signal: there is always room.
+            let queued = self.enqueue(parent, None, info).unwrap_or(false);
+            self.serve_waits(parent);
+            if queued {
+                self.act_on(parent, None, Signal::CHLD);
+            }
+        } else {
+            self.serve_waits(parent);
+        }
+    }
+
+    fn child_info(&self, p: ProcessIndex, event: Event) -> SigInfo {
+        let (code, status) = event.code_and_status();
+        let child = &self.table[p];
+        let ticks = child.ended_run_ns / NS_PER_CLOCK_TICK;
+        SigInfo::child(code, child.pid, child.credentials.user.real, status, ticks)
+    }
+
+    /// Forgets a zombie; its times go to its parent.
+    pub fn reap(&mut self, p: ProcessIndex) {
+        let used = self.table[p].ended_run_ns + self.table[p].children_run_ns;
+        if let Some(parent) = self.table[p].parent {
+            self.table[parent].children_run_ns += used;
+        }
+        self.table.release(p);
+    }
+
+    /// Without its first process a system cannot go on.
+    fn first_process_ended(&mut self, ending: Ending) {
+        let text = match ending {
+            Ending::Exited(status) => alloc::format!("pm: the first process has exited with status {status}\n"),
+            Ending::Killed(signal) => alloc::format!("pm: signal {} has killed the first process\n", signal.number()),
+        };
+        self.system.print(&text);
+        self.begin_shutdown(End::PowerOff);
+    }
+}

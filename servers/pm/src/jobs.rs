@@ -1,0 +1,154 @@
+//! Process groups and sessions, and the terminal's part in them.
+
+use crate::index::ProcessIndex;
+use crate::manager::Pm;
+use crate::signal::Signal;
+use crate::system::System;
+use abi::Errno;
+use alloc::vec::Vec;
+
+impl<S: System> Pm<S> {
+    /// `getppid()`: 0 for the first process.
+    pub fn getppid(&self, p: ProcessIndex) -> u64 {
+        self.table[p].parent.map_or(0, |parent| self.table[parent].pid as u64)
+    }
+
+    /// The process meant by `pid`, 0 being the caller. `ESRCH`.
+    pub fn process_or_self(&self, p: ProcessIndex, pid: i32) -> Result<ProcessIndex, Errno> {
+        if pid == 0 {
+            return Ok(p);
+        }
+        let found = u32::try_from(pid).ok().and_then(|pid| self.table.process_by_pid(pid));
+        found.ok_or(Errno::ESRCH)
+    }
+
+    /// `getpgid(pid)`.
+    pub fn getpgid(&self, p: ProcessIndex, pid: i32) -> Result<u64, Errno> {
+        Ok(self.table[self.process_or_self(p, pid)?].group as u64)
+    }
+
+    /// `getsid(pid)`.
+    pub fn getsid(&self, p: ProcessIndex, pid: i32) -> Result<u64, Errno> {
+        Ok(self.table[self.process_or_self(p, pid)?].session as u64)
+    }
+
+    /// `setpgid(pid, group)`.
+    pub fn setpgid(&mut self, p: ProcessIndex, pid: i32, group: i32) -> Result<u64, Errno> {
+        if group < 0 {
+            return Err(Errno::EINVAL);
+        }
+        let target = self.process_or_self(p, pid)?;
+        let (own, entry) = (&self.table[p], &self.table[target]);
+        if target != p {
+            if entry.parent != Some(p) || !entry.is_alive() {
+                return Err(Errno::ESRCH);
+            }
+            if entry.session != own.session {
+                return Err(Errno::EPERM);
+            }
+            if entry.executed {
+                return Err(Errno::EACCES);
+            }
+        }
+        if entry.session == entry.pid {
+            return Err(Errno::EPERM);
+        }
+        let (session, pid) = (entry.session, entry.pid);
+        let group = if group == 0 { pid } else { group as u32 };
+        if group != pid && !self.is_group_of_session(group, session) {
+            return Err(Errno::EPERM);
+        }
+        self.move_to(target, group, session, false);
+        Ok(0)
+    }
+
+    fn is_group_of_session(&self, group: u32, session: u32) -> bool {
+        self.table.processes().any(|(_, process)| process.group == group && process.session == session)
+    }
+
+    /// `setsid()`.
+    pub fn setsid(&mut self, p: ProcessIndex) -> Result<u64, Errno> {
+        let pid = self.table[p].pid;
+        if self.table.processes().any(|(_, process)| process.group == pid) {
+            return Err(Errno::EPERM);
+        }
+        self.move_to(p, pid, pid, true);
+        Ok(pid as u64)
+    }
+
+    fn move_to(&mut self, p: ProcessIndex, group: u32, session: u32, leader: bool) {
+        self.table.set_group(p, group, session);
+        let mut next = self.table[p].main;
+        while let Some(t) = next {
+            next = self.table[t].next;
+            self.system.vfs_set_session(self.table[t].endpoint, session, group, leader);
+        }
+    }
+
+    /// Calls `act` for each living process of a group. It may end any of them.
+    pub fn for_each_in_group(&mut self, group: u32, mut act: impl FnMut(&mut Self, ProcessIndex)) {
+        let members = self.table.processes().filter(|(_, process)| process.group == group && process.is_alive());
+        let members: Vec<ProcessIndex> = members.map(|(index, _)| index).collect();
+        for member in members {
+            if self.table[member].is_alive() && self.table[member].group == group {
+                act(self, member);
+            }
+        }
+    }
+
+    /// No living member but `without` has a parent in another group of the same session: nobody is left to continue it when it is stopped.
+    pub fn is_orphaned(&self, group: u32, without: Option<ProcessIndex>) -> bool {
+        !self.table.processes().any(|(index, process)| {
+            let counts = process.group == group && process.is_alive() && Some(index) != without;
+            counts && process.parent.filter(|parent| self.init != Some(*parent)).is_some_and(|parent| {
+                self.table[parent].group != group && self.table[parent].session == process.session
+            })
+        })
+    }
+
+    /// SIGHUP and SIGCONT for a group that has just lost the last process that could continue it, if some of it is stopped.
+    pub fn release_stopped_orphans(&mut self, group: u32, leaving: Option<ProcessIndex>) {
+        if self.stopped_count == 0 || !self.is_orphaned(group, leaving) {
+            return;
+        }
+        let in_group = |process: &crate::process::Process| process.group == group && process.is_alive();
+        if self.table.processes().any(|(_, process)| in_group(process) && process.stopped.is_some()) {
+            self.send_to_group(group, Signal::HUP);
+            self.send_to_group(group, Signal::CONT);
+        }
+    }
+
+    /// tty has events: signals for groups.
+    pub fn terminal_events(&mut self) {
+        while let Some((signal, group)) = self.system.tty_next_event() {
+            let Ok(signal) = Signal::new(signal) else { continue };
+            if matches!(signal, Signal::TTIN | Signal::TTOU) && self.is_orphaned(group as u32, None) {
+                self.fail_terminal_calls(group as u32);
+            } else {
+                self.send_to_group(group as u32, signal);
+            }
+        }
+    }
+
+    /// Background reads of a group which nobody could continue fail with EIO instead of stopping it.
+    fn fail_terminal_calls(&mut self, group: u32) {
+        self.for_each_in_group(group, |pm, p| {
+            let mut next = pm.table[p].main;
+            while let Some(t) = next {
+                next = pm.table[t].next;
+                pm.interrupt_with(t, Errno::EIO);
+            }
+        });
+    }
+
+    /// What a process that ends means to its session and to the groups it kept from being orphaned.
+    pub fn leave_jobs(&mut self, p: ProcessIndex) {
+        let (pid, group, session) = (self.table[p].pid, self.table[p].group, self.table[p].session);
+        if session == pid {
+            self.system.tty_session_end(session);
+        }
+        if self.stopped_count > 0 {
+            self.release_stopped_orphans(group, Some(p));
+        }
+    }
+}

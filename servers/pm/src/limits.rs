@@ -1,0 +1,100 @@
+//! Resource limits (getrlimit(2)): the table, its defaults, and the rule for changing an entry.
+//! pm enforces NPROC, CPU (through its timers), STACK (at exec) and SIGPENDING; the rest is kept for programs to read.
+
+use abi::Errno;
+
+/// No limit.
+pub const INFINITY: u64 = u64::MAX;
+/// Number of resources.
+pub const RESOURCES: usize = 16;
+/// RLIMIT_CPU, seconds.
+pub const CPU: usize = 0;
+/// RLIMIT_STACK, bytes.
+pub const STACK: usize = 3;
+/// RLIMIT_NPROC: threads of one real user id.
+pub const NPROC: usize = 6;
+/// RLIMIT_SIGPENDING: queued signals of a process.
+pub const SIGPENDING: usize = 11;
+
+const CORE: usize = 4;
+const NOFILE: usize = 7;
+const MEMLOCK: usize = 8;
+const MSGQUEUE: usize = 12;
+const NICE: usize = 13;
+const RTPRIO: usize = 14;
+
+/// One limit: what counts now, and how far its owner may raise it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limit {
+    /// In force.
+    pub soft: u64,
+    /// Ceiling of `soft`.
+    pub hard: u64,
+}
+
+/// All limits of a process.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits([Limit; RESOURCES]);
+
+impl Default for Limits {
+    fn default() -> Self {
+        let mut table = [Limit { soft: INFINITY, hard: INFINITY }; RESOURCES];
+        table[STACK].soft = 8 << 20;
+        table[CORE].soft = 0;
+        table[NPROC] = Limit { soft: 1000, hard: 1000 };
+        table[NOFILE] = Limit { soft: 1024, hard: 4096 };
+        table[MEMLOCK] = Limit { soft: 8 << 20, hard: 8 << 20 };
+        table[SIGPENDING] = Limit { soft: 1000, hard: 1000 };
+        table[MSGQUEUE] = Limit { soft: 819_200, hard: 819_200 };
+        table[NICE] = Limit { soft: 0, hard: 0 };
+        table[RTPRIO] = Limit { soft: 0, hard: 0 };
+        Limits(table)
+    }
+}
+
+impl Limits {
+    /// The limit in force for `resource`, one of the constants of this file.
+    pub fn soft(&self, resource: usize) -> u64 {
+        self.0[resource].soft
+    }
+
+    /// The entry with this number. `EINVAL`: there is none.
+    pub fn get(&self, resource: u64) -> Result<Limit, Errno> {
+        self.0.get(resource as usize).copied().ok_or(Errno::EINVAL)
+    }
+
+    /// Changes an entry. `EINVAL`: soft above hard; `EPERM`: only the privileged raise the hard one.
+    pub fn set(&mut self, resource: u64, new: Limit, privileged: bool) -> Result<(), Errno> {
+        let entry = self.0.get_mut(resource as usize).ok_or(Errno::EINVAL)?;
+        if new.soft > new.hard {
+            return Err(Errno::EINVAL);
+        }
+        if new.hard > entry.hard && !privileged {
+            return Err(Errno::EPERM);
+        }
+        *entry = new;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_hard_limit_is_lowered_for_good() {
+        let mut limits = Limits::default();
+        limits.set(NPROC as u64, Limit { soft: 200, hard: 200 }, false).unwrap();
+        let raise = Limit { soft: 200, hard: 300 };
+        assert_eq!(limits.set(NPROC as u64, raise, false), Err(Errno::EPERM));
+        limits.set(NPROC as u64, raise, true).unwrap();
+        assert_eq!(limits.get(NPROC as u64), Ok(raise));
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        let mut limits = Limits::default();
+        assert_eq!(limits.get(16), Err(Errno::EINVAL));
+        assert_eq!(limits.set(0, Limit { soft: 2, hard: 1 }, true), Err(Errno::EINVAL));
+    }
+}

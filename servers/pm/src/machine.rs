@@ -1,0 +1,165 @@
+//! The machine as programs see it: its names, its memory, its log, its end.
+
+use crate::index::ThreadIndex;
+use crate::manager::{Answer, Pm};
+use crate::clocks::SECOND_NS;
+use crate::system::{End, System};
+use abi::Errno;
+use alloc::vec::Vec;
+
+type Result<T> = core::result::Result<T, Errno>;
+
+/// Length of each field of `struct utsname`.
+const FIELD_BYTES: usize = 65;
+const FIELDS: usize = 6;
+const RELEASE: &[u8] = b"6.1.0-skink";
+const VERSION: &[u8] = b"#1 Skink";
+/// Size of the kernel's log.
+const LOG_BYTES: usize = 16 * 1024;
+/// Size of `struct sysinfo`.
+const SYSINFO_BYTES: usize = 112;
+
+/// Names and fate of the machine.
+pub struct Machine {
+    host_name: Vec<u8>,
+    domain_name: Vec<u8>,
+    /// It ends as soon as vfs has written everything back.
+    ending: Option<End>,
+}
+
+impl Default for Machine {
+    fn default() -> Self {
+        Machine { host_name: b"skink".to_vec(), domain_name: b"(none)".to_vec(), ending: None }
+    }
+}
+
+/// The magic numbers and commands of reboot(2).
+mod reboot {
+    pub const MAGIC: u32 = 0xfee1_dead;
+    pub const MAGIC_2: [u32; 4] = [672_274_793, 85_072_278, 369_367_448, 537_993_216];
+    pub const RESTART: u32 = 0x0123_4567;
+    pub const RESTART_2: u32 = 0xa1b2_c3d4;
+    pub const HALT: u32 = 0xcdef_0123;
+    pub const POWER_OFF: u32 = 0x4321_fedc;
+    pub const CAD_ON: u32 = 0x89ab_cdef;
+    pub const CAD_OFF: u32 = 0;
+}
+
+/// The actions of syslog(2).
+mod log {
+    pub const CLOSE: u64 = 0;
+    pub const OPEN: u64 = 1;
+    pub const READ_ALL: u64 = 3;
+    pub const READ_CLEAR: u64 = 4;
+    pub const CLEAR: u64 = 5;
+    pub const CONSOLE_OFF: u64 = 6;
+    pub const CONSOLE_LEVEL: u64 = 8;
+    pub const SIZE_UNREAD: u64 = 9;
+    pub const SIZE_BUFFER: u64 = 10;
+}
+
+impl<S: System> Pm<S> {
+    /// `uname(utsname)`.
+    pub fn uname(&mut self, t: ThreadIndex, address: u64) -> Result<u64> {
+        let mut bytes = [0; FIELDS * FIELD_BYTES];
+        let machine = &self.machine;
+        let fields: [&[u8]; FIELDS] =
+            [b"Linux", &machine.host_name, RELEASE, VERSION, b"x86_64", &machine.domain_name];
+        for (space, text) in bytes.chunks_exact_mut(FIELD_BYTES).zip(fields) {
+            space[..text.len()].copy_from_slice(text);
+        }
+        self.write_bytes(t, address, &bytes)?;
+        Ok(0)
+    }
+
+    /// `sethostname`, `setdomainname`: root only.
+    pub fn set_machine_name(&mut self, t: ThreadIndex, address: u64, bytes: u64, domain: bool) -> Result<u64> {
+        if !self.table[self.table.process_of(t)].credentials.is_root() {
+            return Err(Errno::EPERM);
+        }
+        if bytes >= FIELD_BYTES as u64 {
+            return Err(Errno::EINVAL);
+        }
+        let mut name = alloc::vec![0; bytes as usize];
+        self.system.read(self.table[t].endpoint, address, &mut name)?;
+        let place = if domain { &mut self.machine.domain_name } else { &mut self.machine.host_name };
+        *place = name;
+        Ok(0)
+    }
+
+    /// `sysinfo(info)`.
+    pub fn sysinfo(&mut self, t: ThreadIndex, address: u64) -> Result<u64> {
+        let uptime_s = self.system.time_ns().0 / SECOND_NS;
+        let memory = self.system.memory();
+        let threads: u32 = self.table.processes().map(|(_, process)| process.threads).sum();
+        let mut bytes = [0; SYSINFO_BYTES];
+        // uptime, three load averages, total and free memory; shared, buffered and swap memory stay zero.
+        for (n, word) in [(0, uptime_s), (4, memory.total), (5, memory.free)] {
+            bytes[8 * n..8 * n + 8].copy_from_slice(&word.to_le_bytes());
+        }
+        bytes[80..82].copy_from_slice(&(threads as u16).to_le_bytes());
+        // Unit of the memory figures.
+        bytes[104..108].copy_from_slice(&1u32.to_le_bytes());
+        self.write_bytes(t, address, &bytes)?;
+        Ok(0)
+    }
+
+    /// `syslog(action, buffer, length)`: the kernel's log. It is read as a whole; clearing does nothing.
+    pub fn syslog(&mut self, t: ThreadIndex, action: u64, address: u64, bytes: u64) -> Result<u64> {
+        let root = self.table[self.table.process_of(t)].credentials.is_root();
+        if !root && !matches!(action, log::READ_ALL | log::SIZE_BUFFER) {
+            return Err(Errno::EPERM);
+        }
+        match action {
+            log::READ_ALL | log::READ_CLEAR => self.read_log(t, address, bytes),
+            log::SIZE_BUFFER => Ok(LOG_BYTES as u64),
+            log::CLOSE | log::OPEN | log::CLEAR | log::CONSOLE_OFF..=log::CONSOLE_LEVEL | log::SIZE_UNREAD => Ok(0),
+            _ => Err(Errno::EINVAL),
+        }
+    }
+
+    fn read_log(&mut self, t: ThreadIndex, address: u64, bytes: u64) -> Result<u64> {
+        if (bytes as i32) < 0 {
+            return Err(Errno::EINVAL);
+        }
+        let mut text = alloc::vec![0; LOG_BYTES];
+        let length = self.system.kernel_log(&mut text);
+        let newest = &text[length.saturating_sub(bytes as usize)..length];
+        self.write_bytes(t, address, newest)?;
+        Ok(newest.len() as u64)
+    }
+
+    /// `reboot(magic, magic 2, command)`: root only. The answer comes only when nothing ends.
+    pub fn reboot(&mut self, t: ThreadIndex, magic: u32, magic_2: u32, command: u32) -> Answer {
+        if !self.table[self.table.process_of(t)].credentials.is_root() {
+            return Errno::EPERM.into();
+        }
+        if magic != reboot::MAGIC || !reboot::MAGIC_2.contains(&magic_2) {
+            return Errno::EINVAL.into();
+        }
+        match command {
+            reboot::CAD_ON | reboot::CAD_OFF => return Answer::Now(Ok(0)),
+            reboot::RESTART | reboot::RESTART_2 => self.begin_shutdown(End::Reboot),
+            reboot::HALT => self.begin_shutdown(End::Halt),
+            reboot::POWER_OFF => self.begin_shutdown(End::PowerOff),
+            _ => return Errno::EINVAL.into(),
+        }
+        Answer::Later
+    }
+
+    /// Has vfs write everything back and unmount; the machine ends when it is done, or at once if vfs cannot.
+    pub fn begin_shutdown(&mut self, end: End) {
+        self.machine.ending = Some(end);
+        if let Err(error) = self.system.vfs_sync_all(true) {
+            self.system.print(&alloc::format!("pm: files may not be written back: {error}\n"));
+            self.system.shutdown(end);
+        }
+    }
+
+    /// vfs has written everything back.
+    pub fn synced(&mut self) {
+        if let Some(end) = self.machine.ending.take() {
+            self.system.shutdown(end);
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! pm's state, and the way every message takes through it.
+//!
+//! A message is answered at once, or the sender stays waiting and is answered by `finish` when its time has come. `finish` is the
+//! only way out of a call that waited: it delivers signals on the way, or keeps the answer while the process is stopped.
+//! pm waits itself only for vm, vfs, tty and the kernel, all behind `System`.
+
+use crate::index::{ProcessIndex, ThreadIndex};
+use crate::machine::Machine;
+use crate::random::Random;
+use crate::services::Service;
+use crate::system::System;
+use crate::table::Table;
+use crate::thread::Doing;
+use crate::timers::{Key, Timers};
+use abi::endpoint::slot;
+use abi::message::LINUX_LABELS;
+use abi::registers::Registers;
+use abi::{Endpoint, Errno, Message, Word, kernel};
+use alloc::vec::Vec;
+
+/// What a handler says about the call it was given.
+pub enum Answer {
+    /// The result.
+    Now(Result<u64, Errno>),
+    /// Nothing now: the thread waits, is gone, or runs with new registers.
+    Later,
+}
+
+impl From<Result<u64, Errno>> for Answer {
+    fn from(result: Result<u64, Errno>) -> Self {
+        Answer::Now(result)
+    }
+}
+
+impl From<Errno> for Answer {
+    fn from(error: Errno) -> Self {
+        Answer::Now(Err(error))
+    }
+}
+
+/// The process manager.
+pub struct Pm<S> {
+    /// Everybody else.
+    pub system: S,
+    /// Threads and processes.
+    pub table: Table,
+    /// Timers of programs.
+    pub timers: Timers,
+    /// The kernel alarm that is set.
+    pub armed_ns: Option<u64>,
+    /// For `getrandom` and AT_RANDOM.
+    pub random: Random,
+    /// Services, for the process list.
+    pub services: Vec<Service>,
+    /// The first program, once `Boot` has made it.
+    pub init: Option<ProcessIndex>,
+    /// Number of stopped processes: nobody looks for orphaned groups while it is 0.
+    pub stopped_count: u32,
+    /// Names and fate of the machine.
+    pub machine: Machine,
+}
+
+impl<S: System> Pm<S> {
+    /// pm before its first message.
+    pub fn new(system: S, random: Random) -> Self {
+        Pm {
+            system,
+            table: Table::new(),
+            timers: Timers::default(),
+            armed_ns: None,
+            random,
+            services: Vec::new(),
+            init: None,
+            stopped_count: 0,
+            machine: Machine::default(),
+        }
+    }
+
+    /// Handles one message. → the answer, if it is time for one.
+    pub fn handle(&mut self, message: &Message) -> Option<Message> {
+        let reply =
+            if message.label < LINUX_LABELS { self.program_call(message) } else { self.system_message(message) };
+        self.keep_alarm();
+        reply
+    }
+
+    fn program_call(&mut self, message: &Message) -> Option<Message> {
+        let Some(thread) = self.table.find(message.source) else {
+            return Some(message.reply(Err(Errno::ESRCH)));
+        };
+        self.table[thread].call = message.label;
+        let Answer::Now(result) = self.linux_call(thread, message.label, &message.words) else { return None };
+        if self.table[thread].endpoint != message.source {
+            return None;
+        }
+        if self.table.has_work(thread) || result == Err(Errno::ERESTARTSYS) {
+            self.finish(thread, result);
+            return None;
+        }
+        Some(message.reply(result))
+    }
+
+    fn system_message(&mut self, message: &Message) -> Option<Message> {
+        match message.label {
+            kernel::Interrupted::LABEL => self.interrupted(message),
+            kernel::Exception::LABEL => self.exception(message),
+            kernel::Exited::LABEL => {
+                if let Some(thread) = self.table.find(message.source) {
+                    let status = kernel::Exited::from_message(message).status;
+                    self.exit_group(self.table.process_of(thread), status);
+                }
+                None
+            }
+            _ => self.service_request(message),
+        }
+    }
+
+    /// Handles a notification: the alarm, or events of vfs or tty.
+    pub fn handle_notification(&mut self, source: Endpoint) {
+        match source.slot() {
+            slot::CLOCK => self.alarm_fired(),
+            slot::VFS => self.file_events(),
+            slot::TTY => self.terminal_events(),
+            _ => {}
+        }
+        self.keep_alarm();
+    }
+
+    /// Ends the call in which a thread waits with `result`, delivering signals on the way.
+    pub fn finish(&mut self, thread: ThreadIndex, result: Result<u64, Errno>) {
+        let process = self.table.process_of(thread);
+        if self.table[process].stopped.is_some() {
+            self.table[thread].doing = Doing::Ended(result);
+            return;
+        }
+        self.table[thread].doing = Doing::Running;
+        let endpoint = self.table[thread].endpoint;
+        // A call to be repeated needs its registers changed even when no signal is left.
+        if !self.table.has_work(thread) && result != Err(Errno::ERESTARTSYS) {
+            self.system.reply(endpoint, result);
+            return;
+        }
+        let mut registers = Registers::ZERO;
+        if self.system.registers(endpoint, &mut registers).is_ok() {
+            registers.rax = result.to_word();
+            registers.linux_call = self.table[thread].call as u64;
+            self.deliver(thread, &mut registers, Some(result));
+        }
+    }
+
+    fn interrupted(&mut self, message: &Message) -> Option<Message> {
+        let Some(thread) = self.table.find(message.source) else {
+            return Some(message.reply(Err(Errno::ESRCH)));
+        };
+        self.resume_interrupted(thread);
+        None
+    }
+
+    /// A thread has reported `Interrupted`: it gets its signals and goes on, or stays when its process is stopped.
+    pub fn resume_interrupted(&mut self, thread: ThreadIndex) {
+        if self.table[self.table.process_of(thread)].stopped.is_some() {
+            self.table[thread].doing = Doing::Held;
+            return;
+        }
+        self.table[thread].doing = Doing::Running;
+        let mut registers = Registers::ZERO;
+        if self.system.registers(self.table[thread].endpoint, &mut registers).is_ok() {
+            self.deliver(thread, &mut registers, None);
+        }
+    }
+
+    /// Sets the kernel alarm when the earliest deadline has changed.
+    fn keep_alarm(&mut self) {
+        let next = self.timers.next_deadline();
+        if next != self.armed_ns {
+            self.armed_ns = next;
+            self.system.set_alarm(next);
+        }
+    }
+
+    fn alarm_fired(&mut self) {
+        self.armed_ns = None;
+        let (now_ns, _) = self.system.time_ns();
+        while let Some(key) = self.timers.pop_expired(now_ns) {
+            match key {
+                Key::Wake(thread) => self.time_is_up(thread),
+                Key::Real(process) => self.real_interval_fired(process, now_ns),
+                Key::Processor(process) => self.check_processor_time(process, now_ns),
+            }
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! `System` on the real thing: kernel calls through `sys`, messages to vm, vfs and tty.
+//!
+//! A server that dies with a request of ours in hand is asked again: its successor knows nothing of the first try.
+
+use crate::system::{End, FileEvent, MemoryUse, NewMemory, System, ThreadUse};
+use abi::info::KernelInfo;
+use abi::registers::Registers;
+use abi::{Endpoint, Errno, GrantId, Message, tty, vfs, vm};
+use sys::{copy, grant, info, ipc, rights, thread, time};
+
+/// The kernel and the servers below pm.
+pub struct Native;
+
+type Result<T> = core::result::Result<T, Errno>;
+
+fn ask(server: Endpoint, request: &Message) -> Result<Message> {
+    ipc::call_repeating(server, request)
+}
+
+/// For requests whose failure pm can do nothing about: the peer is gone, or pm's table and the peer's differ, which is worth a line.
+fn tell(server: Endpoint, request: &Message) {
+    if let Err(error) = ask(server, request) {
+        let name = abi::describe(request.label).map_or("?", |(_, message)| message.name);
+        sys::log!("{name} of {:#x}: {error}", request.words[0]);
+    }
+}
+
+/// Makes a request while the server may read `text`.
+fn ask_lending(server: Endpoint, text: &[u8], request: impl FnOnce(GrantId) -> Message) -> Result<Message> {
+    grant::lend(text, server, |id| ask(server, &request(id)))?
+}
+
+impl System for Native {
+    fn fork(&mut self, parent: Endpoint) -> Result<Endpoint> {
+        thread::fork(parent, 0)
+    }
+
+    fn destroy(&mut self, thread: Endpoint) {
+        // It can only fail because the thread is gone.
+        let _ = thread::destroy(thread, false);
+    }
+
+    fn start(&mut self, thread: Endpoint) {
+        let _ = thread::start(thread);
+    }
+
+    fn stop(&mut self, thread: Endpoint) {
+        let _ = thread::stop(thread);
+    }
+
+    fn registers(&mut self, thread: Endpoint, registers: &mut Registers) -> Result<()> {
+        *registers = thread::registers(thread)?;
+        Ok(())
+    }
+
+    fn set_registers(&mut self, thread: Endpoint, registers: &Registers, resume: bool) -> Result<()> {
+        thread::set_registers(thread, registers, resume)
+    }
+
+    fn interrupt(&mut self, thread: Endpoint) -> Result<Endpoint> {
+        thread::interrupt(thread)
+    }
+
+    fn schedule(&mut self, thread: Endpoint, queue: u64) {
+        let _ = thread::schedule(thread, queue as u32, 0);
+    }
+
+    fn read(&mut self, thread: Endpoint, address: u64, buffer: &mut [u8]) -> Result<()> {
+        copy::from_process(thread, address, buffer)
+    }
+
+    fn write(&mut self, thread: Endpoint, address: u64, bytes: &[u8]) -> Result<()> {
+        copy::to_process(thread, address, bytes)
+    }
+
+    fn time_ns(&mut self) -> (u64, u64) {
+        time::both_ns()
+    }
+
+    fn set_real_time_ns(&mut self, since_1970_ns: u64) -> Result<()> {
+        time::set_real_ns(since_1970_ns)
+    }
+
+    fn set_alarm(&mut self, deadline_ns: Option<u64>) {
+        // 0 cancels; a deadline of 0 never comes from a sleep that begins after boot.
+        time::set_alarm(deadline_ns.unwrap_or(0)).expect("pm may set its alarm");
+    }
+
+    fn thread_use(&mut self, thread: Endpoint) -> ThreadUse {
+        match info::thread(thread.slot()) {
+            Ok(known) if known.endpoint == thread => ThreadUse { run_ns: known.run_ns, state: known.state },
+            _ => ThreadUse::default(),
+        }
+    }
+
+    fn kernel_info(&mut self) -> KernelInfo {
+        info::kernel().unwrap_or_default()
+    }
+
+    fn kernel_log(&mut self, buffer: &mut [u8]) -> usize {
+        info::get_bytes(abi::info::LOG, 0, buffer).unwrap_or(0)
+    }
+
+    fn print(&mut self, text: &str) {
+        sys::console::write(text.as_bytes());
+    }
+
+    fn shutdown(&mut self, end: End) {
+        let end = match end {
+            End::PowerOff => rights::End::PowerOff,
+            End::Reboot => rights::End::Reboot,
+            End::Halt => rights::End::Halt,
+        };
+        if let Err(error) = rights::shutdown(end, 0) {
+            sys::log!("the machine does not stop: {error}");
+        }
+    }
+
+    fn reply(&mut self, thread: Endpoint, result: Result<u64>) {
+        // One that died in the meantime needs no answer.
+        let _ = ipc::send_nonblocking(thread, &Message::new(abi::message::REPLY).reply(result));
+    }
+
+    fn write_grant(&mut self, granter: Endpoint, grant: GrantId, bytes: &[u8]) -> Result<u64> {
+        copy::to_grant(granter, grant, 0, bytes)?;
+        Ok(bytes.len() as u64)
+    }
+
+    fn vm_fork(&mut self, parent: Endpoint, child: Endpoint, share: bool) -> Result<()> {
+        ask(Endpoint::VM, &vm::Fork { parent, child, share }.message()).map(drop)
+    }
+
+    fn vm_exit(&mut self, process: Endpoint) {
+        tell(Endpoint::VM, &vm::Exit { process }.message());
+    }
+
+    fn vm_exec(&mut self, request: vm::Exec) -> Result<NewMemory> {
+        let reply = ask(Endpoint::VM, &request.message())?;
+        let (start, entry, phdr, phdr_count, interpreter_base, stack_end) = vm::Exec::results(&reply)?;
+        Ok(NewMemory { start, entry, phdr, phdr_count, interpreter_base, stack_end })
+    }
+
+    fn memory(&mut self) -> MemoryUse {
+        let reply = ask(Endpoint::VM, &vm::MemoryInfo {}.message());
+        match reply.and_then(|reply| vm::MemoryInfo::results(&reply)) {
+            Ok((total, free, _, _)) => MemoryUse { total, free },
+            Err(_) => MemoryUse::default(),
+        }
+    }
+
+    fn vfs_fork(&mut self, parent: Endpoint, child: Endpoint, pid: u32, flags: u64) -> Result<()> {
+        ask(Endpoint::VFS, &vfs::Fork { parent, child, pid: pid as u64, flags }.message()).map(drop)
+    }
+
+    fn vfs_exit(&mut self, process: Endpoint) {
+        tell(Endpoint::VFS, &vfs::Exit { process }.message());
+    }
+
+    fn vfs_exec(&mut self, process: Endpoint, path: &[u8]) -> Result<()> {
+        let bytes = path.len() as u64;
+        ask_lending(Endpoint::VFS, path, |grant| vfs::Exec { process, grant, bytes }.message()).map(drop)
+    }
+
+    fn vfs_exec_commit(&mut self, process: Endpoint) {
+        tell(Endpoint::VFS, &vfs::ExecCommit { process }.message());
+    }
+
+    fn vfs_exec_text(&mut self, process: Endpoint, buffer: &mut [u8]) -> Result<usize> {
+        let bytes = buffer.len() as u64;
+        let request = |grant| vfs::ExecText { process, grant, bytes }.message();
+        let reply = grant::lend_mut(buffer, Endpoint::VFS, |grant| ask(Endpoint::VFS, &request(grant)))??;
+        reply.result().map(|length| length as usize)
+    }
+
+    fn vfs_cancel(&mut self, process: Endpoint, error: Errno) -> Result<()> {
+        ask(Endpoint::VFS, &vfs::Cancel { process, error: error.0 }.message()).map(drop)
+    }
+
+    fn vfs_set_ids(&mut self, process: Endpoint, effective: u64, real: u64, groups: &[u32]) {
+        let count = groups.len() as u64;
+        let request = |grant| vfs::SetIds { process, effective, real, grant, groups: count }.message();
+        if groups.is_empty() {
+            return tell(Endpoint::VFS, &request(GrantId::NONE));
+        }
+        let text = sys::plain::bytes_of(groups);
+        if let Err(error) = ask_lending(Endpoint::VFS, text, request) {
+            sys::log!("vfs does not take the ids of {:#x}: {error}", process.0);
+        }
+    }
+
+    fn vfs_set_session(&mut self, process: Endpoint, session: u32, group: u32, leader: bool) {
+        let (session, group) = (session as u64, group as u64);
+        tell(Endpoint::VFS, &vfs::SetSession { process, session, group, leader }.message());
+    }
+
+    fn vfs_next_event(&mut self) -> Option<FileEvent> {
+        let reply = ask(Endpoint::VFS, &vfs::NextEvent {}.message()).ok()?;
+        let (kind, process, a, b, c, d) = vfs::NextEvent::results(&reply).ok()?;
+        Some(FileEvent { kind, process, values: [a, b, c, d] })
+    }
+
+    fn vfs_sync_all(&mut self, unmount: bool) -> Result<()> {
+        ask(Endpoint::VFS, &vfs::SyncAll { unmount }.message()).map(drop)
+    }
+
+    fn tty_next_event(&mut self) -> Option<(u64, u64)> {
+        let reply = ask(Endpoint::TTY, &tty::NextEvent {}.message()).ok()?;
+        tty::NextEvent::results(&reply).ok()
+    }
+
+    fn tty_session_end(&mut self, session: u32) {
+        tell(Endpoint::TTY, &tty::SessionEnd { session: session as u64 }.message());
+    }
+}

@@ -1,0 +1,257 @@
+//! The system calls that set up signals and send them.
+
+use super::action::{self, ACTION_BYTES, Action};
+use super::frame::{self, AltStack, STACK_BYTES};
+use super::info::{KEPT_BYTES, SigInfo, code};
+use super::{Disposition, Set, Signal};
+use crate::index::{ProcessIndex, ThreadIndex};
+use crate::manager::Pm;
+use crate::pid::Holder;
+use crate::system::System;
+use abi::Errno;
+use abi::registers::Registers;
+
+type Result<T> = core::result::Result<T, Errno>;
+
+/// The only size of a signal set the calls accept.
+const SET_BYTES: u64 = 8;
+const MIN_STACK_BYTES: u64 = 2048;
+
+const SIG_BLOCK: u64 = 0;
+const SIG_UNBLOCK: u64 = 1;
+const SIG_SETMASK: u64 = 2;
+
+impl<S: System> Pm<S> {
+    /// `rt_sigaction(signal, new, old, size)`.
+    pub fn rt_sigaction(&mut self, t: ThreadIndex, a: &[u64; 7]) -> Result<u64> {
+        let signal = Signal::new(a[0])?;
+        if a[3] != SET_BYTES {
+            return Err(Errno::EINVAL);
+        }
+        let p = self.table.process_of(t);
+        let old = self.table[p].actions[signal.index()];
+        if a[1] != 0 {
+            if Set::UNSTOPPABLE.contains(signal) {
+                return Err(Errno::EINVAL);
+            }
+            let new = Action::from_bytes(&self.read_bytes::<ACTION_BYTES>(t, a[1])?);
+            self.table[p].actions[signal.index()] = new;
+            if new.disposition(signal) == Disposition::Ignore {
+                self.discard_pending(p, signal.set());
+            }
+        }
+        if a[2] != 0 {
+            self.write_bytes(t, a[2], &old.to_bytes())?;
+        }
+        Ok(0)
+    }
+
+    /// `rt_sigprocmask(how, new, old, size)`.
+    pub fn rt_sigprocmask(&mut self, t: ThreadIndex, a: &[u64; 7]) -> Result<u64> {
+        if a[3] != SET_BYTES {
+            return Err(Errno::EINVAL);
+        }
+        let old = self.table[t].blocked;
+        if a[1] != 0 {
+            let given = Set(self.read_word(t, a[1])?);
+            let new = match a[0] {
+                SIG_BLOCK => old.or(given),
+                SIG_UNBLOCK => old.without(given),
+                SIG_SETMASK => given,
+                _ => return Err(Errno::EINVAL),
+            };
+            self.table[t].blocked = new.without(Set::UNSTOPPABLE);
+        }
+        if a[2] != 0 {
+            self.write_words(t, a[2], [old.0])?;
+        }
+        Ok(0)
+    }
+
+    /// `rt_sigpending(set, size)`.
+    pub fn rt_sigpending(&mut self, t: ThreadIndex, a: &[u64; 7]) -> Result<u64> {
+        if a[1] > SET_BYTES {
+            return Err(Errno::EINVAL);
+        }
+        let p = self.table.process_of(t);
+        let pending = self.table[t].pending.set().or(self.table[p].pending.set()).and(self.table[t].blocked);
+        self.write_bytes(t, a[0], &pending.0.to_le_bytes()[..a[1] as usize])?;
+        Ok(0)
+    }
+
+    /// `sigaltstack(new, old)`.
+    pub fn sigaltstack(&mut self, t: ThreadIndex, new: u64, old: u64) -> Result<u64> {
+        let mut registers = Registers::ZERO;
+        self.system.registers(self.table[t].endpoint, &mut registers)?;
+        let before = self.table[t].stack;
+        if new != 0 {
+            let wanted = AltStack::from_bytes(&self.read_bytes::<STACK_BYTES>(t, new)?);
+            self.set_stack(t, wanted, registers.rsp)?;
+        }
+        if old != 0 {
+            self.write_bytes(t, old, &before.to_bytes(registers.rsp))?;
+        }
+        Ok(0)
+    }
+
+    /// Sets the alternate stack. `EPERM`: the thread is on the present one; `EINVAL`: flags; `ENOMEM`: too small.
+    pub fn set_stack(&mut self, t: ThreadIndex, wanted: AltStack, stack_pointer: u64) -> Result<()> {
+        let present = self.table[t].stack;
+        if present.bytes != 0 && present.holds(stack_pointer) {
+            return Err(Errno::EPERM);
+        }
+        match wanted.flags & !frame::SS_AUTODISARM {
+            frame::SS_DISABLE => self.table[t].stack = AltStack { flags: wanted.flags, ..AltStack::NONE },
+            0 | frame::SS_ONSTACK if wanted.bytes < MIN_STACK_BYTES => return Err(Errno::ENOMEM),
+            0 | frame::SS_ONSTACK => self.table[t].stack = wanted,
+            _ => return Err(Errno::EINVAL),
+        }
+        Ok(())
+    }
+
+    /// `kill(pid, signal)`.
+    pub fn kill(&mut self, t: ThreadIndex, pid: i32, signal: u64) -> Result<u64> {
+        let signal = optional_signal(signal)?;
+        let p = self.table.process_of(t);
+        match pid {
+            1.. => {
+                let Some(target) = self.table.process_by_pid(pid as u32) else {
+                    return self.kill_service(p, pid as u32);
+                };
+                self.signal_checked(p, target, None, self.user_info(p, signal, code::USER))
+            }
+            -1 => self.kill_many(p, signal, |pm, target| target != p && pm.init != Some(target)),
+            0 => {
+                let group = self.table[p].group;
+                self.kill_many(p, signal, |pm, target| pm.table[target].group == group)
+            }
+            i32::MIN => Err(Errno::ESRCH),
+            _ => self.kill_many(p, signal, |pm, target| pm.table[target].group == pid.unsigned_abs()),
+        }
+    }
+
+    /// Services take no signals: like Linux's kernel threads, they ignore what root sends.
+    fn kill_service(&self, p: ProcessIndex, pid: u32) -> Result<u64> {
+        match self.table.pids.holder(pid) {
+            Holder::Service(_) if self.table[p].credentials.is_root() => Ok(0),
+            Holder::Service(_) => Err(Errno::EPERM),
+            _ => Err(Errno::ESRCH),
+        }
+    }
+
+    fn user_info(&self, p: ProcessIndex, signal: Option<Signal>, code: i32) -> Option<SigInfo> {
+        let sender = &self.table[p];
+        signal.map(|signal| SigInfo::user(signal, code, sender.pid, sender.credentials.user.real))
+    }
+
+    /// Sends, if the sender may. Without a signal only the right is checked.
+    fn signal_checked(
+        &mut self,
+        sender: ProcessIndex,
+        target: ProcessIndex,
+        thread: Option<ThreadIndex>,
+        info: Option<SigInfo>,
+    ) -> Result<u64> {
+        let (from, to) = (&self.table[sender], &self.table[target]);
+        let continues = info.is_some_and(|info| info.signal == Signal::CONT) && from.session == to.session;
+        if !continues && !from.credentials.may_signal(&to.credentials.user) {
+            return Err(Errno::EPERM);
+        }
+        match info {
+            Some(info) => self.send(target, thread, info).map(|()| 0),
+            None => Ok(0),
+        }
+    }
+
+    /// Sends to all that are `chosen`: one success is success; else the last error, or ESRCH.
+    fn kill_many(
+        &mut self,
+        p: ProcessIndex,
+        signal: Option<Signal>,
+        chosen: impl Fn(&Self, ProcessIndex) -> bool,
+    ) -> Result<u64> {
+        let info = self.user_info(p, signal, code::USER);
+        let mut outcome = Err(Errno::ESRCH);
+        let targets: alloc::vec::Vec<ProcessIndex> = self.table.processes().map(|(index, _)| index).collect();
+        for target in targets.into_iter().filter(|target| *target != p) {
+            if chosen(self, target) {
+                let sent = self.signal_checked(p, target, None, info);
+                outcome = outcome.or(sent);
+            }
+        }
+        // The caller comes last: it may not survive.
+        if chosen(self, p) { outcome.or(self.signal_checked(p, p, None, info)) } else { outcome }
+    }
+
+    /// `tkill(tid, signal)`, `tgkill(process, tid, signal)`.
+    pub fn tkill(&mut self, t: ThreadIndex, group: Option<i32>, tid: i32, signal: u64) -> Result<u64> {
+        if tid <= 0 || group.is_some_and(|group| group <= 0) {
+            return Err(Errno::EINVAL);
+        }
+        let signal = optional_signal(signal)?;
+        let p = self.table.process_of(t);
+        let (target, thread) = self.thread_of_process(group, tid as u32)?;
+        self.signal_checked(p, target, Some(thread), self.user_info(p, signal, code::TKILL))
+    }
+
+    fn thread_of_process(&self, group: Option<i32>, tid: u32) -> Result<(ProcessIndex, ThreadIndex)> {
+        let thread = self.table.thread_by_tid(tid).ok_or(Errno::ESRCH)?;
+        let process = self.table.process_of(thread);
+        match group {
+            Some(group) if self.table[process].pid != group as u32 => Err(Errno::ESRCH),
+            _ => Ok((process, thread)),
+        }
+    }
+
+    /// `rt_sigqueueinfo(pid, signal, info)`.
+    pub fn rt_sigqueueinfo(&mut self, t: ThreadIndex, pid: i32, signal: u64, info: u64) -> Result<u64> {
+        let p = self.table.process_of(t);
+        let target = u32::try_from(pid).ok().and_then(|pid| self.table.process_by_pid(pid));
+        let info = self.given_info(t, signal, info, target == Some(p))?;
+        self.signal_checked(p, target.ok_or(Errno::ESRCH)?, None, info)
+    }
+
+    /// `rt_tgsigqueueinfo(process, tid, signal, info)`.
+    pub fn rt_tgsigqueueinfo(&mut self, t: ThreadIndex, a: &[u64; 7]) -> Result<u64> {
+        let (group, tid) = (a[0] as i32, a[1] as i32);
+        if group <= 0 || tid <= 0 {
+            return Err(Errno::EINVAL);
+        }
+        let p = self.table.process_of(t);
+        let (target, thread) = self.thread_of_process(Some(group), tid as u32)?;
+        let info = self.given_info(t, a[2], a[3], target == p)?;
+        self.signal_checked(p, target, Some(thread), info)
+    }
+
+    /// The siginfo of a program. Only to itself may it pretend that the kernel or `kill` was the sender.
+    fn given_info(&mut self, t: ThreadIndex, signal: u64, address: u64, to_itself: bool) -> Result<Option<SigInfo>> {
+        let bytes = self.read_bytes::<KEPT_BYTES>(t, address)?;
+        let Some(signal) = optional_signal(signal)? else { return Ok(None) };
+        let info = SigInfo::from_user(signal, &bytes);
+        if (info.code >= 0 || info.code == code::TKILL) && !to_itself {
+            return Err(Errno::EPERM);
+        }
+        Ok(Some(info))
+    }
+}
+
+/// Signal 0 only asks.
+fn optional_signal(number: u64) -> Result<Option<Signal>> {
+    match number as i32 {
+        0 => Ok(None),
+        number => Signal::new(number as i64 as u64).map(Some),
+    }
+}
+
+/// A signal set of the size the calls accept. `EINVAL`, `EFAULT`.
+pub fn read_set<S: System>(pm: &mut Pm<S>, t: ThreadIndex, address: u64, bytes: u64) -> Result<Set> {
+    if bytes != SET_BYTES {
+        return Err(Errno::EINVAL);
+    }
+    Ok(Set(pm.read_word(t, address)?).without(Set::UNSTOPPABLE))
+}
+
+/// SA_NOCLDWAIT or SIG_IGN for SIGCHLD: children are not kept.
+pub fn keeps_no_zombies(action: &Action) -> bool {
+    action.is_ignored() || action.has(action::NO_CHILD_WAIT)
+}

@@ -1,0 +1,245 @@
+//! Delivering pending signals to a thread that is about to run: default actions, handlers, and the fate of the call that
+//! was interrupted.
+
+use super::frame::{self, Contents};
+use super::{Action, Disposition, Set, SigInfo, Signal, action, number};
+use crate::index::ThreadIndex;
+use crate::manager::{Answer, Pm};
+use crate::system::System;
+use crate::thread::Doing;
+use crate::wait::Ending;
+use abi::linux::nr;
+use abi::registers::{EXTENDED_BYTES, Registers};
+use abi::{Errno, Message, Word, kernel};
+
+/// Calls that a handler always ends with EINTR, SA_RESTART or not (signal(7)).
+const NEVER_RESTARTED: [u32; 12] = [
+    nr::POLL,
+    nr::PPOLL,
+    nr::SELECT,
+    nr::PSELECT6,
+    nr::EPOLL_WAIT,
+    nr::EPOLL_PWAIT,
+    nr::PAUSE,
+    nr::RT_SIGSUSPEND,
+    nr::RT_SIGTIMEDWAIT,
+    nr::NANOSLEEP,
+    nr::CLOCK_NANOSLEEP,
+    nr::MSGRCV,
+];
+
+/// Length of the `syscall` instruction.
+const SYSCALL_BYTES: u64 = 2;
+
+/// Lets the thread make its call again when it runs.
+pub fn repeat_call(registers: &mut Registers) {
+    registers.rip = registers.rip.wrapping_sub(SYSCALL_BYTES);
+    registers.rax = registers.linux_call;
+}
+
+/// Makes an interrupted call ready for its repetition or its EINTR. `handler`: the handler that runs now, if any.
+fn settle_call(registers: &mut Registers, handler: Option<&Action>) {
+    let in_call = registers.linux_call != u64::MAX;
+    if !in_call || Result::from_word(registers.rax) != Err(Errno::ERESTARTSYS) {
+        return;
+    }
+    let repeat = match handler {
+        None => true,
+        Some(action) => action.has(action::RESTART) && !NEVER_RESTARTED.contains(&(registers.linux_call as u32)),
+    };
+    if repeat {
+        repeat_call(registers);
+    } else {
+        registers.rax = Err(Errno::EINTR).to_word();
+    }
+}
+
+impl<S: System> Pm<S> {
+    /// Lets a thread that waits for pm go on with `registers`, after it got what is pending for it. `result`: the result of
+    /// the call it made to pm, `None` when it reported `Interrupted`.
+    pub fn deliver(&mut self, t: ThreadIndex, registers: &mut Registers, result: Option<Result<u64, Errno>>) {
+        let p = self.table.process_of(t);
+        loop {
+            let open = Set(!self.table[t].blocked.0);
+            let Some(info) = self.table[t].pending.take(open).or_else(|| self.table[p].pending.take(open)) else {
+                break;
+            };
+            let action = self.table[p].actions[info.signal.index()];
+            match self.disposition(p, info.signal) {
+                Disposition::Ignore => {}
+                Disposition::Terminate => return self.exit_process(p, Ending::Killed(info.signal)),
+                Disposition::Handle => return self.enter_handler(t, registers, info, &action),
+                Disposition::Stop => {
+                    // It counts as kept already, so that stopping does not interrupt it.
+                    self.table[t].doing = result.map_or(Doing::Held, Doing::Ended);
+                    self.stop_by(p, info.signal);
+                    if self.table[p].stopped.is_some() {
+                        return;
+                    }
+                    self.table[t].doing = Doing::Running;
+                }
+            }
+        }
+        settle_call(registers, None);
+        if let Some(mask) = self.table[t].restore_mask.take() {
+            self.table[t].blocked = mask;
+        }
+        self.resume(t, registers);
+    }
+
+    fn enter_handler(&mut self, t: ThreadIndex, registers: &mut Registers, info: SigInfo, action: &Action) {
+        settle_call(registers, Some(action));
+        let thread = &self.table[t];
+        let frame = frame::build(&Contents {
+            info,
+            mask: thread.restore_mask.unwrap_or(thread.blocked),
+            stack: thread.stack,
+            on_stack: action.has(action::ON_STACK),
+            restorer: action.restorer,
+            trap: thread.trap,
+            registers,
+        });
+        let written = self.system.write(self.table[t].endpoint, frame.address, &frame.bytes);
+        if written.is_err() || !action.has(action::RESTORER) {
+            return self.no_room_for_frame(t, info.signal);
+        }
+        frame::enter_handler(registers, &frame, &info, action.handler);
+        self.note_handler_entered(t, info.signal, action);
+        self.resume(t, registers);
+    }
+
+    /// Without a place for its frame a handler cannot run: SIGSEGV, and if that is the one, the end.
+    fn no_room_for_frame(&mut self, t: ThreadIndex, signal: Signal) {
+        let p = self.table.process_of(t);
+        if signal == Signal::SEGV {
+            return self.exit_process(p, Ending::Killed(Signal::SEGV));
+        }
+        self.force(t, SigInfo::kernel(Signal::SEGV));
+    }
+
+    fn note_handler_entered(&mut self, t: ThreadIndex, signal: Signal, action: &Action) {
+        let p = self.table.process_of(t);
+        if action.has(action::RESET_HAND) {
+            self.table[p].actions[signal.index()].handler = 0;
+        }
+        let thread = &mut self.table[t];
+        thread.restore_mask = None;
+        thread.blocked = action.mask_in_handler(thread.blocked, signal);
+        if action.has(action::ON_STACK) && thread.stack.flags & frame::SS_AUTODISARM != 0 {
+            thread.stack = frame::AltStack::NONE;
+        }
+    }
+
+    /// Lets the thread run with these registers. What else is pending is delivered before its first instruction.
+    fn resume(&mut self, t: ThreadIndex, registers: &Registers) {
+        let endpoint = self.table[t].endpoint;
+        if self.table.has_work(t) {
+            // The endpoint is valid as long as its thread is in the table.
+            let _ = self.system.interrupt(endpoint);
+        }
+        if self.system.set_registers(endpoint, registers, true).is_err() {
+            self.exit_process(self.table.process_of(t), Ending::Killed(Signal::SEGV));
+        }
+    }
+
+    /// `rt_sigreturn`: back to what the frame holds. A frame that cannot be read is SIGSEGV.
+    pub fn rt_sigreturn(&mut self, t: ThreadIndex) -> Answer {
+        let mut registers = Registers::ZERO;
+        let endpoint = self.table[t].endpoint;
+        if self.system.registers(endpoint, &mut registers).is_err() {
+            return Answer::Later;
+        }
+        if self.restore_frame(t, &mut registers).is_err() {
+            self.force(t, SigInfo::kernel(Signal::SEGV));
+            return Answer::Later;
+        }
+        registers.linux_call = u64::MAX;
+        self.deliver(t, &mut registers, None);
+        Answer::Later
+    }
+
+    fn restore_frame(&mut self, t: ThreadIndex, registers: &mut Registers) -> Result<(), Errno> {
+        // The handler's return has taken the return address off the stack: rsp is at the ucontext.
+        let context = self.read_bytes::<{ frame::CONTEXT_BYTES }>(t, registers.rsp)?;
+        let restored = frame::restore(&context, registers);
+        registers.extended_valid = (restored.fpu != 0) as u64;
+        if restored.fpu != 0 {
+            registers.extended = self.read_bytes::<EXTENDED_BYTES>(t, restored.fpu)?;
+            frame::sanitize_fpu(&mut registers.extended);
+        }
+        self.table[t].blocked = restored.mask;
+        // As Linux: an unusable stack in the frame leaves the present one.
+        let _ = self.set_stack(t, restored.stack, registers.rsp);
+        Ok(())
+    }
+
+    /// `kernel::Exception`: an instruction of the program failed.
+    pub fn exception(&mut self, message: &Message) -> Option<Message> {
+        let Some(t) = self.table.find(message.source) else {
+            return Some(message.reply(Err(Errno::ESRCH)));
+        };
+        let exception = kernel::Exception::from_message(message);
+        let info = super::exception::describe(&exception);
+        self.table[t].trap = super::exception::trap(&exception);
+        let p = self.table.process_of(t);
+        if !self.table[p].actions[info.signal.index()].is_handled() {
+            self.log_fatal(t, &exception, info.signal);
+        }
+        if info.signal == Signal::KILL {
+            self.exit_process(p, Ending::Killed(Signal::KILL));
+        } else {
+            self.force(t, info);
+        }
+        None
+    }
+
+    fn log_fatal(&mut self, t: ThreadIndex, exception: &kernel::Exception, signal: Signal) {
+        let process = &self.table[self.table.process_of(t)];
+        let text = alloc::format!(
+            "pm: {}[{}] killed by {}: vector {} at ip {:#x}, address {:#x}\n",
+            process.name(),
+            process.pid,
+            if signal == Signal::KILL { "lack of memory" } else { number::name(signal) },
+            exception.vector,
+            exception.ip,
+            exception.address
+        );
+        self.system.print(&text);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn interrupted(call: u32, rax: Result<u64, Errno>) -> Registers {
+        Registers { rip: 0x1002, rax: rax.to_word(), linux_call: call as u64, ..Registers::ZERO }
+    }
+
+    fn settled(call: u32, handler_flags: Option<u64>) -> (u64, u64) {
+        let mut registers = interrupted(call, Err(Errno::ERESTARTSYS));
+        let action = handler_flags.map(|flags| Action { handler: 9, flags, ..Action::default() });
+        settle_call(&mut registers, action.as_ref());
+        (registers.rip, registers.rax)
+    }
+
+    #[test]
+    fn calls_are_repeated_as_sa_restart_says() {
+        let eintr = Err(Errno::EINTR).to_word();
+        assert_eq!(settled(nr::READ, None), (0x1000, nr::READ as u64));
+        assert_eq!(settled(nr::READ, Some(action::RESTART)), (0x1000, nr::READ as u64));
+        assert_eq!(settled(nr::READ, Some(0)), (0x1002, eintr));
+        assert_eq!(settled(nr::POLL, Some(action::RESTART)), (0x1002, eintr));
+        assert_eq!(settled(nr::POLL, None), (0x1000, nr::POLL as u64));
+    }
+
+    #[test]
+    fn finished_calls_and_user_code_are_left_alone() {
+        let mut done = interrupted(nr::READ, Ok(5));
+        settle_call(&mut done, None);
+        assert_eq!((done.rip, done.rax), (0x1002, 5));
+        let mut user = Registers { linux_call: u64::MAX, ..interrupted(0, Err(Errno::ERESTARTSYS)) };
+        settle_call(&mut user, None);
+        assert_eq!(user.rip, 0x1002);
+    }
+}

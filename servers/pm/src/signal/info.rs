@@ -1,0 +1,92 @@
+//! `siginfo_t`: why a signal was sent. pm keeps its first 48 bytes, which hold every field Linux defines; the
+//! rest of the 128 bytes a program sees is zero.
+
+use super::Signal;
+
+/// Size of `siginfo_t`.
+pub const INFO_BYTES: usize = 128;
+/// Bytes pm keeps.
+pub const KEPT_BYTES: usize = 48;
+
+/// Values of `si_code`.
+pub mod code {
+    #![allow(missing_docs)]
+    pub const USER: i32 = 0;
+    pub const KERNEL: i32 = 0x80;
+    pub const TKILL: i32 = -6;
+    pub const CHILD_EXITED: i32 = 1;
+    pub const CHILD_KILLED: i32 = 2;
+    pub const CHILD_STOPPED: i32 = 5;
+    pub const CHILD_CONTINUED: i32 = 6;
+    pub const SEGV_MAPERR: i32 = 1;
+    pub const SEGV_ACCERR: i32 = 2;
+    pub const BUS_ADRALN: i32 = 1;
+    pub const BUS_ADRERR: i32 = 2;
+    pub const FPE_INTDIV: i32 = 1;
+    pub const FPE_FLTINV: i32 = 7;
+    pub const ILL_ILLOPN: i32 = 2;
+    pub const TRAP_TRACE: i32 = 2;
+}
+
+/// One `siginfo_t`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SigInfo {
+    /// The signal.
+    pub signal: Signal,
+    /// `si_errno`.
+    pub errno: i32,
+    /// `si_code`.
+    pub code: i32,
+    /// Bytes 16 to 47: the union.
+    fields: [u64; 4],
+}
+
+impl SigInfo {
+    fn new(signal: Signal, code: i32, fields: [u64; 4]) -> Self {
+        SigInfo { signal, errno: 0, code, fields }
+    }
+
+    /// From the kernel, as Linux would say.
+    pub fn kernel(signal: Signal) -> Self {
+        SigInfo::new(signal, code::KERNEL, [0; 4])
+    }
+
+    /// From a process: `kill` (`code::USER`) or `tkill`.
+    pub fn user(signal: Signal, code: i32, pid: u32, uid: u32) -> Self {
+        SigInfo::new(signal, code, [pid as u64 | (uid as u64) << 32, 0, 0, 0])
+    }
+
+    /// A fault at an address.
+    pub fn fault(signal: Signal, code: i32, address: u64) -> Self {
+        SigInfo::new(signal, code, [address, 0, 0, 0])
+    }
+
+    /// A change of a child; `status` is its exit status or signal, times in clock ticks.
+    pub fn child(code: i32, pid: u32, uid: u32, status: i32, user_ticks: u64) -> Self {
+        SigInfo::new(Signal::CHLD, code, [pid as u64 | (uid as u64) << 32, status as u32 as u64, user_ticks, 0])
+    }
+
+    /// The same reason under another signal (a child created with a signal of its own choice).
+    pub fn with_signal(self, signal: Signal) -> Self {
+        SigInfo { signal, ..self }
+    }
+
+    /// What a program handed to `rt_sigqueueinfo` for `signal`.
+    pub fn from_user(signal: Signal, bytes: &[u8; KEPT_BYTES]) -> Self {
+        let int = |at: usize| i32::from_le_bytes(core::array::from_fn(|i| bytes[at + i]));
+        let fields = core::array::from_fn(|n| u64::from_le_bytes(core::array::from_fn(|i| bytes[16 + 8 * n + i])));
+        SigInfo { signal, errno: int(4), code: int(8), fields }
+    }
+
+    /// As programs see it.
+    pub fn to_bytes(self) -> [u8; INFO_BYTES] {
+        let mut bytes = [0; INFO_BYTES];
+        bytes[0..4].copy_from_slice(&(self.signal.number() as u32).to_le_bytes());
+        bytes[4..8].copy_from_slice(&self.errno.to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.code.to_le_bytes());
+        for (n, field) in self.fields.iter().enumerate() {
+            bytes[16 + 8 * n..24 + 8 * n].copy_from_slice(&field.to_le_bytes());
+        }
+        bytes
+    }
+}

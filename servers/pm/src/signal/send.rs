@@ -1,0 +1,240 @@
+//! Sending signals: who gets them, and what happens at once.
+//!
+//! A signal nobody has blocked and nobody handles takes effect here: it ends, stops or continues the process, or vanishes. Only
+//! signals that a handler waits for, or that are blocked, become pending; a thread that can take one is poked.
+
+use super::number::Default as ByDefault;
+use super::{Disposition, Set, SigInfo, Signal, deliver};
+use crate::index::{ProcessIndex, ThreadIndex};
+use crate::limits;
+use crate::manager::Pm;
+use crate::system::System;
+use crate::thread::Doing;
+use crate::wait::{Ending, Event};
+use abi::endpoint::slot;
+use abi::info::state;
+use abi::registers::Registers;
+use abi::{Endpoint, Errno};
+
+impl<S: System> Pm<S> {
+    /// Sends a signal to a process, or to one thread of it. `EAGAIN`: too many real-time signals wait already.
+    pub fn send(&mut self, p: ProcessIndex, t: Option<ThreadIndex>, info: SigInfo) -> Result<(), Errno> {
+        if self.enqueue(p, t, info)? {
+            self.act_on(p, t, info.signal);
+        }
+        Ok(())
+    }
+
+    /// Makes the signal pending. → false when it vanished instead. `act_on` must follow.
+    pub fn enqueue(&mut self, p: ProcessIndex, t: Option<ThreadIndex>, info: SigInfo) -> Result<bool, Errno> {
+        if !self.table[p].is_alive() {
+            return Ok(false);
+        }
+        self.cancel_opposites(p, info.signal);
+        if self.is_discarded(p, t, info.signal) {
+            return Ok(false);
+        }
+        let limit = self.table[p].limits.soft(limits::SIGPENDING);
+        match t {
+            Some(t) => self.table[t].pending.add(info, limit)?,
+            None => self.table[p].pending.add(info, limit)?,
+        }
+        Ok(true)
+    }
+
+    /// SIGCONT continues whatever its action is, and drops pending stops; a stop drops pending SIGCONTs.
+    fn cancel_opposites(&mut self, p: ProcessIndex, signal: Signal) {
+        if signal == Signal::CONT {
+            self.discard_pending(p, Set::STOPS);
+            self.continue_process(p);
+        } else if signal.default_action() == ByDefault::Stop {
+            self.discard_pending(p, Signal::CONT.set());
+        }
+    }
+
+    /// Drops pending signals of a process and its threads.
+    pub fn discard_pending(&mut self, p: ProcessIndex, signals: Set) {
+        self.table[p].pending.discard(signals);
+        let mut next = self.table[p].main;
+        while let Some(t) = next {
+            next = self.table[t].next;
+            self.table[t].pending.discard(signals);
+        }
+    }
+
+    fn is_discarded(&self, p: ProcessIndex, t: Option<ThreadIndex>, signal: Signal) -> bool {
+        let process = &self.table[p];
+        let target = t.or(process.main);
+        let awaited = target.is_some_and(|t| {
+            let thread = &self.table[t];
+            let waited = matches!(&thread.doing, Doing::SignalWaiting(wait) if wait.set.contains(signal));
+            waited || thread.blocked.contains(signal)
+        });
+        let protected = self.init == Some(p);
+        self.disposition(p, signal) == Disposition::Ignore && (!awaited || protected)
+    }
+
+    /// What a signal does to a process. The first one is only touched by signals it handles.
+    pub fn disposition(&self, p: ProcessIndex, signal: Signal) -> Disposition {
+        match self.table[p].actions[signal.index()].disposition(signal) {
+            Disposition::Handle => Disposition::Handle,
+            _ if self.init == Some(p) => Disposition::Ignore,
+            other => other,
+        }
+    }
+
+    /// Lets a signal that is pending take effect if some thread of its target can take it now.
+    pub fn act_on(&mut self, p: ProcessIndex, t: Option<ThreadIndex>, signal: Signal) {
+        if signal == Signal::KILL {
+            return self.exit_process(p, Ending::Killed(Signal::KILL));
+        }
+        if self.give_to_waiter(p, t, signal) || self.table[p].stopped.is_some() {
+            return;
+        }
+        let Some(taker) = self.taker(p, t, signal) else { return };
+        match self.disposition(p, signal) {
+            Disposition::Ignore => self.discard_pending(p, signal.set()),
+            Disposition::Terminate => self.exit_process(p, Ending::Killed(signal)),
+            Disposition::Stop => {
+                self.discard_pending(p, signal.set());
+                self.stop_by(p, signal);
+            }
+            Disposition::Handle => self.poke(taker),
+        }
+    }
+
+    /// A thread that can take the signal: it is pending there and not blocked.
+    fn taker(&self, p: ProcessIndex, t: Option<ThreadIndex>, signal: Signal) -> Option<ThreadIndex> {
+        let open = |t: &ThreadIndex| !self.table[*t].blocked.contains(signal);
+        match t {
+            Some(t) => Some(t).filter(open).filter(|t| self.table[*t].pending.set().contains(signal)),
+            None if !self.table[p].pending.set().contains(signal) => None,
+            None => self.table.threads_of(p).find(open),
+        }
+    }
+
+    /// Gives the signal to a thread in `rt_sigtimedwait` for it.
+    fn give_to_waiter(&mut self, p: ProcessIndex, t: Option<ThreadIndex>, signal: Signal) -> bool {
+        let waits = |doing: &Doing| matches!(doing, Doing::SignalWaiting(wait) if wait.set.contains(signal));
+        let waiter = match t {
+            Some(t) => Some(t).filter(|t| waits(&self.table[*t].doing)),
+            None => self.table.first_thread_where(p, |thread| waits(&thread.doing)),
+        };
+        waiter.is_some_and(|t| self.serve_signal_wait(t))
+    }
+
+    /// A handled signal waits for this thread: ends the call it is in, or interrupts it.
+    pub fn poke(&mut self, t: ThreadIndex) {
+        match &self.table[t].doing {
+            Doing::Running => self.interrupt(t),
+            Doing::Waiting(_) => self.finish(t, Err(Errno::ERESTARTSYS)),
+            Doing::Pausing => self.finish(t, Err(Errno::EINTR)),
+            Doing::Sleeping(_) => self.end_sleep_early(t),
+            Doing::SignalWaiting(_) => self.end_signal_wait(t, Errno::EINTR),
+            Doing::Held | Doing::Ended(_) | Doing::Vforking { .. } | Doing::Executing(_) => {}
+        }
+    }
+
+    /// Makes a thread outside pm report before it runs again, and ends the call of vfs it may be in.
+    pub fn interrupt(&mut self, t: ThreadIndex) {
+        self.interrupt_with(t, Errno::ERESTARTSYS);
+    }
+
+    /// The same with another result for the call.
+    pub fn interrupt_with(&mut self, t: ThreadIndex, error: Errno) {
+        let endpoint = self.table[t].endpoint;
+        let waits_for_vfs = self.system.interrupt(endpoint).is_ok_and(|peer| peer.slot() == slot::VFS);
+        if waits_for_vfs && self.system.vfs_cancel(endpoint, error) == Err(Errno::ENOENT) {
+            self.withdraw_call(endpoint);
+        }
+    }
+
+    /// A call that vfs has not received yet is made again after the signal: nobody could end it once it waits in vfs.
+    fn withdraw_call(&mut self, endpoint: Endpoint) {
+        let mut registers = Registers::ZERO;
+        let is_sending = self.system.thread_use(endpoint).state == state::SENDING;
+        if is_sending && self.system.registers(endpoint, &mut registers).is_ok() {
+            deliver::repeat_call(&mut registers);
+            // It can only fail because the thread is gone.
+            let _ = self.system.set_registers(endpoint, &registers, true);
+        }
+    }
+
+    /// The default action of a stop signal. All but SIGSTOP spare orphaned groups, whom nobody could continue.
+    pub fn stop_by(&mut self, p: ProcessIndex, signal: Signal) {
+        if signal != Signal::STOP && self.is_orphaned(self.table[p].group, None) {
+            return;
+        }
+        if self.table[p].stopped.replace(signal).is_none() {
+            self.stopped_count += 1;
+        }
+        self.table[p].stop_unreported = true;
+        self.table[p].continue_unreported = false;
+        let mut next = self.table[p].main;
+        while let Some(t) = next {
+            next = self.table[t].next;
+            if matches!(self.table[t].doing, Doing::Running) {
+                self.interrupt(t);
+            }
+        }
+        self.tell_parent_of_change(p, Event::Stopped(signal));
+    }
+
+    /// Continues a process if it is stopped.
+    pub fn continue_process(&mut self, p: ProcessIndex) {
+        if self.table[p].stopped.take().is_none() {
+            return;
+        }
+        self.stopped_count -= 1;
+        self.table[p].stop_unreported = false;
+        self.table[p].continue_unreported = true;
+        self.tell_parent_of_change(p, Event::Continued);
+        let is_kept = |doing: &Doing| matches!(doing, Doing::Held | Doing::Ended(_));
+        // What comes out of its call may stop the process again, or end it.
+        while self.table[p].is_alive() && self.table[p].stopped.is_none() {
+            let Some(t) = self.table.first_thread_where(p, |thread| is_kept(&thread.doing)) else { break };
+            match self.table[t].doing {
+                Doing::Ended(result) => self.finish(t, result),
+                _ => self.resume_interrupted(t),
+            }
+        }
+        self.reconsider(p);
+    }
+
+    /// Lets the signals that came while the process was stopped take effect.
+    fn reconsider(&mut self, p: ProcessIndex) {
+        let mut waiting = self.table[p].pending.set();
+        while let Some(signal) = waiting.next() {
+            waiting = waiting.without(signal.set());
+            self.act_on(p, None, signal);
+            if !self.table[p].is_alive() {
+                return;
+            }
+        }
+        let is_poked = |pm: &Self, t: &ThreadIndex| !pm.table[*t].pending.set().without(pm.table[*t].blocked).is_empty();
+        let poked: alloc::vec::Vec<ThreadIndex> = self.table.threads_of(p).filter(|t| is_poked(self, t)).collect();
+        poked.into_iter().for_each(|t| self.poke(t));
+    }
+
+    /// A signal that an instruction of the thread caused: it cannot be blocked or ignored.
+    pub fn force(&mut self, t: ThreadIndex, info: SigInfo) {
+        let p = self.table.process_of(t);
+        let handled = self.table[p].actions[info.signal.index()].is_handled();
+        if !handled || self.table[t].blocked.contains(info.signal) {
+            self.exit_process(p, Ending::Killed(info.signal));
+            return;
+        }
+        self.table[t].pending.discard(info.signal.set());
+        // A standard signal that was just dropped always finds room.
+        let _ = self.table[t].pending.add(info, u64::MAX);
+        self.resume_interrupted(t);
+    }
+
+    /// Sends a signal of the kernel's own to every process of a group.
+    pub fn send_to_group(&mut self, group: u32, signal: Signal) {
+        self.for_each_in_group(group, |pm, p| {
+            // Standard signals never meet the limit of the queue.
+            let _ = pm.send(p, None, SigInfo::kernel(signal));
+        });
+    }
+}

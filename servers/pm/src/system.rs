@@ -1,0 +1,142 @@
+//! Everything pm asks of others, as one trait: the kernel's calls, vm, vfs and tty. `native` fulfils it with messages;
+//! the tests fulfil it with a fake, so that all of pm's decisions run under `cargo test`.
+//!
+//! Errors of teardown calls (`destroy`, `vm_exit`, …) are not reported: the peer is gone either way, and pm goes on.
+
+use abi::{Endpoint, Errno, info::KernelInfo, registers::Registers, vm};
+
+/// What `vm::Exec` tells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NewMemory {
+    /// Where to jump to.
+    pub start: u64,
+    /// Entry point of the program itself.
+    pub entry: u64,
+    /// Its program headers in memory.
+    pub phdr: u64,
+    /// Their number.
+    pub phdr_count: u64,
+    /// Base of the interpreter, 0 without.
+    pub interpreter_base: u64,
+    /// End of the stack.
+    pub stack_end: u64,
+}
+
+/// An event of vfs, see `abi::vfs::NextEvent`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileEvent {
+    /// One of `abi::vfs::EVENT_*`.
+    pub kind: u64,
+    /// The thread concerned.
+    pub process: Endpoint,
+    /// Values by kind.
+    pub values: [u64; 4],
+}
+
+/// What one thread has used, and what it is doing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ThreadUse {
+    /// Processor time.
+    pub run_ns: u64,
+    /// `abi::info::state`.
+    pub state: u32,
+}
+
+/// Memory of the machine in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MemoryUse {
+    /// All.
+    pub total: u64,
+    /// Unused.
+    pub free: u64,
+}
+
+/// How the machine is to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// Switch the power off.
+    PowerOff,
+    /// Start again.
+    Reboot,
+    /// Stop and stay.
+    Halt,
+}
+
+/// The world around pm.
+pub trait System {
+    /// A new stopped thread with the registers of `parent`, whose result is 0 there. `EAGAIN`: no slot.
+    fn fork(&mut self, parent: Endpoint) -> Result<Endpoint, Errno>;
+    /// Ends a thread for good.
+    fn destroy(&mut self, thread: Endpoint);
+    /// Lets a stopped thread run.
+    fn start(&mut self, thread: Endpoint);
+    /// Keeps a thread from running.
+    fn stop(&mut self, thread: Endpoint);
+    /// Registers of a stopped or blocked thread.
+    fn registers(&mut self, thread: Endpoint, registers: &mut Registers) -> Result<(), Errno>;
+    /// Sets registers; `resume` ends whatever the thread waits for.
+    fn set_registers(&mut self, thread: Endpoint, registers: &Registers, resume: bool) -> Result<(), Errno>;
+    /// The thread will report `kernel::Interrupted` before it runs again. → whom it waits for.
+    fn interrupt(&mut self, thread: Endpoint) -> Result<Endpoint, Errno>;
+    /// Sets the queue a thread competes in.
+    fn schedule(&mut self, thread: Endpoint, queue: u64);
+    /// Copies out of a program's memory. `EFAULT`.
+    fn read(&mut self, thread: Endpoint, address: u64, buffer: &mut [u8]) -> Result<(), Errno>;
+    /// Copies into a program's memory. `EFAULT`.
+    fn write(&mut self, thread: Endpoint, address: u64, bytes: &[u8]) -> Result<(), Errno>;
+    /// Monotonic time and nanoseconds since 1970.
+    fn time_ns(&mut self) -> (u64, u64);
+    /// Sets the second of these.
+    fn set_real_time_ns(&mut self, since_1970_ns: u64) -> Result<(), Errno>;
+    /// One notification at this monotonic time; `None` cancels.
+    fn set_alarm(&mut self, deadline_ns: Option<u64>);
+    /// What a thread has used.
+    fn thread_use(&mut self, thread: Endpoint) -> ThreadUse;
+    /// The kernel's figures.
+    fn kernel_info(&mut self) -> KernelInfo;
+    /// The kernel's log; → length.
+    fn kernel_log(&mut self, buffer: &mut [u8]) -> usize;
+    /// A line on the console.
+    fn print(&mut self, text: &str);
+    /// Ends everything.
+    fn shutdown(&mut self, end: End);
+    /// Answers a call made earlier.
+    fn reply(&mut self, thread: Endpoint, result: Result<u64, Errno>);
+    /// Copies into a grant of a service. → bytes.
+    fn write_grant(&mut self, granter: Endpoint, grant: abi::GrantId, bytes: &[u8]) -> Result<u64, Errno>;
+
+    /// `vm::Fork`.
+    fn vm_fork(&mut self, parent: Endpoint, child: Endpoint, share: bool) -> Result<(), Errno>;
+    /// `vm::Exit`.
+    fn vm_exit(&mut self, thread: Endpoint);
+    /// `vm::Exec`.
+    fn vm_exec(&mut self, request: vm::Exec) -> Result<NewMemory, Errno>;
+    /// `vm::MemoryInfo`.
+    fn memory(&mut self) -> MemoryUse;
+
+    /// `vfs::Fork`.
+    fn vfs_fork(&mut self, parent: Endpoint, child: Endpoint, pid: u32, flags: u64) -> Result<(), Errno>;
+    /// `vfs::Exit`.
+    fn vfs_exit(&mut self, thread: Endpoint);
+    /// `vfs::Exec` of the program at `path`.
+    fn vfs_exec(&mut self, thread: Endpoint, path: &[u8]) -> Result<(), Errno>;
+    /// `vfs::ExecCommit`.
+    fn vfs_exec_commit(&mut self, thread: Endpoint);
+    /// `vfs::ExecText`; → length.
+    fn vfs_exec_text(&mut self, thread: Endpoint, buffer: &mut [u8]) -> Result<usize, Errno>;
+    /// `vfs::Cancel`. `ENOENT`: vfs has no call of this thread in hand.
+    fn vfs_cancel(&mut self, thread: Endpoint, error: Errno) -> Result<(), Errno>;
+    /// `vfs::SetIds`.
+    fn vfs_set_ids(&mut self, thread: Endpoint, effective: u64, real: u64, groups: &[u32]);
+    /// `vfs::SetSession`.
+    fn vfs_set_session(&mut self, thread: Endpoint, session: u32, group: u32, leader: bool);
+    /// `vfs::NextEvent`; `None`: no more.
+    fn vfs_next_event(&mut self) -> Option<FileEvent>;
+    /// `vfs::SyncAll`.
+    fn vfs_sync_all(&mut self, unmount: bool) -> Result<(), Errno>;
+
+    /// `tty::NextEvent` as (signal, group); `None`: no more.
+    fn tty_next_event(&mut self) -> Option<(u64, u64)>;
+    /// `tty::SessionEnd`.
+    fn tty_session_end(&mut self, session: u32);
+}

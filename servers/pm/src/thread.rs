@@ -1,0 +1,135 @@
+//! One thread of a program, as pm sees it.
+
+use crate::exec::flow::Execution;
+use crate::index::{ProcessIndex, ThreadIndex};
+use crate::signal::frame::{AltStack, Trap};
+use crate::signal::{Pending, Set};
+use crate::wait::Wait;
+use abi::{Endpoint, Errno};
+use alloc::boxed::Box;
+
+/// What a thread does, when it is pm's business.
+#[derive(Debug)]
+pub enum Doing {
+    /// It runs, or waits for another server: pm owes it nothing.
+    Running,
+    /// It reported `kernel::Interrupted` and stays there because its process is stopped.
+    Held,
+    /// Its call is over, but the answer waits because its process is stopped.
+    Ended(Result<u64, Errno>),
+    /// `wait4`, `waitid`.
+    Waiting(WaitCall),
+    /// `nanosleep`, `clock_nanosleep`.
+    Sleeping(Sleep),
+    /// `pause`, `rt_sigsuspend`.
+    Pausing,
+    /// `rt_sigtimedwait`.
+    SignalWaiting(SignalWait),
+    /// `vfork`: until the child is done with the memory.
+    Vforking {
+        /// The child's pid.
+        child: u32,
+    },
+    /// `execve`: until vfs has the image.
+    Executing(Box<Execution>),
+}
+
+/// Where a finished wait puts its results.
+#[derive(Clone, Copy, Debug)]
+pub struct WaitCall {
+    /// What is waited for.
+    pub wait: Wait,
+    /// `waitid` instead of `wait4`: `status` is a siginfo.
+    pub is_waitid: bool,
+    /// Address of the status word or siginfo; 0: none.
+    pub status: u64,
+    /// Address of the rusage; 0: none.
+    pub usage: u64,
+}
+
+/// A sleep.
+#[derive(Clone, Copy, Debug)]
+pub struct Sleep {
+    /// When it is over.
+    pub deadline_ns: u64,
+    /// Where the rest goes when a signal ends it; 0: nowhere.
+    pub rest: u64,
+}
+
+/// A wait for a signal.
+#[derive(Clone, Copy, Debug)]
+pub struct SignalWait {
+    /// The signals.
+    pub set: Set,
+    /// Where the siginfo goes; 0: nowhere.
+    pub info: u64,
+    /// When it gives up.
+    pub deadline_ns: Option<u64>,
+}
+
+/// One thread.
+#[derive(Debug)]
+pub struct Thread {
+    /// Its endpoint; `NONE` marks a free entry.
+    pub endpoint: Endpoint,
+    /// The process it belongs to.
+    pub process: ProcessIndex,
+    /// Its id.
+    pub tid: u32,
+    /// The next thread of the process.
+    pub next: Option<ThreadIndex>,
+    /// What it does.
+    pub doing: Doing,
+    /// Number of the Linux call it last made to pm.
+    pub call: u32,
+    /// Blocked signals.
+    pub blocked: Set,
+    /// The mask to come back to, while `rt_sigsuspend` has another one in force.
+    pub restore_mask: Option<Set>,
+    /// Signals for this thread alone.
+    pub pending: Pending,
+    /// Alternate signal stack.
+    pub stack: AltStack,
+    /// Last exception, for signal frames.
+    pub trap: Trap,
+    /// Address that is cleared when the thread ends; 0: none.
+    pub clear_tid: u64,
+    /// Head and length of the robust futex list.
+    pub robust: (u64, u64),
+}
+
+impl Thread {
+    /// A free entry.
+    pub fn free() -> Thread {
+        Thread {
+            endpoint: Endpoint::NONE,
+            process: ProcessIndex::at(0),
+            tid: 0,
+            next: None,
+            doing: Doing::Running,
+            call: 0,
+            blocked: Set::EMPTY,
+            restore_mask: None,
+            pending: Pending::default(),
+            stack: AltStack::NONE,
+            trap: Trap::default(),
+            clear_tid: 0,
+            robust: (0, 0),
+        }
+    }
+
+    /// Makes the entry a new thread's; the caller then copies what it inherits.
+    pub fn occupy(&mut self, endpoint: Endpoint, process: ProcessIndex, tid: u32) {
+        self.endpoint = endpoint;
+        self.process = process;
+        self.tid = tid;
+        self.doing = Doing::Running;
+        self.blocked = Set::EMPTY;
+        self.restore_mask = None;
+        self.pending.clear();
+        self.stack = AltStack::NONE;
+        self.trap = Trap::default();
+        self.clear_tid = 0;
+        self.robust = (0, 0);
+    }
+}
