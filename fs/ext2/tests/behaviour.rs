@@ -1,4 +1,5 @@
 //! What the operations do in particular cases: limits, holes, times, owners, open but unlinked files.
+#![forbid(unsafe_code)]
 
 mod common;
 

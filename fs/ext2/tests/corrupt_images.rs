@@ -1,4 +1,5 @@
 //! Broken images: the mount is refused or requests fail, but nothing panics, and the work stays bounded.
+#![forbid(unsafe_code)]
 
 mod common;
 

@@ -1,4 +1,5 @@
 //! The whole process but the kernel: requests of vfs as messages, data through grants, ext2 on a real image.
+#![forbid(unsafe_code)]
 
 mod common;
 

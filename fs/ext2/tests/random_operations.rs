@@ -1,4 +1,5 @@
 //! Random operations, the same in every run, compared with a model in memory and checked by e2fsck.
+#![forbid(unsafe_code)]
 
 mod common;
 

@@ -1,4 +1,5 @@
 //! The block cache over a device in memory that records every request and can be told to fail.
+#![forbid(unsafe_code)]
 
 use std::cell::RefCell;
 use std::rc::Rc;

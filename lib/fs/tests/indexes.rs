@@ -1,4 +1,5 @@
 //! The index with order of use, against a plain model, and the cache of names.
+#![forbid(unsafe_code)]
 
 use std::collections::VecDeque;
 
