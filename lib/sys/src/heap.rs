@@ -1,6 +1,9 @@
 //! The heap: `talc` over the memory that the birth registers name.
 
+use abi::layout::{SERVICE_HEAP, SERVICE_KEEP};
+use abi::{Errno, layout};
 use core::alloc::{GlobalAlloc, Layout};
+use core::sync::atomic::{AtomicU64, Ordering};
 use talc::{TalcCell, source::Manual};
 
 struct Heap(TalcCell<Manual>);
@@ -11,15 +14,42 @@ unsafe impl Sync for Heap {}
 #[global_allocator]
 static HEAP: Heap = Heap(TalcCell::new(Manual));
 
+/// Address after the heap.
+static END: AtomicU64 = AtomicU64::new(SERVICE_HEAP);
+
 /// Gives the heap its memory.
 ///
 /// # Safety
 /// Nothing else uses these bytes from now on.
 pub unsafe fn claim(start: *mut u8, bytes: usize) {
+    END.store(start as u64 + bytes as u64, Ordering::Relaxed);
     // SAFETY: passed on.
     if bytes > 0 && unsafe { HEAP.0.claim(start, bytes) }.is_none() {
         panic!("a heap of {bytes} bytes is too small");
     }
+}
+
+/// Address after the heap: where [`grow`] goes on.
+pub fn end() -> u64 {
+    END.load(Ordering::Relaxed)
+}
+
+/// Makes the heap longer by whole pages, which the caller has just mapped behind it. Only vm maps memory there; a program
+/// that lies about it dies of a page fault.
+///
+/// # Errors
+/// `EINVAL`: no whole pages; `ENOMEM`: the addresses of heaps are used up.
+pub fn grow(bytes: u64) -> crate::Result<()> {
+    let start = end();
+    if bytes == 0 || !bytes.is_multiple_of(layout::PAGE_BYTES) {
+        return Err(Errno::EINVAL);
+    }
+    if bytes > SERVICE_KEEP.saturating_sub(start) {
+        return Err(Errno::ENOMEM);
+    }
+    // SAFETY: addresses between the heap and the preserved memory are nobody's; each is claimed once, since `END` only rises.
+    unsafe { claim(start as *mut u8, bytes as usize) };
+    Ok(())
 }
 
 // SAFETY: the allocator's own contract, passed on.

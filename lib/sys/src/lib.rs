@@ -41,7 +41,7 @@ pub mod thread;
 pub mod time;
 
 #[cfg(target_os = "none")]
-mod heap;
+pub mod heap;
 #[cfg(target_os = "none")]
 mod panic;
 #[cfg(target_os = "none")]

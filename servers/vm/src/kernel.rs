@@ -45,8 +45,12 @@ pub trait Kernel {
     fn notify(&mut self, service: Endpoint);
     /// Answers a process that has been waiting for longer than its own request took.
     fn answer(&mut self, process: Endpoint, reply: &Message);
-    /// Adds frames to vm's own heap.
-    fn grow_heap(&mut self, runs: &[Run]) -> Result<(), Errno>;
+    /// vm's own space.
+    fn own_space(&self) -> Space;
+    /// Address after vm's heap.
+    fn heap_end(&self) -> u64;
+    /// `bytes` bytes have been mapped behind vm's heap: they are part of it from now on.
+    fn grow_heap(&mut self, bytes: u64) -> Result<(), Errno>;
 }
 
 /// A place in a grant.

@@ -24,7 +24,7 @@ mod mmap;
 mod object;
 mod pages;
 mod processes;
-#[cfg(not(test))]
+#[cfg(target_os = "none")]
 mod program;
 mod protect;
 mod region;
@@ -40,5 +40,5 @@ mod simulation;
 #[cfg(test)]
 mod tests;
 
-#[cfg(not(test))]
+#[cfg(target_os = "none")]
 sys::program!(program::main);

@@ -8,7 +8,10 @@ use crate::{
     kernel::{Kernel, PageBytes, Source},
     object::Objects,
 };
-use abi::{Errno, layout::PAGE_BYTES};
+use abi::{
+    Errno,
+    layout::{PAGE_BYTES, map},
+};
 use alloc::vec::Vec;
 use sys::space::Space;
 
@@ -197,15 +200,15 @@ impl<K: Kernel> Memory<K> {
 
     fn grow_heap(&mut self, pages: u64) -> Result<(), Errno> {
         self.make_room(pages as usize, Floor::OWN)?;
-        let mut runs = Vec::new();
-        let mut left = pages;
-        while left > 0 {
-            let run = self.take_some(left, Floor::OWN)?;
-            left -= run.frames;
-            runs.push(run);
+        let (space, end) = (self.kernel.own_space(), self.kernel.heap_end());
+        let mut mapped = 0;
+        while mapped < pages {
+            let run = self.take_some(pages - mapped, Floor::OWN)?;
+            self.map(space, end + mapped * PAGE_BYTES, run, map::WRITE).inspect_err(|_| self.release_run(run))?;
+            self.own_frames += run.frames;
+            mapped += run.frames;
         }
-        self.own_frames += pages;
-        self.kernel.grow_heap(&runs)
+        self.kernel.grow_heap(pages * PAGE_BYTES)
     }
 }
 

@@ -10,7 +10,7 @@ use crate::{
     frames::{Frame, Frames},
     pages::Pages,
 };
-use abi::{Errno, layout::PAGE_BYTES};
+use abi::Errno;
 use alloc::{boxed::Box, collections::BTreeMap, vec::Vec};
 use elf::{MAX_SEGMENTS, Program};
 
@@ -71,14 +71,6 @@ pub struct Object {
 }
 
 impl Object {
-    /// Number of pages of a file; for anonymous objects there is no end.
-    pub fn end_page(&self) -> u64 {
-        match self.content {
-            Content::Anonymous => u64::MAX,
-            Content::File { bytes, .. } => bytes.div_ceil(PAGE_BYTES),
-        }
-    }
-
     fn is_idle(&self) -> bool {
         self.mapped_pages == 0 && self.holds == 0
     }

@@ -1,1 +1,182 @@
-pub fn main(_: sys::Start) {}
+//! The program: takes over free memory when the system starts, and makes the kernel calls that the rest of vm decides on.
+
+use crate::{
+    frames::{Frame, Frames, Run},
+    kernel::{Kernel, PageBytes, Source},
+    server::Server,
+};
+use abi::{
+    Endpoint, Errno, Message,
+    endpoint::slot,
+    info,
+    layout::{BOOT_HEAP_BYTES, MAX_COPY, PAGE_BYTES, SERVICE_DEVICES, SERVICE_STACK_BYTES, map},
+    privilege::{MemoryRange, check},
+};
+use sys::{
+    copy, grant, heap, ipc, rights,
+    space::{self, Space},
+};
+
+/// vm's own space: the kernel numbers the spaces it makes at boot like the slots.
+const OWN: Space = Space(slot::VM as u64);
+/// Where vm sees a frame that it reads.
+const WINDOW: u64 = SERVICE_DEVICES;
+/// Most ranges of free memory.
+const MAX_RANGES: usize = 64;
+/// Frames given to the pool of page tables before vm counts frames.
+const FIRST_DONATION: u64 = 16;
+
+/// Begins to serve.
+pub fn main(_: sys::Start) {
+    let mut service = Service(start().expect("vm cannot take over memory"));
+    ::server::run(&mut service)
+}
+
+struct Service(Server<Calls>);
+
+impl ::server::Service for Service {
+    fn request(&mut self, message: &Message) -> Option<Message> {
+        self.0.handle(message)
+    }
+}
+
+/// Takes over free memory. The table of frames needs heap in proportion to it, so that comes first, off the end of the largest range.
+fn start() -> Result<Server<Calls>, Errno> {
+    let mut ranges = [MemoryRange::default(); MAX_RANGES];
+    let ranges = sys::info::get_slice(info::FREE_MEMORY, 0, &mut ranges)?;
+    let limit = ranges.iter().map(|range| (range.start + range.bytes) / PAGE_BYTES).max().ok_or(Errno::ENOMEM)?;
+    let limit = usize::try_from(limit).map_err(|_| Errno::ENOMEM)?.min(u32::MAX as usize);
+    let pages = (Frames::heap_bytes(limit) as u64).div_ceil(PAGE_BYTES) + 1;
+    let largest = ranges.iter_mut().max_by_key(|range| range.bytes).ok_or(Errno::ENOMEM)?;
+    donate(cut(largest, FIRST_DONATION)?)?;
+    let table = cut(largest, pages)?;
+    if space::map(OWN, heap::end(), table.first.address(), table.frames, map::WRITE)?.pages < pages {
+        return Err(Errno::ENOMEM);
+    }
+    heap::grow(pages * PAGE_BYTES)?;
+    let mut frames = Frames::new(limit);
+    ranges.iter().for_each(|range| add(&mut frames, range));
+    let own_frames = pages + FIRST_DONATION + (BOOT_HEAP_BYTES + SERVICE_STACK_BYTES) / PAGE_BYTES;
+    Server::new(Calls, frames, own_frames, sys::info::kernel()?.total_bytes)
+}
+
+/// Cuts frames off the end of a range.
+fn cut(range: &mut MemoryRange, frames: u64) -> Result<Run, Errno> {
+    range.bytes = (range.bytes / PAGE_BYTES).checked_sub(frames).ok_or(Errno::ENOMEM)? * PAGE_BYTES;
+    Ok(Run { first: Frame(((range.start + range.bytes) / PAGE_BYTES) as u32), frames })
+}
+
+fn add(frames: &mut Frames, range: &MemoryRange) {
+    let first = range.start.div_ceil(PAGE_BYTES);
+    let end = (range.start + range.bytes) / PAGE_BYTES;
+    (first..end).for_each(|number| frames.add(Frame(number as u32)));
+}
+
+fn donate(run: Run) -> Result<(), Errno> {
+    space::donate(run.first.address(), run.frames)
+}
+
+/// The real kernel.
+#[derive(Debug)]
+struct Calls;
+
+impl Kernel for Calls {
+    fn create(&mut self) -> Result<Space, Errno> {
+        space::create()
+    }
+
+    fn destroy(&mut self, space: Space) -> Result<(), Errno> {
+        space::destroy(space)
+    }
+
+    fn set(&mut self, thread: Endpoint, space: Space) -> Result<(), Errno> {
+        space::set(thread, space)
+    }
+
+    fn map(&mut self, space: Space, address: u64, run: Run, flags: u64) -> Result<u64, Errno> {
+        space::map(space, address, run.first.address(), run.frames, flags).map(|progress| progress.pages)
+    }
+
+    fn unmap(&mut self, space: Space, address: u64, pages: u64) -> Result<(), Errno> {
+        space::unmap(space, address, pages)
+    }
+
+    fn protect(&mut self, space: Space, address: u64, pages: u64, flags: u64) -> Result<(), Errno> {
+        space::protect(space, address, pages, flags)
+    }
+
+    fn copy(&mut self, from: Space, to: Space, address: u64, pages: u64) -> Result<u64, Errno> {
+        space::copy(from, to, address, pages).map(|progress| progress.pages)
+    }
+
+    fn donate(&mut self, run: Run) -> Result<(), Errno> {
+        donate(run)
+    }
+
+    fn copy_frame(&mut self, to: Frame, from: Frame) -> Result<(), Errno> {
+        space::copy_frame(to.address(), from.address())
+    }
+
+    fn fill(&mut self, frame: Frame, offset: u64, source: Source, bytes: u64) -> Result<(), Errno> {
+        let mut done = 0;
+        while done < bytes {
+            let part = (bytes - done).min(MAX_COPY);
+            let at = frame.address() + offset + done;
+            let (first, within) = (at / PAGE_BYTES * PAGE_BYTES, at % PAGE_BYTES);
+            space::fill_frames(first, within, source.granter, source.grant, source.offset + done, part)?;
+            done += part;
+        }
+        Ok(())
+    }
+
+    fn read_frame(&mut self, frame: Frame, into: &mut PageBytes) -> Result<(), Errno> {
+        if space::map(OWN, WINDOW, frame.address(), 1, 0)?.pages == 0 {
+            return Err(Errno::ENOMEM);
+        }
+        copy::from_process(Endpoint::SELF, WINDOW, into)?;
+        space::unmap(OWN, WINDOW, 1)
+    }
+
+    fn write_frame(&mut self, frame: Frame, from: &PageBytes) -> Result<(), Errno> {
+        let own = sys::endpoint();
+        grant::lend(from, own, |grant| space::fill_frames(frame.address(), 0, own, grant, 0, PAGE_BYTES))?
+    }
+
+    fn read_grant(&mut self, source: Source, into: &mut [u8]) -> Result<(), Errno> {
+        copy::from_grant(source.granter, source.grant, source.offset, into)
+    }
+
+    fn write_grant(&mut self, to: Source, from: &[u8]) -> Result<(), Errno> {
+        copy::to_grant(to.granter, to.grant, to.offset, from)
+    }
+
+    fn write_process(&mut self, process: Endpoint, address: u64, from: &[u8]) -> Result<(), Errno> {
+        copy::to_process(process, address, from)
+    }
+
+    fn may_map(&mut self, process: Endpoint, physical: u64, bytes: u64) -> bool {
+        rights::check(process, check::MEMORY, physical, bytes).is_ok()
+    }
+
+    fn notify(&mut self, service: Endpoint) {
+        // A vfs that is just being restarted asks by itself when it is up.
+        let _ = ipc::notify(service);
+    }
+
+    fn answer(&mut self, process: Endpoint, reply: &Message) {
+        // A thread that does not wait any more has been interrupted or is dead.
+        let _ = ipc::send_nonblocking(process, reply);
+    }
+
+    fn own_space(&self) -> Space {
+        OWN
+    }
+
+    fn heap_end(&self) -> u64 {
+        heap::end()
+    }
+
+    fn grow_heap(&mut self, bytes: u64) -> Result<(), Errno> {
+        heap::grow(bytes)
+    }
+}
