@@ -35,3 +35,10 @@ pub fn set_real_ns(real_ns: u64) -> Result<()> {
 pub fn set_alarm(deadline_ns: u64) -> Result<()> {
     raw::kernel(KernelCall::SetAlarm, [deadline_ns, 0, 0, 0, 0, 0]).map(drop)
 }
+
+/// The time-stamp counter: for measuring. Under the emulator's instruction counting a tick is an instruction.
+#[inline]
+pub fn ticks() -> u64 {
+    // SAFETY: every x86-64 CPU has the counter, and the kernel lets programs read it.
+    unsafe { core::arch::x86_64::_rdtsc() }
+}

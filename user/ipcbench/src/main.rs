@@ -1,0 +1,152 @@
+//! ipcbench: what messages, notifications, grants and page faults cost, in ticks, measured between two services of the system
+//! `bench`: `ping` (this program without arguments) measures, `pong` (argument `role=pong`) answers from its own address space.
+//!
+//! The figures go to the kernel's log as lines `bench: NAME TICKS`, each the mean over `ROUNDS`, after a first round that warms
+//! nothing but the code's own tables.
+#![cfg_attr(not(test), no_std, no_main)]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+use abi::kernel::Notify;
+use abi::{Endpoint, Message, Name};
+use alloc::vec;
+use sys::time::ticks;
+use sys::{grant, ipc};
+
+sys::program!(main);
+
+const ROUNDS: u64 = 1000;
+/// Labels of this program's own protocol: echo; when the last notification arrived; copy from the grant in words 0 and 1.
+const ECHO: u32 = 0x7f_0001;
+const NOTIFIED_AT: u32 = 0x7f_0002;
+const COPY: u32 = 0x7f_0003;
+const PAGE: usize = 4096;
+
+fn main(start: sys::Start) {
+    server::ready();
+    match start.argument("role") {
+        Some("pong") => pong(),
+        _ => ping(),
+    }
+}
+
+/// Answers for ever.
+fn pong() {
+    let mut notified_at = 0;
+    let mut buffer = vec![0; 1 << 20];
+    let mut message = receive();
+    loop {
+        let reply = match message.label {
+            Notify::LABEL => {
+                notified_at = ticks();
+                // rs asks for a sign of life; ping's notifications need no answer.
+                if message.source.slot() == Endpoint::RS.slot() {
+                    let _ = ipc::notify(Endpoint::RS);
+                }
+                message = receive();
+                continue;
+            }
+            NOTIFIED_AT => message.reply(Ok(notified_at)),
+            COPY => {
+                let grant = abi::GrantId(message.words[0] as u32);
+                let bytes = &mut buffer[..message.words[1] as usize];
+                let start = ticks();
+                let result = sys::copy::from_grant(message.source, grant, 0, bytes).map(|()| ticks() - start);
+                message.reply(result)
+            }
+            _ => message,
+        };
+        message = ipc::reply_receive(message.source, &reply, Endpoint::ANY).unwrap_or_else(|_| receive());
+    }
+}
+
+fn receive() -> Message {
+    ipc::receive(Endpoint::ANY).expect("receiving from anybody does not fail")
+}
+
+fn ping() {
+    let name = Name::new("pong").expect("a short name");
+    let pong = server::names::lookup(name).expect("the system bench has a pong");
+    sendrec(pong);
+    notify(pong);
+    fault();
+    copy(pong, "grant_copy_4k", PAGE);
+    copy(pong, "grant_copy_1m", 1 << 20);
+    // Stays, so that rs sees a service that lives.
+    loop {
+        if receive().source.slot() == Endpoint::RS.slot() {
+            let _ = ipc::notify(Endpoint::RS);
+        }
+    }
+}
+
+/// A request with all seven words and its answer.
+fn sendrec(pong: Endpoint) {
+    let mut message = Message::new(ECHO);
+    message.words = [1, 2, 3, 4, 5, 6, 7];
+    let mut start = 0;
+    for round in 0..=ROUNDS {
+        if round == 1 {
+            start = ticks();
+        }
+        let reply = ipc::sendrec(pong, &message).expect("pong answers");
+        assert_eq!(reply.words, message.words);
+    }
+    report("sendrec_round_trip", (ticks() - start) / ROUNDS);
+}
+
+/// From the call to the first instruction of the waiting process of higher priority.
+fn notify(pong: Endpoint) {
+    let mut sum = 0;
+    for _ in 0..ROUNDS {
+        let start = ticks();
+        ipc::notify(pong).expect("pong can be notified");
+        let arrived = ipc::call(pong, &Message::new(NOTIFIED_AT)).and_then(|reply| reply.result());
+        sum += arrived.expect("pong tells") - start;
+    }
+    report("notify_higher", sum / ROUNDS);
+}
+
+/// First touch of heap pages: the fault, vm's answer, the mapping of a zeroed frame.
+fn fault() {
+    const PAGES: usize = 128;
+    let mut heap = alloc::vec::Vec::<u8>::with_capacity(PAGES * PAGE);
+    let start = ticks();
+    // One byte a page: resize would zero every byte.
+    for _ in 0..PAGES {
+        heap.resize(heap.len() + PAGE, 1);
+    }
+    let touched = ticks() - start;
+    let start = ticks();
+    heap.clear();
+    for _ in 0..PAGES {
+        heap.resize(heap.len() + PAGE, 1);
+    }
+    let filled = ticks() - start;
+    report("page_fault_with_zeroed_frame", touched.saturating_sub(filled) / PAGES as u64);
+}
+
+/// A copy of so many bytes out of this program's memory, made by pong.
+fn copy(pong: Endpoint, name: &str, bytes: usize) {
+    const COPIES: u64 = 20;
+    let buffer = vec![7; bytes];
+    let mut sum = 0;
+    for round in 0..=COPIES {
+        let ticks = grant::lend(&buffer, pong, |grant| {
+            let mut request = Message::new(COPY);
+            request.words[0] = grant.0.into();
+            request.words[1] = bytes as u64;
+            ipc::call(pong, &request).and_then(|reply| reply.result())
+        });
+        // The first round finds pages of the buffers missing.
+        if round > 0 {
+            sum += ticks.flatten().expect("pong copies");
+        }
+    }
+    report(name, sum / COPIES);
+}
+
+fn report(name: &str, ticks: u64) {
+    sys::log!("bench: {name} {ticks}");
+}
