@@ -39,8 +39,10 @@ impl<D: BlockDevice> Ext2<D> {
     /// Largest size of a file: what the trees can map, and what the count of sectors in the inode can tell.
     pub(crate) fn max_file_size(&self) -> u64 {
         let p = self.pointers_per_block();
-        let mappable = (DIRECT as u64 + p + p * p + p * p * p) * self.block_size();
-        mappable.min((u64::from(u32::MAX) - 8 * self.block_size()) * 512)
+        let mappable = DIRECT as u64 + p + p * p + p * p * p;
+        let countable = u64::from(u32::MAX) / (self.block_size() / 512);
+        let indirect = 2 * (countable / p) + LEVELS as u64;
+        mappable.min(countable - indirect) * self.block_size()
     }
 
     fn way(&self, index: u64) -> Result<Way, Errno> {

@@ -53,7 +53,8 @@ impl<D: BlockDevice> Ext2<D> {
         let attribute_block = inode.attribute_block;
         let freed = if has_blocks { self.free_blocks_from(number, 0) } else { Ok(()) };
         let released = self.release_attributes(attribute_block);
-        let deleted = self.now_seconds();
+        // 0 would mean that it lives.
+        let deleted = self.now_seconds().max(1);
         let inode = self.change(number)?;
         inode.deleted = deleted;
         inode.attribute_block = 0;

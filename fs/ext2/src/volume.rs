@@ -20,8 +20,10 @@ use crate::group::Groups;
 use crate::inode::Inode;
 use crate::superblock::{DESCRIPTOR_SIZE, ROOT_INODE, SUPERBLOCK_OFFSET, SUPERBLOCK_SIZE, Superblock};
 
-/// Inodes kept in memory without a user.
-const IDLE_INODES: usize = 512;
+/// Inodes kept in memory, unless more of them have users.
+const KEPT_INODES: usize = 512;
+/// Inodes in memory that the index is laid out for; vfs may have more in use.
+const EXPECTED_INODES: usize = 4096;
 /// Names kept in memory.
 const NAMES: usize = 2048;
 
@@ -76,7 +78,7 @@ impl<D: BlockDevice> Ext2<D> {
             recent: Timestamp::default(),
             read_only: options.read_only || superblock.read_only,
             was_clean: superblock.is_clean(),
-            inode_index: LruIndex::new(IDLE_INODES),
+            inode_index: LruIndex::new(EXPECTED_INODES),
             inodes: Vec::new(),
             latest: (0, 0),
             superblock,
@@ -313,7 +315,7 @@ impl<D: BlockDevice> Ext2<D> {
     }
 
     fn take_slot(&mut self, number: u32) -> Result<usize, Errno> {
-        if self.inode_index.len() >= IDLE_INODES
+        if self.inode_index.len() >= KEPT_INODES
             && let Some(oldest) = self.inode_index.oldest()
         {
             self.drop_slot(oldest)?;
