@@ -1,7 +1,7 @@
 //! From messages of the fs protocol to calls of `FileSystem`, and back.
 //!
 //! One request at a time: `answer` does all of it and gives the reply. Only vfs may ask. The replies that
-//! describe a node count one user more for it.
+//! describe a node count one user more for it. Changes are written down when vfs asks for it (`Sync`).
 
 use alloc::vec::Vec;
 
@@ -26,9 +26,6 @@ const DIRENT_BYTES: usize = 32 * 1024;
 /// Most bytes that one read or write moves.
 const TRANSFER_BYTES: u64 = 0x7fff_f000;
 
-/// Changes are written down at the latest after this time.
-const WRITE_DOWN_NS: u64 = 5_000_000_000;
-
 /// Linux's `MS_RDONLY`.
 const MS_RDONLY: u64 = 1;
 /// `SetTimes`: a time that stays.
@@ -51,8 +48,6 @@ pub struct Server<F, M> {
     mount: M,
     names: NameBuffer,
     dirents: Vec<u8>,
-    /// Whether the alarm is set at which changes are written down.
-    alarm_set: bool,
 }
 
 impl<F, M> Service for Server<F, M>
@@ -62,14 +57,6 @@ where
 {
     fn request(&mut self, message: &Message) -> Option<Message> {
         Some(self.answer(message))
-    }
-
-    fn alarm(&mut self, _now_ns: u64) {
-        self.alarm_set = false;
-        if let Err(error) = self.sync() {
-            sys::log!("changes could not be written down: {error}");
-            self.expect_changes();
-        }
     }
 }
 
@@ -81,7 +68,7 @@ where
     /// A server with nothing mounted; `mount` makes a file system from a device.
     pub fn new(mount: M) -> Self {
         let names = NameBuffer::new(NAME_MAX + 1 + TARGET_MAX);
-        Server { volumes: Volumes::new(), mount, names, dirents: Vec::new(), alarm_set: false }
+        Server { volumes: Volumes::new(), mount, names, dirents: Vec::new() }
     }
 
     /// A server of a file system without device, which is there from the start: its successor knows the
@@ -111,17 +98,7 @@ where
         self.volumes.iter_mut().fold(Ok(()), |result, file_system| result.and(file_system.sync()))
     }
 
-    /// Sets the alarm at which changes are written down, if it is not set.
-    fn expect_changes(&mut self) {
-        if !self.alarm_set {
-            self.alarm_set = time::set_alarm(time::now_ns() + WRITE_DOWN_NS).is_ok();
-        }
-    }
-
     fn dispatch(&mut self, message: &Message, request: Request) -> Result<Message, Errno> {
-        if changes(&request) {
-            self.expect_changes();
-        }
         match request {
             Request::Lookup(request) => self.lookup(message, request),
             Request::Read(request) => self.read(message, request),
@@ -352,23 +329,6 @@ where
         }
         Ok(message.reply(Ok(0)))
     }
-}
-
-/// Whether the request leaves something to be written. (Times of access, and what the last user of a nameless node leaves,
-/// are written with the next change.)
-fn changes(request: &Request) -> bool {
-    !matches!(
-        request,
-        Request::Lookup(_)
-            | Request::GetDents(_)
-            | Request::Stat(_)
-            | Request::StatFs(_)
-            | Request::ReadLink(_)
-            | Request::Read(_)
-            | Request::Put(_)
-            | Request::Sync(_)
-            | Request::Unmount(_)
-    )
 }
 
 fn granted(message: &Message, grant: GrantId) -> Granted {
