@@ -65,11 +65,6 @@ impl Credentials {
     pub fn in_group(&self, gid: u32) -> bool {
         self.egid == gid || self.groups.contains(&gid)
     }
-
-    /// The ids as a file system wants them.
-    pub fn word(&self) -> u64 {
-        self.euid as u64 | (self.egid as u64) << 32
-    }
 }
 
 /// What decides about a file.

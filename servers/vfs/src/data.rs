@@ -1,0 +1,330 @@
+//! Reading and writing: read, write and their relatives, sendfile, getdents.
+//!
+//! Data of regular files and devices goes straight between the service and the program through a magic grant. Pipes are served at once.
+//! Positions are moved before the file system has answered, so that programs which share an open file, or append, do not write
+//! over each other; the answer corrects them.
+
+use crate::{
+    buffer::UserBuffer,
+    calls::Flow,
+    file::{O_APPEND, O_DSYNC, Object, OpenFile},
+    permission::after_write,
+    pipe::Outcome,
+    process::{Call, Process},
+    state::Vfs,
+    stat, user,
+    vnode::NodeRef,
+};
+use abi::{Errno, chardev, fs};
+use alloc::{boxed::Box, rc::Rc, vec};
+use sys::grant::{Access, GrantedBuffer, MagicGrant};
+
+/// Most bytes of one request to a file system: others have their turn in between.
+const CHUNK: u64 = 1 << 20;
+/// Bytes of the buffer that sendfile copies through.
+const SENDFILE_BYTES: usize = 64 * 1024;
+
+impl Vfs {
+    /// read, readv, and with a position pread64, preadv.
+    pub fn read(&'static self, process: &Rc<Process>, descriptor: i32, buffer: UserBuffer, at: Option<u64>) -> Result<Flow, Errno> {
+        let file = process.file(descriptor)?;
+        file.readable()?;
+        match &file.object {
+            Object::Pipe { pipe, .. } => {
+                no_position(at)?;
+                let outcome = pipe.read(self, buffer, file.nonblocking());
+                Ok(pipe_flow(process, pipe, outcome))
+            }
+            Object::Null(_) => Ok(Flow::Done(Ok(0))),
+            Object::Node(node) if node.is_directory() => Err(Errno::EISDIR),
+            Object::Node(node) => {
+                let ended = at.unwrap_or_else(|| file.position.get()) >= node.size.get() && !node.mount.volatile;
+                if buffer.left() == 0 || ended {
+                    return Ok(Flow::Done(Ok(0)));
+                }
+                let node = node.clone();
+                Ok(Flow::task(async move { self.read_node(&file, &node, buffer, at).await }))
+            }
+            Object::Device { .. } => {
+                no_position(at)?;
+                let process = process.clone();
+                Ok(Flow::task(async move { self.move_device(&process, &file, buffer, Access::Write).await }))
+            }
+            Object::Block { .. } => Ok(Flow::task(async move { self.read_block(&file, buffer, at).await })),
+            Object::Path(_) => Err(Errno::EBADF),
+        }
+    }
+
+    /// write, writev, and with a position pwrite64, pwritev.
+    pub fn write(&'static self, process: &Rc<Process>, descriptor: i32, buffer: UserBuffer, at: Option<u64>) -> Result<Flow, Errno> {
+        let file = process.file(descriptor)?;
+        file.writable()?;
+        match &file.object {
+            Object::Pipe { pipe, .. } => {
+                no_position(at)?;
+                let outcome = pipe.write(self, buffer, file.nonblocking());
+                if outcome == Outcome::Done(Err(Errno::EPIPE)) {
+                    *process.call.borrow_mut() = Call::Signalled(0);
+                    self.events.signal(process.endpoint, crate::events::SIGPIPE);
+                    return Ok(Flow::Later);
+                }
+                Ok(pipe_flow(process, pipe, outcome))
+            }
+            Object::Null(_) => Ok(Flow::Done(Ok(buffer.left()))),
+            Object::Node(node) => {
+                if buffer.left() == 0 {
+                    return Ok(Flow::Done(Ok(0)));
+                }
+                let (node, process) = (node.clone(), process.clone());
+                Ok(Flow::task(async move { self.write_node(&process, &file, &node, buffer, at).await }))
+            }
+            Object::Device { .. } => {
+                no_position(at)?;
+                let process = process.clone();
+                Ok(Flow::task(async move { self.move_device(&process, &file, buffer, Access::Read).await }))
+            }
+            Object::Block { .. } => Ok(Flow::task(async move { self.write_block(&file, buffer, at).await })),
+            Object::Path(_) => Err(Errno::EBADF),
+        }
+    }
+
+    async fn read_node(&self, file: &OpenFile, node: &NodeRef, mut buffer: UserBuffer, at: Option<u64>) -> Result<u64, Errno> {
+        let service = node.mount.service;
+        let start = at.unwrap_or_else(|| file.position.get());
+        let expected = start + buffer.left().min(node.size.get().saturating_sub(start));
+        if at.is_none() {
+            file.position.set(expected);
+        }
+        let mut result = Ok(());
+        while buffer.left() > 0 {
+            let piece = buffer.piece();
+            let bytes = piece.bytes.min(CHUNK);
+            let grant = MagicGrant::new(buffer.owner, piece.address, bytes, service.endpoint(), Access::Write)?;
+            let position = start + buffer.moved();
+            let request = fs::Read { node: node.node, grant: grant.id(), position, bytes };
+            match self.ask(service, request.message()).await {
+                Ok(reply) => buffer.advance(reply.words[0].min(bytes)),
+                Err(error) => result = Err(error),
+            }
+            let short = buffer.moved() < position - start + bytes;
+            if result.is_err() || short {
+                break;
+            }
+        }
+        if at.is_none() && file.position.get() == expected {
+            file.position.set(start + buffer.moved());
+        }
+        result.map(|()| buffer.moved()).or_else(|error| buffer.moved_or(error))
+    }
+
+    async fn write_node(&self, process: &Process, file: &OpenFile, node: &NodeRef, mut buffer: UserBuffer, at: Option<u64>) -> Result<u64, Errno> {
+        let service = node.mount.service;
+        let appends = file.flags.get() & O_APPEND != 0;
+        let old_size = node.size.get();
+        let start = if appends { old_size } else { at.unwrap_or_else(|| file.position.get()) };
+        let expected = start.checked_add(buffer.left()).filter(|end| *end <= i64::MAX as u64).ok_or(Errno::EFBIG)?;
+        if at.is_none() {
+            file.position.set(expected);
+        }
+        node.size.set(old_size.max(expected));
+        let mut result = Ok(());
+        let mut real_size = old_size;
+        while buffer.left() > 0 {
+            let piece = buffer.piece();
+            let bytes = piece.bytes.min(CHUNK);
+            let grant = MagicGrant::new(buffer.owner, piece.address, bytes, service.endpoint(), Access::Read)?;
+            let position = start + buffer.moved();
+            let request = fs::Write { node: node.node, grant: grant.id(), position, bytes };
+            match self.ask(service, request.message()).await {
+                Ok(reply) => {
+                    buffer.advance(reply.words[0].min(bytes));
+                    real_size = reply.words[1];
+                }
+                Err(error) => result = Err(error),
+            }
+            let short = buffer.moved() < position - start + bytes;
+            if result.is_err() || short {
+                break;
+            }
+        }
+        let end = start + buffer.moved();
+        if at.is_none() && file.position.get() == expected {
+            file.position.set(end);
+        }
+        if node.size.get() == old_size.max(expected) {
+            node.size.set(real_size.max(if result.is_ok() { end } else { 0 }));
+        }
+        self.written(process, file, node).await?;
+        result.map(|()| buffer.moved()).or_else(|error| buffer.moved_or(error))
+    }
+
+    /// What a write changes besides the data.
+    async fn written(&self, process: &Process, file: &OpenFile, node: &NodeRef) -> Result<(), Errno> {
+        node.mount.dirty.set(true);
+        self.forget_image(node);
+        let mode = after_write(&process.credentials(), node.mode.get());
+        if mode != node.mode.get() {
+            self.set_mode(node, mode).await?;
+        }
+        if file.flags.get() & O_DSYNC != 0 {
+            self.ask(node.mount.service, fs::Sync {}.message()).await?;
+        }
+        Ok(())
+    }
+
+    /// Reads from (the device may write the program's memory) or writes to a character device, one piece after the other
+    /// as long as they are moved in full.
+    async fn move_device(&self, process: &Process, file: &OpenFile, mut buffer: UserBuffer, access: Access) -> Result<u64, Errno> {
+        let Object::Device { service, minor, .. } = file.object else { return Err(Errno::EBADF) };
+        let flags = if file.nonblocking() { chardev::NONBLOCK } else { 0 };
+        let caller = process.group.get() & 0xffff_ffff | process.session.get() << 32;
+        if buffer.left() == 0 {
+            return Ok(0);
+        }
+        loop {
+            let piece = buffer.piece();
+            let bytes = piece.bytes.min(CHUNK);
+            let grant = MagicGrant::new(buffer.owner, piece.address, bytes, service.endpoint(), access)?;
+            let message = match access {
+                Access::Read => chardev::Write { minor, grant: grant.id(), bytes, flags, caller }.message(),
+                _ => chardev::Read { minor, grant: grant.id(), bytes, flags, caller }.message(),
+            };
+            match self.ask_device(process, service, message).await {
+                Ok(reply) => {
+                    let moved = reply.words[0].min(bytes);
+                    buffer.advance(moved);
+                    // A terminal gives one line, however much was asked for.
+                    if moved < bytes || buffer.left() == 0 || access == Access::Write {
+                        return Ok(buffer.moved());
+                    }
+                }
+                Err(error) => return buffer.moved_or(error),
+            }
+        }
+    }
+
+    /// getdents64; with `old` getdents.
+    pub async fn read_directory(&self, process: Rc<Process>, descriptor: i32, address: u64, bytes: u64, old: bool) -> Result<u64, Errno> {
+        let file = process.file(descriptor)?;
+        file.usable()?;
+        let Object::Node(node) = &file.object else { return Err(Errno::ENOTDIR) };
+        if !node.is_directory() {
+            return Err(Errno::ENOTDIR);
+        }
+        if node.links.get() == 0 {
+            return Err(Errno::ENOENT);
+        }
+        let service = node.mount.service;
+        let bytes = (bytes as u32 as u64).min(CHUNK);
+        let position = file.position.get();
+        if !old {
+            let grant = MagicGrant::new(process.endpoint, address, bytes, service.endpoint(), Access::Write)?;
+            let request = fs::GetDents { node: node.node, grant: grant.id(), position, bytes };
+            let reply = self.ask(service, request.message()).await?;
+            file.position.set(fs::GetDents::results(&reply)?);
+            return Ok(reply.words[0]);
+        }
+        let room = GrantedBuffer::new(vec![0; bytes as usize], service.endpoint(), Access::Write)?;
+        let request = fs::GetDents { node: node.node, grant: room.id(), position, bytes };
+        let reply = self.ask(service, request.message()).await?;
+        let mut records = room.take();
+        records.truncate(reply.words[0] as usize);
+        stat::make_old_dirents(&mut records);
+        user::store(process.endpoint, address, &records)?;
+        file.position.set(fs::GetDents::results(&reply)?);
+        Ok(records.len() as u64)
+    }
+
+    /// sendfile from a regular file to a regular file. `EINVAL` for everything else: programs then read and write themselves.
+    pub async fn sendfile(&self, process: Rc<Process>, to: i32, from: i32, offset_address: u64, bytes: u64) -> Result<u64, Errno> {
+        let (to, from) = (process.file(to)?, process.file(from)?);
+        to.writable()?;
+        from.readable()?;
+        let (Object::Node(target), Object::Node(source)) = (&to.object, &from.object) else { return Err(Errno::EINVAL) };
+        if !source.is_regular() || to.flags.get() & O_APPEND != 0 {
+            return Err(Errno::EINVAL);
+        }
+        let offset = match offset_address {
+            0 => None,
+            address => Some(user::fetch_words::<1>(process.endpoint, address)?[0]),
+        };
+        let start = offset.unwrap_or_else(|| from.position.get());
+        if start > i64::MAX as u64 {
+            return Err(Errno::EINVAL);
+        }
+        let moved = self.copy_data(source, start, target, to.position.get(), bytes.min(user::MAX_TRANSFER)).await?;
+        to.position.set(to.position.get() + moved);
+        self.written(&process, &to, target).await?;
+        match offset {
+            None => from.position.set(start + moved),
+            Some(_) => user::store(process.endpoint, offset_address, &(start + moved).to_le_bytes())?,
+        }
+        Ok(moved)
+    }
+
+    /// Copies between two files through a buffer of vfs. What was copied before an error counts more than the error.
+    async fn copy_data(&self, from: &NodeRef, from_position: u64, to: &NodeRef, to_position: u64, bytes: u64) -> Result<u64, Errno> {
+        let mut moved = 0;
+        while moved < bytes {
+            let wanted = (bytes - moved).min(SENDFILE_BYTES as u64) as usize;
+            let step = match self.read_into(from, from_position + moved, wanted).await {
+                Ok(data) if data.is_empty() => break,
+                Ok(data) => self.write_from(to, to_position + moved, data).await,
+                Err(error) => Err(error),
+            };
+            match step {
+                Ok(written) => {
+                    moved += written;
+                    if written < wanted as u64 {
+                        break;
+                    }
+                }
+                Err(error) if moved == 0 => return Err(error),
+                Err(_) => break,
+            }
+        }
+        Ok(moved)
+    }
+
+    /// Reads from a file into memory of vfs; less than asked for at its end.
+    pub async fn read_into(&self, node: &NodeRef, position: u64, bytes: usize) -> Result<alloc::vec::Vec<u8>, Errno> {
+        let service = node.mount.service;
+        let room = GrantedBuffer::new(vec![0; bytes], service.endpoint(), Access::Write)?;
+        let request = fs::Read { node: node.node, grant: room.id(), position, bytes: bytes as u64 };
+        let reply = self.ask(service, request.message()).await?;
+        let mut data = room.take();
+        data.truncate(reply.words[0] as usize);
+        Ok(data)
+    }
+
+    async fn write_from(&self, node: &NodeRef, position: u64, data: alloc::vec::Vec<u8>) -> Result<u64, Errno> {
+        let service = node.mount.service;
+        let bytes = data.len() as u64;
+        let lent = GrantedBuffer::new(data, service.endpoint(), Access::Read)?;
+        let request = fs::Write { node: node.node, grant: lent.id(), position, bytes };
+        let reply = self.ask(service, request.message()).await?;
+        node.size.set(reply.words[1]);
+        Ok(reply.words[0])
+    }
+}
+
+fn no_position(at: Option<u64>) -> Result<(), Errno> {
+    if at.is_some() { Err(Errno::ESPIPE) } else { Ok(()) }
+}
+
+fn pipe_flow(process: &Process, pipe: &Rc<crate::pipe::Pipe>, outcome: Outcome) -> Flow {
+    match outcome {
+        Outcome::Done(result) => Flow::Done(result),
+        Outcome::Waiting => {
+            *process.call.borrow_mut() = Call::Pipe(pipe.clone());
+            Flow::Later
+        }
+    }
+}
+
+impl Flow {
+    /// A call that waits for somebody.
+    pub fn task(future: impl Future<Output = Result<u64, Errno>> + 'static) -> Flow {
+        Flow::Task(Box::pin(future))
+    }
+}

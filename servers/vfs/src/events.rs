@@ -1,0 +1,61 @@
+//! Events for pm: exec results, signals of threads, ends of sync. pm is notified and fetches them one by one.
+
+use abi::{Endpoint, Errno, Message, Word, vfs};
+use alloc::collections::VecDeque;
+use core::cell::RefCell;
+use sys::ipc;
+
+/// Broken pipe.
+pub const SIGPIPE: u64 = 13;
+
+/// One event, as `vfs::NextEvent` hands it over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Event {
+    pub kind: u64,
+    pub process: Endpoint,
+    pub a: u64,
+    pub b: u64,
+    pub c: u64,
+    pub d: u64,
+}
+
+/// Events that pm has not fetched yet. There are at most as many as threads, because each has one call in hand.
+#[derive(Debug, Default)]
+pub struct Events(RefCell<VecDeque<Event>>);
+
+impl Events {
+    /// Puts an event in line and notifies pm.
+    pub fn put(&self, event: Event) {
+        self.0.borrow_mut().push_back(event);
+        if let Err(error) = ipc::notify(Endpoint::PM) {
+            sys::log!("pm cannot be told of an event: {error}");
+        }
+    }
+
+    /// A signal for a thread, whose call now waits for `Cancel`.
+    pub fn signal(&self, process: Endpoint, signal: u64) {
+        self.put(Event { kind: vfs::EVENT_SIGNAL, process, a: signal, ..Event::default() });
+    }
+
+    /// A sync is done.
+    pub fn synced(&self, result: Result<(), Errno>) {
+        let a = result.map(|()| 0u64).to_word();
+        self.put(Event { kind: vfs::EVENT_SYNCED, a, ..Event::default() });
+    }
+
+    /// The answer to `NextEvent`.
+    pub fn next(&self, request: &Message) -> Message {
+        match self.0.borrow_mut().pop_front() {
+            None => request.reply(Err(Errno::ENOENT)),
+            Some(event) => {
+                vfs::NextEvent::reply(request, 0, event.kind, event.process, event.a, event.b, event.c, event.d)
+            }
+        }
+    }
+
+    /// Drops the events of a thread that is gone.
+    pub fn forget(&self, process: Endpoint) {
+        self.0.borrow_mut().retain(|event| event.process != process);
+    }
+}

@@ -1,0 +1,190 @@
+//! The services vfs asks: file systems and drivers, all asynchronously.
+//!
+//! A peer is connected when it is first named and never let go. Its requests are repeated to a successor where that harms nobody;
+//! else they fail with `EIO`, which is also what programs see of every error that is not Linux's.
+
+use crate::{process::{Call, Process}, state::Vfs};
+use abi::{Endpoint, Errno, Message, Name, chardev};
+use alloc::vec::Vec;
+use core::{
+    cell::RefCell,
+    future::{Future, poll_fn},
+    pin::pin,
+    task::Poll,
+};
+use server::{Peer, Repeat, Runtime};
+
+/// Requests that a character device may hold at a time: one for each program that waits for input.
+const DEVICE_WINDOW: usize = 256;
+/// Errors from here on are Skink's own.
+const FIRST_OWN_ERROR: i32 = 512;
+
+/// A service that vfs asks, by its slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Service {
+    slot: usize,
+}
+
+impl Service {
+    /// The service in this slot.
+    pub const fn at(slot: usize) -> Service {
+        Service { slot }
+    }
+
+    /// Whoever serves there now: the grantee of grants.
+    pub const fn endpoint(self) -> Endpoint {
+        Endpoint::current(self.slot)
+    }
+}
+
+struct Connection {
+    service: Service,
+    name: Name,
+    peer: Peer,
+    repeat: Repeat,
+}
+
+/// All connections; a handful.
+#[derive(Default)]
+pub struct Peers(RefCell<Vec<Connection>>);
+
+/// What a service is to vfs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// A file system whose nodes outlive it, because their numbers have a meaning: everything may be repeated.
+    StatelessFileSystem,
+    /// A file system: what it had in hand when it died is lost.
+    FileSystem,
+    /// A driver whose requests may be repeated.
+    Driver,
+    /// tty.
+    Terminal,
+}
+
+impl Role {
+    fn window(self) -> usize {
+        match self {
+            Role::StatelessFileSystem | Role::FileSystem => 1,
+            Role::Driver | Role::Terminal => DEVICE_WINDOW,
+        }
+    }
+
+    fn repeat(self) -> Repeat {
+        match self {
+            Role::StatelessFileSystem | Role::Driver => Repeat::Yes,
+            Role::FileSystem | Role::Terminal => Repeat::No,
+        }
+    }
+}
+
+impl Peers {
+    /// The service with this name. `ENXIO`: the system has none.
+    pub fn connect(&self, runtime: &Runtime, name: &str, role: Role) -> Result<Service, Errno> {
+        let name = Name::new(name).ok_or(Errno::ENXIO)?;
+        if let Some(known) = self.0.borrow().iter().find(|connection| connection.name == name) {
+            return Ok(known.service);
+        }
+        let peer = Peer::connect(runtime, name, role.window()).map_err(|_| Errno::ENXIO)?;
+        let service = Service::at(peer.endpoint().slot());
+        if peer.endpoint() == Endpoint::NONE {
+            return Err(Errno::ENXIO);
+        }
+        self.0.borrow_mut().push(Connection { service, name, peer, repeat: role.repeat() });
+        Ok(service)
+    }
+
+    fn find(&self, service: Service) -> Result<(Peer, Repeat), Errno> {
+        let connections = self.0.borrow();
+        let found = connections.iter().find(|connection| connection.service == service).ok_or(Errno::ENXIO)?;
+        Ok((found.peer.clone(), found.repeat))
+    }
+}
+
+/// An error as programs may see it.
+pub fn program_error(error: Errno) -> Errno {
+    if error.0 >= FIRST_OWN_ERROR { Errno::EIO } else { error }
+}
+
+fn success(reply: Result<Message, Errno>) -> Result<Message, Errno> {
+    let reply = reply.map_err(program_error)?;
+    reply.result().map_err(program_error)?;
+    Ok(reply)
+}
+
+impl Vfs {
+    /// Asks a service and waits for its answer. Errors of the answer are errors here.
+    pub async fn ask(&self, service: Service, message: Message) -> Result<Message, Errno> {
+        let request = {
+            let (peer, repeat) = self.peers.find(service)?;
+            peer.request(message, repeat)
+        };
+        success(request.await)
+    }
+
+    /// Tells a service something and does not wait for the answer.
+    pub fn tell(&self, service: Service, message: Message) {
+        if let Ok((peer, repeat)) = self.peers.find(service) {
+            drop_when_sent(peer.request(message, repeat), &self.runtime);
+        }
+    }
+
+    /// Asks a character device for what may take long: a signal of the program ends it (`chardev::Cancel`), with the signal's error.
+    pub async fn ask_device(&self, process: &Process, service: Service, message: Message) -> Result<Message, Errno> {
+        let (peer, repeat) = self.peers.find(service)?;
+        let request = peer.request(message, repeat);
+        let tag = request.tag();
+        let mut request = pin!(request);
+        let mut cancelled = None;
+        *process.call.borrow_mut() = Call::Waiting;
+        let reply = poll_fn(|context| {
+            if let Poll::Ready(reply) = request.as_mut().poll(context) {
+                return Poll::Ready(reply);
+            }
+            while pin!(process.event.wait()).poll(context).is_ready() {
+                if let Some(error) = process.cancelled.take() {
+                    cancelled = Some(error);
+                    peer.cast(chardev::Cancel { tag }.message());
+                }
+            }
+            Poll::Pending
+        })
+        .await;
+        *process.call.borrow_mut() = Call::None;
+        match (success(reply), cancelled) {
+            (Err(Errno::EINTR), Some(error)) => Err(error),
+            (result, _) => result,
+        }
+    }
+
+    /// Asks a device in the background; `done` gets the answer. → what ends the request early.
+    pub fn ask_meanwhile(
+        &'static self,
+        service: Service,
+        message: Message,
+        done: impl FnOnce(Result<Message, Errno>) + 'static,
+    ) -> Result<impl FnOnce() + 'static, Errno> {
+        let (peer, repeat) = self.peers.find(service)?;
+        let request = peer.request(message, repeat);
+        let tag = request.tag();
+        self.runtime.spawn(async move { done(success(request.await)) });
+        Ok(move || peer.cast(chardev::Cancel { tag }.message()))
+    }
+}
+
+/// Keeps a request alive until it is answered: one that is dropped while it is in line would not be sent.
+fn drop_when_sent(request: server::Request, runtime: &Runtime) {
+    runtime.spawn(async move {
+        let _ = request.await;
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_see_only_errors_they_know() {
+        assert_eq!(program_error(Errno::ENOSPC), Errno::ENOSPC);
+        assert_eq!(program_error(Errno::EDEADSRCDST), Errno::EIO);
+    }
+}

@@ -1,0 +1,190 @@
+//! What vfs knows of a program's thread: descriptors, directories, ids, and the call it is in.
+//!
+//! Threads are found by slot; a thread's entry is taken only when the whole endpoint agrees, generation included. Tables and directories
+//! may be shared by several threads (CLONE_FILES, CLONE_FS). A thread has at most one call in hand, because it waits for the answer.
+
+use crate::{
+    descriptors::Descriptors,
+    event::Event,
+    file::OpenFile,
+    permission::Credentials,
+    pipe::Pipe,
+    vnode::NodeRef,
+};
+use abi::{Endpoint, Errno, endpoint::SLOTS};
+use alloc::{rc::Rc, vec::Vec};
+use core::{
+    cell::{Cell, RefCell},
+    future::{Future, poll_fn},
+    pin::{Pin, pin},
+    task::Poll,
+};
+use server::Sleep;
+
+/// Linux's number for "relative to the working directory".
+pub const AT_FDCWD: i32 = -100;
+
+/// A directory of a process, with the canonical path it was reached by.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// The directory.
+    pub node: NodeRef,
+    /// Its path.
+    pub path: Rc<[u8]>,
+}
+
+/// Root, working directory and umask.
+#[derive(Clone, Debug)]
+pub struct Directories {
+    /// Where absolute paths begin.
+    pub root: RefCell<Place>,
+    /// Where relative paths begin.
+    pub working: RefCell<Place>,
+    /// Permission bits that new files do not get.
+    pub umask: Cell<u32>,
+}
+
+/// A descriptor table and its number, the owner of record locks.
+#[derive(Debug)]
+pub struct FileTable {
+    /// The number.
+    pub number: u64,
+    /// The table.
+    pub descriptors: RefCell<Descriptors<OpenFile>>,
+}
+
+/// What a thread is doing, as far as vfs is concerned.
+#[derive(Debug)]
+pub enum Call {
+    /// Nothing, or what ends by itself soon.
+    None,
+    /// It waits in a pipe.
+    Pipe(Rc<Pipe>),
+    /// Its handler waits for `Process::event`, or for a device.
+    Waiting,
+    /// It has been sent SIGPIPE and waits for `Cancel`; bytes it has written.
+    Signalled(u64),
+}
+
+/// One thread.
+#[derive(Debug)]
+pub struct Process {
+    /// The thread.
+    pub endpoint: Endpoint,
+    /// The process it belongs to.
+    pub pid: u32,
+    /// Descriptors.
+    pub files: RefCell<Rc<FileTable>>,
+    /// Directories; `None` before the root file system is mounted.
+    pub directories: RefCell<Option<Rc<Directories>>>,
+    /// Ids.
+    pub credentials: RefCell<Rc<Credentials>>,
+    /// Session.
+    pub session: Cell<u64>,
+    /// Process group.
+    pub group: Cell<u64>,
+    /// The call in hand.
+    pub call: RefCell<Call>,
+    /// What its handler waits for.
+    pub event: Rc<Event>,
+    /// The error a signal ends the call with.
+    pub cancelled: Cell<Option<Errno>>,
+    /// `Exit` has come: the entry is only kept by handlers under way.
+    pub gone: Cell<bool>,
+    /// Text of the last exec, for `ExecText`.
+    pub exec_text: RefCell<Vec<u8>>,
+    /// Images of the last exec, held until it is committed.
+    pub exec_images: RefCell<Vec<u64>>,
+    /// The first program: its descriptors 0 to 2 are still to be opened.
+    pub first: Cell<bool>,
+}
+
+impl Process {
+    /// The open file behind a descriptor. `EBADF`.
+    pub fn file(&self, descriptor: i32) -> Result<Rc<OpenFile>, Errno> {
+        self.files.borrow().descriptors.borrow().get(descriptor).cloned()
+    }
+
+    /// Gives an open file a descriptor. `EMFILE`.
+    pub fn insert(&self, file: Rc<OpenFile>, close_on_exec: bool) -> Result<u64, Errno> {
+        let files = self.files.borrow();
+        let number = files.descriptors.borrow_mut().insert(file, 0, close_on_exec)?;
+        Ok(number as u64)
+    }
+
+    /// Its directories. `ENOENT` before there is a root.
+    pub fn directories(&self) -> Result<Rc<Directories>, Errno> {
+        self.directories.borrow().clone().ok_or(Errno::ENOENT)
+    }
+
+    /// Its ids.
+    pub fn credentials(&self) -> Rc<Credentials> {
+        self.credentials.borrow().clone()
+    }
+
+    /// Waits for the event, or until a signal ends the call with its error.
+    pub async fn wait(&self) -> Result<(), Errno> {
+        self.wait_or_sleep(None).await.map(drop)
+    }
+
+    /// The same, or until the sleep is over: true then.
+    pub async fn wait_or_sleep(&self, mut sleep: Option<&mut Sleep>) -> Result<bool, Errno> {
+        if let Some(error) = self.cancelled.take() {
+            return Err(error);
+        }
+        *self.call.borrow_mut() = Call::Waiting;
+        let mut event = pin!(self.event.wait());
+        let expired = poll_fn(|context| {
+            if event.as_mut().poll(context).is_ready() {
+                return Poll::Ready(false);
+            }
+            match sleep.as_mut().map(|sleep| Pin::new(&mut **sleep).poll(context)) {
+                Some(Poll::Ready(())) => Poll::Ready(true),
+                _ => Poll::Pending,
+            }
+        })
+        .await;
+        *self.call.borrow_mut() = Call::None;
+        match self.cancelled.take() {
+            Some(error) => Err(error),
+            None => Ok(expired),
+        }
+    }
+}
+
+/// All threads, by slot.
+#[derive(Debug)]
+pub struct Processes(RefCell<Vec<Option<Rc<Process>>>>);
+
+impl Default for Processes {
+    fn default() -> Self {
+        Processes(RefCell::new((0..SLOTS).map(|_| None).collect()))
+    }
+}
+
+impl Processes {
+    /// The thread with this endpoint. `ESRCH`.
+    pub fn get(&self, endpoint: Endpoint) -> Result<Rc<Process>, Errno> {
+        let table = self.0.borrow();
+        let process = table.get(endpoint.slot()).and_then(Option::as_ref);
+        process.filter(|process| process.endpoint == endpoint).cloned().ok_or(Errno::ESRCH)
+    }
+
+    /// Enters a thread, and gives back what was in its slot. `EINVAL`: not the slot of a thread.
+    pub fn insert(&self, process: Rc<Process>) -> Result<Option<Rc<Process>>, Errno> {
+        let mut table = self.0.borrow_mut();
+        let slot = table.get_mut(process.endpoint.slot()).ok_or(Errno::EINVAL)?;
+        Ok(slot.replace(process))
+    }
+
+    /// Takes a thread out. `ESRCH`.
+    pub fn remove(&self, endpoint: Endpoint) -> Result<Rc<Process>, Errno> {
+        self.get(endpoint)?;
+        self.0.borrow_mut()[endpoint.slot()].take().ok_or(Errno::ESRCH)
+    }
+
+    /// All threads.
+    pub fn all(&self) -> Vec<Rc<Process>> {
+        self.0.borrow().iter().flatten().cloned().collect()
+    }
+}

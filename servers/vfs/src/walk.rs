@@ -1,0 +1,252 @@
+//! Path resolution: from a path to the file it means, component by component (path_resolution(7)).
+//!
+//! Links are followed by putting their target in the place of what was resolved; mounts are crossed in both directions; nobody leaves his root
+//! by `..`. The canonical path is built along the way.
+
+use crate::{
+    path::{self, Component, LINKS_MAX, PATH_MAX},
+    permission::{Credentials, EXECUTE, check},
+    process::{AT_FDCWD, Directories, Place, Process},
+    state::Vfs,
+    vnode::NodeRef,
+};
+use abi::Errno;
+use alloc::{rc::Rc, vec::Vec};
+use core::ops::Range;
+
+/// What to do with the last component.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Last {
+    /// A link there is followed.
+    Follow,
+    /// A link there is the file that is meant.
+    Keep,
+}
+
+/// What the last component was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Name {
+    /// A name in `Found::parent`.
+    Component(Range<usize>),
+    /// `.`
+    Dot,
+    /// `..`
+    DotDot,
+    /// There was none: the root directory.
+    Root,
+}
+
+/// What a path means.
+#[derive(Debug)]
+pub struct Found {
+    /// The directory that the last component is in.
+    pub parent: NodeRef,
+    /// The last component.
+    pub name: Name,
+    /// The file; `None` when the last component does not exist.
+    pub node: Option<NodeRef>,
+    /// Slashes followed the last component.
+    pub slash: bool,
+    /// Its canonical path.
+    pub canonical: Vec<u8>,
+    text: Vec<u8>,
+}
+
+impl Found {
+    /// The file. `ENOENT`.
+    pub fn existing(&self) -> Result<&NodeRef, Errno> {
+        self.node.as_ref().ok_or(Errno::ENOENT)
+    }
+
+    /// The last component as a name to be used in the parent; `special` when it is none.
+    pub fn component(&self, special: Errno) -> Result<&[u8], Errno> {
+        match &self.name {
+            Name::Component(range) => Ok(&self.text[range.clone()]),
+            _ => Err(special),
+        }
+    }
+}
+
+/// One resolution under way.
+struct Walk<'a> {
+    vfs: &'a Vfs,
+    directories: Rc<Directories>,
+    credentials: Rc<Credentials>,
+    reader: u32,
+    /// Where we are.
+    node: NodeRef,
+    canonical: Vec<u8>,
+    /// What is being resolved, and up to where it has been.
+    text: Vec<u8>,
+    at: usize,
+    links: u32,
+}
+
+impl Vfs {
+    /// The directory that a call's `dirfd` means. `EBADF`, `ENOTDIR`.
+    pub fn place(&self, process: &Process, descriptor: i32) -> Result<Place, Errno> {
+        if descriptor == AT_FDCWD {
+            return Ok(process.directories()?.working.borrow().clone());
+        }
+        let file = process.file(descriptor)?;
+        let node = file.node().filter(|node| node.is_directory()).ok_or(Errno::ENOTDIR)?;
+        Ok(Place { node: node.clone(), path: Rc::from(file.path.borrow().as_slice()) })
+    }
+
+    /// Resolves a path that is relative to `descriptor`. `ENOENT` for an empty one.
+    pub async fn resolve(&self, process: &Process, descriptor: i32, text: Vec<u8>, last: Last) -> Result<Found, Errno> {
+        let credentials = process.credentials();
+        self.resolve_as(process, credentials, descriptor, text, last).await
+    }
+
+    /// [`Vfs::resolve`] with the permissions of these ids.
+    pub async fn resolve_as(
+        &self,
+        process: &Process,
+        credentials: Rc<Credentials>,
+        descriptor: i32,
+        text: Vec<u8>,
+        last: Last,
+    ) -> Result<Found, Errno> {
+        let directories = process.directories()?;
+        let start = match text.first() {
+            None => return Err(Errno::ENOENT),
+            Some(b'/') => directories.root.borrow().clone(),
+            Some(_) => self.place(process, descriptor)?,
+        };
+        let mut canonical = Vec::with_capacity(start.path.len() + text.len() + 1);
+        canonical.extend_from_slice(&start.path);
+        let reader = process.pid;
+        let walk = Walk { vfs: self, directories, credentials, reader, node: start.node, canonical, text, at: 0, links: 0 };
+        walk.run(last).await
+    }
+}
+
+impl Walk<'_> {
+    async fn run(mut self, last: Last) -> Result<Found, Errno> {
+        loop {
+            let Some(part) = path::component(&self.text, self.at)? else {
+                return Ok(self.found(Name::Root, None, false));
+            };
+            if let Some(found) = self.step(part, last).await? {
+                return Ok(found);
+            }
+        }
+    }
+
+    /// Goes one component further; gives what was found when it was the last.
+    async fn step(&mut self, part: Component, last: Last) -> Result<Option<Found>, Errno> {
+        if !self.node.is_directory() {
+            return Err(Errno::ENOTDIR);
+        }
+        check(&self.credentials, self.node.attributes(), EXECUTE)?;
+        self.at = part.name.end;
+        let special = match &self.text[part.name.clone()] {
+            b"." => Some(Name::Dot),
+            b".." => {
+                self.up().await?;
+                Some(Name::DotDot)
+            }
+            _ => None,
+        };
+        if let Some(name) = special {
+            return Ok(part.last.then(|| self.finish(None, name, part.slash)));
+        }
+        let Some(child) = self.vfs.lookup(&self.node, &self.text[part.name.clone()]).await? else {
+            return if part.last { Ok(Some(self.missing(part))) } else { Err(Errno::ENOENT) };
+        };
+        if child.is_link() && (!part.last || last == Last::Follow || part.slash) {
+            self.follow(&child).await?;
+            return Ok(None);
+        }
+        let name = part.name.clone();
+        path::push(&mut self.canonical, &self.text[name.clone()]);
+        let child = into_mount(child);
+        let parent = core::mem::replace(&mut self.node, child);
+        if !part.last {
+            return Ok(None);
+        }
+        if part.slash && !self.node.is_directory() {
+            return Err(Errno::ENOTDIR);
+        }
+        Ok(Some(self.finish(Some(parent), Name::Component(name), part.slash)))
+    }
+
+    /// To the parent directory, out of a mount if need be, but not above the root.
+    async fn up(&mut self) -> Result<(), Errno> {
+        loop {
+            if Rc::ptr_eq(&self.node, &self.directories.root.borrow().node) {
+                return Ok(());
+            }
+            let is_root = self.node.mount.root.borrow().as_ref().is_some_and(|root| Rc::ptr_eq(root, &self.node));
+            if !is_root {
+                break;
+            }
+            let covered = self.node.mount.covers.borrow().clone();
+            match covered {
+                Some(covered) => self.node = covered,
+                None => return Ok(()),
+            }
+        }
+        let parent = self.vfs.lookup(&self.node, b"..").await?.ok_or(Errno::ENOENT)?;
+        self.node = into_mount(parent);
+        path::pop(&mut self.canonical);
+        Ok(())
+    }
+
+    /// Goes on with the target of a link in the place of everything before it.
+    async fn follow(&mut self, link: &NodeRef) -> Result<(), Errno> {
+        self.links += 1;
+        if self.links > LINKS_MAX {
+            return Err(Errno::ELOOP);
+        }
+        let target = self.vfs.read_link(link, PATH_MAX, self.reader).await?;
+        self.text = path::splice(&target, &self.text[self.at..])?;
+        self.at = 0;
+        if self.text[0] == b'/' {
+            let root = self.directories.root.borrow().clone();
+            self.node = root.node;
+            self.canonical.clear();
+            self.canonical.extend_from_slice(&root.path);
+        }
+        Ok(())
+    }
+
+    fn missing(&mut self, part: Component) -> Found {
+        path::push(&mut self.canonical, &self.text[part.name.clone()]);
+        Found {
+            parent: self.node.clone(),
+            name: Name::Component(part.name),
+            node: None,
+            slash: part.slash,
+            canonical: core::mem::take(&mut self.canonical),
+            text: core::mem::take(&mut self.text),
+        }
+    }
+
+    fn finish(&mut self, parent: Option<NodeRef>, name: Name, slash: bool) -> Found {
+        Found {
+            parent: parent.unwrap_or_else(|| self.node.clone()),
+            name,
+            node: Some(self.node.clone()),
+            slash,
+            canonical: core::mem::take(&mut self.canonical),
+            text: core::mem::take(&mut self.text),
+        }
+    }
+
+    fn found(mut self, name: Name, parent: Option<NodeRef>, slash: bool) -> Found {
+        self.finish(parent, name, slash)
+    }
+}
+
+/// The root of what is mounted on a directory, or the directory itself.
+pub fn into_mount(mut node: NodeRef) -> NodeRef {
+    loop {
+        let root = node.covered.borrow().as_ref().and_then(|mount| mount.root.borrow().clone());
+        match root {
+            Some(root) => node = root,
+            None => return node,
+        }
+    }
+}
