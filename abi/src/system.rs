@@ -61,7 +61,7 @@ pub struct Service {
     /// Physical memory: start, bytes.
     pub memory: Vec<(u64, u64)>,
     /// File of the archive whose memory it may map (the ramdisk's image). rs adds `module=START,BYTES` to its arguments:
-    /// physical address and length, hexadecimal without prefix.
+    /// physical address and length, hexadecimal with `0x`.
     pub module: Option<String>,
     /// PCI devices it drives: vendor, device.
     pub pci: Vec<(u16, u16)>,
