@@ -1,14 +1,13 @@
 //! The short way: a call to a server that waits, and its answer, without going through queues and lists.
 //!
-//! `SENDREC` and `REPLYREC` between two threads of native form are most of what the system does. When nothing stands in the way, the message and the
-//! CPU go from thread to thread in one piece; in every other case nothing has been touched and `ipc` does it. What is done here is exactly what
-//! `ipc` and `scheduler` would do, instruction by instruction counted: hence the conditions one by one, cheapest first.
-//! Neighbours: `node` (tries this first), `ipc`, `scheduler`.
+//! `SENDREC` and `REPLYREC` between threads of native form, Linux calls and their answers are most of what the system does. When nothing stands in the
+//! way, the message and the CPU go from thread to thread in one piece; in every other case nothing has been touched and `ipc` does it. What is done
+//! here is exactly what `ipc` and `scheduler` would do, instruction by instruction counted: hence the conditions one by one.
+//! Neighbours: `node` (tries this first), `ipc`, `route`, `scheduler`.
 
 use abi::{
     Endpoint,
-    call::{REPLYREC, SENDREC},
-    endpoint::{APPLICATIONS_BIT, SERVICE_SLOTS},
+    endpoint::{APPLICATIONS_BIT, FIRST_SERVICE, SERVICE_SLOTS},
     message::KERNEL_LABELS,
 };
 
@@ -21,68 +20,141 @@ use crate::{
 /// Lowest content of `r13`, as a signed number, whose label (upper half) programs must not send; replies are negative.
 const REFUSED_LABELS: i64 = (KERNEL_LABELS as i64) << 32;
 
-/// A message on its way: the hardware half loads words 0 to 6 from the frame of `from`, success into `rax`, and everything else from the frame of `to`,
-/// which is the current thread now and came in by `syscall`. (What its frame says about those registers is stale until it enters the kernel again.)
+/// What is left to the hardware half: to load the registers of the receiver, which is the current thread now and came in by `syscall`. Words 0 to 6
+/// come from the frame of `from` (word 6 of a Linux call is 0), `rax` is 0 when a message was received, and everything else comes from the frame of `to`.
+/// What that says about words and `rax` is stale until the thread enters the kernel again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HandOver {
-    /// Slot of the sender.
+    /// Slot of the sender; the same as `to` when no message was received but a Linux call has its result: then everything comes from there.
     pub from: usize,
     /// Slot of the receiver.
     pub to: usize,
 }
 
 impl Node {
-    /// See [`Node::try_hand_over`].
+    /// `SENDREC` by the current thread.
     #[inline(always)]
-    pub(crate) fn hand_over<M: Machine>(&mut self, m: &mut M) -> Option<HandOver> {
-        let sender = &self.threads[self.current];
-        match sender.frame.rax {
-            SENDREC => self.hand_over_then::<M, true>(m),
-            REPLYREC if has_nothing_to_receive(sender) => self.hand_over_then::<M, false>(m),
-            _ => None,
+    pub(crate) fn hand_over_request<M: Machine>(&mut self, m: &mut M) -> Option<HandOver> {
+        let (from, to) = (self.current, self.threads[self.current].frame.endpoint().slot());
+        let best = self.best_ready();
+        if from == to || !self.may_reach(from, to) {
+            return None;
         }
+        let Ok([sender, receiver]) = self.threads.get_disjoint_mut([from, to]) else { return None };
+        if receiver.form != Form::Native || !is_ready_to_receive(receiver, sender, best) || !is_meant(receiver, sender) {
+            return None;
+        }
+        sender.then = Then::Answer;
+        sender.peer = receiver.endpoint;
+        give_message(sender, receiver);
+        self.switch_over(m, from, to);
+        Some(HandOver { from, to })
     }
 
-    /// The sender waits for the receiver's answer, or (`ANSWER` false) for anybody.
+    /// `REPLYREC` by the current thread, if nothing waits for it: the answer to a native request or to a Linux call.
     #[inline(always)]
-    fn hand_over_then<M: Machine, const ANSWER: bool>(&mut self, m: &mut M) -> Option<HandOver> {
+    pub(crate) fn hand_over_answer<M: Machine>(&mut self, m: &mut M) -> Option<HandOver> {
         let (from, to) = (self.current, self.threads[self.current].frame.endpoint().slot());
-        if from == to || self.tracing {
+        let best = self.best_ready();
+        if from == to || !self.may_reach(from, to) {
             return None;
         }
-        let best = self.ready.trailing_zeros() as u8;
         let Ok([sender, receiver]) = self.threads.get_disjoint_mut([from, to]) else { return None };
-        if !is_ready_to_receive(receiver, sender) || receiver.base_queue >= best {
+        if !has_nothing_to_receive(sender) || !is_ready_to_receive(receiver, sender, best) || !is_meant(receiver, sender) {
             return None;
         }
-        let destinations = &self.privileges[sender.privileges as usize % SERVICE_SLOTS].destinations;
+        let words = match receiver.form {
+            Form::Native => from,
+            Form::Linux => to,
+            _ => return None,
+        };
+        if words == from {
+            give_message(sender, receiver);
+        } else {
+            sender.form = Form::Native;
+            receiver.frame.rax = sender.frame.rdi;
+        }
+        sender.then = Then::Return;
+        sender.peer = Endpoint::ANY;
+        self.switch_over(m, from, to);
+        Some(HandOver { from: words, to })
+    }
+
+    /// A Linux call by a program (for a service more is to be checked).
+    #[inline(always)]
+    pub(crate) fn hand_over_linux_call<M: Machine>(&mut self, m: &mut M, number: u64) -> Option<HandOver> {
+        let from = self.current;
+        let to = (*self.routes.get(number as usize)? as usize).wrapping_sub(1);
+        let best = self.best_ready();
+        if !(FIRST_SERVICE..SERVICE_SLOTS).contains(&to) || from < SERVICE_SLOTS {
+            return None;
+        }
+        let Ok([sender, receiver]) = self.threads.get_disjoint_mut([from, to]) else { return None };
+        if receiver.form != Form::Native || !is_ready_to_receive(receiver, sender, best) {
+            return None;
+        }
+        sender.linux_call = number as u32 + 1;
+        sender.form = Form::Linux;
+        sender.then = Then::Answer;
+        sender.peer = receiver.endpoint;
+        receiver.frame.r13 = sender.endpoint.0 as u64 | number << 32;
+        self.switch_over(m, from, to);
+        Some(HandOver { from, to })
+    }
+
+    /// The best ready queue; more than any when none is. 0 while tracing: then nothing goes the short way.
+    #[inline(always)]
+    fn best_ready(&self) -> u8 {
+        if self.tracing { 0 } else { self.ready.trailing_zeros() as u8 }
+    }
+
+    /// Do the sender's privileges let it send to this slot?
+    #[inline(always)]
+    fn may_reach(&self, from: usize, to: usize) -> bool {
+        let destinations = &self.privileges[self.threads[from].privileges as usize % SERVICE_SLOTS].destinations;
         let bit = if to < SERVICE_SLOTS { to } else { APPLICATIONS_BIT };
-        if destinations[bit / 64] >> (bit % 64) & 1 == 0 {
-            return None;
-        }
+        destinations[bit / 64] >> (bit % 64) & 1 != 0
+    }
 
-        sender.form = Form::Native;
-        sender.then = if ANSWER { Then::Answer } else { Then::Return };
-        sender.flags = blocked::RECEIVING;
-        sender.peer = if ANSWER { receiver.endpoint } else { Endpoint::ANY };
-        sender.messages += 1;
-        receiver.messages += 1;
-        receiver.frame.r13 = sender.endpoint.0 as u64 | sender.frame.r13 & !0xffff_ffff;
-        receiver.flags = 0;
-        receiver.queue = receiver.base_queue;
-
+    /// The sender waits in the place of the receiver, which becomes the current thread.
+    #[inline(always)]
+    fn switch_over<M: Machine>(&mut self, m: &mut M, from: usize, to: usize) {
         let now = m.ticks();
-        sender.charge(now.wrapping_sub(self.switched_at));
+        let used = now.wrapping_sub(self.switched_at);
         self.switched_at = now;
         self.delivered += 1;
         self.switches += 1;
         self.current = to;
+        let sender = &mut self.threads[from];
+        sender.flags = blocked::RECEIVING;
+        sender.messages += 1;
+        sender.charge(used);
+        let receiver = &mut self.threads[to];
+        receiver.flags = 0;
+        receiver.messages += 1;
+        receiver.queue = receiver.base_queue;
         if self.ready != 0 {
             let quantum_end = now.saturating_add(receiver.quantum_left());
             self.arm(m, quantum_end);
         }
-        Some(HandOver { from, to })
     }
+}
+
+/// Names the sender and the label to the receiver, in the native form.
+#[inline(always)]
+fn give_message(sender: &mut Thread, receiver: &mut Thread) {
+    sender.form = Form::Native;
+    receiver.frame.r13 = sender.endpoint.0 as u64 | sender.frame.r13 & !0xffff_ffff;
+}
+
+/// True when the sender names the receiver rightly, and its label is one that programs may send.
+#[inline(always)]
+fn is_meant(receiver: &Thread, sender: &Thread) -> bool {
+    let to = sender.frame.endpoint();
+    if receiver.endpoint != to && to.0 >= SERVICE_SLOTS as u32 {
+        return false;
+    }
+    (sender.frame.r13 as i64) < REFUSED_LABELS
 }
 
 /// True when a `REPLYREC` of this thread will wait for anybody, and nobody is there.
@@ -92,21 +164,14 @@ fn has_nothing_to_receive(thread: &Thread) -> bool {
     waiting == 0 && thread.senders.is_empty() && thread.frame.r14 as u32 == Endpoint::ANY.0
 }
 
-/// True when the receiver waits for this message in its registers, it is the one that the sender means, and the label is permitted.
+/// True when the receiver waits for a message of this sender, came in by `syscall`, and is better than all that are ready.
 #[inline(always)]
-fn is_ready_to_receive(receiver: &Thread, sender: &Thread) -> bool {
-    if receiver.flags != blocked::RECEIVING || receiver.form != Form::Native || receiver.attention != 0 {
-        return false;
-    }
-    if receiver.frame.entry != entry::SYSCALL {
+fn is_ready_to_receive(receiver: &Thread, sender: &Thread, best: u8) -> bool {
+    if receiver.flags != blocked::RECEIVING || receiver.attention != 0 || receiver.frame.entry != entry::SYSCALL {
         return false;
     }
     if receiver.peer != Endpoint::ANY && receiver.peer != sender.endpoint {
         return false;
     }
-    let to = sender.frame.endpoint();
-    if receiver.endpoint != to && to.0 >= SERVICE_SLOTS as u32 {
-        return false;
-    }
-    (sender.frame.r13 as i64) < REFUSED_LABELS
+    receiver.base_queue < best
 }

@@ -178,11 +178,23 @@ impl Node {
         &self.privileges[self.threads[slot].privileges as usize % SERVICE_SLOTS]
     }
 
-    /// The current thread executed `syscall`: tries the short way. `Some`: the receiver is the current thread and is to run at once, without
-    /// asking `next`. `None`: nothing has happened, `syscall` does it.
+    /// The current thread executed `syscall` for `SENDREC`: tries the short way. `Some`: the receiver is the current thread and is to run at once,
+    /// without asking `next`. `None`: nothing has happened, `syscall` does it.
     #[inline(always)]
-    pub fn try_hand_over<M: Machine>(&mut self, m: &mut M) -> Option<HandOver> {
-        self.hand_over(m)
+    pub fn try_request<M: Machine>(&mut self, m: &mut M) -> Option<HandOver> {
+        self.hand_over_request(m)
+    }
+
+    /// The same for `REPLYREC`.
+    #[inline(always)]
+    pub fn try_answer<M: Machine>(&mut self, m: &mut M) -> Option<HandOver> {
+        self.hand_over_answer(m)
+    }
+
+    /// The same for the Linux call `number`, which is below `NATIVE`.
+    #[inline(always)]
+    pub fn try_linux_call<M: Machine>(&mut self, m: &mut M, number: u64) -> Option<HandOver> {
+        self.hand_over_linux_call(m, number)
     }
 
     /// The current thread executed `syscall`.

@@ -13,6 +13,7 @@ use crate::{
     state::node_state,
 };
 use abi::{
+    call::{NATIVE, REPLYREC, SENDREC},
     kernel::{ACCESS_EXECUTE, ACCESS_PRESENT, ACCESS_WRITE},
     layout::USER_END,
 };
@@ -51,6 +52,7 @@ unsafe extern "C" {
     fn syscall_entry();
     fn leave_kernel();
     fn leave_kernel_with_message();
+    fn leave_kernel_with_linux_call();
     static trap_stubs: u8;
 }
 
@@ -131,16 +133,29 @@ fn leave(node: &mut Node, hardware: &mut Hardware, slot: usize) -> ! {
     }
 }
 
+/// What a receiver gets in its registers.
+enum Load {
+    Message,
+    LinuxCall,
+}
+
 /// Leaves the kernel for the thread in slot `to`, with the message in the frame of `from`.
 #[inline(always)]
-fn leave_with_message(node: &mut Node, hardware: &mut Hardware, from: usize, to: usize) -> ! {
+fn leave_with(node: &mut Node, hardware: &mut Hardware, load: Load, from: usize, to: usize) -> ! {
     hardware.enter(to, node.thread(to));
     let sender: *mut Frame = node.frame_mut(from);
     let receiver: *mut Frame = node.frame_mut(to);
     // SAFETY: as in `leave`; both frames stay where they are.
     unsafe {
         CURRENT_FRAME = receiver;
-        core::arch::asm!("jmp {}", sym leave_kernel_with_message, in("rax") receiver, in("rdi") sender, options(noreturn));
+        match load {
+            Load::Message => {
+                core::arch::asm!("jmp {}", sym leave_kernel_with_message, in("rax") receiver, in("rdi") sender, options(noreturn))
+            }
+            Load::LinuxCall => {
+                core::arch::asm!("jmp {}", sym leave_kernel_with_linux_call, in("rax") receiver, in("rdi") sender, options(noreturn))
+            }
+        }
     }
 }
 
@@ -167,24 +182,61 @@ fn take_interrupt(node: &mut Node, hardware: &mut Hardware, vector: u64) {
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn syscall_from_user() -> ! {
-    // SAFETY: the entry code runs with interrupts off and never from kernel mode, so this is the only reference.
-    let (node, hardware) = unsafe { node_state() };
-    match node.try_hand_over(hardware) {
-        Some(HandOver { from, to }) => leave_with_message(node, hardware, from, to),
-        None => other_syscall(node, hardware),
+extern "C" fn syscall_from_user(number: u64) -> ! {
+    match number {
+        SENDREC => request(),
+        REPLYREC => answer(),
+        ..NATIVE => linux_call(number),
+        _ => other_syscall(),
     }
 }
 
+/// `SENDREC`, by the short way if that is possible.
 #[inline(never)]
-fn other_syscall(node: &mut Node, hardware: &mut Hardware) -> ! {
+fn request() -> ! {
+    // SAFETY: the entry code runs with interrupts off and never from kernel mode, so this is the only reference.
+    let (node, hardware) = unsafe { node_state() };
+    match node.try_request(hardware) {
+        Some(HandOver { from, to }) => leave_with(node, hardware, Load::Message, from, to),
+        None => other_syscall(),
+    }
+}
+
+/// `REPLYREC`, likewise.
+#[inline(never)]
+fn answer() -> ! {
+    // SAFETY: as in `request`.
+    let (node, hardware) = unsafe { node_state() };
+    match node.try_answer(hardware) {
+        Some(HandOver { from, to }) if from == to => leave(node, hardware, to),
+        Some(HandOver { from, to }) => leave_with(node, hardware, Load::Message, from, to),
+        None => other_syscall(),
+    }
+}
+
+/// A Linux call, likewise.
+#[inline(never)]
+fn linux_call(number: u64) -> ! {
+    // SAFETY: as in `request`.
+    let (node, hardware) = unsafe { node_state() };
+    match node.try_linux_call(hardware, number) {
+        Some(HandOver { from, to }) => leave_with(node, hardware, Load::LinuxCall, from, to),
+        None => other_syscall(),
+    }
+}
+
+/// Every other call, and these three where the short way is barred.
+#[inline(never)]
+fn other_syscall() -> ! {
+    // SAFETY: as in `request`, whose references are gone.
+    let (node, hardware) = unsafe { node_state() };
     node.syscall(hardware);
     dispatch(node, hardware)
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn trap_from_user(vector: u64, error: u64) -> ! {
-    // SAFETY: as in `syscall_from_user`.
+    // SAFETY: as in `request`.
     let (node, hardware) = unsafe { node_state() };
     match vector {
         vector::PAGE_FAULT => {

@@ -32,6 +32,7 @@ syscall_entry:
     mov [rsp + {r15}], r15
     mov qword ptr [rsp + {entry}], {entry_syscall}
     mov rsp, offset kernel_stack_end
+    mov rdi, rax
     call syscall_from_user
 
 # rax = frame of the thread to go on with.
@@ -58,8 +59,16 @@ leave_kernel:
     sysretq
 
 # The same for a thread that receives a message: rax = its frame, rdi = the frame with the words of the message. It came by syscall.
+# A Linux call has no word 6.
+.global leave_kernel_with_linux_call
+leave_kernel_with_linux_call:
+    xor r12d, r12d
+    jmp 2f
+
 .global leave_kernel_with_message
 leave_kernel_with_message:
+    mov r12, [rdi + {r12}]
+2:
     mov rcx, [rax + {rip}]
     mov r11, [rax + {rflags}]
     mov rbx, [rax + {rbx}]
@@ -74,7 +83,6 @@ leave_kernel_with_message:
     mov r10, [rdi + {r10}]
     mov r8, [rdi + {r8}]
     mov r9, [rdi + {r9}]
-    mov r12, [rdi + {r12}]
     mov rdi, [rdi + {rdi}]
     sysretq
 
