@@ -1,0 +1,78 @@
+//! What must hold after every request: each frame counted right, and the kernel's tables within what vm knows.
+
+use crate::{
+    frames::Frame,
+    pages::Page,
+    region::Backing,
+    server::Server,
+    simulation::{FIRST_FRAME, Simulation},
+    space::AddressSpace,
+};
+use abi::layout::{PAGE_BYTES, map};
+use std::collections::BTreeMap;
+
+/// Checks everything.
+pub fn check(server: &Server<Simulation>) {
+    check_frames(server);
+    let mut spaces = 0;
+    for space in server.processes.spaces() {
+        spaces += 1;
+        check_regions(space);
+        check_tables(server, space);
+    }
+    assert_eq!(server.memory.kernel.tables.len(), spaces, "a kernel space is lost");
+}
+
+fn check_frames(server: &Server<Simulation>) {
+    let frames = &server.memory.frames;
+    let mut users: BTreeMap<Frame, u16> = BTreeMap::new();
+    let mut count = |frame: Frame| *users.entry(frame).or_default() += 1;
+    server.processes.spaces().flat_map(|space| space.pages.owned()).for_each(|(_, frame)| count(frame));
+    server.memory.objects.iter().flat_map(|object| object.pages.owned()).for_each(|(_, frame)| count(frame));
+    let loaded = server.memory.objects.iter().filter_map(|object| object.loaded.as_deref());
+    loaded.flat_map(|loaded| loaded.tails).flatten().for_each(&mut count);
+    server.dma.frames().for_each(&mut count);
+    server.memory.kernel.donated.iter().for_each(|&frame| count(frame));
+    let zeros = 1;
+    assert_eq!(frames.total() - frames.free(), users.len() + zeros, "frames are lost or found");
+    let all = (FIRST_FRAME..FIRST_FRAME + frames.total() as u32).map(Frame);
+    let wrong = all.filter(|frame| frames.users(*frame) != users.get(frame).copied().unwrap_or(0)).count();
+    assert_eq!(wrong, zeros, "frames are counted wrong");
+}
+
+fn check_regions(space: &AddressSpace) {
+    let mut last_end = 0;
+    let mut pages = 0;
+    for region in space.regions.iter() {
+        assert!(region.start >= last_end && region.end > region.start);
+        assert!(region.start % PAGE_BYTES == 0 && region.end % PAGE_BYTES == 0);
+        last_end = region.end;
+        pages += space.pages.count_in(region.first_page(), region.end_page());
+    }
+    assert_eq!(pages, space.pages.count(), "pages lie outside of regions");
+}
+
+fn check_tables(server: &Server<Simulation>, space: &AddressSpace) {
+    for (&page, &(frame, flags)) in &server.memory.kernel.tables[&space.id.0] {
+        let mut regions = space.regions.overlapping(page * PAGE_BYTES, (page + 1) * PAGE_BYTES);
+        let region = regions.next().expect("a page is mapped outside of regions");
+        let is_sole = server.memory.frames.users(frame) == 1;
+        let may_write = match (space.pages.get(page), region.backing) {
+            (_, Backing::Device) => true,
+            (Page::Owned(owned), _) => {
+                assert_eq!(owned, frame);
+                is_sole
+            }
+            (Page::Borrowed, Backing::Object(id, _)) => {
+                let (_, index) = region.object_page(page).expect("an object");
+                let object = server.memory.objects.get(id).expect("regions keep objects");
+                assert_eq!(object.pages.frame(index), Some(frame));
+                region.shared
+            }
+            other => panic!("page {page:#x} is mapped but {other:?}"),
+        };
+        assert!(flags & map::WRITE == 0 || may_write && region.rights.0 & 2 != 0, "page {page:#x} is writable");
+        assert!(flags & map::EXECUTE == 0 || region.rights.0 & 4 != 0, "page {page:#x} is executable");
+        assert!(region.rights.0 != 0, "page {page:#x} is readable");
+    }
+}
