@@ -1,2 +1,155 @@
-//! ds
+//! ds, the data store: names of services, events for those who depend on them, and small state that restarted services get back.
+//!
+//! `state` is what ds knows and decides; `snapshot` keeps it in preserved memory, so that ds itself can be killed at any instant;
+//! this file speaks with rs and the askers. A change that was asked for is preserved before it is acknowledged; an event is forgotten
+//! only after it was handed over, so that at worst it comes twice.
+//!
+//! ds waits for nobody but rs, which answers at once.
 #![cfg_attr(not(test), no_std, no_main)]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod snapshot;
+mod state;
+
+use abi::ds::{Delete, Lookup, NextEvent, Request, Retrieve, Store, Subscribe};
+use abi::endpoint::slot;
+use abi::rs::NextChange;
+use abi::{Endpoint, Errno, Message, Name};
+use server::Service;
+use snapshot::Snapshots;
+use state::{Known, State, VALUE_BYTES};
+use sys::keep::Keep;
+use sys::{Birth, Result, copy, ipc, time};
+
+/// `keep_bytes` of ds in the system file.
+const KEEP_BYTES: usize = 1 << 20;
+/// When rs could not be asked because of a circle of waiting processes, how long until the next try.
+const TRY_AGAIN_NS: u64 = 1_000_000;
+
+sys::program!(main);
+
+fn main(start: sys::Start) {
+    let keep = Keep::take(KEEP_BYTES).expect("the preserved memory is taken once");
+    let snapshots = Snapshots::new(keep);
+    let preserved = if start.birth == Birth::Fresh { None } else { snapshots.load() };
+    let state = preserved.and_then(|bytes| State::decode(&bytes)).unwrap_or_default();
+    let mut ds = Ds { state, snapshots, unsaved: true, begin_again: true };
+    ds.fetch();
+    server::run(&mut ds)
+}
+
+struct Ds {
+    state: State,
+    snapshots: Snapshots<Keep>,
+    /// The state has changed since it was preserved.
+    unsaved: bool,
+    /// Everything has to be fetched from rs, not only what is new.
+    begin_again: bool,
+}
+
+impl Service for Ds {
+    fn request(&mut self, message: &Message) -> Option<Message> {
+        self.save();
+        Some(self.answer(message).unwrap_or_else(|error| message.reply(Err(error))))
+    }
+
+    fn notified(&mut self, from: Endpoint) {
+        if from.slot() == slot::RS {
+            self.fetch();
+        }
+    }
+
+    fn alarm(&mut self, _: u64) {
+        self.fetch();
+    }
+}
+
+impl Ds {
+    /// Fetches from rs what has changed, and notifies those who want to know.
+    fn fetch(&mut self) {
+        loop {
+            let request = NextChange { restart: self.begin_again };
+            match ipc::call(Endpoint::RS, &request.message()).and_then(|reply| NextChange::results(&reply)) {
+                Ok((low, high, endpoint, up)) => {
+                    self.begin_again = false;
+                    self.state.changed(Name::from_words(low, high), Known { endpoint: endpoint.0, up });
+                    self.unsaved = true;
+                }
+                Err(Errno::ENOENT) => break,
+                // rs waits for somebody who waits for ds: first these have to get on.
+                Err(Errno::ELOCKED) => {
+                    time::set_alarm(time::now_ns() + TRY_AGAIN_NS).expect("ds may set its alarm");
+                    break;
+                }
+                Err(error) => panic!("rs does not tell what has changed: {error}"),
+            }
+        }
+        self.save();
+        self.state.notify(|subscriber| ipc::notify(subscriber) != Err(Errno::EDEADSRCDST));
+    }
+
+    fn save(&mut self) {
+        if core::mem::take(&mut self.unsaved) {
+            self.snapshots.save(&self.state.encode());
+        }
+    }
+
+    /// The state has been changed by request: it is preserved before that is acknowledged, or not changed.
+    fn commit(&mut self, before: State) -> Result<()> {
+        let bytes = self.state.encode();
+        if bytes.len() > self.snapshots.capacity() {
+            self.state = before;
+            return Err(Errno::ENOSPC);
+        }
+        self.snapshots.save(&bytes);
+        Ok(())
+    }
+
+    fn answer(&mut self, message: &Message) -> Result<Message> {
+        let from = message.source;
+        if !from.is_service() {
+            return Err(Errno::EPERM);
+        }
+        match Request::decode(message).ok_or(Errno::ENOSYS)? {
+            Request::Lookup(Lookup { name_low, name_high }) => {
+                let endpoint = self.state.lookup(Name::from_words(name_low, name_high))?;
+                Ok(Lookup::reply(message, 0, endpoint))
+            }
+            Request::Subscribe(Subscribe { name_low, name_high }) => {
+                let before = self.state.clone();
+                self.state.subscribe(from, Name::from_words(name_low, name_high))?;
+                self.commit(before)?;
+                Ok(message.reply(Ok(0)))
+            }
+            Request::NextEvent(NextEvent {}) => {
+                let (name, known) = self.state.next_event(from).ok_or(Errno::ENOENT)?;
+                self.unsaved = true;
+                let (low, high) = name.to_words();
+                Ok(NextEvent::reply(message, 0, low, high, Endpoint(known.endpoint), known.up))
+            }
+            Request::Store(Store { key_low, key_high, grant, bytes }) => {
+                let mut value = [0; VALUE_BYTES];
+                let value = value.get_mut(..bytes as usize).ok_or(Errno::EINVAL)?;
+                copy::from_grant(from, grant, 0, value)?;
+                let before = self.state.clone();
+                self.state.store(from.slot(), Name::from_words(key_low, key_high), value)?;
+                self.commit(before)?;
+                Ok(message.reply(Ok(0)))
+            }
+            Request::Retrieve(Retrieve { key_low, key_high, grant, bytes }) => {
+                let value = self.state.retrieve(from.slot(), Name::from_words(key_low, key_high))?;
+                let length = value.len().min(usize::try_from(bytes).unwrap_or(usize::MAX));
+                copy::to_grant(from, grant, 0, &value[..length])?;
+                Ok(message.reply(Ok(length as u64)))
+            }
+            Request::Delete(Delete { key_low, key_high }) => {
+                let before = self.state.clone();
+                self.state.delete(from.slot(), Name::from_words(key_low, key_high))?;
+                self.commit(before)?;
+                Ok(message.reply(Ok(0)))
+            }
+        }
+    }
+}

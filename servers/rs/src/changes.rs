@@ -48,6 +48,11 @@ impl Changes {
         begin
     }
 
+    /// ds is notified for another reason (a heartbeat), and fetches all the same.
+    pub fn expect_fetching(&mut self) {
+        self.fetching = true;
+    }
+
     /// ds has died: it does not call any more.
     pub fn stop_fetching(&mut self) {
         self.fetching = false;

@@ -207,7 +207,12 @@ impl<W: World> Supervisor<W> {
         let excused = due && self.world.waits_for_service(endpoint);
         match self.records[at].heart.beat(now_ns, excused) {
             Beat::NotYet => {}
-            Beat::Ask => self.world.notify(endpoint),
+            Beat::Ask => {
+                if endpoint.slot() == slot::DS {
+                    self.changes.expect_fetching();
+                }
+                self.world.notify(endpoint);
+            }
             Beat::Silent => {
                 self.say_of(at, "is silent");
                 self.end(at, End::Silent, 0);
