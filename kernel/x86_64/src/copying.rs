@@ -14,38 +14,37 @@ fn rest_of_page(address: u64) -> u64 {
 
 /// Copies from one space to another.
 #[inline(never)]
-pub fn between(
-    spaces: &Spaces,
-    (from, from_address): (Space, u64),
-    (to, to_address): (Space, u64),
-    bytes: u64,
-) -> Copied {
-    let mut done = 0;
-    while done < bytes {
-        let (source, target) = (from_address + done, to_address + done);
-        let from_physical = match spaces.translate(from, source, false) {
+pub fn between(spaces: &Spaces, from: (Space, u64), to: (Space, u64), bytes: u64) -> Copied {
+    let (mut from_walk, mut to_walk) = (spaces.walk(from.0, false), spaces.walk(to.0, true));
+    let (mut source, mut target) = (from.1, to.1);
+    let end = source + bytes;
+    while source < end {
+        let done = bytes - (end - source);
+        let from_physical = match from_walk.translate(source) {
             Ok(address) => address,
             Err(fault) => return Copied { bytes: done, fault: Some((Side::From, fault)) },
         };
-        let to_physical = match spaces.translate(to, target, true) {
+        let to_physical = match to_walk.translate(target) {
             Ok(address) => address,
             Err(fault) => return Copied { bytes: done, fault: Some((Side::To, fault)) },
         };
-        let length = (bytes - done).min(rest_of_page(source)).min(rest_of_page(target));
+        let length = (end - source).min(rest_of_page(source)).min(rest_of_page(target));
         // SAFETY: both are within pages of processes, to which the kernel holds no references. (Overlap gives odd bytes, nothing worse.)
         unsafe { physical::copy(from_physical, to_physical, length) };
-        done += length;
+        source += length;
+        target += length;
     }
-    Copied { bytes: done, fault: None }
+    Copied { bytes, fault: None }
 }
 
 /// Copies from a space to physical memory, which the caller has checked to be RAM of processes.
 #[inline(never)]
 pub fn to_frames(spaces: &Spaces, from: Space, address: u64, to_physical: u64, bytes: u64) -> Copied {
+    let mut walk = spaces.walk(from, false);
     let mut done = 0;
     while done < bytes {
         let source = address + done;
-        let from_physical = match spaces.translate(from, source, false) {
+        let from_physical = match walk.translate(source) {
             Ok(address) => address,
             Err(fault) => return Copied { bytes: done, fault: Some((Side::From, fault)) },
         };

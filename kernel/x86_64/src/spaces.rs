@@ -7,7 +7,7 @@
 use crate::{
     cpu,
     frames::Frames,
-    page_tables::{self, bit, index, read, write},
+    page_tables::{self, LARGE_PAGE_BYTES, bit, index, read, write},
     physical::{self, FRAME_WORDS},
 };
 use abi::{
@@ -168,19 +168,13 @@ impl Spaces {
     }
 
     /// Physical address of a user address, which user mode could read, or write if `for_write`.
-    #[inline]
     pub fn translate(&self, space: Space, address: u64, for_write: bool) -> Result<u64, Fault> {
-        let access = if for_write { ACCESS_WRITE } else { 0 };
-        let missing = Fault { address, access };
-        let table = self.leaf_table(space, address).ok_or(missing)?;
-        let entry = read(table, index(address, 0));
-        if entry & bit::PRESENT == 0 {
-            return Err(missing);
-        }
-        if for_write && entry & bit::WRITE == 0 {
-            return Err(Fault { address, access: access | ACCESS_PRESENT });
-        }
-        Ok(entry & bit::FRAME | address % PAGE_BYTES)
+        self.walk(space, for_write).translate(address)
+    }
+
+    /// Translates addresses that lie close together.
+    pub fn walk(&self, space: Space, for_write: bool) -> Walk<'_> {
+        Walk { spaces: self, space, for_write, region: u64::MAX, table: 0 }
     }
 
     fn change(&mut self, space: Space, address: u64, pages: u64, new: impl Fn(u64) -> u64) {
@@ -250,6 +244,45 @@ impl Spaces {
         } else {
             (0..pages).for_each(|page| cpu::invalidate_page(address + page * PAGE_BYTES));
         }
+    }
+}
+
+/// Translates addresses of one space, and remembers the last table it went through.
+pub struct Walk<'a> {
+    spaces: &'a Spaces,
+    space: Space,
+    for_write: bool,
+    /// What the table maps: address divided by that size.
+    region: u64,
+    table: u64,
+}
+
+impl Walk<'_> {
+    /// Physical address of a user address, if user mode could access it so.
+    #[inline(always)]
+    pub fn translate(&mut self, address: u64) -> Result<u64, Fault> {
+        if address / LARGE_PAGE_BYTES != self.region {
+            self.find_table(address)?;
+        }
+        let entry = read(self.table, index(address, 0));
+        let needed = if self.for_write { bit::PRESENT | bit::WRITE } else { bit::PRESENT };
+        if entry & needed != needed {
+            return Err(self.fault(address, entry));
+        }
+        Ok(entry & bit::FRAME | address % PAGE_BYTES)
+    }
+
+    #[inline(never)]
+    fn find_table(&mut self, address: u64) -> Result<(), Fault> {
+        self.table = self.spaces.leaf_table(self.space, address).ok_or_else(|| self.fault(address, 0))?;
+        self.region = address / LARGE_PAGE_BYTES;
+        Ok(())
+    }
+
+    #[cold]
+    fn fault(&self, address: u64, entry: u64) -> Fault {
+        let present = if entry & bit::PRESENT != 0 { ACCESS_PRESENT } else { 0 };
+        Fault { address, access: present | if self.for_write { ACCESS_WRITE } else { 0 } }
     }
 }
 
