@@ -12,7 +12,7 @@ use abi::fs::{
     Stat, StatFs, Symlink, Sync, Truncate, Unlink, Unmount, Write,
 };
 use abi::{Endpoint, Errno, GrantId, Message};
-use common::{FileDevice, NOW, Scratch, check, is_marked_clean, options};
+use common::{FileDevice, NOW, Random, Scratch, check, is_marked_clean, options};
 use ext2::{Ext2, Options};
 use fs::server::{MountRequest, Server};
 use sys::host::Kernel;
@@ -338,4 +338,47 @@ fn a_mount_tells_that_it_is_read_only_when_it_was_not_asked() {
     std::fs::write(&image, bytes).unwrap();
     let mut vfs = vfs(images);
     assert_eq!(vfs.mount(0, 0).result(), Ok(MOUNTED_READ_ONLY));
+}
+
+/// A request of any kind about nodes that may exist, with lengths and positions at the borders.
+fn random_request(random: &mut Random, root: u64) -> Message {
+    let number = |random: &mut Random| match random.below(8) {
+        0 => u64::MAX,
+        1 => random.next(),
+        2 => 1 << random.below(63),
+        3 => 4096,
+        4 => root,
+        _ => random.below(40),
+    };
+    let mut request = Message::new(Sync::LABEL & !0xffff | random.below(22) as u32);
+    for word in &mut request.words {
+        *word = number(random);
+    }
+    let position = 1 + random.below(2) as usize;
+    request.words[position] = if random.below(4) == 0 { request.words[position] } else { GRANT.0.into() };
+    request
+}
+
+#[test]
+fn random_requests_never_stop_the_server_or_break_the_volume() {
+    let images = one_image();
+    let mut vfs = vfs(images.clone());
+    let root = vfs.root(0);
+    for name in ["a", "b", "c"] {
+        let file = vfs.create(root, name, 0o100_644).unwrap();
+        vfs.write(file, 0, &[7; 9000]).unwrap();
+    }
+    let mut random = Random::new(99);
+    let mut answered = 0;
+    for _ in 0..50_000 {
+        let content: Vec<u8> = (0..random.below(300)).map(|_| b"abcxyz./"[random.below(7) as usize]).collect();
+        let request = random_request(&mut random, root);
+        if request.label == Mount::LABEL || request.label == Unmount::LABEL {
+            continue;
+        }
+        answered += u32::from(vfs.result(&content, request).is_ok());
+    }
+    assert!(answered > 1000, "{answered} requests made sense");
+    assert_eq!(vfs.result(b"", Unmount { node: root, force: true }.message()), Ok(0));
+    check(&images[0].path("image"));
 }
