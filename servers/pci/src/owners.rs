@@ -1,0 +1,224 @@
+//! Whose device is whose, and what an owner may do with its configuration space.
+
+use crate::bars::{self, BARS, DECODE, Range};
+use crate::config::{self, Address, ConfigSpace, register};
+use crate::scan::{self, Function};
+use abi::Errno;
+use abi::endpoint::SERVICE_SLOTS;
+use alloc::vec::Vec;
+use sys::Result;
+
+/// Bits of the command register that an owner may set: bus master, special cycles and the like, no interrupt line.
+const OWNERS_COMMAND: u32 = 0x0574;
+/// Where the part of configuration space begins that is the device's own.
+const DEVICE_SPACE: u8 = 0x40;
+/// Cache line size and latency timer, which are the owner's.
+const TIMING: core::ops::Range<u8> = 12..14;
+/// Interrupt line of a device that has none.
+const NO_LINE: u8 = 0xff;
+
+struct Device {
+    function: Function,
+    ranges: Option<[Range; BARS]>,
+    owner: Option<usize>,
+}
+
+/// All devices.
+pub struct Owners<C> {
+    config: C,
+    devices: Vec<Device>,
+}
+
+impl<C: ConfigSpace> Owners<C> {
+    /// Finds the devices; none is owned.
+    pub fn new(mut config: C) -> Self {
+        let functions = scan::scan(&mut config).into_iter().filter(|function| !function.bridge);
+        let devices = functions.map(|function| Device { function, ranges: None, owner: None }).collect();
+        Owners { config, devices }
+    }
+
+    /// Gives the device number `index` of a kind to the driver in slot `owner`, which had none or this one. → where it is, and its interrupt line.
+    ///
+    /// # Errors
+    /// `ENODEV`: there is none; `EBUSY`: another driver has it; `EINVAL`: no service's slot.
+    pub fn assign(&mut self, owner: usize, vendor: u16, device: u16, index: u64) -> Result<(Address, u8)> {
+        if owner >= SERVICE_SLOTS {
+            return Err(Errno::EINVAL);
+        }
+        let is_kind = |other: &Device| other.function.vendor == vendor && other.function.device == device;
+        let index = usize::try_from(index).map_err(|_| Errno::ENODEV)?;
+        let kind = self.devices.iter().enumerate().filter(|(_, other)| is_kind(other));
+        let at = kind.map(|(at, _)| at).nth(index).ok_or(Errno::ENODEV)?;
+        if self.devices[at].owner.is_some_and(|other| other != owner) {
+            return Err(Errno::EBUSY);
+        }
+        self.release_others(owner, at);
+        self.devices[at].owner = Some(owner);
+        self.enable(at);
+        let address = self.devices[at].function.address;
+        Ok((address, self.line(address)))
+    }
+
+    /// A range of the owner's device.
+    ///
+    /// # Errors
+    /// `ENODEV`: it has none; `EINVAL`: no such number.
+    pub fn range(&self, owner: usize, bar: u64) -> Result<Range> {
+        let device = &self.devices[self.device_of(owner)?];
+        let ranges = device.ranges.as_ref().ok_or(Errno::ENODEV)?;
+        ranges.get(usize::try_from(bar).unwrap_or(BARS)).copied().ok_or(Errno::EINVAL)
+    }
+
+    /// Reads configuration space of the owner's device.
+    ///
+    /// # Errors
+    /// `ENODEV`; `EINVAL`: no such place.
+    pub fn read(&mut self, owner: usize, offset: u64, width: u64) -> Result<u32> {
+        let address = self.devices[self.device_of(owner)?].function.address;
+        let (offset, width) = config::check(offset, width)?;
+        Ok(self.config.read(address, offset, width))
+    }
+
+    /// Writes configuration space of the owner's device.
+    ///
+    /// # Errors
+    /// `ENODEV`; `EINVAL`: no such place; `EPERM`: what is not the owner's to change.
+    pub fn write(&mut self, owner: usize, offset: u64, width: u64, value: u32) -> Result<()> {
+        let address = self.devices[self.device_of(owner)?].function.address;
+        let (offset, width) = config::check(offset, width)?;
+        if offset == register::COMMAND && width == 2 {
+            let kept = self.config.read(address, register::COMMAND, 2) & !OWNERS_COMMAND;
+            self.config.write(address, offset, width, kept | value & OWNERS_COMMAND);
+        } else if offset >= DEVICE_SPACE || (width == 1 && TIMING.contains(&offset)) {
+            self.config.write(address, offset, width, value);
+        } else {
+            return Err(Errno::EPERM);
+        }
+        Ok(())
+    }
+
+    fn device_of(&self, owner: usize) -> Result<usize> {
+        self.devices.iter().position(|device| device.owner == Some(owner)).ok_or(Errno::ENODEV)
+    }
+
+    /// A driver has one device: others it had decode no more.
+    fn release_others(&mut self, owner: usize, keep: usize) {
+        for at in (0..self.devices.len()).filter(|at| *at != keep) {
+            if self.devices[at].owner == Some(owner) {
+                self.devices[at].owner = None;
+                self.set_decode(at, 0);
+            }
+        }
+    }
+
+    /// Measures the device the first time, gives its ranges places, and lets it decode.
+    fn enable(&mut self, at: usize) {
+        if self.devices[at].ranges.is_none() {
+            let address = self.devices[at].function.address;
+            let mut ranges = bars::measure(&mut self.config, address);
+            if ranges.iter().any(Range::is_unplaced) {
+                let taken = self.taken();
+                bars::place(&mut self.config, address, &mut ranges, &taken);
+            }
+            self.devices[at].ranges = Some(ranges);
+        }
+        self.set_decode(at, DECODE);
+    }
+
+    /// What all devices decode or would.
+    fn taken(&mut self) -> Vec<Range> {
+        let mut taken = Vec::new();
+        for device in &self.devices {
+            let ranges = match device.ranges {
+                Some(ranges) => ranges,
+                None => bars::measure(&mut self.config, device.function.address),
+            };
+            taken.extend(ranges);
+        }
+        taken
+    }
+
+    fn set_decode(&mut self, at: usize, decode: u32) {
+        let address = self.devices[at].function.address;
+        let command = self.config.read(address, register::COMMAND, 2) & !DECODE;
+        self.config.write(address, register::COMMAND, 2, command | decode);
+    }
+
+    fn line(&mut self, address: Address) -> u8 {
+        match self.config.read(address, register::INTERRUPT_LINE, 1) as u8 {
+            0 => NO_LINE,
+            line => line,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simulated::Machine;
+
+    const DISK: Address = Address::new(0, 3, 0);
+    const OTHER: Address = Address::new(0, 4, 0);
+
+    fn owners() -> Owners<Machine> {
+        let mut machine = Machine::default();
+        for (address, bar) in [(DISK, 0xfe00_0000), (OTHER, 0xfe10_0000)] {
+            machine.add(address, 0x1af4, 0x1042);
+            machine.set_bar(address, 0, bar, 0xffff_f000);
+            machine.set(address, register::INTERRUPT_LINE, 11);
+        }
+        Owners::new(machine)
+    }
+
+    #[test]
+    fn an_assigned_device_decodes_and_others_do_not() {
+        let mut owners = owners();
+        assert_eq!(owners.assign(20, 0x1af4, 0x1042, 0), Ok((DISK, 11)));
+        assert_eq!(owners.config.read(DISK, register::COMMAND, 2), DECODE);
+        assert_eq!(owners.config.read(OTHER, register::COMMAND, 2), 0);
+        assert_eq!(owners.range(20, 0).map(|range| (range.start, range.bytes)), Ok((0xfe00_0000, 4096)));
+        assert_eq!(owners.range(20, 6), Err(Errno::EINVAL));
+        assert_eq!(owners.range(21, 0), Err(Errno::ENODEV));
+    }
+
+    #[test]
+    fn a_device_has_one_driver_and_a_driver_one_device() {
+        let mut owners = owners();
+        owners.assign(20, 0x1af4, 0x1042, 0).expect("is free");
+        assert_eq!(owners.assign(21, 0x1af4, 0x1042, 0), Err(Errno::EBUSY));
+        assert_eq!(owners.assign(20, 0x1af4, 0x1042, 0), Ok((DISK, 11)));
+        assert_eq!(owners.assign(20, 0x1af4, 0x1042, 1), Ok((OTHER, 11)));
+        assert_eq!(owners.config.read(DISK, register::COMMAND, 2), 0);
+        assert_eq!(owners.assign(21, 0x1af4, 0x1042, 0), Ok((DISK, 11)));
+    }
+
+    #[test]
+    fn what_is_not_there_is_no_device() {
+        let mut owners = owners();
+        assert_eq!(owners.assign(20, 0x1af4, 0x1041, 0), Err(Errno::ENODEV));
+        assert_eq!(owners.assign(20, 0x1af4, 0x1042, 2), Err(Errno::ENODEV));
+        assert_eq!(owners.assign(SERVICE_SLOTS, 0x1af4, 0x1042, 0), Err(Errno::EINVAL));
+    }
+
+    #[test]
+    fn an_owner_switches_bus_mastering_but_not_decoding() {
+        let mut owners = owners();
+        owners.assign(20, 0x1af4, 0x1042, 0).expect("is free");
+        owners.write(20, 4, 2, 4).expect("is the owner's");
+        assert_eq!(owners.read(20, 4, 2), Ok(DECODE | 4));
+        owners.write(20, 4, 2, 0).expect("is the owner's");
+        assert_eq!(owners.read(20, 4, 2), Ok(DECODE));
+    }
+
+    #[test]
+    fn ranges_and_ids_are_not_the_owners_to_change() {
+        let mut owners = owners();
+        owners.assign(20, 0x1af4, 0x1042, 0).expect("is free");
+        for (offset, width) in [(0, 4), (4, 4), (16, 4), (36, 4), (48, 4), (60, 1)] {
+            assert_eq!(owners.write(20, offset, width, 0), Err(Errno::EPERM), "offset {offset}");
+        }
+        assert_eq!(owners.write(20, 64, 4, 1), Ok(()));
+        assert_eq!(owners.write(21, 64, 4, 1), Err(Errno::ENODEV));
+        assert_eq!(owners.read(20, 256, 1), Err(Errno::EINVAL));
+    }
+}
