@@ -33,6 +33,7 @@ mod queue;
 mod report;
 mod route;
 mod scheduler;
+pub mod snapshot;
 pub mod spaces;
 pub mod thread;
 mod tracing;

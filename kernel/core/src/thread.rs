@@ -65,7 +65,7 @@ pub(crate) enum Then {
 }
 
 /// One thread.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Thread {
     /// User registers while it does not run.
     pub frame: Frame,
@@ -170,6 +170,11 @@ impl Thread {
     /// Its endpoint; `Endpoint(0)` for a free slot.
     pub fn endpoint(&self) -> Endpoint {
         self.endpoint
+    }
+
+    /// True when it runs or waits for the CPU only.
+    pub fn is_ready(&self) -> bool {
+        self.is_live() && self.flags == 0
     }
 
     /// Its address space; `None` when it has none (it does not run then).

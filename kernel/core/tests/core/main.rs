@@ -1,9 +1,12 @@
 //! Proofs of `kernel_core` on the host: behaviour, comparison with a model, exhaustive search.
 
 mod fake;
+mod model;
+mod pair;
 mod world;
 
 mod copies;
+mod exhaustive;
 mod faults;
 mod futexes;
 mod interrupts;
@@ -11,6 +14,7 @@ mod linux_calls;
 mod messages;
 mod notifications;
 mod privileges;
+mod random;
 mod restarts;
 mod scheduling;
 mod threads;
