@@ -1,0 +1,157 @@
+//! Text for people.
+
+use abi::rs::{ServiceRecord, state};
+use core::fmt::{self, Write};
+use sys::linux;
+
+/// Text is written in pieces of this size.
+const BUFFER_BYTES: usize = 512;
+const NS_PER_S: u64 = 1_000_000_000;
+
+/// A descriptor with a buffer, written when it is full and when it is dropped.
+pub struct Output {
+    descriptor: i32,
+    buffer: [u8; BUFFER_BYTES],
+    used: usize,
+}
+
+impl Output {
+    /// Writes to this descriptor.
+    pub fn new(descriptor: i32) -> Output {
+        Output { descriptor, buffer: [0; BUFFER_BYTES], used: 0 }
+    }
+
+    fn flush(&mut self) -> fmt::Result {
+        let mut rest = &self.buffer[..core::mem::take(&mut self.used)];
+        while !rest.is_empty() {
+            match linux::write(self.descriptor, rest) {
+                Ok(written) if written > 0 => rest = rest.get(written..).unwrap_or_default(),
+                _ => return Err(fmt::Error),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Write for Output {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        for &byte in text.as_bytes() {
+            if self.used == BUFFER_BYTES {
+                self.flush()?;
+            }
+            self.buffer[self.used] = byte;
+            self.used += 1;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Output {
+    fn drop(&mut self) {
+        // There is nobody to tell.
+        let _ = self.flush();
+    }
+}
+
+/// One line for each service.
+///
+/// # Errors
+/// When `out` cannot be written to.
+pub fn table(out: &mut impl Write, records: &[ServiceRecord], now_ns: u64) -> fmt::Result {
+    writeln!(out, "{:<16} {:<10} {:>8} {:>8}  LAST END", "NAME", "STATE", "RESTARTS", "UP")?;
+    for record in records {
+        write!(out, "{:<16} {:<10} {:>8} ", record.name.as_str(), state_name(record.state), record.restarts)?;
+        match up_s(record, now_ns) {
+            Some(up_s) => write!(out, "{up_s:>7}s")?,
+            None => write!(out, "{:>8}", "-")?,
+        }
+        writeln!(out, "  {}", LastEnd(record))?;
+    }
+    Ok(())
+}
+
+/// All that is known of one.
+///
+/// # Errors
+/// When `out` cannot be written to.
+pub fn details(out: &mut impl Write, record: &ServiceRecord, now_ns: u64) -> fmt::Result {
+    writeln!(out, "name: {}", record.name)?;
+    writeln!(out, "state: {}", state_name(record.state))?;
+    writeln!(out, "slot: {}", record.endpoint.slot())?;
+    writeln!(out, "generation: {}", record.endpoint.generation())?;
+    writeln!(out, "restarts: {}", record.restarts)?;
+    writeln!(out, "missed heartbeats: {}", record.missed)?;
+    if let Some(up_s) = up_s(record, now_ns) {
+        writeln!(out, "up: {up_s}s")?;
+    }
+    writeln!(out, "last end: {}", LastEnd(record))
+}
+
+fn up_s(record: &ServiceRecord, now_ns: u64) -> Option<u64> {
+    (record.state == state::UP).then(|| now_ns.saturating_sub(record.started_ns) / NS_PER_S)
+}
+
+fn state_name(state: u32) -> &'static str {
+    match state {
+        state::DOWN => "down",
+        state::STARTING => "starting",
+        state::UP => "up",
+        state::RESTARTING => "restarting",
+        state::GIVEN_UP => "given up",
+        _ => "?",
+    }
+}
+
+struct LastEnd<'a>(&'a ServiceRecord);
+
+impl fmt::Display for LastEnd<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let status = self.0.last_status;
+        match self.0.reason {
+            0 => f.write_str("never"),
+            1 => write!(f, "exited with status {status}"),
+            2 => write!(f, "exception {status}"),
+            3 => f.write_str("silent"),
+            4 => f.write_str("killed"),
+            other => write!(f, "reason {other}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use abi::{Endpoint, Name};
+
+    fn record() -> ServiceRecord {
+        ServiceRecord {
+            name: Name::new("uart").expect("is a name"),
+            endpoint: Endpoint::new(11, 3),
+            state: state::UP,
+            restarts: 2,
+            started_ns: NS_PER_S,
+            last_status: 14,
+            reason: 2,
+            ..ServiceRecord::default()
+        }
+    }
+
+    #[test]
+    fn the_table_has_a_line_for_each_service() {
+        let mut text = String::new();
+        let down = ServiceRecord { state: state::DOWN, reason: 0, restarts: 0, ..record() };
+        table(&mut text, &[record(), down], 8 * NS_PER_S).expect("a string can be written to");
+        let expected = "NAME             STATE      RESTARTS       UP  LAST END\n\
+                        uart             up                2       7s  exception 14\n\
+                        uart             down              0        -  never\n";
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn details_name_slot_and_generation() {
+        let mut text = String::new();
+        details(&mut text, &record(), 8 * NS_PER_S).expect("a string can be written to");
+        assert!(text.contains("slot: 11\ngeneration: 3\nrestarts: 2\n"));
+        assert!(text.ends_with("up: 7s\nlast end: exception 14\n"));
+    }
+}
