@@ -7,16 +7,13 @@
 //! Invariants: a block has at most one frame; a modified frame is in `modified`; at most `capacity`
 //! frames exist. A failed write leaves its blocks modified, so nothing accepted is dropped silently.
 
-use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::Errno;
 use crate::device::{BlockDevice, SECTOR_SIZE};
+use crate::frames::{Frames, PAGE_BYTES};
 use crate::lru::LruIndex;
-
-/// Unit of the memory budget, in bytes.
-pub const BUDGET_UNIT: usize = 4096;
 
 /// Longest run of blocks moved by one device request, in bytes.
 pub const RUN_BYTES: usize = 64 * 1024;
@@ -24,8 +21,8 @@ pub const RUN_BYTES: usize = 64 * 1024;
 /// Fewest frames a cache works with, whatever the budget says.
 const MIN_FRAMES: usize = 32;
 
-struct Frame {
-    data: Box<[u8]>,
+#[derive(Clone, Copy, Default)]
+struct State {
     dirty: bool,
     /// Whether the slot is listed in `BlockCache::modified`; it may be listed and clean again.
     listed: bool,
@@ -38,16 +35,18 @@ pub struct BlockCache<D> {
     block_count: u64,
     capacity: usize,
     index: LruIndex,
-    frames: Vec<Frame>,
+    frames: Frames,
+    /// Of each frame.
+    states: Vec<State>,
     modified: Vec<usize>,
     run: Vec<u8>,
 }
 
 impl<D: BlockDevice> BlockCache<D> {
-    /// A cache over `device` with blocks of `block_size` bytes (a multiple of the sector size, at most
-    /// `RUN_BYTES`) and room for about `budget` times 4 KiB. Memory is taken when it is first needed.
+    /// A cache over `device` with blocks of `block_size` bytes (a power of two from a sector to a page) and
+    /// room for about `budget` pages. Memory is taken when it is first needed.
     pub fn new(device: D, block_size: usize, budget: usize) -> Self {
-        let capacity = (budget.saturating_mul(BUDGET_UNIT) / block_size).max(MIN_FRAMES);
+        let capacity = (budget.saturating_mul(PAGE_BYTES) / block_size).max(MIN_FRAMES);
         let block_count = device.sector_count() / (block_size / SECTOR_SIZE) as u64;
         BlockCache {
             device,
@@ -55,7 +54,8 @@ impl<D: BlockDevice> BlockCache<D> {
             block_count,
             capacity,
             index: LruIndex::new(capacity),
-            frames: Vec::new(),
+            frames: Frames::new(block_size),
+            states: Vec::new(),
             modified: Vec::new(),
             run: vec![0; RUN_BYTES],
         }
@@ -74,7 +74,7 @@ impl<D: BlockDevice> BlockCache<D> {
     /// The content of `block`. `EIO` when it is outside the device or cannot be read.
     pub fn read(&mut self, block: u64) -> Result<&[u8], Errno> {
         let slot = self.load(block)?;
-        Ok(&self.frames[slot].data)
+        Ok(self.frames.get(slot))
     }
 
     /// The content of `block` for change; it will be written back. Errors as `read`.
@@ -122,7 +122,7 @@ impl<D: BlockDevice> BlockCache<D> {
         match self.device.read(sector, bytes) {
             Ok(()) => {
                 for (&slot, data) in slots.iter().zip(bytes.chunks_exact(self.block_size)) {
-                    self.frames[slot].data.copy_from_slice(data);
+                    self.frames.get_mut(slot).copy_from_slice(data);
                 }
             }
             Err(_) => slots.into_iter().for_each(|slot| self.index.remove(slot)),
@@ -132,7 +132,7 @@ impl<D: BlockDevice> BlockCache<D> {
     /// Forgets `block` without writing it: it belongs to nobody any more.
     pub fn discard(&mut self, block: u64) {
         if let Some(slot) = self.index.find(block) {
-            self.frames[slot].dirty = false;
+            self.states[slot].dirty = false;
             self.index.remove(slot);
         }
     }
@@ -153,13 +153,13 @@ impl<D: BlockDevice> BlockCache<D> {
     }
 
     fn dirty(&mut self, slot: usize) -> &mut [u8] {
-        let frame = &mut self.frames[slot];
-        frame.dirty = true;
-        if !frame.listed {
-            frame.listed = true;
+        let state = &mut self.states[slot];
+        state.dirty = true;
+        if !state.listed {
+            state.listed = true;
             self.modified.push(slot);
         }
-        &mut frame.data
+        self.frames.get_mut(slot)
     }
 
     fn load(&mut self, block: u64) -> Result<usize, Errno> {
@@ -169,7 +169,7 @@ impl<D: BlockDevice> BlockCache<D> {
         }
         let slot = self.take(block)?;
         let sector = self.sector(block);
-        if let Err(error) = self.device.read(sector, &mut self.frames[slot].data) {
+        if let Err(error) = self.device.read(sector, self.frames.get_mut(slot)) {
             self.index.remove(slot);
             return Err(error);
         }
@@ -185,9 +185,9 @@ impl<D: BlockDevice> BlockCache<D> {
             self.evict()?;
         }
         let slot = self.index.insert(block);
-        if slot == self.frames.len() {
-            let data = vec![0; self.block_size].into_boxed_slice();
-            self.frames.push(Frame { data, dirty: false, listed: false });
+        if slot == self.states.len() {
+            self.frames.provide(slot);
+            self.states.push(State::default());
         }
         Ok(slot)
     }
@@ -209,7 +209,7 @@ impl<D: BlockDevice> BlockCache<D> {
 
     fn evict(&mut self) -> Result<(), Errno> {
         let Some(victim) = self.index.oldest() else { return Err(Errno::ENOMEM) };
-        if self.frames[victim].dirty {
+        if self.states[victim].dirty {
             self.write_back()?;
         }
         self.index.remove(victim);
@@ -219,8 +219,8 @@ impl<D: BlockDevice> BlockCache<D> {
     fn write_back(&mut self) -> Result<(), Errno> {
         let mut slots = core::mem::take(&mut self.modified);
         slots.retain(|&slot| {
-            self.frames[slot].listed = self.frames[slot].dirty;
-            self.frames[slot].dirty
+            self.states[slot].listed = self.states[slot].dirty;
+            self.states[slot].dirty
         });
         slots.sort_unstable_by_key(|&slot| self.index.key(slot));
         let mut rest = slots.as_slice();
@@ -248,17 +248,17 @@ impl<D: BlockDevice> BlockCache<D> {
     fn write_run(&mut self, slots: &[usize]) -> Result<(), Errno> {
         let sector = self.sector(self.index.key(slots[0]));
         if let &[slot] = slots {
-            self.device.write(sector, &self.frames[slot].data)?;
+            self.device.write(sector, self.frames.get(slot))?;
         } else {
             let bytes = &mut self.run[..slots.len() * self.block_size];
             for (&slot, out) in slots.iter().zip(bytes.chunks_exact_mut(self.block_size)) {
-                out.copy_from_slice(&self.frames[slot].data);
+                out.copy_from_slice(self.frames.get(slot));
             }
             self.device.write(sector, bytes)?;
         }
         for &slot in slots {
-            self.frames[slot].dirty = false;
-            self.frames[slot].listed = false;
+            self.states[slot].dirty = false;
+            self.states[slot].listed = false;
         }
         Ok(())
     }

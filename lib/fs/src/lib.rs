@@ -1,7 +1,7 @@
 //! The file-system kit: what ext2, procfs and devfs have in common.
 //!
 //! * `file_system`: the trait a file system implements and the values it speaks of;
-//! * `device`, `cache`: the block device below and the cache of its blocks;
+//! * `device`, `cache`, `frames`: the block device below, the cache of its blocks, the memory of these;
 //! * `lru`, `names`: the indexed caches that nodes and names are kept in;
 //! * `server`, `volumes`, `transfer`, `linux`: from messages of vfs to the trait and back;
 //! * `block_client`: the block device behind a driver process.
@@ -14,6 +14,7 @@ pub mod block_client;
 pub mod cache;
 pub mod device;
 pub mod file_system;
+pub mod frames;
 pub mod linux;
 pub mod lru;
 pub mod names;
