@@ -146,12 +146,17 @@ impl Vfs {
         self.events.forget(process.endpoint);
         self.close_images(process);
         let table = process.files.borrow().clone();
-        // Two: the process' own and ours.
-        if Rc::strong_count(&table) == 2 {
+        if !self.is_shared(&table) {
             let removed = table.descriptors.borrow_mut().remove_range(0, usize::MAX);
             removed.iter().for_each(|file| self.release_records(&table, file));
         }
         process.directories.replace(None);
+    }
+
+    /// Whether a thread besides the one that has just ended uses this table.
+    fn is_shared(&self, table: &Rc<FileTable>) -> bool {
+        // Two: the ended thread's and the caller's. More may also be handlers under way.
+        Rc::strong_count(table) > 2 && self.processes.all().iter().any(|other| Rc::ptr_eq(&other.files.borrow(), table))
     }
 
     fn interrupt(&self, process: &Process, error: Errno) {

@@ -50,10 +50,8 @@ use alloc::boxed::Box;
 use calls::Flow;
 use state::Vfs;
 
-#[cfg(target_os = "none")]
 sys::program!(main);
 
-#[cfg_attr(not(target_os = "none"), expect(dead_code, reason = "the host only tests"))]
 fn main(start: sys::Start) {
     let vfs: &'static Vfs = Box::leak(Box::new(Vfs::new()));
     vfs.runtime.spawn(async move {
@@ -65,6 +63,10 @@ fn main(start: sys::Start) {
 
 /// One request, from its message to its answer.
 async fn handle(vfs: &'static Vfs, message: Message) -> Option<Message> {
+    if message.is_reply() {
+        // The answer to a request that has been given up.
+        return None;
+    }
     if message.source.is_service() {
         let reply = vfs.service_request(&message);
         vfs.sweep();

@@ -38,10 +38,17 @@ impl Service {
 }
 
 struct Connection {
-    service: Service,
     name: Name,
     peer: Peer,
     repeat: Repeat,
+}
+
+impl Connection {
+    /// Its slot is known once it has been up.
+    fn service(&self) -> Option<Service> {
+        let endpoint = self.peer.endpoint();
+        (endpoint != Endpoint::NONE).then(|| Service::at(endpoint.slot()))
+    }
 }
 
 /// All connections; a handful.
@@ -78,24 +85,23 @@ impl Role {
 }
 
 impl Peers {
-    /// The service with this name. `ENXIO`: the system has none.
+    /// The service with this name. `ENXIO`: the system has none, or it has never been up.
     pub fn connect(&self, runtime: &Runtime, name: &str, role: Role) -> Result<Service, Errno> {
         let name = Name::new(name).ok_or(Errno::ENXIO)?;
-        if let Some(known) = self.0.borrow().iter().find(|connection| connection.name == name) {
-            return Ok(known.service);
+        let mut connections = self.0.borrow_mut();
+        if let Some(known) = connections.iter().find(|connection| connection.name == name) {
+            return known.service().ok_or(Errno::ENXIO);
         }
         let peer = Peer::connect(runtime, name, role.window()).map_err(|_| Errno::ENXIO)?;
-        let service = Service::at(peer.endpoint().slot());
-        if peer.endpoint() == Endpoint::NONE {
-            return Err(Errno::ENXIO);
-        }
-        self.0.borrow_mut().push(Connection { service, name, peer, repeat: role.repeat() });
-        Ok(service)
+        let connection = Connection { name, peer, repeat: role.repeat() };
+        let service = connection.service();
+        connections.push(connection);
+        service.ok_or(Errno::ENXIO)
     }
 
     fn find(&self, service: Service) -> Result<(Peer, Repeat), Errno> {
         let connections = self.0.borrow();
-        let found = connections.iter().find(|connection| connection.service == service).ok_or(Errno::ENXIO)?;
+        let found = connections.iter().find(|connection| connection.service() == Some(service)).ok_or(Errno::ENXIO)?;
         Ok((found.peer.clone(), found.repeat))
     }
 }
