@@ -32,13 +32,15 @@ pub const SENDWAIT: u64 = 0x1006;
 pub const KERNEL_CALLS: u64 = 0x1100;
 
 macro_rules! kernel_calls {
-    ($($(#[$doc:meta])* $name:ident = $n:literal,)*) => {
+    ($($(#[doc = $doc:literal])* $name:ident = $n:literal,)*) => {
         /// The kernel calls. See each for arguments `(word 0, word 1, …)` and results.
         #[repr(u8)]
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum KernelCall { $($(#[$doc])* $name = $n,)* }
+        pub enum KernelCall { $($(#[doc = $doc])* $name = $n,)* }
         /// Names and bits of all kernel calls, as written in the system file.
         pub const KERNEL_CALL_NAMES: &[(&str, KernelCall)] = &[$((stringify!($name), KernelCall::$name),)*];
+        /// Their documentation, in the same order, one line an element.
+        pub const KERNEL_CALL_DOCS: &[&[&str]] = &[$(&[$($doc),*],)*];
     };
 }
 

@@ -16,7 +16,6 @@ protocol! {
     Arguments = 3 { grant: GrantId, bytes: u64 }
 }
 
-
 /// Operations of the system call `linux::SERVICE`: `(operation, name low, name high, address, bytes)`; root only.
 /// The caller's buffer is written by rs. Results: 0, length, or an error (`ENOENT`: no such service).
 pub mod service_call {

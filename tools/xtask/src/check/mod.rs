@@ -4,6 +4,7 @@
 
 mod dependencies;
 mod layout;
+mod reference;
 mod size;
 mod source;
 mod unsafe_code;
@@ -38,6 +39,7 @@ pub fn problems(workspace: &Workspace) -> Result<Vec<String>> {
     problems.extend(unsafe_code::problems(&packages, &files));
     problems.extend(size::problems(&files));
     problems.extend(layout::problems(workspace)?);
+    problems.extend(reference::problems(&workspace.root)?);
     Ok(problems)
 }
 
