@@ -18,6 +18,7 @@ impl<S: System> Pm<S> {
         if self.table[p].threads == 1 {
             self.exit_group(p, status);
         } else {
+            self.clear_tid(t);
             self.tear_down(t);
         }
         Answer::Later
@@ -61,7 +62,6 @@ impl<S: System> Pm<S> {
             self.system.stop(endpoint);
         }
         self.forget_timer(t);
-        self.clear_tid(t);
         self.system.vfs_exit(endpoint);
         self.system.vm_exit(endpoint);
         self.table[p].ended_run_ns += self.system.thread_use(endpoint).run_ns;
@@ -81,12 +81,21 @@ impl<S: System> Pm<S> {
         }
     }
 
-    /// CLONE_CHILD_CLEARTID: others who share the memory learn of the thread's end.
+    /// CLONE_CHILD_CLEARTID: the other threads learn of this one's end. Interrupting them ends their futex waits, which they
+    /// repeat, to find the word changed; so no call for waking is needed.
     fn clear_tid(&mut self, t: ThreadIndex) {
         let address = core::mem::take(&mut self.table[t].clear_tid);
-        if address != 0 {
-            // As Linux: a bad address is nobody's trouble any more.
-            let _ = self.write_u32(t, address, 0);
+        // As Linux: a bad address is nobody's trouble any more.
+        if address == 0 || self.write_u32(t, address, 0).is_err() {
+            return;
+        }
+        let mut next = self.table[self.table.process_of(t)].main;
+        while let Some(other) = next {
+            next = self.table[other].next;
+            if other != t && matches!(self.table[other].doing, Doing::Running) {
+                // It can only fail because the thread is gone.
+                let _ = self.system.interrupt(self.table[other].endpoint);
+            }
         }
     }
 

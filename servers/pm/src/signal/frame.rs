@@ -49,16 +49,17 @@ const UC_FP_XSTATE: u64 = 1;
 const UC_SIGCONTEXT_SS: u64 = 2;
 const UC_STRICT_RESTORE_SS: u64 = 4;
 
-/// Offset of the software bytes in the XSAVE area, their magic numbers, and the marker behind the area.
-const SOFTWARE: usize = 464;
+/// Offset of Linux's software bytes in the XSAVE area; their magic number, and that of the marker behind the area.
+pub const SOFTWARE: usize = 464;
 const MAGIC_START: u32 = 0x4650_5853;
 const MAGIC_END: u32 = 0x4650_5845;
 const MAGIC_END_BYTES: usize = 4;
 /// x87, SSE, AVX.
 const COMPONENTS: u64 = 7;
-/// Offsets of MXCSR and of the XSAVE header.
-const MXCSR: usize = 24;
-const XSAVE_HEADER: usize = 512;
+/// Offset of MXCSR in the XSAVE area.
+pub const MXCSR: usize = 24;
+/// Offset of the XSAVE header.
+pub const XSAVE_HEADER: usize = 512;
 const XSAVE_HEADER_BYTES: usize = 64;
 
 /// Flags a handler's return may change: CF PF AF ZF SF TF DF OF RF AC.

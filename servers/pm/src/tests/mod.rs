@@ -1,1 +1,11 @@
-//! placeholder
+//! pm as a whole, against a fake world: programs are driven call by call, and what pm asks of kernel, vm and vfs is seen.
+
+mod exec;
+mod fake;
+mod frame_headers;
+mod jobs;
+mod life;
+mod signals;
+mod time;
+
+pub use fake::{MEMORY, World};

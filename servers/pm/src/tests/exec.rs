@@ -1,0 +1,178 @@
+//! execve and the start of the system.
+
+use super::{MEMORY, World};
+use crate::manager::Pm;
+use crate::random::Random;
+use crate::tests::fake::{Fake, START};
+use abi::linux::nr;
+use abi::{Endpoint, Errno, Message, pm, vfs};
+
+const BUFFER: u64 = MEMORY.start + 0x100;
+
+/// argv and envp in the program's memory. → addresses of path, argv, envp.
+fn put_arguments(world: &mut World, thread: Endpoint, argv: &[&str], envp: &[&str]) -> [u64; 3] {
+    let mut text = MEMORY.start + 0xff0;
+    let mut list = BUFFER;
+    let mut addresses = [text, list, 0];
+    for (n, strings) in [argv, envp].into_iter().enumerate() {
+        addresses[n + 1] = list;
+        for string in strings {
+            let mut bytes = string.as_bytes().to_vec();
+            bytes.push(0);
+            crate::system::System::write(&mut world.pm.system, thread, text, &bytes).unwrap();
+            world.write(thread, list, &[text]);
+            text += bytes.len() as u64;
+            list += 8;
+        }
+        world.write(thread, list, &[0]);
+        list += 8;
+    }
+    addresses
+}
+
+fn string(world: &mut World, thread: Endpoint, mut address: u64) -> std::string::String {
+    let mut text = std::string::String::new();
+    loop {
+        match world.read(thread, address) as u8 {
+            0 => return text,
+            byte => text.push(byte as char),
+        }
+        address += 1;
+    }
+}
+
+fn argv(world: &mut World, thread: Endpoint) -> std::vec::Vec<std::string::String> {
+    let stack = world.pm.system.thread(thread).registers.rsp;
+    let count = world.read(thread, stack);
+    (1..=count).map(|n| { let at = world.read(thread, stack + 8 * n); string(world, thread, at) }).collect()
+}
+
+#[test]
+fn a_program_is_replaced_and_told_its_arguments() {
+    let mut world = World::new();
+    let (_, child) = world.fork(world.init);
+    world.handle_signal(child, 10, 0);
+    let [path, args, env] = put_arguments(&mut world, child, &["/bin/echo", "hello", ""], &["A=1"]);
+    assert_eq!(world.call(child, nr::EXECVE, &[path, args, env]), None);
+    assert_eq!(world.pm.system.exec_paths.last().unwrap(), "/bin/echo");
+    world.exec_event(child, b"/bin/echo", 0);
+    assert_eq!(world.pm.system.thread(child).registers.rip, START);
+    assert_eq!(argv(&mut world, child), ["/bin/echo", "hello", ""]);
+    world.call(child, nr::PRCTL, &[16, BUFFER]);
+    assert_eq!(string(&mut world, child, BUFFER), "echo");
+    world.call(child, nr::RT_SIGACTION, &[10, 0, BUFFER, 8]);
+    assert_eq!(world.read(child, BUFFER), 0, "handlers do not survive");
+}
+
+#[test]
+fn a_script_is_given_to_its_interpreter() {
+    let mut world = World::new();
+    let (_, child) = world.fork(world.init);
+    let [path, args, env] = put_arguments(&mut world, child, &["./x", "b"], &[]);
+    world.call(child, nr::EXECVE, &[path, args, env]);
+    world.exec_event(child, b"/bin/sh\0-e\0./x\0", vfs::EXEC_SCRIPT);
+    assert_eq!(argv(&mut world, child), ["/bin/sh", "-e", "./x", "b"]);
+}
+
+#[test]
+fn a_failed_exec_changes_nothing() {
+    let mut world = World::new();
+    let (_, child) = world.fork(world.init);
+    let [path, args, env] = put_arguments(&mut world, child, &["/x"], &[]);
+    world.call(child, nr::EXECVE, &[path, args, env]);
+    world.file_event(vfs::EVENT_EXEC, child, [-2i64 as u64, 0, 0, 0]);
+    assert_eq!(world.answer(child), Some(Err(Errno::ENOENT)));
+    world.call(child, nr::EXECVE, &[path, args, env]);
+    world.file_event(vfs::EVENT_EXEC, child, [666, 0, 0, 0]);
+    assert_eq!(world.answer(child), Some(Err(Errno::ENOEXEC)));
+    assert_eq!(world.call(child, nr::EXECVE, &[8, args, env]), Some(Err(Errno::EFAULT)));
+    assert_eq!(world.call(child, nr::EXECVE, &[path, 8, env]), Some(Err(Errno::EFAULT)));
+}
+
+#[test]
+fn set_user_id_programs_get_their_owner() {
+    let mut world = World::new();
+    let (_, child) = world.fork(world.init);
+    world.call(child, nr::SETUID, &[1000]);
+    let [path, args, env] = put_arguments(&mut world, child, &["/bin/su"], &[]);
+    world.call(child, nr::EXECVE, &[path, args, env]);
+    world.pm.system.exec_text = b"/bin/su".to_vec();
+    world.file_event(vfs::EVENT_EXEC, child, [5, 0, vfs::EXEC_SETUID, 0]);
+    assert_eq!(world.call(child, nr::GETEUID, &[]), Some(Ok(0)));
+    assert_eq!(world.call(child, nr::GETUID, &[]), Some(Ok(1000)));
+    assert_eq!(world.pm.system.ids.last(), Some(&(child, 0)));
+}
+
+#[test]
+fn exec_ends_the_other_threads_and_a_vfork() {
+    let mut world = World::new();
+    assert_eq!(world.call(world.init, nr::VFORK, &[]), None);
+    let child = world.newest();
+    let pid = world.call(child, nr::GETPID, &[]).unwrap().unwrap();
+    const THREAD: u64 = 0x100 | 0x200 | 0x400 | 0x800 | 0x1_0000;
+    world.call(child, nr::CLONE, &[THREAD, MEMORY.end, 0, 0, 0]).unwrap().unwrap();
+    let thread = world.newest();
+    let [path, args, env] = put_arguments(&mut world, thread, &["/x"], &[]);
+    world.call(thread, nr::EXECVE, &[path, args, env]);
+    assert_eq!(world.answer(world.init), None);
+    world.exec_event(thread, b"/x", 0);
+    assert!(!world.is_there(child));
+    assert_eq!(world.call(thread, nr::GETTID, &[]), Some(Ok(pid)));
+    assert_eq!(world.answer(world.init), Some(Ok(pid)));
+}
+
+#[test]
+fn a_program_killed_in_exec_is_forgotten() {
+    let mut world = World::new();
+    let (pid, child) = world.fork(world.init);
+    let [path, args, env] = put_arguments(&mut world, child, &["/x"], &[]);
+    world.call(child, nr::EXECVE, &[path, args, env]);
+    world.call(world.init, nr::KILL, &[pid, 9]);
+    world.exec_event(child, b"/x", 0);
+    assert!(!world.is_there(child));
+}
+
+#[test]
+fn without_init_the_shell_is_tried_and_then_pm_says_so() {
+    let mut pm = Pm::new(Fake::default(), Random::new([1; 32]));
+    let boot = Message { source: Endpoint::RS, ..pm::Boot {}.message() };
+    pm.handle(&boot);
+    let init = Endpoint(*pm.system.threads.keys().next().unwrap());
+    let mut world = World { pm, init };
+    for path in ["/sbin/init", "/bin/sh"] {
+        assert_eq!(world.pm.system.exec_paths.last().unwrap(), path);
+        world.file_event(vfs::EVENT_EXEC, init, [-2i64 as u64, 0, 0, 0]);
+        assert!(world.pm.system.printed.contains(path));
+    }
+    assert!(world.pm.system.printed.contains("no first program"));
+}
+
+#[test]
+fn reboot_needs_root_and_writes_back_first() {
+    let mut world = World::new();
+    let (_, child) = world.fork(world.init);
+    world.call(child, nr::SETUID, &[1000]);
+    let power_off = [0xfee1_dead, 672_274_793, 0x4321_fedc];
+    assert_eq!(world.call(child, nr::REBOOT, &power_off), Some(Err(Errno::EPERM)));
+    assert_eq!(world.call(world.init, nr::REBOOT, &[1, 2, 3]), Some(Err(Errno::EINVAL)));
+    assert_eq!(world.call(world.init, nr::REBOOT, &power_off), None);
+    assert!(world.pm.system.synced && world.pm.system.ended.is_none());
+    world.file_event(vfs::EVENT_SYNCED, Endpoint::NONE, [0; 4]);
+    assert_eq!(world.pm.system.ended, Some(crate::system::End::PowerOff));
+}
+
+#[test]
+fn services_and_programs_are_listed_in_order_of_pid() {
+    let mut world = World::new();
+    let (low, high) = abi::Name::new("uart").unwrap().to_words();
+    let up = pm::ServiceUp { process: Endpoint::new(11, 1), name_low: low, name_high: high };
+    let source = Endpoint::RS;
+    world.pm.handle(&Message { source, ..up.message() }).unwrap().result().unwrap();
+    let (pid, _) = world.fork(world.init);
+    let ask = pm::Processes { first_pid: 0, grant: abi::GrantId::NONE, bytes: 100_000 };
+    let bytes = world.pm.handle(&Message { source, ..ask.message() }).unwrap().result().unwrap();
+    let size = size_of::<pm::ProcessRecord>();
+    assert_eq!(bytes as usize, 3 * size);
+    let pids: std::vec::Vec<u32> = world.pm.system.granted.chunks(size).map(|r| sys::plain::read::<pm::ProcessRecord>(r).unwrap().pid).collect();
+    assert_eq!(pids, [1, 2, pid as u32]);
+}

@@ -1,0 +1,127 @@
+//! Job control: stopping, continuing, groups, sessions.
+
+use super::{MEMORY, World};
+use abi::endpoint::slot;
+use abi::linux::nr;
+use abi::{Endpoint, Errno};
+
+const BUFFER: u64 = MEMORY.start + 0x100;
+const STOP: u64 = 19;
+const TSTP: u64 = 20;
+const CONT: u64 = 18;
+const WNOHANG_WUNTRACED_WCONTINUED: u64 = 1 | 2 | 8;
+
+/// A shell in a session of its own, with a job in a group of its own.
+fn shell_and_job(world: &mut World) -> (Endpoint, u64, Endpoint) {
+    let (_, shell) = world.fork(world.init);
+    world.call(shell, nr::SETSID, &[]).unwrap().unwrap();
+    let (pid, job) = world.fork(shell);
+    assert_eq!(world.call(shell, nr::SETPGID, &[pid, pid]), Some(Ok(0)));
+    (shell, pid, job)
+}
+
+fn status(world: &mut World, shell: Endpoint) -> u32 {
+    let pid = world.call(shell, nr::WAIT4, &[u64::MAX, BUFFER, WNOHANG_WUNTRACED_WCONTINUED, 0]).unwrap().unwrap();
+    if pid == 0 { 0 } else { world.read(shell, BUFFER) as u32 }
+}
+
+#[test]
+fn control_z_stops_the_job_and_fg_continues_its_read() {
+    let mut world = World::new();
+    let (shell, pid, job) = shell_and_job(&mut world);
+    let entry = world.pm.system.thread(job);
+    entry.blocked_on = Endpoint::current(slot::VFS);
+    entry.registers.rip = 0x5002;
+    world.terminal_event(TSTP, pid);
+    assert_eq!(world.pm.system.cancelled, [(job, Errno::ERESTARTSYS)]);
+    assert_eq!(world.report_interrupted(job, Some((nr::READ, Err(Errno::ERESTARTSYS)))), None);
+    assert!(world.pm.system.thread(job).waits, "a stopped thread is not answered");
+    assert_eq!(status(&mut world, shell), 0x147f);
+    assert_eq!(status(&mut world, shell), 0);
+
+    world.call(shell, nr::KILL, &[-(pid as i64) as u64, CONT]);
+    let entry = world.pm.system.thread(job);
+    assert!(!entry.waits);
+    assert_eq!((entry.registers.rip, entry.registers.rax), (0x5000, nr::READ as u64));
+    assert_eq!(status(&mut world, shell), 0xffff);
+}
+
+#[test]
+fn a_sleep_that_ends_while_stopped_is_answered_after_sigcont() {
+    let mut world = World::new();
+    let (shell, pid, job) = shell_and_job(&mut world);
+    world.write(job, BUFFER, &[1, 0]);
+    assert_eq!(world.call(job, nr::NANOSLEEP, &[BUFFER, 0]), None);
+    world.call(shell, nr::KILL, &[pid, STOP]);
+    world.set_time(2_000_000_000);
+    assert_eq!(world.answer(job), None);
+    world.call(shell, nr::KILL, &[pid, CONT]);
+    assert_eq!(world.answer(job), Some(Ok(0)));
+}
+
+#[test]
+fn a_process_can_stop_itself_and_signals_wait_until_it_continues() {
+    let mut world = World::new();
+    let (shell, pid, job) = shell_and_job(&mut world);
+    assert_eq!(world.call(job, nr::KILL, &[pid, STOP]), None);
+    assert_eq!(status(&mut world, shell), 0x137f);
+    world.call(shell, nr::KILL, &[pid, 15]);
+    assert!(world.is_there(job));
+    world.call(shell, nr::KILL, &[pid, CONT]);
+    assert!(!world.is_there(job), "the pending SIGTERM takes effect");
+}
+
+#[test]
+fn kill_reaches_a_stopped_process() {
+    let mut world = World::new();
+    let (shell, pid, job) = shell_and_job(&mut world);
+    world.call(shell, nr::KILL, &[pid, STOP]);
+    world.call(shell, nr::KILL, &[pid, 9]);
+    assert!(!world.is_there(job));
+    assert_eq!(status(&mut world, shell), 9);
+}
+
+#[test]
+fn orphaned_groups_are_not_stopped_by_the_terminal_and_get_hup_when_stopped() {
+    let mut world = World::new();
+    let (shell, pid, job) = shell_and_job(&mut world);
+    world.call(shell, nr::KILL, &[pid, STOP]);
+    world.call(shell, nr::EXIT_GROUP, &[0]);
+    assert!(!world.is_there(job), "SIGHUP ends the stopped orphan");
+    assert_eq!(world.pm.stopped_count, 0);
+
+    let (shell, pid, job) = shell_and_job(&mut world);
+    world.call(shell, nr::EXIT_GROUP, &[0]);
+    world.terminal_event(TSTP, pid);
+    assert!(!world.pm.system.thread(job).interrupted);
+}
+
+#[test]
+fn the_end_of_a_session_leader_is_told_to_tty() {
+    let mut world = World::new();
+    let (_, shell) = world.fork(world.init);
+    let session = world.call(shell, nr::SETSID, &[]).unwrap().unwrap();
+    assert_eq!(world.call(shell, nr::SETSID, &[]), Some(Err(Errno::EPERM)));
+    world.call(shell, nr::EXIT_GROUP, &[0]);
+    assert_eq!(world.pm.system.sessions_ended, [session as u32]);
+}
+
+#[test]
+fn setpgid_keeps_to_the_rules() {
+    let mut world = World::new();
+    let (shell, pid, job) = shell_and_job(&mut world);
+    assert_eq!(world.call(job, nr::GETPGRP, &[]), Some(Ok(pid)));
+    assert_eq!(world.call(shell, nr::SETPGID, &[0, 0]), Some(Err(Errno::EPERM)), "a session leader stays");
+    assert_eq!(world.call(shell, nr::SETPGID, &[pid, 4000]), Some(Err(Errno::EPERM)), "no such group");
+    assert_eq!(world.call(shell, nr::SETPGID, &[1, 0]), Some(Err(Errno::ESRCH)), "not a child");
+    assert_eq!(world.call(job, nr::SETPGID, &[0, u64::MAX]), Some(Err(Errno::EINVAL)));
+}
+
+#[test]
+fn a_terminal_signal_reaches_the_whole_group() {
+    let mut world = World::new();
+    let (_, pid, job) = shell_and_job(&mut world);
+    let (_, helper) = world.fork(job);
+    world.terminal_event(2, pid);
+    assert!(!world.is_there(job) && !world.is_there(helper));
+}

@@ -1,0 +1,251 @@
+//! Signals from sending to the return of the handler.
+
+use super::{MEMORY, World};
+use crate::signal::action::{NO_DEFER, RESET_HAND, RESTART};
+use abi::endpoint::slot;
+use abi::info::state;
+use abi::linux::nr;
+use abi::{Endpoint, Errno, Message, kernel, vfs};
+
+const BUFFER: u64 = MEMORY.start + 0x100;
+const USR1: u64 = 10;
+const HANDLER: u64 = 0xaaaa;
+
+fn block(world: &mut World, thread: Endpoint, how: u64, signal: u64) {
+    world.write(thread, BUFFER, &[1 << (signal - 1)]);
+    world.call(thread, nr::RT_SIGPROCMASK, &[how, BUFFER, 0, 8]);
+}
+
+fn runs_handler(world: &mut World, thread: Endpoint) -> bool {
+    world.pm.system.thread(thread).registers.rip == HANDLER
+}
+
+/// The handler returns: its `ret` has popped the return address.
+fn sigreturn(world: &mut World, thread: Endpoint) {
+    world.pm.system.thread(thread).registers.rsp += 8;
+    assert_eq!(world.call(thread, nr::RT_SIGRETURN, &[]), None);
+}
+
+#[test]
+fn a_fatal_signal_ends_the_process_at_once() {
+    let mut world = World::new();
+    let (pid, child) = world.fork(world.init);
+    assert_eq!(world.call(world.init, nr::KILL, &[pid, 15]), Some(Ok(0)));
+    assert!(!world.is_there(child));
+    assert_eq!(world.call(world.init, nr::WAIT4, &[pid, BUFFER, 0, 0]), Some(Ok(pid)));
+    assert_eq!(world.read(world.init, BUFFER) as u32, 15);
+}
+
+#[test]
+fn a_handler_runs_on_the_way_out_of_kill_and_sigreturn_restores_everything() {
+    let mut world = World::new();
+    let (pid, child) = world.fork(world.init);
+    world.handle_signal(child, USR1, 0);
+    let registers = &mut world.pm.system.thread(child).registers;
+    (registers.rip, registers.rbx, registers.r15) = (0x5000, 77, 88);
+    let stack = registers.rsp;
+    assert_eq!(world.call(child, nr::KILL, &[pid, USR1]), None);
+    assert!(runs_handler(&mut world, child));
+    let registers = world.pm.system.thread(child).registers;
+    assert_eq!(registers.rdi, USR1);
+    assert_eq!(registers.rsp % 16, 8);
+    assert!(registers.rsp < stack - 128);
+    assert_eq!(world.read(child, registers.rsp), 0xbbbb);
+    assert_eq!(world.read(child, registers.rsi) as u32, USR1 as u32);
+    assert_eq!(world.read(child, registers.rsi + 16) as u32, pid as u32);
+
+    world.pm.system.thread(child).registers.rbx = 0;
+    sigreturn(&mut world, child);
+    let registers = world.pm.system.thread(child).registers;
+    assert_eq!((registers.rip, registers.rbx, registers.r15, registers.rax, registers.rsp), (0x5000, 77, 88, 0, stack));
+}
+
+#[test]
+fn the_signal_is_blocked_while_its_handler_runs_unless_nodefer() {
+    for (flags, blocked) in [(0, true), (NO_DEFER, false)] {
+        let mut world = World::new();
+        let (pid, child) = world.fork(world.init);
+        world.handle_signal(child, USR1, flags);
+        world.call(child, nr::KILL, &[pid, USR1]);
+        world.pm.system.thread(child).registers.rip = 1;
+        let second = world.call(child, nr::KILL, &[pid, USR1]);
+        assert_eq!(second == Some(Ok(0)), blocked);
+        if blocked {
+            sigreturn(&mut world, child);
+            assert!(world.pm.system.thread(child).registers.rip == HANDLER, "the second signal comes after the first handler");
+        }
+    }
+}
+
+#[test]
+fn a_handler_for_one_time_falls_back_to_the_default() {
+    let mut world = World::new();
+    let (pid, child) = world.fork(world.init);
+    world.handle_signal(child, USR1, RESET_HAND | NO_DEFER);
+    world.call(world.init, nr::KILL, &[pid, USR1]);
+    world.report_interrupted(child, None);
+    assert!(runs_handler(&mut world, child));
+    world.call(world.init, nr::KILL, &[pid, USR1]);
+    assert!(!world.is_there(child));
+}
+
+#[test]
+fn a_call_of_vfs_is_cancelled_and_repeated_with_sa_restart_only() {
+    for (flags, call, expected) in
+        [(RESTART, nr::READ, nr::READ as u64), (0, nr::READ, -4i64 as u64), (RESTART, nr::POLL, -4i64 as u64)]
+    {
+        let mut world = World::new();
+        let (pid, child) = world.fork(world.init);
+        world.handle_signal(child, USR1, flags);
+        let entry = world.pm.system.thread(child);
+        entry.blocked_on = Endpoint::current(slot::VFS);
+        entry.registers.rip = 0x5002;
+        world.call(world.init, nr::KILL, &[pid, USR1]);
+        assert_eq!(world.pm.system.cancelled, [(child, Errno::ERESTARTSYS)]);
+        world.report_interrupted(child, Some((call, Err(Errno::ERESTARTSYS))));
+        assert!(runs_handler(&mut world, child));
+        sigreturn(&mut world, child);
+        let registers = world.pm.system.thread(child).registers;
+        assert_eq!(registers.rax, expected);
+        assert_eq!(registers.rip, if flags == RESTART && call == nr::READ { 0x5000 } else { 0x5002 });
+    }
+}
+
+#[test]
+fn a_call_that_vfs_has_not_received_is_withdrawn() {
+    let mut world = World::new();
+    let (pid, child) = world.fork(world.init);
+    world.handle_signal(child, USR1, 0);
+    let entry = world.pm.system.thread(child);
+    entry.blocked_on = Endpoint::current(slot::VFS);
+    entry.state = state::SENDING;
+    (entry.registers.rip, entry.registers.linux_call) = (0x5002, 0);
+    world.call(world.init, nr::KILL, &[pid, USR1]);
+    let registers = world.pm.system.thread(child).registers;
+    assert_eq!((registers.rip, registers.rax), (0x5000, nr::READ as u64));
+    world.report_interrupted(child, None);
+    assert!(runs_handler(&mut world, child));
+}
+
+#[test]
+fn sigsuspend_runs_the_handler_and_restores_the_mask() {
+    let mut world = World::new();
+    let (pid, child) = world.fork(world.init);
+    world.handle_signal(child, USR1, 0);
+    block(&mut world, child, 0, USR1);
+    world.call(world.init, nr::KILL, &[pid, USR1]);
+    world.write(child, BUFFER, &[0]);
+    assert_eq!(world.call(child, nr::RT_SIGSUSPEND, &[BUFFER, 8]), None);
+    assert!(runs_handler(&mut world, child));
+    sigreturn(&mut world, child);
+    assert_eq!(world.pm.system.thread(child).registers.rax, -4i64 as u64);
+    world.call(child, nr::RT_SIGPROCMASK, &[0, 0, BUFFER, 8]);
+    assert_eq!(world.read(child, BUFFER), 1 << (USR1 - 1));
+}
+
+#[test]
+fn sigtimedwait_takes_a_blocked_signal_or_times_out() {
+    let mut world = World::new();
+    let (pid, child) = world.fork(world.init);
+    block(&mut world, child, 0, USR1);
+    world.write(child, BUFFER, &[1 << (USR1 - 1), 1, 0]);
+    assert_eq!(world.call(child, nr::RT_SIGTIMEDWAIT, &[BUFFER, 0, BUFFER + 8, 8]), None);
+    world.call(world.init, nr::KILL, &[pid, USR1]);
+    assert_eq!(world.answer(child), Some(Ok(USR1)));
+    assert_eq!(world.call(child, nr::RT_SIGTIMEDWAIT, &[BUFFER, 0, BUFFER + 8, 8]), None);
+    world.set_time(2_000_000_000);
+    assert_eq!(world.answer(child), Some(Err(Errno::EAGAIN)));
+}
+
+#[test]
+fn waiting_for_children_ends_for_a_handler_but_the_childs_end_comes_first() {
+    let mut world = World::new();
+    let (_, parent) = world.fork(world.init);
+    world.handle_signal(parent, 17, 0);
+    let (pid, child) = world.fork(parent);
+    assert_eq!(world.call(parent, nr::WAIT4, &[u64::MAX, BUFFER, 0, 0]), None);
+    world.call(child, nr::EXIT_GROUP, &[0]);
+    assert!(runs_handler(&mut world, parent));
+    sigreturn(&mut world, parent);
+    assert_eq!(world.pm.system.thread(parent).registers.rax, pid);
+}
+
+#[test]
+fn an_exception_without_a_handler_kills_and_is_logged() {
+    let mut world = World::new();
+    let (pid, child) = world.fork(world.init);
+    let exception = kernel::Exception { vector: 14, error: -14i64 as u64, ip: 0x5000, address: 0x66 };
+    block(&mut world, child, 0, 11);
+    assert!(world.pm.handle(&Message { source: child, ..exception.message() }).is_none());
+    assert!(!world.is_there(child));
+    assert!(world.pm.system.printed.contains("SIGSEGV"));
+    world.call(world.init, nr::WAIT4, &[pid, BUFFER, 0, 0]);
+    assert_eq!(world.read(world.init, BUFFER) as u32, 11);
+}
+
+#[test]
+fn an_exception_with_a_handler_tells_the_address() {
+    let mut world = World::new();
+    let (_, child) = world.fork(world.init);
+    world.handle_signal(child, 11, 0);
+    let exception = kernel::Exception { vector: 14, error: -14i64 as u64, ip: 0x5000, address: 0x66 };
+    world.pm.handle(&Message { source: child, ..exception.message() });
+    assert!(runs_handler(&mut world, child));
+    let registers = world.pm.system.thread(child).registers;
+    assert_eq!(world.read(child, registers.rsi + 16), 0x66);
+}
+
+#[test]
+fn a_handler_without_stack_is_the_end() {
+    let mut world = World::new();
+    let (pid, child) = world.fork(world.init);
+    world.handle_signal(child, USR1, 0);
+    world.pm.system.thread(child).registers.rsp = 64;
+    world.call(child, nr::KILL, &[pid, USR1]);
+    assert!(!world.is_there(child));
+}
+
+#[test]
+fn the_alternate_stack_is_used_and_shown_as_busy() {
+    let mut world = World::new();
+    let (pid, child) = world.fork(world.init);
+    world.handle_signal(child, USR1, crate::signal::action::ON_STACK);
+    world.write(child, BUFFER, &[MEMORY.start + 0x4000, 0, 0x2000]);
+    assert_eq!(world.call(child, nr::SIGALTSTACK, &[BUFFER, 0]), Some(Ok(0)));
+    world.call(child, nr::KILL, &[pid, USR1]);
+    let stack_pointer = world.pm.system.thread(child).registers.rsp;
+    assert!((MEMORY.start + 0x4000..MEMORY.start + 0x6000).contains(&stack_pointer));
+    assert_eq!(world.call(child, nr::SIGALTSTACK, &[BUFFER, 0]), Some(Err(Errno::EPERM)));
+}
+
+#[test]
+fn sigpipe_of_vfs_kills_or_ends_the_write_with_epipe() {
+    let mut world = World::new();
+    let (_, child) = world.fork(world.init);
+    world.file_event(vfs::EVENT_SIGNAL, child, [13, 0, 0, 0]);
+    assert_eq!(world.pm.system.cancelled, [(child, Errno::EPIPE)]);
+    assert!(!world.is_there(child));
+}
+
+#[test]
+fn the_first_process_is_only_touched_by_what_it_handles() {
+    let mut world = World::new();
+    world.call(world.init, nr::KILL, &[1, 9]);
+    world.call(world.init, nr::KILL, &[1, USR1]);
+    assert!(world.is_there(world.init));
+    world.handle_signal(world.init, USR1, 0);
+    world.call(world.init, nr::KILL, &[1, USR1]);
+    let init = world.init;
+    assert!(runs_handler(&mut world, init));
+}
+
+#[test]
+fn rights_are_checked() {
+    let mut world = World::new();
+    let (_, child) = world.fork(world.init);
+    world.call(child, nr::SETUID, &[1000]);
+    assert_eq!(world.call(child, nr::KILL, &[1, 0]), Some(Err(Errno::EPERM)));
+    assert_eq!(world.call(child, nr::KILL, &[31000, 0]), Some(Err(Errno::ESRCH)));
+    assert_eq!(world.call(child, nr::KILL, &[1, 65]), Some(Err(Errno::EINVAL)));
+    assert_eq!(world.call(child, nr::TGKILL, &[5, 0, 0]), Some(Err(Errno::EINVAL)));
+}
