@@ -28,8 +28,10 @@ impl Floor {
     pub const PROGRAM: Floor = Floor(192);
 }
 
-/// Frames given to the pool of page tables at a time: one mapping never needs more than three.
+/// Frames given to the pool of page tables at a time, when so many neighbours are free.
 const DONATION: u64 = 16;
+/// One page never needs more tables than this.
+const TABLES_PER_PAGE: u32 = 4;
 /// Heap that must be free before a request is served, beyond what the request says it needs.
 const HEAP_MARGIN_BYTES: usize = 128 << 10;
 /// The heap grows by this at least.
@@ -119,13 +121,16 @@ impl<K: Kernel> Memory<K> {
 
     /// A new kernel space.
     pub fn create_space(&mut self) -> Result<Space, Errno> {
-        match self.kernel.create() {
-            Err(Errno::ENOMEM) => {
-                self.donate()?;
-                self.kernel.create()
+        let mut created = Err(Errno::ENOMEM);
+        self.with_tables(1, |kernel, _| {
+            created = kernel.create();
+            match created {
+                Err(Errno::ENOMEM) => Ok(0),
+                Err(error) => Err(error),
+                Ok(_) => Ok(1),
             }
-            result => result,
-        }
+        })?;
+        created
     }
 
     /// Maps frames, with more page tables when the kernel has none left.
@@ -144,17 +149,17 @@ impl<K: Kernel> Memory<K> {
     /// Repeats `step`, which is told how many pages are done and does some more, until all are, donating in between.
     fn with_tables(&mut self, pages: u64, mut step: impl FnMut(&mut K, u64) -> Result<u64, Errno>) -> Result<(), Errno> {
         let mut done = 0;
-        let mut donated_in_vain = false;
+        let mut donated_in_vain = 0;
         loop {
             let more = step(&mut self.kernel, done)?;
             done += more;
             if done >= pages {
                 return Ok(());
             }
-            if more == 0 && donated_in_vain {
+            donated_in_vain = if more == 0 { donated_in_vain + 1 } else { 0 };
+            if donated_in_vain > TABLES_PER_PAGE {
                 return Err(Errno::ENOMEM);
             }
-            donated_in_vain = more == 0;
             self.donate()?;
         }
     }

@@ -1,1 +1,152 @@
+//! Images and mapped files: what vfs puts in is what programs see.
 
+use super::*;
+use crate::simulation::grant;
+use abi::{Errno, GrantId, Message, linux::nr};
+
+/// Content of a file that differs everywhere.
+pub fn content(bytes: u64) -> Vec<u8> {
+    (0..bytes).map(|at| (at / P * 31 + at % 251) as u8).collect()
+}
+
+/// An image of a file with this content, filled and held by vfs.
+pub fn image(server: &mut Server<Simulation>, inode: u64, content: Vec<u8>) -> u64 {
+    let bytes = content.len() as u64;
+    let image = open(server, inode, 1, bytes);
+    let grant = grant(server, content);
+    server.ask(slot::VFS, vm::ImageFill { image, offset: 0, grant, bytes }.message()).result().expect("enough memory");
+    image
+}
+
+fn open(server: &mut Server<Simulation>, inode: u64, version: u64, bytes: u64) -> u64 {
+    let reply = server.ask(slot::VFS, vm::ImageOpen { device: 1, inode, version, bytes }.message());
+    vm::ImageOpen::results(&reply).expect("enough memory")
+}
+
+fn missing(server: &mut Server<Simulation>, image: u64, offset: u64, bytes: u64) -> (u64, u64) {
+    let reply = server.ask(slot::VFS, vm::ImageMissing { image, offset, bytes }.message());
+    let length = reply.result().expect("an image");
+    (vm::ImageMissing::results(&reply).expect("an image"), length)
+}
+
+/// mmap of a file as far as vfs is asked.
+fn begin_map(server: &mut Server<Simulation>, process: Endpoint, arguments: [u64; 6]) {
+    let mut message = Message { source: process, ..Message::new(nr::MMAP) };
+    message.words[..6].copy_from_slice(&arguments);
+    assert_eq!(server.handle(&message), None);
+    assert_eq!(server.memory.kernel.notified.last(), Some(&Endpoint::VFS));
+}
+
+/// The rest: vfs fetches and answers. → what the program gets.
+fn end_map(server: &mut Server<Simulation>, image: u64, error: i32) -> Result<u64, Errno> {
+    let reply = server.ask(slot::VFS, vm::NextFileMap {}.message());
+    let (process, ..) = vm::NextFileMap::results(&reply).expect("somebody waits");
+    server.ask(slot::VFS, vm::FileMapDone { process, image, error }.message()).result().expect("somebody waits");
+    let (answered, answer) = server.memory.kernel.answers.pop().expect("an answer");
+    assert_eq!(answered, process);
+    answer.result()
+}
+
+#[test]
+fn a_mapped_file_shows_its_content_and_zeros_behind_its_end() {
+    let (mut server, p) = with_program(512);
+    let file = content(3 * P + 100);
+    let image = image(&mut server, 7, file.clone());
+    begin_map(&mut server, p, [0, 4 * P, READ, PRIVATE, 3, P]);
+    let at = end_map(&mut server, image, 0).expect("mapped");
+    for offset in [0, 1, P + 77, 2 * P + 99] {
+        assert_eq!(server.load(p, at + offset), Ok(file[(P + offset) as usize]));
+    }
+    assert_eq!(server.load(p, at + 2 * P + 100), Ok(0));
+    assert_eq!(server.load(p, at + 3 * P), Err(Errno::EIO));
+    invariants::check(&server);
+}
+
+#[test]
+fn private_writes_stay_private_and_the_image_clean() {
+    let (mut server, p) = with_program(512);
+    let image = image(&mut server, 7, content(2 * P));
+    begin_map(&mut server, p, [0, 2 * P, READ | WRITE, PRIVATE, 3, 0]);
+    let first = end_map(&mut server, image, 0).expect("mapped");
+    begin_map(&mut server, p, [0, 2 * P, READ, PRIVATE, 3, 0]);
+    let second = end_map(&mut server, image, 0).expect("mapped");
+    server.load(p, first + P).expect("readable");
+    server.store(p, first + P + 1, 99).expect("writable");
+    fork(&mut server, p, program(1)).expect("enough memory");
+    server.store(program(1), first + P + 1, 98).expect("writable");
+    assert_eq!((server.load(p, first + P + 1), server.load(p, second + P + 1)), (Ok(99), Ok(content(2 * P)[P as usize + 1])));
+    invariants::check(&server);
+}
+
+#[test]
+fn errors_of_vfs_reach_the_program() {
+    let (mut server, p) = with_program(512);
+    begin_map(&mut server, p, [0, P, READ, PRIVATE, 3, 0]);
+    assert_eq!(end_map(&mut server, 0, Errno::EACCES.0), Err(Errno::EACCES));
+    begin_map(&mut server, p, [0, P, READ, PRIVATE, 3, 0]);
+    let at = end_map(&mut server, 0, 0).expect("no image, no error: zeros");
+    assert_eq!(server.load(p, at), Ok(0));
+    begin_map(&mut server, p, [0, P, READ, PRIVATE, 3, 0]);
+    exit(&mut server, p).expect("known");
+    let reply = server.ask(slot::VFS, vm::NextFileMap {}.message());
+    assert_eq!(reply.result(), Err(Errno::ENOENT));
+    let done = vm::FileMapDone { process: p, image: 0, error: 0 };
+    assert_eq!(server.ask(slot::VFS, done.message()).result(), Err(Errno::ESRCH));
+    invariants::check(&server);
+}
+
+#[test]
+fn missing_stretches_are_told_and_filled_once() {
+    let (mut server, _) = with_program(512);
+    let file = content(10 * P + 5);
+    let image = open(&mut server, 7, 1, file.len() as u64);
+    assert_eq!(missing(&mut server, image, 0, u64::MAX), (0, 10 * P + 5));
+    let grant = grant(&mut server, file[2 * P as usize..].to_vec());
+    let fill = |server: &mut Server<Simulation>, offset, bytes| {
+        server.ask(slot::VFS, vm::ImageFill { image, offset, grant, bytes }.message()).result()
+    };
+    assert_eq!(fill(&mut server, 2 * P, 3 * P), Ok(0));
+    assert_eq!(missing(&mut server, image, 0, 20 * P), (0, 2 * P));
+    assert_eq!(missing(&mut server, image, 2 * P, 3 * P), (0, 0));
+    assert_eq!(missing(&mut server, image, 3 * P + 7, 20 * P), (5 * P, 5 * P + 5));
+    assert_eq!(fill(&mut server, 2 * P, 8 * P + 5), Ok(0));
+    assert_eq!(missing(&mut server, image, 2 * P, 20 * P), (0, 0));
+    assert_eq!(fill(&mut server, 1, P), Err(Errno::EINVAL));
+    assert_eq!(fill(&mut server, 0, P + 1), Err(Errno::EINVAL));
+    assert_eq!(fill(&mut server, 10 * P, P), Err(Errno::EINVAL));
+    invariants::check(&server);
+}
+
+#[test]
+fn images_nobody_maps_give_way_when_memory_is_short() {
+    let (mut server, p) = with_program(400);
+    let used = image(&mut server, 1, content(4 * P));
+    begin_map(&mut server, p, [0, P, READ, PRIVATE, 3, 0]);
+    let at = end_map(&mut server, used, 0).expect("mapped");
+    let idle = image(&mut server, 2, content(100 * P));
+    for image in [used, idle] {
+        server.ask(slot::VFS, vm::ImageClose { image }.message()).result().expect("held");
+    }
+    let big = server.call(p, nr::MMAP, [0, 150 * P, READ | WRITE, PRIVATE | ANONYMOUS, 0, 0]).expect("memory");
+    (0..150).for_each(|page| server.store(p, big + page * P, 1).expect("the idle image gives way"));
+    assert_eq!(server.load(p, at + 9), Ok(content(P)[9]));
+    assert_eq!(server.ask(slot::VFS, vm::ImageClose { image: idle }.message()).result(), Err(Errno::EINVAL));
+    invariants::check(&server);
+}
+
+#[test]
+fn requests_of_strangers_are_refused() {
+    let (mut server, p) = with_program(512);
+    let grant = GrantId(0);
+    for request in [
+        vm::ImageOpen { device: 1, inode: 1, version: 1, bytes: P }.message(),
+        vm::NextFileMap {}.message(),
+        vm::Exec { process: p, image: 1, interpreter: 0, stack_bytes: 0 }.message(),
+        vm::Spawn { process: p, grant, image_bytes: 1, argument_bytes: 0, heap_bytes: 0, keep_bytes: 0 }.message(),
+        vm::Fork { parent: p, child: program(1), share: false }.message(),
+        vm::Exit { process: p }.message(),
+    ] {
+        assert_eq!(server.ask(slot::TTY, request).result(), Err(Errno::EPERM));
+    }
+    assert_eq!(server.ask(slot::TTY, Message::new(0x1_0099)).result(), Err(Errno::ENOSYS));
+}

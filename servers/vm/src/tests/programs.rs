@@ -1,1 +1,172 @@
+//! fork, exec and exit of programs, real ones among them.
 
+use super::*;
+use crate::simulation::Touch;
+use abi::{Errno, linux::nr};
+use elf::{HEAD_BYTES, Kind, Program};
+
+type ExecResults = (u64, u64, u64, u64, u64, u64);
+
+fn exec(server: &mut Server<Simulation>, process: Endpoint, image: u64, interpreter: u64) -> Result<ExecResults, Errno> {
+    let request = vm::Exec { process, image, interpreter, stack_bytes: 8 << 20 };
+    let reply = server.ask(slot::PM, request.message());
+    vm::Exec::results(&reply)
+}
+
+/// A position-independent program that every Debian has.
+const LINKER: &str = "/lib64/ld-linux-x86-64.so.2";
+
+fn linker() -> Vec<u8> {
+    std::fs::read(LINKER).expect("this machine has a dynamic linker")
+}
+
+/// Programs of this machine, busybox where it is there.
+fn real_programs() -> Vec<Vec<u8>> {
+    std::fs::read("/bin/busybox").into_iter().chain([linker()]).collect()
+}
+
+/// Checks that memory shows the segments of the program.
+fn check_loaded(server: &mut Server<Simulation>, process: Endpoint, file: &[u8], base: u64) {
+    let program = Program::parse(&file[..HEAD_BYTES], file.len() as u64).expect("a real program");
+    for segment in program.segments() {
+        let bytes = segment.file.bytes;
+        for offset in [0, bytes / 3, bytes / 2, bytes - 1] {
+            let expected = file[(segment.file.offset + offset) as usize];
+            assert_eq!(server.load(process, base + segment.address + offset), Ok(expected));
+        }
+        for offset in [bytes, (bytes + segment.memory_bytes) / 2, segment.memory_bytes - 1] {
+            if offset >= bytes && offset < segment.memory_bytes {
+                assert_eq!(server.load(process, base + segment.address + offset), Ok(0), "zeros behind the file");
+            }
+        }
+        let address = base + segment.address;
+        assert_eq!(server.touch(process, address, Touch::Execute).is_ok(), segment.execute);
+        assert_eq!(server.store(process, address + bytes - 1, 0x5a).is_ok(), segment.write);
+    }
+}
+
+#[test]
+fn real_programs_are_in_memory_as_in_their_files() {
+    for file in real_programs() {
+        let (mut server, p) = with_program(4000);
+        let image = files::image(&mut server, 9, file.clone());
+        let program = Program::parse(&file[..HEAD_BYTES], file.len() as u64).expect("a real program");
+        for _ in 0..2 {
+            let (start, entry, phdr, count, interpreter, stack_end) =
+                exec(&mut server, p, image, 0).expect("a real program");
+            let base = if program.kind == Kind::Fixed { 0 } else { 0x5555_5555_4000 };
+            assert_eq!((start, entry, interpreter), (base + program.entry, base + program.entry, 0));
+            assert_eq!((phdr, count), (base + program.headers, u64::from(program.header_count)));
+            check_loaded(&mut server, p, &file, base);
+            assert_eq!(server.store(p, stack_end - 8, 1), Ok(()));
+            assert_eq!(server.store(p, stack_end - (1 << 20), 1), Ok(()));
+            assert_eq!(server.touch(p, stack_end - 8, Touch::Execute), Err(Errno::EFAULT));
+            let heap = server.call(p, nr::BRK, [0; 6]).expect("brk");
+            assert_eq!(heap, base + program.end());
+            assert_eq!(server.call(p, nr::BRK, [heap + 5000, 0, 0, 0, 0, 0]), Ok(heap + 5000));
+            assert_eq!(server.store(p, heap + 4999, 1), Ok(()));
+            invariants::check(&server);
+        }
+        exit(&mut server, p).expect("known");
+        invariants::check(&server);
+    }
+}
+
+#[test]
+fn an_interpreter_is_loaded_beside_its_program() {
+    let file = linker();
+    let (mut server, p) = with_program(2000);
+    let image = files::image(&mut server, 9, file.clone());
+    let interpreter = files::image(&mut server, 10, file.clone());
+    let (start, entry, _, _, base, _) = exec(&mut server, p, image, interpreter).expect("two programs");
+    assert_eq!((entry - 0x5555_5555_4000, start - base), (start - base, entry - 0x5555_5555_4000));
+    check_loaded(&mut server, p, &file, base);
+    check_loaded(&mut server, p, &file, 0x5555_5555_4000);
+    invariants::check(&server);
+}
+
+#[test]
+fn a_failed_exec_changes_nothing() {
+    let (mut server, p) = with_program(512);
+    let at = server.call(p, nr::MMAP, [0, P, READ | WRITE, PRIVATE | ANONYMOUS, 0, 0]).expect("memory");
+    server.store(p, at, 5).expect("writable");
+    let image = files::image(&mut server, 9, files::content(3 * P));
+    assert_eq!(exec(&mut server, p, image, 0), Err(Errno::ENOEXEC));
+    assert_eq!(exec(&mut server, p, 12345, 0), Err(Errno::EINVAL));
+    assert_eq!(exec(&mut server, program(9), image, 0), Err(Errno::ESRCH));
+    assert_eq!(server.load(p, at), Ok(5));
+    invariants::check(&server);
+}
+
+#[test]
+fn bent_programs_are_refused_or_loaded_but_harm_nobody() {
+    let file = linker();
+    let mut random = Random(7);
+    let (mut server, p) = with_program(8000);
+    for round in 0..200 {
+        let mut bent = file.clone();
+        for _ in 0..=random.below(6) {
+            let at = random.below(1024) as usize;
+            bent[at] = random.below(256) as u8;
+        }
+        let image = files::image(&mut server, 100 + round, bent);
+        if let Ok((start, .., stack_end)) = exec(&mut server, p, image, 0) {
+            let _ = server.touch(p, start, Touch::Execute);
+            server.store(p, stack_end - 1, 1).expect("a stack");
+        }
+        server.ask(slot::VFS, vm::ImageClose { image }.message()).result().expect("held");
+        server.ask(slot::VFS, vm::ImageForget { device: 1, inode: 100 + round }.message()).result().expect("known");
+    }
+    invariants::check(&server);
+    exit(&mut server, p).expect("known");
+    let used = server.memory.frames.total() - server.memory.frames.free();
+    assert_eq!(used as u64, server.memory.own_frames(), "frames are lost");
+}
+
+#[test]
+fn a_sole_owner_writes_without_a_copy() {
+    let (mut server, p) = with_program(512);
+    let at = server.call(p, nr::MMAP, [0, 4 * P, READ | WRITE, PRIVATE | ANONYMOUS, 0, 0]).expect("memory");
+    (0..4).for_each(|page| server.store(p, at + page * P, 1).expect("writable"));
+    let free = server.memory.frames.free();
+    fork(&mut server, p, program(1)).expect("enough memory");
+    server.store(p, at, 2).expect("copied");
+    assert_eq!(server.memory.frames.free(), free - 1);
+    exit(&mut server, program(1)).expect("known");
+    assert_eq!(server.memory.frames.free(), free);
+    let calls = server.memory.kernel.calls;
+    (0..4).for_each(|page| server.store(p, at + page * P, 3).expect("writable"));
+    assert_eq!((server.memory.frames.free(), server.memory.kernel.calls), (free, calls + 1));
+    invariants::check(&server);
+}
+
+#[test]
+fn threads_share_and_the_last_one_frees() {
+    let (mut server, p) = with_program(512);
+    let at = server.call(p, nr::MMAP, [0, P, READ | WRITE, PRIVATE | ANONYMOUS, 0, 0]).expect("memory");
+    let request = vm::Fork { parent: p, child: program(1), share: true };
+    server.ask(slot::PM, request.message()).result().expect("shares");
+    server.store(program(1), at, 5).expect("writable");
+    assert_eq!(server.load(p, at), Ok(5));
+    exit(&mut server, p).expect("known");
+    assert_eq!(server.load(program(1), at), Ok(5));
+    exit(&mut server, program(1)).expect("known");
+    assert_eq!(exit(&mut server, program(1)), Err(Errno::ESRCH));
+    let used = server.memory.frames.total() - server.memory.frames.free();
+    assert_eq!(used as u64, server.memory.own_frames());
+    invariants::check(&server);
+}
+
+#[test]
+fn the_hog_meets_the_end_of_memory_before_its_neighbour() {
+    let (mut server, p) = with_program(2000);
+    fork(&mut server, p, program(1)).expect("enough memory");
+    let flags = PRIVATE | ANONYMOUS | 0x4000;
+    let big = server.call(p, nr::MMAP, [0, 4000 * P, READ | WRITE, flags, 0, 0]).expect("memory");
+    let filled = (0..4000).take_while(|page| server.store(p, big + page * P, 1).is_ok()).count();
+    assert!((1500..1900).contains(&filled), "{filled} pages");
+    assert_eq!(server.store(p, big + 3999 * P, 1), Err(Errno::ENOMEM));
+    let small = server.call(program(1), nr::MMAP, [0, 10 * P, READ | WRITE, flags, 0, 0]).expect("memory");
+    (0..10).for_each(|page| server.store(program(1), small + page * P, 1).expect("kept for the small"));
+    invariants::check(&server);
+}

@@ -1,1 +1,180 @@
+//! Services: spawned by rs, with devices, DMA and memory that outlives them.
 
+use super::*;
+use crate::simulation::{Touch, grant};
+use abi::{
+    Errno,
+    layout::{SERVICE_HEAP, SERVICE_IMAGE, SERVICE_KEEP, SERVICE_STACK_BYTES, SERVICE_STACK_END, map},
+};
+
+const SLOT: usize = 20;
+const ARGUMENTS: &[u8] = b"root=ext2";
+
+/// A service: text of two pages and a bit, data of 100 bytes and zeros behind.
+fn image() -> Vec<u8> {
+    let mut file = b"\x7fELF\x02\x01\x01".to_vec();
+    file.resize(16, 0);
+    file.extend(2u16.to_le_bytes());
+    file.extend(62u16.to_le_bytes());
+    file.extend(1u32.to_le_bytes());
+    for word in [SERVICE_IMAGE + 0x200, 64, 0] {
+        file.extend(word.to_le_bytes());
+    }
+    file.extend(0u32.to_le_bytes());
+    for half in [64u16, 56, 2, 0, 0, 0] {
+        file.extend(half.to_le_bytes());
+    }
+    let text = [5u64 << 32 | 1, 0, SERVICE_IMAGE, 0, 0x2010, 0x2010, P];
+    let data = [6u64 << 32 | 1, 0x2010, SERVICE_IMAGE + 0x3010, 0, 100, 0x1800, P];
+    text.iter().chain(&data).for_each(|word| file.extend(word.to_le_bytes()));
+    let rest = 0x2010 + 100 - file.len();
+    file.extend((0..rest).map(|at| at as u8));
+    file
+}
+
+fn spawn(server: &mut Server<Simulation>, generation: u32, file: &[u8], heap_bytes: u64) -> Result<(u64, u64, u64), Errno> {
+    let process = Endpoint::new(SLOT, generation);
+    let grant = grant(server, [file, ARGUMENTS].concat());
+    let request = vm::Spawn {
+        process,
+        grant,
+        image_bytes: file.len() as u64,
+        argument_bytes: ARGUMENTS.len() as u64,
+        heap_bytes,
+        keep_bytes: 2 * P,
+    };
+    let reply = server.ask(slot::RS, request.message());
+    vm::Spawn::results(&reply)
+}
+
+#[test]
+fn a_service_finds_its_image_heap_stack_and_arguments() {
+    let mut server = Simulation::start(512);
+    let file = image();
+    let (entry, arguments, stack_end) = spawn(&mut server, 1, &file, 64 * 1024).expect("a service");
+    let service = Endpoint::new(SLOT, 1);
+    assert_eq!(entry, SERVICE_IMAGE + 0x200);
+    for offset in [0, 0x1fff, 0x200f] {
+        assert_eq!(server.load(service, SERVICE_IMAGE + offset), Ok(file[offset as usize]));
+    }
+    assert_eq!(server.load(service, SERVICE_IMAGE + 0x3010 + 99), Ok(file[0x2010 + 99]));
+    assert_eq!(server.load(service, SERVICE_IMAGE + 0x300f), Ok(0));
+    assert_eq!(server.load(service, SERVICE_IMAGE + 0x3010 + 100), Ok(0));
+    assert_eq!(server.load(service, SERVICE_IMAGE + 0x4000), Ok(0));
+    assert_eq!(server.store(service, SERVICE_IMAGE, 0), Err(Errno::EFAULT));
+    assert_eq!(server.touch(service, SERVICE_IMAGE + 0x3010, Touch::Execute), Err(Errno::EFAULT));
+    let text: Vec<u8> = (0..ARGUMENTS.len() as u64).map(|at| server.load(service, arguments + at).expect("text")).collect();
+    assert_eq!((text.as_slice(), stack_end % 16), (ARGUMENTS, 0));
+    assert_eq!(server.store(service, stack_end - 8, 1), Ok(()));
+    assert_eq!(server.store(service, SERVICE_STACK_END - SERVICE_STACK_BYTES, 1), Ok(()));
+    assert_eq!(server.store(service, SERVICE_STACK_END - SERVICE_STACK_BYTES - 1, 1), Err(Errno::EFAULT));
+    assert_eq!(server.store(service, SERVICE_HEAP + 65535, 1), Ok(()));
+    assert_eq!(server.store(service, SERVICE_HEAP + 65536, 1), Err(Errno::EFAULT));
+    invariants::check(&server);
+}
+
+#[test]
+fn preserved_memory_and_nothing_else_outlives_a_service() {
+    let mut server = Simulation::start(512);
+    spawn(&mut server, 1, &image(), P).expect("a service");
+    let old = Endpoint::new(SLOT, 1);
+    server.store(old, SERVICE_KEEP + P, 42).expect("writable");
+    server.store(old, SERVICE_HEAP, 43).expect("writable");
+    let used = server.memory.frames.free();
+    spawn(&mut server, 2, &image(), P).expect("a service");
+    let new = Endpoint::new(SLOT, 2);
+    assert_eq!((server.load(new, SERVICE_KEEP + P), server.load(new, SERVICE_KEEP), server.load(new, SERVICE_HEAP)), (Ok(42), Ok(0), Ok(0)));
+    assert_eq!(server.memory.frames.free(), used - 1);
+    assert_eq!(server.load(old, SERVICE_HEAP), Err(Errno::EFAULT));
+    let request = vm::Exit { process: new };
+    assert_eq!(server.ask(slot::RS, request.message()).result(), Ok(0));
+    invariants::check(&server);
+}
+
+#[test]
+fn what_is_no_service_is_refused() {
+    let mut server = Simulation::start(512);
+    let with = |at: usize, value: u8| {
+        let mut file = image();
+        file[at] = value;
+        file
+    };
+    assert_eq!(spawn(&mut server, 1, b"#!/bin/sh", P), Err(Errno::ENOEXEC));
+    assert_eq!(spawn(&mut server, 1, &with(16, 3), P), Err(Errno::ENOEXEC), "position independent");
+    assert_eq!(spawn(&mut server, 1, &with(64 + 4, 7), P), Err(Errno::ENOEXEC), "writable and executable");
+    assert_eq!(spawn(&mut server, 1, &image()[..0x1000], P), Err(Errno::ENOEXEC), "cut");
+    assert_eq!(spawn(&mut server, 1, &image(), 1 << 40), Err(Errno::EINVAL));
+    let used = server.memory.frames.total() - server.memory.frames.free();
+    assert_eq!(used as u64, server.memory.own_frames());
+    invariants::check(&server);
+}
+
+#[test]
+fn devices_are_mapped_within_privileges_only() {
+    let mut server = Simulation::start(512);
+    server.memory.kernel.device = 0xfeb0_0000..0xfeb0_8000;
+    spawn(&mut server, 1, &image(), P).expect("a service");
+    let mut map = |physical, bytes, flags| {
+        let reply = server.ask(SLOT, vm::MapPhysical { physical, bytes, flags }.message());
+        vm::MapPhysical::results(&reply)
+    };
+    let flags = map::WRITE | map::UNCACHED;
+    let first = map(0xfeb0_0000, 0x100, flags).expect("allowed");
+    let second = map(0xfeb0_1080, 0x1000, flags).expect("allowed");
+    assert_eq!((first % P, second % P, second > first), (0, 0x80, true));
+    assert_eq!(map(0xfeb0_7000, 0x1001, flags), Err(Errno::EPERM));
+    assert_eq!(map(0xfeb0_0000, 0, flags), Err(Errno::EINVAL));
+    assert_eq!(map(0xfeb0_0000, 1, map::EXECUTE), Err(Errno::EINVAL));
+    assert_eq!(map(u64::MAX, 2, flags), Err(Errno::EINVAL));
+    server.memory.kernel.device = 0..u64::MAX;
+    let reply = server.ask(SLOT, vm::MapPhysical { physical: 20 * P, bytes: P, flags }.message());
+    assert_eq!(vm::MapPhysical::results(&reply), Err(Errno::EPERM), "memory of others");
+    invariants::check(&server);
+}
+
+#[test]
+fn dma_memory_is_contiguous_and_stays_with_the_slot() {
+    let mut server = Simulation::start(512);
+    spawn(&mut server, 1, &image(), P).expect("a service");
+    let allocate = |server: &mut Server<Simulation>| {
+        let request = vm::AllocateDma { bytes: 3 * P };
+        let reply = server.ask(SLOT, request.message());
+        vm::AllocateDma::results(&reply)
+    };
+    let (address, physical) = allocate(&mut server).expect("memory");
+    let (_, other) = allocate(&mut server).expect("memory");
+    assert_ne!(physical, other);
+    let service = Endpoint::new(SLOT, 1);
+    (0..3).for_each(|page| server.store(service, address + page * P, 9).expect("mapped"));
+    invariants::check(&server);
+    spawn(&mut server, 2, &image(), P).expect("a service");
+    let service = Endpoint::new(SLOT, 2);
+    let process = |server: &mut Server<Simulation>| {
+        let message = abi::Message { source: service, ..vm::AllocateDma { bytes: 3 * P }.message() };
+        vm::AllocateDma::results(&server.handle(&message).expect("answered"))
+    };
+    let (address, inherited) = process(&mut server).expect("memory");
+    assert_eq!(inherited, physical);
+    assert_eq!(server.load(service, address), Ok(0));
+    invariants::check(&server);
+}
+
+#[test]
+fn maps_and_sizes_tell_the_truth() {
+    let (mut server, p) = with_program(512);
+    let at = server.call(p, abi::linux::nr::MMAP, [0, 4 * P, READ | WRITE, PRIVATE | ANONYMOUS, 0, 0]).expect("memory");
+    server.store(p, at, 1).expect("writable");
+    let reply = server.ask(slot::PM, vm::ProcessMemory { process: p }.message());
+    assert_eq!(vm::ProcessMemory::results(&reply), Ok((4 * P, P, 4 * P, 0)));
+    let grant = grant(&mut server, vec![0; 1000]);
+    let maps = vm::Maps { process: p, first: 0, grant, bytes: 1000 };
+    assert_eq!(server.ask(slot::PM, maps.message()).result(), Ok(48));
+    let record = &server.memory.kernel.grants[&grant.0][..48];
+    let word = |at: usize| u64::from_le_bytes(record[at..at + 8].try_into().expect("eight bytes"));
+    assert_eq!((word(0), word(8), word(40)), (at, at + 4 * P, 3));
+    let maps = vm::Maps { first: 1, ..maps };
+    assert_eq!(server.ask(slot::PM, maps.message()).result(), Ok(0));
+    let reply = server.ask(slot::PM, vm::MemoryInfo {}.message());
+    let (total, free, cached, _) = vm::MemoryInfo::results(&reply).expect("told");
+    assert!(total == 512 * P && free < total && cached == 0);
+}
