@@ -81,6 +81,10 @@ impl<D: BlockDevice> Ext2<D> {
 
     /// The block that holds block `index` of the file; `None` for a hole.
     pub(crate) fn find_block(&mut self, number: u32, index: u64) -> Result<Option<u32>, Errno> {
+        if index < DIRECT as u64 {
+            let pointer = self.inode(number)?.pointers[index as usize];
+            return Ok(Some(self.checked(pointer)?).filter(|&block| block != 0));
+        }
         let way = self.way(index)?;
         let pointer = self.inode(number)?.pointers[way.pointer];
         let mut block = self.checked(pointer)?;
