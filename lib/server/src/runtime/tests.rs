@@ -1,1 +1,417 @@
-//! Tests of the executor.
+//! Tests of the executor against a kernel that is played: what is sent when, to whom, and what happens when a peer dies.
+
+use super::peer::Repeat;
+use super::*;
+use crate::{Lock, Peer, WaitList, channel, oneshot};
+use abi::call::{self, KernelCall};
+use abi::{Name, ds};
+use core::cell::Cell;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::vec;
+use std::vec::Vec;
+use sys::Result;
+use sys::host::Kernel;
+
+const DISK: Endpoint = Endpoint::new(20, 1);
+const SUCCESSOR: Endpoint = Endpoint::new(20, 2);
+const PROGRAM: Endpoint = Endpoint::new(200, 1);
+const OTHER: Endpoint = Endpoint::new(201, 1);
+const READ: u32 = 0x70002;
+
+#[derive(Default)]
+struct World {
+    sent: Vec<(Endpoint, Message)>,
+    notified: Vec<Endpoint>,
+    busy: BTreeSet<Endpoint>,
+    dead: BTreeSet<Endpoint>,
+    holders: BTreeMap<usize, Endpoint>,
+    events: VecDeque<(Name, Endpoint, bool)>,
+    now_ns: u64,
+    alarms: Vec<u64>,
+}
+
+/// The kernel, and ds behind it.
+#[derive(Clone, Default)]
+struct Played(Rc<RefCell<World>>);
+
+impl Played {
+    fn install() -> Played {
+        let played = Played::default();
+        sys::host::install(played.clone());
+        played
+    }
+
+    fn sent(&self) -> Vec<(Endpoint, Message)> {
+        core::mem::take(&mut self.0.borrow_mut().sent)
+    }
+
+    /// What was sent to one process.
+    fn sent_to(&self, to: Endpoint) -> Vec<Message> {
+        self.sent().into_iter().filter(|(other, _)| *other == to).map(|(_, message)| message).collect()
+    }
+}
+
+fn ask_ds(world: &mut World, request: &Message) -> Message {
+    match ds::Request::decode(request) {
+        Some(ds::Request::Lookup(_)) => match world.holders.get(&20) {
+            Some(endpoint) => ds::Lookup::reply(request, 0, *endpoint),
+            None => request.reply(Err(Errno::EAGAIN)),
+        },
+        Some(ds::Request::NextEvent(_)) => match world.events.pop_front() {
+            Some((name, endpoint, up)) => {
+                let (low, high) = name.to_words();
+                ds::NextEvent::reply(request, 0, low, high, endpoint, up)
+            }
+            None => request.reply(Err(Errno::ENOENT)),
+        },
+        _ => request.reply(Ok(0)),
+    }
+}
+
+impl Kernel for Played {
+    fn primitive(&mut self, number: u64, to: Endpoint, message: &Message, _: Endpoint) -> Result<Message> {
+        let mut world = self.0.borrow_mut();
+        match number {
+            call::SENDREC if to == Endpoint::DS => Ok(ask_ds(&mut world, message)),
+            call::NOTIFY => {
+                world.notified.push(to);
+                Ok(Message::default())
+            }
+            call::SENDNB if world.dead.contains(&to) => Err(Errno::EDEADSRCDST),
+            call::SENDNB if world.busy.contains(&to) => Err(Errno::ENOTREADY),
+            call::SENDNB => {
+                world.sent.push((to, *message));
+                Ok(Message::default())
+            }
+            other => panic!("primitive {other:#x} is not expected"),
+        }
+    }
+
+    fn call(&mut self, call: KernelCall, arguments: [u64; 6]) -> Result<(u64, [u64; 2])> {
+        let mut world = self.0.borrow_mut();
+        match call {
+            KernelCall::Time => Ok((world.now_ns, [0; 2])),
+            KernelCall::SetAlarm => {
+                world.alarms.push(arguments[0]);
+                Ok((0, [0; 2]))
+            }
+            KernelCall::WhoIs => {
+                let holder = world.holders.get(&(arguments[0] as usize)).filter(|holder| !world.dead.contains(holder));
+                holder.map(|holder| (u64::from(holder.0), [0; 2])).ok_or(Errno::EDEADSRCDST)
+            }
+            other => panic!("{other:?} is not expected"),
+        }
+    }
+
+    fn filling(&mut self, call: KernelCall, _: [u64; 6], _: &mut [u8]) -> Result<u64> {
+        panic!("{call:?} is not expected")
+    }
+
+    fn reading(&mut self, call: KernelCall, _: [u64; 6], _: &[u8]) -> Result<u64> {
+        panic!("{call:?} is not expected")
+    }
+}
+
+fn name() -> Name {
+    Name::new("disk").expect("is a name")
+}
+
+fn request_from(source: Endpoint, tag: u64) -> Message {
+    let mut message = Message { source, ..Message::new(1) };
+    message.words[6] = tag;
+    message
+}
+
+fn notification(source: Endpoint, time_ns: u64) -> Message {
+    Message { source, ..Notify { time_ns, bits: 0 }.message() }
+}
+
+fn answer_of(request: &Message, source: Endpoint, result: u64) -> Message {
+    Message { source, ..request.reply(Ok(result)) }
+}
+
+/// A peer that is up, and a server whose handler asks it and passes its result on.
+macro_rules! disk_server {
+    ($runtime:ident, $server:ident, $window:expr, $repeat:expr) => {
+        let $runtime = Runtime::new();
+        let peer = Peer::connect(&$runtime, name(), $window).expect("the system has a disk");
+        let peer = &peer;
+        let handle = |message: Message| async move {
+            let result = peer.request(Message::new(READ), $repeat).await.and_then(|reply| reply.result());
+            Some(message.reply(result))
+        };
+        #[allow(unused_mut)]
+        let mut $server = Server::new(&$runtime, handle, |_, _| {});
+    };
+}
+
+fn with_disk() -> Played {
+    let played = Played::install();
+    played.0.borrow_mut().holders.insert(20, DISK);
+    played
+}
+
+#[test]
+fn a_handler_that_never_waits_is_answered_in_the_same_turn() {
+    Played::install();
+    let runtime = Runtime::new();
+    let mut server = Server::new(&runtime, |message: Message| async move { Some(message.reply(Ok(5))) }, |_, _| {});
+    let (to, answer) = server.turn(Some(request_from(PROGRAM, 0))).expect("is answered");
+    assert_eq!((to, answer.result()), (PROGRAM, Ok(5)));
+    assert!(server.turn(None).is_none());
+}
+
+#[test]
+fn a_handler_that_waits_is_answered_when_its_peer_has_answered() {
+    let played = with_disk();
+    disk_server!(runtime, server, 1, Repeat::Yes);
+    assert!(server.turn(Some(request_from(PROGRAM, 0))).is_none());
+    let asked = played.sent_to(DISK);
+    assert_eq!(asked.len(), 1);
+    let (to, answer) = server.turn(Some(answer_of(&asked[0], DISK, 7))).expect("is answered");
+    assert_eq!((to, answer.result()), (PROGRAM, Ok(7)));
+}
+
+#[test]
+fn answers_in_any_order_reach_those_who_asked() {
+    let played = with_disk();
+    disk_server!(runtime, server, 2, Repeat::Yes);
+    server.turn(Some(request_from(PROGRAM, 0)));
+    server.turn(Some(request_from(OTHER, 0)));
+    let asked = played.sent_to(DISK);
+    let second = server.turn(Some(answer_of(&asked[1], DISK, 2))).expect("is answered");
+    let first = server.turn(Some(answer_of(&asked[0], DISK, 1))).expect("is answered");
+    assert_eq!((second.0, second.1.result()), (OTHER, Ok(2)));
+    assert_eq!((first.0, first.1.result()), (PROGRAM, Ok(1)));
+}
+
+#[test]
+fn no_more_requests_are_in_hand_than_the_window_allows() {
+    let played = with_disk();
+    disk_server!(runtime, server, 1, Repeat::Yes);
+    server.turn(Some(request_from(PROGRAM, 0)));
+    server.turn(Some(request_from(OTHER, 0)));
+    let asked = played.sent_to(DISK);
+    assert_eq!(asked.len(), 1);
+    server.turn(Some(answer_of(&asked[0], DISK, 1)));
+    assert_eq!(played.sent_to(DISK).len(), 1);
+}
+
+#[test]
+fn a_busy_peer_gets_its_request_when_it_notifies() {
+    let played = with_disk();
+    played.0.borrow_mut().busy.insert(DISK);
+    disk_server!(runtime, server, 1, Repeat::Yes);
+    server.turn(Some(request_from(PROGRAM, 0)));
+    assert!(played.sent().is_empty());
+    played.0.borrow_mut().busy.clear();
+    server.turn(Some(notification(DISK, 0)));
+    assert_eq!(played.sent_to(DISK).len(), 1);
+}
+
+#[test]
+fn a_repeatable_request_goes_to_the_successor() {
+    let played = with_disk();
+    disk_server!(runtime, server, 1, Repeat::Yes);
+    server.turn(Some(request_from(PROGRAM, 0)));
+    let lost = played.sent_to(DISK);
+    let down = (name(), Endpoint::current(20), false);
+    played.0.borrow_mut().events.extend([down, (name(), SUCCESSOR, true)]);
+    assert!(server.turn(Some(notification(Endpoint::new(6, 1), 0))).is_none());
+    let again = played.sent_to(SUCCESSOR);
+    assert_eq!(again.len(), 1);
+    // What the dead one said last is not taken for the successor's answer.
+    assert!(server.turn(Some(answer_of(&lost[0], DISK, 1))).is_none_or(|(to, _)| to != PROGRAM));
+    let (to, answer) = server.turn(Some(answer_of(&again[0], SUCCESSOR, 9))).expect("is answered");
+    assert_eq!((to, answer.result()), (PROGRAM, Ok(9)));
+}
+
+#[test]
+fn a_request_that_must_not_be_repeated_fails_with_its_server() {
+    let played = with_disk();
+    disk_server!(runtime, server, 1, Repeat::No);
+    server.turn(Some(request_from(PROGRAM, 0)));
+    played.0.borrow_mut().events.push_back((name(), Endpoint::current(20), false));
+    let (to, answer) = server.turn(Some(notification(Endpoint::new(6, 1), 0))).expect("is answered");
+    assert_eq!((to, answer.result()), (PROGRAM, Err(Errno::EDEADSRCDST)));
+}
+
+#[test]
+fn a_death_noticed_at_sending_finds_the_successor_by_its_slot() {
+    let played = with_disk();
+    disk_server!(runtime, server, 1, Repeat::Yes);
+    played.0.borrow_mut().dead.insert(DISK);
+    played.0.borrow_mut().holders.insert(20, SUCCESSOR);
+    server.turn(Some(request_from(PROGRAM, 0)));
+    assert_eq!(played.sent_to(SUCCESSOR).len(), 1);
+}
+
+#[test]
+fn requests_wait_for_a_peer_that_is_not_up_yet() {
+    let played = Played::install();
+    disk_server!(runtime, server, 1, Repeat::No);
+    assert!(server.turn(Some(request_from(PROGRAM, 0))).is_none());
+    assert!(played.sent().is_empty());
+    played.0.borrow_mut().events.push_back((name(), DISK, true));
+    server.turn(Some(notification(Endpoint::new(6, 1), 0)));
+    assert_eq!(played.sent_to(DISK).len(), 1);
+}
+
+#[test]
+fn nobody_waits_for_a_peer_that_was_given_up() {
+    let played = with_disk();
+    disk_server!(runtime, server, 1, Repeat::Yes);
+    server.turn(Some(request_from(PROGRAM, 0)));
+    played.0.borrow_mut().events.push_back((name(), Endpoint::NONE, false));
+    let answered = server.turn(Some(notification(Endpoint::new(6, 1), 0))).expect("is answered");
+    assert_eq!(answered.1.result(), Err(Errno::EDEADSRCDST));
+    let answered = server.turn(Some(request_from(OTHER, 0))).expect("is answered at once");
+    assert_eq!(answered.1.result(), Err(Errno::EDEADSRCDST));
+}
+
+#[test]
+fn the_answer_to_a_dropped_request_is_ignored_and_its_place_used_again() {
+    let played = with_disk();
+    let runtime = Runtime::new();
+    let peer = Peer::connect(&runtime, name(), 1).expect("the system has a disk");
+    let mut server = Server::new(&runtime, |_: Message| async { None }, |_, _| {});
+    drop(peer.request(Message::new(READ), Repeat::Yes));
+    let dropped = played.sent_to(DISK);
+    let waiting = peer.request(Message::new(READ), Repeat::Yes);
+    assert!(played.sent().is_empty());
+    server.turn(Some(answer_of(&dropped[0], DISK, 1)));
+    let sent = played.sent_to(DISK);
+    assert_eq!((sent.len(), sent[0].tag()), (1, waiting.tag()));
+    assert_ne!(waiting.tag(), dropped[0].tag());
+}
+
+#[test]
+fn a_cancellation_follows_the_request_and_has_no_answer() {
+    let played = with_disk();
+    let runtime = Runtime::new();
+    let peer = Peer::connect(&runtime, name(), 8).expect("the system has a disk");
+    let waiting = peer.request(Message::new(READ), Repeat::Yes);
+    peer.cast(abi::chardev::Cancel { tag: waiting.tag() }.message());
+    let sent = played.sent_to(DISK);
+    assert_eq!((sent[1].words[0], sent[1].tag()), (sent[0].tag(), 0));
+}
+
+#[test]
+fn an_asynchronous_asker_gets_its_answer_when_it_waits() {
+    let played = Played::install();
+    let asker = Endpoint::new(8, 1);
+    let runtime = Runtime::new();
+    let handle = |message: Message| async move { Some(message.reply(Ok(message.tag()))) };
+    let mut server = Server::new(&runtime, handle, |_, _| {});
+    played.0.borrow_mut().busy.insert(asker);
+    for tag in [1, 2] {
+        assert!(server.turn(Some(request_from(asker, tag))).is_none());
+    }
+    assert!(played.sent().is_empty());
+    played.0.borrow_mut().busy.clear();
+    server.turn(Some(notification(asker, 0)));
+    let results: Vec<_> = played.sent_to(asker).iter().map(Message::result).collect();
+    assert_eq!(results, [Ok(1), Ok(2)]);
+}
+
+#[test]
+fn sleepers_wake_in_the_order_of_their_deadlines() {
+    let played = Played::install();
+    let runtime = Runtime::new();
+    let woken = Rc::new(RefCell::new(Vec::new()));
+    for deadline_ns in [300, 100, 200] {
+        let (runtime, woken) = (runtime.clone(), woken.clone());
+        runtime.clone().spawn(async move {
+            runtime.sleep_until(deadline_ns).await;
+            woken.borrow_mut().push(deadline_ns);
+        });
+    }
+    let mut server = Server::new(&runtime, |_: Message| async { None }, |_, _| {});
+    server.turn(None);
+    assert_eq!(played.0.borrow().alarms, [100]);
+    server.turn(Some(notification(Endpoint::CLOCK, 250)));
+    assert_eq!(*woken.borrow(), [100, 200]);
+    server.turn(Some(notification(Endpoint::CLOCK, 300)));
+    assert_eq!(*woken.borrow(), [100, 200, 300]);
+    assert_eq!(played.0.borrow().alarms, [100, 300]);
+}
+
+#[test]
+fn a_lock_is_handed_on_in_the_order_of_coming() {
+    Played::install();
+    let runtime = Runtime::new();
+    let lock = Rc::new(Lock::new(Vec::new()));
+    let gate = Rc::new(WaitList::new());
+    for number in 0..3 {
+        let (lock, gate) = (lock.clone(), gate.clone());
+        runtime.spawn(async move {
+            let mut order = lock.lock().await;
+            gate.wait().await;
+            order.push(number);
+        });
+    }
+    let mut server = Server::new(&runtime, |_: Message| async { None }, |_, _| {});
+    for _ in 0..3 {
+        server.turn(None);
+        gate.wake_all();
+    }
+    server.turn(None);
+    assert_eq!(*lock.try_lock().expect("is free"), [0, 1, 2]);
+}
+
+#[test]
+fn a_wake_up_is_not_lost_with_a_task_that_is_dropped() {
+    let list = WaitList::new();
+    let mut context = core::task::Context::from_waker(core::task::Waker::noop());
+    let (mut first, mut second) = (Box::pin(list.wait()), Box::pin(list.wait()));
+    assert!(first.as_mut().poll(&mut context).is_pending());
+    assert!(second.as_mut().poll(&mut context).is_pending());
+    list.wake_one();
+    drop(first);
+    assert!(second.as_mut().poll(&mut context).is_ready());
+}
+
+#[test]
+fn values_pass_between_tasks() {
+    Played::install();
+    let runtime = Runtime::new();
+    let (sender, receiver) = channel::channel();
+    let (give, wait) = oneshot::oneshot();
+    let total = Rc::new(Cell::new(0));
+    let seen = total.clone();
+    runtime.spawn(async move {
+        let first: u32 = receiver.receive().await;
+        let second: u32 = wait.await.expect("is given");
+        seen.set(first + second);
+    });
+    runtime.spawn(async move {
+        sender.send(1);
+        give.give(2);
+    });
+    Server::new(&runtime, |_: Message| async { None }, |_, _| {}).turn(None);
+    assert_eq!(total.get(), 3);
+}
+
+#[test]
+fn a_heartbeat_of_rs_is_answered() {
+    let played = Played::install();
+    let runtime = Runtime::new();
+    let mut server = Server::new(&runtime, |_: Message| async { None }, |_, _| {});
+    server.turn(Some(notification(Endpoint::new(4, 1), 0)));
+    assert_eq!(played.0.borrow().notified, vec![Endpoint::RS]);
+}
+
+#[test]
+fn many_requests_at_once_use_the_same_slots_again() {
+    let played = with_disk();
+    disk_server!(runtime, server, usize::MAX, Repeat::Yes);
+    for round in 0..3 {
+        for slot in 200..400 {
+            server.turn(Some(request_from(Endpoint::new(slot, 1), 0)));
+        }
+        let asked = played.sent_to(DISK);
+        assert_eq!(asked.len(), 200, "in round {round}");
+        let answered = asked.iter().filter(|asked| server.turn(Some(answer_of(asked, DISK, 0))).is_some()).count();
+        assert_eq!(answered, 200);
+    }
+}
