@@ -117,32 +117,18 @@ impl Program {
         if segment.memory_bytes == 0 {
             return Ok(());
         }
-        if self
-            .segments()
-            .last()
-            .is_some_and(|last| segment.start() < last.page_end())
-        {
+        if self.segments().last().is_some_and(|last| segment.start() < last.page_end()) {
             return Err(ElfError::Overlap);
         }
-        *self
-            .loaded
-            .get_mut(self.count)
-            .ok_or(ElfError::BadSegmentCount)? = segment;
+        *self.loaded.get_mut(self.count).ok_or(ElfError::BadSegmentCount)? = segment;
         self.count += 1;
         Ok(())
     }
 
     fn set_interpreter(&mut self, header: Fields, file_bytes: u64) -> Result<(), ElfError> {
         let range = segment::file_range(header).ok_or(ElfError::BadHeaders)?;
-        let end = range
-            .offset
-            .checked_add(range.bytes)
-            .ok_or(ElfError::BadInterpreter)?;
-        if end > file_bytes
-            || range.bytes < 2
-            || range.bytes > MAX_INTERPRETER_BYTES
-            || self.interpreter.is_some()
-        {
+        let end = range.offset.checked_add(range.bytes).ok_or(ElfError::BadInterpreter)?;
+        if end > file_bytes || range.bytes < 2 || range.bytes > MAX_INTERPRETER_BYTES || self.interpreter.is_some() {
             return Err(ElfError::BadInterpreter);
         }
         self.interpreter = Some(range);
@@ -152,10 +138,7 @@ impl Program {
     /// Where in memory the byte at this file offset is, 0 when it is nowhere.
     fn address_of(&self, offset: u64) -> u64 {
         let holds = |s: &&Segment| offset >= s.file.offset && offset - s.file.offset < s.file.bytes;
-        self.segments()
-            .iter()
-            .find(holds)
-            .map_or(0, |s| s.address + (offset - s.file.offset))
+        self.segments().iter().find(holds).map_or(0, |s| s.address + (offset - s.file.offset))
     }
 
     fn check_entry(&self) -> Result<(), ElfError> {
@@ -163,11 +146,7 @@ impl Program {
             return Err(ElfError::BadSegmentCount);
         }
         let inside = |s: &Segment| self.entry >= s.address && self.entry < s.end();
-        if self.segments().iter().any(inside) {
-            Ok(())
-        } else {
-            Err(ElfError::BadEntry)
-        }
+        if self.segments().iter().any(inside) { Ok(()) } else { Err(ElfError::BadEntry) }
     }
 }
 
@@ -192,20 +171,13 @@ impl ElfHeader {
     }
 
     fn fields(header: Fields, kind: Kind) -> Option<ElfHeader> {
-        Some(ElfHeader {
-            kind,
-            entry: header.u64(24)?,
-            offset: header.u64(32)?,
-            count: header.u16(56)?,
-        })
+        Some(ElfHeader { kind, entry: header.u64(24)?, offset: header.u64(32)?, count: header.u16(56)? })
     }
 
     /// The program header `index`.
     fn entry_at<'a>(&self, head: Fields<'a>, index: u16) -> Result<Fields<'a>, ElfError> {
         let offset = usize::try_from(self.offset).map_err(|_| ElfError::BadHeaders)?;
-        let at = offset
-            .checked_add(usize::from(index) * HEADER_BYTES)
-            .ok_or(ElfError::BadHeaders)?;
+        let at = offset.checked_add(usize::from(index) * HEADER_BYTES).ok_or(ElfError::BadHeaders)?;
         head.part(at, HEADER_BYTES).ok_or(ElfError::BadHeaders)
     }
 }

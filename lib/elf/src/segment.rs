@@ -73,15 +73,8 @@ impl Segment {
     }
 
     fn check(&self, file_bytes: u64) -> Result<(), ElfError> {
-        let file_end = self
-            .file
-            .offset
-            .checked_add(self.file.bytes)
-            .ok_or(ElfError::BadRange)?;
-        let end = self
-            .address
-            .checked_add(self.memory_bytes)
-            .ok_or(ElfError::BadRange)?;
+        let file_end = self.file.offset.checked_add(self.file.bytes).ok_or(ElfError::BadRange)?;
+        let end = self.address.checked_add(self.memory_bytes).ok_or(ElfError::BadRange)?;
         if file_end > file_bytes || end > USER_END || self.file.bytes > self.memory_bytes {
             return Err(ElfError::BadRange);
         }
@@ -94,8 +87,5 @@ impl Segment {
 
 /// The file range of any program header.
 pub(crate) fn file_range(header: Fields) -> Option<FileRange> {
-    Some(FileRange {
-        offset: header.u64(8)?,
-        bytes: header.u64(32)?,
-    })
+    Some(FileRange { offset: header.u64(8)?, bytes: header.u64(32)? })
 }

@@ -16,22 +16,10 @@ struct Header {
     memory_bytes: u64,
 }
 
-const TEXT: Header = Header {
-    kind: LOAD,
-    flags: 5,
-    offset: 0,
-    address: 0x40_0000,
-    file_bytes: 0x1800,
-    memory_bytes: 0x1800,
-};
-const DATA: Header = Header {
-    kind: LOAD,
-    flags: 6,
-    offset: 0x1800,
-    address: 0x40_2800,
-    file_bytes: 0x300,
-    memory_bytes: 0x4000,
-};
+const TEXT: Header =
+    Header { kind: LOAD, flags: 5, offset: 0, address: 0x40_0000, file_bytes: 0x1800, memory_bytes: 0x1800 };
+const DATA: Header =
+    Header { kind: LOAD, flags: 6, offset: 0x1800, address: 0x40_2800, file_bytes: 0x300, memory_bytes: 0x4000 };
 const FILE_BYTES: u64 = 0x2000;
 
 fn elf(kind: u16, entry: u64, headers: &[Header]) -> Vec<u8> {
@@ -50,14 +38,7 @@ fn elf(kind: u16, entry: u64, headers: &[Header]) -> Vec<u8> {
     for h in headers {
         file.extend(h.kind.to_le_bytes());
         file.extend(h.flags.to_le_bytes());
-        for word in [
-            h.offset,
-            h.address,
-            h.address,
-            h.file_bytes,
-            h.memory_bytes,
-            0x1000,
-        ] {
+        for word in [h.offset, h.address, h.address, h.file_bytes, h.memory_bytes, 0x1000] {
             file.extend(word.to_le_bytes());
         }
     }
@@ -78,78 +59,33 @@ fn segments_are_read_as_they_are_written() {
     assert_eq!((program.start(), program.end()), (0x40_0000, 0x40_7000));
     let data = program.segments()[1];
     assert!(data.write && !data.execute);
-    assert_eq!(
-        (data.start(), data.file_end(), data.end()),
-        (0x40_2000, 0x40_2b00, 0x40_6800)
-    );
+    assert_eq!((data.start(), data.file_end(), data.end()), (0x40_2000, 0x40_2b00, 0x40_6800));
     assert!(!program.stack_execute);
 }
 
 #[test]
 fn stack_rights_and_interpreter_are_found() {
-    let interpreter = Header {
-        kind: INTERP,
-        offset: 0x100,
-        file_bytes: 28,
-        ..TEXT
-    };
-    let stack = Header {
-        kind: STACK,
-        flags: 7,
-        ..TEXT
-    };
+    let interpreter = Header { kind: INTERP, offset: 0x100, file_bytes: 28, ..TEXT };
+    let stack = Header { kind: STACK, flags: 7, ..TEXT };
     let program = parse(&[interpreter, TEXT, DATA, stack]).expect("a good program");
-    assert_eq!(
-        program.interpreter,
-        Some(FileRange {
-            offset: 0x100,
-            bytes: 28
-        })
-    );
+    assert_eq!(program.interpreter, Some(FileRange { offset: 0x100, bytes: 28 }));
     assert!(program.stack_execute);
 }
 
 #[test]
 fn empty_segments_are_left_out() {
-    let empty = Header {
-        file_bytes: 0,
-        memory_bytes: 0,
-        ..TEXT
-    };
-    assert_eq!(
-        parse(&[empty, TEXT])
-            .expect("a good program")
-            .segments()
-            .len(),
-        1
-    );
+    let empty = Header { file_bytes: 0, memory_bytes: 0, ..TEXT };
+    assert_eq!(parse(&[empty, TEXT]).expect("a good program").segments().len(), 1);
     assert_eq!(parse(&[empty]), Err(ElfError::BadSegmentCount));
 }
 
 #[test]
 fn segments_outside_file_or_memory_are_refused() {
-    let past_file = Header {
-        file_bytes: FILE_BYTES + 1,
-        memory_bytes: FILE_BYTES + 1,
-        ..TEXT
-    };
-    let wraps = Header {
-        offset: u64::MAX - 0xfff,
-        file_bytes: 0x1800,
-        ..TEXT
-    };
-    let high = Header {
-        address: 0x7fff_ffff_e000,
-        ..TEXT
-    };
-    let address_wraps = Header {
-        address: u64::MAX - 0xfff,
-        ..TEXT
-    };
-    let larger_in_file = Header {
-        memory_bytes: 0x17ff,
-        ..TEXT
-    };
+    let past_file = Header { file_bytes: FILE_BYTES + 1, memory_bytes: FILE_BYTES + 1, ..TEXT };
+    let wraps = Header { offset: u64::MAX - 0xfff, file_bytes: 0x1800, ..TEXT };
+    let high = Header { address: 0x7fff_ffff_e000, ..TEXT };
+    let address_wraps = Header { address: u64::MAX - 0xfff, ..TEXT };
+    let larger_in_file = Header { memory_bytes: 0x17ff, ..TEXT };
     for bad in [past_file, wraps, high, address_wraps, larger_in_file] {
         assert_eq!(parse(&[bad]), Err(ElfError::BadRange));
     }
@@ -158,26 +94,14 @@ fn segments_outside_file_or_memory_are_refused() {
 #[test]
 fn shared_pages_wrong_order_and_wrong_alignment_are_refused() {
     assert_eq!(parse(&[DATA, TEXT]), Err(ElfError::Overlap));
-    let same_page = Header {
-        address: 0x40_1800,
-        ..DATA
-    };
+    let same_page = Header { address: 0x40_1800, ..DATA };
     assert_eq!(parse(&[TEXT, same_page]), Err(ElfError::Overlap));
-    assert_eq!(
-        parse(&[Header {
-            address: 0x40_0001,
-            ..TEXT
-        }]),
-        Err(ElfError::BadAlignment)
-    );
+    assert_eq!(parse(&[Header { address: 0x40_0001, ..TEXT }]), Err(ElfError::BadAlignment));
 }
 
 #[test]
 fn entry_outside_the_segments_is_refused() {
-    assert_eq!(
-        Program::parse(&elf(2, 0x40_1800, &[TEXT]), FILE_BYTES),
-        Err(ElfError::BadEntry)
-    );
+    assert_eq!(Program::parse(&elf(2, 0x40_1800, &[TEXT]), FILE_BYTES), Err(ElfError::BadEntry));
 }
 
 #[test]
@@ -200,10 +124,7 @@ fn foreign_files_are_refused() {
 
 #[test]
 fn too_many_segments_are_refused() {
-    let segment = |n: u64| Header {
-        address: 0x40_0000 + n * 0x2000,
-        ..TEXT
-    };
+    let segment = |n: u64| Header { address: 0x40_0000 + n * 0x2000, ..TEXT };
     let headers: Vec<Header> = (0..17).map(segment).collect();
     assert_eq!(parse(&headers), Err(ElfError::BadSegmentCount));
     assert!(parse(&headers[..16]).is_ok());
@@ -211,21 +132,11 @@ fn too_many_segments_are_refused() {
 
 #[test]
 fn interpreter_paths_must_be_terminated_and_not_empty() {
-    assert_eq!(
-        interpreter_path(b"/lib64/ld.so\0"),
-        Ok(&b"/lib64/ld.so"[..])
-    );
+    assert_eq!(interpreter_path(b"/lib64/ld.so\0"), Ok(&b"/lib64/ld.so"[..]));
     assert_eq!(interpreter_path(b"\0"), Err(ElfError::BadInterpreter));
-    assert_eq!(
-        interpreter_path(b"/lib64/ld.so"),
-        Err(ElfError::BadInterpreter)
-    );
+    assert_eq!(interpreter_path(b"/lib64/ld.so"), Err(ElfError::BadInterpreter));
     for bytes in [0, 1, 4097] {
-        let bad = Header {
-            kind: INTERP,
-            file_bytes: bytes,
-            ..TEXT
-        };
+        let bad = Header { kind: INTERP, file_bytes: bytes, ..TEXT };
         assert_eq!(parse(&[bad, TEXT]), Err(ElfError::BadInterpreter));
     }
 }

@@ -27,9 +27,7 @@ fn real_programs() -> Vec<Vec<u8>> {
     let own = std::env::current_exe().expect("a test has a file");
     let mut programs = vec![fs::read(own).expect("can be read")];
     programs.extend(
-        ["/bin/busybox", "/bin/sh", "/lib64/ld-linux-x86-64.so.2"]
-            .iter()
-            .filter_map(|path| fs::read(path).ok()),
+        ["/bin/busybox", "/bin/sh", "/lib64/ld-linux-x86-64.so.2"].iter().filter_map(|path| fs::read(path).ok()),
     );
     programs
 }
@@ -51,8 +49,7 @@ fn assert_promises(program: &Program, file_bytes: u64) {
 #[test]
 fn real_programs_are_accepted() {
     for file in real_programs() {
-        let program =
-            Program::parse(&file[..HEAD_BYTES], file.len() as u64).expect("a real program");
+        let program = Program::parse(&file[..HEAD_BYTES], file.len() as u64).expect("a real program");
         assert_promises(&program, file.len() as u64);
         assert!(program.headers != 0 || program.kind == Kind::Relocatable);
     }

@@ -26,7 +26,9 @@ enum Advice {
     /// The content is not needed any more.
     Drop,
     /// The pages will be needed: read, or written.
-    Populate { write: bool },
+    Populate {
+        write: bool,
+    },
     OnFork(OnFork),
 }
 
@@ -87,7 +89,9 @@ impl AddressSpace {
     ) -> Result<(), Errno> {
         let pages = ((end - start) / PAGE_BYTES).min(memory.frames.total() as u64) as usize;
         memory.ensure_heap(pages / LEAF_PAGES as usize * LEAF_HEAP_BYTES)?;
-        (start..end).step_by(PAGE_BYTES as usize).try_for_each(|address| self.fault(memory, address, Access::data(write)))
+        (start..end)
+            .step_by(PAGE_BYTES as usize)
+            .try_for_each(|address| self.fault(memory, address, Access::data(write)))
     }
 
     fn set_on_fork(&mut self, start: u64, end: u64, on_fork: OnFork) -> Result<(), Errno> {
@@ -159,8 +163,7 @@ impl AddressSpace {
             return true;
         }
         let shown = self.regions.find(page * PAGE_BYTES).and_then(|region| region.object_page(page));
-        shown.is_some_and(|(id, index)| {
-            memory.objects.get(id).is_some_and(|object| object.pages.frame(index).is_some())
-        })
+        shown
+            .is_some_and(|(id, index)| memory.objects.get(id).is_some_and(|object| object.pages.frame(index).is_some()))
     }
 }

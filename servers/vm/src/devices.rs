@@ -20,12 +20,7 @@ use alloc::{collections::BTreeMap, vec::Vec};
 const DEVICES_END: u64 = SERVICE_STACK_END - SERVICE_STACK_BYTES - PAGE_BYTES;
 
 /// Adds a device region where one is free, and maps it. → address.
-fn map_device<K: Kernel>(
-    space: &mut AddressSpace,
-    memory: &mut Memory<K>,
-    run: Run,
-    flags: u64,
-) -> Result<u64, Errno> {
+fn map_device<K: Kernel>(space: &mut AddressSpace, memory: &mut Memory<K>, run: Run, flags: u64) -> Result<u64, Errno> {
     let bytes = run.frames * PAGE_BYTES;
     let start = space.regions.free_above(SERVICE_DEVICES, DEVICES_END, bytes).ok_or(Errno::ENOMEM)?;
     let rights = Rights::READ.with(Rights::WRITE, flags & map::WRITE != 0);
@@ -48,7 +43,8 @@ pub fn map_physical<K: Kernel>(
     bytes: u64,
     flags: u64,
 ) -> Result<u64, Errno> {
-    let end = physical.checked_add(bytes).filter(|&end| end <= u64::from(u32::MAX) * PAGE_BYTES).ok_or(Errno::EINVAL)?;
+    let end =
+        physical.checked_add(bytes).filter(|&end| end <= u64::from(u32::MAX) * PAGE_BYTES).ok_or(Errno::EINVAL)?;
     if bytes == 0 || flags & !(map::WRITE | map::UNCACHED) != 0 {
         return Err(Errno::EINVAL);
     }

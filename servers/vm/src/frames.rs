@@ -234,6 +234,15 @@ mod tests {
     }
 
     #[test]
+    fn the_table_needs_no_more_heap_than_foretold() {
+        for limit in [1, 1000, 65_536, 1 << 24] {
+            let frames = Frames::new(limit);
+            let bytes = frames.users.len() * 2 + (frames.free_bits.len() + frames.summary.len()) * 8;
+            assert!(bytes <= Frames::heap_bytes(limit), "{limit} frames need {bytes} bytes");
+        }
+    }
+
+    #[test]
     fn a_frame_added_twice_counts_once() {
         let mut frames = frames(0..10);
         frames.add(Frame(5));

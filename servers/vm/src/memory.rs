@@ -147,7 +147,11 @@ impl<K: Kernel> Memory<K> {
     }
 
     /// Repeats `step`, which is told how many pages are done and does some more, until all are, donating in between.
-    fn with_tables(&mut self, pages: u64, mut step: impl FnMut(&mut K, u64) -> Result<u64, Errno>) -> Result<(), Errno> {
+    fn with_tables(
+        &mut self,
+        pages: u64,
+        mut step: impl FnMut(&mut K, u64) -> Result<u64, Errno>,
+    ) -> Result<(), Errno> {
         let mut done = 0;
         let mut donated_in_vain = 0;
         loop {

@@ -75,8 +75,14 @@ impl MapRequest {
         if offset.checked_add(bytes).is_none_or(|end| end > i64::MAX as u64) {
             return Err(Errno::EOVERFLOW);
         }
-        let request =
-            MapRequest { address, bytes, rights: Rights::from_linux(protection), flags, descriptor: descriptor as i32, offset };
+        let request = MapRequest {
+            address,
+            bytes,
+            rights: Rights::from_linux(protection),
+            flags,
+            descriptor: descriptor as i32,
+            offset,
+        };
         request.check_flags().map(|()| request)
     }
 

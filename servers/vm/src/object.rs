@@ -82,7 +82,12 @@ impl Object {
     /// Gives all frames back.
     fn release_frames(&mut self, frames: &mut Frames) {
         core::mem::take(&mut self.pages).owned().for_each(|(_, frame)| frames.release(frame));
-        self.loaded.take().into_iter().flat_map(|loaded| loaded.tails).flatten().for_each(|frame| frames.release(frame));
+        self.loaded
+            .take()
+            .into_iter()
+            .flat_map(|loaded| loaded.tails)
+            .flatten()
+            .for_each(|frame| frames.release(frame));
     }
 }
 
@@ -270,7 +275,8 @@ mod tests {
     #[test]
     fn only_idle_images_are_dropped_and_the_oldest_first() {
         let (mut objects, mut frames) = (Objects::default(), frames());
-        let ids: Vec<ObjectId> = (0..3).map(|inode| objects.open_image(&mut frames, FileId { inode, ..FILE }, 1, 1)).collect();
+        let ids: Vec<ObjectId> =
+            (0..3).map(|inode| objects.open_image(&mut frames, FileId { inode, ..FILE }, 1, 1)).collect();
         objects.close(&mut frames, ids[0]).expect("held");
         objects.close(&mut frames, ids[1]).expect("held");
         objects.map(ids[0], 1);

@@ -53,12 +53,7 @@ impl AddressSpace {
     }
 
     /// Sees to it that the kernel's mappings allow no more than `rights`.
-    fn take_rights<K: Kernel>(
-        &mut self,
-        memory: &mut Memory<K>,
-        region: &Region,
-        rights: Rights,
-    ) -> Result<(), Errno> {
+    fn take_rights<K: Kernel>(&mut self, memory: &mut Memory<K>, region: &Region, rights: Rights) -> Result<(), Errno> {
         let (start, end) = (region.start, region.end);
         let executable_only = rights.has(Rights::EXECUTE) && !rights.has(Rights::WRITE);
         if rights == Rights::NONE {

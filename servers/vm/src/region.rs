@@ -353,7 +353,9 @@ mod tests {
     fn coverage_ends_at_holes() {
         let regions = regions(&[(10, 20), (21, 30)]);
         assert!(regions.is_covered(12 * P, 20 * P));
-        assert!(!regions.is_covered(12 * P, 22 * P) && !regions.is_covered(29 * P, 31 * P) && !regions.is_covered(0, P));
+        assert!(
+            !regions.is_covered(12 * P, 22 * P) && !regions.is_covered(29 * P, 31 * P) && !regions.is_covered(0, P)
+        );
     }
 
     #[test]

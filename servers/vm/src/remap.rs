@@ -105,12 +105,7 @@ impl AddressSpace {
         Ok(fits)
     }
 
-    fn move_region<K: Kernel>(
-        &mut self,
-        memory: &mut Memory<K>,
-        region: &Region,
-        remap: &Remap,
-    ) -> Result<u64, Errno> {
+    fn move_region<K: Kernel>(&mut self, memory: &mut Memory<K>, region: &Region, remap: &Remap) -> Result<u64, Errno> {
         let shorter = remap.old_bytes.min(remap.new_bytes);
         let (old, old_end) = (remap.old, remap.old + remap.old_bytes);
         let pages = self.pages.count_in(old / PAGE_BYTES, old_end / PAGE_BYTES) as usize;

@@ -37,9 +37,9 @@ impl<K: Kernel> Server<K> {
         match request {
             Request::Spawn(spawn) => only(message, &[slot::RS]).and_then(|()| self.spawn(message, &spawn)),
             Request::Fork(fork) => only(message, &[slot::PM]).and_then(|()| self.fork(message, &fork)),
-            Request::Exit(exit) => {
-                only(message, &[slot::PM, slot::RS]).and_then(|()| self.exit(exit.process)).map(|()| message.reply(Ok(0)))
-            }
+            Request::Exit(exit) => only(message, &[slot::PM, slot::RS])
+                .and_then(|()| self.exit(exit.process))
+                .map(|()| message.reply(Ok(0))),
             Request::Exec(exec) => only(message, &[slot::PM]).and_then(|()| self.exec(message, &exec)),
             Request::MapPhysical(map) => self.map_physical(message, &map),
             Request::AllocateDma(allocate) => self.allocate_dma(message, &allocate),
@@ -119,7 +119,8 @@ impl<K: Kernel> Server<K> {
         if parent == Endpoint::NONE {
             return Ok(message.reply(Ok(0)));
         }
-        let result = if share { self.processes.share(&mut self.memory, child, parent) } else { self.copy(child, parent) };
+        let result =
+            if share { self.processes.share(&mut self.memory, child, parent) } else { self.copy(child, parent) };
         if result.is_err() {
             self.processes.remove(&mut self.memory, child)?;
         }

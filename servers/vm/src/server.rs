@@ -4,16 +4,8 @@
 //! modules that do the work, each an `impl AddressSpace` for what concerns one space.
 
 use crate::{
-    devices::Dma,
-    fault::Access,
-    file_maps::FileMaps,
-    frames::Frames,
-    kernel::Kernel,
-    memory::Memory,
-    mmap::MapRequest,
-    object::ObjectId,
-    processes::Processes,
-    space::AddressSpace,
+    devices::Dma, fault::Access, file_maps::FileMaps, frames::Frames, kernel::Kernel, memory::Memory, mmap::MapRequest,
+    object::ObjectId, processes::Processes, space::AddressSpace,
 };
 use abi::{
     Endpoint, Errno, Message,

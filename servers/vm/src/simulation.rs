@@ -245,6 +245,7 @@ impl Kernel for Simulation {
     }
 
     fn read_grant(&mut self, source: Source, into: &mut [u8]) -> Result<(), Errno> {
+        assert!(source.granter.is_service(), "only services give grants to vm");
         let content = self.grants.get(&source.grant.0).ok_or(Errno::EPERM)?;
         let start = source.offset as usize;
         into.copy_from_slice(content.get(start..start + into.len()).ok_or(Errno::EPERM)?);
@@ -259,7 +260,9 @@ impl Kernel for Simulation {
 
     fn write_process(&mut self, process: Endpoint, address: u64, from: &[u8]) -> Result<(), Errno> {
         let mut bytes = from.iter().zip(address..);
-        bytes.try_for_each(|(&byte, at)| self.access(process, at, Touch::Write(byte)).map(drop)).map_err(|_| Errno::EFAULT)
+        bytes
+            .try_for_each(|(&byte, at)| self.access(process, at, Touch::Write(byte)).map(drop))
+            .map_err(|_| Errno::EFAULT)
     }
 
     fn may_map(&mut self, _: Endpoint, physical: u64, bytes: u64) -> bool {

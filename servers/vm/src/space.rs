@@ -158,13 +158,7 @@ impl AddressSpace {
 
     /// Maps frames that become the space's own, at a page where nothing is. Their content is theirs, or zeros with `map::ZERO` in `flags`.
     /// When it fails the frames are free again.
-    pub fn own<K: Kernel>(
-        &mut self,
-        memory: &mut Memory<K>,
-        page: u64,
-        run: Run,
-        flags: u64,
-    ) -> Result<(), Errno> {
+    pub fn own<K: Kernel>(&mut self, memory: &mut Memory<K>, page: u64, run: Run, flags: u64) -> Result<(), Errno> {
         if let Err(error) = memory.map(self.id, page * PAGE_BYTES, run, flags) {
             memory.kernel.unmap(self.id, page * PAGE_BYTES, run.frames)?;
             memory.release_run(run);

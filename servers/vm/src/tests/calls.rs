@@ -6,7 +6,14 @@ use abi::{Errno, linux::nr};
 
 const ARENA: u64 = 0x10_0000;
 
-fn mmap(server: &mut Server<Simulation>, process: Endpoint, at: u64, bytes: u64, rights: u64, flags: u64) -> Result<u64, Errno> {
+fn mmap(
+    server: &mut Server<Simulation>,
+    process: Endpoint,
+    at: u64,
+    bytes: u64,
+    rights: u64,
+    flags: u64,
+) -> Result<u64, Errno> {
     server.call(process, nr::MMAP, [at, bytes, rights, flags, u64::MAX, 0])
 }
 
@@ -156,7 +163,10 @@ fn mremap_grows_in_place_or_moves_with_content() {
     map_at(&mut server, p, 4, 1, READ);
     assert_eq!(mremap(&mut server, [at, 4 * P, 6 * P, 0, 0]), Err(Errno::ENOMEM));
     let new = mremap(&mut server, [at, 4 * P, 6 * P, 1, 0]).expect("may move");
-    assert_eq!((server.load(p, new + P), server.load(p, new + 5 * P), server.load(p, at)), (Ok(7), Ok(0), Err(Errno::EFAULT)));
+    assert_eq!(
+        (server.load(p, new + P), server.load(p, new + 5 * P), server.load(p, at)),
+        (Ok(7), Ok(0), Err(Errno::EFAULT))
+    );
     assert_eq!(mremap(&mut server, [new, 6 * P, 2 * P, 0, 0]), Ok(new));
     assert_eq!(server.load(p, new + 2 * P), Err(Errno::EFAULT));
     let target = ARENA + 50 * P;
@@ -183,7 +193,8 @@ fn madvise_drops_private_and_keeps_shared_memory() {
     let private = map_at(&mut server, p, 0, 2, READ | WRITE);
     let shared = mmap(&mut server, p, 0, P, READ | WRITE, SHARED | ANONYMOUS).expect("memory");
     [private, private + P, shared].into_iter().for_each(|at| server.store(p, at, 5).expect("writable"));
-    let madvise = |server: &mut Server<Simulation>, at, bytes, advice| server.call(p, nr::MADVISE, [at, bytes, advice, 0, 0, 0]);
+    let madvise =
+        |server: &mut Server<Simulation>, at, bytes, advice| server.call(p, nr::MADVISE, [at, bytes, advice, 0, 0, 0]);
     assert_eq!(madvise(&mut server, private, P, 4), Ok(0));
     assert_eq!(madvise(&mut server, shared, P, 4), Ok(0));
     assert_eq!((server.load(p, private), server.load(p, private + P), server.load(p, shared)), (Ok(0), Ok(5), Ok(5)));

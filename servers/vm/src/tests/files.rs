@@ -74,7 +74,10 @@ fn private_writes_stay_private_and_the_image_clean() {
     server.store(p, first + P + 1, 99).expect("writable");
     fork(&mut server, p, program(1)).expect("enough memory");
     server.store(program(1), first + P + 1, 98).expect("writable");
-    assert_eq!((server.load(p, first + P + 1), server.load(p, second + P + 1)), (Ok(99), Ok(content(2 * P)[P as usize + 1])));
+    assert_eq!(
+        (server.load(p, first + P + 1), server.load(p, second + P + 1)),
+        (Ok(99), Ok(content(2 * P)[P as usize + 1]))
+    );
     invariants::check(&server);
 }
 

@@ -7,7 +7,12 @@ use elf::{HEAD_BYTES, Kind, Program};
 
 type ExecResults = (u64, u64, u64, u64, u64, u64);
 
-fn exec(server: &mut Server<Simulation>, process: Endpoint, image: u64, interpreter: u64) -> Result<ExecResults, Errno> {
+fn exec(
+    server: &mut Server<Simulation>,
+    process: Endpoint,
+    image: u64,
+    interpreter: u64,
+) -> Result<ExecResults, Errno> {
     let request = vm::Exec { process, image, interpreter, stack_bytes: 8 << 20 };
     let reply = server.ask(slot::PM, request.message());
     vm::Exec::results(&reply)

@@ -32,7 +32,12 @@ fn image() -> Vec<u8> {
     file
 }
 
-fn spawn(server: &mut Server<Simulation>, generation: u32, file: &[u8], heap_bytes: u64) -> Result<(u64, u64, u64), Errno> {
+fn spawn(
+    server: &mut Server<Simulation>,
+    generation: u32,
+    file: &[u8],
+    heap_bytes: u64,
+) -> Result<(u64, u64, u64), Errno> {
     let process = Endpoint::new(SLOT, generation);
     let grant = grant(server, [file, ARGUMENTS].concat());
     let request = vm::Spawn {
@@ -63,7 +68,8 @@ fn a_service_finds_its_image_heap_stack_and_arguments() {
     assert_eq!(server.load(service, SERVICE_IMAGE + 0x4000), Ok(0));
     assert_eq!(server.store(service, SERVICE_IMAGE, 0), Err(Errno::EFAULT));
     assert_eq!(server.touch(service, SERVICE_IMAGE + 0x3010, Touch::Execute), Err(Errno::EFAULT));
-    let text: Vec<u8> = (0..ARGUMENTS.len() as u64).map(|at| server.load(service, arguments + at).expect("text")).collect();
+    let text: Vec<u8> =
+        (0..ARGUMENTS.len() as u64).map(|at| server.load(service, arguments + at).expect("text")).collect();
     assert_eq!((text.as_slice(), stack_end % 16), (ARGUMENTS, 0));
     assert_eq!(server.store(service, stack_end - 8, 1), Ok(()));
     assert_eq!(server.store(service, SERVICE_STACK_END - SERVICE_STACK_BYTES, 1), Ok(()));
@@ -83,7 +89,10 @@ fn preserved_memory_and_nothing_else_outlives_a_service() {
     let used = server.memory.frames.free();
     spawn(&mut server, 2, &image(), P).expect("a service");
     let new = Endpoint::new(SLOT, 2);
-    assert_eq!((server.load(new, SERVICE_KEEP + P), server.load(new, SERVICE_KEEP), server.load(new, SERVICE_HEAP)), (Ok(42), Ok(0), Ok(0)));
+    assert_eq!(
+        (server.load(new, SERVICE_KEEP + P), server.load(new, SERVICE_KEEP), server.load(new, SERVICE_HEAP)),
+        (Ok(42), Ok(0), Ok(0))
+    );
     assert_eq!(server.memory.frames.free(), used - 1);
     assert_eq!(server.load(old, SERVICE_HEAP), Err(Errno::EFAULT));
     let request = vm::Exit { process: new };
