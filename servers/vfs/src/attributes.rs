@@ -71,7 +71,10 @@ impl Vfs {
         }
         let last = if target.flags & AT_SYMLINK_NOFOLLOW != 0 { Last::Keep } else { Last::Follow };
         let found = self.resolve(process, target.directory, target.path, last).await?;
-        found.existing().cloned().map(Subject::Node)
+        match found.pipe {
+            Some(pipe) => Ok(Subject::File(pipe)),
+            None => found.node.map(Subject::Node).ok_or(Errno::ENOENT),
+        }
     }
 
     async fn stat_subject(&self, subject: &Subject) -> Result<Stat, Errno> {

@@ -60,6 +60,9 @@ impl Vfs {
         let exclusive = flags & (O_CREAT | O_EXCL) == O_CREAT | O_EXCL;
         let last = if flags & O_NOFOLLOW != 0 || exclusive { Last::Keep } else { Last::Follow };
         let mut found = self.resolve(process, directory, path, last).await?;
+        if let Some(pipe) = &found.pipe {
+            return self.reopen(pipe, flags);
+        }
         if flags & O_PATH != 0 {
             return self.open_path(found, flags);
         }
@@ -80,6 +83,16 @@ impl Vfs {
         let object = self.open_object(process, node, flags).await?;
         let file = OpenFile::new(&self.closing, object, flags & !NOT_STATUS, found.canonical);
         self.opened(process, file).await
+    }
+
+    /// Opens a pipe once more, through its link in /proc.
+    fn reopen(&self, open: &OpenFile, flags: u32) -> Result<Rc<OpenFile>, Errno> {
+        let Object::Pipe { pipe, node, inode, .. } = &open.object else { return Err(Errno::ENXIO) };
+        let (reads, writes) = ends(flags);
+        pipe.open(reads, writes);
+        let object = Object::Pipe { pipe: pipe.clone(), node: node.clone(), inode: *inode, reads, writes };
+        let path = open.path.borrow().clone();
+        Ok(OpenFile::new(&self.closing, object, flags & !NOT_STATUS, path))
     }
 
     fn open_path(&self, found: Found, flags: u32) -> Result<Rc<OpenFile>, Errno> {

@@ -304,7 +304,7 @@ enum Side {
 fn hand_over(world: &impl World, from: &mut UserBuffer, to: &mut UserBuffer) -> Result<(), Side> {
     while from.left() > 0 && to.left() > 0 {
         let (source, target) = (from.piece(), to.piece());
-        let bytes = source.bytes.min(target.bytes);
+        let bytes = source.bytes.min(target.bytes).min(MAX_BYTES as u64);
         if world.copy(from.owner, source.address, to.owner, target.address, bytes).is_err() {
             // The copy does not tell whose memory it was: one byte of the writer's decides.
             let writer_bad = world.fetch(from.owner, source.address, &mut [0]).is_err()

@@ -1,9 +1,10 @@
 //! Path resolution: from a path to the file it means, component by component (path_resolution(7)).
 //!
 //! Links are followed by putting their target in the place of what was resolved; mounts are crossed in both directions; nobody leaves his root
-//! by `..`. The canonical path is built along the way.
+//! by `..`. The canonical path is built along the way. A link of /proc that stands for a pipe (`/dev/stdin`) leads to the open pipe itself.
 
 use crate::{
+    file::OpenFile,
     path::{self, Component, LINKS_MAX, PATH_MAX},
     permission::{Credentials, EXECUTE, check},
     process::{AT_FDCWD, Directories, Place, Process},
@@ -13,6 +14,9 @@ use crate::{
 use abi::Errno;
 use alloc::{rc::Rc, vec::Vec};
 use core::ops::Range;
+
+/// How the names of pipes begin, as descriptors have them instead of paths.
+pub const PIPE_PREFIX: &[u8] = b"pipe:[";
 
 /// What to do with the last component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +49,8 @@ pub struct Found {
     pub name: Name,
     /// The file; `None` when the last component does not exist.
     pub node: Option<NodeRef>,
+    /// The pipe that it is: then there is no node.
+    pub pipe: Option<Rc<OpenFile>>,
     /// Slashes followed the last component.
     pub slash: bool,
     /// Its canonical path.
@@ -70,9 +76,9 @@ impl Found {
 /// One resolution under way.
 struct Walk<'a> {
     vfs: &'a Vfs,
+    process: &'a Process,
     directories: Rc<Directories>,
     credentials: Rc<Credentials>,
-    reader: u32,
     /// Where we are.
     node: NodeRef,
     canonical: Vec<u8>,
@@ -116,8 +122,7 @@ impl Vfs {
         };
         let mut canonical = Vec::with_capacity(start.path.len() + text.len() + 1);
         canonical.extend_from_slice(&start.path);
-        let reader = process.pid;
-        let walk = Walk { vfs: self, directories, credentials, reader, node: start.node, canonical, text, at: 0, links: 0 };
+        let walk = Walk { vfs: self, process, directories, credentials, node: start.node, canonical, text, at: 0, links: 0 };
         walk.run(last).await
     }
 }
@@ -156,8 +161,8 @@ impl Walk<'_> {
             return if part.last { Ok(Some(self.missing(part))) } else { Err(Errno::ENOENT) };
         };
         if child.is_link() && (!part.last || last == Last::Follow || part.slash) {
-            self.follow(&child).await?;
-            return Ok(None);
+            let pipe = self.follow(&child).await?;
+            return Ok(pipe.map(|pipe| Found { pipe: Some(pipe), ..self.missing(part) }));
         }
         let name = part.name.clone();
         path::push(&mut self.canonical, &self.text[name.clone()]);
@@ -194,13 +199,16 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Goes on with the target of a link in the place of everything before it.
-    async fn follow(&mut self, link: &NodeRef) -> Result<(), Errno> {
+    /// Goes on with the target of a link in the place of everything before it; or gives the pipe that it stands for.
+    async fn follow(&mut self, link: &NodeRef) -> Result<Option<Rc<OpenFile>>, Errno> {
         self.links += 1;
         if self.links > LINKS_MAX {
             return Err(Errno::ELOOP);
         }
-        let target = self.vfs.read_link(link, PATH_MAX, self.reader).await?;
+        let target = self.vfs.read_link(link, PATH_MAX, self.process.pid).await?;
+        if link.mount.volatile && target.starts_with(PIPE_PREFIX) {
+            return self.own_pipe(&target).map(Some);
+        }
         self.text = path::splice(&target, &self.text[self.at..])?;
         self.at = 0;
         if self.text[0] == b'/' {
@@ -209,7 +217,15 @@ impl Walk<'_> {
             self.canonical.clear();
             self.canonical.extend_from_slice(&root.path);
         }
-        Ok(())
+        Ok(None)
+    }
+
+    /// The pipe of this name among the process's own descriptors. `ENOENT`.
+    fn own_pipe(&self, name: &[u8]) -> Result<Rc<OpenFile>, Errno> {
+        let files = self.process.files.borrow();
+        let descriptors = files.descriptors.borrow();
+        let mut open = descriptors.iter().map(|(_, file)| file);
+        open.find(|file| *file.path.borrow() == name).cloned().ok_or(Errno::ENOENT)
     }
 
     fn missing(&mut self, part: Component) -> Found {
@@ -218,6 +234,7 @@ impl Walk<'_> {
             parent: self.node.clone(),
             name: Name::Component(part.name),
             node: None,
+            pipe: None,
             slash: part.slash,
             canonical: core::mem::take(&mut self.canonical),
             text: core::mem::take(&mut self.text),
@@ -229,6 +246,7 @@ impl Walk<'_> {
             parent: parent.unwrap_or_else(|| self.node.clone()),
             name,
             node: Some(self.node.clone()),
+            pipe: None,
             slash,
             canonical: core::mem::take(&mut self.canonical),
             text: core::mem::take(&mut self.text),
