@@ -2,8 +2,9 @@
 
 use crate::index::ProcessIndex;
 use crate::manager::Pm;
-use crate::signal::Signal;
+use crate::signal::{Disposition, SigInfo, Signal};
 use crate::system::System;
+use crate::thread::Doing;
 use abi::Errno;
 use alloc::vec::Vec;
 
@@ -122,23 +123,37 @@ impl<S: System> Pm<S> {
     pub fn terminal_events(&mut self) {
         while let Some((signal, group)) = self.system.tty_next_event() {
             let Ok(signal) = Signal::new(signal) else { continue };
-            if matches!(signal, Signal::TTIN | Signal::TTOU) && self.is_orphaned(group as u32, None) {
-                self.fail_terminal_calls(group as u32);
+            let group = group as u32;
+            if signal == Signal::TTIN {
+                self.stop_background_readers(group);
             } else {
-                self.send_to_group(group as u32, signal);
+                self.send_to_group(group, signal);
             }
         }
     }
 
-    /// Background reads of a group which nobody could continue fail with EIO instead of stopping it.
-    fn fail_terminal_calls(&mut self, group: u32) {
+    /// SIGTTIN for a group that reads from a terminal it does not own. Reads of those whom the signal cannot stop fail with EIO.
+    fn stop_background_readers(&mut self, group: u32) {
+        let orphaned = self.is_orphaned(group, None);
         self.for_each_in_group(group, |pm, p| {
-            let mut next = pm.table[p].main;
-            while let Some(t) = next {
-                next = pm.table[t].next;
-                pm.interrupt_with(t, Errno::EIO);
+            let blocked = pm.table[p].main.is_some_and(|t| pm.table[t].blocked.contains(Signal::TTIN));
+            if orphaned || blocked || pm.disposition(p, Signal::TTIN) == Disposition::Ignore {
+                pm.fail_calls_of_vfs(p);
+            } else {
+                // A standard signal always finds room.
+                let _ = pm.send(p, None, SigInfo::kernel(Signal::TTIN));
             }
         });
+    }
+
+    fn fail_calls_of_vfs(&mut self, p: ProcessIndex) {
+        let mut next = self.table[p].main;
+        while let Some(t) = next {
+            next = self.table[t].next;
+            if matches!(self.table[t].doing, Doing::Running) {
+                self.interrupt_with(t, Errno::EIO);
+            }
+        }
     }
 
     /// What a process that ends means to its session and to the groups it kept from being orphaned.

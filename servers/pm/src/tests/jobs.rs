@@ -125,3 +125,19 @@ fn a_terminal_signal_reaches_the_whole_group() {
     world.terminal_event(2, pid);
     assert!(!world.is_there(job) && !world.is_there(helper));
 }
+
+#[test]
+fn a_background_read_stops_the_job_or_fails_when_it_cannot() {
+    let mut world = World::new();
+    let (shell, pid, job) = shell_and_job(&mut world);
+    world.pm.system.thread(job).blocked_on = Endpoint::current(slot::VFS);
+    world.terminal_event(21, pid);
+    assert_eq!(status(&mut world, shell), 0x157f);
+
+    let (_, pid, job) = shell_and_job(&mut world);
+    world.write(job, BUFFER, &[1, 0, 0, 0]);
+    world.call(job, nr::RT_SIGACTION, &[21, BUFFER, 0, 8]);
+    world.pm.system.thread(job).blocked_on = Endpoint::current(slot::VFS);
+    world.terminal_event(21, pid);
+    assert_eq!(world.pm.system.cancelled.last(), Some(&(job, Errno::EIO)));
+}
