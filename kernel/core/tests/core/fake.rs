@@ -72,9 +72,10 @@ impl Fake {
         }
     }
 
-    fn byte(&mut self, physical: u64) -> &mut u8 {
+    /// Bytes of one frame.
+    fn bytes(&mut self, physical: u64, count: usize) -> &mut [u8] {
         let frame = self.frames.get_mut(&(physical / PAGE * PAGE)).expect("a frame of RAM");
-        &mut frame[(physical % PAGE) as usize]
+        &mut frame[(physical % PAGE) as usize..][..count]
     }
 }
 
@@ -113,24 +114,33 @@ impl Machine for Fake {
                 Ok(physical) => physical,
                 Err(fault) => return Copied { bytes: done, fault: Some((Side::To, fault)) },
             };
-            *self.byte(target) = *self.byte(source);
+            self.bytes(target, 1)[0] = self.bytes(source, 1)[0];
         }
         Copied { bytes, fault: None }
     }
     fn read(&mut self, space: Space, address: u64, out: &mut [u8]) -> Result<(), Fault> {
-        for (at, byte) in out.iter_mut().enumerate() {
-            let physical = self.find(space, address + at as u64, false)?;
-            *byte = *self.byte(physical);
+        let mut done = 0;
+        while done < out.len() {
+            let at = address + done as u64;
+            let piece = (out.len() - done).min((PAGE - at % PAGE) as usize);
+            let physical = self.find(space, at, false)?;
+            out[done..done + piece].copy_from_slice(self.bytes(physical, piece));
+            done += piece;
         }
         Ok(())
     }
     fn write(&mut self, space: Space, address: u64, bytes: &[u8]) -> Result<(), Fault> {
-        for at in 0..bytes.len() as u64 {
-            self.find(space, address + at, true)?;
+        if let Some(last) = bytes.len().checked_sub(1) {
+            self.find(space, address, true)?;
+            self.find(space, address + last as u64, true)?;
         }
-        for (at, byte) in bytes.iter().enumerate() {
-            let physical = self.find(space, address + at as u64, true)?;
-            *self.byte(physical) = *byte;
+        let mut done = 0;
+        while done < bytes.len() {
+            let at = address + done as u64;
+            let piece = (bytes.len() - done).min((PAGE - at % PAGE) as usize);
+            let physical = self.find(space, at, true)?;
+            self.bytes(physical, piece).copy_from_slice(&bytes[done..done + piece]);
+            done += piece;
         }
         Ok(())
     }
@@ -143,7 +153,7 @@ impl Machine for Fake {
                 Ok(source) => source,
                 Err(fault) => return Ok(Copied { bytes: done, fault: Some((Side::From, fault)) }),
             };
-            let value = *self.byte(source);
+            let value = self.bytes(source, 1)[0];
             let frame = self.frames.get_mut(&((physical + done) / PAGE * PAGE)).ok_or(Errno::EINVAL)?;
             frame[((physical + done) % PAGE) as usize] = value;
         }
