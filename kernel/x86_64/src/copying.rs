@@ -15,7 +15,7 @@ fn rest_of_page(address: u64) -> u64 {
 /// Copies from one space to another.
 #[inline(never)]
 pub fn between(spaces: &Spaces, from: (Space, u64), to: (Space, u64), bytes: u64) -> Copied {
-    let (mut from_walk, mut to_walk) = (spaces.walk(from.0, false), spaces.walk(to.0, true));
+    let (mut from_walk, mut to_walk) = (spaces.walk::<false>(from.0), spaces.walk::<true>(to.0));
     let (mut source, mut target) = (from.1, to.1);
     let end = source + bytes;
     while source < end {
@@ -28,9 +28,16 @@ pub fn between(spaces: &Spaces, from: (Space, u64), to: (Space, u64), bytes: u64
             Ok(address) => address,
             Err(fault) => return Copied { bytes: done, fault: Some((Side::To, fault)) },
         };
-        let length = (end - source).min(rest_of_page(source)).min(rest_of_page(target));
+        let whole_page = (source | target) % PAGE_BYTES == 0 && end - source >= PAGE_BYTES;
+        let length = if whole_page { PAGE_BYTES } else { (end - source).min(rest_of_page(source)).min(rest_of_page(target)) };
         // SAFETY: both are within pages of processes, to which the kernel holds no references. (Overlap gives odd bytes, nothing worse.)
-        unsafe { physical::copy(from_physical, to_physical, length) };
+        unsafe {
+            if whole_page {
+                physical::copy_frame(from_physical, to_physical);
+            } else {
+                physical::copy(from_physical, to_physical, length);
+            }
+        }
         source += length;
         target += length;
     }
@@ -40,7 +47,7 @@ pub fn between(spaces: &Spaces, from: (Space, u64), to: (Space, u64), bytes: u64
 /// Copies from a space to physical memory, which the caller has checked to be RAM of processes.
 #[inline(never)]
 pub fn to_frames(spaces: &Spaces, from: Space, address: u64, to_physical: u64, bytes: u64) -> Copied {
-    let mut walk = spaces.walk(from, false);
+    let mut walk = spaces.walk::<false>(from);
     let mut done = 0;
     while done < bytes {
         let source = address + done;
@@ -59,16 +66,17 @@ pub fn to_frames(spaces: &Spaces, from: Space, address: u64, to_physical: u64, b
 /// Copies a frame of a process to another.
 pub fn frame(from: u64, to: u64) {
     // SAFETY: the caller has checked that both are RAM of processes, and different.
-    unsafe { physical::copy(from, to, PAGE_BYTES) }
+    unsafe { physical::copy_frame(from, to) }
 }
 
 /// Reads user memory into the kernel.
 #[inline(never)]
 pub fn read(spaces: &Spaces, space: Space, address: u64, out: &mut [u8]) -> Result<(), Fault> {
+    let mut walk = spaces.walk::<false>(space);
     let mut done = 0;
     while done < out.len() {
         let source = address + done as u64;
-        let physical = spaces.translate(space, source, false)?;
+        let physical = walk.translate(source)?;
         let length = (out.len() - done).min(rest_of_page(source) as usize);
         // SAFETY: the source is within a page of a process, the target within `out`.
         unsafe { out.as_mut_ptr().add(done).copy_from_nonoverlapping(physical::pointer(physical), length) };
@@ -80,16 +88,17 @@ pub fn read(spaces: &Spaces, space: Space, address: u64, out: &mut [u8]) -> Resu
 /// Writes user memory: everything, or nothing when a page is missing.
 #[inline(never)]
 pub fn write(spaces: &Spaces, space: Space, address: u64, bytes: &[u8]) -> Result<(), Fault> {
+    let mut walk = spaces.walk::<true>(space);
     let end = address + bytes.len() as u64;
     let mut page = address;
     while page < end {
-        spaces.translate(space, page, true)?;
+        walk.translate(page)?;
         page += rest_of_page(page);
     }
     let mut done = 0;
     while done < bytes.len() {
         let target = address + done as u64;
-        let physical = spaces.translate(space, target, true)?;
+        let physical = walk.translate(target)?;
         let length = (bytes.len() - done).min(rest_of_page(target) as usize);
         // SAFETY: the source is within `bytes`, the target within a page of a process.
         unsafe { physical::pointer::<u8>(physical).copy_from_nonoverlapping(bytes.as_ptr().add(done), length) };

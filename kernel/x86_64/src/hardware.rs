@@ -161,7 +161,7 @@ impl Machine for Hardware {
     }
 
     fn translate(&mut self, space: Space, address: u64) -> Result<u64, Fault> {
-        self.spaces.translate(space, address, false)
+        self.spaces.walk::<false>(space).translate(address)
     }
 
     fn copy_to_frames(&mut self, from: Space, address: u64, physical: u64, bytes: u64) -> Result<Copied, Errno> {

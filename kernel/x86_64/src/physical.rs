@@ -62,3 +62,21 @@ pub unsafe fn copy(from: u64, to: u64, bytes: u64) {
         );
     }
 }
+
+/// Copies a whole frame.
+///
+/// # Safety
+/// Both must be RAM that no reference points to, page aligned.
+#[inline(always)]
+pub unsafe fn copy_frame(from: u64, to: u64) {
+    // SAFETY: promised by the caller; otherwise as in `copy`.
+    unsafe {
+        core::arch::asm!(
+            "rep movsq",
+            inout("rcx") FRAME_WORDS => _,
+            inout("rsi") pointer::<u8>(from) => _,
+            inout("rdi") pointer::<u8>(to) => _,
+            options(nostack, preserves_flags),
+        );
+    }
+}

@@ -167,14 +167,9 @@ impl Spaces {
         Mapped { pages: done, result }
     }
 
-    /// Physical address of a user address, which user mode could read, or write if `for_write`.
-    pub fn translate(&self, space: Space, address: u64, for_write: bool) -> Result<u64, Fault> {
-        self.walk(space, for_write).translate(address)
-    }
-
-    /// Translates addresses that lie close together.
-    pub fn walk(&self, space: Space, for_write: bool) -> Walk<'_> {
-        Walk { spaces: self, space, for_write, region: u64::MAX, table: 0 }
+    /// Translates addresses that user mode could read, or write.
+    pub fn walk<const WRITE: bool>(&self, space: Space) -> Walk<'_, WRITE> {
+        Walk { spaces: self, space, region: u64::MAX, table: 0 }
     }
 
     fn change(&mut self, space: Space, address: u64, pages: u64, new: impl Fn(u64) -> u64) {
@@ -205,7 +200,7 @@ impl Spaces {
     }
 
     /// The table of the last level for this address, if there is one.
-    #[inline]
+    #[inline(never)]
     fn leaf_table(&self, space: Space, address: u64) -> Option<u64> {
         let mut table = self.root(space);
         for level in [3, 2, 1] {
@@ -247,42 +242,33 @@ impl Spaces {
     }
 }
 
-/// Translates addresses of one space, and remembers the last table it went through.
-pub struct Walk<'a> {
+/// Translates addresses of one space, for reading or for writing, and remembers the last table it went through.
+pub struct Walk<'a, const WRITE: bool> {
     spaces: &'a Spaces,
     space: Space,
-    for_write: bool,
     /// What the table maps: address divided by that size.
     region: u64,
     table: u64,
 }
 
-impl Walk<'_> {
+impl<const WRITE: bool> Walk<'_, WRITE> {
+    const ACCESS: u64 = if WRITE { ACCESS_WRITE } else { 0 };
+    const NEEDED: u64 = if WRITE { bit::PRESENT | bit::WRITE } else { bit::PRESENT };
+
     /// Physical address of a user address, if user mode could access it so.
     #[inline(always)]
     pub fn translate(&mut self, address: u64) -> Result<u64, Fault> {
         if address / LARGE_PAGE_BYTES != self.region {
-            self.find_table(address)?;
+            let missing = Fault { address, access: Self::ACCESS };
+            self.table = self.spaces.leaf_table(self.space, address).ok_or(missing)?;
+            self.region = address / LARGE_PAGE_BYTES;
         }
         let entry = read(self.table, index(address, 0));
-        let needed = if self.for_write { bit::PRESENT | bit::WRITE } else { bit::PRESENT };
-        if entry & needed != needed {
-            return Err(self.fault(address, entry));
+        if entry & Self::NEEDED != Self::NEEDED {
+            let present = if entry & bit::PRESENT != 0 { ACCESS_PRESENT } else { 0 };
+            return Err(Fault { address, access: present | Self::ACCESS });
         }
         Ok(entry & bit::FRAME | address % PAGE_BYTES)
-    }
-
-    #[inline(never)]
-    fn find_table(&mut self, address: u64) -> Result<(), Fault> {
-        self.table = self.spaces.leaf_table(self.space, address).ok_or_else(|| self.fault(address, 0))?;
-        self.region = address / LARGE_PAGE_BYTES;
-        Ok(())
-    }
-
-    #[cold]
-    fn fault(&self, address: u64, entry: u64) -> Fault {
-        let present = if entry & bit::PRESENT != 0 { ACCESS_PRESENT } else { 0 };
-        Fault { address, access: present | if self.for_write { ACCESS_WRITE } else { 0 } }
     }
 }
 
