@@ -28,20 +28,31 @@ pub fn between(spaces: &Spaces, from: (Space, u64), to: (Space, u64), bytes: u64
             Ok(address) => address,
             Err(fault) => return Copied { bytes: done, fault: Some((Side::To, fault)) },
         };
-        let whole_page = (source | target) % PAGE_BYTES == 0 && end - source >= PAGE_BYTES;
-        let length = if whole_page { PAGE_BYTES } else { (end - source).min(rest_of_page(source)).min(rest_of_page(target)) };
-        // SAFETY: both are within pages of processes, to which the kernel holds no references. (Overlap gives odd bytes, nothing worse.)
-        unsafe {
-            if whole_page {
-                physical::copy_frame(from_physical, to_physical);
-            } else {
-                physical::copy(from_physical, to_physical, length);
-            }
-        }
+        let length = if (source | target) % PAGE_BYTES == 0 && end - source >= PAGE_BYTES {
+            let pages = ((end - source) / PAGE_BYTES) as usize;
+            whole_pages(from_walk.frames(source).zip(to_walk.frames(target)).take(pages))
+        } else {
+            let length = (end - source).min(rest_of_page(source)).min(rest_of_page(target));
+            // SAFETY: both are within pages of processes, to which the kernel holds no references. (Overlap gives odd bytes, nothing worse.)
+            unsafe { physical::copy(from_physical, to_physical, length) };
+            length
+        };
         source += length;
         target += length;
     }
     Copied { bytes, fault: None }
+}
+
+/// Copies frames; returns how many bytes.
+#[inline(always)]
+fn whole_pages(frames: impl Iterator<Item = (u64, u64)>) -> u64 {
+    let mut bytes = 0;
+    for (from, to) in frames {
+        // SAFETY: frames of processes, to which the kernel holds no references.
+        unsafe { physical::copy_frame(from, to) };
+        bytes += PAGE_BYTES;
+    }
+    bytes
 }
 
 /// Copies from a space to physical memory, which the caller has checked to be RAM of processes.

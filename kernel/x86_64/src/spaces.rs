@@ -270,6 +270,14 @@ impl<const WRITE: bool> Walk<'_, WRITE> {
         }
         Ok(entry & bit::FRAME | address % PAGE_BYTES)
     }
+
+    /// Frames of the pages from the one that was translated last on, as far as the same table maps them so.
+    #[inline(always)]
+    pub fn frames(&self, address: u64) -> impl Iterator<Item = u64> + use<WRITE> {
+        let table = self.table;
+        let entries = (index(address, 0)..FRAME_WORDS).map(move |at| read(table, at));
+        entries.take_while(|entry| entry & Self::NEEDED == Self::NEEDED).map(|entry| entry & bit::FRAME)
+    }
 }
 
 #[inline(always)]
