@@ -88,7 +88,7 @@ pub trait Machine {
     /// Gives its page-table frames back to the pool. No thread uses it, but the CPU may still have it loaded.
     fn space_destroy(&mut self, space: Space);
     /// `KernelCall::SpaceMap`, `pages` at most [`crate::spaces::PAGES_AT_ONCE`]. Flags (`layout::map`) are checked; `EINVAL` when the frames belong to the kernel
-    /// (its image, tables, pool), or when `ZERO` is asked for what is no RAM.
+    /// (its image, tables, pool), or when `ZERO` is asked for what is no RAM. May do fewer pages than asked without an error.
     fn space_map(&mut self, space: Space, address: u64, frame: u64, pages: u64, flags: u64) -> Mapped;
     /// `KernelCall::SpaceUnmap`.
     fn space_unmap(&mut self, space: Space, address: u64, pages: u64);
