@@ -8,7 +8,7 @@ use crate::{
     kernel::Kernel,
     memory::Memory,
     object::Content,
-    pages::{LEAF_PAGES, Page},
+    pages::{LEAF_PAGES, Page, WINDOW},
     region::{Backing, Region, Rights},
     space::{AddressSpace, STACK_GAP},
 };
@@ -19,7 +19,9 @@ use abi::{
 };
 
 /// Pages of an image that are mapped around the one touched, at most.
-const AROUND_PAGES: u64 = 16;
+const AROUND_PAGES: u64 = WINDOW as u64;
+/// Neighbours of the touched page that are not behind it in memory are mapped too when this many come together.
+const WORTH_A_CALL: u64 = 4;
 /// Pages of zeros that are mapped at a time when a program walks through new memory, at most.
 const AHEAD_PAGES: u64 = 8;
 
@@ -70,6 +72,36 @@ impl Access {
         } else {
             0
         }
+    }
+}
+
+/// Pages of an object around one that was touched: those that can be mapped with it.
+#[derive(Clone, Copy)]
+struct Around {
+    /// First page of the window.
+    first: u64,
+    frames: [Frame; WINDOW],
+    bits: u32,
+}
+
+impl Around {
+    /// The pages around `page`, which shows `frame`, whose frames are neighbours too. → first page, frames.
+    fn run(&self, page: u64, frame: Frame) -> (u64, Run) {
+        let at = (page - self.first) as usize;
+        let fits = |other: usize| {
+            self.bits >> other & 1 != 0 && self.frames[other].0 as usize + at == frame.0 as usize + other
+        };
+        let before = (0..at).rev().take_while(|&other| fits(other)).count();
+        let behind = (at + 1..WINDOW).take_while(|&other| fits(other)).count();
+        let run = Run { first: Frame(frame.0 - before as u32), frames: (before + 1 + behind) as u64 };
+        (page - before as u64, run)
+    }
+
+    /// What is left when these are mapped.
+    fn without(mut self, first: u64, run: Run) -> Around {
+        let bits = u32::MAX >> (AROUND_PAGES - run.frames);
+        self.bits &= !(bits << (first - self.first));
+        self
     }
 }
 
@@ -180,11 +212,26 @@ impl AddressSpace {
         if access.write && !region.shared {
             return self.replace_by_copy(memory, region, page, frame, access);
         }
-        let (first, run) = self.object_run(memory, region, page, frame);
         let flags = access.flags(region.rights, region.shared);
+        let around = self.around(memory, region, page);
+        let (first, run) = around.run(page, frame);
         memory.map(self.id, first * PAGE_BYTES, run, flags)?;
         self.pages.borrow(first, run.frames);
+        self.map_others(memory, around.without(first, run), flags);
         Ok(())
+    }
+
+    /// Maps what else is around, as far as it comes in long runs. What cannot be mapped now comes by a fault, if it is ever touched.
+    fn map_others<K: Kernel>(&mut self, memory: &mut Memory<K>, mut around: Around, flags: u64) {
+        while around.bits != 0 {
+            let at = around.bits.trailing_zeros();
+            let (first, run) = around.run(around.first + u64::from(at), around.frames[at as usize]);
+            let worth = run.frames >= WORTH_A_CALL;
+            if worth && memory.map(self.id, first * PAGE_BYTES, run, flags).is_ok() {
+                self.pages.borrow(first, run.frames);
+            }
+            around = around.without(first, run);
+        }
     }
 
     /// The frame of the object's page; shared memory gets its zeros now.
@@ -206,19 +253,20 @@ impl AddressSpace {
         Ok(frame)
     }
 
-    /// The frames around the touched one that can be mapped with it in one go: neighbours in memory, object and space.
-    fn object_run<K: Kernel>(&self, memory: &Memory<K>, region: &Region, page: u64, frame: Frame) -> (u64, Run) {
-        let lowest = region.first_page().max(page / AROUND_PAGES * AROUND_PAGES);
-        let end = region.end_page().min((page / AROUND_PAGES + 1) * AROUND_PAGES);
-        let is_neighbour = |other: &u64| {
-            let (id, index) = region.object_page(*other)?;
-            let expected = i64::from(frame.0) + (*other as i64 - page as i64);
-            let there = memory.objects.get(id)?.pages.frame(index)?;
-            (i64::from(there.0) == expected && self.pages.get(*other) == Page::Absent).then_some(())
-        };
-        let before = (lowest..page).rev().take_while(|other| is_neighbour(other).is_some()).count() as u64;
-        let behind = (page + 1..end).take_while(|other| is_neighbour(other).is_some()).count() as u64;
-        (page - before, Run { first: Frame(frame.0 - before as u32), frames: before + 1 + behind })
+    /// The pages around the touched one which its object has and this space does not.
+    fn around<K>(&self, memory: &Memory<K>, region: &Region, page: u64) -> Around {
+        let first = page / AROUND_PAGES * AROUND_PAGES;
+        let start = first.max(region.first_page());
+        let end = (first + AROUND_PAGES).min(region.end_page());
+        let mut around = Around { first, frames: [Frame(0); WINDOW], bits: 0 };
+        let Some((id, index)) = region.object_page(start) else { return around };
+        let Some(object) = memory.objects.get(id) else { return around };
+        let skipped = (start - first) as usize;
+        let (frames, present) = object.pages.frames(index);
+        around.frames[skipped..].copy_from_slice(&frames[..WINDOW - skipped]);
+        let within = u32::MAX >> (AROUND_PAGES - (end - first)) & u32::MAX << skipped;
+        around.bits = present << skipped & within & !self.pages.window(first);
+        around
     }
 
     /// Extends a stack down to an address below it. `EFAULT`: there is none, it is long enough, or something is in its way.

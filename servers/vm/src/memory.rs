@@ -32,6 +32,8 @@ impl Floor {
 const DONATION: u64 = 16;
 /// One page never needs more tables than this.
 const TABLES_PER_PAGE: u32 = 4;
+/// Kernel spaces kept for the next processes.
+const MAX_SPARES: usize = 8;
 /// Heap that must be free before a request is served, beyond what the request says it needs.
 const HEAP_MARGIN_BYTES: usize = 128 << 10;
 /// The heap grows by this at least.
@@ -50,6 +52,8 @@ pub struct Memory<K> {
     zeros: Frame,
     /// Frames that have gone to page tables and vm's heap.
     own_frames: u64,
+    /// Empty kernel spaces for whoever comes next: their tables are there already.
+    spares: Vec<Space>,
 }
 
 impl<K: Kernel> Memory<K> {
@@ -57,7 +61,14 @@ impl<K: Kernel> Memory<K> {
     pub fn new(mut kernel: K, mut frames: Frames, own_frames: u64) -> Result<Memory<K>, Errno> {
         let zeros = frames.take().ok_or(Errno::ENOMEM)?;
         kernel.write_frame(zeros, &[0; PAGE_BYTES as usize])?;
-        Ok(Memory { kernel, frames, objects: Objects::default(), zeros, own_frames: own_frames + 1 })
+        Ok(Memory {
+            kernel,
+            frames,
+            objects: Objects::default(),
+            zeros,
+            own_frames: own_frames + 1,
+            spares: Vec::new(),
+        })
     }
 
     /// Frames that vm itself and the page tables use.
@@ -119,8 +130,27 @@ impl<K: Kernel> Memory<K> {
         if self.objects.drop_oldest(&mut self.frames) { Ok(()) } else { Err(Errno::ENOMEM) }
     }
 
-    /// A new kernel space.
+    /// True when an emptied kernel space is worth keeping.
+    pub fn wants_spare(&self) -> bool {
+        self.spares.len() < MAX_SPARES
+    }
+
+    /// Keeps a kernel space in which nothing is mapped any more.
+    pub fn keep_spare(&mut self, space: Space) {
+        self.spares.push(space);
+    }
+
+    /// The spaces that are kept.
+    #[cfg(test)]
+    pub fn spares(&self) -> &[Space] {
+        &self.spares
+    }
+
+    /// A kernel space in which nothing is mapped.
     pub fn create_space(&mut self) -> Result<Space, Errno> {
+        if let Some(spare) = self.spares.pop() {
+            return Ok(spare);
+        }
         let mut created = Err(Errno::ENOMEM);
         self.with_tables(1, |kernel, _| {
             created = kernel.create();

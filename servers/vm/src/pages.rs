@@ -12,6 +12,9 @@ use alloc::{boxed::Box, collections::BTreeMap};
 /// Pages of a leaf.
 pub const LEAF_PAGES: u64 = 64;
 
+/// Pages of a window: what a fault looks at around the page that was touched.
+pub const WINDOW: usize = u32::BITS as usize;
+
 /// What is at a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Page {
@@ -179,6 +182,32 @@ impl Pages {
         })
     }
 
+    /// The `WINDOW` pages from `first` on, a multiple of `WINDOW`, as bits: which are there.
+    pub fn window(&self, first: u64) -> u32 {
+        let (key, bit) = split(first);
+        self.leaves.get(&key).map_or(0, |leaf| (leaf.present >> bit) as u32)
+    }
+
+    /// The frames of the `WINDOW` pages from `first` on, and bits that say which are there. All pages are owned.
+    pub fn frames(&self, first: u64) -> ([Frame; WINDOW], u32) {
+        let mut frames = [Frame(0); WINDOW];
+        let mut present = 0;
+        let (key, bit) = split(first);
+        if let Some(leaf) = self.leaves.get(&key) {
+            let some = WINDOW.min(LEAF_PAGES as usize - bit as usize);
+            frames[..some].copy_from_slice(&leaf.frames[bit as usize..bit as usize + some]);
+            present = (leaf.present >> bit) as u32;
+        }
+        let rest = (bit as usize + WINDOW).saturating_sub(LEAF_PAGES as usize);
+        if rest > 0
+            && let Some(leaf) = self.leaves.get(&(key + 1))
+        {
+            frames[WINDOW - rest..].copy_from_slice(&leaf.frames[..rest]);
+            present |= (leaf.present << (WINDOW - rest)) as u32;
+        }
+        (frames, present)
+    }
+
     /// The largest stretch of owned pages around `page`, within its leaf and `first..end`, for which `fits` holds.
     pub fn owned_around(&self, page: u64, first: u64, end: u64, fits: impl Fn(Frame) -> bool) -> (u64, u64) {
         let (key, _) = split(page);
@@ -241,6 +270,17 @@ mod tests {
         assert_eq!(pages.stretch(302, 1000), None);
         assert_eq!(pages.absent(5, 72), Some((6, 64)));
         assert_eq!(pages.absent(300, 302), None);
+    }
+
+    #[test]
+    fn windows_show_two_leaves() {
+        let pages = pages(&[50, 63, 64, 80, 82]);
+        assert_eq!(pages.window(32), 1 << 18 | 1 << 31);
+        assert_eq!(pages.window(64), 1 | 1 << 16 | 1 << 18);
+        let (frames, present) = pages.frames(50);
+        assert_eq!(present, 1 | 1 << 13 | 1 << 14 | 1 << 30);
+        assert_eq!([0, 13, 14, 30].map(|at| frames[at]), [Frame(50), Frame(63), Frame(64), Frame(80)]);
+        assert_eq!(pages.frames(1000).1, 0);
     }
 
     #[test]

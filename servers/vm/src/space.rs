@@ -65,7 +65,7 @@ impl AddressSpace {
 
     /// Gives everything back. No thread uses it any more.
     pub fn destroy<K: Kernel>(self, memory: &mut Memory<K>) -> Result<(), Errno> {
-        let result = memory.kernel.destroy(self.id);
+        let result = self.retire(memory);
         self.pages.owned().for_each(|(_, frame)| memory.frames.release(frame));
         for region in self.regions.iter() {
             if let Backing::Object(id, _) = region.backing {
@@ -73,6 +73,19 @@ impl AddressSpace {
             }
         }
         result
+    }
+
+    /// Destroys the kernel's space, or empties it for the next process: for a small one that is less work.
+    fn retire<K: Kernel>(&self, memory: &mut Memory<K>) -> Result<(), Errno> {
+        const SMALL_PAGES: u64 = 2048;
+        const SMALL_LEAVES: usize = 64;
+        let is_small = self.pages.count() <= SMALL_PAGES && self.pages.leaves() <= SMALL_LEAVES;
+        if self.is_service || !is_small || !memory.wants_spare() {
+            return memory.kernel.destroy(self.id);
+        }
+        self.each_stretch(0, USER_END, |space, first, pages| memory.kernel.unmap(space, first, pages))?;
+        memory.keep_spare(self.id);
+        Ok(())
     }
 
     /// How many frames it must leave to others: more the larger it is.

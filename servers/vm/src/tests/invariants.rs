@@ -20,7 +20,9 @@ pub fn check(server: &Server<Simulation>) {
         check_regions(space);
         check_tables(server, space);
     }
-    assert_eq!(server.memory.kernel.tables.len(), spaces, "a kernel space is lost");
+    let spares = server.memory.spares();
+    assert!(spares.iter().all(|spare| server.memory.kernel.tables[&spare.0].is_empty()), "a spare space is not empty");
+    assert_eq!(server.memory.kernel.tables.len(), spaces + spares.len(), "a kernel space is lost");
 }
 
 fn check_frames(server: &Server<Simulation>) {
