@@ -10,6 +10,7 @@ use alloc::vec::Vec;
 
 impl<S: System> Pm<S> {
     /// `getppid()`: 0 for the first process.
+    #[inline]
     pub fn getppid(&self, p: ProcessIndex) -> u64 {
         self.table[p].parent.map_or(0, |parent| self.table[parent].pid as u64)
     }
@@ -101,9 +102,10 @@ impl<S: System> Pm<S> {
     pub fn is_orphaned(&self, group: u32, without: Option<ProcessIndex>) -> bool {
         !self.table.processes().any(|(index, process)| {
             let counts = process.group == group && process.is_alive() && Some(index) != without;
-            counts && process.parent.filter(|parent| self.init != Some(*parent)).is_some_and(|parent| {
-                self.table[parent].group != group && self.table[parent].session == process.session
-            })
+            counts
+                && process.parent.filter(|parent| self.init != Some(*parent)).is_some_and(|parent| {
+                    self.table[parent].group != group && self.table[parent].session == process.session
+                })
         })
     }
 

@@ -7,14 +7,32 @@ use abi::Errno;
 use abi::linux::nr;
 
 impl<S: System> Pm<S> {
+    /// The result of a call that asks who the caller is; `None`: it is another call.
+    #[inline]
+    pub fn look_up(&self, t: ThreadIndex, number: u32) -> Option<u64> {
+        let p = self.table.process_of(t);
+        let process = &self.table[p];
+        let value = match number {
+            nr::GETPPID => return Some(self.getppid(p)),
+            nr::GETPID => process.pid,
+            nr::GETTID => self.table[t].tid,
+            nr::GETPGRP => process.group,
+            nr::GETUID => process.credentials.user.real,
+            nr::GETEUID => process.credentials.user.effective,
+            nr::GETGID => process.credentials.group.real,
+            nr::GETEGID => process.credentials.group.effective,
+            _ => return None,
+        };
+        Some(value as u64)
+    }
+
     /// Makes the call `number` with arguments `a` for `t`.
     pub fn linux_call(&mut self, t: ThreadIndex, number: u32, a: &[u64; 7]) -> Answer {
         let p = self.table.process_of(t);
+        if let Some(value) = self.look_up(t, number) {
+            return Answer::Now(Ok(value));
+        }
         match number {
-            nr::GETPPID => Answer::Now(Ok(self.getppid(p))),
-            nr::GETPID => Answer::Now(Ok(self.table[p].pid as u64)),
-            nr::GETTID => Answer::Now(Ok(self.table[t].tid as u64)),
-
             nr::FORK | nr::VFORK | nr::CLONE | nr::CLONE3 => self.fork_call(t, number, a),
             nr::EXECVE => self.execve(t, a[0], a[1], a[2]),
             nr::EXECVEAT => self.execveat(t, a),
@@ -42,7 +60,6 @@ impl<S: System> Pm<S> {
 
             nr::SETPGID => self.setpgid(p, a[0] as i32, a[1] as i32).into(),
             nr::GETPGID => self.getpgid(p, a[0] as i32).into(),
-            nr::GETPGRP => Answer::Now(Ok(self.table[p].group as u64)),
             nr::SETSID => self.setsid(p).into(),
             nr::GETSID => self.getsid(p, a[0] as i32).into(),
 
@@ -64,10 +81,6 @@ impl<S: System> Pm<S> {
         let (first, second, third) = (a[0] as u32, a[1] as u32, a[2] as u32);
         let credentials = &self.table[p].credentials;
         Some(match number {
-            nr::GETUID => Ok(credentials.user.real as u64),
-            nr::GETEUID => Ok(credentials.user.effective as u64),
-            nr::GETGID => Ok(credentials.group.real as u64),
-            nr::GETEGID => Ok(credentials.group.effective as u64),
             nr::SETUID => self.change_ids(p, |c, root| c.user.set(first, root)),
             nr::SETGID => self.change_ids(p, |c, root| c.group.set(first, root)),
             nr::SETREUID => self.change_ids(p, |c, root| c.user.set_two(first, second, root)),

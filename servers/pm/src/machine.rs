@@ -1,8 +1,8 @@
 //! The machine as programs see it: its names, its memory, its log, its end.
 
+use crate::clocks::SECOND_NS;
 use crate::index::ThreadIndex;
 use crate::manager::{Answer, Pm};
-use crate::clocks::SECOND_NS;
 use crate::system::{End, System};
 use abi::Errno;
 use alloc::vec::Vec;
@@ -63,8 +63,7 @@ impl<S: System> Pm<S> {
     pub fn uname(&mut self, t: ThreadIndex, address: u64) -> Result<u64> {
         let mut bytes = [0; FIELDS * FIELD_BYTES];
         let machine = &self.machine;
-        let fields: [&[u8]; FIELDS] =
-            [b"Linux", &machine.host_name, RELEASE, VERSION, b"x86_64", &machine.domain_name];
+        let fields: [&[u8]; FIELDS] = [b"Linux", &machine.host_name, RELEASE, VERSION, b"x86_64", &machine.domain_name];
         for (space, text) in bytes.chunks_exact_mut(FIELD_BYTES).zip(fields) {
             space[..text.len()].copy_from_slice(text);
         }

@@ -45,7 +45,13 @@ mod tests {
     fn the_stream_goes_on_and_depends_on_the_seed() {
         let draw = |seed: u8, count: usize| {
             let mut random = Random::new([seed; 32]);
-            (0..count).map(|_| { let mut b = [0; 16]; random.fill(&mut b); b }).collect::<std::collections::BTreeSet<_>>()
+            (0..count)
+                .map(|_| {
+                    let mut b = [0; 16];
+                    random.fill(&mut b);
+                    b
+                })
+                .collect::<std::collections::BTreeSet<_>>()
         };
         assert_eq!(draw(1, 100).len(), 100);
         assert!(draw(1, 100).is_disjoint(&draw(2, 100)));

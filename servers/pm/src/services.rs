@@ -102,7 +102,8 @@ impl<S: System> Pm<S> {
             return self.system.print("pm: there is no first program; put one at /sbin/init\n");
         };
         let mut arguments = Arguments::default();
-        let strings = [(List::Argument, *path)].into_iter().chain(FIRST_ENVIRONMENT.map(|text| (List::Environment, text)));
+        let strings =
+            [(List::Argument, *path)].into_iter().chain(FIRST_ENVIRONMENT.map(|text| (List::Environment, text)));
         for (list, text) in strings {
             if arguments.push(list, text.as_bytes(), true).is_err() {
                 return self.system.print("pm: no memory for the first program\n");

@@ -8,8 +8,7 @@ use crate::thread::{Doing, WaitCall};
 use crate::wait::{self, Event, Selector, Wait};
 use abi::Errno;
 
-const WAIT4_OPTIONS: u64 =
-    wait::NO_HANG | wait::STOPPED | wait::CONTINUED | wait::NO_THREAD | wait::ALL | wait::CLONE;
+const WAIT4_OPTIONS: u64 = wait::NO_HANG | wait::STOPPED | wait::CONTINUED | wait::NO_THREAD | wait::ALL | wait::CLONE;
 const WAITID_OPTIONS: u64 = WAIT4_OPTIONS | wait::EXITED | wait::NO_WAIT;
 
 /// `idtype_t`.

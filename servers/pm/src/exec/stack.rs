@@ -74,7 +74,7 @@ pub struct Stack {
     pub environment: Range<u64>,
 }
 
-/// Builds the stack that ends at `end`. `None` when it would be longer than `limit_bytes`.
+/// Builds the stack that ends at `end`. `None` when it would be longer than `limit_bytes`, or pm has no memory for it.
 pub fn build(arguments: &Arguments, path: &[u8], facts: &Facts, end: u64, limit_bytes: u64) -> Option<Stack> {
     let path_at = end - (END_BYTES + path.len() + 1) as u64;
     let strings_at = path_at - arguments.strings().len() as u64;
@@ -89,7 +89,10 @@ pub fn build(arguments: &Arguments, path: &[u8], facts: &Facts, end: u64, limit_
         return None;
     }
 
-    let mut words_out = Words { bytes: alloc::vec![0; (end - pointer) as usize], next: 0 };
+    let mut block = Vec::new();
+    block.try_reserve_exact((end - pointer) as usize).ok()?;
+    block.resize((end - pointer) as usize, 0);
+    let mut words_out = Words { bytes: block, next: 0 };
     words_out.push(arguments.argument_count() as u64);
     let after = words_out.push_pointers(strings_at, arguments.arguments());
     words_out.push_pointers(after, arguments.environment());

@@ -173,8 +173,8 @@ fn put(bytes: &mut [u8], at: usize, value: u64) {
 /// The registers in the order of `struct sigcontext`.
 fn machine_words(r: &Registers) -> [u64; 18] {
     [
-        r.r8, r.r9, r.r10, r.r11, r.r12, r.r13, r.r14, r.r15, r.rdi, r.rsi, r.rbp, r.rbx, r.rdx, r.rax, r.rcx, r.rsp, r.rip,
-        r.rflags,
+        r.r8, r.r9, r.r10, r.r11, r.r12, r.r13, r.r14, r.r15, r.rdi, r.rsi, r.rbp, r.rbx, r.rdx, r.rax, r.rcx, r.rsp,
+        r.rip, r.rflags,
     ]
 }
 

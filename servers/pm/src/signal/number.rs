@@ -98,8 +98,7 @@ impl Set {
     /// SIGKILL and SIGSTOP, which nobody can block, catch or ignore.
     pub const UNSTOPPABLE: Set = Signal::KILL.set().or(Signal::STOP.set());
     /// Signals that stop by default.
-    pub const STOPS: Set =
-        Signal::STOP.set().or(Signal::TSTP.set()).or(Signal::TTIN.set()).or(Signal::TTOU.set());
+    pub const STOPS: Set = Signal::STOP.set().or(Signal::TSTP.set()).or(Signal::TTIN.set()).or(Signal::TTOU.set());
     /// Signals that an instruction of the program itself causes; they are delivered before all others.
     pub const SYNCHRONOUS: Set = Signal::SEGV
         .set()

@@ -211,7 +211,8 @@ impl<S: System> Pm<S> {
                 return;
             }
         }
-        let is_poked = |pm: &Self, t: &ThreadIndex| !pm.table[*t].pending.set().without(pm.table[*t].blocked).is_empty();
+        let is_poked =
+            |pm: &Self, t: &ThreadIndex| !pm.table[*t].pending.set().without(pm.table[*t].blocked).is_empty();
         let poked: alloc::vec::Vec<ThreadIndex> = self.table.threads_of(p).filter(|t| is_poked(self, t)).collect();
         poked.into_iter().for_each(|t| self.poke(t));
     }

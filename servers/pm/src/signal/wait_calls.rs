@@ -1,7 +1,7 @@
 //! The calls that wait for a signal: `pause`, `rt_sigsuspend`, `rt_sigtimedwait`.
 
-use super::{Disposition, Signal};
 use super::calls::read_set;
+use super::{Disposition, Signal};
 use crate::index::ThreadIndex;
 use crate::manager::{Answer, Pm};
 use crate::system::System;

@@ -44,7 +44,12 @@ fn string(world: &mut World, thread: Endpoint, mut address: u64) -> std::string:
 fn argv(world: &mut World, thread: Endpoint) -> std::vec::Vec<std::string::String> {
     let stack = world.pm.system.thread(thread).registers.rsp;
     let count = world.read(thread, stack);
-    (1..=count).map(|n| { let at = world.read(thread, stack + 8 * n); string(world, thread, at) }).collect()
+    (1..=count)
+        .map(|n| {
+            let at = world.read(thread, stack + 8 * n);
+            string(world, thread, at)
+        })
+        .collect()
 }
 
 #[test]
@@ -173,6 +178,7 @@ fn services_and_programs_are_listed_in_order_of_pid() {
     let bytes = world.pm.handle(&Message { source, ..ask.message() }).unwrap().result().unwrap();
     let size = size_of::<pm::ProcessRecord>();
     assert_eq!(bytes as usize, 3 * size);
-    let pids: std::vec::Vec<u32> = world.pm.system.granted.chunks(size).map(|r| sys::plain::read::<pm::ProcessRecord>(r).unwrap().pid).collect();
+    let pids: std::vec::Vec<u32> =
+        world.pm.system.granted.chunks(size).map(|r| sys::plain::read::<pm::ProcessRecord>(r).unwrap().pid).collect();
     assert_eq!(pids, [1, 2, pid as u32]);
 }

@@ -206,7 +206,12 @@ fn random_calls_never_break_pm() {
             4 => 1 << (s % 64),
             _ => s,
         };
-        let arguments: std::vec::Vec<u64> = (0..6).map(|_| { let r = random(); pick(r, random()) }).collect();
+        let arguments: std::vec::Vec<u64> = (0..6)
+            .map(|_| {
+                let r = random();
+                pick(r, random())
+            })
+            .collect();
         if matches!(number, nr::REBOOT | nr::SETSID) {
             continue;
         }

@@ -72,7 +72,10 @@ fn the_signal_is_blocked_while_its_handler_runs_unless_nodefer() {
         assert_eq!(second == Some(Ok(0)), blocked);
         if blocked {
             sigreturn(&mut world, child);
-            assert!(world.pm.system.thread(child).registers.rip == HANDLER, "the second signal comes after the first handler");
+            assert!(
+                world.pm.system.thread(child).registers.rip == HANDLER,
+                "the second signal comes after the first handler"
+            );
         }
     }
 }
