@@ -135,9 +135,7 @@ impl Node {
         self.leave_futex(slot);
         let thread = &mut self.threads[slot];
         thread.frame.set_result(result);
-        if thread.flags == 0 {
-            self.wake(slot);
-        }
+        self.wake_if_free(slot);
     }
 
     /// Takes a thread out of its futex bucket.

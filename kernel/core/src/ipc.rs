@@ -190,9 +190,7 @@ impl Node {
     pub(crate) fn deliver<M: Machine>(&mut self, m: &mut M, sender: usize, receiver: usize) {
         self.threads[receiver].flags &= !blocked::RECEIVING;
         self.transfer(m, sender, receiver);
-        if self.threads[receiver].flags == 0 {
-            self.wake(receiver);
-        }
+        self.wake_if_free(receiver);
     }
 
     /// Moves the message of `sender` into `receiver`.
@@ -271,9 +269,7 @@ impl Node {
             Then::Return => {
                 thread.flags &= !blocked::SENDING;
                 thread.frame.rax = 0;
-                if thread.flags == 0 {
-                    self.wake(sender);
-                }
+                self.wake_if_free(sender);
                 false
             }
             Then::Receive => {
@@ -304,12 +300,10 @@ impl Node {
                 Ok(None) => None,
                 Err(error) => {
                     self.threads[receiver].frame.set_result(Err(error));
+                    self.wake_if_free(receiver);
                     None
                 }
             };
-            if self.threads[receiver].flags == 0 {
-                self.wake(receiver);
-            }
         }
     }
 
@@ -325,11 +319,13 @@ impl Node {
         }
         if let Some(source) = self.pending_source(receiver) {
             self.give_notification(m, receiver, source);
+            self.wake_if_free(receiver);
             return Ok(None);
         }
         if let Some(sender) = self.first_sender(receiver) {
             self.stop_sending(sender);
             self.transfer(m, sender, receiver);
+            self.wake_if_free(receiver);
             let receives = self.taken(sender, receiver);
             return Ok(receives.then_some(sender));
         }
@@ -414,8 +410,6 @@ impl Node {
             Form::Native | Form::Memory => thread.frame.set_result(Err(Errno::EDEADSRCDST)),
             Form::Kernel => self.answered(m, waiter, Err(Errno::EDEADSRCDST).to_word()),
         }
-        if self.threads[waiter].flags == 0 {
-            self.wake(waiter);
-        }
+        self.wake_if_free(waiter);
     }
 }

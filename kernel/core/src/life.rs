@@ -159,9 +159,7 @@ impl Node {
         let thread = &mut self.threads[slot];
         if thread.flags & blocked::STOPPED != 0 {
             thread.flags &= !blocked::STOPPED;
-            if thread.flags == 0 {
-                self.wake(slot);
-            }
+            self.wake_if_free(slot);
         }
     }
 
@@ -236,9 +234,7 @@ impl Node {
         thread.progress = 0;
         thread.then = Then::Return;
         thread.flags &= !blocked::STOPPED;
-        if thread.flags == 0 {
-            self.wake(slot);
-        }
+        self.wake_if_free(slot);
     }
 
     /// `Schedule`: base queue (0 best to 15; `u64::MAX` keeps it) and quantum (0 keeps it).

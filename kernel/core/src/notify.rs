@@ -36,9 +36,7 @@ impl Node {
         if thread.then != Then::Answer && thread.waits_for(source) {
             thread.flags &= !blocked::RECEIVING;
             self.give_notification(m, destination, source_slot);
-            if self.threads[destination].flags == 0 {
-                self.wake(destination);
-            }
+            self.wake_if_free(destination);
         } else {
             thread.pending[source_slot / 64 % 2] |= 1 << (source_slot % 64);
         }

@@ -25,7 +25,15 @@ pub(crate) const QUANTUM_NS: u64 = 10_000_000;
 const BALANCE_NS: u64 = 200_000_000;
 
 impl Node {
-    /// A thread whose `flags` have become 0 is ready.
+    /// A wait of a thread has ended: if nothing else keeps it, it is ready.
+    #[inline(always)]
+    pub(crate) fn wake_if_free(&mut self, slot: usize) {
+        if self.threads[slot].flags == 0 {
+            self.wake(slot);
+        }
+    }
+
+    /// A thread whose `flags` have become 0 is ready. To be called once for each time they do.
     #[inline(always)]
     pub(crate) fn wake(&mut self, slot: usize) {
         if slot == self.current {

@@ -75,9 +75,7 @@ impl Node {
         let thread = &mut self.threads[slot];
         thread.space = space;
         thread.flags &= !blocked::NO_SPACE;
-        if thread.flags == 0 {
-            self.wake(slot);
-        }
+        self.wake_if_free(slot);
     }
 
     /// Takes a thread's space away, if it has one; it does not run then.

@@ -2,6 +2,8 @@
 
 use abi::{Endpoint, Errno, Word, call, call::KernelCall, message};
 
+use kernel_core::Next;
+
 use crate::world::{A, B, BUFFER, PM, RS, World};
 
 const GETPPID: u64 = 110;
@@ -30,6 +32,25 @@ fn a_routed_call_is_a_message_and_its_answer_the_result() {
     let frame = w.node.frame_mut(program.slot());
     assert_eq!(frame.rax, 42);
     assert_eq!((frame.rdi, frame.rsi, frame.r12, frame.r13), (1, 2, 99, 98));
+}
+
+#[test]
+fn a_call_and_its_answer_go_straight_there_and_back_when_nobody_else_is_ready() {
+    let (mut w, program) = world_with_route();
+    let slot = program.slot();
+    for sleeper in [RS, crate::world::VM, A, B, crate::world::C, PM] {
+        w.receive(sleeper, Endpoint::ANY);
+    }
+    for round in 0..3 {
+        w.node.frame_mut(slot).r12 = 99;
+        assert_eq!(w.linux_call(slot, GETPPID, [1, 2, 3, 4, 5, 6]), Next::Run(PM));
+        let message = w.message(PM);
+        assert_eq!((message.source, message.label), (program, GETPPID as u32));
+        assert_eq!(message.words, [1, 2, 3, 4, 5, 6, 0]);
+        assert_eq!(w.primitive(PM, call::REPLYREC, program, GETPPID as u32 | message::REPLY, round), Next::Run(slot));
+        let frame = w.node.frame_mut(slot);
+        assert_eq!((frame.rax, frame.rdi, frame.r9, frame.r12), (round, 1, 6, 99));
+    }
 }
 
 #[test]

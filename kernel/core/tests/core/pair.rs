@@ -27,6 +27,8 @@ pub enum Action {
 pub struct Pair {
     pub world: World,
     pub state: Side,
+    /// Queue of the processes (rs has queue 4).
+    queue: u64,
 }
 
 /// What belongs to the comparison and not to the kernel.
@@ -46,15 +48,24 @@ pub fn slot(id: Id) -> usize {
 }
 
 impl Pair {
-    /// `count` services with all rights, rs as the one who destroys and creates, vm asleep.
+    /// `count` services with all rights, rs as the one who destroys and creates, vm asleep; all in one queue, so that each may be next.
     pub fn new(count: usize) -> Pair {
+        Pair::in_queue(count, 4)
+    }
+
+    /// The same with the services in another queue: a better one than that of rs lets them run by themselves, rs when all of them wait.
+    pub fn in_queue(count: usize, queue: u64) -> Pair {
         let mut world = World::new();
-        for id in 0..count {
-            world.service(slot(id));
-        }
         world.receive(VM, Endpoint::ANY);
+        let rs = Endpoint::SELF.0 as u64;
+        world.kernel_call(RS, KernelCall::Schedule, &[rs, 0, 0]).expect("nobody preempts rs");
+        for id in 0..count {
+            let endpoint = world.service(slot(id)).0 as u64;
+            world.kernel_call(RS, KernelCall::Schedule, &[endpoint, queue, 0]).expect("scheduled");
+        }
+        world.kernel_call(RS, KernelCall::Schedule, &[rs, 4, 0]).expect("as before");
         let model = Model::new(count);
-        Pair { world, state: Side { model, last: vec![None; count], in_flight: vec![None; count], sent: 0 } }
+        Pair { queue, world, state: Side { model, last: vec![None; count], in_flight: vec![None; count], sent: 0 } }
     }
 
     fn endpoint(&self, target: Target) -> Endpoint {
@@ -88,11 +99,13 @@ impl Pair {
         let space = self.world.space(RS) as u64;
         self.world.kernel_call(RS, KernelCall::SpaceSet, &[endpoint, space]).expect("space set");
         self.world.set_privileges(Endpoint(endpoint as u32), &all_rights());
+        self.world.kernel_call(RS, KernelCall::Schedule, &[endpoint, self.queue, 0]).expect("scheduled");
         self.world.kernel_call(RS, KernelCall::Start, &[endpoint]).expect("started");
     }
 
     /// The current thread, which is `id`, makes a call.
     pub fn call(&mut self, id: Id, call: Call) -> Next {
+        assert_eq!(self.world.node.current(), slot(id));
         self.state.sent += 1;
         let message = self.state.sent;
         let from = |pair: &Pair, filter: Filter| match filter {
