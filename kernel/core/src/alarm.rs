@@ -1,7 +1,7 @@
 //! Deadlines: alarms (`SetAlarm`) and the time limits of futex waits, as a binary heap with the earliest on top.
 //!
-//! A thread has at most one deadline of each kind and knows their places in the heap, so that both can be cancelled at once.
-//! Neighbours: `scheduler` (arms the timer for the earliest), `notify`, `futex`.
+//! A thread has at most one deadline of each kind and knows their places in the heap, so that both can be cancelled at
+//! once. Neighbours: `scheduler` (arms the timer for the earliest), `notify`, `futex`.
 
 use abi::{
     Endpoint, Errno,

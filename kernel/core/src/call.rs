@@ -1,8 +1,8 @@
 //! Kernel calls: decoding, the permission each needs, and how one that cannot finish at once is taken up again.
 //!
-//! A call leaves the caller's registers alone until it is done, so a call that was interrupted (memory that vm must map first, a preemption point) is simply made
-//! again when the thread is next dispatched; `Thread::progress` says how much of a long one is done. Calls with lasting effects touch user memory
-//! before the effect, or nothing after it.
+//! A call leaves the caller's registers alone until it is done, so a call that was interrupted (memory that vm must map
+//! first, a preemption point) is simply made again when the thread is next dispatched; `Thread::progress` says how much
+//! of a long one is done. Calls with lasting effects touch user memory before the effect, or nothing after it.
 //! Neighbours: every file that implements calls; `report` (asks vm for memory); `scheduler` (dispatches).
 
 use abi::{
@@ -11,11 +11,7 @@ use abi::{
     endpoint::{SERVICE_SLOTS, slot},
 };
 
-use crate::{
-    Machine, Node,
-    machine::Fault,
-    thread::attention,
-};
+use crate::{Machine, Node, machine::Fault, thread::attention};
 
 /// Why a kernel call does not return a value now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,7 +95,8 @@ impl Node {
     }
 
     fn may_call(&self, caller: usize, call: KernelCall) -> bool {
-        let mask = self.privileges[self.threads[caller].privileges as usize % SERVICE_SLOTS].kernel_calls | UNRESTRICTED;
+        let mask =
+            self.privileges[self.threads[caller].privileges as usize % SERVICE_SLOTS].kernel_calls | UNRESTRICTED;
         match call {
             KernelCall::PrivCtl => caller == slot::RS,
             _ => mask & call.bit() != 0,

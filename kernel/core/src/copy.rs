@@ -1,7 +1,7 @@
 //! Copies between address spaces: `VirCopy`, grants, frames, and the small structs of other calls.
 //!
-//! Long copies go in chunks with a preemption point after each; a page that is not there makes the caller wait for vm and go on. Every chunk is checked anew
-//! against endpoints and grants, so that death or revocation in between is seen.
+//! Long copies go in chunks with a preemption point after each; a page that is not there makes the caller wait for vm
+//! and go on. Every chunk is checked anew against endpoints and grants, so that death or revocation in between is seen.
 //! Neighbours: `grants` (finds the buffer), `call` (takes up what was interrupted), `report` (asks vm).
 
 use abi::{
@@ -137,7 +137,7 @@ impl Node {
 
     /// `FrameCopy (to, from)`.
     pub(crate) fn copy_frame<M: Machine>(&mut self, m: &mut M, to: u64, from: u64) -> Result<u64, Errno> {
-        if (to | from) % PAGE_BYTES != 0 {
+        if !(to | from).is_multiple_of(PAGE_BYTES) {
             return Err(Errno::EINVAL);
         }
         m.copy_frame(to, from).map(|()| 0)

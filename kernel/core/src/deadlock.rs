@@ -1,8 +1,8 @@
 //! `ELOCKED`: refuses a wait that would close a circle of threads waiting for each other.
 //!
-//! Every thread waits for at most one other, so the waits form chains, and since every wait is checked before it begins, no circle exists when a
-//! check starts: following the chain from the new peer either ends or comes back to the caller, in at most as many steps as there are threads.
-//! Neighbours: `ipc`, `report`.
+//! Every thread waits for at most one other, so the waits form chains, and since every wait is checked before it
+//! begins, no circle exists when a check starts: following the chain from the new peer either ends or comes back to the
+//! caller, in at most as many steps as there are threads. Neighbours: `ipc`, `report`.
 
 use abi::{Endpoint, endpoint::SLOTS};
 

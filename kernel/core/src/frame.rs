@@ -32,7 +32,8 @@ pub struct Frame {
     pub fs_base: u64,
     /// GS base of user mode, likewise.
     pub gs_base: u64,
-    /// One of [`entry`]: how the thread may be resumed. Written by the entry code; core writes `FULL` when it changes registers.
+    /// One of [`entry`]: how the thread may be resumed. Written by the entry code; core writes `FULL` when it changes
+    /// registers.
     pub entry: u64,
 }
 

@@ -1,16 +1,12 @@
 //! Futexes: Linux's `futex` WAIT, WAKE and their BITSET forms (futex(2)), by address space and address.
 //!
-//! Compare and sleep happen in one entry of the kernel, so no wake-up between them is lost. Waiters hang in buckets by a hash of the address, in order of arrival.
-//! Neighbours: `route` (calls arrive), `alarm` (time limits), `life` (interruption and death).
+//! Compare and sleep happen in one entry of the kernel, so no wake-up between them is lost. Waiters hang in buckets by
+//! a hash of the address, in order of arrival. Neighbours: `route` (calls arrive), `alarm` (time limits), `life`
+//! (interruption and death).
 
 use abi::Errno;
 
-use crate::{
-    Machine, Node, Space,
-    alarm::Kind,
-    call::Stop,
-    thread::blocked,
-};
+use crate::{Machine, Node, Space, alarm::Kind, call::Stop, thread::blocked};
 
 /// Lists of waiters.
 pub(crate) const BUCKETS: usize = 64;

@@ -22,7 +22,7 @@ const ENTRY_BYTES: u64 = 32;
 impl Node {
     /// `SetGrants (address, entries)`. `EINVAL`: not aligned, too many. `EFAULT`: not user memory.
     pub(crate) fn set_grants(&mut self, address: u64, entries: u64) -> Result<u64, Errno> {
-        if entries > MAX_GRANTS as u64 || address % ENTRY_BYTES != 0 {
+        if entries > MAX_GRANTS as u64 || !address.is_multiple_of(ENTRY_BYTES) {
             return Err(Errno::EINVAL);
         }
         check_range(address, entries * ENTRY_BYTES)?;
@@ -30,8 +30,8 @@ impl Node {
         Ok(0)
     }
 
-    /// The place `offset` into the buffer that `granter` has granted to the current thread with `right`, if `bytes` from there on are part
-    /// of it. `EPERM`: not granted so. `EDEADSRCDST`: granter or owner is dead.
+    /// The place `offset` into the buffer that `granter` has granted to the current thread with `right`, if `bytes`
+    /// from there on are part of it. `EPERM`: not granted so. `EDEADSRCDST`: granter or owner is dead.
     pub(crate) fn granted<M: Machine>(
         &mut self,
         m: &mut M,

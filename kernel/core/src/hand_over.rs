@@ -1,9 +1,10 @@
 //! The short way: a call to a server that waits, and its answer, without going through queues and lists.
 //!
-//! `SENDREC` and `REPLYREC` between threads of native form, Linux calls and their answers are most of what the system does. When nothing stands in the
-//! way, the message and the CPU go from thread to thread in one piece; in every other case nothing has been touched and `ipc` does it. What is done
-//! here is exactly what `ipc` and `scheduler` would do, instruction by instruction counted: hence the conditions one by one.
-//! Neighbours: `node` (tries this first), `ipc`, `route`, `scheduler`.
+//! `SENDREC` and `REPLYREC` between threads of native form, Linux calls and their answers are most of what the system
+//! does. When nothing stands in the way, the message and the CPU go from thread to thread in one piece; in every other
+//! case nothing has been touched and `ipc` does it. What is done here is exactly what `ipc` and `scheduler` would do,
+//! instruction by instruction counted: hence the conditions one by one. Neighbours: `node` (tries this first), `ipc`,
+//! `route`, `scheduler`.
 
 use abi::{
     Endpoint,
@@ -20,12 +21,14 @@ use crate::{
 /// Lowest content of `r13`, as a signed number, whose label (upper half) programs must not send; replies are negative.
 const REFUSED_LABELS: i64 = (KERNEL_LABELS as i64) << 32;
 
-/// What is left to the hardware half: to load the registers of the receiver, which is the current thread now and came in by `syscall`. Words 0 to 6
-/// come from the frame of `from` (word 6 of a Linux call is 0), `rax` is 0 when a message was received, and everything else comes from the frame of `to`.
-/// What that says about words and `rax` is stale until the thread enters the kernel again.
+/// What is left to the hardware half: to load the registers of the receiver, which is the current thread now and came
+/// in by `syscall`. Words 0 to 6 come from the frame of `from` (word 6 of a Linux call is 0), `rax` is 0 when a message
+/// was received, and everything else comes from the frame of `to`. What that says about words and `rax` is stale until
+/// the thread enters the kernel again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HandOver {
-    /// Slot of the sender; the same as `to` when no message was received but a Linux call has its result: then everything comes from there.
+    /// Slot of the sender; the same as `to` when no message was received but a Linux call has its result: then
+    /// everything comes from there.
     pub from: usize,
     /// Slot of the receiver.
     pub to: usize,
@@ -41,7 +44,8 @@ impl Node {
             return None;
         }
         let Ok([sender, receiver]) = self.threads.get_disjoint_mut([from, to]) else { return None };
-        if receiver.form != Form::Native || !is_ready_to_receive(receiver, sender, best) || !is_meant(receiver, sender) {
+        if receiver.form != Form::Native || !is_ready_to_receive(receiver, sender, best) || !is_meant(receiver, sender)
+        {
             return None;
         }
         sender.then = Then::Answer;
@@ -60,7 +64,10 @@ impl Node {
             return None;
         }
         let Ok([sender, receiver]) = self.threads.get_disjoint_mut([from, to]) else { return None };
-        if !has_nothing_to_receive(sender) || !is_ready_to_receive(receiver, sender, best) || !is_meant(receiver, sender) {
+        if !has_nothing_to_receive(sender)
+            || !is_ready_to_receive(receiver, sender, best)
+            || !is_meant(receiver, sender)
+        {
             return None;
         }
         let words = match receiver.form {
@@ -164,7 +171,8 @@ fn has_nothing_to_receive(thread: &Thread) -> bool {
     waiting == 0 && thread.senders.is_empty() && thread.frame.r14 as u32 == Endpoint::ANY.0
 }
 
-/// True when the receiver waits for a message of this sender, came in by `syscall`, and is better than all that are ready.
+/// True when the receiver waits for a message of this sender, came in by `syscall`, and is better than all that are
+/// ready.
 #[inline(always)]
 fn is_ready_to_receive(receiver: &Thread, sender: &Thread, best: u8) -> bool {
     if receiver.flags != blocked::RECEIVING || receiver.attention != 0 || receiver.frame.entry != entry::SYSCALL {

@@ -21,7 +21,14 @@ const CHUNK: usize = 512;
 
 impl Node {
     /// `GetInfo (what, index, own address, bytes)` → bytes written; an answer that is longer than `bytes` is cut.
-    pub(crate) fn get_info<M: Machine>(&mut self, m: &mut M, what: u64, index: u64, address: u64, bytes: u64) -> Result<u64, Stop> {
+    pub(crate) fn get_info<M: Machine>(
+        &mut self,
+        m: &mut M,
+        what: u64,
+        index: u64,
+        address: u64,
+        bytes: u64,
+    ) -> Result<u64, Stop> {
         match what {
             info::THREAD => {
                 let info = self.thread_info(m, index)?;

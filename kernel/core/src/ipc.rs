@@ -1,9 +1,10 @@
 //! Rendezvous: how a message goes from one thread to another (DESIGN.md, "The one idea", 4).
 //!
-//! A message is moved exactly once, from the sender's frame to the receiver's, when both are there. A sender that comes first waits in the
-//! sender list of the destination, best queue first; a receiver that comes first waits with a filter. Invariants: a thread with `SENDING` is in the
-//! list of the slot of its `peer`; nobody with `RECEIVING` has an acceptable sender in its list or an acceptable notification pending.
-//! Neighbours: `notify` (notifications, `SENDNB`), `deadlock` (`ELOCKED`), `life` (death of peers), `report` (messages of the kernel itself), `route` (Linux calls).
+//! A message is moved exactly once, from the sender's frame to the receiver's, when both are there. A sender that comes
+//! first waits in the sender list of the destination, best queue first; a receiver that comes first waits with a
+//! filter. Invariants: a thread with `SENDING` is in the list of the slot of its `peer`; nobody with `RECEIVING` has an
+//! acceptable sender in its list or an acceptable notification pending. Neighbours: `notify` (notifications, `SENDNB`),
+//! `deadlock` (`ELOCKED`), `life` (death of peers), `report` (messages of the kernel itself), `route` (Linux calls).
 
 use abi::{Endpoint, Errno, Message, Word, call, endpoint, message};
 
@@ -283,7 +284,8 @@ impl Node {
     #[inline(always)]
     pub(crate) fn receive<M: Machine>(&mut self, m: &mut M, receiver: usize, from: Endpoint) {
         let waits = &self.threads[receiver];
-        let nothing_there = waits.pending[0] | waits.pending[1] == 0 && waits.senders.is_empty() && waits.wanted == [0; 2];
+        let nothing_there =
+            waits.pending[0] | waits.pending[1] == 0 && waits.senders.is_empty() && waits.wanted == [0; 2];
         if nothing_there && from == Endpoint::ANY {
             self.wait_to_receive(receiver, from);
         } else {
@@ -307,7 +309,8 @@ impl Node {
         }
     }
 
-    /// Receives what is there or makes `receiver` wait. Returns a sender whose message was taken and which is to receive in its turn.
+    /// Receives what is there or makes `receiver` wait. Returns a sender whose message was taken and which is to
+    /// receive in its turn.
     fn receive_once<M: Machine>(&mut self, m: &mut M, receiver: usize, from: Endpoint) -> Result<Option<usize>, Errno> {
         let waits = &mut self.threads[receiver];
         waits.then = Then::Return;
@@ -357,8 +360,9 @@ impl Node {
         (sender != 0).then_some(sender)
     }
 
-    /// `REPLYREC`: gives the message to a destination that waits for it, and receives from `r14`. A destination that is dead or does
-    /// not wait loses the message; `NONE` means no message. `EINVAL`, `ECALLDENIED`: nothing was sent or received.
+    /// `REPLYREC`: gives the message to a destination that waits for it, and receives from `r14`. A destination that is
+    /// dead or does not wait loses the message; `NONE` means no message. `EINVAL`, `ECALLDENIED`: nothing was sent or
+    /// received.
     #[inline(always)]
     fn reply_and_receive<M: Machine>(
         &mut self,
@@ -379,7 +383,8 @@ impl Node {
         Ok(())
     }
 
-    /// `SENDNB`: gives the message to a destination that waits for it; otherwise asks to be notified when that waits from `ANY`.
+    /// `SENDNB`: gives the message to a destination that waits for it; otherwise asks to be notified when that waits
+    /// from `ANY`.
     fn send_now<M: Machine>(&mut self, m: &mut M, caller: usize, to: Endpoint, label: u32) -> Result<(), Errno> {
         self.check_send(caller, to, label)?;
         let holder = self.holder(to)?;

@@ -1,11 +1,13 @@
 //! The portable half of the kernel: everything that decides.
 //!
 //! IPC, scheduling, privileges, grants, timers, interrupts, kernel calls and the life of threads, as one struct
-//! ([`Node`]) of fixed tables: no allocation, no globals, no locks, no assembly, no `unsafe`. What only hardware can do is asked of a
-//! [`Machine`]: `kernel/x86_64` implements it for the real one, the tests of this crate for a made-up one.
+//! ([`Node`]) of fixed tables: no allocation, no globals, no locks, no assembly, no `unsafe`. What only hardware can do
+//! is asked of a [`Machine`]: `kernel/x86_64` implements it for the real one, the tests of this crate for a made-up
+//! one.
 //!
 //! The kernel is event-style: every entry (system call, fault, interrupt) runs to its end on one stack and then asks
-//! [`Node::next`] who continues. What cannot finish now is remembered in the thread and taken up when that is next dispatched.
+//! [`Node::next`] who continues. What cannot finish now is remembered in the thread and taken up when that is next
+//! dispatched.
 //!
 //! Reading order: `frame`, `thread`, `machine`, `node`, then `ipc` and its neighbours.
 #![no_std]

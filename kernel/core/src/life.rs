@@ -1,8 +1,9 @@
 //! The life of threads: created, forked, started, stopped, interrupted, destroyed; and their registers.
 //!
-//! Whoever may make these calls (pm, rs) may make them on any thread. Death is complete before the call returns: peers get `EDEADSRCDST`, timers, interrupts, grants and
-//! pending notifications of the dead are gone, and only what is meant for a successor (senders to `Endpoint::current`, when one is expected) waits on.
-//! Neighbours: `ipc`, `report`, `call` (permissions), `copy` (moves registers to and from the caller).
+//! Whoever may make these calls (pm, rs) may make them on any thread. Death is complete before the call returns: peers
+//! get `EDEADSRCDST`, timers, interrupts, grants and pending notifications of the dead are gone, and only what is meant
+//! for a successor (senders to `Endpoint::current`, when one is expected) waits on. Neighbours: `ipc`, `report`, `call`
+//! (permissions), `copy` (moves registers to and from the caller).
 
 use abi::{
     Endpoint, Errno,
@@ -23,7 +24,8 @@ use crate::{
 const KEEP: u64 = u64::MAX;
 
 impl Node {
-    /// `Create`: an inert service in `slot`, of the next generation, without rights. `EINVAL`: no service slot. `EBUSY`: taken.
+    /// `Create`: an inert service in `slot`, of the next generation, without rights. `EINVAL`: no service slot.
+    /// `EBUSY`: taken.
     pub(crate) fn create<M: Machine>(&mut self, m: &mut M, slot: u64) -> Result<u64, Errno> {
         let slot = usize::try_from(slot).unwrap_or(SLOTS);
         if !(FIRST_SERVICE..SERVICE_SLOTS).contains(&slot) {
@@ -58,7 +60,8 @@ impl Node {
         self.live += 1;
     }
 
-    /// `Fork`: an application thread with the registers, FPU state and base queue of `parent` (`NONE`: none) and `rax` 0, stopped, without a space.
+    /// `Fork`: an application thread with the registers, FPU state and base queue of `parent` (`NONE`: none) and `rax`
+    /// 0, stopped, without a space.
     pub(crate) fn fork<M: Machine>(&mut self, m: &mut M, parent: Endpoint) -> Result<u64, Errno> {
         let parent = if parent == Endpoint::NONE { None } else { Some(self.find(parent)?) };
         let slot = self.free_application_slot().ok_or(Errno::EAGAIN)?;
@@ -84,7 +87,8 @@ impl Node {
         Some(slot)
     }
 
-    /// `Destroy`. `keep`: a successor is expected. On a slot whose holder is dead already, `keep` = false ends the expectation. `EINVAL`: the caller itself.
+    /// `Destroy`. `keep`: a successor is expected. On a slot whose holder is dead already, `keep` = false ends the
+    /// expectation. `EINVAL`: the caller itself.
     pub(crate) fn destroy<M: Machine>(&mut self, m: &mut M, endpoint: Endpoint, keep: bool) -> Result<u64, Errno> {
         let slot = endpoint.slot();
         if slot == self.current || endpoint == Endpoint::SELF {
@@ -130,8 +134,8 @@ impl Node {
         self.threads[slot].flags &= !blocked::RECEIVING;
     }
 
-    /// The holder of `slot` is dead: forgets its notifications and requests, and fails everybody who waits for it, except those who may wait for a successor.
-    /// Only services wait for applications.
+    /// The holder of `slot` is dead: forgets its notifications and requests, and fails everybody who waits for it,
+    /// except those who may wait for a successor. Only services wait for applications.
     fn release_peers<M: Machine>(&mut self, m: &mut M, slot: usize, expected: bool) {
         let end = if slot < SERVICE_SLOTS { SLOTS } else { SERVICE_SLOTS };
         for waiter in FIRST_SERVICE..end {
@@ -204,8 +208,15 @@ impl Node {
         Ok(0)
     }
 
-    /// `SetRegisters`, from the caller's memory. `EBUSY`: the thread runs. `EINVAL`: an instruction pointer or base outside user memory.
-    pub(crate) fn set_registers<M: Machine>(&mut self, m: &mut M, slot: usize, address: u64, resume: bool) -> Result<u64, Stop> {
+    /// `SetRegisters`, from the caller's memory. `EBUSY`: the thread runs. `EINVAL`: an instruction pointer or base
+    /// outside user memory.
+    pub(crate) fn set_registers<M: Machine>(
+        &mut self,
+        m: &mut M,
+        slot: usize,
+        address: u64,
+        resume: bool,
+    ) -> Result<u64, Stop> {
         if self.threads[slot].flags == 0 {
             return Err(Errno::EBUSY.into());
         }
@@ -238,7 +249,13 @@ impl Node {
     }
 
     /// `Schedule`: base queue (0 best to 15; `u64::MAX` keeps it) and quantum (0 keeps it).
-    pub(crate) fn schedule_call<M: Machine>(&mut self, m: &mut M, slot: usize, queue: u64, quantum_us: u64) -> Result<u64, Errno> {
+    pub(crate) fn schedule_call<M: Machine>(
+        &mut self,
+        m: &mut M,
+        slot: usize,
+        queue: u64,
+        quantum_us: u64,
+    ) -> Result<u64, Errno> {
         let thread = &self.threads[slot];
         let base_queue = match queue {
             0..=15 => scheduler::FIRST_SHARED + queue as u8,

@@ -1,8 +1,8 @@
 //! Interrupt lines: which driver is told of which interrupt, and when a line is masked.
 //!
-//! A driver hooks a line under a number of its own (0 to 63) and gets that bit in a notification from HARDWARE. Drivers may share a line; it stays masked
-//! while one of them has not yet enabled it again.
-//! Neighbours: `notify` (delivers), `privilege` (which lines a driver may have), `life` (death releases them).
+//! A driver hooks a line under a number of its own (0 to 63) and gets that bit in a notification from HARDWARE. Drivers
+//! may share a line; it stays masked while one of them has not yet enabled it again. Neighbours: `notify` (delivers),
+//! `privilege` (which lines a driver may have), `life` (death releases them).
 
 use abi::{Endpoint, Errno, endpoint::slot, kernel::irq, privilege::MSI};
 
@@ -50,7 +50,8 @@ impl Lines {
 }
 
 impl Node {
-    /// `IrqSet (line, hook, policy)`. `EINVAL`: no such line, hook or policy. `EBUSY`: the caller uses this hook already. `EAGAIN`: too many hooks.
+    /// `IrqSet (line, hook, policy)`. `EINVAL`: no such line, hook or policy. `EBUSY`: the caller uses this hook
+    /// already. `EAGAIN`: too many hooks.
     pub(crate) fn set_line<M: Machine>(&mut self, m: &mut M, line: u64, bit: u64, policy: u64) -> Result<u64, Errno> {
         if line >= LINES as u64 || !matches!(policy, irq::MASK_UNTIL_ENABLED | irq::REENABLE) {
             return Err(Errno::EINVAL);
@@ -79,13 +80,8 @@ impl Node {
         }
         let index = self.free_hook(bit)?;
         let msi = m.msi_open()?;
-        self.lines.hooks[index] = Hook {
-            owner: self.current as u16,
-            line: msi.line as u16,
-            bit: bit as u8,
-            reenable: true,
-            closed: false,
-        };
+        self.lines.hooks[index] =
+            Hook { owner: self.current as u16, line: msi.line as u16, bit: bit as u8, reenable: true, closed: false };
         let frame = &mut self.threads[self.current].frame;
         frame.rdi = msi.address;
         frame.rsi = msi.data;

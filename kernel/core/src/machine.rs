@@ -1,7 +1,8 @@
 //! All that core asks of hardware. Implemented by `kernel/x86_64`, and by a made-up machine in the tests.
 //!
-//! Rules for implementations: nothing here blocks or calls back into the node; interrupts stay off. Core has checked user
-//! addresses before (`start + bytes <= layout::USER_END`), page counts and alignments likewise, unless said otherwise.
+//! Rules for implementations: nothing here blocks or calls back into the node; interrupts stay off. Core has checked
+//! user addresses before (`start + bytes <= layout::USER_END`), page counts and alignments likewise, unless said
+//! otherwise.
 
 use abi::{Errno, Message, info::KernelInfo, registers::EXTENDED_BYTES, trace::Record};
 
@@ -62,15 +63,15 @@ pub trait Machine {
     fn ticks_to_ns(&self, ticks: u64) -> u64;
     /// A number of nanoseconds as a number of ticks, rounded up; saturates.
     fn ns_to_ticks(&self, duration_ns: u64) -> u64;
-    /// Makes [`crate::Node::timer`] be called when the counter reaches `deadline` (at once if it has), in place of what was armed before;
-    /// `u64::MAX`: never.
+    /// Makes [`crate::Node::timer`] be called when the counter reaches `deadline` (at once if it has), in place of what
+    /// was armed before; `u64::MAX`: never.
     fn arm_timer(&mut self, deadline: u64);
     /// True when an interrupt waits to be taken. Cheap: asked between the chunks of long work.
     fn interrupt_pending(&mut self) -> bool;
 
     /// Copies between two spaces (perhaps the same; overlapping ranges give unspecified content), at most
-    /// [`crate::copy::CHUNK_BYTES`], as user mode could: unmapped pages, and writes to read-only ones, stop it. Addresses may be anything
-    /// below `USER_END`.
+    /// [`crate::copy::CHUNK_BYTES`], as user mode could: unmapped pages, and writes to read-only ones, stop it.
+    /// Addresses may be anything below `USER_END`.
     fn copy(&mut self, from: Space, from_address: u64, to: Space, to_address: u64, bytes: u64) -> Copied;
     /// Reads user memory, at most 4096 bytes.
     fn read(&mut self, space: Space, address: u64, out: &mut [u8]) -> Result<(), Fault>;
@@ -78,7 +79,8 @@ pub trait Machine {
     fn write(&mut self, space: Space, address: u64, bytes: &[u8]) -> Result<(), Fault>;
     /// Physical address of a mapped user address.
     fn translate(&mut self, space: Space, address: u64) -> Result<u64, Fault>;
-    /// Copies from user memory into physical memory, at most [`crate::copy::CHUNK_BYTES`]. `EINVAL` when that is no RAM outside the kernel.
+    /// Copies from user memory into physical memory, at most [`crate::copy::CHUNK_BYTES`]. `EINVAL` when that is no RAM
+    /// outside the kernel.
     fn copy_to_frames(&mut self, from: Space, address: u64, physical: u64, bytes: u64) -> Result<Copied, Errno>;
     /// Copies one frame to another. `EINVAL` when either is no RAM outside the kernel.
     fn copy_frame(&mut self, to: u64, from: u64) -> Result<(), Errno>;
@@ -87,8 +89,9 @@ pub trait Machine {
     fn space_create(&mut self, space: Space) -> Result<(), Errno>;
     /// Gives its page-table frames back to the pool. No thread uses it, but the CPU may still have it loaded.
     fn space_destroy(&mut self, space: Space);
-    /// `KernelCall::SpaceMap`, `pages` at most [`crate::spaces::PAGES_AT_ONCE`]. Flags (`layout::map`) are checked; `EINVAL` when the frames belong to the kernel
-    /// (its image, tables, pool), or when `ZERO` is asked for what is no RAM. May do fewer pages than asked without an error.
+    /// `KernelCall::SpaceMap`, `pages` at most [`crate::spaces::PAGES_AT_ONCE`]. Flags (`layout::map`) are checked;
+    /// `EINVAL` when the frames belong to the kernel (its image, tables, pool), or when `ZERO` is asked for what is no
+    /// RAM. May do fewer pages than asked without an error.
     fn space_map(&mut self, space: Space, address: u64, frame: u64, pages: u64, flags: u64) -> Mapped;
     /// `KernelCall::SpaceUnmap`.
     fn space_unmap(&mut self, space: Space, address: u64, pages: u64);
@@ -101,7 +104,8 @@ pub trait Machine {
 
     /// The FPU state of a thread; false (and `out` untouched) when it has not used the FPU.
     fn extended(&mut self, slot: usize, out: &mut [u8; EXTENDED_BYTES]) -> bool;
-    /// Replaces the FPU state of a thread; `None`: the initial state. Must accept anything: header and MXCSR are sanitised.
+    /// Replaces the FPU state of a thread; `None`: the initial state. Must accept anything: header and MXCSR are
+    /// sanitised.
     fn set_extended(&mut self, slot: usize, state: Option<&[u8; EXTENDED_BYTES]>);
     /// Gives `to` a copy of the FPU state of `from`.
     fn copy_extended(&mut self, from: usize, to: usize);
@@ -124,8 +128,9 @@ pub trait Machine {
 
     /// Writes to the kernel's console and log.
     fn console(&mut self, text: &[u8]);
-    /// What `GetInfo` tells about boot and hardware (`COMMAND_LINE`, `FREE_MEMORY`, `LOG`, `ARCHIVE`, `FRAMEBUFFER`, `ACPI`): copies
-    /// the answer's bytes from `offset` on and returns how many; 0 past its end. `ENOENT`: there is no such thing.
+    /// What `GetInfo` tells about boot and hardware (`COMMAND_LINE`, `FREE_MEMORY`, `LOG`, `ARCHIVE`, `FRAMEBUFFER`,
+    /// `ACPI`): copies the answer's bytes from `offset` on and returns how many; 0 past its end. `ENOENT`: there is no
+    /// such thing.
     fn info(&mut self, what: u64, offset: u64, out: &mut [u8]) -> Result<usize, Errno>;
     /// Fills in what the hardware half knows: `tsc_hz`, `entry_tsc`, `kernel_bytes`, `total_bytes`, `pool_frames`.
     fn kernel_info(&mut self, info: &mut KernelInfo);

@@ -1,8 +1,10 @@
 //! The node: all state of one CPU's kernel, and the doors through which the hardware half enters it.
 //!
-//! How the hardware half drives it: on every entry from user mode it has saved the registers into `frame_mut(current())`, calls the entry point that
-//! fits, and then asks `next` until that says `Run(slot)`: it loads the slot's space and FPU ownership if they differ from what is loaded, and restores
-//! `frame_mut(slot)`. Interrupts that come while the kernel waits (`Idle`, `Interrupts`) call only `interrupt` or `timer`; the loop asks `next` again.
+//! How the hardware half drives it: on every entry from user mode it has saved the registers into
+//! `frame_mut(current())`, calls the entry point that fits, and then asks `next` until that says `Run(slot)`: it loads
+//! the slot's space and FPU ownership if they differ from what is loaded, and restores `frame_mut(slot)`. Interrupts
+//! that come while the kernel waits (`Idle`, `Interrupts`) call only `interrupt` or `timer`; the loop asks `next`
+//! again.
 
 use abi::{
     Endpoint, Name,
@@ -36,7 +38,8 @@ pub enum Next {
     Run(usize),
     /// Nothing is ready: enables interrupts and halts until one has been taken, then asks again.
     Idle,
-    /// Work in the kernel made way for interrupts: enables interrupts for a moment so that they are taken, then asks again.
+    /// Work in the kernel made way for interrupts: enables interrupts for a moment so that they are taken, then asks
+    /// again.
     Interrupts,
 }
 
@@ -124,15 +127,20 @@ impl Node {
         self.threads[slot::IDLE].flags = blocked::STOPPED;
     }
 
-    /// Starts a service at boot (vm, rs) with all privileges, ready to run with these registers. The machine has built its space already, under the
-    /// number `Space(slot)`. Returns its endpoint; the caller has put that into the frame (`Endpoint::new(slot, 1)`).
+    /// Starts a service at boot (vm, rs) with all privileges, ready to run with these registers. The machine has built
+    /// its space already, under the number `Space(slot)`. Returns its endpoint; the caller has put that into the frame
+    /// (`Endpoint::new(slot, 1)`).
     ///
     /// # Panics
     /// When `slot` is not a free service slot.
     pub fn boot_service<M: Machine>(&mut self, m: &mut M, slot: usize, name: Name, frame: Frame) -> Endpoint {
         self.create(m, slot as u64).expect("a free service slot");
-        self.privileges[slot] =
-            Privileges { name, kernel_calls: u64::MAX, destinations: [u64::MAX; SERVICE_SLOTS / 64], ..Privileges::NONE };
+        self.privileges[slot] = Privileges {
+            name,
+            kernel_calls: u64::MAX,
+            destinations: [u64::MAX; SERVICE_SLOTS / 64],
+            ..Privileges::NONE
+        };
         self.threads[slot].frame = frame;
         self.spaces[slot] = 1;
         self.enter_space(slot, Space(slot as u16));
@@ -178,8 +186,8 @@ impl Node {
         &self.privileges[self.threads[slot].privileges as usize % SERVICE_SLOTS]
     }
 
-    /// The current thread executed `syscall` for `SENDREC`: tries the short way. `Some`: the receiver is the current thread and is to run at once,
-    /// without asking `next`. `None`: nothing has happened, `syscall` does it.
+    /// The current thread executed `syscall` for `SENDREC`: tries the short way. `Some`: the receiver is the current
+    /// thread and is to run at once, without asking `next`. `None`: nothing has happened, `syscall` does it.
     #[inline(always)]
     pub fn try_request<M: Machine>(&mut self, m: &mut M) -> Option<HandOver> {
         self.hand_over_request(m)
@@ -221,8 +229,8 @@ impl Node {
         self.report_fault(m, self.current, address, access);
     }
 
-    /// The current thread, in user mode, caused the exception `vector` (not a page fault, not the FPU's first use) with this error code;
-    /// `address` where the CPU names one, else 0.
+    /// The current thread, in user mode, caused the exception `vector` (not a page fault, not the FPU's first use) with
+    /// this error code; `address` where the CPU names one, else 0.
     pub fn exception<M: Machine>(&mut self, m: &mut M, vector: u64, error: u64, address: u64) {
         self.threads[self.current].linux_call = 0;
         if vector == GENERAL_PROTECTION && self.emulate_port_instruction(m) {

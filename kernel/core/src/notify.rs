@@ -1,8 +1,8 @@
 //! Notifications: one pending bit per source, delivered before messages and never inside `SENDREC`.
 //!
-//! HARDWARE's carries the mask of interrupt hooks that have fired, CLOCK's stands for the alarm, a service's for itself. They are also how
-//! a service learns that a `SENDNB` may be tried again.
-//! Neighbours: `ipc` (asks for pending ones when a thread receives), `alarm`, `line`.
+//! HARDWARE's carries the mask of interrupt hooks that have fired, CLOCK's stands for the alarm, a service's for
+//! itself. They are also how a service learns that a `SENDNB` may be tried again. Neighbours: `ipc` (asks for pending
+//! ones when a thread receives), `alarm`, `line`.
 
 use abi::{Endpoint, Errno, Message, endpoint::slot, kernel::Notify};
 

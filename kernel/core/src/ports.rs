@@ -1,12 +1,10 @@
-//! Port I/O for drivers: `DevIo`, `SDevIo`, and IN/OUT instructions carried out after their general-protection fault (way `EMULATE`).
+//! Port I/O for drivers: `DevIo`, `SDevIo`, and IN/OUT instructions carried out after their general-protection fault
+//! (way `EMULATE`).
 //!
 //! Every access is checked against the driver's port ranges, whichever way it comes.
 //! Neighbours: `privilege`, `call`; `node` (general-protection faults come here first).
 
-use abi::{
-    Errno,
-    privilege::way,
-};
+use abi::{Errno, privilege::way};
 
 use crate::{
     Machine, Node,
@@ -20,7 +18,13 @@ const STRING_CHUNK: u64 = 512;
 
 impl Node {
     /// `DevIo (port, operation, value)` → value read.
-    pub(crate) fn port_io<M: Machine>(&mut self, m: &mut M, port: u64, operation: u64, value: u64) -> Result<u64, Errno> {
+    pub(crate) fn port_io<M: Machine>(
+        &mut self,
+        m: &mut M,
+        port: u64,
+        operation: u64,
+        value: u64,
+    ) -> Result<u64, Errno> {
         let (width, writes) = port_operation(operation)?;
         self.check_port(port, width)?;
         if writes {
@@ -69,8 +73,8 @@ impl Node {
         Ok(count)
     }
 
-    /// Carries out the IN or OUT at the instruction pointer of the current thread, which has just faulted on it. False: it is none, or
-    /// not allowed; the fault is the program's.
+    /// Carries out the IN or OUT at the instruction pointer of the current thread, which has just faulted on it. False:
+    /// it is none, or not allowed; the fault is the program's.
     pub(crate) fn emulate_port_instruction<M: Machine>(&mut self, m: &mut M) -> bool {
         if self.privileges(self.current).io_way != way::EMULATE {
             return false;

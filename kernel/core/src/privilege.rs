@@ -15,7 +15,12 @@ use crate::{
 
 impl Node {
     /// `PrivCtl (endpoint, address)`. `EINVAL`: not a service, or counts beyond their arrays.
-    pub(crate) fn set_privileges<M: Machine>(&mut self, m: &mut M, endpoint: Endpoint, address: u64) -> Result<u64, Stop> {
+    pub(crate) fn set_privileges<M: Machine>(
+        &mut self,
+        m: &mut M,
+        endpoint: Endpoint,
+        address: u64,
+    ) -> Result<u64, Stop> {
         let slot = self.find_or_self(endpoint)?;
         if !self.threads[slot].endpoint.is_service() {
             return Err(Errno::EINVAL.into());
@@ -51,9 +56,10 @@ impl Node {
 /// True when one range holds all of it.
 fn allows_memory(privileges: &Privileges, start: u64, bytes: u64) -> bool {
     let Some(end) = start.checked_add(bytes) else { return false };
-    privileges.memory.iter().any(|range| {
-        range.bytes > 0 && start >= range.start && end <= range.start.saturating_add(range.bytes)
-    })
+    privileges
+        .memory
+        .iter()
+        .any(|range| range.bytes > 0 && start >= range.start && end <= range.start.saturating_add(range.bytes))
 }
 
 /// True when one range holds all `count` ports.

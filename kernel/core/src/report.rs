@@ -1,9 +1,10 @@
 //! Messages that the kernel sends in a thread's name (`abi::kernel`): faults, exceptions, interruptions, the end.
 //!
-//! The thread becomes blocked as in `SENDREC`, the message lies in `outgoing`, its registers stay as they are. Word 0 of the answer says how it
-//! goes on. Managers are named by slot, so that a report waits for, or is repeated to, a restarted one. A report that cannot be made because vm or rs
-//! itself is the culprit ends the system: everything stands on those two.
-//! Neighbours: `ipc` (delivers), `call` (goes on with interrupted kernel calls), `life` (repeats reports to a successor).
+//! The thread becomes blocked as in `SENDREC`, the message lies in `outgoing`, its registers stay as they are. Word 0
+//! of the answer says how it goes on. Managers are named by slot, so that a report waits for, or is repeated to, a
+//! restarted one. A report that cannot be made because vm or rs itself is the culprit ends the system: everything
+//! stands on those two. Neighbours: `ipc` (delivers), `call` (goes on with interrupted kernel calls), `life` (repeats
+//! reports to a successor).
 
 use abi::{
     Endpoint, Errno, Message, Word,
@@ -49,7 +50,14 @@ impl Node {
     }
 
     /// An exception goes to the thread's manager.
-    pub(crate) fn report_exception<M: Machine>(&mut self, m: &mut M, slot: usize, vector: u64, error: u64, address: u64) {
+    pub(crate) fn report_exception<M: Machine>(
+        &mut self,
+        m: &mut M,
+        slot: usize,
+        vector: u64,
+        error: u64,
+        address: u64,
+    ) {
         let ip = self.threads[slot].frame.rip;
         let message = Exception { vector, error, ip, address }.message();
         self.report_to_manager(m, slot, message);
@@ -60,8 +68,8 @@ impl Node {
         self.report_to_manager(m, slot, Exited { status }.message());
     }
 
-    /// Reports what ends or suspends a thread. If its manager waits for this very thread, it waits in vain: the thread is stopped,
-    /// and the manager's call to it fails.
+    /// Reports what ends or suspends a thread. If its manager waits for this very thread, it waits in vain: the thread
+    /// is stopped, and the manager's call to it fails.
     fn report_to_manager<M: Machine>(&mut self, m: &mut M, slot: usize, message: Message) {
         if slot == slot::VM || slot == slot::RS {
             m.fatal(slot, &self.threads[slot].frame, &message);
@@ -89,9 +97,16 @@ impl Node {
         }
     }
 
-    /// The kernel call in the registers of `slot` (or the delivery of its vector-33 message) needs memory of `owner` that is not there: vm
-    /// may map it, and then the call goes on. Memory that vm cannot be asked for ends it with `EFAULT`.
-    pub(crate) fn report_copy_fault<M: Machine>(&mut self, m: &mut M, slot: usize, owner: usize, fault: machine::Fault) {
+    /// The kernel call in the registers of `slot` (or the delivery of its vector-33 message) needs memory of `owner`
+    /// that is not there: vm may map it, and then the call goes on. Memory that vm cannot be asked for ends it with
+    /// `EFAULT`.
+    pub(crate) fn report_copy_fault<M: Machine>(
+        &mut self,
+        m: &mut M,
+        slot: usize,
+        owner: usize,
+        fault: machine::Fault,
+    ) {
         let owner = self.threads[owner].endpoint;
         let message = CopyFault { address: fault.address, access: fault.access, owner }.message();
         let no_way = slot == slot::VM || owner == self.threads[slot::VM].endpoint;

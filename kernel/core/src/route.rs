@@ -1,7 +1,8 @@
-//! Linux system calls: each number has a route to the service, or the part of the kernel, that implements it (DESIGN.md, "The one idea", 2).
+//! Linux system calls: each number has a route to the service, or the part of the kernel, that implements it
+//! (DESIGN.md, "The one idea", 2).
 //!
-//! The kernel sends the call in the program's name to whoever serves the slot now; a call that meets a restart waits. Programs have no other way out.
-//! Neighbours: `ipc`, `futex`; rs fills the table.
+//! The kernel sends the call in the program's name to whoever serves the slot now; a call that meets a restart waits.
+//! Programs have no other way out. Neighbours: `ipc`, `futex`; rs fills the table.
 
 use abi::{
     Endpoint, Errno,

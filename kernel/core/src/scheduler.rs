@@ -1,11 +1,11 @@
 //! Who runs: 64 ready queues (0 to 47 real time, 48 to 63 time shared), quanta, and the one timer.
 //!
-//! The current thread is in no queue; neither is the thread woken last in an entry (`woken`), so that a call to a waiting server and its answer
-//! go from one to the other without touching the queues. A wake-up goes to the tail of the thread's queue, a preempted thread to the head.
-//! A time-shared thread that has used its quantum while others are ready sinks one queue; it is back in its base queue when it has waited, and
-//! all are raised every `BALANCE_NS`, so that nobody starves. The timer is armed only for the earliest of alarms and the end of the quantum
-//! when somebody else is ready; an early interrupt just arms it again.
-//! Neighbours: `node` (entry points), `alarm`.
+//! The current thread is in no queue; neither is the thread woken last in an entry (`woken`), so that a call to a
+//! waiting server and its answer go from one to the other without touching the queues. A wake-up goes to the tail of
+//! the thread's queue, a preempted thread to the head. A time-shared thread that has used its quantum while others are
+//! ready sinks one queue; it is back in its base queue when it has waited, and all are raised every `BALANCE_NS`, so
+//! that nobody starves. The timer is armed only for the earliest of alarms and the end of the quantum when somebody
+//! else is ready; an early interrupt just arms it again. Neighbours: `node` (entry points), `alarm`.
 
 use abi::endpoint::slot;
 

@@ -1,6 +1,7 @@
 //! A way back, for exhaustive search: what messages and scheduling change in a few threads.
 //!
-//! Not for running kernels. Deadlines, lines, privileges and routes are not part of it: between taking and restoring, they must not change.
+//! Not for running kernels. Deadlines, lines, privileges and routes are not part of it: between taking and restoring,
+//! they must not change.
 
 use crate::{Node, Thread, queue::List};
 

@@ -1,19 +1,14 @@
 //! Address spaces: which exist, who uses them, and the calls by which vm fills them.
 //!
-//! Core keeps count; the page tables are the machine's. Long work goes in chunks of `PAGES_AT_ONCE` with preemption points.
-//! Neighbours: `life` (threads leave their space when they die), `call`.
+//! Core keeps count; the page tables are the machine's. Long work goes in chunks of `PAGES_AT_ONCE` with preemption
+//! points. Neighbours: `life` (threads leave their space when they die), `call`.
 
 use abi::{
     Errno,
     layout::{PAGE_BYTES, SPACES, USER_END, map},
 };
 
-use crate::{
-    Machine, Node, Space,
-    call::Stop,
-    machine::Mapped,
-    thread::blocked,
-};
+use crate::{Machine, Node, Space, call::Stop, machine::Mapped, thread::blocked};
 
 /// Most pages worked on between two preemption points.
 pub const PAGES_AT_ONCE: u64 = 512;
@@ -23,7 +18,7 @@ const NO_SPACE: u64 = u64::MAX;
 
 /// A page range of user addresses. `EINVAL` when it is not aligned, `EFAULT` when it leaves them.
 fn check_pages(address: u64, pages: u64) -> Result<(), Errno> {
-    if address % PAGE_BYTES != 0 {
+    if !address.is_multiple_of(PAGE_BYTES) {
         return Err(Errno::EINVAL);
     }
     let end = pages.checked_mul(PAGE_BYTES).and_then(|bytes| bytes.checked_add(address));
@@ -103,7 +98,7 @@ impl Node {
         check_pages(address, pages)?;
         check_flags(flags, map::WRITE | map::EXECUTE | map::ZERO | map::UNCACHED)?;
         let end = pages.checked_mul(PAGE_BYTES).and_then(|bytes| bytes.checked_add(frame));
-        if frame % PAGE_BYTES != 0 || end.is_none() {
+        if !frame.is_multiple_of(PAGE_BYTES) || end.is_none() {
             return Err(Errno::EINVAL.into());
         }
         self.in_page_chunks(m, pages, |m, done, chunk| {
@@ -113,7 +108,14 @@ impl Node {
     }
 
     /// `SpaceCopy (from, to, address, pages)` → pages.
-    pub(crate) fn copy_space<M: Machine>(&mut self, m: &mut M, from: u64, to: u64, address: u64, pages: u64) -> Result<u64, Stop> {
+    pub(crate) fn copy_space<M: Machine>(
+        &mut self,
+        m: &mut M,
+        from: u64,
+        to: u64,
+        address: u64,
+        pages: u64,
+    ) -> Result<u64, Stop> {
         let (from, to) = (self.existing_space(from)?, self.existing_space(to)?);
         check_pages(address, pages)?;
         if from == to {
@@ -123,7 +125,13 @@ impl Node {
     }
 
     /// `SpaceUnmap (space, address, pages)`.
-    pub(crate) fn unmap_space<M: Machine>(&mut self, m: &mut M, space: u64, address: u64, pages: u64) -> Result<u64, Stop> {
+    pub(crate) fn unmap_space<M: Machine>(
+        &mut self,
+        m: &mut M,
+        space: u64,
+        address: u64,
+        pages: u64,
+    ) -> Result<u64, Stop> {
         let space = self.existing_space(space)?;
         check_pages(address, pages)?;
         self.in_page_chunks(m, pages, |m, done, chunk| {
@@ -152,7 +160,8 @@ impl Node {
         Ok(0)
     }
 
-    /// Does long work on pages in chunks, keeping the caller's progress. → pages done; word 0 says why not all: 0 or the error.
+    /// Does long work on pages in chunks, keeping the caller's progress. → pages done; word 0 says why not all: 0 or
+    /// the error.
     fn in_page_chunks<M: Machine>(
         &mut self,
         m: &mut M,
@@ -183,7 +192,7 @@ impl Node {
     /// `Donate (frame, pages)`.
     pub(crate) fn donate_frames<M: Machine>(&mut self, m: &mut M, frame: u64, pages: u64) -> Result<u64, Errno> {
         let end = pages.checked_mul(PAGE_BYTES).and_then(|bytes| bytes.checked_add(frame));
-        if frame % PAGE_BYTES != 0 || end.is_none() || pages == 0 {
+        if !frame.is_multiple_of(PAGE_BYTES) || end.is_none() || pages == 0 {
             return Err(Errno::EINVAL);
         }
         m.donate(frame, pages).map(|()| 0)

@@ -1,9 +1,10 @@
 //! A thread: saved registers, what it waits for, and all the node remembers about it between two entries.
 //!
-//! Everything that exists is a thread in a slot; a service is one thread, a Linux process one or more. All-zero bytes are a free slot, so that
-//! the table costs no space in the image. Invariants: a thread runs only when `flags` is 0; it is in at most one list (ready queue, the sender list of one
-//! destination, a futex bucket), linked by `next` and `previous`; slot 0 is never in a list and means "end".
-//! Neighbours: `node` (the table), `queue` (the lists), `ipc` and `life` (who change the state).
+//! Everything that exists is a thread in a slot; a service is one thread, a Linux process one or more. All-zero bytes
+//! are a free slot, so that the table costs no space in the image. Invariants: a thread runs only when `flags` is 0; it
+//! is in at most one list (ready queue, the sender list of one destination, a futex bucket), linked by `next` and
+//! `previous`; slot 0 is never in a list and means "end". Neighbours: `node` (the table), `queue` (the lists), `ipc`
+//! and `life` (who change the state).
 
 use abi::{Endpoint, Message};
 

@@ -1,4 +1,5 @@
-//! Trace records of what core does (`abi::trace`). Callers have looked at `Node::tracing` before: one predictable branch when it is off.
+//! Trace records of what core does (`abi::trace`). Callers have looked at `Node::tracing` before: one predictable
+//! branch when it is off.
 
 use abi::{
     Endpoint, Message, Word,
@@ -48,7 +49,13 @@ impl Node {
         let thread = &self.threads[caller];
         let mut words = thread.frame.words();
         words[6] = result;
-        let record = Record { event: event::KERNEL_CALL, label: number as u32, from: thread.endpoint, words, ..Record::default() };
+        let record = Record {
+            event: event::KERNEL_CALL,
+            label: number as u32,
+            from: thread.endpoint,
+            words,
+            ..Record::default()
+        };
         self.record(m, record);
     }
 
@@ -62,7 +69,8 @@ impl Node {
     #[cold]
     pub(crate) fn trace_interrupt<M: Machine>(&mut self, m: &mut M, slot: usize, line: usize) {
         let to = self.threads[slot].endpoint;
-        let record = Record { event: event::INTERRUPT, label: line as u32, from: Endpoint::HARDWARE, to, ..Record::default() };
+        let record =
+            Record { event: event::INTERRUPT, label: line as u32, from: Endpoint::HARDWARE, to, ..Record::default() };
         self.record(m, record);
     }
 

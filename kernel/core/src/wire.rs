@@ -1,4 +1,5 @@
-//! The kernel's structs as bytes in user memory, in the layout that `abi` gives them (`repr(C)`, little endian), without `unsafe`.
+//! The kernel's structs as bytes in user memory, in the layout that `abi` gives them (`repr(C)`, little endian),
+//! without `unsafe`.
 //!
 //! Neighbours: `life` (registers), `grants`, `privilege`, `inform` (answers of `GetInfo`), `ipc` (vector 33).
 
@@ -90,8 +91,28 @@ pub(crate) fn split_registers(
 /// The words of `Registers`, in the order of `abi::registers`.
 pub(crate) fn put_registers(out: &mut [u8; PLAIN_REGISTER_BYTES], f: &Frame, linux_call: u64, extended_valid: bool) {
     let words = [
-        f.r15, f.r14, f.r13, f.r12, f.r11, f.r10, f.r9, f.r8, f.rbp, f.rdi, f.rsi, f.rdx, f.rcx, f.rbx, f.rax, f.rip,
-        f.rflags, f.rsp, f.fs_base, f.gs_base, linux_call, extended_valid as u64,
+        f.r15,
+        f.r14,
+        f.r13,
+        f.r12,
+        f.r11,
+        f.r10,
+        f.r9,
+        f.r8,
+        f.rbp,
+        f.rdi,
+        f.rsi,
+        f.rdx,
+        f.rcx,
+        f.rbx,
+        f.rax,
+        f.rip,
+        f.rflags,
+        f.rsp,
+        f.fs_base,
+        f.gs_base,
+        linux_call,
+        extended_valid as u64,
     ];
     let mut writer = Writer { out, at: 0 };
     for word in words {
@@ -224,8 +245,17 @@ pub(crate) fn put_kernel_info(i: &KernelInfo) -> [u8; KERNEL_INFO_BYTES] {
     let mut out = [0; KERNEL_INFO_BYTES];
     let mut w = Writer { out: &mut out, at: 0 };
     for word in [
-        i.now_ns, i.idle_ns, i.tsc_hz, i.entry_tsc, i.messages, i.switches, i.interrupts, i.kernel_bytes, i.total_bytes,
-        i.pool_frames, i.threads,
+        i.now_ns,
+        i.idle_ns,
+        i.tsc_hz,
+        i.entry_tsc,
+        i.messages,
+        i.switches,
+        i.interrupts,
+        i.kernel_bytes,
+        i.total_bytes,
+        i.pool_frames,
+        i.threads,
     ] {
         w.u64(word);
     }

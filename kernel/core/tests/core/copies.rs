@@ -92,7 +92,14 @@ fn clearing_the_entry_revokes_the_grant() {
 #[test]
 fn a_grant_to_the_holder_of_a_slot_outlives_its_restart() {
     let mut w = World::with_services();
-    let entry = Grant { flags: USED | READ, sequence: 5, grantee: Endpoint::current(B), owner: Endpoint::NONE, address: BUFFER, bytes: 8 };
+    let entry = Grant {
+        flags: USED | READ,
+        sequence: 5,
+        grantee: Endpoint::current(B),
+        owner: Endpoint::NONE,
+        address: BUFFER,
+        bytes: 8,
+    };
     grant(&mut w, A, &entry);
     let b = w.endpoint(B);
     w.kernel_call(RS, KernelCall::Destroy, &[b.0 as u64, 1]).expect("destroyed");

@@ -1,8 +1,9 @@
-//! Every state that three processes can reach by the primitives, death and succession: the kernel agrees with the model in each, and so
-//! no wake-up is lost, no message reaches a later generation, no deadlock goes undetected, order is kept, and every message arrives once.
+//! Every state that three processes can reach by the primitives, death and succession: the kernel agrees with the model
+//! in each, and so no wake-up is lost, no message reaches a later generation, no deadlock goes undetected, order is
+//! kept, and every message arrives once.
 //!
-//! Depth-first over the states of the model; the kernel is set back by snapshots. Several searches, each with some of the actions, keep the number of
-//! states within reach; `cargo test -- --ignored` runs the long ones.
+//! Depth-first over the states of the model; the kernel is set back by snapshots. Several searches, each with some of
+//! the actions, keep the number of states within reach; `cargo test -- --ignored` runs the long ones.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,5 @@
-//! A machine made of maps: memory by pages, ports and lines that remember what was done to them, a clock that tests turn.
+//! A machine made of maps: memory by pages, ports and lines that remember what was done to them, a clock that tests
+//! turn.
 
 use std::collections::{BTreeMap, BTreeSet};
 

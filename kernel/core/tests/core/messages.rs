@@ -196,7 +196,15 @@ fn a_destination_outside_the_bitmap_is_refused_by_every_primitive() {
 fn endpoints_that_name_nobody_are_refused() {
     let mut w = World::with_services();
     let stale = Endpoint::new(B, 7);
-    for to in [stale, Endpoint::current(30), Endpoint::ANY, Endpoint::NONE, Endpoint::SYSTEM, Endpoint::new(300, 1), Endpoint::current(300)] {
+    for to in [
+        stale,
+        Endpoint::current(30),
+        Endpoint::ANY,
+        Endpoint::NONE,
+        Endpoint::SYSTEM,
+        Endpoint::new(300, 1),
+        Endpoint::current(300),
+    ] {
         w.send(A, to, 1);
         assert_eq!(w.result(A), Err(Errno::EDEADSRCDST), "{to:?}");
     }

@@ -1,7 +1,8 @@
-//! What the primitives mean, written as plainly as possible: a few processes, sets, and rules applied until none applies.
+//! What the primitives mean, written as plainly as possible: a few processes, sets, and rules applied until none
+//! applies.
 //!
-//! Nothing here is fast, linked or clever; it follows the documentation of `abi::call` and `abi::endpoint`, not the kernel. All processes
-//! are services of one queue, so arrival is the only order.
+//! Nothing here is fast, linked or clever; it follows the documentation of `abi::call` and `abi::endpoint`, not the
+//! kernel. All processes are services of one queue, so arrival is the only order.
 
 use std::collections::BTreeSet;
 
@@ -271,7 +272,8 @@ impl Model {
         false
     }
 
-    /// Applies the rules until none applies: a waiting receiver takes a notification first, then the first message that it accepts.
+    /// Applies the rules until none applies: a waiting receiver takes a notification first, then the first message that
+    /// it accepts.
     fn settle(&mut self) {
         while self.take_notification() || self.take_message() {}
     }
@@ -296,7 +298,9 @@ impl Model {
     fn take_message(&mut self) -> bool {
         for index in 0..self.arrivals.len() {
             let sender = self.arrivals[index];
-            let State::Sending { to, then } = self.processes[sender].state else { panic!("arrived, but does not send") };
+            let State::Sending { to, then } = self.processes[sender].state else {
+                panic!("arrived, but does not send")
+            };
             if !(self.is_holder(to) && self.accepts(to.id, sender)) {
                 continue;
             }
@@ -339,12 +343,22 @@ impl Model {
                 assert!(!self.leads_to(target, id), "{id} waits for itself");
             }
             if let State::Sending { to, .. } = process.state {
-                assert!(!(self.is_holder(to) && self.accepts(to.id, id)), "{id} and {} wait for each other's move", to.id);
+                assert!(
+                    !(self.is_holder(to) && self.accepts(to.id, id)),
+                    "{id} and {} wait for each other's move",
+                    to.id
+                );
             }
             if let State::Receiving { from, answer } = process.state {
                 let ignored = |source: Id| matches!(from, Filter::From(target) if target.id != source);
-                assert!(answer || process.pending.iter().all(|&source| ignored(source)), "{id} sleeps over a notification");
-                assert!(from != Filter::Any || process.refused.is_empty(), "{id} waits, but those it refused do not know");
+                assert!(
+                    answer || process.pending.iter().all(|&source| ignored(source)),
+                    "{id} sleeps over a notification"
+                );
+                assert!(
+                    from != Filter::Any || process.refused.is_empty(),
+                    "{id} waits, but those it refused do not know"
+                );
             }
         }
     }

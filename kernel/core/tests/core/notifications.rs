@@ -1,12 +1,6 @@
 //! Notifications: pending bits, order, `SENDNB` retries, alarms.
 
-use abi::{
-    Endpoint, Errno, Word, call,
-    call::KernelCall,
-    endpoint::slot,
-    kernel::Notify,
-    message,
-};
+use abi::{Endpoint, Errno, Word, call, call::KernelCall, endpoint::slot, kernel::Notify, message};
 
 use crate::world::{A, B, C, World};
 

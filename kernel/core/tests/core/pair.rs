@@ -2,11 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use abi::{
-    Endpoint, Errno, call,
-    call::KernelCall,
-    kernel::Notify,
-};
+use abi::{Endpoint, Errno, call, call::KernelCall, kernel::Notify};
 use kernel_core::Next;
 
 use crate::{
@@ -48,12 +44,14 @@ pub fn slot(id: Id) -> usize {
 }
 
 impl Pair {
-    /// `count` services with all rights, rs as the one who destroys and creates, vm asleep; all in one queue, so that each may be next.
+    /// `count` services with all rights, rs as the one who destroys and creates, vm asleep; all in one queue, so that
+    /// each may be next.
     pub fn new(count: usize) -> Pair {
         Pair::in_queue(count, 4)
     }
 
-    /// The same with the services in another queue: a better one than that of rs lets them run by themselves, rs when all of them wait.
+    /// The same with the services in another queue: a better one than that of rs lets them run by themselves, rs when
+    /// all of them wait.
     pub fn in_queue(count: usize, queue: u64) -> Pair {
         let mut world = World::new();
         world.receive(VM, Endpoint::ANY);
@@ -187,7 +185,10 @@ impl Pair {
                 let (sent, to) = self.state.in_flight[from].take().expect("it is on its way");
                 assert_eq!(sent, message);
                 let generation = self.world.endpoint(slot(id)).generation();
-                assert!(to.id == id && to.generation.is_none_or(|meant| meant == generation), "it was meant for {to:?}");
+                assert!(
+                    to.id == id && to.generation.is_none_or(|meant| meant == generation),
+                    "it was meant for {to:?}"
+                );
             }
             Outcome::Failed(Errno::ELOCKED) if self.state.in_flight[id].is_none() => {}
             Outcome::Failed(_) => self.state.in_flight[id] = None,

@@ -1,4 +1,5 @@
-//! Long random traces of five processes, in the order of the kernel's own scheduler and in arbitrary order, against the model. Seeds are fixed.
+//! Long random traces of five processes, in the order of the kernel's own scheduler and in arbitrary order, against the
+//! model. Seeds are fixed.
 
 use kernel_core::Next;
 
@@ -78,7 +79,8 @@ fn trace(seed: u64) -> usize {
     calls
 }
 
-/// The kernel says who runs: processes by themselves, rs when all of them wait. This is how messages take the short way.
+/// The kernel says who runs: processes by themselves, rs when all of them wait. This is how messages take the short
+/// way.
 fn trace_in_order(seed: u64) -> usize {
     let mut random = Random(seed);
     let mut pair = Pair::in_queue(PROCESSES, 3);

@@ -164,7 +164,8 @@ fn the_death_of_its_threads_frees_a_space() {
 fn mappings_are_made_within_user_memory_and_never_writable_and_executable() {
     let mut w = World::with_services();
     let space = w.space(B) as u64;
-    let mut map = |address, frame, pages, flags| w.kernel_call(RS, KernelCall::SpaceMap, &[space, address, frame, pages, flags]);
+    let mut map =
+        |address, frame, pages, flags| w.kernel_call(RS, KernelCall::SpaceMap, &[space, address, frame, pages, flags]);
     assert_eq!(map(0x50_0000, 0x80_0000, 1000, map::WRITE), Ok(1000));
     assert_eq!(map(0x50_0000, 0x80_0000, 1, map::WRITE | map::EXECUTE), Err(Errno::EINVAL));
     assert_eq!(map(0x50_0001, 0x80_0000, 1, 0), Err(Errno::EINVAL));

@@ -1,4 +1,5 @@
-//! A node on the made-up machine, and a way to let any ready thread make its next call: all threads share one queue, and the others yield.
+//! A node on the made-up machine, and a way to let any ready thread make its next call: all threads share one queue,
+//! and the others yield.
 
 use abi::{
     Endpoint, Errno, Message, Name, Word,
@@ -141,7 +142,8 @@ impl World {
         self.enter()
     }
 
-    /// The current thread, whose registers are set, executes `syscall`; as the hardware half does it: by the short way if there is one.
+    /// The current thread, whose registers are set, executes `syscall`; as the hardware half does it: by the short way
+    /// if there is one.
     pub fn enter(&mut self) -> Next {
         let current = self.node.current();
         self.node.frame_mut(current).entry = entry::SYSCALL;
@@ -194,7 +196,8 @@ impl World {
             frame.r13 = peer.0 as u64 | (label as u64) << 32;
             frame.r14 = Endpoint::ANY.0 as u64;
             frame.rdi = word;
-            [frame.rsi, frame.rdx, frame.r10, frame.r8, frame.r9, frame.r12] = [word + 1, word + 2, word + 3, word + 4, word + 5, word + 6];
+            [frame.rsi, frame.rdx, frame.r10, frame.r8, frame.r9, frame.r12] =
+                [word + 1, word + 2, word + 3, word + 4, word + 5, word + 6];
         })
     }
 
