@@ -8,7 +8,7 @@ use crate::{
     kernel::Kernel,
     memory::Memory,
     object::Content,
-    pages::{LEAF_PAGES, Page, WINDOW},
+    pages::{Page, WINDOW},
     region::{Backing, Region, Rights},
     space::{AddressSpace, STACK_GAP},
 };
@@ -186,18 +186,12 @@ impl AddressSpace {
     ) -> Result<(), Errno> {
         let floor = self.floor(memory);
         let hits = if self.expected.0 == page { self.expected.1 + 1 } else { 0 };
-        let ahead = if hits == 0 { 1 } else { self.absent_ahead(region, page, (1 << hits.min(6)).min(AHEAD_PAGES)) };
+        let most = (1 << hits.min(6)).min(AHEAD_PAGES).min(region.end_page() - page);
+        let ahead = self.pages.absent_from(page, most);
         let run = memory.take_some(ahead, floor)?;
         self.own(memory, page, run, access.flags(region.rights, true) | map::ZERO)?;
         self.expected = (page + run.frames, hits);
         Ok(())
-    }
-
-    /// Absent pages from `page` on, within its region and leaf, at most `most`.
-    fn absent_ahead(&self, region: &Region, page: u64, most: u64) -> u64 {
-        let end = (page + most).min(region.end_page()).min((page / LEAF_PAGES + 1) * LEAF_PAGES);
-        let absent = (page + 1..end).take_while(|&next| self.pages.get(next) == Page::Absent);
-        1 + absent.count() as u64
     }
 
     /// The page shows an object.
@@ -244,6 +238,10 @@ impl AddressSpace {
         }
         if object.content != Content::Anonymous {
             return Err(Errno::EIO);
+        }
+        if object.pages.must_grow() {
+            let growth_bytes = object.pages.growth_bytes();
+            memory.ensure_heap(growth_bytes)?;
         }
         let frame = memory.take_zeroed(floor)?;
         match memory.objects.get_mut(id) {

@@ -4,7 +4,7 @@ use crate::{
     kernel::{Kernel, Source},
     memory::{Floor, Memory},
     object::{Content, FileId, ObjectId},
-    pages::LEAF_HEAP_BYTES,
+    pages::{LEAF_HEAP_BYTES, LEAF_PAGES},
 };
 use abi::{
     Errno,
@@ -41,9 +41,9 @@ pub fn missing<K>(memory: &Memory<K>, id: ObjectId, wanted: Stretch) -> Result<O
 
 /// Puts content into an image; pages that are there already stay as they are. `EINVAL`: not whole pages, or not within the file.
 pub fn fill<K: Kernel>(memory: &mut Memory<K>, id: ObjectId, part: Stretch, source: Source) -> Result<(), Errno> {
-    check(memory, id, part)?;
+    let growth_bytes = check(memory, id, part)?;
     let (first, end) = (part.offset / PAGE_BYTES, (part.offset + part.bytes).div_ceil(PAGE_BYTES));
-    memory.ensure_heap((end - first) as usize / 64 * LEAF_HEAP_BYTES)?;
+    memory.ensure_heap((end - first) as usize / LEAF_PAGES as usize * LEAF_HEAP_BYTES + growth_bytes)?;
     let mut page = first;
     while let Some((start, pages)) = memory.objects.get(id).and_then(|image| image.pages.absent(page, end)) {
         let run = memory.take_some(pages.min(MAX_COPY / PAGE_BYTES), Floor::PROGRAM)?;
@@ -51,7 +51,7 @@ pub fn fill<K: Kernel>(memory: &mut Memory<K>, id: ObjectId, part: Stretch, sour
         let bytes = (run.frames * PAGE_BYTES).min(part.bytes - skipped);
         memory.fill(run, 0, source.plus(skipped), bytes).inspect_err(|_| memory.release_run(run))?;
         match memory.objects.get_mut(id) {
-            Some(image) => run.iter().zip(start..).for_each(|(frame, page)| image.pages.own(page, frame)),
+            Some(image) => image.pages.own_run(start, run),
             None => memory.release_run(run),
         }
         page = start + run.frames;
@@ -59,10 +59,12 @@ pub fn fill<K: Kernel>(memory: &mut Memory<K>, id: ObjectId, part: Stretch, sour
     Ok(())
 }
 
-fn check<K>(memory: &Memory<K>, id: ObjectId, part: Stretch) -> Result<(), Errno> {
+/// → heap that the image's list of pages takes when it grows.
+fn check<K>(memory: &Memory<K>, id: ObjectId, part: Stretch) -> Result<usize, Errno> {
     let image = memory.objects.get(id).ok_or(Errno::EINVAL)?;
     let Content::File { bytes: file_bytes, .. } = image.content else { return Err(Errno::EINVAL) };
     let end = part.offset.checked_add(part.bytes).filter(|&end| end <= file_bytes).ok_or(Errno::EINVAL)?;
     let is_whole = part.bytes.is_multiple_of(PAGE_BYTES) || end == file_bytes;
-    if part.offset.is_multiple_of(PAGE_BYTES) && is_whole { Ok(()) } else { Err(Errno::EINVAL) }
+    let is_good = part.offset.is_multiple_of(PAGE_BYTES) && is_whole;
+    if is_good { Ok(image.pages.growth_bytes()) } else { Err(Errno::EINVAL) }
 }

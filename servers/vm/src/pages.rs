@@ -2,12 +2,14 @@
 //!
 //! In a space a page is *owned* (its frame counts the space as user) or *borrowed* (the kernel maps the frame of an object
 //! there, which lives as long as the region). In an object all pages are owned. Pages come in leaves of 64 with one bit
-//! each, so that fork copies and exit walks them quickly.
+//! each, so that fork copies and exit walks them quickly; the leaves are a sorted list, because mostly the leaf found last
+//! is wanted again, and new ones come at its end.
 //!
 //! The kernel's page tables are a cache of this: an owned page may be unmapped there at any time, the next fault maps it.
 
-use crate::frames::Frame;
-use alloc::{boxed::Box, collections::BTreeMap};
+use crate::frames::{Frame, Run};
+use alloc::{boxed::Box, vec::Vec};
+use core::cell::Cell;
 
 /// Pages of a leaf.
 pub const LEAF_PAGES: u64 = 64;
@@ -28,6 +30,8 @@ pub enum Page {
 
 #[derive(Clone, Debug)]
 struct Leaf {
+    /// Number of its first page divided by `LEAF_PAGES`.
+    key: u64,
     /// Owned and borrowed pages.
     present: u64,
     owned: u64,
@@ -37,12 +41,15 @@ struct Leaf {
 /// The pages that are there.
 #[derive(Clone, Debug, Default)]
 pub struct Pages {
-    leaves: BTreeMap<u64, Box<Leaf>>,
+    /// Ascending by key, none empty.
+    leaves: Vec<Box<Leaf>>,
+    /// Where the last leaf was found.
+    last: Cell<usize>,
     present: u64,
 }
 
 /// Estimate of the heap that one leaf takes.
-pub const LEAF_HEAP_BYTES: usize = size_of::<Leaf>() + 96;
+pub const LEAF_HEAP_BYTES: usize = size_of::<Leaf>() + 64;
 
 fn split(page: u64) -> (u64, u32) {
     (page / LEAF_PAGES, (page % LEAF_PAGES) as u32)
@@ -65,11 +72,61 @@ fn bits(mut word: u64) -> impl Iterator<Item = u32> {
     })
 }
 
+impl Leaf {
+    fn empty(key: u64) -> Box<Leaf> {
+        Box::new(Leaf { key, present: 0, owned: 0, frames: [Frame(0); LEAF_PAGES as usize] })
+    }
+
+    fn page(&self, bit: u32) -> u64 {
+        self.key * LEAF_PAGES + u64::from(bit)
+    }
+
+    /// The owned frames under `mask` with their pages.
+    fn owned(&self, mask: u64) -> impl Iterator<Item = (u64, Frame)> {
+        bits(self.owned & mask).map(|bit| (self.page(bit), self.frames[bit as usize]))
+    }
+}
+
 impl Pages {
+    /// Index of the leaf, or where it would be.
+    #[inline]
+    fn find(&self, key: u64) -> Result<usize, usize> {
+        let last = self.last.get();
+        if self.leaves.get(last).is_some_and(|leaf| leaf.key == key) {
+            return Ok(last);
+        }
+        let found = self.leaves.binary_search_by_key(&key, |leaf| leaf.key);
+        if let Ok(index) = found {
+            self.last.set(index);
+        }
+        found
+    }
+
+    #[inline]
+    fn leaf(&self, key: u64) -> Option<&Leaf> {
+        self.find(key).ok().map(|index| &*self.leaves[index])
+    }
+
+    fn make_leaf(&mut self, key: u64) -> &mut Leaf {
+        let index = self.find(key).unwrap_or_else(|index| {
+            self.leaves.insert(index, Leaf::empty(key));
+            self.last.set(index);
+            index
+        });
+        &mut self.leaves[index]
+    }
+
+    /// The leaves that hold pages of `first..end`, with the bits of those.
+    fn within(&self, first: u64, end: u64) -> impl Iterator<Item = (&Leaf, u64)> {
+        let start = self.find(first / LEAF_PAGES).unwrap_or_else(|index| index);
+        let leaves = self.leaves[start..].iter().map(move |leaf| (&**leaf, mask(leaf.key, first, end)));
+        leaves.take_while(move |(leaf, _)| leaf.key * LEAF_PAGES < end)
+    }
+
     /// What is at `page`.
     pub fn get(&self, page: u64) -> Page {
         let (key, bit) = split(page);
-        match self.leaves.get(&key) {
+        match self.leaf(key) {
             Some(leaf) if leaf.owned >> bit & 1 != 0 => Page::Owned(leaf.frames[bit as usize]),
             Some(leaf) if leaf.present >> bit & 1 != 0 => Page::Borrowed,
             _ => Page::Absent,
@@ -94,75 +151,91 @@ impl Pages {
         self.leaves.len()
     }
 
+    /// Heap that the list of leaves takes when it must grow next.
+    pub fn growth_bytes(&self) -> usize {
+        self.leaves.capacity() * 2 * size_of::<Box<Leaf>>()
+    }
+
+    /// True when the next leaf makes the list grow.
+    pub fn must_grow(&self) -> bool {
+        self.leaves.len() == self.leaves.capacity()
+    }
+
     /// Puts an owned frame at `page`, in place of whatever is there; the caller sees to that.
     pub fn own(&mut self, page: u64, frame: Frame) {
-        let (key, bit) = split(page);
-        let leaf = self.leaves.entry(key).or_insert_with(Leaf::empty);
-        self.present += u64::from(leaf.present >> bit & 1 == 0);
-        leaf.present |= 1 << bit;
-        leaf.owned |= 1 << bit;
-        leaf.frames[bit as usize] = frame;
+        self.own_run(page, Run { first: frame, frames: 1 });
+    }
+
+    /// Puts owned frames at the pages from `page` on, in place of whatever is there; the caller sees to that.
+    pub fn own_run(&mut self, page: u64, run: Run) {
+        let end = page + run.frames;
+        for key in page / LEAF_PAGES..=(end - 1) / LEAF_PAGES {
+            let leaf = self.make_leaf(key);
+            let mask = mask(key, page, end);
+            for bit in mask.trailing_zeros()..LEAF_PAGES as u32 - mask.leading_zeros() {
+                leaf.frames[bit as usize] = run.first.plus(key * LEAF_PAGES + u64::from(bit) - page);
+            }
+            let new = (mask & !leaf.present).count_ones();
+            leaf.present |= mask;
+            leaf.owned |= mask;
+            self.present += u64::from(new);
+        }
     }
 
     /// Marks `count` pages from `page` on, which are not owned, as borrowed. All are in one leaf.
     pub fn borrow(&mut self, page: u64, count: u64) {
         let (key, _) = split(page);
-        let leaf = self.leaves.entry(key).or_insert_with(Leaf::empty);
-        let before = leaf.present.count_ones();
-        leaf.present |= mask(key, page, page + count);
-        self.present += u64::from(leaf.present.count_ones() - before);
+        let leaf = self.make_leaf(key);
+        let mask = mask(key, page, page + count);
+        let new = (mask & !leaf.present).count_ones();
+        leaf.present |= mask;
+        self.present += u64::from(new);
     }
 
     /// Empties the pages of `first..end` and hands each frame that was owned, with its page, to `each`.
     pub fn remove(&mut self, first: u64, end: u64, mut each: impl FnMut(u64, Frame)) {
-        let mut next = first / LEAF_PAGES;
-        while let Some((&key, leaf)) = self.leaves.range_mut(next..).next() {
-            let mask = mask(key, first, end);
+        let start = self.find(first / LEAF_PAGES).unwrap_or_else(|index| index);
+        let mut emptied = start..start;
+        for (index, leaf) in self.leaves.iter_mut().enumerate().skip(start) {
+            let mask = mask(leaf.key, first, end);
             if mask == 0 {
                 break;
             }
-            bits(leaf.owned & mask).for_each(|bit| each(key * LEAF_PAGES + u64::from(bit), leaf.frames[bit as usize]));
+            leaf.owned(mask).for_each(|(page, frame)| each(page, frame));
             self.present -= u64::from((leaf.present & mask).count_ones());
             leaf.present &= !mask;
             leaf.owned &= !mask;
             if leaf.present == 0 {
-                self.leaves.remove(&key);
+                emptied = if emptied.is_empty() { index } else { emptied.start }..index + 1;
             }
-            next = key + 1;
         }
+        // Between the first and the last of the range no leaf keeps a page, so the emptied ones are neighbours.
+        self.leaves.drain(emptied);
     }
 
     /// All owned frames with their pages, ascending.
     pub fn owned(&self) -> impl Iterator<Item = (u64, Frame)> + '_ {
-        self.leaves.iter().flat_map(|(&key, leaf)| {
-            bits(leaf.owned).map(move |bit| (key * LEAF_PAGES + u64::from(bit), leaf.frames[bit as usize]))
-        })
+        self.leaves.iter().flat_map(|leaf| leaf.owned(u64::MAX))
     }
 
     /// Pages present within `first..end`.
     pub fn count_in(&self, first: u64, end: u64) -> u64 {
-        if first >= end {
-            return 0;
-        }
-        let leaves = self.leaves.range(first / LEAF_PAGES..=(end - 1) / LEAF_PAGES);
-        leaves.map(|(&key, leaf)| u64::from((leaf.present & mask(key, first, end)).count_ones())).sum()
+        self.within(first, end).map(|(leaf, mask)| u64::from((leaf.present & mask).count_ones())).sum()
     }
 
     /// The first stretch within `first..end` that holds all present pages up to a gap of at least a leaf: kernel calls over
     /// stretches walk few absent pages.
     pub fn stretch(&self, first: u64, end: u64) -> Option<(u64, u64)> {
         let mut found: Option<(u64, u64, u64)> = None;
-        for (&key, leaf) in self.leaves.range(first / LEAF_PAGES..) {
-            let mask = mask(key, first, end);
-            if found.is_some_and(|(_, _, last)| key > last + 1) || key * LEAF_PAGES >= end {
+        for (leaf, mask) in self.within(first, end) {
+            let present = leaf.present & mask;
+            if found.is_some_and(|(_, _, last)| leaf.key > last + 1) {
                 break;
             }
-            if leaf.present & mask == 0 {
-                continue;
+            if present != 0 {
+                let start = found.map_or(leaf.page(present.trailing_zeros()), |(start, _, _)| start);
+                found = Some((start, leaf.page(LEAF_PAGES as u32 - present.leading_zeros()), leaf.key));
             }
-            let start = key * LEAF_PAGES + u64::from((leaf.present & mask).trailing_zeros());
-            let stop = (key + 1) * LEAF_PAGES - u64::from((leaf.present & mask).leading_zeros());
-            found = Some((found.map_or(start, |(start, _, _)| start), stop, key));
         }
         found.map(|(start, stop, _)| (start, stop))
     }
@@ -177,15 +250,22 @@ impl Pages {
     /// The first page of `first..end` whose bit is set in what `word` makes of its leaf.
     fn scan(&self, first: u64, end: u64, word: impl Fn(Option<&Leaf>) -> u64) -> Option<u64> {
         (first / LEAF_PAGES..end.div_ceil(LEAF_PAGES)).find_map(|key| {
-            let found = word(self.leaves.get(&key).map(Box::as_ref)) & mask(key, first, end);
+            let found = word(self.leaf(key)) & mask(key, first, end);
             (found != 0).then(|| key * LEAF_PAGES + u64::from(found.trailing_zeros()))
         })
+    }
+
+    /// Absent pages from `page` on, at most `most`, which is not 0, and not beyond the leaf.
+    pub fn absent_from(&self, page: u64, most: u64) -> u64 {
+        let (key, bit) = split(page);
+        let present = self.leaf(key).map_or(0, |leaf| leaf.present >> bit);
+        most.min(LEAF_PAGES - u64::from(bit)).min(u64::from(present.trailing_zeros()))
     }
 
     /// The `WINDOW` pages from `first` on, a multiple of `WINDOW`, as bits: which are there.
     pub fn window(&self, first: u64) -> u32 {
         let (key, bit) = split(first);
-        self.leaves.get(&key).map_or(0, |leaf| (leaf.present >> bit) as u32)
+        self.leaf(key).map_or(0, |leaf| (leaf.present >> bit) as u32)
     }
 
     /// The frames of the `WINDOW` pages from `first` on, and bits that say which are there. All pages are owned.
@@ -193,14 +273,14 @@ impl Pages {
         let mut frames = [Frame(0); WINDOW];
         let mut present = 0;
         let (key, bit) = split(first);
-        if let Some(leaf) = self.leaves.get(&key) {
+        if let Some(leaf) = self.leaf(key) {
             let some = WINDOW.min(LEAF_PAGES as usize - bit as usize);
             frames[..some].copy_from_slice(&leaf.frames[bit as usize..bit as usize + some]);
             present = (leaf.present >> bit) as u32;
         }
         let rest = (bit as usize + WINDOW).saturating_sub(LEAF_PAGES as usize);
         if rest > 0
-            && let Some(leaf) = self.leaves.get(&(key + 1))
+            && let Some(leaf) = self.leaf(key + 1)
         {
             frames[WINDOW - rest..].copy_from_slice(&leaf.frames[..rest]);
             present |= (leaf.present << (WINDOW - rest)) as u32;
@@ -211,7 +291,7 @@ impl Pages {
     /// The largest stretch of owned pages around `page`, within its leaf and `first..end`, for which `fits` holds.
     pub fn owned_around(&self, page: u64, first: u64, end: u64, fits: impl Fn(Frame) -> bool) -> (u64, u64) {
         let (key, _) = split(page);
-        let Some(leaf) = self.leaves.get(&key) else { return (page, page + 1) };
+        let Some(leaf) = self.leaf(key) else { return (page, page + 1) };
         let allowed = leaf.owned & mask(key, first, end);
         let good = |page: &u64| {
             let bit = (page % LEAF_PAGES) as usize;
@@ -220,12 +300,6 @@ impl Pages {
         let start = (0..page).rev().take_while(good).last().unwrap_or(page);
         let stop = (page + 1..).take_while(good).last().unwrap_or(page) + 1;
         (start, stop)
-    }
-}
-
-impl Leaf {
-    fn empty() -> Box<Leaf> {
-        Box::new(Leaf { present: 0, owned: 0, frames: [Frame(0); LEAF_PAGES as usize] })
     }
 }
 

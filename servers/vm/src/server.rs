@@ -67,12 +67,12 @@ impl<K: Kernel> Server<K> {
     }
 
     fn fault(&mut self, thread: Endpoint, address: u64, access: u64) -> Result<u64, Errno> {
-        if self.faults_left == 0 {
-            self.memory.ensure_heap(0)?;
+        let space = self.processes.space(thread).map_err(|_| Errno::EFAULT)?;
+        if self.faults_left == 0 || space.pages.must_grow() {
+            self.memory.ensure_heap(space.pages.growth_bytes())?;
             self.faults_left = FAULTS_BETWEEN_CHECKS;
         }
         self.faults_left -= 1;
-        let space = self.processes.space(thread).map_err(|_| Errno::EFAULT)?;
         space.fault(&mut self.memory, address, Access::from_bits(access)).map(|()| 0)
     }
 

@@ -100,12 +100,12 @@ impl AddressSpace {
 
     /// Estimate of vm's heap that the bookkeeping of this space takes.
     pub fn heap_bytes(&self) -> usize {
-        self.pages.leaves() * LEAF_HEAP_BYTES + self.regions.len() * REGION_HEAP_BYTES
+        self.pages.leaves() * LEAF_HEAP_BYTES + self.pages.growth_bytes() + self.regions.len() * REGION_HEAP_BYTES
     }
 
-    /// Heap that a call which changes regions takes for a moment: it may list all of them.
+    /// Heap that a call takes which changes regions and fills pages: for a moment it may list all regions.
     pub fn call_heap_bytes(&self) -> usize {
-        self.regions.len() * 4 * size_of::<Region>()
+        self.regions.len() * 4 * size_of::<Region>() + self.pages.growth_bytes()
     }
 
     /// Makes a region where there is none.
@@ -177,7 +177,7 @@ impl AddressSpace {
             memory.release_run(run);
             return Err(error);
         }
-        run.iter().zip(page..).for_each(|(frame, page)| self.pages.own(page, frame));
+        self.pages.own_run(page, run);
         Ok(())
     }
 
