@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::cli::DEFAULT_SYSTEM;
 
 /// How long a case may take unless it says otherwise.
-const USUAL_LIMIT: Duration = Duration::from_secs(120);
+const USUAL_LIMIT: Duration = Duration::from_secs(300);
 
 /// One case.
 #[derive(Debug)]
