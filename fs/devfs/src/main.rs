@@ -12,6 +12,7 @@ mod memory;
 mod nodes;
 
 use abi::{Errno, Message, chardev};
+use fs::file_system::Timestamp;
 use fs::server::{MountRequest, Server};
 use memory::MemoryDevices;
 use nodes::Devices;
@@ -20,8 +21,11 @@ use server::Service;
 sys::program!(main);
 
 fn main(_: sys::Start) {
-    let mount = |_: &MountRequest| Ok::<_, Errno>(Devices::new());
-    let directory = Server::mounted(Devices::new(), mount);
+    const SECOND_NS: u64 = 1_000_000_000;
+    let now_ns = sys::time::real_ns();
+    let began = Timestamp { seconds: (now_ns / SECOND_NS) as i64, nanos: (now_ns % SECOND_NS) as u32 };
+    let mount = move |_: &MountRequest| Ok::<_, Errno>(Devices::new(began));
+    let directory = Server::mounted(Devices::new(began), mount);
     server::run(&mut DevFs { directory, devices: MemoryDevices::new(sys::random::seed()) });
 }
 

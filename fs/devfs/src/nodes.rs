@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 use fs::Errno;
 use fs::file_system::{
     Attributes, DataSink, EntrySink, FileSystem, NodeId, S_IFBLK, S_IFCHR, S_IFDIR, S_IFLNK, S_IFMT, Statistics,
+    Timestamp,
 };
 
 /// The directory itself.
@@ -61,14 +62,16 @@ struct Owner {
 /// The file system.
 pub struct Devices {
     owners: Vec<Owner>,
+    /// When this incarnation began: the nodes' times.
+    began: Timestamp,
 }
 
 impl Devices {
-    /// /dev as it is at boot.
-    pub fn new() -> Self {
+    /// /dev as it is at boot, at this time.
+    pub fn new(began: Timestamp) -> Self {
         let entries = ENTRIES.iter().map(|(_, kind)| mode_of(kind));
         let owners = core::iter::once(ROOT_MODE).chain(entries).map(|mode| Owner { mode, uid: 0, gid: 0 }).collect();
-        Devices { owners }
+        Devices { owners, began }
     }
 
     fn owner(&mut self, node: NodeId) -> Result<&mut Owner, Errno> {
@@ -96,7 +99,20 @@ impl FileSystem for Devices {
         let size = if let Some(Link(target)) = kind { target.len() as u64 } else { 0 };
         let links = if node == ROOT { 2 } else { 1 };
         let (mode, uid, gid) = (owner.mode, owner.uid, owner.gid);
-        Ok(Attributes { node, mode, links, uid, gid, device, size, block_size: 4096, ..Attributes::default() })
+        Ok(Attributes {
+            node,
+            mode,
+            links,
+            uid,
+            gid,
+            device,
+            size,
+            block_size: 4096,
+            accessed: self.began,
+            modified: self.began,
+            changed: self.began,
+            ..Attributes::default()
+        })
     }
 
     fn lookup(&mut self, dir: NodeId, name: &[u8]) -> Result<NodeId, Errno> {
@@ -193,7 +209,7 @@ mod tests {
 
     #[test]
     fn every_listed_name_is_found_under_its_number() {
-        let mut devices = Devices::new();
+        let mut devices = Devices::new(Timestamp::default());
         let mut listing = Listing(Vec::new(), usize::MAX);
         devices.read_dir(ROOT, 0, &mut listing).unwrap();
         assert_eq!(listing.0.len(), ENTRIES.len() + 2);
@@ -205,7 +221,7 @@ mod tests {
 
     #[test]
     fn a_listing_in_pieces_is_complete() {
-        let mut devices = Devices::new();
+        let mut devices = Devices::new(Timestamp::default());
         let (mut position, mut names) = (0, 0);
         loop {
             let mut listing = Listing(Vec::new(), 3);
@@ -220,7 +236,7 @@ mod tests {
 
     #[test]
     fn null_is_the_character_device_that_programs_expect() {
-        let mut devices = Devices::new();
+        let mut devices = Devices::new(Timestamp::default());
         let node = devices.lookup(ROOT, b"null").unwrap();
         let attributes = devices.attributes(node).unwrap();
         assert_eq!((attributes.mode, attributes.device), (S_IFCHR | 0o666, 0x103));
@@ -228,7 +244,7 @@ mod tests {
 
     #[test]
     fn changing_the_mode_keeps_the_kind() {
-        let mut devices = Devices::new();
+        let mut devices = Devices::new(Timestamp::default());
         let node = devices.lookup(ROOT, b"console").unwrap();
         devices.set_mode(node, 0o622).unwrap();
         devices.set_owner(node, Some(7), None).unwrap();
@@ -238,7 +254,7 @@ mod tests {
 
     #[test]
     fn nodes_that_never_were_are_stale() {
-        let mut devices = Devices::new();
+        let mut devices = Devices::new(Timestamp::default());
         for node in [0, 1000, u64::MAX] {
             assert_eq!(devices.attributes(node), Err(Errno::ESTALE));
             assert_eq!(devices.set_mode(node, 0), Err(Errno::ESTALE));
