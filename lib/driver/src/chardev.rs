@@ -101,7 +101,8 @@ impl<D: CharDriver> Service for Loop<D> {
             self.answers.give(Held { message: *message }, Err(error));
         }
         // The asker's own answer travels with the wait for the next message; all others are sent before.
-        let own = self.answers.given.iter().position(|(to, answer)| *to == message.source && answer.tag() == message.tag());
+        let own =
+            self.answers.given.iter().position(|(to, answer)| *to == message.source && answer.tag() == message.tag());
         let own = own.map(|at| self.answers.given.swap_remove(at).1);
         self.send_answers();
         own

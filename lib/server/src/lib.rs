@@ -40,7 +40,8 @@ const FAILED: i32 = 1;
 pub fn ready() {
     // vm waits for nobody, and rs may be waiting for vm just now.
     if sys::endpoint().slot() != slot::VM {
-        ipc::send(Endpoint::RS, &abi::rs::Ready { status: 0 }.message()).expect("rs does not take the report that this service is ready");
+        ipc::send(Endpoint::RS, &abi::rs::Ready { status: 0 }.message())
+            .expect("rs does not take the report that this service is ready");
     }
 }
 

@@ -43,7 +43,13 @@ pub fn to_grant(granter: Endpoint, grant: GrantId, offset: u64, from: &[u8]) -> 
 ///
 /// # Safety
 /// `bytes` bytes at `from` may be read.
-pub unsafe fn to_grant_from(granter: Endpoint, grant: GrantId, offset: u64, from: *const u8, bytes: usize) -> Result<()> {
+pub unsafe fn to_grant_from(
+    granter: Endpoint,
+    grant: GrantId,
+    offset: u64,
+    from: *const u8,
+    bytes: usize,
+) -> Result<()> {
     by_address(KernelCall::SafeCopyTo, granter, grant, offset, from as u64, bytes)
 }
 
@@ -58,7 +64,14 @@ pub unsafe fn from_grant_to(granter: Endpoint, grant: GrantId, offset: u64, to: 
     by_address(KernelCall::SafeCopyFrom, granter, grant, offset, to as u64, bytes)
 }
 
-fn by_address(call: KernelCall, granter: Endpoint, grant: GrantId, offset: u64, address: u64, bytes: usize) -> Result<()> {
+fn by_address(
+    call: KernelCall,
+    granter: Endpoint,
+    grant: GrantId,
+    offset: u64,
+    address: u64,
+    bytes: usize,
+) -> Result<()> {
     if bytes as u64 > MAX_COPY {
         return Err(Errno::E2BIG);
     }

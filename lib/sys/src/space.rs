@@ -107,7 +107,14 @@ pub fn copy_frame(to: u64, from: u64) -> Result<()> {
 ///
 /// # Errors
 /// `EPERM`: not granted so; `EFAULT`.
-pub fn fill_frames(frame: u64, offset: u64, granter: Endpoint, grant: GrantId, grant_offset: u64, bytes: u64) -> Result<()> {
+pub fn fill_frames(
+    frame: u64,
+    offset: u64,
+    granter: Endpoint,
+    grant: GrantId,
+    grant_offset: u64,
+    bytes: u64,
+) -> Result<()> {
     let arguments = [frame, offset, granter.to_word(), grant.to_word(), grant_offset, bytes];
     raw::kernel(KernelCall::FrameFill, arguments).map(drop)
 }

@@ -77,7 +77,14 @@ macro_rules! program {
     ($main:path) => {
         #[cfg(target_os = "none")]
         const _: () = {
-            extern "C" fn start(birth: u64, text: *const u8, bytes: usize, heap: *mut u8, heap_bytes: usize, own: u64) -> ! {
+            extern "C" fn start(
+                birth: u64,
+                text: *const u8,
+                bytes: usize,
+                heap: *mut u8,
+                heap_bytes: usize,
+                own: u64,
+            ) -> ! {
                 let name = env!("CARGO_PKG_NAME");
                 $crate::start::entry::service(birth, text, bytes, heap, heap_bytes, own, name, $main)
             }
@@ -180,7 +187,11 @@ mod tests {
 
     #[test]
     fn an_argument_is_found_by_its_key() {
-        let start = Start { birth: Birth::Fresh, arguments: "root=ext2,virtio_blk,0 ro  /proc=procfs", endpoint: Endpoint::NONE };
+        let start = Start {
+            birth: Birth::Fresh,
+            arguments: "root=ext2,virtio_blk,0 ro  /proc=procfs",
+            endpoint: Endpoint::NONE,
+        };
         assert_eq!(start.argument("/proc"), Some("procfs"));
         assert_eq!(start.argument("root"), Some("ext2,virtio_blk,0"));
         assert_eq!(start.argument("ro"), None);

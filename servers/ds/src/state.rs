@@ -117,7 +117,8 @@ impl State {
 
     /// Takes the next event for a subscriber: a service, and how it stands now.
     pub fn next_event(&mut self, who: Endpoint) -> Option<(Name, Known)> {
-        let subscriber = self.subscribers.get_mut(&(who.slot() as u32)).filter(|subscriber| subscriber.endpoint == who.0)?;
+        let subscriber =
+            self.subscribers.get_mut(&(who.slot() as u32)).filter(|subscriber| subscriber.endpoint == who.0)?;
         if subscriber.pending.is_empty() {
             subscriber.told = false;
             return None;

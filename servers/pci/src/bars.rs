@@ -99,7 +99,8 @@ pub fn place(config: &mut impl ConfigSpace, address: Address, ranges: &mut [Rang
             continue;
         }
         let others = || taken.iter().chain(ranges.iter());
-        let found = free_place(bytes, ports, |start| others().find(|other| other.overlaps(start, bytes, ports)).copied());
+        let found =
+            free_place(bytes, ports, |start| others().find(|other| other.overlaps(start, bytes, ports)).copied());
         let Some(start) = found else {
             ranges[bar] = Range { wide, ..Range::default() };
             continue;

@@ -21,7 +21,7 @@ mod simulated;
 use abi::endpoint::slot;
 use abi::pci::{Assign, Bar, OwnBar, ReadConfig, Request, WriteConfig};
 use abi::{Errno, Message};
-use config::{ConfigSpace, ConfigPorts};
+use config::{ConfigPorts, ConfigSpace};
 use owners::Owners;
 use server::Service;
 use sys::Result;

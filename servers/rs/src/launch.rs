@@ -1,5 +1,6 @@
 //! Starting and ending an incarnation: kernel slot, memory from vm, device from pci, rights, registers.
 
+use crate::policy::Activity;
 use crate::rights::{self, Granted};
 use crate::world::World;
 use abi::archive::Archive;
@@ -211,12 +212,14 @@ impl World for Launcher {
         let _ = ipc::notify(endpoint);
     }
 
-    fn waits_for_service(&mut self, endpoint: Endpoint) -> bool {
-        sys::info::thread(endpoint.slot()).is_ok_and(|info| match info.state {
+    fn activity(&mut self, endpoint: Endpoint) -> Activity {
+        let Ok(info) = sys::info::thread(endpoint.slot()) else { return Activity::default() };
+        let waits_for_service = match info.state {
             state::SENDING | state::RECEIVING => info.blocked_on.is_service(),
             state::FAULTING => true,
             _ => false,
-        })
+        };
+        Activity { waits_for_service, messages: info.messages }
     }
 
     fn assign_devices(&mut self, service: &Service) {

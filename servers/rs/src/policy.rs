@@ -13,6 +13,18 @@ pub enum Beat {
     Silent,
 }
 
+/// What a service is seen doing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Activity {
+    /// It waits for another service, which is to blame if it does not answer, and is watched itself.
+    pub waits_for_service: bool,
+    /// Messages it has sent and received so far.
+    pub messages: u64,
+}
+
+/// A service that exchanges messages with others but does not answer is at work on something long: it may miss this many times more.
+const PATIENCE_WITH_WORK: u32 = 20;
+
 /// Heartbeats of one incarnation.
 #[derive(Clone, Debug)]
 pub struct Heart {
@@ -20,14 +32,18 @@ pub struct Heart {
     limit: u32,
     next_ns: u64,
     asked: bool,
-    /// Heartbeats missed in a row.
+    messages: u64,
+    /// Heartbeats missed in a row without any sign of work.
     pub missed: u32,
+    /// All heartbeats missed in a row.
+    missed_at_work: u32,
 }
 
 impl Heart {
     /// Asked every `period_ns` (0: never); hung after `limit` misses in a row.
     pub fn new(period_ns: u64, limit: u32, now_ns: u64) -> Heart {
-        Heart { period_ns, limit: limit.max(1), next_ns: now_ns + period_ns, asked: false, missed: 0 }
+        let (limit, next_ns) = (limit.max(1), now_ns + period_ns);
+        Heart { period_ns, limit, next_ns, asked: false, messages: 0, missed: 0, missed_at_work: 0 }
     }
 
     /// When to look next; `None`: never.
@@ -35,17 +51,21 @@ impl Heart {
         (self.period_ns > 0).then_some(self.next_ns)
     }
 
-    /// Looks. `excused`: it waits for another service just now, which is to blame if it does not answer.
-    pub fn beat(&mut self, now_ns: u64, excused: bool) -> Beat {
+    /// Looks, when it is time.
+    pub fn beat(&mut self, now_ns: u64, look: impl FnOnce() -> Activity) -> Beat {
         if self.period_ns == 0 || now_ns < self.next_ns {
             return Beat::NotYet;
         }
         // Counted from now: after a long pause of the whole machine everybody gets a full period.
         self.next_ns = now_ns + self.period_ns;
-        if self.asked && !excused {
-            self.missed += 1;
+        let activity = look();
+        let works = activity.messages != self.messages;
+        self.messages = activity.messages;
+        if self.asked && !activity.waits_for_service {
+            self.missed = if works { 0 } else { self.missed + 1 };
+            self.missed_at_work += 1;
         }
-        if self.missed >= self.limit {
+        if self.missed >= self.limit || self.missed_at_work >= self.limit.saturating_mul(PATIENCE_WITH_WORK) {
             return Beat::Silent;
         }
         self.asked = true;
@@ -56,6 +76,7 @@ impl Heart {
     pub fn answered(&mut self) {
         self.asked = false;
         self.missed = 0;
+        self.missed_at_work = 0;
     }
 }
 
@@ -95,11 +116,15 @@ impl Budget {
 mod tests {
     use super::*;
 
+    fn idle() -> Activity {
+        Activity::default()
+    }
+
     #[test]
     fn a_service_that_answers_is_never_silent() {
         let mut heart = Heart::new(10, 2, 0);
         for now in [10, 20, 30, 40] {
-            assert_eq!(heart.beat(now, false), Beat::Ask);
+            assert_eq!(heart.beat(now, idle), Beat::Ask);
             heart.answered();
         }
     }
@@ -107,23 +132,31 @@ mod tests {
     #[test]
     fn a_service_is_silent_after_as_many_misses_as_its_limit() {
         let mut heart = Heart::new(10, 2, 0);
-        assert_eq!(heart.beat(9, false), Beat::NotYet);
-        assert_eq!([10, 20, 30].map(|now| heart.beat(now, false)), [Beat::Ask, Beat::Ask, Beat::Silent]);
+        assert_eq!(heart.beat(9, idle), Beat::NotYet);
+        assert_eq!([10, 20, 30].map(|now| heart.beat(now, idle)), [Beat::Ask, Beat::Ask, Beat::Silent]);
         assert_eq!(heart.missed, 2);
     }
 
     #[test]
     fn waiting_for_another_service_is_no_miss() {
         let mut heart = Heart::new(10, 1, 0);
-        assert_eq!([10, 20, 30].map(|now| heart.beat(now, true)), [Beat::Ask; 3]);
-        assert_eq!(heart.beat(40, false), Beat::Silent);
+        let waits = || Activity { waits_for_service: true, messages: 0 };
+        assert_eq!([10, 20, 30].map(|now| heart.beat(now, waits)), [Beat::Ask; 3]);
+        assert_eq!(heart.beat(40, idle), Beat::Silent);
+    }
+
+    #[test]
+    fn a_service_at_work_gets_patience_but_not_for_ever() {
+        let mut heart = Heart::new(10, 1, 0);
+        let beats = (1..100).map(|n| heart.beat(10 * n, || Activity { messages: n, ..idle() }));
+        assert_eq!(beats.take_while(|beat| *beat == Beat::Ask).count() as u32, PATIENCE_WITH_WORK);
     }
 
     #[test]
     fn a_service_without_period_is_not_watched() {
         let mut heart = Heart::new(0, 3, 0);
         assert_eq!(heart.deadline_ns(), None);
-        assert_eq!(heart.beat(u64::MAX, false), Beat::NotYet);
+        assert_eq!(heart.beat(u64::MAX, idle), Beat::NotYet);
     }
 
     #[test]

@@ -90,7 +90,10 @@ impl Rs {
         let Ok(at) = self.supervisor.index_of(from) else { return };
         let Exception { vector, error, ip, address } = *what;
         let name = self.supervisor.records()[at].name;
-        sys::log!("{name} ({}) exception {vector} at {ip:#x}, error {error:#x}, address {address:#x}", from.generation());
+        sys::log!(
+            "{name} ({}) exception {vector} at {ip:#x}, error {error:#x}, address {address:#x}",
+            from.generation()
+        );
         let _ = self.supervisor.ended(from, End::Exception, vector as i64);
     }
 

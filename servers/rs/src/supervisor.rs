@@ -203,9 +203,7 @@ impl<W: World> Supervisor<W> {
 
     fn check_heart(&mut self, at: usize, now_ns: u64) {
         let endpoint = self.records[at].endpoint;
-        let due = self.records[at].heart.deadline_ns().is_some_and(|deadline| deadline <= now_ns);
-        let excused = due && self.world.waits_for_service(endpoint);
-        match self.records[at].heart.beat(now_ns, excused) {
+        match self.records[at].heart.beat(now_ns, || self.world.activity(endpoint)) {
             Beat::NotYet => {}
             Beat::Ask => {
                 if endpoint.slot() == slot::DS {

@@ -1,5 +1,6 @@
 //! Tests of the supervisor in a world that is played.
 
+use crate::policy::Activity;
 use crate::record::{End, State};
 use crate::supervisor::{Event, Supervisor};
 use crate::world::World;
@@ -84,8 +85,8 @@ impl World for Stage {
     fn notify(&mut self, endpoint: Endpoint) {
         self.asked.push(endpoint);
     }
-    fn waits_for_service(&mut self, _: Endpoint) -> bool {
-        self.waits
+    fn activity(&mut self, _: Endpoint) -> Activity {
+        Activity { waits_for_service: self.waits, messages: 0 }
     }
     fn assign_devices(&mut self, service: &Service) {
         self.assigned.push(service.name.clone());

@@ -1,5 +1,6 @@
 //! What the supervisor does to the world; tests play it.
 
+use crate::policy::Activity;
 use abi::Endpoint;
 use abi::system::Service;
 use core::fmt;
@@ -28,8 +29,8 @@ pub trait World {
     /// Sets its notification bit.
     fn notify(&mut self, endpoint: Endpoint);
 
-    /// It waits for another service just now.
-    fn waits_for_service(&mut self, endpoint: Endpoint) -> bool;
+    /// What it does just now.
+    fn activity(&mut self, endpoint: Endpoint) -> Activity;
 
     /// pci has come again and has to be told whose device is whose.
     fn assign_devices(&mut self, service: &Service);

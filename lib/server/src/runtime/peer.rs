@@ -254,7 +254,8 @@ impl PeerCore {
         if !one_way {
             message.words[6] = at as u64 | (table.sequence as u64) << 32;
         }
-        table.entries[at] = Some(Entry { message, state: State::Queued, repeat, waker: None, abandoned: one_way, one_way });
+        table.entries[at] =
+            Some(Entry { message, state: State::Queued, repeat, waker: None, abandoned: one_way, one_way });
         table.queue.push_back(at);
         if table.link == Link::GivenUp {
             table.fail_all();
