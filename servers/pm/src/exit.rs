@@ -70,7 +70,8 @@ impl<S: System> Pm<S> {
         self.table.remove_thread(t);
     }
 
-    fn forget_timer(&mut self, t: ThreadIndex) {
+    /// Cancels the timer of a thread's sleep or timed wait.
+    pub fn forget_timer(&mut self, t: ThreadIndex) {
         let deadline = match &self.table[t].doing {
             Doing::Sleeping(sleep) => Some(sleep.deadline_ns),
             Doing::SignalWaiting(SignalWait { deadline_ns, .. }) => *deadline_ns,
@@ -105,8 +106,7 @@ impl<S: System> Pm<S> {
             self.table.orphan(child);
             self.table.adopt(init, child);
             self.table[child].exit_signal = Some(Signal::CHLD);
-            let group = self.table[child].group;
-            self.release_stopped_orphans(group, None);
+            self.loosen_group(child, p, None);
             if let Life::Zombie(ending) = self.table[child].life {
                 self.tell_parent_of_end(child, ending);
             }

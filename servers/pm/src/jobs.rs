@@ -2,6 +2,7 @@
 
 use crate::index::ProcessIndex;
 use crate::manager::Pm;
+use crate::process::Process;
 use crate::signal::{Disposition, SigInfo, Signal};
 use crate::system::System;
 use crate::thread::Doing;
@@ -109,13 +110,16 @@ impl<S: System> Pm<S> {
         })
     }
 
-    /// SIGHUP and SIGCONT for a group that has just lost the last process that could continue it, if some of it is stopped.
-    pub fn release_stopped_orphans(&mut self, group: u32, leaving: Option<ProcessIndex>) {
-        if self.stopped_count == 0 || !self.is_orphaned(group, leaving) {
+    /// `member` of a group loses `parent`, or ends itself (`leaving`). If that was the last tie of the group to the rest of its session, and
+    /// some of the group is stopped, nobody could continue it any more: it gets SIGHUP and SIGCONT.
+    pub fn loosen_group(&mut self, member: ProcessIndex, parent: ProcessIndex, leaving: Option<ProcessIndex>) {
+        let (group, session) = (self.table[member].group, self.table[member].session);
+        let was_a_tie = self.table[parent].group != group && self.table[parent].session == session;
+        if self.stopped_count == 0 || !was_a_tie || !self.is_orphaned(group, leaving) {
             return;
         }
-        let in_group = |process: &crate::process::Process| process.group == group && process.is_alive();
-        if self.table.processes().any(|(_, process)| in_group(process) && process.stopped.is_some()) {
+        let is_stopped = |process: &Process| process.group == group && process.stopped.is_some();
+        if self.table.processes().any(|(_, process)| is_stopped(process)) {
             self.send_to_group(group, Signal::HUP);
             self.send_to_group(group, Signal::CONT);
         }
@@ -160,12 +164,12 @@ impl<S: System> Pm<S> {
 
     /// What a process that ends means to its session and to the groups it kept from being orphaned.
     pub fn leave_jobs(&mut self, p: ProcessIndex) {
-        let (pid, group, session) = (self.table[p].pid, self.table[p].group, self.table[p].session);
+        let (pid, session) = (self.table[p].pid, self.table[p].session);
         if session == pid {
             self.system.tty_session_end(session);
         }
-        if self.stopped_count > 0 {
-            self.release_stopped_orphans(group, Some(p));
+        if let Some(parent) = self.table[p].parent {
+            self.loosen_group(p, parent, Some(p));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Sending signals: who gets them, and what happens at once.
 //!
-//! A signal nobody has blocked and nobody handles takes effect here: it ends, stops or continues the process, or vanishes. Only
-//! signals that a handler waits for, or that are blocked, become pending; a thread that can take one is poked.
+//! A signal nobody has blocked and nobody handles takes effect here: it stops or continues the process, or vanishes; SIGKILL ends it. Only
+//! signals that a handler waits for, that are blocked, or that end the process become pending; a thread that can take one is poked.
 
 use super::number::Default as ByDefault;
 use super::{Disposition, Set, SigInfo, Signal, deliver};
@@ -94,7 +94,7 @@ impl<S: System> Pm<S> {
         let Some(taker) = self.taker(p, t, signal) else { return };
         match self.disposition(p, signal) {
             Disposition::Ignore => self.discard_pending(p, signal.set()),
-            Disposition::Terminate => self.exit_process(p, Ending::Killed(signal)),
+            Disposition::Terminate => self.end_when_it_runs(taker, signal),
             Disposition::Stop => {
                 self.discard_pending(p, signal.set());
                 self.stop_by(p, signal);
@@ -132,6 +132,25 @@ impl<S: System> Pm<S> {
             Doing::Sleeping(_) => self.end_sleep_early(t),
             Doing::SignalWaiting(_) => self.end_signal_wait(t, Errno::EINTR),
             Doing::Held | Doing::Ended(_) | Doing::Vforking { .. } | Doing::Executing(_) => {}
+        }
+    }
+
+    /// A signal is to end the process of this thread. As in Linux that happens when the thread is next to run, not before the sender's
+    /// call returns: shells rely on finding a child that they have just killed alive.
+    fn end_when_it_runs(&mut self, t: ThreadIndex, signal: Signal) {
+        match self.table[t].doing {
+            Doing::Running => self.interrupt(t),
+            Doing::Waiting(_) | Doing::Pausing | Doing::Sleeping(_) | Doing::SignalWaiting(_) => {
+                let endpoint = self.table[t].endpoint;
+                self.forget_timer(t);
+                self.table[t].doing = Doing::Running;
+                // It can only fail because the thread is gone.
+                let _ = self.system.interrupt(endpoint);
+                self.system.reply(endpoint, Err(Errno::EINTR));
+            }
+            Doing::Held | Doing::Ended(_) | Doing::Vforking { .. } | Doing::Executing(_) => {
+                self.exit_process(self.table.process_of(t), Ending::Killed(signal));
+            }
         }
     }
 

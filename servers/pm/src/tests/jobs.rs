@@ -87,6 +87,7 @@ fn orphaned_groups_are_not_stopped_by_the_terminal_and_get_hup_when_stopped() {
     let (shell, pid, job) = shell_and_job(&mut world);
     world.call(shell, nr::KILL, &[pid, STOP]);
     world.call(shell, nr::EXIT_GROUP, &[0]);
+    world.report_interrupted(job, None);
     assert!(!world.is_there(job), "SIGHUP ends the stopped orphan");
     assert_eq!(world.pm.stopped_count, 0);
 
@@ -123,6 +124,8 @@ fn a_terminal_signal_reaches_the_whole_group() {
     let (_, pid, job) = shell_and_job(&mut world);
     let (_, helper) = world.fork(job);
     world.terminal_event(2, pid);
+    world.report_interrupted(job, None);
+    world.report_interrupted(helper, None);
     assert!(!world.is_there(job) && !world.is_there(helper));
 }
 
@@ -140,4 +143,17 @@ fn a_background_read_stops_the_job_or_fails_when_it_cannot() {
     world.pm.system.thread(job).blocked_on = Endpoint::current(slot::VFS);
     world.terminal_event(21, pid);
     assert_eq!(world.pm.system.cancelled.last(), Some(&(job, Errno::EIO)));
+}
+
+#[test]
+fn a_group_that_was_orphaned_all_along_gets_no_hangup() {
+    let mut world = World::new();
+    let (_, script) = world.fork(world.init);
+    world.call(script, nr::SETSID, &[]).unwrap().unwrap();
+    let (pid, _) = world.fork(script);
+    let (_, other) = world.fork(script);
+    world.call(script, nr::KILL, &[pid, STOP]);
+    world.call(other, nr::EXIT_GROUP, &[0]);
+    assert!(world.is_there(script));
+    assert_eq!(world.pm.stopped_count, 1);
 }

@@ -27,10 +27,12 @@ fn sigreturn(world: &mut World, thread: Endpoint) {
 }
 
 #[test]
-fn a_fatal_signal_ends_the_process_at_once() {
+fn a_fatal_signal_ends_the_process_when_it_is_next_to_run() {
     let mut world = World::new();
     let (pid, child) = world.fork(world.init);
     assert_eq!(world.call(world.init, nr::KILL, &[pid, 15]), Some(Ok(0)));
+    assert!(world.is_there(child));
+    world.report_interrupted(child, None);
     assert!(!world.is_there(child));
     assert_eq!(world.call(world.init, nr::WAIT4, &[pid, BUFFER, 0, 0]), Some(Ok(pid)));
     assert_eq!(world.read(world.init, BUFFER) as u32, 15);
@@ -89,6 +91,7 @@ fn a_handler_for_one_time_falls_back_to_the_default() {
     world.report_interrupted(child, None);
     assert!(runs_handler(&mut world, child));
     world.call(world.init, nr::KILL, &[pid, USR1]);
+    world.report_interrupted(child, None);
     assert!(!world.is_there(child));
 }
 
@@ -227,6 +230,7 @@ fn sigpipe_of_vfs_kills_or_ends_the_write_with_epipe() {
     let (_, child) = world.fork(world.init);
     world.file_event(vfs::EVENT_SIGNAL, child, [13, 0, 0, 0]);
     assert_eq!(world.pm.system.cancelled, [(child, Errno::EPIPE)]);
+    world.report_interrupted(child, Some((nr::WRITE, Err(Errno::EPIPE))));
     assert!(!world.is_there(child));
 }
 
@@ -251,4 +255,17 @@ fn rights_are_checked() {
     assert_eq!(world.call(child, nr::KILL, &[31000, 0]), Some(Err(Errno::ESRCH)));
     assert_eq!(world.call(child, nr::KILL, &[1, 65]), Some(Err(Errno::EINVAL)));
     assert_eq!(world.call(child, nr::TGKILL, &[5, 0, 0]), Some(Err(Errno::EINVAL)));
+}
+
+#[test]
+fn a_sleeper_that_is_ended_wakes_to_die() {
+    let mut world = World::new();
+    let (pid, child) = world.fork(world.init);
+    world.write(child, BUFFER, &[5, 0]);
+    assert_eq!(world.call(child, nr::NANOSLEEP, &[BUFFER, 0]), None);
+    world.call(world.init, nr::KILL, &[pid, 15]);
+    assert_eq!(world.pm.system.alarm, None);
+    assert!(world.is_there(child));
+    world.report_interrupted(child, None);
+    assert!(!world.is_there(child));
 }

@@ -69,6 +69,7 @@ fn alarm_sends_sigalrm_and_tells_what_was_left() {
     world.set_time(4 * SECOND);
     assert_eq!(world.call(child, nr::ALARM, &[3]), Some(Ok(6)));
     world.set_time(7 * SECOND);
+    world.report_interrupted(child, None);
     assert!(!world.is_there(child));
 }
 
@@ -98,6 +99,7 @@ fn processor_time_is_watched_without_the_kernels_help() {
     assert!(world.is_there(child), "only half of the time was used");
     world.pm.system.thread(child).run_ns = SECOND;
     world.set_time(2 * SECOND);
+    world.report_interrupted(child, None);
     assert!(!world.is_there(child), "SIGPROF kills");
 }
 
