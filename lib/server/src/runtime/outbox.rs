@@ -11,10 +11,11 @@ pub struct Outbox {
 }
 
 impl Outbox {
-    /// Sends, or keeps what cannot be sent yet. Answers to one asker keep their order.
+    /// Sends, or keeps what cannot be sent yet. Answers to one asker keep their order. Only services are notified and try again: a program
+    /// that does not wait for its answer has given it up.
     pub fn send(&mut self, to: Endpoint, message: &Message) {
         let behind_others = self.kept.iter().any(|(other, _)| *other == to);
-        if behind_others || !try_send(to, message) {
+        if (behind_others || !try_send(to, message)) && to.is_service() {
             self.kept.push_back((to, *message));
         }
     }

@@ -315,6 +315,20 @@ fn an_asynchronous_asker_gets_its_answer_when_it_waits() {
 }
 
 #[test]
+fn a_program_that_does_not_wait_loses_its_answer() {
+    let played = Played::install();
+    let runtime = Runtime::new();
+    let mut server = Server::new(&runtime, |_: Message| async { None }, |_, _| {});
+    played.0.borrow_mut().busy.insert(PROGRAM);
+    let request = request_from(PROGRAM, 0);
+    runtime.reply(&request, &request.reply(Ok(1)));
+    played.0.borrow_mut().busy.clear();
+    runtime.reply(&request, &request.reply(Ok(2)));
+    server.turn(None);
+    assert_eq!(played.sent_to(PROGRAM).iter().map(Message::result).collect::<Vec<_>>(), [Ok(2)]);
+}
+
+#[test]
 fn sleepers_wake_in_the_order_of_their_deadlines() {
     let played = Played::install();
     let runtime = Runtime::new();
