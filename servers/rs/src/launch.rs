@@ -16,12 +16,15 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
+use sys::rights::End;
 use sys::{Birth, Result, grant, ipc, thread};
 
 /// Ranges of a PCI device.
 const BARS: u64 = 6;
 /// Interrupt line of a device that has none.
 const NO_LINE: u64 = 0xff;
+/// Status with which a system ends that has lost what it needs.
+const LOST_STATUS: u32 = 1;
 /// Room for argument texts behind the largest image.
 const ARGUMENT_BYTES: usize = 4096;
 
@@ -225,6 +228,13 @@ impl World for Launcher {
     fn assign_devices(&mut self, service: &Service) {
         if let Err(error) = find_device(service) {
             self.say(format_args!("pci does not find the device of {} again: {error}", service.name));
+        }
+    }
+
+    fn end_system(&mut self, lost: &Service) {
+        self.say(format_args!("the system cannot go on without {}", lost.name));
+        if let Err(error) = sys::rights::shutdown(End::PowerOff, LOST_STATUS) {
+            self.say(format_args!("and cannot be switched off: {error}"));
         }
     }
 

@@ -16,6 +16,9 @@ use sys::{Birth, Result};
 /// How long a service may take to become ready.
 const READY_WITHIN_NS: u64 = 30_000_000_000;
 
+/// Services without which no program can do anything, and which hold what no successor could know.
+const ESSENTIAL: [usize; 3] = [slot::PM, slot::VFS, slot::TTY];
+
 /// Something that the rest of rs has to act on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
@@ -286,10 +289,11 @@ impl<W: World> Supervisor<W> {
         record.last_end = Some((End::Exited, -i64::from(error.0)));
         let quietly = record.service.optional && matches!(error, Errno::ENODEV | Errno::ENXIO);
         record.state = if quietly { State::Down } else { State::GivenUp };
+        self.changes.add(record.change());
         if !quietly {
             self.world.say(format_args!("{} cannot run: {error}", record.name));
+            self.check_essential(at);
         }
-        self.changes.add(record.change());
     }
 
     fn give_up(&mut self, at: usize) {
@@ -301,6 +305,15 @@ impl<W: World> Supervisor<W> {
         }
         self.world.say(format_args!("{} is given up", record.name));
         self.changes.add(record.change());
+        self.check_essential(at);
+    }
+
+    /// A system that has lost for good what it needs had better end than hang.
+    fn check_essential(&mut self, at: usize) {
+        let record = &self.records[at];
+        if ESSENTIAL.contains(&record.slot()) {
+            self.world.end_system(&record.service);
+        }
     }
 
     fn came_up(&mut self, at: usize, now_ns: u64) {

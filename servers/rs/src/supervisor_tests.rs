@@ -91,6 +91,9 @@ impl World for Stage {
     fn assign_devices(&mut self, service: &Service) {
         self.assigned.push(service.name.clone());
     }
+    fn end_system(&mut self, lost: &Service) {
+        self.said.push(std::format!("the end without {}", lost.name));
+    }
     fn say(&mut self, text: fmt::Arguments) {
         self.said.push(std::format!("{text}"));
     }
@@ -289,4 +292,14 @@ fn what_everything_stands_on_cannot_be_killed() {
     assert_eq!(supervisor.kill(name("vm")), Err(Errno::EPERM));
     assert_eq!(supervisor.restart(name("rs")), Err(Errno::EPERM));
     assert_eq!(supervisor.kill(name("nobody")), Err(Errno::ENOENT));
+}
+
+#[test]
+fn the_system_ends_with_what_it_cannot_do_without() {
+    let vfs = Service { restarts: 0, ..service("vfs", abi::endpoint::slot::VFS as u32) };
+    let mut supervisor = running(vec![vfs, Service { restarts: 0, ..service("ext2", 20) }]);
+    supervisor.kill(name("ext2")).expect("runs");
+    assert!(!supervisor.world.said.iter().any(|line| line.starts_with("the end")));
+    supervisor.kill(name("vfs")).expect("runs");
+    assert!(supervisor.world.said.iter().any(|line| line == "the end without vfs"));
 }

@@ -35,6 +35,9 @@ pub trait World {
     /// pci has come again and has to be told whose device is whose.
     fn assign_devices(&mut self, service: &Service);
 
+    /// Nothing works any more without this service: ends the system.
+    fn end_system(&mut self, lost: &Service);
+
     /// A line for the console.
     fn say(&mut self, text: fmt::Arguments);
 }
