@@ -8,7 +8,7 @@ use crate::{
     kernel::Kernel,
     memory::Memory,
     object::Content,
-    pages::{Page, WINDOW},
+    pages::{LEAF_PAGES, Page},
     region::{Backing, Region, Rights},
     space::{AddressSpace, STACK_GAP},
 };
@@ -18,8 +18,8 @@ use abi::{
     layout::{PAGE_BYTES, map},
 };
 
-/// Pages of an image that are mapped around the one touched, at most.
-const AROUND_PAGES: u64 = WINDOW as u64;
+/// Pages of an image that are mapped around the one touched, at most: those of its leaf.
+const AROUND_PAGES: u64 = LEAF_PAGES;
 /// Neighbours of the touched page that are not behind it in memory are mapped too when this many come together.
 const WORTH_A_CALL: u64 = 4;
 /// Pages of zeros that are mapped at a time when a program walks through new memory, at most.
@@ -80,8 +80,8 @@ impl Access {
 struct Around {
     /// First page of the window.
     first: u64,
-    frames: [Frame; WINDOW],
-    bits: u32,
+    frames: [Frame; AROUND_PAGES as usize],
+    bits: u64,
 }
 
 impl Around {
@@ -92,14 +92,14 @@ impl Around {
             self.bits >> other & 1 != 0 && self.frames[other].0 as usize + at == frame.0 as usize + other
         };
         let before = (0..at).rev().take_while(|&other| fits(other)).count();
-        let behind = (at + 1..WINDOW).take_while(|&other| fits(other)).count();
+        let behind = (at + 1..AROUND_PAGES as usize).take_while(|&other| fits(other)).count();
         let run = Run { first: Frame(frame.0 - before as u32), frames: (before + 1 + behind) as u64 };
         (page - before as u64, run)
     }
 
     /// What is left when these are mapped.
     fn without(mut self, first: u64, run: Run) -> Around {
-        let bits = u32::MAX >> (AROUND_PAGES - run.frames);
+        let bits = u64::MAX >> (AROUND_PAGES - run.frames);
         self.bits &= !(bits << (first - self.first));
         self
     }
@@ -256,13 +256,13 @@ impl AddressSpace {
         let first = page / AROUND_PAGES * AROUND_PAGES;
         let start = first.max(region.first_page());
         let end = (first + AROUND_PAGES).min(region.end_page());
-        let mut around = Around { first, frames: [Frame(0); WINDOW], bits: 0 };
+        let mut around = Around { first, frames: [Frame(0); AROUND_PAGES as usize], bits: 0 };
         let Some((id, index)) = region.object_page(start) else { return around };
         let Some(object) = memory.objects.get(id) else { return around };
         let skipped = (start - first) as usize;
         let (frames, present) = object.pages.frames(index);
-        around.frames[skipped..].copy_from_slice(&frames[..WINDOW - skipped]);
-        let within = u32::MAX >> (AROUND_PAGES - (end - first)) & u32::MAX << skipped;
+        around.frames[skipped..].copy_from_slice(&frames[..AROUND_PAGES as usize - skipped]);
+        let within = u64::MAX >> (AROUND_PAGES - (end - first)) & u64::MAX << skipped;
         around.bits = present << skipped & within & !self.pages.window(first);
         around
     }

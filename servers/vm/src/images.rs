@@ -11,6 +11,9 @@ use abi::{
     layout::{MAX_COPY, PAGE_BYTES},
 };
 
+/// Images up to this size get frames that are neighbours: programs and libraries mostly.
+const RESERVE_BYTES: u64 = 4 << 20;
+
 /// A stretch of a file.
 #[derive(Clone, Copy, Debug)]
 pub struct Stretch {
@@ -44,19 +47,50 @@ pub fn fill<K: Kernel>(memory: &mut Memory<K>, id: ObjectId, part: Stretch, sour
     let growth_bytes = check(memory, id, part)?;
     let (first, end) = (part.offset / PAGE_BYTES, (part.offset + part.bytes).div_ceil(PAGE_BYTES));
     memory.ensure_heap((end - first) as usize / LEAF_PAGES as usize * LEAF_HEAP_BYTES + growth_bytes)?;
+    reserve(memory, id);
     let mut page = first;
     while let Some((start, pages)) = memory.objects.get(id).and_then(|image| image.pages.absent(page, end)) {
-        let run = memory.take_some(pages.min(MAX_COPY / PAGE_BYTES), Floor::PROGRAM)?;
         let skipped = (start - first) * PAGE_BYTES;
-        let bytes = (run.frames * PAGE_BYTES).min(part.bytes - skipped);
-        memory.fill(run, 0, source.plus(skipped), bytes).inspect_err(|_| memory.release_run(run))?;
-        match memory.objects.get_mut(id) {
-            Some(image) => image.pages.own_run(start, run),
-            None => memory.release_run(run),
-        }
-        page = start + run.frames;
+        let rest = Stretch { offset: start * PAGE_BYTES, bytes: (pages * PAGE_BYTES).min(part.bytes - skipped) };
+        page = start + fill_absent(memory, id, rest, source.plus(skipped))?;
     }
     Ok(())
+}
+
+/// Fills pages from the start of a stretch on, none of which is there. → how many.
+fn fill_absent<K: Kernel>(
+    memory: &mut Memory<K>,
+    id: ObjectId,
+    stretch: Stretch,
+    source: Source,
+) -> Result<u64, Errno> {
+    let page = stretch.offset / PAGE_BYTES;
+    let pages = stretch.bytes.div_ceil(PAGE_BYTES).min(MAX_COPY / PAGE_BYTES);
+    let reserved = memory.objects.get(id).and_then(|image| image.reserved(page, pages));
+    let run = reserved.map_or_else(|| memory.take_some(pages, Floor::PROGRAM), Ok)?;
+    let bytes = (run.frames * PAGE_BYTES).min(stretch.bytes);
+    let filled = memory.fill(run, 0, source, bytes);
+    match memory.objects.get_mut(id) {
+        Some(image) if filled.is_ok() => image.pages.own_run(page, run),
+        _ if reserved.is_none() => memory.release_run(run),
+        _ => {}
+    }
+    filled.map(|()| run.frames)
+}
+
+/// Sets frames aside for a whole image that is not too large, before anything of it is there.
+fn reserve<K: Kernel>(memory: &mut Memory<K>, id: ObjectId) {
+    let wanted = memory.objects.get(id).filter(|image| image.pages.count() == 0 && image.reserved(0, 0).is_none());
+    let Some(Content::File { bytes, .. }) = wanted.map(|image| image.content) else { return };
+    if bytes > RESERVE_BYTES {
+        return;
+    }
+    if let Some(run) = memory.take_spare_run(bytes.div_ceil(PAGE_BYTES)) {
+        match memory.objects.get_mut(id) {
+            Some(image) => image.set_reserve(run),
+            None => memory.release_run(run),
+        }
+    }
 }
 
 /// → heap that the image's list of pages takes when it grows.

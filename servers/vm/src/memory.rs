@@ -34,8 +34,10 @@ const DONATION: u64 = 16;
 const TABLES_PER_PAGE: u32 = 4;
 /// Kernel spaces kept for the next processes.
 const MAX_SPARES: usize = 8;
-/// Heap that must be free before a request is served, beyond what the request says it needs.
-const HEAP_MARGIN_BYTES: usize = 128 << 10;
+/// Heap that a request may take without saying so.
+const REQUEST_HEAP_BYTES: usize = 4 << 10;
+/// Heap that requests may take between two looks at it.
+const HEAP_CREDIT_BYTES: usize = 128 << 10;
 /// The heap grows by this at least.
 const HEAP_GROWTH_BYTES: usize = 512 << 10;
 
@@ -54,6 +56,8 @@ pub struct Memory<K> {
     own_frames: u64,
     /// Empty kernel spaces for whoever comes next: their tables are there already.
     spares: Vec<Space>,
+    /// Heap that is known to be free.
+    heap_credit: usize,
 }
 
 impl<K: Kernel> Memory<K> {
@@ -68,6 +72,7 @@ impl<K: Kernel> Memory<K> {
             zeros,
             own_frames: own_frames + 1,
             spares: Vec::new(),
+            heap_credit: 0,
         })
     }
 
@@ -98,6 +103,12 @@ impl<K: Kernel> Memory<K> {
             }
             self.drop_image()?;
         }
+    }
+
+    /// `frames` neighbours, if that leaves plenty of free memory.
+    pub fn take_spare_run(&mut self, frames: u64) -> Option<Run> {
+        let plenty = self.frames.free() as u64 / 4;
+        if frames <= plenty { self.frames.take_run(frames) } else { None }
     }
 
     /// Gives frames back that had one user.
@@ -228,13 +239,25 @@ impl<K: Kernel> Memory<K> {
         Ok(frame)
     }
 
-    /// Sees to it that vm's own heap has `bytes` free, and some more.
+    /// Sees to it that vm's own heap has `bytes` free for a request, beyond what every request takes.
     pub fn ensure_heap(&mut self, bytes: usize) -> Result<(), Errno> {
-        let wanted = bytes.checked_add(HEAP_MARGIN_BYTES).ok_or(Errno::ENOMEM)?;
-        if has_heap(wanted) {
-            return Ok(());
+        let cost = bytes.saturating_add(REQUEST_HEAP_BYTES);
+        if cost > self.heap_credit {
+            return self.renew_heap_credit(bytes);
         }
-        self.grow_heap(wanted.max(HEAP_GROWTH_BYTES).div_ceil(PAGE_BYTES as usize) as u64 + 1)
+        self.heap_credit -= cost;
+        Ok(())
+    }
+
+    /// Looks whether the heap has a large free block, makes it longer if it has not, and grants half of it to the next requests.
+    #[cold]
+    fn renew_heap_credit(&mut self, bytes: usize) -> Result<(), Errno> {
+        let wanted = bytes.checked_add(2 * HEAP_CREDIT_BYTES).ok_or(Errno::ENOMEM)?;
+        if !has_heap(wanted) {
+            self.grow_heap(wanted.max(HEAP_GROWTH_BYTES).div_ceil(PAGE_BYTES as usize) as u64 + 1)?;
+        }
+        self.heap_credit = HEAP_CREDIT_BYTES;
+        Ok(())
     }
 
     fn grow_heap(&mut self, pages: u64) -> Result<(), Errno> {

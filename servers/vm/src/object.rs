@@ -7,7 +7,7 @@
 //! shared tail of a program (`loaded`).
 
 use crate::{
-    frames::{Frame, Frames},
+    frames::{Frame, Frames, Run},
     pages::Pages,
 };
 use abi::Errno;
@@ -62,6 +62,8 @@ pub struct Object {
     pub pages: Pages,
     /// Set when it has been executed.
     pub loaded: Option<Box<Loaded>>,
+    /// Frames for all of its pages, while it is being filled: so they are neighbours. Those of pages that are there are in use.
+    reserve: Option<Run>,
     mapped_pages: u64,
     holds: u32,
     /// An image that is for nobody new.
@@ -71,6 +73,27 @@ pub struct Object {
 }
 
 impl Object {
+    /// Sets frames aside for all pages of an image. Nothing is there yet.
+    pub fn set_reserve(&mut self, run: Run) {
+        self.reserve = Some(run);
+    }
+
+    /// The frames set aside for these pages.
+    pub fn reserved(&self, first: u64, pages: u64) -> Option<Run> {
+        self.reserve.map(|run| Run { first: run.first.plus(first), frames: pages })
+    }
+
+    /// Frames set aside for pages that are not there.
+    pub fn unused_reserve(&self) -> impl Iterator<Item = Frame> {
+        let frames = self.reserve.into_iter().flat_map(|run| run.iter().zip(0..));
+        frames.filter(|&(_, page)| self.pages.frame(page).is_none()).map(|(frame, _)| frame)
+    }
+
+    fn release_reserve(&mut self, frames: &mut Frames) {
+        self.unused_reserve().for_each(|frame| frames.release(frame));
+        self.reserve = None;
+    }
+
     fn is_idle(&self) -> bool {
         self.mapped_pages == 0 && self.holds == 0
     }
@@ -81,6 +104,7 @@ impl Object {
 
     /// Gives all frames back.
     fn release_frames(&mut self, frames: &mut Frames) {
+        self.release_reserve(frames);
         core::mem::take(&mut self.pages).owned().for_each(|(_, frame)| frames.release(frame));
         self.loaded
             .take()
@@ -155,6 +179,9 @@ impl Objects {
     pub fn close(&mut self, frames: &mut Frames, id: ObjectId) -> Result<(), Errno> {
         let object = self.get_mut(id).filter(|object| object.holds > 0).ok_or(Errno::EINVAL)?;
         object.holds -= 1;
+        if object.holds == 0 {
+            object.release_reserve(frames);
+        }
         self.drop_if_idle(frames, id);
         Ok(())
     }
@@ -212,6 +239,7 @@ impl Objects {
             content,
             pages: Pages::default(),
             loaded: None,
+            reserve: None,
             mapped_pages: 0,
             holds: 1,
             forgotten: false,

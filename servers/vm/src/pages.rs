@@ -14,9 +14,6 @@ use core::cell::Cell;
 /// Pages of a leaf.
 pub const LEAF_PAGES: u64 = 64;
 
-/// Pages of a window: what a fault looks at around the page that was touched.
-pub const WINDOW: usize = u32::BITS as usize;
-
 /// What is at a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Page {
@@ -262,28 +259,26 @@ impl Pages {
         most.min(LEAF_PAGES - u64::from(bit)).min(u64::from(present.trailing_zeros()))
     }
 
-    /// The `WINDOW` pages from `first` on, a multiple of `WINDOW`, as bits: which are there.
-    pub fn window(&self, first: u64) -> u32 {
-        let (key, bit) = split(first);
-        self.leaf(key).map_or(0, |leaf| (leaf.present >> bit) as u32)
+    /// The pages of the leaf that begins at `first`, as bits: which are there.
+    pub fn window(&self, first: u64) -> u64 {
+        self.leaf(first / LEAF_PAGES).map_or(0, |leaf| leaf.present)
     }
 
-    /// The frames of the `WINDOW` pages from `first` on, and bits that say which are there. All pages are owned.
-    pub fn frames(&self, first: u64) -> ([Frame; WINDOW], u32) {
-        let mut frames = [Frame(0); WINDOW];
-        let mut present = 0;
+    /// The frames of as many pages as a leaf has, from any page on, and bits that say which are there. All pages are owned.
+    pub fn frames(&self, first: u64) -> ([Frame; LEAF_PAGES as usize], u64) {
         let (key, bit) = split(first);
+        let here = LEAF_PAGES as usize - bit as usize;
+        let mut frames = [Frame(0); LEAF_PAGES as usize];
+        let mut present = 0;
         if let Some(leaf) = self.leaf(key) {
-            let some = WINDOW.min(LEAF_PAGES as usize - bit as usize);
-            frames[..some].copy_from_slice(&leaf.frames[bit as usize..bit as usize + some]);
-            present = (leaf.present >> bit) as u32;
+            frames[..here].copy_from_slice(&leaf.frames[bit as usize..]);
+            present = leaf.present >> bit;
         }
-        let rest = (bit as usize + WINDOW).saturating_sub(LEAF_PAGES as usize);
-        if rest > 0
+        if bit > 0
             && let Some(leaf) = self.leaf(key + 1)
         {
-            frames[WINDOW - rest..].copy_from_slice(&leaf.frames[..rest]);
-            present |= (leaf.present << (WINDOW - rest)) as u32;
+            frames[here..].copy_from_slice(&leaf.frames[..bit as usize]);
+            present |= leaf.present << here;
         }
         (frames, present)
     }
@@ -347,14 +342,13 @@ mod tests {
     }
 
     #[test]
-    fn windows_show_two_leaves() {
-        let pages = pages(&[50, 63, 64, 80, 82]);
-        assert_eq!(pages.window(32), 1 << 18 | 1 << 31);
-        assert_eq!(pages.window(64), 1 | 1 << 16 | 1 << 18);
+    fn frames_are_shown_across_leaves() {
+        let pages = pages(&[50, 63, 64, 80, 113, 114]);
+        assert_eq!(pages.window(64), 1 | 1 << 16 | 1 << 49 | 1 << 50);
         let (frames, present) = pages.frames(50);
-        assert_eq!(present, 1 | 1 << 13 | 1 << 14 | 1 << 30);
-        assert_eq!([0, 13, 14, 30].map(|at| frames[at]), [Frame(50), Frame(63), Frame(64), Frame(80)]);
-        assert_eq!(pages.frames(1000).1, 0);
+        assert_eq!(present, 1 | 1 << 13 | 1 << 14 | 1 << 30 | 1 << 63);
+        assert_eq!([0, 13, 14, 30, 63].map(|at| frames[at].0), [50, 63, 64, 80, 113]);
+        assert_eq!((pages.frames(64).1, pages.frames(1000).1), (pages.window(64), 0));
     }
 
     #[test]

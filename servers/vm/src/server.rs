@@ -15,8 +15,6 @@ use abi::{
 };
 use alloc::collections::BTreeMap;
 
-/// Faults between two looks at vm's own heap. A fault takes little of it.
-const FAULTS_BETWEEN_CHECKS: u32 = 16;
 /// Flags of mlock2 and mlockall that exist.
 const MLOCK_ONFAULT: u64 = 1;
 const MCL_ALL: u64 = 7;
@@ -32,7 +30,6 @@ pub struct Server<K> {
     /// Preserved memory by slot.
     pub(crate) kept: BTreeMap<usize, ObjectId>,
     pub(crate) total_bytes: u64,
-    faults_left: u32,
 }
 
 impl<K: Kernel> Server<K> {
@@ -45,7 +42,6 @@ impl<K: Kernel> Server<K> {
             dma: Dma::default(),
             kept: BTreeMap::new(),
             total_bytes,
-            faults_left: 0,
         })
     }
 
@@ -68,11 +64,8 @@ impl<K: Kernel> Server<K> {
 
     fn fault(&mut self, thread: Endpoint, address: u64, access: u64) -> Result<u64, Errno> {
         let space = self.processes.space(thread).map_err(|_| Errno::EFAULT)?;
-        if self.faults_left == 0 || space.pages.must_grow() {
-            self.memory.ensure_heap(space.pages.growth_bytes())?;
-            self.faults_left = FAULTS_BETWEEN_CHECKS;
-        }
-        self.faults_left -= 1;
+        let growth_bytes = if space.pages.must_grow() { space.pages.growth_bytes() } else { 0 };
+        self.memory.ensure_heap(growth_bytes)?;
         space.fault(&mut self.memory, address, Access::from_bits(access)).map(|()| 0)
     }
 

@@ -121,6 +121,26 @@ fn missing_stretches_are_told_and_filled_once() {
 }
 
 #[test]
+fn frames_set_aside_for_an_image_come_back_when_it_is_let_go() {
+    let (mut server, _) = with_program(512);
+    let free = server.memory.frames.free();
+    let image = open(&mut server, 7, 1, 50 * P);
+    let grant = grant(&mut server, content(2 * P));
+    for offset in [40 * P, 3 * P] {
+        let fill = vm::ImageFill { image, offset, grant, bytes: 2 * P };
+        server.ask(slot::VFS, fill.message()).result().expect("enough memory");
+    }
+    let object = server.memory.objects.get(crate::object::ObjectId(image)).expect("an image");
+    let first = object.pages.frame(3).expect("filled");
+    assert_eq!(object.pages.frame(41), Some(first.plus(38)), "neighbours like their pages");
+    assert_eq!(server.memory.frames.free(), free - 50);
+    invariants::check(&server);
+    server.ask(slot::VFS, vm::ImageClose { image }.message()).result().expect("held");
+    assert_eq!(server.memory.frames.free(), free - 4);
+    invariants::check(&server);
+}
+
+#[test]
 fn images_nobody_maps_give_way_when_memory_is_short() {
     let (mut server, p) = with_program(400);
     let used = image(&mut server, 1, content(4 * P));

@@ -31,6 +31,7 @@ fn check_frames(server: &Server<Simulation>) {
     let mut count = |frame: Frame| *users.entry(frame).or_default() += 1;
     server.processes.spaces().flat_map(|space| space.pages.owned()).for_each(|(_, frame)| count(frame));
     server.memory.objects.iter().flat_map(|object| object.pages.owned()).for_each(|(_, frame)| count(frame));
+    server.memory.objects.iter().flat_map(|object| object.unused_reserve()).for_each(&mut count);
     let loaded = server.memory.objects.iter().filter_map(|object| object.loaded.as_deref());
     loaded.flat_map(|loaded| loaded.tails).flatten().for_each(&mut count);
     server.dma.frames().for_each(&mut count);
