@@ -70,8 +70,7 @@ impl<S: System> Pm<S> {
             let waited = matches!(&thread.doing, Doing::SignalWaiting(wait) if wait.set.contains(signal));
             waited || thread.blocked.contains(signal)
         });
-        let protected = self.init == Some(p);
-        self.disposition(p, signal) == Disposition::Ignore && (!awaited || protected)
+        self.disposition(p, signal) == Disposition::Ignore && !awaited
     }
 
     /// What a signal does to a process. The first one is only touched by signals it handles.

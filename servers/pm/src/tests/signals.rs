@@ -247,6 +247,20 @@ fn the_first_process_is_only_touched_by_what_it_handles() {
 }
 
 #[test]
+fn the_first_process_waits_for_signals_it_blocks() {
+    let mut world = World::new();
+    let init = world.init;
+    let (_, child) = world.fork(init);
+    block(&mut world, init, 0, USR1);
+    world.write(init, BUFFER, &[1 << (USR1 - 1)]);
+    assert_eq!(world.call(init, nr::RT_SIGTIMEDWAIT, &[BUFFER, 0, 0, 8]), None);
+    world.call(child, nr::KILL, &[1, USR1]);
+    assert_eq!(world.answer(init), Some(Ok(USR1)));
+    world.call(child, nr::KILL, &[1, USR1]);
+    assert_eq!(world.call(init, nr::RT_SIGTIMEDWAIT, &[BUFFER, 0, 0, 8]), Some(Ok(USR1)));
+}
+
+#[test]
 fn rights_are_checked() {
     let mut world = World::new();
     let (_, child) = world.fork(world.init);
