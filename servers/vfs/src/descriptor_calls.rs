@@ -176,7 +176,7 @@ impl Vfs {
                 table.descriptors.borrow_mut().set_close_on_exec(descriptor, argument & fcntl::CLOEXEC != 0)?;
                 0
             }
-            fcntl::GETFL => open::visible_flags(&file),
+            fcntl::GETFL => file.flags.get() as u64,
             fcntl::SETFL => {
                 file.usable()?;
                 file.flags.set(file.flags.get() & !CHANGEABLE | argument as u32 & CHANGEABLE);

@@ -67,8 +67,8 @@ impl Vfs {
         let mode = if mode & S_IFMT == 0 { mode | S_IFREG } else { mode };
         let device = match mode & S_IFMT {
             S_IFREG | S_IFIFO | S_IFSOCK => 0,
-            S_IFCHR | S_IFBLK if process.credentials().is_root() => device,
-            S_IFCHR | S_IFBLK | S_IFDIR => return Err(Errno::EPERM),
+            S_IFCHR | S_IFBLK => device,
+            S_IFDIR => return Err(Errno::EPERM),
             _ => return Err(Errno::EINVAL),
         };
         let found = self.resolve(&process, side.0, side.1, Last::Keep).await?;
@@ -76,6 +76,10 @@ impl Vfs {
             Some(_) => return Err(Errno::EEXIST),
             None if found.slash => return Err(Errno::ENOENT),
             None => {}
+        }
+        may_change(&process, &found.parent)?;
+        if matches!(mode & S_IFMT, S_IFCHR | S_IFBLK) && !process.credentials().is_root() {
+            return Err(Errno::EPERM);
         }
         self.make_node(&process, &found, mode & (S_IFMT | 0o7777), device).await?;
         Ok(0)

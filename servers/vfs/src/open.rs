@@ -2,7 +2,7 @@
 
 use crate::{
     file::{
-        O_ACCMODE, O_APPEND, O_CLOEXEC, O_CREAT, O_DIRECTORY, O_EXCL, O_NOATIME, O_NOFOLLOW, O_NONBLOCK, O_PATH, O_RDWR, O_TMPFILE,
+        O_ACCMODE, O_APPEND, O_CLOEXEC, O_CREAT, O_DIRECTORY, O_EXCL, O_LARGEFILE, O_NOATIME, O_NOFOLLOW, O_NONBLOCK, O_PATH, O_RDWR, O_TMPFILE,
         O_TRUNC, O_WRONLY, Object, OpenFile,
     },
     mount::MS_NODEV,
@@ -81,7 +81,7 @@ impl Vfs {
             }
         }
         let object = self.open_object(process, node, flags).await?;
-        let file = OpenFile::new(&self.closing, object, flags & !NOT_STATUS, found.canonical);
+        let file = OpenFile::new(&self.closing, object, flags & !NOT_STATUS | O_LARGEFILE, found.canonical);
         self.opened(process, file).await
     }
 
@@ -238,11 +238,6 @@ fn may_open(process: &Process, node: &NodeRef, flags: u32) -> Result<(), Errno> 
         permission::check_owner(&credentials, node.attributes())?;
     }
     Ok(())
-}
-
-/// What `F_GETFL` shows of an open file.
-pub fn visible_flags(file: &OpenFile) -> u64 {
-    (file.flags.get() | crate::file::O_LARGEFILE) as u64
 }
 
 /// The flags of pipe2 that mean something for an open file; `None`: unknown ones.
