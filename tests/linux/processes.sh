@@ -19,6 +19,6 @@ nice -n 5 nice; nohup true 2>/dev/null; echo $?
 i=0; while [ $i -lt 100 ]; do /bin/true; i=$((i + 1)); done; echo hundred
 seq 1 20 | xargs -P 4 -n 1 sh -c 'exit 0' _; echo parallel $?
 setsid sh -c 'ps -o pid= >/dev/null; echo session'
-su nobody -s /bin/sh -c 'id -u; echo x >/etc/forbidden' 2>&1 | sed 's/^sh: //'
+su nobody -s "$(command -v sh)" -c 'id -u; echo x >/etc/forbidden' 2>&1 | sed 's/^sh: //'
 time -f '' true; sleep 0.01; usleep 1000; echo slept
 type cd; command -v sh

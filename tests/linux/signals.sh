@@ -5,7 +5,7 @@ sh -c 'kill -TERM $$'; echo term $?
 sh -c 'kill -KILL $$'; echo kill $?
 sh -c 'kill -SEGV $$' 2>/dev/null; echo segv $?
 trap '' INT; sh -c 'kill -INT $$; echo ignored is inherited'; trap - INT
-sleep 100 & kill $!; wait $!; echo sleep $?
+sleep 100 & kill $!; wait $! 2>/dev/null; echo sleep $?
 (sleep 0.1; exit 3) & wait $!; echo job $?
 (trap 'echo child cleans up; exit 4' TERM; while :; do sleep 0.05; done) & sleep 0.3; kill $!; wait $!; echo trapped $?
 for i in 1 2 3 4 5; do (exit $i) & pids="$pids $!"; done
