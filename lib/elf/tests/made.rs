@@ -1,4 +1,5 @@
 //! Programs made field by field: each rule of the reader, kept and broken.
+#![forbid(unsafe_code)]
 
 use elf::{ElfError, FileRange, Kind, Program, interpreter_path};
 

@@ -1,4 +1,5 @@
 //! Real programs, bent: whatever is done to them, the reader returns, and what it accepts keeps its promises.
+#![forbid(unsafe_code)]
 
 use elf::{HEAD_BYTES, Kind, Program};
 use std::fs;
