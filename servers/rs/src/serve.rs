@@ -8,11 +8,14 @@ use crate::supervisor::{Event, Supervisor};
 use abi::endpoint::slot;
 use abi::kernel::{Exception, Exited, Notify};
 use abi::rs::{Arguments, NextChange, Ready};
-use abi::{Endpoint, Errno, Message, linux};
+use abi::{Endpoint, Errno, Message, Word, linux};
 use sys::{Result, copy, ipc, thread, time};
 
 /// When pm could not be asked because of a circle of waiting processes, how long until the next try.
 const TRY_AGAIN_NS: u64 = 1_000_000;
+
+/// The CPU's vector of page faults.
+const PAGE_FAULT: u64 = 14;
 
 /// rs.
 pub struct Rs {
@@ -90,10 +93,13 @@ impl Rs {
         let Ok(at) = self.supervisor.index_of(from) else { return };
         let Exception { vector, error, ip, address } = *what;
         let name = self.supervisor.records()[at].name;
-        sys::log!(
-            "{name} ({}) exception {vector} at {ip:#x}, error {error:#x}, address {address:#x}",
-            from.generation()
-        );
+        let generation = from.generation();
+        match Result::<u64>::from_word(error) {
+            Err(refusal) if vector == PAGE_FAULT => {
+                sys::log!("{name} ({generation}) page fault at {ip:#x}, address {address:#x}: {refusal}");
+            }
+            _ => sys::log!("{name} ({generation}) exception {vector} at {ip:#x}, error code {error:#x}"),
+        }
         let _ = self.supervisor.ended(from, End::Exception, vector as i64);
     }
 
