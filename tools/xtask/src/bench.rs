@@ -5,7 +5,7 @@
 //! table; the same input gives the same numbers, on any machine.
 
 use crate::bundle::Bundle;
-use crate::c_programs;
+use crate::c_programs::{self, CProgram};
 use crate::cli::RAMDISK_SYSTEM;
 use crate::guest::{Guest, Job};
 use crate::process::tail;
@@ -14,7 +14,6 @@ use crate::workspace::Workspace;
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::io::{self, Write};
-use std::path::PathBuf;
 
 /// How much of the console is shown of a failure.
 const SHOWN_LINES: usize = 20;
@@ -24,8 +23,8 @@ struct Benchmark {
     name: String,
     /// What the guest's shell runs.
     command: String,
-    /// The program to put into its /bin.
-    program: Option<PathBuf>,
+    /// The programs to put into its /bin.
+    programs: Vec<CProgram>,
 }
 
 /// Runs the benchmarks whose name contains `name`, or all.
@@ -52,14 +51,14 @@ fn find(workspace: &Workspace) -> Result<Vec<Benchmark>> {
     let programs = c_programs::compile(workspace, Some("bench"))?;
     let mut benchmarks: Vec<Benchmark> = programs
         .into_iter()
-        .map(|program| Benchmark { command: program.name.clone(), name: program.name, program: Some(program.path) })
+        .map(|program| Benchmark { command: program.name.clone(), name: program.name.clone(), programs: vec![program] })
         .collect();
     let Ok(scripts) = fs::read_dir(workspace.root.join("tests/bench")) else { return Ok(benchmarks) };
     for script in scripts.flatten().map(|entry| entry.path()) {
         let name = script.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         if script.extension().is_some_and(|extension| extension == "sh") {
             let command = fs::read_to_string(&script).with_context(|| format!("cannot read {}", script.display()))?;
-            benchmarks.push(Benchmark { name, command, program: None });
+            benchmarks.push(Benchmark { name, command, programs: Vec::new() });
         }
     }
     benchmarks.sort_by(|a, b| a.name.cmp(&b.name));
@@ -67,13 +66,7 @@ fn find(workspace: &Workspace) -> Result<Vec<Benchmark>> {
 }
 
 fn run(workspace: &Workspace, bundle: &Bundle, benchmark: &Benchmark) -> Result<()> {
-    let overlay = workspace.run_folder()?;
-    if let Some(program) = &benchmark.program {
-        fs::create_dir(overlay.join("bin"))?;
-        fs::copy(program, overlay.join("bin").join(&benchmark.name)).context("cannot copy the benchmark")?;
-    }
-    let overlays = [overlay.path().to_path_buf()];
-    let job = Job { icount: true, overlays: &overlays, ..Job::new(&benchmark.command) };
+    let job = Job { icount: true, c_programs: &benchmark.programs, ..Job::new(&benchmark.command) };
     let guest = Guest::prepare(workspace, bundle, &job)?;
     let print = |bytes: &[u8]| {
         // A reader that is gone does not change what is measured.

@@ -1,8 +1,8 @@
 //! Makes the times in a fresh ext2 image independent of when it was made.
 //!
 //! `mke2fs -d` copies a file's access and change times from the staging folder, where they tell when
-//! the file was staged. Here both become the modification time, and a modification time that is not
-//! older than the staging becomes the epoch. Only what `rootfs` makes is expected: a plain ext2 image.
+//! the file was staged. Here they become the modification time, which staging has kept or set. Only
+//! what `rootfs` makes is expected: a plain ext2 image.
 
 use anyhow::{Context, Result, bail};
 use std::fs::{File, OpenOptions};
@@ -26,12 +26,11 @@ const ATIME_EXTRA: usize = 140;
 const CRTIME: usize = 144;
 const CRTIME_EXTRA: usize = 148;
 
-/// Settles the times of every inode in `image`. `started` is when staging began and `epoch` the time
-/// to use in place of anything from then on, in seconds since 1970.
+/// Gives every inode in `image` its modification time for all its times.
 ///
 /// # Errors
 /// When the image cannot be read or written, or is no ext2 image.
-pub fn settle(image: &Path, started: u64, epoch: u64) -> Result<()> {
+pub fn settle(image: &Path) -> Result<()> {
     let file = OpenOptions::new().read(true).write(true).open(image);
     let file = file.with_context(|| format!("cannot open {}", image.display()))?;
     let geometry = Geometry::read(&file)?;
@@ -40,30 +39,27 @@ pub fn settle(image: &Path, started: u64, epoch: u64) -> Result<()> {
         let at = geometry.inode_table(&file, group)?;
         file.read_exact_at(&mut table, at)?;
         for inode in table.chunks_exact_mut(geometry.inode_size) {
-            settle_inode(inode, started, epoch);
+            settle_inode(inode);
         }
         file.write_all_at(&table, at)?;
     }
     Ok(())
 }
 
-fn settle_inode(inode: &mut [u8], started: u64, epoch: u64) {
+fn settle_inode(inode: &mut [u8]) {
     if u16_at(inode, MODE) == 0 {
         return;
     }
     let modified = u32_at(inode, MTIME);
-    let is_new = u64::from(modified) >= started;
-    // The epoch fits in 32 bits until 2106.
-    let time = if is_new { epoch as u32 } else { modified };
-    for field in [ATIME, CTIME, MTIME] {
-        put_u32(inode, field, time);
+    for field in [ATIME, CTIME] {
+        put_u32(inode, field, modified);
     }
     if inode.len() <= CRTIME_EXTRA {
         return;
     }
-    let part = if is_new { 0 } else { u32_at(inode, MTIME_EXTRA) };
-    put_u32(inode, CRTIME, time);
-    for field in [ATIME_EXTRA, CTIME_EXTRA, MTIME_EXTRA, CRTIME_EXTRA] {
+    let part = u32_at(inode, MTIME_EXTRA);
+    put_u32(inode, CRTIME, modified);
+    for field in [ATIME_EXTRA, CTIME_EXTRA, CRTIME_EXTRA] {
         put_u32(inode, field, part);
     }
 }
@@ -129,27 +125,19 @@ mod tests {
     }
 
     #[test]
-    fn older_files_keep_their_modification_time() {
+    fn all_times_become_the_modification_time() {
         let mut inode = inode(0o100_644, 1000);
-        settle_inode(&mut inode, 2000, 5);
-        assert_eq!(u32_at(&inode, MTIME), 1000);
-        assert_eq!(u32_at(&inode, CTIME), 1000);
-        assert_eq!(u32_at(&inode, CRTIME), 1000);
-        assert_eq!(u32_at(&inode, CTIME_EXTRA), 0x5555_5555);
-    }
-
-    #[test]
-    fn files_made_by_staging_get_the_epoch() {
-        let mut inode = inode(0o040_755, 2000);
-        settle_inode(&mut inode, 2000, 5);
-        assert_eq!([u32_at(&inode, MTIME), u32_at(&inode, ATIME), u32_at(&inode, MTIME_EXTRA)], [5, 5, 0]);
+        put_u32(&mut inode, MTIME_EXTRA, 7);
+        settle_inode(&mut inode);
+        assert_eq!([MTIME, CTIME, ATIME, CRTIME].map(|field| u32_at(&inode, field)), [1000; 4]);
+        assert_eq!([CTIME_EXTRA, ATIME_EXTRA, CRTIME_EXTRA].map(|field| u32_at(&inode, field)), [7; 3]);
     }
 
     #[test]
     fn free_inodes_are_left_alone() {
         let mut inode = inode(0, 3000);
         let before = inode.clone();
-        settle_inode(&mut inode, 2000, 5);
+        settle_inode(&mut inode);
         assert_eq!(inode, before);
     }
 }

@@ -6,6 +6,7 @@
 //! the console its standard error.
 
 use crate::bundle::{Bundle, Root};
+use crate::c_programs::CProgram;
 use crate::machine::{Boot, Line, Machine};
 use crate::process;
 use crate::rootfs::{self, Contents};
@@ -29,6 +30,8 @@ pub struct Job<'a> {
     pub command: &'a str,
     /// Folders laid over the root file system.
     pub overlays: &'a [PathBuf],
+    /// C programs for the guest's /bin.
+    pub c_programs: &'a [CProgram],
     /// Whether the guest gets a disk for /out where its root is not a disk.
     pub wants_out: bool,
     /// Count instructions.
@@ -51,6 +54,7 @@ impl<'a> Job<'a> {
         Self {
             command,
             overlays: &[],
+            c_programs: &[],
             wants_out: false,
             icount: false,
             trace: false,
@@ -87,7 +91,9 @@ impl Guest {
     /// When an image cannot be made.
     pub fn prepare(workspace: &Workspace, bundle: &Bundle, job: &Job) -> Result<Self> {
         let folder = workspace.run_folder()?;
-        let contents = Contents { command: Some(job.command), overlays: job.overlays, ..bundle.contents(workspace) };
+        let mut contents =
+            Contents { command: Some(job.command), overlays: job.overlays, ..bundle.contents(workspace) };
+        contents.programs.extend(job.c_programs.iter().map(|program| (program.name.clone(), program.path.clone())));
         let media = bundle.make_media(&contents, &folder)?;
         let mut append = vec!["exec".to_string()];
         if job.trace {

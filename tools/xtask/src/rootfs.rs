@@ -1,7 +1,7 @@
 //! Makes the root file system: an ext2 image of our own files, busybox, our commands and overlays.
 //!
 //! The same input gives the same bytes, so that runs under `--icount` repeat: identifiers are fixed,
-//! and the times of files made here are set to [`EPOCH`] by `ext2_times`. Device nodes are not in
+//! files that are not an overlay's have [`EPOCH`] as their time, and `ext2_times` does the rest. Device nodes are not in
 //! it: devfs is mounted on /dev, procfs on /proc.
 
 use crate::ext2_times;
@@ -11,7 +11,6 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// 2026-01-01 00:00:00 UTC, in seconds since 1970: the time of every file that is made here, and
 /// the machine's clock at its start under `--icount`.
@@ -30,7 +29,7 @@ const EMPTY_FOLDERS: [&str; 12] =
 pub struct Contents<'a> {
     /// Our own files, from systems/root.
     pub base: PathBuf,
-    /// Our commands: name in /bin, file here.
+    /// Our programs: name in /bin, file here.
     pub programs: Vec<(String, PathBuf)>,
     /// Folders laid over the rest, in order.
     pub overlays: &'a [PathBuf],
@@ -53,11 +52,10 @@ pub enum Room {
 /// When an overlay is missing, busybox is not usable or mke2fs fails.
 pub fn make(contents: &Contents, room: Room, work: &Path, image: &Path) -> Result<()> {
     let staging = work.join("root");
-    let started = seconds_now();
     stage(contents, &staging)?;
     let size = size_of_image(&staging, room)?;
     make_ext2(Some(&staging), size, image)?;
-    ext2_times::settle(image, started, EPOCH)?;
+    ext2_times::settle(image)?;
     fs::remove_dir_all(&staging).context("cannot remove the staging folder")
 }
 
@@ -66,13 +64,8 @@ pub fn make(contents: &Contents, room: Room, work: &Path, image: &Path) -> Resul
 /// # Errors
 /// When mke2fs fails.
 pub fn make_empty(size_mib: u64, image: &Path) -> Result<()> {
-    let started = seconds_now();
     make_ext2(None, size_mib * MIB, image)?;
-    ext2_times::settle(image, started, EPOCH)
-}
-
-fn seconds_now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+    ext2_times::settle(image)
 }
 
 fn stage(contents: &Contents, staging: &Path) -> Result<()> {
@@ -87,13 +80,22 @@ fn stage(contents: &Contents, staging: &Path) -> Result<()> {
     for (name, file) in &contents.programs {
         install(file, &staging.join("bin").join(name))?;
     }
-    for overlay in contents.overlays {
-        copy_tree(overlay, staging, "--preserve=all")?;
-    }
     if let Some(command) = contents.command {
         fs::write(staging.join("etc/skink-exec"), command)?;
     }
+    set_times(staging)?;
+    for overlay in contents.overlays {
+        copy_tree(overlay, staging, "--preserve=all")?;
+    }
     Ok(())
+}
+
+/// Gives everything that is staged so far the epoch as its time.
+fn set_times(staging: &Path) -> Result<()> {
+    let time = format!("@{EPOCH}");
+    let mut find = Command::new("find");
+    find.arg(staging).args(["-depth", "-exec", "touch", "--no-dereference", "--date", &time, "{}", "+"]);
+    process::run(&mut find)
 }
 
 /// Puts Debian's busybox into /bin, and a link to it wherever it says an applet belongs.

@@ -42,10 +42,11 @@ struct Printed {
 fn run_in_guest(setting: &Setting, case: &Case) -> Result<Verdict> {
     let bundle = setting.bundle(&case.terms.system)?;
     let work = setting.workspace.run_folder()?;
-    let overlay = make_overlay(setting, case, &work.join("overlay"))?;
+    let overlay = make_overlay(case, &work.join("overlay"))?;
     let check = case.companion("check");
     let job = Job {
         overlays: std::slice::from_ref(&overlay),
+        c_programs: &setting.built()?.c_programs,
         wants_out: check.is_some(),
         icount: case.terms.icount,
         memory_mib: case.terms.memory_mib,
@@ -65,13 +66,9 @@ fn run_in_guest(setting: &Setting, case: &Case) -> Result<Verdict> {
     }
 }
 
-/// The folder that is laid over the root: our C programs, and what the case's own script puts there.
-fn make_overlay(setting: &Setting, case: &Case, overlay: &Path) -> Result<PathBuf> {
-    let bin = overlay.join("bin");
-    fs::create_dir_all(&bin)?;
-    for program in &setting.built()?.c_programs {
-        fs::copy(&program.path, bin.join(&program.name)).with_context(|| format!("cannot copy {}", program.name))?;
-    }
+/// The folder that is laid over the root: what the case's own script puts there.
+fn make_overlay(case: &Case, overlay: &Path) -> Result<PathBuf> {
+    fs::create_dir_all(overlay)?;
     if let Some(setup) = case.companion("setup") {
         run_script(&setup, &[("OVERLAY", overlay)])?;
     }
