@@ -6,6 +6,7 @@
 mod resolve;
 mod written;
 
+use self::written::Written;
 use crate::programs::Packages;
 use crate::workspace::Workspace;
 use abi::system::System;
@@ -19,20 +20,35 @@ use std::path::Path;
 /// When there is no such system or something is wrong in its file.
 pub fn read(workspace: &Workspace, packages: &Packages, name: &str) -> Result<System> {
     let path = format!("systems/{name}.toml");
-    let text = match fs::read_to_string(workspace.root.join(&path)) {
-        Ok(text) => text,
+    let written = parse(&path, &text_of(workspace, name)?, &|base| text_of(workspace, base))?;
+    resolve::resolve(&written, &|binary| packages.has_program(binary))
+        .map_err(|wrong| anyhow::anyhow!("{path}: {wrong}"))
+}
+
+/// The text of a system file.
+fn text_of(workspace: &Workspace, name: &str) -> Result<String> {
+    let path = format!("systems/{name}.toml");
+    match fs::read_to_string(workspace.root.join(&path)) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             bail!("there is no system '{name}'; systems/ has {}", names(&workspace.root.join("systems")))
         }
-        Err(error) => return Err(error).with_context(|| format!("cannot read {path}")),
-    };
-    parse(&path, &text, &|binary| packages.has_program(binary))
+        text => text.with_context(|| format!("cannot read {path}")),
+    }
 }
 
-/// The system in `text`, which stands in the file `path`. `has_program` knows the programs we build.
-fn parse(path: &str, text: &str, has_program: &dyn Fn(&str) -> bool) -> Result<System> {
-    let written = written::parse(text).map_err(|wrong| anyhow::anyhow!("{path}{wrong}"))?;
-    resolve::resolve(&written, has_program).map_err(|wrong| anyhow::anyhow!("{path}: {wrong}"))
+/// How many systems may extend each other in a row: enough, and not for ever when they go in a circle.
+const MOST_EXTENSIONS: usize = 4;
+
+/// The system in `text`, which stands in the file `path`, over the one that it extends, and so on.
+fn parse(path: &str, text: &str, text_of: &dyn Fn(&str) -> Result<String>) -> Result<Written> {
+    let read = |path: &str, text: &str| written::parse(text).map_err(|wrong| anyhow::anyhow!("{path}{wrong}"));
+    let mut system = read(path, text)?;
+    for _ in 0..MOST_EXTENSIONS {
+        let Some(base) = system.extends.clone() else { return Ok(system) };
+        let text = text_of(&base).with_context(|| format!("{path}: extends: expected the name of a system"))?;
+        system = system.over(read(&format!("systems/{base}.toml"), &text)?);
+    }
+    bail!("{path}: extends: expected at most {MOST_EXTENSIONS} systems over each other")
 }
 
 /// The names of the systems there are, for a sentence.
@@ -86,7 +102,39 @@ kernel = ["sched_yield"]
 "#;
 
     fn read(text: &str) -> Result<System> {
-        parse("systems/x.toml", text, &|name| name != "nothing")
+        let written = parse("systems/x.toml", text, &|_| Ok(GOOD.to_string()))?;
+        resolve::resolve(&written, &|name| name != "nothing")
+            .map_err(|wrong| anyhow::anyhow!("systems/x.toml: {wrong}"))
+    }
+
+    #[test]
+    fn a_system_over_another_replaces_and_adds_services() {
+        let text = r#"
+description = "more"
+extends = "good"
+[[service]]
+name = "vm"
+queue = 1
+heap_bytes = 4096
+kernel_calls = []
+destinations = []
+[[service]]
+name = "rtc"
+heap_bytes = 4096
+kernel_calls = []
+destinations = ["uart"]
+"#;
+        let system = read(text).expect("is right");
+        let names: Vec<_> = system.service.iter().map(|service| (service.name.as_str(), service.heap_bytes)).collect();
+        assert_eq!(names, [("rs", 0x10_0000), ("vm", 4096), ("uart", 4096), ("rtc", 4096)]);
+        assert_eq!(system.routes.len(), 2);
+    }
+
+    #[test]
+    fn a_circle_of_systems_is_refused() {
+        let text = "description = \"x\"\nextends = \"y\"\n";
+        let wrong = parse("systems/x.toml", text, &|_| Ok(text.to_string())).map(drop).expect_err("was accepted");
+        assert!(wrong.to_string().contains("extends: expected"), "{wrong}");
     }
 
     fn refusal(from: &str, to: &str) -> String {

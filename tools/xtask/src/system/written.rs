@@ -11,10 +11,32 @@ use std::fmt::Write;
 pub struct Written {
     /// One line for people.
     pub description: String,
-    /// The services in the order of their start.
+    /// Another system, which this one is but for what stands here.
+    pub extends: Option<String>,
+    /// The services in the order of their start. In a system that extends another: in place of the other's service of the same name,
+    /// else after all of them.
+    #[serde(default)]
     pub service: Vec<WrittenService>,
-    /// Service, or `kernel`, and the names of the Linux system calls it implements.
+    /// Service, or `kernel`, and the names of the Linux system calls it implements. In a system that extends another: in place of the
+    /// other's calls for the same service.
+    #[serde(default)]
     pub routes: BTreeMap<String, Vec<String>>,
+}
+
+impl Written {
+    /// This system laid over the one that it extends.
+    pub fn over(self, base: Written) -> Written {
+        let mut service = base.service;
+        for own in self.service {
+            match service.iter_mut().find(|other| other.name == own.name) {
+                Some(place) => *place = own,
+                None => service.push(own),
+            }
+        }
+        let mut routes = base.routes;
+        routes.extend(self.routes);
+        Written { description: self.description, extends: base.extends, service, routes }
+    }
 }
 
 /// One `[[service]]`.
