@@ -3,7 +3,8 @@
 use abi::layout::{SERVICE_HEAP, SERVICE_KEEP};
 use abi::{Errno, layout};
 use core::alloc::{GlobalAlloc, Layout};
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use talc::{TalcCell, source::Manual};
 
 struct Heap(TalcCell<Manual>);
@@ -17,15 +18,19 @@ static HEAP: Heap = Heap(TalcCell::new(Manual));
 /// Address after the heap.
 static END: AtomicU64 = AtomicU64::new(SERVICE_HEAP);
 
+/// Where the allocator says its heap ends; null before the heap has memory.
+static ARENA_END: AtomicPtr<u8> = AtomicPtr::new(core::ptr::null_mut());
+
 /// Gives the heap its memory.
 ///
 /// # Safety
 /// Nothing else uses these bytes from now on.
 pub unsafe fn claim(start: *mut u8, bytes: usize) {
     END.store(start as u64 + bytes as u64, Ordering::Relaxed);
-    // SAFETY: passed on.
-    if bytes > 0 && unsafe { HEAP.0.claim(start, bytes) }.is_none() {
-        panic!("a heap of {bytes} bytes is too small");
+    if bytes > 0 {
+        // SAFETY: passed on.
+        let Some(end) = (unsafe { HEAP.0.claim(start, bytes) }) else { panic!("a heap of {bytes} bytes is too small") };
+        ARENA_END.store(end.as_ptr(), Ordering::Relaxed);
     }
 }
 
@@ -38,7 +43,7 @@ pub fn end() -> u64 {
 /// that lies about it dies of a page fault.
 ///
 /// # Errors
-/// `EINVAL`: no whole pages; `ENOMEM`: the addresses of heaps are used up.
+/// `EINVAL`: no whole pages, or there is no heap yet; `ENOMEM`: the addresses of heaps are used up.
 pub fn grow(bytes: u64) -> crate::Result<()> {
     let start = end();
     if bytes == 0 || !bytes.is_multiple_of(layout::PAGE_BYTES) {
@@ -47,8 +52,12 @@ pub fn grow(bytes: u64) -> crate::Result<()> {
     if bytes > SERVICE_KEEP.saturating_sub(start) {
         return Err(Errno::ENOMEM);
     }
-    // SAFETY: addresses between the heap and the preserved memory are nobody's; each is claimed once, since `END` only rises.
-    unsafe { claim(start as *mut u8, bytes as usize) };
+    let arena_end = NonNull::new(ARENA_END.load(Ordering::Relaxed)).ok_or(Errno::EINVAL)?;
+    let new_end = (start + bytes) as *mut u8;
+    // SAFETY: addresses between the heap and the preserved memory are nobody's, and each is added once, since `END` only rises.
+    let arena_end = unsafe { HEAP.0.extend(arena_end, new_end) };
+    ARENA_END.store(arena_end.as_ptr(), Ordering::Relaxed);
+    END.store(start + bytes, Ordering::Relaxed);
     Ok(())
 }
 

@@ -67,7 +67,7 @@ impl AddressSpace {
             Advice::Nothing => {}
             Advice::Drop => self.discard(memory, start, end)?,
             Advice::Populate { write } => self.populate_all(memory, start, end, write)?,
-            Advice::OnFork(on_fork) => self.set_on_fork(start, end, on_fork)?,
+            Advice::OnFork(on_fork) => self.set_on_fork(memory, start, end, on_fork)?,
         }
         Ok(0)
     }
@@ -94,7 +94,14 @@ impl AddressSpace {
             .try_for_each(|address| self.fault(memory, address, Access::data(write)))
     }
 
-    fn set_on_fork(&mut self, start: u64, end: u64, on_fork: OnFork) -> Result<(), Errno> {
+    fn set_on_fork<K: Kernel>(
+        &mut self,
+        memory: &mut Memory<K>,
+        start: u64,
+        end: u64,
+        on_fork: OnFork,
+    ) -> Result<(), Errno> {
+        self.ensure_change(memory, start, end)?;
         let is_private = |region: &Region| !region.shared && region.backing == Backing::Anonymous;
         if on_fork == OnFork::Wipe && !self.regions.overlapping(start, end).all(is_private) {
             return Err(Errno::EINVAL);

@@ -9,8 +9,8 @@ use crate::{
     kernel::Kernel,
     memory::{Floor, Memory},
     object::{Content, Loaded, ObjectId},
-    region::{Backing, Region, Rights},
-    space::{AddressSpace, MMAP_TOP},
+    region::{Backing, MMAP_TOP, Region, Rights},
+    space::AddressSpace,
 };
 use abi::{
     Errno,

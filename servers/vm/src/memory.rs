@@ -1,7 +1,7 @@
 //! What all address spaces share: the kernel, the frames, the objects; and who may take a frame when few are left.
 //!
 //! The last frames are kept for those on whom everybody depends. A program meets `ENOMEM` first (the larger it is, the
-//! earlier, so that a hog and not its neighbour dies), then services, and what remains is for page tables and vm's own heap.
+//! earlier, so that a hog and not its neighbour dies), then services, and what remains is for page tables.
 
 use crate::{
     frames::{Frame, Frames, Run},
@@ -20,7 +20,7 @@ use sys::space::Space;
 pub struct Floor(pub usize);
 
 impl Floor {
-    /// For page tables and vm itself.
+    /// For page tables.
     pub const OWN: Floor = Floor(0);
     /// For services.
     pub const SERVICE: Floor = Floor(64);
@@ -249,28 +249,43 @@ impl<K: Kernel> Memory<K> {
         Ok(())
     }
 
-    /// Looks whether the heap has a large free block, makes it longer if it has not, and grants half of it to the next requests.
+    /// Looks whether the heap has a large free block, makes it longer if it has not, and grants half of it to the next requests. When
+    /// memory has ended, the other half serves as long as it lasts.
     #[cold]
     fn renew_heap_credit(&mut self, bytes: usize) -> Result<(), Errno> {
-        let wanted = bytes.checked_add(2 * HEAP_CREDIT_BYTES).ok_or(Errno::ENOMEM)?;
+        let least = bytes.checked_add(HEAP_CREDIT_BYTES).ok_or(Errno::ENOMEM)?;
+        let wanted = least.saturating_add(HEAP_CREDIT_BYTES);
+        self.heap_credit = 0;
         if !has_heap(wanted) {
-            self.grow_heap(wanted.max(HEAP_GROWTH_BYTES).div_ceil(PAGE_BYTES as usize) as u64 + 1)?;
+            let pages = wanted.max(HEAP_GROWTH_BYTES).div_ceil(PAGE_BYTES as usize) as u64 + 1;
+            if let Err(error) = self.grow_heap(pages) {
+                return if has_heap(least) { Ok(()) } else { Err(error) };
+            }
         }
         self.heap_credit = HEAP_CREDIT_BYTES;
         Ok(())
     }
 
     fn grow_heap(&mut self, pages: u64) -> Result<(), Errno> {
-        self.make_room(pages as usize, Floor::OWN)?;
-        let (space, end) = (self.kernel.own_space(), self.kernel.heap_end());
+        self.make_room(pages as usize, Floor::PROGRAM)?;
+        let end = self.kernel.heap_end();
         let mut mapped = 0;
-        while mapped < pages {
-            let run = self.take_some(pages - mapped, Floor::OWN)?;
-            self.map(space, end + mapped * PAGE_BYTES, run, map::WRITE).inspect_err(|_| self.release_run(run))?;
-            self.own_frames += run.frames;
-            mapped += run.frames;
+        let mut result = Ok(());
+        while mapped < pages && result.is_ok() {
+            result = self.map_own(end + mapped * PAGE_BYTES, pages - mapped).map(|more| mapped += more);
         }
-        self.kernel.grow_heap(pages * PAGE_BYTES)
+        if mapped > 0 {
+            self.kernel.grow_heap(mapped * PAGE_BYTES)?;
+        }
+        result
+    }
+
+    /// Maps some frames into vm's own space. → how many.
+    fn map_own(&mut self, address: u64, most: u64) -> Result<u64, Errno> {
+        let run = self.take_some(most, Floor::PROGRAM)?;
+        self.map(self.kernel.own_space(), address, run, map::WRITE).inspect_err(|_| self.release_run(run))?;
+        self.own_frames += run.frames;
+        Ok(run.frames)
     }
 }
 

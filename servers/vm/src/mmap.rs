@@ -6,8 +6,8 @@ use crate::{
     memory::Memory,
     object::ObjectId,
     pages::Page,
-    region::{Backing, Purpose, Region, Rights},
-    space::{AddressSpace, MMAP_TOP},
+    region::{Backing, MMAP_TOP, Purpose, Region, Rights},
+    space::AddressSpace,
 };
 use abi::{
     Errno,
@@ -217,7 +217,7 @@ impl AddressSpace {
         if bytes == 0 {
             return Err(Errno::EINVAL);
         }
-        self.regions.check_count()?;
+        self.regions.check_cut(start, end)?;
         self.remove(memory, start, end).map(|()| 0)
     }
 

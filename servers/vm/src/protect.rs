@@ -40,6 +40,7 @@ impl AddressSpace {
         if !self.regions.is_covered(start, end) {
             return Err(Errno::ENOMEM);
         }
+        self.ensure_change(memory, start, end)?;
         let rights = Rights::from_linux(protection);
         let regions: Vec<Region> = self.regions.overlapping(start, end).map(|region| region.part(start, end)).collect();
         if regions.iter().any(|region| !may_become(memory, region, rights)) {

@@ -159,12 +159,23 @@ pub const MAX_REGIONS: usize = 16384;
 /// Estimate of the heap that one region takes.
 pub const REGION_HEAP_BYTES: usize = 2 * size_of::<(u64, Region)>();
 
+/// mmap takes addresses downwards from here; above is the stack's.
+pub const MMAP_TOP: u64 = 0x7fff_f7ff_f000;
+
 /// The regions of one space.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Regions {
     by_start: BTreeMap<u64, Region>,
     /// The region found last: faults come in clusters.
     last: Option<Region>,
+    /// From here to `MMAP_TOP` nothing is free, so that the search for free addresses need not look there.
+    dense_from: u64,
+}
+
+impl Default for Regions {
+    fn default() -> Self {
+        Regions { by_start: BTreeMap::new(), last: None, dense_from: MMAP_TOP }
+    }
 }
 
 impl Regions {
@@ -228,17 +239,38 @@ impl Regions {
         if self.len() + 3 > MAX_REGIONS { Err(Errno::ENOMEM) } else { Ok(()) }
     }
 
+    /// `ENOMEM` when taking out `start..end` would cut one region in two, and that is one too many.
+    pub fn check_cut(&self, start: u64, end: u64) -> Result<(), Errno> {
+        let cuts = self.overlapping(start, end).next().is_some_and(|region| region.start < start && region.end > end);
+        if cuts && self.len() >= MAX_REGIONS { Err(Errno::ENOMEM) } else { Ok(()) }
+    }
+
     /// Adds a region where there is none, and joins it with its neighbours.
     pub fn insert(&mut self, region: Region) {
         self.last = None;
         self.by_start.insert(region.start, region);
         self.join(region.start);
         self.join(region.end);
+        if region.end >= self.dense_from && region.start < self.dense_from {
+            self.extend_dense();
+        }
+    }
+
+    fn extend_dense(&mut self) {
+        for region in self.by_start.range(..self.dense_from).rev().map(|(_, region)| region) {
+            if region.end < self.dense_from {
+                break;
+            }
+            self.dense_from = region.start;
+        }
     }
 
     /// Takes out what lies within `start..end`; regions that reach beyond are cut.
     pub fn remove(&mut self, start: u64, end: u64) -> Vec<Region> {
         self.last = None;
+        if end > self.dense_from {
+            self.dense_from = end.min(MMAP_TOP);
+        }
         let touched: Vec<Region> = self.overlapping(start, end).copied().collect();
         for region in &touched {
             self.by_start.remove(&region.start);
@@ -262,8 +294,8 @@ impl Regions {
 
     /// The highest free range of `bytes` below `top` and not below `bottom`.
     pub fn free_below(&self, top: u64, bottom: u64, bytes: u64) -> Option<u64> {
-        let mut end = top;
-        for region in self.by_start.range(..top).rev().map(|(_, region)| region) {
+        let mut end = if top > self.dense_from && top <= MMAP_TOP { self.dense_from } else { top };
+        for region in self.by_start.range(..end).rev().map(|(_, region)| region) {
             if region.end < end && end - region.end >= bytes {
                 break;
             }
@@ -356,6 +388,25 @@ mod tests {
         assert!(
             !regions.is_covered(12 * P, 22 * P) && !regions.is_covered(29 * P, 31 * P) && !regions.is_covered(0, P)
         );
+    }
+
+    #[test]
+    fn the_search_skips_nothing_that_is_free() {
+        let top = MMAP_TOP / P;
+        let mut regions = Regions::default();
+        let mut random = 1u64;
+        for _ in 0..3000 {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let (page, pages) = (top - 64 + (random >> 33) % 64, 1 + (random >> 50) % 5);
+            let end = (page + pages).min(top);
+            regions.remove(page * P, end * P);
+            if random >> 60 > 3 {
+                regions.insert(anonymous(page, end));
+            }
+            let is_free = |start: &u64| regions.is_free(start * P, (start + pages) * P);
+            let expected = (top - 100..=top - pages).rev().find(is_free);
+            assert_eq!(regions.free_below(MMAP_TOP, P, pages * P), expected.map(|start| start * P));
+        }
     }
 
     #[test]

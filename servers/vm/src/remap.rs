@@ -5,8 +5,8 @@ use crate::{
     kernel::Kernel,
     memory::Memory,
     mmap::whole_pages,
-    region::{Backing, Region},
-    space::{AddressSpace, MMAP_TOP},
+    region::{Backing, MMAP_TOP, Region},
+    space::AddressSpace,
 };
 use abi::{
     Errno,

@@ -65,7 +65,11 @@ impl<K: Kernel> Server<K> {
     fn fault(&mut self, thread: Endpoint, address: u64, access: u64) -> Result<u64, Errno> {
         let space = self.processes.space(thread).map_err(|_| Errno::EFAULT)?;
         let growth_bytes = if space.pages.must_grow() { space.pages.growth_bytes() } else { 0 };
-        self.memory.ensure_heap(growth_bytes)?;
+        let has_heap = self.memory.ensure_heap(growth_bytes);
+        if !space.is_service {
+            // A service goes on with what is kept for the end: it needs little.
+            has_heap?;
+        }
         space.fault(&mut self.memory, address, Access::from_bits(access)).map(|()| 0)
     }
 
@@ -93,14 +97,14 @@ impl<K: Kernel> Server<K> {
         self.with_space(process, |space, memory| linux_call(space, memory, process, message))
     }
 
-    /// Does something with the space of a process, with enough heap for changes to its regions.
+    /// Does something with the space of a process, with enough heap to fill pages.
     pub(crate) fn with_space<T>(
         &mut self,
         process: Endpoint,
         act: impl FnOnce(&mut AddressSpace, &mut Memory<K>) -> Result<T, Errno>,
     ) -> Result<T, Errno> {
         let space = self.processes.space(process)?;
-        self.memory.ensure_heap(space.call_heap_bytes())?;
+        self.memory.ensure_heap(space.pages.growth_bytes())?;
         act(space, &mut self.memory)
     }
 }

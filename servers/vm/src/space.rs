@@ -9,7 +9,7 @@ use crate::{
     kernel::Kernel,
     memory::{Floor, Memory},
     pages::{LEAF_HEAP_BYTES, Pages},
-    region::{Backing, Purpose, REGION_HEAP_BYTES, Region, Regions, Rights},
+    region::{Backing, MMAP_TOP, Purpose, REGION_HEAP_BYTES, Region, Regions, Rights},
 };
 use abi::{
     Errno,
@@ -17,8 +17,6 @@ use abi::{
 };
 use sys::space::Space;
 
-/// mmap takes addresses downwards from here; above is the stack's.
-pub const MMAP_TOP: u64 = 0x7fff_f7ff_f000;
 /// A stack that may grow stays this far above whatever lies below it.
 pub const STACK_GAP: u64 = 256 * PAGE_BYTES;
 /// How far a stack grows when nobody says (RLIMIT_STACK).
@@ -103,9 +101,10 @@ impl AddressSpace {
         self.pages.leaves() * LEAF_HEAP_BYTES + self.pages.growth_bytes() + self.regions.len() * REGION_HEAP_BYTES
     }
 
-    /// Heap that a call takes which changes regions and fills pages: for a moment it may list all regions.
-    pub fn call_heap_bytes(&self) -> usize {
-        self.regions.len() * 4 * size_of::<Region>() + self.pages.growth_bytes()
+    /// Sees to it that vm's heap has room to list and cut the regions within a range.
+    pub fn ensure_change<K: Kernel>(&self, memory: &mut Memory<K>, start: u64, end: u64) -> Result<(), Errno> {
+        let regions = self.regions.overlapping(start, end).count();
+        memory.ensure_heap(regions * 4 * size_of::<Region>())
     }
 
     /// Makes a region where there is none.
@@ -118,6 +117,7 @@ impl AddressSpace {
 
     /// Removes regions and pages within a range.
     pub fn remove<K: Kernel>(&mut self, memory: &mut Memory<K>, start: u64, end: u64) -> Result<(), Errno> {
+        self.ensure_change(memory, start, end)?;
         let result = self.empty(memory, start, end);
         for region in self.regions.remove(start, end) {
             if let Backing::Object(id, _) = region.backing {
