@@ -233,6 +233,12 @@ impl<S: System> Pm<S> {
         self.system.schedule(self.table[t].endpoint, queue as u64);
     }
 
+    /// Puts a thread that has little left to do behind those of its niceness.
+    pub fn give_way(&mut self, t: ThreadIndex) {
+        let nice = self.table[self.table.process_of(t)].nice;
+        self.set_queue(t, nice + NICE_PER_QUEUE);
+    }
+
     /// `sched_getaffinity(tid, bytes, mask)`: there is one processor. → bytes written.
     pub fn sched_getaffinity(&mut self, t: ThreadIndex, a: &[u64; 7]) -> Result<u64> {
         if a[1] < 8 || !a[1].is_multiple_of(8) {

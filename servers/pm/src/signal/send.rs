@@ -135,8 +135,9 @@ impl<S: System> Pm<S> {
     }
 
     /// A signal is to end the process of this thread. As in Linux that happens when the thread is next to run, not before the sender's
-    /// call returns: shells rely on finding a child that they have just killed alive.
+    /// call returns: shells rely on finding a child that they have just killed alive. It gives way to the sender meanwhile.
     fn end_when_it_runs(&mut self, t: ThreadIndex, signal: Signal) {
+        self.give_way(t);
         match self.table[t].doing {
             Doing::Running => self.interrupt(t),
             Doing::Waiting(_) | Doing::Pausing | Doing::Sleeping(_) | Doing::SignalWaiting(_) => {
