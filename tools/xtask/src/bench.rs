@@ -1,8 +1,9 @@
 //! `./skink bench`: runs the benchmarks under `--icount` and prints their tables of ticks.
 //!
 //! A benchmark is a C program user/bench/NAME.c or a script tests/bench/NAME.sh. Each runs in a guest of
-//! its own, on the ramdisk system, which has no other benchmark's files in it. What it prints is the
-//! table; the same input gives the same numbers, on any machine.
+//! its own, which has no other benchmark's files in it: programs on the ramdisk system, scripts on the one
+//! that their line `#: system NAME` names. What it prints is the table; the same input gives the same
+//! numbers, on any machine.
 
 use crate::bundle::Bundle;
 use crate::c_programs::{self, CProgram};
@@ -10,9 +11,10 @@ use crate::cli::RAMDISK_SYSTEM;
 use crate::guest::{Guest, Job};
 use crate::process::tail;
 use crate::programs::Progress;
+use crate::test::case;
 use crate::workspace::Workspace;
-use anyhow::{Context, Result, bail};
-use std::fs;
+use anyhow::{Result, bail};
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 /// How much of the console is shown of a failure.
@@ -25,6 +27,8 @@ struct Benchmark {
     command: String,
     /// The programs to put into its /bin.
     programs: Vec<CProgram>,
+    /// The system it runs on.
+    system: String,
 }
 
 /// Runs the benchmarks whose name contains `name`, or all.
@@ -39,27 +43,26 @@ pub fn bench(workspace: &Workspace, name: Option<&str>) -> Result<u8> {
             bail!("there is no benchmark with '{name}' in its name");
         }
     }
-    let bundle = Bundle::build(workspace, RAMDISK_SYSTEM, Progress::Hidden)?;
+    let mut bundles: BTreeMap<&str, Bundle> = BTreeMap::new();
     for benchmark in &benchmarks {
+        if !bundles.contains_key(benchmark.system.as_str()) {
+            bundles.insert(&benchmark.system, Bundle::build(workspace, &benchmark.system, Progress::Hidden)?);
+        }
         println!("# {}", benchmark.name);
-        run(workspace, &bundle, benchmark)?;
+        run(workspace, &bundles[benchmark.system.as_str()], benchmark)?;
     }
     Ok(0)
 }
 
 fn find(workspace: &Workspace) -> Result<Vec<Benchmark>> {
-    let programs = c_programs::compile(workspace, Some("bench"))?;
-    let mut benchmarks: Vec<Benchmark> = programs
-        .into_iter()
-        .map(|program| Benchmark { command: program.name.clone(), name: program.name.clone(), programs: vec![program] })
-        .collect();
-    let Ok(scripts) = fs::read_dir(workspace.root.join("tests/bench")) else { return Ok(benchmarks) };
-    for script in scripts.flatten().map(|entry| entry.path()) {
-        let name = script.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        if script.extension().is_some_and(|extension| extension == "sh") {
-            let command = fs::read_to_string(&script).with_context(|| format!("cannot read {}", script.display()))?;
-            benchmarks.push(Benchmark { name, command, programs: Vec::new() });
-        }
+    let mut benchmarks = Vec::new();
+    for program in c_programs::compile(workspace, Some("bench"))? {
+        let (name, command) = (program.name.clone(), program.name.clone());
+        benchmarks.push(Benchmark { name, command, programs: vec![program], system: RAMDISK_SYSTEM.to_string() });
+    }
+    for script in case::find(&workspace.root, "bench", "sh")? {
+        let system = script.terms.system;
+        benchmarks.push(Benchmark { name: script.name, command: script.text, programs: Vec::new(), system });
     }
     benchmarks.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(benchmarks)

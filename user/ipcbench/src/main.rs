@@ -22,6 +22,7 @@ const ECHO: u32 = 0x7f_0001;
 const NOTIFIED_AT: u32 = 0x7f_0002;
 const COPY: u32 = 0x7f_0003;
 const PAGE: usize = 4096;
+const MOST_BYTES: usize = 1 << 20;
 
 fn main(start: sys::Start) {
     server::ready();
@@ -34,7 +35,7 @@ fn main(start: sys::Start) {
 /// Answers for ever.
 fn pong() {
     let mut notified_at = 0;
-    let mut buffer = vec![0; 1 << 20];
+    let mut buffer = vec![0; PAGE + MOST_BYTES];
     let mut message = receive();
     loop {
         let reply = match message.label {
@@ -50,7 +51,8 @@ fn pong() {
             NOTIFIED_AT => message.reply(Ok(notified_at)),
             COPY => {
                 let grant = abi::GrantId(message.words[0] as u32);
-                let bytes = &mut buffer[..message.words[1] as usize];
+                let start = first_page(&buffer);
+                let bytes = &mut buffer[start..start + message.words[1] as usize];
                 let start = ticks();
                 let result = sys::copy::from_grant(message.source, grant, 0, bytes).map(|()| ticks() - start);
                 message.reply(result)
@@ -72,7 +74,7 @@ fn ping() {
     notify(pong);
     fault();
     copy(pong, "grant_copy_4k", PAGE);
-    copy(pong, "grant_copy_1m", 1 << 20);
+    copy(pong, "grant_copy_1m", MOST_BYTES);
     // Stays, so that rs sees a service that lives.
     loop {
         if receive().source.slot() == Endpoint::RS.slot() {
@@ -130,10 +132,12 @@ fn fault() {
 /// A copy of so many bytes out of this program's memory, made by pong.
 fn copy(pong: Endpoint, name: &str, bytes: usize) {
     const COPIES: u64 = 20;
-    let buffer = vec![7; bytes];
+    let buffer = vec![7; PAGE + bytes];
+    let start = first_page(&buffer);
+    let buffer = &buffer[start..start + bytes];
     let mut sum = 0;
     for round in 0..=COPIES {
-        let ticks = grant::lend(&buffer, pong, |grant| {
+        let ticks = grant::lend(buffer, pong, |grant| {
             let mut request = Message::new(COPY);
             request.words[0] = grant.0.into();
             request.words[1] = bytes as u64;
@@ -145,6 +149,11 @@ fn copy(pong: Endpoint, name: &str, bytes: usize) {
         }
     }
     report(name, sum / COPIES);
+}
+
+/// Where the first whole page of a buffer begins.
+fn first_page(buffer: &[u8]) -> usize {
+    buffer.as_ptr().align_offset(PAGE)
 }
 
 fn report(name: &str, ticks: u64) {

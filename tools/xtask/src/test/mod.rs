@@ -4,7 +4,7 @@
 //! from `units` (cargo's tests), `check`, `scripts` (tests/qemu and tests/host), `iso` and `fresh`;
 //! `pool` runs them. The last line says how many passed and failed.
 
-mod case;
+pub mod case;
 mod dialogue;
 mod fresh;
 mod iso;
