@@ -271,12 +271,17 @@ impl<const WRITE: bool> Walk<'_, WRITE> {
         Ok(entry & bit::FRAME | address % PAGE_BYTES)
     }
 
-    /// Frames of the pages from the one that was translated last on, as far as the same table maps them so.
+    /// How many pages from the one of `address`, which was translated last, the same table maps at most.
     #[inline(always)]
-    pub fn frames(&self, address: u64) -> impl Iterator<Item = u64> + use<WRITE> {
-        let table = self.table;
-        let entries = (index(address, 0)..FRAME_WORDS).map(move |at| read(table, at));
-        entries.take_while(|entry| entry & Self::NEEDED == Self::NEEDED).map(|entry| entry & bit::FRAME)
+    pub fn pages_left(&self, address: u64) -> u64 {
+        (FRAME_WORDS - index(address, 0)) as u64
+    }
+
+    /// The frame `page` pages after the one of `address`, which was translated last; `page` is less than `pages_left`.
+    #[inline(always)]
+    pub fn frame_after(&self, address: u64, page: u64) -> Option<u64> {
+        let entry = read(self.table, index(address, 0) + page as usize);
+        (entry & Self::NEEDED == Self::NEEDED).then_some(entry & bit::FRAME)
     }
 }
 
