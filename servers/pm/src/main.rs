@@ -61,7 +61,5 @@ impl server::Service for Pm<Native> {
 }
 
 fn main(_start: sys::Start) {
-    let mut system = Native;
-    let random = Random::gathered(&mut system);
-    server::run(&mut Pm::new(system, random))
+    server::run(&mut Pm::new(Native, Random::new(sys::random::seed())))
 }

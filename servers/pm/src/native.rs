@@ -3,7 +3,6 @@
 //! A server that dies with a request of ours in hand is asked again: its successor knows nothing of the first try.
 
 use crate::system::{End, FileEvent, MemoryUse, NewMemory, System, ThreadUse};
-use abi::info::KernelInfo;
 use abi::registers::Registers;
 use abi::{Endpoint, Errno, GrantId, Message, tty, vfs, vm};
 use sys::{copy, grant, info, ipc, rights, thread, time};
@@ -91,10 +90,6 @@ impl System for Native {
             Ok(known) if known.endpoint == thread => ThreadUse { run_ns: known.run_ns, state: known.state },
             _ => ThreadUse::default(),
         }
-    }
-
-    fn kernel_info(&mut self) -> KernelInfo {
-        info::kernel().unwrap_or_default()
     }
 
     fn kernel_log(&mut self, buffer: &mut [u8]) -> usize {

@@ -3,7 +3,7 @@
 //!
 //! Errors of teardown calls (`destroy`, `vm_exit`, …) are not reported: the peer is gone either way, and pm goes on.
 
-use abi::{Endpoint, Errno, info::KernelInfo, registers::Registers, vm};
+use abi::{Endpoint, Errno, registers::Registers, vm};
 
 /// What `vm::Exec` tells.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -92,8 +92,6 @@ pub trait System {
     fn set_alarm(&mut self, deadline_ns: Option<u64>);
     /// What a thread has used.
     fn thread_use(&mut self, thread: Endpoint) -> ThreadUse;
-    /// The kernel's figures.
-    fn kernel_info(&mut self) -> KernelInfo;
     /// The kernel's log; → length.
     fn kernel_log(&mut self, buffer: &mut [u8]) -> usize;
     /// A line on the console.

@@ -4,7 +4,7 @@ use crate::manager::Pm;
 use crate::random::Random;
 use crate::system::{End, FileEvent, MemoryUse, NewMemory, System, ThreadUse};
 use abi::endpoint::slot;
-use abi::info::{KernelInfo, state};
+use abi::info::state;
 use abi::registers::Registers;
 use abi::{Endpoint, Errno, GrantId, Message, kernel, pm, vfs, vm};
 use std::cell::RefCell;
@@ -160,9 +160,6 @@ impl System for Fake {
     }
     fn thread_use(&mut self, thread: Endpoint) -> ThreadUse {
         self.threads.get(&thread.0).map_or(ThreadUse::default(), |t| ThreadUse { run_ns: t.run_ns, state: t.state })
-    }
-    fn kernel_info(&mut self) -> KernelInfo {
-        KernelInfo::default()
     }
     fn kernel_log(&mut self, buffer: &mut [u8]) -> usize {
         buffer[..3].copy_from_slice(b"log");
