@@ -16,13 +16,17 @@ use crate::volume::Ext2;
 const ATTRIBUTE_MAGIC: u32 = 0xea02_0000;
 
 impl<D: BlockDevice> Ext2<D> {
-    /// Makes an inode for a node in `dir`, with no link yet. `ENOSPC` when there is none.
+    /// Makes an inode for a node in `dir`, with no link yet. `ENOSPC` when there is none, `EUCLEAN` when the bitmap is wrong.
     pub(crate) fn new_inode(&mut self, dir: u32, mode: u32, caller: Caller) -> Result<u32, Errno> {
         let now = self.now();
         let parent = self.inode(dir)?;
         let (parent_mode, parent_gid) = (parent.mode, parent.gid);
         let is_directory = mode & S_IFMT == S_IFDIR;
         let number = self.take_inode(dir, is_directory)?;
+        if self.inode(number).is_ok() {
+            // The bitmap called it free, and somebody may be using it. Its bit is right now.
+            return Err(Errno::EUCLEAN);
+        }
         let mut inode = Inode {
             mode: mode & 0xffff,
             uid: caller.uid,

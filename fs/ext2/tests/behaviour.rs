@@ -249,6 +249,28 @@ fn an_unlinked_file_lives_until_its_last_user_goes() {
 }
 
 #[test]
+fn an_inode_that_the_bitmap_wrongly_calls_free_is_not_given_away() {
+    let scratch = Scratch::new();
+    let image = scratch.image(1024, &[]);
+    let mut volume = mount(&image);
+    let root = volume.root();
+    let victim = file(&mut volume, root, "victim");
+    write(&mut volume, victim, 0, b"precious").unwrap();
+    finish(&scratch, volume);
+    let damage = format!("freei <{victim}>");
+    let done = std::process::Command::new("debugfs").args(["-w", "-R", &damage]).arg(&image).output().unwrap();
+    assert!(done.status.success());
+
+    let mut volume = mount(&image);
+    volume.get(victim).unwrap();
+    assert_eq!(volume.make_node(root, b"new", S_IFREG | 0o644, 0, ROOT_USER), Err(Errno::EUCLEAN));
+    assert_eq!(read_all(&mut volume, victim), b"precious");
+    volume.put(victim, 1).unwrap();
+    let other = file(&mut volume, root, "other");
+    assert_ne!(other, victim);
+}
+
+#[test]
 fn unmounting_frees_what_only_users_kept() {
     let scratch = Scratch::new();
     let mut volume = mount(&scratch.image(1024, &[]));
