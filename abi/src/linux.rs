@@ -1,5 +1,5 @@
 //! Linux system calls of x86-64 by number and name (facts of asm/unistd_64.h), and Skink's own routed calls.
-//! The system file names them; the trace decoder prints them.
+//! The system file names them; the trace decoder prints them. The file is long because it is the whole table, in the order of the numbers.
 
 /// Routed calls have numbers below this.
 pub const NUMBERS: usize = 2048;

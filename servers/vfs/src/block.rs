@@ -46,7 +46,14 @@ impl Vfs {
         result.map(|()| buffer.moved()).or_else(|error| buffer.moved_or(error))
     }
 
-    async fn read_piece(&self, service: Service, minor: u64, position: u64, wanted: u64, buffer: &mut UserBuffer) -> Result<(), Errno> {
+    async fn read_piece(
+        &self,
+        service: Service,
+        minor: u64,
+        position: u64,
+        wanted: u64,
+        buffer: &mut UserBuffer,
+    ) -> Result<(), Errno> {
         let (first, bytes) = span(position, wanted);
         let data = self.read_sectors(service, minor, first, bytes).await?;
         let skip = (position - first) as usize;
@@ -77,12 +84,20 @@ impl Vfs {
         result.map(|()| buffer.moved()).or_else(|error| buffer.moved_or(error))
     }
 
-    async fn write_piece(&self, service: Service, minor: u64, position: u64, wanted: u64, buffer: &mut UserBuffer) -> Result<(), Errno> {
+    async fn write_piece(
+        &self,
+        service: Service,
+        minor: u64,
+        position: u64,
+        wanted: u64,
+        buffer: &mut UserBuffer,
+    ) -> Result<(), Errno> {
         let (first, bytes) = span(position, wanted);
         let skip = (position - first) as usize;
         let length = (bytes as usize - skip).min(wanted as usize);
         let whole = skip == 0 && length as u64 == bytes;
-        let mut data = if whole { vec![0; bytes as usize] } else { self.read_sectors(service, minor, first, bytes).await? };
+        let mut data =
+            if whole { vec![0; bytes as usize] } else { self.read_sectors(service, minor, first, bytes).await? };
         let part = data.get_mut(skip..skip + length).ok_or(Errno::EIO)?;
         user::fetch(buffer.owner, buffer.piece().address, part)?;
         let bytes = data.len() as u64;

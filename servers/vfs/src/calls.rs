@@ -48,10 +48,9 @@ impl Vfs {
     pub fn linux_call(&'static self, process: &Rc<Process>, number: u32, words: [u64; 7]) -> Flow {
         process.cancelled.set(None);
         let call = Call { vfs: self, process, words };
-        let outcome = call
-            .data(number)
-            .or_else(|| call.descriptors(number))
-            .unwrap_or_else(|| call.names(number).unwrap_or_else(|| call.attributes(number).unwrap_or_else(|| call.rest(number))));
+        let outcome = call.data(number).or_else(|| call.descriptors(number)).unwrap_or_else(|| {
+            call.names(number).unwrap_or_else(|| call.attributes(number).unwrap_or_else(|| call.rest(number)))
+        });
         outcome.unwrap_or_else(|error| Flow::Done(Err(error)))
     }
 }
@@ -178,9 +177,15 @@ impl Call<'_> {
                 };
                 task(vfs.poll(self.process(), w[0], self.flags(1) as u64, deadline_ns))
             }
-            nr::PPOLL => self.timespec(2).and_then(|deadline| task(vfs.poll(self.process(), w[0], self.flags(1) as u64, deadline))),
-            nr::SELECT => self.timeval(4).and_then(|deadline| task(vfs.select(self.process(), descriptor, [w[1], w[2], w[3]], deadline))),
-            nr::PSELECT6 => self.timespec(4).and_then(|deadline| task(vfs.select(self.process(), descriptor, [w[1], w[2], w[3]], deadline))),
+            nr::PPOLL => self
+                .timespec(2)
+                .and_then(|deadline| task(vfs.poll(self.process(), w[0], self.flags(1) as u64, deadline))),
+            nr::SELECT => self
+                .timeval(4)
+                .and_then(|deadline| task(vfs.select(self.process(), descriptor, [w[1], w[2], w[3]], deadline))),
+            nr::PSELECT6 => self
+                .timespec(4)
+                .and_then(|deadline| task(vfs.select(self.process(), descriptor, [w[1], w[2], w[3]], deadline))),
             _ => return None,
         })
     }
@@ -191,7 +196,9 @@ impl Call<'_> {
             nr::OPEN => task(vfs.open(self.process(), AT_FDCWD, self.path(0)?, self.flags(1), self.flags(2))),
             nr::OPENAT => task(vfs.open(self.process(), self.int(0), self.path(1)?, self.flags(2), self.flags(3))),
             nr::OPENAT2 => self.openat2(),
-            nr::CREAT => task(vfs.open(self.process(), AT_FDCWD, self.path(0)?, O_CREAT | O_TRUNC | O_WRONLY, self.flags(1))),
+            nr::CREAT => {
+                task(vfs.open(self.process(), AT_FDCWD, self.path(0)?, O_CREAT | O_TRUNC | O_WRONLY, self.flags(1)))
+            }
             nr::CHDIR => task(vfs.chdir(self.process(), self.path(0)?)),
             nr::CHROOT => task(vfs.chroot(self.process(), self.path(0)?)),
             nr::GETCWD => done(vfs.getcwd(self.process, w[0], w[1])),
@@ -334,7 +341,12 @@ impl Call<'_> {
         }
     }
 
-    fn set_times(&self, target: Target, address: u64, decode: fn([u64; 4]) -> Result<[u64; 2], Errno>) -> Result<Flow, Errno> {
+    fn set_times(
+        &self,
+        target: Target,
+        address: u64,
+        decode: fn([u64; 4]) -> Result<[u64; 2], Errno>,
+    ) -> Result<Flow, Errno> {
         let times = match address {
             0 => [TIME_NOW, TIME_NOW],
             _ => decode(user::fetch_words::<4>(self.process.endpoint, address)?)?,

@@ -262,11 +262,8 @@ impl Vfs {
         }
         let root = self.mounts.borrow().first().and_then(|mount| mount.root.borrow().clone()).ok_or(Errno::ENOENT)?;
         let place = Place { node: root, path: Rc::from(&b"/"[..]) };
-        let directories = Directories {
-            root: RefCell::new(place.clone()),
-            working: RefCell::new(place),
-            umask: Cell::new(0o022),
-        };
+        let directories =
+            Directories { root: RefCell::new(place.clone()), working: RefCell::new(place), umask: Cell::new(0o022) };
         process.directories.replace(Some(Rc::new(directories)));
         Ok(())
     }

@@ -11,8 +11,9 @@ use crate::{
     permission::after_write,
     pipe::Outcome,
     process::{Call, Process},
+    stat,
     state::Vfs,
-    stat, user,
+    user,
     vnode::NodeRef,
 };
 use abi::{Errno, chardev, fs};
@@ -26,7 +27,13 @@ const SENDFILE_BYTES: usize = 64 * 1024;
 
 impl Vfs {
     /// read, readv, and with a position pread64, preadv.
-    pub fn read(&'static self, process: &Rc<Process>, descriptor: i32, buffer: UserBuffer, at: Option<u64>) -> Result<Flow, Errno> {
+    pub fn read(
+        &'static self,
+        process: &Rc<Process>,
+        descriptor: i32,
+        buffer: UserBuffer,
+        at: Option<u64>,
+    ) -> Result<Flow, Errno> {
         let file = process.file(descriptor)?;
         file.readable()?;
         match &file.object {
@@ -56,7 +63,13 @@ impl Vfs {
     }
 
     /// write, writev, and with a position pwrite64, pwritev.
-    pub fn write(&'static self, process: &Rc<Process>, descriptor: i32, buffer: UserBuffer, at: Option<u64>) -> Result<Flow, Errno> {
+    pub fn write(
+        &'static self,
+        process: &Rc<Process>,
+        descriptor: i32,
+        buffer: UserBuffer,
+        at: Option<u64>,
+    ) -> Result<Flow, Errno> {
         let file = process.file(descriptor)?;
         file.writable()?;
         match &file.object {
@@ -88,7 +101,13 @@ impl Vfs {
         }
     }
 
-    async fn read_node(&self, file: &OpenFile, node: &NodeRef, mut buffer: UserBuffer, at: Option<u64>) -> Result<u64, Errno> {
+    async fn read_node(
+        &self,
+        file: &OpenFile,
+        node: &NodeRef,
+        mut buffer: UserBuffer,
+        at: Option<u64>,
+    ) -> Result<u64, Errno> {
         let service = node.mount.service;
         let start = at.unwrap_or_else(|| file.position.get());
         let expected = start + buffer.left().min(node.size.get().saturating_sub(start));
@@ -117,7 +136,14 @@ impl Vfs {
         result.map(|()| buffer.moved()).or_else(|error| buffer.moved_or(error))
     }
 
-    async fn write_node(&self, process: &Process, file: &OpenFile, node: &NodeRef, mut buffer: UserBuffer, at: Option<u64>) -> Result<u64, Errno> {
+    async fn write_node(
+        &self,
+        process: &Process,
+        file: &OpenFile,
+        node: &NodeRef,
+        mut buffer: UserBuffer,
+        at: Option<u64>,
+    ) -> Result<u64, Errno> {
         let service = node.mount.service;
         let appends = file.flags.get() & O_APPEND != 0;
         let old_size = node.size.get();
@@ -174,7 +200,13 @@ impl Vfs {
 
     /// Reads from (the device may write the program's memory) or writes to a character device, one piece after the other
     /// as long as they are moved in full.
-    async fn move_device(&self, process: &Process, file: &OpenFile, mut buffer: UserBuffer, access: Access) -> Result<u64, Errno> {
+    async fn move_device(
+        &self,
+        process: &Process,
+        file: &OpenFile,
+        mut buffer: UserBuffer,
+        access: Access,
+    ) -> Result<u64, Errno> {
         let Object::Device { service, minor, .. } = file.object else { return Err(Errno::EBADF) };
         let flags = if file.nonblocking() { chardev::NONBLOCK } else { 0 };
         let caller = process.group.get() & 0xffff_ffff | process.session.get() << 32;
@@ -204,7 +236,14 @@ impl Vfs {
     }
 
     /// getdents64; with `old` getdents.
-    pub async fn read_directory(&self, process: Rc<Process>, descriptor: i32, address: u64, bytes: u64, old: bool) -> Result<u64, Errno> {
+    pub async fn read_directory(
+        &self,
+        process: Rc<Process>,
+        descriptor: i32,
+        address: u64,
+        bytes: u64,
+        old: bool,
+    ) -> Result<u64, Errno> {
         let file = process.file(descriptor)?;
         file.usable()?;
         let Object::Node(node) = &file.object else { return Err(Errno::ENOTDIR) };
@@ -236,11 +275,20 @@ impl Vfs {
     }
 
     /// sendfile from a regular file to a regular file. `EINVAL` for everything else: programs then read and write themselves.
-    pub async fn sendfile(&self, process: Rc<Process>, to: i32, from: i32, offset_address: u64, bytes: u64) -> Result<u64, Errno> {
+    pub async fn sendfile(
+        &self,
+        process: Rc<Process>,
+        to: i32,
+        from: i32,
+        offset_address: u64,
+        bytes: u64,
+    ) -> Result<u64, Errno> {
         let (to, from) = (process.file(to)?, process.file(from)?);
         to.writable()?;
         from.readable()?;
-        let (Object::Node(target), Object::Node(source)) = (&to.object, &from.object) else { return Err(Errno::EINVAL) };
+        let (Object::Node(target), Object::Node(source)) = (&to.object, &from.object) else {
+            return Err(Errno::EINVAL);
+        };
         if !source.is_regular() || to.flags.get() & O_APPEND != 0 {
             return Err(Errno::EINVAL);
         }
@@ -263,7 +311,14 @@ impl Vfs {
     }
 
     /// Copies between two files through a buffer of vfs. What was copied before an error counts more than the error.
-    async fn copy_data(&self, from: &NodeRef, from_position: u64, to: &NodeRef, to_position: u64, bytes: u64) -> Result<u64, Errno> {
+    async fn copy_data(
+        &self,
+        from: &NodeRef,
+        from_position: u64,
+        to: &NodeRef,
+        to_position: u64,
+        bytes: u64,
+    ) -> Result<u64, Errno> {
         let mut moved = 0;
         while moved < bytes {
             let wanted = (bytes - moved).min(SENDFILE_BYTES as u64) as usize;

@@ -64,7 +64,8 @@ impl Vfs {
     /// A descriptor's end takes the table's record locks off its file.
     pub fn release_records(&self, table: &FileTable, file: &OpenFile) {
         let Some(node) = file.node() else { return };
-        if !node.locks.records.borrow().is_empty() && node.locks.records.borrow_mut().release(table.number, Range::ALL) {
+        if !node.locks.records.borrow().is_empty() && node.locks.records.borrow_mut().release(table.number, Range::ALL)
+        {
             node.locks.released.fire();
         }
     }
@@ -162,7 +163,13 @@ impl Vfs {
     }
 
     /// fcntl.
-    pub fn fcntl(&'static self, process: &Rc<Process>, descriptor: i32, command: u32, argument: u64) -> Result<Flow, Errno> {
+    pub fn fcntl(
+        &'static self,
+        process: &Rc<Process>,
+        descriptor: i32,
+        command: u32,
+        argument: u64,
+    ) -> Result<Flow, Errno> {
         let file = process.file(descriptor)?;
         let table = process.files.borrow().clone();
         let result = match command {
@@ -202,7 +209,13 @@ impl Vfs {
     }
 
     /// ioctl.
-    pub fn ioctl(&'static self, process: &Rc<Process>, descriptor: i32, request: u32, argument: u64) -> Result<Flow, Errno> {
+    pub fn ioctl(
+        &'static self,
+        process: &Rc<Process>,
+        descriptor: i32,
+        request: u32,
+        argument: u64,
+    ) -> Result<Flow, Errno> {
         let file = process.file(descriptor)?;
         file.usable()?;
         let table = process.files.borrow().clone();
@@ -251,7 +264,13 @@ impl Vfs {
     }
 
     /// ioctl of a character device.
-    async fn control(&self, process: Rc<Process>, file: Rc<OpenFile>, request: u32, argument: u64) -> Result<u64, Errno> {
+    async fn control(
+        &self,
+        process: Rc<Process>,
+        file: Rc<OpenFile>,
+        request: u32,
+        argument: u64,
+    ) -> Result<u64, Errno> {
         let Object::Device { service, minor, .. } = file.object else { return Err(Errno::ENOTTY) };
         let endpoint = service.endpoint();
         let grant = MagicGrant::new(process.endpoint, argument, ioctl::ARGUMENT_BYTES, endpoint, Access::ReadWrite)?;

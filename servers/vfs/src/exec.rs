@@ -121,10 +121,16 @@ impl Vfs {
     }
 
     async fn load_interpreter(&self, process: &Process, program: &Executable, range: FileRange) -> Result<u64, Errno> {
-        let end = range.offset.checked_add(range.bytes).filter(|end| *end <= program.node.size.get()).ok_or(Errno::ENOEXEC)?;
+        let end = range
+            .offset
+            .checked_add(range.bytes)
+            .filter(|end| *end <= program.node.size.get())
+            .ok_or(Errno::ENOEXEC)?;
         let bytes = match program.head.get(range.offset as usize..end as usize) {
             Some(bytes) => bytes.to_vec(),
-            None if range.bytes < PATH_BYTES => self.read_into(&program.node, range.offset, range.bytes as usize).await?,
+            None if range.bytes < PATH_BYTES => {
+                self.read_into(&program.node, range.offset, range.bytes as usize).await?
+            }
             None => return Err(Errno::ENOEXEC),
         };
         let path = elf::interpreter_path(&bytes).map_err(|_| Errno::ENOEXEC)?;
@@ -217,7 +223,14 @@ impl Vfs {
     }
 
     /// → image, loaded in the range; vfs holds it.
-    async fn map_file(&self, process: Endpoint, descriptor: i32, offset: u64, bytes: u64, flags: u64) -> Result<u64, Errno> {
+    async fn map_file(
+        &self,
+        process: Endpoint,
+        descriptor: i32,
+        offset: u64,
+        bytes: u64,
+        flags: u64,
+    ) -> Result<u64, Errno> {
         let process = self.processes.get(process)?;
         let file = process.file(descriptor)?;
         file.usable()?;

@@ -67,7 +67,12 @@ fn encode(lock: Option<&Lock>, bytes: &mut [u8; FLOCK_BYTES]) {
 }
 
 impl Vfs {
-    fn fetch_wish(&self, process: &Process, file: &OpenFile, address: u64) -> Result<(NodeRef, Wish, [u8; FLOCK_BYTES]), Errno> {
+    fn fetch_wish(
+        &self,
+        process: &Process,
+        file: &OpenFile,
+        address: u64,
+    ) -> Result<(NodeRef, Wish, [u8; FLOCK_BYTES]), Errno> {
         let node = node_of(file)?;
         let mut bytes = [0; FLOCK_BYTES];
         user::fetch(process.endpoint, address, &mut bytes)?;
@@ -96,7 +101,14 @@ impl Vfs {
     }
 
     /// Sets the lock; or gives the owner of one that is in the way.
-    fn try_lock(&self, process: &Process, table: &FileTable, file: &OpenFile, locks: &FileLocks, wish: &Wish) -> Result<Option<u64>, Errno> {
+    fn try_lock(
+        &self,
+        process: &Process,
+        table: &FileTable,
+        file: &OpenFile,
+        locks: &FileLocks,
+        wish: &Wish,
+    ) -> Result<Option<u64>, Errno> {
         let Some(kind) = wish.kind else {
             if locks.records.borrow_mut().release(table.number, wish.range) {
                 locks.released.fire();
@@ -118,7 +130,13 @@ impl Vfs {
     }
 
     /// F_SETLKW.
-    pub async fn wait_lock(&self, process: Rc<Process>, table: Rc<FileTable>, file: Rc<OpenFile>, address: u64) -> Result<u64, Errno> {
+    pub async fn wait_lock(
+        &self,
+        process: Rc<Process>,
+        table: Rc<FileTable>,
+        file: Rc<OpenFile>,
+        address: u64,
+    ) -> Result<u64, Errno> {
         let (node, wish, _) = self.fetch_wish(&process, &file, address)?;
         let locks = &node.locks;
         while let Some(holder) = self.try_lock(&process, &table, &file, locks, &wish)? {

@@ -6,8 +6,8 @@ use crate::{
     peers::Role,
     permission::S_IFBLK,
     process::{AT_FDCWD, Process},
-    state::Vfs,
     stat::{make_device, minor},
+    state::Vfs,
     vnode::{Description, NodeRef},
     walk::Last,
 };
@@ -88,7 +88,8 @@ impl Vfs {
     /// Mounts what the arguments say, in their order. Without a root file system vfs cannot go on.
     pub async fn mount_all(&self, arguments: &'static str) {
         for word in arguments.split_ascii_whitespace() {
-            let plan = parse_argument(word).unwrap_or_else(|| panic!("the argument {word:?} does not say what to mount where"));
+            let plan = parse_argument(word)
+                .unwrap_or_else(|| panic!("the argument {word:?} does not say what to mount where"));
             let result = self.mount_plan(&plan).await;
             match result {
                 Ok(()) => {}
@@ -170,7 +171,14 @@ impl Vfs {
     }
 
     /// mount(2).
-    pub async fn mount_call(&self, process: Rc<Process>, source: Vec<u8>, target: Vec<u8>, kind: Vec<u8>, flags: u64) -> Result<u64, Errno> {
+    pub async fn mount_call(
+        &self,
+        process: Rc<Process>,
+        source: Vec<u8>,
+        target: Vec<u8>,
+        kind: Vec<u8>,
+        flags: u64,
+    ) -> Result<u64, Errno> {
         if !process.credentials().is_root() {
             return Err(Errno::EPERM);
         }
@@ -240,7 +248,8 @@ impl Vfs {
 
     /// Lets the name cache's hold on a file system go.
     fn forget_names(&self, mount: &Rc<Mount>) {
-        let forgotten = self.names.borrow_mut().forget_where(|_, node| node.is_some_and(|node| Rc::ptr_eq(&node.mount, mount)));
+        let forgotten =
+            self.names.borrow_mut().forget_where(|_, node| node.is_some_and(|node| Rc::ptr_eq(&node.mount, mount)));
         drop(forgotten);
     }
 
@@ -266,7 +275,8 @@ impl Vfs {
             self.put_dropped(mount);
             mount.flags.set(mount.flags.get() | MS_RDONLY);
             let root = mount.root.borrow().as_ref().map_or(0, |root| root.node);
-            result = result.and(self.ask(mount.service, fs::Unmount { node: root, force: true }.message()).await.map(drop));
+            result =
+                result.and(self.ask(mount.service, fs::Unmount { node: root, force: true }.message()).await.map(drop));
         }
         result
     }

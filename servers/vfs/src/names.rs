@@ -57,7 +57,8 @@ fn set_of(directory: u64, name: &[u8]) -> usize {
 impl<T: Clone> Names<T> {
     fn find(&mut self, directory: u64, name: &[u8]) -> Option<&mut Option<Entry<T>>> {
         self.sets[set_of(directory, name)].iter_mut().find(|slot| {
-            slot.as_ref().is_some_and(|entry| entry.directory == directory && &entry.name[..entry.length as usize] == name)
+            slot.as_ref()
+                .is_some_and(|entry| entry.directory == directory && &entry.name[..entry.length as usize] == name)
         })
     }
 

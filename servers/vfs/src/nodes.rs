@@ -4,8 +4,8 @@
 
 use crate::{
     names::Found,
-    state::Vfs,
     stat::{STAT_BYTES, STATFS_BYTES, Stat},
+    state::Vfs,
     vnode::{Description, NodeRef},
 };
 use abi::{Errno, fs};
@@ -58,7 +58,14 @@ impl Vfs {
     }
 
     /// Makes a file, directory or special file.
-    pub async fn create(&self, directory: &NodeRef, name: &[u8], mode: u32, ids: u64, device: u64) -> Result<NodeRef, Errno> {
+    pub async fn create(
+        &self,
+        directory: &NodeRef,
+        name: &[u8],
+        mode: u32,
+        ids: u64,
+        device: u64,
+    ) -> Result<NodeRef, Errno> {
         let mount = &directory.mount;
         let lent = self.lend(directory, name.to_vec())?;
         let bytes = name.len() as u64;
@@ -118,7 +125,13 @@ impl Vfs {
     }
 
     /// Renames `node`, over `replaced` if the new name has been used.
-    pub async fn rename(&self, from: (&NodeRef, &[u8]), to: (&NodeRef, &[u8]), node: &NodeRef, replaced: Option<&NodeRef>) -> Result<(), Errno> {
+    pub async fn rename(
+        &self,
+        from: (&NodeRef, &[u8]),
+        to: (&NodeRef, &[u8]),
+        node: &NodeRef,
+        replaced: Option<&NodeRef>,
+    ) -> Result<(), Errno> {
         let lent = self.lend(from.0, [from.1, to.1].concat())?;
         let request = fs::Rename {
             old_directory: from.0.node,

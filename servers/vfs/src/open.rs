@@ -2,16 +2,16 @@
 
 use crate::{
     file::{
-        O_ACCMODE, O_APPEND, O_CLOEXEC, O_CREAT, O_DIRECTORY, O_EXCL, O_LARGEFILE, O_NOATIME, O_NOFOLLOW, O_NONBLOCK, O_PATH, O_RDWR, O_TMPFILE,
-        O_TRUNC, O_WRONLY, Object, OpenFile,
+        O_ACCMODE, O_APPEND, O_CLOEXEC, O_CREAT, O_DIRECTORY, O_EXCL, O_LARGEFILE, O_NOATIME, O_NOFOLLOW, O_NONBLOCK,
+        O_PATH, O_RDWR, O_TMPFILE, O_TRUNC, O_WRONLY, Object, OpenFile,
     },
     mount::MS_NODEV,
     peers::{Role, Service},
     permission::{self, READ, S_IFBLK, S_IFCHR, S_IFDIR, S_IFIFO, S_IFLNK, S_IFREG, WRITE},
     pipe::Pipe,
     process::Process,
-    state::Vfs,
     stat::{major, make_device, minor},
+    state::Vfs,
     vnode::NodeRef,
     walk::{Found, Last},
 };
@@ -43,7 +43,14 @@ fn wanted_rights(flags: u32) -> u32 {
 
 impl Vfs {
     /// open, openat, creat: → descriptor.
-    pub async fn open(&'static self, process: Rc<Process>, directory: i32, path: Vec<u8>, flags: u32, mode: u32) -> Result<u64, Errno> {
+    pub async fn open(
+        &'static self,
+        process: Rc<Process>,
+        directory: i32,
+        path: Vec<u8>,
+        flags: u32,
+        mode: u32,
+    ) -> Result<u64, Errno> {
         if !process.files.borrow().descriptors.borrow().has_room() {
             return Err(Errno::EMFILE);
         }
@@ -52,7 +59,14 @@ impl Vfs {
     }
 
     /// The same without a descriptor.
-    pub async fn open_file(&'static self, process: &Rc<Process>, directory: i32, path: Vec<u8>, flags: u32, mode: u32) -> Result<Rc<OpenFile>, Errno> {
+    pub async fn open_file(
+        &'static self,
+        process: &Rc<Process>,
+        directory: i32,
+        path: Vec<u8>,
+        flags: u32,
+        mode: u32,
+    ) -> Result<Rc<OpenFile>, Errno> {
         if flags & O_TMPFILE != 0 {
             return Err(Errno::EOPNOTSUPP);
         }

@@ -3,7 +3,10 @@
 //! A peer is connected when it is first named and never let go. Its requests are repeated to a successor where that harms nobody;
 //! else they fail with `EIO`, which is also what programs see of every error that is not Linux's.
 
-use crate::{process::{Call, Process}, state::Vfs};
+use crate::{
+    process::{Call, Process},
+    state::Vfs,
+};
 use abi::{Endpoint, Errno, Message, Name, chardev};
 use alloc::vec::Vec;
 use core::{

@@ -189,7 +189,8 @@ fn scattered_buffers_are_filled_in_order() {
     use crate::buffer::Piece;
     let (programs, pipe) = pipe();
     programs.set(0, b"0123456789");
-    let pieces = vec![Piece { address: 100, bytes: 3 }, Piece { address: 0, bytes: 4 }, Piece { address: 50, bytes: 9 }];
+    let pieces =
+        vec![Piece { address: 100, bytes: 3 }, Piece { address: 0, bytes: 4 }, Piece { address: 50, bytes: 9 }];
     pipe.read(&programs, UserBuffer::from_pieces(Endpoint::new(1, 1), pieces), false);
     assert_eq!(pipe.write(&programs, at(0, 10), false), done(10));
     assert_eq!(programs.finished(), [(1, Ok(10))]);

@@ -137,7 +137,8 @@ mod tests {
 
     #[test]
     fn select_finds_the_bits_it_was_asked_for() {
-        let asked = Sets { read: vec![0b1001, 0, 0, 0, 0, 0, 0, 0], write: vec![0b1000, 0, 0, 0, 0, 0, 0, 0], except: vec![] };
+        let asked =
+            Sets { read: vec![0b1001, 0, 0, 0, 0, 0, 0, 0], write: vec![0b1000, 0, 0, 0, 0, 0, 0, 0], except: vec![] };
         let mut interests = decode_sets(&asked, 4);
         assert_eq!(interests.iter().map(|i| i.descriptor).collect::<Vec<_>>(), [0, 3]);
         interests[0].ready = POLLOUT;

@@ -43,7 +43,13 @@ impl Drop for Questions {
 
 impl Vfs {
     /// poll and ppoll. `deadline_ns`: `None` for ever, 0 not at all.
-    pub async fn poll(&'static self, process: Rc<Process>, address: u64, count: u64, deadline_ns: Option<u64>) -> Result<u64, Errno> {
+    pub async fn poll(
+        &'static self,
+        process: Rc<Process>,
+        address: u64,
+        count: u64,
+        deadline_ns: Option<u64>,
+    ) -> Result<u64, Errno> {
         if count > POLL_MAX {
             return Err(Errno::EINVAL);
         }
@@ -56,7 +62,13 @@ impl Vfs {
     }
 
     /// select and pselect6; `addresses` of the read, write and exception sets, 0 for none.
-    pub async fn select(&'static self, process: Rc<Process>, count: i32, addresses: [u64; 3], deadline_ns: Option<u64>) -> Result<u64, Errno> {
+    pub async fn select(
+        &'static self,
+        process: Rc<Process>,
+        count: i32,
+        addresses: [u64; 3],
+        deadline_ns: Option<u64>,
+    ) -> Result<u64, Errno> {
         let count = usize::try_from(count).map_err(|_| Errno::EINVAL)?.min(POLL_MAX as usize);
         let fetch = |address: u64| match address {
             0 => Ok(Vec::new()),
@@ -73,7 +85,12 @@ impl Vfs {
     }
 
     /// Fills in what the descriptors are ready for, waiting until one is.
-    async fn wait_ready(&'static self, process: &Rc<Process>, interests: &mut [Interest], deadline_ns: Option<u64>) -> Result<(), Errno> {
+    async fn wait_ready(
+        &'static self,
+        process: &Rc<Process>,
+        interests: &mut [Interest],
+        deadline_ns: Option<u64>,
+    ) -> Result<(), Errno> {
         let blocking = deadline_ns != Some(0);
         let mut questions = Questions::default();
         let ready = self.look(process, interests, &questions);
@@ -120,7 +137,13 @@ impl Vfs {
     }
 
     /// Asks every device among the descriptors; `stay`: until it is ready.
-    fn ask_devices(&'static self, process: &Rc<Process>, interests: &[Interest], questions: &mut Questions, stay: bool) -> Result<(), Errno> {
+    fn ask_devices(
+        &'static self,
+        process: &Rc<Process>,
+        interests: &[Interest],
+        questions: &mut Questions,
+        stay: bool,
+    ) -> Result<(), Errno> {
         for (index, interest) in interests.iter().enumerate() {
             let Ok(file) = process.file(interest.descriptor) else { continue };
             let Object::Device { service, minor, .. } = file.object else { continue };

@@ -4,12 +4,7 @@
 //! may be shared by several threads (CLONE_FILES, CLONE_FS). A thread has at most one call in hand, because it waits for the answer.
 
 use crate::{
-    descriptors::Descriptors,
-    event::Event,
-    file::OpenFile,
-    permission::Credentials,
-    pipe::Pipe,
-    vnode::NodeRef,
+    descriptors::Descriptors, event::Event, file::OpenFile, permission::Credentials, pipe::Pipe, vnode::NodeRef,
 };
 use abi::{Endpoint, Errno, endpoint::SLOTS};
 use alloc::{rc::Rc, vec::Vec};

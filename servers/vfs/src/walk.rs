@@ -122,7 +122,8 @@ impl Vfs {
         };
         let mut canonical = Vec::with_capacity(start.path.len() + text.len() + 1);
         canonical.extend_from_slice(&start.path);
-        let walk = Walk { vfs: self, process, directories, credentials, node: start.node, canonical, text, at: 0, links: 0 };
+        let walk =
+            Walk { vfs: self, process, directories, credentials, node: start.node, canonical, text, at: 0, links: 0 };
         walk.run(last).await
     }
 }

@@ -1,4 +1,5 @@
 //! Proofs of `kernel_core` on the host: behaviour, comparison with a model, exhaustive search.
+#![forbid(unsafe_code)]
 
 mod fake;
 mod model;
