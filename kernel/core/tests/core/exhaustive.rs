@@ -3,7 +3,7 @@
 //! kept, and every message arrives once.
 //!
 //! Depth-first over the states of the model; the kernel is set back by snapshots. Several searches, each with some of
-//! the actions, keep the number of states within reach; `cargo test -- --ignored` runs the long ones.
+//! the actions, keep the number of states within reach: the largest sees 1.6 million.
 
 use std::collections::HashSet;
 
@@ -116,13 +116,11 @@ fn every_interleaving_of_messages_and_refused_sends_agrees_with_the_model() {
 }
 
 #[test]
-#[ignore = "minutes: 350,000 states"]
 fn every_interleaving_of_messages_restarts_and_notifications_agrees_with_the_model() {
     check(&Scope { restarts: true, notifications: true, refused_sends: false, specific_waits: true }, 350_000);
 }
 
 #[test]
-#[ignore = "minutes: 1,600,000 states"]
 fn every_interleaving_of_messages_notifications_and_refused_sends_agrees_with_the_model() {
     check(&Scope { restarts: false, notifications: true, refused_sends: true, specific_waits: false }, 1_600_000);
 }
