@@ -162,6 +162,8 @@ impl Machine {
     fn add_time(&self, qemu: &mut Command) {
         if self.icount {
             qemu.args(["-icount", "shift=0,sleep=off", "-rtc", &format!("base={},clock=vm", epoch_as_date())]);
+            // The processor's random numbers are the same each time, too.
+            qemu.args(["-seed", "1"]);
         }
     }
 }
