@@ -26,6 +26,7 @@ impl ThreadIndex {
     ///
     /// # Panics
     /// When it does not fit; positions come from the table itself.
+    #[cfg(test)]
     pub fn at(position: usize) -> ThreadIndex {
         ThreadIndex(u16::try_from(position).expect("thread tables are small"))
     }

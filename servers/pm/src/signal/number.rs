@@ -27,6 +27,7 @@ pub enum Default {
 #[allow(missing_docs)]
 impl Signal {
     pub const HUP: Signal = Signal(1);
+    #[cfg(test)]
     pub const INT: Signal = Signal(2);
     pub const ILL: Signal = Signal(4);
     pub const TRAP: Signal = Signal(5);
