@@ -8,6 +8,7 @@ use abi::{
     Endpoint, Errno,
     call::NATIVE,
     endpoint::{FIRST_SERVICE, SERVICE_SLOTS, slot},
+    linux::{NUMBERS, nr},
 };
 
 use crate::{
@@ -16,17 +17,10 @@ use crate::{
 };
 
 /// Numbers that may be routed: below this.
-pub(crate) const ROUTES: usize = 2048;
+pub(crate) const ROUTES: usize = NUMBERS;
 
 /// `Route`: removes.
 const NO_ROUTE: u64 = u64::MAX;
-
-/// Linux's numbers of the calls that the kernel implements.
-mod linux {
-    pub const SCHED_YIELD: u32 = 24;
-    pub const FUTEX: u32 = 202;
-    pub const GETCPU: u32 = 309;
-}
 
 /// All routes: the slot plus 1; 0: none. Slot 0 is the kernel.
 pub(crate) type Routes = [u8; ROUTES];
@@ -87,13 +81,13 @@ impl Node {
         let caller = self.current;
         let [w0, w1, w2, w3, _, w5, _] = self.threads[caller].frame.words();
         let result = match number {
-            linux::SCHED_YIELD => {
+            nr::SCHED_YIELD => {
                 self.threads[caller].frame.rax = 0;
                 self.yield_current(m);
                 return;
             }
-            linux::FUTEX => self.futex(m, [w0, w1, w2, w3, w5]),
-            linux::GETCPU => self.getcpu(m, w0, w1),
+            nr::FUTEX => self.futex(m, [w0, w1, w2, w3, w5]),
+            nr::GETCPU => self.getcpu(m, w0, w1),
             _ => Err(Errno::ENOSYS.into()),
         };
         self.finish(m, caller, result);

@@ -2,11 +2,7 @@
 
 use crate::{Result, raw};
 use abi::Name;
-
-/// Number of `write`.
-const WRITE: u64 = 1;
-/// Number of `exit_group`.
-const EXIT_GROUP: u64 = 231;
+use abi::linux::nr;
 
 /// The arguments of a program, its own name first.
 #[derive(Clone, Copy, Debug)]
@@ -47,7 +43,7 @@ impl Arguments {
 pub fn write(descriptor: i32, text: &[u8]) -> Result<usize> {
     let arguments = [descriptor as u64, text.as_ptr() as u64, text.len() as u64, 0, 0, 0];
     // SAFETY: write only reads the text.
-    unsafe { raw::linux(WRITE, arguments) }.map(|written| written as usize)
+    unsafe { raw::linux(nr::WRITE.into(), arguments) }.map(|written| written as usize)
 }
 
 /// Skink's call to rs: `operation` of `abi::rs::service_call`. The results are written into `buffer`.
@@ -58,12 +54,12 @@ pub fn service(operation: u64, name: Name, buffer: &mut [u8]) -> Result<u64> {
     let (low, high) = name.to_words();
     let arguments = [operation, low, high, buffer.as_mut_ptr() as u64, buffer.len() as u64, 0];
     // SAFETY: rs writes within the buffer, before the call returns.
-    unsafe { raw::linux(abi::linux::SERVICE.into(), arguments) }
+    unsafe { raw::linux(nr::SKINK_SERVICE.into(), arguments) }
 }
 
 /// Ends the program.
 pub fn exit(status: i32) -> ! {
     // SAFETY: nothing of the program is left to be changed.
-    let _ = unsafe { raw::linux(EXIT_GROUP, [status as u64, 0, 0, 0, 0, 0]) };
+    let _ = unsafe { raw::linux(nr::EXIT_GROUP.into(), [status as u64, 0, 0, 0, 0, 0]) };
     unreachable!("exit_group has returned")
 }
