@@ -139,6 +139,56 @@ kernel_calls! {
     PrivCheck = 41,
     /// `()`: lets others of the same queue run. Needs no permission.
     Yield = 42,
+    /// `(address of privilege::PortRequest records, count)`: a vector of `DevIo`s, done in order until one fails; values read are
+    /// written into the records. → records done; the error of the first when none was. (H24)
+    VDevIo = 43,
+    /// `(from, from address, to, to address, bytes)` → bytes: as `VirCopy`, but an endpoint `NONE` means that the address is physical,
+    /// within the caller's memory ranges (`ECALLDENIED` outside). (H27)
+    PhysCopy = 44,
+    /// `(address of CopyRequest records, count)`: a vector of `VirCopy`s, in order until one fails. → records done. (H28)
+    VirVCopy = 45,
+    /// `(address of CopyRequest records, count)`: the same of `PhysCopy`. (H29)
+    PhysVCopy = 46,
+    /// `()` → high half of the time-stamp counter in word 0, low half in word 1. Needs no permission. (H56)
+    GetTsc = 47,
+    /// `(endpoint, kind of inject, value, further value, bytes)`: disturbs a service, for tests of recovery. Only rs, whatever the mask says.
+    Inject = 48,
+}
+
+/// Kernel calls as messages to the SYSTEM task: `SYSTEM_LABELS | KernelCall as u32`, arguments in words 0 to 5; in the reply word 0 is
+/// the result, words 1 and 2 are what a trap leaves in words 0 and 1. (H21, H34)
+pub const SYSTEM_LABELS: u32 = 0x11 << 16;
+
+/// Vector of the HAL trap: `rax` an operation of `privilege::io`, `rdx` the port, `rdi` the value to write, or with `io::STRING` the
+/// address of a buffer and `r10` the number of accesses. Result in `rax`; no other register changes. `EBADCALL`: no such operation. (H38, H44)
+pub const HAL_VECTOR: u8 = 0x22;
+
+/// One copy of `VirVCopy` and `PhysVCopy`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CopyRequest {
+    /// Whose memory is read.
+    pub from: crate::Endpoint,
+    /// Whose memory is written.
+    pub to: crate::Endpoint,
+    /// First address read.
+    pub from_address: u64,
+    /// First address written.
+    pub to_address: u64,
+    /// Length.
+    pub bytes: u64,
+}
+
+/// Kinds of `Inject`.
+pub mod inject {
+    /// Ends the service as an exception `VECTOR` would, right after it has sent or received `value` more messages; 0 cancels.
+    pub const KILL_AFTER_MESSAGES: u64 = 0;
+    /// Writes the low `bytes` (1 to 8) bytes of the further value to the address `value` of the service, even if it is read-only.
+    pub const POKE: u64 = 1;
+    /// Stops it without a word.
+    pub const SILENCE: u64 = 2;
+    /// Vector in the `kernel::Exception` of an injected death.
+    pub const VECTOR: u64 = 256;
 }
 
 /// Kernel calls anybody may make.
@@ -146,7 +196,8 @@ pub const UNRESTRICTED: u64 = 1 << KernelCall::Exit as u64
     | 1 << KernelCall::Time as u64
     | 1 << KernelCall::GetInfo as u64
     | 1 << KernelCall::WhoIs as u64
-    | 1 << KernelCall::Yield as u64;
+    | 1 << KernelCall::Yield as u64
+    | 1 << KernelCall::GetTsc as u64;
 
 impl KernelCall {
     /// The call with this native number, or `None`.

@@ -48,9 +48,22 @@ protocol! {
     StatFs = 19 { node: u64, grant: GrantId }
     /// Writes everything back.
     Sync = 20 { }
+    /// vfs, after its own restart: `Use` records of all nodes it holds, in the grant. Every other node has no uses any more. A reply
+    /// that is given once more after this (its request came again with the same tag) counts its node's use again.
+    SetUses = 21 { grant: GrantId, bytes: u64 }
 }
 
 /// `Mount`: names may appear and vanish by themselves: vfs keeps no names (procfs, devfs).
 pub const MOUNTED_VOLATILE: u64 = 1;
 /// `Mount`: mounted read-only although not asked.
 pub const MOUNTED_READ_ONLY: u64 = 2;
+
+/// How often vfs uses a node.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Use {
+    /// The node.
+    pub node: u64,
+    /// Uses.
+    pub count: u64,
+}

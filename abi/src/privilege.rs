@@ -32,6 +32,21 @@ pub const COPY_APPLICATIONS_ONLY: u32 = 4;
 /// A successor is expected when this service dies: senders to `Endpoint::current` wait.
 pub const RESTARTABLE: u32 = 8;
 
+/// A port access that is denied is an exception of the service, not only an error: it is killed and restarted by its policy.
+pub const KILL_ON_DENIAL: u32 = 16;
+
+/// One access of `VDevIo`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PortRequest {
+    /// The port.
+    pub port: u16,
+    /// Operation of `io`.
+    pub operation: u16,
+    /// What is written, or what has been read.
+    pub value: u32,
+}
+
 /// Privileges of one service, as the kernel keeps them.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,6 +107,8 @@ pub mod io {
     pub const IN: u64 = 0;
     /// Write.
     pub const OUT: u64 = 8;
+    /// HAL trap: `count` accesses of one port, to or from a buffer.
+    pub const STRING: u64 = 16;
     /// The bits that hold the width.
     pub const WIDTH: u64 = 7;
 }

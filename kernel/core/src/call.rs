@@ -168,6 +168,10 @@ impl Node {
             KernelCall::Route => self.set_route(w0, w1)?,
             KernelCall::WhoIs => self.who_is(w0)?,
             KernelCall::PrivCheck => self.check_privilege(self.find_or_self(e0)?, w1, w2, w3)?,
+            KernelCall::VDevIo | KernelCall::PhysCopy | KernelCall::VirVCopy | KernelCall::PhysVCopy => {
+                return Err(Errno::EBADCALL.into());
+            }
+            KernelCall::GetTsc | KernelCall::Inject => return Err(Errno::EBADCALL.into()),
         };
         Ok(value)
     }

@@ -120,6 +120,7 @@ where
             Request::Mount(request) => self.mount(message, request),
             Request::Unmount(request) => self.unmount(message, request),
             Request::Sync(_) => self.sync().map(|()| message.reply(Ok(0))),
+            Request::SetUses(_) => Err(Errno::ENOSYS),
         }
     }
 
