@@ -15,6 +15,7 @@
 extern crate alloc;
 
 pub mod names;
+pub mod recover;
 mod runtime;
 mod service;
 

@@ -1,7 +1,7 @@
 //! Preserved memory: bytes that a service finds again after its death, whatever it died of.
 //!
 //! A service may be killed between any two instructions, so the order in which bytes arrive matters: the accesses here
-//! happen in program order. How to make a change all or nothing is the user's business.
+//! happen in program order. How to make a change all or nothing is the user's business (`server::recover`).
 
 use abi::layout::SERVICE_KEEP;
 use core::sync::atomic::{AtomicBool, Ordering, compiler_fence};
@@ -11,14 +11,35 @@ static TAKEN: AtomicBool = AtomicBool::new(false);
 /// The service's preserved memory.
 #[derive(Debug)]
 pub struct Keep {
+    /// Start of memory that is there as long as the program, used by this `Keep` alone, aligned to 8.
+    start: *mut u8,
     bytes: usize,
+    #[cfg(not(target_os = "none"))]
+    writes_left: core::cell::Cell<u64>,
 }
 
 impl Keep {
     /// The preserved memory of `bytes` bytes, at most `keep_bytes` of the system file: the service dies at its first step beyond.
     /// It is there once: `None` the second time. On the host there is none.
+    #[cfg(target_os = "none")]
     pub fn take(bytes: usize) -> Option<Keep> {
-        (cfg!(target_os = "none") && !TAKEN.swap(true, Ordering::Relaxed)).then_some(Keep { bytes })
+        (!TAKEN.swap(true, Ordering::Relaxed)).then_some(Keep { start: SERVICE_KEEP as *mut u8, bytes })
+    }
+
+    /// None on the host; tests use [`Keep::simulated`].
+    #[cfg(not(target_os = "none"))]
+    pub fn take(_: usize) -> Option<Keep> {
+        let _ = (&TAKEN, SERVICE_KEEP);
+        None
+    }
+
+    /// Memory for tests, which panics at the write after the first `writes`: there the service is killed. What was written stays
+    /// in `memory`, for the successor's `Keep`. `memory` has to outlive all use and to be used in no other way meanwhile, which a
+    /// leaked box does.
+    #[cfg(not(target_os = "none"))]
+    pub fn simulated(memory: &'static [core::sync::atomic::AtomicU64], writes: u64) -> Keep {
+        let start = memory.as_ptr().cast_mut().cast();
+        Keep { start, bytes: memory.len() * 8, writes_left: core::cell::Cell::new(writes) }
     }
 
     /// Its length.
@@ -37,9 +58,8 @@ impl Keep {
     /// When the range is not within.
     pub fn read(&self, offset: usize, into: &mut [u8]) {
         self.check(offset, into.len());
-        let start = (SERVICE_KEEP as usize + offset) as *const u8;
-        // SAFETY: within the preserved memory (checked), which vm maps for the service's lifetime; only `Keep` uses it.
-        unsafe { start.copy_to_nonoverlapping(into.as_mut_ptr(), into.len()) };
+        // SAFETY: within the memory (checked), which is there as long as the program; only this `Keep` uses it, by copies.
+        unsafe { self.start.add(offset).copy_to_nonoverlapping(into.as_mut_ptr(), into.len()) };
         compiler_fence(Ordering::SeqCst);
     }
 
@@ -47,29 +67,78 @@ impl Keep {
     ///
     /// # Panics
     /// When the range is not within.
-    pub fn write(&mut self, offset: usize, from: &[u8]) {
+    pub fn write(&self, offset: usize, from: &[u8]) {
         self.check(offset, from.len());
-        let start = (SERVICE_KEEP as usize + offset) as *mut u8;
+        self.count_write();
         compiler_fence(Ordering::SeqCst);
-        // SAFETY: as in `read`, and `self` is borrowed exclusively.
-        unsafe { start.copy_from_nonoverlapping(from.as_ptr(), from.len()) };
+        // SAFETY: as in `read`; a service is one thread, and no reference into the memory is ever made.
+        unsafe { self.start.add(offset).copy_from_nonoverlapping(from.as_ptr(), from.len()) };
         compiler_fence(Ordering::SeqCst);
+    }
+
+    /// Copies within the memory; the ranges do not overlap.
+    ///
+    /// # Panics
+    /// When a range is not within, or they overlap.
+    pub fn copy(&self, from: usize, to: usize, bytes: usize) {
+        self.check(from, bytes);
+        self.check(to, bytes);
+        assert!(from.abs_diff(to) >= bytes, "{bytes} bytes from {from} to {to} overlap");
+        self.count_write();
+        compiler_fence(Ordering::SeqCst);
+        // SAFETY: as in `write`, and the ranges do not overlap.
+        unsafe { self.start.add(from).copy_to_nonoverlapping(self.start.add(to), bytes) };
+        compiler_fence(Ordering::SeqCst);
+    }
+
+    /// Reads one aligned word.
+    ///
+    /// # Panics
+    /// When the offset is not aligned or not within.
+    #[inline]
+    pub fn read_word(&self, offset: usize) -> u64 {
+        self.check_word(offset);
+        // SAFETY: as in `read`; aligned, since the start of the memory is.
+        unsafe { self.start.add(offset).cast::<u64>().read_volatile() }
     }
 
     /// Writes one aligned word, which a death leaves either old or new.
     ///
     /// # Panics
     /// When the offset is not aligned or not within.
-    pub fn write_word(&mut self, offset: usize, value: u64) {
-        self.check(offset, 8);
-        assert!(offset.is_multiple_of(8), "the word is not aligned");
+    #[inline]
+    pub fn write_word(&self, offset: usize, value: u64) {
+        self.check_word(offset);
+        self.count_write();
+        compiler_fence(Ordering::SeqCst);
         // SAFETY: as in `write`; aligned, since the start of the memory is.
-        unsafe { ((SERVICE_KEEP as usize + offset) as *mut u64).write_volatile(value) };
+        unsafe { self.start.add(offset).cast::<u64>().write_volatile(value) };
         compiler_fence(Ordering::SeqCst);
     }
 
+    #[inline]
     fn check(&self, offset: usize, bytes: usize) {
         let within = offset.checked_add(bytes).is_some_and(|end| end <= self.bytes);
         assert!(within, "{bytes} bytes at {offset} are not within {} preserved bytes", self.bytes);
+    }
+
+    #[inline]
+    fn check_word(&self, offset: usize) {
+        assert!(
+            offset.is_multiple_of(8) && offset < self.bytes & !7,
+            "there is no preserved word at {offset}, only {} bytes",
+            self.bytes
+        );
+    }
+
+    #[cfg(target_os = "none")]
+    #[inline(always)]
+    fn count_write(&self) {}
+
+    #[cfg(not(target_os = "none"))]
+    fn count_write(&self) {
+        let left = self.writes_left.get();
+        assert!(left > 0, "killed here");
+        self.writes_left.set(left - 1);
     }
 }

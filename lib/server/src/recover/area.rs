@@ -1,0 +1,55 @@
+//! Bytes in preserved memory that no undo log covers: contents of queues and buffers.
+//!
+//! Write only where no record points yet, then change the record: what a death leaves half written is then never read.
+
+use super::{Recover, WORD_BYTES};
+
+/// A run of bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Area {
+    start: usize,
+    bytes: usize,
+}
+
+impl Area {
+    /// The next part of the layout, of at least `bytes` bytes.
+    ///
+    /// # Panics
+    /// When the memory is too small.
+    pub fn lay_out(recover: &Recover, bytes: usize) -> Area {
+        let words = bytes.div_ceil(WORD_BYTES);
+        Area { start: recover.take(words) * WORD_BYTES, bytes }
+    }
+
+    /// Its length.
+    pub fn len(&self) -> usize {
+        self.bytes
+    }
+
+    /// True when it has no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.bytes == 0
+    }
+
+    /// Copies out from `offset`.
+    ///
+    /// # Panics
+    /// When the range is not within the area.
+    pub fn read(&self, recover: &Recover, offset: usize, into: &mut [u8]) {
+        recover.keep.read(self.place(offset, into.len()), into);
+    }
+
+    /// Copies in at `offset`, at once and for good.
+    ///
+    /// # Panics
+    /// As [`Area::read`].
+    pub fn write(&self, recover: &Recover, offset: usize, from: &[u8]) {
+        recover.keep.write(self.place(offset, from.len()), from);
+    }
+
+    fn place(&self, offset: usize, bytes: usize) -> usize {
+        let within = offset.checked_add(bytes).is_some_and(|end| end <= self.bytes);
+        assert!(within, "{bytes} bytes at {offset} are not within an area of {}", self.bytes);
+        self.start + offset
+    }
+}

@@ -1,0 +1,181 @@
+//! State that outlives its server: records in preserved memory, which change together or not at all.
+//!
+//! A server may be killed between any two instructions. It changes its records between [`Recover::begin`] and [`Recover::commit`]; the
+//! old value of each word goes into an *undo log* in the same memory before the word changes, and the successor, opening the
+//! memory, puts the old values of an unfinished change back. So what it finds is the state after some commit.
+//! Wild stores of a broken server are found by a check word in each record: a damaged record counts as absent and is reported.
+//!
+//! ```text
+//! word 0   which layout this is; written last when the memory is made
+//! word 1   words used in the undo log; 0: no change is under way
+//! word 2.. undo log: pairs of place and old value
+//! then     tables and areas, in the order in which they are laid out
+//! ```
+//! Invariant: while word 1 is n, undoing the first n words of the log from last to first gives the state of the last commit. That
+//! holds at every instruction, undoing included.
+
+mod area;
+mod table;
+#[cfg(test)]
+mod tests;
+
+pub use area::Area;
+pub use table::{Entry, Record, Table};
+
+use core::cell::Cell;
+use sys::keep::Keep;
+
+const LAYOUT: usize = 0;
+const USED: usize = 1;
+const LOG: usize = 2;
+const WORD_BYTES: usize = 8;
+/// Layout of memory that is being made zero.
+const IN_CLEARING: u64 = 1;
+/// Makes the layout's number unlike anything that is there by chance.
+const MAGIC: u64 = 0x534b_494e_4b00_0000;
+
+/// What the memory held when it was opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// Nothing, or another layout's content: it has been made empty.
+    Nothing,
+    /// A predecessor's state after a commit.
+    State,
+    /// A predecessor's state; it was in the middle of a change, which has been undone.
+    Undone,
+    /// The undo log does not make sense: nothing can be relied on. It has been made empty.
+    Damaged,
+}
+
+/// Preserved memory in use.
+#[derive(Debug)]
+pub struct Recover {
+    keep: Keep,
+    log_words: usize,
+    /// First word that no table has.
+    next: Cell<usize>,
+    used: Cell<usize>,
+}
+
+impl Recover {
+    /// Opens the memory. `layout` is a number below 2^24 that changes whenever tables change in number, size or meaning. The log has room for
+    /// `log_changes` changed words in one change.
+    ///
+    /// # Panics
+    /// When the memory is too small for the log.
+    pub fn open(keep: Keep, layout: u64, log_changes: usize) -> (Recover, Found) {
+        let log_words = log_changes * 2;
+        assert!((LOG + log_words) * WORD_BYTES <= keep.len(), "no room for {log_changes} changes in preserved memory");
+        let recover = Recover { keep, log_words, next: Cell::new(LOG + log_words), used: Cell::new(0) };
+        let found = recover.restore(MAGIC | layout);
+        (recover, found)
+    }
+
+    fn restore(&self, layout: u64) -> Found {
+        if self.word(LAYOUT) != layout {
+            self.clear(layout);
+            return Found::Nothing;
+        }
+        let used = self.word(USED) as usize;
+        if used == 0 {
+            return Found::State;
+        }
+        if used > self.log_words
+            || used % 2 != 0
+            || !(LOG..LOG + used).step_by(2).all(|at| self.is_state(self.word(at)))
+        {
+            self.clear(layout);
+            return Found::Damaged;
+        }
+        self.undo(used);
+        Found::Undone
+    }
+
+    fn is_state(&self, place: u64) -> bool {
+        (self.next.get() as u64..(self.keep.len() / WORD_BYTES) as u64).contains(&place)
+    }
+
+    fn undo(&self, used: usize) {
+        for at in (LOG..LOG + used).step_by(2).rev() {
+            self.put(self.word(at) as usize, self.word(at + 1));
+        }
+        self.put(USED, 0);
+    }
+
+    /// Makes everything zero, which is the empty state of every table. New memory is zero already, and stays untouched, so that it
+    /// costs nothing until it is used.
+    fn clear(&self, layout: u64) {
+        if self.word(LAYOUT) != 0 {
+            self.put(LAYOUT, IN_CLEARING);
+            for word in 1..self.keep.len() / WORD_BYTES {
+                self.put(word, 0);
+            }
+        }
+        self.put(LAYOUT, layout);
+    }
+
+    /// Takes the next `words` words for a table.
+    fn take(&self, words: usize) -> usize {
+        let first = self.next.get();
+        let end = first + words;
+        assert!(
+            end * WORD_BYTES <= self.keep.len(),
+            "{} bytes of preserved memory do not hold the tables",
+            self.keep.len()
+        );
+        self.next.set(end);
+        first
+    }
+
+    /// Begins a change. What is changed outside of one (in a loop of initialisation, say) is a change by itself, which is never undone.
+    ///
+    /// # Panics
+    /// When one is under way.
+    #[inline]
+    pub fn begin(&self) {
+        assert!(self.used.get() == 0, "a change of the preserved state begins within another");
+    }
+
+    /// Makes everything since `begin` last. After this a death does not undo it.
+    #[inline]
+    pub fn commit(&self) {
+        if self.used.get() != 0 {
+            self.used.set(0);
+            self.put(USED, 0);
+        }
+    }
+
+    /// Undoes everything since `begin`.
+    pub fn abandon(&self) {
+        self.undo(self.used.replace(0));
+    }
+
+    #[inline]
+    fn word(&self, at: usize) -> u64 {
+        self.keep.read_word(at * WORD_BYTES)
+    }
+
+    #[inline]
+    fn put(&self, at: usize, value: u64) {
+        self.keep.write_word(at * WORD_BYTES, value);
+    }
+
+    /// Changes a word of the state.
+    ///
+    /// # Panics
+    /// When the change has more words than the log has room for.
+    #[inline]
+    fn change(&self, at: usize, value: u64) {
+        let old = self.word(at);
+        if old == value {
+            return;
+        }
+        let used = self.used.get();
+        assert!(used < self.log_words, "a change of the preserved state is larger than its undo log");
+        self.put(LOG + used, at as u64);
+        self.put(LOG + used + 1, old);
+        self.used.set(used + 2);
+        self.put(USED, used as u64 + 2);
+        self.put(at, value);
+    }
+}

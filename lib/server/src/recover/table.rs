@@ -1,0 +1,131 @@
+//! Tables of records in preserved memory. A record is there or not; each has a check word that ties it to its place.
+
+use super::Recover;
+use core::marker::PhantomData;
+
+/// Most words of one record.
+const MOST_WORDS: usize = 32;
+/// Odd, with bits all over: spreads what it multiplies.
+const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// What a table holds: something that fits into a few words.
+pub trait Record: Copy {
+    /// How many, at most 32.
+    const WORDS: usize;
+    /// Writes itself into this many words.
+    fn store(&self, words: &mut [u64]);
+    /// The record in these words. They are what `store` has written; a value that it never writes may give any record.
+    fn load(words: &[u64]) -> Self;
+}
+
+/// A place in a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Entry<R> {
+    /// No record.
+    Empty,
+    /// A record.
+    Some(R),
+    /// Words that nobody has stored: something has written into the memory.
+    Damaged,
+}
+
+impl<R> Entry<R> {
+    /// The record, if there is a whole one.
+    pub fn record(self) -> Option<R> {
+        match self {
+            Entry::Some(record) => Some(record),
+            Entry::Empty | Entry::Damaged => None,
+        }
+    }
+}
+
+/// A table.
+#[derive(Debug)]
+pub struct Table<R> {
+    first: usize,
+    count: usize,
+    records: PhantomData<R>,
+}
+
+impl<R: Record> Table<R> {
+    /// The next table of the layout, of `count` places.
+    ///
+    /// # Panics
+    /// When the memory is too small.
+    pub fn lay_out(recover: &Recover, count: usize) -> Self {
+        assert!(R::WORDS <= MOST_WORDS, "a record has at most {MOST_WORDS} words");
+        Table { first: recover.take(count * (R::WORDS + 1)), count, records: PhantomData }
+    }
+
+    /// Number of places.
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// True for a table without places.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// What is at `index`.
+    ///
+    /// # Panics
+    /// When there is no such place.
+    pub fn get(&self, recover: &Recover, index: usize) -> Entry<R> {
+        let at = self.place(index);
+        let check_word = recover.word(at);
+        if check_word == 0 {
+            return Entry::Empty;
+        }
+        let mut words = [0; MOST_WORDS];
+        let words = &mut words[..R::WORDS];
+        for (offset, word) in words.iter_mut().enumerate() {
+            *word = recover.word(at + 1 + offset);
+        }
+        if check(at, words) == check_word { Entry::Some(R::load(words)) } else { Entry::Damaged }
+    }
+
+    /// Puts a record to `index`, as part of the present change.
+    ///
+    /// # Panics
+    /// When there is no such place, or the log is full.
+    #[inline]
+    pub fn set(&self, recover: &Recover, index: usize, record: &R) {
+        let at = self.place(index);
+        let mut words = [0; MOST_WORDS];
+        let words = &mut words[..R::WORDS];
+        record.store(words);
+        for (offset, &word) in words.iter().enumerate() {
+            recover.change(at + 1 + offset, word);
+        }
+        recover.change(at, check(at, words));
+    }
+
+    /// Removes what is at `index`, as part of the present change.
+    ///
+    /// # Panics
+    /// As [`Table::set`].
+    #[inline]
+    pub fn clear(&self, recover: &Recover, index: usize) {
+        recover.change(self.place(index), 0);
+    }
+
+    /// All places in use, damaged ones included.
+    pub fn entries<'a>(&'a self, recover: &'a Recover) -> impl Iterator<Item = (usize, Entry<R>)> + 'a {
+        let all = (0..self.count).map(|index| (index, self.get(recover, index)));
+        all.filter(|(_, entry)| !matches!(entry, Entry::Empty))
+    }
+
+    #[inline]
+    fn place(&self, index: usize) -> usize {
+        assert!(index < self.count, "there is no place {index} in a table of {}", self.count);
+        self.first + index * (R::WORDS + 1)
+    }
+}
+
+/// The check word of a record at this place; never 0.
+#[inline]
+fn check(at: usize, words: &[u64]) -> u64 {
+    let mix = |sum: u64, word: &u64| (sum.rotate_left(5) ^ word).wrapping_mul(SPREAD);
+    words.iter().fold(at as u64 ^ SPREAD, mix) | 1
+}
