@@ -23,7 +23,7 @@ impl Record for Pair {
 }
 
 fn memory() -> &'static [AtomicU64] {
-    Box::leak((0..WORDS).map(|word| AtomicU64::new(word as u64 * 77)).collect::<Vec<_>>().into_boxed_slice())
+    Box::leak((0..WORDS).map(|word| AtomicU64::new((word as u64 + 1) * 77)).collect::<Vec<_>>().into_boxed_slice())
 }
 
 struct State {
