@@ -27,6 +27,22 @@ pub mod service_call {
     pub const KILL: u64 = 2;
     /// Ends it and starts it afresh (birth `Fresh`), its restart count forgotten.
     pub const RESTART: u64 = 3;
+    /// Disturbs it as the `Injection` at `address` says; for tests of recovery. Any service may be disturbed.
+    pub const INJECT: u64 = 6;
+}
+
+/// A disturbance, in the caller's buffer: `(kind of call::inject, value, further value, bytes)` of the kernel call `Inject`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Injection {
+    /// One of `call::inject`.
+    pub kind: u64,
+    /// Messages until its death, or the address that is written to.
+    pub value: u64,
+    /// The bytes that are written, the first one lowest.
+    pub further: u64,
+    /// How many they are, 1 to 8.
+    pub bytes: u64,
 }
 
 /// Flags in `ServiceRecord::state`.
@@ -61,4 +77,8 @@ pub struct ServiceRecord {
     pub reason: u32,
     /// Zero.
     pub unused: u32,
+    /// When the last incarnation's end was noticed, monotonic; 0 never.
+    pub ended_ns: u64,
+    /// When the present incarnation reported that it is ready, monotonic; 0 when it has not.
+    pub ready_ns: u64,
 }

@@ -5,7 +5,7 @@
 use abi::info::{Framebuffer, KernelInfo, ThreadInfo};
 use abi::pm::ProcessRecord;
 use abi::privilege::{MemoryRange, Privileges};
-use abi::rs::ServiceRecord;
+use abi::rs::{Injection, ServiceRecord};
 use abi::trace::Record;
 use abi::vm::MapRecord;
 
@@ -30,7 +30,8 @@ plain! {
     KernelInfo = 88,
     Framebuffer = 24,
     Privileges = 256,
-    ServiceRecord = 56,
+    ServiceRecord = 72,
+    Injection = 32,
     ProcessRecord = 136,
     MapRecord = 48,
     Record = 80,

@@ -68,6 +68,10 @@ pub struct Record {
     pub restarts: u32,
     /// When the present incarnation was started.
     pub started_ns: u64,
+    /// When the end of the last incarnation was noticed; 0: never.
+    pub ended_ns: u64,
+    /// When the present incarnation became ready; 0: it has not.
+    pub ready_ns: u64,
     /// It has to be started as soon as pci is up again.
     pub postponed: Option<Birth>,
     /// How the last one ended.
@@ -87,6 +91,8 @@ impl Record {
             budget,
             restarts: 0,
             started_ns: 0,
+            ended_ns: 0,
+            ready_ns: 0,
             postponed: None,
             last_end: None,
             service,
@@ -96,6 +102,7 @@ impl Record {
     /// It is ready: from now on its heart is watched.
     pub fn up(&mut self, now_ns: u64) {
         self.state = State::Up;
+        self.ready_ns = now_ns;
         let period_ns = u64::from(self.service.heartbeat_ms) * NS_PER_MS;
         self.heart = Heart::new(period_ns, self.service.heartbeat_misses, now_ns);
     }
@@ -133,6 +140,8 @@ impl Record {
             last_status,
             reason,
             unused: 0,
+            ended_ns: self.ended_ns,
+            ready_ns: self.ready_ns,
         }
     }
 }

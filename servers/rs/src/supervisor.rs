@@ -236,7 +236,10 @@ impl<W: World> Supervisor<W> {
     }
 
     fn put_down(&mut self, at: usize, keep: bool) {
+        let now_ns = self.world.now_ns();
         let record = &mut self.records[at];
+        record.ended_ns = now_ns;
+        record.ready_ns = 0;
         if record.endpoint != Endpoint::NONE && record.postponed.take().is_none() {
             self.world.destroy(record.endpoint, keep);
         }
