@@ -153,6 +153,8 @@ kernel_calls! {
     GetTsc = 47,
     /// `(endpoint, kind of inject, value, further value, bytes)`: disturbs a service, for tests of recovery. Only rs, whatever the mask says.
     Inject = 48,
+    /// `(hook)`: masks the line until `IrqEnable`.
+    IrqDisable = 49,
 }
 
 /// Kernel calls as messages to the SYSTEM task: `SYSTEM_LABELS | KernelCall as u32`, arguments in words 0 to 5; in the reply word 0 is

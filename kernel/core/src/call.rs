@@ -153,6 +153,7 @@ impl Node {
             KernelCall::SDevIo => self.port_string(m, w0, w1, w2, w3)?,
             KernelCall::IrqSet => self.set_line(m, w0, w1, w2)?,
             KernelCall::IrqEnable => self.enable_line(m, w0)?,
+            KernelCall::IrqDisable => self.disable_line(m, w0)?,
             KernelCall::IrqRemove => self.remove_line(m, w0)?,
             KernelCall::MsiSet => self.set_msi(m, w0)?,
             KernelCall::SetAlarm => self.set_alarm(m, caller, w0)?,

@@ -108,6 +108,15 @@ impl Node {
         Ok(0)
     }
 
+    /// `IrqDisable (hook)`: the line stays masked until the caller enables it. `EINVAL`: the caller has no such hook.
+    pub(crate) fn disable_line<M: Machine>(&mut self, m: &mut M, bit: u64) -> Result<u64, Errno> {
+        let index = self.lines.find(self.current, bit).ok_or(Errno::EINVAL)?;
+        let hook = &mut self.lines.hooks[index];
+        hook.closed = true;
+        m.line_mask(hook.line as usize);
+        Ok(0)
+    }
+
     /// `IrqRemove (hook)`. `EINVAL`: the caller has no such hook.
     pub(crate) fn remove_line<M: Machine>(&mut self, m: &mut M, bit: u64) -> Result<u64, Errno> {
         let index = self.lines.find(self.current, bit).ok_or(Errno::EINVAL)?;

@@ -76,6 +76,17 @@ fn a_shared_line_opens_when_all_its_drivers_have_enabled_it() {
 }
 
 #[test]
+fn a_disabled_line_stays_masked_until_its_driver_enables_it() {
+    let mut w = drivers();
+    w.kernel_call(A, KernelCall::IrqSet, &[LINE, 3, irq::REENABLE]).expect("set");
+    w.kernel_call(A, KernelCall::IrqDisable, &[3]).expect("disabled");
+    assert!(!w.m.unmasked.contains(&4));
+    w.kernel_call(A, KernelCall::IrqEnable, &[3]).expect("enabled");
+    assert!(w.m.unmasked.contains(&4));
+    assert_eq!(w.kernel_call(A, KernelCall::IrqDisable, &[4]), Err(Errno::EINVAL));
+}
+
+#[test]
 fn the_death_of_a_driver_gives_its_line_back() {
     let mut w = drivers();
     w.kernel_call(A, KernelCall::IrqSet, &[LINE, 0, irq::REENABLE]).expect("set");
