@@ -19,8 +19,9 @@ pub const REPLY: u32 = 0x8000_0000;
 /// Labels from here up to `REPLY` are the kernel's; a program that sends one gets `EINVAL`.
 pub const KERNEL_LABELS: u32 = 0x4000_0000;
 
-/// Word 6 of a Linux call that is sent again, because the server that had received it died without an answer; else 0.
-pub const REPEATED: u64 = 1;
+/// Word 6 of a Linux call is its number among the calls of its thread: no two calls of a thread have the same, and a call that
+/// is sent again, because the server that had received it died without an answer, has the same once more with this bit.
+pub const REPEATED: u64 = 1 << 63;
 
 /// Labels below this are Linux system calls, delivered by a route.
 pub const LINUX_LABELS: u32 = 0x1000;

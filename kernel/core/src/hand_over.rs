@@ -22,7 +22,7 @@ use crate::{
 const REFUSED_LABELS: i64 = (KERNEL_LABELS as i64) << 32;
 
 /// What is left to the hardware half: to load the registers of the receiver, which is the current thread now and came
-/// in by `syscall`. Words 0 to 6 come from the frame of `from` (word 6 of a Linux call is 0), `rax` is 0 when a message
+/// in by `syscall`. Words 0 to 6 come from the frame of `from` (word 6 of a Linux call is [`Thread::messages`]), `rax` is 0 when a message
 /// was received, and everything else comes from the frame of `to`. What that says about words and `rax` is stale until
 /// the thread enters the kernel again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

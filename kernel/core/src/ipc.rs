@@ -233,7 +233,8 @@ impl Node {
             Form::Native => Message { label: thread.frame.label(), words, ..Message::new(0) },
             Form::Linux => {
                 let [w0, w1, w2, w3, w4, w5, _] = words;
-                Message { label: thread.frame.rax as u32, words: [w0, w1, w2, w3, w4, w5, 0], ..Message::new(0) }
+                let words = [w0, w1, w2, w3, w4, w5, thread.messages];
+                Message { label: thread.frame.rax as u32, words, ..Message::new(0) }
             }
             Form::Memory | Form::Kernel => thread.outgoing,
         };

@@ -7,6 +7,7 @@
 //! and `life` (who change the state).
 
 use abi::{Endpoint, Message};
+use core::mem::offset_of;
 
 use crate::{Frame, queue::List};
 
@@ -110,7 +111,7 @@ pub struct Thread {
     pub(crate) quantum_left: i64,
     /// Time used, in ticks.
     pub(crate) run_ticks: u64,
-    /// Messages sent and received.
+    /// Messages sent and received: the number of a Linux call, once that is on its way.
     pub(crate) messages: u64,
     /// Number of the Linux call it is in or just came from, plus 1; 0: none.
     pub(crate) linux_call: u32,
@@ -133,6 +134,10 @@ pub struct Thread {
 }
 
 impl Thread {
+    /// Distance of `messages` from `frame`, in bytes: for the entry code, which has the frame's address.
+    pub const MESSAGES_FROM_FRAME: isize =
+        offset_of!(Thread, messages) as isize - offset_of!(Thread, frame) as isize;
+
     /// A free slot.
     pub(crate) const FREE: Thread = Thread {
         frame: Frame::ZERO,
@@ -167,6 +172,11 @@ impl Thread {
         outgoing: Message { source: Endpoint(0), label: 0, words: [0; 7] },
         arrived: Message { source: Endpoint(0), label: 0, words: [0; 7] },
     };
+
+    /// Messages sent and received.
+    pub fn messages(&self) -> u64 {
+        self.messages
+    }
 
     /// Its endpoint; `Endpoint(0)` for a free slot.
     pub fn endpoint(&self) -> Endpoint {

@@ -18,7 +18,7 @@ use abi::{
     layout::USER_END,
 };
 use core::mem::offset_of;
-use kernel_core::{Frame, HandOver, Next, Node, frame::entry};
+use kernel_core::{Frame, HandOver, Next, Node, Thread, frame::entry};
 
 core::arch::global_asm!(
     include_str!("entry.s"),
@@ -26,6 +26,7 @@ core::arch::global_asm!(
     r14 = const offset_of!(Frame, r14),
     r13 = const offset_of!(Frame, r13),
     r12 = const offset_of!(Frame, r12),
+    messages = const Thread::MESSAGES_FROM_FRAME,
     r11 = const offset_of!(Frame, r11),
     r10 = const offset_of!(Frame, r10),
     r9 = const offset_of!(Frame, r9),

@@ -62,7 +62,7 @@ leave_kernel:
 # A Linux call has no word 6.
 .global leave_kernel_with_linux_call
 leave_kernel_with_linux_call:
-    xor r12d, r12d
+    mov r12, [rdi + {messages}]
     jmp 2f
 
 .global leave_kernel_with_message

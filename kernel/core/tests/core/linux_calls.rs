@@ -26,7 +26,7 @@ fn a_routed_call_is_a_message_and_its_answer_the_result() {
     w.linux_call(program.slot(), GETPPID, [1, 2, 3, 4, 5, 6]);
     let message = w.message(PM);
     assert_eq!((message.source, message.label), (program, GETPPID as u32));
-    assert_eq!(message.words, [1, 2, 3, 4, 5, 6, 0]);
+    assert_eq!(message.words[..6], [1, 2, 3, 4, 5, 6]);
     w.primitive(PM, call::REPLYREC, program, GETPPID as u32 | message::REPLY, 42);
     assert!(w.is_ready(program.slot()));
     let frame = w.node.frame_mut(program.slot());
@@ -41,12 +41,15 @@ fn a_call_and_its_answer_go_straight_there_and_back_when_nobody_else_is_ready() 
     for sleeper in [RS, crate::world::VM, A, B, crate::world::C, PM] {
         w.receive(sleeper, Endpoint::ANY);
     }
+    let mut last_number = 0;
     for round in 0..3 {
         w.node.frame_mut(slot).r12 = 99;
         assert_eq!(w.linux_call(slot, GETPPID, [1, 2, 3, 4, 5, 6]), Next::Run(PM));
         let message = w.message(PM);
         assert_eq!((message.source, message.label), (program, GETPPID as u32));
-        assert_eq!(message.words, [1, 2, 3, 4, 5, 6, 0]);
+        assert_eq!(message.words[..6], [1, 2, 3, 4, 5, 6]);
+        assert!(message.words[6] > last_number && message.words[6] < message::REPEATED);
+        last_number = message.words[6];
         assert_eq!(w.primitive(PM, call::REPLYREC, program, GETPPID as u32 | message::REPLY, round), Next::Run(slot));
         let frame = w.node.frame_mut(slot);
         assert_eq!((frame.rax, frame.rdi, frame.r9, frame.r12), (round, 1, 6, 99));

@@ -160,10 +160,11 @@ impl World {
         if from != to {
             let words = *self.node.frame_mut(from);
             let is_linux_call = words.rax < call::NATIVE;
+            let number = self.node.thread(from).messages();
             let frame = self.node.frame_mut(to);
             (frame.rax, frame.rdi, frame.rsi, frame.rdx) = (0, words.rdi, words.rsi, words.rdx);
             (frame.r10, frame.r8, frame.r9) = (words.r10, words.r8, words.r9);
-            frame.r12 = if is_linux_call { 0 } else { words.r12 };
+            frame.r12 = if is_linux_call { number } else { words.r12 };
         }
         Next::Run(to)
     }
