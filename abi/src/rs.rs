@@ -14,10 +14,13 @@ protocol! {
     NextChange = 2 { restart: bool } -> { name_low: u64, name_high: u64, endpoint: Endpoint, up: bool }
     /// A service's own text arguments, copied into the grant. → word 0: length.
     Arguments = 3 { grant: GrantId, bytes: u64 }
+    /// rs to a service that is about to be replaced by a new binary (asynchronous, with a tag): it finishes what it has in hand, leaves its
+    /// state where its successor finds it, and answers; from then on it receives from rs alone and is destroyed. `lib/server` does it.
+    PrepareUpdate = 4 { }
 }
 
-/// Operations of the system call `linux::SERVICE`: `(operation, name low, name high, address, bytes)`; root only.
-/// The caller's buffer is written by rs. Results: 0, length, or an error (`ENOENT`: no such service).
+/// Operations of the system call `linux::SERVICE`: `(operation, name low, name high, address, bytes, value)`; root only.
+/// The caller's buffer is read or written by rs. Results: 0, length, or an error (`ENOENT`: no such service).
 pub mod service_call {
     /// Fills the buffer with `ServiceRecord`s of all services, in the order of the system file.
     pub const LIST: u64 = 0;
@@ -27,8 +30,16 @@ pub mod service_call {
     pub const KILL: u64 = 2;
     /// Ends it and starts it afresh (birth `Fresh`), its restart count forgotten.
     pub const RESTART: u64 = 3;
-    /// Disturbs it as the `Injection` at `address` says; for tests of recovery. Any service may be disturbed.
+    /// Replaces its binary by the ELF file in the buffer and its incarnation by one of birth `Updated`. Answered when the trial is over:
+    /// 0; `ECANCELED`: the new binary failed, and the old one runs again. `ENOEXEC`, `EBUSY`: an update is under way, `EPERM`: rs, vm.
+    pub const UPDATE: u64 = 4;
+    /// Copies the newest crash report of the service into the buffer: text. `ENODATA`: it has not crashed.
+    pub const LOG: u64 = 5;
+    /// Disturbs it as the `Injection` in the buffer says; for tests of recovery. Any service may be disturbed.
     pub const INJECT: u64 = 6;
+    /// Waits for the crash report number `value`, of any service, and copies it into the buffer: a `ReportHead`, then text. Reports are
+    /// numbered from 1; when the one asked for is not kept any more, the oldest that is kept. `EBUSY`: somebody else waits already.
+    pub const REPORT: u64 = 7;
 }
 
 /// A disturbance, in the caller's buffer: `(kind of call::inject, value, further value, bytes)` of the kernel call `Inject`.
@@ -44,6 +55,21 @@ pub struct Injection {
     /// How many they are, 1 to 8.
     pub bytes: u64,
 }
+
+/// What stands before the text of a crash report.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReportHead {
+    /// Number of the report since boot.
+    pub number: u64,
+    /// Which service.
+    pub name: Name,
+    /// Bytes of text that follow.
+    pub bytes: u64,
+}
+
+/// Longest crash report, head included.
+pub const REPORT_BYTES: usize = 4096;
 
 /// Flags in `ServiceRecord::state`.
 pub mod state {
@@ -75,8 +101,8 @@ pub struct ServiceRecord {
     pub last_status: i64,
     /// Why the last one ended: 0 never, 1 exited, 2 exception, 3 silent, 4 killed.
     pub reason: u32,
-    /// Zero.
-    pub unused: u32,
+    /// Milliseconds until the next try to start it, when it has died so often that rs waits; else 0.
+    pub retry_ms: u32,
     /// When the last incarnation's end was noticed, monotonic; 0 never.
     pub ended_ns: u64,
     /// When the present incarnation reported that it is ready, monotonic; 0 when it has not.

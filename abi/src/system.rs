@@ -73,6 +73,16 @@ pub struct Service {
     pub restarts: u32,
     /// See `restarts`.
     pub restart_window_ms: u32,
+    /// The first restart comes at once; after the second death the successor waits this long, and twice as long after each further one.
+    /// The wait halves with every 32 times this period that passes. 0: never a wait.
+    pub backoff_ms: u32,
+    /// How long a new binary (`service update`) is on trial: when it fails within this time, the old one comes back.
+    pub trial_ms: u32,
+    /// Services (slots) that cannot go on with a successor of this one: they are restarted when it is up again.
+    pub dependants: Vec<u32>,
+    /// No program can do anything without it. It is not given up: when its budget is spent it is tried again, at the longest wait. If it may
+    /// not be restarted at all, its end is the end of the system.
+    pub essential: bool,
     /// The system goes on without it when it fails to start (a driver whose device is missing).
     pub optional: bool,
 }

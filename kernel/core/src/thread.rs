@@ -135,8 +135,7 @@ pub struct Thread {
 
 impl Thread {
     /// Distance of `messages` from `frame`, in bytes: for the entry code, which has the frame's address.
-    pub const MESSAGES_FROM_FRAME: isize =
-        offset_of!(Thread, messages) as isize - offset_of!(Thread, frame) as isize;
+    pub const MESSAGES_FROM_FRAME: isize = offset_of!(Thread, messages) as isize - offset_of!(Thread, frame) as isize;
 
     /// A free slot.
     pub(crate) const FREE: Thread = Thread {

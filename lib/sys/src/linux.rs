@@ -1,8 +1,11 @@
 //! Linux calls for native programs that a shell starts by `execve`, such as the command `service`.
+//!
+//! The flags are those of Linux on x86-64 (asm-generic/fcntl.h, mman-common.h).
 
 use crate::{Result, raw};
-use abi::Name;
 use abi::linux::nr;
+use abi::{Errno, Name};
+use core::ffi::CStr;
 
 /// The arguments of a program, its own name first.
 #[derive(Clone, Copy, Debug)]
@@ -22,12 +25,16 @@ impl Arguments {
 
     /// Argument `index`; `None` past the end or when it is not UTF-8.
     pub fn get(&self, index: usize) -> Option<&'static str> {
+        self.get_bytes(index)?.to_str().ok()
+    }
+
+    /// Argument `index` as it is; `None` past the end.
+    pub fn get_bytes(&self, index: usize) -> Option<&'static CStr> {
         if index >= self.count {
             return None;
         }
         // SAFETY: `from_stack`'s caller vouches for `count` pointers to texts that end with NUL and stay as they are.
-        let text = unsafe { core::ffi::CStr::from_ptr((*self.texts.add(index)).cast()) };
-        text.to_str().ok()
+        Some(unsafe { CStr::from_ptr((*self.texts.add(index)).cast()) })
     }
 
     /// How many there are.
@@ -46,13 +53,90 @@ pub fn write(descriptor: i32, text: &[u8]) -> Result<usize> {
     unsafe { raw::linux(nr::WRITE.into(), arguments) }.map(|written| written as usize)
 }
 
-/// Skink's call to rs: `operation` of `abi::rs::service_call`. The results are written into `buffer`.
+/// Ways to open a file.
+pub mod open {
+    #![allow(missing_docs)]
+    pub const READ: u64 = 0;
+    pub const WRITE: u64 = 0o1;
+    pub const CREATE: u64 = 0o100;
+    pub const EXCLUSIVE: u64 = 0o200;
+    pub const TRUNCATE: u64 = 0o1000;
+}
+
+const SEEK_SET: u64 = 0;
+const SEEK_END: u64 = 2;
+const READ_AND_WRITE: u64 = 1 | 2;
+const PRIVATE_ANONYMOUS: u64 = 2 | 0x20;
+
+/// Opens a file in one of the ways of `open`; one that is created gets `mode`. → descriptor.
 ///
 /// # Errors
-/// `EPERM`: not root; `ENOENT`: no such service; `EINVAL`.
-pub fn service(operation: u64, name: Name, buffer: &mut [u8]) -> Result<u64> {
+/// As open(2).
+pub fn open(path: &CStr, way: u64, mode: u64) -> Result<i32> {
+    // SAFETY: open only reads the path.
+    let descriptor = unsafe { raw::linux(nr::OPEN.into(), [path.as_ptr() as u64, way, mode, 0, 0, 0]) }?;
+    i32::try_from(descriptor).map_err(|_| Errno::EBADF)
+}
+
+/// Closes a descriptor.
+///
+/// # Errors
+/// As close(2).
+pub fn close(descriptor: i32) -> Result<()> {
+    // SAFETY: close touches no memory of the program.
+    unsafe { raw::linux(nr::CLOSE.into(), [descriptor as u64, 0, 0, 0, 0, 0]) }.map(drop)
+}
+
+/// Reads from a descriptor. → bytes read, 0 at the end.
+///
+/// # Errors
+/// As read(2).
+pub fn read(descriptor: i32, into: &mut [u8]) -> Result<usize> {
+    let arguments = [descriptor as u64, into.as_mut_ptr() as u64, into.len() as u64, 0, 0, 0];
+    // SAFETY: read writes within the buffer, before it returns.
+    unsafe { raw::linux(nr::READ.into(), arguments) }.map(|bytes| bytes as usize)
+}
+
+/// Length of the file behind a descriptor, which then stands at its start.
+///
+/// # Errors
+/// As lseek(2).
+pub fn length(descriptor: i32) -> Result<u64> {
+    // SAFETY: lseek touches no memory of the program.
+    let seek = |whence| unsafe { raw::linux(nr::LSEEK.into(), [descriptor as u64, 0, whence, 0, 0, 0]) };
+    let bytes = seek(SEEK_END)?;
+    seek(SEEK_SET)?;
+    Ok(bytes)
+}
+
+/// New memory, all zero, for as long as the program runs.
+///
+/// # Errors
+/// As mmap(2).
+pub fn memory(bytes: usize) -> Result<&'static mut [u8]> {
+    let arguments = [0, bytes as u64, READ_AND_WRITE, PRIVATE_ANONYMOUS, u64::MAX, 0];
+    // SAFETY: without MAP_FIXED the new mapping replaces none.
+    let start = unsafe { raw::linux(nr::MMAP.into(), arguments) }?;
+    // SAFETY: these bytes have just been mapped, readable and writable, and nobody else knows of them.
+    Ok(unsafe { core::slice::from_raw_parts_mut(start as *mut u8, bytes) })
+}
+
+/// Makes a folder.
+///
+/// # Errors
+/// As mkdir(2).
+pub fn make_folder(path: &CStr, mode: u64) -> Result<()> {
+    // SAFETY: mkdir only reads the path.
+    unsafe { raw::linux(nr::MKDIR.into(), [path.as_ptr() as u64, mode, 0, 0, 0, 0]) }.map(drop)
+}
+
+/// Skink's call to rs: `operation` of `abi::rs::service_call`. It reads from `buffer` or writes its results there.
+///
+/// # Errors
+/// `EPERM`: not root; `ENOENT`: no such service; `EINVAL`; others as the operation says.
+pub fn service(operation: u64, name: Name, buffer: &mut [u8], value: u64) -> Result<u64> {
     let (low, high) = name.to_words();
-    let arguments = [operation, low, high, buffer.as_mut_ptr() as u64, buffer.len() as u64, 0];
+    let arguments = [operation, low, high, buffer.as_mut_ptr() as u64, buffer.len() as u64, value];
     // SAFETY: rs writes within the buffer, before the call returns.
     unsafe { raw::linux(nr::SKINK_SERVICE.into(), arguments) }
 }

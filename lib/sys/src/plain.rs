@@ -5,7 +5,7 @@
 use abi::info::{Framebuffer, KernelInfo, ThreadInfo};
 use abi::pm::ProcessRecord;
 use abi::privilege::{MemoryRange, Privileges};
-use abi::rs::{Injection, ServiceRecord};
+use abi::rs::{Injection, ReportHead, ServiceRecord};
 use abi::trace::Record;
 use abi::vm::MapRecord;
 
@@ -32,6 +32,7 @@ plain! {
     Privileges = 256,
     ServiceRecord = 72,
     Injection = 32,
+    ReportHead = 32,
     ProcessRecord = 136,
     MapRecord = 48,
     Record = 80,

@@ -39,6 +39,14 @@ pub fn trace(on: bool) -> Result<()> {
     raw::kernel(KernelCall::Trace, [on.to_word(), 0, 0, 0, 0, 0]).map(drop)
 }
 
+/// Disturbs a service, for tests of recovery: `kind`, `value`, `further` and `bytes` as `abi::call::inject` says. Only rs.
+///
+/// # Errors
+/// `ECALLDENIED`, `EDEADSRCDST`, `EINVAL`, `EFAULT`.
+pub fn inject(service: Endpoint, kind: u64, value: u64, further: u64, bytes: u64) -> Result<()> {
+    raw::kernel(KernelCall::Inject, [service.to_word(), kind, value, further, bytes, 0]).map(drop)
+}
+
 /// How the system ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {

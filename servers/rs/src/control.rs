@@ -1,9 +1,8 @@
 //! The system call `linux::SERVICE`: what people ask of rs.
 
-use crate::record::Record;
 use crate::supervisor::Supervisor;
 use crate::world::World;
-use abi::rs::{ServiceRecord, service_call};
+use abi::rs::{Injection, ServiceRecord, service_call};
 use abi::{Endpoint, Errno, Message, Name};
 use alloc::vec::Vec;
 use sys::{Result, copy, plain};
@@ -17,15 +16,21 @@ pub fn control<W: World>(supervisor: &mut Supervisor<W>, request: &Message) -> R
     let name = Name::from_words(low, high);
     match operation {
         service_call::LIST => {
-            let records: Vec<ServiceRecord> = supervisor.records().iter().map(Record::describe).collect();
+            let now_ns = supervisor.world.now_ns();
+            let records: Vec<ServiceRecord> = supervisor.records().iter().map(|one| one.describe(now_ns)).collect();
             give(request.source, address, bytes, &records)
         }
         service_call::STATUS => {
-            let record = supervisor.records()[supervisor.named(name)?].describe();
+            let now_ns = supervisor.world.now_ns();
+            let record = supervisor.records()[supervisor.named(name)?].describe(now_ns);
             give(request.source, address, bytes, &[record])
         }
         service_call::KILL => supervisor.kill(name).map(|()| 0),
         service_call::RESTART => supervisor.restart(name).map(|()| 0),
+        service_call::INJECT if bytes == size_of::<Injection>() as u64 => {
+            let what: Injection = copy::read_process(request.source, address)?;
+            supervisor.inject(name, &what).map(|()| 0)
+        }
         _ => Err(Errno::EINVAL),
     }
 }

@@ -9,6 +9,7 @@ use abi::info::state;
 use abi::layout::{SERVICE_HEAP, birth};
 use abi::pci::{Assign, Bar};
 use abi::registers::Registers;
+use abi::rs::Injection;
 use abi::system::{Service, System};
 use abi::vm::Spawn;
 use abi::{Endpoint, Errno, vm};
@@ -202,12 +203,21 @@ impl World for Launcher {
         }
     }
 
-    fn bury(&mut self, endpoint: Endpoint) {
+    fn expect_nobody(&mut self, slot: usize) {
         // Fails when nobody was expected any more, which is what is wanted.
-        let _ = thread::destroy(Endpoint::current(endpoint.slot()), false);
-        if let Err(error) = ipc::call(Endpoint::VM, &vm::Exit { process: endpoint }.message()) {
-            self.say(format_args!("vm keeps the memory of slot {}: {error}", endpoint.slot()));
+        let _ = thread::destroy(Endpoint::current(slot), false);
+    }
+
+    fn clear_away(&mut self, endpoint: Endpoint) {
+        match ipc::call(Endpoint::VM, &vm::Exit { process: endpoint }.message()) {
+            // A start that failed half way has freed it.
+            Ok(_) | Err(Errno::ESRCH) => {}
+            Err(error) => self.say(format_args!("vm keeps the memory of slot {}: {error}", endpoint.slot())),
         }
+    }
+
+    fn inject(&mut self, endpoint: Endpoint, request: &Injection) -> Result<()> {
+        sys::rights::inject(endpoint, request.kind, request.value, request.further, request.bytes)
     }
 
     fn notify(&mut self, endpoint: Endpoint) {

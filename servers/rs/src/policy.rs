@@ -1,4 +1,4 @@
-//! When a service counts as hung, and when rs stops starting it again.
+//! When a service counts as hung, when it is started again, and when rs stops doing so.
 
 use alloc::collections::VecDeque;
 
@@ -112,6 +112,60 @@ impl Budget {
     }
 }
 
+/// The longest wait before a restart.
+pub const LONGEST_WAIT_NS: u64 = 10_000_000_000;
+/// The wait halves with every so many first waits that pass.
+const HALVED_AFTER: u64 = 32;
+/// Doublings beyond this make no difference.
+const MOST_DOUBLINGS: u32 = 30;
+
+/// How long the next restart has to wait: exponential back-off that decays.
+#[derive(Clone, Debug)]
+pub struct Backoff {
+    first_ns: u64,
+    /// Deaths that count: the wait is `first_ns` doubled this often, less one; 0: none.
+    level: u32,
+    /// When the level was last right.
+    since_ns: u64,
+}
+
+impl Backoff {
+    /// The first wait is `first_ns`; 0: never a wait.
+    pub fn new(first_ns: u64) -> Backoff {
+        Backoff { first_ns, level: 0, since_ns: 0 }
+    }
+
+    /// The service has died. → how long its successor has to wait.
+    pub fn died(&mut self, now_ns: u64) -> u64 {
+        if self.first_ns == 0 {
+            return 0;
+        }
+        self.decay(now_ns);
+        let wait_ns = match self.level {
+            0 => 0,
+            level => self.first_ns.saturating_mul(1 << (level - 1)).min(LONGEST_WAIT_NS),
+        };
+        self.level = (self.level + 1).min(MOST_DOUBLINGS);
+        wait_ns
+    }
+
+    /// Forgets earlier deaths.
+    pub fn reset(&mut self) {
+        self.level = 0;
+    }
+
+    fn decay(&mut self, now_ns: u64) {
+        if self.level == 0 {
+            self.since_ns = now_ns;
+            return;
+        }
+        let halving_ns = self.first_ns.saturating_mul(HALVED_AFTER);
+        let halvings = now_ns.saturating_sub(self.since_ns) / halving_ns;
+        self.level = self.level.saturating_sub(u32::try_from(halvings).unwrap_or(u32::MAX));
+        self.since_ns = if self.level == 0 { now_ns } else { self.since_ns + halvings * halving_ns };
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -164,6 +218,45 @@ mod tests {
         let mut budget = Budget::new(2, 100);
         assert_eq!([0, 50, 99].map(|now| budget.take(now)), [true, true, false]);
         assert_eq!([100, 101, 150].map(|now| budget.take(now)), [true, false, true]);
+    }
+
+    #[test]
+    fn the_first_restart_is_at_once_and_each_further_one_waits_twice_as_long() {
+        let mut backoff = Backoff::new(10);
+        assert_eq!([0, 1, 12, 33].map(|now| backoff.died(now)), [0, 10, 20, 40]);
+    }
+
+    #[test]
+    fn the_wait_halves_as_time_passes() {
+        let mut backoff = Backoff::new(10);
+        for _ in 0..4 {
+            backoff.died(0);
+        }
+        // Four deaths: 80 at once, 40 after one halving, none after four.
+        assert_eq!(backoff.clone().died(319), 80);
+        assert_eq!(backoff.clone().died(320), 40);
+        assert_eq!(backoff.died(4 * 320), 0);
+    }
+
+    #[test]
+    fn a_service_that_dies_now_and_then_is_never_kept_waiting() {
+        let mut backoff = Backoff::new(10);
+        assert!((1..100).all(|n| backoff.died(n * 500) == 0));
+    }
+
+    #[test]
+    fn there_is_a_longest_wait() {
+        let mut backoff = Backoff::new(10_000_000);
+        let longest = (0..100).map(|_| backoff.died(0)).max();
+        assert_eq!(longest, Some(LONGEST_WAIT_NS));
+        let mut endless = Backoff::new(u64::MAX);
+        assert_eq!([0, u64::MAX - 1].map(|now| endless.died(now)), [0, LONGEST_WAIT_NS]);
+    }
+
+    #[test]
+    fn without_a_first_wait_there_is_none() {
+        let mut backoff = Backoff::new(0);
+        assert!((0..20).all(|_| backoff.died(0) == 0));
     }
 
     #[test]

@@ -1,13 +1,15 @@
 //! What rs knows of one service.
 
 use crate::changes::Change;
-use crate::policy::{Budget, Heart};
+use crate::policy::{Backoff, Budget, Heart};
 use abi::rs::{ServiceRecord, state};
 use abi::system::Service;
 use abi::{Endpoint, Name};
 use sys::Birth;
 
 const NS_PER_MS: u64 = 1_000_000;
+/// How long a service may take to become ready.
+const READY_WITHIN_NS: u64 = 30_000_000_000;
 
 /// Why an incarnation ended; numbers of `ServiceRecord::reason`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +22,8 @@ pub enum End {
     Silent = 3,
     /// Somebody asked for it.
     Killed = 4,
+    /// It depends on a service that was restarted.
+    Dependant = 5,
 }
 
 /// Where a service stands.
@@ -58,12 +62,20 @@ pub struct Record {
     pub name: Name,
     /// The present incarnation; `NONE`: there is none.
     pub endpoint: Endpoint,
+    /// A dead incarnation whose memory vm still keeps, for the successor to free; `NONE`: there is none.
+    pub corpse: Endpoint,
     /// Where it stands.
     pub state: State,
+    /// Some incarnation has once been ready.
+    pub was_up: bool,
     /// Its signs of life.
     pub heart: Heart,
     /// Restarts it may still have.
     pub budget: Budget,
+    /// How long the next restart has to wait.
+    pub backoff: Backoff,
+    /// A successor waits until then: it has died too often in a short time.
+    pub retry_ns: Option<u64>,
     /// Restarts since boot.
     pub restarts: u32,
     /// When the present incarnation was started.
@@ -86,9 +98,13 @@ impl Record {
         Record {
             name,
             endpoint: Endpoint::NONE,
+            corpse: Endpoint::NONE,
             state: State::Down,
+            was_up: false,
             heart: Heart::new(0, 0, 0),
             budget,
+            backoff: Backoff::new(u64::from(service.backoff_ms) * NS_PER_MS),
+            retry_ns: None,
             restarts: 0,
             started_ns: 0,
             ended_ns: 0,
@@ -112,9 +128,14 @@ impl Record {
         self.service.slot as usize
     }
 
-    /// It exists and is not ready yet.
+    /// It is not ready yet, or not again.
     pub fn is_starting(&self) -> bool {
         matches!(self.state, State::Starting | State::Restarting)
+    }
+
+    /// When the present incarnation, which is starting, counts as silent.
+    pub fn ready_by_ns(&self) -> Option<u64> {
+        (self.endpoint != Endpoint::NONE).then_some(self.started_ns + READY_WITHIN_NS)
     }
 
     /// What ds is told of it.
@@ -128,7 +149,7 @@ impl Record {
     }
 
     /// What people are told of it.
-    pub fn describe(&self) -> ServiceRecord {
+    pub fn describe(&self, now_ns: u64) -> ServiceRecord {
         let (reason, last_status) = self.last_end.map_or((0, 0), |(end, status)| (end as u32, status));
         ServiceRecord {
             name: self.name,
@@ -139,7 +160,7 @@ impl Record {
             started_ns: self.started_ns,
             last_status,
             reason,
-            unused: 0,
+            retry_ms: self.retry_ns.map_or(0, |at| at.saturating_sub(now_ns).div_ceil(NS_PER_MS) as u32),
             ended_ns: self.ended_ns,
             ready_ns: self.ready_ns,
         }

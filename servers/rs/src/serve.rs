@@ -5,6 +5,7 @@ use crate::errands::{self, Errand, Errands};
 use crate::launch::Launcher;
 use crate::record::{End, State};
 use crate::supervisor::{Event, Supervisor};
+use abi::call::inject;
 use abi::endpoint::slot;
 use abi::kernel::{Exception, Exited, Notify};
 use abi::rs::{Arguments, NextChange, Ready};
@@ -98,6 +99,7 @@ impl Rs {
             Err(refusal) if vector == PAGE_FAULT => {
                 sys::log!("{name} ({generation}) page fault at {ip:#x}, address {address:#x}: {refusal}");
             }
+            _ if vector == inject::VECTOR => sys::log!("{name} ({generation}) is killed as injected, at {ip:#x}"),
             _ => sys::log!("{name} ({generation}) exception {vector} at {ip:#x}, error code {error:#x}"),
         }
         let _ = self.supervisor.ended(from, End::Exception, vector as i64);

@@ -1,23 +1,22 @@
 //! The supervisor: decides which service is started when, and what becomes of one that dies.
 //!
 //! Services are started in the order of the system file, each when the one before is ready (or will never be). A service that has
-//! died is started again at once, as long as its budget lasts.
+//! died is started again as long as its budget lasts: at once the first time, after a wait that grows when it dies again and again.
+//! Two exceptions: one that dies before its first incarnation was ever ready is broken and not tried again, and one that is
+//! essential is tried for ever.
 
 use crate::changes::{Change, Changes};
-use crate::policy::Beat;
+use crate::policy::{Beat, LONGEST_WAIT_NS};
 use crate::record::{End, Record, State};
 use crate::world::World;
 use abi::endpoint::slot;
+use abi::rs::Injection;
 use abi::system::Service;
 use abi::{Endpoint, Errno, Name};
 use alloc::vec::Vec;
 use sys::{Birth, Result};
 
-/// How long a service may take to become ready.
-const READY_WITHIN_NS: u64 = 30_000_000_000;
-
-/// Services without which no program can do anything, and which hold what no successor could know.
-const ESSENTIAL: [usize; 3] = [slot::PM, slot::VFS, slot::TTY];
+const NS_PER_MS: u64 = 1_000_000;
 
 /// Something that the rest of rs has to act on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,14 +84,18 @@ impl<W: World> Supervisor<W> {
         }
     }
 
-    /// A service reports that its initialisation is over, well or not. `EPERM`: it is no service's present incarnation.
+    /// A service reports that its initialisation is over, well or not. When the very first incarnation fails, or the device is missing,
+    /// there is no other try.
+    ///
+    /// # Errors
+    /// `ESRCH`: it is no service's present incarnation; `EINVAL`: it has said so before.
     pub fn ready(&mut self, from: Endpoint, status: i64) -> Result<()> {
         let at = self.index_of(from)?;
         if !self.records[at].is_starting() {
             return Err(Errno::EINVAL);
         }
         if status < 0 {
-            self.left_out(at, Errno(status.unsigned_abs().min(4095) as i32));
+            self.failed(at, Errno(status.unsigned_abs().min(4095) as i32));
         } else {
             let now_ns = self.world.now_ns();
             self.came_up(at, now_ns);
@@ -125,7 +128,7 @@ impl<W: World> Supervisor<W> {
     /// `ENOENT`: no such service; `EPERM`: rs and vm; `ESRCH`: it does not run.
     pub fn kill(&mut self, name: Name) -> Result<()> {
         let at = self.victim(name)?;
-        if self.records[at].endpoint == Endpoint::NONE || self.records[at].postponed.is_some() {
+        if self.records[at].endpoint == Endpoint::NONE {
             return Err(Errno::ESRCH);
         }
         self.say_of(at, "is killed");
@@ -143,19 +146,38 @@ impl<W: World> Supervisor<W> {
             self.put_down(at, true);
             self.records[at].last_end = Some((End::Killed, 0));
         }
-        self.records[at].budget.reset();
-        self.records[at].restarts = 0;
+        let record = &mut self.records[at];
+        record.budget.reset();
+        record.backoff.reset();
+        record.restarts = 0;
         self.start(at, Birth::Fresh, State::Restarting);
         Ok(())
+    }
+
+    /// Disturbs a service, for tests of recovery.
+    ///
+    /// # Errors
+    /// `ENOENT`: no such service; `ESRCH`: it does not run; those of the kernel call.
+    pub fn inject(&mut self, name: Name, request: &Injection) -> Result<()> {
+        let endpoint = self.records[self.named(name)?].endpoint;
+        if endpoint == Endpoint::NONE {
+            return Err(Errno::ESRCH);
+        }
+        self.world.inject(endpoint, request)
     }
 
     /// Time has passed: hearts and late starters.
     pub fn tick(&mut self) {
         let now_ns = self.world.now_ns();
         for at in 0..self.records.len() {
-            match self.records[at].state {
+            let record = &mut self.records[at];
+            match record.state {
                 State::Up => self.check_heart(at, now_ns),
-                State::Starting | State::Restarting if now_ns >= self.records[at].started_ns + READY_WITHIN_NS => {
+                State::Restarting if record.retry_ns.is_some_and(|at_ns| now_ns >= at_ns) => {
+                    record.retry_ns = None;
+                    self.start(at, Birth::Restarted, State::Restarting);
+                }
+                State::Starting | State::Restarting if record.ready_by_ns().is_some_and(|at_ns| now_ns >= at_ns) => {
                     self.say_of(at, "has not become ready in time");
                     self.end(at, End::Silent, 0);
                 }
@@ -169,7 +191,7 @@ impl<W: World> Supervisor<W> {
     pub fn deadline_ns(&self) -> Option<u64> {
         let deadline = |record: &Record| match record.state {
             State::Up => record.heart.deadline_ns(),
-            State::Starting | State::Restarting => Some(record.started_ns + READY_WITHIN_NS),
+            State::Starting | State::Restarting => record.retry_ns.or(record.ready_by_ns()),
             State::Down | State::GivenUp => None,
         };
         self.records.iter().filter_map(deadline).min()
@@ -194,6 +216,16 @@ impl<W: World> Supervisor<W> {
     /// ds asks for everything again.
     pub fn all_changes(&self) -> impl Iterator<Item = Change> + use<'_, W> {
         self.records.iter().map(Record::change)
+    }
+
+    /// An incarnation could not initialise itself.
+    fn failed(&mut self, at: usize, error: Errno) {
+        let is_missing = matches!(error, Errno::ENODEV | Errno::ENXIO);
+        if is_missing || !self.records[at].was_up {
+            return self.left_out(at, error);
+        }
+        self.world.say(format_args!("{} has failed to initialise itself: {error}", self.records[at].name));
+        self.end(at, End::Exited, -i64::from(error.0));
     }
 
     fn victim(&self, name: Name) -> Result<usize> {
@@ -221,27 +253,54 @@ impl<W: World> Supervisor<W> {
         }
     }
 
-    /// The present incarnation is over: takes it down, and starts a successor if there may be one.
+    /// The present incarnation is over: takes it down, and has a successor started if there may be one.
     fn end(&mut self, at: usize, end: End, status: i64) {
-        let now_ns = self.world.now_ns();
-        let again = self.records[at].budget.take(now_ns);
-        self.put_down(at, again);
+        let wait_ns = self.wait_for_successor(at);
+        self.put_down(at, wait_ns.is_some());
         self.records[at].last_end = Some((end, status));
-        if again {
-            self.records[at].restarts += 1;
-            self.start(at, Birth::Restarted, State::Restarting);
-        } else {
-            self.give_up(at);
+        self.succeed(at, wait_ns);
+    }
+
+    /// How long the successor of a service that is ending has to wait; `None`: there is none.
+    fn wait_for_successor(&mut self, at: usize) -> Option<u64> {
+        let now_ns = self.world.now_ns();
+        let record = &mut self.records[at];
+        if record.service.restarts == 0 || !record.was_up {
+            return None;
         }
+        let wait_ns = record.backoff.died(now_ns);
+        match record.budget.take(now_ns) {
+            true => Some(wait_ns),
+            false => record.service.essential.then_some(LONGEST_WAIT_NS),
+        }
+    }
+
+    /// Starts the successor, or remembers when it is time to.
+    fn succeed(&mut self, at: usize, wait_ns: Option<u64>) {
+        let Some(wait_ns) = wait_ns else { return self.give_up(at) };
+        self.records[at].restarts += 1;
+        if wait_ns == 0 {
+            return self.start(at, Birth::Restarted, State::Restarting);
+        }
+        let retry_ns = self.world.now_ns() + wait_ns;
+        let record = &mut self.records[at];
+        record.state = State::Restarting;
+        record.retry_ns = Some(retry_ns);
+        self.world.say(format_args!("{} is started again in {} ms", record.name, wait_ns / NS_PER_MS));
+        self.changes.add(record.change());
+        self.clear_away(at);
     }
 
     fn put_down(&mut self, at: usize, keep: bool) {
         let now_ns = self.world.now_ns();
         let record = &mut self.records[at];
-        record.ended_ns = now_ns;
-        record.ready_ns = 0;
-        if record.endpoint != Endpoint::NONE && record.postponed.take().is_none() {
+        record.postponed = None;
+        record.retry_ns = None;
+        if record.endpoint != Endpoint::NONE {
+            record.ended_ns = now_ns;
+            record.ready_ns = 0;
             self.world.destroy(record.endpoint, keep);
+            record.corpse = core::mem::replace(&mut record.endpoint, Endpoint::NONE);
         }
         record.state = State::Restarting;
         if record.slot() == slot::DS {
@@ -249,82 +308,92 @@ impl<W: World> Supervisor<W> {
         }
     }
 
-    /// Starts an incarnation; when that fails again and again, the service is given up.
+    /// Frees the memory of a dead incarnation that no successor takes over soon.
+    fn clear_away(&mut self, at: usize) {
+        let corpse = core::mem::replace(&mut self.records[at].corpse, Endpoint::NONE);
+        if corpse != Endpoint::NONE {
+            self.world.clear_away(corpse);
+        }
+    }
+
+    /// Starts an incarnation.
     fn start(&mut self, at: usize, birth: Birth, state: State) {
-        let mut birth = birth;
-        loop {
-            let now_ns = self.world.now_ns();
-            let record = &mut self.records[at];
-            record.state = state;
-            record.started_ns = now_ns;
-            match self.world.launch(&record.service, birth) {
-                Ok(endpoint) => {
-                    record.endpoint = endpoint;
-                    self.changes.add(record.change());
-                    return;
-                }
-                Err(Errno::EAGAIN) => {
-                    record.postponed = Some(birth);
-                    return;
-                }
-                Err(error @ (Errno::ENODEV | Errno::ENXIO)) => return self.left_out(at, error),
-                Err(error) => {
-                    record.last_end = Some((End::Exited, -i64::from(error.0)));
-                    self.world.say(format_args!("{} cannot be started: {error}", record.name));
-                }
+        let now_ns = self.world.now_ns();
+        let record = &mut self.records[at];
+        record.state = state;
+        record.started_ns = now_ns;
+        record.postponed = None;
+        record.retry_ns = None;
+        match self.world.launch(&record.service, birth) {
+            Ok(endpoint) => {
+                record.endpoint = endpoint;
+                record.corpse = Endpoint::NONE;
+                self.changes.add(record.change());
             }
-            if !self.records[at].budget.take(now_ns) {
-                return self.give_up(at);
+            Err(Errno::EAGAIN) => record.postponed = Some(birth),
+            Err(error @ (Errno::ENODEV | Errno::ENXIO)) => self.left_out(at, error),
+            Err(error) => {
+                record.last_end = Some((End::Exited, -i64::from(error.0)));
+                self.world.say(format_args!("{} cannot be started: {error}", record.name));
+                let wait_ns = self.wait_for_successor(at);
+                self.succeed(at, wait_ns);
             }
-            self.records[at].restarts += 1;
-            birth = Birth::Restarted;
         }
     }
 
     /// A service says of itself, or its missing device does, that it cannot run.
     fn left_out(&mut self, at: usize, error: Errno) {
         let record = &mut self.records[at];
-        if record.endpoint != Endpoint::NONE {
-            self.world.destroy(record.endpoint, false);
-            self.world.bury(record.endpoint);
-            record.endpoint = Endpoint::NONE;
-        }
-        record.last_end = Some((End::Exited, -i64::from(error.0)));
         let quietly = record.service.optional && matches!(error, Errno::ENODEV | Errno::ENXIO);
-        record.state = if quietly { State::Down } else { State::GivenUp };
-        self.changes.add(record.change());
         if !quietly {
             self.world.say(format_args!("{} cannot run: {error}", record.name));
-            self.check_essential(at);
         }
+        self.put_down(at, false);
+        self.records[at].last_end = Some((End::Exited, -i64::from(error.0)));
+        self.bury(at, if quietly { State::Down } else { State::GivenUp });
     }
 
     fn give_up(&mut self, at: usize) {
-        let record = &mut self.records[at];
-        record.state = State::GivenUp;
-        if record.endpoint != Endpoint::NONE {
-            self.world.bury(record.endpoint);
-            record.endpoint = Endpoint::NONE;
-        }
-        self.world.say(format_args!("{} is given up", record.name));
-        self.changes.add(record.change());
-        self.check_essential(at);
+        self.world.say(format_args!("{} is given up", self.records[at].name));
+        self.bury(at, State::GivenUp);
     }
 
-    /// A system that has lost for good what it needs had better end than hang.
-    fn check_essential(&mut self, at: usize) {
-        let record = &self.records[at];
-        if ESSENTIAL.contains(&record.slot()) {
+    /// No successor comes: whoever waits for the service fails.
+    fn bury(&mut self, at: usize, state: State) {
+        self.world.expect_nobody(self.records[at].slot());
+        self.clear_away(at);
+        let record = &mut self.records[at];
+        record.state = state;
+        self.changes.add(record.change());
+        if state == State::GivenUp && record.service.essential {
             self.world.end_system(&record.service);
         }
     }
 
     fn came_up(&mut self, at: usize, now_ns: u64) {
+        let is_successor = core::mem::replace(&mut self.records[at].was_up, true);
         self.records[at].up(now_ns);
         self.changes.add(self.records[at].change());
         self.events.push(Event::Up(at));
         if self.records[at].slot() == slot::PCI {
             self.give_devices_back();
+        }
+        if is_successor {
+            self.restart_dependants(at);
+        }
+    }
+
+    /// Those who cannot go on with a successor of this service get one themselves, at nobody's cost.
+    fn restart_dependants(&mut self, at: usize) {
+        for place in 0..self.records[at].service.dependants.len() {
+            let slot = self.records[at].service.dependants[place] as usize;
+            let dependant = self.records.iter().position(|other| other.slot() == slot && other.state == State::Up);
+            let Some(dependant) = dependant else { continue };
+            self.say_of(dependant, "is restarted with another");
+            self.put_down(dependant, true);
+            self.records[dependant].last_end = Some((End::Dependant, 0));
+            self.records[dependant].restarts += 1;
+            self.start(dependant, Birth::Restarted, State::Restarting);
         }
     }
 

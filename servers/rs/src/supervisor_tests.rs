@@ -4,6 +4,7 @@ use crate::policy::Activity;
 use crate::record::{End, State};
 use crate::supervisor::{Event, Supervisor};
 use crate::world::World;
+use abi::rs::Injection;
 use abi::system::Service;
 use abi::{Endpoint, Errno, Name};
 use core::fmt;
@@ -38,6 +39,10 @@ pub fn service(name: &str, slot: u32) -> Service {
         heartbeat_misses: 2,
         restarts: 2,
         restart_window_ms: 100,
+        backoff_ms: 0,
+        trial_ms: 50,
+        dependants: vec![],
+        essential: false,
         optional: false,
     }
 }
@@ -48,7 +53,10 @@ struct Stage {
     generations: BTreeMap<u32, u32>,
     alive: BTreeSet<Endpoint>,
     births: Vec<(String, Birth)>,
-    buried: Vec<Endpoint>,
+    /// Slots in which nobody is expected, and the dead whose memory was freed.
+    hopeless: Vec<usize>,
+    cleared: Vec<Endpoint>,
+    injected: Vec<(Endpoint, u64)>,
     asked: Vec<Endpoint>,
     /// Errors of the next launches of a service.
     failures: BTreeMap<String, Vec<Errno>>,
@@ -79,8 +87,15 @@ impl World for Stage {
     fn destroy(&mut self, endpoint: Endpoint, _: bool) {
         assert!(self.alive.remove(&endpoint), "destroyed twice");
     }
-    fn bury(&mut self, endpoint: Endpoint) {
-        self.buried.push(endpoint);
+    fn expect_nobody(&mut self, slot: usize) {
+        self.hopeless.push(slot);
+    }
+    fn clear_away(&mut self, endpoint: Endpoint) {
+        self.cleared.push(endpoint);
+    }
+    fn inject(&mut self, endpoint: Endpoint, request: &Injection) -> Result<()> {
+        self.injected.push((endpoint, request.kind));
+        Ok(())
     }
     fn notify(&mut self, endpoint: Endpoint) {
         self.asked.push(endpoint);
@@ -152,7 +167,7 @@ fn a_crashed_service_comes_again_in_its_slot_with_the_next_generation() {
     assert_eq!(supervisor.world.births.last(), Some(&("uart".into(), Birth::Restarted)));
     supervisor.ready(Endpoint::new(20, 2), 0).expect("is restarting");
     assert_eq!(supervisor.take_events(), [Event::Up(2)]);
-    assert_eq!(supervisor.records()[2].describe().last_status, 14);
+    assert_eq!(supervisor.records()[2].describe(0).last_status, 14);
 }
 
 #[test]
@@ -162,7 +177,8 @@ fn a_service_that_dies_too_often_is_given_up_and_its_callers_are_told() {
         supervisor.ended(Endpoint::new(20, generation), End::Exited, 101).expect("runs");
     }
     assert_eq!(state_of(&supervisor, "uart"), State::GivenUp);
-    assert_eq!(supervisor.world.buried, [Endpoint::new(20, 3)]);
+    assert_eq!(supervisor.world.hopeless, [20]);
+    assert_eq!(supervisor.world.cleared, [Endpoint::new(20, 3)]);
     assert!(supervisor.world.said.iter().any(|line| line == "uart is given up"));
     let last = supervisor.all_changes().last().expect("there are services");
     assert_eq!((last.endpoint, last.up), (Endpoint::NONE, false));
@@ -296,10 +312,83 @@ fn what_everything_stands_on_cannot_be_killed() {
 
 #[test]
 fn the_system_ends_with_what_it_cannot_do_without() {
-    let vfs = Service { restarts: 0, ..service("vfs", abi::endpoint::slot::VFS as u32) };
+    let vfs = Service { restarts: 0, essential: true, ..service("vfs", abi::endpoint::slot::VFS as u32) };
     let mut supervisor = running(vec![vfs, Service { restarts: 0, ..service("ext2", 20) }]);
     supervisor.kill(name("ext2")).expect("runs");
     assert!(!supervisor.world.said.iter().any(|line| line.starts_with("the end")));
     supervisor.kill(name("vfs")).expect("runs");
     assert!(supervisor.world.said.iter().any(|line| line == "the end without vfs"));
+}
+
+#[test]
+fn what_dies_again_and_again_has_to_wait_longer_and_longer() {
+    let mut supervisor = running(vec![Service { restarts: 5, backoff_ms: 10, ..service("uart", 20) }]);
+    supervisor.kill(name("uart")).expect("runs");
+    assert_eq!(endpoint_of(&supervisor, "uart"), Endpoint::new(20, 2));
+    supervisor.ready(Endpoint::new(20, 2), 0).expect("is restarting");
+    supervisor.kill(name("uart")).expect("runs");
+    // Nobody is there for 10 ms, and nothing of the dead is kept meanwhile.
+    assert_eq!((state_of(&supervisor, "uart"), endpoint_of(&supervisor, "uart")), (State::Restarting, Endpoint::NONE));
+    assert_eq!(supervisor.world.cleared, [Endpoint::new(20, 2)]);
+    assert_eq!(supervisor.kill(name("uart")), Err(Errno::ESRCH));
+    assert_eq!(supervisor.records()[2].describe(4_000_000).retry_ms, 6);
+    assert_eq!(supervisor.deadline_ns(), Some(10_000_000));
+    supervisor.world.now_ns = 9_999_999;
+    supervisor.tick();
+    assert_eq!(endpoint_of(&supervisor, "uart"), Endpoint::NONE);
+    supervisor.world.now_ns = 10_000_000;
+    supervisor.tick();
+    assert_eq!(endpoint_of(&supervisor, "uart"), Endpoint::new(20, 3));
+}
+
+#[test]
+fn a_first_incarnation_that_dies_before_it_is_ready_gets_no_successor() {
+    let mut supervisor = system(vec![service("uart", 20), service("rtc", 21)]);
+    supervisor.ended(Endpoint::new(20, 1), End::Exited, 101).expect("runs");
+    assert_eq!(state_of(&supervisor, "uart"), State::GivenUp);
+    assert_eq!(supervisor.world.births, [("uart".into(), Birth::Fresh), ("rtc".into(), Birth::Fresh)]);
+}
+
+#[test]
+fn a_successor_that_cannot_initialise_itself_is_tried_again_within_the_budget() {
+    let mut supervisor = running(vec![service("uart", 20)]);
+    supervisor.kill(name("uart")).expect("runs");
+    supervisor.ready(Endpoint::new(20, 2), -i64::from(Errno::EIO.0)).expect("is restarting");
+    assert_eq!(endpoint_of(&supervisor, "uart"), Endpoint::new(20, 3));
+    supervisor.ready(Endpoint::new(20, 3), -i64::from(Errno::EIO.0)).expect("is restarting");
+    assert_eq!(state_of(&supervisor, "uart"), State::GivenUp);
+}
+
+#[test]
+fn what_is_essential_is_never_given_up() {
+    let mut supervisor = running(vec![Service { restarts: 1, essential: true, ..service("vfs", 8) }]);
+    supervisor.kill(name("vfs")).expect("runs");
+    supervisor.kill(name("vfs")).expect("runs");
+    assert_eq!(state_of(&supervisor, "vfs"), State::Restarting);
+    supervisor.world.now_ns = supervisor.deadline_ns().expect("it is tried again").max(10_000_000_000);
+    supervisor.tick();
+    assert_eq!(endpoint_of(&supervisor, "vfs"), Endpoint::new(8, 3));
+}
+
+#[test]
+fn dependants_get_a_successor_when_the_service_they_depend_on_has_one() {
+    let pm = Service { dependants: vec![21], ..service("pm", 20) };
+    let mut supervisor = running(vec![pm, service("procfs", 21), service("rtc", 22)]);
+    supervisor.kill(name("pm")).expect("runs");
+    assert_eq!(endpoint_of(&supervisor, "procfs"), Endpoint::new(21, 1));
+    supervisor.ready(Endpoint::new(20, 2), 0).expect("is restarting");
+    assert_eq!(endpoint_of(&supervisor, "procfs"), Endpoint::new(21, 2));
+    assert_eq!(endpoint_of(&supervisor, "rtc"), Endpoint::new(22, 1));
+    assert_eq!(supervisor.records()[3].last_end, Some((End::Dependant, 0)));
+}
+
+#[test]
+fn only_what_runs_can_be_disturbed() {
+    let mut supervisor = running(vec![Service { restarts: 0, ..service("uart", 20) }]);
+    let silence = Injection { kind: abi::call::inject::SILENCE, ..Injection::default() };
+    supervisor.inject(name("uart"), &silence).expect("runs");
+    assert_eq!(supervisor.world.injected, [(Endpoint::new(20, 1), abi::call::inject::SILENCE)]);
+    supervisor.kill(name("uart")).expect("runs");
+    assert_eq!(supervisor.inject(name("uart"), &silence), Err(Errno::ESRCH));
+    assert_eq!(supervisor.inject(name("none"), &silence), Err(Errno::ENOENT));
 }

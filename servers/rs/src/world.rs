@@ -2,6 +2,7 @@
 
 use crate::policy::Activity;
 use abi::Endpoint;
+use abi::rs::Injection;
 use abi::system::Service;
 use core::fmt;
 use sys::{Birth, Result};
@@ -23,8 +24,17 @@ pub trait World {
     /// Ends an incarnation. `keep`: its successor comes, and those who wait for the slot go on waiting.
     fn destroy(&mut self, endpoint: Endpoint, keep: bool);
 
-    /// No successor comes: those who wait for the slot of this dead incarnation fail.
-    fn bury(&mut self, endpoint: Endpoint);
+    /// No successor comes: those who wait for the slot fail.
+    fn expect_nobody(&mut self, slot: usize);
+
+    /// Has vm free the memory of a dead incarnation.
+    fn clear_away(&mut self, endpoint: Endpoint);
+
+    /// Disturbs it.
+    ///
+    /// # Errors
+    /// Those of the kernel call `Inject`.
+    fn inject(&mut self, endpoint: Endpoint, request: &Injection) -> Result<()>;
 
     /// Sets its notification bit.
     fn notify(&mut self, endpoint: Endpoint);

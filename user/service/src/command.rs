@@ -1,14 +1,36 @@
 //! The command line.
 
 use abi::Name;
+use abi::call::inject;
+use abi::rs::Injection;
 use core::fmt;
 
 /// How it is used.
-pub const USAGE: &str = "usage: service list | status NAME | kill NAME | restart NAME";
+pub const USAGE: &str = "usage: service list | status NAME | kill NAME | restart NAME | update NAME FILE | log NAME
+       service inject NAME kill-after COUNT | poke ADDRESS HEXBYTES | silence
+       service reports | --help
+";
+
+/// What `--help` adds.
+pub const HELP: &str = "
+  list                 all services: state, restarts, how they ended last
+  status NAME          all that is known of one
+  kill NAME            ends it as if it had crashed; rs starts its successor
+  restart NAME         ends it and starts it afresh, also after it was given up
+  update NAME FILE     replaces its program by the ELF file; the old one comes back if the new one fails. A reboot forgets it
+  log NAME             its newest crash report
+  inject NAME ...      disturbs it, to test recovery: end it after COUNT messages, change up to 8 bytes of its memory, or
+                       stop it without a word
+  reports              writes each crash report into /var/log/crash, for ever; /etc/inittab starts it
+
+Only root may do this. Exit status: 0 done, 1 refused or failed, 2 the command line is wrong.
+";
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Command {
+pub enum Command<'a> {
+    /// How it is used.
+    Help,
     /// All services.
     List,
     /// One of them.
@@ -17,14 +39,23 @@ pub enum Command {
     Kill(Name),
     /// Start it afresh.
     Restart(Name),
+    /// Replace its program by that in a file.
+    Update(Name, &'a str),
+    /// Its newest crash report.
+    Log(Name),
+    /// Disturb it.
+    Inject(Name, Injection),
+    /// Write crash reports as they come.
+    Reports,
 }
 
-impl Command {
+impl Command<'_> {
     /// The service it is about.
     pub fn name(&self) -> Option<Name> {
         match *self {
-            Command::List => None,
-            Command::Status(name) | Command::Kill(name) | Command::Restart(name) => Some(name),
+            Command::Help | Command::List | Command::Reports => None,
+            Command::Status(name) | Command::Kill(name) | Command::Restart(name) | Command::Log(name) => Some(name),
+            Command::Update(name, _) | Command::Inject(name, _) => Some(name),
         }
     }
 }
@@ -36,10 +67,16 @@ pub enum Problem<'a> {
     Nothing,
     /// There is no such command.
     Unknown(&'a str),
-    /// The command needs a name.
-    NameMissing,
+    /// Something is missing.
+    Missing(&'static str),
     /// No service can have this name.
     NotAName(&'a str),
+    /// This cannot be done to a service.
+    NoKind(&'a str),
+    /// This is no number.
+    NotANumber(&'a str),
+    /// These are not 1 to 8 bytes in hexadecimal.
+    NotBytes(&'a str),
     /// There is more than the command takes.
     TooMuch(&'a str),
 }
@@ -49,37 +86,102 @@ impl fmt::Display for Problem<'_> {
         match self {
             Problem::Nothing => f.write_str("a command is missing"),
             Problem::Unknown(word) => write!(f, "there is no command '{word}'"),
-            Problem::NameMissing => f.write_str("the name of a service is missing"),
-            Problem::NotAName(word) => write!(f, "'{word}' is not the name of a service"),
+            Problem::Missing(what) => write!(f, "{what} is missing"),
+            Problem::NotAName(word) => write!(f, "'{word}' is not the name of a service; 'service list' shows them"),
+            Problem::NoKind(word) => write!(f, "expected kill-after, poke or silence, not '{word}'"),
+            Problem::NotANumber(word) => write!(f, "'{word}' is no number"),
+            Problem::NotBytes(word) => write!(f, "expected 1 to 8 bytes of two hexadecimal digits each, not '{word}'"),
             Problem::TooMuch(word) => write!(f, "'{word}' is one word too many"),
         }
     }
 }
 
-/// Reads `count` arguments, the program's own name first.
-pub fn parse<'a>(count: usize, argument: impl Fn(usize) -> Option<&'a str>) -> Result<Command, Problem<'a>> {
-    // What is not UTF-8 names no command and no service.
-    let word = |index: usize| (index < count).then(|| argument(index).unwrap_or("?"));
-    let command = word(1).ok_or(Problem::Nothing)?;
-    let name = || {
-        let text = word(2).ok_or(Problem::NameMissing)?;
+/// The words of a command line, taken one after the other.
+struct Words<'a, F> {
+    count: usize,
+    next: usize,
+    argument: F,
+    end: core::marker::PhantomData<&'a str>,
+}
+
+impl<'a, F: Fn(usize) -> Option<&'a str>> Words<'a, F> {
+    fn take(&mut self) -> Option<&'a str> {
+        let index = self.next;
+        self.next += 1;
+        // What is not UTF-8 names no command and no service.
+        (index < self.count).then(|| (self.argument)(index).unwrap_or("?"))
+    }
+
+    fn need(&mut self, what: &'static str) -> Result<&'a str, Problem<'a>> {
+        self.take().ok_or(Problem::Missing(what))
+    }
+
+    fn name(&mut self) -> Result<Name, Problem<'a>> {
+        let text = self.need("the name of a service")?;
         Name::new(text).ok_or(Problem::NotAName(text))
-    };
-    let (parsed, words) = match command {
-        "list" => (Command::List, 2),
-        "status" => (Command::Status(name()?), 3),
-        "kill" => (Command::Kill(name()?), 3),
-        "restart" => (Command::Restart(name()?), 3),
+    }
+
+    fn injection(&mut self) -> Result<Injection, Problem<'a>> {
+        match self.need("what to do to the service")? {
+            "kill-after" => {
+                let value = number(self.need("the number of messages")?)?;
+                Ok(Injection { kind: inject::KILL_AFTER_MESSAGES, value, ..Injection::default() })
+            }
+            "poke" => {
+                let value = number(self.need("the address")?)?;
+                let (further, bytes) = bytes(self.need("the bytes to write")?)?;
+                Ok(Injection { kind: inject::POKE, value, further, bytes })
+            }
+            "silence" => Ok(Injection { kind: inject::SILENCE, ..Injection::default() }),
+            other => Err(Problem::NoKind(other)),
+        }
+    }
+}
+
+/// Reads `count` arguments, the program's own name first.
+pub fn parse<'a>(count: usize, argument: impl Fn(usize) -> Option<&'a str>) -> Result<Command<'a>, Problem<'a>> {
+    let mut words = Words { count, next: 1, argument, end: core::marker::PhantomData };
+    let parsed = match words.take().ok_or(Problem::Nothing)? {
+        "--help" | "-h" | "help" => Command::Help,
+        "list" => Command::List,
+        "status" => Command::Status(words.name()?),
+        "kill" => Command::Kill(words.name()?),
+        "restart" => Command::Restart(words.name()?),
+        "update" => Command::Update(words.name()?, words.need("the file with the new program")?),
+        "log" => Command::Log(words.name()?),
+        "inject" => Command::Inject(words.name()?, words.injection()?),
+        "reports" => Command::Reports,
         other => return Err(Problem::Unknown(other)),
     };
-    word(words).map_or(Ok(parsed), |extra| Err(Problem::TooMuch(extra)))
+    words.take().map_or(Ok(parsed), |extra| Err(Problem::TooMuch(extra)))
+}
+
+/// A number, decimal or hexadecimal with `0x`.
+fn number(text: &str) -> Result<u64, Problem<'_>> {
+    let parsed = match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16),
+        None => text.parse(),
+    };
+    parsed.map_err(|_| Problem::NotANumber(text))
+}
+
+/// Bytes in hexadecimal as a number, the first one lowest, and how many.
+fn bytes(text: &str) -> Result<(u64, u64), Problem<'_>> {
+    let wrong = Problem::NotBytes(text);
+    if text.is_empty() || text.len() % 2 != 0 || text.len() > 16 || !text.bytes().all(|digit| digit.is_ascii_hexdigit())
+    {
+        return Err(wrong);
+    }
+    let value = u64::from_str_radix(text, 16).map_err(|_| wrong)?;
+    let count = text.len() / 2;
+    Ok((value.swap_bytes() >> (64 - 8 * count), count as u64))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn parse_line(line: &'static str) -> Result<Command, Problem<'static>> {
+    fn parse_line(line: &'static str) -> Result<Command<'static>, Problem<'static>> {
         let words: Vec<&str> = line.split_whitespace().collect();
         parse(words.len(), |index| words.get(index).copied())
     }
@@ -87,10 +189,26 @@ mod tests {
     #[test]
     fn commands_are_understood() {
         let uart = Name::new("uart").expect("is a name");
+        assert_eq!(parse_line("service --help"), Ok(Command::Help));
         assert_eq!(parse_line("service list"), Ok(Command::List));
         assert_eq!(parse_line("service status uart"), Ok(Command::Status(uart)));
         assert_eq!(parse_line("service kill uart"), Ok(Command::Kill(uart)));
         assert_eq!(parse_line("service restart uart"), Ok(Command::Restart(uart)));
+        assert_eq!(parse_line("service update uart /tmp/uart"), Ok(Command::Update(uart, "/tmp/uart")));
+        assert_eq!(parse_line("service log uart"), Ok(Command::Log(uart)));
+        assert_eq!(parse_line("service reports"), Ok(Command::Reports));
+    }
+
+    #[test]
+    fn disturbances_become_requests_to_the_kernel() {
+        let request = |line| match parse_line(line) {
+            Ok(Command::Inject(_, request)) => (request.kind, request.value, request.further, request.bytes),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(request("service inject uart kill-after 17"), (inject::KILL_AFTER_MESSAGES, 17, 0, 0));
+        assert_eq!(request("service inject uart silence"), (inject::SILENCE, 0, 0, 0));
+        assert_eq!(request("service inject uart poke 0x401000 0f0b90"), (inject::POKE, 0x40_1000, 0x90_0b0f, 3));
+        assert_eq!(request("service inject uart poke 4096 0102030405060708").2, 0x0807_0605_0403_0201);
     }
 
     #[test]
@@ -98,9 +216,16 @@ mod tests {
         assert_eq!(parse_line("service"), Err(Problem::Nothing));
         assert_eq!(parse_line(""), Err(Problem::Nothing));
         assert_eq!(parse_line("service stop uart"), Err(Problem::Unknown("stop")));
-        assert_eq!(parse_line("service kill"), Err(Problem::NameMissing));
+        assert_eq!(parse_line("service kill"), Err(Problem::Missing("the name of a service")));
         assert_eq!(parse_line("service kill seventeen_letters"), Err(Problem::NotAName("seventeen_letters")));
         assert_eq!(parse_line("service list all"), Err(Problem::TooMuch("all")));
         assert_eq!(parse_line("service kill uart now"), Err(Problem::TooMuch("now")));
+        assert_eq!(parse_line("service update uart"), Err(Problem::Missing("the file with the new program")));
+        assert_eq!(parse_line("service inject uart hang"), Err(Problem::NoKind("hang")));
+        assert_eq!(parse_line("service inject uart kill-after soon"), Err(Problem::NotANumber("soon")));
+        for wrong in ["9", "0x90", "901", "010203040506070809"] {
+            let words = ["service", "inject", "uart", "poke", "0x1000", wrong];
+            assert_eq!(parse(6, |index| words.get(index).copied()), Err(Problem::NotBytes(wrong)));
+        }
     }
 }

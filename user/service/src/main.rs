@@ -1,18 +1,22 @@
 //! `service`: what people ask and tell rs. A native program that a shell starts.
 //!
-//! `service list`, `service status NAME`, `service kill NAME`, `service restart NAME`. Exit status 1 when rs refuses, 2 when the
-//! command line is wrong.
+//! `command` reads the command line, `output` writes text for people, `reports` is the part that init starts, which brings crash
+//! reports from rs into files. Exit status 1 when rs refuses, 2 when the command line is wrong.
 #![cfg_attr(not(test), no_std, no_main)]
 #![forbid(unsafe_code)]
 
 mod command;
 mod output;
+mod refusal;
+mod reports;
 
-use abi::rs::{ServiceRecord, service_call};
+use abi::rs::{REPORT_BYTES, ServiceRecord, service_call};
 use abi::{Errno, Name};
 use command::Command;
+use core::ffi::CStr;
 use core::fmt::Write;
 use output::Output;
+use refusal::Refusal;
 use sys::linux::{self, Arguments};
 use sys::{Result, plain, time};
 
@@ -23,30 +27,46 @@ const REFUSED: i32 = 1;
 const MISUSED: i32 = 2;
 /// More than a system has services.
 const MOST_SERVICES: usize = 128;
+/// Argument with the file of `update`.
+const FILE_ARGUMENT: usize = 3;
+/// Longest program that `update` reads; rs takes less.
+const MOST_PROGRAM_BYTES: u64 = 64 << 20;
 
 sys::linux_program!(main);
 
 fn main(arguments: Arguments) -> i32 {
     match command::parse(arguments.count(), |index| arguments.get(index)) {
-        Ok(command) => run(&command),
+        Ok(command) => run(&command, &arguments),
         Err(problem) => {
-            let _ = writeln!(Output::new(STANDARD_ERROR), "service: {problem}\n{}", command::USAGE);
+            let _ = write!(Output::new(STANDARD_ERROR), "service: {problem}\n{}", command::USAGE);
             MISUSED
         }
     }
 }
 
-fn run(command: &Command) -> i32 {
+fn run(command: &Command, arguments: &Arguments) -> i32 {
+    let simple = |operation, name| linux::service(operation, name, &mut [], 0).map(drop);
     let done = match command {
+        Command::Help => {
+            let _ = write!(Output::new(STANDARD_OUTPUT), "{}{}", command::USAGE, command::HELP);
+            Ok(())
+        }
         Command::List => list(),
         Command::Status(name) => status(*name),
-        Command::Kill(name) => linux::service(service_call::KILL, *name, &mut []).map(drop),
-        Command::Restart(name) => linux::service(service_call::RESTART, *name, &mut []).map(drop),
+        Command::Kill(name) => simple(service_call::KILL, *name),
+        Command::Restart(name) => simple(service_call::RESTART, *name),
+        Command::Update(name, _) => update(*name, arguments.get_bytes(FILE_ARGUMENT).unwrap_or_default()),
+        Command::Log(name) => log(*name),
+        Command::Inject(name, request) => {
+            let mut request = [*request];
+            linux::service(service_call::INJECT, *name, plain::bytes_of_mut(&mut request), 0).map(drop)
+        }
+        Command::Reports => reports::write_for_ever(),
     };
     match done {
         Ok(()) => 0,
         Err(error) => {
-            let _ = writeln!(Output::new(STANDARD_ERROR), "service: {}", reason(error, command));
+            let _ = writeln!(Output::new(STANDARD_ERROR), "service: {}", Refusal { error, command });
             REFUSED
         }
     }
@@ -54,7 +74,7 @@ fn run(command: &Command) -> i32 {
 
 fn list() -> Result<()> {
     let mut records = [ServiceRecord::default(); MOST_SERVICES];
-    let bytes = linux::service(service_call::LIST, Name::default(), plain::bytes_of_mut(&mut records))?;
+    let bytes = linux::service(service_call::LIST, Name::default(), plain::bytes_of_mut(&mut records), 0)?;
     let count = bytes as usize / size_of::<ServiceRecord>();
     let mut output = Output::new(STANDARD_OUTPUT);
     // What cannot be written to standard output is seen by the shell, not by this program.
@@ -64,29 +84,39 @@ fn list() -> Result<()> {
 
 fn status(name: Name) -> Result<()> {
     let mut record = [ServiceRecord::default()];
-    linux::service(service_call::STATUS, name, plain::bytes_of_mut(&mut record))?;
+    linux::service(service_call::STATUS, name, plain::bytes_of_mut(&mut record), 0)?;
     let _ = output::details(&mut Output::new(STANDARD_OUTPUT), &record[0], time::now_ns());
     Ok(())
 }
 
-/// What a refusal means.
-fn reason(error: Errno, command: &Command) -> Reason<'_> {
-    Reason { error, command }
+fn log(name: Name) -> Result<()> {
+    let mut text = [0; REPORT_BYTES];
+    let bytes = linux::service(service_call::LOG, name, &mut text, 0)?;
+    let text = core::str::from_utf8(text.get(..bytes as usize).unwrap_or_default()).map_err(|_| Errno::EILSEQ)?;
+    let _ = Output::new(STANDARD_OUTPUT).write_str(text);
+    Ok(())
 }
 
-struct Reason<'a> {
-    error: Errno,
-    command: &'a Command,
+fn update(name: Name, path: &CStr) -> Result<()> {
+    let file = linux::open(path, linux::open::READ, 0).map_err(refusal::of_file)?;
+    let program = read_whole(file).map_err(refusal::of_file)?;
+    linux::service(service_call::UPDATE, name, program, 0).map(drop)
 }
 
-impl core::fmt::Display for Reason<'_> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        let name = self.command.name().unwrap_or_default();
-        match self.error {
-            Errno::ENOENT => write!(f, "there is no service '{name}'"),
-            Errno::ESRCH => write!(f, "'{name}' is not running"),
-            Errno::EPERM => f.write_str("only root may do that, and not to rs or vm"),
-            other => write!(f, "rs answers {other}"),
+/// All of a file, in memory of its own.
+fn read_whole(file: i32) -> Result<&'static mut [u8]> {
+    let bytes = linux::length(file)?;
+    if bytes > MOST_PROGRAM_BYTES {
+        return Err(Errno::EFBIG);
+    }
+    let memory = linux::memory((bytes as usize).max(1))?;
+    let mut done = 0;
+    while done < bytes as usize {
+        match linux::read(file, &mut memory[done..])? {
+            0 => break,
+            read => done += read,
         }
     }
+    linux::close(file)?;
+    Ok(&mut memory[..done])
 }

@@ -1,5 +1,7 @@
 //! Text for people.
 
+use abi::Endpoint;
+use abi::call::inject;
 use abi::rs::{ServiceRecord, state};
 use core::fmt::{self, Write};
 use sys::linux;
@@ -77,12 +79,17 @@ pub fn table(out: &mut impl Write, records: &[ServiceRecord], now_ns: u64) -> fm
 pub fn details(out: &mut impl Write, record: &ServiceRecord, now_ns: u64) -> fmt::Result {
     writeln!(out, "name: {}", record.name)?;
     writeln!(out, "state: {}", state_name(record.state))?;
-    writeln!(out, "slot: {}", record.endpoint.slot())?;
-    writeln!(out, "generation: {}", record.endpoint.generation())?;
+    if record.endpoint != Endpoint::NONE {
+        writeln!(out, "slot: {}", record.endpoint.slot())?;
+        writeln!(out, "generation: {}", record.endpoint.generation())?;
+    }
     writeln!(out, "restarts: {}", record.restarts)?;
     writeln!(out, "missed heartbeats: {}", record.missed)?;
     if let Some(up_s) = up_s(record, now_ns) {
         writeln!(out, "up: {up_s}s")?;
+    }
+    if record.retry_ms > 0 {
+        writeln!(out, "next try in: {} ms", record.retry_ms)?;
     }
     writeln!(out, "last end: {}", LastEnd(record))
 }
@@ -110,9 +117,11 @@ impl fmt::Display for LastEnd<'_> {
         match self.0.reason {
             0 => f.write_str("never"),
             1 => write!(f, "exited with status {status}"),
+            2 if status == inject::VECTOR as i64 => f.write_str("killed by 'service inject'"),
             2 => write!(f, "exception {status}"),
             3 => f.write_str("silent"),
             4 => f.write_str("killed"),
+            5 => f.write_str("restarted with a service it depends on"),
             other => write!(f, "reason {other}"),
         }
     }
@@ -121,7 +130,7 @@ impl fmt::Display for LastEnd<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use abi::{Endpoint, Name};
+    use abi::Name;
 
     fn record() -> ServiceRecord {
         ServiceRecord {

@@ -3,6 +3,7 @@
 //! `written` has the file's own form, with names; `resolve` puts numbers in their place and refuses
 //! what makes no sense. Every refusal names the file, the key and what was expected.
 
+mod dependants;
 mod resolve;
 mod written;
 
@@ -186,6 +187,21 @@ destinations = ["uart"]
         assert!(refusal("[0x3f8, 0x3ff]", "[0x3ff, 0x3f8]").contains("ports:"));
         assert!(refusal("1af4:1042", "1af4").contains("pci: expected \"VENDOR:DEVICE\""));
         assert!(refusal("restarts = 5", "queue = 16").contains("queue: expected 0 to 15, not 16"));
+        assert!(
+            refusal("restarts = 5", "backoff_ms = 10001").contains("backoff_ms: expected at most 10000, not 10001")
+        );
+        assert!(refusal("restarts = 5", "trial_ms = 0").contains("trial_ms: expected more than 0"));
+    }
+
+    #[test]
+    fn dependants_are_other_services_that_may_be_restarted_and_never_a_circle() {
+        let depends = |on: &str| refusal("restarts = 5", &format!("restarts = 5\ndependants = [\"{on}\"]"));
+        assert!(depends("urat").contains("service uart: dependants: expected services of this file, not 'urat'"));
+        assert!(depends("uart").contains("expected other services than itself"));
+        assert!(depends("vm").contains("expected services that may be restarted, and 'vm' has restarts = 0"));
+        let circle = "restarts = 5\ndependants = [\"tty\"]\n[[service]]\nname = \"tty\"\nheap_bytes = 0\nkernel_calls = []\n\
+                      destinations = []\nrestarts = 1\ndependants = [\"uart\"]\n";
+        assert!(refusal("restarts = 5", circle).contains("depends on itself over others"));
     }
 
     #[test]

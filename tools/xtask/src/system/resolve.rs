@@ -1,5 +1,6 @@
 //! Puts numbers in the place of names: from a written system file to the table that rs reads.
 
+use super::dependants;
 use super::written::{Written, WrittenService};
 use abi::Name;
 use abi::call::KERNEL_CALL_NAMES;
@@ -12,6 +13,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The word for all services among the destinations.
 const EVERYBODY: &str = "*";
 const WORST_QUEUE: u32 = 15;
+/// The longest wait before a restart that a first wait may be; rs waits no longer than this.
+const MOST_BACKOFF_MS: u32 = 10_000;
 
 /// The ways to a port, by name.
 const WAYS: [(&str, u32); 4] = [
@@ -37,6 +40,7 @@ type Slots = BTreeMap<String, u32>;
 pub fn resolve(written: &Written, has_program: &dyn Fn(&str) -> bool) -> Result<System, String> {
     check_order(&written.service)?;
     let slots = slots(&written.service)?;
+    dependants::check(&written.service)?;
     let service = written
         .service
         .iter()
@@ -119,6 +123,10 @@ fn resolve_service(
         heartbeat_misses: written.heartbeat_misses,
         restarts: written.restarts,
         restart_window_ms: written.restart_window_ms,
+        backoff_ms: written.backoff_ms,
+        trial_ms: written.trial_ms,
+        dependants: written.dependants.iter().map(|name| slots[name]).collect(),
+        essential: written.essential,
         optional: written.optional,
     })
 }
@@ -132,6 +140,12 @@ fn check_ranges(written: &WrittenService) -> Result<(), String> {
     }
     if written.heartbeat_ms > 0 && written.heartbeat_misses == 0 {
         return Err("heartbeat_misses: expected more than 0 for a service with heartbeats".to_string());
+    }
+    if written.backoff_ms > MOST_BACKOFF_MS {
+        return Err(format!("backoff_ms: expected at most {MOST_BACKOFF_MS}, not {}", written.backoff_ms));
+    }
+    if written.trial_ms == 0 {
+        return Err("trial_ms: expected more than 0".to_string());
     }
     if let Some((first, last)) = written.ports.iter().find(|(first, last)| first > last) {
         return Err(format!("ports: expected [first, last], not [{first:#x}, {last:#x}]"));

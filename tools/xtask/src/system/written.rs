@@ -100,6 +100,18 @@ pub struct WrittenService {
     /// The window.
     #[serde(default = "usual_restart_window_ms")]
     pub restart_window_ms: u32,
+    /// The first wait before a restart; doubles with each.
+    #[serde(default = "usual_backoff_ms")]
+    pub backoff_ms: u32,
+    /// Trial of a new binary.
+    #[serde(default = "usual_trial_ms")]
+    pub trial_ms: u32,
+    /// Names of services that are restarted with it.
+    #[serde(default)]
+    pub dependants: Vec<String>,
+    /// Never given up.
+    #[serde(default)]
+    pub essential: bool,
     /// The system starts without it when its device is missing.
     #[serde(default)]
     pub optional: bool,
@@ -127,6 +139,14 @@ fn usual_heartbeat_misses() -> u32 {
 
 fn usual_restart_window_ms() -> u32 {
     60_000
+}
+
+fn usual_backoff_ms() -> u32 {
+    10
+}
+
+fn usual_trial_ms() -> u32 {
+    2000
 }
 
 /// Reads the file's text.

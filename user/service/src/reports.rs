@@ -1,0 +1,112 @@
+//! `service reports`: brings each crash report from rs into a file of /var/log/crash.
+//!
+//! rs waits for no file system, so this program, an ordinary client of Linux calls, waits for rs. When the file system itself has crashed,
+//! the report is written as soon as it is back.
+
+use abi::rs::{REPORT_BYTES, ReportHead, service_call};
+use abi::{Errno, Name};
+use core::ffi::CStr;
+use core::fmt::{self, Write};
+use sys::linux::{self, open};
+use sys::{Result, plain};
+
+/// Where the reports go; the folders are made in this order.
+const FOLDERS: [&CStr; 3] = [c"/var", c"/var/log", c"/var/log/crash"];
+const FOLDER_MODE: u64 = 0o755;
+const FILE_MODE: u64 = 0o644;
+/// Most files of one service; the last one is then written again and again.
+const MOST_FILES: u32 = 100;
+/// Room for the path of a report.
+const PATH_BYTES: usize = 64;
+
+/// Waits for reports and writes them.
+///
+/// # Errors
+/// `EBUSY`: it runs already; those of rs and of the file system.
+pub fn write_for_ever() -> Result<()> {
+    make_folders()?;
+    let mut buffer = [0; REPORT_BYTES];
+    let mut next = 1;
+    loop {
+        let bytes = linux::service(service_call::REPORT, Name::default(), &mut buffer, next)?;
+        let head: ReportHead = plain::read(&buffer).ok_or(Errno::EPROTO)?;
+        let text = buffer.get(size_of::<ReportHead>()..bytes as usize).ok_or(Errno::EPROTO)?;
+        write_file(head.name, text)?;
+        next = head.number + 1;
+    }
+}
+
+fn make_folders() -> Result<()> {
+    for folder in FOLDERS {
+        match linux::make_folder(folder, FOLDER_MODE) {
+            Ok(()) | Err(Errno::EEXIST) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Writes a report into the next file of the service that is not there yet.
+fn write_file(name: Name, text: &[u8]) -> Result<()> {
+    let file = create(name)?;
+    let mut rest = text;
+    while !rest.is_empty() {
+        let written = linux::write(file, rest)?;
+        rest = rest.get(written.max(1)..).unwrap_or_default();
+    }
+    linux::close(file)
+}
+
+fn create(name: Name) -> Result<i32> {
+    for number in 1..MOST_FILES {
+        match linux::open(Path::of(name, number)?.as_c_str()?, open::WRITE | open::CREATE | open::EXCLUSIVE, FILE_MODE)
+        {
+            Err(Errno::EEXIST) => {}
+            result => return result,
+        }
+    }
+    let last = Path::of(name, MOST_FILES)?;
+    linux::open(last.as_c_str()?, open::WRITE | open::CREATE | open::TRUNCATE, FILE_MODE)
+}
+
+/// The path of a report, with a NUL behind it.
+struct Path {
+    bytes: [u8; PATH_BYTES],
+    used: usize,
+}
+
+impl Path {
+    fn of(name: Name, number: u32) -> Result<Path> {
+        let mut path = Path { bytes: [0; PATH_BYTES], used: 0 };
+        write!(path, "/var/log/crash/{name}-{number}.txt").map_err(|_| Errno::ENAMETOOLONG)?;
+        Ok(path)
+    }
+
+    fn as_c_str(&self) -> Result<&CStr> {
+        CStr::from_bytes_until_nul(&self.bytes).map_err(|_| Errno::ENAMETOOLONG)
+    }
+}
+
+impl Write for Path {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let end = self.used + text.len();
+        // The last byte stays NUL.
+        let room = self.bytes[..PATH_BYTES - 1].get_mut(self.used..end).ok_or(fmt::Error)?;
+        room.copy_from_slice(text.as_bytes());
+        self.used = end;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_is_named_after_its_service_and_a_number() {
+        let path = Path::of(Name::new("virtio_blk").expect("is a name"), 7).expect("is short");
+        assert_eq!(path.as_c_str(), Ok(c"/var/log/crash/virtio_blk-7.txt"));
+        let longest = Path::of(Name::new("sixteen_letters_").expect("is a name"), MOST_FILES).expect("is short");
+        assert!(longest.as_c_str().is_ok());
+    }
+}
