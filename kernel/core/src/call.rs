@@ -77,7 +77,9 @@ impl Node {
     #[inline(never)]
     pub(crate) fn attend<M: Machine>(&mut self, m: &mut M, slot: usize) {
         let thread = &mut self.threads[slot];
-        if thread.attention & attention::RESUME != 0 {
+        if thread.attention & attention::DIE != 0 {
+            self.die(m, slot);
+        } else if thread.attention & attention::RESUME != 0 {
             thread.attention &= !attention::RESUME;
             match self.threads[slot].frame.rax {
                 number @ ..NATIVE => self.kernel_linux_call(m, number as u32),
@@ -98,7 +100,7 @@ impl Node {
         let mask =
             self.privileges[self.threads[caller].privileges as usize % SERVICE_SLOTS].kernel_calls | UNRESTRICTED;
         match call {
-            KernelCall::PrivCtl => caller == slot::RS,
+            KernelCall::PrivCtl | KernelCall::Inject => caller == slot::RS,
             _ => mask & call.bit() != 0,
         }
     }
@@ -121,6 +123,7 @@ impl Node {
             KernelCall::Fork => self.fork(m, e0)?,
             KernelCall::Create => self.create(m, w0)?,
             KernelCall::Destroy => self.destroy(m, e0, w1 != 0)?,
+            KernelCall::Inject => self.inject(m, self.find_or_self(e0)?, [w1, w2, w3, w4])?,
             KernelCall::GetRegisters => self.get_registers(m, self.find(e0)?, w1)?,
             KernelCall::SetRegisters => self.set_registers(m, self.find(e0)?, w1, w2 != 0)?,
             KernelCall::Start => {
@@ -163,7 +166,7 @@ impl Node {
             KernelCall::Diag => self.print(m, w0, w1)?,
             KernelCall::Shutdown => m.shutdown(w0, w1),
             KernelCall::Trace => {
-                self.tracing = w0 != 0;
+                self.set_tracing(w0 != 0);
                 0
             }
             KernelCall::Route => self.set_route(w0, w1)?,
@@ -172,7 +175,7 @@ impl Node {
             KernelCall::VDevIo | KernelCall::PhysCopy | KernelCall::VirVCopy | KernelCall::PhysVCopy => {
                 return Err(Errno::EBADCALL.into());
             }
-            KernelCall::GetTsc | KernelCall::Inject => return Err(Errno::EBADCALL.into()),
+            KernelCall::GetTsc => return Err(Errno::EBADCALL.into()),
         };
         Ok(value)
     }

@@ -198,12 +198,13 @@ impl Node {
     #[inline(always)]
     fn transfer<M: Machine>(&mut self, m: &mut M, sender: usize, receiver: usize) {
         self.delivered += 1;
-        if self.tracing {
-            self.trace_message(m, sender, receiver);
-        }
         let Ok([from, to]) = self.threads.get_disjoint_mut([sender, receiver]) else { return };
         from.messages += 1;
         to.messages += 1;
+        if self.observed {
+            self.observe_message(m, sender, receiver);
+        }
+        let Ok([from, to]) = self.threads.get_disjoint_mut([sender, receiver]) else { return };
         if from.form == Form::Native && to.form == Form::Native {
             to.frame.rdi = from.frame.rdi;
             to.frame.rsi = from.frame.rsi;
@@ -231,9 +232,10 @@ impl Node {
         let words = thread.frame.words();
         let message = match thread.form {
             Form::Native => Message { label: thread.frame.label(), words, ..Message::new(0) },
-            Form::Linux => {
+            Form::Linux | Form::Repeated => {
                 let [w0, w1, w2, w3, w4, w5, _] = words;
-                let words = [w0, w1, w2, w3, w4, w5, thread.messages];
+                let repeated = if thread.form == Form::Repeated { message::REPEATED } else { 0 };
+                let words = [w0, w1, w2, w3, w4, w5, thread.messages | repeated];
                 Message { label: thread.frame.rax as u32, words, ..Message::new(0) }
             }
             Form::Memory | Form::Kernel => thread.outgoing,
@@ -247,7 +249,7 @@ impl Node {
         let thread = &mut self.threads[receiver];
         match thread.form {
             Form::Native => thread.frame.set_message(message),
-            Form::Linux => thread.frame.rax = message.words[0],
+            Form::Linux | Form::Repeated => thread.frame.rax = message.words[0],
             Form::Memory => {
                 thread.arrived = *message;
                 thread.frame.rax = 0;
@@ -404,15 +406,13 @@ impl Node {
 
     /// Ends the wait of a thread whose peer has died.
     pub(crate) fn fail_wait<M: Machine>(&mut self, m: &mut M, waiter: usize) {
-        let was_sending = self.threads[waiter].flags & blocked::SENDING != 0;
-        if was_sending {
+        if self.threads[waiter].flags & blocked::SENDING != 0 {
             self.stop_sending(waiter);
         }
         let thread = &mut self.threads[waiter];
         thread.flags &= !blocked::RECEIVING;
         match thread.form {
-            Form::Linux if was_sending => thread.frame.set_result(Err(Errno::EIO)),
-            Form::Linux => thread.frame.set_result(Err(Errno::EINTR)),
+            Form::Linux | Form::Repeated => thread.frame.set_result(Err(Errno::EIO)),
             Form::Native | Form::Memory => thread.frame.set_result(Err(Errno::EDEADSRCDST)),
             Form::Kernel => self.answered(m, waiter, Err(Errno::EDEADSRCDST).to_word()),
         }

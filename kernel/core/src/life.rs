@@ -7,7 +7,7 @@
 
 use abi::{
     Endpoint, Errno,
-    endpoint::{FIRST_SERVICE, SERVICE_SLOTS, SLOTS},
+    endpoint::{FIRST_SERVICE, SERVICE_SLOTS, SLOTS, slot},
     privilege::Privileges,
 };
 
@@ -15,7 +15,9 @@ use crate::{
     Frame, Machine, Node, Thread,
     alarm::Kind,
     call::Stop,
-    frame, scheduler,
+    frame,
+    inject::ordered_death,
+    scheduler,
     thread::{Form, Then, attention, blocked},
     wire::{self, REGISTER_BYTES},
 };
@@ -88,13 +90,17 @@ impl Node {
     }
 
     /// `Destroy`. `keep`: a successor is expected. On a slot whose holder is dead already, `keep` = false ends the
-    /// expectation. `EINVAL`: the caller itself.
+    /// expectation. vm starts again at once (`roots`). `EINVAL`: the caller itself.
     pub(crate) fn destroy<M: Machine>(&mut self, m: &mut M, endpoint: Endpoint, keep: bool) -> Result<u64, Errno> {
         let slot = endpoint.slot();
         if slot == self.current || endpoint == Endpoint::SELF {
             return Err(Errno::EINVAL);
         }
         self.holder(endpoint)?;
+        if slot == slot::VM {
+            self.begin_again(m, slot, &ordered_death(endpoint, self.threads[slot].frame.rip));
+            return Ok(0);
+        }
         if self.threads[slot].is_live() {
             self.detach(m, slot);
         }
@@ -111,6 +117,7 @@ impl Node {
     fn detach<M: Machine>(&mut self, m: &mut M, slot: usize) {
         self.stop(slot);
         self.stop_waiting(slot);
+        self.doom(slot, 0);
         self.alarms.cancel(&mut self.threads, slot, Kind::Alarm);
         self.release_lines(m, slot);
         self.leave_space(slot);
@@ -123,7 +130,7 @@ impl Node {
     }
 
     /// Ends whatever wait a thread is in, without a result and without waking it.
-    fn stop_waiting(&mut self, slot: usize) {
+    pub(crate) fn stop_waiting(&mut self, slot: usize) {
         let flags = self.threads[slot].flags;
         if flags & blocked::SENDING != 0 {
             self.stop_sending(slot);
@@ -135,7 +142,8 @@ impl Node {
     }
 
     /// The holder of `slot` is dead: forgets its notifications and requests, and fails everybody who waits for it,
-    /// except those who may wait for a successor. Only services wait for applications.
+    /// except those who may wait for a successor: reports and Linux calls that it had in hand are repeated. Only
+    /// services wait for applications.
     fn release_peers<M: Machine>(&mut self, m: &mut M, slot: usize, expected: bool) {
         let end = if slot < SERVICE_SLOTS { SLOTS } else { SERVICE_SLOTS };
         for waiter in FIRST_SERVICE..end {
@@ -148,12 +156,13 @@ impl Node {
             if !waits {
                 continue;
             }
-            if thread.form == Form::Kernel {
-                if thread.flags & blocked::RECEIVING != 0 {
-                    self.repeat_report(waiter);
-                }
-            } else if !expected || thread.peer.generation() != 0 {
-                self.fail_wait(m, waiter);
+            let received = thread.flags & blocked::RECEIVING != 0;
+            match thread.form {
+                Form::Kernel if received => self.ask_again(waiter),
+                Form::Linux | Form::Repeated if received && expected => self.ask_again(waiter),
+                Form::Kernel => {}
+                _ if !expected || thread.peer.generation() != 0 => self.fail_wait(m, waiter),
+                _ => {}
             }
         }
     }

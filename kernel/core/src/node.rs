@@ -21,6 +21,7 @@ use crate::{
     line::Lines,
     queue::List,
     report::PAGE_FAULT,
+    roots::Failures,
     route::{ROUTES, Routes},
     thread::blocked,
 };
@@ -51,8 +52,14 @@ pub struct Node {
     pub(crate) current: usize,
     /// The thread woken last, in no queue yet; 0: none.
     pub(crate) woken: u16,
-    /// Switch tracing on.
+    /// Tracing is on.
     pub(crate) tracing: bool,
+    /// Every message is looked at, and none goes the short way: for tracing, or for deaths after a number of messages.
+    pub(crate) observed: bool,
+    /// Services that are to die after a number of messages.
+    pub(crate) armed_deaths: u16,
+    /// Of vm and rs.
+    pub(crate) failures: [Failures; 2],
     /// Interrupted long work waits for interrupts to be taken first.
     pub(crate) interrupts_first: bool,
     /// Bit = ready queue that holds threads.
@@ -96,6 +103,9 @@ impl Node {
             current: 0,
             woken: 0,
             tracing: false,
+            observed: false,
+            armed_deaths: 0,
+            failures: [Failures::NONE; 2],
             interrupts_first: false,
             ready: 0,
             queues: [List::EMPTY; QUEUES],
@@ -152,9 +162,10 @@ impl Node {
         self.threads[slot].endpoint
     }
 
-    /// Switches the trace ring on or off, as the command line says; before `boot_service`, so that names are recorded.
+    /// Switches the trace ring on or off; as the command line says before `boot_service`, so that names are recorded.
     pub fn set_tracing(&mut self, on: bool) {
         self.tracing = on;
+        self.observe();
     }
 
     /// Slot of the thread that runs; the idle task's when nobody does.

@@ -67,8 +67,8 @@ impl Node {
         let message = Message { source, ..notification.message() };
         self.threads[receiver].messages += 1;
         self.delivered += 1;
-        if self.tracing {
-            self.trace_notification(m, receiver, &message);
+        if self.observed {
+            self.observe_notification(m, receiver, &message);
         }
         self.accept(m, receiver, &message);
     }

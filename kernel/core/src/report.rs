@@ -2,9 +2,8 @@
 //!
 //! The thread becomes blocked as in `SENDREC`, the message lies in `outgoing`, its registers stay as they are. Word 0
 //! of the answer says how it goes on. Managers are named by slot, so that a report waits for, or is repeated to, a
-//! restarted one. A report that cannot be made because vm or rs itself is the culprit ends the system: everything
-//! stands on those two. Neighbours: `ipc` (delivers), `call` (goes on with interrupted kernel calls), `life` (repeats
-//! reports to a successor).
+//! restarted one. vm and rs have no manager: they start again in their own memory. Neighbours: `ipc` (delivers), `call`
+//! (goes on with interrupted kernel calls), `life` (repeats reports to a successor), `roots` (vm and rs).
 
 use abi::{
     Endpoint, Errno, Message, Word,
@@ -14,6 +13,7 @@ use abi::{
 
 use crate::{
     Machine, Node, machine,
+    roots::is_root,
     thread::{Form, Then, attention, blocked},
 };
 
@@ -71,8 +71,8 @@ impl Node {
     /// Reports what ends or suspends a thread. If its manager waits for this very thread, it waits in vain: the thread
     /// is stopped, and the manager's call to it fails.
     fn report_to_manager<M: Machine>(&mut self, m: &mut M, slot: usize, message: Message) {
-        if slot == slot::VM || slot == slot::RS {
-            m.fatal(slot, &self.threads[slot].frame, &message);
+        if is_root(slot) {
+            return self.begin_again(m, slot, &message);
         }
         let manager = self.manager(slot);
         while self.report(m, slot, message, manager) == Err(Errno::ELOCKED) {
@@ -118,7 +118,7 @@ impl Node {
     /// Ends the kernel call, or the delivery, that `slot` was in the middle of.
     pub(crate) fn fail_call(&mut self, slot: usize, error: Errno) {
         let thread = &mut self.threads[slot];
-        thread.attention &= attention::INTERRUPT;
+        thread.attention &= attention::INTERRUPT | attention::DIE;
         thread.progress = 0;
         thread.frame.set_result(Err(error));
     }
@@ -140,11 +140,4 @@ impl Node {
         }
     }
 
-    /// Sends a report whose reader has died once more, to the successor.
-    pub(crate) fn repeat_report(&mut self, slot: usize) {
-        let thread = &mut self.threads[slot];
-        thread.flags &= !blocked::RECEIVING;
-        let manager = Endpoint::current(thread.peer.slot());
-        self.wait_to_send(slot, manager, Then::Answer);
-    }
 }

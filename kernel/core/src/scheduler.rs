@@ -189,6 +189,9 @@ impl Node {
         let now = m.ticks();
         self.armed = u64::MAX;
         self.charge(now);
+        if self.observed {
+            self.end_doomed(m);
+        }
         self.expire_alarms(m, now);
         self.end_quantum(m);
         if now.saturating_sub(self.balanced_at) >= m.ns_to_ticks(BALANCE_NS) {

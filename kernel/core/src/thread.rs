@@ -40,6 +40,8 @@ pub(crate) mod attention {
     pub const INTERRUPT: u8 = 4;
     /// Make the vector-33 call that is in the registers again.
     pub const AGAIN33: u8 = 8;
+    /// Die: it has sent or received its last message (`Inject`).
+    pub const DIE: u8 = 16;
 }
 
 /// Where a thread's message is taken from and where the answer goes.
@@ -49,6 +51,8 @@ pub(crate) enum Form {
     Native,
     /// A Linux call: out of the registers by Linux's rule, only word 0 of the answer comes back.
     Linux,
+    /// The same, sent again because the server that had received it died: word 6 says so (`abi::message::REPEATED`).
+    Repeated,
     /// Vector 33: out of `outgoing`, into `arrived` and then into the caller's memory.
     Memory,
     /// Made by the kernel in the thread's name: out of `outgoing`; word 0 of the answer tells how to go on.
@@ -113,6 +117,8 @@ pub struct Thread {
     pub(crate) run_ticks: u64,
     /// Messages sent and received: the number of a Linux call, once that is on its way.
     pub(crate) messages: u64,
+    /// The number of messages after which it dies (`Inject`); 0: none.
+    pub(crate) dies_at: u64,
     /// Number of the Linux call it is in or just came from, plus 1; 0: none.
     pub(crate) linux_call: u32,
     /// Generation of the last holder.
@@ -161,6 +167,7 @@ impl Thread {
         quantum_left: 0,
         run_ticks: 0,
         messages: 0,
+        dies_at: 0,
         linux_call: 0,
         generation: 0,
         expected: false,

@@ -16,16 +16,34 @@ impl Node {
         m.trace(&Record { tsc, ..record });
     }
 
+    /// A message is delivered: both sides have counted it.
     #[cold]
     #[inline(never)]
-    pub(crate) fn trace_message<M: Machine>(&mut self, m: &mut M, sender: usize, receiver: usize) {
+    pub(crate) fn observe_message<M: Machine>(&mut self, m: &mut M, sender: usize, receiver: usize) {
+        if self.tracing {
+            self.trace_message(m, sender, receiver);
+        }
+        self.count_down(m, sender);
+        self.count_down(m, receiver);
+    }
+
+    /// A notification is delivered: the receiver has counted it.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn observe_notification<M: Machine>(&mut self, m: &mut M, receiver: usize, message: &Message) {
+        if self.tracing {
+            self.trace_notification(m, receiver, message);
+        }
+        self.count_down(m, receiver);
+    }
+
+    fn trace_message<M: Machine>(&mut self, m: &mut M, sender: usize, receiver: usize) {
         let Message { source, label, words } = self.message_of(sender);
         let to = self.threads[receiver].endpoint;
         self.record(m, Record { event: event::MESSAGE, label, from: source, to, words, tsc: 0 });
     }
 
-    #[cold]
-    pub(crate) fn trace_notification<M: Machine>(&mut self, m: &mut M, receiver: usize, message: &Message) {
+    fn trace_notification<M: Machine>(&mut self, m: &mut M, receiver: usize, message: &Message) {
         let to = self.threads[receiver].endpoint;
         let Message { source, label, words } = *message;
         self.record(m, Record { event: event::NOTIFY, label, from: source, to, words, tsc: 0 });

@@ -48,7 +48,12 @@ pub fn trap(vector: u64, error: u64, rip: u64, rsp: u64) -> ! {
 
 /// A service which everything stands on has failed.
 pub fn service(name: &str, frame: &Frame, message: &Message) -> ! {
-    let console = &mut begin().console;
+    print_failure(&mut begin().console, name, frame, message);
+    finish()
+}
+
+/// Says that a service has failed, with its registers.
+pub fn print_failure(console: &mut impl Write, name: &str, frame: &Frame, message: &Message) {
     let [first, second, third, fourth, ..] = message.words;
     let _ = writeln!(
         console,
@@ -56,7 +61,6 @@ pub fn service(name: &str, frame: &Frame, message: &Message) -> ! {
         message.label
     );
     print_frame(console, frame);
-    finish()
 }
 
 fn print_frame(console: &mut impl Write, f: &Frame) {

@@ -12,6 +12,7 @@ use crate::{
     fatal,
     frames::Frames,
     interrupts::{self, ALL_LINES, LINES},
+    loader,
     memory_map::MemoryMap,
     page_tables,
     ports::Ports,
@@ -319,9 +320,19 @@ impl Machine for Hardware {
         }
     }
 
+    fn poke(&mut self, space: Space, address: u64, byte: u8) {
+        if let Ok(physical) = self.translate(space, address) {
+            copying::fill(physical, &[byte]);
+        }
+    }
+
+    fn renew(&mut self, slot: usize, frame: &Frame, message: &Message) -> Option<Frame> {
+        fatal::print_failure(&mut self.console, loader::name(slot), frame, message);
+        loader::renew(self, slot)
+    }
+
     fn fatal(&mut self, slot: usize, frame: &Frame, message: &Message) -> ! {
-        let name = abi::endpoint::slot::NAMES.get(slot.wrapping_sub(abi::endpoint::FIRST_SERVICE)).copied();
-        fatal::service(name.unwrap_or("a service"), frame, message)
+        fatal::service(loader::name(slot), frame, message)
     }
 }
 

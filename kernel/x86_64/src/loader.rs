@@ -1,4 +1,5 @@
-//! Starts vm and rs out of the boot archive: the two services that everything else is started by.
+//! Starts vm and rs out of the boot archive, the two services that everything else is started by; and after a failure starts them
+//! again in the memory that they have.
 //!
 //! Their memory is mapped before they run: image, heap, stack, for rs also the archive. It is not part of what vm may give away.
 
@@ -17,25 +18,61 @@ use abi::{
     },
     privilege::MemoryRange,
 };
-use kernel_core::{Frame, Node, Space};
+use kernel_core::{Frame, Machine, Node, Space};
 
 /// Services that the kernel starts, in the order in which they run.
 const BOOT_SERVICES: [usize; 2] = [slot::VM, slot::RS];
 
 /// Builds both services and makes them ready. Panics when the archive does not hold them: there is nothing to run then.
 pub fn start_services(node: &mut Node, hardware: &mut Hardware) {
-    let range = hardware.boot.archive;
-    // SAFETY: the archive is RAM that the loader filled and nobody writes.
-    let bytes = unsafe { physical::slice(range.start, range.bytes) };
-    let Some(archive) = Archive::new(bytes) else { panic!("the boot loader brought no boot archive") };
     for slot in BOOT_SERVICES {
-        let name = slot::NAMES[slot - abi::endpoint::FIRST_SERVICE];
-        let Some(file) = archive.find(name) else { panic!("the boot archive has no {name}") };
-        let frame = build(hardware, slot, name, file.data);
+        let name = name(slot);
+        let Some(file) = file(hardware, name) else { panic!("the boot loader brought no boot archive with {name}") };
+        let frame = build(hardware, slot, name, file);
         if let Some(name) = Name::new(name) {
             node.boot_service(hardware, slot, name, frame);
         }
     }
+}
+
+/// The name of the service that the kernel starts in this slot.
+pub fn name(slot: usize) -> &'static str {
+    slot::NAMES.get(slot.wrapping_sub(abi::endpoint::FIRST_SERVICE)).copied().unwrap_or("a service")
+}
+
+/// A file of the boot archive.
+fn file(hardware: &Hardware, name: &str) -> Option<&'static [u8]> {
+    let range = hardware.boot.archive;
+    // SAFETY: the archive is RAM that the loader filled, and nobody writes binaries in it.
+    let bytes = unsafe { physical::slice(range.start, range.bytes) };
+    Some(Archive::new(bytes)?.find(name)?.data)
+}
+
+/// Writes text and constants of a failed boot service anew, and returns the registers for its next start. Data, heap and whatever vm
+/// has mapped for it since stay as they are.
+pub fn renew(hardware: &mut Hardware, number: usize) -> Option<Frame> {
+    let program = Program::new(file(hardware, name(number))?).ok()?;
+    for segment in program.segments() {
+        let segment = segment.ok()?;
+        if !segment.write {
+            refresh(hardware, Space(number as u16), &segment)?;
+        }
+    }
+    Some(Frame { rdi: birth::RESTARTED, ..first_frame(program.entry) })
+}
+
+/// Writes the content of a segment where it is mapped.
+fn refresh(hardware: &mut Hardware, space: Space, segment: &Segment<'_>) -> Option<()> {
+    let mut address = segment.address;
+    let mut rest = segment.data;
+    while !rest.is_empty() {
+        let length = rest.len().min((PAGE_BYTES - address % PAGE_BYTES) as usize);
+        let (now, later) = rest.split_at(length);
+        copying::fill(hardware.translate(space, address).ok()?, now);
+        address += length as u64;
+        rest = later;
+    }
+    Some(())
 }
 
 /// Makes the space of a service and returns the registers it starts with.
@@ -60,12 +97,12 @@ fn build(hardware: &mut Hardware, number: usize, name: &str, file: &[u8]) -> Fra
         let archive = hardware.boot.archive;
         map_frames(hardware, space, RS_ARCHIVE, archive.start, archive.bytes.div_ceil(PAGE_BYTES), 0);
     }
-    let mut frame = Frame::start(program.entry, SERVICE_STACK_END);
-    frame.rdi = birth::FRESH;
-    frame.r10 = SERVICE_HEAP;
-    frame.r8 = BOOT_HEAP_BYTES;
-    frame.r9 = Endpoint::new(number, 1).0 as u64;
-    frame
+    Frame { r9: Endpoint::new(number, 1).0 as u64, ..first_frame(program.entry) }
+}
+
+/// The registers of a first birth, but for the endpoint.
+fn first_frame(entry: u64) -> Frame {
+    Frame { rdi: birth::FRESH, r10: SERVICE_HEAP, r8: BOOT_HEAP_BYTES, ..Frame::start(entry, SERVICE_STACK_END) }
 }
 
 fn load_segment(hardware: &mut Hardware, space: Space, segment: &Segment<'_>) {

@@ -43,6 +43,9 @@ pub struct Fake {
     pub opened: BTreeSet<usize>,
     pub console: Vec<u8>,
     pub records: Vec<Record>,
+    /// vm or rs, and why it was started again.
+    pub renewed: Vec<(usize, Message)>,
+    pub can_renew: bool,
 }
 
 impl Fake {
@@ -282,6 +285,15 @@ impl Machine for Fake {
 
     fn shutdown(&mut self, mode: u64, status: u64) -> ! {
         panic!("shutdown {mode} {status}");
+    }
+    fn poke(&mut self, space: Space, address: u64, byte: u8) {
+        let physical = self.find(space, address, false).expect("mapped");
+        self.bytes(physical, 1)[0] = byte;
+    }
+    fn renew(&mut self, slot: usize, _frame: &Frame, message: &Message) -> Option<Frame> {
+        self.renewed.push((slot, *message));
+        let birth = abi::layout::birth::RESTARTED;
+        self.can_renew.then_some(Frame { rdi: birth, ..Frame::start(0x40_0000, 0) })
     }
     fn fatal(&mut self, slot: usize, _frame: &Frame, message: &Message) -> ! {
         panic!("fatal in slot {slot}: {message:?}");

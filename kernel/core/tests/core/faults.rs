@@ -86,13 +86,6 @@ fn exceptions_of_services_go_to_rs() {
 }
 
 #[test]
-#[should_panic(expected = "fatal in slot 5")]
-fn a_fault_of_vm_ends_the_system() {
-    let mut w = World::with_services();
-    page_fault(&mut w, VM);
-}
-
-#[test]
 fn exit_is_reported_and_the_thread_never_runs_again() {
     let mut w = World::with_services();
     w.service(PM);

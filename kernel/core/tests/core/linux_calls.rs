@@ -80,15 +80,69 @@ fn a_call_that_was_not_received_waits_for_the_restarted_server() {
     assert_eq!(w.message(PM).source, program);
 }
 
-#[test]
-fn a_call_that_the_dead_server_had_received_is_interrupted() {
+/// pm has received the program's call and dies; a successor is expected or not.
+fn pm_dies_with_a_call_in_hand(keep: bool) -> (World, Endpoint) {
     let (mut w, program) = world_with_route();
     let pm = w.endpoint(PM);
     w.receive(PM, Endpoint::ANY);
+    w.linux_call(program.slot(), GETPPID, [1, 2, 3, 4, 5, 6]);
+    w.kernel_call(RS, KernelCall::Destroy, &[pm.0 as u64, keep as u64]).expect("destroyed");
+    (w, program)
+}
+
+#[test]
+fn a_call_that_the_dead_server_had_received_is_repeated_and_says_so() {
+    let (mut w, program) = pm_dies_with_a_call_in_hand(true);
+    assert!(!w.is_ready(program.slot()));
+    for life in 0..2 {
+        let pm = w.service(PM);
+        w.receive(PM, Endpoint::ANY);
+        let message = w.message(PM);
+        assert_eq!((message.source, message.label), (program, GETPPID as u32), "life {life}");
+        assert_eq!(message.words, [1, 2, 3, 4, 5, 6, message::REPEATED]);
+        w.kernel_call(RS, KernelCall::Destroy, &[pm.0 as u64, 1]).expect("destroyed");
+    }
+    w.service(PM);
+    w.receive(PM, Endpoint::ANY);
+    w.primitive(PM, call::REPLYREC, program, GETPPID as u32 | message::REPLY, 7);
+    assert_eq!(w.result(program.slot()), Ok(7));
+    w.linux_call(program.slot(), GETPPID, [0; 6]);
+    assert_eq!(w.message(PM).words[6], 0, "the next call is not repeated");
+}
+
+#[test]
+fn a_call_that_was_waiting_only_is_not_marked_as_repeated() {
+    let (mut w, program) = world_with_route();
+    let pm = w.endpoint(PM);
     w.linux_call(program.slot(), GETPPID, [0; 6]);
     w.kernel_call(RS, KernelCall::Destroy, &[pm.0 as u64, 1]).expect("destroyed");
+    w.service(PM);
+    w.receive(PM, Endpoint::ANY);
+    assert_eq!((w.message(PM).source, w.message(PM).words[6]), (program, 0));
+}
+
+#[test]
+fn a_call_in_hand_fails_when_nobody_follows() {
+    let (mut w, program) = pm_dies_with_a_call_in_hand(false);
+    assert_eq!(w.result(program.slot()), Err(Errno::EIO));
+    let (mut w, program) = pm_dies_with_a_call_in_hand(true);
+    w.kernel_call(RS, KernelCall::Destroy, &[Endpoint::current(PM).0 as u64, 0]).expect("given up");
     assert!(w.is_ready(program.slot()));
-    assert_eq!(w.result(program.slot()), Err(Errno::EINTR));
+    assert_eq!(w.result(program.slot()), Err(Errno::EIO));
+}
+
+#[test]
+fn a_repeated_call_is_interrupted_and_ended_as_any_other() {
+    let (mut w, program) = pm_dies_with_a_call_in_hand(true);
+    let waits_for = w.kernel_call(RS, KernelCall::Interrupt, &[program.0 as u64]).expect("interrupted");
+    assert_eq!(Endpoint(waits_for as u32), Endpoint::PM);
+    w.kernel_call(RS, KernelCall::GetRegisters, &[program.0 as u64, BUFFER]).expect("waits");
+    w.kernel_call(RS, KernelCall::SetRegisters, &[program.0 as u64, BUFFER, 1]).expect("ended");
+    w.service(PM);
+    w.receive(PM, Endpoint::ANY);
+    // What comes is the interruption, for the call is no more.
+    w.next();
+    assert_eq!((w.message(PM).source, w.message(PM).label), (program, abi::kernel::Interrupted::LABEL));
 }
 
 #[test]
