@@ -11,11 +11,7 @@ use abi::{
     endpoint::{FIRST_SERVICE, SERVICE_SLOTS},
 };
 
-use crate::{
-    Machine, Node,
-    copy::check_range,
-    thread::attention,
-};
+use crate::{Machine, Node, copy::check_range, thread::attention};
 
 /// Most bytes of a `POKE`.
 const POKE_BYTES: u64 = 8;
@@ -51,14 +47,7 @@ impl Node {
     }
 
     /// Writes into memory that the service may only read. `EFAULT`: nothing is mapped there.
-    fn poke<M: Machine>(
-        &mut self,
-        m: &mut M,
-        slot: usize,
-        address: u64,
-        value: u64,
-        bytes: u64,
-    ) -> Result<(), Errno> {
+    fn poke<M: Machine>(&mut self, m: &mut M, slot: usize, address: u64, value: u64, bytes: u64) -> Result<(), Errno> {
         if !(1..=POKE_BYTES).contains(&bytes) {
             return Err(Errno::EINVAL);
         }

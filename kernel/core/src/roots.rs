@@ -102,4 +102,3 @@ impl Node {
         self.wait_to_send(waiter, successor, Then::Answer);
     }
 }
-

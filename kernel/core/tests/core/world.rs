@@ -32,7 +32,8 @@ pub struct World {
 impl World {
     /// rs and vm run.
     pub fn new() -> World {
-        let mut world = World { node: Box::new(Node::new()), m: Fake { pool: 1000, can_renew: true, ..Fake::default() } };
+        let mut world =
+            World { node: Box::new(Node::new()), m: Fake { pool: 1000, can_renew: true, ..Fake::default() } };
         world.node.boot(&mut world.m);
         for slot in [RS, VM] {
             world.map_buffer(slot as u16);
