@@ -92,7 +92,7 @@ pub fn file_systems() -> String {
 /// /proc/devices: majors that vfs knows.
 pub fn devices() -> String {
     String::from(
-        "Character devices:\n  1 mem\n  4 ttyS\n  5 /dev/tty\n 10 misc\n\nBlock devices:\n  1 ramdisk\n254 virtblk\n",
+        "Character devices:\n  1 mem\n  4 ttyS\n  5 /dev/tty\n 10 misc\n\nBlock devices:\n  1 ramdisk\n  3 ata\n254 virtblk\n",
     )
 }
 

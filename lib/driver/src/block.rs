@@ -4,7 +4,7 @@
 use crate::Client;
 use abi::block::{Flush, Open, Read, Request, Write};
 use abi::{Errno, Message};
-use server::Service;
+use server::{Inbox, Service};
 use sys::Result;
 
 /// What positions and lengths are multiples of.
@@ -58,6 +58,11 @@ pub trait BlockDriver {
 /// Reports ready and serves for ever.
 pub fn serve(driver: impl BlockDriver) -> ! {
     server::run(&mut Loop(driver))
+}
+
+/// As [`serve`], for a driver that waits for its device with this inbox.
+pub fn serve_from(driver: impl BlockDriver, inbox: &Inbox) -> ! {
+    server::run_from(&mut Loop(driver), inbox)
 }
 
 struct Loop<D>(D);

@@ -2,6 +2,7 @@
 
 use abi::kernel::{Notify, irq};
 use abi::{Endpoint, Errno};
+use server::Inbox;
 use sys::{Result, ipc};
 
 /// An interrupt that arrives as notification from HARDWARE with the bit of its hook.
@@ -54,6 +55,12 @@ impl Interrupt {
     /// `EINVAL`: the interrupt is gone.
     pub fn done(&self) -> Result<()> {
         if self.masked { sys::irq::enable(self.hook) } else { Ok(()) }
+    }
+
+    /// Waits for the next interrupt, at most until `deadline_ns`. → whether it came. Other messages are held in the inbox, and heartbeats
+    /// are answered. Afterwards [`Interrupt::done`] is due.
+    pub fn wait_until(&self, inbox: &Inbox, deadline_ns: u64) -> bool {
+        inbox.wait_for_interrupt(self.bit(), deadline_ns)
     }
 
     /// Waits for the next interrupt, whatever else may come; afterwards [`Interrupt::done`] is due. A device that never interrupts keeps the driver

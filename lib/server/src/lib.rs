@@ -14,18 +14,20 @@
 
 extern crate alloc;
 
+mod inbox;
 pub mod names;
 pub mod recover;
 mod runtime;
 mod service;
 
+pub use inbox::Inbox;
 pub use runtime::channel::{self, Receiver, Sender};
 pub use runtime::lock::{Lock, LockGuard};
 pub use runtime::oneshot::{self, Reply, Waiting};
 pub use runtime::peer::{Peer, Repeat, Request};
 pub use runtime::wait::WaitList;
 pub use runtime::{Runtime, timers::Sleep};
-pub use service::{Service, run};
+pub use service::{Service, run, run_from};
 
 use abi::endpoint::slot;
 use abi::{Endpoint, Errno, Message};

@@ -1,5 +1,6 @@
 //! The receive loop of servers that answer each request before they receive the next.
 
+use crate::Inbox;
 use abi::endpoint::slot;
 use abi::kernel::Notify;
 use abi::{Endpoint, Message};
@@ -30,12 +31,17 @@ pub trait Service {
 
 /// Reports to rs that the service is ready, then serves for ever.
 pub fn run(service: &mut impl Service) -> ! {
+    run_from(service, &Inbox::default())
+}
+
+/// As [`run`], for a service that waits for its device in the midst of requests: what comes meanwhile waits in `inbox`.
+pub fn run_from(service: &mut impl Service, inbox: &Inbox) -> ! {
     crate::ready();
-    let mut incoming = next();
+    let mut incoming = inbox.receive();
     loop {
         incoming = match answer(service, &incoming) {
-            None => next(),
-            Some(reply) => hand_over(&incoming, &reply),
+            None => inbox.receive(),
+            Some(reply) => hand_over(&incoming, &reply, inbox),
         };
     }
 }
@@ -65,20 +71,23 @@ pub(crate) fn answer_heartbeat(from: Endpoint) {
     }
 }
 
-/// Sends the answer, and gives the next message.
-fn hand_over(request: &Message, reply: &Message) -> Message {
+/// Sends the answer, and gives the next message. An asker that died in the meantime needs no answer.
+fn hand_over(request: &Message, reply: &Message, inbox: &Inbox) -> Message {
     let to = request.source;
-    let received = if crate::is_asynchronous(request) {
+    let asynchronous = crate::is_asynchronous(request);
+    if !inbox.is_empty() {
+        let _ = if asynchronous { ipc::send(to, reply) } else { ipc::send_nonblocking(to, reply) };
+        return inbox.receive();
+    }
+    let received = if asynchronous {
         ipc::send_receive(to, reply, Endpoint::ANY)
     } else {
         ipc::reply_receive(to, reply, Endpoint::ANY)
     };
-    // An asker that died in the meantime needs no answer.
-    received.unwrap_or_else(|_| next())
-}
-
-fn next() -> Message {
-    ipc::receive(Endpoint::ANY).expect("receiving from anybody does not fail")
+    match received {
+        Ok(message) => inbox.note(message),
+        Err(_) => inbox.receive(),
+    }
 }
 
 #[cfg(test)]
@@ -156,11 +165,11 @@ mod tests {
         let calls = Rc::new(RefCell::new(Vec::new()));
         sys::host::install(Recorder(calls.clone()));
         let mut request = Message { source: Endpoint::new(20, 1), ..Message::new(1) };
-        hand_over(&request, &request.reply(Ok(0)));
+        hand_over(&request, &request.reply(Ok(0)), &Inbox::default());
         request.words[6] = 9;
-        hand_over(&request, &request.reply(Ok(0)));
+        hand_over(&request, &request.reply(Ok(0)), &Inbox::default());
         request.source = Endpoint::new(200, 1);
-        hand_over(&request, &request.reply(Ok(0)));
+        hand_over(&request, &request.reply(Ok(0)), &Inbox::default());
         let numbers: Vec<u64> = calls.borrow().iter().map(|call| call.0).collect();
         assert_eq!(numbers, [abi::call::REPLYREC, abi::call::SENDWAIT, abi::call::REPLYREC]);
     }

@@ -18,6 +18,8 @@ pub mod register {
     #![allow(missing_docs)]
     pub const ID: u8 = 0;
     pub const COMMAND: u8 = 4;
+    /// Revision, programming interface, subclass and class.
+    pub const CLASS: u8 = 8;
     pub const HEADER_TYPE: u8 = 14;
     pub const FIRST_BAR: u8 = 16;
     /// Bridges: bus behind it.

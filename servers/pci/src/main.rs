@@ -1,6 +1,7 @@
 //! pci: finds the devices on the PCI buses and gives each driver its own, and nothing else.
 //!
-//! `config` reaches configuration space, `scan` finds functions, `bars` measures and places their ranges, `owners` decides who may
+//! `config` reaches configuration space, `scan` finds functions, `bars` measures and places their ranges, `ide` knows those that
+//! controllers of disks have without saying so, `owners` decides who may
 //! touch what; this file speaks with rs and the drivers. A device decodes addresses only while a driver owns it.
 //!
 //! pci keeps nothing: after its death the successor scans again, and rs says again whose device is whose. It waits for nobody.
@@ -13,6 +14,7 @@ mod bars;
 #[cfg(test)]
 mod bars_tests;
 mod config;
+mod ide;
 mod owners;
 mod scan;
 #[cfg(test)]
@@ -49,8 +51,8 @@ impl<C: ConfigSpace> Pci<C> {
             Request::Assign(_) | Request::Bar(_) if asker != slot::RS => Err(Errno::EPERM),
             Request::Assign(Assign { slot, vendor, device, index }) => {
                 let owner = usize::try_from(slot).map_err(|_| Errno::EINVAL)?;
-                let (address, line) = self.owners.assign(owner, vendor as u16, device as u16, index)?;
-                Ok(Assign::reply(message, 0, address.0.into(), line.into()))
+                let (address, lines) = self.owners.assign(owner, vendor as u16, device as u16, index)?;
+                Ok(Assign::reply(message, 0, address.0.into(), u16::from_le_bytes(lines).into()))
             }
             Request::Bar(Bar { slot, bar }) => {
                 let range = self.owners.range(usize::try_from(slot).map_err(|_| Errno::EINVAL)?, bar)?;

@@ -2,6 +2,7 @@
 
 use crate::bars::{self, BARS, DECODE, Range};
 use crate::config::{self, Address, ConfigSpace, register};
+use crate::ide;
 use crate::scan::{self, Function};
 use abi::Errno;
 use abi::endpoint::SERVICE_SLOTS;
@@ -15,7 +16,10 @@ const DEVICE_SPACE: u8 = 0x40;
 /// Cache line size and latency timer, which are the owner's.
 const TIMING: core::ops::Range<u8> = 12..14;
 /// Interrupt line of a device that has none.
-const NO_LINE: u8 = 0xff;
+pub const NO_LINE: u8 = 0xff;
+
+/// Interrupt lines of a device; all but IDE controllers have at most one.
+pub type Lines = [u8; 2];
 
 struct Device {
     function: Function,
@@ -37,11 +41,11 @@ impl<C: ConfigSpace> Owners<C> {
         Owners { config, devices }
     }
 
-    /// Gives the device number `index` of a kind to the driver in slot `owner`, which had none or this one. → where it is, and its interrupt line.
+    /// Gives the device number `index` of a kind to the driver in slot `owner`, which had none or this one. → where it is, and its interrupt lines.
     ///
     /// # Errors
     /// `ENODEV`: there is none; `EBUSY`: another driver has it; `EINVAL`: no service's slot.
-    pub fn assign(&mut self, owner: usize, vendor: u16, device: u16, index: u64) -> Result<(Address, u8)> {
+    pub fn assign(&mut self, owner: usize, vendor: u16, device: u16, index: u64) -> Result<(Address, Lines)> {
         if owner >= SERVICE_SLOTS {
             return Err(Errno::EINVAL);
         }
@@ -56,7 +60,7 @@ impl<C: ConfigSpace> Owners<C> {
         self.devices[at].owner = Some(owner);
         self.enable(at);
         let address = self.devices[at].function.address;
-        Ok((address, self.line(address)))
+        Ok((address, self.lines(address)))
     }
 
     /// A range of the owner's device.
@@ -120,6 +124,9 @@ impl<C: ConfigSpace> Owners<C> {
                 let taken = self.taken();
                 bars::place(&mut self.config, address, &mut ranges, &taken);
             }
+            if let Some(controller) = ide::Controller::at(&mut self.config, address) {
+                controller.add_ranges(&mut ranges);
+            }
             self.devices[at].ranges = Some(ranges);
         }
         self.set_decode(at, DECODE);
@@ -144,10 +151,14 @@ impl<C: ConfigSpace> Owners<C> {
         self.config.write(address, register::COMMAND, 2, command | decode);
     }
 
-    fn line(&mut self, address: Address) -> u8 {
-        match self.config.read(address, register::INTERRUPT_LINE, 1) as u8 {
+    fn lines(&mut self, address: Address) -> Lines {
+        let line = match self.config.read(address, register::INTERRUPT_LINE, 1) as u8 {
             0 => NO_LINE,
             line => line,
+        };
+        match ide::Controller::at(&mut self.config, address) {
+            Some(controller) => controller.lines(line),
+            None => [line, NO_LINE],
         }
     }
 }
@@ -173,7 +184,7 @@ mod tests {
     #[test]
     fn an_assigned_device_decodes_and_others_do_not() {
         let mut owners = owners();
-        assert_eq!(owners.assign(20, 0x1af4, 0x1042, 0), Ok((DISK, 11)));
+        assert_eq!(owners.assign(20, 0x1af4, 0x1042, 0), Ok((DISK, [11, NO_LINE])));
         assert_eq!(owners.config.read(DISK, register::COMMAND, 2), DECODE);
         assert_eq!(owners.config.read(OTHER, register::COMMAND, 2), 0);
         assert_eq!(owners.range(20, 0).map(|range| (range.start, range.bytes)), Ok((0xfe00_0000, 4096)));
@@ -186,10 +197,10 @@ mod tests {
         let mut owners = owners();
         owners.assign(20, 0x1af4, 0x1042, 0).expect("is free");
         assert_eq!(owners.assign(21, 0x1af4, 0x1042, 0), Err(Errno::EBUSY));
-        assert_eq!(owners.assign(20, 0x1af4, 0x1042, 0), Ok((DISK, 11)));
-        assert_eq!(owners.assign(20, 0x1af4, 0x1042, 1), Ok((OTHER, 11)));
+        assert_eq!(owners.assign(20, 0x1af4, 0x1042, 0), Ok((DISK, [11, NO_LINE])));
+        assert_eq!(owners.assign(20, 0x1af4, 0x1042, 1), Ok((OTHER, [11, NO_LINE])));
         assert_eq!(owners.config.read(DISK, register::COMMAND, 2), 0);
-        assert_eq!(owners.assign(21, 0x1af4, 0x1042, 0), Ok((DISK, 11)));
+        assert_eq!(owners.assign(21, 0x1af4, 0x1042, 0), Ok((DISK, [11, NO_LINE])));
     }
 
     #[test]
@@ -198,6 +209,21 @@ mod tests {
         assert_eq!(owners.assign(20, 0x1af4, 0x1041, 0), Err(Errno::ENODEV));
         assert_eq!(owners.assign(20, 0x1af4, 0x1042, 2), Err(Errno::ENODEV));
         assert_eq!(owners.assign(SERVICE_SLOTS, 0x1af4, 0x1042, 0), Err(Errno::EINVAL));
+    }
+
+    #[test]
+    fn an_ide_controller_brings_the_places_that_pcs_had_before_pci() {
+        let mut machine = Machine::default();
+        machine.add(DISK, 0x8086, 0x7010);
+        machine.set(DISK, register::CLASS + 1, 0x80);
+        machine.set(DISK, register::CLASS + 2, 1);
+        machine.set(DISK, register::CLASS + 3, 1);
+        machine.set_bar(DISK, 4, 0xc001, 0xfff0);
+        let mut owners = Owners::new(machine);
+        assert_eq!(owners.assign(20, 0x8086, 0x7010, 0), Ok((DISK, [14, 15])));
+        let ranges = [0, 1, 2, 3, 4, 5].map(|bar| owners.range(20, bar).map(|range| (range.start, range.bytes)));
+        let expected = [(0x1f0, 8), (0x3f6, 1), (0x170, 8), (0x376, 1), (0xc000, 16), (0, 0)];
+        assert_eq!(ranges, expected.map(Ok));
     }
 
     #[test]

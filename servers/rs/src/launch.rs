@@ -23,7 +23,7 @@ use sys::{Birth, Result, grant, ipc, thread};
 /// Ranges of a PCI device.
 const BARS: u64 = 6;
 /// Interrupt line of a device that has none.
-const NO_LINE: u64 = 0xff;
+const NO_LINE: u8 = 0xff;
 /// Status with which a system ends that has lost what it needs.
 const LOST_STATUS: u32 = 1;
 /// Room for argument texts behind the largest image.
@@ -155,11 +155,10 @@ fn find_device(service: &Service) -> Result<Device> {
     Err(Errno::ENODEV)
 }
 
-fn describe(service: &Service, interrupt: u64) -> Result<Device> {
+fn describe(service: &Service, interrupts: u64) -> Result<Device> {
     let mut device = Device::default();
-    if interrupt < NO_LINE {
-        device.irqs.push(interrupt as u8);
-    }
+    let [first, second, ..] = interrupts.to_le_bytes();
+    device.irqs.extend([first, second].into_iter().filter(|line| *line != NO_LINE));
     for bar in 0..BARS {
         let reply = ask_pci(&Bar { slot: service.slot.into(), bar }.message())?;
         match Bar::results(&reply)? {

@@ -19,6 +19,8 @@ use sys::grant::{Access, GrantedBuffer};
 const KEPT: u64 = MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC;
 /// Flags that ask for something else than a new mount: bind, move, propagation.
 const OTHER_OPERATIONS: u64 = 4096 | 8192 | 1 << 17 | 1 << 18 | 1 << 19 | 1 << 20;
+/// Minor numbers of an ATA disk, as on Linux: the disk and its partitions.
+const ATA_MINORS: u32 = 64;
 /// How often what was written is brought to the disk.
 const SYNC_PERIOD_NS: u64 = 5_000_000_000;
 
@@ -73,13 +75,16 @@ fn shown_kind(service: &str) -> &str {
 fn device_path(device: Device) -> String {
     match device.driver {
         "virtio_blk" if device.minor < 26 => format!("/dev/vd{}", (b'a' + device.minor as u8) as char),
+        "ata" if device.minor < 4 * ATA_MINORS => {
+            format!("/dev/hd{}", (b'a' + (device.minor / ATA_MINORS) as u8) as char)
+        }
         "ramdisk" => format!("/dev/ram{}", device.minor),
         driver => format!("{driver},{}", device.minor),
     }
 }
 
 fn device_number(device: Device) -> u64 {
-    let majors = [254, 1];
+    let majors = [254, 3, 1];
     let major = majors.into_iter().find(|major| block_driver(make_device(*major, 0)) == Some(device.driver));
     make_device(major.unwrap_or(0), device.minor)
 }
@@ -317,6 +322,8 @@ mod tests {
     fn disks_have_their_names_and_numbers_of_dev() {
         let disk = Device { driver: "virtio_blk", minor: 1 };
         assert_eq!((device_path(disk).as_str(), device_number(disk)), ("/dev/vdb", make_device(254, 1)));
+        let ata = Device { driver: "ata", minor: 64 };
+        assert_eq!((device_path(ata).as_str(), device_number(ata)), ("/dev/hdb", make_device(3, 64)));
         let ram = Device { driver: "ramdisk", minor: 0 };
         assert_eq!((device_path(ram).as_str(), device_number(ram)), ("/dev/ram0", make_device(1, 0)));
     }

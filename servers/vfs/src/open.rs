@@ -210,6 +210,7 @@ impl Vfs {
 pub fn block_driver(device: u64) -> Option<&'static str> {
     match major(device) {
         1 => Some("ramdisk"),
+        3 => Some("ata"),
         254 => Some("virtio_blk"),
         _ => None,
     }
@@ -276,6 +277,7 @@ mod tests {
     fn drivers_are_found_by_major_number() {
         assert_eq!(block_driver(make_device(254, 1)), Some("virtio_blk"));
         assert_eq!(block_driver(make_device(1, 0)), Some("ramdisk"));
+        assert_eq!(block_driver(make_device(3, 64)), Some("ata"));
         assert_eq!(block_driver(make_device(8, 0)), None);
     }
 }

@@ -2,6 +2,7 @@
 //! with the root file system.
 
 use crate::archive::{self, Entry};
+use crate::machine::DiskBus;
 use crate::programs::{self, Built, Packages, Progress};
 use crate::rootfs::{self, Contents, Room};
 use crate::system;
@@ -40,6 +41,8 @@ pub struct Media {
     pub archive: PathBuf,
     /// The disks.
     pub disks: Vec<PathBuf>,
+    /// How they are connected.
+    pub disk_bus: DiskBus,
 }
 
 impl Bundle {
@@ -61,6 +64,12 @@ impl Bundle {
     pub fn root(&self) -> Root {
         let is_root = |module: &Option<String>| module.as_deref() == Some(ROOT_IMAGE);
         if self.system.service.iter().any(|service| is_root(&service.module)) { Root::Ramdisk } else { Root::Disk }
+    }
+
+    /// How the system expects its disks: on an IDE controller if it has a driver for that.
+    fn disk_bus(&self) -> DiskBus {
+        let has_ata = self.system.service.iter().any(|service| service.binary == "ata");
+        if has_ata { DiskBus::Ide } else { DiskBus::Virtio }
     }
 
     /// What every root file system has: the files of systems/root and our commands.
@@ -96,7 +105,7 @@ impl Bundle {
         };
         let archive = folder.join("boot.img");
         archive::write(&entries, &archive)?;
-        Ok(Media { kernel, archive, disks })
+        Ok(Media { kernel, archive, disks, disk_bus: self.disk_bus() })
     }
 
     /// The program `name` with its symbols.

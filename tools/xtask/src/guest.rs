@@ -109,6 +109,7 @@ impl Guest {
         }
         let mut machine = Machine::new(Boot::Kernel { kernel: media.kernel, archive: media.archive, append });
         machine.disks = disks;
+        machine.disk_bus = media.disk_bus;
         machine.serial = vec![Line::Stderr, Line::Stdio];
         machine.trace = job.trace.then(|| folder.join("trace.raw"));
         machine.icount = job.icount;

@@ -40,12 +40,23 @@ pub enum Boot {
     },
 }
 
+/// How the disks are connected.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum DiskBus {
+    /// Each a virtio device.
+    Virtio,
+    /// By one IDE controller, at most four.
+    Ide,
+}
+
 /// A machine to start.
 pub struct Machine {
     /// What it boots.
     pub boot: Boot,
     /// Raw disk images, the first one first.
     pub disks: Vec<PathBuf>,
+    /// How they are connected.
+    pub disk_bus: DiskBus,
     /// Memory in MiB.
     pub memory_mib: u32,
     /// Number of processors.
@@ -77,6 +88,7 @@ impl Machine {
         Self {
             boot,
             disks: Vec::new(),
+            disk_bus: DiskBus::Virtio,
             memory_mib: 512,
             processors: 1,
             serial: Vec::new(),
@@ -127,11 +139,18 @@ impl Machine {
     }
 
     fn add_disks(&self, qemu: &mut Command) {
+        if self.disk_bus == DiskBus::Ide {
+            qemu.args(["-device", "piix3-ide,id=ide"]);
+        }
         for (index, disk) in self.disks.iter().enumerate() {
             // The image lives no longer than the run, so the host need not write it through.
             let file = format!("if=none,id=disk{index},format=raw,cache=unsafe,file={}", disk.display());
             qemu.args(["-drive", &file]);
-            qemu.args(["-device", &format!("virtio-blk-pci,drive=disk{index},disable-legacy=on")]);
+            let device = match self.disk_bus {
+                DiskBus::Virtio => format!("virtio-blk-pci,drive=disk{index},disable-legacy=on"),
+                DiskBus::Ide => format!("ide-hd,drive=disk{index},bus=ide.{},unit={}", index / 2, index % 2),
+            };
+            qemu.args(["-device", &device]);
         }
     }
 
