@@ -21,6 +21,8 @@ const KEPT: u64 = MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC;
 const OTHER_OPERATIONS: u64 = 4096 | 8192 | 1 << 17 | 1 << 18 | 1 << 19 | 1 << 20;
 /// Minor numbers of an ATA disk, as on Linux: the disk and its partitions.
 const ATA_MINORS: u32 = 64;
+/// Between two looks at the start for a driver that is not there yet.
+const DRIVER_PAUSE_NS: u64 = 1_000_000;
 /// How often what was written is brought to the disk.
 const SYNC_PERIOD_NS: u64 = 5_000_000_000;
 
@@ -95,7 +97,12 @@ impl Vfs {
         for word in arguments.split_ascii_whitespace() {
             let plan = parse_argument(word)
                 .unwrap_or_else(|| panic!("the argument {word:?} does not say what to mount where"));
-            let result = self.mount_plan(&plan).await;
+            let mut result = self.mount_plan(&plan).await;
+            while result == Err(Errno::EAGAIN) {
+                // The driver is not up yet, or just now.
+                self.runtime.sleep_ns(DRIVER_PAUSE_NS).await;
+                result = self.mount_plan(&plan).await;
+            }
             match result {
                 Ok(()) => {}
                 Err(error) if plan.target == "/" => panic!("the root file system cannot be mounted ({word}): {error}"),
