@@ -61,12 +61,7 @@ pub fn channels(inbox: &Inbox, by_dma: bool) -> Result<[(ChannelPorts, Option<Ma
     Ok([first, second])
 }
 
-fn channel(
-    inbox: &Inbox,
-    index: usize,
-    is_pci: bool,
-    by_dma: bool,
-) -> Result<(ChannelPorts, Option<Master>), Errno> {
+fn channel(inbox: &Inbox, index: usize, is_pci: bool, by_dma: bool) -> Result<(ChannelPorts, Option<Master>), Errno> {
     let ports = if is_pci && is_native(index)? { native_ports(inbox, index)? } else { legacy_ports(inbox, index)? };
     let master = if is_pci && by_dma { master(index)? } else { None };
     Ok((ports, master))

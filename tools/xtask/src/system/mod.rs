@@ -13,7 +13,6 @@ use crate::workspace::Workspace;
 use abi::system::System;
 use anyhow::{Context, Result, bail};
 use std::fs;
-use std::path::Path;
 
 /// Reads and checks systems/`name`.toml.
 ///
@@ -31,7 +30,9 @@ fn text_of(workspace: &Workspace, name: &str) -> Result<String> {
     let path = format!("systems/{name}.toml");
     match fs::read_to_string(workspace.root.join(&path)) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            bail!("there is no system '{name}'; systems/ has {}", names(&workspace.root.join("systems")))
+            let names = names(workspace);
+            let names = if names.is_empty() { "no systems".to_string() } else { names.join(", ") };
+            bail!("there is no system '{name}'; systems/ has {names}")
         }
         text => text.with_context(|| format!("cannot read {path}")),
     }
@@ -52,15 +53,15 @@ fn parse(path: &str, text: &str, text_of: &dyn Fn(&str) -> Result<String>) -> Re
     bail!("{path}: extends: expected at most {MOST_EXTENSIONS} systems over each other")
 }
 
-/// The names of the systems there are, for a sentence.
-fn names(folder: &Path) -> String {
-    let Ok(entries) = fs::read_dir(folder) else { return "no systems".to_string() };
+/// The names of the systems there are.
+pub fn names(workspace: &Workspace) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(workspace.root.join("systems")) else { return Vec::new() };
     let files = entries.flatten().map(|entry| entry.path());
     let toml = files.filter(|path| path.extension().is_some_and(|extension| extension == "toml"));
     let mut names: Vec<String> =
         toml.filter_map(|path| Some(path.file_stem()?.to_string_lossy().into_owned())).collect();
     names.sort();
-    names.join(", ")
+    names
 }
 
 #[cfg(test)]

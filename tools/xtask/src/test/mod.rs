@@ -15,8 +15,8 @@ mod units;
 use crate::bundle::Bundle;
 use crate::c_programs::{self, CProgram};
 use crate::check;
-use crate::cli::{DEFAULT_SYSTEM, RAMDISK_SYSTEM};
 use crate::programs::Progress;
+use crate::system;
 use crate::workspace::Workspace;
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
@@ -89,8 +89,8 @@ struct Built {
 
 impl Built {
     fn build(workspace: &Workspace) -> Result<Self> {
-        let bundle = |name: &&str| Ok(((*name).to_string(), Bundle::build(workspace, name, Progress::Hidden)?));
-        let bundles = [DEFAULT_SYSTEM, RAMDISK_SYSTEM].iter().map(bundle).collect::<Result<_>>()?;
+        let bundle = |name: String| Bundle::build(workspace, &name, Progress::Hidden).map(|bundle| (name, bundle));
+        let bundles = system::names(workspace).into_iter().map(bundle).collect::<Result<_>>()?;
         Ok(Self { bundles, c_programs: c_programs::compile(workspace, None)? })
     }
 }
