@@ -3,7 +3,10 @@
 //! A service may be killed between any two instructions, so the order in which bytes arrive matters: the accesses here
 //! happen in program order. How to make a change all or nothing is the user's business (`server::recover`).
 
+use crate::{Result, raw};
+use abi::call::KernelCall;
 use abi::layout::SERVICE_KEEP;
+use abi::{Endpoint, Word};
 use core::sync::atomic::{AtomicBool, Ordering, compiler_fence};
 
 static TAKEN: AtomicBool = AtomicBool::new(false);
@@ -74,6 +77,37 @@ impl Keep {
         // SAFETY: as in `read`; a service is one thread, and no reference into the memory is ever made.
         unsafe { self.start.add(offset).copy_from_nonoverlapping(from.as_ptr(), from.len()) };
         compiler_fence(Ordering::SeqCst);
+    }
+
+    /// Copies into the memory at `offset` from `address` of another process, at most `layout::MAX_COPY` bytes.
+    ///
+    /// # Errors
+    /// As [`crate::copy::from_process`].
+    ///
+    /// # Panics
+    /// When the range is not within.
+    pub fn fetch(&self, offset: usize, bytes: usize, from: Endpoint, address: u64) -> Result<()> {
+        let arguments =
+            [from.to_word(), address, Endpoint::SELF.to_word(), self.address(offset, bytes), bytes as u64, 0];
+        self.count_write();
+        raw::kernel(KernelCall::VirCopy, arguments).map(drop)
+    }
+
+    /// Copies out of the memory at `offset` to `address` of another process, at most `layout::MAX_COPY` bytes.
+    ///
+    /// # Errors
+    /// As [`crate::copy::to_process`].
+    ///
+    /// # Panics
+    /// When the range is not within.
+    pub fn store(&self, offset: usize, bytes: usize, to: Endpoint, address: u64) -> Result<()> {
+        let arguments = [Endpoint::SELF.to_word(), self.address(offset, bytes), to.to_word(), address, bytes as u64, 0];
+        raw::kernel(KernelCall::VirCopy, arguments).map(drop)
+    }
+
+    fn address(&self, offset: usize, bytes: usize) -> u64 {
+        self.check(offset, bytes);
+        self.start as u64 + offset as u64
     }
 
     /// Copies within the memory; the ranges do not overlap.

@@ -3,6 +3,8 @@
 //! Write only where no record points yet, then change the record: what a death leaves half written is then never read.
 
 use super::{Recover, WORD_BYTES};
+use abi::Endpoint;
+use sys::Result;
 
 /// A run of bytes.
 #[derive(Clone, Copy, Debug)]
@@ -45,6 +47,28 @@ impl Area {
     /// As [`Area::read`].
     pub fn write(&self, recover: &Recover, offset: usize, from: &[u8]) {
         recover.keep.write(self.place(offset, from.len()), from);
+    }
+
+    /// Fills `bytes` bytes from `offset` on from the memory of another process, at once and for good.
+    ///
+    /// # Errors
+    /// As `sys::copy::from_process`.
+    ///
+    /// # Panics
+    /// As [`Area::read`].
+    pub fn fetch(&self, recover: &Recover, offset: usize, bytes: usize, from: Endpoint, address: u64) -> Result<()> {
+        recover.keep.fetch(self.place(offset, bytes), bytes, from, address)
+    }
+
+    /// Copies `bytes` bytes from `offset` on into the memory of another process.
+    ///
+    /// # Errors
+    /// As `sys::copy::to_process`.
+    ///
+    /// # Panics
+    /// As [`Area::read`].
+    pub fn store(&self, recover: &Recover, offset: usize, bytes: usize, to: Endpoint, address: u64) -> Result<()> {
+        recover.keep.store(self.place(offset, bytes), bytes, to, address)
     }
 
     fn place(&self, offset: usize, bytes: usize) -> usize {

@@ -145,6 +145,12 @@ impl Recover {
         }
     }
 
+    /// True when something has been changed that is not committed yet.
+    #[inline]
+    pub fn is_changing(&self) -> bool {
+        self.used.get() != 0
+    }
+
     /// Undoes everything since `begin`.
     pub fn abandon(&self) {
         self.undo(self.used.replace(0));

@@ -101,6 +101,32 @@ impl<R: Record> Table<R> {
         recover.change(at, check(at, words));
     }
 
+    /// Puts a record to a place that the state of the last commit does not refer to: nothing has to be undone there, so it costs no
+    /// room in the log. It lasts at once, and counts as soon as something that lasts refers to it.
+    ///
+    /// # Panics
+    /// When there is no such place.
+    #[inline]
+    pub fn put_unreferenced(&self, recover: &Recover, index: usize, record: &R) {
+        let at = self.place(index);
+        let mut words = [0; MOST_WORDS];
+        let words = &mut words[..R::WORDS];
+        record.store(words);
+        for (offset, &word) in words.iter().enumerate() {
+            recover.put(at + 1 + offset, word);
+        }
+        recover.put(at, check(at, words));
+    }
+
+    /// Removes what is at a place that the state of the last commit does not refer to.
+    ///
+    /// # Panics
+    /// As [`Table::put_unreferenced`].
+    #[inline]
+    pub fn clear_unreferenced(&self, recover: &Recover, index: usize) {
+        recover.put(self.place(index), 0);
+    }
+
     /// Removes what is at `index`, as part of the present change.
     ///
     /// # Panics

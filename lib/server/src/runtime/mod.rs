@@ -3,6 +3,10 @@
 //! A request becomes a task in a slot of [`tasks::Tasks`], which is used again without new memory. A task that finishes at its first
 //! poll is answered by the `REPLYREC` that receives the next message. Answers to asynchronous askers who do not wait just now
 //! are kept in the [`outbox`], since a server of this kind never waits for anybody but vm, ds and rs.
+//!
+//! The time from one message to the next is a *turn*. Answers and requests to peers leave at its end, after the hook of
+//! [`Runtime::before_sending`]: a server that preserves its state makes what the turn has changed last there, so that nobody hears of
+//! anything that a death could undo.
 
 pub mod channel;
 pub mod lock;
@@ -21,7 +25,7 @@ use abi::{Endpoint, Errno, Message};
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
-use core::cell::RefCell;
+use core::cell::{Cell, RefCell};
 use core::future::Future;
 use core::pin::Pin;
 use outbox::Outbox;
@@ -33,11 +37,19 @@ use timers::{Sleep, Timers};
 /// A task that answers nobody.
 type Background = Pin<Box<dyn Future<Output = ()>>>;
 
+/// What happens at the end of a turn, before its answers leave.
+type BeforeSending = Box<dyn Fn(&[(Endpoint, Message)])>;
+
 struct Inner {
     timers: RefCell<Timers>,
     spawned: RefCell<Vec<Background>>,
     outbox: RefCell<Outbox>,
     peers: RefCell<Vec<Rc<PeerCore>>>,
+    /// A peer has something to send.
+    peers_wait: Rc<Cell<bool>>,
+    /// Answers of this turn.
+    answers: RefCell<Vec<(Endpoint, Message)>>,
+    before_sending: RefCell<Option<BeforeSending>>,
 }
 
 /// The executor. Clones are the same executor.
@@ -60,6 +72,9 @@ impl Runtime {
             spawned: RefCell::default(),
             outbox: RefCell::default(),
             peers: RefCell::default(),
+            peers_wait: Rc::default(),
+            answers: RefCell::default(),
+            before_sending: RefCell::default(),
         };
         Runtime { inner: Rc::new(inner) }
     }
@@ -81,7 +96,39 @@ impl Runtime {
 
     /// Answers the sender of `request`, for handlers that answer before they end or answer several. Nobody is waited for.
     pub fn reply(&self, request: &Message, reply: &Message) {
-        self.inner.outbox.borrow_mut().send(request.source, reply);
+        self.answer(request.source, *reply);
+    }
+
+    /// Has `hook` called at the end of each turn with the answers that are about to leave. There is one hook; it must not wait.
+    pub fn before_sending(&self, hook: impl Fn(&[(Endpoint, Message)]) + 'static) {
+        self.inner.before_sending.replace(Some(Box::new(hook)));
+    }
+
+    /// Sends this at the end of the turn to somebody who waits for an answer.
+    pub fn answer(&self, to: Endpoint, message: Message) {
+        self.inner.answers.borrow_mut().push((to, message));
+    }
+
+    /// Ends a turn. → an answer that may go with the `REPLYREC` that receives the next message.
+    fn send_all(&self) -> Option<(Endpoint, Message)> {
+        let inner = &*self.inner;
+        if let Some(hook) = &*inner.before_sending.borrow() {
+            hook(&inner.answers.borrow());
+        }
+        if inner.peers_wait.take() {
+            inner.peers.borrow().iter().for_each(|peer| peer.pump());
+        }
+        let mut last = None;
+        for (to, message) in inner.answers.borrow_mut().drain(..) {
+            // An asker with a tag may not be waiting, and REPLYREC would lose its answer.
+            if message.tag() != 0 && to.is_service() {
+                inner.outbox.borrow_mut().send(to, &message);
+            } else if let Some((earlier, message)) = last.replace((to, message)) {
+                // Nobody to tell when the asker has died.
+                let _ = ipc::send_nonblocking(earlier, &message);
+            }
+        }
+        last
     }
 
     /// Reports to rs that the server is ready, then serves for ever: `handle` makes a task of each request, whose output is the answer
@@ -154,8 +201,6 @@ struct Server<'a, H, N, F> {
     handle: H,
     notified: N,
     tasks: Tasks<F>,
-    /// An answer that the next `REPLYREC` takes along.
-    last: Option<(Endpoint, Message)>,
 }
 
 impl<'a, H, N, F> Server<'a, H, N, F>
@@ -165,7 +210,7 @@ where
     F: Future<Output = Option<Message>>,
 {
     fn new(runtime: &'a Runtime, handle: H, notified: N) -> Self {
-        Server { runtime, handle, notified, tasks: Tasks::new(), last: None }
+        Server { runtime, handle, notified, tasks: Tasks::new() }
     }
 
     /// Takes in a message, runs every task that can go on, and gives the answer to send while receiving the next message.
@@ -175,7 +220,7 @@ where
         }
         self.run_ready();
         self.runtime.arm();
-        self.last.take()
+        self.runtime.send_all()
     }
 
     fn take_in(&mut self, message: Message) {
@@ -212,13 +257,8 @@ where
     }
 
     fn answer(&mut self, to: Endpoint, answer: Option<Message>) {
-        let Some(answer) = answer else { return };
-        // An asker with a tag may not be waiting, and REPLYREC would lose its answer.
-        if answer.tag() != 0 && to.is_service() {
-            self.runtime.inner.outbox.borrow_mut().send(to, &answer);
-        } else if let Some((earlier, message)) = self.last.replace((to, answer)) {
-            // Nobody to tell when the asker has died.
-            let _ = ipc::send_nonblocking(earlier, &message);
+        if let Some(answer) = answer {
+            self.runtime.answer(to, answer);
         }
     }
 }

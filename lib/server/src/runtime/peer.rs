@@ -1,6 +1,6 @@
 //! A file system or driver that is asked asynchronously.
 //!
-//! Requests queue up, go out by `SENDNB` as far as the window allows, and are answered in any order by their tag. When the
+//! Requests queue up, go out by `SENDNB` at the end of the turn as far as the window allows, and are answered in any order by their tag. When the
 //! peer does not wait just now, its notification tells when to try again. When it dies, what it had in hand is repeated to its
 //! successor or fails with `EDEADSRCDST`, as each request says; what was not sent yet waits for the successor. When rs has given it up,
 //! everything fails.
@@ -11,11 +11,29 @@ use abi::{Endpoint, Errno, Message, Name};
 use alloc::collections::VecDeque;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
-use core::cell::RefCell;
+use core::cell::{Cell, RefCell};
 use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 use sys::{Result, ipc};
+
+/// Bit of the tags that callers make. Below it, others hold generation, sequence and entry.
+pub const OWN_TAG: u64 = 1 << 63;
+/// Bits of a tag that hold the entry.
+const ENTRY_BITS: u32 = 16;
+/// Bits that hold the sequence.
+const SEQUENCE_BITS: u32 = 31;
+
+/// The tag that a request is to have.
+#[derive(Clone, Copy)]
+enum Tag {
+    /// None: it has no answer.
+    None,
+    /// One that no other request has, of this incarnation or another.
+    Any,
+    /// This one.
+    Given(u64),
+}
 
 /// What happens to a request whose server died with it in hand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,6 +93,8 @@ pub struct PeerCore {
     name: Name,
     window: usize,
     table: RefCell<Table>,
+    /// To be set when there is something to send at the end of the turn.
+    waits: Rc<Cell<bool>>,
 }
 
 /// A peer. Clones are the same peer.
@@ -102,15 +122,21 @@ impl Peer {
     ///
     /// Awaiting gives the answer (whose own result is the caller's to look at), or `EDEADSRCDST`, or what the kernel refuses with.
     pub fn request(&self, message: Message, repeat: Repeat) -> Request {
-        let at = self.core.add(message, repeat, false);
-        self.core.pump();
+        let at = self.core.add(message, repeat, Tag::Any);
+        Request { core: self.core.clone(), at, finished: false }
+    }
+
+    /// [`Peer::request`] with a tag of the caller's making, by which the peer knows a request that it has carried out already.
+    /// Bit 63 of such a tag is set, others never have it.
+    pub fn request_tagged(&self, message: Message, repeat: Repeat, tag: u64) -> Request {
+        debug_assert!(tag & OWN_TAG != 0, "the tag {tag:#x} may be that of another request");
+        let at = self.core.add(message, repeat, Tag::Given(tag));
         Request { core: self.core.clone(), at, finished: false }
     }
 
     /// Sends a message that has no answer, behind those in line (`chardev::Cancel`). It is lost when the peer dies.
     pub fn cast(&self, message: Message) {
-        self.core.add(message, Repeat::No, true);
-        self.core.pump();
+        self.core.add(message, Repeat::No, Tag::None);
     }
 
     /// Its name.
@@ -179,7 +205,8 @@ impl PeerCore {
             queue: VecDeque::new(),
             sequence: 0,
         };
-        let core = Rc::new(PeerCore { name, window, table: RefCell::new(table) });
+        let waits = runtime.inner.peers_wait.clone();
+        let core = Rc::new(PeerCore { name, window, table: RefCell::new(table), waits });
         runtime.inner.peers.borrow_mut().push(core.clone());
         core
     }
@@ -203,7 +230,7 @@ impl PeerCore {
             }
             table.link = Link::Open;
         }
-        self.pump();
+        self.waits.set(true);
     }
 
     /// It has come up or gone down.
@@ -225,7 +252,7 @@ impl PeerCore {
                 }
             }
         }
-        self.pump();
+        self.waits.set(true);
     }
 
     /// It has answered. False: the answer is to nothing that it was asked.
@@ -235,31 +262,30 @@ impl PeerCore {
             if reply.source != table.endpoint {
                 return false;
             }
-            let at = reply.tag() as u32 as usize;
-            let Some(Some(entry)) = table.entries.get(at) else { return false };
-            if entry.message.tag() != reply.tag() || entry.state != State::Sent {
-                return false;
-            }
+            let Some(at) = table.find(reply.tag()) else { return false };
             table.in_flight -= 1;
             table.finish(at, Ok(*reply));
         }
-        self.pump();
+        self.waits.set(true);
         true
     }
 
-    fn add(&self, mut message: Message, repeat: Repeat, one_way: bool) -> usize {
+    fn add(&self, mut message: Message, repeat: Repeat, tag: Tag) -> usize {
         let mut table = self.table.borrow_mut();
         let at = table.free_entry();
-        table.sequence = table.sequence.wrapping_add(1).max(1);
-        if !one_way {
-            message.words[6] = at as u64 | (table.sequence as u64) << 32;
-        }
+        message.words[6] = match tag {
+            Tag::None => message.words[6],
+            Tag::Any => table.next_tag(at),
+            Tag::Given(tag) => tag,
+        };
+        let one_way = matches!(tag, Tag::None);
         table.entries[at] =
             Some(Entry { message, state: State::Queued, repeat, waker: None, abandoned: one_way, one_way });
         table.queue.push_back(at);
         if table.link == Link::GivenUp {
             table.fail_all();
         }
+        self.waits.set(true);
         at
     }
 
@@ -277,8 +303,8 @@ impl PeerCore {
         }
     }
 
-    /// Sends as much as can be sent.
-    fn pump(&self) {
+    /// Sends as much as can be sent: at the end of a turn.
+    pub(super) fn pump(&self) {
         let mut table = self.table.borrow_mut();
         while table.link == Link::Open && table.in_flight < self.window {
             let Some(&at) = table.queue.front() else { return };
@@ -294,6 +320,24 @@ impl Table {
             self.entries.push(None);
             self.entries.len() - 1
         })
+    }
+
+    fn next_tag(&mut self, at: usize) -> u64 {
+        self.sequence = (self.sequence + 1) % (1 << SEQUENCE_BITS);
+        let generation = u64::from(sys::endpoint().generation()) % (1 << (63 - ENTRY_BITS - SEQUENCE_BITS));
+        at as u64 | u64::from(self.sequence.max(1)) << ENTRY_BITS | generation << (ENTRY_BITS + SEQUENCE_BITS)
+    }
+
+    /// The entry of a request that the peer has in hand.
+    fn find(&self, tag: u64) -> Option<usize> {
+        let is_it = |entry: &Option<Entry>| {
+            entry.as_ref().is_some_and(|entry| entry.message.tag() == tag && entry.state == State::Sent)
+        };
+        if tag & OWN_TAG != 0 {
+            return self.entries.iter().position(is_it);
+        }
+        let at = tag as usize % (1 << ENTRY_BITS);
+        self.entries.get(at).filter(|entry| is_it(entry)).map(|_| at)
     }
 
     /// Tries to send the first of the queue.

@@ -6,6 +6,7 @@ use crate::{Lock, Peer, WaitList, channel, oneshot};
 use abi::call::{self, KernelCall};
 use abi::{Name, ds};
 use core::cell::Cell;
+use core::task::{Context, Poll, Waker};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::vec;
 use std::vec::Vec;
@@ -275,9 +276,12 @@ fn the_answer_to_a_dropped_request_is_ignored_and_its_place_used_again() {
     let runtime = Runtime::new();
     let peer = Peer::connect(&runtime, name(), 1).expect("the system has a disk");
     let mut server = Server::new(&runtime, |_: Message| async { None }, |_, _| {});
-    drop(peer.request(Message::new(READ), Repeat::Yes));
+    let request = peer.request(Message::new(READ), Repeat::Yes);
+    server.turn(None);
+    drop(request);
     let dropped = played.sent_to(DISK);
     let waiting = peer.request(Message::new(READ), Repeat::Yes);
+    server.turn(None);
     assert!(played.sent().is_empty());
     server.turn(Some(answer_of(&dropped[0], DISK, 1)));
     let sent = played.sent_to(DISK);
@@ -292,6 +296,8 @@ fn a_cancellation_follows_the_request_and_has_no_answer() {
     let peer = Peer::connect(&runtime, name(), 8).expect("the system has a disk");
     let waiting = peer.request(Message::new(READ), Repeat::Yes);
     peer.cast(abi::chardev::Cancel { tag: waiting.tag() }.message());
+    assert!(played.sent().is_empty(), "nothing leaves before the end of the turn");
+    Server::new(&runtime, |_: Message| async { None }, |_, _| {}).turn(None);
     let sent = played.sent_to(DISK);
     assert_eq!((sent[1].words[0], sent[1].tag()), (sent[0].tag(), 0));
 }
@@ -320,12 +326,57 @@ fn a_program_that_does_not_wait_loses_its_answer() {
     let runtime = Runtime::new();
     let mut server = Server::new(&runtime, |_: Message| async { None }, |_, _| {});
     played.0.borrow_mut().busy.insert(PROGRAM);
-    let request = request_from(PROGRAM, 0);
-    runtime.reply(&request, &request.reply(Ok(1)));
+    let (lost, last) = (request_from(PROGRAM, 0), request_from(OTHER, 0));
+    runtime.reply(&lost, &lost.reply(Ok(1)));
+    runtime.reply(&last, &last.reply(Ok(2)));
+    let (to, answer) = server.turn(None).expect("the last answer goes with REPLYREC");
+    assert_eq!((to, answer.result()), (OTHER, Ok(2)));
     played.0.borrow_mut().busy.clear();
-    runtime.reply(&request, &request.reply(Ok(2)));
     server.turn(None);
-    assert_eq!(played.sent_to(PROGRAM).iter().map(Message::result).collect::<Vec<_>>(), [Ok(2)]);
+    assert!(played.sent().is_empty());
+}
+
+#[test]
+fn what_a_turn_has_done_is_made_last_before_anybody_hears_of_it() {
+    let played = with_disk();
+    let runtime = Runtime::new();
+    let peer = Peer::connect(&runtime, name(), 1).expect("the system has a disk");
+    let seen = Rc::new(RefCell::new(Vec::new()));
+    let (log, kernel) = (seen.clone(), played.clone());
+    runtime.before_sending(move |answers| {
+        assert!(kernel.0.borrow().sent.is_empty(), "something has left already");
+        log.borrow_mut().extend(answers.iter().map(|(to, message)| (*to, message.result())));
+    });
+    let handle = |message: Message| {
+        runtime.reply(&request_from(OTHER, 0), &message.reply(Ok(3)));
+        drop(peer.request(Message::new(READ), Repeat::Yes));
+        peer.cast(Message::new(READ));
+        async move { Some(message.reply(Ok(5))) }
+    };
+    let mut server = Server::new(&runtime, handle, |_, _| {});
+    server.turn(Some(request_from(PROGRAM, 0)));
+    assert_eq!(*seen.borrow(), [(OTHER, Ok(3)), (PROGRAM, Ok(5))]);
+    assert_eq!(played.sent().len(), 2);
+}
+
+#[test]
+fn a_tag_of_the_callers_names_its_request_in_every_incarnation() {
+    let played = with_disk();
+    let runtime = Runtime::new();
+    let peer = Peer::connect(&runtime, name(), 2).expect("the system has a disk");
+    let mut server = Server::new(&runtime, |_: Message| async { None }, |_, _| {});
+    let tag = crate::OWN_TAG | 77;
+    let (other, own) =
+        (peer.request(Message::new(READ), Repeat::Yes), peer.request_tagged(Message::new(READ), Repeat::Yes, tag));
+    server.turn(None);
+    let sent = played.sent_to(DISK);
+    assert_eq!((sent[0].tag(), sent[1].tag()), (other.tag(), tag));
+    assert_eq!((own.tag(), other.tag() & crate::OWN_TAG), (tag, 0));
+    server.turn(Some(answer_of(&sent[1], DISK, 9)));
+    assert_eq!(
+        core::pin::pin!(own).poll(&mut Context::from_waker(Waker::noop())),
+        Poll::Ready(Ok(answer_of(&sent[1], DISK, 9)))
+    );
 }
 
 #[test]
