@@ -1,4 +1,4 @@
-//! uart: the serial lines COM1 and COM2 (16550) as character devices 0 and 1, for tty.
+//! uart: the serial lines COM1 to COM3 (16550) as character devices 0 to 2, for tty.
 //!
 //! A read is answered when bytes have come; a write as soon as the chip has taken at least one byte, with how many it took.
 //! So this driver holds no output, and its death loses none. A line whose chip is missing answers `ENXIO`.
@@ -21,8 +21,8 @@ use line::Line;
 
 sys::program!(main);
 
-/// First port and interrupt line of each chip (the PC's).
-const CHIPS: [(u16, u8); 2] = [(0x3f8, 4), (0x2f8, 3)];
+/// First port and interrupt line of each chip: the PC's, but COM3 has a line of its own.
+const CHIPS: [(u16, u8); 3] = [(0x3f8, 4), (0x2f8, 3), (0x3e8, 5)];
 const REGISTERS: u16 = 8;
 
 fn main(_: sys::Start) {
@@ -31,7 +31,7 @@ fn main(_: sys::Start) {
         let hook = hook.next().unwrap_or_default();
         find(port).and_then(|chip| Interrupt::edge(irq, hook).map(|_| Line::new(chip)))
     });
-    if let [Err(error), Err(_)] = &lines {
+    if let [Err(error), Err(_), Err(_)] = &lines {
         server::not_ready(*error);
     }
     driver::chardev::serve(Uart { lines });

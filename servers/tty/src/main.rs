@@ -27,8 +27,8 @@ use terminal::{Caller, Terminal, World};
 
 sys::program!(main);
 
-/// Serial lines with a terminal: COM1 and COM2.
-const TERMINALS: usize = 2;
+/// Serial lines with a terminal: COM1 to COM3.
+const TERMINALS: usize = 3;
 /// Requests that uart may hold: a read and a write of each terminal.
 const UART_WINDOW: usize = 2 * TERMINALS;
 /// Minor numbers (devices.txt of Linux): the controlling terminal, the console, the first serial line.

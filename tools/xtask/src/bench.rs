@@ -2,7 +2,8 @@
 //!
 //! A benchmark is a C program user/bench/NAME.c or a script tests/bench/NAME.sh. Each runs in a guest of
 //! its own, which has no other benchmark's files in it: programs on the ramdisk system, scripts on the one
-//! that their line `#: system NAME` names. What it prints is the table; the same input gives the same
+//! that their line `#: system NAME` names. A script NAME.com2 beside it runs here meanwhile, at the other end
+//! of the guest's second serial line. What it prints is the table; the same input gives the same
 //! numbers, on any machine.
 
 use crate::bundle::Bundle;
@@ -11,11 +12,14 @@ use crate::cli::RAMDISK_SYSTEM;
 use crate::guest::{Guest, Job};
 use crate::process::tail;
 use crate::programs::Progress;
+use crate::second_line::SecondLine;
 use crate::test::case;
 use crate::workspace::Workspace;
 use anyhow::{Result, bail};
 use std::collections::BTreeMap;
+use std::fs;
 use std::io::{self, Write};
+use std::path::Path;
 
 /// How much of the console is shown of a failure.
 const SHOWN_LINES: usize = 20;
@@ -29,6 +33,8 @@ struct Benchmark {
     programs: Vec<CProgram>,
     /// The system it runs on.
     system: String,
+    /// The script at the other end of the second serial line.
+    second_line: Option<SecondLine>,
 }
 
 /// Runs the benchmarks whose name contains `name`, or all.
@@ -58,18 +64,32 @@ fn find(workspace: &Workspace) -> Result<Vec<Benchmark>> {
     let mut benchmarks = Vec::new();
     for program in c_programs::compile(workspace, Some("bench"))? {
         let (name, command) = (program.name.clone(), program.name.clone());
-        benchmarks.push(Benchmark { name, command, programs: vec![program], system: RAMDISK_SYSTEM.to_string() });
+        let second_line = second_line(&workspace.root.join("user/bench").join(&name).with_extension("com2"))?;
+        let system = RAMDISK_SYSTEM.to_string();
+        benchmarks.push(Benchmark { name, command, programs: vec![program], system, second_line });
     }
     for script in case::find(&workspace.root, "bench", "sh")? {
-        let system = script.terms.system;
-        benchmarks.push(Benchmark { name: script.name, command: script.text, programs: Vec::new(), system });
+        let second_line = second_line(&script.path.with_extension("com2"))?;
+        let (name, command, system) = (script.name, script.text, script.terms.system);
+        benchmarks.push(Benchmark { name, command, programs: Vec::new(), system, second_line });
     }
     benchmarks.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(benchmarks)
 }
 
+fn second_line(script: &Path) -> Result<Option<SecondLine>> {
+    let exists = script.exists();
+    let read = || Ok(SecondLine { command: fs::read_to_string(script)?, variables: Vec::new() });
+    exists.then(read).transpose()
+}
+
 fn run(workspace: &Workspace, bundle: &Bundle, benchmark: &Benchmark) -> Result<()> {
-    let job = Job { icount: true, c_programs: &benchmark.programs, ..Job::new(&benchmark.command) };
+    let job = Job {
+        icount: true,
+        c_programs: &benchmark.programs,
+        second_line: benchmark.second_line.clone(),
+        ..Job::new(&benchmark.command)
+    };
     let guest = Guest::prepare(workspace, bundle, &job)?;
     let print = |bytes: &[u8]| {
         // A reader that is gone does not change what is measured.

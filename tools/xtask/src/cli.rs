@@ -84,6 +84,8 @@ pub struct ExecOptions {
     pub out: Option<PathBuf>,
     /// Count instructions and keep the root on the ramdisk.
     pub icount: bool,
+    /// The shell command at the other end of the second serial line.
+    pub com2: Option<String>,
     /// Where the decoded trace goes.
     pub trace: Option<PathBuf>,
     /// The command for the guest's shell.
@@ -161,6 +163,7 @@ fn parse_exec(parser: &mut lexopt::Parser) -> Result<Action> {
             Argument::Option(option) => match option.as_str() {
                 "--out" => options.out = Some(folder_or_file(parser, &option)?),
                 "--icount" => options.icount = true,
+                "--com2" => options.com2 = Some(text(value_of(parser, &option)?)?),
                 "--trace" => options.trace = Some(folder_or_file(parser, &option)?),
                 _ => machine_option(parser, "exec", &option, &mut options.machine)?,
             },

@@ -6,6 +6,7 @@ use crate::guest::{Guest, Job, Outcome};
 use crate::process::tail;
 use crate::programs::Progress;
 use crate::run::EXIT_MACHINE_DIED;
+use crate::second_line::SecondLine;
 use crate::trace;
 use crate::workspace::Workspace;
 use anyhow::{Context, Result, bail};
@@ -54,6 +55,7 @@ fn job(options: &ExecOptions) -> Job<'_> {
         memory_mib: options.machine.memory_mib,
         processors: options.machine.processors,
         display: options.machine.display,
+        second_line: options.com2.clone().map(|command| SecondLine { command, variables: Vec::new() }),
         ..Job::new(&options.command)
     }
 }

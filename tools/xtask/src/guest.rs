@@ -1,15 +1,16 @@
 //! Runs one command in the guest's shell, without a terminal, and brings back what came of it.
 //!
-//! The kernel's command line says `exec`; /etc/rc then runs /etc/skink-exec, with COM2 as its
+//! The kernel's command line says `exec`; /etc/rc then runs /etc/skink-exec, with COM3 as its
 //! standard output and the console as its standard error, tells its status and powers off
-//! (systems/root/etc/rc and `stream` are the two sides of that). COM2 is QEMU's standard output,
-//! the console its standard error.
+//! (systems/root/etc/rc and `stream` are the two sides of that). COM3 is QEMU's standard output,
+//! the console its standard error. COM2 is there when somebody is at its other end.
 
 use crate::bundle::{Bundle, Root};
 use crate::c_programs::CProgram;
 use crate::machine::{Boot, Line, Machine};
 use crate::process;
 use crate::rootfs::{self, Contents};
+use crate::second_line::{Running, SecondLine};
 use crate::stream::{Console, Output};
 use crate::workspace::{RunFolder, Workspace};
 use anyhow::{Context, Result, bail};
@@ -44,6 +45,8 @@ pub struct Job<'a> {
     pub processors: u32,
     /// Show the screen.
     pub display: bool,
+    /// Who is at the other end of the second serial line.
+    pub second_line: Option<SecondLine>,
     /// End the machine when it takes longer.
     pub limit: Option<Duration>,
 }
@@ -61,6 +64,7 @@ impl<'a> Job<'a> {
             memory_mib: 512,
             processors: 1,
             display: false,
+            second_line: None,
             limit: None,
         }
     }
@@ -69,6 +73,7 @@ impl<'a> Job<'a> {
 /// A machine that is ready to run a job, with its files.
 pub struct Guest {
     machine: Machine,
+    second_line: Option<(SecondLine, PathBuf)>,
     limit: Option<Duration>,
     /// The folder of its files; they are gone when this is dropped.
     pub folder: RunFolder,
@@ -110,20 +115,28 @@ impl Guest {
         let mut machine = Machine::new(Boot::Kernel { kernel: media.kernel, archive: media.archive, append });
         machine.disks = disks;
         machine.disk_bus = media.disk_bus;
-        machine.serial = vec![Line::Stderr, Line::Stdio];
+        let second_line = job.second_line.clone().map(|line| (line, folder.join("com2")));
+        let com2 = second_line.as_ref().map_or(Line::None, |(_, socket)| Line::Socket(socket.clone()));
+        machine.serial = vec![Line::Stderr, com2, Line::Stdio];
         machine.trace = job.trace.then(|| folder.join("trace.raw"));
         machine.icount = job.icount;
         machine.memory_mib = job.memory_mib;
         machine.processors = job.processors;
         machine.display = job.display;
-        Ok(Self { machine, limit: job.limit, folder })
+        Ok(Self { machine, second_line, limit: job.limit, folder })
     }
 
     /// Boots the machine and waits for its end, handing on what the command prints as it comes.
     ///
     /// # Errors
-    /// When QEMU cannot be started.
+    /// When QEMU cannot be started, or the command on the second serial line fails.
     pub fn run(&self, on_output: impl FnMut(&[u8]) + Send, on_errors: impl FnMut(&[u8]) + Send) -> Result<Outcome> {
+        let second_line = self.second_line.as_ref().map(|(line, socket)| line.listen(socket)).transpose()?;
+        let outcome = self.run_machine(on_output, on_errors);
+        second_line.map_or(Ok(()), Running::finish).and(outcome)
+    }
+
+    fn run_machine(&self, on_output: impl FnMut(&[u8]) + Send, on_errors: impl FnMut(&[u8]) + Send) -> Result<Outcome> {
         let mut qemu = self.machine.command();
         qemu.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut qemu = qemu.spawn().context("cannot start QEMU")?;

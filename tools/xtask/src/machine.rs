@@ -16,6 +16,10 @@ pub enum Line {
     Stdio,
     /// To QEMU's standard error.
     Stderr,
+    /// To whoever listens at this Unix socket.
+    Socket(PathBuf),
+    /// Nowhere: the machine does not have it.
+    None,
 }
 
 /// What the machine boots from.
@@ -61,7 +65,7 @@ pub struct Machine {
     pub memory_mib: u32,
     /// Number of processors.
     pub processors: u32,
-    /// COM1 and COM2.
+    /// COM1, COM2 and COM3; the third has interrupt 5, because PCs make 4 the first one's too.
     pub serial: Vec<Line>,
     /// Where the kernel's trace goes, byte by byte.
     pub trace: Option<PathBuf>,
@@ -155,12 +159,21 @@ impl Machine {
     }
 
     fn add_lines(&self, qemu: &mut Command) {
-        for line in &self.serial {
-            match line {
-                Line::Terminal => qemu.args(["-serial", "mon:stdio"]),
-                Line::Stdio => qemu.args(["-chardev", "stdio,id=stdio,signal=off", "-serial", "chardev:stdio"]),
-                Line::Stderr => qemu.args(["-serial", "file:/dev/stderr"]),
+        const PLACES: [(u16, u8); 3] = [(0x3f8, 4), (0x2f8, 3), (0x3e8, 5)];
+        for (index, (line, (port, irq))) in self.serial.iter().zip(PLACES).enumerate() {
+            let id = format!("com{}", index + 1);
+            let backend = match line {
+                Line::Terminal => format!("stdio,id={id},mux=on,signal=off"),
+                Line::Stdio => format!("stdio,id={id},signal=off"),
+                Line::Stderr => format!("file,id={id},path=/dev/stderr"),
+                Line::Socket(path) => format!("socket,id={id},path={}", path.display()),
+                Line::None => continue,
             };
+            qemu.args(["-chardev", &backend]);
+            qemu.args(["-device", &format!("isa-serial,chardev={id},iobase={port:#x},irq={irq},index={index}")]);
+            if matches!(line, Line::Terminal) {
+                qemu.args(["-mon", &format!("chardev={id}")]);
+            }
         }
         if let Some(path) = &self.trace {
             qemu.args(["-debugcon", &format!("file:{}", path.display())]);

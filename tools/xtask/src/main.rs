@@ -25,6 +25,7 @@ mod process;
 mod programs;
 mod rootfs;
 mod run;
+mod second_line;
 mod stream;
 mod system;
 mod test;

@@ -1,12 +1,12 @@
 //! Takes the guest's two output lines apart: what the command printed, and what the system said.
 //!
 //! /etc/rc in the guest marks both with words that begin with a zero byte: on the console before the
-//! command starts, so that what follows is the command's standard error, and on the second line
+//! command starts, so that what follows is the command's standard error, and on the third line
 //! after its output, with its exit status.
 
 /// Written on the console just before the command runs.
 const BEGIN: &[u8] = b"\0skink-begin\n";
-/// Written on the second line after the command's output; the status and a newline follow.
+/// Written on the third line after the command's output; the status and a newline follow.
 const EXIT: &[u8] = b"\0skink-exit ";
 /// The longest form of the last line: [`EXIT`], three digits and a newline.
 const LONGEST_TRAILER: usize = EXIT.len() + 4;

@@ -5,6 +5,7 @@ use super::case::{self, Case};
 use super::{Setting, Test, Verdict, dialogue};
 use crate::guest::{Guest, Job, Outcome};
 use crate::process::{self, tail};
+use crate::second_line::SecondLine;
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -50,6 +51,7 @@ fn run_in_guest(setting: &Setting, case: &Case) -> Result<Verdict> {
         wants_out: check.is_some(),
         icount: case.terms.icount,
         memory_mib: case.terms.memory_mib,
+        second_line: second_line(case, &overlay)?,
         limit: Some(case.terms.limit),
         ..Job::new(&case.text)
     };
@@ -64,6 +66,13 @@ fn run_in_guest(setting: &Setting, case: &Case) -> Result<Verdict> {
             Ok(Verdict::failed(explain(&format!("{reason:#}"), &printed, &kept)))
         }
     }
+}
+
+/// The case's script for the other end of the second serial line.
+fn second_line(case: &Case, overlay: &Path) -> Result<Option<SecondLine>> {
+    let Some(script) = case.companion("com2") else { return Ok(None) };
+    let variables = vec![("OVERLAY".to_string(), overlay.into())];
+    Ok(Some(SecondLine { command: fs::read_to_string(script)?, variables }))
 }
 
 /// The folder that is laid over the root: what the case's own script puts there.
