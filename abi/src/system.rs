@@ -83,6 +83,9 @@ pub struct Service {
     /// No program can do anything without it. It is not given up: when its budget is spent it is tried again, at the longest wait. If it may
     /// not be restarted at all, its end is the end of the system.
     pub essential: bool,
+    /// A successor starts in the memory of the dead: data and heap are retained, text and constants are new. Only for programs that are
+    /// made for it (pm). vm and rs are always started so, by the kernel.
+    pub retained: bool,
     /// The system goes on without it when it fails to start (a driver whose device is missing).
     pub optional: bool,
 }

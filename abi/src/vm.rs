@@ -47,6 +47,10 @@ protocol! {
     ProcessMemory = 15 { process: Endpoint } -> { virtual_bytes: u64, resident_bytes: u64, data_bytes: u64, stack_bytes: u64 }
     /// procfs: `MapRecord`s of a process into the grant, starting with the region `first`. → word 0: bytes written.
     Maps = 16 { process: Endpoint, first: u64, grant: GrantId, bytes: u64 }
+    /// rs: as `Spawn`, but `process` gets the memory of its predecessor in the slot, in which only what the image has read-only and the
+    /// arguments are written anew, and the stack is empty. The image is the predecessor's. `ESRCH`: there is none; `ENOEXEC`: another image.
+    Renew = 17 { process: Endpoint, grant: GrantId, image_bytes: u64, argument_bytes: u64 }
+        -> { entry: u64, arguments: u64, stack_end: u64 }
 }
 
 /// One region of an address space.

@@ -133,6 +133,12 @@ impl Drop for Entry {
     }
 }
 
+/// Ends all grants of the life before: their buffers lay on its stack, or belong to nobody any more.
+#[cfg(target_os = "none")]
+pub(crate) fn revoke_all() {
+    with_table(Table::revoke_all);
+}
+
 #[cfg(target_os = "none")]
 fn with_table<R>(act: impl FnOnce(&Table<ENTRIES>) -> R) -> R {
     static TABLE: Table<ENTRIES> = Table::new();
@@ -231,6 +237,17 @@ impl<const N: usize> Table<N> {
         self.fresh.store(fresh as u64 + 1, Ordering::Relaxed);
         Some(fresh)
     }
+
+    /// Ends all grants; the kernel learns anew where the table is.
+    #[cfg(any(target_os = "none", test))]
+    fn revoke_all(&self) {
+        self.registered.store(false, Ordering::Relaxed);
+        self.free.store(0, Ordering::Relaxed);
+        let fresh = (self.fresh.load(Ordering::Relaxed) as usize).min(N);
+        for (index, slot) in self.slots[..fresh].iter().enumerate() {
+            self.remove(GrantId::new(index as u16, slot.sequence.load(Ordering::Relaxed) as u16));
+        }
+    }
 }
 
 #[cfg(test)]
@@ -271,6 +288,18 @@ mod tests {
         }
         assert_eq!((0..4).filter_map(|_| insert(&table)).count(), 4);
         assert_eq!(insert(&table), None);
+    }
+
+    #[test]
+    fn after_a_life_no_grant_of_it_is_valid_and_all_entries_are_free() {
+        let table = Table::<4>::new();
+        let old: Vec<GrantId> = (0..3).filter_map(|_| insert(&table)).collect();
+        table.remove(old[1]);
+        table.revoke_all();
+        assert!(table.slots.iter().all(|slot| slot.flags.load(Ordering::Relaxed) & USED == 0));
+        let new: Vec<GrantId> = (0..4).filter_map(|_| insert(&table)).collect();
+        assert_eq!(new.len(), 4);
+        assert!(new.iter().all(|id| !old.contains(id)));
     }
 
     #[test]

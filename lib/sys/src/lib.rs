@@ -34,6 +34,7 @@ pub mod linux;
 pub mod plain;
 pub mod port;
 pub mod random;
+pub mod retained;
 pub mod rights;
 pub mod space;
 pub mod start;

@@ -160,8 +160,13 @@ pub mod entry {
     ) -> ! {
         set_name(name);
         ENDPOINT.store(own as u32, Ordering::Relaxed);
-        // SAFETY: rs and vm give each service a heap of this length that nothing else uses.
-        unsafe { crate::heap::claim(heap, heap_bytes) };
+        if crate::retained::begin_life() {
+            crate::heap::check();
+            crate::grant::revoke_all();
+        } else {
+            // SAFETY: rs and vm give each service a heap of this length that nothing else uses.
+            unsafe { crate::heap::claim(heap, heap_bytes) };
+        }
         let text = if text_bytes == 0 {
             &[]
         } else {

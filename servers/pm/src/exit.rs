@@ -34,12 +34,19 @@ impl<S: System> Pm<S> {
         if !self.table[p].is_alive() {
             return;
         }
+        self.table[p].ending = Some(ending);
         while let Some(t) = self.table[p].main {
             self.tear_down(t);
         }
         self.cancel_intervals(p);
         let process = &mut self.table[p];
         process.life = Life::Zombie(ending);
+        self.settle_end(p, ending);
+    }
+
+    /// Everybody who is concerned learns of an end. May be done again.
+    pub fn settle_end(&mut self, p: ProcessIndex, ending: Ending) {
+        let process = &mut self.table[p];
         process.pending.clear();
         process.executable = None;
         if process.stopped.take().is_some() {
@@ -49,15 +56,18 @@ impl<S: System> Pm<S> {
         self.leave_jobs(p);
         self.give_children_away(p);
         if self.init == Some(p) {
-            return self.first_process_ended(ending);
+            self.first_process_ended(ending);
+        } else {
+            self.tell_parent_of_end(p, ending);
         }
-        self.tell_parent_of_end(p, ending);
+        self.table[p].ending = None;
     }
 
     /// Takes a thread out of the kernel, vm, vfs and the tables.
     pub fn tear_down(&mut self, t: ThreadIndex) {
         let p = self.table.process_of(t);
         let endpoint = self.table[t].endpoint;
+        self.table[t].leaving = true;
         if matches!(self.table[t].doing, Doing::Running) {
             self.system.stop(endpoint);
         }

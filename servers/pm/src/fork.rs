@@ -95,10 +95,7 @@ impl<S: System> Pm<S> {
             _ => self.clone3_request(t, a[0], a[1]),
         };
         match request.and_then(|request| self.make(t, &request).map(|tid| (request, tid))) {
-            Ok((request, tid)) if request.has(flag::VFORK) => {
-                self.table[t].doing = Doing::Vforking { child: tid };
-                Answer::Later
-            }
+            Ok((request, _)) if request.has(flag::VFORK) => Answer::Later,
             Ok((_, tid)) => Answer::Now(Ok(tid as u64)),
             Err(error) => error.into(),
         }
@@ -144,6 +141,13 @@ impl<S: System> Pm<S> {
             self.table[process].vfork_parent = Some(parent_endpoint);
         }
         let tid = self.table[child].tid;
+        // From here on the child is there, and whoever asks for it again gets this one.
+        self.table[child].ready = true;
+        if request.has(flag::VFORK) {
+            self.table[t].doing = Doing::Vforking { child: tid };
+        } else {
+            self.table[t].outcome = Some(Ok(tid as u64));
+        }
         self.system.start(endpoint);
         Ok(tid)
     }
@@ -257,10 +261,12 @@ impl<S: System> Pm<S> {
 
     /// The child of a `vfork` needs the memory of its parent no longer.
     pub fn end_vfork(&mut self, p: ProcessIndex) {
-        let Some(parent) = self.table[p].vfork_parent.take() else { return };
-        let Some(t) = self.table.find(parent) else { return };
-        if let Doing::Vforking { child } = self.table[t].doing {
+        let Some(parent) = self.table[p].vfork_parent else { return };
+        if let Some(t) = self.table.find(parent)
+            && let Doing::Vforking { child } = self.table[t].doing
+        {
             self.finish(t, Ok(child as u64));
         }
+        self.table[p].vfork_parent = None;
     }
 }

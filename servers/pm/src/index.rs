@@ -17,6 +17,11 @@ impl ThreadIndex {
         (index < THREADS).then_some(ThreadIndex(index as u16))
     }
 
+    /// All of them.
+    pub fn all() -> impl Iterator<Item = ThreadIndex> {
+        (0..THREADS as u16).map(ThreadIndex)
+    }
+
     /// As position in a table.
     pub fn get(self) -> usize {
         self.0 as usize

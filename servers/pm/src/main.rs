@@ -27,6 +27,7 @@ mod pid;
 mod process;
 mod process_calls;
 mod random;
+mod recover;
 mod services;
 mod signal;
 mod system;
@@ -61,5 +62,9 @@ impl server::Service for Pm<Native> {
 }
 
 fn main(_start: sys::Start) {
-    server::run(&mut Pm::new(Native, Random::new(sys::random::seed())))
+    let (pm, is_second_life) = sys::retained::state(|| Pm::new(Native, Random::new(sys::random::seed())));
+    if is_second_life {
+        pm.recover();
+    }
+    server::run(pm)
 }

@@ -7,13 +7,14 @@
 use crate::index::{ProcessIndex, ThreadIndex};
 use crate::machine::Machine;
 use crate::random::Random;
+use crate::recover::{Hand, MessageKey};
 use crate::services::Service;
 use crate::system::System;
 use crate::table::Table;
 use crate::thread::Doing;
 use crate::timers::{Key, Timers};
 use abi::endpoint::slot;
-use abi::message::LINUX_LABELS;
+use abi::message::{LINUX_LABELS, REPEATED};
 use abi::registers::Registers;
 use abi::{Endpoint, Errno, Message, Word, kernel};
 use alloc::vec::Vec;
@@ -58,6 +59,8 @@ pub struct Pm<S> {
     pub stopped_count: u32,
     /// Names and fate of the machine.
     pub machine: Machine,
+    /// What pm is doing just now.
+    pub hand: Hand,
 }
 
 impl<S: System> Pm<S> {
@@ -73,6 +76,7 @@ impl<S: System> Pm<S> {
             init: None,
             stopped_count: 0,
             machine: Machine::default(),
+            hand: Hand::default(),
         }
     }
 
@@ -98,9 +102,11 @@ impl<S: System> Pm<S> {
 
     #[inline(never)]
     fn handle_slowly(&mut self, message: &Message) -> Option<Message> {
+        self.hand.now = Some(MessageKey::of(message));
         let reply =
             if message.label < LINUX_LABELS { self.program_call(message) } else { self.system_message(message) };
         self.keep_alarm();
+        self.hand.done();
         reply
     }
 
@@ -108,11 +114,21 @@ impl<S: System> Pm<S> {
         let Some(thread) = self.table.find(message.source) else {
             return Some(message.reply(Err(Errno::ESRCH)));
         };
-        self.table[thread].call = message.label;
-        let Answer::Now(result) = self.linux_call(thread, message.label, &message.words) else { return None };
+        let answer = match self.answer_to_repetition(message) {
+            Some(answer) => answer,
+            None => {
+                let entry = &mut self.table[thread];
+                entry.call = message.label;
+                entry.serial = message.words[6] & !REPEATED;
+                entry.outcome = None;
+                self.linux_call(thread, message.label, &message.words)
+            }
+        };
+        let Answer::Now(result) = answer else { return None };
         if self.table[thread].endpoint != message.source {
             return None;
         }
+        self.table[thread].outcome = Some(result);
         if self.table.has_work(thread) || result == Err(Errno::ERESTARTSYS) {
             self.finish(thread, result);
             return None;
@@ -120,7 +136,19 @@ impl<S: System> Pm<S> {
         Some(message.reply(result))
     }
 
+    /// The answer to a call that a predecessor had received, unless it is to be handled as any other.
+    #[inline]
+    fn answer_to_repetition(&mut self, message: &Message) -> Option<Answer> {
+        if message.words[6] & REPEATED == 0 { None } else { self.repeated(message) }
+    }
+
     fn system_message(&mut self, message: &Message) -> Option<Message> {
+        if let Some(answer) = self.repeated(message) {
+            return match answer {
+                Answer::Now(result) => Some(message.reply(result)),
+                Answer::Later => None,
+            };
+        }
         match message.label {
             kernel::Interrupted::LABEL => self.interrupted(message),
             kernel::Exception::LABEL => self.exception(message),
@@ -149,6 +177,7 @@ impl<S: System> Pm<S> {
     /// Ends the call in which a thread waits with `result`, delivering signals on the way.
     pub fn finish(&mut self, thread: ThreadIndex, result: Result<u64, Errno>) {
         let process = self.table.process_of(thread);
+        self.table[thread].outcome = Some(result);
         if self.table[process].stopped.is_some() {
             self.table[thread].doing = Doing::Ended(result);
             return;

@@ -85,6 +85,10 @@ impl System for Native {
         time::set_alarm(deadline_ns.unwrap_or(0)).expect("pm may set its alarm");
     }
 
+    fn thread_at(&mut self, slot: usize) -> Option<Endpoint> {
+        info::thread(slot).ok().map(|known| known.endpoint)
+    }
+
     fn thread_use(&mut self, thread: Endpoint) -> ThreadUse {
         match info::thread(thread.slot()) {
             Ok(known) if known.endpoint == thread => ThreadUse { run_ns: known.run_ns, state: known.state },

@@ -66,6 +66,15 @@ impl Pids {
         self.drop_use(pid);
     }
 
+    /// Forgets all but the services: whoever else has an id claims and retains it again.
+    pub fn begin_recount(&mut self) {
+        for entry in &mut self.entries {
+            if !matches!(entry.holder, Holder::Service(_)) {
+                *entry = Entry { holder: Holder::Nobody, uses: 0 };
+            }
+        }
+    }
+
     /// One more process has `pid` as its group or session.
     pub fn retain(&mut self, pid: u32) {
         self.entries[pid as usize].uses += 1;

@@ -77,6 +77,8 @@ pub struct Process {
     pub exit_signal: Option<Signal>,
     /// The signal that stopped it; `None`: not stopped.
     pub stopped: Option<Signal>,
+    /// It is ending so: set before anything is taken down, until everybody has been told.
+    pub ending: Option<Ending>,
     /// That stop has not been waited for.
     pub stop_unreported: bool,
     /// It was continued, which has not been waited for.
@@ -127,6 +129,7 @@ impl Process {
             pending: Pending::default(),
             exit_signal: None,
             stopped: None,
+            ending: None,
             stop_unreported: false,
             continue_unreported: false,
             vfork_parent: None,
@@ -175,6 +178,7 @@ impl Process {
         self.pending.clear();
         self.exit_signal = None;
         self.stopped = None;
+        self.ending = None;
         self.stop_unreported = false;
         self.continue_unreported = false;
         self.vfork_parent = None;

@@ -91,6 +91,7 @@ impl<S: System> Pm<S> {
         process.session = FIRST_PID;
         process.started_ns = started_ns;
         self.table.add_thread(t, endpoint, p, FIRST_PID);
+        self.table[t].ready = true;
         self.init = Some(p);
         self.exec_first(t, 0);
         Ok(0)

@@ -90,6 +90,8 @@ pub trait System {
     fn set_real_time_ns(&mut self, since_1970_ns: u64) -> Result<(), Errno>;
     /// One notification at this monotonic time; `None` cancels.
     fn set_alarm(&mut self, deadline_ns: Option<u64>);
+    /// The thread in a slot.
+    fn thread_at(&mut self, slot: usize) -> Option<Endpoint>;
     /// What a thread has used.
     fn thread_use(&mut self, thread: Endpoint) -> ThreadUse;
     /// The kernel's log; → length.

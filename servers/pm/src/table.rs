@@ -202,6 +202,60 @@ impl Table {
         self.free.push(process);
     }
 
+    /// Makes all lists and counts anew from what each entry says of itself: the process of a thread, the parent of a process, pids,
+    /// groups and sessions. Threads are in order of their ids then, the first one first, children in order of birth.
+    pub fn rebuild(&mut self) {
+        self.free.clear();
+        for process in &mut self.processes {
+            process.main = None;
+            process.threads = 0;
+            process.first_child = None;
+            process.last_child = None;
+        }
+        let mut threads: Vec<ThreadIndex> =
+            ThreadIndex::all().filter(|t| self[*t].endpoint != Endpoint::NONE).collect();
+        threads.sort_unstable_by_key(|t| (self[*t].tid != self[self[*t].process].pid, self[*t].tid));
+        let mut all: Vec<ProcessIndex> = (0..self.processes.len()).map(ProcessIndex::at).collect();
+        all.sort_unstable_by_key(|p| (self[*p].started_ns, self[*p].pid));
+        self.pids.begin_recount();
+        for p in all {
+            match self[p].life {
+                Life::Free => self.free.push(p),
+                _ => self.rebuild_process(p),
+            }
+        }
+        threads.iter().for_each(|t| self.rebuild_thread(*t));
+    }
+
+    fn rebuild_process(&mut self, p: ProcessIndex) {
+        let (pid, group, session) = (self[p].pid, self[p].group, self[p].session);
+        self.pids.claim(pid, Holder::Process(p));
+        self.pids.retain(group);
+        self.pids.retain(session);
+        match self[p].parent.filter(|parent| *parent != p && self[*parent].life != Life::Free) {
+            Some(parent) => self.adopt(parent, p),
+            None => self[p].parent = None,
+        }
+    }
+
+    fn rebuild_thread(&mut self, t: ThreadIndex) {
+        let p = self[t].process;
+        self[t].next = None;
+        if self[p].life != Life::Alive {
+            self[t].endpoint = Endpoint::NONE;
+            return;
+        }
+        let tid = self[t].tid;
+        if tid != self[p].pid {
+            self.pids.claim(tid, Holder::Thread(t));
+        }
+        match self.threads_of(p).last() {
+            Some(last) => self[last].next = Some(t),
+            None => self[p].main = Some(t),
+        }
+        self[p].threads += 1;
+    }
+
     /// The process that `pid` means, by its own id or that of one of its threads; zombies included.
     pub fn process_by_pid(&self, pid: u32) -> Option<ProcessIndex> {
         match self.pids.holder(pid) {

@@ -34,6 +34,17 @@ pub enum Doing {
     Executing(Box<Execution>),
 }
 
+impl Doing {
+    /// When its sleep or timed wait is over.
+    pub fn deadline_ns(&self) -> Option<u64> {
+        match self {
+            Doing::Sleeping(sleep) => Some(sleep.deadline_ns),
+            Doing::SignalWaiting(wait) => wait.deadline_ns,
+            _ => None,
+        }
+    }
+}
+
 /// Where a finished wait puts its results.
 #[derive(Clone, Copy, Debug)]
 pub struct WaitCall {
@@ -82,6 +93,14 @@ pub struct Thread {
     pub doing: Doing,
     /// Number of the Linux call it last made to pm.
     pub call: u32,
+    /// Which of its calls that was (`abi::message::REPEATED`); calls that only look something up do not count.
+    pub serial: u64,
+    /// How that call has ended; `None` while it is in hand or waits.
+    pub outcome: Option<Result<u64, Errno>>,
+    /// It is whole: everybody below pm knows it.
+    pub ready: bool,
+    /// It is being taken down.
+    pub leaving: bool,
     /// Blocked signals.
     pub blocked: Set,
     /// The mask to come back to, while `rt_sigsuspend` has another one in force.
@@ -108,6 +127,10 @@ impl Thread {
             next: None,
             doing: Doing::Running,
             call: 0,
+            serial: 0,
+            outcome: None,
+            ready: false,
+            leaving: false,
             blocked: Set::EMPTY,
             restore_mask: None,
             pending: Pending::default(),
@@ -124,6 +147,10 @@ impl Thread {
         self.process = process;
         self.tid = tid;
         self.doing = Doing::Running;
+        self.serial = 0;
+        self.outcome = None;
+        self.ready = false;
+        self.leaving = false;
         self.blocked = Set::EMPTY;
         self.restore_mask = None;
         self.pending.clear();

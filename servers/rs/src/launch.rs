@@ -11,7 +11,7 @@ use abi::pci::{Assign, Bar};
 use abi::registers::Registers;
 use abi::rs::Injection;
 use abi::system::{Service, System};
-use abi::vm::Spawn;
+use abi::vm::{Renew, Spawn};
 use abi::{Endpoint, Errno, vm};
 use alloc::format;
 use alloc::string::String;
@@ -70,6 +70,11 @@ impl Launcher {
         Ok(Some((self.archive_physical + file.offset, file.data.len() as u64)))
     }
 
+    /// A dead incarnation's memory is the successor's.
+    fn inherits(service: &Service, how: Birth) -> bool {
+        service.retained && how == Birth::Restarted
+    }
+
     /// Everything after the slot is there.
     fn bring_up(&mut self, endpoint: Endpoint, service: &Service, device: Device, how: Birth) -> Result<()> {
         let module = self.module(service)?;
@@ -79,7 +84,7 @@ impl Launcher {
         sys::rights::set_privileges(endpoint, &rights::privileges(service, granted)?)?;
         thread::schedule(endpoint, service.queue, service.quantum_us)?;
         let text = self.arguments(service, module);
-        let (entry, arguments, stack_end) = self.spawn(endpoint, service, &text)?;
+        let (entry, arguments, stack_end) = self.build(endpoint, service, &text, Self::inherits(service, how))?;
         let registers = Registers {
             rip: entry,
             rsp: stack_end,
@@ -95,24 +100,22 @@ impl Launcher {
         thread::start(endpoint)
     }
 
-    /// Has vm build the memory. → entry, address of the arguments, end of the stack.
-    fn spawn(&mut self, process: Endpoint, service: &Service, text: &str) -> Result<(u64, u64, u64)> {
+    /// Has vm build the memory, or make that of the predecessor fit. → entry, address of the arguments, end of the stack.
+    fn build(&mut self, process: Endpoint, service: &Service, text: &str, inherits: bool) -> Result<(u64, u64, u64)> {
         let file = self.archive.find(&service.binary).ok_or(Errno::ENOENT)?;
         self.image.clear();
         self.image.extend_from_slice(file.data);
         self.image.extend_from_slice(text.as_bytes());
-        let reply = grant::lend(&self.image, Endpoint::VM, |grant| {
-            let request = Spawn {
-                process,
-                grant,
-                image_bytes: file.data.len() as u64,
-                argument_bytes: text.len() as u64,
-                heap_bytes: service.heap_bytes,
-                keep_bytes: service.keep_bytes,
-            };
-            ipc::call(Endpoint::VM, &request.message())
-        })??;
-        Spawn::results(&reply)
+        let (image_bytes, argument_bytes) = (file.data.len() as u64, text.len() as u64);
+        let (heap_bytes, keep_bytes) = (service.heap_bytes, service.keep_bytes);
+        grant::lend(&self.image, Endpoint::VM, |grant| {
+            if inherits {
+                let request = Renew { process, grant, image_bytes, argument_bytes };
+                return Renew::results(&ipc::call(Endpoint::VM, &request.message())?);
+            }
+            let request = Spawn { process, grant, image_bytes, argument_bytes, heap_bytes, keep_bytes };
+            Spawn::results(&ipc::call(Endpoint::VM, &request.message())?)
+        })?
     }
 }
 

@@ -288,7 +288,9 @@ impl<W: World> Supervisor<W> {
         record.retry_ns = Some(retry_ns);
         self.world.say(format_args!("{} is started again in {} ms", record.name, wait_ns / NS_PER_MS));
         self.changes.add(record.change());
-        self.clear_away(at);
+        if !record.service.retained {
+            self.clear_away(at);
+        }
     }
 
     fn put_down(&mut self, at: usize, keep: bool) {

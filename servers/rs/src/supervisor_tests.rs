@@ -43,6 +43,7 @@ pub fn service(name: &str, slot: u32) -> Service {
         trial_ms: 50,
         dependants: vec![],
         essential: false,
+        retained: false,
         optional: false,
     }
 }

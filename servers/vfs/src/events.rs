@@ -2,7 +2,7 @@
 
 use abi::{Endpoint, Errno, Message, Word, vfs};
 use alloc::collections::VecDeque;
-use core::cell::RefCell;
+use core::cell::{Cell, RefCell};
 use sys::ipc;
 
 /// Broken pipe.
@@ -22,12 +22,16 @@ pub struct Event {
 
 /// Events that pm has not fetched yet. There are at most as many as threads, because each has one call in hand.
 #[derive(Debug, Default)]
-pub struct Events(RefCell<VecDeque<Event>>);
+pub struct Events {
+    waiting: RefCell<VecDeque<Event>>,
+    /// The event handed over last, and to whom: when a successor of that pm asks, nobody knows what has become of it.
+    last: Cell<Option<(Endpoint, Event)>>,
+}
 
 impl Events {
     /// Puts an event in line and notifies pm.
     pub fn put(&self, event: Event) {
-        self.0.borrow_mut().push_back(event);
+        self.waiting.borrow_mut().push_back(event);
         if let Err(error) = ipc::notify(Endpoint::PM) {
             sys::log!("pm cannot be told of an event: {error}");
         }
@@ -44,11 +48,14 @@ impl Events {
         self.put(Event { kind: vfs::EVENT_SYNCED, a, ..Event::default() });
     }
 
-    /// The answer to `NextEvent`.
+    /// The answer to `NextEvent`. A new pm gets the event once more that its predecessor was given last.
     pub fn next(&self, request: &Message) -> Message {
-        match self.0.borrow_mut().pop_front() {
+        let pm = request.source;
+        let again = self.last.take().filter(|(to, _)| *to != pm).map(|(_, event)| event);
+        match again.or_else(|| self.waiting.borrow_mut().pop_front()) {
             None => request.reply(Err(Errno::ENOENT)),
             Some(event) => {
+                self.last.set(Some((pm, event)));
                 vfs::NextEvent::reply(request, 0, event.kind, event.process, event.a, event.b, event.c, event.d)
             }
         }
@@ -56,6 +63,6 @@ impl Events {
 
     /// Drops the events of a thread that is gone.
     pub fn forget(&self, process: Endpoint) {
-        self.0.borrow_mut().retain(|event| event.process != process);
+        self.waiting.borrow_mut().retain(|event| event.process != process);
     }
 }

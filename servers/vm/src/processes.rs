@@ -81,6 +81,16 @@ impl Processes {
         self.leave(memory, old)
     }
 
+    /// A service takes over the space of its predecessor in the slot, from which that has gone. `ESRCH`: there is none.
+    pub fn succeed<K: Kernel>(&mut self, memory: &mut Memory<K>, endpoint: Endpoint) -> Result<(), Errno> {
+        let process = self.by_slot.get_mut(endpoint.slot()).ok_or(Errno::EINVAL)?;
+        let index = process.space.ok_or(Errno::ESRCH)?;
+        let space = self.spaces[index.0 as usize].as_ref().ok_or(Errno::ESRCH)?;
+        memory.kernel.set(endpoint, space.id)?;
+        process.endpoint = endpoint;
+        Ok(())
+    }
+
     /// A thread shares the space of another from now on.
     pub fn share<K: Kernel>(
         &mut self,

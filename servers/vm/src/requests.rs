@@ -36,6 +36,7 @@ impl<K: Kernel> Server<K> {
         let request = Request::decode(message).ok_or(Errno::ENOSYS)?;
         match request {
             Request::Spawn(spawn) => only(message, &[slot::RS]).and_then(|()| self.spawn(message, &spawn)),
+            Request::Renew(renew) => only(message, &[slot::RS]).and_then(|()| self.renew(message, &renew)),
             Request::Fork(fork) => only(message, &[slot::PM]).and_then(|()| self.fork(message, &fork)),
             Request::Exit(exit) => only(message, &[slot::PM, slot::RS])
                 .and_then(|()| self.exit(exit.process))
@@ -102,6 +103,25 @@ impl<K: Kernel> Server<K> {
         let (space, spawned) = spawn::spawn(&mut self.memory, &recipe)?;
         self.processes.enter(&mut self.memory, process, space)?;
         Ok(vm::Spawn::reply(message, 0, spawned.entry, spawned.arguments, spawned.stack_end))
+    }
+
+    fn renew(&mut self, message: &Message, request: &vm::Renew) -> Result<Message, Errno> {
+        let process = request.process;
+        if !process.is_service() {
+            return Err(Errno::EINVAL);
+        }
+        self.memory.ensure_heap(0)?;
+        let recipe = Recipe {
+            image: Source { granter: message.source, grant: request.grant, offset: 0 },
+            image_bytes: request.image_bytes,
+            argument_bytes: request.argument_bytes,
+            heap_bytes: 0,
+            keep: None,
+        };
+        self.processes.succeed(&mut self.memory, process)?;
+        let space = self.processes.space(process)?;
+        let spawned = spawn::renew(space, &mut self.memory, &recipe)?;
+        Ok(vm::Renew::reply(message, 0, spawned.entry, spawned.arguments, spawned.stack_end))
     }
 
     /// The preserved memory of a slot, which vm holds for ever.

@@ -63,6 +63,46 @@ pub fn spawn<K: Kernel>(memory: &mut Memory<K>, recipe: &Recipe) -> Result<(Addr
     }
 }
 
+/// Makes the space of a dead service fit for its successor: text, constants and arguments anew, and no stack. `ENOEXEC`: another image.
+pub fn renew<K: Kernel>(space: &mut AddressSpace, memory: &mut Memory<K>, recipe: &Recipe) -> Result<Spawned, Errno> {
+    let program = read_program(memory, recipe)?;
+    recipe.check()?;
+    for segment in program.segments().iter().filter(|segment| !segment.write) {
+        refresh(space, memory, recipe, segment)?;
+    }
+    let stack = SERVICE_STACK_END - SERVICE_STACK_BYTES;
+    space.empty(memory, stack, SERVICE_STACK_END)?;
+    let arguments = place_arguments(space, memory, recipe)?;
+    Ok(Spawned { entry: program.entry, arguments, stack_end: arguments })
+}
+
+/// Writes the content of a segment into the pages that it has.
+fn refresh<K: Kernel>(
+    space: &AddressSpace,
+    memory: &mut Memory<K>,
+    recipe: &Recipe,
+    segment: &Segment,
+) -> Result<(), Errno> {
+    let (start, end) = (segment.address, segment.address + segment.file.bytes);
+    let mut at = start;
+    while at < end {
+        let part = (PAGE_BYTES - at % PAGE_BYTES).min(end - at);
+        let frame = space.pages.frame(at / PAGE_BYTES).ok_or(Errno::ENOEXEC)?;
+        let source = recipe.image.plus(segment.file.offset + at - start);
+        memory.kernel.fill(frame, at % PAGE_BYTES, source, part)?;
+        at += part;
+    }
+    Ok(())
+}
+
+/// Puts the argument text at the end of the stack, which is empty. → its address.
+fn place_arguments<K: Kernel>(space: &mut AddressSpace, memory: &mut Memory<K>, recipe: &Recipe) -> Result<u64, Errno> {
+    let arguments = (SERVICE_STACK_END - recipe.argument_bytes) & !0xf;
+    let text = recipe.image.plus(recipe.image_bytes);
+    place(space, memory, arguments, text, recipe.argument_bytes, map::WRITE)?;
+    Ok(arguments)
+}
+
 impl Recipe {
     fn check(&self) -> Result<(), Errno> {
         let keep_bytes = self.keep.map_or(0, |(_, bytes)| bytes);
@@ -105,9 +145,7 @@ fn build<K: Kernel>(
     }
     let stack = SERVICE_STACK_END - SERVICE_STACK_BYTES;
     space.add(memory, Region::anonymous(stack, SERVICE_STACK_END, Rights::READ_WRITE));
-    let arguments = (SERVICE_STACK_END - recipe.argument_bytes) & !0xf;
-    let text = recipe.image.plus(recipe.image_bytes);
-    place(space, memory, arguments, text, recipe.argument_bytes, map::WRITE)?;
+    let arguments = place_arguments(space, memory, recipe)?;
     Ok(Spawned { entry: program.entry, arguments, stack_end: arguments })
 }
 

@@ -29,7 +29,7 @@ const MIN_STACK_BYTES: u64 = 128 * 1024;
 const TEXT_BYTES: usize = 3 * super::arguments::PATH_BYTES;
 
 /// An `execve` in progress.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Execution {
     /// As the caller named the program.
     pub path: Vec<u8>,
@@ -78,6 +78,13 @@ impl<S: System> Pm<S> {
         }
     }
 
+    /// A predecessor died with an `execve` in hand: vfs is asked once more. What was replaced already is replaced again.
+    pub fn execute_again(&mut self, t: ThreadIndex) -> Answer {
+        let Doing::Executing(execution) = &self.table[t].doing else { return Answer::Later };
+        let execution = (**execution).clone();
+        self.begin_exec(t, execution)
+    }
+
     /// vfs has events: images for programs that wait in `execve`, signals, the end of a sync.
     pub fn file_events(&mut self) {
         while let Some(event) = self.system.vfs_next_event() {
@@ -92,12 +99,9 @@ impl<S: System> Pm<S> {
 
     fn exec_ready(&mut self, event: &FileEvent) {
         let Some(t) = self.table.find(event.process) else { return };
-        let doing = core::mem::replace(&mut self.table[t].doing, Doing::Running);
-        let Doing::Executing(execution) = doing else {
-            self.table[t].doing = doing;
-            return;
-        };
-        let Execution { path, arguments } = *execution;
+        // What is executed stays in the table until it runs, so that a successor of pm can begin again.
+        let Doing::Executing(execution) = &self.table[t].doing else { return };
+        let Execution { path, arguments } = (**execution).clone();
         let loaded = Result::from_word(event.values[0]);
         let outcome = loaded.and_then(|image| self.replace(t, &path, arguments, event, image));
         let Err(error) = outcome else { return };
@@ -224,6 +228,7 @@ impl<S: System> Pm<S> {
         process.environment = stack.environment.clone();
         process.executed = true;
         let thread = &mut self.table[t];
+        thread.doing = Doing::Running;
         thread.stack = AltStack::NONE;
         thread.clear_tid = 0;
         thread.robust = (0, 0);

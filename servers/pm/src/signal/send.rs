@@ -143,6 +143,7 @@ impl<S: System> Pm<S> {
             Doing::Waiting(_) | Doing::Pausing | Doing::Sleeping(_) | Doing::SignalWaiting(_) => {
                 let endpoint = self.table[t].endpoint;
                 self.forget_timer(t);
+                self.table[t].outcome = Some(Err(Errno::EINTR));
                 self.table[t].doing = Doing::Running;
                 // It can only fail because the thread is gone.
                 let _ = self.system.interrupt(endpoint);
@@ -220,8 +221,8 @@ impl<S: System> Pm<S> {
         self.reconsider(p);
     }
 
-    /// Lets the signals that came while the process was stopped take effect.
-    fn reconsider(&mut self, p: ProcessIndex) {
+    /// Lets the signals that came while the process was stopped (or pm away) take effect.
+    pub fn reconsider(&mut self, p: ProcessIndex) {
         let mut waiting = self.table[p].pending.set();
         while let Some(signal) = waiting.next() {
             waiting = waiting.without(signal.set());

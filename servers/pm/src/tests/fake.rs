@@ -113,6 +113,9 @@ impl System for Fake {
     fn start(&mut self, thread: Endpoint) {
         self.thread(thread).runs = true;
     }
+    fn thread_at(&mut self, slot: usize) -> Option<Endpoint> {
+        self.threads.keys().map(|key| Endpoint(*key)).find(|thread| thread.slot() == slot)
+    }
     fn stop(&mut self, thread: Endpoint) {
         self.thread(thread).runs = false;
     }

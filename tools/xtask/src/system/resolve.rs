@@ -127,6 +127,7 @@ fn resolve_service(
         trial_ms: written.trial_ms,
         dependants: written.dependants.iter().map(|name| slots[name]).collect(),
         essential: written.essential,
+        retained: written.retained,
         optional: written.optional,
     })
 }

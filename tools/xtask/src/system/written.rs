@@ -112,6 +112,9 @@ pub struct WrittenService {
     /// Never given up.
     #[serde(default)]
     pub essential: bool,
+    /// A successor starts in the memory of the dead.
+    #[serde(default)]
+    pub retained: bool,
     /// The system starts without it when its device is missing.
     #[serde(default)]
     pub optional: bool,

@@ -1,0 +1,244 @@
+//! The second life: pm has died, and its tables are as it left them (docs/book/recovery.md).
+//!
+//! Everybody who waited for pm asks again: programs with the number of their call and the mark `REPEATED`, the kernel with the
+//! same reports. So what pm must know of each call is how far it came:
+//!
+//! * not begun (its number is not `Thread::serial`): it is a call as any other;
+//! * over (`Thread::outcome`): the answer is given again;
+//! * waiting (`Thread::doing`): it goes on waiting;
+//! * in hand: what it had begun is taken back or brought to its end here, and it is made again, but only once: a call that pm dies of
+//!   twice fails with `EIO`, and a program whose report it was is killed.
+//!
+//! What can be half done is marked before it begins: threads that are being made (`ready`) or taken down (`leaving`), processes that
+//! end (`ending`), programs that are being replaced (`Doing::Executing` until the new one runs). Lists, counts and timers that
+//! can be computed from the rest are. The kernel is asked which threads there are.
+
+use crate::index::{ProcessIndex, THREADS, ThreadIndex};
+use crate::manager::{Answer, Pm};
+use crate::process::Life;
+use crate::signal::Signal;
+use crate::system::System;
+use crate::thread::Doing;
+use crate::timers::{Key, Timers};
+use crate::wait::Ending;
+use abi::endpoint::SERVICE_SLOTS;
+use abi::message::{LINUX_LABELS, REPEATED};
+use abi::{Endpoint, Errno, Message};
+use alloc::vec::Vec;
+
+/// A message, as far as it matters whether it is the same once more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MessageKey {
+    source: Endpoint,
+    label: u32,
+    number: u64,
+}
+
+impl MessageKey {
+    /// The name of this message.
+    pub fn of(message: &Message) -> MessageKey {
+        let number = if message.label < LINUX_LABELS { message.words[6] & !REPEATED } else { message.words[0] };
+        MessageKey { source: message.source, label: message.label, number }
+    }
+}
+
+/// What pm was doing, for its successor.
+#[derive(Debug, Default)]
+pub struct Hand {
+    /// The message in hand.
+    pub now: Option<MessageKey>,
+    /// The message that pm died of once.
+    suspect: Option<MessageKey>,
+    /// The message that pm died of twice.
+    condemned: Option<MessageKey>,
+}
+
+impl Hand {
+    /// pm has died: what it had in hand is suspected, and the second time condemned.
+    fn died(&mut self) -> Option<MessageKey> {
+        let now = self.now.take();
+        self.condemned = now.filter(|key| self.suspect == Some(*key));
+        self.suspect = now;
+        now
+    }
+
+    /// The message in hand has been dealt with.
+    pub fn done(&mut self) {
+        let now = self.now.take();
+        if self.suspect.is_some() && self.suspect == now {
+            self.suspect = None;
+        }
+    }
+
+    /// True for a message that is not to be handled any more.
+    fn condemns(&self, message: &Message) -> bool {
+        self.condemned.is_some_and(|key| key == MessageKey::of(message))
+    }
+}
+
+impl<S: System> Pm<S> {
+    /// Makes the tables of the life before whole.
+    pub fn recover(&mut self) {
+        let in_hand = self.hand.died();
+        self.table.rebuild();
+        self.compare_with_kernel();
+        self.end_what_was_ending();
+        self.set_timers_anew();
+        self.wake_whoever_has_work();
+        if let Some(t) = in_hand.and_then(|key| self.table.find(key.source)) {
+            self.tell_vfs_again(t);
+        }
+        self.fetch_what_was_missed();
+    }
+
+    /// Threads that the kernel has and pm does not know were about to be made; those that it has lost are gone.
+    fn compare_with_kernel(&mut self) {
+        for slot in SERVICE_SLOTS..SERVICE_SLOTS + THREADS {
+            let real = self.system.thread_at(slot);
+            let Some(t) = ThreadIndex::of(Endpoint::current(slot)) else { continue };
+            let known = Some(self.table[t].endpoint).filter(|endpoint| *endpoint != Endpoint::NONE);
+            if known != real
+                && let Some(stranger) = real
+            {
+                self.system.vfs_exit(stranger);
+                self.system.vm_exit(stranger);
+                self.system.destroy(stranger);
+            }
+            if known.is_some() && (known != real || !self.table[t].ready || self.table[t].leaving) {
+                self.take_down(t);
+            }
+        }
+    }
+
+    /// Ends a thread that was not whole, and its process if nothing of that is left.
+    fn take_down(&mut self, t: ThreadIndex) {
+        let p = self.table.process_of(t);
+        let (was_made, is_last) = (self.table[t].ready, self.table[p].threads == 1);
+        match (is_last, self.table[p].ending) {
+            (true, None) if was_made => self.exit_process(p, Ending::Killed(Signal::KILL)),
+            (true, None) => {
+                self.tear_down(t);
+                self.table.release(p);
+            }
+            _ => self.tear_down(t),
+        }
+    }
+
+    fn end_what_was_ending(&mut self) {
+        for p in self.all_processes() {
+            match (self.table[p].life, self.table[p].ending) {
+                (Life::Alive, Some(ending)) => self.exit_process(p, ending),
+                (Life::Zombie(_), Some(ending)) => self.settle_end(p, ending),
+                // Its record was begun, and no thread made.
+                (Life::Alive, None) if self.table[p].threads == 0 => self.table.release(p),
+                _ => {}
+            }
+        }
+    }
+
+    fn set_timers_anew(&mut self) {
+        self.timers = Timers::default();
+        self.armed_ns = None;
+        for p in self.all_processes() {
+            if let Some(deadline) = self.table[p].intervals.real.deadline_ns {
+                self.timers.set(deadline, Key::Real(p));
+            }
+            self.table[p].intervals.check_ns = None;
+            self.plan_processor_check(p);
+            for t in self.threads_of(p) {
+                if let Some(deadline) = self.table[t].doing.deadline_ns() {
+                    self.timers.set(deadline, Key::Wake(t));
+                }
+            }
+        }
+    }
+
+    /// Whatever was to be told to a thread is told again: that it may run, that it has signals, that its child has changed.
+    fn wake_whoever_has_work(&mut self) {
+        for p in self.all_processes() {
+            for t in self.threads_of(p) {
+                self.system.start(self.table[t].endpoint);
+                let is_first = self.init == Some(p) && !self.table[p].executed;
+                if is_first && matches!(self.table[t].doing, Doing::Executing(_)) {
+                    // It has made no call that it could repeat.
+                    let _ = self.execute_again(t);
+                }
+            }
+            self.repeat_signals(p);
+            if self.table[p].is_alive() {
+                self.serve_waits(p);
+            }
+        }
+        let stopped = self.table.processes().filter(|(_, process)| process.stopped.is_some());
+        self.stopped_count = stopped.count() as u32;
+    }
+
+    fn repeat_signals(&mut self, p: ProcessIndex) {
+        if !self.table[p].is_alive() {
+            return;
+        }
+        if self.table[p].stopped.is_none() {
+            return self.reconsider(p);
+        }
+        for t in self.threads_of(p) {
+            if matches!(self.table[t].doing, Doing::Running) {
+                self.interrupt(t);
+            }
+        }
+    }
+
+    fn tell_vfs_again(&mut self, t: ThreadIndex) {
+        let p = self.table.process_of(t);
+        let (session, group) = (self.table[p].session, self.table[p].group);
+        self.tell_vfs_ids(p);
+        self.system.vfs_set_session(self.table[t].endpoint, session, group, session == self.table[p].pid);
+    }
+
+    /// Notifications to the dead are lost.
+    fn fetch_what_was_missed(&mut self) {
+        self.file_events();
+        self.terminal_events();
+        self.handle_notification(Endpoint::CLOCK);
+    }
+
+    fn all_processes(&self) -> Vec<ProcessIndex> {
+        self.table.processes().map(|(index, _)| index).collect()
+    }
+
+    fn threads_of(&self, p: ProcessIndex) -> Vec<ThreadIndex> {
+        self.table.threads_of(p).collect()
+    }
+
+    /// A message that pm's predecessor had received. `None`: it is to be handled as any other.
+    pub fn repeated(&mut self, message: &Message) -> Option<Answer> {
+        if self.hand.condemns(message) {
+            return Some(self.refuse(message));
+        }
+        let t = self.table.find(message.source)?;
+        let entry = &self.table[t];
+        if message.label >= LINUX_LABELS || entry.serial != message.words[6] & !REPEATED {
+            return None;
+        }
+        if let Some(result) = entry.outcome {
+            return Some(Answer::Now(result));
+        }
+        match entry.doing {
+            Doing::Running => None,
+            Doing::Executing(_) => Some(self.execute_again(t)),
+            _ => Some(Answer::Later),
+        }
+    }
+
+    /// pm has died twice of this message.
+    fn refuse(&mut self, message: &Message) -> Answer {
+        self.hand.condemned = None;
+        self.system.print("pm: a message that it has died of twice is refused\n");
+        if message.label < LINUX_LABELS || !message.source.is_application() {
+            return Errno::EIO.into();
+        }
+        if let Some(t) = self.table.find(message.source) {
+            self.exit_process(self.table.process_of(t), Ending::Killed(Signal::KILL));
+        }
+        Answer::Later
+    }
+}
