@@ -13,6 +13,7 @@ mod nodes;
 
 use abi::{Errno, Message, chardev};
 use fs::file_system::Timestamp;
+use fs::preserve::VolumeMemory;
 use fs::server::{MountRequest, Server};
 use memory::MemoryDevices;
 use nodes::Devices;
@@ -24,7 +25,7 @@ fn main(_: sys::Start) {
     const SECOND_NS: u64 = 1_000_000_000;
     let now_ns = sys::time::real_ns();
     let began = Timestamp { seconds: (now_ns / SECOND_NS) as i64, nanos: (now_ns % SECOND_NS) as u32 };
-    let mount = move |_: &MountRequest| Ok::<_, Errno>(Devices::new(began));
+    let mount = move |_: &MountRequest, _: Option<VolumeMemory>| Ok::<_, Errno>(Devices::new(began));
     let directory = Server::mounted(Devices::new(began), mount);
     server::run(&mut DevFs { directory, devices: MemoryDevices::new(sys::random::seed()) });
 }
@@ -34,7 +35,7 @@ struct DevFs<M> {
     devices: MemoryDevices,
 }
 
-impl<M: FnMut(&MountRequest) -> Result<Devices, Errno>> Service for DevFs<M> {
+impl<M: FnMut(&MountRequest, Option<VolumeMemory>) -> Result<Devices, Errno>> Service for DevFs<M> {
     fn request(&mut self, message: &Message) -> Option<Message> {
         match chardev::Request::decode(message) {
             Some(request) => self.devices.answer(message.source, request).map(|result| message.reply(result)),

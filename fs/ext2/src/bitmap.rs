@@ -1,5 +1,12 @@
 //! Allocation bitmaps: bit n of byte n/8 is set when thing n is taken.
 
+use core::ops::Range;
+
+/// The byte that holds bit `bit`, in which it is bit `bit % 8`.
+pub fn byte_of(bit: usize) -> Range<usize> {
+    bit / 8..bit / 8 + 1
+}
+
 /// Whether bit `bit` is set.
 pub fn is_set(bitmap: &[u8], bit: usize) -> bool {
     bitmap[bit / 8] & (1 << (bit % 8)) != 0

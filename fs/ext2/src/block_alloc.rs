@@ -50,10 +50,9 @@ impl<D: BlockDevice> Ext2<D> {
         };
         let block = self.superblock.group_start(number as u32) + bit as u32;
         self.groups.locate(block)?;
-        bitmap::set(self.cache.modify(bitmap_block)?, bit);
-        let group = &mut self.groups.list[number];
+        bitmap::set(self.cache.modify(bitmap_block, bitmap::byte_of(bit))?, bit % 8);
+        let group = self.groups.change(number);
         group.free_blocks -= 1;
-        group.dirty = true;
         if from <= lowest {
             group.free_bit = bit as u32 + 1;
         }
@@ -64,15 +63,15 @@ impl<D: BlockDevice> Ext2<D> {
     /// Frees a block and forgets its content. `EUCLEAN` when it cannot have been in use.
     pub(crate) fn free_block(&mut self, block: u32) -> Result<(), Errno> {
         let (number, bit) = self.groups.locate(block)?;
-        let group = &mut self.groups.list[number];
-        let bitmap = self.cache.modify(group.block_bitmap.into())?;
-        if !bitmap::is_set(bitmap, bit) {
+        let bitmap_block = u64::from(self.groups.list[number].block_bitmap);
+        let bits = self.cache.modify(bitmap_block, bitmap::byte_of(bit))?;
+        if !bitmap::is_set(bits, bit % 8) {
             return Err(Errno::EUCLEAN);
         }
-        bitmap::clear(bitmap, bit);
+        bitmap::clear(bits, bit % 8);
+        let group = self.groups.change(number);
         group.free_blocks = group.free_blocks.saturating_add(1);
         group.free_bit = group.free_bit.min(bit as u32);
-        group.dirty = true;
         self.superblock.free_blocks = self.superblock.free_blocks.saturating_add(1);
         self.cache.discard(block.into());
         Ok(())

@@ -8,7 +8,7 @@ use fs::device::BlockDevice;
 use fs::file_system::Caller;
 
 use crate::bytes::{put_u32, u32_at};
-use crate::inode::{DIRECT, POINTERS};
+use crate::inode::DIRECT;
 use crate::volume::Ext2;
 
 /// Levels of the deepest tree.
@@ -36,13 +36,18 @@ impl<D: BlockDevice> Ext2<D> {
         self.block_size() / 4
     }
 
+    /// Blocks that a file can have by its pointers.
+    pub(crate) fn mapped_blocks(&self) -> u64 {
+        let p = self.pointers_per_block();
+        DIRECT as u64 + p + p * p + p * p * p
+    }
+
     /// Largest size of a file: what the trees can map, and what the count of sectors in the inode can tell.
     pub(crate) fn max_file_size(&self) -> u64 {
         let p = self.pointers_per_block();
-        let mappable = DIRECT as u64 + p + p * p + p * p * p;
         let countable = u64::from(u32::MAX) / (self.block_size() / 512);
         let indirect = 2 * (countable / p) + LEVELS as u64;
-        mappable.min(countable - indirect) * self.block_size()
+        self.mapped_blocks().min(countable - indirect) * self.block_size()
     }
 
     fn way(&self, index: u64) -> Result<Way, Errno> {
@@ -67,7 +72,7 @@ impl<D: BlockDevice> Ext2<D> {
         Err(Errno::EFBIG)
     }
 
-    fn checked(&self, pointer: u32) -> Result<u32, Errno> {
+    pub(crate) fn checked(&self, pointer: u32) -> Result<u32, Errno> {
         if pointer != 0 {
             self.groups.locate(pointer)?;
         }
@@ -138,7 +143,9 @@ impl<D: BlockDevice> Ext2<D> {
             self.count_sectors(number, 1)?;
             match parent {
                 None => self.change(number)?.pointers[way.pointer] = block,
-                Some((indirect, slot)) => put_u32(self.cache.modify(indirect.into())?, slot * 4, block),
+                Some((indirect, slot)) => {
+                    put_u32(self.cache.modify(indirect.into(), slot * 4..slot * 4 + 4)?, 0, block);
+                }
             }
             goal = block + 1;
             parent = (level < way.levels).then(|| (block, way.indices[level]));
@@ -163,102 +170,10 @@ impl<D: BlockDevice> Ext2<D> {
         Ok(group.inode_table + self.superblock.inode_table_blocks())
     }
 
-    fn count_sectors(&mut self, number: u32, blocks: i64) -> Result<(), Errno> {
+    pub(crate) fn count_sectors(&mut self, number: u32, blocks: i64) -> Result<(), Errno> {
         let change = blocks * (self.superblock.block_size / 512) as i64;
         let inode = self.change(number)?;
         inode.sectors = (i64::from(inode.sectors) + change).clamp(0, u32::MAX.into()) as u32;
         Ok(())
-    }
-
-    /// Frees the blocks of the file from block `first` on, with the indirect blocks that are then empty.
-    /// A broken pointer is dropped, and reported when everything else is done.
-    pub(crate) fn free_blocks_from(&mut self, number: u32, first: u64) -> Result<(), Errno> {
-        let mut pointers = self.inode(number)?.pointers;
-        let mut freed = Freed::default();
-        for (index, pointer) in pointers[..DIRECT].iter_mut().enumerate() {
-            if index as u64 >= first {
-                self.free_tree(core::mem::take(pointer), 0, &mut freed);
-            }
-        }
-        let mut start = DIRECT as u64;
-        let mut span = 1;
-        for levels in 1..=POINTERS - DIRECT {
-            span *= self.pointers_per_block();
-            let pointer = &mut pointers[DIRECT + levels - 1];
-            if first <= start {
-                self.free_tree(core::mem::take(pointer), levels, &mut freed);
-            } else if first < start + span && *pointer != 0 {
-                self.cut_tree(*pointer, levels, first - start, &mut freed);
-            }
-            start += span;
-        }
-        let inode = self.change(number)?;
-        inode.pointers = pointers;
-        inode.goal = 0;
-        self.count_sectors(number, -freed.blocks)?;
-        freed.result
-    }
-
-    /// Frees the tree under `pointer`. Its root is freed first: a tree that contains itself then finds a
-    /// block that is free already, and ends.
-    fn free_tree(&mut self, pointer: u32, levels: usize, freed: &mut Freed) {
-        if pointer == 0 {
-            return;
-        }
-        let content = if levels == 0 { Ok(Default::default()) } else { self.read_indirect(pointer) };
-        if freed.note(self.free_block(pointer)).is_none() {
-            return;
-        }
-        freed.blocks += 1;
-        for child in freed.note(content).unwrap_or_default() {
-            self.free_tree(child, levels - 1, freed);
-        }
-    }
-
-    /// Frees what is under the indirect block `block` from the tree's block `first` (not 0) on.
-    fn cut_tree(&mut self, block: u32, levels: usize, first: u64, freed: &mut Freed) {
-        let Some(content) = freed.note(self.read_indirect(block)) else { return };
-        let span = self.pointers_per_block().pow(levels as u32 - 1);
-        let (boundary, inside) = ((first / span) as usize, first % span);
-        if inside > 0 && content[boundary] != 0 {
-            self.cut_tree(content[boundary], levels - 1, inside, freed);
-        }
-        let cut = boundary + usize::from(inside > 0);
-        for &child in &content[cut..] {
-            self.free_tree(child, levels - 1, freed);
-        }
-        if let Some(bytes) = freed.note(self.cache.modify(block.into())) {
-            bytes[cut * 4..].fill(0);
-        }
-    }
-
-    fn read_indirect(&mut self, block: u32) -> Result<alloc::vec::Vec<u32>, Errno> {
-        self.checked(block)?;
-        Ok(self.cache.read(block.into())?.chunks_exact(4).map(|field| u32_at(field, 0)).collect())
-    }
-}
-
-/// What freeing has come to so far.
-struct Freed {
-    blocks: i64,
-    result: Result<(), Errno>,
-}
-
-impl Default for Freed {
-    fn default() -> Self {
-        Freed { blocks: 0, result: Ok(()) }
-    }
-}
-
-impl Freed {
-    /// Keeps the first error; a success gives its value.
-    fn note<T>(&mut self, result: Result<T, Errno>) -> Option<T> {
-        match result {
-            Ok(value) => Some(value),
-            Err(error) => {
-                self.result = self.result.and(Err(error));
-                None
-            }
-        }
     }
 }

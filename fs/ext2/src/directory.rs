@@ -167,11 +167,11 @@ impl<D: BlockDevice> Ext2<D> {
             }
         }
         let Some((offset, used, size)) = place else { return Ok(false) };
-        let bytes = self.cache.modify(block)?;
+        let bytes = self.cache.modify(block, offset..offset + used + needed)?;
         if used > 0 {
-            entry::set_size(bytes, offset, used);
+            entry::set_size(bytes, 0, used);
         }
-        entry::write(bytes, offset + used, size - used, node, mode, name, format);
+        entry::write(bytes, used, size - used, node, mode, name, format);
         Ok(true)
     }
 
@@ -187,7 +187,11 @@ impl<D: BlockDevice> Ext2<D> {
         let format = self.entry_format();
         let size = self.superblock.block_size;
         let block = self.provide_block(dir, index.into(), caller)?.block;
-        entry::write(self.cache.zeroed(block.into())?, 0, size, node, mode, name, format);
+        self.cache.overwrite(block.into(), |bytes| {
+            bytes.fill(0);
+            entry::write(bytes, 0, size, node, mode, name, format);
+            Ok(())
+        })?;
         self.change(dir)?.size += size as u64;
         Ok(index)
     }
@@ -207,10 +211,11 @@ impl<D: BlockDevice> Ext2<D> {
             before = Some((entry.offset, entry.size));
         }
         let (offset, size) = place.ok_or(Errno::EUCLEAN)?;
-        let bytes = self.cache.modify(block)?;
         match before {
-            Some((previous, length)) => entry::set_size(bytes, previous, length + size),
-            None => entry::set_node(bytes, offset, 0, 0, format),
+            Some((previous, length)) => {
+                entry::set_size(self.cache.modify(block, entry::header(previous))?, 0, length + size);
+            }
+            None => entry::set_node(self.cache.modify(block, entry::header(offset))?, 0, 0, 0, format),
         }
         self.names.learn(dir, name, Known::Absent);
         let inode = self.hint(dir)?;
@@ -238,7 +243,7 @@ impl<D: BlockDevice> Ext2<D> {
             }
         }
         let offset = place.ok_or(Errno::EUCLEAN)?;
-        entry::set_node(self.cache.modify(block)?, offset, node, mode, format);
+        entry::set_node(self.cache.modify(block, entry::header(offset))?, 0, node, mode, format);
         self.names.learn(dir, name, Known::Node(node, found.block));
         self.directory_changed(dir)
     }

@@ -4,6 +4,8 @@
 //! space; the room behind a name up to the record's end is, too. The iterator checks every record
 //! before it gives it out and ends after a broken one.
 
+use core::ops::Range;
+
 use fs::Errno;
 use fs::file_system::{S_IFBLK, S_IFCHR, S_IFDIR, S_IFIFO, S_IFLNK, S_IFMT, S_IFREG, S_IFSOCK};
 
@@ -99,9 +101,14 @@ pub fn record_size(name_len: usize) -> usize {
     (HEADER + name_len).next_multiple_of(4)
 }
 
-/// Writes a record of `size` bytes at `offset`.
+/// Where the record at `offset` has its header.
+pub fn header(offset: usize) -> Range<usize> {
+    offset..offset + HEADER
+}
+
+/// Writes a record of `size` bytes at `offset`: its header and name, which must be there.
 pub fn write(block: &mut [u8], offset: usize, size: usize, node: u32, mode: u32, name: &[u8], format: EntryFormat) {
-    let record = &mut block[offset..offset + size];
+    let record = &mut block[offset..];
     put_u16(record, 4, size as u16);
     put_u16(record, 6, name.len() as u16);
     record[HEADER..HEADER + name.len()].copy_from_slice(name);

@@ -1,7 +1,8 @@
 //! The content of regular files: reading, writing and cutting.
 //!
 //! Invariants: what lies behind the end of a file in its last block is zero, and no block behind the end
-//! is taken; a write that fails half-way restores both.
+//! is taken; a write that fails half-way restores both, and so does the successor of a process that dies in a write. For the
+//! data itself nothing is saved: a new block is free again then, and an old one is written again when the request is repeated.
 
 use core::ops::Range;
 
@@ -9,6 +10,8 @@ use fs::Errno;
 use fs::device::BlockDevice;
 use fs::file_system::{Caller, DataSink, DataSource, S_ISGID, S_ISUID, S_IXGRP};
 
+use crate::block_free::Pauses;
+use crate::block_map::Mapped;
 use crate::inode::Inode;
 use crate::volume::Ext2;
 
@@ -120,24 +123,30 @@ impl<D: BlockDevice> Ext2<D> {
         let len = room.min(len as u64) as usize;
         self.prepare_size(offset + len as u64)?;
         let (done, failure) = self.write_parts(number, offset, len, source, caller);
+        self.account_for(number, offset, done, caller)?;
+        match failure {
+            None => Ok(done),
+            Some(error) => {
+                let end = self.inode(number)?.size.div_ceil(self.block_size());
+                self.free_blocks_from(number, end, Pauses::No)?;
+                if done > 0 { Ok(done) } else { Err(error) }
+            }
+        }
+    }
+
+    /// Makes the inode one of which `done` bytes from `offset` on were written.
+    fn account_for(&mut self, number: u32, offset: u64, done: usize, caller: Caller) -> Result<(), Errno> {
         let now = self.now();
-        let block_size = self.block_size();
         let inode = self.change(number)?;
         if done > 0 {
             inode.size = inode.size.max(offset + done as u64);
             inode.touch(now);
             drop_privileges(inode, caller);
         }
-        match failure {
-            None => Ok(done),
-            Some(error) => {
-                let end = inode.size.div_ceil(block_size);
-                self.free_blocks_from(number, end)?;
-                if done > 0 { Ok(done) } else { Err(error) }
-            }
-        }
+        Ok(())
     }
 
+    /// Writes block by block. A long write is committed in parts: a part that is repeated writes the same again.
     fn write_parts(
         &mut self,
         number: u32,
@@ -157,6 +166,11 @@ impl<D: BlockDevice> Ext2<D> {
                 return (done, Some(error));
             }
             done += chunk;
+            if self.should_pause()
+                && let Err(error) = self.account_for(number, offset, done, caller).and_then(|()| self.pause())
+            {
+                return (done, Some(error));
+            }
         }
         (done, None)
     }
@@ -171,36 +185,30 @@ impl<D: BlockDevice> Ext2<D> {
     ) -> Result<(), Errno> {
         let mapped = self.provide_block(number, index, caller)?;
         let block = u64::from(mapped.block);
-        let whole = part.len() == self.superblock.block_size;
-        let unread = whole && !self.cache.contains(block);
-        let data = match mapped.fresh {
-            true if !whole => self.cache.zeroed(block)?,
-            false if !unread => self.cache.modify(block)?,
-            _ => self.cache.overwrite(block)?,
-        };
-        let Err(error) = source.take(&mut data[part.clone()]) else { return Ok(()) };
-        if unread && !mapped.fresh {
-            self.cache.discard(block);
-        } else {
-            self.clear_unwritten(number, index, mapped.fresh, part, block)?;
+        let size = self.inode(number)?.size.saturating_sub(index * self.block_size());
+        let used = if mapped.fresh { 0 } else { size.min(part.end as u64) as usize };
+        if !mapped.fresh && used < part.end {
+            // Zeros until now, and zeros again if this is undone, because the file then ends before them.
+            self.cache.modify(block, used.max(part.start)..part.end)?;
+        } else if part.len() == self.superblock.block_size {
+            let written = self.cache.overwrite(block, |data| source.take(data));
+            return written.or_else(|error| self.clear_fresh(mapped, error));
+        } else if mapped.fresh {
+            self.cache.zeroed(block)?;
         }
-        Err(error)
+        let taken = source.take(self.cache.rewrite(block, part.clone())?);
+        if taken.is_err() {
+            self.cache.rewrite(block, used.max(part.start)..part.end)?.fill(0);
+        }
+        taken
     }
 
-    /// After a failed copy: zeros what must not keep bytes of it, all of a fresh block and what lies
-    /// behind the end of the file.
-    fn clear_unwritten(
-        &mut self,
-        number: u32,
-        index: u64,
-        fresh: bool,
-        part: Range<usize>,
-        block: u64,
-    ) -> Result<(), Errno> {
-        let behind = self.inode(number)?.size.saturating_sub(index * self.block_size());
-        let kept = if fresh { 0 } else { behind.min(part.end as u64) as usize };
-        self.cache.modify(block)?[kept.max(part.start)..part.end].fill(0);
-        Ok(())
+    /// After a failed copy of a whole block: a block that is new to the file holds zeros.
+    fn clear_fresh(&mut self, mapped: Mapped, error: Errno) -> Result<(), Errno> {
+        if mapped.fresh {
+            self.cache.zeroed(mapped.block.into())?;
+        }
+        Err(error)
     }
 
     /// Makes sure that the format can have a file of `size` bytes.
@@ -208,7 +216,7 @@ impl<D: BlockDevice> Ext2<D> {
         if size > self.max_file_size() {
             return Err(Errno::EFBIG);
         }
-        if size > SMALL_FILE { self.superblock.allow_large_files() } else { Ok(()) }
+        if size > SMALL_FILE { self.allow_large_files() } else { Ok(()) }
     }
 
     pub(crate) fn resize_file(&mut self, number: u32, size: u64) -> Result<(), Errno> {
@@ -217,14 +225,15 @@ impl<D: BlockDevice> Ext2<D> {
         require_regular(inode)?;
         let old_size = inode.size;
         self.prepare_size(size)?;
+        if size < old_size {
+            // The end comes last: until then the file has its old size, and zeros where its blocks were.
+            self.free_blocks_from(number, size.div_ceil(self.block_size()), Pauses::Yes)?;
+            self.clear_tail(number, size)?;
+        }
         let inode = self.change(number)?;
         inode.size = size;
         inode.touch(now);
-        if size >= old_size {
-            return Ok(());
-        }
-        self.free_blocks_from(number, size.div_ceil(self.block_size()))?;
-        self.clear_tail(number, size)
+        Ok(())
     }
 
     /// Zeros the rest of the block in which the file now ends.
@@ -233,7 +242,8 @@ impl<D: BlockDevice> Ext2<D> {
         if used > 0
             && let Some(block) = self.find_block(number, size / self.block_size())?
         {
-            self.cache.modify(block.into())?[used..].fill(0);
+            let end = self.superblock.block_size;
+            self.cache.modify(block.into(), used..end)?.fill(0);
         }
         Ok(())
     }

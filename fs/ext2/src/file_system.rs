@@ -57,13 +57,13 @@ impl<D: BlockDevice> FileSystem for Ext2<D> {
     }
 
     fn put(&mut self, node: NodeId, count: u32) -> Result<(), Errno> {
-        self.begin();
+        self.begin()?;
         let number = self.number(node)?;
         self.drop_users(number, count)
     }
 
     fn read(&mut self, node: NodeId, offset: u64, len: usize, sink: &mut dyn DataSink) -> Result<usize, Errno> {
-        self.begin();
+        self.begin()?;
         let number = self.number(node)?;
         self.read_file(number, offset, len, sink)
     }
@@ -82,7 +82,7 @@ impl<D: BlockDevice> FileSystem for Ext2<D> {
     }
 
     fn read_dir(&mut self, dir: NodeId, position: u64, sink: &mut dyn EntrySink) -> Result<u64, Errno> {
-        self.begin();
+        self.begin()?;
         let dir = self.number(dir)?;
         self.list(dir, position, sink)
     }
@@ -207,13 +207,43 @@ impl<D: BlockDevice> FileSystem for Ext2<D> {
         }
     }
 
+    fn set_uses(&mut self, uses: &[(NodeId, u32)]) -> Result<(), Errno> {
+        self.begin()?;
+        self.replace_uses(uses)
+    }
+
+    fn settle(&mut self) -> Result<(), Errno> {
+        self.carry_over()
+    }
+
+    fn committed(&mut self) {
+        self.cache.committed();
+    }
+
+    fn clean_up(&mut self) -> Result<(), Errno> {
+        self.delete_doomed()
+    }
+
+    fn put_back(&mut self, place: usize, bytes: &[u8]) {
+        self.cache.put_back(place, bytes);
+        self.uses.restore(place, bytes);
+    }
+
+    fn reload(&mut self) -> Result<(), Errno> {
+        self.make_again()
+    }
+
+    fn memo(&self) -> [u64; 4] {
+        self.own_memo().words()
+    }
+
     fn sync(&mut self) -> Result<(), Errno> {
-        self.begin();
+        self.begin()?;
         self.write_everything()
     }
 
     fn unmount(&mut self) -> Result<(), Errno> {
-        self.begin();
+        self.begin()?;
         self.close()
     }
 }

@@ -30,8 +30,8 @@ pub struct Group {
     pub free_bit: u32,
     /// No inode of the group before this one is free.
     pub free_inode_bit: u32,
-    /// Whether the descriptor on disk is older than this.
-    pub dirty: bool,
+    /// Whether the descriptor is older than this; then the group is listed in `Groups::dirty`.
+    dirty: bool,
     /// End of the copy of superblock and descriptors, or the group's start if it has none.
     head_end: u32,
 }
@@ -98,6 +98,7 @@ impl Group {
 pub struct Groups {
     /// In order.
     pub list: Vec<Group>,
+    dirty: Vec<usize>,
     first_data_block: u32,
     blocks_count: u32,
     blocks_per_group: u32,
@@ -109,6 +110,7 @@ impl Groups {
     pub fn new(superblock: &Superblock) -> Self {
         Groups {
             list: Vec::new(),
+            dirty: Vec::new(),
             first_data_block: superblock.first_data_block,
             blocks_count: superblock.blocks_count,
             blocks_per_group: superblock.blocks_per_group,
@@ -125,6 +127,27 @@ impl Groups {
             }
         }
         Ok(())
+    }
+
+    /// A group for a change that its descriptor has to tell.
+    pub fn change(&mut self, number: usize) -> &mut Group {
+        let group = &mut self.list[number];
+        if !group.dirty {
+            group.dirty = true;
+            self.dirty.push(number);
+        }
+        group
+    }
+
+    /// Some group whose descriptor is older than it is.
+    pub fn next_dirty(&self) -> Option<usize> {
+        self.dirty.last().copied()
+    }
+
+    /// The descriptor of `number`, the next dirty one, has been written.
+    pub fn wash(&mut self, number: usize) {
+        self.list[number].dirty = false;
+        self.dirty.pop();
     }
 
     /// Group and bit of a block that may hold data. `EUCLEAN` for a number outside the file system and

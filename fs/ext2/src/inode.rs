@@ -52,10 +52,8 @@ pub struct Inode {
     pub pointers: [u32; POINTERS],
     /// Block of extended attributes, or 0.
     pub attribute_block: u32,
-    /// Whether the inode on disk is older than this.
+    /// Whether the inode in the cached block is older than this.
     pub dirty: bool,
-    /// Users: it is not freed before the last has gone.
-    pub users: u32,
     /// Where the next block should come from; 0 for no wish. Not on disk.
     pub goal: u32,
     /// For a directory, the block where room for an entry is looked for first; for a file, the block
@@ -64,8 +62,8 @@ pub struct Inode {
 }
 
 impl Inode {
-    /// The inode in these bytes. `EUCLEAN` when it is not in use or of no known kind.
-    pub fn read(bytes: &[u8]) -> Result<Self, Errno> {
+    /// The inode in these bytes. `EUCLEAN` when it is not in use or of no known kind, or has no name and needs one.
+    pub fn read(bytes: &[u8], may_be_unnamed: bool) -> Result<Self, Errno> {
         let half = |low: usize, high: usize| u32::from(u16_at(bytes, low)) | u32::from(u16_at(bytes, high)) << 16;
         let mut inode = Inode {
             mode: u16_at(bytes, 0).into(),
@@ -89,7 +87,7 @@ impl Inode {
             inode.size |= u64::from(u32_at(bytes, 108)) << 32;
         }
         let known = [S_IFREG, S_IFDIR, S_IFLNK, S_IFCHR, S_IFBLK, S_IFIFO, S_IFSOCK].contains(&inode.kind());
-        let sound = known && inode.links > 0 && inode.size <= i64::MAX as u64;
+        let sound = known && (inode.links > 0 || may_be_unnamed) && inode.size <= i64::MAX as u64;
         if sound { Ok(inode) } else { Err(Errno::EUCLEAN) }
     }
 

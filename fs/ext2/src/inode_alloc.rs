@@ -8,12 +8,16 @@ use fs::device::BlockDevice;
 use fs::file_system::{Caller, S_IFDIR, S_IFMT, S_ISGID};
 
 use crate::bitmap;
+use crate::block_free::Pauses;
 use crate::bytes::{put_u32, u32_at};
 use crate::inode::Inode;
 use crate::volume::Ext2;
 
 /// Magic number of a block of extended attributes.
 const ATTRIBUTE_MAGIC: u32 = 0xea02_0000;
+
+/// Blocks of the largest file that is deleted in the request that takes its last name or user.
+const BLOCKS_AT_ONCE: u32 = 512;
 
 impl<D: BlockDevice> Ext2<D> {
     /// Makes an inode for a node in `dir`, with no link yet. `ENOSPC` when there is none, `EUCLEAN` when the bitmap is wrong.
@@ -43,19 +47,41 @@ impl<D: BlockDevice> Ext2<D> {
         }
         let (block, offset) = self.inode_place(number);
         let size = self.superblock.inode_size;
-        let bytes = &mut self.cache.modify(block)?[offset..offset + size];
+        let bytes = self.cache.modify(block, offset..offset + size)?;
         Inode::prepare(bytes, self.superblock.extra_inode_size, now);
         self.adopt(number, inode)?;
         Ok(number)
     }
 
-    /// Deletes an inode that has neither name nor user: frees its blocks and itself.
+    /// Deletes an inode that has neither name nor user: at once, or if that is much work dooms it, which `delete_doomed` does.
     pub(crate) fn delete(&mut self, number: u32) -> Result<(), Errno> {
+        let block_sectors = self.superblock.block_size as u32 / 512;
+        let inode = self.inode(number)?;
+        if inode.sectors / block_sectors > BLOCKS_AT_ONCE {
+            return self.uses.set(number, 0);
+        }
+        self.delete_now(number, Pauses::No)
+    }
+
+    /// Deletes what is doomed, in as many transactions as it takes.
+    pub(crate) fn delete_doomed(&mut self) -> Result<(), Errno> {
+        let mut result = Ok(());
+        while let Some(number) = self.uses.doomed() {
+            self.begin()?;
+            let deleted = self.delete_now(number, Pauses::Yes);
+            self.uses.forget(number);
+            self.pause()?;
+            result = result.and(deleted);
+        }
+        result
+    }
+
+    fn delete_now(&mut self, number: u32, pauses: Pauses) -> Result<(), Errno> {
         let block_size = self.superblock.block_size;
         let inode = self.inode(number)?;
         let (has_blocks, is_directory) = (inode.has_blocks(block_size), inode.is_directory());
         let attribute_block = inode.attribute_block;
-        let freed = if has_blocks { self.free_blocks_from(number, 0) } else { Ok(()) };
+        let freed = if has_blocks { self.free_blocks_from(number, 0, pauses) } else { Ok(()) };
         let released = self.release_attributes(attribute_block);
         // 0 would mean that it lives.
         let deleted = self.now_seconds().max(1);
@@ -66,6 +92,7 @@ impl<D: BlockDevice> Ext2<D> {
             inode.size = 0;
         }
         self.forget(number)?;
+        self.uses.forget(number);
         self.free_inode(number, is_directory)?;
         freed.and(released)
     }
@@ -95,7 +122,7 @@ impl<D: BlockDevice> Ext2<D> {
     }
 
     fn take_inode_from_group(&mut self, number: usize, is_directory: bool) -> Result<Option<u32>, Errno> {
-        let group = &mut self.groups.list[number];
+        let group = &self.groups.list[number];
         if group.free_inodes == 0 {
             return Ok(None);
         }
@@ -106,11 +133,11 @@ impl<D: BlockDevice> Ext2<D> {
         let Some(bit) = bitmap::first_clear(self.cache.read(bitmap_block)?, from, limit) else {
             return Ok(None);
         };
-        bitmap::set(self.cache.modify(bitmap_block)?, bit);
+        bitmap::set(self.cache.modify(bitmap_block, bitmap::byte_of(bit))?, bit % 8);
+        let group = self.groups.change(number);
         group.free_inode_bit = bit as u32 + 1;
         group.free_inodes -= 1;
         group.directories = group.directories.saturating_add(is_directory.into());
-        group.dirty = true;
         self.superblock.free_inodes = self.superblock.free_inodes.saturating_sub(1);
         Ok(Some(number as u32 * self.superblock.inodes_per_group + bit as u32 + 1))
     }
@@ -118,16 +145,17 @@ impl<D: BlockDevice> Ext2<D> {
     fn free_inode(&mut self, number: u32, is_directory: bool) -> Result<(), Errno> {
         let index = number - 1;
         let bit = (index % self.superblock.inodes_per_group) as usize;
-        let group = &mut self.groups.list[(index / self.superblock.inodes_per_group) as usize];
-        let bitmap = self.cache.modify(group.inode_bitmap.into())?;
-        if !bitmap::is_set(bitmap, bit) {
+        let number = (index / self.superblock.inodes_per_group) as usize;
+        let bitmap_block = u64::from(self.groups.list[number].inode_bitmap);
+        let bits = self.cache.modify(bitmap_block, bitmap::byte_of(bit))?;
+        if !bitmap::is_set(bits, bit % 8) {
             return Err(Errno::EUCLEAN);
         }
-        bitmap::clear(bitmap, bit);
+        bitmap::clear(bits, bit % 8);
+        let group = self.groups.change(number);
         group.free_inode_bit = group.free_inode_bit.min(bit as u32);
         group.free_inodes = group.free_inodes.saturating_add(1);
         group.directories = group.directories.saturating_sub(is_directory.into());
-        group.dirty = true;
         self.superblock.free_inodes = self.superblock.free_inodes.saturating_add(1);
         Ok(())
     }
@@ -139,7 +167,7 @@ impl<D: BlockDevice> Ext2<D> {
             return Ok(());
         }
         self.groups.locate(block)?;
-        let bytes = self.cache.modify(block.into())?;
+        let bytes = self.cache.modify(block.into(), 0..8)?;
         if u32_at(bytes, 0) != ATTRIBUTE_MAGIC {
             return Err(Errno::EUCLEAN);
         }

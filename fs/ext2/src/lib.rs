@@ -5,13 +5,16 @@
 //! | `superblock`, `group`, `inode`, `entry`, `bitmap`, `bytes` | structures on disk |
 //! | `volume` | the mounted file system, inodes in memory |
 //! | `block_alloc`, `inode_alloc` | taking and freeing blocks and inodes |
-//! | `block_map`, `file` | from positions in a file to blocks; reading and writing |
+//! | `block_map`, `block_free`, `file` | from positions in a file to blocks; reading, writing and cutting |
 //! | `directory`, `naming`, `rename` | directories and the operations on names |
 //! | `file_system` | the trait |
 //! | `process` | the service |
 //!
 //! Nothing on the disk is trusted: every number is checked before it is used, and a broken structure gives
 //! `EUCLEAN`. No work is bounded by a number on the disk alone.
+//!
+//! The process may die at any instruction. What it has committed is in preserved memory (`fs::preserve`): a request is one transaction,
+//! but for long writes and cuts, which are several, each of which leaves a whole file system.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -19,6 +22,7 @@ extern crate alloc;
 
 mod bitmap;
 mod block_alloc;
+mod block_free;
 mod block_map;
 mod bytes;
 mod directory;
@@ -34,4 +38,4 @@ mod rename;
 mod superblock;
 mod volume;
 
-pub use volume::{Ext2, Options};
+pub use volume::{Ext2, Memo, Options};

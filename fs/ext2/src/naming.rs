@@ -83,7 +83,12 @@ impl<D: BlockDevice> Ext2<D> {
             }
         } else {
             let block = self.provide_block(number, 0, caller)?.block;
-            self.cache.zeroed(block.into())?[..target.len()].copy_from_slice(target);
+            self.cache.overwrite(block.into(), |bytes| {
+                let (begin, rest) = bytes.split_at_mut(target.len());
+                begin.copy_from_slice(target);
+                rest.fill(0);
+                Ok(())
+            })?;
         }
         self.change(number)?.size = target.len() as u64;
         Ok(())
@@ -134,10 +139,13 @@ impl<D: BlockDevice> Ext2<D> {
         let format = self.entry_format();
         let size = self.superblock.block_size;
         let block = self.provide_block(number, 0, caller)?.block;
-        let bytes = self.cache.zeroed(block.into())?;
         let own = record_size(1);
-        entry::write(bytes, 0, own, number, S_IFDIR, b".", format);
-        entry::write(bytes, own, size - own, parent, S_IFDIR, b"..", format);
+        self.cache.overwrite(block.into(), |bytes| {
+            bytes.fill(0);
+            entry::write(bytes, 0, own, number, S_IFDIR, b".", format);
+            entry::write(bytes, own, size - own, parent, S_IFDIR, b"..", format);
+            Ok(())
+        })?;
         self.change(number)?.size = size as u64;
         self.names.learn(number, b"..", Known::Node(parent, 0));
         Ok(())

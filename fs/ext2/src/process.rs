@@ -1,32 +1,52 @@
 //! The ext2 process: answers vfs for ext2 file systems on the block devices of other processes.
 //!
-//! Argument `cache_kib`: memory for cached blocks of each mounted file system.
+//! Argument `cache_kib`: memory for cached blocks of each mounted file system. It is preserved memory, which the system file has to
+//! give: see `layout`.
 
 use fs::Errno;
 use fs::block_client::BlockClient;
 use fs::file_system::Timestamp;
 use fs::linux::timestamp;
+use fs::preserve::{Layout, VolumeMemory};
 use fs::server::{MountRequest, Server};
 use sys::Start;
+use sys::keep::Keep;
 
-use crate::volume::{Ext2, Options};
+use crate::volume::{Ext2, Memo, Options};
 
 /// Memory for cached blocks unless the arguments say otherwise, in KiB.
 const CACHE_KIB: usize = 8 * 1024;
-/// Unit of a cache's budget, in KiB.
-const BUDGET_UNIT_KIB: usize = 4;
+/// File systems mounted at a time.
+const VOLUMES: usize = 8;
 
 /// Serves for ever.
 pub fn main(start: Start) {
     let cache_kib = start.argument("cache_kib").and_then(|text| text.parse().ok()).unwrap_or(CACHE_KIB);
-    server::run(&mut Server::new(|request: &MountRequest| mount(request, cache_kib)))
+    let layout = layout(cache_kib);
+    let keep = Keep::take(layout.bytes()).expect("the preserved memory is taken once");
+    server::run(&mut Server::preserving(mount, keep, layout, start.birth))
 }
 
-fn mount(request: &MountRequest, cache_kib: usize) -> Result<Ext2<BlockClient>, Errno> {
+/// What the preserved memory is used for; `keep_bytes` of the system file has to be `Layout::bytes` at least.
+pub const fn layout(cache_kib: usize) -> Layout {
+    Layout { volumes: VOLUMES, cache_bytes: (cache_kib * 1024).next_multiple_of(64 * 1024) }
+}
+
+fn mount(request: &MountRequest, memory: Option<VolumeMemory>) -> Result<Ext2<BlockClient>, Errno> {
     let service = request.source.service.ok_or(Errno::ENODEV)?;
-    let device = BlockClient::open(service, request.source.minor)?;
-    let read_only = request.read_only || device.is_read_only();
-    Ext2::mount(device, Options { read_only, cache_budget: cache_kib / BUDGET_UNIT_KIB, clock: now })
+    let memory = memory.ok_or(Errno::ENOMEM)?;
+    let options = |device: &BlockClient| Options { read_only: request.read_only || device.is_read_only(), clock: now };
+    match request.memo {
+        Some(words) => {
+            let memo = Memo::from_words(words)?;
+            let device = BlockClient::resume(request.source.minor, memo.device);
+            Ext2::resume(device, options(&device), memory, memo)
+        }
+        None => {
+            let device = BlockClient::open(service, request.source.minor)?;
+            Ext2::mount(device, options(&device), memory)
+        }
+    }
 }
 
 fn now() -> Timestamp {

@@ -11,6 +11,8 @@ use crate::bytes::{put_u16, put_u32, u16_at, u32_at};
 pub const SUPERBLOCK_OFFSET: usize = 1024;
 /// Size of the superblock, in bytes.
 pub const SUPERBLOCK_SIZE: usize = 1024;
+/// What of it changes while it is mounted lies in this many bytes from its start.
+pub const SUPERBLOCK_CHANGING: usize = 128;
 /// The root directory's inode number.
 pub const ROOT_INODE: u32 = 2;
 /// Bytes of a group descriptor.

@@ -3,8 +3,11 @@
 //! The other modules add to `Ext2` what they are about. Inodes are named by their number everywhere and
 //! looked up again whenever needed, because any other look-up may push one out of the cache.
 //!
-//! Invariants: an inode with users is held in the cache; a dirty inode, group or superblock is written
-//! into the block cache at the latest by `write_down`.
+//! Everything here is a copy of what is in cached blocks and in the table of uses, which outlive the process. Requests change the copy;
+//! `settle` carries the changes over as part of the request's transaction, so a successor makes the same copy from them.
+//!
+//! Invariants: a dirty inode or group is listed as such, and none is after `settle`; an inode without a name has users, or is
+//! doomed: its deletion is not finished.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -13,17 +16,21 @@ use fs::Errno;
 use fs::cache::BlockCache;
 use fs::device::{BlockDevice, SECTOR_SIZE};
 use fs::file_system::{NodeId, Timestamp};
+use fs::frames::PAGE_BYTES;
 use fs::lru::LruIndex;
 use fs::names::NameCache;
+use fs::preserve::undo::Undo;
+use fs::preserve::uses::Uses;
+use fs::preserve::{MIN_BLOCK, VolumeMemory};
 
 use crate::group::Groups;
 use crate::inode::Inode;
-use crate::superblock::{DESCRIPTOR_SIZE, ROOT_INODE, SUPERBLOCK_OFFSET, SUPERBLOCK_SIZE, Superblock};
+use crate::superblock::{
+    DESCRIPTOR_SIZE, ROOT_INODE, SUPERBLOCK_CHANGING, SUPERBLOCK_OFFSET, SUPERBLOCK_SIZE, Superblock,
+};
 
-/// Inodes kept in memory, unless more of them have users.
-const KEPT_INODES: usize = 512;
-/// Inodes in memory that the index is laid out for; vfs may have more in use.
-const EXPECTED_INODES: usize = 4096;
+/// Inodes kept in memory.
+const KEPT_INODES: usize = 1024;
 /// Names kept in memory.
 const NAMES: usize = 2048;
 
@@ -32,10 +39,35 @@ const NAMES: usize = 2048;
 pub struct Options {
     /// Refuse every change.
     pub read_only: bool,
-    /// Memory for cached blocks, in units of 4 KiB.
-    pub cache_budget: usize,
     /// The time of day.
     pub clock: fn() -> Timestamp,
+}
+
+/// What a successor must be told because it cannot read it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Memo {
+    /// Bytes of a block.
+    pub block_size: usize,
+    /// Whether the file system had been unmounted properly when it was mounted.
+    pub was_clean: bool,
+    /// The device's.
+    pub device: [u64; 2],
+}
+
+impl Memo {
+    /// From `FileSystem::memo`. `EUCLEAN` when it is none.
+    pub fn from_words(words: [u64; 4]) -> Result<Self, Errno> {
+        let [block_size, was_clean, first, second] = words;
+        let block_size = block_size as usize;
+        let sound = block_size.is_power_of_two() && (MIN_BLOCK..=PAGE_BYTES).contains(&block_size);
+        let memo = Memo { block_size, was_clean: was_clean != 0, device: [first, second] };
+        if sound { Ok(memo) } else { Err(Errno::EUCLEAN) }
+    }
+
+    /// For `FileSystem::memo`.
+    pub fn words(&self) -> [u64; 4] {
+        [self.block_size as u64, self.was_clean.into(), self.device[0], self.device[1]]
+    }
 }
 
 /// A mounted ext2 file system.
@@ -51,23 +83,62 @@ pub struct Ext2<D> {
     recent: Timestamp,
     pub(crate) read_only: bool,
     was_clean: bool,
+    superblock_changed: bool,
+    pub(crate) uses: Uses,
+    pub(crate) undo: Undo,
     inode_index: LruIndex,
     inodes: Vec<Inode>,
+    /// Slots that `settle` looks at for inodes to be written down.
+    dirty_inodes: Vec<usize>,
     /// Number and slot of the inode looked up last; number 0 for none.
     latest: (u32, usize),
 }
 
 impl<D: BlockDevice> Ext2<D> {
-    /// Mounts the file system on `device` and, unless it is read-only, marks it as in use.
+    /// Mounts the file system on `device`, with its state in `memory`, and unless it is read-only marks it as in use, which `sync` then
+    /// writes down.
     ///
     /// `EINVAL` when there is no ext2 that this code knows, `EUCLEAN` when it is too broken to use,
     /// `EROFS` for a file system that can only be read when more is asked, `EIO` when the device fails.
-    pub fn mount(mut device: D, options: Options) -> Result<Self, Errno> {
+    pub fn mount(mut device: D, options: Options, memory: VolumeMemory) -> Result<Self, Errno> {
         let mut bytes = vec![0; SUPERBLOCK_SIZE];
         device.read((SUPERBLOCK_OFFSET / SECTOR_SIZE) as u64, &mut bytes)?;
-        let device_bytes = device.sector_count().saturating_mul(SECTOR_SIZE as u64);
-        let superblock = Superblock::read(&bytes, device_bytes)?;
-        let mut cache = BlockCache::new(device, superblock.block_size, options.cache_budget);
+        let superblock = Superblock::read(&bytes, bytes_of(&device))?;
+        let undo = memory.cache.undo.clone();
+        let uses = Uses::create(memory.uses, undo.clone());
+        let cache = BlockCache::create(device, superblock.block_size, memory.cache);
+        let was_clean = superblock.is_clean();
+        let mut volume = Self::of(cache, superblock, uses, undo, options, was_clean)?;
+        if !volume.read_only {
+            volume.mark_in_use();
+            volume.superblock.mount_count = volume.superblock.mount_count.wrapping_add(1);
+        }
+        Ok(volume)
+    }
+
+    /// Goes on with the file system that a predecessor had mounted and whose state is in `memory`; `memo` is what it has told. Errors
+    /// as `mount`.
+    pub fn resume(device: D, options: Options, memory: VolumeMemory, memo: Memo) -> Result<Self, Errno> {
+        let undo = memory.cache.undo.clone();
+        let uses = Uses::open(memory.uses, undo.clone());
+        let mut cache = BlockCache::open(device, memo.block_size, memory.cache);
+        let superblock = read_superblock(&mut cache)?;
+        let mut volume = Self::of(cache, superblock, uses, undo, options, memo.was_clean)?;
+        if !volume.read_only {
+            // It was marked clean if the predecessor died while it unmounted.
+            volume.mark_in_use();
+        }
+        Ok(volume)
+    }
+
+    fn of(
+        mut cache: BlockCache<D>,
+        superblock: Superblock,
+        uses: Uses,
+        undo: Undo,
+        options: Options,
+        was_clean: bool,
+    ) -> Result<Self, Errno> {
         let groups = read_groups(&mut cache, &superblock)?;
         let mut volume = Ext2 {
             cache,
@@ -77,9 +148,13 @@ impl<D: BlockDevice> Ext2<D> {
             time: None,
             recent: Timestamp::default(),
             read_only: options.read_only || superblock.read_only,
-            was_clean: superblock.is_clean(),
-            inode_index: LruIndex::new(EXPECTED_INODES),
+            was_clean,
+            superblock_changed: false,
+            uses,
+            undo,
+            inode_index: LruIndex::new(KEPT_INODES),
             inodes: Vec::new(),
+            dirty_inodes: Vec::new(),
             latest: (0, 0),
             superblock,
         };
@@ -87,10 +162,29 @@ impl<D: BlockDevice> Ext2<D> {
         if !volume.inode(ROOT_INODE)?.is_directory() {
             return Err(Errno::EUCLEAN);
         }
-        if !volume.read_only {
-            volume.mark_in_use()?;
-        }
         Ok(volume)
+    }
+
+    /// Forgets everything that is not in preserved memory, and makes it again from there: the request in hand was undone.
+    pub(crate) fn make_again(&mut self) -> Result<(), Errno> {
+        self.cache.undone();
+        self.uses.rebuild();
+        self.superblock = read_superblock(&mut self.cache)?;
+        self.superblock_changed = false;
+        self.groups = read_groups(&mut self.cache, &self.superblock)?;
+        self.names = NameCache::new(NAMES);
+        self.inode_index = LruIndex::new(KEPT_INODES);
+        self.inodes.clear();
+        self.dirty_inodes.clear();
+        self.latest = (0, 0);
+        self.sum_up();
+        Ok(())
+    }
+
+    /// What a successor needs to know before it has read anything.
+    pub(crate) fn own_memo(&self) -> Memo {
+        let (was_clean, device) = (self.was_clean, self.cache.device().memo());
+        Memo { block_size: self.superblock.block_size, was_clean, device }
     }
 
     /// Gives the device back without writing anything.
@@ -105,11 +199,16 @@ impl<D: BlockDevice> Ext2<D> {
         self.superblock.free_inodes = groups.iter().map(|group| u32::from(group.free_inodes)).sum();
     }
 
-    fn mark_in_use(&mut self) -> Result<(), Errno> {
+    fn mark_in_use(&mut self) {
         self.superblock.set_clean(false);
         self.superblock.mount_time = self.now_seconds();
-        self.superblock.mount_count = self.superblock.mount_count.wrapping_add(1);
-        self.write_everything()
+        self.superblock_changed = true;
+    }
+
+    /// Allows files of 2 GiB and more.
+    pub(crate) fn allow_large_files(&mut self) -> Result<(), Errno> {
+        self.superblock_changed = true;
+        self.superblock.allow_large_files()
     }
 
     /// Writes everything down, durably.
@@ -117,22 +216,46 @@ impl<D: BlockDevice> Ext2<D> {
         if self.read_only {
             return Ok(());
         }
+        self.superblock.write_time = self.now_seconds();
+        self.superblock_changed = true;
+        self.pause()?;
+        self.cache.sync()
+    }
+
+    /// Commits what has been changed. The request in hand is such that what is left of it makes sense alone.
+    pub(crate) fn pause(&mut self) -> Result<(), Errno> {
+        self.carry_over()?;
+        if self.undo.is_open() {
+            self.undo.commit();
+            self.cache.committed();
+        }
+        Ok(())
+    }
+
+    /// Whether the open transaction is so large that it should end soon.
+    pub(crate) fn should_pause(&self) -> bool {
+        self.undo.is_large() || self.cache.is_crowded()
+    }
+
+    /// Brings what has been changed into cached blocks.
+    pub(crate) fn carry_over(&mut self) -> Result<(), Errno> {
         self.write_inodes()?;
         self.write_descriptors()?;
-        self.write_superblock()?;
-        self.cache.sync()
+        if self.superblock_changed { self.write_superblock() } else { Ok(()) }
     }
 
     /// Ends the use: frees what only users kept alive and marks the file system clean if it was.
     pub(crate) fn close(&mut self) -> Result<(), Errno> {
         let mut result = Ok(());
-        for slot in 0..self.inodes.len() {
-            if self.inodes[slot].users > 0 {
-                let users = self.inodes[slot].users;
-                let dropped = self.drop_users(self.inode_index.key(slot) as u32, users);
-                result = result.and(dropped);
+        let used: Vec<_> = self.uses.nodes().filter(|&(_, count)| count > 0).collect();
+        for (number, count) in used {
+            let dropped = self.drop_users(number, count);
+            result = result.and(dropped);
+            if self.should_pause() {
+                self.pause()?;
             }
         }
+        result = result.and(self.delete_doomed());
         match result {
             Ok(()) if self.was_clean => self.superblock.set_clean(true),
             Ok(()) => {}
@@ -144,30 +267,34 @@ impl<D: BlockDevice> Ext2<D> {
     fn write_descriptors(&mut self) -> Result<(), Errno> {
         let first = u64::from(self.superblock.first_data_block) + 1;
         let per_block = self.superblock.block_size / DESCRIPTOR_SIZE;
-        for (number, group) in self.groups.list.iter_mut().enumerate().filter(|(_, group)| group.dirty) {
-            let block = self.cache.modify(first + (number / per_block) as u64)?;
-            group.write(&mut block[number % per_block * DESCRIPTOR_SIZE..]);
-            group.dirty = false;
+        while let Some(number) = self.groups.next_dirty() {
+            let offset = number % per_block * DESCRIPTOR_SIZE;
+            let block = first + (number / per_block) as u64;
+            self.groups.list[number].write(self.cache.modify(block, offset..offset + DESCRIPTOR_SIZE)?);
+            self.groups.wash(number);
         }
         Ok(())
     }
 
     fn write_superblock(&mut self) -> Result<(), Errno> {
-        self.superblock.write_time = self.now_seconds();
-        let block = self.cache.modify((SUPERBLOCK_OFFSET / self.superblock.block_size) as u64)?;
-        let offset = SUPERBLOCK_OFFSET % block.len();
-        self.superblock.write(&mut block[offset..offset + SUPERBLOCK_SIZE]);
+        let block_size = self.superblock.block_size;
+        let offset = SUPERBLOCK_OFFSET % block_size;
+        let range = offset..offset + SUPERBLOCK_CHANGING;
+        self.superblock.write(self.cache.modify((SUPERBLOCK_OFFSET / block_size) as u64, range)?);
+        self.superblock_changed = false;
         Ok(())
     }
 
-    /// A new request begins: its time is not known yet.
-    pub(crate) fn begin(&mut self) {
+    /// A new request begins: its time is not known yet. Whoever uses the file system without a server has not committed the request
+    /// before.
+    pub(crate) fn begin(&mut self) -> Result<(), Errno> {
         self.time = None;
+        if self.undo.is_open() { self.pause() } else { Ok(()) }
     }
 
     /// A new request begins that changes something. `EROFS` on a read-only file system.
     pub(crate) fn begin_change(&mut self) -> Result<(), Errno> {
-        self.begin();
+        self.begin()?;
         if self.read_only { Err(Errno::EROFS) } else { Ok(()) }
     }
 
@@ -211,8 +338,15 @@ impl<D: BlockDevice> Ext2<D> {
     /// The inode `number` for a change that is to be written.
     pub(crate) fn change(&mut self, number: u32) -> Result<&mut Inode, Errno> {
         let slot = self.inode_slot(number)?;
-        self.inodes[slot].dirty = true;
+        self.mark_dirty(slot);
         Ok(&mut self.inodes[slot])
+    }
+
+    fn mark_dirty(&mut self, slot: usize) {
+        if !self.inodes[slot].dirty {
+            self.inodes[slot].dirty = true;
+            self.dirty_inodes.push(slot);
+        }
     }
 
     /// The inode `number` for a change of what is only in memory.
@@ -227,44 +361,57 @@ impl<D: BlockDevice> Ext2<D> {
             Some(slot) => slot,
             None => self.take_slot(number)?,
         };
-        self.inodes[slot] = inode;
+        let listed = self.inodes[slot].dirty;
+        self.inodes[slot] = Inode { dirty: listed, ..inode };
+        self.mark_dirty(slot);
         Ok(())
     }
 
     /// Counts one more user of the inode.
     pub(crate) fn add_user(&mut self, number: u32) -> Result<(), Errno> {
-        let slot = self.inode_slot(number)?;
-        let inode = &mut self.inodes[slot];
-        inode.users = inode.users.checked_add(1).ok_or(Errno::ENFILE)?;
-        self.inode_index.hold(slot);
-        Ok(())
+        self.inode_slot(number)?;
+        self.uses.add(number)
     }
 
     /// Whether an inode other than the root has users.
     pub(crate) fn has_users(&self) -> bool {
-        let used = |slot: usize| self.inodes[slot].users > 0 && self.inode_index.key(slot) != ROOT_INODE.into();
-        (0..self.inodes.len()).any(used)
+        self.uses.nodes().any(|(number, count)| count > 0 && number != ROOT_INODE)
     }
 
     /// Counts `count` users less and frees the inode if neither user nor name is left.
     pub(crate) fn drop_users(&mut self, number: u32, count: u32) -> Result<(), Errno> {
-        let slot = self.inode_index.find(number.into()).ok_or(Errno::EINVAL)?;
-        let inode = &mut self.inodes[slot];
-        inode.users = inode.users.checked_sub(count).ok_or(Errno::EINVAL)?;
-        if inode.users == 0 {
-            let unnamed = inode.links == 0;
-            self.inode_index.release(slot);
-            if unnamed {
-                return self.delete(number);
-            }
+        if self.uses.count(number) == Some(count) && count > 0 && self.inode(number)?.links == 0 {
+            return self.delete(number);
         }
-        Ok(())
+        self.uses.remove(number, count).map(drop)
     }
 
     /// Frees the inode if neither user nor name is left.
     pub(crate) fn delete_if_unused(&mut self, number: u32) -> Result<(), Errno> {
-        let inode = self.inode(number)?;
-        if inode.users == 0 && inode.links == 0 { self.delete(number) } else { Ok(()) }
+        let unnamed = self.inode(number)?.links == 0;
+        if unnamed && self.uses.count(number).is_none() { self.delete(number) } else { Ok(()) }
+    }
+
+    /// Makes the uses those in `uses`, sorted by node.
+    pub(crate) fn replace_uses(&mut self, uses: &[(NodeId, u32)]) -> Result<(), Errno> {
+        for &(node, count) in uses {
+            let Ok(number) = self.number(node) else { continue };
+            if count > 0 && self.uses.count(number) != Some(count) && self.inode(number).is_ok() {
+                self.uses.set(number, count)?;
+            }
+            if self.should_pause() {
+                self.pause()?;
+            }
+        }
+        let is_used = |number: u32| uses.binary_search_by_key(&u64::from(number), |&(node, _)| node).is_ok();
+        let unused: Vec<_> = self.uses.nodes().filter(|&(number, count)| count > 0 && !is_used(number)).collect();
+        for (number, count) in unused {
+            self.drop_users(number, count)?;
+            if self.should_pause() {
+                self.pause()?;
+            }
+        }
+        Ok(())
     }
 
     /// Forgets the inode, writing it down first if it was changed.
@@ -308,7 +455,8 @@ impl<D: BlockDevice> Ext2<D> {
         }
         let (block, offset) = self.inode_place(number);
         let size = self.superblock.inode_size;
-        let inode = Inode::read(&self.cache.read(block)?[offset..offset + size])?;
+        let may_be_unnamed = self.uses.count(number).is_some();
+        let inode = Inode::read(&self.cache.read(block)?[offset..offset + size], may_be_unnamed)?;
         let slot = self.take_slot(number)?;
         self.inodes[slot] = inode;
         Ok(slot)
@@ -336,7 +484,11 @@ impl<D: BlockDevice> Ext2<D> {
     }
 
     fn write_inodes(&mut self) -> Result<(), Errno> {
-        (0..self.inodes.len()).try_for_each(|slot| self.write_inode(slot))
+        while let Some(&slot) = self.dirty_inodes.last() {
+            self.write_inode(slot)?;
+            self.dirty_inodes.pop();
+        }
+        Ok(())
     }
 
     fn write_inode(&mut self, slot: usize) -> Result<(), Errno> {
@@ -345,11 +497,23 @@ impl<D: BlockDevice> Ext2<D> {
         }
         let (block, offset) = self.inode_place(self.inode_index.key(slot) as u32);
         let size = self.superblock.inode_size;
-        let block = self.cache.modify(block)?;
-        self.inodes[slot].write(&mut block[offset..offset + size]);
+        self.inodes[slot].write(self.cache.modify(block, offset..offset + size)?);
         self.inodes[slot].dirty = false;
         Ok(())
     }
+}
+
+fn bytes_of(device: &impl BlockDevice) -> u64 {
+    device.sector_count().saturating_mul(SECTOR_SIZE as u64)
+}
+
+fn read_superblock<D: BlockDevice>(cache: &mut BlockCache<D>) -> Result<Superblock, Errno> {
+    let device_bytes = bytes_of(cache.device());
+    let block_size = cache.block_size();
+    let offset = SUPERBLOCK_OFFSET % block_size;
+    let block = cache.read((SUPERBLOCK_OFFSET / block_size) as u64)?;
+    let superblock = Superblock::read(&block[offset..offset + SUPERBLOCK_SIZE], device_bytes)?;
+    if superblock.block_size == block_size { Ok(superblock) } else { Err(Errno::EUCLEAN) }
 }
 
 fn read_groups<D: BlockDevice>(cache: &mut BlockCache<D>, superblock: &Superblock) -> Result<Groups, Errno> {

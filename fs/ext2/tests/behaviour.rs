@@ -4,7 +4,7 @@
 mod common;
 
 use common::{
-    Bytes, NOW, ROOT_USER, Random, Scratch, Slice, USER, check, debugfs, is_marked_clean, list, mount, options,
+    Bytes, NOW, ROOT_USER, Random, Scratch, Slice, USER, check, debugfs, is_marked_clean, list, memory, mount, options,
     read_all, write,
 };
 use ext2::{Ext2, Options};
@@ -77,7 +77,7 @@ fn a_read_only_mount_writes_nothing() {
     let image = scratch.image(1024, &[]);
     let before = std::fs::read(&image).unwrap();
     let device = common::FileDevice::open(&image);
-    let mut volume = Ext2::mount(device, Options { read_only: true, ..options() }).unwrap();
+    let mut volume = Ext2::mount(device, Options { read_only: true, ..options() }, memory()).unwrap();
     let root = volume.root();
     assert_eq!(volume.make_dir(root, b"d", 0o755, ROOT_USER), Err(Errno::EROFS));
     assert_eq!(volume.set_mode(root, 0o700), Err(Errno::EROFS));
@@ -187,6 +187,7 @@ fn a_full_disk_keeps_the_reserve_for_the_superuser() {
     check(&image);
     volume.unlink(root, b"fill-0").unwrap();
     volume.unlink(root, b"fill-1000").unwrap();
+    volume.clean_up().unwrap();
     volume.make_dir(root, b"d", 0o755, USER).unwrap();
     finish(&scratch, volume);
 }

@@ -5,7 +5,7 @@ mod common;
 
 use std::time::{Duration, Instant};
 
-use common::{Bytes, Names, ROOT_USER, Random, Scratch, mount, options, write};
+use common::{Bytes, Names, ROOT_USER, Random, Scratch, memory, mount, options, write};
 use ext2::Ext2;
 use fs::Errno;
 use fs::device::{BlockDevice, SECTOR_SIZE};
@@ -77,7 +77,7 @@ fn good_image(scratch: &Scratch, arguments: &[&str]) -> Vec<u8> {
 
 /// Looks at everything a few levels deep, then changes and removes things; errors are welcome.
 fn use_it(device: Memory) {
-    let Ok(mut volume) = Ext2::mount(device, options()) else { return };
+    let Ok(mut volume) = Ext2::mount(device, options(), memory()) else { return };
     let root = volume.root();
     let mut found = Vec::new();
     visit(&mut volume, root, 0, &mut found);
@@ -155,9 +155,9 @@ fn garbage_and_short_devices_are_refused() {
     let mut random = Random::new(5);
     for len in [0, 512, 1024, 1536, 2048, 4096, good.len() / 2] {
         let cut = Memory { bytes: good[..len].to_vec(), requests: 0 };
-        assert!(Ext2::mount(cut, options()).is_err(), "cut to {len}");
+        assert!(Ext2::mount(cut, options(), memory()).is_err(), "cut to {len}");
         let garbage = Memory { bytes: random.bytes(len), requests: 0 };
-        assert!(Ext2::mount(garbage, options()).is_err(), "garbage of {len}");
+        assert!(Ext2::mount(garbage, options(), memory()).is_err(), "garbage of {len}");
     }
 }
 
@@ -166,7 +166,7 @@ fn mount_changed(change: impl Fn(&mut [u8])) -> Result<Ext2<Memory>, Errno> {
     let scratch = Scratch::new();
     let mut bytes = good_image(&scratch, &["-b", "1024"]);
     change(&mut bytes[1024..2048]);
-    Ext2::mount(Memory { bytes, requests: 0 }, options())
+    Ext2::mount(Memory { bytes, requests: 0 }, options(), memory())
 }
 
 #[test]

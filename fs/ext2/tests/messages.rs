@@ -12,8 +12,9 @@ use abi::fs::{
     Stat, StatFs, Symlink, Sync, Truncate, Unlink, Unmount, Write,
 };
 use abi::{Endpoint, Errno, GrantId, Message};
-use common::{FileDevice, NOW, Random, Scratch, check, is_marked_clean, options};
+use common::{FileDevice, NOW, Random, Scratch, check, is_marked_clean, memory, options};
 use ext2::{Ext2, Options};
+use fs::preserve::VolumeMemory;
 use fs::server::{MountRequest, Server};
 use sys::host::Kernel;
 
@@ -73,19 +74,21 @@ struct Vfs<M> {
     endpoint: Endpoint,
 }
 
-fn vfs(scratches: Rc<Vec<Scratch>>) -> Vfs<impl FnMut(&MountRequest) -> Result<Ext2<FileDevice>, Errno>> {
+fn vfs(
+    scratches: Rc<Vec<Scratch>>,
+) -> Vfs<impl FnMut(&MountRequest, Option<VolumeMemory>) -> Result<Ext2<FileDevice>, Errno>> {
     let buffer = Buffer::default();
     sys::host::install(Fake(buffer.clone()));
-    let server = Server::new(move |request: &MountRequest| {
+    let server = Server::new(move |request: &MountRequest, _| {
         assert_eq!(request.source.service.unwrap().as_str(), "disk");
         let scratch = scratches.get(request.source.minor as usize).ok_or(Errno::ENXIO)?;
         let device = FileDevice::open(&scratch.path("image"));
-        Ext2::mount(device, Options { read_only: request.read_only, ..options() })
+        Ext2::mount(device, Options { read_only: request.read_only, ..options() }, memory())
     });
     Vfs { server, buffer, endpoint: VFS }
 }
 
-impl<M: FnMut(&MountRequest) -> Result<Ext2<FileDevice>, Errno>> Vfs<M> {
+impl<M: FnMut(&MountRequest, Option<VolumeMemory>) -> Result<Ext2<FileDevice>, Errno>> Vfs<M> {
     /// Sends a request with this content in the granted buffer.
     fn ask(&mut self, content: &[u8], mut request: Message) -> Message {
         *self.buffer.borrow_mut() = content.to_vec();

@@ -17,7 +17,8 @@ mod system_text;
 mod tree;
 
 use abi::Errno;
-use fs::server::Server;
+use fs::preserve::VolumeMemory;
+use fs::server::{MountRequest, Server};
 use live::Live;
 use tree::Proc;
 
@@ -25,6 +26,6 @@ sys::program!(main);
 
 fn main(_: sys::Start) {
     // Every mount shows the same processes.
-    let mount = |_: &fs::server::MountRequest| Ok::<_, Errno>(Proc::new(Live));
+    let mount = |_: &MountRequest, _: Option<VolumeMemory>| Ok::<_, Errno>(Proc::new(Live));
     server::run(&mut Server::mounted(Proc::new(Live), mount));
 }

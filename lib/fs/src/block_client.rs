@@ -31,6 +31,13 @@ impl BlockClient {
         Ok(BlockClient { driver, minor, sectors: bytes / SECTOR_SIZE as u64, read_only })
     }
 
+    /// Goes on with the device that a predecessor has opened, whose `memo` this is. The driver need not be up.
+    pub fn resume(minor: u64, memo: [u64; 2]) -> Self {
+        let [sectors, flags] = memo;
+        let driver = Endpoint::current((flags >> 1) as usize);
+        BlockClient { driver, minor, sectors, read_only: flags & 1 != 0 }
+    }
+
     /// Whether the device refuses writes.
     pub fn is_read_only(&self) -> bool {
         self.read_only
@@ -72,6 +79,10 @@ impl BlockDevice for BlockClient {
     fn flush(&mut self) -> Result<(), Errno> {
         ipc::call_repeating(self.driver, &Flush { minor: self.minor }.message()).map_err(device_error)?;
         Ok(())
+    }
+
+    fn memo(&self) -> [u64; 2] {
+        [self.sectors, (self.driver.slot() as u64) << 1 | u64::from(self.read_only)]
     }
 }
 

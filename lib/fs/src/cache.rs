@@ -1,31 +1,43 @@
-//! The block cache: a bounded number of blocks of one device, written back late.
+//! The block cache: a bounded number of blocks of one device, written back late, which outlives the process.
 //!
 //! Blocks have the size of the file system's blocks. A modified block stays here until `sync`, or
 //! until room is needed and the block used longest ago is a modified one: then everything modified is
 //! written, in ascending order and in runs, because one sweep costs less than many single writes.
 //!
-//! Invariants: a block has at most one frame; a modified frame is in `modified`; at most `capacity`
-//! frames exist. A failed write leaves its blocks modified, so nothing accepted is dropped silently.
+//! Changes belong to the open transaction of the undo log, and how a block is changed tells what its successor finds if the
+//! process dies before the commit:
+//! * `modify`: the old content. The bytes are saved, and the block stays here, unwritten, until the commit.
+//! * `rewrite`: old and new content mixed. For the data of a file, which is written again when the request is repeated.
+//! * `overwrite`, `zeroed`: nothing sensible; for blocks that are free again then, or of which all data is written again.
+//!
+//! Invariants: a block has at most one frame; a modified frame is in `modified`; a frame saved by the open transaction is in
+//! `held`, and neither written nor given to another block. A failed write leaves its blocks modified, so nothing accepted is
+//! dropped silently.
 
 use alloc::vec;
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use crate::Errno;
 use crate::device::{BlockDevice, SECTOR_SIZE};
-use crate::frames::{Frames, PAGE_BYTES};
+use crate::frames::Frames;
 use crate::lru::LruIndex;
+use crate::preserve::CacheMemory;
+use crate::preserve::undo::Undo;
 
 /// Longest run of blocks moved by one device request, in bytes.
 pub const RUN_BYTES: usize = 64 * 1024;
 
-/// Fewest frames a cache works with, whatever the budget says.
-const MIN_FRAMES: usize = 32;
+/// What is saved is saved in lines of this many bytes: neighbouring changes are then saved once.
+const LINE: usize = 64;
 
 #[derive(Clone, Copy, Default)]
 struct State {
     dirty: bool,
-    /// Whether the slot is listed in `BlockCache::modified`; it may be listed and clean again.
+    /// Whether the frame is listed in `BlockCache::modified`; it may be listed and clean again.
     listed: bool,
+    /// Whether it is listed in `BlockCache::held`.
+    held: bool,
 }
 
 /// Cache of the blocks of a device.
@@ -33,37 +45,55 @@ pub struct BlockCache<D> {
     device: D,
     block_size: usize,
     block_count: u64,
-    capacity: usize,
     index: LruIndex,
     frames: Frames,
     /// Of each frame.
     states: Vec<State>,
     modified: Vec<usize>,
+    held: Vec<usize>,
+    /// Blocks that belong to nobody once the open transaction is committed.
+    discarded: Vec<u64>,
     run: Vec<u8>,
+    undo: Undo,
 }
 
 impl<D: BlockDevice> BlockCache<D> {
-    /// A cache over `device` with blocks of `block_size` bytes (a power of two from a sector to a page) and
-    /// room for about `budget` pages. Memory is taken when it is first needed.
-    pub fn new(device: D, block_size: usize, budget: usize) -> Self {
-        let capacity = (budget.saturating_mul(PAGE_BYTES) / block_size).max(MIN_FRAMES);
-        let block_count = device.sector_count() / (block_size / SECTOR_SIZE) as u64;
-        BlockCache {
-            device,
-            block_size,
-            block_count,
-            capacity,
-            index: LruIndex::new(capacity),
-            frames: Frames::new(block_size),
-            states: Vec::new(),
-            modified: Vec::new(),
-            run: vec![0; RUN_BYTES],
+    /// An empty cache over `device` with blocks of `block_size` bytes (a power of two from `MIN_BLOCK` to a page) in the directory and
+    /// frames of `memory`.
+    pub fn create(device: D, block_size: usize, memory: CacheMemory) -> Self {
+        let mut frames = Frames::new(memory.directory, memory.frames, block_size);
+        frames.clear();
+        let index = LruIndex::new(frames.count());
+        Self::of(device, block_size, frames, index, memory.undo)
+    }
+
+    /// The cache that a predecessor has left.
+    pub fn open(device: D, block_size: usize, memory: CacheMemory) -> Self {
+        let mut frames = Frames::new(memory.directory, memory.frames, block_size);
+        let (index, modified) = frames.restore();
+        let mut cache = Self::of(device, block_size, frames, index, memory.undo);
+        for slot in modified {
+            cache.mark_dirty(slot);
         }
+        cache
+    }
+
+    fn of(device: D, block_size: usize, frames: Frames, index: LruIndex, undo: Undo) -> Self {
+        let block_count = device.sector_count() / (block_size / SECTOR_SIZE) as u64;
+        let states = vec![State::default(); frames.count()];
+        let run = vec![0; RUN_BYTES];
+        let (modified, held, discarded) = Default::default();
+        BlockCache { device, block_size, block_count, index, frames, states, modified, held, discarded, run, undo }
     }
 
     /// Bytes of a block.
     pub fn block_size(&self) -> usize {
         self.block_size
+    }
+
+    /// The device.
+    pub fn device(&self) -> &D {
+        &self.device
     }
 
     /// Blocks in the longest run one request moves.
@@ -77,30 +107,46 @@ impl<D: BlockDevice> BlockCache<D> {
         Ok(self.frames.get(slot))
     }
 
-    /// The content of `block` for change; it will be written back. Errors as `read`.
-    pub fn modify(&mut self, block: u64) -> Result<&mut [u8], Errno> {
+    /// Some bytes of `block` for change; a death before the commit undoes it. Errors as `read`.
+    pub fn modify(&mut self, block: u64, range: Range<usize>) -> Result<&mut [u8], Errno> {
         let slot = self.load(block)?;
-        Ok(self.dirty(slot))
+        self.hold(slot);
+        let lines = range.start & !(LINE - 1)..range.end.next_multiple_of(LINE);
+        self.undo.save(self.frames.place(slot) + lines.start, &self.frames.get(slot)[lines]);
+        self.mark_dirty(slot);
+        Ok(&mut self.frames.get_mut(slot)[range])
     }
 
-    /// A block whose old content does not matter, for change. What it holds now is unspecified: the
-    /// caller fills all of it.
-    pub fn overwrite(&mut self, block: u64) -> Result<&mut [u8], Errno> {
-        let slot = match self.index.find(block) {
-            Some(slot) => {
-                self.index.touch(slot);
-                slot
-            }
-            None => self.take(block)?,
-        };
-        Ok(self.dirty(slot))
+    /// Some bytes of `block` for change that a death before the commit may leave half done. Errors as `read`.
+    pub fn rewrite(&mut self, block: u64, range: Range<usize>) -> Result<&mut [u8], Errno> {
+        let slot = self.load(block)?;
+        self.mark_dirty(slot);
+        Ok(&mut self.frames.get_mut(slot)[range])
     }
 
-    /// As `overwrite`, with the content set to zeros.
-    pub fn zeroed(&mut self, block: u64) -> Result<&mut [u8], Errno> {
-        let data = self.overwrite(block)?;
-        data.fill(0);
-        Ok(data)
+    /// Gives `block` the content that `fill` makes; its old content does not matter, and what `fill` gets is unspecified. When `fill`
+    /// fails a block that was not here is not here, and another is as `fill` has left it.
+    pub fn overwrite(&mut self, block: u64, fill: impl FnOnce(&mut [u8]) -> Result<(), Errno>) -> Result<(), Errno> {
+        if let Some(slot) = self.index.find(block) {
+            self.index.touch(slot);
+            self.mark_dirty(slot);
+            return fill(self.frames.get_mut(slot));
+        }
+        let slot = self.take(block)?;
+        if let Err(error) = fill(self.frames.get_mut(slot)) {
+            self.index.remove(slot);
+            return Err(error);
+        }
+        self.mark_dirty(slot);
+        Ok(())
+    }
+
+    /// As `overwrite`, with zeros.
+    pub fn zeroed(&mut self, block: u64) -> Result<(), Errno> {
+        self.overwrite(block, |bytes| {
+            bytes.fill(0);
+            Ok(())
+        })
     }
 
     /// Whether `block` is here.
@@ -111,7 +157,7 @@ impl<D: BlockDevice> BlockCache<D> {
     /// Brings `count` consecutive blocks in with one request, as far as the first one that is here
     /// already and as one request goes. Failure is no error: a later `read` of the block meets it again.
     pub fn read_ahead(&mut self, first: u64, count: usize) {
-        let limit = count.min(self.longest_run()).min(self.capacity / 4);
+        let limit = count.min(self.longest_run()).min(self.frames.count() / 4);
         let absent = (first..self.block_count).take(limit).take_while(|&b| !self.contains(b)).count();
         if absent < 2 {
             return;
@@ -121,23 +167,54 @@ impl<D: BlockDevice> BlockCache<D> {
         let bytes = &mut self.run[..absent * self.block_size];
         match self.device.read(sector, bytes) {
             Ok(()) => {
-                for (&slot, data) in slots.iter().zip(bytes.chunks_exact(self.block_size)) {
+                for ((&slot, data), block) in slots.iter().zip(bytes.chunks_exact(self.block_size)).zip(first..) {
                     self.frames.get_mut(slot).copy_from_slice(data);
+                    self.frames.hold(slot, block, false);
                 }
             }
             Err(_) => slots.into_iter().for_each(|slot| self.index.remove(slot)),
         }
     }
 
-    /// Forgets `block` without writing it: it belongs to nobody any more.
+    /// Forgets `block` without writing it when the transaction is committed: it belongs to nobody any more.
     pub fn discard(&mut self, block: u64) {
-        if let Some(slot) = self.index.find(block) {
-            self.states[slot].dirty = false;
-            self.index.remove(slot);
+        if self.contains(block) {
+            self.discarded.push(block);
         }
     }
 
-    /// Writes every modified block in ascending order and makes the device durable.
+    /// The open transaction has been committed.
+    pub fn committed(&mut self) {
+        for slot in self.held.drain(..) {
+            self.states[slot].held = false;
+            self.index.release(slot);
+        }
+        while let Some(block) = self.discarded.pop() {
+            if let Some(slot) = self.index.find(block) {
+                self.states[slot].dirty = false;
+                self.frames.empty(slot);
+                self.index.remove(slot);
+            }
+        }
+    }
+
+    /// Whether the open transaction keeps so much here that it should be committed soon.
+    pub fn is_crowded(&self) -> bool {
+        self.held.len() > self.frames.count() / 4
+    }
+
+    /// Puts saved `bytes` back to `place` of the preserved memory, if that is here.
+    pub fn put_back(&mut self, place: usize, bytes: &[u8]) {
+        self.frames.put_back(place, bytes);
+    }
+
+    /// The open transaction has been undone.
+    pub fn undone(&mut self) {
+        self.discarded.clear();
+        self.committed();
+    }
+
+    /// Writes every modified block in ascending order and makes the device durable. No transaction is open.
     pub fn sync(&mut self) -> Result<(), Errno> {
         self.write_back()?;
         self.device.flush()
@@ -152,14 +229,27 @@ impl<D: BlockDevice> BlockCache<D> {
         block * (self.block_size / SECTOR_SIZE) as u64
     }
 
-    fn dirty(&mut self, slot: usize) -> &mut [u8] {
+    /// Keeps the frame where it is until the commit.
+    fn hold(&mut self, slot: usize) {
+        if !self.states[slot].held {
+            self.states[slot].held = true;
+            self.held.push(slot);
+            self.index.hold(slot);
+        }
+    }
+
+    fn mark_dirty(&mut self, slot: usize) {
         let state = &mut self.states[slot];
+        if state.dirty {
+            return;
+        }
         state.dirty = true;
         if !state.listed {
             state.listed = true;
             self.modified.push(slot);
         }
-        self.frames.get_mut(slot)
+        self.frames.hold(slot, self.index.key(slot), true);
+        self.frames.order();
     }
 
     fn load(&mut self, block: u64) -> Result<usize, Errno> {
@@ -173,22 +263,20 @@ impl<D: BlockDevice> BlockCache<D> {
             self.index.remove(slot);
             return Err(error);
         }
+        self.frames.hold(slot, block, false);
         Ok(slot)
     }
 
-    /// A clean frame for `block`, which has none yet; its content is whatever was there.
+    /// An empty frame for `block`, which has none yet; its content is whatever was there.
     fn take(&mut self, block: u64) -> Result<usize, Errno> {
         if block >= self.block_count {
             return Err(Errno::EIO);
         }
-        if self.index.len() >= self.capacity {
+        if self.index.len() >= self.frames.count() {
             self.evict()?;
         }
         let slot = self.index.insert(block);
-        if slot == self.states.len() {
-            self.frames.provide(slot);
-            self.states.push(State::default());
-        }
+        self.frames.empty(slot);
         Ok(slot)
     }
 
@@ -216,12 +304,14 @@ impl<D: BlockDevice> BlockCache<D> {
         Ok(())
     }
 
+    /// Writes what was modified, but for what the open transaction may have to take back.
     fn write_back(&mut self) -> Result<(), Errno> {
         let mut slots = core::mem::take(&mut self.modified);
         slots.retain(|&slot| {
             self.states[slot].listed = self.states[slot].dirty;
             self.states[slot].dirty
         });
+        self.modified = slots.extract_if(.., |slot| self.states[*slot].held).collect();
         slots.sort_unstable_by_key(|&slot| self.index.key(slot));
         let mut rest = slots.as_slice();
         let mut result = Ok(());
@@ -232,9 +322,7 @@ impl<D: BlockDevice> BlockCache<D> {
                 rest = after;
             }
         }
-        let written = slots.len() - rest.len();
-        slots.drain(..written);
-        self.modified = slots;
+        self.modified.extend_from_slice(rest);
         result
     }
 
@@ -259,6 +347,11 @@ impl<D: BlockDevice> BlockCache<D> {
         for &slot in slots {
             self.states[slot].dirty = false;
             self.states[slot].listed = false;
+            self.frames.hold(slot, self.index.key(slot), false);
+        }
+        if !self.undo.is_open() {
+            // A commit of nothing: whoever dies here again and again gets on all the same.
+            self.undo.commit();
         }
         Ok(())
     }

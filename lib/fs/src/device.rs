@@ -18,4 +18,9 @@ pub trait BlockDevice {
 
     /// Makes everything written so far durable.
     fn flush(&mut self) -> Result<(), Errno>;
+
+    /// What a successor needs to know to go on with the device.
+    fn memo(&self) -> [u64; 2] {
+        [0; 2]
+    }
 }

@@ -301,6 +301,38 @@ pub trait FileSystem {
         Err(Errno::EROFS)
     }
 
+    /// Makes the use counts those in `uses` (sorted by node); every node that is not there has no users any more.
+    fn set_uses(&mut self, _uses: &[(NodeId, u32)]) -> Result<(), Errno> {
+        Ok(())
+    }
+
+    /// Puts what the request in hand has changed into preserved memory: the commit that follows makes it last. After a failure the
+    /// request is undone.
+    fn settle(&mut self) -> Result<(), Errno> {
+        Ok(())
+    }
+
+    /// The request in hand has been committed.
+    fn committed(&mut self) {}
+
+    /// Goes on with what requests have left to do in the background, in transactions of its own.
+    fn clean_up(&mut self) -> Result<(), Errno> {
+        Ok(())
+    }
+
+    /// The request in hand is undone: puts `bytes` back to `place` of the preserved memory, if that is here. `reload` follows.
+    fn put_back(&mut self, _place: usize, _bytes: &[u8]) {}
+
+    /// Forgets what is not in preserved memory.
+    fn reload(&mut self) -> Result<(), Errno> {
+        Ok(())
+    }
+
+    /// What a successor gets in `MountRequest::memo`.
+    fn memo(&self) -> [u64; 4] {
+        [0; 4]
+    }
+
     /// Figures of the whole.
     fn statistics(&self) -> Statistics;
 

@@ -51,6 +51,24 @@ impl LruIndex {
         }
     }
 
+    /// An index in which slot n holds the n-th of `keys`, or is free. Their order of use is that of the slots. A key that comes twice
+    /// stays in the first slot.
+    pub fn restore(expected: usize, keys: impl Iterator<Item = Option<u64>>) -> Self {
+        let mut index = LruIndex::new(expected);
+        let mut free = Vec::new();
+        for (slot, key) in keys.enumerate() {
+            let key = key.filter(|&key| index.find(key).is_none());
+            // A key of its own holds the place of a free slot.
+            let place = index.insert(key.unwrap_or(u64::MAX - slot as u64));
+            debug_assert_eq!(place, slot);
+            if key.is_none() {
+                free.push(slot);
+            }
+        }
+        free.into_iter().rev().for_each(|slot| index.remove(slot));
+        index
+    }
+
     /// Number of keys.
     pub fn len(&self) -> usize {
         self.len

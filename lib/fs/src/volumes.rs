@@ -8,11 +8,12 @@ use alloc::vec::Vec;
 use abi::{Endpoint, Errno, Name};
 
 use crate::file_system::{FileSystem, NodeId};
+use crate::preserve::mounts::{MountPlace, MountRecord};
 
 /// Bits of a node that are the file system's.
 const NODE_BITS: u32 = 56;
-/// Most volumes at a time.
-const MAX_VOLUMES: usize = 64;
+/// Most volumes at a time, of a process whose preserved memory does not limit them.
+pub const MAX_VOLUMES: usize = 64;
 
 /// What a file system is mounted from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +32,28 @@ pub struct Volume<F> {
     pub source: Source,
     /// Who mounted it.
     pub owner: Endpoint,
+    /// Whether changes were asked to be refused.
+    pub read_only: bool,
+    /// The mount has not been answered yet.
+    pub incomplete: bool,
+    /// Where a successor finds all this; `None` when there will be none that needs it.
+    pub place: Option<MountPlace>,
+}
+
+impl<F: FileSystem> Volume<F> {
+    /// Tells a successor what is here, as part of the transaction.
+    pub fn record(&mut self) {
+        let record = MountRecord {
+            source: self.source,
+            read_only: self.read_only,
+            owner: self.owner,
+            incomplete: self.incomplete,
+            memo: self.file_system.memo(),
+        };
+        if let Some(place) = &mut self.place {
+            place.set(Some(record));
+        }
+    }
 }
 
 /// All mounted file systems.
@@ -44,17 +67,18 @@ impl<F: FileSystem> Volumes<F> {
         Volumes { list: Vec::new() }
     }
 
-    /// Adds a volume. The answer is its number; `ENFILE` when there are too many.
-    pub fn add(&mut self, volume: Volume<F>) -> Result<usize, Errno> {
+    /// A number that no volume has, below `limit`. `ENFILE` when there are too many.
+    pub fn free_number(&self, limit: usize) -> Result<usize, Errno> {
         let number = self.list.iter().position(Option::is_none).unwrap_or(self.list.len());
-        if number == MAX_VOLUMES {
-            return Err(Errno::ENFILE);
-        }
-        if number == self.list.len() {
+        if number < limit.min(MAX_VOLUMES) { Ok(number) } else { Err(Errno::ENFILE) }
+    }
+
+    /// Adds a volume with a number that was free.
+    pub fn put(&mut self, number: usize, volume: Volume<F>) {
+        while self.list.len() <= number {
             self.list.push(None);
         }
         self.list[number] = Some(volume);
-        Ok(number)
     }
 
     /// The number of the volume mounted from `source`.
@@ -67,10 +91,13 @@ impl<F: FileSystem> Volumes<F> {
         self.list.get_mut(number)?.as_mut()
     }
 
-    /// Takes a volume away.
+    /// Takes a volume away, and its record as part of the transaction.
     pub fn remove(&mut self, number: usize) {
-        if let Some(volume) = self.list.get_mut(number) {
-            *volume = None;
+        if let Some(volume) = self.list.get_mut(number)
+            && let Some(mut volume) = volume.take()
+            && let Some(place) = &mut volume.place
+        {
+            place.set(None);
         }
     }
 
@@ -78,7 +105,7 @@ impl<F: FileSystem> Volumes<F> {
     /// volume is not mounted.
     pub fn find(&mut self, node: u64) -> Result<(&mut F, NodeId), Errno> {
         let volume = self.get((node >> NODE_BITS) as usize).ok_or(Errno::ESTALE)?;
-        Ok((&mut volume.file_system, node & ((1 << NODE_BITS) - 1)))
+        Ok((&mut volume.file_system, number_of(node)))
     }
 
     /// As `find` for two nodes, which must be of one volume: `EXDEV`.
@@ -87,7 +114,12 @@ impl<F: FileSystem> Volumes<F> {
             return Err(Errno::EXDEV);
         }
         let (file_system, node) = self.find(first)?;
-        Ok((file_system, node, second & ((1 << NODE_BITS) - 1)))
+        Ok((file_system, node, number_of(second)))
+    }
+
+    /// All volumes.
+    pub fn all(&mut self) -> impl Iterator<Item = &mut Volume<F>> {
+        self.list.iter_mut().flatten()
     }
 
     /// All file systems.
@@ -100,6 +132,11 @@ impl<F: FileSystem> Default for Volumes<F> {
     fn default() -> Self {
         Self::new()
     }
+}
+
+/// The file system's own number of a node of vfs.
+pub fn number_of(node: u64) -> NodeId {
+    node & ((1 << NODE_BITS) - 1)
 }
 
 /// The volume that a node of vfs belongs to.

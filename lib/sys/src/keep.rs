@@ -2,6 +2,11 @@
 //!
 //! A service may be killed between any two instructions, so the order in which bytes arrive matters: the accesses here
 //! happen in program order. How to make a change all or nothing is the user's business (`server::recover`).
+//! [`Keep`] copies in and out; [`Parts`] is for content that is used where it lies.
+
+mod part;
+
+pub use part::{Part, Parts};
 
 use crate::{Result, raw};
 use abi::call::KernelCall;

@@ -63,7 +63,7 @@ pub struct Peers(RefCell<Vec<Connection>>);
 pub enum Role {
     /// A file system whose nodes outlive it, because their numbers have a meaning: everything may be repeated.
     StatelessFileSystem,
-    /// A file system: what it had in hand when it died is lost.
+    /// A file system that keeps its state and does a request that comes again, with the same tag, only once.
     FileSystem,
     /// A driver whose requests may be repeated.
     Driver,
@@ -81,8 +81,8 @@ impl Role {
 
     fn repeat(self) -> Repeat {
         match self {
-            Role::StatelessFileSystem | Role::Driver => Repeat::Yes,
-            Role::FileSystem | Role::Terminal => Repeat::No,
+            Role::StatelessFileSystem | Role::FileSystem | Role::Driver => Repeat::Yes,
+            Role::Terminal => Repeat::No,
         }
     }
 }

@@ -7,12 +7,15 @@ use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use ext2::{Ext2, Options};
 use fs::Errno;
 use fs::device::{BlockDevice, SECTOR_SIZE};
 use fs::file_system::{Caller, DataSink, DataSource, EntrySink, FileSystem, NodeId, Timestamp};
+use fs::preserve::{Layout, Preserved, VolumeMemory};
+use sys::Birth;
+use sys::keep::Keep;
 
 pub const ROOT_USER: Caller = Caller { uid: 0, gid: 0 };
 pub const USER: Caller = Caller { uid: 1000, gid: 100 };
@@ -89,11 +92,33 @@ impl BlockDevice for FileDevice {
 }
 
 pub fn options() -> Options {
-    Options { read_only: false, cache_budget: 256, clock: || NOW }
+    Options { read_only: false, clock: || NOW }
+}
+
+/// The preserved memory of the tests: caches of 1 MiB.
+pub const LAYOUT: Layout = Layout { volumes: 3, cache_bytes: 1 << 20 };
+
+/// New preserved memory.
+pub fn words(layout: Layout) -> &'static [AtomicU64] {
+    Vec::leak((0..layout.bytes() / 8).map(|word| AtomicU64::new((word as u64 + 1) * 77)).collect())
+}
+
+/// Memory for a volume whose process does not die.
+pub fn memory() -> VolumeMemory {
+    thread_local! {
+        static PRESERVED: Preserved = Preserved::open(Keep::simulated(words(LAYOUT), u64::MAX), LAYOUT, Birth::Fresh);
+    }
+    PRESERVED.with(|preserved| {
+        preserved.undo.commit();
+        let mut volumes = (0..LAYOUT.volumes).filter_map(|number| preserved.volume(number));
+        volumes.next().expect("too many volumes at a time")
+    })
 }
 
 pub fn mount(path: &Path) -> Ext2<FileDevice> {
-    Ext2::mount(FileDevice::open(path), options()).expect("mount")
+    let mut volume = Ext2::mount(FileDevice::open(path), options(), memory()).expect("mount");
+    volume.sync().expect("sync");
+    volume
 }
 
 /// Fails unless e2fsck finds nothing at all.

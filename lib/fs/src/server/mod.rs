@@ -2,20 +2,27 @@
 //!
 //! One request at a time: `answer` does all of it and gives the reply. Only vfs may ask. The replies that
 //! describe a node count one user more for it. Changes are written down when vfs asks for it (`Sync`).
+//!
+//! * `once`: what makes each request happen once, however often the process dies;
+//! * `mounting`: mounting, unmounting, going on with what a predecessor had mounted.
+
+mod mounting;
+mod once;
 
 use alloc::vec::Vec;
 
 use abi::endpoint::slot;
 use abi::fs::{
-    ChMod, ChOwn, Create, GetDents, Link, Lookup, MOUNTED_READ_ONLY, MOUNTED_VOLATILE, Mount, Put, Read, ReadLink,
-    Rename, Request, SetTimes, Stat, StatFs, Symlink, Truncate, Unlink, Unmount, Write,
+    ChMod, ChOwn, Create, GetDents, Link, Lookup, Put, Read, ReadLink, Rename, Request, SetTimes, Stat, StatFs,
+    Symlink, Truncate, Unlink, Write,
 };
-use abi::{Endpoint, Errno, GrantId, Message, Name};
+use abi::{Endpoint, Errno, GrantId, Message};
 use server::Service;
 use sys::{copy, time};
 
 use crate::file_system::{Attributes, Caller, FileSystem, NAME_MAX, NewTimes, NodeId, S_IFDIR, S_IFMT, Timestamp};
 use crate::linux::{self, Dirents};
+use crate::preserve::{Preserved, VolumeMemory};
 use crate::transfer::{GrantSink, GrantSource, Granted, NameBuffer};
 use crate::volumes::{Source, Volume, Volumes, node_of, volume_of};
 
@@ -26,8 +33,6 @@ const DIRENT_BYTES: usize = 32 * 1024;
 /// Most bytes that one read or write moves.
 const TRANSFER_BYTES: u64 = 0x7fff_f000;
 
-/// Linux's `MS_RDONLY`.
-const MS_RDONLY: u64 = 1;
 /// `SetTimes`: a time that stays.
 const LEAVE: u64 = u64::MAX;
 /// `SetTimes`: a time that becomes now.
@@ -40,6 +45,8 @@ pub struct MountRequest {
     pub source: Source,
     /// Whether changes shall be refused.
     pub read_only: bool,
+    /// The predecessor's `FileSystem::memo`: it had the volume mounted, and left its state in the memory.
+    pub memo: Option<[u64; 4]>,
 }
 
 /// Answers the fs protocol for file systems of one kind. `server::run` runs it.
@@ -48,12 +55,14 @@ pub struct Server<F, M> {
     mount: M,
     names: NameBuffer,
     dirents: Vec<u8>,
+    /// What outlives the process; `None` for file systems that keep nothing.
+    preserved: Option<Preserved>,
 }
 
 impl<F, M> Service for Server<F, M>
 where
     F: FileSystem,
-    M: FnMut(&MountRequest) -> Result<F, Errno>,
+    M: FnMut(&MountRequest, Option<VolumeMemory>) -> Result<F, Errno>,
 {
     fn request(&mut self, message: &Message) -> Option<Message> {
         Some(self.answer(message))
@@ -63,12 +72,12 @@ where
 impl<F, M> Server<F, M>
 where
     F: FileSystem,
-    M: FnMut(&MountRequest) -> Result<F, Errno>,
+    M: FnMut(&MountRequest, Option<VolumeMemory>) -> Result<F, Errno>,
 {
     /// A server with nothing mounted; `mount` makes a file system from a device.
     pub fn new(mount: M) -> Self {
         let names = NameBuffer::new(NAME_MAX + 1 + TARGET_MAX);
-        Server { volumes: Volumes::new(), mount, names, dirents: Vec::new() }
+        Server { volumes: Volumes::new(), mount, names, dirents: Vec::new(), preserved: None }
     }
 
     /// A server of a file system without device, which is there from the start: its successor knows the
@@ -76,17 +85,22 @@ where
     pub fn mounted(file_system: F, mount: M) -> Self {
         let mut server = Self::new(mount);
         let source = Source { service: None, minor: 0 };
-        let number = server.volumes.add(Volume { file_system, source, owner: Endpoint::NONE });
-        debug_assert_eq!(number, Ok(0));
+        let owner = Endpoint::NONE;
+        let volume = Volume { file_system, source, owner, read_only: false, incomplete: false, place: None };
+        server.volumes.put(0, volume);
         server
     }
 
-    /// Does what `message` asks and gives the reply. `EPERM` when it is not from vfs, `ENOSYS` when it is no
-    /// request of the protocol.
+    /// Does what `message` asks and gives the reply, once for each tag. `EPERM` when it is not from vfs, `ENOSYS` when it is no
+    /// request of the protocol, `EIO` when it has killed the server twice.
     pub fn answer(&mut self, message: &Message) -> Message {
         if message.source.slot() != slot::VFS {
             return message.reply(Err(Errno::EPERM));
         }
+        if self.preserved.is_some() { self.answer_once(message) } else { self.perform(message) }
+    }
+
+    fn perform(&mut self, message: &Message) -> Message {
         match Request::decode(message) {
             Some(request) => self.dispatch(message, request).unwrap_or_else(|error| message.reply(Err(error))),
             None => message.reply(Err(Errno::ENOSYS)),
@@ -120,7 +134,7 @@ where
             Request::Mount(request) => self.mount(message, request),
             Request::Unmount(request) => self.unmount(message, request),
             Request::Sync(_) => self.sync().map(|()| message.reply(Ok(0))),
-            Request::SetUses(_) => Err(Errno::ENOSYS),
+            Request::SetUses(request) => self.set_uses(message, request),
         }
     }
 
@@ -278,58 +292,6 @@ where
         let times = NewTimes { accessed: new_time(request.accessed_ns), modified: new_time(request.modified_ns) };
         self.simple(message, request.node, |file_system, node| file_system.set_times(node, times))
     }
-
-    fn mount(&mut self, message: &Message, request: Mount) -> Result<Message, Errno> {
-        let service = match request.bytes {
-            0 => None,
-            bytes => Some(service_name(self.names.fetch(granted(message, request.grant), bytes)?)?),
-        };
-        let source = Source { service, minor: request.minor };
-        let read_only = request.flags & MS_RDONLY != 0;
-        let number = match self.mounted_already(message, source)? {
-            Some(number) => number,
-            None => {
-                let file_system = (self.mount)(&MountRequest { source, read_only })?;
-                self.volumes.add(Volume { file_system, source, owner: message.source })?
-            }
-        };
-        let volume = self.volumes.get(number).ok_or(Errno::EIO)?;
-        let root = volume.file_system.root();
-        let attributes = use_node(&mut volume.file_system, root)?;
-        let refuses = volume.file_system.statistics().read_only && !read_only;
-        let volatile = volume.file_system.is_volatile();
-        let flags = if volatile { MOUNTED_VOLATILE } else { 0 } | if refuses { MOUNTED_READ_ONLY } else { 0 };
-        let (node, mode, ids, size, device) = describe(number, &attributes);
-        Ok(Mount::reply(message, flags, node, mode, ids, size, device))
-    }
-
-    /// The volume that is there for `source` and can be used as it is: one without device always. What an
-    /// earlier vfs had mounted from a device is unmounted in its name; `EBUSY` when it was this one.
-    fn mounted_already(&mut self, message: &Message, source: Source) -> Result<Option<usize>, Errno> {
-        if self.volumes.get(0).is_some_and(|volume| volume.file_system.is_volatile()) {
-            return Ok(Some(0));
-        }
-        let Some(number) = self.volumes.mounted_from(source) else { return Ok(None) };
-        let Some(volume) = self.volumes.get(number) else { return Ok(None) };
-        if volume.owner == message.source {
-            return Err(Errno::EBUSY);
-        }
-        let result = volume.file_system.unmount();
-        self.volumes.remove(number);
-        result.map(|()| None)
-    }
-
-    fn unmount(&mut self, message: &Message, request: Unmount) -> Result<Message, Errno> {
-        let (file_system, _) = self.volumes.find(request.node)?;
-        if file_system.is_busy() && !request.force {
-            return Err(Errno::EBUSY);
-        }
-        file_system.unmount()?;
-        if !file_system.is_volatile() {
-            self.volumes.remove(volume_of(request.node));
-        }
-        Ok(message.reply(Ok(0)))
-    }
 }
 
 fn granted(message: &Message, grant: GrantId) -> Granted {
@@ -353,11 +315,6 @@ fn check_name(name: &[u8]) -> Result<(), Errno> {
         1..=NAME_MAX => Ok(()),
         _ => Err(Errno::ENAMETOOLONG),
     }
-}
-
-/// Name of a service. `EINVAL` when no service can have it.
-fn service_name(text: &[u8]) -> Result<Name, Errno> {
-    core::str::from_utf8(text).ok().and_then(Name::new).ok_or(Errno::EINVAL)
 }
 
 fn use_node<F: FileSystem>(file_system: &mut F, node: NodeId) -> Result<Attributes, Errno> {

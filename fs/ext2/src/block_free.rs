@@ -1,0 +1,183 @@
+//! Freeing the blocks of a file from some block on, from the end of the file backwards.
+//!
+//! However much there is to free, the work can pause after each block: what has been freed is then cut off, so that the file
+//! is whole without it. An indirect block is cut where it is only when the work pauses, or when it stays; most vanish before.
+//!
+//! A broken pointer is dropped, and reported when everything else is done; after too many of them the rest is dropped unseen,
+//! which ends the walk through a tree that contains itself.
+
+use alloc::vec::Vec;
+
+use fs::Errno;
+use fs::device::BlockDevice;
+
+use crate::bytes::u32_at;
+use crate::inode::{DIRECT, POINTERS};
+use crate::volume::Ext2;
+
+/// Broken pointers after which a file is not walked any further.
+const MOST_BROKEN: u32 = 16;
+
+/// Whether a long work may be committed in parts: it is done again from where it was when the process dies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pauses {
+    /// In parts.
+    Yes,
+    /// As a whole; it is bounded.
+    No,
+}
+
+/// An indirect block on the way to what is being freed.
+struct Cut {
+    block: u32,
+    /// Pointers from here on have been freed.
+    from: usize,
+    /// Pointers from here on are zero.
+    zero: usize,
+}
+
+/// The work.
+struct Freeing {
+    number: u32,
+    pauses: Pauses,
+    way: Vec<Cut>,
+    /// Blocks freed that the inode still counts.
+    blocks: i64,
+    broken: u32,
+    result: Result<(), Errno>,
+}
+
+impl Freeing {
+    /// Keeps the first error; a success gives its value.
+    fn note<T>(&mut self, result: Result<T, Errno>) -> Option<T> {
+        match result {
+            Ok(value) => Some(value),
+            Err(error) => {
+                self.result = self.result.and(Err(error));
+                self.broken += 1;
+                None
+            }
+        }
+    }
+
+    fn is_hopeless(&self) -> bool {
+        self.broken > MOST_BROKEN
+    }
+}
+
+impl<D: BlockDevice> Ext2<D> {
+    /// Frees the blocks of the file from block `first` on, with the indirect blocks that are then empty.
+    pub(crate) fn free_blocks_from(&mut self, number: u32, first: u64, pauses: Pauses) -> Result<(), Errno> {
+        let (way, result) = (Vec::new(), Ok(()));
+        let mut freeing = Freeing { number, pauses, way, blocks: 0, broken: 0, result };
+        self.change(number)?.goal = 0;
+        let mut end = self.mapped_blocks();
+        for levels in (1..=POINTERS - DIRECT).rev() {
+            let start = end - self.pointers_per_block().pow(levels as u32);
+            if first < end {
+                self.free_pointer(&mut freeing, DIRECT + levels - 1, levels, first.saturating_sub(start))?;
+            }
+            end = start;
+        }
+        for pointer in (0..DIRECT).rev().filter(|&pointer| pointer as u64 >= first) {
+            self.free_pointer(&mut freeing, pointer, 0, 0)?;
+        }
+        self.count_freed(&mut freeing)?;
+        freeing.result
+    }
+
+    /// Frees what is under a pointer of the inode, from the tree's block `first` on.
+    fn free_pointer(&mut self, freeing: &mut Freeing, pointer: usize, levels: usize, first: u64) -> Result<(), Errno> {
+        let root = self.inode(freeing.number)?.pointers[pointer];
+        if root == 0 {
+            return Ok(());
+        }
+        self.free_tree(freeing, root, levels, first)?;
+        if first == 0 {
+            self.change(freeing.number)?.pointers[pointer] = 0;
+        }
+        self.pause_freeing(freeing)
+    }
+
+    /// Frees what is under `block`, from the tree's block `first` on; with `block` itself when that is everything.
+    fn free_tree(&mut self, freeing: &mut Freeing, block: u32, levels: usize, first: u64) -> Result<(), Errno> {
+        if levels > 0 {
+            let content = self.read_indirect(block);
+            if let Some(content) = freeing.note(content) {
+                self.free_children(freeing, block, &content, levels, first)?;
+            }
+        }
+        if first == 0 && !freeing.is_hopeless() {
+            let freed = self.free_block(block);
+            freeing.blocks += i64::from(freeing.note(freed).is_some());
+        }
+        Ok(())
+    }
+
+    fn free_children(
+        &mut self,
+        freeing: &mut Freeing,
+        block: u32,
+        content: &[u32],
+        levels: usize,
+        first: u64,
+    ) -> Result<(), Errno> {
+        let span = self.pointers_per_block().pow(levels as u32 - 1);
+        let (boundary, inside) = ((first / span) as usize, first % span);
+        freeing.way.push(Cut { block, from: content.len(), zero: content.len() });
+        for index in (boundary..content.len()).rev() {
+            let first_in_child = if index == boundary { inside } else { 0 };
+            if content[index] != 0 && !freeing.is_hopeless() {
+                self.free_tree(freeing, content[index], levels - 1, first_in_child)?;
+            }
+            if first_in_child == 0
+                && let Some(cut) = freeing.way.last_mut()
+            {
+                cut.from = index;
+            }
+            if content[index] != 0 {
+                self.pause_freeing(freeing)?;
+            }
+        }
+        if let Some(mut cut) = freeing.way.pop()
+            && first > 0
+        {
+            let cut_off = self.cut_off(&mut cut);
+            freeing.note(cut_off);
+        }
+        Ok(())
+    }
+
+    /// Commits what has been freed up to now, if it is much.
+    fn pause_freeing(&mut self, freeing: &mut Freeing) -> Result<(), Errno> {
+        if freeing.pauses == Pauses::No {
+            return if self.undo.is_excessive() { Err(Errno::EUCLEAN) } else { Ok(()) };
+        }
+        if !self.should_pause() {
+            return Ok(());
+        }
+        for cut in &mut freeing.way {
+            self.cut_off(cut)?;
+        }
+        self.count_freed(freeing)?;
+        self.pause()
+    }
+
+    /// Makes the pointers zero that have been freed.
+    fn cut_off(&mut self, cut: &mut Cut) -> Result<(), Errno> {
+        if cut.from < cut.zero {
+            self.cache.modify(cut.block.into(), cut.from * 4..cut.zero * 4)?.fill(0);
+            cut.zero = cut.from;
+        }
+        Ok(())
+    }
+
+    fn count_freed(&mut self, freeing: &mut Freeing) -> Result<(), Errno> {
+        self.count_sectors(freeing.number, -core::mem::take(&mut freeing.blocks))
+    }
+
+    fn read_indirect(&mut self, block: u32) -> Result<Vec<u32>, Errno> {
+        self.checked(block)?;
+        Ok(self.cache.read(block.into())?.chunks_exact(4).map(|field| u32_at(field, 0)).collect())
+    }
+}

@@ -1,0 +1,223 @@
+//! The state of a file-system process that outlives it, in preserved memory.
+//!
+//! | part | file | |
+//! |---|---|---|
+//! | undo log | `undo` | makes each request one transaction |
+//! | request in hand | `hand` | what may have killed the server |
+//! | replies | `replies` | no request is done twice |
+//! | record of a mount | `mounts` | one each volume |
+//! | uses of nodes | `uses` | one table each volume |
+//! | blocks and their directory | `crate::frames` | one cache each volume |
+//!
+//! What a successor finds is the state after the last commit: `Preserved::open` takes back what a dead server had begun.
+//! Everything else (indexes, inodes, names) it makes anew.
+
+pub mod hand;
+pub mod mounts;
+pub mod replies;
+pub mod undo;
+pub mod uses;
+
+use core::ops::Range;
+
+use sys::Birth;
+use sys::keep::{Keep, Part, Parts};
+
+use hand::Hand;
+use mounts::MountPlace;
+use replies::Replies;
+use undo::Undo;
+
+/// Version of the layout: changes when the meaning of anything here does.
+const VERSION: u64 = 0x736b_696e_0001;
+const LAYOUT: usize = 0;
+
+/// Bytes of the undo log.
+const LOG_BYTES: usize = 256 * 1024;
+/// Parts begin on page boundaries, so that the kernel's copies touch as few pages as can be.
+const PAGE: usize = 4096;
+/// Smallest block of a cache.
+pub const MIN_BLOCK: usize = 1024;
+
+/// Volumes and their caches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// Most volumes at a time.
+    pub volumes: usize,
+    /// Bytes of cached blocks of each, whole pages.
+    pub cache_bytes: usize,
+}
+
+impl Layout {
+    /// Preserved memory that this needs, in bytes.
+    pub const fn bytes(&self) -> usize {
+        self.volumes_start() + self.volumes * self.volume_bytes()
+    }
+
+    const fn id(&self) -> u64 {
+        VERSION ^ (self.volumes as u64) << 48 ^ self.cache_bytes as u64
+    }
+
+    const fn log(&self) -> Range<usize> {
+        let start = 2 * PAGE + replies::BYTES.next_multiple_of(PAGE);
+        start..start + LOG_BYTES
+    }
+
+    const fn volumes_start(&self) -> usize {
+        self.log().end
+    }
+
+    const fn directory_bytes(&self) -> usize {
+        (self.cache_bytes / MIN_BLOCK * 8).next_multiple_of(PAGE)
+    }
+
+    const fn volume_bytes(&self) -> usize {
+        PAGE + uses::BYTES + self.directory_bytes() + self.cache_bytes
+    }
+
+    const fn volume(&self, number: usize) -> usize {
+        self.volumes_start() + number * self.volume_bytes()
+    }
+}
+
+/// The preserved memory of a volume.
+pub struct VolumeMemory {
+    /// Uses of nodes.
+    pub uses: Part,
+    /// Cached blocks.
+    pub cache: CacheMemory,
+}
+
+/// The preserved memory of a cache.
+pub struct CacheMemory {
+    /// What the frames hold.
+    pub directory: Part,
+    /// Blocks.
+    pub frames: Part,
+    /// The log that saves all of it.
+    pub undo: Undo,
+}
+
+/// The preserved state of a process.
+pub struct Preserved {
+    parts: Parts,
+    layout: Layout,
+    /// The undo log.
+    pub undo: Undo,
+    /// The request in hand.
+    pub hand: Hand,
+    /// The same for what requests have left to do.
+    pub work: Hand,
+    /// Replies.
+    pub replies: Replies,
+}
+
+impl Preserved {
+    /// The state in `keep`: after a `Fresh` birth none; else what the predecessor has left, without what it had only begun. Damaged
+    /// memory is reported, and nothing in it used.
+    ///
+    /// # Panics
+    /// When the memory is smaller than the layout.
+    pub fn open(keep: Keep, layout: Layout, birth: Birth) -> Preserved {
+        Self::open_parts(Parts::new(keep), layout, birth)
+    }
+
+    /// As `open`, of memory that is taken in parts.
+    pub fn open_parts(parts: Parts, layout: Layout, birth: Birth) -> Preserved {
+        assert!(parts.len() >= layout.bytes(), "{} preserved bytes, {} needed", parts.len(), layout.bytes());
+        let is_known = birth != Birth::Fresh && lend(&parts, 0, undo::HEAD_BYTES).word(LAYOUT) == layout.id();
+        if !is_known {
+            clear(&parts, layout);
+        }
+        match Self::of(&parts, layout) {
+            Ok(preserved) => preserved,
+            Err(undo::Damaged) => {
+                sys::log!("the undo log in preserved memory is damaged: what was mounted is lost");
+                clear(&parts, layout);
+                Self::of(&parts, layout).unwrap_or_else(|_| unreachable!("an empty undo log is sound"))
+            }
+        }
+    }
+
+    fn of(parts: &Parts, layout: Layout) -> Result<Preserved, undo::Damaged> {
+        let log = layout.log();
+        let undo = Undo::open(lend(parts, 0, undo::HEAD_BYTES), lend(parts, log.start, log.len()));
+        let limits = layout.volumes_start()..layout.bytes();
+        undo.roll_back(limits, |place, bytes| lend_any(parts, place, bytes.len(), |old| old.copy_from_slice(bytes)))?;
+        let committed = undo.number() - 1;
+        let hand = Hand::open(lend(parts, PAGE, hand::BYTES), committed);
+        let work = Hand::open(lend(parts, PAGE + hand::BYTES, hand::BYTES), committed);
+        let replies = Replies::open(lend(parts, 2 * PAGE, replies::BYTES), committed);
+        Ok(Preserved { parts: parts.clone(), layout, undo, hand, work, replies })
+    }
+
+    /// Most volumes.
+    pub fn volumes(&self) -> usize {
+        self.layout.volumes
+    }
+
+    /// Where volumes keep their state.
+    pub fn limits(&self) -> Range<usize> {
+        self.layout.volumes_start()..self.layout.bytes()
+    }
+
+    /// The record of volume `number`; `None` while it is in use.
+    pub fn mount_place(&self, number: usize) -> Option<MountPlace> {
+        let start = self.layout.volume(number);
+        Some(MountPlace::open(self.parts.lend(start..start + mounts::BYTES)?, self.undo.clone()))
+    }
+
+    /// The memory of volume `number`; `None` while it is in use.
+    pub fn volume(&self, number: usize) -> Option<VolumeMemory> {
+        let start = self.layout.volume(number) + PAGE;
+        let directory = start + uses::BYTES;
+        let frames = directory + self.layout.directory_bytes();
+        Some(VolumeMemory {
+            uses: self.parts.lend(start..directory)?,
+            cache: CacheMemory {
+                directory: self.parts.lend(directory..frames)?,
+                frames: self.parts.lend(frames..frames + self.layout.cache_bytes)?,
+                undo: self.undo.clone(),
+            },
+        })
+    }
+}
+
+/// Makes the state empty; the layout's number comes last, so that a death in between leaves no state at all.
+fn clear(parts: &Parts, layout: Layout) {
+    let mut head = lend(parts, 0, undo::HEAD_BYTES);
+    head.put_word(LAYOUT, 0);
+    Undo::clear(&mut head);
+    Hand::clear(&mut lend(parts, PAGE, 2 * hand::BYTES));
+    Replies::clear(&mut lend(parts, 2 * PAGE, replies::BYTES));
+    for number in 0..layout.volumes {
+        MountPlace::clear(&mut lend(parts, layout.volume(number), mounts::BYTES));
+    }
+    head.put_word(LAYOUT, layout.id());
+}
+
+fn lend(parts: &Parts, start: usize, bytes: usize) -> Part {
+    parts.lend(start..start + bytes).unwrap_or_else(|| unreachable!("preserved memory at {start} has two users"))
+}
+
+/// As `lend`, for bytes that do not begin with a word.
+fn lend_any(parts: &Parts, start: usize, bytes: usize, act: impl FnOnce(&mut [u8])) {
+    let first = start & !7;
+    let mut part = lend(parts, first, start + bytes - first);
+    part.order();
+    act(&mut part[start - first..]);
+}
+
+/// Copies `bytes` to `place` of the preserved memory if that is within `part`.
+pub(crate) fn put_back(part: &mut Part, place: usize, bytes: &[u8]) {
+    let Some(start) = place.checked_sub(part.place()) else { return };
+    if let Some(old) = part.get_mut(start..start + bytes.len()) {
+        old.copy_from_slice(bytes);
+    }
+}
+
+/// A check word over `words`; never 0.
+pub(crate) fn check_of(words: &[u64]) -> u64 {
+    const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+    words.iter().fold(SPREAD, |sum, word| (sum.rotate_left(5) ^ word).wrapping_mul(SPREAD)) | 1
+}

@@ -1,0 +1,104 @@
+//! The replies of the last requests that changed something: one that comes again, because its asker does not know what became of
+//! it, gets the same reply and is not done twice.
+//!
+//! A reply is written before the transaction that it belongs to is committed and has that transaction's number: it counts
+//! only once the commit has happened. A check word tells a reply that a death has left half written.
+
+use abi::Message;
+use sys::keep::Part;
+
+use super::check_of;
+use crate::lru::LruIndex;
+
+/// Replies that are kept.
+pub const KEPT: usize = 64;
+/// Bytes of all replies.
+pub const BYTES: usize = KEPT * STRIDE;
+
+/// Bytes of one reply.
+const STRIDE: usize = 96;
+/// Words of a reply before the check word: transaction, tag, source and label, the message's words.
+const WORDS: usize = 10;
+
+/// The replies.
+pub struct Replies {
+    part: Part,
+    /// By the key of the request.
+    index: LruIndex,
+}
+
+impl Replies {
+    /// None.
+    pub fn clear(part: &mut Part) {
+        part.fill(0);
+    }
+
+    /// Those in `part`; what belongs to a transaction after `committed` has never happened.
+    pub fn open(part: Part, committed: u64) -> Replies {
+        let mut replies = Replies { part, index: LruIndex::new(KEPT) };
+        let keys = (0..KEPT).map(|slot| {
+            let words = replies.words(slot);
+            let is_whole = replies.part.word(slot * STRIDE + 8 * WORDS) == check_of(&words) && words[0] != 0;
+            (is_whole && words[0] <= committed).then(|| key(words[1], words[2]))
+        });
+        let keys: alloc::vec::Vec<_> = keys.collect();
+        for slot in (0..KEPT).filter(|&slot| keys[slot].is_none()) {
+            replies.part.put_word(slot * STRIDE, 0);
+        }
+        replies.index = LruIndex::restore(KEPT, keys.into_iter());
+        replies
+    }
+
+    /// The reply to `request`, and the number of its transaction, when it has been done already.
+    #[inline]
+    pub fn find(&self, request: &Message) -> Option<(u64, Message)> {
+        let origin = origin(request);
+        let slot = self.index.find(key(request.tag(), origin))?;
+        let words = self.words(slot);
+        if words[1] != request.tag() || words[2] != origin {
+            return None;
+        }
+        let mut reply = request.reply(Ok(0));
+        reply.words.copy_from_slice(&words[3..]);
+        Some((words[0], reply))
+    }
+
+    /// Keeps the reply to `request` as part of transaction `number`, which is committed right after this.
+    pub fn keep(&mut self, number: u64, request: &Message, reply: &Message) {
+        let key = key(request.tag(), origin(request));
+        let slot = match self.index.find(key) {
+            Some(slot) => slot,
+            None => self.take(key),
+        };
+        self.index.touch(slot);
+        let mut words = [number, request.tag(), origin(request), 0, 0, 0, 0, 0, 0, 0];
+        words[3..].copy_from_slice(&reply.words);
+        let start = slot * STRIDE;
+        let record = &mut self.part[start..start + STRIDE];
+        for (word, bytes) in words.iter().chain([&check_of(&words)]).zip(record.chunks_exact_mut(8)) {
+            bytes.copy_from_slice(&word.to_le_bytes());
+        }
+    }
+
+    fn take(&mut self, key: u64) -> usize {
+        if self.index.len() == KEPT
+            && let Some(oldest) = self.index.oldest()
+        {
+            self.index.remove(oldest);
+        }
+        self.index.insert(key)
+    }
+
+    fn words(&self, slot: usize) -> [u64; WORDS] {
+        core::array::from_fn(|word| self.part.word(slot * STRIDE + 8 * word))
+    }
+}
+
+/// Who asks what.
+fn origin(request: &Message) -> u64 {
+    (request.source.slot() as u64) << 32 | u64::from(request.label)
+}
+
+fn key(tag: u64, origin: u64) -> u64 {
+    tag ^ origin.rotate_left(20)
+}

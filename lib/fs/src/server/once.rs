@@ -1,0 +1,182 @@
+//! Each request happens once, and as a whole, however often the process dies.
+//!
+//! A request is one transaction, in which its reply is kept too (long ones commit parts that make sense alone, and are such that
+//! doing them again comes to the same). So a request that comes again was either committed, and gets its reply, or never happened. Requests that
+//! change nothing, or nothing that matters, are simply done again.
+
+use abi::fs::{Create, GetDents, Lookup, Mount, Read, ReadLink, SetUses, Stat, StatFs, Sync, Use};
+use abi::{Errno, Message};
+use alloc::vec::Vec;
+use sys::copy;
+
+use super::{MountRequest, Server};
+use crate::file_system::{FileSystem, NodeId};
+use crate::preserve::VolumeMemory;
+use crate::volumes::{MAX_VOLUMES, number_of, volume_of};
+
+/// What is at work while a new incarnation finishes what its predecessors have left to do.
+const WORK_LEFT: u64 = u64::MAX;
+/// Bytes of a `Use`.
+const USE_BYTES: usize = size_of::<Use>();
+/// Uses fetched at a time.
+const USES: usize = 256;
+
+impl<F, M> Server<F, M>
+where
+    F: FileSystem,
+    M: FnMut(&MountRequest, Option<VolumeMemory>) -> Result<F, Errno>,
+{
+    pub(super) fn answer_once(&mut self, message: &Message) -> Message {
+        let tag = message.tag();
+        if tag != 0 {
+            if let Some(reply) = self.repeated(message) {
+                return reply;
+            }
+            let slot = message.source.slot();
+            if !self.preserved.as_mut().is_none_or(|preserved| preserved.hand.take(tag, slot)) {
+                sys::log!("request {:#x} has killed this service twice: it is refused", message.label);
+                return message.reply(Err(Errno::EIO));
+            }
+        }
+        let reply = self.perform(message);
+        let reply = self.conclude(message, reply);
+        if let Some(preserved) = &mut self.preserved
+            && tag != 0
+        {
+            preserved.hand.release();
+        }
+        reply
+    }
+
+    /// The reply that `message` has got before. Uses set after that have not counted it: it counts again.
+    fn repeated(&mut self, message: &Message) -> Option<Message> {
+        let preserved = self.preserved.as_ref()?;
+        let (number, reply) = preserved.replies.find(message)?;
+        let describes_node = [Lookup::LABEL, Create::LABEL, Mount::LABEL].contains(&message.label);
+        if !describes_node || reply.result().is_err() || number > preserved.undo.epoch() {
+            return Some(reply);
+        }
+        let counted = self.volumes.find(reply.words[1]).and_then(|(file_system, node)| file_system.get(node));
+        Some(match counted {
+            Ok(()) => self.conclude(message, reply),
+            Err(error) => message.reply(Err(error)),
+        })
+    }
+
+    /// Commits what a request has changed, with its reply. When that fails nothing has happened.
+    fn conclude(&mut self, message: &Message, reply: Message) -> Message {
+        if let Err(error) = self.settle() {
+            return message.reply(Err(error));
+        }
+        let Some(preserved) = &mut self.preserved else { return reply };
+        if !preserved.undo.is_open() {
+            return reply;
+        }
+        if message.tag() != 0 && !may_be_done_again(message.label) {
+            preserved.replies.keep(preserved.undo.number(), message, &reply);
+        }
+        preserved.undo.commit();
+        self.volumes.iter_mut().for_each(F::committed);
+        self.clean_up();
+        reply
+    }
+
+    /// Commits what has been changed up to now, without reply.
+    pub(super) fn commit_part(&mut self) -> Result<(), Errno> {
+        self.settle()?;
+        if let Some(preserved) = &mut self.preserved
+            && preserved.undo.is_open()
+        {
+            preserved.undo.commit();
+            self.volumes.iter_mut().for_each(F::committed);
+        }
+        Ok(())
+    }
+
+    /// Puts all changes into preserved memory; when that fails everything since the last commit is undone.
+    fn settle(&mut self) -> Result<(), Errno> {
+        let settled = self.volumes.iter_mut().try_for_each(F::settle);
+        if let (Err(error), Some(preserved)) = (settled, &self.preserved) {
+            sys::log!("a request is undone: its changes cannot be kept ({error})");
+            let volumes = &mut self.volumes;
+            let undone = preserved.undo.roll_back(preserved.limits(), |place, bytes| {
+                for volume in volumes.all() {
+                    volume.file_system.put_back(place, bytes);
+                    if let Some(mount_place) = &mut volume.place {
+                        mount_place.restore(place, bytes);
+                    }
+                }
+            });
+            // The successor finds the same log, and goes on from there.
+            undone.expect("the undo log is damaged");
+            self.volumes.iter_mut().try_for_each(F::reload).expect("what is mounted cannot be read again");
+        }
+        settled
+    }
+
+    fn clean_up(&mut self) {
+        for file_system in self.volumes.iter_mut() {
+            if let Err(error) = file_system.clean_up() {
+                sys::log!("what is deleted is not freed: {error}");
+            }
+        }
+    }
+
+    /// Finishes what a predecessor has left to do, unless two of them have died of it.
+    pub(super) fn finish_work_left(&mut self) {
+        let may_work = self.preserved.as_mut().is_none_or(|preserved| preserved.work.take(WORK_LEFT, 0));
+        if !may_work {
+            sys::log!("what is deleted is not freed: two predecessors have died of it");
+            return;
+        }
+        self.clean_up();
+        if let Some(preserved) = &mut self.preserved {
+            preserved.work.release();
+        }
+    }
+
+    /// vfs tells after its own restart what it uses.
+    pub(super) fn set_uses(&mut self, message: &Message, request: SetUses) -> Result<Message, Errno> {
+        let uses = fetch_uses(message, &request)?;
+        for number in 0..MAX_VOLUMES {
+            let Some(volume) = self.volumes.get(number) else { continue };
+            let of_volume = uses.iter().filter(|one| volume_of(one.node) == number);
+            let mut counts: Vec<(NodeId, u32)> =
+                of_volume.map(|one| (number_of(one.node), u32::try_from(one.count).unwrap_or(u32::MAX))).collect();
+            counts.sort_unstable();
+            volume.file_system.set_uses(&counts)?;
+            self.commit_part()?;
+        }
+        for volume in self.volumes.all() {
+            volume.owner = message.source;
+            volume.record();
+        }
+        if let Some(preserved) = &self.preserved {
+            preserved.undo.begin_epoch();
+        }
+        Ok(message.reply(Ok(0)))
+    }
+}
+
+/// Whether a request that comes again is done again: it changes nothing that matters, and its result is not in the reply alone.
+fn may_be_done_again(label: u32) -> bool {
+    let such = [Read::LABEL, GetDents::LABEL, ReadLink::LABEL, Stat::LABEL, StatFs::LABEL, Sync::LABEL, SetUses::LABEL];
+    such.contains(&label)
+}
+
+fn fetch_uses(message: &Message, request: &SetUses) -> Result<Vec<Use>, Errno> {
+    if !request.bytes.is_multiple_of(USE_BYTES as u64) {
+        return Err(Errno::EINVAL);
+    }
+    let mut uses = Vec::new();
+    let mut buffer = [0; USES * USE_BYTES];
+    let mut offset = 0;
+    while offset < request.bytes {
+        let piece = (request.bytes - offset).min(buffer.len() as u64) as usize;
+        copy::from_grant(message.source, request.grant, offset, &mut buffer[..piece])?;
+        let word = |bytes: &[u8]| bytes.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
+        uses.extend(buffer[..piece].chunks_exact(USE_BYTES).map(|one| Use { node: word(one), count: word(&one[8..]) }));
+        offset += piece as u64;
+    }
+    Ok(uses)
+}
