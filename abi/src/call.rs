@@ -161,8 +161,32 @@ kernel_calls! {
 /// the result, words 1 and 2 are what a trap leaves in words 0 and 1. (H21, H34)
 pub const SYSTEM_LABELS: u32 = 0x11 << 16;
 
+/// The kernel calls that may be made as messages to the SYSTEM task, by `SENDREC` alone. All others are `EBADCALL` there. A request whose
+/// memory vm refuses makes the `SENDREC` itself fail with `EFAULT`.
+pub const BY_MESSAGE: u64 = KernelCall::DevIo.bit()
+    | KernelCall::SDevIo.bit()
+    | KernelCall::VDevIo.bit()
+    | KernelCall::Umap.bit()
+    | KernelCall::VirCopy.bit()
+    | KernelCall::PhysCopy.bit()
+    | KernelCall::VirVCopy.bit()
+    | KernelCall::PhysVCopy.bit()
+    | KernelCall::SafeCopyFrom.bit()
+    | KernelCall::SafeCopyTo.bit()
+    | KernelCall::IrqSet.bit()
+    | KernelCall::IrqEnable.bit()
+    | KernelCall::IrqDisable.bit()
+    | KernelCall::IrqRemove.bit()
+    | KernelCall::SetAlarm.bit()
+    | KernelCall::PrivCtl.bit()
+    | KernelCall::GetTsc.bit();
+
+/// Most records of `VDevIo`, `VirVCopy` and `PhysVCopy`; more are `EINVAL`.
+pub const MAX_VECTOR: u64 = 64;
+
 /// Vector of the HAL trap: `rax` an operation of `privilege::io`, `rdx` the port, `rdi` the value to write, or with `io::STRING` the
-/// address of a buffer and `r10` the number of accesses. Result in `rax`; no other register changes. `EBADCALL`: no such operation. (H38, H44)
+/// address of a buffer and `r10` the number of accesses. Result in `rax`; no other register changes. Needs the right to `DevIo` and the port,
+/// whatever the service's way is. `EBADCALL`: no such operation. (H38, H44)
 pub const HAL_VECTOR: u8 = 0x22;
 
 /// One copy of `VirVCopy` and `PhysVCopy`.

@@ -16,7 +16,7 @@ pub const LOG: u64 = 4;
 pub const ARCHIVE: u64 = 5;
 /// `Framebuffer`; `ENOENT` when the boot loader gave none.
 pub const FRAMEBUFFER: u64 = 6;
-/// `privilege::Privileges` of the slot `index`; rs only.
+/// `privilege::Privileges` of the slot `index`: rs any, others their own.
 pub const PRIVILEGES: u64 = 7;
 /// Address of the ACPI RSDP, a u64; 0 when unknown.
 pub const ACPI: u64 = 8;

@@ -63,6 +63,8 @@ pub struct Privileges {
     pub io_way: u32,
     /// Port ranges, `port_count` of them.
     pub ports: [PortRange; 16],
+    /// What is behind each range (`device`).
+    pub devices: [u8; 16],
     /// Used entries of `ports`.
     pub port_count: u32,
     /// Used entries of `irqs`.
@@ -82,6 +84,7 @@ impl Privileges {
         flags: 0,
         io_way: way::HAL,
         ports: [PortRange { first: 0, last: 0 }; 16],
+        devices: [device::MACHINE; 16],
         port_count: 0,
         irq_count: 0,
         irqs: [0; 8],
@@ -99,6 +102,19 @@ pub mod way {
     pub const EMULATE: u32 = 2;
     /// The CPU's permission bitmap.
     pub const DIRECT: u32 = 3;
+}
+
+/// What is behind a range of ports: the machine, or a device that the kernel itself plays (V59). Numbers from 128 on are kept for devices
+/// of other nodes (V60): `PrivCtl` refuses them until there are such.
+pub mod device {
+    /// The machine's own ports.
+    pub const MACHINE: u8 = 0;
+    /// A clock, 32-bit reads: at offset 0 the low half of the monotonic time in ns, at 4 its high half. All else reads as ones and ignores writes.
+    pub const CLOCK: u8 = 1;
+    /// The kernel's log: a byte written to offset 0 is a character of it; reads give 0xe9, as Bochs' debug port does.
+    pub const LOG: u8 = 2;
+    /// The devices that `virtual_ports` of the system file may name.
+    pub const NAMES: [(&str, u8); 2] = [("clock", CLOCK), ("log", LOG)];
 }
 
 /// Operations of `DevIo` and `SDevIo`: width in bytes (1, 2, 4), plus `OUT` or `IN`.

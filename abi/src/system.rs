@@ -56,6 +56,8 @@ pub struct Service {
     pub io_way: u32,
     /// Port ranges, inclusive.
     pub ports: Vec<(u16, u16)>,
+    /// Ports of devices that the kernel plays: device (`privilege::device`, by name in the TOML file), first and last port.
+    pub virtual_ports: Vec<(u8, u16, u16)>,
     /// Interrupt lines.
     pub irqs: Vec<u8>,
     /// Physical memory: start, bytes.

@@ -11,7 +11,7 @@ pub mod event {
     pub const NOTIFY: u32 = 2;
     /// The CPU went from thread `from` to thread `to`.
     pub const SWITCH: u32 = 3;
-    /// Thread `from` made the kernel call `label`; word 6 is its result.
+    /// Thread `from` made the kernel call `label`; word 6 is its result. `to` is SYSTEM when that has made it in the thread's name.
     pub const KERNEL_CALL: u32 = 4;
     /// Thread `from` took the exception or fault `label` (CPU vector); word 0 is the address.
     pub const EXCEPTION: u32 = 5;
@@ -19,6 +19,9 @@ pub mod event {
     pub const INTERRUPT: u32 = 6;
     /// Thread `to` was given the service name in words 0 and 1.
     pub const NAMED: u32 = 7;
+    /// Thread `from` reached the port `label` by the way in word 0 (`privilege::way`); word 1 is the operation, word 2 the value written,
+    /// word 6 the result.
+    pub const PORT: u32 = 8;
 }
 
 /// One record, 80 bytes, little endian.

@@ -7,17 +7,19 @@
 
 use abi::{
     Endpoint, Errno,
-    call::{KernelCall, NATIVE, UNRESTRICTED},
+    call::{KernelCall, NATIVE, SENDREC, UNRESTRICTED},
     endpoint::{SERVICE_SLOTS, slot},
 };
 
-use crate::{Machine, Node, machine::Fault, thread::attention};
+use crate::{Machine, Node, copy::request, machine::Fault, node::GENERAL_PROTECTION, thread::attention};
 
 /// Why a kernel call does not return a value now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
     /// It has failed.
     Error(Errno),
+    /// It ends its caller, as a general-protection fault about this address (a port) would.
+    Exception(u64),
     /// It needs memory of the thread in this slot.
     Fault(usize, Fault),
     /// Interrupts want to be taken; it goes on afterwards.
@@ -36,20 +38,28 @@ impl Node {
     /// A kernel call (or a number that is none) by the current thread.
     #[inline(never)]
     pub(crate) fn kernel_call<M: Machine>(&mut self, m: &mut M, number: u64) {
-        let caller = self.current;
-        let result = match KernelCall::from_number(number) {
-            None => Err(Errno::EBADCALL.into()),
-            Some(call) if !self.may_call(caller, call) => Err(Errno::ECALLDENIED.into()),
-            Some(call) => self.perform(m, call),
-        };
+        let result = self.permitted_call(m, KernelCall::from_number(number));
         if self.tracing {
-            self.trace_call(m, caller, number, result);
+            self.trace_call(m, number, result);
         }
-        self.finish(m, caller, result);
+        self.finish(m, self.current, attention::RESUME, result);
     }
 
-    /// Gives a call its result, or arranges for it to go on.
-    pub(crate) fn finish<M: Machine>(&mut self, m: &mut M, caller: usize, result: Result<u64, Stop>) {
+    /// Makes a call (`None`: a number that is none), if the caller may.
+    pub(crate) fn permitted_call<M: Machine>(&mut self, m: &mut M, call: Option<KernelCall>) -> Result<u64, Stop> {
+        match call {
+            None => Err(Errno::EBADCALL.into()),
+            Some(call) if self.may_call(call) => self.perform(m, call),
+            Some(KernelCall::DevIo | KernelCall::SDevIo) => {
+                let port = self.threads[self.current].frame.rdi;
+                Err(self.deny(m, self.call_door(), port))
+            }
+            Some(_) => Err(Errno::ECALLDENIED.into()),
+        }
+    }
+
+    /// Gives a call its result, or arranges for it to go on: `again` is the bit of `attention` for that.
+    pub(crate) fn finish<M: Machine>(&mut self, m: &mut M, caller: usize, again: u8, result: Result<u64, Stop>) {
         let thread = &mut self.threads[caller];
         match result {
             Ok(value) => {
@@ -60,12 +70,16 @@ impl Node {
                 thread.progress = 0;
                 thread.frame.set_result(Err(error));
             }
+            Err(Stop::Exception(address)) => {
+                thread.progress = 0;
+                self.report_exception(m, caller, GENERAL_PROTECTION, 0, address);
+            }
             Err(Stop::Fault(owner, fault)) => {
-                thread.attention |= attention::RESUME;
+                thread.attention |= again;
                 self.report_copy_fault(m, caller, owner, fault);
             }
             Err(Stop::Preempted) => {
-                thread.attention |= attention::RESUME;
+                thread.attention |= again;
                 self.interrupts_first = true;
             }
             Err(Stop::NoResult) => {}
@@ -88,6 +102,12 @@ impl Node {
         } else if thread.attention & attention::AGAIN33 != 0 {
             thread.attention &= !attention::AGAIN33;
             self.memory_primitive(m);
+        } else if thread.attention & attention::ASK_AGAIN != 0 {
+            thread.attention &= !attention::ASK_AGAIN;
+            self.primitive(m, SENDREC);
+        } else if thread.attention & attention::HAL_AGAIN != 0 {
+            thread.attention &= !attention::HAL_AGAIN;
+            self.hal_trap(m);
         } else if thread.attention & attention::STORE != 0 {
             self.store_arrived(m, slot);
         } else {
@@ -96,7 +116,8 @@ impl Node {
         }
     }
 
-    fn may_call(&self, caller: usize, call: KernelCall) -> bool {
+    fn may_call(&self, call: KernelCall) -> bool {
+        let caller = self.caller();
         let mask =
             self.privileges[self.threads[caller].privileges as usize % SERVICE_SLOTS].kernel_calls | UNRESTRICTED;
         match call {
@@ -105,11 +126,11 @@ impl Node {
         }
     }
 
-    /// Makes a permitted call with the arguments in the caller's registers.
+    /// Makes a permitted call with the arguments in the registers of the current thread: the caller, or the SYSTEM task in its name.
     fn perform<M: Machine>(&mut self, m: &mut M, call: KernelCall) -> Result<u64, Stop> {
-        let caller = self.current;
-        let [w0, w1, w2, w3, w4, w5, _] = self.threads[caller].frame.words();
-        let (e0, e2) = (Endpoint(w0 as u32), Endpoint(w2 as u32));
+        let caller = self.caller();
+        let [w0, w1, w2, w3, w4, w5, _] = self.threads[self.current].frame.words();
+        let e0 = Endpoint(w0 as u32);
         let value = match call {
             KernelCall::Exit => {
                 self.report_exit(m, caller, w0);
@@ -147,13 +168,13 @@ impl Node {
             KernelCall::Donate => self.donate_frames(m, w0, w1)?,
             KernelCall::FrameCopy => self.copy_frame(m, w0, w1)?,
             KernelCall::FrameFill => self.fill_frames(m, [w0, w1, w2, w3, w4, w5])?,
-            KernelCall::VirCopy => self.copy_between(m, (e0, w1), (e2, w3), w4)?,
+            KernelCall::VirCopy => self.copy_between(m, &request([w0, w1, w2, w3, w4]))?,
             KernelCall::SafeCopyFrom => self.copy_from_grant(m, [w0, w1, w2, w3, w4])?,
             KernelCall::SafeCopyTo => self.copy_to_grant(m, [w0, w1, w2, w3, w4])?,
             KernelCall::SetGrants => self.set_grants(w0, w1)?,
             KernelCall::Umap => self.translate(m, w0)?,
             KernelCall::DevIo => self.port_io(m, w0, w1, w2)?,
-            KernelCall::SDevIo => self.port_string(m, w0, w1, w2, w3)?,
+            KernelCall::SDevIo => self.port_string(m, self.call_door(), [w0, w1, w2, w3])?,
             KernelCall::IrqSet => self.set_line(m, w0, w1, w2)?,
             KernelCall::IrqEnable => self.enable_line(m, w0)?,
             KernelCall::IrqDisable => self.disable_line(m, w0)?,
@@ -172,10 +193,11 @@ impl Node {
             KernelCall::Route => self.set_route(w0, w1)?,
             KernelCall::WhoIs => self.who_is(w0)?,
             KernelCall::PrivCheck => self.check_privilege(self.find_or_self(e0)?, w1, w2, w3)?,
-            KernelCall::VDevIo | KernelCall::PhysCopy | KernelCall::VirVCopy | KernelCall::PhysVCopy => {
-                return Err(Errno::EBADCALL.into());
-            }
-            KernelCall::GetTsc => return Err(Errno::EBADCALL.into()),
+            KernelCall::VDevIo => self.port_vector(m, w0, w1)?,
+            KernelCall::PhysCopy => self.copy_physical(m, &request([w0, w1, w2, w3, w4]))?,
+            KernelCall::VirVCopy => self.copy_vector(m, (w0, w1), Node::copy_between)?,
+            KernelCall::PhysVCopy => self.copy_vector(m, (w0, w1), Node::copy_physical)?,
+            KernelCall::GetTsc => self.time_stamp(m),
         };
         Ok(value)
     }
@@ -191,6 +213,14 @@ impl Node {
         let now_ns = self.now_ns(m);
         self.threads[self.current].frame.rdi = now_ns.wrapping_add(self.real_offset_ns);
         now_ns
+    }
+
+    /// `GetTsc`: its halves in words 0 and 1.
+    fn time_stamp<M: Machine>(&mut self, m: &mut M) -> u64 {
+        let ticks = m.ticks();
+        let frame = &mut self.threads[self.current].frame;
+        (frame.rdi, frame.rsi) = (ticks >> 32, ticks & u32::MAX as u64);
+        0
     }
 
     /// `SetTime`.

@@ -1,4 +1,4 @@
-//! Copies between address spaces: `VirCopy`, grants, frames, and the small structs of other calls.
+//! Copies between address spaces and physical memory: `VirCopy`, `PhysCopy` and their vectors, grants, frames, and the small structs of other calls.
 //!
 //! Long copies go in chunks with a preemption point after each; a page that is not there makes the caller wait for vm
 //! and go on. Every chunk is checked anew against endpoints and grants, so that death or revocation in between is seen.
@@ -6,6 +6,7 @@
 
 use abi::{
     Endpoint, Errno,
+    call::{CopyRequest, KernelCall, MAX_VECTOR},
     layout::{MAX_COPY, MAX_DIAG, PAGE_BYTES, USER_END},
     privilege::COPY_APPLICATIONS_ONLY,
 };
@@ -13,11 +14,18 @@ use abi::{
 use crate::{
     Machine, Node, Space,
     call::Stop,
-    machine::{Copied, Fault, Side},
+    machine::{Copied, Fault, Memory, Side},
+    privilege::allows_memory,
+    wire::{self, COPY_REQUEST_BYTES},
 };
 
 /// Most bytes copied between two preemption points.
 pub const CHUNK_BYTES: u64 = 64 * 1024;
+
+/// `Thread::progress` in a copying call: records of a vector that are done, above the bytes done of the next one.
+const RECORD_SHIFT: u32 = 32;
+const DONE_BYTES: u64 = (1 << RECORD_SHIFT) - 1;
+const _: () = assert!(MAX_COPY <= DONE_BYTES);
 
 /// One side of a copy: whose memory, and where.
 #[derive(Clone, Copy, Debug)]
@@ -45,33 +53,27 @@ impl Node {
     /// Reads the memory of the current thread.
     pub(crate) fn read_own<M: Machine>(&mut self, m: &mut M, address: u64, out: &mut [u8]) -> Result<(), Stop> {
         check_range(address, out.len() as u64)?;
-        let space = self.space_of(self.current)?;
-        m.read(space, address, out).map_err(|fault| Stop::Fault(self.current, fault))
+        let space = self.space_of(self.caller())?;
+        m.read(space, address, out).map_err(|fault| Stop::Fault(self.caller(), fault))
     }
 
     /// Writes the memory of the current thread: all of it or nothing.
     pub(crate) fn write_own<M: Machine>(&mut self, m: &mut M, address: u64, bytes: &[u8]) -> Result<(), Stop> {
         check_range(address, bytes.len() as u64)?;
-        let space = self.space_of(self.current)?;
-        m.write(space, address, bytes).map_err(|fault| Stop::Fault(self.current, fault))
+        let space = self.space_of(self.caller())?;
+        m.write(space, address, bytes).map_err(|fault| Stop::Fault(self.caller(), fault))
     }
 
     /// `VirCopy`.
-    pub(crate) fn copy_between<M: Machine>(
-        &mut self,
-        m: &mut M,
-        (from, from_address): (Endpoint, u64),
-        (to, to_address): (Endpoint, u64),
-        bytes: u64,
-    ) -> Result<u64, Stop> {
-        let from = Place { owner: self.find_or_self(from)?, address: from_address };
-        let to = Place { owner: self.find_or_self(to)?, address: to_address };
-        let restricted = self.privileges(self.current).flags & COPY_APPLICATIONS_ONLY != 0;
-        let foreign = |slot: usize| slot != self.current && self.threads[slot].endpoint.is_service();
+    pub(crate) fn copy_between<M: Machine>(&mut self, m: &mut M, request: &CopyRequest) -> Result<u64, Stop> {
+        let from = Place { owner: self.find_or_self(request.from)?, address: request.from_address };
+        let to = Place { owner: self.find_or_self(request.to)?, address: request.to_address };
+        let restricted = self.privileges(self.caller()).flags & COPY_APPLICATIONS_ONLY != 0;
+        let foreign = |slot: usize| slot != self.caller() && self.threads[slot].endpoint.is_service();
         if restricted && (foreign(from.owner) || foreign(to.owner)) {
             return Err(Errno::EPERM.into());
         }
-        self.copy(m, from, to, bytes)
+        self.copy(m, from, to, request.bytes)
     }
 
     /// Copies, from where an interrupted copy left off. → bytes.
@@ -85,6 +87,66 @@ impl Node {
         })
     }
 
+    /// `PhysCopy`: `VirCopy` with `NONE` for physical memory.
+    pub(crate) fn copy_physical<M: Machine>(&mut self, m: &mut M, request: &CopyRequest) -> Result<u64, Stop> {
+        let CopyRequest { from, to, from_address, to_address, bytes } = *request;
+        check_length(bytes)?;
+        let (from_owner, from) = self.memory_of(from, from_address, bytes)?;
+        let (to_owner, to) = self.memory_of(to, to_address, bytes)?;
+        self.in_chunks(m, bytes, (from_owner, to_owner), |m, done, chunk| {
+            m.copy_memory(from.after(done), to.after(done), chunk)
+        })
+    }
+
+    /// One side of `PhysCopy`, and its owner. `ECALLDENIED`: physical memory outside the caller's ranges, or another's memory without the
+    /// right to `VirCopy` or against the caller's flags.
+    fn memory_of(&self, endpoint: Endpoint, address: u64, bytes: u64) -> Result<(usize, Memory), Errno> {
+        let caller = self.caller();
+        let privileges = self.privileges(caller);
+        if endpoint == Endpoint::NONE {
+            let allowed = allows_memory(privileges, address, bytes);
+            return if allowed { Ok((caller, Memory::Physical(address))) } else { Err(Errno::ECALLDENIED) };
+        }
+        check_range(address, bytes)?;
+        let owner = self.find_or_self(endpoint)?;
+        let may_copy = privileges.kernel_calls & KernelCall::VirCopy.bit() != 0
+            && (privileges.flags & COPY_APPLICATIONS_ONLY == 0 || !self.threads[owner].endpoint.is_service());
+        if owner != caller && !may_copy {
+            return Err(Errno::ECALLDENIED);
+        }
+        Ok((owner, Memory::Space(self.space_of(owner)?, address)))
+    }
+
+    /// `VirVCopy` and `PhysVCopy` `(address of records, count)`: each record by `copy_one`. → records done.
+    pub(crate) fn copy_vector<M: Machine>(
+        &mut self,
+        m: &mut M,
+        (address, count): (u64, u64),
+        copy_one: fn(&mut Node, &mut M, &CopyRequest) -> Result<u64, Stop>,
+    ) -> Result<u64, Stop> {
+        if count > MAX_VECTOR {
+            return Err(Errno::EINVAL.into());
+        }
+        check_range(address, count * COPY_REQUEST_BYTES as u64)?;
+        let caller = self.caller();
+        loop {
+            let done = self.threads[caller].progress >> RECORD_SHIFT;
+            if done >= count {
+                return Ok(count);
+            }
+            let mut record = [0; COPY_REQUEST_BYTES];
+            self.read_own(m, address + done * COPY_REQUEST_BYTES as u64, &mut record)?;
+            match copy_one(self, m, &wire::get_copy_request(&record)) {
+                Ok(_) => self.threads[caller].progress = (done + 1) << RECORD_SHIFT,
+                Err(Stop::Error(_)) if done > 0 => return Ok(done),
+                Err(stop) => return Err(stop),
+            }
+            if m.interrupt_pending() {
+                return Err(Stop::Preempted);
+            }
+        }
+    }
+
     /// Does a long copy in chunks, keeping the caller's progress. `owners`: who owns what is read and written.
     fn in_chunks<M: Machine>(
         &mut self,
@@ -93,11 +155,13 @@ impl Node {
         owners: (usize, usize),
         mut copy_chunk: impl FnMut(&mut M, u64, u64) -> Result<Copied, Errno>,
     ) -> Result<u64, Stop> {
-        let mut done = self.threads[self.current].progress;
+        let caller = self.caller();
+        let mut done = self.threads[caller].progress & DONE_BYTES;
+        let records = self.threads[caller].progress & !DONE_BYTES;
         while done < bytes {
             let copied = copy_chunk(m, done, CHUNK_BYTES.min(bytes - done))?;
             done += copied.bytes;
-            self.threads[self.current].progress = done;
+            self.threads[caller].progress = records | done;
             match copied.fault {
                 Some((Side::From, fault)) => return Err(Stop::Fault(owners.0, fault)),
                 Some((Side::To, fault)) => return Err(Stop::Fault(owners.1, fault)),
@@ -112,14 +176,14 @@ impl Node {
     pub(crate) fn copy_from_grant<M: Machine>(&mut self, m: &mut M, words: [u64; 5]) -> Result<u64, Stop> {
         let [granter, grant, offset, address, bytes] = words;
         let from = self.granted(m, granter, grant, offset, bytes, abi::grant::READ)?;
-        self.copy(m, from, Place { owner: self.current, address }, bytes)
+        self.copy(m, from, Place { owner: self.caller(), address }, bytes)
     }
 
     /// `SafeCopyTo (granter, grant, offset, own address, bytes)`.
     pub(crate) fn copy_to_grant<M: Machine>(&mut self, m: &mut M, words: [u64; 5]) -> Result<u64, Stop> {
         let [granter, grant, offset, address, bytes] = words;
         let to = self.granted(m, granter, grant, offset, bytes, abi::grant::WRITE)?;
-        self.copy(m, Place { owner: self.current, address }, to, bytes)
+        self.copy(m, Place { owner: self.caller(), address }, to, bytes)
     }
 
     /// `FrameFill (frame, offset in frame, granter, grant, offset in grant, bytes)`.
@@ -131,7 +195,7 @@ impl Node {
         let from = self.granted(m, granter, grant, offset, bytes, abi::grant::READ)?;
         let space = self.space_of(from.owner)?;
         self.in_chunks(m, bytes, (from.owner, from.owner), |m, done, chunk| {
-            m.copy_to_frames(space, from.address + done, physical + done, chunk)
+            m.copy_memory(Memory::Space(space, from.address + done), Memory::Physical(physical + done), chunk)
         })
     }
 
@@ -146,8 +210,8 @@ impl Node {
     /// `Umap (address)`. The page must be there.
     pub(crate) fn translate<M: Machine>(&mut self, m: &mut M, address: u64) -> Result<u64, Stop> {
         check_range(address, 1)?;
-        let space = self.space_of(self.current)?;
-        m.translate(space, address).map_err(|fault: Fault| Stop::Fault(self.current, fault))
+        let space = self.space_of(self.caller())?;
+        m.translate(space, address).map_err(|fault: Fault| Stop::Fault(self.caller(), fault))
     }
 
     /// `Diag (address, bytes)`.
@@ -161,6 +225,11 @@ impl Node {
         m.console(text);
         Ok(bytes)
     }
+}
+
+/// The arguments of `VirCopy` and `PhysCopy` as a record.
+pub(crate) fn request([from, from_address, to, to_address, bytes]: [u64; 5]) -> CopyRequest {
+    CopyRequest { from: Endpoint(from as u32), to: Endpoint(to as u32), from_address, to_address, bytes }
 }
 
 fn check_length(bytes: u64) -> Result<(), Errno> {

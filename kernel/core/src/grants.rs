@@ -26,7 +26,7 @@ impl Node {
             return Err(Errno::EINVAL);
         }
         check_range(address, entries * ENTRY_BYTES)?;
-        self.threads[self.current].grants = (address, entries);
+        self.threads[self.caller()].grants = (address, entries);
         Ok(0)
     }
 
@@ -72,7 +72,7 @@ impl Node {
 
     /// True when an entry for `grantee` is for the current thread.
     fn is_grantee(&self, grantee: Endpoint) -> bool {
-        let own = self.threads[self.current].endpoint;
+        let own = self.threads[self.caller()].endpoint;
         grantee == own || own.is_service() && grantee == Endpoint::current(own.slot())
     }
 }

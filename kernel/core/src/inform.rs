@@ -38,13 +38,13 @@ impl Node {
                 let info = self.kernel_info(m);
                 self.give(m, &wire::put_kernel_info(&info), address, bytes)
             }
-            info::PRIVILEGES if self.current != slot::RS => Err(Errno::EPERM.into()),
+            info::PRIVILEGES if self.caller() != slot::RS && self.caller() as u64 != index => Err(Errno::EPERM.into()),
             info::PRIVILEGES => {
                 let entry = usize::try_from(index).ok().and_then(|index| self.privileges.get(index));
                 let answer = wire::put_privileges(entry.ok_or(Errno::EINVAL)?);
                 self.give(m, &answer, address, bytes)
             }
-            info::FREE_MEMORY if self.current != slot::VM => Err(Errno::EPERM.into()),
+            info::FREE_MEMORY if self.caller() != slot::VM => Err(Errno::EPERM.into()),
             _ => self.machine_info(m, what, address, bytes),
         }
     }

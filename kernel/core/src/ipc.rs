@@ -96,7 +96,7 @@ impl Node {
 
     /// The thread with this endpoint, `SELF` being the current one.
     pub(crate) fn find_or_self(&self, endpoint: Endpoint) -> Result<usize, Errno> {
-        if endpoint == Endpoint::SELF { Ok(self.current) } else { self.find(endpoint) }
+        if endpoint == Endpoint::SELF { Ok(self.caller()) } else { self.find(endpoint) }
     }
 
     /// Whether the privileges of `caller` let it send to the slot of `to`.
@@ -146,7 +146,11 @@ impl Node {
         to: Endpoint,
         then: Then,
     ) -> Result<(), Errno> {
-        let holder = self.holder(to)?;
+        let holder = match self.holder(to) {
+            Ok(holder) => holder,
+            Err(_) if to == Endpoint::SYSTEM => return self.ask_system(m, caller, then),
+            Err(error) => return Err(error),
+        };
         if let Holder::Live(destination) = holder {
             let source = self.threads[caller].endpoint;
             if self.threads[destination].waits_for(source) {
@@ -196,7 +200,7 @@ impl Node {
 
     /// Moves the message of `sender` into `receiver`.
     #[inline(always)]
-    fn transfer<M: Machine>(&mut self, m: &mut M, sender: usize, receiver: usize) {
+    pub(crate) fn transfer<M: Machine>(&mut self, m: &mut M, sender: usize, receiver: usize) {
         self.delivered += 1;
         let Ok([from, to]) = self.threads.get_disjoint_mut([sender, receiver]) else { return };
         from.messages += 1;
@@ -261,7 +265,7 @@ impl Node {
 
     /// The message of `sender` has been taken by `receiver`: goes on as its call says. True: it is to receive now.
     #[inline(always)]
-    fn taken(&mut self, sender: usize, receiver: usize) -> bool {
+    pub(crate) fn taken(&mut self, sender: usize, receiver: usize) -> bool {
         let receiver = self.threads[receiver].endpoint;
         let thread = &mut self.threads[sender];
         match thread.then {

@@ -37,6 +37,7 @@ impl Node {
             return Err(Errno::EBUSY);
         }
         self.privileges[slot] = Privileges::NONE;
+        m.rights_changed(slot);
         self.occupy(m, slot, scheduler::SERVICE_QUEUE);
         self.threads[slot].privileges = slot as u8;
         Ok(self.threads[slot].endpoint.0 as u64)
@@ -93,7 +94,7 @@ impl Node {
     /// expectation. vm starts again at once (`roots`). `EINVAL`: the caller itself.
     pub(crate) fn destroy<M: Machine>(&mut self, m: &mut M, endpoint: Endpoint, keep: bool) -> Result<u64, Errno> {
         let slot = endpoint.slot();
-        if slot == self.current || endpoint == Endpoint::SELF {
+        if slot == self.caller() || endpoint == Endpoint::SELF {
             return Err(Errno::EINVAL);
         }
         self.holder(endpoint)?;

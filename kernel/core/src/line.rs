@@ -56,7 +56,7 @@ impl Node {
         if line >= LINES as u64 || !matches!(policy, irq::MASK_UNTIL_ENABLED | irq::REENABLE) {
             return Err(Errno::EINVAL);
         }
-        if !allows_line(self.privileges(self.current), line) {
+        if !allows_line(self.privileges(self.caller()), line) {
             return Err(Errno::ECALLDENIED);
         }
         let index = self.free_hook(bit)?;
@@ -68,20 +68,20 @@ impl Node {
         }
         let reenable = policy == irq::REENABLE;
         self.lines.hooks[index] =
-            Hook { owner: self.current as u16, line: line16, bit: bit as u8, reenable, closed: !reenable };
+            Hook { owner: self.caller() as u16, line: line16, bit: bit as u8, reenable, closed: !reenable };
         self.unmask_if_open(m, line16);
         Ok(0)
     }
 
     /// `MsiSet (hook)` → address and data.
     pub(crate) fn set_msi<M: Machine>(&mut self, m: &mut M, bit: u64) -> Result<u64, Stop> {
-        if self.privileges(self.current).flags & MSI == 0 {
+        if self.privileges(self.caller()).flags & MSI == 0 {
             return Err(Errno::ECALLDENIED.into());
         }
         let index = self.free_hook(bit)?;
         let msi = m.msi_open()?;
         self.lines.hooks[index] =
-            Hook { owner: self.current as u16, line: msi.line as u16, bit: bit as u8, reenable: true, closed: false };
+            Hook { owner: self.caller() as u16, line: msi.line as u16, bit: bit as u8, reenable: true, closed: false };
         let frame = &mut self.threads[self.current].frame;
         frame.rdi = msi.address;
         frame.rsi = msi.data;
@@ -92,7 +92,7 @@ impl Node {
         if bit >= 64 {
             return Err(Errno::EINVAL);
         }
-        if self.lines.find(self.current, bit).is_some() {
+        if self.lines.find(self.caller(), bit).is_some() {
             return Err(Errno::EBUSY);
         }
         self.lines.hooks.iter().position(|hook| hook.owner == 0).ok_or(Errno::EAGAIN)
@@ -100,7 +100,7 @@ impl Node {
 
     /// `IrqEnable (hook)`. `EINVAL`: the caller has no such hook.
     pub(crate) fn enable_line<M: Machine>(&mut self, m: &mut M, bit: u64) -> Result<u64, Errno> {
-        let index = self.lines.find(self.current, bit).ok_or(Errno::EINVAL)?;
+        let index = self.lines.find(self.caller(), bit).ok_or(Errno::EINVAL)?;
         let hook = &mut self.lines.hooks[index];
         hook.closed = false;
         let line = hook.line;
@@ -110,7 +110,7 @@ impl Node {
 
     /// `IrqDisable (hook)`: the line stays masked until the caller enables it. `EINVAL`: the caller has no such hook.
     pub(crate) fn disable_line<M: Machine>(&mut self, m: &mut M, bit: u64) -> Result<u64, Errno> {
-        let index = self.lines.find(self.current, bit).ok_or(Errno::EINVAL)?;
+        let index = self.lines.find(self.caller(), bit).ok_or(Errno::EINVAL)?;
         let hook = &mut self.lines.hooks[index];
         hook.closed = true;
         m.line_mask(hook.line as usize);
@@ -119,7 +119,7 @@ impl Node {
 
     /// `IrqRemove (hook)`. `EINVAL`: the caller has no such hook.
     pub(crate) fn remove_line<M: Machine>(&mut self, m: &mut M, bit: u64) -> Result<u64, Errno> {
-        let index = self.lines.find(self.current, bit).ok_or(Errno::EINVAL)?;
+        let index = self.lines.find(self.caller(), bit).ok_or(Errno::EINVAL)?;
         self.release_hook(m, index);
         Ok(0)
     }

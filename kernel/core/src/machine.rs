@@ -17,6 +17,25 @@ pub enum Side {
     To,
 }
 
+/// Memory to copy from or to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Memory {
+    /// An address of this space.
+    Space(Space, u64),
+    /// A physical address.
+    Physical(u64),
+}
+
+impl Memory {
+    /// The memory `bytes` further on.
+    pub fn after(self, bytes: u64) -> Memory {
+        match self {
+            Memory::Space(space, address) => Memory::Space(space, address + bytes),
+            Memory::Physical(address) => Memory::Physical(address + bytes),
+        }
+    }
+}
+
 /// Why a copy stopped: a page that is not mapped so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
@@ -79,9 +98,8 @@ pub trait Machine {
     fn write(&mut self, space: Space, address: u64, bytes: &[u8]) -> Result<(), Fault>;
     /// Physical address of a mapped user address.
     fn translate(&mut self, space: Space, address: u64) -> Result<u64, Fault>;
-    /// Copies from user memory into physical memory, at most [`crate::copy::CHUNK_BYTES`]. `EINVAL` when that is no RAM
-    /// outside the kernel.
-    fn copy_to_frames(&mut self, from: Space, address: u64, physical: u64, bytes: u64) -> Result<Copied, Errno>;
+    /// As `copy`, with physical memory on one side or both. `EINVAL` when that is no RAM outside the kernel.
+    fn copy_memory(&mut self, from: Memory, to: Memory, bytes: u64) -> Result<Copied, Errno>;
     /// Copies one frame to another. `EINVAL` when either is no RAM outside the kernel.
     fn copy_frame(&mut self, to: u64, from: u64) -> Result<(), Errno>;
 
@@ -114,6 +132,9 @@ pub trait Machine {
     fn port_in(&mut self, port: u16, width: u64) -> u32;
     /// Writes a port.
     fn port_out(&mut self, port: u16, width: u64, value: u32);
+
+    /// The privileges of the thread in this slot have changed: what the CPU still allows it beyond them ends now.
+    fn rights_changed(&mut self, slot: usize);
 
     /// Prepares an interrupt line, masked. `EINVAL`: there is no such line.
     fn line_open(&mut self, line: usize) -> Result<(), Errno>;

@@ -29,13 +29,8 @@ impl Node {
             call::NOTIFY => self.notify(m, caller, peer).map_err(Stop::from),
             _ => Err(Errno::EBADCALL.into()),
         };
-        match result {
-            Ok(()) => {}
-            Err(Stop::Fault(owner, fault)) => {
-                self.threads[caller].attention |= attention::AGAIN33;
-                self.report_copy_fault(m, caller, owner, fault);
-            }
-            Err(stop) => self.finish(m, caller, Err(stop)),
+        if let Err(stop) = result {
+            self.finish(m, caller, attention::AGAIN33, Err(stop));
         }
     }
 

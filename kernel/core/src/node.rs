@@ -17,6 +17,7 @@ use abi::{
 use crate::{
     Frame, HandOver, Machine, Space, Thread,
     alarm::Alarms,
+    emulate::Emulated,
     futex::BUCKETS,
     line::Lines,
     queue::List,
@@ -27,9 +28,9 @@ use crate::{
 };
 
 /// Vector of general-protection faults.
-const GENERAL_PROTECTION: u64 = 13;
+pub(crate) const GENERAL_PROTECTION: u64 = 13;
 
-/// Number of ready queues: real time 0 to 47, time shared 48 to 63.
+/// Number of ready queues: real time 0 to 46, the SYSTEM task 47, time shared 48 to 63.
 pub(crate) const QUEUES: usize = 64;
 
 /// What the CPU does now.
@@ -50,6 +51,8 @@ pub struct Node {
     pub(crate) threads: [Thread; SLOTS],
     /// Slot of the thread that runs; the idle task's when nobody does. In no queue.
     pub(crate) current: usize,
+    /// In whose name the SYSTEM task makes a call; 0: in nobody's.
+    pub(crate) serving: u16,
     /// The thread woken last, in no queue yet; 0: none.
     pub(crate) woken: u16,
     /// Tracing is on.
@@ -101,6 +104,7 @@ impl Node {
         Node {
             threads: [Thread::FREE; SLOTS],
             current: 0,
+            serving: 0,
             woken: 0,
             tracing: false,
             observed: false,
@@ -135,6 +139,7 @@ impl Node {
         self.armed = u64::MAX;
         self.current = slot::IDLE;
         self.threads[slot::IDLE].flags = blocked::STOPPED;
+        self.start_system_task();
     }
 
     /// Starts a service at boot (vm, rs) with all privileges, ready to run with these registers. The machine has built
@@ -174,6 +179,12 @@ impl Node {
         self.current
     }
 
+    /// In whose name, with whose rights and whose memory the kernel call under way is made.
+    #[inline(always)]
+    pub(crate) fn caller(&self) -> usize {
+        if self.serving == 0 { self.current } else { self.serving as usize }
+    }
+
     /// The thread in a slot.
     ///
     /// # Panics
@@ -193,6 +204,7 @@ impl Node {
     }
 
     /// Privileges of the thread in a slot, for the hardware half's own use (I/O permission bitmap).
+    #[inline(always)]
     pub fn privileges(&self, slot: usize) -> &Privileges {
         &self.privileges[self.threads[slot].privileges as usize % SERVICE_SLOTS]
     }
@@ -231,6 +243,11 @@ impl Node {
         self.memory_primitive(m);
     }
 
+    /// The current thread executed `int 0x22` (`abi::call::HAL_VECTOR`).
+    pub fn hal<M: Machine>(&mut self, m: &mut M) {
+        self.hal_trap(m);
+    }
+
     /// The current thread, in user mode, touched memory that is not mapped so (`access`: `abi::kernel::ACCESS_*`).
     pub fn page_fault<M: Machine>(&mut self, m: &mut M, address: u64, access: u64) {
         self.threads[self.current].linux_call = 0;
@@ -244,7 +261,8 @@ impl Node {
     /// this error code; `address` where the CPU names one, else 0.
     pub fn exception<M: Machine>(&mut self, m: &mut M, vector: u64, error: u64, address: u64) {
         self.threads[self.current].linux_call = 0;
-        if vector == GENERAL_PROTECTION && self.emulate_port_instruction(m) {
+        let looked_into = vector == GENERAL_PROTECTION && error == 0;
+        if looked_into && self.emulate_port_instruction(m) == Emulated::Done {
             return;
         }
         if self.tracing {

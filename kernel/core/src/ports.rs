@@ -1,22 +1,117 @@
-//! Port I/O for drivers: `DevIo`, `SDevIo`, and IN/OUT instructions carried out after their general-protection fault
-//! (way `EMULATE`).
+//! Ports: who may reach which, what is behind one, and the kernel calls `DevIo`, `SDevIo`, `VDevIo`.
 //!
-//! Every access is checked against the driver's port ranges, whichever way it comes.
-//! Neighbours: `privilege`, `call`; `node` (general-protection faults come here first).
+//! Every access by every way passes `check_port`: right to the call, and one range of the caller that holds all of the access. What is
+//! behind the range, the machine or a device that the kernel plays, is found by the same look (V22, V59).
+//! Neighbours: `hal` and `emulate` (the other ways), `devices`, `denial`, `privilege`, `call`.
 
-use abi::{Errno, privilege::way};
+use abi::{
+    Errno,
+    call::{KernelCall, MAX_VECTOR},
+    privilege::{device, io},
+};
 
 use crate::{
     Machine, Node,
     call::Stop,
     copy::check_range,
-    privilege::{allows_ports, port_operation},
+    denial::Door,
+    privilege::{allows_machine_port, find_ports, port_operation},
+    wire::{self, PORT_REQUEST_BYTES},
 };
 
 /// Bytes moved between user memory and a port at a time.
-const STRING_CHUNK: u64 = 512;
+pub(crate) const STRING_CHUNK: u64 = 512;
+
+/// What an access reaches.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Target {
+    /// `privilege::device`.
+    pub device: u8,
+    /// The port.
+    pub port: u16,
+    /// Its distance from the first of the range.
+    pub offset: u16,
+    /// Bytes of each access: 1, 2, 4.
+    pub width: u64,
+}
+
+/// Many accesses of one port, and the memory of the caller they go to or come from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Transfer {
+    pub target: Target,
+    pub writes: bool,
+    /// Lowest address.
+    pub address: u64,
+    /// At most `STRING_CHUNK`, and a multiple of the width.
+    pub bytes: u64,
+    /// The accesses go from the highest address to the lowest.
+    pub downwards: bool,
+}
 
 impl Node {
+    /// True when the current thread may reach all of this access to the machine, and nobody looks on: then it may be done at once.
+    #[inline(always)]
+    pub fn reaches_port(&self, port: u64, width: u64) -> bool {
+        let privileges = self.privileges(self.current);
+        !self.tracing
+            && privileges.kernel_calls & KernelCall::DevIo.bit() != 0
+            && allows_machine_port(privileges, port, width)
+    }
+
+    /// What the caller reaches by these ports, if it may; else the access is refused.
+    pub(crate) fn check_port<M: Machine>(
+        &mut self,
+        m: &mut M,
+        door: Door,
+        port: u64,
+        width: u64,
+    ) -> Result<Target, Stop> {
+        let privileges = self.privileges(self.caller());
+        let may_call =
+            privileges.kernel_calls & KernelCall::DevIo.bit() != 0 || matches!(door, Door::Call | Door::Systask);
+        match find_ports(privileges, port, width).filter(|_| may_call) {
+            Some(range) => {
+                let offset = port as u16 - privileges.ports[range].first;
+                Ok(Target { device: privileges.devices[range], port: port as u16, offset, width })
+            }
+            None => Err(self.deny(m, door, port)),
+        }
+    }
+
+    /// Reads a port.
+    pub(crate) fn read_port<M: Machine>(&mut self, m: &mut M, target: Target) -> u32 {
+        match target.device {
+            device::MACHINE => m.port_in(target.port, target.width),
+            _ => self.read_device(m, target),
+        }
+    }
+
+    /// Writes a port.
+    pub(crate) fn write_port<M: Machine>(&mut self, m: &mut M, target: Target, value: u32) {
+        match target.device {
+            device::MACHINE => m.port_out(target.port, target.width, value),
+            _ => self.write_device(m, target, value),
+        }
+    }
+
+    /// One access. → value read, or 0.
+    pub(crate) fn access_port<M: Machine>(
+        &mut self,
+        m: &mut M,
+        door: Door,
+        port: u64,
+        operation: u64,
+        value: u64,
+    ) -> Result<u64, Stop> {
+        let (width, writes) = port_operation(operation)?;
+        let target = self.check_port(m, door, port, width)?;
+        if writes {
+            self.write_port(m, target, value as u32);
+            return Ok(0);
+        }
+        Ok(self.read_port(m, target) as u64)
+    }
+
     /// `DevIo (port, operation, value)` → value read.
     pub(crate) fn port_io<M: Machine>(
         &mut self,
@@ -24,48 +119,32 @@ impl Node {
         port: u64,
         operation: u64,
         value: u64,
-    ) -> Result<u64, Errno> {
-        let (width, writes) = port_operation(operation)?;
-        self.check_port(port, width)?;
-        if writes {
-            m.port_out(port as u16, width, value as u32);
-            return Ok(0);
-        }
-        Ok(m.port_in(port as u16, width) as u64)
-    }
-
-    fn check_port(&self, port: u64, width: u64) -> Result<(), Errno> {
-        let allowed = allows_ports(self.privileges(self.current), port, width);
-        if allowed { Ok(()) } else { Err(Errno::ECALLDENIED) }
+    ) -> Result<u64, Stop> {
+        let door = self.call_door();
+        self.access_port(m, door, port, operation, value)
     }
 
     /// `SDevIo (port, operation, own address, count)`: `count` accesses of one port. → count.
     pub(crate) fn port_string<M: Machine>(
         &mut self,
         m: &mut M,
-        port: u64,
-        operation: u64,
-        address: u64,
-        count: u64,
+        door: Door,
+        [port, operation, address, count]: [u64; 4],
     ) -> Result<u64, Stop> {
         let (width, writes) = port_operation(operation)?;
-        self.check_port(port, width)?;
+        let target = self.check_port(m, door, port, width)?;
         let bytes = count.checked_mul(width).filter(|&bytes| bytes <= abi::layout::MAX_COPY).ok_or(Errno::EINVAL)?;
         check_range(address, bytes)?;
-        let mut done = self.threads[self.current].progress;
+        let caller = self.caller();
+        let mut done = self.threads[caller].progress;
         while done < bytes {
-            let mut buffer = [0; STRING_CHUNK as usize];
-            let chunk = &mut buffer[..STRING_CHUNK.min(bytes - done) as usize];
-            self.read_own(m, address + done, chunk)?;
-            if writes {
-                string_out(m, port as u16, width as usize, chunk);
-            } else {
-                self.write_own(m, address + done, chunk)?;
-                string_in(m, port as u16, width as usize, chunk);
-                self.write_own(m, address + done, chunk)?;
-            }
-            done += chunk.len() as u64;
-            self.threads[self.current].progress = done;
+            let chunk = STRING_CHUNK.min(bytes - done);
+            self.transfer_string(
+                m,
+                Transfer { target, writes, address: address + done, bytes: chunk, downwards: false },
+            )?;
+            done += chunk;
+            self.threads[caller].progress = done;
             if done < bytes && m.interrupt_pending() {
                 return Err(Stop::Preempted);
             }
@@ -73,82 +152,66 @@ impl Node {
         Ok(count)
     }
 
-    /// Carries out the IN or OUT at the instruction pointer of the current thread, which has just faulted on it. False:
-    /// it is none, or not allowed; the fault is the program's.
-    pub(crate) fn emulate_port_instruction<M: Machine>(&mut self, m: &mut M) -> bool {
-        if self.privileges(self.current).io_way != way::EMULATE {
-            return false;
+    /// Moves one chunk. Memory that is missing stops it before the first access.
+    pub(crate) fn transfer_string<M: Machine>(&mut self, m: &mut M, transfer: Transfer) -> Result<(), Stop> {
+        let Transfer { target, writes, address, bytes, downwards } = transfer;
+        let mut buffer = [0; STRING_CHUNK as usize];
+        let buffer = &mut buffer[..bytes as usize];
+        self.read_own(m, address, buffer)?;
+        if !writes {
+            // Shows that the memory may be written, before the device gives away what it will not give again.
+            self.write_own(m, address, buffer)?;
         }
-        let Ok(space) = self.space_of(self.current) else { return false };
-        let rip = self.threads[self.current].frame.rip;
-        let mut code = [0; 3];
-        let readable = (1..=code.len()).rev().any(|length| m.read(space, rip, &mut code[..length]).is_ok());
-        let Some(access) = readable.then(|| decode(&code)).flatten() else { return false };
-        let frame = &self.threads[self.current].frame;
-        let port = access.port.unwrap_or(frame.rdx as u16);
-        if self.check_port(port as u64, access.width).is_err() {
-            return false;
-        }
-        let rax = frame.rax;
-        let result = if access.writes {
-            m.port_out(port, access.width, rax as u32);
-            rax
-        } else {
-            let value = m.port_in(port, access.width) as u64;
-            match access.width {
-                1 => rax & !0xff | value & 0xff,
-                2 => rax & !0xffff | value & 0xffff,
-                _ => value,
+        let width = target.width as usize;
+        let items = buffer.len() / width;
+        for number in 0..items {
+            let at = if downwards { items - 1 - number } else { number };
+            let item = &mut buffer[at * width..][..width];
+            let mut value = [0; 4];
+            if writes {
+                value[..width].copy_from_slice(item);
+                self.write_port(m, target, u32::from_le_bytes(value));
+            } else {
+                value = self.read_port(m, target).to_le_bytes();
+                item.copy_from_slice(&value[..width]);
             }
-        };
-        let frame = &mut self.threads[self.current].frame;
-        frame.rax = result;
-        frame.rip += access.length;
-        true
+        }
+        if writes { Ok(()) } else { self.write_own(m, address, buffer) }
     }
-}
 
-/// A decoded IN or OUT.
-struct Access {
-    /// The port, if it is in the instruction; else it is in DX.
-    port: Option<u16>,
-    width: u64,
-    writes: bool,
-    length: u64,
-}
-
-/// Decodes `[66] E4..E7 ib` and `[66] EC..EF` (SDM volume 2, IN and OUT).
-fn decode(code: &[u8; 3]) -> Option<Access> {
-    let prefix = (code[0] == 0x66) as usize;
-    let opcode = code[prefix];
-    if opcode & 0xf4 != 0xe4 {
-        return None;
+    /// `VDevIo (address of records, count)` → records done.
+    pub(crate) fn port_vector<M: Machine>(&mut self, m: &mut M, address: u64, count: u64) -> Result<u64, Stop> {
+        const BYTES: usize = PORT_REQUEST_BYTES * MAX_VECTOR as usize;
+        if count > MAX_VECTOR {
+            return Err(Errno::EINVAL.into());
+        }
+        let mut buffer = [0; BYTES];
+        let records = &mut buffer[..count as usize * PORT_REQUEST_BYTES];
+        self.read_own(m, address, records)?;
+        self.write_own(m, address, records)?;
+        let mut result = Ok(0);
+        for record in records.chunks_exact_mut(PORT_REQUEST_BYTES) {
+            match self.port_record(m, record) {
+                Ok(()) => result = result.map(|done| done + 1),
+                Err(Stop::Error(_)) if result != Ok(0) => break,
+                Err(stop) => {
+                    result = Err(stop);
+                    break;
+                }
+            }
+        }
+        self.write_own(m, address, records)?;
+        result
     }
-    let width = match (opcode & 1, prefix) {
-        (0, _) => 1,
-        (_, 0) => 4,
-        _ => 2,
-    };
-    let immediate = opcode & 8 == 0;
-    Some(Access {
-        port: immediate.then(|| code[prefix + 1] as u16),
-        width,
-        writes: opcode & 2 != 0,
-        length: (prefix + 1 + immediate as usize) as u64,
-    })
-}
 
-fn string_in<M: Machine>(m: &mut M, port: u16, width: usize, out: &mut [u8]) {
-    for item in out.chunks_exact_mut(width) {
-        let value = m.port_in(port, width as u64).to_le_bytes();
-        item.copy_from_slice(&value[..width]);
-    }
-}
-
-fn string_out<M: Machine>(m: &mut M, port: u16, width: usize, bytes: &[u8]) {
-    for item in bytes.chunks_exact(width) {
-        let mut value = [0; 4];
-        value[..width].copy_from_slice(item);
-        m.port_out(port, width as u64, u32::from_le_bytes(value));
+    fn port_record<M: Machine>(&mut self, m: &mut M, record: &mut [u8]) -> Result<(), Stop> {
+        let mut request = wire::get_port_request(record);
+        let operation = request.operation as u64;
+        let value = self.port_io(m, request.port as u64, operation, request.value as u64)?;
+        if operation & io::OUT == 0 {
+            request.value = value as u32;
+            wire::put_port_request(record, &request);
+        }
+        Ok(())
     }
 }

@@ -4,7 +4,7 @@
 
 use abi::{
     Endpoint, Errno,
-    privilege::{Privileges, check, io},
+    privilege::{Privileges, check, device, io, way},
 };
 
 use crate::{
@@ -14,7 +14,8 @@ use crate::{
 };
 
 impl Node {
-    /// `PrivCtl (endpoint, address)`. `EINVAL`: not a service, or counts beyond their arrays.
+    /// `PrivCtl (endpoint, address)`. `EINVAL`: not a service, counts beyond their arrays, or an
+    /// unknown way or device.
     pub(crate) fn set_privileges<M: Machine>(
         &mut self,
         m: &mut M,
@@ -30,10 +31,12 @@ impl Node {
         let privileges = wire::get_privileges(&bytes);
         let counts_fit = privileges.port_count as usize <= privileges.ports.len()
             && privileges.irq_count as usize <= privileges.irqs.len();
-        if !counts_fit {
+        let known = privileges.io_way <= way::DIRECT && privileges.devices.iter().all(|&device| device <= device::LOG);
+        if !counts_fit || !known {
             return Err(Errno::EINVAL.into());
         }
         self.privileges[slot] = privileges;
+        m.rights_changed(slot);
         if self.tracing {
             self.trace_name(m, slot);
         }
@@ -45,7 +48,7 @@ impl Node {
         let privileges = self.privileges(slot);
         let allowed = match kind {
             check::MEMORY => allows_memory(privileges, value, length),
-            check::PORTS => allows_ports(privileges, value, length),
+            check::PORTS => find_ports(privileges, value, length).is_some(),
             check::IRQ => allows_line(privileges, value),
             _ => return Err(Errno::EINVAL),
         };
@@ -54,7 +57,7 @@ impl Node {
 }
 
 /// True when one range holds all of it.
-fn allows_memory(privileges: &Privileges, start: u64, bytes: u64) -> bool {
+pub(crate) fn allows_memory(privileges: &Privileges, start: u64, bytes: u64) -> bool {
     let Some(end) = start.checked_add(bytes) else { return false };
     privileges
         .memory
@@ -62,11 +65,23 @@ fn allows_memory(privileges: &Privileges, start: u64, bytes: u64) -> bool {
         .any(|range| range.bytes > 0 && start >= range.start && end <= range.start.saturating_add(range.bytes))
 }
 
-/// True when one range holds all `count` ports.
-pub(crate) fn allows_ports(privileges: &Privileges, first: u64, count: u64) -> bool {
-    let Some(last) = first.checked_add(count).and_then(|end| end.checked_sub(1)) else { return false };
+/// The number of the range that holds all `count` ports.
+pub(crate) fn find_ports(privileges: &Privileges, first: u64, count: u64) -> Option<usize> {
+    let last = first.checked_add(count)?.checked_sub(1).filter(|_| count > 0)?;
     let ranges = &privileges.ports[..privileges.port_count as usize];
-    count > 0 && ranges.iter().any(|range| first >= range.first as u64 && last <= range.last as u64)
+    ranges.iter().position(|range| first >= range.first as u64 && last <= range.last as u64)
+}
+
+/// True when one range, behind which is the machine, holds all of a single access. Short: it stands on the fast ways.
+#[inline(always)]
+pub(crate) fn allows_machine_port(privileges: &Privileges, port: u64, width: u64) -> bool {
+    let count = (privileges.port_count as usize).min(privileges.ports.len());
+    for (range, device) in privileges.ports[..count].iter().zip(&privileges.devices) {
+        if port >= range.first as u64 && port + width - 1 <= range.last as u64 {
+            return *device == device::MACHINE;
+        }
+    }
+    false
 }
 
 /// True when the interrupt line is listed.

@@ -13,7 +13,7 @@ use abi::{
 
 use crate::{
     Machine, Node,
-    thread::{Form, Then},
+    thread::{Form, Then, attention},
 };
 
 /// Numbers that may be routed: below this.
@@ -90,7 +90,7 @@ impl Node {
             nr::GETCPU => self.getcpu(m, w0, w1),
             _ => Err(Errno::ENOSYS.into()),
         };
-        self.finish(m, caller, result);
+        self.finish(m, caller, attention::RESUME, result);
     }
 
     /// `getcpu (address of cpu, address of node)`: both 0, where wanted.

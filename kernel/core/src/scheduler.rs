@@ -1,4 +1,4 @@
-//! Who runs: 64 ready queues (0 to 47 real time, 48 to 63 time shared), quanta, and the one timer.
+//! Who runs: 64 ready queues (0 to 46 real time, 47 the SYSTEM task, 48 to 63 time shared), quanta, and the one timer.
 //!
 //! The current thread is in no queue; neither is the thread woken last in an entry (`woken`), so that a call to a
 //! waiting server and its answer go from one to the other without touching the queues. A wake-up goes to the tail of
@@ -7,12 +7,15 @@
 //! that nobody starves. The timer is armed only for the earliest of alarms and the end of the quantum when somebody
 //! else is ready; an early interrupt just arms it again. Neighbours: `node` (entry points), `alarm`.
 
-use abi::endpoint::slot;
+use abi::endpoint::{FIRST_SERVICE, slot};
 
 use crate::{Machine, Next, Node, node::QUEUES};
 
 /// The time-shared queues: 16 from here on.
 pub(crate) const FIRST_SHARED: u8 = 48;
+/// The queue of the SYSTEM task alone: better than all time-shared ones. Its list stays empty, since slot 0 links nothing: the bit in
+/// `ready` says all.
+pub(crate) const SYSTEM_QUEUE: u8 = FIRST_SHARED - 1;
 /// The worst queue.
 const LAST: u8 = QUEUES as u8 - 1;
 /// Default base queue of services (of the 16).
@@ -139,12 +142,19 @@ impl Node {
             if slot != self.current {
                 self.switch_to(m, slot);
             }
+            if slot < FIRST_SERVICE {
+                if slot == slot::IDLE {
+                    return Next::Idle;
+                }
+                if core::mem::take(&mut self.interrupts_first) {
+                    return Next::Interrupts;
+                }
+                self.run_system_task(m);
+                continue;
+            }
             if self.ready != 0 {
                 let quantum_end = self.switched_at.saturating_add(self.threads[slot].quantum_left());
                 self.arm(m, quantum_end);
-            }
-            if slot == slot::IDLE {
-                return Next::Idle;
             }
             if self.threads[slot].attention == 0 {
                 return Next::Run(slot);

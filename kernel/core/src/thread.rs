@@ -42,6 +42,10 @@ pub(crate) mod attention {
     pub const AGAIN33: u8 = 8;
     /// Die: it has sent or received its last message (`Inject`).
     pub const DIE: u8 = 16;
+    /// Send the request to the SYSTEM task that is in the registers again.
+    pub const ASK_AGAIN: u8 = 32;
+    /// Make the HAL trap that is in the registers again.
+    pub const HAL_AGAIN: u8 = 64;
 }
 
 /// Where a thread's message is taken from and where the answer goes.
@@ -121,6 +125,8 @@ pub struct Thread {
     pub(crate) dies_at: u64,
     /// Number of the Linux call it is in or just came from, plus 1; 0: none.
     pub(crate) linux_call: u32,
+    /// Port accesses that were refused.
+    pub(crate) denials: u32,
     /// Generation of the last holder.
     pub(crate) generation: u32,
     /// A successor is expected: senders to `Endpoint::current` wait.
@@ -169,6 +175,7 @@ impl Thread {
         messages: 0,
         dies_at: 0,
         linux_call: 0,
+        denials: 0,
         generation: 0,
         expected: false,
         futex_bits: 0,

@@ -58,23 +58,35 @@ impl Node {
     }
 
     #[cold]
-    pub(crate) fn trace_call<M: Machine>(&mut self, m: &mut M, caller: usize, number: u64, result: Result<u64, Stop>) {
-        let result = match result {
-            Ok(value) => value,
-            Err(Stop::Error(error)) => Err(error).to_word(),
-            Err(_) => return,
-        };
-        let thread = &self.threads[caller];
-        let mut words = thread.frame.words();
+    pub(crate) fn trace_call<M: Machine>(&mut self, m: &mut M, number: u64, result: Result<u64, Stop>) {
+        let Some(result) = result_word(result) else { return };
+        let thread = &self.threads[self.caller()];
+        let mut words = self.threads[self.current].frame.words();
         words[6] = result;
         let record = Record {
             event: event::KERNEL_CALL,
             label: number as u32,
             from: thread.endpoint,
+            to: if self.serving == 0 { Endpoint::NONE } else { Endpoint::SYSTEM },
             words,
             ..Record::default()
         };
         self.record(m, record);
+    }
+
+    /// The current thread has reached a port (`access`: port, operation, value) without a kernel call.
+    #[cold]
+    pub(crate) fn trace_port<M: Machine>(
+        &mut self,
+        m: &mut M,
+        way: u32,
+        [port, operation, value]: [u64; 3],
+        result: Result<u64, Stop>,
+    ) {
+        let Some(result) = result_word(result) else { return };
+        let from = self.threads[self.current].endpoint;
+        let words = [way as u64, operation, value, 0, 0, 0, result];
+        self.record(m, Record { event: event::PORT, label: port as u32, from, words, ..Record::default() });
     }
 
     #[cold]
@@ -98,5 +110,14 @@ impl Node {
         let to = self.threads[slot].endpoint;
         let words = [low, high, 0, 0, 0, 0, 0];
         self.record(m, Record { event: event::NAMED, to, words, ..Record::default() });
+    }
+}
+
+/// What the record of a call shows as its result; `None`: it has none yet.
+fn result_word(result: Result<u64, Stop>) -> Option<u64> {
+    match result {
+        Ok(value) => Some(value),
+        Err(Stop::Error(error)) => Some(Err(error).to_word()),
+        Err(_) => None,
     }
 }

@@ -5,10 +5,11 @@
 
 use abi::{
     Endpoint, Message, Name,
+    call::CopyRequest,
     endpoint::SERVICE_SLOTS,
     grant::GrantEntry,
     info::{KernelInfo, ThreadInfo},
-    privilege::{MemoryRange, PortRange, Privileges},
+    privilege::{MemoryRange, PortRange, PortRequest, Privileges},
     registers::{EXTENDED_BYTES, Registers},
 };
 
@@ -21,11 +22,17 @@ pub(crate) const REGISTER_BYTES: usize = PLAIN_REGISTER_BYTES + EXTENDED_BYTES;
 
 const _: () = assert!(core::mem::offset_of!(Registers, extended) == PLAIN_REGISTER_BYTES);
 const _: () = assert!(core::mem::size_of::<Privileges>() == PRIVILEGE_BYTES);
+const _: () = assert!(core::mem::size_of::<PortRequest>() == PORT_REQUEST_BYTES);
+const _: () = assert!(core::mem::size_of::<CopyRequest>() == COPY_REQUEST_BYTES);
 const _: () = assert!(core::mem::size_of::<ThreadInfo>() == THREAD_INFO_BYTES);
 const _: () = assert!(core::mem::size_of::<KernelInfo>() == KERNEL_INFO_BYTES);
 
 /// Bytes of `Privileges`.
-pub(crate) const PRIVILEGE_BYTES: usize = 256;
+pub(crate) const PRIVILEGE_BYTES: usize = 272;
+/// Bytes of `PortRequest`.
+pub(crate) const PORT_REQUEST_BYTES: usize = 8;
+/// Bytes of `CopyRequest`.
+pub(crate) const COPY_REQUEST_BYTES: usize = 32;
 /// Bytes of `ThreadInfo`.
 pub(crate) const THREAD_INFO_BYTES: usize = 64;
 /// Bytes of `KernelInfo`.
@@ -164,6 +171,32 @@ pub(crate) fn get_grant(bytes: &[u8; 32]) -> GrantEntry {
     }
 }
 
+/// A record of `VDevIo`.
+pub(crate) fn get_port_request(bytes: &[u8]) -> PortRequest {
+    let mut r = Reader(bytes);
+    PortRequest { port: r.u16(), operation: r.u16(), value: r.u32() }
+}
+
+/// A record of `VDevIo`, into a buffer of its length.
+pub(crate) fn put_port_request(out: &mut [u8], request: &PortRequest) {
+    let mut w = Writer { out, at: 0 };
+    w.u16(request.port);
+    w.u16(request.operation);
+    w.u32(request.value);
+}
+
+/// A record of `VirVCopy` and `PhysVCopy`.
+pub(crate) fn get_copy_request(bytes: &[u8]) -> CopyRequest {
+    let mut r = Reader(bytes);
+    CopyRequest {
+        from: Endpoint(r.u32()),
+        to: Endpoint(r.u32()),
+        from_address: r.u64(),
+        to_address: r.u64(),
+        bytes: r.u64(),
+    }
+}
+
 /// A message in memory.
 pub(crate) fn get_message(bytes: &[u8; 64]) -> Message {
     let mut r = Reader(bytes);
@@ -192,6 +225,7 @@ pub(crate) fn get_privileges(bytes: &[u8; PRIVILEGE_BYTES]) -> Privileges {
         flags: r.u32(),
         io_way: r.u32(),
         ports: core::array::from_fn(|_| PortRange { first: r.u16(), last: r.u16() }),
+        devices: r.bytes(),
         port_count: r.u32(),
         irq_count: r.u32(),
         irqs: core::array::from_fn(|_| r.u8()),
@@ -214,6 +248,7 @@ pub(crate) fn put_privileges(p: &Privileges) -> [u8; PRIVILEGE_BYTES] {
         w.u16(range.first);
         w.u16(range.last);
     }
+    w.bytes(&p.devices);
     w.u32(p.port_count);
     w.u32(p.irq_count);
     w.bytes(&p.irqs);

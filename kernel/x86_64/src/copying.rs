@@ -7,7 +7,7 @@ use crate::{
 use abi::layout::PAGE_BYTES;
 use kernel_core::{
     Space,
-    machine::{Copied, Fault, Side},
+    machine::{Copied, Fault, Memory, Side},
 };
 
 /// Bytes from `address` to the end of its page.
@@ -60,23 +60,37 @@ fn whole_pages(from: &Walk<false>, source: u64, to: &Walk<true>, target: u64, by
     pages * PAGE_BYTES
 }
 
-/// Copies from a space to physical memory, which the caller has checked to be RAM of processes.
+/// Copies where one side or both are physical memory, which the caller has checked to be RAM of processes.
 #[inline(never)]
-pub fn to_frames(spaces: &Spaces, from: Space, address: u64, to_physical: u64, bytes: u64) -> Copied {
-    let mut walk = spaces.walk::<false>(from);
+pub fn between_memories(spaces: &Spaces, from: Memory, to: Memory, bytes: u64) -> Copied {
+    let mut source = locator::<false>(spaces, from);
+    let mut target = locator::<true>(spaces, to);
     let mut done = 0;
     while done < bytes {
-        let source = address + done;
-        let from_physical = match walk.translate(source) {
-            Ok(address) => address,
-            Err(fault) => return Copied { bytes: done, fault: Some((Side::From, fault)) },
+        let (from_physical, to_physical) = match (source(done), target(done)) {
+            (Ok(from), Ok(to)) => (from, to),
+            (Err(fault), _) => return Copied { bytes: done, fault: Some((Side::From, fault)) },
+            (_, Err(fault)) => return Copied { bytes: done, fault: Some((Side::To, fault)) },
         };
-        let length = (bytes - done).min(rest_of_page(source));
+        // A physical address has the offset of its virtual one.
+        let length = (bytes - done).min(rest_of_page(from_physical)).min(rest_of_page(to_physical));
         // SAFETY: as in `between`.
-        unsafe { physical::copy(from_physical, to_physical + done, length) };
+        unsafe { physical::copy(from_physical, to_physical, length) };
         done += length;
     }
     Copied { bytes: done, fault: None }
+}
+
+/// Finds the physical address a number of bytes into some memory.
+fn locator<const WRITE: bool>(spaces: &Spaces, memory: Memory) -> impl FnMut(u64) -> Result<u64, Fault> {
+    let mut walk = match memory {
+        Memory::Space(space, _) => Some(spaces.walk::<WRITE>(space)),
+        Memory::Physical(_) => None,
+    };
+    move |done| match (memory, &mut walk) {
+        (Memory::Space(_, address), Some(walk)) => walk.translate(address + done),
+        (Memory::Space(_, address) | Memory::Physical(address), _) => Ok(address + done),
+    }
 }
 
 /// Copies a frame of a process to another.

@@ -29,6 +29,8 @@ const NON_MASKABLE: usize = 2;
 const BREAKPOINT: usize = 3;
 /// The primitives with the message in memory (`abi::call`).
 const VECTOR_33: usize = 33;
+/// The HAL trap (`abi::call`).
+const HAL: usize = abi::call::HAL_VECTOR as usize;
 
 #[repr(C, packed(4))]
 struct TaskState {
@@ -123,11 +125,14 @@ impl Descriptors {
         self.task.port_bitmap_offset = if open { bitmap } else { size_of::<TaskState>() as u16 };
     }
 
-    /// Replaces the bitmap: only these inclusive ranges are open.
-    pub fn set_ports(&mut self, ranges: impl Iterator<Item = (u16, u16)>) {
-        self.task.port_bitmap.fill(0xff);
-        for port in ranges.flat_map(|(first, last)| first..=last) {
-            self.task.port_bitmap[port as usize / 8] &= !(1 << (port % 8));
+    /// Opens or closes a range of ports in the bitmap, both ends included.
+    pub fn set_ports(&mut self, first: u16, last: u16, open: bool) {
+        for byte in first / 8..=last / 8 {
+            let from = if byte == first / 8 { first % 8 } else { 0 };
+            let to = if byte == last / 8 { last % 8 } else { 7 };
+            let bits = (0xff_u8 << from) & (0xff >> (7 - to));
+            let place = &mut self.task.port_bitmap[byte as usize];
+            *place = if open { *place & !bits } else { *place | bits };
         }
     }
 
@@ -162,13 +167,13 @@ impl Descriptors {
 }
 
 fn gate(vector: usize) -> Gate {
-    let handler = entry::stub(vector);
+    let handler = entry::handler(vector);
     let stack = match vector {
         DOUBLE_FAULT => 1,
         NON_MASKABLE => 2,
         _ => 0,
     };
-    let kind = if matches!(vector, BREAKPOINT | VECTOR_33) { USER_GATE } else { GATE };
+    let kind = if matches!(vector, BREAKPOINT | VECTOR_33 | HAL) { USER_GATE } else { GATE };
     Gate {
         offset_low: handler as u16,
         segment: KERNEL_CODE,

@@ -9,16 +9,16 @@ use crate::{
     fatal,
     hardware::Hardware,
     interrupts::{self, Source},
-    ports,
     state::node_state,
 };
 use abi::{
     call::{NATIVE, REPLYREC, SENDREC},
     kernel::{ACCESS_EXECUTE, ACCESS_PRESENT, ACCESS_WRITE},
     layout::USER_END,
+    privilege::io,
 };
 use core::mem::offset_of;
-use kernel_core::{Frame, HandOver, Next, Node, Thread, frame::entry};
+use kernel_core::{Frame, HandOver, Machine, Next, Node, Thread, frame::entry};
 
 core::arch::global_asm!(
     include_str!("entry.s"),
@@ -47,10 +47,14 @@ core::arch::global_asm!(
     user_end = const USER_END,
     user_data = const USER_DATA,
     user_code = const USER_CODE,
+    protection = const vector::GENERAL_PROTECTION,
+    hal = const vector::HAL,
 );
 
 unsafe extern "C" {
     fn syscall_entry();
+    fn protection_entry();
+    fn hal_entry();
     fn leave_kernel();
     fn leave_kernel_with_message();
     fn leave_kernel_with_linux_call();
@@ -66,6 +70,7 @@ mod vector {
     pub const PAGE_FAULT: u64 = 14;
     pub const LAST_EXCEPTION: u64 = 31;
     pub const PRIMITIVE: u64 = 33;
+    pub const HAL: u64 = abi::call::HAL_VECTOR as u64;
 }
 
 /// Distance of the stubs in `entry.s`.
@@ -83,8 +88,12 @@ static mut CURRENT_FRAME: *mut Frame = core::ptr::null_mut();
 static mut USER_STACK: u64 = 0;
 
 /// Address of the first instruction for an interrupt vector.
-pub fn stub(vector: usize) -> u64 {
-    &raw const trap_stubs as u64 + vector as u64 * STUB_BYTES
+pub fn handler(vector: usize) -> u64 {
+    match vector as u64 {
+        vector::GENERAL_PROTECTION => protection_entry as *const () as u64,
+        vector::HAL => hal_entry as *const () as u64,
+        vector => &raw const trap_stubs as u64 + vector * STUB_BYTES,
+    }
 }
 
 /// Makes `syscall` enter the kernel.
@@ -124,7 +133,7 @@ fn dispatch(node: &mut Node, hardware: &mut Hardware) -> ! {
 /// Leaves the kernel for the thread in `slot`.
 #[inline(always)]
 fn leave(node: &mut Node, hardware: &mut Hardware, slot: usize) -> ! {
-    hardware.enter(slot, node.thread(slot));
+    hardware.enter(slot, node);
     let frame: *mut Frame = node.frame_mut(slot);
     // SAFETY: only the entry code reads `CURRENT_FRAME`, and it does not run now; the thread's space is loaded, and `leave_kernel`
     // restores all registers from the frame in rax.
@@ -143,7 +152,7 @@ enum Load {
 /// Leaves the kernel for the thread in slot `to`, with the message in the frame of `from`.
 #[inline(always)]
 fn leave_with(node: &mut Node, hardware: &mut Hardware, load: Load, from: usize, to: usize) -> ! {
-    hardware.enter(to, node.thread(to));
+    hardware.enter(to, node);
     let sender: *mut Frame = node.frame_mut(from);
     let receiver: *mut Frame = node.frame_mut(to);
     // SAFETY: as in `leave`; both frames stay where they are.
@@ -245,15 +254,65 @@ extern "C" fn trap_from_user(vector: u64, error: u64) -> ! {
             node.page_fault(hardware, cpu::cr2(), access);
         }
         vector::NO_FPU => hardware.use_fpu(node.current()),
-        vector::GENERAL_PROTECTION if ports::protection_fault(node, hardware) => {}
+        vector::GENERAL_PROTECTION if hardware.opens_ports(node) => {}
         vector::NON_MASKABLE | vector::DOUBLE_FAULT => {
             fatal::trap(vector, error, node.frame_mut(node.current()).rip, 0)
         }
         vector::PRIMITIVE => node.vector33(hardware),
+        vector::HAL => node.hal(hardware),
         0..=vector::LAST_EXCEPTION => node.exception(hardware, vector, error, 0),
         _ => take_interrupt(node, hardware, vector),
     }
     dispatch(node, hardware)
+}
+
+/// What a short port access gives back to `entry.s`, in rax and rdx.
+#[repr(C)]
+struct Access {
+    rax: u64,
+    done: u64,
+}
+
+impl Access {
+    /// It is to go the long way.
+    const NOT_DONE: Access = Access { rax: 0, done: 0 };
+}
+
+/// The HAL trap: a plain access of the machine's ports that the thread may make is done at once.
+#[unsafe(no_mangle)]
+extern "C" fn hal_from_user(operation: u64, port: u64, value: u64) -> Access {
+    // SAFETY: as in `request`.
+    let (node, hardware) = unsafe { node_state() };
+    let width = operation & io::WIDTH;
+    if !matches!(operation & !io::OUT, 1 | 2 | 4) || !node.reaches_port(port, width) {
+        return Access::NOT_DONE;
+    }
+    if operation & io::OUT == 0 {
+        return Access { rax: hardware.port_in(port as u16, width) as u64, done: 1 };
+    }
+    hardware.port_out(port as u16, width, value as u32);
+    Access { rax: 0, done: 1 }
+}
+
+/// A protection fault with error code 0: IN and OUT of a byte by DX are done at once, if that is the thread's way and it may.
+#[unsafe(no_mangle)]
+extern "C" fn port_instruction_from_user(rip: u64, rdx: u64, rax: u64) -> Access {
+    const IN_AL_DX: u8 = 0xec;
+    const OUT_DX_AL: u8 = 0xee;
+    // SAFETY: as in `request`.
+    let (node, hardware) = unsafe { node_state() };
+    let port = rdx as u16;
+    if !node.emulates_ports() || !node.reaches_port(port as u64, 1) {
+        return Access::NOT_DONE;
+    }
+    match hardware.spaces.byte_of_loaded(rip) {
+        Some(IN_AL_DX) => Access { rax: rax & !0xff | hardware.port_in(port, 1) as u64, done: 1 },
+        Some(OUT_DX_AL) => {
+            hardware.port_out(port, 1, rax as u32);
+            Access { rax, done: 1 }
+        }
+        _ => Access::NOT_DONE,
+    }
 }
 
 #[unsafe(no_mangle)]

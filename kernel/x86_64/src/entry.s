@@ -156,6 +156,84 @@ trap_common:
     popfq
     call trap_from_user
 
+# The two short ways to a port. The thread goes on after them, so its registers stay on the stack, those that a Rust function may change;
+# what turns out to be something else goes the long way, as if nothing had been.
+.macro save_scratch
+    push rcx
+    push rdx
+    push rsi
+    push rdi
+    push r8
+    push r9
+    push r10
+    push r11
+    push rax
+.endm
+.macro restore_scratch
+    pop r11
+    pop r10
+    pop r9
+    pop r8
+    pop rdi
+    pop rsi
+    pop rdx
+    pop rcx
+.endm
+
+# int 0x22: rax = operation, rdx = port, rdi = value. Stack: rip, cs, rflags, rsp, ss. The kernel itself never executes it.
+.align 16
+.global hal_entry
+hal_entry:
+    save_scratch
+    push 2
+    popfq
+    mov rsi, rdx
+    mov rdx, rdi
+    mov rdi, rax
+    call hal_from_user
+    test edx, edx
+    jz 1f
+    add rsp, 8
+    restore_scratch
+    iretq
+1:
+    pop rax
+    restore_scratch
+    push 0
+    push {hal}
+    jmp trap_common
+
+# A protection fault. Stack: error code, rip, cs, rflags, rsp, ss.
+.align 16
+.global protection_entry
+protection_entry:
+    cmp qword ptr [rsp], 0
+    jne 2f
+    test byte ptr [rsp + 16], 3
+    jz 2f
+    save_scratch
+    push rax                        # keeps the stack aligned
+    push 2
+    popfq
+    mov rdi, [rsp + 88]
+    mov rsi, rdx
+    mov rdx, rax
+    call port_instruction_from_user
+    test edx, edx
+    jz 1f
+    add rsp, 16
+    restore_scratch
+    inc qword ptr [rsp + 8]
+    add rsp, 8
+    iretq
+1:
+    pop rax
+    pop rax
+    restore_scratch
+2:
+    push {protection}
+    jmp trap_common
+
 # The kernel was interrupted where it waits, or has made a mistake: trap_from_kernel(vector, error, rip, rsp) returns only
 # for an interrupt.
 trap_in_kernel:

@@ -22,7 +22,7 @@ use crate::{
 };
 use abi::{
     Errno, Message,
-    endpoint::SERVICE_SLOTS,
+    endpoint::{SERVICE_SLOTS, SLOTS},
     info::{self, KernelInfo},
     layout::{PAGE_BYTES, map},
     privilege::MemoryRange,
@@ -31,8 +31,8 @@ use abi::{
 };
 use core::mem::size_of;
 use kernel_core::{
-    Frame, Machine, Space, Thread,
-    machine::{Copied, Fault, Mapped, Msi},
+    Frame, Machine, Node, Space,
+    machine::{Copied, Fault, Mapped, Memory, Msi},
 };
 
 /// Message-signalled interrupts there are.
@@ -55,8 +55,11 @@ pub struct Hardware {
     pub ports: Ports,
     /// What vm gets.
     pub free: MemoryMap,
-    /// Entering user mode takes more than loading the space, for services too.
-    pub services_are_special: bool,
+    /// Entering these threads takes no more than loading their space, if nothing is loaded that has to go: services without FPU and ports
+    /// of their own.
+    ordinary: [bool; SLOTS],
+    /// FPU registers or open ports of some thread are in the CPU.
+    something_is_loaded: bool,
     trace: TraceRing,
     /// One bit each: in use.
     messages: u64,
@@ -77,7 +80,8 @@ impl Hardware {
             descriptors: Descriptors::new(),
             ports: Ports::new(),
             free: MemoryMap::new(),
-            services_are_special: true,
+            ordinary: [false; SLOTS],
+            something_is_loaded: false,
             trace: TraceRing::new(),
             messages: 0,
         }
@@ -85,27 +89,41 @@ impl Hardware {
 
     /// The thread in `slot` is about to run in user mode: makes the CPU its own.
     #[inline(always)]
-    pub fn enter(&mut self, slot: usize, thread: &Thread) {
+    pub fn enter(&mut self, slot: usize, node: &Node) {
+        let thread = node.thread(slot);
         if let Some(space) = thread.space() {
             self.spaces.load(space);
         }
-        if slot >= SERVICE_SLOTS || self.services_are_special {
-            self.enter_special(slot, thread);
+        if !self.ordinary[slot] || self.something_is_loaded {
+            self.enter_special(slot, node);
         }
     }
 
-    /// The part of [`Hardware::enter`] that threads without FPU and direct ports do not need, as long as no service uses these.
+    /// The part of [`Hardware::enter`] for threads with FPU or ports of their own, and for whoever runs next after one of them.
     #[inline(never)]
-    fn enter_special(&mut self, slot: usize, thread: &Thread) {
-        self.context.enter(slot, &thread.frame);
-        self.ports.enter(&mut self.descriptors, thread);
-        self.services_are_special = self.context.is_in_use() || self.ports.are_in_use();
+    fn enter_special(&mut self, slot: usize, node: &Node) {
+        self.context.enter(slot, &node.thread(slot).frame);
+        self.ports.enter(&mut self.descriptors, slot, node.privileges(slot));
+        self.ordinary[slot] = slot < SERVICE_SLOTS && !self.ports.is_user(slot);
+        self.something_is_loaded = self.context.is_in_use() || self.ports.are_open();
+    }
+
+    /// The current thread has caused a protection fault: true when that was its first use of ports that it reaches directly, and it can
+    /// go on. A fault with the bitmap in place is about a port that is none of its own.
+    pub fn opens_ports(&mut self, node: &Node) -> bool {
+        let slot = node.current();
+        let opened = self.ports.open(&mut self.descriptors, slot, node.privileges(slot));
+        if opened {
+            self.ordinary[slot] = false;
+            self.something_is_loaded = true;
+        }
+        opened
     }
 
     /// The thread that runs, in `slot`, has used the FPU while it was off.
     pub fn use_fpu(&mut self, slot: usize) {
         self.context.use_fpu(slot);
-        self.services_are_special = true;
+        self.something_is_loaded = true;
     }
 
     /// The timer's interrupt came: is it time?
@@ -168,13 +186,17 @@ impl Machine for Hardware {
         self.spaces.walk::<false>(space).translate(address)
     }
 
-    fn copy_to_frames(&mut self, from: Space, address: u64, physical: u64, bytes: u64) -> Result<Copied, Errno> {
-        let first = physical & !(PAGE_BYTES - 1);
-        let end = physical.checked_add(bytes).ok_or(Errno::EINVAL)?;
-        if !(first..end).step_by(PAGE_BYTES as usize).all(|frame| self.frames.is_user_ram(frame)) {
-            return Err(Errno::EINVAL);
+    fn copy_memory(&mut self, from: Memory, to: Memory, bytes: u64) -> Result<Copied, Errno> {
+        for memory in [from, to] {
+            if let Memory::Physical(start) = memory {
+                let end = start.checked_add(bytes).ok_or(Errno::EINVAL)?;
+                let mut frames = (start & !(PAGE_BYTES - 1)..end).step_by(PAGE_BYTES as usize);
+                if !frames.all(|frame| self.frames.is_user_ram(frame)) {
+                    return Err(Errno::EINVAL);
+                }
+            }
         }
-        Ok(copying::to_frames(&self.spaces, from, address, physical, bytes))
+        Ok(copying::between_memories(&self.spaces, from, to, bytes))
     }
 
     fn copy_frame(&mut self, to: u64, from: u64) -> Result<(), Errno> {
@@ -241,6 +263,10 @@ impl Machine for Hardware {
             2 => cpu::out16(port, value as u16),
             _ => cpu::out32(port, value),
         }
+    }
+
+    fn rights_changed(&mut self, slot: usize) {
+        self.ports.forget(&mut self.descriptors, slot);
     }
 
     fn line_open(&mut self, line: usize) -> Result<(), Errno> {

@@ -1,6 +1,7 @@
 //! I/O ports of a driver. The way to them (DESIGN.md, "Driver I/O") is the business of this file alone.
 
 use abi::Errno;
+use abi::privilege::{PortRequest, io};
 use sys::{Result, port};
 
 /// A range of ports, by offset from its first.
@@ -70,6 +71,22 @@ impl Ports {
         port::write(self.port(offset, 4)?, 4, value)
     }
 
+    /// Fills the buffer by reading one 8-bit port again and again.
+    ///
+    /// # Errors
+    /// As [`Ports::read8`].
+    pub fn read_string8(&self, offset: u16, into: &mut [u8]) -> Result<()> {
+        port::read_string(self.port(offset, 1)?, 1, into)
+    }
+
+    /// Writes the buffer to one 8-bit port.
+    ///
+    /// # Errors
+    /// As [`Ports::read8`].
+    pub fn write_string8(&self, offset: u16, from: &[u8]) -> Result<()> {
+        port::write_string(self.port(offset, 1)?, 1, from)
+    }
+
     /// Fills the buffer by reading one 16-bit port again and again.
     ///
     /// # Errors
@@ -84,6 +101,39 @@ impl Ports {
     /// As [`Ports::read_string16`].
     pub fn write_string16(&self, offset: u16, from: &[u8]) -> Result<()> {
         port::write_string(self.port(offset, 2)?, 2, from)
+    }
+
+    /// Fills the buffer by reading one 32-bit port again and again.
+    ///
+    /// # Errors
+    /// As [`Ports::read8`]; `EINVAL` also for a length that is no multiple of 4.
+    pub fn read_string32(&self, offset: u16, into: &mut [u8]) -> Result<()> {
+        port::read_string(self.port(offset, 4)?, 4, into)
+    }
+
+    /// Writes the buffer to one 32-bit port.
+    ///
+    /// # Errors
+    /// As [`Ports::read_string32`].
+    pub fn write_string32(&self, offset: u16, from: &[u8]) -> Result<()> {
+        port::write_string(self.port(offset, 4)?, 4, from)
+    }
+
+    /// Makes several accesses one after the other, with one message where the way is by messages. The requests' ports are offsets; what
+    /// is read is put into them.
+    ///
+    /// # Errors
+    /// As [`Ports::read8`], of the first access that fails: those before it are done. `EINVAL` for an offset outside the range: none is.
+    pub fn vector<const N: usize>(&self, requests: &mut [PortRequest; N]) -> Result<()> {
+        let mut absolute = *requests;
+        for request in &mut absolute {
+            request.port = self.port(request.port, request.operation & io::WIDTH as u16)?;
+        }
+        let result = port::vector(&mut absolute);
+        for (request, done) in requests.iter_mut().zip(&absolute) {
+            request.value = done.value;
+        }
+        result
     }
 
     fn port(&self, offset: u16, width: u16) -> Result<u16> {

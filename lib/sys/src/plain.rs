@@ -2,9 +2,10 @@
 //!
 //! Programs make their own structures such by `zerocopy`; those of `abi` are plain by this trait.
 
+use abi::call::CopyRequest;
 use abi::info::{Framebuffer, KernelInfo, ThreadInfo};
 use abi::pm::ProcessRecord;
-use abi::privilege::{MemoryRange, Privileges};
+use abi::privilege::{MemoryRange, PortRequest, Privileges};
 use abi::rs::{Injection, ReportHead, ServiceRecord};
 use abi::trace::Record;
 use abi::vm::MapRecord;
@@ -29,7 +30,9 @@ plain! {
     ThreadInfo = 64,
     KernelInfo = 88,
     Framebuffer = 24,
-    Privileges = 256,
+    Privileges = 272,
+    PortRequest = 8,
+    CopyRequest = 32,
     ServiceRecord = 72,
     Injection = 32,
     ReportHead = 32,

@@ -1,8 +1,34 @@
-//! I/O ports through the kernel (`DevIo`), within the caller's port ranges.
+//! I/O ports, by the way that the system file gives to this service (DESIGN.md, "Driver I/O"), within its port ranges.
+//!
+//! The way is asked of the kernel once. `SYSTASK` sends requests to the SYSTEM task, `HAL` traps, and for `EMULATE` and `DIRECT` the
+//! program executes the instruction itself: what it may not reach ends it there, while the first two give an error.
 
-use crate::{Result, raw};
-use abi::call::KernelCall;
-use abi::privilege::io;
+use crate::{Result, info, ipc, plain, start};
+use abi::call::{HAL_VECTOR, KernelCall, SYSTEM_LABELS};
+use abi::privilege::{PortRequest, Privileges, io, way};
+use abi::{Endpoint, Errno, Message, Word};
+use core::arch::asm;
+use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+/// The way, plus 1; 0: not asked yet.
+static WAY: AtomicU32 = AtomicU32::new(0);
+const HAL: u32 = way::HAL + 1;
+/// From here on the program executes the instructions itself.
+const OWN_INSTRUCTIONS: u32 = way::EMULATE + 1;
+const _: () = assert!(way::DIRECT > way::EMULATE && way::EMULATE > way::HAL && way::HAL > way::SYSTASK);
+
+/// The way of this service: one of `privilege::way`.
+pub fn way() -> u32 {
+    match WAY.load(Relaxed) {
+        0 => {
+            let own = info::get::<Privileges>(abi::info::PRIVILEGES, start::endpoint().slot() as u64);
+            let way = own.map_or(way::HAL, |own| own.io_way);
+            WAY.store(way + 1, Relaxed);
+            way
+        }
+        known => known - 1,
+    }
+}
 
 /// Reads a port; `width` is 1, 2 or 4 bytes.
 ///
@@ -10,7 +36,12 @@ use abi::privilege::io;
 /// `ECALLDENIED`: outside the ranges; `EINVAL`: no such width.
 #[inline]
 pub fn read(port: u16, width: u64) -> Result<u32> {
-    raw::kernel(KernelCall::DevIo, [port as u64, io::IN | width, 0, 0, 0, 0]).map(|(value, _)| value as u32)
+    check(width)?;
+    match WAY.load(Relaxed) {
+        OWN_INSTRUCTIONS.. => Ok(input(port, width)),
+        HAL => trap(io::IN | width, port, 0).map(|value| value as u32),
+        _ => read_somehow(port, width),
+    }
 }
 
 /// Writes a port; `width` is 1, 2 or 4 bytes.
@@ -19,7 +50,32 @@ pub fn read(port: u16, width: u64) -> Result<u32> {
 /// As [`read`].
 #[inline]
 pub fn write(port: u16, width: u64, value: u32) -> Result<()> {
-    raw::kernel(KernelCall::DevIo, [port as u64, io::OUT | width, value as u64, 0, 0, 0]).map(drop)
+    check(width)?;
+    match WAY.load(Relaxed) {
+        OWN_INSTRUCTIONS.. => {
+            output(port, width, value);
+            Ok(())
+        }
+        HAL => trap(io::OUT | width, port, value).map(drop),
+        _ => write_somehow(port, width, value),
+    }
+}
+
+/// The ways that are long, and the first access of all.
+#[inline(never)]
+fn read_somehow(port: u16, width: u64) -> Result<u32> {
+    match way() {
+        way::SYSTASK => ask(KernelCall::DevIo, [port as u64, io::IN | width, 0, 0]).map(|value| value as u32),
+        _ => read(port, width),
+    }
+}
+
+#[inline(never)]
+fn write_somehow(port: u16, width: u64, value: u32) -> Result<()> {
+    match way() {
+        way::SYSTASK => ask(KernelCall::DevIo, [port as u64, io::OUT | width, value as u64, 0]).map(drop),
+        _ => write(port, width, value),
+    }
 }
 
 /// Reads a port again and again until the buffer is full. The buffer's length is a multiple of `width`.
@@ -28,7 +84,28 @@ pub fn write(port: u16, width: u64, value: u32) -> Result<()> {
 /// As [`read`].
 pub fn read_string(port: u16, width: u64, into: &mut [u8]) -> Result<()> {
     let count = items(into.len(), width)?;
-    raw::kernel_filling(KernelCall::SDevIo, [port as u64, io::IN | width, 0, count, 0, 0], 2, into).map(drop)
+    let address = into.as_mut_ptr();
+    match way() {
+        way::SYSTASK => ask(KernelCall::SDevIo, [port as u64, io::IN | width, address as u64, count]).map(drop),
+        way::HAL => trap_string(io::IN | width, port, address as u64, count),
+        _ => {
+            // SAFETY: `count` accesses of `width` bytes fill exactly the buffer; the direction flag is clear.
+            unsafe {
+                match width {
+                    1 => {
+                        asm!("rep insb", in("dx") port, inout("rdi") address => _, inout("rcx") count => _, options(nostack, preserves_flags))
+                    }
+                    2 => {
+                        asm!("rep insw", in("dx") port, inout("rdi") address => _, inout("rcx") count => _, options(nostack, preserves_flags))
+                    }
+                    _ => {
+                        asm!("rep insd", in("dx") port, inout("rdi") address => _, inout("rcx") count => _, options(nostack, preserves_flags))
+                    }
+                }
+            }
+            Ok(())
+        }
+    }
 }
 
 /// Writes the whole buffer to a port.
@@ -37,10 +114,136 @@ pub fn read_string(port: u16, width: u64, into: &mut [u8]) -> Result<()> {
 /// As [`read`].
 pub fn write_string(port: u16, width: u64, from: &[u8]) -> Result<()> {
     let count = items(from.len(), width)?;
-    raw::kernel_reading(KernelCall::SDevIo, [port as u64, io::OUT | width, 0, count, 0, 0], 2, from).map(drop)
+    let address = from.as_ptr();
+    match way() {
+        way::SYSTASK => ask(KernelCall::SDevIo, [port as u64, io::OUT | width, address as u64, count]).map(drop),
+        way::HAL => trap_string(io::OUT | width, port, address as u64, count),
+        _ => {
+            // SAFETY: `count` accesses of `width` bytes read exactly the buffer; the direction flag is clear.
+            unsafe {
+                match width {
+                    1 => {
+                        asm!("rep outsb", in("dx") port, inout("rsi") address => _, inout("rcx") count => _, options(nostack, preserves_flags))
+                    }
+                    2 => {
+                        asm!("rep outsw", in("dx") port, inout("rsi") address => _, inout("rcx") count => _, options(nostack, preserves_flags))
+                    }
+                    _ => {
+                        asm!("rep outsd", in("dx") port, inout("rsi") address => _, inout("rcx") count => _, options(nostack, preserves_flags))
+                    }
+                }
+            }
+            Ok(())
+        }
+    }
+}
+
+/// Makes these accesses one after the other; what is read is put into the requests.
+///
+/// # Errors
+/// As [`read`], of the first access that fails; those before it are done.
+pub fn vector(requests: &mut [PortRequest]) -> Result<()> {
+    if way() != way::SYSTASK {
+        return requests.iter_mut().try_for_each(access);
+    }
+    for piece in requests.chunks_mut(abi::call::MAX_VECTOR as usize) {
+        let mut rest = piece;
+        while !rest.is_empty() {
+            let bytes = plain::bytes_of_mut(rest);
+            let done = ask(KernelCall::VDevIo, [bytes.as_mut_ptr() as u64, rest.len() as u64, 0, 0])?;
+            rest = &mut rest[done as usize..];
+        }
+    }
+    Ok(())
+}
+
+fn access(request: &mut PortRequest) -> Result<()> {
+    let (width, writes) = (request.operation as u64 & io::WIDTH, request.operation as u64 & io::OUT != 0);
+    if writes {
+        return write(request.port, width, request.value);
+    }
+    request.value = read(request.port, width)?;
+    Ok(())
+}
+
+/// A kernel call as a message to the SYSTEM task. The caller vouches for the memory that it names.
+fn ask(call: KernelCall, arguments: [u64; 4]) -> Result<u64> {
+    let mut request = Message::new(SYSTEM_LABELS | call as u32);
+    request.words[..4].copy_from_slice(&arguments);
+    ipc::sendrec(Endpoint::SYSTEM, &request)?.result()
+}
+
+/// The HAL trap, for one access.
+#[inline(always)]
+fn trap(operation: u64, port: u16, value: u32) -> Result<u64> {
+    let result: u64;
+    // SAFETY: the trap changes nothing but rax. Not `nomem`: what a device does in answer may reach memory.
+    unsafe {
+        asm!(
+            "int {vector}", vector = const HAL_VECTOR,
+            inlateout("rax") operation => result, in("rdx") port as u64, in("rdi") value as u64,
+            options(nostack, preserves_flags),
+        );
+    }
+    Word::from_word(result)
+}
+
+/// The HAL trap, for many accesses and memory of the caller, which is as long as they need.
+fn trap_string(operation: u64, port: u16, address: u64, count: u64) -> Result<()> {
+    let result: u64;
+    // SAFETY: the kernel reads or writes `count` items at the address, for which the caller vouches; otherwise as in `trap`.
+    unsafe {
+        asm!(
+            "int {vector}", vector = const HAL_VECTOR,
+            inlateout("rax") operation | io::STRING => result, in("rdx") port as u64, in("rdi") address, in("r10") count,
+            options(nostack, preserves_flags),
+        );
+    }
+    Result::<u64>::from_word(result).map(drop)
+}
+
+/// The instruction IN.
+#[inline(always)]
+fn input(port: u16, width: u64) -> u32 {
+    let value: u32;
+    // SAFETY: the kernel or the CPU lets only ports of the service's own device through.
+    unsafe {
+        match width {
+            1 => {
+                let byte: u8;
+                asm!("in al, dx", in("dx") port, out("al") byte, options(nostack, preserves_flags));
+                value = byte as u32;
+            }
+            2 => {
+                let word: u16;
+                asm!("in ax, dx", in("dx") port, out("ax") word, options(nostack, preserves_flags));
+                value = word as u32;
+            }
+            _ => asm!("in eax, dx", in("dx") port, out("eax") value, options(nostack, preserves_flags)),
+        }
+    }
+    value
+}
+
+/// The instruction OUT.
+#[inline(always)]
+fn output(port: u16, width: u64, value: u32) {
+    // SAFETY: as in `input`.
+    unsafe {
+        match width {
+            1 => asm!("out dx, al", in("dx") port, in("al") value as u8, options(nostack, preserves_flags)),
+            2 => asm!("out dx, ax", in("dx") port, in("ax") value as u16, options(nostack, preserves_flags)),
+            _ => asm!("out dx, eax", in("dx") port, in("eax") value, options(nostack, preserves_flags)),
+        }
+    }
+}
+
+#[inline(always)]
+fn check(width: u64) -> Result<()> {
+    if matches!(width, 1 | 2 | 4) { Ok(()) } else { Err(Errno::EINVAL) }
 }
 
 fn items(bytes: usize, width: u64) -> Result<u64> {
-    let whole = matches!(width, 1 | 2 | 4) && bytes as u64 % width == 0;
-    if whole { Ok(bytes as u64 / width) } else { Err(abi::Errno::EINVAL) }
+    check(width)?;
+    if bytes as u64 % width == 0 { Ok(bytes as u64 / width) } else { Err(Errno::EINVAL) }
 }

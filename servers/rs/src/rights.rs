@@ -33,6 +33,10 @@ pub fn privileges(service: &Service, granted: Granted) -> Result<Privileges> {
     for &(first, last) in service.ports.iter().chain(granted.ports) {
         add(&mut rights.ports, &mut rights.port_count, PortRange { first, last })?;
     }
+    for &(device, first, last) in &service.virtual_ports {
+        *rights.devices.get_mut(rights.port_count as usize).ok_or(Errno::E2BIG)? = device;
+        add(&mut rights.ports, &mut rights.port_count, PortRange { first, last })?;
+    }
     for &line in service.irqs.iter().chain(granted.irqs) {
         add(&mut rights.irqs, &mut rights.irq_count, line)?;
     }

@@ -31,6 +31,7 @@ pub fn service(name: &str, slot: u32) -> Service {
         flags: 0,
         io_way: 0,
         ports: vec![],
+        virtual_ports: vec![],
         irqs: vec![],
         memory: vec![],
         module: None,

@@ -13,7 +13,7 @@ use abi::{
 };
 use kernel_core::{
     Frame, Machine, Space,
-    machine::{Copied, Fault, Mapped, Msi, Side},
+    machine::{Copied, Fault, Mapped, Memory, Msi, Side},
 };
 
 pub const PAGE: u64 = 4096;
@@ -39,6 +39,7 @@ pub struct Fake {
     pub extended: BTreeMap<usize, [u8; EXTENDED_BYTES]>,
     pub ports: BTreeMap<u16, u32>,
     pub port_log: Vec<(u16, u64, u32)>,
+    pub changed_rights: Vec<usize>,
     pub unmasked: BTreeSet<usize>,
     pub opened: BTreeSet<usize>,
     pub console: Vec<u8>,
@@ -151,15 +152,22 @@ impl Machine for Fake {
     fn translate(&mut self, space: Space, address: u64) -> Result<u64, Fault> {
         self.find(space, address, false)
     }
-    fn copy_to_frames(&mut self, from: Space, address: u64, physical: u64, bytes: u64) -> Result<Copied, Errno> {
+    fn copy_memory(&mut self, from: Memory, to: Memory, bytes: u64) -> Result<Copied, Errno> {
         for done in 0..bytes {
-            let source = match self.find(from, address + done, false) {
-                Ok(source) => source,
-                Err(fault) => return Ok(Copied { bytes: done, fault: Some((Side::From, fault)) }),
+            let places = [(from, Side::From, false), (to, Side::To, true)].map(|(memory, side, write)| {
+                match memory.after(done) {
+                    Memory::Space(space, address) => self.find(space, address, write).map_err(|fault| (side, fault)),
+                    Memory::Physical(address) => Ok(address),
+                }
+            });
+            let [source, target] = match places {
+                [Ok(source), Ok(target)] => [source, target],
+                [Err(fault), _] | [_, Err(fault)] => return Ok(Copied { bytes: done, fault: Some(fault) }),
             };
-            let value = self.bytes(source, 1)[0];
-            let frame = self.frames.get_mut(&((physical + done) / PAGE * PAGE)).ok_or(Errno::EINVAL)?;
-            frame[((physical + done) % PAGE) as usize] = value;
+            if [source, target].iter().any(|physical| !self.frames.contains_key(&(physical / PAGE * PAGE))) {
+                return Err(Errno::EINVAL);
+            }
+            self.bytes(target, 1)[0] = self.bytes(source, 1)[0];
         }
         Ok(Copied { bytes, fault: None })
     }
@@ -241,6 +249,10 @@ impl Machine for Fake {
     }
     fn port_out(&mut self, port: u16, width: u64, value: u32) {
         self.port_log.push((port, width, value));
+    }
+
+    fn rights_changed(&mut self, slot: usize) {
+        self.changed_rights.push(slot);
     }
 
     fn line_open(&mut self, line: usize) -> Result<(), Errno> {

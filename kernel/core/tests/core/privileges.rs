@@ -74,8 +74,8 @@ fn information_goes_to_whom_it_is_for() {
     assert_eq!(w.m.peek(space, BUFFER, 5), b"quiet");
     assert_eq!(w.kernel_call(A, KernelCall::GetInfo, &[info::COMMAND_LINE, 0, BUFFER, 2]), Ok(2));
     assert_eq!(w.kernel_call(A, KernelCall::GetInfo, &[info::FREE_MEMORY, 0, BUFFER, 100]), Err(Errno::EPERM));
-    assert_eq!(w.kernel_call(A, KernelCall::GetInfo, &[info::PRIVILEGES, 4, BUFFER, 256]), Err(Errno::EPERM));
-    assert_eq!(w.kernel_call(RS, KernelCall::GetInfo, &[info::PRIVILEGES, 128, BUFFER, 256]), Err(Errno::EINVAL));
+    assert_eq!(w.kernel_call(A, KernelCall::GetInfo, &[info::PRIVILEGES, 4, BUFFER, 272]), Err(Errno::EPERM));
+    assert_eq!(w.kernel_call(RS, KernelCall::GetInfo, &[info::PRIVILEGES, 128, BUFFER, 272]), Err(Errno::EINVAL));
     assert_eq!(w.kernel_call(A, KernelCall::GetInfo, &[info::THREAD, 99, BUFFER, 64]), Err(Errno::ESRCH));
     assert_eq!(w.kernel_call(A, KernelCall::GetInfo, &[info::THREAD, 5000, BUFFER, 64]), Err(Errno::EINVAL));
     assert_eq!(w.kernel_call(A, KernelCall::GetInfo, &[77, 0, BUFFER, 64]), Err(Errno::ENOENT));
@@ -93,7 +93,7 @@ fn what_rs_sets_is_what_it_reads_back() {
     rights.irqs = [1, 2, 3, 4, 5, 6, 7, 8];
     rights.flags = 0x55;
     w.set_privileges(a, &rights);
-    w.kernel_call(RS, KernelCall::GetInfo, &[info::PRIVILEGES, A as u64, BUFFER, 256]).expect("read");
-    assert_eq!(w.m.peek(RS as u16, BUFFER, 256), crate::world::privilege_bytes(&rights));
+    w.kernel_call(RS, KernelCall::GetInfo, &[info::PRIVILEGES, A as u64, BUFFER, 272]).expect("read");
+    assert_eq!(w.m.peek(RS as u16, BUFFER, 272), crate::world::privilege_bytes(&rights));
     assert_ne!(a, Endpoint::NONE);
 }

@@ -253,6 +253,7 @@ pub fn privilege_bytes(privileges: &Privileges) -> Vec<u8> {
         out.extend_from_slice(&range.first.to_le_bytes());
         out.extend_from_slice(&range.last.to_le_bytes());
     }
+    out.extend_from_slice(&privileges.devices);
     out.extend_from_slice(&privileges.port_count.to_le_bytes());
     out.extend_from_slice(&privileges.irq_count.to_le_bytes());
     out.extend_from_slice(&privileges.irqs);

@@ -139,6 +139,31 @@ destinations = ["uart"]
         assert!(wrong.to_string().contains("extends: expected"), "{wrong}");
     }
 
+    #[test]
+    fn a_way_for_all_changes_the_services_with_ports_alone() {
+        let system = read("description = \"x\"\nextends = \"good\"\nio_way = \"systask\"\n").expect("is right");
+        let [rs, _, uart] = &system.service[..] else { panic!("not three services") };
+        assert_eq!((rs.io_way, uart.io_way), (privilege::way::HAL, privilege::way::SYSTASK));
+        assert_eq!(uart.destinations, [slot::SYSTEM as u32, slot::RS as u32]);
+        let calls = [KernelCall::Diag, KernelCall::DevIo, KernelCall::SDevIo, KernelCall::VDevIo];
+        assert_eq!(uart.kernel_calls, calls.iter().map(|call| call.bit()).sum::<u64>());
+    }
+
+    #[test]
+    fn virtual_ports_have_a_device_and_a_place_of_their_own() {
+        let with = |text: &str| GOOD.replacen("irqs = [4]", text, 1);
+        let system = read(&with("virtual_ports = [[\"log\", 0xff00, 0xff00]]")).expect("is right");
+        assert_eq!(system.service[2].virtual_ports, [(privilege::device::LOG, 0xff00, 0xff00)]);
+        assert!(refusal("irqs = [4]", "virtual_ports = [[\"lag\", 1, 1]]").contains("expected one of clock, log"));
+        assert!(refusal("irqs = [4]", "virtual_ports = [[\"log\", 0x3ff, 0x400]]").contains("no other range"));
+        assert!(refusal("irqs = [4]", "virtual_ports = [[\"log\", 2, 1]]").contains("virtual_ports:"));
+    }
+
+    #[test]
+    fn the_way_by_messages_needs_the_system_task() {
+        assert!(refusal("\"direct\"", "\"systask\"").contains("service uart: destinations: expected \"system\""));
+    }
+
     fn refusal(from: &str, to: &str) -> String {
         assert!(GOOD.contains(from), "{from} is not in the file");
         read(&GOOD.replacen(from, to, 1)).expect_err("was accepted").to_string()
@@ -176,7 +201,7 @@ destinations = ["uart"]
         let destination = refusal("destinations = [\"rs\"]", "destinations = [\"sr\"]");
         assert_eq!(
             destination,
-            "systems/x.toml: service uart: destinations: expected \"*\" or a service of this file, not 'sr'"
+            "systems/x.toml: service uart: destinations: expected \"*\", \"system\" or a service of this file, not 'sr'"
         );
         assert!(refusal("\"DevIo\"", "\"DevO\"").contains("service uart: kernel_calls:"));
         assert!(refusal("name = \"uart\"", "name = \"rs\"").contains("rs: name:"));

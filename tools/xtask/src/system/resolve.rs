@@ -12,23 +12,27 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The word for all services among the destinations.
 const EVERYBODY: &str = "*";
+/// The SYSTEM task among the destinations.
+const SYSTEM: &str = "system";
+const SYSTASK: &str = "systask";
 const WORST_QUEUE: u32 = 15;
 /// The longest wait before a restart that a first wait may be; rs waits no longer than this.
 const MOST_BACKOFF_MS: u32 = 10_000;
 
 /// The ways to a port, by name.
 const WAYS: [(&str, u32); 4] = [
-    ("systask", privilege::way::SYSTASK),
+    (SYSTASK, privilege::way::SYSTASK),
     ("hal", privilege::way::HAL),
     ("emulate", privilege::way::EMULATE),
     ("direct", privilege::way::DIRECT),
 ];
 
 /// The flags that a file may give. RESTARTABLE follows from `restarts`.
-const FLAGS: [(&str, u32); 3] = [
+const FLAGS: [(&str, u32); 4] = [
     ("MAGIC_GRANTS", privilege::MAGIC_GRANTS),
     ("MSI", privilege::MSI),
     ("COPY_APPLICATIONS_ONLY", privilege::COPY_APPLICATIONS_ONLY),
+    ("KILL_ON_DENIAL", privilege::KILL_ON_DENIAL),
 ];
 
 type Slots = BTreeMap<String, u32>;
@@ -45,11 +49,25 @@ pub fn resolve(written: &Written, has_program: &dyn Fn(&str) -> bool) -> Result<
         .service
         .iter()
         .map(|service| {
-            resolve_service(service, &slots, has_program).map_err(|wrong| format!("service {}: {wrong}", service.name))
+            let service = on_the_way_of_all(service.clone(), written.io_way.as_deref());
+            resolve_service(&service, &slots, has_program).map_err(|wrong| format!("service {}: {wrong}", service.name))
         })
         .collect::<Result<_, _>>()?;
     let routes = routes(&written.routes, &slots).map_err(|wrong| format!("routes: {wrong}"))?;
     Ok(System { description: written.description.clone(), service, routes })
+}
+
+/// A service with ports on the system's own way, if there is one. By messages, the string and vector forms are calls of their own.
+fn on_the_way_of_all(mut service: WrittenService, way: Option<&str>) -> WrittenService {
+    let has_ports = service.kernel_calls.iter().any(|call| call == "DevIo");
+    if let Some(way) = way.filter(|_| has_ports) {
+        service.io_way = way.to_string();
+        if way == SYSTASK {
+            service.destinations.push(SYSTEM.to_string());
+            service.kernel_calls.extend(["SDevIo", "VDevIo"].map(str::to_string));
+        }
+    }
+    service
 }
 
 /// The kernel starts rs and vm itself, from the head of the table.
@@ -115,6 +133,7 @@ fn resolve_service(
         flags,
         io_way: one_of("io_way", &written.io_way, &WAYS)?,
         ports: written.ports.clone(),
+        virtual_ports: virtual_ports(&written.virtual_ports)?,
         irqs: written.irqs.clone(),
         memory: written.memory.clone(),
         module: written.module.clone(),
@@ -156,9 +175,42 @@ fn check_ranges(written: &WrittenService) -> Result<(), String> {
     {
         return Err(format!("memory: expected [start, bytes], not [{start:#x}, {bytes:#x}]"));
     }
-    at_most("ports", written.ports.len(), Privileges::NONE.ports.len())?;
+    check_way(written)?;
+    at_most("ports", written.ports.len() + written.virtual_ports.len(), Privileges::NONE.ports.len())?;
     at_most("irqs", written.irqs.len(), Privileges::NONE.irqs.len())?;
     at_most("memory", written.memory.len(), Privileges::NONE.memory.len())
+}
+
+fn check_way(written: &WrittenService) -> Result<(), String> {
+    let asks_system = written.destinations.iter().any(|name| name == SYSTEM);
+    if written.io_way == SYSTASK && !asks_system {
+        return Err(format!("destinations: expected \"{SYSTEM}\" among them, which io_way = \"{SYSTASK}\" needs"));
+    }
+    let mut ranges: Vec<(u16, u16)> = written.virtual_ports.iter().map(|&(_, first, last)| (first, last)).collect();
+    if let Some((first, last)) = ranges.iter().find(|(first, last)| first > last) {
+        return Err(format!("virtual_ports: expected [device, first, last], not {first:#x}, {last:#x}"));
+    }
+    let virtual_count = ranges.len();
+    ranges.extend(&written.ports);
+    for (index, (first, last)) in ranges.iter().take(virtual_count).enumerate() {
+        if ranges[index + 1..].iter().any(|(other_first, other_last)| first <= other_last && other_first <= last) {
+            return Err(format!("virtual_ports: expected ports of no other range, not {first:#x} to {last:#x}"));
+        }
+    }
+    Ok(())
+}
+
+fn virtual_ports(written: &[(String, u16, u16)]) -> Result<Vec<(u8, u16, u16)>, String> {
+    let device =
+        |name: &str| privilege::device::NAMES.iter().find(|(known, _)| *known == name).map(|(_, number)| *number);
+    let resolve = |(name, first, last): &(String, u16, u16)| match device(name) {
+        Some(number) => Ok((number, *first, *last)),
+        None => {
+            let names: Vec<&str> = privilege::device::NAMES.iter().map(|(name, _)| *name).collect();
+            Err(format!("virtual_ports: expected one of {}, not '{name}'", names.join(", ")))
+        }
+    };
+    written.iter().map(resolve).collect()
 }
 
 fn at_most(key: &str, count: usize, most: usize) -> Result<(), String> {
@@ -182,9 +234,14 @@ fn destinations(names: &[String], slots: &Slots) -> Result<Vec<u32>, String> {
             Some(slot) => {
                 destinations.insert(*slot);
             }
+            None if name == SYSTEM => {
+                destinations.insert(slot::SYSTEM as u32);
+            }
             None if name == EVERYBODY => destinations.extend(slots.values()),
             None => {
-                return Err(format!("destinations: expected \"{EVERYBODY}\" or a service of this file, not '{name}'"));
+                return Err(format!(
+                    "destinations: expected \"{EVERYBODY}\", \"{SYSTEM}\" or a service of this file, not '{name}'"
+                ));
             }
         }
     }

@@ -13,6 +13,9 @@ pub struct Written {
     pub description: String,
     /// Another system, which this one is but for what stands here.
     pub extends: Option<String>,
+    /// The way to the ports of all services that have some, whatever they say themselves; with what the way needs. So one line makes a
+    /// system with all drivers on another way.
+    pub io_way: Option<String>,
     /// The services in the order of their start. In a system that extends another: in place of the other's service of the same name,
     /// else after all of them.
     #[serde(default)]
@@ -35,12 +38,13 @@ impl Written {
         }
         let mut routes = base.routes;
         routes.extend(self.routes);
-        Written { description: self.description, extends: base.extends, service, routes }
+        let io_way = self.io_way.or(base.io_way);
+        Written { description: self.description, extends: base.extends, io_way, service, routes }
     }
 }
 
 /// One `[[service]]`.
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WrittenService {
     /// Folder, crate and process.
@@ -77,6 +81,9 @@ pub struct WrittenService {
     /// First and last port.
     #[serde(default)]
     pub ports: Vec<(u16, u16)>,
+    /// Name of a device that the kernel plays, first and last port.
+    #[serde(default)]
+    pub virtual_ports: Vec<(String, u16, u16)>,
     /// Interrupt lines.
     #[serde(default)]
     pub irqs: Vec<u8>,
