@@ -41,6 +41,7 @@ const ENTRIES: &[(&str, Kind)] = &[
     ("ttyS0", Character(4, 64, 0o660)),
     ("ttyS1", Character(4, 65, 0o660)),
     ("ttyS2", Character(4, 66, 0o660)),
+    ("lp0", Character(6, 0, 0o660)),
     ("rtc0", Character(10, 135, 0o600)),
     ("rtc", Link("rtc0")),
     ("ram0", Block(1, 0, 0o660)),

@@ -173,6 +173,7 @@ impl Vfs {
         let (name, role) = match (major(device), minor(device)) {
             (MAJOR_MEMORY, _) => ("devfs", Role::StatelessFileSystem),
             (4, FIRST_SERIAL..) | (5, _) => ("tty", Role::Terminal),
+            (6, _) => ("lp", Role::Driver),
             (10, MINOR_RTC) => ("rtc", Role::Driver),
             _ => return Err(Errno::ENXIO),
         };

@@ -2,6 +2,7 @@
 //! with the root file system.
 
 use crate::archive::{self, Entry};
+use crate::c_services::{self, Library};
 use crate::machine::DiskBus;
 use crate::programs::{self, Built, Packages, Progress};
 use crate::rootfs::{self, Contents, Room};
@@ -16,6 +17,9 @@ use std::path::PathBuf;
 
 /// The file name of the disk image with the root file system.
 pub const ROOT_DISK: &str = "root.img";
+
+/// The service that drives a printer, and the file name of what is printed.
+pub const PRINTER: &str = "lp";
 
 /// Where a system keeps its root file system.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -56,7 +60,15 @@ impl Bundle {
         let commands = packages.programs_in(workspace, "user");
         let services = system.service.iter().map(|service| service.binary.clone());
         let programs: BTreeSet<String> = services.chain(commands.iter().cloned()).collect();
-        let built = programs::build(workspace, &Vec::from_iter(programs), progress)?;
+        let (in_c, in_rust): (Vec<_>, Vec<_>) =
+            programs.into_iter().partition(|name| c_services::exists(workspace, name));
+        let built = programs::build(workspace, &in_rust, progress)?;
+        if !in_c.is_empty() {
+            let library = Library::build(workspace)?;
+            for name in in_c {
+                library.build_service(workspace, &name, &built.program(&name))?;
+            }
+        }
         Ok(Self { built, system, commands })
     }
 
@@ -70,6 +82,11 @@ impl Bundle {
     fn disk_bus(&self) -> DiskBus {
         let has_ata = self.system.service.iter().any(|service| service.binary == "ata");
         if has_ata { DiskBus::Ide } else { DiskBus::Virtio }
+    }
+
+    /// Whether the system drives a printer: its machine then has one.
+    pub fn has_printer(&self) -> bool {
+        self.system.service.iter().any(|service| service.name == PRINTER)
     }
 
     /// What every root file system has: the files of systems/root and our commands.

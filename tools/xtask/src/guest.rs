@@ -5,7 +5,7 @@
 //! (systems/root/etc/rc and `stream` are the two sides of that). COM3 is QEMU's standard output,
 //! the console its standard error. COM2 is there when somebody is at its other end.
 
-use crate::bundle::{Bundle, Root};
+use crate::bundle::{Bundle, PRINTER, Root};
 use crate::c_programs::CProgram;
 use crate::machine::{Boot, Line, Machine};
 use crate::process;
@@ -118,6 +118,7 @@ impl Guest {
         let second_line = job.second_line.clone().map(|line| (line, folder.join("com2")));
         let com2 = second_line.as_ref().map_or(Line::None, |(_, socket)| Line::Socket(socket.clone()));
         machine.serial = vec![Line::Stderr, com2, Line::Stdio];
+        machine.printer = bundle.has_printer().then(|| folder.join(PRINTER));
         machine.trace = job.trace.then(|| folder.join("trace.raw"));
         machine.icount = job.icount;
         machine.memory_mib = job.memory_mib;
@@ -179,6 +180,11 @@ impl Guest {
     /// The raw trace, if it was asked for.
     pub fn trace(&self) -> Option<&Path> {
         self.machine.trace.as_deref()
+    }
+
+    /// What was printed on the parallel port, if the machine has one.
+    pub fn printed(&self) -> Option<&Path> {
+        self.machine.printer.as_deref()
     }
 
     /// Copies the files of the guest's /out to the folder `to`, with modes, owners and times.

@@ -67,6 +67,8 @@ pub struct Machine {
     pub processors: u32,
     /// COM1, COM2 and COM3; the third has interrupt 5, because PCs make 4 the first one's too.
     pub serial: Vec<Line>,
+    /// A parallel port, and where what is printed on it goes.
+    pub printer: Option<PathBuf>,
     /// Where the kernel's trace goes, byte by byte.
     pub trace: Option<PathBuf>,
     /// Time is the count of instructions.
@@ -96,6 +98,7 @@ impl Machine {
             memory_mib: 512,
             processors: 1,
             serial: Vec::new(),
+            printer: None,
             trace: None,
             icount: false,
             display: false,
@@ -174,6 +177,10 @@ impl Machine {
             if matches!(line, Line::Terminal) {
                 qemu.args(["-mon", &format!("chardev={id}")]);
             }
+        }
+        if let Some(path) = &self.printer {
+            qemu.args(["-chardev", &format!("file,id=printer,path={}", path.display())]);
+            qemu.args(["-device", "isa-parallel,chardev=printer"]);
         }
         if let Some(path) = &self.trace {
             qemu.args(["-debugcon", &format!("file:{}", path.display())]);

@@ -12,7 +12,9 @@
 mod archive;
 mod bench;
 mod bundle;
+mod c_header;
 mod c_programs;
+mod c_services;
 mod check;
 mod cli;
 mod debug;

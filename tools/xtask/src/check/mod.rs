@@ -3,6 +3,7 @@
 //! Each rule has a module here and reports what breaks it as lines `file: what is wrong`.
 
 mod dependencies;
+mod header;
 mod layout;
 mod reference;
 mod size;
@@ -40,6 +41,7 @@ pub fn problems(workspace: &Workspace) -> Result<Vec<String>> {
     problems.extend(size::problems(&files));
     problems.extend(layout::problems(workspace)?);
     problems.extend(reference::problems(&workspace.root)?);
+    problems.extend(header::problems(&workspace.root)?);
     Ok(problems)
 }
 

@@ -8,6 +8,7 @@ mod resolve;
 mod written;
 
 use self::written::Written;
+use crate::c_services;
 use crate::programs::Packages;
 use crate::workspace::Workspace;
 use abi::system::System;
@@ -21,8 +22,8 @@ use std::fs;
 pub fn read(workspace: &Workspace, packages: &Packages, name: &str) -> Result<System> {
     let path = format!("systems/{name}.toml");
     let written = parse(&path, &text_of(workspace, name)?, &|base| text_of(workspace, base))?;
-    resolve::resolve(&written, &|binary| packages.has_program(binary))
-        .map_err(|wrong| anyhow::anyhow!("{path}: {wrong}"))
+    let has_program = |binary: &str| packages.has_program(binary) || c_services::exists(workspace, binary);
+    resolve::resolve(&written, &has_program).map_err(|wrong| anyhow::anyhow!("{path}: {wrong}"))
 }
 
 /// The text of a system file.
@@ -130,6 +131,25 @@ destinations = ["uart"]
         let names: Vec<_> = system.service.iter().map(|service| (service.name.as_str(), service.heap_bytes)).collect();
         assert_eq!(names, [("rs", 0x10_0000), ("vm", 4096), ("uart", 4096), ("rtc", 4096)]);
         assert_eq!(system.routes.len(), 2);
+    }
+
+    #[test]
+    fn callers_get_a_new_service_among_their_destinations() {
+        let text = r#"
+description = "more"
+extends = "good"
+[[service]]
+name = "lp"
+heap_bytes = 4096
+kernel_calls = []
+destinations = []
+callers = ["uart"]
+"#;
+        let system = read(text).expect("is right");
+        let [_, _, uart, lp] = &system.service[..] else { panic!("not four services") };
+        assert_eq!(uart.destinations, [slot::RS as u32, lp.slot]);
+        let wrong = read(&text.replace("\"uart\"", "\"usart\"")).expect_err("was accepted").to_string();
+        assert!(wrong.contains("service lp: callers: expected services of this file, not 'usart'"), "{wrong}");
     }
 
     #[test]

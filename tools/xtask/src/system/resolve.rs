@@ -44,15 +44,17 @@ type Slots = BTreeMap<String, u32>;
 pub fn resolve(written: &Written, has_program: &dyn Fn(&str) -> bool) -> Result<System, String> {
     check_order(&written.service)?;
     let slots = slots(&written.service)?;
+    check_callers(&written.service, &slots)?;
     dependants::check(&written.service)?;
-    let service = written
+    let mut service = written
         .service
         .iter()
         .map(|service| {
             let service = on_the_way_of_all(service.clone(), written.io_way.as_deref());
             resolve_service(&service, &slots, has_program).map_err(|wrong| format!("service {}: {wrong}", service.name))
         })
-        .collect::<Result<_, _>>()?;
+        .collect::<Result<Vec<_>, _>>()?;
+    add_callers(&written.service, &slots, &mut service);
     let routes = routes(&written.routes, &slots).map_err(|wrong| format!("routes: {wrong}"))?;
     Ok(System { description: written.description.clone(), service, routes })
 }
@@ -75,6 +77,26 @@ fn check_order(services: &[WrittenService]) -> Result<(), String> {
     match services {
         [rs, vm, ..] if rs.name == "rs" && vm.name == "vm" => Ok(()),
         _ => Err("service: expected rs and vm as the first two".to_string()),
+    }
+}
+
+fn check_callers(services: &[WrittenService], slots: &Slots) -> Result<(), String> {
+    for service in services {
+        if let Some(name) = service.callers.iter().find(|name| !slots.contains_key(*name)) {
+            return Err(format!("service {}: callers: expected services of this file, not '{name}'", service.name));
+        }
+    }
+    Ok(())
+}
+
+/// Puts each service among the destinations of those that it names as its callers.
+fn add_callers(written: &[WrittenService], slots: &Slots, services: &mut [Service]) {
+    for callee in written {
+        for caller in services.iter_mut().filter(|caller| callee.callers.contains(&caller.name)) {
+            caller.destinations.push(slots[&callee.name]);
+            caller.destinations.sort_unstable();
+            caller.destinations.dedup();
+        }
     }
 }
 

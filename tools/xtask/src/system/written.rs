@@ -69,6 +69,9 @@ pub struct WrittenService {
     pub kernel_calls: Vec<String>,
     /// Names of services; "*" stands for all.
     pub destinations: Vec<String>,
+    /// Services that have this one among their destinations although they do not name it: those of the system that this one extends.
+    #[serde(default)]
+    pub callers: Vec<String>,
     /// May answer application threads.
     #[serde(default)]
     pub applications: bool,

@@ -106,7 +106,10 @@ fn judge(case: &Case, guest: &Guest, printed: &Printed, check: Option<&Path>, wo
     fs::write(&errors, &printed.errors)?;
     guest.bring_out(&out)?;
     let overlay = work.join("overlay");
-    run_script(check, &[("STDOUT", &output), ("STDERR", &errors), ("OUT", &out), ("OVERLAY", &overlay)])
+    let mut variables: Vec<(&str, &Path)> =
+        vec![("STDOUT", &output), ("STDERR", &errors), ("OUT", &out), ("OVERLAY", &overlay)];
+    variables.extend(guest.printed().map(|path| ("PRINTED", path)));
+    run_script(check, &variables)
 }
 
 /// Runs a case's script on this machine, in the script's folder.

@@ -1,0 +1,13 @@
+/* Skink for C programs: everything but the kit for services (skink/service.h, skink/chardev.h).
+ *
+ * Functions that give an int or int64_t give a negative error where they fail: -ECALLDENIED, not ECALLDENIED. */
+#ifndef SKINK_H
+#define SKINK_H
+
+#include <skink/abi.h>
+#include <skink/hal.h>
+#include <skink/io386.h>
+#include <skink/ipc.h>
+#include <skink/sys.h>
+
+#endif

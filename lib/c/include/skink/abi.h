@@ -1,0 +1,2050 @@
+/* The contract of Skink for C. This file is long because it is made, whole, from abi/ by `./skink check`, which writes it anew when they differ.
+ *
+ * Names: abi::privilege::way::HAL is SKINK_PRIVILEGE_WAY_HAL, abi::privilege::PortRequest is struct skink_port_request. A protocol's message, say
+ * Read of chardev, has its label SKINK_CHARDEV_READ, struct skink_chardev_read for words 0 and on of the request, and where the reply
+ * has more than a result, struct skink_chardev_read_reply for words 1 and on of the reply. Every field of those is one word.
+ * Errors are positive here; calls and replies carry them negative.
+ */
+#ifndef SKINK_ABI_H
+#define SKINK_ABI_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Who a message goes to and comes from: slot and generation. */
+typedef uint32_t endpoint_t;
+/* Number of a grant. */
+typedef uint32_t cp_grant_id_t;
+/* A name of at most 16 bytes, padded with zeros. */
+struct skink_name {
+    char bytes[16];
+};
+
+/* Error numbers: Linux's (errno(3), asm-generic/errno.h), and Skink's own from 1001 on. In a result word an error is its negative number. */
+#define EPERM 1
+#define ENOENT 2
+#define ESRCH 3
+#define EINTR 4
+#define EIO 5
+#define ENXIO 6
+#define E2BIG 7
+#define ENOEXEC 8
+#define EBADF 9
+#define ECHILD 10
+#define EAGAIN 11
+#define ENOMEM 12
+#define EACCES 13
+#define EFAULT 14
+#define ENOTBLK 15
+#define EBUSY 16
+#define EEXIST 17
+#define EXDEV 18
+#define ENODEV 19
+#define ENOTDIR 20
+#define EISDIR 21
+#define EINVAL 22
+#define ENFILE 23
+#define EMFILE 24
+#define ENOTTY 25
+#define ETXTBSY 26
+#define EFBIG 27
+#define ENOSPC 28
+#define ESPIPE 29
+#define EROFS 30
+#define EMLINK 31
+#define EPIPE 32
+#define EDOM 33
+#define ERANGE 34
+#define EDEADLK 35
+#define ENAMETOOLONG 36
+#define ENOLCK 37
+#define ENOSYS 38
+#define ENOTEMPTY 39
+#define ELOOP 40
+#define ENODATA 61
+#define ETIME 62
+#define EPROTO 71
+#define EBADMSG 74
+#define EOVERFLOW 75
+#define EILSEQ 84
+#define EUSERS 87
+#define ENOTSOCK 88
+#define EDESTADDRREQ 89
+#define EMSGSIZE 90
+#define EPROTOTYPE 91
+#define ENOPROTOOPT 92
+#define EPROTONOSUPPORT 93
+#define ESOCKTNOSUPPORT 94
+#define EOPNOTSUPP 95
+#define EAFNOSUPPORT 97
+#define EADDRINUSE 98
+#define EADDRNOTAVAIL 99
+#define ENETUNREACH 101
+#define ECONNABORTED 103
+#define ECONNRESET 104
+#define ENOBUFS 105
+#define EISCONN 106
+#define ENOTCONN 107
+#define ETIMEDOUT 110
+#define ECONNREFUSED 111
+#define EALREADY 114
+#define EINPROGRESS 115
+#define ESTALE 116
+#define EUCLEAN 117
+#define EDQUOT 122
+#define ECANCELED 125
+#define ERESTARTSYS 512
+#define ECALLDENIED 1001
+#define EBADCALL 1002
+#define EDEADSRCDST 1003
+#define ELOCKED 1004
+#define ENOTREADY 1005
+
+/* Endpoints: who a message goes to and comes from. */
+
+/* Number of slots for services, kernel tasks included. A destination bitmap has one bit for each. */
+#define SKINK_ENDPOINT_SERVICE_SLOTS 128u
+
+/* First slot of a service. */
+#define SKINK_ENDPOINT_FIRST_SERVICE 4u
+
+/* All slots: kernel tasks, services and application threads. */
+#define SKINK_ENDPOINT_SLOTS 0x480u
+
+/* The bit in a destination bitmap that stands for all application threads (the slot of the idle task). */
+#define SKINK_ENDPOINT_APPLICATIONS_BIT 3u
+
+/* Fixed slots. The other services get the slots from FIRST_FREE on, in the order of the system file. */
+#define SKINK_ENDPOINT_SLOT_SYSTEM 0u
+#define SKINK_ENDPOINT_SLOT_CLOCK 1u
+#define SKINK_ENDPOINT_SLOT_HARDWARE 2u
+#define SKINK_ENDPOINT_SLOT_IDLE 3u
+#define SKINK_ENDPOINT_SLOT_RS 4u
+#define SKINK_ENDPOINT_SLOT_VM 5u
+#define SKINK_ENDPOINT_SLOT_DS 6u
+#define SKINK_ENDPOINT_SLOT_PM 7u
+#define SKINK_ENDPOINT_SLOT_VFS 8u
+#define SKINK_ENDPOINT_SLOT_TTY 9u
+#define SKINK_ENDPOINT_SLOT_PCI 10u
+#define SKINK_ENDPOINT_SLOT_FIRST_FREE 11u
+
+/* Receive only: from anybody. */
+#define SKINK_ENDPOINT_ANY 0xffffffffu
+
+/* Nobody. */
+#define SKINK_ENDPOINT_NONE 0xfffffffeu
+
+/* The caller itself, where a kernel call wants an endpoint. */
+#define SKINK_ENDPOINT_SELF 0xfffffffdu
+
+/* The SYSTEM task. */
+#define SKINK_ENDPOINT_SYSTEM 0u
+
+/* Source of alarm notifications. */
+#define SKINK_ENDPOINT_CLOCK 1u
+
+/* Source of interrupt notifications. */
+#define SKINK_ENDPOINT_HARDWARE 2u
+
+/* Whoever serves as rs now; see Endpoint::current. */
+#define SKINK_ENDPOINT_RS 4u
+
+/* Whoever serves as vm now. */
+#define SKINK_ENDPOINT_VM 5u
+
+/* Whoever serves as ds now. */
+#define SKINK_ENDPOINT_DS 6u
+
+/* Whoever serves as pm now. */
+#define SKINK_ENDPOINT_PM 7u
+
+/* Whoever serves as vfs now. */
+#define SKINK_ENDPOINT_VFS 8u
+
+/* Whoever serves as tty now. */
+#define SKINK_ENDPOINT_TTY 9u
+
+/* Whoever serves as pci now. */
+#define SKINK_ENDPOINT_PCI 10u
+
+/* Highest generation; after it comes 1 again. */
+#define SKINK_ENDPOINT_LAST_GENERATION 0x7fffeu
+
+/* Names of services, devices and keys: up to 16 bytes, so that one fits into two words of a message. */
+
+/* The message: 64 bytes, the only thing processes exchange (DESIGN.md, "The one idea", 1). */
+
+/* Set in the label of a reply: request label | REPLY. */
+#define SKINK_MESSAGE_REPLY 0x80000000u
+
+/* Labels from here up to REPLY are the kernel's; a program that sends one gets EINVAL. */
+#define SKINK_MESSAGE_KERNEL_LABELS 0x40000000u
+
+/* Word 6 of a Linux call is its number among the calls of its thread: no two calls of a thread have the same, and a call that is sent
+ * again, because the server that had received it died without an answer, has the same once more with this bit. */
+#define SKINK_MESSAGE_REPEATED 0x8000000000000000ull
+
+/* Labels below this are Linux system calls, delivered by a route. */
+#define SKINK_MESSAGE_LINUX_LABELS 0x1000u
+
+/* One message. In memory (vector 33) it is exactly these 64 bytes. */
+struct skink_message {
+    /* Who sent it; written by the kernel, never by the sender. */
+    endpoint_t source;
+    /* What it is: a Linux system call number, or protocol << 16 | message, with REPLY for replies. */
+    uint32_t label;
+    /* The content. In replies word 0 is the result: not negative, or a negative error number. Word 6 is the tag of an asynchronous request,
+     * given back in its reply. */
+    uint64_t words[7];
+};
+_Static_assert(sizeof(struct skink_message) == 64, "size of skink_message");
+_Static_assert(offsetof(struct skink_message, source) == 0, "skink_message.source");
+_Static_assert(offsetof(struct skink_message, label) == 4, "skink_message.label");
+_Static_assert(offsetof(struct skink_message, words) == 8, "skink_message.words");
+
+/* Numbers of the native calls, made by syscall with the number in rax (registers: see message), and the vector-33 form: int 0x21 with the
+ * number of a primitive in rax, the endpoint in rdi, the address of a Message in rsi. */
+
+/* (status): ends the caller; its manager (rs for services, pm for programs) gets kernel::Exited. Needs no permission. */
+#define SKINK_SYS_EXIT 0
+
+/* (parent, flags) → endpoint: a new thread in an application slot, registers copied from parent with rax = 0, stopped, no address space
+ * yet (vm sets one). FPU state copied. parent NONE: registers zero. EAGAIN: no free slot. */
+#define SKINK_SYS_FORK 1
+
+/* (slot) → endpoint: an inert service in this slot, with the next generation. rs. */
+#define SKINK_SYS_CREATE 2
+
+/* (endpoint, keep): destroys a thread: its peers get EDEADSRCDST, timers, IRQs and grants vanish. keep = 1: a successor is expected in the
+ * slot, senders to Endpoint::current wait for it. pm, rs. */
+#define SKINK_SYS_DESTROY 3
+
+/* (endpoint, address of Registers): copies the registers of a stopped or blocked thread out. pm, rs. */
+#define SKINK_SYS_GETREGISTERS 4
+
+/* (endpoint, address of Registers, resume): sets them. resume = 1: drops whatever the thread waits for and makes it run. pm, rs. */
+#define SKINK_SYS_SETREGISTERS 5
+
+/* (endpoint): makes a stopped thread run. A new service starts with the registers set before. pm, rs. */
+#define SKINK_SYS_START 6
+
+/* (endpoint): keeps a thread from running until Start; it may still be sent to. pm, rs. */
+#define SKINK_SYS_STOP 7
+
+/* (endpoint) → endpoint the thread is blocked on, or NONE: before the thread runs in user mode again it sends kernel::Interrupted to pm
+ * and waits for the answer or for SetRegisters. pm. */
+#define SKINK_SYS_INTERRUPT 8
+
+/* (endpoint, address of Privileges): sets privileges. Only rs, whatever the mask says. */
+#define SKINK_SYS_PRIVCTL 9
+
+/* (endpoint, queue, quantum_us): base queue (0 best to 15) and quantum; 0 keeps one. rs, pm. */
+#define SKINK_SYS_SCHEDULE 10
+
+/* () → space: a new empty address space. vm. ENOMEM: table or page-table pool exhausted. */
+#define SKINK_SYS_SPACECREATE 11
+
+/* (space): destroys it; its page-table frames return to the pool, its mapped frames stay vm's. EAGAIN while threads use it. vm. */
+#define SKINK_SYS_SPACEDESTROY 12
+
+/* (endpoint, space): the thread uses this space from now on; u64::MAX: none. vm. */
+#define SKINK_SYS_SPACESET 13
+
+/* (space, address, frame address, pages, flags of layout::map): maps contiguous frames; replaces what was there. → pages done; fewer than
+ * asked with ENOMEM in word 0 when the pool is empty: donate and go on. vm. */
+#define SKINK_SYS_SPACEMAP 14
+
+/* (space, address, pages): removes mappings (absent ones are skipped). vm. */
+#define SKINK_SYS_SPACEUNMAP 15
+
+/* (space, address, pages, flags): changes the rights of the mappings that are present. vm. */
+#define SKINK_SYS_SPACEPROTECT 16
+
+/* (from, to, address, pages): copies the present mappings of a range, write right removed on both sides. fork. vm. → pages walked; as
+ * SpaceMap when the pool is empty. */
+#define SKINK_SYS_SPACECOPY 17
+
+/* (frame address, pages): gives frames to the pool of page-table frames. vm. */
+#define SKINK_SYS_DONATE 18
+
+/* (to frame address, from frame address): copies one frame. vm. */
+#define SKINK_SYS_FRAMECOPY 19
+
+/* (frame address, offset in frame, granter, grant, offset in grant, bytes): copies from a grant into frames. vm. */
+#define SKINK_SYS_FRAMEFILL 20
+
+/* (from endpoint, address, to endpoint, address, bytes): copies between two address spaces; SELF is the caller. → bytes. EFAULT when a
+ * side is not mapped so. At most layout::MAX_COPY bytes. pm, vfs, rs, procfs as the mask allows. */
+#define SKINK_SYS_VIRCOPY 21
+
+/* (granter, grant, offset, own address, bytes) → bytes copied from the grant. EPERM: not granted so. EFAULT. */
+#define SKINK_SYS_SAFECOPYFROM 22
+
+/* (granter, grant, offset, own address, bytes) → bytes copied into the grant. */
+#define SKINK_SYS_SAFECOPYTO 23
+
+/* (address of table, entries): where the caller's grants are. Entries are 32 bytes, aligned. */
+#define SKINK_SYS_SETGRANTS 24
+
+/* (address) → physical address of the caller's own memory, for DMA. */
+#define SKINK_SYS_UMAP 25
+
+/* (port, operation of privilege::io, value) → value read. ECALLDENIED outside the caller's port ranges. */
+#define SKINK_SYS_DEVIO 26
+
+/* (port, operation, own address, count): string form of DevIo. */
+#define SKINK_SYS_SDEVIO 27
+
+/* (irq, hook, policy of kernel::irq): from now on interrupts notify the caller with bit hook from HARDWARE; ECALLDENIED unless the IRQ is
+ * in its list. The line stays masked until IrqEnable when the policy says so. */
+#define SKINK_SYS_IRQSET 28
+
+/* (hook): unmasks the line. */
+#define SKINK_SYS_IRQENABLE 29
+
+/* (hook): gives the interrupt up. */
+#define SKINK_SYS_IRQREMOVE 30
+
+/* (hook) → MSI address in word 0, MSI data in word 1: a message-signalled interrupt that notifies with bit hook. Needs privilege flag
+ * MSI. */
+#define SKINK_SYS_MSISET 31
+
+/* (deadline_ns): one notification from CLOCK at this monotonic time; 0 cancels. One alarm per thread. */
+#define SKINK_SYS_SETALARM 32
+
+/* () → monotonic time in ns; word 0: real time in ns since 1970. Needs no permission. */
+#define SKINK_SYS_TIME 33
+
+/* (real time in ns since 1970): sets the clock. rtc, pm. */
+#define SKINK_SYS_SETTIME 34
+
+/* (what of info, index, own address, bytes) → bytes written. Needs no permission except where info says so. */
+#define SKINK_SYS_GETINFO 35
+
+/* (own address, bytes): writes text to the kernel's console and log. At most 1024 bytes. */
+#define SKINK_SYS_DIAG 36
+
+/* (mode, status): 0 powers off, 1 reboots, 2 halts. pm, rs. */
+#define SKINK_SYS_SHUTDOWN 37
+
+/* (on): switches the trace ring on or off. rs. */
+#define SKINK_SYS_TRACE 38
+
+/* (number, slot): routes a system call to a service; slot 0 is the kernel, u64::MAX removes. rs. */
+#define SKINK_SYS_ROUTE 39
+
+/* (slot) → endpoint that holds a slot now, or EDEADSRCDST. Needs no permission. */
+#define SKINK_SYS_WHOIS 40
+
+/* (endpoint, kind of privilege::check, value, length): is this range within the endpoint's privileges? vm, pci. */
+#define SKINK_SYS_PRIVCHECK 41
+
+/* (): lets others of the same queue run. Needs no permission. */
+#define SKINK_SYS_YIELD 42
+
+/* (address of privilege::PortRequest records, count): a vector of DevIos, done in order until one fails; values read are written into the
+ * records. → records done; the error of the first when none was. (H24) */
+#define SKINK_SYS_VDEVIO 43
+
+/* (from, from address, to, to address, bytes) → bytes: as VirCopy, but an endpoint NONE means that the address is physical, within the
+ * caller's memory ranges (ECALLDENIED outside). (H27) */
+#define SKINK_SYS_PHYSCOPY 44
+
+/* (address of CopyRequest records, count): a vector of VirCopys, in order until one fails. → records done. (H28) */
+#define SKINK_SYS_VIRVCOPY 45
+
+/* (address of CopyRequest records, count): the same of PhysCopy. (H29) */
+#define SKINK_SYS_PHYSVCOPY 46
+
+/* () → high half of the time-stamp counter in word 0, low half in word 1. Needs no permission. (H56) */
+#define SKINK_SYS_GETTSC 47
+
+/* (endpoint, kind of inject, value, further value, bytes): disturbs a service, for tests of recovery. Only rs, whatever the mask says. */
+#define SKINK_SYS_INJECT 48
+
+/* (hook): masks the line until IrqEnable. */
+#define SKINK_SYS_IRQDISABLE 49
+
+/* First native number; below are Linux system calls and Skink's own routed calls. */
+#define SKINK_CALL_NATIVE 0x1000ull
+
+/* Sends a message and waits until it is received. */
+#define SKINK_CALL_SEND 0x1000ull
+
+/* Waits for a message from one endpoint or ANY. Pending notifications come first. */
+#define SKINK_CALL_RECEIVE 0x1001ull
+
+/* Sends a request and waits for the answer of the same endpoint. No notification comes between. */
+#define SKINK_CALL_SENDREC 0x1002ull
+
+/* Sets the caller's pending bit at the destination; never blocks. Label kernel::Notify. */
+#define SKINK_CALL_NOTIFY 0x1003ull
+
+/* Sends only when the destination waits for it. Otherwise ENOTREADY, and the destination's next wait in RECEIVE or REPLYREC from ANY
+ * notifies the caller (services only), which then tries again. */
+#define SKINK_CALL_SENDNB 0x1004ull
+
+/* SEND to r13, then RECEIVE from r14 (mostly ANY), with nothing between. The send is not blocking: a destination that does not wait for
+ * this message loses it (a server owes patience only to callers which wait). */
+#define SKINK_CALL_REPLYREC 0x1005ull
+
+/* SEND to r13, then RECEIVE from r14, with nothing between: how a file system or driver hands the result of an asynchronous request to a
+ * server that never blocks on it, so that its next SENDNB finds this process waiting. */
+#define SKINK_CALL_SENDWAIT 0x1006ull
+
+/* First kernel call; bit number - KERNEL_CALLS of a call mask. */
+#define SKINK_CALL_KERNEL_CALLS 0x1100ull
+
+/* Kernel calls as messages to the SYSTEM task: SYSTEM_LABELS | KernelCall as u32, arguments in words 0 to 5; in the reply word 0 is the
+ * result, words 1 and 2 are what a trap leaves in words 0 and 1. (H21, H34) */
+#define SKINK_CALL_SYSTEM_LABELS 0x110000u
+
+/* Vector of the HAL trap: rax an operation of privilege::io, rdx the port, rdi the value to write, or with io::STRING the address of a
+ * buffer and r10 the number of accesses. Result in rax; no other register changes. EBADCALL: no such operation. (H38, H44) */
+#define SKINK_CALL_HAL_VECTOR 34u
+
+/* One copy of VirVCopy and PhysVCopy. */
+struct skink_copy_request {
+    /* Whose memory is read. */
+    endpoint_t from;
+    /* Whose memory is written. */
+    endpoint_t to;
+    /* First address read. */
+    uint64_t from_address;
+    /* First address written. */
+    uint64_t to_address;
+    /* Length. */
+    uint64_t bytes;
+};
+_Static_assert(sizeof(struct skink_copy_request) == 32, "size of skink_copy_request");
+_Static_assert(offsetof(struct skink_copy_request, from) == 0, "skink_copy_request.from");
+_Static_assert(offsetof(struct skink_copy_request, to) == 4, "skink_copy_request.to");
+_Static_assert(offsetof(struct skink_copy_request, from_address) == 8, "skink_copy_request.from_address");
+_Static_assert(offsetof(struct skink_copy_request, to_address) == 16, "skink_copy_request.to_address");
+_Static_assert(offsetof(struct skink_copy_request, bytes) == 24, "skink_copy_request.bytes");
+
+/* Kinds of Inject. */
+
+/* Ends the service as an exception VECTOR would, right after it has sent or received value more messages; 0 cancels. */
+#define SKINK_CALL_INJECT_KILL_AFTER_MESSAGES 0ull
+
+/* Writes the low bytes (1 to 8) bytes of the further value to the address value of the service, even if it is read-only. */
+#define SKINK_CALL_INJECT_POKE 1ull
+
+/* Stops it without a word. */
+#define SKINK_CALL_INJECT_SILENCE 2ull
+
+/* Vector in the kernel::Exception of an injected death. */
+#define SKINK_CALL_INJECT_VECTOR 256ull
+
+/* Kernel calls anybody may make. */
+#define SKINK_CALL_UNRESTRICTED 0x850a00000001ull
+
+/* Grants: the right to copy to or from a buffer, given by its owner to one grantee (DESIGN.md, "The one idea", 5). */
+
+/* No grant. */
+#define SKINK_GRANT_NONE 0xffffffffu
+
+/* The grantee may copy from the buffer. */
+#define SKINK_GRANT_READ 1u
+
+/* The grantee may copy into the buffer. */
+#define SKINK_GRANT_WRITE 2u
+
+/* The entry is valid. */
+#define SKINK_GRANT_USED 4u
+
+/* Magic: the buffer is in the memory of owner, not of the granter. Only processes with the privilege flag MAGIC_GRANTS. */
+#define SKINK_GRANT_MAGIC 8u
+
+/* One entry of a grant table: 32 bytes, aligned to 32, so that it never crosses a page. */
+struct skink_grant_entry {
+    /* READ, WRITE, USED, MAGIC. */
+    _Alignas(32) uint32_t flags;
+    /* Sequence number, low 16 bits. */
+    uint32_t sequence;
+    /* Who may use it: an exact endpoint, or Endpoint::current for whoever holds a service's slot. */
+    endpoint_t grantee;
+    /* Owner of the buffer, for magic grants. */
+    endpoint_t owner;
+    /* Start of the buffer in its owner's memory. */
+    uint64_t address;
+    /* Its length. */
+    uint64_t bytes;
+};
+_Static_assert(sizeof(struct skink_grant_entry) == 32, "size of skink_grant_entry");
+_Static_assert(offsetof(struct skink_grant_entry, flags) == 0, "skink_grant_entry.flags");
+_Static_assert(offsetof(struct skink_grant_entry, sequence) == 4, "skink_grant_entry.sequence");
+_Static_assert(offsetof(struct skink_grant_entry, grantee) == 8, "skink_grant_entry.grantee");
+_Static_assert(offsetof(struct skink_grant_entry, owner) == 12, "skink_grant_entry.owner");
+_Static_assert(offsetof(struct skink_grant_entry, address) == 16, "skink_grant_entry.address");
+_Static_assert(offsetof(struct skink_grant_entry, bytes) == 24, "skink_grant_entry.bytes");
+
+/* Most entries of one table. */
+#define SKINK_GRANT_MAX_GRANTS 0x1000u
+
+/* Privileges: what a service may do. The system file states them, rs hands them to the kernel with PrivCtl, the kernel enforces them on
+ * every path (DESIGN.md, "The one idea", 6). */
+
+/* Inclusive range of I/O ports. */
+struct skink_port_range {
+    /* First port. */
+    uint16_t first;
+    /* Last port. */
+    uint16_t last;
+};
+_Static_assert(sizeof(struct skink_port_range) == 4, "size of skink_port_range");
+_Static_assert(offsetof(struct skink_port_range, first) == 0, "skink_port_range.first");
+_Static_assert(offsetof(struct skink_port_range, last) == 2, "skink_port_range.last");
+
+/* Range of physical memory. */
+struct skink_memory_range {
+    /* First byte. */
+    uint64_t start;
+    /* Length; 0: unused entry. */
+    uint64_t bytes;
+};
+_Static_assert(sizeof(struct skink_memory_range) == 16, "size of skink_memory_range");
+_Static_assert(offsetof(struct skink_memory_range, start) == 0, "skink_memory_range.start");
+_Static_assert(offsetof(struct skink_memory_range, bytes) == 8, "skink_memory_range.bytes");
+
+/* May make magic grants (vfs). */
+#define SKINK_PRIVILEGE_MAGIC_GRANTS 1u
+
+/* May ask for message-signalled interrupts. */
+#define SKINK_PRIVILEGE_MSI 2u
+
+/* May copy with VirCopy between application threads and itself only, not other services. */
+#define SKINK_PRIVILEGE_COPY_APPLICATIONS_ONLY 4u
+
+/* A successor is expected when this service dies: senders to Endpoint::current wait. */
+#define SKINK_PRIVILEGE_RESTARTABLE 8u
+
+/* A port access that is denied is an exception of the service, not only an error: it is killed and restarted by its policy. */
+#define SKINK_PRIVILEGE_KILL_ON_DENIAL 16u
+
+/* One access of VDevIo. */
+struct skink_port_request {
+    /* The port. */
+    uint16_t port;
+    /* Operation of io. */
+    uint16_t operation;
+    /* What is written, or what has been read. */
+    uint32_t value;
+};
+_Static_assert(sizeof(struct skink_port_request) == 8, "size of skink_port_request");
+_Static_assert(offsetof(struct skink_port_request, port) == 0, "skink_port_request.port");
+_Static_assert(offsetof(struct skink_port_request, operation) == 2, "skink_port_request.operation");
+_Static_assert(offsetof(struct skink_port_request, value) == 4, "skink_port_request.value");
+
+/* Privileges of one service, as the kernel keeps them. */
+struct skink_privileges {
+    /* Name of the service. */
+    struct skink_name name;
+    /* Permitted kernel calls: bit = KernelCall. call::UNRESTRICTED is always there. */
+    uint64_t kernel_calls;
+    /* Permitted destinations: bit = slot; bit APPLICATIONS_BIT = all application threads. */
+    uint64_t destinations[2];
+    /* Flags above. */
+    uint32_t flags;
+    /* How it reaches its ports (way). */
+    uint32_t io_way;
+    /* Port ranges, port_count of them. */
+    struct skink_port_range ports[16];
+    /* Used entries of ports. */
+    uint32_t port_count;
+    /* Used entries of irqs. */
+    uint32_t irq_count;
+    /* Interrupt lines (ISA numbers or global system interrupts). */
+    uint8_t irqs[8];
+    /* Physical memory it may map. */
+    struct skink_memory_range memory[8];
+};
+_Static_assert(sizeof(struct skink_privileges) == 256, "size of skink_privileges");
+_Static_assert(offsetof(struct skink_privileges, name) == 0, "skink_privileges.name");
+_Static_assert(offsetof(struct skink_privileges, kernel_calls) == 16, "skink_privileges.kernel_calls");
+_Static_assert(offsetof(struct skink_privileges, destinations) == 24, "skink_privileges.destinations");
+_Static_assert(offsetof(struct skink_privileges, flags) == 40, "skink_privileges.flags");
+_Static_assert(offsetof(struct skink_privileges, io_way) == 44, "skink_privileges.io_way");
+_Static_assert(offsetof(struct skink_privileges, ports) == 48, "skink_privileges.ports");
+_Static_assert(offsetof(struct skink_privileges, port_count) == 112, "skink_privileges.port_count");
+_Static_assert(offsetof(struct skink_privileges, irq_count) == 116, "skink_privileges.irq_count");
+_Static_assert(offsetof(struct skink_privileges, irqs) == 120, "skink_privileges.irqs");
+_Static_assert(offsetof(struct skink_privileges, memory) == 128, "skink_privileges.memory");
+
+/* The ways to a port (DESIGN.md, "Driver I/O"). */
+
+/* Request messages to the SYSTEM task. */
+#define SKINK_PRIVILEGE_WAY_SYSTASK 0u
+
+/* One trap. */
+#define SKINK_PRIVILEGE_WAY_HAL 1u
+
+/* The driver executes IN and OUT, the kernel emulates them. */
+#define SKINK_PRIVILEGE_WAY_EMULATE 2u
+
+/* The CPU's permission bitmap. */
+#define SKINK_PRIVILEGE_WAY_DIRECT 3u
+
+/* Operations of DevIo and SDevIo: width in bytes (1, 2, 4), plus OUT or IN. */
+
+/* Read. */
+#define SKINK_PRIVILEGE_IO_IN 0ull
+
+/* Write. */
+#define SKINK_PRIVILEGE_IO_OUT 8ull
+
+/* HAL trap: count accesses of one port, to or from a buffer. */
+#define SKINK_PRIVILEGE_IO_STRING 16ull
+
+/* The bits that hold the width. */
+#define SKINK_PRIVILEGE_IO_WIDTH 7ull
+
+/* Kinds of PrivCheck. */
+
+/* Is physical memory value .. value + length within the ranges? */
+#define SKINK_PRIVILEGE_CHECK_MEMORY 0ull
+
+/* Are the ports value .. value + length within the ranges? */
+#define SKINK_PRIVILEGE_CHECK_PORTS 1ull
+
+/* Is value one of the IRQs? */
+#define SKINK_PRIVILEGE_CHECK_IRQ 2ull
+
+/* What the kernel itself sends. Sources: HARDWARE and CLOCK for notifications, and the thread concerned for the rest: the kernel then makes
+ * the thread wait for an answer as if it had called SENDREC. */
+
+/* The page is present: the access broke its rights. */
+#define SKINK_KERNEL_ACCESS_PRESENT 1ull
+
+/* It was a write. */
+#define SKINK_KERNEL_ACCESS_WRITE 2ull
+
+/* It was an instruction fetch. */
+#define SKINK_KERNEL_ACCESS_EXECUTE 16ull
+
+/* Policies of IrqSet. */
+
+/* The line is masked when the interrupt comes, until IrqEnable. */
+#define SKINK_KERNEL_IRQ_MASK_UNTIL_ENABLED 0ull
+
+/* The kernel unmasks the line at once (edge-triggered lines whose driver cannot lose events). */
+#define SKINK_KERNEL_IRQ_REENABLE 1ull
+
+/* The kernel's own messages. Programs cannot send these labels. */
+
+/* A notification. From HARDWARE: bits has one bit for each hook that fired. From CLOCK: the alarm. From a process: notify was called, or
+ * SENDNB may be tried again. time_ns: when it was delivered. */
+#define SKINK_KERNEL_NOTIFY 0x40000001u
+struct skink_kernel_notify {
+    uint64_t time_ns;
+    uint64_t bits;
+};
+
+/* A thread touched memory that is not mapped so; sent to vm. access: bits of ACCESS_*. Status 0 lets the thread try again; an error makes
+ * it an exception: EFAULT segmentation violation, ENOMEM out of memory, any other bus error. */
+#define SKINK_KERNEL_FAULT 0x40000002u
+struct skink_kernel_fault {
+    uint64_t address;
+    uint64_t access;
+    uint64_t ip;
+};
+
+/* A kernel call of the sender needs memory of owner that is not mapped so; sent to vm. Status 0 continues the call, an error makes it
+ * return EFAULT. */
+#define SKINK_KERNEL_COPY_FAULT 0x40000003u
+struct skink_kernel_copy_fault {
+    uint64_t address;
+    uint64_t access;
+    uint64_t owner;
+};
+
+/* A thread caused an exception that nothing has handled; sent to its manager (pm for programs, rs for services), which kills it, or sets
+ * registers and answers. vector: of the CPU; 14 with error = negative number of vm's refusal. */
+#define SKINK_KERNEL_EXCEPTION 0x40000004u
+struct skink_kernel_exception {
+    uint64_t vector;
+    uint64_t error;
+    uint64_t ip;
+    uint64_t address;
+};
+
+/* The thread was marked by Interrupt and is about to run in user mode; sent to pm. An answer or SetRegisters lets it go on. */
+#define SKINK_KERNEL_INTERRUPTED 0x40000005u
+
+/* The thread called Exit; sent to its manager, which destroys it. */
+#define SKINK_KERNEL_EXITED 0x40000006u
+struct skink_kernel_exited {
+    uint64_t status;
+};
+
+/* Addresses and sizes that more than one program must agree on. */
+
+/* A page, in bytes. */
+#define SKINK_LAYOUT_PAGE_BYTES 0x1000ull
+
+/* End of user addresses. */
+#define SKINK_LAYOUT_USER_END 0x7ffffffff000ull
+
+/* Lowest address a program may map. */
+#define SKINK_LAYOUT_USER_START 0x10000ull
+
+/* Services are linked here. */
+#define SKINK_LAYOUT_SERVICE_IMAGE 0x400000ull
+
+/* A service's heap starts here; its size is heap of the system file. */
+#define SKINK_LAYOUT_SERVICE_HEAP 0x100000000ull
+
+/* A service's preserved memory (keep of the system file): the same pages in each incarnation. */
+#define SKINK_LAYOUT_SERVICE_KEEP 0x200000000ull
+
+/* Physical memory that vm maps for drivers (registers, DMA buffers) starts here. */
+#define SKINK_LAYOUT_SERVICE_DEVICES 0x300000000ull
+
+/* End of a service's stack; a gap page is below the stack. */
+#define SKINK_LAYOUT_SERVICE_STACK_END 0x400000000ull
+
+/* Size of a service's stack. */
+#define SKINK_LAYOUT_SERVICE_STACK_BYTES 0x40000ull
+
+/* The kernel maps the boot archive here, read-only, in rs only. */
+#define SKINK_LAYOUT_RS_ARCHIVE 0x1000000000ull
+
+/* Heap the kernel gives to rs and to vm, which it starts itself from the archive. It is mapped before they run. */
+#define SKINK_LAYOUT_BOOT_HEAP_BYTES 0x200000ull
+
+/* Most bytes of one copying kernel call. */
+#define SKINK_LAYOUT_MAX_COPY 0x400000ull
+
+/* Longest text of Diag. */
+#define SKINK_LAYOUT_MAX_DIAG 0x400ull
+
+/* Most address spaces. */
+#define SKINK_LAYOUT_SPACES 0x480u
+
+/* Flags of SpaceMap and SpaceProtect. Readable always; writable and executable exclude each other (W^X): EINVAL. (A program that asks Linux
+ * for both gets writable until it executes there, then executable: vm's business.) */
+
+/* Writable. */
+#define SKINK_LAYOUT_MAP_WRITE 1ull
+
+/* Executable. */
+#define SKINK_LAYOUT_MAP_EXECUTE 2ull
+
+/* SpaceMap: the frames are filled with zeros first. */
+#define SKINK_LAYOUT_MAP_ZERO 4ull
+
+/* Not cached: device registers. */
+#define SKINK_LAYOUT_MAP_UNCACHED 8ull
+
+/* SpaceProtect: no access at all (PROT_NONE), frames stay. */
+#define SKINK_LAYOUT_MAP_NONE 16ull
+
+/* How a native program starts: rdi birth, rsi and rdx address and length of its argument text, r10 and r8 start and length of its heap, r9
+ * its endpoint, rsp end of its stack (16-byte aligned). */
+
+/* The first incarnation. */
+#define SKINK_LAYOUT_BIRTH_FRESH 0ull
+
+/* The predecessor crashed, hung or was killed. */
+#define SKINK_LAYOUT_BIRTH_RESTARTED 1ull
+
+/* The predecessor was replaced by a new binary. */
+#define SKINK_LAYOUT_BIRTH_UPDATED 2ull
+
+/* What GetInfo tells: (what, index, own address, bytes). */
+
+/* The kernel command line, text. */
+#define SKINK_INFO_COMMAND_LINE 0ull
+
+/* Free physical memory: array of privilege::MemoryRange. vm. */
+#define SKINK_INFO_FREE_MEMORY 1ull
+
+/* ThreadInfo of the slot index; ESRCH when it is free. */
+#define SKINK_INFO_THREAD 2ull
+
+/* KernelInfo. */
+#define SKINK_INFO_KERNEL 3ull
+
+/* The kernel's log, text, newest 16 KiB. */
+#define SKINK_INFO_LOG 4ull
+
+/* privilege::MemoryRange of the boot archive. */
+#define SKINK_INFO_ARCHIVE 5ull
+
+/* Framebuffer; ENOENT when the boot loader gave none. */
+#define SKINK_INFO_FRAMEBUFFER 6ull
+
+/* privilege::Privileges of the slot index; rs only. */
+#define SKINK_INFO_PRIVILEGES 7ull
+
+/* Address of the ACPI RSDP, a u64; 0 when unknown. */
+#define SKINK_INFO_ACPI 8ull
+
+/* States of a thread in ThreadInfo::state. */
+#define SKINK_INFO_STATE_READY 0u
+#define SKINK_INFO_STATE_SENDING 1u
+#define SKINK_INFO_STATE_RECEIVING 2u
+#define SKINK_INFO_STATE_STOPPED 3u
+#define SKINK_INFO_STATE_FAULTING 4u
+
+/* One thread. */
+struct skink_thread_info {
+    /* Its endpoint. */
+    endpoint_t endpoint;
+    /* One of state. */
+    uint32_t state;
+    /* Whom it waits for, or NONE. */
+    endpoint_t blocked_on;
+    /* Current queue. */
+    uint32_t queue;
+    /* Time spent in user mode and in the kernel on its behalf. */
+    uint64_t run_ns;
+    /* Messages it has sent and received. */
+    uint64_t messages;
+    /* Name, for services. */
+    struct skink_name name;
+    /* Instruction pointer. */
+    uint64_t ip;
+    /* Stack pointer. */
+    uint64_t sp;
+};
+_Static_assert(sizeof(struct skink_thread_info) == 64, "size of skink_thread_info");
+_Static_assert(offsetof(struct skink_thread_info, endpoint) == 0, "skink_thread_info.endpoint");
+_Static_assert(offsetof(struct skink_thread_info, state) == 4, "skink_thread_info.state");
+_Static_assert(offsetof(struct skink_thread_info, blocked_on) == 8, "skink_thread_info.blocked_on");
+_Static_assert(offsetof(struct skink_thread_info, queue) == 12, "skink_thread_info.queue");
+_Static_assert(offsetof(struct skink_thread_info, run_ns) == 16, "skink_thread_info.run_ns");
+_Static_assert(offsetof(struct skink_thread_info, messages) == 24, "skink_thread_info.messages");
+_Static_assert(offsetof(struct skink_thread_info, name) == 32, "skink_thread_info.name");
+_Static_assert(offsetof(struct skink_thread_info, ip) == 48, "skink_thread_info.ip");
+_Static_assert(offsetof(struct skink_thread_info, sp) == 56, "skink_thread_info.sp");
+
+/* The kernel as a whole. */
+struct skink_kernel_info {
+    /* Monotonic time. */
+    uint64_t now_ns;
+    /* Time with nothing to run. */
+    uint64_t idle_ns;
+    /* TSC ticks a second. */
+    uint64_t tsc_hz;
+    /* TSC when the kernel was entered. */
+    uint64_t entry_tsc;
+    /* Messages delivered since boot. */
+    uint64_t messages;
+    /* Context switches since boot. */
+    uint64_t switches;
+    /* Interrupts since boot. */
+    uint64_t interrupts;
+    /* Memory used by the kernel itself, page tables included. */
+    uint64_t kernel_bytes;
+    /* All usable physical memory. */
+    uint64_t total_bytes;
+    /* Page-table frames left in the pool. */
+    uint64_t pool_frames;
+    /* Threads that exist. */
+    uint64_t threads;
+};
+_Static_assert(sizeof(struct skink_kernel_info) == 88, "size of skink_kernel_info");
+_Static_assert(offsetof(struct skink_kernel_info, now_ns) == 0, "skink_kernel_info.now_ns");
+_Static_assert(offsetof(struct skink_kernel_info, idle_ns) == 8, "skink_kernel_info.idle_ns");
+_Static_assert(offsetof(struct skink_kernel_info, tsc_hz) == 16, "skink_kernel_info.tsc_hz");
+_Static_assert(offsetof(struct skink_kernel_info, entry_tsc) == 24, "skink_kernel_info.entry_tsc");
+_Static_assert(offsetof(struct skink_kernel_info, messages) == 32, "skink_kernel_info.messages");
+_Static_assert(offsetof(struct skink_kernel_info, switches) == 40, "skink_kernel_info.switches");
+_Static_assert(offsetof(struct skink_kernel_info, interrupts) == 48, "skink_kernel_info.interrupts");
+_Static_assert(offsetof(struct skink_kernel_info, kernel_bytes) == 56, "skink_kernel_info.kernel_bytes");
+_Static_assert(offsetof(struct skink_kernel_info, total_bytes) == 64, "skink_kernel_info.total_bytes");
+_Static_assert(offsetof(struct skink_kernel_info, pool_frames) == 72, "skink_kernel_info.pool_frames");
+_Static_assert(offsetof(struct skink_kernel_info, threads) == 80, "skink_kernel_info.threads");
+
+/* The boot loader's frame buffer. */
+struct skink_framebuffer {
+    /* Physical address. */
+    uint64_t address;
+    /* Bytes a line. */
+    uint32_t pitch;
+    /* Pixels a line. */
+    uint32_t width;
+    /* Lines. */
+    uint32_t height;
+    /* Bits a pixel. */
+    uint32_t depth;
+};
+_Static_assert(sizeof(struct skink_framebuffer) == 24, "size of skink_framebuffer");
+_Static_assert(offsetof(struct skink_framebuffer, address) == 0, "skink_framebuffer.address");
+_Static_assert(offsetof(struct skink_framebuffer, pitch) == 8, "skink_framebuffer.pitch");
+_Static_assert(offsetof(struct skink_framebuffer, width) == 12, "skink_framebuffer.width");
+_Static_assert(offsetof(struct skink_framebuffer, height) == 16, "skink_framebuffer.height");
+_Static_assert(offsetof(struct skink_framebuffer, depth) == 20, "skink_framebuffer.depth");
+
+/* The registers of a thread, as GetRegisters and SetRegisters copy them. */
+
+/* Bytes of the extended state: XSAVE area (legacy, header, AVX; SDM volume 1, 13.4). */
+#define SKINK_REGISTERS_EXTENDED_BYTES 832u
+
+/* All of a thread's user registers. */
+struct skink_registers {
+    _Alignas(64) uint64_t r15;
+    uint64_t r14;
+    uint64_t r13;
+    uint64_t r12;
+    uint64_t r11;
+    uint64_t r10;
+    uint64_t r9;
+    uint64_t r8;
+    uint64_t rbp;
+    uint64_t rdi;
+    uint64_t rsi;
+    uint64_t rdx;
+    uint64_t rcx;
+    uint64_t rbx;
+    uint64_t rax;
+    uint64_t rip;
+    uint64_t rflags;
+    uint64_t rsp;
+    uint64_t fs_base;
+    uint64_t gs_base;
+    /* Number of the Linux call the thread is in or has just returned from without running since; u64::MAX: none. A call whose result is
+     * -ERESTARTSYS is repeated by rip -= 2, rax = linux_call. Ignored when set. */
+    uint64_t linux_call;
+    /* 1 when extended holds state; 0: the thread has not used the FPU (set: reset it to the initial state). */
+    uint64_t extended_valid;
+    /* XSAVE area, standard format, components x87, SSE, AVX. */
+    uint8_t extended[832];
+};
+_Static_assert(sizeof(struct skink_registers) == 1024, "size of skink_registers");
+_Static_assert(offsetof(struct skink_registers, r15) == 0, "skink_registers.r15");
+_Static_assert(offsetof(struct skink_registers, r14) == 8, "skink_registers.r14");
+_Static_assert(offsetof(struct skink_registers, r13) == 16, "skink_registers.r13");
+_Static_assert(offsetof(struct skink_registers, r12) == 24, "skink_registers.r12");
+_Static_assert(offsetof(struct skink_registers, r11) == 32, "skink_registers.r11");
+_Static_assert(offsetof(struct skink_registers, r10) == 40, "skink_registers.r10");
+_Static_assert(offsetof(struct skink_registers, r9) == 48, "skink_registers.r9");
+_Static_assert(offsetof(struct skink_registers, r8) == 56, "skink_registers.r8");
+_Static_assert(offsetof(struct skink_registers, rbp) == 64, "skink_registers.rbp");
+_Static_assert(offsetof(struct skink_registers, rdi) == 72, "skink_registers.rdi");
+_Static_assert(offsetof(struct skink_registers, rsi) == 80, "skink_registers.rsi");
+_Static_assert(offsetof(struct skink_registers, rdx) == 88, "skink_registers.rdx");
+_Static_assert(offsetof(struct skink_registers, rcx) == 96, "skink_registers.rcx");
+_Static_assert(offsetof(struct skink_registers, rbx) == 104, "skink_registers.rbx");
+_Static_assert(offsetof(struct skink_registers, rax) == 112, "skink_registers.rax");
+_Static_assert(offsetof(struct skink_registers, rip) == 120, "skink_registers.rip");
+_Static_assert(offsetof(struct skink_registers, rflags) == 128, "skink_registers.rflags");
+_Static_assert(offsetof(struct skink_registers, rsp) == 136, "skink_registers.rsp");
+_Static_assert(offsetof(struct skink_registers, fs_base) == 144, "skink_registers.fs_base");
+_Static_assert(offsetof(struct skink_registers, gs_base) == 152, "skink_registers.gs_base");
+_Static_assert(offsetof(struct skink_registers, linux_call) == 160, "skink_registers.linux_call");
+_Static_assert(offsetof(struct skink_registers, extended_valid) == 168, "skink_registers.extended_valid");
+_Static_assert(offsetof(struct skink_registers, extended) == 176, "skink_registers.extended");
+
+/* Trace records: what the kernel's trace ring holds and --trace decodes. */
+
+/* What happened. */
+
+/* A message was delivered from from to to. */
+#define SKINK_TRACE_EVENT_MESSAGE 1u
+
+/* A notification was delivered. */
+#define SKINK_TRACE_EVENT_NOTIFY 2u
+
+/* The CPU went from thread from to thread to. */
+#define SKINK_TRACE_EVENT_SWITCH 3u
+
+/* Thread from made the kernel call label; word 6 is its result. */
+#define SKINK_TRACE_EVENT_KERNEL_CALL 4u
+
+/* Thread from took the exception or fault label (CPU vector); word 0 is the address. */
+#define SKINK_TRACE_EVENT_EXCEPTION 5u
+
+/* Interrupt line label fired for thread to. */
+#define SKINK_TRACE_EVENT_INTERRUPT 6u
+
+/* Thread to was given the service name in words 0 and 1. */
+#define SKINK_TRACE_EVENT_NAMED 7u
+
+/* One record, 80 bytes, little endian. */
+struct skink_record {
+    /* TSC when it happened. */
+    uint64_t tsc;
+    /* One of event. */
+    uint32_t event;
+    /* Label, vector, or number of the call. */
+    uint32_t label;
+    /* Who did it. */
+    endpoint_t from;
+    /* To whom. */
+    endpoint_t to;
+    /* Words of the message. */
+    uint64_t words[7];
+};
+_Static_assert(sizeof(struct skink_record) == 80, "size of skink_record");
+_Static_assert(offsetof(struct skink_record, tsc) == 0, "skink_record.tsc");
+_Static_assert(offsetof(struct skink_record, event) == 8, "skink_record.event");
+_Static_assert(offsetof(struct skink_record, label) == 12, "skink_record.label");
+_Static_assert(offsetof(struct skink_record, from) == 16, "skink_record.from");
+_Static_assert(offsetof(struct skink_record, to) == 20, "skink_record.to");
+_Static_assert(offsetof(struct skink_record, words) == 24, "skink_record.words");
+
+/* The protocol of vm, the memory server: frames, address spaces, page faults, mmap, images of executables. Routed to it are the Linux calls
+ * brk, mmap, munmap, mprotect, mremap, madvise, msync, mincore, mlock and relatives. vm never blocks on anybody, so everybody may wait for
+ * it. */
+
+/* One region of an address space. */
+struct skink_map_record {
+    /* First address. */
+    uint64_t start;
+    /* Address after the last. */
+    uint64_t end;
+    /* Offset in the file. */
+    uint64_t offset;
+    /* Inode, 0: anonymous. */
+    uint64_t inode;
+    /* Device. */
+    uint64_t device;
+    /* PROT_READ 1, PROT_WRITE 2, PROT_EXEC 4, shared 8. */
+    uint32_t protection;
+    /* 0 other, 1 heap, 2 stack. */
+    uint32_t kind;
+};
+_Static_assert(sizeof(struct skink_map_record) == 48, "size of skink_map_record");
+_Static_assert(offsetof(struct skink_map_record, start) == 0, "skink_map_record.start");
+_Static_assert(offsetof(struct skink_map_record, end) == 8, "skink_map_record.end");
+_Static_assert(offsetof(struct skink_map_record, offset) == 16, "skink_map_record.offset");
+_Static_assert(offsetof(struct skink_map_record, inode) == 24, "skink_map_record.inode");
+_Static_assert(offsetof(struct skink_map_record, device) == 32, "skink_map_record.device");
+_Static_assert(offsetof(struct skink_map_record, protection) == 40, "skink_map_record.protection");
+_Static_assert(offsetof(struct skink_map_record, kind) == 44, "skink_map_record.kind");
+
+/* Memory. Faults come from the kernel (kernel::Fault, kernel::CopyFault); the rest from pm, rs, vfs, drivers and procfs as noted. */
+
+/* rs: builds the address space of a new service (registers are rs's to set) from the ELF file in the grant: segments, stack, heap of
+ * heap_bytes (filled on demand), preserved memory of keep_bytes (zero at first, then the same pages for each incarnation in this slot), and
+ * copies the argument text from the grant behind the image. Everything of a predecessor in the slot is freed but the preserved memory. →
+ * entry, address of the arguments, stack end. ENOEXEC, ENOMEM. */
+#define SKINK_VM_SPAWN 0x10001u
+struct skink_vm_spawn {
+    uint64_t process;
+    uint64_t grant;
+    uint64_t image_bytes;
+    uint64_t argument_bytes;
+    uint64_t heap_bytes;
+    uint64_t keep_bytes;
+};
+struct skink_vm_spawn_reply {
+    uint64_t entry;
+    uint64_t arguments;
+    uint64_t stack_end;
+};
+
+/* pm: gives child a copy-on-write copy of parent's memory, or (share) the same memory (vfork, threads). */
+#define SKINK_VM_FORK 0x10002u
+struct skink_vm_fork {
+    uint64_t parent;
+    uint64_t child;
+    uint64_t share;
+};
+
+/* pm, rs: the process is gone; frees its memory when nobody shares it. */
+#define SKINK_VM_EXIT 0x10003u
+struct skink_vm_exit {
+    uint64_t process;
+};
+
+/* pm: replaces the memory of process by the image (and interpreter image, 0 = none) and a fresh stack of at most stack_bytes. Nothing has
+ * changed when it fails. ENOEXEC, ENOMEM. phdr: address of the program headers in memory; interpreter_base: 0 without interpreter; start:
+ * where to jump to (the interpreter's entry if there is one). */
+#define SKINK_VM_EXEC 0x10004u
+struct skink_vm_exec {
+    uint64_t process;
+    uint64_t image;
+    uint64_t interpreter;
+    uint64_t stack_bytes;
+};
+struct skink_vm_exec_reply {
+    uint64_t start;
+    uint64_t entry;
+    uint64_t phdr;
+    uint64_t phdr_count;
+    uint64_t interpreter_base;
+    uint64_t stack_end;
+};
+
+/* vfs: the image (cached pages) of this file, made empty if there is none. version changes whenever the content does: an old image is
+ * forgotten. → image, and in word 0 nothing. Images are dropped when memory is short and nobody maps them. */
+#define SKINK_VM_IMAGE_OPEN 0x10005u
+struct skink_vm_image_open {
+    uint64_t device;
+    uint64_t inode;
+    uint64_t version;
+    uint64_t bytes;
+};
+struct skink_vm_image_open_reply {
+    uint64_t image;
+};
+
+/* vfs: the first stretch of the image within offset .. offset + bytes that is not there yet. Word 0: its length in bytes (0: all there). */
+#define SKINK_VM_IMAGE_MISSING 0x10006u
+struct skink_vm_image_missing {
+    uint64_t image;
+    uint64_t offset;
+    uint64_t bytes;
+};
+struct skink_vm_image_missing_reply {
+    uint64_t missing_offset;
+};
+
+/* vfs: fills a stretch of the image (offset page-aligned; bytes a multiple of the page but at the end of the file) from the grant. */
+#define SKINK_VM_IMAGE_FILL 0x10007u
+struct skink_vm_image_fill {
+    uint64_t image;
+    uint64_t offset;
+    uint64_t grant;
+    uint64_t bytes;
+};
+
+/* vfs: done with an image it opened (drops vfs's hold). */
+#define SKINK_VM_IMAGE_CLOSE 0x10008u
+struct skink_vm_image_close {
+    uint64_t image;
+};
+
+/* vfs: the content of this file has changed or it is gone: its image is for nobody new. */
+#define SKINK_VM_IMAGE_FORGET 0x10009u
+struct skink_vm_image_forget {
+    uint64_t device;
+    uint64_t inode;
+};
+
+/* vfs, after a notification from vm: the next mmap of a file. The program waits in vm. ENOENT: none left. */
+#define SKINK_VM_NEXT_FILE_MAP 0x1000au
+struct skink_vm_next_file_map_reply {
+    uint64_t process;
+    int64_t descriptor;
+    uint64_t offset;
+    uint64_t bytes;
+    uint64_t flags;
+};
+
+/* vfs: the answer: the image (loaded in that range), or in error an errno for the program. vm then maps it and answers the program. */
+#define SKINK_VM_FILE_MAP_DONE 0x1000bu
+struct skink_vm_file_map_done {
+    uint64_t process;
+    uint64_t image;
+    int64_t error;
+};
+
+/* Drivers: maps physical memory of their privileges into the caller. flags: layout::map. → address. EPERM outside the privileges. */
+#define SKINK_VM_MAP_PHYSICAL 0x1000cu
+struct skink_vm_map_physical {
+    uint64_t physical;
+    uint64_t bytes;
+    uint64_t flags;
+};
+struct skink_vm_map_physical_reply {
+    uint64_t address;
+};
+
+/* Drivers: physically contiguous zeroed memory for DMA, mapped into the caller. → address, physical address. */
+#define SKINK_VM_ALLOCATE_DMA 0x1000du
+struct skink_vm_allocate_dma {
+    uint64_t bytes;
+};
+struct skink_vm_allocate_dma_reply {
+    uint64_t address;
+    uint64_t physical;
+};
+
+/* Anyone: total, free, cached (images) bytes and bytes vm itself uses. */
+#define SKINK_VM_MEMORY_INFO 0x1000eu
+struct skink_vm_memory_info_reply {
+    uint64_t total;
+    uint64_t free;
+    uint64_t cached;
+    uint64_t own;
+};
+
+/* procfs, pm: size and resident bytes of a process. */
+#define SKINK_VM_PROCESS_MEMORY 0x1000fu
+struct skink_vm_process_memory {
+    uint64_t process;
+};
+struct skink_vm_process_memory_reply {
+    uint64_t virtual_bytes;
+    uint64_t resident_bytes;
+    uint64_t data_bytes;
+    uint64_t stack_bytes;
+};
+
+/* procfs: MapRecords of a process into the grant, starting with the region first. → word 0: bytes written. */
+#define SKINK_VM_MAPS 0x10010u
+struct skink_vm_maps {
+    uint64_t process;
+    uint64_t first;
+    uint64_t grant;
+    uint64_t bytes;
+};
+
+/* The protocol of pm, the process manager: processes, threads, signals, ids, sessions, wait, exec, timers of programs. Routed to it are the
+ * Linux calls of these matters (list: systems/ *.toml). pm blocks only on vm, vfs and the kernel. */
+
+/* What pm tells about one process. */
+struct skink_process_record {
+    /* Main thread (or the service). */
+    endpoint_t endpoint;
+    uint32_t pid;
+    uint32_t parent;
+    uint32_t group;
+    uint32_t session;
+    /* Device number of the controlling terminal, 0: none. */
+    uint32_t terminal;
+    uint32_t uid;
+    uint32_t euid;
+    uint32_t suid;
+    uint32_t gid;
+    uint32_t egid;
+    uint32_t sgid;
+    uint32_t threads;
+    /* Letter as in /proc/PID/stat: R S D T Z. */
+    uint32_t state;
+    /* 1: a service (shown like a kernel thread, without memory map or arguments). */
+    uint32_t service;
+    int32_t nice;
+    uint64_t started_ns;
+    uint64_t user_ns;
+    uint64_t children_ns;
+    uint64_t signals_pending;
+    uint64_t signals_blocked;
+    uint64_t signals_ignored;
+    uint64_t signals_caught;
+    /* Name, first 15 bytes of the file name. */
+    uint8_t name[16];
+};
+_Static_assert(sizeof(struct skink_process_record) == 136, "size of skink_process_record");
+_Static_assert(offsetof(struct skink_process_record, endpoint) == 0, "skink_process_record.endpoint");
+_Static_assert(offsetof(struct skink_process_record, pid) == 4, "skink_process_record.pid");
+_Static_assert(offsetof(struct skink_process_record, parent) == 8, "skink_process_record.parent");
+_Static_assert(offsetof(struct skink_process_record, group) == 12, "skink_process_record.group");
+_Static_assert(offsetof(struct skink_process_record, session) == 16, "skink_process_record.session");
+_Static_assert(offsetof(struct skink_process_record, terminal) == 20, "skink_process_record.terminal");
+_Static_assert(offsetof(struct skink_process_record, uid) == 24, "skink_process_record.uid");
+_Static_assert(offsetof(struct skink_process_record, euid) == 28, "skink_process_record.euid");
+_Static_assert(offsetof(struct skink_process_record, suid) == 32, "skink_process_record.suid");
+_Static_assert(offsetof(struct skink_process_record, gid) == 36, "skink_process_record.gid");
+_Static_assert(offsetof(struct skink_process_record, egid) == 40, "skink_process_record.egid");
+_Static_assert(offsetof(struct skink_process_record, sgid) == 44, "skink_process_record.sgid");
+_Static_assert(offsetof(struct skink_process_record, threads) == 48, "skink_process_record.threads");
+_Static_assert(offsetof(struct skink_process_record, state) == 52, "skink_process_record.state");
+_Static_assert(offsetof(struct skink_process_record, service) == 56, "skink_process_record.service");
+_Static_assert(offsetof(struct skink_process_record, nice) == 60, "skink_process_record.nice");
+_Static_assert(offsetof(struct skink_process_record, started_ns) == 64, "skink_process_record.started_ns");
+_Static_assert(offsetof(struct skink_process_record, user_ns) == 72, "skink_process_record.user_ns");
+_Static_assert(offsetof(struct skink_process_record, children_ns) == 80, "skink_process_record.children_ns");
+_Static_assert(offsetof(struct skink_process_record, signals_pending) == 88, "skink_process_record.signals_pending");
+_Static_assert(offsetof(struct skink_process_record, signals_blocked) == 96, "skink_process_record.signals_blocked");
+_Static_assert(offsetof(struct skink_process_record, signals_ignored) == 104, "skink_process_record.signals_ignored");
+_Static_assert(offsetof(struct skink_process_record, signals_caught) == 112, "skink_process_record.signals_caught");
+_Static_assert(offsetof(struct skink_process_record, name) == 120, "skink_process_record.name");
+
+/* Processes. Kernel messages come from the threads concerned (kernel::Exception, Interrupted, Exited); rs and procfs ask as noted. */
+
+/* rs: a service has come up (or its endpoint changed): it appears in the process list with the pid pm gives it. */
+#define SKINK_PM_SERVICE_UP 0x20001u
+struct skink_pm_service_up {
+    uint64_t process;
+    uint64_t name_low;
+    uint64_t name_high;
+};
+
+/* rs: all boot services are up, start the first program (/sbin/init, pid 1). */
+#define SKINK_PM_BOOT 0x20002u
+
+/* procfs, rs: ProcessRecords, in order of pid, from the first pid not below first_pid. → word 0: bytes written. */
+#define SKINK_PM_PROCESSES 0x20003u
+struct skink_pm_processes {
+    uint64_t first_pid;
+    uint64_t grant;
+    uint64_t bytes;
+};
+
+/* procfs: arguments (what 0), environment (1) or executable path (2) of a process into the grant. → word 0: length. */
+#define SKINK_PM_PROCESS_TEXT 0x20004u
+struct skink_pm_process_text {
+    uint64_t pid;
+    uint64_t what;
+    uint64_t grant;
+    uint64_t bytes;
+};
+
+/* Services which take routed calls: who is this application thread? → pid, effective uid and gid (uid low, gid high half), ESRCH. */
+#define SKINK_PM_WHO_IS 0x20005u
+struct skink_pm_who_is {
+    uint64_t process;
+};
+struct skink_pm_who_is_reply {
+    uint64_t pid;
+    uint64_t ids;
+    uint64_t session;
+    uint64_t group;
+};
+
+/* The protocol of vfs: what pm and procfs ask of it. Programs reach it by their Linux calls (list: systems/ *.toml). vfs never blocks: it
+ * answers these at once, and tells of what takes longer by events: it notifies pm, pm fetches with NextEvent. */
+
+/* Fork: the descriptor table is shared (CLONE_FILES). */
+#define SKINK_VFS_FORK_FILES 1ull
+
+/* Fork: directory, root and umask are shared (CLONE_FS). */
+#define SKINK_VFS_FORK_FS 2ull
+
+/* Event: an exec is ready or has failed. */
+#define SKINK_VFS_EVENT_EXEC 1ull
+
+/* Event: a signal for a thread. */
+#define SKINK_VFS_EVENT_SIGNAL 2ull
+
+/* Event: SyncAll is done; a = 0 or negative error. */
+#define SKINK_VFS_EVENT_SYNCED 3ull
+
+/* EVENT_EXEC: it is a script: ExecText has interpreter, argument and path; the image is the interpreter's. */
+#define SKINK_VFS_EXEC_SCRIPT 1ull
+
+/* EVENT_EXEC: set-user-id, d low half is the owner. */
+#define SKINK_VFS_EXEC_SETUID 2ull
+
+/* EVENT_EXEC: set-group-id, d high half is the group. */
+#define SKINK_VFS_EXEC_SETGID 4ull
+
+/* Files. From pm unless noted. */
+
+/* A new process or thread: descriptors, working directory, root, umask, ids are copied from parent, or shared (flags: FORK_FILES, FORK_FS).
+ * parent NONE: the first program: root directory, descriptors 0 to 2 on /dev/console. */
+#define SKINK_VFS_FORK 0x30001u
+struct skink_vfs_fork {
+    uint64_t parent;
+    uint64_t child;
+    uint64_t pid;
+    uint64_t flags;
+};
+
+/* The process or thread is gone: closes what nobody shares; a call of it in progress is dropped. */
+#define SKINK_VFS_EXIT 0x30002u
+struct skink_vfs_exit {
+    uint64_t process;
+};
+
+/* Finds and checks the program at the path in the grant (relative to the process's directory) and loads its image into vm, interpreters
+ * included. The result comes as event EVENT_EXEC. */
+#define SKINK_VFS_EXEC 0x30003u
+struct skink_vfs_exec {
+    uint64_t process;
+    uint64_t grant;
+    uint64_t bytes;
+};
+
+/* The exec is going through: closes descriptors marked close-on-exec, unshares. */
+#define SKINK_VFS_EXEC_COMMIT 0x30004u
+struct skink_vfs_exec_commit {
+    uint64_t process;
+};
+
+/* The text of the last exec event that pm needs, into the grant: for a script interpreter NUL argument NUL script NUL (argument may be
+ * empty), else the absolute path. → word 0: length. */
+#define SKINK_VFS_EXEC_TEXT 0x30005u
+struct skink_vfs_exec_text {
+    uint64_t process;
+    uint64_t grant;
+    uint64_t bytes;
+};
+
+/* A signal ends the call in progress: it returns error (ERESTARTSYS mostly) unless it is already done; what it has done so far is returned
+ * instead if it moved data. ENOENT: no call in progress. */
+#define SKINK_VFS_CANCEL 0x30006u
+struct skink_vfs_cancel {
+    uint64_t process;
+    int64_t error;
+};
+
+/* Ids have changed: effective uid (low) and gid (high half), real ones, supplementary groups (array of u32) in the grant. */
+#define SKINK_VFS_SET_IDS 0x30007u
+struct skink_vfs_set_ids {
+    uint64_t process;
+    uint64_t effective;
+    uint64_t real;
+    uint64_t grant;
+    uint64_t groups;
+};
+
+/* Session and group have changed. leader: it has just become a session leader: no controlling terminal. */
+#define SKINK_VFS_SET_SESSION 0x30008u
+struct skink_vfs_set_session {
+    uint64_t process;
+    uint64_t session;
+    uint64_t group;
+    uint64_t leader;
+};
+
+/* The next event. ENOENT: none left. Values by kind: EVENT_EXEC: word a = image, or negative error; b = interpreter image; c = flags
+ * (EXEC_*), d = owner ids if set-id. EVENT_SIGNAL: a = signal for this thread, whose call waits for Cancel (SIGPIPE, SIGXFSZ). */
+#define SKINK_VFS_NEXT_EVENT 0x30009u
+struct skink_vfs_next_event_reply {
+    uint64_t kind;
+    uint64_t process;
+    uint64_t a;
+    uint64_t b;
+    uint64_t c;
+    uint64_t d;
+};
+
+/* pm: writes everything back (sync), then notifies: for poweroff. Event EVENT_SYNCED. unmount: file systems are marked clean and refuse
+ * writes. */
+#define SKINK_VFS_SYNC_ALL 0x3000au
+struct skink_vfs_sync_all {
+    uint64_t unmount;
+};
+
+/* procfs: text of /proc/mounts into the grant from offset. → word 0: length written. */
+#define SKINK_VFS_MOUNTS 0x3000bu
+struct skink_vfs_mounts {
+    uint64_t grant;
+    uint64_t bytes;
+    uint64_t offset;
+};
+
+/* procfs: what a descriptor of a process is: the path of descriptor what ≥ 0, working directory (-1) or root (-2) into the grant. →
+ * word 0: length. EBADF: no such descriptor. */
+#define SKINK_VFS_DESCRIPTOR_PATH 0x3000cu
+struct skink_vfs_descriptor_path {
+    uint64_t process;
+    int64_t what;
+    uint64_t grant;
+    uint64_t bytes;
+};
+
+/* procfs: the open descriptors of a process from first on, as u32 array into the grant. → word 0: bytes. */
+#define SKINK_VFS_DESCRIPTORS 0x3000du
+struct skink_vfs_descriptors {
+    uint64_t process;
+    uint64_t first;
+    uint64_t grant;
+    uint64_t bytes;
+};
+
+/* The protocol of rs, the reincarnation server: life and death of services. */
+
+/* Operations of the system call linux::SERVICE: (operation, name low, name high, address, bytes, value); root only. The caller's buffer is
+ * read or written by rs. Results: 0, length, or an error (ENOENT: no such service). */
+
+/* Fills the buffer with ServiceRecords of all services, in the order of the system file. */
+#define SKINK_RS_SERVICE_CALL_LIST 0ull
+
+/* The ServiceRecord of one. */
+#define SKINK_RS_SERVICE_CALL_STATUS 1ull
+
+/* Kills it, as if it had crashed; rs restarts it by its policy. */
+#define SKINK_RS_SERVICE_CALL_KILL 2ull
+
+/* Ends it and starts it afresh (birth Fresh), its restart count forgotten. */
+#define SKINK_RS_SERVICE_CALL_RESTART 3ull
+
+/* Replaces its binary by the ELF file in the buffer and its incarnation by one of birth Updated. Answered when the trial is over: 0;
+ * ECANCELED: the new binary failed, and the old one runs again. ENOEXEC, EBUSY: an update is under way, EPERM: rs, vm. */
+#define SKINK_RS_SERVICE_CALL_UPDATE 4ull
+
+/* Copies the newest crash report of the service into the buffer: text. ENODATA: it has not crashed. */
+#define SKINK_RS_SERVICE_CALL_LOG 5ull
+
+/* Disturbs it as the Injection in the buffer says; for tests of recovery. Any service may be disturbed. */
+#define SKINK_RS_SERVICE_CALL_INJECT 6ull
+
+/* Waits for the crash report number value, of any service, and copies it into the buffer: a ReportHead, then text. Reports are numbered
+ * from 1; when the one asked for is not kept any more, the oldest that is kept. EBUSY: somebody else waits already. */
+#define SKINK_RS_SERVICE_CALL_REPORT 7ull
+
+/* A disturbance, in the caller's buffer: (kind of call::inject, value, further value, bytes) of the kernel call Inject. */
+struct skink_injection {
+    /* One of call::inject. */
+    uint64_t kind;
+    /* Messages until its death, or the address that is written to. */
+    uint64_t value;
+    /* The bytes that are written, the first one lowest. */
+    uint64_t further;
+    /* How many they are, 1 to 8. */
+    uint64_t bytes;
+};
+_Static_assert(sizeof(struct skink_injection) == 32, "size of skink_injection");
+_Static_assert(offsetof(struct skink_injection, kind) == 0, "skink_injection.kind");
+_Static_assert(offsetof(struct skink_injection, value) == 8, "skink_injection.value");
+_Static_assert(offsetof(struct skink_injection, further) == 16, "skink_injection.further");
+_Static_assert(offsetof(struct skink_injection, bytes) == 24, "skink_injection.bytes");
+
+/* What stands before the text of a crash report. */
+struct skink_report_head {
+    /* Number of the report since boot. */
+    uint64_t number;
+    /* Which service. */
+    struct skink_name name;
+    /* Bytes of text that follow. */
+    uint64_t bytes;
+};
+_Static_assert(sizeof(struct skink_report_head) == 32, "size of skink_report_head");
+_Static_assert(offsetof(struct skink_report_head, number) == 0, "skink_report_head.number");
+_Static_assert(offsetof(struct skink_report_head, name) == 8, "skink_report_head.name");
+_Static_assert(offsetof(struct skink_report_head, bytes) == 24, "skink_report_head.bytes");
+
+/* Longest crash report, head included. */
+#define SKINK_RS_REPORT_BYTES 0x1000u
+
+/* Flags in ServiceRecord::state. */
+#define SKINK_RS_STATE_DOWN 0u
+#define SKINK_RS_STATE_STARTING 1u
+#define SKINK_RS_STATE_UP 2u
+#define SKINK_RS_STATE_RESTARTING 3u
+#define SKINK_RS_STATE_GIVEN_UP 4u
+
+/* What service list shows of one service. */
+struct skink_service_record {
+    /* Name. */
+    struct skink_name name;
+    /* Endpoint of the present incarnation. */
+    endpoint_t endpoint;
+    /* One of state. */
+    uint32_t state;
+    /* Restarts since boot. */
+    uint32_t restarts;
+    /* Heartbeats missed in a row. */
+    uint32_t missed;
+    /* When the present incarnation was started, monotonic. */
+    uint64_t started_ns;
+    /* How the last one ended: 0 never, else exit status or vector (reason). */
+    int64_t last_status;
+    /* Why the last one ended: 0 never, 1 exited, 2 exception, 3 silent, 4 killed. */
+    uint32_t reason;
+    /* Milliseconds until the next try to start it, when it has died so often that rs waits; else 0. */
+    uint32_t retry_ms;
+    /* When the last incarnation's end was noticed, monotonic; 0 never. */
+    uint64_t ended_ns;
+    /* When the present incarnation reported that it is ready, monotonic; 0 when it has not. */
+    uint64_t ready_ns;
+};
+_Static_assert(sizeof(struct skink_service_record) == 72, "size of skink_service_record");
+_Static_assert(offsetof(struct skink_service_record, name) == 0, "skink_service_record.name");
+_Static_assert(offsetof(struct skink_service_record, endpoint) == 16, "skink_service_record.endpoint");
+_Static_assert(offsetof(struct skink_service_record, state) == 20, "skink_service_record.state");
+_Static_assert(offsetof(struct skink_service_record, restarts) == 24, "skink_service_record.restarts");
+_Static_assert(offsetof(struct skink_service_record, missed) == 28, "skink_service_record.missed");
+_Static_assert(offsetof(struct skink_service_record, started_ns) == 32, "skink_service_record.started_ns");
+_Static_assert(offsetof(struct skink_service_record, last_status) == 40, "skink_service_record.last_status");
+_Static_assert(offsetof(struct skink_service_record, reason) == 48, "skink_service_record.reason");
+_Static_assert(offsetof(struct skink_service_record, retry_ms) == 52, "skink_service_record.retry_ms");
+_Static_assert(offsetof(struct skink_service_record, ended_ns) == 56, "skink_service_record.ended_ns");
+_Static_assert(offsetof(struct skink_service_record, ready_ns) == 64, "skink_service_record.ready_ns");
+
+/* Life and death of services. Services report to rs; ds collects what changed; people ask by the routed system call linux::SERVICE (see
+ * service_call). */
+
+/* A service has finished its initialisation: status 0, or the negative error that made it fail (it is then not restarted). Every service
+ * sends this once, before its first receive. */
+#define SKINK_RS_READY 0x40001u
+struct skink_rs_ready {
+    int64_t status;
+};
+
+/* ds fetches the next change of the list of services: name, endpoint, and 1 when it is up, 0 when down. rs notifies ds when there is one.
+ * ENOENT: no more. restart = true begins again with all services that are up. */
+#define SKINK_RS_NEXT_CHANGE 0x40002u
+struct skink_rs_next_change {
+    uint64_t restart;
+};
+struct skink_rs_next_change_reply {
+    uint64_t name_low;
+    uint64_t name_high;
+    uint64_t endpoint;
+    uint64_t up;
+};
+
+/* A service's own text arguments, copied into the grant. → word 0: length. */
+#define SKINK_RS_ARGUMENTS 0x40003u
+struct skink_rs_arguments {
+    uint64_t grant;
+    uint64_t bytes;
+};
+
+/* rs to a service that is about to be replaced by a new binary (asynchronous, with a tag): it finishes what it has in hand, leaves its
+ * state where its successor finds it, and answers; from then on it receives from rs alone and is destroyed. lib/server does it. */
+#define SKINK_RS_PREPARE_UPDATE 0x40004u
+
+/* The protocol of ds, the data store: names of services, and small state which restarted services get back. */
+
+/* Names and small state. Any service may speak to ds. ds itself keeps everything in its preserved memory. */
+
+/* → endpoint of the service with this name. ENOENT: not in the system file; EAGAIN: it is down now. */
+#define SKINK_DS_LOOKUP 0x50001u
+struct skink_ds_lookup {
+    uint64_t name_low;
+    uint64_t name_high;
+};
+struct skink_ds_lookup_reply {
+    uint64_t endpoint;
+};
+
+/* From now on the caller is notified when the service with this name comes up or goes down (name 0: any service). */
+#define SKINK_DS_SUBSCRIBE 0x50002u
+struct skink_ds_subscribe {
+    uint64_t name_low;
+    uint64_t name_high;
+};
+
+/* The next event for the caller; ENOENT: none left. up false: it went down and is being restarted; endpoint is the new one when up. */
+#define SKINK_DS_NEXT_EVENT 0x50003u
+struct skink_ds_next_event_reply {
+    uint64_t name_low;
+    uint64_t name_high;
+    uint64_t endpoint;
+    uint64_t up;
+};
+
+/* Keeps up to 1024 bytes under a key of the caller (its successor finds it again). ENOSPC: over 32 keys a service. */
+#define SKINK_DS_STORE 0x50004u
+struct skink_ds_store {
+    uint64_t key_low;
+    uint64_t key_high;
+    uint64_t grant;
+    uint64_t bytes;
+};
+
+/* Copies what is kept under the key into the grant. → word 0: length. ENOENT. */
+#define SKINK_DS_RETRIEVE 0x50005u
+struct skink_ds_retrieve {
+    uint64_t key_low;
+    uint64_t key_high;
+    uint64_t grant;
+    uint64_t bytes;
+};
+
+/* Forgets a key. */
+#define SKINK_DS_DELETE 0x50006u
+struct skink_ds_delete {
+    uint64_t key_low;
+    uint64_t key_high;
+};
+
+/* The protocol of file systems: what vfs asks of ext2, procfs, devfs. One request at a time and file system; asynchronous (tag in word 6).
+ * A node is a number that the file system gives to a file in use. Names and paths come in grants, without NUL, one component. */
+
+/* Mount: names may appear and vanish by themselves: vfs keeps no names (procfs, devfs). */
+#define SKINK_FS_MOUNTED_VOLATILE 1ull
+
+/* Mount: mounted read-only although not asked. */
+#define SKINK_FS_MOUNTED_READ_ONLY 2ull
+
+/* How often vfs uses a node. */
+struct skink_use {
+    /* The node. */
+    uint64_t node;
+    /* Uses. */
+    uint64_t count;
+};
+_Static_assert(sizeof(struct skink_use) == 16, "size of skink_use");
+_Static_assert(offsetof(struct skink_use, node) == 0, "skink_use.node");
+_Static_assert(offsetof(struct skink_use, count) == 8, "skink_use.count");
+
+/* File systems. From vfs only. Replies that describe a node: node, mode (type and permission bits, link count in the high half), ids (uid
+ * low, gid high half), size, device (of special files). Each such reply adds one use of the node, taken back by Put. */
+
+/* Mounts the file system on the block device whose service and minor are given (service name in the grant, may be empty), flags: Linux
+ * MS_RDONLY = 1. → the root node. Word 0: flags of MOUNTED_*. */
+#define SKINK_FS_MOUNT 0x60001u
+struct skink_fs_mount {
+    uint64_t grant;
+    uint64_t bytes;
+    uint64_t minor;
+    uint64_t flags;
+};
+struct skink_fs_mount_reply {
+    uint64_t node;
+    uint64_t mode;
+    uint64_t ids;
+    uint64_t size;
+    uint64_t device;
+};
+
+/* Writes everything back, marks the file system clean, forgets it. EBUSY: nodes in use and not forced. */
+#define SKINK_FS_UNMOUNT 0x60002u
+struct skink_fs_unmount {
+    uint64_t node;
+    uint64_t force;
+};
+
+/* The file name in the directory. "." and ".." are never asked ("..": the parent is asked with that name, within the file system). */
+#define SKINK_FS_LOOKUP 0x60003u
+struct skink_fs_lookup {
+    uint64_t directory;
+    uint64_t grant;
+    uint64_t bytes;
+};
+struct skink_fs_lookup_reply {
+    uint64_t node;
+    uint64_t mode;
+    uint64_t ids;
+    uint64_t size;
+    uint64_t device;
+};
+
+/* Takes back count uses. */
+#define SKINK_FS_PUT 0x60004u
+struct skink_fs_put {
+    uint64_t node;
+    uint64_t count;
+};
+
+/* Reads into the grant. → word 0: bytes (0: end). */
+#define SKINK_FS_READ 0x60005u
+struct skink_fs_read {
+    uint64_t node;
+    uint64_t grant;
+    uint64_t position;
+    uint64_t bytes;
+};
+
+/* Writes from the grant. → word 0: bytes; the new size. */
+#define SKINK_FS_WRITE 0x60006u
+struct skink_fs_write {
+    uint64_t node;
+    uint64_t grant;
+    uint64_t position;
+    uint64_t bytes;
+};
+struct skink_fs_write_reply {
+    uint64_t size;
+};
+
+/* Fills the grant with linux_dirent64 records from position (0: start; else what the last reply gave). → word 0: bytes (0: end). */
+#define SKINK_FS_GET_DENTS 0x60007u
+struct skink_fs_get_dents {
+    uint64_t node;
+    uint64_t grant;
+    uint64_t position;
+    uint64_t bytes;
+};
+struct skink_fs_get_dents_reply {
+    uint64_t position;
+};
+
+/* Makes a file, directory, or special file (type in mode). EEXIST. */
+#define SKINK_FS_CREATE 0x60008u
+struct skink_fs_create {
+    uint64_t directory;
+    uint64_t grant;
+    uint64_t bytes;
+    uint64_t mode;
+    uint64_t ids;
+    uint64_t device;
+};
+struct skink_fs_create_reply {
+    uint64_t node;
+    uint64_t mode;
+    uint64_t ids;
+    uint64_t size;
+    uint64_t device;
+};
+
+/* Makes a symbolic link: the grant holds the name, then the target. */
+#define SKINK_FS_SYMLINK 0x60009u
+struct skink_fs_symlink {
+    uint64_t directory;
+    uint64_t grant;
+    uint64_t name_bytes;
+    uint64_t target_bytes;
+    uint64_t ids;
+};
+
+/* Reads a symbolic link into the grant. reader: pid of the process that follows it (/proc/self depends on it). → word 0: length. */
+#define SKINK_FS_READ_LINK 0x6000au
+struct skink_fs_read_link {
+    uint64_t node;
+    uint64_t grant;
+    uint64_t bytes;
+    uint64_t reader;
+};
+
+/* Makes a further name for a node. */
+#define SKINK_FS_LINK 0x6000bu
+struct skink_fs_link {
+    uint64_t directory;
+    uint64_t grant;
+    uint64_t bytes;
+    uint64_t node;
+};
+
+/* Removes a name: a file's, or with directory_wanted an empty directory's. */
+#define SKINK_FS_UNLINK 0x6000cu
+struct skink_fs_unlink {
+    uint64_t directory;
+    uint64_t grant;
+    uint64_t bytes;
+    uint64_t directory_wanted;
+};
+
+/* Renames; the grant holds the old name, then the new one. */
+#define SKINK_FS_RENAME 0x6000du
+struct skink_fs_rename {
+    uint64_t old_directory;
+    uint64_t new_directory;
+    uint64_t grant;
+    uint64_t old_bytes;
+    uint64_t new_bytes;
+};
+
+/* The file's struct stat (Linux x86-64, 144 bytes) into the grant; st_dev is vfs's to fill. */
+#define SKINK_FS_STAT 0x6000eu
+struct skink_fs_stat {
+    uint64_t node;
+    uint64_t grant;
+};
+
+/* Permission bits. */
+#define SKINK_FS_CH_MOD 0x6000fu
+struct skink_fs_ch_mod {
+    uint64_t node;
+    uint64_t mode;
+};
+
+/* Owner and group; a half of all ones leaves it. Clears set-id bits of files as Linux does. */
+#define SKINK_FS_CH_OWN 0x60010u
+struct skink_fs_ch_own {
+    uint64_t node;
+    uint64_t ids;
+};
+struct skink_fs_ch_own_reply {
+    uint64_t mode;
+};
+
+/* Sets the size. */
+#define SKINK_FS_TRUNCATE 0x60011u
+struct skink_fs_truncate {
+    uint64_t node;
+    uint64_t size;
+};
+
+/* Times in ns since 1970; u64::MAX leaves one, u64::MAX - 1 is now. */
+#define SKINK_FS_SET_TIMES 0x60012u
+struct skink_fs_set_times {
+    uint64_t node;
+    uint64_t accessed_ns;
+    uint64_t modified_ns;
+};
+
+/* Linux struct statfs (120 bytes) into the grant. */
+#define SKINK_FS_STAT_FS 0x60013u
+struct skink_fs_stat_fs {
+    uint64_t node;
+    uint64_t grant;
+};
+
+/* Writes everything back. */
+#define SKINK_FS_SYNC 0x60014u
+
+/* vfs, after its own restart: Use records of all nodes it holds, in the grant. Every other node has no uses any more. A reply that is given
+ * once more after this (its request came again with the same tag) counts its node's use again. */
+#define SKINK_FS_SET_USES 0x60015u
+struct skink_fs_set_uses {
+    uint64_t grant;
+    uint64_t bytes;
+};
+
+/* The protocol of block drivers: what file systems and vfs ask of virtio_blk, ramdisk, ata. All requests may be repeated: a caller that
+ * gets EDEADSRCDST sends the same again to the successor. */
+
+/* Block devices. Positions and lengths are multiples of 512 bytes, at most 1 MiB a request. */
+
+/* → size of the device. ENXIO: no such minor. */
+#define SKINK_BLOCK_OPEN 0x70001u
+struct skink_block_open {
+    uint64_t minor;
+};
+struct skink_block_open_reply {
+    uint64_t bytes;
+    uint64_t sector_bytes;
+    uint64_t read_only;
+};
+
+/* Reads into the grant. → word 0: bytes. EINVAL past the end or misaligned; EIO. */
+#define SKINK_BLOCK_READ 0x70002u
+struct skink_block_read {
+    uint64_t minor;
+    uint64_t grant;
+    uint64_t position;
+    uint64_t bytes;
+};
+
+/* Writes from the grant. → word 0: bytes. EROFS. */
+#define SKINK_BLOCK_WRITE 0x70003u
+struct skink_block_write {
+    uint64_t minor;
+    uint64_t grant;
+    uint64_t position;
+    uint64_t bytes;
+};
+
+/* Everything written is on the medium when this is answered. */
+#define SKINK_BLOCK_FLUSH 0x70004u
+struct skink_block_flush {
+    uint64_t minor;
+};
+
+/* The protocol of character devices: vfs speaks it to tty, devfs (memory devices) and rtc; tty speaks it to uart. Asynchronous: a request
+ * may wait for long; the tag in word 6 names it, in its reply and in Cancel. */
+
+/* Read, Write: do not wait. */
+#define SKINK_CHARDEV_NONBLOCK 0x800ull
+
+/* Open: the terminal has become the controlling terminal of the session. */
+#define SKINK_CHARDEV_OPENED_CONTROLLING 1ull
+
+/* Character devices. */
+
+/* Opens a minor for a process of this pid, group and session. flags: Linux O_*. Word 0 of the reply: OPENED_*. */
+#define SKINK_CHARDEV_OPEN 0x80001u
+struct skink_chardev_open {
+    uint64_t minor;
+    uint64_t flags;
+    uint64_t pid;
+    uint64_t group;
+    uint64_t session;
+};
+
+/* The last descriptor of one open file is closed. */
+#define SKINK_CHARDEV_CLOSE 0x80002u
+struct skink_chardev_close {
+    uint64_t minor;
+};
+
+/* Reads into the grant. → word 0: bytes. With NONBLOCK in flags EAGAIN instead of waiting. caller: group (low) and session (high half) of
+ * the reader. */
+#define SKINK_CHARDEV_READ 0x80003u
+struct skink_chardev_read {
+    uint64_t minor;
+    uint64_t grant;
+    uint64_t bytes;
+    uint64_t flags;
+    uint64_t caller;
+};
+
+/* Writes from the grant. → word 0: bytes. position in memory devices is not needed. */
+#define SKINK_CHARDEV_WRITE 0x80004u
+struct skink_chardev_write {
+    uint64_t minor;
+    uint64_t grant;
+    uint64_t bytes;
+    uint64_t flags;
+    uint64_t caller;
+};
+
+/* Linux ioctl: argument as given; the grant covers 256 bytes of the program's memory at argument (NONE when that is not mapped... the copy
+ * then gives EFAULT). pid: low half pid; high half group. session of the caller. */
+#define SKINK_CHARDEV_CONTROL 0x80005u
+struct skink_chardev_control {
+    uint64_t minor;
+    uint64_t request;
+    uint64_t argument;
+    uint64_t grant;
+    uint64_t caller;
+    uint64_t session;
+};
+
+/* Waits until one of events (Linux POLLIN 1, POLLOUT 4, POLLHUP 16) is there; now answers at once. → word 0: events. */
+#define SKINK_CHARDEV_POLL 0x80006u
+struct skink_chardev_poll {
+    uint64_t minor;
+    uint64_t events;
+    uint64_t now;
+};
+
+/* Ends the waiting request with this tag (of this caller): it is answered with EINTR, or with what it has moved. This request itself is not
+ * answered. */
+#define SKINK_CHARDEV_CANCEL 0x80007u
+struct skink_chardev_cancel {
+    uint64_t tag;
+};
+
+/* What tty tells pm beyond being a character device: signals of the terminal. */
+
+/* Terminals. tty notifies pm when there are events. */
+
+/* pm: the next event. ENOENT: none. signal for every process of group (SIGINT, SIGQUIT, SIGTSTP, SIGTTIN, SIGTTOU, SIGWINCH, SIGHUP,
+ * SIGCONT). */
+#define SKINK_TTY_NEXT_EVENT 0x90001u
+struct skink_tty_next_event_reply {
+    uint64_t signal;
+    uint64_t group;
+};
+
+/* pm: the session of this leader is over: it loses its terminal; SIGHUP and SIGCONT to the foreground group come as events. */
+#define SKINK_TTY_SESSION_END 0x90002u
+struct skink_tty_session_end {
+    uint64_t session;
+};
+
+/* The protocol of the PCI service: finds devices, hands a driver only its own. */
+
+/* PCI. rs asks for the resources of a device before it starts its driver; a driver touches only the configuration space of the device that
+ * the system file gives it (pci = "1af4:1042"). */
+
+/* rs: the device number index with this vendor and device belongs to the driver in slot. → its bus address and interrupt lines: one in
+ * each of the low two bytes, 0xff: none. (IDE controllers may have two.) ENODEV. */
+#define SKINK_PCI_ASSIGN 0xa0001u
+struct skink_pci_assign {
+    uint64_t slot;
+    uint64_t vendor;
+    uint64_t device;
+    uint64_t index;
+};
+struct skink_pci_assign_reply {
+    uint64_t address;
+    uint64_t interrupt;
+};
+
+/* rs: memory or port range number bar (0 to 5) of an assigned device: start, length (0: none), 1 when it is ports. An IDE controller in
+ * compatibility mode has 0x1f0 to 0x1f7 as number 0, 0x3f6 as 1, 0x170 to 0x177 as 2, 0x376 as 3. */
+#define SKINK_PCI_BAR 0xa0002u
+struct skink_pci_bar {
+    uint64_t slot;
+    uint64_t bar;
+};
+struct skink_pci_bar_reply {
+    uint64_t start;
+    uint64_t bytes;
+    uint64_t ports;
+};
+
+/* A driver: reads width bytes (1, 2, 4) of its device's configuration space. */
+#define SKINK_PCI_READ_CONFIG 0xa0003u
+struct skink_pci_read_config {
+    uint64_t offset;
+    uint64_t width;
+};
+struct skink_pci_read_config_reply {
+    uint64_t value;
+};
+
+/* A driver: writes them. BARs cannot be written (EPERM). */
+#define SKINK_PCI_WRITE_CONFIG 0xa0004u
+struct skink_pci_write_config {
+    uint64_t offset;
+    uint64_t width;
+    uint64_t value;
+};
+
+/* A driver: as Bar, for its own device. */
+#define SKINK_PCI_OWN_BAR 0xa0005u
+struct skink_pci_own_bar {
+    uint64_t bar;
+};
+struct skink_pci_own_bar_reply {
+    uint64_t start;
+    uint64_t bytes;
+    uint64_t ports;
+};
+
+#endif
