@@ -1185,6 +1185,21 @@ struct skink_vm_maps {
     uint64_t bytes;
 };
 
+/* rs: as Spawn, but process gets the memory of its predecessor in the slot, in which only what the image has read-only and the arguments
+ * are written anew, and the stack is empty. The image is the predecessor's. ESRCH: there is none; ENOEXEC: another image. */
+#define SKINK_VM_RENEW 0x10011u
+struct skink_vm_renew {
+    uint64_t process;
+    uint64_t grant;
+    uint64_t image_bytes;
+    uint64_t argument_bytes;
+};
+struct skink_vm_renew_reply {
+    uint64_t entry;
+    uint64_t arguments;
+    uint64_t stack_end;
+};
+
 /* The protocol of pm, the process manager: processes, threads, signals, ids, sessions, wait, exec, timers of programs. Routed to it are the
  * Linux calls of these matters (list: systems/ *.toml). pm blocks only on vm, vfs and the kernel. */
 
