@@ -29,6 +29,7 @@ pub mod message;
 pub mod name;
 pub mod privilege;
 pub mod registers;
+pub mod symbols;
 #[cfg(feature = "system")]
 pub mod system;
 pub mod trace;

@@ -1,5 +1,7 @@
 //! A whole program: ELF header, program headers, and the checks that concern several segments.
 
+use abi::layout::{SERVICE_HEAP, SERVICE_IMAGE};
+
 use crate::{
     ElfError,
     fields::Fields,
@@ -71,6 +73,13 @@ impl Program {
         program.headers = program.address_of(header.offset);
         program.check_entry()?;
         Ok(program)
+    }
+
+    /// Whether it can be a service: static, at the addresses where services are linked, and nothing both writable and executable.
+    pub fn is_service(&self) -> bool {
+        let is_static = self.kind == Kind::Fixed && self.interpreter.is_none();
+        let fits = self.start() >= SERVICE_IMAGE && self.end() <= SERVICE_HEAP;
+        is_static && fits && self.segments().iter().all(|segment| !(segment.write && segment.execute))
     }
 
     /// The segments, ascending, none empty, each on pages of its own.

@@ -16,9 +16,11 @@ extern crate alloc;
 
 mod inbox;
 pub mod names;
+mod recent;
 pub mod recover;
 mod runtime;
 mod service;
+mod update;
 
 pub use inbox::Inbox;
 pub use runtime::channel::{self, Receiver, Sender};

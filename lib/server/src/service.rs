@@ -1,6 +1,7 @@
 //! The receive loop of servers that answer each request before they receive the next.
 
 use crate::Inbox;
+use crate::{recent, update};
 use abi::endpoint::slot;
 use abi::kernel::Notify;
 use abi::{Endpoint, Message};
@@ -27,6 +28,11 @@ pub trait Service {
     fn interrupt(&mut self, hooks: u64) {
         let _ = hooks;
     }
+
+    /// A new program is about to take over: what is in hand is finished or left where the successor (birth `Updated`) finds it. No
+    /// request is handled afterwards. Whatever the callers repeat after a crash they also repeat after an update, so that there is
+    /// nothing to do for most.
+    fn prepare_update(&mut self) {}
 }
 
 /// Reports to rs that the service is ready, then serves for ever.
@@ -49,6 +55,11 @@ pub fn run_from(service: &mut impl Service, inbox: &Inbox) -> ! {
 /// What the service says to one message.
 fn answer(service: &mut impl Service, incoming: &Message) -> Option<Message> {
     if incoming.label != Notify::LABEL {
+        recent::note(incoming);
+        if update::is_announced(incoming) {
+            service.prepare_update();
+            update::wait_for_successor(incoming);
+        }
         return service.request(incoming);
     }
     let notify = Notify::from_message(incoming);

@@ -4,7 +4,10 @@
 //! this file speaks with rs and the askers. A change that was asked for is preserved before it is acknowledged; an event is forgotten
 //! only after it was handed over, so that at worst it comes twice.
 //!
-//! ds waits for nobody but rs, which answers at once.
+//! ds waits for nobody but rs, which answers at once and never waits for ds, pm or anybody who may wait for ds.
+//!
+//! Births: `Fresh` begins with nothing; `Restarted` and `Updated` begin with the last snapshot, whose form (`state`, by postcard) a new
+//! program therefore has to understand; one that it does not counts as none.
 #![cfg_attr(not(test), no_std, no_main)]
 #![forbid(unsafe_code)]
 
@@ -21,12 +24,10 @@ use server::Service;
 use snapshot::Snapshots;
 use state::{Known, State, VALUE_BYTES};
 use sys::keep::Keep;
-use sys::{Birth, Result, copy, ipc, time};
+use sys::{Birth, Result, copy, ipc};
 
 /// `keep_bytes` of ds in the system file.
 const KEEP_BYTES: usize = 1 << 20;
-/// When rs could not be asked because of a circle of waiting processes, how long until the next try.
-const TRY_AGAIN_NS: u64 = 1_000_000;
 
 sys::program!(main);
 
@@ -60,10 +61,6 @@ impl Service for Ds {
             self.fetch();
         }
     }
-
-    fn alarm(&mut self, _: u64) {
-        self.fetch();
-    }
 }
 
 impl Ds {
@@ -78,11 +75,6 @@ impl Ds {
                     self.unsaved = true;
                 }
                 Err(Errno::ENOENT) => break,
-                // rs waits for somebody who waits for ds: first these have to get on.
-                Err(Errno::ELOCKED) => {
-                    time::set_alarm(time::now_ns() + TRY_AGAIN_NS).expect("ds may set its alarm");
-                    break;
-                }
                 Err(error) => panic!("rs does not tell what has changed: {error}"),
             }
         }

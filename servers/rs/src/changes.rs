@@ -18,7 +18,7 @@ pub struct Change {
 #[derive(Debug, Default)]
 pub struct Changes {
     queue: VecDeque<Change>,
-    /// ds has been notified and not yet been told that there is nothing left: it is about to call.
+    /// ds has been notified and not yet been told that there is nothing left: it need not be notified again.
     fetching: bool,
 }
 
@@ -48,19 +48,9 @@ impl Changes {
         begin
     }
 
-    /// ds is notified for another reason (a heartbeat), and fetches all the same.
-    pub fn expect_fetching(&mut self) {
-        self.fetching = true;
-    }
-
     /// ds has died: it does not call any more.
     pub fn stop_fetching(&mut self) {
         self.fetching = false;
-    }
-
-    /// ds may call at any moment.
-    pub fn is_fetching(&self) -> bool {
-        self.fetching
     }
 }
 
@@ -91,9 +81,9 @@ mod tests {
         assert!(changes.begin_fetching());
         changes.add(change("rtc", 1));
         assert!(!changes.begin_fetching());
-        while changes.next().is_some() {
-            assert!(changes.is_fetching());
-        }
-        assert!(!changes.is_fetching());
+        while changes.next().is_some() {}
+        assert!(!changes.begin_fetching());
+        changes.add(change("uart", 2));
+        assert!(changes.begin_fetching());
     }
 }

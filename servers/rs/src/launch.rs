@@ -1,57 +1,73 @@
-//! Starting and ending an incarnation: kernel slot, memory from vm, device from pci, rights, registers.
+//! Starting and ending an incarnation: kernel slot, memory from vm, rights, registers.
+//!
+//! A restart needs no memory of its own: binaries are lent to vm straight out of the boot archive (or out of the update that brought
+//! them), and what a crash report takes has its place since rs started.
 
+use crate::autopsy::Remains;
 use crate::policy::Activity;
+use crate::record::Death;
+use crate::reports::Reports;
 use crate::rights::{self, Granted};
-use crate::world::World;
+use crate::world::{Plan, World};
 use abi::archive::Archive;
-use abi::endpoint::slot;
 use abi::info::state;
 use abi::layout::{SERVICE_HEAP, birth};
-use abi::pci::{Assign, Bar};
 use abi::registers::Registers;
 use abi::rs::Injection;
+use abi::symbols::{self, Symbols};
 use abi::system::{Service, System};
 use abi::vm::{Renew, Spawn};
 use abi::{Endpoint, Errno, vm};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::fmt;
+use core::fmt::{self, Write};
 use sys::rights::End;
-use sys::{Birth, Result, grant, ipc, thread};
+use sys::{Birth, Result, copy, grant, ipc, thread};
 
-/// Ranges of a PCI device.
-const BARS: u64 = 6;
-/// Interrupt line of a device that has none.
-const NO_LINE: u8 = 0xff;
 /// Status with which a system ends that has lost what it needs.
 const LOST_STATUS: u32 = 1;
-/// Room for argument texts behind the largest image.
-const ARGUMENT_BYTES: usize = 4096;
+/// Stacks end at a multiple of this.
+const STACK_ALIGNMENT: u64 = 16;
+const NS_PER_S: u64 = 1_000_000_000;
+
+/// What crash reports say of a service.
+struct Known {
+    slot: usize,
+    name: String,
+    binary: String,
+    /// Address of its ring of messages, 0: none.
+    ring: u64,
+}
 
 /// The world as it is.
 pub struct Launcher {
     archive: Archive<'static>,
     archive_physical: u64,
-    /// Image and arguments of the service being started, for vm; allocated once, so that a restart needs no memory.
-    image: Vec<u8>,
-}
-
-/// What a PCI device brings.
-#[derive(Default)]
-struct Device {
-    ports: Vec<(u16, u16)>,
-    memory: Vec<(u64, u64)>,
-    irqs: Vec<u8>,
+    services: Vec<Known>,
+    remains: Remains,
+    /// Crash reports.
+    pub reports: Reports,
 }
 
 impl Launcher {
     /// Starts services of `system` from the archive, which lies at a physical address.
     pub fn new(archive: Archive<'static>, archive_physical: u64, system: &System) -> Launcher {
-        let bytes = |service: &Service| archive.find(&service.binary).map_or(0, |file| file.data.len());
-        let started = system.service.iter().filter(|service| !matches!(service.slot as usize, slot::RS | slot::VM));
-        let largest = started.map(bytes).max().unwrap_or(0);
-        Launcher { archive, archive_physical, image: Vec::with_capacity(largest + ARGUMENT_BYTES) }
+        let known = |service: &Service| Known {
+            slot: service.slot as usize,
+            name: service.name.clone(),
+            binary: service.binary.clone(),
+            ring: archive
+                .find(&format!("{}{}", service.binary, symbols::SUFFIX))
+                .and_then(|file| Symbols::new(file.data))
+                .map_or(0, |symbols| symbols.recent()),
+        };
+        let services = system.service.iter().map(known).collect();
+        Launcher { archive, archive_physical, services, remains: Remains::new(archive), reports: Reports::new() }
+    }
+
+    fn known(&self, endpoint: Endpoint) -> Option<&Known> {
+        self.services.iter().find(|known| known.slot == endpoint.slot())
     }
 
     /// The argument text: what the system file says, and where the module is.
@@ -70,25 +86,24 @@ impl Launcher {
         Ok(Some((self.archive_physical + file.offset, file.data.len() as u64)))
     }
 
-    /// A dead incarnation's memory is the successor's.
-    fn inherits(service: &Service, how: Birth) -> bool {
-        service.retained && how == Birth::Restarted
-    }
-
     /// Everything after the slot is there.
-    fn bring_up(&mut self, endpoint: Endpoint, service: &Service, device: Device, how: Birth) -> Result<()> {
+    fn bring_up(&mut self, endpoint: Endpoint, plan: &Plan) -> Result<()> {
+        let service = plan.service;
         let module = self.module(service)?;
-        let mut device = device;
-        device.memory.extend(module);
-        let granted = Granted { ports: &device.ports, memory: &device.memory, irqs: &device.irqs };
+        let memory: Vec<(u64, u64)> = plan.device.memory.iter().copied().chain(module).collect();
+        let granted = Granted { ports: &plan.device.ports, memory: &memory, irqs: &plan.device.irqs };
         sys::rights::set_privileges(endpoint, &rights::privileges(service, granted)?)?;
         thread::schedule(endpoint, service.queue, service.quantum_us)?;
+        let (entry, _, stack_end) = self.build(endpoint, plan)?;
         let text = self.arguments(service, module);
-        let (entry, arguments, stack_end) = self.build(endpoint, service, &text, Self::inherits(service, how))?;
+        let arguments = (stack_end - text.len() as u64) & !(STACK_ALIGNMENT - 1);
+        if !text.is_empty() {
+            copy::to_process(endpoint, arguments, text.as_bytes())?;
+        }
         let registers = Registers {
             rip: entry,
-            rsp: stack_end,
-            rdi: birth_word(how),
+            rsp: arguments,
+            rdi: birth_word(plan.birth),
             rsi: arguments,
             rdx: text.len() as u64,
             r10: SERVICE_HEAP,
@@ -100,16 +115,18 @@ impl Launcher {
         thread::start(endpoint)
     }
 
-    /// Has vm build the memory, or make that of the predecessor fit. → entry, address of the arguments, end of the stack.
-    fn build(&mut self, process: Endpoint, service: &Service, text: &str, inherits: bool) -> Result<(u64, u64, u64)> {
-        let file = self.archive.find(&service.binary).ok_or(Errno::ENOENT)?;
-        self.image.clear();
-        self.image.extend_from_slice(file.data);
-        self.image.extend_from_slice(text.as_bytes());
-        let (image_bytes, argument_bytes) = (file.data.len() as u64, text.len() as u64);
+    /// Has vm build the memory, or make that of the predecessor fit. → entry, end of the arguments (of which there are none yet), end of
+    /// the stack.
+    fn build(&mut self, process: Endpoint, plan: &Plan) -> Result<(u64, u64, u64)> {
+        let service = plan.service;
+        let image = match plan.program {
+            Some(program) => program.bytes(),
+            None => self.archive.find(&service.binary).ok_or(Errno::ENOENT)?.data,
+        };
+        let (image_bytes, argument_bytes) = (image.len() as u64, 0);
         let (heap_bytes, keep_bytes) = (service.heap_bytes, service.keep_bytes);
-        grant::lend(&self.image, Endpoint::VM, |grant| {
-            if inherits {
+        grant::lend(image, Endpoint::VM, |grant| {
+            if service.retained && plan.birth == Birth::Restarted {
                 let request = Renew { process, grant, image_bytes, argument_bytes };
                 return Renew::results(&ipc::call(Endpoint::VM, &request.message())?);
             }
@@ -127,61 +144,14 @@ fn birth_word(how: Birth) -> u64 {
     }
 }
 
-/// pci as it is now. A call to `Endpoint::PCI` would wait for a successor that only rs itself can start.
-fn pci() -> Result<Endpoint> {
-    thread::who_is(slot::PCI).map_err(|_| Errno::EAGAIN)
-}
-
-/// Errors of the way to pci mean that it is not there just now.
-fn ask_pci(request: &abi::Message) -> Result<abi::Message> {
-    ipc::call(pci()?, request).map_err(|error| match error {
-        Errno::EDEADSRCDST | Errno::ELOCKED => Errno::EAGAIN,
-        other => other,
-    })
-}
-
-/// The first device among those that the service drives becomes its own.
-///
-/// `ENODEV`: none is there; `EAGAIN`: pci is not there just now.
-fn find_device(service: &Service) -> Result<Device> {
-    if service.pci.is_empty() {
-        return Ok(Device::default());
-    }
-    for &(vendor, device) in &service.pci {
-        let request = Assign { slot: service.slot.into(), vendor: vendor.into(), device: device.into(), index: 0 };
-        match ask_pci(&request.message()) {
-            Ok(reply) => return describe(service, Assign::results(&reply)?.1),
-            Err(Errno::ENODEV) => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Err(Errno::ENODEV)
-}
-
-fn describe(service: &Service, interrupts: u64) -> Result<Device> {
-    let mut device = Device::default();
-    let [first, second, ..] = interrupts.to_le_bytes();
-    device.irqs.extend([first, second].into_iter().filter(|line| *line != NO_LINE));
-    for bar in 0..BARS {
-        let reply = ask_pci(&Bar { slot: service.slot.into(), bar }.message())?;
-        match Bar::results(&reply)? {
-            (_, 0, _) => {}
-            (start, bytes, true) => device.ports.push((start as u16, (start + bytes - 1) as u16)),
-            (start, bytes, false) => device.memory.push((start, bytes)),
-        }
-    }
-    Ok(device)
-}
-
 impl World for Launcher {
     fn now_ns(&self) -> u64 {
         sys::time::now_ns()
     }
 
-    fn launch(&mut self, service: &Service, how: Birth) -> Result<Endpoint> {
-        let device = find_device(service)?;
-        let endpoint = thread::create(service.slot as usize)?;
-        match self.bring_up(endpoint, service, device, how) {
+    fn launch(&mut self, plan: &Plan) -> Result<Endpoint> {
+        let endpoint = thread::create(plan.service.slot as usize)?;
+        match self.bring_up(endpoint, plan) {
             Ok(()) => Ok(endpoint),
             Err(error) => {
                 self.destroy(endpoint, true);
@@ -197,6 +167,26 @@ impl World for Launcher {
         if let Err(error) = set {
             self.say(format_args!("the rights of {} cannot be set: {error}", service.name));
         }
+    }
+
+    fn examine(&mut self, death: &Death) {
+        let ring = self.known(death.endpoint).filter(|_| !death.is_updated).map_or(0, |known| known.ring);
+        self.remains.take(death.endpoint, ring);
+    }
+
+    fn report(&mut self, death: &Death) {
+        let now_ns = sys::time::now_ns();
+        let Launcher { services, remains, reports, .. } = self;
+        let known = |endpoint: Endpoint| services.iter().find(|known| known.slot == endpoint.slot());
+        let binary = known(death.endpoint).map_or("", |known| &known.binary);
+        let (s, us) = (now_ns / NS_PER_S, now_ns % NS_PER_S / 1000);
+        let (name, generation) = (death.name, death.endpoint.generation());
+        let is_updated = if death.is_updated { ", with an updated program" } else { "" };
+        reports.add(death.name, |text, number| {
+            writeln!(text, "crash report {number}: {name}, generation {generation}{is_updated}")?;
+            writeln!(text, "time: {s}.{us:06} s after the start of the system")?;
+            remains.describe(text, death, binary, |endpoint| known(endpoint).map(|known| known.name.as_str()))
+        });
     }
 
     fn destroy(&mut self, endpoint: Endpoint, keep: bool) {
@@ -235,12 +225,6 @@ impl World for Launcher {
             _ => false,
         };
         Activity { waits_for_service, messages: info.messages }
-    }
-
-    fn assign_devices(&mut self, service: &Service) {
-        if let Err(error) = find_device(service) {
-            self.say(format_args!("pci does not find the device of {} again: {error}", service.name));
-        }
     }
 
     fn end_system(&mut self, lost: &Service) {

@@ -2,25 +2,36 @@
 //!
 //! The kernel starts it beside vm. It reads the system table out of the boot archive, starts every service with the rights that stand
 //! there, asks each for signs of life, and starts a successor for whichever dies, hangs or is killed; the binaries come from the archive, never
-//! from a disk that may be what has failed. `supervisor` decides, `world` acts, `errands` speaks with pm.
+//! from a disk that may be what has failed.
 //!
-//! rs waits for vm, pci and, while ds has nothing to fetch from rs, for pm (`errands` says why); never for anybody else.
+//! Reading order: `supervisor`, `succession` and `update` decide (`policy`, `record`); `world` is what they act on, `launch` the real one;
+//! `serve` is the loop, with `requests` to others; `control` is what people ask. `autopsy`, `backtrace` and `reports` make crash reports.
+//!
+//! rs waits for vm alone: every other service may be the one that rs has to restart.
 #![cfg_attr(not(test), no_std, no_main)]
 #![forbid(unsafe_code)]
 
 extern crate alloc;
 
+mod autopsy;
+mod backtrace;
 mod changes;
 mod control;
-mod errands;
+mod device;
 mod launch;
 mod policy;
 mod record;
+mod reports;
+mod requests;
 mod rights;
 mod serve;
+mod succession;
 mod supervisor;
 #[cfg(test)]
 mod supervisor_tests;
+mod update;
+#[cfg(test)]
+mod update_tests;
 mod world;
 
 use abi::archive::{self, Archive};

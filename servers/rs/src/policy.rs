@@ -1,6 +1,9 @@
 //! When a service counts as hung, when it is started again, and when rs stops doing so.
 
+use abi::system::Service;
 use alloc::collections::VecDeque;
+
+const NS_PER_MS: u64 = 1_000_000;
 
 /// What to do about a service's heart now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +47,19 @@ impl Heart {
     pub fn new(period_ns: u64, limit: u32, now_ns: u64) -> Heart {
         let (limit, next_ns) = (limit.max(1), now_ns + period_ns);
         Heart { period_ns, limit, next_ns, asked: false, messages: 0, missed: 0, missed_at_work: 0 }
+    }
+
+    /// As the system file wants it.
+    pub fn of(service: &Service, now_ns: u64) -> Heart {
+        Heart::new(u64::from(service.heartbeat_ms) * NS_PER_MS, service.heartbeat_misses, now_ns)
+    }
+
+    /// While a new program is on trial: so often that silence is found within half of it.
+    pub fn on_trial(service: &Service, now_ns: u64) -> Heart {
+        let beats = 2 * (u64::from(service.heartbeat_misses) + 1);
+        let period_ns = u64::from(service.trial_ms) * NS_PER_MS / beats;
+        let usual_ns = u64::from(service.heartbeat_ms) * NS_PER_MS;
+        Heart::new(period_ns.min(usual_ns), service.heartbeat_misses, now_ns)
     }
 
     /// When to look next; `None`: never.

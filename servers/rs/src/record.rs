@@ -1,7 +1,11 @@
 //! What rs knows of one service.
 
 use crate::changes::Change;
+use crate::device::Knowledge;
 use crate::policy::{Backoff, Budget, Heart};
+use crate::update::{Phase, Program, Update};
+use abi::endpoint::slot;
+use abi::kernel::Exception;
 use abi::rs::{ServiceRecord, state};
 use abi::system::Service;
 use abi::{Endpoint, Name};
@@ -24,6 +28,61 @@ pub enum End {
     Killed = 4,
     /// It depends on a service that was restarted.
     Dependant = 5,
+}
+
+/// Why an incarnation ends, with what is known of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// It exits with this status, or cannot be started for this negative error.
+    Exited(i64),
+    /// This exception.
+    Exception(Exception),
+    /// As `End`.
+    Silent,
+    /// As `End`.
+    Killed,
+    /// As `End`.
+    Dependant,
+}
+
+impl Cause {
+    /// Without the details.
+    pub fn end(self) -> End {
+        match self {
+            Cause::Exited(_) => End::Exited,
+            Cause::Exception(_) => End::Exception,
+            Cause::Silent => End::Silent,
+            Cause::Killed => End::Killed,
+            Cause::Dependant => End::Dependant,
+        }
+    }
+
+    /// `ServiceRecord::last_status`.
+    pub fn status(self) -> i64 {
+        match self {
+            Cause::Exited(status) => status,
+            Cause::Exception(exception) => exception.vector as i64,
+            Cause::Silent | Cause::Killed | Cause::Dependant => 0,
+        }
+    }
+
+    /// It was not meant to end: there is a report.
+    pub fn is_crash(self) -> bool {
+        matches!(self, Cause::Exited(_) | Cause::Exception(_) | Cause::Silent)
+    }
+}
+
+/// Whose death is reported.
+#[derive(Clone, Copy, Debug)]
+pub struct Death {
+    /// The service.
+    pub name: Name,
+    /// The incarnation.
+    pub endpoint: Endpoint,
+    /// Why.
+    pub cause: Cause,
+    /// Its program came by an update.
+    pub is_updated: bool,
 }
 
 /// Where a service stands.
@@ -84,7 +143,13 @@ pub struct Record {
     pub ended_ns: u64,
     /// When the present incarnation became ready; 0: it has not.
     pub ready_ns: u64,
-    /// It has to be started as soon as pci is up again.
+    /// Its device, for its rights.
+    pub device: Knowledge,
+    /// The program that runs, when it came by an update; else it is the boot archive's.
+    pub program: Option<Program>,
+    /// The update that is under way.
+    pub update: Option<Update>,
+    /// It has to be started as soon as its device is known.
     pub postponed: Option<Birth>,
     /// How the last one ended.
     pub last_end: Option<(End, i64)>,
@@ -109,23 +174,33 @@ impl Record {
             started_ns: 0,
             ended_ns: 0,
             ready_ns: 0,
+            device: Knowledge::of(&service),
+            program: None,
+            update: None,
             postponed: None,
             last_end: None,
             service,
         }
     }
 
-    /// It is ready: from now on its heart is watched.
+    /// It is ready: from now on its heart is watched, and closely while a new program is on trial.
     pub fn up(&mut self, now_ns: u64) {
         self.state = State::Up;
         self.ready_ns = now_ns;
-        let period_ns = u64::from(self.service.heartbeat_ms) * NS_PER_MS;
-        self.heart = Heart::new(period_ns, self.service.heartbeat_misses, now_ns);
+        self.heart = match &self.update {
+            Some(Update { phase: Phase::Trial(_), .. }) => Heart::on_trial(&self.service, now_ns),
+            _ => Heart::of(&self.service, now_ns),
+        };
     }
 
     /// Its slot.
     pub fn slot(&self) -> usize {
         self.service.slot as usize
+    }
+
+    /// It is rs or vm, which the kernel itself starts again.
+    pub fn is_root(&self) -> bool {
+        matches!(self.slot(), slot::RS | slot::VM)
     }
 
     /// It is not ready yet, or not again.

@@ -1,37 +1,56 @@
-//! rs's receive loop: messages to the supervisor, its decisions to ds and pm.
+//! rs's receive loop: messages to the supervisor, its decisions to ds, pm, pci and the services concerned.
+//!
+//! rs waits for nobody but vm, which waits for nobody: whoever else is asked for something is asked through `requests`.
 
-use crate::control::control;
-use crate::errands::{self, Errand, Errands};
+use crate::control::{self, Answer};
+use crate::device::{Progress, Search};
 use crate::launch::Launcher;
-use crate::record::{End, State};
+use crate::record::Cause;
+use crate::requests::Requests;
 use crate::supervisor::{Event, Supervisor};
 use abi::call::inject;
 use abi::endpoint::slot;
 use abi::kernel::{Exception, Exited, Notify};
-use abi::rs::{Arguments, NextChange, Ready};
+use abi::pm::{Boot, ServiceUp, WhoIs};
+use abi::rs::{Arguments, NextChange, PrepareUpdate, Ready};
 use abi::{Endpoint, Errno, Message, Word, linux};
+use alloc::vec::Vec;
 use sys::{Result, copy, ipc, thread, time};
-
-/// When pm could not be asked because of a circle of waiting processes, how long until the next try.
-const TRY_AGAIN_NS: u64 = 1_000_000;
 
 /// The CPU's vector of page faults.
 const PAGE_FAULT: u64 = 14;
 
+/// What to do with an answer.
+#[derive(Debug)]
+enum Task {
+    /// pm has taken notice of a service.
+    Announced,
+    /// pm has started the first program.
+    Booted,
+    /// pm knows who makes this system call: if it is root, do it.
+    Control(Message),
+    /// pci has answered a question about the device of this service.
+    FindDevice(usize, Search),
+    /// This service is prepared for its update.
+    Prepared(usize),
+}
+
 /// rs.
 pub struct Rs {
     supervisor: Supervisor<Launcher>,
-    errands: Errands,
+    requests: Requests<Task>,
+    /// Callers of `UPDATE`, and which service it is about.
+    updating: Vec<(usize, Message)>,
+    /// The caller of `REPORT`.
+    waits_for_report: Option<Message>,
     /// What the kernel's alarm is set to.
     alarm_ns: u64,
-    /// An errand has to be tried again then.
-    try_again_ns: Option<u64>,
 }
 
 impl Rs {
     /// rs, with nothing started.
     pub fn new(supervisor: Supervisor<Launcher>) -> Rs {
-        Rs { supervisor, errands: Errands::default(), alarm_ns: 0, try_again_ns: None }
+        Rs { supervisor, requests: Requests::default(), updating: Vec::new(), waits_for_report: None, alarm_ns: 0 }
     }
 
     /// Starts everything and serves for ever.
@@ -43,8 +62,7 @@ impl Rs {
             self.follow_up();
             let message = ipc::receive(Endpoint::ANY).expect("receiving from anybody does not fail");
             if let Some(reply) = self.handle(&message) {
-                // Whoever asks rs waits for the answer, or has died.
-                let _ = ipc::send_nonblocking(message.source, &reply);
+                answer(&message, &reply);
             }
         }
     }
@@ -70,12 +88,17 @@ impl Rs {
                 None
             }
             linux::SERVICE => {
-                self.errands.add(Errand::Control(*message));
+                self.requests.add(slot::PM, WhoIs { process: from }.message(), Task::Control(*message));
                 None
             }
             NextChange::LABEL => Some(self.next_change(message)),
             Arguments::LABEL => Some(message.reply(self.give_arguments(from, &Arguments::from_message(message)))),
-            _ if message.is_reply() => None,
+            _ if message.is_reply() => {
+                if let Some(task) = self.requests.take_answered(message) {
+                    self.go_on_with(task, message);
+                }
+                None
+            }
             _ => Some(message.reply(Err(Errno::ENOSYS))),
         }
     }
@@ -83,9 +106,9 @@ impl Rs {
     fn notified(&mut self, from: Endpoint) {
         if from == Endpoint::CLOCK {
             self.alarm_ns = 0;
-            self.try_again_ns = None;
             self.supervisor.tick();
         } else {
+            self.requests.is_waiting(from);
             self.supervisor.alive(from);
         }
     }
@@ -102,13 +125,13 @@ impl Rs {
             _ if vector == inject::VECTOR => sys::log!("{name} ({generation}) is killed as injected, at {ip:#x}"),
             _ => sys::log!("{name} ({generation}) exception {vector} at {ip:#x}, error code {error:#x}"),
         }
-        let _ = self.supervisor.ended(from, End::Exception, vector as i64);
+        let _ = self.supervisor.ended(from, Cause::Exception(*what));
     }
 
     fn exited(&mut self, from: Endpoint, status: i64) {
         let Ok(at) = self.supervisor.index_of(from) else { return };
         sys::log!("{} ({}) exited with status {status}", self.supervisor.records()[at].name, from.generation());
-        let _ = self.supervisor.ended(from, End::Exited, status);
+        let _ = self.supervisor.ended(from, Cause::Exited(status));
     }
 
     fn next_change(&mut self, message: &Message) -> Message {
@@ -116,7 +139,7 @@ impl Rs {
             return message.reply(Err(Errno::EPERM));
         }
         if NextChange::from_message(message).restart {
-            let all: alloc::vec::Vec<_> = self.supervisor.all_changes().collect();
+            let all: Vec<_> = self.supervisor.all_changes().collect();
             self.supervisor.changes.restart(all.into_iter());
         }
         match self.supervisor.changes.next() {
@@ -137,86 +160,111 @@ impl Rs {
 
     /// Acts on what the last message has changed.
     fn follow_up(&mut self) {
-        for event in self.supervisor.take_events() {
+        while let Some(event) = self.supervisor.next_event() {
             self.act_on(event);
         }
-        self.run_errands();
-        if let Some(ds) = self.up(slot::DS)
+        let supervisor = &self.supervisor;
+        self.requests.send(|slot| supervisor.up(slot), ipc::send_nonblocking);
+        if let Some(ds) = self.supervisor.up(slot::DS)
             && self.supervisor.changes.begin_fetching()
         {
             let _ = ipc::notify(ds);
         }
+        self.give_report();
         self.set_alarm();
     }
 
     fn act_on(&mut self, event: Event) {
         match event {
-            Event::Booted => self.errands.add(Errand::Boot),
+            Event::Booted => self.requests.add(slot::PM, Boot {}.message(), Task::Booted),
             Event::Up(at) => {
                 let record = &self.supervisor.records()[at];
-                self.errands.add(Errand::Announce(record.endpoint, record.name));
+                let (name_low, name_high) = record.name.to_words();
+                let up = ServiceUp { process: record.endpoint, name_low, name_high };
+                self.requests.add(slot::PM, up.message(), Task::Announced);
             }
+            Event::Gone(at) => self.is_gone(at),
+            Event::FindDevice(at) => {
+                let search = Search::new(&self.supervisor.records()[at].service);
+                self.requests.add(slot::PCI, search.question(), Task::FindDevice(at, search));
+            }
+            Event::Prepare(at) => {
+                let slot = self.supervisor.records()[at].slot();
+                self.requests.add(slot, PrepareUpdate {}.message(), Task::Prepared(at));
+            }
+            Event::UpdateOver(at, result) => self.update_is_over(at, result),
         }
     }
 
-    /// The present incarnation of a fixed slot, if it is up.
-    fn up(&self, slot: usize) -> Option<Endpoint> {
-        let record = self.supervisor.records().iter().find(|record| record.slot() == slot)?;
-        (record.state == State::Up).then_some(record.endpoint)
+    /// What a dead incarnation had in hand is asked again, but for what dies with it.
+    fn is_gone(&mut self, at: usize) {
+        let slot = self.supervisor.records()[at].slot();
+        self.requests.forget_incarnation(slot);
+        self.requests.cancel(slot, |task| matches!(task, Task::Prepared(_) | Task::FindDevice(..)));
     }
 
-    /// ds does not call rs now (see `errands`).
-    fn ds_is_quiet(&self) -> bool {
-        let ds = self.supervisor.records().iter().find(|record| record.slot() == slot::DS);
-        ds.is_none_or(|ds| !ds.is_starting()) && !self.supervisor.changes.is_fetching()
-    }
-
-    fn run_errands(&mut self) {
-        while self.up(slot::PM).is_some() && self.ds_is_quiet() {
-            let Some(errand) = self.errands.take() else { return };
-            if self.run_errand(errand) == Err(Errno::ELOCKED) {
-                self.errands.put_back(errand);
-                self.try_again_ns = Some(time::now_ns() + TRY_AGAIN_NS);
-                return;
-            }
-            // What a control call has changed may have made ds busy.
-            for event in self.supervisor.take_events() {
-                self.act_on(event);
-            }
+    fn update_is_over(&mut self, at: usize, result: Result<()>) {
+        if let Some(place) = self.updating.iter().position(|(of, _)| *of == at) {
+            let (_, request) = self.updating.swap_remove(place);
+            answer(&request, &request.reply(result.map(|()| 0)));
         }
     }
 
-    /// `ELOCKED`: try again.
-    fn run_errand(&mut self, errand: Errand) -> Result<()> {
-        match errand {
-            Errand::Announce(process, name) => match errands::announce(process, name) {
-                Err(Errno::ELOCKED) => return Err(Errno::ELOCKED),
-                Err(error) => sys::log!("pm does not take notice of {name}: {error}"),
-                Ok(()) => {}
+    /// An answer has come.
+    fn go_on_with(&mut self, task: Task, reply: &Message) {
+        match task {
+            Task::Announced | Task::Booted => {
+                if let Err(error) = reply.result() {
+                    sys::log!("pm refuses {task:?}: {error}");
+                }
+            }
+            Task::Control(request) => match WhoIs::results(reply) {
+                Ok((_, ids, _, _)) if ids as u32 == 0 => self.control(&request),
+                Ok(_) => answer(&request, &request.reply(Err(Errno::EPERM))),
+                Err(error) => answer(&request, &request.reply(Err(error))),
             },
-            Errand::Boot => match errands::boot() {
-                Err(Errno::ELOCKED) => return Err(Errno::ELOCKED),
-                Err(error) => sys::log!("pm cannot start the first program: {error}"),
-                Ok(()) => {}
+            Task::FindDevice(at, search) => match search.answered(reply) {
+                Progress::Ask(next) => self.requests.add(slot::PCI, next.question(), Task::FindDevice(at, next)),
+                Progress::Over(result) => self.supervisor.device_found(at, result),
             },
-            Errand::Control(request) => {
-                let result = match errands::check_root(request.source) {
-                    Err(Errno::ELOCKED) => return Err(Errno::ELOCKED),
-                    allowed => allowed.and_then(|()| control(&mut self.supervisor, &request)),
-                };
-                // The caller waits, or has died.
-                let _ = ipc::send_nonblocking(request.source, &request.reply(result));
-            }
+            Task::Prepared(at) => self.supervisor.prepared(at),
         }
-        Ok(())
+    }
+
+    /// Does what root asks for.
+    fn control(&mut self, request: &Message) {
+        let result = match control::control(&mut self.supervisor, request) {
+            Ok(Answer::Now(value)) => Ok(value),
+            Ok(Answer::AfterUpdate(at)) => return self.updating.push((at, *request)),
+            Ok(Answer::WithReport) => match self.waits_for_report.replace(*request) {
+                None => return,
+                // The newest caller waits: the one before may have died in its wait.
+                Some(earlier) => return answer(&earlier, &earlier.reply(Err(Errno::EBUSY))),
+            },
+            Err(error) => Err(error),
+        };
+        answer(request, &request.reply(result));
+    }
+
+    /// Hands a new crash report to whoever waits for it.
+    fn give_report(&mut self) {
+        let Some(request) = self.waits_for_report else { return };
+        if let Some(result) = control::give_report(&self.supervisor, &request).transpose() {
+            self.waits_for_report = None;
+            answer(&request, &request.reply(result));
+        }
     }
 
     fn set_alarm(&mut self) {
-        let deadlines = [self.supervisor.deadline_ns(), self.try_again_ns];
-        let wanted = deadlines.into_iter().flatten().min().unwrap_or(0);
+        let wanted = self.supervisor.deadline_ns().unwrap_or(0);
         if wanted != self.alarm_ns {
             self.alarm_ns = wanted;
             time::set_alarm(wanted).expect("rs may set its alarm");
         }
     }
+}
+
+/// Whoever asks rs waits for the answer, or has died.
+fn answer(request: &Message, reply: &Message) {
+    let _ = ipc::send_nonblocking(request.source, reply);
 }

@@ -1,14 +1,16 @@
-//! The supervisor: decides which service is started when, and what becomes of one that dies.
+//! The supervisor: all services, and what kernel, services, people and time say about them.
 //!
-//! Services are started in the order of the system file, each when the one before is ready (or will never be). A service that has
-//! died is started again as long as its budget lasts: at once the first time, after a wait that grows when it dies again and again.
-//! Two exceptions: one that dies before its first incarnation was ever ready is broken and not tried again, and one that is
-//! essential is tried for ever.
+//! Services are started in the order of the system file, each when the one before is ready (or will never be). `succession` decides
+//! what becomes of one that dies, `update` replaces programs; both are further methods of [`Supervisor`]. Nothing here waits: what others
+//! have to be asked for goes out as an [`Event`], and comes back by a call.
 
 use crate::changes::{Change, Changes};
-use crate::policy::{Beat, LONGEST_WAIT_NS};
-use crate::record::{End, Record, State};
+use crate::device::{Device, Knowledge};
+use crate::policy::Beat;
+use crate::record::{Cause, End, Record, State};
+use crate::update::Phase;
 use crate::world::World;
+use abi::call::inject;
 use abi::endpoint::slot;
 use abi::rs::Injection;
 use abi::system::Service;
@@ -16,13 +18,19 @@ use abi::{Endpoint, Errno, Name};
 use alloc::vec::Vec;
 use sys::{Birth, Result};
 
-const NS_PER_MS: u64 = 1_000_000;
-
-/// Something that the rest of rs has to act on.
+/// Something that the rest of rs has to act on. Services are named by their index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The service with this index is up.
+    /// It is up.
     Up(usize),
+    /// Its incarnation is dead: what it had in hand has to be asked again.
+    Gone(usize),
+    /// pci has to be asked for its device; `device_found` wants the answer.
+    FindDevice(usize),
+    /// It has to be told that it is about to be replaced; `prepared` wants the answer.
+    Prepare(usize),
+    /// Its update is over, well or not.
+    UpdateOver(usize, Result<()>),
     /// Every service has had its turn.
     Booted,
 }
@@ -31,13 +39,13 @@ pub enum Event {
 pub struct Supervisor<W> {
     /// The world it acts on.
     pub world: W,
-    records: Vec<Record>,
+    pub(crate) records: Vec<Record>,
     /// What ds has to be told.
     pub changes: Changes,
     /// Services before this index have had their first turn.
     next: usize,
     booted: bool,
-    events: Vec<Event>,
+    pub(crate) events: Vec<Event>,
 }
 
 impl<W: World> Supervisor<W> {
@@ -52,9 +60,9 @@ impl<W: World> Supervisor<W> {
         &self.records
     }
 
-    /// What has happened since the last time.
-    pub fn take_events(&mut self) -> Vec<Event> {
-        core::mem::take(&mut self.events)
+    /// The next of what has happened, in order.
+    pub fn next_event(&mut self) -> Option<Event> {
+        (!self.events.is_empty()).then(|| self.events.remove(0))
     }
 
     /// Takes over a service that the kernel has started: rs itself and vm.
@@ -84,8 +92,7 @@ impl<W: World> Supervisor<W> {
         }
     }
 
-    /// A service reports that its initialisation is over, well or not. When the very first incarnation fails, or the device is missing,
-    /// there is no other try.
+    /// A service reports that its initialisation is over, well or not.
     ///
     /// # Errors
     /// `ESRCH`: it is no service's present incarnation; `EINVAL`: it has said so before.
@@ -111,37 +118,72 @@ impl<W: World> Supervisor<W> {
         }
     }
 
-    /// A service has ended itself or been ended; its successor is started if it may have one.
+    /// A service has ended itself or been ended by the kernel; its successor is started if it may have one.
     ///
     /// # Errors
     /// `ESRCH`: it is no service's present incarnation.
-    pub fn ended(&mut self, from: Endpoint, end: End, status: i64) -> Result<()> {
+    pub fn ended(&mut self, from: Endpoint, cause: Cause) -> Result<()> {
         let at = self.index_of(from)?;
-        self.end(at, end, status);
+        self.end(at, cause);
         self.go_on();
         Ok(())
+    }
+
+    /// pci has been asked for the device of a service.
+    pub fn device_found(&mut self, at: usize, result: Result<Device>) {
+        let record = &mut self.records[at];
+        match result {
+            Ok(device) => {
+                record.device = Knowledge::Known(device);
+                if let Some(birth) = record.postponed {
+                    let state = record.state;
+                    self.start(at, birth, state);
+                }
+            }
+            Err(error) => {
+                record.device = Knowledge::None;
+                if record.postponed.is_some() {
+                    self.left_out(at, error);
+                } else {
+                    self.world.say(format_args!("pci does not find the device of {} again: {error}", record.name));
+                }
+            }
+        }
+        self.go_on();
     }
 
     /// Kills a service as if it had crashed.
     ///
     /// # Errors
-    /// `ENOENT`: no such service; `EPERM`: rs and vm; `ESRCH`: it does not run.
+    /// `ENOENT`: no such service; `ESRCH`: it does not run.
     pub fn kill(&mut self, name: Name) -> Result<()> {
-        let at = self.victim(name)?;
-        if self.records[at].endpoint == Endpoint::NONE {
+        let at = self.named(name)?;
+        let endpoint = self.records[at].endpoint;
+        if endpoint == Endpoint::NONE {
             return Err(Errno::ESRCH);
         }
         self.say_of(at, "is killed");
-        self.end(at, End::Killed, 0);
+        if self.records[at].is_root() {
+            // The kernel starts it again, in its own memory, when it has finished what it is doing.
+            let soon = Injection { kind: inject::KILL_AFTER_MESSAGES, value: 1, ..Injection::default() };
+            return self.world.inject(endpoint, &soon);
+        }
+        self.end(at, Cause::Killed);
         Ok(())
     }
 
     /// Ends a service and starts it afresh, also one that was given up.
     ///
     /// # Errors
-    /// `ENOENT`: no such service; `EPERM`: rs and vm.
+    /// `ENOENT`: no such service; `EPERM`: rs and vm; `EBUSY`: it is being updated.
     pub fn restart(&mut self, name: Name) -> Result<()> {
-        let at = self.victim(name)?;
+        let at = self.named(name)?;
+        if self.records[at].is_root() {
+            return Err(Errno::EPERM);
+        }
+        if self.records[at].update.is_some() {
+            return Err(Errno::EBUSY);
+        }
         if self.records[at].endpoint != Endpoint::NONE {
             self.put_down(at, true);
             self.records[at].last_end = Some((End::Killed, 0));
@@ -166,35 +208,42 @@ impl<W: World> Supervisor<W> {
         self.world.inject(endpoint, request)
     }
 
-    /// Time has passed: hearts and late starters.
+    /// Time has passed: hearts, late starters, waits that are over, trials.
     pub fn tick(&mut self) {
         let now_ns = self.world.now_ns();
         for at in 0..self.records.len() {
-            let record = &mut self.records[at];
-            match record.state {
-                State::Up => self.check_heart(at, now_ns),
-                State::Restarting if record.retry_ns.is_some_and(|at_ns| now_ns >= at_ns) => {
-                    record.retry_ns = None;
-                    self.start(at, Birth::Restarted, State::Restarting);
-                }
-                State::Starting | State::Restarting if record.ready_by_ns().is_some_and(|at_ns| now_ns >= at_ns) => {
-                    self.say_of(at, "has not become ready in time");
-                    self.end(at, End::Silent, 0);
-                }
-                _ => {}
-            }
+            self.look_after(at, now_ns);
         }
         self.go_on();
     }
 
+    fn look_after(&mut self, at: usize, now_ns: u64) {
+        if self.look_after_update(at, now_ns) {
+            return;
+        }
+        let record = &mut self.records[at];
+        match record.state {
+            State::Up => self.check_heart(at, now_ns),
+            State::Restarting if record.retry_ns.is_some_and(|at_ns| now_ns >= at_ns) => {
+                self.start(at, Birth::Restarted, State::Restarting);
+            }
+            State::Starting | State::Restarting if record.ready_by_ns().is_some_and(|at_ns| now_ns >= at_ns) => {
+                self.say_of(at, "has not become ready in time");
+                self.end(at, Cause::Silent);
+            }
+            _ => {}
+        }
+    }
+
     /// When `tick` is due.
     pub fn deadline_ns(&self) -> Option<u64> {
-        let deadline = |record: &Record| match record.state {
+        let of_state = |record: &Record| match record.state {
             State::Up => record.heart.deadline_ns(),
             State::Starting | State::Restarting => record.retry_ns.or(record.ready_by_ns()),
             State::Down | State::GivenUp => None,
         };
-        self.records.iter().filter_map(deadline).min()
+        let of_update = |record: &Record| record.update.as_ref().map(|update| update.phase.deadline_ns());
+        self.records.iter().flat_map(|record| [of_state(record), of_update(record)]).flatten().min()
     }
 
     /// The service that runs as `endpoint`.
@@ -213,207 +262,62 @@ impl<W: World> Supervisor<W> {
         self.records.iter().position(|record| record.name == name).ok_or(Errno::ENOENT)
     }
 
+    /// The present incarnation of a slot, if it is up.
+    pub fn up(&self, slot: usize) -> Option<Endpoint> {
+        let record = self.records.iter().find(|record| record.slot() == slot)?;
+        (record.state == State::Up).then_some(record.endpoint)
+    }
+
     /// ds asks for everything again.
     pub fn all_changes(&self) -> impl Iterator<Item = Change> + use<'_, W> {
         self.records.iter().map(Record::change)
-    }
-
-    /// An incarnation could not initialise itself.
-    fn failed(&mut self, at: usize, error: Errno) {
-        let is_missing = matches!(error, Errno::ENODEV | Errno::ENXIO);
-        if is_missing || !self.records[at].was_up {
-            return self.left_out(at, error);
-        }
-        self.world.say(format_args!("{} has failed to initialise itself: {error}", self.records[at].name));
-        self.end(at, End::Exited, -i64::from(error.0));
-    }
-
-    fn victim(&self, name: Name) -> Result<usize> {
-        let at = self.named(name)?;
-        match self.records[at].slot() {
-            slot::RS | slot::VM => Err(Errno::EPERM),
-            _ => Ok(at),
-        }
     }
 
     fn check_heart(&mut self, at: usize, now_ns: u64) {
         let endpoint = self.records[at].endpoint;
         match self.records[at].heart.beat(now_ns, || self.world.activity(endpoint)) {
             Beat::NotYet => {}
-            Beat::Ask => {
-                if endpoint.slot() == slot::DS {
-                    self.changes.expect_fetching();
-                }
-                self.world.notify(endpoint);
-            }
+            Beat::Ask => self.world.notify(endpoint),
             Beat::Silent => {
                 self.say_of(at, "is silent");
-                self.end(at, End::Silent, 0);
+                self.end(at, Cause::Silent);
             }
         }
     }
 
-    /// The present incarnation is over: takes it down, and has a successor started if there may be one.
-    fn end(&mut self, at: usize, end: End, status: i64) {
-        let wait_ns = self.wait_for_successor(at);
-        self.put_down(at, wait_ns.is_some());
-        self.records[at].last_end = Some((end, status));
-        self.succeed(at, wait_ns);
-    }
-
-    /// How long the successor of a service that is ending has to wait; `None`: there is none.
-    fn wait_for_successor(&mut self, at: usize) -> Option<u64> {
-        let now_ns = self.world.now_ns();
-        let record = &mut self.records[at];
-        if record.service.restarts == 0 || !record.was_up {
-            return None;
-        }
-        let wait_ns = record.backoff.died(now_ns);
-        match record.budget.take(now_ns) {
-            true => Some(wait_ns),
-            false => record.service.essential.then_some(LONGEST_WAIT_NS),
-        }
-    }
-
-    /// Starts the successor, or remembers when it is time to.
-    fn succeed(&mut self, at: usize, wait_ns: Option<u64>) {
-        let Some(wait_ns) = wait_ns else { return self.give_up(at) };
-        self.records[at].restarts += 1;
-        if wait_ns == 0 {
-            return self.start(at, Birth::Restarted, State::Restarting);
-        }
-        let retry_ns = self.world.now_ns() + wait_ns;
-        let record = &mut self.records[at];
-        record.state = State::Restarting;
-        record.retry_ns = Some(retry_ns);
-        self.world.say(format_args!("{} is started again in {} ms", record.name, wait_ns / NS_PER_MS));
-        self.changes.add(record.change());
-        if !record.service.retained {
-            self.clear_away(at);
-        }
-    }
-
-    fn put_down(&mut self, at: usize, keep: bool) {
-        let now_ns = self.world.now_ns();
-        let record = &mut self.records[at];
-        record.postponed = None;
-        record.retry_ns = None;
-        if record.endpoint != Endpoint::NONE {
-            record.ended_ns = now_ns;
-            record.ready_ns = 0;
-            self.world.destroy(record.endpoint, keep);
-            record.corpse = core::mem::replace(&mut record.endpoint, Endpoint::NONE);
-        }
-        record.state = State::Restarting;
-        if record.slot() == slot::DS {
-            self.changes.stop_fetching();
-        }
-    }
-
-    /// Frees the memory of a dead incarnation that no successor takes over soon.
-    fn clear_away(&mut self, at: usize) {
-        let corpse = core::mem::replace(&mut self.records[at].corpse, Endpoint::NONE);
-        if corpse != Endpoint::NONE {
-            self.world.clear_away(corpse);
-        }
-    }
-
-    /// Starts an incarnation.
-    fn start(&mut self, at: usize, birth: Birth, state: State) {
-        let now_ns = self.world.now_ns();
-        let record = &mut self.records[at];
-        record.state = state;
-        record.started_ns = now_ns;
-        record.postponed = None;
-        record.retry_ns = None;
-        match self.world.launch(&record.service, birth) {
-            Ok(endpoint) => {
-                record.endpoint = endpoint;
-                record.corpse = Endpoint::NONE;
-                self.changes.add(record.change());
-            }
-            Err(Errno::EAGAIN) => record.postponed = Some(birth),
-            Err(error @ (Errno::ENODEV | Errno::ENXIO)) => self.left_out(at, error),
-            Err(error) => {
-                record.last_end = Some((End::Exited, -i64::from(error.0)));
-                self.world.say(format_args!("{} cannot be started: {error}", record.name));
-                let wait_ns = self.wait_for_successor(at);
-                self.succeed(at, wait_ns);
-            }
-        }
-    }
-
-    /// A service says of itself, or its missing device does, that it cannot run.
-    fn left_out(&mut self, at: usize, error: Errno) {
-        let record = &mut self.records[at];
-        let quietly = record.service.optional && matches!(error, Errno::ENODEV | Errno::ENXIO);
-        if !quietly {
-            self.world.say(format_args!("{} cannot run: {error}", record.name));
-        }
-        self.put_down(at, false);
-        self.records[at].last_end = Some((End::Exited, -i64::from(error.0)));
-        self.bury(at, if quietly { State::Down } else { State::GivenUp });
-    }
-
-    fn give_up(&mut self, at: usize) {
-        self.world.say(format_args!("{} is given up", self.records[at].name));
-        self.bury(at, State::GivenUp);
-    }
-
-    /// No successor comes: whoever waits for the service fails.
-    fn bury(&mut self, at: usize, state: State) {
-        self.world.expect_nobody(self.records[at].slot());
-        self.clear_away(at);
-        let record = &mut self.records[at];
-        record.state = state;
-        self.changes.add(record.change());
-        if state == State::GivenUp && record.service.essential {
-            self.world.end_system(&record.service);
-        }
-    }
-
-    fn came_up(&mut self, at: usize, now_ns: u64) {
-        let is_successor = core::mem::replace(&mut self.records[at].was_up, true);
-        self.records[at].up(now_ns);
-        self.changes.add(self.records[at].change());
-        self.events.push(Event::Up(at));
-        if self.records[at].slot() == slot::PCI {
-            self.give_devices_back();
-        }
-        if is_successor {
-            self.restart_dependants(at);
-        }
-    }
-
-    /// Those who cannot go on with a successor of this service get one themselves, at nobody's cost.
-    fn restart_dependants(&mut self, at: usize) {
-        for place in 0..self.records[at].service.dependants.len() {
-            let slot = self.records[at].service.dependants[place] as usize;
-            let dependant = self.records.iter().position(|other| other.slot() == slot && other.state == State::Up);
-            let Some(dependant) = dependant else { continue };
-            self.say_of(dependant, "is restarted with another");
-            self.put_down(dependant, true);
-            self.records[dependant].last_end = Some((End::Dependant, 0));
-            self.records[dependant].restarts += 1;
-            self.start(dependant, Birth::Restarted, State::Restarting);
-        }
-    }
-
-    /// pci has come again without memory of whose device is whose; services that needed it have waited.
-    fn give_devices_back(&mut self) {
-        for at in 0..self.records.len() {
-            let record = &mut self.records[at];
-            if let Some(birth) = record.postponed.take() {
-                let state = record.state;
-                self.start(at, birth, state);
-            } else if record.endpoint != Endpoint::NONE && !record.service.pci.is_empty() {
-                self.world.assign_devices(&record.service);
-            }
-        }
-    }
-
-    fn say_of(&mut self, at: usize, what: &str) {
+    pub(crate) fn say_of(&mut self, at: usize, what: &str) {
         let record = &self.records[at];
         self.world.say(format_args!("{} ({}) {what}", record.name, record.endpoint.generation()));
     }
+
+    /// Whether a service can be started now.
+    pub(crate) fn may_launch(&self, at: usize) -> Launch {
+        match &self.records[at].device {
+            Knowledge::Known(_) => Launch::Now,
+            Knowledge::Asked => Launch::Later,
+            Knowledge::None => match self.records.iter().find(|record| record.slot() == slot::PCI) {
+                Some(pci) if pci.state == State::Up => Launch::Ask,
+                Some(pci) if pci.is_starting() => Launch::Later,
+                _ => Launch::Never,
+            },
+        }
+    }
+
+    /// How far the update of a service has come, if one is under way.
+    pub fn phase(&self, at: usize) -> Option<Phase> {
+        self.records[at].update.as_ref().map(|update| update.phase)
+    }
+}
+
+/// Whether a service can be started, as far as its device is concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Launch {
+    /// Yes.
+    Now,
+    /// When pci has been asked.
+    Ask,
+    /// When pci has answered, or is back.
+    Later,
+    /// There is no pci that could find its device.
+    Never,
 }

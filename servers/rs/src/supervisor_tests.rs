@@ -1,9 +1,11 @@
 //! Tests of the supervisor in a world that is played.
 
+use crate::device::Device;
 use crate::policy::Activity;
-use crate::record::{End, State};
+use crate::record::{Cause, Death, End, State};
 use crate::supervisor::{Event, Supervisor};
-use crate::world::World;
+use crate::world::{Plan, World};
+use abi::kernel::Exception;
 use abi::rs::Injection;
 use abi::system::Service;
 use abi::{Endpoint, Errno, Name};
@@ -50,28 +52,33 @@ pub fn service(name: &str, slot: u32) -> Service {
 }
 
 #[derive(Default)]
-struct Stage {
-    now_ns: u64,
+pub struct Stage {
+    pub now_ns: u64,
     generations: BTreeMap<u32, u32>,
     alive: BTreeSet<Endpoint>,
-    births: Vec<(String, Birth)>,
+    pub births: Vec<(String, Birth)>,
+    /// Programs that were started out of updates.
+    pub programs: Vec<usize>,
+    /// Those who died unexpectedly, and of what a report was made.
+    examined: Vec<Endpoint>,
+    reported: Vec<Endpoint>,
     /// Slots in which nobody is expected, and the dead whose memory was freed.
     hopeless: Vec<usize>,
     cleared: Vec<Endpoint>,
     injected: Vec<(Endpoint, u64)>,
     asked: Vec<Endpoint>,
     /// Errors of the next launches of a service.
-    failures: BTreeMap<String, Vec<Errno>>,
+    pub failures: BTreeMap<String, Vec<Errno>>,
     waits: bool,
-    assigned: Vec<String>,
-    said: Vec<String>,
+    pub said: Vec<String>,
 }
 
 impl World for Stage {
     fn now_ns(&self) -> u64 {
         self.now_ns
     }
-    fn launch(&mut self, service: &Service, birth: Birth) -> Result<Endpoint> {
+    fn launch(&mut self, plan: &Plan) -> Result<Endpoint> {
+        let service = plan.service;
         if let Some(error) = self.failures.get_mut(&service.name).and_then(Vec::pop) {
             return Err(error);
         }
@@ -80,14 +87,23 @@ impl World for Stage {
         let endpoint = Endpoint::new(service.slot as usize, *generation);
         assert!(self.alive.iter().all(|other| other.slot() != endpoint.slot()), "two in one slot");
         self.alive.insert(endpoint);
-        self.births.push((service.name.clone(), birth));
+        self.births.push((service.name.clone(), plan.birth));
+        self.programs.extend(plan.program.map(|program| program.bytes().len()));
         Ok(endpoint)
+    }
+    fn examine(&mut self, death: &Death) {
+        assert!(self.alive.contains(&death.endpoint), "examined after it was destroyed");
+        self.examined.push(death.endpoint);
+    }
+    fn report(&mut self, death: &Death) {
+        self.reported.push(death.endpoint);
     }
     fn adopt(&mut self, endpoint: Endpoint, _: &Service) {
         self.alive.insert(endpoint);
     }
     fn destroy(&mut self, endpoint: Endpoint, _: bool) {
-        assert!(self.alive.remove(&endpoint), "destroyed twice");
+        // rs and vm are started again by the kernel.
+        assert!(endpoint.slot() < 6 || self.alive.remove(&endpoint), "destroyed twice");
     }
     fn expect_nobody(&mut self, slot: usize) {
         self.hopeless.push(slot);
@@ -105,9 +121,6 @@ impl World for Stage {
     fn activity(&mut self, _: Endpoint) -> Activity {
         Activity { waits_for_service: self.waits, messages: 0 }
     }
-    fn assign_devices(&mut self, service: &Service) {
-        self.assigned.push(service.name.clone());
-    }
     fn end_system(&mut self, lost: &Service) {
         self.said.push(std::format!("the end without {}", lost.name));
     }
@@ -116,7 +129,7 @@ impl World for Stage {
     }
 }
 
-fn name(text: &str) -> Name {
+pub fn name(text: &str) -> Name {
     Name::new(text).expect("is a name")
 }
 
@@ -131,21 +144,30 @@ fn system(others: Vec<Service>) -> Supervisor<Stage> {
     supervisor
 }
 
-fn running(others: Vec<Service>) -> Supervisor<Stage> {
+fn crash(vector: u64) -> Cause {
+    Cause::Exception(Exception { vector, error: 0, ip: 0x40_1000, address: 0 })
+}
+
+/// All events so far.
+pub fn events(supervisor: &mut Supervisor<Stage>) -> Vec<Event> {
+    core::iter::from_fn(|| supervisor.next_event()).collect()
+}
+
+pub fn running(others: Vec<Service>) -> Supervisor<Stage> {
     let mut supervisor = system(others);
     for at in 2..supervisor.records().len() {
         let endpoint = supervisor.records()[at].endpoint;
         supervisor.ready(endpoint, 0).expect("is starting");
     }
-    supervisor.take_events();
+    events(&mut supervisor);
     supervisor
 }
 
-fn state_of(supervisor: &Supervisor<Stage>, text: &str) -> State {
+pub fn state_of(supervisor: &Supervisor<Stage>, text: &str) -> State {
     supervisor.records()[supervisor.named(name(text)).expect("is a service")].state
 }
 
-fn endpoint_of(supervisor: &Supervisor<Stage>, text: &str) -> Endpoint {
+pub fn endpoint_of(supervisor: &Supervisor<Stage>, text: &str) -> Endpoint {
     supervisor.records()[supervisor.named(name(text)).expect("is a service")].endpoint
 }
 
@@ -155,20 +177,20 @@ fn each_service_is_started_when_the_one_before_is_ready() {
     assert_eq!(supervisor.world.births, [("uart".into(), Birth::Fresh)]);
     supervisor.ready(endpoint_of(&supervisor, "uart"), 0).expect("is starting");
     assert_eq!(supervisor.world.births.len(), 2);
-    assert!(!supervisor.take_events().contains(&Event::Booted));
+    assert!(!events(&mut supervisor).contains(&Event::Booted));
     supervisor.ready(endpoint_of(&supervisor, "rtc"), 0).expect("is starting");
-    assert_eq!(supervisor.take_events(), [Event::Up(3), Event::Booted]);
+    assert_eq!(events(&mut supervisor), [Event::Up(3), Event::Booted]);
 }
 
 #[test]
 fn a_crashed_service_comes_again_in_its_slot_with_the_next_generation() {
     let mut supervisor = running(vec![service("uart", 20)]);
-    supervisor.ended(Endpoint::new(20, 1), End::Exception, 14).expect("runs");
+    supervisor.ended(Endpoint::new(20, 1), crash(14)).expect("runs");
     assert_eq!(endpoint_of(&supervisor, "uart"), Endpoint::new(20, 2));
     assert_eq!(state_of(&supervisor, "uart"), State::Restarting);
     assert_eq!(supervisor.world.births.last(), Some(&("uart".into(), Birth::Restarted)));
     supervisor.ready(Endpoint::new(20, 2), 0).expect("is restarting");
-    assert_eq!(supervisor.take_events(), [Event::Up(2)]);
+    assert_eq!(events(&mut supervisor), [Event::Gone(2), Event::Up(2)]);
     assert_eq!(supervisor.records()[2].describe(0).last_status, 14);
 }
 
@@ -176,7 +198,7 @@ fn a_crashed_service_comes_again_in_its_slot_with_the_next_generation() {
 fn a_service_that_dies_too_often_is_given_up_and_its_callers_are_told() {
     let mut supervisor = running(vec![service("uart", 20)]);
     for generation in 1..=3 {
-        supervisor.ended(Endpoint::new(20, generation), End::Exited, 101).expect("runs");
+        supervisor.ended(Endpoint::new(20, generation), Cause::Exited(101)).expect("runs");
     }
     assert_eq!(state_of(&supervisor, "uart"), State::GivenUp);
     assert_eq!(supervisor.world.hopeless, [20]);
@@ -191,7 +213,7 @@ fn deaths_far_apart_do_not_use_the_budget_up() {
     let mut supervisor = running(vec![service("uart", 20)]);
     for generation in 1..10 {
         supervisor.world.now_ns += 60_000_000;
-        supervisor.ended(Endpoint::new(20, generation), End::Exited, 1).expect("runs");
+        supervisor.ended(Endpoint::new(20, generation), Cause::Exited(1)).expect("runs");
     }
     assert_eq!(state_of(&supervisor, "uart"), State::Restarting);
 }
@@ -200,7 +222,7 @@ fn deaths_far_apart_do_not_use_the_budget_up() {
 fn the_dead_are_not_heard() {
     let mut supervisor = running(vec![service("uart", 20)]);
     supervisor.kill(name("uart")).expect("runs");
-    assert_eq!(supervisor.ended(Endpoint::new(20, 1), End::Exited, 0), Err(Errno::ESRCH));
+    assert_eq!(supervisor.ended(Endpoint::new(20, 1), Cause::Exited(0)), Err(Errno::ESRCH));
     assert_eq!(supervisor.ready(Endpoint::new(20, 1), 0), Err(Errno::ESRCH));
     assert_eq!(endpoint_of(&supervisor, "uart"), Endpoint::new(20, 2));
 }
@@ -270,33 +292,74 @@ fn a_launch_that_fails_is_tried_again_within_the_budget() {
     assert_eq!(endpoint_of(&supervisor, "uart"), Endpoint::new(20, 2));
 }
 
+fn pci() -> Service {
+    service("pci", abi::endpoint::slot::PCI as u32)
+}
+
+fn disk() -> Service {
+    Service { pci: vec![(0x1af4, 0x1042)], ..service("disk", 20) }
+}
+
+/// A system with pci and a disk whose device has been found.
+fn running_disk() -> Supervisor<Stage> {
+    let mut supervisor = system(vec![pci(), disk()]);
+    supervisor.ready(endpoint_of(&supervisor, "pci"), 0).expect("is starting");
+    assert!(events(&mut supervisor).contains(&Event::FindDevice(3)));
+    assert_eq!(endpoint_of(&supervisor, "disk"), Endpoint::NONE);
+    supervisor.device_found(3, Ok(Device::default()));
+    supervisor.ready(Endpoint::new(20, 1), 0).expect("is starting");
+    events(&mut supervisor);
+    supervisor
+}
+
 #[test]
-fn a_driver_that_needs_pci_waits_until_pci_is_back() {
-    let pci = service("pci", abi::endpoint::slot::PCI as u32);
-    let disk = Service { pci: vec![(0x1af4, 0x1042)], ..service("disk", 20) };
-    let mut supervisor = running(vec![pci, disk]);
-    supervisor.world.failures.insert("disk".into(), vec![Errno::EAGAIN]);
+fn a_driver_is_restarted_without_pci() {
+    let mut supervisor = running_disk();
+    supervisor.kill(name("disk")).expect("runs");
+    assert_eq!(endpoint_of(&supervisor, "disk"), Endpoint::new(20, 2));
+    assert_eq!(events(&mut supervisor), [Event::Gone(3)]);
+}
+
+#[test]
+fn a_driver_that_dies_while_pci_is_away_waits_until_pci_is_back() {
+    let mut supervisor = running_disk();
     supervisor.kill(name("pci")).expect("runs");
     supervisor.kill(name("disk")).expect("runs");
     assert_eq!(supervisor.kill(name("disk")), Err(Errno::ESRCH));
     supervisor.ready(endpoint_of(&supervisor, "pci"), 0).expect("is restarting");
+    assert!(events(&mut supervisor).contains(&Event::FindDevice(3)));
+    assert_eq!(endpoint_of(&supervisor, "disk"), Endpoint::NONE);
+    supervisor.device_found(3, Ok(Device::default()));
     assert_eq!(endpoint_of(&supervisor, "disk"), Endpoint::new(20, 2));
 }
 
 #[test]
-fn pci_is_told_again_whose_device_is_whose() {
-    let pci = service("pci", abi::endpoint::slot::PCI as u32);
-    let disk = Service { pci: vec![(0x1af4, 0x1042)], ..service("disk", 20) };
-    let mut supervisor = running(vec![pci, disk, service("rtc", 21)]);
+fn a_successor_of_pci_is_told_again_whose_device_is_whose() {
+    let mut supervisor = running_disk();
     supervisor.kill(name("pci")).expect("runs");
     supervisor.ready(endpoint_of(&supervisor, "pci"), 0).expect("is restarting");
-    assert_eq!(supervisor.world.assigned, ["disk"]);
+    assert_eq!(events(&mut supervisor), [Event::Gone(2), Event::Up(2), Event::FindDevice(3)]);
+    supervisor.device_found(3, Ok(Device::default()));
+    assert_eq!(endpoint_of(&supervisor, "disk"), Endpoint::new(20, 1));
+}
+
+#[test]
+fn without_pci_there_are_no_devices() {
+    let supervisor = system(vec![disk(), service("rtc", 21)]);
+    assert_eq!((state_of(&supervisor, "disk"), state_of(&supervisor, "rtc")), (State::GivenUp, State::Starting));
+    let mut supervisor = running_disk();
+    supervisor.kill(name("pci")).expect("runs");
+    supervisor.kill(name("disk")).expect("runs");
+    for generation in 2..=3 {
+        supervisor.ended(Endpoint::new(10, generation), Cause::Exited(1)).expect("is restarting");
+    }
+    assert_eq!((state_of(&supervisor, "pci"), state_of(&supervisor, "disk")), (State::GivenUp, State::GivenUp));
 }
 
 #[test]
 fn a_service_that_was_given_up_can_be_started_afresh() {
     let mut supervisor = running(vec![Service { restarts: 0, ..service("uart", 20) }]);
-    supervisor.ended(Endpoint::new(20, 1), End::Exited, 1).expect("runs");
+    supervisor.ended(Endpoint::new(20, 1), Cause::Exited(1)).expect("runs");
     assert_eq!(supervisor.kill(name("uart")), Err(Errno::ESRCH));
     supervisor.restart(name("uart")).expect("may be restarted");
     supervisor.ready(Endpoint::new(20, 2), 0).expect("is restarting");
@@ -305,10 +368,12 @@ fn a_service_that_was_given_up_can_be_started_afresh() {
 }
 
 #[test]
-fn what_everything_stands_on_cannot_be_killed() {
+fn what_everything_stands_on_is_not_replaced_but_started_again_by_the_kernel() {
     let mut supervisor = running(vec![]);
-    assert_eq!(supervisor.kill(name("vm")), Err(Errno::EPERM));
     assert_eq!(supervisor.restart(name("rs")), Err(Errno::EPERM));
+    assert_eq!(supervisor.restart(name("vm")), Err(Errno::EPERM));
+    supervisor.kill(name("vm")).expect("runs");
+    assert_eq!(supervisor.world.injected, [(Endpoint::new(5, 1), abi::call::inject::KILL_AFTER_MESSAGES)]);
     assert_eq!(supervisor.kill(name("nobody")), Err(Errno::ENOENT));
 }
 
@@ -346,7 +411,7 @@ fn what_dies_again_and_again_has_to_wait_longer_and_longer() {
 #[test]
 fn a_first_incarnation_that_dies_before_it_is_ready_gets_no_successor() {
     let mut supervisor = system(vec![service("uart", 20), service("rtc", 21)]);
-    supervisor.ended(Endpoint::new(20, 1), End::Exited, 101).expect("runs");
+    supervisor.ended(Endpoint::new(20, 1), Cause::Exited(101)).expect("runs");
     assert_eq!(state_of(&supervisor, "uart"), State::GivenUp);
     assert_eq!(supervisor.world.births, [("uart".into(), Birth::Fresh), ("rtc".into(), Birth::Fresh)]);
 }
@@ -393,4 +458,28 @@ fn only_what_runs_can_be_disturbed() {
     supervisor.kill(name("uart")).expect("runs");
     assert_eq!(supervisor.inject(name("uart"), &silence), Err(Errno::ESRCH));
     assert_eq!(supervisor.inject(name("none"), &silence), Err(Errno::ENOENT));
+}
+
+#[test]
+fn an_unexpected_end_is_examined_before_and_reported_after_the_successor_is_started() {
+    let mut supervisor = running(vec![service("uart", 20)]);
+    supervisor.ended(Endpoint::new(20, 1), crash(6)).expect("runs");
+    assert_eq!(
+        (&supervisor.world.examined, &supervisor.world.reported),
+        (&vec![Endpoint::new(20, 1)], &vec![Endpoint::new(20, 1)])
+    );
+    supervisor.kill(name("uart")).expect("is restarting");
+    assert_eq!(supervisor.world.reported.len(), 1);
+}
+
+#[test]
+fn a_silent_vm_is_started_again_by_the_kernel_and_keeps_its_endpoint() {
+    let mut supervisor = running(vec![]);
+    for _ in 0..3 {
+        supervisor.world.now_ns += 10_000_000;
+        supervisor.tick();
+        supervisor.alive(Endpoint::new(4, 1));
+    }
+    assert_eq!((endpoint_of(&supervisor, "vm"), state_of(&supervisor, "vm")), (Endpoint::new(5, 1), State::Up));
+    assert_eq!((supervisor.records()[1].restarts, supervisor.world.births.len()), (1, 0));
 }

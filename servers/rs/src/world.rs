@@ -1,11 +1,27 @@
 //! What the supervisor does to the world; tests play it.
 
+use crate::device::Device;
 use crate::policy::Activity;
+use crate::record::Death;
+use crate::update::Program;
 use abi::Endpoint;
 use abi::rs::Injection;
 use abi::system::Service;
 use core::fmt;
 use sys::{Birth, Result};
+
+/// How to start an incarnation.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan<'a> {
+    /// What the system file says.
+    pub service: &'a Service,
+    /// Its program; `None`: the boot archive's.
+    pub program: Option<&'a Program>,
+    /// What its device brings.
+    pub device: &'a Device,
+    /// Why it starts.
+    pub birth: Birth,
+}
 
 /// The world of the supervisor.
 pub trait World {
@@ -15,11 +31,17 @@ pub trait World {
     /// Starts an incarnation: memory, rights, registers. It runs when this returns.
     ///
     /// # Errors
-    /// `ENODEV`: its device is not there; `EAGAIN`: pci is not there just now. Others: it cannot be started; nothing is left of the attempt.
-    fn launch(&mut self, service: &Service, birth: Birth) -> Result<Endpoint>;
+    /// `ENXIO`: its module is not there. Others: it cannot be started; nothing is left of the attempt.
+    fn launch(&mut self, plan: &Plan) -> Result<Endpoint>;
 
     /// The kernel has started it; rs gives it its rights.
     fn adopt(&mut self, endpoint: Endpoint, service: &Service);
+
+    /// Looks at an incarnation that is about to be destroyed, for its crash report.
+    fn examine(&mut self, death: &Death);
+
+    /// Makes a crash report of what was last examined.
+    fn report(&mut self, death: &Death);
 
     /// Ends an incarnation. `keep`: its successor comes, and those who wait for the slot go on waiting.
     fn destroy(&mut self, endpoint: Endpoint, keep: bool);
@@ -41,9 +63,6 @@ pub trait World {
 
     /// What it does just now.
     fn activity(&mut self, endpoint: Endpoint) -> Activity;
-
-    /// pci has come again and has to be told whose device is whose.
-    fn assign_devices(&mut self, service: &Service);
 
     /// Nothing works any more without this service: ends the system.
     fn end_system(&mut self, lost: &Service);

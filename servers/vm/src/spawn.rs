@@ -13,11 +13,10 @@ use crate::{
 use abi::{
     Errno,
     layout::{
-        MAX_COPY, PAGE_BYTES, SERVICE_DEVICES, SERVICE_HEAP, SERVICE_IMAGE, SERVICE_KEEP, SERVICE_STACK_BYTES,
-        SERVICE_STACK_END, map,
+        MAX_COPY, PAGE_BYTES, SERVICE_DEVICES, SERVICE_HEAP, SERVICE_KEEP, SERVICE_STACK_BYTES, SERVICE_STACK_END, map,
     },
 };
-use elf::{HEAD_BYTES, Kind, Program, Segment};
+use elf::{HEAD_BYTES, Program, Segment};
 
 /// Longest argument text of a service.
 const MAX_ARGUMENT_BYTES: u64 = 64 << 10;
@@ -119,10 +118,7 @@ fn read_program<K: Kernel>(memory: &mut Memory<K>, recipe: &Recipe) -> Result<Pr
     let head = &mut head[..recipe.image_bytes.min(HEAD_BYTES as u64) as usize];
     memory.kernel.read_grant(recipe.image, head)?;
     let program = Program::parse(head, recipe.image_bytes).map_err(|_| Errno::ENOEXEC)?;
-    let is_static = program.kind == Kind::Fixed && program.interpreter.is_none();
-    let fits = program.start() >= SERVICE_IMAGE && program.end() <= SERVICE_HEAP;
-    let is_exclusive = program.segments().iter().all(|segment| !(segment.write && segment.execute));
-    if is_static && fits && is_exclusive { Ok(program) } else { Err(Errno::ENOEXEC) }
+    if program.is_service() { Ok(program) } else { Err(Errno::ENOEXEC) }
 }
 
 fn build<K: Kernel>(

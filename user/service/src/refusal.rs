@@ -51,6 +51,7 @@ impl Refusal<'_> {
             }
             Errno::EFBIG | Errno::ENOMEM => write!(f, "'{file}' is larger than rs has room for"),
             Errno::EBUSY => write!(f, "an update of '{name}' is under way; try again when it is over"),
+            Errno::EOPNOTSUPP => write!(f, "'{name}' cannot be updated: its state would be lost"),
             Errno::ECANCELED => {
                 write!(f, "the new program failed, and the old one runs again; 'service log {name}' may say why")
             }

@@ -18,7 +18,7 @@ mod tasks;
 pub mod timers;
 pub mod wait;
 
-use crate::{names, service};
+use crate::{names, recent, service, update};
 use abi::endpoint::slot;
 use abi::kernel::Notify;
 use abi::{Endpoint, Errno, Message};
@@ -229,6 +229,10 @@ where
             self.runtime.notified(message.source, notify);
             (self.notified)(message.source, notify);
         } else if !(message.is_reply() && self.runtime.answered(&message)) {
+            recent::note(&message);
+            if update::is_announced(&message) {
+                update::wait_for_successor(&message);
+            }
             self.begin(message);
         }
     }

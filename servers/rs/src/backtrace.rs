@@ -1,0 +1,114 @@
+//! From the registers and the stack of a dead thread to the functions it was in.
+
+use abi::symbols::Symbols;
+
+/// Most frames of a backtrace.
+pub const MOST_FRAMES: usize = 32;
+
+/// The words on a stack, from its top (lowest address) on.
+#[derive(Clone, Copy, Debug)]
+pub struct Stack<'a> {
+    /// Address of the first byte.
+    pub start: u64,
+    /// What is there.
+    pub bytes: &'a [u8],
+}
+
+impl Stack<'_> {
+    fn word(&self, address: u64) -> Option<u64> {
+        let at = usize::try_from(address.checked_sub(self.start)?).ok()?;
+        Some(u64::from_le_bytes(self.bytes.get(at..at.checked_add(8)?)?.try_into().ok()?))
+    }
+}
+
+/// A frame: where its registers say that it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// Instruction pointer; for callers, the return address.
+    pub ip: u64,
+    /// Stack pointer.
+    pub sp: u64,
+    /// `rbp`.
+    pub bp: u64,
+}
+
+/// The frames from the innermost outwards, as far as rules and stack lead.
+pub fn frames<'a>(
+    symbols: &'a Symbols<'a>,
+    stack: &'a Stack<'a>,
+    innermost: Frame,
+) -> impl Iterator<Item = Frame> + 'a {
+    let mut is_innermost = true;
+    core::iter::successors(Some(innermost), move |frame| {
+        // A return address may lie behind the last instruction of its function, that of a call which does not return.
+        let at = if core::mem::take(&mut is_innermost) { frame.ip } else { frame.ip.checked_sub(1)? };
+        caller(symbols, stack, frame, at)
+    })
+    .take(MOST_FRAMES)
+}
+
+fn caller(symbols: &Symbols, stack: &Stack, frame: &Frame, at: u64) -> Option<Frame> {
+    let rule = symbols.rule(at)?;
+    let base = if rule.from_rbp { frame.bp } else { frame.sp };
+    let cfa = base.checked_add(rule.cfa_bytes).filter(|cfa| *cfa > frame.sp)?;
+    let ip = stack.word(cfa.checked_sub(8)?).filter(|ip| *ip != 0)?;
+    let bp = match rule.rbp_below {
+        0 => frame.bp,
+        below => stack.word(cfa.checked_sub(below)?)?,
+    };
+    Some(Frame { ip, sp: cfa, bp })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use abi::symbols::MAGIC;
+
+    /// `inner` at 0x1000: CFA rsp+16. `outer` at 0x2000: CFA rbp+16, rbp saved below it by 16. `start` at 0x3000: no rules.
+    fn table() -> Vec<u8> {
+        let rules = [0, 2 << 1, 0, 0, 2 << 1 | 1, 2];
+        let mut bytes = Vec::from(MAGIC);
+        bytes.extend(0u64.to_le_bytes());
+        for number in [3u32, 6, 0x1000, 0, 0, 0x2000, 3, 6, 0x3000, 6, 12] {
+            bytes.extend(number.to_le_bytes());
+        }
+        bytes.extend(rules);
+        bytes.extend(b"inner\0outer\0start\0");
+        bytes
+    }
+
+    fn bytes(words: &[u64]) -> Vec<u8> {
+        words.iter().flat_map(|word| word.to_le_bytes()).collect()
+    }
+
+    fn trace(words: &[u64]) -> Vec<u64> {
+        let table = table();
+        let symbols = Symbols::new(&table).expect("is a table");
+        let content = bytes(words);
+        let stack = Stack { start: 0x8000, bytes: &content };
+        frames(&symbols, &stack, Frame { ip: 0x1004, sp: 0x8000, bp: 0x8020 }).map(|frame| frame.ip).collect()
+    }
+
+    #[test]
+    fn frames_are_followed_by_rsp_and_by_rbp_to_the_outermost() {
+        // inner: one local, return into outer. outer: two locals, saved rbp, return into start.
+        assert_eq!(trace(&[0, 0x2010, 1, 2, 0xdead, 0x3005]), [0x1004, 0x2010, 0x3005]);
+    }
+
+    #[test]
+    fn a_garbled_stack_ends_the_trace() {
+        assert_eq!(trace(&[0, 0x2010]), [0x1004, 0x2010]);
+        assert_eq!(trace(&[0, 0]), [0x1004]);
+        assert_eq!(trace(&[]), [0x1004]);
+    }
+
+    #[test]
+    fn a_stack_that_leads_to_itself_ends() {
+        let table = table();
+        let symbols = Symbols::new(&table).expect("is a table");
+        let content = bytes(&[0x2010; 4096]);
+        let stack = Stack { start: 0x8000, bytes: &content };
+        let innermost = Frame { ip: 0x1004, sp: 0x8000, bp: 0x8020 };
+        assert!(frames(&symbols, &stack, innermost).count() <= MOST_FRAMES);
+    }
+}

@@ -1,0 +1,167 @@
+//! The PCI device of a driver: what pci is asked, one question after the other, and what comes out.
+//!
+//! rs keeps the answer, so that a driver is restarted without pci. When pci itself has been restarted it has forgotten whose device is
+//! whose, and the search is made again.
+
+use abi::pci::{Assign, Bar};
+use abi::system::Service;
+use abi::{Errno, Message};
+use alloc::vec::Vec;
+
+/// Ranges of a PCI device.
+const BARS: u64 = 6;
+/// In the place of an interrupt line that a device does not have.
+const NO_LINE: u8 = 0xff;
+
+/// What a device brings to the rights of its driver.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Device {
+    /// Port ranges, inclusive.
+    pub ports: Vec<(u16, u16)>,
+    /// Physical memory: start, bytes.
+    pub memory: Vec<(u64, u64)>,
+    /// Interrupt lines.
+    pub irqs: Vec<u8>,
+}
+
+/// What rs knows of the device of a service.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Knowledge {
+    /// pci has to be asked.
+    None,
+    /// pci is being asked.
+    Asked,
+    /// This is it (nothing, for a service that drives none).
+    Known(Device),
+}
+
+impl Knowledge {
+    /// Before pci was asked.
+    pub fn of(service: &Service) -> Knowledge {
+        if service.pci.is_empty() { Knowledge::Known(Device::default()) } else { Knowledge::None }
+    }
+}
+
+/// How a search goes on.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// There is another question.
+    Ask(Search),
+    /// It is over. `ENODEV`: none of the devices is there.
+    Over(Result<Device, Errno>),
+}
+
+/// A search for the first device among those that a service drives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Search {
+    slot: u64,
+    wanted: Vec<(u16, u16)>,
+    step: Step,
+    found: Device,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    /// Is the device with this index among those wanted there?
+    Assign(usize),
+    /// What is its range of this number?
+    Bar(u64),
+}
+
+impl Search {
+    /// A search for the device of a service, which drives at least one.
+    pub fn new(service: &Service) -> Search {
+        let (slot, wanted) = (service.slot.into(), service.pci.clone());
+        Search { slot, wanted, step: Step::Assign(0), found: Device::default() }
+    }
+
+    /// What to ask pci now.
+    pub fn question(&self) -> Message {
+        match self.step {
+            Step::Assign(index) => {
+                let (vendor, device) = self.wanted.get(index).copied().unwrap_or_default();
+                Assign { slot: self.slot, vendor: vendor.into(), device: device.into(), index: 0 }.message()
+            }
+            Step::Bar(bar) => Bar { slot: self.slot, bar }.message(),
+        }
+    }
+
+    /// Takes the answer to the question.
+    pub fn answered(mut self, reply: &Message) -> Progress {
+        let taken = match self.step {
+            Step::Assign(index) => self.assigned(index, reply),
+            Step::Bar(bar) => self.described(bar, reply),
+        };
+        match taken {
+            Err(error) => Progress::Over(Err(error)),
+            Ok(()) if self.step == Step::Bar(BARS) => Progress::Over(Ok(self.found)),
+            Ok(()) => Progress::Ask(self),
+        }
+    }
+
+    fn assigned(&mut self, index: usize, reply: &Message) -> Result<(), Errno> {
+        self.step = match Assign::results(reply) {
+            Ok((_, interrupts)) => {
+                let [first, second, ..] = interrupts.to_le_bytes();
+                self.found.irqs.extend([first, second].into_iter().filter(|line| *line != NO_LINE));
+                Step::Bar(0)
+            }
+            Err(Errno::ENODEV) if index + 1 < self.wanted.len() => Step::Assign(index + 1),
+            Err(error) => return Err(error),
+        };
+        Ok(())
+    }
+
+    fn described(&mut self, bar: u64, reply: &Message) -> Result<(), Errno> {
+        match Bar::results(reply)? {
+            (_, 0, _) => {}
+            (start, bytes, true) => self.found.ports.push((start as u16, (start + bytes - 1) as u16)),
+            (start, bytes, false) => self.found.memory.push((start, bytes)),
+        }
+        self.step = Step::Bar(bar + 1);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::supervisor_tests::service;
+
+    /// Plays pci until the search is over.
+    fn search(wanted: Vec<(u16, u16)>, there: (u16, u16)) -> Result<Device, Errno> {
+        let mut search = Search::new(&Service { pci: wanted, ..service("disk", 20) });
+        loop {
+            let question = search.question();
+            let reply = match question.label {
+                Assign::LABEL => match Assign::from_message(&question) {
+                    ask if (ask.vendor, ask.device) == (there.0.into(), there.1.into()) => {
+                        Assign::reply(&question, 0, 8, 0xff0b)
+                    }
+                    _ => question.reply(Err(Errno::ENODEV)),
+                },
+                _ => match Bar::from_message(&question).bar {
+                    0 => Bar::reply(&question, 0, 0xc000, 0x40, true),
+                    4 => Bar::reply(&question, 0, 0xfe00_0000, 0x4000, false),
+                    _ => Bar::reply(&question, 0, 0, 0, false),
+                },
+            };
+            match search.answered(&reply) {
+                Progress::Ask(next) => search = next,
+                Progress::Over(result) => return result,
+            }
+        }
+    }
+
+    #[test]
+    fn the_first_device_that_is_there_is_described() {
+        let device =
+            Device { ports: [(0xc000, 0xc03f)].into(), memory: [(0xfe00_0000, 0x4000)].into(), irqs: [11].into() };
+        assert_eq!(search([(0x1af4, 0x1001), (0x1af4, 0x1042)].into(), (0x1af4, 0x1042)), Ok(device));
+    }
+
+    #[test]
+    fn a_device_that_is_not_there_is_an_error() {
+        assert_eq!(search([(0x1af4, 0x1001)].into(), (0x8086, 0x7010)), Err(Errno::ENODEV));
+    }
+}

@@ -1,0 +1,183 @@
+//! What rs asks of services that it may have to restart: asynchronous requests, one in hand of each service, never waited for.
+//!
+//! A request goes out by `SENDNB`. When the service is busy the kernel notifies rs as soon as it waits again; when it dies with the request
+//! in hand its successor is asked again, so every request here may be repeated. Invariant: only the first request of a line can be in hand.
+
+use abi::{Endpoint, Errno, Message};
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use sys::Result;
+
+/// All requests; `T` is what to do with an answer.
+#[derive(Debug)]
+pub struct Requests<T> {
+    lines: Vec<Line<T>>,
+    last_tag: u64,
+}
+
+/// The requests to one service, in the order in which they are made.
+#[derive(Debug)]
+struct Line<T> {
+    slot: usize,
+    queue: VecDeque<(Message, T)>,
+    /// Who has the first request in hand.
+    in_hand_of: Option<Endpoint>,
+    /// It was busy; a notification from it tells when to try again.
+    is_busy: bool,
+}
+
+impl<T> Default for Requests<T> {
+    fn default() -> Self {
+        Requests { lines: Vec::new(), last_tag: 0 }
+    }
+}
+
+impl<T> Requests<T> {
+    /// Adds a request to the service in `slot`, behind the others.
+    pub fn add(&mut self, slot: usize, message: Message, task: T) {
+        self.last_tag += 1;
+        let mut message = message;
+        message.words[6] = self.last_tag;
+        self.line(slot).queue.push_back((message, task));
+    }
+
+    fn line(&mut self, slot: usize) -> &mut Line<T> {
+        let at = self.lines.iter().position(|line| line.slot == slot).unwrap_or_else(|| {
+            self.lines.push(Line { slot, queue: VecDeque::new(), in_hand_of: None, is_busy: false });
+            self.lines.len() - 1
+        });
+        &mut self.lines[at]
+    }
+
+    /// Sends what can be sent. `up` tells who holds a slot and is ready, `send` is `SENDNB`.
+    pub fn send(
+        &mut self,
+        up: impl Fn(usize) -> Option<Endpoint>,
+        mut send: impl FnMut(Endpoint, &Message) -> Result<()>,
+    ) {
+        for line in &mut self.lines {
+            let (None, false, Some((message, _))) = (line.in_hand_of, line.is_busy, line.queue.front()) else {
+                continue;
+            };
+            let Some(to) = up(line.slot) else { continue };
+            match send(to, message) {
+                Ok(()) => line.in_hand_of = Some(to),
+                Err(Errno::ENOTREADY) => line.is_busy = true,
+                // It has just died; `forget_incarnation` comes soon.
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// A service waits again.
+    pub fn is_waiting(&mut self, from: Endpoint) {
+        if let Some(line) = self.lines.iter_mut().find(|line| line.slot == from.slot()) {
+            line.is_busy = false;
+        }
+    }
+
+    /// Takes the request that this message answers.
+    pub fn take_answered(&mut self, reply: &Message) -> Option<T> {
+        let line = self.lines.iter_mut().find(|line| line.in_hand_of == Some(reply.source))?;
+        if line.queue.front()?.0.tag() != reply.tag() {
+            return None;
+        }
+        line.in_hand_of = None;
+        line.queue.pop_front().map(|(_, task)| task)
+    }
+
+    /// The holder of `slot` is dead: its successor is asked what it had in hand.
+    pub fn forget_incarnation(&mut self, slot: usize) {
+        let line = self.line(slot);
+        line.in_hand_of = None;
+        line.is_busy = false;
+    }
+
+    /// Takes away all requests to the service in `slot` that `unwanted` picks.
+    pub fn cancel(&mut self, slot: usize, unwanted: impl Fn(&T) -> bool) {
+        let line = self.line(slot);
+        if line.queue.front().is_some_and(|(_, task)| unwanted(task)) {
+            line.in_hand_of = None;
+        }
+        line.queue.retain(|(_, task)| !unwanted(task));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PM: usize = 7;
+    const FIRST: Endpoint = Endpoint::new(PM, 1);
+    const SECOND: Endpoint = Endpoint::new(PM, 2);
+
+    fn send(requests: &mut Requests<char>, to: Option<Endpoint>, result: Result<()>) -> Vec<Message> {
+        let mut sent = Vec::new();
+        requests.send(
+            |_| to,
+            |_, message| {
+                sent.push(*message);
+                result
+            },
+        );
+        sent
+    }
+
+    fn answer(request: &Message, from: Endpoint) -> Message {
+        Message { source: from, ..request.reply(Ok(0)) }
+    }
+
+    #[test]
+    fn requests_to_one_service_go_out_one_after_the_other() {
+        let mut requests = Requests::default();
+        requests.add(PM, Message::new(1), 'a');
+        requests.add(PM, Message::new(2), 'b');
+        assert_eq!(send(&mut requests, None, Ok(())), []);
+        let first = send(&mut requests, Some(FIRST), Ok(()));
+        assert_eq!((first.len(), first[0].label), (1, 1));
+        assert_eq!(send(&mut requests, Some(FIRST), Ok(())), []);
+        assert_eq!(requests.take_answered(&answer(&first[0], FIRST)), Some('a'));
+        assert_eq!(send(&mut requests, Some(FIRST), Ok(()))[0].label, 2);
+    }
+
+    #[test]
+    fn who_is_busy_is_asked_again_when_it_waits() {
+        let mut requests = Requests::default();
+        requests.add(PM, Message::new(1), 'a');
+        assert_eq!(send(&mut requests, Some(FIRST), Err(Errno::ENOTREADY)).len(), 1);
+        assert_eq!(send(&mut requests, Some(FIRST), Ok(())), []);
+        requests.is_waiting(FIRST);
+        assert_eq!(send(&mut requests, Some(FIRST), Ok(())).len(), 1);
+    }
+
+    #[test]
+    fn the_successor_is_asked_what_the_dead_had_in_hand() {
+        let mut requests = Requests::default();
+        requests.add(PM, Message::new(1), 'a');
+        let sent = send(&mut requests, Some(FIRST), Ok(()));
+        requests.forget_incarnation(PM);
+        assert_eq!(requests.take_answered(&answer(&sent[0], FIRST)), None);
+        assert_eq!(send(&mut requests, Some(SECOND), Ok(())), sent);
+        assert_eq!(requests.take_answered(&answer(&sent[0], SECOND)), Some('a'));
+    }
+
+    #[test]
+    fn only_the_right_answer_counts() {
+        let mut requests = Requests::default();
+        requests.add(PM, Message::new(1), 'a');
+        let mut wrong = answer(&send(&mut requests, Some(FIRST), Ok(()))[0], FIRST);
+        wrong.words[6] += 1;
+        assert_eq!(requests.take_answered(&wrong), None);
+    }
+
+    #[test]
+    fn what_is_not_wanted_any_more_is_not_sent() {
+        let mut requests = Requests::default();
+        requests.add(PM, Message::new(1), 'a');
+        requests.add(PM, Message::new(2), 'b');
+        let sent = send(&mut requests, Some(FIRST), Ok(()));
+        requests.cancel(PM, |task| *task == 'a');
+        assert_eq!(requests.take_answered(&answer(&sent[0], FIRST)), None);
+        assert_eq!(send(&mut requests, Some(FIRST), Ok(()))[0].label, 2);
+    }
+}
