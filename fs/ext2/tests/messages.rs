@@ -3,69 +3,21 @@
 
 mod common;
 
-use std::cell::RefCell;
 use std::rc::Rc;
 
-use abi::call::KernelCall;
 use abi::fs::{
     ChMod, ChOwn, Create, GetDents, Link, Lookup, MOUNTED_READ_ONLY, Mount, Put, Read, ReadLink, Rename, SetTimes,
     Stat, StatFs, Symlink, Sync, Truncate, Unlink, Unmount, Write,
 };
 use abi::{Endpoint, Errno, GrantId, Message};
+use common::grants::{Buffer, Fake, GRANT, VFS};
 use common::{FileDevice, NOW, Random, Scratch, check, is_marked_clean, memory, options};
 use ext2::{Ext2, Options};
 use fs::preserve::VolumeMemory;
 use fs::server::{MountRequest, Server};
-use sys::host::Kernel;
 
-const VFS: Endpoint = Endpoint::new(abi::endpoint::slot::VFS, 1);
 const SUCCESSOR: Endpoint = Endpoint::new(abi::endpoint::slot::VFS, 2);
-const GRANT: GrantId = GrantId::new(3, 7);
 const TAG: u64 = 4711;
-
-/// The one buffer that vfs grants, and what the file system may have of it.
-type Buffer = Rc<RefCell<Vec<u8>>>;
-
-struct Fake(Buffer);
-
-impl Fake {
-    fn range(&self, arguments: [u64; 6], len: usize) -> Result<std::ops::Range<usize>, Errno> {
-        assert_eq!(arguments[0] as u32 & 0xfff, VFS.0 & 0xfff);
-        if arguments[1] as u32 != GRANT.0 {
-            return Err(Errno::EPERM);
-        }
-        let start = arguments[2] as usize;
-        if start + len > self.0.borrow().len() { Err(Errno::EFAULT) } else { Ok(start..start + len) }
-    }
-}
-
-impl Kernel for Fake {
-    fn primitive(&mut self, _: u64, _: Endpoint, _: &Message, _: Endpoint) -> sys::Result<Message> {
-        panic!("a request must not make the file system wait for anybody here")
-    }
-
-    fn call(&mut self, call: KernelCall, _: [u64; 6]) -> sys::Result<(u64, [u64; 2])> {
-        match call {
-            KernelCall::Time => Ok((1, [NOW.seconds as u64 * 1_000_000_000, 0])),
-            KernelCall::SetAlarm => Ok((0, [0, 0])),
-            call => panic!("{call:?}"),
-        }
-    }
-
-    fn filling(&mut self, call: KernelCall, arguments: [u64; 6], buffer: &mut [u8]) -> sys::Result<u64> {
-        assert_eq!(call, KernelCall::SafeCopyFrom);
-        let range = self.range(arguments, buffer.len())?;
-        buffer.copy_from_slice(&self.0.borrow()[range]);
-        Ok(buffer.len() as u64)
-    }
-
-    fn reading(&mut self, call: KernelCall, arguments: [u64; 6], buffer: &[u8]) -> sys::Result<u64> {
-        assert_eq!(call, KernelCall::SafeCopyTo);
-        let range = self.range(arguments, buffer.len())?;
-        self.0.borrow_mut()[range].copy_from_slice(buffer);
-        Ok(buffer.len() as u64)
-    }
-}
 
 /// Plays vfs: minor n is the image with the number n.
 struct Vfs<M> {

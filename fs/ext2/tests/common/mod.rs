@@ -1,6 +1,7 @@
 //! What the tests of ext2 share: images by mke2fs, a device over a file, checks by e2fsck and debugfs.
 #![allow(dead_code)]
 
+pub mod grants;
 pub mod model;
 
 use std::fs::{File, OpenOptions};

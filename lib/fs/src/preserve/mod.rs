@@ -145,8 +145,8 @@ impl Preserved {
         let limits = layout.volumes_start()..layout.bytes();
         undo.roll_back(limits, |place, bytes| lend_any(parts, place, bytes.len(), |old| old.copy_from_slice(bytes)))?;
         let committed = undo.number() - 1;
-        let hand = Hand::open(lend(parts, PAGE, hand::BYTES), committed);
-        let work = Hand::open(lend(parts, PAGE + hand::BYTES, hand::BYTES), committed);
+        let hand = Hand::open(lend(parts, PAGE, hand::BYTES));
+        let work = Hand::open(lend(parts, PAGE + hand::BYTES, hand::BYTES));
         let replies = Replies::open(lend(parts, 2 * PAGE, replies::BYTES), committed);
         Ok(Preserved { parts: parts.clone(), layout, undo, hand, work, replies })
     }

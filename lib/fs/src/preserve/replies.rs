@@ -42,8 +42,10 @@ impl Replies {
             (is_whole && words[0] <= committed).then(|| key(words[1], words[2]))
         });
         let keys: alloc::vec::Vec<_> = keys.collect();
-        for slot in (0..KEPT).filter(|&slot| keys[slot].is_none()) {
-            replies.part.put_word(slot * STRIDE, 0);
+        for slot in 0..KEPT {
+            if replies.part.word(slot * STRIDE) > committed {
+                replies.part.put_word(slot * STRIDE, 0);
+            }
         }
         replies.index = LruIndex::restore(KEPT, keys.into_iter());
         replies

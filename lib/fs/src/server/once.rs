@@ -11,7 +11,7 @@ use sys::copy;
 
 use super::{MountRequest, Server};
 use crate::file_system::{FileSystem, NodeId};
-use crate::preserve::VolumeMemory;
+use crate::preserve::{Preserved, VolumeMemory};
 use crate::volumes::{MAX_VOLUMES, number_of, volume_of};
 
 /// What is at work while a new incarnation finishes what its predecessors have left to do.
@@ -33,7 +33,8 @@ where
                 return reply;
             }
             let slot = message.source.slot();
-            if !self.preserved.as_mut().is_none_or(|preserved| preserved.hand.take(tag, slot)) {
+            let take = |preserved: &mut Preserved| preserved.hand.take(tag, slot, preserved.undo.number() - 1);
+            if !self.preserved.as_mut().is_none_or(take) {
                 sys::log!("request {:#x} has killed this service twice: it is refused", message.label);
                 return message.reply(Err(Errno::EIO));
             }
@@ -124,8 +125,8 @@ where
 
     /// Finishes what a predecessor has left to do, unless two of them have died of it.
     pub(super) fn finish_work_left(&mut self) {
-        let may_work = self.preserved.as_mut().is_none_or(|preserved| preserved.work.take(WORK_LEFT, 0));
-        if !may_work {
+        let take = |preserved: &mut Preserved| preserved.work.take(WORK_LEFT, 0, preserved.undo.number() - 1);
+        if !self.preserved.as_mut().is_none_or(take) {
             sys::log!("what is deleted is not freed: two predecessors have died of it");
             return;
         }

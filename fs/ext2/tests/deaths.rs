@@ -1,0 +1,351 @@
+//! The process is killed between any two ordered stores into its preserved memory, in the middle of every kind of request. A successor goes on
+//! with that memory and gets the request again. What then is on the disk, what is in use, and what was answered must be what it is
+//! without the death; e2fsck and a model in memory tell.
+#![forbid(unsafe_code)]
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use abi::fs::{
+    ChMod, Create, GetDents, Link, Lookup, Mount, Put, Read, Rename, SetUses, Symlink, Sync, Truncate, Unlink, Unmount,
+    Write,
+};
+use abi::{Errno, Message};
+use common::grants::{Buffer, Fake, GRANT, VFS};
+use common::model::{Content, Model};
+use common::{FileDevice, Random, Scratch, check, mount, options, words};
+use ext2::{Ext2, Memo, Options};
+use fs::file_system::FileSystem;
+use fs::preserve::uses::Uses;
+use fs::preserve::{Layout, Preserved, VolumeMemory};
+use fs::server::{MountRequest, Server};
+use sys::Birth;
+use sys::keep::{Keep, Parts};
+
+const LAYOUT: Layout = Layout { volumes: 1, cache_bytes: 96 * 1024 };
+const UNLIMITED: u64 = u64::MAX;
+/// Most deaths tried in one request; longer ones are sampled.
+const DEATHS: u64 = 150;
+/// Deaths after which e2fsck looks at the disk.
+const CHECKED: u64 = 12;
+
+/// Everything that outlives the process.
+struct World {
+    scratch: Scratch,
+    memory: &'static [AtomicU64],
+    buffer: Buffer,
+    next_tag: u64,
+}
+
+/// A moment of the world.
+#[derive(Clone)]
+struct Moment {
+    memory: Vec<u64>,
+    image: Vec<u8>,
+}
+
+/// A request: what the granted buffer holds, and the message.
+type Ask<'a> = (&'a [u8], Message);
+
+impl World {
+    fn new() -> Self {
+        let scratch = Scratch::new();
+        scratch.image(4096, &["-b", "1024", "-N", "64"]);
+        let buffer = Buffer::default();
+        sys::host::install(Fake(buffer.clone()));
+        let world = World { scratch, memory: words(LAYOUT), buffer, next_tag: 0x100 };
+        drop(world.birth(Birth::Fresh, UNLIMITED));
+        world
+    }
+
+    fn image(&self) -> PathBuf {
+        self.scratch.path("image")
+    }
+
+    /// A process that is killed after so many stores, and what tells how many are left.
+    fn birth(
+        &self,
+        birth: Birth,
+        stores: u64,
+    ) -> (
+        Parts,
+        Server<Ext2<FileDevice>, impl FnMut(&MountRequest, Option<VolumeMemory>) -> Result<Ext2<FileDevice>, Errno>>,
+    ) {
+        let parts = Parts::new(Keep::simulated(self.memory, UNLIMITED));
+        parts.kill_after(stores);
+        let image = self.image();
+        let mount = move |request: &MountRequest, memory: Option<VolumeMemory>| {
+            let device = FileDevice::open(&image);
+            let options = Options { read_only: request.read_only, ..options() };
+            match request.memo {
+                None => Ext2::mount(device, options, memory.unwrap()),
+                Some(memo) => Ext2::resume(device, options, memory.unwrap(), Memo::from_words(memo).unwrap()),
+            }
+        };
+        let server = Server::resuming(mount, Preserved::open_parts(parts.clone(), LAYOUT, birth));
+        (parts, server)
+    }
+
+    fn save(&self) -> Moment {
+        let memory = self.memory.iter().map(|word| word.load(Ordering::Relaxed)).collect();
+        Moment { memory, image: std::fs::read(self.image()).unwrap() }
+    }
+
+    fn restore(&self, moment: &Moment) {
+        for (word, &value) in self.memory.iter().zip(&moment.memory) {
+            word.store(value, Ordering::Relaxed);
+        }
+        std::fs::write(self.image(), &moment.image).unwrap();
+    }
+
+    /// Lets a process that lives for `stores` answer the request. → the reply and what the buffer holds then, and the stores it took;
+    /// `None` when it died.
+    fn ask(&self, ask: Ask, tag: u64, stores: u64) -> Option<(Message, Vec<u8>, u64)> {
+        let answer = || {
+            let (parts, mut server) = self.birth(Birth::Restarted, stores);
+            *self.buffer.borrow_mut() = ask.0.to_vec();
+            let mut request = ask.1;
+            request.source = VFS;
+            request.words[6] = tag;
+            let reply = server.answer(&request);
+            (reply, self.buffer.borrow().clone(), stores - parts.points_left())
+        };
+        catch_unwind(AssertUnwindSafe(answer)).ok()
+    }
+
+    /// Asks without deaths, after having asked with all of them.
+    fn survive(&mut self, what: &str, ask: Ask, model: &Model) -> Message {
+        self.next_tag += 1;
+        let tag = self.next_tag;
+        let before = self.save();
+        let (reply, content, stores) = self.ask(ask, tag, UNLIMITED).unwrap();
+        let after = self.save();
+        let uses = self.uses();
+        let step = (stores / DEATHS).max(1);
+        let mut random = Random::new(tag);
+        for (count, death) in (0..stores).step_by(step as usize).enumerate() {
+            self.restore(&before);
+            let death = death + random.below(step);
+            let died = self.ask(ask, tag, death).is_none();
+            assert!(died || death >= stores, "{what} did not die after {death} of {stores} stores");
+            if count % 4 == 3 {
+                // The successor dies while it opens the memory.
+                let opened = catch_unwind(AssertUnwindSafe(|| drop(self.birth(Birth::Restarted, random.below(20)))));
+                drop(opened);
+            }
+            let (again, content_again, _) = self.ask(ask, tag, UNLIMITED).unwrap();
+            assert_eq!(again, reply, "{what}, killed after {death} of {stores} stores");
+            assert!(content_again == content, "{what}, killed after {death} of {stores} stores: another content");
+            assert_eq!(self.uses(), uses, "{what}, killed after {death} of {stores} stores");
+            if count as u64 % (stores.min(DEATHS) / CHECKED).max(1) == 0 {
+                self.look(what, death, model);
+            }
+        }
+        self.restore(&after);
+        reply
+    }
+
+    /// Uses of nodes.
+    fn uses(&self) -> BTreeMap<u32, u32> {
+        let keep = Keep::simulated(self.memory, UNLIMITED);
+        let preserved = Preserved::open(keep, LAYOUT, Birth::Restarted);
+        let uses = Uses::open(preserved.volume(0).unwrap().uses, preserved.undo.clone());
+        uses.nodes().collect()
+    }
+
+    /// Ends the use of the volume and looks at what is on the disk.
+    fn look(&self, what: &str, death: u64, model: &Model) {
+        let unmount = Unmount { node: 2, force: true }.message();
+        let (reply, ..) = self.ask((b"", unmount), 1, UNLIMITED).unwrap();
+        assert!([Ok(0), Err(Errno::ESTALE)].contains(&reply.result()), "{what}, killed after {death}: {reply:?}");
+        check(&self.image());
+        let mut volume = mount(&self.image());
+        let root = volume.root();
+        model.compare(&mut volume, 0, root);
+    }
+}
+
+/// Deaths are many, and no news.
+fn silence_deaths() {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        let text = info.payload_as_str().unwrap_or_default();
+        if text != "killed here" {
+            usual(info);
+        }
+    }));
+}
+
+fn name(text: &str) -> u64 {
+    text.len() as u64
+}
+
+/// A world in which the file system is mounted, and its model.
+fn mounted() -> (World, Model, u64) {
+    silence_deaths();
+    let mut world = World::new();
+    let mut model = Model::new();
+    model.nodes[0].links = 3;
+    let mount = Mount { grant: GRANT, bytes: 4, minor: 0, flags: 0 }.message();
+    let reply = world.survive("mount", (b"disk", mount), &model);
+    let root = Mount::results(&reply).unwrap().0;
+    (world, model, root)
+}
+
+impl World {
+    fn make(&mut self, model: &mut Model, dir: (usize, u64), text: &str, mode: u64) -> (usize, u64) {
+        let content = if mode >> 12 == 4 { Content::Directory(BTreeMap::new()) } else { Content::File(Vec::new()) };
+        let node = model.add(dir.0, text.as_bytes(), content).unwrap();
+        let ids = 1000 | 100 << 32;
+        let request = Create { directory: dir.1, grant: GRANT, bytes: name(text), mode, ids, device: 0 }.message();
+        let reply = self.survive("create", (text.as_bytes(), request), model);
+        (node, Create::results(&reply).unwrap().0)
+    }
+
+    fn write(&mut self, model: &mut Model, file: (usize, u64), position: u64, data: &[u8]) {
+        model.write(file.0, position as usize, data);
+        let request = Write { node: file.1, grant: GRANT, position, bytes: data.len() as u64 }.message();
+        let reply = self.survive("write", (data, request), model);
+        assert_eq!(reply.result(), Ok(data.len() as u64));
+    }
+
+    fn done(&mut self, model: &Model, what: &str, content: &[u8], request: Message) {
+        assert_eq!(self.survive(what, (content, request), model).result(), Ok(0), "{what}");
+    }
+
+    fn unlink(&mut self, model: &mut Model, dir: (usize, u64), text: &str) {
+        model.unlink(dir.0, text.as_bytes()).unwrap();
+        let request = Unlink { directory: dir.1, grant: GRANT, bytes: name(text), directory_wanted: false };
+        self.done(model, "unlink", text.as_bytes(), request.message());
+    }
+}
+
+#[test]
+fn names_come_and_go_once() {
+    let (mut world, mut model, root) = mounted();
+    let root = (0, root);
+    let file = world.make(&mut model, root, "file", 0o100_644);
+    let dir = world.make(&mut model, root, "dir", 0o40_755);
+    model.link(dir.0, b"second", file.0).unwrap();
+    let link = Link { directory: dir.1, grant: GRANT, bytes: 6, node: file.1 };
+    world.done(&model, "link", b"second", link.message());
+    model.add(root.0, b"symbolic", Content::Link(vec![b't'; 200])).unwrap();
+    let symlink = Symlink { directory: root.1, grant: GRANT, name_bytes: 8, target_bytes: 200, ids: 0 };
+    world.done(&model, "symlink", &[&b"symbolic"[..], &[b't'; 200]].concat(), symlink.message());
+    world.make(&mut model, dir, "inner", 0o40_755);
+    model.rename(root.0, b"dir", root.0, b"moved").unwrap();
+    let rename = Rename { old_directory: root.1, new_directory: root.1, grant: GRANT, old_bytes: 3, new_bytes: 5 };
+    world.done(&model, "rename", b"dirmoved", rename.message());
+    let other = world.make(&mut model, root, "other", 0o100_600);
+    world.write(&mut model, other, 0, &[5; 3000]);
+    model.rename(root.0, b"file", root.0, b"other").unwrap();
+    let rename = Rename { old_directory: root.1, new_directory: root.1, grant: GRANT, old_bytes: 4, new_bytes: 5 };
+    world.done(&model, "rename over a file", b"fileother", rename.message());
+    world.done(&model, "put of what has no name", b"", Put { node: other.1, count: 1 }.message());
+    let lookup = Lookup { directory: root.1, grant: GRANT, bytes: 5 };
+    let reply = world.survive("lookup", (b"other", lookup.message()), &model);
+    assert_eq!(Lookup::results(&reply).unwrap().0, file.1);
+    world.done(&model, "chmod", b"", ChMod { node: file.1, mode: 0o600 }.message());
+    let listing = GetDents { node: root.1, grant: GRANT, position: 0, bytes: 500 };
+    assert!(world.survive("getdents", (&[0; 500], listing.message()), &model).result().unwrap() > 0);
+    world.unlink(&mut model, root, "other");
+    world.unlink(&mut model, dir, "second");
+    model.remove_dir(dir.0, b"inner").unwrap();
+    let remove = Unlink { directory: dir.1, grant: GRANT, bytes: 5, directory_wanted: true };
+    world.done(&model, "rmdir", b"inner", remove.message());
+    world.done(&model, "put of two uses", b"", Put { node: file.1, count: 2 }.message());
+    world.done(&model, "unmount", b"", Unmount { node: root.1, force: true }.message());
+}
+
+#[test]
+fn data_is_written_once_and_cut_off_whole() {
+    let (mut world, mut model, root) = mounted();
+    let root = (0, root);
+    let mut random = Random::new(1);
+    let file = world.make(&mut model, root, "file", 0o100_644);
+    world.write(&mut model, file, 0, &random.bytes(100));
+    world.write(&mut model, file, 100, &random.bytes(5000));
+    world.write(&mut model, file, 1000, &random.bytes(3000));
+    world.write(&mut model, file, 300_000, &random.bytes(3000));
+    let read = Read { node: file.1, grant: GRANT, position: 50, bytes: 6000 };
+    assert_eq!(world.survive("read", (&[0; 6000], read.message()), &model).result(), Ok(6000));
+    world.done(&model, "sync", b"", Sync {}.message());
+    for size in [300_100, 4500, 9000, 0] {
+        model.data_mut(file.0).resize(size, 0);
+        world.done(&model, "truncate", b"", Truncate { node: file.1, size: size as u64 }.message());
+    }
+}
+
+#[test]
+fn long_requests_are_whole_in_each_part() {
+    let (mut world, mut model, root) = mounted();
+    let root = (0, root);
+    let mut random = Random::new(2);
+    let file = world.make(&mut model, root, "file", 0o100_644);
+    world.write(&mut model, file, 500, &random.bytes(700_000));
+    let read = Read { node: file.1, grant: GRANT, position: 0, bytes: 701_000 };
+    assert_eq!(world.survive("read", (&[0; 701_000], read.message()), &model).result(), Ok(700_500));
+    world.write(&mut model, file, 100_000, &random.bytes(650_000));
+    model.data_mut(file.0).truncate(700);
+    world.done(&model, "truncate", b"", Truncate { node: file.1, size: 700 }.message());
+    world.write(&mut model, file, 500, &random.bytes(650_000));
+    world.unlink(&mut model, root, "file");
+    world.done(&model, "put of a large file without name", b"", Put { node: file.1, count: 1 }.message());
+    let file = world.make(&mut model, root, "file", 0o100_644);
+    world.write(&mut model, file, 0, &random.bytes(600_000));
+    world.done(&model, "put", b"", Put { node: file.1, count: 1 }.message());
+    world.unlink(&mut model, root, "file");
+    world.done(&model, "unmount", b"", Unmount { node: root.1, force: false }.message());
+}
+
+#[test]
+fn uses_are_set_anew_and_a_reply_given_again_counts() {
+    let (mut world, mut model, root) = mounted();
+    let root = (0, root);
+    let kept = world.make(&mut model, root, "kept", 0o100_644);
+    let gone = world.make(&mut model, root, "gone", 0o100_644);
+    world.write(&mut model, gone, 0, &[1; 20_000]);
+    world.unlink(&mut model, root, "gone");
+    let lookup = Lookup { directory: root.1, grant: GRANT, bytes: 4 }.message();
+    let before = world.survive("lookup", (b"kept", lookup), &model);
+    let lookup_tag = world.next_tag;
+    let uses: Vec<u8> = [(root.1, 1), (kept.1, 7)]
+        .iter()
+        .flat_map(|&(node, count): &(u64, u64)| [node, count])
+        .flat_map(u64::to_le_bytes)
+        .collect();
+    world.done(&model, "set uses", &uses, SetUses { grant: GRANT, bytes: uses.len() as u64 }.message());
+    assert_eq!(world.uses(), BTreeMap::from([(root.1 as u32, 1), (kept.1 as u32, 7)]));
+    for _ in 0..2 {
+        let (again, ..) = world.ask((b"kept", lookup), lookup_tag, UNLIMITED).unwrap();
+        assert_eq!(again, before);
+        assert_eq!(world.uses()[&(kept.1 as u32)], 8);
+    }
+}
+
+#[test]
+fn a_request_that_kills_twice_gets_eio_and_has_not_happened() {
+    let (mut world, mut model, root) = mounted();
+    let create = Create { directory: root, grant: GRANT, bytes: 1, mode: 0o100_644, ids: 0, device: 0 }.message();
+    let before = world.save();
+    let (_, _, stores) = world.ask((b"a", create), 0x77, UNLIMITED).unwrap();
+    world.restore(&before);
+    assert!(world.ask((b"a", create), 0x77, stores - 10).is_none());
+    assert!(world.ask((b"a", create), 0x77, stores - 10).is_none());
+    let (reply, ..) = world.ask((b"a", create), 0x77, UNLIMITED).unwrap();
+    assert_eq!(reply.result(), Err(Errno::EIO));
+    world.make(&mut model, (0, root), "a", 0o100_644);
+}
+
+#[test]
+fn what_is_preserved_is_not_used_after_a_fresh_birth() {
+    let (world, _, root) = mounted();
+    drop(world.birth(Birth::Fresh, UNLIMITED));
+    let lookup = Lookup { directory: root, grant: GRANT, bytes: 1 }.message();
+    let (reply, ..) = world.ask((b"a", lookup), 0x77, UNLIMITED).unwrap();
+    assert_eq!(reply.result(), Err(Errno::ESTALE));
+}
