@@ -399,8 +399,16 @@ _Static_assert(offsetof(struct skink_message, words) == 8, "skink_message.words"
  * result, words 1 and 2 are what a trap leaves in words 0 and 1. (H21, H34) */
 #define SKINK_CALL_SYSTEM_LABELS 0x110000u
 
+/* The kernel calls that may be made as messages to the SYSTEM task, by SENDREC alone. All others are EBADCALL there. A request whose memory
+ * vm refuses makes the SENDREC itself fail with EFAULT. */
+#define SKINK_CALL_BY_MESSAGE 0x2f8017ee00200ull
+
+/* Most records of VDevIo, VirVCopy and PhysVCopy; more are EINVAL. */
+#define SKINK_CALL_MAX_VECTOR 64ull
+
 /* Vector of the HAL trap: rax an operation of privilege::io, rdx the port, rdi the value to write, or with io::STRING the address of a
- * buffer and r10 the number of accesses. Result in rax; no other register changes. EBADCALL: no such operation. (H38, H44) */
+ * buffer and r10 the number of accesses. Result in rax; no other register changes. Needs the right to DevIo and the port, whatever the
+ * service's way is. EBADCALL: no such operation. (H38, H44) */
 #define SKINK_CALL_HAL_VECTOR 34u
 
 /* One copy of VirVCopy and PhysVCopy. */
@@ -440,1154 +448,120 @@ _Static_assert(offsetof(struct skink_copy_request, bytes) == 24, "skink_copy_req
 /* Kernel calls anybody may make. */
 #define SKINK_CALL_UNRESTRICTED 0x850a00000001ull
 
-/* Grants: the right to copy to or from a buffer, given by its owner to one grantee (DESIGN.md, "The one idea", 5). */
+/* The protocol of block drivers: what file systems and vfs ask of virtio_blk, ramdisk, ata. All requests may be repeated: a caller that
+ * gets EDEADSRCDST sends the same again to the successor. */
 
-/* No grant. */
-#define SKINK_GRANT_NONE 0xffffffffu
+/* Block devices. Positions and lengths are multiples of 512 bytes, at most 1 MiB a request. */
 
-/* The grantee may copy from the buffer. */
-#define SKINK_GRANT_READ 1u
-
-/* The grantee may copy into the buffer. */
-#define SKINK_GRANT_WRITE 2u
-
-/* The entry is valid. */
-#define SKINK_GRANT_USED 4u
-
-/* Magic: the buffer is in the memory of owner, not of the granter. Only processes with the privilege flag MAGIC_GRANTS. */
-#define SKINK_GRANT_MAGIC 8u
-
-/* One entry of a grant table: 32 bytes, aligned to 32, so that it never crosses a page. */
-struct skink_grant_entry {
-    /* READ, WRITE, USED, MAGIC. */
-    _Alignas(32) uint32_t flags;
-    /* Sequence number, low 16 bits. */
-    uint32_t sequence;
-    /* Who may use it: an exact endpoint, or Endpoint::current for whoever holds a service's slot. */
-    endpoint_t grantee;
-    /* Owner of the buffer, for magic grants. */
-    endpoint_t owner;
-    /* Start of the buffer in its owner's memory. */
-    uint64_t address;
-    /* Its length. */
+/* → size of the device. ENXIO: no such minor. */
+#define SKINK_BLOCK_OPEN 0x70001u
+struct skink_block_open {
+    uint64_t minor;
+};
+struct skink_block_open_reply {
     uint64_t bytes;
-};
-_Static_assert(sizeof(struct skink_grant_entry) == 32, "size of skink_grant_entry");
-_Static_assert(offsetof(struct skink_grant_entry, flags) == 0, "skink_grant_entry.flags");
-_Static_assert(offsetof(struct skink_grant_entry, sequence) == 4, "skink_grant_entry.sequence");
-_Static_assert(offsetof(struct skink_grant_entry, grantee) == 8, "skink_grant_entry.grantee");
-_Static_assert(offsetof(struct skink_grant_entry, owner) == 12, "skink_grant_entry.owner");
-_Static_assert(offsetof(struct skink_grant_entry, address) == 16, "skink_grant_entry.address");
-_Static_assert(offsetof(struct skink_grant_entry, bytes) == 24, "skink_grant_entry.bytes");
-
-/* Most entries of one table. */
-#define SKINK_GRANT_MAX_GRANTS 0x1000u
-
-/* Privileges: what a service may do. The system file states them, rs hands them to the kernel with PrivCtl, the kernel enforces them on
- * every path (DESIGN.md, "The one idea", 6). */
-
-/* Inclusive range of I/O ports. */
-struct skink_port_range {
-    /* First port. */
-    uint16_t first;
-    /* Last port. */
-    uint16_t last;
-};
-_Static_assert(sizeof(struct skink_port_range) == 4, "size of skink_port_range");
-_Static_assert(offsetof(struct skink_port_range, first) == 0, "skink_port_range.first");
-_Static_assert(offsetof(struct skink_port_range, last) == 2, "skink_port_range.last");
-
-/* Range of physical memory. */
-struct skink_memory_range {
-    /* First byte. */
-    uint64_t start;
-    /* Length; 0: unused entry. */
-    uint64_t bytes;
-};
-_Static_assert(sizeof(struct skink_memory_range) == 16, "size of skink_memory_range");
-_Static_assert(offsetof(struct skink_memory_range, start) == 0, "skink_memory_range.start");
-_Static_assert(offsetof(struct skink_memory_range, bytes) == 8, "skink_memory_range.bytes");
-
-/* May make magic grants (vfs). */
-#define SKINK_PRIVILEGE_MAGIC_GRANTS 1u
-
-/* May ask for message-signalled interrupts. */
-#define SKINK_PRIVILEGE_MSI 2u
-
-/* May copy with VirCopy between application threads and itself only, not other services. */
-#define SKINK_PRIVILEGE_COPY_APPLICATIONS_ONLY 4u
-
-/* A successor is expected when this service dies: senders to Endpoint::current wait. */
-#define SKINK_PRIVILEGE_RESTARTABLE 8u
-
-/* A port access that is denied is an exception of the service, not only an error: it is killed and restarted by its policy. */
-#define SKINK_PRIVILEGE_KILL_ON_DENIAL 16u
-
-/* One access of VDevIo. */
-struct skink_port_request {
-    /* The port. */
-    uint16_t port;
-    /* Operation of io. */
-    uint16_t operation;
-    /* What is written, or what has been read. */
-    uint32_t value;
-};
-_Static_assert(sizeof(struct skink_port_request) == 8, "size of skink_port_request");
-_Static_assert(offsetof(struct skink_port_request, port) == 0, "skink_port_request.port");
-_Static_assert(offsetof(struct skink_port_request, operation) == 2, "skink_port_request.operation");
-_Static_assert(offsetof(struct skink_port_request, value) == 4, "skink_port_request.value");
-
-/* Privileges of one service, as the kernel keeps them. */
-struct skink_privileges {
-    /* Name of the service. */
-    struct skink_name name;
-    /* Permitted kernel calls: bit = KernelCall. call::UNRESTRICTED is always there. */
-    uint64_t kernel_calls;
-    /* Permitted destinations: bit = slot; bit APPLICATIONS_BIT = all application threads. */
-    uint64_t destinations[2];
-    /* Flags above. */
-    uint32_t flags;
-    /* How it reaches its ports (way). */
-    uint32_t io_way;
-    /* Port ranges, port_count of them. */
-    struct skink_port_range ports[16];
-    /* Used entries of ports. */
-    uint32_t port_count;
-    /* Used entries of irqs. */
-    uint32_t irq_count;
-    /* Interrupt lines (ISA numbers or global system interrupts). */
-    uint8_t irqs[8];
-    /* Physical memory it may map. */
-    struct skink_memory_range memory[8];
-};
-_Static_assert(sizeof(struct skink_privileges) == 256, "size of skink_privileges");
-_Static_assert(offsetof(struct skink_privileges, name) == 0, "skink_privileges.name");
-_Static_assert(offsetof(struct skink_privileges, kernel_calls) == 16, "skink_privileges.kernel_calls");
-_Static_assert(offsetof(struct skink_privileges, destinations) == 24, "skink_privileges.destinations");
-_Static_assert(offsetof(struct skink_privileges, flags) == 40, "skink_privileges.flags");
-_Static_assert(offsetof(struct skink_privileges, io_way) == 44, "skink_privileges.io_way");
-_Static_assert(offsetof(struct skink_privileges, ports) == 48, "skink_privileges.ports");
-_Static_assert(offsetof(struct skink_privileges, port_count) == 112, "skink_privileges.port_count");
-_Static_assert(offsetof(struct skink_privileges, irq_count) == 116, "skink_privileges.irq_count");
-_Static_assert(offsetof(struct skink_privileges, irqs) == 120, "skink_privileges.irqs");
-_Static_assert(offsetof(struct skink_privileges, memory) == 128, "skink_privileges.memory");
-
-/* The ways to a port (DESIGN.md, "Driver I/O"). */
-
-/* Request messages to the SYSTEM task. */
-#define SKINK_PRIVILEGE_WAY_SYSTASK 0u
-
-/* One trap. */
-#define SKINK_PRIVILEGE_WAY_HAL 1u
-
-/* The driver executes IN and OUT, the kernel emulates them. */
-#define SKINK_PRIVILEGE_WAY_EMULATE 2u
-
-/* The CPU's permission bitmap. */
-#define SKINK_PRIVILEGE_WAY_DIRECT 3u
-
-/* Operations of DevIo and SDevIo: width in bytes (1, 2, 4), plus OUT or IN. */
-
-/* Read. */
-#define SKINK_PRIVILEGE_IO_IN 0ull
-
-/* Write. */
-#define SKINK_PRIVILEGE_IO_OUT 8ull
-
-/* HAL trap: count accesses of one port, to or from a buffer. */
-#define SKINK_PRIVILEGE_IO_STRING 16ull
-
-/* The bits that hold the width. */
-#define SKINK_PRIVILEGE_IO_WIDTH 7ull
-
-/* Kinds of PrivCheck. */
-
-/* Is physical memory value .. value + length within the ranges? */
-#define SKINK_PRIVILEGE_CHECK_MEMORY 0ull
-
-/* Are the ports value .. value + length within the ranges? */
-#define SKINK_PRIVILEGE_CHECK_PORTS 1ull
-
-/* Is value one of the IRQs? */
-#define SKINK_PRIVILEGE_CHECK_IRQ 2ull
-
-/* What the kernel itself sends. Sources: HARDWARE and CLOCK for notifications, and the thread concerned for the rest: the kernel then makes
- * the thread wait for an answer as if it had called SENDREC. */
-
-/* The page is present: the access broke its rights. */
-#define SKINK_KERNEL_ACCESS_PRESENT 1ull
-
-/* It was a write. */
-#define SKINK_KERNEL_ACCESS_WRITE 2ull
-
-/* It was an instruction fetch. */
-#define SKINK_KERNEL_ACCESS_EXECUTE 16ull
-
-/* Policies of IrqSet. */
-
-/* The line is masked when the interrupt comes, until IrqEnable. */
-#define SKINK_KERNEL_IRQ_MASK_UNTIL_ENABLED 0ull
-
-/* The kernel unmasks the line at once (edge-triggered lines whose driver cannot lose events). */
-#define SKINK_KERNEL_IRQ_REENABLE 1ull
-
-/* The kernel's own messages. Programs cannot send these labels. */
-
-/* A notification. From HARDWARE: bits has one bit for each hook that fired. From CLOCK: the alarm. From a process: notify was called, or
- * SENDNB may be tried again. time_ns: when it was delivered. */
-#define SKINK_KERNEL_NOTIFY 0x40000001u
-struct skink_kernel_notify {
-    uint64_t time_ns;
-    uint64_t bits;
+    uint64_t sector_bytes;
+    uint64_t read_only;
 };
 
-/* A thread touched memory that is not mapped so; sent to vm. access: bits of ACCESS_*. Status 0 lets the thread try again; an error makes
- * it an exception: EFAULT segmentation violation, ENOMEM out of memory, any other bus error. */
-#define SKINK_KERNEL_FAULT 0x40000002u
-struct skink_kernel_fault {
-    uint64_t address;
-    uint64_t access;
-    uint64_t ip;
-};
-
-/* A kernel call of the sender needs memory of owner that is not mapped so; sent to vm. Status 0 continues the call, an error makes it
- * return EFAULT. */
-#define SKINK_KERNEL_COPY_FAULT 0x40000003u
-struct skink_kernel_copy_fault {
-    uint64_t address;
-    uint64_t access;
-    uint64_t owner;
-};
-
-/* A thread caused an exception that nothing has handled; sent to its manager (pm for programs, rs for services), which kills it, or sets
- * registers and answers. vector: of the CPU; 14 with error = negative number of vm's refusal. */
-#define SKINK_KERNEL_EXCEPTION 0x40000004u
-struct skink_kernel_exception {
-    uint64_t vector;
-    uint64_t error;
-    uint64_t ip;
-    uint64_t address;
-};
-
-/* The thread was marked by Interrupt and is about to run in user mode; sent to pm. An answer or SetRegisters lets it go on. */
-#define SKINK_KERNEL_INTERRUPTED 0x40000005u
-
-/* The thread called Exit; sent to its manager, which destroys it. */
-#define SKINK_KERNEL_EXITED 0x40000006u
-struct skink_kernel_exited {
-    uint64_t status;
-};
-
-/* Addresses and sizes that more than one program must agree on. */
-
-/* A page, in bytes. */
-#define SKINK_LAYOUT_PAGE_BYTES 0x1000ull
-
-/* End of user addresses. */
-#define SKINK_LAYOUT_USER_END 0x7ffffffff000ull
-
-/* Lowest address a program may map. */
-#define SKINK_LAYOUT_USER_START 0x10000ull
-
-/* Services are linked here. */
-#define SKINK_LAYOUT_SERVICE_IMAGE 0x400000ull
-
-/* A service's heap starts here; its size is heap of the system file. */
-#define SKINK_LAYOUT_SERVICE_HEAP 0x100000000ull
-
-/* A service's preserved memory (keep of the system file): the same pages in each incarnation. */
-#define SKINK_LAYOUT_SERVICE_KEEP 0x200000000ull
-
-/* Physical memory that vm maps for drivers (registers, DMA buffers) starts here. */
-#define SKINK_LAYOUT_SERVICE_DEVICES 0x300000000ull
-
-/* End of a service's stack; a gap page is below the stack. */
-#define SKINK_LAYOUT_SERVICE_STACK_END 0x400000000ull
-
-/* Size of a service's stack. */
-#define SKINK_LAYOUT_SERVICE_STACK_BYTES 0x40000ull
-
-/* The kernel maps the boot archive here, read-only, in rs only. */
-#define SKINK_LAYOUT_RS_ARCHIVE 0x1000000000ull
-
-/* Heap the kernel gives to rs and to vm, which it starts itself from the archive. It is mapped before they run. */
-#define SKINK_LAYOUT_BOOT_HEAP_BYTES 0x200000ull
-
-/* Most bytes of one copying kernel call. */
-#define SKINK_LAYOUT_MAX_COPY 0x400000ull
-
-/* Longest text of Diag. */
-#define SKINK_LAYOUT_MAX_DIAG 0x400ull
-
-/* Most address spaces. */
-#define SKINK_LAYOUT_SPACES 0x480u
-
-/* Flags of SpaceMap and SpaceProtect. Readable always; writable and executable exclude each other (W^X): EINVAL. (A program that asks Linux
- * for both gets writable until it executes there, then executable: vm's business.) */
-
-/* Writable. */
-#define SKINK_LAYOUT_MAP_WRITE 1ull
-
-/* Executable. */
-#define SKINK_LAYOUT_MAP_EXECUTE 2ull
-
-/* SpaceMap: the frames are filled with zeros first. */
-#define SKINK_LAYOUT_MAP_ZERO 4ull
-
-/* Not cached: device registers. */
-#define SKINK_LAYOUT_MAP_UNCACHED 8ull
-
-/* SpaceProtect: no access at all (PROT_NONE), frames stay. */
-#define SKINK_LAYOUT_MAP_NONE 16ull
-
-/* How a native program starts: rdi birth, rsi and rdx address and length of its argument text, r10 and r8 start and length of its heap, r9
- * its endpoint, rsp end of its stack (16-byte aligned). */
-
-/* The first incarnation. */
-#define SKINK_LAYOUT_BIRTH_FRESH 0ull
-
-/* The predecessor crashed, hung or was killed. */
-#define SKINK_LAYOUT_BIRTH_RESTARTED 1ull
-
-/* The predecessor was replaced by a new binary. */
-#define SKINK_LAYOUT_BIRTH_UPDATED 2ull
-
-/* What GetInfo tells: (what, index, own address, bytes). */
-
-/* The kernel command line, text. */
-#define SKINK_INFO_COMMAND_LINE 0ull
-
-/* Free physical memory: array of privilege::MemoryRange. vm. */
-#define SKINK_INFO_FREE_MEMORY 1ull
-
-/* ThreadInfo of the slot index; ESRCH when it is free. */
-#define SKINK_INFO_THREAD 2ull
-
-/* KernelInfo. */
-#define SKINK_INFO_KERNEL 3ull
-
-/* The kernel's log, text, newest 16 KiB. */
-#define SKINK_INFO_LOG 4ull
-
-/* privilege::MemoryRange of the boot archive. */
-#define SKINK_INFO_ARCHIVE 5ull
-
-/* Framebuffer; ENOENT when the boot loader gave none. */
-#define SKINK_INFO_FRAMEBUFFER 6ull
-
-/* privilege::Privileges of the slot index; rs only. */
-#define SKINK_INFO_PRIVILEGES 7ull
-
-/* Address of the ACPI RSDP, a u64; 0 when unknown. */
-#define SKINK_INFO_ACPI 8ull
-
-/* States of a thread in ThreadInfo::state. */
-#define SKINK_INFO_STATE_READY 0u
-#define SKINK_INFO_STATE_SENDING 1u
-#define SKINK_INFO_STATE_RECEIVING 2u
-#define SKINK_INFO_STATE_STOPPED 3u
-#define SKINK_INFO_STATE_FAULTING 4u
-
-/* One thread. */
-struct skink_thread_info {
-    /* Its endpoint. */
-    endpoint_t endpoint;
-    /* One of state. */
-    uint32_t state;
-    /* Whom it waits for, or NONE. */
-    endpoint_t blocked_on;
-    /* Current queue. */
-    uint32_t queue;
-    /* Time spent in user mode and in the kernel on its behalf. */
-    uint64_t run_ns;
-    /* Messages it has sent and received. */
-    uint64_t messages;
-    /* Name, for services. */
-    struct skink_name name;
-    /* Instruction pointer. */
-    uint64_t ip;
-    /* Stack pointer. */
-    uint64_t sp;
-};
-_Static_assert(sizeof(struct skink_thread_info) == 64, "size of skink_thread_info");
-_Static_assert(offsetof(struct skink_thread_info, endpoint) == 0, "skink_thread_info.endpoint");
-_Static_assert(offsetof(struct skink_thread_info, state) == 4, "skink_thread_info.state");
-_Static_assert(offsetof(struct skink_thread_info, blocked_on) == 8, "skink_thread_info.blocked_on");
-_Static_assert(offsetof(struct skink_thread_info, queue) == 12, "skink_thread_info.queue");
-_Static_assert(offsetof(struct skink_thread_info, run_ns) == 16, "skink_thread_info.run_ns");
-_Static_assert(offsetof(struct skink_thread_info, messages) == 24, "skink_thread_info.messages");
-_Static_assert(offsetof(struct skink_thread_info, name) == 32, "skink_thread_info.name");
-_Static_assert(offsetof(struct skink_thread_info, ip) == 48, "skink_thread_info.ip");
-_Static_assert(offsetof(struct skink_thread_info, sp) == 56, "skink_thread_info.sp");
-
-/* The kernel as a whole. */
-struct skink_kernel_info {
-    /* Monotonic time. */
-    uint64_t now_ns;
-    /* Time with nothing to run. */
-    uint64_t idle_ns;
-    /* TSC ticks a second. */
-    uint64_t tsc_hz;
-    /* TSC when the kernel was entered. */
-    uint64_t entry_tsc;
-    /* Messages delivered since boot. */
-    uint64_t messages;
-    /* Context switches since boot. */
-    uint64_t switches;
-    /* Interrupts since boot. */
-    uint64_t interrupts;
-    /* Memory used by the kernel itself, page tables included. */
-    uint64_t kernel_bytes;
-    /* All usable physical memory. */
-    uint64_t total_bytes;
-    /* Page-table frames left in the pool. */
-    uint64_t pool_frames;
-    /* Threads that exist. */
-    uint64_t threads;
-};
-_Static_assert(sizeof(struct skink_kernel_info) == 88, "size of skink_kernel_info");
-_Static_assert(offsetof(struct skink_kernel_info, now_ns) == 0, "skink_kernel_info.now_ns");
-_Static_assert(offsetof(struct skink_kernel_info, idle_ns) == 8, "skink_kernel_info.idle_ns");
-_Static_assert(offsetof(struct skink_kernel_info, tsc_hz) == 16, "skink_kernel_info.tsc_hz");
-_Static_assert(offsetof(struct skink_kernel_info, entry_tsc) == 24, "skink_kernel_info.entry_tsc");
-_Static_assert(offsetof(struct skink_kernel_info, messages) == 32, "skink_kernel_info.messages");
-_Static_assert(offsetof(struct skink_kernel_info, switches) == 40, "skink_kernel_info.switches");
-_Static_assert(offsetof(struct skink_kernel_info, interrupts) == 48, "skink_kernel_info.interrupts");
-_Static_assert(offsetof(struct skink_kernel_info, kernel_bytes) == 56, "skink_kernel_info.kernel_bytes");
-_Static_assert(offsetof(struct skink_kernel_info, total_bytes) == 64, "skink_kernel_info.total_bytes");
-_Static_assert(offsetof(struct skink_kernel_info, pool_frames) == 72, "skink_kernel_info.pool_frames");
-_Static_assert(offsetof(struct skink_kernel_info, threads) == 80, "skink_kernel_info.threads");
-
-/* The boot loader's frame buffer. */
-struct skink_framebuffer {
-    /* Physical address. */
-    uint64_t address;
-    /* Bytes a line. */
-    uint32_t pitch;
-    /* Pixels a line. */
-    uint32_t width;
-    /* Lines. */
-    uint32_t height;
-    /* Bits a pixel. */
-    uint32_t depth;
-};
-_Static_assert(sizeof(struct skink_framebuffer) == 24, "size of skink_framebuffer");
-_Static_assert(offsetof(struct skink_framebuffer, address) == 0, "skink_framebuffer.address");
-_Static_assert(offsetof(struct skink_framebuffer, pitch) == 8, "skink_framebuffer.pitch");
-_Static_assert(offsetof(struct skink_framebuffer, width) == 12, "skink_framebuffer.width");
-_Static_assert(offsetof(struct skink_framebuffer, height) == 16, "skink_framebuffer.height");
-_Static_assert(offsetof(struct skink_framebuffer, depth) == 20, "skink_framebuffer.depth");
-
-/* The registers of a thread, as GetRegisters and SetRegisters copy them. */
-
-/* Bytes of the extended state: XSAVE area (legacy, header, AVX; SDM volume 1, 13.4). */
-#define SKINK_REGISTERS_EXTENDED_BYTES 832u
-
-/* All of a thread's user registers. */
-struct skink_registers {
-    _Alignas(64) uint64_t r15;
-    uint64_t r14;
-    uint64_t r13;
-    uint64_t r12;
-    uint64_t r11;
-    uint64_t r10;
-    uint64_t r9;
-    uint64_t r8;
-    uint64_t rbp;
-    uint64_t rdi;
-    uint64_t rsi;
-    uint64_t rdx;
-    uint64_t rcx;
-    uint64_t rbx;
-    uint64_t rax;
-    uint64_t rip;
-    uint64_t rflags;
-    uint64_t rsp;
-    uint64_t fs_base;
-    uint64_t gs_base;
-    /* Number of the Linux call the thread is in or has just returned from without running since; u64::MAX: none. A call whose result is
-     * -ERESTARTSYS is repeated by rip -= 2, rax = linux_call. Ignored when set. */
-    uint64_t linux_call;
-    /* 1 when extended holds state; 0: the thread has not used the FPU (set: reset it to the initial state). */
-    uint64_t extended_valid;
-    /* XSAVE area, standard format, components x87, SSE, AVX. */
-    uint8_t extended[832];
-};
-_Static_assert(sizeof(struct skink_registers) == 1024, "size of skink_registers");
-_Static_assert(offsetof(struct skink_registers, r15) == 0, "skink_registers.r15");
-_Static_assert(offsetof(struct skink_registers, r14) == 8, "skink_registers.r14");
-_Static_assert(offsetof(struct skink_registers, r13) == 16, "skink_registers.r13");
-_Static_assert(offsetof(struct skink_registers, r12) == 24, "skink_registers.r12");
-_Static_assert(offsetof(struct skink_registers, r11) == 32, "skink_registers.r11");
-_Static_assert(offsetof(struct skink_registers, r10) == 40, "skink_registers.r10");
-_Static_assert(offsetof(struct skink_registers, r9) == 48, "skink_registers.r9");
-_Static_assert(offsetof(struct skink_registers, r8) == 56, "skink_registers.r8");
-_Static_assert(offsetof(struct skink_registers, rbp) == 64, "skink_registers.rbp");
-_Static_assert(offsetof(struct skink_registers, rdi) == 72, "skink_registers.rdi");
-_Static_assert(offsetof(struct skink_registers, rsi) == 80, "skink_registers.rsi");
-_Static_assert(offsetof(struct skink_registers, rdx) == 88, "skink_registers.rdx");
-_Static_assert(offsetof(struct skink_registers, rcx) == 96, "skink_registers.rcx");
-_Static_assert(offsetof(struct skink_registers, rbx) == 104, "skink_registers.rbx");
-_Static_assert(offsetof(struct skink_registers, rax) == 112, "skink_registers.rax");
-_Static_assert(offsetof(struct skink_registers, rip) == 120, "skink_registers.rip");
-_Static_assert(offsetof(struct skink_registers, rflags) == 128, "skink_registers.rflags");
-_Static_assert(offsetof(struct skink_registers, rsp) == 136, "skink_registers.rsp");
-_Static_assert(offsetof(struct skink_registers, fs_base) == 144, "skink_registers.fs_base");
-_Static_assert(offsetof(struct skink_registers, gs_base) == 152, "skink_registers.gs_base");
-_Static_assert(offsetof(struct skink_registers, linux_call) == 160, "skink_registers.linux_call");
-_Static_assert(offsetof(struct skink_registers, extended_valid) == 168, "skink_registers.extended_valid");
-_Static_assert(offsetof(struct skink_registers, extended) == 176, "skink_registers.extended");
-
-/* Trace records: what the kernel's trace ring holds and --trace decodes. */
-
-/* What happened. */
-
-/* A message was delivered from from to to. */
-#define SKINK_TRACE_EVENT_MESSAGE 1u
-
-/* A notification was delivered. */
-#define SKINK_TRACE_EVENT_NOTIFY 2u
-
-/* The CPU went from thread from to thread to. */
-#define SKINK_TRACE_EVENT_SWITCH 3u
-
-/* Thread from made the kernel call label; word 6 is its result. */
-#define SKINK_TRACE_EVENT_KERNEL_CALL 4u
-
-/* Thread from took the exception or fault label (CPU vector); word 0 is the address. */
-#define SKINK_TRACE_EVENT_EXCEPTION 5u
-
-/* Interrupt line label fired for thread to. */
-#define SKINK_TRACE_EVENT_INTERRUPT 6u
-
-/* Thread to was given the service name in words 0 and 1. */
-#define SKINK_TRACE_EVENT_NAMED 7u
-
-/* One record, 80 bytes, little endian. */
-struct skink_record {
-    /* TSC when it happened. */
-    uint64_t tsc;
-    /* One of event. */
-    uint32_t event;
-    /* Label, vector, or number of the call. */
-    uint32_t label;
-    /* Who did it. */
-    endpoint_t from;
-    /* To whom. */
-    endpoint_t to;
-    /* Words of the message. */
-    uint64_t words[7];
-};
-_Static_assert(sizeof(struct skink_record) == 80, "size of skink_record");
-_Static_assert(offsetof(struct skink_record, tsc) == 0, "skink_record.tsc");
-_Static_assert(offsetof(struct skink_record, event) == 8, "skink_record.event");
-_Static_assert(offsetof(struct skink_record, label) == 12, "skink_record.label");
-_Static_assert(offsetof(struct skink_record, from) == 16, "skink_record.from");
-_Static_assert(offsetof(struct skink_record, to) == 20, "skink_record.to");
-_Static_assert(offsetof(struct skink_record, words) == 24, "skink_record.words");
-
-/* The protocol of vm, the memory server: frames, address spaces, page faults, mmap, images of executables. Routed to it are the Linux calls
- * brk, mmap, munmap, mprotect, mremap, madvise, msync, mincore, mlock and relatives. vm never blocks on anybody, so everybody may wait for
- * it. */
-
-/* One region of an address space. */
-struct skink_map_record {
-    /* First address. */
-    uint64_t start;
-    /* Address after the last. */
-    uint64_t end;
-    /* Offset in the file. */
-    uint64_t offset;
-    /* Inode, 0: anonymous. */
-    uint64_t inode;
-    /* Device. */
-    uint64_t device;
-    /* PROT_READ 1, PROT_WRITE 2, PROT_EXEC 4, shared 8. */
-    uint32_t protection;
-    /* 0 other, 1 heap, 2 stack. */
-    uint32_t kind;
-};
-_Static_assert(sizeof(struct skink_map_record) == 48, "size of skink_map_record");
-_Static_assert(offsetof(struct skink_map_record, start) == 0, "skink_map_record.start");
-_Static_assert(offsetof(struct skink_map_record, end) == 8, "skink_map_record.end");
-_Static_assert(offsetof(struct skink_map_record, offset) == 16, "skink_map_record.offset");
-_Static_assert(offsetof(struct skink_map_record, inode) == 24, "skink_map_record.inode");
-_Static_assert(offsetof(struct skink_map_record, device) == 32, "skink_map_record.device");
-_Static_assert(offsetof(struct skink_map_record, protection) == 40, "skink_map_record.protection");
-_Static_assert(offsetof(struct skink_map_record, kind) == 44, "skink_map_record.kind");
-
-/* Memory. Faults come from the kernel (kernel::Fault, kernel::CopyFault); the rest from pm, rs, vfs, drivers and procfs as noted. */
-
-/* rs: builds the address space of a new service (registers are rs's to set) from the ELF file in the grant: segments, stack, heap of
- * heap_bytes (filled on demand), preserved memory of keep_bytes (zero at first, then the same pages for each incarnation in this slot), and
- * copies the argument text from the grant behind the image. Everything of a predecessor in the slot is freed but the preserved memory. →
- * entry, address of the arguments, stack end. ENOEXEC, ENOMEM. */
-#define SKINK_VM_SPAWN 0x10001u
-struct skink_vm_spawn {
-    uint64_t process;
+/* Reads into the grant. → word 0: bytes. EINVAL past the end or misaligned; EIO. */
+#define SKINK_BLOCK_READ 0x70002u
+struct skink_block_read {
+    uint64_t minor;
     uint64_t grant;
-    uint64_t image_bytes;
-    uint64_t argument_bytes;
-    uint64_t heap_bytes;
-    uint64_t keep_bytes;
-};
-struct skink_vm_spawn_reply {
-    uint64_t entry;
-    uint64_t arguments;
-    uint64_t stack_end;
-};
-
-/* pm: gives child a copy-on-write copy of parent's memory, or (share) the same memory (vfork, threads). */
-#define SKINK_VM_FORK 0x10002u
-struct skink_vm_fork {
-    uint64_t parent;
-    uint64_t child;
-    uint64_t share;
-};
-
-/* pm, rs: the process is gone; frees its memory when nobody shares it. */
-#define SKINK_VM_EXIT 0x10003u
-struct skink_vm_exit {
-    uint64_t process;
-};
-
-/* pm: replaces the memory of process by the image (and interpreter image, 0 = none) and a fresh stack of at most stack_bytes. Nothing has
- * changed when it fails. ENOEXEC, ENOMEM. phdr: address of the program headers in memory; interpreter_base: 0 without interpreter; start:
- * where to jump to (the interpreter's entry if there is one). */
-#define SKINK_VM_EXEC 0x10004u
-struct skink_vm_exec {
-    uint64_t process;
-    uint64_t image;
-    uint64_t interpreter;
-    uint64_t stack_bytes;
-};
-struct skink_vm_exec_reply {
-    uint64_t start;
-    uint64_t entry;
-    uint64_t phdr;
-    uint64_t phdr_count;
-    uint64_t interpreter_base;
-    uint64_t stack_end;
-};
-
-/* vfs: the image (cached pages) of this file, made empty if there is none. version changes whenever the content does: an old image is
- * forgotten. → image, and in word 0 nothing. Images are dropped when memory is short and nobody maps them. */
-#define SKINK_VM_IMAGE_OPEN 0x10005u
-struct skink_vm_image_open {
-    uint64_t device;
-    uint64_t inode;
-    uint64_t version;
+    uint64_t position;
     uint64_t bytes;
 };
-struct skink_vm_image_open_reply {
-    uint64_t image;
-};
 
-/* vfs: the first stretch of the image within offset .. offset + bytes that is not there yet. Word 0: its length in bytes (0: all there). */
-#define SKINK_VM_IMAGE_MISSING 0x10006u
-struct skink_vm_image_missing {
-    uint64_t image;
-    uint64_t offset;
-    uint64_t bytes;
-};
-struct skink_vm_image_missing_reply {
-    uint64_t missing_offset;
-};
-
-/* vfs: fills a stretch of the image (offset page-aligned; bytes a multiple of the page but at the end of the file) from the grant. */
-#define SKINK_VM_IMAGE_FILL 0x10007u
-struct skink_vm_image_fill {
-    uint64_t image;
-    uint64_t offset;
+/* Writes from the grant. → word 0: bytes. EROFS. */
+#define SKINK_BLOCK_WRITE 0x70003u
+struct skink_block_write {
+    uint64_t minor;
     uint64_t grant;
+    uint64_t position;
     uint64_t bytes;
 };
 
-/* vfs: done with an image it opened (drops vfs's hold). */
-#define SKINK_VM_IMAGE_CLOSE 0x10008u
-struct skink_vm_image_close {
-    uint64_t image;
+/* Everything written is on the medium when this is answered. */
+#define SKINK_BLOCK_FLUSH 0x70004u
+struct skink_block_flush {
+    uint64_t minor;
 };
 
-/* vfs: the content of this file has changed or it is gone: its image is for nobody new. */
-#define SKINK_VM_IMAGE_FORGET 0x10009u
-struct skink_vm_image_forget {
-    uint64_t device;
-    uint64_t inode;
-};
+/* The protocol of character devices: vfs speaks it to tty, devfs (memory devices) and rtc; tty speaks it to uart. Asynchronous: a request
+ * may wait for long; the tag in word 6 names it, in its reply and in Cancel. */
 
-/* vfs, after a notification from vm: the next mmap of a file. The program waits in vm. ENOENT: none left. */
-#define SKINK_VM_NEXT_FILE_MAP 0x1000au
-struct skink_vm_next_file_map_reply {
-    uint64_t process;
-    int64_t descriptor;
-    uint64_t offset;
-    uint64_t bytes;
+/* Read, Write: do not wait. */
+#define SKINK_CHARDEV_NONBLOCK 0x800ull
+
+/* Open: the terminal has become the controlling terminal of the session. */
+#define SKINK_CHARDEV_OPENED_CONTROLLING 1ull
+
+/* Character devices. */
+
+/* Opens a minor for a process of this pid, group and session. flags: Linux O_*. Word 0 of the reply: OPENED_*. */
+#define SKINK_CHARDEV_OPEN 0x80001u
+struct skink_chardev_open {
+    uint64_t minor;
     uint64_t flags;
-};
-
-/* vfs: the answer: the image (loaded in that range), or in error an errno for the program. vm then maps it and answers the program. */
-#define SKINK_VM_FILE_MAP_DONE 0x1000bu
-struct skink_vm_file_map_done {
-    uint64_t process;
-    uint64_t image;
-    int64_t error;
-};
-
-/* Drivers: maps physical memory of their privileges into the caller. flags: layout::map. → address. EPERM outside the privileges. */
-#define SKINK_VM_MAP_PHYSICAL 0x1000cu
-struct skink_vm_map_physical {
-    uint64_t physical;
-    uint64_t bytes;
-    uint64_t flags;
-};
-struct skink_vm_map_physical_reply {
-    uint64_t address;
-};
-
-/* Drivers: physically contiguous zeroed memory for DMA, mapped into the caller. → address, physical address. */
-#define SKINK_VM_ALLOCATE_DMA 0x1000du
-struct skink_vm_allocate_dma {
-    uint64_t bytes;
-};
-struct skink_vm_allocate_dma_reply {
-    uint64_t address;
-    uint64_t physical;
-};
-
-/* Anyone: total, free, cached (images) bytes and bytes vm itself uses. */
-#define SKINK_VM_MEMORY_INFO 0x1000eu
-struct skink_vm_memory_info_reply {
-    uint64_t total;
-    uint64_t free;
-    uint64_t cached;
-    uint64_t own;
-};
-
-/* procfs, pm: size and resident bytes of a process. */
-#define SKINK_VM_PROCESS_MEMORY 0x1000fu
-struct skink_vm_process_memory {
-    uint64_t process;
-};
-struct skink_vm_process_memory_reply {
-    uint64_t virtual_bytes;
-    uint64_t resident_bytes;
-    uint64_t data_bytes;
-    uint64_t stack_bytes;
-};
-
-/* procfs: MapRecords of a process into the grant, starting with the region first. → word 0: bytes written. */
-#define SKINK_VM_MAPS 0x10010u
-struct skink_vm_maps {
-    uint64_t process;
-    uint64_t first;
-    uint64_t grant;
-    uint64_t bytes;
-};
-
-/* rs: as Spawn, but process gets the memory of its predecessor in the slot, in which only what the image has read-only and the arguments
- * are written anew, and the stack is empty. The image is the predecessor's. ESRCH: there is none; ENOEXEC: another image. */
-#define SKINK_VM_RENEW 0x10011u
-struct skink_vm_renew {
-    uint64_t process;
-    uint64_t grant;
-    uint64_t image_bytes;
-    uint64_t argument_bytes;
-};
-struct skink_vm_renew_reply {
-    uint64_t entry;
-    uint64_t arguments;
-    uint64_t stack_end;
-};
-
-/* The protocol of pm, the process manager: processes, threads, signals, ids, sessions, wait, exec, timers of programs. Routed to it are the
- * Linux calls of these matters (list: systems/ *.toml). pm blocks only on vm, vfs and the kernel. */
-
-/* What pm tells about one process. */
-struct skink_process_record {
-    /* Main thread (or the service). */
-    endpoint_t endpoint;
-    uint32_t pid;
-    uint32_t parent;
-    uint32_t group;
-    uint32_t session;
-    /* Device number of the controlling terminal, 0: none. */
-    uint32_t terminal;
-    uint32_t uid;
-    uint32_t euid;
-    uint32_t suid;
-    uint32_t gid;
-    uint32_t egid;
-    uint32_t sgid;
-    uint32_t threads;
-    /* Letter as in /proc/PID/stat: R S D T Z. */
-    uint32_t state;
-    /* 1: a service (shown like a kernel thread, without memory map or arguments). */
-    uint32_t service;
-    int32_t nice;
-    uint64_t started_ns;
-    uint64_t user_ns;
-    uint64_t children_ns;
-    uint64_t signals_pending;
-    uint64_t signals_blocked;
-    uint64_t signals_ignored;
-    uint64_t signals_caught;
-    /* Name, first 15 bytes of the file name. */
-    uint8_t name[16];
-};
-_Static_assert(sizeof(struct skink_process_record) == 136, "size of skink_process_record");
-_Static_assert(offsetof(struct skink_process_record, endpoint) == 0, "skink_process_record.endpoint");
-_Static_assert(offsetof(struct skink_process_record, pid) == 4, "skink_process_record.pid");
-_Static_assert(offsetof(struct skink_process_record, parent) == 8, "skink_process_record.parent");
-_Static_assert(offsetof(struct skink_process_record, group) == 12, "skink_process_record.group");
-_Static_assert(offsetof(struct skink_process_record, session) == 16, "skink_process_record.session");
-_Static_assert(offsetof(struct skink_process_record, terminal) == 20, "skink_process_record.terminal");
-_Static_assert(offsetof(struct skink_process_record, uid) == 24, "skink_process_record.uid");
-_Static_assert(offsetof(struct skink_process_record, euid) == 28, "skink_process_record.euid");
-_Static_assert(offsetof(struct skink_process_record, suid) == 32, "skink_process_record.suid");
-_Static_assert(offsetof(struct skink_process_record, gid) == 36, "skink_process_record.gid");
-_Static_assert(offsetof(struct skink_process_record, egid) == 40, "skink_process_record.egid");
-_Static_assert(offsetof(struct skink_process_record, sgid) == 44, "skink_process_record.sgid");
-_Static_assert(offsetof(struct skink_process_record, threads) == 48, "skink_process_record.threads");
-_Static_assert(offsetof(struct skink_process_record, state) == 52, "skink_process_record.state");
-_Static_assert(offsetof(struct skink_process_record, service) == 56, "skink_process_record.service");
-_Static_assert(offsetof(struct skink_process_record, nice) == 60, "skink_process_record.nice");
-_Static_assert(offsetof(struct skink_process_record, started_ns) == 64, "skink_process_record.started_ns");
-_Static_assert(offsetof(struct skink_process_record, user_ns) == 72, "skink_process_record.user_ns");
-_Static_assert(offsetof(struct skink_process_record, children_ns) == 80, "skink_process_record.children_ns");
-_Static_assert(offsetof(struct skink_process_record, signals_pending) == 88, "skink_process_record.signals_pending");
-_Static_assert(offsetof(struct skink_process_record, signals_blocked) == 96, "skink_process_record.signals_blocked");
-_Static_assert(offsetof(struct skink_process_record, signals_ignored) == 104, "skink_process_record.signals_ignored");
-_Static_assert(offsetof(struct skink_process_record, signals_caught) == 112, "skink_process_record.signals_caught");
-_Static_assert(offsetof(struct skink_process_record, name) == 120, "skink_process_record.name");
-
-/* Processes. Kernel messages come from the threads concerned (kernel::Exception, Interrupted, Exited); rs and procfs ask as noted. */
-
-/* rs: a service has come up (or its endpoint changed): it appears in the process list with the pid pm gives it. */
-#define SKINK_PM_SERVICE_UP 0x20001u
-struct skink_pm_service_up {
-    uint64_t process;
-    uint64_t name_low;
-    uint64_t name_high;
-};
-
-/* rs: all boot services are up, start the first program (/sbin/init, pid 1). */
-#define SKINK_PM_BOOT 0x20002u
-
-/* procfs, rs: ProcessRecords, in order of pid, from the first pid not below first_pid. → word 0: bytes written. */
-#define SKINK_PM_PROCESSES 0x20003u
-struct skink_pm_processes {
-    uint64_t first_pid;
-    uint64_t grant;
-    uint64_t bytes;
-};
-
-/* procfs: arguments (what 0), environment (1) or executable path (2) of a process into the grant. → word 0: length. */
-#define SKINK_PM_PROCESS_TEXT 0x20004u
-struct skink_pm_process_text {
     uint64_t pid;
-    uint64_t what;
-    uint64_t grant;
-    uint64_t bytes;
-};
-
-/* Services which take routed calls: who is this application thread? → pid, effective uid and gid (uid low, gid high half), ESRCH. */
-#define SKINK_PM_WHO_IS 0x20005u
-struct skink_pm_who_is {
-    uint64_t process;
-};
-struct skink_pm_who_is_reply {
-    uint64_t pid;
-    uint64_t ids;
-    uint64_t session;
     uint64_t group;
-};
-
-/* The protocol of vfs: what pm and procfs ask of it. Programs reach it by their Linux calls (list: systems/ *.toml). vfs never blocks: it
- * answers these at once, and tells of what takes longer by events: it notifies pm, pm fetches with NextEvent. */
-
-/* Fork: the descriptor table is shared (CLONE_FILES). */
-#define SKINK_VFS_FORK_FILES 1ull
-
-/* Fork: directory, root and umask are shared (CLONE_FS). */
-#define SKINK_VFS_FORK_FS 2ull
-
-/* Event: an exec is ready or has failed. */
-#define SKINK_VFS_EVENT_EXEC 1ull
-
-/* Event: a signal for a thread. */
-#define SKINK_VFS_EVENT_SIGNAL 2ull
-
-/* Event: SyncAll is done; a = 0 or negative error. */
-#define SKINK_VFS_EVENT_SYNCED 3ull
-
-/* EVENT_EXEC: it is a script: ExecText has interpreter, argument and path; the image is the interpreter's. */
-#define SKINK_VFS_EXEC_SCRIPT 1ull
-
-/* EVENT_EXEC: set-user-id, d low half is the owner. */
-#define SKINK_VFS_EXEC_SETUID 2ull
-
-/* EVENT_EXEC: set-group-id, d high half is the group. */
-#define SKINK_VFS_EXEC_SETGID 4ull
-
-/* Files. From pm unless noted. */
-
-/* A new process or thread: descriptors, working directory, root, umask, ids are copied from parent, or shared (flags: FORK_FILES, FORK_FS).
- * parent NONE: the first program: root directory, descriptors 0 to 2 on /dev/console. */
-#define SKINK_VFS_FORK 0x30001u
-struct skink_vfs_fork {
-    uint64_t parent;
-    uint64_t child;
-    uint64_t pid;
-    uint64_t flags;
-};
-
-/* The process or thread is gone: closes what nobody shares; a call of it in progress is dropped. */
-#define SKINK_VFS_EXIT 0x30002u
-struct skink_vfs_exit {
-    uint64_t process;
-};
-
-/* Finds and checks the program at the path in the grant (relative to the process's directory) and loads its image into vm, interpreters
- * included. The result comes as event EVENT_EXEC. */
-#define SKINK_VFS_EXEC 0x30003u
-struct skink_vfs_exec {
-    uint64_t process;
-    uint64_t grant;
-    uint64_t bytes;
-};
-
-/* The exec is going through: closes descriptors marked close-on-exec, unshares. */
-#define SKINK_VFS_EXEC_COMMIT 0x30004u
-struct skink_vfs_exec_commit {
-    uint64_t process;
-};
-
-/* The text of the last exec event that pm needs, into the grant: for a script interpreter NUL argument NUL script NUL (argument may be
- * empty), else the absolute path. → word 0: length. */
-#define SKINK_VFS_EXEC_TEXT 0x30005u
-struct skink_vfs_exec_text {
-    uint64_t process;
-    uint64_t grant;
-    uint64_t bytes;
-};
-
-/* A signal ends the call in progress: it returns error (ERESTARTSYS mostly) unless it is already done; what it has done so far is returned
- * instead if it moved data. ENOENT: no call in progress. */
-#define SKINK_VFS_CANCEL 0x30006u
-struct skink_vfs_cancel {
-    uint64_t process;
-    int64_t error;
-};
-
-/* Ids have changed: effective uid (low) and gid (high half), real ones, supplementary groups (array of u32) in the grant. */
-#define SKINK_VFS_SET_IDS 0x30007u
-struct skink_vfs_set_ids {
-    uint64_t process;
-    uint64_t effective;
-    uint64_t real;
-    uint64_t grant;
-    uint64_t groups;
-};
-
-/* Session and group have changed. leader: it has just become a session leader: no controlling terminal. */
-#define SKINK_VFS_SET_SESSION 0x30008u
-struct skink_vfs_set_session {
-    uint64_t process;
     uint64_t session;
-    uint64_t group;
-    uint64_t leader;
 };
 
-/* The next event. ENOENT: none left. Values by kind: EVENT_EXEC: word a = image, or negative error; b = interpreter image; c = flags
- * (EXEC_*), d = owner ids if set-id. EVENT_SIGNAL: a = signal for this thread, whose call waits for Cancel (SIGPIPE, SIGXFSZ). */
-#define SKINK_VFS_NEXT_EVENT 0x30009u
-struct skink_vfs_next_event_reply {
-    uint64_t kind;
-    uint64_t process;
-    uint64_t a;
-    uint64_t b;
-    uint64_t c;
-    uint64_t d;
+/* The last descriptor of one open file is closed. */
+#define SKINK_CHARDEV_CLOSE 0x80002u
+struct skink_chardev_close {
+    uint64_t minor;
 };
 
-/* pm: writes everything back (sync), then notifies: for poweroff. Event EVENT_SYNCED. unmount: file systems are marked clean and refuse
- * writes. */
-#define SKINK_VFS_SYNC_ALL 0x3000au
-struct skink_vfs_sync_all {
-    uint64_t unmount;
-};
-
-/* procfs: text of /proc/mounts into the grant from offset. → word 0: length written. */
-#define SKINK_VFS_MOUNTS 0x3000bu
-struct skink_vfs_mounts {
+/* Reads into the grant. → word 0: bytes. With NONBLOCK in flags EAGAIN instead of waiting. caller: group (low) and session (high half) of
+ * the reader. */
+#define SKINK_CHARDEV_READ 0x80003u
+struct skink_chardev_read {
+    uint64_t minor;
     uint64_t grant;
     uint64_t bytes;
-    uint64_t offset;
+    uint64_t flags;
+    uint64_t caller;
 };
 
-/* procfs: what a descriptor of a process is: the path of descriptor what ≥ 0, working directory (-1) or root (-2) into the grant. →
- * word 0: length. EBADF: no such descriptor. */
-#define SKINK_VFS_DESCRIPTOR_PATH 0x3000cu
-struct skink_vfs_descriptor_path {
-    uint64_t process;
-    int64_t what;
+/* Writes from the grant. → word 0: bytes. position in memory devices is not needed. */
+#define SKINK_CHARDEV_WRITE 0x80004u
+struct skink_chardev_write {
+    uint64_t minor;
     uint64_t grant;
     uint64_t bytes;
+    uint64_t flags;
+    uint64_t caller;
 };
 
-/* procfs: the open descriptors of a process from first on, as u32 array into the grant. → word 0: bytes. */
-#define SKINK_VFS_DESCRIPTORS 0x3000du
-struct skink_vfs_descriptors {
-    uint64_t process;
-    uint64_t first;
+/* Linux ioctl: argument as given; the grant covers 256 bytes of the program's memory at argument (NONE when that is not mapped... the copy
+ * then gives EFAULT). pid: low half pid; high half group. session of the caller. */
+#define SKINK_CHARDEV_CONTROL 0x80005u
+struct skink_chardev_control {
+    uint64_t minor;
+    uint64_t request;
+    uint64_t argument;
     uint64_t grant;
-    uint64_t bytes;
+    uint64_t caller;
+    uint64_t session;
 };
 
-/* The protocol of rs, the reincarnation server: life and death of services. */
-
-/* Operations of the system call linux::SERVICE: (operation, name low, name high, address, bytes, value); root only. The caller's buffer is
- * read or written by rs. Results: 0, length, or an error (ENOENT: no such service). */
-
-/* Fills the buffer with ServiceRecords of all services, in the order of the system file. */
-#define SKINK_RS_SERVICE_CALL_LIST 0ull
-
-/* The ServiceRecord of one. */
-#define SKINK_RS_SERVICE_CALL_STATUS 1ull
-
-/* Kills it, as if it had crashed; rs restarts it by its policy. */
-#define SKINK_RS_SERVICE_CALL_KILL 2ull
-
-/* Ends it and starts it afresh (birth Fresh), its restart count forgotten. */
-#define SKINK_RS_SERVICE_CALL_RESTART 3ull
-
-/* Replaces its binary by the ELF file in the buffer and its incarnation by one of birth Updated. Answered when the trial is over: 0;
- * ECANCELED: the new binary failed, and the old one runs again. ENOEXEC, EBUSY: an update is under way, EPERM: rs, vm. */
-#define SKINK_RS_SERVICE_CALL_UPDATE 4ull
-
-/* Copies the newest crash report of the service into the buffer: text. ENODATA: it has not crashed. */
-#define SKINK_RS_SERVICE_CALL_LOG 5ull
-
-/* Disturbs it as the Injection in the buffer says; for tests of recovery. Any service may be disturbed. */
-#define SKINK_RS_SERVICE_CALL_INJECT 6ull
-
-/* Waits for the crash report number value, of any service, and copies it into the buffer: a ReportHead, then text. Reports are numbered
- * from 1; when the one asked for is not kept any more, the oldest that is kept. EBUSY: somebody else waits already. */
-#define SKINK_RS_SERVICE_CALL_REPORT 7ull
-
-/* A disturbance, in the caller's buffer: (kind of call::inject, value, further value, bytes) of the kernel call Inject. */
-struct skink_injection {
-    /* One of call::inject. */
-    uint64_t kind;
-    /* Messages until its death, or the address that is written to. */
-    uint64_t value;
-    /* The bytes that are written, the first one lowest. */
-    uint64_t further;
-    /* How many they are, 1 to 8. */
-    uint64_t bytes;
-};
-_Static_assert(sizeof(struct skink_injection) == 32, "size of skink_injection");
-_Static_assert(offsetof(struct skink_injection, kind) == 0, "skink_injection.kind");
-_Static_assert(offsetof(struct skink_injection, value) == 8, "skink_injection.value");
-_Static_assert(offsetof(struct skink_injection, further) == 16, "skink_injection.further");
-_Static_assert(offsetof(struct skink_injection, bytes) == 24, "skink_injection.bytes");
-
-/* What stands before the text of a crash report. */
-struct skink_report_head {
-    /* Number of the report since boot. */
-    uint64_t number;
-    /* Which service. */
-    struct skink_name name;
-    /* Bytes of text that follow. */
-    uint64_t bytes;
-};
-_Static_assert(sizeof(struct skink_report_head) == 32, "size of skink_report_head");
-_Static_assert(offsetof(struct skink_report_head, number) == 0, "skink_report_head.number");
-_Static_assert(offsetof(struct skink_report_head, name) == 8, "skink_report_head.name");
-_Static_assert(offsetof(struct skink_report_head, bytes) == 24, "skink_report_head.bytes");
-
-/* Longest crash report, head included. */
-#define SKINK_RS_REPORT_BYTES 0x1000u
-
-/* Flags in ServiceRecord::state. */
-#define SKINK_RS_STATE_DOWN 0u
-#define SKINK_RS_STATE_STARTING 1u
-#define SKINK_RS_STATE_UP 2u
-#define SKINK_RS_STATE_RESTARTING 3u
-#define SKINK_RS_STATE_GIVEN_UP 4u
-
-/* What service list shows of one service. */
-struct skink_service_record {
-    /* Name. */
-    struct skink_name name;
-    /* Endpoint of the present incarnation. */
-    endpoint_t endpoint;
-    /* One of state. */
-    uint32_t state;
-    /* Restarts since boot. */
-    uint32_t restarts;
-    /* Heartbeats missed in a row. */
-    uint32_t missed;
-    /* When the present incarnation was started, monotonic. */
-    uint64_t started_ns;
-    /* How the last one ended: 0 never, else exit status or vector (reason). */
-    int64_t last_status;
-    /* Why the last one ended: 0 never, 1 exited, 2 exception, 3 silent, 4 killed. */
-    uint32_t reason;
-    /* Milliseconds until the next try to start it, when it has died so often that rs waits; else 0. */
-    uint32_t retry_ms;
-    /* When the last incarnation's end was noticed, monotonic; 0 never. */
-    uint64_t ended_ns;
-    /* When the present incarnation reported that it is ready, monotonic; 0 when it has not. */
-    uint64_t ready_ns;
-};
-_Static_assert(sizeof(struct skink_service_record) == 72, "size of skink_service_record");
-_Static_assert(offsetof(struct skink_service_record, name) == 0, "skink_service_record.name");
-_Static_assert(offsetof(struct skink_service_record, endpoint) == 16, "skink_service_record.endpoint");
-_Static_assert(offsetof(struct skink_service_record, state) == 20, "skink_service_record.state");
-_Static_assert(offsetof(struct skink_service_record, restarts) == 24, "skink_service_record.restarts");
-_Static_assert(offsetof(struct skink_service_record, missed) == 28, "skink_service_record.missed");
-_Static_assert(offsetof(struct skink_service_record, started_ns) == 32, "skink_service_record.started_ns");
-_Static_assert(offsetof(struct skink_service_record, last_status) == 40, "skink_service_record.last_status");
-_Static_assert(offsetof(struct skink_service_record, reason) == 48, "skink_service_record.reason");
-_Static_assert(offsetof(struct skink_service_record, retry_ms) == 52, "skink_service_record.retry_ms");
-_Static_assert(offsetof(struct skink_service_record, ended_ns) == 56, "skink_service_record.ended_ns");
-_Static_assert(offsetof(struct skink_service_record, ready_ns) == 64, "skink_service_record.ready_ns");
-
-/* Life and death of services. Services report to rs; ds collects what changed; people ask by the routed system call linux::SERVICE (see
- * service_call). */
-
-/* A service has finished its initialisation: status 0, or the negative error that made it fail (it is then not restarted). Every service
- * sends this once, before its first receive. */
-#define SKINK_RS_READY 0x40001u
-struct skink_rs_ready {
-    int64_t status;
+/* Waits until one of events (Linux POLLIN 1, POLLOUT 4, POLLHUP 16) is there; now answers at once. → word 0: events. */
+#define SKINK_CHARDEV_POLL 0x80006u
+struct skink_chardev_poll {
+    uint64_t minor;
+    uint64_t events;
+    uint64_t now;
 };
 
-/* ds fetches the next change of the list of services: name, endpoint, and 1 when it is up, 0 when down. rs notifies ds when there is one.
- * ENOENT: no more. restart = true begins again with all services that are up. */
-#define SKINK_RS_NEXT_CHANGE 0x40002u
-struct skink_rs_next_change {
-    uint64_t restart;
+/* Ends the waiting request with this tag (of this caller): it is answered with EINTR, or with what it has moved. This request itself is not
+ * answered. */
+#define SKINK_CHARDEV_CANCEL 0x80007u
+struct skink_chardev_cancel {
+    uint64_t tag;
 };
-struct skink_rs_next_change_reply {
-    uint64_t name_low;
-    uint64_t name_high;
-    uint64_t endpoint;
-    uint64_t up;
-};
-
-/* A service's own text arguments, copied into the grant. → word 0: length. */
-#define SKINK_RS_ARGUMENTS 0x40003u
-struct skink_rs_arguments {
-    uint64_t grant;
-    uint64_t bytes;
-};
-
-/* rs to a service that is about to be replaced by a new binary (asynchronous, with a tag): it finishes what it has in hand, leaves its
- * state where its successor finds it, and answers; from then on it receives from rs alone and is destroyed. lib/server does it. */
-#define SKINK_RS_PREPARE_UPDATE 0x40004u
 
 /* The protocol of ds, the data store: names of services, and small state which restarted services get back. */
 
@@ -1868,138 +842,315 @@ struct skink_fs_set_uses {
     uint64_t bytes;
 };
 
-/* The protocol of block drivers: what file systems and vfs ask of virtio_blk, ramdisk, ata. All requests may be repeated: a caller that
- * gets EDEADSRCDST sends the same again to the successor. */
+/* Grants: the right to copy to or from a buffer, given by its owner to one grantee (DESIGN.md, "The one idea", 5). */
 
-/* Block devices. Positions and lengths are multiples of 512 bytes, at most 1 MiB a request. */
+/* No grant. */
+#define SKINK_GRANT_NONE 0xffffffffu
 
-/* → size of the device. ENXIO: no such minor. */
-#define SKINK_BLOCK_OPEN 0x70001u
-struct skink_block_open {
-    uint64_t minor;
-};
-struct skink_block_open_reply {
+/* The grantee may copy from the buffer. */
+#define SKINK_GRANT_READ 1u
+
+/* The grantee may copy into the buffer. */
+#define SKINK_GRANT_WRITE 2u
+
+/* The entry is valid. */
+#define SKINK_GRANT_USED 4u
+
+/* Magic: the buffer is in the memory of owner, not of the granter. Only processes with the privilege flag MAGIC_GRANTS. */
+#define SKINK_GRANT_MAGIC 8u
+
+/* One entry of a grant table: 32 bytes, aligned to 32, so that it never crosses a page. */
+struct skink_grant_entry {
+    /* READ, WRITE, USED, MAGIC. */
+    _Alignas(32) uint32_t flags;
+    /* Sequence number, low 16 bits. */
+    uint32_t sequence;
+    /* Who may use it: an exact endpoint, or Endpoint::current for whoever holds a service's slot. */
+    endpoint_t grantee;
+    /* Owner of the buffer, for magic grants. */
+    endpoint_t owner;
+    /* Start of the buffer in its owner's memory. */
+    uint64_t address;
+    /* Its length. */
     uint64_t bytes;
-    uint64_t sector_bytes;
-    uint64_t read_only;
+};
+_Static_assert(sizeof(struct skink_grant_entry) == 32, "size of skink_grant_entry");
+_Static_assert(offsetof(struct skink_grant_entry, flags) == 0, "skink_grant_entry.flags");
+_Static_assert(offsetof(struct skink_grant_entry, sequence) == 4, "skink_grant_entry.sequence");
+_Static_assert(offsetof(struct skink_grant_entry, grantee) == 8, "skink_grant_entry.grantee");
+_Static_assert(offsetof(struct skink_grant_entry, owner) == 12, "skink_grant_entry.owner");
+_Static_assert(offsetof(struct skink_grant_entry, address) == 16, "skink_grant_entry.address");
+_Static_assert(offsetof(struct skink_grant_entry, bytes) == 24, "skink_grant_entry.bytes");
+
+/* Most entries of one table. */
+#define SKINK_GRANT_MAX_GRANTS 0x1000u
+
+/* What GetInfo tells: (what, index, own address, bytes). */
+
+/* The kernel command line, text. */
+#define SKINK_INFO_COMMAND_LINE 0ull
+
+/* Free physical memory: array of privilege::MemoryRange. vm. */
+#define SKINK_INFO_FREE_MEMORY 1ull
+
+/* ThreadInfo of the slot index; ESRCH when it is free. */
+#define SKINK_INFO_THREAD 2ull
+
+/* KernelInfo. */
+#define SKINK_INFO_KERNEL 3ull
+
+/* The kernel's log, text, newest 16 KiB. */
+#define SKINK_INFO_LOG 4ull
+
+/* privilege::MemoryRange of the boot archive. */
+#define SKINK_INFO_ARCHIVE 5ull
+
+/* Framebuffer; ENOENT when the boot loader gave none. */
+#define SKINK_INFO_FRAMEBUFFER 6ull
+
+/* privilege::Privileges of the slot index: rs any, others their own. */
+#define SKINK_INFO_PRIVILEGES 7ull
+
+/* Address of the ACPI RSDP, a u64; 0 when unknown. */
+#define SKINK_INFO_ACPI 8ull
+
+/* States of a thread in ThreadInfo::state. */
+#define SKINK_INFO_STATE_READY 0u
+#define SKINK_INFO_STATE_SENDING 1u
+#define SKINK_INFO_STATE_RECEIVING 2u
+#define SKINK_INFO_STATE_STOPPED 3u
+#define SKINK_INFO_STATE_FAULTING 4u
+
+/* One thread. */
+struct skink_thread_info {
+    /* Its endpoint. */
+    endpoint_t endpoint;
+    /* One of state. */
+    uint32_t state;
+    /* Whom it waits for, or NONE. */
+    endpoint_t blocked_on;
+    /* Current queue. */
+    uint32_t queue;
+    /* Time spent in user mode and in the kernel on its behalf. */
+    uint64_t run_ns;
+    /* Messages it has sent and received. */
+    uint64_t messages;
+    /* Name, for services. */
+    struct skink_name name;
+    /* Instruction pointer. */
+    uint64_t ip;
+    /* Stack pointer. */
+    uint64_t sp;
+};
+_Static_assert(sizeof(struct skink_thread_info) == 64, "size of skink_thread_info");
+_Static_assert(offsetof(struct skink_thread_info, endpoint) == 0, "skink_thread_info.endpoint");
+_Static_assert(offsetof(struct skink_thread_info, state) == 4, "skink_thread_info.state");
+_Static_assert(offsetof(struct skink_thread_info, blocked_on) == 8, "skink_thread_info.blocked_on");
+_Static_assert(offsetof(struct skink_thread_info, queue) == 12, "skink_thread_info.queue");
+_Static_assert(offsetof(struct skink_thread_info, run_ns) == 16, "skink_thread_info.run_ns");
+_Static_assert(offsetof(struct skink_thread_info, messages) == 24, "skink_thread_info.messages");
+_Static_assert(offsetof(struct skink_thread_info, name) == 32, "skink_thread_info.name");
+_Static_assert(offsetof(struct skink_thread_info, ip) == 48, "skink_thread_info.ip");
+_Static_assert(offsetof(struct skink_thread_info, sp) == 56, "skink_thread_info.sp");
+
+/* The kernel as a whole. */
+struct skink_kernel_info {
+    /* Monotonic time. */
+    uint64_t now_ns;
+    /* Time with nothing to run. */
+    uint64_t idle_ns;
+    /* TSC ticks a second. */
+    uint64_t tsc_hz;
+    /* TSC when the kernel was entered. */
+    uint64_t entry_tsc;
+    /* Messages delivered since boot. */
+    uint64_t messages;
+    /* Context switches since boot. */
+    uint64_t switches;
+    /* Interrupts since boot. */
+    uint64_t interrupts;
+    /* Memory used by the kernel itself, page tables included. */
+    uint64_t kernel_bytes;
+    /* All usable physical memory. */
+    uint64_t total_bytes;
+    /* Page-table frames left in the pool. */
+    uint64_t pool_frames;
+    /* Threads that exist. */
+    uint64_t threads;
+};
+_Static_assert(sizeof(struct skink_kernel_info) == 88, "size of skink_kernel_info");
+_Static_assert(offsetof(struct skink_kernel_info, now_ns) == 0, "skink_kernel_info.now_ns");
+_Static_assert(offsetof(struct skink_kernel_info, idle_ns) == 8, "skink_kernel_info.idle_ns");
+_Static_assert(offsetof(struct skink_kernel_info, tsc_hz) == 16, "skink_kernel_info.tsc_hz");
+_Static_assert(offsetof(struct skink_kernel_info, entry_tsc) == 24, "skink_kernel_info.entry_tsc");
+_Static_assert(offsetof(struct skink_kernel_info, messages) == 32, "skink_kernel_info.messages");
+_Static_assert(offsetof(struct skink_kernel_info, switches) == 40, "skink_kernel_info.switches");
+_Static_assert(offsetof(struct skink_kernel_info, interrupts) == 48, "skink_kernel_info.interrupts");
+_Static_assert(offsetof(struct skink_kernel_info, kernel_bytes) == 56, "skink_kernel_info.kernel_bytes");
+_Static_assert(offsetof(struct skink_kernel_info, total_bytes) == 64, "skink_kernel_info.total_bytes");
+_Static_assert(offsetof(struct skink_kernel_info, pool_frames) == 72, "skink_kernel_info.pool_frames");
+_Static_assert(offsetof(struct skink_kernel_info, threads) == 80, "skink_kernel_info.threads");
+
+/* The boot loader's frame buffer. */
+struct skink_framebuffer {
+    /* Physical address. */
+    uint64_t address;
+    /* Bytes a line. */
+    uint32_t pitch;
+    /* Pixels a line. */
+    uint32_t width;
+    /* Lines. */
+    uint32_t height;
+    /* Bits a pixel. */
+    uint32_t depth;
+};
+_Static_assert(sizeof(struct skink_framebuffer) == 24, "size of skink_framebuffer");
+_Static_assert(offsetof(struct skink_framebuffer, address) == 0, "skink_framebuffer.address");
+_Static_assert(offsetof(struct skink_framebuffer, pitch) == 8, "skink_framebuffer.pitch");
+_Static_assert(offsetof(struct skink_framebuffer, width) == 12, "skink_framebuffer.width");
+_Static_assert(offsetof(struct skink_framebuffer, height) == 16, "skink_framebuffer.height");
+_Static_assert(offsetof(struct skink_framebuffer, depth) == 20, "skink_framebuffer.depth");
+
+/* What the kernel itself sends. Sources: HARDWARE and CLOCK for notifications, and the thread concerned for the rest: the kernel then makes
+ * the thread wait for an answer as if it had called SENDREC. */
+
+/* The page is present: the access broke its rights. */
+#define SKINK_KERNEL_ACCESS_PRESENT 1ull
+
+/* It was a write. */
+#define SKINK_KERNEL_ACCESS_WRITE 2ull
+
+/* It was an instruction fetch. */
+#define SKINK_KERNEL_ACCESS_EXECUTE 16ull
+
+/* Policies of IrqSet. */
+
+/* The line is masked when the interrupt comes, until IrqEnable. */
+#define SKINK_KERNEL_IRQ_MASK_UNTIL_ENABLED 0ull
+
+/* The kernel unmasks the line at once (edge-triggered lines whose driver cannot lose events). */
+#define SKINK_KERNEL_IRQ_REENABLE 1ull
+
+/* The kernel's own messages. Programs cannot send these labels. */
+
+/* A notification. From HARDWARE: bits has one bit for each hook that fired. From CLOCK: the alarm. From a process: notify was called, or
+ * SENDNB may be tried again. time_ns: when it was delivered. */
+#define SKINK_KERNEL_NOTIFY 0x40000001u
+struct skink_kernel_notify {
+    uint64_t time_ns;
+    uint64_t bits;
 };
 
-/* Reads into the grant. → word 0: bytes. EINVAL past the end or misaligned; EIO. */
-#define SKINK_BLOCK_READ 0x70002u
-struct skink_block_read {
-    uint64_t minor;
-    uint64_t grant;
-    uint64_t position;
-    uint64_t bytes;
+/* A thread touched memory that is not mapped so; sent to vm. access: bits of ACCESS_*. Status 0 lets the thread try again; an error makes
+ * it an exception: EFAULT segmentation violation, ENOMEM out of memory, any other bus error. */
+#define SKINK_KERNEL_FAULT 0x40000002u
+struct skink_kernel_fault {
+    uint64_t address;
+    uint64_t access;
+    uint64_t ip;
 };
 
-/* Writes from the grant. → word 0: bytes. EROFS. */
-#define SKINK_BLOCK_WRITE 0x70003u
-struct skink_block_write {
-    uint64_t minor;
-    uint64_t grant;
-    uint64_t position;
-    uint64_t bytes;
+/* A kernel call of the sender needs memory of owner that is not mapped so; sent to vm. Status 0 continues the call, an error makes it
+ * return EFAULT. */
+#define SKINK_KERNEL_COPY_FAULT 0x40000003u
+struct skink_kernel_copy_fault {
+    uint64_t address;
+    uint64_t access;
+    uint64_t owner;
 };
 
-/* Everything written is on the medium when this is answered. */
-#define SKINK_BLOCK_FLUSH 0x70004u
-struct skink_block_flush {
-    uint64_t minor;
+/* A thread caused an exception that nothing has handled; sent to its manager (pm for programs, rs for services), which kills it, or sets
+ * registers and answers. vector: of the CPU; 14 with error = negative number of vm's refusal. */
+#define SKINK_KERNEL_EXCEPTION 0x40000004u
+struct skink_kernel_exception {
+    uint64_t vector;
+    uint64_t error;
+    uint64_t ip;
+    uint64_t address;
 };
 
-/* The protocol of character devices: vfs speaks it to tty, devfs (memory devices) and rtc; tty speaks it to uart. Asynchronous: a request
- * may wait for long; the tag in word 6 names it, in its reply and in Cancel. */
+/* The thread was marked by Interrupt and is about to run in user mode; sent to pm. An answer or SetRegisters lets it go on. */
+#define SKINK_KERNEL_INTERRUPTED 0x40000005u
 
-/* Read, Write: do not wait. */
-#define SKINK_CHARDEV_NONBLOCK 0x800ull
-
-/* Open: the terminal has become the controlling terminal of the session. */
-#define SKINK_CHARDEV_OPENED_CONTROLLING 1ull
-
-/* Character devices. */
-
-/* Opens a minor for a process of this pid, group and session. flags: Linux O_*. Word 0 of the reply: OPENED_*. */
-#define SKINK_CHARDEV_OPEN 0x80001u
-struct skink_chardev_open {
-    uint64_t minor;
-    uint64_t flags;
-    uint64_t pid;
-    uint64_t group;
-    uint64_t session;
+/* The thread called Exit; sent to its manager, which destroys it. */
+#define SKINK_KERNEL_EXITED 0x40000006u
+struct skink_kernel_exited {
+    uint64_t status;
 };
 
-/* The last descriptor of one open file is closed. */
-#define SKINK_CHARDEV_CLOSE 0x80002u
-struct skink_chardev_close {
-    uint64_t minor;
-};
+/* Addresses and sizes that more than one program must agree on. */
 
-/* Reads into the grant. → word 0: bytes. With NONBLOCK in flags EAGAIN instead of waiting. caller: group (low) and session (high half) of
- * the reader. */
-#define SKINK_CHARDEV_READ 0x80003u
-struct skink_chardev_read {
-    uint64_t minor;
-    uint64_t grant;
-    uint64_t bytes;
-    uint64_t flags;
-    uint64_t caller;
-};
+/* A page, in bytes. */
+#define SKINK_LAYOUT_PAGE_BYTES 0x1000ull
 
-/* Writes from the grant. → word 0: bytes. position in memory devices is not needed. */
-#define SKINK_CHARDEV_WRITE 0x80004u
-struct skink_chardev_write {
-    uint64_t minor;
-    uint64_t grant;
-    uint64_t bytes;
-    uint64_t flags;
-    uint64_t caller;
-};
+/* End of user addresses. */
+#define SKINK_LAYOUT_USER_END 0x7ffffffff000ull
 
-/* Linux ioctl: argument as given; the grant covers 256 bytes of the program's memory at argument (NONE when that is not mapped... the copy
- * then gives EFAULT). pid: low half pid; high half group. session of the caller. */
-#define SKINK_CHARDEV_CONTROL 0x80005u
-struct skink_chardev_control {
-    uint64_t minor;
-    uint64_t request;
-    uint64_t argument;
-    uint64_t grant;
-    uint64_t caller;
-    uint64_t session;
-};
+/* Lowest address a program may map. */
+#define SKINK_LAYOUT_USER_START 0x10000ull
 
-/* Waits until one of events (Linux POLLIN 1, POLLOUT 4, POLLHUP 16) is there; now answers at once. → word 0: events. */
-#define SKINK_CHARDEV_POLL 0x80006u
-struct skink_chardev_poll {
-    uint64_t minor;
-    uint64_t events;
-    uint64_t now;
-};
+/* Services are linked here. */
+#define SKINK_LAYOUT_SERVICE_IMAGE 0x400000ull
 
-/* Ends the waiting request with this tag (of this caller): it is answered with EINTR, or with what it has moved. This request itself is not
- * answered. */
-#define SKINK_CHARDEV_CANCEL 0x80007u
-struct skink_chardev_cancel {
-    uint64_t tag;
-};
+/* A service's heap starts here; its size is heap of the system file. */
+#define SKINK_LAYOUT_SERVICE_HEAP 0x100000000ull
 
-/* What tty tells pm beyond being a character device: signals of the terminal. */
+/* A service's preserved memory (keep of the system file): the same pages in each incarnation. */
+#define SKINK_LAYOUT_SERVICE_KEEP 0x200000000ull
 
-/* Terminals. tty notifies pm when there are events. */
+/* Physical memory that vm maps for drivers (registers, DMA buffers) starts here. */
+#define SKINK_LAYOUT_SERVICE_DEVICES 0x300000000ull
 
-/* pm: the next event. ENOENT: none. signal for every process of group (SIGINT, SIGQUIT, SIGTSTP, SIGTTIN, SIGTTOU, SIGWINCH, SIGHUP,
- * SIGCONT). */
-#define SKINK_TTY_NEXT_EVENT 0x90001u
-struct skink_tty_next_event_reply {
-    uint64_t signal;
-    uint64_t group;
-};
+/* End of a service's stack; a gap page is below the stack. */
+#define SKINK_LAYOUT_SERVICE_STACK_END 0x400000000ull
 
-/* pm: the session of this leader is over: it loses its terminal; SIGHUP and SIGCONT to the foreground group come as events. */
-#define SKINK_TTY_SESSION_END 0x90002u
-struct skink_tty_session_end {
-    uint64_t session;
-};
+/* Size of a service's stack. */
+#define SKINK_LAYOUT_SERVICE_STACK_BYTES 0x40000ull
+
+/* The kernel maps the boot archive here, read-only, in rs only. */
+#define SKINK_LAYOUT_RS_ARCHIVE 0x1000000000ull
+
+/* Heap the kernel gives to rs and to vm, which it starts itself from the archive. It is mapped before they run. */
+#define SKINK_LAYOUT_BOOT_HEAP_BYTES 0x200000ull
+
+/* Most bytes of one copying kernel call. */
+#define SKINK_LAYOUT_MAX_COPY 0x400000ull
+
+/* Longest text of Diag. */
+#define SKINK_LAYOUT_MAX_DIAG 0x400ull
+
+/* Most address spaces. */
+#define SKINK_LAYOUT_SPACES 0x480u
+
+/* Flags of SpaceMap and SpaceProtect. Readable always; writable and executable exclude each other (W^X): EINVAL. (A program that asks Linux
+ * for both gets writable until it executes there, then executable: vm's business.) */
+
+/* Writable. */
+#define SKINK_LAYOUT_MAP_WRITE 1ull
+
+/* Executable. */
+#define SKINK_LAYOUT_MAP_EXECUTE 2ull
+
+/* SpaceMap: the frames are filled with zeros first. */
+#define SKINK_LAYOUT_MAP_ZERO 4ull
+
+/* Not cached: device registers. */
+#define SKINK_LAYOUT_MAP_UNCACHED 8ull
+
+/* SpaceProtect: no access at all (PROT_NONE), frames stay. */
+#define SKINK_LAYOUT_MAP_NONE 16ull
+
+/* How a native program starts: rdi birth, rsi and rdx address and length of its argument text, r10 and r8 start and length of its heap, r9
+ * its endpoint, rsp end of its stack (16-byte aligned). */
+
+/* The first incarnation. */
+#define SKINK_LAYOUT_BIRTH_FRESH 0ull
+
+/* The predecessor crashed, hung or was killed. */
+#define SKINK_LAYOUT_BIRTH_RESTARTED 1ull
+
+/* The predecessor was replaced by a new binary. */
+#define SKINK_LAYOUT_BIRTH_UPDATED 2ull
 
 /* The protocol of the PCI service: finds devices, hands a driver only its own. */
 
@@ -2060,6 +1211,883 @@ struct skink_pci_own_bar_reply {
     uint64_t start;
     uint64_t bytes;
     uint64_t ports;
+};
+
+/* The protocol of pm, the process manager: processes, threads, signals, ids, sessions, wait, exec, timers of programs. Routed to it are the
+ * Linux calls of these matters (list: systems/ *.toml). pm blocks only on vm, vfs and the kernel. */
+
+/* What pm tells about one process. */
+struct skink_process_record {
+    /* Main thread (or the service). */
+    endpoint_t endpoint;
+    uint32_t pid;
+    uint32_t parent;
+    uint32_t group;
+    uint32_t session;
+    /* Device number of the controlling terminal, 0: none. */
+    uint32_t terminal;
+    uint32_t uid;
+    uint32_t euid;
+    uint32_t suid;
+    uint32_t gid;
+    uint32_t egid;
+    uint32_t sgid;
+    uint32_t threads;
+    /* Letter as in /proc/PID/stat: R S D T Z. */
+    uint32_t state;
+    /* 1: a service (shown like a kernel thread, without memory map or arguments). */
+    uint32_t service;
+    int32_t nice;
+    uint64_t started_ns;
+    uint64_t user_ns;
+    uint64_t children_ns;
+    uint64_t signals_pending;
+    uint64_t signals_blocked;
+    uint64_t signals_ignored;
+    uint64_t signals_caught;
+    /* Name, first 15 bytes of the file name. */
+    uint8_t name[16];
+};
+_Static_assert(sizeof(struct skink_process_record) == 136, "size of skink_process_record");
+_Static_assert(offsetof(struct skink_process_record, endpoint) == 0, "skink_process_record.endpoint");
+_Static_assert(offsetof(struct skink_process_record, pid) == 4, "skink_process_record.pid");
+_Static_assert(offsetof(struct skink_process_record, parent) == 8, "skink_process_record.parent");
+_Static_assert(offsetof(struct skink_process_record, group) == 12, "skink_process_record.group");
+_Static_assert(offsetof(struct skink_process_record, session) == 16, "skink_process_record.session");
+_Static_assert(offsetof(struct skink_process_record, terminal) == 20, "skink_process_record.terminal");
+_Static_assert(offsetof(struct skink_process_record, uid) == 24, "skink_process_record.uid");
+_Static_assert(offsetof(struct skink_process_record, euid) == 28, "skink_process_record.euid");
+_Static_assert(offsetof(struct skink_process_record, suid) == 32, "skink_process_record.suid");
+_Static_assert(offsetof(struct skink_process_record, gid) == 36, "skink_process_record.gid");
+_Static_assert(offsetof(struct skink_process_record, egid) == 40, "skink_process_record.egid");
+_Static_assert(offsetof(struct skink_process_record, sgid) == 44, "skink_process_record.sgid");
+_Static_assert(offsetof(struct skink_process_record, threads) == 48, "skink_process_record.threads");
+_Static_assert(offsetof(struct skink_process_record, state) == 52, "skink_process_record.state");
+_Static_assert(offsetof(struct skink_process_record, service) == 56, "skink_process_record.service");
+_Static_assert(offsetof(struct skink_process_record, nice) == 60, "skink_process_record.nice");
+_Static_assert(offsetof(struct skink_process_record, started_ns) == 64, "skink_process_record.started_ns");
+_Static_assert(offsetof(struct skink_process_record, user_ns) == 72, "skink_process_record.user_ns");
+_Static_assert(offsetof(struct skink_process_record, children_ns) == 80, "skink_process_record.children_ns");
+_Static_assert(offsetof(struct skink_process_record, signals_pending) == 88, "skink_process_record.signals_pending");
+_Static_assert(offsetof(struct skink_process_record, signals_blocked) == 96, "skink_process_record.signals_blocked");
+_Static_assert(offsetof(struct skink_process_record, signals_ignored) == 104, "skink_process_record.signals_ignored");
+_Static_assert(offsetof(struct skink_process_record, signals_caught) == 112, "skink_process_record.signals_caught");
+_Static_assert(offsetof(struct skink_process_record, name) == 120, "skink_process_record.name");
+
+/* Processes. Kernel messages come from the threads concerned (kernel::Exception, Interrupted, Exited); rs and procfs ask as noted. */
+
+/* rs: a service has come up (or its endpoint changed): it appears in the process list with the pid pm gives it. */
+#define SKINK_PM_SERVICE_UP 0x20001u
+struct skink_pm_service_up {
+    uint64_t process;
+    uint64_t name_low;
+    uint64_t name_high;
+};
+
+/* rs: all boot services are up, start the first program (/sbin/init, pid 1). */
+#define SKINK_PM_BOOT 0x20002u
+
+/* procfs, rs: ProcessRecords, in order of pid, from the first pid not below first_pid. → word 0: bytes written. */
+#define SKINK_PM_PROCESSES 0x20003u
+struct skink_pm_processes {
+    uint64_t first_pid;
+    uint64_t grant;
+    uint64_t bytes;
+};
+
+/* procfs: arguments (what 0), environment (1) or executable path (2) of a process into the grant. → word 0: length. */
+#define SKINK_PM_PROCESS_TEXT 0x20004u
+struct skink_pm_process_text {
+    uint64_t pid;
+    uint64_t what;
+    uint64_t grant;
+    uint64_t bytes;
+};
+
+/* Services which take routed calls: who is this application thread? → pid, effective uid and gid (uid low, gid high half), ESRCH. */
+#define SKINK_PM_WHO_IS 0x20005u
+struct skink_pm_who_is {
+    uint64_t process;
+};
+struct skink_pm_who_is_reply {
+    uint64_t pid;
+    uint64_t ids;
+    uint64_t session;
+    uint64_t group;
+};
+
+/* Privileges: what a service may do. The system file states them, rs hands them to the kernel with PrivCtl, the kernel enforces them on
+ * every path (DESIGN.md, "The one idea", 6). */
+
+/* Inclusive range of I/O ports. */
+struct skink_port_range {
+    /* First port. */
+    uint16_t first;
+    /* Last port. */
+    uint16_t last;
+};
+_Static_assert(sizeof(struct skink_port_range) == 4, "size of skink_port_range");
+_Static_assert(offsetof(struct skink_port_range, first) == 0, "skink_port_range.first");
+_Static_assert(offsetof(struct skink_port_range, last) == 2, "skink_port_range.last");
+
+/* Range of physical memory. */
+struct skink_memory_range {
+    /* First byte. */
+    uint64_t start;
+    /* Length; 0: unused entry. */
+    uint64_t bytes;
+};
+_Static_assert(sizeof(struct skink_memory_range) == 16, "size of skink_memory_range");
+_Static_assert(offsetof(struct skink_memory_range, start) == 0, "skink_memory_range.start");
+_Static_assert(offsetof(struct skink_memory_range, bytes) == 8, "skink_memory_range.bytes");
+
+/* May make magic grants (vfs). */
+#define SKINK_PRIVILEGE_MAGIC_GRANTS 1u
+
+/* May ask for message-signalled interrupts. */
+#define SKINK_PRIVILEGE_MSI 2u
+
+/* May copy with VirCopy between application threads and itself only, not other services. */
+#define SKINK_PRIVILEGE_COPY_APPLICATIONS_ONLY 4u
+
+/* A successor is expected when this service dies: senders to Endpoint::current wait. */
+#define SKINK_PRIVILEGE_RESTARTABLE 8u
+
+/* A port access that is denied is an exception of the service, not only an error: it is killed and restarted by its policy. */
+#define SKINK_PRIVILEGE_KILL_ON_DENIAL 16u
+
+/* One access of VDevIo. */
+struct skink_port_request {
+    /* The port. */
+    uint16_t port;
+    /* Operation of io. */
+    uint16_t operation;
+    /* What is written, or what has been read. */
+    uint32_t value;
+};
+_Static_assert(sizeof(struct skink_port_request) == 8, "size of skink_port_request");
+_Static_assert(offsetof(struct skink_port_request, port) == 0, "skink_port_request.port");
+_Static_assert(offsetof(struct skink_port_request, operation) == 2, "skink_port_request.operation");
+_Static_assert(offsetof(struct skink_port_request, value) == 4, "skink_port_request.value");
+
+/* Privileges of one service, as the kernel keeps them. */
+struct skink_privileges {
+    /* Name of the service. */
+    struct skink_name name;
+    /* Permitted kernel calls: bit = KernelCall. call::UNRESTRICTED is always there. */
+    uint64_t kernel_calls;
+    /* Permitted destinations: bit = slot; bit APPLICATIONS_BIT = all application threads. */
+    uint64_t destinations[2];
+    /* Flags above. */
+    uint32_t flags;
+    /* How it reaches its ports (way). */
+    uint32_t io_way;
+    /* Port ranges, port_count of them. */
+    struct skink_port_range ports[16];
+    /* What is behind each range (device). */
+    uint8_t devices[16];
+    /* Used entries of ports. */
+    uint32_t port_count;
+    /* Used entries of irqs. */
+    uint32_t irq_count;
+    /* Interrupt lines (ISA numbers or global system interrupts). */
+    uint8_t irqs[8];
+    /* Physical memory it may map. */
+    struct skink_memory_range memory[8];
+};
+_Static_assert(sizeof(struct skink_privileges) == 272, "size of skink_privileges");
+_Static_assert(offsetof(struct skink_privileges, name) == 0, "skink_privileges.name");
+_Static_assert(offsetof(struct skink_privileges, kernel_calls) == 16, "skink_privileges.kernel_calls");
+_Static_assert(offsetof(struct skink_privileges, destinations) == 24, "skink_privileges.destinations");
+_Static_assert(offsetof(struct skink_privileges, flags) == 40, "skink_privileges.flags");
+_Static_assert(offsetof(struct skink_privileges, io_way) == 44, "skink_privileges.io_way");
+_Static_assert(offsetof(struct skink_privileges, ports) == 48, "skink_privileges.ports");
+_Static_assert(offsetof(struct skink_privileges, devices) == 112, "skink_privileges.devices");
+_Static_assert(offsetof(struct skink_privileges, port_count) == 128, "skink_privileges.port_count");
+_Static_assert(offsetof(struct skink_privileges, irq_count) == 132, "skink_privileges.irq_count");
+_Static_assert(offsetof(struct skink_privileges, irqs) == 136, "skink_privileges.irqs");
+_Static_assert(offsetof(struct skink_privileges, memory) == 144, "skink_privileges.memory");
+
+/* The ways to a port (DESIGN.md, "Driver I/O"). */
+
+/* Request messages to the SYSTEM task. */
+#define SKINK_PRIVILEGE_WAY_SYSTASK 0u
+
+/* One trap. */
+#define SKINK_PRIVILEGE_WAY_HAL 1u
+
+/* The driver executes IN and OUT, the kernel emulates them. */
+#define SKINK_PRIVILEGE_WAY_EMULATE 2u
+
+/* The CPU's permission bitmap. */
+#define SKINK_PRIVILEGE_WAY_DIRECT 3u
+
+/* What is behind a range of ports: the machine, or a device that the kernel itself plays (V59). Numbers from 128 on are kept for devices of
+ * other nodes (V60): PrivCtl refuses them until there are such. */
+
+/* The machine's own ports. */
+#define SKINK_PRIVILEGE_DEVICE_MACHINE 0u
+
+/* A clock, 32-bit reads: at offset 0 the low half of the monotonic time in ns, at 4 its high half. All else reads as ones and ignores
+ * writes. */
+#define SKINK_PRIVILEGE_DEVICE_CLOCK 1u
+
+/* The kernel's log: a byte written to offset 0 is a character of it; reads give 0xe9, as Bochs' debug port does. */
+#define SKINK_PRIVILEGE_DEVICE_LOG 2u
+
+/* Operations of DevIo and SDevIo: width in bytes (1, 2, 4), plus OUT or IN. */
+
+/* Read. */
+#define SKINK_PRIVILEGE_IO_IN 0ull
+
+/* Write. */
+#define SKINK_PRIVILEGE_IO_OUT 8ull
+
+/* HAL trap: count accesses of one port, to or from a buffer. */
+#define SKINK_PRIVILEGE_IO_STRING 16ull
+
+/* The bits that hold the width. */
+#define SKINK_PRIVILEGE_IO_WIDTH 7ull
+
+/* Kinds of PrivCheck. */
+
+/* Is physical memory value .. value + length within the ranges? */
+#define SKINK_PRIVILEGE_CHECK_MEMORY 0ull
+
+/* Are the ports value .. value + length within the ranges? */
+#define SKINK_PRIVILEGE_CHECK_PORTS 1ull
+
+/* Is value one of the IRQs? */
+#define SKINK_PRIVILEGE_CHECK_IRQ 2ull
+
+/* The registers of a thread, as GetRegisters and SetRegisters copy them. */
+
+/* Bytes of the extended state: XSAVE area (legacy, header, AVX; SDM volume 1, 13.4). */
+#define SKINK_REGISTERS_EXTENDED_BYTES 832u
+
+/* All of a thread's user registers. */
+struct skink_registers {
+    _Alignas(64) uint64_t r15;
+    uint64_t r14;
+    uint64_t r13;
+    uint64_t r12;
+    uint64_t r11;
+    uint64_t r10;
+    uint64_t r9;
+    uint64_t r8;
+    uint64_t rbp;
+    uint64_t rdi;
+    uint64_t rsi;
+    uint64_t rdx;
+    uint64_t rcx;
+    uint64_t rbx;
+    uint64_t rax;
+    uint64_t rip;
+    uint64_t rflags;
+    uint64_t rsp;
+    uint64_t fs_base;
+    uint64_t gs_base;
+    /* Number of the Linux call the thread is in or has just returned from without running since; u64::MAX: none. A call whose result is
+     * -ERESTARTSYS is repeated by rip -= 2, rax = linux_call. Ignored when set. */
+    uint64_t linux_call;
+    /* 1 when extended holds state; 0: the thread has not used the FPU (set: reset it to the initial state). */
+    uint64_t extended_valid;
+    /* XSAVE area, standard format, components x87, SSE, AVX. */
+    uint8_t extended[832];
+};
+_Static_assert(sizeof(struct skink_registers) == 1024, "size of skink_registers");
+_Static_assert(offsetof(struct skink_registers, r15) == 0, "skink_registers.r15");
+_Static_assert(offsetof(struct skink_registers, r14) == 8, "skink_registers.r14");
+_Static_assert(offsetof(struct skink_registers, r13) == 16, "skink_registers.r13");
+_Static_assert(offsetof(struct skink_registers, r12) == 24, "skink_registers.r12");
+_Static_assert(offsetof(struct skink_registers, r11) == 32, "skink_registers.r11");
+_Static_assert(offsetof(struct skink_registers, r10) == 40, "skink_registers.r10");
+_Static_assert(offsetof(struct skink_registers, r9) == 48, "skink_registers.r9");
+_Static_assert(offsetof(struct skink_registers, r8) == 56, "skink_registers.r8");
+_Static_assert(offsetof(struct skink_registers, rbp) == 64, "skink_registers.rbp");
+_Static_assert(offsetof(struct skink_registers, rdi) == 72, "skink_registers.rdi");
+_Static_assert(offsetof(struct skink_registers, rsi) == 80, "skink_registers.rsi");
+_Static_assert(offsetof(struct skink_registers, rdx) == 88, "skink_registers.rdx");
+_Static_assert(offsetof(struct skink_registers, rcx) == 96, "skink_registers.rcx");
+_Static_assert(offsetof(struct skink_registers, rbx) == 104, "skink_registers.rbx");
+_Static_assert(offsetof(struct skink_registers, rax) == 112, "skink_registers.rax");
+_Static_assert(offsetof(struct skink_registers, rip) == 120, "skink_registers.rip");
+_Static_assert(offsetof(struct skink_registers, rflags) == 128, "skink_registers.rflags");
+_Static_assert(offsetof(struct skink_registers, rsp) == 136, "skink_registers.rsp");
+_Static_assert(offsetof(struct skink_registers, fs_base) == 144, "skink_registers.fs_base");
+_Static_assert(offsetof(struct skink_registers, gs_base) == 152, "skink_registers.gs_base");
+_Static_assert(offsetof(struct skink_registers, linux_call) == 160, "skink_registers.linux_call");
+_Static_assert(offsetof(struct skink_registers, extended_valid) == 168, "skink_registers.extended_valid");
+_Static_assert(offsetof(struct skink_registers, extended) == 176, "skink_registers.extended");
+
+/* The protocol of rs, the reincarnation server: life and death of services. */
+
+/* Operations of the system call linux::SERVICE: (operation, name low, name high, address, bytes, value); root only. The caller's buffer is
+ * read or written by rs. Results: 0, length, or an error (ENOENT: no such service). */
+
+/* Fills the buffer with ServiceRecords of all services, in the order of the system file. */
+#define SKINK_RS_SERVICE_CALL_LIST 0ull
+
+/* The ServiceRecord of one. */
+#define SKINK_RS_SERVICE_CALL_STATUS 1ull
+
+/* Kills it, as if it had crashed; rs restarts it by its policy. */
+#define SKINK_RS_SERVICE_CALL_KILL 2ull
+
+/* Ends it and starts it afresh (birth Fresh), its restart count forgotten. */
+#define SKINK_RS_SERVICE_CALL_RESTART 3ull
+
+/* Replaces its binary by the ELF file in the buffer and its incarnation by one of birth Updated. Answered when the trial is over: 0;
+ * ECANCELED: the new binary failed, and the old one runs again. ENOEXEC, EBUSY: an update is under way, EPERM: rs, vm. */
+#define SKINK_RS_SERVICE_CALL_UPDATE 4ull
+
+/* Copies the newest crash report of the service into the buffer: text. ENODATA: it has not crashed. */
+#define SKINK_RS_SERVICE_CALL_LOG 5ull
+
+/* Disturbs it as the Injection in the buffer says; for tests of recovery. Any service may be disturbed. */
+#define SKINK_RS_SERVICE_CALL_INJECT 6ull
+
+/* Waits for the crash report number value, of any service, and copies it into the buffer: a ReportHead, then text. Reports are numbered
+ * from 1; when the one asked for is not kept any more, the oldest that is kept. EBUSY: somebody else waits already. */
+#define SKINK_RS_SERVICE_CALL_REPORT 7ull
+
+/* A disturbance, in the caller's buffer: (kind of call::inject, value, further value, bytes) of the kernel call Inject. */
+struct skink_injection {
+    /* One of call::inject. */
+    uint64_t kind;
+    /* Messages until its death, or the address that is written to. */
+    uint64_t value;
+    /* The bytes that are written, the first one lowest. */
+    uint64_t further;
+    /* How many they are, 1 to 8. */
+    uint64_t bytes;
+};
+_Static_assert(sizeof(struct skink_injection) == 32, "size of skink_injection");
+_Static_assert(offsetof(struct skink_injection, kind) == 0, "skink_injection.kind");
+_Static_assert(offsetof(struct skink_injection, value) == 8, "skink_injection.value");
+_Static_assert(offsetof(struct skink_injection, further) == 16, "skink_injection.further");
+_Static_assert(offsetof(struct skink_injection, bytes) == 24, "skink_injection.bytes");
+
+/* What stands before the text of a crash report. */
+struct skink_report_head {
+    /* Number of the report since boot. */
+    uint64_t number;
+    /* Which service. */
+    struct skink_name name;
+    /* Bytes of text that follow. */
+    uint64_t bytes;
+};
+_Static_assert(sizeof(struct skink_report_head) == 32, "size of skink_report_head");
+_Static_assert(offsetof(struct skink_report_head, number) == 0, "skink_report_head.number");
+_Static_assert(offsetof(struct skink_report_head, name) == 8, "skink_report_head.name");
+_Static_assert(offsetof(struct skink_report_head, bytes) == 24, "skink_report_head.bytes");
+
+/* Longest crash report, head included. */
+#define SKINK_RS_REPORT_BYTES 0x1000u
+
+/* Flags in ServiceRecord::state. */
+#define SKINK_RS_STATE_DOWN 0u
+#define SKINK_RS_STATE_STARTING 1u
+#define SKINK_RS_STATE_UP 2u
+#define SKINK_RS_STATE_RESTARTING 3u
+#define SKINK_RS_STATE_GIVEN_UP 4u
+
+/* What service list shows of one service. */
+struct skink_service_record {
+    /* Name. */
+    struct skink_name name;
+    /* Endpoint of the present incarnation. */
+    endpoint_t endpoint;
+    /* One of state. */
+    uint32_t state;
+    /* Restarts since boot. */
+    uint32_t restarts;
+    /* Heartbeats missed in a row. */
+    uint32_t missed;
+    /* When the present incarnation was started, monotonic. */
+    uint64_t started_ns;
+    /* How the last one ended: 0 never, else exit status or vector (reason). */
+    int64_t last_status;
+    /* Why the last one ended: 0 never, 1 exited, 2 exception, 3 silent, 4 killed. */
+    uint32_t reason;
+    /* Milliseconds until the next try to start it, when it has died so often that rs waits; else 0. */
+    uint32_t retry_ms;
+    /* When the last incarnation's end was noticed, monotonic; 0 never. */
+    uint64_t ended_ns;
+    /* When the present incarnation reported that it is ready, monotonic; 0 when it has not. */
+    uint64_t ready_ns;
+};
+_Static_assert(sizeof(struct skink_service_record) == 72, "size of skink_service_record");
+_Static_assert(offsetof(struct skink_service_record, name) == 0, "skink_service_record.name");
+_Static_assert(offsetof(struct skink_service_record, endpoint) == 16, "skink_service_record.endpoint");
+_Static_assert(offsetof(struct skink_service_record, state) == 20, "skink_service_record.state");
+_Static_assert(offsetof(struct skink_service_record, restarts) == 24, "skink_service_record.restarts");
+_Static_assert(offsetof(struct skink_service_record, missed) == 28, "skink_service_record.missed");
+_Static_assert(offsetof(struct skink_service_record, started_ns) == 32, "skink_service_record.started_ns");
+_Static_assert(offsetof(struct skink_service_record, last_status) == 40, "skink_service_record.last_status");
+_Static_assert(offsetof(struct skink_service_record, reason) == 48, "skink_service_record.reason");
+_Static_assert(offsetof(struct skink_service_record, retry_ms) == 52, "skink_service_record.retry_ms");
+_Static_assert(offsetof(struct skink_service_record, ended_ns) == 56, "skink_service_record.ended_ns");
+_Static_assert(offsetof(struct skink_service_record, ready_ns) == 64, "skink_service_record.ready_ns");
+
+/* Life and death of services. Services report to rs; ds collects what changed; people ask by the routed system call linux::SERVICE (see
+ * service_call). */
+
+/* A service has finished its initialisation: status 0, or the negative error that made it fail (it is then not restarted). Every service
+ * sends this once, before its first receive. */
+#define SKINK_RS_READY 0x40001u
+struct skink_rs_ready {
+    int64_t status;
+};
+
+/* ds fetches the next change of the list of services: name, endpoint, and 1 when it is up, 0 when down. rs notifies ds when there is one.
+ * ENOENT: no more. restart = true begins again with all services that are up. */
+#define SKINK_RS_NEXT_CHANGE 0x40002u
+struct skink_rs_next_change {
+    uint64_t restart;
+};
+struct skink_rs_next_change_reply {
+    uint64_t name_low;
+    uint64_t name_high;
+    uint64_t endpoint;
+    uint64_t up;
+};
+
+/* A service's own text arguments, copied into the grant. → word 0: length. */
+#define SKINK_RS_ARGUMENTS 0x40003u
+struct skink_rs_arguments {
+    uint64_t grant;
+    uint64_t bytes;
+};
+
+/* rs to a service that is about to be replaced by a new binary (asynchronous, with a tag): it finishes what it has in hand, leaves its
+ * state where its successor finds it, and answers; from then on it receives from rs alone and is destroyed. lib/server does it. */
+#define SKINK_RS_PREPARE_UPDATE 0x40004u
+
+/* Trace records: what the kernel's trace ring holds and --trace decodes. */
+
+/* What happened. */
+
+/* A message was delivered from from to to. */
+#define SKINK_TRACE_EVENT_MESSAGE 1u
+
+/* A notification was delivered. */
+#define SKINK_TRACE_EVENT_NOTIFY 2u
+
+/* The CPU went from thread from to thread to. */
+#define SKINK_TRACE_EVENT_SWITCH 3u
+
+/* Thread from made the kernel call label; word 6 is its result. to is SYSTEM when that has made it in the thread's name. */
+#define SKINK_TRACE_EVENT_KERNEL_CALL 4u
+
+/* Thread from took the exception or fault label (CPU vector); word 0 is the address. */
+#define SKINK_TRACE_EVENT_EXCEPTION 5u
+
+/* Interrupt line label fired for thread to. */
+#define SKINK_TRACE_EVENT_INTERRUPT 6u
+
+/* Thread to was given the service name in words 0 and 1. */
+#define SKINK_TRACE_EVENT_NAMED 7u
+
+/* Thread from reached the port label by the way in word 0 (privilege::way); word 1 is the operation, word 2 the value written, word 6 the
+ * result. */
+#define SKINK_TRACE_EVENT_PORT 8u
+
+/* One record, 80 bytes, little endian. */
+struct skink_record {
+    /* TSC when it happened. */
+    uint64_t tsc;
+    /* One of event. */
+    uint32_t event;
+    /* Label, vector, or number of the call. */
+    uint32_t label;
+    /* Who did it. */
+    endpoint_t from;
+    /* To whom. */
+    endpoint_t to;
+    /* Words of the message. */
+    uint64_t words[7];
+};
+_Static_assert(sizeof(struct skink_record) == 80, "size of skink_record");
+_Static_assert(offsetof(struct skink_record, tsc) == 0, "skink_record.tsc");
+_Static_assert(offsetof(struct skink_record, event) == 8, "skink_record.event");
+_Static_assert(offsetof(struct skink_record, label) == 12, "skink_record.label");
+_Static_assert(offsetof(struct skink_record, from) == 16, "skink_record.from");
+_Static_assert(offsetof(struct skink_record, to) == 20, "skink_record.to");
+_Static_assert(offsetof(struct skink_record, words) == 24, "skink_record.words");
+
+/* What tty tells pm beyond being a character device: signals of the terminal. */
+
+/* Terminals. tty notifies pm when there are events. */
+
+/* pm: the next event. ENOENT: none. signal for every process of group (SIGINT, SIGQUIT, SIGTSTP, SIGTTIN, SIGTTOU, SIGWINCH, SIGHUP,
+ * SIGCONT). */
+#define SKINK_TTY_NEXT_EVENT 0x90001u
+struct skink_tty_next_event_reply {
+    uint64_t signal;
+    uint64_t group;
+};
+
+/* pm: the session of this leader is over: it loses its terminal; SIGHUP and SIGCONT to the foreground group come as events. */
+#define SKINK_TTY_SESSION_END 0x90002u
+struct skink_tty_session_end {
+    uint64_t session;
+};
+
+/* The protocol of vfs: what pm and procfs ask of it. Programs reach it by their Linux calls (list: systems/ *.toml). vfs never blocks: it
+ * answers these at once, and tells of what takes longer by events: it notifies pm, pm fetches with NextEvent. */
+
+/* Fork: the descriptor table is shared (CLONE_FILES). */
+#define SKINK_VFS_FORK_FILES 1ull
+
+/* Fork: directory, root and umask are shared (CLONE_FS). */
+#define SKINK_VFS_FORK_FS 2ull
+
+/* Event: an exec is ready or has failed. */
+#define SKINK_VFS_EVENT_EXEC 1ull
+
+/* Event: a signal for a thread. */
+#define SKINK_VFS_EVENT_SIGNAL 2ull
+
+/* Event: SyncAll is done; a = 0 or negative error. */
+#define SKINK_VFS_EVENT_SYNCED 3ull
+
+/* EVENT_EXEC: it is a script: ExecText has interpreter, argument and path; the image is the interpreter's. */
+#define SKINK_VFS_EXEC_SCRIPT 1ull
+
+/* EVENT_EXEC: set-user-id, d low half is the owner. */
+#define SKINK_VFS_EXEC_SETUID 2ull
+
+/* EVENT_EXEC: set-group-id, d high half is the group. */
+#define SKINK_VFS_EXEC_SETGID 4ull
+
+/* Files. From pm unless noted. */
+
+/* A new process or thread: descriptors, working directory, root, umask, ids are copied from parent, or shared (flags: FORK_FILES, FORK_FS).
+ * parent NONE: the first program: root directory, descriptors 0 to 2 on /dev/console. */
+#define SKINK_VFS_FORK 0x30001u
+struct skink_vfs_fork {
+    uint64_t parent;
+    uint64_t child;
+    uint64_t pid;
+    uint64_t flags;
+};
+
+/* The process or thread is gone: closes what nobody shares; a call of it in progress is dropped. */
+#define SKINK_VFS_EXIT 0x30002u
+struct skink_vfs_exit {
+    uint64_t process;
+};
+
+/* Finds and checks the program at the path in the grant (relative to the process's directory) and loads its image into vm, interpreters
+ * included. The result comes as event EVENT_EXEC. */
+#define SKINK_VFS_EXEC 0x30003u
+struct skink_vfs_exec {
+    uint64_t process;
+    uint64_t grant;
+    uint64_t bytes;
+};
+
+/* The exec is going through: closes descriptors marked close-on-exec, unshares. */
+#define SKINK_VFS_EXEC_COMMIT 0x30004u
+struct skink_vfs_exec_commit {
+    uint64_t process;
+};
+
+/* The text of the last exec event that pm needs, into the grant: for a script interpreter NUL argument NUL script NUL (argument may be
+ * empty), else the absolute path. → word 0: length. */
+#define SKINK_VFS_EXEC_TEXT 0x30005u
+struct skink_vfs_exec_text {
+    uint64_t process;
+    uint64_t grant;
+    uint64_t bytes;
+};
+
+/* A signal ends the call in progress: it returns error (ERESTARTSYS mostly) unless it is already done; what it has done so far is returned
+ * instead if it moved data. ENOENT: no call in progress. */
+#define SKINK_VFS_CANCEL 0x30006u
+struct skink_vfs_cancel {
+    uint64_t process;
+    int64_t error;
+};
+
+/* Ids have changed: effective uid (low) and gid (high half), real ones, supplementary groups (array of u32) in the grant. */
+#define SKINK_VFS_SET_IDS 0x30007u
+struct skink_vfs_set_ids {
+    uint64_t process;
+    uint64_t effective;
+    uint64_t real;
+    uint64_t grant;
+    uint64_t groups;
+};
+
+/* Session and group have changed. leader: it has just become a session leader: no controlling terminal. */
+#define SKINK_VFS_SET_SESSION 0x30008u
+struct skink_vfs_set_session {
+    uint64_t process;
+    uint64_t session;
+    uint64_t group;
+    uint64_t leader;
+};
+
+/* The next event. ENOENT: none left. Values by kind: EVENT_EXEC: word a = image, or negative error; b = interpreter image; c = flags
+ * (EXEC_*), d = owner ids if set-id. EVENT_SIGNAL: a = signal for this thread, whose call waits for Cancel (SIGPIPE, SIGXFSZ). */
+#define SKINK_VFS_NEXT_EVENT 0x30009u
+struct skink_vfs_next_event_reply {
+    uint64_t kind;
+    uint64_t process;
+    uint64_t a;
+    uint64_t b;
+    uint64_t c;
+    uint64_t d;
+};
+
+/* pm: writes everything back (sync), then notifies: for poweroff. Event EVENT_SYNCED. unmount: file systems are marked clean and refuse
+ * writes. */
+#define SKINK_VFS_SYNC_ALL 0x3000au
+struct skink_vfs_sync_all {
+    uint64_t unmount;
+};
+
+/* procfs: text of /proc/mounts into the grant from offset. → word 0: length written. */
+#define SKINK_VFS_MOUNTS 0x3000bu
+struct skink_vfs_mounts {
+    uint64_t grant;
+    uint64_t bytes;
+    uint64_t offset;
+};
+
+/* procfs: what a descriptor of a process is: the path of descriptor what ≥ 0, working directory (-1) or root (-2) into the grant. →
+ * word 0: length. EBADF: no such descriptor. */
+#define SKINK_VFS_DESCRIPTOR_PATH 0x3000cu
+struct skink_vfs_descriptor_path {
+    uint64_t process;
+    int64_t what;
+    uint64_t grant;
+    uint64_t bytes;
+};
+
+/* procfs: the open descriptors of a process from first on, as u32 array into the grant. → word 0: bytes. */
+#define SKINK_VFS_DESCRIPTORS 0x3000du
+struct skink_vfs_descriptors {
+    uint64_t process;
+    uint64_t first;
+    uint64_t grant;
+    uint64_t bytes;
+};
+
+/* The protocol of vm, the memory server: frames, address spaces, page faults, mmap, images of executables. Routed to it are the Linux calls
+ * brk, mmap, munmap, mprotect, mremap, madvise, msync, mincore, mlock and relatives. vm never blocks on anybody, so everybody may wait for
+ * it. */
+
+/* One region of an address space. */
+struct skink_map_record {
+    /* First address. */
+    uint64_t start;
+    /* Address after the last. */
+    uint64_t end;
+    /* Offset in the file. */
+    uint64_t offset;
+    /* Inode, 0: anonymous. */
+    uint64_t inode;
+    /* Device. */
+    uint64_t device;
+    /* PROT_READ 1, PROT_WRITE 2, PROT_EXEC 4, shared 8. */
+    uint32_t protection;
+    /* 0 other, 1 heap, 2 stack. */
+    uint32_t kind;
+};
+_Static_assert(sizeof(struct skink_map_record) == 48, "size of skink_map_record");
+_Static_assert(offsetof(struct skink_map_record, start) == 0, "skink_map_record.start");
+_Static_assert(offsetof(struct skink_map_record, end) == 8, "skink_map_record.end");
+_Static_assert(offsetof(struct skink_map_record, offset) == 16, "skink_map_record.offset");
+_Static_assert(offsetof(struct skink_map_record, inode) == 24, "skink_map_record.inode");
+_Static_assert(offsetof(struct skink_map_record, device) == 32, "skink_map_record.device");
+_Static_assert(offsetof(struct skink_map_record, protection) == 40, "skink_map_record.protection");
+_Static_assert(offsetof(struct skink_map_record, kind) == 44, "skink_map_record.kind");
+
+/* Memory. Faults come from the kernel (kernel::Fault, kernel::CopyFault); the rest from pm, rs, vfs, drivers and procfs as noted. */
+
+/* rs: builds the address space of a new service (registers are rs's to set) from the ELF file in the grant: segments, stack, heap of
+ * heap_bytes (filled on demand), preserved memory of keep_bytes (zero at first, then the same pages for each incarnation in this slot), and
+ * copies the argument text from the grant behind the image. Everything of a predecessor in the slot is freed but the preserved memory. →
+ * entry, address of the arguments, stack end. ENOEXEC, ENOMEM. */
+#define SKINK_VM_SPAWN 0x10001u
+struct skink_vm_spawn {
+    uint64_t process;
+    uint64_t grant;
+    uint64_t image_bytes;
+    uint64_t argument_bytes;
+    uint64_t heap_bytes;
+    uint64_t keep_bytes;
+};
+struct skink_vm_spawn_reply {
+    uint64_t entry;
+    uint64_t arguments;
+    uint64_t stack_end;
+};
+
+/* pm: gives child a copy-on-write copy of parent's memory, or (share) the same memory (vfork, threads). */
+#define SKINK_VM_FORK 0x10002u
+struct skink_vm_fork {
+    uint64_t parent;
+    uint64_t child;
+    uint64_t share;
+};
+
+/* pm, rs: the process is gone; frees its memory when nobody shares it. */
+#define SKINK_VM_EXIT 0x10003u
+struct skink_vm_exit {
+    uint64_t process;
+};
+
+/* pm: replaces the memory of process by the image (and interpreter image, 0 = none) and a fresh stack of at most stack_bytes. Nothing has
+ * changed when it fails. ENOEXEC, ENOMEM. phdr: address of the program headers in memory; interpreter_base: 0 without interpreter; start:
+ * where to jump to (the interpreter's entry if there is one). */
+#define SKINK_VM_EXEC 0x10004u
+struct skink_vm_exec {
+    uint64_t process;
+    uint64_t image;
+    uint64_t interpreter;
+    uint64_t stack_bytes;
+};
+struct skink_vm_exec_reply {
+    uint64_t start;
+    uint64_t entry;
+    uint64_t phdr;
+    uint64_t phdr_count;
+    uint64_t interpreter_base;
+    uint64_t stack_end;
+};
+
+/* vfs: the image (cached pages) of this file, made empty if there is none. version changes whenever the content does: an old image is
+ * forgotten. → image, and in word 0 nothing. Images are dropped when memory is short and nobody maps them. */
+#define SKINK_VM_IMAGE_OPEN 0x10005u
+struct skink_vm_image_open {
+    uint64_t device;
+    uint64_t inode;
+    uint64_t version;
+    uint64_t bytes;
+};
+struct skink_vm_image_open_reply {
+    uint64_t image;
+};
+
+/* vfs: the first stretch of the image within offset .. offset + bytes that is not there yet. Word 0: its length in bytes (0: all there). */
+#define SKINK_VM_IMAGE_MISSING 0x10006u
+struct skink_vm_image_missing {
+    uint64_t image;
+    uint64_t offset;
+    uint64_t bytes;
+};
+struct skink_vm_image_missing_reply {
+    uint64_t missing_offset;
+};
+
+/* vfs: fills a stretch of the image (offset page-aligned; bytes a multiple of the page but at the end of the file) from the grant. */
+#define SKINK_VM_IMAGE_FILL 0x10007u
+struct skink_vm_image_fill {
+    uint64_t image;
+    uint64_t offset;
+    uint64_t grant;
+    uint64_t bytes;
+};
+
+/* vfs: done with an image it opened (drops vfs's hold). */
+#define SKINK_VM_IMAGE_CLOSE 0x10008u
+struct skink_vm_image_close {
+    uint64_t image;
+};
+
+/* vfs: the content of this file has changed or it is gone: its image is for nobody new. */
+#define SKINK_VM_IMAGE_FORGET 0x10009u
+struct skink_vm_image_forget {
+    uint64_t device;
+    uint64_t inode;
+};
+
+/* vfs, after a notification from vm: the next mmap of a file. The program waits in vm. ENOENT: none left. */
+#define SKINK_VM_NEXT_FILE_MAP 0x1000au
+struct skink_vm_next_file_map_reply {
+    uint64_t process;
+    int64_t descriptor;
+    uint64_t offset;
+    uint64_t bytes;
+    uint64_t flags;
+};
+
+/* vfs: the answer: the image (loaded in that range), or in error an errno for the program. vm then maps it and answers the program. */
+#define SKINK_VM_FILE_MAP_DONE 0x1000bu
+struct skink_vm_file_map_done {
+    uint64_t process;
+    uint64_t image;
+    int64_t error;
+};
+
+/* Drivers: maps physical memory of their privileges into the caller. flags: layout::map. → address. EPERM outside the privileges. */
+#define SKINK_VM_MAP_PHYSICAL 0x1000cu
+struct skink_vm_map_physical {
+    uint64_t physical;
+    uint64_t bytes;
+    uint64_t flags;
+};
+struct skink_vm_map_physical_reply {
+    uint64_t address;
+};
+
+/* Drivers: physically contiguous zeroed memory for DMA, mapped into the caller. → address, physical address. */
+#define SKINK_VM_ALLOCATE_DMA 0x1000du
+struct skink_vm_allocate_dma {
+    uint64_t bytes;
+};
+struct skink_vm_allocate_dma_reply {
+    uint64_t address;
+    uint64_t physical;
+};
+
+/* Anyone: total, free, cached (images) bytes and bytes vm itself uses. */
+#define SKINK_VM_MEMORY_INFO 0x1000eu
+struct skink_vm_memory_info_reply {
+    uint64_t total;
+    uint64_t free;
+    uint64_t cached;
+    uint64_t own;
+};
+
+/* procfs, pm: size and resident bytes of a process. */
+#define SKINK_VM_PROCESS_MEMORY 0x1000fu
+struct skink_vm_process_memory {
+    uint64_t process;
+};
+struct skink_vm_process_memory_reply {
+    uint64_t virtual_bytes;
+    uint64_t resident_bytes;
+    uint64_t data_bytes;
+    uint64_t stack_bytes;
+};
+
+/* procfs: MapRecords of a process into the grant, starting with the region first. → word 0: bytes written. */
+#define SKINK_VM_MAPS 0x10010u
+struct skink_vm_maps {
+    uint64_t process;
+    uint64_t first;
+    uint64_t grant;
+    uint64_t bytes;
+};
+
+/* rs: as Spawn, but process gets the memory of its predecessor in the slot, in which only what the image has read-only and the arguments
+ * are written anew, and the stack is empty. The image is the predecessor's. ESRCH: there is none; ENOEXEC: another image. */
+#define SKINK_VM_RENEW 0x10011u
+struct skink_vm_renew {
+    uint64_t process;
+    uint64_t grant;
+    uint64_t image_bytes;
+    uint64_t argument_bytes;
+};
+struct skink_vm_renew_reply {
+    uint64_t entry;
+    uint64_t arguments;
+    uint64_t stack_end;
 };
 
 #endif

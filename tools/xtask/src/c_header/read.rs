@@ -1,6 +1,6 @@
 //! Reads a file of `abi/`: its public constants and structures, with their comments, in their order.
 
-use super::evaluate::Constants;
+use super::known;
 use anyhow::{Context, Result, bail};
 use syn::{Attribute, Expr, Fields, ImplItem, Item, ItemConst, ItemStruct, Lit, Meta, Type, Visibility};
 
@@ -48,8 +48,6 @@ pub struct Field {
     pub name: String,
     /// Its Rust type, or its elements'.
     pub kind: String,
-    /// How many there are, in arrays.
-    pub count: Option<i128>,
     /// Its comment.
     pub doc: Vec<String>,
 }
@@ -57,24 +55,23 @@ pub struct Field {
 /// Types of constants that C gets.
 const INTEGERS: [&str; 10] = ["u8", "u16", "u32", "u64", "usize", "i32", "i64", "Endpoint", "GrantId", "i16"];
 
-/// Reads the file `name`, whose text is `text`, and adds its constants to those that are known.
+/// Reads the file `name`, whose text is `text`.
 ///
 /// # Errors
 /// When it holds something public that has no form in C.
-pub fn module(name: &str, text: &str, constants: &mut Constants) -> Result<Module> {
+pub fn module(name: &str, text: &str) -> Result<Module> {
     let file = syn::parse_file(text).context("is no Rust")?;
-    let mut reader = Reader { constants, entries: Vec::new() };
+    let mut reader = Reader { entries: Vec::new() };
     reader.items(&[name.to_string()], &file.items)?;
     let entries = reader.entries;
     Ok(Module { name: name.to_string(), doc: first_paragraph(doc(&file.attrs)), entries })
 }
 
-struct Reader<'a> {
-    constants: &'a mut Constants,
+struct Reader {
     entries: Vec<Entry>,
 }
 
-impl Reader<'_> {
+impl Reader {
     fn items(&mut self, scope: &[String], items: &[Item]) -> Result<()> {
         for item in items {
             match item {
@@ -82,7 +79,7 @@ impl Reader<'_> {
                     self.constant(scope, item).with_context(|| format!("the constant {}", item.ident))?;
                 }
                 Item::Struct(item) if is_public(&item.vis) => {
-                    self.structure(scope, item).with_context(|| format!("the structure {}", item.ident))?;
+                    self.structure(item).with_context(|| format!("the structure {}", item.ident))?;
                 }
                 Item::Mod(item) if is_public(&item.vis) => {
                     if let Some((_, items)) = &item.content {
@@ -105,8 +102,7 @@ impl Reader<'_> {
                 && let Some(kind) = integer(&constant.ty)
             {
                 let name = constant.ident.to_string();
-                let value = self.constants.value(scope, &constant.expr).with_context(|| name.clone())?;
-                self.add(scope, &name, value, kind, doc(&constant.attrs));
+                self.add(scope, &name, kind, doc(&constant.attrs))?;
             }
         }
         Ok(())
@@ -115,26 +111,27 @@ impl Reader<'_> {
     fn constant(&mut self, scope: &[String], item: &ItemConst) -> Result<()> {
         // Tables of texts are for Rust.
         let Some(kind) = integer(&item.ty) else { return Ok(()) };
-        let value = self.constants.value(scope, &item.expr)?;
-        self.add(scope, &item.ident.to_string(), value, kind, doc(&item.attrs));
+        self.add(scope, &item.ident.to_string(), kind, doc(&item.attrs))
+    }
+
+    fn add(&mut self, scope: &[String], name: &str, kind: String, doc: Vec<String>) -> Result<()> {
+        let path = with(scope, name);
+        let value =
+            known::value(&path.join("::")).with_context(|| format!("{name} was not there when xtask was built"))?;
+        self.entries.push(Entry::Constant { path, value, kind, doc });
         Ok(())
     }
 
-    fn add(&mut self, scope: &[String], name: &str, value: i128, kind: String, doc: Vec<String>) {
-        self.constants.insert(scope, name, value);
-        self.entries.push(Entry::Constant { path: with(scope, name), value, kind, doc });
-    }
-
-    fn structure(&mut self, scope: &[String], item: &ItemStruct) -> Result<()> {
+    fn structure(&mut self, item: &ItemStruct) -> Result<()> {
         let Some(align) = representation(&item.attrs)? else { return Ok(()) };
         let Fields::Named(named) = &item.fields else { return Ok(()) };
         let fields = named.named.iter().map(|field| {
             let name = field.ident.as_ref().context("a field without a name")?.to_string();
-            let (kind, count) = match &field.ty {
-                Type::Array(array) => (last_word(&array.elem)?, Some(self.constants.value(scope, &array.len)?)),
-                single => (last_word(single)?, None),
+            let kind = match &field.ty {
+                Type::Array(array) => last_word(&array.elem)?,
+                single => last_word(single)?,
             };
-            Ok(Field { name, kind, count, doc: doc(&field.attrs) })
+            Ok(Field { name, kind, doc: doc(&field.attrs) })
         });
         let fields = fields.collect::<Result<_>>()?;
         let name = item.ident.to_string();

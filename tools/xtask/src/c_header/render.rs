@@ -4,7 +4,7 @@
 //! the message `Read` of the protocol `chardev` is the label `SKINK_CHARDEV_READ` and `struct skink_chardev_read`, kernel call
 //! `DevIo` is `SKINK_SYS_DEVIO`. Errors have the names that C programs know.
 
-use super::layouts::{LAYOUTS, Layout};
+use super::known::{self, Layout};
 use super::read::{Entry, Field, Module};
 use abi::call::{KERNEL_CALL_DOCS, KERNEL_CALL_NAMES};
 use abi::error::ERRNOS;
@@ -126,16 +126,16 @@ impl Header {
         let tag = self.name(format!("skink_{}", snake(name)))?;
         self.comment(doc);
         self.line(&format!("struct {tag} {{"));
-        for (index, field) in fields.iter().enumerate() {
+        for (index, (field, place)) in fields.iter().zip(layout.fields).enumerate() {
             let align = align.filter(|_| index == 0).map_or(String::new(), |align| format!("_Alignas({align}) "));
-            let count = field.count.map_or(String::new(), |count| format!("[{count}]"));
+            let count = place.count.map_or(String::new(), |count| format!("[{count}]"));
             self.indented_comment(&field.doc);
             self.line(&format!("    {align}{} {}{count};", c_type(&field.kind)?, field.name));
         }
         self.line("};");
         self.line(&format!("_Static_assert(sizeof(struct {tag}) == {}, \"size of {tag}\");", layout.bytes));
-        for (field, offset) in layout.offsets {
-            self.line(&format!("_Static_assert(offsetof(struct {tag}, {field}) == {offset}, \"{tag}.{field}\");"));
+        for known::Place { name, offset, .. } in layout.fields {
+            self.line(&format!("_Static_assert(offsetof(struct {tag}, {name}) == {offset}, \"{tag}.{name}\");"));
         }
         Ok(())
     }
@@ -205,8 +205,8 @@ impl Header {
 
 fn layout_of(name: &str, fields: &[Field]) -> Result<&'static Layout> {
     let stale = || format!("{name} was another one when xtask was built");
-    let layout = LAYOUTS.iter().find(|layout| layout.name == name).with_context(stale)?;
-    let known = layout.offsets.iter().map(|(field, _)| *field);
+    let layout = known::layout(name).with_context(stale)?;
+    let known = layout.fields.iter().map(|place| place.name);
     if known.eq(fields.iter().map(|field| field.name.as_str())) { Ok(layout) } else { bail!(stale()) }
 }
 
@@ -216,7 +216,7 @@ fn c_type(kind: &str) -> Result<String> {
         "i8" | "i16" | "i32" | "i64" => format!("int{}_t", &kind[1..]),
         "Endpoint" => "endpoint_t".to_string(),
         "GrantId" => "cp_grant_id_t".to_string(),
-        _ if LAYOUTS.iter().any(|layout| layout.name == kind) || kind == "Name" => {
+        _ if known::layout(kind).is_some() || kind == "Name" => {
             format!("struct skink_{}", snake(kind))
         }
         _ => bail!("the type {kind} has no form in C"),
