@@ -51,6 +51,9 @@ protocol! {
     /// vfs, after its own restart: `Use` records of all nodes it holds, in the grant. Every other node has no uses any more. A reply
     /// that is given once more after this (its request came again with the same tag) counts its node's use again.
     SetUses = 21 { grant: GrantId, bytes: u64 }
+    /// vfs, for a call that its predecessor had in hand: the reply that was given to the change with this tag (word 6), once more and with its
+    /// label. `ENOENT`: no change with this tag has been made.
+    Recall = 22 { }
 }
 
 /// `Mount`: names may appear and vanish by themselves: vfs keeps no names (procfs, devfs).

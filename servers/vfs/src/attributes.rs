@@ -215,7 +215,7 @@ impl Vfs {
     }
 
     async fn resize(&self, process: &Process, node: &NodeRef, size: u64) -> Result<u64, Errno> {
-        self.set_size(node, size).await?;
+        self.set_size(process, node, size).await?;
         let mode = permission::after_write(&process.credentials(), node.mode.get());
         if mode != node.mode.get() {
             self.set_mode(node, mode).await?;

@@ -41,7 +41,7 @@ impl Vfs {
             }
         }
         if at.is_none() {
-            file.position.set(start + buffer.moved());
+            file.set_position(start + buffer.moved());
         }
         result.map(|()| buffer.moved()).or_else(|error| buffer.moved_or(error))
     }
@@ -79,7 +79,7 @@ impl Vfs {
             };
         }
         if at.is_none() {
-            file.position.set(start + buffer.moved());
+            file.set_position(start + buffer.moved());
         }
         result.map(|()| buffer.moved()).or_else(|error| buffer.moved_or(error))
     }

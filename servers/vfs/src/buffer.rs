@@ -67,6 +67,16 @@ impl UserBuffer {
         self.skip_empty();
     }
 
+    /// Takes note of `bytes` moved, in one piece or several.
+    pub fn advance_all(&mut self, bytes: u64) {
+        let mut left = bytes.min(self.left);
+        while left > 0 {
+            let step = left.min(self.current.bytes);
+            self.advance(step);
+            left -= step;
+        }
+    }
+
     fn skip_empty(&mut self) {
         while self.current.bytes == 0 {
             match self.later.pop() {

@@ -6,12 +6,13 @@ use crate::{
     attributes::{self, AT_EMPTY_PATH, AT_SYMLINK_NOFOLLOW, TIME_NOW, Target},
     directories::Side,
     file::{O_CREAT, O_TRUNC, O_WRONLY},
+    keep::records::Note,
     process::{AT_FDCWD, Process},
     state::Vfs,
     user,
     walk::Last,
 };
-use abi::{Errno, linux::nr};
+use abi::{Errno, linux::nr, message::REPEATED};
 use alloc::{boxed::Box, rc::Rc, vec::Vec};
 use core::{future::Future, pin::Pin};
 use sys::time;
@@ -46,7 +47,17 @@ struct Call<'a> {
 impl Vfs {
     /// Carries out a call of a program, as far as it goes without waiting.
     pub fn linux_call(&'static self, process: &Rc<Process>, number: u32, words: [u64; 7]) -> Flow {
+        process.number.set(words[6] & !REPEATED);
+        if words[6] & REPEATED != 0 {
+            return self.repeated_call(process, number, words);
+        }
         process.cancelled.set(None);
+        process.note.set(None);
+        self.new_call(process, number, words)
+    }
+
+    /// The same for a call of which nothing has been done yet, or what has been done does no harm.
+    pub fn new_call(&'static self, process: &Rc<Process>, number: u32, words: [u64; 7]) -> Flow {
         let call = Call { vfs: self, process, words };
         let outcome = call.data(number).or_else(|| call.descriptors(number)).unwrap_or_else(|| {
             call.names(number).unwrap_or_else(|| call.attributes(number).unwrap_or_else(|| call.rest(number)))
@@ -171,6 +182,7 @@ impl Call<'_> {
             nr::POLL => {
                 let wait_ms = self.int(2);
                 let deadline_ns = match wait_ms {
+                    _ if let Some(Note::Deadline(deadline_ns)) = process.note.get() => Some(deadline_ns),
                     0 => Some(0),
                     1.. => Some(time::now_ns() + wait_ms as u64 * 1_000_000),
                     _ => None,
@@ -289,7 +301,7 @@ impl Call<'_> {
         match number {
             nr::UMASK => {
                 let directories = self.process.directories()?;
-                done(Ok(directories.umask.replace(self.flags(0) & 0o777) as u64))
+                done(Ok(directories.set_umask(self.flags(0) & 0o777) as u64))
             }
             nr::SYNC => task(async move { vfs.sync().await.map(|()| 0) }),
             nr::MOUNT => {
@@ -377,6 +389,9 @@ impl Call<'_> {
     fn deadline(&self, index: usize, parts_per_s: u64, ns_per_part: u64) -> Result<Option<u64>, Errno> {
         if self.words[index] == 0 {
             return Ok(None);
+        }
+        if let Some(Note::Deadline(deadline_ns)) = self.process.note.get() {
+            return Ok(Some(deadline_ns));
         }
         let [seconds, parts] = user::fetch_words::<2>(self.process.endpoint, self.words[index])?;
         if seconds as i64 <= -1 || parts >= parts_per_s {

@@ -2,33 +2,35 @@
 
 use crate::{
     descriptors::Descriptors,
-    event::Event,
+    directories_of::Directories,
     events,
     file::OpenFile,
+    file_table::FileTable,
+    keep::{Text, records::GlobalRecord},
     path,
     permission::Credentials,
-    process::{Call, Directories, FileTable, Place, Process},
+    process::{Call, Place, Process},
     state::Vfs,
 };
 use abi::{Endpoint, Errno, Message, endpoint::slot, vfs, vfs::Request};
 use alloc::{rc::Rc, string::String, vec, vec::Vec};
-use core::cell::{Cell, RefCell};
+use core::cell::RefCell;
 use sys::copy;
 
-/// Most supplementary groups (NGROUPS_MAX).
-const GROUPS_MAX: u64 = 65536;
+/// Most supplementary groups: what preserved memory holds in one text.
+const GROUPS_MAX: u64 = 1024;
 
 impl Vfs {
-    /// A descriptor table with a number of its own.
-    pub fn new_table(&self, descriptors: Descriptors<OpenFile>) -> Rc<FileTable> {
-        Rc::new(FileTable { number: self.closing.next_number(), descriptors: RefCell::new(descriptors) })
+    /// A descriptor table with a number of its own. `EAGAIN`, `ENFILE`: no room.
+    pub fn new_table(&self, descriptors: Descriptors<OpenFile>) -> Result<Rc<FileTable>, Errno> {
+        FileTable::new(&self.store, self.closing.next_number(), descriptors)
     }
 
     /// Answers a request of a service.
     pub fn service_request(&'static self, message: &Message) -> Message {
         let Some(request) = Request::decode(message) else { return message.reply(Err(Errno::ENOSYS)) };
         let result = match request {
-            Request::NextEvent(_) if is_pm(message) => return self.events.next(message),
+            Request::NextEvent(_) if is_pm(message) => return self.next_event(message),
             Request::Mounts(request) => self.show_mounts(message.source, &request),
             Request::DescriptorPath(request) => self.show_path(message.source, &request),
             Request::Descriptors(request) => self.show_descriptors(message.source, &request),
@@ -57,80 +59,92 @@ impl Vfs {
                 let process = self.processes.get(request.process)?;
                 process.session.set(request.session);
                 process.group.set(request.group);
+                process.save();
             }
-            Request::SyncAll(request) => {
-                self.runtime.spawn(async move {
-                    let result = self.sync_all(request.unmount).await;
-                    self.events.synced(result);
-                });
-            }
+            Request::SyncAll(request) => self.begin_sync(request.unmount),
             _ => return Err(Errno::ENOSYS),
         }
         Ok(0)
     }
 
+    /// Background of `SyncAll`; a successor does it again if pm has not heard of its end.
+    pub fn begin_sync(&'static self, unmount: bool) {
+        self.store.set_global(&GlobalRecord { sync: 1 + unmount as u8, ..self.store.global() });
+        self.runtime.spawn(async move {
+            let result = self.sync_all(unmount).await;
+            self.events.synced(result);
+        });
+    }
+
+    fn next_event(&self, message: &Message) -> Message {
+        let (reply, event) = self.events.next(message);
+        if event.is_some_and(|event| event.kind == vfs::EVENT_SYNCED) {
+            self.store.set_global(&GlobalRecord { sync: 0, ..self.store.global() });
+        }
+        reply
+    }
+
+    /// A child that is there already: pm repeats a request whose answer a predecessor did not give.
     fn fork(&self, request: &vfs::Fork) -> Result<(), Errno> {
         if !request.child.is_application() {
             return Err(Errno::EINVAL);
         }
+        if self.processes.get(request.child).is_ok() {
+            return Ok(());
+        }
         let child = if request.parent == Endpoint::NONE {
-            self.first_process(request)
+            self.first_process(request)?
         } else {
             let parent = self.processes.get(request.parent)?;
-            self.child_process(&parent, request)
+            self.child_process(&parent, request)?
         };
-        if let Some(old) = self.processes.insert(Rc::new(child))? {
+        let child = Rc::new(child);
+        if let Some(old) = self.processes.insert(child.clone())? {
             self.end(&old);
         }
+        self.store.forget_thread(request.child.slot());
+        child.save();
         Ok(())
     }
 
-    fn first_process(&self, request: &vfs::Fork) -> Process {
-        Process {
-            endpoint: request.child,
-            pid: request.pid as u32,
-            files: RefCell::new(self.new_table(Descriptors::default())),
-            directories: RefCell::new(None),
-            credentials: RefCell::new(Rc::new(Credentials::default())),
-            session: Cell::new(0),
-            group: Cell::new(0),
-            call: RefCell::new(Call::None),
-            event: Rc::new(Event::default()),
-            cancelled: Cell::new(None),
-            gone: Cell::new(false),
-            exec_text: RefCell::default(),
-            exec_images: RefCell::default(),
-            first: Cell::new(true),
-        }
+    fn first_process(&self, request: &vfs::Fork) -> Result<Process, Errno> {
+        let files = self.new_table(Descriptors::default())?;
+        Ok(Process::new(&self.store, request.child, request.pid as u32, files))
     }
 
-    fn child_process(&self, parent: &Process, request: &vfs::Fork) -> Process {
+    fn child_process(&self, parent: &Process, request: &vfs::Fork) -> Result<Process, Errno> {
         let files = parent.files.borrow().clone();
-        let files = if request.flags & vfs::FORK_FILES != 0 {
-            files
-        } else {
-            let copied = files.descriptors.borrow().clone();
-            self.new_table(copied)
+        let files = match request.flags & vfs::FORK_FILES {
+            0 => self.new_table(files.descriptors().clone())?,
+            _ => files,
         };
         let directories = parent.directories.borrow().clone();
-        let directories = if request.flags & vfs::FORK_FS != 0 {
-            directories
-        } else {
-            directories.map(|shared| Rc::new(Directories::clone(&shared)))
+        let directories = match directories {
+            Some(shared) if request.flags & vfs::FORK_FS == 0 => Some(shared.copy()?),
+            shared => shared,
         };
-        let mut child = self.first_process(request);
-        child.files = RefCell::new(files);
+        let mut child = Process::new(&self.store, request.child, request.pid as u32, files);
         child.directories = RefCell::new(directories);
         child.credentials = parent.credentials.clone();
+        child.saved_groups.set(self.save_groups(&child.credentials())?);
         child.session = parent.session.clone();
         child.group = parent.group.clone();
         child.first = parent.first.clone();
-        child
+        Ok(child)
     }
 
+    /// Preserves the supplementary groups. `ENOMEM`: no room.
+    fn save_groups(&self, credentials: &Credentials) -> Result<Text, Errno> {
+        let bytes: Vec<u8> = credentials.groups.iter().flat_map(|group| group.to_le_bytes()).collect();
+        self.store.put_text(&bytes)
+    }
+
+    /// A thread that is not there has ended before.
     fn exit(&self, endpoint: Endpoint) -> Result<(), Errno> {
-        let process = self.processes.remove(endpoint)?;
-        self.end(&process);
+        if let Ok(process) = self.processes.remove(endpoint) {
+            self.store.forget_thread(endpoint.slot());
+            self.end(&process);
+        }
         Ok(())
     }
 
@@ -145,10 +159,10 @@ impl Vfs {
         }
         self.events.forget(process.endpoint);
         self.close_images(process);
+        self.store.release_text(process.saved_groups.take());
         let table = process.files.borrow().clone();
         if !self.is_shared(&table) {
-            let removed = table.descriptors.borrow_mut().remove_range(0, usize::MAX);
-            removed.iter().for_each(|file| self.release_records(&table, file));
+            table.remove_all().iter().for_each(|file| self.release_records(&table, file));
         }
         process.directories.replace(None);
     }
@@ -168,7 +182,11 @@ impl Vfs {
         let process = self.processes.get(endpoint)?;
         let call = process.call.replace(Call::None);
         match call {
-            Call::None => return Err(Errno::ENOENT),
+            Call::None => {
+                // If it is a call that a predecessor had in hand, it comes again, and ends when it would wait.
+                process.cancelled.set(Some(error));
+                return Err(Errno::ENOENT);
+            }
             Call::Waiting => {
                 process.call.replace(Call::Waiting);
                 self.interrupt(&process, error);
@@ -185,15 +203,16 @@ impl Vfs {
     fn commit_exec(&self, endpoint: Endpoint) -> Result<(), Errno> {
         let process = self.processes.get(endpoint)?;
         self.close_images(&process);
-        self.unshare_files(&process);
+        self.store.set_exec(endpoint.slot(), None);
+        self.unshare_files(&process)?;
         let shared = process.directories()?;
         // Two: the process' own and ours.
         if Rc::strong_count(&shared) > 2 {
-            process.directories.replace(Some(Rc::new(Directories::clone(&shared))));
+            process.directories.replace(Some(shared.copy()?));
+            process.save();
         }
         let table = process.files.borrow().clone();
-        let removed = table.descriptors.borrow_mut().remove_close_on_exec();
-        removed.iter().for_each(|file| self.release_records(&table, file));
+        table.remove_close_on_exec().iter().for_each(|file| self.release_records(&table, file));
         Ok(())
     }
 
@@ -213,7 +232,10 @@ impl Vfs {
             gid: (request.real >> 32) as u32,
             groups: bytes.as_chunks().0.iter().map(|group| u32::from_le_bytes(*group)).collect(),
         };
+        let groups = self.save_groups(&credentials)?;
+        self.store.release_text(process.saved_groups.replace(groups));
         process.credentials.replace(Rc::new(credentials));
+        process.save();
         Ok(())
     }
 
@@ -230,11 +252,11 @@ impl Vfs {
         const ROOT: i64 = -2;
         let process = self.processes.get(request.process)?;
         let full = match request.what {
-            WORKING => process.directories()?.working.borrow().path.to_vec(),
-            ROOT => process.directories()?.root.borrow().path.to_vec(),
+            WORKING => process.directories()?.working().path.to_vec(),
+            ROOT => process.directories()?.root().path.to_vec(),
             descriptor => process.file(descriptor as i32)?.path.borrow().clone(),
         };
-        let root = process.directories()?.root.borrow().path.clone();
+        let root = process.directories()?.root().path.clone();
         let shown = if request.what == ROOT { &full } else { path::below(&full, &root).unwrap_or(&full) };
         let bytes = shown.len().min(request.bytes as usize);
         copy::to_grant(to, request.grant, 0, &shown[..bytes])?;
@@ -244,7 +266,7 @@ impl Vfs {
     fn show_descriptors(&self, to: Endpoint, request: &vfs::Descriptors) -> Result<u64, Errno> {
         let process = self.processes.get(request.process)?;
         let table = process.files.borrow().clone();
-        let descriptors = table.descriptors.borrow();
+        let descriptors = table.descriptors();
         let numbers = descriptors.iter().map(|(number, _)| number as u32);
         let bytes: Vec<u8> = numbers
             .filter(|number| *number as u64 >= request.first)
@@ -262,14 +284,13 @@ impl Vfs {
         }
         let root = self.mounts.borrow().first().and_then(|mount| mount.root.borrow().clone()).ok_or(Errno::ENOENT)?;
         let place = Place { node: root, path: Rc::from(&b"/"[..]) };
-        let directories =
-            Directories { root: RefCell::new(place.clone()), working: RefCell::new(place), umask: Cell::new(0o022) };
-        process.directories.replace(Some(Rc::new(directories)));
+        process.directories.replace(Some(Directories::new(&self.store, place.clone(), place, 0o022)?));
+        process.save();
         Ok(())
     }
 
     /// Reports the result of an exec.
-    pub fn report_exec(&self, process: Endpoint, a: u64, b: u64, c: u64, d: u64) {
+    pub fn report_exec(&self, process: Endpoint, [a, b, c, d]: [u64; 4]) {
         self.events.put(events::Event { kind: vfs::EVENT_EXEC, process, a, b, c, d });
     }
 }

@@ -8,6 +8,7 @@ use crate::{
     buffer::UserBuffer,
     calls::Flow,
     file::{O_APPEND, O_DSYNC, Object, OpenFile},
+    keep::records::Note,
     permission::after_write,
     pipe::Outcome,
     process::{Call, Process},
@@ -40,7 +41,7 @@ impl Vfs {
             Object::Pipe { pipe, .. } => {
                 no_position(at)?;
                 let outcome = pipe.read(self, buffer, file.nonblocking());
-                Ok(pipe_flow(process, pipe, outcome))
+                self.pipe_flow(process, pipe, outcome)
             }
             Object::Null(_) => Ok(Flow::Done(Ok(0))),
             Object::Node(node) if node.is_directory() => Err(Errno::EISDIR),
@@ -75,13 +76,17 @@ impl Vfs {
         match &file.object {
             Object::Pipe { pipe, .. } => {
                 no_position(at)?;
+                let mut buffer = buffer;
+                if let Some(Note::Moved(moved)) = process.note.get() {
+                    buffer.advance_all(moved);
+                }
                 let outcome = pipe.write(self, buffer, file.nonblocking());
                 if outcome == Outcome::Done(Err(Errno::EPIPE)) {
                     *process.call.borrow_mut() = Call::Signalled(0);
                     self.events.signal(process.endpoint, crate::events::SIGPIPE);
                     return Ok(Flow::Later);
                 }
-                Ok(pipe_flow(process, pipe, outcome))
+                self.pipe_flow(process, pipe, outcome)
             }
             Object::Null(_) => Ok(Flow::Done(Ok(buffer.left()))),
             Object::Node(node) => {
@@ -112,13 +117,20 @@ impl Vfs {
         let start = at.unwrap_or_else(|| file.position.get());
         let expected = start + buffer.left().min(node.size.get().saturating_sub(start));
         if at.is_none() {
-            file.position.set(expected);
+            file.begin_transfer(expected);
         }
         let mut result = Ok(());
         while buffer.left() > 0 {
             let piece = buffer.piece();
             let bytes = piece.bytes.min(CHUNK);
-            let grant = MagicGrant::new(buffer.owner, piece.address, bytes, service.endpoint(), Access::Write)?;
+            let endpoint = service.endpoint();
+            let grant = match MagicGrant::new(buffer.owner, piece.address, bytes, endpoint, Access::Write) {
+                Ok(grant) => grant,
+                Err(error) => {
+                    result = Err(error);
+                    break;
+                }
+            };
             let position = start + buffer.moved();
             let request = fs::Read { node: node.node, grant: grant.id(), position, bytes };
             match self.ask(service, request.message()).await {
@@ -130,8 +142,8 @@ impl Vfs {
                 break;
             }
         }
-        if at.is_none() && file.position.get() == expected {
-            file.position.set(start + buffer.moved());
+        if at.is_none() {
+            file.end_transfer(expected, start + buffer.moved());
         }
         result.map(|()| buffer.moved()).or_else(|error| buffer.moved_or(error))
     }
@@ -147,10 +159,10 @@ impl Vfs {
         let service = node.mount.service;
         let appends = file.flags.get() & O_APPEND != 0;
         let old_size = node.size.get();
-        let start = if appends { old_size } else { at.unwrap_or_else(|| file.position.get()) };
+        let start = if appends { append_at(process, old_size) } else { at.unwrap_or_else(|| file.position.get()) };
         let expected = start.checked_add(buffer.left()).filter(|end| *end <= i64::MAX as u64).ok_or(Errno::EFBIG)?;
         if at.is_none() {
-            file.position.set(expected);
+            file.begin_transfer(expected);
         }
         node.size.set(old_size.max(expected));
         let mut result = Ok(());
@@ -158,7 +170,13 @@ impl Vfs {
         while buffer.left() > 0 {
             let piece = buffer.piece();
             let bytes = piece.bytes.min(CHUNK);
-            let grant = MagicGrant::new(buffer.owner, piece.address, bytes, service.endpoint(), Access::Read)?;
+            let grant = match MagicGrant::new(buffer.owner, piece.address, bytes, service.endpoint(), Access::Read) {
+                Ok(grant) => grant,
+                Err(error) => {
+                    result = Err(error);
+                    break;
+                }
+            };
             let position = start + buffer.moved();
             let request = fs::Write { node: node.node, grant: grant.id(), position, bytes };
             match self.ask(service, request.message()).await {
@@ -174,13 +192,15 @@ impl Vfs {
             }
         }
         let end = start + buffer.moved();
-        if at.is_none() && file.position.get() == expected {
-            file.position.set(end);
-        }
         if node.size.get() == old_size.max(expected) {
             node.size.set(real_size.max(if result.is_ok() { end } else { 0 }));
         }
-        self.written(process, file, node).await?;
+        let written = self.written(process, file, node).await;
+        // Last, in the turn that answers the call: until then it is done again from its start.
+        if at.is_none() {
+            file.end_transfer(expected, end);
+        }
+        written?;
         result.map(|()| buffer.moved()).or_else(|error| buffer.moved_or(error))
     }
 
@@ -213,6 +233,9 @@ impl Vfs {
         if buffer.left() == 0 {
             return Ok(0);
         }
+        if let Some(Note::Moved(moved)) = process.note.get() {
+            buffer.advance_all(moved);
+        }
         loop {
             let piece = buffer.piece();
             let bytes = piece.bytes.min(CHUNK);
@@ -225,10 +248,12 @@ impl Vfs {
                 Ok(reply) => {
                     let moved = reply.words[0].min(bytes);
                     buffer.advance(moved);
+                    self.store.has_moved();
                     // A terminal gives one line, however much was asked for.
                     if moved < bytes || buffer.left() == 0 || access == Access::Write {
                         return Ok(buffer.moved());
                     }
+                    process.note(Note::Moved(buffer.moved()));
                 }
                 Err(error) => return buffer.moved_or(error),
             }
@@ -260,7 +285,7 @@ impl Vfs {
             let grant = MagicGrant::new(process.endpoint, address, bytes, service.endpoint(), Access::Write)?;
             let request = fs::GetDents { node: node.node, grant: grant.id(), position, bytes };
             let reply = self.ask(service, request.message()).await?;
-            file.position.set(fs::GetDents::results(&reply)?);
+            file.set_position(fs::GetDents::results(&reply)?);
             return Ok(reply.words[0]);
         }
         let room = GrantedBuffer::new(vec![0; bytes as usize], service.endpoint(), Access::Write)?;
@@ -270,7 +295,7 @@ impl Vfs {
         records.truncate(reply.words[0] as usize);
         stat::make_old_dirents(&mut records);
         user::store(process.endpoint, address, &records)?;
-        file.position.set(fs::GetDents::results(&reply)?);
+        file.set_position(fs::GetDents::results(&reply)?);
         Ok(records.len() as u64)
     }
 
@@ -301,10 +326,11 @@ impl Vfs {
             return Err(Errno::EINVAL);
         }
         let moved = self.copy_data(source, start, target, to.position.get(), bytes.min(user::MAX_TRANSFER)).await?;
-        to.position.set(to.position.get() + moved);
+        let end = to.position.get() + moved;
         self.written(&process, &to, target).await?;
+        to.set_position(end);
         match offset {
-            None => from.position.set(start + moved),
+            None => from.set_position(start + moved),
             Some(_) => user::store(process.endpoint, offset_address, &(start + moved).to_le_bytes())?,
         }
         Ok(moved)
@@ -367,12 +393,35 @@ fn no_position(at: Option<u64>) -> Result<(), Errno> {
     if at.is_some() { Err(Errno::ESPIPE) } else { Ok(()) }
 }
 
-fn pipe_flow(process: &Process, pipe: &Rc<crate::pipe::Pipe>, outcome: Outcome) -> Flow {
-    match outcome {
-        Outcome::Done(result) => Flow::Done(result),
-        Outcome::Waiting => {
-            *process.call.borrow_mut() = Call::Pipe(pipe.clone());
-            Flow::Later
+/// Where an appending write begins: at the end, or where it began when a predecessor did it.
+fn append_at(process: &Process, size: u64) -> u64 {
+    match process.note.get() {
+        Some(Note::Start(start)) => start,
+        _ => {
+            process.note(Note::Start(size));
+            size
+        }
+    }
+}
+
+impl Vfs {
+    fn pipe_flow(&self, process: &Process, pipe: &Rc<crate::pipe::Pipe>, outcome: Outcome) -> Result<Flow, Errno> {
+        match outcome {
+            Outcome::Done(result) => {
+                self.store.has_moved();
+                Ok(Flow::Done(result))
+            }
+            Outcome::Waiting => match process.cancelled.take() {
+                // A signal came while the call was on its way from a predecessor.
+                Some(error) => Ok(Flow::Done(match pipe.cancel(process.endpoint) {
+                    Some(moved @ 1..) => Ok(moved),
+                    _ => Err(error),
+                })),
+                None => {
+                    *process.call.borrow_mut() = Call::Pipe(pipe.clone());
+                    Ok(Flow::Later)
+                }
+            },
         }
     }
 }

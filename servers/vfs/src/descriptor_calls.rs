@@ -3,10 +3,12 @@
 use crate::{
     calls::Flow,
     file::{CHANGEABLE, O_ASYNC, O_CLOEXEC, O_NONBLOCK, O_WRONLY, Object, OpenFile},
+    file_table::FileTable,
     locks::Range,
     open,
-    pipe::Pipe,
-    process::{FileTable, Process},
+    pipe::{DEFAULT_BYTES, Pipe},
+    process::Process,
+    ring::Ring,
     state::Vfs,
     user,
 };
@@ -56,7 +58,7 @@ impl Vfs {
     /// close.
     pub fn close_descriptor(&self, process: &Process, descriptor: i32) -> Result<u64, Errno> {
         let table = process.files.borrow().clone();
-        let file = table.descriptors.borrow_mut().remove(descriptor)?;
+        let file = table.remove(descriptor)?;
         self.release_records(&table, &file);
         Ok(0)
     }
@@ -66,6 +68,7 @@ impl Vfs {
         let Some(node) = file.node() else { return };
         if !node.locks.records.borrow().is_empty() && node.locks.records.borrow_mut().release(table.number, Range::ALL)
         {
+            self.save_locks(node);
             node.locks.released.fire();
         }
     }
@@ -76,27 +79,28 @@ impl Vfs {
             return Err(Errno::EINVAL);
         }
         if flags & CLOSE_RANGE_UNSHARE != 0 {
-            self.unshare_files(process);
+            self.unshare_files(process)?;
         }
         let table = process.files.borrow().clone();
         let (first, last) = (first as usize, last as usize);
         if flags & CLOSE_RANGE_CLOEXEC != 0 {
-            table.descriptors.borrow_mut().mark_range(first, last);
+            table.mark_range(first, last);
             return Ok(0);
         }
-        let removed = table.descriptors.borrow_mut().remove_range(first, last);
-        removed.iter().for_each(|file| self.release_records(&table, file));
+        table.remove_range(first, last).iter().for_each(|file| self.release_records(&table, file));
         Ok(0)
     }
 
-    /// Gives a process a descriptor table of its own.
-    pub fn unshare_files(&self, process: &Process) {
+    /// Gives a process a descriptor table of its own. `EAGAIN`, `ENFILE`: no room.
+    pub fn unshare_files(&self, process: &Process) -> Result<(), Errno> {
         let shared = process.files.borrow().clone();
         // Two: the process' own and ours.
         if Rc::strong_count(&shared) > 2 {
-            let descriptors = shared.descriptors.borrow().clone();
-            process.files.replace(self.new_table(descriptors));
+            let descriptors = shared.descriptors().clone();
+            process.files.replace(self.new_table(descriptors)?);
+            process.save();
         }
+        Ok(())
     }
 
     /// dup.
@@ -115,7 +119,7 @@ impl Vfs {
             return Ok(new as u64);
         }
         let table = process.files.borrow().clone();
-        let replaced = table.descriptors.borrow_mut().replace(new, file, flags & O_CLOEXEC != 0)?;
+        let replaced = table.replace(new, file, flags & O_CLOEXEC != 0)?;
         if let Some(replaced) = replaced {
             self.release_records(&table, &replaced);
         }
@@ -126,7 +130,7 @@ impl Vfs {
     pub fn pipe(&self, process: &Process, address: u64, flags: u32) -> Result<u64, Errno> {
         let status = open::pipe_flags(flags).ok_or(Errno::EINVAL)?;
         let close_on_exec = flags & O_CLOEXEC != 0;
-        let pipe = Rc::new(Pipe::default());
+        let pipe = self.new_pipe()?;
         let inode = self.next_pipe.get();
         self.next_pipe.set(inode + 1);
         let end = |reads: bool, access: u32| {
@@ -135,8 +139,10 @@ impl Vfs {
             let path = alloc::format!("pipe:[{inode}]").into_bytes();
             OpenFile::new(&self.closing, object, status | access, path)
         };
-        let reader = process.insert(end(true, 0), close_on_exec)?;
-        let writer = process.insert(end(false, O_WRONLY), close_on_exec).inspect_err(|_| forget(process, reader))?;
+        let reader = process.insert(end(true, 0)?, close_on_exec)?;
+        let writer = end(false, O_WRONLY)
+            .and_then(|writer| process.insert(writer, close_on_exec))
+            .inspect_err(|_| forget(process, reader))?;
         let mut both = [0; 8];
         both[..4].copy_from_slice(&(reader as u32).to_le_bytes());
         both[4..].copy_from_slice(&(writer as u32).to_le_bytes());
@@ -145,6 +151,12 @@ impl Vfs {
             forget(process, writer);
         })?;
         Ok(0)
+    }
+
+    /// A pipe that nobody has opened. `ENFILE`: there are too many.
+    pub fn new_pipe(&self) -> Result<Rc<Pipe>, Errno> {
+        let record = self.store.new_pipe(DEFAULT_BYTES)?;
+        Ok(Rc::new(Pipe::new(record, Ring::new(DEFAULT_BYTES))))
     }
 
     /// lseek.
@@ -158,7 +170,7 @@ impl Vfs {
             Object::Device { .. } | Object::Pipe { .. } | Object::Path(_) => return Err(Errno::ESPIPE),
         };
         let position = new_position(file.position.get(), size, offset, whence)?;
-        file.position.set(position);
+        file.set_position(position);
         Ok(position)
     }
 
@@ -175,18 +187,18 @@ impl Vfs {
         let result = match command {
             fcntl::DUPFD | fcntl::DUPFD_CLOEXEC => {
                 let first = usize::try_from(argument).map_err(|_| Errno::EINVAL)?;
-                let number = table.descriptors.borrow_mut().insert(file, first, command == fcntl::DUPFD_CLOEXEC)?;
+                let number = table.insert(file, first, command == fcntl::DUPFD_CLOEXEC)?;
                 number as u64
             }
-            fcntl::GETFD => table.descriptors.borrow().close_on_exec(descriptor)? as u64,
+            fcntl::GETFD => table.descriptors().close_on_exec(descriptor)? as u64,
             fcntl::SETFD => {
-                table.descriptors.borrow_mut().set_close_on_exec(descriptor, argument & fcntl::CLOEXEC != 0)?;
+                table.set_close_on_exec(descriptor, argument & fcntl::CLOEXEC != 0)?;
                 0
             }
             fcntl::GETFL => file.flags.get() as u64,
             fcntl::SETFL => {
                 file.usable()?;
-                file.flags.set(file.flags.get() & !CHANGEABLE | argument as u32 & CHANGEABLE);
+                file.set_flags(file.flags.get() & !CHANGEABLE | argument as u32 & CHANGEABLE);
                 0
             }
             fcntl::GETLK => return self.get_lock(process, &file, argument).map(done),
@@ -200,7 +212,7 @@ impl Vfs {
                 let Object::Pipe { pipe, .. } = &file.object else { return Err(Errno::EBADF) };
                 match command {
                     fcntl::GETPIPE_SZ => pipe.capacity() as u64,
-                    _ => pipe.set_capacity(argument as u32 as usize)?,
+                    _ => pipe.set_capacity(self, argument as u32 as usize)?,
                 }
             }
             _ => return Err(Errno::EINVAL),
@@ -221,7 +233,7 @@ impl Vfs {
         let table = process.files.borrow().clone();
         match request {
             ioctl::FIOCLEX | ioctl::FIONCLEX => {
-                table.descriptors.borrow_mut().set_close_on_exec(descriptor, request == ioctl::FIOCLEX)?;
+                table.set_close_on_exec(descriptor, request == ioctl::FIOCLEX)?;
                 return Ok(done(0));
             }
             ioctl::FIONBIO | ioctl::FIOASYNC => {
@@ -229,7 +241,7 @@ impl Vfs {
                 let mut on = [0; 4];
                 user::fetch(process.endpoint, argument, &mut on)?;
                 let others = file.flags.get() & !flag;
-                file.flags.set(if on == [0; 4] { others } else { others | flag });
+                file.set_flags(if on == [0; 4] { others } else { others | flag });
                 return Ok(done(0));
             }
             _ => {}
@@ -287,9 +299,8 @@ fn done(value: u64) -> Flow {
 }
 
 fn forget(process: &Process, descriptor: u64) {
-    let files = process.files.borrow();
-    let removed = files.descriptors.borrow_mut().remove(descriptor as i32);
-    drop(removed);
+    let files = process.files.borrow().clone();
+    drop(files.remove(descriptor as i32));
 }
 
 /// Where a seek leads. `EINVAL`, `ENXIO`, `EOVERFLOW`.

@@ -91,22 +91,22 @@ impl<F> Descriptors<F> {
         Ok(entry.file)
     }
 
-    /// Frees every number that is marked close-on-exec, and gives back their files.
-    pub fn remove_close_on_exec(&mut self) -> Vec<Rc<F>> {
+    /// Frees every number that is marked close-on-exec, and gives them back with their files.
+    pub fn remove_close_on_exec(&mut self) -> Vec<(usize, Rc<F>)> {
         self.remove_where(|_, entry| entry.close_on_exec)
     }
 
     /// Frees the numbers `first ..= last`.
-    pub fn remove_range(&mut self, first: usize, last: usize) -> Vec<Rc<F>> {
+    pub fn remove_range(&mut self, first: usize, last: usize) -> Vec<(usize, Rc<F>)> {
         self.remove_where(|number, _| number >= first && number <= last)
     }
 
-    fn remove_where(&mut self, condition: impl Fn(usize, &Entry<F>) -> bool) -> Vec<Rc<F>> {
+    fn remove_where(&mut self, condition: impl Fn(usize, &Entry<F>) -> bool) -> Vec<(usize, Rc<F>)> {
         let mut removed = Vec::new();
         for (number, slot) in self.entries.iter_mut().enumerate() {
             if let Some(entry) = slot.take_if(|entry| condition(number, entry)) {
                 self.lowest_free = self.lowest_free.min(number);
-                removed.push(entry.file);
+                removed.push((number, entry.file));
             }
         }
         removed
@@ -130,6 +130,12 @@ impl<F> Descriptors<F> {
         let entry = self.entries.get_mut(descriptor as usize).and_then(Option::as_mut).ok_or(Errno::EBADF)?;
         entry.close_on_exec = mark;
         Ok(())
+    }
+
+    /// The numbers `first ..= last` in use, with their marks.
+    pub fn marks(&self, first: usize, last: usize) -> impl Iterator<Item = (usize, &Rc<F>, bool)> {
+        let entries = self.entries.iter().enumerate().skip(first).take_while(move |(number, _)| *number <= last);
+        entries.filter_map(|(number, entry)| entry.as_ref().map(|entry| (number, &entry.file, entry.close_on_exec)))
     }
 
     /// The numbers in use and their files, ascending.

@@ -45,10 +45,10 @@ impl Vfs {
         }
         may_change(process, &found.parent)?;
         let credentials = process.credentials();
-        let mode = mode & !process.directories()?.umask.get();
+        let mode = mode & !process.directories()?.umask();
         let (mode, gid) = permission::inherit(&credentials, found.parent.attributes(), mode);
         let ids = credentials.euid as u64 | (gid as u64) << 32;
-        self.create(&found.parent, name, mode, ids, device).await
+        self.create(process, &found.parent, name, mode, ids, device).await
     }
 
     /// mkdir.
@@ -94,7 +94,7 @@ impl Vfs {
             return Err(Errno::EISDIR);
         }
         may_remove(&process, &found.parent, node)?;
-        self.unlink(&found.parent, name, node).await?;
+        self.unlink(&process, &found.parent, name, node).await?;
         Ok(0)
     }
 
@@ -111,7 +111,7 @@ impl Vfs {
             return Err(Errno::ENOTDIR);
         }
         may_remove(&process, &found.parent, node)?;
-        self.unlink(&found.parent, name, node).await?;
+        self.unlink(&process, &found.parent, name, node).await?;
         let up = self.names.borrow_mut().forget(node.serial, b"..");
         drop(up);
         found.parent.links.set(found.parent.links.get().saturating_sub(1));
@@ -139,7 +139,7 @@ impl Vfs {
             return Err(Errno::ENOENT);
         }
         may_change(&process, &new.parent)?;
-        self.link(&new.parent, new.component(Errno::EEXIST)?, &node).await?;
+        self.link(&process, &new.parent, new.component(Errno::EEXIST)?, &node).await?;
         Ok(0)
     }
 
@@ -159,7 +159,7 @@ impl Vfs {
         let credentials = process.credentials();
         let (_, gid) = permission::inherit(&credentials, found.parent.attributes(), 0);
         let ids = credentials.euid as u64 | (gid as u64) << 32;
-        self.make_link(&found.parent, found.component(Errno::EEXIST)?, &target, ids).await?;
+        self.make_link(&process, &found.parent, found.component(Errno::EEXIST)?, &target, ids).await?;
         Ok(0)
     }
 
@@ -205,7 +205,7 @@ impl Vfs {
             return Ok(0);
         }
         may_rename(&process, &old, &new, &node)?;
-        self.rename((&old.parent, names.0), (&new.parent, names.1), &node, new.node.as_ref()).await?;
+        self.rename(&process, (&old.parent, names.0), (&new.parent, names.1), &node, new.node.as_ref()).await?;
         if node.is_directory() {
             count_move(&old, &new);
             self.move_paths(&old.canonical, &new.canonical);
@@ -216,26 +216,28 @@ impl Vfs {
     /// The paths that processes and open directories remember, after a directory was renamed.
     fn move_paths(&self, old: &[u8], new: &[u8]) {
         for process in self.processes.all() {
-            for (_, file) in process.files.borrow().descriptors.borrow().iter() {
+            for (_, file) in process.files.borrow().descriptors().iter() {
                 let moved = path::renamed(&file.path.borrow(), old, new);
                 if let Some(moved) = moved {
-                    file.path.replace(moved);
+                    file.set_path(moved);
                 }
             }
             let Ok(directories) = process.directories() else { continue };
-            for place in [&directories.working, &directories.root] {
-                let moved = path::renamed(&place.borrow().path, old, new);
-                if let Some(moved) = moved {
-                    place.borrow_mut().path = moved.into();
-                }
-            }
+            let moved = |place: &Place| {
+                let path = path::renamed(&place.path, old, new)?;
+                Some(Place { node: place.node.clone(), path: path.into() })
+            };
+            let (working, root) = (moved(&directories.working()), moved(&directories.root()));
+            // Without room for the new path the old one stays.
+            let _ = working.map(|place| directories.set_working(place));
+            let _ = root.map(|place| directories.set_root(place));
         }
     }
 
     /// chdir.
     pub async fn chdir(&self, process: Rc<Process>, text: Vec<u8>) -> Result<u64, Errno> {
         let place = self.directory_at(&process, text).await?;
-        process.directories()?.working.replace(place);
+        process.directories()?.set_working(place)?;
         Ok(0)
     }
 
@@ -245,7 +247,7 @@ impl Vfs {
         if !process.credentials().is_root() {
             return Err(Errno::EPERM);
         }
-        process.directories()?.root.replace(place);
+        process.directories()?.set_root(place)?;
         Ok(0)
     }
 
@@ -264,18 +266,18 @@ impl Vfs {
         process.file(descriptor)?;
         let place = self.place(process, descriptor)?;
         permission::check(&process.credentials(), place.node.attributes(), EXECUTE)?;
-        process.directories()?.working.replace(place);
+        process.directories()?.set_working(place)?;
         Ok(0)
     }
 
     /// getcwd: → length with the NUL.
     pub fn getcwd(&self, process: &Process, address: u64, bytes: u64) -> Result<u64, Errno> {
         let directories = process.directories()?;
-        let working = directories.working.borrow();
+        let working = directories.working();
         if working.node.links.get() == 0 {
             return Err(Errno::ENOENT);
         }
-        let root = directories.root.borrow();
+        let root = directories.root();
         let mut text = match path::below(&working.path, &root.path) {
             Some(text) => text.to_vec(),
             None => [b"(unreachable)", &working.path[..]].concat(),

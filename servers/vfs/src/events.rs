@@ -48,17 +48,19 @@ impl Events {
         self.put(Event { kind: vfs::EVENT_SYNCED, a, ..Event::default() });
     }
 
-    /// The answer to `NextEvent`. A new pm gets the event once more that its predecessor was given last.
-    pub fn next(&self, request: &Message) -> Message {
+    /// The answer to `NextEvent`, and the event in it. A new pm gets the event once more that its predecessor was given last.
+    pub fn next(&self, request: &Message) -> (Message, Option<Event>) {
         let pm = request.source;
         let again = self.last.take().filter(|(to, _)| *to != pm).map(|(_, event)| event);
-        match again.or_else(|| self.waiting.borrow_mut().pop_front()) {
+        let next = again.or_else(|| self.waiting.borrow_mut().pop_front());
+        let reply = match next {
             None => request.reply(Err(Errno::ENOENT)),
             Some(event) => {
                 self.last.set(Some((pm, event)));
                 vfs::NextEvent::reply(request, 0, event.kind, event.process, event.a, event.b, event.c, event.d)
             }
-        }
+        };
+        (reply, next)
     }
 
     /// Drops the events of a thread that is gone.

@@ -5,6 +5,7 @@
 
 use crate::{
     file::{O_RDWR, Object},
+    keep::records::ExecRecord,
     mount::{MS_NOEXEC, MS_NOSUID},
     permission::{self, EXECUTE, S_ISGID, S_ISUID},
     process::{AT_FDCWD, Process},
@@ -62,30 +63,70 @@ impl Vfs {
             path.pop();
         }
         self.close_images(&process);
+        let text = self.store.put_text(&path)?;
+        let record = ExecRecord { reported: false, text, images: [0; 2], report: [0; 4] };
+        self.store.set_exec(process.endpoint.slot(), Some(&record));
+        self.run_exec(process, path);
+        Ok(())
+    }
+
+    /// Finds and loads the program in the background, and reports.
+    pub fn run_exec(&'static self, process: Rc<Process>, path: Vec<u8>) {
         self.runtime.spawn(async move {
             let result = self.exec(&process, path).await;
-            let endpoint = process.endpoint;
             if process.gone.get() {
                 self.close_images(&process);
                 return;
             }
-            match result {
-                Ok(loaded) => self.report_exec(endpoint, loaded.image, loaded.interpreter, loaded.flags, loaded.ids),
+            let report = match result {
+                Ok(loaded) => [loaded.image, loaded.interpreter, loaded.flags, loaded.ids],
                 Err(error) => {
                     self.close_images(&process);
-                    self.report_exec(endpoint, Err(error).to_word(), 0, 0, 0);
+                    [Err(error).to_word(), 0, 0, 0]
                 }
-            }
+            };
+            self.save_exec(&process, Some(report));
+            self.report_exec(process.endpoint, report);
             self.sweep();
         });
-        Ok(())
+    }
+
+    /// Preserves how far an exec has come: its images, or the report, which a successor gives again.
+    fn save_exec(&self, process: &Process, report: Option<[u64; 4]>) {
+        let slot = process.endpoint.slot();
+        let Some(mut record) = self.store.exec(slot) else { return };
+        let images = process.exec_images.borrow();
+        record.images = core::array::from_fn(|index| images.get(index).copied().unwrap_or(0));
+        if let Some(report) = report {
+            // Without room for the text pm gets none: the program sees a wrong path of itself.
+            record.text = self.store.put_text(&process.exec_text.borrow()).unwrap_or_default();
+            (record.reported, record.report) = (true, report);
+        }
+        self.store.set_exec(slot, Some(&record));
+    }
+
+    /// Goes on with an exec as a predecessor has left it.
+    pub fn resume_exec(&'static self, process: &Rc<Process>, record: &ExecRecord) {
+        let images = record.images.into_iter().filter(|image| *image != 0);
+        process.exec_images.replace(images.collect());
+        let text = self.store.text(record.text);
+        if record.reported {
+            process.exec_text.replace(text);
+            self.report_exec(process.endpoint, record.report);
+        } else {
+            self.close_images(process);
+            self.run_exec(process.clone(), text);
+        }
     }
 
     async fn exec(&'static self, process: &Rc<Process>, path: Vec<u8>) -> Result<Loaded, Errno> {
         self.wait_mounted().await;
+        self.wait_recovered().await;
         self.give_root(process)?;
-        if process.first.replace(false) {
+        if process.first.get() {
             self.open_console(process).await;
+            process.first.set(false);
+            process.save();
         }
         let mut program = self.find_program(process, path.clone()).await?;
         let mut flags = 0;
@@ -143,6 +184,7 @@ impl Vfs {
     async fn load(&self, process: &Process, node: &NodeRef, program: &Program) -> Result<u64, Errno> {
         let image = open_image(node)?;
         process.exec_images.borrow_mut().push(image);
+        self.save_exec(process, None);
         for segment in program.segments() {
             let start = segment.file.offset & !(abi::layout::PAGE_BYTES - 1);
             let bytes = segment.file.offset - start + segment.file.bytes;
@@ -185,11 +227,9 @@ impl Vfs {
     async fn open_console(&'static self, process: &Rc<Process>) {
         match self.open_file(process, AT_FDCWD, b"/dev/console".to_vec(), O_RDWR, 0).await {
             Ok(console) => {
-                let files = process.files.borrow().clone();
-                let mut descriptors = files.descriptors.borrow_mut();
                 for _ in 0..3 {
                     // The table of the first program is empty.
-                    let _ = descriptors.insert(console.clone(), 0, false);
+                    let _ = process.insert(console.clone(), false);
                 }
             }
             Err(error) => sys::log!("/dev/console cannot be opened for the first program: {error}"),
@@ -231,6 +271,7 @@ impl Vfs {
         bytes: u64,
         flags: u64,
     ) -> Result<u64, Errno> {
+        self.wait_recovered().await;
         let process = self.processes.get(process)?;
         let file = process.file(descriptor)?;
         file.usable()?;

@@ -3,7 +3,15 @@
 //! The last descriptor's end, wherever it happens, leaves a note in [`Closing`]; `sweep` acts on it when no handler is running
 //! (a pipe's peers learn of it, a device is closed, locks are released).
 
-use crate::{peers::Service, pipe::Pipe, vnode::NodeRef};
+use crate::{
+    keep::{
+        Store, Text,
+        records::{FileRecord, Kind, NodeRecord, StateRecord},
+    },
+    peers::Service,
+    pipe::Pipe,
+    vnode::NodeRef,
+};
 use abi::Errno;
 use alloc::{rc::Rc, vec::Vec};
 use core::cell::{Cell, RefCell};
@@ -71,14 +79,22 @@ pub struct OpenFile {
     pub object: Object,
     /// Access mode and status flags.
     pub flags: Cell<u32>,
-    /// Where the next read or write goes; in directories the file system's own mark.
+    /// Where the next read or write goes; in directories the file system's own mark. While transfers are under way it is
+    /// where they will end if all goes well; see [`OpenFile::begin_transfer`].
     pub position: Cell<u64>,
-    /// Canonical path it was opened by; empty for pipes.
+    /// Canonical path it was opened by; of a pipe its name.
     pub path: RefCell<Vec<u8>>,
     /// A number of its own: owner of its flock locks.
     pub number: u64,
     /// flock was called on it.
     pub flocked: Cell<bool>,
+    /// Its place in preserved memory.
+    pub record: u16,
+    saved_path: Cell<Text>,
+    /// The position as it is preserved: behind the last transfer that is over.
+    saved_position: Cell<u64>,
+    /// Transfers under way that move the position.
+    transfers: Cell<u32>,
     closing: Rc<Closing>,
 }
 
@@ -93,14 +109,32 @@ pub enum Closed {
     Flock { node: NodeRef, number: u64 },
 }
 
-/// Notes of open files that have ended.
-#[derive(Debug, Default)]
+/// Notes of open files that have ended, and what new ones need.
+#[derive(Debug)]
 pub struct Closing {
+    /// Preserved memory.
+    pub store: Rc<Store>,
     notes: RefCell<Vec<Closed>>,
     next_number: Cell<u64>,
 }
 
 impl Closing {
+    /// Nothing has ended. Numbers begin above `first_number`, which no predecessor has reached.
+    pub fn new(store: Rc<Store>, first_number: u64) -> Closing {
+        Closing { store, notes: RefCell::default(), next_number: Cell::new(first_number) }
+    }
+
+    fn note_end(&self, object: &Object) {
+        let note = match object {
+            Object::Pipe { pipe, reads, writes, .. } => {
+                Closed::Pipe { pipe: pipe.clone(), reads: *reads, writes: *writes }
+            }
+            Object::Device { service, minor, .. } => Closed::Device { service: *service, minor: *minor },
+            Object::Node(_) | Object::Null(_) | Object::Block { .. } | Object::Path(_) => return,
+        };
+        self.notes.borrow_mut().push(note);
+    }
+
     /// Takes the oldest note.
     pub fn take(&self) -> Option<Closed> {
         let mut notes = self.notes.borrow_mut();
@@ -115,27 +149,129 @@ impl Closing {
     }
 }
 
-impl OpenFile {
-    /// A new open file at position 0.
-    pub fn new(closing: &Rc<Closing>, object: Object, flags: u32, path: Vec<u8>) -> Rc<OpenFile> {
-        Rc::new(OpenFile {
-            object,
-            flags: Cell::new(flags),
-            position: Cell::new(0),
-            path: RefCell::new(path),
-            number: closing.next_number(),
-            flocked: Cell::new(false),
-            closing: closing.clone(),
-        })
-    }
-
-    /// The node it is of; pipes have none. O_PATH files have.
-    pub fn node(&self) -> Option<&NodeRef> {
-        match &self.object {
+impl Object {
+    fn node(&self) -> Option<&NodeRef> {
+        match self {
             Object::Node(node) | Object::Null(node) | Object::Path(node) => Some(node),
             Object::Device { node, .. } | Object::Block { node, .. } => Some(node),
             Object::Pipe { node, .. } => node.as_ref(),
         }
+    }
+
+    fn kind(&self) -> Kind {
+        match self {
+            Object::Node(_) => Kind::Node,
+            Object::Null(_) => Kind::Null,
+            Object::Path(_) => Kind::Path,
+            Object::Device { service, minor, .. } => {
+                Kind::Device { service: service.slot() as u16, minor: *minor as u32 }
+            }
+            Object::Block { service, minor, bytes, .. } => {
+                Kind::Block { service: service.slot() as u16, minor: *minor as u32, bytes: *bytes }
+            }
+            Object::Pipe { pipe, inode, reads, writes, .. } => {
+                Kind::Pipe { pipe: pipe.record(), inode: *inode, reads: *reads, writes: *writes }
+            }
+        }
+    }
+}
+
+impl OpenFile {
+    /// A new open file at position 0. `ENFILE`: there are too many; what opening has done is undone at the next sweep.
+    pub fn new(closing: &Rc<Closing>, object: Object, flags: u32, path: Vec<u8>) -> Result<Rc<OpenFile>, Errno> {
+        let number = closing.next_number();
+        let node = object.node().map_or(NodeRecord::NONE, |node| node.record());
+        let record = FileRecord { kind: object.kind(), node, number };
+        let (record, saved_path) =
+            closing.store.new_file(&record, flags, &path).inspect_err(|_| closing.note_end(&object))?;
+        Ok(Rc::new(OpenFile {
+            object,
+            flags: Cell::new(flags),
+            position: Cell::new(0),
+            path: RefCell::new(path),
+            number,
+            flocked: Cell::new(false),
+            record,
+            saved_path: Cell::new(saved_path),
+            saved_position: Cell::new(0),
+            transfers: Cell::new(0),
+            closing: closing.clone(),
+        }))
+    }
+
+    /// An open file as a predecessor has left it.
+    pub fn restore(
+        closing: &Rc<Closing>,
+        object: Object,
+        (place, record): (u16, &FileRecord),
+        state: &StateRecord,
+    ) -> Rc<OpenFile> {
+        Rc::new(OpenFile {
+            object,
+            flags: Cell::new(state.flags),
+            position: Cell::new(state.position),
+            path: RefCell::new(closing.store.text(state.path)),
+            number: record.number,
+            flocked: Cell::new(false),
+            record: place,
+            saved_path: Cell::new(state.path),
+            saved_position: Cell::new(state.position),
+            transfers: Cell::new(0),
+            closing: closing.clone(),
+        })
+    }
+
+    /// Preserves what has changed.
+    pub fn save(&self) {
+        if self.transfers.get() == 0 {
+            self.saved_position.set(self.position.get());
+        }
+        let state =
+            StateRecord { position: self.saved_position.get(), flags: self.flags.get(), path: self.saved_path.get() };
+        self.closing.store.set_state(self.record, &state);
+    }
+
+    /// Sets the status flags.
+    pub fn set_flags(&self, flags: u32) {
+        self.flags.set(flags);
+        self.save();
+    }
+
+    /// Sets the position.
+    pub fn set_position(&self, position: u64) {
+        self.position.set(position);
+        self.save();
+    }
+
+    /// A transfer begins that will leave the position at `expected`. Others may go on from there meanwhile; but until
+    /// [`OpenFile::end_transfer`], the position that is preserved is the one that the transfer, done again, begins at.
+    pub fn begin_transfer(&self, expected: u64) {
+        self.transfers.set(self.transfers.get() + 1);
+        self.position.set(expected);
+    }
+
+    /// The transfer that was to end at `expected` has ended at `end`: the last thing a call does.
+    pub fn end_transfer(&self, expected: u64, end: u64) {
+        self.transfers.set(self.transfers.get() - 1);
+        if self.position.get() == expected {
+            self.position.set(end);
+        }
+        self.saved_position.set(end);
+        self.save();
+    }
+
+    /// Changes the path, after a directory was renamed. Without room for it, a restart would bring the old one back.
+    pub fn set_path(&self, path: Vec<u8>) {
+        if let Ok(text) = self.closing.store.put_text(&path) {
+            self.closing.store.release_text(self.saved_path.replace(text));
+            self.save();
+        }
+        self.path.replace(path);
+    }
+
+    /// The node it is of; pipes have none. O_PATH files have.
+    pub fn node(&self) -> Option<&NodeRef> {
+        self.object.node()
     }
 
     /// Is open for reading.
@@ -175,16 +311,11 @@ impl OpenFile {
 
 impl Drop for OpenFile {
     fn drop(&mut self) {
-        let mut notes = self.closing.notes.borrow_mut();
-        match &self.object {
-            Object::Pipe { pipe, reads, writes, .. } => {
-                notes.push(Closed::Pipe { pipe: pipe.clone(), reads: *reads, writes: *writes });
-            }
-            Object::Device { service, minor, .. } => notes.push(Closed::Device { service: *service, minor: *minor }),
-            Object::Node(_) | Object::Null(_) | Object::Block { .. } | Object::Path(_) => {}
-        }
+        self.closing.store.release_file(self.record, self.saved_path.get());
+        self.closing.note_end(&self.object);
         if let (true, Some(node)) = (self.flocked.get(), self.node()) {
-            notes.push(Closed::Flock { node: node.clone(), number: self.number });
+            let note = Closed::Flock { node: node.clone(), number: self.number };
+            self.closing.notes.borrow_mut().push(note);
         }
     }
 }

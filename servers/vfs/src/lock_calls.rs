@@ -2,8 +2,10 @@
 
 use crate::{
     file::OpenFile,
+    file_table::FileTable,
+    keep::records::LockRecord,
     locks::{Kind, Lock, Range},
-    process::{FileTable, Process},
+    process::Process,
     state::Vfs,
     user,
     vnode::{FileLocks, NodeRef},
@@ -80,6 +82,43 @@ impl Vfs {
         Ok((node, wish, bytes))
     }
 
+    /// Whether a change of these locks can be preserved: it writes them all anew, at most two more. `ENOLCK`.
+    fn lock_room(&self, locks: &FileLocks) -> Result<(), Errno> {
+        let needed = locks.saved.borrow().len() + 2;
+        if self.store.lock_room() < needed { Err(Errno::ENOLCK) } else { Ok(()) }
+    }
+
+    /// Preserves the locks of a file as they are now.
+    pub fn save_locks(&self, node: &NodeRef) {
+        let locks = &node.locks;
+        locks.saved.take().into_iter().for_each(|place| self.store.release_lock(place));
+        let mut saved = locks.saved.borrow_mut();
+        for (sort, whole) in [(&locks.records, false), (&locks.whole, true)] {
+            for lock in sort.borrow().iter() {
+                let record = LockRecord {
+                    node: node.record(),
+                    whole,
+                    exclusive: lock.kind == Kind::Exclusive,
+                    owner: lock.owner,
+                    pid: lock.pid,
+                    start: lock.range.start,
+                    last: lock.range.last,
+                };
+                // Without room, which only a lock taken off in part can lack, a restart forgets this one.
+                saved.extend(self.store.new_lock(&record));
+            }
+        }
+    }
+
+    /// Locks as a predecessor has left them.
+    pub fn restore_lock(&self, node: &NodeRef, place: u16, record: &LockRecord) {
+        let kind = if record.exclusive { Kind::Exclusive } else { Kind::Shared };
+        let range = Range { start: record.start, last: record.last };
+        let sort = if record.whole { &node.locks.whole } else { &node.locks.records };
+        sort.borrow_mut().set(Lock { owner: record.owner, pid: record.pid, kind, range });
+        node.locks.saved.borrow_mut().push(place);
+    }
+
     /// F_GETLK.
     pub fn get_lock(&self, process: &Process, file: &OpenFile, address: u64) -> Result<u64, Errno> {
         let (node, wish, mut bytes) = self.fetch_wish(process, file, address)?;
@@ -94,7 +133,7 @@ impl Vfs {
     /// F_SETLK.
     pub fn set_lock(&self, process: &Process, table: &FileTable, file: &OpenFile, address: u64) -> Result<u64, Errno> {
         let (node, wish, _) = self.fetch_wish(process, file, address)?;
-        match self.try_lock(process, table, file, &node.locks, &wish)? {
+        match self.try_lock(process, table, file, &node, &wish)? {
             None => Ok(0),
             Some(_) => Err(Errno::EAGAIN),
         }
@@ -106,11 +145,14 @@ impl Vfs {
         process: &Process,
         table: &FileTable,
         file: &OpenFile,
-        locks: &FileLocks,
+        node: &NodeRef,
         wish: &Wish,
     ) -> Result<Option<u64>, Errno> {
+        let locks = &node.locks;
+        self.lock_room(locks)?;
         let Some(kind) = wish.kind else {
             if locks.records.borrow_mut().release(table.number, wish.range) {
+                self.save_locks(node);
                 locks.released.fire();
             }
             return Ok(None);
@@ -123,6 +165,7 @@ impl Vfs {
         let holder = locks.records.borrow().conflict(&lock).map(|held| held.owner);
         if holder.is_none() {
             locks.records.borrow_mut().set(lock);
+            self.save_locks(node);
             // A lock that has become a shared one may let others in.
             locks.released.fire();
         }
@@ -139,7 +182,7 @@ impl Vfs {
     ) -> Result<u64, Errno> {
         let (node, wish, _) = self.fetch_wish(&process, &file, address)?;
         let locks = &node.locks;
-        while let Some(holder) = self.try_lock(&process, &table, &file, locks, &wish)? {
+        while let Some(holder) = self.try_lock(&process, &table, &file, &node, &wish)? {
             self.lock_waits.borrow_mut().begin(table.number, holder)?;
             locks.released.add(&process.event);
             let waited = process.wait().await;
@@ -160,6 +203,7 @@ impl Vfs {
             LOCK_EX => Kind::Exclusive,
             LOCK_UN => {
                 if locks.whole.borrow_mut().release(file.number, Range::ALL) {
+                    self.save_locks(&node);
                     locks.released.fire();
                 }
                 return Ok(0);
@@ -176,7 +220,9 @@ impl Vfs {
             locks.released.remove(&process.event);
             waited?;
         }
+        self.lock_room(locks)?;
         locks.whole.borrow_mut().set(lock);
+        self.save_locks(&node);
         file.flocked.set(true);
         locks.released.fire();
         Ok(0)

@@ -100,6 +100,11 @@ impl Locks {
         changed
     }
 
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &Lock> {
+        self.0.iter()
+    }
+
     /// No locks.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -19,10 +19,13 @@ mod data;
 mod descriptor_calls;
 mod descriptors;
 mod directories;
+mod directories_of;
 mod event;
 mod events;
 mod exec;
 mod file;
+mod file_table;
+mod keep;
 mod lock_calls;
 mod locks;
 mod mount;
@@ -34,9 +37,13 @@ mod path;
 mod peers;
 mod permission;
 mod pipe;
+#[cfg(test)]
+mod pipe_tests;
 mod poll;
 mod poll_calls;
 mod process;
+mod recovery;
+mod repeated;
 mod ring;
 mod script;
 mod stat;
@@ -48,16 +55,33 @@ mod walk;
 use abi::{Endpoint, Errno, Message, Word, endpoint::slot, message::LINUX_LABELS};
 use alloc::boxed::Box;
 use calls::Flow;
+use keep::{KEEP_BYTES, Store};
+use server::recover::Found;
 use state::Vfs;
+use sys::{keep::Keep, start::Birth};
 
 sys::program!(main);
 
 fn main(start: sys::Start) {
-    let vfs: &'static Vfs = Box::leak(Box::new(Vfs::new()));
+    let keep = Keep::take(KEEP_BYTES).expect("preserved memory is taken once");
+    let (store, found) = Store::open(keep);
+    let vfs: &'static Vfs = Box::leak(Box::new(Vfs::new(store, start.endpoint.generation())));
+    vfs.runtime.before_sending(|answers| vfs.end_turn(answers));
+    match found {
+        Found::State | Found::Undone => vfs.restore(),
+        Found::Nothing if start.birth == Birth::Fresh => {}
+        Found::Nothing | Found::Damaged => {
+            sys::log!("the predecessor's state is lost: programs have no files any more")
+        }
+    }
     vfs.runtime.spawn(async move {
-        vfs.mount_all(start.arguments).await;
+        vfs.finish_recovery().await;
+        if !vfs.mounted.get() {
+            vfs.mount_all(start.arguments).await;
+        }
         vfs.sync_periodically().await;
     });
+    vfs.runtime.spawn(vfs.feed_pipes());
     vfs.runtime.serve(|message| handle(vfs, message), |from, _| notified(vfs, from))
 }
 
@@ -66,6 +90,9 @@ async fn handle(vfs: &'static Vfs, message: Message) -> Option<Message> {
     if message.is_reply() {
         // The answer to a request that has been given up.
         return None;
+    }
+    if vfs.recovering.get() && !message.source.is_service() {
+        vfs.wait_recovered().await;
     }
     if message.source.is_service() {
         let reply = vfs.service_request(&message);

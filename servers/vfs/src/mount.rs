@@ -3,6 +3,7 @@
 //! Invariant: a mount's root vnode is held by the mount until it is unmounted; the vnode it covers is held as well.
 
 use crate::{
+    keep::records::NOWHERE,
     peers::Service,
     vnode::{Description, Dropped, NodeRef, Vnode},
 };
@@ -72,6 +73,8 @@ pub struct Mount {
     serials: Rc<Cell<u64>>,
     /// Something was written since the last sync.
     pub dirty: Cell<bool>,
+    /// Its place among the preserved mounts.
+    pub record: Cell<u16>,
 }
 
 /// What a new mount is made of; the fields mean the same there.
@@ -104,6 +107,7 @@ impl Mount {
             dropped: RefCell::default(),
             serials,
             dirty: Cell::new(false),
+            record: Cell::new(NOWHERE),
         })
     }
 
@@ -114,11 +118,32 @@ impl Mount {
             known.describe(&description);
             return known;
         }
-        let serial = self.serials.get();
-        self.serials.set(serial + 1);
-        let vnode = Rc::new(Vnode::new(self.clone(), serial, &description));
+        let vnode = self.new_vnode(&description);
         nodes.insert(description.node, Rc::downgrade(&vnode));
         vnode
+    }
+
+    fn new_vnode(self: &Rc<Self>, description: &Description) -> NodeRef {
+        let serial = self.serials.get();
+        self.serials.set(serial + 1);
+        Rc::new(Vnode::new(self.clone(), serial, description))
+    }
+
+    /// After a restart: the vnode of a node that something preserved refers to. It has one use, however many refer to it;
+    /// its attributes come later ([`Vnode::refresh`]).
+    pub fn restore(self: &Rc<Self>, node: u64) -> NodeRef {
+        let mut nodes = self.nodes.borrow_mut();
+        if let Some(known) = nodes.get(&node).and_then(Weak::upgrade) {
+            return known;
+        }
+        let vnode = self.new_vnode(&Description { node, ..Description::default() });
+        nodes.insert(node, Rc::downgrade(&vnode));
+        vnode
+    }
+
+    /// Every vnode in use.
+    pub fn nodes(&self) -> Vec<NodeRef> {
+        self.nodes.borrow().values().filter_map(Weak::upgrade).collect()
     }
 
     /// A vnode has ended. Called by its drop only.

@@ -1,6 +1,7 @@
 //! Mounting and unmounting, at the start and by the calls mount and umount2; sync.
 
 use crate::{
+    keep::records::{GlobalRecord, MountRecord, NodeRecord},
     mount::{MS_NODEV, MS_NOEXEC, MS_NOSUID, MS_RDONLY, MS_REMOUNT, Mount, NewMount},
     open::block_driver,
     peers::Role,
@@ -65,7 +66,7 @@ fn service_of(kind: &[u8]) -> Option<(&'static str, Role)> {
 }
 
 /// The type as /proc/mounts shows it.
-fn shown_kind(service: &str) -> &str {
+pub fn shown_kind(service: &str) -> &str {
     match service {
         "procfs" => "proc",
         "devfs" => "devtmpfs",
@@ -97,6 +98,10 @@ impl Vfs {
         for word in arguments.split_ascii_whitespace() {
             let plan = parse_argument(word)
                 .unwrap_or_else(|| panic!("the argument {word:?} does not say what to mount where"));
+            if self.mounts.borrow().iter().any(|mount| mount.target == plan.target.as_bytes()) {
+                // By a predecessor that did not come to the end of the arguments.
+                continue;
+            }
             let mut result = self.mount_plan(&plan).await;
             while result == Err(Errno::EAGAIN) {
                 // The driver is not up yet, or just now.
@@ -109,6 +114,12 @@ impl Vfs {
                 Err(error) => sys::log!("{} cannot be mounted ({word}): {error}", plan.target),
             }
         }
+        self.store.set_global(&GlobalRecord { mounted: true, ..self.store.global() });
+        self.set_mounted();
+    }
+
+    /// Everything is mounted.
+    pub fn set_mounted(&self) {
         self.mounted.set(true);
         self.mounted_watchers.fire();
     }
@@ -126,7 +137,7 @@ impl Vfs {
     async fn mount_plan(&self, plan: &Plan<'_>) -> Result<(), Errno> {
         let covers = if plan.target == "/" { None } else { Some(self.from_root(plan.target).await?) };
         let (service, role) = service_of(plan.service.as_bytes()).ok_or(Errno::ENODEV)?;
-        self.mount(service, role, plan.device, plan.target.into(), covers, 0).await
+        self.mount(service, role, plan.device, plan.target.into(), covers, 0, None).await
     }
 
     /// The directory at a plain path from the root: for the start, when there is no process yet.
@@ -148,13 +159,19 @@ impl Vfs {
         target: Vec<u8>,
         covers: Option<NodeRef>,
         flags: u64,
+        process: Option<&Process>,
     ) -> Result<(), Errno> {
-        let service = self.peers.connect(&self.runtime, service_name, role)?;
+        let service = self.connect(service_name, role)?;
         let driver = device.map_or("", |device| device.driver);
         let grant = GrantedBuffer::new(driver.into(), service.endpoint(), Access::Read)?;
         let minor = device.map_or(0, |device| device.minor) as u64;
         let request = fs::Mount { grant: grant.id(), bytes: driver.len() as u64, minor, flags: flags & MS_RDONLY };
-        let reply = self.ask(service, request.message()).await?;
+        let recalled = process.and_then(|process| process.recalled(fs::Mount::LABEL));
+        let reply = match (recalled, process) {
+            (Some(reply), _) => reply,
+            (None, Some(process)) => self.ask_once(process, service, request.message()).await?,
+            (None, None) => self.ask(service, request.message()).await?,
+        };
         let description = Description::from(fs::Mount::results(&reply)?);
         let told = reply.words[0];
         let flags = if told & fs::MOUNTED_READ_ONLY != 0 { flags | MS_RDONLY } else { flags };
@@ -173,6 +190,7 @@ impl Vfs {
             self.serials.clone(),
         );
         let root = mount.adopt(description);
+        mount.record.set(self.save_mount(&mount, root.node, covers.as_ref())?);
         mount.root.replace(Some(root));
         if let Some(covers) = covers {
             covers.covered.replace(Some(mount.clone()));
@@ -180,6 +198,20 @@ impl Vfs {
         }
         self.mounts.borrow_mut().push(mount);
         Ok(())
+    }
+
+    /// Preserves a mount. `ENOSPC`: there are too many.
+    fn save_mount(&self, mount: &Mount, root: u64, covers: Option<&NodeRef>) -> Result<u16, Errno> {
+        self.store.new_mount(&MountRecord {
+            service: mount.service.slot() as u16,
+            volatile: mount.volatile,
+            flags: mount.flags.get(),
+            device: mount.device,
+            root,
+            covers: covers.map_or(NodeRecord::NONE, |covers| covers.record()),
+            source: self.store.put_text(mount.source.as_bytes())?,
+            target: self.store.put_text(&mount.target)?,
+        })
     }
 
     /// mount(2).
@@ -206,6 +238,7 @@ impl Vfs {
             }
             self.ask(node.mount.service, fs::Sync {}.message()).await?;
             node.mount.flags.set(flags & KEPT);
+            self.store.set_mount_flags(node.mount.record.get(), flags & KEPT);
             return Ok(0);
         }
         if !node.is_directory() {
@@ -213,19 +246,19 @@ impl Vfs {
         }
         let (service, role) = service_of(&kind).ok_or(Errno::ENODEV)?;
         if role == Role::StatelessFileSystem {
-            self.mount(service, role, None, found.canonical, Some(node), flags & KEPT).await?;
+            self.mount(service, role, None, found.canonical, Some(node), flags & KEPT, Some(&process)).await?;
             return Ok(0);
         }
         let special = self.resolve(&process, AT_FDCWD, source, Last::Follow).await?.existing()?.clone();
         if special.kind() != S_IFBLK {
             return Err(Errno::ENOTBLK);
         }
-        let driver = block_driver(special.device).ok_or(Errno::ENXIO)?;
-        let device = Device { driver, minor: minor(special.device) };
-        if self.mounts.borrow().iter().any(|mount| mount.device == special.device) {
+        let driver = block_driver(special.device.get()).ok_or(Errno::ENXIO)?;
+        let device = Device { driver, minor: minor(special.device.get()) };
+        if self.mounts.borrow().iter().any(|mount| mount.device == special.device.get()) {
             return Err(Errno::EBUSY);
         }
-        self.mount(service, role, Some(device), found.canonical, Some(node), flags & KEPT).await?;
+        self.mount(service, role, Some(device), found.canonical, Some(node), flags & KEPT, Some(&process)).await?;
         Ok(0)
     }
 
@@ -249,10 +282,14 @@ impl Vfs {
             return Err(Errno::EBUSY);
         }
         self.put_dropped(&mount);
-        self.ask(mount.service, fs::Unmount { node: root.node, force: false }.message()).await?;
+        if process.recalled(fs::Unmount::LABEL).is_none() {
+            let request = fs::Unmount { node: root.node, force: false };
+            self.ask_once(&process, mount.service, request.message()).await?;
+        }
         if let Some(covered) = mount.covers.replace(None) {
             covered.covered.replace(None);
         }
+        self.store.remove_mount(mount.record.get());
         self.mounts.borrow_mut().retain(|other| !Rc::ptr_eq(other, &mount));
         mount.root.replace(None);
         Ok(0)

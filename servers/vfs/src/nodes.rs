@@ -4,6 +4,7 @@
 
 use crate::{
     names::Found,
+    process::Process,
     stat::{STAT_BYTES, STATFS_BYTES, Stat},
     state::Vfs,
     vnode::{Description, NodeRef},
@@ -60,6 +61,7 @@ impl Vfs {
     /// Makes a file, directory or special file.
     pub async fn create(
         &self,
+        process: &Process,
         directory: &NodeRef,
         name: &[u8],
         mode: u32,
@@ -71,7 +73,7 @@ impl Vfs {
         let bytes = name.len() as u64;
         let mode = mode as u64;
         let request = fs::Create { directory: directory.node, grant: lent.id(), bytes, mode, ids, device };
-        let reply = self.ask(mount.service, request.message()).await?;
+        let reply = self.ask_once(process, mount.service, request.message()).await?;
         let node = mount.adopt(Description::from(fs::Create::results(&reply)?));
         mount.dirty.set(true);
         self.learn(directory, name, Some(node.clone()));
@@ -79,11 +81,18 @@ impl Vfs {
     }
 
     /// Makes a symbolic link.
-    pub async fn make_link(&self, directory: &NodeRef, name: &[u8], target: &[u8], ids: u64) -> Result<(), Errno> {
+    pub async fn make_link(
+        &self,
+        process: &Process,
+        directory: &NodeRef,
+        name: &[u8],
+        target: &[u8],
+        ids: u64,
+    ) -> Result<(), Errno> {
         let lent = self.lend(directory, [name, target].concat())?;
         let (name_bytes, target_bytes) = (name.len() as u64, target.len() as u64);
         let request = fs::Symlink { directory: directory.node, grant: lent.id(), name_bytes, target_bytes, ids };
-        self.ask(directory.mount.service, request.message()).await?;
+        self.ask_once(process, directory.mount.service, request.message()).await?;
         directory.mount.dirty.set(true);
         self.unlearn(directory, name);
         Ok(())
@@ -100,11 +109,11 @@ impl Vfs {
     }
 
     /// Gives a node one more name.
-    pub async fn link(&self, directory: &NodeRef, name: &[u8], node: &NodeRef) -> Result<(), Errno> {
+    pub async fn link(&self, process: &Process, directory: &NodeRef, name: &[u8], node: &NodeRef) -> Result<(), Errno> {
         let lent = self.lend(directory, name.to_vec())?;
         let bytes = name.len() as u64;
         let request = fs::Link { directory: directory.node, grant: lent.id(), bytes, node: node.node };
-        self.ask(directory.mount.service, request.message()).await?;
+        self.ask_once(process, directory.mount.service, request.message()).await?;
         directory.mount.dirty.set(true);
         node.links.set(node.links.get() + 1);
         self.unlearn(directory, name);
@@ -112,12 +121,18 @@ impl Vfs {
     }
 
     /// Removes the name of `node`.
-    pub async fn unlink(&self, directory: &NodeRef, name: &[u8], node: &NodeRef) -> Result<(), Errno> {
+    pub async fn unlink(
+        &self,
+        process: &Process,
+        directory: &NodeRef,
+        name: &[u8],
+        node: &NodeRef,
+    ) -> Result<(), Errno> {
         let lent = self.lend(directory, name.to_vec())?;
         let bytes = name.len() as u64;
         let directory_wanted = node.is_directory();
         let request = fs::Unlink { directory: directory.node, grant: lent.id(), bytes, directory_wanted };
-        self.ask(directory.mount.service, request.message()).await?;
+        self.ask_once(process, directory.mount.service, request.message()).await?;
         directory.mount.dirty.set(true);
         node.unlinked();
         self.learn(directory, name, None);
@@ -127,6 +142,7 @@ impl Vfs {
     /// Renames `node`, over `replaced` if the new name has been used.
     pub async fn rename(
         &self,
+        process: &Process,
         from: (&NodeRef, &[u8]),
         to: (&NodeRef, &[u8]),
         node: &NodeRef,
@@ -140,7 +156,7 @@ impl Vfs {
             old_bytes: from.1.len() as u64,
             new_bytes: to.1.len() as u64,
         };
-        self.ask(from.0.mount.service, request.message()).await?;
+        self.ask_once(process, from.0.mount.service, request.message()).await?;
         from.0.mount.dirty.set(true);
         if let Some(replaced) = replaced {
             replaced.unlinked();
@@ -193,8 +209,8 @@ impl Vfs {
     }
 
     /// Sets the size.
-    pub async fn set_size(&self, node: &NodeRef, size: u64) -> Result<(), Errno> {
-        self.ask(node.mount.service, fs::Truncate { node: node.node, size }.message()).await?;
+    pub async fn set_size(&self, process: &Process, node: &NodeRef, size: u64) -> Result<(), Errno> {
+        self.ask_once(process, node.mount.service, fs::Truncate { node: node.node, size }.message()).await?;
         node.mount.dirty.set(true);
         node.size.set(size);
         self.forget_image(node);

@@ -51,7 +51,7 @@ impl Vfs {
         flags: u32,
         mode: u32,
     ) -> Result<u64, Errno> {
-        if !process.files.borrow().descriptors.borrow().has_room() {
+        if !process.files.borrow().descriptors().has_room() {
             return Err(Errno::EMFILE);
         }
         let file = self.open_file(&process, directory, path, flags, mode).await?;
@@ -80,8 +80,11 @@ impl Vfs {
         if flags & O_PATH != 0 {
             return self.open_path(found, flags);
         }
-        let created = found.node.is_none();
-        if created {
+        let recalled = self.recalled_file(process, &found.parent, found.node.as_ref());
+        let created = found.node.is_none() || recalled.is_some();
+        if let Some(node) = recalled {
+            found.node = Some(node);
+        } else if created {
             let node = self.create_file(process, &found, flags, mode).await?;
             found.node = Some(node);
         } else if exclusive {
@@ -90,12 +93,12 @@ impl Vfs {
         let node = found.existing()?.clone();
         if !created {
             may_open(process, &node, flags)?;
-            if flags & O_TRUNC != 0 && node.is_regular() {
-                self.set_size(&node, 0).await?;
+            if flags & O_TRUNC != 0 && node.is_regular() && !self.was_emptied(process) {
+                self.set_size(process, &node, 0).await?;
             }
         }
         let object = self.open_object(process, node, flags).await?;
-        let file = OpenFile::new(&self.closing, object, flags & !NOT_STATUS | O_LARGEFILE, found.canonical);
+        let file = OpenFile::new(&self.closing, object, flags & !NOT_STATUS | O_LARGEFILE, found.canonical)?;
         self.opened(process, file).await
     }
 
@@ -106,7 +109,7 @@ impl Vfs {
         pipe.open(reads, writes);
         let object = Object::Pipe { pipe: pipe.clone(), node: node.clone(), inode: *inode, reads, writes };
         let path = open.path.borrow().clone();
-        Ok(OpenFile::new(&self.closing, object, flags & !NOT_STATUS, path))
+        OpenFile::new(&self.closing, object, flags & !NOT_STATUS, path)
     }
 
     fn open_path(&self, found: Found, flags: u32) -> Result<Rc<OpenFile>, Errno> {
@@ -114,7 +117,7 @@ impl Vfs {
         if flags & O_DIRECTORY != 0 && !node.is_directory() {
             return Err(Errno::ENOTDIR);
         }
-        Ok(OpenFile::new(&self.closing, Object::Path(node), flags & !NOT_STATUS, found.canonical))
+        OpenFile::new(&self.closing, Object::Path(node), flags & !NOT_STATUS, found.canonical)
     }
 
     async fn create_file(&self, process: &Process, found: &Found, flags: u32, mode: u32) -> Result<NodeRef, Errno> {
@@ -136,7 +139,7 @@ impl Vfs {
             S_IFREG | S_IFDIR => Ok(Object::Node(node)),
             S_IFIFO => {
                 let (reads, writes) = ends(flags);
-                let pipe = fifo(&node);
+                let pipe = self.fifo(&node)?;
                 if writes && !reads && flags & O_NONBLOCK != 0 && pipe.readers() == 0 {
                     return Err(Errno::ENXIO);
                 }
@@ -144,7 +147,7 @@ impl Vfs {
                 Ok(Object::Pipe { pipe, node: Some(node), inode: 0, reads, writes })
             }
             S_IFCHR | S_IFBLK if node.mount.flags.get() & MS_NODEV != 0 => Err(Errno::EACCES),
-            S_IFCHR if node.device == NULL => Ok(Object::Null(node)),
+            S_IFCHR if node.device.get() == NULL => Ok(Object::Null(node)),
             S_IFCHR => self.open_character(process, node, flags).await,
             S_IFBLK => self.open_block(node).await,
             _ => Err(Errno::ENXIO),
@@ -152,8 +155,8 @@ impl Vfs {
     }
 
     async fn open_character(&self, process: &Process, node: NodeRef, flags: u32) -> Result<Object, Errno> {
-        let service = self.character_device(node.device)?;
-        let minor = minor(node.device) as u64;
+        let service = self.character_device(node.device.get())?;
+        let minor = minor(node.device.get()) as u64;
         let (pid, group, session) = (process.pid as u64, process.group.get(), process.session.get());
         let request = chardev::Open { minor, flags: flags as u64, pid, group, session };
         self.ask_device(process, service, request.message()).await?;
@@ -161,8 +164,8 @@ impl Vfs {
     }
 
     async fn open_block(&self, node: NodeRef) -> Result<Object, Errno> {
-        let service = self.block_device(node.device)?;
-        let minor = minor(node.device) as u64;
+        let service = self.block_device(node.device.get())?;
+        let minor = minor(node.device.get()) as u64;
         let reply = self.ask(service, block::Open { minor }.message()).await?;
         let (bytes, _, _) = block::Open::results(&reply)?;
         Ok(Object::Block { node, service, minor, bytes })
@@ -177,13 +180,24 @@ impl Vfs {
             (10, MINOR_RTC) => ("rtc", Role::Driver),
             _ => return Err(Errno::ENXIO),
         };
-        self.peers.connect(&self.runtime, name, role)
+        self.connect(name, role)
     }
 
     /// The service behind a block device. `ENXIO`.
     pub fn block_device(&self, device: u64) -> Result<Service, Errno> {
         let name = block_driver(device).ok_or(Errno::ENXIO)?;
-        self.peers.connect(&self.runtime, name, Role::Driver)
+        self.connect(name, Role::Driver)
+    }
+
+    /// The pipe of a FIFO, made by its first opener. `ENFILE`: there are too many.
+    fn fifo(&self, node: &NodeRef) -> Result<Rc<Pipe>, Errno> {
+        let known = node.fifo.borrow().upgrade();
+        if let Some(pipe) = known.filter(|pipe| !pipe.has_ended()) {
+            return Ok(pipe);
+        }
+        let pipe = self.new_pipe()?;
+        *node.fifo.borrow_mut() = Rc::downgrade(&pipe);
+        Ok(pipe)
     }
 
     /// The last step: a FIFO waits for its other end.
@@ -223,16 +237,6 @@ fn ends(flags: u32) -> (bool, bool) {
         O_RDWR => (true, true),
         _ => (true, false),
     }
-}
-
-/// The pipe of a FIFO, made by its first opener.
-fn fifo(node: &NodeRef) -> Rc<Pipe> {
-    let known = node.fifo.borrow().upgrade();
-    known.unwrap_or_else(|| {
-        let pipe = Rc::new(Pipe::default());
-        *node.fifo.borrow_mut() = Rc::downgrade(&pipe);
-        pipe
-    })
 }
 
 /// Checks that a file which exists may be opened so.

@@ -4,6 +4,7 @@
 //! else they fail with `EIO`, which is also what programs see of every error that is not Linux's.
 
 use crate::{
+    keep::records::PeerRecord,
     process::{Call, Process},
     state::Vfs,
 };
@@ -34,6 +35,11 @@ impl Service {
         Service { slot }
     }
 
+    /// The slot.
+    pub const fn slot(self) -> usize {
+        self.slot
+    }
+
     /// Whoever serves there now: the grantee of grants.
     pub const fn endpoint(self) -> Endpoint {
         Endpoint::current(self.slot)
@@ -43,14 +49,17 @@ impl Service {
 struct Connection {
     name: Name,
     peer: Peer,
-    repeat: Repeat,
+    role: Role,
+    /// The slot, as a predecessor has known it: the service may be down just now.
+    known_slot: Option<usize>,
 }
 
 impl Connection {
     /// Its slot is known once it has been up.
     fn service(&self) -> Option<Service> {
         let endpoint = self.peer.endpoint();
-        (endpoint != Endpoint::NONE).then(|| Service::at(endpoint.slot()))
+        let slot = if endpoint == Endpoint::NONE { self.known_slot } else { Some(endpoint.slot()) };
+        slot.map(Service::at)
     }
 }
 
@@ -72,6 +81,11 @@ pub enum Role {
 }
 
 impl Role {
+    fn from_number(number: u8) -> Option<Role> {
+        let all = [Role::StatelessFileSystem, Role::FileSystem, Role::Driver, Role::Terminal];
+        all.into_iter().find(|role| *role as u8 == number)
+    }
+
     fn window(self) -> usize {
         match self {
             Role::StatelessFileSystem | Role::FileSystem => 1,
@@ -96,16 +110,38 @@ impl Peers {
             return known.service().ok_or(Errno::ENXIO);
         }
         let peer = Peer::connect(runtime, name, role.window()).map_err(|_| Errno::ENXIO)?;
-        let connection = Connection { name, peer, repeat: role.repeat() };
+        let connection = Connection { name, peer, role, known_slot: None };
         let service = connection.service();
         connections.push(connection);
         service.ok_or(Errno::ENXIO)
     }
 
+    /// Connects to a service that a predecessor has asked. `ENXIO`: the system has none of this name.
+    pub fn restore(&self, runtime: &Runtime, record: &PeerRecord) -> Result<(), Errno> {
+        let name = Name::from_words(record.name.0, record.name.1);
+        let role = Role::from_number(record.role).ok_or(Errno::ENXIO)?;
+        let peer = Peer::connect(runtime, name, role.window()).map_err(|_| Errno::ENXIO)?;
+        self.0.borrow_mut().push(Connection { name, peer, role, known_slot: Some(record.slot as usize) });
+        Ok(())
+    }
+
+    /// The name of a service.
+    pub fn name(&self, service: Service) -> Option<Name> {
+        let connections = self.0.borrow();
+        connections.iter().find(|connection| connection.service() == Some(service)).map(|connection| connection.name)
+    }
+
+    /// The file systems whose nodes are counted.
+    pub fn file_systems(&self) -> Vec<Service> {
+        let connections = self.0.borrow();
+        let counted = connections.iter().filter(|connection| connection.role == Role::FileSystem);
+        counted.filter_map(Connection::service).collect()
+    }
+
     fn find(&self, service: Service) -> Result<(Peer, Repeat), Errno> {
         let connections = self.0.borrow();
         let found = connections.iter().find(|connection| connection.service() == Some(service)).ok_or(Errno::ENXIO)?;
-        Ok((found.peer.clone(), found.repeat))
+        Ok((found.peer.clone(), found.role.repeat()))
     }
 }
 
@@ -121,11 +157,33 @@ fn success(reply: Result<Message, Errno>) -> Result<Message, Errno> {
 }
 
 impl Vfs {
+    /// The service with this name; see [`Peers::connect`]. A successor will know it.
+    pub fn connect(&self, name: &str, role: Role) -> Result<Service, Errno> {
+        let service = self.peers.connect(&self.runtime, name, role)?;
+        if let Some(name) = Name::new(name) {
+            self.store.add_peer(&PeerRecord { name: name.to_words(), slot: service.slot as u16, role: role as u8 });
+        }
+        Ok(service)
+    }
+
     /// Asks a service and waits for its answer. Errors of the answer are errors here.
     pub async fn ask(&self, service: Service, message: Message) -> Result<Message, Errno> {
         let request = {
             let (peer, repeat) = self.peers.find(service)?;
             peer.request(message, repeat)
+        };
+        success(request.await)
+    }
+
+    /// Asks a file system for a change that must not be made twice. The request's tag says which change of which call it is, so that
+    /// a file system that has made it already gives its answer again: see `repeated`.
+    pub async fn ask_once(&self, process: &Process, service: Service, message: Message) -> Result<Message, Errno> {
+        let request = {
+            let (peer, repeat) = self.peers.find(service)?;
+            match process.change_tag() {
+                Some(tag) => peer.request_tagged(message, repeat, tag),
+                None => peer.request(message, repeat),
+            }
         };
         success(request.await)
     }

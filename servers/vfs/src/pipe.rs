@@ -3,11 +3,16 @@
 //! Everything happens inside one call: a writer answers the readers that wait, copying straight from its memory into theirs,
 //! a reader lets the waiting writers go on. Invariants: readers wait only while the ring is empty; nobody waits for an end that nobody holds;
 //! a write of at most `PIPE_BUF` bytes goes in whole or waits. The ring's memory grows with what is in it.
+//! The ring outlives vfs, and so does how far a writer that waits has come; those who wait come again by themselves.
 //! Neighbours: `World` is vfs (copies, answers), in tests a fake; `ring` holds the bytes.
 
-use crate::{buffer::UserBuffer, event::Watchers, ring::Ring};
+use crate::{
+    buffer::UserBuffer,
+    event::Watchers,
+    ring::{Pages, Ring},
+};
 use abi::{Endpoint, Errno};
-use alloc::collections::VecDeque;
+use alloc::{collections::VecDeque, rc::Rc};
 use core::cell::{Cell, RefCell};
 
 /// Writes up to this length are not mixed with others.
@@ -18,13 +23,15 @@ pub const DEFAULT_BYTES: usize = 64 * 1024;
 pub const MAX_BYTES: usize = 1024 * 1024;
 
 /// What a pipe needs of the world: memory of programs, and their answers.
-pub trait World {
+pub trait World: Pages {
     /// Copies between two programs.
     fn copy(&self, from: Endpoint, from_address: u64, to: Endpoint, to_address: u64, bytes: u64) -> Result<(), Errno>;
-    /// Copies out of a program.
-    fn fetch(&self, from: Endpoint, address: u64, to: &mut [u8]) -> Result<(), Errno>;
-    /// Copies into a program.
-    fn store(&self, to: Endpoint, address: u64, from: &[u8]) -> Result<(), Errno>;
+    /// Whether a byte of a program's memory is there.
+    fn is_mapped(&self, who: Endpoint, address: u64) -> bool;
+    /// Notes that the waiting write of a program has moved so many bytes.
+    fn note_moved(&self, who: Endpoint, moved: u64);
+    /// A write waits for pages, not for room: it is to be tried again by [`Pipe::retry`].
+    fn wants_pages(&self, pipe: &Rc<Pipe>);
     /// Answers the waiting call of a program.
     fn finish(&self, who: Endpoint, result: Result<u64, Errno>);
     /// The waiting write of this program has lost its last reader.
@@ -52,6 +59,10 @@ pub struct Pipe {
     opened: Cell<(u64, u64)>,
     /// Those who wait for a change: poll, openers of a FIFO.
     pub watchers: Watchers,
+    /// Its place in preserved memory.
+    record: u16,
+    /// Nobody holds an end any more.
+    ended: Cell<bool>,
 }
 
 #[derive(Debug)]
@@ -61,24 +72,31 @@ struct State {
     waiting_writers: VecDeque<UserBuffer>,
 }
 
-impl Default for Pipe {
-    fn default() -> Self {
-        let state = State {
-            ring: Ring::new(DEFAULT_BYTES),
-            waiting_readers: VecDeque::new(),
-            waiting_writers: VecDeque::new(),
-        };
+impl Pipe {
+    /// A pipe at this place of preserved memory, new or as a predecessor has left it.
+    pub fn new(record: u16, ring: Ring) -> Pipe {
+        let state = State { ring, waiting_readers: VecDeque::new(), waiting_writers: VecDeque::new() };
         Pipe {
             state: RefCell::new(state),
             readers: Cell::new(0),
             writers: Cell::new(0),
             opened: Cell::new((0, 0)),
             watchers: Watchers::default(),
+            record,
+            ended: Cell::new(false),
         }
     }
-}
 
-impl Pipe {
+    /// Its place in preserved memory.
+    pub fn record(&self) -> u16 {
+        self.record
+    }
+
+    /// It has been given up with all that was in it: a FIFO that is opened once more needs another one.
+    pub fn has_ended(&self) -> bool {
+        self.ended.get()
+    }
+
     /// One more open file, for reading, writing or both.
     pub fn open(&self, reads: bool, writes: bool) {
         self.readers.set(self.readers.get() + reads as u32);
@@ -100,7 +118,29 @@ impl Pipe {
             let waiting = core::mem::take(&mut self.state.borrow_mut().waiting_writers);
             waiting.iter().for_each(|writer| world.broken(writer.owner, writer.moved()));
         }
+        if self.readers.get() + self.writers.get() == 0 && !self.ended.replace(true) {
+            self.state.borrow_mut().ring.clear(world);
+            world.end(self.record);
+        }
         self.watchers.fire();
+    }
+
+    /// Tries once more to let the waiting writers go on.
+    pub fn retry(self: &Rc<Self>, world: &impl World) {
+        if !self.ended.get() {
+            let mut state = self.state.borrow_mut();
+            state.admit_writers(world);
+            self.save(world, &state);
+        }
+        self.watchers.fire();
+    }
+
+    /// Preserves the ring, and looks whether a writer lacks pages.
+    fn save(self: &Rc<Self>, world: &impl World, state: &State) {
+        world.save(self.record, &state.ring.record());
+        if state.waiting_writers.front().is_some_and(|writer| state.lacks_pages(world, writer)) {
+            world.wants_pages(self);
+        }
     }
 
     /// How often it was opened for reading and for writing so far.
@@ -129,7 +169,7 @@ impl Pipe {
     }
 
     /// Sets the capacity, rounded up to a page or more. `EBUSY`: more is in it; `EPERM`: too much.
-    pub fn set_capacity(&self, bytes: usize) -> Result<u64, Errno> {
+    pub fn set_capacity(&self, world: &impl World, bytes: usize) -> Result<u64, Errno> {
         if bytes > MAX_BYTES {
             return Err(Errno::EPERM);
         }
@@ -139,11 +179,12 @@ impl Pipe {
             return Err(Errno::EBUSY);
         }
         ring.set_capacity(bytes);
+        world.save(self.record, &ring.record());
         Ok(bytes as u64)
     }
 
     /// Reads what is there; waits for the first byte unless `nonblocking`.
-    pub fn read(&self, world: &impl World, mut to: UserBuffer, nonblocking: bool) -> Outcome {
+    pub fn read(self: &Rc<Self>, world: &impl World, mut to: UserBuffer, nonblocking: bool) -> Outcome {
         if to.left() == 0 {
             return Outcome::Done(Ok(0));
         }
@@ -160,13 +201,14 @@ impl Pipe {
         }
         let result = state.drain(world, &mut to);
         state.admit_writers(world);
+        self.save(world, &state);
         drop(state);
         self.watchers.fire();
         Outcome::Done(result.map(|()| to.moved()).or_else(|error| to.moved_or(error)))
     }
 
     /// Writes everything, waiting for room unless `nonblocking`. `EPIPE`: nobody reads.
-    pub fn write(&self, world: &impl World, mut from: UserBuffer, nonblocking: bool) -> Outcome {
+    pub fn write(self: &Rc<Self>, world: &impl World, mut from: UserBuffer, nonblocking: bool) -> Outcome {
         if self.readers.get() == 0 {
             return Outcome::Done(Err(Errno::EPIPE));
         }
@@ -176,6 +218,7 @@ impl Pipe {
         let mut state = self.state.borrow_mut();
         if state.waiting_writers.is_empty() {
             let result = state.serve_readers(world, &mut from).and_then(|()| state.fill(world, &mut from));
+            self.save(world, &state);
             if let Err(error) = result {
                 drop(state);
                 self.watchers.fire();
@@ -187,7 +230,14 @@ impl Pipe {
         } else if nonblocking {
             Outcome::Done(from.moved_or(Errno::EAGAIN))
         } else {
+            if from.moved() > 0 {
+                world.note_moved(from.owner, from.moved());
+            }
+            let lacks_pages = state.lacks_pages(world, &from);
             state.waiting_writers.push_back(from);
+            if lacks_pages {
+                world.wants_pages(self);
+            }
             Outcome::Waiting
         };
         drop(state);
@@ -251,29 +301,32 @@ impl State {
     /// Puts as much into the ring as fits and may go in.
     fn fill(&mut self, world: &impl World, from: &mut UserBuffer) -> Result<(), Errno> {
         let whole = from.moved() == 0 && from.left() <= PIPE_BUF;
-        if whole && (self.ring.room() as u64) < from.left() {
+        let fits = self.ring.room() as u64 >= from.left() && self.ring.has_pages(from.left() as usize, world);
+        if whole && !fits {
             return Ok(());
         }
         while from.left() > 0 && self.ring.room() > 0 {
             let piece = from.piece();
-            let wanted = piece.bytes.min(self.ring.room() as u64) as usize;
-            let space = self.ring.space(wanted);
-            let bytes = space.len();
-            world.fetch(from.owner, piece.address, space)?;
-            self.ring.produced(bytes);
+            let bytes = self.ring.fill(world, from.owner, piece.address, piece.bytes as usize)?;
+            if bytes == 0 {
+                break;
+            }
             from.advance(bytes as u64);
         }
         Ok(())
+    }
+
+    /// A write that could go on if there were pages.
+    fn lacks_pages(&self, world: &impl World, from: &UserBuffer) -> bool {
+        let wanted = from.left().min(PIPE_BUF) as usize;
+        self.ring.room() >= wanted && !self.ring.has_pages(wanted, world)
     }
 
     /// Takes out of the ring what the buffer holds.
     fn drain(&mut self, world: &impl World, to: &mut UserBuffer) -> Result<(), Errno> {
         while to.left() > 0 && self.ring.len() > 0 {
             let piece = to.piece();
-            let data = self.ring.data(piece.bytes as usize);
-            let bytes = data.len();
-            world.store(to.owner, piece.address, data)?;
-            self.ring.consumed(bytes);
+            let bytes = self.ring.drain(world, to.owner, piece.address, piece.bytes as usize)?;
             to.advance(bytes as u64);
         }
         Ok(())
@@ -282,10 +335,14 @@ impl State {
     /// Lets writers that wait go on, in their order.
     fn admit_writers(&mut self, world: &impl World) {
         while let Some(mut writer) = self.waiting_writers.pop_front() {
+            let before = writer.moved();
             match self.fill(world, &mut writer) {
                 Err(error) => world.finish(writer.owner, writer.moved_or(error)),
                 Ok(()) if writer.left() == 0 => world.finish(writer.owner, Ok(writer.moved())),
                 Ok(()) => {
+                    if writer.moved() > before {
+                        world.note_moved(writer.owner, writer.moved());
+                    }
                     self.waiting_writers.push_front(writer);
                     return;
                 }
@@ -307,8 +364,8 @@ fn hand_over(world: &impl World, from: &mut UserBuffer, to: &mut UserBuffer) -> 
         let bytes = source.bytes.min(target.bytes).min(MAX_BYTES as u64);
         if world.copy(from.owner, source.address, to.owner, target.address, bytes).is_err() {
             // The copy does not tell whose memory it was: one byte of the writer's decides.
-            let writer_bad = world.fetch(from.owner, source.address, &mut [0]).is_err()
-                || world.fetch(from.owner, source.address.wrapping_add(bytes - 1), &mut [0]).is_err();
+            let writer_bad = !world.is_mapped(from.owner, source.address)
+                || !world.is_mapped(from.owner, source.address.wrapping_add(bytes - 1));
             return Err(if writer_bad { Side::Writer } else { Side::Reader });
         }
         from.advance(bytes);
@@ -316,7 +373,3 @@ fn hand_over(world: &impl World, from: &mut UserBuffer, to: &mut UserBuffer) -> 
     }
     Ok(())
 }
-
-#[cfg(test)]
-#[path = "pipe_tests.rs"]
-mod tests;

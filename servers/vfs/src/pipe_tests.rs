@@ -1,52 +1,115 @@
-use super::*;
-use alloc::{rc::Rc, vec, vec::Vec};
+//! Pipes among programs with a little memory each.
+
+use crate::{
+    buffer::UserBuffer,
+    keep::{PIPE_PAGE, records::PipeRecord},
+    pipe::{Outcome, Pipe, World},
+    ring::{Pages, Ring},
+};
+use abi::{Endpoint, Errno};
+use alloc::{collections::BTreeMap, rc::Rc, vec, vec::Vec};
+use core::cell::{Cell, RefCell};
 
 /// Programs with a little memory each; address 0 and up to 64 KiB is mapped, everything above is not.
-struct Programs {
+pub struct Programs {
     memory: RefCell<Vec<Vec<u8>>>,
+    pages: RefCell<Vec<Vec<u8>>>,
+    free: RefCell<Vec<u16>>,
+    next: RefCell<BTreeMap<u16, u16>>,
     finished: RefCell<Vec<(usize, Result<u64, Errno>)>>,
     broken: RefCell<Vec<(usize, u64)>>,
+    /// What the preserved state says.
+    saved: Cell<Option<PipeRecord>>,
+    moved: RefCell<Vec<(usize, u64)>>,
+    starving: Cell<bool>,
 }
 
 impl Programs {
-    fn new() -> Self {
+    pub fn new() -> Self {
         Programs {
             memory: RefCell::new(vec![vec![0; 65536 * 2]; 4]),
+            pages: RefCell::new(vec![vec![0; PIPE_PAGE]; 300]),
+            free: RefCell::new((0..300).collect()),
+            next: RefCell::default(),
             finished: RefCell::default(),
             broken: RefCell::default(),
+            saved: Cell::default(),
+            moved: RefCell::default(),
+            starving: Cell::default(),
         }
     }
 
-    fn set(&self, who: usize, bytes: &[u8]) {
+    pub fn set(&self, who: usize, bytes: &[u8]) {
         self.memory.borrow_mut()[who][..bytes.len()].copy_from_slice(bytes);
     }
 
-    fn get(&self, who: usize, bytes: usize) -> Vec<u8> {
+    pub fn get(&self, who: usize, bytes: usize) -> Vec<u8> {
         self.memory.borrow()[who][..bytes].to_vec()
+    }
+
+    pub fn next(&self, page: u16) -> Option<u16> {
+        self.next.borrow().get(&page).copied()
     }
 
     fn finished(&self) -> Vec<(usize, Result<u64, Errno>)> {
         self.finished.take()
     }
-}
 
-impl World for Programs {
-    fn copy(&self, from: Endpoint, a: u64, to: Endpoint, b: u64, bytes: u64) -> Result<(), Errno> {
-        let mut data = vec![0; bytes as usize];
-        self.fetch(from, a, &mut data)?;
-        self.store(to, b, &data)
-    }
-    fn fetch(&self, from: Endpoint, address: u64, to: &mut [u8]) -> Result<(), Errno> {
+    fn fetch(&self, from: Endpoint, address: u64, bytes: usize) -> Result<Vec<u8>, Errno> {
         let memory = self.memory.borrow();
-        let end = (address as usize).checked_add(to.len()).ok_or(Errno::EFAULT)?;
-        to.copy_from_slice(memory[from.slot()].get(address as usize..end).ok_or(Errno::EFAULT)?);
-        Ok(())
+        let end = (address as usize).checked_add(bytes).ok_or(Errno::EFAULT)?;
+        memory[from.slot()].get(address as usize..end).map(<[u8]>::to_vec).ok_or(Errno::EFAULT)
     }
-    fn store(&self, to: Endpoint, address: u64, from: &[u8]) -> Result<(), Errno> {
+
+    fn put(&self, to: Endpoint, address: u64, from: &[u8]) -> Result<(), Errno> {
         let mut memory = self.memory.borrow_mut();
         let end = (address as usize).checked_add(from.len()).ok_or(Errno::EFAULT)?;
         memory[to.slot()].get_mut(address as usize..end).ok_or(Errno::EFAULT)?.copy_from_slice(from);
         Ok(())
+    }
+}
+
+impl Pages for Programs {
+    fn take(&self) -> Option<u16> {
+        self.free.borrow_mut().pop()
+    }
+    fn free(&self) -> usize {
+        self.free.borrow().len()
+    }
+    fn give(&self, page: u16) {
+        self.free.borrow_mut().push(page);
+    }
+    fn link(&self, before: u16, page: u16) {
+        self.next.borrow_mut().insert(before, page);
+    }
+    fn fill(&self, page: u16, at: usize, bytes: usize, from: Endpoint, address: u64) -> Result<(), Errno> {
+        let data = self.fetch(from, address, bytes)?;
+        self.pages.borrow_mut()[page as usize][at..at + bytes].copy_from_slice(&data);
+        Ok(())
+    }
+    fn drain(&self, page: u16, at: usize, bytes: usize, to: Endpoint, address: u64) -> Result<(), Errno> {
+        self.put(to, address, &self.pages.borrow()[page as usize][at..at + bytes])
+    }
+    fn save(&self, _: u16, record: &PipeRecord) {
+        self.saved.set(Some(*record));
+    }
+    fn end(&self, _: u16) {
+        self.saved.set(None);
+    }
+}
+
+impl World for Programs {
+    fn copy(&self, from: Endpoint, a: u64, to: Endpoint, b: u64, bytes: u64) -> Result<(), Errno> {
+        self.put(to, b, &self.fetch(from, a, bytes as usize)?)
+    }
+    fn is_mapped(&self, who: Endpoint, address: u64) -> bool {
+        self.fetch(who, address, 1).is_ok()
+    }
+    fn note_moved(&self, who: Endpoint, moved: u64) {
+        self.moved.borrow_mut().push((who.slot(), moved));
+    }
+    fn wants_pages(&self, _: &Rc<Pipe>) {
+        self.starving.set(true);
     }
     fn finish(&self, who: Endpoint, result: Result<u64, Errno>) {
         self.finished.borrow_mut().push((who.slot(), result));
@@ -62,8 +125,12 @@ fn at(who: usize, bytes: u64) -> UserBuffer {
     UserBuffer::new(Endpoint::new(who, 1), 0, bytes)
 }
 
-fn pipe() -> (Programs, Pipe) {
-    let pipe = Pipe::default();
+fn new_pipe() -> Rc<Pipe> {
+    Rc::new(Pipe::new(0, Ring::new(crate::pipe::DEFAULT_BYTES)))
+}
+
+fn pipe() -> (Programs, Rc<Pipe>) {
+    let pipe = new_pipe();
     pipe.open(true, false);
     pipe.open(false, true);
     (Programs::new(), pipe)
@@ -209,18 +276,54 @@ fn poll_tells_what_an_end_may_do() {
     assert_eq!(pipe.poll(false, true), 0);
     pipe.close(&programs, false, true);
     assert_eq!(pipe.poll(true, false), POLLIN | POLLRDNORM | POLLHUP);
+    pipe.open(false, true);
     pipe.close(&programs, true, false);
     assert_eq!(pipe.poll(false, true), POLLERR);
 }
 
 #[test]
+fn a_pipe_that_nobody_holds_is_given_up_with_its_content() {
+    let (programs, pipe) = pipe();
+    pipe.write(&programs, at(0, 5000), false);
+    assert_eq!((pipe.has_ended(), programs.free.borrow().len()), (false, 298));
+    assert_eq!(programs.saved.get().map(|saved| saved.bytes), Some(5000));
+    pipe.close(&programs, true, false);
+    pipe.close(&programs, false, true);
+    assert_eq!((pipe.has_ended(), programs.free.borrow().len(), programs.saved.get()), (true, 300, None));
+}
+
+#[test]
+fn how_far_a_waiting_write_has_come_is_noted_and_it_goes_on_there() {
+    let (programs, pipe) = pipe();
+    assert_eq!(pipe.write(&programs, at(0, 100_000), false), Outcome::Waiting);
+    assert_eq!(programs.moved.take(), [(0, 65536)]);
+    // What a successor does when the write comes again.
+    assert_eq!(pipe.cancel(Endpoint::new(0, 1)), Some(65536));
+    pipe.read(&programs, at(1, 65536), false);
+    let mut again = at(0, 100_000);
+    again.advance_all(65536);
+    assert_eq!(pipe.write(&programs, again, false), done(100_000));
+}
+
+#[test]
+fn a_write_that_lacks_pages_waits_for_some() {
+    let (programs, pipe) = pipe();
+    let free = programs.free.take();
+    assert_eq!(pipe.write(&programs, at(0, 10), false), Outcome::Waiting);
+    assert!(programs.starving.take());
+    *programs.free.borrow_mut() = free;
+    pipe.retry(&programs);
+    assert_eq!(programs.finished(), [(0, Ok(10))]);
+}
+
+#[test]
 fn capacity_is_set_within_bounds() {
     let (programs, pipe) = pipe();
-    assert_eq!(pipe.set_capacity(1), Ok(4096));
-    assert_eq!(pipe.set_capacity(5000), Ok(8192));
+    assert_eq!(pipe.set_capacity(&programs, 1), Ok(4096));
+    assert_eq!(pipe.set_capacity(&programs, 5000), Ok(8192));
     pipe.write(&programs, at(0, 8192), false);
-    assert_eq!(pipe.set_capacity(4096), Err(Errno::EBUSY));
-    assert_eq!(pipe.set_capacity(MAX_BYTES + 1), Err(Errno::EPERM));
+    assert_eq!(pipe.set_capacity(&programs, 4096), Err(Errno::EBUSY));
+    assert_eq!(pipe.set_capacity(&programs, crate::pipe::MAX_BYTES + 1), Err(Errno::EPERM));
 }
 
 #[test]

@@ -5,6 +5,7 @@
 
 use crate::{
     file::Object,
+    keep::records::Note,
     poll::{self, Interest, POLLERR, POLLHUP, POLLIN, POLLNVAL, POLLOUT, POLLRDNORM, POLLWRNORM, Sets},
     process::Process,
     state::Vfs,
@@ -104,6 +105,9 @@ impl Vfs {
             return Ok(());
         }
         let mut sleep = deadline_ns.map(|deadline_ns| self.runtime.sleep_until(deadline_ns));
+        if let Some(deadline_ns) = deadline_ns {
+            process.note(Note::Deadline(deadline_ns));
+        }
         self.watch_pipes(process, interests, true);
         let mut result = Ok(false);
         while result == Ok(false) && !self.look(process, interests, &questions) {

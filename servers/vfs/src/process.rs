@@ -4,9 +4,19 @@
 //! may be shared by several threads (CLONE_FILES, CLONE_FS). A thread has at most one call in hand, because it waits for the answer.
 
 use crate::{
-    descriptors::Descriptors, event::Event, file::OpenFile, permission::Credentials, pipe::Pipe, vnode::NodeRef,
+    directories_of::Directories,
+    event::Event,
+    file::OpenFile,
+    file_table::FileTable,
+    keep::{
+        Store, Text,
+        records::{NOWHERE, Note, ThreadRecord},
+    },
+    permission::Credentials,
+    pipe::Pipe,
+    vnode::NodeRef,
 };
-use abi::{Endpoint, Errno, endpoint::SLOTS};
+use abi::{Endpoint, Errno, Message, endpoint::SLOTS, message::REPLY};
 use alloc::{rc::Rc, vec::Vec};
 use core::{
     cell::{Cell, RefCell},
@@ -14,7 +24,7 @@ use core::{
     pin::{Pin, pin},
     task::Poll,
 };
-use server::Sleep;
+use server::{OWN_TAG, Sleep};
 
 /// Linux's number for "relative to the working directory".
 pub const AT_FDCWD: i32 = -100;
@@ -26,26 +36,6 @@ pub struct Place {
     pub node: NodeRef,
     /// Its path.
     pub path: Rc<[u8]>,
-}
-
-/// Root, working directory and umask.
-#[derive(Clone, Debug)]
-pub struct Directories {
-    /// Where absolute paths begin.
-    pub root: RefCell<Place>,
-    /// Where relative paths begin.
-    pub working: RefCell<Place>,
-    /// Permission bits that new files do not get.
-    pub umask: Cell<u32>,
-}
-
-/// A descriptor table and its number, the owner of record locks.
-#[derive(Debug)]
-pub struct FileTable {
-    /// The number.
-    pub number: u64,
-    /// The table.
-    pub descriptors: RefCell<Descriptors<OpenFile>>,
 }
 
 /// What a thread is doing, as far as vfs is concerned.
@@ -80,6 +70,16 @@ pub struct Process {
     pub group: Cell<u64>,
     /// The call in hand.
     pub call: RefCell<Call>,
+    /// Its number (`abi::message::REPEATED`).
+    pub number: Cell<u64>,
+    /// The call came before; what a predecessor has noted about it.
+    pub note: Cell<Option<Note>>,
+    /// The call came before: a file system's answer to its first change.
+    pub recalled: RefCell<Option<Message>>,
+    /// Supplementary groups, preserved.
+    pub saved_groups: Cell<Text>,
+    /// Preserved memory.
+    pub store: Rc<Store>,
     /// What its handler waits for.
     pub event: Rc<Event>,
     /// The error a signal ends the call with.
@@ -95,15 +95,39 @@ pub struct Process {
 }
 
 impl Process {
-    /// The open file behind a descriptor. `EBADF`.
-    pub fn file(&self, descriptor: i32) -> Result<Rc<OpenFile>, Errno> {
-        self.files.borrow().descriptors.borrow().get(descriptor).cloned()
+    /// A thread without directories, ids of the superuser.
+    pub fn new(store: &Rc<Store>, endpoint: Endpoint, pid: u32, files: Rc<FileTable>) -> Process {
+        Process {
+            endpoint,
+            pid,
+            files: RefCell::new(files),
+            directories: RefCell::new(None),
+            credentials: RefCell::new(Rc::new(Credentials::default())),
+            session: Cell::new(0),
+            group: Cell::new(0),
+            call: RefCell::new(Call::None),
+            number: Cell::new(0),
+            note: Cell::new(None),
+            recalled: RefCell::default(),
+            saved_groups: Cell::default(),
+            store: store.clone(),
+            event: Rc::new(Event::default()),
+            cancelled: Cell::new(None),
+            gone: Cell::new(false),
+            exec_text: RefCell::default(),
+            exec_images: RefCell::default(),
+            first: Cell::new(true),
+        }
     }
 
-    /// Gives an open file a descriptor. `EMFILE`.
+    /// The open file behind a descriptor. `EBADF`.
+    pub fn file(&self, descriptor: i32) -> Result<Rc<OpenFile>, Errno> {
+        self.files.borrow().descriptors().get(descriptor).cloned()
+    }
+
+    /// Gives an open file a descriptor. `EMFILE`, `ENFILE`.
     pub fn insert(&self, file: Rc<OpenFile>, close_on_exec: bool) -> Result<u64, Errno> {
-        let files = self.files.borrow();
-        let number = files.descriptors.borrow_mut().insert(file, 0, close_on_exec)?;
+        let number = self.files.borrow().insert(file, 0, close_on_exec)?;
         Ok(number as u64)
     }
 
@@ -115,6 +139,43 @@ impl Process {
     /// Its ids.
     pub fn credentials(&self) -> Rc<Credentials> {
         self.credentials.borrow().clone()
+    }
+
+    /// Preserves what has changed of it.
+    pub fn save(&self) {
+        if self.gone.get() {
+            return;
+        }
+        let credentials = self.credentials.borrow();
+        self.store.set_thread(&ThreadRecord {
+            endpoint: self.endpoint,
+            pid: self.pid,
+            table: self.files.borrow().record,
+            directories: self.directories.borrow().as_ref().map_or(NOWHERE, |directories| directories.record),
+            first: self.first.get(),
+            session: self.session.get() as u32,
+            group: self.group.get() as u32,
+            ids: [credentials.euid, credentials.egid, credentials.uid, credentials.gid],
+            groups: self.saved_groups.get(),
+        });
+    }
+
+    /// The tag of the next change that the call in hand asks of a file system: a call makes at most one that must not be made twice.
+    /// `None`: no call of the program's is in hand.
+    pub fn change_tag(&self) -> Option<u64> {
+        let number = self.number.get();
+        (number != 0).then(|| OWN_TAG | (self.endpoint.0 as u64) << 32 | number & 0xffff_ffff)
+    }
+
+    /// The answer that a file system gave to the change of this call when the call came before, if the change was of this kind (label of the
+    /// request).
+    pub fn recalled(&self, label: u32) -> Option<Message> {
+        self.recalled.borrow_mut().take_if(|reply| reply.label == label | REPLY)
+    }
+
+    /// Notes something about the call in hand, for a successor that gets it again.
+    pub fn note(&self, note: Note) {
+        self.store.note(self.endpoint, self.number.get(), note);
     }
 
     /// Waits for the event, or until a signal ends the call with its error.

@@ -56,6 +56,31 @@ impl Stat {
         stat
     }
 
+    /// Type and permission bits.
+    pub fn mode(&self) -> u32 {
+        self.half(24)
+    }
+
+    /// Names the file has.
+    pub fn links(&self) -> u64 {
+        self.word(16)
+    }
+
+    /// Owner and group.
+    pub fn owner(&self) -> (u32, u32) {
+        (self.half(28), self.half(32))
+    }
+
+    /// Bytes.
+    pub fn size(&self) -> u64 {
+        self.word(48)
+    }
+
+    /// Device number of a special file.
+    pub fn special_device(&self) -> u64 {
+        self.word(40)
+    }
+
     fn put(&mut self, at: usize, value: u64) {
         self.0[at..at + 8].copy_from_slice(&value.to_le_bytes());
     }

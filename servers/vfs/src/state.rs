@@ -6,12 +6,17 @@
 use crate::{
     events::Events,
     file::{Closed, Closing},
+    keep::{
+        Store,
+        records::{Note, PipeRecord},
+    },
     locks::{Range, Waits},
     mount::Mount,
     names::Names,
     peers::Peers,
-    pipe::World,
+    pipe::{Pipe, World},
     process::{Call, Processes},
+    ring::Pages,
     user,
     vnode::NodeRef,
 };
@@ -25,6 +30,12 @@ use sys::{copy, ipc};
 pub struct Vfs {
     /// The executor.
     pub runtime: Runtime,
+    /// What outlives this process.
+    pub store: Rc<Store>,
+    /// A predecessor's state is being restored: calls wait until it is there.
+    pub recovering: Cell<bool>,
+    /// Those who wait for that.
+    pub recovery_watchers: crate::event::Watchers,
     /// File systems and drivers.
     pub peers: Peers,
     /// Threads of programs.
@@ -43,6 +54,10 @@ pub struct Vfs {
     pub events: Events,
     /// Number of the next pipe, for fstat.
     pub next_pipe: Cell<u64>,
+    /// Pipes with a writer that lacks pages.
+    pub starving: RefCell<Vec<Rc<Pipe>>>,
+    /// Fires when there is one more.
+    pub hungry: crate::event::Event,
     /// The root file system is there.
     pub mounted: Cell<bool>,
     /// Those who wait for that.
@@ -50,19 +65,27 @@ pub struct Vfs {
 }
 
 impl Vfs {
-    /// Nothing mounted, no programs.
-    pub fn new() -> Vfs {
+    /// Nothing mounted, no programs. `generation`: of this incarnation.
+    pub fn new(store: Store, generation: u32) -> Vfs {
+        let store = Rc::new(store);
+        // Numbers that no predecessor has given.
+        let first_number = (generation as u64) << 40;
         Vfs {
             runtime: Runtime::new(),
+            store: store.clone(),
+            recovering: Cell::new(false),
+            recovery_watchers: crate::event::Watchers::default(),
             peers: Peers::default(),
             processes: Processes::default(),
             mounts: RefCell::default(),
             names: RefCell::default(),
-            closing: Rc::default(),
-            serials: Rc::new(Cell::new(1)),
+            closing: Rc::new(Closing::new(store, first_number)),
+            serials: Rc::new(Cell::new(first_number + 1)),
             lock_waits: RefCell::default(),
             events: Events::default(),
             next_pipe: Cell::new(1),
+            starving: RefCell::default(),
+            hungry: crate::event::Event::default(),
             mounted: Cell::new(false),
             mounted_watchers: crate::event::Watchers::default(),
         }
@@ -72,8 +95,7 @@ impl Vfs {
     pub fn answer(&self, who: Endpoint, result: Result<u64, Errno>) {
         let mut reply = Message::new(abi::message::REPLY);
         reply.words[0] = abi::Word::to_word(result);
-        // A program that was killed in the meantime needs no answer.
-        let _ = ipc::send_nonblocking(who, &reply);
+        self.runtime.answer(who, reply);
     }
 
     /// Does what the ends of open files and vnodes have left to do. Called after each request.
@@ -94,9 +116,26 @@ impl Vfs {
             Closed::Device { service, minor } => self.tell(service, abi::chardev::Close { minor }.message()),
             Closed::Flock { node, number } => {
                 if node.locks.whole.borrow_mut().release(number, Range::ALL) {
+                    self.save_locks(&node);
                     node.locks.released.fire();
                 }
             }
+        }
+    }
+
+    /// The end of a turn: what has happened lasts from now on.
+    pub fn end_turn(&self, answers: &[(Endpoint, Message)]) {
+        self.store.end_turn(answers, |who| self.processes.get(who).ok().map(|process| process.number.get()));
+    }
+
+    /// Lets writers go on that lacked pages, as soon as there are some; for ever.
+    pub async fn feed_pipes(&self) {
+        const PAUSE_NS: u64 = 1_000_000;
+        loop {
+            self.hungry.wait().await;
+            self.runtime.sleep_ns(PAUSE_NS).await;
+            let pipes = self.starving.take();
+            pipes.iter().for_each(|pipe| pipe.retry(self));
         }
     }
 
@@ -125,17 +164,59 @@ fn vm_call(message: &Message) {
     }
 }
 
+impl Pages for Vfs {
+    fn take(&self) -> Option<u16> {
+        self.store.new_page()
+    }
+
+    fn free(&self) -> usize {
+        self.store.free_pages()
+    }
+
+    fn give(&self, page: u16) {
+        self.store.release_page(page);
+    }
+
+    fn link(&self, before: u16, page: u16) {
+        self.store.link_page(before, page);
+    }
+
+    fn fill(&self, page: u16, at: usize, bytes: usize, from: Endpoint, address: u64) -> Result<(), Errno> {
+        self.store.fetch(page, at, bytes, from, address).map_err(user::fault)
+    }
+
+    fn drain(&self, page: u16, at: usize, bytes: usize, to: Endpoint, address: u64) -> Result<(), Errno> {
+        self.store.store(page, at, bytes, to, address).map_err(user::fault)
+    }
+
+    fn save(&self, pipe: u16, record: &PipeRecord) {
+        self.store.set_pipe(pipe, record);
+    }
+
+    fn end(&self, pipe: u16) {
+        self.store.release_pipe(pipe);
+    }
+}
+
 impl World for Vfs {
     fn copy(&self, from: Endpoint, from_address: u64, to: Endpoint, to_address: u64, bytes: u64) -> Result<(), Errno> {
+        self.store.has_moved();
         copy::between(from, from_address, to, to_address, bytes)
     }
 
-    fn fetch(&self, from: Endpoint, address: u64, to: &mut [u8]) -> Result<(), Errno> {
-        user::fetch(from, address, to)
+    fn is_mapped(&self, who: Endpoint, address: u64) -> bool {
+        user::fetch(who, address, &mut [0]).is_ok()
     }
 
-    fn store(&self, to: Endpoint, address: u64, from: &[u8]) -> Result<(), Errno> {
-        user::store(to, address, from)
+    fn note_moved(&self, who: Endpoint, moved: u64) {
+        if let Ok(process) = self.processes.get(who) {
+            process.note(Note::Moved(moved));
+        }
+    }
+
+    fn wants_pages(&self, pipe: &Rc<Pipe>) {
+        self.starving.borrow_mut().push(pipe.clone());
+        self.hungry.fire();
     }
 
     fn finish(&self, who: Endpoint, result: Result<u64, Errno>) {

@@ -16,7 +16,7 @@ const IOV_MAX: u64 = 1024;
 const STEP: u64 = 256;
 
 /// Errors of a copy, as programs see them: whatever is wrong with their memory is `EFAULT`.
-fn fault(_: Errno) -> Errno {
+pub fn fault(_: Errno) -> Errno {
     Errno::EFAULT
 }
 

@@ -7,12 +7,17 @@
 
 use crate::{
     event::Watchers,
+    keep::records::NodeRecord,
     locks::Locks,
     mount::Mount,
     permission::{Attributes, S_IFDIR, S_IFLNK, S_IFMT, S_IFREG},
     pipe::Pipe,
+    stat::Stat,
 };
-use alloc::rc::{Rc, Weak};
+use alloc::{
+    rc::{Rc, Weak},
+    vec::Vec,
+};
 use core::cell::{Cell, RefCell};
 
 /// Somebody's hold on a vnode.
@@ -47,6 +52,8 @@ pub struct FileLocks {
     pub whole: RefCell<Locks>,
     /// Fires when a lock is taken off.
     pub released: Watchers,
+    /// Places of their records.
+    pub saved: RefCell<Vec<u16>>,
 }
 
 /// See the head of the file.
@@ -71,7 +78,7 @@ pub struct Vnode {
     /// Bytes.
     pub size: Cell<u64>,
     /// Device number of a special file.
-    pub device: u64,
+    pub device: Cell<u64>,
     /// vm has pages of it.
     pub has_image: Cell<bool>,
     /// What is mounted on this directory.
@@ -94,7 +101,7 @@ impl Vnode {
             uid: Cell::new(0),
             gid: Cell::new(0),
             size: Cell::new(0),
-            device: description.device,
+            device: Cell::new(description.device),
             has_image: Cell::new(false),
             covered: RefCell::new(None),
             fifo: RefCell::new(Weak::new()),
@@ -112,6 +119,28 @@ impl Vnode {
         self.uid.set(description.ids as u32);
         self.gid.set((description.ids >> 32) as u32);
         self.size.set(description.size);
+    }
+
+    /// Takes over what the file system tells in a `stat`: after a restart.
+    pub fn refresh(&self, stat: &Stat) {
+        self.mode.set(stat.mode());
+        self.links.set(stat.links() as u32);
+        self.uid.set(stat.owner().0);
+        self.gid.set(stat.owner().1);
+        self.size.set(stat.size());
+        self.device.set(stat.special_device());
+        // vm may have pages of it, brought by a predecessor.
+        self.has_image.set(self.is_regular());
+    }
+
+    /// Uses that the file system counts for it.
+    pub fn uses(&self) -> u64 {
+        self.uses.get()
+    }
+
+    /// As records refer to it.
+    pub fn record(&self) -> NodeRecord {
+        NodeRecord { mount: self.mount.record.get(), node: self.node }
     }
 
     /// What decides about permissions.

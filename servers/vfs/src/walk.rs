@@ -4,10 +4,11 @@
 //! by `..`. The canonical path is built along the way. A link of /proc that stands for a pipe (`/dev/stdin`) leads to the open pipe itself.
 
 use crate::{
+    directories_of::Directories,
     file::OpenFile,
     path::{self, Component, LINKS_MAX, PATH_MAX},
     permission::{Credentials, EXECUTE, check},
-    process::{AT_FDCWD, Directories, Place, Process},
+    process::{AT_FDCWD, Place, Process},
     state::Vfs,
     vnode::NodeRef,
 };
@@ -92,7 +93,7 @@ impl Vfs {
     /// The directory that a call's `dirfd` means. `EBADF`, `ENOTDIR`.
     pub fn place(&self, process: &Process, descriptor: i32) -> Result<Place, Errno> {
         if descriptor == AT_FDCWD {
-            return Ok(process.directories()?.working.borrow().clone());
+            return Ok(process.directories()?.working().clone());
         }
         let file = process.file(descriptor)?;
         let node = file.node().filter(|node| node.is_directory()).ok_or(Errno::ENOTDIR)?;
@@ -117,7 +118,7 @@ impl Vfs {
         let directories = process.directories()?;
         let start = match text.first() {
             None => return Err(Errno::ENOENT),
-            Some(b'/') => directories.root.borrow().clone(),
+            Some(b'/') => directories.root().clone(),
             Some(_) => self.place(process, descriptor)?,
         };
         let mut canonical = Vec::with_capacity(start.path.len() + text.len() + 1);
@@ -181,7 +182,7 @@ impl Walk<'_> {
     /// To the parent directory, out of a mount if need be, but not above the root.
     async fn up(&mut self) -> Result<(), Errno> {
         loop {
-            if Rc::ptr_eq(&self.node, &self.directories.root.borrow().node) {
+            if Rc::ptr_eq(&self.node, &self.directories.root().node) {
                 return Ok(());
             }
             let is_root = self.node.mount.root.borrow().as_ref().is_some_and(|root| Rc::ptr_eq(root, &self.node));
@@ -213,7 +214,7 @@ impl Walk<'_> {
         self.text = path::splice(&target, &self.text[self.at..])?;
         self.at = 0;
         if self.text[0] == b'/' {
-            let root = self.directories.root.borrow().clone();
+            let root = self.directories.root().clone();
             self.node = root.node;
             self.canonical.clear();
             self.canonical.extend_from_slice(&root.path);
@@ -224,7 +225,7 @@ impl Walk<'_> {
     /// The pipe of this name among the process's own descriptors. `ENOENT`.
     fn own_pipe(&self, name: &[u8]) -> Result<Rc<OpenFile>, Errno> {
         let files = self.process.files.borrow();
-        let descriptors = files.descriptors.borrow();
+        let descriptors = files.descriptors();
         let mut open = descriptors.iter().map(|(_, file)| file);
         open.find(|file| *file.path.borrow() == name).cloned().ok_or(Errno::ENOENT)
     }

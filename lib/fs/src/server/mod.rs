@@ -135,6 +135,7 @@ where
             Request::Unmount(request) => self.unmount(message, request),
             Request::Sync(_) => self.sync().map(|()| message.reply(Ok(0))),
             Request::SetUses(request) => self.set_uses(message, request),
+            Request::Recall(_) => self.recall(message).ok_or(Errno::ENOENT),
         }
     }
 

@@ -4,7 +4,10 @@
 //! doing them again comes to the same). So a request that comes again was either committed, and gets its reply, or never happened. Requests that
 //! change nothing, or nothing that matters, are simply done again.
 
-use abi::fs::{Create, GetDents, Lookup, Mount, Read, ReadLink, SetUses, Stat, StatFs, Sync, Use};
+use abi::fs::{
+    Create, GetDents, Link, Lookup, Mount, Read, ReadLink, Rename, SetUses, Stat, StatFs, Symlink, Sync, Truncate, Unlink,
+    Unmount, Use,
+};
 use abi::{Errno, Message};
 use alloc::vec::Vec;
 use sys::copy;
@@ -62,6 +65,21 @@ where
             Ok(()) => self.conclude(message, reply),
             Err(error) => message.reply(Err(error)),
         })
+    }
+
+    /// The reply that was given to the change with the tag of `message`, whichever change it was.
+    pub(super) fn recall(&mut self, message: &Message) -> Option<Message> {
+        let changes = [
+            Create::LABEL,
+            Symlink::LABEL,
+            Link::LABEL,
+            Unlink::LABEL,
+            Rename::LABEL,
+            Truncate::LABEL,
+            Mount::LABEL,
+            Unmount::LABEL,
+        ];
+        changes.into_iter().find_map(|label| self.repeated(&Message { label, ..*message }))
     }
 
     /// Commits what a request has changed, with its reply. When that fails nothing has happened.

@@ -1,0 +1,503 @@
+//! What outlives vfs: its state as records in preserved memory, changed once a turn, all or nothing.
+//!
+//! The heap holds the same state in the form that the handlers work with; whoever changes one changes the other. At the end of a
+//! turn, before any answer or request leaves, [`Store::end_turn`] notes the results of the calls that are being answered, and commits.
+//! A death at any instruction leaves the state of the last commit: then the calls that were not answered come again, and those whose
+//! results are noted are answered, the others done. See the book's chapter on files, "When vfs dies".
+//!
+//! `records` says what is kept, `pool` and `text` where; `recovery` makes the heap from it again.
+
+mod pool;
+pub mod records;
+mod text;
+
+use abi::{Endpoint, Errno, Message, endpoint::SLOTS};
+use core::cell::Cell;
+use pool::Pool;
+use records::{
+    BLOCK, CallRecord, DescriptorRecord, DirectoriesRecord, ExecRecord, FileRecord, GlobalRecord, LockRecord,
+    MountRecord, NOWHERE, NextRecord, Note, PeerRecord, PipeRecord, StateRecord, TableRecord, ThreadRecord,
+};
+use server::recover::{Area, Found, Record, Recover, Table};
+use sys::keep::Keep;
+pub use text::Text;
+use text::Texts;
+
+/// Bytes of preserved memory: `keep_bytes` of the system file is at least this.
+pub const KEEP_BYTES: usize = 0x80_0000;
+/// Which layout this is: to be changed with any table.
+const LAYOUT: u64 = 1;
+/// Words that change in one turn.
+const LOG_CHANGES: usize = 16384;
+/// Bytes of a page of a pipe.
+pub const PIPE_PAGE: usize = 4096;
+
+const TABLES: usize = SLOTS;
+const DESCRIPTOR_BLOCKS: usize = 4096;
+const FILES: usize = 8192;
+const PIPES: usize = 1024;
+const PIPE_PAGES: usize = 768;
+const LOCKS: usize = 2048;
+const MOUNTS: usize = 32;
+const PEERS: usize = 32;
+
+/// Places of one table, and which of them are free.
+#[derive(Debug)]
+pub struct Places<R> {
+    table: Table<R>,
+    pool: Pool,
+}
+
+impl<R: Record> Places<R> {
+    fn lay_out(recover: &Recover, count: usize) -> Self {
+        Places { table: Table::lay_out(recover, count), pool: Pool::new(count) }
+    }
+}
+
+/// See the head of the file.
+#[derive(Debug)]
+pub struct Store {
+    recover: Recover,
+    threads: Table<ThreadRecord>,
+    calls: Table<CallRecord>,
+    execs: Table<ExecRecord>,
+    tables: Places<TableRecord>,
+    descriptors: Table<DescriptorRecord>,
+    blocks: Pool,
+    files: Places<FileRecord>,
+    states: Table<StateRecord>,
+    directories: Places<DirectoriesRecord>,
+    pipes: Places<PipeRecord>,
+    pages: Places<NextRecord>,
+    content: Area,
+    locks: Places<LockRecord>,
+    mounts: Table<MountRecord>,
+    peers: Table<PeerRecord>,
+    global: Table<GlobalRecord>,
+    texts: Texts,
+    /// Something has been released since the last commit.
+    released: Cell<bool>,
+    /// Results are to be noted although no record has changed.
+    moved: Cell<bool>,
+}
+
+impl Store {
+    /// Opens preserved memory.
+    pub fn open(keep: Keep) -> (Store, Found) {
+        let (recover, found) = Recover::open(keep, LAYOUT, LOG_CHANGES);
+        let store = Store {
+            threads: Table::lay_out(&recover, SLOTS),
+            calls: Table::lay_out(&recover, SLOTS),
+            execs: Table::lay_out(&recover, SLOTS),
+            tables: Places::lay_out(&recover, TABLES),
+            descriptors: Table::lay_out(&recover, DESCRIPTOR_BLOCKS * BLOCK),
+            blocks: Pool::new(DESCRIPTOR_BLOCKS),
+            files: Places::lay_out(&recover, FILES),
+            states: Table::lay_out(&recover, FILES),
+            directories: Places::lay_out(&recover, TABLES),
+            pipes: Places::lay_out(&recover, PIPES),
+            pages: Places::lay_out(&recover, PIPE_PAGES),
+            content: Area::lay_out(&recover, PIPE_PAGES * PIPE_PAGE),
+            locks: Places::lay_out(&recover, LOCKS),
+            mounts: Table::lay_out(&recover, MOUNTS),
+            peers: Table::lay_out(&recover, PEERS),
+            global: Table::lay_out(&recover, 1),
+            texts: Texts::lay_out(&recover),
+            released: Cell::new(false),
+            moved: Cell::new(false),
+            recover,
+        };
+        (store, found)
+    }
+
+    /// The end of a turn: see the head of the file. `number` gives the number of the call that a thread is in.
+    pub fn end_turn(&self, answers: &[(Endpoint, Message)], number: impl Fn(Endpoint) -> Option<u64>) {
+        if !self.recover.is_changing() && !self.moved.get() {
+            return;
+        }
+        for (to, message) in answers.iter().filter(|(to, _)| to.is_application()) {
+            if let Some(number) = number(*to) {
+                self.note(*to, number, Note::Result(message.words[0]));
+            }
+        }
+        self.commit();
+    }
+
+    /// What has been changed lasts from now on.
+    pub fn commit(&self) {
+        self.moved.set(false);
+        self.recover.commit();
+        if self.released.take() {
+            let pools = [&self.tables.pool, &self.blocks, &self.files.pool, &self.directories.pool];
+            pools.iter().for_each(|pool| pool.commit());
+            [&self.pipes.pool, &self.pages.pool, &self.locks.pool].iter().for_each(|pool| pool.commit());
+            self.texts.commit();
+        }
+    }
+
+    /// Data has been moved to or from a program: the results of this turn have to be noted.
+    #[inline]
+    pub fn has_moved(&self) {
+        self.moved.set(true);
+    }
+
+    /// Notes something about the call with this number that a thread is in.
+    #[inline]
+    pub fn note(&self, thread: Endpoint, number: u64, note: Note) {
+        self.calls.set(&self.recover, thread.slot(), &CallRecord { number, note });
+    }
+
+    /// What is noted about the call with this number.
+    pub fn noted(&self, thread: Endpoint, number: u64) -> Option<Note> {
+        let call = self.calls.get(&self.recover, thread.slot()).record()?;
+        (call.number == number).then_some(call.note)
+    }
+
+    fn release<R>(&self, places: &Places<R>, place: usize) {
+        places.pool.release(place);
+        self.released.set(true);
+    }
+
+    /// Writes a text that a record is to refer to. `ENOMEM`: no room.
+    pub fn put_text(&self, text: &[u8]) -> Result<Text, Errno> {
+        self.texts.put(&self.recover, text).ok_or(Errno::ENOMEM)
+    }
+
+    /// Reads one.
+    pub fn text(&self, text: Text) -> alloc::vec::Vec<u8> {
+        self.texts.get(&self.recover, text)
+    }
+
+    /// No record refers to this text any more.
+    #[inline]
+    pub fn release_text(&self, text: Text) {
+        self.texts.release(text);
+        self.released.set(true);
+    }
+
+    /// Sets what is known of a thread; a new one in a slot has made no call yet.
+    pub fn set_thread(&self, record: &ThreadRecord) {
+        self.threads.set(&self.recover, record.endpoint.slot(), record);
+    }
+
+    /// A thread begins or ends: nothing is known of calls in its slot. Its groups are released with its record.
+    pub fn forget_thread(&self, slot: usize) {
+        self.threads.clear(&self.recover, slot);
+        self.calls.clear(&self.recover, slot);
+        self.set_exec(slot, None);
+    }
+
+    /// Sets how far a thread's exec has come. Its former text is released.
+    pub fn set_exec(&self, slot: usize, record: Option<&ExecRecord>) {
+        let former = self.execs.get(&self.recover, slot).record();
+        match record {
+            Some(record) => self.execs.set(&self.recover, slot, record),
+            None => self.execs.clear(&self.recover, slot),
+        }
+        if let Some(former) = former.filter(|former| record.is_none_or(|record| record.text != former.text)) {
+            self.release_text(former.text);
+        }
+    }
+
+    /// How far a thread's exec has come.
+    pub fn exec(&self, slot: usize) -> Option<ExecRecord> {
+        self.execs.get(&self.recover, slot).record()
+    }
+
+    /// A place for a descriptor table, to be filled by [`Store::put_table`]. `EAGAIN`: all are in use.
+    pub fn new_table(&self) -> Result<u16, Errno> {
+        self.tables.pool.take().map(|place| place as u16).ok_or(Errno::EAGAIN)
+    }
+
+    /// Sets the list of blocks of a table that nothing refers to yet.
+    pub fn put_table(&self, place: u16, record: &TableRecord) {
+        self.tables.table.put_unreferenced(&self.recover, place as usize, record);
+    }
+
+    /// Changes the list of blocks of a table.
+    pub fn set_table(&self, place: u16, record: &TableRecord) {
+        self.tables.table.set(&self.recover, place as usize, record);
+    }
+
+    /// Ends a table.
+    pub fn release_table(&self, place: u16, blocks: impl Iterator<Item = u16>) {
+        self.release(&self.tables, place as usize);
+        blocks.filter(|block| *block != NOWHERE).for_each(|block| self.blocks.release(block as usize));
+    }
+
+    /// A block of descriptors, all free. `ENFILE`: no room.
+    pub fn new_block(&self) -> Result<u16, Errno> {
+        let block = self.blocks.take().ok_or(Errno::ENFILE)?;
+        for place in block * BLOCK..(block + 1) * BLOCK {
+            self.descriptors.clear_unreferenced(&self.recover, place);
+        }
+        Ok(block as u16)
+    }
+
+    /// Sets a descriptor; `None`: free.
+    #[inline]
+    pub fn set_descriptor(&self, block: u16, index: usize, record: Option<&DescriptorRecord>) {
+        let place = block as usize * BLOCK + index;
+        match record {
+            Some(record) => self.descriptors.set(&self.recover, place, record),
+            None => self.descriptors.clear(&self.recover, place),
+        }
+    }
+
+    /// Sets a descriptor of a block that is not yet a table's.
+    pub fn put_descriptor(&self, block: u16, index: usize, record: &DescriptorRecord) {
+        self.descriptors.put_unreferenced(&self.recover, block as usize * BLOCK + index, record);
+    }
+
+    /// Makes an open file. `ENFILE`: no room.
+    pub fn new_file(&self, file: &FileRecord, flags: u32, path: &[u8]) -> Result<(u16, Text), Errno> {
+        let path = self.texts.put(&self.recover, path).ok_or(Errno::ENFILE)?;
+        let Some(place) = self.files.pool.take() else {
+            self.release_text(path);
+            return Err(Errno::ENFILE);
+        };
+        self.files.table.put_unreferenced(&self.recover, place, file);
+        self.states.put_unreferenced(&self.recover, place, &StateRecord { position: 0, flags, path });
+        Ok((place as u16, path))
+    }
+
+    /// Sets what changes of an open file.
+    #[inline]
+    pub fn set_state(&self, place: u16, state: &StateRecord) {
+        self.states.set(&self.recover, place as usize, state);
+    }
+
+    /// Ends an open file.
+    #[inline]
+    pub fn release_file(&self, place: u16, path: Text) {
+        self.release(&self.files, place as usize);
+        self.texts.release(path);
+    }
+
+    /// Makes directories of a process. `ENOMEM`: no room.
+    pub fn new_directories(&self, record: &DirectoriesRecord) -> Result<u16, Errno> {
+        let place = self.directories.pool.take().ok_or(Errno::ENOMEM)?;
+        self.directories.table.put_unreferenced(&self.recover, place, record);
+        Ok(place as u16)
+    }
+
+    /// Changes them.
+    pub fn set_directories(&self, place: u16, record: &DirectoriesRecord) {
+        self.directories.table.set(&self.recover, place as usize, record);
+    }
+
+    /// Ends them.
+    pub fn release_directories(&self, place: u16, texts: [Text; 2]) {
+        self.release(&self.directories, place as usize);
+        texts.into_iter().for_each(|text| self.texts.release(text));
+    }
+
+    /// Makes an empty pipe. `ENFILE`: no room.
+    pub fn new_pipe(&self, capacity: usize) -> Result<u16, Errno> {
+        let place = self.pipes.pool.take().ok_or(Errno::ENFILE)?;
+        let record = PipeRecord { capacity: capacity as u32, bytes: 0, first: NOWHERE, last: NOWHERE, start: 0 };
+        self.pipes.table.put_unreferenced(&self.recover, place, &record);
+        Ok(place as u16)
+    }
+
+    /// Changes a pipe.
+    pub fn set_pipe(&self, place: u16, record: &PipeRecord) {
+        self.pipes.table.set(&self.recover, place as usize, record);
+    }
+
+    /// Ends a pipe. Its pages are released one by one.
+    pub fn release_pipe(&self, place: u16) {
+        self.release(&self.pipes, place as usize);
+    }
+
+    /// A page for a pipe; `None`: all are in use.
+    pub fn new_page(&self) -> Option<u16> {
+        self.pages.pool.take().map(|page| page as u16)
+    }
+
+    /// Pages that are free.
+    pub fn free_pages(&self) -> usize {
+        self.pages.pool.room()
+    }
+
+    /// After the page `before` comes `page`.
+    pub fn link_page(&self, before: u16, page: u16) {
+        self.pages.table.set(&self.recover, before as usize, &NextRecord(page));
+    }
+
+    /// A page is empty.
+    pub fn release_page(&self, page: u16) {
+        self.release(&self.pages, page as usize);
+    }
+
+    /// Fills a part of a page from a program's memory.
+    pub fn fetch(&self, page: u16, offset: usize, bytes: usize, from: Endpoint, address: u64) -> Result<(), Errno> {
+        self.content.fetch(&self.recover, page as usize * PIPE_PAGE + offset, bytes, from, address)
+    }
+
+    /// Copies a part of a page to a program's memory.
+    pub fn store(&self, page: u16, offset: usize, bytes: usize, to: Endpoint, address: u64) -> Result<(), Errno> {
+        self.content.store(&self.recover, page as usize * PIPE_PAGE + offset, bytes, to, address)
+    }
+
+    /// Locks that may still be set.
+    pub fn lock_room(&self) -> usize {
+        self.locks.pool.room()
+    }
+
+    /// Sets a lock. `ENOLCK`: no room.
+    pub fn new_lock(&self, record: &LockRecord) -> Result<u16, Errno> {
+        let place = self.locks.pool.take().ok_or(Errno::ENOLCK)?;
+        self.locks.table.set(&self.recover, place, record);
+        Ok(place as u16)
+    }
+
+    /// Takes a lock off.
+    pub fn release_lock(&self, place: u16) {
+        self.locks.table.clear(&self.recover, place as usize);
+        self.release(&self.locks, place as usize);
+    }
+
+    /// Enters a mount. `ENOSPC`: there are too many.
+    pub fn new_mount(&self, record: &MountRecord) -> Result<u16, Errno> {
+        let mut places = 0..MOUNTS;
+        let free = places.find(|&place| matches!(self.mounts.get(&self.recover, place), server::recover::Entry::Empty));
+        let place = free.ok_or(Errno::ENOSPC)?;
+        self.mounts.set(&self.recover, place, record);
+        Ok(place as u16)
+    }
+
+    /// Changes the flags of a mount.
+    pub fn set_mount_flags(&self, place: u16, flags: u64) {
+        if let Some(record) = self.mounts.get(&self.recover, place as usize).record() {
+            self.mounts.set(&self.recover, place as usize, &MountRecord { flags, ..record });
+        }
+    }
+
+    /// Takes a mount out.
+    pub fn remove_mount(&self, place: u16) {
+        if let Some(record) = self.mounts.get(&self.recover, place as usize).record() {
+            self.release_text(record.source);
+            self.release_text(record.target);
+        }
+        self.mounts.clear(&self.recover, place as usize);
+    }
+
+    /// Enters a service that vfs asks, unless it is known.
+    pub fn add_peer(&self, record: &PeerRecord) {
+        let all = (0..PEERS).map(|place| (place, self.peers.get(&self.recover, place).record()));
+        for (place, known) in all {
+            match known {
+                Some(known) if known == *record => return,
+                Some(_) => {}
+                None => return self.peers.set(&self.recover, place, record),
+            }
+        }
+    }
+
+    /// What there is once.
+    pub fn global(&self) -> GlobalRecord {
+        self.global.get(&self.recover, 0).record().unwrap_or_default()
+    }
+
+    /// Changes it.
+    pub fn set_global(&self, record: &GlobalRecord) {
+        self.global.set(&self.recover, 0, record);
+    }
+}
+
+impl Store {
+    /// Everything that a predecessor has left, without what is damaged: threads, mounts, locks and services; the rest by place.
+    pub fn threads(&self) -> impl Iterator<Item = ThreadRecord> + '_ {
+        self.threads.entries(&self.recover).filter_map(|(slot, entry)| {
+            let record = entry.record()?;
+            (record.endpoint.slot() == slot).then_some(record)
+        })
+    }
+
+    /// Records that something has written into.
+    pub fn damaged(&self) -> usize {
+        fn count<R: Record>(table: &Table<R>, recover: &Recover) -> usize {
+            table.entries(recover).filter(|(_, entry)| matches!(entry, server::recover::Entry::Damaged)).count()
+        }
+        count(&self.threads, &self.recover)
+            + count(&self.mounts, &self.recover)
+            + count(&self.locks.table, &self.recover)
+    }
+
+    /// All mounts.
+    pub fn mounts(&self) -> impl Iterator<Item = (u16, MountRecord)> + '_ {
+        self.mounts.entries(&self.recover).filter_map(|(place, entry)| Some((place as u16, entry.record()?)))
+    }
+
+    /// All services that vfs asks.
+    pub fn peers(&self) -> impl Iterator<Item = PeerRecord> + '_ {
+        self.peers.entries(&self.recover).filter_map(|(_, entry)| entry.record())
+    }
+
+    /// All locks.
+    pub fn locks(&self) -> impl Iterator<Item = (u16, LockRecord)> + '_ {
+        self.locks.table.entries(&self.recover).filter_map(|(place, entry)| Some((place as u16, entry.record()?)))
+    }
+
+    /// A descriptor table.
+    pub fn table(&self, place: u16) -> Option<TableRecord> {
+        get(&self.tables.table, &self.recover, place)
+    }
+
+    /// A descriptor of a block.
+    pub fn descriptor(&self, block: u16, index: usize) -> Option<DescriptorRecord> {
+        let place = block as usize * BLOCK + index;
+        if place < self.descriptors.len() { self.descriptors.get(&self.recover, place).record() } else { None }
+    }
+
+    /// An open file.
+    pub fn file(&self, place: u16) -> Option<(FileRecord, StateRecord)> {
+        Some((get(&self.files.table, &self.recover, place)?, get(&self.states, &self.recover, place)?))
+    }
+
+    /// Directories of a process.
+    pub fn directories(&self, place: u16) -> Option<DirectoriesRecord> {
+        get(&self.directories.table, &self.recover, place)
+    }
+
+    /// A pipe.
+    pub fn pipe(&self, place: u16) -> Option<PipeRecord> {
+        get(&self.pipes.table, &self.recover, place)
+    }
+
+    /// The page after this one.
+    pub fn next_page(&self, page: u16) -> Option<u16> {
+        get(&self.pages.table, &self.recover, page).map(|next: NextRecord| next.0)
+    }
+
+    /// After a restart: what is in use; everything else is free.
+    pub fn rebuild(&self, used: &Used) {
+        self.tables.pool.rebuild(|place| used.tables.contains(&(place as u16)));
+        self.blocks.rebuild(|place| used.blocks.contains(&(place as u16)));
+        self.files.pool.rebuild(|place| used.files.contains(&(place as u16)));
+        self.directories.pool.rebuild(|place| used.directories.contains(&(place as u16)));
+        self.pipes.pool.rebuild(|place| used.pipes.contains(&(place as u16)));
+        self.pages.pool.rebuild(|place| used.pages.contains(&(place as u16)));
+        self.locks.pool.rebuild(|place| used.locks.contains(&(place as u16)));
+        self.texts.rebuild(&used.texts);
+    }
+}
+
+/// Places in use, by table.
+#[derive(Debug, Default)]
+#[allow(missing_docs)]
+pub struct Used {
+    pub tables: alloc::collections::BTreeSet<u16>,
+    pub blocks: alloc::collections::BTreeSet<u16>,
+    pub files: alloc::collections::BTreeSet<u16>,
+    pub directories: alloc::collections::BTreeSet<u16>,
+    pub pipes: alloc::collections::BTreeSet<u16>,
+    pub pages: alloc::collections::BTreeSet<u16>,
+    pub locks: alloc::collections::BTreeSet<u16>,
+    pub texts: alloc::vec::Vec<Text>,
+}
+
+fn get<R: Record>(table: &Table<R>, recover: &Recover, place: u16) -> Option<R> {
+    if (place as usize) < table.len() { table.get(recover, place as usize).record() } else { None }
+}

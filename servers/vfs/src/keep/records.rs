@@ -1,0 +1,485 @@
+//! The records in vfs's preserved memory: what a successor needs, in as few words as possible.
+//!
+//! Records refer to each other by place. What nobody refers to, beginning with threads and mounts, is free; so only the words that
+//! refer are changed under the undo log. Neighbours: `keep` (the tables), `recovery` (reads them).
+
+use super::text::Text;
+use abi::Endpoint;
+use server::recover::Record;
+
+/// "None" in a place of 16 bits.
+pub const NOWHERE: u16 = u16::MAX;
+/// Descriptors of one block.
+pub const BLOCK: usize = 16;
+/// Blocks of one descriptor table.
+pub const BLOCKS: usize = 64;
+
+fn halves(low: u32, high: u32) -> u64 {
+    low as u64 | (high as u64) << 32
+}
+
+/// A thread of a program; its place is its slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct ThreadRecord {
+    pub endpoint: Endpoint,
+    pub pid: u32,
+    pub table: u16,
+    /// `NOWHERE` before there is a root.
+    pub directories: u16,
+    pub first: bool,
+    pub session: u32,
+    pub group: u32,
+    /// euid, egid, uid, gid.
+    pub ids: [u32; 4],
+    /// Supplementary groups, four bytes each.
+    pub groups: Text,
+}
+
+impl Record for ThreadRecord {
+    const WORDS: usize = 6;
+
+    fn store(&self, words: &mut [u64]) {
+        words[0] = halves(self.endpoint.0, self.pid);
+        words[1] = self.table as u64 | (self.directories as u64) << 16 | (self.first as u64) << 32;
+        words[2] = halves(self.session, self.group);
+        words[3] = halves(self.ids[0], self.ids[1]);
+        words[4] = halves(self.ids[2], self.ids[3]);
+        words[5] = self.groups.to_word();
+    }
+
+    fn load(words: &[u64]) -> Self {
+        let half = |word: usize, shift: u32| (words[word] >> shift) as u32;
+        ThreadRecord {
+            endpoint: Endpoint(half(0, 0)),
+            pid: half(0, 32),
+            table: words[1] as u16,
+            directories: (words[1] >> 16) as u16,
+            first: words[1] >> 32 & 1 != 0,
+            session: half(2, 0),
+            group: half(2, 32),
+            ids: [half(3, 0), half(3, 32), half(4, 0), half(4, 32)],
+            groups: Text::from_word(words[5]),
+        }
+    }
+}
+
+/// What is known of a thread's call, beyond what the thread itself repeats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Note {
+    /// It is over: the result in word 0 of the answer.
+    Result(u64),
+    /// It has moved so many bytes.
+    Moved(u64),
+    /// It writes from this position on.
+    Start(u64),
+    /// It waits until this monotonic time.
+    Deadline(u64),
+}
+
+/// The note of a thread's last call that needed one; its place is the thread's slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallRecord {
+    /// The call's number (`abi::message::REPEATED`).
+    pub number: u64,
+    /// What is known.
+    pub note: Note,
+}
+
+impl Record for CallRecord {
+    const WORDS: usize = 2;
+
+    #[inline]
+    fn store(&self, words: &mut [u64]) {
+        let (kind, value) = match self.note {
+            Note::Result(value) => (0, value),
+            Note::Moved(value) => (1, value),
+            Note::Start(value) => (2, value),
+            Note::Deadline(value) => (3, value),
+        };
+        words[0] = self.number << 2 | kind;
+        words[1] = value;
+    }
+
+    fn load(words: &[u64]) -> Self {
+        let note = match words[0] & 3 {
+            0 => Note::Result(words[1]),
+            1 => Note::Moved(words[1]),
+            2 => Note::Start(words[1]),
+            _ => Note::Deadline(words[1]),
+        };
+        CallRecord { number: words[0] >> 2, note }
+    }
+}
+
+/// How far an exec has come; the place is the thread's slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct ExecRecord {
+    /// It has been reported to pm (what follows is the report); else it is under way.
+    pub reported: bool,
+    /// Reported: the text for `ExecText`; else the path to execute.
+    pub text: Text,
+    pub images: [u64; 2],
+    /// The words of the report.
+    pub report: [u64; 4],
+}
+
+impl Record for ExecRecord {
+    const WORDS: usize = 7;
+
+    fn store(&self, words: &mut [u64]) {
+        words[0] = self.text.to_word() << 1 | self.reported as u64;
+        words[1..3].copy_from_slice(&self.images);
+        words[3..7].copy_from_slice(&self.report);
+    }
+
+    fn load(words: &[u64]) -> Self {
+        ExecRecord {
+            reported: words[0] & 1 != 0,
+            text: Text::from_word(words[0] >> 1),
+            images: [words[1], words[2]],
+            report: [words[3], words[4], words[5], words[6]],
+        }
+    }
+}
+
+/// A descriptor table: its number, and where its blocks of descriptors are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct TableRecord {
+    pub number: u64,
+    pub blocks: [u16; BLOCKS],
+}
+
+impl Record for TableRecord {
+    const WORDS: usize = 1 + BLOCKS / 4;
+
+    fn store(&self, words: &mut [u64]) {
+        words[0] = self.number;
+        for (word, blocks) in words[1..].iter_mut().zip(self.blocks.as_chunks::<4>().0) {
+            *word = blocks.iter().rev().fold(0, |sum, &block| sum << 16 | block as u64);
+        }
+    }
+
+    fn load(words: &[u64]) -> Self {
+        let mut blocks = [NOWHERE; BLOCKS];
+        for (index, block) in blocks.iter_mut().enumerate() {
+            *block = (words[1 + index / 4] >> (index % 4 * 16)) as u16;
+        }
+        TableRecord { number: words[0], blocks }
+    }
+}
+
+/// A descriptor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct DescriptorRecord {
+    pub file: u16,
+    pub close_on_exec: bool,
+}
+
+impl Record for DescriptorRecord {
+    const WORDS: usize = 1;
+
+    #[inline]
+    fn store(&self, words: &mut [u64]) {
+        words[0] = self.file as u64 | (self.close_on_exec as u64) << 16;
+    }
+
+    fn load(words: &[u64]) -> Self {
+        DescriptorRecord { file: words[0] as u16, close_on_exec: words[0] >> 16 & 1 != 0 }
+    }
+}
+
+/// A file of a file system: where it is mounted, and its number there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct NodeRecord {
+    /// `NOWHERE`: no node.
+    pub mount: u16,
+    pub node: u64,
+}
+
+impl NodeRecord {
+    /// No node.
+    pub const NONE: NodeRecord = NodeRecord { mount: NOWHERE, node: 0 };
+}
+
+/// What an open file is of (`file::Object`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Kind {
+    Node,
+    Null,
+    Path,
+    Device { service: u16, minor: u32 },
+    Block { service: u16, minor: u32, bytes: u64 },
+    Pipe { pipe: u16, inode: u64, reads: bool, writes: bool },
+}
+
+/// An open file, as far as it never changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct FileRecord {
+    pub kind: Kind,
+    pub node: NodeRecord,
+    pub number: u64,
+}
+
+impl Record for FileRecord {
+    const WORDS: usize = 4;
+
+    #[inline]
+    fn store(&self, words: &mut [u64]) {
+        let (kind, place, minor, more) = match self.kind {
+            Kind::Node => (0, 0, 0, 0),
+            Kind::Null => (1, 0, 0, 0),
+            Kind::Path => (2, 0, 0, 0),
+            Kind::Device { service, minor } => (3, service, minor, 0),
+            Kind::Block { service, minor, bytes } => (4, service, minor, bytes),
+            Kind::Pipe { pipe, inode, reads, writes } => (5, pipe, reads as u32 | (writes as u32) << 1, inode),
+        };
+        words[0] = kind | (place as u64) << 8 | (self.node.mount as u64 & 0xff) << 24 | (minor as u64) << 32;
+        words[1] = self.node.node;
+        words[2] = self.number;
+        words[3] = more;
+    }
+
+    fn load(words: &[u64]) -> Self {
+        let (place, minor) = ((words[0] >> 8) as u16, (words[0] >> 32) as u32);
+        let kind = match words[0] & 0xff {
+            0 => Kind::Node,
+            1 => Kind::Null,
+            3 => Kind::Device { service: place, minor },
+            4 => Kind::Block { service: place, minor, bytes: words[3] },
+            5 => Kind::Pipe { pipe: place, inode: words[3], reads: minor & 1 != 0, writes: minor & 2 != 0 },
+            _ => Kind::Path,
+        };
+        let mount = match (words[0] >> 24) as u8 {
+            u8::MAX => NOWHERE,
+            mount => mount as u16,
+        };
+        FileRecord { kind, node: NodeRecord { mount, node: words[1] }, number: words[2] }
+    }
+}
+
+/// What changes of an open file. Its place is the open file's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct StateRecord {
+    pub position: u64,
+    pub flags: u32,
+    pub path: Text,
+}
+
+impl Record for StateRecord {
+    const WORDS: usize = 2;
+
+    #[inline]
+    fn store(&self, words: &mut [u64]) {
+        words[0] = self.position;
+        words[1] = self.flags as u64 | self.path.to_word() << 32;
+    }
+
+    fn load(words: &[u64]) -> Self {
+        StateRecord { position: words[0], flags: words[1] as u32, path: Text::from_word(words[1] >> 32) }
+    }
+}
+
+/// Root, working directory and umask of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct DirectoriesRecord {
+    pub root: (NodeRecord, Text),
+    pub working: (NodeRecord, Text),
+    pub umask: u32,
+}
+
+impl Record for DirectoriesRecord {
+    const WORDS: usize = 4;
+
+    fn store(&self, words: &mut [u64]) {
+        let mounts = self.root.0.mount as u64 | (self.working.0.mount as u64) << 16;
+        words[0] = mounts | (self.umask as u64) << 32;
+        words[1] = self.root.0.node;
+        words[2] = self.working.0.node;
+        words[3] = self.root.1.to_word() | self.working.1.to_word() << 32;
+    }
+
+    fn load(words: &[u64]) -> Self {
+        let place = |mount: u32, node: usize, text: u32| {
+            let node = NodeRecord { mount: (words[0] >> mount) as u16, node: words[node] };
+            (node, Text::from_word(words[3] >> text & 0xffff_ffff))
+        };
+        DirectoriesRecord { root: place(0, 1, 0), working: place(16, 2, 32), umask: (words[0] >> 32) as u32 }
+    }
+}
+
+/// The ring of a pipe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct PipeRecord {
+    pub capacity: u32,
+    /// Bytes in it.
+    pub bytes: u32,
+    /// First and last page; `NOWHERE`: none.
+    pub first: u16,
+    pub last: u16,
+    /// Where the bytes begin in the first page.
+    pub start: u32,
+}
+
+impl Record for PipeRecord {
+    const WORDS: usize = 2;
+
+    fn store(&self, words: &mut [u64]) {
+        words[0] = halves(self.capacity, self.bytes);
+        words[1] = self.first as u64 | (self.last as u64) << 16 | (self.start as u64) << 32;
+    }
+
+    fn load(words: &[u64]) -> Self {
+        PipeRecord {
+            capacity: words[0] as u32,
+            bytes: (words[0] >> 32) as u32,
+            first: words[1] as u16,
+            last: (words[1] >> 16) as u16,
+            start: (words[1] >> 32) as u32,
+        }
+    }
+}
+
+/// The page that follows a page of a pipe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NextRecord(pub u16);
+
+impl Record for NextRecord {
+    const WORDS: usize = 1;
+
+    fn store(&self, words: &mut [u64]) {
+        words[0] = self.0 as u64;
+    }
+
+    fn load(words: &[u64]) -> Self {
+        NextRecord(words[0] as u16)
+    }
+}
+
+/// An advisory lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct LockRecord {
+    pub node: NodeRecord,
+    /// Of flock, else of fcntl.
+    pub whole: bool,
+    pub exclusive: bool,
+    pub owner: u64,
+    pub pid: u32,
+    pub start: u64,
+    pub last: u64,
+}
+
+impl Record for LockRecord {
+    const WORDS: usize = 5;
+
+    fn store(&self, words: &mut [u64]) {
+        let bits = (self.node.mount as u64) << 32 | (self.whole as u64) << 48 | (self.exclusive as u64) << 49;
+        words.copy_from_slice(&[self.pid as u64 | bits, self.node.node, self.owner, self.start, self.last]);
+    }
+
+    fn load(words: &[u64]) -> Self {
+        LockRecord {
+            node: NodeRecord { mount: (words[0] >> 32) as u16, node: words[1] },
+            whole: words[0] >> 48 & 1 != 0,
+            exclusive: words[0] >> 49 & 1 != 0,
+            owner: words[2],
+            pid: words[0] as u32,
+            start: words[3],
+            last: words[4],
+        }
+    }
+}
+
+/// A mounted file system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct MountRecord {
+    pub service: u16,
+    pub volatile: bool,
+    pub flags: u64,
+    pub device: u64,
+    pub root: u64,
+    /// What it covers; none for the root file system.
+    pub covers: NodeRecord,
+    pub source: Text,
+    pub target: Text,
+}
+
+impl Record for MountRecord {
+    const WORDS: usize = 6;
+
+    fn store(&self, words: &mut [u64]) {
+        words[0] = self.service as u64 | (self.volatile as u64) << 16 | (self.covers.mount as u64) << 32;
+        words[1] = self.flags;
+        words[2] = self.device;
+        words[3] = self.root;
+        words[4] = self.covers.node;
+        words[5] = self.source.to_word() | self.target.to_word() << 32;
+    }
+
+    fn load(words: &[u64]) -> Self {
+        MountRecord {
+            service: words[0] as u16,
+            volatile: words[0] >> 16 & 1 != 0,
+            flags: words[1],
+            device: words[2],
+            root: words[3],
+            covers: NodeRecord { mount: (words[0] >> 32) as u16, node: words[4] },
+            source: Text::from_word(words[5] & 0xffff_ffff),
+            target: Text::from_word(words[5] >> 32),
+        }
+    }
+}
+
+/// A service that vfs asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct PeerRecord {
+    pub name: (u64, u64),
+    pub slot: u16,
+    pub role: u8,
+}
+
+impl Record for PeerRecord {
+    const WORDS: usize = 3;
+
+    fn store(&self, words: &mut [u64]) {
+        words.copy_from_slice(&[self.name.0, self.name.1, self.slot as u64 | (self.role as u64) << 16]);
+    }
+
+    fn load(words: &[u64]) -> Self {
+        PeerRecord { name: (words[0], words[1]), slot: words[2] as u16, role: (words[2] >> 16) as u8 }
+    }
+}
+
+/// What there is once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct GlobalRecord {
+    /// Everything that the arguments name has been mounted.
+    pub mounted: bool,
+    /// A `SyncAll` that pm has not been told the end of: 1, with unmount 2; else 0.
+    pub sync: u8,
+}
+
+impl Record for GlobalRecord {
+    const WORDS: usize = 1;
+
+    fn store(&self, words: &mut [u64]) {
+        words[0] = self.mounted as u64 | (self.sync as u64) << 8;
+    }
+
+    fn load(words: &[u64]) -> Self {
+        GlobalRecord { mounted: words[0] & 1 != 0, sync: (words[0] >> 8) as u8 }
+    }
+}
