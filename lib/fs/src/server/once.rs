@@ -5,8 +5,8 @@
 //! change nothing, or nothing that matters, are simply done again.
 
 use abi::fs::{
-    Create, GetDents, Link, Lookup, Mount, Read, ReadLink, Rename, SetUses, Stat, StatFs, Symlink, Sync, Truncate, Unlink,
-    Unmount, Use,
+    Create, GetDents, Link, Lookup, Mount, Read, ReadLink, Rename, SetUses, Stat, StatFs, Symlink, Sync, Truncate,
+    Unlink, Unmount, Use,
 };
 use abi::{Errno, Message};
 use alloc::vec::Vec;
