@@ -76,12 +76,11 @@ pub(crate) fn find_ports(privileges: &Privileges, first: u64, count: u64) -> Opt
 #[inline(always)]
 pub(crate) fn allows_machine_port(privileges: &Privileges, port: u64, width: u64) -> bool {
     let count = (privileges.port_count as usize).min(privileges.ports.len());
-    for (range, device) in privileges.ports[..count].iter().zip(&privileges.devices) {
-        if port >= range.first as u64 && port + width - 1 <= range.last as u64 {
-            return *device == device::MACHINE;
-        }
-    }
-    false
+    let Ok(first) = u16::try_from(port) else { return false };
+    let last = first as u32 + width as u32 - 1;
+    let mut ranges = privileges.ports[..count].iter().zip(&privileges.devices);
+    let found = ranges.find(|(range, _)| first >= range.first && last <= range.last as u32);
+    found.is_some_and(|(_, device)| *device == device::MACHINE)
 }
 
 /// True when the interrupt line is listed.

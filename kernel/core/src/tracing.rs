@@ -3,6 +3,7 @@
 
 use abi::{
     Endpoint, Message, Word,
+    endpoint::slot,
     trace::{Record, event},
 };
 
@@ -52,8 +53,10 @@ impl Node {
     #[cold]
     #[inline(never)]
     pub(crate) fn trace_switch<M: Machine>(&mut self, m: &mut M, slot: usize) {
-        let from = self.threads[self.current].endpoint;
-        let to = self.threads[slot].endpoint;
+        let [from, to] = [self.current, slot].map(|slot| match slot {
+            slot::IDLE => Endpoint::current(slot::IDLE),
+            slot => self.threads[slot].endpoint,
+        });
         self.record(m, Record { event: event::SWITCH, from, to, ..Record::default() });
     }
 

@@ -3,9 +3,10 @@
 //! The kernel writes its ring to the debug console as `abi::trace::Record`s. A line here is one event:
 //! ticks since the first, what happened, who to whom, and the message's fields by name.
 
-use abi::call::{KERNEL_CALL_NAMES, NATIVE};
-use abi::endpoint::Endpoint;
+use abi::call::{KERNEL_CALL_NAMES, KERNEL_CALLS, SYSTEM_LABELS};
+use abi::endpoint::{Endpoint, slot};
 use abi::message::REPLY;
+use abi::privilege::{io, way};
 use abi::trace::event;
 use abi::{Errno, Field, Name, Word, linux};
 use anyhow::{Context, Result};
@@ -15,6 +16,8 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 
 const RECORD_BYTES: usize = size_of::<abi::trace::Record>();
+/// The part of a label that names its protocol, without `REPLY`.
+const SYSTEM_MASK: u32 = 0x7fff_0000;
 /// An endpoint's slot, without its generation.
 const SLOT_BITS: u32 = 0xfff;
 
@@ -80,7 +83,11 @@ impl Decoder {
             event::MESSAGE => format!("{from} -> {to} {}", message(label, &event.words)),
             event::NOTIFY => format!("{from} ~> {to} notify {:#x}", event.words[1]),
             event::SWITCH => format!("switch {from} -> {to}"),
+            event::KERNEL_CALL if event.to == Endpoint::SYSTEM.0 => {
+                format!("SYSTEM calls {} for {from}", kernel_call(label, &event.words))
+            }
             event::KERNEL_CALL => format!("{from} calls {}", kernel_call(label, &event.words)),
+            event::PORT => format!("{from} {}", port_access(label, &event.words)),
             event::EXCEPTION => format!("{from} exception {label} at {:#x}", event.words[0]),
             event::INTERRUPT => format!("interrupt {label} -> {to}"),
             event::NAMED => format!("{to} is born"),
@@ -97,6 +104,7 @@ impl Decoder {
             Endpoint::SYSTEM => "SYSTEM".to_string(),
             Endpoint::CLOCK => "CLOCK".to_string(),
             Endpoint::HARDWARE => "HARDWARE".to_string(),
+            endpoint if endpoint == Endpoint::current(slot::IDLE) => "IDLE".to_string(),
             _ => match self.names.get(&slot) {
                 Some(name) => name.to_string(),
                 None => format!("{slot}.{}", endpoint >> SLOT_BITS.count_ones()),
@@ -117,6 +125,9 @@ fn message(label: u32, words: &[u64; 7]) -> String {
     }
     let name = match linux::name(label & !REPLY) {
         Some(name) => name.to_string(),
+        None if label & SYSTEM_MASK == SYSTEM_LABELS => {
+            format!("system::{}", call_name(KERNEL_CALLS + u64::from(label & !REPLY & !SYSTEM_MASK)))
+        }
         None => format!("{:#x}", label & !REPLY),
     };
     match is_reply {
@@ -126,14 +137,27 @@ fn message(label: u32, words: &[u64; 7]) -> String {
 }
 
 fn kernel_call(number: u32, words: &[u64; 7]) -> String {
-    let number = u64::from(number);
-    let found = KERNEL_CALL_NAMES.iter().find(|(_, call)| call.number() == number || *call as u64 == number);
-    let name = match found {
+    format!("{}({}) = {}", call_name(u64::from(number)), numbers(&words[..6]), result(words[6]))
+}
+
+fn call_name(number: u64) -> String {
+    match KERNEL_CALL_NAMES.iter().find(|(_, call)| call.number() == number) {
         Some((name, _)) => (*name).to_string(),
-        None if number >= NATIVE => format!("native {number:#x}"),
-        None => format!("{number}"),
+        None => format!("native {number:#x}"),
+    }
+}
+
+/// An access of a port that was no kernel call.
+fn port_access(port: u32, words: &[u64; 7]) -> String {
+    let [way, operation, value, .., outcome] = *words;
+    let way = if way == u64::from(way::HAL) { "traps for" } else { "has emulated" };
+    let string = if operation & io::STRING != 0 { " string" } else { "" };
+    let bits = (operation & io::WIDTH) * 8;
+    let access = match operation & io::OUT {
+        0 => format!("IN{bits}{string} {port:#x}"),
+        _ => format!("OUT{bits}{string} {port:#x}, {value:#x}"),
     };
-    format!("{name}({}) = {}", numbers(&words[..6]), result(words[6]))
+    format!("{way} {access} = {}", result(outcome))
 }
 
 fn fields(fields: &[Field], words: &[u64]) -> String {
@@ -173,6 +197,23 @@ mod tests {
         assert_eq!(line.trim(), "0 17.1 -> virtio_blk block::Read minor=0x0 grant=0x7 position=0x1000 bytes=0x200");
         let reply = event(event::MESSAGE, abi::block::Read::LABEL | REPLY, 12, 0x1011, &[(-5i64) as u64]);
         assert_eq!(decoder.line(&reply).trim(), "0 virtio_blk -> 17.1 block::Read = EIO");
+    }
+
+    #[test]
+    fn kernel_calls_by_message_have_their_names() {
+        let mut decoder = Decoder::default();
+        let label = SYSTEM_LABELS | abi::call::KernelCall::DevIo as u32;
+        let request = decoder.line(&event(event::MESSAGE, label, 12, 0, &[0x71, 1]));
+        assert!(request.ends_with("12.0 -> SYSTEM system::DevIo(0x71, 0x1, 0x0, 0x0, 0x0, 0x0)"), "{request}");
+        let reply = decoder.line(&event(event::MESSAGE, label | REPLY, 0, 12, &[0x26]));
+        assert!(reply.ends_with("SYSTEM -> 12.0 system::DevIo = 0x26"), "{reply}");
+    }
+
+    #[test]
+    fn port_accesses_say_their_way() {
+        let words = [u64::from(way::HAL), 1 | io::OUT, 0x41, 0, 0, 0, 0];
+        let line = Decoder::default().line(&event(event::PORT, 0x3f8, 12, 0, &words));
+        assert!(line.ends_with("12.0 traps for OUT8 0x3f8, 0x41 = 0x0"), "{line}");
     }
 
     #[test]

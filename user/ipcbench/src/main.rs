@@ -1,5 +1,6 @@
 //! ipcbench: what messages, notifications, grants and page faults cost, in ticks, measured between two services of the system
-//! `bench`: `ping` (this program without arguments) measures, `pong` (argument `role=pong`) answers from its own address space.
+//! `bench`: `ping` (this program without arguments) measures, `pong` (argument `role=pong`) answers from its own address space. With
+//! `role=ports` it measures the access of a port by the way that its system file gives it.
 //!
 //! The figures go to the kernel's log as lines `bench: NAME TICKS`, each the mean over `ROUNDS`, after a first round that warms
 //! nothing but the code's own tables.
@@ -11,8 +12,9 @@ extern crate alloc;
 use abi::kernel::Notify;
 use abi::{Endpoint, Message, Name};
 use alloc::vec;
+use core::hint::black_box;
 use sys::time::ticks;
-use sys::{grant, ipc};
+use sys::{grant, ipc, port};
 
 sys::program!(main);
 
@@ -25,9 +27,13 @@ const PAGE: usize = 4096;
 const MOST_BYTES: usize = 1 << 20;
 
 fn main(start: sys::Start) {
+    if start.argument("role") == Some("ports") {
+        ports();
+    }
     server::ready();
     match start.argument("role") {
         Some("pong") => pong(),
+        Some("ports") => stay(),
         _ => ping(),
     }
 }
@@ -75,12 +81,40 @@ fn ping() {
     fault();
     copy(pong, "grant_copy_4k", PAGE);
     copy(pong, "grant_copy_1m", MOST_BYTES);
-    // Stays, so that rs sees a service that lives.
+    stay();
+}
+
+/// Lives on, as rs wants to see it.
+fn stay() {
     loop {
         if receive().source.slot() == Endpoint::RS.slot() {
             let _ = ipc::notify(Endpoint::RS);
         }
     }
+}
+
+/// One access of a port, without the loop around it, and a sector's worth of words by one string operation.
+fn ports() {
+    /// The port of power-on codes: nobody minds.
+    const PORT: u16 = 0x80;
+    let allowed = "the system bench grants port 0x80";
+    let empty = ticks_of(|port| drop(black_box(port)), PORT);
+    let read = ticks_of(|port| drop(black_box(port::read(port, 1).expect(allowed))), PORT);
+    let write = ticks_of(|port| port::write(port, 1, 7).expect(allowed), PORT);
+    let mut sector = [0; 512];
+    let string = ticks_of(|port| port::read_string(port, 2, &mut sector).expect(allowed), PORT);
+    for (form, ticks) in [("in", read), ("out", write), ("string_in_512", string)] {
+        sys::log!("bench: {}_{form} {}", sys::name(), ticks.saturating_sub(empty));
+    }
+}
+
+fn ticks_of(mut access: impl FnMut(u16), port: u16) -> u64 {
+    access(port);
+    let start = ticks();
+    for _ in 0..ROUNDS {
+        access(black_box(port));
+    }
+    (ticks() - start) / ROUNDS
 }
 
 /// A request with all seven words and its answer.

@@ -24,6 +24,9 @@ pub const C: usize = 22;
 pub const BUFFER: u64 = 0x10_0000;
 pub const BUFFER_PAGES: u64 = 4;
 
+/// Where tests put instructions.
+pub const CODE: u64 = BUFFER + 3 * PAGE;
+
 pub struct World {
     pub node: Box<Node>,
     pub m: Fake,
@@ -184,6 +187,56 @@ impl World {
             [frame.rdi, frame.rsi, frame.rdx, frame.r10, frame.r8, frame.r9] = words;
             frame.rax = call.number();
         })
+    }
+
+    /// The same as a message to the SYSTEM task. `Err`: its answer is an error, or has not come.
+    pub fn ask_system(&mut self, slot: usize, call: KernelCall, arguments: &[u64]) -> Result<u64, Errno> {
+        if self.begin_ask_system(slot, call, arguments) == Next::Interrupts {
+            self.next();
+        }
+        if self.result(slot)? != 0 {
+            return Err(Errno::EINPROGRESS);
+        }
+        self.message(slot).result()
+    }
+
+    /// The same, if it may have to wait.
+    pub fn begin_ask_system(&mut self, slot: usize, call: KernelCall, arguments: &[u64]) -> Next {
+        let mut words = [0; 6];
+        words[..arguments.len()].copy_from_slice(arguments);
+        let label = call::SYSTEM_LABELS | call as u32;
+        self.syscall(slot, |frame| {
+            [frame.rdi, frame.rsi, frame.rdx, frame.r10, frame.r8, frame.r9] = words;
+            frame.rax = call::SENDREC;
+            frame.r13 = Endpoint::SYSTEM.0 as u64 | (label as u64) << 32;
+        })
+    }
+
+    /// Lets `slot` execute `int 0x22`.
+    pub fn begin_hal(&mut self, slot: usize, operation: u64, port: u64, value: u64, count: u64) -> Next {
+        self.make_current(slot);
+        let frame = self.node.frame_mut(slot);
+        (frame.rax, frame.rdx, frame.rdi, frame.r10) = (operation, port, value, count);
+        self.node.hal(&mut self.m);
+        self.next()
+    }
+
+    /// The same, if it is done at once.
+    pub fn hal(&mut self, slot: usize, operation: u64, port: u64, value: u64) -> Result<u64, Errno> {
+        self.begin_hal(slot, operation, port, value, 0);
+        self.result(slot)
+    }
+
+    /// Lets `slot` execute an instruction on which it takes a protection fault, with these registers.
+    pub fn protection_fault(&mut self, slot: usize, code: &[u8], set: impl FnOnce(&mut Frame)) -> Next {
+        let space = self.space(slot);
+        self.m.poke(space, CODE, code);
+        self.make_current(slot);
+        let frame = self.node.frame_mut(slot);
+        set(frame);
+        frame.rip = CODE;
+        self.node.exception(&mut self.m, 13, 0, 0);
+        self.next()
     }
 
     /// What is in `rax`.
