@@ -6,9 +6,11 @@ use crate::c_services::{self, Library};
 use crate::machine::DiskBus;
 use crate::programs::{self, Built, Packages, Progress};
 use crate::rootfs::{self, Contents, Room};
+use crate::symbols;
 use crate::system;
 use crate::workspace::{RunFolder, Workspace};
 use abi::archive::{ROOT_IMAGE, SYSTEM};
+use abi::symbols::{LABELS, SUFFIX};
 use abi::system::System;
 use anyhow::{Context, Result, anyhow};
 use std::collections::BTreeSet;
@@ -132,10 +134,15 @@ impl Bundle {
 
     fn entries(&self) -> Result<Vec<Entry>> {
         let table = self.system.pack().map_err(|error| anyhow!("cannot pack the system table: {error}"))?;
-        let mut entries = vec![Entry { name: SYSTEM.to_string(), data: table }];
+        let mut entries = vec![
+            Entry { name: SYSTEM.to_string(), data: table },
+            Entry { name: LABELS.to_string(), data: symbols::labels() },
+        ];
         let binaries: BTreeSet<&str> = self.system.service.iter().map(|service| service.binary.as_str()).collect();
         for binary in binaries {
             entries.push(Entry::from_file(binary, &self.built.program(binary))?);
+            let table = symbols::table(&self.with_symbols(binary))?;
+            entries.push(Entry { name: format!("{binary}{SUFFIX}"), data: table });
         }
         Ok(entries)
     }

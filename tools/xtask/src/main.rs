@@ -29,6 +29,7 @@ mod rootfs;
 mod run;
 mod second_line;
 mod stream;
+mod symbols;
 mod system;
 mod test;
 mod trace;
