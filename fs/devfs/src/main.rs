@@ -2,12 +2,14 @@
 //!
 //! vfs speaks `fs` to it for the directory and `chardev` for the devices of major 1. All other devices have drivers of their own.
 //!
-//! * `nodes`: which special files there are; `memory`: null, zero and their like; this file: messages.
+//! * `nodes`: which special files there are; `kept`: what of them outlives the process; `memory`: null, zero and their like; this
+//!   file: messages.
 #![cfg_attr(not(test), no_std, no_main)]
 #![forbid(unsafe_code)]
 
 extern crate alloc;
 
+mod kept;
 mod memory;
 mod nodes;
 
@@ -18,15 +20,18 @@ use fs::server::{MountRequest, Server};
 use memory::MemoryDevices;
 use nodes::Devices;
 use server::Service;
+use sys::keep::Keep;
 
 sys::program!(main);
 
 fn main(_: sys::Start) {
     const SECOND_NS: u64 = 1_000_000_000;
     let now_ns = sys::time::real_ns();
-    let began = Timestamp { seconds: (now_ns / SECOND_NS) as i64, nanos: (now_ns % SECOND_NS) as u32 };
-    let mount = move |_: &MountRequest, _: Option<VolumeMemory>| Ok::<_, Errno>(Devices::new(began));
-    let directory = Server::mounted(Devices::new(began), mount);
+    let now = Timestamp { seconds: (now_ns / SECOND_NS) as i64, nanos: (now_ns % SECOND_NS) as u32 };
+    let keep = Keep::take(kept::BYTES).expect("the preserved memory is taken once");
+    // Every mount shows the same directory, which is there already.
+    let mount = |_: &MountRequest, _: Option<VolumeMemory>| Err(Errno::ENODEV);
+    let directory = Server::mounted(Devices::new(keep, now), mount);
     server::run(&mut DevFs { directory, devices: MemoryDevices::new(sys::random::seed()) });
 }
 

@@ -2,14 +2,16 @@
 //! them find what they know; vfs maps the major number to the service that drives it.
 //!
 //! Nodes are numbered by their place in `ENTRIES` plus 2 (1 is the root), so that a number means the same to the next incarnation.
-//! Mode and owner can be changed and last as long as this process.
+//! Mode and owner can be changed; they and the times outlive this process (`kept`).
 
+use crate::kept::{Kept, Owner};
 use alloc::vec::Vec;
 use fs::Errno;
 use fs::file_system::{
     Attributes, DataSink, EntrySink, FileSystem, NodeId, S_IFBLK, S_IFCHR, S_IFDIR, S_IFLNK, S_IFMT, Statistics,
     Timestamp,
 };
+use sys::keep::Keep;
 
 /// The directory itself.
 const ROOT: NodeId = 1;
@@ -57,33 +59,39 @@ const ENTRIES: &[(&str, Kind)] = &[
     ("stderr", Link("/proc/self/fd/2")),
 ];
 
-/// What can be changed of a node.
-#[derive(Clone, Copy)]
-struct Owner {
-    mode: u32,
-    uid: u32,
-    gid: u32,
-}
-
 /// The file system.
 pub struct Devices {
     owners: Vec<Owner>,
-    /// When this incarnation began: the nodes' times.
+    /// When the system's first devfs began: the nodes' times.
     began: Timestamp,
+    kept: Kept,
 }
 
 impl Devices {
-    /// /dev as it is at boot, at this time.
-    pub fn new(began: Timestamp) -> Self {
+    /// /dev as a predecessor has left it in `keep`, or as it is at boot, which is `now`.
+    pub fn new(keep: Keep, now: Timestamp) -> Self {
         let entries = ENTRIES.iter().map(|(_, kind)| mode_of(kind));
-        let owners = core::iter::once(ROOT_MODE).chain(entries).map(|mode| Owner { mode, uid: 0, gid: 0 }).collect();
-        Devices { owners, began }
+        let modes = core::iter::once(ROOT_MODE).chain(entries);
+        let kept = Kept::open(keep, 1 + ENTRIES.len());
+        let owner = |(index, mode)| kept.owner(index).unwrap_or(Owner { mode, uid: 0, gid: 0 });
+        Devices { owners: modes.enumerate().map(owner).collect(), began: kept.began(now), kept }
     }
 
-    fn owner(&mut self, node: NodeId) -> Result<&mut Owner, Errno> {
-        let index = node.checked_sub(ROOT).ok_or(Errno::ESTALE)?;
-        self.owners.get_mut(index as usize).ok_or(Errno::ESTALE)
+    fn owner(&self, node: NodeId) -> Result<Owner, Errno> {
+        self.owners.get(index(node)?).copied().ok_or(Errno::ESTALE)
     }
+
+    fn change(&mut self, node: NodeId, act: impl FnOnce(&mut Owner)) -> Result<(), Errno> {
+        let index = index(node)?;
+        let owner = self.owners.get_mut(index).ok_or(Errno::ESTALE)?;
+        act(owner);
+        self.kept.store(index, owner);
+        Ok(())
+    }
+}
+
+fn index(node: NodeId) -> Result<usize, Errno> {
+    node.checked_sub(ROOT).map(|index| index as usize).ok_or(Errno::ESTALE)
 }
 
 impl FileSystem for Devices {
@@ -96,7 +104,7 @@ impl FileSystem for Devices {
     }
 
     fn attributes(&mut self, node: NodeId) -> Result<Attributes, Errno> {
-        let owner = *self.owner(node)?;
+        let owner = self.owner(node)?;
         let kind = entry(node).map(|(_, kind)| kind);
         let device = match kind {
             Some(Character(major, minor, _) | Block(major, minor, _)) => device_number(*major, *minor),
@@ -161,16 +169,14 @@ impl FileSystem for Devices {
     }
 
     fn set_mode(&mut self, node: NodeId, mode: u32) -> Result<(), Errno> {
-        let owner = self.owner(node)?;
-        owner.mode = owner.mode & S_IFMT | mode & 0o7777;
-        Ok(())
+        self.change(node, |owner| owner.mode = owner.mode & S_IFMT | mode & 0o7777)
     }
 
     fn set_owner(&mut self, node: NodeId, uid: Option<u32>, gid: Option<u32>) -> Result<(), Errno> {
-        let owner = self.owner(node)?;
-        owner.uid = uid.unwrap_or(owner.uid);
-        owner.gid = gid.unwrap_or(owner.gid);
-        Ok(())
+        self.change(node, |owner| {
+            owner.uid = uid.unwrap_or(owner.uid);
+            owner.gid = gid.unwrap_or(owner.gid);
+        })
     }
 
     fn statistics(&self) -> Statistics {
@@ -199,7 +205,16 @@ fn device_number(major: u64, minor: u64) -> u64 {
 mod tests {
     //! The tree as vfs walks it.
     use super::*;
+    use core::sync::atomic::AtomicU64;
     use std::string::String;
+
+    fn memory() -> &'static [AtomicU64] {
+        Vec::leak((0..crate::kept::BYTES / 8).map(|word| AtomicU64::new(word as u64 * 77)).collect())
+    }
+
+    fn devices(memory: &'static [AtomicU64]) -> Devices {
+        Devices::new(Keep::simulated(memory, u64::MAX), Timestamp::default())
+    }
 
     struct Listing(Vec<(NodeId, String)>, usize);
 
@@ -215,7 +230,7 @@ mod tests {
 
     #[test]
     fn every_listed_name_is_found_under_its_number() {
-        let mut devices = Devices::new(Timestamp::default());
+        let mut devices = devices(memory());
         let mut listing = Listing(Vec::new(), usize::MAX);
         devices.read_dir(ROOT, 0, &mut listing).unwrap();
         assert_eq!(listing.0.len(), ENTRIES.len() + 2);
@@ -227,7 +242,7 @@ mod tests {
 
     #[test]
     fn a_listing_in_pieces_is_complete() {
-        let mut devices = Devices::new(Timestamp::default());
+        let mut devices = devices(memory());
         let (mut position, mut names) = (0, 0);
         loop {
             let mut listing = Listing(Vec::new(), 3);
@@ -242,7 +257,7 @@ mod tests {
 
     #[test]
     fn null_is_the_character_device_that_programs_expect() {
-        let mut devices = Devices::new(Timestamp::default());
+        let mut devices = devices(memory());
         let node = devices.lookup(ROOT, b"null").unwrap();
         let attributes = devices.attributes(node).unwrap();
         assert_eq!((attributes.mode, attributes.device), (S_IFCHR | 0o666, 0x103));
@@ -250,7 +265,7 @@ mod tests {
 
     #[test]
     fn changing_the_mode_keeps_the_kind() {
-        let mut devices = Devices::new(Timestamp::default());
+        let mut devices = devices(memory());
         let node = devices.lookup(ROOT, b"console").unwrap();
         devices.set_mode(node, 0o622).unwrap();
         devices.set_owner(node, Some(7), None).unwrap();
@@ -259,8 +274,23 @@ mod tests {
     }
 
     #[test]
+    fn a_successor_finds_modes_owners_and_times() {
+        let memory = memory();
+        let mut first = devices(memory);
+        let node = first.lookup(ROOT, b"console").unwrap();
+        first.set_mode(node, 0o622).unwrap();
+        first.set_owner(node, Some(7), Some(8)).unwrap();
+        let before = first.attributes(node).unwrap();
+        drop(first);
+        let later = Timestamp { seconds: 1000, nanos: 5 };
+        let mut second = Devices::new(Keep::simulated(memory, u64::MAX), later);
+        assert_eq!(second.attributes(node).unwrap(), before);
+        assert_eq!(second.attributes(node + 1).unwrap().uid, 0);
+    }
+
+    #[test]
     fn nodes_that_never_were_are_stale() {
-        let mut devices = Devices::new(Timestamp::default());
+        let mut devices = devices(memory());
         for node in [0, 1000, u64::MAX] {
             assert_eq!(devices.attributes(node), Err(Errno::ESTALE));
             assert_eq!(devices.set_mode(node, 0), Err(Errno::ESTALE));
