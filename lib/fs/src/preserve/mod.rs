@@ -117,7 +117,8 @@ impl Preserved {
     /// memory is reported, and nothing in it used.
     ///
     /// # Panics
-    /// When the memory is smaller than the layout.
+    /// When the memory is smaller than the layout; when the predecessor's is another one and this is a live update, which rs then
+    /// takes back.
     pub fn open(keep: Keep, layout: Layout, birth: Birth) -> Preserved {
         Self::open_parts(Parts::new(keep), layout, birth)
     }
@@ -125,7 +126,9 @@ impl Preserved {
     /// As `open`, of memory that is taken in parts.
     pub fn open_parts(parts: Parts, layout: Layout, birth: Birth) -> Preserved {
         assert!(parts.len() >= layout.bytes(), "{} preserved bytes, {} needed", parts.len(), layout.bytes());
-        let is_known = birth != Birth::Fresh && lend(&parts, 0, undo::HEAD_BYTES).word(LAYOUT) == layout.id();
+        let found = lend(&parts, 0, undo::HEAD_BYTES).word(LAYOUT);
+        let is_known = birth != Birth::Fresh && found == layout.id();
+        assert!(is_known || birth != Birth::Updated, "the preserved state is of another layout ({found:#x})");
         if !is_known {
             clear(&parts, layout);
         }
