@@ -15,6 +15,7 @@
 extern crate alloc;
 
 mod inbox;
+pub mod hand;
 pub mod names;
 mod recent;
 pub mod recover;

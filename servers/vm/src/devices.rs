@@ -102,7 +102,6 @@ impl Dma {
     }
 
     /// Frames that DMA holds.
-    #[cfg(test)]
     pub fn frames(&self) -> impl Iterator<Item = Frame> {
         self.by_slot.values().flatten().flat_map(|block| block.run.iter())
     }

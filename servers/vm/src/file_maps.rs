@@ -41,6 +41,11 @@ impl FileMaps {
         self.waiting.remove(index)
     }
 
+    /// vm has died: who waits asks again.
+    pub fn forget_all(&mut self) {
+        self.waiting.clear();
+    }
+
     /// The thread is gone.
     pub fn forget(&mut self, process: Endpoint) {
         self.waiting.retain(|map| map.process != process);

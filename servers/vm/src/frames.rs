@@ -4,6 +4,9 @@
 //! page. Free frames are bits in words, with one summary bit a word, so that taking one costs a few instructions and
 //! frames taken one after the other tend to be neighbours, which lets mappings be made in runs.
 //!
+//! What vm needs for itself (its heap, page tables, zeros) is marked so: after a death of vm all other users are counted anew
+//! (`recover`).
+//!
 //! Invariants: a frame is free exactly when its bit is set; then it has no users. Neighbours: `memory`, which decides who
 //! may still take a frame when few are left.
 
@@ -41,6 +44,9 @@ impl Run {
         (0..self.frames).map(move |index| self.first.plus(index))
     }
 }
+
+/// Users of a frame that is vm's own.
+pub const OWN: u16 = u16::MAX;
 
 const WORD: usize = u64::BITS as usize;
 
@@ -153,6 +159,38 @@ impl Frames {
             1 => self.make_free(index),
             _ => self.users[index] -= 1,
         }
+    }
+
+    /// Frames in use become vm's own.
+    pub fn keep(&mut self, run: Run) {
+        run.iter().for_each(|frame| self.users[frame.0 as usize] = OWN);
+    }
+
+    /// Frames of vm's own are free.
+    pub fn unkeep(&mut self, run: Run) {
+        run.iter().for_each(|frame| self.make_free(frame.0 as usize));
+    }
+
+    /// Frees everything but vm's own frames: whoever uses one claims it again.
+    pub fn begin_recount(&mut self) {
+        self.free = 0;
+        self.free_bits.iter().for_each(|word| self.free += word.count_ones() as usize);
+        for index in 0..self.users.len() {
+            if !matches!(self.users[index], 0 | OWN) {
+                self.make_free(index);
+            }
+        }
+    }
+
+    /// One more user of a frame. False: it is nobody's to use.
+    pub fn claim(&mut self, frame: Frame) -> bool {
+        match self.users(frame) {
+            0 if !self.is_free(frame) => return false,
+            OWN => return false,
+            0 => self.make_used(frame.0 as usize),
+            _ => self.share(frame),
+        }
+        true
     }
 
     fn is_free(&self, frame: Frame) -> bool {

@@ -27,6 +27,7 @@ mod processes;
 #[cfg(target_os = "none")]
 mod program;
 mod protect;
+mod recover;
 mod region;
 mod remap;
 mod reports;

@@ -10,7 +10,7 @@ use crate::{
 };
 use abi::{
     Errno,
-    layout::{PAGE_BYTES, map},
+    layout::{PAGE_BYTES, SPACES, map},
 };
 use alloc::vec::Vec;
 use sys::space::Space;
@@ -58,6 +58,8 @@ pub struct Memory<K> {
     spares: Vec<Space>,
     /// Heap that is known to be free.
     heap_credit: usize,
+    /// Bit = number of a kernel space that exists.
+    created: [u64; SPACES.div_ceil(64)],
 }
 
 impl<K: Kernel> Memory<K> {
@@ -65,6 +67,7 @@ impl<K: Kernel> Memory<K> {
     pub fn new(mut kernel: K, mut frames: Frames, own_frames: u64) -> Result<Memory<K>, Errno> {
         let zeros = frames.take().ok_or(Errno::ENOMEM)?;
         kernel.write_frame(zeros, &[0; PAGE_BYTES as usize])?;
+        frames.keep(Run { first: zeros, frames: 1 });
         Ok(Memory {
             kernel,
             frames,
@@ -73,6 +76,7 @@ impl<K: Kernel> Memory<K> {
             own_frames: own_frames + 1,
             spares: Vec::new(),
             heap_credit: 0,
+            created: [0; SPACES.div_ceil(64)],
         })
     }
 
@@ -171,7 +175,34 @@ impl<K: Kernel> Memory<K> {
                 Ok(_) => Ok(1),
             }
         })?;
+        if let Ok(Space(number)) = created
+            && let Some(word) = self.created.get_mut(number as usize / 64)
+        {
+            *word |= 1 << (number % 64);
+        }
         created
+    }
+
+    /// Destroys a kernel space that no thread uses.
+    pub fn destroy_space(&mut self, space: Space) -> Result<(), Errno> {
+        self.kernel.destroy(space)?;
+        if let Some(word) = self.created.get_mut(space.0 as usize / 64) {
+            *word &= !(1 << (space.0 % 64));
+        }
+        Ok(())
+    }
+
+    /// After a death: kernel spaces that nobody knows any more go, as do those that were kept empty.
+    pub fn drop_unknown_spaces(&mut self, is_known: impl Fn(Space) -> bool) {
+        self.spares.clear();
+        for number in 0..SPACES as u64 {
+            let exists = self.created[number as usize / 64] >> (number % 64) & 1 != 0;
+            if exists && !is_known(Space(number)) {
+                // One that was destroyed already is forgotten.
+                let _ = self.kernel.destroy(Space(number));
+                self.created[number as usize / 64] &= !(1 << (number % 64));
+            }
+        }
     }
 
     /// Maps frames, with more page tables when the kernel has none left.
@@ -211,7 +242,8 @@ impl<K: Kernel> Memory<K> {
 
     fn donate(&mut self) -> Result<(), Errno> {
         let run = self.take_some(DONATION, Floor::OWN)?;
-        self.kernel.donate(run).inspect_err(|_| self.release_run(run))?;
+        self.frames.keep(run);
+        self.kernel.donate(run).inspect_err(|_| self.frames.unkeep(run))?;
         self.own_frames += run.frames;
         Ok(())
     }
@@ -283,7 +315,8 @@ impl<K: Kernel> Memory<K> {
     /// Maps some frames into vm's own space. → how many.
     fn map_own(&mut self, address: u64, most: u64) -> Result<u64, Errno> {
         let run = self.take_some(most, Floor::PROGRAM)?;
-        self.map(self.kernel.own_space(), address, run, map::WRITE).inspect_err(|_| self.release_run(run))?;
+        self.frames.keep(run);
+        self.map(self.kernel.own_space(), address, run, map::WRITE).inspect_err(|_| self.frames.unkeep(run))?;
         self.own_frames += run.frames;
         Ok(run.frames)
     }

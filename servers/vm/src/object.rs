@@ -219,9 +219,36 @@ impl Objects {
     }
 
     /// All objects that exist.
-    #[cfg(test)]
     pub fn iter(&self) -> impl Iterator<Item = &Object> {
         self.table.iter().filter_map(|entry| entry.object.as_deref())
+    }
+
+    /// After a death: pages that regions show are counted anew, from none.
+    pub fn begin_recount(&mut self) {
+        self.vacant.clear();
+        // It may have been in the middle of a change: not even its memory can be given back.
+        core::mem::forget(core::mem::take(&mut self.by_file));
+        for (index, entry) in self.table.iter_mut().enumerate() {
+            let Some(object) = &mut entry.object else {
+                self.vacant.push(index as u32);
+                continue;
+            };
+            object.mapped_pages = 0;
+            if let Content::File { file, .. } = object.content
+                && !object.forgotten
+            {
+                let id = ObjectId(u64::from(entry.predecessors) << INDEX_BITS | index as u64);
+                self.by_file.insert(file, id);
+            }
+        }
+    }
+
+    /// Drops what the death kept from being dropped.
+    pub fn end_recount(&mut self, frames: &mut Frames) {
+        for index in 0..self.table.len() {
+            let id = u64::from(self.table[index].predecessors) << INDEX_BITS | index as u64;
+            self.drop_if_idle(frames, ObjectId(id));
+        }
     }
 
     fn hold(&mut self, id: ObjectId) {

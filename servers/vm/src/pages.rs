@@ -138,6 +138,19 @@ impl Pages {
         }
     }
 
+    /// After a death: counts anew. False: the list of leaves was being changed.
+    pub fn is_whole(&mut self) -> bool {
+        self.last.set(0);
+        self.present = self.leaves.iter().map(|leaf| u64::from(leaf.present.count_ones())).sum();
+        self.leaves.is_sorted_by(|one, next| one.key < next.key)
+    }
+
+    /// What a death in the middle of a change may leave behind.
+    #[cfg(test)]
+    pub fn break_order(&mut self) {
+        self.leaves.swap(0, 1);
+    }
+
     /// Pages that are there.
     pub fn count(&self) -> u64 {
         self.present

@@ -68,16 +68,19 @@ impl Processes {
         endpoint: Endpoint,
         space: AddressSpace,
     ) -> Result<(), Errno> {
-        if let Err(error) = memory.kernel.set(endpoint, space.id) {
-            space.destroy(memory)?;
-            return Err(error);
-        }
+        let id = space.id;
         let index = self.vacant.pop().unwrap_or_else(|| {
             self.spaces.push(None);
             self.spaces.len() as u32 - 1
         });
         self.spaces[index as usize] = Some(Box::new(space));
+        // The table knows before the kernel does: whatever a thread uses is found after a death.
         let old = self.by_slot[endpoint.slot()].space.replace(SpaceIndex(index));
+        if let Err(error) = memory.kernel.set(endpoint, id) {
+            self.by_slot[endpoint.slot()].space = old;
+            self.leave(memory, Some(SpaceIndex(index)))?;
+            return Err(error);
+        }
         self.leave(memory, old)
     }
 
@@ -108,17 +111,16 @@ impl Processes {
 
     /// A thread is gone, and its space too when it was the last there. `ESRCH`: it was not known.
     pub fn remove<K: Kernel>(&mut self, memory: &mut Memory<K>, endpoint: Endpoint) -> Result<(), Errno> {
-        self.process(endpoint).ok_or(Errno::ESRCH)?;
-        let process = &mut self.by_slot[endpoint.slot()];
-        process.endpoint = Endpoint::NONE;
-        let old = process.space.take();
-        if old.is_some() {
+        if self.process(endpoint).ok_or(Errno::ESRCH)?.space.is_some() {
             // The kernel has done this already when the thread does not exist any more.
             match memory.kernel.set(endpoint, Space::NONE) {
                 Ok(()) | Err(Errno::EDEADSRCDST) => {}
                 Err(error) => return Err(error),
             }
         }
+        let process = &mut self.by_slot[endpoint.slot()];
+        process.endpoint = Endpoint::NONE;
+        let old = process.space.take();
         self.leave(memory, old)
     }
 
@@ -136,8 +138,47 @@ impl Processes {
         entry.take().map_or(Ok(()), |space| space.destroy(memory))
     }
 
+    /// After a death: users are counted anew, and spaces without any go.
+    pub fn recount<K: Kernel>(&mut self, memory: &mut Memory<K>) {
+        self.spaces.iter_mut().flatten().for_each(|space| space.users = 0);
+        for process in &mut self.by_slot {
+            let space = process.space.and_then(|index| self.spaces.get_mut(index.0 as usize)?.as_deref_mut());
+            match space {
+                Some(space) => space.users += 1,
+                None => process.space = None,
+            }
+        }
+        self.vacant.clear();
+        for (index, entry) in self.spaces.iter_mut().enumerate() {
+            if let Some(space) = entry.take_if(|space| space.users == 0) {
+                // A thread that still uses it is stopped for good by its next fault.
+                let _ = space.destroy(memory);
+            }
+            if entry.is_none() {
+                self.vacant.push(index as u32);
+            }
+        }
+    }
+
+    /// After a death: what the kernel knows of a thread's memory is what the table says, no more. A space whose own tables are broken
+    /// becomes empty, and its program dies of that.
+    pub fn renew<K: Kernel>(&mut self, memory: &mut Memory<K>, endpoint: Endpoint) -> Result<(), Errno> {
+        let index = self.index(endpoint)?;
+        let space = self.space(endpoint)?;
+        if space.is_whole() {
+            space.hide_all(memory)?;
+        } else {
+            space.give_up(memory)?;
+        }
+        let id = space.id;
+        for process in self.by_slot.iter().filter(|process| process.space == Some(index)) {
+            // It can only fail because the thread is gone.
+            let _ = memory.kernel.set(process.endpoint, id);
+        }
+        Ok(())
+    }
+
     /// All spaces.
-    #[cfg(test)]
     pub fn spaces(&self) -> impl Iterator<Item = &AddressSpace> {
         self.spaces.iter().filter_map(|space| space.as_deref())
     }

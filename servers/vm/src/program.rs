@@ -28,8 +28,18 @@ const FIRST_DONATION: u64 = 16;
 
 /// Begins to serve.
 pub fn main(_: sys::Start) {
-    let mut service = Service(start().expect("vm cannot take over memory"));
-    ::server::run(&mut service)
+    let (service, is_second_life) =
+        sys::retained::state(|| Service(start().expect("vm cannot take over memory")));
+    if is_second_life {
+        service.0.recover(asks);
+    }
+    ::server::run(service)
+}
+
+/// Does this process wait for vm?
+fn asks(process: Endpoint) -> bool {
+    sys::info::thread(process.slot())
+        .is_ok_and(|thread| thread.endpoint == process && thread.blocked_on.slot() == slot::VM)
 }
 
 struct Service(Server<Calls>);

@@ -179,6 +179,22 @@ impl Default for Regions {
 }
 
 impl Regions {
+    /// True when they are what they must be.
+    pub fn is_whole(&self) -> bool {
+        let mut end = 0;
+        self.by_start.iter().all(|(&start, region)| {
+            let follows = start == region.start && start >= end && region.end > start;
+            end = region.end;
+            follows
+        })
+    }
+
+    /// Forgets what only saves time.
+    pub fn forget_caches(&mut self) {
+        self.last = None;
+        self.dense_from = MMAP_TOP;
+    }
+
     /// The region that holds `address`.
     pub fn find(&mut self, address: u64) -> Option<Region> {
         if let Some(last) = self.last

@@ -13,6 +13,7 @@ use abi::{
     linux::nr,
     message::LINUX_LABELS,
 };
+use ::server::hand::{Hand, Recall};
 use alloc::collections::BTreeMap;
 
 /// Flags of mlock2 and mlockall that exist.
@@ -30,6 +31,8 @@ pub struct Server<K> {
     /// Preserved memory by slot.
     pub(crate) kept: BTreeMap<usize, ObjectId>,
     pub(crate) total_bytes: u64,
+    /// The message in hand.
+    pub(crate) hand: Hand,
 }
 
 impl<K: Kernel> Server<K> {
@@ -42,11 +45,24 @@ impl<K: Kernel> Server<K> {
             dma: Dma::default(),
             kept: BTreeMap::new(),
             total_bytes,
+            hand: Hand::default(),
         })
     }
 
     /// Serves one message. `None`: the answer comes later.
     pub fn handle(&mut self, message: &Message) -> Option<Message> {
+        match self.hand.recall(message) {
+            Recall::New => {}
+            Recall::Answered(reply) => return Some(reply),
+            Recall::Refused => return Some(message.reply(Err(Errno::EIO))),
+        }
+        self.hand.begin(message);
+        let reply = self.serve(message);
+        self.hand.end(reply.as_ref());
+        reply
+    }
+
+    fn serve(&mut self, message: &Message) -> Option<Message> {
         match message.label {
             Fault::LABEL => {
                 let fault = Fault::from_message(message);

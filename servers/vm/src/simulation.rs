@@ -48,6 +48,8 @@ pub struct Simulation {
     pub device: core::ops::Range<u64>,
     /// Calls made.
     pub calls: u64,
+    /// vm dies at this many calls from now.
+    pub dies_in: Option<u64>,
 }
 
 impl Simulation {
@@ -56,6 +58,18 @@ impl Simulation {
         let mut table = Frames::new((FIRST_FRAME + frames) as usize);
         (FIRST_FRAME..FIRST_FRAME + frames).for_each(|number| table.add(Frame(number)));
         Server::new(Simulation::default(), table, 0, u64::from(frames) * PAGE_BYTES).expect("enough memory")
+    }
+
+    /// A kernel call is made, which may be the last thing that vm does.
+    fn enter(&mut self) {
+        self.calls += 1;
+        if let Some(left) = &mut self.dies_in {
+            *left -= 1;
+            if *left == 0 {
+                self.dies_in = None;
+                std::panic::resume_unwind(Box::new("vm dies"));
+            }
+        }
     }
 
     fn page(&mut self, frame: Frame) -> &mut PageBytes {
@@ -144,6 +158,7 @@ impl Server<Simulation> {
 
 impl Kernel for Simulation {
     fn create(&mut self) -> Result<Space, Errno> {
+        self.enter();
         self.table_frames = self.table_frames.checked_sub(1).ok_or(Errno::ENOMEM)?;
         self.last_space += 1;
         self.tables.insert(self.last_space, BTreeMap::new());
@@ -151,6 +166,7 @@ impl Kernel for Simulation {
     }
 
     fn destroy(&mut self, space: Space) -> Result<(), Errno> {
+        self.enter();
         assert!(!self.threads.values().any(|&used| used == space.0), "space {space:?} is in use");
         let table = self.tables.remove(&space.0).ok_or(Errno::EINVAL)?;
         let used: BTreeSet<u64> = table.keys().map(|page| page / 512).collect();
@@ -159,6 +175,7 @@ impl Kernel for Simulation {
     }
 
     fn set(&mut self, thread: Endpoint, space: Space) -> Result<(), Errno> {
+        self.enter();
         if space == Space::NONE {
             self.threads.remove(&thread);
         } else {
@@ -169,7 +186,7 @@ impl Kernel for Simulation {
     }
 
     fn map(&mut self, space: Space, address: u64, run: Run, flags: u64) -> Result<u64, Errno> {
-        self.calls += 1;
+        self.enter();
         assert!(flags & (map::WRITE | map::EXECUTE) != map::WRITE | map::EXECUTE, "writable and executable");
         for (frame, page) in run.iter().zip(address / PAGE_BYTES..) {
             if !self.take_table(space, page)? {
@@ -185,21 +202,21 @@ impl Kernel for Simulation {
     }
 
     fn unmap(&mut self, space: Space, address: u64, pages: u64) -> Result<(), Errno> {
-        self.calls += 1;
+        self.enter();
         let first = address / PAGE_BYTES;
         self.table(space)?.retain(|&page, _| page < first || page >= first + pages);
         Ok(())
     }
 
     fn protect(&mut self, space: Space, address: u64, pages: u64, flags: u64) -> Result<(), Errno> {
-        self.calls += 1;
+        self.enter();
         let first = address / PAGE_BYTES;
         self.table(space)?.range_mut(first..first + pages).for_each(|(_, mapping)| mapping.1 = flags);
         Ok(())
     }
 
     fn copy(&mut self, from: Space, to: Space, address: u64, pages: u64) -> Result<u64, Errno> {
-        self.calls += 1;
+        self.enter();
         let first = address / PAGE_BYTES;
         for page in first..first + pages {
             let Some(mapping) = self.table(from)?.get_mut(&page) else { continue };
@@ -214,18 +231,21 @@ impl Kernel for Simulation {
     }
 
     fn donate(&mut self, run: Run) -> Result<(), Errno> {
+        self.enter();
         run.iter().for_each(|frame| assert!(self.donated.insert(frame)));
         self.table_frames += run.frames;
         Ok(())
     }
 
     fn copy_frame(&mut self, to: Frame, from: Frame) -> Result<(), Errno> {
+        self.enter();
         let content = *self.page(from);
         *self.page(to) = content;
         Ok(())
     }
 
     fn fill(&mut self, frame: Frame, offset: u64, source: Source, bytes: u64) -> Result<(), Errno> {
+        self.enter();
         let mut content = vec![0; bytes as usize];
         self.read_grant(source, &mut content)?;
         for (at, byte) in (offset as usize..).zip(content) {

@@ -79,7 +79,7 @@ impl AddressSpace {
         const SMALL_LEAVES: usize = 64;
         let is_small = self.pages.count() <= SMALL_PAGES && self.pages.leaves() <= SMALL_LEAVES;
         if self.is_service || !is_small || !memory.wants_spare() {
-            return memory.kernel.destroy(self.id);
+            return memory.destroy_space(self.id);
         }
         self.each_stretch(0, USER_END, |space, first, pages| memory.kernel.unmap(space, first, pages))?;
         memory.keep_spare(self.id);
@@ -196,6 +196,29 @@ impl AddressSpace {
             self.own(memory, page, run, flags | map::ZERO)?;
             page += run.frames;
         }
+        Ok(())
+    }
+
+    /// False: a death has left its tables half changed.
+    pub fn is_whole(&mut self) -> bool {
+        self.regions.forget_caches();
+        self.pages.is_whole() && self.regions.is_whole()
+    }
+
+    /// Unmaps everything that a fault can map again.
+    pub fn hide_all<K: Kernel>(&self, memory: &mut Memory<K>) -> Result<(), Errno> {
+        let visible = self.regions.iter().filter(|region| region.backing != Backing::Device);
+        for region in visible {
+            memory.kernel.unmap(self.id, region.start, region.pages())?;
+        }
+        Ok(())
+    }
+
+    /// Becomes an empty space. What its tables held is lost; they cannot even be given back.
+    pub fn give_up<K: Kernel>(&mut self, memory: &mut Memory<K>) -> Result<(), Errno> {
+        core::mem::forget(core::mem::take(&mut self.pages));
+        core::mem::forget(core::mem::take(&mut self.regions));
+        self.id = memory.create_space()?;
         Ok(())
     }
 

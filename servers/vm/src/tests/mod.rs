@@ -1,6 +1,7 @@
 //! vm as a whole, over a simulated kernel.
 
 mod calls;
+mod deaths;
 mod files;
 mod invariants;
 mod model;
