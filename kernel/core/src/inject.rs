@@ -11,7 +11,7 @@ use abi::{
     endpoint::{FIRST_SERVICE, SERVICE_SLOTS},
 };
 
-use crate::{Machine, Node, copy::check_range, thread::attention};
+use crate::{Machine, Node, copy::check_range, roots::is_root, thread::attention};
 
 /// Most bytes of a `POKE`.
 const POKE_BYTES: u64 = 8;
@@ -87,6 +87,10 @@ impl Node {
     /// The injected death: an exception in the middle of whatever the thread does.
     pub(crate) fn die<M: Machine>(&mut self, m: &mut M, slot: usize) {
         self.doom(slot, 0);
+        if is_root(slot) {
+            let thread = &self.threads[slot];
+            return self.begin_again(m, slot, &ordered_death(thread.endpoint, thread.frame.rip));
+        }
         self.stop_waiting(slot);
         let thread = &mut self.threads[slot];
         thread.attention = 0;

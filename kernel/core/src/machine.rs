@@ -162,8 +162,8 @@ pub trait Machine {
     fn shutdown(&mut self, mode: u64, status: u64) -> !;
     /// Writes one byte of a service's memory, though it may only read it; the page is mapped.
     fn poke(&mut self, space: Space, address: u64, byte: u8);
-    /// vm or rs (its space is `Space(slot)`) has failed with `message` in these registers: says so, writes its text and
-    /// constants anew, and returns the registers to start it with. `None`: that cannot be done.
+    /// vm or rs (its space is `Space(slot)`) has failed with `message` in these registers: says so (unless
+    /// that was ordered), writes its text and constants anew, and returns the registers to start it with. `None`: that cannot be done.
     fn renew(&mut self, slot: usize, frame: &Frame, message: &Message) -> Option<Frame>;
     /// The system cannot go on: vm or rs, which everything stands on, has failed with `message` in these registers.
     fn fatal(&mut self, slot: usize, frame: &Frame, message: &Message) -> !;

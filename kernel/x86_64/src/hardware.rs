@@ -353,7 +353,9 @@ impl Machine for Hardware {
     }
 
     fn renew(&mut self, slot: usize, frame: &Frame, message: &Message) -> Option<Frame> {
-        fatal::print_failure(&mut self.console, loader::name(slot), frame, message);
+        if message.words[0] != abi::call::inject::VECTOR {
+            fatal::print_failure(&mut self.console, loader::name(slot), frame, message);
+        }
         loader::renew(self, slot)
     }
 

@@ -85,7 +85,8 @@ impl Hand {
     pub fn died(&mut self, asks: impl FnOnce(Endpoint) -> bool) -> Option<Message> {
         let answer = self.answer.take();
         let message = self.now.take()?;
-        let before = self.suspect.filter(|suspect| is_same(&suspect.message, &message)).map_or(0, |suspect| suspect.deaths);
+        let before =
+            self.suspect.filter(|suspect| is_same(&suspect.message, &message)).map_or(0, |suspect| suspect.deaths);
         self.suspect = asks(message.source).then_some(Suspect { message, answer, deaths: before + 1 });
         answer.is_none().then_some(message)
     }

@@ -14,8 +14,8 @@
 
 extern crate alloc;
 
-mod inbox;
 pub mod hand;
+mod inbox;
 pub mod names;
 mod recent;
 pub mod recover;

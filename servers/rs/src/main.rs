@@ -21,6 +21,7 @@ mod device;
 mod launch;
 mod policy;
 mod record;
+mod recover;
 mod reports;
 mod requests;
 mod rights;
@@ -43,13 +44,24 @@ use supervisor::Supervisor;
 sys::program!(main);
 
 fn main(_: sys::Start) {
+    let (rs, is_second_life) = sys::retained::state(begin);
+    if is_second_life {
+        rs.recover();
+    } else {
+        rs.start_all();
+    }
+    rs.serve()
+}
+
+/// rs in its first life.
+fn begin() -> Rs {
     let (bytes, physical) = sys::info::archive().expect("the kernel has mapped no boot archive");
     let archive = Archive::new(bytes).expect("this is no boot archive");
     let table = archive.find(archive::SYSTEM).expect("the boot archive holds no system table");
     let system = System::unpack(table.data).expect("the system table cannot be read");
     set_routes(&system);
     let launcher = Launcher::new(archive, physical, &system);
-    Rs::new(Supervisor::new(launcher, system.service)).run()
+    Rs::new(Supervisor::new(launcher, system.service))
 }
 
 fn set_routes(system: &System) {

@@ -93,6 +93,15 @@ impl<T> Requests<T> {
         line.is_busy = false;
     }
 
+    /// rs has died: whether a request was on its way nobody knows, so it is made again. Those that `unwanted` picks are not.
+    pub fn recover(&mut self, unwanted: impl Fn(&T) -> bool) {
+        for line in &mut self.lines {
+            line.in_hand_of = None;
+            line.is_busy = false;
+            line.queue.retain(|(_, task)| !unwanted(task));
+        }
+    }
+
     /// Takes away all requests to the service in `slot` that `unwanted` picks.
     pub fn cancel(&mut self, slot: usize, unwanted: impl Fn(&T) -> bool) {
         let line = self.line(slot);

@@ -15,6 +15,7 @@ use abi::pm::{Boot, ServiceUp, WhoIs};
 use abi::rs::{Arguments, NextChange, PrepareUpdate, Ready};
 use abi::{Endpoint, Errno, Message, Word, linux};
 use alloc::vec::Vec;
+use server::hand::{Hand, Recall};
 use sys::{Result, copy, ipc, thread, time};
 
 /// The CPU's vector of page faults.
@@ -45,26 +46,77 @@ pub struct Rs {
     waits_for_report: Option<Message>,
     /// What the kernel's alarm is set to.
     alarm_ns: u64,
+    /// The message in hand.
+    hand: Hand,
 }
 
 impl Rs {
     /// rs, with nothing started.
     pub fn new(supervisor: Supervisor<Launcher>) -> Rs {
-        Rs { supervisor, requests: Requests::default(), updating: Vec::new(), waits_for_report: None, alarm_ns: 0 }
+        Rs {
+            supervisor,
+            requests: Requests::default(),
+            updating: Vec::new(),
+            waits_for_report: None,
+            alarm_ns: 0,
+            hand: Hand::default(),
+        }
     }
 
-    /// Starts everything and serves for ever.
-    pub fn run(mut self) -> ! {
+    /// Starts everything.
+    pub fn start_all(&mut self) {
         self.supervisor.adopt(sys::endpoint());
         self.supervisor.adopt(thread::who_is(slot::VM).expect("the kernel has started no vm"));
         self.supervisor.go_on();
+    }
+
+    /// rs has died, and its records are as it left them.
+    pub fn recover(&mut self) {
+        let asks = |process: Endpoint| {
+            sys::info::thread(process.slot())
+                .is_ok_and(|thread| thread.endpoint == process && thread.blocked_on.slot() == slot::RS)
+        };
+        self.hand.died(asks);
+        // The kernel's alarm may have come and been lost.
+        self.alarm_ns = 0;
+        // Callers of the system call ask again.
+        self.requests.recover(|task| matches!(task, Task::Control(_)));
+        self.updating.clear();
+        self.waits_for_report = None;
+        let holder = |slot| thread::who_is(slot).ok();
+        self.supervisor.recover(holder);
+    }
+
+    /// Serves for ever.
+    pub fn serve(&mut self) -> ! {
         loop {
             self.follow_up();
             let message = ipc::receive(Endpoint::ANY).expect("receiving from anybody does not fail");
-            if let Some(reply) = self.handle(&message) {
+            let reply = match self.hand.recall(&message) {
+                Recall::New => {
+                    self.hand.begin(&message);
+                    let reply = self.handle(&message);
+                    self.hand.end(reply.as_ref());
+                    reply
+                }
+                Recall::Answered(reply) => Some(reply),
+                Recall::Refused => self.refuse(&message),
+            };
+            if let Some(reply) = reply {
                 answer(&message, &reply);
             }
         }
+    }
+
+    /// rs has died twice over this message. A service whose death it reports has no successor.
+    fn refuse(&mut self, message: &Message) -> Option<Message> {
+        sys::log!("a message of {:#x} that rs has died of twice is refused", message.source.0);
+        if matches!(message.label, Exception::LABEL | Exited::LABEL) {
+            // It can only fail because the service is gone.
+            let _ = thread::destroy(message.source, false);
+            return None;
+        }
+        Some(message.reply(Err(Errno::EIO)))
     }
 
     fn handle(&mut self, message: &Message) -> Option<Message> {

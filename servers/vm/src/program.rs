@@ -28,8 +28,7 @@ const FIRST_DONATION: u64 = 16;
 
 /// Begins to serve.
 pub fn main(_: sys::Start) {
-    let (service, is_second_life) =
-        sys::retained::state(|| Service(start().expect("vm cannot take over memory")));
+    let (service, is_second_life) = sys::retained::state(|| Service(start().expect("vm cannot take over memory")));
     if is_second_life {
         service.0.recover(asks);
     }

@@ -7,13 +7,13 @@ use crate::{
     devices::Dma, fault::Access, file_maps::FileMaps, frames::Frames, kernel::Kernel, memory::Memory, mmap::MapRequest,
     object::ObjectId, processes::Processes, space::AddressSpace,
 };
+use ::server::hand::{Hand, Recall};
 use abi::{
     Endpoint, Errno, Message,
     kernel::{CopyFault, Fault},
     linux::nr,
     message::LINUX_LABELS,
 };
-use ::server::hand::{Hand, Recall};
 use alloc::collections::BTreeMap;
 
 /// Flags of mlock2 and mlockall that exist.

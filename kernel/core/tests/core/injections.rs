@@ -132,6 +132,20 @@ fn an_ordered_death_of_vm_is_a_restart() {
 }
 
 #[test]
+fn vm_is_ready_again_when_it_dies_waiting() {
+    let mut w = World::with_services();
+    let a = w.endpoint(A);
+    w.receive(VM, Endpoint::ANY);
+    w.sendrec(A, Endpoint::VM, LABEL);
+    kill_after(&mut w, VM, 1);
+    w.primitive(VM, call::REPLYREC, a, LABEL | message::REPLY, 0);
+    w.node.timer(&mut w.m);
+    assert_eq!(w.m.renewed.len(), 1);
+    assert!(w.is_ready(VM), "at its entry point, waiting for nothing");
+    assert_eq!(w.message(A).source, w.endpoint(VM), "the answer had left");
+}
+
+#[test]
 fn text_is_changed_though_it_is_read_only() {
     let mut w = World::with_services();
     let space = w.space(B);
