@@ -43,7 +43,7 @@ struct Printed {
 fn run_in_guest(setting: &Setting, case: &Case) -> Result<Verdict> {
     let bundle = setting.bundle(&case.terms.system)?;
     let work = setting.workspace.run_folder()?;
-    let overlay = make_overlay(case, &work.join("overlay"))?;
+    let overlay = make_overlay(case, &work.join("overlay"), &setting.workspace.build.join("programs"))?;
     let check = case.companion("check");
     let job = Job {
         overlays: std::slice::from_ref(&overlay),
@@ -75,11 +75,11 @@ fn second_line(case: &Case, overlay: &Path) -> Result<Option<SecondLine>> {
     Ok(Some(SecondLine { command: fs::read_to_string(script)?, variables }))
 }
 
-/// The folder that is laid over the root: what the case's own script puts there.
-fn make_overlay(case: &Case, overlay: &Path) -> Result<PathBuf> {
+/// The folder that is laid over the root: what the case's own script puts there, which finds the system's programs in a folder.
+fn make_overlay(case: &Case, overlay: &Path, programs: &Path) -> Result<PathBuf> {
     fs::create_dir_all(overlay)?;
     if let Some(setup) = case.companion("setup") {
-        run_script(&setup, &[("OVERLAY", overlay)])?;
+        run_script(&setup, &[("OVERLAY", overlay), ("PROGRAMS", programs)])?;
     }
     Ok(overlay.to_path_buf())
 }
