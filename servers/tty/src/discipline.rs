@@ -82,19 +82,24 @@ impl Discipline {
         if termios.has_local(lflag::ICANON) { !self.lines.is_empty() } else { !self.ready.is_empty() }
     }
 
-    /// Takes up to `wanted` bytes (of one line in canonical mode).
-    pub fn read(&mut self, termios: &Termios, wanted: usize) -> Vec<u8> {
-        if !termios.has_local(lflag::ICANON) {
-            let count = wanted.min(self.ready.len());
-            return self.ready.drain(..count).collect();
+    /// Up to `wanted` bytes (of one line in canonical mode), which stay until they are taken.
+    pub fn peek(&self, termios: &Termios, wanted: usize) -> Vec<u8> {
+        let available = match termios.has_local(lflag::ICANON) {
+            false => self.ready.len(),
+            true => self.lines.front().copied().unwrap_or(0),
+        };
+        self.ready.iter().take(wanted.min(available)).copied().collect()
+    }
+
+    /// Takes the first `count` bytes (of one line in canonical mode; a line that is used up, be it an end of file, goes with them).
+    pub fn take(&mut self, termios: &Termios, count: usize) {
+        self.ready.drain(..count);
+        if let (true, Some(line)) = (termios.has_local(lflag::ICANON), self.lines.front_mut()) {
+            *line -= count;
+            if *line == 0 {
+                self.lines.pop_front();
+            }
         }
-        let Some(line) = self.lines.front_mut() else { return Vec::new() };
-        let count = wanted.min(*line);
-        *line -= count;
-        if *line == 0 {
-            self.lines.pop_front();
-        }
-        self.ready.drain(..count).collect()
     }
 
     /// Drops all input.

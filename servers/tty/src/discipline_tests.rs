@@ -26,7 +26,9 @@ impl Typist {
 
     fn reads(&mut self, wanted: usize) -> Option<Vec<u8>> {
         self.discipline.readable(&self.termios, wanted)?;
-        Some(self.discipline.read(&self.termios, wanted))
+        let data = self.discipline.peek(&self.termios, wanted);
+        self.discipline.take(&self.termios, data.len());
+        Some(data)
     }
 
     fn set_raw(&mut self) {

@@ -14,6 +14,7 @@ extern crate alloc;
 mod control;
 mod discipline;
 mod line;
+mod once;
 mod output;
 mod terminal;
 mod termios;

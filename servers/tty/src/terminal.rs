@@ -7,6 +7,7 @@
 use crate::discipline::{Discipline, KeySignal};
 use crate::output::Output;
 use crate::termios::{Termios, cc, lflag};
+use crate::once::Once;
 use abi::{Errno, GrantId, Message, chardev};
 use alloc::vec::Vec;
 
@@ -90,6 +91,8 @@ pub struct Terminal {
     pub(crate) waiting: Vec<Waiting>,
     /// Bytes that uart has taken and not yet acknowledged.
     pub(crate) in_flight: usize,
+    /// Transfers that a successor of vfs may ask for again.
+    once: Once,
 }
 
 impl Terminal {
@@ -104,6 +107,7 @@ impl Terminal {
             group: 0,
             waiting: Vec::new(),
             in_flight: 0,
+            once: Once::default(),
         }
     }
 
@@ -136,6 +140,9 @@ impl Terminal {
 
     /// A read.
     pub fn read(&mut self, world: &mut impl World, request: &Message, read: chardev::Read) {
+        if self.is_done(world, request) {
+            return;
+        }
         if self.in_background(Caller::from_word(read.caller)) {
             return self.wait_for_foreground(world, request, signal::SIGTTIN, read.caller);
         }
@@ -151,21 +158,51 @@ impl Terminal {
 
     /// A write.
     pub fn write(&mut self, world: &mut impl World, request: &Message, write: chardev::Write) {
+        if self.is_done(world, request) {
+            return;
+        }
         if self.termios.has_local(lflag::TOSTOP) && self.in_background(Caller::from_word(write.caller)) {
             return self.wait_for_foreground(world, request, signal::SIGTTOU, write.caller);
         }
         let bytes = write.bytes as usize;
-        match self.accept(world, request, write.grant, bytes, 0) {
-            Err(error) => world.answer(request, Err(error)),
-            Ok(done) if done == bytes => world.answer(request, Ok(done as u64)),
-            Ok(done) if write.flags & chardev::NONBLOCK != 0 => {
-                world.answer(request, if done == 0 { Err(Errno::EAGAIN) } else { Ok(done as u64) });
+        let mut done = self.once.resume(request.tag()).min(bytes);
+        match self.accept(world, request, write.grant, bytes, &mut done) {
+            Err(Errno::EDEADSRCDST) => self.once.suspend(request.tag(), done),
+            Err(error) if done == 0 => world.answer(request, Err(error)),
+            Ok(()) if done == 0 && bytes > 0 && write.flags & chardev::NONBLOCK != 0 => {
+                world.answer(request, Err(Errno::EAGAIN));
             }
-            Ok(done) => {
+            Ok(()) if done < bytes && write.flags & chardev::NONBLOCK == 0 => {
                 let need = Need::Room { grant: write.grant, bytes, done };
                 self.waiting.push(Waiting { request: *request, need });
             }
+            Ok(()) | Err(_) => self.moved(world, request, Ok(done as u64)),
         }
+    }
+
+    /// The end of a transfer.
+    fn moved(&mut self, world: &mut impl World, request: &Message, result: Result<u64, Errno>) {
+        if let Ok(bytes) = result {
+            self.once.finish(request.tag(), bytes);
+        }
+        world.answer(request, result);
+    }
+
+    /// A transfer begins. What dead askers in the same slot have left waiting is dropped: who still wants it asks again. True: this transfer
+    /// has happened already, and is answered.
+    fn is_done(&mut self, world: &mut impl World, request: &Message) -> bool {
+        let once = &mut self.once;
+        self.waiting.retain(|old| {
+            let source = old.request.source;
+            let is_stale = source != request.source && source.slot() == request.source.slot();
+            if let (true, Need::Room { done, .. }) = (is_stale, &old.need) {
+                once.suspend(old.request.tag(), *done);
+            }
+            !is_stale
+        });
+        let result = self.once.result(request.tag());
+        result.into_iter().for_each(|bytes| world.answer(request, Ok(bytes)));
+        result.is_some()
     }
 
     /// A poll.
@@ -243,6 +280,9 @@ impl Terminal {
         while index < self.waiting.len() {
             let mut waiting = self.waiting.remove(index);
             match self.attempt(world, &mut waiting) {
+                Some(result) if matches!(waiting.need, Need::Input { .. } | Need::Room { .. }) => {
+                    self.moved(world, &waiting.request, result);
+                }
                 Some(result) => world.answer(&waiting.request, result),
                 None => {
                     self.waiting.insert(index, waiting);
@@ -275,16 +315,19 @@ impl Terminal {
                     None => return None,
                     Some(_) => {}
                 }
-                let data = self.discipline.read(&self.termios, *bytes);
-                Some(world.copy_out(&waiting.request, *grant, &data).map(|()| data.len() as u64))
-            }
-            Need::Room { grant, bytes, done } => match self.accept(world, &waiting.request, *grant, *bytes, *done) {
-                Err(error) => Some(if *done > 0 { Ok(*done as u64) } else { Err(error) }),
-                Ok(total) if total == *bytes => Some(Ok(total as u64)),
-                Ok(total) => {
-                    *done = total;
-                    None
+                let data = self.discipline.peek(&self.termios, *bytes);
+                let copied = world.copy_out(&waiting.request, *grant, &data);
+                if copied == Err(Errno::EDEADSRCDST) {
+                    // The successor asks again.
+                    return None;
                 }
+                self.discipline.take(&self.termios, data.len());
+                Some(copied.map(|()| data.len() as u64))
+            }
+            Need::Room { grant, bytes, done } => match self.accept(world, &waiting.request, *grant, *bytes, done) {
+                Err(Errno::EDEADSRCDST) => None,
+                Err(error) => Some(if *done > 0 { Ok(*done as u64) } else { Err(error) }),
+                Ok(()) => (*done == *bytes).then_some(Ok(*bytes as u64)),
             },
             Need::Events(events) => {
                 let now = self.events() & *events;
@@ -303,25 +346,25 @@ impl Terminal {
         }
     }
 
-    /// Takes in what there is room for of a write of `bytes`, of which `done` are in already. → how many are in now.
+    /// Takes in what there is room for of a write of `bytes`, of which `done` are in already, and adds to them.
     fn accept(
         &mut self,
         world: &mut impl World,
         request: &Message,
         grant: GrantId,
         bytes: usize,
-        mut done: usize,
-    ) -> Result<usize, Errno> {
+        done: &mut usize,
+    ) -> Result<(), Errno> {
         let mut chunk = [0; 1024];
-        while done < bytes && self.output.room() > 0 {
-            let count = chunk.len().min(bytes - done).min(self.output.room());
-            world.copy_in(request, grant, done as u64, &mut chunk[..count])?;
+        while *done < bytes && self.output.room() > 0 {
+            let count = chunk.len().min(bytes - *done).min(self.output.room());
+            world.copy_in(request, grant, *done as u64, &mut chunk[..count])?;
             for &byte in &chunk[..count] {
                 self.output.write(&self.termios, byte);
             }
-            done += count;
+            *done += count;
         }
-        Ok(done)
+        Ok(())
     }
 
     /// Changes the settings.

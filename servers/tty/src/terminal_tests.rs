@@ -11,14 +11,23 @@ struct Recorder {
     answers: Vec<(u64, Result<u64, Errno>)>,
     signals: Vec<(u32, u32)>,
     now_ns: u64,
+    dead: Option<Endpoint>,
+}
+
+impl Recorder {
+    fn check(&self, request: &Message) -> Result<(), Errno> {
+        if self.dead == Some(request.source) { Err(Errno::EDEADSRCDST) } else { Ok(()) }
+    }
 }
 
 impl World for Recorder {
-    fn copy_out(&mut self, _: &Message, grant: GrantId, data: &[u8]) -> Result<(), Errno> {
+    fn copy_out(&mut self, request: &Message, grant: GrantId, data: &[u8]) -> Result<(), Errno> {
+        self.check(request)?;
         self.buffers.insert(grant.0, data.to_vec());
         Ok(())
     }
-    fn copy_in(&mut self, _: &Message, grant: GrantId, offset: u64, buffer: &mut [u8]) -> Result<(), Errno> {
+    fn copy_in(&mut self, request: &Message, grant: GrantId, offset: u64, buffer: &mut [u8]) -> Result<(), Errno> {
+        self.check(request)?;
         let source = self.buffers.get(&grant.0).ok_or(Errno::EFAULT)?;
         buffer.copy_from_slice(&source[offset as usize..offset as usize + buffer.len()]);
         Ok(())
@@ -212,4 +221,56 @@ fn poll_waits_for_input_but_not_for_room() {
     terminal.poll(&mut world, &request(2), poll(POLLIN | POLLOUT));
     terminal.input(&mut world, b"x\r");
     assert_eq!(world.answers, [(2, Ok(POLLOUT)), (1, Ok(POLLIN))]);
+}
+
+/// The same request from the n-th incarnation of vfs.
+fn from_vfs(generation: u32, tag: u64) -> Message {
+    Message { source: Endpoint::new(abi::endpoint::slot::VFS, generation), ..request(server::OWN_TAG | tag) }
+}
+
+#[test]
+fn a_read_that_comes_again_gets_what_it_got_and_takes_no_more() {
+    let (mut terminal, mut world) = opened();
+    let read = chardev::Read { minor: 0, grant: GrantId(1), bytes: 100, flags: 0, caller: word(SHELL) };
+    terminal.read(&mut world, &from_vfs(1, 1), read);
+    terminal.input(&mut world, b"one\rtwo\r");
+    terminal.read(&mut world, &from_vfs(2, 1), read);
+    terminal.read(&mut world, &from_vfs(2, 2), read);
+    assert_eq!(world.answers.iter().map(|(_, result)| *result).collect::<Vec<_>>(), [Ok(4), Ok(4), Ok(4)]);
+    assert_eq!(world.buffers[&1], b"two\n");
+}
+
+#[test]
+fn input_waits_for_the_successor_of_a_dead_vfs() {
+    let (mut terminal, mut world) = opened();
+    let read = |grant| chardev::Read { minor: 0, grant: GrantId(grant), bytes: 100, flags: 0, caller: word(SHELL) };
+    terminal.read(&mut world, &from_vfs(1, 1), read(1));
+    world.dead = Some(Endpoint::new(abi::endpoint::slot::VFS, 1));
+    terminal.input(&mut world, b"line\r");
+    assert!(world.answers.is_empty());
+    terminal.read(&mut world, &from_vfs(2, 1), read(2));
+    assert_eq!(world.buffers[&2], b"line\n");
+    assert_eq!(world.answers.len(), 1);
+}
+
+#[test]
+fn a_write_that_comes_again_goes_on_where_it_was() {
+    let (mut terminal, mut world) = opened();
+    world.buffers.insert(1, (0..10_000).map(|number| b'a' + (number % 26) as u8).collect());
+    let write = chardev::Write { minor: 0, grant: GrantId(1), bytes: 10_000, flags: 0, caller: word(SHELL) };
+    terminal.write(&mut world, &from_vfs(1, 1), write);
+    assert!(world.answers.is_empty());
+    world.dead = Some(Endpoint::new(abi::endpoint::slot::VFS, 1));
+    let mut written = Vec::new();
+    let mut buffer = [0; 1000];
+    for _ in 0..30 {
+        let count = terminal.take_output(&mut buffer);
+        written.extend_from_slice(&buffer[..count]);
+        terminal.output_done(&mut world);
+        if written.len() == 3000 {
+            terminal.write(&mut world, &from_vfs(2, 1), write);
+        }
+    }
+    assert_eq!(written, world.buffers[&1]);
+    assert_eq!(world.answers.iter().map(|(_, result)| *result).collect::<Vec<_>>(), [Ok(10_000)]);
 }

@@ -244,7 +244,7 @@ impl Vfs {
                 Access::Read => chardev::Write { minor, grant: grant.id(), bytes, flags, caller }.message(),
                 _ => chardev::Read { minor, grant: grant.id(), bytes, flags, caller }.message(),
             };
-            match self.ask_device(process, service, message).await {
+            match self.ask_device_once(process, service, message, buffer.moved()).await {
                 Ok(reply) => {
                     let moved = reply.words[0].min(bytes);
                     buffer.advance(moved);

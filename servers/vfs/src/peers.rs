@@ -16,7 +16,7 @@ use core::{
     pin::pin,
     task::Poll,
 };
-use server::{Peer, Repeat, Runtime};
+use server::{Peer, Repeat, Request, Runtime};
 
 /// Requests that a character device may hold at a time: one for each program that waits for input.
 const DEVICE_WINDOW: usize = 256;
@@ -138,10 +138,10 @@ impl Peers {
         counted.filter_map(Connection::service).collect()
     }
 
-    fn find(&self, service: Service) -> Result<(Peer, Repeat), Errno> {
+    fn find(&self, service: Service) -> Result<(Peer, Role), Errno> {
         let connections = self.0.borrow();
         let found = connections.iter().find(|connection| connection.service() == Some(service)).ok_or(Errno::ENXIO)?;
-        Ok((found.peer.clone(), found.role.repeat()))
+        Ok((found.peer.clone(), found.role))
     }
 }
 
@@ -169,8 +169,8 @@ impl Vfs {
     /// Asks a service and waits for its answer. Errors of the answer are errors here.
     pub async fn ask(&self, service: Service, message: Message) -> Result<Message, Errno> {
         let request = {
-            let (peer, repeat) = self.peers.find(service)?;
-            peer.request(message, repeat)
+            let (peer, role) = self.peers.find(service)?;
+            peer.request(message, role.repeat())
         };
         success(request.await)
     }
@@ -179,10 +179,10 @@ impl Vfs {
     /// a file system that has made it already gives its answer again: see `repeated`.
     pub async fn ask_once(&self, process: &Process, service: Service, message: Message) -> Result<Message, Errno> {
         let request = {
-            let (peer, repeat) = self.peers.find(service)?;
+            let (peer, role) = self.peers.find(service)?;
             match process.change_tag() {
-                Some(tag) => peer.request_tagged(message, repeat, tag),
-                None => peer.request(message, repeat),
+                Some(tag) => peer.request_tagged(message, role.repeat(), tag),
+                None => peer.request(message, role.repeat()),
             }
         };
         success(request.await)
@@ -190,15 +190,35 @@ impl Vfs {
 
     /// Tells a service something and does not wait for the answer.
     pub fn tell(&self, service: Service, message: Message) {
-        if let Ok((peer, repeat)) = self.peers.find(service) {
-            drop_when_sent(peer.request(message, repeat), &self.runtime);
+        if let Ok((peer, role)) = self.peers.find(service) {
+            drop_when_sent(peer.request(message, role.repeat()), &self.runtime);
         }
     }
 
     /// Asks a character device for what may take long: a signal of the program ends it (`chardev::Cancel`), with the signal's error.
     pub async fn ask_device(&self, process: &Process, service: Service, message: Message) -> Result<Message, Errno> {
-        let (peer, repeat) = self.peers.find(service)?;
-        let request = peer.request(message, repeat);
+        let (peer, role) = self.peers.find(service)?;
+        let request = peer.request(message, role.repeat());
+        self.wait_for_device(process, peer, request).await
+    }
+
+    /// The same for a transfer: a terminal does it once, although this vfs may die of it and its successor ask again.
+    pub async fn ask_device_once(
+        &self,
+        process: &Process,
+        service: Service,
+        message: Message,
+        moved: u64,
+    ) -> Result<Message, Errno> {
+        let (peer, role) = self.peers.find(service)?;
+        let request = match role {
+            Role::Terminal => peer.request_tagged(message, role.repeat(), process.transfer_tag(moved)),
+            _ => peer.request(message, role.repeat()),
+        };
+        self.wait_for_device(process, peer, request).await
+    }
+
+    async fn wait_for_device(&self, process: &Process, peer: Peer, request: Request) -> Result<Message, Errno> {
         let tag = request.tag();
         let mut request = pin!(request);
         let mut cancelled = None;
@@ -230,8 +250,8 @@ impl Vfs {
         message: Message,
         done: impl FnOnce(Result<Message, Errno>) + 'static,
     ) -> Result<impl FnOnce() + 'static, Errno> {
-        let (peer, repeat) = self.peers.find(service)?;
-        let request = peer.request(message, repeat);
+        let (peer, role) = self.peers.find(service)?;
+        let request = peer.request(message, role.repeat());
         let tag = request.tag();
         self.runtime.spawn(async move { done(success(request.await)) });
         Ok(move || peer.cast(chardev::Cancel { tag }.message()))
@@ -239,7 +259,7 @@ impl Vfs {
 }
 
 /// Keeps a request alive until it is answered: one that is dropped while it is in line would not be sent.
-fn drop_when_sent(request: server::Request, runtime: &Runtime) {
+fn drop_when_sent(request: Request, runtime: &Runtime) {
     runtime.spawn(async move {
         let _ = request.await;
     });

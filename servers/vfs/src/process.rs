@@ -167,6 +167,12 @@ impl Process {
         (number != 0).then(|| OWN_TAG | (self.endpoint.0 as u64) << 32 | number & 0xffff_ffff)
     }
 
+    /// The tag of a transfer from or to a terminal, when the call has moved so many bytes already.
+    pub fn transfer_tag(&self, moved: u64) -> u64 {
+        let which = self.number.get() as u32 ^ (moved as u32).rotate_left(16);
+        OWN_TAG | (self.endpoint.0 as u64) << 32 | which as u64
+    }
+
     /// The answer that a file system gave to the change of this call when the call came before, if the change was of this kind (label of the
     /// request).
     pub fn recalled(&self, label: u32) -> Option<Message> {
