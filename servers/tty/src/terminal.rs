@@ -5,9 +5,9 @@
 //! Neighbours: `discipline` and `output` do the bytes, `control` the ioctls, `main` brings messages and uart's answers.
 
 use crate::discipline::{Discipline, KeySignal};
+use crate::once::Once;
 use crate::output::Output;
 use crate::termios::{Termios, cc, lflag};
-use crate::once::Once;
 use abi::{Errno, GrantId, Message, chardev};
 use alloc::vec::Vec;
 

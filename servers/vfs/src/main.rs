@@ -43,6 +43,8 @@ mod poll;
 mod poll_calls;
 mod process;
 mod recovery;
+#[cfg(test)]
+mod recovery_tests;
 mod repeated;
 mod ring;
 mod script;

@@ -24,20 +24,22 @@ pub use text::Text;
 use text::Texts;
 
 /// Bytes of preserved memory: `keep_bytes` of the system file is at least this.
-pub const KEEP_BYTES: usize = 0x80_0000;
+pub const KEEP_BYTES: usize = 0x80_0000 / SCALE;
+/// Tests have smaller tables: they make and search them thousands of times.
+const SCALE: usize = if cfg!(test) { 8 } else { 1 };
 /// Which layout this is: to be changed with any table.
 const LAYOUT: u64 = 1;
 /// Words that change in one turn.
-const LOG_CHANGES: usize = 16384;
+const LOG_CHANGES: usize = 16384 / SCALE;
 /// Bytes of a page of a pipe.
 pub const PIPE_PAGE: usize = 4096;
 
 const TABLES: usize = SLOTS;
-const DESCRIPTOR_BLOCKS: usize = 4096;
-const FILES: usize = 8192;
-const PIPES: usize = 1024;
-const PIPE_PAGES: usize = 768;
-const LOCKS: usize = 2048;
+const DESCRIPTOR_BLOCKS: usize = 4096 / SCALE / SCALE;
+const FILES: usize = 8192 / SCALE / SCALE;
+const PIPES: usize = 1024 / SCALE;
+const PIPE_PAGES: usize = 768 / SCALE / SCALE;
+const LOCKS: usize = 2048 / SCALE / SCALE;
 const MOUNTS: usize = 32;
 const PEERS: usize = 32;
 
@@ -112,7 +114,7 @@ impl Store {
 
     /// The end of a turn: see the head of the file. `number` gives the number of the call that a thread is in.
     pub fn end_turn(&self, answers: &[(Endpoint, Message)], number: impl Fn(Endpoint) -> Option<u64>) {
-        if !self.recover.is_changing() && !self.moved.get() {
+        if !self.recover.is_changing() && !self.moved.get() && !self.released.get() {
             return;
         }
         for (to, message) in answers.iter().filter(|(to, _)| to.is_application()) {
@@ -481,6 +483,16 @@ impl Store {
         self.pages.pool.rebuild(|place| used.pages.contains(&(place as u16)));
         self.locks.pool.rebuild(|place| used.locks.contains(&(place as u16)));
         self.texts.rebuild(&used.texts);
+    }
+}
+
+#[cfg(test)]
+impl Store {
+    /// Free places of every table.
+    pub fn in_use(&self) -> [usize; 6] {
+        let pools = [&self.tables.pool, &self.blocks, &self.files.pool, &self.directories.pool, &self.pipes.pool];
+        let rooms = pools.map(Pool::room);
+        [rooms[0], rooms[1], rooms[2], rooms[3], rooms[4], self.pages.pool.room()]
     }
 }
 

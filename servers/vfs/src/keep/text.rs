@@ -3,12 +3,12 @@
 //! A text is written once, before anything refers to it, and never changed. It has no check word: a text that something has written
 //! into is a wrong path in /proc or of getcwd, nothing else.
 
-use super::pool::Pool;
+use super::{SCALE, pool::Pool};
 use alloc::{vec, vec::Vec};
 use server::recover::{Area, Recover};
 
 /// Bytes of a place of each size, and how many there are.
-const SIZES: [(usize, usize); 3] = [(64, 8192), (512, 1024), (4096, 256)];
+const SIZES: [(usize, usize); 3] = [(64, 8192 / SCALE), (512, 1024 / SCALE), (4096, 256 / SCALE)];
 const LENGTH_BITS: u32 = 13;
 const PLACE_BITS: u32 = 14;
 
