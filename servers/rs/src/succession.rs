@@ -162,11 +162,10 @@ impl<W: World> Supervisor<W> {
         }
     }
 
-    /// An incarnation says that it could not initialise itself. When it is the very first one, or its device is missing, there is no
-    /// other try.
+    /// An incarnation says that it could not initialise itself. When it is the very first one, there is no other try. A device that was
+    /// there before is not missing for good: pci has died, and the driver's successor is started when pci has found the device again.
     pub(crate) fn failed(&mut self, at: usize, error: Errno) {
-        let is_missing = matches!(error, Errno::ENODEV | Errno::ENXIO);
-        if self.records[at].update.is_none() && (is_missing || !self.records[at].was_up) {
+        if self.records[at].update.is_none() && !self.records[at].was_up {
             return self.left_out(at, error);
         }
         self.world.say(format_args!("{} has failed to initialise itself: {error}", self.records[at].name));
