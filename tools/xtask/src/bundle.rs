@@ -11,7 +11,7 @@ use crate::system;
 use crate::workspace::{RunFolder, Workspace};
 use abi::archive::{ROOT_IMAGE, SYSTEM};
 use abi::symbols::{LABELS, SUFFIX};
-use abi::system::System;
+use abi::system::{Service, System};
 use anyhow::{Context, Result, anyhow};
 use std::collections::BTreeSet;
 use std::fs;
@@ -72,6 +72,21 @@ impl Bundle {
             }
         }
         Ok(Self { built, system, commands })
+    }
+
+    /// The services of the system.
+    pub fn services(&self) -> &[Service] {
+        &self.system.service
+    }
+
+    /// The services of the system, which may be changed before media are made of it.
+    pub fn services_mut(&mut self) -> &mut [Service] {
+        &mut self.system.service
+    }
+
+    /// The program `name` as it is in the boot archive.
+    pub fn program(&self, name: &str) -> PathBuf {
+        self.built.program(name)
     }
 
     /// Where the system's root is: on the ramdisk if a service gets its image.

@@ -12,6 +12,8 @@ pub const HELP: &str = include_str!("../help.txt");
 pub const DEFAULT_SYSTEM: &str = "default";
 /// The system that keeps its root on the ramdisk, for repeatable runs.
 pub const RAMDISK_SYSTEM: &str = "ramdisk";
+/// The test that has options of its own.
+pub const FAULTS: &str = "faults";
 
 /// What the person asked for.
 #[derive(Debug, PartialEq)]
@@ -29,6 +31,8 @@ pub enum Action {
         /// Part of a test's name.
         name: Option<String>,
     },
+    /// Run a campaign of fault injection.
+    Faults(FaultOptions),
     /// Run the benchmarks whose name contains `name`, or all.
     Bench {
         /// Part of a benchmark's name.
@@ -92,6 +96,21 @@ pub struct ExecOptions {
     pub command: String,
 }
 
+/// Options of `test faults`.
+#[derive(Debug, PartialEq, Default)]
+pub struct FaultOptions {
+    /// The whole campaign.
+    pub all: bool,
+    /// Go on with the campaign that was interrupted.
+    pub resume: bool,
+    /// Draw other mutations.
+    pub seed: Option<u64>,
+    /// Only this service.
+    pub service: Option<String>,
+    /// Only this trial.
+    pub trial: Option<u32>,
+}
+
 /// Reads the whole command line.
 ///
 /// # Errors
@@ -108,7 +127,7 @@ pub fn parse(mut parser: lexopt::Parser) -> Result<Action> {
         "run" => parse_run(&mut parser),
         "exec" => parse_exec(&mut parser),
         "debug" => parse_debug(&mut parser),
-        "test" => parse_name(&mut parser, "test", |name| Action::Test { name }),
+        "test" => parse_test(&mut parser),
         "bench" => parse_name(&mut parser, "bench", |name| Action::Bench { name }),
         "image" => parse_image(&mut parser),
         "check" => parse_check(&mut parser),
@@ -200,6 +219,40 @@ fn parse_name(parser: &mut lexopt::Parser, command: &str, action: impl Fn(Option
         }
     }
     Ok(action(name))
+}
+
+fn parse_test(parser: &mut lexopt::Parser) -> Result<Action> {
+    let mut name = None;
+    let mut faults = FaultOptions::default();
+    let mut first_option = None;
+    while let Some(argument) = next(parser)? {
+        match argument {
+            Argument::Help => return Ok(Action::Help),
+            Argument::Option(option) => {
+                fault_option(parser, &option, &mut faults)?;
+                first_option.get_or_insert(option);
+            }
+            Argument::Value(value) if name.is_none() => name = Some(text(value)?),
+            Argument::Value(value) => return Err(unexpected("test", &value)),
+        }
+    }
+    match (name.as_deref(), first_option) {
+        (Some(FAULTS), _) => Ok(Action::Faults(faults)),
+        (_, None) => Ok(Action::Test { name }),
+        (_, Some(option)) => bail!("the option {option} belongs to './skink test faults'"),
+    }
+}
+
+fn fault_option(parser: &mut lexopt::Parser, option: &str, faults: &mut FaultOptions) -> Result<()> {
+    match option {
+        "--all" => faults.all = true,
+        "--resume" => faults.resume = true,
+        "--seed" => faults.seed = Some(number(parser, option, 0, u32::MAX)?.into()),
+        "--service" => faults.service = Some(text(value_of(parser, option)?)?),
+        "--trial" => faults.trial = Some(number(parser, option, 1, u32::MAX)?),
+        _ => return Err(unknown("test", option)),
+    }
+    Ok(())
 }
 
 fn parse_image(parser: &mut lexopt::Parser) -> Result<Action> {
@@ -312,6 +365,14 @@ mod tests {
         assert!(options.icount);
         assert_eq!(options.command, "echo hi");
         assert_eq!(options.out, Some(PathBuf::from("/tmp/o")));
+    }
+
+    #[test]
+    fn faults_take_options_and_other_tests_do_not() {
+        let expected = FaultOptions { all: true, seed: Some(7), ..FaultOptions::default() };
+        assert_eq!(parse_words(&["test", "faults", "--all", "--seed", "7"]).ok(), Some(Action::Faults(expected)));
+        assert!(refusal(&["test", "--all"]).contains("--all belongs to"));
+        assert!(refusal(&["test", "faults", "--al"]).contains("--al"));
     }
 
     #[test]

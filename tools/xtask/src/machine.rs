@@ -73,6 +73,8 @@ pub struct Machine {
     pub trace: Option<PathBuf>,
     /// Time is the count of instructions.
     pub icount: bool,
+    /// How they are counted: QEMU's option.
+    pub icount_mode: &'static str,
     /// Show the screen in a window.
     pub display: bool,
     /// A network card behind QEMU's user-mode network.
@@ -101,6 +103,7 @@ impl Machine {
             printer: None,
             trace: None,
             icount: false,
+            icount_mode: "shift=0,sleep=off",
             display: false,
             net: false,
             gdb_port: None,
@@ -200,7 +203,7 @@ impl Machine {
 
     fn add_time(&self, qemu: &mut Command) {
         if self.icount {
-            qemu.args(["-icount", "shift=0,sleep=off", "-rtc", &format!("base={},clock=vm", epoch_as_date())]);
+            qemu.args(["-icount", self.icount_mode, "-rtc", &format!("base={},clock=vm", epoch_as_date())]);
             // The processor's random numbers are the same each time, too.
             qemu.args(["-seed", "1"]);
         }

@@ -20,6 +20,7 @@ mod cli;
 mod debug;
 mod exec;
 mod ext2_times;
+mod faults;
 mod guest;
 mod image;
 mod machine;
@@ -64,6 +65,7 @@ fn dispatch() -> Result<u8> {
         Action::Exec(options) => exec::exec(&workspace, &options),
         Action::Debug(options) => debug::debug(&workspace, &options),
         Action::Test { name } => test::test(&workspace, name.as_deref()),
+        Action::Faults(options) => faults::faults(&workspace, &options),
         Action::Bench { name } => bench::bench(&workspace, name.as_deref()),
         Action::Image { system } => image::image(&workspace, &system),
         Action::Check => check::check(&workspace),

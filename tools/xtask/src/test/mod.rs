@@ -15,6 +15,8 @@ mod units;
 use crate::bundle::Bundle;
 use crate::c_programs::{self, CProgram};
 use crate::check;
+use crate::cli::FAULTS;
+use crate::faults;
 use crate::programs::Progress;
 use crate::system;
 use crate::workspace::Workspace;
@@ -142,6 +144,7 @@ fn all<'a>(setting: &'a Setting) -> Result<Vec<Test<'a>>> {
     // The longest come first, so that the two jobs end at about the same time.
     let mut tests =
         vec![Test::new("units", || units::run(setting.workspace)), Test::new("check", || run_check(setting.workspace))];
+    tests.push(Test::booting(FAULTS, || run_faults(setting.workspace)));
     tests.extend(scripts::tests(setting)?);
     tests.extend(iso::tests(setting));
     Ok(tests)
@@ -150,6 +153,10 @@ fn all<'a>(setting: &'a Setting) -> Result<Vec<Test<'a>>> {
 fn run_check(workspace: &Workspace) -> Result<Verdict> {
     let problems = check::problems(workspace)?;
     Ok(if problems.is_empty() { Verdict::passed() } else { Verdict::failed(problems.join("\n")) })
+}
+
+fn run_faults(workspace: &Workspace) -> Result<Verdict> {
+    Ok(faults::check(workspace)?.map_or_else(Verdict::passed, Verdict::failed))
 }
 
 fn report(count: Count) -> Result<u8> {

@@ -1,0 +1,207 @@
+//! `./skink test faults`: disturbs services in guests while programs work there, and counts what comes of it.
+//!
+//! `plan` draws the trials from a seed, `mutate` makes the mistakes in machine code; a `session` is a guest that runs trials with the
+//! program user/faults, over lines of `line`; `table` counts. A small campaign runs in continuous integration; `--all` runs the whole,
+//! in two guests, goes on where it was interrupted, and writes docs/faults.md. docs/book/faults.md explains the terms.
+
+mod line;
+mod mutate;
+mod plan;
+mod report;
+mod session;
+mod table;
+mod trial;
+
+use crate::bundle::{Bundle, Media};
+use crate::c_programs;
+use crate::cli::FaultOptions;
+use crate::programs::{Packages, Progress};
+use crate::workspace::{RunFolder, Workspace};
+use abi::privilege::RESTARTABLE;
+use abi::system::Service;
+use anyhow::{Context, Result};
+use plan::{Size, Target};
+use report::Log;
+use session::Session;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use table::Results;
+use trial::{Outcome, Report, Trial};
+
+/// The seed unless another is asked for.
+const SEED: u64 = 3;
+/// The system that campaigns boot.
+const SYSTEM: &str = "faults";
+/// Guests of a whole campaign, side by side.
+const GUESTS: usize = 2;
+/// A guest is ended in good order, and its disk checked, after so many trials.
+const TRIALS_OF_A_GUEST: usize = 200;
+/// Services get a heartbeat this often, so that a stuck one costs little time.
+const HEARTBEAT_MS: u32 = 100;
+/// A campaign restarts services more often than any system should.
+const RESTARTS: u32 = 1_000_000;
+
+/// A campaign that is built and planned.
+pub struct Campaign<'a> {
+    workspace: &'a Workspace,
+    media: Media,
+    // Holds the media.
+    _folder: RunFolder,
+    drivers: Vec<String>,
+    trials: Vec<Trial>,
+    seed: u64,
+    size: Size,
+}
+
+impl<'a> Campaign<'a> {
+    /// Builds the system and plans the trials.
+    ///
+    /// # Errors
+    /// When something does not build.
+    pub fn prepare(workspace: &'a Workspace, options: &FaultOptions) -> Result<Self> {
+        let mut bundle = Bundle::build(workspace, SYSTEM, Progress::Hidden)?;
+        let size = if options.all { Size::ALL } else { Size::SMALL };
+        let seed = options.seed.unwrap_or(SEED);
+        let targets = targets(&mut bundle)?;
+        let mut trials = plan::trials(&targets, size, seed)?;
+        if let Some(only) = &options.service {
+            trials.retain(|trial| trial.service == *only);
+        }
+        if let Some(only) = options.trial {
+            trials.retain(|trial| trial.number == only);
+        }
+        let folder = workspace.run_folder()?;
+        let mut contents = bundle.contents(workspace);
+        let programs = c_programs::compile(workspace, Some("faults"))?;
+        contents.programs.extend(programs.into_iter().map(|program| (program.name, program.path)));
+        contents.command = Some(session::COMMAND);
+        let media = bundle.make_media(&contents, &folder)?;
+        let drivers = Packages::read(workspace)?.programs_in(workspace, "drivers");
+        Ok(Self { workspace, media, _folder: folder, drivers, trials, seed, size })
+    }
+
+    /// Runs the trials that `log` has no report of yet, in so many guests.
+    ///
+    /// # Errors
+    /// When a guest cannot be run.
+    pub fn run(&self, guests: usize, log: &Log) -> Result<()> {
+        let todo: Vec<&Trial> = self.trials.iter().filter(|trial| !log.has(trial.number)).collect();
+        let next = AtomicUsize::new(0);
+        let failure = Mutex::new(None);
+        thread::scope(|scope| {
+            for _ in 0..guests {
+                scope.spawn(|| {
+                    if let Err(error) = self.run_guest(&todo, &next, log) {
+                        failure.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_or_insert(error);
+                        // Nobody begins another trial.
+                        next.store(todo.len(), Ordering::Relaxed);
+                    }
+                });
+            }
+        });
+        failure.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner).map_or(Ok(()), Err)
+    }
+
+    fn run_guest(&self, todo: &[&Trial], next: &AtomicUsize, log: &Log) -> Result<()> {
+        let mut session: Option<(Session, usize)> = None;
+        while let Some(trial) = todo.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let (mut guest, ran) = match session.take() {
+                Some(running) => running,
+                None => (Session::boot(self.workspace, &self.media)?, 0),
+            };
+            let mut report = guest.run(trial)?;
+            // What is damaged for good must not be blamed on the next trial.
+            let spent = report.outcome >= Outcome::Corrupted;
+            if spent {
+                guest.keep_console(&log.console_of(trial.number))?;
+            } else if ran + 1 == TRIALS_OF_A_GUEST {
+                if let Err(error) = guest.end() {
+                    report = Report { outcome: Outcome::Corrupted, reason: format!("{error:#}"), ..report };
+                }
+            } else {
+                session = Some((guest, ran + 1));
+            }
+            log.add(trial, &report)?;
+        }
+        if let Some((guest, _)) = session {
+            guest.end()?;
+        }
+        Ok(())
+    }
+
+    /// The results so far.
+    fn results<'b>(&'b self, reports: &'b BTreeMap<u32, Report>) -> Results<'b> {
+        Results::new(&self.trials, reports, &self.drivers)
+    }
+}
+
+/// Makes the system fit for a campaign, and reads its services.
+fn targets(bundle: &mut Bundle) -> Result<Vec<Target>> {
+    for service in bundle.services_mut() {
+        if service.heartbeat_ms > 0 {
+            service.heartbeat_ms = HEARTBEAT_MS;
+        }
+        if service.flags & RESTARTABLE != 0 {
+            service.restarts = RESTARTS;
+            service.backoff_ms = 0;
+        }
+    }
+    let services = bundle.services().iter();
+    let read = |service: &Service| {
+        let restartable = service.flags & RESTARTABLE != 0;
+        Target::read(&service.name, &bundle.program(&service.binary), restartable)
+    };
+    services.map(read).collect()
+}
+
+/// Where a campaign keeps what it found.
+fn folder(workspace: &Workspace) -> PathBuf {
+    workspace.build.join("faults")
+}
+
+/// The test of continuous integration: a small campaign. None when all is well, or what is not.
+///
+/// # Errors
+/// When a guest cannot be run.
+pub fn check(workspace: &Workspace) -> Result<Option<String>> {
+    let campaign = Campaign::prepare(workspace, &FaultOptions::default())?;
+    let log = Log::new(&folder(workspace), "small", campaign.trials.len())?;
+    campaign.run(1, &log)?;
+    let reports = log.reports();
+    Ok(report::problems(&campaign.results(&reports))
+        .map(|problems| format!("{problems}\n{}", log.tell_bad(&campaign.trials))))
+}
+
+/// `./skink test faults` with its options: the tables go to the terminal, and of the whole campaign to docs/faults.md.
+///
+/// # Errors
+/// When a guest cannot be run or the results cannot be written.
+pub fn faults(workspace: &Workspace, options: &FaultOptions) -> Result<u8> {
+    let campaign = Campaign::prepare(workspace, options)?;
+    let kind = if options.all { "all" } else { "small" };
+    let log = match options.resume {
+        true => Log::resume(&folder(workspace), kind, campaign.trials.len())?,
+        false => Log::new(&folder(workspace), kind, campaign.trials.len())?,
+    };
+    let log = log.loudly();
+    workspace.release_lock();
+    campaign.run(GUESTS, &log)?;
+    let reports = log.reports();
+    let results = campaign.results(&reports);
+    let page = report::page(&results, campaign.seed, campaign.size, campaign.trials.len());
+    println!("{page}");
+    if options.all && options.service.is_none() && options.trial.is_none() {
+        let to = workspace.root.join("docs/faults.md");
+        std::fs::write(&to, &page).with_context(|| format!("cannot write {}", to.display()))?;
+    }
+    Ok(match report::problems(&results) {
+        None => 0,
+        Some(problems) => {
+            println!("{problems}");
+            1
+        }
+    })
+}

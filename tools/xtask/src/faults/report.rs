@@ -1,0 +1,160 @@
+//! The record of a campaign: a file of results that it can go on from, progress on the terminal, the page, and the judgement.
+
+use super::plan::Size;
+use super::table::Results;
+use super::trial::{Outcome, Part, Report, Trial};
+use anyhow::{Context, Result};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs::{self, File, OpenOptions};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::Instant;
+
+/// Progress is told after so many trials.
+const PROGRESS: usize = 50;
+/// Bad trials that are named when a test fails.
+const NAMED: usize = 30;
+/// Servers of which, beside all drivers, kills have to be survived.
+const RECOVERING: [&str; 5] = ["vfs", "ext2", "tty", "procfs", "ds"];
+
+/// Reports as they come.
+pub struct Log {
+    folder: PathBuf,
+    kind: &'static str,
+    trials: usize,
+    started: Instant,
+    loud: bool,
+    inner: Mutex<Inner>,
+}
+
+struct Inner {
+    reports: BTreeMap<u32, Report>,
+    file: File,
+}
+
+impl Log {
+    /// An empty log in `folder`.
+    ///
+    /// # Errors
+    /// When its file cannot be made.
+    pub fn new(folder: &Path, kind: &'static str, trials: usize) -> Result<Self> {
+        fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
+        // There may be none.
+        let _ = fs::remove_file(folder.join(format!("{kind}.results")));
+        Self::resume(folder, kind, trials)
+    }
+
+    /// The log of the same campaign, with what it had found when it was interrupted.
+    ///
+    /// # Errors
+    /// When its file cannot be read.
+    pub fn resume(folder: &Path, kind: &'static str, trials: usize) -> Result<Self> {
+        let path = folder.join(format!("{kind}.results"));
+        let file = OpenOptions::new().create(true).append(true).open(&path);
+        let file = file.with_context(|| format!("cannot open {}", path.display()))?;
+        let text = fs::read_to_string(&path)?;
+        // The last line may have been cut off.
+        let reports = text.lines().filter_map(|line| Report::from_line(line).ok());
+        let reports = reports.map(|report| (report.number, report)).collect();
+        let inner = Mutex::new(Inner { reports, file });
+        Ok(Self { folder: folder.to_path_buf(), kind, trials, started: Instant::now(), loud: false, inner })
+    }
+
+    /// Tells of progress and of every bad outcome on standard error.
+    pub fn loudly(self) -> Self {
+        Self { loud: true, ..self }
+    }
+
+    /// Whether this trial has been run.
+    pub fn has(&self, number: u32) -> bool {
+        self.lock().reports.contains_key(&number)
+    }
+
+    /// Adds the report of `trial`.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn add(&self, trial: &Trial, report: &Report) -> Result<()> {
+        let mut inner = self.lock();
+        writeln!(inner.file, "{}", report.line()).context("cannot write the results")?;
+        inner.reports.insert(report.number, report.clone());
+        if self.loud {
+            if report.outcome >= Outcome::ClientError {
+                eprintln!("{}: {trial} ({})", report.outcome.title(), report.reason);
+            }
+            let done = inner.reports.len();
+            if done.is_multiple_of(PROGRESS) || done == self.trials {
+                eprintln!("{done} of {} trials, {} s", self.trials, self.started.elapsed().as_secs());
+            }
+        }
+        Ok(())
+    }
+
+    /// All reports so far.
+    pub fn reports(&self) -> BTreeMap<u32, Report> {
+        self.lock().reports.clone()
+    }
+
+    /// Where the console of a bad trial is kept.
+    pub fn console_of(&self, number: u32) -> PathBuf {
+        self.folder.join(format!("{}-{number}.console", self.kind))
+    }
+
+    /// The first bad trials, a line for each.
+    pub fn tell_bad(&self, trials: &[Trial]) -> String {
+        let reports = self.reports();
+        let bad = trials.iter().filter_map(|trial| Some((trial, reports.get(&trial.number)?)));
+        let bad = bad.filter(|(_, report)| report.outcome >= Outcome::ClientError);
+        let lines = bad.map(|(trial, report)| format!("{}: {trial} ({})", report.outcome.title(), report.reason));
+        lines.take(NAMED).collect::<Vec<_>>().join("\n")
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+/// The whole page of a campaign.
+pub fn page(results: &Results, seed: u64, size: Size, planned: usize) -> String {
+    let kills = if size.every_kill { "each k from 1 to 200" } else { "some k from 1 to 200" };
+    let mut text = String::new();
+    let _ = writeln!(
+        text,
+        "# What injected faults do\n\n\
+         Written by `./skink test faults --all`; [the book](book/faults.md) explains the terms. Seed {seed}, {planned} trials: {kills}, \
+         {} mutations. A tick is an instruction of the guest; recovery is counted from the moment rs notices the end of a service to the \
+         moment its successor is ready.\n",
+        size.mutations
+    );
+    text + &results.tables()
+}
+
+/// What is worse than it must be; None when nothing is.
+pub fn problems(results: &Results) -> Option<String> {
+    let mut problems = Vec::new();
+    let recovering = |name: &str| results.is_driver(name) || RECOVERING.contains(&name);
+    let kills = results.count(Part::Kills, recovering);
+    let survived = kills.of(Outcome::Recovered);
+    if survived * 100 < kills.manifested() * 99 {
+        let manifested = kills.manifested();
+        problems.push(format!(
+            "of {manifested} kills of drivers, file systems, vfs, tty and ds only {survived} were recovered from"
+        ));
+    }
+    let corrupted = results.count(Part::Kills, |_| true).of(Outcome::Corrupted);
+    if corrupted > 0 {
+        problems.push(format!("data were corrupted silently by {corrupted} kills"));
+    }
+    let drivers = results.count(Part::Mutations, |name| results.is_driver(name)).of(Outcome::Lost);
+    if drivers > 0 {
+        problems.push(format!("{drivers} mutations of drivers cost the system"));
+    }
+    let servers = results.count(Part::Mutations, |name| !results.is_driver(name));
+    if servers.of(Outcome::Lost) * 100 > servers.manifested() * 5 {
+        let (lost, manifested) = (servers.of(Outcome::Lost), servers.manifested());
+        problems.push(format!("{lost} of {manifested} manifested mutations of servers cost the system"));
+    }
+    (!problems.is_empty()).then(|| problems.join("\n"))
+}

@@ -1,0 +1,255 @@
+//! A guest that runs trials, one after the other, until it is lost or no longer wanted.
+//!
+//! Its program `faults` talks over the second serial line (`line`); what it wants echoed is sent back as it came. The console goes to a
+//! file. Time in the guest is counted in instructions while it computes, however fast the host is, so the limits in the guest are the
+//! same everywhere; while it waits for disk or line, time is real. Hang detection, here, is for systems that cannot even tell: by the
+//! processor time that QEMU takes.
+
+use super::line;
+use super::trial::{Fault, Outcome, Part, Report, Trial};
+use crate::bundle::Media;
+use crate::machine::{Boot, Line, Machine};
+use crate::process::{self, tail};
+use crate::rootfs;
+use crate::workspace::{RunFolder, Workspace};
+use anyhow::{Context, Result, bail};
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// An instruction takes 2^3 ns of the guest's time.
+const ICOUNT_SHIFT: u32 = 3;
+const ICOUNT_MODE: &str = "shift=3,sleep=on";
+/// Hang detection: a system counts as lost when QEMU has computed for so long without a line from the guest. The guest's own limits are
+/// reached long before, unless a service computes for ever and nobody ends it.
+const CPU_LIMIT: Duration = Duration::from_secs(10);
+/// Hang detection: the same when it does nothing at all, as after a panic.
+const IDLE_LIMIT: Duration = Duration::from_secs(60);
+/// How often the processor time is looked at.
+const LOOK: Duration = Duration::from_millis(500);
+/// Size of the file system on the disk, and of the range behind it that raw writes go to.
+const DISK_MIB: u64 = 16;
+const RAW_BYTES: u64 = 1 << 20;
+/// How often a trial is asked for whose command or report does not arrive.
+const MOST_TRIES: u32 = 3;
+/// How much of the console a reason for a loss is looked for in.
+const CONSOLE_LINES: usize = 12;
+
+/// The command of the guest.
+pub const COMMAND: &str =
+    "mount -t ext2 /dev/hda /mnt && exec faults /root/work /out:/dev/vda:0x1000000 /mnt:/dev/hda:0x1000000";
+
+const _: () = assert!(DISK_MIB << 20 == 0x100_0000);
+
+/// Instructions in so many ns of the guest's time.
+pub fn ticks(ns: u64) -> u64 {
+    ns >> ICOUNT_SHIFT
+}
+
+/// A booted guest.
+pub struct Session {
+    qemu: Child,
+    input: ChildStdin,
+    lines: Receiver<Vec<u8>>,
+    console: PathBuf,
+    disks: [PathBuf; 2],
+    folder: RunFolder,
+}
+
+/// What comes next from the guest.
+enum Next {
+    Line(String),
+    Ended(&'static str),
+}
+
+impl Session {
+    /// Boots a guest and waits until it is ready for the first trial.
+    ///
+    /// # Errors
+    /// When QEMU does not start or the undisturbed system does not come up.
+    pub fn boot(workspace: &Workspace, media: &Media) -> Result<Self> {
+        let folder = workspace.run_folder()?;
+        let disks = [folder.join("virtio.img"), folder.join("ide.img")];
+        disks.iter().try_for_each(|disk| make_disk(disk))?;
+        let console = folder.join("console");
+        let mut qemu = machine(media, &disks).command();
+        qemu.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(File::create(&console)?);
+        let mut qemu = qemu.spawn().context("cannot start QEMU")?;
+        let (Some(input), Some(output)) = (qemu.stdin.take(), qemu.stdout.take()) else {
+            bail!("QEMU has no input and output");
+        };
+        let (to, lines) = mpsc::channel();
+        thread::spawn(move || pass_on(BufReader::new(output), &to));
+        let mut session = Self { qemu, input, lines, console, disks, folder };
+        match session.next()? {
+            Next::Line(text) if text == "ready" => {}
+            Next::Line(text) => bail!("the guest says '{text}' instead of 'ready'"),
+            Next::Ended(why) => bail!("the undisturbed system does not start ({why}):\n{}", session.console_tail()),
+        }
+        session.try_undisturbed()?;
+        Ok(session)
+    }
+
+    /// The work and its checks are sound when nobody is disturbed.
+    fn try_undisturbed(&mut self) -> Result<()> {
+        let trial =
+            Trial { number: 0, part: Part::Kills, service: "vfs".to_string(), fault: Fault::None, restartable: false };
+        let report = self.run(&trial)?;
+        if report.outcome > Outcome::Recovered {
+            bail!("the undisturbed system fails ({}):\n{}", report.reason, self.console_tail());
+        }
+        Ok(())
+    }
+
+    /// Runs one trial. The session cannot be used further when the outcome is a loss.
+    ///
+    /// # Errors
+    /// When the guest cannot be watched.
+    pub fn run(&mut self, trial: &Trial) -> Result<Report> {
+        let command = line::pack(&trial.command());
+        self.send(command.as_bytes());
+        let mut report = None;
+        let mut tries = 1;
+        loop {
+            match self.next()? {
+                Next::Ended(why) => return Ok(Report::lost(trial.number, format!("{why}: {}", self.last_words()))),
+                Next::Line(text) if text == "ready" => {
+                    if let Some(report) = report {
+                        return Ok(report);
+                    }
+                    if tries == MOST_TRIES {
+                        let reason = "report/serial line/report garbled".to_string();
+                        return Ok(Report { outcome: Outcome::Corrupted, ..Report::lost(trial.number, reason) });
+                    }
+                    // Either line was garbled: the system is undisturbed again, and does it once more.
+                    tries += 1;
+                    self.send(command.as_bytes());
+                }
+                Next::Line(text) => {
+                    let told = text.strip_prefix("done ").map(Report::from_guest).transpose()?;
+                    report = told.filter(|told| told.number == trial.number).or(report);
+                }
+            }
+        }
+    }
+
+    /// Ends the guest in good order and checks its disk.
+    ///
+    /// # Errors
+    /// When it does not end, or the file system on its disk is damaged.
+    pub fn end(mut self) -> Result<()> {
+        self.send(line::pack("end").as_bytes());
+        while let Next::Line(_) = self.next()? {}
+        self.qemu.wait().context("cannot wait for QEMU")?;
+        for disk in &self.disks {
+            OpenOptions::new().write(true).open(disk)?.set_len(DISK_MIB << 20)?;
+            process::run(Command::new("e2fsck").arg("-fn").arg(disk)).context("a disk is not clean")?;
+        }
+        Ok(())
+    }
+
+    /// Keeps the console for people, as the file `to`.
+    pub fn keep_console(&self, to: &Path) -> Result<()> {
+        fs::copy(&self.console, to).map(drop).with_context(|| format!("cannot write {}", to.display()))
+    }
+
+    /// The end of QEMU is seen by `next`, so that what cannot be sent need not be told here.
+    fn send(&mut self, bytes: &[u8]) {
+        let _ = self.input.write_all(bytes).and_then(|()| self.input.flush());
+    }
+
+    /// The next intact line that is not to be echoed.
+    fn next(&mut self) -> Result<Next> {
+        let (mut since, mut cpu) = (Instant::now(), cpu_time(&self.qemu)?);
+        loop {
+            match self.lines.recv_timeout(LOOK) {
+                Ok(mut line) => {
+                    (since, cpu) = (Instant::now(), cpu_time(&self.qemu)?);
+                    if line.starts_with(b"@echo ") {
+                        line.push(b'\n');
+                        self.send(&line);
+                    } else if let Some(text) = line::unpack(&line) {
+                        return Ok(Next::Line(text.to_string()));
+                    }
+                }
+                Err(RecvTimeoutError::Disconnected) => return Ok(Next::Ended("the machine ended")),
+                Err(RecvTimeoutError::Timeout) if cpu_time(&self.qemu)? - cpu > CPU_LIMIT => {
+                    return Ok(Next::Ended("the system hangs, computing"));
+                }
+                Err(RecvTimeoutError::Timeout) if since.elapsed() > IDLE_LIMIT => {
+                    return Ok(Next::Ended("the system hangs, idle"));
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+        }
+    }
+
+    fn console_tail(&self) -> String {
+        let console = fs::read(&self.console).unwrap_or_default();
+        tail(&String::from_utf8_lossy(&console), CONSOLE_LINES)
+    }
+
+    /// The console's last line, where a panic stands.
+    fn last_words(&self) -> String {
+        let tail = self.console_tail();
+        let panic = tail.lines().rfind(|line| line.contains("panic"));
+        panic.or(tail.lines().last()).unwrap_or_default().trim().to_string()
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        // Fails when it has ended already, which is as good.
+        let _ = self.qemu.kill();
+        let _ = self.qemu.wait();
+        // The folder with its files goes last.
+        let _ = &self.folder;
+    }
+}
+
+/// The machine of every session: the root on the ramdisk, a virtio disk and an IDE disk.
+fn machine(media: &Media, [virtio, ide]: &[PathBuf; 2]) -> Machine {
+    let append = ["exec", "out"].map(str::to_string).to_vec();
+    let mut machine =
+        Machine::new(Boot::Kernel { kernel: media.kernel.clone(), archive: media.archive.clone(), append });
+    machine.disks = vec![virtio.clone()];
+    let ide = format!("if=none,id=hda,format=raw,cache=unsafe,file={}", ide.display());
+    let extra = ["-drive", &ide, "-device", "piix3-ide,id=ide", "-device", "ide-hd,drive=hda,bus=ide.0"];
+    machine.extra = extra.map(OsString::from).to_vec();
+    machine.memory_mib = 128;
+    machine.icount = true;
+    machine.icount_mode = ICOUNT_MODE;
+    machine.serial = vec![Line::Stderr, Line::Stdio];
+    machine
+}
+
+fn make_disk(disk: &Path) -> Result<()> {
+    rootfs::make_empty(DISK_MIB, disk)?;
+    Ok(OpenOptions::new().write(true).open(disk)?.set_len((DISK_MIB << 20) + RAW_BYTES)?)
+}
+
+fn pass_on(mut output: impl BufRead, to: &mpsc::Sender<Vec<u8>>) {
+    let mut line = Vec::new();
+    // The end of the machine ends this, and so does the end of the session.
+    while let Ok(1..) = output.read_until(b'\n', &mut line) {
+        if line.pop_if(|byte| *byte == b'\n').is_none() || to.send(std::mem::take(&mut line)).is_err() {
+            return;
+        }
+    }
+}
+
+/// The processor time that a child has taken, from Linux's /proc.
+fn cpu_time(child: &Child) -> Result<Duration> {
+    /// USER_HZ, which is 100 on x86-64.
+    const NS_PER_UNIT: u64 = 10_000_000;
+    let text = fs::read_to_string(format!("/proc/{}/stat", child.id())).context("cannot watch QEMU")?;
+    let fields = text.rsplit(')').next().unwrap_or_default().split_whitespace();
+    // utime and stime, the 12th and 13th after the name.
+    let units: u64 = fields.skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum();
+    Ok(Duration::from_nanos(units * NS_PER_UNIT))
+}

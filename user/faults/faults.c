@@ -1,0 +1,272 @@
+/* faults: disturbs services while programs work, and judges what came of it.
+ *
+ * usage: faults FOLDER[:DEVICE:OFFSET]... The folders are on the disks to work on, the root's first; from OFFSET on the DEVICE is
+ * nobody's. The harness (tools/xtask/src/faults) asks for one trial after the other over the second serial line:
+ *
+ *   trial NUMBER SEED SERVICE KIND VALUE BYTES COUNT CLEAN RESTART
+ *       what to do; KIND: none, kill-after, poke, silence; VALUE, BYTES, CLEAN in hexadecimal; RESTART: the service is restarted to get its
+ *       clean text back (1), or the text is written over in place (0)
+ *   end                                                        the program ends
+ *
+ * and is told "ready" when the system is in order, and "done NUMBER OUTCOME STEP WHAT ERROR RESTARTS OTHERS RECOVERY_NS". tests/faults
+ * explains outcomes.
+ */
+#define _GNU_SOURCE
+#include "workload.h"
+#include <stddef.h>
+
+enum { MOST_SERVICES = 64, MOST_ROUNDS = 100 };
+/* Hang detection, in the guest's own time, in which the work takes about 0.2 s undisturbed, and a stuck service 0.4 s to be found. */
+enum { WORK_LIMIT_S = 8, RETRY_LIMIT_S = 3, SETTLE_LIMIT_MS = 5000, COMMAND_LIMIT_MS = 10000 };
+
+struct trial {
+    unsigned number, seed;
+    char service[20], kind[16];
+    uint64_t value, bytes, count, clean;
+    unsigned restart;
+};
+
+struct services {
+    struct service_record records[MOST_SERVICES];
+    int count;
+};
+
+static int list(struct services *services)
+{
+    long bytes = service_call(SERVICE_LIST, "", services->records, sizeof services->records);
+    services->count = bytes < 0 ? 0 : bytes / (long)sizeof *services->records;
+    return bytes > 0;
+}
+
+static const struct service_record *find(const struct services *services, const char *name)
+{
+    for (int i = 0; i < services->count; i++)
+        if (strncmp(services->records[i].name, name, sizeof services->records[i].name) == 0)
+            return &services->records[i];
+    return NULL;
+}
+
+static unsigned restarts(const struct services *services, const char *name)
+{
+    const struct service_record *record = find(services, name);
+    return record ? record->restarts : 0;
+}
+
+static int inject(const char *service, uint64_t kind, uint64_t value, uint64_t bytes, uint64_t count)
+{
+    struct injection injection = { kind, value, bytes, count };
+    return service_call(SERVICE_INJECT, service, &injection, sizeof injection) >= 0;
+}
+
+static int disturb(const struct trial *trial)
+{
+    if (strcmp(trial->kind, "kill-after") == 0)
+        return inject(trial->service, INJECT_KILL_AFTER, trial->value, 0, 0);
+    if (strcmp(trial->kind, "poke") == 0)
+        return inject(trial->service, INJECT_POKE, trial->value, trial->bytes, trial->count);
+    if (strcmp(trial->kind, "silence") == 0)
+        return inject(trial->service, INJECT_SILENCE, 0, 0, 0);
+    return strcmp(trial->kind, "none") == 0;
+}
+
+static int has_died(const struct trial *trial, unsigned before)
+{
+    struct service_record now;
+    long bytes = service_call(SERVICE_STATUS, trial->service, &now, sizeof now);
+    return bytes != sizeof now || now.restarts != before || now.state != STATE_UP;
+}
+
+/* The child's part. */
+static void work(const struct trial *trial, unsigned restarts_before)
+{
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    /* So that what it starts can be ended with it. */
+    setpgid(0, 0);
+    workload_all(trial->service);
+    if (strcmp(trial->kind, "kill-after") == 0)
+        for (int round = 0; round < MOST_ROUNDS && !has_died(trial, restarts_before); round++)
+            workload_main(trial->service);
+    _exit(PASSED);
+}
+
+/* Waits for the child. Its status, or -1 when it has not ended in time. */
+static int wait_for(pid_t child, int limit_s)
+{
+    struct timespec limit = { .tv_sec = limit_s };
+    sigset_t set;
+    int status;
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
+    for (;;) {
+        pid_t ended = waitpid(child, &status, WNOHANG);
+        if (ended == child)
+            return status;
+        if (ended < 0 || (sigtimedwait(&set, NULL, &limit) < 0 && errno == EAGAIN))
+            return -1;
+    }
+}
+
+/* Takes the disturbance away: a service that runs on gets its clean text back. */
+static void clean_up(const struct trial *trial, int restarted)
+{
+    if (strcmp(trial->kind, "kill-after") == 0)
+        inject(trial->service, INJECT_KILL_AFTER, 0, 0, 0);
+    else if (strcmp(trial->kind, "none") == 0 || restarted)
+        return;
+    else if (trial->restart)
+        service_call(SERVICE_KILL, trial->service, NULL, 0);
+    else if (strcmp(trial->kind, "poke") == 0)
+        inject(trial->service, INJECT_POKE, trial->value, trial->clean, trial->count);
+}
+
+/* Waits until all services are up that were before. One that is not after a long time, or null. */
+static const char *settle(const struct services *before)
+{
+    static char name[17];
+    struct timespec pause = { .tv_nsec = 1000000 };
+    struct services now;
+    for (int waited = 0; waited < SETTLE_LIMIT_MS; waited++) {
+        snprintf(name, sizeof name, "%s", list(&now) ? "" : "rs");
+        for (int i = 0; i < before->count && !*name; i++)
+            if (before->records[i].state == STATE_UP && now.records[i].state != STATE_UP)
+                snprintf(name, sizeof name, "%s", before->records[i].name);
+        if (!*name)
+            return NULL;
+        nanosleep(&pause, NULL);
+    }
+    return name;
+}
+
+static const char *outcome_of(int status)
+{
+    if (WIFEXITED(status) && WEXITSTATUS(status) == PASSED)
+        return "passed";
+    if (WIFEXITED(status) && WEXITSTATUS(status) == CORRUPTED)
+        return "corrupted";
+    if (WIFSIGNALED(status)) {
+        verdict->error = WTERMSIG(status);
+        snprintf(verdict->what, sizeof verdict->what, "killed by a signal");
+    }
+    return "error";
+}
+
+/* Whether a few calls work again. */
+static const char *probe(void)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        workload_probe();
+        _exit(PASSED);
+    }
+    int status = child < 0 ? -1 : wait_for(child, WORK_LIMIT_S);
+    if (status == -1 && child > 0)
+        kill(child, SIGKILL);
+    return status == -1 ? "lost" : outcome_of(status);
+}
+
+/* What the programs saw until the disturbance was over, and how the services stood then. */
+static const char *disturb_and_work(const struct trial *trial, const struct services *before, struct services *then)
+{
+    if (!disturb(trial)) {
+        snprintf(verdict->what, sizeof verdict->what, "injection failed");
+        verdict->error = errno;
+        return "refused";
+    }
+    pid_t child = fork();
+    if (child == 0)
+        work(trial, restarts(before, trial->service));
+    int status = child < 0 ? -1 : wait_for(child, WORK_LIMIT_S);
+    list(then);
+    clean_up(trial, restarts(then, trial->service) != restarts(before, trial->service));
+    if (status != -1)
+        return outcome_of(status);
+    /* Programs that hung may go on with the service's successor; they have waited too long all the same. */
+    if (child > 0 && wait_for(child, RETRY_LIMIT_S) == -1) {
+        kill(-child, SIGKILL);
+        wait_for(child, RETRY_LIMIT_S);
+    }
+    return "hung";
+}
+
+/* Tells the other side. Restarts are those until the programs were done, recovery the time from the end of the service to its successor. */
+static void tell(const struct trial *trial, const char *outcome, struct verdict *seen, const struct services *before,
+                 const struct services *then)
+{
+    struct service_record now = { 0 };
+    unsigned own = restarts(then, trial->service) - restarts(before, trial->service), all = 0;
+    for (int i = 0; i < then->count; i++)
+        all += then->records[i].restarts - before->records[i].restarts;
+    service_call(SERVICE_STATUS, trial->service, &now, sizeof now);
+    uint64_t recovery_ns = own > 0 && now.ready_ns > now.ended_ns ? now.ready_ns - now.ended_ns : 0;
+    for (char *at = seen->what; *at; at++)
+        if (*at == ' ')
+            *at = '_';
+    line_say("done %u %s %s %s %d %u %u %llu", trial->number, outcome, *seen->step ? seen->step : "-",
+             *seen->what ? seen->what : "-", seen->error, own, all - own, (unsigned long long)recovery_ns);
+}
+
+static void run_trial(const struct trial *trial)
+{
+    static struct services before, then;
+    list(&before);
+    then = before;
+    seed = trial->seed;
+    memset(verdict, 0, offsetof(struct verdict, records));
+    const char *outcome = disturb_and_work(trial, &before, &then);
+    struct verdict seen = *verdict;
+    const char *down = settle(&before);
+    if (down) {
+        outcome = "lost";
+        snprintf(seen.what, sizeof seen.what, "%s is down", down);
+    } else {
+        const char *probed = probe();
+        if (strcmp(probed, "passed") != 0) {
+            outcome = strcmp(probed, "corrupted") == 0 ? probed : "lost";
+            seen = *verdict;
+        }
+    }
+    tell(trial, outcome, &seen, &before, &then);
+}
+
+/* Starts the journal anew before it gets large. */
+static void trim(void)
+{
+    char path[64];
+    if (verdict->records < 1000)
+        return;
+    snprintf(path, sizeof path, "%s/journal", disks[0].folder);
+    if (truncate(path, 0) == 0)
+        verdict->records = 0;
+}
+
+int main(int count, char **arguments)
+{
+    sigset_t child_ended;
+    char line[LINE_BYTES];
+    /* A session without a terminal: children in groups of their own may then read from the line. */
+    setsid();
+    sigemptyset(&child_ended);
+    sigaddset(&child_ended, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &child_ended, NULL);
+    verdict = mmap(NULL, sizeof *verdict, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (count < 2 || verdict == MAP_FAILED || line_open("/dev/ttyS1") < 0) {
+        fprintf(stderr, "usage: faults FOLDER[:DEVICE:OFFSET]...\n");
+        return 2;
+    }
+    workload_prepare(arguments + 1);
+    for (;;) {
+        struct trial trial = { 0 };
+        trim();
+        line_say("ready");
+        if (line_read(line, sizeof line, COMMAND_LIMIT_MS) < 0)
+            continue;
+        char *text = line_text(line);
+        if (text && strcmp(text, "end") == 0)
+            return 0;
+        if (text && sscanf(text, "trial %u %u %16s %15s %lx %lx %lu %lx %u", &trial.number, &trial.seed, trial.service, trial.kind,
+                           &trial.value, &trial.bytes, &trial.count, &trial.clean, &trial.restart) == 9)
+            run_trial(&trial);
+    }
+}
