@@ -18,8 +18,8 @@ protocol! {
     Put = 4 { node: u64, count: u64 }
     /// Reads into the grant. → word 0: bytes (0: end).
     Read = 5 { node: u64, grant: GrantId, position: u64, bytes: u64 }
-    /// Writes from the grant. → word 0: bytes; the new size.
-    Write = 6 { node: u64, grant: GrantId, position: u64, bytes: u64 } -> { size: u64 }
+    /// Writes from the grant on behalf of `ids`, who may or may not take reserved blocks. → word 0: bytes; the new size.
+    Write = 6 { node: u64, grant: GrantId, position: u64, bytes: u64, ids: u64 } -> { size: u64 }
     /// Fills the grant with `linux_dirent64` records from `position` (0: start; else what the last reply gave). → word 0: bytes (0: end).
     GetDents = 7 { node: u64, grant: GrantId, position: u64, bytes: u64 } -> { position: u64 }
     /// Makes a file, directory, or special file (type in `mode`). `EEXIST`.

@@ -208,7 +208,7 @@ impl World {
 
     fn write(&mut self, model: &mut Model, file: (usize, u64), position: u64, data: &[u8]) {
         model.write(file.0, position as usize, data);
-        let request = Write { node: file.1, grant: GRANT, position, bytes: data.len() as u64 }.message();
+        let request = Write { node: file.1, grant: GRANT, position, bytes: data.len() as u64, ids: 0 }.message();
         let reply = self.survive("write", (data, request), model);
         assert_eq!(reply.result(), Ok(data.len() as u64));
     }

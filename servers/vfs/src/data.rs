@@ -165,6 +165,7 @@ impl Vfs {
             file.begin_transfer(expected);
         }
         node.size.set(old_size.max(expected));
+        let ids = process.credentials().ids();
         let mut result = Ok(());
         let mut real_size = old_size;
         while buffer.left() > 0 {
@@ -178,7 +179,7 @@ impl Vfs {
                 }
             };
             let position = start + buffer.moved();
-            let request = fs::Write { node: node.node, grant: grant.id(), position, bytes };
+            let request = fs::Write { node: node.node, grant: grant.id(), position, bytes, ids };
             match self.ask(service, request.message()).await {
                 Ok(reply) => {
                     buffer.advance(reply.words[0].min(bytes));
@@ -325,7 +326,8 @@ impl Vfs {
         if start > i64::MAX as u64 {
             return Err(Errno::EINVAL);
         }
-        let moved = self.copy_data(source, start, target, to.position.get(), bytes.min(user::MAX_TRANSFER)).await?;
+        let (bytes, ids) = (bytes.min(user::MAX_TRANSFER), process.credentials().ids());
+        let moved = self.copy_data(source, start, target, to.position.get(), bytes, ids).await?;
         let end = to.position.get() + moved;
         self.written(&process, &to, target).await?;
         to.set_position(end);
@@ -344,13 +346,14 @@ impl Vfs {
         to: &NodeRef,
         to_position: u64,
         bytes: u64,
+        ids: u64,
     ) -> Result<u64, Errno> {
         let mut moved = 0;
         while moved < bytes {
             let wanted = (bytes - moved).min(SENDFILE_BYTES as u64) as usize;
             let step = match self.read_into(from, from_position + moved, wanted).await {
                 Ok(data) if data.is_empty() => break,
-                Ok(data) => self.write_from(to, to_position + moved, data).await,
+                Ok(data) => self.write_from(to, to_position + moved, data, ids).await,
                 Err(error) => Err(error),
             };
             match step {
@@ -378,11 +381,17 @@ impl Vfs {
         Ok(data)
     }
 
-    async fn write_from(&self, node: &NodeRef, position: u64, data: alloc::vec::Vec<u8>) -> Result<u64, Errno> {
+    async fn write_from(
+        &self,
+        node: &NodeRef,
+        position: u64,
+        data: alloc::vec::Vec<u8>,
+        ids: u64,
+    ) -> Result<u64, Errno> {
         let service = node.mount.service;
         let bytes = data.len() as u64;
         let lent = GrantedBuffer::new(data, service.endpoint(), Access::Read)?;
-        let request = fs::Write { node: node.node, grant: lent.id(), position, bytes };
+        let request = fs::Write { node: node.node, grant: lent.id(), position, bytes, ids };
         let reply = self.ask(service, request.message()).await?;
         node.size.set(reply.words[1]);
         Ok(reply.words[0])

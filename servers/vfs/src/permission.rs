@@ -51,6 +51,11 @@ pub struct Credentials {
 }
 
 impl Credentials {
+    /// Effective user and group, as file systems are told: user low, group high half.
+    pub fn ids(&self) -> u64 {
+        u64::from(self.euid) | u64::from(self.egid) << 32
+    }
+
     /// With the real ids in place of the effective ones, as access(2) judges.
     pub fn real(&self) -> Credentials {
         Credentials { euid: self.uid, egid: self.gid, ..self.clone() }

@@ -187,13 +187,11 @@ where
         Ok(message.reply(Ok(done as u64)))
     }
 
-    /// The message does not tell on whose behalf: vfs has checked the right to write, and the blocks
-    /// reserved for the superuser are open to it.
     fn write(&mut self, message: &Message, request: Write) -> Result<Message, Errno> {
         let (file_system, node) = self.volumes.find(request.node)?;
         let bytes = request.bytes.min(TRANSFER_BYTES) as usize;
         let mut source = GrantSource::new(granted(message, request.grant));
-        let done = file_system.write(node, request.position, bytes, &mut source, Caller::default())?;
+        let done = file_system.write(node, request.position, bytes, &mut source, caller(request.ids))?;
         let size = file_system.attributes(node)?.size;
         Ok(Write::reply(message, done as u64, size))
     }
