@@ -696,13 +696,14 @@ struct skink_fs_read {
     uint64_t bytes;
 };
 
-/* Writes from the grant. → word 0: bytes; the new size. */
+/* Writes from the grant on behalf of ids, who may or may not take reserved blocks. → word 0: bytes; the new size. */
 #define SKINK_FS_WRITE 0x60006u
 struct skink_fs_write {
     uint64_t node;
     uint64_t grant;
     uint64_t position;
     uint64_t bytes;
+    uint64_t ids;
 };
 struct skink_fs_write_reply {
     uint64_t size;
@@ -841,6 +842,10 @@ struct skink_fs_set_uses {
     uint64_t grant;
     uint64_t bytes;
 };
+
+/* vfs, for a call that its predecessor had in hand: the reply that was given to the change with this tag (word 6), once more and with its
+ * label. ENOENT: no change with this tag has been made. */
+#define SKINK_FS_RECALL 0x60016u
 
 /* Grants: the right to copy to or from a buffer, given by its owner to one grantee (DESIGN.md, "The one idea", 5). */
 
