@@ -71,7 +71,7 @@ pub struct Service {
     pub heartbeat_ms: u32,
     /// Missed heartbeats until it counts as hung.
     pub heartbeat_misses: u32,
-    /// Restarts within `restart_window_ms` before rs gives up; 0: never restarted.
+    /// Restarts within `restart_window_ms` before rs gives up; 0: never restarted. One that need not wait (`backoff_ms`) is not counted.
     pub restarts: u32,
     /// See `restarts`.
     pub restart_window_ms: u32,

@@ -21,6 +21,7 @@ mod recent;
 pub mod recover;
 mod runtime;
 mod service;
+pub mod state;
 mod update;
 
 pub use inbox::Inbox;

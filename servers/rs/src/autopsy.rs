@@ -113,11 +113,13 @@ impl Remains {
     fn describe_frames(&self, text: &mut Text, registers: &Registers, symbols: &Symbols) -> fmt::Result {
         writeln!(text, "backtrace:")?;
         let stack = Stack { start: registers.rsp, bytes: &self.stack[..self.stack_used] };
-        let innermost = Frame { ip: registers.rip, sp: registers.rsp, bp: registers.rbp };
+        let innermost = Frame { ip: registers.rip, sp: registers.rsp, bp: registers.rbp, is_guess: false };
         for (depth, frame) in backtrace::frames(symbols, &stack, innermost).enumerate() {
-            match symbols.function(frame.ip - u64::from(depth > 0)) {
+            let guess = if frame.is_guess { " (guessed)" } else { "" };
+            match symbols.function(frame.ip.saturating_sub(u64::from(depth > 0))) {
                 Some(function) => {
-                    writeln!(text, "  {:#x} {}+{:#x}", frame.ip, function.name, frame.ip - function.start)?
+                    let offset = frame.ip - function.start;
+                    writeln!(text, "  {:#x} {}+{offset:#x}{guess}", frame.ip, function.name)?;
                 }
                 None => writeln!(text, "  {:#x} ?", frame.ip)?,
             }

@@ -1,9 +1,14 @@
 //! From the registers and the stack of a dead thread to the functions it was in.
+//!
+//! Functions of the language's own library may come without rules. Behind such a one the trace goes on with the next word on the stack that
+//! could be a return address into a function with rules: a guess, and marked as such.
 
 use abi::symbols::Symbols;
 
 /// Most frames of a backtrace.
 pub const MOST_FRAMES: usize = 32;
+/// How far up the stack a guess looks, in words.
+const MOST_SKIPPED: u64 = 64;
 
 /// The words on a stack, from its top (lowest address) on.
 #[derive(Clone, Copy, Debug)]
@@ -30,6 +35,8 @@ pub struct Frame {
     pub sp: u64,
     /// `rbp`.
     pub bp: u64,
+    /// It was guessed.
+    pub is_guess: bool,
 }
 
 /// The frames from the innermost outwards, as far as rules and stack lead.
@@ -48,7 +55,7 @@ pub fn frames<'a>(
 }
 
 fn caller(symbols: &Symbols, stack: &Stack, frame: &Frame, at: u64) -> Option<Frame> {
-    let rule = symbols.rule(at)?;
+    let Some(rule) = symbols.rule(at) else { return guess(symbols, stack, frame, at) };
     let base = if rule.from_rbp { frame.bp } else { frame.sp };
     let cfa = base.checked_add(rule.cfa_bytes).filter(|cfa| *cfa > frame.sp)?;
     let ip = stack.word(cfa.checked_sub(8)?).filter(|ip| *ip != 0)?;
@@ -56,7 +63,18 @@ fn caller(symbols: &Symbols, stack: &Stack, frame: &Frame, at: u64) -> Option<Fr
         0 => frame.bp,
         below => stack.word(cfa.checked_sub(below)?)?,
     };
-    Some(Frame { ip, sp: cfa, bp })
+    Some(Frame { ip, sp: cfa, bp, is_guess: false })
+}
+
+/// The frame behind a function without rules. Behind the very first function there is none.
+fn guess(symbols: &Symbols, stack: &Stack, frame: &Frame, at: u64) -> Option<Frame> {
+    symbols.function(at)?;
+    (0..MOST_SKIPPED).find_map(|skipped| {
+        let place = frame.sp.checked_add(8 * skipped)?;
+        let ip = stack.word(place)?;
+        symbols.rule(ip.checked_sub(1)?)?;
+        Some(Frame { ip, sp: place + 8, bp: frame.bp, is_guess: true })
+    })
 }
 
 #[cfg(test)]
@@ -86,13 +104,28 @@ mod tests {
         let symbols = Symbols::new(&table).expect("is a table");
         let content = bytes(words);
         let stack = Stack { start: 0x8000, bytes: &content };
-        frames(&symbols, &stack, Frame { ip: 0x1004, sp: 0x8000, bp: 0x8020 }).map(|frame| frame.ip).collect()
+        frames(&symbols, &stack, Frame { ip: 0x1004, sp: 0x8000, bp: 0x8020, is_guess: false })
+            .map(|frame| frame.ip)
+            .collect()
     }
 
     #[test]
     fn frames_are_followed_by_rsp_and_by_rbp_to_the_outermost() {
         // inner: one local, return into outer. outer: two locals, saved rbp, return into start.
         assert_eq!(trace(&[0, 0x2010, 1, 2, 0xdead, 0x3005]), [0x1004, 0x2010, 0x3005]);
+    }
+
+    #[test]
+    fn behind_a_function_without_rules_the_next_return_address_is_guessed() {
+        let table = table();
+        let symbols = Symbols::new(&table).expect("is a table");
+        // start, without rules, was called by inner, which was called by something unknown.
+        let content = bytes(&[7, 0x4000, 0x1008, 0, 0x7777]);
+        let stack = Stack { start: 0x8000, bytes: &content };
+        let innermost = Frame { ip: 0x3004, sp: 0x8000, bp: 0, is_guess: false };
+        let found: Vec<(u64, bool)> =
+            frames(&symbols, &stack, innermost).map(|frame| (frame.ip, frame.is_guess)).collect();
+        assert_eq!(found, [(0x3004, false), (0x1008, true), (0x7777, false)]);
     }
 
     #[test]
@@ -108,7 +141,7 @@ mod tests {
         let symbols = Symbols::new(&table).expect("is a table");
         let content = bytes(&[0x2010; 4096]);
         let stack = Stack { start: 0x8000, bytes: &content };
-        let innermost = Frame { ip: 0x1004, sp: 0x8000, bp: 0x8020 };
+        let innermost = Frame { ip: 0x1004, sp: 0x8000, bp: 0x8020, is_guess: false };
         assert!(frames(&symbols, &stack, innermost).count() <= MOST_FRAMES);
     }
 }

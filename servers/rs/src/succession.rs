@@ -55,7 +55,9 @@ impl<W: World> Supervisor<W> {
             return None;
         }
         let wait_ns = record.backoff.died(now_ns);
-        match record.budget.take(now_ns) {
+        // A death that comes so late that all earlier ones are forgotten costs nothing.
+        let is_free = wait_ns == 0 && record.service.backoff_ms > 0;
+        match is_free || record.budget.take(now_ns) {
             true => Some(wait_ns),
             false => record.service.essential.then_some(LONGEST_WAIT_NS),
         }

@@ -518,3 +518,14 @@ fn after_a_death_of_rs_a_restart_that_was_begun_is_finished() {
         assert_eq!(supervisor.ready(new, 0), Ok(()));
     }
 }
+
+#[test]
+fn deaths_whose_wait_has_decayed_cost_nothing_of_the_budget() {
+    let mut supervisor = running(vec![Service { backoff_ms: 10, restart_window_ms: 60_000, ..service("disk", 20) }]);
+    for generation in 1..=20 {
+        supervisor.ended(Endpoint::new(20, generation), Cause::Exited(1)).expect("runs");
+        supervisor.ready(Endpoint::new(20, generation + 1), 0).expect("is started again at once");
+        supervisor.world.now_ns += 500_000_000;
+    }
+    assert_eq!(state_of(&supervisor, "disk"), State::Up);
+}

@@ -1,8 +1,8 @@
 //! Text for people.
 
-use abi::Endpoint;
 use abi::call::inject;
 use abi::rs::{ServiceRecord, state};
+use abi::{Endpoint, Errno};
 use core::fmt::{self, Write};
 use sys::linux;
 
@@ -116,6 +116,7 @@ impl fmt::Display for LastEnd<'_> {
         let status = self.0.last_status;
         match self.0.reason {
             0 => f.write_str("never"),
+            1 if status < 0 => write!(f, "could not start: {}", Errno(status.unsigned_abs() as i32)),
             1 => write!(f, "exited with status {status}"),
             2 if status == inject::VECTOR as i64 => f.write_str("killed by 'service inject'"),
             2 => write!(f, "exception {status}"),

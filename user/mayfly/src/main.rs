@@ -1,0 +1,67 @@
+//! `mayfly`: a service for tests of how rs deals with services. Its argument `role` says how it lives:
+//!
+//! * `counts`: counts its births, with ds's help, tells their number under the name in its argument `name`, and serves;
+//! * `fails`: says that it cannot initialise itself;
+//! * `crashes`: is ready, and dies of its first message (a heartbeat will do).
+#![cfg_attr(not(test), no_std, no_main)]
+#![forbid(unsafe_code)]
+
+use abi::{Errno, Message, Name};
+use sys::{Birth, Start};
+
+/// Under this ds keeps the number of births.
+const KEY: Name = match Name::new("births") {
+    Some(name) => name,
+    None => panic!("the key is too long"),
+};
+
+sys::program!(main);
+
+fn main(start: Start) {
+    match start.argument("role") {
+        Some("counts") => {
+            count(start.argument("name").unwrap_or("mayfly"), start.birth);
+            server::run(&mut Patient)
+        }
+        Some("fails") => {
+            sys::log!("fails, birth {:?}", start.birth);
+            server::not_ready(Errno::EIO)
+        }
+        Some("crashes") => {
+            sys::log!("crashes soon, birth {:?}", start.birth);
+            server::run(&mut Dying)
+        }
+        role => panic!("expected role=counts, fails or crashes among the arguments, not {role:?}"),
+    }
+}
+
+/// Adds this birth to those before.
+fn count(name: &str, birth: Birth) {
+    let mut number = [0; 8];
+    let known = server::state::retrieve(KEY, &mut number).expect("ds tells what it keeps");
+    let births = known.map_or(0, |_| u64::from_le_bytes(number)) + 1;
+    server::state::store(KEY, &births.to_le_bytes()).expect("ds keeps a number");
+    sys::log!("{name}: birth {births}, {birth:?}");
+}
+
+/// Serves for ever, though nobody asks for anything.
+struct Patient;
+
+impl server::Service for Patient {
+    fn request(&mut self, message: &Message) -> Option<Message> {
+        Some(message.reply(Err(Errno::ENOSYS)))
+    }
+}
+
+/// Dies of its first message.
+struct Dying;
+
+impl server::Service for Dying {
+    fn request(&mut self, _: &Message) -> Option<Message> {
+        panic!("a message has come")
+    }
+
+    fn notified(&mut self, _: abi::Endpoint) {
+        panic!("a heartbeat has come")
+    }
+}
