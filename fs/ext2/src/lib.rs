@@ -3,7 +3,7 @@
 //! | module | what it is about |
 //! |---|---|
 //! | `superblock`, `group`, `inode`, `entry`, `bitmap`, `bytes` | structures on disk |
-//! | `volume` | the mounted file system, inodes in memory |
+//! | `volume`, `inode_cache`, `users` | the mounted file system, its transactions; inodes in memory, and in use |
 //! | `block_alloc`, `inode_alloc` | taking and freeing blocks and inodes |
 //! | `block_map`, `block_free`, `file` | from positions in a file to blocks; reading, writing and cutting |
 //! | `directory`, `naming`, `rename` | directories and the operations on names |
@@ -32,10 +32,12 @@ mod file_system;
 mod group;
 mod inode;
 mod inode_alloc;
+mod inode_cache;
 mod naming;
 pub mod process;
 mod rename;
 mod superblock;
+mod users;
 mod volume;
 
 pub use volume::{Ext2, Memo, Options};

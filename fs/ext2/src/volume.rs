@@ -1,7 +1,4 @@
-//! A mounted ext2 file system: its state, mounting, unmounting, and the inodes in memory.
-//!
-//! The other modules add to `Ext2` what they are about. Inodes are named by their number everywhere and
-//! looked up again whenever needed, because any other look-up may push one out of the cache.
+//! A mounted ext2 file system: its state, mounting, unmounting, transactions. The other modules add to `Ext2` what they are about.
 //!
 //! Everything here is a copy of what is in cached blocks and in the table of uses, which outlive the process. Requests change the copy;
 //! `settle` carries the changes over as part of the request's transaction, so a successor makes the same copy from them.
@@ -17,20 +14,17 @@ use fs::cache::BlockCache;
 use fs::device::{BlockDevice, SECTOR_SIZE};
 use fs::file_system::{NodeId, Timestamp};
 use fs::frames::PAGE_BYTES;
-use fs::lru::LruIndex;
 use fs::names::NameCache;
 use fs::preserve::undo::Undo;
 use fs::preserve::uses::Uses;
 use fs::preserve::{MIN_BLOCK, VolumeMemory};
 
 use crate::group::Groups;
-use crate::inode::Inode;
+use crate::inode_cache::Inodes;
 use crate::superblock::{
     DESCRIPTOR_SIZE, ROOT_INODE, SUPERBLOCK_CHANGING, SUPERBLOCK_OFFSET, SUPERBLOCK_SIZE, Superblock,
 };
 
-/// Inodes kept in memory.
-const KEPT_INODES: usize = 1024;
 /// Names kept in memory.
 const NAMES: usize = 2048;
 
@@ -86,12 +80,7 @@ pub struct Ext2<D> {
     superblock_changed: bool,
     pub(crate) uses: Uses,
     pub(crate) undo: Undo,
-    inode_index: LruIndex,
-    inodes: Vec<Inode>,
-    /// Slots that `settle` looks at for inodes to be written down.
-    dirty_inodes: Vec<usize>,
-    /// Number and slot of the inode looked up last; number 0 for none.
-    latest: (u32, usize),
+    pub(crate) inodes: Inodes,
 }
 
 impl<D: BlockDevice> Ext2<D> {
@@ -152,10 +141,7 @@ impl<D: BlockDevice> Ext2<D> {
             superblock_changed: false,
             uses,
             undo,
-            inode_index: LruIndex::new(KEPT_INODES),
-            inodes: Vec::new(),
-            dirty_inodes: Vec::new(),
-            latest: (0, 0),
+            inodes: Inodes::new(),
             superblock,
         };
         volume.sum_up();
@@ -173,10 +159,7 @@ impl<D: BlockDevice> Ext2<D> {
         self.superblock_changed = false;
         self.groups = read_groups(&mut self.cache, &self.superblock)?;
         self.names = NameCache::new(NAMES);
-        self.inode_index = LruIndex::new(KEPT_INODES);
-        self.inodes.clear();
-        self.dirty_inodes.clear();
-        self.latest = (0, 0);
+        self.inodes = Inodes::new();
         self.sum_up();
         Ok(())
     }
@@ -327,179 +310,6 @@ impl<D: BlockDevice> Ext2<D> {
     /// Whether a directory may name this inode.
     pub(crate) fn is_usable(&self, number: u32) -> bool {
         number == ROOT_INODE || (self.superblock.first_inode..=self.superblock.inodes_count).contains(&number)
-    }
-
-    /// The inode `number`. `EUCLEAN` when it is none in use.
-    pub(crate) fn inode(&mut self, number: u32) -> Result<&Inode, Errno> {
-        let slot = self.inode_slot(number)?;
-        Ok(&self.inodes[slot])
-    }
-
-    /// The inode `number` for a change that is to be written.
-    pub(crate) fn change(&mut self, number: u32) -> Result<&mut Inode, Errno> {
-        let slot = self.inode_slot(number)?;
-        self.mark_dirty(slot);
-        Ok(&mut self.inodes[slot])
-    }
-
-    fn mark_dirty(&mut self, slot: usize) {
-        if !self.inodes[slot].dirty {
-            self.inodes[slot].dirty = true;
-            self.dirty_inodes.push(slot);
-        }
-    }
-
-    /// The inode `number` for a change of what is only in memory.
-    pub(crate) fn hint(&mut self, number: u32) -> Result<&mut Inode, Errno> {
-        let slot = self.inode_slot(number)?;
-        Ok(&mut self.inodes[slot])
-    }
-
-    /// Puts a new inode into memory; its number was free.
-    pub(crate) fn adopt(&mut self, number: u32, inode: Inode) -> Result<(), Errno> {
-        let slot = match self.inode_index.find(number.into()) {
-            Some(slot) => slot,
-            None => self.take_slot(number)?,
-        };
-        let listed = self.inodes[slot].dirty;
-        self.inodes[slot] = Inode { dirty: listed, ..inode };
-        self.mark_dirty(slot);
-        Ok(())
-    }
-
-    /// Counts one more user of the inode.
-    pub(crate) fn add_user(&mut self, number: u32) -> Result<(), Errno> {
-        self.inode_slot(number)?;
-        self.uses.add(number)
-    }
-
-    /// Whether an inode other than the root has users.
-    pub(crate) fn has_users(&self) -> bool {
-        self.uses.nodes().any(|(number, count)| count > 0 && number != ROOT_INODE)
-    }
-
-    /// Counts `count` users less and frees the inode if neither user nor name is left.
-    pub(crate) fn drop_users(&mut self, number: u32, count: u32) -> Result<(), Errno> {
-        if self.uses.count(number) == Some(count) && count > 0 && self.inode(number)?.links == 0 {
-            return self.delete(number);
-        }
-        self.uses.remove(number, count).map(drop)
-    }
-
-    /// Frees the inode if neither user nor name is left.
-    pub(crate) fn delete_if_unused(&mut self, number: u32) -> Result<(), Errno> {
-        let unnamed = self.inode(number)?.links == 0;
-        if unnamed && self.uses.count(number).is_none() { self.delete(number) } else { Ok(()) }
-    }
-
-    /// Makes the uses those in `uses`, sorted by node.
-    pub(crate) fn replace_uses(&mut self, uses: &[(NodeId, u32)]) -> Result<(), Errno> {
-        for &(node, count) in uses {
-            let Ok(number) = self.number(node) else { continue };
-            if count > 0 && self.uses.count(number) != Some(count) && self.inode(number).is_ok() {
-                self.uses.set(number, count)?;
-            }
-            if self.should_pause() {
-                self.pause()?;
-            }
-        }
-        let is_used = |number: u32| uses.binary_search_by_key(&u64::from(number), |&(node, _)| node).is_ok();
-        let unused: Vec<_> = self.uses.nodes().filter(|&(number, count)| count > 0 && !is_used(number)).collect();
-        for (number, count) in unused {
-            self.drop_users(number, count)?;
-            if self.should_pause() {
-                self.pause()?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Forgets the inode, writing it down first if it was changed.
-    pub(crate) fn forget(&mut self, number: u32) -> Result<(), Errno> {
-        match self.inode_index.find(number.into()) {
-            Some(slot) => self.drop_slot(slot),
-            None => Ok(()),
-        }
-    }
-
-    /// The block of the inode table and the offset in it where inode `number` is.
-    pub(crate) fn inode_place(&self, number: u32) -> (u64, usize) {
-        let index = number - 1;
-        let group = &self.groups.list[(index / self.superblock.inodes_per_group) as usize];
-        let offset = (index % self.superblock.inodes_per_group) as usize * self.superblock.inode_size;
-        let block = u64::from(group.inode_table) + (offset / self.superblock.block_size) as u64;
-        (block, offset % self.superblock.block_size)
-    }
-
-    /// The slot of inode `number`. Most requests ask for the same one several times.
-    #[inline]
-    fn inode_slot(&mut self, number: u32) -> Result<usize, Errno> {
-        if self.latest.0 == number {
-            return Ok(self.latest.1);
-        }
-        let slot = match self.inode_index.find(number.into()) {
-            Some(slot) => {
-                self.inode_index.touch(slot);
-                slot
-            }
-            None => self.load_inode(number)?,
-        };
-        self.latest = (number, slot);
-        Ok(slot)
-    }
-
-    #[cold]
-    fn load_inode(&mut self, number: u32) -> Result<usize, Errno> {
-        if !self.is_usable(number) {
-            return Err(Errno::EUCLEAN);
-        }
-        let (block, offset) = self.inode_place(number);
-        let size = self.superblock.inode_size;
-        let may_be_unnamed = self.uses.count(number).is_some();
-        let inode = Inode::read(&self.cache.read(block)?[offset..offset + size], may_be_unnamed)?;
-        let slot = self.take_slot(number)?;
-        self.inodes[slot] = inode;
-        Ok(slot)
-    }
-
-    fn take_slot(&mut self, number: u32) -> Result<usize, Errno> {
-        if self.inode_index.len() >= KEPT_INODES
-            && let Some(oldest) = self.inode_index.oldest()
-        {
-            self.drop_slot(oldest)?;
-        }
-        let slot = self.inode_index.insert(number.into());
-        if slot == self.inodes.len() {
-            self.inodes.push(Inode::default());
-        }
-        Ok(slot)
-    }
-
-    fn drop_slot(&mut self, slot: usize) -> Result<(), Errno> {
-        self.write_inode(slot)?;
-        self.latest = (0, 0);
-        self.inodes[slot] = Inode::default();
-        self.inode_index.remove(slot);
-        Ok(())
-    }
-
-    fn write_inodes(&mut self) -> Result<(), Errno> {
-        while let Some(&slot) = self.dirty_inodes.last() {
-            self.write_inode(slot)?;
-            self.dirty_inodes.pop();
-        }
-        Ok(())
-    }
-
-    fn write_inode(&mut self, slot: usize) -> Result<(), Errno> {
-        if !self.inodes[slot].dirty {
-            return Ok(());
-        }
-        let (block, offset) = self.inode_place(self.inode_index.key(slot) as u32);
-        let size = self.superblock.inode_size;
-        self.inodes[slot].write(self.cache.modify(block, offset..offset + size)?);
-        self.inodes[slot].dirty = false;
-        Ok(())
     }
 }
 
