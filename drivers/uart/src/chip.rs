@@ -1,20 +1,14 @@
 //! The 16550 UART (National PC16550D data sheet): eight registers, 16-byte FIFOs, one interrupt line.
 //!
-//! Generic over how registers are reached, so that tests script the chip. Bytes received wait here, bounded, until they are
-//! asked for; bytes to send never wait here: `transmit` takes only what the FIFO takes. So whatever a caller has not been told
-//! is sent was not sent, and survives this driver.
+//! Generic over how registers are reached, so that tests script the chip. Nothing waits here: `receive` gives bytes to its caller,
+//! `transmit` takes only what the FIFO takes.
 
+use crate::settings::Settings;
 use abi::Errno;
-use alloc::collections::VecDeque;
+use abi::chardev::serial::*;
 
 /// Depth of the transmit FIFO.
 const FIFO_BYTES: usize = 16;
-/// Received bytes kept while nobody asks.
-const RECEIVED_LIMIT: usize = 4096;
-/// Causes served in one interrupt; a chip that claims more is broken, and waits for the next one.
-const CAUSES_LIMIT: usize = 256;
-/// Frequency of the baud generator divided by 16: the highest rate.
-const BASE_RATE: u32 = 115_200;
 
 /// Register offsets.
 mod register {
@@ -34,15 +28,23 @@ mod register {
 const ENABLE_RECEIVED: u8 = 1;
 const ENABLE_TRANSMIT_EMPTY: u8 = 2;
 const ENABLE_LINE_STATUS: u8 = 4;
+const ENABLE_MODEM_STATUS: u8 = 8;
 const NO_INTERRUPT: u8 = 1;
-/// FIFOs on and cleared, interrupt at 8 bytes received (or after four character times).
-const FIFO_ON: u8 = 0x87;
-const EIGHT_BITS_NO_PARITY: u8 = 3;
+/// FIFOs on, with what they hold; interrupt at 8 bytes received (or after four character times).
+const FIFO_ON: u8 = 0x81;
 const DIVISOR_ACCESS: u8 = 0x80;
-/// DTR, RTS, and OUT2, which lets the interrupt through to the bus.
-const MODEM_READY: u8 = 0x0b;
+const BREAK: u8 = 0x40;
+const CONTROL_DTR: u8 = 1;
+const CONTROL_RTS: u8 = 2;
+/// OUT2, which lets the interrupt through to the bus.
+const CONTROL_INTERRUPT: u8 = 8;
 const DATA_READY: u8 = 1;
+const OVERRUN: u8 = 2;
 const TRANSMIT_EMPTY: u8 = 0x20;
+const ALL_SENT: u8 = 0x40;
+/// Bits of the modem status, and what Linux calls them.
+const MODEM_STATUS: [(u8, u64); 4] = [(0x10, MODEM_CTS), (0x20, MODEM_DSR), (0x40, MODEM_RI), (0x80, MODEM_CD)];
+const STATUS_CTS: u8 = 0x10;
 
 /// How the driver reaches the chip's registers.
 pub trait Registers {
@@ -55,92 +57,132 @@ pub trait Registers {
 /// One chip.
 pub struct Chip<R: Registers> {
     registers: R,
-    received: VecDeque<u8>,
+    settings: Settings,
+    /// Interrupts for received bytes are on.
+    receives: bool,
+    /// Interrupts for room in the transmit FIFO are on.
     waits_for_room: bool,
-    lost: u64,
+    /// DTR and RTS as they were asked for.
+    modem: u64,
+    overruns: u64,
 }
 
 impl<R: Registers> Chip<R> {
-    /// Finds the chip and sets it up: 8 bits, no parity, 115,200 bit/s, interrupts on. What it has received before
-    /// (from a predecessor's time) stays to be read. `ENXIO`: nothing there.
-    pub fn find(registers: R) -> Result<Self, Errno> {
-        let mut chip = Chip { registers, received: VecDeque::new(), waits_for_room: false, lost: 0 };
+    /// Finds the chip and sets it up, interrupts on. What its FIFOs hold (from a predecessor's time) stays there, and a line that
+    /// has these settings already is not disturbed. `ENXIO`: nothing there.
+    pub fn find(registers: R, settings: Settings) -> Result<Self, Errno> {
+        let modem = MODEM_DTR | MODEM_RTS;
+        let mut chip = Chip { registers, settings, receives: true, waits_for_room: false, modem, overruns: 0 };
         chip.probe()?;
-        chip.receive()?;
-        chip.set_rate(BASE_RATE)?;
+        if !chip.has_settings()? {
+            chip.write_settings()?;
+        }
         chip.registers.write(register::FIFO_CONTROL, FIFO_ON)?;
-        chip.registers.write(register::MODEM_CONTROL, MODEM_READY)?;
+        chip.write_modem()?;
         chip.enable_interrupts()?;
         Ok(chip)
     }
 
-    /// Sets the speed in bit/s. `EINVAL`: the chip cannot do it.
-    pub fn set_rate(&mut self, rate: u32) -> Result<(), Errno> {
-        if rate == 0 || BASE_RATE % rate != 0 {
-            return Err(Errno::EINVAL);
+    /// Changes the settings.
+    pub fn set(&mut self, settings: Settings) -> Result<(), Errno> {
+        self.settings = settings;
+        if !settings.hangs_up() {
+            self.write_settings()?;
         }
-        let [low, high, ..] = (BASE_RATE / rate).to_le_bytes();
-        self.registers.write(register::LINE_CONTROL, DIVISOR_ACCESS | EIGHT_BITS_NO_PARITY)?;
-        self.registers.write(register::DIVISOR_LOW, low)?;
-        self.registers.write(register::DIVISOR_HIGH, high)?;
-        self.registers.write(register::LINE_CONTROL, EIGHT_BITS_NO_PARITY)
+        self.write_modem()?;
+        self.enable_interrupts()
     }
 
-    /// Serves every cause of the interrupt.
-    pub fn interrupt(&mut self) -> Result<(), Errno> {
-        for _ in 0..CAUSES_LIMIT {
-            if self.registers.read(register::INTERRUPT_CAUSE)? & NO_INTERRUPT != 0 {
-                return Ok(());
-            }
-            self.receive()?;
-            self.registers.read(register::MODEM_STATUS)?;
-            if self.can_transmit()? && self.waits_for_room {
-                self.waits_for_room = false;
-                self.enable_interrupts()?;
-            }
+    /// Acknowledges a cause of the interrupt. → whether there was one; the caller then looks what there is to do.
+    pub fn has_interrupted(&mut self) -> Result<bool, Errno> {
+        if self.registers.read(register::INTERRUPT_CAUSE)? & NO_INTERRUPT != 0 {
+            return Ok(false);
         }
-        Ok(())
+        self.registers.read(register::MODEM_STATUS)?;
+        Ok(true)
     }
 
-    /// Gives the FIFO as much of `bytes` as it takes now. When that is not all, an interrupt tells of room.
-    pub fn transmit(&mut self, bytes: &[u8]) -> Result<usize, Errno> {
-        let mut sent = 0;
-        while sent < bytes.len() && self.can_transmit()? {
-            let end = bytes.len().min(sent + FIFO_BYTES);
-            for &byte in &bytes[sent..end] {
+    /// Takes at most `limit` bytes out of the receive FIFO and gives them to `sink`. → how many.
+    pub fn receive(&mut self, limit: usize, mut sink: impl FnMut(u8)) -> Result<usize, Errno> {
+        for count in 0..limit {
+            let status = self.registers.read(register::LINE_STATUS)?;
+            self.overruns += u64::from(status & OVERRUN != 0);
+            if status & DATA_READY == 0 {
+                return Ok(count);
+            }
+            sink(self.registers.read(register::DATA)?);
+        }
+        Ok(limit)
+    }
+
+    /// Times that bytes were lost since the last call, because the FIFO was full.
+    pub fn take_overruns(&mut self) -> u64 {
+        core::mem::take(&mut self.overruns)
+    }
+
+    /// Whether received bytes interrupt, and by RTS, where that is used, whether more may come.
+    pub fn set_receiving(&mut self, receives: bool) -> Result<(), Errno> {
+        if receives == self.receives {
+            return Ok(());
+        }
+        self.receives = receives;
+        self.write_modem()?;
+        self.enable_interrupts()
+    }
+
+    /// Gives the FIFO as much of `bytes` as it takes now, calling `sent` after each byte. When that is not all, an interrupt tells of room.
+    pub fn transmit(&mut self, bytes: &[u8], mut sent: impl FnMut()) -> Result<usize, Errno> {
+        let mut count = 0;
+        while count < bytes.len() && self.can_transmit()? {
+            let end = bytes.len().min(count + FIFO_BYTES);
+            for &byte in &bytes[count..end] {
                 self.registers.write(register::DATA, byte)?;
+                sent();
             }
-            sent = end;
+            count = end;
         }
-        if sent < bytes.len() {
-            self.waits_for_room = true;
-            self.enable_interrupts()?;
-        }
-        Ok(sent)
+        self.wait_for_room(count < bytes.len())?;
+        Ok(count)
     }
 
-    /// True when `transmit` would take something.
-    pub fn can_transmit(&mut self) -> Result<bool, Errno> {
+    /// Whether room in the FIFO interrupts.
+    pub fn wait_for_room(&mut self, waits: bool) -> Result<(), Errno> {
+        if waits == self.waits_for_room {
+            return Ok(());
+        }
+        self.waits_for_room = waits;
+        self.enable_interrupts()
+    }
+
+    /// True when everything has left the chip.
+    pub fn has_sent_all(&mut self) -> Result<bool, Errno> {
+        Ok(self.registers.read(register::LINE_STATUS)? & ALL_SENT != 0)
+    }
+
+    /// The modem lines.
+    pub fn modem(&mut self) -> Result<u64, Errno> {
+        let status = self.registers.read(register::MODEM_STATUS)?;
+        let inputs = MODEM_STATUS.into_iter().filter(|(bit, _)| status & bit != 0);
+        Ok(inputs.fold(self.modem, |lines, (_, line)| lines | line))
+    }
+
+    /// Sets the outgoing modem lines.
+    pub fn set_modem(&mut self, lines: u64) -> Result<(), Errno> {
+        self.modem = lines & (MODEM_DTR | MODEM_RTS);
+        self.write_modem()
+    }
+
+    /// Begins or ends a break.
+    pub fn set_break(&mut self, on: bool) -> Result<(), Errno> {
+        let control = self.settings.line_control() | if on { BREAK } else { 0 };
+        self.registers.write(register::LINE_CONTROL, control)
+    }
+
+    fn can_transmit(&mut self) -> Result<bool, Errno> {
+        if self.settings.has_rts_cts() && self.registers.read(register::MODEM_STATUS)? & STATUS_CTS == 0 {
+            return Ok(false);
+        }
         Ok(self.registers.read(register::LINE_STATUS)? & TRANSMIT_EMPTY != 0)
-    }
-
-    /// True when `read` would give something.
-    pub fn has_received(&self) -> bool {
-        !self.received.is_empty()
-    }
-
-    /// Bytes lost since the last call, because nobody asked for them in time.
-    pub fn take_lost(&mut self) -> u64 {
-        core::mem::take(&mut self.lost)
-    }
-
-    /// Takes received bytes.
-    pub fn read(&mut self, buffer: &mut [u8]) -> usize {
-        let count = buffer.len().min(self.received.len());
-        for (slot, byte) in buffer.iter_mut().zip(self.received.drain(..count)) {
-            *slot = byte;
-        }
-        count
     }
 
     fn probe(&mut self) -> Result<(), Errno> {
@@ -153,24 +195,37 @@ impl<R: Registers> Chip<R> {
         Ok(())
     }
 
-    fn receive(&mut self) -> Result<(), Errno> {
-        for _ in 0..RECEIVED_LIMIT {
-            if self.registers.read(register::LINE_STATUS)? & DATA_READY == 0 {
-                break;
-            }
-            let byte = self.registers.read(register::DATA)?;
-            if self.received.len() < RECEIVED_LIMIT {
-                self.received.push_back(byte);
-            } else {
-                self.lost += 1;
-            }
-        }
-        Ok(())
+    fn has_settings(&mut self) -> Result<bool, Errno> {
+        let control = self.registers.read(register::LINE_CONTROL)?;
+        self.registers.write(register::LINE_CONTROL, control | DIVISOR_ACCESS)?;
+        let low = self.registers.read(register::DIVISOR_LOW)?;
+        let high = self.registers.read(register::DIVISOR_HIGH)?;
+        self.registers.write(register::LINE_CONTROL, control & !DIVISOR_ACCESS)?;
+        Ok([low, high] == self.settings.divisor() && control == self.settings.line_control())
+    }
+
+    fn write_settings(&mut self) -> Result<(), Errno> {
+        let [low, high] = self.settings.divisor();
+        let control = self.settings.line_control();
+        self.registers.write(register::LINE_CONTROL, control | DIVISOR_ACCESS)?;
+        self.registers.write(register::DIVISOR_LOW, low)?;
+        self.registers.write(register::DIVISOR_HIGH, high)?;
+        self.registers.write(register::LINE_CONTROL, control)
+    }
+
+    /// RTS is up when it was asked for, and, where it controls the flow, when there is room.
+    fn write_modem(&mut self) -> Result<(), Errno> {
+        let holds_back = self.settings.has_rts_cts() && !self.receives;
+        let dtr = if self.modem & MODEM_DTR != 0 && !self.settings.hangs_up() { CONTROL_DTR } else { 0 };
+        let rts = if self.modem & MODEM_RTS != 0 && !holds_back { CONTROL_RTS } else { 0 };
+        self.registers.write(register::MODEM_CONTROL, CONTROL_INTERRUPT | dtr | rts)
     }
 
     fn enable_interrupts(&mut self) -> Result<(), Errno> {
+        let receive = if self.receives { ENABLE_RECEIVED | ENABLE_LINE_STATUS } else { 0 };
         let transmit = if self.waits_for_room { ENABLE_TRANSMIT_EMPTY } else { 0 };
-        self.registers.write(register::INTERRUPT_ENABLE, ENABLE_RECEIVED | ENABLE_LINE_STATUS | transmit)
+        let modem = if self.settings.has_rts_cts() { ENABLE_MODEM_STATUS } else { 0 };
+        self.registers.write(register::INTERRUPT_ENABLE, receive | transmit | modem)
     }
 }
 

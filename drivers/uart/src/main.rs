@@ -1,9 +1,11 @@
 //! uart: the serial lines COM1 to COM3 (16550) as character devices 0 to 2, for tty.
 //!
-//! A read is answered when bytes have come; a write as soon as the chip has taken at least one byte, with how many it took.
-//! So this driver holds no output, and its death loses none. A line whose chip is missing answers `ENXIO`.
+//! A read is answered when bytes have come; a write as soon as the chip has taken at least one byte, with how many it took. What has
+//! been received and sent is counted in preserved memory, so that neither this driver's death nor tty's loses or doubles a byte that is not
+//! in the very instruction that moves it. A line whose chip is missing answers `ENXIO`.
 //!
-//! * `chip`: the 16550 itself; `line`: the requests that wait for one chip; this file: messages and interrupts.
+//! * `chip`: the 16550 itself; `settings`: speed and form; `store`: what is preserved; `line`: the requests that wait for one chip;
+//!   this file: messages and interrupts.
 #![cfg_attr(not(test), no_std, no_main)]
 #![forbid(unsafe_code)]
 
@@ -11,13 +13,17 @@ extern crate alloc;
 
 mod chip;
 mod line;
+mod settings;
+mod store;
 
-use abi::chardev::{Open, Poll, Read, Write};
+use abi::chardev::{Control, Open, Poll, Read, Write};
 use abi::{Endpoint, Errno};
-use chip::{Chip, Registers};
+use chip::Registers;
 use driver::chardev::{Answers, CharDriver, Held};
 use driver::{Client, Interrupt, Ports};
 use line::Line;
+use store::{STORE_BYTES, Store};
+use sys::keep::Keep;
 
 sys::program!(main);
 
@@ -25,20 +31,22 @@ sys::program!(main);
 const CHIPS: [(u16, u8); 3] = [(0x3f8, 4), (0x2f8, 3), (0x3e8, 5)];
 const REGISTERS: u16 = 8;
 
+/// Between two looks whether the last characters have been sent.
+const DRAIN_POLL_NS: u64 = 1_000_000;
+
 fn main(_: sys::Start) {
-    let mut hook = 0..;
+    let mut keep = Keep::take(CHIPS.len() * STORE_BYTES).expect("preserved memory is taken once");
+    let mut index = 0..;
     let lines = CHIPS.map(|(port, irq)| {
-        let hook = hook.next().unwrap_or_default();
-        find(port).and_then(|chip| Interrupt::edge(irq, hook).map(|_| Line::new(chip)))
+        let index = index.next().unwrap_or_default();
+        // First the interrupt, so that none of what the chip says from now on is missed.
+        Interrupt::edge(irq, index as u32)?;
+        Line::find(Window(Ports::new(port, REGISTERS)), Store::open(&mut keep, index))
     });
     if let [Err(error), Err(_), Err(_)] = &lines {
         server::not_ready(*error);
     }
-    driver::chardev::serve(Uart { lines });
-}
-
-fn find(port: u16) -> Result<Chip<Window>, Errno> {
-    Chip::find(Window(Ports::new(port, REGISTERS)))
+    driver::chardev::serve(Uart { lines, keep });
 }
 
 /// A chip's registers.
@@ -53,15 +61,26 @@ impl Registers for Window {
     }
 }
 
-/// The lines, or why one is missing.
+/// The lines.
 struct Uart {
+    /// Each line, or why it is missing.
     lines: [Result<Line<Window>, Errno>; CHIPS.len()],
+    keep: Keep,
 }
 
 impl Uart {
-    fn line(&mut self, minor: u64) -> Result<&mut Line<Window>, Errno> {
-        let line = usize::try_from(minor).ok().and_then(|minor| self.lines.get_mut(minor));
-        line.and_then(|line| line.as_mut().ok()).ok_or(Errno::ENXIO)
+    fn line(&mut self, minor: u64) -> Result<(&mut Line<Window>, Store<'_>), Errno> {
+        let index = usize::try_from(minor).map_err(|_| Errno::ENXIO)?;
+        let line = self.lines.get_mut(index).and_then(|line| line.as_mut().ok()).ok_or(Errno::ENXIO)?;
+        Ok((line, Store::open(&mut self.keep, index)))
+    }
+
+    /// A drain that waits is looked at again after a while: no interrupt tells when the last character has been sent.
+    fn watch_drains(&mut self) {
+        if self.lines.iter().flatten().any(Line::has_drains) {
+            let soon = sys::time::now_ns() + DRAIN_POLL_NS;
+            sys::time::set_alarm(soon).expect("uart needs the kernel call SetAlarm");
+        }
     }
 }
 
@@ -72,16 +91,24 @@ impl CharDriver for Uart {
 
     fn read(&mut self, held: Held, request: &Read, client: Client, answers: &mut Answers) {
         match self.line(request.minor) {
-            Ok(line) => line.read(held, client, answers),
+            Ok((line, store)) => line.read(store, held, client, request.caller, answers),
             Err(error) => answers.give(held, Err(error)),
         }
     }
 
     fn write(&mut self, held: Held, request: &Write, client: Client, answers: &mut Answers) {
         match self.line(request.minor) {
-            Ok(line) => line.write(held, client, answers),
+            Ok((line, store)) => line.write(store, held, client, request.caller, answers),
             Err(error) => answers.give(held, Err(error)),
         }
+    }
+
+    fn control(&mut self, held: Held, request: &Control, answers: &mut Answers) {
+        match self.line(request.minor) {
+            Ok((line, store)) => line.control(store, held, request, answers),
+            Err(error) => answers.give(held, Err(error)),
+        }
+        self.watch_drains();
     }
 
     fn poll(&mut self, held: Held, _: &Poll, answers: &mut Answers) {
@@ -96,12 +123,17 @@ impl CharDriver for Uart {
     }
 
     fn interrupt(&mut self, hooks: u64, answers: &mut Answers) {
-        for (hook, line) in self.lines.iter_mut().enumerate() {
-            if let Ok(line) = line
-                && hooks & 1 << hook != 0
-            {
-                line.interrupt(answers);
+        for minor in (0..CHIPS.len() as u64).filter(|hook| hooks & 1 << hook != 0) {
+            if let Ok((line, store)) = self.line(minor) {
+                line.interrupt(store, answers);
             }
         }
+    }
+
+    fn alarm(&mut self, _: u64, answers: &mut Answers) {
+        for line in self.lines.iter_mut().flatten() {
+            line.serve_drains(answers);
+        }
+        self.watch_drains();
     }
 }

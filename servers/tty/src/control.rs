@@ -1,7 +1,9 @@
 //! The ioctls of a terminal (ioctl_tty(2)): settings, window size, job control, flow and queues.
 
-use crate::terminal::{Caller, Need, Terminal, Waiting, World, signal};
-use crate::termios::{TERMIOS_BYTES, Termios};
+use crate::serial::{Order, Ticket};
+use crate::terminal::{AfterLine, AfterOutput, Caller, Need, Terminal, Waiting, World, signal};
+use crate::termios::{TERMIOS_BYTES, Termios, cc};
+use abi::chardev::serial::{MODEM_DTR, MODEM_RTS};
 use abi::{Errno, Message, chardev};
 
 mod request {
@@ -18,9 +20,15 @@ mod request {
     pub const TIOCOUTQ: u64 = 0x5411;
     pub const TIOCGWINSZ: u64 = 0x5413;
     pub const TIOCSWINSZ: u64 = 0x5414;
+    pub const TIOCMGET: u64 = 0x5415;
+    pub const TIOCMBIS: u64 = 0x5416;
+    pub const TIOCMBIC: u64 = 0x5417;
+    pub const TIOCMSET: u64 = 0x5418;
     pub const FIONREAD: u64 = 0x541b;
     pub const TIOCNOTTY: u64 = 0x5422;
     pub const TCSBRKP: u64 = 0x5425;
+    pub const TIOCSBRK: u64 = 0x5427;
+    pub const TIOCCBRK: u64 = 0x5428;
     pub const TIOCGSID: u64 = 0x5429;
 }
 
@@ -31,29 +39,52 @@ const FLUSH_BOTH: u64 = 2;
 /// Arguments of TCXONC.
 const STOP_OUTPUT: u64 = 0;
 const START_OUTPUT: u64 = 1;
+const SEND_STOP: u64 = 2;
+const SEND_START: u64 = 3;
+/// Duration of a break when none is given, and the unit of those that are given.
+const BREAK_NS: u64 = 250_000_000;
+const BREAK_UNIT_NS: u64 = 100_000_000;
+/// Longest break, in units.
+const MAX_BREAK_UNITS: u64 = 100;
 
 impl Terminal {
     /// Carries out an ioctl and answers it, at once or when output has drained.
     pub fn control(&mut self, world: &mut impl World, message: &Message, control: chardev::Control) {
-        let waits = match control.request {
-            request::TCSETSW | request::TCSETSF => match self.get_settings(world, message, &control) {
-                Ok(settings) => Some(Some(settings)),
-                Err(error) => return world.answer(message, Err(error)),
-            },
-            request::TCSBRK | request::TCSBRKP => Some(None),
-            _ => None,
-        };
-        if control.request == request::TCSETSF {
-            self.discipline.flush();
-        }
-        match waits {
-            Some(settings) => self.waiting.push(Waiting { request: *message, need: Need::Drained(settings) }),
-            None => {
+        match self.need_of(world, message, &control) {
+            Ok(Some(need)) => self.waiting.push(Waiting { request: *message, need }),
+            Ok(None) => {
                 let result = self.control_now(world, message, &control);
                 world.answer(message, result);
             }
+            Err(error) => return world.answer(message, Err(error)),
+        }
+        if control.request == request::TCSETSF {
+            self.discipline.flush();
         }
         self.settle(world);
+    }
+
+    /// What an ioctl has to wait for.
+    fn need_of(
+        &mut self,
+        world: &mut impl World,
+        message: &Message,
+        control: &chardev::Control,
+    ) -> Result<Option<Need>, Errno> {
+        let after_output = |after| Ok(Some(Need::Output(after)));
+        match (control.request, control.argument) {
+            (request::TCSETSW | request::TCSETSF, _) => {
+                after_output(AfterOutput::Drain(Some(self.get_settings(world, message, control)?)))
+            }
+            (request::TCSBRK | request::TCSBRKP, 0) => after_output(AfterOutput::Break(BREAK_NS)),
+            (request::TCSBRK, _) => after_output(AfterOutput::Drain(None)),
+            (request::TCSBRKP, units) => after_output(AfterOutput::Break(units.min(MAX_BREAK_UNITS) * BREAK_UNIT_NS)),
+            (request::TIOCMGET, _) => {
+                self.orders.push_back(Order::AskModem(Ticket { asker: message.source, tag: message.tag() }));
+                Ok(Some(Need::Line(AfterLine::Modem(control.grant))))
+            }
+            _ => Ok(None),
+        }
     }
 
     fn control_now(
@@ -68,7 +99,7 @@ impl Terminal {
         match control.request {
             request::TCGETS => give(&self.termios.to_bytes()),
             request::TIOCGWINSZ => give(&window_bytes(self.window)),
-            request::TIOCOUTQ => give(&((self.output.len() + self.in_flight) as u32).to_le_bytes()),
+            request::TIOCOUTQ => give(&(self.output.len() as u32).to_le_bytes()),
             request::FIONREAD => give(&(self.discipline.available(&self.termios) as u32).to_le_bytes()),
             request::TIOCGPGRP => {
                 self.require_controlling(caller)?;
@@ -83,6 +114,11 @@ impl Terminal {
                 0
             }),
             request::TIOCSWINSZ => self.set_window(world, message, control),
+            request::TIOCMSET | request::TIOCMBIS | request::TIOCMBIC => self.set_modem(world, message, control),
+            request::TIOCSBRK | request::TIOCCBRK => {
+                self.orders.push_back(Order::Break(control.request == request::TIOCSBRK));
+                Ok(0)
+            }
             request::TIOCSPGRP => self.set_group(world, message, control, caller),
             request::TIOCSCTTY => self.take_terminal(pid, caller),
             request::TIOCNOTTY => self.give_terminal_up(world, pid, caller),
@@ -116,6 +152,24 @@ impl Terminal {
             world.signal(signal::SIGWINCH, self.group);
         }
         self.window = window;
+        Ok(0)
+    }
+
+    fn set_modem(
+        &mut self,
+        world: &mut impl World,
+        message: &Message,
+        control: &chardev::Control,
+    ) -> Result<u64, Errno> {
+        let mut bytes = [0; 4];
+        world.copy_in(message, control.grant, 0, &mut bytes)?;
+        let lines = u64::from(u32::from_le_bytes(bytes)) & (MODEM_DTR | MODEM_RTS);
+        self.modem = match control.request {
+            request::TIOCMBIS => self.modem | lines,
+            request::TIOCMBIC => self.modem & !lines,
+            _ => lines,
+        };
+        self.orders.push_back(Order::Modem(self.modem));
         Ok(0)
     }
 
@@ -160,6 +214,8 @@ impl Terminal {
         match argument {
             STOP_OUTPUT => self.output.set_stopped(true),
             START_OUTPUT => self.output.set_stopped(false),
+            SEND_STOP => self.orders.push_back(Order::SendNow(self.termios.characters[cc::VSTOP])),
+            SEND_START => self.orders.push_back(Order::SendNow(self.termios.characters[cc::VSTART])),
             _ => return Err(Errno::EINVAL),
         }
         Ok(0)

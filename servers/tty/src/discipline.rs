@@ -1,15 +1,19 @@
 //! The line discipline: from bytes of the keyboard to what programs read (termios(3), "Canonical and noncanonical mode").
 //!
 //! Bytes come in by `receive`; it edits the line, echoes into `Output`, and reports signals. Programs take bytes out by `read`.
-//! Invariant: `lines` (canonical mode only) sums up to at most `ready.len()`; the line being edited is not in `ready` yet.
+//! Input counts from the beginning of time: byte number `taken` is the first in `ready`. Invariant: `line_ends` (canonical mode only)
+//! do not fall and lie within `ready`; the line being edited is not in `ready` yet.
 //! Neighbours: `termios` (settings), `output` (echo), `terminal` (who waits for input).
 
 use crate::output::{Output, tab_width};
+use crate::snapshot::{Reader, Writer};
 use crate::termios::{Termios, cc, iflag, lflag};
 use alloc::{collections::VecDeque, vec::Vec};
 
 /// Most bytes of unread input, and longest line with its end (limits.h, MAX_CANON).
-const MAX_INPUT: usize = 4096;
+pub const MAX_INPUT: usize = 4096;
+/// Most complete lines of unread input; ends of file are lines of no bytes.
+const MAX_LINES: usize = 1024;
 const BELL: u8 = 7;
 const DELETE: u8 = 127;
 
@@ -29,8 +33,10 @@ pub enum KeySignal {
 pub struct Discipline {
     /// Input that programs may read.
     ready: VecDeque<u8>,
-    /// Lengths of the complete lines in `ready`; 0 is an end of file.
-    lines: VecDeque<usize>,
+    /// Number of the first byte in `ready`.
+    taken: u64,
+    /// Where the complete lines in `ready` end. A line without bytes is an end of file.
+    line_ends: VecDeque<u64>,
     /// The line being edited.
     edit: Vec<u8>,
     /// Column where the line being edited began.
@@ -66,7 +72,7 @@ impl Discipline {
     /// Bytes that a read would get now, or `None` when it has to wait. `Some(0)` is an end of file.
     pub fn readable(&self, termios: &Termios, wanted: usize) -> Option<usize> {
         if termios.has_local(lflag::ICANON) {
-            return self.lines.front().map(|&line| line.min(wanted));
+            return self.line_ends.front().map(|&end| ((end - self.taken) as usize).min(wanted));
         }
         let minimum = usize::from(termios.characters[cc::VMIN]).min(wanted);
         (self.ready.len() >= minimum).then(|| self.ready.len().min(wanted))
@@ -74,38 +80,79 @@ impl Discipline {
 
     /// Bytes of input that are there, for FIONREAD and for poll.
     pub fn available(&self, termios: &Termios) -> usize {
-        if termios.has_local(lflag::ICANON) { self.lines.iter().sum() } else { self.ready.len() }
+        match termios.has_local(lflag::ICANON) {
+            true => self.line_ends.back().map_or(0, |&end| (end - self.taken) as usize),
+            false => self.ready.len(),
+        }
     }
 
     /// True when a read would not wait for data: poll's question, which VMIN does not enter.
     pub fn has_input(&self, termios: &Termios) -> bool {
-        if termios.has_local(lflag::ICANON) { !self.lines.is_empty() } else { !self.ready.is_empty() }
+        if termios.has_local(lflag::ICANON) { !self.line_ends.is_empty() } else { !self.ready.is_empty() }
     }
 
-    /// Up to `wanted` bytes (of one line in canonical mode), which stay until they are taken.
+    /// Bytes that are read and not yet taken by programs, and those of the line being edited.
+    pub fn len(&self) -> usize {
+        self.ready.len() + self.edit.len()
+    }
+
+    /// True when more input can be of use: there is room, or a line has to be finished before anybody can read.
+    pub fn wants_input(&self, termios: &Termios, bytes: usize) -> bool {
+        let waits_for_line_end = termios.has_local(lflag::ICANON) && self.line_ends.is_empty();
+        waits_for_line_end || self.len() + bytes <= MAX_INPUT
+    }
+
+    /// The first `wanted` bytes (of one line in canonical mode), or as many as there are.
     pub fn peek(&self, termios: &Termios, wanted: usize) -> Vec<u8> {
-        let available = match termios.has_local(lflag::ICANON) {
-            false => self.ready.len(),
-            true => self.lines.front().copied().unwrap_or(0),
+        let there = match (termios.has_local(lflag::ICANON), self.line_ends.front()) {
+            (false, _) => self.ready.len(),
+            (true, Some(&end)) => (end - self.taken) as usize,
+            (true, None) => 0,
         };
-        self.ready.iter().take(wanted.min(available)).copied().collect()
+        self.ready.iter().take(wanted.min(there)).copied().collect()
     }
 
-    /// Takes the first `count` bytes (of one line in canonical mode; a line that is used up, be it an end of file, goes with them).
+    /// Takes the bytes that `peek` has shown; of an empty line, the line.
     pub fn take(&mut self, termios: &Termios, count: usize) {
         self.ready.drain(..count);
-        if let (true, Some(line)) = (termios.has_local(lflag::ICANON), self.lines.front_mut()) {
-            *line -= count;
-            if *line == 0 {
-                self.lines.pop_front();
-            }
+        self.taken += count as u64;
+        if termios.has_local(lflag::ICANON) && self.line_ends.front() == Some(&self.taken) {
+            self.line_ends.pop_front();
         }
+    }
+
+    /// Writes its state down.
+    pub fn save(&self, writer: &mut Writer) {
+        writer.number(self.taken);
+        writer.number(self.edit_column as u64);
+        writer.number(self.literal.into());
+        writer.run(self.ready.as_slices());
+        writer.run((&self.edit, &[]));
+        writer.number(self.line_ends.len() as u64);
+        self.line_ends.iter().for_each(|&end| writer.number(end));
+    }
+
+    /// The state that was written down.
+    pub fn load(reader: &mut Reader) -> Option<Discipline> {
+        let (taken, edit_column, literal) = (reader.number()?, reader.number()? as usize, reader.number()? != 0);
+        let ready: VecDeque<u8> = reader.run()?.iter().copied().collect();
+        let edit = reader.run()?.to_vec();
+        let mut line_ends = VecDeque::new();
+        let mut last = taken;
+        for _ in 0..reader.number()? {
+            let end = reader.number()?;
+            let lies_within = end >= last && end - taken <= ready.len() as u64;
+            line_ends.push_back(Some(end).filter(|_| lies_within)?);
+            last = end;
+        }
+        Some(Discipline { ready, taken, line_ends, edit, edit_column, literal })
     }
 
     /// Drops all input.
     pub fn flush(&mut self) {
+        self.taken += self.ready.len() as u64;
         self.ready.clear();
-        self.lines.clear();
+        self.line_ends.clear();
         self.edit.clear();
         self.literal = false;
     }
@@ -116,9 +163,9 @@ impl Discipline {
         let is_canonical = new.has_local(lflag::ICANON);
         if was_canonical && !is_canonical {
             self.ready.extend(self.edit.drain(..));
-            self.lines.clear();
+            self.line_ends.clear();
         } else if !was_canonical && is_canonical && !self.ready.is_empty() {
-            self.lines.push_back(self.ready.len());
+            self.line_ends.push_back(self.end());
         }
     }
 
@@ -216,8 +263,15 @@ impl Discipline {
     }
 
     fn end_line(&mut self) {
-        self.lines.push_back(self.edit.len());
-        self.ready.extend(self.edit.drain(..));
+        if self.line_ends.len() < MAX_LINES {
+            self.ready.extend(self.edit.drain(..));
+            self.line_ends.push_back(self.end());
+        }
+    }
+
+    /// Number of the byte after the last in `ready`.
+    fn end(&self) -> u64 {
+        self.taken + self.ready.len() as u64
     }
 
     fn overflow(&self, termios: &Termios, output: &mut Output) {

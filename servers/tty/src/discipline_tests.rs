@@ -20,15 +20,16 @@ impl Typist {
 
     fn sees(&mut self) -> Vec<u8> {
         let mut screen = [0; 8192];
-        let count = self.output.take(&mut screen);
+        let (position, count) = self.output.peek(&mut screen);
+        self.output.taken(position + count as u64);
         screen[..count].to_vec()
     }
 
     fn reads(&mut self, wanted: usize) -> Option<Vec<u8>> {
         self.discipline.readable(&self.termios, wanted)?;
-        let data = self.discipline.peek(&self.termios, wanted);
-        self.discipline.take(&self.termios, data.len());
-        Some(data)
+        let bytes = self.discipline.peek(&self.termios, wanted);
+        self.discipline.take(&self.termios, bytes.len());
+        Some(bytes)
     }
 
     fn set_raw(&mut self) {

@@ -1,9 +1,11 @@
-//! A terminal's connection with its serial line: one task reads from uart, one writes to it.
+//! A terminal's connection with its serial line: one task reads from uart, one writes to it, one passes orders on.
 //!
 //! uart answers a read when there are bytes, and a write when it has taken at least one byte; what it has not taken is sent
-//! again. A request that was with uart when that died is repeated: nothing of it had been done.
+//! again. Reads and writes say how many bytes came before (`chardev::serial`): so a request that is repeated, because uart died with it in
+//! hand or because this tty goes on for one that died, neither loses nor doubles a byte.
 
 use crate::Tty;
+use crate::serial::Order;
 use crate::terminal::Terminal;
 use abi::{Endpoint, Errno, chardev};
 use alloc::{rc::Rc, vec};
@@ -22,16 +24,19 @@ const BIRTH_POLL_NS: u64 = 1_000_000;
 /// A terminal and what its tasks wait for.
 pub struct Line {
     pub terminal: RefCell<Terminal>,
-    /// Woken when there may be output.
-    pub output: WaitList,
+    /// Woken when something has happened to the terminal: there may be output, orders, or room for input.
+    pub changed: WaitList,
     /// The deadline for which a task sleeps.
     pub deadline_ns: Cell<Option<u64>>,
+    /// It has changed since it was preserved.
+    pub dirty: Cell<bool>,
 }
 
 impl Line {
-    /// A terminal that nobody uses yet.
-    pub fn new() -> Self {
-        Line { terminal: RefCell::new(Terminal::new()), output: WaitList::new(), deadline_ns: Cell::new(None) }
+    /// The line of a terminal.
+    pub fn new(terminal: Terminal) -> Self {
+        let terminal = RefCell::new(terminal);
+        Line { terminal, changed: WaitList::new(), deadline_ns: Cell::new(None), dirty: Cell::new(false) }
     }
 }
 
@@ -39,13 +44,23 @@ impl Line {
 pub fn start(tty: &Rc<Tty>, index: usize, uart: &Peer) {
     tty.runtime.spawn(receive(tty.clone(), index, uart.clone()));
     tty.runtime.spawn(send(tty.clone(), index, uart.clone()));
+    tty.runtime.spawn(order(tty.clone(), index, uart.clone()));
 }
 
 async fn receive(tty: Rc<Tty>, index: usize, uart: Peer) {
     first_birth(&tty, &uart).await;
+    let line = &tty.lines[index];
     loop {
+        let position = match &*line.terminal.borrow() {
+            terminal if !terminal.opened || !terminal.discipline.wants_input(&terminal.termios, CHUNK) => None,
+            terminal => Some(terminal.received),
+        };
+        let Some(caller) = position else {
+            line.changed.wait().await;
+            continue;
+        };
         let buffer = grant(&uart, vec![0; CHUNK], Access::Write);
-        let read = chardev::Read { minor: index as u64, grant: buffer.id(), bytes: CHUNK as u64, flags: 0, caller: 0 };
+        let read = chardev::Read { minor: index as u64, grant: buffer.id(), bytes: CHUNK as u64, flags: 0, caller };
         let result = uart.request(read.message(), Repeat::Yes).await.and_then(|reply| reply.result());
         let bytes = buffer.take();
         match result {
@@ -63,26 +78,49 @@ async fn send(tty: Rc<Tty>, index: usize, uart: Peer) {
     first_birth(&tty, &uart).await;
     let line = &tty.lines[index];
     loop {
-        let mut chunk = [0; CHUNK];
-        let count = line.terminal.borrow_mut().take_output(&mut chunk);
+        let mut chunk = vec![0; CHUNK];
+        let (caller, count) = line.terminal.borrow().output.peek(&mut chunk);
         if count == 0 {
-            line.output.wait().await;
+            line.changed.wait().await;
             continue;
         }
-        let mut sent = 0;
-        while sent < count {
-            let rest = chunk[sent..count].to_vec();
-            let bytes = rest.len() as u64;
-            let buffer = grant(&uart, rest, Access::Read);
-            let write = chardev::Write { minor: index as u64, grant: buffer.id(), bytes, flags: 0, caller: 0 };
-            match uart.request(write.message(), Repeat::Yes).await.and_then(|reply| reply.result()) {
-                Ok(taken) => sent += taken as usize,
-                Err(error) if pause(&tty, index, error).await => {}
-                // A line that does not exist swallows what is written to it.
-                Err(_) => sent = count,
-            }
+        chunk.truncate(count);
+        let bytes = count as u64;
+        let buffer = grant(&uart, chunk, Access::Read);
+        let write = chardev::Write { minor: index as u64, grant: buffer.id(), bytes, flags: 0, caller };
+        let sent = match uart.request(write.message(), Repeat::Yes).await.and_then(|reply| reply.result()) {
+            Ok(taken) => taken.min(bytes),
+            Err(error) if pause(&tty, index, error).await => 0,
+            // A line that does not exist swallows what is written to it.
+            Err(_) => bytes,
+        };
+        drop(buffer);
+        tty.with(index, |terminal, world| terminal.output_done(world, caller + sent));
+    }
+}
+
+async fn order(tty: Rc<Tty>, index: usize, uart: Peer) {
+    first_birth(&tty, &uart).await;
+    let line = &tty.lines[index];
+    loop {
+        let next = line.terminal.borrow_mut().orders.pop_front();
+        let Some(order) = next else {
+            line.changed.wait().await;
+            continue;
+        };
+        let result = match order.message(index as u64) {
+            Some(control) => uart.request(control.message(), Repeat::Yes).await.and_then(|reply| reply.result()),
+            None => Ok(0),
+        };
+        if let Order::Pause(duration_ns) = order {
+            tty.runtime.sleep_ns(duration_ns).await;
         }
-        tty.with(index, |terminal, world| terminal.output_done(world));
+        match (order.ticket(), result) {
+            (Some(ticket), result) => tty.with(index, |terminal, world| terminal.order_done(world, ticket, result)),
+            // What is said to a line that does not exist means nothing.
+            (None, Ok(_) | Err(Errno::ENXIO)) => {}
+            (None, Err(error)) => sys::log!("serial line {index}: {order:?}: {error}"),
+        }
     }
 }
 

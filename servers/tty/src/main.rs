@@ -3,8 +3,11 @@
 //! vfs speaks `chardev` to it, pm fetches signals with `tty::NextEvent`. Each terminal has two tasks that move bytes from and to uart;
 //! everything else happens within the handling of one message. tty waits for nobody.
 //!
+//! What a terminal is survives this process: `preserve` keeps it, `ledger` knows repeated requests, and those that waited are asked again by vfs.
+//!
 //! * `terminal`, `control`: a terminal and its ioctls; `discipline`, `output`, `termios`: what they are made of;
-//! * `line`: the tasks that talk with uart;
+//! * `line`: the tasks that talk with uart; `serial`: what they tell it besides bytes;
+//! * `preserve`, `snapshot`, `ledger`: what a successor finds;
 //! * this file: which terminal a message is for, and what a terminal needs of the world.
 #![cfg_attr(not(test), no_std, no_main)]
 #![forbid(unsafe_code)]
@@ -13,17 +16,23 @@ extern crate alloc;
 
 mod control;
 mod discipline;
+mod ledger;
 mod line;
-mod once;
 mod output;
+mod preserve;
+mod serial;
+mod snapshot;
 mod terminal;
 mod termios;
 
 use abi::{Endpoint, Errno, GrantId, Message, Name, chardev, tty};
 use alloc::{collections::VecDeque, rc::Rc, vec::Vec};
 use core::cell::RefCell;
+use ledger::{Ledger, Outcome};
 use line::Line;
+use preserve::{PARTS, Preserved};
 use server::{Peer, Runtime};
+use snapshot::{Reader, Writer};
 use terminal::{Caller, Terminal, World};
 
 sys::program!(main);
@@ -32,6 +41,8 @@ sys::program!(main);
 const TERMINALS: usize = 3;
 /// Requests that uart may hold: a read and a write of each terminal.
 const UART_WINDOW: usize = 2 * TERMINALS;
+/// The preserved part that all terminals share, behind theirs.
+const SHARED: usize = TERMINALS;
 /// Minor numbers (devices.txt of Linux): the controlling terminal, the console, the first serial line.
 const MINOR_CONTROLLING: u64 = 0;
 const MINOR_CONSOLE: u64 = 1;
@@ -41,10 +52,13 @@ fn main(_: sys::Start) {
     let runtime = Runtime::new();
     let name = Name::new("uart").expect("a short name");
     let uart = Peer::connect(&runtime, name, UART_WINDOW).expect("the system file has no uart");
-    let tty = Rc::new(Tty::new(runtime.clone()));
+    let tty = Rc::new(Tty::new(runtime.clone(), Preserved::open()));
     for index in 0..TERMINALS {
         line::start(&tty, index, &uart);
     }
+    tty.tell_pm();
+    let preserving = tty.clone();
+    runtime.before_sending(move |_| preserving.preserve());
     let handle = |message: Message| {
         tty.request(&message);
         core::future::ready(None)
@@ -52,11 +66,23 @@ fn main(_: sys::Start) {
     runtime.serve(handle, |_, _| {});
 }
 
-/// All terminals, and the signals that pm has not fetched yet.
+/// All terminals.
 struct Tty {
     runtime: Runtime,
     lines: Vec<Line>,
-    signals: RefCell<VecDeque<Signal>>,
+    shared: RefCell<Shared>,
+    preserved: RefCell<Preserved>,
+}
+
+/// What terminals share.
+#[derive(Default)]
+struct Shared {
+    /// Signals that pm has not fetched yet.
+    signals: VecDeque<Signal>,
+    /// pm has been told of the first signal. It is kept until pm asks for the next: pm gets it twice rather than never.
+    first_is_told: bool,
+    ledger: Ledger,
+    dirty: bool,
 }
 
 /// A signal for a process group.
@@ -65,10 +91,69 @@ struct Signal {
     group: u32,
 }
 
+impl Shared {
+    fn save(&self, writer: &mut Writer) {
+        self.ledger.save(writer);
+        writer.number(self.signals.len() as u64);
+        for signal in &self.signals {
+            writer.number(u64::from(signal.number) << 32 | u64::from(signal.group));
+        }
+    }
+
+    fn load(reader: &mut Reader) -> Option<Shared> {
+        let mut shared = Shared { ledger: Ledger::load(reader)?, ..Shared::default() };
+        for _ in 0..reader.number()? {
+            let packed = reader.number()?;
+            shared.signals.push_back(Signal { number: (packed >> 32) as u32, group: packed as u32 });
+        }
+        Some(shared)
+    }
+
+    /// The next signal, after pm has asked for it.
+    fn next_signal(&mut self) -> Option<&Signal> {
+        if self.first_is_told {
+            self.signals.pop_front();
+        }
+        self.dirty = true;
+        self.first_is_told = !self.signals.is_empty();
+        self.signals.front()
+    }
+}
+
 impl Tty {
-    fn new(runtime: Runtime) -> Self {
-        let lines = (0..TERMINALS).map(|_| Line::new()).collect();
-        Tty { runtime, lines, signals: RefCell::default() }
+    fn new(runtime: Runtime, preserved: Preserved) -> Self {
+        let terminal = |index| preserved.load(index, Terminal::load).unwrap_or_else(Terminal::new);
+        let lines = (0..TERMINALS).map(|index| Line::new(terminal(index))).collect();
+        let shared = preserved.load(SHARED, Shared::load).unwrap_or_default();
+        Tty { runtime, lines, shared: RefCell::new(shared), preserved: RefCell::new(preserved) }
+    }
+
+    /// Makes what this turn has changed last.
+    fn preserve(&self) {
+        let mut shared = self.shared.borrow_mut();
+        let mut dirty = [false; PARTS];
+        for (dirty, line) in dirty.iter_mut().zip(&self.lines) {
+            *dirty = line.dirty.take();
+        }
+        dirty[SHARED] = core::mem::take(&mut shared.dirty);
+        if dirty == [false; PARTS] {
+            return;
+        }
+        let changed = (0..PARTS).filter(|part| dirty[*part]);
+        self.preserved.borrow_mut().save(changed, |part, writer| match self.lines.get(part) {
+            Some(line) => line.terminal.borrow().save(writer),
+            None => shared.save(writer),
+        });
+    }
+
+    /// Tells pm that there are signals to fetch, if there are.
+    fn tell_pm(&self) {
+        if self.shared.borrow().signals.is_empty() {
+            return;
+        }
+        if let Err(error) = sys::ipc::notify(Endpoint::PM) {
+            sys::log!("cannot tell pm of signals: {error}");
+        }
     }
 
     /// Carries out a request; its answer is sent now or when it can be given.
@@ -87,13 +172,13 @@ impl Tty {
             return self.answer(message, Err(Errno::EPERM));
         }
         match request {
-            tty::Request::NextEvent(_) => match self.signals.borrow_mut().pop_front() {
-                Some(Signal { number, group }) => {
-                    let reply = tty::NextEvent::reply(message, 0, number.into(), group.into());
-                    self.runtime.reply(message, &reply);
-                }
-                None => self.answer(message, Err(Errno::ENOENT)),
-            },
+            tty::Request::NextEvent(_) => {
+                let reply = match self.shared.borrow_mut().next_signal() {
+                    Some(&Signal { number, group }) => tty::NextEvent::reply(message, 0, number.into(), group.into()),
+                    None => message.reply(Err(Errno::ENOENT)),
+                };
+                self.runtime.reply(message, &reply);
+            }
             tty::Request::SessionEnd(end) => {
                 for index in 0..TERMINALS {
                     self.with(index, |terminal, world| terminal.session_end(world, end.session as u32));
@@ -111,6 +196,11 @@ impl Tty {
             }
             return;
         }
+        let done = match self.shared.borrow().ledger.find(message) {
+            Some(Outcome::Result(result)) => return self.runtime.reply(message, &message.reply(result)),
+            Some(Outcome::Progress(done)) => done as usize,
+            None => 0,
+        };
         let (minor, session) = match request {
             Request::Open(open) => (open.minor, open.session as u32),
             Request::Close(close) => (close.minor, 0),
@@ -123,6 +213,9 @@ impl Tty {
         let Some(index) = self.terminal_of(minor, session) else {
             return self.answer(message, Err(Errno::ENXIO));
         };
+        for line in &self.lines {
+            line.terminal.borrow_mut().forget_stale(message);
+        }
         self.with(index, |terminal, world| match request {
             Request::Open(open) => {
                 let caller = Caller { group: open.group as u32, session: open.session as u32 };
@@ -131,7 +224,7 @@ impl Tty {
             }
             Request::Close(_) | Request::Cancel(_) => world.answer(message, Ok(0)),
             Request::Read(read) => terminal.read(world, message, read),
-            Request::Write(write) => terminal.write(world, message, write),
+            Request::Write(write) => terminal.write(world, message, write, done),
             Request::Control(control) => terminal.control(world, message, control),
             Request::Poll(poll) => terminal.poll(world, message, poll),
         });
@@ -152,7 +245,8 @@ impl Tty {
     fn with(self: &Rc<Self>, index: usize, act: impl FnOnce(&mut Terminal, &mut Outside)) {
         let line = &self.lines[index];
         act(&mut line.terminal.borrow_mut(), &mut Outside { tty: self });
-        line.output.wake_all();
+        line.dirty.set(true);
+        line.changed.wake_all();
         self.wait_for_deadline(index);
     }
 
@@ -174,7 +268,17 @@ impl Tty {
     }
 
     fn answer(&self, request: &Message, result: Result<u64, Errno>) {
+        // A poll that is repeated finds what there is then.
+        if request.tag() != 0 && request.label != chardev::Poll::LABEL {
+            self.note(request, Outcome::Result(result));
+        }
         self.runtime.reply(request, &request.reply(result));
+    }
+
+    fn note(&self, request: &Message, outcome: Outcome) {
+        let mut shared = self.shared.borrow_mut();
+        shared.ledger.note(request, outcome);
+        shared.dirty = true;
     }
 }
 
@@ -192,15 +296,21 @@ impl World for Outside<'_> {
         sys::copy::from_grant(request.source, grant, offset, buffer)
     }
 
+    fn progress(&mut self, request: &Message, bytes: u64) {
+        self.tty.note(request, Outcome::Progress(bytes));
+    }
+
     fn answer(&mut self, request: &Message, result: Result<u64, Errno>) {
         self.tty.answer(request, result);
     }
 
     fn signal(&mut self, signal: u32, group: u32) {
-        self.tty.signals.borrow_mut().push_back(Signal { number: signal, group });
-        if let Err(error) = sys::ipc::notify(Endpoint::PM) {
-            sys::log!("cannot tell pm of signal {signal} for group {group}: {error}");
+        {
+            let mut shared = self.tty.shared.borrow_mut();
+            shared.signals.push_back(Signal { number: signal, group });
+            shared.dirty = true;
         }
+        self.tty.tell_pm();
     }
 
     fn now_ns(&self) -> u64 {

@@ -1,8 +1,11 @@
 //! What happens to bytes on their way to the screen: output processing (OPOST and its friends) and the cursor's column,
 //! which erasing a tab needs. Bounded: a writer waits while the queue is full.
 //!
+//! Output counts from the beginning of time: byte number `taken` is the first in the queue. A byte leaves it when uart has it.
+//!
 //! Neighbours: `discipline` echoes through here, `terminal` takes bytes out for uart.
 
+use crate::snapshot::{Reader, Writer};
 use crate::termios::{Termios, oflag};
 use alloc::collections::VecDeque;
 
@@ -17,6 +20,8 @@ const TAB: usize = 8;
 #[derive(Default)]
 pub struct Output {
     queue: VecDeque<u8>,
+    /// Number of the first byte in the queue.
+    taken: u64,
     column: usize,
     stopped: bool,
 }
@@ -49,6 +54,7 @@ impl Output {
 
     /// Drops what waits.
     pub fn flush(&mut self) {
+        self.taken += self.queue.len() as u64;
         self.queue.clear();
     }
 
@@ -86,16 +92,37 @@ impl Output {
         }
     }
 
-    /// Takes up to `buffer.len()` bytes for the device; none while stopped.
-    pub fn take(&mut self, buffer: &mut [u8]) -> usize {
+    /// Copies out up to `buffer.len()` bytes for the device; none while stopped. → number of the first, and how many.
+    pub fn peek(&self, buffer: &mut [u8]) -> (u64, usize) {
         if self.stopped {
-            return 0;
+            return (self.taken, 0);
         }
         let count = buffer.len().min(self.queue.len());
-        for (slot, byte) in buffer.iter_mut().zip(self.queue.drain(..count)) {
-            *slot = byte;
+        for (slot, byte) in buffer.iter_mut().zip(&self.queue) {
+            *slot = *byte;
         }
-        count
+        (self.taken, count)
+    }
+
+    /// The device has every byte before number `position`. Some may have been dropped in the meantime.
+    pub fn taken(&mut self, position: u64) {
+        let count = (position.saturating_sub(self.taken)).min(self.queue.len() as u64);
+        self.queue.drain(..count as usize);
+        self.taken += count;
+    }
+
+    /// Writes its state down.
+    pub fn save(&self, writer: &mut Writer) {
+        writer.number(self.taken);
+        writer.number(self.column as u64);
+        writer.number(self.stopped.into());
+        writer.run(self.queue.as_slices());
+    }
+
+    /// The state that was written down.
+    pub fn load(reader: &mut Reader) -> Option<Output> {
+        let (taken, column, stopped) = (reader.number()?, reader.number()? as usize, reader.number()? != 0);
+        Some(Output { queue: reader.run()?.iter().copied().collect(), taken, column, stopped })
     }
 
     fn put(&mut self, byte: u8) {

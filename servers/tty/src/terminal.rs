@@ -4,11 +4,14 @@
 //! Invariant: after each public method no request waits that could be answered (`settle`).
 //! Neighbours: `discipline` and `output` do the bytes, `control` the ioctls, `main` brings messages and uart's answers.
 
-use crate::discipline::{Discipline, KeySignal};
-use crate::once::Once;
+use crate::discipline::{Discipline, KeySignal, MAX_INPUT};
 use crate::output::Output;
-use crate::termios::{Termios, cc, lflag};
+use crate::serial::{self, Order, Ticket};
+use crate::snapshot::{Reader, Writer};
+use crate::termios::{TERMIOS_BYTES, Termios, cc, iflag, lflag};
+use abi::chardev::serial::{MODEM_DTR, MODEM_RTS};
 use abi::{Errno, GrantId, Message, chardev};
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 /// poll(2) bits.
@@ -35,6 +38,8 @@ pub trait World {
     fn copy_out(&mut self, request: &Message, grant: GrantId, data: &[u8]) -> Result<(), Errno>;
     /// Copies from it, beginning at `offset`.
     fn copy_in(&mut self, request: &Message, grant: GrantId, offset: u64, buffer: &mut [u8]) -> Result<(), Errno>;
+    /// So much of a write has been taken in; it waits for room.
+    fn progress(&mut self, request: &Message, bytes: u64);
     /// Answers a request.
     fn answer(&mut self, request: &Message, result: Result<u64, Errno>);
     /// Asks pm for a signal to a process group.
@@ -71,10 +76,30 @@ pub(crate) enum Need {
     Room { grant: GrantId, bytes: usize, done: usize },
     /// Any of these poll events.
     Events(u64),
-    /// All output gone, then these settings (TCSETSW) or nothing (TCSBRK).
-    Drained(Option<Termios>),
+    /// All output with uart, then an order to it.
+    Output(AfterOutput),
+    /// uart to have carried an order out.
+    Line(AfterLine),
     /// The process to be in the foreground: only a signal ends this.
     Foreground,
+}
+
+/// What follows when uart has all output.
+#[derive(Clone, Copy)]
+pub(crate) enum AfterOutput {
+    /// To wait until it has been sent, and then for these settings, if any (TCSETSW, tcdrain).
+    Drain(Option<Termios>),
+    /// A break of this duration in nanoseconds (TCSBRK).
+    Break(u64),
+}
+
+/// What follows when uart has carried out an order.
+#[derive(Clone, Copy)]
+pub(crate) enum AfterLine {
+    /// New settings, or nothing.
+    Settings(Option<Termios>),
+    /// The modem lines go to the caller.
+    Modem(GrantId),
 }
 
 /// One terminal.
@@ -89,10 +114,16 @@ pub struct Terminal {
     /// Foreground process group.
     pub(crate) group: u32,
     pub(crate) waiting: Vec<Waiting>,
-    /// Bytes that uart has taken and not yet acknowledged.
-    pub(crate) in_flight: usize,
-    /// Transfers that a successor of vfs may ask for again.
-    once: Once,
+    /// Somebody has opened it; before, input waits in uart.
+    pub(crate) opened: bool,
+    /// Outgoing modem lines as they were set.
+    pub(crate) modem: u64,
+    /// Bytes taken in from uart since the beginning of time.
+    pub(crate) received: u64,
+    /// XOFF has been sent and XON not yet.
+    holds_back: bool,
+    /// For uart.
+    pub(crate) orders: VecDeque<Order>,
 }
 
 impl Terminal {
@@ -106,14 +137,50 @@ impl Terminal {
             session: 0,
             group: 0,
             waiting: Vec::new(),
-            in_flight: 0,
-            once: Once::default(),
+            opened: false,
+            modem: MODEM_DTR | MODEM_RTS,
+            received: 0,
+            holds_back: false,
+            orders: VecDeque::new(),
         }
+    }
+
+    /// Writes its state down, but for the requests that wait, which their askers repeat.
+    pub fn save(&self, writer: &mut Writer) {
+        writer.run((&self.termios.to_bytes(), &[]));
+        self.discipline.save(writer);
+        self.output.save(writer);
+        let [rows, columns, width, height] = self.window.map(u64::from);
+        for number in [rows, columns, width, height, self.session.into(), self.group.into()] {
+            writer.number(number);
+        }
+        for number in [self.opened.into(), self.modem, self.received, self.holds_back.into()] {
+            writer.number(number);
+        }
+    }
+
+    /// The state that was written down. The line's settings are for uart to be told again.
+    pub fn load(reader: &mut Reader) -> Option<Terminal> {
+        let termios: &[u8; TERMIOS_BYTES] = reader.run()?.try_into().ok()?;
+        let mut terminal = Terminal::new();
+        terminal.termios = Termios::from_bytes(termios);
+        terminal.discipline = Discipline::load(reader)?;
+        terminal.output = Output::load(reader)?;
+        for size in &mut terminal.window {
+            *size = reader.number()? as u16;
+        }
+        (terminal.session, terminal.group) = (reader.number()? as u32, reader.number()? as u32);
+        (terminal.opened, terminal.modem) = (reader.number()? != 0, reader.number()?);
+        (terminal.received, terminal.holds_back) = (reader.number()?, reader.number()? != 0);
+        terminal.orders =
+            [Order::Settings(serial::line_settings(&terminal.termios)), Order::Modem(terminal.modem)].into();
+        Some(terminal)
     }
 
     /// Opens it. A session leader without a terminal gets it as controlling terminal. → flags of `chardev::OPENED_*`.
     pub fn open(&mut self, flags: u64, pid: u32, caller: Caller) -> u64 {
         const O_NOCTTY: u64 = 0o400;
+        self.opened = true;
         let takes = self.session == 0 && pid != 0 && pid == caller.session && flags & O_NOCTTY == 0;
         if takes {
             self.attach(caller);
@@ -140,9 +207,6 @@ impl Terminal {
 
     /// A read.
     pub fn read(&mut self, world: &mut impl World, request: &Message, read: chardev::Read) {
-        if self.is_done(world, request) {
-            return;
-        }
         if self.in_background(Caller::from_word(read.caller)) {
             return self.wait_for_foreground(world, request, signal::SIGTTIN, read.caller);
         }
@@ -156,53 +220,26 @@ impl Terminal {
         self.settle(world);
     }
 
-    /// A write.
-    pub fn write(&mut self, world: &mut impl World, request: &Message, write: chardev::Write) {
-        if self.is_done(world, request) {
-            return;
-        }
+    /// A write, of which `done` bytes are in already: a repeated one.
+    pub fn write(&mut self, world: &mut impl World, request: &Message, write: chardev::Write, done: usize) {
         if self.termios.has_local(lflag::TOSTOP) && self.in_background(Caller::from_word(write.caller)) {
             return self.wait_for_foreground(world, request, signal::SIGTTOU, write.caller);
         }
         let bytes = write.bytes as usize;
-        let mut done = self.once.resume(request.tag()).min(bytes);
+        let mut done = done.min(bytes);
+        let waits = write.flags & chardev::NONBLOCK == 0;
         match self.accept(world, request, write.grant, bytes, &mut done) {
-            Err(Errno::EDEADSRCDST) => self.once.suspend(request.tag(), done),
+            // The successor of the asker asks again.
+            Err(Errno::EDEADSRCDST) => world.progress(request, done as u64),
             Err(error) if done == 0 => world.answer(request, Err(error)),
-            Ok(()) if done == 0 && bytes > 0 && write.flags & chardev::NONBLOCK != 0 => {
-                world.answer(request, Err(Errno::EAGAIN));
-            }
-            Ok(()) if done < bytes && write.flags & chardev::NONBLOCK == 0 => {
+            Ok(()) if done == 0 && bytes > 0 && !waits => world.answer(request, Err(Errno::EAGAIN)),
+            Ok(()) if done < bytes && waits => {
+                world.progress(request, done as u64);
                 let need = Need::Room { grant: write.grant, bytes, done };
                 self.waiting.push(Waiting { request: *request, need });
             }
-            Ok(()) | Err(_) => self.moved(world, request, Ok(done as u64)),
+            Ok(()) | Err(_) => world.answer(request, Ok(done as u64)),
         }
-    }
-
-    /// The end of a transfer.
-    fn moved(&mut self, world: &mut impl World, request: &Message, result: Result<u64, Errno>) {
-        if let Ok(bytes) = result {
-            self.once.finish(request.tag(), bytes);
-        }
-        world.answer(request, result);
-    }
-
-    /// A transfer begins. What dead askers in the same slot have left waiting is dropped: who still wants it asks again. True: this transfer
-    /// has happened already, and is answered.
-    fn is_done(&mut self, world: &mut impl World, request: &Message) -> bool {
-        let once = &mut self.once;
-        self.waiting.retain(|old| {
-            let source = old.request.source;
-            let is_stale = source != request.source && source.slot() == request.source.slot();
-            if let (true, Need::Room { done, .. }) = (is_stale, &old.need) {
-                once.suspend(old.request.tag(), *done);
-            }
-            !is_stale
-        });
-        let result = self.once.result(request.tag());
-        result.into_iter().for_each(|bytes| world.answer(request, Ok(bytes)));
-        result.is_some()
     }
 
     /// A poll.
@@ -212,6 +249,16 @@ impl Terminal {
             return world.answer(request, Ok(events));
         }
         self.waiting.push(Waiting { request: *request, need: Need::Events(poll.events) });
+    }
+
+    /// What dead predecessors of this asker have left waiting is dropped, and so is this request if it waits: who still wants an answer asks
+    /// again.
+    pub fn forget_stale(&mut self, request: &Message) {
+        self.waiting.retain(|Waiting { request: old, .. }| {
+            let same_slot = old.source.slot() == request.source.slot();
+            let is_it = request.tag() != 0 && old.tag() == request.tag();
+            !(same_slot && (is_it || old.source != request.source))
+        });
     }
 
     /// Ends the request with this tag of this caller.
@@ -228,6 +275,7 @@ impl Terminal {
 
     /// Bytes from the device.
     pub fn input(&mut self, world: &mut impl World, bytes: &[u8]) {
+        self.received += bytes.len() as u64;
         for &byte in bytes {
             let signal = match self.discipline.receive(&self.termios, &mut self.output, byte) {
                 None => continue,
@@ -243,16 +291,31 @@ impl Terminal {
         self.settle(world);
     }
 
-    /// Takes bytes for the device; they count as in flight until `output_done`.
-    pub fn take_output(&mut self, buffer: &mut [u8]) -> usize {
-        let count = self.output.take(buffer);
-        self.in_flight += count;
-        count
+    /// The device has every byte of output before number `position`.
+    pub fn output_done(&mut self, world: &mut impl World, position: u64) {
+        self.output.taken(position);
+        self.settle(world);
     }
 
-    /// The device has accepted all that was taken.
-    pub fn output_done(&mut self, world: &mut impl World) {
-        self.in_flight = 0;
+    /// uart has carried out an order that a request waits for.
+    pub fn order_done(&mut self, world: &mut impl World, ticket: Ticket, result: Result<u64, Errno>) {
+        let found = self.waiting.iter().position(|waiting| {
+            matches!(waiting.need, Need::Line(_))
+                && waiting.request.source == ticket.asker
+                && waiting.request.tag() == ticket.tag
+        });
+        let Some(Waiting { request, need: Need::Line(after) }) = found.map(|at| self.waiting.remove(at)) else {
+            return;
+        };
+        let result = match (after, result) {
+            (AfterLine::Modem(grant), Ok(lines)) => world.copy_out(&request, grant, &(lines as u32).to_le_bytes()),
+            (AfterLine::Modem(_), Err(error)) => Err(error),
+            (AfterLine::Settings(settings), _) => {
+                settings.into_iter().for_each(|settings| self.set_termios(settings));
+                Ok(())
+            }
+        };
+        world.answer(&request, result.map(|()| 0));
         self.settle(world);
     }
 
@@ -276,13 +339,15 @@ impl Terminal {
 
     /// Answers every waiting request that can be answered, oldest first.
     pub fn settle(&mut self, world: &mut impl World) {
+        self.settle_requests(world);
+        self.control_flow();
+    }
+
+    fn settle_requests(&mut self, world: &mut impl World) {
         let mut index = 0;
         while index < self.waiting.len() {
             let mut waiting = self.waiting.remove(index);
             match self.attempt(world, &mut waiting) {
-                Some(result) if matches!(waiting.need, Need::Input { .. } | Need::Room { .. }) => {
-                    self.moved(world, &waiting.request, result);
-                }
                 Some(result) => world.answer(&waiting.request, result),
                 None => {
                     self.waiting.insert(index, waiting);
@@ -318,31 +383,65 @@ impl Terminal {
                 let data = self.discipline.peek(&self.termios, *bytes);
                 let copied = world.copy_out(&waiting.request, *grant, &data);
                 if copied == Err(Errno::EDEADSRCDST) {
-                    // The successor asks again.
+                    // The successor of the asker asks again.
                     return None;
                 }
-                self.discipline.take(&self.termios, data.len());
+                if copied.is_ok() {
+                    self.discipline.take(&self.termios, data.len());
+                }
                 Some(copied.map(|()| data.len() as u64))
             }
-            Need::Room { grant, bytes, done } => match self.accept(world, &waiting.request, *grant, *bytes, done) {
-                Err(Errno::EDEADSRCDST) => None,
-                Err(error) => Some(if *done > 0 { Ok(*done as u64) } else { Err(error) }),
-                Ok(()) => (*done == *bytes).then_some(Ok(*bytes as u64)),
-            },
+            Need::Room { grant, bytes, done } => {
+                let before = *done;
+                let result = self.accept(world, &waiting.request, *grant, *bytes, done);
+                if *done > before {
+                    world.progress(&waiting.request, *done as u64);
+                }
+                match result {
+                    Err(Errno::EDEADSRCDST) => None,
+                    Err(error) => Some(if *done > 0 { Ok(*done as u64) } else { Err(error) }),
+                    Ok(()) => (*done == *bytes).then_some(Ok(*bytes as u64)),
+                }
+            }
             Need::Events(events) => {
                 let now = self.events() & *events;
                 (now != 0).then_some(Ok(now))
             }
-            Need::Drained(settings) => {
-                if self.output.len() > 0 || self.in_flight > 0 {
-                    return None;
+            Need::Output(after) => {
+                if self.output.len() == 0 {
+                    let ticket = Ticket { asker: waiting.request.source, tag: waiting.request.tag() };
+                    waiting.need = Need::Line(self.order_after_output(ticket, *after));
                 }
-                if let Some(settings) = *settings {
-                    self.set_termios(settings);
-                }
-                Some(Ok(0))
+                None
             }
-            Need::Foreground => None,
+            Need::Line(_) | Need::Foreground => None,
+        }
+    }
+
+    fn order_after_output(&mut self, ticket: Ticket, after: AfterOutput) -> AfterLine {
+        self.orders.push_back(Order::Drain(ticket));
+        match after {
+            AfterOutput::Drain(settings) => AfterLine::Settings(settings),
+            AfterOutput::Break(duration_ns) => {
+                self.orders.pop_back();
+                let orders =
+                    [Order::Break(true), Order::Pause(duration_ns), Order::Break(false), Order::Report(ticket)];
+                self.orders.extend(orders);
+                AfterLine::Settings(None)
+            }
+        }
+    }
+
+    /// With IXOFF the other side is told when to stop sending and when to go on.
+    fn control_flow(&mut self) {
+        let uses = self.termios.has_input(iflag::IXOFF);
+        let waiting = self.discipline.len();
+        if !self.holds_back && uses && waiting > MAX_INPUT / 4 * 3 {
+            self.holds_back = true;
+            self.orders.push_back(Order::SendNow(self.termios.characters[cc::VSTOP]));
+        } else if self.holds_back && (!uses || waiting < MAX_INPUT / 4) {
+            self.holds_back = false;
+            self.orders.push_back(Order::SendNow(self.termios.characters[cc::VSTART]));
         }
     }
 
@@ -369,7 +468,12 @@ impl Terminal {
 
     /// Changes the settings.
     pub(crate) fn set_termios(&mut self, new: Termios) {
+        let new = serial::with_possible_rate(&self.termios, new);
         self.discipline.mode_changed(&self.termios, &new);
+        let (old_line, new_line) = (serial::line_settings(&self.termios), serial::line_settings(&new));
+        if old_line != new_line {
+            self.orders.push_back(Order::Settings(new_line));
+        }
         self.termios = new;
     }
 

@@ -10,8 +10,9 @@ struct Recorder {
     buffers: HashMap<u32, Vec<u8>>,
     answers: Vec<(u64, Result<u64, Errno>)>,
     signals: Vec<(u32, u32)>,
-    now_ns: u64,
+    progress: Vec<(u64, u64)>,
     dead: Option<Endpoint>,
+    now_ns: u64,
 }
 
 impl Recorder {
@@ -31,6 +32,9 @@ impl World for Recorder {
         let source = self.buffers.get(&grant.0).ok_or(Errno::EFAULT)?;
         buffer.copy_from_slice(&source[offset as usize..offset as usize + buffer.len()]);
         Ok(())
+    }
+    fn progress(&mut self, request: &Message, bytes: u64) {
+        self.progress.push((request.tag(), bytes));
     }
     fn answer(&mut self, request: &Message, result: Result<u64, Errno>) {
         self.answers.push((request.tag(), result));
@@ -65,7 +69,7 @@ fn write(terminal: &mut Terminal, world: &mut Recorder, tag: u64, data: Vec<u8>,
     let bytes = data.len() as u64;
     world.buffers.insert(tag as u32, data);
     let write = chardev::Write { minor: 0, grant: GrantId(tag as u32), bytes, flags, caller: word(SHELL) };
-    terminal.write(world, &request(tag), write);
+    terminal.write(world, &request(tag), write, 0);
 }
 
 fn control(terminal: &mut Terminal, world: &mut Recorder, tag: u64, number: u64, caller: Caller, pid: u64) {
@@ -78,6 +82,24 @@ fn control(terminal: &mut Terminal, world: &mut Recorder, tag: u64, number: u64,
         session: u64::from(caller.session),
     };
     terminal.control(world, &request(tag), control);
+}
+
+/// Plays uart until there is nothing left to send. → how many bytes that were.
+fn send_all(terminal: &mut Terminal, world: &mut Recorder) -> usize {
+    let mut sent = 0;
+    let mut buffer = [0; 512];
+    while let (position, count @ 1..) = terminal.output.peek(&mut buffer) {
+        sent += count;
+        terminal.output_done(world, position + count as u64);
+    }
+    sent
+}
+
+/// The terminal as a successor finds it.
+fn reborn(terminal: &Terminal) -> Terminal {
+    let mut writer = Writer::default();
+    terminal.save(&mut writer);
+    Terminal::load(&mut Reader::new(writer.bytes())).expect("is whole")
 }
 
 fn opened() -> (Terminal, Recorder) {
@@ -137,13 +159,8 @@ fn a_large_write_waits_for_room_and_is_answered_once() {
     let (mut terminal, mut world) = opened();
     write(&mut terminal, &mut world, 1, vec![b'x'; 10_000], 0);
     assert!(world.answers.is_empty());
-    let mut sent = 0;
-    let mut buffer = [0; 512];
-    while let count @ 1.. = terminal.take_output(&mut buffer) {
-        sent += count;
-        terminal.output_done(&mut world);
-    }
-    assert_eq!((sent, world.answers), (10_000, vec![(1, Ok(10_000))]));
+    assert_eq!(send_all(&mut terminal, &mut world), 10_000);
+    assert_eq!((world.answers, world.progress[0]), (vec![(1, Ok(10_000))], (1, 4096)));
 }
 
 #[test]
@@ -162,9 +179,10 @@ fn settings_with_drain_wait_for_the_device() {
     raw.local = 0;
     world.buffers.insert(2, raw.to_bytes().to_vec());
     control(&mut terminal, &mut world, 2, 0x5403, SHELL, 10);
-    assert_eq!(terminal.take_output(&mut [0; 64]), 2);
+    assert_eq!(send_all(&mut terminal, &mut world), 2);
     assert_eq!(world.answers.len(), 1);
-    terminal.output_done(&mut world);
+    let Some(Order::Drain(ticket)) = terminal.orders.pop_front() else { panic!("does not wait for the line") };
+    terminal.order_done(&mut world, ticket, Ok(0));
     assert_eq!(world.answers, [(1, Ok(2)), (2, Ok(0))]);
     assert_eq!(terminal.termios, raw);
 }
@@ -223,21 +241,56 @@ fn poll_waits_for_input_but_not_for_room() {
     assert_eq!(world.answers, [(2, Ok(POLLOUT)), (1, Ok(POLLIN))]);
 }
 
-/// The same request from the n-th incarnation of vfs.
-fn from_vfs(generation: u32, tag: u64) -> Message {
-    Message { source: Endpoint::new(abi::endpoint::slot::VFS, generation), ..request(server::OWN_TAG | tag) }
+#[test]
+fn a_successor_has_the_settings_the_queues_and_the_line_being_typed() {
+    let (mut terminal, mut world) = opened();
+    write(&mut terminal, &mut world, 1, b"out".to_vec(), 0);
+    terminal.input(&mut world, b"first\rsec");
+    terminal.termios.local &= !lflag::ISIG;
+    let mut terminal = reborn(&terminal);
+    assert!(!terminal.termios.has_local(lflag::ISIG));
+    terminal.input(&mut world, b"ond\r");
+    read(&mut terminal, &mut world, 2, SHELL, 0);
+    read(&mut terminal, &mut world, 3, SHELL, 0);
+    assert_eq!((&world.buffers[&2][..], &world.buffers[&3][..]), (&b"first\n"[..], &b"second\n"[..]));
+    let mut shown = [0; 64];
+    let (_, count) = terminal.output.peek(&mut shown);
+    assert_eq!(&shown[..count], b"outfirst\r\nsecond\r\n");
+    assert_eq!((terminal.session, terminal.group, terminal.received), (10, 10, 13));
 }
 
 #[test]
-fn a_read_that_comes_again_gets_what_it_got_and_takes_no_more() {
+fn whatever_the_preserved_bytes_are_they_are_read_or_refused() {
     let (mut terminal, mut world) = opened();
-    let read = chardev::Read { minor: 0, grant: GrantId(1), bytes: 100, flags: 0, caller: word(SHELL) };
-    terminal.read(&mut world, &from_vfs(1, 1), read);
-    terminal.input(&mut world, b"one\rtwo\r");
-    terminal.read(&mut world, &from_vfs(2, 1), read);
-    terminal.read(&mut world, &from_vfs(2, 2), read);
-    assert_eq!(world.answers.iter().map(|(_, result)| *result).collect::<Vec<_>>(), [Ok(4), Ok(4), Ok(4)]);
-    assert_eq!(world.buffers[&1], b"two\n");
+    terminal.input(&mut world, b"one\rtwo\rthree");
+    let mut writer = Writer::default();
+    terminal.save(&mut writer);
+    for at in 0..writer.bytes().len() {
+        let mut bytes = writer.bytes().to_vec();
+        assert!(Terminal::load(&mut Reader::new(&bytes[..at])).is_none());
+        bytes[at] ^= 0xff;
+        if let Some(mut terminal) = Terminal::load(&mut Reader::new(&bytes)) {
+            read(&mut terminal, &mut world, 1, SHELL, chardev::NONBLOCK);
+        }
+    }
+}
+
+#[test]
+fn a_write_that_is_repeated_goes_on_where_it_was() {
+    let (mut terminal, mut world) = opened();
+    let data: Vec<u8> = (0..6000).map(|index| b'a' + (index % 26) as u8).collect();
+    write(&mut terminal, &mut world, 1, data, 0);
+    let mut terminal = reborn(&terminal);
+    let (tag, done) = *world.progress.last().expect("it waits for room");
+    let repeated = chardev::Write { minor: 0, grant: GrantId(1), bytes: 6000, flags: 0, caller: word(SHELL) };
+    terminal.write(&mut world, &request(tag), repeated, done as usize);
+    assert_eq!(send_all(&mut terminal, &mut world), 6000);
+    assert_eq!(world.answers, [(1, Ok(6000))]);
+}
+
+/// The same request from the n-th incarnation of vfs.
+fn from_vfs(generation: u32, tag: u64) -> Message {
+    Message { source: Endpoint::new(abi::endpoint::slot::VFS, generation), ..request(tag) }
 }
 
 #[test]
@@ -248,29 +301,73 @@ fn input_waits_for_the_successor_of_a_dead_vfs() {
     world.dead = Some(Endpoint::new(abi::endpoint::slot::VFS, 1));
     terminal.input(&mut world, b"line\r");
     assert!(world.answers.is_empty());
+    terminal.forget_stale(&from_vfs(2, 1));
     terminal.read(&mut world, &from_vfs(2, 1), read(2));
     assert_eq!(world.buffers[&2], b"line\n");
     assert_eq!(world.answers.len(), 1);
 }
 
 #[test]
-fn a_write_that_comes_again_goes_on_where_it_was() {
+fn a_write_of_a_dead_vfs_tells_how_far_it_was() {
     let (mut terminal, mut world) = opened();
-    world.buffers.insert(1, (0..10_000).map(|number| b'a' + (number % 26) as u8).collect());
+    world.buffers.insert(1, vec![b'x'; 10_000]);
     let write = chardev::Write { minor: 0, grant: GrantId(1), bytes: 10_000, flags: 0, caller: word(SHELL) };
-    terminal.write(&mut world, &from_vfs(1, 1), write);
-    assert!(world.answers.is_empty());
+    terminal.write(&mut world, &from_vfs(1, 1), write, 0);
     world.dead = Some(Endpoint::new(abi::endpoint::slot::VFS, 1));
-    let mut written = Vec::new();
-    let mut buffer = [0; 1000];
-    for _ in 0..30 {
-        let count = terminal.take_output(&mut buffer);
-        written.extend_from_slice(&buffer[..count]);
-        terminal.output_done(&mut world);
-        if written.len() == 3000 {
-            terminal.write(&mut world, &from_vfs(2, 1), write);
-        }
+    assert_eq!(send_all(&mut terminal, &mut world), 4096);
+    terminal.forget_stale(&from_vfs(2, 1));
+    let (_, done) = *world.progress.last().expect("it waited for room");
+    terminal.write(&mut world, &from_vfs(2, 1), write, done as usize);
+    assert_eq!(send_all(&mut terminal, &mut world), 10_000 - 4096);
+    assert_eq!(world.answers, [(1, Ok(10_000))]);
+}
+
+#[test]
+fn the_speed_of_the_line_is_uarts_to_set() {
+    let (mut terminal, mut world) = opened();
+    let mut settings = Termios::initial();
+    settings.control = 0o17 | 0o60 | 0o20_000_000_000;
+    world.buffers.insert(1, settings.to_bytes().to_vec());
+    control(&mut terminal, &mut world, 1, 0x5402, SHELL, 10);
+    let expected = 38_400 | 3 << chardev::serial::LINE_LENGTH_SHIFT | chardev::serial::LINE_RTS_CTS;
+    assert_eq!(terminal.orders, [Order::Settings(expected)]);
+    assert_eq!(reborn(&terminal).orders[0], Order::Settings(expected));
+}
+
+#[test]
+fn modem_lines_are_asked_for_and_set() {
+    let (mut terminal, mut world) = opened();
+    control(&mut terminal, &mut world, 1, 0x5415, SHELL, 10);
+    let Some(Order::AskModem(ticket)) = terminal.orders.pop_front() else { panic!("does not ask") };
+    terminal.order_done(&mut world, ticket, Ok(0x166));
+    assert_eq!(world.buffers[&1], 0x166u32.to_le_bytes());
+    world.buffers.insert(2, 2u32.to_le_bytes().to_vec());
+    control(&mut terminal, &mut world, 2, 0x5417, SHELL, 10);
+    assert_eq!(terminal.orders, [Order::Modem(MODEM_RTS)]);
+}
+
+#[test]
+fn a_break_comes_after_the_output_and_ends() {
+    let (mut terminal, mut world) = opened();
+    write(&mut terminal, &mut world, 1, b"x".to_vec(), 0);
+    control(&mut terminal, &mut world, 2, 0x5409, SHELL, 10);
+    assert!(terminal.orders.is_empty());
+    send_all(&mut terminal, &mut world);
+    let orders: Vec<Order> = terminal.orders.drain(..).collect();
+    assert!(matches!(orders[..], [Order::Break(true), Order::Pause(_), Order::Break(false), Order::Report(_)]));
+    terminal.order_done(&mut world, orders[3].ticket().expect("names the request"), Ok(0));
+    assert_eq!(world.answers.last(), Some(&(2, Ok(0))));
+}
+
+#[test]
+fn with_ixoff_the_other_side_is_stopped_and_started() {
+    let (mut terminal, mut world) = opened();
+    terminal.termios.input |= iflag::IXOFF;
+    terminal.termios.local = 0;
+    terminal.input(&mut world, &[b'x'; 3500]);
+    assert_eq!(terminal.orders, [Order::SendNow(19)]);
+    for tag in 1..36 {
+        read(&mut terminal, &mut world, tag, SHELL, 0);
     }
-    assert_eq!(written, world.buffers[&1]);
-    assert_eq!(world.answers.iter().map(|(_, result)| *result).collect::<Vec<_>>(), [Ok(10_000)]);
+    assert_eq!(terminal.orders, [Order::SendNow(19), Order::SendNow(17)]);
 }

@@ -13,6 +13,7 @@ pub mod iflag {
     pub const ICRNL: u32 = 0o400;
     pub const IXON: u32 = 0o2000;
     pub const IXANY: u32 = 0o4000;
+    pub const IXOFF: u32 = 0o10000;
     pub const IMAXBEL: u32 = 0o20000;
     pub const IUTF8: u32 = 0o40000;
 }
@@ -28,11 +29,19 @@ pub mod oflag {
 }
 
 pub mod cflag {
+    /// The bits that name the speed.
+    pub const CBAUD: u32 = 0o10017;
+    pub const CSIZE: u32 = 0o60;
     pub const CS8: u32 = 0o60;
+    pub const CSTOPB: u32 = 0o100;
     pub const CREAD: u32 = 0o200;
+    pub const PARENB: u32 = 0o400;
+    pub const PARODD: u32 = 0o1000;
     pub const HUPCL: u32 = 0o2000;
     pub const CLOCAL: u32 = 0o4000;
     pub const B115200: u32 = 0o10002;
+    pub const CMSPAR: u32 = 0o10_000_000_000;
+    pub const CRTSCTS: u32 = 0o20_000_000_000;
 }
 
 pub mod lflag {

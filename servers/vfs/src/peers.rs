@@ -95,8 +95,7 @@ impl Role {
 
     fn repeat(self) -> Repeat {
         match self {
-            Role::StatelessFileSystem | Role::FileSystem | Role::Driver => Repeat::Yes,
-            Role::Terminal => Repeat::No,
+            Role::StatelessFileSystem | Role::FileSystem | Role::Driver | Role::Terminal => Repeat::Yes,
         }
     }
 }

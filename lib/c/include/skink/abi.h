@@ -497,6 +497,70 @@ struct skink_block_flush {
 /* Open: the terminal has become the controlling terminal of the session. */
 #define SKINK_CHARDEV_OPENED_CONTROLLING 1ull
 
+/* What tty asks of uart. Reads and writes are exactly-once: word caller of Read is how many bytes of the line's input tty has taken in so
+ * far, and of Write how many bytes of its output came before these. uart keeps input until a later Read says that it has been taken, and
+ * skips output that it has sent. A position that fits nothing it knows begins the count anew. */
+
+/* Control: speed, form of a character and flow control, as argument has them (LINE_*). EINVAL: the chip cannot. */
+#define SKINK_CHARDEV_SERIAL_SET_LINE 1ull
+
+/* Control → the modem lines, as Linux's TIOCMGET has them (MODEM_*). */
+#define SKINK_CHARDEV_SERIAL_GET_MODEM 2ull
+
+/* Control: sets the outgoing modem lines to those of argument. */
+#define SKINK_CHARDEV_SERIAL_SET_MODEM 3ull
+
+/* Control: begins (1) or ends (0) a break. */
+#define SKINK_CHARDEV_SERIAL_SET_BREAK 4ull
+
+/* Control: is answered when everything written has left the chip. */
+#define SKINK_CHARDEV_SERIAL_DRAIN 5ull
+
+/* Control: sends one byte ahead of everything written (XON, XOFF). */
+#define SKINK_CHARDEV_SERIAL_SEND_NOW 6ull
+
+/* SET_LINE: the low half is the speed in bit/s, 0: hang up. */
+#define SKINK_CHARDEV_SERIAL_LINE_RATE 0xffffffffull
+
+/* SET_LINE: first of two bits with the length of a character, less 5. */
+#define SKINK_CHARDEV_SERIAL_LINE_LENGTH_SHIFT 32u
+
+/* SET_LINE: two stop bits. */
+#define SKINK_CHARDEV_SERIAL_LINE_TWO_STOP 0x400000000ull
+
+/* SET_LINE: a parity bit. */
+#define SKINK_CHARDEV_SERIAL_LINE_PARITY 0x800000000ull
+
+/* SET_LINE: ones in all are odd. */
+#define SKINK_CHARDEV_SERIAL_LINE_ODD 0x1000000000ull
+
+/* SET_LINE: the parity bit is always 1 (odd) or 0. */
+#define SKINK_CHARDEV_SERIAL_LINE_STICK 0x2000000000ull
+
+/* SET_LINE: flow control by RTS and CTS. */
+#define SKINK_CHARDEV_SERIAL_LINE_RTS_CTS 0x4000000000ull
+
+/* 115,200 bit/s, 8 bits, no parity, one stop bit. */
+#define SKINK_CHARDEV_SERIAL_LINE_INITIAL 0x30001c200ull
+
+/* Data terminal ready (out). */
+#define SKINK_CHARDEV_SERIAL_MODEM_DTR 2ull
+
+/* Request to send (out). */
+#define SKINK_CHARDEV_SERIAL_MODEM_RTS 4ull
+
+/* Clear to send (in). */
+#define SKINK_CHARDEV_SERIAL_MODEM_CTS 32ull
+
+/* Carrier detect (in). */
+#define SKINK_CHARDEV_SERIAL_MODEM_CD 64ull
+
+/* Ring indicator (in). */
+#define SKINK_CHARDEV_SERIAL_MODEM_RI 128ull
+
+/* Data set ready (in). */
+#define SKINK_CHARDEV_SERIAL_MODEM_DSR 256ull
+
 /* Character devices. */
 
 /* Opens a minor for a process of this pid, group and session. flags: Linux O_*. Word 0 of the reply: OPENED_*. */

@@ -1,0 +1,195 @@
+//! What of a line outlives this driver: received bytes that tty has not taken in, how much of its output has been sent, and
+//! the settings. It lies in preserved memory; each change is one word written after the bytes that it tells of, so that a death
+//! leaves the state before or after.
+//!
+//! ```text
+//! word 0   which layout this is, written last when the memory is made
+//! word 1   number of the first byte in the ring      word 2   number after the last
+//! word 3   what tty's count of input has more than ours
+//! word 4   bytes of tty's output sent                word 5   settings
+//! then     the ring
+//! ```
+
+use crate::settings::Settings;
+use sys::keep::Keep;
+
+/// Received bytes kept while nobody asks.
+pub const RING_BYTES: usize = 4096;
+/// Preserved bytes of a line.
+pub const STORE_BYTES: usize = RING + RING_BYTES;
+
+const LAYOUT: usize = 0;
+const FIRST: usize = 8;
+const END: usize = 16;
+const AHEAD: usize = 24;
+const SENT: usize = 32;
+const SETTINGS: usize = 40;
+const RING: usize = 64;
+/// Tells this layout from others.
+const MAGIC: u64 = 0x7561_7274_0000_0001;
+
+/// The preserved state of one line.
+pub struct Store<'a> {
+    keep: &'a mut Keep,
+    /// Where it begins.
+    start: usize,
+}
+
+impl<'a> Store<'a> {
+    /// The state of line `index`; what makes no sense is made new.
+    pub fn open(keep: &'a mut Keep, index: usize) -> Self {
+        let mut store = Store { keep, start: index * STORE_BYTES };
+        let waiting = store.word(END).wrapping_sub(store.word(FIRST));
+        if store.word(LAYOUT) != MAGIC || waiting > RING_BYTES as u64 {
+            for word in [LAYOUT, FIRST, END, AHEAD, SENT] {
+                store.put(word, 0);
+            }
+            store.put(SETTINGS, Settings::INITIAL.pack());
+            store.put(LAYOUT, MAGIC);
+        }
+        store
+    }
+
+    /// The settings of the line.
+    pub fn settings(&self) -> Settings {
+        Settings::unpack(self.word(SETTINGS)).unwrap_or(Settings::INITIAL)
+    }
+
+    /// Keeps them.
+    pub fn set_settings(&mut self, settings: Settings) {
+        self.put(SETTINGS, settings.pack());
+    }
+
+    /// Bytes that wait for tty.
+    pub fn waiting(&self) -> usize {
+        self.word(END).wrapping_sub(self.word(FIRST)) as usize
+    }
+
+    /// Bytes there is room for.
+    pub fn room(&self) -> usize {
+        RING_BYTES - self.waiting()
+    }
+
+    /// Keeps a received byte, for which there is room.
+    pub fn push(&mut self, byte: u8) {
+        let end = self.word(END);
+        self.keep.write(self.start + RING + end as usize % RING_BYTES, &[byte]);
+        self.put(END, end.wrapping_add(1));
+    }
+
+    /// tty has taken in the first `position` bytes of its count: they are not needed any more.
+    pub fn taken(&mut self, position: u64) {
+        let first = position.wrapping_sub(self.word(AHEAD));
+        if first.wrapping_sub(self.word(FIRST)) <= self.waiting() as u64 {
+            self.put(FIRST, first);
+        } else {
+            self.put(AHEAD, position.wrapping_sub(self.word(FIRST)));
+        }
+    }
+
+    /// Copies out the first bytes that wait, without taking them. → how many.
+    pub fn peek(&self, buffer: &mut [u8]) -> usize {
+        let count = buffer.len().min(self.waiting());
+        let start = self.word(FIRST) as usize % RING_BYTES;
+        let before_end = count.min(RING_BYTES - start);
+        self.keep.read(self.start + RING + start, &mut buffer[..before_end]);
+        self.keep.read(self.start + RING, &mut buffer[before_end..count]);
+        count
+    }
+
+    /// How many of the `bytes` bytes of output from `position` on have been sent already.
+    pub fn already_sent(&mut self, position: u64, bytes: u64) -> u64 {
+        let sent = self.word(SENT).wrapping_sub(position);
+        if sent <= bytes {
+            return sent;
+        }
+        self.put(SENT, position);
+        0
+    }
+
+    /// One more byte of output has been sent.
+    pub fn count_sent(&mut self) {
+        self.put(SENT, self.word(SENT).wrapping_add(1));
+    }
+
+    fn word(&self, at: usize) -> u64 {
+        self.keep.read_word(self.start + at)
+    }
+
+    fn put(&mut self, at: usize, value: u64) {
+        self.keep.write_word(self.start + at, value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::sync::atomic::AtomicU64;
+    use std::boxed::Box;
+    use std::vec::Vec;
+
+    fn keep() -> Keep {
+        let memory: Vec<AtomicU64> = (0..STORE_BYTES / 4).map(|word| AtomicU64::new(word as u64 * 99)).collect();
+        Keep::simulated(Box::leak(memory.into_boxed_slice()), u64::MAX)
+    }
+
+    fn peeked(store: &Store) -> Vec<u8> {
+        let mut buffer = [0; RING_BYTES];
+        let count = store.peek(&mut buffer);
+        buffer[..count].to_vec()
+    }
+
+    #[test]
+    fn input_waits_until_it_is_known_to_be_taken() {
+        let mut keep = keep();
+        let mut store = Store::open(&mut keep, 0);
+        b"hello".iter().for_each(|&byte| store.push(byte));
+        store.taken(0);
+        assert_eq!(peeked(&store), b"hello");
+        let mut store = Store::open(&mut keep, 0);
+        assert_eq!(peeked(&store), b"hello", "a successor finds it");
+        store.taken(3);
+        assert_eq!(peeked(&store), b"lo");
+        store.taken(3);
+        assert_eq!(peeked(&store), b"lo", "a repeated request gets the same");
+    }
+
+    #[test]
+    fn the_ring_wraps() {
+        let mut keep = keep();
+        let mut store = Store::open(&mut keep, 1);
+        for round in 0..5 {
+            let bytes: Vec<u8> = (0..RING_BYTES - 100).map(|index| (index + round) as u8).collect();
+            bytes.iter().for_each(|&byte| store.push(byte));
+            assert_eq!(store.room(), 100);
+            assert_eq!(peeked(&store), bytes);
+            store.taken(((round + 1) * (RING_BYTES - 100)) as u64);
+        }
+    }
+
+    #[test]
+    fn a_count_that_fits_nothing_begins_anew() {
+        let mut keep = keep();
+        let mut store = Store::open(&mut keep, 0);
+        b"abc".iter().for_each(|&byte| store.push(byte));
+        store.taken(1_000_000);
+        assert_eq!(peeked(&store), b"abc");
+        store.taken(1_000_002);
+        assert_eq!(peeked(&store), b"c");
+        assert_eq!(store.already_sent(500, 10), 0);
+        store.count_sent();
+        assert_eq!(store.already_sent(500, 10), 1);
+    }
+
+    #[test]
+    fn output_that_was_sent_is_known_to_the_successor() {
+        let mut keep = keep();
+        let mut store = Store::open(&mut keep, 0);
+        assert_eq!(store.already_sent(0, 5), 0);
+        (0..3).for_each(|_| store.count_sent());
+        let mut store = Store::open(&mut keep, 0);
+        assert_eq!(store.already_sent(0, 5), 3);
+        assert_eq!(store.already_sent(3, 5), 0);
+        assert_eq!(store.already_sent(40, 5), 0, "tty has dropped what came between");
+    }
+}

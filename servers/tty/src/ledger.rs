@@ -1,0 +1,129 @@
+//! What became of requests, by who asked and by their tag: one that is repeated, because this tty's predecessor died before the answer
+//! arrived, gets the same answer, and a write goes on where it was.
+
+use crate::snapshot::{Reader, Writer};
+use abi::{Errno, Message, Word};
+use alloc::collections::VecDeque;
+
+/// Requests that are remembered: more than any asker has in hand.
+const ENTRIES: usize = 96;
+
+/// What is known of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// So many bytes of a write have been taken in; it waits for room.
+    Progress(u64),
+    /// Its answer.
+    Result(Result<u64, Errno>),
+}
+
+#[derive(Clone, Copy)]
+struct Entry {
+    slot: u64,
+    tag: u64,
+    outcome: Outcome,
+}
+
+/// The requests, oldest first.
+#[derive(Default)]
+pub struct Ledger {
+    entries: VecDeque<Entry>,
+}
+
+impl Ledger {
+    /// What is known of a request; nothing of those without a tag.
+    pub fn find(&self, request: &Message) -> Option<Outcome> {
+        self.position(request).map(|at| self.entries[at].outcome)
+    }
+
+    /// Remembers what has become of a request. The oldest that has its answer is forgotten.
+    pub fn note(&mut self, request: &Message, outcome: Outcome) {
+        if request.tag() == 0 {
+            return;
+        }
+        if let Some(at) = self.position(request) {
+            self.entries.remove(at);
+        } else if self.entries.len() == ENTRIES {
+            let finished = self.entries.iter().position(|entry| matches!(entry.outcome, Outcome::Result(_)));
+            self.entries.remove(finished.unwrap_or(0));
+        }
+        self.entries.push_back(Entry { slot: request.source.slot() as u64, tag: request.tag(), outcome });
+    }
+
+    /// Writes it down.
+    pub fn save(&self, writer: &mut Writer) {
+        writer.number(self.entries.len() as u64);
+        for Entry { slot, tag, outcome } in &self.entries {
+            let (kind, value) = match outcome {
+                Outcome::Progress(bytes) => (0, *bytes),
+                Outcome::Result(result) => (1, result.to_word()),
+            };
+            [slot << 1 | kind, *tag, value].into_iter().for_each(|number| writer.number(number));
+        }
+    }
+
+    /// As it was written.
+    pub fn load(reader: &mut Reader) -> Option<Ledger> {
+        let count = reader.number()?.min(ENTRIES as u64);
+        let mut entries = VecDeque::new();
+        for _ in 0..count {
+            let (first, tag, value) = (reader.number()?, reader.number()?, reader.number()?);
+            let outcome =
+                if first & 1 == 0 { Outcome::Progress(value) } else { Outcome::Result(Result::from_word(value)) };
+            entries.push_back(Entry { slot: first >> 1, tag, outcome });
+        }
+        Some(Ledger { entries })
+    }
+
+    fn position(&self, request: &Message) -> Option<usize> {
+        let is_it = |entry: &Entry| entry.tag == request.tag() && entry.slot == request.source.slot() as u64;
+        if request.tag() == 0 { None } else { self.entries.iter().position(is_it) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use abi::Endpoint;
+
+    fn request(slot: usize, generation: u32, tag: u64) -> Message {
+        let mut message = Message { source: Endpoint::new(slot, generation), ..Message::new(0) };
+        message.words[6] = tag;
+        message
+    }
+
+    #[test]
+    fn a_repeated_request_is_known_even_from_a_successor() {
+        let mut ledger = Ledger::default();
+        ledger.note(&request(9, 1, 5), Outcome::Progress(10));
+        ledger.note(&request(9, 1, 5), Outcome::Result(Ok(20)));
+        assert_eq!(ledger.find(&request(9, 2, 5)), Some(Outcome::Result(Ok(20))));
+        assert_eq!(ledger.find(&request(9, 2, 6)), None);
+        assert_eq!(ledger.find(&request(8, 1, 5)), None);
+    }
+
+    #[test]
+    fn old_answers_are_forgotten_before_what_is_under_way() {
+        let mut ledger = Ledger::default();
+        ledger.note(&request(9, 1, 1), Outcome::Progress(7));
+        for tag in 2..500 {
+            ledger.note(&request(9, 1, tag), Outcome::Result(Ok(tag)));
+        }
+        assert_eq!(ledger.find(&request(9, 1, 1)), Some(Outcome::Progress(7)));
+        assert_eq!(ledger.find(&request(9, 1, 2)), None);
+        assert_eq!(ledger.find(&request(9, 1, 499)), Some(Outcome::Result(Ok(499))));
+    }
+
+    #[test]
+    fn it_reads_back_what_it_wrote() {
+        let mut ledger = Ledger::default();
+        ledger.note(&request(9, 1, 1), Outcome::Progress(7));
+        ledger.note(&request(9, 1, u64::MAX), Outcome::Result(Err(Errno::EINTR)));
+        let mut writer = Writer::default();
+        ledger.save(&mut writer);
+        let read = Ledger::load(&mut Reader::new(writer.bytes())).expect("is whole");
+        assert_eq!(read.find(&request(9, 1, 1)), Some(Outcome::Progress(7)));
+        assert_eq!(read.find(&request(9, 1, u64::MAX)), Some(Outcome::Result(Err(Errno::EINTR))));
+        assert!(Ledger::load(&mut Reader::new(&writer.bytes()[..20])).is_none());
+    }
+}

@@ -1,0 +1,121 @@
+//! What a terminal asks of its serial line: settings, modem lines, breaks, and to be told when all has been sent.
+//!
+//! Orders wait here in line until `line` has passed them on to uart. They are not preserved: vfs repeats the requests that they belong to, and
+//! a new tty sets the line's settings anew.
+
+use crate::termios::{Termios, cflag};
+use abi::chardev::{Control, serial};
+use abi::{Endpoint, GrantId};
+
+/// An order to uart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// `SET_LINE`.
+    Settings(u64),
+    /// `SET_MODEM`.
+    Modem(u64),
+    /// `SET_BREAK`.
+    Break(bool),
+    /// `SEND_NOW`.
+    SendNow(u8),
+    /// `GET_MODEM`, for the request that waits for it.
+    AskModem(Ticket),
+    /// `DRAIN`, for the request that waits for it.
+    Drain(Ticket),
+    /// To wait this long.
+    Pause(u64),
+    /// Everything before has been done, for the request that waits for it.
+    Report(Ticket),
+}
+
+/// Names the waiting request that an order belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ticket {
+    pub asker: Endpoint,
+    pub tag: u64,
+}
+
+impl Order {
+    /// The message to uart, if there is one.
+    pub fn message(self, minor: u64) -> Option<Control> {
+        let (request, argument) = match self {
+            Order::Settings(settings) => (serial::SET_LINE, settings),
+            Order::Modem(lines) => (serial::SET_MODEM, lines),
+            Order::Break(on) => (serial::SET_BREAK, on.into()),
+            Order::SendNow(byte) => (serial::SEND_NOW, byte.into()),
+            Order::AskModem(_) => (serial::GET_MODEM, 0),
+            Order::Drain(_) => (serial::DRAIN, 0),
+            Order::Pause(_) | Order::Report(_) => return None,
+        };
+        Some(Control { minor, request, argument, grant: GrantId::NONE, caller: 0, session: 0 })
+    }
+
+    /// The request that waits for its end.
+    pub fn ticket(self) -> Option<Ticket> {
+        match self {
+            Order::AskModem(ticket) | Order::Drain(ticket) | Order::Report(ticket) => Some(ticket),
+            _ => None,
+        }
+    }
+}
+
+/// Speeds by the number that CBAUD has for them: those below 4096, and those from 4097 on.
+const SLOW: [u32; 16] = [0, 50, 75, 110, 134, 150, 200, 300, 600, 1200, 1800, 2400, 4800, 9600, 19_200, 38_400];
+const FAST: [u32; 2] = [57_600, 115_200];
+
+/// The speed that the settings name, in bit/s; `None`: one that serial lines here do not have.
+fn rate(termios: &Termios) -> Option<u32> {
+    let number = (termios.control & cflag::CBAUD) as usize;
+    SLOW.get(number).or_else(|| FAST.get(number.wrapping_sub(0o10001))).copied()
+}
+
+/// The settings of the line that those of the terminal mean.
+pub fn line_settings(termios: &Termios) -> u64 {
+    let flag = |flag: u32, bit: u64| if termios.control & flag != 0 { bit } else { 0 };
+    u64::from(rate(termios).unwrap_or_default())
+        | u64::from((termios.control & cflag::CSIZE) >> 4) << serial::LINE_LENGTH_SHIFT
+        | flag(cflag::CSTOPB, serial::LINE_TWO_STOP)
+        | flag(cflag::PARENB, serial::LINE_PARITY)
+        | flag(cflag::PARODD, serial::LINE_ODD)
+        | flag(cflag::CMSPAR, serial::LINE_STICK)
+        | flag(cflag::CRTSCTS, serial::LINE_RTS_CTS)
+}
+
+/// `new`, but with the speed of `old` when it has one that serial lines do not have (as on Linux, TCGETS tells).
+pub fn with_possible_rate(old: &Termios, new: Termios) -> Termios {
+    match rate(&new) {
+        Some(_) => new,
+        None => Termios { control: new.control & !cflag::CBAUD | old.control & cflag::CBAUD, ..new },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn termios(control: u32) -> Termios {
+        Termios { control, ..Termios::initial() }
+    }
+
+    #[test]
+    fn terminal_settings_become_line_settings() {
+        assert_eq!(line_settings(&Termios::initial()), serial::LINE_INITIAL);
+        let control = 0o17 | 0o40 | cflag::PARENB | cflag::PARODD | cflag::CRTSCTS | cflag::CSTOPB;
+        let expected = 38_400
+            | 2 << serial::LINE_LENGTH_SHIFT
+            | serial::LINE_TWO_STOP
+            | serial::LINE_PARITY
+            | serial::LINE_ODD
+            | serial::LINE_RTS_CTS;
+        assert_eq!(line_settings(&termios(control)), expected);
+        assert_eq!(line_settings(&termios(0o7)) & serial::LINE_RATE, 300);
+        assert_eq!(line_settings(&termios(0o10001)) & serial::LINE_RATE, 57_600);
+    }
+
+    #[test]
+    fn an_impossible_speed_changes_nothing() {
+        let old = termios(0o16 | cflag::CS8);
+        assert_eq!(with_possible_rate(&old, termios(0o10017 | 0o40)).control, 0o16 | 0o40);
+        assert_eq!(with_possible_rate(&old, termios(0o15 | 0o40)).control, 0o15 | 0o40);
+    }
+}
