@@ -30,6 +30,8 @@ pub struct FakeThread {
     pub run_ns: u64,
     /// It waits in a call of pm.
     pub waits: bool,
+    /// pm has died, and the thread is about to ask again: an answer does not reach it.
+    pub asks_again: bool,
 }
 
 /// What pm is connected to.
@@ -53,9 +55,26 @@ pub struct Fake {
     pub ids: Vec<(Endpoint, u64)>,
     pub synced: bool,
     pub granted: Vec<u8>,
+    /// pm dies when it asks for this many things more.
+    pub dies_in: Option<u64>,
+    pub deaths: u64,
+    /// The event that was fetched last: a successor gets it again.
+    pub last_event: Option<FileEvent>,
 }
 
 impl Fake {
+    /// pm asks for something, which may be the last thing it does.
+    fn enter(&mut self) {
+        if let Some(left) = &mut self.dies_in {
+            *left -= 1;
+            if *left == 0 {
+                self.dies_in = None;
+                self.deaths += 1;
+                std::panic::resume_unwind(Box::new("pm dies"));
+            }
+        }
+    }
+
     pub fn thread(&mut self, endpoint: Endpoint) -> &mut FakeThread {
         self.threads.get_mut(&endpoint.0).expect("no such thread")
     }
@@ -80,6 +99,7 @@ fn fresh_memory() -> Rc<RefCell<Vec<u8>>> {
 
 impl System for Fake {
     fn fork(&mut self, parent: Endpoint) -> Result<Endpoint> {
+        self.enter();
         if self.threads.len() >= 1000 {
             return Err(Errno::EAGAIN);
         }
@@ -103,37 +123,49 @@ impl System for Fake {
             state: state::READY,
             run_ns: 0,
             waits: false,
+            asks_again: false,
         };
         self.threads.insert(endpoint.0, thread);
         Ok(endpoint)
     }
     fn destroy(&mut self, thread: Endpoint) {
-        self.threads.remove(&thread.0).expect("destroyed twice");
+        self.enter();
+        let was_there = self.threads.remove(&thread.0).is_some();
+        assert!(was_there || self.deaths > 0, "destroyed twice");
     }
     fn start(&mut self, thread: Endpoint) {
-        self.thread(thread).runs = true;
+        self.enter();
+        if let Ok(thread) = self.known(thread) {
+            thread.runs = true;
+        }
     }
     fn thread_at(&mut self, slot: usize) -> Option<Endpoint> {
         self.threads.keys().map(|key| Endpoint(*key)).find(|thread| thread.slot() == slot)
     }
     fn stop(&mut self, thread: Endpoint) {
-        self.thread(thread).runs = false;
+        self.enter();
+        if let Ok(thread) = self.known(thread) {
+            thread.runs = false;
+        }
     }
     fn registers(&mut self, thread: Endpoint, registers: &mut Registers) -> Result<()> {
         *registers = self.known(thread)?.registers;
         Ok(())
     }
     fn set_registers(&mut self, thread: Endpoint, registers: &Registers, resume: bool) -> Result<()> {
+        self.enter();
         let entry = self.known(thread)?;
         entry.registers = Registers { linux_call: u64::MAX, ..*registers };
         if resume {
             entry.runs = true;
             entry.waits = false;
+            entry.asks_again = false;
             entry.blocked_on = Endpoint::NONE;
         }
         Ok(())
     }
     fn interrupt(&mut self, thread: Endpoint) -> Result<Endpoint> {
+        self.enter();
         let entry = self.known(thread)?;
         entry.interrupted = true;
         Ok(entry.blocked_on)
@@ -175,7 +207,11 @@ impl System for Fake {
         self.ended = Some(end);
     }
     fn reply(&mut self, thread: Endpoint, result: Result<u64>) {
+        self.enter();
         let entry = self.thread(thread);
+        if entry.asks_again {
+            return;
+        }
         assert!(entry.waits, "{thread:?} is answered without waiting");
         entry.waits = false;
         self.replies.push((thread, result));
@@ -185,6 +221,7 @@ impl System for Fake {
         Ok(bytes.len() as u64)
     }
     fn vm_fork(&mut self, parent: Endpoint, child: Endpoint, share: bool) -> Result<()> {
+        self.enter();
         if parent != Endpoint::NONE {
             let memory = self.thread(parent).memory.clone();
             let copy = memory.borrow().clone();
@@ -192,8 +229,11 @@ impl System for Fake {
         }
         Ok(())
     }
-    fn vm_exit(&mut self, _: Endpoint) {}
+    fn vm_exit(&mut self, _: Endpoint) {
+        self.enter();
+    }
     fn vm_exec(&mut self, request: vm::Exec) -> Result<NewMemory> {
+        self.enter();
         if request.image == 666 {
             return Err(Errno::ENOEXEC);
         }
@@ -204,19 +244,27 @@ impl System for Fake {
         MemoryUse { total: 1 << 28, free: 1 << 27 }
     }
     fn vfs_fork(&mut self, _: Endpoint, _: Endpoint, _: u32, _: u64) -> Result<()> {
+        self.enter();
         Ok(())
     }
-    fn vfs_exit(&mut self, _: Endpoint) {}
+    fn vfs_exit(&mut self, _: Endpoint) {
+        self.enter();
+    }
     fn vfs_exec(&mut self, _: Endpoint, path: &[u8]) -> Result<()> {
+        self.enter();
         self.exec_paths.push(String::from_utf8_lossy(path).into_owned());
         Ok(())
     }
-    fn vfs_exec_commit(&mut self, _: Endpoint) {}
+    fn vfs_exec_commit(&mut self, _: Endpoint) {
+        self.enter();
+    }
     fn vfs_exec_text(&mut self, _: Endpoint, buffer: &mut [u8]) -> Result<usize> {
+        self.enter();
         buffer[..self.exec_text.len()].copy_from_slice(&self.exec_text);
         Ok(self.exec_text.len())
     }
     fn vfs_cancel(&mut self, thread: Endpoint, error: Errno) -> Result<()> {
+        self.enter();
         self.cancelled.push((thread, error));
         if self.thread(thread).state == state::SENDING { Err(Errno::ENOENT) } else { Ok(()) }
     }
@@ -225,7 +273,9 @@ impl System for Fake {
     }
     fn vfs_set_session(&mut self, _: Endpoint, _: u32, _: u32, _: bool) {}
     fn vfs_next_event(&mut self) -> Option<FileEvent> {
-        self.file_events.pop_front()
+        self.enter();
+        self.last_event = self.file_events.pop_front();
+        self.last_event
     }
     fn vfs_sync_all(&mut self, _: bool) -> Result<()> {
         self.synced = true;
@@ -235,6 +285,7 @@ impl System for Fake {
         self.terminal_events.pop_front()
     }
     fn tty_session_end(&mut self, session: u32) {
+        self.enter();
         self.sessions_ended.push(session);
     }
 }
