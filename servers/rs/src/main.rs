@@ -27,6 +27,8 @@ mod requests;
 mod rights;
 mod serve;
 mod succession;
+#[cfg(test)]
+mod succession_tests;
 mod supervisor;
 #[cfg(test)]
 mod supervisor_tests;
