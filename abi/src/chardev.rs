@@ -62,6 +62,8 @@ pub mod serial {
     /// 115,200 bit/s, 8 bits, no parity, one stop bit.
     pub const LINE_INITIAL: u64 = 115_200 | 3 << LINE_LENGTH_SHIFT;
 
+    /// Loopback (out): what the chip sends comes back as what it receives, and does not leave it.
+    pub const MODEM_LOOP: u64 = 0x8000;
     /// Data terminal ready (out).
     pub const MODEM_DTR: u64 = 0x002;
     /// Request to send (out).

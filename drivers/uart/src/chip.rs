@@ -11,7 +11,8 @@ use abi::chardev::serial::*;
 const FIFO_BYTES: usize = 16;
 
 /// Register offsets.
-mod register {
+#[allow(missing_docs)]
+pub mod register {
     pub const DATA: u16 = 0;
     pub const DIVISOR_LOW: u16 = 0;
     pub const INTERRUPT_ENABLE: u16 = 1;
@@ -32,12 +33,14 @@ const ENABLE_MODEM_STATUS: u8 = 8;
 const NO_INTERRUPT: u8 = 1;
 /// FIFOs on, with what they hold; interrupt at 8 bytes received (or after four character times).
 const FIFO_ON: u8 = 0x81;
-const DIVISOR_ACCESS: u8 = 0x80;
+/// In the line control register: the first two registers are the divisor's.
+pub const DIVISOR_ACCESS: u8 = 0x80;
 const BREAK: u8 = 0x40;
 const CONTROL_DTR: u8 = 1;
 const CONTROL_RTS: u8 = 2;
 /// OUT2, which lets the interrupt through to the bus.
 const CONTROL_INTERRUPT: u8 = 8;
+const CONTROL_LOOP: u8 = 0x10;
 const DATA_READY: u8 = 1;
 const OVERRUN: u8 = 2;
 const TRANSMIT_EMPTY: u8 = 0x20;
@@ -62,7 +65,7 @@ pub struct Chip<R: Registers> {
     receives: bool,
     /// Interrupts for room in the transmit FIFO are on.
     waits_for_room: bool,
-    /// DTR and RTS as they were asked for.
+    /// DTR, RTS and loopback as they were asked for.
     modem: u64,
     overruns: u64,
 }
@@ -168,7 +171,7 @@ impl<R: Registers> Chip<R> {
 
     /// Sets the outgoing modem lines.
     pub fn set_modem(&mut self, lines: u64) -> Result<(), Errno> {
-        self.modem = lines & (MODEM_DTR | MODEM_RTS);
+        self.modem = lines & (MODEM_DTR | MODEM_RTS | MODEM_LOOP);
         self.write_modem()
     }
 
@@ -218,7 +221,8 @@ impl<R: Registers> Chip<R> {
         let holds_back = self.settings.has_rts_cts() && !self.receives;
         let dtr = if self.modem & MODEM_DTR != 0 && !self.settings.hangs_up() { CONTROL_DTR } else { 0 };
         let rts = if self.modem & MODEM_RTS != 0 && !holds_back { CONTROL_RTS } else { 0 };
-        self.registers.write(register::MODEM_CONTROL, CONTROL_INTERRUPT | dtr | rts)
+        let back = if self.modem & MODEM_LOOP != 0 { CONTROL_LOOP } else { 0 };
+        self.registers.write(register::MODEM_CONTROL, CONTROL_INTERRUPT | dtr | rts | back)
     }
 
     fn enable_interrupts(&mut self) -> Result<(), Errno> {

@@ -167,6 +167,8 @@ fn modem_lines_and_breaks_are_controlled() {
     assert_eq!(chip.modem(), Ok(MODEM_DTR | MODEM_RTS | MODEM_CTS | MODEM_DSR | MODEM_CD));
     chip.set_modem(MODEM_RTS).expect("sets");
     assert_eq!(script.0.borrow().modem_control, CONTROL_INTERRUPT | CONTROL_RTS);
+    chip.set_modem(MODEM_RTS | MODEM_LOOP).expect("sets");
+    assert_eq!(script.0.borrow().modem_control, CONTROL_INTERRUPT | CONTROL_RTS | CONTROL_LOOP);
     chip.set_break(true).expect("sets");
     assert_eq!(script.0.borrow().line_control, 0x43);
     chip.set_break(false).expect("sets");

@@ -5,7 +5,7 @@
 //! in the very instruction that moves it. A line whose chip is missing answers `ENXIO`.
 //!
 //! * `chip`: the 16550 itself; `settings`: speed and form; `store`: what is preserved; `line`: the requests that wait for one chip;
-//!   this file: messages and interrupts.
+//!   `measure`: what register accesses cost, for a benchmark; this file: messages and interrupts.
 #![cfg_attr(not(test), no_std, no_main)]
 #![forbid(unsafe_code)]
 
@@ -13,6 +13,7 @@ extern crate alloc;
 
 mod chip;
 mod line;
+mod measure;
 mod settings;
 mod store;
 
@@ -22,6 +23,7 @@ use chip::Registers;
 use driver::chardev::{Answers, CharDriver, Held};
 use driver::{Client, Interrupt, Ports};
 use line::Line;
+use measure::Measured;
 use store::{STORE_BYTES, Store};
 use sys::keep::Keep;
 
@@ -34,14 +36,26 @@ const REGISTERS: u16 = 8;
 /// Between two looks whether the last characters have been sent.
 const DRAIN_POLL_NS: u64 = 1_000_000;
 
-fn main(_: sys::Start) {
+fn main(start: sys::Start) {
+    match start.argument("measure") {
+        Some("ports") => serve(|port| Measured::new(window(port), port)),
+        _ => serve(window),
+    }
+}
+
+fn window(first_port: u16) -> Window {
+    Window(Ports::new(first_port, REGISTERS))
+}
+
+/// Serves the chips behind these registers, for ever.
+fn serve<R: Registers>(registers: impl Fn(u16) -> R) -> ! {
     let mut keep = Keep::take(CHIPS.len() * STORE_BYTES).expect("preserved memory is taken once");
     let mut index = 0..;
     let lines = CHIPS.map(|(port, irq)| {
         let index = index.next().unwrap_or_default();
         // First the interrupt, so that none of what the chip says from now on is missed.
         Interrupt::edge(irq, index as u32)?;
-        Line::find(Window(Ports::new(port, REGISTERS)), Store::open(&mut keep, index))
+        Line::find(registers(port), Store::open(&mut keep, index))
     });
     if let [Err(error), Err(_), Err(_)] = &lines {
         server::not_ready(*error);
@@ -62,14 +76,14 @@ impl Registers for Window {
 }
 
 /// The lines.
-struct Uart {
+struct Uart<R: Registers> {
     /// Each line, or why it is missing.
-    lines: [Result<Line<Window>, Errno>; CHIPS.len()],
+    lines: [Result<Line<R>, Errno>; CHIPS.len()],
     keep: Keep,
 }
 
-impl Uart {
-    fn line(&mut self, minor: u64) -> Result<(&mut Line<Window>, Store<'_>), Errno> {
+impl<R: Registers> Uart<R> {
+    fn line(&mut self, minor: u64) -> Result<(&mut Line<R>, Store<'_>), Errno> {
         let index = usize::try_from(minor).map_err(|_| Errno::ENXIO)?;
         let line = self.lines.get_mut(index).and_then(|line| line.as_mut().ok()).ok_or(Errno::ENXIO)?;
         Ok((line, Store::open(&mut self.keep, index)))
@@ -84,7 +98,7 @@ impl Uart {
     }
 }
 
-impl CharDriver for Uart {
+impl<R: Registers> CharDriver for Uart<R> {
     fn open(&mut self, request: &Open) -> Result<u64, Errno> {
         self.line(request.minor).map(|_| 0)
     }

@@ -4,7 +4,7 @@ use abi::Errno;
 use abi::chardev::serial::*;
 
 /// Frequency of the baud generator divided by 16: the highest rate.
-const BASE_RATE: u32 = 115_200;
+pub const BASE_RATE: u32 = 115_200;
 /// How far a speed may be from what was asked for, in parts of a hundred: receivers bear about 4.
 const TOLERANCE_PERCENT: u32 = 3;
 

@@ -3,7 +3,7 @@
 use crate::serial::{Order, Ticket};
 use crate::terminal::{AfterLine, AfterOutput, Caller, Need, Terminal, Waiting, World, signal};
 use crate::termios::{TERMIOS_BYTES, Termios, cc};
-use abi::chardev::serial::{MODEM_DTR, MODEM_RTS};
+use abi::chardev::serial::{MODEM_DTR, MODEM_LOOP, MODEM_RTS};
 use abi::{Errno, Message, chardev};
 
 mod request {
@@ -163,7 +163,7 @@ impl Terminal {
     ) -> Result<u64, Errno> {
         let mut bytes = [0; 4];
         world.copy_in(message, control.grant, 0, &mut bytes)?;
-        let lines = u64::from(u32::from_le_bytes(bytes)) & (MODEM_DTR | MODEM_RTS);
+        let lines = u64::from(u32::from_le_bytes(bytes)) & (MODEM_DTR | MODEM_RTS | MODEM_LOOP);
         self.modem = match control.request {
             request::TIOCMBIS => self.modem | lines,
             request::TIOCMBIC => self.modem & !lines,

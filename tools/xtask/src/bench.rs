@@ -6,6 +6,7 @@
 //! of the guest's second serial line. What it prints is the table; the same input gives the same
 //! numbers, on any machine.
 
+use crate::bench_io;
 use crate::bundle::Bundle;
 use crate::c_programs::{self, CProgram};
 use crate::cli::RAMDISK_SYSTEM;
@@ -43,9 +44,10 @@ struct Benchmark {
 /// When there is none of that name, or one of them fails.
 pub fn bench(workspace: &Workspace, name: Option<&str>) -> Result<u8> {
     let mut benchmarks = find(workspace)?;
+    let wants_io = name.is_none_or(|name| bench_io::NAME.contains(name));
     if let Some(name) = name {
         benchmarks.retain(|benchmark| benchmark.name.contains(name));
-        if benchmarks.is_empty() {
+        if benchmarks.is_empty() && !wants_io {
             bail!("there is no benchmark with '{name}' in its name");
         }
     }
@@ -56,6 +58,10 @@ pub fn bench(workspace: &Workspace, name: Option<&str>) -> Result<u8> {
         }
         println!("# {}", benchmark.name);
         run(workspace, &bundles[benchmark.system.as_str()], benchmark)?;
+    }
+    if wants_io {
+        println!("# {}", bench_io::NAME);
+        bench_io::bench(workspace)?;
     }
     Ok(0)
 }

@@ -20,8 +20,8 @@ use std::path::PathBuf;
 /// The file name of the disk image with the root file system.
 pub const ROOT_DISK: &str = "root.img";
 
-/// The service that drives a printer, and the file name of what is printed.
-pub const PRINTER: &str = "lp";
+/// The file name of what is printed.
+pub const PRINTER: &str = "printed";
 
 /// Where a system keeps its root file system.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -68,7 +68,8 @@ impl Bundle {
         if !in_c.is_empty() {
             let library = Library::build(workspace)?;
             for name in in_c {
-                library.build_service(workspace, &name, &built.program(&name))?;
+                library.build_service(workspace, &name, &built.with_symbols(&name))?;
+                built.strip(&name)?;
             }
         }
         Ok(Self { built, system, commands })
@@ -101,9 +102,16 @@ impl Bundle {
         if has_ata { DiskBus::Ide } else { DiskBus::Virtio }
     }
 
-    /// Whether the system drives a printer: its machine then has one.
+    /// Changes what the system file says of a service.
+    pub fn change_service(&mut self, name: &str, change: impl Fn(&mut Service)) {
+        self.system.service.iter_mut().filter(|service| service.name == name).for_each(change);
+    }
+
+    /// Whether a service has the ports of the first parallel port: the machine then has one, with a printer.
     pub fn has_printer(&self) -> bool {
-        self.system.service.iter().any(|service| service.name == PRINTER)
+        const PARALLEL_PORT: u16 = 0x378;
+        let mut ports = self.system.service.iter().flat_map(|service| &service.ports);
+        ports.any(|(first, last)| (*first..=*last).contains(&PARALLEL_PORT))
     }
 
     /// What every root file system has: the files of systems/root and our commands.
@@ -144,7 +152,7 @@ impl Bundle {
 
     /// The program `name` with its symbols.
     pub fn with_symbols(&self, name: &str) -> PathBuf {
-        self.built.kernel.with_file_name(name)
+        self.built.with_symbols(name)
     }
 
     fn entries(&self) -> Result<Vec<Entry>> {

@@ -1,4 +1,4 @@
-//! Compiles lib/c and the services written in C, lib/c/examples/NAME.c.
+//! Compiles lib/c and the services written in C, lib/c/examples/NAME.c and lib/c/tests/NAME.c.
 //!
 //! What comes out is what lib/c/README.md tells others to make by hand: `libskink.a`, the functions for every C program;
 //! `service.o`, what a service has in place of a C library; and each service linked with both.
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Where the sources of services are.
-const SERVICES: &str = "lib/c/examples";
+const SERVICES: [&str; 2] = ["lib/c/examples", "lib/c/tests"];
 /// The library's sources that only services use, because other programs have a C library.
 const ONLY_SERVICES: [&str; 2] = ["start.S", "memory.c"];
 
@@ -34,11 +34,10 @@ const COMPILE: [&str; 13] = [
 ];
 
 /// Static, at fixed addresses, each kind of memory on pages of its own.
-const LINK: [&str; 8] = [
+const LINK: [&str; 7] = [
     "-static",
     "-nostdlib",
     "-no-pie",
-    "-s",
     "-Wl,--build-id=none",
     "-Wl,-z,noexecstack",
     "-Wl,-z,separate-code",
@@ -55,11 +54,12 @@ pub struct Library {
 
 /// Whether there is a service of that name in C.
 pub fn exists(workspace: &Workspace, name: &str) -> bool {
-    source_of(workspace, name).is_file()
+    source_of(workspace, name).is_some()
 }
 
-fn source_of(workspace: &Workspace, name: &str) -> PathBuf {
-    workspace.root.join(SERVICES).join(format!("{name}.c"))
+fn source_of(workspace: &Workspace, name: &str) -> Option<PathBuf> {
+    let paths = SERVICES.map(|folder| workspace.root.join(folder).join(format!("{name}.c")));
+    paths.into_iter().find(|path| path.is_file())
 }
 
 impl Library {
@@ -95,7 +95,8 @@ impl Library {
     /// # Errors
     /// When it does not compile.
     pub fn build_service(&self, workspace: &Workspace, name: &str, to: &Path) -> Result<()> {
-        let object = self.compile(&source_of(workspace, name))?;
+        let object =
+            self.compile(&source_of(workspace, name).with_context(|| format!("there is no service {name} in C"))?)?;
         let mut gcc = Command::new("gcc");
         gcc.args(LINK).arg("-o").arg(to).arg(&object).arg(&self.service).arg(&self.archive);
         process::run(&mut gcc)

@@ -25,6 +25,9 @@ use std::time::Duration;
 /// Size of the disk that takes the guest's /out when the root is on the ramdisk.
 const OUT_DISK_MIB: u64 = 256;
 
+/// File name of what the guest sends on its second serial line, where that is kept.
+const SECOND_LINE_FILE: &str = "com2.sent";
+
 /// What to run, and on what machine.
 pub struct Job<'a> {
     /// The command for the guest's shell.
@@ -47,6 +50,8 @@ pub struct Job<'a> {
     pub display: bool,
     /// Who is at the other end of the second serial line.
     pub second_line: Option<SecondLine>,
+    /// Nobody is there, but a file that keeps what is sent: [`Guest::second_line_file`].
+    pub keeps_second_line: bool,
     /// End the machine when it takes longer.
     pub limit: Option<Duration>,
 }
@@ -65,6 +70,7 @@ impl<'a> Job<'a> {
             processors: 1,
             display: false,
             second_line: None,
+            keeps_second_line: false,
             limit: None,
         }
     }
@@ -116,7 +122,11 @@ impl Guest {
         machine.disks = disks;
         machine.disk_bus = media.disk_bus;
         let second_line = job.second_line.clone().map(|line| (line, folder.join("com2")));
-        let com2 = second_line.as_ref().map_or(Line::None, |(_, socket)| Line::Socket(socket.clone()));
+        let com2 = match &second_line {
+            Some((_, socket)) => Line::Socket(socket.clone()),
+            None if job.keeps_second_line => Line::File(folder.join(SECOND_LINE_FILE)),
+            None => Line::None,
+        };
         machine.serial = vec![Line::Stderr, com2, Line::Stdio];
         machine.printer = bundle.has_printer().then(|| folder.join(PRINTER));
         machine.trace = job.trace.then(|| folder.join("trace.raw"));
@@ -180,6 +190,11 @@ impl Guest {
     /// The raw trace, if it was asked for.
     pub fn trace(&self) -> Option<&Path> {
         self.machine.trace.as_deref()
+    }
+
+    /// What the guest has sent on its second serial line, if the job wanted it kept.
+    pub fn second_line_file(&self) -> PathBuf {
+        self.folder.join(SECOND_LINE_FILE)
     }
 
     /// What was printed on the parallel port, if the machine has one.

@@ -16,6 +16,8 @@ pub enum Line {
     Stdio,
     /// To QEMU's standard error.
     Stderr,
+    /// To a file, which takes all bytes at once; nothing comes from it.
+    File(PathBuf),
     /// To whoever listens at this Unix socket.
     Socket(PathBuf),
     /// Nowhere: the machine does not have it.
@@ -172,6 +174,7 @@ impl Machine {
                 Line::Terminal => format!("stdio,id={id},mux=on,signal=off"),
                 Line::Stdio => format!("stdio,id={id},signal=off"),
                 Line::Stderr => format!("file,id={id},path=/dev/stderr"),
+                Line::File(path) => format!("file,id={id},path={}", path.display()),
                 Line::Socket(path) => format!("socket,id={id},path={}", path.display()),
                 Line::None => continue,
             };

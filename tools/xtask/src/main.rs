@@ -11,6 +11,7 @@
 
 mod archive;
 mod bench;
+mod bench_io;
 mod bundle;
 mod c_header;
 mod c_programs;

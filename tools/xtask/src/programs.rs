@@ -124,6 +124,19 @@ impl Built {
     pub fn program(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
+
+    /// The program of that name with its symbols.
+    pub fn with_symbols(&self, name: &str) -> PathBuf {
+        self.kernel.with_file_name(name)
+    }
+
+    /// Makes [`Built::program`] of [`Built::with_symbols`].
+    ///
+    /// # Errors
+    /// When it cannot be stripped.
+    pub fn strip(&self, name: &str) -> Result<()> {
+        strip(&self.with_symbols(name), &self.program(name))
+    }
 }
 
 /// Builds the kernel and the named programs.
@@ -137,10 +150,9 @@ pub fn build(workspace: &Workspace, names: &[String], progress: Progress) -> Res
     let made = workspace.target.join(TARGET).join("release");
     let folder = workspace.build.join("programs");
     fs::create_dir_all(&folder)?;
-    for name in names {
-        strip(&made.join(name), &folder.join(name))?;
-    }
-    Ok(Built { kernel: made.join(KERNEL_PACKAGE), folder })
+    let built = Built { kernel: made.join(KERNEL_PACKAGE), folder };
+    names.iter().try_for_each(|name| built.strip(name))?;
+    Ok(built)
 }
 
 fn build_packages(workspace: &Workspace, names: &[String], progress: Progress) -> Result<()> {

@@ -543,6 +543,9 @@ struct skink_block_flush {
 /* 115,200 bit/s, 8 bits, no parity, one stop bit. */
 #define SKINK_CHARDEV_SERIAL_LINE_INITIAL 0x30001c200ull
 
+/* Loopback (out): what the chip sends comes back as what it receives, and does not leave it. */
+#define SKINK_CHARDEV_SERIAL_MODEM_LOOP 0x8000ull
+
 /* Data terminal ready (out). */
 #define SKINK_CHARDEV_SERIAL_MODEM_DTR 2ull
 
