@@ -1,8 +1,8 @@
 //! `./skink bench`: runs the benchmarks under `--icount` and prints their tables of ticks.
 //!
 //! A benchmark is a C program user/bench/NAME.c or a script tests/bench/NAME.sh. Each runs in a guest of
-//! its own, which has no other benchmark's files in it: programs on the ramdisk system, scripts on the one
-//! that their line `#: system NAME` names. A script NAME.com2 beside it runs here meanwhile, at the other end
+//! its own, which has no other benchmark's files in it: programs on the ramdisk system, scripts, with those of user/trials
+//! that they name, on the one that their line `#: system NAME` names. A script NAME.com2 beside it runs here meanwhile, at the other end
 //! of the guest's second serial line. What it prints is the table; the same input gives the same
 //! numbers, on any machine.
 
@@ -76,8 +76,10 @@ fn find(workspace: &Workspace) -> Result<Vec<Benchmark>> {
     }
     for script in case::find(&workspace.root, "bench", "sh")? {
         let second_line = second_line(&script.path.with_extension("com2"))?;
+        let mut programs = c_programs::compile(workspace, Some("trials"))?;
+        programs.retain(|program| script.text.contains(&program.name));
         let (name, command, system) = (script.name, script.text, script.terms.system);
-        benchmarks.push(Benchmark { name, command, programs: Vec::new(), system, second_line });
+        benchmarks.push(Benchmark { name, command, programs, system, second_line });
     }
     benchmarks.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(benchmarks)
