@@ -38,6 +38,8 @@ struct State {
     listed: bool,
     /// Whether it is listed in `BlockCache::held`.
     held: bool,
+    /// It stays for good.
+    pinned: bool,
 }
 
 /// Cache of the blocks of a device.
@@ -96,6 +98,11 @@ impl<D: BlockDevice> BlockCache<D> {
         &self.device
     }
 
+    /// Blocks that it has room for.
+    pub fn capacity(&self) -> usize {
+        self.frames.count()
+    }
+
     /// Blocks in the longest run one request moves.
     pub fn longest_run(&self) -> usize {
         RUN_BYTES / self.block_size
@@ -105,6 +112,14 @@ impl<D: BlockDevice> BlockCache<D> {
     pub fn read(&mut self, block: u64) -> Result<&[u8], Errno> {
         let slot = self.load(block)?;
         Ok(self.frames.get(slot))
+    }
+
+    /// Keeps `block` here from now on, so that reading it never needs the device. Errors as `read`.
+    pub fn pin(&mut self, block: u64) -> Result<(), Errno> {
+        let slot = self.load(block)?;
+        self.states[slot].pinned = true;
+        self.index.hold(slot);
+        Ok(())
     }
 
     /// Some bytes of `block` for change; a death before the commit undoes it. Errors as `read`.
@@ -187,7 +202,9 @@ impl<D: BlockDevice> BlockCache<D> {
     pub fn committed(&mut self) {
         for slot in self.held.drain(..) {
             self.states[slot].held = false;
-            self.index.release(slot);
+            if !self.states[slot].pinned {
+                self.index.release(slot);
+            }
         }
         while let Some(block) = self.discarded.pop() {
             if let Some(slot) = self.index.find(block) {
