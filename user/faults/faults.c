@@ -204,7 +204,7 @@ static void tell(const struct trial *trial, const char *outcome, struct verdict 
         if (*at == ' ')
             *at = '_';
     line_say("done %u %s %s %s %d %u %u %llu", trial->number, outcome, *seen->step ? seen->step : "-",
-             *seen->what ? seen->what : "-", seen->error, own, all - own, (unsigned long long)recovery_ns);
+             *seen->what ? seen->what : "-", seen->error, own, all - own > seen->asked ? all - own - seen->asked : 0, (unsigned long long)recovery_ns);
 }
 
 static void run_trial(const struct trial *trial)

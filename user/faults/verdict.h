@@ -16,6 +16,8 @@ enum { PASSED = 0, FAILED = 10, CORRUPTED = 11 };
 struct verdict {
     char step[24], what[40];
     int error;
+    /* Services that the work itself had restarted. */
+    unsigned asked;
     /* Records that were acknowledged in the journal, which no failure may lose. */
     unsigned records;
 };

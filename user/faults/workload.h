@@ -353,8 +353,10 @@ static void step_restart(void)
     for (unsigned i = 0; i < sizeof others / sizeof *others; i++) {
         struct service_record record;
         /* It may be starting at this moment, or not be in this system. */
-        if (service_call(SERVICE_STATUS, others[i], &record, sizeof record) == sizeof record && record.state == STATE_UP)
+        if (service_call(SERVICE_STATUS, others[i], &record, sizeof record) == sizeof record && record.state == STATE_UP) {
             must(service_call(SERVICE_KILL, others[i], NULL, 0) == 0, "service kill");
+            verdict->asked++;
+        }
     }
     errno = 0;
 }

@@ -29,7 +29,7 @@ use abi::{
     registers::EXTENDED_BYTES,
     trace::Record,
 };
-use core::mem::size_of;
+use core::{fmt::Write as _, mem::size_of};
 use kernel_core::{
     Frame, Machine, Node, Space,
     machine::{Copied, Fault, Mapped, Memory, Msi},
@@ -355,6 +355,9 @@ impl Machine for Hardware {
     fn renew(&mut self, slot: usize, frame: &Frame, message: &Message) -> Option<Frame> {
         if message.words[0] != abi::call::inject::VECTOR {
             fatal::print_failure(&mut self.console, loader::name(slot), frame, message);
+        } else {
+            // What cannot be printed on the console cannot be told elsewhere.
+            let _ = writeln!(self.console, "kernel: {} is killed as injected", loader::name(slot));
         }
         loader::renew(self, slot)
     }

@@ -4,6 +4,7 @@
 //! program user/faults, over lines of `line`; `table` counts. A small campaign runs in continuous integration; `--all` runs the whole,
 //! in two guests, goes on where it was interrupted, and writes docs/faults.md. docs/book/faults.md explains the terms.
 
+mod coverage;
 mod line;
 mod mutate;
 mod plan;
@@ -20,6 +21,7 @@ use crate::workspace::{RunFolder, Workspace};
 use abi::privilege::RESTARTABLE;
 use abi::system::Service;
 use anyhow::{Context, Result};
+use coverage::Coverage;
 use plan::{Size, Target};
 use report::Log;
 use session::Session;
@@ -66,19 +68,16 @@ impl<'a> Campaign<'a> {
         let size = if options.all { Size::ALL } else { Size::SMALL };
         let seed = options.seed.unwrap_or(SEED);
         let targets = targets(&mut bundle)?;
-        let mut trials = plan::trials(&targets, size, seed)?;
-        if let Some(only) = &options.service {
-            trials.retain(|trial| trial.service == *only);
-        }
-        if let Some(only) = options.trial {
-            trials.retain(|trial| trial.number == only);
-        }
         let folder = workspace.run_folder()?;
         let mut contents = bundle.contents(workspace);
         let programs = c_programs::compile(workspace, Some("faults"))?;
         contents.programs.extend(programs.into_iter().map(|program| (program.name, program.path)));
         contents.command = Some(session::COMMAND);
         let media = bundle.make_media(&contents, &folder)?;
+        let coverage = coverage(workspace, &media, &targets)?;
+        let mut trials = plan::trials(&targets, |target, address| coverage.has(target, address), size, seed)?;
+        trials.retain(|trial| options.service.as_ref().is_none_or(|only| trial.service == *only));
+        trials.retain(|trial| options.trial.is_none_or(|only| trial.number == only));
         let drivers = Packages::read(workspace)?.programs_in(workspace, "drivers");
         Ok(Self { workspace, media, _folder: folder, drivers, trials, seed, size })
     }
@@ -115,8 +114,11 @@ impl<'a> Campaign<'a> {
             let mut report = guest.run(trial)?;
             // What is damaged for good must not be blamed on the next trial.
             let spent = report.outcome >= Outcome::Corrupted;
-            if spent {
+            if report.outcome >= Outcome::ClientError || self.trials.len() == 1 {
                 guest.keep_console(&log.console_of(trial.number))?;
+            }
+            if spent {
+                drop(guest);
             } else if ran + 1 == TRIALS_OF_A_GUEST {
                 if let Err(error) = guest.end() {
                     report = Report { outcome: Outcome::Corrupted, reason: format!("{error:#}"), ..report };
@@ -155,6 +157,20 @@ fn targets(bundle: &mut Bundle) -> Result<Vec<Target>> {
         Target::read(&service.name, &bundle.program(&service.binary), restartable)
     };
     services.map(read).collect()
+}
+
+/// What runs in the undisturbed system; from an earlier campaign if the programs are the same.
+fn coverage(workspace: &Workspace, media: &Media, targets: &[Target]) -> Result<Coverage> {
+    let folder = folder(workspace);
+    std::fs::create_dir_all(&folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
+    let kept = Coverage::path(&folder, targets);
+    if let Some(coverage) = Coverage::read(&kept) {
+        return Ok(coverage);
+    }
+    let services = targets.iter().map(|target| &target.name);
+    let coverage = Session::log_instructions(workspace, media, services, |log| Coverage::read_log(log, targets))?;
+    coverage.write(&kept)?;
+    Ok(coverage)
 }
 
 /// Where a campaign keeps what it found.

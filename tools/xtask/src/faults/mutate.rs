@@ -65,6 +65,11 @@ impl Text {
         self.instructions.iter().map(Instruction::ip)
     }
 
+    /// All of it.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
     /// The bytes from `address` on, as many as there are.
     pub fn at(&self, address: u64) -> &[u8] {
         let offset = address.checked_sub(self.start).and_then(|offset| usize::try_from(offset).ok());

@@ -1,6 +1,7 @@
 //! What a campaign consists of: its trials, all of them drawn from one seed.
 //!
-//! A trial depends on the seed, its number and the programs in the boot archive, and on nothing else; so one can be repeated alone.
+//! A trial depends on the seed, its number, the programs in the boot archive and on what of them ran (`coverage`, which is kept); so one
+//! can be repeated alone.
 
 use super::mutate::Text;
 use super::trial::{Fault, Mutation, Part, Trial};
@@ -67,11 +68,11 @@ fn text_of(file: &[u8]) -> Option<Text> {
     Some(Text::new(segment.address, bytes.to_vec()))
 }
 
-/// All trials of a campaign, numbered from 1.
+/// All trials of a campaign, numbered from 1. Mutations hit instructions that `ran`: index of the target, address.
 ///
 /// # Errors
 /// When a program is too small for some mutation.
-pub fn trials(targets: &[Target], size: Size, seed: u64) -> Result<Vec<Trial>> {
+pub fn trials(targets: &[Target], ran: impl Fn(usize, u64) -> bool, size: Size, seed: u64) -> Result<Vec<Trial>> {
     let mut trials = Vec::new();
     let mut add = |part, target: &Target, fault| {
         let Target { name, restartable, .. } = target;
@@ -89,7 +90,10 @@ pub fn trials(targets: &[Target], size: Size, seed: u64) -> Result<Vec<Trial>> {
         let (round, at) = (number as usize / targets.len(), number as usize % targets.len());
         let kind = Mutation::ALL[round % Mutation::ALL.len()];
         let mut random = Rng::with_seed(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ u64::from(number));
-        let patch = targets[at].text.mutate(kind, &mut random, |_| true).with_context(|| targets[at].name.clone())?;
+        let patch = targets[at]
+            .text
+            .mutate(kind, &mut random, |address| ran(at, address))
+            .with_context(|| targets[at].name.clone())?;
         add(Part::Mutations, &targets[at], Fault::Poke(patch));
     }
     for target in targets {
@@ -136,7 +140,7 @@ mod tests {
 
     #[test]
     fn a_whole_campaign_kills_after_every_message_and_mutates_ten_thousand_times() {
-        let trials = trials(&targets(), Size::ALL, 1).expect("is planned");
+        let trials = trials(&targets(), |_, _| true, Size::ALL, 1).expect("is planned");
         let count = |part| trials.iter().filter(|trial| trial.part == part).count();
         assert_eq!((count(Part::Kills), count(Part::Mutations)), (400, 10_000));
         // One silence, and the only system call stuck and dropped.
@@ -146,7 +150,7 @@ mod tests {
 
     #[test]
     fn every_service_gets_every_kind_of_mutation() {
-        let trials = trials(&targets(), Size::SMALL, 1).expect("is planned");
+        let trials = trials(&targets(), |_, _| true, Size::SMALL, 1).expect("is planned");
         let mut kinds: BTreeMap<(&str, Mutation), u32> = BTreeMap::new();
         for trial in trials.iter().filter(|trial| trial.part == Part::Mutations) {
             if let Fault::Poke(patch) = &trial.fault {
@@ -159,7 +163,7 @@ mod tests {
 
     #[test]
     fn another_seed_makes_other_mutations() {
-        let make = |seed| trials(&targets(), Size::SMALL, seed).expect("is planned");
+        let make = |seed| trials(&targets(), |_, _| true, Size::SMALL, seed).expect("is planned");
         assert_eq!(make(1), make(1));
         assert_ne!(make(1), make(2));
     }
