@@ -1,8 +1,9 @@
 //! The ioctls of a terminal (ioctl_tty(2)): settings, window size, job control, flow and queues.
 
 use crate::serial::{Order, Ticket};
-use crate::terminal::{AfterLine, AfterOutput, Caller, Need, Terminal, Waiting, World, signal};
+use crate::terminal::{Caller, Terminal, World, signal};
 use crate::termios::{TERMIOS_BYTES, Termios, cc};
+use crate::waiting::{AfterLine, AfterOutput, Need, Waiting};
 use abi::chardev::serial::{MODEM_DTR, MODEM_LOOP, MODEM_RTS};
 use abi::{Errno, Message, chardev};
 

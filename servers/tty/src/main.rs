@@ -24,6 +24,7 @@ mod serial;
 mod snapshot;
 mod terminal;
 mod termios;
+mod waiting;
 
 use abi::{Endpoint, Errno, GrantId, Message, Name, chardev, tty};
 use alloc::{collections::VecDeque, rc::Rc, vec::Vec};

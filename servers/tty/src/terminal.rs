@@ -9,6 +9,7 @@ use crate::output::Output;
 use crate::serial::{self, Order, Ticket};
 use crate::snapshot::{Reader, Writer};
 use crate::termios::{TERMIOS_BYTES, Termios, cc, iflag, lflag};
+use crate::waiting::{AfterLine, AfterOutput, Need, Waiting};
 use abi::chardev::serial::{MODEM_DTR, MODEM_RTS};
 use abi::{Errno, GrantId, Message, chardev};
 use alloc::collections::VecDeque;
@@ -60,46 +61,6 @@ impl Caller {
     pub fn from_word(word: u64) -> Caller {
         Caller { group: word as u32, session: (word >> 32) as u32 }
     }
-}
-
-/// A request that waits.
-pub(crate) struct Waiting {
-    pub(crate) request: Message,
-    pub(crate) need: Need,
-}
-
-/// What a waiting request waits for.
-pub(crate) enum Need {
-    /// Input. `deadline_ns`: when VTIME lets it end.
-    Input { grant: GrantId, bytes: usize, deadline_ns: Option<u64> },
-    /// Room for the rest of a write.
-    Room { grant: GrantId, bytes: usize, done: usize },
-    /// Any of these poll events.
-    Events(u64),
-    /// All output with uart, then an order to it.
-    Output(AfterOutput),
-    /// uart to have carried an order out.
-    Line(AfterLine),
-    /// The process to be in the foreground: only a signal ends this.
-    Foreground,
-}
-
-/// What follows when uart has all output.
-#[derive(Clone, Copy)]
-pub(crate) enum AfterOutput {
-    /// To wait until it has been sent, and then for these settings, if any (TCSETSW, tcdrain).
-    Drain(Option<Termios>),
-    /// A break of this duration in nanoseconds (TCSBRK).
-    Break(u64),
-}
-
-/// What follows when uart has carried out an order.
-#[derive(Clone, Copy)]
-pub(crate) enum AfterLine {
-    /// New settings, or nothing.
-    Settings(Option<Termios>),
-    /// The modem lines go to the caller.
-    Modem(GrantId),
 }
 
 /// One terminal.

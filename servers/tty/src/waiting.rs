@@ -1,0 +1,44 @@
+//! Requests that a terminal cannot answer yet, and what they wait for.
+
+use crate::termios::Termios;
+use abi::{GrantId, Message};
+
+/// A request that waits.
+pub(crate) struct Waiting {
+    pub(crate) request: Message,
+    pub(crate) need: Need,
+}
+
+/// What a waiting request waits for.
+pub(crate) enum Need {
+    /// Input. `deadline_ns`: when VTIME lets it end.
+    Input { grant: GrantId, bytes: usize, deadline_ns: Option<u64> },
+    /// Room for the rest of a write.
+    Room { grant: GrantId, bytes: usize, done: usize },
+    /// Any of these poll events.
+    Events(u64),
+    /// All output with uart, then an order to it.
+    Output(AfterOutput),
+    /// uart to have carried an order out.
+    Line(AfterLine),
+    /// The process to be in the foreground: only a signal ends this.
+    Foreground,
+}
+
+/// What follows when uart has all output.
+#[derive(Clone, Copy)]
+pub(crate) enum AfterOutput {
+    /// To wait until it has been sent, and then for these settings, if any (TCSETSW, tcdrain).
+    Drain(Option<Termios>),
+    /// A break of this duration in nanoseconds (TCSBRK).
+    Break(u64),
+}
+
+/// What follows when uart has carried out an order.
+#[derive(Clone, Copy)]
+pub(crate) enum AfterLine {
+    /// New settings, or nothing.
+    Settings(Option<Termios>),
+    /// The modem lines go to the caller.
+    Modem(GrantId),
+}
