@@ -1,5 +1,6 @@
-//! Compiles our C programs, user/*/NAME.c, which run on Linux as they are: static, for the host's ABI.
+//! Compiles our C programs, user/*/NAME.c, which run on Linux as they are: static, for the host's ABI. Those that use lib/c find it.
 
+use crate::c_services::Library;
 use crate::process;
 use crate::workspace::Workspace;
 use anyhow::{Context, Result};
@@ -27,15 +28,17 @@ pub fn compile(workspace: &Workspace, folder: Option<&str>) -> Result<Vec<CProgr
     };
     let to = workspace.build.join("c");
     fs::create_dir_all(&to)?;
-    sources.iter().map(|source| compile_one(source, &to)).collect()
+    let library = Library::build(workspace)?;
+    sources.iter().map(|source| compile_one(source, &library, &to)).collect()
 }
 
-fn compile_one(source: &Path, to: &Path) -> Result<CProgram> {
+fn compile_one(source: &Path, library: &Library, to: &Path) -> Result<CProgram> {
     let name = source.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let path = to.join(&name);
     let mut cc = Command::new("cc");
     // Without a build id and symbols, so that the same source gives the same file.
-    cc.args(["-O2", "-Wall", "-static", "-s", "-Wl,--build-id=none", "-o"]).arg(&path).arg(source);
+    cc.args(["-O2", "-Wall", "-static", "-s", "-Wl,--build-id=none", "-I"]).arg(&library.include);
+    cc.arg("-o").arg(&path).arg(source).arg(&library.archive);
     process::run(&mut cc)?;
     Ok(CProgram { name, path })
 }

@@ -46,8 +46,11 @@ const LINK: [&str; 7] = [
 
 /// The compiled library.
 pub struct Library {
-    include: PathBuf,
-    archive: PathBuf,
+    /// The folder with its headers.
+    pub include: PathBuf,
+    /// The functions for every C program.
+    pub archive: PathBuf,
+    /// What services have in place of a C library.
     service: PathBuf,
     folder: PathBuf,
 }
