@@ -130,14 +130,14 @@ impl Pipe {
         if !self.ended.get() {
             let mut state = self.state.borrow_mut();
             state.admit_writers(world);
-            self.save(world, &state);
+            self.save(world, &mut state);
         }
         self.watchers.fire();
     }
 
     /// Preserves the ring, and looks whether a writer lacks pages.
-    fn save(self: &Rc<Self>, world: &impl World, state: &State) {
-        world.save(self.record, &state.ring.record());
+    fn save(self: &Rc<Self>, world: &impl World, state: &mut State) {
+        state.ring.save(world, self.record);
         if state.waiting_writers.front().is_some_and(|writer| state.lacks_pages(world, writer)) {
             world.wants_pages(self);
         }
@@ -179,7 +179,7 @@ impl Pipe {
             return Err(Errno::EBUSY);
         }
         ring.set_capacity(bytes);
-        world.save(self.record, &ring.record());
+        ring.save(world, self.record);
         Ok(bytes as u64)
     }
 
@@ -201,7 +201,7 @@ impl Pipe {
         }
         let result = state.drain(world, &mut to);
         state.admit_writers(world);
-        self.save(world, &state);
+        self.save(world, &mut state);
         drop(state);
         self.watchers.fire();
         Outcome::Done(result.map(|()| to.moved()).or_else(|error| to.moved_or(error)))
@@ -218,7 +218,7 @@ impl Pipe {
         let mut state = self.state.borrow_mut();
         if state.waiting_writers.is_empty() {
             let result = state.serve_readers(world, &mut from).and_then(|()| state.fill(world, &mut from));
-            self.save(world, &state);
+            self.save(world, &mut state);
             if let Err(error) = result {
                 drop(state);
                 self.watchers.fire();

@@ -38,12 +38,14 @@ pub struct Ring {
     start: usize,
     len: usize,
     capacity: usize,
+    /// It has changed since it was preserved.
+    changed: bool,
 }
 
 impl Ring {
     /// An empty ring that may hold `capacity` bytes. No page yet.
     pub fn new(capacity: usize) -> Self {
-        Ring { pages: VecDeque::new(), start: 0, len: 0, capacity }
+        Ring { pages: VecDeque::new(), start: 0, len: 0, capacity, changed: false }
     }
 
     /// As a predecessor has left it. `None`: the record makes no sense.
@@ -61,6 +63,13 @@ impl Ring {
             }
         }
         (start < PIPE_PAGE && start + len <= ring.pages.len() * PIPE_PAGE && len <= ring.capacity).then_some(ring)
+    }
+
+    /// Preserves it, if it has changed.
+    pub fn save(&mut self, world: &impl Pages, pipe: u16) {
+        if core::mem::take(&mut self.changed) {
+            world.save(pipe, &self.record());
+        }
     }
 
     /// As it is preserved.
@@ -98,6 +107,7 @@ impl Ring {
     /// Sets what it may hold; not less than what is in it.
     pub fn set_capacity(&mut self, capacity: usize) {
         self.capacity = capacity.max(self.len);
+        self.changed = true;
     }
 
     /// Whether there are pages for this many bytes more.
@@ -118,6 +128,7 @@ impl Ring {
         }
         let (page, at) = (self.pages[end / PIPE_PAGE], end % PIPE_PAGE);
         let bytes = bytes.min(self.room()).min(PIPE_PAGE - at);
+        self.changed = true;
         world.fill(page, at, bytes, from, address)?;
         self.len += bytes;
         Ok(bytes)
@@ -130,6 +141,7 @@ impl Ring {
             world.drain(page, self.start, bytes, to, address)?;
             self.start += bytes;
             self.len -= bytes;
+            self.changed = true;
             self.give_back(world);
         }
         Ok(bytes)

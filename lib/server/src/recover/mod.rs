@@ -7,11 +7,11 @@
 //!
 //! ```text
 //! word 0   which layout this is; written last when the memory is made
-//! word 1   words used in the undo log; 0: no change is under way
+//! word 1   words used in the undo log (low half); 0: no change is under way. Commits so far (high half)
 //! word 2.. undo log: pairs of place and old value
 //! then     tables and areas, in the order in which they are laid out
 //! ```
-//! Invariant: while word 1 is n, undoing the first n words of the log from last to first gives the state of the last commit. That
+//! Invariant: while the low half of word 1 is n, undoing the first n words of the log from last to first gives the state of the last commit. That
 //! holds at every instruction, undoing included.
 
 mod area;
@@ -29,6 +29,9 @@ const LAYOUT: usize = 0;
 const USED: usize = 1;
 const LOG: usize = 2;
 const WORD_BYTES: usize = 8;
+/// The half of word 1 that counts commits.
+const COMMITS: u64 = !0 << 32;
+const ONE_COMMIT: u64 = 1 << 32;
 /// Layout of memory that is being made zero.
 const IN_CLEARING: u64 = 1;
 /// Makes the layout's number unlike anything that is there by chance.
@@ -55,6 +58,8 @@ pub struct Recover {
     /// First word that no table has.
     next: Cell<usize>,
     used: Cell<usize>,
+    /// Commits so far, in the high half.
+    commits: Cell<u64>,
 }
 
 impl Recover {
@@ -66,7 +71,8 @@ impl Recover {
     pub fn open(keep: Keep, layout: u64, log_changes: usize) -> (Recover, Found) {
         let log_words = log_changes * 2;
         assert!((LOG + log_words) * WORD_BYTES <= keep.len(), "no room for {log_changes} changes in preserved memory");
-        let recover = Recover { keep, log_words, next: Cell::new(LOG + log_words), used: Cell::new(0) };
+        let recover =
+            Recover { keep, log_words, next: Cell::new(LOG + log_words), used: Cell::new(0), commits: Cell::new(0) };
         let found = recover.restore(MAGIC | layout);
         (recover, found)
     }
@@ -76,7 +82,9 @@ impl Recover {
             self.clear(layout);
             return Found::Nothing;
         }
-        let used = self.word(USED) as usize;
+        let used = self.word(USED);
+        self.commits.set(used & COMMITS);
+        let used = (used & !COMMITS) as usize;
         if used == 0 {
             return Found::State;
         }
@@ -85,6 +93,7 @@ impl Recover {
             || !(LOG..LOG + used).step_by(2).all(|at| self.is_state(self.word(at)))
         {
             self.clear(layout);
+            self.commits.set(0);
             return Found::Damaged;
         }
         self.undo(used);
@@ -99,7 +108,7 @@ impl Recover {
         for at in (LOG..LOG + used).step_by(2).rev() {
             self.put(self.word(at) as usize, self.word(at + 1));
         }
-        self.put(USED, 0);
+        self.put_used(0);
     }
 
     /// Makes everything zero, which is the empty state of every table. New memory is zero already, and stays untouched, so that it
@@ -140,9 +149,33 @@ impl Recover {
     #[inline]
     pub fn commit(&self) {
         if self.used.get() != 0 {
-            self.used.set(0);
-            self.put(USED, 0);
+            self.commit_stamp();
         }
+    }
+
+    /// A commit even if nothing has been changed: for what counts by its [`Recover::stamp`].
+    #[inline]
+    pub fn commit_stamp(&self) {
+        self.used.set(0);
+        self.commits.set(self.commits.get().wrapping_add(ONE_COMMIT));
+        self.put_used(0);
+    }
+
+    /// The stamp of the next commit: what is written with it, without log, to a place that means nothing else, lasts from that commit on.
+    /// A successor clears what has a stamp that [`Recover::is_committed`] denies, before it commits anything itself.
+    #[inline]
+    pub fn stamp(&self) -> u64 {
+        self.commits.get().wrapping_add(ONE_COMMIT)
+    }
+
+    /// Whether the commit with this stamp has happened; of the last 2^31 ones.
+    pub fn is_committed(&self, stamp: u64) -> bool {
+        ((self.commits.get().wrapping_sub(stamp)) as i64) >= 0
+    }
+
+    #[inline]
+    fn put_used(&self, used: usize) {
+        self.put(USED, self.commits.get() | used as u64);
     }
 
     /// True when something has been changed that is not committed yet.
@@ -181,7 +214,7 @@ impl Recover {
         self.put(LOG + used, at as u64);
         self.put(LOG + used + 1, old);
         self.used.set(used + 2);
-        self.put(USED, used as u64 + 2);
+        self.put_used(used + 2);
         self.put(at, value);
     }
 }

@@ -92,13 +92,12 @@ impl<R: Record> Table<R> {
     #[inline]
     pub fn set(&self, recover: &Recover, index: usize, record: &R) {
         let at = self.place(index);
-        let mut words = [0; MOST_WORDS];
-        let words = &mut words[..R::WORDS];
-        record.store(words);
-        for (offset, &word) in words.iter().enumerate() {
-            recover.change(at + 1 + offset, word);
-        }
-        recover.change(at, check(at, words));
+        with_words(record, |words| {
+            for (offset, &word) in words.iter().enumerate() {
+                recover.change(at + 1 + offset, word);
+            }
+            recover.change(at, check(at, words));
+        });
     }
 
     /// Puts a record to a place that the state of the last commit does not refer to: nothing has to be undone there, so it costs no
@@ -109,13 +108,12 @@ impl<R: Record> Table<R> {
     #[inline]
     pub fn put_unreferenced(&self, recover: &Recover, index: usize, record: &R) {
         let at = self.place(index);
-        let mut words = [0; MOST_WORDS];
-        let words = &mut words[..R::WORDS];
-        record.store(words);
-        for (offset, &word) in words.iter().enumerate() {
-            recover.put(at + 1 + offset, word);
-        }
-        recover.put(at, check(at, words));
+        with_words(record, |words| {
+            for (offset, &word) in words.iter().enumerate() {
+                recover.put(at + 1 + offset, word);
+            }
+            recover.put(at, check(at, words));
+        });
     }
 
     /// Removes what is at a place that the state of the last commit does not refer to.
@@ -146,6 +144,23 @@ impl<R: Record> Table<R> {
     fn place(&self, index: usize) -> usize {
         assert!(index < self.count, "there is no place {index} in a table of {}", self.count);
         self.first + index * (R::WORDS + 1)
+    }
+}
+
+/// The words of a record, in an array that is not much larger than needed: clearing 32 words costs more than most records.
+#[inline(always)]
+fn with_words<R: Record>(record: &R, act: impl FnOnce(&[u64])) {
+    #[inline(always)]
+    fn fill<const N: usize, R: Record>(record: &R, act: impl FnOnce(&[u64])) {
+        let mut words = [0; N];
+        record.store(&mut words[..R::WORDS]);
+        act(&words[..R::WORDS]);
+    }
+    match R::WORDS {
+        0..=2 => fill::<2, R>(record, act),
+        3..=4 => fill::<4, R>(record, act),
+        5..=8 => fill::<8, R>(record, act),
+        _ => fill::<MOST_WORDS, R>(record, act),
     }
 }
 

@@ -159,3 +159,15 @@ fn bytes_of_an_area_stay() {
     Area::lay_out(&found.recover, 11).read(&found.recover, 1, &mut bytes);
     assert_eq!(&bytes, b"hello");
 }
+
+#[test]
+fn what_has_a_stamp_lasts_from_its_commit_on() {
+    let (memory, _) = prepared();
+    let state = open(memory, UNLIMITED);
+    let first = state.recover.stamp();
+    assert!(!state.recover.is_committed(first));
+    state.recover.commit_stamp();
+    let second = state.recover.stamp();
+    let successor = open(memory, UNLIMITED);
+    assert!(successor.recover.is_committed(first) && !successor.recover.is_committed(second));
+}

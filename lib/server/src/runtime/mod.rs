@@ -116,16 +116,16 @@ impl Runtime {
             hook(&inner.answers.borrow());
         }
         if inner.peers_wait.take() {
-            inner.peers.borrow().iter().for_each(|peer| peer.pump());
+            inner.peers.borrow().iter().for_each(|peer| peer.pump_if_it_waits());
         }
-        let mut last = None;
-        for (to, message) in inner.answers.borrow_mut().drain(..) {
-            // An asker with a tag may not be waiting, and REPLYREC would lose its answer.
-            if message.tag() != 0 && to.is_service() {
+        let mut answers = inner.answers.borrow_mut();
+        let last = answers.pop_if(|(to, message)| !is_tagged(*to, message));
+        for (to, message) in answers.drain(..) {
+            if is_tagged(to, &message) {
                 inner.outbox.borrow_mut().send(to, &message);
-            } else if let Some((earlier, message)) = last.replace((to, message)) {
+            } else {
                 // Nobody to tell when the asker has died.
-                let _ = ipc::send_nonblocking(earlier, &message);
+                let _ = ipc::send_nonblocking(to, &message);
             }
         }
         last
@@ -193,6 +193,12 @@ impl Runtime {
             time::set_alarm(deadline_ns).expect("a server with timers needs the kernel call SetAlarm");
         }
     }
+}
+
+/// An asker with a tag may not be waiting, and REPLYREC would lose its answer.
+#[inline]
+fn is_tagged(to: Endpoint, message: &Message) -> bool {
+    message.tag() != 0 && to.is_service()
 }
 
 /// The loop of [`Runtime::serve`], one turn at a time.

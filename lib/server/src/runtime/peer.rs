@@ -93,8 +93,9 @@ pub struct PeerCore {
     name: Name,
     window: usize,
     table: RefCell<Table>,
-    /// To be set when there is something to send at the end of the turn.
-    waits: Rc<Cell<bool>>,
+    /// There is something to send at the end of the turn: here, and among all peers.
+    waits: Cell<bool>,
+    any_waits: Rc<Cell<bool>>,
 }
 
 /// A peer. Clones are the same peer.
@@ -205,8 +206,8 @@ impl PeerCore {
             queue: VecDeque::new(),
             sequence: 0,
         };
-        let waits = runtime.inner.peers_wait.clone();
-        let core = Rc::new(PeerCore { name, window, table: RefCell::new(table), waits });
+        let any_waits = runtime.inner.peers_wait.clone();
+        let core = Rc::new(PeerCore { name, window, table: RefCell::new(table), waits: Cell::new(false), any_waits });
         runtime.inner.peers.borrow_mut().push(core.clone());
         core
     }
@@ -230,7 +231,7 @@ impl PeerCore {
             }
             table.link = Link::Open;
         }
-        self.waits.set(true);
+        self.wait_for_turn_end();
     }
 
     /// It has come up or gone down.
@@ -252,7 +253,7 @@ impl PeerCore {
                 }
             }
         }
-        self.waits.set(true);
+        self.wait_for_turn_end();
     }
 
     /// It has answered. False: the answer is to nothing that it was asked.
@@ -266,7 +267,7 @@ impl PeerCore {
             table.in_flight -= 1;
             table.finish(at, Ok(*reply));
         }
-        self.waits.set(true);
+        self.wait_for_turn_end();
         true
     }
 
@@ -285,7 +286,7 @@ impl PeerCore {
         if table.link == Link::GivenUp {
             table.fail_all();
         }
-        self.waits.set(true);
+        self.wait_for_turn_end();
         at
     }
 
@@ -303,8 +304,21 @@ impl PeerCore {
         }
     }
 
-    /// Sends as much as can be sent: at the end of a turn.
-    pub(super) fn pump(&self) {
+    fn wait_for_turn_end(&self) {
+        self.waits.set(true);
+        self.any_waits.set(true);
+    }
+
+    /// The end of a turn.
+    #[inline]
+    pub(super) fn pump_if_it_waits(&self) {
+        if self.waits.take() {
+            self.pump();
+        }
+    }
+
+    /// Sends as much as can be sent.
+    fn pump(&self) {
         let mut table = self.table.borrow_mut();
         while table.link == Link::Open && table.in_flight < self.window {
             let Some(&at) = table.queue.front() else { return };

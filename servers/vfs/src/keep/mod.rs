@@ -12,6 +12,7 @@ pub mod records;
 mod text;
 
 use abi::{Endpoint, Errno, Message, endpoint::SLOTS};
+use alloc::boxed::Box;
 use core::cell::Cell;
 use pool::Pool;
 use records::{
@@ -28,7 +29,7 @@ pub const KEEP_BYTES: usize = 0x80_0000 / SCALE;
 /// Tests have smaller tables: they make and search them thousands of times.
 const SCALE: usize = if cfg!(test) { 8 } else { 1 };
 /// Which layout this is: to be changed with any table.
-const LAYOUT: u64 = 1;
+const LAYOUT: u64 = 2;
 /// Words that change in one turn.
 const LOG_CHANGES: usize = 16384 / SCALE;
 /// Bytes of a page of a pipe.
@@ -43,16 +44,22 @@ const LOCKS: usize = 2048 / SCALE / SCALE;
 const MOUNTS: usize = 32;
 const PEERS: usize = 32;
 
+/// In `Store::released`, after the bits of the tables.
+const BLOCKS_BIT: u32 = 1 << 6;
+const TEXTS_BIT: u32 = 1 << 7;
+
 /// Places of one table, and which of them are free.
 #[derive(Debug)]
 pub struct Places<R> {
     table: Table<R>,
     pool: Pool,
+    /// Stands for this table in `Store::released`.
+    bit: u32,
 }
 
 impl<R: Record> Places<R> {
-    fn lay_out(recover: &Recover, count: usize) -> Self {
-        Places { table: Table::lay_out(recover, count), pool: Pool::new(count) }
+    fn lay_out(recover: &Recover, count: usize, bit: u32) -> Self {
+        Places { table: Table::lay_out(recover, count), pool: Pool::new(count), bit: 1 << bit }
     }
 }
 
@@ -77,8 +84,10 @@ pub struct Store {
     peers: Table<PeerRecord>,
     global: Table<GlobalRecord>,
     texts: Texts,
-    /// Something has been released since the last commit.
-    released: Cell<bool>,
+    /// The last call of each thread of which something is noted (low half of its number).
+    noted_last: Box<[Cell<u32>]>,
+    /// Of which tables something has been released since the last commit: bits of `Places::bit`, and `BLOCKS_BIT`, `TEXTS_BIT`.
+    released: Cell<u32>,
     /// Results are to be noted although no record has changed.
     moved: Cell<bool>,
 }
@@ -91,30 +100,35 @@ impl Store {
             threads: Table::lay_out(&recover, SLOTS),
             calls: Table::lay_out(&recover, SLOTS),
             execs: Table::lay_out(&recover, SLOTS),
-            tables: Places::lay_out(&recover, TABLES),
+            tables: Places::lay_out(&recover, TABLES, 1),
             descriptors: Table::lay_out(&recover, DESCRIPTOR_BLOCKS * BLOCK),
             blocks: Pool::new(DESCRIPTOR_BLOCKS),
-            files: Places::lay_out(&recover, FILES),
+            files: Places::lay_out(&recover, FILES, 0),
             states: Table::lay_out(&recover, FILES),
-            directories: Places::lay_out(&recover, TABLES),
-            pipes: Places::lay_out(&recover, PIPES),
-            pages: Places::lay_out(&recover, PIPE_PAGES),
+            directories: Places::lay_out(&recover, TABLES, 2),
+            pipes: Places::lay_out(&recover, PIPES, 3),
+            pages: Places::lay_out(&recover, PIPE_PAGES, 4),
             content: Area::lay_out(&recover, PIPE_PAGES * PIPE_PAGE),
-            locks: Places::lay_out(&recover, LOCKS),
+            locks: Places::lay_out(&recover, LOCKS, 5),
             mounts: Table::lay_out(&recover, MOUNTS),
             peers: Table::lay_out(&recover, PEERS),
             global: Table::lay_out(&recover, 1),
             texts: Texts::lay_out(&recover),
-            released: Cell::new(false),
+            released: Cell::new(0),
             moved: Cell::new(false),
+            noted_last: core::iter::repeat_with(|| Cell::new(0)).take(SLOTS).collect(),
             recover,
         };
+        store.settle_notes();
         (store, found)
     }
 
     /// The end of a turn: see the head of the file. `number` gives the number of the call that a thread is in.
     pub fn end_turn(&self, answers: &[(Endpoint, Message)], number: impl Fn(Endpoint) -> Option<u64>) {
-        if !self.recover.is_changing() && !self.moved.get() && !self.released.get() {
+        if !self.recover.is_changing() && !self.moved.get() {
+            if self.released.get() != 0 {
+                self.free_released();
+            }
             return;
         }
         for (to, message) in answers.iter().filter(|(to, _)| to.is_application()) {
@@ -128,11 +142,22 @@ impl Store {
     /// What has been changed lasts from now on.
     pub fn commit(&self) {
         self.moved.set(false);
-        self.recover.commit();
-        if self.released.take() {
-            let pools = [&self.tables.pool, &self.blocks, &self.files.pool, &self.directories.pool];
-            pools.iter().for_each(|pool| pool.commit());
-            [&self.pipes.pool, &self.pages.pool, &self.locks.pool].iter().for_each(|pool| pool.commit());
+        self.recover.commit_stamp();
+        if self.released.get() != 0 {
+            self.free_released();
+        }
+    }
+
+    fn free_released(&self) {
+        let released = self.released.take();
+        let pools = [&self.files.pool, &self.tables.pool, &self.directories.pool, &self.pipes.pool];
+        let rest = [&self.pages.pool, &self.locks.pool, &self.blocks];
+        for (bit, pool) in pools.into_iter().chain(rest).enumerate() {
+            if released >> bit & 1 != 0 {
+                pool.commit();
+            }
+        }
+        if released & TEXTS_BIT != 0 {
             self.texts.commit();
         }
     }
@@ -146,7 +171,24 @@ impl Store {
     /// Notes something about the call with this number that a thread is in.
     #[inline]
     pub fn note(&self, thread: Endpoint, number: u64, note: Note) {
-        self.calls.set(&self.recover, thread.slot(), &CallRecord { number, note });
+        self.moved.set(true);
+        let record = CallRecord { number, note, stamp: self.recover.stamp() };
+        if self.noted_last[thread.slot()].replace(number as u32) == number as u32 {
+            // A note of the same call comes back when this turn is undone.
+            self.calls.set(&self.recover, thread.slot(), &record);
+        } else {
+            self.calls.put_unreferenced(&self.recover, thread.slot(), &record);
+        }
+    }
+
+    /// Before anything is committed: notes that a predecessor has not committed are none, and the others are known.
+    fn settle_notes(&self) {
+        for (slot, entry) in self.calls.entries(&self.recover) {
+            match entry.record() {
+                Some(call) if self.recover.is_committed(call.stamp) => self.noted_last[slot].set(call.number as u32),
+                _ => self.calls.clear_unreferenced(&self.recover, slot),
+            }
+        }
     }
 
     /// What is noted about the call with this number.
@@ -157,7 +199,7 @@ impl Store {
 
     fn release<R>(&self, places: &Places<R>, place: usize) {
         places.pool.release(place);
-        self.released.set(true);
+        self.released.set(self.released.get() | places.bit);
     }
 
     /// Writes a text that a record is to refer to. `ENOMEM`: no room.
@@ -174,7 +216,7 @@ impl Store {
     #[inline]
     pub fn release_text(&self, text: Text) {
         self.texts.release(text);
-        self.released.set(true);
+        self.released.set(self.released.get() | TEXTS_BIT);
     }
 
     /// Sets what is known of a thread; a new one in a slot has made no call yet.
@@ -186,6 +228,7 @@ impl Store {
     pub fn forget_thread(&self, slot: usize) {
         self.threads.clear(&self.recover, slot);
         self.calls.clear(&self.recover, slot);
+        self.noted_last[slot].set(0);
         self.set_exec(slot, None);
     }
 
@@ -225,6 +268,7 @@ impl Store {
     pub fn release_table(&self, place: u16, blocks: impl Iterator<Item = u16>) {
         self.release(&self.tables, place as usize);
         blocks.filter(|block| *block != NOWHERE).for_each(|block| self.blocks.release(block as usize));
+        self.released.set(self.released.get() | BLOCKS_BIT);
     }
 
     /// A block of descriptors, all free. `ENFILE`: no room.
@@ -273,7 +317,7 @@ impl Store {
     #[inline]
     pub fn release_file(&self, place: u16, path: Text) {
         self.release(&self.files, place as usize);
-        self.texts.release(path);
+        self.release_text(path);
     }
 
     /// Makes directories of a process. `ENOMEM`: no room.
@@ -291,7 +335,7 @@ impl Store {
     /// Ends them.
     pub fn release_directories(&self, place: u16, texts: [Text; 2]) {
         self.release(&self.directories, place as usize);
-        texts.into_iter().for_each(|text| self.texts.release(text));
+        texts.into_iter().for_each(|text| self.release_text(text));
     }
 
     /// Makes an empty pipe. `ENFILE`: no room.

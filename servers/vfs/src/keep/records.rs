@@ -77,17 +77,20 @@ pub enum Note {
     Deadline(u64),
 }
 
-/// The note of a thread's last call that needed one; its place is the thread's slot.
+/// The note of a thread's last call that needed one; its place is the thread's slot. It counts from the commit with its stamp on, so that the
+/// note of an earlier call is overwritten without log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallRecord {
     /// The call's number (`abi::message::REPEATED`).
     pub number: u64,
     /// What is known.
     pub note: Note,
+    /// Of its commit.
+    pub stamp: u64,
 }
 
 impl Record for CallRecord {
-    const WORDS: usize = 2;
+    const WORDS: usize = 3;
 
     #[inline]
     fn store(&self, words: &mut [u64]) {
@@ -99,6 +102,7 @@ impl Record for CallRecord {
         };
         words[0] = self.number << 2 | kind;
         words[1] = value;
+        words[2] = self.stamp;
     }
 
     fn load(words: &[u64]) -> Self {
@@ -108,7 +112,7 @@ impl Record for CallRecord {
             2 => Note::Start(words[1]),
             _ => Note::Deadline(words[1]),
         };
-        CallRecord { number: words[0] >> 2, note }
+        CallRecord { number: words[0] >> 2, note, stamp: words[2] }
     }
 }
 
