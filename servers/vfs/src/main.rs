@@ -94,7 +94,8 @@ async fn handle(vfs: &'static Vfs, message: Message) -> Option<Message> {
         return None;
     }
     if vfs.recovering.get() && !message.source.is_service() {
-        vfs.wait_recovered().await;
+        // In a box, because each call's task would have room for it otherwise, and is moved about.
+        Box::pin(vfs.wait_recovered()).await;
     }
     if message.source.is_service() {
         let reply = vfs.service_request(&message);

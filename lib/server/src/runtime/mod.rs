@@ -120,13 +120,8 @@ impl Runtime {
         }
         let mut answers = inner.answers.borrow_mut();
         let last = answers.pop_if(|(to, message)| !is_tagged(*to, message));
-        for (to, message) in answers.drain(..) {
-            if is_tagged(to, &message) {
-                inner.outbox.borrow_mut().send(to, &message);
-            } else {
-                // Nobody to tell when the asker has died.
-                let _ = ipc::send_nonblocking(to, &message);
-            }
+        if !answers.is_empty() {
+            inner.send_early(&mut answers);
         }
         last
     }
@@ -191,6 +186,21 @@ impl Runtime {
         let change = self.inner.timers.borrow_mut().alarm_to_set();
         if let Some(deadline_ns) = change {
             time::set_alarm(deadline_ns).expect("a server with timers needs the kernel call SetAlarm");
+        }
+    }
+}
+
+impl Inner {
+    /// Sends answers that do not go with `REPLYREC`.
+    #[cold]
+    fn send_early(&self, answers: &mut Vec<(Endpoint, Message)>) {
+        for (to, message) in answers.drain(..) {
+            if is_tagged(to, &message) {
+                self.outbox.borrow_mut().send(to, &message);
+            } else {
+                // Nobody to tell when the asker has died.
+                let _ = ipc::send_nonblocking(to, &message);
+            }
         }
     }
 }
