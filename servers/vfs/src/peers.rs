@@ -229,7 +229,7 @@ impl Vfs {
             while pin!(process.event.wait()).poll(context).is_ready() {
                 if let Some(error) = process.cancelled.take() {
                     cancelled = Some(error);
-                    peer.cast(chardev::Cancel { tag }.message());
+                    peer.cancel(tag, chardev::Cancel { tag }.message());
                 }
             }
             Poll::Pending
@@ -253,7 +253,7 @@ impl Vfs {
         let request = peer.request(message, role.repeat());
         let tag = request.tag();
         self.runtime.spawn(async move { done(success(request.await)) });
-        Ok(move || peer.cast(chardev::Cancel { tag }.message()))
+        Ok(move || peer.cancel(tag, chardev::Cancel { tag }.message()))
     }
 }
 

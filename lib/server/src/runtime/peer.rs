@@ -61,6 +61,8 @@ struct Entry {
     abandoned: bool,
     /// The message has no answer.
     one_way: bool,
+    /// Follows each time that the request is sent: it has been cancelled.
+    cancellation: Option<Message>,
 }
 
 /// Whether requests can go out.
@@ -135,9 +137,14 @@ impl Peer {
         Request { core: self.core.clone(), at, finished: false }
     }
 
-    /// Sends a message that has no answer, behind those in line (`chardev::Cancel`). It is lost when the peer dies.
+    /// Sends a message that has no answer, behind those in line. It is lost when the peer dies.
     pub fn cast(&self, message: Message) {
         self.core.add(message, Repeat::No, Tag::None);
+    }
+
+    /// Sends `message` (`chardev::Cancel`) behind the request with this tag, and again behind it when the request is repeated to a successor.
+    pub fn cancel(&self, tag: u64, message: Message) {
+        self.core.cancel(tag, message);
     }
 
     /// Its name.
@@ -280,14 +287,26 @@ impl PeerCore {
             Tag::Given(tag) => tag,
         };
         let one_way = matches!(tag, Tag::None);
-        table.entries[at] =
-            Some(Entry { message, state: State::Queued, repeat, waker: None, abandoned: one_way, one_way });
+        table.entries[at] = Some(Entry::new(message, repeat, one_way));
         table.queue.push_back(at);
         if table.link == Link::GivenUp {
             table.fail_all();
         }
         self.wait_for_turn_end();
         at
+    }
+
+    fn cancel(&self, tag: u64, message: Message) {
+        let mut table = self.table.borrow_mut();
+        let is_it =
+            |entry: &Option<Entry>| entry.as_ref().is_some_and(|entry| entry.message.tag() == tag && !entry.one_way);
+        let Some(at) = table.entries.iter().position(is_it) else { return };
+        let Some(entry) = &mut table.entries[at] else { return };
+        entry.cancellation = Some(message);
+        if entry.state == State::Sent {
+            table.put_first(message);
+        }
+        self.waits.set(true);
     }
 
     fn abandon(&self, at: usize) {
@@ -327,7 +346,20 @@ impl PeerCore {
     }
 }
 
+impl Entry {
+    fn new(message: Message, repeat: Repeat, one_way: bool) -> Entry {
+        Entry { message, state: State::Queued, repeat, waker: None, abandoned: one_way, one_way, cancellation: None }
+    }
+}
+
 impl Table {
+    /// A message without answer, ahead of all in line.
+    fn put_first(&mut self, message: Message) {
+        let at = self.free_entry();
+        self.entries[at] = Some(Entry::new(message, Repeat::No, true));
+        self.queue.push_front(at);
+    }
+
     fn free_entry(&mut self) -> usize {
         let free = self.entries.iter().position(Option::is_none);
         free.unwrap_or_else(|| {
@@ -365,6 +397,9 @@ impl Table {
                 } else {
                     entry.state = State::Sent;
                     self.in_flight += 1;
+                    if let Some(cancellation) = entry.cancellation {
+                        self.put_first(cancellation);
+                    }
                 }
             }
             Err(Errno::ENOTREADY) => self.link = Link::Busy,

@@ -295,11 +295,30 @@ fn a_cancellation_follows_the_request_and_has_no_answer() {
     let runtime = Runtime::new();
     let peer = Peer::connect(&runtime, name(), 8).expect("the system has a disk");
     let waiting = peer.request(Message::new(READ), Repeat::Yes);
-    peer.cast(abi::chardev::Cancel { tag: waiting.tag() }.message());
+    peer.cancel(waiting.tag(), abi::chardev::Cancel { tag: waiting.tag() }.message());
     assert!(played.sent().is_empty(), "nothing leaves before the end of the turn");
     Server::new(&runtime, |_: Message| async { None }, |_, _| {}).turn(None);
     let sent = played.sent_to(DISK);
     assert_eq!((sent[1].words[0], sent[1].tag()), (sent[0].tag(), 0));
+}
+
+#[test]
+fn a_cancellation_that_died_with_the_peer_follows_the_repeated_request() {
+    let played = with_disk();
+    let runtime = Runtime::new();
+    let peer = Peer::connect(&runtime, name(), 8).expect("the system has a disk");
+    let mut server = Server::new(&runtime, |_: Message| async { None }, |_, _| {});
+    let waiting = peer.request(Message::new(READ), Repeat::Yes);
+    server.turn(None);
+    peer.cancel(waiting.tag(), abi::chardev::Cancel { tag: waiting.tag() }.message());
+    server.turn(None);
+    assert_eq!(played.sent_to(DISK).len(), 2);
+    let successor = Endpoint::new(DISK.slot(), DISK.generation() + 1);
+    runtime.service_changed(&names::Event { name: name(), endpoint: successor, up: true });
+    server.turn(None);
+    let sent = played.sent_to(successor);
+    let labels: Vec<_> = sent.iter().map(|message| (message.label, message.tag())).collect();
+    assert_eq!(labels, [(READ, waiting.tag()), (abi::chardev::Cancel::LABEL, 0)]);
 }
 
 #[test]
