@@ -296,23 +296,21 @@ extern "C" fn hal_from_user(operation: u64, port: u64, value: u64) -> Access {
 
 /// A protection fault with error code 0: IN and OUT of a byte by DX are done at once, if that is the thread's way and it may.
 #[unsafe(no_mangle)]
-extern "C" fn port_instruction_from_user(rip: u64, rdx: u64, rax: u64) -> Access {
-    const IN_AL_DX: u8 = 0xec;
-    const OUT_DX_AL: u8 = 0xee;
+extern "C" fn port_instruction_from_user(opcode: u64, rdx: u64, rax: u64) -> Access {
+    const IN_AL_DX: u64 = 0xec;
+    const OUT_DX_AL: u64 = 0xee;
     // SAFETY: as in `request`.
     let (node, hardware) = unsafe { node_state() };
     let port = rdx as u16;
-    if !node.emulates_ports() || !node.reaches_port(port as u64, 1) {
+    let known = matches!(opcode, IN_AL_DX | OUT_DX_AL);
+    if !known || !node.emulates_ports() || !node.reaches_port(port as u64, 1) {
         return Access::NOT_DONE;
     }
-    match hardware.spaces.byte_of_loaded(rip) {
-        Some(IN_AL_DX) => Access { rax: rax & !0xff | hardware.port_in(port, 1) as u64, done: 1 },
-        Some(OUT_DX_AL) => {
-            hardware.port_out(port, 1, rax as u32);
-            Access { rax, done: 1 }
-        }
-        _ => Access::NOT_DONE,
+    if opcode == IN_AL_DX {
+        return Access { rax: rax & !0xff | hardware.port_in(port, 1) as u64, done: 1 };
     }
+    hardware.port_out(port, 1, rax as u32);
+    Access { rax, done: 1 }
 }
 
 #[unsafe(no_mangle)]

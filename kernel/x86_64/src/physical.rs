@@ -1,7 +1,7 @@
 //! Physical memory through the direct map: all RAM is mapped once more, writable and never executable, at `DIRECT_MAP`.
 //!
 //! The kernel reaches page tables and the memory of processes only this way, so that it never takes a page fault and SMAP
-//! stays closed for good.
+//! stays closed. (One exception, with its reason: `protection_entry` in `entry.s`.)
 
 use abi::layout::PAGE_BYTES;
 use core::ptr;

@@ -13,7 +13,7 @@ use crate::{
 use abi::{
     Errno,
     kernel::{ACCESS_PRESENT, ACCESS_WRITE},
-    layout::{PAGE_BYTES, SPACES, USER_END, map},
+    layout::{PAGE_BYTES, SPACES, map},
 };
 use kernel_core::{
     Space,
@@ -170,23 +170,6 @@ impl Spaces {
     /// Translates addresses that user mode could read, or write.
     pub fn walk<const WRITE: bool>(&self, space: Space) -> Walk<'_, WRITE> {
         Walk { spaces: self, space, region: u64::MAX, table: 0 }
-    }
-
-    /// A byte of the space that the CPU uses, if user mode could read it.
-    #[inline(always)]
-    pub fn byte_of_loaded(&self, address: u64) -> Option<u8> {
-        if address >= USER_END {
-            return None;
-        }
-        let mut entry = self.loaded | bit::PRESENT;
-        for level in [3, 2, 1, 0] {
-            entry = read(entry & bit::FRAME, index(address, level));
-            if entry & bit::PRESENT == 0 {
-                return None;
-            }
-        }
-        // SAFETY: a byte of a page that is mapped for user mode; any content is a valid byte.
-        Some(unsafe { physical::pointer::<u8>(entry & bit::FRAME | address % PAGE_BYTES).read() })
     }
 
     fn change(&mut self, space: Space, address: u64, pages: u64, new: impl Fn(u64) -> u64) {

@@ -120,6 +120,34 @@ pub fn between(from: Endpoint, from_address: u64, to: Endpoint, to_address: u64,
     raw::kernel(KernelCall::VirCopy, arguments).map(drop)
 }
 
+/// Fills `into` from physical memory within the caller's ranges.
+///
+/// # Errors
+/// `ECALLDENIED`: outside the ranges; `EINVAL`: no memory outside the kernel.
+pub fn from_physical(physical: u64, into: &mut [u8]) -> Result<()> {
+    let mut at = physical;
+    for piece in into.chunks_mut(MAX_COPY as usize) {
+        let arguments = [Endpoint::NONE.to_word(), at, Endpoint::SELF.to_word(), 0, piece.len() as u64, 0];
+        raw::kernel_filling(KernelCall::PhysCopy, arguments, 3, piece)?;
+        at = at.wrapping_add(piece.len() as u64);
+    }
+    Ok(())
+}
+
+/// Writes `from` to physical memory within the caller's ranges.
+///
+/// # Errors
+/// As [`from_physical`].
+pub fn to_physical(physical: u64, from: &[u8]) -> Result<()> {
+    let mut at = physical;
+    for piece in from.chunks(MAX_COPY as usize) {
+        let arguments = [Endpoint::SELF.to_word(), 0, Endpoint::NONE.to_word(), at, piece.len() as u64, 0];
+        raw::kernel_reading(KernelCall::PhysCopy, arguments, 1, piece)?;
+        at = at.wrapping_add(piece.len() as u64);
+    }
+    Ok(())
+}
+
 /// One structure from `address` of another process.
 ///
 /// # Errors

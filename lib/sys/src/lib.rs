@@ -38,6 +38,7 @@ pub mod retained;
 pub mod rights;
 pub mod space;
 pub mod start;
+pub mod system;
 pub mod thread;
 pub mod time;
 

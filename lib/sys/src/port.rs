@@ -3,10 +3,10 @@
 //! The way is asked of the kernel once. `SYSTASK` sends requests to the SYSTEM task, `HAL` traps, and for `EMULATE` and `DIRECT` the
 //! program executes the instruction itself: what it may not reach ends it there, while the first two give an error.
 
-use crate::{Result, info, ipc, plain, start};
-use abi::call::{HAL_VECTOR, KernelCall, SYSTEM_LABELS};
+use crate::{Result, info, plain, start, system::ask};
+use abi::call::{HAL_VECTOR, KernelCall};
 use abi::privilege::{PortRequest, Privileges, io, way};
-use abi::{Endpoint, Errno, Message, Word};
+use abi::{Errno, Word};
 use core::arch::asm;
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -65,7 +65,9 @@ pub fn write(port: u16, width: u64, value: u32) -> Result<()> {
 #[inline(never)]
 fn read_somehow(port: u16, width: u64) -> Result<u32> {
     match way() {
-        way::SYSTASK => ask(KernelCall::DevIo, [port as u64, io::IN | width, 0, 0]).map(|value| value as u32),
+        way::SYSTASK => {
+            ask(KernelCall::DevIo, [port as u64, io::IN | width, 0, 0, 0, 0]).map(|reply| reply.words[0] as u32)
+        }
         _ => read(port, width),
     }
 }
@@ -73,7 +75,7 @@ fn read_somehow(port: u16, width: u64) -> Result<u32> {
 #[inline(never)]
 fn write_somehow(port: u16, width: u64, value: u32) -> Result<()> {
     match way() {
-        way::SYSTASK => ask(KernelCall::DevIo, [port as u64, io::OUT | width, value as u64, 0]).map(drop),
+        way::SYSTASK => ask(KernelCall::DevIo, [port as u64, io::OUT | width, value as u64, 0, 0, 0]).map(drop),
         _ => write(port, width, value),
     }
 }
@@ -86,7 +88,7 @@ pub fn read_string(port: u16, width: u64, into: &mut [u8]) -> Result<()> {
     let count = items(into.len(), width)?;
     let address = into.as_mut_ptr();
     match way() {
-        way::SYSTASK => ask(KernelCall::SDevIo, [port as u64, io::IN | width, address as u64, count]).map(drop),
+        way::SYSTASK => ask(KernelCall::SDevIo, [port as u64, io::IN | width, address as u64, count, 0, 0]).map(drop),
         way::HAL => trap_string(io::IN | width, port, address as u64, count),
         _ => {
             // SAFETY: `count` accesses of `width` bytes fill exactly the buffer; the direction flag is clear.
@@ -116,7 +118,7 @@ pub fn write_string(port: u16, width: u64, from: &[u8]) -> Result<()> {
     let count = items(from.len(), width)?;
     let address = from.as_ptr();
     match way() {
-        way::SYSTASK => ask(KernelCall::SDevIo, [port as u64, io::OUT | width, address as u64, count]).map(drop),
+        way::SYSTASK => ask(KernelCall::SDevIo, [port as u64, io::OUT | width, address as u64, count, 0, 0]).map(drop),
         way::HAL => trap_string(io::OUT | width, port, address as u64, count),
         _ => {
             // SAFETY: `count` accesses of `width` bytes read exactly the buffer; the direction flag is clear.
@@ -150,8 +152,8 @@ pub fn vector(requests: &mut [PortRequest]) -> Result<()> {
         let mut rest = piece;
         while !rest.is_empty() {
             let bytes = plain::bytes_of_mut(rest);
-            let done = ask(KernelCall::VDevIo, [bytes.as_mut_ptr() as u64, rest.len() as u64, 0, 0])?;
-            rest = &mut rest[done as usize..];
+            let done = ask(KernelCall::VDevIo, [bytes.as_mut_ptr() as u64, rest.len() as u64, 0, 0, 0, 0])?;
+            rest = &mut rest[done.words[0] as usize..];
         }
     }
     Ok(())
@@ -164,13 +166,6 @@ fn access(request: &mut PortRequest) -> Result<()> {
     }
     request.value = read(request.port, width)?;
     Ok(())
-}
-
-/// A kernel call as a message to the SYSTEM task. The caller vouches for the memory that it names.
-fn ask(call: KernelCall, arguments: [u64; 4]) -> Result<u64> {
-    let mut request = Message::new(SYSTEM_LABELS | call as u32);
-    request.words[..4].copy_from_slice(&arguments);
-    ipc::sendrec(Endpoint::SYSTEM, &request)?.result()
 }
 
 /// The HAL trap, for one access.

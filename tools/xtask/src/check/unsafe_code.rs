@@ -1,5 +1,5 @@
 //! Rule: `unsafe` lives in a few folders; everywhere else the compiler is told to refuse it. And every
-//! unsafe block says why it is sound.
+//! unsafe block says why it is sound. Requests to the SYSTEM task count as unsafe.
 
 use super::Source;
 use super::source::code_only;
@@ -7,6 +7,8 @@ use crate::programs::Packages;
 
 /// The folders whose crates may use `unsafe`.
 const ALLOWED: [&str; 4] = ["kernel/x86_64/", "lib/sys/", "lib/driver/", "lib/c/"];
+/// The folders that may name the labels of requests to the SYSTEM task: such a request may have the kernel write the sender's memory.
+const MAY_ASK_SYSTEM: [&str; 5] = ["abi/", "kernel/", "lib/sys/", "lib/c/", "tools/"];
 const FORBID: &str = "#![forbid(unsafe_code)]";
 /// How far above an unsafe block its reason may begin.
 const REASON_WITHIN_LINES: usize = 10;
@@ -21,6 +23,9 @@ pub fn problems(packages: &Packages, files: &[Source]) -> Vec<String> {
         }
         if allowed {
             problems.extend(blocks_without_reason(file));
+        }
+        if !MAY_ASK_SYSTEM.iter().any(|folder| file.path.starts_with(folder)) && file.text.contains("SYSTEM_LABELS") {
+            problems.push(format!("{}: only lib/sys sends kernel calls to the SYSTEM task", file.path));
         }
     }
     problems
