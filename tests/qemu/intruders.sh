@@ -3,11 +3,12 @@
 for name in emulate direct doomed; do
     until dmesg | grep -q "trial: $name is here again"; do sleep 0.1; done
 done
-dmesg | sed -n 's/.*\(trial: \)/\1/p; s/.*: \(port 0x[0-9a-f]* denied\)/\1/p' | sort
+until dmesg | grep -q "trial: systask port:" && dmesg | grep -q "trial: hal port:"; do sleep 0.1; done
+dmesg | sed -n -e 's/.*\(trial: \)/\1/p' -e '/denied (/p' | sort
 service list | while read -r name state restarts rest; do
     case $name in
     emulate | direct | doomed) [ "$restarts" = 1 ] || echo "$name was restarted $restarts times" ;;
-    NAME) ;;
+    NAME | virtio_blk) ;;
     *) [ "$state $restarts" = "up 0" ] || echo "$name is $state after $restarts restarts" ;;
     esac
 done

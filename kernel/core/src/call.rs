@@ -35,26 +35,32 @@ impl From<Errno> for Stop {
 }
 
 impl Node {
-    /// A kernel call (or a number that is none) by the current thread.
+    /// A kernel call (or a number that is none) by the current thread, or by the SYSTEM task in the name of another.
     #[inline(never)]
     pub(crate) fn kernel_call<M: Machine>(&mut self, m: &mut M, number: u64) {
-        let result = self.permitted_call(m, KernelCall::from_number(number));
+        let result = match KernelCall::from_number(number) {
+            None => Err(Errno::EBADCALL.into()),
+            Some(call) if self.may_call(call) => self.perform(m, call),
+            Some(call) => Err(self.refuse(m, call)),
+        };
         if self.tracing {
             self.trace_call(m, number, result);
         }
-        self.finish(m, self.current, attention::RESUME, result);
+        match self.serving {
+            0 => self.finish(m, self.current, attention::RESUME, result),
+            asker => self.answer_request(m, asker as usize, result),
+        }
     }
 
-    /// Makes a call (`None`: a number that is none), if the caller may.
-    pub(crate) fn permitted_call<M: Machine>(&mut self, m: &mut M, call: Option<KernelCall>) -> Result<u64, Stop> {
+    /// The caller lacks the right to this call. A port is named in the log.
+    #[cold]
+    fn refuse<M: Machine>(&mut self, m: &mut M, call: KernelCall) -> Stop {
         match call {
-            None => Err(Errno::EBADCALL.into()),
-            Some(call) if self.may_call(call) => self.perform(m, call),
-            Some(KernelCall::DevIo | KernelCall::SDevIo) => {
+            KernelCall::DevIo | KernelCall::SDevIo => {
                 let port = self.threads[self.current].frame.rdi;
-                Err(self.deny(m, self.call_door(), port))
+                self.deny(m, self.call_door(), port)
             }
-            Some(_) => Err(Errno::ECALLDENIED.into()),
+            _ => Errno::ECALLDENIED.into(),
         }
     }
 

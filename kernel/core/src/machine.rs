@@ -132,6 +132,10 @@ pub trait Machine {
     fn port_in(&mut self, port: u16, width: u64) -> u32;
     /// Writes a port.
     fn port_out(&mut self, port: u16, width: u64, value: u32);
+    /// Fills a buffer, whose length is a multiple of `width`, by reading one port again and again.
+    fn port_in_string(&mut self, port: u16, width: u64, out: &mut [u8]);
+    /// Writes such a buffer to one port.
+    fn port_out_string(&mut self, port: u16, width: u64, bytes: &[u8]);
 
     /// The privileges of the thread in this slot have changed: what the CPU still allows it beyond them ends now.
     fn rights_changed(&mut self, slot: usize);

@@ -162,21 +162,30 @@ impl Node {
             // Shows that the memory may be written, before the device gives away what it will not give again.
             self.write_own(m, address, buffer)?;
         }
-        let width = target.width as usize;
+        match (target.device, downwards, writes) {
+            (device::MACHINE, false, false) => m.port_in_string(target.port, target.width, buffer),
+            (device::MACHINE, false, true) => m.port_out_string(target.port, target.width, buffer),
+            _ => self.transfer_items(m, transfer, buffer),
+        }
+        if writes { Ok(()) } else { self.write_own(m, address, buffer) }
+    }
+
+    /// Moves one item after the other.
+    fn transfer_items<M: Machine>(&mut self, m: &mut M, transfer: Transfer, buffer: &mut [u8]) {
+        let width = transfer.target.width as usize;
         let items = buffer.len() / width;
         for number in 0..items {
-            let at = if downwards { items - 1 - number } else { number };
+            let at = if transfer.downwards { items - 1 - number } else { number };
             let item = &mut buffer[at * width..][..width];
             let mut value = [0; 4];
-            if writes {
+            if transfer.writes {
                 value[..width].copy_from_slice(item);
-                self.write_port(m, target, u32::from_le_bytes(value));
+                self.write_port(m, transfer.target, u32::from_le_bytes(value));
             } else {
-                value = self.read_port(m, target).to_le_bytes();
+                value = self.read_port(m, transfer.target).to_le_bytes();
                 item.copy_from_slice(&value[..width]);
             }
         }
-        if writes { Ok(()) } else { self.write_own(m, address, buffer) }
     }
 
     /// `VDevIo (address of records, count)` → records done.

@@ -47,6 +47,44 @@ pub fn in8(port: u16) -> u8 {
     value
 }
 
+/// Fills a buffer, whose length is a multiple of `width` (1, 2, 4), by reading one port again and again.
+pub fn in_string(port: u16, width: u64, out: &mut [u8]) {
+    let (to, count) = (out.as_mut_ptr(), out.len() as u64 / width);
+    // SAFETY: as `out8`; `count` items of `width` bytes fill the buffer at most, and the direction flag is clear in the kernel.
+    unsafe {
+        match width {
+            1 => {
+                asm!("rep insb", in("dx") port, inout("rdi") to => _, inout("rcx") count => _, options(nostack, preserves_flags))
+            }
+            2 => {
+                asm!("rep insw", in("dx") port, inout("rdi") to => _, inout("rcx") count => _, options(nostack, preserves_flags))
+            }
+            _ => {
+                asm!("rep insd", in("dx") port, inout("rdi") to => _, inout("rcx") count => _, options(nostack, preserves_flags))
+            }
+        }
+    }
+}
+
+/// Writes such a buffer to one port.
+pub fn out_string(port: u16, width: u64, bytes: &[u8]) {
+    let (from, count) = (bytes.as_ptr(), bytes.len() as u64 / width);
+    // SAFETY: as `in_string`.
+    unsafe {
+        match width {
+            1 => {
+                asm!("rep outsb", in("dx") port, inout("rsi") from => _, inout("rcx") count => _, options(nostack, preserves_flags))
+            }
+            2 => {
+                asm!("rep outsw", in("dx") port, inout("rsi") from => _, inout("rcx") count => _, options(nostack, preserves_flags))
+            }
+            _ => {
+                asm!("rep outsd", in("dx") port, inout("rsi") from => _, inout("rcx") count => _, options(nostack, preserves_flags))
+            }
+        }
+    }
+}
+
 /// Writes 16 bits to a port.
 pub fn out16(port: u16, value: u16) {
     // SAFETY: as `out8`.

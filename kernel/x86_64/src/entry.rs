@@ -133,7 +133,7 @@ fn dispatch(node: &mut Node, hardware: &mut Hardware) -> ! {
 /// Leaves the kernel for the thread in `slot`.
 #[inline(always)]
 fn leave(node: &mut Node, hardware: &mut Hardware, slot: usize) -> ! {
-    hardware.enter(slot, node);
+    hardware.enter(slot, node.thread(slot), node);
     let frame: *mut Frame = node.frame_mut(slot);
     // SAFETY: only the entry code reads `CURRENT_FRAME`, and it does not run now; the thread's space is loaded, and `leave_kernel`
     // restores all registers from the frame in rax.
@@ -152,7 +152,7 @@ enum Load {
 /// Leaves the kernel for the thread in slot `to`, with the message in the frame of `from`.
 #[inline(always)]
 fn leave_with(node: &mut Node, hardware: &mut Hardware, load: Load, from: usize, to: usize) -> ! {
-    hardware.enter(to, node);
+    hardware.enter(to, node.thread(to), node);
     let sender: *mut Frame = node.frame_mut(from);
     let receiver: *mut Frame = node.frame_mut(to);
     // SAFETY: as in `leave`; both frames stay where they are.

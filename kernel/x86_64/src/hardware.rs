@@ -31,7 +31,7 @@ use abi::{
 };
 use core::{fmt::Write as _, mem::size_of};
 use kernel_core::{
-    Frame, Machine, Node, Space,
+    Frame, Machine, Node, Space, Thread,
     machine::{Copied, Fault, Mapped, Memory, Msi},
 };
 
@@ -89,8 +89,7 @@ impl Hardware {
 
     /// The thread in `slot` is about to run in user mode: makes the CPU its own.
     #[inline(always)]
-    pub fn enter(&mut self, slot: usize, node: &Node) {
-        let thread = node.thread(slot);
+    pub fn enter(&mut self, slot: usize, thread: &Thread, node: &Node) {
         if let Some(space) = thread.space() {
             self.spaces.load(space);
         }
@@ -263,6 +262,14 @@ impl Machine for Hardware {
             2 => cpu::out16(port, value as u16),
             _ => cpu::out32(port, value),
         }
+    }
+
+    fn port_in_string(&mut self, port: u16, width: u64, out: &mut [u8]) {
+        cpu::in_string(port, width, out);
+    }
+
+    fn port_out_string(&mut self, port: u16, width: u64, bytes: &[u8]) {
+        cpu::out_string(port, width, bytes);
     }
 
     fn rights_changed(&mut self, slot: usize) {

@@ -9,10 +9,9 @@
 use abi::call::KernelCall;
 use abi::kernel::irq;
 use abi::privilege::Privileges;
-use abi::{Endpoint, Errno, GrantId};
+use abi::{Endpoint, GrantId};
 use driver::Region;
-use sys::start::Birth;
-use sys::{Result, copy, ipc, port, rights, system};
+use sys::{Birth, Result, copy, ipc, port, rights, system};
 
 sys::program!(main);
 
@@ -30,14 +29,15 @@ const GRANT: GrantId = GrantId::new(0, 1);
 
 fn main(start: sys::Start) {
     server::ready();
+    let trial = Trial { name: start.argument("name").unwrap_or("nameless") };
     match start.birth {
         Birth::Fresh => {
-            uses_what_is_its_own();
-            tries_by_trap();
-            tries_by_message();
-            tell("port", port::read(FOREIGN_PORT, 1).map(drop));
+            trial.uses_what_is_its_own();
+            trial.tries_by_trap();
+            trial.tries_by_message();
+            trial.tell("port", port::read(FOREIGN_PORT, 1).map(drop));
         }
-        _ => sys::log!("trial: {} is here again", sys::name()),
+        _ => trial.say("is here again"),
     }
     loop {
         if ipc::receive(Endpoint::ANY).is_ok_and(|message| message.source.slot() == Endpoint::RS.slot()) {
@@ -47,41 +47,56 @@ fn main(start: sys::Start) {
     }
 }
 
-fn uses_what_is_its_own() {
-    tell("own port", port::read(OWN_PORT, 1).and_then(|_| port::write(OWN_PORT, 1, 0)));
-    let mut buffer = [0; 1024];
-    tell("own port, string", port::read_string(OWN_PORT, 2, &mut buffer));
-    let now = port::read(CLOCK_PORT, 4).and_then(|low| Ok(low as u64 | (port::read(CLOCK_PORT + 4, 4)? as u64) << 32));
-    let runs = now.is_ok_and(|now| now.abs_diff(sys::time::now_ns()) < 1_000_000_000);
-    sys::log!("trial: {} clock by port {}", sys::name(), if runs { "runs" } else { "does not run" });
-    tell("log by port", port::write_string(LOG_PORT, 1, b"trial: written by port\n"));
+/// One of the intruders, by its name in the system file.
+struct Trial {
+    name: &'static str,
 }
 
-fn tries_by_trap() {
-    tell("call", sys::time::set_real_ns(0));
-    tell("destination", ipc::notify(Endpoint::PM));
-    tell("line", sys::irq::set(KEYBOARD_LINE, 0, irq::REENABLE));
-    tell("memory, copied", copy::from_physical(FOREIGN_MEMORY, &mut [0; 8]));
-    tell("memory, mapped", Region::registers(FOREIGN_MEMORY, 4096).map(drop));
-    tell("grant", copy::from_grant(Endpoint::DS, GRANT, 0, &mut [0; 8]));
-    let all = Privileges { kernel_calls: u64::MAX, ..Privileges::NONE };
-    tell("own rights", rights::set_privileges(sys::endpoint(), &all));
-    tell("rights of ds", rights::set_privileges(Endpoint::DS, &Privileges::NONE));
-}
+impl Trial {
+    fn uses_what_is_its_own(&self) {
+        self.tell("own port", port::read(OWN_PORT, 1).and_then(|_| port::write(OWN_PORT, 1, 0)));
+        let mut buffer = [0; 1024];
+        self.tell("own port, string", port::read_string(OWN_PORT, 2, &mut buffer));
+        let now =
+            port::read(CLOCK_PORT, 4).and_then(|low| Ok(low as u64 | (port::read(CLOCK_PORT + 4, 4)? as u64) << 32));
+        let runs = now.is_ok_and(|now| now.abs_diff(sys::time::now_ns()) < 1_000_000_000);
+        self.say(if runs { "clock by port runs" } else { "clock by port does not run" });
+        self.tell("log by port", port::write_string(LOG_PORT, 1, b"trial: written by port\n"));
+    }
 
-fn tries_by_message() {
-    let own = Endpoint::SELF.0 as u64;
-    tell("call, by message", system::call(KernelCall::SetAlarm, [1, 0, 0, 0, 0, 0]).map(drop));
-    tell("line, by message", system::call(KernelCall::IrqSet, [KEYBOARD_LINE as u64, 0, 0, 0, 0, 0]).map(drop));
-    tell("memory, by message", system::from_physical(FOREIGN_MEMORY, &mut [0; 8]));
-    tell("grant, by message", system::from_grant(Endpoint::DS, GRANT, 0, &mut [0; 8]));
-    tell("own rights, by message", system::call(KernelCall::PrivCtl, [own, 0x40_0000, 0, 0, 0, 0]).map(drop));
-    tell("port, by message", system::call(KernelCall::DevIo, [FOREIGN_PORT as u64, 1, 0, 0, 0, 0]).map(drop));
-}
+    fn tries_by_trap(&self) {
+        self.tell("call", sys::time::set_real_ns(0));
+        self.tell("destination", ipc::notify(Endpoint::PM));
+        self.tell("line", sys::irq::set(KEYBOARD_LINE, 0, irq::REENABLE));
+        self.tell("memory, copied", copy::from_physical(FOREIGN_MEMORY, &mut [0; 8]));
+        self.tell("memory, mapped", Region::registers(FOREIGN_MEMORY, 4096).map(drop));
+        self.tell("grant", copy::from_grant(Endpoint::DS, GRANT, 0, &mut [0; 8]));
+        let all = Privileges { kernel_calls: u64::MAX, ..Privileges::NONE };
+        self.tell("own rights", rights::set_privileges(sys::endpoint(), &all));
+        self.tell("rights of ds", rights::set_privileges(Endpoint::DS, &Privileges::NONE));
+    }
 
-fn tell(what: &str, result: Result<()>) {
-    match result {
-        Ok(()) => sys::log!("trial: {} {what}: done", sys::name()),
-        Err(Errno(_)) => sys::log!("trial: {} {what}: {}", sys::name(), result.expect_err("is one")),
+    fn tries_by_message(&self) {
+        let own = Endpoint::SELF.0 as u64;
+        self.tell("call, by message", system::call(KernelCall::SetAlarm, [1, 0, 0, 0, 0, 0]).map(drop));
+        self.tell(
+            "line, by message",
+            system::call(KernelCall::IrqSet, [KEYBOARD_LINE as u64, 0, 0, 0, 0, 0]).map(drop),
+        );
+        self.tell("memory, by message", system::from_physical(FOREIGN_MEMORY, &mut [0; 8]));
+        self.tell("grant, by message", system::from_grant(Endpoint::DS, GRANT, 0, &mut [0; 8]));
+        self.tell("own rights, by message", system::call(KernelCall::PrivCtl, [own, 0x40_0000, 0, 0, 0, 0]).map(drop));
+        self.tell("port, by message", system::call(KernelCall::DevIo, [FOREIGN_PORT as u64, 1, 0, 0, 0, 0]).map(drop));
+    }
+
+    fn tell(&self, what: &str, result: Result<()>) {
+        match result {
+            Ok(()) => self.say(format_args!("{what}: done")),
+            Err(error) => self.say(format_args!("{what}: {error}")),
+        }
+    }
+
+    fn say(&self, what: impl core::fmt::Display) {
+        sys::log!("trial: {} {what}", self.name);
     }
 }

@@ -251,6 +251,19 @@ impl Machine for Fake {
         self.port_log.push((port, width, value));
     }
 
+    fn port_in_string(&mut self, port: u16, width: u64, out: &mut [u8]) {
+        for item in out.chunks_exact_mut(width as usize) {
+            item.copy_from_slice(&self.port_in(port, width).to_le_bytes()[..width as usize]);
+        }
+    }
+    fn port_out_string(&mut self, port: u16, width: u64, bytes: &[u8]) {
+        for item in bytes.chunks_exact(width as usize) {
+            let mut value = [0; 4];
+            value[..item.len()].copy_from_slice(item);
+            self.port_out(port, width, u32::from_le_bytes(value));
+        }
+    }
+
     fn rights_changed(&mut self, slot: usize) {
         self.changed_rights.push(slot);
     }
