@@ -60,17 +60,14 @@ impl Node {
     pub(crate) fn run_system_task<M: Machine>(&mut self, m: &mut M) {
         let frame = &mut self.threads[slot::SYSTEM].frame;
         let (source, label) = (frame.endpoint(), frame.label());
-        frame.r13 = Endpoint::NONE.to_word();
+        frame.rax = call::REPLYREC;
+        frame.r13 = Endpoint::NONE.to_word() | ((label | REPLY) as u64) << 32;
         frame.r14 = Endpoint::ANY.to_word();
         if let Some(asker) = self.find(source).ok().filter(|&asker| self.waits_for_system(asker)) {
             self.serving = asker as u16;
             self.kernel_call(m, requested_call(label).map_or(NO_CALL, KernelCall::number));
             self.serving = 0;
-            let answered = self.threads[slot::SYSTEM].frame.endpoint() == source;
-            let label = if answered { label | REPLY } else { 0 };
-            self.threads[slot::SYSTEM].frame.r13 |= (label as u64) << 32;
         }
-        self.threads[slot::SYSTEM].frame.rax = call::REPLYREC;
         self.primitive(m, call::REPLYREC);
     }
 
@@ -93,7 +90,7 @@ impl Node {
         let to = thread.endpoint;
         let frame = &mut self.threads[slot::SYSTEM].frame;
         (frame.rdx, frame.rsi, frame.rdi) = (frame.rsi, frame.rdi, result.to_word());
-        frame.r13 = to.to_word();
+        frame.r13 = frame.r13 & !0xffff_ffff | to.to_word();
     }
 
     /// Ends the wait of `asker` for an answer: it waits for what the call needs, and asks again.

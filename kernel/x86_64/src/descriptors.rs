@@ -3,7 +3,7 @@
 //! The order of the segments is fixed by `syscall` and `sysret`. Double faults and non-maskable interrupts have stacks of their own;
 //! everything else that comes from user mode starts at the end of the kernel's stack.
 
-use crate::entry;
+use crate::{entry, ports::Bitmap};
 use core::{arch::asm, mem::size_of, ptr};
 
 /// Kernel code segment.
@@ -118,31 +118,13 @@ impl Descriptors {
         }
     }
 
-    /// Lets user mode use the ports of the bitmap, or none.
-    #[inline(always)]
-    pub fn open_ports(&mut self, open: bool) {
-        let bitmap = core::mem::offset_of!(TaskState, port_bitmap) as u16;
-        self.task.port_bitmap_offset = if open { bitmap } else { size_of::<TaskState>() as u16 };
-    }
-
-    /// Opens or closes a range of ports in the bitmap, both ends included.
-    pub fn set_ports(&mut self, first: u16, last: u16, open: bool) {
-        for byte in first / 8..=last / 8 {
-            let from = if byte == first / 8 { first % 8 } else { 0 };
-            let to = if byte == last / 8 { last % 8 } else { 7 };
-            let bits = (0xff_u8 << from) & (0xff >> (7 - to));
-            let place = &mut self.task.port_bitmap[byte as usize];
-            *place = if open { *place & !bits } else { *place | bits };
-        }
-    }
-
     fn fill_task(&mut self, kernel_stack_end: u64) {
         let end_of = |stack: &[u8; INTERRUPT_STACK_BYTES]| stack.as_ptr_range().end as u64;
         let interrupt_stacks = [end_of(&self.double_fault_stack), end_of(&self.non_maskable_stack), 0, 0, 0, 0, 0];
         self.task.stacks = [kernel_stack_end, 0, 0];
         self.task.interrupt_stacks = interrupt_stacks;
         self.task.port_bitmap.fill(0xff);
-        self.open_ports(false);
+        self.use_bitmap(false);
     }
 
     fn fill_segments(&mut self) {
@@ -163,6 +145,23 @@ impl Descriptors {
             low,
             base >> 32,
         ];
+    }
+}
+
+impl Bitmap for Descriptors {
+    fn use_bitmap(&mut self, on: bool) {
+        let bitmap = core::mem::offset_of!(TaskState, port_bitmap) as u16;
+        self.task.port_bitmap_offset = if on { bitmap } else { size_of::<TaskState>() as u16 };
+    }
+
+    fn set_ports(&mut self, first: u16, last: u16, open: bool) {
+        for byte in first / 8..=last / 8 {
+            let from = if byte == first / 8 { first % 8 } else { 0 };
+            let to = if byte == last / 8 { last % 8 } else { 7 };
+            let bits = (0xff_u8 << from) & (0xff >> (7 - to));
+            let place = &mut self.task.port_bitmap[byte as usize];
+            *place = if open { *place & !bits } else { *place | bits };
+        }
     }
 }
 
