@@ -46,6 +46,10 @@ const HEARTBEAT_MS: u32 = 100;
 /// A campaign restarts services more often than any system should.
 const RESTARTS: u32 = 1_000_000;
 
+/// The shortest wait before the restart of a service that has died twice in a row: a service that cannot start must not keep the others
+/// from running.
+const BACKOFF_MS: u32 = 10;
+
 /// A campaign that is built and planned.
 pub struct Campaign<'a> {
     workspace: &'a Workspace,
@@ -148,7 +152,7 @@ fn targets(bundle: &mut Bundle) -> Result<Vec<Target>> {
         }
         if service.flags & RESTARTABLE != 0 {
             service.restarts = RESTARTS;
-            service.backoff_ms = 0;
+            service.backoff_ms = BACKOFF_MS;
         }
     }
     let services = bundle.services().iter();
