@@ -24,6 +24,9 @@ protocol! {
 
 use crate::Endpoint;
 
+/// Vector in the report of vm or rs that hangs: the kernel has ended its wait, and prints why.
+pub const HUNG_VECTOR: u64 = 257;
+
 /// The page is present: the access broke its rights.
 pub const ACCESS_PRESENT: u64 = 1;
 /// It was a write.

@@ -141,6 +141,7 @@ impl Node {
     pub(crate) fn expire_alarms<M: Machine>(&mut self, m: &mut M, now: u64) {
         while let Some((slot, kind)) = self.alarms.expire(&mut self.threads, now) {
             match kind {
+                Kind::Alarm if slot == slot::RS => self.remind_rs(m, now),
                 Kind::Alarm => self.post(m, slot, slot::CLOCK, Endpoint::CLOCK),
                 Kind::Futex => self.end_futex_wait(slot, Err(Errno::ETIMEDOUT)),
             }

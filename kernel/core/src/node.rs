@@ -63,6 +63,8 @@ pub struct Node {
     pub(crate) armed_deaths: u16,
     /// Of vm and rs.
     pub(crate) failures: [Failures; 2],
+    /// Since when rs has not heard its alarm, in ticks; of meaning while that is pending.
+    pub(crate) unheard_since: u64,
     /// Interrupted long work waits for interrupts to be taken first.
     pub(crate) interrupts_first: bool,
     /// Bit = ready queue that holds threads.
@@ -110,6 +112,7 @@ impl Node {
             observed: false,
             armed_deaths: 0,
             failures: [Failures::NONE; 2],
+            unheard_since: 0,
             interrupts_first: false,
             ready: 0,
             queues: [List::EMPTY; QUEUES],

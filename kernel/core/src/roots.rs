@@ -5,15 +5,21 @@
 //! stack, and everybody whose request it had in hand asks again. Its endpoint, data, heap, rights, alarm, pending
 //! notifications and waiting senders stay. What it does about changes that were half done is its own business
 //! (`lib/server`, docs/book/recovery.md). More than `TRIES` failures within `WINDOW_NS` end the system: what it
-//! remembers kills it. Neighbours: `report` (failures), `life` (`Destroy` by rs), `inject`.
+//! remembers kills it.
+//!
+//! rs watches all services, vm among them; rs itself is watched here, by its alarm: it wakes often, so an alarm that it
+//! leaves unheard for long means that it hangs, or that vm does, for which it waits. Neighbours: `report` (failures),
+//! `life` (`Destroy` by rs), `inject`, `alarm`.
 
 use abi::{
-    Message,
+    Endpoint, Message,
     endpoint::{FIRST_SERVICE, SLOTS, slot},
+    kernel::{Exception, HUNG_VECTOR},
 };
 
 use crate::{
     Frame, Machine, Node,
+    alarm::Kind,
     thread::{Form, Then, blocked},
 };
 
@@ -21,6 +27,9 @@ use crate::{
 const TRIES: u32 = 8;
 /// The window.
 const WINDOW_NS: u64 = 10_000_000_000;
+
+/// How long rs may leave its alarm unheard.
+const UNHEARD_NS: u64 = 2_000_000_000;
 
 /// The recent failures of vm or rs.
 #[derive(Clone, Copy, Debug)]
@@ -80,6 +89,40 @@ impl Node {
                 self.ask_again(waiter);
             }
         }
+    }
+
+    /// The alarm of rs has come at `now` (ticks), for the first time or because it was left unheard.
+    pub(crate) fn remind_rs<M: Machine>(&mut self, m: &mut M, now: u64) {
+        let was_unheard = self.has_unheard_alarm();
+        self.post(m, slot::RS, slot::CLOCK, Endpoint::CLOCK);
+        if !self.has_unheard_alarm() {
+            return;
+        }
+        let limit = m.ns_to_ticks(UNHEARD_NS);
+        if !was_unheard {
+            self.unheard_since = now;
+        } else if now - self.unheard_since >= limit {
+            self.unheard_since = now;
+            self.end_hang(m);
+        }
+        let deadline = self.unheard_since + limit;
+        self.alarms.set(&mut self.threads, slot::RS, Kind::Alarm, deadline);
+        self.arm(m, deadline);
+    }
+
+    /// Starts the one of vm and rs again for which rs has not heard its alarm.
+    fn end_hang<M: Machine>(&mut self, m: &mut M) {
+        let rs = &self.threads[slot::RS];
+        let waits_for_vm = rs.flags & (blocked::SENDING | blocked::RECEIVING) != 0 && rs.peer.slot() == slot::VM;
+        let hung = if waits_for_vm { slot::VM } else { slot::RS };
+        let thread = &self.threads[hung];
+        let report = Exception { vector: HUNG_VECTOR, error: 0, ip: thread.frame.rip, address: 0 };
+        let report = Message { source: thread.endpoint, ..report.message() };
+        self.begin_again(m, hung, &report);
+    }
+
+    fn has_unheard_alarm(&self) -> bool {
+        self.threads[slot::RS].pending[slot::CLOCK / 64] & 1 << (slot::CLOCK % 64) != 0
     }
 
     /// Whether the holder of `slot` has a request of `waiter` in hand.

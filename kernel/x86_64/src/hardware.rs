@@ -360,11 +360,16 @@ impl Machine for Hardware {
     }
 
     fn renew(&mut self, slot: usize, frame: &Frame, message: &Message) -> Option<Frame> {
-        if message.words[0] != abi::call::inject::VECTOR {
-            fatal::print_failure(&mut self.console, loader::name(slot), frame, message);
-        } else {
-            // What cannot be printed on the console cannot be told elsewhere.
-            let _ = writeln!(self.console, "kernel: {} is killed as injected", loader::name(slot));
+        let name = loader::name(slot);
+        let why = match message.words[0] {
+            abi::call::inject::VECTOR => "is killed as injected",
+            abi::kernel::HUNG_VECTOR => "hangs",
+            _ => "fails",
+        };
+        // What cannot be printed on the console cannot be told elsewhere.
+        let _ = writeln!(self.console, "kernel: {name} {why} and starts again");
+        if why == "fails" {
+            fatal::print_failure(&mut self.console, name, frame, message);
         }
         loader::renew(self, slot)
     }

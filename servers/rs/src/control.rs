@@ -4,6 +4,7 @@ use crate::launch::Launcher;
 use crate::reports::Report;
 use crate::supervisor::Supervisor;
 use crate::update::Program;
+use abi::message::REPEATED;
 use abi::rs::{Injection, ServiceRecord, service_call};
 use abi::{Endpoint, Errno, Message, Name};
 use alloc::vec::Vec;
@@ -25,7 +26,7 @@ pub enum Answer {
 /// # Errors
 /// `ENOENT`: no such service; `EINVAL`: no such operation, or a wrong buffer; `EFAULT`; those of `abi::rs::service_call` and the supervisor.
 pub fn control(supervisor: &mut Supervisor<Launcher>, request: &Message) -> Result<Answer> {
-    let [operation, low, high, address, bytes, _, _] = request.words;
+    let [operation, low, high, address, bytes, _, tag] = request.words;
     let name = Name::from_words(low, high);
     match operation {
         service_call::LIST => {
@@ -51,6 +52,8 @@ pub fn control(supervisor: &mut Supervisor<Launcher>, request: &Message) -> Resu
             copy::to_process(request.source, address, &text.as_bytes()[..length])?;
             Ok(Answer::Now(length as u64))
         }
+        // rs had this in hand when it died, so it has disturbed itself: once is what was asked for.
+        service_call::INJECT if tag & REPEATED != 0 => Ok(Answer::Now(0)),
         service_call::INJECT if bytes == size_of::<Injection>() as u64 => {
             let what: Injection = copy::read_process(request.source, address)?;
             supervisor.inject(name, &what).map(|()| Answer::Now(0))

@@ -3,7 +3,7 @@
 use abi::{
     Endpoint, Errno, call,
     call::{KernelCall, inject},
-    kernel::{Exception, Exited, Fault},
+    kernel::{Exception, Exited, Fault, HUNG_VECTOR},
     layout::birth,
     message,
 };
@@ -133,6 +133,58 @@ fn too_many_failures_in_a_short_time_end_the_system() {
     for _ in 0..9 {
         fail(&mut w, VM);
     }
+}
+
+const SECOND: u64 = 1_000_000_000;
+
+/// Lets time pass until the timer comes, `count` times.
+fn wait(w: &mut World, count: u32) {
+    for _ in 0..count {
+        w.m.now += SECOND;
+        w.node.timer(&mut w.m);
+        w.next();
+    }
+}
+
+fn set_alarm_of_rs(w: &mut World) {
+    let soon = w.m.now + 1;
+    w.kernel_call(RS, KernelCall::SetAlarm, &[soon]).expect("set");
+}
+
+#[test]
+fn rs_that_leaves_its_alarm_unheard_starts_again() {
+    let mut w = World::with_services();
+    set_alarm_of_rs(&mut w);
+    wait(&mut w, 2);
+    assert!(w.m.renewed.is_empty());
+    wait(&mut w, 1);
+    let (slot, reason) = w.m.renewed[0];
+    assert_eq!((slot, Exception::from_message(&reason).vector), (RS, HUNG_VECTOR));
+    w.receive(RS, Endpoint::ANY);
+    assert_eq!(w.message(RS).source, Endpoint::CLOCK);
+}
+
+#[test]
+fn vm_starts_again_when_rs_waits_too_long_for_it() {
+    let mut w = World::with_services();
+    set_alarm_of_rs(&mut w);
+    w.sendrec(RS, Endpoint::VM, LABEL);
+    w.receive(VM, Endpoint::ANY);
+    wait(&mut w, 3);
+    assert_eq!(w.m.renewed[0].0, VM);
+    w.receive(VM, Endpoint::ANY);
+    assert_eq!((w.message(VM).source, w.message(VM).label), (w.endpoint(RS), LABEL));
+}
+
+#[test]
+fn an_alarm_that_rs_hears_late_is_no_hang() {
+    let mut w = World::with_services();
+    for _ in 0..4 {
+        set_alarm_of_rs(&mut w);
+        wait(&mut w, 2);
+        w.receive(RS, Endpoint::ANY);
+    }
+    assert!(w.m.renewed.is_empty());
 }
 
 #[test]

@@ -1086,6 +1086,9 @@ _Static_assert(offsetof(struct skink_framebuffer, depth) == 20, "skink_framebuff
 /* What the kernel itself sends. Sources: HARDWARE and CLOCK for notifications, and the thread concerned for the rest: the kernel then makes
  * the thread wait for an answer as if it had called SENDREC. */
 
+/* Vector in the report of vm or rs that hangs: the kernel has ended its wait, and prints why. */
+#define SKINK_KERNEL_HUNG_VECTOR 257ull
+
 /* The page is present: the access broke its rights. */
 #define SKINK_KERNEL_ACCESS_PRESENT 1ull
 

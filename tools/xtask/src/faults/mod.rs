@@ -1,7 +1,8 @@
 //! `./skink test faults`: disturbs services in guests while programs work there, and counts what comes of it.
 //!
-//! `plan` draws the trials from a seed, `mutate` makes the mistakes in machine code; a `session` is a guest that runs trials with the
-//! program user/faults, over lines of `line`; `table` counts. A small campaign runs in continuous integration; `--all` runs the whole,
+//! `plan` draws the trials from a seed, `mutate` makes the mistakes in machine code, `coverage` finds the code that runs; `runner` has
+//! trials run in guests, a `session` is such a guest with the program user/faults, and speaks with it in lines of `line`; `table` counts,
+//! `report` judges. A small campaign runs in continuous integration; `--all` runs the whole,
 //! in two guests, goes on where it was interrupted, and writes docs/faults.md. docs/book/faults.md explains the terms.
 
 mod coverage;
@@ -9,6 +10,7 @@ mod line;
 mod mutate;
 mod plan;
 mod report;
+mod runner;
 mod session;
 mod table;
 mod trial;
@@ -24,14 +26,12 @@ use anyhow::{Context, Result};
 use coverage::Coverage;
 use plan::{Size, Target};
 use report::Log;
+use runner::Runner;
 use session::Session;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 use table::Results;
-use trial::{Outcome, Report, Trial};
+use trial::{Report, Trial};
 
 /// The seed unless another is asked for.
 const SEED: u64 = 3;
@@ -39,8 +39,6 @@ const SEED: u64 = 3;
 const SYSTEM: &str = "faults";
 /// Guests of a whole campaign, side by side.
 const GUESTS: usize = 2;
-/// A guest is ended in good order, and its disk checked, after so many trials.
-const TRIALS_OF_A_GUEST: usize = 200;
 /// Services get a heartbeat this often, so that a stuck one costs little time.
 const HEARTBEAT_MS: u32 = 100;
 /// A campaign restarts services more often than any system should.
@@ -92,50 +90,8 @@ impl<'a> Campaign<'a> {
     /// When a guest cannot be run.
     pub fn run(&self, guests: usize, log: &Log) -> Result<()> {
         let todo: Vec<&Trial> = self.trials.iter().filter(|trial| !log.has(trial.number)).collect();
-        let next = AtomicUsize::new(0);
-        let failure = Mutex::new(None);
-        thread::scope(|scope| {
-            for _ in 0..guests {
-                scope.spawn(|| {
-                    if let Err(error) = self.run_guest(&todo, &next, log) {
-                        failure.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_or_insert(error);
-                        // Nobody begins another trial.
-                        next.store(todo.len(), Ordering::Relaxed);
-                    }
-                });
-            }
-        });
-        failure.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner).map_or(Ok(()), Err)
-    }
-
-    fn run_guest(&self, todo: &[&Trial], next: &AtomicUsize, log: &Log) -> Result<()> {
-        let mut session: Option<(Session, usize)> = None;
-        while let Some(trial) = todo.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let (mut guest, ran) = match session.take() {
-                Some(running) => running,
-                None => (Session::boot(self.workspace, &self.media)?, 0),
-            };
-            let mut report = guest.run(trial)?;
-            // What is damaged for good must not be blamed on the next trial.
-            let spent = report.outcome >= Outcome::Corrupted;
-            if report.outcome >= Outcome::ClientError || self.trials.len() == 1 {
-                guest.keep_console(&log.console_of(trial.number))?;
-            }
-            if spent {
-                drop(guest);
-            } else if ran + 1 == TRIALS_OF_A_GUEST {
-                if let Err(error) = guest.end() {
-                    report = Report { outcome: Outcome::Corrupted, reason: format!("{error:#}"), ..report };
-                }
-            } else {
-                session = Some((guest, ran + 1));
-            }
-            log.add(trial, &report)?;
-        }
-        if let Some((guest, _)) = session {
-            guest.end()?;
-        }
-        Ok(())
+        let (workspace, media, keep_consoles) = (self.workspace, &self.media, self.trials.len() == 1);
+        Runner { workspace, media, log, keep_consoles }.run(&todo, guests)
     }
 
     /// The results so far.

@@ -29,7 +29,7 @@ const ICOUNT_MODE: &str = "shift=3,sleep=on";
 /// reached long before, unless a service computes for ever and nobody ends it.
 const CPU_LIMIT: Duration = Duration::from_secs(10);
 /// Hang detection: the same when it does nothing at all, as after a panic.
-const IDLE_LIMIT: Duration = Duration::from_secs(60);
+const IDLE_LIMIT: Duration = Duration::from_secs(40);
 /// How often the processor time is looked at.
 const LOOK: Duration = Duration::from_millis(500);
 /// Size of the file system on the disk, and of the range behind it that raw writes go to.

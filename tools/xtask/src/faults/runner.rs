@@ -1,0 +1,118 @@
+//! Runs trials in guests: boots them, ends them, and sees that no trial is blamed for another's damage.
+
+use super::report::Log;
+use super::session::Session;
+use super::trial::{Fault, Outcome, Report, Trial};
+use crate::bundle::Media;
+use crate::workspace::Workspace;
+use anyhow::Result;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+/// A guest is ended in good order, and its disks checked, after so many trials.
+const TRIALS_OF_A_GUEST: usize = 200;
+
+/// What runs trials.
+pub struct Runner<'a> {
+    /// Where guests have their files.
+    pub workspace: &'a Workspace,
+    /// What they boot.
+    pub media: &'a Media,
+    /// Where reports go.
+    pub log: &'a Log,
+    /// Consoles of good trials are kept, too.
+    pub keep_consoles: bool,
+}
+
+/// A guest between two trials.
+struct Guest<'a> {
+    session: Session,
+    trials: Vec<&'a Trial>,
+}
+
+impl Runner<'_> {
+    /// Runs the trials in so many guests side by side.
+    ///
+    /// # Errors
+    /// When a guest cannot be run.
+    pub fn run(&self, trials: &[&Trial], guests: usize) -> Result<()> {
+        let next = AtomicUsize::new(0);
+        let failure = Mutex::new(None);
+        thread::scope(|scope| {
+            for _ in 0..guests {
+                scope.spawn(|| {
+                    if let Err(error) = self.run_in_a_row(trials, &next) {
+                        failure.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_or_insert(error);
+                        // Nobody begins another trial.
+                        next.store(trials.len(), Ordering::Relaxed);
+                    }
+                });
+            }
+        });
+        failure.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner).map_or(Ok(()), Err)
+    }
+
+    fn run_in_a_row(&self, trials: &[&Trial], next: &AtomicUsize) -> Result<()> {
+        let mut guest = None;
+        while let Some(trial) = trials.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let running = match guest.take() {
+                Some(running) => running,
+                None => self.boot()?,
+            };
+            let (report, left) = self.run_one(running, trial)?;
+            self.log.add(trial, &report)?;
+            guest = left;
+        }
+        guest.map_or(Ok(()), |guest| self.end(guest))
+    }
+
+    fn boot<'t>(&self) -> Result<Guest<'t>> {
+        Ok(Guest { session: Session::boot(self.workspace, self.media)?, trials: Vec::new() })
+    }
+
+    /// Runs `trial`. → its report, and the guest if it can go on.
+    fn run_one<'t>(&self, mut guest: Guest<'t>, trial: &'t Trial) -> Result<(Report, Option<Guest<'t>>)> {
+        let mut report = guest.session.run(trial)?;
+        if report.outcome >= Outcome::ClientError
+            && let Some(before) = guest.trials.last().filter(|before| matches!(before.fault, Fault::Poke(_)))
+        {
+            let seen = report;
+            guest.session.keep_console(&self.log.console_of(trial.number))?;
+            let before = *before;
+            guest = self.boot()?;
+            report = guest.session.run(trial)?;
+            if report.outcome < seen.outcome {
+                self.blame(before, trial, &seen)?;
+            }
+        }
+        guest.trials.push(trial);
+        if report.outcome >= Outcome::ClientError || self.keep_consoles {
+            guest.session.keep_console(&self.log.console_of(trial.number))?;
+        }
+        if report.outcome >= Outcome::Corrupted {
+            return Ok((report, None));
+        }
+        if guest.trials.len() == TRIALS_OF_A_GUEST {
+            self.end(guest)?;
+            return Ok((report, None));
+        }
+        Ok((report, Some(guest)))
+    }
+
+    /// What happened in `trial` does not happen in a new guest: it is late damage of the mutation `before` it.
+    fn blame(&self, before: &Trial, trial: &Trial, seen: &Report) -> Result<()> {
+        let reason = format!("later, in trial {}: {}", trial.number, seen.reason);
+        self.log.add(before, &Report { number: before.number, outcome: seen.outcome, reason, recovery_ns: 0 })
+    }
+
+    /// Ends a guest. A mutated driver may have written what it liked, but after kills alone the disks have to be clean.
+    fn end(&self, guest: Guest) -> Result<()> {
+        let only_kills = guest.trials.iter().all(|trial| matches!(trial.fault, Fault::KillAfter(_)));
+        let (Err(error), true, Some(last)) = (guest.session.end(), only_kills, guest.trials.last()) else {
+            return Ok(());
+        };
+        let reason = format!("after {} kills: {error:#}", guest.trials.len());
+        self.log.add(last, &Report { number: last.number, outcome: Outcome::Corrupted, reason, recovery_ns: 0 })
+    }
+}
