@@ -6,7 +6,7 @@
 use crate::{
     keep::{
         Store, Text,
-        records::{FileRecord, Kind, NodeRecord, StateRecord},
+        records::{FileRecord, Kind, NodeRecord},
     },
     peers::Service,
     pipe::Pipe,
@@ -91,8 +91,6 @@ pub struct OpenFile {
     /// Its place in preserved memory.
     pub record: u16,
     saved_path: Cell<Text>,
-    /// The position as it is preserved: behind the last transfer that is over.
-    saved_position: Cell<u64>,
     /// Transfers under way that move the position.
     transfers: Cell<u32>,
     closing: Rc<Closing>,
@@ -181,7 +179,7 @@ impl OpenFile {
     pub fn new(closing: &Rc<Closing>, object: Object, flags: u32, path: Vec<u8>) -> Result<Rc<OpenFile>, Errno> {
         let number = closing.next_number();
         let node = object.node().map_or(NodeRecord::NONE, |node| node.record());
-        let record = FileRecord { kind: object.kind(), node, number };
+        let record = FileRecord { kind: object.kind(), node, number, path: Text::EMPTY };
         let (record, saved_path) =
             closing.store.new_file(&record, flags, &path).inspect_err(|_| closing.note_end(&object))?;
         Ok(Rc::new(OpenFile {
@@ -193,7 +191,6 @@ impl OpenFile {
             flocked: Cell::new(false),
             record,
             saved_path: Cell::new(saved_path),
-            saved_position: Cell::new(0),
             transfers: Cell::new(0),
             closing: closing.clone(),
         }))
@@ -203,44 +200,33 @@ impl OpenFile {
     pub fn restore(
         closing: &Rc<Closing>,
         object: Object,
-        (place, record): (u16, &FileRecord),
-        state: &StateRecord,
+        place: u16,
+        (record, position, flags): (FileRecord, u64, u32),
     ) -> Rc<OpenFile> {
         Rc::new(OpenFile {
             object,
-            flags: Cell::new(state.flags),
-            position: Cell::new(state.position),
-            path: RefCell::new(closing.store.text(state.path)),
+            flags: Cell::new(flags),
+            position: Cell::new(position),
+            path: RefCell::new(closing.store.text(record.path)),
             number: record.number,
             flocked: Cell::new(false),
             record: place,
-            saved_path: Cell::new(state.path),
-            saved_position: Cell::new(state.position),
+            saved_path: Cell::new(record.path),
             transfers: Cell::new(0),
             closing: closing.clone(),
         })
     }
 
-    /// Preserves what has changed.
-    pub fn save(&self) {
-        if self.transfers.get() == 0 {
-            self.saved_position.set(self.position.get());
-        }
-        let state =
-            StateRecord { position: self.saved_position.get(), flags: self.flags.get(), path: self.saved_path.get() };
-        self.closing.store.set_state(self.record, &state);
-    }
-
     /// Sets the status flags.
     pub fn set_flags(&self, flags: u32) {
         self.flags.set(flags);
-        self.save();
+        self.closing.store.set_flags(self.record, flags);
     }
 
     /// Sets the position.
     pub fn set_position(&self, position: u64) {
         self.position.set(position);
-        self.save();
+        self.closing.store.set_position(self.record, position);
     }
 
     /// A transfer begins that will leave the position at `expected`. Others may go on from there meanwhile; but until
@@ -256,15 +242,15 @@ impl OpenFile {
         if self.position.get() == expected {
             self.position.set(end);
         }
-        self.saved_position.set(end);
-        self.save();
+        let saved = if self.transfers.get() == 0 { self.position.get() } else { end };
+        self.closing.store.set_position(self.record, saved);
     }
 
     /// Changes the path, after a directory was renamed. Without room for it, a restart would bring the old one back.
     pub fn set_path(&self, path: Vec<u8>) {
         if let Ok(text) = self.closing.store.put_text(&path) {
             self.closing.store.release_text(self.saved_path.replace(text));
-            self.save();
+            self.closing.store.set_path(self.record, text);
         }
         self.path.replace(path);
     }

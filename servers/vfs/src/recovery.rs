@@ -236,11 +236,11 @@ impl Restoration {
         if let Some(known) = self.files.get(&place) {
             return Some(known.clone());
         }
-        let (record, state) = self.vfs.store.file(place)?;
-        let object = self.object(&record)?;
+        let found = self.vfs.store.file(place)?;
+        let object = self.object(&found.0)?;
         self.used.files.insert(place);
-        self.used.texts.push(state.path);
-        let file = OpenFile::restore(&self.vfs.closing, object, (place, &record), &state);
+        self.used.texts.push(found.0.path);
+        let file = OpenFile::restore(&self.vfs.closing, object, place, found);
         self.files.insert(place, file.clone());
         Some(file)
     }

@@ -300,6 +300,7 @@ fn a_full_store_refuses_and_recovers_its_places() {
     };
     assert_eq!(error, Errno::ENFILE);
     drop(files);
+    vfs.store.has_moved();
     finish_turn(vfs);
     assert!(OpenFile::new(&vfs.closing, Object::Node(node), 0, b"/x".to_vec()).is_ok());
     assert_eq!(vfs.store.noted(INIT, 1), None::<Note>);

@@ -32,7 +32,9 @@ where
     pub(super) fn answer_once(&mut self, message: &Message) -> Message {
         let tag = message.tag();
         if tag != 0 {
-            if let Some(reply) = self.repeated(message) {
+            if !may_be_done_again(message.label)
+                && let Some(reply) = self.repeated(message)
+            {
                 return reply;
             }
             let slot = message.source.slot();

@@ -15,11 +15,13 @@
 //! holds at every instruction, undoing included.
 
 mod area;
+mod cells;
 mod table;
 #[cfg(test)]
 mod tests;
 
 pub use area::Area;
+pub use cells::{Cells, VALUE_BITS};
 pub use table::{Entry, Record, Table};
 
 use core::cell::Cell;

@@ -171,3 +171,24 @@ fn what_has_a_stamp_lasts_from_its_commit_on() {
     let successor = open(memory, UNLIMITED);
     assert!(successor.recover.is_committed(first) && !successor.recover.is_committed(second));
 }
+
+#[test]
+fn cells_are_undone_and_checked_like_records() {
+    let memory = memory();
+    let open = || {
+        let (recover, _) = Recover::open(Keep::simulated(memory, UNLIMITED), 3, 16);
+        let cells = Cells::lay_out(&recover, 8);
+        (recover, cells)
+    };
+    let (recover, cells) = open();
+    cells.put_unreferenced(&recover, 2, 77);
+    cells.set(&recover, 3, (1 << VALUE_BITS) - 1);
+    recover.commit();
+    cells.set(&recover, 2, 78);
+    cells.clear(&recover, 3);
+    let (recover, cells) = open();
+    assert_eq!((cells.get(&recover, 2), cells.get(&recover, 3)), (Entry::Some(77), Entry::Some((1 << VALUE_BITS) - 1)));
+    assert_eq!(cells.get(&recover, 4), Entry::Empty);
+    memory[LOG + 32 + 2].fetch_xor(1 << 20, Ordering::Relaxed);
+    assert_eq!(cells.get(&recover, 2), Entry::Damaged);
+}

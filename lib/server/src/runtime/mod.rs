@@ -109,8 +109,8 @@ impl Runtime {
         self.inner.answers.borrow_mut().push((to, message));
     }
 
-    /// Ends a turn. → an answer that may go with the `REPLYREC` that receives the next message.
-    fn send_all(&self) -> Option<(Endpoint, Message)> {
+    /// Ends a turn: sends everything but an answer that may go with the `REPLYREC` that receives the next message.
+    fn send_all(&self) {
         let inner = &*self.inner;
         if let Some(hook) = &*inner.before_sending.borrow() {
             hook(&inner.answers.borrow());
@@ -119,11 +119,18 @@ impl Runtime {
             inner.peers.borrow().iter().for_each(|peer| peer.pump_if_it_waits());
         }
         let mut answers = inner.answers.borrow_mut();
-        let last = answers.pop_if(|(to, message)| !is_tagged(*to, message));
-        if !answers.is_empty() {
+        if answers.len() > 1 || answers.last().is_some_and(|(to, message)| is_tagged(*to, message)) {
             inner.send_early(&mut answers);
         }
-        last
+    }
+
+    /// Receives the next message, and gives the answer that is left.
+    fn next_message(&self) -> Option<Message> {
+        let mut answers = self.inner.answers.borrow_mut();
+        let Some((to, reply)) = answers.last() else { return ipc::receive(Endpoint::ANY).ok() };
+        let received = ipc::reply_receive(*to, reply, Endpoint::ANY).ok();
+        answers.clear();
+        received
     }
 
     /// Reports to rs that the server is ready, then serves for ever: `handle` makes a task of each request, whose output is the answer
@@ -137,10 +144,8 @@ impl Runtime {
         let mut server = Server::new(self, handle, notified);
         let mut incoming = None;
         loop {
-            incoming = match server.turn(incoming) {
-                None => ipc::receive(Endpoint::ANY).ok(),
-                Some((to, reply)) => ipc::reply_receive(to, &reply, Endpoint::ANY).ok(),
-            };
+            server.turn(incoming);
+            incoming = self.next_message();
         }
     }
 
@@ -194,6 +199,7 @@ impl Inner {
     /// Sends answers that do not go with `REPLYREC`.
     #[cold]
     fn send_early(&self, answers: &mut Vec<(Endpoint, Message)>) {
+        let last = answers.pop_if(|(to, message)| !is_tagged(*to, message));
         for (to, message) in answers.drain(..) {
             if is_tagged(to, &message) {
                 self.outbox.borrow_mut().send(to, &message);
@@ -202,6 +208,7 @@ impl Inner {
                 let _ = ipc::send_nonblocking(to, &message);
             }
         }
+        answers.extend(last);
     }
 }
 
@@ -229,14 +236,15 @@ where
         Server { runtime, handle, notified, tasks: Tasks::new() }
     }
 
-    /// Takes in a message, runs every task that can go on, and gives the answer to send while receiving the next message.
-    fn turn(&mut self, incoming: Option<Message>) -> Option<(Endpoint, Message)> {
+    /// Takes in a message, runs every task that can go on, and sends what is to be sent.
+    #[inline]
+    fn turn(&mut self, incoming: Option<Message>) {
         if let Some(message) = incoming {
             self.take_in(message);
         }
         self.run_ready();
         self.runtime.arm();
-        self.runtime.send_all()
+        self.runtime.send_all();
     }
 
     fn take_in(&mut self, message: Message) {

@@ -113,6 +113,21 @@ impl Kernel for Played {
     }
 }
 
+impl<H, N, F> Server<'_, H, N, F>
+where
+    H: Fn(Message) -> F,
+    N: Fn(Endpoint, Notify),
+    F: Future<Output = Option<Message>>,
+{
+    /// A turn. → the answer that goes with the `REPLYREC` that receives the next message.
+    fn step(&mut self, incoming: Option<Message>) -> Option<(Endpoint, Message)> {
+        self.turn(incoming);
+        let mut left = self.runtime.inner.answers.borrow_mut();
+        assert!(left.len() <= 1);
+        left.pop()
+    }
+}
+
 fn name() -> Name {
     Name::new("disk").expect("is a name")
 }
@@ -157,19 +172,19 @@ fn a_handler_that_never_waits_is_answered_in_the_same_turn() {
     Played::install();
     let runtime = Runtime::new();
     let mut server = Server::new(&runtime, |message: Message| async move { Some(message.reply(Ok(5))) }, |_, _| {});
-    let (to, answer) = server.turn(Some(request_from(PROGRAM, 0))).expect("is answered");
+    let (to, answer) = server.step(Some(request_from(PROGRAM, 0))).expect("is answered");
     assert_eq!((to, answer.result()), (PROGRAM, Ok(5)));
-    assert!(server.turn(None).is_none());
+    assert!(server.step(None).is_none());
 }
 
 #[test]
 fn a_handler_that_waits_is_answered_when_its_peer_has_answered() {
     let played = with_disk();
     disk_server!(runtime, server, 1, Repeat::Yes);
-    assert!(server.turn(Some(request_from(PROGRAM, 0))).is_none());
+    assert!(server.step(Some(request_from(PROGRAM, 0))).is_none());
     let asked = played.sent_to(DISK);
     assert_eq!(asked.len(), 1);
-    let (to, answer) = server.turn(Some(answer_of(&asked[0], DISK, 7))).expect("is answered");
+    let (to, answer) = server.step(Some(answer_of(&asked[0], DISK, 7))).expect("is answered");
     assert_eq!((to, answer.result()), (PROGRAM, Ok(7)));
 }
 
@@ -177,11 +192,11 @@ fn a_handler_that_waits_is_answered_when_its_peer_has_answered() {
 fn answers_in_any_order_reach_those_who_asked() {
     let played = with_disk();
     disk_server!(runtime, server, 2, Repeat::Yes);
-    server.turn(Some(request_from(PROGRAM, 0)));
-    server.turn(Some(request_from(OTHER, 0)));
+    server.step(Some(request_from(PROGRAM, 0)));
+    server.step(Some(request_from(OTHER, 0)));
     let asked = played.sent_to(DISK);
-    let second = server.turn(Some(answer_of(&asked[1], DISK, 2))).expect("is answered");
-    let first = server.turn(Some(answer_of(&asked[0], DISK, 1))).expect("is answered");
+    let second = server.step(Some(answer_of(&asked[1], DISK, 2))).expect("is answered");
+    let first = server.step(Some(answer_of(&asked[0], DISK, 1))).expect("is answered");
     assert_eq!((second.0, second.1.result()), (OTHER, Ok(2)));
     assert_eq!((first.0, first.1.result()), (PROGRAM, Ok(1)));
 }
@@ -190,11 +205,11 @@ fn answers_in_any_order_reach_those_who_asked() {
 fn no_more_requests_are_in_hand_than_the_window_allows() {
     let played = with_disk();
     disk_server!(runtime, server, 1, Repeat::Yes);
-    server.turn(Some(request_from(PROGRAM, 0)));
-    server.turn(Some(request_from(OTHER, 0)));
+    server.step(Some(request_from(PROGRAM, 0)));
+    server.step(Some(request_from(OTHER, 0)));
     let asked = played.sent_to(DISK);
     assert_eq!(asked.len(), 1);
-    server.turn(Some(answer_of(&asked[0], DISK, 1)));
+    server.step(Some(answer_of(&asked[0], DISK, 1)));
     assert_eq!(played.sent_to(DISK).len(), 1);
 }
 
@@ -203,10 +218,10 @@ fn a_busy_peer_gets_its_request_when_it_notifies() {
     let played = with_disk();
     played.0.borrow_mut().busy.insert(DISK);
     disk_server!(runtime, server, 1, Repeat::Yes);
-    server.turn(Some(request_from(PROGRAM, 0)));
+    server.step(Some(request_from(PROGRAM, 0)));
     assert!(played.sent().is_empty());
     played.0.borrow_mut().busy.clear();
-    server.turn(Some(notification(DISK, 0)));
+    server.step(Some(notification(DISK, 0)));
     assert_eq!(played.sent_to(DISK).len(), 1);
 }
 
@@ -214,16 +229,16 @@ fn a_busy_peer_gets_its_request_when_it_notifies() {
 fn a_repeatable_request_goes_to_the_successor() {
     let played = with_disk();
     disk_server!(runtime, server, 1, Repeat::Yes);
-    server.turn(Some(request_from(PROGRAM, 0)));
+    server.step(Some(request_from(PROGRAM, 0)));
     let lost = played.sent_to(DISK);
     let down = (name(), Endpoint::current(20), false);
     played.0.borrow_mut().events.extend([down, (name(), SUCCESSOR, true)]);
-    assert!(server.turn(Some(notification(Endpoint::new(6, 1), 0))).is_none());
+    assert!(server.step(Some(notification(Endpoint::new(6, 1), 0))).is_none());
     let again = played.sent_to(SUCCESSOR);
     assert_eq!(again.len(), 1);
     // What the dead one said last is not taken for the successor's answer.
-    assert!(server.turn(Some(answer_of(&lost[0], DISK, 1))).is_none_or(|(to, _)| to != PROGRAM));
-    let (to, answer) = server.turn(Some(answer_of(&again[0], SUCCESSOR, 9))).expect("is answered");
+    assert!(server.step(Some(answer_of(&lost[0], DISK, 1))).is_none_or(|(to, _)| to != PROGRAM));
+    let (to, answer) = server.step(Some(answer_of(&again[0], SUCCESSOR, 9))).expect("is answered");
     assert_eq!((to, answer.result()), (PROGRAM, Ok(9)));
 }
 
@@ -231,9 +246,9 @@ fn a_repeatable_request_goes_to_the_successor() {
 fn a_request_that_must_not_be_repeated_fails_with_its_server() {
     let played = with_disk();
     disk_server!(runtime, server, 1, Repeat::No);
-    server.turn(Some(request_from(PROGRAM, 0)));
+    server.step(Some(request_from(PROGRAM, 0)));
     played.0.borrow_mut().events.push_back((name(), Endpoint::current(20), false));
-    let (to, answer) = server.turn(Some(notification(Endpoint::new(6, 1), 0))).expect("is answered");
+    let (to, answer) = server.step(Some(notification(Endpoint::new(6, 1), 0))).expect("is answered");
     assert_eq!((to, answer.result()), (PROGRAM, Err(Errno::EDEADSRCDST)));
 }
 
@@ -243,7 +258,7 @@ fn a_death_noticed_at_sending_finds_the_successor_by_its_slot() {
     disk_server!(runtime, server, 1, Repeat::Yes);
     played.0.borrow_mut().dead.insert(DISK);
     played.0.borrow_mut().holders.insert(20, SUCCESSOR);
-    server.turn(Some(request_from(PROGRAM, 0)));
+    server.step(Some(request_from(PROGRAM, 0)));
     assert_eq!(played.sent_to(SUCCESSOR).len(), 1);
 }
 
@@ -251,10 +266,10 @@ fn a_death_noticed_at_sending_finds_the_successor_by_its_slot() {
 fn requests_wait_for_a_peer_that_is_not_up_yet() {
     let played = Played::install();
     disk_server!(runtime, server, 1, Repeat::No);
-    assert!(server.turn(Some(request_from(PROGRAM, 0))).is_none());
+    assert!(server.step(Some(request_from(PROGRAM, 0))).is_none());
     assert!(played.sent().is_empty());
     played.0.borrow_mut().events.push_back((name(), DISK, true));
-    server.turn(Some(notification(Endpoint::new(6, 1), 0)));
+    server.step(Some(notification(Endpoint::new(6, 1), 0)));
     assert_eq!(played.sent_to(DISK).len(), 1);
 }
 
@@ -262,11 +277,11 @@ fn requests_wait_for_a_peer_that_is_not_up_yet() {
 fn nobody_waits_for_a_peer_that_was_given_up() {
     let played = with_disk();
     disk_server!(runtime, server, 1, Repeat::Yes);
-    server.turn(Some(request_from(PROGRAM, 0)));
+    server.step(Some(request_from(PROGRAM, 0)));
     played.0.borrow_mut().events.push_back((name(), Endpoint::NONE, false));
-    let answered = server.turn(Some(notification(Endpoint::new(6, 1), 0))).expect("is answered");
+    let answered = server.step(Some(notification(Endpoint::new(6, 1), 0))).expect("is answered");
     assert_eq!(answered.1.result(), Err(Errno::EDEADSRCDST));
-    let answered = server.turn(Some(request_from(OTHER, 0))).expect("is answered at once");
+    let answered = server.step(Some(request_from(OTHER, 0))).expect("is answered at once");
     assert_eq!(answered.1.result(), Err(Errno::EDEADSRCDST));
 }
 
@@ -277,13 +292,13 @@ fn the_answer_to_a_dropped_request_is_ignored_and_its_place_used_again() {
     let peer = Peer::connect(&runtime, name(), 1).expect("the system has a disk");
     let mut server = Server::new(&runtime, |_: Message| async { None }, |_, _| {});
     let request = peer.request(Message::new(READ), Repeat::Yes);
-    server.turn(None);
+    server.step(None);
     drop(request);
     let dropped = played.sent_to(DISK);
     let waiting = peer.request(Message::new(READ), Repeat::Yes);
-    server.turn(None);
+    server.step(None);
     assert!(played.sent().is_empty());
-    server.turn(Some(answer_of(&dropped[0], DISK, 1)));
+    server.step(Some(answer_of(&dropped[0], DISK, 1)));
     let sent = played.sent_to(DISK);
     assert_eq!((sent.len(), sent[0].tag()), (1, waiting.tag()));
     assert_ne!(waiting.tag(), dropped[0].tag());
@@ -297,7 +312,7 @@ fn a_cancellation_follows_the_request_and_has_no_answer() {
     let waiting = peer.request(Message::new(READ), Repeat::Yes);
     peer.cancel(waiting.tag(), abi::chardev::Cancel { tag: waiting.tag() }.message());
     assert!(played.sent().is_empty(), "nothing leaves before the end of the turn");
-    Server::new(&runtime, |_: Message| async { None }, |_, _| {}).turn(None);
+    Server::new(&runtime, |_: Message| async { None }, |_, _| {}).step(None);
     let sent = played.sent_to(DISK);
     assert_eq!((sent[1].words[0], sent[1].tag()), (sent[0].tag(), 0));
 }
@@ -330,11 +345,11 @@ fn an_asynchronous_asker_gets_its_answer_when_it_waits() {
     let mut server = Server::new(&runtime, handle, |_, _| {});
     played.0.borrow_mut().busy.insert(asker);
     for tag in [1, 2] {
-        assert!(server.turn(Some(request_from(asker, tag))).is_none());
+        assert!(server.step(Some(request_from(asker, tag))).is_none());
     }
     assert!(played.sent().is_empty());
     played.0.borrow_mut().busy.clear();
-    server.turn(Some(notification(asker, 0)));
+    server.step(Some(notification(asker, 0)));
     let results: Vec<_> = played.sent_to(asker).iter().map(Message::result).collect();
     assert_eq!(results, [Ok(1), Ok(2)]);
 }
@@ -348,10 +363,10 @@ fn a_program_that_does_not_wait_loses_its_answer() {
     let (lost, last) = (request_from(PROGRAM, 0), request_from(OTHER, 0));
     runtime.reply(&lost, &lost.reply(Ok(1)));
     runtime.reply(&last, &last.reply(Ok(2)));
-    let (to, answer) = server.turn(None).expect("the last answer goes with REPLYREC");
+    let (to, answer) = server.step(None).expect("the last answer goes with REPLYREC");
     assert_eq!((to, answer.result()), (OTHER, Ok(2)));
     played.0.borrow_mut().busy.clear();
-    server.turn(None);
+    server.step(None);
     assert!(played.sent().is_empty());
 }
 
@@ -373,7 +388,7 @@ fn what_a_turn_has_done_is_made_last_before_anybody_hears_of_it() {
         async move { Some(message.reply(Ok(5))) }
     };
     let mut server = Server::new(&runtime, handle, |_, _| {});
-    server.turn(Some(request_from(PROGRAM, 0)));
+    server.step(Some(request_from(PROGRAM, 0)));
     assert_eq!(*seen.borrow(), [(OTHER, Ok(3)), (PROGRAM, Ok(5))]);
     assert_eq!(played.sent().len(), 2);
 }
@@ -387,11 +402,11 @@ fn a_tag_of_the_callers_names_its_request_in_every_incarnation() {
     let tag = crate::OWN_TAG | 77;
     let (other, own) =
         (peer.request(Message::new(READ), Repeat::Yes), peer.request_tagged(Message::new(READ), Repeat::Yes, tag));
-    server.turn(None);
+    server.step(None);
     let sent = played.sent_to(DISK);
     assert_eq!((sent[0].tag(), sent[1].tag()), (other.tag(), tag));
     assert_eq!((own.tag(), other.tag() & crate::OWN_TAG), (tag, 0));
-    server.turn(Some(answer_of(&sent[1], DISK, 9)));
+    server.step(Some(answer_of(&sent[1], DISK, 9)));
     assert_eq!(
         core::pin::pin!(own).poll(&mut Context::from_waker(Waker::noop())),
         Poll::Ready(Ok(answer_of(&sent[1], DISK, 9)))
@@ -411,11 +426,11 @@ fn sleepers_wake_in_the_order_of_their_deadlines() {
         });
     }
     let mut server = Server::new(&runtime, |_: Message| async { None }, |_, _| {});
-    server.turn(None);
+    server.step(None);
     assert_eq!(played.0.borrow().alarms, [100]);
-    server.turn(Some(notification(Endpoint::CLOCK, 250)));
+    server.step(Some(notification(Endpoint::CLOCK, 250)));
     assert_eq!(*woken.borrow(), [100, 200]);
-    server.turn(Some(notification(Endpoint::CLOCK, 300)));
+    server.step(Some(notification(Endpoint::CLOCK, 300)));
     assert_eq!(*woken.borrow(), [100, 200, 300]);
     assert_eq!(played.0.borrow().alarms, [100, 300]);
 }
@@ -436,10 +451,10 @@ fn a_lock_is_handed_on_in_the_order_of_coming() {
     }
     let mut server = Server::new(&runtime, |_: Message| async { None }, |_, _| {});
     for _ in 0..3 {
-        server.turn(None);
+        server.step(None);
         gate.wake_all();
     }
-    server.turn(None);
+    server.step(None);
     assert_eq!(*lock.try_lock().expect("is free"), [0, 1, 2]);
 }
 
@@ -472,7 +487,7 @@ fn values_pass_between_tasks() {
         sender.send(1);
         give.give(2);
     });
-    Server::new(&runtime, |_: Message| async { None }, |_, _| {}).turn(None);
+    Server::new(&runtime, |_: Message| async { None }, |_, _| {}).step(None);
     assert_eq!(total.get(), 3);
 }
 
@@ -481,7 +496,7 @@ fn a_heartbeat_of_rs_is_answered() {
     let played = Played::install();
     let runtime = Runtime::new();
     let mut server = Server::new(&runtime, |_: Message| async { None }, |_, _| {});
-    server.turn(Some(notification(Endpoint::new(4, 1), 0)));
+    server.step(Some(notification(Endpoint::new(4, 1), 0)));
     assert_eq!(played.0.borrow().notified, vec![Endpoint::RS]);
 }
 
@@ -491,11 +506,11 @@ fn many_requests_at_once_use_the_same_slots_again() {
     disk_server!(runtime, server, usize::MAX, Repeat::Yes);
     for round in 0..3 {
         for slot in 200..400 {
-            server.turn(Some(request_from(Endpoint::new(slot, 1), 0)));
+            server.step(Some(request_from(Endpoint::new(slot, 1), 0)));
         }
         let asked = played.sent_to(DISK);
         assert_eq!(asked.len(), 200, "in round {round}");
-        let answered = asked.iter().filter(|asked| server.turn(Some(answer_of(asked, DISK, 0))).is_some()).count();
+        let answered = asked.iter().filter(|asked| server.step(Some(answer_of(asked, DISK, 0))).is_some()).count();
         assert_eq!(answered, 200);
     }
 }

@@ -17,9 +17,9 @@ use core::cell::Cell;
 use pool::Pool;
 use records::{
     BLOCK, CallRecord, DescriptorRecord, DirectoriesRecord, ExecRecord, FileRecord, GlobalRecord, LockRecord,
-    MountRecord, NOWHERE, NextRecord, Note, PeerRecord, PipeRecord, StateRecord, TableRecord, ThreadRecord,
+    MountRecord, NOWHERE, NextRecord, Note, PeerRecord, PipeRecord, TableRecord, ThreadRecord,
 };
-use server::recover::{Area, Found, Record, Recover, Table};
+use server::recover::{Area, Cells, Found, Record, Recover, Table, VALUE_BITS};
 use sys::keep::Keep;
 pub use text::Text;
 use text::Texts;
@@ -29,7 +29,7 @@ pub const KEEP_BYTES: usize = 0x80_0000 / SCALE;
 /// Tests have smaller tables: they make and search them thousands of times.
 const SCALE: usize = if cfg!(test) { 8 } else { 1 };
 /// Which layout this is: to be changed with any table.
-const LAYOUT: u64 = 2;
+const LAYOUT: u64 = 3;
 /// Words that change in one turn.
 const LOG_CHANGES: usize = 16384 / SCALE;
 /// Bytes of a page of a pipe.
@@ -44,22 +44,16 @@ const LOCKS: usize = 2048 / SCALE / SCALE;
 const MOUNTS: usize = 32;
 const PEERS: usize = 32;
 
-/// In `Store::released`, after the bits of the tables.
-const BLOCKS_BIT: u32 = 1 << 6;
-const TEXTS_BIT: u32 = 1 << 7;
-
 /// Places of one table, and which of them are free.
 #[derive(Debug)]
 pub struct Places<R> {
     table: Table<R>,
     pool: Pool,
-    /// Stands for this table in `Store::released`.
-    bit: u32,
 }
 
 impl<R: Record> Places<R> {
-    fn lay_out(recover: &Recover, count: usize, bit: u32) -> Self {
-        Places { table: Table::lay_out(recover, count), pool: Pool::new(count), bit: 1 << bit }
+    fn lay_out(recover: &Recover, count: usize) -> Self {
+        Places { table: Table::lay_out(recover, count), pool: Pool::new(count) }
     }
 }
 
@@ -71,10 +65,12 @@ pub struct Store {
     calls: Table<CallRecord>,
     execs: Table<ExecRecord>,
     tables: Places<TableRecord>,
-    descriptors: Table<DescriptorRecord>,
+    descriptors: Cells,
     blocks: Pool,
     files: Places<FileRecord>,
-    states: Table<StateRecord>,
+    /// Positions and status flags of open files.
+    positions: Cells,
+    flags: Cells,
     directories: Places<DirectoriesRecord>,
     pipes: Places<PipeRecord>,
     pages: Places<NextRecord>,
@@ -86,8 +82,6 @@ pub struct Store {
     texts: Texts,
     /// The last call of each thread of which something is noted (low half of its number).
     noted_last: Box<[Cell<u32>]>,
-    /// Of which tables something has been released since the last commit: bits of `Places::bit`, and `BLOCKS_BIT`, `TEXTS_BIT`.
-    released: Cell<u32>,
     /// Results are to be noted although no record has changed.
     moved: Cell<bool>,
 }
@@ -100,21 +94,21 @@ impl Store {
             threads: Table::lay_out(&recover, SLOTS),
             calls: Table::lay_out(&recover, SLOTS),
             execs: Table::lay_out(&recover, SLOTS),
-            tables: Places::lay_out(&recover, TABLES, 1),
-            descriptors: Table::lay_out(&recover, DESCRIPTOR_BLOCKS * BLOCK),
+            tables: Places::lay_out(&recover, TABLES),
+            descriptors: Cells::lay_out(&recover, DESCRIPTOR_BLOCKS * BLOCK),
             blocks: Pool::new(DESCRIPTOR_BLOCKS),
-            files: Places::lay_out(&recover, FILES, 0),
-            states: Table::lay_out(&recover, FILES),
-            directories: Places::lay_out(&recover, TABLES, 2),
-            pipes: Places::lay_out(&recover, PIPES, 3),
-            pages: Places::lay_out(&recover, PIPE_PAGES, 4),
+            files: Places::lay_out(&recover, FILES),
+            positions: Cells::lay_out(&recover, FILES),
+            flags: Cells::lay_out(&recover, FILES),
+            directories: Places::lay_out(&recover, TABLES),
+            pipes: Places::lay_out(&recover, PIPES),
+            pages: Places::lay_out(&recover, PIPE_PAGES),
             content: Area::lay_out(&recover, PIPE_PAGES * PIPE_PAGE),
-            locks: Places::lay_out(&recover, LOCKS, 5),
+            locks: Places::lay_out(&recover, LOCKS),
             mounts: Table::lay_out(&recover, MOUNTS),
             peers: Table::lay_out(&recover, PEERS),
             global: Table::lay_out(&recover, 1),
             texts: Texts::lay_out(&recover),
-            released: Cell::new(0),
             moved: Cell::new(false),
             noted_last: core::iter::repeat_with(|| Cell::new(0)).take(SLOTS).collect(),
             recover,
@@ -126,9 +120,6 @@ impl Store {
     /// The end of a turn: see the head of the file. `number` gives the number of the call that a thread is in.
     pub fn end_turn(&self, answers: &[(Endpoint, Message)], number: impl Fn(Endpoint) -> Option<u64>) {
         if !self.recover.is_changing() && !self.moved.get() {
-            if self.released.get() != 0 {
-                self.free_released();
-            }
             return;
         }
         for (to, message) in answers.iter().filter(|(to, _)| to.is_application()) {
@@ -143,23 +134,12 @@ impl Store {
     pub fn commit(&self) {
         self.moved.set(false);
         self.recover.commit_stamp();
-        if self.released.get() != 0 {
-            self.free_released();
-        }
     }
 
-    fn free_released(&self) {
-        let released = self.released.take();
-        let pools = [&self.files.pool, &self.tables.pool, &self.directories.pool, &self.pipes.pool];
-        let rest = [&self.pages.pool, &self.locks.pool, &self.blocks];
-        for (bit, pool) in pools.into_iter().chain(rest).enumerate() {
-            if released >> bit & 1 != 0 {
-                pool.commit();
-            }
-        }
-        if released & TEXTS_BIT != 0 {
-            self.texts.commit();
-        }
+    /// This turn, for the pools: what it gives back is not used before the next.
+    #[inline]
+    fn turn(&self) -> u64 {
+        self.recover.stamp()
     }
 
     /// Data has been moved to or from a program: the results of this turn have to be noted.
@@ -198,13 +178,12 @@ impl Store {
     }
 
     fn release<R>(&self, places: &Places<R>, place: usize) {
-        places.pool.release(place);
-        self.released.set(self.released.get() | places.bit);
+        places.pool.release(place, self.turn());
     }
 
     /// Writes a text that a record is to refer to. `ENOMEM`: no room.
     pub fn put_text(&self, text: &[u8]) -> Result<Text, Errno> {
-        self.texts.put(&self.recover, text).ok_or(Errno::ENOMEM)
+        self.texts.put(&self.recover, text, self.turn()).ok_or(Errno::ENOMEM)
     }
 
     /// Reads one.
@@ -215,8 +194,7 @@ impl Store {
     /// No record refers to this text any more.
     #[inline]
     pub fn release_text(&self, text: Text) {
-        self.texts.release(text);
-        self.released.set(self.released.get() | TEXTS_BIT);
+        self.texts.release(text, self.turn());
     }
 
     /// Sets what is known of a thread; a new one in a slot has made no call yet.
@@ -251,7 +229,7 @@ impl Store {
 
     /// A place for a descriptor table, to be filled by [`Store::put_table`]. `EAGAIN`: all are in use.
     pub fn new_table(&self) -> Result<u16, Errno> {
-        self.tables.pool.take().map(|place| place as u16).ok_or(Errno::EAGAIN)
+        self.tables.pool.take(self.turn()).map(|place| place as u16).ok_or(Errno::EAGAIN)
     }
 
     /// Sets the list of blocks of a table that nothing refers to yet.
@@ -267,13 +245,12 @@ impl Store {
     /// Ends a table.
     pub fn release_table(&self, place: u16, blocks: impl Iterator<Item = u16>) {
         self.release(&self.tables, place as usize);
-        blocks.filter(|block| *block != NOWHERE).for_each(|block| self.blocks.release(block as usize));
-        self.released.set(self.released.get() | BLOCKS_BIT);
+        blocks.filter(|block| *block != NOWHERE).for_each(|block| self.blocks.release(block as usize, self.turn()));
     }
 
     /// A block of descriptors, all free. `ENFILE`: no room.
     pub fn new_block(&self) -> Result<u16, Errno> {
-        let block = self.blocks.take().ok_or(Errno::ENFILE)?;
+        let block = self.blocks.take(self.turn()).ok_or(Errno::ENFILE)?;
         for place in block * BLOCK..(block + 1) * BLOCK {
             self.descriptors.clear_unreferenced(&self.recover, place);
         }
@@ -285,32 +262,46 @@ impl Store {
     pub fn set_descriptor(&self, block: u16, index: usize, record: Option<&DescriptorRecord>) {
         let place = block as usize * BLOCK + index;
         match record {
-            Some(record) => self.descriptors.set(&self.recover, place, record),
+            Some(record) => self.descriptors.set(&self.recover, place, record.to_value()),
             None => self.descriptors.clear(&self.recover, place),
         }
     }
 
     /// Sets a descriptor of a block that is not yet a table's.
     pub fn put_descriptor(&self, block: u16, index: usize, record: &DescriptorRecord) {
-        self.descriptors.put_unreferenced(&self.recover, block as usize * BLOCK + index, record);
+        self.descriptors.put_unreferenced(&self.recover, block as usize * BLOCK + index, record.to_value());
     }
 
-    /// Makes an open file. `ENFILE`: no room.
+    /// Makes an open file at position 0; the record's path is `path`'s. `ENFILE`: no room.
     pub fn new_file(&self, file: &FileRecord, flags: u32, path: &[u8]) -> Result<(u16, Text), Errno> {
-        let path = self.texts.put(&self.recover, path).ok_or(Errno::ENFILE)?;
-        let Some(place) = self.files.pool.take() else {
+        let path = self.texts.put(&self.recover, path, self.turn()).ok_or(Errno::ENFILE)?;
+        let Some(place) = self.files.pool.take(self.turn()) else {
             self.release_text(path);
             return Err(Errno::ENFILE);
         };
-        self.files.table.put_unreferenced(&self.recover, place, file);
-        self.states.put_unreferenced(&self.recover, place, &StateRecord { position: 0, flags, path });
+        self.files.table.put_unreferenced(&self.recover, place, &FileRecord { path, ..*file });
+        self.positions.put_unreferenced(&self.recover, place, 0);
+        self.flags.put_unreferenced(&self.recover, place, flags as u64);
         Ok((place as u16, path))
     }
 
-    /// Sets what changes of an open file.
+    /// Sets the path of an open file.
+    pub fn set_path(&self, place: u16, path: Text) {
+        if let Some(file) = get(&self.files.table, &self.recover, place) {
+            self.files.table.set(&self.recover, place as usize, &FileRecord { path, ..file });
+        }
+    }
+
+    /// Sets the position of an open file. One beyond 2^48, which no file system has, is preserved as that.
     #[inline]
-    pub fn set_state(&self, place: u16, state: &StateRecord) {
-        self.states.set(&self.recover, place as usize, state);
+    pub fn set_position(&self, place: u16, position: u64) {
+        self.positions.set(&self.recover, place as usize, position.min((1 << VALUE_BITS) - 1));
+    }
+
+    /// Sets the status flags of an open file.
+    #[inline]
+    pub fn set_flags(&self, place: u16, flags: u32) {
+        self.flags.set(&self.recover, place as usize, flags as u64);
     }
 
     /// Ends an open file.
@@ -322,7 +313,7 @@ impl Store {
 
     /// Makes directories of a process. `ENOMEM`: no room.
     pub fn new_directories(&self, record: &DirectoriesRecord) -> Result<u16, Errno> {
-        let place = self.directories.pool.take().ok_or(Errno::ENOMEM)?;
+        let place = self.directories.pool.take(self.turn()).ok_or(Errno::ENOMEM)?;
         self.directories.table.put_unreferenced(&self.recover, place, record);
         Ok(place as u16)
     }
@@ -340,7 +331,7 @@ impl Store {
 
     /// Makes an empty pipe. `ENFILE`: no room.
     pub fn new_pipe(&self, capacity: usize) -> Result<u16, Errno> {
-        let place = self.pipes.pool.take().ok_or(Errno::ENFILE)?;
+        let place = self.pipes.pool.take(self.turn()).ok_or(Errno::ENFILE)?;
         let record = PipeRecord { capacity: capacity as u32, bytes: 0, first: NOWHERE, last: NOWHERE, start: 0 };
         self.pipes.table.put_unreferenced(&self.recover, place, &record);
         Ok(place as u16)
@@ -358,12 +349,12 @@ impl Store {
 
     /// A page for a pipe; `None`: all are in use.
     pub fn new_page(&self) -> Option<u16> {
-        self.pages.pool.take().map(|page| page as u16)
+        self.pages.pool.take(self.turn()).map(|page| page as u16)
     }
 
     /// Pages that are free.
     pub fn free_pages(&self) -> usize {
-        self.pages.pool.room()
+        self.pages.pool.room(self.turn())
     }
 
     /// After the page `before` comes `page`.
@@ -388,12 +379,12 @@ impl Store {
 
     /// Locks that may still be set.
     pub fn lock_room(&self) -> usize {
-        self.locks.pool.room()
+        self.locks.pool.room(self.turn())
     }
 
     /// Sets a lock. `ENOLCK`: no room.
     pub fn new_lock(&self, record: &LockRecord) -> Result<u16, Errno> {
-        let place = self.locks.pool.take().ok_or(Errno::ENOLCK)?;
+        let place = self.locks.pool.take(self.turn()).ok_or(Errno::ENOLCK)?;
         self.locks.table.set(&self.recover, place, record);
         Ok(place as u16)
     }
@@ -494,12 +485,18 @@ impl Store {
     /// A descriptor of a block.
     pub fn descriptor(&self, block: u16, index: usize) -> Option<DescriptorRecord> {
         let place = block as usize * BLOCK + index;
-        if place < self.descriptors.len() { self.descriptors.get(&self.recover, place).record() } else { None }
+        if place >= self.descriptors.len() {
+            return None;
+        }
+        self.descriptors.get(&self.recover, place).record().map(DescriptorRecord::from_value)
     }
 
-    /// An open file.
-    pub fn file(&self, place: u16) -> Option<(FileRecord, StateRecord)> {
-        Some((get(&self.files.table, &self.recover, place)?, get(&self.states, &self.recover, place)?))
+    /// An open file, its position and its status flags.
+    pub fn file(&self, place: u16) -> Option<(FileRecord, u64, u32)> {
+        let record = get(&self.files.table, &self.recover, place)?;
+        let position = self.positions.get(&self.recover, place as usize).record()?;
+        let flags = self.flags.get(&self.recover, place as usize).record()?;
+        Some((record, position, flags as u32))
     }
 
     /// Directories of a process.
@@ -535,8 +532,8 @@ impl Store {
     /// Free places of every table.
     pub fn in_use(&self) -> [usize; 6] {
         let pools = [&self.tables.pool, &self.blocks, &self.files.pool, &self.directories.pool, &self.pipes.pool];
-        let rooms = pools.map(Pool::room);
-        [rooms[0], rooms[1], rooms[2], rooms[3], rooms[4], self.pages.pool.room()]
+        let rooms = pools.map(|pool| pool.room(self.turn()));
+        [rooms[0], rooms[1], rooms[2], rooms[3], rooms[4], self.pages.pool.room(self.turn())]
     }
 }
 

@@ -1,32 +1,35 @@
 //! Which places of a table are free.
 //!
-//! A place that is given back may be what the state of the last commit refers to, so it is used again only after the next commit.
+//! A place that is given back may be what the state of the last commit refers to, so it is used again only in another turn.
 
 use alloc::vec::Vec;
 use core::cell::{Cell, RefCell};
 
-/// See the head of the file.
+/// See the head of the file. Turns are told apart by any number.
 #[derive(Debug)]
 pub struct Pool {
     count: u32,
     /// Places from here on have not been used by this incarnation, or any.
     fresh: Cell<u32>,
+    /// The last `recent` of these have been given back in turn `turn`.
     free: RefCell<Vec<u32>>,
-    /// Free after the next commit.
-    released: RefCell<Vec<u32>>,
+    recent: Cell<usize>,
+    turn: Cell<u64>,
 }
 
 impl Pool {
     /// All of `count` places free.
     pub fn new(count: usize) -> Pool {
-        Pool { count: count as u32, fresh: Cell::new(0), free: RefCell::default(), released: RefCell::default() }
+        let (fresh, recent, turn) = (Cell::new(0), Cell::new(0), Cell::new(0));
+        Pool { count: count as u32, fresh, free: RefCell::default(), recent, turn }
     }
 
-    /// Takes a place.
+    /// Takes a place in this turn.
     #[inline]
-    pub fn take(&self) -> Option<usize> {
-        if let Some(place) = self.free.borrow_mut().pop() {
-            return Some(place as usize);
+    pub fn take(&self, turn: u64) -> Option<usize> {
+        let mut free = self.free.borrow_mut();
+        if let Some(index) = free.len().checked_sub(1 + self.recent_in(turn)) {
+            return Some(free.swap_remove(index) as usize);
         }
         let place = self.fresh.get();
         (place < self.count).then(|| {
@@ -35,24 +38,22 @@ impl Pool {
         })
     }
 
-    /// Gives a place back.
+    /// Gives a place back in this turn.
     #[inline]
-    pub fn release(&self, place: usize) {
-        self.released.borrow_mut().push(place as u32);
+    pub fn release(&self, place: usize, turn: u64) {
+        self.recent.set(self.recent_in(turn) + 1);
+        self.turn.set(turn);
+        self.free.borrow_mut().push(place as u32);
     }
 
-    /// What has been given back is free now.
     #[inline]
-    pub fn commit(&self) {
-        let mut released = self.released.borrow_mut();
-        if !released.is_empty() {
-            self.free.borrow_mut().append(&mut released);
-        }
+    fn recent_in(&self, turn: u64) -> usize {
+        if self.turn.get() == turn { self.recent.get() } else { 0 }
     }
 
-    /// Free places.
-    pub fn room(&self) -> usize {
-        (self.count - self.fresh.get()) as usize + self.free.borrow().len()
+    /// Places that can be taken in this turn.
+    pub fn room(&self, turn: u64) -> usize {
+        (self.count - self.fresh.get()) as usize + self.free.borrow().len() - self.recent_in(turn)
     }
 
     /// After a restart: only the places for which `is_used` holds are used.
@@ -68,21 +69,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_is_used_again_only_after_a_commit() {
-        let pool = Pool::new(2);
-        assert_eq!((pool.take(), pool.take(), pool.take()), (Some(0), Some(1), None));
-        pool.release(0);
-        assert_eq!(pool.take(), None);
-        pool.commit();
-        assert_eq!((pool.room(), pool.take(), pool.take()), (1, Some(0), None));
+    fn a_place_is_used_again_only_in_another_turn() {
+        let pool = Pool::new(3);
+        assert_eq!([(); 4].map(|()| pool.take(1)), [Some(0), Some(1), Some(2), None]);
+        pool.release(1, 1);
+        pool.release(0, 2);
+        assert_eq!((pool.room(2), pool.take(2), pool.take(2)), (1, Some(1), None));
+        assert_eq!((pool.room(3), pool.take(3), pool.take(3)), (1, Some(0), None));
     }
 
     #[test]
     fn a_restart_frees_what_nobody_refers_to() {
         let pool = Pool::new(8);
         pool.rebuild(|place| matches!(place, 1 | 4));
-        assert_eq!(pool.room(), 6);
-        let mut taken: Vec<usize> = core::iter::from_fn(|| pool.take()).collect();
+        assert_eq!(pool.room(1), 6);
+        let mut taken: Vec<usize> = core::iter::from_fn(|| pool.take(1)).collect();
         taken.sort();
         assert_eq!(taken, [0, 2, 3, 5, 6, 7]);
     }

@@ -183,16 +183,16 @@ pub struct DescriptorRecord {
     pub close_on_exec: bool,
 }
 
-impl Record for DescriptorRecord {
-    const WORDS: usize = 1;
-
+impl DescriptorRecord {
+    /// As a cell holds it.
     #[inline]
-    fn store(&self, words: &mut [u64]) {
-        words[0] = self.file as u64 | (self.close_on_exec as u64) << 16;
+    pub fn to_value(self) -> u64 {
+        self.file as u64 | (self.close_on_exec as u64) << 16
     }
 
-    fn load(words: &[u64]) -> Self {
-        DescriptorRecord { file: words[0] as u16, close_on_exec: words[0] >> 16 & 1 != 0 }
+    /// From a cell.
+    pub fn from_value(value: u64) -> Self {
+        DescriptorRecord { file: value as u16, close_on_exec: value >> 16 & 1 != 0 }
     }
 }
 
@@ -222,17 +222,18 @@ pub enum Kind {
     Pipe { pipe: u16, inode: u64, reads: bool, writes: bool },
 }
 
-/// An open file, as far as it never changes.
+/// An open file, without what changes often: position and status flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct FileRecord {
     pub kind: Kind,
     pub node: NodeRecord,
     pub number: u64,
+    pub path: Text,
 }
 
 impl Record for FileRecord {
-    const WORDS: usize = 4;
+    const WORDS: usize = 5;
 
     #[inline]
     fn store(&self, words: &mut [u64]) {
@@ -248,6 +249,7 @@ impl Record for FileRecord {
         words[1] = self.node.node;
         words[2] = self.number;
         words[3] = more;
+        words[4] = self.path.to_word();
     }
 
     fn load(words: &[u64]) -> Self {
@@ -264,30 +266,8 @@ impl Record for FileRecord {
             u8::MAX => NOWHERE,
             mount => mount as u16,
         };
-        FileRecord { kind, node: NodeRecord { mount, node: words[1] }, number: words[2] }
-    }
-}
-
-/// What changes of an open file. Its place is the open file's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
-pub struct StateRecord {
-    pub position: u64,
-    pub flags: u32,
-    pub path: Text,
-}
-
-impl Record for StateRecord {
-    const WORDS: usize = 2;
-
-    #[inline]
-    fn store(&self, words: &mut [u64]) {
-        words[0] = self.position;
-        words[1] = self.flags as u64 | self.path.to_word() << 32;
-    }
-
-    fn load(words: &[u64]) -> Self {
-        StateRecord { position: words[0], flags: words[1] as u32, path: Text::from_word(words[1] >> 32) }
+        let path = Text::from_word(words[4]);
+        FileRecord { kind, node: NodeRecord { mount, node: words[1] }, number: words[2], path }
     }
 }
 

@@ -56,12 +56,12 @@ impl Texts {
     }
 
     /// Writes a text. `None`: no room, or too long.
-    pub fn put(&self, recover: &Recover, text: &[u8]) -> Option<Text> {
+    pub fn put(&self, recover: &Recover, text: &[u8], turn: u64) -> Option<Text> {
         if text.is_empty() {
             return Some(Text::EMPTY);
         }
         let fitting = SIZES.iter().position(|(bytes, _)| text.len() <= *bytes)?;
-        let (size, place) = (fitting..SIZES.len()).find_map(|size| Some((size, self.sizes[size].1.take()?)))?;
+        let (size, place) = (fitting..SIZES.len()).find_map(|size| Some((size, self.sizes[size].1.take(turn)?)))?;
         self.sizes[size].0.write(recover, place * SIZES[size].0, text);
         Some(Text((size << (LENGTH_BITS + PLACE_BITS) | place << LENGTH_BITS | text.len()) as u32))
     }
@@ -82,17 +82,11 @@ impl Texts {
             .is_some_and(|(bytes, count)| (1..=*bytes).contains(&text.length()) && text.place() < *count)
     }
 
-    /// Nothing refers to a text any more after the next commit.
-    pub fn release(&self, text: Text) {
+    /// Nothing refers to a text any more after this turn.
+    pub fn release(&self, text: Text, turn: u64) {
         if text.length() > 0 {
-            self.sizes[text.size()].1.release(text.place());
+            self.sizes[text.size()].1.release(text.place(), turn);
         }
-    }
-
-    /// A commit has been made.
-    #[inline]
-    pub fn commit(&self) {
-        self.sizes.iter().for_each(|(_, pool)| pool.commit());
     }
 
     /// After a restart: these are the texts that something refers to.

@@ -1,0 +1,101 @@
+//! Tables of single values that change often: a value and its check are one word, so a change is one word of the log.
+
+use super::{Entry, Recover};
+
+/// Bits of a value.
+pub const VALUE_BITS: u32 = 48;
+const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// A table of values below 2^48.
+#[derive(Debug)]
+pub struct Cells {
+    first: usize,
+    count: usize,
+}
+
+impl Cells {
+    /// The next table of the layout, of `count` values.
+    ///
+    /// # Panics
+    /// When the memory is too small.
+    pub fn lay_out(recover: &Recover, count: usize) -> Self {
+        Cells { first: recover.take(count), count }
+    }
+
+    /// Number of places.
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// True for a table without places.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// What is at `index`.
+    ///
+    /// # Panics
+    /// When there is no such place.
+    pub fn get(&self, recover: &Recover, index: usize) -> Entry<u64> {
+        let at = self.place(index);
+        let word = recover.word(at);
+        let value = word & ((1 << VALUE_BITS) - 1);
+        match word {
+            0 => Entry::Empty,
+            _ if word == checked(at, value) => Entry::Some(value),
+            _ => Entry::Damaged,
+        }
+    }
+
+    /// Puts a value to `index`, as part of the present change.
+    ///
+    /// # Panics
+    /// When there is no such place, the log is full, or the value is too large.
+    #[inline]
+    pub fn set(&self, recover: &Recover, index: usize, value: u64) {
+        let at = self.place(index);
+        recover.change(at, checked(at, value));
+    }
+
+    /// The same for a place that the state of the last commit does not refer to; see [`super::Table::put_unreferenced`].
+    ///
+    /// # Panics
+    /// As [`Cells::set`].
+    #[inline]
+    pub fn put_unreferenced(&self, recover: &Recover, index: usize, value: u64) {
+        let at = self.place(index);
+        recover.put(at, checked(at, value));
+    }
+
+    /// Removes what is at `index`, as part of the present change.
+    ///
+    /// # Panics
+    /// As [`Cells::set`].
+    #[inline]
+    pub fn clear(&self, recover: &Recover, index: usize) {
+        recover.change(self.place(index), 0);
+    }
+
+    /// Removes what is at a place that the state of the last commit does not refer to.
+    ///
+    /// # Panics
+    /// When there is no such place.
+    #[inline]
+    pub fn clear_unreferenced(&self, recover: &Recover, index: usize) {
+        recover.put(self.place(index), 0);
+    }
+
+    #[inline]
+    fn place(&self, index: usize) -> usize {
+        assert!(index < self.count, "there is no place {index} in a table of {}", self.count);
+        self.first + index
+    }
+}
+
+/// A value with its check, which ties it to its place and is never 0.
+#[inline]
+fn checked(at: usize, value: u64) -> u64 {
+    assert!(value >> VALUE_BITS == 0, "{value:#x} does not fit into a cell");
+    let check = ((value ^ (at as u64) << 32).wrapping_mul(SPREAD) >> VALUE_BITS) | 1;
+    value | check << VALUE_BITS
+}
