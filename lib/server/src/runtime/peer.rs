@@ -306,7 +306,7 @@ impl PeerCore {
         if entry.state == State::Sent {
             table.put_first(message);
         }
-        self.waits.set(true);
+        self.wait_for_turn_end();
     }
 
     fn abandon(&self, at: usize) {

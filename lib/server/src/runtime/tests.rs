@@ -1,4 +1,5 @@
-//! Tests of the executor against a kernel that is played: what is sent when, to whom, and what happens when a peer dies.
+//! Tests of the executor against a kernel that is played: what is sent when, to whom, and what happens when a peer dies. The
+//! file is long because all of them share the played kernel.
 
 use super::peer::Repeat;
 use super::*;
