@@ -40,7 +40,7 @@ const SYSTEM: &str = "faults";
 /// Guests of a whole campaign, side by side.
 const GUESTS: usize = 2;
 /// Services get a heartbeat this often, so that a stuck one costs little time.
-const HEARTBEAT_MS: u32 = 100;
+const HEARTBEAT_MS: u32 = 50;
 /// A campaign restarts services more often than any system should.
 const RESTARTS: u32 = 1_000_000;
 

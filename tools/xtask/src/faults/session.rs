@@ -27,7 +27,7 @@ const ICOUNT_SHIFT: u32 = 3;
 const ICOUNT_MODE: &str = "shift=3,sleep=on";
 /// Hang detection: a system counts as lost when QEMU has computed for so long without a line from the guest. The guest's own limits are
 /// reached long before, unless a service computes for ever and nobody ends it.
-const CPU_LIMIT: Duration = Duration::from_secs(10);
+const CPU_LIMIT: Duration = Duration::from_secs(40);
 /// Hang detection: the same when it does nothing at all, as after a panic.
 const IDLE_LIMIT: Duration = Duration::from_secs(40);
 /// How often the processor time is looked at.
