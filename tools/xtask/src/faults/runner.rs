@@ -13,6 +13,9 @@ use std::thread;
 /// A guest is ended in good order, and its disks checked, after so many trials.
 const TRIALS_OF_A_GUEST: usize = 200;
 
+/// How often a guest is tried to be started.
+const BOOTS: u32 = 3;
+
 /// What runs trials.
 pub struct Runner<'a> {
     /// Where guests have their files.
@@ -67,7 +70,14 @@ impl Runner<'_> {
         guest.map_or(Ok(()), |guest| self.end(guest))
     }
 
+    /// Boots a guest; a start that fails is told of, and tried again.
     fn boot<'t>(&self) -> Result<Guest<'t>> {
+        for _ in 1..BOOTS {
+            match Session::boot(self.workspace, self.media) {
+                Ok(session) => return Ok(Guest { session, trials: Vec::new() }),
+                Err(error) => eprintln!("a guest did not start, another is tried: {error:#}"),
+            }
+        }
         Ok(Guest { session: Session::boot(self.workspace, self.media)?, trials: Vec::new() })
     }
 
