@@ -61,6 +61,12 @@ impl<R: Registers> Measured<R> {
         sys::log!("ports {:#x} at {rate} bit/s: IN {input}, OUT {output}", self.first_port);
     }
 
+    /// Ticks since `before`, without the readings of the counter; 0 where a counter that stands for time, not for instructions, makes
+    /// those look longer than they were.
+    fn since(&self, before: u64) -> u64 {
+        ticks().saturating_sub(before).saturating_sub(self.reading)
+    }
+
     /// True when this write belongs to the setting of the speed.
     fn notices(&mut self, at: u16, value: u8) -> bool {
         if at == register::LINE_CONTROL {
@@ -83,7 +89,7 @@ impl<R: Registers> Registers for Measured<R> {
     fn read(&mut self, at: u16) -> Result<u8, Errno> {
         let before = ticks();
         let result = self.registers.read(at);
-        let taken = ticks() - before - self.reading;
+        let taken = self.since(before);
         if !self.sets_divisor {
             self.input.add(taken);
         }
@@ -96,7 +102,7 @@ impl<R: Registers> Registers for Measured<R> {
         }
         let before = ticks();
         let result = self.registers.write(at, value);
-        self.output.add(ticks() - before - self.reading);
+        self.output.add(self.since(before));
         result
     }
 }
