@@ -35,32 +35,26 @@ impl From<Errno> for Stop {
 }
 
 impl Node {
-    /// A kernel call (or a number that is none) by the current thread, or by the SYSTEM task in the name of another.
+    /// A kernel call (or a number that is none) by the current thread.
     #[inline(never)]
     pub(crate) fn kernel_call<M: Machine>(&mut self, m: &mut M, number: u64) {
-        let result = match KernelCall::from_number(number) {
-            None => Err(Errno::EBADCALL.into()),
-            Some(call) if self.may_call(call) => self.perform(m, call),
-            Some(call) => Err(self.refuse(m, call)),
-        };
+        let result = self.permitted_call(m, KernelCall::from_number(number));
         if self.tracing {
             self.trace_call(m, number, result);
         }
-        match self.serving {
-            0 => self.finish(m, self.current, attention::RESUME, result),
-            asker => self.answer_request(m, asker as usize, result),
-        }
+        self.finish(m, self.current, attention::RESUME, result);
     }
 
-    /// The caller lacks the right to this call. A port is named in the log.
-    #[cold]
-    fn refuse<M: Machine>(&mut self, m: &mut M, call: KernelCall) -> Stop {
+    /// Makes a call (`None`: a number that is none), if the caller may.
+    pub(crate) fn permitted_call<M: Machine>(&mut self, m: &mut M, call: Option<KernelCall>) -> Result<u64, Stop> {
         match call {
-            KernelCall::DevIo | KernelCall::SDevIo => {
+            None => Err(Errno::EBADCALL.into()),
+            Some(call) if self.may_call(call) => self.perform(m, call),
+            Some(KernelCall::DevIo | KernelCall::SDevIo) => {
                 let port = self.threads[self.current].frame.rdi;
-                self.deny(m, self.call_door(), port)
+                Err(self.deny(m, self.call_door(), port))
             }
-            _ => Errno::ECALLDENIED.into(),
+            Some(_) => Err(Errno::ECALLDENIED.into()),
         }
     }
 

@@ -55,19 +55,22 @@ impl Node {
         Ok(())
     }
 
-    /// The task has the CPU, and a request in its registers: makes the call, and receives the next one.
+    /// The task has the CPU, and a request in its registers.
     #[inline(never)]
     pub(crate) fn run_system_task<M: Machine>(&mut self, m: &mut M) {
-        let frame = &mut self.threads[slot::SYSTEM].frame;
+        let frame = &self.threads[slot::SYSTEM].frame;
         let (source, label) = (frame.endpoint(), frame.label());
-        frame.rax = call::REPLYREC;
-        frame.r13 = Endpoint::NONE.to_word() | ((label | REPLY) as u64) << 32;
-        frame.r14 = Endpoint::ANY.to_word();
-        if let Some(asker) = self.find(source).ok().filter(|&asker| self.waits_for_system(asker)) {
-            self.serving = asker as u16;
-            self.kernel_call(m, requested_call(label).map_or(NO_CALL, KernelCall::number));
-            self.serving = 0;
+        let asker = self.find(source).ok().filter(|&asker| self.waits_for_system(asker));
+        let result = asker.and_then(|asker| self.serve(m, asker, label));
+        let frame = &mut self.threads[slot::SYSTEM].frame;
+        let mut to = Endpoint::NONE;
+        if let Some(result) = result {
+            (frame.rdx, frame.rsi, frame.rdi) = (frame.rsi, frame.rdi, result.to_word());
+            to = source;
         }
+        frame.rax = call::REPLYREC;
+        frame.r13 = to.to_word() | ((label | REPLY) as u64) << 32;
+        frame.r14 = Endpoint::ANY.to_word();
         self.primitive(m, call::REPLYREC);
     }
 
@@ -77,36 +80,36 @@ impl Node {
         thread.flags & blocked::RECEIVING != 0 && thread.peer == Endpoint::SYSTEM && thread.then == Then::Answer
     }
 
-    /// The call of a request is over, or has to go on: addresses the answer to `asker`, or hands the request back.
-    #[inline(never)]
-    pub(crate) fn answer_request<M: Machine>(&mut self, m: &mut M, asker: usize, result: Result<u64, Stop>) {
-        let result = match result {
-            Ok(value) => Ok(value),
-            Err(Stop::Error(error)) => Err(error),
-            Err(stop) => return self.hand_back(m, asker, stop),
-        };
-        let thread = &mut self.threads[asker];
-        thread.progress = 0;
-        let to = thread.endpoint;
-        let frame = &mut self.threads[slot::SYSTEM].frame;
-        (frame.rdx, frame.rsi, frame.rdi) = (frame.rsi, frame.rdi, result.to_word());
-        frame.r13 = frame.r13 & !0xffff_ffff | to.to_word();
+    /// Makes the call that a message asks for. `None`: there is no answer, now or ever.
+    fn serve<M: Machine>(&mut self, m: &mut M, asker: usize, label: u32) -> Option<Result<u64, Errno>> {
+        self.serving = asker as u16;
+        let result = self.permitted_call(m, requested_call(label));
+        if self.tracing {
+            self.trace_call(m, KERNEL_CALLS + (label & 0xffff) as u64, result);
+        }
+        self.serving = 0;
+        match result {
+            Ok(value) => Some(self.served(asker, Ok(value))),
+            Err(Stop::Error(error)) => Some(self.served(asker, Err(error))),
+            Err(Stop::NoResult) => None,
+            Err(stop) => {
+                let again = match self.threads[asker].form {
+                    Form::Memory => attention::AGAIN33,
+                    _ => attention::ASK_AGAIN,
+                };
+                self.threads[asker].flags &= !blocked::RECEIVING;
+                self.finish(m, asker, again, Err(stop));
+                self.wake_if_free(asker);
+                None
+            }
+        }
     }
 
-    /// Ends the wait of `asker` for an answer: it waits for what the call needs, and asks again.
-    fn hand_back<M: Machine>(&mut self, m: &mut M, asker: usize, stop: Stop) {
-        let again = match self.threads[asker].form {
-            Form::Memory => attention::AGAIN33,
-            _ => attention::ASK_AGAIN,
-        };
-        self.threads[asker].flags &= !blocked::RECEIVING;
-        self.finish(m, asker, again, Err(stop));
-        self.wake_if_free(asker);
+    fn served(&mut self, asker: usize, result: Result<u64, Errno>) -> Result<u64, Errno> {
+        self.threads[asker].progress = 0;
+        result
     }
 }
-
-/// A number that is no kernel call.
-const NO_CALL: u64 = u64::MAX;
 
 /// The call with this label, if it may be made by message.
 fn requested_call(label: u32) -> Option<KernelCall> {
