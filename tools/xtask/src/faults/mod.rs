@@ -2,10 +2,11 @@
 //!
 //! `plan` draws the trials from a seed, `mutate` makes the mistakes in machine code, `coverage` finds the code that runs; `runner` has
 //! trials run in guests, a `session` is such a guest with the program user/faults, and speaks with it in lines of `line`; `table` counts,
-//! `report` judges. A small campaign runs in continuous integration; `--all` runs the whole,
+//! `judge` compares with what has to be, `report` records and writes. A small campaign runs in continuous integration; `--all` runs the whole,
 //! in two guests, goes on where it was interrupted, and writes docs/faults.md. docs/book/faults.md explains the terms.
 
 mod coverage;
+mod judge;
 mod line;
 mod mutate;
 mod plan;
@@ -147,7 +148,7 @@ pub fn check(workspace: &Workspace) -> Result<Option<String>> {
     let log = Log::new(&folder(workspace), "small", campaign.trials.len())?;
     campaign.run(1, &log)?;
     let reports = log.reports();
-    Ok(report::problems(&campaign.results(&reports))
+    Ok(judge::problems(&campaign.results(&reports), campaign.size)
         .map(|problems| format!("{problems}\n{}", log.tell_bad(&campaign.trials))))
 }
 
@@ -173,7 +174,7 @@ pub fn faults(workspace: &Workspace, options: &FaultOptions) -> Result<u8> {
         let to = workspace.root.join("docs/faults.md");
         std::fs::write(&to, &page).with_context(|| format!("cannot write {}", to.display()))?;
     }
-    Ok(match report::problems(&results) {
+    Ok(match judge::problems(&results, campaign.size) {
         None => 0,
         Some(problems) => {
             println!("{problems}");

@@ -1,8 +1,9 @@
-//! The record of a campaign: a file of results that it can go on from, progress on the terminal, the page, and the judgement.
+//! The record of a campaign: a file of results that it can go on from, progress on the terminal, and the page.
 
+use super::judge;
 use super::plan::Size;
 use super::table::Results;
-use super::trial::{Outcome, Part, Report, Trial};
+use super::trial::{Outcome, Report, Trial};
 use anyhow::{Context, Result};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -16,11 +17,6 @@ use std::time::Instant;
 const PROGRESS: usize = 50;
 /// Bad trials that are named when a test fails.
 const NAMED: usize = 30;
-/// Servers of which, beside all drivers, kills have to be survived.
-const RECOVERING: [&str; 5] = ["vfs", "ext2", "tty", "procfs", "ds"];
-/// Systems lost by mutations of servers, in percent of those that showed: what is reached today, so that it gets no worse. The aim is 5
-/// (CAVEATS.md).
-const SERVERS_LOST_PERCENT: u32 = 15;
 
 /// Reports as they come.
 pub struct Log {
@@ -131,33 +127,5 @@ pub fn page(results: &Results, seed: u64, size: Size, planned: usize) -> String 
          moment its successor is ready.\n",
         size.mutations
     );
-    text + &results.tables()
-}
-
-/// What is worse than it must be; None when nothing is.
-pub fn problems(results: &Results) -> Option<String> {
-    let mut problems = Vec::new();
-    let recovering = |name: &str| results.is_driver(name) || RECOVERING.contains(&name);
-    let kills = results.count(Part::Kills, recovering);
-    let survived = kills.of(Outcome::Recovered);
-    if survived * 100 < kills.manifested() * 99 {
-        let manifested = kills.manifested();
-        problems.push(format!(
-            "of {manifested} kills of drivers, file systems, vfs, tty and ds only {survived} were recovered from"
-        ));
-    }
-    let corrupted = results.count(Part::Kills, |_| true).of(Outcome::Corrupted);
-    if corrupted > 0 {
-        problems.push(format!("data were corrupted silently by {corrupted} kills"));
-    }
-    let drivers = results.count(Part::Mutations, |name| results.is_driver(name)).of(Outcome::Lost);
-    if drivers > 0 {
-        problems.push(format!("{drivers} mutations of drivers cost the system"));
-    }
-    let servers = results.count(Part::Mutations, |name| !results.is_driver(name));
-    if servers.of(Outcome::Lost) * 100 > servers.manifested() * SERVERS_LOST_PERCENT {
-        let (lost, manifested) = (servers.of(Outcome::Lost), servers.manifested());
-        problems.push(format!("{lost} of {manifested} manifested mutations of servers cost the system"));
-    }
-    (!problems.is_empty()).then(|| problems.join("\n"))
+    text + &judge::table(results, size) + "\n" + &results.tables()
 }
