@@ -217,8 +217,18 @@ impl Session {
                 Err(RecvTimeoutError::Timeout) if since.elapsed() > IDLE_LIMIT => {
                     return Ok(Next::Ended("the system hangs, idle"));
                 }
-                Err(RecvTimeoutError::Timeout) => wake(&self.qemu),
+                Err(RecvTimeoutError::Timeout) => self.wake(),
             }
+        }
+    }
+
+    /// With `-icount` and `sleep=on`, QEMU 7.2 may halt and not wake for the guest's timer until something else wakes its main loop. So
+    /// this does: it sends a signal that the main loop reads and that has no other effect, once there is a main loop.
+    fn wake(&self) {
+        let has_begun = fs::metadata(&self.console).is_ok_and(|console| console.len() > 0);
+        if has_begun {
+            // When QEMU has ended, there is nobody to wake.
+            let _ = Command::new("kill").arg("-IO").arg(self.qemu.id().to_string()).stderr(Stdio::null()).status();
         }
     }
 
@@ -286,13 +296,6 @@ fn pass_on(mut output: impl BufRead, to: &mpsc::Sender<Vec<u8>>) {
             return;
         }
     }
-}
-
-/// With `-icount` and `sleep=on`, QEMU 7.2 may halt and not wake for the guest's timer until something else wakes its main loop. So this
-/// does: it sends a signal that the main loop reads and that has no other effect.
-fn wake(qemu: &Child) {
-    // When QEMU has ended, there is nobody to wake.
-    let _ = Command::new("kill").arg("-IO").arg(qemu.id().to_string()).stderr(Stdio::null()).status();
 }
 
 /// The processor time that a child has taken, from Linux's /proc.
