@@ -12,9 +12,11 @@ pub struct Ports {
 }
 
 impl Ports {
-    /// `count` ports from `first` on, which the system file must give to the driver: `ECALLDENIED` shows at the first access.
+    /// `count` ports from `first` on, which the system file must give to the driver: `ECALLDENIED` shows at the first access. There are
+    /// none beyond port 65,535.
     pub const fn new(first: u16, count: u16) -> Ports {
-        Ports { first, count }
+        let room = (u16::MAX - first).saturating_add(1);
+        Ports { first, count: if count > room { room } else { count } }
     }
 
     /// Reads 8 bits.
@@ -136,9 +138,10 @@ impl Ports {
         result
     }
 
+    #[inline(always)]
     fn port(&self, offset: u16, width: u16) -> Result<u16> {
-        let within = offset.checked_add(width).is_some_and(|end| end <= self.count);
-        self.first.checked_add(offset).filter(|_| within).ok_or(Errno::EINVAL)
+        let is_within = u32::from(offset) + u32::from(width) <= u32::from(self.count);
+        if is_within { Ok(self.first + offset) } else { Err(Errno::EINVAL) }
     }
 }
 

@@ -34,7 +34,7 @@ pub fn way() -> u32 {
 ///
 /// # Errors
 /// `ECALLDENIED`: outside the ranges; `EINVAL`: no such width.
-#[inline]
+#[inline(always)]
 pub fn read(port: u16, width: u64) -> Result<u32> {
     check(width)?;
     match WAY.load(Relaxed) {
@@ -48,7 +48,7 @@ pub fn read(port: u16, width: u64) -> Result<u32> {
 ///
 /// # Errors
 /// As [`read`].
-#[inline]
+#[inline(always)]
 pub fn write(port: u16, width: u64, value: u32) -> Result<()> {
     check(width)?;
     match WAY.load(Relaxed) {
