@@ -163,10 +163,13 @@ impl<W: World> Supervisor<W> {
             return Err(Errno::ESRCH);
         }
         self.say_of(at, "is killed");
-        if self.records[at].is_root() {
-            // The kernel starts it again, in its own memory, when it has finished what it is doing.
+        if self.records[at].is_root() || self.records[at].service.retained {
+            // It starts again in its own memory, so it dies between two messages, not in the middle of a change of its heap. The
+            // heartbeat makes for a message; without an answer to that it is replaced anyway.
             let soon = Injection { kind: inject::KILL_AFTER_MESSAGES, value: 1, ..Injection::default() };
-            return self.world.inject(endpoint, &soon);
+            self.world.inject(endpoint, &soon)?;
+            self.world.notify(endpoint);
+            return Ok(());
         }
         self.end(at, Cause::Killed);
         Ok(())

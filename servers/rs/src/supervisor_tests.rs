@@ -378,6 +378,17 @@ fn what_everything_stands_on_is_not_replaced_but_started_again_by_the_kernel() {
 }
 
 #[test]
+fn what_starts_again_in_its_own_memory_is_killed_between_two_messages() {
+    let pm = Service { retained: true, ..service("pm", abi::endpoint::slot::PM as u32) };
+    let mut supervisor = running(vec![pm]);
+    let endpoint = supervisor.records()[2].endpoint;
+    supervisor.kill(name("pm")).expect("runs");
+    assert_eq!(supervisor.world.injected, [(endpoint, abi::call::inject::KILL_AFTER_MESSAGES)]);
+    assert_eq!(supervisor.world.asked, [endpoint]);
+    assert!(supervisor.world.alive.contains(&endpoint));
+}
+
+#[test]
 fn the_system_ends_with_what_it_cannot_do_without() {
     let vfs = Service { restarts: 0, essential: true, ..service("vfs", abi::endpoint::slot::VFS as u32) };
     let mut supervisor = running(vec![vfs, Service { restarts: 0, ..service("ext2", 20) }]);
