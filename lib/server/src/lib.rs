@@ -2,7 +2,7 @@
 //!
 //! Two kinds of server:
 //! * [`run`] a [`Service`]: each request is answered before the next is received. Drivers, file systems, ds, pci, vm.
-//! * [`Runtime::serve`]: each request is a task, an `async fn` that may wait for other services without keeping the server
+//! * [`Runtime::serve`]: a request may become a task, an `async fn` that waits for other services without keeping the server
 //!   from receiving. vfs, tty.
 //!
 //! Both tell rs that they are ready and answer its heartbeats. How an answer travels depends on the asker: one with a tag
@@ -30,7 +30,7 @@ pub use runtime::lock::{Lock, LockGuard};
 pub use runtime::oneshot::{self, Reply, Waiting};
 pub use runtime::peer::{OWN_TAG, Peer, Repeat, Request};
 pub use runtime::wait::WaitList;
-pub use runtime::{Runtime, timers::Sleep};
+pub use runtime::{Runtime, Step, timers::Sleep};
 pub use service::{Service, run, run_from};
 
 use abi::endpoint::slot;

@@ -1,8 +1,9 @@
-//! The heap: `talc` over the memory that the birth registers name.
+//! The heap: `talc` over the memory that the birth registers name, and small blocks that are free again in lists by size (`small`).
 //!
 //! A service may die in the middle of a change of the heap's own lists. Whoever starts again in the same memory has to know:
-//! `CHANGING` is set around each change.
+//! `CHANGING` is set around each change of talc's. Those of the lists are single stores.
 
+use crate::small::{self, Small};
 use abi::layout::{SERVICE_HEAP, SERVICE_KEEP};
 use abi::{Errno, layout};
 use core::alloc::{GlobalAlloc, Layout};
@@ -10,13 +11,16 @@ use core::ptr::NonNull;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering, compiler_fence};
 use talc::{TalcCell, source::Manual};
 
-struct Heap(TalcCell<Manual>);
+struct Heap {
+    talc: TalcCell<Manual>,
+    small: Small,
+}
 
 // SAFETY: a native program has one thread and nothing interrupts it within itself.
 unsafe impl Sync for Heap {}
 
 #[global_allocator]
-static HEAP: Heap = Heap(TalcCell::new(Manual));
+static HEAP: Heap = Heap { talc: TalcCell::new(Manual), small: Small::new() };
 
 /// Address after the heap.
 static END: AtomicU64 = AtomicU64::new(SERVICE_HEAP);
@@ -54,7 +58,9 @@ pub unsafe fn claim(start: *mut u8, bytes: usize) {
     END.store(start as u64 + bytes as u64, Ordering::Relaxed);
     if bytes > 0 {
         // SAFETY: passed on.
-        let Some(end) = (unsafe { HEAP.0.claim(start, bytes) }) else { panic!("a heap of {bytes} bytes is too small") };
+        let Some(end) = (unsafe { HEAP.talc.claim(start, bytes) }) else {
+            panic!("a heap of {bytes} bytes is too small")
+        };
         ARENA_END.store(end.as_ptr(), Ordering::Relaxed);
     }
 }
@@ -80,26 +86,56 @@ pub fn grow(bytes: u64) -> crate::Result<()> {
     let arena_end = NonNull::new(ARENA_END.load(Ordering::Relaxed)).ok_or(Errno::EINVAL)?;
     let new_end = (start + bytes) as *mut u8;
     // SAFETY: addresses between the heap and the preserved memory are nobody's, and each is added once, since `END` only rises.
-    let arena_end = changing(|| unsafe { HEAP.0.extend(arena_end, new_end) });
+    let arena_end = changing(|| unsafe { HEAP.talc.extend(arena_end, new_end) });
     ARENA_END.store(arena_end.as_ptr(), Ordering::Relaxed);
     END.store(start + bytes, Ordering::Relaxed);
     Ok(())
 }
 
-// SAFETY: the allocator's own contract, passed on.
+// SAFETY: a block is talc's, or has been one of the same size class: whatever belongs to a class never goes back to talc.
 unsafe impl GlobalAlloc for Heap {
+    #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: passed on.
-        changing(|| unsafe { self.0.alloc(layout) })
+        let Some(class) = small::class_of(layout) else {
+            // SAFETY: passed on.
+            return changing(|| unsafe { self.talc.alloc(layout) });
+        };
+        match self.small.take(class) {
+            Some(block) => block.as_ptr(),
+            // SAFETY: as the caller promises; a layout of the class is not empty either.
+            None => changing(|| unsafe { self.talc.alloc(small::layout_of(class)) }),
+        }
     }
 
+    #[inline]
     unsafe fn dealloc(&self, start: *mut u8, layout: Layout) {
-        // SAFETY: passed on.
-        changing(|| unsafe { self.0.dealloc(start, layout) })
+        match small::class_of(layout) {
+            // SAFETY: `alloc` has given a block of this class, which nobody uses any more.
+            Some(class) => unsafe { self.small.give(class, start) },
+            // SAFETY: passed on.
+            None => changing(|| unsafe { self.talc.dealloc(start, layout) }),
+        }
     }
 
     unsafe fn realloc(&self, start: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
-        // SAFETY: passed on.
-        changing(|| unsafe { self.0.realloc(start, layout, bytes) })
+        // SAFETY: the caller promises that `bytes` makes a layout.
+        let new_layout = unsafe { Layout::from_size_align_unchecked(bytes, layout.align()) };
+        match (small::class_of(layout), small::class_of(new_layout)) {
+            // SAFETY: passed on.
+            (None, None) => changing(|| unsafe { self.talc.realloc(start, layout, bytes) }),
+            (old, new) if old == new => start,
+            _ => {
+                // SAFETY: `bytes` is not 0, as the caller promises.
+                let block = unsafe { self.alloc(new_layout) };
+                if !block.is_null() {
+                    // SAFETY: both blocks are as long, and different; the old one is the caller's to give up.
+                    unsafe {
+                        start.copy_to_nonoverlapping(block, layout.size().min(bytes));
+                        self.dealloc(start, layout);
+                    }
+                }
+                block
+            }
+        }
     }
 }

@@ -48,6 +48,8 @@ pub mod heap;
 mod panic;
 #[cfg(target_os = "none")]
 mod raw;
+#[cfg(any(target_os = "none", test))]
+mod small;
 
 #[cfg(not(target_os = "none"))]
 pub mod host;

@@ -32,7 +32,7 @@ use core::cell::RefCell;
 use ledger::{Ledger, Outcome};
 use line::Line;
 use preserve::{PARTS, Preserved};
-use server::{Peer, Runtime};
+use server::{Peer, Runtime, Step};
 use snapshot::{Reader, Writer};
 use terminal::{Caller, Terminal, World};
 
@@ -60,11 +60,11 @@ fn main(_: sys::Start) {
     tty.tell_pm();
     let preserving = tty.clone();
     runtime.before_sending(move |_| preserving.preserve());
-    let handle = |message: Message| {
-        tty.request(&message);
-        core::future::ready(None)
+    let handle = |message: &Message| {
+        tty.request(message);
+        Step::Later
     };
-    runtime.serve(handle, |_, _| {});
+    runtime.serve(handle, |answer| answer, |_, _| {});
 }
 
 /// All terminals.

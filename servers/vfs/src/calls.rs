@@ -12,20 +12,14 @@ use crate::{
     user,
     walk::Last,
 };
-use abi::{Errno, linux::nr, message::REPEATED};
-use alloc::{boxed::Box, rc::Rc, vec::Vec};
-use core::{future::Future, pin::Pin};
+use abi::{Errno, Message, linux::nr, message::REPEATED};
+use alloc::{rc::Rc, vec::Vec};
+use core::future::Future;
+use server::Step;
 use sys::time;
 
-/// How a call goes on.
-pub enum Flow {
-    /// It is done.
-    Done(Result<u64, Errno>),
-    /// `World::finish` or `Cancel` will answer it.
-    Later,
-    /// It waits for somebody.
-    Task(Pin<Box<dyn Future<Output = Result<u64, Errno>>>>),
-}
+/// How a call goes on. Later: `World::finish` or `Cancel` will answer it.
+pub type Flow = Step<Result<u64, Errno>>;
 
 /// unlinkat: rmdir.
 const AT_REMOVEDIR: u32 = 0x200;
@@ -41,23 +35,27 @@ const NS_PER_S: u64 = 1_000_000_000;
 struct Call<'a> {
     vfs: &'static Vfs,
     process: &'a Rc<Process>,
-    words: [u64; 7],
+    words: &'a [u64; 7],
 }
 
 impl Vfs {
     /// Carries out a call of a program, as far as it goes without waiting.
-    pub fn linux_call(&'static self, process: &Rc<Process>, number: u32, words: [u64; 7]) -> Flow {
-        process.number.set(words[6] & !REPEATED);
-        if words[6] & REPEATED != 0 {
-            return self.repeated_call(process, number, words);
+    pub fn linux_call(&'static self, message: &Message) -> Flow {
+        let process = match self.processes.get(message.source) {
+            Ok(process) => process,
+            Err(error) => return Flow::Done(Err(error)),
+        };
+        self.store.begin_call(message.source, message.words[6] & !REPEATED);
+        if message.words[6] & REPEATED != 0 {
+            return self.repeated_call(&process, message.label, &message.words);
         }
         process.cancelled.set(None);
         process.note.set(None);
-        self.new_call(process, number, words)
+        self.new_call(&process, message.label, &message.words)
     }
 
     /// The same for a call of which nothing has been done yet, or what has been done does no harm.
-    pub fn new_call(&'static self, process: &Rc<Process>, number: u32, words: [u64; 7]) -> Flow {
+    pub fn new_call(&'static self, process: &Rc<Process>, number: u32, words: &[u64; 7]) -> Flow {
         let call = Call { vfs: self, process, words };
         let outcome = call.data(number).or_else(|| call.descriptors(number)).unwrap_or_else(|| {
             call.names(number).unwrap_or_else(|| call.attributes(number).unwrap_or_else(|| call.rest(number)))
@@ -74,7 +72,7 @@ fn done(result: Result<u64, Errno>) -> Result<Flow, Errno> {
 }
 
 fn task(future: impl Future<Output = Result<u64, Errno>> + 'static) -> Result<Flow, Errno> {
-    Ok(Flow::Task(Box::pin(future)))
+    Ok(Flow::task(future))
 }
 
 /// A group of calls that answers `ENOSYS` does not have the call: none of the calls has this error of its own.
@@ -139,7 +137,7 @@ impl Call<'_> {
     }
 
     fn data(&self, number: u32) -> Outcome {
-        let (vfs, process, w) = (self.vfs, self.process, &self.words);
+        let (vfs, process, w) = (self.vfs, self.process, self.words);
         let descriptor = self.int(0);
         let whole = || user::buffer(process.endpoint, w[1], w[2]);
         let vector = || user::vector(process.endpoint, w[1], w[2]);
@@ -161,7 +159,7 @@ impl Call<'_> {
     }
 
     fn descriptors(&self, number: u32) -> Outcome {
-        let (vfs, process, w) = (self.vfs, self.process, &self.words);
+        let (vfs, process, w) = (self.vfs, self.process, self.words);
         let descriptor = self.int(0);
         Some(match number {
             nr::CLOSE => done(vfs.close_descriptor(process, descriptor)),
@@ -203,7 +201,7 @@ impl Call<'_> {
     }
 
     fn names(&self, number: u32) -> Outcome {
-        let (vfs, w) = (self.vfs, &self.words);
+        let (vfs, w) = (self.vfs, self.words);
         unless_unknown((|| match number {
             nr::OPEN => task(vfs.open(self.process(), AT_FDCWD, self.path(0)?, self.flags(1), self.flags(2))),
             nr::OPENAT => task(vfs.open(self.process(), self.int(0), self.path(1)?, self.flags(2), self.flags(3))),
@@ -247,7 +245,7 @@ impl Call<'_> {
     }
 
     fn attributes(&self, number: u32) -> Outcome {
-        let (vfs, w) = (self.vfs, &self.words);
+        let (vfs, w) = (self.vfs, self.words);
         let nofollow = AT_SYMLINK_NOFOLLOW;
         unless_unknown((|| match number {
             nr::STAT => task(vfs.stat_target(self.process(), self.target_here(0, 0)?, w[1])),
@@ -297,7 +295,7 @@ impl Call<'_> {
     }
 
     fn rest(&self, number: u32) -> Result<Flow, Errno> {
-        let (vfs, w) = (self.vfs, &self.words);
+        let (vfs, w) = (self.vfs, self.words);
         match number {
             nr::UMASK => {
                 let directories = self.process.directories()?;

@@ -18,7 +18,7 @@ use crate::{
     vnode::NodeRef,
 };
 use abi::{Errno, chardev, fs};
-use alloc::{boxed::Box, rc::Rc, vec};
+use alloc::{rc::Rc, vec};
 use sys::grant::{Access, GrantedBuffer, MagicGrant};
 
 /// Most bytes of one request to a file system: others have their turn in between.
@@ -51,12 +51,12 @@ impl Vfs {
                     return Ok(Flow::Done(Ok(0)));
                 }
                 let node = node.clone();
-                Ok(Flow::task(async move { self.read_node(&file, &node, buffer, at).await }))
+                Ok(Flow::task(self.read_node(file, node, buffer, at)))
             }
             Object::Device { .. } => {
                 no_position(at)?;
                 let process = process.clone();
-                Ok(Flow::task(async move { self.move_device(&process, &file, buffer, Access::Write).await }))
+                Ok(Flow::task(self.move_device(process, file, buffer, Access::Write)))
             }
             Object::Block { .. } => Ok(Flow::task(async move { self.read_block(&file, buffer, at).await })),
             Object::Path(_) => Err(Errno::EBADF),
@@ -93,13 +93,13 @@ impl Vfs {
                 if buffer.left() == 0 {
                     return Ok(Flow::Done(Ok(0)));
                 }
-                let (node, process) = (node.clone(), process.clone());
-                Ok(Flow::task(async move { self.write_node(&process, &file, &node, buffer, at).await }))
+                let node = node.clone();
+                Ok(Flow::task(self.write_node(process.clone(), file, node, buffer, at)))
             }
             Object::Device { .. } => {
                 no_position(at)?;
                 let process = process.clone();
-                Ok(Flow::task(async move { self.move_device(&process, &file, buffer, Access::Read).await }))
+                Ok(Flow::task(self.move_device(process, file, buffer, Access::Read)))
             }
             Object::Block { .. } => Ok(Flow::task(async move { self.write_block(&file, buffer, at).await })),
             Object::Path(_) => Err(Errno::EBADF),
@@ -108,8 +108,8 @@ impl Vfs {
 
     async fn read_node(
         &self,
-        file: &OpenFile,
-        node: &NodeRef,
+        file: Rc<OpenFile>,
+        node: NodeRef,
         mut buffer: UserBuffer,
         at: Option<u64>,
     ) -> Result<u64, Errno> {
@@ -150,16 +150,16 @@ impl Vfs {
 
     async fn write_node(
         &self,
-        process: &Process,
-        file: &OpenFile,
-        node: &NodeRef,
+        process: Rc<Process>,
+        file: Rc<OpenFile>,
+        node: NodeRef,
         mut buffer: UserBuffer,
         at: Option<u64>,
     ) -> Result<u64, Errno> {
         let service = node.mount.service;
         let appends = file.flags.get() & O_APPEND != 0;
         let old_size = node.size.get();
-        let start = if appends { append_at(process, old_size) } else { at.unwrap_or_else(|| file.position.get()) };
+        let start = if appends { append_at(&process, old_size) } else { at.unwrap_or_else(|| file.position.get()) };
         let expected = start.checked_add(buffer.left()).filter(|end| *end <= i64::MAX as u64).ok_or(Errno::EFBIG)?;
         if at.is_none() {
             file.begin_transfer(expected);
@@ -196,7 +196,7 @@ impl Vfs {
         if node.size.get() == old_size.max(expected) {
             node.size.set(real_size.max(if result.is_ok() { end } else { 0 }));
         }
-        let written = self.written(process, file, node).await;
+        let written = self.written(&process, &file, &node).await;
         // Last, in the turn that answers the call: until then it is done again from its start.
         if at.is_none() {
             file.end_transfer(expected, end);
@@ -223,8 +223,8 @@ impl Vfs {
     /// as long as they are moved in full.
     async fn move_device(
         &self,
-        process: &Process,
-        file: &OpenFile,
+        process: Rc<Process>,
+        file: Rc<OpenFile>,
         mut buffer: UserBuffer,
         access: Access,
     ) -> Result<u64, Errno> {
@@ -245,7 +245,7 @@ impl Vfs {
                 Access::Read => chardev::Write { minor, grant: grant.id(), bytes, flags, caller }.message(),
                 _ => chardev::Read { minor, grant: grant.id(), bytes, flags, caller }.message(),
             };
-            match self.ask_device_once(process, service, message, buffer.moved()).await {
+            match self.ask_device_once(&process, service, message, buffer.moved()).await {
                 Ok(reply) => {
                     let moved = reply.words[0].min(bytes);
                     buffer.advance(moved);
@@ -432,12 +432,5 @@ impl Vfs {
                 }
             },
         }
-    }
-}
-
-impl Flow {
-    /// A call that waits for somebody.
-    pub fn task(future: impl Future<Output = Result<u64, Errno>> + 'static) -> Flow {
-        Flow::Task(Box::pin(future))
     }
 }

@@ -54,7 +54,7 @@ mod user;
 mod vnode;
 mod walk;
 
-use abi::{Endpoint, Errno, Message, Word, endpoint::slot, message::LINUX_LABELS};
+use abi::{Endpoint, Errno, Message, endpoint::slot, message::LINUX_LABELS};
 use alloc::boxed::Box;
 use calls::Flow;
 use keep::{KEEP_BYTES, Store};
@@ -84,48 +84,53 @@ fn main(start: sys::Start) {
         vfs.sync_periodically().await;
     });
     vfs.runtime.spawn(vfs.feed_pipes());
-    vfs.runtime.serve(|message| handle(vfs, message), |from, _| notified(vfs, from))
+    vfs.runtime.serve(|message| handle(vfs, message), |result| answer(vfs, result), |from, _| notified(vfs, from))
 }
 
-/// One request, from its message to its answer.
-async fn handle(vfs: &'static Vfs, message: Message) -> Option<Message> {
+/// One message, as far as it goes without waiting.
+fn handle(vfs: &'static Vfs, message: &Message) -> Flow {
     if message.is_reply() {
         // The answer to a request that has been given up.
-        return None;
+        return Flow::Later;
     }
-    if vfs.recovering.get() && !message.source.is_service() {
-        // In a box, because each call's task would have room for it otherwise, and is moved about.
-        Box::pin(vfs.wait_recovered()).await;
-    }
-    if message.source.is_service() {
-        let reply = vfs.service_request(&message);
+    let flow = if message.source.is_service() {
+        vfs.runtime.reply(message, &vfs.service_request(message));
+        Flow::Later
+    } else if message.label >= LINUX_LABELS {
+        vfs.runtime.reply(message, &message.reply(Err(Errno::ENOSYS)));
+        Flow::Later
+    } else if vfs.recovering.get() {
+        handle_recovered(vfs, *message);
+        Flow::Later
+    } else {
+        vfs.linux_call(message)
+    };
+    if matches!(flow, Flow::Later) {
         vfs.sweep();
-        return Some(reply);
     }
-    if message.label >= LINUX_LABELS {
-        return Some(message.reply(Err(Errno::ENOSYS)));
-    }
-    let flow = match vfs.processes.get(message.source) {
-        Ok(process) => vfs.linux_call(&process, message.label, message.words),
-        Err(error) => Flow::Done(Err(error)),
-    };
-    let result = match flow {
-        Flow::Done(result) => result,
-        Flow::Later => {
-            vfs.sweep();
-            return None;
-        }
-        Flow::Task(task) => task.await,
-    };
-    vfs.sweep();
-    Some(reply(&message, result))
+    flow
 }
 
-/// The answer to a Linux call: only word 0 counts.
-fn reply(message: &Message, result: Result<u64, Errno>) -> Message {
-    let mut reply = Message::new(message.label | abi::message::REPLY);
-    reply.words[0] = result.to_word();
-    reply
+/// A program's call that came while a predecessor's state is being restored.
+fn handle_recovered(vfs: &'static Vfs, message: Message) {
+    vfs.runtime.spawn(async move {
+        vfs.wait_recovered().await;
+        let result = match vfs.linux_call(&message) {
+            Flow::Done(result) => Some(result),
+            Flow::Task(task) => Some(task.await),
+            Flow::Later => None,
+        };
+        vfs.sweep();
+        if let Some(result) = result {
+            vfs.answer(message.source, result);
+        }
+    });
+}
+
+/// The answer to a call that is over.
+fn answer(vfs: &Vfs, result: Result<u64, Errno>) -> Message {
+    vfs.sweep();
+    state::answer(result)
 }
 
 fn notified(vfs: &'static Vfs, from: Endpoint) {

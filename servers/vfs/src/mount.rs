@@ -47,6 +47,27 @@ impl Hasher for NodeHasher {
     }
 }
 
+/// What all mounts share.
+#[derive(Debug)]
+pub struct Shared {
+    /// Numbers for vnodes.
+    next_serial: Cell<u64>,
+    /// Some mount wants to be swept.
+    pub wants_sweep: Cell<bool>,
+}
+
+impl Shared {
+    /// The first vnode gets this number.
+    pub fn new(next_serial: u64) -> Shared {
+        Shared { next_serial: Cell::new(next_serial), wants_sweep: Cell::new(false) }
+    }
+
+    /// A number that nothing else gets.
+    pub fn new_serial(&self) -> u64 {
+        self.next_serial.replace(self.next_serial.get() + 1)
+    }
+}
+
 /// One file system in the tree.
 #[derive(Debug)]
 pub struct Mount {
@@ -70,7 +91,7 @@ pub struct Mount {
     pub covers: RefCell<Option<NodeRef>>,
     nodes: RefCell<HashMap<u64, Weak<Vnode>, BuildHasherDefault<NodeHasher>>>,
     dropped: RefCell<Vec<Dropped>>,
-    serials: Rc<Cell<u64>>,
+    shared: Rc<Shared>,
     /// Something was written since the last sync.
     pub dirty: Cell<bool>,
     /// Its place among the preserved mounts.
@@ -91,8 +112,8 @@ pub struct NewMount {
 }
 
 impl Mount {
-    /// A mount without root yet. `serials` is shared by all mounts.
-    pub fn new(new: NewMount, serials: Rc<Cell<u64>>) -> Rc<Mount> {
+    /// A mount without root yet.
+    pub fn new(new: NewMount, shared: Rc<Shared>) -> Rc<Mount> {
         Rc::new(Mount {
             service: new.service,
             kind: new.kind,
@@ -105,7 +126,7 @@ impl Mount {
             covers: RefCell::new(None),
             nodes: RefCell::default(),
             dropped: RefCell::default(),
-            serials,
+            shared,
             dirty: Cell::new(false),
             record: Cell::new(NOWHERE),
         })
@@ -124,8 +145,7 @@ impl Mount {
     }
 
     fn new_vnode(self: &Rc<Self>, description: &Description) -> NodeRef {
-        let serial = self.serials.get();
-        self.serials.set(serial + 1);
+        let serial = self.shared.new_serial();
         Rc::new(Vnode::new(self.clone(), serial, description))
     }
 
@@ -150,6 +170,9 @@ impl Mount {
     pub(crate) fn forget(&self, dropped: Dropped) {
         self.nodes.borrow_mut().remove(&dropped.node);
         self.dropped.borrow_mut().push(dropped);
+        if self.wants_sweep() {
+            self.shared.wants_sweep.set(true);
+        }
     }
 
     /// True when uses should be taken back now: many, or of files that are gone.
@@ -220,7 +243,7 @@ mod tests {
             volatile: false,
             device: 0xfe00,
         };
-        Mount::new(new, Rc::new(Cell::new(1)))
+        Mount::new(new, Rc::new(Shared::new(1)))
     }
 
     fn described(node: u64, links: u64) -> Description {

@@ -176,7 +176,7 @@ impl Vfs {
         let told = reply.words[0];
         let flags = if told & fs::MOUNTED_READ_ONLY != 0 { flags | MS_RDONLY } else { flags };
         let kind = shown_kind(service_name);
-        let number = self.serials.get();
+        let number = self.shared.new_serial();
         let mount = Mount::new(
             NewMount {
                 service,
@@ -187,7 +187,7 @@ impl Vfs {
                 volatile: told & fs::MOUNTED_VOLATILE != 0,
                 device: device.map_or(make_device(0, number as u32), device_number),
             },
-            self.serials.clone(),
+            self.shared.clone(),
         );
         let root = mount.adopt(description);
         mount.record.set(self.save_mount(&mount, root.node, covers.as_ref())?);

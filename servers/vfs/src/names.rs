@@ -19,17 +19,6 @@ struct Entry<T> {
     target: Option<T>,
 }
 
-/// What the cache knows about a name.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Found<T> {
-    /// It means this file.
-    File(T),
-    /// There is no such name.
-    Nothing,
-    /// The file system has to be asked.
-    Unknown,
-}
-
 /// The cache; `T` is a file in use.
 #[derive(Debug)]
 pub struct Names<T> {
@@ -57,18 +46,17 @@ fn set_of(directory: u64, name: &[u8]) -> usize {
 impl<T: Clone> Names<T> {
     fn find(&mut self, directory: u64, name: &[u8]) -> Option<&mut Option<Entry<T>>> {
         self.sets[set_of(directory, name)].iter_mut().find(|slot| {
-            slot.as_ref()
-                .is_some_and(|entry| entry.directory == directory && &entry.name[..entry.length as usize] == name)
+            slot.as_ref().is_some_and(|entry| {
+                let is_long_as_this = entry.length as usize == name.len();
+                // Names are short: a loop is faster than a call of `memcmp`.
+                entry.directory == directory && is_long_as_this && entry.name.iter().zip(name).all(|(a, b)| a == b)
+            })
         })
     }
 
-    /// What is known.
-    pub fn get(&mut self, directory: u64, name: &[u8]) -> Found<T> {
-        match self.find(directory, name) {
-            Some(Some(Entry { target: Some(target), .. })) => Found::File(target.clone()),
-            Some(_) => Found::Nothing,
-            None => Found::Unknown,
-        }
+    /// What is known: the file, or that there is none; `None`: the file system has to be asked.
+    pub fn get(&mut self, directory: u64, name: &[u8]) -> Option<Option<T>> {
+        self.find(directory, name).map(|slot| slot.as_ref().and_then(|entry| entry.target.clone()))
     }
 
     /// Learns what a name means (`None`: nothing). What made room for it is given back.
@@ -114,13 +102,13 @@ mod tests {
     #[test]
     fn names_are_known_once_learnt() {
         let mut names = Names::default();
-        assert_eq!(names.get(1, b"a"), Found::Unknown);
+        assert_eq!(names.get(1, b"a"), None);
         assert_eq!(names.set(1, b"a", Some(7)), None);
         assert_eq!(names.set(1, b"none", None), None);
-        assert_eq!(names.get(1, b"a"), Found::File(7));
-        assert_eq!(names.get(1, b"none"), Found::Nothing);
-        assert_eq!(names.get(2, b"a"), Found::Unknown);
-        assert_eq!(names.get(1, b"ab"), Found::Unknown);
+        assert_eq!(names.get(1, b"a"), Some(Some(7)));
+        assert_eq!(names.get(1, b"none"), Some(None));
+        assert_eq!(names.get(2, b"a"), None);
+        assert_eq!(names.get(1, b"ab"), None);
     }
 
     #[test]
@@ -130,7 +118,7 @@ mod tests {
         assert_eq!(names.set(1, b"a", Some(1)), None);
         assert_eq!(names.set(1, b"a", Some(2)), Some(1));
         assert_eq!(names.forget(1, b"a"), Some(2));
-        assert_eq!(names.get(1, b"a"), Found::Unknown);
+        assert_eq!(names.get(1, b"a"), None);
     }
 
     #[test]
@@ -143,16 +131,16 @@ mod tests {
             kept -= names.set(1, alloc::format!("{number}").as_bytes(), Some(number)).is_some() as i64;
         }
         assert!(kept > (SETS * WAYS / 2) as i64 && kept <= (SETS * WAYS) as i64);
-        assert_eq!(names.get(1, alloc::format!("{}", count - 1).as_bytes()), Found::File(count - 1));
+        assert_eq!(names.get(1, alloc::format!("{}", count - 1).as_bytes()), Some(Some(count - 1)));
     }
 
     #[test]
     fn long_names_are_not_kept() {
         let mut names = Names::default();
         assert_eq!(names.set(1, &[b'x'; 40], Some(1)), None);
-        assert_eq!(names.get(1, &[b'x'; 40]), Found::Unknown);
+        assert_eq!(names.get(1, &[b'x'; 40]), None);
         let _ = names.set(1, &[b'x'; 39], Some(1));
-        assert_eq!(names.get(1, &[b'x'; 39]), Found::File(1));
+        assert_eq!(names.get(1, &[b'x'; 39]), Some(Some(1)));
     }
 
     #[test]
@@ -164,7 +152,7 @@ mod tests {
         let mut gone = names.forget_where(|directory, _| directory == 2);
         gone.sort();
         assert_eq!(gone, [20]);
-        assert_eq!(names.get(2, b"c"), Found::Unknown);
-        assert_eq!(names.get(1, b"a"), Found::File(10));
+        assert_eq!(names.get(2, b"c"), None);
+        assert_eq!(names.get(1, b"a"), Some(Some(10)));
     }
 }

@@ -3,7 +3,6 @@
 //! Every function names one request of `abi::fs`. Directories given here are directories; whether the caller may do it was decided before.
 
 use crate::{
-    names::Found,
     process::Process,
     stat::{STAT_BYTES, STATFS_BYTES, Stat},
     state::Vfs,
@@ -24,16 +23,22 @@ impl Vfs {
         GrantedBuffer::new(vec![0; bytes], node.mount.service.endpoint(), Access::Write)
     }
 
+    /// What the name cache knows of a name: the file, or that there is none; `None`: the file system has to be asked.
+    pub fn known(&self, directory: &NodeRef, name: &[u8]) -> Option<Option<NodeRef>> {
+        if directory.mount.volatile { None } else { self.names.borrow_mut().get(directory.serial, name) }
+    }
+
     /// The file with this name (one component, not `.`); `None`: no such name.
     pub async fn lookup(&self, directory: &NodeRef, name: &[u8]) -> Result<Option<NodeRef>, Errno> {
-        let mount = &directory.mount;
-        if !mount.volatile {
-            match self.names.borrow_mut().get(directory.serial, name) {
-                Found::File(node) => return Ok(Some(node)),
-                Found::Nothing => return Ok(None),
-                Found::Unknown => {}
-            }
+        match self.known(directory, name) {
+            Some(found) => Ok(found),
+            None => self.ask_for(directory, name).await,
         }
+    }
+
+    /// [`Vfs::lookup`] of a name that is not known.
+    pub async fn ask_for(&self, directory: &NodeRef, name: &[u8]) -> Result<Option<NodeRef>, Errno> {
+        let mount = &directory.mount;
         let lent = self.lend(directory, name.to_vec())?;
         let request = fs::Lookup { directory: directory.node, grant: lent.id(), bytes: name.len() as u64 };
         let found = match self.ask(mount.service, request.message()).await {

@@ -67,6 +67,12 @@ pub fn push(canonical: &mut Vec<u8>, name: &[u8]) {
     canonical.extend_from_slice(name);
 }
 
+/// The last component of a canonical path; empty for the root.
+pub fn last(canonical: &[u8]) -> &[u8] {
+    let start = canonical.iter().rposition(|&byte| byte == b'/').map_or(0, |slash| slash + 1);
+    &canonical[start..]
+}
+
 /// Takes the last component off a canonical path; the root stays what it is.
 pub fn pop(canonical: &mut Vec<u8>) {
     let cut = canonical.iter().rposition(|&byte| byte == b'/').unwrap_or(0);

@@ -70,8 +70,6 @@ pub struct Process {
     pub group: Cell<u64>,
     /// The call in hand.
     pub call: RefCell<Call>,
-    /// Its number (`abi::message::REPEATED`).
-    pub number: Cell<u64>,
     /// The call came before; what a predecessor has noted about it.
     pub note: Cell<Option<Note>>,
     /// The call came before: a file system's answer to its first change.
@@ -106,7 +104,6 @@ impl Process {
             session: Cell::new(0),
             group: Cell::new(0),
             call: RefCell::new(Call::None),
-            number: Cell::new(0),
             note: Cell::new(None),
             recalled: RefCell::default(),
             saved_groups: Cell::default(),
@@ -163,13 +160,13 @@ impl Process {
     /// The tag of the next change that the call in hand asks of a file system: a call makes at most one that must not be made twice.
     /// `None`: no call of the program's is in hand.
     pub fn change_tag(&self) -> Option<u64> {
-        let number = self.number.get();
+        let number = self.store.call(self.endpoint);
         (number != 0).then(|| OWN_TAG | (self.endpoint.0 as u64) << 32 | number & 0xffff_ffff)
     }
 
     /// The tag of a transfer from or to a terminal, when the call has moved so many bytes already.
     pub fn transfer_tag(&self, moved: u64) -> u64 {
-        let which = self.number.get() as u32 ^ (moved as u32).rotate_left(16);
+        let which = self.store.call(self.endpoint) as u32 ^ (moved as u32).rotate_left(16);
         OWN_TAG | (self.endpoint.0 as u64) << 32 | which as u64
     }
 
@@ -181,7 +178,7 @@ impl Process {
 
     /// Notes something about the call in hand, for a successor that gets it again.
     pub fn note(&self, note: Note) {
-        self.store.note(self.endpoint, self.number.get(), note);
+        self.store.note(self.endpoint, note);
     }
 
     /// Waits for the event, or until a signal ends the call with its error.

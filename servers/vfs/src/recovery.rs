@@ -162,7 +162,7 @@ impl Restoration {
                     volatile: record.volatile,
                     device: record.device,
                 },
-                self.vfs.serials.clone(),
+                self.vfs.shared.clone(),
             );
             mount.record.set(*place);
             // What was written since the last sync is not known.

@@ -76,7 +76,7 @@ fn mount(vfs: &'static Vfs) {
     };
     let (kind, source, target) = ("ext2".into(), "/dev/vda".into(), b"/".to_vec());
     let new = NewMount { service: EXT2, kind, source, target, flags: 0, volatile: false, device: 5 };
-    let mount = Mount::new(new, vfs.serials.clone());
+    let mount = Mount::new(new, vfs.shared.clone());
     mount.record.set(vfs.store.new_mount(&record).expect("room"));
     let root = mount.restore(2);
     mount.root.replace(Some(root));
@@ -135,7 +135,7 @@ fn turns() -> Vec<fn(&'static Vfs)> {
     turns.push(|vfs| from_pm(vfs, vfs::ExecCommit { process: CHILD }.message()));
     turns.push(|vfs| {
         vfs.store.has_moved();
-        process(vfs, CHILD).number.set(9);
+        vfs.store.begin_call(CHILD, 9);
         vfs.answer(CHILD, Ok(4));
         let mut answer = Message::new(0);
         answer.words[0] = 4;

@@ -15,12 +15,12 @@ use crate::{
     vnode::{Description, NodeRef},
 };
 use abi::{Errno, Message, Word, fs, linux::nr, message::REPLY};
-use alloc::{boxed::Box, rc::Rc};
+use alloc::rc::Rc;
 
 impl Vfs {
     /// Carries out a call that comes again.
-    pub fn repeated_call(&'static self, process: &Rc<Process>, number: u32, words: [u64; 7]) -> Flow {
-        let note = self.store.noted(process.endpoint, process.number.get());
+    pub fn repeated_call(&'static self, process: &Rc<Process>, number: u32, words: &[u64; 7]) -> Flow {
+        let note = self.store.noted(process.endpoint, self.store.call(process.endpoint));
         if let Some(Note::Result(word)) = note {
             return Flow::Done(Word::from_word(word));
         }
@@ -28,8 +28,8 @@ impl Vfs {
         if !asks_for_a_change(number) {
             return self.new_call(process, number, words);
         }
-        let process = process.clone();
-        Flow::Task(Box::pin(async move {
+        let (process, words) = (process.clone(), *words);
+        Flow::task(async move {
             if let Some(reply) = self.recall(&process).await {
                 if !goes_on(number) {
                     self.take_over(&reply);
@@ -37,7 +37,7 @@ impl Vfs {
                 }
                 process.recalled.replace(Some(reply));
             }
-            let result = match self.new_call(&process, number, words) {
+            let result = match self.new_call(&process, number, &words) {
                 Flow::Done(result) => result,
                 Flow::Task(task) => task.await,
                 // Only calls on pipes are answered later, and they are not among these.
@@ -45,7 +45,7 @@ impl Vfs {
             };
             process.recalled.take();
             result
-        }))
+        })
     }
 
     /// The answer that a file system has given to the change of this call, if it has made it.

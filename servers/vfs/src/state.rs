@@ -11,7 +11,7 @@ use crate::{
         records::{Note, PipeRecord},
     },
     locks::{Range, Waits},
-    mount::Mount,
+    mount::{Mount, Shared},
     names::Names,
     peers::Peers,
     pipe::{Pipe, World},
@@ -46,8 +46,8 @@ pub struct Vfs {
     pub names: RefCell<Names<NodeRef>>,
     /// Open files that have ended.
     pub closing: Rc<Closing>,
-    /// Numbers for vnodes.
-    pub serials: Rc<Cell<u64>>,
+    /// What all mounts share.
+    pub shared: Rc<Shared>,
     /// Which owner of record locks waits for which.
     pub lock_waits: RefCell<Waits>,
     /// What pm has to be told.
@@ -80,7 +80,7 @@ impl Vfs {
             mounts: RefCell::default(),
             names: RefCell::default(),
             closing: Rc::new(Closing::new(store, first_number)),
-            serials: Rc::new(Cell::new(first_number + 1)),
+            shared: Rc::new(Shared::new(first_number + 1)),
             lock_waits: RefCell::default(),
             events: Events::default(),
             next_pipe: Cell::new(1),
@@ -93,9 +93,7 @@ impl Vfs {
 
     /// Answers a call of a program that waits.
     pub fn answer(&self, who: Endpoint, result: Result<u64, Errno>) {
-        let mut reply = Message::new(abi::message::REPLY);
-        reply.words[0] = abi::Word::to_word(result);
-        self.runtime.answer(who, reply);
+        self.runtime.answer(who, answer(result));
     }
 
     /// Does what the ends of open files and vnodes have left to do. Called after each request.
@@ -103,10 +101,8 @@ impl Vfs {
         while let Some(closed) = self.closing.take() {
             self.close(closed);
         }
-        for mount in self.mounts.borrow().iter() {
-            if mount.wants_sweep() {
-                self.put_dropped(mount);
-            }
+        if self.shared.wants_sweep.take() {
+            self.mounts.borrow().iter().filter(|mount| mount.wants_sweep()).for_each(|mount| self.put_dropped(mount));
         }
     }
 
@@ -125,7 +121,7 @@ impl Vfs {
 
     /// The end of a turn: what has happened lasts from now on.
     pub fn end_turn(&self, answers: &[(Endpoint, Message)]) {
-        self.store.end_turn(answers, |who| self.processes.get(who).ok().map(|process| process.number.get()));
+        self.store.end_turn(answers);
     }
 
     /// Lets writers go on that lacked pages, as soon as there are some; for ever.
@@ -155,6 +151,13 @@ impl Vfs {
             vm_call(&vm::ImageForget { device: node.mount.device, inode: node.node }.message());
         }
     }
+}
+
+/// The answer to a Linux call: only word 0 counts.
+pub fn answer(result: Result<u64, Errno>) -> Message {
+    let mut reply = Message::new(abi::message::REPLY);
+    reply.words[0] = abi::Word::to_word(result);
+    reply
 }
 
 /// Tells vm something that has no result worth waiting for. vm answers at once, and it never refuses these.

@@ -14,6 +14,8 @@ pub const MAX_TRANSFER: u64 = 0x7fff_f000;
 const IOV_MAX: u64 = 1024;
 /// Paths are fetched in steps that do not cross into memory that may not be there.
 const STEP: u64 = 256;
+/// The first piece: most paths are short.
+const FIRST_STEP: u64 = 64;
 
 /// Errors of a copy, as programs see them: whatever is wrong with their memory is `EFAULT`.
 pub fn fault(_: Errno) -> Errno {
@@ -49,17 +51,19 @@ pub fn fetch_words<const N: usize>(from: Endpoint, address: u64) -> Result<[u64;
 
 /// A text that ends with NUL, without it. `EFAULT`; `ENAMETOOLONG`: longer than a path may be.
 pub fn fetch_path(from: Endpoint, address: u64) -> Result<Vec<u8>, Errno> {
-    let mut path: Vec<u8> = Vec::new();
+    let mut path: Vec<u8> = Vec::with_capacity(FIRST_STEP as usize);
+    let mut step = FIRST_STEP;
     while path.len() < PATH_MAX {
         let at = address.checked_add(path.len() as u64).ok_or(Errno::EFAULT)?;
         let to_page_end = layout::PAGE_BYTES - at % layout::PAGE_BYTES;
         let known = path.len();
-        path.resize(known + to_page_end.min(STEP) as usize, 0);
+        path.resize(known + to_page_end.min(step) as usize, 0);
         fetch(from, at, &mut path[known..])?;
         if let Some(end) = path[known..].iter().position(|&byte| byte == 0) {
             path.truncate(known + end);
             return if path.len() < PATH_MAX { Ok(path) } else { Err(Errno::ENAMETOOLONG) };
         }
+        step = STEP;
     }
     Err(Errno::ENAMETOOLONG)
 }

@@ -14,7 +14,7 @@ use crate::{
 };
 use abi::Errno;
 use alloc::{rc::Rc, vec::Vec};
-use core::ops::Range;
+use core::future::Future;
 
 /// How the names of pipes begin, as descriptors have them instead of paths.
 pub const PIPE_PREFIX: &[u8] = b"pipe:[";
@@ -29,10 +29,10 @@ pub enum Last {
 }
 
 /// What the last component was.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Name {
-    /// A name in `Found::parent`.
-    Component(Range<usize>),
+    /// A name in `Found::parent`: the last one of `Found::canonical`.
+    Component,
     /// `.`
     Dot,
     /// `..`
@@ -56,7 +56,6 @@ pub struct Found {
     pub slash: bool,
     /// Its canonical path.
     pub canonical: Vec<u8>,
-    text: Vec<u8>,
 }
 
 impl Found {
@@ -67,10 +66,7 @@ impl Found {
 
     /// The last component as a name to be used in the parent; `special` when it is none.
     pub fn component(&self, special: Errno) -> Result<&[u8], Errno> {
-        match &self.name {
-            Name::Component(range) => Ok(&self.text[range.clone()]),
-            _ => Err(special),
-        }
+        if self.name == Name::Component { Ok(path::last(&self.canonical)) } else { Err(special) }
     }
 }
 
@@ -101,9 +97,14 @@ impl Vfs {
     }
 
     /// Resolves a path that is relative to `descriptor`. `ENOENT` for an empty one.
-    pub async fn resolve(&self, process: &Process, descriptor: i32, text: Vec<u8>, last: Last) -> Result<Found, Errno> {
-        let credentials = process.credentials();
-        self.resolve_as(process, credentials, descriptor, text, last).await
+    pub fn resolve(
+        &self,
+        process: &Process,
+        descriptor: i32,
+        text: Vec<u8>,
+        last: Last,
+    ) -> impl Future<Output = Result<Found, Errno>> {
+        self.resolve_as(process, process.credentials(), descriptor, text, last)
     }
 
     /// [`Vfs::resolve`] with the permissions of these ids.
@@ -123,60 +124,64 @@ impl Vfs {
         };
         let mut canonical = Vec::with_capacity(start.path.len() + text.len() + 1);
         canonical.extend_from_slice(&start.path);
-        let walk =
+        let mut walk =
             Walk { vfs: self, process, directories, credentials, node: start.node, canonical, text, at: 0, links: 0 };
         walk.run(last).await
     }
 }
 
 impl Walk<'_> {
-    async fn run(mut self, last: Last) -> Result<Found, Errno> {
-        loop {
-            let Some(part) = path::component(&self.text, self.at)? else {
-                return Ok(self.found(Name::Root, None, false));
+    async fn run(&mut self, last: Last) -> Result<Found, Errno> {
+        while let Some(part) = path::component(&self.text, self.at)? {
+            self.check_search()?;
+            self.at = part.name.end;
+            let name = match &self.text[part.name.clone()] {
+                b"." => Name::Dot,
+                b".." => {
+                    self.up().await?;
+                    Name::DotDot
+                }
+                _ => Name::Component,
             };
-            if let Some(found) = self.step(part, last).await? {
-                return Ok(found);
+            if name != Name::Component {
+                if part.last {
+                    return Ok(self.finish(None, name, part.slash));
+                }
+                continue;
             }
+            let name = &self.text[part.name.clone()];
+            let child = match self.vfs.known(&self.node, name) {
+                Some(known) => known,
+                None => self.vfs.ask_for(&self.node, name).await?,
+            };
+            let Some(child) = child else {
+                return if part.last { Ok(self.missing(&part)) } else { Err(Errno::ENOENT) };
+            };
+            if child.is_link() && (!part.last || last == Last::Follow || part.slash) {
+                if let Some(pipe) = self.follow(&child).await? {
+                    return Ok(Found { pipe: Some(pipe), ..self.missing(&part) });
+                }
+                continue;
+            }
+            path::push(&mut self.canonical, &self.text[part.name]);
+            let parent = core::mem::replace(&mut self.node, into_mount(child));
+            if !part.last {
+                continue;
+            }
+            if part.slash && !self.node.is_directory() {
+                return Err(Errno::ENOTDIR);
+            }
+            return Ok(self.finish(Some(parent), Name::Component, part.slash));
         }
+        Ok(self.finish(None, Name::Root, false))
     }
 
-    /// Goes one component further; gives what was found when it was the last.
-    async fn step(&mut self, part: Component, last: Last) -> Result<Option<Found>, Errno> {
+    /// Whether names may be looked up where we are.
+    fn check_search(&self) -> Result<(), Errno> {
         if !self.node.is_directory() {
             return Err(Errno::ENOTDIR);
         }
-        check(&self.credentials, self.node.attributes(), EXECUTE)?;
-        self.at = part.name.end;
-        let special = match &self.text[part.name.clone()] {
-            b"." => Some(Name::Dot),
-            b".." => {
-                self.up().await?;
-                Some(Name::DotDot)
-            }
-            _ => None,
-        };
-        if let Some(name) = special {
-            return Ok(part.last.then(|| self.finish(None, name, part.slash)));
-        }
-        let Some(child) = self.vfs.lookup(&self.node, &self.text[part.name.clone()]).await? else {
-            return if part.last { Ok(Some(self.missing(part))) } else { Err(Errno::ENOENT) };
-        };
-        if child.is_link() && (!part.last || last == Last::Follow || part.slash) {
-            let pipe = self.follow(&child).await?;
-            return Ok(pipe.map(|pipe| Found { pipe: Some(pipe), ..self.missing(part) }));
-        }
-        let name = part.name.clone();
-        path::push(&mut self.canonical, &self.text[name.clone()]);
-        let child = into_mount(child);
-        let parent = core::mem::replace(&mut self.node, child);
-        if !part.last {
-            return Ok(None);
-        }
-        if part.slash && !self.node.is_directory() {
-            return Err(Errno::ENOTDIR);
-        }
-        Ok(Some(self.finish(Some(parent), Name::Component(name), part.slash)))
+        check(&self.credentials, self.node.attributes(), EXECUTE)
     }
 
     /// To the parent directory, out of a mount if need be, but not above the root.
@@ -230,16 +235,15 @@ impl Walk<'_> {
         open.find(|file| *file.path.borrow() == name).cloned().ok_or(Errno::ENOENT)
     }
 
-    fn missing(&mut self, part: Component) -> Found {
+    fn missing(&mut self, part: &Component) -> Found {
         path::push(&mut self.canonical, &self.text[part.name.clone()]);
         Found {
             parent: self.node.clone(),
-            name: Name::Component(part.name),
+            name: Name::Component,
             node: None,
             pipe: None,
             slash: part.slash,
             canonical: core::mem::take(&mut self.canonical),
-            text: core::mem::take(&mut self.text),
         }
     }
 
@@ -251,12 +255,7 @@ impl Walk<'_> {
             pipe: None,
             slash,
             canonical: core::mem::take(&mut self.canonical),
-            text: core::mem::take(&mut self.text),
         }
-    }
-
-    fn found(mut self, name: Name, parent: Option<NodeRef>, slash: bool) -> Found {
-        self.finish(parent, name, slash)
     }
 }
 

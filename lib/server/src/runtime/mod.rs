@@ -1,7 +1,7 @@
 //! The executor of servers with many requests in hand: one thread, tasks that wait without keeping the others.
 //!
-//! A request becomes a task in a slot of [`tasks::Tasks`], which is used again without new memory. A task that finishes at its first
-//! poll is answered by the `REPLYREC` that receives the next message. Answers to asynchronous askers who do not wait just now
+//! A request is handled at once, or becomes a task in a slot of [`tasks::Tasks`]: see [`Step`]. What is done in the turn it came in is
+//! answered by the `REPLYREC` that receives the next message. Answers to asynchronous askers who do not wait just now
 //! are kept in the [`outbox`], since a server of this kind never waits for anybody but vm, ds and rs.
 //!
 //! The time from one message to the next is a *turn*. Answers and requests to peers leave at its end, after the hook of
@@ -34,15 +34,32 @@ use sys::{ipc, time};
 use tasks::Tasks;
 use timers::{Sleep, Timers};
 
-/// A task that answers nobody.
-type Background = Pin<Box<dyn Future<Output = ()>>>;
+/// Work that waits for somebody.
+pub type Task<R> = Pin<Box<dyn Future<Output = R>>>;
+
+/// How a request goes on after its handler has looked at it; `R` is what its answer is made of.
+pub enum Step<R> {
+    /// It is done.
+    Done(R),
+    /// It waits for somebody, and the server goes on with others.
+    Task(Task<R>),
+    /// [`Runtime::answer`] will answer it, or nobody waits for an answer.
+    Later,
+}
+
+impl<R> Step<R> {
+    /// A request that waits for somebody.
+    pub fn task(task: impl Future<Output = R> + 'static) -> Step<R> {
+        Step::Task(Box::pin(task))
+    }
+}
 
 /// What happens at the end of a turn, before its answers leave.
 type BeforeSending = Box<dyn Fn(&[(Endpoint, Message)])>;
 
 struct Inner {
     timers: RefCell<Timers>,
-    spawned: RefCell<Vec<Background>>,
+    spawned: RefCell<Vec<Task<()>>>,
     outbox: RefCell<Outbox>,
     peers: RefCell<Vec<Rc<PeerCore>>>,
     /// A peer has something to send.
@@ -133,18 +150,19 @@ impl Runtime {
         received
     }
 
-    /// Reports to rs that the server is ready, then serves for ever: `handle` makes a task of each request, whose output is the answer
-    /// (`None`: nobody waits for one, or it has been sent by [`Runtime::reply`]). `notified` hears of notifications of other services and,
-    /// with its hooks, of HARDWARE; it must not wait.
-    pub fn serve<F>(&self, handle: impl Fn(Message) -> F, notified: impl Fn(Endpoint, Notify)) -> !
-    where
-        F: Future<Output = Option<Message>>,
-    {
+    /// Reports to rs that the server is ready, then serves for ever: `handle` gets each request, and `answer` makes the answer of what
+    /// has come of it. `notified` hears of notifications of other services and, with its hooks, of HARDWARE; it must not wait.
+    pub fn serve<R>(
+        &self,
+        handle: impl Fn(&Message) -> Step<R>,
+        answer: impl Fn(R) -> Message,
+        notified: impl Fn(Endpoint, Notify),
+    ) -> ! {
         crate::ready();
-        let mut server = Server::new(self, handle, notified);
+        let mut server = Server::new(self, handle, answer, notified);
         let mut incoming = None;
         loop {
-            server.turn(incoming);
+            server.turn(incoming.as_ref());
             incoming = self.next_message();
         }
     }
@@ -219,26 +237,27 @@ fn is_tagged(to: Endpoint, message: &Message) -> bool {
 }
 
 /// The loop of [`Runtime::serve`], one turn at a time.
-struct Server<'a, H, N, F> {
+struct Server<'a, H, A, N, R> {
     runtime: &'a Runtime,
     handle: H,
+    answer: A,
     notified: N,
-    tasks: Tasks<F>,
+    tasks: Tasks<R>,
 }
 
-impl<'a, H, N, F> Server<'a, H, N, F>
+impl<'a, H, A, N, R> Server<'a, H, A, N, R>
 where
-    H: Fn(Message) -> F,
+    H: Fn(&Message) -> Step<R>,
+    A: Fn(R) -> Message,
     N: Fn(Endpoint, Notify),
-    F: Future<Output = Option<Message>>,
 {
-    fn new(runtime: &'a Runtime, handle: H, notified: N) -> Self {
-        Server { runtime, handle, notified, tasks: Tasks::new() }
+    fn new(runtime: &'a Runtime, handle: H, answer: A, notified: N) -> Self {
+        Server { runtime, handle, answer, notified, tasks: Tasks::new() }
     }
 
     /// Takes in a message, runs every task that can go on, and sends what is to be sent.
     #[inline]
-    fn turn(&mut self, incoming: Option<Message>) {
+    fn turn(&mut self, incoming: Option<&Message>) {
         if let Some(message) = incoming {
             self.take_in(message);
         }
@@ -247,47 +266,50 @@ where
         self.runtime.send_all();
     }
 
-    fn take_in(&mut self, message: Message) {
+    fn take_in(&mut self, message: &Message) {
         if message.label == Notify::LABEL {
-            let notify = Notify::from_message(&message);
+            let notify = Notify::from_message(message);
             self.runtime.notified(message.source, notify);
             (self.notified)(message.source, notify);
-        } else if !(message.is_reply() && self.runtime.answered(&message)) {
-            recent::note(&message);
-            if update::is_announced(&message) {
-                update::wait_for_successor(&message);
+        } else if !(message.is_reply() && self.runtime.answered(message)) {
+            recent::note(message);
+            if update::is_announced(message) {
+                update::wait_for_successor(message);
             }
             self.begin(message);
         }
     }
 
-    fn begin(&mut self, message: Message) {
-        match self.tasks.begin(message.source, (self.handle)(message)) {
-            Ok(Some(answer)) => self.answer(message.source, answer),
-            Ok(None) => {}
-            Err(tasks::Full) => self.answer(message.source, Some(message.reply(Err(Errno::EAGAIN)))),
+    fn begin(&mut self, message: &Message) {
+        match (self.handle)(message) {
+            Step::Done(result) => self.finish(message.source, result),
+            Step::Later => {}
+            Step::Task(task) => match self.tasks.begin(message.source, task) {
+                Ok(Some(result)) => self.finish(message.source, result),
+                Ok(None) => {}
+                Err(tasks::Full) => self.runtime.reply(message, &message.reply(Err(Errno::EAGAIN))),
+            },
         }
     }
 
     fn run_ready(&mut self) {
+        let inner = &*self.runtime.inner;
         loop {
-            let spawned = core::mem::take(&mut *self.runtime.inner.spawned.borrow_mut());
-            for task in spawned {
-                self.tasks.begin_background(task);
+            if !inner.spawned.borrow().is_empty() {
+                inner.spawned.take().into_iter().for_each(|task| self.tasks.begin_background(task));
             }
             match self.tasks.run_next() {
-                Some(tasks::Ran::Finished(to, answer)) => self.answer(to, answer),
+                Some(tasks::Ran::Finished(to, result)) => self.finish(to, result),
                 Some(tasks::Ran::Waits) => {}
-                None if self.runtime.inner.spawned.borrow().is_empty() => return,
+                None if inner.spawned.borrow().is_empty() => return,
                 None => {}
             }
         }
     }
 
-    fn answer(&mut self, to: Endpoint, answer: Option<Message>) {
-        if let Some(answer) = answer {
-            self.runtime.answer(to, answer);
-        }
+    #[inline]
+    fn finish(&self, to: Endpoint, result: R) {
+        self.runtime.answer(to, (self.answer)(result));
     }
 }
 

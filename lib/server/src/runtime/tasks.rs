@@ -1,14 +1,11 @@
-//! Slots for tasks. The handlers of a server are all of one type, so a slot's memory and waker serve one request after the other.
+//! Slots for tasks, each with a waker that serves one task after the other.
 
-use super::Background;
+use super::Task;
 use super::ready::{ReadySet, TASKS};
-use abi::{Endpoint, Message};
-use alloc::boxed::Box;
+use abi::Endpoint;
 use alloc::sync::Arc;
 use alloc::task::Wake;
 use alloc::vec::Vec;
-use core::future::Future;
-use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 
 /// All slots are taken.
@@ -16,10 +13,10 @@ use core::task::{Context, Poll, Waker};
 pub struct Full;
 
 /// What came of running a task.
-pub enum Ran {
-    /// It is done; its answer is for this asker.
-    Finished(Endpoint, Option<Message>),
-    /// It waits.
+pub enum Ran<R> {
+    /// It is done; its result is for this asker.
+    Finished(Endpoint, R),
+    /// It waits, or has ended without result.
     Waits,
 }
 
@@ -39,23 +36,24 @@ impl Wake for SlotWaker {
     }
 }
 
-enum Body<F> {
-    /// A request's task, or the empty place for the next one.
-    Handler(Pin<Box<Option<F>>>),
-    Background(Background),
-    /// Nothing, and no memory yet.
+enum Body<R> {
+    /// A request's.
+    Request(Task<R>),
+    /// It answers nobody.
+    Background(Task<()>),
+    /// The slot is free.
     Empty,
 }
 
-struct Slot<F> {
-    body: Body<F>,
+struct Slot<R> {
+    body: Body<R>,
     asker: Endpoint,
     waker: Waker,
 }
 
 /// All tasks of a server.
-pub struct Tasks<F> {
-    slots: Vec<Slot<F>>,
+pub struct Tasks<R> {
+    slots: Vec<Slot<R>>,
     /// Free slots; those used last come first, while their memory is in the cache.
     free: Vec<usize>,
     ready: Arc<ReadySet>,
@@ -63,36 +61,33 @@ pub struct Tasks<F> {
     cursor: usize,
 }
 
-impl<F: Future<Output = Option<Message>>> Tasks<F> {
+impl<R> Tasks<R> {
     /// No tasks.
     pub fn new() -> Self {
         Tasks { slots: Vec::new(), free: Vec::new(), ready: Arc::new(ReadySet::new()), cursor: 0 }
     }
 
-    /// Starts a request's task. → its answer, if it is done at once.
-    pub fn begin(&mut self, asker: Endpoint, task: F) -> Result<Option<Option<Message>>, Full> {
+    /// Starts a request's task. → its result, if it is done at once.
+    pub fn begin(&mut self, asker: Endpoint, task: Task<R>) -> Result<Option<R>, Full> {
         let at = self.free_slot()?;
-        let slot = &mut self.slots[at];
-        slot.asker = asker;
-        match &mut slot.body {
-            Body::Handler(place) => place.as_mut().set(Some(task)),
-            other => *other = Body::Handler(Box::pin(Some(task))),
-        }
+        self.slots[at].asker = asker;
+        self.slots[at].body = Body::Request(task);
         Ok(match self.poll(at) {
-            Ran::Finished(_, answer) => Some(answer),
+            Ran::Finished(_, result) => Some(result),
             Ran::Waits => None,
         })
     }
 
     /// Puts a task in line that answers nobody. When there is no slot for it, it is a fault of the server.
-    pub fn begin_background(&mut self, task: Background) {
+    pub fn begin_background(&mut self, task: Task<()>) {
         let at = self.free_slot().expect("the server has too many tasks of its own");
         self.slots[at].body = Body::Background(task);
         self.ready.insert(at);
     }
 
     /// Runs the next task that has been woken; `None` when all wait.
-    pub fn run_next(&mut self) -> Option<Ran> {
+    #[inline]
+    pub fn run_next(&mut self) -> Option<Ran<R>> {
         let at = self.ready.take(self.cursor)?;
         self.cursor = (at + 1) % TASKS;
         Some(self.poll(at))
@@ -111,27 +106,23 @@ impl<F: Future<Output = Option<Message>>> Tasks<F> {
         Ok(at)
     }
 
-    fn poll(&mut self, at: usize) -> Ran {
+    fn poll(&mut self, at: usize) -> Ran<R> {
         let slot = &mut self.slots[at];
         let mut context = Context::from_waker(&slot.waker);
-        let answer = match &mut slot.body {
-            Body::Handler(place) => {
-                // A slot may be woken after its task has ended: by a waker that somebody kept.
-                let Some(task) = place.as_mut().as_pin_mut() else { return Ran::Waits };
-                let Poll::Ready(answer) = task.poll(&mut context) else { return Ran::Waits };
-                place.as_mut().set(None);
-                answer
-            }
-            Body::Background(task) => {
-                if task.as_mut().poll(&mut context).is_pending() {
-                    return Ran::Waits;
-                }
-                slot.body = Body::Empty;
-                None
-            }
+        let ran = match &mut slot.body {
+            Body::Request(task) => match task.as_mut().poll(&mut context) {
+                Poll::Ready(result) => Ran::Finished(slot.asker, result),
+                Poll::Pending => return Ran::Waits,
+            },
+            Body::Background(task) => match task.as_mut().poll(&mut context) {
+                Poll::Ready(()) => Ran::Waits,
+                Poll::Pending => return Ran::Waits,
+            },
+            // A slot may be woken after its task has ended: by a waker that somebody kept.
             Body::Empty => return Ran::Waits,
         };
+        slot.body = Body::Empty;
         self.free.push(at);
-        Ran::Finished(slot.asker, answer)
+        ran
     }
 }

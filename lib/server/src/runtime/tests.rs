@@ -7,6 +7,7 @@ use crate::{Lock, Peer, WaitList, channel, oneshot};
 use abi::call::{self, KernelCall};
 use abi::{Name, ds};
 use core::cell::Cell;
+use core::convert::identity;
 use core::task::{Context, Poll, Waker};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::vec;
@@ -114,15 +115,15 @@ impl Kernel for Played {
     }
 }
 
-impl<H, N, F> Server<'_, H, N, F>
+impl<H, A, N> Server<'_, H, A, N, Message>
 where
-    H: Fn(Message) -> F,
+    H: Fn(&Message) -> Step<Message>,
+    A: Fn(Message) -> Message,
     N: Fn(Endpoint, Notify),
-    F: Future<Output = Option<Message>>,
 {
     /// A turn. → the answer that goes with the `REPLYREC` that receives the next message.
     fn step(&mut self, incoming: Option<Message>) -> Option<(Endpoint, Message)> {
-        self.turn(incoming);
+        self.turn(incoming.as_ref());
         let mut left = self.runtime.inner.answers.borrow_mut();
         assert!(left.len() <= 1);
         left.pop()
@@ -152,13 +153,15 @@ macro_rules! disk_server {
     ($runtime:ident, $server:ident, $window:expr, $repeat:expr) => {
         let $runtime = Runtime::new();
         let peer = Peer::connect(&$runtime, name(), $window).expect("the system has a disk");
-        let peer = &peer;
-        let handle = |message: Message| async move {
-            let result = peer.request(Message::new(READ), $repeat).await.and_then(|reply| reply.result());
-            Some(message.reply(result))
+        let handle = |message: &Message| {
+            let (peer, message) = (peer.clone(), *message);
+            Step::task(async move {
+                let result = peer.request(Message::new(READ), $repeat).await.and_then(|reply| reply.result());
+                message.reply(result)
+            })
         };
         #[allow(unused_mut)]
-        let mut $server = Server::new(&$runtime, handle, |_, _| {});
+        let mut $server = Server::new(&$runtime, handle, identity, |_, _| {});
     };
 }
 
@@ -172,7 +175,7 @@ fn with_disk() -> Played {
 fn a_handler_that_never_waits_is_answered_in_the_same_turn() {
     Played::install();
     let runtime = Runtime::new();
-    let mut server = Server::new(&runtime, |message: Message| async move { Some(message.reply(Ok(5))) }, |_, _| {});
+    let mut server = Server::new(&runtime, |message| Step::Done(message.reply(Ok(5))), identity, |_, _| {});
     let (to, answer) = server.step(Some(request_from(PROGRAM, 0))).expect("is answered");
     assert_eq!((to, answer.result()), (PROGRAM, Ok(5)));
     assert!(server.step(None).is_none());
@@ -291,7 +294,7 @@ fn the_answer_to_a_dropped_request_is_ignored_and_its_place_used_again() {
     let played = with_disk();
     let runtime = Runtime::new();
     let peer = Peer::connect(&runtime, name(), 1).expect("the system has a disk");
-    let mut server = Server::new(&runtime, |_: Message| async { None }, |_, _| {});
+    let mut server = Server::new(&runtime, |_| Step::Later, identity, |_, _| {});
     let request = peer.request(Message::new(READ), Repeat::Yes);
     server.step(None);
     drop(request);
@@ -313,7 +316,7 @@ fn a_cancellation_follows_the_request_and_has_no_answer() {
     let waiting = peer.request(Message::new(READ), Repeat::Yes);
     peer.cancel(waiting.tag(), abi::chardev::Cancel { tag: waiting.tag() }.message());
     assert!(played.sent().is_empty(), "nothing leaves before the end of the turn");
-    Server::new(&runtime, |_: Message| async { None }, |_, _| {}).step(None);
+    Server::new(&runtime, |_| Step::Later, identity, |_, _| {}).step(None);
     let sent = played.sent_to(DISK);
     assert_eq!((sent[1].words[0], sent[1].tag()), (sent[0].tag(), 0));
 }
@@ -323,7 +326,7 @@ fn a_cancellation_that_died_with_the_peer_follows_the_repeated_request() {
     let played = with_disk();
     let runtime = Runtime::new();
     let peer = Peer::connect(&runtime, name(), 8).expect("the system has a disk");
-    let mut server = Server::new(&runtime, |_: Message| async { None }, |_, _| {});
+    let mut server = Server::new(&runtime, |_| Step::Later, identity, |_, _| {});
     let waiting = peer.request(Message::new(READ), Repeat::Yes);
     server.turn(None);
     peer.cancel(waiting.tag(), abi::chardev::Cancel { tag: waiting.tag() }.message());
@@ -342,8 +345,8 @@ fn an_asynchronous_asker_gets_its_answer_when_it_waits() {
     let played = Played::install();
     let asker = Endpoint::new(8, 1);
     let runtime = Runtime::new();
-    let handle = |message: Message| async move { Some(message.reply(Ok(message.tag()))) };
-    let mut server = Server::new(&runtime, handle, |_, _| {});
+    let handle = |message: &Message| Step::Done(message.reply(Ok(message.tag())));
+    let mut server = Server::new(&runtime, handle, identity, |_, _| {});
     played.0.borrow_mut().busy.insert(asker);
     for tag in [1, 2] {
         assert!(server.step(Some(request_from(asker, tag))).is_none());
@@ -359,7 +362,7 @@ fn an_asynchronous_asker_gets_its_answer_when_it_waits() {
 fn a_program_that_does_not_wait_loses_its_answer() {
     let played = Played::install();
     let runtime = Runtime::new();
-    let mut server = Server::new(&runtime, |_: Message| async { None }, |_, _| {});
+    let mut server = Server::new(&runtime, |_| Step::Later, identity, |_, _| {});
     played.0.borrow_mut().busy.insert(PROGRAM);
     let (lost, last) = (request_from(PROGRAM, 0), request_from(OTHER, 0));
     runtime.reply(&lost, &lost.reply(Ok(1)));
@@ -382,13 +385,13 @@ fn what_a_turn_has_done_is_made_last_before_anybody_hears_of_it() {
         assert!(kernel.0.borrow().sent.is_empty(), "something has left already");
         log.borrow_mut().extend(answers.iter().map(|(to, message)| (*to, message.result())));
     });
-    let handle = |message: Message| {
+    let handle = |message: &Message| {
         runtime.reply(&request_from(OTHER, 0), &message.reply(Ok(3)));
         drop(peer.request(Message::new(READ), Repeat::Yes));
         peer.cast(Message::new(READ));
-        async move { Some(message.reply(Ok(5))) }
+        Step::Done(message.reply(Ok(5)))
     };
-    let mut server = Server::new(&runtime, handle, |_, _| {});
+    let mut server = Server::new(&runtime, handle, identity, |_, _| {});
     server.step(Some(request_from(PROGRAM, 0)));
     assert_eq!(*seen.borrow(), [(OTHER, Ok(3)), (PROGRAM, Ok(5))]);
     assert_eq!(played.sent().len(), 2);
@@ -399,7 +402,7 @@ fn a_tag_of_the_callers_names_its_request_in_every_incarnation() {
     let played = with_disk();
     let runtime = Runtime::new();
     let peer = Peer::connect(&runtime, name(), 2).expect("the system has a disk");
-    let mut server = Server::new(&runtime, |_: Message| async { None }, |_, _| {});
+    let mut server = Server::new(&runtime, |_| Step::Later, identity, |_, _| {});
     let tag = crate::OWN_TAG | 77;
     let (other, own) =
         (peer.request(Message::new(READ), Repeat::Yes), peer.request_tagged(Message::new(READ), Repeat::Yes, tag));
@@ -426,7 +429,7 @@ fn sleepers_wake_in_the_order_of_their_deadlines() {
             woken.borrow_mut().push(deadline_ns);
         });
     }
-    let mut server = Server::new(&runtime, |_: Message| async { None }, |_, _| {});
+    let mut server = Server::new(&runtime, |_| Step::Later, identity, |_, _| {});
     server.step(None);
     assert_eq!(played.0.borrow().alarms, [100]);
     server.step(Some(notification(Endpoint::CLOCK, 250)));
@@ -450,7 +453,7 @@ fn a_lock_is_handed_on_in_the_order_of_coming() {
             order.push(number);
         });
     }
-    let mut server = Server::new(&runtime, |_: Message| async { None }, |_, _| {});
+    let mut server = Server::new(&runtime, |_| Step::Later, identity, |_, _| {});
     for _ in 0..3 {
         server.step(None);
         gate.wake_all();
@@ -488,7 +491,7 @@ fn values_pass_between_tasks() {
         sender.send(1);
         give.give(2);
     });
-    Server::new(&runtime, |_: Message| async { None }, |_, _| {}).step(None);
+    Server::new(&runtime, |_| Step::Later, identity, |_, _| {}).step(None);
     assert_eq!(total.get(), 3);
 }
 
@@ -496,7 +499,7 @@ fn values_pass_between_tasks() {
 fn a_heartbeat_of_rs_is_answered() {
     let played = Played::install();
     let runtime = Runtime::new();
-    let mut server = Server::new(&runtime, |_: Message| async { None }, |_, _| {});
+    let mut server = Server::new(&runtime, |_| Step::Later, identity, |_, _| {});
     server.step(Some(notification(Endpoint::new(4, 1), 0)));
     assert_eq!(played.0.borrow().notified, vec![Endpoint::RS]);
 }

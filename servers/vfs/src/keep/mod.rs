@@ -82,6 +82,8 @@ pub struct Store {
     peers: Table<PeerRecord>,
     global: Table<GlobalRecord>,
     texts: Texts,
+    /// By slot: the thread that made a call last, and the call's number (`abi::message::REPEATED`).
+    in_hand: Box<[Cell<(Endpoint, u64)>]>,
     /// The last call of each thread of which something is noted (low half of its number).
     noted_last: Box<[Cell<u32>]>,
     /// Results are to be noted although no record has changed.
@@ -112,6 +114,7 @@ impl Store {
             global: Table::lay_out(&recover, 1),
             texts: Texts::lay_out(&recover),
             moved: Cell::new(false),
+            in_hand: core::iter::repeat_with(|| Cell::new((Endpoint::NONE, 0))).take(SLOTS).collect(),
             noted_last: core::iter::repeat_with(|| Cell::new(0)).take(SLOTS).collect(),
             recover,
         };
@@ -119,17 +122,28 @@ impl Store {
         (store, found)
     }
 
-    /// The end of a turn: see the head of the file. `number` gives the number of the call that a thread is in.
-    pub fn end_turn(&self, answers: &[(Endpoint, Message)], number: impl Fn(Endpoint) -> Option<u64>) {
+    /// The end of a turn: see the head of the file.
+    pub fn end_turn(&self, answers: &[(Endpoint, Message)]) {
         if !self.recover.is_changing() && !self.moved.get() {
             return;
         }
         for (to, message) in answers.iter().filter(|(to, _)| to.is_application()) {
-            if let Some(number) = number(*to) {
-                self.note(*to, number, Note::Result(message.words[0]));
-            }
+            self.note(*to, Note::Result(message.words[0]));
         }
         self.commit();
+    }
+
+    /// A thread is in the call with this number from now on.
+    #[inline]
+    pub fn begin_call(&self, thread: Endpoint, number: u64) {
+        self.in_hand[thread.slot()].set((thread, number));
+    }
+
+    /// The number of the call that a thread is in, or was in last; 0: none.
+    #[inline]
+    pub fn call(&self, thread: Endpoint) -> u64 {
+        let (who, number) = self.in_hand[thread.slot()].get();
+        if who == thread { number } else { 0 }
     }
 
     /// What has been changed lasts from now on.
@@ -150,9 +164,13 @@ impl Store {
         self.moved.set(true);
     }
 
-    /// Notes something about the call with this number that a thread is in.
+    /// Notes something about the call that a thread is in.
     #[inline]
-    pub fn note(&self, thread: Endpoint, number: u64, note: Note) {
+    pub fn note(&self, thread: Endpoint, note: Note) {
+        let number = self.call(thread);
+        if number == 0 {
+            return;
+        }
         self.moved.set(true);
         let record = CallRecord { number, note, stamp: self.recover.stamp() };
         if self.noted_last[thread.slot()].replace(number as u32) == number as u32 {
@@ -209,6 +227,7 @@ impl Store {
         self.threads.clear(&self.recover, slot);
         self.calls.clear(&self.recover, slot);
         self.noted_last[slot].set(0);
+        self.in_hand[slot].set((Endpoint::NONE, 0));
         self.set_exec(slot, None);
     }
 

@@ -1,0 +1,91 @@
+//! Small blocks that are free again, in one list for each size: most of what a service allocates is small and soon free, and another of the
+//! same size is needed at the next request.
+//!
+//! A block stays in its class for ever, so a program keeps as many of a size as it once needed at a time. The first word of a
+//! free block is the address of the next. A list changes by one store: a death leaves it whole, and loses one block at most.
+
+use core::alloc::Layout;
+use core::cell::Cell;
+use core::ptr::{NonNull, null_mut};
+use core::sync::atomic::{Ordering, compiler_fence};
+
+/// Sizes are multiples of this.
+const STEP: usize = 32;
+/// Blocks begin at multiples of this.
+const ALIGN: usize = 16;
+const CLASSES: usize = 16;
+
+/// The class of a block; `None`: it is not small.
+#[inline(always)]
+pub fn class_of(layout: Layout) -> Option<usize> {
+    let class = layout.size().wrapping_sub(1) / STEP;
+    (class < CLASSES && layout.align() <= ALIGN).then_some(class)
+}
+
+/// What blocks of a class are allocated as.
+#[inline(always)]
+pub fn layout_of(class: usize) -> Layout {
+    // SAFETY: a power of two, and a size far below the largest.
+    unsafe { Layout::from_size_align_unchecked((class + 1) * STEP, ALIGN) }
+}
+
+/// The lists.
+pub struct Small {
+    first: [Cell<*mut u8>; CLASSES],
+}
+
+impl Small {
+    /// Nothing is free.
+    pub const fn new() -> Small {
+        Small { first: [const { Cell::new(null_mut()) }; CLASSES] }
+    }
+
+    /// Takes a free block of this class.
+    #[inline(always)]
+    pub fn take(&self, class: usize) -> Option<NonNull<u8>> {
+        let list = &self.first[class];
+        let block = NonNull::new(list.get())?;
+        // SAFETY: a block in a list is free, aligned and at least `STEP` bytes long, and `give` has written its first word.
+        list.set(unsafe { block.cast::<*mut u8>().read() });
+        Some(block)
+    }
+
+    /// Puts a block back.
+    ///
+    /// # Safety
+    /// It has been allocated as `layout_of(class)`, and nobody uses it any more.
+    #[inline(always)]
+    pub unsafe fn give(&self, class: usize, block: *mut u8) {
+        let list = &self.first[class];
+        // SAFETY: the block is ours now, aligned and at least `STEP` bytes long.
+        unsafe { block.cast::<*mut u8>().write(list.get()) };
+        compiler_fence(Ordering::SeqCst);
+        list.set(block);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_share_a_class_up_to_its_end() {
+        let class = |bytes, align| class_of(Layout::from_size_align(bytes, align).unwrap());
+        assert_eq!([class(1, 1), class(32, 8), class(33, 8), class(512, 16)], [Some(0), Some(0), Some(1), Some(15)]);
+        assert_eq!([class(513, 8), class(64, 32), class(0, 1)], [None; 3]);
+        assert_eq!(layout_of(15), Layout::from_size_align(512, 16).unwrap());
+    }
+
+    #[test]
+    fn the_block_given_last_is_taken_first_and_no_other_twice() {
+        let mut blocks = [[0u64; 4]; 3];
+        let small = Small::new();
+        assert_eq!(small.take(0), None);
+        let addresses = blocks.each_mut().map(|block| block.as_mut_ptr().cast::<u8>());
+        // SAFETY: blocks of the class, used by nobody else.
+        addresses.iter().for_each(|&block| unsafe { small.give(0, block) });
+        assert_eq!(small.take(1), None);
+        let taken = [(); 4].map(|()| small.take(0).map(NonNull::as_ptr));
+        assert_eq!(taken, [Some(addresses[2]), Some(addresses[1]), Some(addresses[0]), None]);
+    }
+}
