@@ -21,6 +21,7 @@ static TAKEN: AtomicBool = AtomicBool::new(false);
 pub struct Keep {
     /// Start of memory that is there as long as the program, used by this `Keep` alone, aligned to 8.
     start: *mut u8,
+    /// Whole words.
     bytes: usize,
     #[cfg(not(target_os = "none"))]
     writes_left: core::cell::Cell<u64>,
@@ -31,7 +32,8 @@ impl Keep {
     /// It is there once: `None` the second time. On the host there is none.
     #[cfg(target_os = "none")]
     pub fn take(bytes: usize) -> Option<Keep> {
-        (!TAKEN.swap(true, Ordering::Relaxed)).then_some(Keep { start: SERVICE_KEEP as *mut u8, bytes })
+        (!TAKEN.swap(true, Ordering::Relaxed))
+            .then_some(Keep { start: SERVICE_KEEP as *mut u8, bytes: bytes.next_multiple_of(8) })
     }
 
     /// None on the host; tests use [`Keep::simulated`].
@@ -164,7 +166,7 @@ impl Keep {
     #[inline]
     fn check_word(&self, offset: usize) {
         assert!(
-            offset.is_multiple_of(8) && offset < self.bytes & !7,
+            offset.is_multiple_of(8) && offset < self.bytes,
             "there is no preserved word at {offset}, only {} bytes",
             self.bytes
         );

@@ -13,7 +13,7 @@ use core::sync::atomic::{Ordering, compiler_fence};
 const STEP: usize = 32;
 /// Blocks begin at multiples of this.
 const ALIGN: usize = 16;
-const CLASSES: usize = 16;
+const CLASSES: usize = 32;
 
 /// The class of a block; `None`: it is not small.
 #[inline(always)]
@@ -71,9 +71,9 @@ mod tests {
     #[test]
     fn sizes_share_a_class_up_to_its_end() {
         let class = |bytes, align| class_of(Layout::from_size_align(bytes, align).unwrap());
-        assert_eq!([class(1, 1), class(32, 8), class(33, 8), class(512, 16)], [Some(0), Some(0), Some(1), Some(15)]);
-        assert_eq!([class(513, 8), class(64, 32), class(0, 1)], [None; 3]);
-        assert_eq!(layout_of(15), Layout::from_size_align(512, 16).unwrap());
+        assert_eq!([class(1, 1), class(32, 8), class(33, 8), class(1024, 16)], [Some(0), Some(0), Some(1), Some(31)]);
+        assert_eq!([class(1025, 8), class(64, 32), class(0, 1)], [None; 3]);
+        assert_eq!(layout_of(31), Layout::from_size_align(1024, 16).unwrap());
     }
 
     #[test]

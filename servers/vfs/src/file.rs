@@ -8,6 +8,7 @@ use crate::{
         Store, Text,
         records::{FileRecord, Kind, NodeRecord},
     },
+    mount::Shared,
     peers::Service,
     pipe::Pipe,
     vnode::NodeRef,
@@ -114,12 +115,18 @@ pub struct Closing {
     pub store: Rc<Store>,
     notes: RefCell<Vec<Closed>>,
     next_number: Cell<u64>,
+    shared: Rc<Shared>,
 }
 
 impl Closing {
     /// Nothing has ended. Numbers begin above `first_number`, which no predecessor has reached.
-    pub fn new(store: Rc<Store>, first_number: u64) -> Closing {
-        Closing { store, notes: RefCell::default(), next_number: Cell::new(first_number) }
+    pub fn new(store: Rc<Store>, first_number: u64, shared: Rc<Shared>) -> Closing {
+        Closing { store, notes: RefCell::default(), next_number: Cell::new(first_number), shared }
+    }
+
+    fn add(&self, note: Closed) {
+        self.notes.borrow_mut().push(note);
+        self.shared.wants_sweep.set(true);
     }
 
     fn note_end(&self, object: &Object) {
@@ -130,7 +137,7 @@ impl Closing {
             Object::Device { service, minor, .. } => Closed::Device { service: *service, minor: *minor },
             Object::Node(_) | Object::Null(_) | Object::Block { .. } | Object::Path(_) => return,
         };
-        self.notes.borrow_mut().push(note);
+        self.add(note);
     }
 
     /// Takes the oldest note.
@@ -300,8 +307,7 @@ impl Drop for OpenFile {
         self.closing.store.release_file(self.record, self.saved_path.get());
         self.closing.note_end(&self.object);
         if let (true, Some(node)) = (self.flocked.get(), self.node()) {
-            let note = Closed::Flock { node: node.clone(), number: self.number };
-            self.closing.notes.borrow_mut().push(note);
+            self.closing.add(Closed::Flock { node: node.clone(), number: self.number });
         }
     }
 }

@@ -47,12 +47,12 @@ impl Hasher for NodeHasher {
     }
 }
 
-/// What all mounts share.
+/// What all mounts and open files share.
 #[derive(Debug)]
 pub struct Shared {
     /// Numbers for vnodes.
     next_serial: Cell<u64>,
-    /// Some mount wants to be swept.
+    /// An open file has ended, or a mount wants to be swept.
     pub wants_sweep: Cell<bool>,
 }
 

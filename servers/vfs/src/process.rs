@@ -160,13 +160,13 @@ impl Process {
     /// The tag of the next change that the call in hand asks of a file system: a call makes at most one that must not be made twice.
     /// `None`: no call of the program's is in hand.
     pub fn change_tag(&self) -> Option<u64> {
-        let number = self.store.call(self.endpoint);
+        let number = self.store.call_of(self.endpoint);
         (number != 0).then(|| OWN_TAG | (self.endpoint.0 as u64) << 32 | number & 0xffff_ffff)
     }
 
     /// The tag of a transfer from or to a terminal, when the call has moved so many bytes already.
     pub fn transfer_tag(&self, moved: u64) -> u64 {
-        let which = self.store.call(self.endpoint) as u32 ^ (moved as u32).rotate_left(16);
+        let which = self.store.call_of(self.endpoint) as u32 ^ (moved as u32).rotate_left(16);
         OWN_TAG | (self.endpoint.0 as u64) << 32 | which as u64
     }
 

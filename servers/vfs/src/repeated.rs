@@ -20,7 +20,7 @@ use alloc::rc::Rc;
 impl Vfs {
     /// Carries out a call that comes again.
     pub fn repeated_call(&'static self, process: &Rc<Process>, number: u32, words: &[u64; 7]) -> Flow {
-        let note = self.store.noted(process.endpoint, self.store.call(process.endpoint));
+        let note = self.store.noted(process.endpoint, self.store.call_of(process.endpoint));
         if let Some(Note::Result(word)) = note {
             return Flow::Done(Word::from_word(word));
         }

@@ -46,7 +46,7 @@ pub struct Vfs {
     pub names: RefCell<Names<NodeRef>>,
     /// Open files that have ended.
     pub closing: Rc<Closing>,
-    /// What all mounts share.
+    /// What all mounts and open files share.
     pub shared: Rc<Shared>,
     /// Which owner of record locks waits for which.
     pub lock_waits: RefCell<Waits>,
@@ -70,6 +70,7 @@ impl Vfs {
         let store = Rc::new(store);
         // Numbers that no predecessor has given.
         let first_number = (generation as u64) << 40;
+        let shared = Rc::new(Shared::new(first_number + 1));
         Vfs {
             runtime: Runtime::new(),
             store: store.clone(),
@@ -79,8 +80,8 @@ impl Vfs {
             processes: Processes::default(),
             mounts: RefCell::default(),
             names: RefCell::default(),
-            closing: Rc::new(Closing::new(store, first_number)),
-            shared: Rc::new(Shared::new(first_number + 1)),
+            closing: Rc::new(Closing::new(store, first_number, shared.clone())),
+            shared,
             lock_waits: RefCell::default(),
             events: Events::default(),
             next_pipe: Cell::new(1),
@@ -97,11 +98,18 @@ impl Vfs {
     }
 
     /// Does what the ends of open files and vnodes have left to do. Called after each request.
+    #[inline]
     pub fn sweep(&self) {
-        while let Some(closed) = self.closing.take() {
-            self.close(closed);
+        if self.shared.wants_sweep.get() {
+            self.sweep_all();
         }
-        if self.shared.wants_sweep.take() {
+    }
+
+    fn sweep_all(&self) {
+        while self.shared.wants_sweep.take() {
+            while let Some(closed) = self.closing.take() {
+                self.close(closed);
+            }
             self.mounts.borrow().iter().filter(|mount| mount.wants_sweep()).for_each(|mount| self.put_dropped(mount));
         }
     }

@@ -182,15 +182,16 @@ impl Future for Request {
     type Output = Result<Message>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<Message>> {
-        let core = self.core.clone();
-        let mut table = core.table.borrow_mut();
-        let entry = table.entries[self.at].as_mut().expect("a request is polled again after its end");
+        let request = &mut *self;
+        let mut table = request.core.table.borrow_mut();
+        let place = &mut table.entries[request.at];
+        let entry = place.as_mut().expect("a request is polled again after its end");
         let State::Done(result) = entry.state else {
             entry.waker = Some(context.waker().clone());
             return Poll::Pending;
         };
-        table.entries[self.at] = None;
-        self.finished = true;
+        *place = None;
+        request.finished = true;
         Poll::Ready(result)
     }
 }

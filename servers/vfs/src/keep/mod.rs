@@ -59,6 +59,26 @@ impl<R: Record> Places<R> {
     }
 }
 
+/// A thread's last call; numbers are those of `abi::message::REPEATED`, 0: none.
+#[derive(Debug)]
+struct LastCall {
+    thread: Cell<Endpoint>,
+    number: Cell<u64>,
+    /// The last one of which something is noted.
+    noted: Cell<u64>,
+}
+
+impl LastCall {
+    fn none() -> LastCall {
+        LastCall { thread: Cell::new(Endpoint::NONE), number: Cell::new(0), noted: Cell::new(0) }
+    }
+
+    #[inline]
+    fn number_of(&self, thread: Endpoint) -> u64 {
+        if self.thread.get() == thread { self.number.get() } else { 0 }
+    }
+}
+
 /// See the head of the file.
 #[derive(Debug)]
 pub struct Store {
@@ -82,10 +102,8 @@ pub struct Store {
     peers: Table<PeerRecord>,
     global: Table<GlobalRecord>,
     texts: Texts,
-    /// By slot: the thread that made a call last, and the call's number (`abi::message::REPEATED`).
-    in_hand: Box<[Cell<(Endpoint, u64)>]>,
-    /// The last call of each thread of which something is noted (low half of its number).
-    noted_last: Box<[Cell<u32>]>,
+    /// The last call of each thread, by slot.
+    last_calls: Box<[LastCall]>,
     /// Results are to be noted although no record has changed.
     moved: Cell<bool>,
 }
@@ -114,8 +132,7 @@ impl Store {
             global: Table::lay_out(&recover, 1),
             texts: Texts::lay_out(&recover),
             moved: Cell::new(false),
-            in_hand: core::iter::repeat_with(|| Cell::new((Endpoint::NONE, 0))).take(SLOTS).collect(),
-            noted_last: core::iter::repeat_with(|| Cell::new(0)).take(SLOTS).collect(),
+            last_calls: core::iter::repeat_with(LastCall::none).take(SLOTS).collect(),
             recover,
         };
         store.settle_notes();
@@ -136,14 +153,15 @@ impl Store {
     /// A thread is in the call with this number from now on.
     #[inline]
     pub fn begin_call(&self, thread: Endpoint, number: u64) {
-        self.in_hand[thread.slot()].set((thread, number));
+        let call = &self.last_calls[thread.slot()];
+        call.thread.set(thread);
+        call.number.set(number);
     }
 
     /// The number of the call that a thread is in, or was in last; 0: none.
     #[inline]
-    pub fn call(&self, thread: Endpoint) -> u64 {
-        let (who, number) = self.in_hand[thread.slot()].get();
-        if who == thread { number } else { 0 }
+    pub fn call_of(&self, thread: Endpoint) -> u64 {
+        self.last_calls[thread.slot()].number_of(thread)
     }
 
     /// What has been changed lasts from now on.
@@ -167,13 +185,14 @@ impl Store {
     /// Notes something about the call that a thread is in.
     #[inline]
     pub fn note(&self, thread: Endpoint, note: Note) {
-        let number = self.call(thread);
+        let call = &self.last_calls[thread.slot()];
+        let number = call.number_of(thread);
         if number == 0 {
             return;
         }
         self.moved.set(true);
         let record = CallRecord { number, note, stamp: self.recover.stamp() };
-        if self.noted_last[thread.slot()].replace(number as u32) == number as u32 {
+        if call.noted.replace(number) == number {
             // A note of the same call comes back when this turn is undone.
             self.calls.set(&self.recover, thread.slot(), &record);
         } else {
@@ -185,7 +204,7 @@ impl Store {
     fn settle_notes(&self) {
         for (slot, entry) in self.calls.entries(&self.recover) {
             match entry.record() {
-                Some(call) if self.recover.is_committed(call.stamp) => self.noted_last[slot].set(call.number as u32),
+                Some(call) if self.recover.is_committed(call.stamp) => self.last_calls[slot].noted.set(call.number),
                 _ => self.calls.clear_unreferenced(&self.recover, slot),
             }
         }
@@ -226,8 +245,8 @@ impl Store {
     pub fn forget_thread(&self, slot: usize) {
         self.threads.clear(&self.recover, slot);
         self.calls.clear(&self.recover, slot);
-        self.noted_last[slot].set(0);
-        self.in_hand[slot].set((Endpoint::NONE, 0));
+        self.last_calls[slot].number.set(0);
+        self.last_calls[slot].noted.set(0);
         self.set_exec(slot, None);
     }
 
