@@ -7,7 +7,7 @@ protocol! {
     /// system call `linux::SERVICE` (see `service_call`).
     pub "rs" = 4;
     /// A service has finished its initialisation: `status` 0, or the negative error that made it fail (it is then not restarted).
-    /// Every service sends this once, before its first receive.
+    /// Every service asks this once, before its first receive, and waits for the answer: a report that rs died of is made again.
     Ready = 1 { status: i64 }
     /// ds fetches the next change of the list of services: name, endpoint, and 1 when it is up, 0 when down.
     /// rs notifies ds when there is one. `ENOENT`: no more. `restart` = true begins again with all services that are up.

@@ -51,7 +51,7 @@ static void tell_rs(int64_t status)
 {
     message m = {.label = SKINK_RS_READY};
     REQUEST(&m, rs_ready)->status = status;
-    if (send(SKINK_ENDPOINT_RS, &m) != OK)
+    if (sendrec(SKINK_ENDPOINT_RS, &m) != OK)
         service_exit(1);
 }
 

@@ -47,7 +47,7 @@ const FAILED: i32 = 1;
 pub fn ready() {
     // vm waits for nobody, and rs may be waiting for vm just now.
     if sys::endpoint().slot() != slot::VM {
-        ipc::send(Endpoint::RS, &abi::rs::Ready { status: 0 }.message())
+        ipc::call(Endpoint::RS, &abi::rs::Ready { status: 0 }.message())
             .expect("rs does not take the report that this service is ready");
     }
 }
@@ -56,7 +56,7 @@ pub fn ready() {
 /// `ENODEV` or `ENXIO` the system goes on without a word.
 pub fn not_ready(error: Errno) -> ! {
     let status = -i64::from(error.0);
-    let _ = ipc::send(Endpoint::RS, &abi::rs::Ready { status }.message());
+    let _ = ipc::call(Endpoint::RS, &abi::rs::Ready { status }.message());
     sys::start::exit(FAILED)
 }
 

@@ -134,10 +134,9 @@ impl Rs {
                 self.exited(from, Exited::from_message(message).status as i64);
                 None
             }
-            // Sent without waiting for an answer.
             Ready::LABEL => {
-                let _ = self.supervisor.ready(from, Ready::from_message(message).status);
-                None
+                let result = self.supervisor.ready(from, Ready::from_message(message).status);
+                Some(message.reply(result.map(|()| 0)))
             }
             linux::SERVICE => {
                 self.requests.add(slot::PM, WhoIs { process: from }.message(), Task::Control(*message));

@@ -92,14 +92,14 @@ impl<W: World> Supervisor<W> {
         }
     }
 
-    /// A service reports that its initialisation is over, well or not.
+    /// A service reports that its initialisation is over, well or not. It may say so twice, when rs has died of it.
     ///
     /// # Errors
-    /// `ESRCH`: it is no service's present incarnation; `EINVAL`: it has said so before.
+    /// `ESRCH`: it is no service's present incarnation.
     pub fn ready(&mut self, from: Endpoint, status: i64) -> Result<()> {
         let at = self.index_of(from)?;
         if !self.records[at].is_starting() {
-            return Err(Errno::EINVAL);
+            return Ok(());
         }
         if status < 0 {
             self.failed(at, Errno(status.unsigned_abs().min(4095) as i32));

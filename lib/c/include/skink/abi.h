@@ -1709,7 +1709,7 @@ _Static_assert(offsetof(struct skink_service_record, ready_ns) == 64, "skink_ser
  * service_call). */
 
 /* A service has finished its initialisation: status 0, or the negative error that made it fail (it is then not restarted). Every service
- * sends this once, before its first receive. */
+ * asks this once, before its first receive, and waits for the answer: a report that rs died of is made again. */
 #define SKINK_RS_READY 0x40001u
 struct skink_rs_ready {
     int64_t status;
