@@ -1,5 +1,5 @@
-//! Figures of the running system. What cannot be had at the moment (a process that has just ended, a server that is being
-//! restarted) counts as nothing: a file of /proc is a picture of a moment.
+//! Figures of the running system. A server that dies with a question in hand is asked again. What cannot be had at the moment (a
+//! process that has just ended) counts as nothing: a file of /proc is a picture of a moment.
 
 use crate::source::{Memory, OpenFile, ProcessMemory, ProcessText, Source};
 use abi::info::{self, KernelInfo};
@@ -116,7 +116,7 @@ fn fetch<T: Plain>(
 ) -> Result<usize, Errno> {
     let bytes = plain::bytes_of_mut(records);
     let length = bytes.len() as u64;
-    let reply = grant::lend_mut(bytes, server, |grant| ipc::call(server, &request(grant, length)))??;
+    let reply = grant::lend_mut(bytes, server, |grant| ipc::call_repeating(server, &request(grant, length)))??;
     Ok(reply.result()? as usize / size_of::<T>())
 }
 

@@ -38,7 +38,11 @@ pub fn control(supervisor: &mut Supervisor<Launcher>, request: &Message) -> Resu
             let record = supervisor.records()[supervisor.named(name)?].describe(sys::time::now_ns());
             give_records(request.source, address, bytes, &[record])
         }
-        service_call::KILL => supervisor.kill(name).map(|()| Answer::Now(0)),
+        service_call::KILL => match supervisor.kill(name) {
+            // rs died after it had killed the service, and before it could say so.
+            Err(Errno::ESRCH) if tag & REPEATED != 0 => Ok(Answer::Now(0)),
+            result => result.map(|()| Answer::Now(0)),
+        },
         service_call::RESTART => supervisor.restart(name).map(|()| Answer::Now(0)),
         service_call::UPDATE => {
             let mut program = supervisor.room_for(bytes)?;
