@@ -92,11 +92,18 @@ impl<R: Registers, B: BusMaster> Channel<R, B> {
     /// `ENXIO`: none is there; `ECALLDENIED`.
     pub fn find(registers: R, bus_master: Option<B>) -> Result<Self, Errno> {
         let mut channel = Channel { registers, bus_master, disks: [None; 2] };
-        if channel.registers.alternate_status()? == FLOATING || channel.reset().is_err() {
+        if channel.registers.alternate_status()? == FLOATING {
+            return Err(Errno::ENXIO);
+        }
+        if let Err(failure) = channel.reset() {
+            sys::log!("a channel cannot be reset: {failure:?}");
             return Err(Errno::ENXIO);
         }
         for unit in 0..2 {
-            channel.disks[unit] = channel.identify(unit).unwrap_or(None);
+            channel.disks[unit] = channel.identify(unit).unwrap_or_else(|failure| {
+                sys::log!("unit {unit} does not say what it is: {failure:?}");
+                None
+            });
         }
         if channel.disks.iter().all(Option::is_none) {
             return Err(Errno::ENXIO);
