@@ -98,7 +98,7 @@ impl<D: BlockDevice> Ext2<D> {
                 break;
             }
         }
-        self.note_access(dir)?;
+        self.note_access(dir, None)?;
         Ok(next)
     }
 

@@ -47,10 +47,7 @@ impl<D: BlockDevice> Ext2<D> {
                 Err(_) => break,
             }
         }
-        if len > 0 {
-            self.hint(number)?.next_block = ((offset + len as u64) / block_size as u64) as u32;
-        }
-        self.note_access(number)?;
+        self.note_access(number, (len > 0).then(|| ((offset + len as u64) / block_size as u64) as u32))?;
         Ok(done)
     }
 
@@ -89,15 +86,15 @@ impl<D: BlockDevice> Ext2<D> {
         Ok(())
     }
 
-    /// Keeps the time of access, unless the one on record is good enough.
-    pub(crate) fn note_access(&mut self, number: u32) -> Result<(), Errno> {
-        if self.read_only {
-            return Ok(());
-        }
+    /// Keeps where a file will be read next, and the time of access, unless the one on record is good enough.
+    pub(crate) fn note_access(&mut self, number: u32, next_block: Option<u32>) -> Result<(), Errno> {
         let recently = self.recently();
-        let inode = self.inode(number)?;
+        let inode = self.hint(number)?;
+        inode.next_block = next_block.unwrap_or(inode.next_block);
         let newest = inode.modified.max(inode.changed);
-        if inode.accessed <= newest || recently.seconds.saturating_sub(inode.accessed.seconds) >= ACCESS_INTERVAL {
+        let is_old =
+            inode.accessed <= newest || recently.seconds.saturating_sub(inode.accessed.seconds) >= ACCESS_INTERVAL;
+        if is_old && !self.read_only {
             let now = self.now();
             self.change(number)?.accessed = now;
         }

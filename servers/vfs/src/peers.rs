@@ -11,7 +11,7 @@ use crate::{
 use abi::{Endpoint, Errno, Message, Name, chardev};
 use alloc::vec::Vec;
 use core::{
-    cell::RefCell,
+    cell::{Cell, RefCell},
     future::{Future, poll_fn},
     pin::pin,
     task::Poll,
@@ -50,16 +50,22 @@ struct Connection {
     name: Name,
     peer: Peer,
     role: Role,
-    /// The slot, as a predecessor has known it: the service may be down just now.
-    known_slot: Option<usize>,
+    /// The slot, once it is known; it does not change, and the service may be down just now.
+    slot: Cell<Option<usize>>,
 }
 
 impl Connection {
     /// Its slot is known once it has been up.
+    #[inline]
     fn service(&self) -> Option<Service> {
+        self.slot.get().or_else(|| self.learn_slot()).map(Service::at)
+    }
+
+    #[cold]
+    fn learn_slot(&self) -> Option<usize> {
         let endpoint = self.peer.endpoint();
-        let slot = if endpoint == Endpoint::NONE { self.known_slot } else { Some(endpoint.slot()) };
-        slot.map(Service::at)
+        self.slot.set((endpoint != Endpoint::NONE).then(|| endpoint.slot()));
+        self.slot.get()
     }
 }
 
@@ -109,7 +115,7 @@ impl Peers {
             return known.service().ok_or(Errno::ENXIO);
         }
         let peer = Peer::connect(runtime, name, role.window()).map_err(|_| Errno::ENXIO)?;
-        let connection = Connection { name, peer, role, known_slot: None };
+        let connection = Connection { name, peer, role, slot: Cell::new(None) };
         let service = connection.service();
         connections.push(connection);
         service.ok_or(Errno::ENXIO)
@@ -120,7 +126,7 @@ impl Peers {
         let name = Name::from_words(record.name.0, record.name.1);
         let role = Role::from_number(record.role).ok_or(Errno::ENXIO)?;
         let peer = Peer::connect(runtime, name, role.window()).map_err(|_| Errno::ENXIO)?;
-        self.0.borrow_mut().push(Connection { name, peer, role, known_slot: Some(record.slot as usize) });
+        self.0.borrow_mut().push(Connection { name, peer, role, slot: Cell::new(Some(record.slot as usize)) });
         Ok(())
     }
 
