@@ -180,7 +180,14 @@ fn trap(operation: u64, port: u16, value: u32) -> Result<u64> {
             options(nostack, preserves_flags),
         );
     }
-    Word::from_word(result)
+    // What is read from a port is never negative.
+    if result as i64 >= 0 { Ok(result) } else { Err(refused(result)) }
+}
+
+/// The rare end of an access is kept out of the way of the usual one.
+#[cold]
+fn refused(result: u64) -> Errno {
+    Errno((result as i64).wrapping_neg() as i32)
 }
 
 /// The HAL trap, for many accesses and memory of the caller, which is as long as they need.
