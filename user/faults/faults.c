@@ -18,7 +18,7 @@
 enum { MOST_SERVICES = 64, MOST_ROUNDS = 100 };
 /* Hang detection, in the guest's own time, in which the work takes about 0.2 s undisturbed, and a stuck service 0.2 s to be found,
  * or 3 s when it exchanges messages all the same. */
-enum { WORK_LIMIT_S = 4, RETRY_LIMIT_S = 2, SETTLE_LIMIT_MS = 4000, COMMAND_LIMIT_MS = 10000 };
+enum { WORK_LIMIT_S = 4, RETRY_LIMIT_S = 2, SETTLE_LIMIT_MS = 4000, COMMAND_LIMIT_MS = 10000, RESCUE_LIMIT_DS = 60 };
 
 struct trial {
     unsigned number, seed;
@@ -31,6 +31,20 @@ struct services {
     struct service_record records[MOST_SERVICES];
     int count;
 };
+
+/* What the supervisor has to know of the trial that the judge is running. */
+struct shared {
+    struct verdict verdict;
+    struct trial trial;
+    /* The services before the disturbance, and when the programs were done. */
+    struct services before, then;
+    /* Grows as the trial goes on; 0 between trials. */
+    volatile unsigned phase;
+    /* The supervisor had the service killed. */
+    volatile unsigned rescued;
+    volatile int ended;
+};
+static struct shared *shared;
 
 static int list(struct services *services)
 {
@@ -179,6 +193,7 @@ static const char *disturb_and_work(const struct trial *trial, const struct serv
     if (child == 0)
         work(trial, restarts(before, trial->service));
     int status = child < 0 ? -1 : wait_for(child, WORK_LIMIT_S);
+    shared->phase++;
     list(then);
     clean_up(trial, restarts(then, trial->service) != restarts(before, trial->service));
     if (status != -1)
@@ -211,27 +226,39 @@ static void tell(const struct trial *trial, const char *outcome, struct verdict 
              *seen->what ? seen->what : "-", seen->error, own, all - own > seen->asked ? all - own - seen->asked : 0, (unsigned long long)recovery_ns);
 }
 
+/* Whether the system is in order after the disturbance: what the programs saw, or that it is not. */
+static const char *after(const char *outcome, struct verdict *seen)
+{
+    const char *down = settle(&shared->before);
+    shared->phase++;
+    if (down) {
+        snprintf(seen->what, sizeof seen->what, "%s is down", down);
+        return "lost";
+    }
+    const char *probed = probe();
+    if (strcmp(probed, "passed") == 0)
+        return outcome;
+    *seen = *verdict;
+    return strcmp(probed, "corrupted") == 0 ? probed : "lost";
+}
+
 static void run_trial(const struct trial *trial)
 {
-    static struct services before, then;
-    list(&before);
-    then = before;
+    shared->trial = *trial;
+    list(&shared->before);
+    shared->then = shared->before;
     seed = trial->seed;
     memset(verdict, 0, offsetof(struct verdict, records));
-    const char *outcome = disturb_and_work(trial, &before, &then);
+    shared->rescued = 0;
+    shared->phase = 1;
+    const char *outcome = disturb_and_work(trial, &shared->before, &shared->then);
     struct verdict seen = *verdict;
-    const char *down = settle(&before);
-    if (down) {
-        outcome = "lost";
-        snprintf(seen.what, sizeof seen.what, "%s is down", down);
-    } else {
-        const char *probed = probe();
-        if (strcmp(probed, "passed") != 0) {
-            outcome = strcmp(probed, "corrupted") == 0 ? probed : "lost";
-            seen = *verdict;
-        }
-    }
-    tell(trial, outcome, &seen, &before, &then);
+    shared->phase++;
+    outcome = after(outcome, &seen);
+    if (shared->rescued && (strcmp(outcome, "passed") == 0 || strcmp(outcome, "error") == 0))
+        outcome = "hung";
+    tell(trial, outcome, &seen, &shared->before, &shared->then);
+    shared->phase = 0;
 }
 
 /* Starts the journal anew before it gets large. */
@@ -245,21 +272,10 @@ static void trim(void)
         verdict->records = 0;
 }
 
-int main(int count, char **arguments)
+/* Runs one trial after the other, as it is told. */
+static void judge(void)
 {
-    sigset_t child_ended;
     char line[LINE_BYTES];
-    /* A session without a terminal: children in groups of their own may then read from the line. */
-    setsid();
-    sigemptyset(&child_ended);
-    sigaddset(&child_ended, SIGCHLD);
-    sigprocmask(SIG_BLOCK, &child_ended, NULL);
-    verdict = mmap(NULL, sizeof *verdict, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (count < 2 || verdict == MAP_FAILED || line_open("/dev/ttyS1") < 0) {
-        fprintf(stderr, "usage: faults FOLDER[:DEVICE:OFFSET]...\n");
-        return 2;
-    }
-    workload_prepare(arguments + 1);
     for (;;) {
         struct trial trial = { 0 };
         trim();
@@ -267,10 +283,62 @@ int main(int count, char **arguments)
         if (line_read(line, sizeof line, COMMAND_LIMIT_MS) < 0)
             continue;
         char *text = line_text(line);
-        if (text && strcmp(text, "end") == 0)
-            return 0;
+        if (text && strcmp(text, "end") == 0) {
+            shared->ended = 1;
+            _exit(0);
+        }
         if (text && sscanf(text, "trial %u %u %16s %15s %lx %lx %lu %lx %u", &trial.number, &trial.seed, trial.service, trial.kind,
                            &trial.value, &trial.bytes, &trial.count, &trial.clean, &trial.restart) == 9)
             run_trial(&trial);
+    }
+}
+
+/* Waits until the judge has ended, or a trial does not go on. The judge itself may wait for ever for the service that it has disturbed: that
+ * one is killed then, as a person would at another terminal, and its successor asked again. 0 when that does not help either. */
+static int watch(void)
+{
+    struct timespec pause = { .tv_nsec = 100000000 };
+    unsigned last = 0, waited = 0;
+    while (!shared->ended) {
+        nanosleep(&pause, NULL);
+        waited = shared->phase == last && last != 0 ? waited + 1 : 0;
+        last = shared->phase;
+        if (waited == RESCUE_LIMIT_DS) {
+            shared->rescued = 1;
+            service_call(SERVICE_KILL, shared->trial.service, NULL, 0);
+        }
+        if (waited == 2 * RESCUE_LIMIT_DS)
+            return 0;
+    }
+    return 1;
+}
+
+int main(int count, char **arguments)
+{
+    sigset_t child_ended;
+    /* A session without a terminal: children in groups of their own may then read from the line. */
+    setsid();
+    sigemptyset(&child_ended);
+    sigaddset(&child_ended, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &child_ended, NULL);
+    shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (count < 2 || shared == MAP_FAILED || line_open("/dev/ttyS1") < 0) {
+        fprintf(stderr, "usage: faults FOLDER[:DEVICE:OFFSET]...\n");
+        return 2;
+    }
+    verdict = &shared->verdict;
+    workload_prepare(arguments + 1);
+    for (;;) {
+        pid_t running = fork();
+        if (running == 0)
+            judge();
+        if (watch())
+            return 0;
+        /* One program is lost. Is the system? */
+        struct verdict seen = *verdict;
+        kill(running, SIGKILL);
+        const char *outcome = after("hung", &seen);
+        tell(&shared->trial, outcome, &seen, &shared->before, &shared->then);
+        shared->phase = 0;
     }
 }

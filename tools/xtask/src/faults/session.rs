@@ -51,6 +51,9 @@ pub fn ticks(ns: u64) -> u64 {
     ns >> ICOUNT_SHIFT
 }
 
+/// Why no line comes: nothing is wrong with that after `end`.
+const MACHINE_ENDED: &str = "the machine ended";
+
 /// A booted guest.
 pub struct Session {
     qemu: Child,
@@ -177,7 +180,13 @@ impl Session {
     /// When it does not end, or the file system on its disk is damaged.
     pub fn end(mut self) -> Result<()> {
         self.send(line::pack("end").as_bytes());
-        while let Next::Line(_) = self.next()? {}
+        loop {
+            match self.next()? {
+                Next::Line(_) => {}
+                Next::Ended(MACHINE_ENDED) => break,
+                Next::Ended(why) => bail!("instead of ending, {why}"),
+            }
+        }
         self.qemu.wait().context("cannot wait for QEMU")?;
         for disk in &self.disks {
             OpenOptions::new().write(true).open(disk)?.set_len(DISK_MIB << 20)?;
@@ -210,7 +219,7 @@ impl Session {
                         return Ok(Next::Line(text.to_string()));
                     }
                 }
-                Err(RecvTimeoutError::Disconnected) => return Ok(Next::Ended("the machine ended")),
+                Err(RecvTimeoutError::Disconnected) => return Ok(Next::Ended(MACHINE_ENDED)),
                 Err(RecvTimeoutError::Timeout) if cpu_time(&self.qemu)? - cpu > CPU_LIMIT => {
                     return Ok(Next::Ended("the system hangs, computing"));
                 }
