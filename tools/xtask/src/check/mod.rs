@@ -5,6 +5,7 @@
 mod dependencies;
 mod header;
 mod layout;
+mod merges;
 mod reference;
 mod size;
 mod source;
@@ -40,6 +41,7 @@ pub fn problems(workspace: &Workspace) -> Result<Vec<String>> {
     problems.extend(unsafe_code::problems(&packages, &files));
     problems.extend(size::problems(&files));
     problems.extend(layout::problems(workspace)?);
+    problems.extend(merges::problems(&workspace.root)?);
     problems.extend(reference::problems(&workspace.root)?);
     problems.extend(header::problems(&workspace.root)?);
     Ok(problems)
