@@ -10,7 +10,7 @@
 //! dispatched.
 //!
 //! Reading order: `frame`, `thread`, `machine`, `node`, then `ipc` and its neighbours.
-#![no_std]
+#![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 
 mod alarm;
@@ -41,6 +41,7 @@ mod queue;
 mod report;
 mod roots;
 mod route;
+pub mod rt;
 mod scheduler;
 pub mod snapshot;
 pub mod spaces;

@@ -1,0 +1,339 @@
+//! Every state that a few threads and mutexes can reach, and the cases by name.
+
+use super::*;
+use std::collections::HashSet;
+use std::vec::Vec;
+
+const THREADS: usize = 4;
+const MUTEXES: usize = 3;
+const MUTEX: Flags = Flags { by_priority: true, mutex: true, inherits: true, ceiling: false };
+const COUNTING: Flags = Flags { by_priority: true, mutex: false, inherits: false, ceiling: false };
+
+type Small = RealTime<THREADS, MUTEXES>;
+
+/// Writes down what it is told.
+#[derive(Default)]
+struct Log {
+    changed: Vec<(u16, u8)>,
+    woken: Vec<(u16, bool)>,
+}
+
+impl Scheduler for Log {
+    fn changed(&mut self, thread: u16, priority: u8) {
+        self.changed.push((thread, priority));
+    }
+    fn woken(&mut self, thread: u16, gone: bool) {
+        self.woken.push((thread, gone));
+    }
+}
+
+/// Thread `n` has base priority `10 + n`; thread 0 owns the mutexes.
+fn with(flags: Flags, value: i32) -> Small {
+    let mut all = Small::new();
+    let log = &mut Log::default();
+    for thread in 0..THREADS as u16 {
+        all.set_base(thread, 10 + thread as u8, log);
+    }
+    for _ in 0..MUTEXES {
+        all.allocate(0, value, flags, 0, log).unwrap();
+    }
+    all
+}
+
+fn mutexes() -> Small {
+    with(MUTEX, 1)
+}
+
+impl Small {
+    fn effectives(&self) -> [u8; THREADS] {
+        core::array::from_fn(|thread| self.effective(thread as u16))
+    }
+
+    fn lock(&mut self, thread: u16, id: u16) -> Down {
+        self.down(thread, id, true, &mut Log::default()).unwrap()
+    }
+
+    fn unlock(&mut self, thread: u16, id: u16) -> Vec<(u16, bool)> {
+        let mut log = Log::default();
+        self.up(thread, id, &mut log).unwrap();
+        log.woken
+    }
+}
+
+#[test]
+fn a_holder_runs_with_its_best_waiters_priority_and_falls_back() {
+    let mut all = mutexes();
+    assert_eq!(all.lock(3, 0), Down::Done);
+    assert_eq!(all.lock(2, 0), Down::Waits);
+    assert_eq!(all.effectives(), [10, 11, 12, 12]);
+    assert_eq!(all.lock(1, 0), Down::Waits);
+    assert_eq!(all.effectives(), [10, 11, 12, 11]);
+    assert_eq!(all.unlock(3, 0), [(1, false)]);
+    assert_eq!(all.effectives(), [10, 11, 12, 13]);
+}
+
+#[test]
+fn inheritance_goes_through_chains_and_a_time_limit_takes_it_back() {
+    let mut all = mutexes();
+    all.lock(3, 0);
+    all.lock(2, 1);
+    all.lock(2, 0);
+    all.lock(1, 1);
+    assert_eq!(all.effectives(), [10, 11, 11, 11]);
+    all.give_up(1, &mut Log::default());
+    assert_eq!(all.effectives(), [10, 11, 12, 12]);
+    assert_eq!(all.semaphore(1).unwrap().value, 0);
+}
+
+#[test]
+fn giving_up_one_of_two_mutexes_keeps_what_the_other_lends() {
+    let mut all = mutexes();
+    all.lock(3, 0);
+    all.lock(3, 1);
+    all.lock(1, 0);
+    all.lock(2, 1);
+    assert_eq!(all.effective(3), 11);
+    assert_eq!(all.unlock(3, 0), [(1, false)]);
+    assert_eq!(all.effective(3), 12);
+}
+
+#[test]
+fn a_circle_is_refused_at_once_and_nothing_has_changed() {
+    let mut all = mutexes();
+    all.lock(1, 0);
+    all.lock(2, 1);
+    all.lock(1, 1);
+    let before = all.clone();
+    assert_eq!(all.down(2, 0, true, &mut Log::default()), Err(Refusal::Deadlock));
+    assert_eq!(all.down(1, 0, true, &mut Log::default()), Err(Refusal::Deadlock));
+    assert_eq!(all.await_answer(2, 1, &mut Log::default()), Err(Refusal::Deadlock));
+    assert_eq!(all, before);
+}
+
+#[test]
+fn requests_lend_priority_along_with_mutexes() {
+    let mut all = mutexes();
+    all.lock(3, 0);
+    all.lock(2, 0);
+    all.await_answer(1, 2, &mut Log::default()).unwrap();
+    assert_eq!(all.effectives(), [10, 11, 11, 11]);
+    all.give_up(1, &mut Log::default());
+    assert_eq!(all.effectives(), [10, 11, 12, 12]);
+}
+
+#[test]
+fn waiters_of_equal_priority_go_in_order_of_arrival() {
+    let mut all = with(COUNTING, 0);
+    let log = &mut Log::default();
+    for thread in [2, 1, 3] {
+        all.set_base(thread, 5, log);
+        all.lock(thread, 0);
+    }
+    let order: Vec<_> = (0..3).flat_map(|_| all.unlock(0, 0)).map(|(thread, _)| thread).collect();
+    assert_eq!(order, [2, 1, 3]);
+}
+
+#[test]
+fn fifo_waiters_go_in_order_of_arrival_whatever_their_priority() {
+    let mut all = with(Flags::default(), 0);
+    [3, 1, 2].map(|thread| all.lock(thread, 0));
+    let order: Vec<_> = (0..3).flat_map(|_| all.unlock(0, 0)).map(|(thread, _)| thread).collect();
+    assert_eq!(order, [3, 1, 2]);
+}
+
+#[test]
+fn a_waiter_whose_priority_changes_moves_in_the_queue() {
+    let mut all = mutexes();
+    all.lock(0, 0);
+    all.lock(1, 0);
+    all.lock(3, 0);
+    all.set_base(3, 1, &mut Log::default());
+    assert_eq!(all.effective(0), 1);
+    assert_eq!(all.unlock(0, 0), [(3, false)]);
+}
+
+#[test]
+fn a_ceiling_is_taken_with_the_mutex_and_refuses_better_threads() {
+    let mut all = with(Flags::default(), 0);
+    let flags = Flags { by_priority: true, mutex: true, inherits: false, ceiling: true };
+    let log = &mut Log::default();
+    all.free(0, 2, log).unwrap();
+    let id = all.allocate(0, 1, flags, 11, log).unwrap();
+    assert_eq!(all.down(0, id, true, log), Err(Refusal::Ceiling));
+    all.lock(3, id);
+    assert_eq!(all.effective(3), 11);
+    all.unlock(3, id);
+    assert_eq!(all.effective(3), 13);
+}
+
+#[test]
+fn who_waits_for_what_a_leaving_thread_owns_goes_on_with_an_error() {
+    let mut all = mutexes();
+    all.lock(2, 0);
+    all.lock(1, 0);
+    all.await_answer(3, 0, &mut Log::default()).unwrap();
+    let mut log = Log::default();
+    all.leave(0, &mut log);
+    assert_eq!(log.woken, [(3, true), (1, true)]);
+    assert_eq!(all.effective(2), 12);
+    assert_eq!(all.down(2, 0, true, &mut log), Err(Refusal::NoSemaphore));
+}
+
+#[test]
+fn a_leaving_carrier_hands_its_mutex_on() {
+    let mut all = mutexes();
+    all.lock(3, 1);
+    all.lock(2, 1);
+    let mut log = Log::default();
+    all.leave(3, &mut log);
+    assert_eq!(log.woken, [(2, false)]);
+    assert_eq!(all.semaphore(1).unwrap().carrier, 2);
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    let mut all = mutexes();
+    let log = &mut Log::default();
+    let inherits = Flags { inherits: true, ..Flags::default() };
+    assert_eq!(all.allocate(0, 1, inherits, 0, log), Err(Refusal::Flags));
+    assert_eq!(all.allocate(0, 2, MUTEX, 0, log), Err(Refusal::Value));
+    assert_eq!(all.allocate(0, -1, COUNTING, 0, log), Err(Refusal::Value));
+    assert_eq!(all.allocate(0, 1, MUTEX, 0, log), Err(Refusal::NoSemaphore));
+    assert_eq!(all.free(1, 0, log), Err(Refusal::NotOwner));
+    assert_eq!(all.up(1, 0, log), Err(Refusal::NotOwner));
+    assert_eq!(all.down(1, 77, true, log), Err(Refusal::NoSemaphore));
+    all.lock(1, 0);
+    assert_eq!(all.down(2, 0, false, log), Err(Refusal::WouldWait));
+}
+
+/// What may happen next.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Down(u16, u16),
+    Up(u16, u16),
+    GiveUp(u16),
+    SetBase(u16, u8),
+    Await(u16, u16),
+    Leave(u16),
+    Allocate,
+    Free(u16),
+}
+
+fn steps() -> Vec<Step> {
+    let threads = 0..THREADS as u16;
+    let mut steps = std::vec![Step::Allocate];
+    for thread in threads.clone() {
+        steps.extend([Step::GiveUp(thread), Step::Leave(thread)]);
+        steps.extend([10 + thread as u8, 9].map(|base| Step::SetBase(thread, base)));
+        steps.extend(threads.clone().map(|server| Step::Await(thread, server)));
+        for id in 0..MUTEXES as u16 {
+            steps.extend([Step::Down(thread, id), Step::Up(thread, id)]);
+        }
+    }
+    steps.extend((0..MUTEXES as u16).map(Step::Free));
+    steps
+}
+
+impl Small {
+    /// Takes a step, if the thread can.
+    fn take_step(&mut self, step: Step, log: &mut Log) {
+        let runs = |all: &Small, thread: u16| all.waits(thread) == Wait::No;
+        let _ = match step {
+            Step::Down(thread, id) if runs(self, thread) => self.down(thread, id, true, log).map(drop),
+            Step::Up(thread, id) if runs(self, thread) => self.up(thread, id, log),
+            Step::Await(thread, server) if runs(self, thread) => self.await_answer(thread, server, log),
+            Step::Free(id) => self.free(0, id, log),
+            Step::Allocate => self.allocate(0, 1, MUTEX, 0, log).map(drop),
+            Step::GiveUp(thread) => {
+                self.give_up(thread, log);
+                Ok(())
+            }
+            Step::SetBase(thread, base) => {
+                self.set_base(thread, base, log);
+                Ok(())
+            }
+            Step::Leave(thread) => {
+                self.leave(thread, log);
+                self.set_base(thread, 10 + thread as u8, log);
+                Ok(())
+            }
+            _ => Ok(()),
+        };
+        for semaphore in &mut self.semaphores {
+            semaphore.statistics = Statistics::default();
+        }
+    }
+
+    /// Effective priorities by definition: from the bases, spread along the waits until nothing changes.
+    fn defined(&self) -> [u8; THREADS] {
+        let mut all = core::array::from_fn(|thread| self.base(thread as u16));
+        for _ in 0..THREADS {
+            for thread in 0..THREADS {
+                if let Some(on) = self.waits_on(thread as u16) {
+                    all[on as usize] = all[on as usize].min(all[thread]);
+                }
+            }
+        }
+        all
+    }
+
+    fn check(&self) {
+        assert_eq!(self.effectives(), self.defined());
+        for (id, semaphore) in self.semaphores.iter().enumerate() {
+            let waiters: Vec<u16> = semaphore.waiters.iter(&self.tasks).collect();
+            let priorities: Vec<u8> = waiters.iter().map(|&waiter| self.effective(waiter)).collect();
+            assert!(priorities.is_sorted(), "{priorities:?}");
+            assert!(waiters.iter().all(|&waiter| self.waits(waiter) == Wait::Semaphore(id as u16)));
+            if semaphore.is_allocated() {
+                assert_eq!(semaphore.value, if semaphore.carrier == NONE { 1 } else { -(waiters.len() as i32) });
+            } else {
+                assert_eq!(*semaphore, Semaphore::FREE);
+            }
+        }
+        for thread in 0..THREADS as u16 {
+            let held: Vec<u16> = self.held_by(thread).take(MUTEXES + 1).collect();
+            let carried = (0..MUTEXES as u16).filter(|&id| self.semaphores[id as usize].carrier == thread);
+            let mut sorted = held.clone();
+            sorted.sort_unstable();
+            assert_eq!(sorted, carried.collect::<Vec<_>>());
+            self.check_wait(thread);
+        }
+    }
+
+    /// Who waits is in exactly the list of what it waits for, and not for itself.
+    fn check_wait(&self, thread: u16) {
+        let in_list = |list: &Waiters| list.iter(&self.tasks).filter(|&waiter| waiter == thread).count();
+        let total: usize = self.semaphores.iter().map(|semaphore| in_list(&semaphore.waiters)).sum::<usize>()
+            + self.tasks.iter().map(|task| in_list(&task.clients)).sum::<usize>();
+        let expected = match self.waits(thread) {
+            Wait::No => 0,
+            Wait::Semaphore(id) => in_list(&self.semaphores[id as usize].waiters),
+            Wait::Answer(server) => in_list(&self.tasks[server as usize].clients),
+        };
+        assert_eq!(total, usize::from(self.waits(thread) != Wait::No));
+        assert_eq!(total, expected);
+        assert!(!self.waits_on(thread).is_some_and(|on| self.leads_to(on, thread)));
+    }
+}
+
+#[test]
+fn every_state_of_four_threads_and_three_mutexes_keeps_the_invariants() {
+    let steps = steps();
+    let mut seen = HashSet::from([mutexes()]);
+    let mut open: Vec<Small> = seen.iter().cloned().collect();
+    while let Some(state) = open.pop() {
+        for &step in &steps {
+            let mut next = state.clone();
+            let mut log = Log::default();
+            next.take_step(step, &mut log);
+            next.check();
+            for &(thread, priority) in log.changed.iter().rev().take(1) {
+                assert_eq!(next.effective(thread), priority, "{step:?}");
+            }
+            if seen.insert(next.clone()) {
+                open.push(next);
+            }
+        }
+    }
+    assert!(seen.len() > 300_000, "only {} states", seen.len());
+}
