@@ -155,6 +155,8 @@ kernel_calls! {
     Inject = 48,
     /// `(hook)`: masks the line until `IrqEnable`.
     IrqDisable = 49,
+    /// `(operation of rt::control, caller of the system call, argument, address of the structure in own memory)`: a system call of MINIX4RT. mrt.
+    RtControl = 50,
 }
 
 /// Kernel calls as messages to the SYSTEM task: `SYSTEM_LABELS | KernelCall as u32`, arguments in words 0 to 5; in the reply word 0 is

@@ -198,6 +198,7 @@ impl Node {
             KernelCall::VirVCopy => self.copy_vector(m, (w0, w1), Node::copy_between)?,
             KernelCall::PhysVCopy => self.copy_vector(m, (w0, w1), Node::copy_physical)?,
             KernelCall::GetTsc => self.time_stamp(m),
+            KernelCall::RtControl => return Err(Errno::EBADCALL.into()),
         };
         Ok(value)
     }
