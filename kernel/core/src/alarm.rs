@@ -143,7 +143,7 @@ impl Node {
             match kind {
                 Kind::Alarm if slot == slot::RS => self.remind_rs(m, now),
                 Kind::Alarm => self.post(m, slot, slot::CLOCK, Endpoint::CLOCK),
-                Kind::Futex => self.end_futex_wait(slot, Err(Errno::ETIMEDOUT)),
+                Kind::Futex => self.futex_time_is_up(slot),
             }
         }
     }

@@ -199,6 +199,7 @@ impl Node {
             KernelCall::PhysVCopy => self.copy_vector(m, (w0, w1), Node::copy_physical)?,
             KernelCall::GetTsc => self.time_stamp(m),
             KernelCall::RtControl => return Err(Errno::EBADCALL.into()),
+            KernelCall::FutexWake => self.wake_futex_of(m, self.find(e0)?, [w1, w2])?,
         };
         Ok(value)
     }

@@ -30,6 +30,7 @@ mod inform;
 mod inject;
 mod ipc;
 mod life;
+mod linux_time;
 pub mod line;
 pub mod machine;
 mod memory;

@@ -5,7 +5,7 @@
 //! the thread's queue, a preempted thread to the head. A time-shared thread that has used its quantum while others are
 //! ready sinks one queue; it is back in its base queue when it has waited, and all are raised every `BALANCE_NS`, so
 //! that nobody starves. The timer is armed only for the earliest of alarms and the end of the quantum when somebody
-//! else is ready; an early interrupt just arms it again. Neighbours: `node` (entry points), `alarm`.
+//! else is ready; an early interrupt just arms it again. Real-time threads do not sink: with a quantum they take turns in their queue. Neighbours: `node` (entry points), `alarm`.
 
 use abi::endpoint::{FIRST_SERVICE, slot};
 
@@ -213,16 +213,18 @@ impl Node {
         }
     }
 
-    /// Lets a time-shared thread that has used up its quantum sink one queue, behind those that wait there.
+    /// Lets a thread that has used up its quantum go behind those that wait in its queue; a time-shared one sinks to the next worse.
     fn end_quantum<M: Machine>(&mut self, m: &mut M) {
         let competition = self.ready != 0 || self.woken != 0;
         let thread = &mut self.threads[self.current];
-        if thread.flags != 0 || thread.quantum_left > 0 || thread.queue < FIRST_SHARED {
+        if thread.flags != 0 || thread.quantum_left > 0 || thread.queue == SYSTEM_QUEUE {
             return;
         }
         thread.renew_quantum();
         if competition {
-            thread.queue = LAST.min(thread.queue + 1);
+            if thread.queue >= FIRST_SHARED {
+                thread.queue = LAST.min(thread.queue + 1);
+            }
             self.yield_current(m);
         }
     }

@@ -72,6 +72,7 @@ impl<S: System> Pm<S> {
             self.system.stop(endpoint);
         }
         self.forget_timer(t);
+        self.release_robust_futexes(t);
         self.system.vfs_exit(endpoint);
         self.system.vm_exit(endpoint);
         self.table[p].ended_run_ns += self.system.thread_use(endpoint).run_ns;
@@ -89,24 +90,6 @@ impl<S: System> Pm<S> {
         };
         if let Some(deadline) = deadline {
             self.timers.cancel(deadline, Key::Wake(t));
-        }
-    }
-
-    /// CLONE_CHILD_CLEARTID: the other threads learn of this one's end. Interrupting them ends their futex waits, which they
-    /// repeat, to find the word changed; so no call for waking is needed.
-    fn clear_tid(&mut self, t: ThreadIndex) {
-        let address = core::mem::take(&mut self.table[t].clear_tid);
-        // As Linux: a bad address is nobody's trouble any more.
-        if address == 0 || self.write_u32(t, address, 0).is_err() {
-            return;
-        }
-        let mut next = self.table[self.table.process_of(t)].main;
-        while let Some(other) = next {
-            next = self.table[other].next;
-            if other != t && matches!(self.table[other].doing, Doing::Running) {
-                // It can only fail because the thread is gone.
-                let _ = self.system.interrupt(self.table[other].endpoint);
-            }
         }
     }
 

@@ -28,6 +28,8 @@ mod process;
 mod process_calls;
 mod random;
 mod recover;
+mod robust;
+mod scheduling;
 mod services;
 mod signal;
 mod system;

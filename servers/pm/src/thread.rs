@@ -2,6 +2,7 @@
 
 use crate::exec::flow::Execution;
 use crate::index::{ProcessIndex, ThreadIndex};
+use crate::scheduling::Scheduling;
 use crate::signal::frame::{AltStack, Trap};
 use crate::signal::{Pending, Set};
 use crate::wait::Wait;
@@ -115,6 +116,8 @@ pub struct Thread {
     pub clear_tid: u64,
     /// Head and length of the robust futex list.
     pub robust: (u64, u64),
+    /// Policy and priority.
+    pub scheduling: Scheduling,
 }
 
 impl Thread {
@@ -138,6 +141,7 @@ impl Thread {
             trap: Trap::default(),
             clear_tid: 0,
             robust: (0, 0),
+            scheduling: Scheduling::default(),
         }
     }
 
@@ -158,5 +162,6 @@ impl Thread {
         self.trap = Trap::default();
         self.clear_tid = 0;
         self.robust = (0, 0);
+        self.scheduling = Scheduling::default();
     }
 }
