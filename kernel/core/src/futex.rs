@@ -299,7 +299,7 @@ impl Node {
 
     /// Takes a thread out of its futex bucket.
     pub(crate) fn leave_futex(&mut self, slot: usize) {
-        self.alarms.cancel(&mut self.threads, slot, Kind::Futex);
+        self.cancel_deadline(slot, Kind::Futex);
         let thread = &mut self.threads[slot];
         thread.flags &= !blocked::FUTEX;
         let bucket = Name::bucket(thread.futex_address);

@@ -16,6 +16,7 @@
 mod alarm;
 mod call;
 pub mod copy;
+mod deadlines;
 mod deadlock;
 mod decode;
 mod denial;

@@ -123,7 +123,7 @@ impl Node {
         self.stop(slot);
         self.stop_waiting(slot);
         self.doom(slot, 0);
-        self.alarms.cancel(&mut self.threads, slot, Kind::Alarm);
+        self.cancel_deadline(slot, Kind::Alarm);
         self.release_lines(m, slot);
         self.leave_space(slot);
         m.set_extended(slot, None);

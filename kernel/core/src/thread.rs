@@ -137,8 +137,6 @@ pub struct Thread {
     pub(crate) futex_address: u64,
     /// Futex: physical address of a shared one, else 0.
     pub(crate) futex_physical: u64,
-    /// Positions in the alarm heap plus 1: of `SetAlarm`, and of the futex time limit.
-    pub(crate) alarms: [u16; 2],
     /// Table of grants: address and number of entries.
     pub(crate) grants: (u64, u64),
     /// The message of `Form::Memory` and `Form::Kernel`, on its way out.
@@ -183,7 +181,6 @@ impl Thread {
         futex_bits: 0,
         futex_address: 0,
         futex_physical: 0,
-        alarms: [0; 2],
         grants: (0, 0),
         outgoing: Message { source: Endpoint(0), label: 0, words: [0; 7] },
         arrived: Message { source: Endpoint(0), label: 0, words: [0; 7] },
