@@ -35,6 +35,7 @@ mod linux_time;
 pub mod line;
 pub mod machine;
 mod memory;
+mod mrt;
 pub mod node;
 mod notify;
 mod ports;

@@ -120,6 +120,9 @@ impl Node {
 
     /// Takes a thread out of everything it is in.
     fn detach<M: Machine>(&mut self, m: &mut M, slot: usize) {
+        if self.threads[slot].mrt != 0 {
+            self.end_process(m, slot);
+        }
         self.stop(slot);
         self.stop_waiting(slot);
         self.doom(slot, 0);
@@ -189,8 +192,9 @@ impl Node {
         self.threads[slot].flags |= blocked::STOPPED;
     }
 
-    /// `Interrupt`: marks the thread; a futex wait ends. → whom it waits for, or `NONE`.
-    pub(crate) fn interrupt_thread(&mut self, slot: usize) -> Result<u64, Errno> {
+    /// `Interrupt`: marks the thread; a futex wait ends, and so does a life as real-time process. → whom it waits for, or `NONE`.
+    pub(crate) fn interrupt_thread<M: Machine>(&mut self, m: &mut M, slot: usize) -> Result<u64, Errno> {
+        self.leave_real_time(m, slot);
         self.threads[slot].attention |= attention::INTERRUPT;
         if self.threads[slot].flags & blocked::FUTEX != 0 {
             self.end_futex_wait(slot, Err(Errno::ERESTARTSYS));

@@ -28,6 +28,8 @@ pub(crate) mod blocked {
     pub const NO_SPACE: u32 = 8;
     /// It waits in a futex bucket.
     pub const FUTEX: u32 = 16;
+    /// It waits in a call of MINIX4RT.
+    pub const REAL_TIME: u32 = 32;
 }
 
 /// What is to be done in a thread's name before it runs in user mode again, bits of `Thread::attention`.
@@ -95,6 +97,10 @@ pub struct Thread {
     pub(crate) queue: u8,
     /// The queue it returns to when it has waited.
     pub(crate) base_queue: u8,
+    /// Its process of MINIX4RT; 0: none.
+    pub(crate) mrt: u16,
+    /// It is a real-time process of MINIX4RT now.
+    pub(crate) real_time: bool,
     /// Its entry in the node's privileges.
     pub(crate) privileges: u8,
     /// Its address space, unless `NO_SPACE`.
@@ -160,6 +166,8 @@ impl Thread {
         attention: 0,
         queue: 0,
         base_queue: 0,
+        mrt: 0,
+        real_time: false,
         privileges: 0,
         space: Space(0),
         next: 0,

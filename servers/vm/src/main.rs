@@ -30,6 +30,7 @@ mod protect;
 mod recover;
 mod region;
 mod remap;
+mod resident;
 mod reports;
 mod requests;
 mod server;

@@ -1,13 +1,13 @@
 //! Inheritance: an effective priority follows from the base and from those who wait, and a change walks along the chain of waits.
 
-use super::{NONE, RealTime, Refusal, Scheduler, Wait};
+use super::{NONE, NOTHING, RealTime, Refusal, Scheduler, Wait};
 
 impl<const THREADS: usize, const SEMAPHORES: usize> RealTime<THREADS, SEMAPHORES> {
     /// What the invariant says the effective priority is, if those of all who wait for it are right.
     fn due(&self, thread: u16) -> u8 {
         let task = &self.tasks[thread as usize];
         let own = task.base.min(task.lent);
-        let clients = task.clients.best(&self.tasks).unwrap_or(own);
+        let clients = if task.inherits { task.clients.best(&self.tasks) } else { NOTHING };
         self.held_by(thread).map(|id| self.semaphores[id as usize].lends(&self.tasks)).fold(own.min(clients), u8::min)
     }
 

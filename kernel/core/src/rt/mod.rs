@@ -71,6 +71,8 @@ struct Task {
     held: u16,
     /// Those who wait for its answer.
     clients: Waiters,
+    /// Those lend it their priorities.
+    inherits: bool,
 }
 
 impl Task {
@@ -83,6 +85,20 @@ impl Task {
         previous: NONE,
         held: NONE,
         clients: Waiters::NONE,
+        inherits: false,
+    };
+
+    /// All bytes zero.
+    const ZERO: Task = Task {
+        base: 0,
+        effective: 0,
+        lent: 0,
+        waits: Wait::No,
+        next: 0,
+        previous: 0,
+        held: 0,
+        clients: Waiters::ZERO,
+        inherits: false,
     };
 }
 
@@ -102,9 +118,15 @@ pub struct RealTime<const THREADS: usize, const SEMAPHORES: usize> {
 }
 
 impl<const THREADS: usize, const SEMAPHORES: usize> RealTime<THREADS, SEMAPHORES> {
+    /// All bytes zero, to be made ready by `start`: such a table costs no space in an image.
+    pub const fn zeroed() -> Self {
+        RealTime { tasks: [Task::ZERO; THREADS], semaphores: [Semaphore::ZERO; SEMAPHORES] }
+    }
+
     /// No semaphores, and threads of the worst priority.
-    pub const fn new() -> Self {
-        RealTime { tasks: [Task::NEW; THREADS], semaphores: [Semaphore::FREE; SEMAPHORES] }
+    pub fn start(&mut self) {
+        self.tasks.fill(Task::NEW);
+        self.semaphores.fill(Semaphore::FREE);
     }
 
     /// The priority a thread runs with.
@@ -139,7 +161,13 @@ impl<const THREADS: usize, const SEMAPHORES: usize> RealTime<THREADS, SEMAPHORES
         self.adjust(thread, scheduler);
     }
 
-    /// `client` waits for the answer of `server` from now on, and lends it its priority.
+    /// From now on a thread inherits the priorities of those who wait for its answer, or does not.
+    pub fn set_inherits(&mut self, thread: u16, inherits: bool, scheduler: &mut impl Scheduler) {
+        self.tasks[thread as usize].inherits = inherits;
+        self.adjust(thread, scheduler);
+    }
+
+    /// `client` waits for the answer of `server` from now on, and lends it its priority if that inherits.
     ///
     /// # Errors
     /// `Deadlock`: the server waits for the client already.
@@ -170,8 +198,8 @@ impl<const THREADS: usize, const SEMAPHORES: usize> RealTime<THREADS, SEMAPHORES
         }
     }
 
-    /// The thread ends, or is real-time no longer: its wait ends, those who wait for its answer or for a semaphore it has
-    /// allocated go on with an error, and the mutexes it holds go to the next in line.
+    /// The thread is real-time no longer: its wait ends, those who wait for its answer or for a semaphore it has allocated go on with an
+    /// error, and the mutexes it holds go to the next in line.
     pub fn leave(&mut self, thread: u16, scheduler: &mut impl Scheduler) {
         self.give_up(thread, scheduler);
         while let Some(client) = self.tasks[thread as usize].clients.first() {
@@ -184,15 +212,18 @@ impl<const THREADS: usize, const SEMAPHORES: usize> RealTime<THREADS, SEMAPHORES
         }
         for id in 0..SEMAPHORES as u16 {
             if self.semaphores[id as usize].owner == thread {
-                self.release(id, scheduler);
+                self.expel(id, scheduler);
             }
         }
         self.tasks[thread as usize] = Task::NEW;
     }
-}
 
-impl<const THREADS: usize, const SEMAPHORES: usize> Default for RealTime<THREADS, SEMAPHORES> {
-    fn default() -> Self {
-        Self::new()
+    /// Frees all semaphores that a thread, which ends, has allocated.
+    pub fn free_all(&mut self, thread: u16, scheduler: &mut impl Scheduler) {
+        for id in 0..SEMAPHORES as u16 {
+            if self.semaphores[id as usize].owner == thread {
+                self.release(id, scheduler);
+            }
+        }
     }
 }

@@ -67,16 +67,19 @@ impl Semaphore {
         waiters: Waiters::NONE,
     };
 
+    pub(super) const ZERO: Semaphore = Semaphore { owner: 0, carrier: 0, next_held: 0, waiters: Waiters::ZERO, ..Semaphore::FREE };
+
     /// It has an owner.
+    #[inline(always)]
     pub fn is_allocated(&self) -> bool {
         self.owner != NONE
     }
 
     /// The priority that its carrier has from it.
     pub(super) fn lends(&self, tasks: &[Task]) -> u8 {
-        let waiters = if self.flags.inherits { self.waiters.best(tasks) } else { None };
+        let waiters = if self.flags.inherits { self.waiters.best(tasks) } else { NOTHING };
         let ceiling = if self.flags.ceiling { self.ceiling } else { NOTHING };
-        waiters.unwrap_or(NOTHING).min(ceiling)
+        waiters.min(ceiling)
     }
 
     fn check(value: i32, flags: Flags) -> Result<(), Refusal> {
@@ -114,6 +117,11 @@ impl<const THREADS: usize, const SEMAPHORES: usize> RealTime<THREADS, SEMAPHORES
         Ok(id)
     }
 
+    /// Sets the counters of an allocated semaphore to 0.
+    pub fn clear_statistics(&mut self, id: u16) {
+        self.semaphores[id as usize].statistics = Statistics::default();
+    }
+
     /// Frees a semaphore; who waits for it goes on with an error.
     ///
     /// # Errors
@@ -130,6 +138,7 @@ impl<const THREADS: usize, const SEMAPHORES: usize> RealTime<THREADS, SEMAPHORES
     ///
     /// # Errors
     /// `NoSemaphore`; `WouldWait`, when the caller may not wait; `Deadlock`: it would wait for itself; `Ceiling`.
+    #[inline(always)]
     pub fn down(
         &mut self,
         caller: u16,
@@ -137,12 +146,13 @@ impl<const THREADS: usize, const SEMAPHORES: usize> RealTime<THREADS, SEMAPHORES
         may_wait: bool,
         scheduler: &mut impl Scheduler,
     ) -> Result<Down, Refusal> {
-        let semaphore = *self.allocated(id)?;
-        if semaphore.flags.ceiling && self.base(caller) < semaphore.ceiling {
+        let semaphore = self.allocated(id)?;
+        let Semaphore { value, flags, carrier, .. } = *semaphore;
+        if flags.ceiling && self.base(caller) < semaphore.ceiling {
             return Err(Refusal::Ceiling);
         }
-        if semaphore.value <= 0 {
-            self.check_circle(caller, semaphore.carrier)?;
+        if value <= 0 {
+            self.check_circle(caller, carrier)?;
             if !may_wait {
                 return Err(Refusal::WouldWait);
             }
@@ -150,16 +160,17 @@ impl<const THREADS: usize, const SEMAPHORES: usize> RealTime<THREADS, SEMAPHORES
         let semaphore = &mut self.semaphores[id as usize];
         semaphore.value -= 1;
         semaphore.statistics.downs += 1;
-        if semaphore.value >= 0 {
-            if semaphore.flags.mutex {
+        if value > 0 {
+            if flags.mutex {
                 self.take(caller, id);
+            }
+            if flags.ceiling {
                 self.adjust(caller, scheduler);
             }
             return Ok(Down::Done);
         }
         let waiters = semaphore.value.unsigned_abs();
         semaphore.statistics.most_waiters = semaphore.statistics.most_waiters.max(waiters);
-        let carrier = semaphore.carrier;
         self.begin_wait(caller, Wait::Semaphore(id));
         if carrier != NONE {
             self.adjust(carrier, scheduler);
@@ -171,6 +182,7 @@ impl<const THREADS: usize, const SEMAPHORES: usize> RealTime<THREADS, SEMAPHORES
     ///
     /// # Errors
     /// `NoSemaphore`; `NotOwner`: the caller does not hold the mutex; `Value`: there is no greater value.
+    #[inline(always)]
     pub fn up(&mut self, caller: u16, id: u16, scheduler: &mut impl Scheduler) -> Result<(), Refusal> {
         let semaphore = self.allocated(id)?;
         if semaphore.flags.mutex && semaphore.carrier != caller {
@@ -184,6 +196,7 @@ impl<const THREADS: usize, const SEMAPHORES: usize> RealTime<THREADS, SEMAPHORES
         Ok(())
     }
 
+    #[inline(always)]
     fn allocated(&self, id: u16) -> Result<&Semaphore, Refusal> {
         self.semaphore(id).ok_or(Refusal::NoSemaphore)
     }
@@ -198,41 +211,57 @@ impl<const THREADS: usize, const SEMAPHORES: usize> RealTime<THREADS, SEMAPHORES
 
     /// `thread` holds the mutex no longer.
     fn drop_hold(&mut self, thread: u16, id: u16) {
-        let after = core::mem::replace(&mut self.semaphores[id as usize].next_held, NONE);
-        self.semaphores[id as usize].carrier = NONE;
+        let semaphore = &mut self.semaphores[id as usize];
+        semaphore.carrier = NONE;
+        let after = core::mem::replace(&mut semaphore.next_held, NONE);
+        let task = &mut self.tasks[thread as usize];
+        if task.held == id {
+            task.held = after;
+            return;
+        }
         let before = self.held_by(thread).find(|&held| self.semaphores[held as usize].next_held == id);
-        match before {
-            Some(before) => self.semaphores[before as usize].next_held = after,
-            None => self.tasks[thread as usize].held = after,
+        if let Some(before) = before {
+            self.semaphores[before as usize].next_held = after;
         }
     }
 
     /// Adds one to the value and lets the next waiter have it. `giver` holds it, if it is a mutex.
+    #[inline(always)]
     pub(super) fn hand_on(&mut self, giver: u16, id: u16, scheduler: &mut impl Scheduler) {
-        let is_mutex = self.semaphores[id as usize].flags.mutex;
-        if is_mutex {
+        let semaphore = &mut self.semaphores[id as usize];
+        semaphore.value += 1;
+        let (flags, next) = (semaphore.flags, semaphore.waiters.first());
+        if flags.mutex {
             self.drop_hold(giver, id);
         }
-        self.semaphores[id as usize].value += 1;
-        if let Some(next) = self.semaphores[id as usize].waiters.first() {
-            self.end_wait(next);
-            if is_mutex {
-                self.take(next, id);
-                self.adjust(next, scheduler);
-            }
-            scheduler.woken(next, false);
+        if let Some(next) = next {
+            self.hand_to(next, id, flags.mutex, scheduler);
         }
-        if is_mutex {
+        if flags.ceiling || flags.inherits && next.is_some() {
             self.adjust(giver, scheduler);
+        }
+    }
+
+    fn hand_to(&mut self, next: u16, id: u16, is_mutex: bool, scheduler: &mut impl Scheduler) {
+        self.end_wait(next);
+        if is_mutex {
+            self.take(next, id);
+            self.adjust(next, scheduler);
+        }
+        scheduler.woken(next, false);
+    }
+
+    /// Everybody who waits for a semaphore goes on with an error.
+    pub(super) fn expel(&mut self, id: u16, scheduler: &mut impl Scheduler) {
+        while let Some(waiter) = self.semaphores[id as usize].waiters.first() {
+            self.give_up(waiter, scheduler);
+            scheduler.woken(waiter, true);
         }
     }
 
     /// Frees a semaphore, with an error to all who wait.
     pub(super) fn release(&mut self, id: u16, scheduler: &mut impl Scheduler) {
-        while let Some(waiter) = self.semaphores[id as usize].waiters.first() {
-            self.end_wait(waiter);
-            scheduler.woken(waiter, true);
-        }
+        self.expel(id, scheduler);
         let carrier = self.semaphores[id as usize].carrier;
         if carrier != NONE {
             self.drop_hold(carrier, id);

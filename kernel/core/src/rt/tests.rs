@@ -29,10 +29,12 @@ impl Scheduler for Log {
 
 /// Thread `n` has base priority `10 + n`; thread 0 owns the mutexes.
 fn with(flags: Flags, value: i32) -> Small {
-    let mut all = Small::new();
+    let mut all = Small::zeroed();
+    all.start();
     let log = &mut Log::default();
     for thread in 0..THREADS as u16 {
         all.set_base(thread, 10 + thread as u8, log);
+        all.set_inherits(thread, true, log);
     }
     for _ in 0..MUTEXES {
         all.allocate(0, value, flags, 0, log).unwrap();
@@ -136,7 +138,7 @@ fn waiters_of_equal_priority_go_in_order_of_arrival() {
 #[test]
 fn fifo_waiters_go_in_order_of_arrival_whatever_their_priority() {
     let mut all = with(Flags::default(), 0);
-    [3, 1, 2].map(|thread| all.lock(thread, 0));
+    [3, 1, 2].into_iter().for_each(|thread| drop(all.lock(thread, 0)));
     let order: Vec<_> = (0..3).flat_map(|_| all.unlock(0, 0)).map(|(thread, _)| thread).collect();
     assert_eq!(order, [3, 1, 2]);
 }
@@ -176,6 +178,7 @@ fn who_waits_for_what_a_leaving_thread_owns_goes_on_with_an_error() {
     all.leave(0, &mut log);
     assert_eq!(log.woken, [(3, true), (1, true)]);
     assert_eq!(all.effective(2), 12);
+    all.free_all(0, &mut log);
     assert_eq!(all.down(2, 0, true, &mut log), Err(Refusal::NoSemaphore));
 }
 
@@ -254,7 +257,9 @@ impl Small {
             }
             Step::Leave(thread) => {
                 self.leave(thread, log);
+                self.free_all(thread, log);
                 self.set_base(thread, 10 + thread as u8, log);
+                self.set_inherits(thread, true, log);
                 Ok(())
             }
             _ => Ok(()),

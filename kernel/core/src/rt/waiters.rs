@@ -1,6 +1,6 @@
 //! Lists of waiting threads, linked through the threads themselves.
 
-use super::{NONE, Task};
+use super::{NONE, NOTHING, Task};
 
 /// First and last of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -11,17 +11,20 @@ pub(super) struct Waiters {
 
 impl Waiters {
     pub const NONE: Waiters = Waiters { first: NONE, last: NONE };
+    pub const ZERO: Waiters = Waiters { first: 0, last: 0 };
 
     /// The one to be woken next.
+    #[inline(always)]
     pub fn first(&self) -> Option<u16> {
         (self.first != NONE).then_some(self.first)
     }
 
-    /// The best effective priority among them.
-    pub fn best(&self, tasks: &[Task]) -> Option<u8> {
-        self.iter(tasks).map(|thread| tasks[thread as usize].effective).min()
+    /// The best effective priority in a list that is ordered by it.
+    pub fn best(&self, tasks: &[Task]) -> u8 {
+        if self.first == NONE { NOTHING } else { tasks[self.first as usize].effective }
     }
 
+    #[cfg(test)]
     pub fn iter<'a>(&self, tasks: &'a [Task]) -> impl Iterator<Item = u16> + 'a {
         let after = |thread: u16| Some(tasks[thread as usize].next).filter(|&next| next != NONE);
         core::iter::successors(self.first(), move |&thread| after(thread))

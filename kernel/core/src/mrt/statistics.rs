@@ -1,0 +1,161 @@
+//! The state of the real-time world as a whole: mode, clock, counters.
+
+use abi::rt::{CLOCK_HZ, SystemStatistics, SystemValues, mode};
+
+use abi::endpoint::slot;
+
+use crate::{Machine, Node};
+
+use super::timer::SAMPLING;
+
+/// See `abi::rt::SystemValues` and `SystemStatistics`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct System {
+    /// Real-time mode.
+    pub is_on: bool,
+    /// Options of `mode`.
+    pub options: u64,
+    pub harmonic: u64,
+    pub refresh: u64,
+    /// Ticks of the machine in one of the real-time clock; 1 in standard mode.
+    pub tick_tsc: u64,
+    /// When the real-time clock was started, in ticks of the machine.
+    began: u64,
+    /// Ticks of the machine in 2^20 ns.
+    tsc_in_shifted_ns: u64,
+    /// Real-time processes.
+    pub active: u32,
+    /// Messages received.
+    pub messages: u64,
+    /// `Node::switches` and `Node::interrupts` when they were cleared.
+    base_switches: u64,
+    base_interrupts: u64,
+    /// Time of the idle task at the last sample, in ticks of the machine, and what the samples gave.
+    idle_before: u64,
+    idle_most: u64,
+    idle_last: u64,
+    /// Worst lateness of the timer, in ticks of the machine.
+    lateness: u64,
+}
+
+const SHIFT: u32 = 20;
+
+impl System {
+    /// Standard mode. All bytes zero.
+    pub const STANDARD: System = System {
+        is_on: false,
+        options: 0,
+        harmonic: 0,
+        refresh: 0,
+        tick_tsc: 0,
+        began: 0,
+        tsc_in_shifted_ns: 0,
+        active: 0,
+        messages: 0,
+        base_switches: 0,
+        base_interrupts: 0,
+        idle_before: 0,
+        idle_most: 0,
+        idle_last: 0,
+        lateness: 0,
+    };
+
+    /// The real-time clock at a count of the machine's.
+    #[inline(always)]
+    pub fn tick_at(&self, ticks: u64) -> u64 {
+        ticks.saturating_sub(self.began).checked_div(self.tick_tsc).unwrap_or(0)
+    }
+
+    /// What is left of a deadline in ticks of the real-time clock; 0 without one.
+    pub fn laxity(&self, sent: u64, deadline: u64, now: u64) -> i64 {
+        if deadline == 0 { 0 } else { deadline as i64 - (self.tick_at(now) as i64 - self.tick_at(sent) as i64) }
+    }
+
+    /// The time from `b` to `a`, counts of the machine, in ns.
+    pub fn signed_ns(&self, a: u64, b: u64) -> i64 {
+        let ns = (a.abs_diff(b) << SHIFT).checked_div(self.tsc_in_shifted_ns).unwrap_or(0) as i64;
+        if a >= b { ns } else { -ns }
+    }
+
+    pub fn note_lateness(&mut self, ticks: u64) {
+        self.lateness = self.lateness.max(ticks);
+    }
+}
+
+impl Node {
+    /// Real-time mode with this clock; everything measured begins anew.
+    pub(super) fn start_real_time_mode<M: Machine>(&mut self, m: &mut M, harmonic: u64, refresh: u64) {
+        self.restart_interrupts(m, false);
+        let system = &mut self.mrt.system;
+        system.is_on = true;
+        system.harmonic = harmonic;
+        system.refresh = refresh;
+        system.tick_tsc = m.ns_to_ticks(1_000_000_000 / (CLOCK_HZ * harmonic)).max(1);
+        system.tsc_in_shifted_ns = m.ns_to_ticks(1 << SHIFT).max(1);
+        system.began = m.ticks();
+        self.clear_system_statistics();
+        self.mrt.timers.begin_sampling();
+        self.restart_interrupts(m, true);
+        let now = m.ticks();
+        self.sample_idle_time(m, now);
+        self.mrt.system.idle_most = 0;
+        self.mrt.system.idle_last = 0;
+    }
+
+    /// Standard mode.
+    pub(super) fn stop_real_time_mode<M: Machine>(&mut self, m: &mut M) {
+        self.restart_interrupts(m, false);
+        self.mrt.timers.give_back(SAMPLING as u8);
+        self.mrt.system = System { options: self.mrt.system.options, ..System::STANDARD };
+    }
+
+    /// How long was the idle task's part of the last refresh interval?
+    pub(super) fn sample_idle_time<M: Machine>(&mut self, m: &mut M, due: u64) {
+        let idle = self.threads[slot::IDLE].run_ticks;
+        let system = &mut self.mrt.system;
+        system.idle_last = idle.wrapping_sub(system.idle_before);
+        system.idle_most = system.idle_most.max(system.idle_last);
+        system.idle_before = idle;
+        let next = due + system.refresh * system.tick_tsc;
+        self.mrt.timers.set(SAMPLING, next);
+        self.arm(m, next);
+    }
+
+    /// `CLRSSTAT`.
+    pub(super) fn clear_system_statistics(&mut self) {
+        let system = &mut self.mrt.system;
+        (system.base_switches, system.base_interrupts) = (self.switches, self.interrupts);
+        (system.messages, system.idle_most, system.lateness) = (0, 0, 0);
+    }
+
+    /// `GETSSTAT`.
+    pub(super) fn system_statistics<M: Machine>(&mut self, m: &mut M) -> SystemStatistics {
+        let system = &self.mrt.system;
+        let ticks = system.tick_at(m.ticks());
+        SystemStatistics {
+            scheds: self.switches - system.base_switches,
+            messages: system.messages,
+            interrupts: self.interrupts - system.base_interrupts,
+            ticks,
+            highticks: ticks >> 32,
+            idlemax: system.signed_ns(system.idle_most, 0) as u64,
+            idlelast: system.signed_ns(system.idle_last, 0) as u64,
+        }
+    }
+
+    /// `GETSVAL`.
+    pub(super) fn system_values(&self) -> SystemValues {
+        let system = &self.mrt.system;
+        let on = if system.is_on { mode::RTMODE } else { 0 };
+        let harmonic = system.harmonic.max(1);
+        SystemValues {
+            flags: system.options | on,
+            virtual_pic: self.mrt.interrupts.masked(),
+            pit_latency: system.signed_ns(system.lateness, 0) as u64,
+            pit_latch: 1_000_000_000 / (CLOCK_HZ * harmonic),
+            tickrate: CLOCK_HZ * harmonic,
+            harmonic,
+            refresh: system.refresh,
+        }
+    }
+}
