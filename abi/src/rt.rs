@@ -5,6 +5,9 @@
 //! it with `KernelCall::RtControl`. *Kernel calls* are for real-time processes, made by `syscall` with a number of `call`;
 //! [`call::SET2RT`] alone is for ordinary ones. Results are negative errors, of `error` or Linux's. All fields of structures are 64 bits.
 
+/// Number of the routed call of the system calls.
+pub const SYSTEM_CALL: u32 = crate::linux::nr::SKINK_MRT;
+
 /// Kernel calls: number in `rax`, arguments in `rdi rsi rdx`, the words of a message in `r10 r8 r9 r12`.
 pub mod call {
     /// The first number.

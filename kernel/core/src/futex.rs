@@ -7,7 +7,9 @@
 
 use abi::{Errno, layout::PAGE_BYTES};
 
-use crate::{Machine, Node, Space, alarm::Kind, call::Stop, copy::check_range, scheduler::FIRST_SHARED, thread::blocked};
+use crate::{
+    Machine, Node, Space, alarm::Kind, call::Stop, copy::check_range, scheduler::FIRST_SHARED, thread::blocked,
+};
 
 /// Lists of waiters.
 pub(crate) const BUCKETS: usize = 256;
@@ -87,7 +89,9 @@ impl Node {
                 let expected = (operation & !operation::PRIVATE == operation::CMP_REQUEUE).then_some(value_3 as u32);
                 self.futex_requeue(m, (address, address_2, shared), count, limit as i32, expected)
             }
-            operation::WAKE_OP => self.futex_wake_op(m, (address, address_2, shared), count, limit as i32, value_3 as u32),
+            operation::WAKE_OP => {
+                self.futex_wake_op(m, (address, address_2, shared), count, limit as i32, value_3 as u32)
+            }
             _ => Err(Errno::ENOSYS.into()),
         }
     }
@@ -140,7 +144,12 @@ impl Node {
         Ok(duration_ns.map(|duration_ns| now_ns.saturating_add(duration_ns)))
     }
 
-    pub(crate) fn absolute_deadline<M: Machine>(&mut self, m: &mut M, limit: u64, realtime: bool) -> Result<Option<u64>, Stop> {
+    pub(crate) fn absolute_deadline<M: Machine>(
+        &mut self,
+        m: &mut M,
+        limit: u64,
+        realtime: bool,
+    ) -> Result<Option<u64>, Stop> {
         let offset_ns = if realtime { self.real_offset_ns } else { 0 };
         Ok(self.read_timespec(m, limit)?.map(|deadline_ns| deadline_ns.saturating_sub(offset_ns)))
     }

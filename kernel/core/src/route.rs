@@ -61,7 +61,12 @@ impl Node {
 
     /// Programs may reach every routed service; a service only those in its bitmap.
     #[inline(always)]
-    pub(crate) fn send_linux_call<M: Machine>(&mut self, m: &mut M, caller: usize, service: usize) -> Result<(), Errno> {
+    pub(crate) fn send_linux_call<M: Machine>(
+        &mut self,
+        m: &mut M,
+        caller: usize,
+        service: usize,
+    ) -> Result<(), Errno> {
         let to = Endpoint::current(service);
         let thread = &mut self.threads[caller];
         thread.form = Form::Linux;

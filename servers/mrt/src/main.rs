@@ -45,7 +45,7 @@ fn system_call(message: &Message) -> Result<u64> {
         control::SETPATTR | control::SEMALLOC => pid,
         _ => argument,
     };
-    let mut words = [0; WORDS];
+    let mut words = [0u64; WORDS];
     let (direction, count) = structure(operation);
     let bytes = sys::plain::bytes_of_mut(&mut words[..count]);
     if direction == Direction::In {

@@ -24,7 +24,8 @@ impl AddressSpace {
             let _ = self.fault(memory, stack - STACK_BYTES, Access::data(true));
         }
         let regions: Vec<_> = self.regions.iter().copied().collect();
-        for region in regions.iter().filter(|region| region.rights != Rights::NONE && region.backing != Backing::Device) {
+        for region in regions.iter().filter(|region| region.rights != Rights::NONE && region.backing != Backing::Device)
+        {
             let access = Access::touching(region.rights);
             for page in region.first_page()..region.end_page() {
                 memory.ensure_heap(self.pages.growth_bytes())?;

@@ -3,7 +3,8 @@
 use abi::{
     Endpoint, Errno,
     rt::{
-        self, IrqAttributes, ProcessAttributes, ProcessStatistics, QueueStatistics, SEMAPHORES, SemaphoreAttributes, control, mode,
+        self, IrqAttributes, ProcessAttributes, ProcessStatistics, QueueStatistics, SEMAPHORES, SemaphoreAttributes,
+        control, mode,
     },
 };
 
@@ -33,13 +34,21 @@ impl Node {
     }
 
     /// Harmonic and refresh are the halves of `argument`.
-    fn control_system<M: Machine>(&mut self, m: &mut M, operation: u64, argument: u64, address: u64) -> Result<u64, Stop> {
+    fn control_system<M: Machine>(
+        &mut self,
+        m: &mut M,
+        operation: u64,
+        argument: u64,
+        address: u64,
+    ) -> Result<u64, Stop> {
         let (harmonic, refresh) = (argument & u32::MAX as u64, argument >> 32);
         let is_on = self.mrt.system.is_on;
         let wrong = match operation {
             control::RTSTART if is_on => rt::error::E_MRT_RTACTIVE,
             control::RESTART | control::RTSTOP if self.mrt.system.active != 0 => rt::error::E_MRT_RTACTIVE,
-            control::RTSTART | control::RESTART if !(1..=rt::MOST_TICKS).contains(&harmonic) => rt::error::E_MRT_BADHARM,
+            control::RTSTART | control::RESTART if !(1..=rt::MOST_TICKS).contains(&harmonic) => {
+                rt::error::E_MRT_BADHARM
+            }
             control::RTSTART | control::RESTART if !(1..=rt::MOST_TICKS).contains(&refresh) => rt::error::E_MRT_BADRFSH,
             control::SETSVAL if is_on => rt::error::E_MRT_RTMODE,
             control::SETSVAL if argument & !mode::OPTIONS != 0 => rt::error::E_MRT_BADFLAGS,
@@ -54,8 +63,7 @@ impl Node {
             control::SETSVAL => self.mrt.system.options = argument,
             control::GETSVAL => {
                 let v = self.system_values();
-                let words =
-                    [v.flags, v.virtual_pic, v.pit_latency, v.pit_latch, v.tickrate, v.harmonic, v.refresh];
+                let words = [v.flags, v.virtual_pic, v.pit_latency, v.pit_latch, v.tickrate, v.harmonic, v.refresh];
                 return self.put_words(m, address, words);
             }
             control::GETSSTAT => {
@@ -79,8 +87,7 @@ impl Node {
         if operation == control::SETPATTR {
             let [flags, baseprty, period, limit, deadline, watchdog, mq_size, mq_flags] = self.get_words(m, address)?;
             let watchdog = watchdog as i64;
-            let wanted =
-                ProcessAttributes { flags, baseprty, period, limit, deadline, watchdog, mq_size, mq_flags };
+            let wanted = ProcessAttributes { flags, baseprty, period, limit, deadline, watchdog, mq_size, mq_flags };
             let process = self.process_of(slot, pid as i64)?;
             return Ok(self.set_attributes(process, wanted)?);
         }
@@ -89,8 +96,7 @@ impl Node {
             control::GETPATTR => {
                 let a = self.attributes(process);
                 let watchdog = a.watchdog as u64;
-                let words =
-                    [a.flags, a.baseprty, a.period, a.limit, a.deadline, watchdog, a.mq_size, a.mq_flags];
+                let words = [a.flags, a.baseprty, a.period, a.limit, a.deadline, watchdog, a.mq_size, a.mq_flags];
                 self.put_words(m, address, words)
             }
             control::GETPSTAT => {

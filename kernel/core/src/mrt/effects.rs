@@ -56,10 +56,7 @@ impl Scheduler for Effects<'_> {
 impl Node {
     /// Makes a decision of `rt`, and lets happen what follows from it.
     #[inline(always)]
-    pub(crate) fn decide<R>(
-        &mut self,
-        act: impl FnOnce(&mut RealTime<SLOTS, SEMAPHORES>, &mut Effects<'_>) -> R,
-    ) -> R {
+    pub(crate) fn decide<R>(&mut self, act: impl FnOnce(&mut RealTime<SLOTS, SEMAPHORES>, &mut Effects<'_>) -> R) -> R {
         let mut effects = Effects {
             threads: &mut self.threads,
             queues: &mut self.queues,

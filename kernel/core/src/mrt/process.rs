@@ -6,18 +6,14 @@
 use abi::{
     Errno,
     rt::{
-        self, FOREVER, NOPROC, NOWAIT, PROCESSES, ProcessAttributes, ProcessInternals, ProcessStatistics, QUEUE_ENTRIES, QUEUES,
-        flag, message,
+        self, FOREVER, NOPROC, NOWAIT, PROCESSES, ProcessAttributes, ProcessInternals, ProcessStatistics,
+        QUEUE_ENTRIES, QUEUES, flag, message,
     },
 };
 
 use crate::{Machine, Node, rt::NOTHING, thread::blocked};
 
-use super::{
-    DONE, NOBODY, Outcome, error,
-    queue::Queue,
-    timer::Action,
-};
+use super::{DONE, NOBODY, Outcome, error, queue::Queue, timer::Action};
 
 /// What a real-time process waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,7 +149,9 @@ impl Node {
         let wrong = match wanted {
             ProcessAttributes { baseprty, .. } if !(1..=rt::PRIORITIES).contains(&baseprty) => rt::error::E_MRT_BADPRTY,
             ProcessAttributes { flags, .. } if flags & !flag::P_PERIODIC != 0 => rt::error::E_MRT_BADFLAGS,
-            ProcessAttributes { period, .. } if periodic && !(1..=rt::MOST_TICKS).contains(&period) => rt::error::E_MRT_BADPER,
+            ProcessAttributes { period, .. } if periodic && !(1..=rt::MOST_TICKS).contains(&period) => {
+                rt::error::E_MRT_BADPER
+            }
             ProcessAttributes { deadline, .. } if deadline > longest => rt::error::E_MRT_BADDEAD,
             ProcessAttributes { mq_size, .. } if mq_size > QUEUE_ENTRIES => rt::error::E_MRT_BADMQSZ,
             ProcessAttributes { mq_flags, .. } if mq_flags & !queue_flags != 0 || mq_flags == flag::MQ_PRTYINHERIT => {
@@ -188,7 +186,11 @@ impl Node {
         let real_time = self.is_real_time(number);
         ProcessInternals {
             vt: (process.timeout != 0) as u64 + (process.period != 0) as u64,
-            priority: if real_time { self.mrt.rt.effective(process.thread) as u64 } else { process.attributes.baseprty },
+            priority: if real_time {
+                self.mrt.rt.effective(process.thread) as u64
+            } else {
+                process.attributes.baseprty
+            },
             mqid: if real_time { number as i64 } else { -1 },
             p_nr: process.thread as u64,
         }

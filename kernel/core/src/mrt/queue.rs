@@ -293,9 +293,7 @@ impl Node {
         }
         let (client, server) = (self.mrt.processes[sender as usize].thread, process.thread);
         let place = self.mrt.messages.take().ok_or(error(rt::error::E_MRT_NOMQENT))?;
-        if synchronous
-            && let Err(refusal) = self.decide(|rt, effects| rt.await_answer(client, server, effects))
-        {
+        if synchronous && let Err(refusal) = self.decide(|rt, effects| rt.await_answer(client, server, effects)) {
             self.mrt.messages.give_back(place);
             return Err(refusal.into());
         }

@@ -75,7 +75,8 @@ impl Timers {
 
     /// Takes a free timer.
     pub fn take(&mut self, action: Action) -> Option<u8> {
-        let free = (SAMPLING + 1..=TIMERS).find(|&id| self.timers[id].action == Action::Free && !self.timers[id].is_over)?;
+        let free =
+            (SAMPLING + 1..=TIMERS).find(|&id| self.timers[id].action == Action::Free && !self.timers[id].is_over)?;
         self.timers[free].action = action;
         self.used += 1;
         Some(free as u8)

@@ -67,7 +67,8 @@ impl Semaphore {
         waiters: Waiters::NONE,
     };
 
-    pub(super) const ZERO: Semaphore = Semaphore { owner: 0, carrier: 0, next_held: 0, waiters: Waiters::ZERO, ..Semaphore::FREE };
+    pub(super) const ZERO: Semaphore =
+        Semaphore { owner: 0, carrier: 0, next_held: 0, waiters: Waiters::ZERO, ..Semaphore::FREE };
 
     /// It has an owner.
     #[inline(always)]

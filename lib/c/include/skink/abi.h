@@ -238,7 +238,7 @@ _Static_assert(offsetof(struct skink_message, words) == 8, "skink_message.words"
 /* (endpoint, address of Privileges): sets privileges. Only rs, whatever the mask says. */
 #define SKINK_SYS_PRIVCTL 9
 
-/* (endpoint, queue, quantum_us): base queue (0 best to 15) and quantum; 0 keeps one. rs, pm. */
+/* (endpoint, queue, quantum_us): base queue (0 best to 15, or REAL_TIME plus a real-time one) and quantum; 0 keeps one. rs, pm. */
 #define SKINK_SYS_SCHEDULE 10
 
 /* () → space: a new empty address space. vm. ENOMEM: table or page-table pool exhausted. */
@@ -368,6 +368,9 @@ _Static_assert(offsetof(struct skink_message, words) == 8, "skink_message.words"
 /* (operation of rt::control, caller of the system call, argument, address of the structure in own memory): a system call of MINIX4RT. mrt. */
 #define SKINK_SYS_RTCONTROL 50
 
+/* (endpoint, address, count): wakes up to count who wait for the shared futex at this address of a thread's memory. → number. pm. */
+#define SKINK_SYS_FUTEXWAKE 51
+
 /* First native number; below are Linux system calls and Skink's own routed calls. */
 #define SKINK_CALL_NATIVE 0x1000ull
 
@@ -433,6 +436,13 @@ _Static_assert(offsetof(struct skink_copy_request, to) == 4, "skink_copy_request
 _Static_assert(offsetof(struct skink_copy_request, from_address) == 8, "skink_copy_request.from_address");
 _Static_assert(offsetof(struct skink_copy_request, to_address) == 16, "skink_copy_request.to_address");
 _Static_assert(offsetof(struct skink_copy_request, bytes) == 24, "skink_copy_request.bytes");
+
+/* Schedule: added to the number of a real-time ready queue, 1 (best) to 46. A thread with a quantum goes to the end of its queue when that
+ * is used up (SCHED_RR), one with NO_QUANTUM never (SCHED_FIFO). */
+#define SKINK_CALL_REAL_TIME 64ull
+
+/* Schedule: the quantum never ends. */
+#define SKINK_CALL_NO_QUANTUM 0xffffffffffffffffull
 
 /* Kinds of Inject. */
 
@@ -1156,6 +1166,13 @@ struct skink_kernel_exited {
     uint64_t status;
 };
 
+/* The thread, an application's, is to become real-time; sent to vm, which makes all of its memory resident and grows the stack some way
+ * below this address. → 0, or ENOMEM. */
+#define SKINK_KERNEL_RESIDENT 0x40000007u
+struct skink_kernel_resident {
+    uint64_t stack;
+};
+
 /* Addresses and sizes that more than one program must agree on. */
 
 /* A page, in bytes. */
@@ -1743,6 +1760,9 @@ struct skink_rs_arguments {
 #define SKINK_RS_PREPARE_UPDATE 0x40004u
 
 /* MINIX4RT: hard real-time processes (part A of the checklist for paper 001). */
+
+/* Number of the routed call of the system calls. */
+#define SKINK_RT_SYSTEM_CALL 0x401u
 
 /* Kernel calls: number in rax, arguments in rdi rsi rdx, the words of a message in r10 r8 r9 r12. */
 
