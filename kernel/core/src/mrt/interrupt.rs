@@ -13,7 +13,10 @@ use abi::{
 
 use crate::{Machine, Node, line::LINES, scheduler::SYSTEM_QUEUE};
 
-use super::{NOBODY, ORDINARY_WORK, error, timer::Action};
+use super::{
+    NOBODY, ORDINARY_WORK, error,
+    timer::{Action, level},
+};
 
 #[derive(Clone, Copy, Debug)]
 struct Descriptor {
@@ -84,9 +87,9 @@ impl Interrupts {
         }
     }
 
-    /// The priority of a descriptor's second stage.
-    pub fn priority(&self, number: usize) -> u8 {
-        self.descriptors[number].priority
+    /// Where a descriptor's second stage is queued.
+    pub fn level(&self, number: usize) -> u8 {
+        level(self.descriptors[number].priority)
     }
 
     /// Lines of drivers that wait, as the bits of the first 64.
@@ -95,7 +98,7 @@ impl Interrupts {
     }
 
     fn put(&mut self, number: usize) {
-        let priority = self.descriptors[number].priority as usize;
+        let priority = self.level(number) as usize;
         self.descriptors[number].next = 0;
         match core::mem::replace(&mut self.queued[priority].last, number as u8 + 1) {
             0 => self.queued[priority].first = number as u8 + 1,
@@ -218,9 +221,8 @@ impl Node {
         }
         descriptor.state |= irq::ENQUEUED;
         descriptor.since = since;
-        let priority = descriptor.priority;
         self.mrt.interrupts.put(number);
-        self.defer(priority);
+        self.defer(self.mrt.interrupts.level(number));
     }
 
     fn miss_deadline(&mut self, number: usize) {
@@ -315,7 +317,7 @@ impl Node {
     fn release_descriptor<M: Machine>(&mut self, m: &mut M, number: usize) {
         let queued = self.mrt.interrupts.descriptors[number].state & irq::ENQUEUED != 0;
         if queued {
-            let priority = self.mrt.interrupts.descriptors[number].priority as usize;
+            let priority = self.mrt.interrupts.level(number) as usize;
             let mut others = [0; IRQS];
             let mut count = 0;
             while let Some(other) = self.mrt.interrupts.take(priority) {

@@ -1,7 +1,7 @@
 //! Virtual timers (R24, R25): fixed in number, each with a deadline and an action that is run by priority.
 //!
-//! When a timer is over it is only put into the list of its owner's priority; the action runs when nothing better does, before interrupts
-//! of the same priority. A timer that is stopped while it is in a list stays there and does nothing.
+//! When a timer is over it is only put into the list of its owner's priority; the action runs when nothing better does, before threads and
+//! interrupts of the same priority. A timer that is stopped while it is in a list stays there and does nothing.
 
 use abi::rt::TIMERS;
 
@@ -146,26 +146,31 @@ impl Timers {
     }
 }
 
+/// Where work for threads of a priority is: before them, and behind all better ones.
+pub(super) fn level(priority: u8) -> u8 {
+    priority.saturating_sub(1).min(SYSTEM_QUEUE - 1)
+}
+
 impl Node {
     /// Real-time timers that are due at `now`: hands them over to their priorities.
     pub(crate) fn expire_timers<M: Machine>(&mut self, m: &mut M, now: u64) {
         while let Some((id, due)) = self.mrt.timers.deadlines.expire(now) {
             self.mrt.system.note_lateness(now - due);
-            let priority = self.timer_priority(self.mrt.timers.timers[id].action);
-            self.mrt.timers.put(id as u8, priority, due);
-            self.defer(priority);
+            let level = self.timer_level(self.mrt.timers.timers[id].action);
+            self.mrt.timers.put(id as u8, level, due);
+            self.defer(level);
         }
         if let Some(deadline) = self.mrt.timers.first_deadline() {
             self.arm(m, deadline);
         }
     }
 
-    fn timer_priority(&self, action: Action) -> u8 {
+    fn timer_level(&self, action: Action) -> u8 {
         match action {
             Action::Timeout(process) | Action::Period(process) if process != NOBODY => {
-                self.threads[self.mrt.processes[process as usize].thread as usize].base_queue.min(SYSTEM_QUEUE - 1)
+                level(self.threads[self.mrt.processes[process as usize].thread as usize].base_queue)
             }
-            Action::Interrupt(irq) => self.mrt.interrupts.priority(irq as usize),
+            Action::Interrupt(irq) => self.mrt.interrupts.level(irq as usize),
             _ => SYSTEM_QUEUE - 1,
         }
     }
