@@ -155,7 +155,7 @@ kernel_calls! {
     Inject = 48,
     /// `(hook)`: masks the line until `IrqEnable`.
     IrqDisable = 49,
-    /// `(operation of rt::control, caller of the system call, argument, address of the structure in own memory)`: a system call of MINIX4RT. mrt.
+    /// `(operation of rt::control, caller of the system call, argument, address of 8 words in own memory, which the structure begins with)`: a system call of MINIX4RT. mrt.
     RtControl = 50,
     /// `(endpoint, address, count)`: wakes up to `count` who wait for the shared futex at this address of a thread's memory. → number. pm.
     FutexWake = 51,

@@ -1,4 +1,4 @@
-//! MINIX4RT: hard real-time processes (part A of the checklist for paper 001).
+//! MINIX4RT: hard real-time processes (part A of the checklist for paper 001). This file is long because it is that whole interface.
 //!
 //! *System calls* set up and measure; ordinary processes of the superuser make them: one routed call, `linux::nr::SKINK_MRT`, with an
 //! operation of `control`, an argument (pid, irq, id) and the address of a structure; the server mrt checks the caller and has the kernel do
@@ -477,4 +477,35 @@ pub struct QueueStatistics {
     /// Messages that waited.
     pub enqueued: u64,
     pub maxinq: u64,
+}
+
+impl ProcessAttributes {
+    /// All zero.
+    pub const ZERO: ProcessAttributes = ProcessAttributes {
+        flags: 0,
+        baseprty: 0,
+        period: 0,
+        limit: 0,
+        deadline: 0,
+        watchdog: 0,
+        mq_size: 0,
+        mq_flags: 0,
+    };
+}
+
+impl ProcessStatistics {
+    /// All zero.
+    pub const ZERO: ProcessStatistics =
+        ProcessStatistics { scheds: 0, mdl: 0, timestamp: 0, maxlat: 0, minlax: 0, msgsent: 0, msgrcvd: 0 };
+}
+
+impl IrqStatistics {
+    /// All zero.
+    pub const ZERO: IrqStatistics =
+        IrqStatistics { count: 0, maxshower: 0, mdl: 0, timestamp: 0, maxlat: 0, reenter: 0 };
+}
+
+impl QueueStatistics {
+    /// All zero.
+    pub const ZERO: QueueStatistics = QueueStatistics { delivered: 0, enqueued: 0, maxinq: 0 };
 }

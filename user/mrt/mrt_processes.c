@@ -251,7 +251,7 @@ int main(void)
     mrt_pattr_t mine = attributes(20);
     fill(mine, 190, SKINK_RT_QUEUES, E_MRT_NOMSGQ);
     mine.flags = P_PERIODIC, mine.period = 10000;
-    fill(mine, 190, (SKINK_RT_TIMERS - 2) / 2, E_MRT_NOVTIMER);
+    fill(mine, 190, (SKINK_RT_TIMERS - 1) / 2, E_MRT_NOVTIMER);
     EXPECT(mrt_RTstop(), 0);
     return end_trials("processes");
 }

@@ -241,14 +241,7 @@ impl Node {
         self.hand_over_linux_call(m, number)
     }
 
-    /// The current thread executed `syscall` with a number of `abi::rt::call`. True: it goes on at once, and nothing of what the CPU has
-    /// loaded has to change.
-    #[inline(always)]
-    pub fn real_time<M: Machine>(&mut self, m: &mut M, number: u64) -> bool {
-        self.real_time_call(m, number)
-    }
-
-    /// The current thread executed `syscall` with any other number.
+    /// The current thread executed `syscall`, with a number that `real_time_call` does not take.
     #[inline(always)]
     pub fn syscall<M: Machine>(&mut self, m: &mut M) {
         if self.threads[self.current].real_time {

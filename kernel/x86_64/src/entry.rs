@@ -242,7 +242,7 @@ fn linux_call(number: u64) -> ! {
 fn real_time_call(number: u64) -> ! {
     // SAFETY: as in `request`.
     let (node, hardware) = unsafe { node_state() };
-    if !node.real_time(hardware, number) {
+    if !node.real_time_call(hardware, number) {
         dispatch(node, hardware);
     }
     let frame: *mut Frame = node.frame_mut(node.current());

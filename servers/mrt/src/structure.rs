@@ -11,9 +11,6 @@ pub enum Direction {
     Out,
 }
 
-/// Words of the longest structure.
-pub const WORDS: usize = 8;
-
 /// The structure of an operation: 0 words where there is none.
 pub fn structure(operation: u64) -> (Direction, usize) {
     use Direction::{In, Out};

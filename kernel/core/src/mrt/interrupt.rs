@@ -8,13 +8,15 @@
 
 use abi::{
     Errno,
-    rt::{self, HARDWARE_IRQS, IRQS, IrqAttributes, IrqInternals, IrqStatistics, TICK_IRQ, irq, message},
+    rt::{self, HARDWARE_IRQS, IRQS, IrqStatistics, TICK_IRQ, control, irq, message},
 };
 
 use crate::{Machine, Node, line::LINES, scheduler::SYSTEM_QUEUE};
 
 use super::{
-    NOBODY, ORDINARY_WORK, error,
+    NOBODY,
+    control::Words,
+    error,
     timer::{Action, level},
 };
 
@@ -26,15 +28,13 @@ struct Descriptor {
     timer: u8,
     task: u16,
     watchdog: u16,
-    name: [u8; 16],
+    name: [u64; 2],
     /// Arrivals of this period.
     shower: u64,
     /// Bits of `irq`: `ENQUEUED`, `TRIGGERED`.
     state: u64,
     /// When its second stage was queued, in ticks of the machine.
     since: u64,
-    /// Next in the list of its priority, plus 1.
-    next: u8,
     statistics: IrqStatistics,
 }
 
@@ -45,31 +45,22 @@ const UNUSED: Descriptor = Descriptor {
     timer: 0,
     task: NOBODY,
     watchdog: NOBODY,
-    name: [0; 16],
+    name: [0; 2],
     shower: 0,
     state: 0,
     since: 0,
-    next: 0,
-    statistics: IrqStatistics { count: 0, maxshower: 0, mdl: 0, timestamp: 0, maxlat: 0, reenter: 0 },
+    statistics: IrqStatistics::ZERO,
 };
-
-/// First and last of a list, plus 1; 0: none.
-#[derive(Clone, Copy, Debug)]
-struct Fifo {
-    first: u8,
-    last: u8,
-}
 
 /// All descriptors, and what the time-shared world has to wait for.
 #[derive(Debug)]
 pub(super) struct Interrupts {
     descriptors: [Descriptor; IRQS],
-    queued: [Fifo; SYSTEM_QUEUE as usize],
     /// Drivers' lines that have fired, in order; each at most once.
     recorded: [u8; LINES],
     first: usize,
     count: usize,
-    is_recorded: [u64; LINES / 64],
+    pub is_recorded: [u64; LINES / 64],
     /// Alarms and balance are due.
     pub clock_waits: bool,
 }
@@ -78,7 +69,6 @@ impl Interrupts {
     pub const fn new() -> Interrupts {
         Interrupts {
             descriptors: [UNUSED; IRQS],
-            queued: [Fifo { first: 0, last: 0 }; SYSTEM_QUEUE as usize],
             recorded: [0; LINES],
             first: 0,
             count: 0,
@@ -90,30 +80,6 @@ impl Interrupts {
     /// Where a descriptor's second stage is queued.
     pub fn level(&self, number: usize) -> u8 {
         level(self.descriptors[number].priority)
-    }
-
-    /// Lines of drivers that wait, as the bits of the first 64.
-    pub fn masked(&self) -> u64 {
-        self.is_recorded[0]
-    }
-
-    fn put(&mut self, number: usize) {
-        let priority = self.level(number) as usize;
-        self.descriptors[number].next = 0;
-        match core::mem::replace(&mut self.queued[priority].last, number as u8 + 1) {
-            0 => self.queued[priority].first = number as u8 + 1,
-            last => self.descriptors[last as usize - 1].next = number as u8 + 1,
-        }
-    }
-
-    fn take(&mut self, priority: usize) -> Option<usize> {
-        let number = (self.queued[priority].first as usize).checked_sub(1)?;
-        let next = self.descriptors[number].next;
-        self.queued[priority].first = next;
-        if next == 0 {
-            self.queued[priority].last = 0;
-        }
-        Some(number)
     }
 
     fn record(&mut self, line: usize) {
@@ -164,8 +130,7 @@ impl Node {
         let waits = self.mrt.system.active != 0 && self.is_real_time_ready();
         if waits {
             self.mrt.interrupts.clock_waits = true;
-            self.deferred |= ORDINARY_WORK;
-            self.ready |= ORDINARY_WORK;
+            self.defer(SYSTEM_QUEUE);
         }
         waits
     }
@@ -205,8 +170,7 @@ impl Node {
         descriptor.shower = 0;
         let (timer, is_triggered) = (descriptor.timer as usize, descriptor.state & irq::TRIGGERED != 0);
         descriptor.state &= !irq::TRIGGERED;
-        self.mrt.timers.set(timer, next);
-        self.arm(m, next);
+        self.set_timer(m, timer, next);
         if is_triggered {
             self.queue_second_stage(number, due);
         }
@@ -221,8 +185,9 @@ impl Node {
         }
         descriptor.state |= irq::ENQUEUED;
         descriptor.since = since;
-        self.mrt.interrupts.put(number);
-        self.defer(self.mrt.interrupts.level(number));
+        let level = self.mrt.interrupts.level(number);
+        self.mrt.timers.put_interrupt(number, level);
+        self.defer(level);
     }
 
     fn miss_deadline(&mut self, number: usize) {
@@ -234,7 +199,7 @@ impl Node {
 
     /// The second stage of the first interrupt of this priority: a message, or a wake-up. False: there is none.
     pub(super) fn run_second_stage<M: Machine>(&mut self, m: &mut M, priority: usize) -> bool {
-        let Some(number) = self.mrt.interrupts.take(priority) else { return false };
+        let Some(number) = self.mrt.timers.take_interrupt(priority) else { return false };
         let descriptor = &mut self.mrt.interrupts.descriptors[number];
         descriptor.state &= !irq::ENQUEUED;
         let latency = self.mrt.system.signed_ns(m.ticks(), descriptor.since) as u64;
@@ -255,33 +220,16 @@ impl Node {
         }
     }
 
-    /// `SETIATTR`.
-    pub(super) fn set_descriptor<M: Machine>(
-        &mut self,
-        m: &mut M,
-        number: u64,
-        wanted: &IrqAttributes,
-    ) -> Result<u64, Errno> {
-        let known = irq::RTIRQ | irq::TDIRQ | irq::SOFTIRQ | irq::ISTMSG | irq::RELATPER;
-        let is_hardware = number < HARDWARE_IRQS as u64;
-        if number >= IRQS as u64 || number == TICK_IRQ as u64 {
+    /// `SETIATTR`; mrt has refused what makes no sense.
+    pub(super) fn set_descriptor<M: Machine>(&mut self, m: &mut M, number: u64, words: &Words) -> Result<u64, Errno> {
+        let [period, task, watchdog, priority, kind, low, high, _] = *words;
+        let (is_hardware, is_used) = (number < HARDWARE_IRQS as u64, kind != irq::NRTIRQ);
+        if number >= IRQS as u64 {
             return Err(error(rt::error::E_MRT_BADIRQ));
         }
-        let kind = wanted.irqtype;
-        let is_software_kind = kind & (irq::SOFTIRQ | irq::TDIRQ) == irq::SOFTIRQ | irq::TDIRQ;
-        let fits = if is_hardware { kind & irq::SOFTIRQ == 0 } else { is_software_kind || kind == irq::NRTIRQ };
-        if kind & !known != 0 || !fits {
-            return Err(error(rt::error::E_MRT_BADIRQT));
-        }
-        let is_used = kind != irq::NRTIRQ;
-        let task = self.find_helper(wanted.task, NOBODY, rt::error::E_MRT_BADTASK)?;
-        if is_used && !(1..=rt::PRIORITIES).contains(&wanted.priority) {
-            return Err(error(rt::error::E_MRT_BADPRTY));
-        }
-        let watchdog = self.find_helper(wanted.watchdog, NOBODY, rt::error::E_MRT_BADWDOG)?;
-        if kind & irq::TDIRQ != 0 && !(1..=rt::MOST_TICKS).contains(&wanted.period) {
-            return Err(error(rt::error::E_MRT_BADPER));
-        }
+        let task = self.find_helper(task as i64, NOBODY, rt::error::E_MRT_BADTASK)?;
+        let watchdog = self.find_helper(watchdog as i64, NOBODY, rt::error::E_MRT_BADWDOG)?;
+        let period = period.clamp(1, rt::MOST_TICKS);
         let number = number as usize;
         if kind & irq::TDIRQ != 0 && self.mrt.interrupts.descriptors[number].timer == 0 && self.mrt.timers.free() == 0 {
             return Err(error(rt::error::E_MRT_NOVTIMER));
@@ -295,40 +243,28 @@ impl Node {
         let descriptor = &mut self.mrt.interrupts.descriptors[number];
         *descriptor = Descriptor {
             kind,
-            period: wanted.period,
-            priority: wanted.priority as u8,
+            period,
+            priority: priority.clamp(1, rt::PRIORITIES) as u8,
             timer: timer.unwrap_or(0),
             task,
             watchdog,
-            name: wanted.name,
+            name: [low, high],
             state: descriptor.state,
-            next: descriptor.next,
             ..UNUSED
         };
         if let Some(timer) = timer {
-            let next = m.ticks() + wanted.period * self.mrt.system.tick_tsc;
-            self.mrt.timers.set(timer as usize, next);
-            self.arm(m, next);
+            let next = m.ticks() + period * self.mrt.system.tick_tsc;
+            self.set_timer(m, timer as usize, next);
         }
         Ok(0)
     }
 
-    /// A descriptor is not used any more. What of it is queued stays queued, and then does nothing.
+    /// A descriptor is not used any more. What of it is queued stays queued, and does nothing unless the descriptor is used again.
     fn release_descriptor<M: Machine>(&mut self, m: &mut M, number: usize) {
-        let queued = self.mrt.interrupts.descriptors[number].state & irq::ENQUEUED != 0;
-        if queued {
-            let priority = self.mrt.interrupts.level(number) as usize;
-            let mut others = [0; IRQS];
-            let mut count = 0;
-            while let Some(other) = self.mrt.interrupts.take(priority) {
-                others[count] = other;
-                count += 1;
-            }
-            others[..count].iter().filter(|&&other| other != number).for_each(|&other| self.mrt.interrupts.put(other));
-        }
         let descriptor = &mut self.mrt.interrupts.descriptors[number];
         let (timer, was_used) = (descriptor.timer, descriptor.kind != irq::NRTIRQ);
-        *descriptor = UNUSED;
+        let state = descriptor.state & irq::ENQUEUED;
+        *descriptor = Descriptor { state, ..UNUSED };
         self.mrt.timers.give_back(timer);
         if was_used && number < HARDWARE_IRQS && !self.has_driver(number) {
             m.line_mask(number);
@@ -362,48 +298,30 @@ impl Node {
             period,
             priority: SYSTEM_QUEUE - 1,
             timer,
-            name: *b"clock tick\0\0\0\0\0\0",
+            name: [u64::from_le_bytes(*b"the tick"), 0],
             ..UNUSED
         };
         let next = m.ticks() + period * self.mrt.system.tick_tsc;
-        self.mrt.timers.set(timer as usize, next);
-        self.arm(m, next);
+        self.set_timer(m, timer as usize, next);
     }
 
-    fn descriptor(&self, number: u64) -> Result<&Descriptor, Errno> {
-        let place = usize::try_from(number).ok().and_then(|number| self.mrt.interrupts.descriptors.get(number));
-        place.ok_or(error(rt::error::E_MRT_BADIRQ))
-    }
-
-    /// `GETIATTR`.
-    pub(super) fn descriptor_attributes(&self, number: u64) -> Result<IrqAttributes, Errno> {
-        let descriptor = self.descriptor(number)?;
-        Ok(IrqAttributes {
-            period: descriptor.period,
-            task: self.pid_of(descriptor.task),
-            watchdog: self.pid_of(descriptor.watchdog),
-            priority: descriptor.priority as u64,
-            irqtype: descriptor.kind,
-            name: descriptor.name,
-        })
-    }
-
-    /// `GETISTAT`.
-    pub(super) fn descriptor_statistics(&self, number: u64) -> Result<IrqStatistics, Errno> {
-        Ok(self.descriptor(number)?.statistics)
-    }
-
-    /// `CLRISTAT`.
-    pub(super) fn clear_descriptor_statistics(&mut self, number: u64) -> Result<u64, Errno> {
-        self.descriptor(number)?;
-        self.mrt.interrupts.descriptors[number as usize].statistics = UNUSED.statistics;
+    /// `GETIATTR`, `GETISTAT`, `CLRISTAT`, `GETIINT`.
+    pub(super) fn look_at_descriptor(&mut self, operation: u64, number: u64, words: &mut Words) -> Result<u64, Errno> {
+        let harmonic = self.mrt.system.harmonic;
+        let place = usize::try_from(number).ok().and_then(|number| self.mrt.interrupts.descriptors.get_mut(number));
+        let d = place.ok_or(error(rt::error::E_MRT_BADIRQ))?;
+        let s = &mut d.statistics;
+        match operation {
+            control::GETISTAT => *words = [s.count, s.maxshower, s.mdl, s.timestamp, s.maxlat, s.reenter, 0, 0],
+            control::CLRISTAT => *s = IrqStatistics::ZERO,
+            control::GETIINT => *words = [number, harmonic, (d.timer != 0) as u64, d.state, 0, 0, 0, 0],
+            _ => {
+                let [low, high] = d.name;
+                let (period, priority, kind, task, watchdog) = (d.period, d.priority, d.kind, d.task, d.watchdog);
+                let (task, watchdog) = (self.pid_of(task) as u64, self.pid_of(watchdog) as u64);
+                *words = [period, task, watchdog, priority as u64, kind, low, high, 0];
+            }
+        }
         Ok(0)
-    }
-
-    /// `GETIINT`.
-    pub(super) fn descriptor_internals(&self, number: u64) -> Result<IrqInternals, Errno> {
-        let descriptor = self.descriptor(number)?;
-        let vtimer = (descriptor.timer != 0) as u64;
-        Ok(IrqInternals { irq: number, harmonic: self.mrt.system.harmonic, vtimer, flags: descriptor.state })
     }
 }

@@ -45,7 +45,7 @@ const NOBODY: u16 = 0;
 pub(crate) struct Mrt {
     pub rt: RealTime<SLOTS, SEMAPHORES>,
     /// Names of the semaphores.
-    names: [[u8; 16]; SEMAPHORES],
+    names: [[u64; 2]; SEMAPHORES],
     processes: [Process; PROCESSES + 1],
     /// By the low bits of a pid: the process that has been found under it last.
     hints: [u16; PROCESSES],
@@ -60,7 +60,7 @@ impl Mrt {
     pub const fn new() -> Mrt {
         Mrt {
             rt: RealTime::zeroed(),
-            names: [[0; 16]; SEMAPHORES],
+            names: [[0; 2]; SEMAPHORES],
             processes: [const { Process::FREE }; PROCESSES + 1],
             hints: [NOBODY; PROCESSES],
             messages: Messages::new(),
@@ -104,9 +104,10 @@ const DONE: Outcome = Ok(Some(0));
 const WAITS: Outcome = Ok(None);
 
 impl Node {
-    /// A real-time kernel call by the current thread. True: it goes on at once, and nothing in the CPU has to change.
+    /// The current thread executed `syscall` with a number of `abi::rt::call`. True: it goes on at once, and nothing of what the CPU has
+    /// loaded has to change.
     #[inline(always)]
-    pub(crate) fn real_time_call<M: Machine>(&mut self, m: &mut M, number: u64) -> bool {
+    pub fn real_time_call<M: Machine>(&mut self, m: &mut M, number: u64) -> bool {
         let caller = self.current;
         let thread = &self.threads[caller];
         let (w0, w1) = (thread.frame.rdi, thread.frame.rsi);
@@ -227,8 +228,7 @@ impl Node {
         if timeout > 0 {
             let timer = process.timeout as usize;
             let deadline = m.ticks().saturating_add((timeout as u64).saturating_mul(self.mrt.system.tick_tsc));
-            self.mrt.timers.set(timer, deadline);
-            self.arm(m, deadline);
+            self.set_timer(m, timer, deadline);
         }
         WAITS
     }

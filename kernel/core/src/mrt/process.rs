@@ -6,14 +6,14 @@
 use abi::{
     Errno,
     rt::{
-        self, FOREVER, NOPROC, NOWAIT, PROCESSES, ProcessAttributes, ProcessInternals, ProcessStatistics,
-        QUEUE_ENTRIES, QUEUES, flag, message,
+        self, FOREVER, NOPROC, NOWAIT, PROCESSES, ProcessAttributes, ProcessStatistics, QUEUE_ENTRIES, QUEUES, flag,
+        message,
     },
 };
 
 use crate::{Machine, Node, rt::NOTHING, thread::blocked};
 
-use super::{DONE, NOBODY, Outcome, error, queue::Queue, timer::Action};
+use super::{DONE, NOBODY, Outcome, control::Words, error, queue::Queue, timer::Action};
 
 /// What a real-time process waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,16 +68,7 @@ impl Process {
     pub const FREE: Process = Process {
         thread: 0,
         pid: 0,
-        attributes: ProcessAttributes {
-            flags: 0,
-            baseprty: 0,
-            period: 0,
-            limit: 0,
-            deadline: 0,
-            watchdog: NOBODY as i64,
-            mq_size: 0,
-            mq_flags: 0,
-        },
+        attributes: ProcessAttributes { watchdog: NOBODY as i64, ..ProcessAttributes::ZERO },
         waiting: Waiting::No,
         timeout: 0,
         period: 0,
@@ -87,7 +78,7 @@ impl Process {
         is_late: false,
         began: 0,
         ordinary: (0, 0),
-        statistics: ProcessStatistics { scheds: 0, mdl: 0, timestamp: 0, maxlat: 0, minlax: 0, msgsent: 0, msgrcvd: 0 },
+        statistics: ProcessStatistics::ZERO,
         queue: Queue::EMPTY,
         line: 0,
     };
@@ -141,39 +132,25 @@ impl Node {
         Ok(self.threads[slot].mrt)
     }
 
-    /// `SETPATTR`.
-    pub(super) fn set_attributes(&mut self, process: u16, wanted: ProcessAttributes) -> Result<u64, Errno> {
-        let periodic = wanted.flags & flag::P_PERIODIC != 0;
-        let longest = if periodic { wanted.period } else { rt::MOST_TICKS };
-        let queue_flags = flag::MQ_PRTYORDER | flag::MQ_PRTYINHERIT;
-        let wrong = match wanted {
-            ProcessAttributes { baseprty, .. } if !(1..=rt::PRIORITIES).contains(&baseprty) => rt::error::E_MRT_BADPRTY,
-            ProcessAttributes { flags, .. } if flags & !flag::P_PERIODIC != 0 => rt::error::E_MRT_BADFLAGS,
-            ProcessAttributes { period, .. } if periodic && !(1..=rt::MOST_TICKS).contains(&period) => {
-                rt::error::E_MRT_BADPER
-            }
-            ProcessAttributes { deadline, .. } if deadline > longest => rt::error::E_MRT_BADDEAD,
-            ProcessAttributes { mq_size, .. } if mq_size > QUEUE_ENTRIES => rt::error::E_MRT_BADMQSZ,
-            ProcessAttributes { mq_flags, .. } if mq_flags & !queue_flags != 0 || mq_flags == flag::MQ_PRTYINHERIT => {
-                rt::error::E_MRT_BADFLAGS
-            }
-            _ => 0,
-        };
-        if wrong != 0 {
-            return Err(error(wrong));
-        }
-        let watchdog = self.find_helper(wanted.watchdog, process, rt::error::E_MRT_BADWDOG)? as i64;
-        let limit = if periodic { 0 } else { wanted.limit };
-        self.mrt.processes[process as usize].attributes = ProcessAttributes { watchdog, limit, ..wanted };
+    /// `SETPATTR`; mrt has refused what makes no sense.
+    pub(super) fn set_attributes(&mut self, process: u16, words: &Words) -> Result<u64, Errno> {
+        let [flags, baseprty, period, limit, deadline, watchdog, mq_size, mq_flags] = *words;
+        let periodic = flags & flag::P_PERIODIC != 0;
+        let (baseprty, mq_size) = (baseprty.clamp(1, rt::PRIORITIES), mq_size.min(QUEUE_ENTRIES));
+        let (period, deadline) = (period.clamp(periodic as u64, rt::MOST_TICKS), deadline.min(rt::MOST_TICKS));
+        let watchdog = self.find_helper(watchdog as i64, process, rt::error::E_MRT_BADWDOG)? as i64;
+        let limit = if periodic { 0 } else { limit };
+        self.mrt.processes[process as usize].attributes =
+            ProcessAttributes { flags, baseprty, period, limit, deadline, watchdog, mq_size, mq_flags };
         Ok(0)
     }
 
     /// `GETPATTR`.
-    pub(super) fn attributes(&self, process: u16) -> ProcessAttributes {
-        let attributes = self.mrt.processes[process as usize].attributes;
-        let real_time = if self.is_real_time(process) { flag::P_REALTIME } else { 0 };
-        let watchdog = self.pid_of(attributes.watchdog as u16);
-        ProcessAttributes { flags: attributes.flags | real_time, watchdog, ..attributes }
+    pub(super) fn attributes(&self, process: u16) -> Words {
+        let a = &self.mrt.processes[process as usize].attributes;
+        let flags = a.flags | if self.is_real_time(process) { flag::P_REALTIME } else { 0 };
+        let watchdog = self.pid_of(a.watchdog as u16) as u64;
+        [flags, a.baseprty, a.period, a.limit, a.deadline, watchdog, a.mq_size, a.mq_flags]
     }
 
     pub(super) fn pid_of(&self, process: u16) -> i64 {
@@ -181,19 +158,14 @@ impl Node {
     }
 
     /// `GETPINT`.
-    pub(super) fn internals(&self, number: u16) -> ProcessInternals {
-        let process = &self.mrt.processes[number as usize];
-        let real_time = self.is_real_time(number);
-        ProcessInternals {
-            vt: (process.timeout != 0) as u64 + (process.period != 0) as u64,
-            priority: if real_time {
-                self.mrt.rt.effective(process.thread) as u64
-            } else {
-                process.attributes.baseprty
-            },
-            mqid: if real_time { number as i64 } else { -1 },
-            p_nr: process.thread as u64,
-        }
+    pub(super) fn internals(&self, number: u16) -> Words {
+        let Process { thread, timeout, period, ref attributes, .. } = self.mrt.processes[number as usize];
+        let timers = (timeout != 0) as u64 + (period != 0) as u64;
+        let (priority, queue) = match self.is_real_time(number) {
+            true => (self.mrt.rt.effective(thread) as u64, number as u64),
+            false => (attributes.baseprty, u64::MAX),
+        };
+        [timers, priority, queue, thread as u64, 0, 0, 0, 0]
     }
 
     /// `SET2RT`: first vm makes the memory of the caller resident; then the call is made again, with progress.
@@ -241,7 +213,7 @@ impl Node {
         if timers > 1 {
             process.period = self.mrt.timers.take(Action::Period(number)).unwrap_or(0);
         }
-        process.statistics = ProcessStatistics { minlax: i64::MAX, ..Process::FREE.statistics };
+        process.statistics = ProcessStatistics { minlax: i64::MAX, ..ProcessStatistics::ZERO };
         process.serving = NOTHING;
         process.is_working = true;
         (process.at_deadline, process.is_late) = (false, false);
@@ -389,8 +361,7 @@ impl Node {
         let (slot, timer, deadline) = (process.thread as usize, process.period as usize, process.attributes.deadline);
         if timer != 0 && !process.is_periodic() {
             let end = process.began + deadline * self.mrt.system.tick_tsc;
-            self.mrt.timers.set(timer, end);
-            self.arm(m, end);
+            self.set_timer(m, timer, end);
         }
         self.threads[slot].frame.rax = 0;
         self.end_real_time_wait(slot);
@@ -425,8 +396,7 @@ impl Node {
         let process = &mut self.mrt.processes[number as usize];
         if at_deadline {
             let (timer, next) = (process.period, process.began + process.attributes.period * self.mrt.system.tick_tsc);
-            self.mrt.timers.set(timer as usize, next);
-            return self.arm(m, next);
+            return self.set_timer(m, timer as usize, next);
         }
         process.began = due;
         process.statistics.timestamp = self.mrt.system.tick_at(due);
@@ -450,7 +420,6 @@ impl Node {
         process.at_deadline = deadline != 0;
         let ticks = if deadline != 0 { deadline } else { period };
         let (timer, next) = (process.period as usize, began + ticks * self.mrt.system.tick_tsc);
-        self.mrt.timers.set(timer, next);
-        self.arm(m, next);
+        self.set_timer(m, timer, next);
     }
 }

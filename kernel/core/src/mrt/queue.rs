@@ -32,6 +32,21 @@ struct Entry {
     words: [u64; MESSAGE_WORDS],
 }
 
+impl Entry {
+    const EMPTY: Entry = Entry {
+        next: 0,
+        sender: NOBODY,
+        kind: 0,
+        priority: 0,
+        id: 0,
+        sequence: 0,
+        sent: 0,
+        pid: 0,
+        deadline: 0,
+        words: [0; MESSAGE_WORDS],
+    };
+}
+
 /// The pool. Number 0 ends lists.
 #[derive(Debug)]
 pub(super) struct Messages {
@@ -54,30 +69,12 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    pub const EMPTY: Queue = Queue {
-        first: 0,
-        last: 0,
-        length: 0,
-        sequence: 0,
-        statistics: QueueStatistics { delivered: 0, enqueued: 0, maxinq: 0 },
-    };
+    pub const EMPTY: Queue = Queue { first: 0, last: 0, length: 0, sequence: 0, statistics: QueueStatistics::ZERO };
 }
 
 impl Messages {
     pub const fn new() -> Messages {
-        let entry = Entry {
-            next: 0,
-            sender: NOBODY,
-            kind: 0,
-            priority: 0,
-            id: 0,
-            sequence: 0,
-            sent: 0,
-            pid: 0,
-            deadline: 0,
-            words: [0; MESSAGE_WORDS],
-        };
-        Messages { entries: [entry; ENTRIES + 1], free: 0, touched: 0, next_id: 0 }
+        Messages { entries: [Entry::EMPTY; ENTRIES + 1], free: 0, touched: 0, next_id: 0 }
     }
 
     fn take(&mut self) -> Option<u16> {
@@ -177,7 +174,7 @@ impl Node {
         if self.awaits_message(to, sender) {
             self.deliver_message(to, &entry);
         } else {
-            self.enqueue_message(number, sender, to, entry, timeout)?;
+            self.enqueue_message((number, timeout), to, entry)?;
         }
         self.mrt.processes[sender as usize].statistics.msgsent += 1;
         if number == call::REPLY {
@@ -213,18 +210,7 @@ impl Node {
         queue.sequence = queue.sequence.wrapping_add(1);
         let id = self.mrt.messages.next_id;
         self.mrt.messages.next_id = id.wrapping_add(1);
-        Entry {
-            next: 0,
-            sender: NOBODY,
-            kind: 0,
-            priority: 0,
-            id,
-            sequence: queue.sequence,
-            sent,
-            pid: 0,
-            deadline: 0,
-            words: [0; MESSAGE_WORDS],
-        }
+        Entry { id, sequence: queue.sequence, sent, ..Entry::EMPTY }
     }
 
     #[inline(always)]
@@ -282,7 +268,8 @@ impl Node {
     }
 
     /// Puts a message into the queue of a process that does not wait for it; the sender of a synchronous one is its client from now on.
-    fn enqueue_message(&mut self, number: u64, sender: u16, to: u16, entry: Entry, timeout: i64) -> Result<(), Errno> {
+    fn enqueue_message(&mut self, (number, timeout): (u64, i64), to: u16, entry: Entry) -> Result<(), Errno> {
+        let sender = entry.sender;
         let synchronous = number == call::RQST || number == call::RQRCV;
         if number == call::RQST && timeout == NOWAIT {
             return Err(error(rt::error::E_TRY_AGAIN));

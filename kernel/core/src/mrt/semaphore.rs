@@ -2,7 +2,7 @@
 
 use abi::{
     Errno,
-    rt::{self, NOWAIT, SEMAPHORES, SemaphoreAttributes, flag},
+    rt::{self, NOWAIT, SEMAPHORES},
 };
 
 use crate::{
@@ -10,9 +10,7 @@ use crate::{
     rt::{Down, Flags, NONE, Semaphore},
 };
 
-use super::{DONE, Outcome, error, process::Waiting};
-
-const KNOWN_FLAGS: u64 = flag::SEM_PRTYORDER | flag::SEM_PRTYINHERIT | flag::SEM_MUTEX | flag::SEM_PRTYCEILING;
+use super::{DONE, Outcome, control::Words, error, process::Waiting};
 
 impl Node {
     /// `SEMDOWN`.
@@ -36,36 +34,28 @@ impl Node {
     }
 
     /// `SEMALLOC`: the semaphore belongs to the thread in this slot. While inheritance is off in the whole system, none has it.
-    pub(super) fn allocate_semaphore(&mut self, owner: usize, wanted: &SemaphoreAttributes) -> Result<u64, Errno> {
-        let SemaphoreAttributes { value, flags, priority, name } = *wanted;
-        if name != [0; 16] && self.find_semaphore(&name).is_ok() {
+    pub(super) fn allocate_semaphore(&mut self, owner: usize, words: &Words) -> Result<u64, Errno> {
+        let [value, flags, priority, low, high, ..] = *words;
+        if self.find_semaphore([low, high]).is_ok() {
             return Err(error(rt::error::E_MRT_BADNAME));
         }
-        let value = i32::try_from(value).map_err(|_| error(rt::error::E_MRT_BADVALUE))?;
-        let needed = flag::SEM_PRTYORDER | flag::SEM_MUTEX;
-        let inherits_wrongly = flags & flag::SEM_PRTYINHERIT != 0 && flags & needed != needed;
-        if flags & !KNOWN_FLAGS != 0 || inherits_wrongly {
-            return Err(error(rt::error::E_MRT_BADFLAGS));
-        }
-        if flags & flag::SEM_PRTYCEILING != 0 && !(1..=rt::PRIORITIES).contains(&priority) {
-            return Err(error(rt::error::E_MRT_BADPRTY));
-        }
         let wanted = decode(flags);
+        let ceiling = priority.clamp(1, rt::PRIORITIES) as u8;
         let flags = Flags { inherits: wanted.inherits && self.mrt.inherits(), ..wanted };
-        let id = self.decide(|rt, effects| rt.allocate(owner as u16, value, flags, priority as u8, effects));
+        let id = self.decide(|rt, effects| rt.allocate(owner as u16, value as i32, flags, ceiling, effects));
         let id = id.map_err(|refusal| match refusal {
             crate::rt::Refusal::NoSemaphore => error(rt::error::E_MRT_NOSEM),
             refusal => refusal.into(),
         })?;
-        self.mrt.names[id as usize] = name;
+        self.mrt.names[id as usize] = [low, high];
         Ok(id as u64)
     }
 
     /// `GETSEMID`. `BADSEM`: nobody has that name.
-    pub(super) fn find_semaphore(&self, name: &[u8; 16]) -> Result<u64, Errno> {
+    pub(super) fn find_semaphore(&self, name: [u64; 2]) -> Result<u64, Errno> {
         let mut ids = 0..SEMAPHORES;
-        let found = ids.find(|&id| self.mrt.names[id] == *name && self.mrt.rt.semaphore(id as u16).is_some());
-        found.filter(|_| *name != [0; 16]).map(|id| id as u64).ok_or(error(rt::error::E_MRT_BADSEM))
+        let found = ids.find(|&id| self.mrt.names[id] == name && self.mrt.rt.semaphore(id as u16).is_some());
+        found.filter(|_| name != [0; 2]).map(|id| id as u64).ok_or(error(rt::error::E_MRT_BADSEM))
     }
 
     /// The semaphore of a system call. `BADSEM`: there is no such id; `FREESEM`: it is free.
@@ -77,30 +67,31 @@ impl Node {
     }
 
     /// `GETSEMATTR`.
-    pub(super) fn semaphore_attributes(&self, id: u64) -> Result<SemaphoreAttributes, Errno> {
+    pub(super) fn semaphore_attributes(&self, id: u64) -> Result<Words, Errno> {
         let semaphore = self.allocated_semaphore(id)?;
-        Ok(SemaphoreAttributes {
-            value: semaphore.value as i64,
-            flags: encode(semaphore.flags),
-            priority: semaphore.ceiling as u64,
-            name: self.mrt.names[id as usize],
-        })
+        let [low, high] = self.mrt.names[id as usize];
+        let Semaphore { value, flags, ceiling, .. } = *semaphore;
+        Ok([value as u64, encode(flags), ceiling as u64, low, high, 0, 0, 0])
+    }
+
+    /// `GETSEMINT`.
+    pub(super) fn semaphore_internals(&self, id: u64) -> Result<Words, Errno> {
+        if id >= SEMAPHORES as u64 {
+            return Err(error(rt::error::E_MRT_BADSEM));
+        }
+        let known = |semaphore: &Semaphore| [semaphore.owner as u64, semaphore.value.min(0).unsigned_abs() as u64];
+        let [owner, waiters] = self.mrt.rt.semaphore(id as u16).map_or([u64::MAX, 0], known);
+        Ok([id, owner, waiters, 0, 0, 0, 0, 0])
     }
 }
 
+/// The flags of `abi::rt::flag` are bits in this order.
 fn decode(flags: u64) -> Flags {
-    Flags {
-        by_priority: flags & flag::SEM_PRTYORDER != 0,
-        mutex: flags & flag::SEM_MUTEX != 0,
-        inherits: flags & flag::SEM_PRTYINHERIT != 0,
-        ceiling: flags & flag::SEM_PRTYCEILING != 0,
-    }
+    let [by_priority, inherits, mutex, ceiling] = [0, 1, 2, 3].map(|bit| flags >> bit & 1 != 0);
+    Flags { by_priority, mutex, inherits, ceiling }
 }
 
 fn encode(flags: Flags) -> u64 {
-    let bit = |on: bool, bit: u64| if on { bit } else { 0 };
-    bit(flags.by_priority, flag::SEM_PRTYORDER)
-        | bit(flags.mutex, flag::SEM_MUTEX)
-        | bit(flags.inherits, flag::SEM_PRTYINHERIT)
-        | bit(flags.ceiling, flag::SEM_PRTYCEILING)
+    let Flags { by_priority, mutex, inherits, ceiling } = flags;
+    by_priority as u64 | (inherits as u64) << 1 | (mutex as u64) << 2 | (ceiling as u64) << 3
 }

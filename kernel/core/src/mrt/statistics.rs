@@ -1,12 +1,10 @@
 //! The state of the real-time world as a whole: mode, clock, counters.
 
-use abi::rt::{CLOCK_HZ, SystemStatistics, SystemValues, mode};
-
-use abi::endpoint::slot;
+use abi::rt::{CLOCK_HZ, mode};
 
 use crate::{Machine, Node};
 
-use super::timer::SAMPLING;
+use super::control::Words;
 
 /// See `abi::rt::SystemValues` and `SystemStatistics`.
 #[derive(Clone, Copy, Debug)]
@@ -30,12 +28,8 @@ pub(super) struct System {
     /// `Node::switches` and `Node::interrupts` when they were cleared.
     base_switches: u64,
     base_interrupts: u64,
-    /// Time of the idle task at the last sample, in ticks of the machine, and what the samples gave.
-    idle_before: u64,
-    idle_most: u64,
-    idle_last: u64,
     /// Worst lateness of the timer, in ticks of the machine.
-    lateness: u64,
+    pub lateness: u64,
 }
 
 const SHIFT: u32 = 20;
@@ -54,9 +48,6 @@ impl System {
         messages: 0,
         base_switches: 0,
         base_interrupts: 0,
-        idle_before: 0,
-        idle_most: 0,
-        idle_last: 0,
         lateness: 0,
     };
 
@@ -76,10 +67,6 @@ impl System {
         let ns = (a.abs_diff(b) << SHIFT).checked_div(self.tsc_in_shifted_ns).unwrap_or(0) as i64;
         if a >= b { ns } else { -ns }
     }
-
-    pub fn note_lateness(&mut self, ticks: u64) {
-        self.lateness = self.lateness.max(ticks);
-    }
 }
 
 impl Node {
@@ -94,68 +81,36 @@ impl Node {
         system.tsc_in_shifted_ns = m.ns_to_ticks(1 << SHIFT).max(1);
         system.began = m.ticks();
         self.clear_system_statistics();
-        self.mrt.timers.begin_sampling();
         self.restart_interrupts(m, true);
-        let now = m.ticks();
-        self.sample_idle_time(m, now);
-        self.mrt.system.idle_most = 0;
-        self.mrt.system.idle_last = 0;
     }
 
     /// Standard mode.
     pub(super) fn stop_real_time_mode<M: Machine>(&mut self, m: &mut M) {
         self.restart_interrupts(m, false);
-        self.mrt.timers.give_back(SAMPLING as u8);
         self.mrt.system = System { options: self.mrt.system.options, ..System::STANDARD };
-    }
-
-    /// How long was the idle task's part of the last refresh interval?
-    pub(super) fn sample_idle_time<M: Machine>(&mut self, m: &mut M, due: u64) {
-        let idle = self.threads[slot::IDLE].run_ticks;
-        let system = &mut self.mrt.system;
-        system.idle_last = idle.wrapping_sub(system.idle_before);
-        system.idle_most = system.idle_most.max(system.idle_last);
-        system.idle_before = idle;
-        let next = due + system.refresh * system.tick_tsc;
-        self.mrt.timers.set(SAMPLING, next);
-        self.arm(m, next);
     }
 
     /// `CLRSSTAT`.
     pub(super) fn clear_system_statistics(&mut self) {
         let system = &mut self.mrt.system;
         (system.base_switches, system.base_interrupts) = (self.switches, self.interrupts);
-        (system.messages, system.idle_most, system.lateness) = (0, 0, 0);
+        (system.messages, system.lateness) = (0, 0);
     }
 
-    /// `GETSSTAT`.
-    pub(super) fn system_statistics<M: Machine>(&mut self, m: &mut M) -> SystemStatistics {
-        let system = &self.mrt.system;
-        let ticks = system.tick_at(m.ticks());
-        SystemStatistics {
-            scheds: self.switches - system.base_switches,
-            messages: system.messages,
-            interrupts: self.interrupts - system.base_interrupts,
-            ticks,
-            highticks: ticks >> 32,
-            idlemax: system.signed_ns(system.idle_most, 0) as u64,
-            idlelast: system.signed_ns(system.idle_last, 0) as u64,
-        }
+    /// `GETSSTAT`, but for idle times, which mrt knows.
+    pub(super) fn system_statistics<M: Machine>(&mut self, m: &mut M) -> Words {
+        let s = &self.mrt.system;
+        let (scheds, interrupts) = (self.switches - s.base_switches, self.interrupts - s.base_interrupts);
+        let ticks = s.tick_at(m.ticks());
+        [scheds, s.messages, interrupts, ticks, ticks >> 32, 0, 0, 0]
     }
 
     /// `GETSVAL`.
-    pub(super) fn system_values(&self) -> SystemValues {
-        let system = &self.mrt.system;
-        let on = if system.is_on { mode::RTMODE } else { 0 };
-        let harmonic = system.harmonic.max(1);
-        SystemValues {
-            flags: system.options | on,
-            virtual_pic: self.mrt.interrupts.masked(),
-            pit_latency: system.signed_ns(system.lateness, 0) as u64,
-            pit_latch: 1_000_000_000 / (CLOCK_HZ * harmonic),
-            tickrate: CLOCK_HZ * harmonic,
-            harmonic,
-            refresh: system.refresh,
-        }
+    pub(super) fn system_values(&self) -> Words {
+        let s = &self.mrt.system;
+        let flags = s.options | if s.is_on { mode::RTMODE } else { 0 };
+        let (harmonic, lateness_ns) = (s.harmonic.max(1), s.signed_ns(s.lateness, 0) as u64);
+        let rate = CLOCK_HZ * harmonic;
+        [flags, self.mrt.interrupts.is_recorded[0], lateness_ns, 1_000_000_000 / rate, rate, harmonic, s.refresh, 0]
     }
 }

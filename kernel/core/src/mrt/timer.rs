@@ -3,7 +3,7 @@
 //! When a timer is over it is only put into the list of its owner's priority; the action runs when nothing better does, before threads and
 //! interrupts of the same priority. A timer that is stopped while it is in a list stays there and does nothing.
 
-use abi::rt::TIMERS;
+use abi::rt::{IRQS, TIMERS};
 
 use crate::{Machine, Node, deadlines::Deadlines, scheduler::SYSTEM_QUEUE};
 
@@ -14,8 +14,6 @@ use super::NOBODY;
 pub(super) enum Action {
     /// The timer is free.
     Free,
-    /// Idle time is sampled.
-    Sample,
     /// The wait of this process ends.
     Timeout(u16),
     /// A period of this process begins, or its deadline is there.
@@ -27,8 +25,6 @@ pub(super) enum Action {
 #[derive(Clone, Copy, Debug)]
 struct Timer {
     action: Action,
-    /// Next in the list of those that are over.
-    next: u8,
     /// It is in such a list.
     is_over: bool,
     /// The action is not to be run.
@@ -37,33 +33,56 @@ struct Timer {
     due: u64,
 }
 
-/// First and last of a list of timers; 0: none.
-#[derive(Clone, Copy, Debug)]
-struct Fifo {
-    first: u8,
-    last: u8,
+/// Lists of what waits for its level: timers, numbered as they are, and interrupts from `FIRST_INTERRUPT` on. For each level one list of
+/// timers, and behind it one of interrupts. 0: none.
+#[derive(Debug)]
+struct Lists {
+    next: [u16; FIRST_INTERRUPT + IRQS],
+    ends: [(u16, u16); LEVELS * 2],
 }
 
-/// All virtual timers. Number 0 stands for none, number 1 is that of the sampling.
+const LEVELS: usize = SYSTEM_QUEUE as usize;
+const FIRST_INTERRUPT: usize = TIMERS + 1;
+
+impl Lists {
+    fn put(&mut self, number: usize, list: usize) {
+        self.next[number] = 0;
+        let (first, last) = &mut self.ends[list];
+        match core::mem::replace(last, number as u16) {
+            0 => *first = number as u16,
+            last => self.next[last as usize] = number as u16,
+        }
+    }
+
+    fn take(&mut self, list: usize) -> Option<usize> {
+        let (first, last) = &mut self.ends[list];
+        let number = *first as usize;
+        *first = self.next[number];
+        if *first == 0 {
+            *last = 0;
+        }
+        (number != 0).then_some(number)
+    }
+}
+
+/// All virtual timers. Number 0 stands for none.
 #[derive(Debug)]
 pub(super) struct Timers {
     deadlines: Deadlines<{ TIMERS + 1 }>,
     timers: [Timer; TIMERS + 1],
-    over: [Fifo; SYSTEM_QUEUE as usize],
+    over: Lists,
     used: u16,
 }
 
-/// The timer of the sampling.
-pub(super) const SAMPLING: usize = 1;
 const _: () = assert!(TIMERS < u8::MAX as usize);
 
 impl Timers {
     pub const fn new() -> Timers {
-        let free = Timer { action: Action::Free, next: 0, is_over: false, is_stopped: false, due: 0 };
+        let free = Timer { action: Action::Free, is_over: false, is_stopped: false, due: 0 };
         Timers {
             deadlines: Deadlines::new(),
             timers: [free; TIMERS + 1],
-            over: [Fifo { first: 0, last: 0 }; SYSTEM_QUEUE as usize],
+            over: Lists { next: [0; FIRST_INTERRUPT + IRQS], ends: [(0, 0); LEVELS * 2] },
             used: 0,
         }
     }
@@ -75,18 +94,10 @@ impl Timers {
 
     /// Takes a free timer.
     pub fn take(&mut self, action: Action) -> Option<u8> {
-        let free =
-            (SAMPLING + 1..=TIMERS).find(|&id| self.timers[id].action == Action::Free && !self.timers[id].is_over)?;
+        let free = (1..=TIMERS).find(|&id| self.timers[id].action == Action::Free && !self.timers[id].is_over)?;
         self.timers[free].action = action;
         self.used += 1;
         Some(free as u8)
-    }
-
-    /// The timer of the sampling is in use from now on.
-    pub fn begin_sampling(&mut self) {
-        let timer = &mut self.timers[SAMPLING];
-        self.used += (timer.action == Action::Free) as u16;
-        timer.action = Action::Sample;
     }
 
     /// Gives a timer back; 0: none.
@@ -99,50 +110,35 @@ impl Timers {
     }
 
     #[inline(always)]
-    pub fn set(&mut self, id: usize, deadline: u64) {
-        self.deadlines.set(id, deadline);
-    }
-
-    #[inline(always)]
     pub fn cancel(&mut self, id: usize) {
         self.deadlines.cancel(id);
         self.timers[id].is_stopped = true;
     }
 
-    /// The earliest deadline.
-    pub fn first_deadline(&self) -> Option<u64> {
-        self.deadlines.first_deadline()
-    }
-
-    /// Puts a timer that is over behind the others of its priority.
-    fn put(&mut self, id: u8, priority: u8, due: u64) {
-        let timer = &mut self.timers[id as usize];
-        timer.is_stopped = false;
-        timer.due = due;
-        if core::mem::replace(&mut timer.is_over, true) {
-            return;
-        }
-        timer.next = 0;
-        let list = &mut self.over[priority as usize];
-        match core::mem::replace(&mut list.last, id) {
-            0 => list.first = id,
-            last => self.timers[last as usize].next = id,
+    /// Puts a timer that is over behind the others of its level.
+    fn put(&mut self, id: usize, level: u8, due: u64) {
+        let timer = &mut self.timers[id];
+        (timer.is_stopped, timer.due) = (false, due);
+        if !core::mem::replace(&mut timer.is_over, true) {
+            self.over.put(id, level as usize * 2);
         }
     }
 
-    /// Takes the first one of a priority out: what is to be done, and since when.
-    pub fn take_over(&mut self, priority: usize) -> Option<(Action, u64)> {
-        let first = self.over[priority].first;
-        if first == 0 {
-            return None;
-        }
-        let timer = &mut self.timers[first as usize];
+    /// Takes the first one of a level out: what is to be done, and since when.
+    fn take_over(&mut self, level: usize) -> Option<(Action, u64)> {
+        let timer = &mut self.timers[self.over.take(level * 2)?];
         timer.is_over = false;
-        self.over[priority].first = timer.next;
-        if timer.next == 0 {
-            self.over[priority].last = 0;
-        }
         Some((if timer.is_stopped { Action::Free } else { timer.action }, timer.due))
+    }
+
+    /// Puts an interrupt's second stage behind the others of its level.
+    pub fn put_interrupt(&mut self, irq: usize, level: u8) {
+        self.over.put(FIRST_INTERRUPT + irq, level as usize * 2 + 1);
+    }
+
+    /// Takes the first one of a level out.
+    pub fn take_interrupt(&mut self, level: usize) -> Option<usize> {
+        Some(self.over.take(level * 2 + 1)? - FIRST_INTERRUPT)
     }
 }
 
@@ -152,15 +148,22 @@ pub(super) fn level(priority: u8) -> u8 {
 }
 
 impl Node {
+    /// Sets a virtual timer, and makes sure that the machine's comes for it.
+    #[inline(always)]
+    pub(super) fn set_timer<M: Machine>(&mut self, m: &mut M, id: usize, deadline: u64) {
+        self.mrt.timers.deadlines.set(id, deadline);
+        self.arm(m, deadline);
+    }
+
     /// Real-time timers that are due at `now`: hands them over to their priorities.
     pub(crate) fn expire_timers<M: Machine>(&mut self, m: &mut M, now: u64) {
         while let Some((id, due)) = self.mrt.timers.deadlines.expire(now) {
-            self.mrt.system.note_lateness(now - due);
+            self.mrt.system.lateness = self.mrt.system.lateness.max(now - due);
             let level = self.timer_level(self.mrt.timers.timers[id].action);
-            self.mrt.timers.put(id as u8, level, due);
+            self.mrt.timers.put(id, level, due);
             self.defer(level);
         }
-        if let Some(deadline) = self.mrt.timers.first_deadline() {
+        if let Some(deadline) = self.mrt.timers.deadlines.first_deadline() {
             self.arm(m, deadline);
         }
     }
@@ -181,7 +184,6 @@ impl Node {
             Some((Action::Timeout(process), _)) => self.end_time_limit(process),
             Some((Action::Period(process), due)) => self.begin_period(m, process, due),
             Some((Action::Interrupt(irq), due)) => self.trigger_by_timer(m, irq as usize, due),
-            Some((Action::Sample, due)) => self.sample_idle_time(m, due),
             Some((Action::Free, _)) => {}
             None if self.run_second_stage(m, priority) => {}
             None => self.deferred &= !(1 << priority),

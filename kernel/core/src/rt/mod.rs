@@ -10,6 +10,8 @@
 //! Rows R36 to R90 and R114 of the checklist for paper 001. Neighbours: the kernel calls (errors, time limits) and the scheduler, which
 //! is told of each effective priority that has changed.
 
+#[cfg(test)]
+mod exploration;
 mod inherit;
 mod semaphore;
 #[cfg(test)]

@@ -1,21 +1,20 @@
-//! Every state that a few threads and mutexes can reach, and the cases by name.
+//! The cases by name; `exploration` has all the others.
 
 use super::*;
-use std::collections::HashSet;
 use std::vec::Vec;
 
-const THREADS: usize = 4;
-const MUTEXES: usize = 3;
-const MUTEX: Flags = Flags { by_priority: true, mutex: true, inherits: true, ceiling: false };
-const COUNTING: Flags = Flags { by_priority: true, mutex: false, inherits: false, ceiling: false };
+pub(super) const THREADS: usize = 4;
+pub(super) const MUTEXES: usize = 3;
+pub(super) const MUTEX: Flags = Flags { by_priority: true, mutex: true, inherits: true, ceiling: false };
+pub(super) const COUNTING: Flags = Flags { by_priority: true, mutex: false, inherits: false, ceiling: false };
 
-type Small = RealTime<THREADS, MUTEXES>;
+pub(super) type Small = RealTime<THREADS, MUTEXES>;
 
 /// Writes down what it is told.
 #[derive(Default)]
-struct Log {
-    changed: Vec<(u16, u8)>,
-    woken: Vec<(u16, bool)>,
+pub(super) struct Log {
+    pub changed: Vec<(u16, u8)>,
+    pub woken: Vec<(u16, bool)>,
 }
 
 impl Scheduler for Log {
@@ -47,7 +46,7 @@ fn mutexes() -> Small {
 }
 
 impl Small {
-    fn effectives(&self) -> [u8; THREADS] {
+    pub(super) fn effectives(&self) -> [u8; THREADS] {
         core::array::from_fn(|thread| self.effective(thread as u16))
     }
 
@@ -138,7 +137,9 @@ fn waiters_of_equal_priority_go_in_order_of_arrival() {
 #[test]
 fn fifo_waiters_go_in_order_of_arrival_whatever_their_priority() {
     let mut all = with(Flags::default(), 0);
-    [3, 1, 2].into_iter().for_each(|thread| drop(all.lock(thread, 0)));
+    for thread in [3, 1, 2] {
+        all.lock(thread, 0);
+    }
     let order: Vec<_> = (0..3).flat_map(|_| all.unlock(0, 0)).map(|(thread, _)| thread).collect();
     assert_eq!(order, [3, 1, 2]);
 }
@@ -207,138 +208,4 @@ fn what_makes_no_sense_is_refused() {
     assert_eq!(all.down(1, 77, true, log), Err(Refusal::NoSemaphore));
     all.lock(1, 0);
     assert_eq!(all.down(2, 0, false, log), Err(Refusal::WouldWait));
-}
-
-/// What may happen next.
-#[derive(Clone, Copy, Debug)]
-enum Step {
-    Down(u16, u16),
-    Up(u16, u16),
-    GiveUp(u16),
-    SetBase(u16, u8),
-    Await(u16, u16),
-    Leave(u16),
-    Allocate,
-    Free(u16),
-}
-
-fn steps() -> Vec<Step> {
-    let threads = 0..THREADS as u16;
-    let mut steps = std::vec![Step::Allocate];
-    for thread in threads.clone() {
-        steps.extend([Step::GiveUp(thread), Step::Leave(thread)]);
-        steps.extend([10 + thread as u8, 9].map(|base| Step::SetBase(thread, base)));
-        steps.extend(threads.clone().map(|server| Step::Await(thread, server)));
-        for id in 0..MUTEXES as u16 {
-            steps.extend([Step::Down(thread, id), Step::Up(thread, id)]);
-        }
-    }
-    steps.extend((0..MUTEXES as u16).map(Step::Free));
-    steps
-}
-
-impl Small {
-    /// Takes a step, if the thread can.
-    fn take_step(&mut self, step: Step, log: &mut Log) {
-        let runs = |all: &Small, thread: u16| all.waits(thread) == Wait::No;
-        let _ = match step {
-            Step::Down(thread, id) if runs(self, thread) => self.down(thread, id, true, log).map(drop),
-            Step::Up(thread, id) if runs(self, thread) => self.up(thread, id, log),
-            Step::Await(thread, server) if runs(self, thread) => self.await_answer(thread, server, log),
-            Step::Free(id) => self.free(0, id, log),
-            Step::Allocate => self.allocate(0, 1, MUTEX, 0, log).map(drop),
-            Step::GiveUp(thread) => {
-                self.give_up(thread, log);
-                Ok(())
-            }
-            Step::SetBase(thread, base) => {
-                self.set_base(thread, base, log);
-                Ok(())
-            }
-            Step::Leave(thread) => {
-                self.leave(thread, log);
-                self.free_all(thread, log);
-                self.set_base(thread, 10 + thread as u8, log);
-                self.set_inherits(thread, true, log);
-                Ok(())
-            }
-            _ => Ok(()),
-        };
-        for semaphore in &mut self.semaphores {
-            semaphore.statistics = Statistics::default();
-        }
-    }
-
-    /// Effective priorities by definition: from the bases, spread along the waits until nothing changes.
-    fn defined(&self) -> [u8; THREADS] {
-        let mut all = core::array::from_fn(|thread| self.base(thread as u16));
-        for _ in 0..THREADS {
-            for thread in 0..THREADS {
-                if let Some(on) = self.waits_on(thread as u16) {
-                    all[on as usize] = all[on as usize].min(all[thread]);
-                }
-            }
-        }
-        all
-    }
-
-    fn check(&self) {
-        assert_eq!(self.effectives(), self.defined());
-        for (id, semaphore) in self.semaphores.iter().enumerate() {
-            let waiters: Vec<u16> = semaphore.waiters.iter(&self.tasks).collect();
-            let priorities: Vec<u8> = waiters.iter().map(|&waiter| self.effective(waiter)).collect();
-            assert!(priorities.is_sorted(), "{priorities:?}");
-            assert!(waiters.iter().all(|&waiter| self.waits(waiter) == Wait::Semaphore(id as u16)));
-            if semaphore.is_allocated() {
-                assert_eq!(semaphore.value, if semaphore.carrier == NONE { 1 } else { -(waiters.len() as i32) });
-            } else {
-                assert_eq!(*semaphore, Semaphore::FREE);
-            }
-        }
-        for thread in 0..THREADS as u16 {
-            let held: Vec<u16> = self.held_by(thread).take(MUTEXES + 1).collect();
-            let carried = (0..MUTEXES as u16).filter(|&id| self.semaphores[id as usize].carrier == thread);
-            let mut sorted = held.clone();
-            sorted.sort_unstable();
-            assert_eq!(sorted, carried.collect::<Vec<_>>());
-            self.check_wait(thread);
-        }
-    }
-
-    /// Who waits is in exactly the list of what it waits for, and not for itself.
-    fn check_wait(&self, thread: u16) {
-        let in_list = |list: &Waiters| list.iter(&self.tasks).filter(|&waiter| waiter == thread).count();
-        let total: usize = self.semaphores.iter().map(|semaphore| in_list(&semaphore.waiters)).sum::<usize>()
-            + self.tasks.iter().map(|task| in_list(&task.clients)).sum::<usize>();
-        let expected = match self.waits(thread) {
-            Wait::No => 0,
-            Wait::Semaphore(id) => in_list(&self.semaphores[id as usize].waiters),
-            Wait::Answer(server) => in_list(&self.tasks[server as usize].clients),
-        };
-        assert_eq!(total, usize::from(self.waits(thread) != Wait::No));
-        assert_eq!(total, expected);
-        assert!(!self.waits_on(thread).is_some_and(|on| self.leads_to(on, thread)));
-    }
-}
-
-#[test]
-fn every_state_of_four_threads_and_three_mutexes_keeps_the_invariants() {
-    let steps = steps();
-    let mut seen = HashSet::from([mutexes()]);
-    let mut open: Vec<Small> = seen.iter().cloned().collect();
-    while let Some(state) = open.pop() {
-        for &step in &steps {
-            let mut next = state.clone();
-            let mut log = Log::default();
-            next.take_step(step, &mut log);
-            next.check();
-            for &(thread, priority) in log.changed.iter().rev().take(1) {
-                assert_eq!(next.effective(thread), priority, "{step:?}");
-            }
-            if seen.insert(next.clone()) {
-                open.push(next);
-            }
-        }
-    }
-    assert!(seen.len() > 300_000, "only {} states", seen.len());
 }

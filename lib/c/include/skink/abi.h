@@ -365,7 +365,8 @@ _Static_assert(offsetof(struct skink_message, words) == 8, "skink_message.words"
 /* (hook): masks the line until IrqEnable. */
 #define SKINK_SYS_IRQDISABLE 49
 
-/* (operation of rt::control, caller of the system call, argument, address of the structure in own memory): a system call of MINIX4RT. mrt. */
+/* (operation of rt::control, caller of the system call, argument, address of 8 words in own memory, which the structure begins with): a
+ * system call of MINIX4RT. mrt. */
 #define SKINK_SYS_RTCONTROL 50
 
 /* (endpoint, address, count): wakes up to count who wait for the shared futex at this address of a thread's memory. → number. pm. */
@@ -1759,7 +1760,7 @@ struct skink_rs_arguments {
  * state where its successor finds it, and answers; from then on it receives from rs alone and is destroyed. lib/server does it. */
 #define SKINK_RS_PREPARE_UPDATE 0x40004u
 
-/* MINIX4RT: hard real-time processes (part A of the checklist for paper 001). */
+/* MINIX4RT: hard real-time processes (part A of the checklist for paper 001). This file is long because it is that whole interface. */
 
 /* Number of the routed call of the system calls. */
 #define SKINK_RT_SYSTEM_CALL 0x401u
