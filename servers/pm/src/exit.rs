@@ -5,7 +5,7 @@ use crate::manager::{Answer, Pm};
 use crate::process::Life;
 use crate::signal::{SigInfo, Signal, action, calls::keeps_no_zombies};
 use crate::system::{End, System};
-use crate::thread::{Doing, SignalWait};
+use crate::thread::Doing;
 use crate::timers::Key;
 use crate::wait::{Ending, Event};
 
@@ -39,6 +39,7 @@ impl<S: System> Pm<S> {
             self.tear_down(t);
         }
         self.cancel_intervals(p);
+        self.undo_semaphores(p);
         let process = &mut self.table[p];
         process.life = Life::Zombie(ending);
         self.settle_end(p, ending);
@@ -83,12 +84,7 @@ impl<S: System> Pm<S> {
 
     /// Cancels the timer of a thread's sleep or timed wait.
     pub fn forget_timer(&mut self, t: ThreadIndex) {
-        let deadline = match &self.table[t].doing {
-            Doing::Sleeping(sleep) => Some(sleep.deadline_ns),
-            Doing::SignalWaiting(SignalWait { deadline_ns, .. }) => *deadline_ns,
-            _ => None,
-        };
-        if let Some(deadline) = deadline {
+        if let Some(deadline) = self.table[t].doing.deadline_ns() {
             self.timers.cancel(deadline, Key::Wake(t));
         }
     }

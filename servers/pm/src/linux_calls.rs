@@ -68,6 +68,16 @@ impl<S: System> Pm<S> {
             nr::ALARM => self.alarm(p, a[0]).into(),
             nr::SETITIMER => self.setitimer(t, a).into(),
             nr::GETITIMER => self.getitimer(t, a).into(),
+            nr::TIMER_CREATE => self.timer_create(t, a).into(),
+            nr::TIMER_SETTIME => self.timer_settime(t, a).into(),
+            nr::TIMER_GETTIME => self.timer_gettime(t, a[0], a[1]).into(),
+            nr::TIMER_GETOVERRUN => self.timer_getoverrun(t, a[0]).into(),
+            nr::TIMER_DELETE => self.timer_delete(t, a[0]).into(),
+
+            nr::SEMGET => self.semget(t, a).into(),
+            nr::SEMOP => self.semop(t, a, 0),
+            nr::SEMTIMEDOP => self.semop(t, a, a[3]),
+            nr::SEMCTL => self.semctl(t, a).into(),
 
             _ => match self.id_call(t, number, a).or_else(|| self.time_call(t, number, a)) {
                 Some(result) => result.into(),

@@ -67,11 +67,6 @@ impl Scheduling {
         self.priority != 0
     }
 
-    /// Linux's policy, and its real-time priority or 0.
-    pub fn for_stat(self) -> (u64, u32) {
-        (self.policy, self.priority)
-    }
-
     /// What a child begins with.
     pub fn for_child(self) -> Scheduling {
         if self.reset_on_fork { Scheduling::default() } else { self }
