@@ -152,7 +152,7 @@ impl Node {
         self.current = slot::IDLE;
         self.threads[slot::IDLE].flags = blocked::STOPPED;
         self.start_system_task();
-        self.mrt.start();
+        self.mrt.rt.start();
     }
 
     /// Starts a service at boot (vm, rs) with all privileges, ready to run with these registers. The machine has built

@@ -8,7 +8,7 @@
 
 use abi::{
     Errno,
-    rt::{self, HARDWARE_IRQS, IRQS, IrqStatistics, TICK_IRQ, control, irq, message},
+    rt::{self, HARDWARE_IRQS, IRQS, IrqStatistics, TICK_IRQ, TIMERS, control, irq, message},
 };
 
 use crate::{Machine, Node, line::LINES, scheduler::SYSTEM_QUEUE};
@@ -231,7 +231,10 @@ impl Node {
         let watchdog = self.find_helper(watchdog as i64, NOBODY, rt::error::E_MRT_BADWDOG)?;
         let period = period.clamp(1, rt::MOST_TICKS);
         let number = number as usize;
-        if kind & irq::TDIRQ != 0 && self.mrt.interrupts.descriptors[number].timer == 0 && self.mrt.timers.free() == 0 {
+        if kind & irq::TDIRQ != 0
+            && self.mrt.interrupts.descriptors[number].timer == 0
+            && self.mrt.timers.used == TIMERS
+        {
             return Err(error(rt::error::E_MRT_NOVTIMER));
         }
         if is_hardware && is_used && !self.has_driver(number) {

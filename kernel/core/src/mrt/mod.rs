@@ -23,6 +23,7 @@ use abi::{
 
 use crate::{
     Machine, Node,
+    copy::CHUNK_BYTES,
     rt::{RealTime, Refusal},
     scheduler::SYSTEM_QUEUE,
 };
@@ -56,7 +57,7 @@ pub(crate) struct Mrt {
 }
 
 impl Mrt {
-    /// All bytes zero, to be made ready by `start`.
+    /// All bytes zero, to be made ready by `rt.start`.
     pub const fn new() -> Mrt {
         Mrt {
             rt: RealTime::zeroed(),
@@ -68,11 +69,6 @@ impl Mrt {
             interrupts: Interrupts::new(),
             system: System::STANDARD,
         }
-    }
-
-    /// Makes it ready, in standard mode.
-    pub fn start(&mut self) {
-        self.rt.start();
     }
 
     fn inherits(&self) -> bool {
@@ -205,6 +201,11 @@ impl Node {
     pub(crate) fn defer(&mut self, priority: u8) {
         self.deferred |= 1 << priority;
         self.ready |= 1 << priority;
+    }
+
+    /// Bytes to copy between two preemption points.
+    pub(crate) fn chunk_bytes(&self) -> u64 {
+        if self.mrt.system.is_on { CHUNK_BYTES / 8 } else { CHUNK_BYTES }
     }
 
     /// True when a real-time thread runs or is about to, or work for one waits.

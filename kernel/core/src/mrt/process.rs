@@ -6,8 +6,8 @@
 use abi::{
     Errno,
     rt::{
-        self, FOREVER, NOPROC, NOWAIT, PROCESSES, ProcessAttributes, ProcessStatistics, QUEUE_ENTRIES, QUEUES, flag,
-        message,
+        self, FOREVER, NOPROC, NOWAIT, PROCESSES, ProcessAttributes, ProcessStatistics, QUEUE_ENTRIES, QUEUES, TIMERS,
+        flag, message,
     },
 };
 
@@ -194,7 +194,7 @@ impl Node {
         if self.mrt.system.active as usize >= QUEUES {
             return Err(error(rt::error::E_MRT_NOMSGQ));
         }
-        if self.mrt.timers.free() < timers {
+        if TIMERS - self.mrt.timers.used < timers {
             return Err(error(rt::error::E_MRT_NOVTIMER));
         }
         Ok(timers)

@@ -71,7 +71,8 @@ pub(super) struct Timers {
     deadlines: Deadlines<{ TIMERS + 1 }>,
     timers: [Timer; TIMERS + 1],
     over: Lists,
-    used: u16,
+    /// Timers in use.
+    pub used: usize,
 }
 
 const _: () = assert!(TIMERS < u8::MAX as usize);
@@ -85,11 +86,6 @@ impl Timers {
             over: Lists { next: [0; FIRST_INTERRUPT + IRQS], ends: [(0, 0); LEVELS * 2] },
             used: 0,
         }
-    }
-
-    /// How many are free.
-    pub fn free(&self) -> usize {
-        TIMERS - self.used as usize
     }
 
     /// Takes a free timer.
