@@ -302,7 +302,7 @@ pub struct SystemValues {
     pub virtual_pic: u64,
     /// Worst latency of the timer, in ns.
     pub pit_latency: u64,
-    /// ns of a tick.
+    /// Counts of the machine's counter in a tick; 0 in standard mode.
     pub pit_latch: u64,
     /// Ticks a second.
     pub tickrate: u64,

@@ -111,6 +111,6 @@ impl Node {
         let flags = s.options | if s.is_on { mode::RTMODE } else { 0 };
         let (harmonic, lateness_ns) = (s.harmonic.max(1), s.signed_ns(s.lateness, 0) as u64);
         let rate = CLOCK_HZ * harmonic;
-        [flags, self.mrt.interrupts.is_recorded[0], lateness_ns, 1_000_000_000 / rate, rate, harmonic, s.refresh, 0]
+        [flags, self.mrt.interrupts.is_recorded[0], lateness_ns, s.tick_tsc, rate, harmonic, s.refresh, 0]
     }
 }

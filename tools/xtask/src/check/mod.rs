@@ -5,6 +5,7 @@
 mod dependencies;
 mod header;
 mod layout;
+mod quotes;
 mod reference;
 mod size;
 mod source;
@@ -42,6 +43,7 @@ pub fn problems(workspace: &Workspace) -> Result<Vec<String>> {
     problems.extend(layout::problems(workspace)?);
     problems.extend(reference::problems(&workspace.root)?);
     problems.extend(header::problems(&workspace.root)?);
+    problems.extend(quotes::problems(&workspace.root)?);
     Ok(problems)
 }
 
