@@ -2115,7 +2115,7 @@ struct skink_system_values {
     uint64_t virtual_pic;
     /* Worst latency of the timer, in ns. */
     uint64_t pit_latency;
-    /* ns of a tick. */
+    /* Counts of the machine's counter in a tick; 0 in standard mode. */
     uint64_t pit_latch;
     /* Ticks a second. */
     uint64_t tickrate;
