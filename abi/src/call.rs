@@ -68,7 +68,7 @@ kernel_calls! {
     Interrupt = 8,
     /// `(endpoint, address of Privileges)`: sets privileges. Only rs, whatever the mask says.
     PrivCtl = 9,
-    /// `(endpoint, queue, quantum_us)`: base queue (0 best to 15) and quantum; 0 keeps one. rs, pm.
+    /// `(endpoint, queue, quantum_us)`: base queue (0 best to 15, or `REAL_TIME` plus a real-time one) and quantum; 0 keeps one. rs, pm.
     Schedule = 10,
     /// `()` → space: a new empty address space. vm. `ENOMEM`: table or page-table pool exhausted.
     SpaceCreate = 11,
@@ -155,6 +155,10 @@ kernel_calls! {
     Inject = 48,
     /// `(hook)`: masks the line until `IrqEnable`.
     IrqDisable = 49,
+    /// `(operation of rt::control, caller of the system call, argument, address of 8 words in own memory, which the structure begins with)`: a system call of MINIX4RT. mrt.
+    RtControl = 50,
+    /// `(endpoint, address, count)`: wakes up to `count` who wait for the shared futex at this address of a thread's memory. → number. pm.
+    FutexWake = 51,
 }
 
 /// Kernel calls as messages to the SYSTEM task: `SYSTEM_LABELS | KernelCall as u32`, arguments in words 0 to 5; in the reply word 0 is
@@ -204,6 +208,12 @@ pub struct CopyRequest {
     /// Length.
     pub bytes: u64,
 }
+
+/// `Schedule`: added to the number of a real-time ready queue, 1 (best) to 46. A thread with a quantum goes to the end of its queue when that
+/// is used up (`SCHED_RR`), one with `NO_QUANTUM` never (`SCHED_FIFO`).
+pub const REAL_TIME: u64 = 64;
+/// `Schedule`: the quantum never ends.
+pub const NO_QUANTUM: u64 = u64::MAX;
 
 /// Kinds of `Inject`.
 pub mod inject {

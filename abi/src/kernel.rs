@@ -20,6 +20,9 @@ protocol! {
     Interrupted = 5 { }
     /// The thread called `Exit`; sent to its manager, which destroys it.
     Exited = 6 { status: u64 }
+    /// The thread, an application's, is to become real-time; sent to vm, which makes all of its memory resident and grows the stack some way
+    /// below this address. → 0, or `ENOMEM`.
+    Resident = 7 { stack: u64 }
 }
 
 use crate::Endpoint;

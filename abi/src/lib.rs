@@ -41,6 +41,7 @@ pub mod fs;
 pub mod pci;
 pub mod pm;
 pub mod rs;
+pub mod rt;
 pub mod tty;
 pub mod vfs;
 pub mod vm;

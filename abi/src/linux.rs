@@ -395,4 +395,5 @@ calls! {
     449 futex_waitv FUTEX_WAITV,
     450 set_mempolicy_home_node SET_MEMPOLICY_HOME_NODE,
     1024 skink_service SKINK_SERVICE,
+    1025 skink_mrt SKINK_MRT,
 }

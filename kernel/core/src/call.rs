@@ -9,6 +9,7 @@ use abi::{
     Endpoint, Errno,
     call::{KernelCall, NATIVE, SENDREC, UNRESTRICTED},
     endpoint::{SERVICE_SLOTS, slot},
+    rt,
 };
 
 use crate::{Machine, Node, copy::request, machine::Fault, node::GENERAL_PROTECTION, thread::attention};
@@ -97,6 +98,9 @@ impl Node {
             thread.attention &= !attention::RESUME;
             match self.threads[slot].frame.rax {
                 number @ ..NATIVE => self.kernel_linux_call(m, number as u32),
+                number @ rt::call::FIRST..rt::call::END => {
+                    self.real_time_call(m, number);
+                }
                 number => self.kernel_call(m, number),
             }
         } else if thread.attention & attention::AGAIN33 != 0 {
@@ -155,7 +159,7 @@ impl Node {
                 self.stop(self.find_or_self(e0)?);
                 0
             }
-            KernelCall::Interrupt => self.interrupt_thread(self.find(e0)?)?,
+            KernelCall::Interrupt => self.interrupt_thread(m, self.find(e0)?)?,
             KernelCall::PrivCtl => self.set_privileges(m, e0, w1)?,
             KernelCall::Schedule => self.schedule_call(m, self.find_or_self(e0)?, w1, w2)?,
             KernelCall::SpaceCreate => self.create_space(m)?,
@@ -198,6 +202,8 @@ impl Node {
             KernelCall::VirVCopy => self.copy_vector(m, (w0, w1), Node::copy_between)?,
             KernelCall::PhysVCopy => self.copy_vector(m, (w0, w1), Node::copy_physical)?,
             KernelCall::GetTsc => self.time_stamp(m),
+            KernelCall::RtControl => self.real_time_control(m, [w0, w1, w2, w3])?,
+            KernelCall::FutexWake => self.wake_futex_of(m, self.find(e0)?, [w1, w2])?,
         };
         Ok(value)
     }

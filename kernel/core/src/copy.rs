@@ -19,7 +19,7 @@ use crate::{
     wire::{self, COPY_REQUEST_BYTES},
 };
 
-/// Most bytes copied between two preemption points.
+/// Most bytes copied between two preemption points; in real-time mode an eighth of it.
 pub const CHUNK_BYTES: u64 = 64 * 1024;
 
 /// `Thread::progress` in a copying call: records of a vector that are done, above the bytes done of the next one.
@@ -159,7 +159,7 @@ impl Node {
         let mut done = self.threads[caller].progress & DONE_BYTES;
         let records = self.threads[caller].progress & !DONE_BYTES;
         while done < bytes {
-            let copied = copy_chunk(m, done, CHUNK_BYTES.min(bytes - done))?;
+            let copied = copy_chunk(m, done, self.chunk_bytes().min(bytes - done))?;
             done += copied.bytes;
             self.threads[caller].progress = records | done;
             match copied.fault {

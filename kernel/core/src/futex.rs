@@ -1,54 +1,126 @@
-//! Futexes: Linux's `futex` WAIT, WAKE and their BITSET forms (futex(2)), by address space and address.
+//! Futexes: Linux's `futex` WAIT, WAKE, REQUEUE, CMP_REQUEUE, WAKE_OP and the BITSET forms (futex(2)).
 //!
-//! Compare and sleep happen in one entry of the kernel, so no wake-up between them is lost. Waiters hang in buckets by
-//! a hash of the address, in order of arrival. Neighbours: `route` (calls arrive), `alarm` (time limits), `life`
-//! (interruption and death).
+//! Compare and sleep happen in one entry of the kernel, so no wake-up between them is lost. A private futex is an address in a space; a
+//! shared one is a physical address too, so that processes find each other over shared memory, and threads of one space over a copied
+//! page. Both kinds hang in buckets by the offset in the page, which all their names have in common: real-time waiters by priority, then the
+//! others in order of arrival. Neighbours: `route` (calls arrive), `alarm` (time limits), `life` (interruption and death).
 
-use abi::Errno;
+use abi::{Errno, layout::PAGE_BYTES};
 
-use crate::{Machine, Node, Space, alarm::Kind, call::Stop, thread::blocked};
+use crate::{
+    Machine, Node, Space, alarm::Kind, call::Stop, copy::check_range, scheduler::FIRST_SHARED, thread::blocked,
+};
 
 /// Lists of waiters.
-pub(crate) const BUCKETS: usize = 64;
+pub(crate) const BUCKETS: usize = 256;
 
 /// Operations and flags (linux/futex.h).
 mod operation {
     pub const WAIT: u64 = 0;
     pub const WAKE: u64 = 1;
+    pub const REQUEUE: u64 = 3;
+    pub const CMP_REQUEUE: u64 = 4;
+    pub const WAKE_OP: u64 = 5;
     pub const WAIT_BITSET: u64 = 9;
     pub const WAKE_BITSET: u64 = 10;
     pub const PRIVATE: u64 = 128;
     pub const REALTIME: u64 = 256;
 }
 
-const ALL_BITS: u32 = u32::MAX;
+pub(crate) const ALL_BITS: u32 = u32::MAX;
 
-fn bucket(space: Space, address: u64) -> usize {
-    ((address >> 2 ^ address >> 12 ^ space.0 as u64) % BUCKETS as u64) as usize
+/// What a futex is known by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Name {
+    space: Space,
+    address: u64,
+    /// Physical address of a shared futex; 0: it is private.
+    physical: u64,
+}
+
+impl Name {
+    /// What nobody wakes.
+    pub(crate) fn nobodys(space: Space) -> Name {
+        Name { space, address: 0, physical: 0 }
+    }
+
+    /// The list that its waiters are in.
+    pub(crate) fn bucket(address: u64) -> usize {
+        (address % PAGE_BYTES) as usize / 4 % BUCKETS
+    }
+
+    /// Both mean the same futex. A page of private memory may get another frame while somebody waits: then the address tells.
+    fn is(self, waiter: Name) -> bool {
+        let same_place = self.space == waiter.space && self.address == waiter.address;
+        match (self.physical, waiter.physical) {
+            (0, 0) => same_place,
+            (0, _) | (_, 0) => false,
+            (one, other) => same_place || one == other,
+        }
+    }
 }
 
 impl Node {
-    /// `futex (address, operation, value, address of timespec, bits)`: results as futex(2).
-    pub(crate) fn futex<M: Machine>(&mut self, m: &mut M, words: [u64; 5]) -> Result<u64, Stop> {
-        let [address, operation, value, limit, bits] = words;
+    /// `futex (address, operation, value, address of timespec or second value, second address, bits or third value)`: as futex(2).
+    pub(crate) fn futex<M: Machine>(&mut self, m: &mut M, words: [u64; 6]) -> Result<u64, Stop> {
+        let [address, operation, value, limit, address_2, value_3] = words;
         let operation = operation as u32 as u64;
         let realtime = operation & operation::REALTIME != 0;
-        if address % 4 != 0 {
-            return Err(Errno::EINVAL.into());
-        }
+        let shared = operation & operation::PRIVATE == 0;
+        let count = value as i32;
         match operation & !(operation::PRIVATE | operation::REALTIME) {
             operation::WAIT => {
                 let deadline_ns = self.relative_deadline(m, limit)?;
-                self.futex_wait(m, address, value as u32, deadline_ns, ALL_BITS)
+                self.futex_wait(m, (address, shared), value as u32, deadline_ns, ALL_BITS)
             }
             operation::WAIT_BITSET => {
                 let deadline_ns = self.absolute_deadline(m, limit, realtime)?;
-                self.futex_wait(m, address, value as u32, deadline_ns, bits as u32)
+                self.futex_wait(m, (address, shared), value as u32, deadline_ns, value_3 as u32)
             }
-            operation::WAKE => self.futex_wake(address, value as i32, ALL_BITS),
-            operation::WAKE_BITSET => self.futex_wake(address, value as i32, bits as u32),
+            operation::WAKE => {
+                let name = self.futex_name(m, self.current, address, shared)?;
+                self.futex_wake(name, count, ALL_BITS)
+            }
+            operation::WAKE_BITSET => {
+                let name = self.futex_name(m, self.current, address, shared)?;
+                self.futex_wake(name, count, value_3 as u32)
+            }
+            operation::REQUEUE | operation::CMP_REQUEUE => {
+                let expected = (operation & !operation::PRIVATE == operation::CMP_REQUEUE).then_some(value_3 as u32);
+                self.futex_requeue(m, (address, address_2, shared), count, limit as i32, expected)
+            }
+            operation::WAKE_OP => {
+                self.futex_wake_op(m, (address, address_2, shared), count, limit as i32, value_3 as u32)
+            }
             _ => Err(Errno::ENOSYS.into()),
         }
+    }
+
+    /// The name of a futex in the space of a thread. `EINVAL`: not aligned.
+    pub(crate) fn futex_name<M: Machine>(
+        &mut self,
+        m: &mut M,
+        slot: usize,
+        address: u64,
+        shared: bool,
+    ) -> Result<Name, Stop> {
+        if address % 4 != 0 {
+            return Err(Errno::EINVAL.into());
+        }
+        let space = self.space_of(slot)?;
+        if !shared {
+            return Ok(Name { space, address, physical: 0 });
+        }
+        check_range(address, 4)?;
+        let physical = m.translate(space, address).map_err(|fault| Stop::Fault(slot, fault))?;
+        Ok(Name { space, address, physical })
+    }
+
+    /// The word of a futex in the memory of the caller.
+    pub(crate) fn futex_word<M: Machine>(&mut self, m: &mut M, address: u64) -> Result<u32, Stop> {
+        let mut value = [0; 4];
+        self.read_own(m, address, &mut value)?;
+        Ok(u32::from_le_bytes(value))
     }
 
     /// The timespec at this address, in ns; `None` for address 0. `EINVAL`: negative or not normalised.
@@ -72,7 +144,12 @@ impl Node {
         Ok(duration_ns.map(|duration_ns| now_ns.saturating_add(duration_ns)))
     }
 
-    fn absolute_deadline<M: Machine>(&mut self, m: &mut M, limit: u64, realtime: bool) -> Result<Option<u64>, Stop> {
+    pub(crate) fn absolute_deadline<M: Machine>(
+        &mut self,
+        m: &mut M,
+        limit: u64,
+        realtime: bool,
+    ) -> Result<Option<u64>, Stop> {
         let offset_ns = if realtime { self.real_offset_ns } else { 0 };
         Ok(self.read_timespec(m, limit)?.map(|deadline_ns| deadline_ns.saturating_sub(offset_ns)))
     }
@@ -80,7 +157,7 @@ impl Node {
     fn futex_wait<M: Machine>(
         &mut self,
         m: &mut M,
-        address: u64,
+        (address, shared): (u64, bool),
         expected: u32,
         deadline_ns: Option<u64>,
         bits: u32,
@@ -88,42 +165,137 @@ impl Node {
         if bits == 0 {
             return Err(Errno::EINVAL.into());
         }
-        let mut value = [0; 4];
-        self.read_own(m, address, &mut value)?;
-        if u32::from_le_bytes(value) != expected {
+        let name = self.futex_name(m, self.current, address, shared)?;
+        if self.futex_word(m, address)? != expected {
             return Err(Errno::EAGAIN.into());
         }
         let slot = self.current;
-        let thread = &mut self.threads[slot];
-        thread.flags |= blocked::FUTEX;
-        thread.futex_address = address;
-        thread.futex_bits = bits;
-        let bucket = bucket(thread.space, address);
-        self.futexes[bucket].push_back(&mut self.threads, slot as u16);
+        self.wait_for_futex(slot, name, bits);
         if let Some(deadline_ns) = deadline_ns {
             self.set_deadline(m, slot, Kind::Futex, deadline_ns);
         }
         Err(Stop::NoResult)
     }
 
+    /// Makes a thread wait.
+    pub(crate) fn wait_for_futex(&mut self, slot: usize, name: Name, bits: u32) {
+        let thread = &mut self.threads[slot];
+        thread.flags |= blocked::FUTEX;
+        thread.futex_bits = bits;
+        self.enter_bucket(slot, name);
+    }
+
+    /// The time limit of a wait has come, which for a sleep is what it waited for.
+    pub(crate) fn futex_time_is_up(&mut self, slot: usize) {
+        let is_sleep = self.threads[slot].futex_bits == 0;
+        self.end_futex_wait(slot, if is_sleep { Ok(0) } else { Err(Errno::ETIMEDOUT) });
+    }
+
+    /// Puts a waiter behind those of its futex's bucket who go before it.
+    fn enter_bucket(&mut self, slot: usize, name: Name) {
+        let thread = &mut self.threads[slot];
+        thread.futex_address = name.address;
+        thread.futex_physical = name.physical;
+        let bucket = &mut self.futexes[Name::bucket(name.address)];
+        if thread.queue < FIRST_SHARED {
+            bucket.insert_by_queue(&mut self.threads, slot as u16);
+        } else {
+            bucket.push_back(&mut self.threads, slot as u16);
+        }
+    }
+
+    fn awaits(&self, slot: usize) -> Name {
+        let waiter = &self.threads[slot];
+        Name { space: waiter.space, address: waiter.futex_address, physical: waiter.futex_physical }
+    }
+
     /// Wakes at most `count` waiters that share a bit (Linux wakes one for a count of 0 or less, too). → number.
-    fn futex_wake(&mut self, address: u64, count: i32, bits: u32) -> Result<u64, Stop> {
+    pub(crate) fn futex_wake(&mut self, name: Name, count: i32, bits: u32) -> Result<u64, Stop> {
         if bits == 0 {
             return Err(Errno::EINVAL.into());
         }
-        let space = self.space_of(self.current)?;
         let mut woken = 0;
-        let mut slot = self.futexes[bucket(space, address)].first as usize;
+        let mut slot = self.futexes[Name::bucket(name.address)].first as usize;
         while slot != 0 && woken < count.max(1) as u64 {
-            let waiter = &self.threads[slot];
-            let next = waiter.next as usize;
-            if waiter.space == space && waiter.futex_address == address && waiter.futex_bits & bits != 0 {
+            let next = self.threads[slot].next as usize;
+            if name.is(self.awaits(slot)) && self.threads[slot].futex_bits & bits != 0 {
                 self.end_futex_wait(slot, Ok(0));
                 woken += 1;
             }
             slot = next;
         }
         Ok(woken)
+    }
+
+    /// `FutexWake (endpoint, address, count)`: wakes waiters of a shared futex in the space of a thread. → number.
+    pub(crate) fn wake_futex_of<M: Machine>(&mut self, m: &mut M, slot: usize, words: [u64; 2]) -> Result<u64, Stop> {
+        let name = self.futex_name(m, slot, words[0], true)?;
+        self.futex_wake(name, words[1] as i32, ALL_BITS)
+    }
+
+    /// Wakes `count` waiters of the first futex and makes up to `limit` others wait for the second. → woken and, when a value was
+    /// expected, moved.
+    fn futex_requeue<M: Machine>(
+        &mut self,
+        m: &mut M,
+        (from, to, shared): (u64, u64, bool),
+        count: i32,
+        limit: i32,
+        expected: Option<u32>,
+    ) -> Result<u64, Stop> {
+        if count < 0 || limit < 0 {
+            return Err(Errno::EINVAL.into());
+        }
+        let source = self.futex_name(m, self.current, from, shared)?;
+        let target = self.futex_name(m, self.current, to, shared)?;
+        if let Some(expected) = expected
+            && self.futex_word(m, from)? != expected
+        {
+            return Err(Errno::EAGAIN.into());
+        }
+        let (mut woken, mut moved) = (0, 0);
+        let mut slot = self.futexes[Name::bucket(from)].first as usize;
+        while slot != 0 && (woken < count || moved < limit) {
+            let next = self.threads[slot].next as usize;
+            if !source.is(self.awaits(slot)) {
+            } else if woken < count {
+                self.end_futex_wait(slot, Ok(0));
+                woken += 1;
+            } else {
+                self.move_waiter(slot, target);
+                moved += 1;
+            }
+            slot = next;
+        }
+        Ok((woken + if expected.is_some() { moved } else { 0 }) as u64)
+    }
+
+    /// Makes a waiter wait for another futex. What that one's address is in the waiter's space is not known when the spaces differ; its
+    /// offset in the page stands for it then, which is nobody's address.
+    fn move_waiter(&mut self, slot: usize, target: Name) {
+        let known = self.threads[slot].space == target.space;
+        let address = if known { target.address } else { target.address % PAGE_BYTES };
+        self.futexes[Name::bucket(self.threads[slot].futex_address)].remove(&mut self.threads, slot as u16);
+        self.enter_bucket(slot, Name { address, ..target });
+    }
+
+    /// Changes the second word, wakes `count` waiters of the first futex, and `count_2` of the second if its old value passes a test.
+    fn futex_wake_op<M: Machine>(
+        &mut self,
+        m: &mut M,
+        (first, second, shared): (u64, u64, bool),
+        count: i32,
+        count_2: i32,
+        code: u32,
+    ) -> Result<u64, Stop> {
+        let name = self.futex_name(m, self.current, first, shared)?;
+        let name_2 = self.futex_name(m, self.current, second, shared)?;
+        let old = self.futex_word(m, second)?;
+        let (new, passes) = wake_op(code, old).ok_or(Errno::ENOSYS)?;
+        self.write_own(m, second, &new.to_le_bytes())?;
+        let woken = self.futex_wake(name, count, ALL_BITS)?;
+        let also = if passes { self.futex_wake(name_2, count_2, ALL_BITS)? } else { 0 };
+        Ok(woken + also)
     }
 
     /// Ends the wait of a thread in a futex bucket with this result.
@@ -136,10 +308,37 @@ impl Node {
 
     /// Takes a thread out of its futex bucket.
     pub(crate) fn leave_futex(&mut self, slot: usize) {
-        self.alarms.cancel(&mut self.threads, slot, Kind::Futex);
+        self.cancel_deadline(slot, Kind::Futex);
         let thread = &mut self.threads[slot];
         thread.flags &= !blocked::FUTEX;
-        let bucket = bucket(thread.space, thread.futex_address);
+        let bucket = Name::bucket(thread.futex_address);
         self.futexes[bucket].remove(&mut self.threads, slot as u16);
     }
+}
+
+/// What `FUTEX_WAKE_OP` makes of the old value, and whether that passes the test; `None`: no such operation or test.
+fn wake_op(code: u32, old: u32) -> Option<(u32, bool)> {
+    // Both arguments are signed numbers of 12 bits.
+    let argument = ((code << 8) as i32 >> 20) as u32;
+    let compared = (code << 20) as i32 >> 20;
+    let argument = if code >> 31 != 0 { 1u32 << (argument % 32) } else { argument };
+    let new = match code >> 28 & 7 {
+        0 => argument,
+        1 => old.wrapping_add(argument),
+        2 => old | argument,
+        3 => old & !argument,
+        4 => old ^ argument,
+        _ => return None,
+    };
+    let signed = old as i32;
+    let passes = match code >> 24 & 15 {
+        0 => signed == compared,
+        1 => signed != compared,
+        2 => signed < compared,
+        3 => signed <= compared,
+        4 => signed > compared,
+        5 => signed >= compared,
+        _ => return None,
+    };
+    Some((new, passes))
 }

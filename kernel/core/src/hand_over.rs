@@ -109,10 +109,10 @@ impl Node {
         Some(HandOver { from, to })
     }
 
-    /// The best ready queue; more than any when none is. 0 while messages are observed: then none goes the short way.
+    /// The best ready queue; more than any when none is. 0 while the short way is barred.
     #[inline(always)]
     fn best_ready(&self) -> u8 {
-        if self.observed { 0 } else { self.ready.trailing_zeros() as u8 }
+        if self.barred { 0 } else { self.ready.trailing_zeros() as u8 }
     }
 
     /// Do the sender's privileges let it send to this slot?

@@ -41,9 +41,10 @@ impl Node {
         self.observe();
     }
 
-    /// Decides whether messages are looked at.
+    /// Decides whether messages are looked at, and whether they may go the short way.
     pub(crate) fn observe(&mut self) {
         self.observed = self.tracing || self.armed_deaths != 0;
+        self.barred = self.observed || self.threads[self.current].real_time;
     }
 
     /// Writes into memory that the service may only read. `EFAULT`: nothing is mapped there.

@@ -10,12 +10,13 @@
 //! dispatched.
 //!
 //! Reading order: `frame`, `thread`, `machine`, `node`, then `ipc` and its neighbours.
-#![no_std]
+#![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 
 mod alarm;
 mod call;
 pub mod copy;
+mod deadlines;
 mod deadlock;
 mod decode;
 mod denial;
@@ -31,8 +32,10 @@ mod inject;
 mod ipc;
 mod life;
 pub mod line;
+mod linux_time;
 pub mod machine;
 mod memory;
+mod mrt;
 pub mod node;
 mod notify;
 mod ports;
@@ -41,6 +44,7 @@ mod queue;
 mod report;
 mod roots;
 mod route;
+pub mod rt;
 mod scheduler;
 pub mod snapshot;
 pub mod spaces;

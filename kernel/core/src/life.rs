@@ -7,6 +7,7 @@
 
 use abi::{
     Endpoint, Errno,
+    call::{NO_QUANTUM, REAL_TIME},
     endpoint::{FIRST_SERVICE, SERVICE_SLOTS, SLOTS, slot},
     privilege::Privileges,
 };
@@ -24,6 +25,9 @@ use crate::{
 
 /// `Schedule`: keeps the base queue.
 const KEEP: u64 = u64::MAX;
+/// `Schedule`: the real-time queues. The best is the kernel's timer's.
+const FIRST_REAL_TIME: u64 = REAL_TIME + 1;
+const LAST_REAL_TIME: u64 = REAL_TIME + scheduler::SYSTEM_QUEUE as u64 - 1;
 
 impl Node {
     /// `Create`: an inert service in `slot`, of the next generation, without rights. `EINVAL`: no service slot.
@@ -116,10 +120,13 @@ impl Node {
 
     /// Takes a thread out of everything it is in.
     fn detach<M: Machine>(&mut self, m: &mut M, slot: usize) {
+        if self.threads[slot].mrt != 0 {
+            self.end_process(m, slot);
+        }
         self.stop(slot);
         self.stop_waiting(slot);
         self.doom(slot, 0);
-        self.alarms.cancel(&mut self.threads, slot, Kind::Alarm);
+        self.cancel_deadline(slot, Kind::Alarm);
         self.release_lines(m, slot);
         self.leave_space(slot);
         m.set_extended(slot, None);
@@ -185,8 +192,9 @@ impl Node {
         self.threads[slot].flags |= blocked::STOPPED;
     }
 
-    /// `Interrupt`: marks the thread; a futex wait ends. → whom it waits for, or `NONE`.
-    pub(crate) fn interrupt_thread(&mut self, slot: usize) -> Result<u64, Errno> {
+    /// `Interrupt`: marks the thread; a futex wait ends, and so does a life as real-time process. → whom it waits for, or `NONE`.
+    pub(crate) fn interrupt_thread<M: Machine>(&mut self, m: &mut M, slot: usize) -> Result<u64, Errno> {
+        self.leave_real_time(m, slot);
         self.threads[slot].attention |= attention::INTERRUPT;
         if self.threads[slot].flags & blocked::FUTEX != 0 {
             self.end_futex_wait(slot, Err(Errno::ERESTARTSYS));
@@ -258,7 +266,7 @@ impl Node {
         self.wake_if_free(slot);
     }
 
-    /// `Schedule`: base queue (0 best to 15; `u64::MAX` keeps it) and quantum (0 keeps it).
+    /// `Schedule`: base queue (0 best to 15 or a real-time one; `u64::MAX` keeps it) and quantum (0 keeps it).
     pub(crate) fn schedule_call<M: Machine>(
         &mut self,
         m: &mut M,
@@ -269,11 +277,13 @@ impl Node {
         let thread = &self.threads[slot];
         let base_queue = match queue {
             0..=15 => scheduler::FIRST_SHARED + queue as u8,
+            FIRST_REAL_TIME..=LAST_REAL_TIME => (queue - REAL_TIME) as u8,
             KEEP => thread.base_queue,
             _ => return Err(Errno::EINVAL),
         };
         let quantum = match quantum_us {
             0 => thread.quantum,
+            NO_QUANTUM => u64::MAX,
             us => m.ns_to_ticks(us.saturating_mul(1000)),
         };
         self.set_schedule(slot, base_queue, quantum);

@@ -150,8 +150,20 @@ impl Node {
         }
     }
 
-    /// See [`Node::interrupt`].
-    pub(crate) fn on_interrupt<M: Machine>(&mut self, m: &mut M, line: usize) {
+    /// True when a driver has hooked this line.
+    pub(crate) fn has_driver(&self, line: usize) -> bool {
+        self.lines.on_line(line as u16).next().is_some()
+    }
+
+    /// The interrupt of a line is put off: it may come again meanwhile only where its driver wants that.
+    pub(crate) fn mask_as_driver_wants<M: Machine>(&mut self, m: &mut M, line: usize) {
+        if !self.lines.on_line(line as u16).any(|hook| hook.reenable) {
+            m.line_mask(line);
+        }
+    }
+
+    /// Tells the drivers of a line that it has fired.
+    pub(crate) fn deliver_interrupt<M: Machine>(&mut self, m: &mut M, line: usize) {
         self.interrupts += 1;
         let mut wanted = false;
         for index in 0..HOOKS {

@@ -20,6 +20,7 @@ use crate::{
     emulate::Emulated,
     futex::BUCKETS,
     line::Lines,
+    mrt::Mrt,
     queue::List,
     report::PAGE_FAULT,
     roots::Failures,
@@ -59,6 +60,8 @@ pub struct Node {
     pub(crate) tracing: bool,
     /// Every message is looked at, and none goes the short way: for tracing, or for deaths after a number of messages.
     pub(crate) observed: bool,
+    /// None of the short ways may be taken: messages are observed, or the current thread is real-time.
+    pub(crate) barred: bool,
     /// Services that are to die after a number of messages.
     pub(crate) armed_deaths: u16,
     /// Of vm and rs.
@@ -69,6 +72,8 @@ pub struct Node {
     pub(crate) interrupts_first: bool,
     /// Bit = ready queue that holds threads.
     pub(crate) ready: u64,
+    /// Bit = priority for which real-time has work that was put off; those bits are set in `ready` too.
+    pub(crate) deferred: u64,
     pub(crate) queues: [List; QUEUES],
     /// When the current thread was last charged for its time, in ticks.
     pub(crate) switched_at: u64,
@@ -98,6 +103,7 @@ pub struct Node {
     pub(crate) futexes: [List; BUCKETS],
     pub(crate) lines: Lines,
     pub(crate) alarms: Alarms,
+    pub(crate) mrt: Mrt,
 }
 
 impl Node {
@@ -110,11 +116,13 @@ impl Node {
             woken: 0,
             tracing: false,
             observed: false,
+            barred: false,
             armed_deaths: 0,
             failures: [Failures::NONE; 2],
             unheard_since: 0,
             interrupts_first: false,
             ready: 0,
+            deferred: 0,
             queues: [List::EMPTY; QUEUES],
             switched_at: 0,
             armed: 0,
@@ -132,6 +140,7 @@ impl Node {
             futexes: [List::EMPTY; BUCKETS],
             lines: Lines::new(),
             alarms: Alarms::new(),
+            mrt: Mrt::new(),
         }
     }
 
@@ -143,6 +152,7 @@ impl Node {
         self.current = slot::IDLE;
         self.threads[slot::IDLE].flags = blocked::STOPPED;
         self.start_system_task();
+        self.mrt.rt.start();
     }
 
     /// Starts a service at boot (vm, rs) with all privileges, ready to run with these registers. The machine has built
@@ -231,9 +241,12 @@ impl Node {
         self.hand_over_linux_call(m, number)
     }
 
-    /// The current thread executed `syscall`.
+    /// The current thread executed `syscall`, with a number that `real_time_call` does not take.
     #[inline(always)]
     pub fn syscall<M: Machine>(&mut self, m: &mut M) {
+        if self.threads[self.current].real_time {
+            return self.call_in_wrong_mode(m);
+        }
         match self.threads[self.current].frame.rax {
             number @ ..NATIVE => self.linux_call(m, number),
             number @ NATIVE..KERNEL_CALLS => self.primitive(m, number),
@@ -243,6 +256,9 @@ impl Node {
 
     /// The current thread executed `int 0x21`.
     pub fn vector33<M: Machine>(&mut self, m: &mut M) {
+        if self.threads[self.current].real_time {
+            return self.call_in_wrong_mode(m);
+        }
         self.memory_primitive(m);
     }
 
@@ -277,7 +293,7 @@ impl Node {
     /// A device's interrupt came on this line. The machine acknowledges it after the call.
     pub fn interrupt<M: Machine>(&mut self, m: &mut M, line: usize) {
         self.threads[self.current].linux_call = 0;
-        self.on_interrupt(m, line);
+        self.take_interrupt(m, line);
     }
 
     /// The timer's interrupt came. The machine acknowledges it after the call.

@@ -8,7 +8,7 @@
 use abi::{
     Endpoint, Errno, Message, Word,
     endpoint::slot,
-    kernel::{CopyFault, Exception, Exited, Fault, Interrupted},
+    kernel::{CopyFault, Exception, Exited, Fault, Interrupted, Resident},
 };
 
 use crate::{
@@ -47,6 +47,12 @@ impl Node {
         if slot == slot::VM || self.report(m, slot, message, Endpoint::VM).is_err() {
             self.report_exception(m, slot, PAGE_FAULT, Err(Errno::EFAULT).to_word(), address);
         }
+    }
+
+    /// The thread, which runs, is to become real-time: vm makes its memory resident, then its call is made again.
+    pub(crate) fn report_resident<M: Machine>(&mut self, m: &mut M, slot: usize) -> Result<(), Errno> {
+        let stack = self.threads[slot].frame.rsp;
+        self.report(m, slot, Resident { stack }.message(), Endpoint::VM)
     }
 
     /// An exception goes to the thread's manager.
@@ -135,6 +141,11 @@ impl Node {
                 self.report_exception(m, slot, PAGE_FAULT, word, address);
             }
             (CopyFault::LABEL, Err(_)) => self.fail_call(slot, Errno::EFAULT),
+            (Resident::LABEL, Err(error)) => self.fail_call(slot, error),
+            (Resident::LABEL, Ok(_)) => {
+                self.threads[slot].progress = 1;
+                self.threads[slot].attention |= attention::RESUME;
+            }
             (Exited::LABEL, _) => self.threads[slot].flags |= blocked::STOPPED,
             _ => {}
         }

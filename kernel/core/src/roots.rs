@@ -19,7 +19,7 @@ use abi::{
 
 use crate::{
     Frame, Machine, Node,
-    alarm::Kind,
+    alarm::{self, Kind},
     thread::{Form, Then, blocked},
 };
 
@@ -106,7 +106,7 @@ impl Node {
             self.end_hang(m);
         }
         let deadline = self.unheard_since + limit;
-        self.alarms.set(&mut self.threads, slot::RS, Kind::Alarm, deadline);
+        self.alarms.set(alarm::number(slot::RS, Kind::Alarm), deadline);
         self.arm(m, deadline);
     }
 

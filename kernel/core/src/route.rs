@@ -61,7 +61,12 @@ impl Node {
 
     /// Programs may reach every routed service; a service only those in its bitmap.
     #[inline(always)]
-    fn send_linux_call<M: Machine>(&mut self, m: &mut M, caller: usize, service: usize) -> Result<(), Errno> {
+    pub(crate) fn send_linux_call<M: Machine>(
+        &mut self,
+        m: &mut M,
+        caller: usize,
+        service: usize,
+    ) -> Result<(), Errno> {
         let to = Endpoint::current(service);
         let thread = &mut self.threads[caller];
         thread.form = Form::Linux;
@@ -79,14 +84,16 @@ impl Node {
     #[inline(never)]
     pub(crate) fn kernel_linux_call<M: Machine>(&mut self, m: &mut M, number: u32) {
         let caller = self.current;
-        let [w0, w1, w2, w3, _, w5, _] = self.threads[caller].frame.words();
+        let [w0, w1, w2, w3, w4, w5, _] = self.threads[caller].frame.words();
         let result = match number {
             nr::SCHED_YIELD => {
                 self.threads[caller].frame.rax = 0;
                 self.yield_current(m);
                 return;
             }
-            nr::FUTEX => self.futex(m, [w0, w1, w2, w3, w5]),
+            nr::FUTEX => self.futex(m, [w0, w1, w2, w3, w4, w5]),
+            nr::CLOCK_GETTIME => self.clock_gettime(m, w0, w1),
+            nr::CLOCK_NANOSLEEP => self.clock_nanosleep(m, [w0, w1, w2]),
             nr::GETCPU => self.getcpu(m, w0, w1),
             _ => Err(Errno::ENOSYS.into()),
         };

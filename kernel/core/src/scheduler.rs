@@ -5,7 +5,7 @@
 //! the thread's queue, a preempted thread to the head. A time-shared thread that has used its quantum while others are
 //! ready sinks one queue; it is back in its base queue when it has waited, and all are raised every `BALANCE_NS`, so
 //! that nobody starves. The timer is armed only for the earliest of alarms and the end of the quantum when somebody
-//! else is ready; an early interrupt just arms it again. Neighbours: `node` (entry points), `alarm`.
+//! else is ready; an early interrupt just arms it again. Real-time threads do not sink: with a quantum they take turns in their queue. Neighbours: `node` (entry points), `alarm`.
 
 use abi::endpoint::{FIRST_SERVICE, slot};
 
@@ -59,13 +59,13 @@ impl Node {
             let queue = self.threads[slot].queue as usize % QUEUES;
             self.queues[queue].remove(&mut self.threads, slot16);
             if self.queues[queue].is_empty() {
-                self.ready &= !(1 << queue);
+                self.ready = self.ready & !(1 << queue) | self.deferred;
             }
         }
     }
 
     #[inline(always)]
-    fn enqueue(&mut self, slot: u16) {
+    pub(crate) fn enqueue(&mut self, slot: u16) {
         let queue = self.threads[slot as usize].queue as usize % QUEUES;
         self.queues[queue].push_back(&mut self.threads, slot);
         self.ready |= 1 << queue;
@@ -100,7 +100,7 @@ impl Node {
         let first = self.queues[queue].first;
         self.queues[queue].remove(&mut self.threads, first);
         if self.queues[queue].is_empty() {
-            self.ready &= !(1 << queue);
+            self.ready = self.ready & !(1 << queue) | self.deferred;
         }
         first as usize
     }
@@ -149,7 +149,11 @@ impl Node {
                 if core::mem::take(&mut self.interrupts_first) {
                     return Next::Interrupts;
                 }
-                self.run_system_task(m);
+                if self.deferred != 0 {
+                    self.do_deferred(m);
+                } else {
+                    self.run_system_task(m);
+                }
                 continue;
             }
             if self.ready != 0 {
@@ -175,6 +179,7 @@ impl Node {
         }
         self.current = slot;
         self.switches += 1;
+        self.barred = self.observed | self.threads[slot].real_time;
     }
 
     /// Charges the current thread for its time until now.
@@ -194,7 +199,7 @@ impl Node {
         }
     }
 
-    /// The timer has come: alarms, the end of a quantum, balance.
+    /// The timer has come: real-time timers, the end of a quantum, and the clock of the time-shared world.
     pub(crate) fn on_timer<M: Machine>(&mut self, m: &mut M) {
         let now = m.ticks();
         self.armed = u64::MAX;
@@ -202,8 +207,17 @@ impl Node {
         if self.observed {
             self.end_doomed(m);
         }
-        self.expire_alarms(m, now);
+        self.expire_timers(m, now);
         self.end_quantum(m);
+        if !self.put_off_clock_work() {
+            self.do_clock_work(m);
+        }
+    }
+
+    /// Alarms and balance.
+    pub(crate) fn do_clock_work<M: Machine>(&mut self, m: &mut M) {
+        let now = m.ticks();
+        self.expire_alarms(m, now);
         if now.saturating_sub(self.balanced_at) >= m.ns_to_ticks(BALANCE_NS) {
             self.balanced_at = now;
             self.raise_sunk_threads();
@@ -213,16 +227,21 @@ impl Node {
         }
     }
 
-    /// Lets a time-shared thread that has used up its quantum sink one queue, behind those that wait there.
+    /// Lets a thread that has used up its quantum go behind those that wait in its queue; a time-shared one sinks to the next worse.
     fn end_quantum<M: Machine>(&mut self, m: &mut M) {
         let competition = self.ready != 0 || self.woken != 0;
+        if self.threads[self.current].real_time && self.threads[self.current].quantum_left <= 0 {
+            return self.end_runaway(m, self.current);
+        }
         let thread = &mut self.threads[self.current];
-        if thread.flags != 0 || thread.quantum_left > 0 || thread.queue < FIRST_SHARED {
+        if thread.flags != 0 || thread.quantum_left > 0 || thread.queue == SYSTEM_QUEUE {
             return;
         }
         thread.renew_quantum();
         if competition {
-            thread.queue = LAST.min(thread.queue + 1);
+            if thread.queue >= FIRST_SHARED {
+                thread.queue = LAST.min(thread.queue + 1);
+            }
             self.yield_current(m);
         }
     }

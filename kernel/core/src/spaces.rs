@@ -172,7 +172,7 @@ impl Node {
         let mut done = self.threads[caller].progress;
         let mut result = Ok(0);
         while done < pages && result.is_ok() {
-            let mapped = work(m, done, PAGES_AT_ONCE.min(pages - done));
+            let mapped = work(m, done, PAGES_AT_ONCE.min(self.chunk_bytes() / 128).min(pages - done));
             done += mapped.pages;
             result = mapped.result.map(|()| 0);
             self.threads[caller].progress = done;

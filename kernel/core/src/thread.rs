@@ -28,6 +28,8 @@ pub(crate) mod blocked {
     pub const NO_SPACE: u32 = 8;
     /// It waits in a futex bucket.
     pub const FUTEX: u32 = 16;
+    /// It waits in a call of MINIX4RT.
+    pub const REAL_TIME: u32 = 32;
 }
 
 /// What is to be done in a thread's name before it runs in user mode again, bits of `Thread::attention`.
@@ -95,6 +97,10 @@ pub struct Thread {
     pub(crate) queue: u8,
     /// The queue it returns to when it has waited.
     pub(crate) base_queue: u8,
+    /// Its process of MINIX4RT; 0: none.
+    pub(crate) mrt: u16,
+    /// It is a real-time process of MINIX4RT now.
+    pub(crate) real_time: bool,
     /// Its entry in the node's privileges.
     pub(crate) privileges: u8,
     /// Its address space, unless `NO_SPACE`.
@@ -135,8 +141,8 @@ pub struct Thread {
     pub(crate) futex_bits: u32,
     /// Futex: address in `space`.
     pub(crate) futex_address: u64,
-    /// Positions in the alarm heap plus 1: of `SetAlarm`, and of the futex time limit.
-    pub(crate) alarms: [u16; 2],
+    /// Futex: physical address of a shared one, else 0.
+    pub(crate) futex_physical: u64,
     /// Table of grants: address and number of entries.
     pub(crate) grants: (u64, u64),
     /// The message of `Form::Memory` and `Form::Kernel`, on its way out.
@@ -160,6 +166,8 @@ impl Thread {
         attention: 0,
         queue: 0,
         base_queue: 0,
+        mrt: 0,
+        real_time: false,
         privileges: 0,
         space: Space(0),
         next: 0,
@@ -180,7 +188,7 @@ impl Thread {
         expected: false,
         futex_bits: 0,
         futex_address: 0,
-        alarms: [0; 2],
+        futex_physical: 0,
         grants: (0, 0),
         outgoing: Message { source: Endpoint(0), label: 0, words: [0; 7] },
         arrived: Message { source: Endpoint(0), label: 0, words: [0; 7] },

@@ -16,6 +16,7 @@ use abi::{
     kernel::{ACCESS_EXECUTE, ACCESS_PRESENT, ACCESS_WRITE},
     layout::USER_END,
     privilege::io,
+    rt,
 };
 use core::mem::offset_of;
 use kernel_core::{Frame, HandOver, Machine, Next, Node, Thread, frame::entry};
@@ -197,6 +198,7 @@ extern "C" fn syscall_from_user(number: u64) -> ! {
         SENDREC => request(),
         REPLYREC => answer(),
         ..NATIVE => linux_call(number),
+        rt::call::FIRST..rt::call::END => real_time_call(number),
         _ => other_syscall(),
     }
 }
@@ -233,6 +235,19 @@ fn linux_call(number: u64) -> ! {
         Some(HandOver { from, to }) => leave_with(node, hardware, Load::LinuxCall, from, to),
         None => other_syscall(),
     }
+}
+
+/// A call of MINIX4RT. Mostly the caller goes on, and the CPU has everything that it needs.
+#[inline(never)]
+fn real_time_call(number: u64) -> ! {
+    // SAFETY: as in `request`.
+    let (node, hardware) = unsafe { node_state() };
+    if !node.real_time_call(hardware, number) {
+        dispatch(node, hardware);
+    }
+    let frame: *mut Frame = node.frame_mut(node.current());
+    // SAFETY: as in `leave`: `CURRENT_FRAME` and the loaded space are those of this thread still.
+    unsafe { core::arch::asm!("jmp {}", sym leave_kernel, in("rax") frame, options(noreturn)) }
 }
 
 /// Every other call, and these three where the short way is barred.

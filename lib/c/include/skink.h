@@ -8,6 +8,7 @@
 #include <skink/hal.h>
 #include <skink/io386.h>
 #include <skink/ipc.h>
+#include <skink/mrt.h>
 #include <skink/sys.h>
 
 #endif

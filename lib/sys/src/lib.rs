@@ -36,6 +36,7 @@ pub mod port;
 pub mod random;
 pub mod retained;
 pub mod rights;
+pub mod rt;
 pub mod space;
 pub mod start;
 pub mod system;

@@ -86,8 +86,16 @@ pub fn interrupt(thread: Endpoint) -> Result<Endpoint> {
 ///
 /// # Errors
 /// `EDEADSRCDST`, `EINVAL`, `ECALLDENIED`.
-pub fn schedule(thread: Endpoint, queue: u32, quantum_us: u32) -> Result<()> {
-    on(KernelCall::Schedule, thread, queue.to_word(), quantum_us.to_word()).map(drop)
+pub fn schedule(thread: Endpoint, queue: u64, quantum_us: u64) -> Result<()> {
+    on(KernelCall::Schedule, thread, queue, quantum_us).map(drop)
+}
+
+/// Wakes up to `count` who wait for the shared futex at `address` of a thread's memory. → number.
+///
+/// # Errors
+/// `EDEADSRCDST`, `EINVAL`, `EFAULT`, `ECALLDENIED`.
+pub fn wake_futex(thread: Endpoint, address: u64, count: u32) -> Result<u64> {
+    on(KernelCall::FutexWake, thread, address, count.to_word())
 }
 
 /// The holder of `slot` now.

@@ -43,7 +43,7 @@ impl Clock {
 }
 
 /// Nanoseconds of a `timespec`. `EINVAL`: negative or too many nanoseconds. Far times count as the end of time.
-fn from_timespec([seconds, nanoseconds]: [u64; 2]) -> Result<u64> {
+pub fn from_timespec([seconds, nanoseconds]: [u64; 2]) -> Result<u64> {
     if (seconds as i64) < 0 || nanoseconds >= SECOND_NS {
         return Err(Errno::EINVAL);
     }
@@ -56,7 +56,7 @@ pub fn from_timeval([seconds, microseconds]: [u64; 2]) -> Result<u64> {
 }
 
 /// A `timespec`.
-fn to_timespec(ns: u64) -> [u64; 2] {
+pub fn to_timespec(ns: u64) -> [u64; 2] {
     [ns / SECOND_NS, ns % SECOND_NS]
 }
 
@@ -245,6 +245,7 @@ impl<S: System> Pm<S> {
         match self.table[t].doing {
             Doing::Sleeping(_) => self.finish(t, Ok(0)),
             Doing::SignalWaiting(_) => self.finish(t, Err(Errno::EAGAIN)),
+            Doing::SemaphoreWaiting(_) => self.end_semaphore_wait(t, Err(Errno::EAGAIN)),
             _ => {}
         }
     }

@@ -5,7 +5,7 @@ use crate::manager::{Answer, Pm};
 use crate::process::Life;
 use crate::signal::{SigInfo, Signal, action, calls::keeps_no_zombies};
 use crate::system::{End, System};
-use crate::thread::{Doing, SignalWait};
+use crate::thread::Doing;
 use crate::timers::Key;
 use crate::wait::{Ending, Event};
 
@@ -39,6 +39,7 @@ impl<S: System> Pm<S> {
             self.tear_down(t);
         }
         self.cancel_intervals(p);
+        self.undo_semaphores(p);
         let process = &mut self.table[p];
         process.life = Life::Zombie(ending);
         self.settle_end(p, ending);
@@ -72,6 +73,7 @@ impl<S: System> Pm<S> {
             self.system.stop(endpoint);
         }
         self.forget_timer(t);
+        self.release_robust_futexes(t);
         self.system.vfs_exit(endpoint);
         self.system.vm_exit(endpoint);
         self.table[p].ended_run_ns += self.system.thread_use(endpoint).run_ns;
@@ -82,31 +84,8 @@ impl<S: System> Pm<S> {
 
     /// Cancels the timer of a thread's sleep or timed wait.
     pub fn forget_timer(&mut self, t: ThreadIndex) {
-        let deadline = match &self.table[t].doing {
-            Doing::Sleeping(sleep) => Some(sleep.deadline_ns),
-            Doing::SignalWaiting(SignalWait { deadline_ns, .. }) => *deadline_ns,
-            _ => None,
-        };
-        if let Some(deadline) = deadline {
+        if let Some(deadline) = self.table[t].doing.deadline_ns() {
             self.timers.cancel(deadline, Key::Wake(t));
-        }
-    }
-
-    /// CLONE_CHILD_CLEARTID: the other threads learn of this one's end. Interrupting them ends their futex waits, which they
-    /// repeat, to find the word changed; so no call for waking is needed.
-    fn clear_tid(&mut self, t: ThreadIndex) {
-        let address = core::mem::take(&mut self.table[t].clear_tid);
-        // As Linux: a bad address is nobody's trouble any more.
-        if address == 0 || self.write_u32(t, address, 0).is_err() {
-            return;
-        }
-        let mut next = self.table[self.table.process_of(t)].main;
-        while let Some(other) = next {
-            next = self.table[other].next;
-            if other != t && matches!(self.table[other].doing, Doing::Running) {
-                // It can only fail because the thread is gone.
-                let _ = self.system.interrupt(self.table[other].endpoint);
-            }
         }
     }
 

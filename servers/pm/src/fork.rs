@@ -5,6 +5,7 @@ use crate::limits;
 use crate::manager::{Answer, Pm};
 use crate::pid::Holder;
 use crate::process::Life;
+use crate::scheduling::Scheduling;
 use crate::signal::{Signal, action, frame::AltStack};
 use crate::system::System;
 use crate::thread::Doing;
@@ -187,8 +188,10 @@ impl<S: System> Pm<S> {
         }
         let keeps_stack = !request.has(flag::VM) || request.has(flag::VFORK);
         let (blocked, stack) = (self.table[t].blocked, self.table[t].stack);
+        let scheduling = self.table[t].scheduling.for_child();
         let entry = &mut self.table[child];
         entry.blocked = blocked;
+        entry.scheduling = scheduling;
         entry.stack = if keeps_stack { stack } else { AltStack::NONE };
         entry.clear_tid = if request.has(flag::CHILD_CLEARTID) { request.child_tid } else { 0 };
         Ok(child)
@@ -244,8 +247,10 @@ impl<S: System> Pm<S> {
             let _ = self.system.write(endpoint, request.child_tid, &tid);
         }
         let nice = self.table[self.table.process_of(child)].nice;
-        if nice != 0 {
-            self.set_queue(child, nice);
+        let parent_is_real_time =
+            self.table.find(parent).is_some_and(|parent| self.table[parent].scheduling.is_real_time());
+        if nice != 0 || self.table[child].scheduling != Scheduling::default() || parent_is_real_time {
+            self.apply_scheduling(child);
         }
         Ok(())
     }

@@ -161,6 +161,7 @@ impl<S: System> Pm<S> {
 
     /// The process is gone: none of its timers may fire.
     pub fn cancel_intervals(&mut self, p: ProcessIndex) {
+        self.delete_posix_timers(p);
         let intervals = core::mem::take(&mut self.table[p].intervals);
         if let Some(deadline) = intervals.real.deadline_ns {
             self.timers.cancel(deadline, Key::Real(p));

@@ -1,5 +1,5 @@
 //! Resource limits (getrlimit(2)): the table, its defaults, and the rule for changing an entry.
-//! pm enforces NPROC, CPU (through its timers), STACK (at exec) and SIGPENDING; the rest is kept for programs to read.
+//! pm enforces NPROC, CPU (through its timers), STACK (at exec), SIGPENDING and RTPRIO; the rest is kept for programs to read.
 
 use abi::Errno;
 
@@ -21,7 +21,8 @@ const NOFILE: usize = 7;
 const MEMLOCK: usize = 8;
 const MSGQUEUE: usize = 12;
 const NICE: usize = 13;
-const RTPRIO: usize = 14;
+/// RLIMIT_RTPRIO: best real-time priority that a process without rights may take.
+pub const RTPRIO: usize = 14;
 
 /// One limit: what counts now, and how far its owner may raise it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,6 +8,7 @@ use crate::index::{ProcessIndex, ThreadIndex};
 use crate::machine::Machine;
 use crate::random::Random;
 use crate::recover::{Hand, MessageKey};
+use crate::semaphore_sets::Sets;
 use crate::services::Service;
 use crate::system::System;
 use crate::table::Table;
@@ -59,6 +60,8 @@ pub struct Pm<S> {
     pub stopped_count: u32,
     /// Names and fate of the machine.
     pub machine: Machine,
+    /// System V semaphores.
+    pub semaphores: Sets,
     /// What pm is doing just now.
     pub hand: Hand,
 }
@@ -76,6 +79,7 @@ impl<S: System> Pm<S> {
             init: None,
             stopped_count: 0,
             machine: Machine::default(),
+            semaphores: Sets::default(),
             hand: Hand::default(),
         }
     }
@@ -234,6 +238,7 @@ impl<S: System> Pm<S> {
             match key {
                 Key::Wake(thread) => self.time_is_up(thread),
                 Key::Real(process) => self.real_interval_fired(process, now_ns),
+                Key::Posix(process, id) => self.posix_timer_fired(process, id, now_ns),
                 Key::Processor(process) => self.check_processor_time(process, now_ns),
             }
         }

@@ -60,8 +60,13 @@ impl System for Native {
         thread::interrupt(thread)
     }
 
-    fn schedule(&mut self, thread: Endpoint, queue: u64) {
-        let _ = thread::schedule(thread, queue as u32, 0);
+    fn schedule(&mut self, thread: Endpoint, queue: u64, quantum_us: u64) {
+        let _ = thread::schedule(thread, queue, quantum_us);
+    }
+
+    fn wake_futex(&mut self, thread: Endpoint, address: u64) {
+        // As Linux: a bad address is nobody's trouble any more.
+        let _ = thread::wake_futex(thread, address, 1);
     }
 
     fn read(&mut self, thread: Endpoint, address: u64, buffer: &mut [u8]) -> Result<()> {

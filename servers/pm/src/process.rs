@@ -3,10 +3,11 @@
 use crate::credentials::Credentials;
 use crate::index::{ProcessIndex, ThreadIndex};
 use crate::limits::Limits;
+use crate::posix_timers::PosixTimer;
 use crate::signal::{Action, Pending, Signal, action::Actions};
 use crate::wait::{Child, Ending};
 use abi::Endpoint;
-use alloc::rc::Rc;
+use alloc::{rc::Rc, vec::Vec};
 use core::ops::Range;
 
 /// Longest name with its NUL (PR_SET_NAME, /proc/PID/comm).
@@ -107,6 +108,8 @@ pub struct Process {
     pub children_run_ns: u64,
     /// Its interval timers.
     pub intervals: Intervals,
+    /// Its POSIX timers, by id.
+    pub timers: Vec<Option<PosixTimer>>,
 }
 
 impl Process {
@@ -144,6 +147,7 @@ impl Process {
             ended_run_ns: 0,
             children_run_ns: 0,
             intervals: Intervals::default(),
+            timers: Vec::new(),
         }
     }
 
@@ -187,6 +191,7 @@ impl Process {
         self.ended_run_ns = 0;
         self.children_run_ns = 0;
         self.intervals = Intervals::default();
+        self.timers.clear();
     }
 
     /// As a wait of its parent sees it.

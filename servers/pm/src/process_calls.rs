@@ -1,4 +1,4 @@
-//! Small calls about one process or thread: names, registers, limits, priorities, scheduling, random numbers.
+//! Small calls about one process or thread: names, registers, limits, niceness, random numbers.
 
 use crate::index::{ProcessIndex, ThreadIndex};
 use crate::limits::{self, Limit};
@@ -28,24 +28,13 @@ const RANDOM_FLAGS: u64 = 7;
 /// One call of `getrandom` gives at most this; programs ask again.
 const RANDOM_BYTES: u64 = 64 * 1024;
 
-/// The best queue of a program with niceness 0; the kernel's default for applications.
-const NORMAL_QUEUE: i32 = 8;
-/// Niceness per queue.
-const NICE_PER_QUEUE: i32 = 5;
-
 /// `which` of getpriority(2).
 const PRIO_PROCESS: u64 = 0;
 const PRIO_PGRP: u64 = 1;
 const PRIO_USER: u64 = 2;
 
-const SCHED_OTHER: u64 = 0;
-const SCHED_FIFO: u64 = 1;
-const SCHED_RR: u64 = 2;
-const SCHED_BATCH: u64 = 3;
-const SCHED_IDLE: u64 = 5;
-
 impl<S: System> Pm<S> {
-    /// `set_robust_list(head, bytes)`: kept for programs that ask for it.
+    /// `set_robust_list(head, bytes)`: walked when the thread ends.
     pub fn set_robust_list(&mut self, t: ThreadIndex, head: u64, bytes: u64) -> Result<u64> {
         if bytes != ROBUST_HEAD_BYTES {
             return Err(Errno::EINVAL);
@@ -216,80 +205,6 @@ impl<S: System> Pm<S> {
         };
         let alive = self.table.processes().filter(|(_, process)| process.is_alive());
         Ok(alive.map(|(index, _)| index).filter(|index| test(*index)).collect())
-    }
-
-    fn set_nice(&mut self, p: ProcessIndex, nice: i32) {
-        self.table[p].nice = nice;
-        let mut next = self.table[p].main;
-        while let Some(t) = next {
-            next = self.table[t].next;
-            self.set_queue(t, nice);
-        }
-    }
-
-    /// Puts a thread into the queue for a niceness.
-    pub fn set_queue(&mut self, t: ThreadIndex, nice: i32) {
-        let queue = NORMAL_QUEUE + nice.div_euclid(NICE_PER_QUEUE);
-        self.system.schedule(self.table[t].endpoint, queue as u64);
-    }
-
-    /// Puts a thread that has little left to do behind those of its niceness.
-    pub fn give_way(&mut self, t: ThreadIndex) {
-        let nice = self.table[self.table.process_of(t)].nice;
-        self.set_queue(t, nice + NICE_PER_QUEUE);
-    }
-
-    /// `sched_getaffinity(tid, bytes, mask)`: there is one processor. → bytes written.
-    pub fn sched_getaffinity(&mut self, t: ThreadIndex, a: &[u64; 7]) -> Result<u64> {
-        if a[1] < 8 || !a[1].is_multiple_of(8) {
-            return Err(Errno::EINVAL);
-        }
-        self.sched_target(self.table.process_of(t), a[0] as i32)?;
-        self.write_words(t, a[2], [1])?;
-        Ok(8)
-    }
-
-    /// `sched_setaffinity(tid, bytes, mask)`: the one processor must be in the mask.
-    pub fn sched_setaffinity(&mut self, t: ThreadIndex, a: &[u64; 7]) -> Result<u64> {
-        self.sched_target(self.table.process_of(t), a[0] as i32)?;
-        if a[1] == 0 {
-            return Err(Errno::EINVAL);
-        }
-        let [first] = self.read_bytes::<1>(t, a[2])?;
-        if first & 1 == 0 { Err(Errno::EINVAL) } else { Ok(0) }
-    }
-
-    /// The process that a scheduling call means. `EINVAL`, `ESRCH`.
-    pub fn sched_target(&self, p: ProcessIndex, pid: i32) -> Result<ProcessIndex> {
-        if pid < 0 {
-            return Err(Errno::EINVAL);
-        }
-        self.process_or_self(p, pid)
-    }
-
-    /// `sched_setscheduler(pid, policy)`: programs are time shared; real time is for services.
-    pub fn sched_setscheduler(&mut self, p: ProcessIndex, pid: i32, policy: u64) -> Result<u64> {
-        self.sched_target(p, pid)?;
-        match policy {
-            SCHED_OTHER | SCHED_BATCH | SCHED_IDLE => Ok(0),
-            SCHED_FIFO | SCHED_RR => Err(Errno::EPERM),
-            _ => Err(Errno::EINVAL),
-        }
-    }
-
-    /// `sched_getparam(pid, param)`.
-    pub fn sched_getparam(&mut self, t: ThreadIndex, pid: i32, address: u64) -> Result<u64> {
-        self.sched_target(self.table.process_of(t), pid)?;
-        self.write_u32(t, address, 0)?;
-        Ok(0)
-    }
-
-    /// `sched_get_priority_max`, `sched_get_priority_min`: time-shared policies have one priority.
-    pub fn sched_priority_range(&self, policy: u64) -> Result<u64> {
-        match policy {
-            SCHED_OTHER | SCHED_BATCH | SCHED_IDLE => Ok(0),
-            _ => Err(Errno::EINVAL),
-        }
     }
 
     /// `personality(persona)`: Linux, and nothing else.

@@ -143,6 +143,7 @@ impl<S: System> Pm<S> {
             if let Some(deadline) = self.table[p].intervals.real.deadline_ns {
                 self.timers.set(deadline, Key::Real(p));
             }
+            self.list_posix_timers_anew(p);
             self.table[p].intervals.check_ns = None;
             self.plan_processor_check(p);
             for t in self.threads_of(p) {

@@ -78,8 +78,10 @@ pub trait System {
     fn set_registers(&mut self, thread: Endpoint, registers: &Registers, resume: bool) -> Result<(), Errno>;
     /// The thread will report `kernel::Interrupted` before it runs again. → whom it waits for.
     fn interrupt(&mut self, thread: Endpoint) -> Result<Endpoint, Errno>;
-    /// Sets the queue a thread competes in.
-    fn schedule(&mut self, thread: Endpoint, queue: u64);
+    /// Sets the queue a thread competes in, and its quantum; 0 keeps that.
+    fn schedule(&mut self, thread: Endpoint, queue: u64, quantum_us: u64);
+    /// Wakes one who waits for the shared futex at this address of a thread's memory.
+    fn wake_futex(&mut self, thread: Endpoint, address: u64);
     /// Copies out of a program's memory. `EFAULT`.
     fn read(&mut self, thread: Endpoint, address: u64, buffer: &mut [u8]) -> Result<(), Errno>;
     /// Copies into a program's memory. `EFAULT`.

@@ -2,11 +2,13 @@
 
 use crate::exec::flow::Execution;
 use crate::index::{ProcessIndex, ThreadIndex};
+use crate::scheduling::Scheduling;
+use crate::semaphore_sets::Operation;
 use crate::signal::frame::{AltStack, Trap};
 use crate::signal::{Pending, Set};
 use crate::wait::Wait;
 use abi::{Endpoint, Errno};
-use alloc::boxed::Box;
+use alloc::{boxed::Box, vec::Vec};
 
 /// What a thread does, when it is pm's business.
 #[derive(Debug)]
@@ -25,6 +27,8 @@ pub enum Doing {
     Pausing,
     /// `rt_sigtimedwait`.
     SignalWaiting(SignalWait),
+    /// `semop`, `semtimedop`.
+    SemaphoreWaiting(SemaphoreWait),
     /// `vfork`: until the child is done with the memory.
     Vforking {
         /// The child's pid.
@@ -40,6 +44,7 @@ impl Doing {
         match self {
             Doing::Sleeping(sleep) => Some(sleep.deadline_ns),
             Doing::SignalWaiting(wait) => wait.deadline_ns,
+            Doing::SemaphoreWaiting(wait) => wait.deadline_ns,
             _ => None,
         }
     }
@@ -74,6 +79,19 @@ pub struct SignalWait {
     pub set: Set,
     /// Where the siginfo goes; 0: nowhere.
     pub info: u64,
+    /// When it gives up.
+    pub deadline_ns: Option<u64>,
+}
+
+/// A wait for semaphores of a set.
+#[derive(Clone, Debug)]
+pub struct SemaphoreWait {
+    /// The set.
+    pub id: u32,
+    /// What is to be done.
+    pub operations: Vec<Operation>,
+    /// Which of these cannot be done.
+    pub blocked: usize,
     /// When it gives up.
     pub deadline_ns: Option<u64>,
 }
@@ -115,6 +133,8 @@ pub struct Thread {
     pub clear_tid: u64,
     /// Head and length of the robust futex list.
     pub robust: (u64, u64),
+    /// Policy and priority.
+    pub scheduling: Scheduling,
 }
 
 impl Thread {
@@ -138,6 +158,7 @@ impl Thread {
             trap: Trap::default(),
             clear_tid: 0,
             robust: (0, 0),
+            scheduling: Scheduling::default(),
         }
     }
 
@@ -158,5 +179,6 @@ impl Thread {
         self.trap = Trap::default();
         self.clear_tid = 0;
         self.robust = (0, 0);
+        self.scheduling = Scheduling::default();
     }
 }

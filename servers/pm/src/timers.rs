@@ -13,6 +13,8 @@ pub enum Key {
     Wake(ThreadIndex),
     /// ITIMER_REAL of a process.
     Real(ProcessIndex),
+    /// A POSIX timer of a process.
+    Posix(ProcessIndex, u16),
     /// Time to look at the processor time of a process with ITIMER_VIRTUAL, ITIMER_PROF or RLIMIT_CPU.
     Processor(ProcessIndex),
 }

@@ -93,7 +93,7 @@ impl Launcher {
         let memory: Vec<(u64, u64)> = plan.device.memory.iter().copied().chain(module).collect();
         let granted = Granted { ports: &plan.device.ports, memory: &memory, irqs: &plan.device.irqs };
         sys::rights::set_privileges(endpoint, &rights::privileges(service, granted)?)?;
-        thread::schedule(endpoint, service.queue, service.quantum_us)?;
+        thread::schedule(endpoint, service.queue as u64, service.quantum_us as u64)?;
         let (entry, _, stack_end) = self.build(endpoint, plan)?;
         let text = self.arguments(service, module);
         let arguments = (stack_end - text.len() as u64) & !(STACK_ALIGNMENT - 1);
@@ -163,7 +163,7 @@ impl World for Launcher {
     fn adopt(&mut self, endpoint: Endpoint, service: &Service) {
         let set = rights::privileges(service, Granted::default())
             .and_then(|rights| sys::rights::set_privileges(endpoint, &rights))
-            .and_then(|()| thread::schedule(endpoint, service.queue, service.quantum_us));
+            .and_then(|()| thread::schedule(endpoint, service.queue as u64, service.quantum_us as u64));
         if let Err(error) = set {
             self.say(format_args!("the rights of {} cannot be set: {error}", service.name));
         }

@@ -308,6 +308,9 @@ impl Call<'_> {
             }
             nr::UMOUNT2 => task(vfs.unmount_call(self.process(), self.path(0)?)),
             nr::SOCKET | nr::SOCKETPAIR => Err(Errno::EAFNOSUPPORT),
+            nr::GETXATTR | nr::LGETXATTR | nr::FGETXATTR | nr::LISTXATTR | nr::LLISTXATTR | nr::FLISTXATTR => {
+                Err(Errno::EOPNOTSUPP)
+            }
             _ => Err(Errno::ENOSYS),
         }
     }

@@ -49,6 +49,12 @@ impl Access {
         Access { write, execute: false, present: false }
     }
 
+    /// The access after which no other that these rights allow can fault.
+    pub const fn touching(rights: Rights) -> Access {
+        let write = rights.has(Rights::WRITE);
+        Access { write, execute: !write && rights.has(Rights::EXECUTE), present: false }
+    }
+
     /// The processor cannot write or execute what it cannot read, so any right lets it read.
     fn is_allowed(self, rights: Rights) -> bool {
         if self.write {

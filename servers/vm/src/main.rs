@@ -32,6 +32,7 @@ mod region;
 mod remap;
 mod reports;
 mod requests;
+mod resident;
 mod server;
 mod space;
 mod spawn;

@@ -10,7 +10,7 @@ use crate::{
 use ::server::hand::{Hand, Recall};
 use abi::{
     Endpoint, Errno, Message,
-    kernel::{CopyFault, Fault},
+    kernel::{CopyFault, Fault, Resident},
     linux::nr,
     message::LINUX_LABELS,
 };
@@ -71,6 +71,11 @@ impl<K: Kernel> Server<K> {
             CopyFault::LABEL => {
                 let fault = CopyFault::from_message(message);
                 Some(message.reply(self.fault(fault.owner, fault.address, fault.access)))
+            }
+            Resident::LABEL => {
+                let Resident { stack } = Resident::from_message(message);
+                let made = self.with_space(message.source, |space, memory| space.make_resident(memory, stack));
+                Some(message.reply(made.map(|()| 0)))
             }
             nr::MMAP => self.mmap(message).map(|result| message.reply(result)),
             number if number < LINUX_LABELS => Some(message.reply(self.linux_call(message))),

@@ -6,7 +6,6 @@
 //! of the guest's second serial line. What it prints is the table; the same input gives the same
 //! numbers, on any machine.
 
-use crate::bench_io;
 use crate::bundle::Bundle;
 use crate::c_programs::{self, CProgram};
 use crate::cli::RAMDISK_SYSTEM;
@@ -16,6 +15,7 @@ use crate::programs::Progress;
 use crate::second_line::SecondLine;
 use crate::test::case;
 use crate::workspace::Workspace;
+use crate::{bench_io, bench_rt};
 use anyhow::{Result, bail};
 use std::collections::BTreeMap;
 use std::fs;
@@ -24,6 +24,10 @@ use std::path::Path;
 
 /// How much of the console is shown of a failure.
 const SHOWN_LINES: usize = 20;
+
+/// What is measured in several machines, and written into docs/.
+const EXPERIMENTS: [(&str, fn(&Workspace) -> Result<()>); 2] =
+    [(bench_io::NAME, bench_io::bench), (bench_rt::NAME, bench_rt::bench)];
 
 /// One benchmark.
 struct Benchmark {
@@ -44,10 +48,11 @@ struct Benchmark {
 /// When there is none of that name, or one of them fails.
 pub fn bench(workspace: &Workspace, name: Option<&str>) -> Result<u8> {
     let mut benchmarks = find(workspace)?;
-    let wants_io = name.is_none_or(|name| bench_io::NAME.contains(name));
+    let experiments = EXPERIMENTS.iter().filter(|(own, _)| name.is_none_or(|name| own.contains(name)));
+    let experiments: Vec<_> = experiments.collect();
     if let Some(name) = name {
         benchmarks.retain(|benchmark| benchmark.name.contains(name));
-        if benchmarks.is_empty() && !wants_io {
+        if benchmarks.is_empty() && experiments.is_empty() {
             bail!("there is no benchmark with '{name}' in its name");
         }
     }
@@ -59,9 +64,9 @@ pub fn bench(workspace: &Workspace, name: Option<&str>) -> Result<u8> {
         println!("# {}", benchmark.name);
         run(workspace, &bundles[benchmark.system.as_str()], benchmark)?;
     }
-    if wants_io {
-        println!("# {}", bench_io::NAME);
-        bench_io::bench(workspace)?;
+    for (name, run) in experiments {
+        println!("# {name}");
+        run(workspace)?;
     }
     Ok(0)
 }

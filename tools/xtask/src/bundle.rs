@@ -2,6 +2,7 @@
 //! with the root file system.
 
 use crate::archive::{self, Entry};
+use crate::c_programs::{self, CProgram};
 use crate::c_services::{self, Library};
 use crate::machine::DiskBus;
 use crate::programs::{self, Built, Packages, Progress};
@@ -20,6 +21,9 @@ use std::path::PathBuf;
 /// The file name of the disk image with the root file system.
 pub const ROOT_DISK: &str = "root.img";
 
+/// The folder of user/ with commands in C that every system has.
+const C_COMMANDS: &str = "rtop";
+
 /// The file name of what is printed.
 pub const PRINTER: &str = "printed";
 
@@ -37,6 +41,7 @@ pub struct Bundle {
     built: Built,
     system: System,
     commands: Vec<String>,
+    c_commands: Vec<CProgram>,
 }
 
 /// The files that a machine boots from.
@@ -72,7 +77,8 @@ impl Bundle {
                 built.strip(&name)?;
             }
         }
-        Ok(Self { built, system, commands })
+        let c_commands = c_programs::compile(workspace, Some(C_COMMANDS))?;
+        Ok(Self { built, system, commands, c_commands })
     }
 
     /// The services of the system.
@@ -116,9 +122,11 @@ impl Bundle {
 
     /// What every root file system has: the files of systems/root and our commands.
     pub fn contents(&self, workspace: &Workspace) -> Contents<'static> {
+        let commands = self.commands.iter().map(|name| (name.clone(), self.built.program(name)));
+        let c_commands = self.c_commands.iter().map(|command| (command.name.clone(), command.path.clone()));
         Contents {
             base: workspace.root.join("systems/root"),
-            programs: self.commands.iter().map(|name| (name.clone(), self.built.program(name))).collect(),
+            programs: commands.chain(c_commands).collect(),
             overlays: &[],
             command: None,
         }

@@ -8,7 +8,7 @@
 use crate::bundle::{Bundle, PRINTER, Root};
 use crate::c_programs::CProgram;
 use crate::machine::{Boot, Line, Machine};
-use crate::process;
+use crate::process::{self, tail};
 use crate::rootfs::{self, Contents};
 use crate::second_line::{Running, SecondLine};
 use crate::stream::{Console, Output};
@@ -27,6 +27,9 @@ const OUT_DISK_MIB: u64 = 256;
 
 /// File name of what the guest sends on its second serial line, where that is kept.
 const SECOND_LINE_FILE: &str = "com2.sent";
+
+/// Lines of the console that are shown of a failure.
+const SHOWN_LINES: usize = 20;
 
 /// What to run, and on what machine.
 pub struct Job<'a> {
@@ -135,6 +138,20 @@ impl Guest {
         machine.processors = job.processors;
         machine.display = job.display;
         Ok(Self { machine, second_line, limit: job.limit, folder })
+    }
+
+    /// Runs a command that has to succeed. → what it has printed.
+    ///
+    /// # Errors
+    /// As of `run`, and when it does not succeed.
+    pub fn collect(&self) -> Result<String> {
+        let mut printed = Vec::new();
+        let outcome = self.run(|bytes| printed.extend_from_slice(bytes), |_| ())?;
+        let printed = String::from_utf8_lossy(&printed).into_owned();
+        if outcome.status != Some(0) {
+            bail!("the command failed:\n{printed}\n{}", tail(&outcome.console, SHOWN_LINES));
+        }
+        Ok(printed)
     }
 
     /// Boots the machine and waits for its end, handing on what the command prints as it comes.

@@ -19,6 +19,7 @@ mod notifications;
 mod ports;
 mod privileges;
 mod random;
+mod real_time;
 mod restarts;
 mod roots;
 mod scheduling;

@@ -7,6 +7,7 @@ use abi::{
     endpoint::slot,
     layout::map,
     privilege::Privileges,
+    rt,
 };
 use kernel_core::{Frame, HandOver, Next, Node, frame::entry};
 
@@ -151,6 +152,10 @@ impl World {
     pub fn enter(&mut self) -> Next {
         let current = self.node.current();
         self.node.frame_mut(current).entry = entry::SYSCALL;
+        if let number @ rt::call::FIRST..rt::call::END = self.node.frame_mut(current).rax {
+            self.node.real_time_call(&mut self.m, number);
+            return self.next();
+        }
         let short_way = match self.node.frame_mut(current).rax {
             call::SENDREC => self.node.try_request(&mut self.m),
             call::REPLYREC => self.node.try_answer(&mut self.m),

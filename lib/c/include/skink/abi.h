@@ -61,6 +61,7 @@ struct skink_name {
 #define ENOSYS 38
 #define ENOTEMPTY 39
 #define ELOOP 40
+#define EIDRM 43
 #define ENODATA 61
 #define ETIME 62
 #define EPROTO 71
@@ -238,7 +239,7 @@ _Static_assert(offsetof(struct skink_message, words) == 8, "skink_message.words"
 /* (endpoint, address of Privileges): sets privileges. Only rs, whatever the mask says. */
 #define SKINK_SYS_PRIVCTL 9
 
-/* (endpoint, queue, quantum_us): base queue (0 best to 15) and quantum; 0 keeps one. rs, pm. */
+/* (endpoint, queue, quantum_us): base queue (0 best to 15, or REAL_TIME plus a real-time one) and quantum; 0 keeps one. rs, pm. */
 #define SKINK_SYS_SCHEDULE 10
 
 /* () → space: a new empty address space. vm. ENOMEM: table or page-table pool exhausted. */
@@ -365,6 +366,13 @@ _Static_assert(offsetof(struct skink_message, words) == 8, "skink_message.words"
 /* (hook): masks the line until IrqEnable. */
 #define SKINK_SYS_IRQDISABLE 49
 
+/* (operation of rt::control, caller of the system call, argument, address of 8 words in own memory, which the structure begins with): a
+ * system call of MINIX4RT. mrt. */
+#define SKINK_SYS_RTCONTROL 50
+
+/* (endpoint, address, count): wakes up to count who wait for the shared futex at this address of a thread's memory. → number. pm. */
+#define SKINK_SYS_FUTEXWAKE 51
+
 /* First native number; below are Linux system calls and Skink's own routed calls. */
 #define SKINK_CALL_NATIVE 0x1000ull
 
@@ -430,6 +438,13 @@ _Static_assert(offsetof(struct skink_copy_request, to) == 4, "skink_copy_request
 _Static_assert(offsetof(struct skink_copy_request, from_address) == 8, "skink_copy_request.from_address");
 _Static_assert(offsetof(struct skink_copy_request, to_address) == 16, "skink_copy_request.to_address");
 _Static_assert(offsetof(struct skink_copy_request, bytes) == 24, "skink_copy_request.bytes");
+
+/* Schedule: added to the number of a real-time ready queue, 1 (best) to 46. A thread with a quantum goes to the end of its queue when that
+ * is used up (SCHED_RR), one with NO_QUANTUM never (SCHED_FIFO). */
+#define SKINK_CALL_REAL_TIME 64ull
+
+/* Schedule: the quantum never ends. */
+#define SKINK_CALL_NO_QUANTUM 0xffffffffffffffffull
 
 /* Kinds of Inject. */
 
@@ -1153,6 +1168,13 @@ struct skink_kernel_exited {
     uint64_t status;
 };
 
+/* The thread, an application's, is to become real-time; sent to vm, which makes all of its memory resident and grows the stack some way
+ * below this address. → 0, or ENOMEM. */
+#define SKINK_KERNEL_RESIDENT 0x40000007u
+struct skink_kernel_resident {
+    uint64_t stack;
+};
+
 /* Addresses and sizes that more than one program must agree on. */
 
 /* A page, in bytes. */
@@ -1738,6 +1760,584 @@ struct skink_rs_arguments {
 /* rs to a service that is about to be replaced by a new binary (asynchronous, with a tag): it finishes what it has in hand, leaves its
  * state where its successor finds it, and answers; from then on it receives from rs alone and is destroyed. lib/server does it. */
 #define SKINK_RS_PREPARE_UPDATE 0x40004u
+
+/* MINIX4RT: hard real-time processes (part A of the checklist for paper 001). This file is long because it is that whole interface. */
+
+/* Number of the routed call of the system calls. */
+#define SKINK_RT_SYSTEM_CALL 0x401u
+
+/* Kernel calls: number in rax, arguments in rdi rsi rdx, the words of a message in r10 r8 r9 r12. */
+
+/* The first number. */
+#define SKINK_RT_CALL_FIRST 0x1200ull
+
+/* (id, timeout): takes one from a semaphore. BADSEM, E_TRY_AGAIN, TIMEOUT, EXITING; ELOCKED: threads would wait for each other in a circle;
+ * BADPRTY: the caller is better than the mutex's ceiling. */
+#define SKINK_RT_CALL_SEMDOWN 0x1200ull
+
+/* (id): gives one back. BADSEM; EPERM: another process holds the mutex. */
+#define SKINK_RT_CALL_SEMUP 0x1201ull
+
+/* (): the caller becomes real-time, with the attributes set before; its memory becomes resident. BADPTYPE, BADPRTY (no attributes),
+ * NOVTIMER, NOMSGQ, ENOMEM. */
+#define SKINK_RT_CALL_SET2RT 0x1202ull
+
+/* (): the caller becomes an ordinary process again. */
+#define SKINK_RT_CALL_SET2NRT 0x1203ull
+
+/* (timeout): waits for a wake-up or the time; a periodic process with FOREVER: for its next period. */
+#define SKINK_RT_CALL_SLEEP 0x1204ull
+
+/* (pid): ends a sleep. E_BAD_PROC, BADPTYPE; UNSLEEP: it does not sleep, its watchdog is told. */
+#define SKINK_RT_CALL_WAKEUP 0x1205ull
+
+/* (address): 80 characters for the console. EINVAL: bad address. */
+#define SKINK_RT_CALL_PRINT 0x1206ull
+
+/* (destination pid, timeout) and a message: waits until it is received. E_BAD_PROC, E_BAD_DEST (the caller itself), BADPTYPE, MQFULL,
+ * NOMQENT, E_TRY_AGAIN, TIMEOUT, EXITING, ELOCKED. */
+#define SKINK_RT_CALL_RQST 0x1207ull
+
+/* The same without waiting. */
+#define SKINK_RT_CALL_ARQST 0x1208ull
+
+/* (destination pid, -, priority): the same at a stated priority, which the destination inherits. BADPRTY. */
+#define SKINK_RT_CALL_UPRQST 0x1209ull
+
+/* (destination pid): the same at the destination's own priority. */
+#define SKINK_RT_CALL_SIGN 0x120aull
+
+/* (destination pid): an answer; the caller drops what the request lent it. */
+#define SKINK_RT_CALL_REPLY 0x120bull
+
+/* (source pid or ANYPROC, timeout) → the best message: rdi = source pid | type << 32, rsi = id | sequence number << 32, rdx = time in
+ * ticks, r13 = priority | process number << 32, r14 = deadline, r15 = laxity. E_BAD_PROC, E_TRY_AGAIN, TIMEOUT, EXITING. */
+#define SKINK_RT_CALL_RCV 0x120cull
+
+/* (destination pid, timeout): a request, and the answer as by RCV. EINVAL: the timeout is NOWAIT. */
+#define SKINK_RT_CALL_RQRCV 0x120dull
+
+/* Numbers of real-time kernel calls are below this; the others give E_BAD_FCN. */
+#define SKINK_RT_CALL_END 0x1300ull
+
+/* Operations of the system calls: (operation, argument, address). In standard mode NORTMODE, unless said otherwise; a real-time caller
+ * BADPTYPE; other than the superuser EPERM; a bad address EINVAL; an unknown operation EBADCALL. */
+
+/* (harmonic, address as refresh): real-time mode: the timer runs at harmonic × 50 Hz, idle time is sampled every refresh ticks. BADHARM,
+ * BADRFSH; RTACTIVE: it is in that mode already. */
+#define SKINK_RT_CONTROL_RTSTART 0ull
+
+/* The same again, in real-time mode. RTACTIVE: there are real-time processes. */
+#define SKINK_RT_CONTROL_RESTART 1ull
+
+/* Back to standard mode. RTACTIVE: there are real-time processes. */
+#define SKINK_RT_CONTROL_RTSTOP 2ull
+
+/* (options), in standard mode. RTMODE; BADFLAGS. */
+#define SKINK_RT_CONTROL_SETSVAL 3ull
+
+/* → SystemValues, in both modes. */
+#define SKINK_RT_CONTROL_GETSVAL 4ull
+
+/* → SystemStatistics. */
+#define SKINK_RT_CONTROL_GETSSTAT 5ull
+
+/* Clears them. */
+#define SKINK_RT_CONTROL_CLRSSTAT 6ull
+
+/* ProcessAttributes of the caller. BADPRTY, BADWDOG, BADPER, BADDEAD, BADFLAGS, BADMQSZ; NOMSGQ: too many processes. */
+#define SKINK_RT_CONTROL_SETPATTR 7ull
+
+/* (pid) → ProcessAttributes. E_BAD_PROC. */
+#define SKINK_RT_CONTROL_GETPATTR 8ull
+
+/* (pid) → ProcessStatistics. E_BAD_PROC. */
+#define SKINK_RT_CONTROL_GETPSTAT 9ull
+
+/* (pid): clears them. E_BAD_PROC. */
+#define SKINK_RT_CONTROL_CLRPSTAT 10ull
+
+/* (pid) → ProcessInternals. E_BAD_PROC. */
+#define SKINK_RT_CONTROL_GETPINT 11ull
+
+/* (irq), IrqAttributes. BADIRQ, BADIRQT, BADTASK, BADPRTY, BADWDOG, BADPER, NOVTIMER, NOSOFTIRQ. */
+#define SKINK_RT_CONTROL_SETIATTR 12ull
+
+/* (irq) → IrqAttributes. BADIRQ. */
+#define SKINK_RT_CONTROL_GETIATTR 13ull
+
+/* (irq) → IrqStatistics. BADIRQ. */
+#define SKINK_RT_CONTROL_GETISTAT 14ull
+
+/* (irq): clears them. BADIRQ. */
+#define SKINK_RT_CONTROL_CLRISTAT 15ull
+
+/* (irq) → IrqInternals. BADIRQ. */
+#define SKINK_RT_CONTROL_GETIINT 16ull
+
+/* SemaphoreAttributes → id. BADNAME, BADVALUE, BADFLAGS, BADPRTY, NOSEM. */
+#define SKINK_RT_CONTROL_SEMALLOC 17ull
+
+/* (id). BADSEM, FREESEM; EPERM: another process has allocated it. */
+#define SKINK_RT_CONTROL_SEMFREE 18ull
+
+/* Name of 16 characters → id. BADSEM. */
+#define SKINK_RT_CONTROL_GETSEMID 19ull
+
+/* (id) → SemaphoreAttributes; the value as it is now. BADSEM, FREESEM. */
+#define SKINK_RT_CONTROL_GETSEMATTR 20ull
+
+/* (id) → SemaphoreStatistics. BADSEM, FREESEM. */
+#define SKINK_RT_CONTROL_GETSEMSTAT 21ull
+
+/* (id): clears them. BADSEM, FREESEM. */
+#define SKINK_RT_CONTROL_CLRSEMSTAT 22ull
+
+/* (id) → SemaphoreInternals. BADSEM. */
+#define SKINK_RT_CONTROL_GETSEMINT 23ull
+
+/* (id) → QueueStatistics. BADMSGQ, FREEMSGQ. */
+#define SKINK_RT_CONTROL_GETMQSTAT 24ull
+
+/* (id): clears them. BADMSGQ, FREEMSGQ. */
+#define SKINK_RT_CONTROL_CLRMQSTAT 25ull
+
+/* Operations are below this. */
+#define SKINK_RT_CONTROL_END 26ull
+
+/* Errors, positive. */
+#define SKINK_RT_ERROR_E_MRT_BADIRQ 0x7d1
+#define SKINK_RT_ERROR_E_MRT_BADTASK 0x7d2
+#define SKINK_RT_ERROR_E_MRT_BADPRTY 0x7d3
+#define SKINK_RT_ERROR_E_MRT_BADIRQT 0x7d4
+#define SKINK_RT_ERROR_E_MRT_BADHARM 0x7d5
+#define SKINK_RT_ERROR_E_MRT_RTACTIVE 0x7d6
+#define SKINK_RT_ERROR_E_MRT_BADPTYPE 0x7d7
+#define SKINK_RT_ERROR_E_MRT_BADPER 0x7d8
+#define SKINK_RT_ERROR_E_MRT_BADDEAD 0x7d9
+#define SKINK_RT_ERROR_E_MRT_BADWDOG 0x7da
+#define SKINK_RT_ERROR_E_MRT_UNREADY 0x7db
+#define SKINK_RT_ERROR_E_MRT_NOVTIMER 0x7dc
+#define SKINK_RT_ERROR_E_MRT_NOSOFTIRQ 0x7dd
+#define SKINK_RT_ERROR_E_MRT_NORTMODE 0x7de
+#define SKINK_RT_ERROR_E_MRT_UNSLEEP 0x7df
+#define SKINK_RT_ERROR_E_MRT_EXITING 0x7e0
+#define SKINK_RT_ERROR_E_MRT_NOMQENT 0x7e1
+#define SKINK_RT_ERROR_E_MRT_BADMQSZ 0x7e2
+#define SKINK_RT_ERROR_E_MRT_NOMSGQ 0x7e3
+#define SKINK_RT_ERROR_E_MRT_BADMSGT 0x7e4
+#define SKINK_RT_ERROR_E_MRT_TIMEOUT 0x7e5
+#define SKINK_RT_ERROR_E_MRT_RTMODE 0x7e6
+#define SKINK_RT_ERROR_E_MRT_BADRFSH 0x7e7
+#define SKINK_RT_ERROR_E_MRT_MQFULL 0x7e8
+#define SKINK_RT_ERROR_E_MRT_NOSEM 0x7e9
+#define SKINK_RT_ERROR_E_MRT_BADSEM 0x7ea
+#define SKINK_RT_ERROR_E_MRT_FREESEM 0x7eb
+#define SKINK_RT_ERROR_E_MRT_BADNAME 0x7ec
+#define SKINK_RT_ERROR_E_MRT_BADVALUE 0x7ed
+#define SKINK_RT_ERROR_E_MRT_BADFLAGS 0x7ee
+#define SKINK_RT_ERROR_E_MRT_BADMSGQ 0x7ef
+#define SKINK_RT_ERROR_E_MRT_FREEMSGQ 0x7f0
+
+/* MINIX's own, 1100 further on than there. */
+#define SKINK_RT_ERROR_E_BAD_DEST 0x835
+#define SKINK_RT_ERROR_E_TRY_AGAIN 0x837
+#define SKINK_RT_ERROR_E_BAD_FCN 0x83d
+#define SKINK_RT_ERROR_E_BAD_PROC 0x83f
+
+/* Timeout: not at all. */
+#define SKINK_RT_NOWAIT 0ll
+
+/* Timeout: without limit. */
+#define SKINK_RT_FOREVER -1ll
+
+/* Source of RCV: anybody. */
+#define SKINK_RT_ANYPROC -1ll
+
+/* Watchdog, task: none. */
+#define SKINK_RT_NOPROC -1ll
+
+/* Ticks of the time-shared world in a second. */
+#define SKINK_RT_CLOCK_HZ 50ull
+
+/* Priorities that processes, semaphores and interrupts may have: 1, the best, to this; 0 is the timer's. */
+#define SKINK_RT_PRIORITIES 46ull
+
+/* Harmonics, refreshes and periods are 1 to this, in ticks. */
+#define SKINK_RT_MOST_TICKS 0x2710ull
+
+/* Processes with attributes. */
+#define SKINK_RT_PROCESSES 256u
+
+/* Real-time processes, each with its message queue. */
+#define SKINK_RT_QUEUES 128u
+
+/* Messages that all queues together hold. */
+#define SKINK_RT_ENTRIES 0x400u
+
+/* Most that one queue may hold. */
+#define SKINK_RT_QUEUE_ENTRIES 256ull
+
+/* Virtual timers. */
+#define SKINK_RT_TIMERS 160u
+
+/* Semaphores; ids are 0 to below this. */
+#define SKINK_RT_SEMAPHORES 256u
+
+/* Interrupt descriptors: below HARDWARE_IRQS one for each line, from there on software interrupts. */
+#define SKINK_RT_IRQS 96u
+
+/* Lines with a descriptor. */
+#define SKINK_RT_HARDWARE_IRQS 64u
+
+/* The software interrupt that is the 50 Hz tick of the time-shared world. */
+#define SKINK_RT_TICK_IRQ 64u
+
+/* Characters of PRINT. */
+#define SKINK_RT_PRINT_BYTES 80u
+
+/* A process that runs so long without waiting is taken for one that loops for ever, and becomes an ordinary one. */
+#define SKINK_RT_RUNAWAY_NS 0xb2d05e00ull
+
+/* Options and state of the system. */
+#define SKINK_RT_MODE_RTMODE 1ull
+#define SKINK_RT_MODE_MINIXCLI 2ull
+#define SKINK_RT_MODE_NEWINT 4ull
+#define SKINK_RT_MODE_FLUSHLCK 8ull
+#define SKINK_RT_MODE_NOFLUSH 16ull
+#define SKINK_RT_MODE_NEEDSCHED 32ull
+#define SKINK_RT_MODE_RTSCHED 64ull
+
+/* Options. Messages of the kernel on the second serial line. */
+#define SKINK_RT_MODE_DBG232 256ull
+
+/* Latencies are measured. */
+#define SKINK_RT_MODE_LATENCY 512ull
+
+/* Priority inheritance is on. */
+#define SKINK_RT_MODE_BPIP 0x400ull
+
+/* The timer comes when it is needed and no other time. */
+#define SKINK_RT_MODE_ONESHOT 0x800ull
+
+/* Interrupts worse than the running priority wait. */
+#define SKINK_RT_MODE_PRTYMASK 0x1000ull
+#define SKINK_RT_MODE_OPTIONS 0x1f00ull
+
+/* Flags of semaphores, of message queues and of processes. */
+#define SKINK_RT_FLAG_SEM_PRTYORDER 1ull
+#define SKINK_RT_FLAG_SEM_PRTYINHERIT 2ull
+#define SKINK_RT_FLAG_SEM_MUTEX 4ull
+
+/* The carrier runs with at least the mutex's priority (R114). */
+#define SKINK_RT_FLAG_SEM_PRTYCEILING 8ull
+#define SKINK_RT_FLAG_MQ_PRTYORDER 1ull
+#define SKINK_RT_FLAG_MQ_PRTYINHERIT 2ull
+#define SKINK_RT_FLAG_P_REALTIME 0x4000ull
+#define SKINK_RT_FLAG_P_PERIODIC 0x8000ull
+
+/* Types of interrupts, and state of descriptors. */
+#define SKINK_RT_IRQ_NRTIRQ 0ull
+#define SKINK_RT_IRQ_RTIRQ 1ull
+#define SKINK_RT_IRQ_TDIRQ 2ull
+#define SKINK_RT_IRQ_SOFTIRQ 4ull
+#define SKINK_RT_IRQ_ISTMSG 8ull
+#define SKINK_RT_IRQ_RELATPER 16ull
+#define SKINK_RT_IRQ_ENQUEUED 1ull
+#define SKINK_RT_IRQ_DISABLED 2ull
+#define SKINK_RT_IRQ_TRIGGERED 4ull
+#define SKINK_RT_IRQ_LATCALC 8ull
+#define SKINK_RT_IRQ_TDTRIGGER 16ull
+#define SKINK_RT_IRQ_DELAYED 32ull
+#define SKINK_RT_IRQ_TASKLOCKED 64ull
+#define SKINK_RT_IRQ_HANDLOCKED 128ull
+#define SKINK_RT_IRQ_TASKWAIT 256ull
+#define SKINK_RT_IRQ_HANDWAIT 512ull
+
+/* Types of messages. */
+#define SKINK_RT_MESSAGE_UPRQST 1ull
+#define SKINK_RT_MESSAGE_REQUEST 2ull
+#define SKINK_RT_MESSAGE_AREQUEST 3ull
+#define SKINK_RT_MESSAGE_REPLY 4ull
+#define SKINK_RT_MESSAGE_SIGNAL 5ull
+#define SKINK_RT_MESSAGE_RQRCV 6ull
+
+/* From the kernel. An interrupt: word 0 its number, word 1 how often it came. */
+#define SKINK_RT_MESSAGE_KRNIRQ 16ull
+
+/* A time is over. */
+#define SKINK_RT_MESSAGE_KRNTOUT 17ull
+
+/* A deadline is missed: word 0 the pid, or the interrupt with word 1 = 1; or a wake-up met no sleeper (word 1 = 2), a Linux call was made
+ * (word 1 = 3, word 2 its number), a process ran away (word 1 = 4). */
+#define SKINK_RT_MESSAGE_KRNDLINE 18ull
+
+/* The watchdog, word 0, is gone. */
+#define SKINK_RT_MESSAGE_KRNWDOG 19ull
+
+/* The process, word 0, is real-time no longer. */
+#define SKINK_RT_MESSAGE_KRNPROC 20ull
+
+/* A message's words. */
+#define SKINK_RT_MESSAGE_WORDS 4u
+
+/* What RCV tells about a message, as the C library hands it out. */
+struct skink_mrt_header {
+    int64_t source_pid;
+    int64_t source_number;
+    /* One of message. */
+    uint64_t mtype;
+    uint64_t mid;
+    uint64_t seqno;
+    /* When it was sent, in ticks. */
+    uint64_t tstamp;
+    uint64_t priority;
+    /* The sender's, in ticks after the sending; 0: none. */
+    uint64_t deadline;
+    /* What is left of it. */
+    int64_t laxity;
+};
+_Static_assert(sizeof(struct skink_mrt_header) == 72, "size of skink_mrt_header");
+_Static_assert(offsetof(struct skink_mrt_header, source_pid) == 0, "skink_mrt_header.source_pid");
+_Static_assert(offsetof(struct skink_mrt_header, source_number) == 8, "skink_mrt_header.source_number");
+_Static_assert(offsetof(struct skink_mrt_header, mtype) == 16, "skink_mrt_header.mtype");
+_Static_assert(offsetof(struct skink_mrt_header, mid) == 24, "skink_mrt_header.mid");
+_Static_assert(offsetof(struct skink_mrt_header, seqno) == 32, "skink_mrt_header.seqno");
+_Static_assert(offsetof(struct skink_mrt_header, tstamp) == 40, "skink_mrt_header.tstamp");
+_Static_assert(offsetof(struct skink_mrt_header, priority) == 48, "skink_mrt_header.priority");
+_Static_assert(offsetof(struct skink_mrt_header, deadline) == 56, "skink_mrt_header.deadline");
+_Static_assert(offsetof(struct skink_mrt_header, laxity) == 64, "skink_mrt_header.laxity");
+
+/* Values of the system. */
+struct skink_system_values {
+    uint64_t flags;
+    /* One bit a line that is masked while a real-time process runs. */
+    uint64_t virtual_pic;
+    /* Worst latency of the timer, in ns. */
+    uint64_t pit_latency;
+    /* Counts of the machine's counter in a tick; 0 in standard mode. */
+    uint64_t pit_latch;
+    /* Ticks a second. */
+    uint64_t tickrate;
+    uint64_t harmonic;
+    uint64_t refresh;
+};
+_Static_assert(sizeof(struct skink_system_values) == 56, "size of skink_system_values");
+_Static_assert(offsetof(struct skink_system_values, flags) == 0, "skink_system_values.flags");
+_Static_assert(offsetof(struct skink_system_values, virtual_pic) == 8, "skink_system_values.virtual_pic");
+_Static_assert(offsetof(struct skink_system_values, pit_latency) == 16, "skink_system_values.pit_latency");
+_Static_assert(offsetof(struct skink_system_values, pit_latch) == 24, "skink_system_values.pit_latch");
+_Static_assert(offsetof(struct skink_system_values, tickrate) == 32, "skink_system_values.tickrate");
+_Static_assert(offsetof(struct skink_system_values, harmonic) == 40, "skink_system_values.harmonic");
+_Static_assert(offsetof(struct skink_system_values, refresh) == 48, "skink_system_values.refresh");
+
+/* Statistics of the system. */
+struct skink_system_statistics {
+    uint64_t scheds;
+    uint64_t messages;
+    uint64_t interrupts;
+    uint64_t ticks;
+    uint64_t highticks;
+    /* Most idle time of a refresh interval, in ns. */
+    uint64_t idlemax;
+    /* Idle time of the last one. */
+    uint64_t idlelast;
+};
+_Static_assert(sizeof(struct skink_system_statistics) == 56, "size of skink_system_statistics");
+_Static_assert(offsetof(struct skink_system_statistics, scheds) == 0, "skink_system_statistics.scheds");
+_Static_assert(offsetof(struct skink_system_statistics, messages) == 8, "skink_system_statistics.messages");
+_Static_assert(offsetof(struct skink_system_statistics, interrupts) == 16, "skink_system_statistics.interrupts");
+_Static_assert(offsetof(struct skink_system_statistics, ticks) == 24, "skink_system_statistics.ticks");
+_Static_assert(offsetof(struct skink_system_statistics, highticks) == 32, "skink_system_statistics.highticks");
+_Static_assert(offsetof(struct skink_system_statistics, idlemax) == 40, "skink_system_statistics.idlemax");
+_Static_assert(offsetof(struct skink_system_statistics, idlelast) == 48, "skink_system_statistics.idlelast");
+
+/* Attributes of a process. */
+struct skink_process_attributes {
+    /* P_PERIODIC; P_REALTIME is read only. */
+    uint64_t flags;
+    /* Base priority. */
+    uint64_t baseprty;
+    /* In ticks, if periodic. */
+    uint64_t period;
+    /* Schedulings after which it becomes ordinary; 0: no limit. Forced to 0 if periodic. */
+    uint64_t limit;
+    /* In ticks after the begin of a period, or of being woken; 0: none (a periodic process then has its period). */
+    uint64_t deadline;
+    /* Pid of the watchdog, or NOPROC. */
+    int64_t watchdog;
+    /* Messages that its queue may hold. */
+    uint64_t mq_size;
+    /* MQ_*. */
+    uint64_t mq_flags;
+};
+_Static_assert(sizeof(struct skink_process_attributes) == 64, "size of skink_process_attributes");
+_Static_assert(offsetof(struct skink_process_attributes, flags) == 0, "skink_process_attributes.flags");
+_Static_assert(offsetof(struct skink_process_attributes, baseprty) == 8, "skink_process_attributes.baseprty");
+_Static_assert(offsetof(struct skink_process_attributes, period) == 16, "skink_process_attributes.period");
+_Static_assert(offsetof(struct skink_process_attributes, limit) == 24, "skink_process_attributes.limit");
+_Static_assert(offsetof(struct skink_process_attributes, deadline) == 32, "skink_process_attributes.deadline");
+_Static_assert(offsetof(struct skink_process_attributes, watchdog) == 40, "skink_process_attributes.watchdog");
+_Static_assert(offsetof(struct skink_process_attributes, mq_size) == 48, "skink_process_attributes.mq_size");
+_Static_assert(offsetof(struct skink_process_attributes, mq_flags) == 56, "skink_process_attributes.mq_flags");
+
+/* Statistics of a process. */
+struct skink_process_statistics {
+    uint64_t scheds;
+    /* Deadlines missed. */
+    uint64_t mdl;
+    /* When the last period began, in ticks. */
+    uint64_t timestamp;
+    /* Longest from the begin of a period until it ran, in ns. */
+    uint64_t maxlat;
+    /* Least time left at the end of a period's work, in ns; negative: missed. */
+    int64_t minlax;
+    uint64_t msgsent;
+    uint64_t msgrcvd;
+};
+_Static_assert(sizeof(struct skink_process_statistics) == 56, "size of skink_process_statistics");
+_Static_assert(offsetof(struct skink_process_statistics, scheds) == 0, "skink_process_statistics.scheds");
+_Static_assert(offsetof(struct skink_process_statistics, mdl) == 8, "skink_process_statistics.mdl");
+_Static_assert(offsetof(struct skink_process_statistics, timestamp) == 16, "skink_process_statistics.timestamp");
+_Static_assert(offsetof(struct skink_process_statistics, maxlat) == 24, "skink_process_statistics.maxlat");
+_Static_assert(offsetof(struct skink_process_statistics, minlax) == 32, "skink_process_statistics.minlax");
+_Static_assert(offsetof(struct skink_process_statistics, msgsent) == 40, "skink_process_statistics.msgsent");
+_Static_assert(offsetof(struct skink_process_statistics, msgrcvd) == 48, "skink_process_statistics.msgrcvd");
+
+/* Internals of a process. */
+struct skink_process_internals {
+    /* Virtual timers that it has. */
+    uint64_t vt;
+    /* Effective priority. */
+    uint64_t priority;
+    /* Message queue, or -1. */
+    int64_t mqid;
+    /* Process number. */
+    uint64_t p_nr;
+};
+_Static_assert(sizeof(struct skink_process_internals) == 32, "size of skink_process_internals");
+_Static_assert(offsetof(struct skink_process_internals, vt) == 0, "skink_process_internals.vt");
+_Static_assert(offsetof(struct skink_process_internals, priority) == 8, "skink_process_internals.priority");
+_Static_assert(offsetof(struct skink_process_internals, mqid) == 16, "skink_process_internals.mqid");
+_Static_assert(offsetof(struct skink_process_internals, p_nr) == 24, "skink_process_internals.p_nr");
+
+/* Attributes of an interrupt descriptor. */
+struct skink_irq_attributes {
+    /* In ticks, if timer-driven. */
+    uint64_t period;
+    /* Pid of the real-time process of the second stage, or NOPROC. */
+    int64_t task;
+    /* Pid of the watchdog, or NOPROC. */
+    int64_t watchdog;
+    /* Priority of the second stage. */
+    uint64_t priority;
+    /* Types of irq. */
+    uint64_t irqtype;
+    /* For people. */
+    uint8_t name[16];
+};
+_Static_assert(sizeof(struct skink_irq_attributes) == 56, "size of skink_irq_attributes");
+_Static_assert(offsetof(struct skink_irq_attributes, period) == 0, "skink_irq_attributes.period");
+_Static_assert(offsetof(struct skink_irq_attributes, task) == 8, "skink_irq_attributes.task");
+_Static_assert(offsetof(struct skink_irq_attributes, watchdog) == 16, "skink_irq_attributes.watchdog");
+_Static_assert(offsetof(struct skink_irq_attributes, priority) == 24, "skink_irq_attributes.priority");
+_Static_assert(offsetof(struct skink_irq_attributes, irqtype) == 32, "skink_irq_attributes.irqtype");
+_Static_assert(offsetof(struct skink_irq_attributes, name) == 40, "skink_irq_attributes.name");
+
+/* Statistics of an interrupt descriptor. */
+struct skink_irq_statistics {
+    uint64_t count;
+    /* Most arrivals in one period. */
+    uint64_t maxshower;
+    /* Deadlines missed. */
+    uint64_t mdl;
+    /* The last arrival, in ticks. */
+    uint64_t timestamp;
+    /* Longest from arrival to second stage, in ns. */
+    uint64_t maxlat;
+    /* Arrivals while the descriptor was waiting. */
+    uint64_t reenter;
+};
+_Static_assert(sizeof(struct skink_irq_statistics) == 48, "size of skink_irq_statistics");
+_Static_assert(offsetof(struct skink_irq_statistics, count) == 0, "skink_irq_statistics.count");
+_Static_assert(offsetof(struct skink_irq_statistics, maxshower) == 8, "skink_irq_statistics.maxshower");
+_Static_assert(offsetof(struct skink_irq_statistics, mdl) == 16, "skink_irq_statistics.mdl");
+_Static_assert(offsetof(struct skink_irq_statistics, timestamp) == 24, "skink_irq_statistics.timestamp");
+_Static_assert(offsetof(struct skink_irq_statistics, maxlat) == 32, "skink_irq_statistics.maxlat");
+_Static_assert(offsetof(struct skink_irq_statistics, reenter) == 40, "skink_irq_statistics.reenter");
+
+/* Internals of an interrupt descriptor. */
+struct skink_irq_internals {
+    /* Its number. */
+    uint64_t irq;
+    /* Ticks of the real-time clock in one of the time-shared world. */
+    uint64_t harmonic;
+    /* It has a virtual timer. */
+    uint64_t vtimer;
+    /* State of irq. */
+    uint64_t flags;
+};
+_Static_assert(sizeof(struct skink_irq_internals) == 32, "size of skink_irq_internals");
+_Static_assert(offsetof(struct skink_irq_internals, irq) == 0, "skink_irq_internals.irq");
+_Static_assert(offsetof(struct skink_irq_internals, harmonic) == 8, "skink_irq_internals.harmonic");
+_Static_assert(offsetof(struct skink_irq_internals, vtimer) == 16, "skink_irq_internals.vtimer");
+_Static_assert(offsetof(struct skink_irq_internals, flags) == 24, "skink_irq_internals.flags");
+
+/* Attributes of a semaphore. */
+struct skink_semaphore_attributes {
+    /* Initial value; read: the value now. */
+    int64_t value;
+    /* SEM_*. */
+    uint64_t flags;
+    /* Ceiling, with SEM_PRTYCEILING. */
+    uint64_t priority;
+    /* Nobody else's; empty names nobody finds. */
+    uint8_t name[16];
+};
+_Static_assert(sizeof(struct skink_semaphore_attributes) == 40, "size of skink_semaphore_attributes");
+_Static_assert(offsetof(struct skink_semaphore_attributes, value) == 0, "skink_semaphore_attributes.value");
+_Static_assert(offsetof(struct skink_semaphore_attributes, flags) == 8, "skink_semaphore_attributes.flags");
+_Static_assert(offsetof(struct skink_semaphore_attributes, priority) == 16, "skink_semaphore_attributes.priority");
+_Static_assert(offsetof(struct skink_semaphore_attributes, name) == 24, "skink_semaphore_attributes.name");
+
+/* Statistics of a semaphore. */
+struct skink_semaphore_statistics {
+    uint64_t ups;
+    uint64_t downs;
+    /* Most waiters at a time. */
+    uint64_t maxinq;
+};
+_Static_assert(sizeof(struct skink_semaphore_statistics) == 24, "size of skink_semaphore_statistics");
+_Static_assert(offsetof(struct skink_semaphore_statistics, ups) == 0, "skink_semaphore_statistics.ups");
+_Static_assert(offsetof(struct skink_semaphore_statistics, downs) == 8, "skink_semaphore_statistics.downs");
+_Static_assert(offsetof(struct skink_semaphore_statistics, maxinq) == 16, "skink_semaphore_statistics.maxinq");
+
+/* Internals of a semaphore. */
+struct skink_semaphore_internals {
+    /* Its id. */
+    uint64_t index;
+    /* Process number of the owner, or -1: it is free. */
+    int64_t owner;
+    /* Waiters. */
+    uint64_t inq;
+};
+_Static_assert(sizeof(struct skink_semaphore_internals) == 24, "size of skink_semaphore_internals");
+_Static_assert(offsetof(struct skink_semaphore_internals, index) == 0, "skink_semaphore_internals.index");
+_Static_assert(offsetof(struct skink_semaphore_internals, owner) == 8, "skink_semaphore_internals.owner");
+_Static_assert(offsetof(struct skink_semaphore_internals, inq) == 16, "skink_semaphore_internals.inq");
+
+/* Statistics of a message queue. */
+struct skink_queue_statistics {
+    /* Messages that met a waiting receiver. */
+    uint64_t delivered;
+    /* Messages that waited. */
+    uint64_t enqueued;
+    uint64_t maxinq;
+};
+_Static_assert(sizeof(struct skink_queue_statistics) == 24, "size of skink_queue_statistics");
+_Static_assert(offsetof(struct skink_queue_statistics, delivered) == 0, "skink_queue_statistics.delivered");
+_Static_assert(offsetof(struct skink_queue_statistics, enqueued) == 8, "skink_queue_statistics.enqueued");
+_Static_assert(offsetof(struct skink_queue_statistics, maxinq) == 16, "skink_queue_statistics.maxinq");
 
 /* Trace records: what the kernel's trace ring holds and --trace decodes. */
 

@@ -232,6 +232,7 @@ impl<S: System> Pm<S> {
         thread.stack = AltStack::NONE;
         thread.clear_tid = 0;
         thread.robust = (0, 0);
+        self.delete_posix_timers(p);
         self.end_vfork(p);
 
         let endpoint = self.table[t].endpoint;

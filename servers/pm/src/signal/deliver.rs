@@ -64,6 +64,7 @@ impl<S: System> Pm<S> {
             let Some(info) = self.table[t].pending.take(open).or_else(|| self.table[p].pending.take(open)) else {
                 break;
             };
+            self.note_timer_signal(p, &info);
             let action = self.table[p].actions[info.signal.index()];
             match self.disposition(p, info.signal) {
                 Disposition::Ignore => {}

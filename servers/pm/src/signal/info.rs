@@ -14,6 +14,7 @@ pub mod code {
     pub const USER: i32 = 0;
     pub const KERNEL: i32 = 0x80;
     pub const TKILL: i32 = -6;
+    pub const TIMER: i32 = -2;
     pub const CHILD_EXITED: i32 = 1;
     pub const CHILD_KILLED: i32 = 2;
     pub const CHILD_STOPPED: i32 = 5;
@@ -54,6 +55,27 @@ impl SigInfo {
     /// From a process: `kill` (`code::USER`) or `tkill`.
     pub fn user(signal: Signal, code: i32, pid: u32, uid: u32) -> Self {
         SigInfo::new(signal, code, [pid as u64 | (uid as u64) << 32, 0, 0, 0])
+    }
+
+    /// An expiry of a POSIX timer.
+    pub fn timer(signal: Signal, id: u32, overruns: u32, value: u64) -> Self {
+        SigInfo::new(signal, code::TIMER, [id as u64 | (overruns as u64) << 32, value, 0, 0])
+    }
+
+    /// It tells of this timer.
+    pub fn is_of_timer(&self, signal: Signal, id: u32) -> bool {
+        self.signal == signal && self.code == code::TIMER && self.fields[0] as u32 == id
+    }
+
+    /// More expiries of the timer it tells of.
+    pub fn add_overruns(&mut self, more: u32) {
+        let overruns = ((self.fields[0] >> 32) as u32).saturating_add(more);
+        self.fields[0] = self.fields[0] as u32 as u64 | (overruns as u64) << 32;
+    }
+
+    /// The timer it tells of, and how many expiries beyond the first.
+    pub fn timer_and_overruns(&self) -> Option<(u32, u32)> {
+        (self.code == code::TIMER).then_some((self.fields[0] as u32, (self.fields[0] >> 32) as u32))
     }
 
     /// A fault at an address.

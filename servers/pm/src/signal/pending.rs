@@ -33,6 +33,12 @@ impl Pending {
         Ok(())
     }
 
+    /// Adds expiries to the signal of a timer that waits already. → false: none waits.
+    pub fn count_timer(&mut self, signal: Signal, id: u32, expiries: u32) -> bool {
+        let waiting = self.queue.iter_mut().find(|info| info.is_of_timer(signal, id));
+        waiting.map(|info| info.add_overruns(expiries)).is_some()
+    }
+
     /// Takes the next signal of `wanted` out.
     pub fn take(&mut self, wanted: Set) -> Option<SigInfo> {
         let signal = self.set.and(wanted).next()?;

@@ -130,6 +130,7 @@ impl<S: System> Pm<S> {
             Doing::Pausing => self.finish(t, Err(Errno::EINTR)),
             Doing::Sleeping(_) => self.end_sleep_early(t),
             Doing::SignalWaiting(_) => self.end_signal_wait(t, Errno::EINTR),
+            Doing::SemaphoreWaiting(_) => self.end_semaphore_wait(t, Err(Errno::EINTR)),
             Doing::Held | Doing::Ended(_) | Doing::Vforking { .. } | Doing::Executing(_) => {}
         }
     }
@@ -140,7 +141,11 @@ impl<S: System> Pm<S> {
         self.give_way(t);
         match self.table[t].doing {
             Doing::Running => self.interrupt(t),
-            Doing::Waiting(_) | Doing::Pausing | Doing::Sleeping(_) | Doing::SignalWaiting(_) => {
+            Doing::Waiting(_)
+            | Doing::Pausing
+            | Doing::Sleeping(_)
+            | Doing::SignalWaiting(_)
+            | Doing::SemaphoreWaiting(_) => {
                 let endpoint = self.table[t].endpoint;
                 self.forget_timer(t);
                 self.table[t].outcome = Some(Err(Errno::EINTR));

@@ -88,6 +88,7 @@ impl<S: System> Pm<S> {
         let p = self.table.process_of(t);
         let taken = self.table[t].pending.take(wait.set).or_else(|| self.table[p].pending.take(wait.set));
         let Some(info) = taken else { return false };
+        self.note_timer_signal(p, &info);
         self.forget_signal_timer(t);
         let written = match wait.info {
             0 => Ok(()),

@@ -52,6 +52,7 @@ pub struct Fake {
     pub exec_paths: Vec<String>,
     pub exec_text: Vec<u8>,
     pub queues: Vec<(Endpoint, u64)>,
+    pub futexes_woken: Vec<(Endpoint, u64)>,
     pub ids: Vec<(Endpoint, u64)>,
     pub synced: bool,
     pub granted: Vec<u8>,
@@ -170,8 +171,11 @@ impl System for Fake {
         entry.interrupted = true;
         Ok(entry.blocked_on)
     }
-    fn schedule(&mut self, thread: Endpoint, queue: u64) {
+    fn schedule(&mut self, thread: Endpoint, queue: u64, _quantum_us: u64) {
         self.queues.push((thread, queue));
+    }
+    fn wake_futex(&mut self, thread: Endpoint, address: u64) {
+        self.futexes_woken.push((thread, address));
     }
     fn read(&mut self, thread: Endpoint, address: u64, buffer: &mut [u8]) -> Result<()> {
         let range = range(address, buffer.len())?;

@@ -4,12 +4,13 @@
 use super::Way;
 use super::papers::PAPERS;
 use super::table::overall;
+use crate::svg::{Anchor, DARK, LIGHT, Svg};
 use anyhow::{Context, Result};
-use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
 const FILE: &str = "docs/io.svg";
+const TITLE: &str = "What one access to a port costs a driver in user mode";
 
 const WIDTH: f64 = 820.0;
 const HEIGHT: f64 = 400.0;
@@ -55,92 +56,58 @@ fn groups(ways: &[Way]) -> Vec<Group> {
 }
 
 fn draw(groups: &[Group]) -> String {
-    let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{HEIGHT}\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" \
-         font-family=\"DejaVu Sans,Helvetica,Arial,sans-serif\" font-size=\"12\" fill=\"#24292f\">\n\
-         <title>What one access to a port costs a driver in user mode</title>\n\
-         <rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"#ffffff\"/>\n"
-    );
-    text(&mut svg, LEFT, 28.0, "start", "What one access to a port costs a driver in user mode", "font-size=\"17\"");
-    text(
-        &mut svg,
-        LEFT,
-        48.0,
-        "start",
-        "as a share of asking the kernel by messages (systask); below each bar its mean",
-        "",
-    );
-    legend(&mut svg);
+    let mut svg = Svg::new(WIDTH, HEIGHT, TITLE);
+    svg.text(LEFT, 28.0, Anchor::Start, TITLE, "font-size=\"17\"");
+    let what = "as a share of asking the kernel by messages (systask); below each bar its mean";
+    svg.text(LEFT, 48.0, Anchor::Start, what, "");
+    svg.legend(WIDTH - 130.0, 28.0, &[("IN", INPUT_COLOUR), ("OUT", OUTPUT_COLOUR)], 60.0);
     scale(&mut svg);
     let mut x = LEFT + 14.0;
     for group in groups {
         x = draw_group(&mut svg, group, x) + BETWEEN_GROUPS;
     }
-    svg.push_str("</svg>\n");
-    svg
+    svg.finish()
 }
 
 /// → where it ends.
-fn draw_group(svg: &mut String, group: &Group, start: f64) -> f64 {
+fn draw_group(svg: &mut Svg, group: &Group, start: f64) -> f64 {
     let Some((_, base_in, base_out)) = group.ways.first() else { return start };
     let mut x = start;
     for (name, input, output) in &group.ways {
         bar(svg, x, *input, *base_in, INPUT_COLOUR);
         bar(svg, x + BAR, *output, *base_out, OUTPUT_COLOUR);
-        text(svg, x + BAR, BASE + 34.0, "middle", name, "");
+        svg.text(x + BAR, BASE + 34.0, Anchor::Middle, name, "");
         x += 2.0 * BAR + BETWEEN_WAYS;
     }
     let end = x - BETWEEN_WAYS;
-    line(svg, start, BASE + 44.0, end, BASE + 44.0, "#24292f");
+    svg.line((start, BASE + 44.0), (end, BASE + 44.0), DARK);
     let middle = (start + end) / 2.0;
-    text(svg, middle, BASE + 62.0, "middle", &group.title, "font-weight=\"bold\"");
-    text(svg, middle, BASE + 78.0, "middle", group.unit, "fill=\"#57606a\"");
+    svg.text(middle, BASE + 62.0, Anchor::Middle, &group.title, "font-weight=\"bold\"");
+    svg.text(middle, BASE + 78.0, Anchor::Middle, group.unit, "fill=\"#57606a\"");
     end
 }
 
-fn bar(svg: &mut String, x: f64, value: f64, base: f64, colour: &str) {
+fn bar(svg: &mut Svg, x: f64, value: f64, base: f64, colour: &str) {
     let share = value / base;
     // What is next to nothing is still to be seen.
     let height = ((BASE - TOP) * share).max(1.0);
-    let _ = writeln!(
-        svg,
-        "<rect x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{height:.1}\" fill=\"{colour}\"/>",
-        x + 1.0,
-        BASE - height,
-        BAR - 2.0
-    );
+    svg.rect(x + 1.0, BASE - height, (BAR - 2.0, height), colour);
     let middle = x + BAR / 2.0;
-    text(svg, middle, BASE - height - 5.0, "middle", &percent(share), "font-size=\"10\"");
-    text(svg, middle, BASE + 15.0, "middle", &format!("{value:.0}"), "font-size=\"10\" fill=\"#57606a\"");
+    svg.text(middle, BASE - height - 5.0, Anchor::Middle, &percent(share), "font-size=\"10\"");
+    svg.text(middle, BASE + 15.0, Anchor::Middle, &format!("{value:.0}"), "font-size=\"10\" fill=\"#57606a\"");
 }
 
 fn percent(share: f64) -> String {
     if share > 0.0 && share < 0.1 { format!("{:.1}%", 100.0 * share) } else { format!("{:.0}%", 100.0 * share) }
 }
 
-fn legend(svg: &mut String) {
-    for (index, (name, colour)) in [("IN", INPUT_COLOUR), ("OUT", OUTPUT_COLOUR)].into_iter().enumerate() {
-        let x = WIDTH - 130.0 + 60.0 * index as f64;
-        let _ = writeln!(svg, "<rect x=\"{x}\" y=\"18\" width=\"12\" height=\"12\" fill=\"{colour}\"/>");
-        text(svg, x + 18.0, 28.0, "start", name, "");
-    }
-}
-
-fn scale(svg: &mut String) {
+fn scale(svg: &mut Svg) {
     for step in 0..=4 {
         let share = f64::from(step) / 4.0;
         let y = BASE - (BASE - TOP) * share;
-        line(svg, LEFT, y, WIDTH - 10.0, y, if step == 0 { "#24292f" } else { "#d0d7de" });
-        text(svg, LEFT - 8.0, y + 4.0, "end", &percent(share), "");
+        svg.line((LEFT, y), (WIDTH - 10.0, y), if step == 0 { DARK } else { LIGHT });
+        svg.text(LEFT - 8.0, y + 4.0, Anchor::End, &percent(share), "");
     }
-}
-
-fn line(svg: &mut String, x1: f64, y1: f64, x2: f64, y2: f64, colour: &str) {
-    let _ = writeln!(svg, "<line x1=\"{x1:.1}\" y1=\"{y1:.1}\" x2=\"{x2:.1}\" y2=\"{y2:.1}\" stroke=\"{colour}\"/>");
-}
-
-fn text(svg: &mut String, x: f64, y: f64, anchor: &str, words: &str, more: &str) {
-    let _ = writeln!(svg, "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\" {more}>{words}</text>");
 }
 
 #[cfg(test)]
@@ -160,7 +127,7 @@ mod tests {
     fn all_bars_are_in_the_picture() {
         let figures = crate::bench_io::figures::Figures::default();
         let ways = ["systask", "hal", "emulate", "direct"].map(|name| Way { name, at: [figures; 2] });
-        let mut svg = String::new();
+        let mut svg = Svg::new(WIDTH, HEIGHT, TITLE);
         let end = groups(&ways).iter().fold(LEFT + 14.0, |x, group| draw_group(&mut svg, group, x) + BETWEEN_GROUPS);
         assert!(end - BETWEEN_GROUPS <= WIDTH, "they end at {end}");
     }

@@ -16,7 +16,7 @@ use crate::bundle::Bundle;
 use crate::c_programs;
 use crate::cli::RAMDISK_SYSTEM;
 use crate::guest::{Guest, Job};
-use crate::process::tail;
+use crate::performance;
 use crate::programs::Progress;
 use crate::workspace::{RunFolder, Workspace};
 use abi::endpoint::slot;
@@ -37,8 +37,6 @@ const RATES: [u32; 2] = [19_200, 38_400];
 /// The file that is sent and received, in the checkout: one that does not change.
 const FILE: &str = "LICENSE-APACHE";
 const DRIVER: &str = "uart";
-/// Lines of the console that are shown of a failure.
-const SHOWN_LINES: usize = 20;
 
 /// What one way costs.
 pub struct Way {
@@ -66,7 +64,7 @@ pub fn bench(workspace: &Workspace) -> Result<()> {
     }
     let table = table::markdown(&ways);
     println!("{table}");
-    table::write(&workspace.root, &table)?;
+    performance::write(&workspace.root, NAME, &table)?;
     chart::write(&workspace.root, &ways)
 }
 
@@ -84,12 +82,7 @@ fn measure(workspace: &Workspace, bundle: &Bundle) -> Result<[Figures; RATES.len
         ..Job::new(&command)
     };
     let guest = Guest::prepare(workspace, bundle, &job)?;
-    let mut printed = Vec::new();
-    let outcome = guest.run(|bytes| printed.extend_from_slice(bytes), |_| ())?;
-    let printed = String::from_utf8_lossy(&printed);
-    if outcome.status != Some(0) {
-        bail!("the transfer failed:\n{printed}\n{}", tail(&outcome.console, SHOWN_LINES));
-    }
+    let printed = guest.collect()?;
     compare_sent(workspace, &guest)?;
     let found = RATES.map(|rate| figures::at_rate(&printed, rate));
     if found.iter().any(|figures| figures.is_empty()) {

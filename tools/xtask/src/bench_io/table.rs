@@ -1,16 +1,9 @@
-//! The table of figures, as Markdown: printed, and put into docs/performance.md between two marks.
+//! The table of figures, as Markdown.
 
 use super::figures::{Figures, Sample};
 use super::papers::PAPERS;
 use super::{RATES, Way};
-use anyhow::{Context, Result, bail};
 use std::fmt::Write;
-use std::fs;
-use std::path::Path;
-
-const FILE: &str = "docs/performance.md";
-const BEGIN: &str = "<!-- written by ./skink bench io -->\n";
-const END: &str = "<!-- end -->\n";
 
 /// All ways at all rates, then the papers.
 pub fn markdown(ways: &[Way]) -> String {
@@ -65,24 +58,6 @@ pub fn overall(way: &Way) -> Figures {
     })
 }
 
-/// Puts the table into docs/performance.md.
-///
-/// # Errors
-/// When the file has no place for it.
-pub fn write(root: &Path, table: &str) -> Result<()> {
-    let path = root.join(FILE);
-    let text = fs::read_to_string(&path).with_context(|| format!("cannot read {FILE}"))?;
-    fs::write(&path, replaced(&text, table)?).with_context(|| format!("cannot write {FILE}"))
-}
-
-fn replaced(text: &str, table: &str) -> Result<String> {
-    let parts = text.split_once(BEGIN).and_then(|(before, rest)| Some((before, rest.split_once(END)?.1)));
-    let Some((before, after)) = parts else {
-        bail!("{FILE} has no lines {} and {}", BEGIN.trim(), END.trim());
-    };
-    Ok(format!("{before}{BEGIN}{table}{END}{after}"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -103,12 +78,5 @@ mod tests {
             table.contains("| HAL paper, `hal` (cycles) | | | 1435 | 754 | 43.9 % | 1454 | 687 | 43.5 % |\n"),
             "{table}"
         );
-    }
-
-    #[test]
-    fn only_what_is_between_the_marks_is_replaced() {
-        let text = format!("a\n{BEGIN}old\n{END}b\n");
-        assert_eq!(replaced(&text, "new\n").expect("has the marks"), format!("a\n{BEGIN}new\n{END}b\n"));
-        assert!(replaced("a\n", "new\n").is_err());
     }
 }

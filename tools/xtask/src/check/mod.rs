@@ -6,6 +6,7 @@ mod dependencies;
 mod header;
 mod layout;
 mod merges;
+mod quotes;
 mod reference;
 mod size;
 mod source;
@@ -44,6 +45,7 @@ pub fn problems(workspace: &Workspace) -> Result<Vec<String>> {
     problems.extend(merges::problems(&workspace.root)?);
     problems.extend(reference::problems(&workspace.root)?);
     problems.extend(header::problems(&workspace.root)?);
+    problems.extend(quotes::problems(&workspace.root)?);
     Ok(problems)
 }
 

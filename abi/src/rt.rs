@@ -1,0 +1,511 @@
+//! MINIX4RT: hard real-time processes (part A of the checklist for paper 001). This file is long because it is that whole interface.
+//!
+//! *System calls* set up and measure; ordinary processes of the superuser make them: one routed call, `linux::nr::SKINK_MRT`, with an
+//! operation of `control`, an argument (pid, irq, id) and the address of a structure; the server mrt checks the caller and has the kernel do
+//! it with `KernelCall::RtControl`. *Kernel calls* are for real-time processes, made by `syscall` with a number of `call`;
+//! [`call::SET2RT`] alone is for ordinary ones. Results are negative errors, of `error` or Linux's. All fields of structures are 64 bits.
+
+/// Number of the routed call of the system calls.
+pub const SYSTEM_CALL: u32 = crate::linux::nr::SKINK_MRT;
+
+/// Kernel calls: number in `rax`, arguments in `rdi rsi rdx`, the words of a message in `r10 r8 r9 r12`.
+pub mod call {
+    /// The first number.
+    pub const FIRST: u64 = 0x1200;
+    /// `(id, timeout)`: takes one from a semaphore. `BADSEM`, `E_TRY_AGAIN`, `TIMEOUT`, `EXITING`; `ELOCKED`: threads would wait for each
+    /// other in a circle; `BADPRTY`: the caller is better than the mutex's ceiling.
+    pub const SEMDOWN: u64 = 0x1200;
+    /// `(id)`: gives one back. `BADSEM`; `EPERM`: another process holds the mutex.
+    pub const SEMUP: u64 = 0x1201;
+    /// `()`: the caller becomes real-time, with the attributes set before; its memory becomes resident. `BADPTYPE`, `BADPRTY` (no
+    /// attributes), `NOVTIMER`, `NOMSGQ`, `ENOMEM`.
+    pub const SET2RT: u64 = 0x1202;
+    /// `()`: the caller becomes an ordinary process again.
+    pub const SET2NRT: u64 = 0x1203;
+    /// `(timeout)`: waits for a wake-up or the time; a periodic process with `FOREVER`: for its next period.
+    pub const SLEEP: u64 = 0x1204;
+    /// `(pid)`: ends a sleep. `E_BAD_PROC`, `BADPTYPE`; `UNSLEEP`: it does not sleep, its watchdog is told.
+    pub const WAKEUP: u64 = 0x1205;
+    /// `(address)`: 80 characters for the console. `EINVAL`: bad address.
+    pub const PRINT: u64 = 0x1206;
+    /// `(destination pid, timeout)` and a message: waits until it is received. `E_BAD_PROC`, `E_BAD_DEST` (the caller itself), `BADPTYPE`,
+    /// `MQFULL`, `NOMQENT`, `E_TRY_AGAIN`, `TIMEOUT`, `EXITING`, `ELOCKED`.
+    pub const RQST: u64 = 0x1207;
+    /// The same without waiting.
+    pub const ARQST: u64 = 0x1208;
+    /// `(destination pid, -, priority)`: the same at a stated priority, which the destination inherits. `BADPRTY`.
+    pub const UPRQST: u64 = 0x1209;
+    /// `(destination pid)`: the same at the destination's own priority.
+    pub const SIGN: u64 = 0x120a;
+    /// `(destination pid)`: an answer; the caller drops what the request lent it.
+    pub const REPLY: u64 = 0x120b;
+    /// `(source pid or ANYPROC, timeout)` → the best message: `rdi` = source pid | type << 32, `rsi` = id | sequence number << 32,
+    /// `rdx` = time in ticks, `r13` = priority | process number << 32, `r14` = deadline, `r15` = laxity. `E_BAD_PROC`, `E_TRY_AGAIN`, `TIMEOUT`,
+    /// `EXITING`.
+    pub const RCV: u64 = 0x120c;
+    /// `(destination pid, timeout)`: a request, and the answer as by `RCV`. `EINVAL`: the timeout is `NOWAIT`.
+    pub const RQRCV: u64 = 0x120d;
+    /// Numbers of real-time kernel calls are below this; the others give `E_BAD_FCN`.
+    pub const END: u64 = 0x1300;
+}
+
+/// Operations of the system calls: `(operation, argument, address)`. In standard mode `NORTMODE`, unless said otherwise; a real-time caller
+/// `BADPTYPE`; other than the superuser `EPERM`; a bad address `EINVAL`; an unknown operation `EBADCALL`.
+pub mod control {
+    /// `(harmonic, address as refresh)`: real-time mode: the timer runs at harmonic × 50 Hz, idle time is sampled every `refresh` ticks.
+    /// `BADHARM`, `BADRFSH`; `RTACTIVE`: it is in that mode already.
+    pub const RTSTART: u64 = 0;
+    /// The same again, in real-time mode. `RTACTIVE`: there are real-time processes.
+    pub const RESTART: u64 = 1;
+    /// Back to standard mode. `RTACTIVE`: there are real-time processes.
+    pub const RTSTOP: u64 = 2;
+    /// `(options)`, in standard mode. `RTMODE`; `BADFLAGS`.
+    pub const SETSVAL: u64 = 3;
+    /// → `SystemValues`, in both modes.
+    pub const GETSVAL: u64 = 4;
+    /// → `SystemStatistics`.
+    pub const GETSSTAT: u64 = 5;
+    /// Clears them.
+    pub const CLRSSTAT: u64 = 6;
+    /// `ProcessAttributes` of the caller. `BADPRTY`, `BADWDOG`, `BADPER`, `BADDEAD`, `BADFLAGS`, `BADMQSZ`; `NOMSGQ`: too many processes.
+    pub const SETPATTR: u64 = 7;
+    /// `(pid)` → `ProcessAttributes`. `E_BAD_PROC`.
+    pub const GETPATTR: u64 = 8;
+    /// `(pid)` → `ProcessStatistics`. `E_BAD_PROC`.
+    pub const GETPSTAT: u64 = 9;
+    /// `(pid)`: clears them. `E_BAD_PROC`.
+    pub const CLRPSTAT: u64 = 10;
+    /// `(pid)` → `ProcessInternals`. `E_BAD_PROC`.
+    pub const GETPINT: u64 = 11;
+    /// `(irq)`, `IrqAttributes`. `BADIRQ`, `BADIRQT`, `BADTASK`, `BADPRTY`, `BADWDOG`, `BADPER`, `NOVTIMER`, `NOSOFTIRQ`.
+    pub const SETIATTR: u64 = 12;
+    /// `(irq)` → `IrqAttributes`. `BADIRQ`.
+    pub const GETIATTR: u64 = 13;
+    /// `(irq)` → `IrqStatistics`. `BADIRQ`.
+    pub const GETISTAT: u64 = 14;
+    /// `(irq)`: clears them. `BADIRQ`.
+    pub const CLRISTAT: u64 = 15;
+    /// `(irq)` → `IrqInternals`. `BADIRQ`.
+    pub const GETIINT: u64 = 16;
+    /// `SemaphoreAttributes` → id. `BADNAME`, `BADVALUE`, `BADFLAGS`, `BADPRTY`, `NOSEM`.
+    pub const SEMALLOC: u64 = 17;
+    /// `(id)`. `BADSEM`, `FREESEM`; `EPERM`: another process has allocated it.
+    pub const SEMFREE: u64 = 18;
+    /// Name of 16 characters → id. `BADSEM`.
+    pub const GETSEMID: u64 = 19;
+    /// `(id)` → `SemaphoreAttributes`; the value as it is now. `BADSEM`, `FREESEM`.
+    pub const GETSEMATTR: u64 = 20;
+    /// `(id)` → `SemaphoreStatistics`. `BADSEM`, `FREESEM`.
+    pub const GETSEMSTAT: u64 = 21;
+    /// `(id)`: clears them. `BADSEM`, `FREESEM`.
+    pub const CLRSEMSTAT: u64 = 22;
+    /// `(id)` → `SemaphoreInternals`. `BADSEM`.
+    pub const GETSEMINT: u64 = 23;
+    /// `(id)` → `QueueStatistics`. `BADMSGQ`, `FREEMSGQ`.
+    pub const GETMQSTAT: u64 = 24;
+    /// `(id)`: clears them. `BADMSGQ`, `FREEMSGQ`.
+    pub const CLRMQSTAT: u64 = 25;
+    /// Operations are below this.
+    pub const END: u64 = 26;
+}
+
+/// Errors, positive.
+pub mod error {
+    #![allow(missing_docs)]
+    pub const E_MRT_BADIRQ: i32 = 2001;
+    pub const E_MRT_BADTASK: i32 = 2002;
+    pub const E_MRT_BADPRTY: i32 = 2003;
+    pub const E_MRT_BADIRQT: i32 = 2004;
+    pub const E_MRT_BADHARM: i32 = 2005;
+    pub const E_MRT_RTACTIVE: i32 = 2006;
+    pub const E_MRT_BADPTYPE: i32 = 2007;
+    pub const E_MRT_BADPER: i32 = 2008;
+    pub const E_MRT_BADDEAD: i32 = 2009;
+    pub const E_MRT_BADWDOG: i32 = 2010;
+    pub const E_MRT_UNREADY: i32 = 2011;
+    pub const E_MRT_NOVTIMER: i32 = 2012;
+    pub const E_MRT_NOSOFTIRQ: i32 = 2013;
+    pub const E_MRT_NORTMODE: i32 = 2014;
+    pub const E_MRT_UNSLEEP: i32 = 2015;
+    pub const E_MRT_EXITING: i32 = 2016;
+    pub const E_MRT_NOMQENT: i32 = 2017;
+    pub const E_MRT_BADMQSZ: i32 = 2018;
+    pub const E_MRT_NOMSGQ: i32 = 2019;
+    pub const E_MRT_BADMSGT: i32 = 2020;
+    pub const E_MRT_TIMEOUT: i32 = 2021;
+    pub const E_MRT_RTMODE: i32 = 2022;
+    pub const E_MRT_BADRFSH: i32 = 2023;
+    pub const E_MRT_MQFULL: i32 = 2024;
+    pub const E_MRT_NOSEM: i32 = 2025;
+    pub const E_MRT_BADSEM: i32 = 2026;
+    pub const E_MRT_FREESEM: i32 = 2027;
+    pub const E_MRT_BADNAME: i32 = 2028;
+    pub const E_MRT_BADVALUE: i32 = 2029;
+    pub const E_MRT_BADFLAGS: i32 = 2030;
+    pub const E_MRT_BADMSGQ: i32 = 2031;
+    pub const E_MRT_FREEMSGQ: i32 = 2032;
+    /// MINIX's own, 1100 further on than there.
+    pub const E_BAD_DEST: i32 = 2101;
+    pub const E_TRY_AGAIN: i32 = 2103;
+    pub const E_BAD_FCN: i32 = 2109;
+    pub const E_BAD_PROC: i32 = 2111;
+}
+
+/// Timeout: not at all.
+pub const NOWAIT: i64 = 0;
+/// Timeout: without limit.
+pub const FOREVER: i64 = -1;
+/// Source of `RCV`: anybody.
+pub const ANYPROC: i64 = -1;
+/// Watchdog, task: none.
+pub const NOPROC: i64 = -1;
+
+/// Ticks of the time-shared world in a second.
+pub const CLOCK_HZ: u64 = 50;
+/// Priorities that processes, semaphores and interrupts may have: 1, the best, to this; 0 is the timer's.
+pub const PRIORITIES: u64 = 46;
+/// Harmonics, refreshes and periods are 1 to this, in ticks.
+pub const MOST_TICKS: u64 = 10_000;
+/// Processes with attributes.
+pub const PROCESSES: usize = 256;
+/// Real-time processes, each with its message queue.
+pub const QUEUES: usize = 128;
+/// Messages that all queues together hold.
+pub const ENTRIES: usize = 1024;
+/// Most that one queue may hold.
+pub const QUEUE_ENTRIES: u64 = 256;
+/// Virtual timers.
+pub const TIMERS: usize = 160;
+/// Semaphores; ids are 0 to below this.
+pub const SEMAPHORES: usize = 256;
+/// Interrupt descriptors: below `HARDWARE_IRQS` one for each line, from there on software interrupts.
+pub const IRQS: usize = 96;
+/// Lines with a descriptor.
+pub const HARDWARE_IRQS: usize = 64;
+/// The software interrupt that is the 50 Hz tick of the time-shared world.
+pub const TICK_IRQ: usize = HARDWARE_IRQS;
+/// Characters of `PRINT`.
+pub const PRINT_BYTES: usize = 80;
+/// A process that runs so long without waiting is taken for one that loops for ever, and becomes an ordinary one.
+pub const RUNAWAY_NS: u64 = 3_000_000_000;
+
+/// Options and state of the system.
+pub mod mode {
+    #![allow(missing_docs)]
+    pub const RTMODE: u64 = 1;
+    pub const MINIXCLI: u64 = 2;
+    pub const NEWINT: u64 = 4;
+    pub const FLUSHLCK: u64 = 8;
+    pub const NOFLUSH: u64 = 0x10;
+    pub const NEEDSCHED: u64 = 0x20;
+    pub const RTSCHED: u64 = 0x40;
+    /// Options. Messages of the kernel on the second serial line.
+    pub const DBG232: u64 = 0x100;
+    /// Latencies are measured.
+    pub const LATENCY: u64 = 0x200;
+    /// Priority inheritance is on.
+    pub const BPIP: u64 = 0x400;
+    /// The timer comes when it is needed and no other time.
+    pub const ONESHOT: u64 = 0x800;
+    /// Interrupts worse than the running priority wait.
+    pub const PRTYMASK: u64 = 0x1000;
+    pub const OPTIONS: u64 = DBG232 | LATENCY | BPIP | ONESHOT | PRTYMASK;
+}
+
+/// Flags of semaphores, of message queues and of processes.
+pub mod flag {
+    #![allow(missing_docs)]
+    pub const SEM_PRTYORDER: u64 = 1;
+    pub const SEM_PRTYINHERIT: u64 = 2;
+    pub const SEM_MUTEX: u64 = 4;
+    /// The carrier runs with at least the mutex's `priority` (R114).
+    pub const SEM_PRTYCEILING: u64 = 8;
+    pub const MQ_PRTYORDER: u64 = 1;
+    pub const MQ_PRTYINHERIT: u64 = 2;
+    pub const P_REALTIME: u64 = 0x4000;
+    pub const P_PERIODIC: u64 = 0x8000;
+}
+
+/// Types of interrupts, and state of descriptors.
+pub mod irq {
+    #![allow(missing_docs)]
+    pub const NRTIRQ: u64 = 0;
+    pub const RTIRQ: u64 = 1;
+    pub const TDIRQ: u64 = 2;
+    pub const SOFTIRQ: u64 = 4;
+    pub const ISTMSG: u64 = 8;
+    pub const RELATPER: u64 = 0x10;
+    pub const ENQUEUED: u64 = 1;
+    pub const DISABLED: u64 = 2;
+    pub const TRIGGERED: u64 = 4;
+    pub const LATCALC: u64 = 8;
+    pub const TDTRIGGER: u64 = 0x10;
+    pub const DELAYED: u64 = 0x20;
+    pub const TASKLOCKED: u64 = 0x40;
+    pub const HANDLOCKED: u64 = 0x80;
+    pub const TASKWAIT: u64 = 0x100;
+    pub const HANDWAIT: u64 = 0x200;
+}
+
+/// Types of messages.
+pub mod message {
+    #![allow(missing_docs)]
+    pub const UPRQST: u64 = 1;
+    pub const REQUEST: u64 = 2;
+    pub const AREQUEST: u64 = 3;
+    pub const REPLY: u64 = 4;
+    pub const SIGNAL: u64 = 5;
+    pub const RQRCV: u64 = 6;
+    /// From the kernel. An interrupt: word 0 its number, word 1 how often it came.
+    pub const KRNIRQ: u64 = 0x10;
+    /// A time is over.
+    pub const KRNTOUT: u64 = 0x11;
+    /// A deadline is missed: word 0 the pid, or the interrupt with word 1 = 1; or a wake-up met no sleeper (word 1 = 2), a Linux call
+    /// was made (word 1 = 3, word 2 its number), a process ran away (word 1 = 4).
+    pub const KRNDLINE: u64 = 0x12;
+    /// The watchdog, word 0, is gone.
+    pub const KRNWDOG: u64 = 0x13;
+    /// The process, word 0, is real-time no longer.
+    pub const KRNPROC: u64 = 0x14;
+}
+
+/// A message's words.
+pub const MESSAGE_WORDS: usize = 4;
+
+/// What `RCV` tells about a message, as the C library hands it out.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+#[allow(missing_docs)]
+pub struct MrtHeader {
+    pub source_pid: i64,
+    pub source_number: i64,
+    /// One of `message`.
+    pub mtype: u64,
+    pub mid: u64,
+    pub seqno: u64,
+    /// When it was sent, in ticks.
+    pub tstamp: u64,
+    pub priority: u64,
+    /// The sender's, in ticks after the sending; 0: none.
+    pub deadline: u64,
+    /// What is left of it.
+    pub laxity: i64,
+}
+
+/// Values of the system.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+#[allow(missing_docs)]
+pub struct SystemValues {
+    pub flags: u64,
+    /// One bit a line that is masked while a real-time process runs.
+    pub virtual_pic: u64,
+    /// Worst latency of the timer, in ns.
+    pub pit_latency: u64,
+    /// Counts of the machine's counter in a tick; 0 in standard mode.
+    pub pit_latch: u64,
+    /// Ticks a second.
+    pub tickrate: u64,
+    pub harmonic: u64,
+    pub refresh: u64,
+}
+
+/// Statistics of the system.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+#[allow(missing_docs)]
+pub struct SystemStatistics {
+    pub scheds: u64,
+    pub messages: u64,
+    pub interrupts: u64,
+    pub ticks: u64,
+    pub highticks: u64,
+    /// Most idle time of a refresh interval, in ns.
+    pub idlemax: u64,
+    /// Idle time of the last one.
+    pub idlelast: u64,
+}
+
+/// Attributes of a process.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ProcessAttributes {
+    /// `P_PERIODIC`; `P_REALTIME` is read only.
+    pub flags: u64,
+    /// Base priority.
+    pub baseprty: u64,
+    /// In ticks, if periodic.
+    pub period: u64,
+    /// Schedulings after which it becomes ordinary; 0: no limit. Forced to 0 if periodic.
+    pub limit: u64,
+    /// In ticks after the begin of a period, or of being woken; 0: none (a periodic process then has its period).
+    pub deadline: u64,
+    /// Pid of the watchdog, or `NOPROC`.
+    pub watchdog: i64,
+    /// Messages that its queue may hold.
+    pub mq_size: u64,
+    /// `MQ_*`.
+    pub mq_flags: u64,
+}
+
+/// Statistics of a process.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+#[allow(missing_docs)]
+pub struct ProcessStatistics {
+    pub scheds: u64,
+    /// Deadlines missed.
+    pub mdl: u64,
+    /// When the last period began, in ticks.
+    pub timestamp: u64,
+    /// Longest from the begin of a period until it ran, in ns.
+    pub maxlat: u64,
+    /// Least time left at the end of a period's work, in ns; negative: missed.
+    pub minlax: i64,
+    pub msgsent: u64,
+    pub msgrcvd: u64,
+}
+
+/// Internals of a process.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ProcessInternals {
+    /// Virtual timers that it has.
+    pub vt: u64,
+    /// Effective priority.
+    pub priority: u64,
+    /// Message queue, or -1.
+    pub mqid: i64,
+    /// Process number.
+    pub p_nr: u64,
+}
+
+/// Attributes of an interrupt descriptor.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct IrqAttributes {
+    /// In ticks, if timer-driven.
+    pub period: u64,
+    /// Pid of the real-time process of the second stage, or `NOPROC`.
+    pub task: i64,
+    /// Pid of the watchdog, or `NOPROC`.
+    pub watchdog: i64,
+    /// Priority of the second stage.
+    pub priority: u64,
+    /// Types of `irq`.
+    pub irqtype: u64,
+    /// For people.
+    pub name: [u8; 16],
+}
+
+/// Statistics of an interrupt descriptor.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+#[allow(missing_docs)]
+pub struct IrqStatistics {
+    pub count: u64,
+    /// Most arrivals in one period.
+    pub maxshower: u64,
+    /// Deadlines missed.
+    pub mdl: u64,
+    /// The last arrival, in ticks.
+    pub timestamp: u64,
+    /// Longest from arrival to second stage, in ns.
+    pub maxlat: u64,
+    /// Arrivals while the descriptor was waiting.
+    pub reenter: u64,
+}
+
+/// Internals of an interrupt descriptor.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct IrqInternals {
+    /// Its number.
+    pub irq: u64,
+    /// Ticks of the real-time clock in one of the time-shared world.
+    pub harmonic: u64,
+    /// It has a virtual timer.
+    pub vtimer: u64,
+    /// State of `irq`.
+    pub flags: u64,
+}
+
+/// Attributes of a semaphore.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SemaphoreAttributes {
+    /// Initial value; read: the value now.
+    pub value: i64,
+    /// `SEM_*`.
+    pub flags: u64,
+    /// Ceiling, with `SEM_PRTYCEILING`.
+    pub priority: u64,
+    /// Nobody else's; empty names nobody finds.
+    pub name: [u8; 16],
+}
+
+/// Statistics of a semaphore.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+#[allow(missing_docs)]
+pub struct SemaphoreStatistics {
+    pub ups: u64,
+    pub downs: u64,
+    /// Most waiters at a time.
+    pub maxinq: u64,
+}
+
+/// Internals of a semaphore.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SemaphoreInternals {
+    /// Its id.
+    pub index: u64,
+    /// Process number of the owner, or -1: it is free.
+    pub owner: i64,
+    /// Waiters.
+    pub inq: u64,
+}
+
+/// Statistics of a message queue.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+#[allow(missing_docs)]
+pub struct QueueStatistics {
+    /// Messages that met a waiting receiver.
+    pub delivered: u64,
+    /// Messages that waited.
+    pub enqueued: u64,
+    pub maxinq: u64,
+}
+
+impl ProcessAttributes {
+    /// All zero.
+    pub const ZERO: ProcessAttributes = ProcessAttributes {
+        flags: 0,
+        baseprty: 0,
+        period: 0,
+        limit: 0,
+        deadline: 0,
+        watchdog: 0,
+        mq_size: 0,
+        mq_flags: 0,
+    };
+}
+
+impl ProcessStatistics {
+    /// All zero.
+    pub const ZERO: ProcessStatistics =
+        ProcessStatistics { scheds: 0, mdl: 0, timestamp: 0, maxlat: 0, minlax: 0, msgsent: 0, msgrcvd: 0 };
+}
+
+impl IrqStatistics {
+    /// All zero.
+    pub const ZERO: IrqStatistics =
+        IrqStatistics { count: 0, maxshower: 0, mdl: 0, timestamp: 0, maxlat: 0, reenter: 0 };
+}
+
+impl QueueStatistics {
+    /// All zero.
+    pub const ZERO: QueueStatistics = QueueStatistics { delivered: 0, enqueued: 0, maxinq: 0 };
+}

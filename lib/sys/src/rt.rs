@@ -1,0 +1,17 @@
+//! The real-time world, for the server mrt.
+
+use crate::{Result, plain, raw};
+use abi::call::KernelCall;
+use abi::{Endpoint, Word};
+
+/// Words of the longest structure of `abi::rt`.
+pub const WORDS: usize = 8;
+
+/// A system call of MINIX4RT by `caller`: `operation` of `abi::rt::control`, with the words of the structure that it reads or writes.
+///
+/// # Errors
+/// Those of the operation; `ECALLDENIED`; `EDEADSRCDST`: the caller is gone.
+pub fn control(operation: u64, caller: Endpoint, argument: u64, words: &mut [u64; WORDS]) -> Result<u64> {
+    let arguments = [operation, caller.to_word(), argument, 0, 0, 0];
+    raw::kernel_filling(KernelCall::RtControl, arguments, 3, plain::bytes_of_mut(words))
+}

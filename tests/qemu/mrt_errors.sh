@@ -1,0 +1,2 @@
+# The errors of MINIX4RT's calls, one by one.
+mrt_errors

@@ -1,0 +1,2 @@
+# Messages between real-time processes: kinds, order, inheritance, time limits, ends.
+mrt_messages

@@ -1,0 +1,2 @@
+# Semaphores of real-time processes: order, inheritance through chains, time limits, ceilings, ends.
+mrt_semaphores

@@ -1,0 +1,19 @@
+#: timeout 900
+# Debian's unmodified rt-tests, dynamically linked, with bounded rounds; each has to end by itself, and well. What the figures are is not
+# looked at: they are the emulator's. Before them a program of ours whose output is known (../rt_tests).
+threads
+run() {
+    echo "== $*"
+    "$@" >/tmp/output 2>&1
+    echo "status $?"
+    cp /tmp/output "/out/$1-$((n += 1))"
+}
+run cyclictest --quiet --loops=50 --priority=80 --threads=3 --mlockall
+run cyclictest --quiet --loops=50 --priority=80 --posix_timers
+run cyclictest --quiet --loops=50 --priority=80 --relative
+run ptsematest --prio=80 --loops=50
+run sigwaittest --prio=80 --loops=50
+run signaltest --priority=80 --loops=50 --threads=2
+_=/usr/bin/svsematest run svsematest --prio=80 --loops=50
+run hackbench -p -g 2 -l 20
+run hackbench -p -g 1 -l 20 -T

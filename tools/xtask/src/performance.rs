@@ -1,0 +1,40 @@
+//! docs/performance.md, where the tables that `./skink bench` makes stand between two marks.
+
+use anyhow::{Context, Result, bail};
+use std::fs;
+use std::path::Path;
+
+const FILE: &str = "docs/performance.md";
+const END: &str = "<!-- end -->\n";
+
+/// Puts the table of the experiment `name` into it.
+///
+/// # Errors
+/// When the file has no place for it.
+pub fn write(root: &Path, name: &str, table: &str) -> Result<()> {
+    let path = root.join(FILE);
+    let text = fs::read_to_string(&path).with_context(|| format!("cannot read {FILE}"))?;
+    fs::write(&path, replaced(&text, name, table)?).with_context(|| format!("cannot write {FILE}"))
+}
+
+fn replaced(text: &str, name: &str, table: &str) -> Result<String> {
+    let begin = format!("<!-- written by ./skink bench {name} -->\n");
+    let parts = text.split_once(&begin).and_then(|(before, rest)| Some((before, rest.split_once(END)?.1)));
+    let Some((before, after)) = parts else {
+        bail!("{FILE} has no lines {} and {}", begin.trim(), END.trim());
+    };
+    Ok(format!("{before}{begin}{table}{END}{after}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_between_the_marks_is_replaced() {
+        let begin = "<!-- written by ./skink bench io -->\n";
+        let text = format!("a\n{begin}old\n{END}b\n");
+        assert_eq!(replaced(&text, "io", "new\n").expect("has the marks"), format!("a\n{begin}new\n{END}b\n"));
+        assert!(replaced("a\n", "io", "new\n").is_err() && replaced(&text, "rt", "new\n").is_err());
+    }
+}
