@@ -1,18 +1,17 @@
-//! The heap: `talc` over the memory that the birth registers name, and small blocks that are free again in lists by size (`small`).
+//! The heap: arenas over the memory that the birth registers name (`arenas`), and small blocks that are free again in lists by size (`small`).
 //!
-//! A service may die in the middle of a change of the heap's own lists. Whoever starts again in the same memory has to know:
-//! `CHANGING` is set around each change of talc's. Those of the lists are single stores.
+//! A service may die in the middle of a change of the heap's own lists. Whoever starts again in the same memory then gives the arena
+//! up; small blocks' lists change by single stores, and stay.
 
+use crate::arenas::Arenas;
 use crate::small::{self, Small};
 use abi::layout::{SERVICE_HEAP, SERVICE_KEEP};
 use abi::{Errno, layout};
 use core::alloc::{GlobalAlloc, Layout};
-use core::ptr::NonNull;
-use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering, compiler_fence};
-use talc::{TalcCell, source::Manual};
+use core::sync::atomic::{AtomicU64, Ordering};
 
 struct Heap {
-    talc: TalcCell<Manual>,
+    arenas: Arenas,
     small: Small,
 }
 
@@ -20,34 +19,20 @@ struct Heap {
 unsafe impl Sync for Heap {}
 
 #[global_allocator]
-static HEAP: Heap = Heap { talc: TalcCell::new(Manual), small: Small::new() };
+static HEAP: Heap = Heap { arenas: Arenas::new(), small: Small::new() };
 
 /// Address after the heap.
 static END: AtomicU64 = AtomicU64::new(SERVICE_HEAP);
 
-/// Where the allocator says its heap ends; null before the heap has memory.
-static ARENA_END: AtomicPtr<u8> = AtomicPtr::new(core::ptr::null_mut());
-
-/// The heap's lists are being changed.
-static CHANGING: AtomicBool = AtomicBool::new(false);
-
-/// Marks a change of the heap's lists.
-#[inline(always)]
-fn changing<R>(change: impl FnOnce() -> R) -> R {
-    CHANGING.store(true, Ordering::Relaxed);
-    compiler_fence(Ordering::SeqCst);
-    let result = change();
-    compiler_fence(Ordering::SeqCst);
-    CHANGING.store(false, Ordering::Relaxed);
-    result
-}
-
 /// A heap that a predecessor has left is to be used.
 ///
 /// # Panics
-/// When it died in the middle of a change.
-pub(crate) fn check() {
-    assert!(!CHANGING.load(Ordering::Relaxed), "the predecessor died while it changed its heap");
+/// When it died in the middle of a change, and there is no memory left for another arena.
+pub(crate) fn take_over() {
+    if HEAP.arenas.is_broken() {
+        let is_whole = HEAP.arenas.give_up(end() as *mut u8);
+        assert!(is_whole, "the predecessor died while it changed its heap, and too little is left of that");
+    }
 }
 
 /// Gives the heap its memory.
@@ -56,13 +41,9 @@ pub(crate) fn check() {
 /// Nothing else uses these bytes from now on.
 pub unsafe fn claim(start: *mut u8, bytes: usize) {
     END.store(start as u64 + bytes as u64, Ordering::Relaxed);
-    if bytes > 0 {
-        // SAFETY: passed on.
-        let Some(end) = (unsafe { HEAP.talc.claim(start, bytes) }) else {
-            panic!("a heap of {bytes} bytes is too small")
-        };
-        ARENA_END.store(end.as_ptr(), Ordering::Relaxed);
-    }
+    // SAFETY: passed on.
+    let is_enough = bytes == 0 || unsafe { HEAP.arenas.claim(start, bytes) };
+    assert!(is_enough, "a heap of {bytes} bytes is too small");
 }
 
 /// Address after the heap: where [`grow`] goes on.
@@ -83,27 +64,26 @@ pub fn grow(bytes: u64) -> crate::Result<()> {
     if bytes > SERVICE_KEEP.saturating_sub(start) {
         return Err(Errno::ENOMEM);
     }
-    let arena_end = NonNull::new(ARENA_END.load(Ordering::Relaxed)).ok_or(Errno::EINVAL)?;
-    let new_end = (start + bytes) as *mut u8;
     // SAFETY: addresses between the heap and the preserved memory are nobody's, and each is added once, since `END` only rises.
-    let arena_end = changing(|| unsafe { HEAP.talc.extend(arena_end, new_end) });
-    ARENA_END.store(arena_end.as_ptr(), Ordering::Relaxed);
+    if !unsafe { HEAP.arenas.extend((start + bytes) as *mut u8) } {
+        return Err(Errno::EINVAL);
+    }
     END.store(start + bytes, Ordering::Relaxed);
     Ok(())
 }
 
-// SAFETY: a block is talc's, or has been one of the same size class: whatever belongs to a class never goes back to talc.
+// SAFETY: a block is an arena's, or has been one of the same size class: whatever belongs to a class never goes back to an arena.
 unsafe impl GlobalAlloc for Heap {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let Some(class) = small::class_of(layout) else {
             // SAFETY: passed on.
-            return changing(|| unsafe { self.talc.alloc(layout) });
+            return unsafe { self.arenas.alloc(layout) };
         };
         match self.small.take(class) {
             Some(block) => block.as_ptr(),
             // SAFETY: as the caller promises; a layout of the class is not empty either.
-            None => changing(|| unsafe { self.talc.alloc(small::layout_of(class)) }),
+            None => unsafe { self.arenas.alloc(small::layout_of(class)) },
         }
     }
 
@@ -113,7 +93,7 @@ unsafe impl GlobalAlloc for Heap {
             // SAFETY: `alloc` has given a block of this class, which nobody uses any more.
             Some(class) => unsafe { self.small.give(class, start) },
             // SAFETY: passed on.
-            None => changing(|| unsafe { self.talc.dealloc(start, layout) }),
+            None => unsafe { self.arenas.dealloc(start, layout) },
         }
     }
 
@@ -122,7 +102,7 @@ unsafe impl GlobalAlloc for Heap {
         let new_layout = unsafe { Layout::from_size_align_unchecked(bytes, layout.align()) };
         match (small::class_of(layout), small::class_of(new_layout)) {
             // SAFETY: passed on.
-            (None, None) => changing(|| unsafe { self.talc.realloc(start, layout, bytes) }),
+            (None, None) => unsafe { self.arenas.realloc(start, layout, bytes) },
             (old, new) if old == new => start,
             _ => {
                 // SAFETY: `bytes` is not 0, as the caller promises.

@@ -43,6 +43,8 @@ pub mod system;
 pub mod thread;
 pub mod time;
 
+#[cfg(any(target_os = "none", test))]
+mod arenas;
 #[cfg(target_os = "none")]
 pub mod heap;
 #[cfg(target_os = "none")]

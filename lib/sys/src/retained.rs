@@ -2,8 +2,8 @@
 //!
 //! Text and constants are new then, and so is the stack; data and heap are as the predecessor left them. So everything that is to
 //! outlive it hangs from one root. Whoever was in the middle of a change when it died has left that half done: what to do about it
-//! is the program's business, with one exception. A heap whose own lists were being changed cannot be trusted at all, and then
-//! there is no second life. Neighbours: `start` (begins each life), `heap`, `grant` (buffers on the old stack are lent no more).
+//! is the program's business, with one exception: a heap whose own lists were being changed is given up for a new one, and only its
+//! blocks stay. Neighbours: `start` (begins each life), `heap`, `grant` (buffers on the old stack are lent no more).
 
 use alloc::boxed::Box;
 use core::any::TypeId;

@@ -161,7 +161,7 @@ pub mod entry {
         set_name(name);
         ENDPOINT.store(own as u32, Ordering::Relaxed);
         if crate::retained::begin_life() {
-            crate::heap::check();
+            crate::heap::take_over();
             crate::grant::revoke_all();
         } else {
             // SAFETY: rs and vm give each service a heap of this length that nothing else uses.

@@ -1,0 +1,200 @@
+//! The heap's memory: an arena of `talc`, and what is left of earlier ones.
+//!
+//! A death in the middle of a change of talc's lists leaves them in no state that can be told. Blocks that programs have stay theirs
+//! all the same; so whoever starts again in this memory gives the arena up, and takes a new one from what lies above every
+//! block that was ever given out. What is freed in an arena that was given up is lost.
+
+use core::alloc::{GlobalAlloc, Layout};
+use core::cell::Cell;
+use core::ptr::{NonNull, null_mut};
+use core::sync::atomic::{Ordering, compiler_fence};
+use talc::{TalcCell, source::Manual};
+
+/// Arenas that a heap may have, one after the other.
+const MOST: usize = 4;
+/// A new arena begins at a multiple of this, so far from the last block that no tag of talc's lies in it.
+const GAP: usize = 4096;
+
+/// All arenas of a heap.
+pub struct Arenas {
+    talcs: [TalcCell<Manual>; MOST],
+    /// Which one is in use.
+    now: Cell<usize>,
+    /// Where it begins.
+    first: Cell<*mut u8>,
+    /// Above every block of all arenas.
+    high: Cell<*mut u8>,
+    /// Where talc says that the arena in use ends; null: there is none yet.
+    end: Cell<*mut u8>,
+    /// Lists are being changed.
+    is_changing: Cell<bool>,
+}
+
+impl Arenas {
+    /// No memory.
+    pub const fn new() -> Arenas {
+        Arenas {
+            talcs: [const { TalcCell::new(Manual) }; MOST],
+            now: Cell::new(0),
+            first: Cell::new(null_mut()),
+            high: Cell::new(null_mut()),
+            end: Cell::new(null_mut()),
+            is_changing: Cell::new(false),
+        }
+    }
+
+    /// Gives the arena in use its memory. False: it is too small.
+    ///
+    /// # Safety
+    /// Nothing else uses these bytes from now on.
+    pub unsafe fn claim(&self, start: *mut u8, bytes: usize) -> bool {
+        // SAFETY: passed on.
+        let Some(end) = (unsafe { self.talc().claim(start, bytes) }) else { return false };
+        self.first.set(start);
+        self.high.set(start);
+        self.end.set(end.as_ptr());
+        true
+    }
+
+    /// Makes the arena in use longer, up to `end`. False: there is none.
+    ///
+    /// # Safety
+    /// Nothing else uses the bytes between.
+    pub unsafe fn extend(&self, end: *mut u8) -> bool {
+        let Some(old_end) = NonNull::new(self.end.get()) else { return false };
+        // SAFETY: passed on.
+        let new_end = self.changing(|| unsafe { self.talc().extend(old_end, end) });
+        self.end.set(new_end.as_ptr());
+        true
+    }
+
+    /// Whether whoever used this memory before died in the middle of a change.
+    pub fn is_broken(&self) -> bool {
+        self.is_changing.get()
+    }
+
+    /// Gives up the arena in use for a new one, which ends at `end`. False: there is no more memory or no more arena.
+    pub fn give_up(&self, end: *mut u8) -> bool {
+        let start = (self.high.get() as usize + 1).next_multiple_of(GAP) + GAP;
+        let Some(bytes) = (end as usize).checked_sub(start) else { return false };
+        if self.now.get() + 1 == MOST {
+            return false;
+        }
+        self.now.set(self.now.get() + 1);
+        self.is_changing.set(false);
+        // SAFETY: no block lies there, and the arena that did not give it out is not used any more.
+        unsafe { self.claim(start as *mut u8, bytes) }
+    }
+
+    /// # Safety
+    /// That of `GlobalAlloc::alloc`.
+    pub unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: passed on.
+        self.changing(|| self.given(unsafe { self.talc().alloc(layout) }, layout.size()))
+    }
+
+    /// # Safety
+    /// That of `GlobalAlloc::dealloc`.
+    pub unsafe fn dealloc(&self, start: *mut u8, layout: Layout) {
+        if start >= self.first.get() {
+            // SAFETY: passed on; the block is of the arena in use.
+            self.changing(|| unsafe { self.talc().dealloc(start, layout) });
+        }
+    }
+
+    /// # Safety
+    /// That of `GlobalAlloc::realloc`.
+    pub unsafe fn realloc(&self, start: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
+        if start >= self.first.get() {
+            // SAFETY: passed on; the block is of the arena in use.
+            return self.changing(|| self.given(unsafe { self.talc().realloc(start, layout, bytes) }, bytes));
+        }
+        // SAFETY: the caller promises that `bytes` makes a layout; both blocks are as long, and different.
+        unsafe {
+            let block = self.alloc(Layout::from_size_align_unchecked(bytes, layout.align()));
+            if !block.is_null() {
+                start.copy_to_nonoverlapping(block, layout.size().min(bytes));
+            }
+            block
+        }
+    }
+
+    fn talc(&self) -> &TalcCell<Manual> {
+        &self.talcs[self.now.get()]
+    }
+
+    /// Notes how far the blocks reach.
+    #[inline(always)]
+    fn given(&self, block: *mut u8, bytes: usize) -> *mut u8 {
+        let end = block.wrapping_add(bytes);
+        if !block.is_null() && end > self.high.get() {
+            self.high.set(end);
+        }
+        block
+    }
+
+    /// Marks a change of the lists.
+    #[inline(always)]
+    fn changing<R>(&self, change: impl FnOnce() -> R) -> R {
+        self.is_changing.set(true);
+        compiler_fence(Ordering::SeqCst);
+        let result = change();
+        compiler_fence(Ordering::SeqCst);
+        self.is_changing.set(false);
+        result
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::vec;
+
+    const LAYOUT: Layout = match Layout::from_size_align(5000, 16) {
+        Ok(layout) => layout,
+        Err(_) => panic!(),
+    };
+
+    #[test]
+    fn blocks_outlive_the_arena_that_was_given_up() {
+        let mut memory = vec![0u8; 1 << 20];
+        let range = memory.as_mut_ptr_range();
+        let arenas = Arenas::new();
+        // SAFETY: the memory is used by nobody else; each block is freed once.
+        unsafe {
+            assert!(arenas.claim(range.start, memory.len()));
+            let old = arenas.alloc(LAYOUT);
+            old.write_bytes(7, LAYOUT.size());
+            arenas.is_changing.set(true);
+            assert!(arenas.is_broken() && arenas.give_up(range.end));
+            assert!(!arenas.is_broken());
+            let new = arenas.alloc(LAYOUT);
+            assert!(new > old.add(LAYOUT.size()), "the new arena lies in the old one's blocks");
+            new.write_bytes(8, LAYOUT.size());
+            let longer = arenas.realloc(old, LAYOUT, 2 * LAYOUT.size());
+            assert!(longer > new);
+            assert!((0..LAYOUT.size()).all(|at| *old.add(at) == 7 && *longer.add(at) == 7));
+            arenas.dealloc(old, LAYOUT);
+            arenas.dealloc(new, LAYOUT);
+            arenas.dealloc(longer, Layout::from_size_align_unchecked(2 * LAYOUT.size(), LAYOUT.align()));
+            assert_eq!(arenas.alloc(LAYOUT), new, "what is freed in the arena in use is used again");
+        }
+    }
+
+    #[test]
+    fn there_is_an_end_to_giving_up() {
+        let mut memory = vec![0u8; 1 << 20];
+        let range = memory.as_mut_ptr_range();
+        let arenas = Arenas::new();
+        // SAFETY: as above.
+        assert!(unsafe { arenas.claim(range.start, memory.len()) });
+        assert_eq!([(); MOST].map(|()| arenas.give_up(range.end)), [true, true, true, false]);
+        let small = Arenas::new();
+        // SAFETY: the memory is used by nobody else any more.
+        unsafe {
+            assert!(small.claim(range.start, 3 * GAP));
+            small.alloc(LAYOUT);
+        }
+        assert!(!small.give_up(range.start.wrapping_add(3 * GAP)));
+    }
+}
