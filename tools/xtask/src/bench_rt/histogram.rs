@@ -1,4 +1,4 @@
-//! The picture of the lateness of the periodic process: a histogram for each load, with how often on a logarithmic scale.
+//! The picture of the lateness of the periodic process: a histogram for each load, both scales logarithmic.
 
 use super::Measured;
 use super::figures::STEP;
@@ -19,8 +19,9 @@ const RIGHT: f64 = 20.0;
 /// Height of ten times as many.
 const DECADE: f64 = 15.0;
 const DECADES: u32 = 5;
-/// The scale ends at a multiple of this many ticks.
-const SCALE: u64 = 1000;
+/// The scale, which is logarithmic too, begins here, and has these marks.
+const FIRST: u64 = 500;
+const MARKS: [u64; 10] = [500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000];
 const COLOUR: &str = "#2f6fb0";
 const WORST_COLOUR: &str = "#c0392b";
 
@@ -44,14 +45,14 @@ fn draw(all: &[Measured]) -> String {
         "",
     );
     let worst = all.iter().map(|measured| measured.lateness.worst).max().unwrap_or_default();
-    let end = (worst + STEP).next_multiple_of(SCALE);
-    let x_of = |ticks: u64| LEFT + (WIDTH - LEFT - RIGHT) * ticks as f64 / end as f64;
+    let end = (worst + STEP).max(2 * FIRST);
+    let share = |ticks: u64| (ticks.max(FIRST) as f64 / FIRST as f64).ln() / (end as f64 / FIRST as f64).ln();
+    let x_of = |ticks: u64| LEFT + (WIDTH - LEFT - RIGHT) * share(ticks);
     for (index, measured) in all.iter().enumerate() {
         draw_panel(&mut svg, measured, HEAD + PANEL * (index + 1) as f64, x_of);
     }
-    let labels = (end / SCALE).div_ceil(10).max(1) * SCALE;
-    for ticks in (0..=end).step_by(labels as usize) {
-        svg.text(x_of(ticks), foot + 18.0, Anchor::Middle, &ticks.to_string(), "");
+    for mark in MARKS.into_iter().filter(|&mark| mark <= end) {
+        svg.text(x_of(mark), foot + 18.0, Anchor::Middle, &mark.to_string(), "");
     }
     svg.finish()
 }
@@ -94,6 +95,6 @@ mod tests {
         let measured = ["none", "CPU"].map(|load| Measured { load, pairs: Vec::new(), lateness: lateness.clone() });
         let svg = draw(&measured);
         assert!(svg.contains(">none<") && svg.contains(">CPU<") && svg.matches(">worst 730<").count() == 2, "{svg}");
-        assert!(svg.contains(">1000<"), "{svg}");
+        assert!(svg.contains(">1000<") && !svg.contains(">2000<"), "{svg}");
     }
 }
