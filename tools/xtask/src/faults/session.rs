@@ -37,6 +37,8 @@ const DISK_MIB: u64 = 16;
 const RAW_BYTES: u64 = 1 << 20;
 /// How often a trial is asked for whose command or report does not arrive.
 const MOST_TRIES: u32 = 3;
+/// More lines are not sent back in one trial: a line that begins anew may send back by itself what it gets.
+const MOST_ECHOES: u32 = 1000;
 /// How much of the console a reason for a loss is looked for in.
 const CONSOLE_LINES: usize = 12;
 
@@ -61,6 +63,8 @@ pub struct Session {
     lines: Receiver<Vec<u8>>,
     console: PathBuf,
     disks: [PathBuf; 2],
+    /// Lines sent back in this trial.
+    echoes: u32,
     folder: RunFolder,
 }
 
@@ -116,7 +120,7 @@ impl Session {
         };
         let (to, lines) = mpsc::channel();
         thread::spawn(move || pass_on(BufReader::new(output), &to));
-        let mut session = Self { qemu, input, lines, console, disks, folder };
+        let mut session = Self { qemu, input, lines, console, disks, echoes: 0, folder };
         match session.next()? {
             Next::Line(text) if text == "ready" => {}
             Next::Line(text) => bail!("the guest says '{text}' instead of 'ready'"),
@@ -148,6 +152,7 @@ impl Session {
     pub fn run(&mut self, trial: &Trial) -> Result<Report> {
         let command = line::pack(&trial.command());
         let said = self.console().len();
+        self.echoes = 0;
         self.send(command.as_bytes());
         let mut report = None;
         let mut tries = 1;
@@ -213,6 +218,10 @@ impl Session {
                 Ok(mut line) => {
                     (since, cpu) = (Instant::now(), cpu_time(&self.qemu)?);
                     if line.starts_with(b"@echo ") {
+                        self.echoes += 1;
+                        if self.echoes > MOST_ECHOES {
+                            return Ok(Next::Ended("the serial line talks to itself"));
+                        }
                         line.push(b'\n');
                         self.send(&line);
                     } else if let Some(text) = line::unpack(&line) {
