@@ -37,8 +37,8 @@ const DISK_MIB: u64 = 16;
 const RAW_BYTES: u64 = 1 << 20;
 /// How often a trial is asked for whose command or report does not arrive.
 const MOST_TRIES: u32 = 3;
-/// More lines are not sent back in one trial: a line that begins anew may send back by itself what it gets.
-const MOST_ECHOES: u32 = 1000;
+/// The same line is not sent back more often in a row: a serial line that has begun anew may send back by itself what it gets.
+const MOST_ECHOES: u32 = 10;
 /// How much of the console a reason for a loss is looked for in.
 const CONSOLE_LINES: usize = 12;
 
@@ -63,8 +63,8 @@ pub struct Session {
     lines: Receiver<Vec<u8>>,
     console: PathBuf,
     disks: [PathBuf; 2],
-    /// Lines sent back in this trial.
-    echoes: u32,
+    /// The line that was sent back last, and how often in a row.
+    echoed: (Vec<u8>, u32),
     folder: RunFolder,
 }
 
@@ -120,7 +120,7 @@ impl Session {
         };
         let (to, lines) = mpsc::channel();
         thread::spawn(move || pass_on(BufReader::new(output), &to));
-        let mut session = Self { qemu, input, lines, console, disks, echoes: 0, folder };
+        let mut session = Self { qemu, input, lines, console, disks, echoed: (Vec::new(), 0), folder };
         match session.next()? {
             Next::Line(text) if text == "ready" => {}
             Next::Line(text) => bail!("the guest says '{text}' instead of 'ready'"),
@@ -152,7 +152,6 @@ impl Session {
     pub fn run(&mut self, trial: &Trial) -> Result<Report> {
         let command = line::pack(&trial.command());
         let said = self.console().len();
-        self.echoes = 0;
         self.send(command.as_bytes());
         let mut report = None;
         let mut tries = 1;
@@ -210,6 +209,14 @@ impl Session {
         let _ = self.input.write_all(bytes).and_then(|()| self.input.flush());
     }
 
+    /// Sends back what the guest has sent. False: that has no end.
+    fn send_back(&mut self, line: Vec<u8>) -> bool {
+        self.send(&line);
+        let times = if self.echoed.0 == line { self.echoed.1 + 1 } else { 1 };
+        self.echoed = (line, times);
+        times <= MOST_ECHOES
+    }
+
     /// The next intact line that is not to be echoed.
     fn next(&mut self) -> Result<Next> {
         let (mut since, mut cpu) = (Instant::now(), cpu_time(&self.qemu)?);
@@ -218,12 +225,10 @@ impl Session {
                 Ok(mut line) => {
                     (since, cpu) = (Instant::now(), cpu_time(&self.qemu)?);
                     if line.starts_with(b"@echo ") {
-                        self.echoes += 1;
-                        if self.echoes > MOST_ECHOES {
+                        line.push(b'\n');
+                        if !self.send_back(line) {
                             return Ok(Next::Ended("the serial line talks to itself"));
                         }
-                        line.push(b'\n');
-                        self.send(&line);
                     } else if let Some(text) = line::unpack(&line) {
                         return Ok(Next::Line(text.to_string()));
                     }
