@@ -279,6 +279,7 @@ static void judge(void)
     for (;;) {
         struct trial trial = { 0 };
         trim();
+        line_raw();
         line_say("ready");
         if (line_read(line, sizeof line, COMMAND_LIMIT_MS) < 0)
             continue;

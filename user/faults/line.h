@@ -27,15 +27,21 @@ static inline uint32_t line_sum(const char *text, size_t bytes)
     return sum;
 }
 
-/* Opens the line, raw. 0, or -1 with errno. */
-static inline int line_open(const char *path)
+/* Makes the line raw, also again when the terminals have begun anew. 0, or -1 with errno. */
+static inline int line_raw(void)
 {
     struct termios settings;
-    line_fd = open(path, O_RDWR | O_NOCTTY);
-    if (line_fd < 0 || tcgetattr(line_fd, &settings) < 0)
+    if (tcgetattr(line_fd, &settings) < 0)
         return -1;
     cfmakeraw(&settings);
     return tcsetattr(line_fd, TCSANOW, &settings);
+}
+
+/* Opens the line. 0, or -1 with errno. */
+static inline int line_open(const char *path)
+{
+    line_fd = open(path, O_RDWR | O_NOCTTY);
+    return line_fd < 0 ? -1 : line_raw();
 }
 
 /* Writes all of it. 0, or -1 with errno. */

@@ -30,6 +30,8 @@ const ICOUNT_MODE: &str = "shift=3,sleep=on";
 const CPU_LIMIT: Duration = Duration::from_secs(40);
 /// Hang detection: the same when it does nothing at all, as after a panic.
 const IDLE_LIMIT: Duration = Duration::from_secs(40);
+/// Hang detection: the same when the guest has not come to the end of a trial, whatever it says.
+const TRIAL_LIMIT: Duration = Duration::from_secs(180);
 /// How often QEMU is looked after when the guest says nothing.
 const LOOK: Duration = Duration::from_millis(100);
 /// Size of the file system on the disk, and of the range behind it that raw writes go to.
@@ -155,7 +157,11 @@ impl Session {
         self.send(command.as_bytes());
         let mut report = None;
         let mut tries = 1;
+        let begun = Instant::now();
         loop {
+            if begun.elapsed() > TRIAL_LIMIT {
+                return Ok(Report::lost(trial.number, "the trial has no end"));
+            }
             match self.next()? {
                 Next::Ended(why) => return Ok(Report::lost(trial.number, format!("{why}: {}", self.last_words()))),
                 Next::Line(text) if text == "ready" => {
