@@ -81,9 +81,11 @@ impl Arenas {
             return false;
         }
         self.now.set(self.now.get() + 1);
-        self.is_changing.set(false);
         // SAFETY: no block lies there, and the arena that did not give it out is not used any more.
-        unsafe { self.claim(start as *mut u8, bytes) }
+        let is_claimed = unsafe { self.claim(start as *mut u8, bytes) };
+        // Only now: who dies before this gives the new arena up too.
+        self.is_changing.set(!is_claimed);
+        is_claimed
     }
 
     /// # Safety

@@ -25,10 +25,10 @@ use std::time::{Duration, Instant};
 /// An instruction takes 2^3 ns of the guest's time.
 const ICOUNT_SHIFT: u32 = 3;
 const ICOUNT_MODE: &str = "shift=3,sleep=on";
-/// Hang detection: a system counts as lost when QEMU has computed for so long without a line from the guest. The guest's own limits are
+/// Hang detection: a system counts as lost when QEMU has computed for so long without an answer from the guest. The guest's own limits are
 /// reached long before, unless a service computes for ever and nobody ends it.
 const CPU_LIMIT: Duration = Duration::from_secs(40);
-/// Hang detection: the same when it does nothing at all, as after a panic.
+/// Hang detection: the same when it sends nothing at all, as after a panic.
 const IDLE_LIMIT: Duration = Duration::from_secs(40);
 /// Hang detection: the same when the guest has not come to the end of a trial, whatever it says.
 const TRIAL_LIMIT: Duration = Duration::from_secs(180);
@@ -39,8 +39,6 @@ const DISK_MIB: u64 = 16;
 const RAW_BYTES: u64 = 1 << 20;
 /// How often a trial is asked for whose command or report does not arrive.
 const MOST_TRIES: u32 = 3;
-/// The same line is not sent back more often in a row: a serial line that has begun anew may send back by itself what it gets.
-const MOST_ECHOES: u32 = 10;
 /// How much of the console a reason for a loss is looked for in.
 const CONSOLE_LINES: usize = 12;
 
@@ -65,8 +63,6 @@ pub struct Session {
     lines: Receiver<Vec<u8>>,
     console: PathBuf,
     disks: [PathBuf; 2],
-    /// The line that was sent back last, and how often in a row.
-    echoed: (Vec<u8>, u32),
     folder: RunFolder,
 }
 
@@ -122,7 +118,7 @@ impl Session {
         };
         let (to, lines) = mpsc::channel();
         thread::spawn(move || pass_on(BufReader::new(output), &to));
-        let mut session = Self { qemu, input, lines, console, disks, echoed: (Vec::new(), 0), folder };
+        let mut session = Self { qemu, input, lines, console, disks, folder };
         match session.next()? {
             Next::Line(text) if text == "ready" => {}
             Next::Line(text) => bail!("the guest says '{text}' instead of 'ready'"),
@@ -215,38 +211,28 @@ impl Session {
         let _ = self.input.write_all(bytes).and_then(|()| self.input.flush());
     }
 
-    /// Sends back what the guest has sent. False: that has no end.
-    fn send_back(&mut self, line: Vec<u8>) -> bool {
-        self.send(&line);
-        let times = if self.echoed.0 == line { self.echoed.1 + 1 } else { 1 };
-        self.echoed = (line, times);
-        times <= MOST_ECHOES
-    }
-
-    /// The next intact line that is not to be echoed.
+    /// The next intact line that is not to be echoed. A line that talks to itself takes processor time, so that it ends too.
     fn next(&mut self) -> Result<Next> {
-        let (mut since, mut cpu) = (Instant::now(), cpu_time(&self.qemu)?);
+        let (mut since, cpu) = (Instant::now(), cpu_time(&self.qemu)?);
         loop {
             match self.lines.recv_timeout(LOOK) {
                 Ok(mut line) => {
-                    (since, cpu) = (Instant::now(), cpu_time(&self.qemu)?);
+                    since = Instant::now();
                     if line.starts_with(b"@echo ") {
                         line.push(b'\n');
-                        if !self.send_back(line) {
-                            return Ok(Next::Ended("the serial line talks to itself"));
-                        }
+                        self.send(&line);
                     } else if let Some(text) = line::unpack(&line) {
                         return Ok(Next::Line(text.to_string()));
                     }
                 }
                 Err(RecvTimeoutError::Disconnected) => return Ok(Next::Ended(MACHINE_ENDED)),
-                Err(RecvTimeoutError::Timeout) if cpu_time(&self.qemu)? - cpu > CPU_LIMIT => {
-                    return Ok(Next::Ended("the system hangs, computing"));
-                }
-                Err(RecvTimeoutError::Timeout) if since.elapsed() > IDLE_LIMIT => {
-                    return Ok(Next::Ended("the system hangs, idle"));
-                }
                 Err(RecvTimeoutError::Timeout) => self.wake(),
+            }
+            if cpu_time(&self.qemu)? - cpu > CPU_LIMIT {
+                return Ok(Next::Ended("the system hangs, computing"));
+            }
+            if since.elapsed() > IDLE_LIMIT {
+                return Ok(Next::Ended("the system hangs, idle"));
             }
         }
     }
