@@ -6,6 +6,8 @@
 //! error in `rax`, and further results in words 0 and 1 (`rdi rsi`). A kernel call needs its bit in the caller's mask,
 //! else `ECALLDENIED`; a number that does not exist gives `EBADCALL`.
 
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
 /// First native number; below are Linux system calls and Skink's own routed calls.
 pub const NATIVE: u64 = 0x1000;
 
@@ -195,7 +197,7 @@ pub const HAL_VECTOR: u8 = 0x22;
 
 /// One copy of `VirVCopy` and `PhysVCopy`.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
 pub struct CopyRequest {
     /// Whose memory is read.
     pub from: crate::Endpoint,

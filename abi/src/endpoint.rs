@@ -4,9 +4,11 @@
 //! one process never reaches its successor. Slots 0 to 3 are the kernel's own tasks, 4 to 127 belong to services
 //! (fixed by the system file), the rest to application threads.
 
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
 /// Slot (bits 0 to 11) and generation (bits 12 to 30).
 #[repr(transparent)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, FromBytes, IntoBytes, Immutable, KnownLayout)]
 pub struct Endpoint(pub u32);
 
 /// Number of slots for services, kernel tasks included. A destination bitmap has one bit for each.

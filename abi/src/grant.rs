@@ -3,6 +3,8 @@
 //! A process keeps its grants in a table in its own memory, registered once by `SetGrants`; the kernel reads the entry at
 //! every copy, so clearing it revokes it at once.
 
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
 /// Number of a grant: index of the entry (bits 0 to 15) and its sequence number (bits 16 to 31), so that a stale
 /// number never means a new grant.
 #[repr(transparent)]
@@ -38,7 +40,7 @@ pub const MAGIC: u32 = 8;
 
 /// One entry of a grant table: 32 bytes, aligned to 32, so that it never crosses a page.
 #[repr(C, align(32))]
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
 pub struct GrantEntry {
     /// `READ`, `WRITE`, `USED`, `MAGIC`.
     pub flags: u32,

@@ -1,6 +1,7 @@
 //! What `GetInfo` tells: `(what, index, own address, bytes)`.
 
 use crate::{Endpoint, Name};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// The kernel command line, text.
 pub const COMMAND_LINE: u64 = 0;
@@ -33,7 +34,7 @@ pub mod state {
 
 /// One thread.
 #[repr(C)]
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
 pub struct ThreadInfo {
     /// Its endpoint.
     pub endpoint: Endpoint,
@@ -57,7 +58,7 @@ pub struct ThreadInfo {
 
 /// The kernel as a whole.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
 pub struct KernelInfo {
     /// Monotonic time.
     pub now_ns: u64,
@@ -85,7 +86,7 @@ pub struct KernelInfo {
 
 /// The boot loader's frame buffer.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
 pub struct Framebuffer {
     /// Physical address.
     pub address: u64,

@@ -12,6 +12,7 @@
 //! A Linux system call puts its six arguments into words 0 to 5 by the same registers, and its number into the label.
 
 use crate::{Endpoint, Errno, GrantId};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// Set in the label of a reply: `request label | REPLY`.
 pub const REPLY: u32 = 0x8000_0000;
@@ -28,7 +29,7 @@ pub const LINUX_LABELS: u32 = 0x1000;
 
 /// One message. In memory (vector 33) it is exactly these 64 bytes.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
 pub struct Message {
     /// Who sent it; written by the kernel, never by the sender.
     pub source: Endpoint,

@@ -1,8 +1,10 @@
 //! Names of services, devices and keys: up to 16 bytes, so that one fits into two words of a message.
 
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
 /// A name of at most 16 bytes, padded with zeros.
 #[repr(transparent)]
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
 pub struct Name(pub [u8; 16]);
 
 impl Name {

@@ -2,6 +2,7 @@
 //! Routed to it are the Linux calls of these matters (list: systems/*.toml). pm blocks only on vm, vfs and the kernel.
 
 use crate::{Endpoint, GrantId};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 protocol! {
     /// Processes. Kernel messages come from the threads concerned (`kernel::Exception`, `Interrupted`, `Exited`); rs and procfs ask as noted.
@@ -20,7 +21,7 @@ protocol! {
 
 /// What pm tells about one process.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[allow(missing_docs)]
 pub struct ProcessRecord {
     /// Main thread (or the service).

@@ -2,10 +2,11 @@
 //! the kernel enforces them on every path (DESIGN.md, "The one idea", 6).
 
 use crate::{Name, endpoint::SERVICE_SLOTS};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// Inclusive range of I/O ports.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
 pub struct PortRange {
     /// First port.
     pub first: u16,
@@ -15,7 +16,7 @@ pub struct PortRange {
 
 /// Range of physical memory.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
 pub struct MemoryRange {
     /// First byte.
     pub start: u64,
@@ -37,7 +38,7 @@ pub const KILL_ON_DENIAL: u32 = 16;
 
 /// One access of `VDevIo`.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
 pub struct PortRequest {
     /// The port.
     pub port: u16,
@@ -49,7 +50,7 @@ pub struct PortRequest {
 
 /// Privileges of one service, as the kernel keeps them.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
 pub struct Privileges {
     /// Name of the service.
     pub name: Name,

@@ -1,11 +1,13 @@
 //! The registers of a thread, as `GetRegisters` and `SetRegisters` copy them.
 
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
 /// Bytes of the extended state: XSAVE area (legacy, header, AVX; SDM volume 1, 13.4).
 pub const EXTENDED_BYTES: usize = 832;
 
 /// All of a thread's user registers.
 #[repr(C, align(64))]
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[allow(missing_docs)]
 pub struct Registers {
     pub r15: u64,
@@ -35,6 +37,8 @@ pub struct Registers {
     pub extended_valid: u64,
     /// XSAVE area, standard format, components x87, SSE, AVX.
     pub extended: [u8; EXTENDED_BYTES],
+    /// Nothing, up to the alignment.
+    pub unused: [u64; 2],
 }
 
 impl Registers {
@@ -63,5 +67,6 @@ impl Registers {
         linux_call: u64::MAX,
         extended_valid: 0,
         extended: [0; EXTENDED_BYTES],
+        unused: [0; 2],
     };
 }

@@ -1,6 +1,7 @@
 //! The protocol of rs, the reincarnation server: life and death of services.
 
 use crate::{Endpoint, GrantId, Name};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 protocol! {
     /// Life and death of services. Services report to rs; ds collects what changed; people ask by the routed
@@ -44,7 +45,7 @@ pub mod service_call {
 
 /// A disturbance, in the caller's buffer: `(kind of call::inject, value, further value, bytes)` of the kernel call `Inject`.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
 pub struct Injection {
     /// One of `call::inject`.
     pub kind: u64,
@@ -58,7 +59,7 @@ pub struct Injection {
 
 /// What stands before the text of a crash report.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
 pub struct ReportHead {
     /// Number of the report since boot.
     pub number: u64,
@@ -83,7 +84,7 @@ pub mod state {
 
 /// What `service list` shows of one service.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
 pub struct ServiceRecord {
     /// Name.
     pub name: Name,

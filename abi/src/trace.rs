@@ -1,6 +1,7 @@
 //! Trace records: what the kernel's trace ring holds and `--trace` decodes.
 
 use crate::Endpoint;
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// What happened.
 pub mod event {
@@ -26,7 +27,7 @@ pub mod event {
 
 /// One record, 80 bytes, little endian.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
 pub struct Record {
     /// TSC when it happened.
     pub tsc: u64,

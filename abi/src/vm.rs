@@ -3,6 +3,7 @@
 //! vm never blocks on anybody, so everybody may wait for it.
 
 use crate::{Endpoint, GrantId};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 protocol! {
     /// Memory. Faults come from the kernel (`kernel::Fault`, `kernel::CopyFault`); the rest from pm, rs, vfs, drivers and procfs as noted.
@@ -55,7 +56,7 @@ protocol! {
 
 /// One region of an address space.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
 pub struct MapRecord {
     /// First address.
     pub start: u64,

@@ -7,8 +7,8 @@ use abi::pm::ProcessRecord;
 use abi::vm::MapRecord;
 use abi::{Endpoint, Errno, GrantId, Message, pm, vfs, vm};
 use alloc::{string::String, vec, vec::Vec};
-use sys::plain::{self, Plain};
 use sys::{grant, ipc};
+use zerocopy::{FromBytes, IntoBytes};
 
 /// Longest text of a process.
 const TEXT_BYTES: usize = 16 * 1024;
@@ -109,12 +109,12 @@ impl Source for Live {
 }
 
 /// Has a server fill `records`. → how many it filled.
-fn fetch<T: Plain>(
+fn fetch<T: FromBytes + IntoBytes>(
     server: Endpoint,
     records: &mut [T],
     request: impl FnOnce(GrantId, u64) -> Message,
 ) -> Result<usize, Errno> {
-    let bytes = plain::bytes_of_mut(records);
+    let bytes = records.as_mut_bytes();
     let length = bytes.len() as u64;
     let reply = grant::lend_mut(bytes, server, |grant| ipc::call_repeating(server, &request(grant, length)))??;
     Ok(reply.result()? as usize / size_of::<T>())
@@ -129,7 +129,10 @@ fn fetch_text(server: Endpoint, limit: usize, request: impl FnOnce(GrantId, u64)
 }
 
 /// Has a server fill records batch by batch, each beginning at the number of those that are there.
-fn fetch_all<T: Plain + Default>(server: Endpoint, request: impl Fn(u64, GrantId, u64) -> Message) -> Vec<T> {
+fn fetch_all<T: FromBytes + IntoBytes + Copy + Default>(
+    server: Endpoint,
+    request: impl Fn(u64, GrantId, u64) -> Message,
+) -> Vec<T> {
     let mut all = Vec::new();
     let mut batch = [T::default(); BATCH];
     while all.len() < LIST_LIMIT {

@@ -10,13 +10,13 @@ use abi::{
     layout::{MAX_COPY, MAX_DIAG, PAGE_BYTES, USER_END},
     privilege::COPY_APPLICATIONS_ONLY,
 };
+use zerocopy::{FromBytes, IntoBytes};
 
 use crate::{
     Machine, Node, Space,
     call::Stop,
     machine::{Copied, Fault, Memory, Side},
     privilege::allows_memory,
-    wire::{self, COPY_REQUEST_BYTES},
 };
 
 /// Most bytes copied between two preemption points; in real-time mode an eighth of it.
@@ -26,6 +26,9 @@ pub const CHUNK_BYTES: u64 = 64 * 1024;
 const RECORD_SHIFT: u32 = 32;
 const DONE_BYTES: u64 = (1 << RECORD_SHIFT) - 1;
 const _: () = assert!(MAX_COPY <= DONE_BYTES);
+
+/// Bytes of a record of a vector.
+const RECORD_BYTES: u64 = size_of::<CopyRequest>() as u64;
 
 /// One side of a copy: whose memory, and where.
 #[derive(Clone, Copy, Debug)]
@@ -55,6 +58,17 @@ impl Node {
         check_range(address, out.len() as u64)?;
         let space = self.space_of(self.caller())?;
         m.read(space, address, out).map_err(|fault| Stop::Fault(self.caller(), fault))
+    }
+
+    /// Reads a structure of `abi` from the memory of the current thread.
+    pub(crate) fn read_value<T: FromBytes + IntoBytes, M: Machine>(
+        &mut self,
+        m: &mut M,
+        address: u64,
+    ) -> Result<T, Stop> {
+        let mut value = T::new_zeroed();
+        self.read_own(m, address, value.as_mut_bytes())?;
+        Ok(value)
     }
 
     /// Writes the memory of the current thread: all of it or nothing.
@@ -127,16 +141,15 @@ impl Node {
         if count > MAX_VECTOR {
             return Err(Errno::EINVAL.into());
         }
-        check_range(address, count * COPY_REQUEST_BYTES as u64)?;
+        check_range(address, count * RECORD_BYTES)?;
         let caller = self.caller();
         loop {
             let done = self.threads[caller].progress >> RECORD_SHIFT;
             if done >= count {
                 return Ok(count);
             }
-            let mut record = [0; COPY_REQUEST_BYTES];
-            self.read_own(m, address + done * COPY_REQUEST_BYTES as u64, &mut record)?;
-            match copy_one(self, m, &wire::get_copy_request(&record)) {
+            let request = self.read_value(m, address + done * RECORD_BYTES)?;
+            match copy_one(self, m, &request) {
                 Ok(_) => self.threads[caller].progress = (done + 1) << RECORD_SHIFT,
                 Err(Stop::Error(_)) if done > 0 => return Ok(done),
                 Err(stop) => return Err(stop),

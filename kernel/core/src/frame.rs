@@ -3,11 +3,13 @@
 //! The hardware entry code stores into the frame of the current thread and restores from the frame of the next one.
 //! Neighbours: `thread` (owns the frame), `ipc` (moves messages from frame to frame).
 
-use abi::{Endpoint, Errno, Message, Word};
+use abi::{Endpoint, Errno, Message, Word, registers::Registers};
+use core::mem::offset_of;
+use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 /// The user registers of a thread while it does not run. The order is part of the contract with the entry code.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable)]
 #[allow(missing_docs)]
 pub struct Frame {
     pub r15: u64,
@@ -50,6 +52,11 @@ pub const USER_FLAGS: u64 = 0x24_0dd5;
 /// The flags every program runs with: interrupts on, and the bit that is always one.
 pub const FIXED_FLAGS: u64 = 0x202;
 
+/// Bytes of the registers with which both `Frame` and `Registers` begin.
+const COMMON_BYTES: usize = offset_of!(Frame, entry);
+
+const _: () = assert!(COMMON_BYTES == offset_of!(Registers, linux_call));
+
 impl Frame {
     /// All zero.
     pub const ZERO: Frame = Frame {
@@ -79,6 +86,18 @@ impl Frame {
     /// A thread that starts at `rip` with this stack and nothing else.
     pub const fn start(rip: u64, rsp: u64) -> Frame {
         Frame { rip, rsp, rflags: FIXED_FLAGS, ..Frame::ZERO }
+    }
+
+    /// Puts them into what `GetRegisters` gives.
+    pub(crate) fn store(&self, registers: &mut Registers) {
+        registers.as_mut_bytes()[..COMMON_BYTES].copy_from_slice(&self.as_bytes()[..COMMON_BYTES]);
+    }
+
+    /// Takes them from what `SetRegisters` is given, as they are.
+    pub(crate) fn load(registers: &Registers) -> Frame {
+        let mut frame = Frame::ZERO;
+        frame.as_mut_bytes()[..COMMON_BYTES].copy_from_slice(&registers.as_bytes()[..COMMON_BYTES]);
+        frame
     }
 
     /// Destination, or whom to receive from.

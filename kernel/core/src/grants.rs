@@ -8,16 +8,16 @@ use abi::{
     grant::{GrantEntry, MAGIC, MAX_GRANTS, USED},
     privilege::MAGIC_GRANTS,
 };
+use zerocopy::IntoBytes;
 
 use crate::{
     Machine, Node,
     call::Stop,
     copy::{Place, check_range},
-    wire,
 };
 
 /// Bytes of one entry.
-const ENTRY_BYTES: u64 = 32;
+const ENTRY_BYTES: u64 = size_of::<GrantEntry>() as u64;
 
 impl Node {
     /// `SetGrants (address, entries)`. `EINVAL`: not aligned, too many. `EFAULT`: not user memory.
@@ -62,10 +62,9 @@ impl Node {
         if grant.index() as u64 >= entries {
             return Err(Errno::EPERM.into());
         }
-        let mut bytes = [0; ENTRY_BYTES as usize];
+        let mut entry = GrantEntry::default();
         let address = table + grant.index() as u64 * ENTRY_BYTES;
-        m.read(self.space_of(granter)?, address, &mut bytes).map_err(|fault| Stop::Fault(granter, fault))?;
-        let entry = wire::get_grant(&bytes);
+        m.read(self.space_of(granter)?, address, entry.as_mut_bytes()).map_err(|fault| Stop::Fault(granter, fault))?;
         let valid = entry.flags & USED != 0 && entry.sequence as u16 == grant.sequence();
         if valid { Ok(entry) } else { Err(Errno::EPERM.into()) }
     }

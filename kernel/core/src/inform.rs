@@ -1,19 +1,19 @@
 //! `GetInfo`: what the kernel tells about threads, itself, boot and hardware (`abi::info`).
 //!
-//! Neighbours: `wire` (layout), `machine` (answers what core does not know).
+//! Neighbours: `machine` (answers what core does not know).
 
 use abi::{
     Errno, Name,
     endpoint::slot,
     info::{self, KernelInfo, ThreadInfo, state},
 };
+use zerocopy::IntoBytes;
 
 use crate::{
     Machine, Node, Thread,
     call::Stop,
     scheduler::FIRST_SHARED,
     thread::{Form, blocked},
-    wire,
 };
 
 /// Bytes of a machine's answer moved at a time.
@@ -32,17 +32,17 @@ impl Node {
         match what {
             info::THREAD => {
                 let info = self.thread_info(m, index)?;
-                self.give(m, &wire::put_thread_info(&info), address, bytes)
+                self.give(m, info.as_bytes(), address, bytes)
             }
             info::KERNEL => {
                 let info = self.kernel_info(m);
-                self.give(m, &wire::put_kernel_info(&info), address, bytes)
+                self.give(m, info.as_bytes(), address, bytes)
             }
             info::PRIVILEGES if self.caller() != slot::RS && self.caller() as u64 != index => Err(Errno::EPERM.into()),
             info::PRIVILEGES => {
                 let entry = usize::try_from(index).ok().and_then(|index| self.privileges.get(index));
-                let answer = wire::put_privileges(entry.ok_or(Errno::EINVAL)?);
-                self.give(m, &answer, address, bytes)
+                let privileges = *entry.ok_or(Errno::EINVAL)?;
+                self.give(m, privileges.as_bytes(), address, bytes)
             }
             info::FREE_MEMORY if self.caller() != slot::VM => Err(Errno::EPERM.into()),
             _ => self.machine_info(m, what, address, bytes),

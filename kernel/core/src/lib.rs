@@ -51,7 +51,6 @@ pub mod spaces;
 mod system;
 pub mod thread;
 mod tracing;
-mod wire;
 
 pub use frame::Frame;
 pub use hand_over::HandOver;

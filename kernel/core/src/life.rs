@@ -10,7 +10,9 @@ use abi::{
     call::{NO_QUANTUM, REAL_TIME},
     endpoint::{FIRST_SERVICE, SERVICE_SLOTS, SLOTS, slot},
     privilege::Privileges,
+    registers::Registers,
 };
+use zerocopy::IntoBytes;
 
 use crate::{
     Frame, Machine, Node, Thread,
@@ -20,7 +22,6 @@ use crate::{
     inject::ordered_death,
     scheduler,
     thread::{Form, Then, attention, blocked},
-    wire::{self, REGISTER_BYTES},
 };
 
 /// `Schedule`: keeps the base queue.
@@ -216,13 +217,12 @@ impl Node {
         if self.threads[slot].flags == 0 {
             return Err(Errno::EBUSY.into());
         }
-        let mut bytes = [0; REGISTER_BYTES];
-        let (registers, extended) = wire::split_registers(&mut bytes);
-        let valid = m.extended(slot, extended);
+        let mut registers = Registers::ZERO;
+        registers.extended_valid = m.extended(slot, &mut registers.extended).into();
         let thread = &self.threads[slot];
-        let linux_call = (thread.linux_call as u64).wrapping_sub(1);
-        wire::put_registers(registers, &thread.frame, linux_call, valid);
-        self.write_own(m, address, &bytes)?;
+        registers.linux_call = (thread.linux_call as u64).wrapping_sub(1);
+        thread.frame.store(&mut registers);
+        self.write_own(m, address, registers.as_bytes())?;
         Ok(0)
     }
 
@@ -238,14 +238,12 @@ impl Node {
         if self.threads[slot].flags == 0 {
             return Err(Errno::EBUSY.into());
         }
-        let mut bytes = [0; REGISTER_BYTES];
-        self.read_own(m, address, &mut bytes)?;
-        let (registers, extended) = wire::split_registers(&mut bytes);
-        let (frame, valid) = wire::get_registers(registers);
+        let registers: Registers = self.read_value(m, address)?;
+        let frame = Frame::load(&registers);
         if [frame.rip, frame.fs_base, frame.gs_base].iter().any(|&address| address >= abi::layout::USER_END) {
             return Err(Errno::EINVAL.into());
         }
-        m.set_extended(slot, valid.then_some(&*extended));
+        m.set_extended(slot, (registers.extended_valid != 0).then_some(&registers.extended));
         let thread = &mut self.threads[slot];
         thread.frame = Frame { rflags: frame.rflags & frame::USER_FLAGS | frame::FIXED_FLAGS, ..frame };
         thread.linux_call = 0;

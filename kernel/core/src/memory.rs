@@ -4,18 +4,15 @@
 //! when that is next dispatched, in its own name, so that a page which vm must map first delays nobody else.
 //! Neighbours: `ipc` (does the rest), `call` (takes up what was interrupted).
 
-use abi::{Endpoint, Errno, call};
+use abi::{Endpoint, Errno, Message, call};
+use zerocopy::IntoBytes;
 
 use crate::{
     Machine, Node,
     call::Stop,
     copy::check_range,
     thread::{Form, Then, attention},
-    wire,
 };
-
-/// Bytes of a message in memory.
-const MESSAGE_BYTES: u64 = 64;
 
 impl Node {
     /// See [`Node::vector33`].
@@ -36,9 +33,7 @@ impl Node {
 
     fn send_from_memory<M: Machine>(&mut self, m: &mut M, number: u64, to: Endpoint, address: u64) -> Result<(), Stop> {
         let caller = self.current;
-        let mut bytes = [0; MESSAGE_BYTES as usize];
-        self.read_own(m, address, &mut bytes)?;
-        let message = wire::get_message(&bytes);
+        let message: Message = self.read_value(m, address)?;
         let thread = &mut self.threads[caller];
         thread.form = Form::Memory;
         thread.outgoing = message;
@@ -46,7 +41,7 @@ impl Node {
     }
 
     fn receive_to_memory<M: Machine>(&mut self, m: &mut M, from: Endpoint, address: u64) -> Result<(), Stop> {
-        check_range(address, MESSAGE_BYTES)?;
+        check_range(address, size_of::<Message>() as u64)?;
         let caller = self.current;
         self.threads[caller].form = Form::Memory;
         self.threads[caller].then = Then::Return;
@@ -58,8 +53,8 @@ impl Node {
     pub(crate) fn store_arrived<M: Machine>(&mut self, m: &mut M, slot: usize) {
         let thread = &self.threads[slot];
         let address = thread.frame.rsi;
-        let bytes = wire::put_message(&thread.arrived);
-        match self.write_own(m, address, &bytes) {
+        let message = thread.arrived;
+        match self.write_own(m, address, message.as_bytes()) {
             Ok(()) => self.threads[slot].attention &= !attention::STORE,
             Err(Stop::Fault(owner, fault)) => self.report_copy_fault(m, slot, owner, fault),
             Err(_) => self.fail_call(slot, Errno::EFAULT),

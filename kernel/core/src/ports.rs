@@ -7,8 +7,9 @@
 use abi::{
     Errno,
     call::{KernelCall, MAX_VECTOR},
-    privilege::{device, io},
+    privilege::{PortRequest, device, io},
 };
+use zerocopy::IntoBytes;
 
 use crate::{
     Machine, Node,
@@ -16,7 +17,6 @@ use crate::{
     copy::check_range,
     denial::Door,
     privilege::{allows_machine_port, find_ports, port_operation},
-    wire::{self, PORT_REQUEST_BYTES},
 };
 
 /// Bytes moved between user memory and a port at a time.
@@ -190,16 +190,15 @@ impl Node {
 
     /// `VDevIo (address of records, count)` → records done.
     pub(crate) fn port_vector<M: Machine>(&mut self, m: &mut M, address: u64, count: u64) -> Result<u64, Stop> {
-        const BYTES: usize = PORT_REQUEST_BYTES * MAX_VECTOR as usize;
         if count > MAX_VECTOR {
             return Err(Errno::EINVAL.into());
         }
-        let mut buffer = [0; BYTES];
-        let records = &mut buffer[..count as usize * PORT_REQUEST_BYTES];
-        self.read_own(m, address, records)?;
-        self.write_own(m, address, records)?;
+        let mut buffer = [PortRequest::default(); MAX_VECTOR as usize];
+        let records = &mut buffer[..count as usize];
+        self.read_own(m, address, records.as_mut_bytes())?;
+        self.write_own(m, address, records.as_bytes())?;
         let mut result = Ok(0);
-        for record in records.chunks_exact_mut(PORT_REQUEST_BYTES) {
+        for record in records.iter_mut() {
             match self.port_record(m, record) {
                 Ok(()) => result = result.map(|done| done + 1),
                 Err(Stop::Error(_)) if result != Ok(0) => break,
@@ -209,17 +208,15 @@ impl Node {
                 }
             }
         }
-        self.write_own(m, address, records)?;
+        self.write_own(m, address, records.as_bytes())?;
         result
     }
 
-    fn port_record<M: Machine>(&mut self, m: &mut M, record: &mut [u8]) -> Result<(), Stop> {
-        let mut request = wire::get_port_request(record);
+    fn port_record<M: Machine>(&mut self, m: &mut M, request: &mut PortRequest) -> Result<(), Stop> {
         let operation = request.operation as u64;
         let value = self.port_io(m, request.port as u64, operation, request.value as u64)?;
         if operation & io::OUT == 0 {
             request.value = value as u32;
-            wire::put_port_request(record, &request);
         }
         Ok(())
     }

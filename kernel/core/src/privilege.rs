@@ -7,11 +7,7 @@ use abi::{
     privilege::{Privileges, check, device, io, way},
 };
 
-use crate::{
-    Machine, Node,
-    call::Stop,
-    wire::{self, PRIVILEGE_BYTES},
-};
+use crate::{Machine, Node, call::Stop};
 
 impl Node {
     /// `PrivCtl (endpoint, address)`. `EINVAL`: not a service, counts beyond their arrays, or an
@@ -26,9 +22,7 @@ impl Node {
         if !self.threads[slot].endpoint.is_service() {
             return Err(Errno::EINVAL.into());
         }
-        let mut bytes = [0; PRIVILEGE_BYTES];
-        self.read_own(m, address, &mut bytes)?;
-        let privileges = wire::get_privileges(&bytes);
+        let privileges: Privileges = self.read_value(m, address)?;
         let counts_fit = privileges.port_count as usize <= privileges.ports.len()
             && privileges.irq_count as usize <= privileges.irqs.len();
         let known = privileges.io_way <= way::DIRECT && privileges.devices.iter().all(|&device| device <= device::LOG);

@@ -3,12 +3,7 @@
 //!
 //! Their memory is mapped before they run: image, heap, stack, for rs also the archive. It is not part of what vm may give away.
 
-use crate::{
-    copying,
-    elf::{Program, Segment},
-    hardware::Hardware,
-    physical,
-};
+use crate::{copying, hardware::Hardware, physical};
 use abi::{
     Endpoint, Name,
     archive::Archive,
@@ -18,6 +13,7 @@ use abi::{
     },
     privilege::MemoryRange,
 };
+use elf::{Program, Segment};
 use kernel_core::{Frame, Machine, Node, Space};
 
 /// Services that the kernel starts, in the order in which they run.
@@ -51,20 +47,21 @@ fn file(hardware: &Hardware, name: &str) -> Option<&'static [u8]> {
 /// Writes text and constants of a failed boot service anew, and returns the registers for its next start. Data, heap and whatever vm
 /// has mapped for it since stay as they are.
 pub fn renew(hardware: &mut Hardware, number: usize) -> Option<Frame> {
-    let program = Program::new(file(hardware, name(number))?).ok()?;
-    for segment in program.segments() {
-        let segment = segment.ok()?;
-        if !segment.write {
-            refresh(hardware, Space(number as u16), &segment)?;
-        }
+    let file = file(hardware, name(number))?;
+    let program = Program::parse(file, file.len() as u64).ok()?;
+    for segment in program.segments().iter().filter(|segment| !segment.write) {
+        refresh(hardware, Space(number as u16), segment.address, content(file, segment))?;
     }
     Some(Frame { rdi: birth::RESTARTED, ..first_frame(program.entry) })
 }
 
+/// What a segment of a checked program starts with; the rest is zero.
+fn content<'a>(file: &'a [u8], segment: &Segment) -> &'a [u8] {
+    &file[segment.file.offset as usize..][..segment.file.bytes as usize]
+}
+
 /// Writes the content of a segment where it is mapped.
-fn refresh(hardware: &mut Hardware, space: Space, segment: &Segment<'_>) -> Option<()> {
-    let mut address = segment.address;
-    let mut rest = segment.data;
+fn refresh(hardware: &mut Hardware, space: Space, mut address: u64, mut rest: &[u8]) -> Option<()> {
     while !rest.is_empty() {
         let length = rest.len().min((PAGE_BYTES - address % PAGE_BYTES) as usize);
         let (now, later) = rest.split_at(length);
@@ -81,15 +78,16 @@ fn build(hardware: &mut Hardware, number: usize, name: &str, file: &[u8]) -> Fra
     if let Err(error) = hardware.spaces.create(&mut hardware.frames, space) {
         panic!("{name}: {error}");
     }
-    let program = match Program::new(file) {
-        Ok(program) => program,
+    let program = match Program::parse(file, file.len() as u64) {
+        Ok(program) if program.is_service() => program,
+        Ok(_) => panic!("{name}: not linked as a service"),
         Err(error) => panic!("{name}: {error:?}"),
     };
     for segment in program.segments() {
-        match segment {
-            Ok(segment) => load_segment(hardware, space, &segment),
-            Err(error) => panic!("{name}: {error:?}"),
-        }
+        let rights = if segment.write { map::WRITE } else { 0 } | if segment.execute { map::EXECUTE } else { 0 };
+        let pages = (segment.page_end() - segment.start()) / PAGE_BYTES;
+        let frame = map_new(hardware, space, segment.start(), pages, rights);
+        copying::fill(frame + segment.address % PAGE_BYTES, content(file, segment));
     }
     map_new(hardware, space, SERVICE_HEAP, BOOT_HEAP_BYTES / PAGE_BYTES, map::WRITE);
     map_new(hardware, space, SERVICE_STACK_END - SERVICE_STACK_BYTES, SERVICE_STACK_BYTES / PAGE_BYTES, map::WRITE);
@@ -103,13 +101,6 @@ fn build(hardware: &mut Hardware, number: usize, name: &str, file: &[u8]) -> Fra
 /// The registers of a first birth, but for the endpoint.
 fn first_frame(entry: u64) -> Frame {
     Frame { rdi: birth::FRESH, r10: SERVICE_HEAP, r8: BOOT_HEAP_BYTES, ..Frame::start(entry, SERVICE_STACK_END) }
-}
-
-fn load_segment(hardware: &mut Hardware, space: Space, segment: &Segment<'_>) {
-    let rights = if segment.write { map::WRITE } else { 0 } | if segment.execute { map::EXECUTE } else { 0 };
-    let frame = map_new(hardware, space, segment.first_page(), segment.pages(), rights);
-    let start = frame + segment.address % PAGE_BYTES;
-    copying::fill(start, segment.data);
 }
 
 /// Maps new memory, filled with zeros, and returns its first frame.

@@ -9,7 +9,6 @@
 
 pub mod acpi;
 pub mod boot_info;
-pub mod elf;
 pub mod memory_map;
 pub mod multiboot2;
 pub mod ports;

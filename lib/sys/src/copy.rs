@@ -2,11 +2,11 @@
 //!
 //! The slices may be longer than one kernel call copies; the copy is then made in several.
 
-use crate::plain::{self, Plain};
 use crate::{Result, raw, start};
 use abi::call::KernelCall;
 use abi::layout::MAX_COPY;
 use abi::{Endpoint, Errno, GrantId, Word};
+use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 /// Copies from the grant, `offset` bytes into it, until `into` is full.
 ///
@@ -152,18 +152,18 @@ pub fn to_physical(physical: u64, from: &[u8]) -> Result<()> {
 ///
 /// # Errors
 /// As [`from_process`].
-pub fn read_process<T: Plain>(process: Endpoint, address: u64) -> Result<T> {
-    let mut value = [plain::zeroed::<T>()];
-    from_process(process, address, plain::bytes_of_mut(&mut value))?;
-    Ok(value[0])
+pub fn read_process<T: FromBytes + IntoBytes>(process: Endpoint, address: u64) -> Result<T> {
+    let mut value = T::new_zeroed();
+    from_process(process, address, value.as_mut_bytes())?;
+    Ok(value)
 }
 
 /// One structure to `address` of another process.
 ///
 /// # Errors
 /// As [`to_process`].
-pub fn write_process<T: Plain>(process: Endpoint, address: u64, value: &T) -> Result<()> {
-    to_process(process, address, plain::bytes_of(core::slice::from_ref(value)))
+pub fn write_process<T: IntoBytes + Immutable>(process: Endpoint, address: u64, value: &T) -> Result<()> {
+    to_process(process, address, value.as_bytes())
 }
 
 /// Writing to addresses of one's own would go behind the compiler's back.

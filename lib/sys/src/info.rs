@@ -1,9 +1,9 @@
 //! What the kernel tells about itself and its threads (`abi::info`).
 
-use crate::plain::{self, Plain};
 use crate::{Result, raw};
 use abi::call::KernelCall;
 use abi::info::{self, KernelInfo, ThreadInfo};
+use zerocopy::{FromBytes, IntoBytes};
 
 /// Fills the buffer with what the kernel tells about `what` (and `index`). → bytes written.
 ///
@@ -18,18 +18,18 @@ pub fn get_bytes(what: u64, index: u64, into: &mut [u8]) -> Result<usize> {
 ///
 /// # Errors
 /// As [`get_bytes`].
-pub fn get<T: Plain>(what: u64, index: u64) -> Result<T> {
-    let mut value = [plain::zeroed::<T>()];
-    get_bytes(what, index, plain::bytes_of_mut(&mut value))?;
-    Ok(value[0])
+pub fn get<T: FromBytes + IntoBytes>(what: u64, index: u64) -> Result<T> {
+    let mut value = T::new_zeroed();
+    get_bytes(what, index, value.as_mut_bytes())?;
+    Ok(value)
 }
 
 /// The same for an array; the part that was written is given back.
 ///
 /// # Errors
 /// As [`get_bytes`].
-pub fn get_slice<T: Plain>(what: u64, index: u64, into: &mut [T]) -> Result<&mut [T]> {
-    let bytes = get_bytes(what, index, plain::bytes_of_mut(into))?;
+pub fn get_slice<T: FromBytes + IntoBytes>(what: u64, index: u64, into: &mut [T]) -> Result<&mut [T]> {
+    let bytes = get_bytes(what, index, into.as_mut_bytes())?;
     Ok(&mut into[..bytes / size_of::<T>()])
 }
 

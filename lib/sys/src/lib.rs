@@ -31,7 +31,6 @@ pub mod ipc;
 pub mod irq;
 pub mod keep;
 pub mod linux;
-pub mod plain;
 pub mod port;
 pub mod random;
 pub mod retained;

@@ -3,12 +3,13 @@
 //! The way is asked of the kernel once. `SYSTASK` sends requests to the SYSTEM task, `HAL` traps, and for `EMULATE` and `DIRECT` the
 //! program executes the instruction itself: what it may not reach ends it there, while the first two give an error.
 
-use crate::{Result, info, plain, start, system::ask};
+use crate::{Result, info, start, system::ask};
 use abi::call::{HAL_VECTOR, KernelCall};
 use abi::privilege::{PortRequest, Privileges, io, way};
 use abi::{Errno, Word};
 use core::arch::asm;
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use zerocopy::IntoBytes;
 
 /// The way, plus 1; 0: not asked yet.
 static WAY: AtomicU32 = AtomicU32::new(0);
@@ -151,7 +152,7 @@ pub fn vector(requests: &mut [PortRequest]) -> Result<()> {
     for piece in requests.chunks_mut(abi::call::MAX_VECTOR as usize) {
         let mut rest = piece;
         while !rest.is_empty() {
-            let bytes = plain::bytes_of_mut(rest);
+            let bytes = rest.as_mut_bytes();
             let done = ask(KernelCall::VDevIo, [bytes.as_mut_ptr() as u64, rest.len() as u64, 0, 0, 0, 0])?;
             rest = &mut rest[done.words[0] as usize..];
         }

@@ -1,17 +1,18 @@
 //! Kernel calls by which rs rules: privileges, routes, tracing, the end of the system.
 
-use crate::{Result, plain, raw};
+use crate::{Result, raw};
 use abi::call::KernelCall;
 use abi::privilege::Privileges;
 use abi::{Endpoint, Word};
+use zerocopy::IntoBytes;
 
 /// Sets the privileges of a service. Only rs.
 ///
 /// # Errors
 /// `ECALLDENIED`, `EDEADSRCDST`, `EINVAL`.
 pub fn set_privileges(service: Endpoint, privileges: &Privileges) -> Result<()> {
-    let bytes = plain::bytes_of(core::slice::from_ref(privileges));
-    raw::kernel_reading(KernelCall::PrivCtl, [service.to_word(), 0, 0, 0, 0, 0], 1, bytes).map(drop)
+    let arguments = [service.to_word(), 0, 0, 0, 0, 0];
+    raw::kernel_reading(KernelCall::PrivCtl, arguments, 1, privileges.as_bytes()).map(drop)
 }
 
 /// Whether a range is within a service's privileges: `kind` of `privilege::check`.

@@ -1,8 +1,9 @@
 //! The real-time world, for the server mrt.
 
-use crate::{Result, plain, raw};
+use crate::{Result, raw};
 use abi::call::KernelCall;
 use abi::{Endpoint, Word};
+use zerocopy::IntoBytes;
 
 /// Words of the longest structure of `abi::rt`.
 pub const WORDS: usize = 8;
@@ -13,5 +14,5 @@ pub const WORDS: usize = 8;
 /// Those of the operation; `ECALLDENIED`; `EDEADSRCDST`: the caller is gone.
 pub fn control(operation: u64, caller: Endpoint, argument: u64, words: &mut [u64; WORDS]) -> Result<u64> {
     let arguments = [operation, caller.to_word(), argument, 0, 0, 0];
-    raw::kernel_filling(KernelCall::RtControl, arguments, 3, plain::bytes_of_mut(words))
+    raw::kernel_filling(KernelCall::RtControl, arguments, 3, words.as_mut_bytes())
 }

@@ -19,6 +19,7 @@ use server::Service;
 use structure::{Direction, structure};
 use sys::rt::{self, WORDS};
 use sys::{Result, copy, ipc};
+use zerocopy::IntoBytes;
 
 sys::program!(main);
 
@@ -60,13 +61,13 @@ impl Mrt {
         let mut words = [0; WORDS];
         let (direction, count) = structure(operation);
         if direction == Direction::In {
-            copy::from_process(caller, address, sys::plain::bytes_of_mut(&mut words[..count])).map_err(bad_address)?;
+            copy::from_process(caller, address, words[..count].as_mut_bytes()).map_err(bad_address)?;
         }
         check::check(operation, argument, &words)?;
         let value = rt::control(operation, caller, argument, &mut words)?;
         self.note(operation, argument, &mut words);
         if direction == Direction::Out {
-            copy::to_process(caller, address, sys::plain::bytes_of(&words[..count])).map_err(bad_address)?;
+            copy::to_process(caller, address, words[..count].as_bytes()).map_err(bad_address)?;
         }
         Ok(value)
     }

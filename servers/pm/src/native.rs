@@ -6,6 +6,7 @@ use crate::system::{End, FileEvent, MemoryUse, NewMemory, System, ThreadUse};
 use abi::registers::Registers;
 use abi::{Endpoint, Errno, GrantId, Message, tty, vfs, vm};
 use sys::{copy, grant, info, ipc, rights, thread, time};
+use zerocopy::IntoBytes;
 
 /// The kernel and the servers below pm.
 pub struct Native;
@@ -186,7 +187,7 @@ impl System for Native {
         if groups.is_empty() {
             return tell(Endpoint::VFS, &request(GrantId::NONE));
         }
-        let text = sys::plain::bytes_of(groups);
+        let text = groups.as_bytes();
         if let Err(error) = ask_lending(Endpoint::VFS, text, request) {
             sys::log!("vfs does not take the ids of {:#x}: {error}", process.0);
         }

@@ -13,6 +13,7 @@ use abi::info::state;
 use abi::pm::{ProcessRecord, Request, WhoIs};
 use abi::{Endpoint, Errno, GrantId, Message, Name};
 use alloc::vec::Vec;
+use zerocopy::IntoBytes;
 
 type Result<T> = core::result::Result<T, Errno>;
 
@@ -158,7 +159,7 @@ impl<S: System> Pm<S> {
                 Holder::Service(index) => self.service_record(index),
                 Holder::Thread(_) | Holder::Nobody => continue,
             };
-            out.extend_from_slice(record_bytes(&record));
+            out.extend_from_slice(record.as_bytes());
         }
         if out.is_empty() { Ok(0) } else { self.system.write_grant(asker, grant, &out) }
     }
@@ -255,8 +256,4 @@ fn letter(kernel_state: u32) -> u32 {
         state::FAULTING => 'D' as u32,
         _ => 'S' as u32,
     }
-}
-
-fn record_bytes(record: &ProcessRecord) -> &[u8] {
-    sys::plain::bytes_of(core::slice::from_ref(record))
 }

@@ -8,7 +8,8 @@ use abi::message::REPEATED;
 use abi::rs::{Injection, ServiceRecord, service_call};
 use abi::{Endpoint, Errno, Message, Name};
 use alloc::vec::Vec;
-use sys::{Result, copy, plain};
+use sys::{Result, copy};
+use zerocopy::IntoBytes;
 
 /// When the answer to a call comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,7 +97,7 @@ fn give_records(to: Endpoint, address: u64, bytes: u64, records: &[ServiceRecord
     if room == 0 {
         return Err(Errno::EINVAL);
     }
-    let written = plain::bytes_of(&records[..room]);
+    let written = records[..room].as_bytes();
     copy::to_process(to, address, written)?;
     Ok(Answer::Now(written.len() as u64))
 }

@@ -16,6 +16,7 @@ use abi::{
     message::REPLY,
     vm::{self, MapRecord, Request},
 };
+use zerocopy::IntoBytes;
 
 /// Most records of one answer to `Maps`.
 const MAX_RECORDS: u64 = 512;
@@ -233,7 +234,7 @@ impl<K: Kernel> Server<K> {
         let to = Source { granter, grant: request.grant, offset: 0 };
         self.with_space(request.process, |space, memory| {
             let records = space.records(memory, request.first, most as usize);
-            let bytes = sys::plain::bytes_of(&records);
+            let bytes = records.as_bytes();
             memory.kernel.write_grant(to, bytes).map(|()| bytes.len() as u64)
         })
     }

@@ -18,7 +18,8 @@ use core::fmt::Write;
 use output::Output;
 use refusal::Refusal;
 use sys::linux::{self, Arguments};
-use sys::{Result, plain, time};
+use sys::{Result, time};
+use zerocopy::IntoBytes;
 
 const STANDARD_OUTPUT: i32 = 1;
 const STANDARD_ERROR: i32 = 2;
@@ -58,8 +59,8 @@ fn run(command: &Command, arguments: &Arguments) -> i32 {
         Command::Update(name, _) => update(*name, arguments.get_bytes(FILE_ARGUMENT).unwrap_or_default()),
         Command::Log(name) => log(*name),
         Command::Inject(name, request) => {
-            let mut request = [*request];
-            linux::service(service_call::INJECT, *name, plain::bytes_of_mut(&mut request), 0).map(drop)
+            let mut request = *request;
+            linux::service(service_call::INJECT, *name, request.as_mut_bytes(), 0).map(drop)
         }
         Command::Reports => reports::write_for_ever(),
     };
@@ -74,7 +75,7 @@ fn run(command: &Command, arguments: &Arguments) -> i32 {
 
 fn list() -> Result<()> {
     let mut records = [ServiceRecord::default(); MOST_SERVICES];
-    let bytes = linux::service(service_call::LIST, Name::default(), plain::bytes_of_mut(&mut records), 0)?;
+    let bytes = linux::service(service_call::LIST, Name::default(), records.as_mut_bytes(), 0)?;
     let count = bytes as usize / size_of::<ServiceRecord>();
     let mut output = Output::new(STANDARD_OUTPUT);
     // What cannot be written to standard output is seen by the shell, not by this program.
@@ -83,9 +84,9 @@ fn list() -> Result<()> {
 }
 
 fn status(name: Name) -> Result<()> {
-    let mut record = [ServiceRecord::default()];
-    linux::service(service_call::STATUS, name, plain::bytes_of_mut(&mut record), 0)?;
-    let _ = output::details(&mut Output::new(STANDARD_OUTPUT), &record[0], time::now_ns());
+    let mut record = ServiceRecord::default();
+    linux::service(service_call::STATUS, name, record.as_mut_bytes(), 0)?;
+    let _ = output::details(&mut Output::new(STANDARD_OUTPUT), &record, time::now_ns());
     Ok(())
 }
 

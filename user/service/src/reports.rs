@@ -7,8 +7,9 @@ use abi::rs::{REPORT_BYTES, ReportHead, service_call};
 use abi::{Errno, Name};
 use core::ffi::CStr;
 use core::fmt::{self, Write};
+use sys::Result;
 use sys::linux::{self, open};
-use sys::{Result, plain};
+use zerocopy::FromBytes;
 
 /// Where the reports go; the folders are made in this order.
 const FOLDERS: [&CStr; 3] = [c"/var", c"/var/log", c"/var/log/crash"];
@@ -29,7 +30,7 @@ pub fn write_for_ever() -> Result<()> {
     let mut next = 1;
     loop {
         let bytes = linux::service(service_call::REPORT, Name::default(), &mut buffer, next)?;
-        let head: ReportHead = plain::read(&buffer).ok_or(Errno::EPROTO)?;
+        let (head, _) = ReportHead::read_from_prefix(&buffer).map_err(|_| Errno::EPROTO)?;
         let text = buffer.get(size_of::<ReportHead>()..bytes as usize).ok_or(Errno::EPROTO)?;
         write_file(head.name, text)?;
         next = head.number + 1;

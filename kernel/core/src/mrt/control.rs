@@ -7,6 +7,7 @@ use abi::{
     Endpoint, Errno,
     rt::{self, ProcessStatistics, QueueStatistics, control},
 };
+use zerocopy::IntoBytes;
 
 use crate::{Machine, Node, call::Stop};
 
@@ -22,10 +23,7 @@ impl Node {
     /// `RtControl (operation, caller of the system call, argument, address of 8 words)`.
     pub(crate) fn real_time_control<M: Machine>(&mut self, m: &mut M, arguments: [u64; 4]) -> Result<u64, Stop> {
         let [operation, caller, argument, address] = arguments;
-        let mut bytes = [0; size_of::<Words>()];
-        self.read_own(m, address, &mut bytes)?;
-        let word = |index: usize| u64::from_le_bytes(core::array::from_fn(|byte| bytes[index * 8 + byte]));
-        let mut words: Words = core::array::from_fn(word);
+        let mut words: Words = self.read_value(m, address)?;
         let free_in_standard_mode = matches!(operation, control::RTSTART | control::SETSVAL | control::GETSVAL);
         if operation < control::END && !self.mrt.system.is_on && !free_in_standard_mode {
             return Err(error(rt::error::E_MRT_NORTMODE).into());
@@ -39,10 +37,7 @@ impl Node {
             control::GETMQSTAT | control::CLRMQSTAT => self.control_queue(request, &mut words),
             _ => Err(Errno::EBADCALL),
         }?;
-        for (place, word) in bytes.chunks_exact_mut(8).zip(words) {
-            place.copy_from_slice(&word.to_le_bytes());
-        }
-        self.write_own(m, address, &bytes)?;
+        self.write_own(m, address, words.as_bytes())?;
         Ok(value)
     }
 

@@ -1591,6 +1591,8 @@ struct skink_registers {
     uint64_t extended_valid;
     /* XSAVE area, standard format, components x87, SSE, AVX. */
     uint8_t extended[832];
+    /* Nothing, up to the alignment. */
+    uint64_t unused[2];
 };
 _Static_assert(sizeof(struct skink_registers) == 1024, "size of skink_registers");
 _Static_assert(offsetof(struct skink_registers, r15) == 0, "skink_registers.r15");
@@ -1616,6 +1618,7 @@ _Static_assert(offsetof(struct skink_registers, gs_base) == 152, "skink_register
 _Static_assert(offsetof(struct skink_registers, linux_call) == 160, "skink_registers.linux_call");
 _Static_assert(offsetof(struct skink_registers, extended_valid) == 168, "skink_registers.extended_valid");
 _Static_assert(offsetof(struct skink_registers, extended) == 176, "skink_registers.extended");
+_Static_assert(offsetof(struct skink_registers, unused) == 1008, "skink_registers.unused");
 
 /* The protocol of rs, the reincarnation server: life and death of services. */
 

@@ -6,6 +6,7 @@ use crate::random::Random;
 use crate::tests::fake::{Fake, START};
 use abi::linux::nr;
 use abi::{Endpoint, Errno, Message, pm, vfs};
+use zerocopy::FromBytes;
 
 const BUFFER: u64 = MEMORY.start + 0x100;
 
@@ -179,6 +180,6 @@ fn services_and_programs_are_listed_in_order_of_pid() {
     let size = size_of::<pm::ProcessRecord>();
     assert_eq!(bytes as usize, 3 * size);
     let pids: std::vec::Vec<u32> =
-        world.pm.system.granted.chunks(size).map(|r| sys::plain::read::<pm::ProcessRecord>(r).unwrap().pid).collect();
+        world.pm.system.granted.chunks(size).map(|r| pm::ProcessRecord::read_from_bytes(r).unwrap().pid).collect();
     assert_eq!(pids, [1, 2, pid as u32]);
 }
