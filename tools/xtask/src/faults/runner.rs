@@ -93,7 +93,12 @@ impl Runner<'_> {
             guest = self.boot()?;
             report = guest.session.run(trial)?;
             if report.outcome < seen.outcome {
-                self.blame(before, trial, &seen)?;
+                if seen.was_refused() || self.happens_after(before, trial, seen.outcome)? {
+                    self.blame(before, trial, &seen)?;
+                } else {
+                    // It happened while this one was disturbed, and nothing says that another was the cause.
+                    report = seen;
+                }
             }
         }
         guest.trials.push(trial);
@@ -108,6 +113,14 @@ impl Runner<'_> {
             return Ok((report, None));
         }
         Ok((report, Some(guest)))
+    }
+
+    /// Whether `trial` comes to such an outcome again when a new guest has run `before`.
+    fn happens_after(&self, before: &Trial, trial: &Trial, outcome: Outcome) -> Result<bool> {
+        let mut guest = self.boot()?;
+        let first = guest.session.run(before)?;
+        Ok(first.outcome >= outcome
+            || first.outcome < Outcome::Corrupted && guest.session.run(trial)?.outcome >= outcome)
     }
 
     /// What happened in `trial` does not happen in a new guest: it is late damage of the mutation `before` it.

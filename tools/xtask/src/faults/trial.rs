@@ -198,6 +198,9 @@ impl Outcome {
     }
 }
 
+/// What the guest says when it could not disturb the service.
+const REFUSED: &str = "refused";
+
 /// What the guest or the harness tells of a trial.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
@@ -232,7 +235,7 @@ impl Report {
             "passed" => Outcome::Recovered,
             "error" | "hung" => Outcome::ClientError,
             "corrupted" => Outcome::Corrupted,
-            "lost" => Outcome::Lost,
+            "lost" | REFUSED => Outcome::Lost,
             other => bail!("the guest says '{other}'"),
         };
         let reason = match outcome {
@@ -240,6 +243,11 @@ impl Report {
             _ => format!("{}/{step}/{what}/{error}", words[1]),
         };
         Ok(Self { number: number.parse()?, outcome, reason, recovery_ns: recovery_ns.parse()? })
+    }
+
+    /// The system would not even be disturbed: something before has broken it.
+    pub fn was_refused(&self) -> bool {
+        self.reason.starts_with(REFUSED)
     }
 
     /// One line of the file of results.
