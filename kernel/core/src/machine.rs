@@ -105,8 +105,9 @@ pub trait Machine {
 
     /// Makes an empty space under this free number. `ENOMEM`: page-table pool empty.
     fn space_create(&mut self, space: Space) -> Result<(), Errno>;
-    /// Gives its page-table frames back to the pool. No thread uses it, but the CPU may still have it loaded.
-    fn space_destroy(&mut self, space: Space);
+    /// Gives a bounded part of its page-table frames back to the pool, beginning with 0. No thread uses it, but the CPU may still have it
+    /// loaded. → where to go on; `None`: it is gone.
+    fn space_destroy(&mut self, space: Space, from: u64) -> Option<u64>;
     /// `KernelCall::SpaceMap`, `pages` at most [`crate::spaces::PAGES_AT_ONCE`]. Flags (`layout::map`) are checked;
     /// `EINVAL` when the frames belong to the kernel (its image, tables, pool), or when `ZERO` is asked for what is no
     /// RAM. May do fewer pages than asked without an error.

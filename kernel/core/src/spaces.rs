@@ -44,12 +44,17 @@ impl Node {
     }
 
     /// `SpaceDestroy (space)`.
-    pub(crate) fn destroy_space<M: Machine>(&mut self, m: &mut M, space: u64) -> Result<u64, Errno> {
+    pub(crate) fn destroy_space<M: Machine>(&mut self, m: &mut M, space: u64) -> Result<u64, Stop> {
         let space = self.existing_space(space)?;
         if self.spaces[space.0 as usize] > 1 {
-            return Err(Errno::EAGAIN);
+            return Err(Errno::EAGAIN.into());
         }
-        m.space_destroy(space);
+        while let Some(next) = m.space_destroy(space, self.threads[self.current].progress) {
+            self.threads[self.current].progress = next;
+            if m.interrupt_pending() {
+                return Err(Stop::Preempted);
+            }
+        }
         self.spaces[space.0 as usize] = 0;
         Ok(0)
     }

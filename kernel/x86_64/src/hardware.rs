@@ -210,8 +210,8 @@ impl Machine for Hardware {
         self.spaces.create(&mut self.frames, space)
     }
 
-    fn space_destroy(&mut self, space: Space) {
-        self.spaces.destroy(&mut self.frames, space);
+    fn space_destroy(&mut self, space: Space, from: u64) -> Option<u64> {
+        self.spaces.destroy(&mut self.frames, space, from)
     }
 
     fn space_map(&mut self, space: Space, address: u64, frame: u64, pages: u64, flags: u64) -> Mapped {

@@ -75,19 +75,35 @@ impl Spaces {
         Ok(())
     }
 
-    /// Gives the tables of a space back.
-    pub fn destroy(&mut self, frames: &mut Frames, space: Space) {
-        let root = core::mem::replace(&mut self.roots[number(space)], self.kernel_root);
+    /// Gives tables of a space back: those of the first GiB that has any from the one with the number `from` on. → the number to go on with;
+    /// `None`: there are no more, the space is gone.
+    pub fn destroy(&mut self, frames: &mut Frames, space: Space, from: u64) -> Option<u64> {
+        let root = self.root(space);
         if root == self.kernel_root {
-            return;
+            return None;
         }
         if root == self.loaded {
             self.load_root(self.kernel_root);
         }
-        for entry in (0..USER_ENTRIES).map(|at| read(root, at)).filter(|entry| entry & bit::PRESENT != 0) {
-            free_tables(frames, entry & bit::FRAME, 2);
+        let (first, mut inner) = (from as usize / FRAME_WORDS, from as usize % FRAME_WORDS);
+        for at in first..USER_ENTRIES {
+            while let Some(upper) = present(root, at) {
+                match (inner..FRAME_WORDS).find_map(|inner| Some((inner, present(upper, inner)?))) {
+                    Some((found, table)) => {
+                        (0..FRAME_WORDS)
+                            .filter_map(|leaf| present(table, leaf))
+                            .for_each(|leaf| frames.give_back(leaf));
+                        release(frames, upper, found);
+                        return Some((at * FRAME_WORDS + found) as u64);
+                    }
+                    None => release(frames, root, at),
+                }
+            }
+            inner = 0;
         }
+        self.roots[number(space)] = self.kernel_root;
         frames.give_back(root);
+        None
     }
 
     /// Maps `pages` frames from `frame` on, filled with zeros before if the flags say so.
@@ -324,12 +340,14 @@ fn rights_of(flags: u64) -> u64 {
     rights
 }
 
-/// Gives back a table of `level` and the tables below it.
-fn free_tables(frames: &mut Frames, table: u64, level: u32) {
-    if level > 0 {
-        for entry in (0..FRAME_WORDS).map(|at| read(table, at)).filter(|entry| entry & bit::PRESENT != 0) {
-            free_tables(frames, entry & bit::FRAME, level - 1);
-        }
-    }
-    frames.give_back(table);
+/// The table that an entry of a table leads to.
+fn present(table: u64, at: usize) -> Option<u64> {
+    let entry = read(table, at);
+    (entry & bit::PRESENT != 0).then_some(entry & bit::FRAME)
+}
+
+/// Gives back the table that an entry leads to; nothing is below it any more.
+fn release(frames: &mut Frames, table: u64, at: usize) {
+    frames.give_back(read(table, at) & bit::FRAME);
+    write(table, at, 0);
 }

@@ -7,6 +7,8 @@ use abi::{
     layout::{USER_END, map},
 };
 
+use kernel_core::Next;
+
 use crate::{
     fake::PAGE,
     world::{A, B, BUFFER, RS, World},
@@ -150,6 +152,20 @@ fn a_space_in_use_is_not_destroyed() {
     assert_eq!(w.kernel_call(RS, KernelCall::SpaceDestroy, &[space]), Ok(0));
     assert_eq!(w.kernel_call(RS, KernelCall::SpaceDestroy, &[space]), Err(Errno::EINVAL));
     assert_eq!(w.kernel_call(RS, KernelCall::SpaceSet, &[b.0 as u64, space]), Err(Errno::EINVAL));
+}
+
+#[test]
+fn the_end_of_a_space_makes_way_for_interrupts_and_goes_on() {
+    let mut w = World::with_services();
+    let (b, space) = (w.endpoint(B), w.space(B));
+    w.kernel_call(RS, KernelCall::SpaceSet, &[b.0 as u64, u64::MAX]).expect("taken away");
+    w.m.polls_until_interrupt = Some(2);
+    assert_eq!(w.begin_kernel_call(RS, KernelCall::SpaceDestroy, &[space as u64]), Next::Interrupts);
+    assert!(w.m.spaces.contains_key(&space), "some of its tables are still there");
+    w.m.polls_until_interrupt = None;
+    w.make_current(RS);
+    assert_eq!(w.result(RS), Ok(0));
+    assert!(!w.m.spaces.contains_key(&space));
 }
 
 #[test]

@@ -39,8 +39,8 @@ const PERIODS: &str = "sleep 2 | rt_periodic\n";
 /// Services that are killed in turn: drivers and servers.
 const VICTIMS: [&str; 10] = ["uart", "tty", "rtc", "pci", "ramdisk", "ext2", "procfs", "devfs", "ds", "vfs"];
 /// How often all of them are.
-const ROUNDS: usize = 20;
-const KILLS_NAME: &str = "200 services killed";
+const ROUNDS: usize = 100;
+const KILLS_NAME: &str = "1,000 services killed";
 /// Between two kills, in seconds: rs starts one again at once that has lived for half a second.
 const PAUSE: &str = "0.055";
 
