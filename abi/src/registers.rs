@@ -1,6 +1,6 @@
 //! The registers of a thread, as `GetRegisters` and `SetRegisters` copy them.
 
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, transmute};
 
 /// Bytes of the extended state: XSAVE area (legacy, header, AVX; SDM volume 1, 13.4).
 pub const EXTENDED_BYTES: usize = 832;
@@ -43,30 +43,7 @@ pub struct Registers {
 
 impl Registers {
     /// All zero, interrupts enabled, FPU in its initial state.
-    pub const ZERO: Registers = Registers {
-        r15: 0,
-        r14: 0,
-        r13: 0,
-        r12: 0,
-        r11: 0,
-        r10: 0,
-        r9: 0,
-        r8: 0,
-        rbp: 0,
-        rdi: 0,
-        rsi: 0,
-        rdx: 0,
-        rcx: 0,
-        rbx: 0,
-        rax: 0,
-        rip: 0,
-        rflags: 0x202,
-        rsp: 0,
-        fs_base: 0,
-        gs_base: 0,
-        linux_call: u64::MAX,
-        extended_valid: 0,
-        extended: [0; EXTENDED_BYTES],
-        unused: [0; 2],
-    };
+    pub const ZERO: Registers = Registers { rflags: 0x202, linux_call: u64::MAX, ..Self::EMPTY };
+
+    const EMPTY: Registers = transmute!([0u64; size_of::<Registers>() / 8]);
 }

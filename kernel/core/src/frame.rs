@@ -5,7 +5,7 @@
 
 use abi::{Endpoint, Errno, Message, Word, registers::Registers};
 use core::mem::offset_of;
-use zerocopy::{FromBytes, Immutable, IntoBytes};
+use zerocopy::{FromBytes, Immutable, IntoBytes, transmute};
 
 /// The user registers of a thread while it does not run. The order is part of the contract with the entry code.
 #[repr(C)]
@@ -58,30 +58,8 @@ const COMMON_BYTES: usize = offset_of!(Frame, entry);
 const _: () = assert!(COMMON_BYTES == offset_of!(Registers, linux_call));
 
 impl Frame {
-    /// All zero.
-    pub const ZERO: Frame = Frame {
-        r15: 0,
-        r14: 0,
-        r13: 0,
-        r12: 0,
-        r11: 0,
-        r10: 0,
-        r9: 0,
-        r8: 0,
-        rbp: 0,
-        rdi: 0,
-        rsi: 0,
-        rdx: 0,
-        rcx: 0,
-        rbx: 0,
-        rax: 0,
-        rip: 0,
-        rflags: 0,
-        rsp: 0,
-        fs_base: 0,
-        gs_base: 0,
-        entry: entry::FULL,
-    };
+    /// All zero; `entry` is `FULL`.
+    pub const ZERO: Frame = transmute!([0u64; size_of::<Frame>() / 8]);
 
     /// A thread that starts at `rip` with this stack and nothing else.
     pub const fn start(rip: u64, rsp: u64) -> Frame {
