@@ -19,7 +19,7 @@ use crate::{
     privilege::allows_memory,
 };
 
-/// Most bytes copied between two preemption points; in real-time mode an eighth of it.
+/// Most bytes copied between two preemption points; in real-time mode a sixteenth of it.
 pub const CHUNK_BYTES: u64 = 64 * 1024;
 
 /// `Thread::progress` in a copying call: records of a vector that are done, above the bytes done of the next one.

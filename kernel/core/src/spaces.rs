@@ -8,10 +8,12 @@ use abi::{
     layout::{PAGE_BYTES, SPACES, USER_END, map},
 };
 
-use crate::{Machine, Node, Space, call::Stop, machine::Mapped, thread::blocked};
+use crate::{Machine, Node, Space, call::Stop, copy::CHUNK_BYTES, machine::Mapped, thread::blocked};
 
 /// Most pages worked on between two preemption points.
-pub const PAGES_AT_ONCE: u64 = 512;
+pub const PAGES_AT_ONCE: u64 = CHUNK_BYTES / ENTRY_COST;
+/// To change a page's entry takes as long as to copy so many bytes.
+const ENTRY_COST: u64 = 128;
 
 /// `SpaceSet`: no space.
 const NO_SPACE: u64 = u64::MAX;
@@ -106,7 +108,8 @@ impl Node {
         if !frame.is_multiple_of(PAGE_BYTES) || end.is_none() {
             return Err(Errno::EINVAL.into());
         }
-        self.in_page_chunks(m, pages, |m, done, chunk| {
+        let page_cost = if flags & map::ZERO != 0 { PAGE_BYTES } else { ENTRY_COST };
+        self.in_page_chunks(m, pages, page_cost, |m, done, chunk| {
             let offset = done * PAGE_BYTES;
             m.space_map(space, address + offset, frame + offset, chunk, flags)
         })
@@ -126,7 +129,9 @@ impl Node {
         if from == to {
             return Err(Errno::EINVAL.into());
         }
-        self.in_page_chunks(m, pages, |m, done, chunk| m.space_copy(from, to, address + done * PAGE_BYTES, chunk))
+        self.in_page_chunks(m, pages, ENTRY_COST, |m, done, chunk| {
+            m.space_copy(from, to, address + done * PAGE_BYTES, chunk)
+        })
     }
 
     /// `SpaceUnmap (space, address, pages)`.
@@ -139,7 +144,7 @@ impl Node {
     ) -> Result<u64, Stop> {
         let space = self.existing_space(space)?;
         check_pages(address, pages)?;
-        self.in_page_chunks(m, pages, |m, done, chunk| {
+        self.in_page_chunks(m, pages, ENTRY_COST, |m, done, chunk| {
             m.space_unmap(space, address + done * PAGE_BYTES, chunk);
             Mapped { pages: chunk, result: Ok(()) }
         })?;
@@ -158,26 +163,27 @@ impl Node {
         let space = self.existing_space(space)?;
         check_pages(address, pages)?;
         check_flags(flags, map::WRITE | map::EXECUTE | map::UNCACHED | map::NONE)?;
-        self.in_page_chunks(m, pages, |m, done, chunk| {
+        self.in_page_chunks(m, pages, ENTRY_COST, |m, done, chunk| {
             m.space_protect(space, address + done * PAGE_BYTES, chunk, flags);
             Mapped { pages: chunk, result: Ok(()) }
         })?;
         Ok(0)
     }
 
-    /// Does long work on pages in chunks, keeping the caller's progress. → pages done; word 0 says why not all: 0 or
-    /// the error.
+    /// Does long work on pages in chunks, keeping the caller's progress. A page costs as much as it does to copy `page_cost` bytes.
+    /// → pages done; word 0 says why not all: 0 or the error.
     fn in_page_chunks<M: Machine>(
         &mut self,
         m: &mut M,
         pages: u64,
+        page_cost: u64,
         mut work: impl FnMut(&mut M, u64, u64) -> Mapped,
     ) -> Result<u64, Stop> {
         let caller = self.current;
         let mut done = self.threads[caller].progress;
         let mut result = Ok(0);
         while done < pages && result.is_ok() {
-            let mapped = work(m, done, PAGES_AT_ONCE.min(self.chunk_bytes() / 128).min(pages - done));
+            let mapped = work(m, done, (self.chunk_bytes() / page_cost).min(pages - done));
             done += mapped.pages;
             result = mapped.result.map(|()| 0);
             self.threads[caller].progress = done;

@@ -38,9 +38,6 @@ use kernel_core::{
 /// Message-signalled interrupts there are.
 const MESSAGES: usize = ALL_LINES - LINES;
 
-/// Frames filled with zeros between two preemption points: as many bytes as a copy moves.
-const ZEROED_AT_ONCE: u64 = kernel_core::copy::CHUNK_BYTES / PAGE_BYTES;
-
 /// All parts.
 pub struct Hardware {
     pub console: Console,
@@ -215,8 +212,6 @@ impl Machine for Hardware {
     }
 
     fn space_map(&mut self, space: Space, address: u64, frame: u64, pages: u64, flags: u64) -> Mapped {
-        // Core goes on with the rest, after a look at what waits.
-        let pages = if flags & map::ZERO != 0 { pages.min(ZEROED_AT_ONCE) } else { pages };
         self.spaces.map(&mut self.frames, space, address, frame, pages, flags)
     }
 

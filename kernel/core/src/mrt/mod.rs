@@ -205,7 +205,7 @@ impl Node {
 
     /// Bytes to copy between two preemption points.
     pub(crate) fn chunk_bytes(&self) -> u64 {
-        if self.mrt.system.is_on { CHUNK_BYTES / 8 } else { CHUNK_BYTES }
+        if self.mrt.system.is_on { CHUNK_BYTES / 16 } else { CHUNK_BYTES }
     }
 
     /// True when a real-time thread runs or is about to, or work for one waits.
