@@ -61,6 +61,10 @@ pub const MOUNTED_VOLATILE: u64 = 1;
 /// `Mount`: mounted read-only although not asked.
 pub const MOUNTED_READ_ONLY: u64 = 2;
 
+/// `Mount`: the content is in memory and nowhere else: there is nothing to write back (tmpfs). Its `minor` has the size in KiB in the low half
+/// (0: as it likes), and in the high half a number that no other mount has.
+pub const MOUNTED_IN_MEMORY: u64 = 4;
+
 /// How often vfs uses a node.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -36,8 +36,9 @@ protocol! {
     ImageForget = 9 { device: u64, inode: u64 }
     /// vfs, after a notification from vm: the next mmap of a file. The program waits in vm. `ENOENT`: none left.
     NextFileMap = 10 { } -> { process: Endpoint, descriptor: i32, offset: u64, bytes: u64, flags: u64 }
-    /// vfs: the answer: the image (loaded in that range), or in `error` an errno for the program. vm then maps it and answers the program.
-    FileMapDone = 11 { process: Endpoint, image: u64, error: i32 }
+    /// vfs: the answer: the image or shared file (loaded in that range), or in `error` an errno for the program. vm then maps it and answers the
+    /// program. `may_write`: the descriptor is open for writing, so a shared mapping may become writable later.
+    FileMapDone = 11 { process: Endpoint, image: u64, error: i32, may_write: bool }
     /// Drivers: maps physical memory of their privileges into the caller. `flags`: `layout::map`. → address. `EPERM` outside the privileges.
     MapPhysical = 12 { physical: u64, bytes: u64, flags: u64 } -> { address: u64 }
     /// Drivers: physically contiguous zeroed memory for DMA, mapped into the caller. → address, physical address.
@@ -52,6 +53,28 @@ protocol! {
     /// arguments are written anew, and the stack is empty. The image is the predecessor's. `ESRCH`: there is none; `ENOEXEC`: another image.
     Renew = 17 { process: Endpoint, grant: GrantId, image_bytes: u64, argument_bytes: u64 }
         -> { entry: u64, arguments: u64, stack_end: u64 }
+    /// vfs: the memory of a file that is mapped shared, held by vfs until `SharedClose`; one for each file, made empty if there is none.
+    /// `ImageMissing`, `ImageFill` and `FileMapDone` take it as they take images. → the object.
+    SharedOpen = 18 { device: u64, inode: u64, bytes: u64 } -> { object: u64 }
+    /// vfs: copies the first pages within `offset .. end` that programs have changed into the grant, as many as `bytes` hold and follow each
+    /// other; the next change of them is noticed again. They count as changed until `SharedWritten`. → word 0: bytes (0: there are none), offset.
+    SharedTake = 19 { object: u64, offset: u64, end: u64, grant: GrantId, bytes: u64 } -> { offset: u64 }
+    /// vfs: what it has taken there is in the file.
+    SharedWritten = 20 { object: u64, offset: u64, bytes: u64 }
+    /// vfs: somebody has written what is in the grant to the file, which is `size` bytes long now.
+    SharedUpdate = 21 { object: u64, offset: u64, grant: GrantId, bytes: u64, size: u64 }
+    /// vfs: the file is this long. Pages behind its end are gone, from programs too.
+    SharedResize = 22 { object: u64, bytes: u64 }
+    /// vfs: gives it up. `EBUSY`: it is mapped, or, unless `lose`, changed.
+    SharedClose = 23 { object: u64, lose: bool }
+    /// vfs, after a notification from vm: a shared file that nobody maps any more. `ENOENT`: none left.
+    NextUnmapped = 24 { } -> { object: u64 }
+    /// vfs, after its restart: the shared file after this one in vm's order, 0: the first. `ENOENT`: none left.
+    NextShared = 25 { after: u64 } -> { object: u64, device: u64, inode: u64 }
+    /// vfs, after a notification from vm: a program waits in msync until this file is written back. `ENOENT`: none left.
+    NextSync = 26 { } -> { process: Endpoint, object: u64 }
+    /// vfs: it is, or in `error` why not.
+    SyncDone = 27 { process: Endpoint, error: i32 }
 }
 
 /// One region of an address space.

@@ -28,8 +28,10 @@ enum Kind {
     Block(u64, u64, u32),
     /// Symbolic link.
     Link(&'static str),
+    /// Empty directory, for mounting on.
+    Folder,
 }
-use Kind::{Block, Character, Link};
+use Kind::{Block, Character, Folder, Link};
 
 const ENTRIES: &[(&str, Kind)] = &[
     ("null", Character(1, 3, 0o666)),
@@ -57,6 +59,7 @@ const ENTRIES: &[(&str, Kind)] = &[
     ("stdin", Link("/proc/self/fd/0")),
     ("stdout", Link("/proc/self/fd/1")),
     ("stderr", Link("/proc/self/fd/2")),
+    ("shm", Folder),
 ];
 
 /// The file system.
@@ -111,7 +114,7 @@ impl FileSystem for Devices {
             _ => 0,
         };
         let size = if let Some(Link(target)) = kind { target.len() as u64 } else { 0 };
-        let links = if node == ROOT { 2 } else { 1 };
+        let links = if owner.mode & S_IFMT == S_IFDIR { 2 } else { 1 };
         let (mode, uid, gid) = (owner.mode, owner.uid, owner.gid);
         Ok(Attributes {
             node,
@@ -130,11 +133,14 @@ impl FileSystem for Devices {
     }
 
     fn lookup(&mut self, dir: NodeId, name: &[u8]) -> Result<NodeId, Errno> {
-        if dir != ROOT {
+        if !is_directory(dir) {
             return Err(Errno::ENOTDIR);
         }
-        if name == b"." || name == b".." {
+        if name == b".." || name == b"." && dir == ROOT {
             return Ok(ROOT);
+        }
+        if dir != ROOT {
+            return if name == b"." { Ok(dir) } else { Err(Errno::ENOENT) };
         }
         let index = ENTRIES.iter().position(|(entry, _)| entry.as_bytes() == name).ok_or(Errno::ENOENT)?;
         Ok(FIRST + index as NodeId)
@@ -142,15 +148,16 @@ impl FileSystem for Devices {
 
     fn read(&mut self, node: NodeId, _: u64, _: usize, _: &mut dyn DataSink) -> Result<usize, Errno> {
         // Devices are read from their drivers, not from here.
-        Err(if node == ROOT { Errno::EISDIR } else { Errno::EINVAL })
+        Err(if is_directory(node) { Errno::EISDIR } else { Errno::EINVAL })
     }
 
     fn read_dir(&mut self, dir: NodeId, position: u64, sink: &mut dyn EntrySink) -> Result<u64, Errno> {
-        if dir != ROOT {
+        if !is_directory(dir) {
             return Err(Errno::ENOTDIR);
         }
-        let dots = [(".", ROOT, S_IFDIR), ("..", ROOT, S_IFDIR)];
-        let entries = ENTRIES.iter().zip(FIRST..).map(|((name, kind), node)| (*name, node, mode_of(kind) & S_IFMT));
+        let dots = [(".", dir, S_IFDIR), ("..", ROOT, S_IFDIR)];
+        let shown: &[_] = if dir == ROOT { ENTRIES } else { &[] };
+        let entries = shown.iter().zip(FIRST..).map(|((name, kind), node)| (*name, node, mode_of(kind) & S_IFMT));
         let mut next = position;
         for (name, node, mode) in dots.into_iter().chain(entries).skip(position as usize) {
             if !sink.entry(node, next + 1, mode, name.as_bytes()) {
@@ -193,7 +200,12 @@ fn mode_of(kind: &Kind) -> u32 {
         Character(_, _, permissions) => S_IFCHR | permissions,
         Block(_, _, permissions) => S_IFBLK | permissions,
         Link(_) => S_IFLNK | 0o777,
+        Folder => S_IFDIR | 0o755,
     }
+}
+
+fn is_directory(node: NodeId) -> bool {
+    node == ROOT || matches!(entry(node), Some((_, Folder)))
 }
 
 /// Linux's device number: makedev(3) for majors and minors below 256.
@@ -261,6 +273,18 @@ mod tests {
         let node = devices.lookup(ROOT, b"null").unwrap();
         let attributes = devices.attributes(node).unwrap();
         assert_eq!((attributes.mode, attributes.device), (S_IFCHR | 0o666, 0x103));
+    }
+
+    #[test]
+    fn a_folder_for_mounting_on_is_empty() {
+        let mut devices = devices(memory());
+        let shm = devices.lookup(ROOT, b"shm").unwrap();
+        assert_eq!(devices.attributes(shm).unwrap().mode, S_IFDIR | 0o755);
+        assert_eq!((devices.lookup(shm, b"."), devices.lookup(shm, b"..")), (Ok(shm), Ok(ROOT)));
+        assert_eq!(devices.lookup(shm, b"null"), Err(Errno::ENOENT));
+        let mut listing = Listing(Vec::new(), usize::MAX);
+        devices.read_dir(shm, 0, &mut listing).unwrap();
+        assert_eq!(listing.0.len(), 2);
     }
 
     #[test]

@@ -12,6 +12,8 @@ use crate::rename::Place;
 use crate::superblock::{MAGIC, ROOT_INODE};
 use crate::volume::Ext2;
 
+/// The kind in `statfs` of a file system in memory.
+const TMPFS_MAGIC: u64 = 0x0102_1994;
 /// Permission bits and set-id, set-group-id and sticky.
 const MODE_BITS: u32 = 0o7777;
 /// Execution by anybody.
@@ -20,6 +22,10 @@ const EXECUTE_BITS: u32 = 0o111;
 impl<D: BlockDevice> FileSystem for Ext2<D> {
     fn root(&self) -> NodeId {
         ROOT_INODE.into()
+    }
+
+    fn is_in_memory(&self) -> bool {
+        self.in_memory
     }
 
     fn is_busy(&self) -> bool {
@@ -195,7 +201,7 @@ impl<D: BlockDevice> FileSystem for Ext2<D> {
         let superblock = &self.superblock;
         let overhead = self.overhead();
         Statistics {
-            kind: MAGIC.into(),
+            kind: if self.in_memory { TMPFS_MAGIC } else { MAGIC.into() },
             block_size: self.block_size(),
             blocks: u64::from(superblock.blocks_count).saturating_sub(overhead),
             blocks_free: superblock.free_blocks.into(),
@@ -249,12 +255,13 @@ impl<D: BlockDevice> FileSystem for Ext2<D> {
 }
 
 impl<D: BlockDevice> Ext2<D> {
-    /// Blocks that the format itself takes.
+    /// Blocks that the format itself takes; in memory, where programs know of no format, the root directory is part of it.
     fn overhead(&self) -> u64 {
         let superblock = &self.superblock;
+        let root = u64::from(self.in_memory);
         let head = 1 + u64::from(superblock.descriptor_blocks());
         let heads = (0..superblock.groups).filter(|&group| superblock.has_superblock(group)).count() as u64;
         let each = 2 + u64::from(superblock.inode_table_blocks());
-        u64::from(superblock.first_data_block) + heads * head + u64::from(superblock.groups) * each
+        root + u64::from(superblock.first_data_block) + heads * head + u64::from(superblock.groups) * each
     }
 }

@@ -38,6 +38,8 @@ pub struct Options {
     pub read_only: bool,
     /// The time of day.
     pub clock: fn() -> Timestamp,
+    /// The device is memory that goes with the file system: it is called a tmpfs.
+    pub in_memory: bool,
 }
 
 /// What a successor must be told because it cannot read it.
@@ -79,6 +81,7 @@ pub struct Ext2<D> {
     /// The time of some request not long ago.
     recent: Timestamp,
     pub(crate) read_only: bool,
+    pub(crate) in_memory: bool,
     was_clean: bool,
     superblock_changed: bool,
     pub(crate) uses: Uses,
@@ -143,6 +146,7 @@ impl<D: BlockDevice> Ext2<D> {
             time: None,
             recent: Timestamp::default(),
             read_only: options.read_only || superblock.read_only,
+            in_memory: options.in_memory,
             was_clean,
             superblock_changed: false,
             uses,

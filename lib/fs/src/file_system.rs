@@ -172,6 +172,11 @@ pub trait FileSystem {
         false
     }
 
+    /// Whether the content is in memory and nowhere else.
+    fn is_in_memory(&self) -> bool {
+        false
+    }
+
     /// Whether some node other than the root has users.
     fn is_busy(&self) -> bool {
         false

@@ -304,7 +304,7 @@ impl Call<'_> {
             nr::SYNC => task(async move { vfs.sync().await.map(|()| 0) }),
             nr::MOUNT => {
                 let text = |index: usize| if w[index] == 0 { Ok(Vec::new()) } else { self.path(index) };
-                task(vfs.mount_call(self.process(), text(0)?, self.path(1)?, text(2)?, w[3]))
+                task(vfs.mount_call(self.process(), text(0)?, self.path(1)?, text(2)?, w[3], text(4)?))
             }
             nr::UMOUNT2 => task(vfs.unmount_call(self.process(), self.path(0)?)),
             nr::SOCKET | nr::SOCKETPAIR => Err(Errno::EAFNOSUPPORT),
@@ -321,7 +321,7 @@ impl Call<'_> {
         file.usable()?;
         let node = file.node().cloned().ok_or(Errno::EINVAL)?;
         task(async move {
-            vfs.ask(node.mount.service, abi::fs::Sync {}.message()).await?;
+            vfs.sync_node(&node).await?;
             Ok(0)
         })
     }

@@ -7,6 +7,7 @@
 use crate::{
     buffer::UserBuffer,
     calls::Flow,
+    exec::BUFFER_BYTES,
     file::{O_APPEND, O_DSYNC, Object, OpenFile},
     keep::records::Note,
     permission::after_write,
@@ -120,7 +121,10 @@ impl Vfs {
             file.begin_transfer(expected);
         }
         let mut result = Ok(());
-        while buffer.left() > 0 {
+        if node.shared.get() != 0 {
+            result = self.write_back(&node, start, buffer.left()).await;
+        }
+        while buffer.left() > 0 && result.is_ok() {
             let piece = buffer.piece();
             let bytes = piece.bytes.min(CHUNK);
             let endpoint = service.endpoint();
@@ -156,7 +160,6 @@ impl Vfs {
         mut buffer: UserBuffer,
         at: Option<u64>,
     ) -> Result<u64, Errno> {
-        let service = node.mount.service;
         let appends = file.flags.get() & O_APPEND != 0;
         let old_size = node.size.get();
         let start = if appends { append_at(&process, old_size) } else { at.unwrap_or_else(|| file.position.get()) };
@@ -169,21 +172,18 @@ impl Vfs {
         let mut result = Ok(());
         let mut real_size = old_size;
         while buffer.left() > 0 {
-            let piece = buffer.piece();
-            let bytes = piece.bytes.min(CHUNK);
-            let grant = match MagicGrant::new(buffer.owner, piece.address, bytes, service.endpoint(), Access::Read) {
-                Ok(grant) => grant,
-                Err(error) => {
-                    result = Err(error);
-                    break;
-                }
-            };
+            let is_mapped = node.shared.get() != 0;
+            let bytes = buffer.piece().bytes.min(if is_mapped { BUFFER_BYTES } else { CHUNK });
             let position = start + buffer.moved();
-            let request = fs::Write { node: node.node, grant: grant.id(), position, bytes, ids };
-            match self.ask(service, request.message()).await {
-                Ok(reply) => {
-                    buffer.advance(reply.words[0].min(bytes));
-                    real_size = reply.words[1];
+            let written = if is_mapped {
+                self.write_through(&node, &buffer, position, bytes, ids).await
+            } else {
+                self.write_directly(&node, &buffer, position, bytes, ids).await
+            };
+            match written {
+                Ok((moved, size)) => {
+                    buffer.advance(moved);
+                    real_size = size;
                 }
                 Err(error) => result = Err(error),
             }
@@ -205,6 +205,23 @@ impl Vfs {
         result.map(|()| buffer.moved()).or_else(|error| buffer.moved_or(error))
     }
 
+    /// A piece of a write, straight from the program. → bytes, new size.
+    async fn write_directly(
+        &self,
+        node: &NodeRef,
+        buffer: &UserBuffer,
+        position: u64,
+        bytes: u64,
+        ids: u64,
+    ) -> Result<(u64, u64), Errno> {
+        let service = node.mount.service;
+        let address = buffer.piece().address;
+        let grant = MagicGrant::new(buffer.owner, address, bytes, service.endpoint(), Access::Read)?;
+        let request = fs::Write { node: node.node, grant: grant.id(), position, bytes, ids };
+        let reply = self.ask(service, request.message()).await?;
+        Ok((reply.words[0].min(bytes), reply.words[1]))
+    }
+
     /// What a write changes besides the data.
     async fn written(&self, process: &Process, file: &OpenFile, node: &NodeRef) -> Result<(), Errno> {
         node.mount.dirty.set(true);
@@ -214,7 +231,7 @@ impl Vfs {
             self.set_mode(node, mode).await?;
         }
         if file.flags.get() & O_DSYNC != 0 {
-            self.ask(node.mount.service, fs::Sync {}.message()).await?;
+            self.sync_node(node).await?;
         }
         Ok(())
     }
@@ -372,6 +389,7 @@ impl Vfs {
 
     /// Reads from a file into memory of vfs; less than asked for at its end.
     pub async fn read_into(&self, node: &NodeRef, position: u64, bytes: usize) -> Result<alloc::vec::Vec<u8>, Errno> {
+        self.write_back(node, position, bytes as u64).await?;
         let service = node.mount.service;
         let room = GrantedBuffer::new(vec![0; bytes], service.endpoint(), Access::Write)?;
         let request = fs::Read { node: node.node, grant: room.id(), position, bytes: bytes as u64 };
@@ -394,6 +412,9 @@ impl Vfs {
         let request = fs::Write { node: node.node, grant: lent.id(), position, bytes, ids };
         let reply = self.ask(service, request.message()).await?;
         node.size.set(reply.words[1]);
+        let mut data = lent.take();
+        data.truncate(reply.words[0] as usize);
+        self.update_map(node, position, data, reply.words[1])?;
         Ok(reply.words[0])
     }
 }

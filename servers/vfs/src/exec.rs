@@ -24,7 +24,7 @@ use sys::{
 };
 
 /// Bytes of the buffer that images are filled through.
-const BUFFER_BYTES: u64 = 64 * 1024;
+pub const BUFFER_BYTES: u64 = 64 * 1024;
 /// Longest path of an exec.
 const PATH_BYTES: u64 = crate::path::PATH_MAX as u64;
 /// mmap: shared with other processes.
@@ -194,7 +194,7 @@ impl Vfs {
     }
 
     /// Fills a stretch of an image where pages are missing.
-    async fn fill_image(&self, node: &NodeRef, image: u64, offset: u64, bytes: u64) -> Result<(), Errno> {
+    pub async fn fill_image(&self, node: &NodeRef, image: u64, offset: u64, bytes: u64) -> Result<(), Errno> {
         let end = offset + bytes;
         let mut at = offset;
         while at < end {
@@ -249,20 +249,23 @@ impl Vfs {
     async fn serve_mapping(&self, reply: &Message) {
         let Ok((process, descriptor, offset, bytes, flags)) = vm::NextFileMap::results(reply) else { return };
         let result = self.map_file(process, descriptor, offset, bytes, flags).await;
-        let (image, error) = match result {
-            Ok(image) => (image, 0),
-            Err(error) => (0, crate::peers::program_error(error).0),
+        let is_shared = flags & MAP_TYPE & MAP_SHARED != 0;
+        let (image, may_write, error) = match result {
+            Ok((image, may_write)) => (image, may_write, 0),
+            Err(error) => (0, false, crate::peers::program_error(error).0),
         };
-        if let Err(error) = ipc::call(Endpoint::VM, &vm::FileMapDone { process, image, error }.message()) {
+        if let Err(error) = ipc::call(Endpoint::VM, &vm::FileMapDone { process, image, error, may_write }.message()) {
             // The program is gone.
             sys::log!("a mapping of {process:?} is wanted no more: {error}");
         }
-        if error == 0 {
-            close_image(image);
+        match (error, is_shared) {
+            (0, true) => self.end_mapping(image).await,
+            (0, false) => close_image(image),
+            _ => {}
         }
     }
 
-    /// → image, loaded in the range; vfs holds it.
+    /// → image or shared file, loaded in the range and held by vfs; whether the descriptor is open for writing.
     async fn map_file(
         &self,
         process: Endpoint,
@@ -270,7 +273,7 @@ impl Vfs {
         offset: u64,
         bytes: u64,
         flags: u64,
-    ) -> Result<u64, Errno> {
+    ) -> Result<(u64, bool), Errno> {
         self.wait_recovered().await;
         let process = self.processes.get(process)?;
         let file = process.file(descriptor)?;
@@ -280,15 +283,18 @@ impl Vfs {
             return Err(Errno::ENODEV);
         }
         file.readable().map_err(|_| Errno::EACCES)?;
-        if flags & MAP_TYPE & MAP_SHARED != 0 && flags & PROT_WRITE != 0 {
-            file.writable().map_err(|_| Errno::EACCES)?;
-            // Nothing would bring the changes back to the file.
-            return Err(Errno::ENODEV);
+        if flags & MAP_TYPE & MAP_SHARED != 0 {
+            if flags & PROT_WRITE != 0 {
+                file.writable().map_err(|_| Errno::EACCES)?;
+            }
+            return Ok((self.begin_mapping(node, offset, bytes).await?, file.writes()));
         }
+        // What is written back now is a new version of the file.
+        self.write_back(node, offset, bytes).await?;
         let image = open_image(node)?;
         let end = offset.saturating_add(bytes).min(node.size.get());
         match self.fill_image(node, image, offset, end.saturating_sub(offset)).await {
-            Ok(()) => Ok(image),
+            Ok(()) => Ok((image, file.writes())),
             Err(error) => {
                 close_image(image);
                 Err(error)

@@ -29,6 +29,7 @@ mod keep;
 mod lock_calls;
 mod locks;
 mod mount;
+mod mount_options;
 mod mounting;
 mod names;
 mod nodes;
@@ -48,6 +49,7 @@ mod recovery_tests;
 mod repeated;
 mod ring;
 mod script;
+mod shared_maps;
 mod stat;
 mod state;
 mod user;
@@ -136,5 +138,6 @@ fn answer(vfs: &Vfs, result: Result<u64, Errno>) -> Message {
 fn notified(vfs: &'static Vfs, from: Endpoint) {
     if from.slot() == slot::VM {
         vfs.serve_mappings();
+        vfs.serve_shared_maps();
     }
 }

@@ -83,6 +83,8 @@ pub struct Mount {
     pub flags: Cell<u64>,
     /// Names come and go by themselves: nothing is cached.
     pub volatile: bool,
+    /// Its content is in memory: there is nothing to bring to a disk.
+    pub in_memory: bool,
     /// `st_dev` of its files.
     pub device: u64,
     /// Its root directory; `None` once unmounted.
@@ -108,6 +110,7 @@ pub struct NewMount {
     pub target: Vec<u8>,
     pub flags: u64,
     pub volatile: bool,
+    pub in_memory: bool,
     pub device: u64,
 }
 
@@ -121,6 +124,7 @@ impl Mount {
             target: new.target,
             flags: Cell::new(new.flags),
             volatile: new.volatile,
+            in_memory: new.in_memory,
             device: new.device,
             root: RefCell::new(None),
             covers: RefCell::new(None),
@@ -241,6 +245,7 @@ mod tests {
             target: b"/mnt/a b".to_vec(),
             flags: MS_RDONLY | MS_NODEV,
             volatile: false,
+            in_memory: false,
             device: 0xfe00,
         };
         Mount::new(new, Rc::new(Shared::new(1)))

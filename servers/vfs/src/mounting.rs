@@ -3,6 +3,7 @@
 use crate::{
     keep::records::{GlobalRecord, MountRecord, NodeRecord},
     mount::{MS_NODEV, MS_NOEXEC, MS_NOSUID, MS_RDONLY, MS_REMOUNT, Mount, NewMount},
+    mount_options::Options,
     open::block_driver,
     peers::Role,
     permission::S_IFBLK,
@@ -55,10 +56,26 @@ fn parse_argument(word: &str) -> Option<Plan<'_>> {
     Some(Plan { service, device, target: if target == "root" { "/" } else { target } })
 }
 
+/// A file system to be mounted.
+struct NewFileSystem<'a> {
+    service: &'a str,
+    role: Role,
+    device: Option<Device<'a>>,
+    options: Options,
+    /// MS_*.
+    flags: u64,
+}
+
+/// True for file systems that lie on no block device.
+fn needs_no_device(service: &str) -> bool {
+    service != "ext2"
+}
+
 /// The service behind a type of mount(2), and what it needs.
 fn service_of(kind: &[u8]) -> Option<(&'static str, Role)> {
     match kind {
         b"ext2" => Some(("ext2", Role::FileSystem)),
+        b"tmpfs" => Some(("tmpfs", Role::FileSystem)),
         b"proc" | b"procfs" => Some(("procfs", Role::StatelessFileSystem)),
         b"devtmpfs" | b"devfs" => Some(("devfs", Role::StatelessFileSystem)),
         _ => None,
@@ -137,7 +154,8 @@ impl Vfs {
     async fn mount_plan(&self, plan: &Plan<'_>) -> Result<(), Errno> {
         let covers = if plan.target == "/" { None } else { Some(self.from_root(plan.target).await?) };
         let (service, role) = service_of(plan.service.as_bytes()).ok_or(Errno::ENODEV)?;
-        self.mount(service, role, plan.device, plan.target.into(), covers, 0, None).await
+        let new = NewFileSystem { service, role, device: plan.device, options: Options::default(), flags: 0 };
+        self.mount(new, plan.target.into(), covers, None).await
     }
 
     /// The directory at a plain path from the root: for the start, when there is no process yet.
@@ -145,7 +163,9 @@ impl Vfs {
         let root = self.mounts.borrow().first().and_then(|mount| mount.root.borrow().clone());
         let mut node = root.ok_or(Errno::ENOENT)?;
         for name in path.split('/').filter(|name| !name.is_empty()) {
-            node = self.lookup(&node, name.as_bytes()).await?.ok_or(Errno::ENOENT)?;
+            let found = self.lookup(&node, name.as_bytes()).await?.ok_or(Errno::ENOENT)?;
+            let covering = found.covered.borrow().as_ref().and_then(|mount| mount.root.borrow().clone());
+            node = covering.unwrap_or(found);
         }
         if node.is_directory() { Ok(node) } else { Err(Errno::ENOTDIR) }
     }
@@ -153,18 +173,21 @@ impl Vfs {
     /// Mounts a file system on the directory `covers`; `None`: as root.
     async fn mount(
         &self,
-        service_name: &str,
-        role: Role,
-        device: Option<Device<'_>>,
+        new: NewFileSystem<'_>,
         target: Vec<u8>,
         covers: Option<NodeRef>,
-        flags: u64,
         process: Option<&Process>,
     ) -> Result<(), Errno> {
+        let NewFileSystem { service: service_name, role, device, options, flags } = new;
         let service = self.connect(service_name, role)?;
         let driver = device.map_or("", |device| device.driver);
         let grant = GrantedBuffer::new(driver.into(), service.endpoint(), Access::Read)?;
-        let minor = device.map_or(0, |device| device.minor) as u64;
+        let number = self.shared.new_serial();
+        let minor = match device {
+            Some(device) => device.minor as u64,
+            // The first one of the start has the same number, whoever mounts it.
+            None => options.minor(if process.is_some() { number } else { 0 }),
+        };
         let request = fs::Mount { grant: grant.id(), bytes: driver.len() as u64, minor, flags: flags & MS_RDONLY };
         let recalled = process.and_then(|process| process.recalled(fs::Mount::LABEL));
         let reply = match (recalled, process) {
@@ -176,7 +199,6 @@ impl Vfs {
         let told = reply.words[0];
         let flags = if told & fs::MOUNTED_READ_ONLY != 0 { flags | MS_RDONLY } else { flags };
         let kind = shown_kind(service_name);
-        let number = self.shared.new_serial();
         let mount = Mount::new(
             NewMount {
                 service,
@@ -185,6 +207,7 @@ impl Vfs {
                 target,
                 flags,
                 volatile: told & fs::MOUNTED_VOLATILE != 0,
+                in_memory: told & fs::MOUNTED_IN_MEMORY != 0,
                 device: device.map_or(make_device(0, number as u32), device_number),
             },
             self.shared.clone(),
@@ -196,8 +219,26 @@ impl Vfs {
             covers.covered.replace(Some(mount.clone()));
             mount.covers.replace(Some(covers));
         }
-        self.mounts.borrow_mut().push(mount);
+        self.mounts.borrow_mut().push(mount.clone());
+        if mount.in_memory {
+            self.own_root(&mount, &options).await;
+        }
         Ok(())
+    }
+
+    /// Gives a new file system in memory the mode and owner that the options want.
+    async fn own_root(&self, mount: &Mount, options: &Options) {
+        let Some(root) = mount.root.borrow().clone() else { return };
+        let mut result = Ok(());
+        if options.uid.is_some() || options.gid.is_some() {
+            result = self.set_owner(&root, options.uid, options.gid).await;
+        }
+        if let (Ok(()), Some(mode)) = (result, options.mode) {
+            result = self.set_mode(&root, mode).await;
+        }
+        if let Err(error) = result {
+            sys::log!("{} keeps its mode and owner: {error}", mount.kind);
+        }
     }
 
     /// Preserves a mount. `ENOSPC`: there are too many.
@@ -205,6 +246,7 @@ impl Vfs {
         self.store.new_mount(&MountRecord {
             service: mount.service.slot() as u16,
             volatile: mount.volatile,
+            in_memory: mount.in_memory,
             flags: mount.flags.get(),
             device: mount.device,
             root,
@@ -222,6 +264,7 @@ impl Vfs {
         target: Vec<u8>,
         kind: Vec<u8>,
         flags: u64,
+        options: Vec<u8>,
     ) -> Result<u64, Errno> {
         if !process.credentials().is_root() {
             return Err(Errno::EPERM);
@@ -245,8 +288,11 @@ impl Vfs {
             return Err(Errno::ENOTDIR);
         }
         let (service, role) = service_of(&kind).ok_or(Errno::ENODEV)?;
-        if role == Role::StatelessFileSystem {
-            self.mount(service, role, None, found.canonical, Some(node), flags & KEPT, Some(&process)).await?;
+        let flags = flags & KEPT;
+        if needs_no_device(service) {
+            let options = if service == "tmpfs" { Options::parse(&options)? } else { Options::default() };
+            let new = NewFileSystem { service, role, device: None, options, flags };
+            self.mount(new, found.canonical, Some(node), Some(&process)).await?;
             return Ok(0);
         }
         let special = self.resolve(&process, AT_FDCWD, source, Last::Follow).await?.existing()?.clone();
@@ -258,7 +304,8 @@ impl Vfs {
         if self.mounts.borrow().iter().any(|mount| mount.device == special.device.get()) {
             return Err(Errno::EBUSY);
         }
-        self.mount(service, role, Some(device), found.canonical, Some(node), flags & KEPT, Some(&process)).await?;
+        let new = NewFileSystem { service, role, device: Some(device), options: Options::default(), flags };
+        self.mount(new, found.canonical, Some(node), Some(&process)).await?;
         Ok(0)
     }
 
@@ -275,6 +322,7 @@ impl Vfs {
         }
         drop(node);
         self.forget_names(&mount);
+        self.release_maps(&mount).await;
         let root = mount.root.borrow().clone().ok_or(Errno::EINVAL)?;
         // Two: the mount's own and ours.
         let busy = mount.covers.borrow().is_none() || mount.node_count() > 1 || Rc::strong_count(&root) > 2;
@@ -304,9 +352,9 @@ impl Vfs {
 
     /// Brings everything that was written to the disks.
     pub async fn sync(&self) -> Result<(), Errno> {
-        let mut result = Ok(());
+        let mut result = self.write_back_all(None).await;
         let mounts = self.mounts.borrow().clone();
-        for mount in mounts.iter().filter(|mount| !mount.volatile) {
+        for mount in mounts.iter().filter(|mount| !mount.volatile && !mount.in_memory) {
             mount.dirty.set(false);
             result = result.and(self.ask(mount.service, fs::Sync {}.message()).await.map(drop));
         }
@@ -320,7 +368,7 @@ impl Vfs {
             return result;
         }
         let mounts = self.mounts.borrow().clone();
-        for mount in mounts.iter().rev().filter(|mount| !mount.volatile) {
+        for mount in mounts.iter().rev().filter(|mount| !mount.volatile && !mount.in_memory) {
             self.put_dropped(mount);
             mount.flags.set(mount.flags.get() | MS_RDONLY);
             let root = mount.root.borrow().as_ref().map_or(0, |root| root.node);
@@ -334,10 +382,13 @@ impl Vfs {
     pub async fn sync_periodically(&self) {
         loop {
             self.runtime.sleep_ns(SYNC_PERIOD_NS).await;
+            if let Err(error) = self.write_back_all(None).await {
+                sys::log!("a mapped file cannot be written back: {error}");
+            }
             let mounts = self.mounts.borrow().clone();
             for mount in &mounts {
                 self.put_dropped(mount);
-                if !mount.dirty.replace(false) {
+                if !mount.dirty.replace(false) || mount.in_memory {
                     continue;
                 }
                 if let Err(error) = self.ask(mount.service, fs::Sync {}.message()).await {

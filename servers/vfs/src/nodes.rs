@@ -215,9 +215,14 @@ impl Vfs {
 
     /// Sets the size.
     pub async fn set_size(&self, process: &Process, node: &NodeRef, size: u64) -> Result<(), Errno> {
+        if size < node.size.get() {
+            // Before the file system: nothing that is cut off may be written back.
+            self.resize_map(node, size)?;
+        }
         self.ask_once(process, node.mount.service, fs::Truncate { node: node.node, size }.message()).await?;
         node.mount.dirty.set(true);
         node.size.set(size);
+        self.resize_map(node, size)?;
         self.forget_image(node);
         Ok(())
     }

@@ -56,6 +56,7 @@ impl Vfs {
             lost: self.store.damaged(),
         };
         restoration.run();
+        self.restore_maps();
         if restoration.lost > 0 {
             sys::log!("{} records of the predecessor are damaged and left out", restoration.lost);
         }
@@ -82,6 +83,7 @@ impl Vfs {
         }
         self.recovering.set(false);
         self.recovery_watchers.fire();
+        self.release_restored_maps().await;
     }
 
     /// Waits until a predecessor's state is restored.
@@ -111,6 +113,7 @@ impl Vfs {
             }
         }
         self.serve_mappings();
+        self.serve_shared_maps();
     }
 
     /// Tells a file system which of its nodes are in use.
@@ -160,13 +163,14 @@ impl Restoration {
                     target: store.text(record.target),
                     flags: record.flags,
                     volatile: record.volatile,
+                    in_memory: record.in_memory,
                     device: record.device,
                 },
                 self.vfs.shared.clone(),
             );
             mount.record.set(*place);
             // What was written since the last sync is not known.
-            mount.dirty.set(!record.volatile);
+            mount.dirty.set(!record.volatile && !record.in_memory);
             let root = mount.restore(record.root);
             mount.root.replace(Some(root));
             self.mounts.insert(*place, mount.clone());

@@ -67,6 +67,7 @@ fn mount(vfs: &'static Vfs) {
     let record = MountRecord {
         service: EXT2.slot() as u16,
         volatile: false,
+        in_memory: false,
         flags: 0,
         device: 5,
         root: 2,
@@ -75,7 +76,7 @@ fn mount(vfs: &'static Vfs) {
         target: vfs.store.put_text(b"/").expect("room"),
     };
     let (kind, source, target) = ("ext2".into(), "/dev/vda".into(), b"/".to_vec());
-    let new = NewMount { service: EXT2, kind, source, target, flags: 0, volatile: false, device: 5 };
+    let new = NewMount { service: EXT2, kind, source, target, flags: 0, volatile: false, in_memory: false, device: 5 };
     let mount = Mount::new(new, vfs.shared.clone());
     mount.record.set(vfs.store.new_mount(&record).expect("room"));
     let root = mount.restore(2);

@@ -17,6 +17,7 @@ use crate::{
     pipe::{Pipe, World},
     process::{Call, Processes},
     ring::Pages,
+    shared_maps::SharedMap,
     user,
     vnode::NodeRef,
 };
@@ -44,6 +45,8 @@ pub struct Vfs {
     pub mounts: RefCell<Vec<Rc<Mount>>>,
     /// Names of files.
     pub names: RefCell<Names<NodeRef>>,
+    /// Files that are mapped shared.
+    pub shared_maps: RefCell<Vec<Rc<SharedMap>>>,
     /// Open files that have ended.
     pub closing: Rc<Closing>,
     /// What all mounts and open files share.
@@ -80,6 +83,7 @@ impl Vfs {
             processes: Processes::default(),
             mounts: RefCell::default(),
             names: RefCell::default(),
+            shared_maps: RefCell::default(),
             closing: Rc::new(Closing::new(store, first_number, shared.clone())),
             shared,
             lock_waits: RefCell::default(),

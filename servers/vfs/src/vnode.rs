@@ -81,6 +81,8 @@ pub struct Vnode {
     pub device: Cell<u64>,
     /// vm has pages of it.
     pub has_image: Cell<bool>,
+    /// vm's object while it is mapped shared, else 0: see `shared_maps`.
+    pub shared: Cell<u64>,
     /// What is mounted on this directory.
     pub covered: RefCell<Option<Rc<Mount>>>,
     /// The pipe behind a FIFO that is open.
@@ -103,6 +105,7 @@ impl Vnode {
             size: Cell::new(0),
             device: Cell::new(description.device),
             has_image: Cell::new(false),
+            shared: Cell::new(0),
             covered: RefCell::new(None),
             fifo: RefCell::new(Weak::new()),
             locks: FileLocks::default(),

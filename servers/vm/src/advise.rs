@@ -5,9 +5,11 @@ use crate::{
     kernel::Kernel,
     memory::Memory,
     mmap::user_range,
+    object::ObjectId,
     pages::{LEAF_HEAP_BYTES, LEAF_PAGES, Page},
     region::{Backing, OnFork, Region},
     space::AddressSpace,
+    syncs::MOST_FILES,
 };
 use abi::{Endpoint, Errno, layout::PAGE_BYTES};
 use alloc::vec::Vec;
@@ -111,14 +113,31 @@ impl AddressSpace {
         Ok(())
     }
 
-    /// msync: nothing to do, for no mapping is written back.
-    pub fn msync(&self, address: u64, bytes: u64, flags: u64) -> Result<u64, Errno> {
+    /// msync. → the files to be written back: those that programs may have changed within the range. Without MS_SYNC, that has time.
+    pub fn msync<K>(&self, memory: &Memory<K>, address: u64, bytes: u64, flags: u64) -> Result<Vec<ObjectId>, Errno> {
         let both = MS_ASYNC | MS_SYNC;
         if flags & !(MS_ASYNC | MS_INVALIDATE | MS_SYNC) != 0 || flags & both == both {
             return Err(Errno::EINVAL);
         }
         let (start, end) = user_range(address, bytes, Errno::ENOMEM)?;
-        if self.regions.is_covered(start, end) { Ok(0) } else { Err(Errno::ENOMEM) }
+        if !self.regions.is_covered(start, end) {
+            return Err(Errno::ENOMEM);
+        }
+        let mut files = Vec::new();
+        for region in self.regions.overlapping(start, end) {
+            match region.backing {
+                Backing::Object(file, _)
+                    if flags & MS_SYNC != 0
+                        && region.shows_shared_file(memory)
+                        && files.len() < MOST_FILES
+                        && !files.contains(&file) =>
+                {
+                    files.push(file);
+                }
+                _ => {}
+            }
+        }
+        Ok(files)
     }
 
     /// mlock, mlock2, and munlock without `populate`: memory never leaves, so filling it is all there is to locking.

@@ -7,9 +7,9 @@ use crate::{
     frames::{Frame, Run},
     kernel::Kernel,
     memory::Memory,
-    object::Content,
     pages::{LEAF_PAGES, Page},
     region::{Backing, Region, Rights},
+    shared_file::{make_zeros, mark_changed},
     space::{AddressSpace, STACK_GAP},
 };
 use abi::{
@@ -212,12 +212,33 @@ impl AddressSpace {
         if access.write && !region.shared {
             return self.replace_by_copy(memory, region, page, frame, access);
         }
-        let flags = access.flags(region.rights, region.shared);
+        let is_tracked = region.shows_shared_file(memory);
+        if access.write && is_tracked {
+            return self.fault_changing(memory, region, page, frame, access);
+        }
+        let flags = access.flags(region.rights, region.shared && !is_tracked);
         let around = self.around(memory, region, page);
         let (first, run) = around.run(page, frame);
         memory.map(self.id, first * PAGE_BYTES, run, flags)?;
         self.pages.borrow(first, run.frames);
         self.map_others(memory, around.without(first, run), flags);
+        Ok(())
+    }
+
+    /// The first write to a page of a shared file since it was written back.
+    fn fault_changing<K: Kernel>(
+        &mut self,
+        memory: &mut Memory<K>,
+        region: &Region,
+        page: u64,
+        frame: Frame,
+        access: Access,
+    ) -> Result<(), Errno> {
+        let (id, index) = region.object_page(page).ok_or(Errno::EIO)?;
+        mark_changed(memory, id, index)?;
+        let flags = access.flags(region.rights, true);
+        memory.map(self.id, page * PAGE_BYTES, Run { first: frame, frames: 1 }, flags)?;
+        self.pages.borrow(page, 1);
         Ok(())
     }
 
@@ -242,19 +263,7 @@ impl AddressSpace {
         if let Some(frame) = object.pages.frame(index) {
             return Ok(frame);
         }
-        if object.content != Content::Anonymous {
-            return Err(Errno::EIO);
-        }
-        if object.pages.must_grow() {
-            let growth_bytes = object.pages.growth_bytes();
-            memory.ensure_heap(growth_bytes)?;
-        }
-        let frame = memory.take_zeroed(floor)?;
-        match memory.objects.get_mut(id) {
-            Some(object) => object.pages.own(index, frame),
-            None => memory.frames.release(frame),
-        }
-        Ok(frame)
+        if object.content.is_zeros(index) { make_zeros(memory, id, index, floor) } else { Err(Errno::EIO) }
     }
 
     /// The pages around the touched one which its object has and this space does not.

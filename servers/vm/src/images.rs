@@ -1,4 +1,4 @@
-//! The requests of vfs about images: opened, filled, closed, forgotten.
+//! The requests of vfs about images: opened, filled, closed, forgotten. Shared files are filled here too.
 
 use crate::{
     kernel::{Kernel, Source},
@@ -32,7 +32,7 @@ pub fn open<K: Kernel>(memory: &mut Memory<K>, file: FileId, version: u64, bytes
 /// The first stretch within `wanted` that is not there yet; `None`: all is there.
 pub fn missing<K>(memory: &Memory<K>, id: ObjectId, wanted: Stretch) -> Result<Option<Stretch>, Errno> {
     let image = memory.objects.get(id).ok_or(Errno::EINVAL)?;
-    let Content::File { bytes: file_bytes, .. } = image.content else { return Err(Errno::EINVAL) };
+    let file_bytes = image.content.file_bytes().ok_or(Errno::EINVAL)?;
     let end = wanted.offset.saturating_add(wanted.bytes).min(file_bytes);
     let first = wanted.offset / PAGE_BYTES;
     let found = image.pages.absent(first, end.div_ceil(PAGE_BYTES).max(first));
@@ -96,7 +96,7 @@ fn reserve<K: Kernel>(memory: &mut Memory<K>, id: ObjectId) {
 /// → heap that the image's list of pages takes when it grows.
 fn check<K>(memory: &Memory<K>, id: ObjectId, part: Stretch) -> Result<usize, Errno> {
     let image = memory.objects.get(id).ok_or(Errno::EINVAL)?;
-    let Content::File { bytes: file_bytes, .. } = image.content else { return Err(Errno::EINVAL) };
+    let file_bytes = image.content.file_bytes().ok_or(Errno::EINVAL)?;
     let end = part.offset.checked_add(part.bytes).filter(|&end| end <= file_bytes).ok_or(Errno::EINVAL)?;
     let is_whole = part.bytes.is_multiple_of(PAGE_BYTES) || end == file_bytes;
     let is_good = part.offset.is_multiple_of(PAGE_BYTES) && is_whole;

@@ -19,6 +19,7 @@ mod fork;
 mod frames;
 mod images;
 mod kernel;
+mod marks;
 mod memory;
 mod mmap;
 mod object;
@@ -34,8 +35,10 @@ mod reports;
 mod requests;
 mod resident;
 mod server;
+mod shared_file;
 mod space;
 mod spawn;
+mod syncs;
 
 #[cfg(test)]
 mod simulation;

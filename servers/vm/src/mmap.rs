@@ -123,12 +123,14 @@ impl MapRequest {
 }
 
 impl AddressSpace {
-    /// mmap of memory without a file, and the last step of mmap with one (`image`). → address.
+    /// mmap of memory without a file, and the last step of mmap with one (`image`; `may_write`: the descriptor is open for
+    /// writing). → address.
     pub fn mmap<K: Kernel>(
         &mut self,
         memory: &mut Memory<K>,
         request: &MapRequest,
         image: Option<ObjectId>,
+        may_write: bool,
     ) -> Result<u64, Errno> {
         self.regions.check_count()?;
         if image.is_none() && request.flags & MAP_NORESERVE == 0 {
@@ -139,6 +141,7 @@ impl AddressSpace {
         self.remove(memory, start, end)?;
         let region = Region {
             shared: request.is_shared(),
+            may_write: may_write || !request.is_shared(),
             grows_down: request.flags & MAP_GROWSDOWN != 0,
             ..Region::anonymous(start, end, request.rights)
         };
@@ -203,7 +206,8 @@ impl AddressSpace {
         while address < end {
             let Some(region) = self.regions.find(address) else { return };
             let is_there = self.pages.get(address / PAGE_BYTES) != Page::Absent;
-            let write = region.rights.has(Rights::WRITE);
+            // What is shared is not copied, and should not count as changed.
+            let write = region.rights.has(Rights::WRITE) && !region.shared;
             if !is_there && self.fault(memory, address, Access::data(write)).is_err() {
                 return;
             }

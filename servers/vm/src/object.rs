@@ -1,6 +1,8 @@
 //! Objects: memory that several regions may show. An *image* is the cached content of a file, filled by vfs; an *anonymous*
 //! object is shared memory without a file (MAP_SHARED, a service's preserved memory), filled with zeros on demand.
 //!
+//! A *shared file* is the content of a file for those who map it shared; it changes, and `shared_file` tells how.
+//!
 //! An object lives while a region shows it (counted in pages, so that cutting and joining regions changes nothing), while
 //! somebody holds it (vfs an image it opened, vm preserved memory), and, an image, while memory is not short and
 //! its file is as it was. Every frame of an object has the object as its one user, except where a private copy begins as the
@@ -8,10 +10,15 @@
 
 use crate::{
     frames::{Frame, Frames, Run},
+    marks::Marks,
     pages::Pages,
 };
-use abi::Errno;
-use alloc::{boxed::Box, collections::BTreeMap, vec::Vec};
+use abi::{Errno, layout::PAGE_BYTES};
+use alloc::{
+    boxed::Box,
+    collections::{BTreeMap, VecDeque},
+    vec::Vec,
+};
 use elf::{MAX_SEGMENTS, Program};
 
 /// An object: its place in the table and the count of its predecessors there. 0 is none.
@@ -42,6 +49,33 @@ pub enum Content {
     Anonymous,
     /// A file of this length and version.
     File { file: FileId, version: u64, bytes: u64 },
+    /// A file of this length, as all see it who map it shared. From page `zeros` on, what is not there is zeros: the file has been
+    /// shorter since it is here.
+    Shared { file: FileId, bytes: u64, zeros: u64 },
+}
+
+impl Content {
+    /// Length of the file.
+    pub fn file_bytes(&self) -> Option<u64> {
+        match *self {
+            Content::Anonymous => None,
+            Content::File { bytes, .. } | Content::Shared { bytes, .. } => Some(bytes),
+        }
+    }
+
+    /// True when page `index` is zeros if it is not there.
+    pub fn is_zeros(&self, index: u64) -> bool {
+        match *self {
+            Content::Anonymous => true,
+            Content::File { .. } => false,
+            Content::Shared { bytes, zeros, .. } => index >= zeros && index < bytes.div_ceil(PAGE_BYTES),
+        }
+    }
+
+    /// True for files that are mapped shared.
+    pub fn is_shared_file(&self) -> bool {
+        matches!(self, Content::Shared { .. })
+    }
 }
 
 /// What vm knows of an image that has been executed.
@@ -62,6 +96,8 @@ pub struct Object {
     pub pages: Pages,
     /// Set when it has been executed.
     pub loaded: Option<Box<Loaded>>,
+    /// Of a shared file: which pages differ from the file.
+    pub marks: Marks,
     /// Frames for all of its pages, while it is being filled: so they are neighbours. Those of pages that are there are in use.
     reserve: Option<Run>,
     mapped_pages: u64,
@@ -92,6 +128,11 @@ impl Object {
     fn release_reserve(&mut self, frames: &mut Frames) {
         self.unused_reserve().for_each(|frame| frames.release(frame));
         self.reserve = None;
+    }
+
+    /// True when a region shows it.
+    pub fn is_mapped(&self) -> bool {
+        self.mapped_pages > 0
     }
 
     fn is_idle(&self) -> bool {
@@ -128,6 +169,10 @@ pub struct Objects {
     vacant: Vec<u32>,
     by_file: BTreeMap<FileId, ObjectId>,
     clock: u64,
+    /// Shared files that nobody maps any more, for vfs.
+    unmapped: VecDeque<ObjectId>,
+    /// There is one more.
+    news: bool,
 }
 
 impl Objects {
@@ -201,7 +246,57 @@ impl Objects {
         if let Some(object) = self.get_mut(id) {
             object.mapped_pages -= pages;
         }
+        self.report_unmapped(id);
         self.drop_if_idle(frames, id);
+    }
+
+    /// Tells vfs of a shared file if nobody maps it.
+    pub fn report_unmapped(&mut self, id: ObjectId) {
+        let is_it = self.get(id).is_some_and(|object| object.content.is_shared_file() && !object.is_mapped());
+        if is_it && !self.unmapped.contains(&id) {
+            self.unmapped.push_back(id);
+            self.news = true;
+        }
+    }
+
+    /// True when vfs has to be notified of a shared file that nobody maps.
+    pub fn take_news(&mut self) -> bool {
+        core::mem::take(&mut self.news)
+    }
+
+    /// A shared file that nobody maps.
+    pub fn next_unmapped(&mut self) -> Option<ObjectId> {
+        loop {
+            let id = self.unmapped.pop_front()?;
+            if self.get(id).is_some_and(|object| !object.is_mapped()) {
+                return Some(id);
+            }
+        }
+    }
+
+    /// The shared file with the number next to `after`.
+    pub fn next_shared(&self, after: ObjectId) -> Option<(ObjectId, FileId)> {
+        let first = if after.0 == 0 { 0 } else { after.index() + 1 };
+        (first..self.table.len()).find_map(|index| match self.table[index].object.as_deref()?.content {
+            Content::Shared { file, .. } => Some((self.id_at(index), file)),
+            _ => None,
+        })
+    }
+
+    /// The shared file of this file, held by vfs; a new one when there is none.
+    pub fn open_shared(&mut self, file: FileId, bytes: u64) -> ObjectId {
+        let mut after = ObjectId(0);
+        while let Some((id, known)) = self.next_shared(after) {
+            if known == file {
+                return id;
+            }
+            after = id;
+        }
+        self.add(Content::Shared { file, bytes, zeros: bytes.div_ceil(PAGE_BYTES) })
+    }
+
+    fn id_at(&self, index: usize) -> ObjectId {
+        ObjectId(u64::from(self.table[index].predecessors) << INDEX_BITS | index as u64)
     }
 
     /// Drops the image nobody has used for longest. False: all are in use.
@@ -226,6 +321,7 @@ impl Objects {
     /// After a death: pages that regions show are counted anew, from none.
     pub fn begin_recount(&mut self) {
         self.vacant.clear();
+        core::mem::forget(core::mem::take(&mut self.unmapped));
         // It may have been in the middle of a change: not even its memory can be given back.
         core::mem::forget(core::mem::take(&mut self.by_file));
         for (index, entry) in self.table.iter_mut().enumerate() {
@@ -234,6 +330,9 @@ impl Objects {
                 continue;
             };
             object.mapped_pages = 0;
+            if !object.marks.is_whole() {
+                object.marks.change_all(&object.pages);
+            }
             if let Content::File { file, .. } = object.content
                 && !object.forgotten
             {
@@ -246,8 +345,9 @@ impl Objects {
     /// Drops what the death kept from being dropped.
     pub fn end_recount(&mut self, frames: &mut Frames) {
         for index in 0..self.table.len() {
-            let id = u64::from(self.table[index].predecessors) << INDEX_BITS | index as u64;
-            self.drop_if_idle(frames, ObjectId(id));
+            let id = self.id_at(index);
+            self.report_unmapped(id);
+            self.drop_if_idle(frames, id);
         }
     }
 
@@ -266,6 +366,7 @@ impl Objects {
             content,
             pages: Pages::default(),
             loaded: None,
+            marks: Marks::default(),
             reserve: None,
             mapped_pages: 0,
             holds: 1,

@@ -178,6 +178,11 @@ impl Processes {
         Ok(())
     }
 
+    /// All spaces, to be changed.
+    pub fn spaces_mut(&mut self) -> impl Iterator<Item = &mut AddressSpace> {
+        self.spaces.iter_mut().filter_map(|space| space.as_deref_mut())
+    }
+
     /// All spaces.
     pub fn spaces(&self) -> impl Iterator<Item = &AddressSpace> {
         self.spaces.iter().filter_map(|space| space.as_deref())

@@ -6,7 +6,6 @@ use crate::{
     kernel::Kernel,
     memory::Memory,
     mmap::user_range,
-    object::Content,
     region::{Backing, Region, Rights},
     space::AddressSpace,
 };
@@ -43,7 +42,7 @@ impl AddressSpace {
         self.ensure_change(memory, start, end)?;
         let rights = Rights::from_linux(protection);
         let regions: Vec<Region> = self.regions.overlapping(start, end).map(|region| region.part(start, end)).collect();
-        if regions.iter().any(|region| !may_become(memory, region, rights)) {
+        if regions.iter().any(|region| !may_become(region, rights)) {
             return Err(Errno::EACCES);
         }
         for region in &regions {
@@ -67,14 +66,11 @@ impl AddressSpace {
     }
 }
 
-/// Shared pages of a file are writable only if they were mapped so: vfs has checked that once. Devices stay as they are.
-fn may_become<K>(memory: &Memory<K>, region: &Region, rights: Rights) -> bool {
+/// Shared pages of a file may become writable only if vfs said so when they were mapped. Devices stay as they are.
+fn may_become(region: &Region, rights: Rights) -> bool {
     match region.backing {
         Backing::Anonymous => true,
         Backing::Device => false,
-        Backing::Object(id, _) => {
-            let is_file = memory.objects.get(id).is_some_and(|object| object.content != Content::Anonymous);
-            !is_file || !region.shared || region.rights.has(Rights::WRITE) || !rights.has(Rights::WRITE)
-        }
+        Backing::Object(..) => region.may_write || !rights.has(Rights::WRITE),
     }
 }

@@ -19,6 +19,7 @@ impl<K: Kernel> Server<K> {
     pub fn recover(&mut self, asks: impl FnOnce(Endpoint) -> bool) {
         let in_hand = self.hand.died(asks);
         self.file_maps.forget_all();
+        self.syncs.forget_all();
         let concerned = in_hand.map_or([Endpoint::NONE; 2], |message| concerned(&message));
         // A space that cannot be made whole is empty from here on, so that nothing below trips over it.
         for process in concerned {

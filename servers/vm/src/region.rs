@@ -3,7 +3,7 @@
 //! Invariants: regions are page-aligned, not empty, ascending and disjoint; neighbours that could be one are one.
 //! Neighbours: `space`, which keeps pages and regions in step.
 
-use crate::object::ObjectId;
+use crate::{memory::Memory, object::ObjectId};
 use abi::{Errno, layout::PAGE_BYTES};
 use alloc::{collections::BTreeMap, vec::Vec};
 
@@ -83,6 +83,8 @@ pub struct Region {
     pub rights: Rights,
     /// Writes are seen by everybody who maps the object (and fork shares it); else they are private.
     pub shared: bool,
+    /// It may become writable: of a shared file only if the descriptor was open for writing.
+    pub may_write: bool,
     /// Grows downwards when touched below.
     pub grows_down: bool,
     /// See [`OnFork`].
@@ -101,6 +103,7 @@ impl Region {
             end,
             rights,
             shared: false,
+            may_write: true,
             grows_down: false,
             on_fork: OnFork::Copy,
             purpose: Purpose::Other,
@@ -129,6 +132,12 @@ impl Region {
             Backing::Object(id, first) => Some((id, first + (page - self.first_page()))),
             _ => None,
         }
+    }
+
+    /// True when it shows a file, together with all who map that shared.
+    pub fn shows_shared_file<K>(&self, memory: &Memory<K>) -> bool {
+        let Backing::Object(id, _) = self.backing else { return false };
+        memory.objects.get(id).is_some_and(|object| object.content.is_shared_file())
     }
 
     /// The part of it within `start..end`, which overlaps it.

@@ -57,6 +57,16 @@ impl Remap {
     }
 }
 
+/// A file that is mapped shared shows what vfs has brought: it grows only over what is here, or behind the end of the file.
+fn may_grow<K>(memory: &Memory<K>, region: &Region, end: u64) -> bool {
+    let Some((id, first)) = region.object_page(region.first_page()) else { return true };
+    let Some(object) = memory.objects.get(id).filter(|object| object.content.is_shared_file()) else { return true };
+    let file_pages = object.content.file_bytes().unwrap_or(0).div_ceil(PAGE_BYTES);
+    let end = (first + (end - region.start) / PAGE_BYTES).min(file_pages);
+    let is_here = |index: u64| object.pages.frame(index).is_some() || object.content.is_zeros(index);
+    (first + region.pages()..end).all(is_here)
+}
+
 impl AddressSpace {
     /// mremap. → new address.
     pub fn mremap<K: Kernel>(&mut self, memory: &mut Memory<K>, words: &[u64; 7]) -> Result<u64, Errno> {
@@ -70,6 +80,9 @@ impl AddressSpace {
             return Err(Errno::EFAULT);
         }
         if remap.new_bytes > remap.old_bytes && remap.new_bytes > memory.frames.total() as u64 * PAGE_BYTES {
+            return Err(Errno::ENOMEM);
+        }
+        if remap.new_bytes > remap.old_bytes && !may_grow(memory, &region, remap.old + remap.new_bytes) {
             return Err(Errno::ENOMEM);
         }
         let must_move = remap.flags & (FIXED | DONT_UNMAP) != 0 || remap.old_bytes == 0;

@@ -62,7 +62,8 @@ fn record<K>(memory: &Memory<K>, region: &Region) -> MapRecord {
         ..MapRecord::default()
     };
     if let Backing::Object(id, page) = region.backing
-        && let Some(Content::File { file, .. }) = memory.objects.get(id).map(|object| object.content)
+        && let Some(Content::File { file, .. } | Content::Shared { file, .. }) =
+            memory.objects.get(id).map(|object| object.content)
     {
         record.offset = page * PAGE_BYTES;
         record.inode = file.inode;

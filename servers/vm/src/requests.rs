@@ -82,8 +82,62 @@ impl<K: Kernel> Server<K> {
             }
             Request::NextFileMap(_) => self.next_file_map(message),
             Request::FileMapDone(map) => self.file_map_done(&map).map(|()| done),
+            shared => self.shared_request(message, shared),
+        }
+    }
+
+    fn shared_request(&mut self, message: &Message, request: Request) -> Result<Message, Errno> {
+        let done = message.reply(Ok(0));
+        let grant = |grant| Source { granter: message.source, grant, offset: 0 };
+        self.memory.ensure_heap(0)?;
+        match request {
+            Request::SharedOpen(open) => {
+                let file = FileId { device: open.device, inode: open.inode };
+                let object = self.memory.objects.open_shared(file, open.bytes);
+                Ok(vm::SharedOpen::reply(message, 0, object.0))
+            }
+            Request::SharedTake(take) => {
+                let wanted = Stretch { offset: take.offset, bytes: take.end.saturating_sub(take.offset) };
+                let taken = self.take_changed(ObjectId(take.object), wanted, grant(take.grant), take.bytes)?;
+                Ok(vm::SharedTake::reply(message, taken.bytes, taken.offset))
+            }
+            Request::SharedWritten(written) => {
+                let part = Stretch { offset: written.offset, bytes: written.bytes };
+                self.set_written(ObjectId(written.object), part).map(|()| done)
+            }
+            Request::SharedUpdate(update) => {
+                let part = Stretch { offset: update.offset, bytes: update.bytes };
+                self.update_shared(ObjectId(update.object), part, grant(update.grant), update.size).map(|()| done)
+            }
+            Request::SharedResize(resize) => self.resize_shared(ObjectId(resize.object), resize.bytes).map(|()| done),
+            Request::SharedClose(close) => self.close_shared(ObjectId(close.object), close.lose).map(|()| done),
+            Request::NextUnmapped(_) => {
+                let object = self.memory.objects.next_unmapped().ok_or(Errno::ENOENT)?;
+                Ok(vm::NextUnmapped::reply(message, 0, object.0))
+            }
+            Request::NextShared(next) => {
+                let (object, file) = self.memory.objects.next_shared(ObjectId(next.after)).ok_or(Errno::ENOENT)?;
+                Ok(vm::NextShared::reply(message, 0, object.0, file.device, file.inode))
+            }
+            Request::NextSync(_) => {
+                let (process, object) = self.syncs.take_next(message.source).ok_or(Errno::ENOENT)?;
+                Ok(vm::NextSync::reply(message, 0, process, object.0))
+            }
+            Request::SyncDone(sync) => self.sync_done(&sync).map(|()| done),
             _ => Err(Errno::ENOSYS),
         }
+    }
+
+    fn sync_done(&mut self, sync: &vm::SyncDone) -> Result<(), Errno> {
+        if !self.syncs.finish(sync.process, sync.error != 0).ok_or(Errno::ESRCH)? {
+            self.memory.kernel.notify(Endpoint::VFS);
+            return Ok(());
+        }
+        let result = if sync.error == 0 { Ok(0) } else { Err(Errno(sync.error.saturating_abs())) };
+        let mut reply = Message::new(nr::MSYNC | REPLY);
+        reply.words[0] = result.to_word();
+        self.memory.kernel.answer(sync.process, &reply);
+        Ok(())
     }
 
     fn spawn(&mut self, message: &Message, request: &vm::Spawn) -> Result<Message, Errno> {
@@ -155,6 +209,7 @@ impl<K: Kernel> Server<K> {
 
     fn exit(&mut self, process: Endpoint) -> Result<(), Errno> {
         self.file_maps.forget(process);
+        self.syncs.forget(process);
         self.processes.remove(&mut self.memory, process)
     }
 
@@ -188,9 +243,12 @@ impl<K: Kernel> Server<K> {
     fn file_map_done(&mut self, done: &vm::FileMapDone) -> Result<(), Errno> {
         let map = self.file_maps.finish(done.process).ok_or(Errno::ESRCH)?;
         let result = match done.error {
-            0 => self.with_space(done.process, |space, memory| space.mmap(memory, &map.request, optional(done.image))),
+            0 => self.with_space(done.process, |space, memory| {
+                space.mmap(memory, &map.request, optional(done.image), done.may_write)
+            }),
             error => Err(Errno(error.saturating_abs())),
         };
+        self.memory.objects.report_unmapped(ObjectId(done.image));
         let mut reply = Message::new(nr::MMAP | REPLY);
         reply.words[0] = result.to_word();
         self.memory.kernel.answer(done.process, &reply);

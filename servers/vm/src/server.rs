@@ -5,7 +5,7 @@
 
 use crate::{
     devices::Dma, fault::Access, file_maps::FileMaps, frames::Frames, kernel::Kernel, memory::Memory, mmap::MapRequest,
-    object::ObjectId, processes::Processes, space::AddressSpace,
+    object::ObjectId, processes::Processes, space::AddressSpace, syncs::Syncs,
 };
 use ::server::hand::{Hand, Recall};
 use abi::{
@@ -27,6 +27,7 @@ pub struct Server<K> {
     pub(crate) memory: Memory<K>,
     pub(crate) processes: Processes,
     pub(crate) file_maps: FileMaps,
+    pub(crate) syncs: Syncs,
     pub(crate) dma: Dma,
     /// Preserved memory by slot.
     pub(crate) kept: BTreeMap<usize, ObjectId>,
@@ -42,6 +43,7 @@ impl<K: Kernel> Server<K> {
             memory: Memory::new(kernel, frames, own_frames)?,
             processes: Processes::new(),
             file_maps: FileMaps::default(),
+            syncs: Syncs::default(),
             dma: Dma::default(),
             kept: BTreeMap::new(),
             total_bytes,
@@ -58,6 +60,9 @@ impl<K: Kernel> Server<K> {
         }
         self.hand.begin(message);
         let reply = self.serve(message);
+        if self.memory.objects.take_news() {
+            self.memory.kernel.notify(Endpoint::VFS);
+        }
         self.hand.end(reply.as_ref());
         reply
     }
@@ -78,6 +83,7 @@ impl<K: Kernel> Server<K> {
                 Some(message.reply(made.map(|()| 0)))
             }
             nr::MMAP => self.mmap(message).map(|result| message.reply(result)),
+            nr::MSYNC => self.msync(message).map(|result| message.reply(result)),
             number if number < LINUX_LABELS => Some(message.reply(self.linux_call(message))),
             _ => Some(self.request(message).unwrap_or_else(|error| message.reply(Err(error)))),
         }
@@ -101,11 +107,25 @@ impl<K: Kernel> Server<K> {
             Err(error) => return Some(Err(error)),
         };
         if request.is_anonymous() {
-            return Some(self.with_space(message.source, |space, memory| space.mmap(memory, &request, None)));
+            return Some(self.with_space(message.source, |space, memory| space.mmap(memory, &request, None, true)));
         }
         self.file_maps.add(message.source, request);
         self.memory.kernel.notify(Endpoint::VFS);
         None
+    }
+
+    /// msync; when a file has to be written back the program waits: `None`.
+    fn msync(&mut self, message: &Message) -> Option<Result<u64, Errno>> {
+        let [address, bytes, flags, ..] = message.words;
+        match self.with_space(message.source, |space, memory| space.msync(memory, address, bytes, flags)) {
+            Ok(files) if files.is_empty() => Some(Ok(0)),
+            Ok(files) => {
+                self.syncs.add(message.source, files);
+                self.memory.kernel.notify(Endpoint::VFS);
+                None
+            }
+            Err(error) => Some(Err(error)),
+        }
     }
 
     fn map_request(&mut self, message: &Message) -> Result<MapRequest, Errno> {
@@ -130,7 +150,7 @@ impl<K: Kernel> Server<K> {
     }
 }
 
-/// The Linux calls but mmap.
+/// The Linux calls but mmap and msync.
 fn linux_call<K: Kernel>(
     space: &mut AddressSpace,
     memory: &mut Memory<K>,
@@ -145,7 +165,6 @@ fn linux_call<K: Kernel>(
         nr::MPROTECT => space.mprotect(memory, address, bytes, third),
         nr::MREMAP => space.mremap(memory, words),
         nr::MADVISE => space.madvise(memory, address, bytes, third),
-        nr::MSYNC => space.msync(address, bytes, third),
         nr::MINCORE => space.mincore(memory, process, [address, bytes, third]),
         nr::MLOCK => space.mlock(memory, address, bytes, true),
         nr::MLOCK2 if third & !MLOCK_ONFAULT == 0 => space.mlock(memory, address, bytes, third & MLOCK_ONFAULT == 0),

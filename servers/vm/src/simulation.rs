@@ -274,7 +274,8 @@ impl Kernel for Simulation {
 
     fn write_grant(&mut self, to: Source, from: &[u8]) -> Result<(), Errno> {
         let content = self.grants.get_mut(&to.grant.0).ok_or(Errno::EPERM)?;
-        content.get_mut(..from.len()).ok_or(Errno::EPERM)?.copy_from_slice(from);
+        let start = to.offset as usize;
+        content.get_mut(start..start + from.len()).ok_or(Errno::EPERM)?.copy_from_slice(from);
         Ok(())
     }
 

@@ -93,7 +93,7 @@ impl BlockDevice for FileDevice {
 }
 
 pub fn options() -> Options {
-    Options { read_only: false, clock: || NOW }
+    Options { read_only: false, clock: || NOW, in_memory: false }
 }
 
 /// The preserved memory of the tests: caches of 1 MiB.

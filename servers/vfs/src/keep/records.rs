@@ -390,6 +390,7 @@ impl Record for LockRecord {
 pub struct MountRecord {
     pub service: u16,
     pub volatile: bool,
+    pub in_memory: bool,
     pub flags: u64,
     pub device: u64,
     pub root: u64,
@@ -403,7 +404,8 @@ impl Record for MountRecord {
     const WORDS: usize = 6;
 
     fn store(&self, words: &mut [u64]) {
-        words[0] = self.service as u64 | (self.volatile as u64) << 16 | (self.covers.mount as u64) << 32;
+        let kind = self.volatile as u64 | (self.in_memory as u64) << 1;
+        words[0] = self.service as u64 | kind << 16 | (self.covers.mount as u64) << 32;
         words[1] = self.flags;
         words[2] = self.device;
         words[3] = self.root;
@@ -415,6 +417,7 @@ impl Record for MountRecord {
         MountRecord {
             service: words[0] as u16,
             volatile: words[0] >> 16 & 1 != 0,
+            in_memory: words[0] >> 17 & 1 != 0,
             flags: words[1],
             device: words[2],
             root: words[3],

@@ -41,7 +41,10 @@ fn begin_map(server: &mut Server<Simulation>, process: Endpoint, arguments: [u64
 fn end_map(server: &mut Server<Simulation>, image: u64, error: i32) -> Result<u64, Errno> {
     let reply = server.ask(slot::VFS, vm::NextFileMap {}.message());
     let (process, ..) = vm::NextFileMap::results(&reply).expect("somebody waits");
-    server.ask(slot::VFS, vm::FileMapDone { process, image, error }.message()).result().expect("somebody waits");
+    server
+        .ask(slot::VFS, vm::FileMapDone { process, image, error, may_write: false }.message())
+        .result()
+        .expect("somebody waits");
     let (answered, answer) = server.memory.kernel.answers.pop().expect("an answer");
     assert_eq!(answered, process);
     answer.result()
@@ -93,7 +96,7 @@ fn errors_of_vfs_reach_the_program() {
     exit(&mut server, p).expect("known");
     let reply = server.ask(slot::VFS, vm::NextFileMap {}.message());
     assert_eq!(reply.result(), Err(Errno::ENOENT));
-    let done = vm::FileMapDone { process: p, image: 0, error: 0 };
+    let done = vm::FileMapDone { process: p, image: 0, error: 0, may_write: false };
     assert_eq!(server.ask(slot::VFS, done.message()).result(), Err(Errno::ESRCH));
     invariants::check(&server);
 }

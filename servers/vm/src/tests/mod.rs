@@ -7,6 +7,7 @@ mod invariants;
 mod model;
 mod programs;
 mod services;
+mod shared_files;
 
 use crate::{server::Server, simulation::Simulation};
 use abi::{

@@ -1,0 +1,84 @@
+//! The tmpfs process: answers vfs for file systems in memory.
+//!
+//! Its preserved memory holds what ext2's does (`fs::preserve`), with a small cache for each file system, and behind that the areas that are
+//! their devices. The system file has to give `KEEP_BYTES`; they are only taken as they are used.
+
+use abi::{Endpoint, vm};
+use ext2::{Ext2, Memo, Options};
+use fs::Errno;
+use fs::file_system::Timestamp;
+use fs::linux::timestamp;
+use fs::preserve::{Layout, Preserved, VolumeMemory};
+use fs::server::{MountRequest, Server};
+use sys::Start;
+use sys::ipc;
+use sys::keep::{Keep, Part, Parts};
+
+use crate::format::Plan;
+use crate::memory::MemoryDevice;
+
+/// File systems mounted at a time.
+pub const VOLUMES: usize = 8;
+/// Most content of one.
+const MOST_BYTES: u64 = 64 << 20;
+/// Memory of the largest device.
+const AREA_BYTES: usize = 66 << 20;
+const LAYOUT: Layout = Layout { volumes: VOLUMES, cache_bytes: 512 * 1024 };
+/// Preserved memory that the system file has to give.
+pub const KEEP_BYTES: usize = LAYOUT.bytes() + VOLUMES * AREA_BYTES;
+
+/// Serves for ever.
+pub fn main(start: Start) {
+    let parts = Parts::new(Keep::take(KEEP_BYTES).expect("the preserved memory is taken once"));
+    let preserved = Preserved::open_parts(parts.clone(), LAYOUT, start.birth);
+    let mount = move |request: &MountRequest, memory: Option<VolumeMemory>| mount(&parts, request, memory);
+    server::run(&mut Server::resuming(mount, preserved))
+}
+
+fn mount(parts: &Parts, request: &MountRequest, memory: Option<VolumeMemory>) -> Result<Ext2<MemoryDevice>, Errno> {
+    if request.source.service.is_some() {
+        return Err(Errno::EINVAL);
+    }
+    let memory = memory.ok_or(Errno::ENOMEM)?;
+    let options = Options { read_only: request.read_only, clock: now, in_memory: true };
+    match request.memo {
+        Some(words) => {
+            let memo = Memo::from_words(words)?;
+            let [number, bytes] = memo.device;
+            let area = area(parts, number).ok_or(Errno::EIO)?;
+            Ext2::resume(MemoryDevice::new(area, number, bytes as usize), options, memory, memo)
+        }
+        None => {
+            let plan = Plan::new(content_bytes(request.source.minor));
+            let free = (0..VOLUMES as u64).find_map(|number| Some((number, area(parts, number)?)));
+            let (number, area) = free.ok_or(Errno::ENFILE)?;
+            let mut device = MemoryDevice::new(area, number, plan.bytes());
+            plan.format(device.content(), request.source.minor, now());
+            Ext2::mount(device, options, memory)
+        }
+    }
+}
+
+/// `None` while it is in use.
+fn area(parts: &Parts, number: u64) -> Option<Part> {
+    let start = LAYOUT.bytes() + usize::try_from(number).ok().filter(|&number| number < VOLUMES)? * AREA_BYTES;
+    parts.lend(start..start + AREA_BYTES)
+}
+
+/// What the mount asks for; half of the machine's memory when it does not say.
+fn content_bytes(minor: u64) -> u64 {
+    let wanted = match minor & u64::from(u32::MAX) {
+        0 => total_memory() / 2,
+        kib => kib * 1024,
+    };
+    wanted.min(MOST_BYTES)
+}
+
+fn total_memory() -> u64 {
+    let reply = ipc::call(Endpoint::VM, &vm::MemoryInfo {}.message());
+    reply.and_then(|reply| vm::MemoryInfo::results(&reply)).map_or(MOST_BYTES, |(total, ..)| total)
+}
+
+fn now() -> Timestamp {
+    timestamp(sys::time::real_ns())
+}
