@@ -17,3 +17,4 @@ run signaltest --priority=80 --loops=50 --threads=2
 _=/usr/bin/svsematest run svsematest --prio=80 --loops=50
 run hackbench -p -g 2 -l 20
 run hackbench -p -g 1 -l 20 -T
+_=/usr/bin/svsematest run svsematest --fork --prio=80 --loops=50

@@ -709,6 +709,10 @@ struct skink_ds_delete {
 /* Mount: mounted read-only although not asked. */
 #define SKINK_FS_MOUNTED_READ_ONLY 2ull
 
+/* Mount: the content is in memory and nowhere else: there is nothing to write back (tmpfs). Its minor has the size in KiB in the low half
+ * (0: as it likes), and in the high half a number that no other mount has. */
+#define SKINK_FS_MOUNTED_IN_MEMORY 4ull
+
 /* How often vfs uses a node. */
 struct skink_use {
     /* The node. */
@@ -2694,12 +2698,14 @@ struct skink_vm_next_file_map_reply {
     uint64_t flags;
 };
 
-/* vfs: the answer: the image (loaded in that range), or in error an errno for the program. vm then maps it and answers the program. */
+/* vfs: the answer: the image or shared file (loaded in that range), or in error an errno for the program. vm then maps it and answers the
+ * program. may_write: the descriptor is open for writing, so a shared mapping may become writable later. */
 #define SKINK_VM_FILE_MAP_DONE 0x1000bu
 struct skink_vm_file_map_done {
     uint64_t process;
     uint64_t image;
     int64_t error;
+    uint64_t may_write;
 };
 
 /* Drivers: maps physical memory of their privileges into the caller. flags: layout::map. → address. EPERM outside the privileges. */
@@ -2766,6 +2772,95 @@ struct skink_vm_renew_reply {
     uint64_t entry;
     uint64_t arguments;
     uint64_t stack_end;
+};
+
+/* vfs: the memory of a file that is mapped shared, held by vfs until SharedClose; one for each file, made empty if there is none.
+ * ImageMissing, ImageFill and FileMapDone take it as they take images. → the object. */
+#define SKINK_VM_SHARED_OPEN 0x10012u
+struct skink_vm_shared_open {
+    uint64_t device;
+    uint64_t inode;
+    uint64_t bytes;
+};
+struct skink_vm_shared_open_reply {
+    uint64_t object;
+};
+
+/* vfs: copies the first pages within offset .. end that programs have changed into the grant, as many as bytes hold and follow each other;
+ * the next change of them is noticed again. They count as changed until SharedWritten. → word 0: bytes (0: there are none), offset. */
+#define SKINK_VM_SHARED_TAKE 0x10013u
+struct skink_vm_shared_take {
+    uint64_t object;
+    uint64_t offset;
+    uint64_t end;
+    uint64_t grant;
+    uint64_t bytes;
+};
+struct skink_vm_shared_take_reply {
+    uint64_t offset;
+};
+
+/* vfs: what it has taken there is in the file. */
+#define SKINK_VM_SHARED_WRITTEN 0x10014u
+struct skink_vm_shared_written {
+    uint64_t object;
+    uint64_t offset;
+    uint64_t bytes;
+};
+
+/* vfs: somebody has written what is in the grant to the file, which is size bytes long now. */
+#define SKINK_VM_SHARED_UPDATE 0x10015u
+struct skink_vm_shared_update {
+    uint64_t object;
+    uint64_t offset;
+    uint64_t grant;
+    uint64_t bytes;
+    uint64_t size;
+};
+
+/* vfs: the file is this long. Pages behind its end are gone, from programs too. */
+#define SKINK_VM_SHARED_RESIZE 0x10016u
+struct skink_vm_shared_resize {
+    uint64_t object;
+    uint64_t bytes;
+};
+
+/* vfs: gives it up. EBUSY: it is mapped, or, unless lose, changed. */
+#define SKINK_VM_SHARED_CLOSE 0x10017u
+struct skink_vm_shared_close {
+    uint64_t object;
+    uint64_t lose;
+};
+
+/* vfs, after a notification from vm: a shared file that nobody maps any more. ENOENT: none left. */
+#define SKINK_VM_NEXT_UNMAPPED 0x10018u
+struct skink_vm_next_unmapped_reply {
+    uint64_t object;
+};
+
+/* vfs, after its restart: the shared file after this one in vm's order, 0: the first. ENOENT: none left. */
+#define SKINK_VM_NEXT_SHARED 0x10019u
+struct skink_vm_next_shared {
+    uint64_t after;
+};
+struct skink_vm_next_shared_reply {
+    uint64_t object;
+    uint64_t device;
+    uint64_t inode;
+};
+
+/* vfs, after a notification from vm: a program waits in msync until this file is written back. ENOENT: none left. */
+#define SKINK_VM_NEXT_SYNC 0x1001au
+struct skink_vm_next_sync_reply {
+    uint64_t process;
+    uint64_t object;
+};
+
+/* vfs: it is, or in error why not. */
+#define SKINK_VM_SYNC_DONE 0x1001bu
+struct skink_vm_sync_done {
+    uint64_t process;
+    int64_t error;
 };
 
 #endif

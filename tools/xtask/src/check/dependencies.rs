@@ -11,7 +11,7 @@ struct Layer {
 
 const PROGRAMS_MAY_USE: &[&str] = &["abi", "lib/sys", "lib/server", "lib/driver", "lib/fs", "lib/elf"];
 
-const LAYERS: [Layer; 12] = [
+const LAYERS: [Layer; 13] = [
     Layer { folder: "abi", may_use: &[] },
     Layer { folder: "kernel/core", may_use: &["abi"] },
     Layer { folder: "kernel/x86_64", may_use: &["abi", "kernel/core", "lib/elf"] },
@@ -22,6 +22,8 @@ const LAYERS: [Layer; 12] = [
     Layer { folder: "lib/fs", may_use: &["abi", "lib/sys", "lib/server"] },
     Layer { folder: "servers", may_use: PROGRAMS_MAY_USE },
     Layer { folder: "drivers", may_use: PROGRAMS_MAY_USE },
+    // The same file system over memory.
+    Layer { folder: "fs/tmpfs", may_use: &["abi", "lib/sys", "lib/server", "lib/fs", "fs/ext2"] },
     Layer { folder: "fs", may_use: PROGRAMS_MAY_USE },
     Layer { folder: "user", may_use: PROGRAMS_MAY_USE },
 ];

@@ -1,0 +1,20 @@
+#: timeout 1200
+# vfs, the file systems and vm die at chosen messages while programs share mapped files, memory and semaphores. They notice nothing.
+mkdir /tmp/files
+for k in 1 2 3 5 8 13 21 55; do
+    for name in vfs ext2 tmpfs; do
+        folder=/tmp/files
+        test $name = tmpfs && folder=/dev/shm
+        service inject $name kill-after $k
+        shared $folder >/tmp/output
+        cmp /tmp/output /usr/share/shared.expect || echo "$name $k: $folder"
+        named >/tmp/output
+        cmp /tmp/output /usr/share/named.expect || echo "$name $k: named"
+    done
+    service inject vm kill-after $((k * 20))
+    shared /tmp/files >/tmp/output
+    cmp /tmp/output /usr/share/shared.expect || echo "vm $k"
+    # What a mapping has written is there whoever died.
+    cmp /tmp/files/true /bin/true && cmp /dev/shm/true /bin/true || echo "$k: lost"
+done
+service list | awk '$1 == "vfs" || $1 == "ext2" || $1 == "tmpfs" { print $1, ($3 > 0) }'
