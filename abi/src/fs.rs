@@ -1,4 +1,4 @@
-//! The protocol of file systems: what vfs asks of ext2, procfs, devfs. One request at a time and file system; asynchronous (tag in word 6).
+//! The protocol of file systems: what vfs asks of ext2, tmpfs, procfs, devfs. One request at a time and file system; asynchronous (tag in word 6).
 //! A node is a number that the file system gives to a file in use. Names and paths come in grants, without NUL, one component.
 
 use crate::GrantId;

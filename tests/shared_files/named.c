@@ -99,6 +99,29 @@ static void semaphores(void) {
     printf("gone %s\n", sem_open("/one-test", 0) == SEM_FAILED ? strerror(errno) : "open");
 }
 
+static void nameless(void) {
+    char path[64], text[64] = {0};
+    struct stat status;
+    int file = memfd_create("test", MFD_CLOEXEC);
+    printf("memfd %s", why(ftruncate(file, 8192)));
+    fstat(file, &status);
+    printf(" %ld bytes, %ld links, mode %o", (long)status.st_size, (long)status.st_nlink, status.st_mode);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+    readlink(path, text, sizeof text);
+    printf(" %s\n", text);
+    fflush(stdout);
+    char *at = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (fork() == 0) {
+        strcpy(at + 5000, "by the child");
+        _exit(0);
+    }
+    wait(NULL);
+    printf("memfd %s\n", at + 5000);
+    pread(file, text, 12, 5000);
+    printf("read %.12s\n", text);
+    printf("flags %s\n", why(memfd_create("x", 64)));
+}
+
 int main(void) {
     struct statfs system;
     struct stat folder;
@@ -106,5 +129,6 @@ int main(void) {
     printf("%lx %o\n", (long)system.f_type, folder.st_mode);
     fflush(stdout), memory();
     fflush(stdout), semaphores();
+    nameless();
     return 0;
 }

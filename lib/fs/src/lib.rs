@@ -1,4 +1,4 @@
-//! The file-system kit: what ext2, procfs and devfs have in common.
+//! The file-system kit: what ext2, tmpfs, procfs and devfs have in common.
 //!
 //! * `file_system`: the trait a file system implements and the values it speaks of;
 //! * `device`, `cache`, `frames`: the block device below, the cache of its blocks, the memory of these;

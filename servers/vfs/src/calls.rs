@@ -209,6 +209,7 @@ impl Call<'_> {
             nr::CREAT => {
                 task(vfs.open(self.process(), AT_FDCWD, self.path(0)?, O_CREAT | O_TRUNC | O_WRONLY, self.flags(1)))
             }
+            nr::MEMFD_CREATE => task(vfs.create_memory_file(self.process(), self.path(0)?, self.flags(1))),
             nr::CHDIR => task(vfs.chdir(self.process(), self.path(0)?)),
             nr::CHROOT => task(vfs.chroot(self.process(), self.path(0)?)),
             nr::GETCWD => done(vfs.getcwd(self.process, w[0], w[1])),

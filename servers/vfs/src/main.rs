@@ -31,6 +31,7 @@ mod locks;
 mod mount;
 mod mount_options;
 mod mounting;
+mod nameless;
 mod names;
 mod nodes;
 mod open;

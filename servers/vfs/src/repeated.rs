@@ -87,7 +87,7 @@ impl Vfs {
 
 /// Calls that have more to do when their change is made.
 fn goes_on(number: u32) -> bool {
-    matches!(number, nr::OPEN | nr::OPENAT | nr::OPENAT2 | nr::CREAT | nr::MOUNT | nr::UMOUNT2)
+    matches!(number, nr::OPEN | nr::OPENAT | nr::OPENAT2 | nr::CREAT | nr::MEMFD_CREATE | nr::MOUNT | nr::UMOUNT2)
 }
 
 fn asks_for_a_change(number: u32) -> bool {
