@@ -700,8 +700,8 @@ struct skink_ds_delete {
     uint64_t key_high;
 };
 
-/* The protocol of file systems: what vfs asks of ext2, procfs, devfs. One request at a time and file system; asynchronous (tag in word 6).
- * A node is a number that the file system gives to a file in use. Names and paths come in grants, without NUL, one component. */
+/* The protocol of file systems: what vfs asks of ext2, tmpfs, procfs, devfs. One request at a time and file system; asynchronous (tag in
+ * word 6). A node is a number that the file system gives to a file in use. Names and paths come in grants, without NUL, one component. */
 
 /* Mount: names may appear and vanish by themselves: vfs keeps no names (procfs, devfs). */
 #define SKINK_FS_MOUNTED_VOLATILE 1ull
