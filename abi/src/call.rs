@@ -61,7 +61,8 @@ kernel_calls! {
     GetRegisters = 4,
     /// `(endpoint, address of Registers, resume)`: sets them. `resume` = 1: drops whatever the thread waits for and makes it run. pm, rs.
     SetRegisters = 5,
-    /// `(endpoint)`: makes a stopped thread run. A new service starts with the registers set before. pm, rs.
+    /// `(endpoint, id)`: makes a stopped thread run. A new service starts with the registers set before. `id`: the Linux id of the thread,
+    /// by which futexes name their holders; 0: as before. pm, rs.
     Start = 6,
     /// `(endpoint)`: keeps a thread from running until `Start`; it may still be sent to. pm, rs.
     Stop = 7,

@@ -152,7 +152,11 @@ impl Node {
             KernelCall::GetRegisters => self.get_registers(m, self.find(e0)?, w1)?,
             KernelCall::SetRegisters => self.set_registers(m, self.find(e0)?, w1, w2 != 0)?,
             KernelCall::Start => {
-                self.start(self.find(e0)?);
+                let slot = self.find(e0)?;
+                if w1 != 0 {
+                    self.set_tid(slot, w1 as u32);
+                }
+                self.start(slot);
                 0
             }
             KernelCall::Stop => {

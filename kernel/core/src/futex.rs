@@ -1,14 +1,15 @@
-//! Futexes: Linux's `futex` WAIT, WAKE, REQUEUE, CMP_REQUEUE, WAKE_OP and the BITSET forms (futex(2)).
+//! Futexes: Linux's `futex` WAIT, WAKE, REQUEUE, CMP_REQUEUE and the BITSET forms (futex(2)).
 //!
 //! Compare and sleep happen in one entry of the kernel, so no wake-up between them is lost. A private futex is an address in a space; a
 //! shared one is a physical address too, so that processes find each other over shared memory, and threads of one space over a copied
 //! page. Both kinds hang in buckets by the offset in the page, which all their names have in common: real-time waiters by priority, then the
-//! others in order of arrival. Neighbours: `route` (calls arrive), `alarm` (time limits), `life` (interruption and death).
+//! others in order of arrival. Neighbours: `futex_pi` (those with inheritance), `route` (calls arrive), `alarm` (time limits), `life` (interruption and death).
 
 use abi::{Errno, layout::PAGE_BYTES};
 
 use crate::{
-    Machine, Node, Space, alarm::Kind, call::Stop, copy::check_range, scheduler::FIRST_SHARED, thread::blocked,
+    Machine, Node, Space, alarm::Kind, call::Stop, copy::check_range, rt::Wait, scheduler::FIRST_SHARED,
+    thread::blocked,
 };
 
 /// Lists of waiters.
@@ -20,9 +21,12 @@ mod operation {
     pub const WAKE: u64 = 1;
     pub const REQUEUE: u64 = 3;
     pub const CMP_REQUEUE: u64 = 4;
-    pub const WAKE_OP: u64 = 5;
+    pub const LOCK_PI: u64 = 6;
+    pub const UNLOCK_PI: u64 = 7;
+    pub const TRYLOCK_PI: u64 = 8;
     pub const WAIT_BITSET: u64 = 9;
     pub const WAKE_BITSET: u64 = 10;
+    pub const LOCK_PI2: u64 = 13;
     pub const PRIVATE: u64 = 128;
     pub const REALTIME: u64 = 256;
 }
@@ -40,8 +44,11 @@ pub(crate) struct Name {
 
 impl Name {
     /// What nobody wakes.
-    pub(crate) fn nobodys(space: Space) -> Name {
-        Name { space, address: 0, physical: 0 }
+    pub(crate) const NOBODYS: Name = Name { space: Space(0), address: 0, physical: 0 };
+
+    /// Its address in its space.
+    pub(crate) fn address(self) -> u64 {
+        self.address
     }
 
     /// The list that its waiters are in.
@@ -50,7 +57,7 @@ impl Name {
     }
 
     /// Both mean the same futex. A page of private memory may get another frame while somebody waits: then the address tells.
-    fn is(self, waiter: Name) -> bool {
+    pub(crate) fn is(self, waiter: Name) -> bool {
         let same_place = self.space == waiter.space && self.address == waiter.address;
         match (self.physical, waiter.physical) {
             (0, 0) => same_place,
@@ -89,8 +96,16 @@ impl Node {
                 let expected = (operation & !operation::PRIVATE == operation::CMP_REQUEUE).then_some(value_3 as u32);
                 self.futex_requeue(m, (address, address_2, shared), count, limit as i32, expected)
             }
-            operation::WAKE_OP => {
-                self.futex_wake_op(m, (address, address_2, shared), count, limit as i32, value_3 as u32)
+            operation::LOCK_PI | operation::LOCK_PI2 | operation::TRYLOCK_PI => {
+                let name = self.futex_name(m, self.current, address, shared)?;
+                let may_wait = operation & !operation::PRIVATE != operation::TRYLOCK_PI;
+                let realtime = realtime || operation & !operation::PRIVATE == operation::LOCK_PI;
+                let deadline_ns = if may_wait { self.absolute_deadline(m, limit, realtime)? } else { None };
+                self.lock_pi(m, name, deadline_ns, may_wait)
+            }
+            operation::UNLOCK_PI => {
+                let name = self.futex_name(m, self.current, address, shared)?;
+                self.unlock_pi(m, name)
             }
             _ => Err(Errno::ENOSYS.into()),
         }
@@ -279,25 +294,6 @@ impl Node {
         self.enter_bucket(slot, Name { address, ..target });
     }
 
-    /// Changes the second word, wakes `count` waiters of the first futex, and `count_2` of the second if its old value passes a test.
-    fn futex_wake_op<M: Machine>(
-        &mut self,
-        m: &mut M,
-        (first, second, shared): (u64, u64, bool),
-        count: i32,
-        count_2: i32,
-        code: u32,
-    ) -> Result<u64, Stop> {
-        let name = self.futex_name(m, self.current, first, shared)?;
-        let name_2 = self.futex_name(m, self.current, second, shared)?;
-        let old = self.futex_word(m, second)?;
-        let (new, passes) = wake_op(code, old).ok_or(Errno::ENOSYS)?;
-        self.write_own(m, second, &new.to_le_bytes())?;
-        let woken = self.futex_wake(name, count, ALL_BITS)?;
-        let also = if passes { self.futex_wake(name_2, count_2, ALL_BITS)? } else { 0 };
-        Ok(woken + also)
-    }
-
     /// Ends the wait of a thread in a futex bucket with this result.
     pub(crate) fn end_futex_wait(&mut self, slot: usize, result: Result<u64, Errno>) {
         self.leave_futex(slot);
@@ -311,34 +307,10 @@ impl Node {
         self.cancel_deadline(slot, Kind::Futex);
         let thread = &mut self.threads[slot];
         thread.flags &= !blocked::FUTEX;
+        if let Wait::Semaphore(id) = self.mrt.rt.waits(slot as u16) {
+            return self.give_up_pi(slot, id);
+        }
         let bucket = Name::bucket(thread.futex_address);
         self.futexes[bucket].remove(&mut self.threads, slot as u16);
     }
-}
-
-/// What `FUTEX_WAKE_OP` makes of the old value, and whether that passes the test; `None`: no such operation or test.
-fn wake_op(code: u32, old: u32) -> Option<(u32, bool)> {
-    // Both arguments are signed numbers of 12 bits.
-    let argument = ((code << 8) as i32 >> 20) as u32;
-    let compared = (code << 20) as i32 >> 20;
-    let argument = if code >> 31 != 0 { 1u32 << (argument % 32) } else { argument };
-    let new = match code >> 28 & 7 {
-        0 => argument,
-        1 => old.wrapping_add(argument),
-        2 => old | argument,
-        3 => old & !argument,
-        4 => old ^ argument,
-        _ => return None,
-    };
-    let signed = old as i32;
-    let passes = match code >> 24 & 15 {
-        0 => signed == compared,
-        1 => signed != compared,
-        2 => signed < compared,
-        3 => signed <= compared,
-        4 => signed > compared,
-        5 => signed >= compared,
-        _ => return None,
-    };
-    Some((new, passes))
 }

@@ -15,6 +15,7 @@ use abi::{
 use crate::{
     Machine, Node, Thread,
     frame::entry,
+    scheduler::FIRST_SHARED,
     thread::{Form, Then, blocked},
 };
 
@@ -64,7 +65,9 @@ impl Node {
             return None;
         }
         let Ok([sender, receiver]) = self.threads.get_disjoint_mut([from, to]) else { return None };
-        if !has_nothing_to_receive(sender)
+        // A real-time thread takes none of the short ways.
+        if receiver.base_queue < FIRST_SHARED
+            || !has_nothing_to_receive(sender)
             || !is_ready_to_receive(receiver, sender, best)
             || !is_meant(receiver, sender)
         {

@@ -11,7 +11,7 @@ use abi::{
     endpoint::{FIRST_SERVICE, SERVICE_SLOTS},
 };
 
-use crate::{Machine, Node, copy::check_range, roots::is_root, thread::attention};
+use crate::{Machine, Node, copy::check_range, roots::is_root, scheduler::SYSTEM_QUEUE, thread::attention};
 
 /// Most bytes of a `POKE`.
 const POKE_BYTES: u64 = 8;
@@ -44,7 +44,7 @@ impl Node {
     /// Decides whether messages are looked at, and whether they may go the short way.
     pub(crate) fn observe(&mut self) {
         self.observed = self.tracing || self.armed_deaths != 0;
-        self.barred = self.observed || self.threads[self.current].real_time;
+        self.barred = self.observed || self.threads[self.current].queue < SYSTEM_QUEUE;
     }
 
     /// Writes into memory that the service may only read. `EFAULT`: nothing is mapped there.

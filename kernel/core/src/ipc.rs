@@ -10,6 +10,8 @@ use abi::{Endpoint, Errno, Message, Word, call, endpoint, message};
 
 use crate::{
     Machine, Node,
+    rt::NOTHING,
+    scheduler::SYSTEM_QUEUE,
     thread::{Form, Then, attention, blocked},
 };
 
@@ -179,6 +181,7 @@ impl Node {
         let mut senders = self.threads[to.slot()].senders;
         senders.insert_by_queue(&mut self.threads, caller as u16);
         self.threads[to.slot()].senders = senders;
+        self.lend_along(self.threads[caller].queue, to.slot());
     }
 
     /// Takes a waiting sender out of the list it is in.
@@ -196,6 +199,7 @@ impl Node {
         self.threads[receiver].flags &= !blocked::RECEIVING;
         self.transfer(m, sender, receiver);
         self.wake_if_free(receiver);
+        self.lend(sender, receiver);
     }
 
     /// Moves the message of `sender` into `receiver`.
@@ -336,6 +340,7 @@ impl Node {
             self.stop_sending(sender);
             self.transfer(m, sender, receiver);
             self.wake_if_free(receiver);
+            self.lend(sender, receiver);
             let receives = self.taken(sender, receiver);
             return Ok(receives.then_some(sender));
         }
@@ -355,6 +360,9 @@ impl Node {
         thread.flags |= blocked::RECEIVING;
         thread.peer = from;
         thread.then = Then::Return;
+        if thread.base_queue < SYSTEM_QUEUE {
+            self.set_loan(NOTHING, receiver);
+        }
     }
 
     /// The first waiting sender that the filter of `receiver` lets through.

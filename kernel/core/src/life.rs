@@ -20,6 +20,7 @@ use crate::{
     call::Stop,
     frame,
     inject::ordered_death,
+    rt::{NOTHING, Wait},
     scheduler,
     thread::{Form, Then, attention, blocked},
 };
@@ -77,9 +78,9 @@ impl Node {
         match parent {
             Some(parent) => {
                 m.copy_extended(parent, slot);
-                let Thread { frame, base_queue, quantum, .. } = self.threads[parent];
+                let Thread { frame, quantum, .. } = self.threads[parent];
                 self.threads[slot].frame = Frame { rax: 0, ..frame };
-                self.set_schedule(slot, base_queue, quantum);
+                self.set_schedule(slot, self.own_queue(parent), quantum);
             }
             None => self.threads[slot].frame = Frame::start(0, 0),
         }
@@ -130,6 +131,9 @@ impl Node {
         self.cancel_deadline(slot, Kind::Alarm);
         self.release_lines(m, slot);
         self.leave_space(slot);
+        if self.mrt.rt.base(slot as u16) != NOTHING {
+            self.decide(|rt, effects| rt.leave(slot as u16, effects));
+        }
         m.set_extended(slot, None);
         let thread = &mut self.threads[slot];
         thread.endpoint = Endpoint(0);
@@ -198,7 +202,10 @@ impl Node {
         self.leave_real_time(m, slot);
         self.threads[slot].attention |= attention::INTERRUPT;
         if self.threads[slot].flags & blocked::FUTEX != 0 {
-            self.end_futex_wait(slot, Err(Errno::ERESTARTSYS));
+            match self.mrt.rt.waits(slot as u16) {
+                Wait::Semaphore(_) => self.interrupt_pi_wait(slot),
+                _ => self.end_futex_wait(slot, Err(Errno::ERESTARTSYS)),
+            }
         }
         Ok(self.blocked_on(slot).0 as u64)
     }
@@ -276,7 +283,7 @@ impl Node {
         let base_queue = match queue {
             0..=15 => scheduler::FIRST_SHARED + queue as u8,
             FIRST_REAL_TIME..=LAST_REAL_TIME => (queue - REAL_TIME) as u8,
-            KEEP => thread.base_queue,
+            KEEP => self.own_queue(slot),
             _ => return Err(Errno::EINVAL),
         };
         let quantum = match quantum_us {
@@ -284,7 +291,11 @@ impl Node {
             NO_QUANTUM => u64::MAX,
             us => m.ns_to_ticks(us.saturating_mul(1000)),
         };
-        self.set_schedule(slot, base_queue, quantum);
+        if self.mrt.rt.base(slot as u16) != NOTHING {
+            self.decide(|rt, effects| rt.set_base(slot as u16, base_queue, effects));
+        }
+        let queue = self.mrt.rt.effective(slot as u16).min(base_queue);
+        self.set_schedule(slot, queue, quantum);
         Ok(0)
     }
 }

@@ -51,7 +51,7 @@ impl Node {
             return Ok(0);
         }
         let slot = self.current;
-        self.wait_for_futex(slot, Name::nobodys(self.space_of(slot)?), 0);
+        self.wait_for_futex(slot, Name::NOBODYS, 0);
         self.set_deadline(m, slot, Kind::Futex, deadline_ns);
         Err(Stop::NoResult)
     }

@@ -19,6 +19,7 @@ use crate::{
     alarm::Alarms,
     emulate::Emulated,
     futex::BUCKETS,
+    futex_pi::PiFutexes,
     line::Lines,
     mrt::Mrt,
     queue::List,
@@ -60,7 +61,7 @@ pub struct Node {
     pub(crate) tracing: bool,
     /// Every message is looked at, and none goes the short way: for tracing, or for deaths after a number of messages.
     pub(crate) observed: bool,
-    /// None of the short ways may be taken: messages are observed, or the current thread is real-time.
+    /// None of the short ways may be taken: messages are observed, or the current thread runs in a real-time queue.
     pub(crate) barred: bool,
     /// Services that are to die after a number of messages.
     pub(crate) armed_deaths: u16,
@@ -101,6 +102,7 @@ pub struct Node {
     /// Address spaces: number of threads that use one, plus 1; 0: free.
     pub(crate) spaces: [u16; SPACES],
     pub(crate) futexes: [List; BUCKETS],
+    pub(crate) pi: PiFutexes,
     pub(crate) lines: Lines,
     pub(crate) alarms: Alarms,
     pub(crate) mrt: Mrt,
@@ -138,6 +140,7 @@ impl Node {
             privileges: [Privileges { io_way: 0, ..Privileges::NONE }; SERVICE_SLOTS],
             spaces: [0; SPACES],
             futexes: [List::EMPTY; BUCKETS],
+            pi: PiFutexes::new(),
             lines: Lines::new(),
             alarms: Alarms::new(),
             mrt: Mrt::new(),

@@ -179,7 +179,7 @@ impl Node {
         }
         self.current = slot;
         self.switches += 1;
-        self.barred = self.observed | self.threads[slot].real_time;
+        self.barred = self.observed | (self.threads[slot].queue < SYSTEM_QUEUE);
     }
 
     /// Charges the current thread for its time until now.

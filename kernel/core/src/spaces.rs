@@ -83,6 +83,7 @@ impl Node {
     /// Takes a thread's space away, if it has one; it does not run then.
     pub(crate) fn leave_space(&mut self, slot: usize) {
         let Some(space) = self.threads[slot].space() else { return };
+        self.bequeath_pi(slot);
         if self.threads[slot].flags == 0 {
             self.unready(slot);
         }

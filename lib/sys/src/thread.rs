@@ -66,6 +66,14 @@ pub fn start(thread: Endpoint) -> Result<()> {
     on(KernelCall::Start, thread, 0, 0).map(drop)
 }
 
+/// The same with a thread of a program, which has this Linux id.
+///
+/// # Errors
+/// `EDEADSRCDST`, `ECALLDENIED`.
+pub fn start_as(thread: Endpoint, tid: u32) -> Result<()> {
+    on(KernelCall::Start, thread, tid.to_word(), 0).map(drop)
+}
+
 /// Keeps a thread from running until [`start`].
 ///
 /// # Errors

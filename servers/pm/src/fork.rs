@@ -149,7 +149,7 @@ impl<S: System> Pm<S> {
         } else {
             self.table[t].outcome = Some(Ok(tid as u64));
         }
-        self.system.start(endpoint);
+        self.system.start(endpoint, tid);
         Ok(tid)
     }
 

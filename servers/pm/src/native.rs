@@ -40,8 +40,8 @@ impl System for Native {
         let _ = thread::destroy(thread, false);
     }
 
-    fn start(&mut self, thread: Endpoint) {
-        let _ = thread::start(thread);
+    fn start(&mut self, thread: Endpoint, tid: u32) {
+        let _ = thread::start_as(thread, tid);
     }
 
     fn stop(&mut self, thread: Endpoint) {

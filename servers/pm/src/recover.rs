@@ -158,7 +158,7 @@ impl<S: System> Pm<S> {
     fn wake_whoever_has_work(&mut self) {
         for p in self.all_processes() {
             for t in self.threads_of(p) {
-                self.system.start(self.table[t].endpoint);
+                self.system.start(self.table[t].endpoint, self.table[t].tid);
                 let is_first = self.init == Some(p) && !self.table[p].executed;
                 if is_first && matches!(self.table[t].doing, Doing::Executing(_)) {
                     // It has made no call that it could repeat.
@@ -206,7 +206,7 @@ impl<S: System> Pm<S> {
         self.table.processes().map(|(index, _)| index).collect()
     }
 
-    fn threads_of(&self, p: ProcessIndex) -> Vec<ThreadIndex> {
+    pub fn threads_of(&self, p: ProcessIndex) -> Vec<ThreadIndex> {
         self.table.threads_of(p).collect()
     }
 

@@ -68,8 +68,8 @@ pub trait System {
     fn fork(&mut self, parent: Endpoint) -> Result<Endpoint, Errno>;
     /// Ends a thread for good.
     fn destroy(&mut self, thread: Endpoint);
-    /// Lets a stopped thread run.
-    fn start(&mut self, thread: Endpoint);
+    /// Lets a stopped thread run, under this id.
+    fn start(&mut self, thread: Endpoint, tid: u32);
     /// Keeps a thread from running.
     fn stop(&mut self, thread: Endpoint);
     /// Registers of a stopped or blocked thread.

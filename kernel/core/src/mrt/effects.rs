@@ -1,9 +1,10 @@
 //! What the decisions of `rt` do to threads: changed priorities move them in the ready queues, ended waits wake them.
 
-use abi::{Errno, endpoint::SLOTS, rt::SEMAPHORES};
+use abi::{Errno, endpoint::SLOTS};
 
 use crate::{
     Node, Thread,
+    futex_pi::MUTEXES,
     node::QUEUES,
     queue::List,
     rt::{RealTime, Scheduler},
@@ -56,7 +57,7 @@ impl Scheduler for Effects<'_> {
 impl Node {
     /// Makes a decision of `rt`, and lets happen what follows from it.
     #[inline(always)]
-    pub(crate) fn decide<R>(&mut self, act: impl FnOnce(&mut RealTime<SLOTS, SEMAPHORES>, &mut Effects<'_>) -> R) -> R {
+    pub(crate) fn decide<R>(&mut self, act: impl FnOnce(&mut RealTime<SLOTS, MUTEXES>, &mut Effects<'_>) -> R) -> R {
         let mut effects = Effects {
             threads: &mut self.threads,
             queues: &mut self.queues,

@@ -24,6 +24,7 @@ use abi::{
 use crate::{
     Machine, Node,
     copy::CHUNK_BYTES,
+    futex_pi::MUTEXES,
     rt::{RealTime, Refusal},
     scheduler::SYSTEM_QUEUE,
 };
@@ -44,7 +45,7 @@ const NOBODY: u16 = 0;
 /// Everything of MINIX4RT that is not in the thread table.
 #[derive(Debug)]
 pub(crate) struct Mrt {
-    pub rt: RealTime<SLOTS, SEMAPHORES>,
+    pub rt: RealTime<SLOTS, MUTEXES>,
     /// Names of the semaphores.
     names: [[u64; 2]; SEMAPHORES],
     processes: [Process; PROCESSES + 1],
@@ -238,6 +239,9 @@ impl Node {
     #[inline(always)]
     fn end_real_time_wait(&mut self, slot: usize) {
         let thread = &mut self.threads[slot];
+        if !thread.real_time {
+            return self.end_pi_wait(slot);
+        }
         thread.flags &= !crate::thread::blocked::REAL_TIME;
         let process = &mut self.mrt.processes[thread.mrt as usize];
         process.waiting = Waiting::No;

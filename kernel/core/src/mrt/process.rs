@@ -203,10 +203,10 @@ impl Node {
     fn become_real_time<M: Machine>(&mut self, m: &mut M, slot: usize) -> Outcome {
         let timers = self.check_pools(slot)?;
         let quantum = m.ns_to_ticks(rt::RUNAWAY_NS);
-        let number = self.threads[slot].mrt;
+        let (number, own_queue) = (self.threads[slot].mrt, self.own_queue(slot));
         let thread = &mut self.threads[slot];
         let process = &mut self.mrt.processes[number as usize];
-        process.ordinary = (thread.base_queue, thread.quantum);
+        process.ordinary = (own_queue, thread.quantum);
         thread.set_quantum(quantum);
         thread.real_time = true;
         process.timeout = self.mrt.timers.take(Action::Timeout(number)).unwrap_or(0);
@@ -241,6 +241,7 @@ impl Node {
         let number = self.threads[slot].mrt;
         let was_blocked = self.threads[slot].flags & blocked::REAL_TIME != 0;
         self.withdraw_request(number);
+        self.bequeath_pi(slot);
         self.threads[slot].real_time = false;
         self.decide(|rt, effects| rt.leave(slot as u16, effects));
         self.empty_queue(number);

@@ -17,7 +17,7 @@ impl Node {
     #[inline(always)]
     pub(super) fn semaphore_down<M: Machine>(&mut self, m: &mut M, id: u64, timeout: i64) -> Outcome {
         let caller = self.current as u16;
-        let id = id.min(NONE as u64) as u16;
+        let id = known(id);
         match self.decide(|rt, effects| rt.down(caller, id, timeout != NOWAIT, effects))? {
             Down::Done => DONE,
             Down::Waits => self.wait_real_time(m, Waiting::Semaphore, timeout),
@@ -28,7 +28,7 @@ impl Node {
     #[inline(always)]
     pub(super) fn semaphore_up(&mut self, id: u64) -> Outcome {
         let caller = self.current as u16;
-        let id = id.min(NONE as u64) as u16;
+        let id = known(id);
         self.decide(|rt, effects| rt.up(caller, id, effects))?;
         DONE
     }
@@ -42,7 +42,9 @@ impl Node {
         let wanted = decode(flags);
         let ceiling = priority.clamp(1, rt::PRIORITIES) as u8;
         let flags = Flags { inherits: wanted.inherits && self.mrt.inherits(), ..wanted };
-        let id = self.decide(|rt, effects| rt.allocate(owner as u16, value as i32, flags, ceiling, effects));
+        let id = self.decide(|rt, effects| {
+            rt.allocate(0..SEMAPHORES as u16, owner as u16, value as i32, flags, ceiling, effects)
+        });
         let id = id.map_err(|refusal| match refusal {
             crate::rt::Refusal::NoSemaphore => error(rt::error::E_MRT_NOSEM),
             refusal => refusal.into(),
@@ -83,6 +85,12 @@ impl Node {
         let [owner, waiters] = self.mrt.rt.semaphore(id as u16).map_or([u64::MAX, 0], known);
         Ok([id, owner, waiters, 0, 0, 0, 0, 0])
     }
+}
+
+/// The number of a semaphore, or none: `rt` has mutexes with other numbers, too.
+#[inline(always)]
+fn known(id: u64) -> u16 {
+    if id < SEMAPHORES as u64 { id as u16 } else { NONE }
 }
 
 /// The flags of `abi::rt::flag` are bits in this order.

@@ -49,7 +49,9 @@ impl World {
     /// Allocates the first free semaphore as this world has it.
     fn allocate(&self, all: &mut Small, log: &mut Log) -> bool {
         let free = all.semaphores.iter().position(|semaphore| !semaphore.is_allocated());
-        free.is_some_and(|id| all.allocate(0, 1, self.semaphores[id].0, self.semaphores[id].1, log).is_ok())
+        free.is_some_and(|id| {
+            all.allocate(0..MUTEXES as u16, 0, 1, self.semaphores[id].0, self.semaphores[id].1, log).is_ok()
+        })
     }
 
     fn steps(&self) -> Vec<Step> {

@@ -12,7 +12,7 @@ impl<const THREADS: usize, const SEMAPHORES: usize> RealTime<THREADS, SEMAPHORES
     }
 
     /// The mutexes a thread holds.
-    pub(super) fn held_by(&self, thread: u16) -> impl Iterator<Item = u16> + '_ {
+    pub fn held_by(&self, thread: u16) -> impl Iterator<Item = u16> + '_ {
         let some = |id: u16| (id != NONE).then_some(id);
         core::iter::successors(some(self.tasks[thread as usize].held), move |&id| {
             some(self.semaphores[id as usize].next_held)
@@ -26,6 +26,11 @@ impl<const THREADS: usize, const SEMAPHORES: usize> RealTime<THREADS, SEMAPHORES
             Wait::Semaphore(id) => Some(self.semaphores[id as usize].carrier).filter(|&carrier| carrier != NONE),
             Wait::Answer(server) => Some(server),
         }
+    }
+
+    /// The last of those whom a thread waits for, each waiting for the next; itself, when it waits for nobody.
+    pub fn end_of_chain(&self, thread: u16) -> u16 {
+        core::iter::successors(Some(thread), |&thread| self.waits_on(thread)).last().unwrap_or(thread)
     }
 
     /// True when `from` is `to`, or waits for it over any number of links.

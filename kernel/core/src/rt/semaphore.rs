@@ -1,5 +1,7 @@
 //! Semaphores: allocation, down, up, and who gets a mutex next.
 
+use core::ops::Range;
+
 use super::{NONE, NOTHING, RealTime, Refusal, Scheduler, Task, Wait, waiters::Waiters};
 
 /// How a semaphore behaves (R58 to R60, R114).
@@ -76,6 +78,11 @@ impl Semaphore {
         self.owner != NONE
     }
 
+    /// The waiter that it goes to next.
+    pub fn first_waiter(&self) -> Option<u16> {
+        self.waiters.first()
+    }
+
     /// The priority that its carrier has from it.
     pub(super) fn lends(&self, tasks: &[Task]) -> u8 {
         let waiters = if self.flags.inherits { self.waiters.best(tasks) } else { NOTHING };
@@ -95,12 +102,13 @@ impl Semaphore {
 }
 
 impl<const THREADS: usize, const SEMAPHORES: usize> RealTime<THREADS, SEMAPHORES> {
-    /// Allocates a semaphore. A mutex of value 0 is held by its owner.
+    /// Allocates a semaphore with a number out of `pool`. A mutex of value 0 is held by its owner.
     ///
     /// # Errors
     /// `Flags`, `Value`; `NoSemaphore`: all are in use.
     pub fn allocate(
         &mut self,
+        pool: Range<u16>,
         owner: u16,
         value: i32,
         flags: Flags,
@@ -108,8 +116,9 @@ impl<const THREADS: usize, const SEMAPHORES: usize> RealTime<THREADS, SEMAPHORES
         scheduler: &mut impl Scheduler,
     ) -> Result<u16, Refusal> {
         Semaphore::check(value, flags)?;
-        let free = self.semaphores.iter().position(|semaphore| !semaphore.is_allocated());
-        let id = free.ok_or(Refusal::NoSemaphore)? as u16;
+        let mut pool = pool;
+        let free = pool.find(|&id| !self.semaphores[id as usize].is_allocated());
+        let id = free.ok_or(Refusal::NoSemaphore)?;
         self.semaphores[id as usize] = Semaphore { value, flags, ceiling, owner, ..Semaphore::FREE };
         if flags.mutex && value == 0 {
             self.take(owner, id);

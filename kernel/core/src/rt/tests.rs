@@ -5,6 +5,7 @@ use std::vec::Vec;
 
 pub(super) const THREADS: usize = 4;
 pub(super) const MUTEXES: usize = 3;
+const POOL: core::ops::Range<u16> = 0..MUTEXES as u16;
 pub(super) const MUTEX: Flags = Flags { by_priority: true, mutex: true, inherits: true, ceiling: false };
 pub(super) const COUNTING: Flags = Flags { by_priority: true, mutex: false, inherits: false, ceiling: false };
 
@@ -36,7 +37,7 @@ fn with(flags: Flags, value: i32) -> Small {
         all.set_inherits(thread, true, log);
     }
     for _ in 0..MUTEXES {
-        all.allocate(0, value, flags, 0, log).unwrap();
+        all.allocate(POOL, 0, value, flags, 0, log).unwrap();
     }
     all
 }
@@ -161,7 +162,7 @@ fn a_ceiling_is_taken_with_the_mutex_and_refuses_better_threads() {
     let flags = Flags { by_priority: true, mutex: true, inherits: false, ceiling: true };
     let log = &mut Log::default();
     all.free(0, 2, log).unwrap();
-    let id = all.allocate(0, 1, flags, 11, log).unwrap();
+    let id = all.allocate(POOL, 0, 1, flags, 11, log).unwrap();
     assert_eq!(all.down(0, id, true, log), Err(Refusal::Ceiling));
     all.lock(3, id);
     assert_eq!(all.effective(3), 11);
@@ -199,10 +200,10 @@ fn what_makes_no_sense_is_refused() {
     let mut all = mutexes();
     let log = &mut Log::default();
     let inherits = Flags { inherits: true, ..Flags::default() };
-    assert_eq!(all.allocate(0, 1, inherits, 0, log), Err(Refusal::Flags));
-    assert_eq!(all.allocate(0, 2, MUTEX, 0, log), Err(Refusal::Value));
-    assert_eq!(all.allocate(0, -1, COUNTING, 0, log), Err(Refusal::Value));
-    assert_eq!(all.allocate(0, 1, MUTEX, 0, log), Err(Refusal::NoSemaphore));
+    assert_eq!(all.allocate(POOL, 0, 1, inherits, 0, log), Err(Refusal::Flags));
+    assert_eq!(all.allocate(POOL, 0, 2, MUTEX, 0, log), Err(Refusal::Value));
+    assert_eq!(all.allocate(POOL, 0, -1, COUNTING, 0, log), Err(Refusal::Value));
+    assert_eq!(all.allocate(POOL, 0, 1, MUTEX, 0, log), Err(Refusal::NoSemaphore));
     assert_eq!(all.free(1, 0, log), Err(Refusal::NotOwner));
     assert_eq!(all.up(1, 0, log), Err(Refusal::NotOwner));
     assert_eq!(all.down(1, 77, true, log), Err(Refusal::NoSemaphore));

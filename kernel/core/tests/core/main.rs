@@ -11,6 +11,7 @@ mod enforcement;
 mod exhaustive;
 mod faults;
 mod futexes;
+mod inheritance;
 mod injections;
 mod interrupts;
 mod linux_calls;

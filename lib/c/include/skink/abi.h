@@ -226,7 +226,8 @@ _Static_assert(offsetof(struct skink_message, words) == 8, "skink_message.words"
 /* (endpoint, address of Registers, resume): sets them. resume = 1: drops whatever the thread waits for and makes it run. pm, rs. */
 #define SKINK_SYS_SETREGISTERS 5
 
-/* (endpoint): makes a stopped thread run. A new service starts with the registers set before. pm, rs. */
+/* (endpoint, id): makes a stopped thread run. A new service starts with the registers set before. id: the Linux id of the thread, by which
+ * futexes name their holders; 0: as before. pm, rs. */
 #define SKINK_SYS_START 6
 
 /* (endpoint): keeps a thread from running until Start; it may still be sent to. pm, rs. */

@@ -130,6 +130,10 @@ impl<S: System> Pm<S> {
             return Err(Errno::E2BIG);
         }
         let process = self.table[t].endpoint;
+        // Afterwards their memory is gone. An exec that vm refuses has let go of them, too.
+        for thread in self.threads_of(p) {
+            self.release_robust_futexes(thread);
+        }
         let request = vm::Exec { process, image, interpreter: event.values[1], stack_bytes };
         let memory = self.system.vm_exec(request)?;
 
@@ -178,6 +182,7 @@ impl<S: System> Pm<S> {
         if self.table[t].tid != pid {
             self.table.pids.release(self.table[t].tid);
             self.table[t].tid = pid;
+            self.system.start(own, pid);
         }
     }
 
@@ -231,7 +236,6 @@ impl<S: System> Pm<S> {
         thread.doing = Doing::Running;
         thread.stack = AltStack::NONE;
         thread.clear_tid = 0;
-        thread.robust = (0, 0);
         self.delete_posix_timers(p);
         self.end_vfork(p);
 
@@ -241,7 +245,7 @@ impl<S: System> Pm<S> {
             // The thread does not wait for pm, it has never run.
             let set = self.system.set_registers(endpoint, &registers, false);
             debug_assert!(set.is_ok(), "the first thread is pm's own");
-            self.system.start(endpoint);
+            self.system.start(endpoint, self.table[t].tid);
         } else if self.table[p].stopped.is_some() {
             let set = self.system.set_registers(endpoint, &registers, true);
             debug_assert!(set.is_ok(), "the thread waits for pm");

@@ -134,7 +134,7 @@ impl System for Fake {
         let was_there = self.threads.remove(&thread.0).is_some();
         assert!(was_there || self.deaths > 0, "destroyed twice");
     }
-    fn start(&mut self, thread: Endpoint) {
+    fn start(&mut self, thread: Endpoint, _tid: u32) {
         self.enter();
         if let Ok(thread) = self.known(thread) {
             thread.runs = true;
