@@ -42,7 +42,7 @@ pub struct ThreadInfo {
     pub state: u32,
     /// Whom it waits for, or `NONE`.
     pub blocked_on: Endpoint,
-    /// Current queue.
+    /// Queue, inheritance included: as in the kernel call `Schedule`.
     pub queue: u32,
     /// Time spent in user mode and in the kernel on its behalf.
     pub run_ns: u64,

@@ -17,9 +17,11 @@ protocol! {
     ProcessText = 4 { pid: u64, what: u64, grant: GrantId, bytes: u64 }
     /// Services which take routed calls: who is this application thread? → pid, effective uid and gid (uid low, gid high half), `ESRCH`.
     WhoIs = 5 { process: Endpoint } -> { pid: u64, ids: u64, session: u64, group: u64 }
+    /// procfs: the same as `Processes` of the threads of a process: `pid` in a record is the thread's id. `ESRCH`.
+    Threads = 6 { pid: u64, first_tid: u64, grant: GrantId, bytes: u64 }
 }
 
-/// What pm tells about one process.
+/// What pm tells about one process, or one thread.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[allow(missing_docs)]
@@ -53,4 +55,11 @@ pub struct ProcessRecord {
     pub signals_caught: u64,
     /// Name, first 15 bytes of the file name.
     pub name: [u8; 16],
+    /// Id of the process, of a thread, too.
+    pub process: u32,
+    /// Linux's scheduling policy, and real-time priority or 0.
+    pub policy: u32,
+    pub priority: u32,
+    /// The real-time priority that the thread runs with now, inheritance included; 0: it is time shared.
+    pub effective: u32,
 }

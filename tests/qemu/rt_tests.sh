@@ -1,7 +1,11 @@
 #: timeout 900
 # Debian's unmodified rt-tests, dynamically linked, with bounded rounds; each has to end by itself, and well. What the figures are is not
-# looked at: they are the emulator's. Before them a program of ours whose output is known (../rt_tests).
+# looked at: they are the emulator's. Before them programs of ours that print what they print on Linux (../rt_tests).
 threads
+inheritance
+inheritance robust
+pi_errors
+boosted
 run() {
     echo "== $*"
     "$@" >/tmp/output 2>&1
@@ -15,6 +19,10 @@ run ptsematest --prio=80 --loops=50
 run sigwaittest --prio=80 --loops=50
 run signaltest --priority=80 --loops=50 --threads=2
 _=/usr/bin/svsematest run svsematest --prio=80 --loops=50
+run pip_stress
+run pi_stress --inversions=50 --groups=1
+run pi_stress --inversions=50 --groups=1 --rr --mlockall
+run pi_stress --duration=2 --groups=1
 run hackbench -p -g 2 -l 20
 run hackbench -p -g 1 -l 20 -T
 _=/usr/bin/svsematest run svsematest --fork --prio=80 --loops=50

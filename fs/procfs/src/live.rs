@@ -30,6 +30,14 @@ impl Source for Live {
         (filled == 1).then_some(record[0])
     }
 
+    fn thread_from(&mut self, pid: u32, tid: u32) -> Option<ProcessRecord> {
+        let mut record = [ProcessRecord::default()];
+        let (pid, first_tid) = (pid.into(), tid.into());
+        let request = |grant, bytes| pm::Threads { pid, first_tid, grant, bytes }.message();
+        let filled = fetch(Endpoint::PM, &mut record, request).ok()?;
+        (filled == 1).then_some(record[0])
+    }
+
     fn process_text(&mut self, pid: u32, which: ProcessText) -> Result<Vec<u8>, Errno> {
         let what = match which {
             ProcessText::Arguments => 0,

@@ -23,6 +23,14 @@ fn state_letter(process: &ProcessRecord) -> char {
     char::from_u32(process.state).filter(char::is_ascii_uppercase).unwrap_or('?')
 }
 
+/// As Linux counts: real-time priorities, inheritance included, are below 0, and better the farther they are.
+fn priority(process: &ProcessRecord) -> i64 {
+    match process.effective {
+        0 => 20 + i64::from(process.nice),
+        effective => -1 - i64::from(effective),
+    }
+}
+
 /// /proc/PID/stat: 52 fields; what does not exist here is 0.
 pub fn stat(source: &mut impl Source, process: &ProcessRecord) -> String {
     let memory = source.process_memory(process.endpoint);
@@ -41,7 +49,7 @@ pub fn stat(source: &mut impl Source, process: &ProcessRecord) -> String {
         0,
         process.children_ns / CLOCK_TICK_NS,
         0,
-        (20 + i64::from(process.nice)) as u64,
+        priority(process) as u64,
         process.nice as i64 as u64,
         u64::from(process.threads),
         0,
@@ -59,13 +67,15 @@ pub fn stat(source: &mut impl Source, process: &ProcessRecord) -> String {
         process.signals_ignored,
         process.signals_caught,
     ];
+    const PRIORITY: usize = 4;
     const NICE: usize = 5;
     for (index, field) in fields.into_iter().enumerate() {
         // Writing to a String cannot fail.
-        let _ = if index == NICE { write!(text, " {}", field as i64) } else { write!(text, " {field}") };
+        let _ =
+            if matches!(index, PRIORITY | NICE) { write!(text, " {}", field as i64) } else { write!(text, " {field}") };
     }
     const SIGCHLD: u32 = 17;
-    let _ = writeln!(text, " 0 0 0 {SIGCHLD} 0 0 0 0 0 0 0 0 0 0 0 0 0 0");
+    let _ = writeln!(text, " 0 0 0 {SIGCHLD} 0 {} {} 0 0 0 0 0 0 0 0 0 0 0", process.priority, process.policy);
     text
 }
 
@@ -79,12 +89,13 @@ pub fn memory_pages(source: &mut impl Source, process: &ProcessRecord) -> String
 /// /proc/PID/status.
 pub fn status(source: &mut impl Source, process: &ProcessRecord) -> String {
     let mut text = format!(
-        "Name:\t{}\nState:\t{} ({})\nTgid:\t{pid}\nNgid:\t0\nPid:\t{pid}\nPPid:\t{}\nTracerPid:\t0\n",
+        "Name:\t{}\nState:\t{} ({})\nTgid:\t{}\nNgid:\t0\nPid:\t{}\nPPid:\t{}\nTracerPid:\t0\n",
         name(process),
         state_letter(process),
         state_word(process),
+        process.process,
+        process.pid,
         process.parent,
-        pid = process.pid,
     );
     let _ = writeln!(text, "Uid:\t{}\t{}\t{}\t{}", process.uid, process.euid, process.suid, process.euid);
     let _ = writeln!(text, "Gid:\t{}\t{}\t{}\t{}", process.gid, process.egid, process.sgid, process.egid);

@@ -56,6 +56,8 @@ pub struct ProcessMemory {
 pub trait Source {
     /// The first process with a pid not below this.
     fn process_from(&mut self, pid: u32) -> Option<ProcessRecord>;
+    /// The first thread of a process with an id not below this.
+    fn thread_from(&mut self, pid: u32, tid: u32) -> Option<ProcessRecord>;
     /// A text of a process. `ESRCH`.
     fn process_text(&mut self, pid: u32, which: ProcessText) -> Result<Vec<u8>, Errno>;
     /// Its memory.

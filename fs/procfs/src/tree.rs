@@ -59,6 +59,7 @@ enum ProcessFile {
     Stat,
     MemoryPages,
     Status,
+    Threads,
 }
 
 const PROCESS: &[(&str, ProcessFile)] = &[
@@ -74,7 +75,12 @@ const PROCESS: &[(&str, ProcessFile)] = &[
     ("stat", ProcessFile::Stat),
     ("statm", ProcessFile::MemoryPages),
     ("status", ProcessFile::Status),
+    ("task", ProcessFile::Threads),
 ];
+
+/// Entries of /proc/PID/task/TID.
+const THREAD: &[(&str, ProcessFile)] =
+    &[("comm", ProcessFile::Name), ("stat", ProcessFile::Stat), ("status", ProcessFile::Status)];
 
 /// What a node is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,14 +90,20 @@ enum Place {
     Process(u32),
     ProcessFile(u32, ProcessFile),
     Descriptor(u32, u32),
+    /// Process and thread.
+    Thread(u32, u32),
+    ThreadFile(u32, u32, ProcessFile),
 }
 
-/// Node numbers: bits 0 to 7 kind and index, bits 8 to 31 descriptor, bits 32 to 63 pid. The top is 1.
+/// Node numbers: bits 0 to 7 kind and index, bits 8 to 31 descriptor or thread, bits 32 to 63 pid. The top is 1.
 const TOP_NODE: NodeId = 1;
 const TOP_FILES: u64 = 0x10;
 const PROCESS_DIRECTORY: u64 = 0x40;
 const PROCESS_FILES: u64 = 0x50;
 const DESCRIPTOR: u64 = 0x80;
+const THREAD_DIRECTORY: u64 = 0x90;
+const THREAD_FILES: u64 = 0xa0;
+const END: u64 = 0xb0;
 
 impl Place {
     fn node(self) -> NodeId {
@@ -102,12 +114,16 @@ impl Place {
             Place::Process(pid) => pid_bits(pid) | PROCESS_DIRECTORY,
             Place::ProcessFile(pid, file) => pid_bits(pid) | (PROCESS_FILES + index_of(PROCESS, file)),
             Place::Descriptor(pid, descriptor) => pid_bits(pid) | u64::from(descriptor) << 8 | DESCRIPTOR,
+            Place::Thread(pid, tid) => pid_bits(pid) | u64::from(tid) << 8 | THREAD_DIRECTORY,
+            Place::ThreadFile(pid, tid, file) => {
+                pid_bits(pid) | u64::from(tid) << 8 | (THREAD_FILES + index_of(THREAD, file))
+            }
         }
     }
 
     fn of(node: NodeId) -> Result<Place, Errno> {
         let pid = (node >> 32) as u32;
-        let descriptor = (node >> 8) as u32 & 0xff_ffff;
+        let inner = (node >> 8) as u32 & 0xff_ffff;
         let entry = |base: u64| ((node & 0xff) - base) as usize;
         match node & 0xff {
             TOP_NODE => Some(Place::Top),
@@ -116,7 +132,9 @@ impl Place {
             PROCESS_FILES..DESCRIPTOR => {
                 PROCESS.get(entry(PROCESS_FILES)).map(|(_, file)| Place::ProcessFile(pid, *file))
             }
-            DESCRIPTOR => Some(Place::Descriptor(pid, descriptor)),
+            DESCRIPTOR => Some(Place::Descriptor(pid, inner)),
+            THREAD_DIRECTORY => Some(Place::Thread(pid, inner)),
+            THREAD_FILES..END => THREAD.get(entry(THREAD_FILES)).map(|(_, file)| Place::ThreadFile(pid, inner, *file)),
             _ => None,
         }
         .ok_or(Errno::ESTALE)
@@ -142,6 +160,10 @@ impl<S: Source> Proc<S> {
         self.source.process_from(pid).filter(|process| process.pid == pid).ok_or(Errno::ESRCH)
     }
 
+    fn thread(&mut self, pid: u32, tid: u32) -> Result<ProcessRecord, Errno> {
+        self.source.thread_from(pid, tid).filter(|thread| thread.pid == tid).ok_or(Errno::ESRCH)
+    }
+
     /// Content of a regular file.
     fn content(&mut self, place: Place) -> Result<Vec<u8>, Errno> {
         match place {
@@ -150,7 +172,11 @@ impl<S: Source> Proc<S> {
                 let process = self.process(pid)?;
                 self.process_content(&process, file)
             }
-            Place::Top | Place::Process(_) => Err(Errno::EISDIR),
+            Place::ThreadFile(pid, tid, file) => {
+                let thread = self.thread(pid, tid)?;
+                self.process_content(&thread, file)
+            }
+            Place::Top | Place::Process(_) | Place::Thread(..) => Err(Errno::EISDIR),
             Place::Descriptor(..) => Err(Errno::EINVAL),
         }
     }
@@ -186,7 +212,7 @@ impl<S: Source> Proc<S> {
             ProcessFile::Stat => process_text::stat(source, process),
             ProcessFile::MemoryPages => process_text::memory_pages(source, process),
             ProcessFile::Status => process_text::status(source, process),
-            ProcessFile::Descriptors => return Err(Errno::EISDIR),
+            ProcessFile::Descriptors | ProcessFile::Threads => return Err(Errno::EISDIR),
             ProcessFile::WorkingDirectory | ProcessFile::Executable | ProcessFile::Root => return Err(Errno::EINVAL),
         };
         Ok(text.into_bytes())
@@ -224,6 +250,18 @@ impl<S: Source> Proc<S> {
         Ok(Place::ProcessFile(pid, found.1))
     }
 
+    fn lookup_thread(&mut self, pid: u32, name: &[u8]) -> Result<Place, Errno> {
+        let tid = number(name).ok_or(Errno::ENOENT)?;
+        self.thread(pid, tid).map_err(|_| Errno::ENOENT)?;
+        Ok(Place::Thread(pid, tid))
+    }
+
+    fn lookup_thread_file(&mut self, pid: u32, tid: u32, name: &[u8]) -> Result<Place, Errno> {
+        self.thread(pid, tid).map_err(|_| Errno::ENOENT)?;
+        let found = THREAD.iter().find(|(entry, _)| entry.as_bytes() == name).ok_or(Errno::ENOENT)?;
+        Ok(Place::ThreadFile(pid, tid, found.1))
+    }
+
     fn lookup_descriptor(&mut self, pid: u32, name: &[u8]) -> Result<Place, Errno> {
         let process = self.process(pid).map_err(|_| Errno::ENOENT)?;
         let descriptor = number(name).ok_or(Errno::ENOENT)?;
@@ -258,6 +296,15 @@ impl<S: Source> Proc<S> {
                     (Place::Descriptor(pid, descriptor), format!("{descriptor}"), u64::from(descriptor) + 1)
                 }))
             }
+            Place::ProcessFile(pid, ProcessFile::Threads) => {
+                let found = self.source.thread_from(pid, position as u32);
+                Ok(found.map(|thread| {
+                    (Place::Thread(pid, thread.pid), format!("{}", thread.pid), u64::from(thread.pid) + 1)
+                }))
+            }
+            Place::Thread(pid, tid) => Ok(THREAD
+                .get(index)
+                .map(|(name, file)| (Place::ThreadFile(pid, tid, *file), String::from(*name), position + 1))),
             _ => Err(Errno::ENOTDIR),
         }
     }
@@ -276,6 +323,7 @@ impl<S: Source> FileSystem for Proc<S> {
         let place = Place::of(node)?;
         let owner = match place {
             Place::Process(pid) | Place::ProcessFile(pid, _) | Place::Descriptor(pid, _) => self.process(pid)?,
+            Place::Thread(pid, tid) | Place::ThreadFile(pid, tid, _) => self.thread(pid, tid)?,
             _ => ProcessRecord::default(),
         };
         let now_ns = self.source.real_time_ns();
@@ -300,10 +348,13 @@ impl<S: Source> FileSystem for Proc<S> {
             _ if !is_directory(dir) => Err(Errno::ENOTDIR),
             (_, b".") => Ok(dir),
             (Place::ProcessFile(pid, _), b"..") => Ok(Place::Process(pid)),
+            (Place::Thread(pid, _), b"..") => Ok(Place::ProcessFile(pid, ProcessFile::Threads)),
             (_, b"..") => Ok(Place::Top),
             (Place::Top, _) => self.lookup_top(name),
             (Place::Process(pid), _) => self.lookup_process(pid, name),
+            (Place::ProcessFile(pid, ProcessFile::Threads), _) => self.lookup_thread(pid, name),
             (Place::ProcessFile(pid, _), _) => self.lookup_descriptor(pid, name),
+            (Place::Thread(pid, tid), _) => self.lookup_thread_file(pid, tid, name),
             _ => Err(Errno::ENOTDIR),
         }?;
         Ok(found.node())
@@ -351,7 +402,12 @@ impl<S: Source> FileSystem for Proc<S> {
 }
 
 fn is_directory(place: Place) -> bool {
-    matches!(place, Place::Top | Place::Process(_) | Place::ProcessFile(_, ProcessFile::Descriptors))
+    let is_folder = |file| matches!(file, ProcessFile::Descriptors | ProcessFile::Threads);
+    match place {
+        Place::Top | Place::Process(_) | Place::Thread(..) => true,
+        Place::ProcessFile(_, file) => is_folder(file),
+        _ => false,
+    }
 }
 
 fn mode_of(place: Place) -> u32 {

@@ -15,6 +15,7 @@ fn record(pid: u32, name: &str, service: u32) -> ProcessRecord {
         endpoint: Endpoint(pid),
         pid,
         parent: 1,
+        process: pid,
         group: pid,
         session: 1,
         euid: 1000,
@@ -33,6 +34,14 @@ impl Source for Figures {
         match pid {
             0..=7 => Some(record(7, "sh", 0)),
             8..=40 => Some(record(40, "ext2", 1)),
+            _ => None,
+        }
+    }
+    fn thread_from(&mut self, pid: u32, tid: u32) -> Option<ProcessRecord> {
+        let thread = ProcessRecord { pid: 8, policy: 1, priority: 10, effective: 50, ..record(7, "sh", 0) };
+        match (pid, tid) {
+            (7, 0..=7) => Some(record(7, "sh", 0)),
+            (7, 8) => Some(thread),
             _ => None,
         }
     }
@@ -146,6 +155,20 @@ fn stat_has_the_fields_of_linux_in_their_places() {
     assert_eq!(fields[..6], ["7", "(sh)", "S", "1", "7", "1"]);
     // priority, nice, threads, itrealvalue, starttime, vsize, rss
     assert_eq!(fields[17..24], ["15", "-5", "1", "0", "3000", "8192", "1"]);
+}
+
+#[test]
+fn threads_have_folders_of_their_own_and_show_the_priority_that_they_run_with() {
+    assert_eq!(list("7/task", 1), [".", "..", "7", "8"]);
+    assert_eq!(list("7/task/8", 2), [".", "..", "comm", "stat", "status"]);
+    assert_eq!(walk("7/task/8/.."), walk("7/task"));
+    assert_eq!(walk("7/task/9"), Err(Errno::ENOENT));
+    let text = read("7/task/8/stat");
+    let fields: Vec<&str> = text.split_whitespace().collect();
+    assert_eq!(fields.len(), 52);
+    assert_eq!((fields[0], fields[17], fields[39], fields[40]), ("8", "-51", "10", "1"));
+    assert!(read("7/task/8/status").contains("Tgid:\t7\nNgid:\t0\nPid:\t8\n"));
+    assert_eq!(read("7/task/8/comm"), "sh\n");
 }
 
 #[test]

@@ -4,6 +4,7 @@
 
 use abi::{
     Errno, Name,
+    call::REAL_TIME,
     endpoint::slot,
     info::{self, KernelInfo, ThreadInfo, state},
 };
@@ -84,7 +85,10 @@ impl Node {
             endpoint: thread.endpoint,
             state: state_of(thread),
             blocked_on: self.blocked_on(slot),
-            queue: thread.queue.saturating_sub(FIRST_SHARED) as u32,
+            queue: match self.mrt.rt.effective(slot as u16).min(thread.base_queue) {
+                queue @ FIRST_SHARED.. => (queue - FIRST_SHARED) as u32,
+                queue => REAL_TIME as u32 + queue as u32,
+            },
             run_ns: duration_ns(m, thread.run_ticks),
             messages: thread.messages,
             name: if thread.endpoint.is_service() { self.privileges(slot).name } else { Name::default() },

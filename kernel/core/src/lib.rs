@@ -52,6 +52,7 @@ pub mod snapshot;
 pub mod spaces;
 mod system;
 pub mod thread;
+mod throttle;
 mod tracing;
 
 pub use frame::Frame;

@@ -288,13 +288,14 @@ impl Node {
         };
         let quantum = match quantum_us {
             0 => thread.quantum,
-            NO_QUANTUM => u64::MAX,
+            NO_QUANTUM => m.ns_to_ticks(scheduler::FIFO_NS) | scheduler::KEEPS_TURN,
             us => m.ns_to_ticks(us.saturating_mul(1000)),
         };
         if self.mrt.rt.base(slot as u16) != NOTHING {
             self.decide(|rt, effects| rt.set_base(slot as u16, base_queue, effects));
         }
         let queue = self.mrt.rt.effective(slot as u16).min(base_queue);
+        self.throttle.since = 0;
         self.set_schedule(slot, queue, quantum);
         Ok(0)
     }

@@ -27,6 +27,7 @@ use crate::{
     roots::Failures,
     route::{ROUTES, Routes},
     thread::blocked,
+    throttle::Throttle,
 };
 
 /// Vector of general-protection faults.
@@ -103,6 +104,7 @@ pub struct Node {
     pub(crate) spaces: [u16; SPACES],
     pub(crate) futexes: [List; BUCKETS],
     pub(crate) pi: PiFutexes,
+    pub(crate) throttle: Throttle,
     pub(crate) lines: Lines,
     pub(crate) alarms: Alarms,
     pub(crate) mrt: Mrt,
@@ -141,6 +143,7 @@ impl Node {
             spaces: [0; SPACES],
             futexes: [List::EMPTY; BUCKETS],
             pi: PiFutexes::new(),
+            throttle: Throttle { since: 0, used: 0, until: 0 },
             lines: Lines::new(),
             alarms: Alarms::new(),
             mrt: Mrt::new(),

@@ -17,13 +17,17 @@ pub(crate) const FIRST_SHARED: u8 = 48;
 /// `ready` says all.
 pub(crate) const SYSTEM_QUEUE: u8 = FIRST_SHARED - 1;
 /// The worst queue.
-const LAST: u8 = QUEUES as u8 - 1;
+pub(crate) const LAST: u8 = QUEUES as u8 - 1;
 /// Default base queue of services (of the 16).
 pub(crate) const SERVICE_QUEUE: u8 = FIRST_SHARED + 4;
 /// Default base queue of applications.
 pub(crate) const APPLICATION_QUEUE: u8 = FIRST_SHARED + 8;
 /// Default quantum.
 pub(crate) const QUANTUM_NS: u64 = 10_000_000;
+/// Bit of a quantum: when it is over, the thread does not go behind the others of its queue.
+pub(crate) const KEEPS_TURN: u64 = 1 << 63;
+/// Quantum of `SCHED_FIFO`: how often it is looked at.
+pub(crate) const FIFO_NS: u64 = 50_000_000;
 /// How often sunk threads are raised.
 const BALANCE_NS: u64 = 200_000_000;
 
@@ -209,6 +213,7 @@ impl Node {
         }
         self.expire_timers(m, now);
         self.end_quantum(m);
+        self.end_pause(m, now);
         if !self.put_off_clock_work() {
             self.do_clock_work(m);
         }
@@ -238,9 +243,12 @@ impl Node {
             return;
         }
         thread.renew_quantum();
+        let keeps_turn = thread.quantum & KEEPS_TURN != 0;
         if competition {
             if thread.queue >= FIRST_SHARED {
                 thread.queue = LAST.min(thread.queue + 1);
+            } else if self.throttle(m) || keeps_turn {
+                return;
             }
             self.yield_current(m);
         }
@@ -263,8 +271,14 @@ impl Node {
         }
     }
 
-    /// Sets base queue and quantum (in ticks), and moves the thread when it is ready.
+    /// Sets base queue and quantum (in ticks).
     pub(crate) fn set_schedule(&mut self, slot: usize, base_queue: u8, quantum: u64) {
+        self.threads[slot].set_quantum(quantum);
+        self.set_queue(slot, base_queue);
+    }
+
+    /// Sets the base queue, and moves the thread when it is ready.
+    pub(crate) fn set_queue(&mut self, slot: usize, base_queue: u8) {
         let ready = self.threads[slot].flags == 0 && slot != self.current && self.woken != slot as u16;
         if ready {
             self.unready(slot);
@@ -272,7 +286,6 @@ impl Node {
         let thread = &mut self.threads[slot];
         thread.base_queue = base_queue;
         thread.queue = base_queue;
-        thread.set_quantum(quantum);
         if ready {
             self.enqueue(slot as u16);
         }

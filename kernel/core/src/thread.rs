@@ -9,7 +9,7 @@
 use abi::{Endpoint, Message};
 use core::mem::offset_of;
 
-use crate::{Frame, queue::List};
+use crate::{Frame, queue::List, scheduler::KEEPS_TURN};
 
 /// An address space of the node: an index below `layout::SPACES`. The spaces of the services that the kernel starts
 /// itself have the number of their slot.
@@ -238,7 +238,7 @@ impl Thread {
 
     /// Gives it a whole time slice.
     pub(crate) fn renew_quantum(&mut self) {
-        self.quantum_left = i64::try_from(self.quantum).unwrap_or(i64::MAX);
+        self.quantum_left = (self.quantum & !KEEPS_TURN) as i64;
     }
 
     /// True when the slot has a holder.

@@ -28,6 +28,7 @@ mod posix_timers;
 mod process;
 mod process_calls;
 mod random;
+mod records;
 mod recover;
 mod robust;
 mod scheduling;

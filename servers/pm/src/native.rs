@@ -97,7 +97,9 @@ impl System for Native {
 
     fn thread_use(&mut self, thread: Endpoint) -> ThreadUse {
         match info::thread(thread.slot()) {
-            Ok(known) if known.endpoint == thread => ThreadUse { run_ns: known.run_ns, state: known.state },
+            Ok(known) if known.endpoint == thread => {
+                ThreadUse { run_ns: known.run_ns, state: known.state, queue: known.queue }
+            }
             _ => ThreadUse::default(),
         }
     }

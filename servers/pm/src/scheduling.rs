@@ -72,6 +72,11 @@ impl Scheduling {
         if self.reset_on_fork { Scheduling::default() } else { self }
     }
 
+    /// Linux's policy and real-time priority.
+    pub fn policy_and_priority(self) -> (u32, u32) {
+        (self.policy as u32, self.priority)
+    }
+
     fn policy_word(self) -> u64 {
         self.policy | if self.reset_on_fork { RESET_ON_FORK } else { 0 }
     }
@@ -222,6 +227,17 @@ impl<S: System> Pm<S> {
         self.table[target].scheduling = new;
         self.apply_scheduling(target);
         Ok(0)
+    }
+
+    /// The real-time priority that the kernel's queue of a thread stands for; 0: it is time shared. Where priorities share the queue it is the
+    /// thread's own, or the best that somebody has from whom it may be inherited.
+    pub fn effective_priority(&self, t: ThreadIndex, queue: u32) -> u32 {
+        let Some(queue) = (queue as u64).checked_sub(REAL_TIME) else { return 0 };
+        let fits = |priority: &u32| *priority != 0 && queue_of(*priority) == queue;
+        let all = self.table.processes().flat_map(|(p, _)| self.table.threads_of(p));
+        let known = |t: ThreadIndex| Some(self.table[t].scheduling.priority).filter(fits);
+        let some = || PRIORITIES.rev().find(|&priority| queue_of(priority) >= queue);
+        known(t).or_else(|| all.filter_map(known).max()).or_else(some).unwrap_or(*PRIORITIES.start())
     }
 
     /// Tells the kernel how a thread is scheduled.

@@ -1,19 +1,17 @@
-//! What services ask of pm (`abi::pm`): the process list, texts of processes, who a thread is, and the start of it all.
+//! What services ask of pm (`abi::pm`): texts of processes, who a thread is, and the start of it all (the process list: `records`).
 
 use crate::exec::arguments::{Arguments, List};
 use crate::exec::flow::Execution;
-use crate::index::{ProcessIndex, ThreadIndex};
+use crate::index::ThreadIndex;
 use crate::manager::{Answer, Pm};
-use crate::pid::{Holder, PID_LIMIT};
-use crate::process::{Life, Process};
-use crate::signal::{Action, SigInfo, Signal, action};
+use crate::pid::Holder;
+use crate::process::Life;
+use crate::signal::{SigInfo, Signal};
 use crate::system::{FileEvent, System};
 use crate::thread::Doing;
-use abi::info::state;
-use abi::pm::{ProcessRecord, Request, WhoIs};
+use abi::pm::{Request, WhoIs};
 use abi::{Endpoint, Errno, GrantId, Message, Name};
 use alloc::vec::Vec;
-use zerocopy::IntoBytes;
 
 type Result<T> = core::result::Result<T, Errno>;
 
@@ -22,16 +20,17 @@ const FIRST_PROGRAMS: [&str; 2] = ["/sbin/init", "/bin/sh"];
 const FIRST_ENVIRONMENT: [&str; 2] = ["HOME=/", "TERM=linux"];
 /// Its process id.
 const FIRST_PID: u32 = 1;
-/// Records of one answer; procfs asks again.
-const MAX_RECORDS: u64 = 64;
-const RECORD_BYTES: u64 = size_of::<ProcessRecord>() as u64;
 
 /// A service in the process list.
 pub struct Service {
-    pid: u32,
-    endpoint: Endpoint,
-    name: Name,
-    started_ns: u64,
+    /// Its process id.
+    pub pid: u32,
+    /// Where it is.
+    pub endpoint: Endpoint,
+    /// What it is called.
+    pub name: Name,
+    /// When it came up, in monotonic time.
+    pub started_ns: u64,
 }
 
 impl<S: System> Pm<S> {
@@ -44,6 +43,7 @@ impl<S: System> Pm<S> {
             Request::ServiceUp(up) => self.service_up(up.process, Name::from_words(up.name_low, up.name_high)),
             Request::Boot(_) => self.boot(),
             Request::Processes(ask) => self.list(message.source, ask.first_pid, ask.grant, ask.bytes),
+            Request::Threads(ask) => self.list_threads(message.source, &ask),
             Request::ProcessText(ask) => self.text(message.source, ask.pid, ask.what, ask.grant, ask.bytes),
             Request::WhoIs(ask) => match self.table.find(ask.process) {
                 Some(t) => {
@@ -146,83 +146,6 @@ impl<S: System> Pm<S> {
         }
     }
 
-    /// Records in order of pid.
-    fn list(&mut self, asker: Endpoint, first_pid: u64, grant: GrantId, bytes: u64) -> Result<u64> {
-        let room = (bytes / RECORD_BYTES).min(MAX_RECORDS) as usize;
-        let mut out = Vec::new();
-        for pid in first_pid.max(1)..PID_LIMIT as u64 {
-            if out.len() / RECORD_BYTES as usize == room {
-                break;
-            }
-            let record = match self.table.pids.holder(pid as u32) {
-                Holder::Process(p) => self.record(p),
-                Holder::Service(index) => self.service_record(index),
-                Holder::Thread(_) | Holder::Nobody => continue,
-            };
-            out.extend_from_slice(record.as_bytes());
-        }
-        if out.is_empty() { Ok(0) } else { self.system.write_grant(asker, grant, &out) }
-    }
-
-    fn service_record(&mut self, index: u16) -> ProcessRecord {
-        let Service { pid, endpoint, name, started_ns } = self.services[index as usize];
-        let usage = self.system.thread_use(endpoint);
-        ProcessRecord {
-            endpoint,
-            pid,
-            threads: 1,
-            state: letter(usage.state),
-            service: 1,
-            started_ns,
-            user_ns: usage.run_ns,
-            name: name.0,
-            ..ProcessRecord::default()
-        }
-    }
-
-    fn record(&mut self, p: ProcessIndex) -> ProcessRecord {
-        let user_ns = self.run_ns(p);
-        let state = self.state_letter(p);
-        let process: &Process = &self.table[p];
-        let (user, group) = (process.credentials.user, process.credentials.group);
-        let main = process.main.map(|t| &self.table[t]);
-        ProcessRecord {
-            endpoint: main.map_or(Endpoint::NONE, |thread| thread.endpoint),
-            pid: process.pid,
-            parent: process.parent.map_or(0, |parent| self.table[parent].pid),
-            group: process.group,
-            session: process.session,
-            terminal: 0,
-            uid: user.real,
-            euid: user.effective,
-            suid: user.saved,
-            gid: group.real,
-            egid: group.effective,
-            sgid: group.saved,
-            threads: process.threads,
-            state,
-            service: 0,
-            nice: process.nice,
-            started_ns: process.started_ns,
-            user_ns,
-            children_ns: process.children_run_ns,
-            signals_pending: process.pending.set().0 | main.map_or(0, |thread| thread.pending.set().0),
-            signals_blocked: main.map_or(0, |thread| thread.blocked.0),
-            signals_ignored: action::signals_where(&process.actions, Action::is_ignored).0,
-            signals_caught: action::signals_where(&process.actions, Action::is_handled).0,
-            name: process.name,
-        }
-    }
-
-    fn state_letter(&mut self, p: ProcessIndex) -> u32 {
-        let process = &self.table[p];
-        match (process.life, process.stopped, process.main) {
-            (Life::Zombie(_) | Life::Free, _, _) | (_, _, None) => 'Z' as u32,
-            (Life::Alive, Some(_), _) => 'T' as u32,
-            (Life::Alive, None, Some(t)) => letter(self.system.thread_use(self.table[t].endpoint).state),
-        }
-    }
-
     fn text(&mut self, asker: Endpoint, pid: u64, what: u64, grant: GrantId, bytes: u64) -> Result<u64> {
         let p = u32::try_from(pid).ok().and_then(|pid| self.table.process_by_pid(pid)).ok_or(Errno::ESRCH)?;
         let process = &self.table[p];
@@ -246,14 +169,5 @@ impl<S: System> Pm<S> {
         text.resize(length, 0);
         self.system.read(self.table[t].endpoint, range.start, &mut text)?;
         Ok(text)
-    }
-}
-
-/// The letter for a kernel state.
-fn letter(kernel_state: u32) -> u32 {
-    match kernel_state {
-        state::READY => 'R' as u32,
-        state::FAULTING => 'D' as u32,
-        _ => 'S' as u32,
     }
 }

@@ -40,6 +40,8 @@ pub struct ThreadUse {
     pub run_ns: u64,
     /// `abi::info::state`.
     pub state: u32,
+    /// Its queue, inheritance included.
+    pub queue: u32,
 }
 
 /// Memory of the machine in bytes.

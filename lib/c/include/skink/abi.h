@@ -1021,7 +1021,7 @@ struct skink_thread_info {
     uint32_t state;
     /* Whom it waits for, or NONE. */
     endpoint_t blocked_on;
-    /* Current queue. */
+    /* Queue, inheritance included: as in the kernel call Schedule. */
     uint32_t queue;
     /* Time spent in user mode and in the kernel on its behalf. */
     uint64_t run_ns;
@@ -1318,7 +1318,7 @@ struct skink_pci_own_bar_reply {
 /* The protocol of pm, the process manager: processes, threads, signals, ids, sessions, wait, exec, timers of programs. Routed to it are the
  * Linux calls of these matters (list: systems/ *.toml). pm blocks only on vm, vfs and the kernel. */
 
-/* What pm tells about one process. */
+/* What pm tells about one process, or one thread. */
 struct skink_process_record {
     /* Main thread (or the service). */
     endpoint_t endpoint;
@@ -1349,8 +1349,15 @@ struct skink_process_record {
     uint64_t signals_caught;
     /* Name, first 15 bytes of the file name. */
     uint8_t name[16];
+    /* Id of the process, of a thread, too. */
+    uint32_t process;
+    /* Linux's scheduling policy, and real-time priority or 0. */
+    uint32_t policy;
+    uint32_t priority;
+    /* The real-time priority that the thread runs with now, inheritance included; 0: it is time shared. */
+    uint32_t effective;
 };
-_Static_assert(sizeof(struct skink_process_record) == 136, "size of skink_process_record");
+_Static_assert(sizeof(struct skink_process_record) == 152, "size of skink_process_record");
 _Static_assert(offsetof(struct skink_process_record, endpoint) == 0, "skink_process_record.endpoint");
 _Static_assert(offsetof(struct skink_process_record, pid) == 4, "skink_process_record.pid");
 _Static_assert(offsetof(struct skink_process_record, parent) == 8, "skink_process_record.parent");
@@ -1375,6 +1382,10 @@ _Static_assert(offsetof(struct skink_process_record, signals_blocked) == 96, "sk
 _Static_assert(offsetof(struct skink_process_record, signals_ignored) == 104, "skink_process_record.signals_ignored");
 _Static_assert(offsetof(struct skink_process_record, signals_caught) == 112, "skink_process_record.signals_caught");
 _Static_assert(offsetof(struct skink_process_record, name) == 120, "skink_process_record.name");
+_Static_assert(offsetof(struct skink_process_record, process) == 136, "skink_process_record.process");
+_Static_assert(offsetof(struct skink_process_record, policy) == 140, "skink_process_record.policy");
+_Static_assert(offsetof(struct skink_process_record, priority) == 144, "skink_process_record.priority");
+_Static_assert(offsetof(struct skink_process_record, effective) == 148, "skink_process_record.effective");
 
 /* Processes. Kernel messages come from the threads concerned (kernel::Exception, Interrupted, Exited); rs and procfs ask as noted. */
 
@@ -1416,6 +1427,15 @@ struct skink_pm_who_is_reply {
     uint64_t ids;
     uint64_t session;
     uint64_t group;
+};
+
+/* procfs: the same as Processes of the threads of a process: pid in a record is the thread's id. ESRCH. */
+#define SKINK_PM_THREADS 0x20006u
+struct skink_pm_threads {
+    uint64_t pid;
+    uint64_t first_tid;
+    uint64_t grant;
+    uint64_t bytes;
 };
 
 /* Privileges: what a service may do. The system file states them, rs hands them to the kernel with PrivCtl, the kernel enforces them on

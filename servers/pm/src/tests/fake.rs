@@ -198,7 +198,11 @@ impl System for Fake {
         self.alarm = deadline_ns;
     }
     fn thread_use(&mut self, thread: Endpoint) -> ThreadUse {
-        self.threads.get(&thread.0).map_or(ThreadUse::default(), |t| ThreadUse { run_ns: t.run_ns, state: t.state })
+        self.threads.get(&thread.0).map_or(ThreadUse::default(), |t| ThreadUse {
+            run_ns: t.run_ns,
+            state: t.state,
+            queue: 8,
+        })
     }
     fn kernel_log(&mut self, buffer: &mut [u8]) -> usize {
         buffer[..3].copy_from_slice(b"log");
