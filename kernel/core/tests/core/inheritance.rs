@@ -155,3 +155,18 @@ fn services_work_with_the_priority_of_their_callers_until_they_wait() {
     assert_eq!(w.result(high), Ok(7));
     assert_eq!(futex(&mut w, high, GATE + 8, WAIT, 0), Next::Run(middle));
 }
+
+#[test]
+fn real_time_threads_that_never_wait_leave_a_twentieth_of_the_time_to_others() {
+    const STEP_NS: u64 = 10_000_000;
+    let mut w = World::with_services();
+    let hog = w.application();
+    w.kernel_call(RS, KernelCall::Schedule, &[hog.0 as u64, REAL_TIME + 10, NO_QUANTUM]).expect("scheduled");
+    let mut others = 0;
+    for _ in 0..1000 {
+        w.m.now += STEP_NS;
+        w.node.timer(&mut w.m);
+        others += usize::from(w.next() != Next::Run(hog.slot()));
+    }
+    assert!((40..=60).contains(&others), "{others} of 1000");
+}
