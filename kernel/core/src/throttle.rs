@@ -15,7 +15,7 @@ use crate::{
 
 /// How long at least is looked at.
 const PERIOD_NS: u64 = 950_000_000;
-/// What they may use of that, in percent, before a pause.
+/// What they may use of that, in percent, without a pause.
 const SHARE: u64 = 95;
 const PAUSE_NS: u64 = 50_000_000;
 
@@ -34,7 +34,7 @@ impl Node {
     /// A thread in a real-time queue has used up a turn. True: all have used up their share.
     pub(crate) fn throttle<M: Machine>(&mut self, m: &mut M) -> bool {
         let now = m.ticks();
-        let elapsed = now - self.throttle.since;
+        let elapsed = now.saturating_sub(self.throttle.since);
         if elapsed < m.ns_to_ticks(PERIOD_NS) {
             return false;
         }
@@ -44,6 +44,7 @@ impl Node {
         self.throttle = Throttle { since: now, used, until: 0 };
         if is_over {
             self.throttle.until = now + m.ns_to_ticks(PAUSE_NS);
+            self.throttle.since = self.throttle.until;
             self.arm(m, self.throttle.until);
             self.change_queues(|_, queue| if queue < SYSTEM_QUEUE { LAST } else { queue });
         }
@@ -65,7 +66,7 @@ impl Node {
         for slot in FIRST_SERVICE..SLOTS {
             let queue = self.threads[slot].base_queue;
             let new = queue_of(self.mrt.rt.effective(slot as u16), queue);
-            if new != queue && !self.threads[slot].real_time {
+            if new != queue && self.threads[slot].is_live() && !self.threads[slot].real_time {
                 self.take_part(slot);
                 self.set_queue(slot, new);
             }
