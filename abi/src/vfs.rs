@@ -51,6 +51,9 @@ pub const EVENT_EXEC: u64 = 1;
 pub const EVENT_SIGNAL: u64 = 2;
 /// Event: `SyncAll` is done; a = 0 or negative error.
 pub const EVENT_SYNCED: u64 = 3;
+/// Event: a message has come to a queue, and a process is to have a signal for it (mq_notify(3)): a = pid (low half) and signal, b = value
+/// for the handler, c = pid (low half) and user of the sender.
+pub const EVENT_MESSAGE: u64 = 4;
 
 /// `EVENT_EXEC`: it is a script: `ExecText` has interpreter, argument and path; the image is the interpreter's.
 pub const EXEC_SCRIPT: u64 = 1;

@@ -26,3 +26,8 @@ run pi_stress --duration=2 --groups=1
 run hackbench -p -g 2 -l 20
 run hackbench -p -g 1 -l 20 -T
 _=/usr/bin/svsematest run svsematest --fork --prio=80 --loops=50
+run pmqtest --quiet --prio=80 --loops=50
+run pmqtest --quiet --prio=80 --loops=20 --threads=2 --timeout=1
+run pmqtest --quiet --prio=80 --duration=4 --timeout=1 --forcetimeout=1
+run hackbench -g 2 -l 20
+run hackbench -g 1 -l 20 -T

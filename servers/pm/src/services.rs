@@ -146,6 +146,15 @@ impl<S: System> Pm<S> {
         }
     }
 
+    /// A message has come to a queue for whoever asked to be told.
+    pub fn message_signal(&mut self, event: &FileEvent) {
+        let [target, value, sender, _] = event.values;
+        let Some(p) = self.table.process_by_pid(target as u32) else { return };
+        let Ok(signal) = Signal::new(target >> 32) else { return };
+        // EAGAIN: too many wait already; Linux drops it, too.
+        let _ = self.send(p, None, SigInfo::message(signal, sender, value));
+    }
+
     fn text(&mut self, asker: Endpoint, pid: u64, what: u64, grant: GrantId, bytes: u64) -> Result<u64> {
         let p = u32::try_from(pid).ok().and_then(|pid| self.table.process_by_pid(pid)).ok_or(Errno::ESRCH)?;
         let process = &self.table[p];

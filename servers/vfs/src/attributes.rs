@@ -2,7 +2,7 @@
 
 use crate::{
     file::{Object, OpenFile},
-    permission::{self, S_IFIFO, WRITE},
+    permission::{self, Attributes, S_IFIFO, S_IFSOCK, WRITE},
     process::Process,
     stat::{STATFS_BYTES, Stat, Summary},
     state::Vfs,
@@ -85,6 +85,18 @@ impl Vfs {
                 (None, Object::Pipe { inode, .. }) => {
                     let object = Summary { inode: *inode, mode: S_IFIFO | 0o600, ..Summary::default() };
                     Ok(Stat::of_object(&object))
+                }
+                (None, Object::Queue(queue)) => {
+                    let (attributes, inode) = (queue.attributes(), queue.place as u64 + 1);
+                    let Attributes { mode, uid, gid } = attributes;
+                    Ok(Stat::of_object(&Summary { inode, mode, uid, gid, ..Summary::default() }))
+                }
+                (None, Object::Socket(socket)) => {
+                    let object = Summary { inode: socket.inode, mode: S_IFSOCK | 0o777, ..Summary::default() };
+                    Ok(Stat::of_object(&object))
+                }
+                (None, Object::Timer(_)) => {
+                    Ok(Stat::of_object(&Summary { inode: 1, mode: 0o600, ..Summary::default() }))
                 }
                 (None, _) => Err(Errno::EBADF),
             },

@@ -57,7 +57,8 @@ impl Vfs {
     /// The same for a call of which nothing has been done yet, or what has been done does no harm.
     pub fn new_call(&'static self, process: &Rc<Process>, number: u32, words: &[u64; 7]) -> Flow {
         let call = Call { vfs: self, process, words };
-        let outcome = call.data(number).or_else(|| call.descriptors(number)).unwrap_or_else(|| {
+        let own = || call.descriptors(number).or_else(|| call.queues(number));
+        let outcome = call.data(number).or_else(own).unwrap_or_else(|| {
             call.names(number).unwrap_or_else(|| call.attributes(number).unwrap_or_else(|| call.rest(number)))
         });
         outcome.unwrap_or_else(|error| Flow::Done(Err(error)))
@@ -200,6 +201,33 @@ impl Call<'_> {
         })
     }
 
+    fn queues(&self, number: u32) -> Outcome {
+        let (vfs, process, w) = (self.vfs, self.process, self.words);
+        let [a, b, c, d, e, ..] = *w;
+        let buffer = |address: u64, bytes: u64| user::buffer(process.endpoint, address, bytes);
+        Some(match number {
+            nr::MQ_OPEN => done(vfs.mq_open(process, [a, b, c, d])),
+            nr::MQ_UNLINK => done(vfs.mq_unlink(process, a)),
+            nr::MQ_TIMEDSEND => vfs.mq_send(process, [a, b, c, d, e]),
+            nr::MQ_TIMEDRECEIVE => vfs.mq_receive(process, [a, b, c, d, e]),
+            nr::MQ_NOTIFY => done(vfs.mq_notify(process, self.int(0), b)),
+            nr::MQ_GETSETATTR => done(vfs.mq_attributes(process, self.int(0), b, c)),
+            nr::SOCKETPAIR => done(vfs.socketpair(process, [a, b, c, d])),
+            nr::SENDTO => buffer(b, c).and_then(|data| vfs.send_to(process, self.int(0), data, d as u32, w[5])),
+            nr::RECVFROM => buffer(b, c).and_then(|room| vfs.receive_from(process, self.int(0), room, d as u32, w[5])),
+            nr::SENDMSG => vfs.send_message(process, self.int(0), b, self.flags(2)),
+            nr::RECVMSG => vfs.receive_message(process, self.int(0), b, self.flags(2)),
+            nr::SHUTDOWN => done(vfs.shut_down(process, self.int(0), self.flags(1))),
+            nr::GETSOCKOPT => done(vfs.socket_option(process, [a, b, c, d, e])),
+            nr::SETSOCKOPT => done(vfs.set_socket_option(process, self.int(0), self.flags(1), self.flags(2))),
+            nr::GETSOCKNAME | nr::GETPEERNAME => done(vfs.socket_name(process, self.int(0), b, c)),
+            nr::TIMERFD_CREATE => done(vfs.timer_create(process, self.flags(0), self.flags(1))),
+            nr::TIMERFD_SETTIME => done(vfs.timer_set(process, [a, b, c, d])),
+            nr::TIMERFD_GETTIME => done(vfs.timer_get(process, self.int(0), b)),
+            _ => return None,
+        })
+    }
+
     fn names(&self, number: u32) -> Outcome {
         let (vfs, w) = (self.vfs, self.words);
         unless_unknown((|| match number {
@@ -308,7 +336,7 @@ impl Call<'_> {
                 task(vfs.mount_call(self.process(), text(0)?, self.path(1)?, text(2)?, w[3], text(4)?))
             }
             nr::UMOUNT2 => task(vfs.unmount_call(self.process(), self.path(0)?)),
-            nr::SOCKET | nr::SOCKETPAIR => Err(Errno::EAFNOSUPPORT),
+            nr::SOCKET => Err(Errno::EAFNOSUPPORT),
             nr::GETXATTR | nr::LGETXATTR | nr::FGETXATTR | nr::LISTXATTR | nr::LLISTXATTR | nr::FLISTXATTR => {
                 Err(Errno::EOPNOTSUPP)
             }

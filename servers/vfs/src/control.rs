@@ -78,6 +78,9 @@ impl Vfs {
 
     fn next_event(&self, message: &Message) -> Message {
         let (reply, event) = self.events.next(message);
+        if let Some(place) = event.and_then(|event| event.saved) {
+            self.store.release_signal(place);
+        }
         if event.is_some_and(|event| event.kind == vfs::EVENT_SYNCED) {
             self.store.set_global(&GlobalRecord { sync: 0, ..self.store.global() });
         }
@@ -291,7 +294,7 @@ impl Vfs {
 
     /// Reports the result of an exec.
     pub fn report_exec(&self, process: Endpoint, [a, b, c, d]: [u64; 4]) {
-        self.events.put(events::Event { kind: vfs::EVENT_EXEC, process, a, b, c, d });
+        self.events.put(events::Event { kind: vfs::EVENT_EXEC, process, a, b, c, d, saved: None });
     }
 }
 

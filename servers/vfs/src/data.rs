@@ -11,7 +11,7 @@ use crate::{
     file::{O_APPEND, O_DSYNC, Object, OpenFile},
     keep::records::Note,
     permission::after_write,
-    pipe::Outcome,
+    pipe::{Outcome, Pipe},
     process::{Call, Process},
     stat,
     state::Vfs,
@@ -41,8 +41,7 @@ impl Vfs {
         match &file.object {
             Object::Pipe { pipe, .. } => {
                 no_position(at)?;
-                let outcome = pipe.read(self, buffer, file.nonblocking());
-                self.pipe_flow(process, pipe, outcome)
+                self.read_pipe(process, pipe, buffer, file.nonblocking())
             }
             Object::Null(_) => Ok(Flow::Done(Ok(0))),
             Object::Node(node) if node.is_directory() => Err(Errno::EISDIR),
@@ -60,6 +59,15 @@ impl Vfs {
                 Ok(Flow::task(self.move_device(process, file, buffer, Access::Write)))
             }
             Object::Block { .. } => Ok(Flow::task(async move { self.read_block(&file, buffer, at).await })),
+            Object::Socket(socket) => {
+                no_position(at)?;
+                self.receive(process, &file, socket, buffer, 0)
+            }
+            Object::Timer(timer) => {
+                no_position(at)?;
+                self.read_timer(process, file.clone(), timer.clone(), buffer)
+            }
+            Object::Queue(_) => Err(Errno::EINVAL),
             Object::Path(_) => Err(Errno::EBADF),
         }
     }
@@ -77,17 +85,7 @@ impl Vfs {
         match &file.object {
             Object::Pipe { pipe, .. } => {
                 no_position(at)?;
-                let mut buffer = buffer;
-                if let Some(Note::Moved(moved)) = process.note.get() {
-                    buffer.advance_all(moved);
-                }
-                let outcome = pipe.write(self, buffer, file.nonblocking());
-                if outcome == Outcome::Done(Err(Errno::EPIPE)) {
-                    *process.call.borrow_mut() = Call::Signalled(0);
-                    self.events.signal(process.endpoint, crate::events::SIGPIPE);
-                    return Ok(Flow::Later);
-                }
-                self.pipe_flow(process, pipe, outcome)
+                self.write_pipe(process, pipe, buffer, file.nonblocking(), false)
             }
             Object::Null(_) => Ok(Flow::Done(Ok(buffer.left()))),
             Object::Node(node) => {
@@ -103,6 +101,11 @@ impl Vfs {
                 Ok(Flow::task(self.move_device(process, file, buffer, Access::Read)))
             }
             Object::Block { .. } => Ok(Flow::task(async move { self.write_block(&file, buffer, at).await })),
+            Object::Socket(socket) => {
+                no_position(at)?;
+                self.send(process, &file, socket, buffer, 0)
+            }
+            Object::Queue(_) | Object::Timer(_) => Err(Errno::EINVAL),
             Object::Path(_) => Err(Errno::EBADF),
         }
     }
@@ -435,7 +438,48 @@ fn append_at(process: &Process, size: u64) -> u64 {
 }
 
 impl Vfs {
-    fn pipe_flow(&self, process: &Process, pipe: &Rc<crate::pipe::Pipe>, outcome: Outcome) -> Result<Flow, Errno> {
+    /// Reads from a pipe.
+    pub fn read_pipe(
+        &self,
+        process: &Process,
+        pipe: &Rc<Pipe>,
+        buffer: UserBuffer,
+        nonblocking: bool,
+    ) -> Result<Flow, Errno> {
+        let outcome = pipe.read(self, buffer, nonblocking);
+        self.pipe_flow(process, pipe, outcome)
+    }
+
+    /// Writes to a pipe; `quiet`: without a signal when nobody reads.
+    pub fn write_pipe(
+        &self,
+        process: &Process,
+        pipe: &Rc<Pipe>,
+        mut buffer: UserBuffer,
+        nonblocking: bool,
+        quiet: bool,
+    ) -> Result<Flow, Errno> {
+        if let Some(Note::Moved(moved)) = process.note.get() {
+            buffer.advance_all(moved);
+        }
+        let outcome = pipe.write(self, buffer, nonblocking);
+        if outcome == Outcome::Done(Err(Errno::EPIPE)) {
+            return self.broken_pipe(process, quiet);
+        }
+        self.pipe_flow(process, pipe, outcome)
+    }
+
+    /// A write that nobody reads.
+    pub fn broken_pipe(&self, process: &Process, quiet: bool) -> Result<Flow, Errno> {
+        if quiet {
+            return Err(Errno::EPIPE);
+        }
+        *process.call.borrow_mut() = Call::Signalled(0);
+        self.events.signal(process.endpoint, crate::events::SIGPIPE);
+        Ok(Flow::Later)
+    }
+
+    fn pipe_flow(&self, process: &Process, pipe: &Rc<Pipe>, outcome: Outcome) -> Result<Flow, Errno> {
         match outcome {
             Outcome::Done(result) => {
                 self.store.has_moved();

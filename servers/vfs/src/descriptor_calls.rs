@@ -63,8 +63,11 @@ impl Vfs {
         Ok(0)
     }
 
-    /// A descriptor's end takes the table's record locks off its file.
+    /// A descriptor's end takes the table's record locks off its file, and its wish to be told of messages off its queue.
     pub fn release_records(&self, table: &FileTable, file: &OpenFile) {
+        if let Object::Queue(queue) = &file.object {
+            queue.forget_notification(table.number);
+        }
         let Some(node) = file.node() else { return };
         if !node.locks.records.borrow().is_empty() && node.locks.records.borrow_mut().release(table.number, Range::ALL)
         {
@@ -167,7 +170,7 @@ impl Vfs {
             Object::Node(node) => node.size.get(),
             Object::Block { bytes, .. } => *bytes,
             Object::Null(_) => return Ok(0),
-            Object::Device { .. } | Object::Pipe { .. } | Object::Path(_) => return Err(Errno::ESPIPE),
+            _ => return Err(Errno::ESPIPE),
         };
         let position = new_position(file.position.get(), size, offset, whence)?;
         file.set_position(position);
@@ -250,6 +253,10 @@ impl Vfs {
         match &file.object {
             Object::Pipe { pipe, .. } if request == ioctl::FIONREAD => {
                 user::store(who, argument, &(pipe.bytes() as u32).to_le_bytes())?;
+                Ok(done(0))
+            }
+            Object::Socket(socket) if request == ioctl::FIONREAD => {
+                user::store(who, argument, &(socket.incoming.bytes() as u32).to_le_bytes())?;
                 Ok(done(0))
             }
             Object::Node(node) if request == ioctl::FIONREAD && node.is_regular() => {

@@ -18,6 +18,8 @@ pub struct Event {
     pub b: u64,
     pub c: u64,
     pub d: u64,
+    /// Its record, if it outlives vfs.
+    pub saved: Option<u16>,
 }
 
 /// Events that pm has not fetched yet. There are at most as many as threads, because each has one call in hand.

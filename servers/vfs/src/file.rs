@@ -4,13 +4,17 @@
 //! (a pipe's peers learn of it, a device is closed, locks are released).
 
 use crate::{
+    event::Watchers,
     keep::{
         Store, Text,
         records::{FileRecord, Kind, NodeRecord},
     },
     mount::Shared,
+    mqueue::Queue,
     peers::Service,
     pipe::Pipe,
+    socketpair::Socket,
+    timerfd::Timer,
     vnode::NodeRef,
 };
 use abi::Errno;
@@ -69,6 +73,12 @@ pub enum Object {
     Block { node: NodeRef, service: Service, minor: u64, bytes: u64 },
     /// An end of a pipe or FIFO (whose node it then has); `inode` is what fstat tells of a pipe.
     Pipe { pipe: Rc<Pipe>, node: Option<NodeRef>, inode: u64, reads: bool, writes: bool },
+    /// A message queue.
+    Queue(Rc<Queue>),
+    /// A timer.
+    Timer(Rc<Timer>),
+    /// One end of a pair of sockets.
+    Socket(Rc<Socket>),
     /// Only a place (O_PATH).
     Path(NodeRef),
 }
@@ -124,7 +134,8 @@ impl Closing {
         Closing { store, notes: RefCell::default(), next_number: Cell::new(first_number), shared }
     }
 
-    fn add(&self, note: Closed) {
+    /// Notes an end.
+    pub fn add(&self, note: Closed) {
         self.notes.borrow_mut().push(note);
         self.shared.wants_sweep.set(true);
     }
@@ -135,7 +146,8 @@ impl Closing {
                 Closed::Pipe { pipe: pipe.clone(), reads: *reads, writes: *writes }
             }
             Object::Device { service, minor, .. } => Closed::Device { service: *service, minor: *minor },
-            Object::Node(_) | Object::Null(_) | Object::Block { .. } | Object::Path(_) => return,
+            Object::Socket(socket) => return socket.shut_down(self, true, true),
+            _ => return,
         };
         self.add(note);
     }
@@ -160,7 +172,20 @@ impl Object {
             Object::Node(node) | Object::Null(node) | Object::Path(node) => Some(node),
             Object::Device { node, .. } | Object::Block { node, .. } => Some(node),
             Object::Pipe { node, .. } => node.as_ref(),
+            Object::Queue(_) | Object::Timer(_) | Object::Socket(_) => None,
         }
+    }
+
+    /// What tells of changes of what it is ready for; nothing for devices, and what is always ready.
+    pub fn watchers(&self) -> impl Iterator<Item = &Watchers> {
+        let (one, other) = match self {
+            Object::Pipe { pipe, .. } => (Some(&pipe.watchers), None),
+            Object::Queue(queue) => (Some(&queue.watchers), None),
+            Object::Timer(timer) => (Some(&timer.watchers), None),
+            Object::Socket(socket) => (Some(&socket.incoming.watchers), Some(&socket.outgoing.watchers)),
+            _ => (None, None),
+        };
+        one.into_iter().chain(other)
     }
 
     fn kind(&self) -> Kind {
@@ -177,6 +202,15 @@ impl Object {
             Object::Pipe { pipe, inode, reads, writes, .. } => {
                 Kind::Pipe { pipe: pipe.record(), inode: *inode, reads: *reads, writes: *writes }
             }
+            Object::Queue(queue) => Kind::Queue { queue: queue.place },
+            Object::Timer(timer) => Kind::Timer { timer: timer.place },
+            Object::Socket(socket) => Kind::Socket {
+                incoming: socket.incoming.record(),
+                outgoing: socket.outgoing.record(),
+                inode: socket.inode,
+                reads: socket.reads(),
+                writes: socket.writes(),
+            },
         }
     }
 }
@@ -222,6 +256,11 @@ impl OpenFile {
             transfers: Cell::new(0),
             closing: closing.clone(),
         })
+    }
+
+    /// Preserves what has changed of its object.
+    pub fn save_object(&self) {
+        self.closing.store.set_kind(self.record, self.object.kind());
     }
 
     /// Sets the status flags.

@@ -1,6 +1,6 @@
 //! poll and select: waiting for one of many descriptors.
 //!
-//! What vfs knows itself (files, pipes) is looked at; devices are asked, each by a request that stays with the device until it is ready
+//! What vfs knows itself (files, pipes, queues) is looked at; devices are asked, each by a request that stays with the device until it is ready
 //! or the call ends. Whatever happens fires the program's event, and the handler looks again.
 
 use crate::{
@@ -104,16 +104,18 @@ impl Vfs {
             self.look(process, interests, &questions);
             return Ok(());
         }
-        let mut sleep = deadline_ns.map(|deadline_ns| self.runtime.sleep_until(deadline_ns));
         if let Some(deadline_ns) = deadline_ns {
             process.note(Note::Deadline(deadline_ns));
         }
-        self.watch_pipes(process, interests, true);
+        self.watch(process, interests, true);
         let mut result = Ok(false);
         while result == Ok(false) && !self.look(process, interests, &questions) {
-            result = process.wait_or_sleep(sleep.as_mut()).await.map_err(no_restart);
+            let wakes_at = next_expiry(process, interests).into_iter().chain(deadline_ns).min();
+            let mut sleep = wakes_at.map(|at_ns| self.runtime.sleep_until(at_ns));
+            let slept = process.wait_or_sleep(sleep.as_mut()).await.map_err(no_restart);
+            result = slept.map(|over| over && wakes_at == deadline_ns);
         }
-        self.watch_pipes(process, interests, false);
+        self.watch(process, interests, false);
         result.map(drop)
     }
 
@@ -134,6 +136,9 @@ impl Vfs {
         let ready = match &file.object {
             Object::Node(_) | Object::Null(_) | Object::Block { .. } => POLLIN | POLLOUT | POLLRDNORM | POLLWRNORM,
             Object::Pipe { pipe, reads, writes, .. } => pipe.poll(*reads, *writes),
+            Object::Queue(queue) => queue.poll(),
+            Object::Timer(timer) => u32::from(timer.is_ready()) * POLLIN,
+            Object::Socket(socket) => socket.poll(),
             Object::Path(_) => return POLLNVAL,
             Object::Device { .. } => 0,
         };
@@ -164,17 +169,27 @@ impl Vfs {
         Ok(())
     }
 
-    fn watch_pipes(&self, process: &Process, interests: &[Interest], on: bool) {
+    fn watch(&self, process: &Process, interests: &[Interest], on: bool) {
         for interest in interests {
             let Ok(file) = process.file(interest.descriptor) else { continue };
-            let Object::Pipe { pipe, .. } = &file.object else { continue };
-            if on {
-                pipe.watchers.add(&process.event);
-            } else {
-                pipe.watchers.remove(&process.event);
+            for watchers in file.object.watchers() {
+                if on {
+                    watchers.add(&process.event);
+                } else {
+                    watchers.remove(&process.event);
+                }
             }
         }
     }
+}
+
+/// When the first of the timers among the descriptors expires.
+fn next_expiry(process: &Process, interests: &[Interest]) -> Option<u64> {
+    let wakes_at = |interest: &Interest| match &process.file(interest.descriptor).ok()?.object {
+        Object::Timer(timer) => timer.wakes_at(),
+        _ => None,
+    };
+    interests.iter().filter_map(wakes_at).min()
 }
 
 /// poll and select are never repeated after a signal.

@@ -15,12 +15,15 @@ use crate::{
     },
     mount::{Mount, NewMount},
     mounting::shown_kind,
+    mqueue::Queue,
     peers::Service,
     permission::Credentials,
     pipe::Pipe,
     process::{Place, Process},
     ring::Ring,
+    socketpair::Socket,
     state::Vfs,
+    timerfd::Timer,
     vnode::NodeRef,
 };
 use abi::{Errno, fs};
@@ -33,6 +36,7 @@ struct Restoration {
     vfs: &'static Vfs,
     mounts: BTreeMap<u16, Rc<Mount>>,
     pipes: BTreeMap<u16, Rc<Pipe>>,
+    queues: BTreeMap<u16, Rc<Queue>>,
     files: BTreeMap<u16, Rc<OpenFile>>,
     tables: BTreeMap<u16, Rc<FileTable>>,
     directories: BTreeMap<u16, Rc<Directories>>,
@@ -49,6 +53,7 @@ impl Vfs {
             vfs: self,
             mounts: BTreeMap::new(),
             pipes: BTreeMap::new(),
+            queues: BTreeMap::new(),
             files: BTreeMap::new(),
             tables: BTreeMap::new(),
             directories: BTreeMap::new(),
@@ -137,6 +142,7 @@ impl Restoration {
             }
         }
         self.restore_mounts();
+        self.restore_queues();
         for thread in store.threads() {
             if let Err(Errno(_)) = self.restore_thread(&thread) {
                 self.lost += 1;
@@ -182,6 +188,27 @@ impl Restoration {
                 mount.covers.replace(Some(covered.clone()));
                 covered.covered.replace(Some(mount));
             }
+        }
+    }
+
+    /// Queues without a name end with this restoration, unless somebody has them open.
+    fn restore_queues(&mut self) {
+        let store = self.vfs.store.clone();
+        for (place, record) in store.queues() {
+            let Some(queue) = Queue::restore(&store, place, record) else {
+                self.lost += 1;
+                continue;
+            };
+            self.used.queues.insert(place);
+            self.used.texts.push(record.name);
+            if record.named {
+                self.vfs.queues.borrow_mut().insert(store.text(record.name), queue.clone());
+            }
+            self.queues.insert(place, queue);
+        }
+        for (place, record) in store.signals() {
+            self.used.signals.insert(place);
+            self.vfs.put_message_event(place, &record);
         }
     }
 
@@ -269,6 +296,16 @@ impl Restoration {
                 }
                 self.vfs.next_pipe.set(self.vfs.next_pipe.get().max(inode + 1));
                 Object::Pipe { pipe, node, inode, reads, writes }
+            }
+            Kind::Queue { queue } => Object::Queue(self.queues.get(&queue)?.clone()),
+            Kind::Socket { incoming, outgoing, inode, reads, writes } => {
+                self.vfs.next_pipe.set(self.vfs.next_pipe.get().max(inode + 1));
+                Object::Socket(Socket::new(self.pipe(incoming)?, self.pipe(outgoing)?, inode, (reads, writes)))
+            }
+            Kind::Timer { timer } => {
+                let store = &self.vfs.store;
+                self.used.timers.insert(timer);
+                Object::Timer(Timer::restore(store, timer, store.timer(timer)?))
             }
         })
     }

@@ -4,9 +4,11 @@ use crate::{
     file::{O_APPEND, O_RDWR, Object, OpenFile},
     keep::{
         KEEP_BYTES, Store,
+        queues::{NO_QUEUE, Notification, QueueRecord, SignalRecord},
         records::{MountRecord, NodeRecord, Note},
     },
     mount::{Mount, NewMount},
+    mqueue::{Letter, Queue, Sent},
     peers::Service,
     process::{Place, Process},
     state::Vfs,
@@ -14,7 +16,7 @@ use crate::{
     vnode::NodeRef,
 };
 use abi::{Endpoint, Errno, Message, call::KernelCall, endpoint::slot, vfs};
-use alloc::{boxed::Box, format, rc::Rc, string::String, vec::Vec};
+use alloc::{boxed::Box, format, rc::Rc, string::String, vec, vec::Vec};
 use core::sync::atomic::{AtomicU64, Ordering};
 use server::recover::Found;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -142,10 +144,61 @@ fn turns() -> Vec<fn(&'static Vfs)> {
         answer.words[0] = 4;
         vfs.end_turn(&[(CHILD, answer)]);
     });
+    turns.extend(turns_of_queues());
     turns.push(|vfs| {
         let _ = vfs.close_range(&process(vfs, INIT), 0, u32::MAX, 0).expect("is a range");
     });
     turns.push(|vfs| from_pm(vfs, vfs::Exit { process: CHILD }.message()));
+    turns
+}
+
+fn queue(vfs: &Vfs) -> Rc<Queue> {
+    vfs.queues.borrow().get(b"q".as_slice()).expect("has its name").clone()
+}
+
+fn give_queue(vfs: &'static Vfs, name: &[u8]) {
+    let record = QueueRecord { most_messages: 2, message_bytes: 100, uid: 1, gid: 2, mode: 0o600, ..NO_QUEUE };
+    let queue = Queue::new(&vfs.store, record, name).expect("room");
+    let file = OpenFile::new(&vfs.closing, Object::Queue(queue.clone()), O_RDWR, name.to_vec()).expect("room");
+    process(vfs, INIT).insert(file, true).expect("room");
+    vfs.queues.borrow_mut().insert(name.to_vec(), queue);
+}
+
+fn letter(priority: u16, byte: u8) -> Letter {
+    Letter { priority, bytes: vec![byte; 100] }
+}
+
+fn turns_of_queues() -> Vec<fn(&'static Vfs)> {
+    let mut turns: Vec<fn(&'static Vfs)> = Vec::new();
+    turns.push(|vfs| give_queue(vfs, b"q"));
+    turns.push(|vfs| assert_eq!(queue(vfs).send(&letter(1, b'a')), Sent::First));
+    turns.push(|vfs| assert_eq!(queue(vfs).send(&letter(9, b'b')), Sent::Done));
+    turns.push(|vfs| assert_eq!(queue(vfs).receive(INIT, 0, 0), Ok(Some(100))));
+    turns.push(|vfs| assert_eq!(queue(vfs).send(&letter(9, b'c')), Sent::Done));
+    turns.push(|vfs| {
+        let notification = Notification { table: 7, pid: 1, signal: 10, value: 42 };
+        queue(vfs).ask_notification(notification).expect("is free");
+    });
+    turns.push(|vfs| {
+        queue(vfs).set_unnamed();
+        vfs.queues.borrow_mut().clear();
+    });
+    turns.push(|vfs| give_queue(vfs, b"other"));
+    turns.push(|vfs| {
+        let signal = SignalRecord { pid: 1, signal: 10, value: 42, sender_pid: 2, sender_uid: 3 };
+        let place = vfs.store.new_signal(&signal).expect("room");
+        vfs.put_message_event(place, &signal);
+    });
+    turns.push(|vfs| {
+        let request = Message { source: Endpoint::new(slot::PM, 1), ..vfs::NextEvent {}.message() };
+        assert_eq!(vfs::NextEvent::results(&vfs.service_request(&request)).map(|event| event.0), Ok(vfs::EVENT_MESSAGE));
+    });
+    turns.push(|vfs| {
+        let _ = vfs.timer_create(&process(vfs, INIT), 1, 0).expect("room");
+    });
+    turns.push(|vfs| {
+        let _ = vfs.socketpair(&process(vfs, INIT), [1, 1, 0, 0]).expect("room");
+    });
     turns
 }
 
@@ -165,6 +218,16 @@ fn seen(vfs: &Vfs) -> String {
             text +=
                 &format!("\n {number} {close_on_exec} {} {} {:o}", file.number, file.position.get(), file.flags.get());
             text += &format!(" {:?} {:?}", file.node().map(|node| node.node), path);
+            match &file.object {
+                Object::Queue(queue) => text += &format!(" {:?} {:?}", queue.record(), queue.poll()),
+                Object::Timer(timer) => text += &format!(" {:?}", timer.record()),
+                Object::Socket(socket) => {
+                    let pipes = [&socket.incoming, &socket.outgoing];
+                    let ends = pipes.map(|pipe| (pipe.bytes(), pipe.readers(), pipe.writers()));
+                    text += &format!(" {} {ends:?} {}", socket.inode, socket.poll());
+                }
+                _ => {}
+            }
             if let Object::Pipe { pipe, reads, writes, .. } = &file.object {
                 text += &format!(" pipe {} of {}, {reads} {writes}", pipe.bytes(), pipe.capacity());
                 text += &format!(" {} {}", pipe.readers(), pipe.writers());
@@ -172,7 +235,7 @@ fn seen(vfs: &Vfs) -> String {
         }
         text += &format!("\n {:?}\n", vfs.store.noted(process.endpoint, 9));
     }
-    text
+    text + &format!("{:?} {:?}", vfs.queues.borrow().keys(), vfs.store.signals().collect::<Vec<_>>())
 }
 
 fn finish_turn(vfs: &Vfs) {

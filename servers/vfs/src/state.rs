@@ -12,6 +12,7 @@ use crate::{
     },
     locks::{Range, Waits},
     mount::{Mount, Shared},
+    mqueue::Queue,
     names::Names,
     peers::Peers,
     pipe::{Pipe, World},
@@ -22,7 +23,7 @@ use crate::{
     vnode::NodeRef,
 };
 use abi::{Endpoint, Errno, Message, fs, vm};
-use alloc::{rc::Rc, vec::Vec};
+use alloc::{collections::BTreeMap, rc::Rc, vec::Vec};
 use core::cell::{Cell, RefCell};
 use server::Runtime;
 use sys::{copy, ipc};
@@ -55,6 +56,8 @@ pub struct Vfs {
     pub lock_waits: RefCell<Waits>,
     /// What pm has to be told.
     pub events: Events,
+    /// Message queues by name.
+    pub queues: RefCell<BTreeMap<Vec<u8>, Rc<Queue>>>,
     /// Number of the next pipe, for fstat.
     pub next_pipe: Cell<u64>,
     /// Pipes with a writer that lacks pages.
@@ -88,6 +91,7 @@ impl Vfs {
             shared,
             lock_waits: RefCell::default(),
             events: Events::default(),
+            queues: RefCell::default(),
             next_pipe: Cell::new(1),
             starving: RefCell::default(),
             hungry: crate::event::Event::default(),

@@ -32,6 +32,18 @@ pub fn store(to: Endpoint, address: u64, bytes: &[u8]) -> Result<(), Errno> {
     if bytes.is_empty() { Ok(()) } else { copy::to_process(to, address, bytes).map_err(fault) }
 }
 
+/// Writes to a program's buffer, which is at least as long. `EFAULT`.
+pub fn store_all(mut to: UserBuffer, mut bytes: &[u8]) -> Result<(), Errno> {
+    while !bytes.is_empty() && to.left() > 0 {
+        let piece = to.piece();
+        let (now, later) = bytes.split_at(bytes.len().min(piece.bytes as usize));
+        store(to.owner, piece.address, now)?;
+        to.advance(now.len() as u64);
+        bytes = later;
+    }
+    Ok(())
+}
+
 /// `bytes` bytes of a program's memory. `EFAULT`.
 pub fn fetch_vec(from: Endpoint, address: u64, bytes: usize) -> Result<Vec<u8>, Errno> {
     let mut copied = vec![0; bytes];

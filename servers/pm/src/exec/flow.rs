@@ -92,6 +92,7 @@ impl<S: System> Pm<S> {
                 vfs::EVENT_EXEC => self.exec_ready(&event),
                 vfs::EVENT_SIGNAL => self.file_signal(&event),
                 vfs::EVENT_SYNCED => self.synced(),
+                vfs::EVENT_MESSAGE => self.message_signal(&event),
                 _ => {}
             }
         }

@@ -15,6 +15,7 @@ pub mod code {
     pub const KERNEL: i32 = 0x80;
     pub const TKILL: i32 = -6;
     pub const TIMER: i32 = -2;
+    pub const MESSAGE: i32 = -3;
     pub const CHILD_EXITED: i32 = 1;
     pub const CHILD_KILLED: i32 = 2;
     pub const CHILD_STOPPED: i32 = 5;
@@ -60,6 +61,11 @@ impl SigInfo {
     /// An expiry of a POSIX timer.
     pub fn timer(signal: Signal, id: u32, overruns: u32, value: u64) -> Self {
         SigInfo::new(signal, code::TIMER, [id as u64 | (overruns as u64) << 32, value, 0, 0])
+    }
+
+    /// A message in a queue; `sender`: pid (low half) and user.
+    pub fn message(signal: Signal, sender: u64, value: u64) -> Self {
+        SigInfo::new(signal, code::MESSAGE, [sender, value, 0, 0])
     }
 
     /// It tells of this timer.

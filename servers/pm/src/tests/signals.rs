@@ -235,6 +235,19 @@ fn sigpipe_of_vfs_kills_or_ends_the_write_with_epipe() {
 }
 
 #[test]
+fn a_message_in_a_queue_runs_the_handler_of_whoever_asked_to_be_told() {
+    let mut world = World::new();
+    let (pid, child) = world.fork(world.init);
+    world.handle_signal(child, USR1, 0);
+    let values = |pid: u64| [pid | USR1 << 32, 42, 1, 0];
+    world.file_event(vfs::EVENT_MESSAGE, Endpoint::NONE, values(pid + 1));
+    assert!(!runs_handler(&mut world, child));
+    world.file_event(vfs::EVENT_MESSAGE, Endpoint::NONE, values(pid));
+    world.report_interrupted(child, None);
+    assert!(runs_handler(&mut world, child));
+}
+
+#[test]
 fn the_first_process_is_only_touched_by_what_it_handles() {
     let mut world = World::new();
     world.call(world.init, nr::KILL, &[1, 9]);

@@ -23,6 +23,7 @@ impl Store {
         count(&self.threads, &self.recover)
             + count(&self.mounts, &self.recover)
             + count(&self.locks.table, &self.recover)
+            + count(&self.queues.table, &self.recover)
     }
 
     /// All mounts.
@@ -86,6 +87,9 @@ impl Store {
         self.pipes.pool.rebuild(|place| used.pipes.contains(&(place as u16)));
         self.pages.pool.rebuild(|place| used.pages.contains(&(place as u16)));
         self.locks.pool.rebuild(|place| used.locks.contains(&(place as u16)));
+        self.queues.pool.rebuild(|place| used.queues.contains(&(place as u16)));
+        self.signals.pool.rebuild(|place| used.signals.contains(&(place as u16)));
+        self.timers.pool.rebuild(|place| used.timers.contains(&(place as u16)));
         self.texts.rebuild(&used.texts);
     }
 }
@@ -93,10 +97,12 @@ impl Store {
 #[cfg(test)]
 impl Store {
     /// Free places of every table.
-    pub fn in_use(&self) -> [usize; 6] {
+    pub fn in_use(&self) -> [usize; 9] {
         let pools = [&self.tables.pool, &self.blocks, &self.files.pool, &self.directories.pool, &self.pipes.pool];
         let rooms = pools.map(|pool| pool.room(self.turn()));
-        [rooms[0], rooms[1], rooms[2], rooms[3], rooms[4], self.pages.pool.room(self.turn())]
+        let others = [&self.pages.pool, &self.queues.pool, &self.signals.pool, &self.timers.pool];
+        let others = others.map(|pool| pool.room(self.turn()));
+        [rooms[0], rooms[1], rooms[2], rooms[3], rooms[4], others[0], others[1], others[2], others[3]]
     }
 }
 
@@ -111,5 +117,8 @@ pub struct Used {
     pub pipes: alloc::collections::BTreeSet<u16>,
     pub pages: alloc::collections::BTreeSet<u16>,
     pub locks: alloc::collections::BTreeSet<u16>,
+    pub queues: alloc::collections::BTreeSet<u16>,
+    pub signals: alloc::collections::BTreeSet<u16>,
+    pub timers: alloc::collections::BTreeSet<u16>,
     pub texts: alloc::vec::Vec<Text>,
 }

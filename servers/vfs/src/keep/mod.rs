@@ -7,31 +7,37 @@
 //!
 //! `records` says what is kept, `pool` and `text` where; `found` reads it back, and `recovery` makes the heap from it again.
 
+mod extents;
 mod found;
 mod pool;
+pub mod queues;
 pub mod records;
 mod text;
+pub mod timers;
 
 use abi::{Endpoint, Errno, Message, endpoint::SLOTS};
-use alloc::boxed::Box;
-use core::cell::Cell;
+use alloc::{boxed::Box, vec::Vec};
+use core::cell::{Cell, RefCell};
+use extents::Extents;
 pub use found::Used;
 use pool::Pool;
+use queues::{QueueRecord, SignalRecord};
 use records::{
-    BLOCK, CallRecord, DescriptorRecord, DirectoriesRecord, ExecRecord, FileRecord, GlobalRecord, LockRecord,
+    BLOCK, CallRecord, DescriptorRecord, DirectoriesRecord, ExecRecord, FileRecord, GlobalRecord, Kind, LockRecord,
     MountRecord, NOWHERE, NextRecord, Note, PeerRecord, PipeRecord, TableRecord, ThreadRecord,
 };
 use server::recover::{Area, Cells, Found, Record, Recover, Table, VALUE_BITS};
 use sys::keep::Keep;
 pub use text::Text;
 use text::Texts;
+use timers::TimerRecord;
 
 /// Bytes of preserved memory: `keep_bytes` of the system file is at least this.
-pub const KEEP_BYTES: usize = 0x80_0000 / SCALE;
+pub const KEEP_BYTES: usize = 0xb0_0000 / SCALE;
 /// Tests have smaller tables: they make and search them thousands of times.
 const SCALE: usize = if cfg!(test) { 8 } else { 1 };
 /// Which layout this is: to be changed with any table.
-const LAYOUT: u64 = 3;
+const LAYOUT: u64 = 4;
 /// Words that change in one turn.
 const LOG_CHANGES: usize = 16384 / SCALE;
 /// Bytes of a page of a pipe.
@@ -44,6 +50,11 @@ const PIPES: usize = 1024 / SCALE;
 const PIPE_PAGES: usize = 768 / SCALE / SCALE;
 const LOCKS: usize = 2048 / SCALE / SCALE;
 const MOUNTS: usize = 32;
+/// Message queues (`queues_max` of mq_overview(7)).
+pub const QUEUES: usize = 256 / SCALE;
+const MESSAGE_PLACES: usize = 0x20_0000 / queues::PLACE_BYTES / SCALE;
+const SIGNALS: usize = 256 / SCALE;
+const TIMERS: usize = 2048 / SCALE;
 const PEERS: usize = 32;
 
 /// Places of one table, and which of them are free.
@@ -99,6 +110,14 @@ pub struct Store {
     content: Area,
     locks: Places<LockRecord>,
     mounts: Table<MountRecord>,
+    queues: Places<QueueRecord>,
+    ended_queues: RefCell<Vec<(u16, QueueRecord)>>,
+    runs: Extents,
+    messages: Cells,
+    /// What the messages consist of.
+    slots: Area,
+    signals: Places<SignalRecord>,
+    timers: Places<TimerRecord>,
     peers: Table<PeerRecord>,
     global: Table<GlobalRecord>,
     texts: Texts,
@@ -128,6 +147,13 @@ impl Store {
             content: Area::lay_out(&recover, PIPE_PAGES * PIPE_PAGE),
             locks: Places::lay_out(&recover, LOCKS),
             mounts: Table::lay_out(&recover, MOUNTS),
+            queues: Places::lay_out(&recover, QUEUES),
+            ended_queues: RefCell::default(),
+            runs: Extents::new(MESSAGE_PLACES),
+            messages: Cells::lay_out(&recover, MESSAGE_PLACES),
+            slots: Area::lay_out(&recover, MESSAGE_PLACES * queues::PLACE_BYTES),
+            signals: Places::lay_out(&recover, SIGNALS),
+            timers: Places::lay_out(&recover, TIMERS),
             peers: Table::lay_out(&recover, PEERS),
             global: Table::lay_out(&recover, 1),
             texts: Texts::lay_out(&recover),
@@ -141,6 +167,7 @@ impl Store {
 
     /// The end of a turn: see the head of the file.
     pub fn end_turn(&self, answers: &[(Endpoint, Message)]) {
+        self.release_ended_queues();
         if !self.recover.is_changing() && !self.moved.get() {
             return;
         }
@@ -329,6 +356,13 @@ impl Store {
     pub fn set_path(&self, place: u16, path: Text) {
         if let Some(file) = get(&self.files.table, &self.recover, place) {
             self.files.table.set(&self.recover, place as usize, &FileRecord { path, ..file });
+        }
+    }
+
+    /// Sets what an open file is of.
+    pub fn set_kind(&self, place: u16, kind: Kind) {
+        if let Some(file) = get(&self.files.table, &self.recover, place) {
+            self.files.table.set(&self.recover, place as usize, &FileRecord { kind, ..file });
         }
     }
 

@@ -14,7 +14,7 @@ pub const BLOCK: usize = 16;
 /// Blocks of one descriptor table.
 pub const BLOCKS: usize = 64;
 
-fn halves(low: u32, high: u32) -> u64 {
+pub(super) fn halves(low: u32, high: u32) -> u64 {
     low as u64 | (high as u64) << 32
 }
 
@@ -220,6 +220,9 @@ pub enum Kind {
     Device { service: u16, minor: u32 },
     Block { service: u16, minor: u32, bytes: u64 },
     Pipe { pipe: u16, inode: u64, reads: bool, writes: bool },
+    Queue { queue: u16 },
+    Timer { timer: u16 },
+    Socket { incoming: u16, outgoing: u16, inode: u64, reads: bool, writes: bool },
 }
 
 /// An open file, without what changes often: position and status flags.
@@ -244,6 +247,11 @@ impl Record for FileRecord {
             Kind::Device { service, minor } => (3, service, minor, 0),
             Kind::Block { service, minor, bytes } => (4, service, minor, bytes),
             Kind::Pipe { pipe, inode, reads, writes } => (5, pipe, reads as u32 | (writes as u32) << 1, inode),
+            Kind::Queue { queue } => (6, queue, 0, 0),
+            Kind::Timer { timer } => (7, timer, 0, 0),
+            Kind::Socket { incoming, outgoing, inode, reads, writes } => {
+                (8, incoming, outgoing as u32 | (reads as u32) << 16 | (writes as u32) << 17, inode)
+            }
         };
         words[0] = kind | (place as u64) << 8 | (self.node.mount as u64 & 0xff) << 24 | (minor as u64) << 32;
         words[1] = self.node.node;
@@ -260,6 +268,12 @@ impl Record for FileRecord {
             3 => Kind::Device { service: place, minor },
             4 => Kind::Block { service: place, minor, bytes: words[3] },
             5 => Kind::Pipe { pipe: place, inode: words[3], reads: minor & 1 != 0, writes: minor & 2 != 0 },
+            6 => Kind::Queue { queue: place },
+            7 => Kind::Timer { timer: place },
+            8 => {
+                let (reads, writes) = (minor >> 16 & 1 != 0, minor >> 17 & 1 != 0);
+                Kind::Socket { incoming: place, outgoing: minor as u16, inode: words[3], reads, writes }
+            }
             _ => Kind::Path,
         };
         let mount = match (words[0] >> 24) as u8 {

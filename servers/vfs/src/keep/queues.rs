@@ -1,0 +1,280 @@
+//! Message queues in preserved memory: what each is, its messages, and signals about them that pm has not fetched.
+//!
+//! A queue owns a run of the message area, with a slot for each message that it may hold and one more, because a slot that is emptied is not
+//! filled again in the same turn. A message counts while its cell is set; its bytes and its number lie in the slot, written before.
+//!
+//! ```text
+//! cell    length and priority; its place is that of the slot
+//! slot    number (8 bytes; messages of one priority go out in its order), then the bytes
+//! ```
+
+use super::{Store, pool::Pool, records::halves, text::Text};
+use abi::{Endpoint, Errno};
+use alloc::vec::Vec;
+use server::recover::Record;
+
+/// Bytes of a place of the message area.
+pub const PLACE_BYTES: usize = 64;
+const NUMBER_BYTES: usize = 8;
+const PRIORITY_BITS: u32 = 16;
+/// Slots beyond those that messages fill.
+const SPARE_SLOTS: u32 = 1;
+
+/// Who is told when a message comes to an empty queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Notification {
+    /// Number of the descriptor table through which it was asked for.
+    pub table: u64,
+    pub pid: u32,
+    /// 0: none, it only keeps others from asking.
+    pub signal: u8,
+    pub value: u64,
+}
+
+/// A queue, without its messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct QueueRecord {
+    pub most_messages: u32,
+    pub message_bytes: u32,
+    pub uid: u32,
+    pub gid: u32,
+    /// Permission bits.
+    pub mode: u16,
+    /// It can be opened; else it ends with its last open file.
+    pub named: bool,
+    pub name: Text,
+    /// First place of its run.
+    pub first: u32,
+    pub notification: Option<Notification>,
+}
+
+/// An empty record to begin with.
+pub const NO_QUEUE: QueueRecord = QueueRecord {
+    most_messages: 0,
+    message_bytes: 0,
+    uid: 0,
+    gid: 0,
+    mode: 0,
+    named: true,
+    name: Text::EMPTY,
+    first: 0,
+    notification: None,
+};
+
+impl QueueRecord {
+    fn slot_places(&self) -> u32 {
+        (NUMBER_BYTES + self.message_bytes as usize).div_ceil(PLACE_BYTES) as u32
+    }
+
+    fn slots(&self) -> u32 {
+        self.most_messages + SPARE_SLOTS
+    }
+
+    /// Places of its run; `None`: more than there can be.
+    fn places(&self) -> Option<u32> {
+        self.slot_places().checked_mul(self.slots())
+    }
+}
+
+impl Record for QueueRecord {
+    const WORDS: usize = 6;
+
+    fn store(&self, words: &mut [u64]) {
+        let notification = self.notification;
+        let Notification { table, pid, signal, value } =
+            notification.unwrap_or(Notification { table: 0, pid: 0, signal: 0, value: 0 });
+        let bits = (self.named as u32) << 16 | (notification.is_some() as u32) << 17 | (signal as u32) << 24;
+        words[0] = halves(self.most_messages, self.message_bytes);
+        words[1] = halves(self.uid, self.gid);
+        words[2] = halves(self.mode as u32 | bits, self.name.to_word() as u32);
+        words[3] = halves(self.first, pid);
+        words[4] = value;
+        words[5] = table;
+    }
+
+    fn load(words: &[u64]) -> Self {
+        let high = |word: usize| (words[word] >> 32) as u32;
+        let notification =
+            Notification { table: words[5], pid: high(3), signal: (words[2] >> 24) as u8, value: words[4] };
+        QueueRecord {
+            most_messages: words[0] as u32,
+            message_bytes: high(0),
+            uid: words[1] as u32,
+            gid: high(1),
+            mode: words[2] as u16,
+            named: words[2] >> 16 & 1 != 0,
+            name: Text::from_word(words[2] >> 32),
+            first: words[3] as u32,
+            notification: (words[2] >> 17 & 1 != 0).then_some(notification),
+        }
+    }
+}
+
+/// A signal that pm is to send because a message has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct SignalRecord {
+    pub pid: u32,
+    pub signal: u8,
+    pub value: u64,
+    pub sender_pid: u32,
+    pub sender_uid: u32,
+}
+
+impl Record for SignalRecord {
+    const WORDS: usize = 3;
+
+    fn store(&self, words: &mut [u64]) {
+        let (target, sender) = (halves(self.pid, self.signal as u32), halves(self.sender_pid, self.sender_uid));
+        words.copy_from_slice(&[target, self.value, sender]);
+    }
+
+    fn load(words: &[u64]) -> Self {
+        SignalRecord {
+            pid: words[0] as u32,
+            signal: (words[0] >> 32) as u8,
+            value: words[1],
+            sender_pid: words[2] as u32,
+            sender_uid: (words[2] >> 32) as u32,
+        }
+    }
+}
+
+/// The slots of a queue.
+#[derive(Debug)]
+pub struct Slots {
+    first: u32,
+    slot_places: u32,
+    pool: Pool,
+}
+
+impl Slots {
+    fn new(record: &QueueRecord) -> Slots {
+        let pool = Pool::new(record.slots() as usize);
+        Slots { first: record.first, slot_places: record.slot_places(), pool }
+    }
+
+    fn place(&self, slot: u32) -> usize {
+        (self.first + slot * self.slot_places) as usize
+    }
+}
+
+/// A message in its slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Held {
+    pub slot: u32,
+    pub bytes: u32,
+    pub priority: u16,
+    pub number: u64,
+}
+
+impl Store {
+    /// Makes an empty queue; its record's name and run are filled in. `ENOSPC`: too many queues, or no room for its messages.
+    pub fn new_queue(&self, record: &mut QueueRecord, name: &[u8]) -> Result<(u16, Slots), Errno> {
+        let turn = self.turn();
+        let first = record.places().and_then(|places| self.runs.take(places, turn)).ok_or(Errno::ENOSPC)?;
+        let name = self.put_text(name).inspect_err(|_| self.runs.release(first, turn))?;
+        let Some(place) = self.queues.pool.take(turn) else {
+            self.runs.release(first, turn);
+            self.release_text(name);
+            return Err(Errno::ENOSPC);
+        };
+        (record.first, record.name) = (first, name);
+        let slots = Slots::new(record);
+        (0..record.slots()).for_each(|slot| self.messages.clear_unreferenced(&self.recover, slots.place(slot)));
+        self.queues.table.set(&self.recover, place, record);
+        Ok((place as u16, slots))
+    }
+
+    /// Changes a queue.
+    pub fn set_queue(&self, place: u16, record: &QueueRecord) {
+        self.queues.table.set(&self.recover, place as usize, record);
+    }
+
+    /// Ends a queue with what is in it, at the end of the turn.
+    pub fn release_queue(&self, place: u16, record: QueueRecord) {
+        self.ended_queues.borrow_mut().push((place, record));
+    }
+
+    pub(super) fn release_ended_queues(&self) {
+        if self.ended_queues.borrow().is_empty() {
+            return;
+        }
+        for (place, record) in self.ended_queues.take() {
+            self.queues.table.clear(&self.recover, place as usize);
+            self.release(&self.queues, place as usize);
+            self.runs.release(record.first, self.turn());
+            self.release_text(record.name);
+        }
+    }
+
+    /// Puts a message into a queue. `None`: every slot that is free has been emptied in this turn.
+    pub fn put_message(&self, slots: &Slots, number: u64, priority: u16, bytes: &[u8]) -> Option<Held> {
+        let slot = slots.pool.take(self.turn())? as u32;
+        let place = slots.place(slot);
+        self.slots.write(&self.recover, place * PLACE_BYTES, &number.to_le_bytes());
+        self.slots.write(&self.recover, place * PLACE_BYTES + NUMBER_BYTES, bytes);
+        let held = Held { slot, bytes: bytes.len() as u32, priority, number };
+        self.messages.set(&self.recover, place, (held.bytes as u64) << PRIORITY_BITS | priority as u64);
+        Some(held)
+    }
+
+    /// Copies a message to a program's memory.
+    pub fn copy_message(&self, slots: &Slots, held: &Held, to: Endpoint, address: u64) -> Result<(), Errno> {
+        let offset = slots.place(held.slot) * PLACE_BYTES + NUMBER_BYTES;
+        self.slots.store(&self.recover, offset, held.bytes as usize, to, address)
+    }
+
+    /// Takes a message out of its queue.
+    pub fn take_message(&self, slots: &Slots, held: &Held) {
+        self.messages.clear(&self.recover, slots.place(held.slot));
+        slots.pool.release(held.slot as usize, self.turn());
+    }
+
+    /// Notes a signal that pm is to send. `None`: pm has not fetched any for too long.
+    pub fn new_signal(&self, record: &SignalRecord) -> Option<u16> {
+        let place = self.signals.pool.take(self.turn())?;
+        self.signals.table.set(&self.recover, place, record);
+        Some(place as u16)
+    }
+
+    /// pm has fetched it.
+    pub fn release_signal(&self, place: u16) {
+        self.signals.table.clear(&self.recover, place as usize);
+        self.release(&self.signals, place as usize);
+    }
+
+    /// All queues.
+    pub fn queues(&self) -> impl Iterator<Item = (u16, QueueRecord)> + '_ {
+        self.queues.table.entries(&self.recover).filter_map(|(place, entry)| Some((place as u16, entry.record()?)))
+    }
+
+    /// All signals.
+    pub fn signals(&self) -> impl Iterator<Item = (u16, SignalRecord)> + '_ {
+        self.signals.table.entries(&self.recover).filter_map(|(place, entry)| Some((place as u16, entry.record()?)))
+    }
+
+    /// A queue as a predecessor has left it, and its messages. `None`: the record makes no sense.
+    pub fn restore_queue(&self, record: &QueueRecord) -> Option<(Slots, Vec<Held>)> {
+        if !self.runs.claim(record.first, record.places()?) {
+            return None;
+        }
+        let slots = Slots::new(record);
+        let messages: Vec<Held> = (0..record.slots()).filter_map(|slot| self.held(&slots, slot)).collect();
+        let sound = messages.iter().all(|held| held.bytes <= record.message_bytes);
+        slots.pool.rebuild(|slot| messages.iter().any(|held| held.slot == slot as u32));
+        sound.then_some((slots, messages))
+    }
+
+    fn held(&self, slots: &Slots, slot: u32) -> Option<Held> {
+        let place = slots.place(slot);
+        let value = self.messages.get(&self.recover, place).record()?;
+        let mut number = [0; NUMBER_BYTES];
+        self.slots.read(&self.recover, place * PLACE_BYTES, &mut number);
+        let number = u64::from_le_bytes(number);
+        Some(Held { slot, bytes: (value >> PRIORITY_BITS) as u32, priority: value as u16, number })
+    }
+}
