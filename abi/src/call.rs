@@ -62,7 +62,7 @@ kernel_calls! {
     /// `(endpoint, address of Registers, resume)`: sets them. `resume` = 1: drops whatever the thread waits for and makes it run. pm, rs.
     SetRegisters = 5,
     /// `(endpoint, id)`: makes a stopped thread run. A new service starts with the registers set before. `id`: the Linux id of the thread,
-    /// by which futexes name their holders; 0: as before. pm, rs.
+    /// by which futexes name their holders; 0: none. pm, rs.
     Start = 6,
     /// `(endpoint)`: keeps a thread from running until `Start`; it may still be sent to. pm, rs.
     Stop = 7,
@@ -120,7 +120,8 @@ kernel_calls! {
     /// `(hook)` → MSI address in word 0, MSI data in word 1: a message-signalled interrupt that notifies with bit `hook`.
     /// Needs privilege flag `MSI`.
     MsiSet = 31,
-    /// `(deadline_ns)`: one notification from CLOCK at this monotonic time; 0 cancels. One alarm per thread.
+    /// `(deadline_ns, queue)`: one notification from CLOCK at this monotonic time; 0 cancels. One alarm per thread. A service does what is due with the
+    /// priority of this real-time queue (as in `Schedule`; 0: its own).
     SetAlarm = 32,
     /// `()` → monotonic time in ns; word 0: real time in ns since 1970. Needs no permission.
     Time = 33,

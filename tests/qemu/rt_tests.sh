@@ -6,6 +6,8 @@ inheritance
 inheritance robust
 pi_errors
 boosted
+requeue_pi
+in_time
 run() {
     echo "== $*"
     "$@" >/tmp/output 2>&1

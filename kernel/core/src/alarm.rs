@@ -4,10 +4,11 @@
 
 use abi::{
     Endpoint, Errno,
+    call::REAL_TIME,
     endpoint::{SLOTS, slot},
 };
 
-use crate::{Machine, Node, deadlines::Deadlines};
+use crate::{Machine, Node, deadlines::Deadlines, scheduler::SYSTEM_QUEUE};
 
 /// What happens at a deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,8 +36,16 @@ impl Node {
         m.ticks_to_ns(ticks)
     }
 
-    /// `SetAlarm`: one notification from CLOCK at this monotonic time, in place of the alarm before; 0: none.
-    pub(crate) fn set_alarm<M: Machine>(&mut self, m: &mut M, slot: usize, deadline_ns: u64) -> Result<u64, Errno> {
+    /// `SetAlarm`: one notification from CLOCK at this monotonic time, in place of the alarm before; 0: none. A queue that is not real-time counts as 0.
+    pub(crate) fn set_alarm<M: Machine>(
+        &mut self,
+        m: &mut M,
+        slot: usize,
+        deadline_ns: u64,
+        queue: u64,
+    ) -> Result<u64, Errno> {
+        let queue = queue.checked_sub(REAL_TIME).filter(|&queue| queue < SYSTEM_QUEUE as u64);
+        self.threads[slot].alarm_queue = queue.unwrap_or(0) as u8;
         match deadline_ns {
             0 => self.cancel_deadline(slot, Kind::Alarm),
             _ => self.set_deadline(m, slot, Kind::Alarm, deadline_ns),
@@ -63,7 +72,12 @@ impl Node {
         while let Some((number, _)) = self.alarms.expire(now) {
             match number {
                 slot::RS => self.remind_rs(m, now),
-                slot @ ..SLOTS => self.post(m, slot, slot::CLOCK, Endpoint::CLOCK),
+                slot @ ..SLOTS => {
+                    self.post(m, slot, slot::CLOCK, Endpoint::CLOCK);
+                    if let queue @ 1.. = self.threads[slot].alarm_queue {
+                        self.lend_along(queue, slot);
+                    }
+                }
                 number => self.futex_time_is_up(number - SLOTS),
             }
         }

@@ -152,11 +152,8 @@ impl Node {
             KernelCall::GetRegisters => self.get_registers(m, self.find(e0)?, w1)?,
             KernelCall::SetRegisters => self.set_registers(m, self.find(e0)?, w1, w2 != 0)?,
             KernelCall::Start => {
-                let slot = self.find(e0)?;
-                if w1 != 0 {
-                    self.set_tid(slot, w1 as u32);
-                }
-                self.start(slot);
+                self.set_tid(self.find(e0)?, w1 as u32);
+                self.start(self.find(e0)?);
                 0
             }
             KernelCall::Stop => {
@@ -188,7 +185,7 @@ impl Node {
             KernelCall::IrqDisable => self.disable_line(m, w0)?,
             KernelCall::IrqRemove => self.remove_line(m, w0)?,
             KernelCall::MsiSet => self.set_msi(m, w0)?,
-            KernelCall::SetAlarm => self.set_alarm(m, caller, w0)?,
+            KernelCall::SetAlarm => self.set_alarm(m, caller, w0, w1)?,
             KernelCall::Time => self.time(m),
             KernelCall::SetTime => self.set_time(m, w0)?,
             KernelCall::GetInfo => self.get_info(m, w0, w1, w2, w3)?,

@@ -26,9 +26,12 @@ mod operation {
     pub const TRYLOCK_PI: u64 = 8;
     pub const WAIT_BITSET: u64 = 9;
     pub const WAKE_BITSET: u64 = 10;
+    pub const WAIT_REQUEUE_PI: u64 = 11;
+    pub const CMP_REQUEUE_PI: u64 = 12;
     pub const LOCK_PI2: u64 = 13;
     pub const PRIVATE: u64 = 128;
     pub const REALTIME: u64 = 256;
+    pub const NUMBER: u64 = !(PRIVATE | REALTIME);
 }
 
 pub(crate) const ALL_BITS: u32 = u32::MAX;
@@ -73,40 +76,46 @@ impl Node {
         let [address, operation, value, limit, address_2, value_3] = words;
         let operation = operation as u32 as u64;
         let realtime = operation & operation::REALTIME != 0;
-        let shared = operation & operation::PRIVATE == 0;
+        let (shared, number) = (operation & operation::PRIVATE == 0, operation & operation::NUMBER);
         let count = value as i32;
-        match operation & !(operation::PRIVATE | operation::REALTIME) {
+        let name = self.futex_name(m, self.current, address, shared)?;
+        match number {
             operation::WAIT => {
                 let deadline_ns = self.relative_deadline(m, limit)?;
-                self.futex_wait(m, (address, shared), value as u32, deadline_ns, ALL_BITS)
+                self.futex_wait(m, name, value as u32, deadline_ns, ALL_BITS)
             }
             operation::WAIT_BITSET => {
                 let deadline_ns = self.absolute_deadline(m, limit, realtime)?;
-                self.futex_wait(m, (address, shared), value as u32, deadline_ns, value_3 as u32)
+                self.futex_wait(m, name, value as u32, deadline_ns, value_3 as u32)
             }
-            operation::WAKE => {
-                let name = self.futex_name(m, self.current, address, shared)?;
-                self.futex_wake(name, count, ALL_BITS)
+            operation::WAKE => self.futex_wake(name, count, ALL_BITS),
+            operation::WAKE_BITSET => self.futex_wake(name, count, value_3 as u32),
+            operation::REQUEUE | operation::CMP_REQUEUE | operation::CMP_REQUEUE_PI => {
+                let target = self.futex_name(m, self.current, address_2, shared)?;
+                let expected = (number != operation::REQUEUE).then_some(value_3 as u32);
+                let inherits = number == operation::CMP_REQUEUE_PI;
+                self.futex_requeue(m, [name, target], [count, limit as i32], expected, inherits)
             }
-            operation::WAKE_BITSET => {
-                let name = self.futex_name(m, self.current, address, shared)?;
-                self.futex_wake(name, count, value_3 as u32)
+            operation::TRYLOCK_PI => self.lock_pi(m, self.current, name, false),
+            operation::LOCK_PI | operation::LOCK_PI2 => {
+                let realtime = realtime || number == operation::LOCK_PI;
+                let deadline_ns = self.absolute_deadline(m, limit, realtime)?;
+                let result = self.lock_pi(m, self.current, name, true);
+                if let (Err(Stop::NoResult), Some(deadline_ns)) = (&result, deadline_ns) {
+                    self.set_deadline(m, self.current, Kind::Futex, deadline_ns);
+                }
+                result
             }
-            operation::REQUEUE | operation::CMP_REQUEUE => {
-                let expected = (operation & !operation::PRIVATE == operation::CMP_REQUEUE).then_some(value_3 as u32);
-                self.futex_requeue(m, (address, address_2, shared), count, limit as i32, expected)
+            operation::UNLOCK_PI => self.unlock_pi(m, name),
+            operation::WAIT_REQUEUE_PI if address != address_2 => {
+                let target = self.futex_name(m, self.current, address_2, shared)?;
+                if self.is_heir(self.current, target) {
+                    return self.lock_pi(m, self.current, target, true);
+                }
+                let deadline_ns = self.absolute_deadline(m, limit, realtime)?;
+                self.futex_wait(m, name, value as u32, deadline_ns, ALL_BITS)
             }
-            operation::LOCK_PI | operation::LOCK_PI2 | operation::TRYLOCK_PI => {
-                let name = self.futex_name(m, self.current, address, shared)?;
-                let may_wait = operation & !operation::PRIVATE != operation::TRYLOCK_PI;
-                let realtime = realtime || operation & !operation::PRIVATE == operation::LOCK_PI;
-                let deadline_ns = if may_wait { self.absolute_deadline(m, limit, realtime)? } else { None };
-                self.lock_pi(m, name, deadline_ns, may_wait)
-            }
-            operation::UNLOCK_PI => {
-                let name = self.futex_name(m, self.current, address, shared)?;
-                self.unlock_pi(m, name)
-            }
+            operation::WAIT_REQUEUE_PI => Err(Errno::EINVAL.into()),
             _ => Err(Errno::ENOSYS.into()),
         }
     }
@@ -172,7 +181,7 @@ impl Node {
     fn futex_wait<M: Machine>(
         &mut self,
         m: &mut M,
-        (address, shared): (u64, bool),
+        name: Name,
         expected: u32,
         deadline_ns: Option<u64>,
         bits: u32,
@@ -180,8 +189,7 @@ impl Node {
         if bits == 0 {
             return Err(Errno::EINVAL.into());
         }
-        let name = self.futex_name(m, self.current, address, shared)?;
-        if self.futex_word(m, address)? != expected {
+        if self.futex_word(m, name.address)? != expected {
             return Err(Errno::EAGAIN.into());
         }
         let slot = self.current;
@@ -234,6 +242,9 @@ impl Node {
         while slot != 0 && woken < count.max(1) as u64 {
             let next = self.threads[slot].next as usize;
             if name.is(self.awaits(slot)) && self.threads[slot].futex_bits & bits != 0 {
+                if self.waits_to_be_requeued(slot) {
+                    return Err(Errno::EINVAL.into());
+                }
                 self.end_futex_wait(slot, Ok(0));
                 woken += 1;
             }
@@ -249,40 +260,52 @@ impl Node {
     }
 
     /// Wakes `count` waiters of the first futex and makes up to `limit` others wait for the second. → woken and, when a value was
-    /// expected, moved.
+    /// expected, moved. One that inherits is given to the first, if it is free, and waited for by the others.
     fn futex_requeue<M: Machine>(
         &mut self,
         m: &mut M,
-        (from, to, shared): (u64, u64, bool),
-        count: i32,
-        limit: i32,
+        [source, target]: [Name; 2],
+        [count, limit]: [i32; 2],
         expected: Option<u32>,
+        inherits: bool,
     ) -> Result<u64, Stop> {
-        if count < 0 || limit < 0 {
+        if count < 0 || limit < 0 || inherits && count != 1 {
             return Err(Errno::EINVAL.into());
         }
-        let source = self.futex_name(m, self.current, from, shared)?;
-        let target = self.futex_name(m, self.current, to, shared)?;
         if let Some(expected) = expected
-            && self.futex_word(m, from)? != expected
+            && self.futex_word(m, source.address)? != expected
         {
             return Err(Errno::EAGAIN.into());
         }
+        let bucket = Name::bucket(source.address);
         let (mut woken, mut moved) = (0, 0);
-        let mut slot = self.futexes[Name::bucket(from)].first as usize;
-        while slot != 0 && (woken < count || moved < limit) {
-            let next = self.threads[slot].next as usize;
+        let mut next = self.futexes[bucket].first as usize;
+        while next != 0 && (woken < count || moved < limit) {
+            let slot = next;
+            next = self.threads[slot].next as usize;
             if !source.is(self.awaits(slot)) {
-            } else if woken < count {
-                self.end_futex_wait(slot, Ok(0));
-                woken += 1;
-            } else {
-                self.move_waiter(slot, target);
-                moved += 1;
+                continue;
             }
-            slot = next;
+            let is_first = woken < count;
+            match inherits {
+                _ if self.waits_to_be_requeued(slot) != inherits => return Err(Errno::EINVAL.into()),
+                false if is_first => self.end_futex_wait(slot, Ok(0)),
+                false => self.move_waiter(slot, target),
+                true => match self.lock_pi(m, slot, target, true) {
+                    Ok(_) => self.end_futex_wait(slot, Ok(0)),
+                    Err(Stop::NoResult) => self.futexes[bucket].remove(&mut self.threads, slot as u16),
+                    Err(stop) if is_first => return Err(stop),
+                    Err(_) => break,
+                },
+            }
+            (woken, moved) = if is_first { (woken + 1, moved) } else { (woken, moved + 1) };
         }
         Ok((woken + if expected.is_some() { moved } else { 0 }) as u64)
+    }
+
+    /// A waiter made its call to be moved to a futex with inheritance.
+    pub(crate) fn waits_to_be_requeued(&self, slot: usize) -> bool {
+        self.threads[slot].frame.rsi as u32 as u64 & operation::NUMBER == operation::WAIT_REQUEUE_PI
     }
 
     /// Makes a waiter wait for another futex. What that one's address is in the waiter's space is not known when the spaces differ; its

@@ -1,4 +1,5 @@
-//! Futexes whose holder inherits the priorities of those who wait: `FUTEX_LOCK_PI`, `TRYLOCK_PI`, `UNLOCK_PI` (futex(2)).
+//! Futexes whose holder inherits the priorities of those who wait: `FUTEX_LOCK_PI`, `TRYLOCK_PI`, `UNLOCK_PI`
+//! (futex(2)), and the second half of `CMP_REQUEUE_PI`.
 //!
 //! The word in the program's memory says who holds such a futex. Only what concerns those who wait is here: a mutex of `rt` that comes with
 //! the first waiter and goes with the last. Its number is one that no semaphore of MINIX4RT has. When its holder ends, the first in line has
@@ -18,8 +19,9 @@ use crate::{
 
 /// Futexes that somebody waits for, at a time; more are `ENOMEM`.
 const FUTEXES: usize = 128;
-/// Numbers of mutexes in `rt`: those of MINIX4RT come first.
-pub(crate) const MUTEXES: usize = SEMAPHORES + FUTEXES;
+/// Numbers of mutexes in `rt`: those of MINIX4RT come first, then one that is none, then these.
+const FIRST: usize = SEMAPHORES + 1;
+pub(crate) const MUTEXES: usize = FIRST + FUTEXES;
 const MUTEX: Flags = Flags { by_priority: true, mutex: true, inherits: true, ceiling: false };
 /// Where threads are looked for first by their ids.
 const HINTS: usize = 1024;
@@ -64,20 +66,25 @@ impl Node {
     /// The mutex of a futex that somebody waits for.
     fn pi_mutex(&self, name: Name) -> Option<(u16, Semaphore)> {
         let known = |id: usize| Some((id as u16, *self.mrt.rt.semaphore(id as u16)?));
-        (SEMAPHORES..MUTEXES).filter(|id| name.is(self.pi.names[id - SEMAPHORES])).find_map(known)
+        (FIRST..MUTEXES).filter(|id| name.is(self.pi.names[id - FIRST])).find_map(known)
     }
 
-    /// `FUTEX_LOCK_PI`, and `FUTEX_TRYLOCK_PI`, which may not wait.
+    /// A futex has become the thread's by the end of its holder.
+    pub(crate) fn is_heir(&self, slot: usize, name: Name) -> bool {
+        self.pi_mutex(name).is_some_and(|(_, mutex)| mutex.carrier == slot as u16)
+    }
+
+    /// `FUTEX_LOCK_PI`, and `FUTEX_TRYLOCK_PI`, which may not wait, by the current thread; `CMP_REQUEUE_PI` for a thread that waits.
     pub(crate) fn lock_pi<M: Machine>(
         &mut self,
         m: &mut M,
+        slot: usize,
         name: Name,
-        deadline_ns: Option<u64>,
         may_wait: bool,
     ) -> Result<u64, Stop> {
-        let (own, old) = (self.threads[self.current].tid, self.futex_word(m, name.address())?);
+        let (own, old) = (self.threads[slot].tid, self.futex_word(m, name.address())?);
         let known = self.pi_mutex(name);
-        let is_heir = known.is_some_and(|(_, mutex)| mutex.carrier == self.current as u16);
+        let is_heir = self.is_heir(slot, name);
         if !is_heir && old & word::TID == own {
             return Err(Errno::EDEADLK.into());
         }
@@ -92,10 +99,10 @@ impl Node {
         match known {
             None if holder.is_none() => Err(Errno::ESRCH.into()),
             _ if !may_wait => Err(Errno::EAGAIN.into()),
-            Some((id, _)) => self.wait_for_pi(m, self.current, id, deadline_ns),
+            Some((id, _)) => self.wait_for_pi(slot, id),
             None => {
                 let id = self.new_pi_mutex(name, holder.unwrap_or_default())?;
-                self.wait_for_pi(m, self.current, id, deadline_ns)
+                self.wait_for_pi(slot, id)
             }
         }
     }
@@ -103,21 +110,15 @@ impl Node {
     /// A mutex for a futex that the thread in slot `holder` holds. It belongs to nobody who could end.
     fn new_pi_mutex(&mut self, name: Name, holder: usize) -> Result<u16, Errno> {
         self.take_part(holder);
-        let pool = SEMAPHORES as u16..MUTEXES as u16;
+        let pool = FIRST as u16..MUTEXES as u16;
         let id = self.decide(|rt, effects| rt.allocate(pool, 0, 1, MUTEX, NOTHING, effects)).or(Err(Errno::ENOMEM))?;
-        self.pi.names[id as usize - SEMAPHORES] = name;
+        self.pi.names[id as usize - FIRST] = name;
         let held = self.decide(|rt, effects| rt.down(holder as u16, id, false, effects));
         debug_assert_eq!(held, Ok(Down::Done));
         Ok(id)
     }
 
-    fn wait_for_pi<M: Machine>(
-        &mut self,
-        m: &mut M,
-        slot: usize,
-        id: u16,
-        deadline_ns: Option<u64>,
-    ) -> Result<u64, Stop> {
+    fn wait_for_pi(&mut self, slot: usize, id: u16) -> Result<u64, Stop> {
         self.take_part(slot);
         if let Err(refusal) = self.decide(|rt, effects| rt.down(slot as u16, id, true, effects)) {
             self.drop_unused_pi(id);
@@ -126,9 +127,6 @@ impl Node {
         let thread = &mut self.threads[slot];
         thread.flags |= blocked::FUTEX;
         thread.futex_bits = ALL_BITS;
-        if let Some(deadline_ns) = deadline_ns {
-            self.set_deadline(m, slot, Kind::Futex, deadline_ns);
-        }
         self.lend_to_server_of(self.mrt.rt.end_of_chain(slot as u16) as usize);
         Err(Stop::NoResult)
     }
@@ -184,7 +182,7 @@ impl Node {
 
     /// A thread leaves its memory behind: whoever waits for a futex that it holds has that now, and makes its call again.
     pub(crate) fn bequeath_pi(&mut self, slot: usize) {
-        let next = |node: &Node| node.mrt.rt.held_by(slot as u16).find(|&id| id >= SEMAPHORES as u16);
+        let next = |node: &Node| node.mrt.rt.held_by(slot as u16).find(|&id| id >= FIRST as u16);
         while let Some(id) = next(self) {
             let heir = self.mrt.rt.semaphore(id).and_then(Semaphore::first_waiter);
             let given = self.decide(|rt, effects| rt.up(slot as u16, id, effects));

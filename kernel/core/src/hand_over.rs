@@ -56,7 +56,8 @@ impl Node {
         Some(HandOver { from, to })
     }
 
-    /// `REPLYREC` by the current thread, if nothing waits for it: the answer to a native request or to a Linux call.
+    /// `REPLYREC` by the current thread, if nothing waits for it: the answer to a native request or to a Linux call, but of a real-time
+    /// thread, which takes none of the short ways.
     #[inline(always)]
     pub(crate) fn hand_over_answer<M: Machine>(&mut self, m: &mut M) -> Option<HandOver> {
         let (from, to) = (self.current, self.threads[self.current].frame.endpoint().slot());
@@ -65,11 +66,10 @@ impl Node {
             return None;
         }
         let Ok([sender, receiver]) = self.threads.get_disjoint_mut([from, to]) else { return None };
-        // A real-time thread takes none of the short ways.
-        if receiver.base_queue < FIRST_SHARED
-            || !has_nothing_to_receive(sender)
+        if !has_nothing_to_receive(sender)
             || !is_ready_to_receive(receiver, sender, best)
             || !is_meant(receiver, sender)
+            || receiver.base_queue < FIRST_SHARED
         {
             return None;
         }

@@ -202,10 +202,8 @@ impl Node {
         self.leave_real_time(m, slot);
         self.threads[slot].attention |= attention::INTERRUPT;
         if self.threads[slot].flags & blocked::FUTEX != 0 {
-            match self.mrt.rt.waits(slot as u16) {
-                Wait::Semaphore(_) => self.interrupt_pi_wait(slot),
-                _ => self.end_futex_wait(slot, Err(Errno::ERESTARTSYS)),
-            }
+            let for_pi = self.waits_to_be_requeued(slot) || self.mrt.rt.waits(slot as u16) != Wait::No;
+            if for_pi { self.interrupt_pi_wait(slot) } else { self.end_futex_wait(slot, Err(Errno::ERESTARTSYS)) }
         }
         Ok(self.blocked_on(slot).0 as u64)
     }

@@ -143,6 +143,8 @@ pub struct Thread {
     pub(crate) futex_address: u64,
     /// Futex: physical address of a shared one, else 0.
     pub(crate) futex_physical: u64,
+    /// Real-time queue of what its alarm is for; 0: none.
+    pub(crate) alarm_queue: u8,
     /// Its Linux id; 0: none.
     pub(crate) tid: u32,
     /// Table of grants: address and number of entries.
@@ -191,6 +193,7 @@ impl Thread {
         futex_bits: 0,
         futex_address: 0,
         futex_physical: 0,
+        alarm_queue: 0,
         tid: 0,
         grants: (0, 0),
         outgoing: Message { source: Endpoint(0), label: 0, words: [0; 7] },

@@ -33,7 +33,15 @@ pub fn set_real_ns(real_ns: u64) -> Result<()> {
 /// # Errors
 /// `ECALLDENIED`.
 pub fn set_alarm(deadline_ns: u64) -> Result<()> {
-    raw::kernel(KernelCall::SetAlarm, [deadline_ns, 0, 0, 0, 0, 0]).map(drop)
+    set_alarm_for(deadline_ns, 0)
+}
+
+/// The same; what is due is done with the priority of this real-time queue (`REAL_TIME` and more; 0: with one's own).
+///
+/// # Errors
+/// `ECALLDENIED`.
+pub fn set_alarm_for(deadline_ns: u64, queue: u64) -> Result<()> {
+    raw::kernel(KernelCall::SetAlarm, [deadline_ns, queue, 0, 0, 0, 0]).map(drop)
 }
 
 /// The time-stamp counter: for measuring. Under the emulator's instruction counting a tick is an instruction.

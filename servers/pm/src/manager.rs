@@ -49,7 +49,7 @@ pub struct Pm<S> {
     /// Timers of programs.
     pub timers: Timers,
     /// The kernel alarm that is set.
-    pub armed_ns: Option<u64>,
+    pub armed: (Option<u64>, u64),
     /// For `getrandom` and AT_RANDOM.
     pub random: Random,
     /// Services, for the process list.
@@ -73,7 +73,7 @@ impl<S: System> Pm<S> {
             system,
             table: Table::new(),
             timers: Timers::default(),
-            armed_ns: None,
+            armed: (None, 0),
             random,
             services: Vec::new(),
             init: None,
@@ -222,17 +222,22 @@ impl<S: System> Pm<S> {
         }
     }
 
-    /// Sets the kernel alarm when the earliest deadline has changed.
+    /// Sets the kernel alarm when the earliest deadline has changed, or the best priority of those who have timers: pm cannot know whose timer will
+    /// be due while it does not run.
     fn keep_alarm(&mut self) {
-        let next = self.timers.next_deadline();
-        if next != self.armed_ns {
-            self.armed_ns = next;
-            self.system.set_alarm(next);
+        if !core::mem::take(&mut self.timers.changed) {
+            return;
+        }
+        let next = (self.timers.next_deadline(), self.queue_of_timers());
+        if next != self.armed {
+            self.armed = next;
+            self.system.set_alarm(next.0, next.1);
         }
     }
 
     fn alarm_fired(&mut self) {
-        self.armed_ns = None;
+        self.armed.0 = None;
+        self.timers.changed = true;
         let (now_ns, _) = self.system.time_ns();
         while let Some(key) = self.timers.pop_expired(now_ns) {
             match key {

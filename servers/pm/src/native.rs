@@ -86,9 +86,9 @@ impl System for Native {
         time::set_real_ns(since_1970_ns)
     }
 
-    fn set_alarm(&mut self, deadline_ns: Option<u64>) {
+    fn set_alarm(&mut self, deadline_ns: Option<u64>, queue: u64) {
         // 0 cancels; a deadline of 0 never comes from a sleep that begins after boot.
-        time::set_alarm(deadline_ns.unwrap_or(0)).expect("pm may set its alarm");
+        time::set_alarm_for(deadline_ns.unwrap_or(0), queue).expect("pm may set its alarm");
     }
 
     fn thread_at(&mut self, slot: usize) -> Option<Endpoint> {

@@ -138,7 +138,7 @@ impl<S: System> Pm<S> {
 
     fn set_timers_anew(&mut self) {
         self.timers = Timers::default();
-        self.armed_ns = None;
+        self.armed.0 = None;
         for p in self.all_processes() {
             if let Some(deadline) = self.table[p].intervals.real.deadline_ns {
                 self.timers.set(deadline, Key::Real(p));

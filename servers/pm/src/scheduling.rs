@@ -8,6 +8,7 @@ use crate::index::{ProcessIndex, ThreadIndex};
 use crate::limits;
 use crate::manager::Pm;
 use crate::system::System;
+use crate::timers::Key;
 use abi::Errno;
 use abi::call::REAL_TIME;
 
@@ -227,6 +228,17 @@ impl<S: System> Pm<S> {
         self.table[target].scheduling = new;
         self.apply_scheduling(target);
         Ok(0)
+    }
+
+    /// The kernel's queue for the best real-time priority of those who have timers; 0: none is real-time.
+    pub fn queue_of_timers(&self) -> u64 {
+        let priority = |t: ThreadIndex| self.table[t].scheduling.priority;
+        let best = self.timers.keys().map(|key| match key {
+            Key::Wake(t) => priority(t),
+            Key::Real(p) | Key::Posix(p, _) => self.table.threads_of(p).map(priority).max().unwrap_or(0),
+            Key::Processor(_) => 0,
+        });
+        best.max().filter(|&priority| priority != 0).map_or(0, |priority| REAL_TIME + queue_of(priority))
     }
 
     /// The real-time priority that the kernel's queue of a thread stands for; 0: it is time shared. Where priorities share the queue it is the

@@ -93,7 +93,7 @@ pub trait System {
     /// Sets the second of these.
     fn set_real_time_ns(&mut self, since_1970_ns: u64) -> Result<(), Errno>;
     /// One notification at this monotonic time; `None` cancels.
-    fn set_alarm(&mut self, deadline_ns: Option<u64>);
+    fn set_alarm(&mut self, deadline_ns: Option<u64>, queue: u64);
     /// The thread in a slot.
     fn thread_at(&mut self, slot: usize) -> Option<Endpoint>;
     /// What a thread has used.

@@ -23,6 +23,8 @@ pub enum Key {
 #[derive(Default)]
 pub struct Timers {
     entries: Vec<(u64, Key)>,
+    /// The kernel's alarm may have to change.
+    pub changed: bool,
 }
 
 impl Timers {
@@ -30,6 +32,7 @@ impl Timers {
     pub fn set(&mut self, deadline_ns: u64, key: Key) {
         let at = self.entries.partition_point(|entry| *entry > (deadline_ns, key));
         self.entries.insert(at, (deadline_ns, key));
+        self.changed = true;
     }
 
     /// Removes the timer; nothing happens when it has fired already.
@@ -37,12 +40,18 @@ impl Timers {
         let at = self.entries.partition_point(|entry| *entry > (deadline_ns, key));
         if self.entries.get(at) == Some(&(deadline_ns, key)) {
             self.entries.remove(at);
+            self.changed = true;
         }
     }
 
     /// The earliest deadline; `None` without timers.
     pub fn next_deadline(&self) -> Option<u64> {
         self.entries.last().map(|entry| entry.0)
+    }
+
+    /// What they are for.
+    pub fn keys(&self) -> impl Iterator<Item = Key> {
+        self.entries.iter().map(|entry| entry.1)
     }
 
     /// Takes the earliest timer out when its time has come.
@@ -52,6 +61,7 @@ impl Timers {
             return None;
         }
         self.entries.pop();
+        self.changed = true;
         Some(key)
     }
 }

@@ -7,7 +7,7 @@ use abi::{
 
 use crate::{
     Machine, Node,
-    rt::{Down, Flags, NONE, Semaphore},
+    rt::{Down, Flags, Semaphore},
 };
 
 use super::{DONE, Outcome, control::Words, error, process::Waiting};
@@ -17,7 +17,7 @@ impl Node {
     #[inline(always)]
     pub(super) fn semaphore_down<M: Machine>(&mut self, m: &mut M, id: u64, timeout: i64) -> Outcome {
         let caller = self.current as u16;
-        let id = known(id);
+        let id = id.min(SEMAPHORES as u64) as u16;
         match self.decide(|rt, effects| rt.down(caller, id, timeout != NOWAIT, effects))? {
             Down::Done => DONE,
             Down::Waits => self.wait_real_time(m, Waiting::Semaphore, timeout),
@@ -28,7 +28,7 @@ impl Node {
     #[inline(always)]
     pub(super) fn semaphore_up(&mut self, id: u64) -> Outcome {
         let caller = self.current as u16;
-        let id = known(id);
+        let id = id.min(SEMAPHORES as u64) as u16;
         self.decide(|rt, effects| rt.up(caller, id, effects))?;
         DONE
     }
@@ -85,12 +85,6 @@ impl Node {
         let [owner, waiters] = self.mrt.rt.semaphore(id as u16).map_or([u64::MAX, 0], known);
         Ok([id, owner, waiters, 0, 0, 0, 0, 0])
     }
-}
-
-/// The number of a semaphore, or none: `rt` has mutexes with other numbers, too.
-#[inline(always)]
-fn known(id: u64) -> u16 {
-    if id < SEMAPHORES as u64 { id as u16 } else { NONE }
 }
 
 /// The flags of `abi::rt::flag` are bits in this order.

@@ -15,6 +15,8 @@ const WAKE: u64 = 129;
 const LOCK: u64 = 128 + 6;
 const UNLOCK: u64 = 128 + 7;
 const TRYLOCK: u64 = 128 + 8;
+const WAIT_REQUEUE: u64 = 128 + 11;
+const REQUEUE_PI: u64 = 128 + 12;
 const GATE: u64 = BUFFER + 256;
 const MUTEX: u64 = BUFFER + 512;
 const OWNER_DIED: u32 = 1 << 30;
@@ -169,4 +171,43 @@ fn real_time_threads_that_never_wait_leave_a_twentieth_of_the_time_to_others() {
         others += usize::from(w.next() != Next::Run(hog.slot()));
     }
     assert!((40..=60).contains(&others), "{others} of 1000");
+}
+
+#[test]
+fn a_condition_hands_its_waiters_to_the_mutex() {
+    let (mut w, [low, middle, high]) = three();
+    let wait = |w: &mut World, slot| w.linux_call(slot, FUTEX, [BUFFER, WAIT_REQUEUE, 0, 0, MUTEX, 0]);
+    let move_on = |w: &mut World, count| w.linux_call(low, FUTEX, [BUFFER, REQUEUE_PI, count, 9, MUTEX, 0]);
+    set_word(&mut w, low, 1);
+    open_gate(&mut w, low, 2);
+    assert_eq!(wait(&mut w, high), Next::Run(low));
+    open_gate(&mut w, low, 1);
+    assert_eq!(wait(&mut w, middle), Next::Run(low));
+    futex(&mut w, low, BUFFER, WAKE, 1);
+    assert_eq!(w.result(low), Err(Errno::EINVAL));
+    move_on(&mut w, 2);
+    assert_eq!(w.result(low), Err(Errno::EINVAL));
+    move_on(&mut w, 1);
+    assert_eq!((w.result(low), word(&mut w, low)), (Ok(2), WAITERS | 1));
+    assert_eq!(futex(&mut w, low, MUTEX, UNLOCK, 0), Next::Run(high));
+    assert_eq!((w.result(high), word(&mut w, high)), (Ok(0), WAITERS | 3));
+    futex(&mut w, high, MUTEX, UNLOCK, 0);
+    assert_eq!(futex(&mut w, high, GATE + 8, WAIT, 0), Next::Run(middle));
+    assert_eq!((w.result(middle), word(&mut w, middle)), (Ok(0), WAITERS | 2));
+}
+
+#[test]
+fn what_an_alarm_is_for_is_done_with_the_priority_it_carries() {
+    let mut w = World::with_services();
+    w.kernel_call(A, KernelCall::SetAlarm, &[100, REAL_TIME + 5]).expect("set");
+    w.kernel_call(B, KernelCall::SetAlarm, &[100, 0]).expect("set");
+    w.receive(A, Endpoint::ANY);
+    w.receive(B, Endpoint::ANY);
+    let hog = w.application();
+    w.kernel_call(RS, KernelCall::Schedule, &[hog.0 as u64, REAL_TIME + 10, NO_QUANTUM]).expect("scheduled");
+    w.m.now = 100;
+    w.node.timer(&mut w.m);
+    assert_eq!(w.next(), Next::Run(A));
+    assert_eq!(w.receive(A, Endpoint::ANY), Next::Run(hog.slot()));
+    assert!(!w.is_ready(B));
 }

@@ -227,7 +227,7 @@ _Static_assert(offsetof(struct skink_message, words) == 8, "skink_message.words"
 #define SKINK_SYS_SETREGISTERS 5
 
 /* (endpoint, id): makes a stopped thread run. A new service starts with the registers set before. id: the Linux id of the thread, by which
- * futexes name their holders; 0: as before. pm, rs. */
+ * futexes name their holders; 0: none. pm, rs. */
 #define SKINK_SYS_START 6
 
 /* (endpoint): keeps a thread from running until Start; it may still be sent to. pm, rs. */
@@ -311,7 +311,8 @@ _Static_assert(offsetof(struct skink_message, words) == 8, "skink_message.words"
  * MSI. */
 #define SKINK_SYS_MSISET 31
 
-/* (deadline_ns): one notification from CLOCK at this monotonic time; 0 cancels. One alarm per thread. */
+/* (deadline_ns, queue): one notification from CLOCK at this monotonic time; 0 cancels. One alarm per thread. A service does what is due
+ * with the priority of this real-time queue (as in Schedule; 0: its own). */
 #define SKINK_SYS_SETALARM 32
 
 /* () → monotonic time in ns; word 0: real time in ns since 1970. Needs no permission. */
@@ -2454,6 +2455,10 @@ struct skink_tty_session_end {
 
 /* Event: SyncAll is done; a = 0 or negative error. */
 #define SKINK_VFS_EVENT_SYNCED 3ull
+
+/* Event: a message has come to a queue, and a process is to have a signal for it (mq_notify(3)): a = pid (low half) and signal, b = value
+ * for the handler, c = pid (low half) and user of the sender. */
+#define SKINK_VFS_EVENT_MESSAGE 4ull
 
 /* EVENT_EXEC: it is a script: ExecText has interpreter, argument and path; the image is the interpreter's. */
 #define SKINK_VFS_EXEC_SCRIPT 1ull

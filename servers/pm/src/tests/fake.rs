@@ -43,6 +43,7 @@ pub struct Fake {
     pub now_ns: u64,
     pub real_offset_ns: u64,
     pub alarm: Option<u64>,
+    pub alarm_queue: u64,
     pub printed: String,
     pub ended: Option<End>,
     pub cancelled: Vec<(Endpoint, Errno)>,
@@ -194,8 +195,8 @@ impl System for Fake {
         self.real_offset_ns = since_1970_ns - self.now_ns;
         Ok(())
     }
-    fn set_alarm(&mut self, deadline_ns: Option<u64>) {
-        self.alarm = deadline_ns;
+    fn set_alarm(&mut self, deadline_ns: Option<u64>, queue: u64) {
+        (self.alarm, self.alarm_queue) = (deadline_ns, queue);
     }
     fn thread_use(&mut self, thread: Endpoint) -> ThreadUse {
         self.threads.get(&thread.0).map_or(ThreadUse::default(), |t| ThreadUse {

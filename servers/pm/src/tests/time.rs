@@ -28,6 +28,20 @@ fn sleeps_end_in_order_of_their_deadlines() {
 }
 
 #[test]
+fn the_alarm_carries_the_best_priority_of_all_who_have_timers() {
+    let mut world = World::new();
+    let (_, ordinary) = world.fork(world.init);
+    let (_, real_time) = world.fork(world.init);
+    world.write(real_time, BUFFER, &[50]);
+    assert_eq!(world.call(real_time, nr::SCHED_SETSCHEDULER, &[0, 1, BUFFER]), Some(Ok(0)));
+    for (sleeper, seconds, queue) in [(ordinary, 1, 0), (real_time, 2, abi::call::REAL_TIME + 25)] {
+        world.write(sleeper, BUFFER, &[seconds, 0]);
+        assert_eq!(world.call(sleeper, nr::NANOSLEEP, &[BUFFER, 0]), None);
+        assert_eq!((world.pm.system.alarm, world.pm.system.alarm_queue), (Some(SECOND), queue));
+    }
+}
+
+#[test]
 fn a_handler_ends_a_sleep_and_the_rest_is_told() {
     let mut world = World::new();
     let (pid, child) = world.fork(world.init);
