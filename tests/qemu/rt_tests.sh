@@ -11,7 +11,9 @@ in_time
 run() {
     echo "== $*"
     "$@" >/tmp/output 2>&1
-    echo "status $?"
+    status=$?
+    echo "status $status"
+    test "$status" = 0 || cat /tmp/output
     cp /tmp/output "/out/$1-$((n += 1))"
 }
 run cyclictest --quiet --loops=50 --priority=80 --threads=3 --mlockall
