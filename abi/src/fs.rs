@@ -54,6 +54,8 @@ protocol! {
     /// vfs, for a call that its predecessor had in hand: the reply that was given to the change with this tag (word 6), once more and with its
     /// label. `ENOENT`: no change with this tag has been made.
     Recall = 22 { }
+    /// Takes space for what of the file lies in this range and has none yet: zeros as before. `ENOSPC`.
+    Allocate = 23 { node: u64, offset: u64, bytes: u64 }
 }
 
 /// `Mount`: names may appear and vanish by themselves: vfs keeps no names (procfs, devfs).

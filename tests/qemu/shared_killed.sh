@@ -11,6 +11,11 @@ for k in 1 2 3 5 8 13 21 55; do
         named >/tmp/output
         cmp /tmp/output /usr/share/named.expect || echo "$name $k: named"
     done
+    # Many processes at once, each with lines of its own in every page.
+    service inject vfs kill-after $((k * 7))
+    stress /tmp/files/lines 60
+    service inject tmpfs kill-after $((k * 7))
+    stress /dev/shm/lines 60
     service inject vm kill-after $((k * 20))
     shared /tmp/files >/tmp/output
     cmp /tmp/output /usr/share/shared.expect || echo "vm $k"

@@ -208,6 +208,24 @@ impl<D: BlockDevice> Ext2<D> {
         Err(error)
     }
 
+    /// Takes blocks of zeros for the holes of a part of a file. What has been taken when there are no more stays.
+    pub(crate) fn fill_holes(&mut self, number: u32, offset: u64, bytes: u64) -> Result<(), Errno> {
+        let inode = self.inode(number)?;
+        require_regular(inode)?;
+        let end = offset.saturating_add(bytes).min(inode.size).div_ceil(self.block_size());
+        for index in offset / self.block_size()..end {
+            if self.find_block(number, index)?.is_some() {
+                continue;
+            }
+            let mapped = self.provide_block(number, index, Caller::default())?;
+            self.cache.zeroed(mapped.block.into())?;
+            if self.should_pause() {
+                self.pause()?;
+            }
+        }
+        Ok(())
+    }
+
     /// Makes sure that the format can have a file of `size` bytes.
     fn prepare_size(&mut self, size: u64) -> Result<(), Errno> {
         if size > self.max_file_size() {

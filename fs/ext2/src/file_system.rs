@@ -159,6 +159,12 @@ impl<D: BlockDevice> FileSystem for Ext2<D> {
         self.resize_file(number, size)
     }
 
+    fn allocate(&mut self, node: NodeId, offset: u64, bytes: u64) -> Result<(), Errno> {
+        self.begin_change()?;
+        let number = self.number(node)?;
+        self.fill_holes(number, offset, bytes)
+    }
+
     fn set_mode(&mut self, node: NodeId, mode: u32) -> Result<(), Errno> {
         self.begin_change()?;
         let number = self.number(node)?;

@@ -109,6 +109,30 @@ fn holes_read_as_zeros_and_take_no_space() {
 }
 
 #[test]
+fn holes_that_are_given_space_stay_zeros_and_a_full_disk_says_so() {
+    let scratch = Scratch::new();
+    let mut volume = mount(&scratch.image(1024, &["-b", "1024"]));
+    let root = volume.root();
+    let node = file(&mut volume, root, "sparse");
+    assert_eq!(write(&mut volume, node, 5000, b"data"), Ok(4));
+    volume.truncate(node, 20_000).unwrap();
+    volume.allocate(node, 3000, u64::MAX).unwrap();
+    let attributes = volume.attributes(node).unwrap();
+    // Blocks 2 to 19, and one that points to those from 12 on.
+    assert_eq!((attributes.size, attributes.blocks), (20_000, 2 * 19));
+    let content = read_all(&mut volume, node);
+    assert_eq!(&content[5000..5004], b"data");
+    assert!(content[..5000].iter().chain(&content[5004..]).all(|&byte| byte == 0));
+    volume.truncate(node, 10 << 20).unwrap();
+    assert_eq!(volume.allocate(node, 0, u64::MAX), Err(Errno::ENOSPC));
+    assert_eq!(volume.attributes(node).unwrap().size, 10 << 20);
+    let folder = volume.make_dir(root, b"folder", 0o755, ROOT_USER);
+    assert_eq!(folder, Err(Errno::ENOSPC));
+    assert_eq!(volume.allocate(root, 0, 1), Err(Errno::EISDIR));
+    finish(&scratch, volume);
+}
+
+#[test]
 fn bytes_cut_off_do_not_come_back() {
     let scratch = Scratch::new();
     let mut volume = mount(&scratch.image(1024, &[]));

@@ -291,6 +291,11 @@ pub trait FileSystem {
         Err(Errno::EROFS)
     }
 
+    /// Takes space for holes within a range of a regular file, as far as the file goes. `EINVAL`, `ENOSPC`.
+    fn allocate(&mut self, _node: NodeId, _offset: u64, _bytes: u64) -> Result<(), Errno> {
+        Err(Errno::EOPNOTSUPP)
+    }
+
     /// Sets the permission bits.
     fn set_mode(&mut self, _node: NodeId, _mode: u32) -> Result<(), Errno> {
         Err(Errno::EROFS)

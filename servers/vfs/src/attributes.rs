@@ -10,7 +10,7 @@ use crate::{
     vnode::NodeRef,
     walk::Last,
 };
-use abi::Errno;
+use abi::{Errno, fs};
 use alloc::{rc::Rc, vec::Vec};
 
 /// Do not follow a link as last component.
@@ -224,6 +224,42 @@ impl Vfs {
             }
             _ => Err(Errno::EINVAL),
         }
+    }
+
+    /// fallocate without flags: the file has space from `offset` on, and is at least so long. `ENOSPC`: it is as long as before.
+    pub async fn allocate_call(
+        &self,
+        process: Rc<Process>,
+        descriptor: i32,
+        flags: u32,
+        offset: u64,
+        bytes: u64,
+    ) -> Result<u64, Errno> {
+        let file = process.file(descriptor)?;
+        file.writable()?;
+        let end = offset.checked_add(bytes).filter(|end| *end <= i64::MAX as u64).ok_or(Errno::EFBIG)?;
+        if bytes == 0 || offset > i64::MAX as u64 || bytes > i64::MAX as u64 {
+            return Err(Errno::EINVAL);
+        }
+        if flags != 0 {
+            return Err(Errno::EOPNOTSUPP);
+        }
+        let node = match &file.object {
+            Object::Node(node) if node.is_regular() => node,
+            Object::Pipe { .. } => return Err(Errno::ESPIPE),
+            _ => return Err(Errno::ENODEV),
+        };
+        let old_size = node.size.get();
+        if end > old_size {
+            self.resize(&process, node, end).await?;
+        }
+        let result = self.allocate(node, offset, bytes).await;
+        if result.is_err() && node.size.get() == end.max(old_size) {
+            self.ask(node.mount.service, fs::Truncate { node: node.node, size: old_size }.message()).await?;
+            node.size.set(old_size);
+            self.resize_map(node, old_size)?;
+        }
+        result.map(|()| 0)
     }
 
     async fn resize(&self, process: &Process, node: &NodeRef, size: u64) -> Result<u64, Errno> {

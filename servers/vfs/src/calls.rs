@@ -177,7 +177,7 @@ impl Call<'_> {
             nr::FCHDIR => done(vfs.fchdir(process, descriptor)),
             nr::FSYNC | nr::FDATASYNC | nr::SYNCFS => self.sync_file(descriptor),
             nr::FADVISE64 | nr::READAHEAD | nr::SYNC_FILE_RANGE => self.advice(descriptor),
-            nr::FALLOCATE => done(process.file(descriptor).and(Err(Errno::EOPNOTSUPP))),
+            nr::FALLOCATE => task(vfs.allocate_call(self.process(), descriptor, self.flags(1), w[2], w[3])),
             nr::POLL => {
                 let wait_ms = self.int(2);
                 let deadline_ns = match wait_ms {

@@ -287,7 +287,7 @@ impl Vfs {
             if flags & PROT_WRITE != 0 {
                 file.writable().map_err(|_| Errno::EACCES)?;
             }
-            return Ok((self.begin_mapping(node, offset, bytes).await?, file.writes()));
+            return Ok((self.begin_mapping(node, offset, bytes, file.writes()).await?, file.writes()));
         }
         // What is written back now is a new version of the file.
         self.write_back(node, offset, bytes).await?;

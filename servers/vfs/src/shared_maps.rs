@@ -68,8 +68,12 @@ impl Vfs {
     }
 
     /// The pages of a file for a shared mapping, all of the range that the file has. The mapping is under way until
-    /// [`Vfs::end_mapping`].
-    pub async fn begin_mapping(&self, node: &NodeRef, offset: u64, bytes: u64) -> Result<u64, Errno> {
+    /// [`Vfs::end_mapping`]. `ENOSPC`: it is to be written, and there is no space for its holes.
+    pub async fn begin_mapping(&self, node: &NodeRef, offset: u64, bytes: u64, may_write: bool) -> Result<u64, Errno> {
+        if may_write {
+            // A store cannot fail: there must be space for it.
+            self.allocate(node, offset, bytes).await?;
+        }
         let map = match self.shared_map(node.shared.get()) {
             Some(map) => map,
             None => self.share(node)?,
@@ -82,6 +86,14 @@ impl Vfs {
                 Err(error)
             }
         }
+    }
+
+    /// Takes space for the holes in a part of a file.
+    pub async fn allocate(&self, node: &NodeRef, offset: u64, bytes: u64) -> Result<(), Errno> {
+        let request = fs::Allocate { node: node.node, offset, bytes };
+        self.ask(node.mount.service, request.message()).await?;
+        node.mount.dirty.set(true);
+        Ok(())
     }
 
     fn share(&self, node: &NodeRef) -> Result<Rc<SharedMap>, Errno> {

@@ -13,8 +13,8 @@ use alloc::vec::Vec;
 
 use abi::endpoint::slot;
 use abi::fs::{
-    ChMod, ChOwn, Create, GetDents, Link, Lookup, Put, Read, ReadLink, Rename, Request, SetTimes, Stat, StatFs,
-    Symlink, Truncate, Unlink, Write,
+    Allocate, ChMod, ChOwn, Create, GetDents, Link, Lookup, Put, Read, ReadLink, Rename, Request, SetTimes, Stat,
+    StatFs, Symlink, Truncate, Unlink, Write,
 };
 use abi::{Endpoint, Errno, GrantId, Message};
 use server::Service;
@@ -127,6 +127,9 @@ where
             Request::Link(request) => self.link(message, request),
             Request::Rename(request) => self.rename(message, request),
             Request::Truncate(Truncate { node, size }) => self.simple(message, node, |f, node| f.truncate(node, size)),
+            Request::Allocate(Allocate { node, offset, bytes }) => {
+                self.simple(message, node, |f, node| f.allocate(node, offset, bytes))
+            }
             Request::ChMod(ChMod { node, mode }) => self.simple(message, node, |f, node| f.set_mode(node, mode as u32)),
             Request::ChOwn(request) => self.change_owner(message, request),
             Request::SetTimes(request) => self.set_times(message, request),
