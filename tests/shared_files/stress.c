@@ -26,6 +26,11 @@ static unsigned char expected[BYTES];
 static int file, bad;
 static unsigned char *at;
 
+/* By plain stores: what is tested is memory. */
+static void fill(volatile unsigned char *line, unsigned char value) {
+    for (int i = 0; i < LINE; i++) line[i] = value;
+}
+
 static void check(const char *how, int line, const unsigned char *found) {
     if (memcmp(found, expected + line * LINE, LINE) != 0 && bad++ < 5) printf("line %d by %s: %d for %d\n", line, how, *found, expected[line * LINE]);
 }
@@ -37,9 +42,9 @@ static void work(int mine, int rounds, int pretend) {
         unsigned char found[LINE], value = random_below(255) + 1;
         int line = random_below(LINES / PROCESSES) * PROCESSES + mine, step = random_below(16);
         unsigned char *own = expected + line * LINE;
-        if (step < 9) memset(own, value, LINE);
+        if (step < 9) fill(own, value);
         if (pretend) continue;
-        if (step < 6) memset(at + line * LINE, value, LINE);
+        if (step < 6) fill(at + line * LINE, value);
         else if (step < 9 && pwrite(file, own, LINE, line * LINE) != LINE) perror("pwrite");
         else if (step == 9) msync(at, BYTES, MS_SYNC);
         else if (step == 10) {
