@@ -935,6 +935,14 @@ struct skink_fs_set_uses {
  * label. ENOENT: no change with this tag has been made. */
 #define SKINK_FS_RECALL 0x60016u
 
+/* Takes space for what of the file lies in this range and has none yet: zeros as before. ENOSPC. */
+#define SKINK_FS_ALLOCATE 0x60017u
+struct skink_fs_allocate {
+    uint64_t node;
+    uint64_t offset;
+    uint64_t bytes;
+};
+
 /* Grants: the right to copy to or from a buffer, given by its owner to one grantee (DESIGN.md, "The one idea", 5). */
 
 /* No grant. */
