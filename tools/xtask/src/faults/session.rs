@@ -6,7 +6,7 @@
 //! processor time that QEMU takes.
 
 use super::line;
-use super::trial::{Fault, Outcome, Part, Report, Trial};
+use super::trial::{Outcome, Report, Trial};
 use crate::bundle::Media;
 use crate::machine::{Boot, Line, Machine};
 use crate::process::{self, tail};
@@ -129,14 +129,7 @@ impl Session {
 
     /// The work and its checks are sound when nobody is disturbed.
     fn try_undisturbed(&mut self, service: &str) -> Result<()> {
-        let trial = Trial {
-            number: 0,
-            part: Part::Kills,
-            service: service.to_string(),
-            fault: Fault::None,
-            restartable: false,
-        };
-        let report = self.run(&trial)?;
+        let report = self.run(&Trial::undisturbed(service))?;
         if report.outcome > Outcome::Recovered {
             bail!("the undisturbed system fails ({}):\n{}", report.reason, self.console_tail());
         }

@@ -117,6 +117,11 @@ pub struct Trial {
 }
 
 impl Trial {
+    /// The work with that of `service` first, and nobody disturbed.
+    pub fn undisturbed(service: &str) -> Self {
+        Self { number: 0, part: Part::Kills, service: service.to_string(), fault: Fault::None, restartable: false }
+    }
+
     /// The command that has the guest do it.
     pub fn command(&self) -> String {
         let (kind, value, patch) = match &self.fault {
