@@ -123,10 +123,8 @@ impl Vfs {
         if at.is_none() {
             file.begin_transfer(expected);
         }
-        let mut result = Ok(());
-        if node.shared.get() != 0 {
-            result = self.write_back(&node, start, buffer.left()).await;
-        }
+        let is_mapped = node.shared.get() != 0;
+        let mut result = if is_mapped { self.write_back(&node, start, buffer.left()).await } else { Ok(()) };
         while buffer.left() > 0 && result.is_ok() {
             let piece = buffer.piece();
             let bytes = piece.bytes.min(CHUNK);

@@ -31,11 +31,11 @@ mod locks;
 mod mount;
 mod mount_options;
 mod mounting;
-mod nameless;
 mod mqueue;
 mod mqueue_calls;
 #[cfg(test)]
 mod mqueue_tests;
+mod nameless;
 mod names;
 mod nodes;
 mod open;
