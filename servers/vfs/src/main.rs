@@ -43,6 +43,7 @@ mod path;
 mod peers;
 mod permission;
 mod pipe;
+mod pipe_calls;
 #[cfg(test)]
 mod pipe_tests;
 mod poll;
