@@ -31,11 +31,11 @@ mod locks;
 mod mount;
 mod mount_options;
 mod mounting;
-mod nameless;
 mod mqueue;
 mod mqueue_calls;
 #[cfg(test)]
 mod mqueue_tests;
+mod nameless;
 mod names;
 mod nodes;
 mod open;
@@ -43,6 +43,7 @@ mod path;
 mod peers;
 mod permission;
 mod pipe;
+mod pipe_calls;
 #[cfg(test)]
 mod pipe_tests;
 mod poll;

@@ -116,7 +116,8 @@ fn a_receiver_without_memory_gets_its_error_and_the_next_one_the_message() {
 fn a_sender_that_waits_goes_on_when_there_is_room_unless_it_has_left() {
     let (store, queue) = queue(1);
     assert_eq!(queue.send(&letter(1, b"first")), Sent::First);
-    let senders = [(2, 0), (3, 0), (4, 1)].map(|(priority, rank)| wait(&queue, GOOD, rank, Wish::Send(letter(priority, b"x"))));
+    let senders =
+        [(2, 0), (3, 0), (4, 1)].map(|(priority, rank)| wait(&queue, GOOD, rank, Wish::Send(letter(priority, b"x"))));
     queue.leave(&senders[0]);
     store.commit();
     assert_eq!(queue.receive(GOOD, 8, 0), Ok(Some(5)));

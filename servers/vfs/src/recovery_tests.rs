@@ -191,7 +191,10 @@ fn turns_of_queues() -> Vec<fn(&'static Vfs)> {
     });
     turns.push(|vfs| {
         let request = Message { source: Endpoint::new(slot::PM, 1), ..vfs::NextEvent {}.message() };
-        assert_eq!(vfs::NextEvent::results(&vfs.service_request(&request)).map(|event| event.0), Ok(vfs::EVENT_MESSAGE));
+        assert_eq!(
+            vfs::NextEvent::results(&vfs.service_request(&request)).map(|event| event.0),
+            Ok(vfs::EVENT_MESSAGE)
+        );
     });
     turns.push(|vfs| {
         let _ = vfs.timer_create(&process(vfs, INIT), 1, 0).expect("room");

@@ -1,0 +1,57 @@
+//! Pipes in preserved memory: their records, and the pages that hold their bytes.
+
+use super::{
+    PIPE_PAGE, Store,
+    records::{NOWHERE, NextRecord, PipeRecord},
+};
+use abi::{Endpoint, Errno};
+
+impl Store {
+    /// Makes an empty pipe. `ENFILE`: no room.
+    pub fn new_pipe(&self, capacity: usize) -> Result<u16, Errno> {
+        let place = self.pipes.pool.take(self.turn()).ok_or(Errno::ENFILE)?;
+        let record = PipeRecord { capacity: capacity as u32, bytes: 0, first: NOWHERE, last: NOWHERE, start: 0 };
+        self.pipes.table.put_unreferenced(&self.recover, place, &record);
+        Ok(place as u16)
+    }
+
+    /// Changes a pipe.
+    pub fn set_pipe(&self, place: u16, record: &PipeRecord) {
+        self.pipes.table.set(&self.recover, place as usize, record);
+    }
+
+    /// Ends a pipe. Its pages are released one by one.
+    pub fn release_pipe(&self, place: u16) {
+        self.release(&self.pipes, place as usize);
+    }
+
+    /// A page for a pipe; `None`: all are in use.
+    pub fn new_page(&self) -> Option<u16> {
+        self.pages.pool.take(self.turn()).map(|page| page as u16)
+    }
+
+    /// Pages that are free.
+    pub fn free_pages(&self) -> usize {
+        self.pages.pool.room(self.turn())
+    }
+
+    /// After the page `before` comes `page`.
+    pub fn link_page(&self, before: u16, page: u16) {
+        self.pages.table.set(&self.recover, before as usize, &NextRecord(page));
+    }
+
+    /// A page is empty.
+    pub fn release_page(&self, page: u16) {
+        self.release(&self.pages, page as usize);
+    }
+
+    /// Fills a part of a page from a program's memory.
+    pub fn fetch(&self, page: u16, offset: usize, bytes: usize, from: Endpoint, address: u64) -> Result<(), Errno> {
+        self.content.fetch(&self.recover, page as usize * PIPE_PAGE + offset, bytes, from, address)
+    }
+
+    /// Copies a part of a page to a program's memory.
+    pub fn store(&self, page: u16, offset: usize, bytes: usize, to: Endpoint, address: u64) -> Result<(), Errno> {
+        self.content.store(&self.recover, page as usize * PIPE_PAGE + offset, bytes, to, address)
+    }
+}
