@@ -45,8 +45,7 @@ impl Node {
             return None;
         }
         let Ok([sender, receiver]) = self.threads.get_disjoint_mut([from, to]) else { return None };
-        if receiver.form != Form::Native || !is_ready_to_receive(receiver, sender, best) || !is_meant(receiver, sender)
-        {
+        if receiver.form != Form::Native || !waits_for_anybody(receiver, best) || !is_meant(receiver, sender) {
             return None;
         }
         sender.then = Then::Answer;
@@ -100,7 +99,7 @@ impl Node {
             return None;
         }
         let Ok([sender, receiver]) = self.threads.get_disjoint_mut([from, to]) else { return None };
-        if receiver.form != Form::Native || !is_ready_to_receive(receiver, sender, best) {
+        if receiver.form != Form::Native || !waits_for_anybody(receiver, best) {
             return None;
         }
         sender.linux_call = number as u32 + 1;
@@ -178,11 +177,20 @@ fn has_nothing_to_receive(thread: &Thread) -> bool {
 /// ready.
 #[inline(always)]
 fn is_ready_to_receive(receiver: &Thread, sender: &Thread, best: u8) -> bool {
-    if receiver.flags != blocked::RECEIVING || receiver.attention != 0 || receiver.frame.entry != entry::SYSCALL {
-        return false;
-    }
     if receiver.peer != Endpoint::ANY && receiver.peer != sender.endpoint {
         return false;
     }
-    receiver.base_queue < best
+    is_ready(receiver, best)
+}
+
+/// The same of a message of anybody: then nothing is lent to it.
+#[inline(always)]
+fn waits_for_anybody(receiver: &Thread, best: u8) -> bool {
+    receiver.peer == Endpoint::ANY && is_ready(receiver, best)
+}
+
+#[inline(always)]
+fn is_ready(receiver: &Thread, best: u8) -> bool {
+    let waits = receiver.flags == blocked::RECEIVING && receiver.attention == 0;
+    waits && receiver.frame.entry == entry::SYSCALL && receiver.base_queue < best
 }
