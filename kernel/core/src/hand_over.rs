@@ -66,7 +66,8 @@ impl Node {
         }
         let Ok([sender, receiver]) = self.threads.get_disjoint_mut([from, to]) else { return None };
         if !has_nothing_to_receive(sender)
-            || !is_ready_to_receive(receiver, sender, best)
+            || receiver.peer != Endpoint::ANY && receiver.peer != sender.endpoint
+            || !is_ready_to_receive(receiver, best)
             || !is_meant(receiver, sender)
             || receiver.base_queue < FIRST_SHARED
         {
@@ -173,24 +174,15 @@ fn has_nothing_to_receive(thread: &Thread) -> bool {
     waiting == 0 && thread.senders.is_empty() && thread.frame.r14 as u32 == Endpoint::ANY.0
 }
 
-/// True when the receiver waits for a message of this sender, came in by `syscall`, and is better than all that are
-/// ready.
+/// True when the receiver waits for a message, came in by `syscall`, and is better than all that are ready.
 #[inline(always)]
-fn is_ready_to_receive(receiver: &Thread, sender: &Thread, best: u8) -> bool {
-    if receiver.peer != Endpoint::ANY && receiver.peer != sender.endpoint {
-        return false;
-    }
-    is_ready(receiver, best)
-}
-
-/// The same of a message of anybody: then nothing is lent to it.
-#[inline(always)]
-fn waits_for_anybody(receiver: &Thread, best: u8) -> bool {
-    receiver.peer == Endpoint::ANY && is_ready(receiver, best)
-}
-
-#[inline(always)]
-fn is_ready(receiver: &Thread, best: u8) -> bool {
+fn is_ready_to_receive(receiver: &Thread, best: u8) -> bool {
     let waits = receiver.flags == blocked::RECEIVING && receiver.attention == 0;
     waits && receiver.frame.entry == entry::SYSCALL && receiver.base_queue < best
+}
+
+/// True when it waits for anybody's: then nothing is lent to it.
+#[inline(always)]
+fn waits_for_anybody(receiver: &Thread, best: u8) -> bool {
+    receiver.peer == Endpoint::ANY && is_ready_to_receive(receiver, best)
 }
