@@ -152,8 +152,9 @@ impl Node {
             KernelCall::GetRegisters => self.get_registers(m, self.find(e0)?, w1)?,
             KernelCall::SetRegisters => self.set_registers(m, self.find(e0)?, w1, w2 != 0)?,
             KernelCall::Start => {
-                self.set_tid(self.find(e0)?, w1 as u32);
-                self.start(self.find(e0)?);
+                let slot = self.find(e0)?;
+                self.threads[slot].tid = w1 as u32;
+                self.start(slot);
                 0
             }
             KernelCall::Stop => {

@@ -45,8 +45,7 @@ impl Node {
             return None;
         }
         let Ok([sender, receiver]) = self.threads.get_disjoint_mut([from, to]) else { return None };
-        if receiver.form != Form::Native || !is_ready_to_receive(receiver, sender, best) || !is_meant(receiver, sender)
-        {
+        if receiver.form != Form::Native || !waits_for_anybody(receiver, best) || !is_meant(receiver, sender) {
             return None;
         }
         sender.then = Then::Answer;
@@ -67,7 +66,8 @@ impl Node {
         }
         let Ok([sender, receiver]) = self.threads.get_disjoint_mut([from, to]) else { return None };
         if !has_nothing_to_receive(sender)
-            || !is_ready_to_receive(receiver, sender, best)
+            || receiver.peer != Endpoint::ANY && receiver.peer != sender.endpoint
+            || !is_ready_to_receive(receiver, best)
             || !is_meant(receiver, sender)
             || receiver.base_queue < FIRST_SHARED
         {
@@ -100,7 +100,7 @@ impl Node {
             return None;
         }
         let Ok([sender, receiver]) = self.threads.get_disjoint_mut([from, to]) else { return None };
-        if receiver.form != Form::Native || !is_ready_to_receive(receiver, sender, best) {
+        if receiver.form != Form::Native || !waits_for_anybody(receiver, best) {
             return None;
         }
         sender.linux_call = number as u32 + 1;
@@ -174,15 +174,15 @@ fn has_nothing_to_receive(thread: &Thread) -> bool {
     waiting == 0 && thread.senders.is_empty() && thread.frame.r14 as u32 == Endpoint::ANY.0
 }
 
-/// True when the receiver waits for a message of this sender, came in by `syscall`, and is better than all that are
-/// ready.
+/// True when the receiver waits for a message, came in by `syscall`, and is better than all that are ready.
 #[inline(always)]
-fn is_ready_to_receive(receiver: &Thread, sender: &Thread, best: u8) -> bool {
-    if receiver.flags != blocked::RECEIVING || receiver.attention != 0 || receiver.frame.entry != entry::SYSCALL {
-        return false;
-    }
-    if receiver.peer != Endpoint::ANY && receiver.peer != sender.endpoint {
-        return false;
-    }
-    receiver.base_queue < best
+fn is_ready_to_receive(receiver: &Thread, best: u8) -> bool {
+    let waits = receiver.flags == blocked::RECEIVING && receiver.attention == 0;
+    waits && receiver.frame.entry == entry::SYSCALL && receiver.base_queue < best
+}
+
+/// True when it waits for anybody's: then nothing is lent to it.
+#[inline(always)]
+fn waits_for_anybody(receiver: &Thread, best: u8) -> bool {
+    receiver.peer == Endpoint::ANY && is_ready_to_receive(receiver, best)
 }

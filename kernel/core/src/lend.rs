@@ -48,16 +48,9 @@ impl Node {
     }
 
     /// The service that a thread waits for, in a call.
-    fn server_of(&self, slot: usize) -> Option<usize> {
+    pub(crate) fn server_of(&self, slot: usize) -> Option<usize> {
         let thread = &self.threads[slot];
         let answer = thread.flags & blocked::RECEIVING != 0 && thread.then == Then::Answer;
         (answer || thread.flags & blocked::SENDING != 0).then_some(thread.peer.slot())
-    }
-
-    /// A thread may have got a better priority while it waits for a service: so has that.
-    pub(crate) fn lend_to_server_of(&mut self, slot: usize) {
-        if let Some(server) = self.server_of(slot) {
-            self.lend_along(self.threads[slot].base_queue, server);
-        }
     }
 }

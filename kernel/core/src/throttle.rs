@@ -46,7 +46,7 @@ impl Node {
             self.throttle.until = now + m.ns_to_ticks(PAUSE_NS);
             self.throttle.since = self.throttle.until;
             self.arm(m, self.throttle.until);
-            self.change_queues(|_, queue| if queue < SYSTEM_QUEUE { LAST } else { queue });
+            self.change_queues(true);
         }
         is_over
     }
@@ -57,18 +57,28 @@ impl Node {
             self.arm(m, self.throttle.until);
         } else if self.throttle.until != 0 {
             self.throttle.until = 0;
-            self.change_queues(|effective, queue| if effective == NOTHING { queue } else { effective });
+            self.change_queues(false);
         }
     }
 
-    /// Gives threads another queue, by their effective priorities and queues.
-    fn change_queues(&mut self, queue_of: impl Fn(u8, u8) -> u8) {
+    /// Gives all threads the queues that they have in a pause, or those of their priorities again. Loans end with the begin of a pause.
+    fn change_queues(&mut self, is_pause: bool) {
         for slot in FIRST_SERVICE..SLOTS {
-            let queue = self.threads[slot].base_queue;
-            let new = queue_of(self.mrt.rt.effective(slot as u16), queue);
-            if new != queue && self.threads[slot].is_live() && !self.threads[slot].real_time {
+            if !self.threads[slot].is_live() || self.threads[slot].real_time {
+                continue;
+            }
+            if is_pause && self.threads[slot].base_queue < SYSTEM_QUEUE {
+                self.set_loan(NOTHING, slot);
+            }
+            let queue = match (is_pause, self.own_queue(slot), self.mrt.rt.effective(slot as u16)) {
+                (true, ..SYSTEM_QUEUE, _) => LAST,
+                (true, own, _) => own,
+                (false, own, NOTHING) => own,
+                (false, _, effective) => effective,
+            };
+            if queue != self.threads[slot].base_queue {
                 self.take_part(slot);
-                self.set_queue(slot, new);
+                self.set_queue(slot, queue);
             }
         }
     }
