@@ -1,7 +1,7 @@
 //! What of a thread stays in the CPU while others run: FPU registers, segment bases, segment selectors.
 //!
-//! Native services use neither, so a message to a server and back costs nothing here. The FPU is owned by the thread that used it last; for
-//! all others it is switched off, and their first use of it (#NM) changes the owner. So no thread ever sees another's registers.
+//! Native services use neither, so a message to a server and back costs nothing here. The FPU is owned by the program that ran last; for
+//! services it is switched off, and their first use of it (#NM) changes the owner. So no thread ever sees another's registers.
 //! Bases belong to application threads only. FSGSBASE stays off: what is in the frame is what the CPU has, whatever selectors a program loads.
 
 use crate::{
@@ -93,8 +93,12 @@ impl Context {
         !self.fpu_off || self.fpu_owner < SERVICE_SLOTS
     }
 
-    /// The thread in `slot` is about to run in user mode.
+    /// The thread in `slot` is about to run in user mode. A program that finds another's FPU registers gets its own at once: to wait for its
+    /// first use takes a CPU on which every instruction of the FPU traps, and QEMU 7.2 emulates one on which MOVD and PSHUFD do not.
     pub fn enter(&mut self, slot: usize, frame: &Frame) {
+        if slot >= SERVICE_SLOTS && slot != self.fpu_owner {
+            self.use_fpu(slot);
+        }
         let off = slot != self.fpu_owner;
         if off != self.fpu_off {
             self.set_off(off);

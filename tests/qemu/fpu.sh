@@ -1,0 +1,3 @@
+# Vector registers of several programs, across page faults.
+registers | sort
+registers | sort
