@@ -38,8 +38,8 @@ struct Area([u8; EXTENDED_BYTES]);
 /// The threads' FPU states, and whose state the CPU holds.
 pub struct Context {
     areas: &'static mut [Area],
-    /// One bit a slot: it has used the FPU, its area (or the CPU) holds its state.
-    used: [u64; SLOTS / 64],
+    /// By slot: it has used the FPU, its area (or the CPU) holds its state.
+    used: [bool; SLOTS],
     fpu_owner: usize,
     fpu_off: bool,
     has_xsave: bool,
@@ -53,7 +53,7 @@ impl Context {
     pub const fn new() -> Self {
         Context {
             areas: &mut [],
-            used: [0; SLOTS / 64],
+            used: [false; SLOTS],
             fpu_owner: NOBODY,
             fpu_off: false,
             has_xsave: false,
@@ -96,12 +96,12 @@ impl Context {
     /// The thread in `slot` is about to run in user mode. A program that finds another's FPU registers gets its own at once: to wait for its
     /// first use takes a CPU on which every instruction of the FPU traps, and QEMU 7.2 emulates one on which MOVD and PSHUFD do not.
     pub fn enter(&mut self, slot: usize, frame: &Frame) {
-        if slot >= SERVICE_SLOTS && slot != self.fpu_owner {
-            self.use_fpu(slot);
-        }
-        let off = slot != self.fpu_owner;
-        if off != self.fpu_off {
-            self.set_off(off);
+        match slot {
+            _ if slot == self.fpu_owner && !self.fpu_off => {}
+            _ if slot == self.fpu_owner => self.set_off(false),
+            SERVICE_SLOTS.. => self.use_fpu(slot),
+            _ if !self.fpu_off => self.set_off(true),
+            _ => {}
         }
         if slot >= SERVICE_SLOTS
             && (slot != self.bases_owner || frame.fs_base != self.fs_base || frame.gs_base != self.gs_base)
@@ -114,17 +114,27 @@ impl Context {
     pub fn use_fpu(&mut self, slot: usize) {
         self.set_off(false);
         self.save_owner();
-        if !self.has_used(slot) {
-            self.areas[slot] = initial_area();
-            self.used[slot / 64] |= 1 << (slot % 64);
+        if !self.used[slot] {
+            self.reset(slot);
         }
         self.fpu_owner = slot;
         self.restore(slot);
     }
 
+    /// Gives a thread the FPU state that all begin with.
+    #[cold]
+    #[inline(never)]
+    fn reset(&mut self, slot: usize) {
+        let mut area = Area([0; EXTENDED_BYTES]);
+        area.0[..2].copy_from_slice(&INITIAL_CONTROL_WORD.to_le_bytes());
+        area.0[MXCSR..MXCSR + 4].copy_from_slice(&INITIAL_MXCSR.to_le_bytes());
+        self.areas[slot] = area;
+        self.used[slot] = true;
+    }
+
     /// Copies a thread's FPU state out; false when it has none.
     pub fn read(&mut self, slot: usize, out: &mut [u8; EXTENDED_BYTES]) -> bool {
-        if !self.has_used(slot) {
+        if !self.used[slot] {
             return false;
         }
         self.release(slot);
@@ -135,11 +145,10 @@ impl Context {
     /// Replaces a thread's FPU state; `None`: the initial one. What the CPU would refuse is made acceptable.
     pub fn write(&mut self, slot: usize, state: Option<&[u8; EXTENDED_BYTES]>) {
         self.release(slot);
-        self.used[slot / 64] &= !(1 << (slot % 64));
+        self.used[slot] = state.is_some();
         if let Some(state) = state {
             self.areas[slot].0 = *state;
             sanitise(&mut self.areas[slot]);
-            self.used[slot / 64] |= 1 << (slot % 64);
         }
     }
 
@@ -147,15 +156,10 @@ impl Context {
     pub fn copy(&mut self, from: usize, to: usize) {
         self.release(from);
         self.release(to);
-        self.used[to / 64] &= !(1 << (to % 64));
-        if self.has_used(from) {
+        self.used[to] = self.used[from];
+        if self.used[from] {
             self.areas[to] = self.areas[from];
-            self.used[to / 64] |= 1 << (to % 64);
         }
-    }
-
-    fn has_used(&self, slot: usize) -> bool {
-        self.used[slot / 64] >> (slot % 64) & 1 != 0
     }
 
     /// Makes sure that a thread's state is in its area, not in the CPU, and its bases are loaded again: it may be a new thread.
@@ -200,9 +204,13 @@ impl Context {
 
     fn set_off(&mut self, off: bool) {
         self.fpu_off = off;
-        let value = cpu::cr0() & !cr::CR0_TS;
         // SAFETY: changes only whether the FPU may be used.
-        unsafe { cpu::write_cr0(if off { value | cr::CR0_TS } else { value }) };
+        unsafe {
+            match off {
+                true => cpu::write_cr0(cpu::cr0() | cr::CR0_TS),
+                false => asm!("clts", options(nomem, nostack, preserves_flags)),
+            }
+        }
     }
 
     /// Loads bases and the null selectors: a program may have loaded others, which changed the bases behind our back.
@@ -222,13 +230,6 @@ impl Context {
 /// The address, or 0 where `wrmsr` would fault.
 fn canonical(address: u64) -> u64 {
     if address >> 47 == 0 { address } else { 0 }
-}
-
-fn initial_area() -> Area {
-    let mut area = Area([0; EXTENDED_BYTES]);
-    area.0[..2].copy_from_slice(&INITIAL_CONTROL_WORD.to_le_bytes());
-    area.0[MXCSR..MXCSR + 4].copy_from_slice(&INITIAL_MXCSR.to_le_bytes());
-    area
 }
 
 /// Clears what makes `xrstor` fault: reserved bits of MXCSR, unknown components, the compact format.
