@@ -15,17 +15,11 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include "show.h"
 
 #define NAME "/skink-queue"
 /* Enough for a new thread to reach the call that it waits in. */
 #define TO_WAIT_US 200000
-
-static void show(const char *what, long result) {
-    if (result < 0)
-        printf("%s: %s\n", what, strerrorname_np(errno));
-    else
-        printf("%s: %ld\n", what, result);
-}
 
 static struct timespec in_ms(long ms) {
     struct timespec when;

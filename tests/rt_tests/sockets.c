@@ -14,13 +14,7 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-static void show(const char *what, long result) {
-    if (result < 0)
-        printf("%s: %s\n", what, strerrorname_np(errno));
-    else
-        printf("%s: %ld\n", what, result);
-}
+#include "show.h"
 
 static void ready(const char *what, int socket) {
     struct pollfd interest = {socket, POLLIN | POLLOUT | POLLRDHUP, 0};

@@ -14,13 +14,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-static void show(const char *what, long result) {
-    if (result < 0)
-        printf("%s: %s\n", what, strerrorname_np(errno));
-    else
-        printf("%s: %ld\n", what, result);
-}
+#include "show.h"
 
 static struct itimerspec every(long first_ms, long interval_ms) {
     return (struct itimerspec){
