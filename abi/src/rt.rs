@@ -77,7 +77,7 @@ pub mod control {
     pub const CLRPSTAT: u64 = 10;
     /// `(pid)` → `ProcessInternals`. `E_BAD_PROC`.
     pub const GETPINT: u64 = 11;
-    /// `(irq)`, `IrqAttributes`. `BADIRQ`, `BADIRQT`, `BADTASK`, `BADPRTY`, `BADWDOG`, `BADPER`, `NOVTIMER`, `NOSOFTIRQ`.
+    /// `(irq)`, `IrqAttributes`. `BADIRQ`, `BADIRQT`, `BADTASK`, `BADPRTY`, `BADWDOG`, `BADPER`, `NOVTIMER`. (`NOSOFTIRQ` never: the caller names the interrupt.)
     pub const SETIATTR: u64 = 12;
     /// `(irq)` → `IrqAttributes`. `BADIRQ`.
     pub const GETIATTR: u64 = 13;

@@ -1897,7 +1897,7 @@ struct skink_rs_arguments {
 /* (pid) → ProcessInternals. E_BAD_PROC. */
 #define SKINK_RT_CONTROL_GETPINT 11ull
 
-/* (irq), IrqAttributes. BADIRQ, BADIRQT, BADTASK, BADPRTY, BADWDOG, BADPER, NOVTIMER, NOSOFTIRQ. */
+/* (irq), IrqAttributes. BADIRQ, BADIRQT, BADTASK, BADPRTY, BADWDOG, BADPER, NOVTIMER. (NOSOFTIRQ never: the caller names the interrupt.) */
 #define SKINK_RT_CONTROL_SETIATTR 12ull
 
 /* (irq) → IrqAttributes. BADIRQ. */
