@@ -15,4 +15,4 @@ timeout 0.2 sleep 10; echo timeout $?
 sh -c 'sleep 0.2; kill -CONT $0' $$ & wait; echo continued
 mkfifo pipe; (echo through the fifo >pipe) & cat pipe; wait
 (while :; do echo x; done) 2>/dev/null | head -n 1
-sh -c 'sleep 5 & echo $! >pid; wait' & sleep 0.3; kill -STOP $(cat pid); grep -o 'State:.T' /proc/$(cat pid)/status; kill -CONT $(cat pid); kill $(cat pid); wait; echo done
+sh -c 'sleep 5 & echo $! >pid; wait' & sleep 0.3; kill -STOP $(cat pid); sleep 0.3; grep -o 'State:.T' /proc/$(cat pid)/status; kill -CONT $(cat pid); kill $(cat pid); wait; echo done

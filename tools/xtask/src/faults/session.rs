@@ -236,7 +236,9 @@ impl Session {
         let has_begun = fs::metadata(&self.console).is_ok_and(|console| console.len() > 0);
         if has_begun {
             // When QEMU has ended, there is nobody to wake.
-            let _ = Command::new("kill").arg("-IO").arg(self.qemu.id().to_string()).stderr(Stdio::null()).status();
+            // The shell's own: the program `kill` is not on every machine. 29 is SIGIO.
+            let kill = format!("kill -29 {}", self.qemu.id());
+            let _ = Command::new("sh").args(["-c", &kill]).stderr(Stdio::null()).status();
         }
     }
 
