@@ -3,11 +3,13 @@
 //! Registers are memory, mapped uncached; the fields hold virtual addresses. The timer counts down once per arming.
 
 use crate::{
-    acpi::{MAX_IO_APICS, Platform, Wiring},
     cpu,
     interrupts::{self, LINES},
-    memory_map::MemoryMap,
     page_tables::KernelTables,
+};
+use kernel_boot::{
+    MemoryMap, Platform,
+    acpi::{ISA_LINES, MAX_IO_APICS, Wiring},
 };
 
 /// Offsets of the local APIC's registers.
@@ -54,7 +56,7 @@ pub struct Apic {
     local: u64,
     io: [IoApic; MAX_IO_APICS],
     io_count: usize,
-    isa: [Wiring; crate::acpi::ISA_LINES],
+    isa: [Wiring; ISA_LINES],
 }
 
 impl Apic {

@@ -6,7 +6,6 @@
 
 use crate::{
     cpu::{self, cr, msr},
-    memory_map::MemoryMap,
     physical,
 };
 use abi::{
@@ -15,6 +14,7 @@ use abi::{
     registers::EXTENDED_BYTES,
 };
 use core::arch::asm;
+use kernel_boot::MemoryMap;
 use kernel_core::Frame;
 
 /// No thread.

@@ -3,8 +3,9 @@
 //! The pool starts with what the kernel set aside at boot and grows by `Donate`; a frame never leaves it. Free frames are chained
 //! through their first word. A bit for each frame says "RAM, and not the kernel's": what vm may map, fill and donate.
 
-use crate::{memory_map::MemoryMap, physical};
+use crate::physical;
 use abi::{layout::PAGE_BYTES, privilege::MemoryRange};
+use kernel_boot::MemoryMap;
 
 /// The frames of the machine.
 pub struct Frames {
@@ -20,7 +21,7 @@ pub struct Frames {
 impl Frames {
     /// No frames.
     pub const fn new() -> Self {
-        Frames { usable: MemoryMap::new(), user: &mut [], first_free: 0, free: 0, total: 0, boot_bytes: 0 }
+        Frames { usable: MemoryMap::EMPTY, user: &mut [], first_free: 0, free: 0, total: 0, boot_bytes: 0 }
     }
 
     /// Takes the bitmap and `pool_frames` frames for page tables out of `free`. `usable`: all RAM that the boot loader reported.

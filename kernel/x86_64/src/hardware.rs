@@ -1,9 +1,7 @@
 //! The hardware of one node, as core sees it: [`kernel_core::Machine`], put together from the parts in the other files.
 
 use crate::{
-    acpi::Platform,
     apic::Apic,
-    boot_info::BootInfo,
     clock::Clock,
     console::Console,
     context::Context,
@@ -12,9 +10,7 @@ use crate::{
     fatal,
     frames::Frames,
     interrupts::{self, ALL_LINES, LINES},
-    loader,
-    memory_map::MemoryMap,
-    page_tables,
+    loader, page_tables,
     ports::Ports,
     power,
     spaces::Spaces,
@@ -24,12 +20,13 @@ use abi::{
     Errno, Message,
     endpoint::{SERVICE_SLOTS, SLOTS},
     info::{self, KernelInfo},
-    layout::{PAGE_BYTES, map},
+    layout::PAGE_BYTES,
     privilege::MemoryRange,
     registers::EXTENDED_BYTES,
     trace::Record,
 };
 use core::{fmt::Write as _, mem::size_of};
+use kernel_boot::{BootInfo, MemoryMap, Platform};
 use kernel_core::{
     Frame, Machine, Node, Space, Thread,
     machine::{Copied, Fault, Mapped, Memory, Msi},
@@ -67,7 +64,7 @@ impl Hardware {
     pub const fn new() -> Self {
         Hardware {
             console: Console::new(),
-            boot: BootInfo::new(),
+            boot: BootInfo::EMPTY,
             platform: Platform::standard(),
             frames: Frames::new(),
             spaces: Spaces::new(),
@@ -76,7 +73,7 @@ impl Hardware {
             clock: Clock::new(),
             descriptors: Descriptors::new(),
             ports: Ports::new(),
-            free: MemoryMap::new(),
+            free: MemoryMap::EMPTY,
             ordinary: [false; SLOTS],
             something_is_loaded: false,
             trace: TraceRing::new(),

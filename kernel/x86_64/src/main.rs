@@ -4,15 +4,10 @@
 //! All state of the node is in two statics (`state`). Reading order: `boot.s`, `start`, `page_tables`, `entry`, `hardware`.
 //!
 //! Unsafe code: instructions (`cpu` and the files that name one), the direct map (`physical`), and the two statics. On a host only
-//! the parts that read foreign formats, and the decisions about the port bitmap, are built, for their tests.
+//! the decisions about the port bitmap are built, for their tests.
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
-pub mod acpi;
-pub mod boot_info;
-pub mod memory_map;
-pub mod multiboot2;
 pub mod ports;
-pub mod pvh;
 
 #[cfg(target_os = "none")]
 mod apic;

@@ -5,17 +5,16 @@
 //! clocks replace what was there.
 
 use crate::{
-    acpi::Platform,
-    boot_info::BootInfo,
     entry,
     hardware::Hardware,
-    loader, multiboot2,
+    loader,
     page_tables::{self, KernelTables},
-    physical, pvh,
+    physical,
     state::node_state,
 };
 use abi::layout::PAGE_BYTES;
 use core::fmt::Write;
+use kernel_boot::{BootInfo, Platform};
 
 core::arch::global_asm!(include_str!("boot.s"));
 
@@ -56,14 +55,10 @@ extern "C" fn kernel_main(magic: u64, information: u64, tsc: u64) -> ! {
 }
 
 fn read_boot_info(magic: u64, information: u64) -> BootInfo {
-    if magic == multiboot2::MAGIC {
-        let size = crate::boot_info::number(boot_memory(information, 4), 0, 4).unwrap_or(0);
-        return multiboot2::parse(information, boot_memory(information, size));
+    match kernel_boot::read(magic, information, boot_memory) {
+        Some(info) => info,
+        None => panic!("neither PVH nor multiboot2 has started this kernel"),
     }
-    let Some(info) = pvh::parse(information, boot_memory) else {
-        panic!("neither PVH nor multiboot2 has started this kernel")
-    };
-    info
 }
 
 /// Reads the ACPI tables, searching for them if the loader said nothing.

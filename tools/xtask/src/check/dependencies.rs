@@ -11,10 +11,11 @@ struct Layer {
 
 const PROGRAMS_MAY_USE: &[&str] = &["abi", "lib/sys", "lib/server", "lib/driver", "lib/fs", "lib/elf"];
 
-const LAYERS: [Layer; 13] = [
+const LAYERS: [Layer; 14] = [
     Layer { folder: "abi", may_use: &[] },
     Layer { folder: "kernel/core", may_use: &["abi"] },
-    Layer { folder: "kernel/x86_64", may_use: &["abi", "kernel/core", "lib/elf"] },
+    Layer { folder: "kernel/boot", may_use: &["abi"] },
+    Layer { folder: "kernel/x86_64", may_use: &["abi", "kernel/boot", "kernel/core", "lib/elf"] },
     Layer { folder: "lib/elf", may_use: &["abi"] },
     Layer { folder: "lib/sys", may_use: &["abi"] },
     Layer { folder: "lib/server", may_use: &["abi", "lib/sys"] },

@@ -5,7 +5,7 @@ use super::source::{code_only, test_items};
 
 /// The kernel has fewer lines than this, without comments, blank lines and tests.
 const KERNEL_LINES: usize = 10_000;
-const KERNEL_FOLDERS: [&str; 2] = ["kernel/core/src/", "kernel/x86_64/src/"];
+const KERNEL_FOLDERS: [&str; 3] = ["kernel/boot/src/", "kernel/core/src/", "kernel/x86_64/src/"];
 /// A file may have this many lines without a reason.
 const FILE_LINES: usize = 500;
 /// The words with which a longer file gives its reason, in its first paragraph.

@@ -1,6 +1,7 @@
 //! The start-up structure of the PVH boot protocol (`hvm_start_info`), as QEMU's `-kernel` hands it over.
 
-use crate::boot_info::{BootInfo, COMMAND_LINE_BYTES, number};
+use crate::bytes::number;
+use crate::info::{BootInfo, COMMAND_LINE_BYTES};
 use abi::privilege::MemoryRange;
 
 /// First word of the structure.
@@ -11,13 +12,13 @@ const MEMORY_ENTRY_BYTES: usize = 24;
 /// A memory entry of usable memory.
 const USABLE: u64 = 1;
 
-/// Reads the structure at `address`; `read(address, bytes)` gives physical memory. `None`: this is no such structure.
+/// Reads the structure at `address`; `read(address, bytes)` returns physical memory. `None`: there is no such structure.
 pub fn parse<'a>(address: u64, read: impl Fn(u64, u64) -> &'a [u8]) -> Option<BootInfo> {
     let start = read(address, START_INFO_BYTES);
     if number(start, 0, 4)? != MAGIC {
         return None;
     }
-    let mut info = BootInfo::new();
+    let mut info = BootInfo::EMPTY;
     if number(start, 12, 4)? > 0 {
         let module = read(number(start, 16, 8)?, MODULE_BYTES);
         info.archive = MemoryRange { start: number(module, 0, 8)?, bytes: number(module, 8, 8)? };
@@ -28,7 +29,7 @@ pub fn parse<'a>(address: u64, read: impl Fn(u64, u64) -> &'a [u8]) -> Option<Bo
     }
     info.rsdp = number(start, 32, 8)?;
     let entries = number(start, 48, 4)? as usize;
-    let map = read(number(start, 40, 8)?, (entries * MEMORY_ENTRY_BYTES) as u64);
+    let map = read(number(start, 40, 8)?, entries.saturating_mul(MEMORY_ENTRY_BYTES) as u64);
     for entry in map.chunks_exact(MEMORY_ENTRY_BYTES) {
         if number(entry, 16, 4)? == USABLE {
             info.memory.add(number(entry, 0, 8)?, number(entry, 8, 8)?);

@@ -1,8 +1,8 @@
 //! The few things the kernel asks ACPI: interrupt controllers (MADT), and how to switch the machine off (FADT, `_S5` of the DSDT).
 //!
-//! Tables are firmware's word and therefore checked: a table that is too short, or whose sum is wrong, is as good as absent.
+//! Firmware is not trusted: a table that is too short or whose checksum is wrong counts as absent.
 
-use crate::boot_info::number;
+use crate::bytes::number;
 
 /// Most I/O APICs.
 pub const MAX_IO_APICS: usize = 4;
@@ -51,7 +51,7 @@ pub struct Platform {
 }
 
 impl Platform {
-    /// What a PC has whose tables say nothing.
+    /// Returns what a PC without tables has.
     pub const fn standard() -> Self {
         let mut isa = [Wiring { line: 0, low: false, level: false }; ISA_LINES];
         let mut line = 0;
@@ -64,10 +64,10 @@ impl Platform {
         Platform { local_apic: 0xfee0_0000, io_apics, io_apic_count: 1, isa, power_port: 0, power_off: 0 }
     }
 
-    /// Reads the tables that start at the RSDP; `read(address, bytes)` gives physical memory, shorter or empty where it is none.
+    /// Reads the tables that start at the RSDP; `read(address, bytes)` returns physical memory, shorter or empty where there is none.
     pub fn read<'a>(rsdp: u64, read: impl Fn(u64, u64) -> &'a [u8]) -> Self {
         let mut platform = Platform::standard();
-        // A table that is not there leaves the standard values.
+        // A missing table leaves the standard values.
         let _ = platform.read_tables(rsdp, &read);
         platform
     }
@@ -82,7 +82,7 @@ impl Platform {
         let list = table(root, read)?;
         for entry in list.get(HEADER_BYTES as usize..)?.chunks_exact(width) {
             let Some(content) = number(entry, 0, width).and_then(|address| table(address, read)) else { continue };
-            // A table cut short tells what it can.
+            // A truncated table contributes the entries before its end.
             let _ = match &content[..4] {
                 b"APIC" => self.read_interrupts(content),
                 b"FACP" => self.read_power(content, read),
@@ -129,7 +129,7 @@ impl Platform {
     }
 }
 
-/// A whole table, if its length and sum are right.
+/// Returns a whole table if its length and checksum are right.
 fn table<'a>(address: u64, read: &impl Fn(u64, u64) -> &'a [u8]) -> Option<&'a [u8]> {
     let length = number(read(address, HEADER_BYTES), 4, 4)?;
     if !(HEADER_BYTES..=MAX_TABLE_BYTES).contains(&length) {

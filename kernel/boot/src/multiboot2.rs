@@ -1,6 +1,6 @@
 //! The information that a multiboot2 loader (GRUB) leaves: a list of tags.
 
-use crate::boot_info::{BootInfo, number};
+use crate::{bytes::number, info::BootInfo};
 use abi::{info::Framebuffer, privilege::MemoryRange};
 
 /// What the loader has in `eax`.
@@ -24,9 +24,9 @@ const USABLE: u64 = 1;
 /// A frame buffer of direct colours.
 const DIRECT_COLOUR: u64 = 1;
 
-/// Reads the information `bytes`, which lie at physical `address`. Tags that are cut short are skipped.
+/// Reads the information `bytes`, which lie at physical `address`. Truncated tags are skipped.
 pub fn parse(address: u64, bytes: &[u8]) -> BootInfo {
-    let mut info = BootInfo::new();
+    let mut info = BootInfo::EMPTY;
     let mut at = 8;
     while let (Some(kind), Some(size)) = (number(bytes, at, 4), number(bytes, at + 4, 4)) {
         let size = size as usize;
