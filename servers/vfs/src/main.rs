@@ -3,67 +3,42 @@
 //! A call of a program is a message. What can be answered at once is; everything else becomes a task that asks file systems and drivers and
 //! never keeps the server from receiving: vfs waits for nobody but vm, ds and rs.
 //!
-//! Reading order: `state` (what there is), `calls` (who does what), `walk` (paths), `data` (reading and writing), `pipe`, `exec`.
-//! The book's chapter on files tells how they work together.
+//! | folder | topic |
+//! |---|---|
+//! | `calls` | the calls of programs, a file for each family; the requests of pm and procfs |
+//! | `paths` | path names as text, and their resolution |
+//! | `objects` | open files and what they refer to |
+//! | `files` | vnodes, the name cache, locks, permissions, requests to file systems |
+//! | `mounts` | mounted file systems; mount, unmount, sync |
+//! | `mappings` | exec and mmap: files in the memory of programs |
+//! | `processes` | threads of programs: descriptors, directories, ids |
+//! | `pipes`, `queues`, `sockets` | bytes and messages between programs |
+//! | `events` | waiting and waking; poll; events for pm |
+//! | `memory` | memory of programs |
+//! | `keep`, `recovery` | the state that outlives vfs, and what its successor does with it |
+//!
+//! `state` holds them together, `peers` are the services that vfs asks. The book's chapter on files tells how they work together.
 #![cfg_attr(not(test), no_std, no_main)]
 #![forbid(unsafe_code)]
 
 extern crate alloc;
 
-mod attributes;
-mod block;
-mod buffer;
 mod calls;
-mod control;
-mod data;
-mod descriptor_calls;
-mod descriptors;
-mod directories;
-mod directories_of;
-mod event;
 mod events;
-mod exec;
-mod file;
-mod file_table;
+mod files;
 mod keep;
-mod lock_calls;
-mod locks;
-mod mount;
-mod mount_options;
-mod mounting;
-mod mqueue;
-mod mqueue_calls;
-#[cfg(test)]
-mod mqueue_tests;
-mod nameless;
-mod names;
-mod nodes;
-mod open;
-mod path;
+mod mappings;
+mod memory;
+mod mounts;
+mod objects;
+mod paths;
 mod peers;
-mod permission;
-mod pipe;
-mod pipe_calls;
-#[cfg(test)]
-mod pipe_tests;
-mod poll;
-mod poll_calls;
-mod process;
+mod pipes;
+mod processes;
+mod queues;
 mod recovery;
-#[cfg(test)]
-mod recovery_tests;
-mod repeated;
-mod ring;
-mod script;
-mod shared_maps;
-mod socket_calls;
-mod socketpair;
-mod stat;
+mod sockets;
 mod state;
-mod timerfd;
-mod user;
-mod vnode;
-mod walk;
 
 use abi::{Endpoint, Errno, Message, endpoint::slot, message::LINUX_LABELS};
 use alloc::boxed::Box;

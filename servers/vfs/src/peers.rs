@@ -5,7 +5,7 @@
 
 use crate::{
     keep::records::PeerRecord,
-    process::{Call, Process},
+    processes::{Call, Process},
     state::Vfs,
 };
 use abi::{Endpoint, Errno, Message, Name, chardev};

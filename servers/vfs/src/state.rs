@@ -4,23 +4,24 @@
 //! `await`, and none while a vnode or an open file may be dropped whose end would borrow the same cell.
 
 use crate::{
-    events::Events,
-    file::{Closed, Closing},
+    events::notices::Events,
+    files::{
+        locks::{Range, Waits},
+        names::Names,
+        vnode::NodeRef,
+    },
     keep::{
         Store,
         records::{Note, PipeRecord},
     },
-    locks::{Range, Waits},
-    mount::{Mount, Shared},
-    mqueue::Queue,
-    names::Names,
+    mappings::SharedMap,
+    memory as user,
+    mounts::{Mount, Shared},
+    objects::{Closed, Closing},
     peers::Peers,
-    pipe::{Pipe, World},
-    process::{Call, Processes},
-    ring::Pages,
-    shared_maps::SharedMap,
-    user,
-    vnode::NodeRef,
+    pipes::{Pipe, World, ring::Pages},
+    processes::{Call, Processes},
+    queues::Queue,
 };
 use abi::{Endpoint, Errno, Message, fs, vm};
 use alloc::{collections::BTreeMap, rc::Rc, vec::Vec};
@@ -37,7 +38,7 @@ pub struct Vfs {
     /// A predecessor's state is being restored: calls wait until it is there.
     pub recovering: Cell<bool>,
     /// Those who wait for that.
-    pub recovery_watchers: crate::event::Watchers,
+    pub recovery_watchers: crate::events::Watchers,
     /// File systems and drivers.
     pub peers: Peers,
     /// Threads of programs.
@@ -63,11 +64,11 @@ pub struct Vfs {
     /// Pipes with a writer that lacks pages.
     pub starving: RefCell<Vec<Rc<Pipe>>>,
     /// Fires when there is one more.
-    pub hungry: crate::event::Event,
+    pub hungry: crate::events::Event,
     /// The root file system is there.
     pub mounted: Cell<bool>,
     /// Those who wait for that.
-    pub mounted_watchers: crate::event::Watchers,
+    pub mounted_watchers: crate::events::Watchers,
 }
 
 impl Vfs {
@@ -81,7 +82,7 @@ impl Vfs {
             runtime: Runtime::new(),
             store: store.clone(),
             recovering: Cell::new(false),
-            recovery_watchers: crate::event::Watchers::default(),
+            recovery_watchers: crate::events::Watchers::default(),
             peers: Peers::default(),
             processes: Processes::default(),
             mounts: RefCell::default(),
@@ -94,9 +95,9 @@ impl Vfs {
             queues: RefCell::default(),
             next_pipe: Cell::new(1),
             starving: RefCell::default(),
-            hungry: crate::event::Event::default(),
+            hungry: crate::events::Event::default(),
             mounted: Cell::new(false),
-            mounted_watchers: crate::event::Watchers::default(),
+            mounted_watchers: crate::events::Watchers::default(),
         }
     }
 
@@ -248,7 +249,7 @@ impl World for Vfs {
     fn broken(&self, who: Endpoint, moved: u64) {
         if let Ok(process) = self.processes.get(who) {
             *process.call.borrow_mut() = Call::Signalled(moved);
-            self.events.signal(who, crate::events::SIGPIPE);
+            self.events.signal(who, crate::events::notices::SIGPIPE);
         }
     }
 }

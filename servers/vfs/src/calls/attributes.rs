@@ -1,0 +1,323 @@
+//! What is known of files and may be changed of them: stat, access, chmod, chown, times, truncate, statfs.
+
+use crate::{
+    files::{
+        permission::{self, Attributes, S_IFIFO, S_IFSOCK, WRITE},
+        stat::{STATFS_BYTES, Stat, Summary},
+        vnode::NodeRef,
+    },
+    memory as user,
+    objects::{Object, OpenFile},
+    paths::walk::Last,
+    processes::Process,
+    state::Vfs,
+};
+use abi::{Errno, fs};
+use alloc::{rc::Rc, vec::Vec};
+
+/// Do not follow a link as last component.
+pub const AT_SYMLINK_NOFOLLOW: u32 = 0x100;
+/// faccessat2: with the effective ids.
+pub const AT_EACCESS: u32 = 0x200;
+/// An empty path means the descriptor.
+pub const AT_EMPTY_PATH: u32 = 0x1000;
+
+/// `fs::SetTimes`: leave it.
+pub const TIME_OMIT: u64 = u64::MAX;
+/// `fs::SetTimes`: now.
+pub const TIME_NOW: u64 = u64::MAX - 1;
+
+/// A file that a call is about.
+pub struct Target {
+    directory: i32,
+    path: Vec<u8>,
+    flags: u32,
+}
+
+/// It once it is found: pipes have no node.
+pub enum Subject {
+    /// A file.
+    Node(NodeRef),
+    /// An open file.
+    File(Rc<OpenFile>),
+}
+
+impl Target {
+    /// What `dirfd`, path and AT_* flags mean.
+    pub fn new(directory: i32, path: Vec<u8>, flags: u32) -> Target {
+        Target { directory, path, flags }
+    }
+}
+
+impl Subject {
+    fn node(&self) -> Result<NodeRef, Errno> {
+        match self {
+            Subject::Node(node) => Ok(node.clone()),
+            Subject::File(file) => file.node().cloned().ok_or(Errno::EINVAL),
+        }
+    }
+}
+
+fn writable(node: &NodeRef) -> Result<(), Errno> {
+    if node.mount.is_read_only() { Err(Errno::EROFS) } else { Ok(()) }
+}
+
+impl Vfs {
+    /// Finds what a call is about.
+    pub async fn find(&self, process: &Process, target: Target) -> Result<Subject, Errno> {
+        if target.path.is_empty() && target.flags & AT_EMPTY_PATH != 0 {
+            if target.directory == crate::processes::AT_FDCWD {
+                return Ok(Subject::Node(self.place(process, target.directory)?.node));
+            }
+            return process.file(target.directory).map(Subject::File);
+        }
+        let last = if target.flags & AT_SYMLINK_NOFOLLOW != 0 { Last::Keep } else { Last::Follow };
+        let found = self.resolve(process, target.directory, target.path, last).await?;
+        match found.pipe {
+            Some(pipe) => Ok(Subject::File(pipe)),
+            None => found.node.map(Subject::Node).ok_or(Errno::ENOENT),
+        }
+    }
+
+    async fn stat_subject(&self, subject: &Subject) -> Result<Stat, Errno> {
+        match subject {
+            Subject::Node(node) => self.stat(node).await,
+            Subject::File(file) => match (file.node(), &file.object) {
+                (Some(node), _) => self.stat(node).await,
+                (None, Object::Pipe { inode, .. }) => {
+                    let object = Summary { inode: *inode, mode: S_IFIFO | 0o600, ..Summary::default() };
+                    Ok(Stat::of_object(&object))
+                }
+                (None, Object::Queue(queue)) => {
+                    let (attributes, inode) = (queue.attributes(), queue.place as u64 + 1);
+                    let Attributes { mode, uid, gid } = attributes;
+                    Ok(Stat::of_object(&Summary { inode, mode, uid, gid, ..Summary::default() }))
+                }
+                (None, Object::Socket(socket)) => {
+                    let object = Summary { inode: socket.inode, mode: S_IFSOCK | 0o777, ..Summary::default() };
+                    Ok(Stat::of_object(&object))
+                }
+                (None, Object::Timer(_)) => {
+                    Ok(Stat::of_object(&Summary { inode: 1, mode: 0o600, ..Summary::default() }))
+                }
+                (None, _) => Err(Errno::EBADF),
+            },
+        }
+    }
+
+    /// stat, lstat, newfstatat, fstat.
+    pub async fn stat_target(&self, process: Rc<Process>, target: Target, address: u64) -> Result<u64, Errno> {
+        let subject = self.find(&process, target).await?;
+        let stat = self.stat_subject(&subject).await?;
+        user::store(process.endpoint, address, &stat.0)?;
+        Ok(0)
+    }
+
+    /// statx.
+    pub async fn statx_target(&self, process: Rc<Process>, target: Target, address: u64) -> Result<u64, Errno> {
+        let subject = self.find(&process, target).await?;
+        let stat = self.stat_subject(&subject).await?;
+        user::store(process.endpoint, address, &stat.to_statx())?;
+        Ok(0)
+    }
+
+    /// statfs and fstatfs.
+    pub async fn statfs_target(&self, process: Rc<Process>, target: Target, address: u64) -> Result<u64, Errno> {
+        const PIPEFS_MAGIC: u64 = 0x5049_5045;
+        let bytes = match self.find(&process, target).await?.node() {
+            Ok(node) => self.stat_fs(&node).await?,
+            Err(_) => {
+                let mut bytes = alloc::vec![0; STATFS_BYTES];
+                bytes[..8].copy_from_slice(&PIPEFS_MAGIC.to_le_bytes());
+                bytes[8..16].copy_from_slice(&4096u64.to_le_bytes());
+                bytes
+            }
+        };
+        user::store(process.endpoint, address, &bytes)?;
+        Ok(0)
+    }
+
+    /// access and its relatives: `mode` has R_OK 4, W_OK 2, X_OK 1.
+    pub async fn access(&self, process: Rc<Process>, target: Target, mode: u32) -> Result<u64, Errno> {
+        if mode & !7 != 0 {
+            return Err(Errno::EINVAL);
+        }
+        let credentials = process.credentials();
+        let credentials = if target.flags & AT_EACCESS != 0 { credentials } else { Rc::new(credentials.real()) };
+        let node = if target.path.is_empty() && target.flags & AT_EMPTY_PATH != 0 {
+            match self.find(&process, target).await?.node() {
+                Ok(node) => node,
+                Err(_) => return Ok(0),
+            }
+        } else {
+            let last = if target.flags & AT_SYMLINK_NOFOLLOW != 0 { Last::Keep } else { Last::Follow };
+            let found = self.resolve_as(&process, credentials.clone(), target.directory, target.path, last).await?;
+            found.existing()?.clone()
+        };
+        if mode & WRITE != 0 && (node.is_regular() || node.is_directory()) {
+            writable(&node)?;
+        }
+        permission::check(&credentials, node.attributes(), mode)?;
+        Ok(0)
+    }
+
+    /// chmod and its relatives.
+    pub async fn chmod(&self, process: Rc<Process>, target: Target, mode: u32) -> Result<u64, Errno> {
+        let node = self.find(&process, target).await?.node()?;
+        if node.is_link() {
+            return Err(Errno::EOPNOTSUPP);
+        }
+        writable(&node)?;
+        let credentials = process.credentials();
+        permission::check_owner(&credentials, node.attributes())?;
+        self.set_mode(&node, permission::chmod_bits(&credentials, node.attributes(), mode)).await?;
+        Ok(0)
+    }
+
+    /// chown and its relatives; all ones leaves an id.
+    pub async fn chown(&self, process: Rc<Process>, target: Target, uid: u32, gid: u32) -> Result<u64, Errno> {
+        let node = self.find(&process, target).await?.node()?;
+        writable(&node)?;
+        let (uid, gid) = ((uid != u32::MAX).then_some(uid), (gid != u32::MAX).then_some(gid));
+        permission::check_chown(&process.credentials(), node.attributes(), uid, gid)?;
+        self.set_owner(&node, uid, gid).await?;
+        Ok(0)
+    }
+
+    /// utimensat and its relatives, with times as `fs::SetTimes` has them.
+    pub async fn set_times_of(&self, process: Rc<Process>, target: Target, times: [u64; 2]) -> Result<u64, Errno> {
+        let node = self.find(&process, target).await?.node()?;
+        writable(&node)?;
+        let credentials = process.credentials();
+        match times {
+            [TIME_OMIT, TIME_OMIT] => return Ok(0),
+            [TIME_NOW, TIME_NOW] => permission::check_owner(&credentials, node.attributes())
+                .or_else(|_| permission::check(&credentials, node.attributes(), WRITE))?,
+            _ => permission::check_owner(&credentials, node.attributes())?,
+        }
+        self.set_times(&node, times[0], times[1]).await?;
+        Ok(0)
+    }
+
+    /// truncate.
+    pub async fn truncate(&self, process: Rc<Process>, target: Target, size: u64) -> Result<u64, Errno> {
+        if size > i64::MAX as u64 {
+            return Err(Errno::EINVAL);
+        }
+        let node = self.find(&process, target).await?.node()?;
+        if node.is_directory() {
+            return Err(Errno::EISDIR);
+        }
+        if !node.is_regular() {
+            return Err(Errno::EINVAL);
+        }
+        writable(&node)?;
+        permission::check(&process.credentials(), node.attributes(), WRITE)?;
+        self.resize(&process, &node, size).await
+    }
+
+    /// ftruncate.
+    pub async fn ftruncate(&self, process: Rc<Process>, descriptor: i32, size: u64) -> Result<u64, Errno> {
+        let file = process.file(descriptor)?;
+        file.usable()?;
+        match &file.object {
+            Object::Node(node) if node.is_regular() && file.writes() && size <= i64::MAX as u64 => {
+                self.resize(&process, node, size).await
+            }
+            _ => Err(Errno::EINVAL),
+        }
+    }
+
+    /// fallocate without flags: the file has space from `offset` on, and is at least so long. `ENOSPC`: it is as long as before.
+    pub async fn allocate_call(
+        &self,
+        process: Rc<Process>,
+        descriptor: i32,
+        flags: u32,
+        offset: u64,
+        bytes: u64,
+    ) -> Result<u64, Errno> {
+        let file = process.file(descriptor)?;
+        file.writable()?;
+        let end = offset.checked_add(bytes).filter(|end| *end <= i64::MAX as u64).ok_or(Errno::EFBIG)?;
+        if bytes == 0 || offset > i64::MAX as u64 || bytes > i64::MAX as u64 {
+            return Err(Errno::EINVAL);
+        }
+        if flags != 0 {
+            return Err(Errno::EOPNOTSUPP);
+        }
+        let node = match &file.object {
+            Object::Node(node) if node.is_regular() => node,
+            Object::Pipe { .. } => return Err(Errno::ESPIPE),
+            _ => return Err(Errno::ENODEV),
+        };
+        let old_size = node.size.get();
+        if end > old_size {
+            self.resize(&process, node, end).await?;
+        }
+        let result = self.allocate(node, offset, bytes).await;
+        if result.is_err() && node.size.get() == end.max(old_size) {
+            self.ask(node.mount.service, fs::Truncate { node: node.node, size: old_size }.message()).await?;
+            node.size.set(old_size);
+            self.resize_map(node, old_size)?;
+        }
+        result.map(|()| 0)
+    }
+
+    async fn resize(&self, process: &Process, node: &NodeRef, size: u64) -> Result<u64, Errno> {
+        self.set_size(process, node, size).await?;
+        let mode = permission::after_write(&process.credentials(), node.mode.get());
+        if mode != node.mode.get() {
+            self.set_mode(node, mode).await?;
+        }
+        Ok(0)
+    }
+}
+
+/// Times of utimensat (`struct timespec[2]`, as words). `EINVAL`.
+pub fn decode_timespecs(words: [u64; 4]) -> Result<[u64; 2], Errno> {
+    const UTIME_NOW: u64 = (1 << 30) - 1;
+    const UTIME_OMIT: u64 = (1 << 30) - 2;
+    let decode = |seconds: u64, nanoseconds: u64| match nanoseconds {
+        UTIME_NOW => Ok(TIME_NOW),
+        UTIME_OMIT => Ok(TIME_OMIT),
+        0..1_000_000_000 => Ok(nanoseconds_since_1970(seconds, nanoseconds)),
+        _ => Err(Errno::EINVAL),
+    };
+    Ok([decode(words[0], words[1])?, decode(words[2], words[3])?])
+}
+
+/// Times of utimes (`struct timeval[2]`, as words). `EINVAL`.
+pub fn decode_timevals(words: [u64; 4]) -> Result<[u64; 2], Errno> {
+    let decode = |seconds: u64, microseconds: u64| match microseconds {
+        0..1_000_000 => Ok(nanoseconds_since_1970(seconds, microseconds * 1000)),
+        _ => Err(Errno::EINVAL),
+    };
+    Ok([decode(words[0], words[1])?, decode(words[2], words[3])?])
+}
+
+/// Times before 1970 count as 1970, those beyond the protocol's range as its end.
+pub fn nanoseconds_since_1970(seconds: u64, nanoseconds: u64) -> u64 {
+    if (seconds as i64) < 0 {
+        return 0;
+    }
+    seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds).min(TIME_NOW - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn special_times_are_now_and_omit() {
+        assert_eq!(decode_timespecs([0, (1 << 30) - 1, 0, (1 << 30) - 2]), Ok([TIME_NOW, TIME_OMIT]));
+        assert_eq!(decode_timespecs([1, 5, 2, 999_999_999]), Ok([1_000_000_005, 2_999_999_999]));
+        assert_eq!(decode_timespecs([1, 1_000_000_000, 0, 0]), Err(Errno::EINVAL));
+    }
+
+    #[test]
+    fn times_out_of_range_are_cut() {
+        assert_eq!(decode_timevals([u64::MAX, 0, 1 << 60, 0]), Ok([0, TIME_NOW - 1]));
+        assert_eq!(decode_timevals([0, 1_000_000, 0, 0]), Err(Errno::EINVAL));
+    }
+}

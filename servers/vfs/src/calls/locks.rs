@@ -1,0 +1,248 @@
+//! Advisory locks of programs: fcntl's record locks and flock.
+
+use crate::{
+    files::{
+        locks::{Kind, Lock, Range},
+        vnode::{FileLocks, NodeRef},
+    },
+    keep::records::LockRecord,
+    memory as user,
+    objects::OpenFile,
+    processes::{Process, file_table::FileTable},
+    state::Vfs,
+};
+use abi::Errno;
+use alloc::rc::Rc;
+
+const F_RDLCK: u16 = 0;
+const F_WRLCK: u16 = 1;
+const F_UNLCK: u16 = 2;
+/// Bytes of `struct flock`.
+const FLOCK_BYTES: usize = 32;
+
+const LOCK_SH: u32 = 1;
+const LOCK_EX: u32 = 2;
+const LOCK_NB: u32 = 4;
+const LOCK_UN: u32 = 8;
+
+/// A `struct flock` with its range worked out.
+struct Wish {
+    /// `None`: unlock.
+    kind: Option<Kind>,
+    range: Range,
+}
+
+fn node_of(file: &OpenFile) -> Result<NodeRef, Errno> {
+    file.usable()?;
+    file.node().cloned().ok_or(Errno::EBADF)
+}
+
+fn decode(bytes: &[u8; FLOCK_BYTES], file: &OpenFile, size: u64) -> Result<Wish, Errno> {
+    let half = |at: usize| u16::from_le_bytes([bytes[at], bytes[at + 1]]);
+    let word = |at: usize| i64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
+    let kind = match half(0) {
+        F_RDLCK => Some(Kind::Shared),
+        F_WRLCK => Some(Kind::Exclusive),
+        F_UNLCK => None,
+        _ => return Err(Errno::EINVAL),
+    };
+    let base = match half(2) {
+        0 => 0,
+        1 => file.position.get(),
+        2 => size,
+        _ => return Err(Errno::EINVAL),
+    };
+    Ok(Wish { kind, range: Range::from_flock(base, word(8), word(16))? })
+}
+
+fn encode(lock: Option<&Lock>, bytes: &mut [u8; FLOCK_BYTES]) {
+    let Some(lock) = lock else {
+        bytes[..2].copy_from_slice(&F_UNLCK.to_le_bytes());
+        return;
+    };
+    let kind = if lock.kind == Kind::Shared { F_RDLCK } else { F_WRLCK };
+    let length = if lock.range.last == u64::MAX { 0 } else { lock.range.last - lock.range.start + 1 };
+    bytes[..2].copy_from_slice(&kind.to_le_bytes());
+    bytes[2..4].fill(0);
+    bytes[8..16].copy_from_slice(&lock.range.start.to_le_bytes());
+    bytes[16..24].copy_from_slice(&length.to_le_bytes());
+    bytes[24..28].copy_from_slice(&lock.pid.to_le_bytes());
+}
+
+impl Vfs {
+    fn fetch_wish(
+        &self,
+        process: &Process,
+        file: &OpenFile,
+        address: u64,
+    ) -> Result<(NodeRef, Wish, [u8; FLOCK_BYTES]), Errno> {
+        let node = node_of(file)?;
+        let mut bytes = [0; FLOCK_BYTES];
+        user::fetch(process.endpoint, address, &mut bytes)?;
+        let wish = decode(&bytes, file, node.size.get())?;
+        Ok((node, wish, bytes))
+    }
+
+    /// Whether a change of these locks can be preserved: it writes them all anew, at most two more. `ENOLCK`.
+    fn lock_room(&self, locks: &FileLocks) -> Result<(), Errno> {
+        let needed = locks.saved.borrow().len() + 2;
+        if self.store.lock_room() < needed { Err(Errno::ENOLCK) } else { Ok(()) }
+    }
+
+    /// Preserves the locks of a file as they are now.
+    pub fn save_locks(&self, node: &NodeRef) {
+        let locks = &node.locks;
+        locks.saved.take().into_iter().for_each(|place| self.store.release_lock(place));
+        let mut saved = locks.saved.borrow_mut();
+        for (sort, whole) in [(&locks.records, false), (&locks.whole, true)] {
+            for lock in sort.borrow().iter() {
+                let record = LockRecord {
+                    node: node.record(),
+                    whole,
+                    exclusive: lock.kind == Kind::Exclusive,
+                    owner: lock.owner,
+                    pid: lock.pid,
+                    start: lock.range.start,
+                    last: lock.range.last,
+                };
+                // Without room, which only a lock taken off in part can lack, a restart forgets this one.
+                saved.extend(self.store.new_lock(&record));
+            }
+        }
+    }
+
+    /// Locks as a predecessor has left them.
+    pub fn restore_lock(&self, node: &NodeRef, place: u16, record: &LockRecord) {
+        let kind = if record.exclusive { Kind::Exclusive } else { Kind::Shared };
+        let range = Range { start: record.start, last: record.last };
+        let sort = if record.whole { &node.locks.whole } else { &node.locks.records };
+        sort.borrow_mut().set(Lock { owner: record.owner, pid: record.pid, kind, range });
+        node.locks.saved.borrow_mut().push(place);
+    }
+
+    /// F_GETLK.
+    pub fn get_lock(&self, process: &Process, file: &OpenFile, address: u64) -> Result<u64, Errno> {
+        let (node, wish, mut bytes) = self.fetch_wish(process, file, address)?;
+        let owner = process.files.borrow().number;
+        let kind = wish.kind.ok_or(Errno::EINVAL)?;
+        let wanted = Lock { owner, pid: process.pid, kind, range: wish.range };
+        encode(node.locks.records.borrow().conflict(&wanted), &mut bytes);
+        user::store(process.endpoint, address, &bytes)?;
+        Ok(0)
+    }
+
+    /// F_SETLK.
+    pub fn set_lock(&self, process: &Process, table: &FileTable, file: &OpenFile, address: u64) -> Result<u64, Errno> {
+        let (node, wish, _) = self.fetch_wish(process, file, address)?;
+        match self.try_lock(process, table, file, &node, &wish)? {
+            None => Ok(0),
+            Some(_) => Err(Errno::EAGAIN),
+        }
+    }
+
+    /// Sets the lock; or gives the owner of one that is in the way.
+    fn try_lock(
+        &self,
+        process: &Process,
+        table: &FileTable,
+        file: &OpenFile,
+        node: &NodeRef,
+        wish: &Wish,
+    ) -> Result<Option<u64>, Errno> {
+        let locks = &node.locks;
+        self.lock_room(locks)?;
+        let Some(kind) = wish.kind else {
+            if locks.records.borrow_mut().release(table.number, wish.range) {
+                self.save_locks(node);
+                locks.released.fire();
+            }
+            return Ok(None);
+        };
+        match kind {
+            Kind::Shared => file.readable()?,
+            Kind::Exclusive => file.writable()?,
+        }
+        let lock = Lock { owner: table.number, pid: process.pid, kind, range: wish.range };
+        let holder = locks.records.borrow().conflict(&lock).map(|held| held.owner);
+        if holder.is_none() {
+            locks.records.borrow_mut().set(lock);
+            self.save_locks(node);
+            // A lock that has become a shared one may let others in.
+            locks.released.fire();
+        }
+        Ok(holder)
+    }
+
+    /// F_SETLKW.
+    pub async fn wait_lock(
+        &self,
+        process: Rc<Process>,
+        table: Rc<FileTable>,
+        file: Rc<OpenFile>,
+        address: u64,
+    ) -> Result<u64, Errno> {
+        let (node, wish, _) = self.fetch_wish(&process, &file, address)?;
+        let locks = &node.locks;
+        while let Some(holder) = self.try_lock(&process, &table, &file, &node, &wish)? {
+            self.lock_waits.borrow_mut().begin(table.number, holder)?;
+            locks.released.add(&process.event);
+            let waited = process.wait().await;
+            locks.released.remove(&process.event);
+            self.lock_waits.borrow_mut().end(table.number, holder);
+            waited?;
+        }
+        Ok(0)
+    }
+
+    /// flock.
+    pub async fn flock(&self, process: Rc<Process>, descriptor: i32, operation: u32) -> Result<u64, Errno> {
+        let file = process.file(descriptor)?;
+        let node = node_of(&file)?;
+        let locks = &node.locks;
+        let kind = match operation & !LOCK_NB {
+            LOCK_SH => Kind::Shared,
+            LOCK_EX => Kind::Exclusive,
+            LOCK_UN => {
+                if locks.whole.borrow_mut().release(file.number, Range::ALL) {
+                    self.save_locks(&node);
+                    locks.released.fire();
+                }
+                return Ok(0);
+            }
+            _ => return Err(Errno::EINVAL),
+        };
+        let lock = Lock { owner: file.number, pid: process.pid, kind, range: Range::ALL };
+        while locks.whole.borrow().conflict(&lock).is_some() {
+            if operation & LOCK_NB != 0 {
+                return Err(Errno::EAGAIN);
+            }
+            locks.released.add(&process.event);
+            let waited = process.wait().await;
+            locks.released.remove(&process.event);
+            waited?;
+        }
+        self.lock_room(locks)?;
+        locks.whole.borrow_mut().set(lock);
+        self.save_locks(&node);
+        file.flocked.set(true);
+        locks.released.fire();
+        Ok(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_conflict_is_reported_as_struct_flock() {
+        let lock = Lock { owner: 1, pid: 42, kind: Kind::Exclusive, range: Range { start: 10, last: 19 } };
+        let mut bytes = [0xff; FLOCK_BYTES];
+        encode(Some(&lock), &mut bytes);
+        assert_eq!((bytes[0], bytes[2], bytes[8], bytes[16], bytes[24]), (F_WRLCK as u8, 0, 10, 10, 42));
+        encode(None, &mut bytes);
+        assert_eq!((bytes[0], bytes[8]), (F_UNLCK as u8, 10));
+        encode(Some(&Lock { range: Range::ALL, ..lock }), &mut bytes);
+        assert_eq!(bytes[16..24], [0; 8]);
+    }
+}

@@ -1,0 +1,73 @@
+//! memfd_create: a file in memory without a name.
+//!
+//! It is made on a file system in memory under a name that only this thread can mean, which is taken away at once. A vfs that comes
+//! after one that died in between learns from the file system that the file is there, and goes on with the name.
+
+use crate::{
+    files::{permission::S_IFREG, vnode::NodeRef},
+    objects::{O_LARGEFILE, O_RDWR, Object, OpenFile},
+    processes::Process,
+    state::Vfs,
+};
+use abi::{Errno, fs};
+use alloc::{format, rc::Rc, vec::Vec};
+use sys::grant::{Access, GrantedBuffer};
+
+const CLOEXEC: u32 = 1;
+/// There are no seals: a program that wants to set one learns it then.
+const ALLOW_SEALING: u32 = 2;
+/// Longest name that a program may give.
+const NAME_BYTES: usize = 249;
+
+impl Vfs {
+    /// memfd_create. → descriptor. `EINVAL`: unknown flags, or the name is too long; `ENOMEM`: there is no file system in memory.
+    pub async fn create_memory_file(
+        &'static self,
+        process: Rc<Process>,
+        name: Vec<u8>,
+        flags: u32,
+    ) -> Result<u64, Errno> {
+        if flags & !(CLOEXEC | ALLOW_SEALING) != 0 || name.len() > NAME_BYTES {
+            return Err(Errno::EINVAL);
+        }
+        if !process.files.borrow().descriptors().has_room() {
+            return Err(Errno::EMFILE);
+        }
+        let node = self.create_nameless(&process).await?;
+        let path = [b"/memfd:".as_slice(), &name, b" (deleted)"].concat();
+        let file = OpenFile::new(&self.closing, Object::Node(node), O_RDWR | O_LARGEFILE, path)?;
+        process.insert(file, flags & CLOEXEC != 0)
+    }
+
+    async fn create_nameless(&self, process: &Process) -> Result<NodeRef, Errno> {
+        let root = {
+            let mounts = self.mounts.borrow();
+            let in_memory = mounts.iter().find(|mount| mount.in_memory && !mount.is_read_only());
+            in_memory.and_then(|mount| mount.root.borrow().clone()).ok_or(Errno::ENOMEM)?
+        };
+        let hidden = format!(".memfd-{:x}", process.endpoint.0).into_bytes();
+        let node = match self.recalled_file(process, &root, None) {
+            Some(node) => node,
+            None => self.create(process, &root, &hidden, S_IFREG | 0o777, process.credentials().ids(), 0).await?,
+        };
+        match self.take_name(&root, &hidden).await {
+            // A predecessor has done it.
+            Ok(()) | Err(Errno::ENOENT) => {}
+            Err(error) => return Err(error),
+        }
+        node.unlinked();
+        Ok(node)
+    }
+
+    /// Not `unlink`: a call has one change that is made once, and here that is the file.
+    async fn take_name(&self, root: &NodeRef, name: &[u8]) -> Result<(), Errno> {
+        let service = root.mount.service;
+        let lent = GrantedBuffer::new(name.to_vec(), service.endpoint(), Access::Read)?;
+        let bytes = name.len() as u64;
+        let request = fs::Unlink { directory: root.node, grant: lent.id(), bytes, directory_wanted: false };
+        let result = self.ask(service, request.message()).await;
+        let forgotten = self.names.borrow_mut().forget(root.serial, name);
+        drop(forgotten);
+        result.map(drop)
+    }
+}

@@ -1,0 +1,290 @@
+//! open and its relatives: from a path to an open file (open(2)).
+
+use crate::{
+    files::{
+        permission::{self, READ, S_IFBLK, S_IFCHR, S_IFDIR, S_IFIFO, S_IFLNK, S_IFREG, WRITE},
+        stat::{major, make_device, minor},
+        vnode::NodeRef,
+    },
+    mounts::MS_NODEV,
+    objects::{
+        O_ACCMODE, O_APPEND, O_CLOEXEC, O_CREAT, O_DIRECTORY, O_EXCL, O_LARGEFILE, O_NOATIME, O_NOFOLLOW, O_NONBLOCK,
+        O_PATH, O_RDWR, O_TMPFILE, O_TRUNC, O_WRONLY, Object, OpenFile,
+    },
+    paths::walk::{Found, Last},
+    peers::{Role, Service},
+    pipes::Pipe,
+    processes::Process,
+    state::Vfs,
+};
+use abi::{Errno, block, chardev};
+use alloc::{rc::Rc, vec::Vec};
+
+/// Flags that are not kept as status of the open file.
+const NOT_STATUS: u32 = O_CREAT | O_EXCL | O_TRUNC | O_CLOEXEC;
+/// What O_PATH leaves of the flags.
+const PATH_FLAGS: u32 = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+/// Major number of the memory devices.
+const MAJOR_MEMORY: u32 = 1;
+/// First minor number of major 4 that is a serial line; below are virtual consoles, of which there are none.
+const FIRST_SERIAL: u32 = 64;
+/// The real-time clock among the devices of major 10.
+const MINOR_RTC: u32 = 135;
+/// /dev/null.
+const NULL: u64 = make_device(MAJOR_MEMORY, 3);
+
+/// What of a file the flags of open ask for.
+fn wanted_rights(flags: u32) -> u32 {
+    let access = match flags & O_ACCMODE {
+        0 => READ,
+        O_WRONLY => WRITE,
+        _ => READ | WRITE,
+    };
+    if flags & O_TRUNC != 0 { access | WRITE } else { access }
+}
+
+impl Vfs {
+    /// open, openat, creat: → descriptor.
+    pub async fn open(
+        &'static self,
+        process: Rc<Process>,
+        directory: i32,
+        path: Vec<u8>,
+        flags: u32,
+        mode: u32,
+    ) -> Result<u64, Errno> {
+        if !process.files.borrow().descriptors().has_room() {
+            return Err(Errno::EMFILE);
+        }
+        let file = self.open_file(&process, directory, path, flags, mode).await?;
+        process.insert(file, flags & O_CLOEXEC != 0)
+    }
+
+    /// The same without a descriptor.
+    pub async fn open_file(
+        &'static self,
+        process: &Rc<Process>,
+        directory: i32,
+        path: Vec<u8>,
+        flags: u32,
+        mode: u32,
+    ) -> Result<Rc<OpenFile>, Errno> {
+        if flags & O_TMPFILE != 0 {
+            return Err(Errno::EOPNOTSUPP);
+        }
+        let flags = if flags & O_PATH != 0 { flags & PATH_FLAGS } else { flags };
+        let exclusive = flags & (O_CREAT | O_EXCL) == O_CREAT | O_EXCL;
+        let last = if flags & O_NOFOLLOW != 0 || exclusive { Last::Keep } else { Last::Follow };
+        let mut found = self.resolve(process, directory, path, last).await?;
+        if let Some(pipe) = &found.pipe {
+            return self.reopen(pipe, flags);
+        }
+        if flags & O_PATH != 0 {
+            return self.open_path(found, flags);
+        }
+        let recalled = self.recalled_file(process, &found.parent, found.node.as_ref());
+        let created = found.node.is_none() || recalled.is_some();
+        if let Some(node) = recalled {
+            found.node = Some(node);
+        } else if created {
+            let node = self.create_file(process, &found, flags, mode).await?;
+            found.node = Some(node);
+        } else if exclusive {
+            return Err(Errno::EEXIST);
+        }
+        let node = found.existing()?.clone();
+        if !created {
+            may_open(process, &node, flags)?;
+            if flags & O_TRUNC != 0 && node.is_regular() && !self.was_emptied(process) {
+                self.set_size(process, &node, 0).await?;
+            }
+        }
+        let object = self.open_object(process, node, flags).await?;
+        let file = OpenFile::new(&self.closing, object, flags & !NOT_STATUS | O_LARGEFILE, found.canonical)?;
+        self.opened(process, file).await
+    }
+
+    /// Opens a pipe once more, through its link in /proc.
+    fn reopen(&self, open: &OpenFile, flags: u32) -> Result<Rc<OpenFile>, Errno> {
+        let Object::Pipe { pipe, node, inode, .. } = &open.object else { return Err(Errno::ENXIO) };
+        let (reads, writes) = ends(flags);
+        pipe.open(reads, writes);
+        let object = Object::Pipe { pipe: pipe.clone(), node: node.clone(), inode: *inode, reads, writes };
+        let path = open.path.borrow().clone();
+        OpenFile::new(&self.closing, object, flags & !NOT_STATUS, path)
+    }
+
+    fn open_path(&self, found: Found, flags: u32) -> Result<Rc<OpenFile>, Errno> {
+        let node = found.existing()?.clone();
+        if flags & O_DIRECTORY != 0 && !node.is_directory() {
+            return Err(Errno::ENOTDIR);
+        }
+        OpenFile::new(&self.closing, Object::Path(node), flags & !NOT_STATUS, found.canonical)
+    }
+
+    async fn create_file(&self, process: &Process, found: &Found, flags: u32, mode: u32) -> Result<NodeRef, Errno> {
+        if flags & O_CREAT == 0 {
+            return Err(Errno::ENOENT);
+        }
+        if found.slash {
+            return Err(Errno::EISDIR);
+        }
+        if flags & O_DIRECTORY != 0 {
+            return Err(Errno::EINVAL);
+        }
+        self.make_node(process, found, S_IFREG | mode & 0o7777, 0).await
+    }
+
+    /// What is behind a node, opened.
+    async fn open_object(&'static self, process: &Process, node: NodeRef, flags: u32) -> Result<Object, Errno> {
+        match node.kind() {
+            S_IFREG | S_IFDIR => Ok(Object::Node(node)),
+            S_IFIFO => {
+                let (reads, writes) = ends(flags);
+                let pipe = self.fifo(&node)?;
+                if writes && !reads && flags & O_NONBLOCK != 0 && pipe.readers() == 0 {
+                    return Err(Errno::ENXIO);
+                }
+                pipe.open(reads, writes);
+                Ok(Object::Pipe { pipe, node: Some(node), inode: 0, reads, writes })
+            }
+            S_IFCHR | S_IFBLK if node.mount.flags.get() & MS_NODEV != 0 => Err(Errno::EACCES),
+            S_IFCHR if node.device.get() == NULL => Ok(Object::Null(node)),
+            S_IFCHR => self.open_character(process, node, flags).await,
+            S_IFBLK => self.open_block(node).await,
+            _ => Err(Errno::ENXIO),
+        }
+    }
+
+    async fn open_character(&self, process: &Process, node: NodeRef, flags: u32) -> Result<Object, Errno> {
+        let service = self.character_device(node.device.get())?;
+        let minor = minor(node.device.get()) as u64;
+        let (pid, group, session) = (process.pid as u64, process.group.get(), process.session.get());
+        let request = chardev::Open { minor, flags: flags as u64, pid, group, session };
+        self.ask_device(process, service, request.message()).await?;
+        Ok(Object::Device { node, service, minor })
+    }
+
+    async fn open_block(&self, node: NodeRef) -> Result<Object, Errno> {
+        let service = self.block_device(node.device.get())?;
+        let minor = minor(node.device.get()) as u64;
+        let reply = self.ask(service, block::Open { minor }.message()).await?;
+        let (bytes, _, _) = block::Open::results(&reply)?;
+        Ok(Object::Block { node, service, minor, bytes })
+    }
+
+    /// The service behind a character device. `ENXIO`.
+    fn character_device(&self, device: u64) -> Result<Service, Errno> {
+        let (name, role) = match (major(device), minor(device)) {
+            (MAJOR_MEMORY, _) => ("devfs", Role::StatelessFileSystem),
+            (4, FIRST_SERIAL..) | (5, _) => ("tty", Role::Terminal),
+            (6, _) => ("lp", Role::Driver),
+            (10, MINOR_RTC) => ("rtc", Role::Driver),
+            _ => return Err(Errno::ENXIO),
+        };
+        self.connect(name, role)
+    }
+
+    /// The service behind a block device. `ENXIO`.
+    pub fn block_device(&self, device: u64) -> Result<Service, Errno> {
+        let name = block_driver(device).ok_or(Errno::ENXIO)?;
+        self.connect(name, Role::Driver)
+    }
+
+    /// The pipe of a FIFO, made by its first opener. `ENFILE`: there are too many.
+    fn fifo(&self, node: &NodeRef) -> Result<Rc<Pipe>, Errno> {
+        let known = node.fifo.borrow().upgrade();
+        if let Some(pipe) = known.filter(|pipe| !pipe.has_ended()) {
+            return Ok(pipe);
+        }
+        let pipe = self.new_pipe()?;
+        *node.fifo.borrow_mut() = Rc::downgrade(&pipe);
+        Ok(pipe)
+    }
+
+    /// The last step: a FIFO waits for its other end.
+    async fn opened(&self, process: &Process, file: Rc<OpenFile>) -> Result<Rc<OpenFile>, Errno> {
+        let Object::Pipe { pipe, reads, writes, .. } = &file.object else { return Ok(file) };
+        if *reads == *writes || file.nonblocking() {
+            return Ok(file);
+        }
+        let before = pipe.opened();
+        let alone = |pipe: &Pipe| {
+            let now = pipe.opened();
+            if *reads { pipe.writers() == 0 && now.1 == before.1 } else { pipe.readers() == 0 && now.0 == before.0 }
+        };
+        pipe.watchers.add(&process.event);
+        let mut result = Ok(());
+        while result.is_ok() && alone(pipe) {
+            result = process.wait().await;
+        }
+        pipe.watchers.remove(&process.event);
+        result.map(|()| file.clone())
+    }
+}
+
+/// The driver of a block device.
+pub fn block_driver(device: u64) -> Option<&'static str> {
+    match major(device) {
+        1 => Some("ramdisk"),
+        3 => Some("ata"),
+        254 => Some("virtio_blk"),
+        _ => None,
+    }
+}
+
+fn ends(flags: u32) -> (bool, bool) {
+    match flags & O_ACCMODE {
+        O_WRONLY => (false, true),
+        O_RDWR => (true, true),
+        _ => (true, false),
+    }
+}
+
+/// Checks that a file which exists may be opened so.
+fn may_open(process: &Process, node: &NodeRef, flags: u32) -> Result<(), Errno> {
+    let credentials = process.credentials();
+    let wanted = wanted_rights(flags);
+    match node.kind() {
+        S_IFLNK => return Err(Errno::ELOOP),
+        S_IFDIR if wanted & WRITE != 0 || flags & O_CREAT != 0 => return Err(Errno::EISDIR),
+        S_IFDIR => {}
+        _ if flags & O_DIRECTORY != 0 => return Err(Errno::ENOTDIR),
+        _ => {}
+    }
+    permission::check(&credentials, node.attributes(), wanted)?;
+    if wanted & WRITE != 0 && node.is_regular() && node.mount.is_read_only() {
+        return Err(Errno::EROFS);
+    }
+    if flags & O_NOATIME != 0 {
+        permission::check_owner(&credentials, node.attributes())?;
+    }
+    Ok(())
+}
+
+/// The flags of pipe2 that mean something for an open file; `None`: unknown ones.
+pub fn pipe_flags(flags: u32) -> Option<u32> {
+    let known = O_NONBLOCK | O_CLOEXEC | crate::objects::O_DIRECT;
+    (flags & !known == 0).then_some(flags & (O_NONBLOCK | O_APPEND))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_access_mode_tells_the_rights_that_are_needed() {
+        assert_eq!(wanted_rights(0), READ);
+        assert_eq!(wanted_rights(O_WRONLY), WRITE);
+        assert_eq!(wanted_rights(O_RDWR), READ | WRITE);
+        assert_eq!(wanted_rights(O_TRUNC), READ | WRITE);
+    }
+
+    #[test]
+    fn drivers_are_found_by_major_number() {
+        assert_eq!(block_driver(make_device(254, 1)), Some("virtio_blk"));
+        assert_eq!(block_driver(make_device(1, 0)), Some("ramdisk"));
+        assert_eq!(block_driver(make_device(3, 64)), Some("ata"));
+        assert_eq!(block_driver(make_device(8, 0)), None);
+    }
+}

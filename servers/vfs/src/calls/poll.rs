@@ -1,0 +1,198 @@
+//! poll and select: waiting for one of many descriptors.
+//!
+//! What vfs knows itself (files, pipes, queues) is looked at; devices are asked, each by a request that stays with the device until it is ready
+//! or the call ends. Whatever happens fires the program's event, and the handler looks again.
+
+use crate::{
+    events::poll::{self, Interest, POLLERR, POLLHUP, POLLIN, POLLNVAL, POLLOUT, POLLRDNORM, POLLWRNORM, Sets},
+    keep::records::Note,
+    memory as user,
+    objects::Object,
+    processes::Process,
+    state::Vfs,
+};
+use abi::{Errno, chardev};
+use alloc::{boxed::Box, rc::Rc, vec::Vec};
+use core::cell::Cell;
+
+/// Most descriptors of one call (RLIMIT_NOFILE).
+const POLL_MAX: u64 = 1024;
+/// Reported whether asked for or not.
+const ALWAYS: u32 = POLLERR | POLLHUP;
+
+/// Requests to devices that are out for one call; they are ended when this is dropped.
+#[derive(Default)]
+struct Questions(Vec<Question>);
+
+struct Question {
+    /// Index of the interest.
+    interest: usize,
+    /// Events the device has found; `None`: it has not answered.
+    answer: Rc<Cell<Option<u32>>>,
+    end: Option<Box<dyn FnOnce()>>,
+}
+
+impl Drop for Questions {
+    fn drop(&mut self) {
+        for question in &mut self.0 {
+            if let (None, Some(end)) = (question.answer.get(), question.end.take()) {
+                end();
+            }
+        }
+    }
+}
+
+impl Vfs {
+    /// poll and ppoll. `deadline_ns`: `None` for ever, 0 not at all.
+    pub async fn poll(
+        &'static self,
+        process: Rc<Process>,
+        address: u64,
+        count: u64,
+        deadline_ns: Option<u64>,
+    ) -> Result<u64, Errno> {
+        if count > POLL_MAX {
+            return Err(Errno::EINVAL);
+        }
+        let mut bytes = user::fetch_vec(process.endpoint, address, count as usize * poll::POLLFD_BYTES)?;
+        let mut interests = poll::decode_pollfds(&bytes);
+        self.wait_ready(&process, &mut interests, deadline_ns).await?;
+        let ready = poll::encode_pollfds(&interests, &mut bytes);
+        user::store(process.endpoint, address, &bytes)?;
+        Ok(ready)
+    }
+
+    /// select and pselect6; `addresses` of the read, write and exception sets, 0 for none.
+    pub async fn select(
+        &'static self,
+        process: Rc<Process>,
+        count: i32,
+        addresses: [u64; 3],
+        deadline_ns: Option<u64>,
+    ) -> Result<u64, Errno> {
+        let count = usize::try_from(count).map_err(|_| Errno::EINVAL)?.min(POLL_MAX as usize);
+        let fetch = |address: u64| match address {
+            0 => Ok(Vec::new()),
+            _ => user::fetch_vec(process.endpoint, address, poll::set_bytes(count)),
+        };
+        let asked = Sets { read: fetch(addresses[0])?, write: fetch(addresses[1])?, except: fetch(addresses[2])? };
+        let mut interests = poll::decode_sets(&asked, count);
+        self.wait_ready(&process, &mut interests, deadline_ns).await?;
+        let (found, ready) = poll::encode_sets(&interests, &asked)?;
+        for (address, set) in addresses.into_iter().zip([&found.read, &found.write, &found.except]) {
+            user::store(process.endpoint, address, set)?;
+        }
+        Ok(ready)
+    }
+
+    /// Fills in what the descriptors are ready for, waiting until one is.
+    async fn wait_ready(
+        &'static self,
+        process: &Rc<Process>,
+        interests: &mut [Interest],
+        deadline_ns: Option<u64>,
+    ) -> Result<(), Errno> {
+        let blocking = deadline_ns != Some(0);
+        let mut questions = Questions::default();
+        let ready = self.look(process, interests, &questions);
+        self.ask_devices(process, interests, &mut questions, !ready && blocking)?;
+        if !blocking || ready {
+            // The devices answer at once; their answers are waited for.
+            while questions.0.iter().any(|question| question.answer.get().is_none()) {
+                process.wait().await.map_err(no_restart)?;
+            }
+            self.look(process, interests, &questions);
+            return Ok(());
+        }
+        if let Some(deadline_ns) = deadline_ns {
+            process.note(Note::Deadline(deadline_ns));
+        }
+        self.watch(process, interests, true);
+        let mut result = Ok(false);
+        while result == Ok(false) && !self.look(process, interests, &questions) {
+            let wakes_at = next_expiry(process, interests).into_iter().chain(deadline_ns).min();
+            let mut sleep = wakes_at.map(|at_ns| self.runtime.sleep_until(at_ns));
+            let slept = process.wait_or_sleep(sleep.as_mut()).await.map_err(no_restart);
+            result = slept.map(|over| over && wakes_at == deadline_ns);
+        }
+        self.watch(process, interests, false);
+        result.map(drop)
+    }
+
+    /// Looks at everything once. True when something is ready.
+    fn look(&self, process: &Process, interests: &mut [Interest], questions: &Questions) -> bool {
+        for interest in interests.iter_mut().filter(|interest| interest.descriptor >= 0) {
+            interest.ready = self.ready_now(process, interest);
+        }
+        for question in &questions.0 {
+            let interest = &mut interests[question.interest];
+            interest.ready |= question.answer.get().unwrap_or(0) & (interest.events | ALWAYS);
+        }
+        interests.iter().any(|interest| interest.ready != 0)
+    }
+
+    fn ready_now(&self, process: &Process, interest: &Interest) -> u32 {
+        let Ok(file) = process.file(interest.descriptor) else { return POLLNVAL };
+        let ready = match &file.object {
+            Object::Node(_) | Object::Null(_) | Object::Block { .. } => POLLIN | POLLOUT | POLLRDNORM | POLLWRNORM,
+            Object::Pipe { pipe, reads, writes, .. } => pipe.poll(*reads, *writes),
+            Object::Queue(queue) => queue.poll(),
+            Object::Timer(timer) => u32::from(timer.is_ready()) * POLLIN,
+            Object::Socket(socket) => socket.poll(),
+            Object::Path(_) => return POLLNVAL,
+            Object::Device { .. } => 0,
+        };
+        ready & (interest.events | ALWAYS)
+    }
+
+    /// Asks every device among the descriptors; `stay`: until it is ready.
+    fn ask_devices(
+        &'static self,
+        process: &Rc<Process>,
+        interests: &[Interest],
+        questions: &mut Questions,
+        stay: bool,
+    ) -> Result<(), Errno> {
+        for (index, interest) in interests.iter().enumerate() {
+            let Ok(file) = process.file(interest.descriptor) else { continue };
+            let Object::Device { service, minor, .. } = file.object else { continue };
+            let events = (interest.events | ALWAYS) as u64;
+            let answer = Rc::new(Cell::new(None));
+            let (result, event) = (answer.clone(), process.event.clone());
+            let done = move |reply: Result<abi::Message, Errno>| {
+                result.set(Some(reply.map_or(POLLERR, |reply| reply.words[0] as u32)));
+                event.fire();
+            };
+            let end = self.ask_meanwhile(service, chardev::Poll { minor, events, now: !stay }.message(), done)?;
+            questions.0.push(Question { interest: index, answer, end: Some(Box::new(end)) });
+        }
+        Ok(())
+    }
+
+    fn watch(&self, process: &Process, interests: &[Interest], on: bool) {
+        for interest in interests {
+            let Ok(file) = process.file(interest.descriptor) else { continue };
+            for watchers in file.object.watchers() {
+                if on {
+                    watchers.add(&process.event);
+                } else {
+                    watchers.remove(&process.event);
+                }
+            }
+        }
+    }
+}
+
+/// When the first of the timers among the descriptors expires.
+fn next_expiry(process: &Process, interests: &[Interest]) -> Option<u64> {
+    let wakes_at = |interest: &Interest| match &process.file(interest.descriptor).ok()?.object {
+        Object::Timer(timer) => timer.wakes_at(),
+        _ => None,
+    };
+    interests.iter().filter_map(wakes_at).min()
+}
+
+/// poll and select are never repeated after a signal.
+fn no_restart(error: Errno) -> Errno {
+    if error == Errno::ERESTARTSYS { Errno::EINTR } else { error }
+}

@@ -1,0 +1,328 @@
+//! The calls on message queues: mq_open, mq_unlink, mq_timedsend, mq_timedreceive, mq_notify, mq_getsetattr.
+//!
+//! Names have no slash: the C library takes the first one away. Queues are counted against their owner as Linux counts them, so that
+//! `EMFILE` comes at the same queue.
+
+use crate::{
+    calls::Flow,
+    events::notices as events,
+    files::permission::{self, READ, WRITE},
+    keep::queues::{NO_QUEUE, Notification, QueueRecord, SignalRecord},
+    memory as user,
+    objects::{O_ACCMODE, O_CREAT, O_EXCL, O_NONBLOCK, Object, OpenFile},
+    processes::Process,
+    queues::{Letter, PRIORITIES, Queue, Sent, Waiter, Wish},
+    state::Vfs,
+};
+use abi::{Endpoint, Errno, call::REAL_TIME, vfs::EVENT_MESSAGE};
+use alloc::{rc::Rc, vec::Vec};
+use core::cell::Cell;
+use sys::time;
+
+/// What queues have unless told otherwise, and the most that users other than root may ask for (`msg_max`, `msgsize_max`).
+const MESSAGES: u64 = 10;
+const MESSAGE_BYTES: u64 = 8192;
+/// The most that root may ask for.
+const MOST_MESSAGES: u64 = 65536;
+const MOST_MESSAGE_BYTES: u64 = 16 << 20;
+/// Bytes of all queues of a user (`RLIMIT_MSGQUEUE`).
+const USER_BYTES: u64 = 819_200;
+/// What Linux adds for each message.
+const OVERHEAD_BYTES: u64 = 96;
+const NAME_MAX: usize = 255;
+const SIGNALS: u32 = 64;
+const NS_PER_S: u64 = 1_000_000_000;
+
+impl Vfs {
+    /// mq_open.
+    pub fn mq_open(&self, process: &Process, [name, flags, mode, attributes]: [u64; 4]) -> Result<u64, Errno> {
+        let flags = flags as u32;
+        let wanted = match attributes {
+            0 => None,
+            address => Some(user::fetch_words::<8>(process.endpoint, address)?),
+        };
+        let name = queue_name(process, name)?;
+        let known = self.queues.borrow().get(&name).cloned();
+        let queue = match &known {
+            Some(queue) => may_open(process, queue, flags).map(|()| queue.clone())?,
+            None if flags & O_CREAT == 0 => return Err(Errno::ENOENT),
+            None => self.new_queue(process, &name, mode as u32, wanted)?,
+        };
+        let path = [b"/", &name[..]].concat();
+        let file = OpenFile::new(&self.closing, Object::Queue(queue.clone()), flags & (O_ACCMODE | O_NONBLOCK), path)?;
+        // Linux marks the descriptors of queues whatever was asked for.
+        let descriptor = process.insert(file, true)?;
+        self.queues.borrow_mut().entry(name).or_insert(queue);
+        Ok(descriptor)
+    }
+
+    fn new_queue(
+        &self,
+        process: &Process,
+        name: &[u8],
+        mode: u32,
+        wanted: Option<[u64; 8]>,
+    ) -> Result<Rc<Queue>, Errno> {
+        let who = process.credentials();
+        let (messages, bytes) = match wanted {
+            Some([_, messages, bytes, ..]) => check_size(messages, bytes, who.is_root())?,
+            None => (MESSAGES, MESSAGE_BYTES),
+        };
+        let used: u64 =
+            self.store.queues().filter(|(_, queue)| queue.uid == who.euid).map(|(_, queue)| cost(&queue)).sum();
+        let record = QueueRecord {
+            most_messages: messages as u32,
+            message_bytes: bytes as u32,
+            uid: who.euid,
+            gid: who.egid,
+            mode: (mode & 0o7777 & !process.directories()?.umask()) as u16,
+            ..NO_QUEUE
+        };
+        if used + cost(&record) > USER_BYTES {
+            return Err(Errno::EMFILE);
+        }
+        Queue::new(&self.store, record, name)
+    }
+
+    /// mq_unlink.
+    pub fn mq_unlink(&self, process: &Process, name: u64) -> Result<u64, Errno> {
+        let name = queue_name(process, name)?;
+        let queue = self.queues.borrow().get(&name).cloned().ok_or(Errno::ENOENT)?;
+        // As in a directory with the sticky bit, of root's.
+        permission::check_owner(&process.credentials(), queue.attributes())?;
+        self.queues.borrow_mut().remove(&name);
+        queue.set_unnamed();
+        Ok(0)
+    }
+
+    /// mq_timedsend.
+    pub fn mq_send(
+        &'static self,
+        process: &Rc<Process>,
+        [descriptor, address, bytes, priority, timeout]: [u64; 5],
+    ) -> Result<Flow, Errno> {
+        let deadline = deadline(process, timeout)?;
+        let priority = priority as u32 as u64;
+        if priority >= PRIORITIES {
+            return Err(Errno::EINVAL);
+        }
+        let (file, queue) = queue_of(process, descriptor as i32)?;
+        file.writable()?;
+        if bytes > queue.record().message_bytes as u64 {
+            return Err(Errno::EMSGSIZE);
+        }
+        let bytes = user::fetch_vec(process.endpoint, address, bytes as usize)?;
+        let letter = Letter { priority: priority as u16, bytes };
+        match queue.send(&letter) {
+            Sent::Full => self.wait_in_queue(process, file, queue, Wish::Send(letter), deadline),
+            sent => {
+                if sent == Sent::First {
+                    self.notify_of_message(process, &queue);
+                }
+                Ok(Flow::Done(Ok(0)))
+            }
+        }
+    }
+
+    /// mq_timedreceive.
+    pub fn mq_receive(
+        &'static self,
+        process: &Rc<Process>,
+        [descriptor, address, bytes, priority_address, timeout]: [u64; 5],
+    ) -> Result<Flow, Errno> {
+        let deadline = deadline(process, timeout)?;
+        let (file, queue) = queue_of(process, descriptor as i32)?;
+        file.readable()?;
+        if bytes < queue.record().message_bytes as u64 {
+            return Err(Errno::EMSGSIZE);
+        }
+        match queue.receive(process.endpoint, address, priority_address)? {
+            Some(bytes) => Ok(Flow::Done(Ok(bytes))),
+            None => self.wait_in_queue(process, file, queue, Wish::Receive { address, priority_address }, deadline),
+        }
+    }
+
+    /// The rest of a call that has to wait; the open file stays until it ends.
+    fn wait_in_queue(
+        &'static self,
+        process: &Rc<Process>,
+        file: Rc<OpenFile>,
+        queue: Rc<Queue>,
+        wish: Wish,
+        deadline_ns: Option<u64>,
+    ) -> Result<Flow, Errno> {
+        if file.nonblocking() {
+            return Err(Errno::EAGAIN);
+        }
+        let (who, event) = (process.endpoint, process.event.clone());
+        let waiter = Rc::new(Waiter { who, rank: rank(who), wish, result: Cell::default(), event });
+        queue.wait(&waiter);
+        let process = process.clone();
+        Ok(Flow::task(async move {
+            let mut sleep = deadline_ns.map(|deadline_ns| self.runtime.sleep_until(deadline_ns));
+            let error = loop {
+                let waited = process.wait_or_sleep(sleep.as_mut()).await;
+                if let Some(result) = waiter.result.take() {
+                    return result;
+                }
+                match waited {
+                    Ok(false) => {}
+                    Ok(true) => break Errno::ETIMEDOUT,
+                    Err(error) => break error,
+                }
+            };
+            queue.leave(&waiter);
+            drop(file);
+            Err(error)
+        }))
+    }
+
+    /// A message has come to a queue that was empty.
+    fn notify_of_message(&self, sender: &Process, queue: &Queue) {
+        let Some(Notification { pid, signal: signal @ 1.., value, .. }) = queue.take_notification() else { return };
+        let (sender_pid, sender_uid) = (sender.pid, sender.credentials().uid);
+        let record = SignalRecord { pid, signal, value, sender_pid, sender_uid };
+        match self.store.new_signal(&record) {
+            Some(place) => self.put_message_event(place, &record),
+            None => sys::log!("pm takes no events: the signal of a message queue for process {pid} is lost"),
+        }
+    }
+
+    /// Tells pm of a signal to send, which is preserved until pm has fetched it.
+    pub fn put_message_event(&self, place: u16, record: &SignalRecord) {
+        self.events.put(events::Event {
+            kind: EVENT_MESSAGE,
+            a: record.pid as u64 | (record.signal as u64) << 32,
+            b: record.value,
+            c: record.sender_pid as u64 | (record.sender_uid as u64) << 32,
+            saved: Some(place),
+            ..events::Event::default()
+        });
+    }
+
+    /// mq_notify.
+    pub fn mq_notify(&self, process: &Process, descriptor: i32, address: u64) -> Result<u64, Errno> {
+        const SIGEV_SIGNAL: u32 = 0;
+        const SIGEV_NONE: u32 = 1;
+        const SIGEV_THREAD: u32 = 2;
+        let table = process.files.borrow().number;
+        if address == 0 {
+            queue_of(process, descriptor)?.1.forget_notification(table);
+            return Ok(0);
+        }
+        let [value, how] = user::fetch_words::<2>(process.endpoint, address)?;
+        let signal = match ((how >> 32) as u32, how as u32) {
+            (SIGEV_NONE, _) => 0,
+            (SIGEV_SIGNAL, signal @ 0..=SIGNALS) => signal as u8,
+            // Needs a netlink socket, and there are none.
+            (SIGEV_THREAD, _) => return Err(Errno::EBADF),
+            _ => return Err(Errno::EINVAL),
+        };
+        let queue = queue_of(process, descriptor)?.1;
+        queue.ask_notification(Notification { table, pid: process.pid, signal, value })?;
+        Ok(0)
+    }
+
+    /// mq_getsetattr: only whether calls wait can be changed.
+    pub fn mq_attributes(&self, process: &Process, descriptor: i32, new: u64, old: u64) -> Result<u64, Errno> {
+        let wanted = match new {
+            0 => None,
+            _ => Some(user::fetch_words::<1>(process.endpoint, new)?[0]),
+        };
+        if wanted.is_some_and(|flags| flags & !(O_NONBLOCK as u64) != 0) {
+            return Err(Errno::EINVAL);
+        }
+        let (file, queue) = queue_of(process, descriptor)?;
+        let flags = file.flags.get();
+        if let Some(wanted) = wanted {
+            file.set_flags(flags & !O_NONBLOCK | wanted as u32);
+        }
+        if old != 0 {
+            let record = queue.record();
+            let (messages, bytes) = (record.most_messages as u64, record.message_bytes as u64);
+            let words = [(flags & O_NONBLOCK) as u64, messages, bytes, queue.len() as u64, 0, 0, 0, 0];
+            let bytes: Vec<u8> = words.into_iter().flat_map(u64::to_le_bytes).collect();
+            user::store(process.endpoint, old, &bytes)?;
+        }
+        Ok(0)
+    }
+}
+
+fn queue_of(process: &Process, descriptor: i32) -> Result<(Rc<OpenFile>, Rc<Queue>), Errno> {
+    let file = process.file(descriptor)?;
+    match &file.object {
+        Object::Queue(queue) => Ok((file.clone(), queue.clone())),
+        _ => Err(Errno::EBADF),
+    }
+}
+
+fn queue_name(process: &Process, address: u64) -> Result<Vec<u8>, Errno> {
+    let name = user::fetch_path(process.endpoint, address)?;
+    match &name[..] {
+        b"" => Err(Errno::ENOENT),
+        b"." | b".." => Err(Errno::EACCES),
+        _ if name.contains(&b'/') => Err(Errno::EACCES),
+        _ if name.len() > NAME_MAX => Err(Errno::ENAMETOOLONG),
+        _ => Ok(name),
+    }
+}
+
+fn may_open(process: &Process, queue: &Queue, flags: u32) -> Result<(), Errno> {
+    if flags & (O_CREAT | O_EXCL) == O_CREAT | O_EXCL {
+        return Err(Errno::EEXIST);
+    }
+    let wanted = match flags & O_ACCMODE {
+        0 => READ,
+        1 => WRITE,
+        2 => READ | WRITE,
+        _ => return Err(Errno::EINVAL),
+    };
+    permission::check(&process.credentials(), queue.attributes(), wanted)
+}
+
+/// The place of a thread among those who wait: real-time ones by their queue in the kernel, before all others.
+fn rank(who: Endpoint) -> u32 {
+    const LAST: u32 = u32::MAX;
+    sys::info::thread(who.slot()).map_or(LAST, |known| if known.queue >= REAL_TIME as u32 { known.queue } else { LAST })
+}
+
+/// Messages and their bytes, if a queue may have so many.
+fn check_size(messages: u64, bytes: u64, root: bool) -> Result<(u64, u64), Errno> {
+    let (most, most_bytes) = if root { (MOST_MESSAGES, MOST_MESSAGE_BYTES) } else { (MESSAGES, MESSAGE_BYTES) };
+    let good = (1..=most).contains(&messages) && (1..=most_bytes).contains(&bytes);
+    if good { Ok((messages, bytes)) } else { Err(Errno::EINVAL) }
+}
+
+/// What a queue counts against its owner.
+fn cost(queue: &QueueRecord) -> u64 {
+    queue.most_messages as u64 * (queue.message_bytes as u64 + OVERHEAD_BYTES)
+}
+
+/// The monotonic time that corresponds to a `struct timespec` of the wall clock now; `None`: for ever. `EINVAL`, `EFAULT`.
+fn deadline(process: &Process, address: u64) -> Result<Option<u64>, Errno> {
+    if address == 0 {
+        return Ok(None);
+    }
+    let [seconds, nanoseconds] = user::fetch_words::<2>(process.endpoint, address)?;
+    if seconds as i64 <= -1 || nanoseconds >= NS_PER_S {
+        return Err(Errno::EINVAL);
+    }
+    let (now_ns, real_ns) = time::both_ns();
+    let wanted_ns = seconds.saturating_mul(NS_PER_S).saturating_add(nanoseconds);
+    Ok(Some(now_ns.saturating_add(wanted_ns.saturating_sub(real_ns))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_root_may_ask_for_more_than_the_usual() {
+        assert_eq!(check_size(10, 8192, false), Ok((10, 8192)));
+        for (messages, bytes) in [(0, 1), (1, 0), (u64::MAX, 1), (11, 1), (1, 8193)] {
+            assert_eq!(check_size(messages, bytes, false), Err(Errno::EINVAL));
+        }
+        assert_eq!(check_size(11, 8193, true), Ok((11, 8193)));
+        assert_eq!(check_size(65537, 1, true), Err(Errno::EINVAL));
+    }
+}

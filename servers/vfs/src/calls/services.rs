@@ -1,0 +1,300 @@
+//! What pm and procfs ask (`abi::vfs`): lives of processes, signals, ids, and what /proc shows. Answered at once, but for events.
+
+use crate::{
+    events::notices as events,
+    files::permission::Credentials,
+    keep::{Text, records::GlobalRecord},
+    objects::OpenFile,
+    paths as path,
+    processes::{Call, Place, Process, descriptors::Descriptors, directories::Directories, file_table::FileTable},
+    state::Vfs,
+};
+use abi::{Endpoint, Errno, Message, endpoint::slot, vfs, vfs::Request};
+use alloc::{rc::Rc, string::String, vec, vec::Vec};
+use core::cell::RefCell;
+use sys::copy;
+
+/// Most supplementary groups: what preserved memory holds in one text.
+const GROUPS_MAX: u64 = 1024;
+
+impl Vfs {
+    /// A descriptor table with a number of its own. `EAGAIN`, `ENFILE`: no room.
+    pub fn new_table(&self, descriptors: Descriptors<OpenFile>) -> Result<Rc<FileTable>, Errno> {
+        FileTable::new(&self.store, self.closing.next_number(), descriptors)
+    }
+
+    /// Answers a request of a service.
+    pub fn service_request(&'static self, message: &Message) -> Message {
+        let Some(request) = Request::decode(message) else { return message.reply(Err(Errno::ENOSYS)) };
+        let result = match request {
+            Request::NextEvent(_) if is_pm(message) => return self.next_event(message),
+            Request::Mounts(request) => self.show_mounts(message.source, &request),
+            Request::DescriptorPath(request) => self.show_path(message.source, &request),
+            Request::Descriptors(request) => self.show_descriptors(message.source, &request),
+            _ if !is_pm(message) => Err(Errno::EPERM),
+            request => self.pm_request(message.source, request),
+        };
+        message.reply(result)
+    }
+
+    fn pm_request(&'static self, pm: Endpoint, request: Request) -> Result<u64, Errno> {
+        match request {
+            Request::Fork(request) => self.fork(&request)?,
+            Request::Exit(request) => self.exit(request.process)?,
+            Request::Exec(request) => self.begin_exec(pm, &request)?,
+            Request::ExecCommit(request) => self.commit_exec(request.process)?,
+            Request::ExecText(request) => {
+                let process = self.processes.get(request.process)?;
+                let text = process.exec_text.borrow();
+                let bytes = text.len().min(request.bytes as usize);
+                copy::to_grant(pm, request.grant, 0, &text[..bytes])?;
+                return Ok(bytes as u64);
+            }
+            Request::Cancel(request) => self.cancel(request.process, Errno(request.error.saturating_abs()))?,
+            Request::SetIds(request) => self.set_ids(pm, &request)?,
+            Request::SetSession(request) => {
+                let process = self.processes.get(request.process)?;
+                process.session.set(request.session);
+                process.group.set(request.group);
+                process.save();
+            }
+            Request::SyncAll(request) => self.begin_sync(request.unmount),
+            _ => return Err(Errno::ENOSYS),
+        }
+        Ok(0)
+    }
+
+    /// Background of `SyncAll`; a successor does it again if pm has not heard of its end.
+    pub fn begin_sync(&'static self, unmount: bool) {
+        self.store.set_global(&GlobalRecord { sync: 1 + unmount as u8, ..self.store.global() });
+        self.runtime.spawn(async move {
+            let result = self.sync_all(unmount).await;
+            self.events.synced(result);
+        });
+    }
+
+    fn next_event(&self, message: &Message) -> Message {
+        let (reply, event) = self.events.next(message);
+        if let Some(place) = event.and_then(|event| event.saved) {
+            self.store.release_signal(place);
+        }
+        if event.is_some_and(|event| event.kind == vfs::EVENT_SYNCED) {
+            self.store.set_global(&GlobalRecord { sync: 0, ..self.store.global() });
+        }
+        reply
+    }
+
+    /// A child that is there already: pm repeats a request whose answer a predecessor did not give.
+    fn fork(&self, request: &vfs::Fork) -> Result<(), Errno> {
+        if !request.child.is_application() {
+            return Err(Errno::EINVAL);
+        }
+        if self.processes.get(request.child).is_ok() {
+            return Ok(());
+        }
+        let child = if request.parent == Endpoint::NONE {
+            self.first_process(request)?
+        } else {
+            let parent = self.processes.get(request.parent)?;
+            self.child_process(&parent, request)?
+        };
+        let child = Rc::new(child);
+        if let Some(old) = self.processes.insert(child.clone())? {
+            self.end(&old);
+        }
+        self.store.forget_thread(request.child.slot());
+        child.save();
+        Ok(())
+    }
+
+    fn first_process(&self, request: &vfs::Fork) -> Result<Process, Errno> {
+        let files = self.new_table(Descriptors::default())?;
+        Ok(Process::new(&self.store, request.child, request.pid as u32, files))
+    }
+
+    fn child_process(&self, parent: &Process, request: &vfs::Fork) -> Result<Process, Errno> {
+        let files = parent.files.borrow().clone();
+        let files = match request.flags & vfs::FORK_FILES {
+            0 => self.new_table(files.descriptors().clone())?,
+            _ => files,
+        };
+        let directories = parent.directories.borrow().clone();
+        let directories = match directories {
+            Some(shared) if request.flags & vfs::FORK_FS == 0 => Some(shared.copy()?),
+            shared => shared,
+        };
+        let mut child = Process::new(&self.store, request.child, request.pid as u32, files);
+        child.directories = RefCell::new(directories);
+        child.credentials = parent.credentials.clone();
+        child.saved_groups.set(self.save_groups(&child.credentials())?);
+        child.session = parent.session.clone();
+        child.group = parent.group.clone();
+        child.first = parent.first.clone();
+        Ok(child)
+    }
+
+    /// Preserves the supplementary groups. `ENOMEM`: no room.
+    fn save_groups(&self, credentials: &Credentials) -> Result<Text, Errno> {
+        let bytes: Vec<u8> = credentials.groups.iter().flat_map(|group| group.to_le_bytes()).collect();
+        self.store.put_text(&bytes)
+    }
+
+    /// A thread that is not there has ended before.
+    fn exit(&self, endpoint: Endpoint) -> Result<(), Errno> {
+        if let Ok(process) = self.processes.remove(endpoint) {
+            self.store.forget_thread(endpoint.slot());
+            self.end(&process);
+        }
+        Ok(())
+    }
+
+    /// Ends what a thread is in, and gives up what nobody shares with it.
+    fn end(&self, process: &Rc<Process>) {
+        process.gone.set(true);
+        let call = process.call.replace(Call::None);
+        match call {
+            Call::Pipe(pipe) => drop(pipe.cancel(process.endpoint)),
+            Call::Waiting => self.interrupt(process, Errno::EINTR),
+            Call::None | Call::Signalled(_) => {}
+        }
+        self.events.forget(process.endpoint);
+        self.close_images(process);
+        self.store.release_text(process.saved_groups.take());
+        let table = process.files.borrow().clone();
+        if !self.is_shared(&table) {
+            table.remove_all().iter().for_each(|file| self.release_records(&table, file));
+        }
+        process.directories.replace(None);
+    }
+
+    /// Whether a thread besides the one that has just ended uses this table.
+    fn is_shared(&self, table: &Rc<FileTable>) -> bool {
+        // Two: the ended thread's and the caller's. More may also be handlers under way.
+        Rc::strong_count(table) > 2 && self.processes.all().iter().any(|other| Rc::ptr_eq(&other.files.borrow(), table))
+    }
+
+    fn interrupt(&self, process: &Process, error: Errno) {
+        process.cancelled.set(Some(error));
+        process.event.fire();
+    }
+
+    fn cancel(&self, endpoint: Endpoint, error: Errno) -> Result<(), Errno> {
+        let process = self.processes.get(endpoint)?;
+        let call = process.call.replace(Call::None);
+        match call {
+            Call::None => {
+                // If it is a call that a predecessor had in hand, it comes again, and ends when it would wait.
+                process.cancelled.set(Some(error));
+                return Err(Errno::ENOENT);
+            }
+            Call::Waiting => {
+                process.call.replace(Call::Waiting);
+                self.interrupt(&process, error);
+            }
+            Call::Pipe(pipe) => {
+                let moved = pipe.cancel(endpoint).unwrap_or(0);
+                self.answer(endpoint, if moved > 0 { Ok(moved) } else { Err(error) });
+            }
+            Call::Signalled(moved) => self.answer(endpoint, if moved > 0 { Ok(moved) } else { Err(error) }),
+        }
+        Ok(())
+    }
+
+    fn commit_exec(&self, endpoint: Endpoint) -> Result<(), Errno> {
+        let process = self.processes.get(endpoint)?;
+        self.close_images(&process);
+        self.store.set_exec(endpoint.slot(), None);
+        self.unshare_files(&process)?;
+        let shared = process.directories()?;
+        // Two: the process' own and ours.
+        if Rc::strong_count(&shared) > 2 {
+            process.directories.replace(Some(shared.copy()?));
+            process.save();
+        }
+        let table = process.files.borrow().clone();
+        table.remove_close_on_exec().iter().for_each(|file| self.release_records(&table, file));
+        Ok(())
+    }
+
+    fn set_ids(&self, pm: Endpoint, request: &vfs::SetIds) -> Result<(), Errno> {
+        let process = self.processes.get(request.process)?;
+        if request.groups > GROUPS_MAX {
+            return Err(Errno::EINVAL);
+        }
+        let mut bytes = vec![0; request.groups as usize * 4];
+        if !bytes.is_empty() {
+            copy::from_grant(pm, request.grant, 0, &mut bytes)?;
+        }
+        let credentials = Credentials {
+            euid: request.effective as u32,
+            egid: (request.effective >> 32) as u32,
+            uid: request.real as u32,
+            gid: (request.real >> 32) as u32,
+            groups: bytes.as_chunks().0.iter().map(|group| u32::from_le_bytes(*group)).collect(),
+        };
+        let groups = self.save_groups(&credentials)?;
+        self.store.release_text(process.saved_groups.replace(groups));
+        process.credentials.replace(Rc::new(credentials));
+        process.save();
+        Ok(())
+    }
+
+    fn show_mounts(&self, to: Endpoint, request: &vfs::Mounts) -> Result<u64, Errno> {
+        let text: String = self.mounts.borrow().iter().map(|mount| mount.line()).collect();
+        let start = text.len().min(request.offset as usize);
+        let end = text.len().min(start.saturating_add(request.bytes as usize));
+        copy::to_grant(to, request.grant, 0, &text.as_bytes()[start..end])?;
+        Ok((end - start) as u64)
+    }
+
+    fn show_path(&self, to: Endpoint, request: &vfs::DescriptorPath) -> Result<u64, Errno> {
+        const WORKING: i64 = -1;
+        const ROOT: i64 = -2;
+        let process = self.processes.get(request.process)?;
+        let full = match request.what {
+            WORKING => process.directories()?.working().path.to_vec(),
+            ROOT => process.directories()?.root().path.to_vec(),
+            descriptor => process.file(descriptor as i32)?.path.borrow().clone(),
+        };
+        let root = process.directories()?.root().path.clone();
+        let shown = if request.what == ROOT { &full } else { path::below(&full, &root).unwrap_or(&full) };
+        let bytes = shown.len().min(request.bytes as usize);
+        copy::to_grant(to, request.grant, 0, &shown[..bytes])?;
+        Ok(bytes as u64)
+    }
+
+    fn show_descriptors(&self, to: Endpoint, request: &vfs::Descriptors) -> Result<u64, Errno> {
+        let process = self.processes.get(request.process)?;
+        let table = process.files.borrow().clone();
+        let descriptors = table.descriptors();
+        let numbers = descriptors.iter().map(|(number, _)| number as u32);
+        let bytes: Vec<u8> = numbers
+            .filter(|number| *number as u64 >= request.first)
+            .take(request.bytes as usize / 4)
+            .flat_map(u32::to_le_bytes)
+            .collect();
+        copy::to_grant(to, request.grant, 0, &bytes)?;
+        Ok(bytes.len() as u64)
+    }
+
+    /// Root and working directory of a program that has none yet.
+    pub fn give_root(&self, process: &Process) -> Result<(), Errno> {
+        if process.directories.borrow().is_some() {
+            return Ok(());
+        }
+        let root = self.mounts.borrow().first().and_then(|mount| mount.root.borrow().clone()).ok_or(Errno::ENOENT)?;
+        let place = Place { node: root, path: Rc::from(&b"/"[..]) };
+        process.directories.replace(Some(Directories::new(&self.store, place.clone(), place, 0o022)?));
+        process.save();
+        Ok(())
+    }
+
+    /// Reports the result of an exec.
+    pub fn report_exec(&self, process: Endpoint, [a, b, c, d]: [u64; 4]) {
+        self.events.put(events::Event { kind: vfs::EVENT_EXEC, process, a, b, c, d, saved: None });
+    }
+}
+
+fn is_pm(message: &Message) -> bool {
+    message.source.slot() == slot::PM
+}

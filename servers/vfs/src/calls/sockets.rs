@@ -1,0 +1,280 @@
+//! The calls on sockets. There are pairs of connected local stream sockets (`socketpair`) and no others: no names, no control messages.
+
+use crate::{
+    calls::Flow,
+    memory as user,
+    memory::buffer::UserBuffer,
+    objects::{O_CLOEXEC, O_NONBLOCK, O_RDWR, Object, OpenFile},
+    pipes::DEFAULT_BYTES,
+    processes::Process,
+    sockets::Socket,
+    state::Vfs,
+};
+use abi::Errno;
+use alloc::{rc::Rc, vec::Vec};
+
+const AF_UNIX: u32 = 1;
+const SOCK_STREAM: u32 = 1;
+const SOCK_TYPES: u32 = 0xf;
+
+mod msg {
+    pub const DONTWAIT: u32 = 0x40;
+    pub const NOSIGNAL: u32 = 0x4000;
+    /// Without meaning for a local stream: EOR, DONTROUTE, CMSG_CLOEXEC.
+    pub const IGNORED: u32 = 0x80 | 0x4 | 0x4000_0000;
+}
+
+mod option {
+    pub const SOL_SOCKET: u32 = 1;
+    pub const TYPE: u32 = 3;
+    pub const ERROR: u32 = 4;
+    pub const SNDBUF: u32 = 7;
+    pub const RCVBUF: u32 = 8;
+    pub const ACCEPTCONN: u32 = 30;
+    pub const PROTOCOL: u32 = 38;
+    pub const DOMAIN: u32 = 39;
+}
+
+/// `struct msghdr`, as far as it matters here.
+struct Header {
+    address: u64,
+    name_bytes: u64,
+    control_bytes: u64,
+    buffer: UserBuffer,
+}
+
+impl Vfs {
+    /// socketpair.
+    pub fn socketpair(&self, process: &Process, [domain, kind, protocol, address]: [u64; 4]) -> Result<u64, Errno> {
+        let (kind, flags) = (kind as u32 & SOCK_TYPES, kind as u32 & !SOCK_TYPES);
+        if flags & !(O_CLOEXEC | O_NONBLOCK) != 0 {
+            return Err(Errno::EINVAL);
+        }
+        match (domain as u32, kind, protocol as u32) {
+            (AF_UNIX, SOCK_STREAM, 0 | AF_UNIX) => {}
+            (AF_UNIX, SOCK_STREAM, _) => return Err(Errno::EPROTONOSUPPORT),
+            (AF_UNIX, ..) => return Err(Errno::ESOCKTNOSUPPORT),
+            _ => return Err(Errno::EAFNOSUPPORT),
+        }
+        let pipes = [self.new_pipe()?, self.new_pipe()?];
+        let inode = self.next_pipe.get();
+        self.next_pipe.set(inode + 2);
+        let first = Socket::new(pipes[0].clone(), pipes[1].clone(), inode, (true, true));
+        let second = Socket::new(pipes[1].clone(), pipes[0].clone(), inode + 1, (true, true));
+        let open = |socket: Rc<Socket>| {
+            let path = alloc::format!("socket:[{}]", socket.inode).into_bytes();
+            OpenFile::new(&self.closing, Object::Socket(socket), flags & O_NONBLOCK | O_RDWR, path)
+        };
+        let files = [open(first), open(second)];
+        self.give_both(process, files, address, flags & O_CLOEXEC != 0)
+    }
+
+    /// Gives two open files descriptors, or none, and tells the program.
+    fn give_both(
+        &self,
+        process: &Process,
+        files: [Result<Rc<OpenFile>, Errno>; 2],
+        address: u64,
+        close_on_exec: bool,
+    ) -> Result<u64, Errno> {
+        let table = process.files.borrow().clone();
+        let [first, second] = files;
+        let (first, second) = (first?, second?);
+        let first = table.insert(first, 0, close_on_exec)?;
+        let forget = |descriptor: i32| drop(table.remove(descriptor));
+        let second = table.insert(second, 0, close_on_exec).inspect_err(|_| forget(first))?;
+        let both: Vec<u8> = [first, second].into_iter().flat_map(i32::to_le_bytes).collect();
+        user::store(process.endpoint, address, &both).inspect_err(|_| [first, second].into_iter().for_each(forget))?;
+        Ok(0)
+    }
+
+    /// sendto: there is nobody else to send to.
+    pub fn send_to(
+        &'static self,
+        process: &Rc<Process>,
+        descriptor: i32,
+        buffer: UserBuffer,
+        flags: u32,
+        name_bytes: u64,
+    ) -> Result<Flow, Errno> {
+        let (file, socket) = socket_of(process, descriptor)?;
+        if name_bytes != 0 {
+            return Err(Errno::EISCONN);
+        }
+        self.send(process, &file, &socket, buffer, flags)
+    }
+
+    /// recvfrom: the sender has no name.
+    pub fn receive_from(
+        &'static self,
+        process: &Rc<Process>,
+        descriptor: i32,
+        buffer: UserBuffer,
+        flags: u32,
+        length_address: u64,
+    ) -> Result<Flow, Errno> {
+        let (file, socket) = socket_of(process, descriptor)?;
+        if length_address != 0 {
+            user::store(process.endpoint, length_address, &0u32.to_le_bytes())?;
+        }
+        self.receive(process, &file, &socket, buffer, flags)
+    }
+
+    /// sendmsg. `EOPNOTSUPP`: with a control message.
+    pub fn send_message(
+        &'static self,
+        process: &Rc<Process>,
+        descriptor: i32,
+        address: u64,
+        flags: u32,
+    ) -> Result<Flow, Errno> {
+        let (file, socket) = socket_of(process, descriptor)?;
+        let header = fetch_header(process, address)?;
+        if header.control_bytes != 0 {
+            return Err(Errno::EOPNOTSUPP);
+        }
+        if header.name_bytes != 0 {
+            return Err(Errno::EISCONN);
+        }
+        self.send(process, &file, &socket, header.buffer, flags)
+    }
+
+    /// recvmsg: there are never names, control messages or flags.
+    pub fn receive_message(
+        &'static self,
+        process: &Rc<Process>,
+        descriptor: i32,
+        address: u64,
+        flags: u32,
+    ) -> Result<Flow, Errno> {
+        const NAME_LENGTH: u64 = 8;
+        const CONTROL_LENGTH: u64 = 40;
+        const FLAGS: u64 = 48;
+        let (file, socket) = socket_of(process, descriptor)?;
+        let header = fetch_header(process, address)?;
+        let who = process.endpoint;
+        user::store(who, header.address + NAME_LENGTH, &0u32.to_le_bytes())?;
+        user::store(who, header.address + CONTROL_LENGTH, &0u64.to_le_bytes())?;
+        user::store(who, header.address + FLAGS, &0u32.to_le_bytes())?;
+        self.receive(process, &file, &socket, header.buffer, flags)
+    }
+
+    /// Sends what is in the buffer; write is the same without flags.
+    pub fn send(
+        &'static self,
+        process: &Rc<Process>,
+        file: &OpenFile,
+        socket: &Socket,
+        buffer: UserBuffer,
+        flags: u32,
+    ) -> Result<Flow, Errno> {
+        if flags & !(msg::DONTWAIT | msg::NOSIGNAL | msg::IGNORED) != 0 {
+            return Err(Errno::EOPNOTSUPP);
+        }
+        let quiet = flags & msg::NOSIGNAL != 0;
+        if !socket.writes() {
+            return self.broken_pipe(process, quiet);
+        }
+        let nonblocking = file.nonblocking() || flags & msg::DONTWAIT != 0;
+        self.write_pipe(process, &socket.outgoing, buffer, nonblocking, quiet)
+    }
+
+    /// Receives what has come; read is the same without flags.
+    pub fn receive(
+        &'static self,
+        process: &Rc<Process>,
+        file: &OpenFile,
+        socket: &Socket,
+        buffer: UserBuffer,
+        flags: u32,
+    ) -> Result<Flow, Errno> {
+        if flags & !(msg::DONTWAIT | msg::IGNORED) != 0 {
+            return Err(Errno::EOPNOTSUPP);
+        }
+        if !socket.reads() {
+            return Ok(Flow::Done(Ok(0)));
+        }
+        self.read_pipe(process, &socket.incoming, buffer, file.nonblocking() || flags & msg::DONTWAIT != 0)
+    }
+
+    /// shutdown.
+    pub fn shut_down(&self, process: &Process, descriptor: i32, how: u32) -> Result<u64, Errno> {
+        let (file, socket) = socket_of(process, descriptor)?;
+        let (reads, writes) = match how {
+            0 => (true, false),
+            1 => (false, true),
+            2 => (true, true),
+            _ => return Err(Errno::EINVAL),
+        };
+        socket.shut_down(&self.closing, reads, writes);
+        file.save_object();
+        Ok(0)
+    }
+
+    /// getsockopt.
+    pub fn socket_option(
+        &self,
+        process: &Process,
+        [descriptor, level, name, address, length_address]: [u64; 5],
+    ) -> Result<u64, Errno> {
+        socket_of(process, descriptor as i32)?;
+        let value = match (level as u32, name as u32) {
+            (option::SOL_SOCKET, option::TYPE) => SOCK_STREAM,
+            (option::SOL_SOCKET, option::DOMAIN) => AF_UNIX,
+            (option::SOL_SOCKET, option::SNDBUF | option::RCVBUF) => DEFAULT_BYTES as u32,
+            (option::SOL_SOCKET, option::ERROR | option::ACCEPTCONN | option::PROTOCOL) => 0,
+            (option::SOL_SOCKET, _) => return Err(Errno::ENOPROTOOPT),
+            _ => return Err(Errno::EOPNOTSUPP),
+        };
+        let mut room = [0; 4];
+        user::fetch(process.endpoint, length_address, &mut room)?;
+        let room = usize::try_from(i32::from_le_bytes(room)).map_err(|_| Errno::EINVAL)?.min(4);
+        user::store(process.endpoint, address, &value.to_le_bytes()[..room])?;
+        user::store(process.endpoint, length_address, &(room as u32).to_le_bytes())?;
+        Ok(0)
+    }
+
+    /// setsockopt: sizes of buffers are accepted and do nothing.
+    pub fn set_socket_option(&self, process: &Process, descriptor: i32, level: u32, name: u32) -> Result<u64, Errno> {
+        socket_of(process, descriptor)?;
+        match (level, name) {
+            (option::SOL_SOCKET, option::SNDBUF | option::RCVBUF) => Ok(0),
+            (option::SOL_SOCKET, _) => Err(Errno::ENOPROTOOPT),
+            _ => Err(Errno::EOPNOTSUPP),
+        }
+    }
+
+    /// getsockname and getpeername: neither end has a name.
+    pub fn socket_name(
+        &self,
+        process: &Process,
+        descriptor: i32,
+        address: u64,
+        length_address: u64,
+    ) -> Result<u64, Errno> {
+        socket_of(process, descriptor)?;
+        let mut room = [0; 4];
+        user::fetch(process.endpoint, length_address, &mut room)?;
+        let name = (AF_UNIX as u16).to_le_bytes();
+        let room = usize::try_from(i32::from_le_bytes(room)).map_err(|_| Errno::EINVAL)?.min(name.len());
+        user::store(process.endpoint, address, &name[..room])?;
+        user::store(process.endpoint, length_address, &(name.len() as u32).to_le_bytes())?;
+        Ok(0)
+    }
+}
+
+/// `ENOTSOCK` for other descriptors.
+fn socket_of(process: &Process, descriptor: i32) -> Result<(Rc<OpenFile>, Rc<Socket>), Errno> {
+    let file = process.file(descriptor)?;
+    match &file.object {
+        Object::Socket(socket) => Ok((file.clone(), socket.clone())),
+        _ => Err(Errno::ENOTSOCK),
+    }
+}
+
+fn fetch_header(process: &Process, address: u64) -> Result<Header, Errno> {
+    let who = process.endpoint;
+    let [_, name_bytes, pieces, count, _, control_bytes] = user::fetch_words::<6>(who, address)?;
+    let name_bytes = name_bytes as u32 as u64;
+    Ok(Header { address, name_bytes, control_bytes, buffer: user::vector(who, pieces, count)? })
+}

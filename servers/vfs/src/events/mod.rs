@@ -1,0 +1,94 @@
+//! A thing that a handler waits for and somebody else brings about: data in a pipe, a lock set free, a signal.
+//!
+//! An event stays fired until a wait takes it, so that nothing is lost between looking and waiting.
+
+pub mod notices;
+pub mod poll;
+
+use alloc::{rc::Rc, vec::Vec};
+use core::{
+    cell::{Cell, RefCell},
+    future::{Future, poll_fn},
+    task::{Poll, Waker},
+};
+
+/// See the head of the file. One handler waits for it at a time.
+#[derive(Debug, Default)]
+pub struct Event {
+    fired: Cell<bool>,
+    waker: RefCell<Option<Waker>>,
+}
+
+impl Event {
+    /// Lets the handler that waits go on, or the next one that will.
+    pub fn fire(&self) {
+        self.fired.set(true);
+        let waker = self.waker.borrow_mut().take();
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// Waits until it has fired, and takes that.
+    pub fn wait(&self) -> impl Future<Output = ()> + '_ {
+        poll_fn(|context| {
+            if self.fired.take() {
+                return Poll::Ready(());
+            }
+            *self.waker.borrow_mut() = Some(context.waker().clone());
+            Poll::Pending
+        })
+    }
+}
+
+/// The handlers that want to know when something changes.
+#[derive(Debug, Default)]
+pub struct Watchers(RefCell<Vec<Rc<Event>>>);
+
+impl Watchers {
+    /// `event` fires at each change from now on.
+    pub fn add(&self, event: &Rc<Event>) {
+        self.0.borrow_mut().push(event.clone());
+    }
+
+    /// Takes every entry of this event back.
+    pub fn remove(&self, event: &Rc<Event>) {
+        self.0.borrow_mut().retain(|known| !Rc::ptr_eq(known, event));
+    }
+
+    /// Something has changed.
+    pub fn fire(&self) {
+        for event in self.0.borrow().iter() {
+            event.fire();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::{pin::pin, task::Context};
+
+    #[test]
+    fn an_event_that_fired_before_the_wait_is_not_lost() {
+        let event = Event::default();
+        let mut context = Context::from_waker(Waker::noop());
+        event.fire();
+        assert!(pin!(event.wait()).poll(&mut context).is_ready());
+        let mut wait = pin!(event.wait());
+        assert!(wait.as_mut().poll(&mut context).is_pending());
+        event.fire();
+        assert!(wait.as_mut().poll(&mut context).is_ready());
+    }
+
+    #[test]
+    fn watchers_are_told_until_they_leave() {
+        let (event, watchers) = (Rc::new(Event::default()), Watchers::default());
+        watchers.add(&event);
+        watchers.fire();
+        assert!(event.fired.take());
+        watchers.remove(&event);
+        watchers.fire();
+        assert!(!event.fired.take());
+    }
+}

@@ -1,0 +1,337 @@
+//! exec and mmap of files: bringing programs and files into vm as images.
+//!
+//! An image is filled through a buffer of vfs, only where vm has no pages yet. vfs holds the images of an exec until it is committed,
+//! the process ends, or another exec takes its place.
+
+use crate::{
+    files::{
+        permission::{self, EXECUTE, S_ISGID, S_ISUID},
+        vnode::NodeRef,
+    },
+    keep::records::ExecRecord,
+    mappings::script,
+    mounts::{MS_NOEXEC, MS_NOSUID},
+    objects::{O_RDWR, Object},
+    paths::walk::Last,
+    processes::{AT_FDCWD, Process},
+    state::Vfs,
+};
+use abi::{Endpoint, Errno, Message, Word, vfs, vm};
+use alloc::{rc::Rc, vec, vec::Vec};
+use elf::{FileRange, Program};
+use sys::{
+    copy,
+    grant::{Access, GrantedBuffer},
+    ipc,
+};
+
+/// Bytes of the buffer that images are filled through.
+pub const BUFFER_BYTES: u64 = 64 * 1024;
+/// Longest path of an exec.
+const PATH_BYTES: u64 = crate::paths::PATH_MAX as u64;
+/// mmap: shared with other processes.
+const MAP_SHARED: u64 = 1;
+/// mmap: the bits that tell shared from private.
+const MAP_TYPE: u64 = 0xf;
+/// mmap: writable, where `vm::NextFileMap` has it.
+const PROT_WRITE: u64 = 2 << 32;
+
+/// A program that was found and may be executed.
+struct Executable {
+    node: NodeRef,
+    canonical: Vec<u8>,
+    /// The first bytes.
+    head: Vec<u8>,
+}
+
+/// What pm is told when all went well.
+struct Loaded {
+    image: u64,
+    interpreter: u64,
+    flags: u64,
+    ids: u64,
+}
+
+impl Vfs {
+    /// `vfs::Exec`: takes the path in; the rest happens in the background.
+    pub fn begin_exec(&'static self, pm: Endpoint, request: &vfs::Exec) -> Result<(), Errno> {
+        let process = self.processes.get(request.process)?;
+        if request.bytes >= PATH_BYTES {
+            return Err(Errno::ENAMETOOLONG);
+        }
+        let mut path = vec![0; request.bytes as usize];
+        copy::from_grant(pm, request.grant, 0, &mut path)?;
+        if path.last() == Some(&0) {
+            path.pop();
+        }
+        self.close_images(&process);
+        let text = self.store.put_text(&path)?;
+        let record = ExecRecord { reported: false, text, images: [0; 2], report: [0; 4] };
+        self.store.set_exec(process.endpoint.slot(), Some(&record));
+        self.run_exec(process, path);
+        Ok(())
+    }
+
+    /// Finds and loads the program in the background, and reports.
+    pub fn run_exec(&'static self, process: Rc<Process>, path: Vec<u8>) {
+        self.runtime.spawn(async move {
+            let result = self.exec(&process, path).await;
+            if process.gone.get() {
+                self.close_images(&process);
+                return;
+            }
+            let report = match result {
+                Ok(loaded) => [loaded.image, loaded.interpreter, loaded.flags, loaded.ids],
+                Err(error) => {
+                    self.close_images(&process);
+                    [Err(error).to_word(), 0, 0, 0]
+                }
+            };
+            self.save_exec(&process, Some(report));
+            self.report_exec(process.endpoint, report);
+            self.sweep();
+        });
+    }
+
+    /// Preserves how far an exec has come: its images, or the report, which a successor gives again.
+    fn save_exec(&self, process: &Process, report: Option<[u64; 4]>) {
+        let slot = process.endpoint.slot();
+        let Some(mut record) = self.store.exec(slot) else { return };
+        let images = process.exec_images.borrow();
+        record.images = core::array::from_fn(|index| images.get(index).copied().unwrap_or(0));
+        if let Some(report) = report {
+            // Without room for the text pm gets none: the program sees a wrong path of itself.
+            record.text = self.store.put_text(&process.exec_text.borrow()).unwrap_or_default();
+            (record.reported, record.report) = (true, report);
+        }
+        self.store.set_exec(slot, Some(&record));
+    }
+
+    /// Goes on with an exec as a predecessor has left it.
+    pub fn resume_exec(&'static self, process: &Rc<Process>, record: &ExecRecord) {
+        let images = record.images.into_iter().filter(|image| *image != 0);
+        process.exec_images.replace(images.collect());
+        let text = self.store.text(record.text);
+        if record.reported {
+            process.exec_text.replace(text);
+            self.report_exec(process.endpoint, record.report);
+        } else {
+            self.close_images(process);
+            self.run_exec(process.clone(), text);
+        }
+    }
+
+    async fn exec(&'static self, process: &Rc<Process>, path: Vec<u8>) -> Result<Loaded, Errno> {
+        self.wait_mounted().await;
+        self.wait_recovered().await;
+        self.give_root(process)?;
+        if process.first.get() {
+            self.open_console(process).await;
+            process.first.set(false);
+            process.save();
+        }
+        let mut program = self.find_program(process, path.clone()).await?;
+        let mut flags = 0;
+        let mut text = program.canonical.clone();
+        if let Some(line) = script::parse(&program.head)? {
+            program = self.find_program(process, line.interpreter.to_vec()).await?;
+            if script::parse(&program.head)?.is_some() {
+                return Err(Errno::ENOEXEC);
+            }
+            flags |= vfs::EXEC_SCRIPT;
+            text = script::text(&line, &path);
+        }
+        let parsed = Program::parse(&program.head, program.node.size.get()).map_err(|_| Errno::ENOEXEC)?;
+        let image = self.load(process, &program.node, &parsed).await?;
+        let interpreter = match parsed.interpreter {
+            Some(range) => self.load_interpreter(process, &program, range).await?,
+            None => 0,
+        };
+        let (set_id, ids) = set_id(&program.node);
+        process.exec_text.replace(text);
+        Ok(Loaded { image, interpreter, flags: flags | set_id, ids })
+    }
+
+    async fn find_program(&self, process: &Process, path: Vec<u8>) -> Result<Executable, Errno> {
+        let found = self.resolve(process, AT_FDCWD, path, Last::Follow).await?;
+        let node = found.existing()?.clone();
+        if !node.is_regular() || node.mount.flags.get() & MS_NOEXEC != 0 {
+            return Err(Errno::EACCES);
+        }
+        permission::check(&process.credentials(), node.attributes(), EXECUTE)?;
+        let head = self.read_into(&node, 0, elf::HEAD_BYTES).await?;
+        Ok(Executable { node, canonical: found.canonical, head })
+    }
+
+    async fn load_interpreter(&self, process: &Process, program: &Executable, range: FileRange) -> Result<u64, Errno> {
+        let end = range
+            .offset
+            .checked_add(range.bytes)
+            .filter(|end| *end <= program.node.size.get())
+            .ok_or(Errno::ENOEXEC)?;
+        let bytes = match program.head.get(range.offset as usize..end as usize) {
+            Some(bytes) => bytes.to_vec(),
+            None if range.bytes < PATH_BYTES => {
+                self.read_into(&program.node, range.offset, range.bytes as usize).await?
+            }
+            None => return Err(Errno::ENOEXEC),
+        };
+        let path = elf::interpreter_path(&bytes).map_err(|_| Errno::ENOEXEC)?;
+        let interpreter = self.find_program(process, path.to_vec()).await?;
+        let parsed = Program::parse(&interpreter.head, interpreter.node.size.get()).map_err(|_| Errno::ENOEXEC)?;
+        self.load(process, &interpreter.node, &parsed).await
+    }
+
+    /// Brings what the segments of a program need into vm. → image, held by the process.
+    async fn load(&self, process: &Process, node: &NodeRef, program: &Program) -> Result<u64, Errno> {
+        let image = open_image(node)?;
+        process.exec_images.borrow_mut().push(image);
+        self.save_exec(process, None);
+        for segment in program.segments() {
+            let start = segment.file.offset & !(abi::layout::PAGE_BYTES - 1);
+            let bytes = segment.file.offset - start + segment.file.bytes;
+            self.fill_image(node, image, start, bytes).await?;
+        }
+        Ok(image)
+    }
+
+    /// Fills a stretch of an image where pages are missing.
+    pub async fn fill_image(&self, node: &NodeRef, image: u64, offset: u64, bytes: u64) -> Result<(), Errno> {
+        let end = offset + bytes;
+        let mut at = offset;
+        while at < end {
+            let missing = ipc::call(Endpoint::VM, &vm::ImageMissing { image, offset: at, bytes: end - at }.message())?;
+            if missing.words[0] == 0 {
+                return Ok(());
+            }
+            let start = vm::ImageMissing::results(&missing)?;
+            let length = missing.words[0].min(BUFFER_BYTES);
+            let data = self.read_into(node, start, length as usize).await?;
+            if (data.len() as u64) < length {
+                return Err(Errno::EIO);
+            }
+            let lent = GrantedBuffer::new(data, Endpoint::VM, Access::Read)?;
+            let request = vm::ImageFill { image, offset: start, grant: lent.id(), bytes: length };
+            ipc::call(Endpoint::VM, &request.message())?;
+            at = start + length;
+        }
+        Ok(())
+    }
+
+    /// Lets the images of the last exec go.
+    pub fn close_images(&self, process: &Process) {
+        for image in process.exec_images.take() {
+            close_image(image);
+        }
+    }
+
+    /// The first program gets the console as input, output and error output.
+    async fn open_console(&'static self, process: &Rc<Process>) {
+        match self.open_file(process, AT_FDCWD, b"/dev/console".to_vec(), O_RDWR, 0).await {
+            Ok(console) => {
+                for _ in 0..3 {
+                    // The table of the first program is empty.
+                    let _ = process.insert(console.clone(), false);
+                }
+            }
+            Err(error) => sys::log!("/dev/console cannot be opened for the first program: {error}"),
+        }
+    }
+
+    /// Serves the mappings of files that wait in vm.
+    pub fn serve_mappings(&'static self) {
+        while let Ok(reply) = ipc::call(Endpoint::VM, &vm::NextFileMap {}.message()) {
+            self.runtime.spawn(async move {
+                self.serve_mapping(&reply).await;
+                self.sweep();
+            });
+        }
+    }
+
+    async fn serve_mapping(&self, reply: &Message) {
+        let Ok((process, descriptor, offset, bytes, flags)) = vm::NextFileMap::results(reply) else { return };
+        let result = self.map_file(process, descriptor, offset, bytes, flags).await;
+        let is_shared = flags & MAP_TYPE & MAP_SHARED != 0;
+        let (image, may_write, error) = match result {
+            Ok((image, may_write)) => (image, may_write, 0),
+            Err(error) => (0, false, crate::peers::program_error(error).0),
+        };
+        if let Err(error) = ipc::call(Endpoint::VM, &vm::FileMapDone { process, image, error, may_write }.message()) {
+            // The program is gone.
+            sys::log!("a mapping of {process:?} is wanted no more: {error}");
+        }
+        match (error, is_shared) {
+            (0, true) => self.end_mapping(image).await,
+            (0, false) => close_image(image),
+            _ => {}
+        }
+    }
+
+    /// → image or shared file, loaded in the range and held by vfs; whether the descriptor is open for writing.
+    async fn map_file(
+        &self,
+        process: Endpoint,
+        descriptor: i32,
+        offset: u64,
+        bytes: u64,
+        flags: u64,
+    ) -> Result<(u64, bool), Errno> {
+        self.wait_recovered().await;
+        let process = self.processes.get(process)?;
+        let file = process.file(descriptor)?;
+        file.usable()?;
+        let Object::Node(node) = &file.object else { return Err(Errno::ENODEV) };
+        if !node.is_regular() || node.mount.volatile {
+            return Err(Errno::ENODEV);
+        }
+        file.readable().map_err(|_| Errno::EACCES)?;
+        if flags & MAP_TYPE & MAP_SHARED != 0 {
+            if flags & PROT_WRITE != 0 {
+                file.writable().map_err(|_| Errno::EACCES)?;
+            }
+            return Ok((self.begin_mapping(node, offset, bytes, file.writes()).await?, file.writes()));
+        }
+        // What is written back now is a new version of the file.
+        self.write_back(node, offset, bytes).await?;
+        let image = open_image(node)?;
+        let end = offset.saturating_add(bytes).min(node.size.get());
+        match self.fill_image(node, image, offset, end.saturating_sub(offset)).await {
+            Ok(()) => Ok((image, file.writes())),
+            Err(error) => {
+                close_image(image);
+                Err(error)
+            }
+        }
+    }
+}
+
+fn open_image(node: &NodeRef) -> Result<u64, Errno> {
+    let (device, inode) = (node.mount.device, node.node);
+    let request = vm::ImageOpen { device, inode, version: node.serial, bytes: node.size.get() };
+    let reply = ipc::call(Endpoint::VM, &request.message())?;
+    node.has_image.set(true);
+    vm::ImageOpen::results(&reply)
+}
+
+fn close_image(image: u64) {
+    if let Err(error) = ipc::call(Endpoint::VM, &vm::ImageClose { image }.message()) {
+        sys::log!("vm refuses to close an image: {error}");
+    }
+}
+
+/// The set-id flags of an exec event, and the ids.
+fn set_id(node: &NodeRef) -> (u64, u64) {
+    let mode = node.mode.get();
+    if node.mount.flags.get() & MS_NOSUID != 0 {
+        return (0, 0);
+    }
+    let mut flags = 0;
+    if mode & S_ISUID != 0 {
+        flags |= vfs::EXEC_SETUID;
+    }
+    // Without the group's execute bit it does not mean a change of ids.
+    if mode & S_ISGID != 0 && mode & 0o010 != 0 {
+        flags |= vfs::EXEC_SETGID;
+    }
+    (flags, node.uid.get() as u64 | (node.gid.get() as u64) << 32)
+}

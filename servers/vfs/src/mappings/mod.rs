@@ -1,0 +1,314 @@
+//! Files that programs have mapped shared (MAP_SHARED): their pages are in vm, and vfs carries the bytes between there and the file system.
+//!
+//! From the first such mapping until everything is in the file again, vm's pages are the truth. So before anybody reads from the file, the
+//! changed pages of that part are written back; what calls write goes to the file, and then into vm's pages. A mapped vnode is held in
+//! use. One task at a time writes a file back; vm hands pages out again until it is told that they are written, so that nothing depends on
+//! this process going on.
+//!
+//! vfs calls vm, which answers at once, and asks file systems as always. Neighbours: `exec` (mmap), `data` (read and write).
+
+pub mod exec;
+pub mod script;
+
+use crate::{
+    events::{Event, Watchers},
+    files::vnode::NodeRef,
+    mappings::exec::BUFFER_BYTES,
+    memory as user,
+    memory::buffer::UserBuffer,
+    mounts::Mount,
+    peers::program_error,
+    state::Vfs,
+};
+use abi::{Endpoint, Errno, Message, fs, vm};
+use alloc::{rc::Rc, vec, vec::Vec};
+use core::cell::Cell;
+use sys::{
+    grant::{Access, GrantedBuffer},
+    ipc,
+};
+
+/// A file that is mapped shared.
+pub struct SharedMap {
+    /// The file.
+    pub node: NodeRef,
+    /// vm's object.
+    object: u64,
+    /// Mappings under way: vm does not know of them yet.
+    mapping: Cell<u32>,
+    /// Somebody writes it back.
+    busy: Cell<bool>,
+    idle: Watchers,
+}
+
+impl SharedMap {
+    fn new(node: NodeRef, object: u64) -> Rc<SharedMap> {
+        node.shared.set(object);
+        Rc::new(SharedMap { node, object, mapping: Cell::new(0), busy: Cell::new(false), idle: Watchers::default() })
+    }
+
+    async fn lock(&self) {
+        let event = Rc::new(Event::default());
+        self.idle.add(&event);
+        while self.busy.replace(true) {
+            event.wait().await;
+        }
+        self.idle.remove(&event);
+    }
+
+    fn unlock(&self) {
+        self.busy.set(false);
+        self.idle.fire();
+    }
+}
+
+impl Vfs {
+    fn shared_map(&self, object: u64) -> Option<Rc<SharedMap>> {
+        if object == 0 {
+            return None;
+        }
+        self.shared_maps.borrow().iter().find(|map| map.object == object).cloned()
+    }
+
+    /// The pages of a file for a shared mapping, all of the range that the file has. The mapping is under way until
+    /// [`Vfs::end_mapping`]. `ENOSPC`: it is to be written, and there is no space for its holes.
+    pub async fn begin_mapping(&self, node: &NodeRef, offset: u64, bytes: u64, may_write: bool) -> Result<u64, Errno> {
+        if may_write {
+            // A store cannot fail: there must be space for it.
+            self.allocate(node, offset, bytes).await?;
+        }
+        let map = match self.shared_map(node.shared.get()) {
+            Some(map) => map,
+            None => self.share(node)?,
+        };
+        map.mapping.set(map.mapping.get() + 1);
+        match self.fill_image(node, map.object, offset, bytes).await {
+            Ok(()) => Ok(map.object),
+            Err(error) => {
+                self.end_mapping(map.object).await;
+                Err(error)
+            }
+        }
+    }
+
+    /// Takes space for the holes in a part of a file.
+    pub async fn allocate(&self, node: &NodeRef, offset: u64, bytes: u64) -> Result<(), Errno> {
+        let request = fs::Allocate { node: node.node, offset, bytes };
+        self.ask(node.mount.service, request.message()).await?;
+        node.mount.dirty.set(true);
+        Ok(())
+    }
+
+    fn share(&self, node: &NodeRef) -> Result<Rc<SharedMap>, Errno> {
+        let (device, inode, bytes) = (node.mount.device, node.node, node.size.get());
+        let reply = ipc::call(Endpoint::VM, &vm::SharedOpen { device, inode, bytes }.message())?;
+        let map = SharedMap::new(node.clone(), vm::SharedOpen::results(&reply)?);
+        self.shared_maps.borrow_mut().push(map.clone());
+        Ok(map)
+    }
+
+    /// vm has mapped it, or it was not to be.
+    pub async fn end_mapping(&self, object: u64) {
+        if let Some(map) = self.shared_map(object) {
+            map.mapping.set(map.mapping.get() - 1);
+            self.release_map(object).await;
+        }
+    }
+
+    /// Writes back what programs have changed within a part of a file.
+    pub async fn write_back(&self, node: &NodeRef, offset: u64, bytes: u64) -> Result<(), Errno> {
+        let Some(map) = self.shared_map(node.shared.get()) else { return Ok(()) };
+        map.lock().await;
+        let result = self.write_back_pages(&map, offset, offset.saturating_add(bytes)).await;
+        map.unlock();
+        result
+    }
+
+    async fn write_back_pages(&self, map: &SharedMap, mut offset: u64, end: u64) -> Result<(), Errno> {
+        let (node, object) = (&map.node, map.object);
+        while offset < end {
+            let room = GrantedBuffer::new(vec![0; BUFFER_BYTES as usize], Endpoint::VM, Access::Write)?;
+            let request = vm::SharedTake { object, offset, end, grant: room.id(), bytes: BUFFER_BYTES };
+            let reply = ipc::call(Endpoint::VM, &request.message())?;
+            let bytes = reply.words[0];
+            if bytes == 0 {
+                return Ok(());
+            }
+            let start = vm::SharedTake::results(&reply)?;
+            let mut data = room.take();
+            data.truncate(bytes as usize);
+            // In the same turn as vm's answer, so that nothing that is written later comes to the file earlier.
+            self.put_pages(node, start, data).await?;
+            ipc::call(Endpoint::VM, &vm::SharedWritten { object, offset: start, bytes }.message())?;
+            node.mount.dirty.set(true);
+            self.forget_image(node);
+            offset = start + bytes;
+        }
+        Ok(())
+    }
+
+    async fn put_pages(&self, node: &NodeRef, mut position: u64, mut data: Vec<u8>) -> Result<(), Errno> {
+        while !data.is_empty() {
+            let service = node.mount.service;
+            let bytes = data.len() as u64;
+            let lent = GrantedBuffer::new(data, service.endpoint(), Access::Read)?;
+            let request = fs::Write { node: node.node, grant: lent.id(), position, bytes, ids: 0 };
+            let written = self.ask(service, request.message()).await?.words[0].min(bytes);
+            if written == 0 {
+                return Err(Errno::ENOSPC);
+            }
+            position += written;
+            data = lent.take().split_off(written as usize);
+        }
+        Ok(())
+    }
+
+    /// A piece of a write to a file that is mapped: to the file, and into vm's pages. → bytes, new size.
+    pub async fn write_through(
+        &self,
+        node: &NodeRef,
+        buffer: &UserBuffer,
+        position: u64,
+        bytes: u64,
+        ids: u64,
+    ) -> Result<(u64, u64), Errno> {
+        let mut data = vec![0; bytes as usize];
+        user::fetch(buffer.owner, buffer.piece().address, &mut data)?;
+        let service = node.mount.service;
+        let lent = GrantedBuffer::new(data, service.endpoint(), Access::Read)?;
+        let request = fs::Write { node: node.node, grant: lent.id(), position, bytes, ids };
+        let reply = self.ask(service, request.message()).await?;
+        let (written, size) = (reply.words[0].min(bytes), reply.words[1]);
+        let mut data = lent.take();
+        data.truncate(written as usize);
+        self.update_map(node, position, data, size)?;
+        Ok((written, size))
+    }
+
+    /// Puts what was written to a file into vm's pages, if it is mapped.
+    pub fn update_map(&self, node: &NodeRef, offset: u64, data: Vec<u8>, size: u64) -> Result<(), Errno> {
+        let object = node.shared.get();
+        if object == 0 || data.is_empty() {
+            return Ok(());
+        }
+        let (bytes, size) = (data.len() as u64, size.max(offset + data.len() as u64));
+        let lent = GrantedBuffer::new(data, Endpoint::VM, Access::Read)?;
+        ipc::call(Endpoint::VM, &vm::SharedUpdate { object, offset, grant: lent.id(), bytes, size }.message()).map(drop)
+    }
+
+    /// The file has, or is about to have, this size.
+    pub fn resize_map(&self, node: &NodeRef, bytes: u64) -> Result<(), Errno> {
+        match node.shared.get() {
+            0 => Ok(()),
+            object => ipc::call(Endpoint::VM, &vm::SharedResize { object, bytes }.message()).map(drop),
+        }
+    }
+
+    /// Gives up what nobody maps any more, when everything is in the file.
+    async fn release_map(&self, object: u64) {
+        let Some(map) = self.shared_map(object) else { return };
+        map.lock().await;
+        if self.shared_map(object).is_some() && map.mapping.get() == 0 {
+            self.close_map(&map).await;
+        }
+        map.unlock();
+        drop(map);
+        self.sweep();
+    }
+
+    async fn close_map(&self, map: &Rc<SharedMap>) {
+        let object = map.object;
+        // Of a file without name nobody will see it.
+        let mut lose = map.node.links.get() == 0;
+        if !lose && let Err(error) = self.write_back_pages(map, 0, u64::MAX).await {
+            sys::log!("what a program has written to node {:#x} by mmap is lost: {error}", map.node.node);
+            lose = true;
+        }
+        // `EBUSY`: it is mapped again.
+        if map.mapping.get() == 0 && ipc::call(Endpoint::VM, &vm::SharedClose { object, lose }.message()).is_ok() {
+            map.node.shared.set(0);
+            self.shared_maps.borrow_mut().retain(|other| other.object != object);
+        }
+    }
+
+    /// Writes back all files of a file system, of all when there is none; those in memory have time.
+    pub async fn write_back_all(&self, mount: Option<&Rc<Mount>>) -> Result<(), Errno> {
+        let maps = self.shared_maps.borrow().clone();
+        let mut result = Ok(());
+        for map in maps {
+            let wanted = mount.map_or(!map.node.mount.in_memory, |mount| Rc::ptr_eq(mount, &map.node.mount));
+            if wanted {
+                result = result.and(self.write_back(&map.node, 0, u64::MAX).await);
+            }
+        }
+        result
+    }
+
+    /// Gives up what nobody maps any more on a file system that is to be unmounted.
+    pub async fn release_maps(&self, mount: &Rc<Mount>) {
+        let maps: Vec<u64> = {
+            let all = self.shared_maps.borrow();
+            all.iter().filter(|map| Rc::ptr_eq(mount, &map.node.mount)).map(|map| map.object).collect()
+        };
+        for object in maps {
+            self.release_map(object).await;
+        }
+    }
+
+    /// After a notification from vm: files that nobody maps any more, and programs that wait in msync.
+    pub fn serve_shared_maps(&'static self) {
+        while let Ok(object) = ask_vm(vm::NextUnmapped {}.message(), vm::NextUnmapped::results) {
+            self.runtime.spawn(self.release_map(object));
+        }
+        while let Ok((process, object)) = ask_vm(vm::NextSync {}.message(), vm::NextSync::results) {
+            self.runtime.spawn(async move {
+                let error = self.sync_map(object).await.map_or_else(|error| program_error(error).0, |()| 0);
+                // Refused when the program is gone.
+                let _ = ipc::call(Endpoint::VM, &vm::SyncDone { process, error }.message());
+            });
+        }
+    }
+
+    /// msync: what is written back is on the disk then.
+    async fn sync_map(&self, object: u64) -> Result<(), Errno> {
+        self.wait_recovered().await;
+        let Some(map) = self.shared_map(object) else { return Ok(()) };
+        self.sync_node(&map.node).await
+    }
+
+    /// Brings a file to the disk, with everything that is on its file system; one in memory is there.
+    pub async fn sync_node(&self, node: &NodeRef) -> Result<(), Errno> {
+        if node.mount.in_memory {
+            return Ok(());
+        }
+        self.write_back(node, 0, u64::MAX).await?;
+        self.ask(node.mount.service, fs::Sync {}.message()).await.map(drop)
+    }
+
+    /// After a restart: vm tells which files are mapped.
+    pub fn restore_maps(&self) {
+        let mut after = 0;
+        while let Ok((object, device, inode)) = ask_vm(vm::NextShared { after }.message(), vm::NextShared::results)
+            && object != after
+        {
+            after = object;
+            let mounts = self.mounts.borrow();
+            match mounts.iter().find(|mount| mount.device == device) {
+                Some(mount) => self.shared_maps.borrow_mut().push(SharedMap::new(mount.restore(inode), object)),
+                None => sys::log!("a mapped file of device {device:#x} belongs to no mount"),
+            }
+        }
+    }
+
+    /// After a restart, when calls are served again: what was unmapped meanwhile.
+    pub async fn release_restored_maps(&self) {
+        let objects: Vec<u64> = self.shared_maps.borrow().iter().map(|map| map.object).collect();
+        for object in objects {
+            self.release_map(object).await;
+        }
+    }
+}
+
+fn ask_vm<T>(request: Message, results: impl FnOnce(&Message) -> Result<T, Errno>) -> Result<T, Errno> {
+    results(&ipc::call(Endpoint::VM, &request)?)
+}

@@ -1,0 +1,139 @@
+//! Memory of programs: paths, vectors and structures of their calls, and pipes' copies.
+
+pub mod buffer;
+
+use crate::{
+    memory::buffer::{Piece, UserBuffer},
+    paths::PATH_MAX,
+};
+use abi::{Endpoint, Errno, layout};
+use alloc::{vec, vec::Vec};
+use sys::copy;
+
+/// Most bytes that one read or write moves (Linux's MAX_RW_COUNT).
+pub const MAX_TRANSFER: u64 = 0x7fff_f000;
+/// Most entries of a vector of buffers.
+const IOV_MAX: u64 = 1024;
+/// Paths are fetched in steps that do not cross into memory that may not be there.
+const STEP: u64 = 256;
+/// The first piece: most paths are short.
+const FIRST_STEP: u64 = 64;
+
+/// Errors of a copy, as programs see them: whatever is wrong with their memory is `EFAULT`.
+pub fn fault(_: Errno) -> Errno {
+    Errno::EFAULT
+}
+
+/// Fills `into` from a program's memory. `EFAULT`.
+pub fn fetch(from: Endpoint, address: u64, into: &mut [u8]) -> Result<(), Errno> {
+    if into.is_empty() { Ok(()) } else { copy::from_process(from, address, into).map_err(fault) }
+}
+
+/// Writes to a program's memory. `EFAULT`.
+pub fn store(to: Endpoint, address: u64, bytes: &[u8]) -> Result<(), Errno> {
+    if bytes.is_empty() { Ok(()) } else { copy::to_process(to, address, bytes).map_err(fault) }
+}
+
+/// Writes to a program's buffer, which is at least as long. `EFAULT`.
+pub fn store_all(mut to: UserBuffer, mut bytes: &[u8]) -> Result<(), Errno> {
+    while !bytes.is_empty() && to.left() > 0 {
+        let piece = to.piece();
+        let (now, later) = bytes.split_at(bytes.len().min(piece.bytes as usize));
+        store(to.owner, piece.address, now)?;
+        to.advance(now.len() as u64);
+        bytes = later;
+    }
+    Ok(())
+}
+
+/// `bytes` bytes of a program's memory. `EFAULT`.
+pub fn fetch_vec(from: Endpoint, address: u64, bytes: usize) -> Result<Vec<u8>, Errno> {
+    let mut copied = vec![0; bytes];
+    fetch(from, address, &mut copied)?;
+    Ok(copied)
+}
+
+/// Words of a program's memory. `EFAULT`.
+pub fn fetch_words<const N: usize>(from: Endpoint, address: u64) -> Result<[u64; N], Errno> {
+    let bytes = fetch_vec(from, address, N * 8)?;
+    let mut words = [0; N];
+    for (word, bytes) in words.iter_mut().zip(bytes.as_chunks().0) {
+        *word = u64::from_le_bytes(*bytes);
+    }
+    Ok(words)
+}
+
+/// A text that ends with NUL, without it. `EFAULT`; `ENAMETOOLONG`: longer than a path may be.
+pub fn fetch_path(from: Endpoint, address: u64) -> Result<Vec<u8>, Errno> {
+    let mut path: Vec<u8> = Vec::with_capacity(FIRST_STEP as usize);
+    let mut step = FIRST_STEP;
+    while path.len() < PATH_MAX {
+        let at = address.checked_add(path.len() as u64).ok_or(Errno::EFAULT)?;
+        let to_page_end = layout::PAGE_BYTES - at % layout::PAGE_BYTES;
+        let known = path.len();
+        path.resize(known + to_page_end.min(step) as usize, 0);
+        fetch(from, at, &mut path[known..])?;
+        if let Some(end) = path[known..].iter().position(|&byte| byte == 0) {
+            path.truncate(known + end);
+            return if path.len() < PATH_MAX { Ok(path) } else { Err(Errno::ENAMETOOLONG) };
+        }
+        step = STEP;
+    }
+    Err(Errno::ENAMETOOLONG)
+}
+
+/// The buffer of a read or write. `EINVAL`: a negative length.
+pub fn buffer(owner: Endpoint, address: u64, bytes: u64) -> Result<UserBuffer, Errno> {
+    if bytes as i64 <= -1 {
+        return Err(Errno::EINVAL);
+    }
+    Ok(UserBuffer::new(owner, address, bytes.min(MAX_TRANSFER)))
+}
+
+/// The buffers of a readv or writev (`struct iovec`). `EINVAL`: too many, or a negative or too large sum; `EFAULT`.
+pub fn vector(owner: Endpoint, address: u64, count: u64) -> Result<UserBuffer, Errno> {
+    if count > IOV_MAX {
+        return Err(Errno::EINVAL);
+    }
+    let bytes = fetch_vec(owner, address, count as usize * 16)?;
+    pieces(&bytes).map(|pieces| UserBuffer::from_pieces(owner, pieces))
+}
+
+fn pieces(bytes: &[u8]) -> Result<Vec<Piece>, Errno> {
+    let mut left = MAX_TRANSFER;
+    let mut pieces = Vec::with_capacity(bytes.len() / 16);
+    for [address, length] in bytes.as_chunks::<8>().0.as_chunks::<2>().0 {
+        let (address, length) = (u64::from_le_bytes(*address), u64::from_le_bytes(*length));
+        if length as i64 <= -1 {
+            return Err(Errno::EINVAL);
+        }
+        let bytes = length.min(left);
+        left -= bytes;
+        pieces.push(Piece { address, bytes });
+    }
+    Ok(pieces)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn iovec(entries: &[(u64, u64)]) -> Vec<u8> {
+        entries.iter().flat_map(|(address, length)| [address.to_le_bytes(), length.to_le_bytes()].concat()).collect()
+    }
+
+    #[test]
+    fn vectors_are_taken_apart() {
+        let found = pieces(&iovec(&[(1, 2), (3, 4)])).unwrap();
+        assert_eq!(found, [Piece { address: 1, bytes: 2 }, Piece { address: 3, bytes: 4 }]);
+    }
+
+    #[test]
+    fn negative_lengths_are_refused_and_large_sums_cut() {
+        assert_eq!(pieces(&iovec(&[(1, u64::MAX)])), Err(Errno::EINVAL));
+        let found = pieces(&iovec(&[(1, MAX_TRANSFER - 1), (3, 4)])).unwrap();
+        assert_eq!(found[1].bytes, 1);
+        assert!(buffer(Endpoint::NONE, 0, 1 << 63).is_err());
+        assert_eq!(buffer(Endpoint::NONE, 0, 1 << 40).unwrap().left(), MAX_TRANSFER);
+    }
+}

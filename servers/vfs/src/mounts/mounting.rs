@@ -1,0 +1,426 @@
+//! Mounting and unmounting, at the start and by the calls mount and umount2; sync.
+
+use crate::{
+    calls::open::block_driver,
+    files::{
+        permission::S_IFBLK,
+        stat::{make_device, minor},
+        vnode::{Description, NodeRef},
+    },
+    keep::records::{GlobalRecord, MountRecord, NodeRecord},
+    mounts::{MS_NODEV, MS_NOEXEC, MS_NOSUID, MS_RDONLY, MS_REMOUNT, Mount, NewMount, options::Options},
+    paths::walk::Last,
+    peers::Role,
+    processes::{AT_FDCWD, Process},
+    state::Vfs,
+};
+use abi::{Errno, fs};
+use alloc::{format, rc::Rc, string::String, vec::Vec};
+use sys::grant::{Access, GrantedBuffer};
+
+/// Flags of mount(2) that stay with the mount.
+const KEPT: u64 = MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC;
+/// Flags that ask for something else than a new mount: bind, move, propagation.
+const OTHER_OPERATIONS: u64 = 4096 | 8192 | 1 << 17 | 1 << 18 | 1 << 19 | 1 << 20;
+/// Minor numbers of an ATA disk, as on Linux: the disk and its partitions.
+const ATA_MINORS: u32 = 64;
+/// Between two looks at the start for a driver that is not there yet.
+const DRIVER_PAUSE_NS: u64 = 1_000_000;
+/// How often what was written is brought to the disk.
+const SYNC_PERIOD_NS: u64 = 5_000_000_000;
+
+/// A block device to be mounted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Device<'a> {
+    driver: &'a str,
+    minor: u32,
+}
+
+/// What to mount.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Plan<'a> {
+    service: &'a str,
+    device: Option<Device<'a>>,
+    target: &'a str,
+}
+
+/// `target=service,driver,minor` of the arguments; `root` stands for `/`.
+fn parse_argument(word: &str) -> Option<Plan<'_>> {
+    let (target, rest) = word.split_once('=')?;
+    let mut parts = rest.split(',');
+    let service = parts.next()?;
+    let device = match (parts.next(), parts.next()) {
+        (Some(driver), Some(minor)) => Some(Device { driver, minor: minor.parse().ok()? }),
+        (None, None) => None,
+        _ => return None,
+    };
+    Some(Plan { service, device, target: if target == "root" { "/" } else { target } })
+}
+
+/// A file system to be mounted.
+struct NewFileSystem<'a> {
+    service: &'a str,
+    role: Role,
+    device: Option<Device<'a>>,
+    options: Options,
+    /// MS_*.
+    flags: u64,
+}
+
+/// True for file systems that lie on no block device.
+fn needs_no_device(service: &str) -> bool {
+    service != "ext2"
+}
+
+/// The service behind a type of mount(2), and what it needs.
+fn service_of(kind: &[u8]) -> Option<(&'static str, Role)> {
+    match kind {
+        b"ext2" => Some(("ext2", Role::FileSystem)),
+        b"tmpfs" => Some(("tmpfs", Role::FileSystem)),
+        b"proc" | b"procfs" => Some(("procfs", Role::StatelessFileSystem)),
+        b"devtmpfs" | b"devfs" => Some(("devfs", Role::StatelessFileSystem)),
+        _ => None,
+    }
+}
+
+/// The type as /proc/mounts shows it.
+pub fn shown_kind(service: &str) -> &str {
+    match service {
+        "procfs" => "proc",
+        "devfs" => "devtmpfs",
+        other => other,
+    }
+}
+
+/// The name under which /dev has a block device.
+fn device_path(device: Device) -> String {
+    match device.driver {
+        "virtio_blk" if device.minor < 26 => format!("/dev/vd{}", (b'a' + device.minor as u8) as char),
+        "ata" if device.minor < 4 * ATA_MINORS => {
+            format!("/dev/hd{}", (b'a' + (device.minor / ATA_MINORS) as u8) as char)
+        }
+        "ramdisk" => format!("/dev/ram{}", device.minor),
+        driver => format!("{driver},{}", device.minor),
+    }
+}
+
+fn device_number(device: Device) -> u64 {
+    let majors = [254, 3, 1];
+    let major = majors.into_iter().find(|major| block_driver(make_device(*major, 0)) == Some(device.driver));
+    make_device(major.unwrap_or(0), device.minor)
+}
+
+impl Vfs {
+    /// Mounts what the arguments say, in their order. Without a root file system vfs cannot go on.
+    pub async fn mount_all(&self, arguments: &'static str) {
+        for word in arguments.split_ascii_whitespace() {
+            let plan = parse_argument(word)
+                .unwrap_or_else(|| panic!("the argument {word:?} does not say what to mount where"));
+            if self.mounts.borrow().iter().any(|mount| mount.target == plan.target.as_bytes()) {
+                // By a predecessor that did not come to the end of the arguments.
+                continue;
+            }
+            let mut result = self.mount_plan(&plan).await;
+            while result == Err(Errno::EAGAIN) {
+                // The driver is not up yet, or just now.
+                self.runtime.sleep_ns(DRIVER_PAUSE_NS).await;
+                result = self.mount_plan(&plan).await;
+            }
+            match result {
+                Ok(()) => {}
+                Err(error) if plan.target == "/" => panic!("the root file system cannot be mounted ({word}): {error}"),
+                Err(error) => sys::log!("{} cannot be mounted ({word}): {error}", plan.target),
+            }
+        }
+        self.store.set_global(&GlobalRecord { mounted: true, ..self.store.global() });
+        self.set_mounted();
+    }
+
+    /// Everything is mounted.
+    pub fn set_mounted(&self) {
+        self.mounted.set(true);
+        self.mounted_watchers.fire();
+    }
+
+    /// Waits for the end of [`Vfs::mount_all`].
+    pub async fn wait_mounted(&self) {
+        let event = Rc::new(crate::events::Event::default());
+        self.mounted_watchers.add(&event);
+        while !self.mounted.get() {
+            event.wait().await;
+        }
+        self.mounted_watchers.remove(&event);
+    }
+
+    async fn mount_plan(&self, plan: &Plan<'_>) -> Result<(), Errno> {
+        let covers = if plan.target == "/" { None } else { Some(self.from_root(plan.target).await?) };
+        let (service, role) = service_of(plan.service.as_bytes()).ok_or(Errno::ENODEV)?;
+        let new = NewFileSystem { service, role, device: plan.device, options: Options::default(), flags: 0 };
+        self.mount(new, plan.target.into(), covers, None).await
+    }
+
+    /// The directory at a plain path from the root: for the start, when there is no process yet.
+    async fn from_root(&self, path: &str) -> Result<NodeRef, Errno> {
+        let root = self.mounts.borrow().first().and_then(|mount| mount.root.borrow().clone());
+        let mut node = root.ok_or(Errno::ENOENT)?;
+        for name in path.split('/').filter(|name| !name.is_empty()) {
+            let found = self.lookup(&node, name.as_bytes()).await?.ok_or(Errno::ENOENT)?;
+            let covering = found.covered.borrow().as_ref().and_then(|mount| mount.root.borrow().clone());
+            node = covering.unwrap_or(found);
+        }
+        if node.is_directory() { Ok(node) } else { Err(Errno::ENOTDIR) }
+    }
+
+    /// Mounts a file system on the directory `covers`; `None`: as root.
+    async fn mount(
+        &self,
+        new: NewFileSystem<'_>,
+        target: Vec<u8>,
+        covers: Option<NodeRef>,
+        process: Option<&Process>,
+    ) -> Result<(), Errno> {
+        let NewFileSystem { service: service_name, role, device, options, flags } = new;
+        let service = self.connect(service_name, role)?;
+        let driver = device.map_or("", |device| device.driver);
+        let grant = GrantedBuffer::new(driver.into(), service.endpoint(), Access::Read)?;
+        let number = self.shared.new_serial();
+        let minor = match device {
+            Some(device) => device.minor as u64,
+            // The first one of the start has the same number, whoever mounts it.
+            None => options.minor(if process.is_some() { number } else { 0 }),
+        };
+        let request = fs::Mount { grant: grant.id(), bytes: driver.len() as u64, minor, flags: flags & MS_RDONLY };
+        let recalled = process.and_then(|process| process.recalled(fs::Mount::LABEL));
+        let reply = match (recalled, process) {
+            (Some(reply), _) => reply,
+            (None, Some(process)) => self.ask_once(process, service, request.message()).await?,
+            (None, None) => self.ask(service, request.message()).await?,
+        };
+        let description = Description::from(fs::Mount::results(&reply)?);
+        let told = reply.words[0];
+        let flags = if told & fs::MOUNTED_READ_ONLY != 0 { flags | MS_RDONLY } else { flags };
+        let kind = shown_kind(service_name);
+        let mount = Mount::new(
+            NewMount {
+                service,
+                kind: kind.into(),
+                source: device.map_or(kind.into(), device_path),
+                target,
+                flags,
+                volatile: told & fs::MOUNTED_VOLATILE != 0,
+                in_memory: told & fs::MOUNTED_IN_MEMORY != 0,
+                device: device.map_or(make_device(0, number as u32), device_number),
+            },
+            self.shared.clone(),
+        );
+        let root = mount.adopt(description);
+        mount.record.set(self.save_mount(&mount, root.node, covers.as_ref())?);
+        mount.root.replace(Some(root));
+        if let Some(covers) = covers {
+            covers.covered.replace(Some(mount.clone()));
+            mount.covers.replace(Some(covers));
+        }
+        self.mounts.borrow_mut().push(mount.clone());
+        if mount.in_memory {
+            self.own_root(&mount, &options).await;
+        }
+        Ok(())
+    }
+
+    /// Gives a new file system in memory the mode and owner that the options want.
+    async fn own_root(&self, mount: &Mount, options: &Options) {
+        let Some(root) = mount.root.borrow().clone() else { return };
+        let mut result = Ok(());
+        if options.uid.is_some() || options.gid.is_some() {
+            result = self.set_owner(&root, options.uid, options.gid).await;
+        }
+        if let (Ok(()), Some(mode)) = (result, options.mode) {
+            result = self.set_mode(&root, mode).await;
+        }
+        if let Err(error) = result {
+            sys::log!("{} keeps its mode and owner: {error}", mount.kind);
+        }
+    }
+
+    /// Preserves a mount. `ENOSPC`: there are too many.
+    fn save_mount(&self, mount: &Mount, root: u64, covers: Option<&NodeRef>) -> Result<u16, Errno> {
+        self.store.new_mount(&MountRecord {
+            service: mount.service.slot() as u16,
+            volatile: mount.volatile,
+            in_memory: mount.in_memory,
+            flags: mount.flags.get(),
+            device: mount.device,
+            root,
+            covers: covers.map_or(NodeRecord::NONE, |covers| covers.record()),
+            source: self.store.put_text(mount.source.as_bytes())?,
+            target: self.store.put_text(&mount.target)?,
+        })
+    }
+
+    /// mount(2).
+    pub async fn mount_call(
+        &self,
+        process: Rc<Process>,
+        source: Vec<u8>,
+        target: Vec<u8>,
+        kind: Vec<u8>,
+        flags: u64,
+        options: Vec<u8>,
+    ) -> Result<u64, Errno> {
+        if !process.credentials().is_root() {
+            return Err(Errno::EPERM);
+        }
+        if flags & OTHER_OPERATIONS != 0 {
+            return Err(Errno::EINVAL);
+        }
+        let found = self.resolve(&process, AT_FDCWD, target, Last::Follow).await?;
+        let node = found.existing()?.clone();
+        let is_root = node.mount.root.borrow().as_ref().is_some_and(|root| Rc::ptr_eq(root, &node));
+        if flags & MS_REMOUNT != 0 {
+            if !is_root {
+                return Err(Errno::EINVAL);
+            }
+            self.ask(node.mount.service, fs::Sync {}.message()).await?;
+            node.mount.flags.set(flags & KEPT);
+            self.store.set_mount_flags(node.mount.record.get(), flags & KEPT);
+            return Ok(0);
+        }
+        if !node.is_directory() {
+            return Err(Errno::ENOTDIR);
+        }
+        let (service, role) = service_of(&kind).ok_or(Errno::ENODEV)?;
+        let flags = flags & KEPT;
+        if needs_no_device(service) {
+            let options = if service == "tmpfs" { Options::parse(&options)? } else { Options::default() };
+            let new = NewFileSystem { service, role, device: None, options, flags };
+            self.mount(new, found.canonical, Some(node), Some(&process)).await?;
+            return Ok(0);
+        }
+        let special = self.resolve(&process, AT_FDCWD, source, Last::Follow).await?.existing()?.clone();
+        if special.kind() != S_IFBLK {
+            return Err(Errno::ENOTBLK);
+        }
+        let driver = block_driver(special.device.get()).ok_or(Errno::ENXIO)?;
+        let device = Device { driver, minor: minor(special.device.get()) };
+        if self.mounts.borrow().iter().any(|mount| mount.device == special.device.get()) {
+            return Err(Errno::EBUSY);
+        }
+        let new = NewFileSystem { service, role, device: Some(device), options: Options::default(), flags };
+        self.mount(new, found.canonical, Some(node), Some(&process)).await?;
+        Ok(0)
+    }
+
+    /// umount2(2).
+    pub async fn unmount_call(&self, process: Rc<Process>, target: Vec<u8>) -> Result<u64, Errno> {
+        if !process.credentials().is_root() {
+            return Err(Errno::EPERM);
+        }
+        let node = self.resolve(&process, AT_FDCWD, target, Last::Follow).await?.existing()?.clone();
+        let mount = node.mount.clone();
+        let is_root = mount.root.borrow().as_ref().is_some_and(|root| Rc::ptr_eq(root, &node));
+        if !is_root {
+            return Err(Errno::EINVAL);
+        }
+        drop(node);
+        self.forget_names(&mount);
+        self.release_maps(&mount).await;
+        let root = mount.root.borrow().clone().ok_or(Errno::EINVAL)?;
+        // Two: the mount's own and ours.
+        let busy = mount.covers.borrow().is_none() || mount.node_count() > 1 || Rc::strong_count(&root) > 2;
+        if busy {
+            return Err(Errno::EBUSY);
+        }
+        self.put_dropped(&mount);
+        if process.recalled(fs::Unmount::LABEL).is_none() {
+            let request = fs::Unmount { node: root.node, force: false };
+            self.ask_once(&process, mount.service, request.message()).await?;
+        }
+        if let Some(covered) = mount.covers.replace(None) {
+            covered.covered.replace(None);
+        }
+        self.store.remove_mount(mount.record.get());
+        self.mounts.borrow_mut().retain(|other| !Rc::ptr_eq(other, &mount));
+        mount.root.replace(None);
+        Ok(0)
+    }
+
+    /// Lets the name cache's hold on a file system go.
+    fn forget_names(&self, mount: &Rc<Mount>) {
+        let forgotten =
+            self.names.borrow_mut().forget_where(|_, node| node.is_some_and(|node| Rc::ptr_eq(&node.mount, mount)));
+        drop(forgotten);
+    }
+
+    /// Brings everything that was written to the disks.
+    pub async fn sync(&self) -> Result<(), Errno> {
+        let mut result = self.write_back_all(None).await;
+        let mounts = self.mounts.borrow().clone();
+        for mount in mounts.iter().filter(|mount| !mount.volatile && !mount.in_memory) {
+            mount.dirty.set(false);
+            result = result.and(self.ask(mount.service, fs::Sync {}.message()).await.map(drop));
+        }
+        result
+    }
+
+    /// `vfs::SyncAll`: with `unmount` the file systems are marked clean, and refuse every request from then on.
+    pub async fn sync_all(&self, unmount: bool) -> Result<(), Errno> {
+        let mut result = self.sync().await;
+        if !unmount {
+            return result;
+        }
+        let mounts = self.mounts.borrow().clone();
+        for mount in mounts.iter().rev().filter(|mount| !mount.volatile && !mount.in_memory) {
+            self.put_dropped(mount);
+            mount.flags.set(mount.flags.get() | MS_RDONLY);
+            let root = mount.root.borrow().as_ref().map_or(0, |root| root.node);
+            result =
+                result.and(self.ask(mount.service, fs::Unmount { node: root, force: true }.message()).await.map(drop));
+        }
+        result
+    }
+
+    /// Syncs what is dirty, and takes uses back, from time to time, for ever.
+    pub async fn sync_periodically(&self) {
+        loop {
+            self.runtime.sleep_ns(SYNC_PERIOD_NS).await;
+            if let Err(error) = self.write_back_all(None).await {
+                sys::log!("a mapped file cannot be written back: {error}");
+            }
+            let mounts = self.mounts.borrow().clone();
+            for mount in &mounts {
+                self.put_dropped(mount);
+                if !mount.dirty.replace(false) || mount.in_memory {
+                    continue;
+                }
+                if let Err(error) = self.ask(mount.service, fs::Sync {}.message()).await {
+                    sys::log!("{} cannot be written back: {error}", mount.source);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_say_what_to_mount_where() {
+        let device = Some(Device { driver: "virtio_blk", minor: 0 });
+        assert_eq!(parse_argument("root=ext2,virtio_blk,0"), Some(Plan { service: "ext2", device, target: "/" }));
+        assert_eq!(parse_argument("/dev=devfs"), Some(Plan { service: "devfs", device: None, target: "/dev" }));
+        assert_eq!(parse_argument("/dev"), None);
+        assert_eq!(parse_argument("root=ext2,virtio_blk"), None);
+        assert_eq!(parse_argument("root=ext2,virtio_blk,x"), None);
+    }
+
+    #[test]
+    fn disks_have_their_names_and_numbers_of_dev() {
+        let disk = Device { driver: "virtio_blk", minor: 1 };
+        assert_eq!((device_path(disk).as_str(), device_number(disk)), ("/dev/vdb", make_device(254, 1)));
+        let ata = Device { driver: "ata", minor: 64 };
+        assert_eq!((device_path(ata).as_str(), device_number(ata)), ("/dev/hdb", make_device(3, 64)));
+        let ram = Device { driver: "ramdisk", minor: 0 };
+        assert_eq!((device_path(ram).as_str(), device_number(ram)), ("/dev/ram0", make_device(1, 0)));
+    }
+}

@@ -1,0 +1,248 @@
+//! Timers behind descriptors (timerfd_create(2)).
+//!
+//! A timer runs nowhere: how often it has expired follows from the time and from when the first expiration is that nobody has read. Reading
+//! moves that on. So nothing is lost when vfs dies, and a timer that nobody waits for costs nothing.
+
+use crate::{
+    calls::Flow,
+    events::Watchers,
+    keep::{Store, timers::TimerRecord},
+    memory as user,
+    memory::buffer::UserBuffer,
+    objects::{O_CLOEXEC, O_NONBLOCK, Object, OpenFile},
+    processes::Process,
+    state::Vfs,
+};
+use abi::Errno;
+use alloc::{rc::Rc, vec::Vec};
+use core::cell::Cell;
+use sys::time;
+
+const NS_PER_S: u64 = 1_000_000_000;
+/// Bytes that a read gives.
+const COUNT_BYTES: u64 = 8;
+
+/// One timer.
+#[derive(Debug)]
+pub struct Timer {
+    /// Its place in preserved memory.
+    pub place: u16,
+    record: Cell<TimerRecord>,
+    /// Those who wait and have to look again when it is set.
+    pub watchers: Watchers,
+    store: Rc<Store>,
+}
+
+/// The clocks at one moment.
+#[derive(Clone, Copy, Debug)]
+struct Now {
+    monotonic_ns: u64,
+    wall_ns: u64,
+}
+
+impl Now {
+    fn read() -> Now {
+        let (monotonic_ns, wall_ns) = time::both_ns();
+        Now { monotonic_ns, wall_ns }
+    }
+
+    fn of(self, record: &TimerRecord) -> u64 {
+        if record.on_wall { self.wall_ns } else { self.monotonic_ns }
+    }
+}
+
+/// Expirations that nobody has read.
+fn expirations(record: &TimerRecord, now_ns: u64) -> u64 {
+    match record.next_ns {
+        0 => 0,
+        next_ns if now_ns < next_ns => 0,
+        _ if record.interval_ns == 0 => 1,
+        next_ns => 1 + (now_ns - next_ns) / record.interval_ns,
+    }
+}
+
+/// The timer when these expirations have been read.
+fn after_reading(record: &TimerRecord, count: u64) -> TimerRecord {
+    let next_ns = match record.interval_ns {
+        0 => 0,
+        interval_ns => record.next_ns.saturating_add(count.saturating_mul(interval_ns)),
+    };
+    TimerRecord { next_ns, ..*record }
+}
+
+/// Time until the next expiration; 0: there will be none.
+fn time_left(record: &TimerRecord, now_ns: u64) -> u64 {
+    match expirations(record, now_ns) {
+        0 => record.next_ns.saturating_sub(now_ns),
+        count => after_reading(record, count).next_ns.saturating_sub(now_ns),
+    }
+}
+
+impl Timer {
+    /// A timer that is not set. `ENFILE`: there are too many.
+    fn new(store: &Rc<Store>, of_wall: bool) -> Result<Rc<Timer>, Errno> {
+        let record = TimerRecord { of_wall, ..TimerRecord::default() };
+        let place = store.new_timer(&record)?;
+        Ok(Timer::restore(store, place, record))
+    }
+
+    /// A timer as a predecessor has left it.
+    pub fn restore(store: &Rc<Store>, place: u16, record: TimerRecord) -> Rc<Timer> {
+        let (record, watchers) = (Cell::new(record), Watchers::default());
+        Rc::new(Timer { place, record, watchers, store: store.clone() })
+    }
+
+    /// As it is set.
+    pub fn record(&self) -> TimerRecord {
+        self.record.get()
+    }
+
+    fn set(&self, record: TimerRecord) {
+        self.record.set(record);
+        self.store.set_timer(self.place, &record);
+        self.watchers.fire();
+    }
+
+    /// It has expired, and nobody has read that.
+    pub fn is_ready(&self) -> bool {
+        let record = self.record();
+        record.next_ns != 0 && expirations(&record, Now::read().of(&record)) > 0
+    }
+
+    /// The monotonic time of the next expiration, as the clocks are now.
+    pub fn wakes_at(&self) -> Option<u64> {
+        let record = self.record();
+        let now = Now::read();
+        let left_ns = record.next_ns.saturating_sub(now.of(&record));
+        (record.next_ns != 0).then_some(now.monotonic_ns.saturating_add(left_ns))
+    }
+
+    /// As `struct itimerspec`: interval, and time left.
+    fn show(&self) -> Vec<u8> {
+        let record = self.record();
+        let left_ns = time_left(&record, Now::read().of(&record));
+        let spec = |ns: u64| [ns / NS_PER_S, ns % NS_PER_S];
+        [spec(record.interval_ns), spec(left_ns)].concat().into_iter().flat_map(u64::to_le_bytes).collect()
+    }
+}
+
+impl Drop for Timer {
+    fn drop(&mut self) {
+        self.store.release_timer(self.place);
+    }
+}
+
+impl Vfs {
+    /// timerfd_create.
+    pub fn timer_create(&self, process: &Process, clock: u32, flags: u32) -> Result<u64, Errno> {
+        const REALTIME: u32 = 0;
+        const MONOTONIC: u32 = 1;
+        const BOOTTIME: u32 = 7;
+        if flags & !(O_CLOEXEC | O_NONBLOCK) != 0 || !matches!(clock, REALTIME | MONOTONIC | BOOTTIME) {
+            return Err(Errno::EINVAL);
+        }
+        let timer = Timer::new(&self.store, clock == REALTIME)?;
+        let path = b"anon_inode:[timerfd]".to_vec();
+        let file =
+            OpenFile::new(&self.closing, Object::Timer(timer), flags & O_NONBLOCK | crate::objects::O_RDWR, path)?;
+        process.insert(file, flags & O_CLOEXEC != 0)
+    }
+
+    /// timerfd_settime.
+    pub fn timer_set(&self, process: &Process, [descriptor, flags, new, old]: [u64; 4]) -> Result<u64, Errno> {
+        const ABSOLUTE: u32 = 1;
+        const CANCEL_ON_SET: u32 = 2;
+        let spec = user::fetch_words::<4>(process.endpoint, new)?;
+        let flags = flags as u32;
+        let wrong = spec[0] as i64 <= -1 || spec[2] as i64 <= -1 || spec[1] >= NS_PER_S || spec[3] >= NS_PER_S;
+        if wrong || flags & !(ABSOLUTE | CANCEL_ON_SET) != 0 {
+            return Err(Errno::EINVAL);
+        }
+        let timer = timer_of(process, descriptor as i32)?;
+        let before = timer.show();
+        let [interval_ns, value_ns] =
+            [[spec[0], spec[1]], [spec[2], spec[3]]].map(|[s, ns]| s.saturating_mul(NS_PER_S).saturating_add(ns));
+        let of_wall = timer.record().of_wall;
+        // What is relative does not follow the wall clock when that is set.
+        let on_wall = of_wall && flags & ABSOLUTE != 0;
+        let start_ns = if flags & ABSOLUTE != 0 { 0 } else { Now::read().monotonic_ns };
+        let next_ns = if value_ns == 0 { 0 } else { start_ns.saturating_add(value_ns) };
+        timer.set(TimerRecord { of_wall, on_wall, next_ns, interval_ns });
+        if old != 0 {
+            user::store(process.endpoint, old, &before)?;
+        }
+        Ok(0)
+    }
+
+    /// timerfd_gettime.
+    pub fn timer_get(&self, process: &Process, descriptor: i32, address: u64) -> Result<u64, Errno> {
+        user::store(process.endpoint, address, &timer_of(process, descriptor)?.show())?;
+        Ok(0)
+    }
+
+    /// read of a timer: how often it has expired since the last read.
+    pub fn read_timer(
+        &'static self,
+        process: &Rc<Process>,
+        file: Rc<OpenFile>,
+        timer: Rc<Timer>,
+        buffer: UserBuffer,
+    ) -> Result<Flow, Errno> {
+        if buffer.left() < COUNT_BYTES {
+            return Err(Errno::EINVAL);
+        }
+        if !timer.is_ready() && file.nonblocking() {
+            return Err(Errno::EAGAIN);
+        }
+        let process = process.clone();
+        Ok(Flow::task(async move {
+            while !timer.is_ready() {
+                let mut sleep = timer.wakes_at().map(|at_ns| self.runtime.sleep_until(at_ns));
+                timer.watchers.add(&process.event);
+                let waited = process.wait_or_sleep(sleep.as_mut()).await;
+                timer.watchers.remove(&process.event);
+                waited?;
+            }
+            let record = timer.record();
+            let count = expirations(&record, Now::read().of(&record));
+            user::store_all(buffer, &count.to_le_bytes())?;
+            timer.set(after_reading(&record, count));
+            drop(file);
+            Ok(COUNT_BYTES)
+        }))
+    }
+}
+
+fn timer_of(process: &Process, descriptor: i32) -> Result<Rc<Timer>, Errno> {
+    match &process.file(descriptor)?.object {
+        Object::Timer(timer) => Ok(timer.clone()),
+        _ => Err(Errno::EINVAL),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn timer(next_ns: u64, interval_ns: u64) -> TimerRecord {
+        TimerRecord { next_ns, interval_ns, ..TimerRecord::default() }
+    }
+
+    #[test]
+    fn expirations_are_counted_until_they_are_read() {
+        let periodic = timer(100, 10);
+        assert_eq!([99, 100, 109, 110, 145].map(|now_ns| expirations(&periodic, now_ns)), [0, 1, 1, 2, 5]);
+        let read = after_reading(&periodic, 5);
+        assert_eq!([145, 150].map(|now_ns| expirations(&read, now_ns)), [0, 1]);
+        assert_eq!([99, 100, 1000].map(|now_ns| expirations(&timer(100, 0), now_ns)), [0, 1, 1]);
+        assert_eq!(expirations(&after_reading(&timer(100, 0), 1), 1000), 0);
+        assert_eq!(expirations(&timer(0, 10), 1000), 0);
+    }
+
+    #[test]
+    fn the_time_left_is_that_to_the_next_expiration() {
+        assert_eq!([90, 100, 101, 145].map(|now_ns| time_left(&timer(100, 10), now_ns)), [10, 10, 9, 5]);
+        assert_eq!([90, 100, 101].map(|now_ns| time_left(&timer(100, 0), now_ns)), [10, 0, 0]);
+        assert_eq!(time_left(&timer(0, 10), 50), 0);
+    }
+}

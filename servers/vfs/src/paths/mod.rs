@@ -1,0 +1,170 @@
+//! Path names as text: taking components off, joining link targets, canonical paths. Knows nothing of files.
+//!
+//! Invariant: a canonical path starts with `/`, holds no empty component, no `.` and no `..`, and ends with `/` only when it is the root's.
+//! Neighbours: `walk` resolves what is split here; `process` and `file` keep canonical paths.
+
+pub mod walk;
+
+use abi::Errno;
+use alloc::vec::Vec;
+use core::ops::Range;
+
+/// Longest path of a call, its NUL included.
+pub const PATH_MAX: usize = 4096;
+/// Longest component.
+pub const NAME_MAX: usize = 255;
+/// Most symbolic links followed in one resolution.
+pub const LINKS_MAX: u32 = 40;
+
+/// A component found by [`component`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Component {
+    /// Where it is in the path.
+    pub name: Range<usize>,
+    /// No component follows.
+    pub last: bool,
+    /// Slashes follow and nothing else: it has to be a directory.
+    pub slash: bool,
+}
+
+/// The first component of `path` from `at` on, or `None` when only slashes are left. `ENAMETOOLONG` when it is longer than `NAME_MAX`.
+pub fn component(path: &[u8], at: usize) -> Result<Option<Component>, Errno> {
+    let mut start = at;
+    while path.get(start) == Some(&b'/') {
+        start += 1;
+    }
+    if start == path.len() {
+        return Ok(None);
+    }
+    let mut end = start;
+    while end < path.len() && path[end] != b'/' {
+        end += 1;
+    }
+    if end - start > NAME_MAX {
+        return Err(Errno::ENAMETOOLONG);
+    }
+    let last = path[end..].iter().all(|&byte| byte == b'/');
+    Ok(Some(Component { name: start..end, last, slash: last && end < path.len() }))
+}
+
+/// What is left to resolve when a link with this target takes the place of everything before `rest`.
+pub fn splice(target: &[u8], rest: &[u8]) -> Result<Vec<u8>, Errno> {
+    if target.is_empty() {
+        return Err(Errno::ENOENT);
+    }
+    if target.len() + rest.len() >= PATH_MAX {
+        return Err(Errno::ENAMETOOLONG);
+    }
+    let mut path = Vec::with_capacity(target.len() + rest.len());
+    path.extend_from_slice(target);
+    path.extend_from_slice(rest);
+    Ok(path)
+}
+
+/// Appends a component to a canonical path.
+pub fn push(canonical: &mut Vec<u8>, name: &[u8]) {
+    if canonical.last() != Some(&b'/') {
+        canonical.push(b'/');
+    }
+    canonical.extend_from_slice(name);
+}
+
+/// The last component of a canonical path; empty for the root.
+pub fn last(canonical: &[u8]) -> &[u8] {
+    let start = canonical.iter().rposition(|&byte| byte == b'/').map_or(0, |slash| slash + 1);
+    &canonical[start..]
+}
+
+/// Takes the last component off a canonical path; the root stays what it is.
+pub fn pop(canonical: &mut Vec<u8>) {
+    let cut = canonical.iter().rposition(|&byte| byte == b'/').unwrap_or(0);
+    canonical.truncate(cut.max(1));
+}
+
+/// The canonical `path` as seen by a process whose root is `root`; `None` when it lies outside.
+pub fn below<'a>(path: &'a [u8], root: &[u8]) -> Option<&'a [u8]> {
+    if root == b"/" {
+        return Some(path);
+    }
+    match path.strip_prefix(root)? {
+        b"" => Some(b"/"),
+        rest if rest[0] == b'/' => Some(rest),
+        _ => None,
+    }
+}
+
+/// The canonical `path` after the directory `old` was renamed to `new`; `None` when it is not concerned.
+pub fn renamed(path: &[u8], old: &[u8], new: &[u8]) -> Option<Vec<u8>> {
+    let rest = path.strip_prefix(old)?;
+    if !rest.is_empty() && rest[0] != b'/' {
+        return None;
+    }
+    let mut moved = new.to_vec();
+    moved.extend_from_slice(rest);
+    Some(moved)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn split(path: &str) -> Vec<(&str, bool, bool)> {
+        let mut at = 0;
+        let mut found = Vec::new();
+        while let Some(c) = component(path.as_bytes(), at).unwrap() {
+            at = c.name.end;
+            found.push((&path[c.name], c.last, c.slash));
+        }
+        found
+    }
+
+    #[test]
+    fn components_are_taken_one_by_one() {
+        assert_eq!(split("/usr//bin/ls"), [("usr", false, false), ("bin", false, false), ("ls", true, false)]);
+        assert_eq!(split("a/"), [("a", true, true)]);
+        assert_eq!(split("a//"), [("a", true, true)]);
+        assert_eq!(split("///"), []);
+        assert_eq!(split(""), []);
+    }
+
+    #[test]
+    fn a_component_of_255_bytes_is_the_longest() {
+        assert!(component(&[b'a'; 255], 0).is_ok());
+        assert_eq!(component(&[b'a'; 256], 0), Err(Errno::ENAMETOOLONG));
+    }
+
+    #[test]
+    fn a_link_replaces_what_was_resolved() {
+        assert_eq!(splice(b"../x", b"/y/").unwrap(), b"../x/y/");
+        assert_eq!(splice(b"", b"/y"), Err(Errno::ENOENT));
+        assert_eq!(splice(&[b'a'; 4000], &[b'b'; 96]), Err(Errno::ENAMETOOLONG));
+    }
+
+    #[test]
+    fn canonical_paths_grow_and_shrink() {
+        let mut path = b"/".to_vec();
+        push(&mut path, b"a");
+        push(&mut path, b"b");
+        assert_eq!(path, b"/a/b");
+        pop(&mut path);
+        assert_eq!(path, b"/a");
+        pop(&mut path);
+        pop(&mut path);
+        assert_eq!(path, b"/");
+    }
+
+    #[test]
+    fn a_changed_root_hides_what_is_above() {
+        assert_eq!(below(b"/a/b", b"/"), Some(&b"/a/b"[..]));
+        assert_eq!(below(b"/a/b", b"/a"), Some(&b"/b"[..]));
+        assert_eq!(below(b"/a", b"/a"), Some(&b"/"[..]));
+        assert_eq!(below(b"/ab", b"/a"), None);
+    }
+
+    #[test]
+    fn paths_follow_a_renamed_directory() {
+        assert_eq!(renamed(b"/a/b/c", b"/a/b", b"/x").unwrap(), b"/x/c");
+        assert_eq!(renamed(b"/a/b", b"/a/b", b"/x").unwrap(), b"/x");
+        assert_eq!(renamed(b"/a/bc", b"/a/b", b"/x"), None);
+    }
+}

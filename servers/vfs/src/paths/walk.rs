@@ -1,0 +1,272 @@
+//! Path resolution: from a path to the file it means, component by component (path_resolution(7)).
+//!
+//! Links are followed by putting their target in the place of what was resolved; mounts are crossed in both directions; nobody leaves his root
+//! by `..`. The canonical path is built along the way. A link of /proc that stands for a pipe (`/dev/stdin`) leads to the open pipe itself.
+
+use crate::{
+    files::{
+        permission::{Credentials, EXECUTE, check},
+        vnode::NodeRef,
+    },
+    objects::OpenFile,
+    paths::{self as path, Component, LINKS_MAX, PATH_MAX},
+    processes::{AT_FDCWD, Place, Process, directories::Directories},
+    state::Vfs,
+};
+use abi::Errno;
+use alloc::{rc::Rc, vec::Vec};
+use core::future::Future;
+
+/// How the names of pipes begin, as descriptors have them instead of paths.
+pub const PIPE_PREFIX: &[u8] = b"pipe:[";
+
+/// What to do with the last component.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Last {
+    /// A link there is followed.
+    Follow,
+    /// A link there is the file that is meant.
+    Keep,
+}
+
+/// What the last component was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Name {
+    /// A name in `Found::parent`: the last one of `Found::canonical`.
+    Component,
+    /// `.`
+    Dot,
+    /// `..`
+    DotDot,
+    /// There was none: the root directory.
+    Root,
+}
+
+/// What a path means.
+#[derive(Debug)]
+pub struct Found {
+    /// The directory that the last component is in.
+    pub parent: NodeRef,
+    /// The last component.
+    pub name: Name,
+    /// The file; `None` when the last component does not exist.
+    pub node: Option<NodeRef>,
+    /// The pipe that it is: then there is no node.
+    pub pipe: Option<Rc<OpenFile>>,
+    /// Slashes followed the last component.
+    pub slash: bool,
+    /// Its canonical path.
+    pub canonical: Vec<u8>,
+}
+
+impl Found {
+    /// The file. `ENOENT`.
+    pub fn existing(&self) -> Result<&NodeRef, Errno> {
+        self.node.as_ref().ok_or(Errno::ENOENT)
+    }
+
+    /// The last component as a name to be used in the parent; `special` when it is none.
+    pub fn component(&self, special: Errno) -> Result<&[u8], Errno> {
+        if self.name == Name::Component { Ok(path::last(&self.canonical)) } else { Err(special) }
+    }
+}
+
+/// One resolution under way.
+struct Walk<'a> {
+    vfs: &'a Vfs,
+    process: &'a Process,
+    directories: Rc<Directories>,
+    credentials: Rc<Credentials>,
+    /// Where we are.
+    node: NodeRef,
+    canonical: Vec<u8>,
+    /// What is being resolved, and up to where it has been.
+    text: Vec<u8>,
+    at: usize,
+    links: u32,
+}
+
+impl Vfs {
+    /// The directory that a call's `dirfd` means. `EBADF`, `ENOTDIR`.
+    pub fn place(&self, process: &Process, descriptor: i32) -> Result<Place, Errno> {
+        if descriptor == AT_FDCWD {
+            return Ok(process.directories()?.working().clone());
+        }
+        let file = process.file(descriptor)?;
+        let node = file.node().filter(|node| node.is_directory()).ok_or(Errno::ENOTDIR)?;
+        Ok(Place { node: node.clone(), path: Rc::from(file.path.borrow().as_slice()) })
+    }
+
+    /// Resolves a path that is relative to `descriptor`. `ENOENT` for an empty one.
+    pub fn resolve(
+        &self,
+        process: &Process,
+        descriptor: i32,
+        text: Vec<u8>,
+        last: Last,
+    ) -> impl Future<Output = Result<Found, Errno>> {
+        self.resolve_as(process, process.credentials(), descriptor, text, last)
+    }
+
+    /// [`Vfs::resolve`] with the permissions of these ids.
+    pub async fn resolve_as(
+        &self,
+        process: &Process,
+        credentials: Rc<Credentials>,
+        descriptor: i32,
+        text: Vec<u8>,
+        last: Last,
+    ) -> Result<Found, Errno> {
+        let directories = process.directories()?;
+        let start = match text.first() {
+            None => return Err(Errno::ENOENT),
+            Some(b'/') => directories.root().clone(),
+            Some(_) => self.place(process, descriptor)?,
+        };
+        let mut canonical = Vec::with_capacity(start.path.len() + text.len() + 1);
+        canonical.extend_from_slice(&start.path);
+        let mut walk =
+            Walk { vfs: self, process, directories, credentials, node: start.node, canonical, text, at: 0, links: 0 };
+        walk.run(last).await
+    }
+}
+
+impl Walk<'_> {
+    async fn run(&mut self, last: Last) -> Result<Found, Errno> {
+        while let Some(part) = path::component(&self.text, self.at)? {
+            self.check_search()?;
+            self.at = part.name.end;
+            let name = match &self.text[part.name.clone()] {
+                b"." => Name::Dot,
+                b".." => {
+                    self.up().await?;
+                    Name::DotDot
+                }
+                _ => Name::Component,
+            };
+            if name != Name::Component {
+                if part.last {
+                    return Ok(self.finish(None, name, part.slash));
+                }
+                continue;
+            }
+            let name = &self.text[part.name.clone()];
+            let child = match self.vfs.known(&self.node, name) {
+                Some(known) => known,
+                None => self.vfs.ask_for(&self.node, name).await?,
+            };
+            let Some(child) = child else {
+                return if part.last { Ok(self.missing(&part)) } else { Err(Errno::ENOENT) };
+            };
+            if child.is_link() && (!part.last || last == Last::Follow || part.slash) {
+                if let Some(pipe) = self.follow(&child).await? {
+                    return Ok(Found { pipe: Some(pipe), ..self.missing(&part) });
+                }
+                continue;
+            }
+            path::push(&mut self.canonical, &self.text[part.name]);
+            let parent = core::mem::replace(&mut self.node, into_mount(child));
+            if !part.last {
+                continue;
+            }
+            if part.slash && !self.node.is_directory() {
+                return Err(Errno::ENOTDIR);
+            }
+            return Ok(self.finish(Some(parent), Name::Component, part.slash));
+        }
+        Ok(self.finish(None, Name::Root, false))
+    }
+
+    /// Whether names may be looked up where we are.
+    fn check_search(&self) -> Result<(), Errno> {
+        if !self.node.is_directory() {
+            return Err(Errno::ENOTDIR);
+        }
+        check(&self.credentials, self.node.attributes(), EXECUTE)
+    }
+
+    /// To the parent directory, out of a mount if need be, but not above the root.
+    async fn up(&mut self) -> Result<(), Errno> {
+        loop {
+            if Rc::ptr_eq(&self.node, &self.directories.root().node) {
+                return Ok(());
+            }
+            let is_root = self.node.mount.root.borrow().as_ref().is_some_and(|root| Rc::ptr_eq(root, &self.node));
+            if !is_root {
+                break;
+            }
+            let covered = self.node.mount.covers.borrow().clone();
+            match covered {
+                Some(covered) => self.node = covered,
+                None => return Ok(()),
+            }
+        }
+        let parent = self.vfs.lookup(&self.node, b"..").await?.ok_or(Errno::ENOENT)?;
+        self.node = into_mount(parent);
+        path::pop(&mut self.canonical);
+        Ok(())
+    }
+
+    /// Goes on with the target of a link in the place of everything before it; or gives the pipe that it stands for.
+    async fn follow(&mut self, link: &NodeRef) -> Result<Option<Rc<OpenFile>>, Errno> {
+        self.links += 1;
+        if self.links > LINKS_MAX {
+            return Err(Errno::ELOOP);
+        }
+        let target = self.vfs.read_link(link, PATH_MAX, self.process.pid).await?;
+        if link.mount.volatile && target.starts_with(PIPE_PREFIX) {
+            return self.own_pipe(&target).map(Some);
+        }
+        self.text = path::splice(&target, &self.text[self.at..])?;
+        self.at = 0;
+        if self.text[0] == b'/' {
+            let root = self.directories.root().clone();
+            self.node = root.node;
+            self.canonical.clear();
+            self.canonical.extend_from_slice(&root.path);
+        }
+        Ok(None)
+    }
+
+    /// The pipe of this name among the process's own descriptors. `ENOENT`.
+    fn own_pipe(&self, name: &[u8]) -> Result<Rc<OpenFile>, Errno> {
+        let files = self.process.files.borrow();
+        let descriptors = files.descriptors();
+        let mut open = descriptors.iter().map(|(_, file)| file);
+        open.find(|file| *file.path.borrow() == name).cloned().ok_or(Errno::ENOENT)
+    }
+
+    fn missing(&mut self, part: &Component) -> Found {
+        path::push(&mut self.canonical, &self.text[part.name.clone()]);
+        Found {
+            parent: self.node.clone(),
+            name: Name::Component,
+            node: None,
+            pipe: None,
+            slash: part.slash,
+            canonical: core::mem::take(&mut self.canonical),
+        }
+    }
+
+    fn finish(&mut self, parent: Option<NodeRef>, name: Name, slash: bool) -> Found {
+        Found {
+            parent: parent.unwrap_or_else(|| self.node.clone()),
+            name,
+            node: Some(self.node.clone()),
+            pipe: None,
+            slash,
+            canonical: core::mem::take(&mut self.canonical),
+        }
+    }
+}
+
+/// The root of what is mounted on a directory, or the directory itself.
+pub fn into_mount(mut node: NodeRef) -> NodeRef {
+    loop {
+        let root = node.covered.borrow().as_ref().and_then(|mount| mount.root.borrow().clone());
+        match root {
+            Some(root) => node = root,
+            None => return node,
+        }
+    }
+}

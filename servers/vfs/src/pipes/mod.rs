@@ -1,0 +1,379 @@
+//! Pipes and FIFOs: a ring of bytes between programs (pipe(7)).
+//!
+//! Everything happens inside one call: a writer answers the readers that wait, copying straight from its memory into theirs,
+//! a reader lets the waiting writers go on. Invariants: readers wait only while the ring is empty; nobody waits for an end that nobody holds;
+//! a write of at most `PIPE_BUF` bytes goes in whole or waits. The ring's memory grows with what is in it.
+//! The ring outlives vfs, and so does how far a writer that waits has come; those who wait come again by themselves.
+//! Neighbours: `World` is vfs (copies, answers), in tests a fake; `ring` holds the bytes.
+
+pub mod ring;
+#[cfg(test)]
+mod tests;
+
+use crate::{
+    events::Watchers,
+    memory::buffer::UserBuffer,
+    pipes::ring::{Pages, Ring},
+};
+use abi::{Endpoint, Errno};
+use alloc::{collections::VecDeque, rc::Rc};
+use core::cell::{Cell, RefCell};
+
+/// Writes up to this length are not mixed with others.
+pub const PIPE_BUF: u64 = 4096;
+/// Bytes a pipe holds unless told otherwise.
+pub const DEFAULT_BYTES: usize = 64 * 1024;
+/// The most that `F_SETPIPE_SZ` allows.
+pub const MAX_BYTES: usize = 1024 * 1024;
+
+/// What a pipe needs of the world: memory of programs, and their answers.
+pub trait World: Pages {
+    /// Copies between two programs.
+    fn copy(&self, from: Endpoint, from_address: u64, to: Endpoint, to_address: u64, bytes: u64) -> Result<(), Errno>;
+    /// Whether a byte of a program's memory is there.
+    fn is_mapped(&self, who: Endpoint, address: u64) -> bool;
+    /// Notes that the waiting write of a program has moved so many bytes.
+    fn note_moved(&self, who: Endpoint, moved: u64);
+    /// A write waits for pages, not for room: it is to be tried again by [`Pipe::retry`].
+    fn wants_pages(&self, pipe: &Rc<Pipe>);
+    /// Answers the waiting call of a program.
+    fn finish(&self, who: Endpoint, result: Result<u64, Errno>);
+    /// The waiting write of this program has lost its last reader.
+    fn broken(&self, who: Endpoint, moved: u64);
+}
+
+/// How a read or write went.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It is over.
+    Done(Result<u64, Errno>),
+    /// It waits in the pipe: `World::finish` will answer it.
+    Waiting,
+}
+
+/// One pipe.
+#[derive(Debug)]
+pub struct Pipe {
+    state: RefCell<State>,
+    /// Open files that may read.
+    readers: Cell<u32>,
+    /// Open files that may write.
+    writers: Cell<u32>,
+    /// How often it was opened for reading and for writing: what an opener of a FIFO waits to see grow.
+    opened: Cell<(u64, u64)>,
+    /// Those who wait for a change: poll, openers of a FIFO.
+    pub watchers: Watchers,
+    /// Its place in preserved memory.
+    record: u16,
+    /// Nobody holds an end any more.
+    ended: Cell<bool>,
+}
+
+#[derive(Debug)]
+struct State {
+    ring: Ring,
+    waiting_readers: VecDeque<UserBuffer>,
+    waiting_writers: VecDeque<UserBuffer>,
+}
+
+impl Pipe {
+    /// A pipe at this place of preserved memory, new or as a predecessor has left it.
+    pub fn new(record: u16, ring: Ring) -> Pipe {
+        let state = State { ring, waiting_readers: VecDeque::new(), waiting_writers: VecDeque::new() };
+        Pipe {
+            state: RefCell::new(state),
+            readers: Cell::new(0),
+            writers: Cell::new(0),
+            opened: Cell::new((0, 0)),
+            watchers: Watchers::default(),
+            record,
+            ended: Cell::new(false),
+        }
+    }
+
+    /// Its place in preserved memory.
+    pub fn record(&self) -> u16 {
+        self.record
+    }
+
+    /// It has been given up with all that was in it: a FIFO that is opened once more needs another one.
+    pub fn has_ended(&self) -> bool {
+        self.ended.get()
+    }
+
+    /// One more open file, for reading, writing or both.
+    pub fn open(&self, reads: bool, writes: bool) {
+        self.readers.set(self.readers.get() + reads as u32);
+        self.writers.set(self.writers.get() + writes as u32);
+        let (read_opens, write_opens) = self.opened.get();
+        self.opened.set((read_opens + reads as u64, write_opens + writes as u64));
+        self.watchers.fire();
+    }
+
+    /// The end of an open file. Waiting peers learn of the end of file, or that the pipe is broken.
+    pub fn close(&self, world: &impl World, reads: bool, writes: bool) {
+        self.readers.set(self.readers.get() - reads as u32);
+        self.writers.set(self.writers.get() - writes as u32);
+        if self.writers.get() == 0 {
+            let waiting = core::mem::take(&mut self.state.borrow_mut().waiting_readers);
+            waiting.iter().for_each(|reader| world.finish(reader.owner, Ok(0)));
+        }
+        if self.readers.get() == 0 {
+            let waiting = core::mem::take(&mut self.state.borrow_mut().waiting_writers);
+            waiting.iter().for_each(|writer| world.broken(writer.owner, writer.moved()));
+        }
+        if self.readers.get() + self.writers.get() == 0 && !self.ended.replace(true) {
+            self.state.borrow_mut().ring.clear(world);
+            world.end(self.record);
+        }
+        self.watchers.fire();
+    }
+
+    /// Tries once more to let the waiting writers go on.
+    pub fn retry(self: &Rc<Self>, world: &impl World) {
+        if !self.ended.get() {
+            let mut state = self.state.borrow_mut();
+            state.admit_writers(world);
+            self.save(world, &mut state);
+        }
+        self.watchers.fire();
+    }
+
+    /// Preserves the ring, and looks whether a writer lacks pages.
+    fn save(self: &Rc<Self>, world: &impl World, state: &mut State) {
+        state.ring.save(world, self.record);
+        if state.waiting_writers.front().is_some_and(|writer| state.lacks_pages(world, writer)) {
+            world.wants_pages(self);
+        }
+    }
+
+    /// How often it was opened for reading and for writing so far.
+    pub fn opened(&self) -> (u64, u64) {
+        self.opened.get()
+    }
+
+    /// Open files that read.
+    pub fn readers(&self) -> u32 {
+        self.readers.get()
+    }
+
+    /// Open files that write.
+    pub fn writers(&self) -> u32 {
+        self.writers.get()
+    }
+
+    /// Bytes in the ring.
+    pub fn bytes(&self) -> usize {
+        self.state.borrow().ring.len()
+    }
+
+    /// The ring's capacity.
+    pub fn capacity(&self) -> usize {
+        self.state.borrow().ring.capacity()
+    }
+
+    /// Sets the capacity, rounded up to a page or more. `EBUSY`: more is in it; `EPERM`: too much.
+    pub fn set_capacity(&self, world: &impl World, bytes: usize) -> Result<u64, Errno> {
+        if bytes > MAX_BYTES {
+            return Err(Errno::EPERM);
+        }
+        let bytes = bytes.next_power_of_two().max(PIPE_BUF as usize);
+        let ring = &mut self.state.borrow_mut().ring;
+        if bytes < ring.len() {
+            return Err(Errno::EBUSY);
+        }
+        ring.set_capacity(bytes);
+        ring.save(world, self.record);
+        Ok(bytes as u64)
+    }
+
+    /// Reads what is there; waits for the first byte unless `nonblocking`.
+    pub fn read(self: &Rc<Self>, world: &impl World, mut to: UserBuffer, nonblocking: bool) -> Outcome {
+        if to.left() == 0 {
+            return Outcome::Done(Ok(0));
+        }
+        let mut state = self.state.borrow_mut();
+        if state.ring.len() == 0 {
+            if self.writers.get() == 0 {
+                return Outcome::Done(Ok(0));
+            }
+            if nonblocking {
+                return Outcome::Done(Err(Errno::EAGAIN));
+            }
+            state.waiting_readers.push_back(to);
+            return Outcome::Waiting;
+        }
+        let result = state.drain(world, &mut to);
+        state.admit_writers(world);
+        self.save(world, &mut state);
+        drop(state);
+        self.watchers.fire();
+        Outcome::Done(result.map(|()| to.moved()).or_else(|error| to.moved_or(error)))
+    }
+
+    /// Writes everything, waiting for room unless `nonblocking`. `EPIPE`: nobody reads.
+    pub fn write(self: &Rc<Self>, world: &impl World, mut from: UserBuffer, nonblocking: bool) -> Outcome {
+        if self.readers.get() == 0 {
+            return Outcome::Done(Err(Errno::EPIPE));
+        }
+        if from.left() == 0 {
+            return Outcome::Done(Ok(0));
+        }
+        let mut state = self.state.borrow_mut();
+        if state.waiting_writers.is_empty() {
+            let result = state.serve_readers(world, &mut from).and_then(|()| state.fill(world, &mut from));
+            self.save(world, &mut state);
+            if let Err(error) = result {
+                drop(state);
+                self.watchers.fire();
+                return Outcome::Done(from.moved_or(error));
+            }
+        }
+        let outcome = if from.left() == 0 {
+            Outcome::Done(Ok(from.moved()))
+        } else if nonblocking {
+            Outcome::Done(from.moved_or(Errno::EAGAIN))
+        } else {
+            if from.moved() > 0 {
+                world.note_moved(from.owner, from.moved());
+            }
+            let lacks_pages = state.lacks_pages(world, &from);
+            state.waiting_writers.push_back(from);
+            if lacks_pages {
+                world.wants_pages(self);
+            }
+            Outcome::Waiting
+        };
+        drop(state);
+        self.watchers.fire();
+        outcome
+    }
+
+    /// Takes the waiting call of this program out, and tells how many bytes it has moved.
+    pub fn cancel(&self, who: Endpoint) -> Option<u64> {
+        let state = &mut *self.state.borrow_mut();
+        take_out(&mut state.waiting_readers, who).or_else(|| take_out(&mut state.waiting_writers, who))
+    }
+
+    /// Ready events (Linux POLL*) of an end that reads, writes or both.
+    pub fn poll(&self, reads: bool, writes: bool) -> u32 {
+        use crate::events::poll::{POLLERR, POLLHUP, POLLIN, POLLOUT, POLLRDNORM, POLLWRNORM};
+        let state = self.state.borrow();
+        let mut ready = 0;
+        if reads && state.ring.len() > 0 {
+            ready |= POLLIN | POLLRDNORM;
+        }
+        if reads && self.writers.get() == 0 {
+            ready |= POLLHUP;
+        }
+        if writes && state.ring.room() as u64 >= PIPE_BUF {
+            ready |= POLLOUT | POLLWRNORM;
+        }
+        if writes && self.readers.get() == 0 {
+            ready |= POLLERR;
+        }
+        ready
+    }
+}
+
+fn take_out(queue: &mut VecDeque<UserBuffer>, who: Endpoint) -> Option<u64> {
+    let index = queue.iter().position(|waiting| waiting.owner == who)?;
+    queue.remove(index).map(|waiting| waiting.moved())
+}
+
+impl State {
+    /// Copies straight into the memory of readers that wait. A reader whose memory is bad gets its error, the writer goes on.
+    fn serve_readers(&mut self, world: &impl World, from: &mut UserBuffer) -> Result<(), Errno> {
+        while from.left() > 0 {
+            let Some(reader) = self.waiting_readers.front_mut() else { return Ok(()) };
+            let filled = hand_over(world, from, reader);
+            let (who, moved) = (reader.owner, reader.moved());
+            match filled {
+                Ok(()) => {}
+                Err(Side::Writer) if moved == 0 => return Err(Errno::EFAULT),
+                Err(_) => {}
+            }
+            self.waiting_readers.pop_front();
+            world.finish(who, if moved > 0 { Ok(moved) } else { Err(Errno::EFAULT) });
+            if filled == Err(Side::Writer) {
+                return Err(Errno::EFAULT);
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts as much into the ring as fits and may go in.
+    fn fill(&mut self, world: &impl World, from: &mut UserBuffer) -> Result<(), Errno> {
+        let whole = from.moved() == 0 && from.left() <= PIPE_BUF;
+        let fits = self.ring.room() as u64 >= from.left() && self.ring.has_pages(from.left() as usize, world);
+        if whole && !fits {
+            return Ok(());
+        }
+        while from.left() > 0 && self.ring.room() > 0 {
+            let piece = from.piece();
+            let bytes = self.ring.fill(world, from.owner, piece.address, piece.bytes as usize)?;
+            if bytes == 0 {
+                break;
+            }
+            from.advance(bytes as u64);
+        }
+        Ok(())
+    }
+
+    /// A write that could go on if there were pages.
+    fn lacks_pages(&self, world: &impl World, from: &UserBuffer) -> bool {
+        let wanted = from.left().min(PIPE_BUF) as usize;
+        self.ring.room() >= wanted && !self.ring.has_pages(wanted, world)
+    }
+
+    /// Takes out of the ring what the buffer holds.
+    fn drain(&mut self, world: &impl World, to: &mut UserBuffer) -> Result<(), Errno> {
+        while to.left() > 0 && self.ring.len() > 0 {
+            let piece = to.piece();
+            let bytes = self.ring.drain(world, to.owner, piece.address, piece.bytes as usize)?;
+            to.advance(bytes as u64);
+        }
+        Ok(())
+    }
+
+    /// Lets writers that wait go on, in their order.
+    fn admit_writers(&mut self, world: &impl World) {
+        while let Some(mut writer) = self.waiting_writers.pop_front() {
+            let before = writer.moved();
+            match self.fill(world, &mut writer) {
+                Err(error) => world.finish(writer.owner, writer.moved_or(error)),
+                Ok(()) if writer.left() == 0 => world.finish(writer.owner, Ok(writer.moved())),
+                Ok(()) => {
+                    if writer.moved() > before {
+                        world.note_moved(writer.owner, writer.moved());
+                    }
+                    self.waiting_writers.push_front(writer);
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// Whose memory was bad.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Side {
+    Writer,
+    Reader,
+}
+
+fn hand_over(world: &impl World, from: &mut UserBuffer, to: &mut UserBuffer) -> Result<(), Side> {
+    while from.left() > 0 && to.left() > 0 {
+        let (source, target) = (from.piece(), to.piece());
+        let bytes = source.bytes.min(target.bytes).min(MAX_BYTES as u64);
+        if world.copy(from.owner, source.address, to.owner, target.address, bytes).is_err() {
+            // The copy does not tell whose memory it was: one byte of the writer's decides.
+            let writer_bad = !world.is_mapped(from.owner, source.address)
+                || !world.is_mapped(from.owner, source.address.wrapping_add(bytes - 1));
+            return Err(if writer_bad { Side::Writer } else { Side::Reader });
+        }
+        from.advance(bytes);
+        to.advance(bytes);
+    }
+    Ok(())
+}

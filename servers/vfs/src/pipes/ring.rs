@@ -1,0 +1,218 @@
+//! The bytes of a pipe: a queue of pages in preserved memory, taken as it fills and given back as it empties.
+//!
+//! Bytes are written only behind the last one and never over others, and a page that has been given back is used again only after
+//! the next commit. So what the preserved record says holds, wherever a death leaves it.
+
+use crate::keep::{
+    PIPE_PAGE,
+    records::{NOWHERE, PipeRecord},
+};
+use abi::{Endpoint, Errno};
+use alloc::collections::VecDeque;
+
+/// Where pages come from.
+pub trait Pages {
+    /// An unused page.
+    fn take(&self) -> Option<u16>;
+    /// Pages that could be taken now.
+    fn free(&self) -> usize;
+    /// Gives a page back.
+    fn give(&self, page: u16);
+    /// Preserves that `page` follows `before`.
+    fn link(&self, before: u16, page: u16);
+    /// Fills a part of a page from a program's memory.
+    fn fill(&self, page: u16, at: usize, bytes: usize, from: Endpoint, address: u64) -> Result<(), Errno>;
+    /// Copies a part of a page into a program's memory.
+    fn drain(&self, page: u16, at: usize, bytes: usize, to: Endpoint, address: u64) -> Result<(), Errno>;
+    /// Preserves the state of a pipe.
+    fn save(&self, pipe: u16, record: &PipeRecord);
+    /// The pipe is no more.
+    fn end(&self, pipe: u16);
+}
+
+/// See the head of the file. Invariant: the pages are as many as `start + len` bytes need, or one more.
+#[derive(Debug)]
+pub struct Ring {
+    pages: VecDeque<u16>,
+    /// Where the bytes begin in the first page.
+    start: usize,
+    len: usize,
+    capacity: usize,
+    /// It has changed since it was preserved.
+    changed: bool,
+}
+
+impl Ring {
+    /// An empty ring that may hold `capacity` bytes. No page yet.
+    pub fn new(capacity: usize) -> Self {
+        Ring { pages: VecDeque::new(), start: 0, len: 0, capacity, changed: false }
+    }
+
+    /// As a predecessor has left it. `None`: the record makes no sense.
+    pub fn restore(record: &PipeRecord, next: impl Fn(u16) -> Option<u16>) -> Option<Self> {
+        let (start, len) = (record.start as usize, record.bytes as usize);
+        let mut ring = Ring { start, len, ..Ring::new(record.capacity as usize) };
+        if record.first == NOWHERE {
+            return (start == 0 && len == 0).then_some(ring);
+        }
+        ring.pages.push_back(record.first);
+        while ring.pages.back() != Some(&record.last) {
+            ring.pages.push_back(next(*ring.pages.back()?)?);
+            if ring.pages.len() * PIPE_PAGE > start + len + PIPE_PAGE {
+                return None;
+            }
+        }
+        (start < PIPE_PAGE && start + len <= ring.pages.len() * PIPE_PAGE && len <= ring.capacity).then_some(ring)
+    }
+
+    /// Preserves it, if it has changed.
+    pub fn save(&mut self, world: &impl Pages, pipe: u16) {
+        if core::mem::take(&mut self.changed) {
+            world.save(pipe, &self.record());
+        }
+    }
+
+    /// As it is preserved.
+    pub fn record(&self) -> PipeRecord {
+        let page = |page: Option<&u16>| page.copied().unwrap_or(NOWHERE);
+        PipeRecord {
+            capacity: self.capacity as u32,
+            bytes: self.len as u32,
+            first: page(self.pages.front()),
+            last: page(self.pages.back()),
+            start: self.start as u32,
+        }
+    }
+
+    /// Its pages.
+    pub fn pages(&self) -> impl Iterator<Item = u16> + '_ {
+        self.pages.iter().copied()
+    }
+
+    /// Bytes in it.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Bytes that may be put in.
+    pub fn room(&self) -> usize {
+        self.capacity - self.len
+    }
+
+    /// The most it may hold.
+    pub fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// Sets what it may hold; not less than what is in it.
+    pub fn set_capacity(&mut self, capacity: usize) {
+        self.capacity = capacity.max(self.len);
+        self.changed = true;
+    }
+
+    /// Whether there are pages for this many bytes more.
+    pub fn has_pages(&self, bytes: usize, world: &impl Pages) -> bool {
+        let needed = (self.start + self.len + bytes).div_ceil(PIPE_PAGE);
+        needed <= self.pages.len() + world.free()
+    }
+
+    /// Takes up to `bytes` bytes from a program's memory, within one page. → how many; 0: there is no page.
+    pub fn fill(&mut self, world: &impl Pages, from: Endpoint, address: u64, bytes: usize) -> Result<usize, Errno> {
+        let end = self.start + self.len;
+        if end == self.pages.len() * PIPE_PAGE {
+            let Some(page) = world.take() else { return Ok(0) };
+            if let Some(&last) = self.pages.back() {
+                world.link(last, page);
+            }
+            self.pages.push_back(page);
+        }
+        let (page, at) = (self.pages[end / PIPE_PAGE], end % PIPE_PAGE);
+        let bytes = bytes.min(self.room()).min(PIPE_PAGE - at);
+        self.changed = true;
+        world.fill(page, at, bytes, from, address)?;
+        self.len += bytes;
+        Ok(bytes)
+    }
+
+    /// Copies up to `bytes` of the first bytes, within one page, into a program's memory, and removes them. → how many.
+    pub fn drain(&mut self, world: &impl Pages, to: Endpoint, address: u64, bytes: usize) -> Result<usize, Errno> {
+        let bytes = bytes.min(self.len).min(PIPE_PAGE - self.start);
+        if let Some(&page) = self.pages.front() {
+            world.drain(page, self.start, bytes, to, address)?;
+            self.start += bytes;
+            self.len -= bytes;
+            self.changed = true;
+            self.give_back(world);
+        }
+        Ok(bytes)
+    }
+
+    fn give_back(&mut self, world: &impl Pages) {
+        if self.start == PIPE_PAGE || self.len == 0 {
+            let keep = if self.len == 0 { 0 } else { self.pages.len() - 1 };
+            while self.pages.len() > keep {
+                self.pages.pop_front().into_iter().for_each(|page| world.give(page));
+            }
+            self.start = 0;
+        }
+    }
+
+    /// Removes everything.
+    pub fn clear(&mut self, world: &impl Pages) {
+        (self.start, self.len) = (0, 0);
+        self.give_back(world);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pipes::tests::Programs;
+
+    fn who() -> Endpoint {
+        Endpoint::new(1, 1)
+    }
+
+    #[test]
+    fn bytes_come_out_in_the_order_they_went_in_across_pages() {
+        let world = Programs::new();
+        let mut ring = Ring::new(65536);
+        let pattern: alloc::vec::Vec<u8> = (0..9000).map(|number| (number % 251) as u8).collect();
+        world.set(1, &pattern);
+        let mut done = 0;
+        while done < pattern.len() {
+            done += ring.fill(&world, who(), done as u64, pattern.len() - done).expect("the memory is there");
+        }
+        assert_eq!((ring.len(), ring.pages().count()), (9000, 3));
+        let mut out = 0;
+        while ring.len() > 0 {
+            out += ring.drain(&world, Endpoint::new(2, 1), out as u64, 1000).expect("the memory is there");
+        }
+        assert_eq!((out, ring.pages().count()), (9000, 0));
+        assert_eq!(world.get(2, 9000), pattern);
+    }
+
+    #[test]
+    fn a_restored_ring_holds_the_same() {
+        let world = Programs::new();
+        let mut ring = Ring::new(65536);
+        for _ in 0..3 {
+            ring.fill(&world, who(), 0, 4096).expect("the memory is there");
+        }
+        ring.drain(&world, who(), 0, 100).expect("the memory is there");
+        let restored = Ring::restore(&ring.record(), |page| world.next(page)).expect("it makes sense");
+        assert_eq!(restored.record(), ring.record());
+        assert!(restored.pages().eq(ring.pages()));
+    }
+
+    #[test]
+    fn a_record_that_makes_no_sense_is_refused() {
+        let good = PipeRecord { capacity: 65536, bytes: 10, first: 1, last: 1, start: 0 };
+        let next = |_| Some(1);
+        assert!(Ring::restore(&good, next).is_some());
+        assert!(Ring::restore(&PipeRecord { bytes: 5000, ..good }, next).is_none());
+        assert!(Ring::restore(&PipeRecord { last: 2, ..good }, next).is_none());
+        assert!(Ring::restore(&PipeRecord { start: 4096, ..good }, next).is_none());
+        assert!(Ring::restore(&PipeRecord { first: NOWHERE, ..good }, next).is_none());
+    }
+}

@@ -1,0 +1,182 @@
+//! The descriptor table of a process in both forms: as the handlers use it, and as records.
+//!
+//! Invariant: outside of these functions both say the same. Neighbours: `descriptors` (the numbers), `keep` (the records).
+
+use crate::{
+    keep::{
+        Store,
+        records::{BLOCK, BLOCKS, DescriptorRecord, NOWHERE, TableRecord},
+    },
+    objects::OpenFile,
+    processes::descriptors::{DESCRIPTORS_MAX, Descriptors},
+};
+use abi::Errno;
+use alloc::{rc::Rc, vec::Vec};
+use core::cell::{Cell, Ref, RefCell};
+
+/// A descriptor table and its number, the owner of record locks.
+#[derive(Debug)]
+pub struct FileTable {
+    /// The number.
+    pub number: u64,
+    /// Its place in preserved memory.
+    pub record: u16,
+    descriptors: RefCell<Descriptors<OpenFile>>,
+    blocks: [Cell<u16>; BLOCKS],
+    store: Rc<Store>,
+}
+
+impl FileTable {
+    /// A table with copies of these descriptors. `EAGAIN`, `ENFILE`: no room.
+    pub fn new(store: &Rc<Store>, number: u64, descriptors: Descriptors<OpenFile>) -> Result<Rc<FileTable>, Errno> {
+        let record = store.new_table()?;
+        let blocks = [const { Cell::new(NOWHERE) }; BLOCKS];
+        let table = FileTable { number, record, descriptors: RefCell::new(descriptors), blocks, store: store.clone() };
+        table.copy_in()?;
+        Ok(Rc::new(table))
+    }
+
+    /// Writes the records of a table that nothing refers to yet.
+    fn copy_in(&self) -> Result<(), Errno> {
+        for (number, file, close_on_exec) in self.descriptors.borrow().marks(0, usize::MAX) {
+            let record = DescriptorRecord { file: file.record, close_on_exec };
+            let block = &self.blocks[number / BLOCK];
+            if block.get() == NOWHERE {
+                block.set(self.store.new_block()?);
+            }
+            self.store.put_descriptor(block.get(), number % BLOCK, &record);
+        }
+        self.store.put_table(self.record, &self.table_record());
+        Ok(())
+    }
+
+    fn table_record(&self) -> TableRecord {
+        TableRecord { number: self.number, blocks: core::array::from_fn(|index| self.blocks[index].get()) }
+    }
+
+    /// A table as a predecessor has left it.
+    pub fn restore(
+        store: &Rc<Store>,
+        place: u16,
+        record: &TableRecord,
+        descriptors: Descriptors<OpenFile>,
+    ) -> Rc<FileTable> {
+        Rc::new(FileTable {
+            number: record.number,
+            record: place,
+            descriptors: RefCell::new(descriptors),
+            blocks: record.blocks.map(Cell::new),
+            store: store.clone(),
+        })
+    }
+
+    /// To look at.
+    pub fn descriptors(&self) -> Ref<'_, Descriptors<OpenFile>> {
+        self.descriptors.borrow()
+    }
+
+    /// The block of a number, made if there is none. `ENFILE`: no room.
+    #[inline]
+    fn block(&self, number: usize) -> Result<u16, Errno> {
+        match self.blocks[number / BLOCK].get() {
+            NOWHERE => self.add_block(number / BLOCK),
+            block => Ok(block),
+        }
+    }
+
+    #[cold]
+    fn add_block(&self, index: usize) -> Result<u16, Errno> {
+        let block = self.store.new_block()?;
+        self.blocks[index].set(block);
+        self.store.set_table(self.record, &self.table_record());
+        Ok(block)
+    }
+
+    fn save(&self, number: usize, record: Option<&DescriptorRecord>) -> Result<(), Errno> {
+        let block = self.block(number)?;
+        self.store.set_descriptor(block, number % BLOCK, record);
+        Ok(())
+    }
+
+    /// A number that is in use has a block already.
+    fn clear(&self, number: usize) {
+        let block = self.blocks[number / BLOCK].get();
+        if block != NOWHERE {
+            self.store.set_descriptor(block, number % BLOCK, None);
+        }
+    }
+
+    /// [`Descriptors::insert`]. `ENFILE` besides.
+    pub fn insert(&self, file: Rc<OpenFile>, first: usize, close_on_exec: bool) -> Result<i32, Errno> {
+        let record = DescriptorRecord { file: file.record, close_on_exec };
+        let number = self.descriptors.borrow_mut().insert(file, first, close_on_exec)?;
+        if let Err(error) = self.save(number as usize, Some(&record)) {
+            let _ = self.descriptors.borrow_mut().remove(number);
+            return Err(error);
+        }
+        Ok(number)
+    }
+
+    /// [`Descriptors::replace`]. `ENFILE` besides.
+    pub fn replace(&self, number: i32, file: Rc<OpenFile>, close_on_exec: bool) -> Result<Option<Rc<OpenFile>>, Errno> {
+        if number as usize >= DESCRIPTORS_MAX {
+            return Err(Errno::EBADF);
+        }
+        self.save(number as usize, Some(&DescriptorRecord { file: file.record, close_on_exec }))?;
+        self.descriptors.borrow_mut().replace(number, file, close_on_exec)
+    }
+
+    /// [`Descriptors::remove`].
+    pub fn remove(&self, number: i32) -> Result<Rc<OpenFile>, Errno> {
+        let file = self.descriptors.borrow_mut().remove(number)?;
+        self.clear(number as usize);
+        Ok(file)
+    }
+
+    fn clear_all(&self, removed: Vec<(usize, Rc<OpenFile>)>) -> Vec<Rc<OpenFile>> {
+        let gone = removed.into_iter().inspect(|(number, _)| self.clear(*number));
+        gone.map(|(_, file)| file).collect()
+    }
+
+    /// [`Descriptors::remove_close_on_exec`].
+    pub fn remove_close_on_exec(&self) -> Vec<Rc<OpenFile>> {
+        let removed = self.descriptors.borrow_mut().remove_close_on_exec();
+        self.clear_all(removed)
+    }
+
+    /// [`Descriptors::remove_range`].
+    pub fn remove_range(&self, first: usize, last: usize) -> Vec<Rc<OpenFile>> {
+        let removed = self.descriptors.borrow_mut().remove_range(first, last);
+        self.clear_all(removed)
+    }
+
+    /// Frees every number of a table that no thread uses any more, whose records need no change for that.
+    pub fn remove_all(&self) -> Vec<Rc<OpenFile>> {
+        let removed = self.descriptors.borrow_mut().remove_range(0, usize::MAX);
+        removed.into_iter().map(|(_, file)| file).collect()
+    }
+
+    /// [`Descriptors::mark_range`].
+    pub fn mark_range(&self, first: usize, last: usize) {
+        let mut descriptors = self.descriptors.borrow_mut();
+        descriptors.mark_range(first, last);
+        for (number, file, close_on_exec) in descriptors.marks(first, last) {
+            // It has a block: nothing can fail.
+            let _ = self.save(number, Some(&DescriptorRecord { file: file.record, close_on_exec }));
+        }
+    }
+
+    /// [`Descriptors::set_close_on_exec`].
+    pub fn set_close_on_exec(&self, number: i32, mark: bool) -> Result<(), Errno> {
+        let mut descriptors = self.descriptors.borrow_mut();
+        descriptors.set_close_on_exec(number, mark)?;
+        let record = DescriptorRecord { file: descriptors.get(number)?.record, close_on_exec: mark };
+        self.save(number as usize, Some(&record))
+    }
+}
+
+impl Drop for FileTable {
+    fn drop(&mut self) {
+        self.store.release_table(self.record, self.blocks.iter().map(Cell::get));
+    }
+}

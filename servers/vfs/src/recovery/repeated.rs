@@ -1,0 +1,114 @@
+//! Calls that come again, because a predecessor of this vfs died before it had answered them.
+//!
+//! What a predecessor had done of such a call shows in three ways, and nothing is done twice:
+//! * its result is noted: the whole call was done, and is answered with it;
+//! * something else is noted: how far a transfer had come, where an append begins, until when to wait;
+//! * a file system has its change: it is asked for the answer that it gave (`fs::Recall`, with the change's tag).
+//!
+//! Everything else of a call can be done again: it asks, or sets what it set before.
+
+use crate::{
+    calls::Flow,
+    files::vnode::{Description, NodeRef},
+    keep::records::Note,
+    processes::Process,
+    state::Vfs,
+};
+use abi::{Errno, Message, Word, fs, linux::nr, message::REPLY};
+use alloc::rc::Rc;
+
+impl Vfs {
+    /// Carries out a call that comes again.
+    pub fn repeated_call(&'static self, process: &Rc<Process>, number: u32, words: &[u64; 7]) -> Flow {
+        let note = self.store.noted(process.endpoint, self.store.call_of(process.endpoint));
+        if let Some(Note::Result(word)) = note {
+            return Flow::Done(Word::from_word(word));
+        }
+        process.note.set(note);
+        if !asks_for_a_change(number) {
+            return self.new_call(process, number, words);
+        }
+        let (process, words) = (process.clone(), *words);
+        Flow::task(async move {
+            if let Some(reply) = self.recall(&process).await {
+                if !goes_on(number) {
+                    self.take_over(&reply);
+                    return Ok(0);
+                }
+                process.recalled.replace(Some(reply));
+            }
+            let result = match self.new_call(&process, number, &words) {
+                Flow::Done(result) => result,
+                Flow::Task(task) => task.await,
+                // Only calls on pipes are answered later, and they are not among these.
+                Flow::Later => Err(Errno::EIO),
+            };
+            process.recalled.take();
+            result
+        })
+    }
+
+    /// The answer that a file system has given to the change of this call, if it has made it.
+    async fn recall(&self, process: &Process) -> Option<Message> {
+        for service in self.peers.file_systems() {
+            let reply = self.ask_once(process, service, fs::Recall {}.message()).await;
+            if let Ok(reply) = reply {
+                return Some(reply);
+            }
+        }
+        None
+    }
+
+    /// A node that was made for a call which does not open it: its use ends again.
+    fn take_over(&self, reply: &Message) {
+        if reply.label != fs::Create::LABEL | REPLY {
+            return;
+        }
+        let mounts = self.mounts.borrow().clone();
+        let mount = mounts.iter().find(|mount| mount.service.slot() == reply.source.slot());
+        if let (Some(mount), Ok(made)) = (mount, fs::Create::results(reply)) {
+            self.tell(mount.service, fs::Put { node: made.0, count: 1 }.message());
+        }
+    }
+
+    /// The file that a predecessor has made for this `open`, now that its name has been looked up: it counts as new.
+    pub fn recalled_file(&self, process: &Process, directory: &NodeRef, found: Option<&NodeRef>) -> Option<NodeRef> {
+        let reply = process.recalled(fs::Create::LABEL)?;
+        let made = Description::from(fs::Create::results(&reply).ok()?);
+        let mount = found.filter(|node| node.node == made.node).map_or(&directory.mount, |node| &node.mount);
+        Some(mount.adopt(made))
+    }
+
+    /// Whether a predecessor has emptied the file for this `open`.
+    pub fn was_emptied(&self, process: &Process) -> bool {
+        process.recalled(fs::Truncate::LABEL).is_some()
+    }
+}
+
+/// Calls that have more to do when their change is made.
+fn goes_on(number: u32) -> bool {
+    matches!(number, nr::OPEN | nr::OPENAT | nr::OPENAT2 | nr::CREAT | nr::MEMFD_CREATE | nr::MOUNT | nr::UMOUNT2)
+}
+
+fn asks_for_a_change(number: u32) -> bool {
+    goes_on(number)
+        || matches!(
+            number,
+            nr::MKDIR
+                | nr::MKDIRAT
+                | nr::MKNOD
+                | nr::MKNODAT
+                | nr::RMDIR
+                | nr::UNLINK
+                | nr::UNLINKAT
+                | nr::RENAME
+                | nr::RENAMEAT
+                | nr::RENAMEAT2
+                | nr::LINK
+                | nr::LINKAT
+                | nr::SYMLINK
+                | nr::SYMLINKAT
+                | nr::TRUNCATE
+                | nr::FTRUNCATE
+        )
+}

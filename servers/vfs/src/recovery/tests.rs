@@ -1,0 +1,374 @@
+//! vfs killed at every write to its preserved memory: its successor finds the state before or after the turn, never one between.
+
+use crate::{
+    files::vnode::NodeRef,
+    keep::{
+        KEEP_BYTES, Store,
+        queues::{NO_QUEUE, Notification, QueueRecord, SignalRecord},
+        records::{MountRecord, NodeRecord, Note},
+    },
+    memory as user,
+    mounts::{Mount, NewMount},
+    objects::{O_APPEND, O_RDWR, Object, OpenFile},
+    peers::Service,
+    processes::{Place, Process},
+    queues::{Letter, Queue, Sent},
+    state::Vfs,
+};
+use abi::{Endpoint, Errno, Message, call::KernelCall, endpoint::slot, vfs};
+use alloc::{boxed::Box, format, rc::Rc, string::String, vec, vec::Vec};
+use core::sync::atomic::{AtomicU64, Ordering};
+use server::recover::Found;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use sys::{host::Kernel, keep::Keep};
+
+const INIT: Endpoint = Endpoint::new(200, 1);
+const CHILD: Endpoint = Endpoint::new(201, 7);
+const EXT2: Service = Service::at(18);
+const ENOUGH: u64 = u64::MAX;
+
+/// A kernel whose programs have memory everywhere.
+struct Patient;
+
+impl Kernel for Patient {
+    fn primitive(&mut self, _: u64, _: Endpoint, _: &Message, _: Endpoint) -> sys::Result<Message> {
+        Ok(Message::default())
+    }
+    fn call(&mut self, _: KernelCall, _: [u64; 6]) -> sys::Result<(u64, [u64; 2])> {
+        Ok((0, [0; 2]))
+    }
+    fn filling(&mut self, _: KernelCall, _: [u64; 6], into: &mut [u8]) -> sys::Result<u64> {
+        into.fill(b'x');
+        Ok(into.len() as u64)
+    }
+    fn reading(&mut self, _: KernelCall, _: [u64; 6], from: &[u8]) -> sys::Result<u64> {
+        Ok(from.len() as u64)
+    }
+}
+
+/// One after the other opens this memory; each may write so often before it is killed.
+fn open(memory: &'static [AtomicU64], writes: u64, generation: u32) -> (&'static Vfs, Found) {
+    let (store, found) = Store::open(Keep::simulated(memory, writes));
+    (Box::leak(Box::new(Vfs::new(store, generation))), found)
+}
+
+fn root(vfs: &Vfs) -> NodeRef {
+    vfs.mounts.borrow()[0].root.borrow().clone().expect("is mounted")
+}
+
+fn from_pm(vfs: &'static Vfs, message: Message) {
+    let request = Message { source: Endpoint::new(slot::PM, 1), ..message };
+    assert_eq!(vfs.service_request(&request).result(), Ok(0));
+}
+
+fn process(vfs: &Vfs, endpoint: Endpoint) -> Rc<Process> {
+    vfs.processes.get(endpoint).expect("it lives")
+}
+
+fn mount(vfs: &'static Vfs) {
+    let record = MountRecord {
+        service: EXT2.slot() as u16,
+        volatile: false,
+        in_memory: false,
+        flags: 0,
+        device: 5,
+        root: 2,
+        covers: NodeRecord::NONE,
+        source: vfs.store.put_text(b"/dev/vda").expect("room"),
+        target: vfs.store.put_text(b"/").expect("room"),
+    };
+    let (kind, source, target) = ("ext2".into(), "/dev/vda".into(), b"/".to_vec());
+    let new = NewMount { service: EXT2, kind, source, target, flags: 0, volatile: false, in_memory: false, device: 5 };
+    let mount = Mount::new(new, vfs.shared.clone());
+    mount.record.set(vfs.store.new_mount(&record).expect("room"));
+    let root = mount.restore(2);
+    mount.root.replace(Some(root));
+    vfs.mounts.borrow_mut().push(mount);
+}
+
+fn open_file(vfs: &'static Vfs, node: u64, path: &[u8]) -> i32 {
+    let object = Object::Node(root(vfs).mount.restore(node));
+    let file = OpenFile::new(&vfs.closing, object, O_RDWR, path.to_vec()).expect("room");
+    process(vfs, INIT).insert(file, node.is_multiple_of(2)).expect("room") as i32
+}
+
+/// What programs did, a turn each.
+fn turns() -> Vec<fn(&'static Vfs)> {
+    let mut turns: Vec<fn(&'static Vfs)> = Vec::new();
+    turns.push(mount);
+    turns.push(|vfs| from_pm(vfs, vfs::Fork { parent: Endpoint::NONE, child: INIT, pid: 1, flags: 0 }.message()));
+    turns.push(|vfs| vfs.give_root(&process(vfs, INIT)).expect("room"));
+    turns.push(|vfs| {
+        let _ = open_file(vfs, 11, b"/etc/passwd");
+    });
+    turns.push(|vfs| {
+        let _ = open_file(vfs, 12, &[b"/".as_slice(), &[b'p'; 300]].concat());
+    });
+    turns.push(|vfs| {
+        process(vfs, INIT).file(0).expect("is open").set_position(77);
+    });
+    turns.push(|vfs| {
+        let _ = vfs.dup_to(&process(vfs, INIT), 0, 40, 0, true).expect("is open");
+    });
+    turns.push(|vfs| {
+        let _ = vfs.pipe(&process(vfs, INIT), 0, 0).expect("room");
+    });
+    turns.push(|vfs| from_pm(vfs, vfs::Fork { parent: INIT, child: CHILD, pid: 2, flags: 0 }.message()));
+    turns.push(|vfs| {
+        let buffer = user::buffer(CHILD, 0, 9000).expect("is good");
+        assert!(vfs.write(&process(vfs, CHILD), 3, buffer, None).is_ok());
+    });
+    turns.push(|vfs| {
+        let buffer = user::buffer(INIT, 0, 5000).expect("is good");
+        assert!(vfs.read(&process(vfs, INIT), 2, buffer, None).is_ok());
+    });
+    turns.push(|vfs| {
+        process(vfs, INIT).file(1).expect("is open").set_flags(O_RDWR | O_APPEND);
+    });
+    turns.push(|vfs| {
+        let directories = process(vfs, INIT).directories().expect("has some");
+        directories.set_umask(0o77);
+        let node = root(vfs).mount.restore(30);
+        directories.set_working(Place { node, path: Rc::from(&b"/home"[..]) }).expect("room");
+    });
+    turns.push(|vfs| {
+        let _ = vfs.close_descriptor(&process(vfs, CHILD), 0).expect("is open");
+    });
+    turns.push(|vfs| from_pm(vfs, vfs::SetSession { process: CHILD, session: 2, group: 2, leader: true }.message()));
+    turns.push(|vfs| from_pm(vfs, vfs::ExecCommit { process: CHILD }.message()));
+    turns.push(|vfs| {
+        vfs.store.has_moved();
+        vfs.store.begin_call(CHILD, 9);
+        vfs.answer(CHILD, Ok(4));
+        let mut answer = Message::new(0);
+        answer.words[0] = 4;
+        vfs.end_turn(&[(CHILD, answer)]);
+    });
+    turns.extend(turns_of_queues());
+    turns.push(|vfs| {
+        let _ = vfs.close_range(&process(vfs, INIT), 0, u32::MAX, 0).expect("is a range");
+    });
+    turns.push(|vfs| from_pm(vfs, vfs::Exit { process: CHILD }.message()));
+    turns
+}
+
+fn queue(vfs: &Vfs) -> Rc<Queue> {
+    vfs.queues.borrow().get(b"q".as_slice()).expect("has its name").clone()
+}
+
+fn give_queue(vfs: &'static Vfs, name: &[u8]) {
+    let record = QueueRecord { most_messages: 2, message_bytes: 100, uid: 1, gid: 2, mode: 0o600, ..NO_QUEUE };
+    let queue = Queue::new(&vfs.store, record, name).expect("room");
+    let file = OpenFile::new(&vfs.closing, Object::Queue(queue.clone()), O_RDWR, name.to_vec()).expect("room");
+    process(vfs, INIT).insert(file, true).expect("room");
+    vfs.queues.borrow_mut().insert(name.to_vec(), queue);
+}
+
+fn letter(priority: u16, byte: u8) -> Letter {
+    Letter { priority, bytes: vec![byte; 100] }
+}
+
+fn turns_of_queues() -> Vec<fn(&'static Vfs)> {
+    let mut turns: Vec<fn(&'static Vfs)> = Vec::new();
+    turns.push(|vfs| give_queue(vfs, b"q"));
+    turns.push(|vfs| assert_eq!(queue(vfs).send(&letter(1, b'a')), Sent::First));
+    turns.push(|vfs| assert_eq!(queue(vfs).send(&letter(9, b'b')), Sent::Done));
+    turns.push(|vfs| assert_eq!(queue(vfs).receive(INIT, 0, 0), Ok(Some(100))));
+    turns.push(|vfs| assert_eq!(queue(vfs).send(&letter(9, b'c')), Sent::Done));
+    turns.push(|vfs| {
+        let notification = Notification { table: 7, pid: 1, signal: 10, value: 42 };
+        queue(vfs).ask_notification(notification).expect("is free");
+    });
+    turns.push(|vfs| {
+        queue(vfs).set_unnamed();
+        vfs.queues.borrow_mut().clear();
+    });
+    turns.push(|vfs| give_queue(vfs, b"other"));
+    turns.push(|vfs| {
+        let signal = SignalRecord { pid: 1, signal: 10, value: 42, sender_pid: 2, sender_uid: 3 };
+        let place = vfs.store.new_signal(&signal).expect("room");
+        vfs.put_message_event(place, &signal);
+    });
+    turns.push(|vfs| {
+        let request = Message { source: Endpoint::new(slot::PM, 1), ..vfs::NextEvent {}.message() };
+        assert_eq!(
+            vfs::NextEvent::results(&vfs.service_request(&request)).map(|event| event.0),
+            Ok(vfs::EVENT_MESSAGE)
+        );
+    });
+    turns.push(|vfs| {
+        let _ = vfs.timer_create(&process(vfs, INIT), 1, 0).expect("room");
+    });
+    turns.push(|vfs| {
+        let _ = vfs.socketpair(&process(vfs, INIT), [1, 1, 0, 0]).expect("room");
+    });
+    turns
+}
+
+/// Everything programs can see.
+fn seen(vfs: &Vfs) -> String {
+    let mut text = String::new();
+    for process in vfs.processes.all() {
+        text += &format!("{:?} {} {}:", process.endpoint, process.pid, process.session.get());
+        if let Ok(directories) = process.directories() {
+            let (root, working) = (directories.root(), directories.working());
+            text += &format!(" {} {:?} {} {:?}", root.node.node, root.path, working.node.node, working.path);
+            text += &format!(" {:o}", directories.umask());
+        }
+        let files = process.files.borrow();
+        for (number, file, close_on_exec) in files.descriptors().marks(0, usize::MAX) {
+            let path = file.path.borrow();
+            text +=
+                &format!("\n {number} {close_on_exec} {} {} {:o}", file.number, file.position.get(), file.flags.get());
+            text += &format!(" {:?} {:?}", file.node().map(|node| node.node), path);
+            match &file.object {
+                Object::Queue(queue) => text += &format!(" {:?} {:?}", queue.record(), queue.poll()),
+                Object::Timer(timer) => text += &format!(" {:?}", timer.record()),
+                Object::Socket(socket) => {
+                    let pipes = [&socket.incoming, &socket.outgoing];
+                    let ends = pipes.map(|pipe| (pipe.bytes(), pipe.readers(), pipe.writers()));
+                    text += &format!(" {} {ends:?} {}", socket.inode, socket.poll());
+                }
+                _ => {}
+            }
+            if let Object::Pipe { pipe, reads, writes, .. } = &file.object {
+                text += &format!(" pipe {} of {}, {reads} {writes}", pipe.bytes(), pipe.capacity());
+                text += &format!(" {} {}", pipe.readers(), pipe.writers());
+            }
+        }
+        text += &format!("\n {:?}\n", vfs.store.noted(process.endpoint, 9));
+    }
+    text + &format!("{:?} {:?}", vfs.queues.borrow().keys(), vfs.store.signals().collect::<Vec<_>>())
+}
+
+fn finish_turn(vfs: &Vfs) {
+    vfs.sweep();
+    vfs.end_turn(&[]);
+}
+
+fn clear(memory: &[AtomicU64]) {
+    memory.iter().for_each(|word| word.store(0, Ordering::Relaxed));
+}
+
+fn memory() -> &'static [AtomicU64] {
+    sys::host::install(Patient);
+    Box::leak((0..KEEP_BYTES / 8).map(|_| AtomicU64::new(0)).collect::<Vec<_>>().into_boxed_slice())
+}
+
+fn successor(memory: &'static [AtomicU64], generation: u32) -> &'static Vfs {
+    let (vfs, found) = open(memory, ENOUGH, generation);
+    assert!(matches!(found, Found::State | Found::Undone), "{found:?}");
+    vfs.restore();
+    vfs
+}
+
+#[test]
+fn a_successor_sees_what_programs_saw_after_every_turn() {
+    let memory = memory();
+    let (vfs, found) = open(memory, ENOUGH, 1);
+    assert_eq!(found, Found::Nothing);
+    for (number, turn) in turns().into_iter().enumerate() {
+        turn(vfs);
+        finish_turn(vfs);
+        assert_eq!(seen(successor(memory, 2)), seen(vfs), "after turn {number}");
+    }
+}
+
+#[test]
+fn a_death_at_any_write_leaves_the_state_before_or_after_the_turn() {
+    let memory = memory();
+    let states: Vec<String> = {
+        let (vfs, _) = open(memory, ENOUGH, 1);
+        let after = turns().into_iter().map(|turn| {
+            turn(vfs);
+            finish_turn(vfs);
+            seen(vfs)
+        });
+        after.collect()
+    };
+    for writes in 1.. {
+        clear(memory);
+        let done = core::cell::Cell::new(0usize);
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            let (vfs, _) = open(memory, writes, 1);
+            for turn in turns() {
+                turn(vfs);
+                finish_turn(vfs);
+                done.set(done.get() + 1);
+            }
+        }));
+        let found = seen(successor(memory, 2));
+        let before = done.get().checked_sub(1).map_or("", |last| &states[last]);
+        let after = states.get(done.get()).map_or("", |state| state);
+        assert!(found == before || found == after, "write {writes}, turn {}:\n{found}\n{before}\n{after}", done.get());
+        if outcome.is_ok() {
+            return assert!(writes > 300, "the turns write more often than {writes} times");
+        }
+    }
+}
+
+#[test]
+fn a_successor_goes_on_where_its_predecessor_was() {
+    let memory = memory();
+    let mut generation = 1;
+    let (vfs, _) = open(memory, ENOUGH, generation);
+    let mut vfs = vfs;
+    let (steady, _) = open(self::memory(), ENOUGH, 1);
+    for turn in turns() {
+        turn(vfs);
+        finish_turn(vfs);
+        turn(steady);
+        finish_turn(steady);
+        generation += 1;
+        vfs = successor(memory, generation);
+    }
+    let numbers = |text: String| text.lines().filter(|line| !line.starts_with(' ')).count();
+    assert_eq!(numbers(seen(vfs)), numbers(seen(steady)));
+    assert_eq!(vfs.store.in_use(), steady.store.in_use());
+}
+
+#[test]
+fn damaged_records_are_left_out_and_harm_nobody() {
+    let memory = memory();
+    let (vfs, _) = open(memory, ENOUGH, 1);
+    for turn in turns().into_iter().take(13) {
+        turn(vfs);
+        finish_turn(vfs);
+    }
+    let used: Vec<usize> = (0..memory.len()).filter(|word| memory[*word].load(Ordering::Relaxed) != 0).collect();
+    let mut seed = 12345u64;
+    // The first two words are the layout's number and the log's length.
+    for &word in used.iter().filter(|word| **word > 2) {
+        seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        let good = memory[word].load(Ordering::Relaxed);
+        let copy: Vec<u64> = memory.iter().map(|word| word.load(Ordering::Relaxed)).collect();
+        memory[word].store(good ^ (1 << (seed >> 58)), Ordering::Relaxed);
+        let vfs = successor(memory, 2);
+        assert!(vfs.processes.all().len() <= 2);
+        memory.iter().zip(copy).for_each(|(word, value)| word.store(value, Ordering::Relaxed));
+    }
+}
+
+#[test]
+fn a_full_store_refuses_and_recovers_its_places() {
+    let memory = memory();
+    let (vfs, _) = open(memory, ENOUGH, 1);
+    for turn in turns().into_iter().take(3) {
+        turn(vfs);
+        finish_turn(vfs);
+    }
+    let node = root(vfs);
+    let mut files = Vec::new();
+    let error = loop {
+        match OpenFile::new(&vfs.closing, Object::Node(node.clone()), 0, b"/x".to_vec()) {
+            Ok(file) => files.push(file),
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(error, Errno::ENFILE);
+    drop(files);
+    vfs.store.has_moved();
+    finish_turn(vfs);
+    assert!(OpenFile::new(&vfs.closing, Object::Node(node), 0, b"/x".to_vec()).is_ok());
+    assert_eq!(vfs.store.noted(INIT, 1), None::<Note>);
+}
