@@ -98,12 +98,6 @@ impl Role {
             Role::Driver | Role::Terminal => DEVICE_WINDOW,
         }
     }
-
-    fn repeat(self) -> Repeat {
-        match self {
-            Role::StatelessFileSystem | Role::FileSystem | Role::Driver | Role::Terminal => Repeat::Yes,
-        }
-    }
 }
 
 impl Peers {
@@ -174,8 +168,8 @@ impl Vfs {
     /// Asks a service and waits for its answer. Errors of the answer are errors here.
     pub async fn ask(&self, service: Service, message: Message) -> Result<Message, Errno> {
         let request = {
-            let (peer, role) = self.peers.find(service)?;
-            peer.request(message, role.repeat())
+            let peer = self.peers.find(service)?.0;
+            peer.request(message, Repeat::Yes)
         };
         success(request.await)
     }
@@ -184,10 +178,10 @@ impl Vfs {
     /// a file system that has made it already gives its answer again: see `repeated`.
     pub async fn ask_once(&self, process: &Process, service: Service, message: Message) -> Result<Message, Errno> {
         let request = {
-            let (peer, role) = self.peers.find(service)?;
+            let peer = self.peers.find(service)?.0;
             match process.change_tag() {
-                Some(tag) => peer.request_tagged(message, role.repeat(), tag),
-                None => peer.request(message, role.repeat()),
+                Some(tag) => peer.request_tagged(message, Repeat::Yes, tag),
+                None => peer.request(message, Repeat::Yes),
             }
         };
         success(request.await)
@@ -195,15 +189,15 @@ impl Vfs {
 
     /// Tells a service something and does not wait for the answer.
     pub fn tell(&self, service: Service, message: Message) {
-        if let Ok((peer, role)) = self.peers.find(service) {
-            drop_when_sent(peer.request(message, role.repeat()), &self.runtime);
+        if let Ok((peer, _)) = self.peers.find(service) {
+            drop_when_sent(peer.request(message, Repeat::Yes), &self.runtime);
         }
     }
 
     /// Asks a character device for what may take long: a signal of the program ends it (`chardev::Cancel`), with the signal's error.
     pub async fn ask_device(&self, process: &Process, service: Service, message: Message) -> Result<Message, Errno> {
-        let (peer, role) = self.peers.find(service)?;
-        let request = peer.request(message, role.repeat());
+        let peer = self.peers.find(service)?.0;
+        let request = peer.request(message, Repeat::Yes);
         self.wait_for_device(process, peer, request).await
     }
 
@@ -217,8 +211,8 @@ impl Vfs {
     ) -> Result<Message, Errno> {
         let (peer, role) = self.peers.find(service)?;
         let request = match role {
-            Role::Terminal => peer.request_tagged(message, role.repeat(), process.transfer_tag(moved)),
-            _ => peer.request(message, role.repeat()),
+            Role::Terminal => peer.request_tagged(message, Repeat::Yes, process.transfer_tag(moved)),
+            _ => peer.request(message, Repeat::Yes),
         };
         self.wait_for_device(process, peer, request).await
     }
@@ -255,8 +249,8 @@ impl Vfs {
         message: Message,
         done: impl FnOnce(Result<Message, Errno>) + 'static,
     ) -> Result<impl FnOnce() + 'static, Errno> {
-        let (peer, role) = self.peers.find(service)?;
-        let request = peer.request(message, role.repeat());
+        let peer = self.peers.find(service)?.0;
+        let request = peer.request(message, Repeat::Yes);
         let tag = request.tag();
         self.runtime.spawn(async move { done(success(request.await)) });
         Ok(move || peer.cancel(tag, chardev::Cancel { tag }.message()))

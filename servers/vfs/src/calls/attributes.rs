@@ -1,6 +1,8 @@
 //! What is known of files and may be changed of them: stat, access, chmod, chown, times, truncate, statfs.
 
+use super::{Changes::All, Entry, allow, call, call::Call, change, task};
 use crate::{
+    calls::Flow,
     files::{
         permission::{self, Attributes, S_IFIFO, S_IFSOCK, WRITE},
         stat::{STATFS_BYTES, Stat, Summary},
@@ -12,7 +14,7 @@ use crate::{
     processes::Process,
     state::Vfs,
 };
-use abi::{Errno, fs};
+use abi::{Errno, fs, linux::nr};
 use alloc::{rc::Rc, vec::Vec};
 
 /// Do not follow a link as last component.
@@ -21,6 +23,9 @@ pub const AT_SYMLINK_NOFOLLOW: u32 = 0x100;
 pub const AT_EACCESS: u32 = 0x200;
 /// An empty path means the descriptor.
 pub const AT_EMPTY_PATH: u32 = 0x1000;
+
+/// Flags of the stat family that change nothing here.
+const AT_STAT_IGNORED: u32 = 0x800 | 0x6000;
 
 /// `fs::SetTimes`: leave it.
 pub const TIME_OMIT: u64 = u64::MAX;
@@ -60,6 +65,84 @@ impl Subject {
 
 fn writable(node: &NodeRef) -> Result<(), Errno> {
     if node.mount.is_read_only() { Err(Errno::EROFS) } else { Ok(()) }
+}
+
+const NOFOLLOW: u32 = AT_SYMLINK_NOFOLLOW;
+
+pub(super) const CALLS: &[Entry] = &[
+    call(nr::STAT, |c| task(c.vfs.stat_target(c.process(), c.target_here(0, 0)?, c.words[1]))),
+    call(nr::LSTAT, |c| task(c.vfs.stat_target(c.process(), c.target_here(0, NOFOLLOW)?, c.words[1]))),
+    call(nr::FSTAT, |c| task(c.vfs.stat_target(c.process(), c.target_descriptor()?, c.words[1]))),
+    call(nr::NEWFSTATAT, |c| {
+        allow(c.flags(3), NOFOLLOW | AT_EMPTY_PATH | AT_STAT_IGNORED)?;
+        task(c.vfs.stat_target(c.process(), c.target_at(0, c.flags(3))?, c.words[2]))
+    }),
+    call(nr::STATX, |c| {
+        allow(c.flags(2), NOFOLLOW | AT_EMPTY_PATH | AT_STAT_IGNORED)?;
+        task(c.vfs.statx_target(c.process(), c.target_at(0, c.flags(2))?, c.words[4]))
+    }),
+    call(nr::STATFS, |c| task(c.vfs.statfs_target(c.process(), c.target_here(0, 0)?, c.words[1]))),
+    call(nr::FSTATFS, |c| task(c.vfs.statfs_target(c.process(), c.target_descriptor()?, c.words[1]))),
+    call(nr::ACCESS, |c| task(c.vfs.access(c.process(), c.target_here(0, 0)?, c.flags(1)))),
+    call(nr::FACCESSAT, |c| task(c.vfs.access(c.process(), c.target_at(0, 0)?, c.flags(2)))),
+    call(nr::FACCESSAT2, |c| {
+        allow(c.flags(3), NOFOLLOW | AT_EMPTY_PATH | AT_EACCESS)?;
+        task(c.vfs.access(c.process(), c.target_at(0, c.flags(3))?, c.flags(2)))
+    }),
+    call(nr::CHMOD, |c| task(c.vfs.chmod(c.process(), c.target_here(0, 0)?, c.flags(1)))),
+    call(nr::FCHMOD, |c| task(c.vfs.chmod(c.process(), c.target_usable()?, c.flags(1)))),
+    call(nr::FCHMODAT, |c| task(c.vfs.chmod(c.process(), c.target_at(0, 0)?, c.flags(2)))),
+    call(nr::CHOWN, |c| task(c.vfs.chown(c.process(), c.target_here(0, 0)?, c.flags(1), c.flags(2)))),
+    call(nr::LCHOWN, |c| task(c.vfs.chown(c.process(), c.target_here(0, NOFOLLOW)?, c.flags(1), c.flags(2)))),
+    call(nr::FCHOWN, |c| task(c.vfs.chown(c.process(), c.target_usable()?, c.flags(1), c.flags(2)))),
+    call(nr::FCHOWNAT, |c| {
+        allow(c.flags(4), NOFOLLOW | AT_EMPTY_PATH)?;
+        task(c.vfs.chown(c.process(), c.target_at(0, c.flags(4))?, c.flags(2), c.flags(3)))
+    }),
+    call(nr::UTIME, utime),
+    call(nr::UTIMES, |c| set_times(c, c.target_here(0, 0)?, c.words[1], decode_timevals)),
+    call(nr::FUTIMESAT, |c| set_times(c, c.target_or_descriptor(0)?, c.words[2], decode_timevals)),
+    call(nr::UTIMENSAT, |c| {
+        allow(c.flags(3), NOFOLLOW | AT_EMPTY_PATH)?;
+        let target = match c.words[1] {
+            0 => c.target_or_descriptor(0)?,
+            _ => c.target_at(0, c.flags(3))?,
+        };
+        set_times(c, target, c.words[2], decode_timespecs)
+    }),
+    change(nr::TRUNCATE, All, |c| task(c.vfs.truncate(c.process(), c.target_here(0, 0)?, c.words[1]))),
+    change(nr::FTRUNCATE, All, |c| task(c.vfs.ftruncate(c.process(), c.int(0), c.words[1]))),
+    call(nr::FALLOCATE, |c| task(c.vfs.allocate_call(c.process(), c.int(0), c.flags(1), c.words[2], c.words[3]))),
+    call(nr::GETXATTR, |_| Err(Errno::EOPNOTSUPP)),
+    call(nr::LGETXATTR, |_| Err(Errno::EOPNOTSUPP)),
+    call(nr::FGETXATTR, |_| Err(Errno::EOPNOTSUPP)),
+    call(nr::LISTXATTR, |_| Err(Errno::EOPNOTSUPP)),
+    call(nr::LLISTXATTR, |_| Err(Errno::EOPNOTSUPP)),
+    call(nr::FLISTXATTR, |_| Err(Errno::EOPNOTSUPP)),
+];
+
+fn set_times(
+    call: &Call,
+    target: Target,
+    address: u64,
+    decode: fn([u64; 4]) -> Result<[u64; 2], Errno>,
+) -> Result<Flow, Errno> {
+    let times = match address {
+        0 => [TIME_NOW, TIME_NOW],
+        _ => decode(user::fetch_words::<4>(call.process.endpoint, address)?)?,
+    };
+    task(call.vfs.set_times_of(call.process(), target, times))
+}
+
+/// utime: whole seconds.
+fn utime(call: &Call) -> Result<Flow, Errno> {
+    let times = match call.words[1] {
+        0 => [TIME_NOW, TIME_NOW],
+        address => {
+            user::fetch_words::<2>(call.process.endpoint, address)?.map(|seconds| nanoseconds_since_1970(seconds, 0))
+        }
+    };
+    task(call.vfs.set_times_of(call.process(), call.target_here(0, 0)?, times))
 }
 
 impl Vfs {

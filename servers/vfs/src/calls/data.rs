@@ -4,6 +4,7 @@
 //! Positions are moved before the file system has answered, so that programs which share an open file, or append, do not write
 //! over each other; the answer corrects them.
 
+use super::{Entry, call, done, task};
 use crate::{
     calls::Flow,
     files::{permission::after_write, stat, vnode::NodeRef},
@@ -15,7 +16,7 @@ use crate::{
     processes::Process,
     state::Vfs,
 };
-use abi::{Errno, chardev, fs};
+use abi::{Errno, chardev, fs, linux::nr};
 use alloc::{rc::Rc, vec};
 use sys::grant::{Access, GrantedBuffer, MagicGrant};
 
@@ -23,6 +24,26 @@ use sys::grant::{Access, GrantedBuffer, MagicGrant};
 const CHUNK: u64 = 1 << 20;
 /// Bytes of the buffer that sendfile copies through.
 const SENDFILE_BYTES: usize = 64 * 1024;
+
+pub(super) const CALLS: &[Entry] = &[
+    call(nr::READ, |c| c.vfs.read(c.process, c.int(0), c.buffer(1)?, None)),
+    call(nr::WRITE, |c| c.vfs.write(c.process, c.int(0), c.buffer(1)?, None)),
+    call(nr::READV, |c| c.vfs.read(c.process, c.int(0), c.vector(1)?, None)),
+    call(nr::WRITEV, |c| c.vfs.write(c.process, c.int(0), c.vector(1)?, None)),
+    call(nr::PREAD64, |c| c.position(3).and_then(|at| c.vfs.read(c.process, c.int(0), c.buffer(1)?, at))),
+    call(nr::PWRITE64, |c| c.position(3).and_then(|at| c.vfs.write(c.process, c.int(0), c.buffer(1)?, at))),
+    call(nr::PREADV, |c| c.position(3).and_then(|at| c.vfs.read(c.process, c.int(0), c.vector(1)?, at))),
+    call(nr::PWRITEV, |c| c.position(3).and_then(|at| c.vfs.write(c.process, c.int(0), c.vector(1)?, at))),
+    call(nr::SENDFILE, |c| task(c.vfs.sendfile(c.process(), c.int(0), c.int(1), c.words[2], c.words[3]))),
+    call(nr::GETDENTS64, |c| task(c.vfs.read_directory(c.process(), c.int(0), c.words[1], c.words[2], false))),
+    call(nr::GETDENTS, |c| task(c.vfs.read_directory(c.process(), c.int(0), c.words[1], c.words[2], true))),
+    call(nr::FSYNC, |c| c.vfs.sync_file(c.process, c.int(0))),
+    call(nr::FDATASYNC, |c| c.vfs.sync_file(c.process, c.int(0))),
+    call(nr::SYNCFS, |c| c.vfs.sync_file(c.process, c.int(0))),
+    call(nr::FADVISE64, |c| c.vfs.advise(c.process, c.int(0))),
+    call(nr::READAHEAD, |c| c.vfs.advise(c.process, c.int(0))),
+    call(nr::SYNC_FILE_RANGE, |c| c.vfs.advise(c.process, c.int(0))),
+];
 
 impl Vfs {
     /// read, readv, and with a position pread64, preadv.
@@ -313,6 +334,25 @@ impl Vfs {
         user::store(process.endpoint, address, &records)?;
         file.set_position(fs::GetDents::results(&reply)?);
         Ok(records.len() as u64)
+    }
+
+    /// fsync and its relatives.
+    fn sync_file(&'static self, process: &Process, descriptor: i32) -> Result<Flow, Errno> {
+        let file = process.file(descriptor)?;
+        file.usable()?;
+        let node = file.node().cloned().ok_or(Errno::EINVAL)?;
+        task(async move {
+            self.sync_node(&node).await?;
+            Ok(0)
+        })
+    }
+
+    /// Advice, which changes nothing here.
+    fn advise(&self, process: &Process, descriptor: i32) -> Result<Flow, Errno> {
+        match process.file(descriptor)?.object {
+            Object::Pipe { .. } => Err(Errno::ESPIPE),
+            _ => done(Ok(0)),
+        }
     }
 
     /// sendfile from a regular file to a regular file. `EINVAL` for everything else: programs then read and write themselves.

@@ -1,5 +1,6 @@
 //! Calls on descriptors that move no data: close, dup, pipe, lseek, fcntl, ioctl.
 
+use super::{Entry, call, done};
 use crate::{
     calls::{Flow, open},
     files::locks::Range,
@@ -9,7 +10,7 @@ use crate::{
     processes::{Process, file_table::FileTable},
     state::Vfs,
 };
-use abi::{Errno, chardev};
+use abi::{Errno, chardev, linux::nr};
 use alloc::rc::Rc;
 use sys::grant::{Access, MagicGrant};
 
@@ -50,6 +51,19 @@ mod ioctl {
 const CLOSE_RANGE_CLOEXEC: u32 = 4;
 /// close_range: with a table of one's own.
 const CLOSE_RANGE_UNSHARE: u32 = 2;
+
+pub(super) const CALLS: &[Entry] = &[
+    call(nr::CLOSE, |c| done(c.vfs.close_descriptor(c.process, c.int(0)))),
+    call(nr::CLOSE_RANGE, |c| done(c.vfs.close_range(c.process, c.flags(0), c.flags(1), c.flags(2)))),
+    call(nr::LSEEK, |c| done(c.vfs.seek(c.process, c.int(0), c.words[1] as i64, c.flags(2)))),
+    call(nr::DUP, |c| done(c.vfs.dup(c.process, c.int(0)))),
+    call(nr::DUP2, |c| done(c.vfs.dup_to(c.process, c.int(0), c.int(1), 0, true))),
+    call(nr::DUP3, |c| done(c.vfs.dup_to(c.process, c.int(0), c.int(1), c.flags(2), false))),
+    call(nr::PIPE, |c| done(c.vfs.pipe(c.process, c.words[0], 0))),
+    call(nr::PIPE2, |c| done(c.vfs.pipe(c.process, c.words[0], c.flags(1)))),
+    call(nr::FCNTL, |c| c.vfs.fcntl(c.process, c.int(0), c.flags(1), c.words[2])),
+    call(nr::IOCTL, |c| c.vfs.ioctl(c.process, c.int(0), c.flags(1), c.words[2])),
+];
 
 impl Vfs {
     /// close.
@@ -201,8 +215,8 @@ impl Vfs {
                 file.set_flags(file.flags.get() & !CHANGEABLE | argument as u32 & CHANGEABLE);
                 0
             }
-            fcntl::GETLK => return self.get_lock(process, &file, argument).map(done),
-            fcntl::SETLK => return self.set_lock(process, &table, &file, argument).map(done),
+            fcntl::GETLK => return self.get_lock(process, &file, argument).map(|value| Flow::Done(Ok(value))),
+            fcntl::SETLK => return self.set_lock(process, &table, &file, argument).map(|value| Flow::Done(Ok(value))),
             fcntl::SETLKW => {
                 let process = process.clone();
                 return Ok(Flow::task(async move { self.wait_lock(process, table, file, argument).await }));
@@ -217,7 +231,7 @@ impl Vfs {
             }
             _ => return Err(Errno::EINVAL),
         };
-        Ok(done(result))
+        done(Ok(result))
     }
 
     /// ioctl.
@@ -234,7 +248,7 @@ impl Vfs {
         match request {
             ioctl::FIOCLEX | ioctl::FIONCLEX => {
                 table.set_close_on_exec(descriptor, request == ioctl::FIOCLEX)?;
-                return Ok(done(0));
+                return done(Ok(0));
             }
             ioctl::FIONBIO | ioctl::FIOASYNC => {
                 let flag = if request == ioctl::FIONBIO { O_NONBLOCK } else { O_ASYNC };
@@ -242,7 +256,7 @@ impl Vfs {
                 user::fetch(process.endpoint, argument, &mut on)?;
                 let others = file.flags.get() & !flag;
                 file.set_flags(if on == [0; 4] { others } else { others | flag });
-                return Ok(done(0));
+                return done(Ok(0));
             }
             _ => {}
         }
@@ -250,16 +264,16 @@ impl Vfs {
         match &file.object {
             Object::Pipe { pipe, .. } if request == ioctl::FIONREAD => {
                 user::store(who, argument, &(pipe.bytes() as u32).to_le_bytes())?;
-                Ok(done(0))
+                done(Ok(0))
             }
             Object::Socket(socket) if request == ioctl::FIONREAD => {
                 user::store(who, argument, &(socket.incoming.bytes() as u32).to_le_bytes())?;
-                Ok(done(0))
+                done(Ok(0))
             }
             Object::Node(node) if request == ioctl::FIONREAD && node.is_regular() => {
                 let left = node.size.get().saturating_sub(file.position.get());
                 user::store(who, argument, &(left.min(i32::MAX as u64) as u32).to_le_bytes())?;
-                Ok(done(0))
+                done(Ok(0))
             }
             Object::Block { bytes, .. } => {
                 match request {
@@ -269,7 +283,7 @@ impl Vfs {
                     ioctl::BLKFLSBUF => {}
                     _ => return Err(Errno::ENOTTY),
                 }
-                Ok(done(0))
+                done(Ok(0))
             }
             Object::Device { .. } => {
                 let process = process.clone();
@@ -296,10 +310,6 @@ impl Vfs {
         let reply = self.ask_device(&process, service, message).await?;
         Ok(reply.words[0])
     }
-}
-
-fn done(value: u64) -> Flow {
-    Flow::Done(Ok(value))
 }
 
 fn forget(process: &Process, descriptor: u64) {

@@ -1,5 +1,6 @@
 //! Advisory locks of programs: fcntl's record locks and flock.
 
+use super::{Entry, call, task};
 use crate::{
     files::{
         locks::{Kind, Lock, Range},
@@ -11,7 +12,7 @@ use crate::{
     processes::{Process, file_table::FileTable},
     state::Vfs,
 };
-use abi::Errno;
+use abi::{Errno, linux::nr};
 use alloc::rc::Rc;
 
 const F_RDLCK: u16 = 0;
@@ -68,6 +69,8 @@ fn encode(lock: Option<&Lock>, bytes: &mut [u8; FLOCK_BYTES]) {
     bytes[16..24].copy_from_slice(&length.to_le_bytes());
     bytes[24..28].copy_from_slice(&lock.pid.to_le_bytes());
 }
+
+pub(super) const CALLS: &[Entry] = &[call(nr::FLOCK, |c| task(c.vfs.flock(c.process(), c.int(0), c.flags(1))))];
 
 impl Vfs {
     fn fetch_wish(

@@ -3,13 +3,14 @@
 //! It is made on a file system in memory under a name that only this thread can mean, which is taken away at once. A vfs that comes
 //! after one that died in between learns from the file system that the file is there, and goes on with the name.
 
+use super::{Changes::First, Entry, change, task};
 use crate::{
     files::{permission::S_IFREG, vnode::NodeRef},
     objects::{O_LARGEFILE, O_RDWR, Object, OpenFile},
     processes::Process,
     state::Vfs,
 };
-use abi::{Errno, fs};
+use abi::{Errno, fs, linux::nr};
 use alloc::{format, rc::Rc, vec::Vec};
 use sys::grant::{Access, GrantedBuffer};
 
@@ -18,6 +19,9 @@ const CLOEXEC: u32 = 1;
 const ALLOW_SEALING: u32 = 2;
 /// Longest name that a program may give.
 const NAME_BYTES: usize = 249;
+
+pub(super) const CALLS: &[Entry] =
+    &[change(nr::MEMFD_CREATE, First, |c| task(c.vfs.create_memory_file(c.process(), c.path(0)?, c.flags(1))))];
 
 impl Vfs {
     /// memfd_create. → descriptor. `EINVAL`: unknown flags, or the name is too long; `ENOMEM`: there is no file system in memory.

@@ -1,5 +1,6 @@
 //! Names: mkdir, rmdir, unlink, link, symlink, readlink, mknod, rename, and the directories of a process.
 
+use super::{Changes::All, Entry, allow, call, change, done, task};
 use crate::{
     files::{
         permission::{self, EXECUTE, S_IFBLK, S_IFCHR, S_IFDIR, S_IFIFO, S_IFMT, S_IFREG, S_IFSOCK, WRITE},
@@ -10,9 +11,13 @@ use crate::{
     processes::{Place, Process},
     state::Vfs,
 };
-use abi::Errno;
+use abi::{Errno, linux::nr};
 use alloc::{rc::Rc, vec::Vec};
 
+/// unlinkat: rmdir.
+const AT_REMOVEDIR: u32 = 0x200;
+/// linkat: follow the old name.
+const AT_SYMLINK_FOLLOW: u32 = 0x400;
 /// renameat2: fail when the new name exists.
 const RENAME_NOREPLACE: u32 = 1;
 /// Longest target of a symbolic link.
@@ -36,6 +41,44 @@ fn may_remove(process: &Process, directory: &NodeRef, node: &NodeRef) -> Result<
     let mounted = node.covered.borrow().is_some() || !Rc::ptr_eq(&node.mount, &directory.mount);
     if mounted { Err(Errno::EBUSY) } else { Ok(()) }
 }
+
+pub(super) const CALLS: &[Entry] = &[
+    call(nr::CHDIR, |c| task(c.vfs.chdir(c.process(), c.path(0)?))),
+    call(nr::FCHDIR, |c| done(c.vfs.fchdir(c.process, c.int(0)))),
+    call(nr::CHROOT, |c| task(c.vfs.chroot(c.process(), c.path(0)?))),
+    call(nr::GETCWD, |c| done(c.vfs.getcwd(c.process, c.words[0], c.words[1]))),
+    call(nr::UMASK, |c| done(c.process.directories().map(|own| own.set_umask(c.flags(0) & 0o777) as u64))),
+    change(nr::MKDIR, All, |c| task(c.vfs.mkdir(c.process(), c.here(0)?, c.flags(1)))),
+    change(nr::MKDIRAT, All, |c| task(c.vfs.mkdir(c.process(), c.at(0)?, c.flags(2)))),
+    change(nr::MKNOD, All, |c| task(c.vfs.mknod(c.process(), c.here(0)?, c.flags(1), c.words[2]))),
+    change(nr::MKNODAT, All, |c| task(c.vfs.mknod(c.process(), c.at(0)?, c.flags(2), c.words[3]))),
+    change(nr::RMDIR, All, |c| task(c.vfs.rmdir(c.process(), c.here(0)?))),
+    change(nr::UNLINK, All, |c| task(c.vfs.unlink_path(c.process(), c.here(0)?))),
+    change(nr::UNLINKAT, All, |c| match c.flags(2) {
+        0 => task(c.vfs.unlink_path(c.process(), c.at(0)?)),
+        AT_REMOVEDIR => task(c.vfs.rmdir(c.process(), c.at(0)?)),
+        _ => Err(Errno::EINVAL),
+    }),
+    change(nr::RENAME, All, |c| task(c.vfs.rename_path(c.process(), c.here(0)?, c.here(1)?, 0))),
+    change(nr::RENAMEAT, All, |c| task(c.vfs.rename_path(c.process(), c.at(0)?, c.at(2)?, 0))),
+    change(nr::RENAMEAT2, All, |c| task(c.vfs.rename_path(c.process(), c.at(0)?, c.at(2)?, c.flags(4)))),
+    change(nr::LINK, All, |c| task(c.vfs.link_path(c.process(), c.here(0)?, c.here(1)?, Last::Keep))),
+    change(nr::LINKAT, All, |c| {
+        allow(c.flags(4), AT_SYMLINK_FOLLOW)?;
+        let last = if c.flags(4) == 0 { Last::Keep } else { Last::Follow };
+        task(c.vfs.link_path(c.process(), c.at(0)?, c.at(2)?, last))
+    }),
+    change(nr::SYMLINK, All, |c| task(c.vfs.symlink(c.process(), c.path(0)?, c.here(1)?))),
+    change(nr::SYMLINKAT, All, |c| task(c.vfs.symlink(c.process(), c.path(0)?, c.at(1)?))),
+    call(nr::READLINK, |c| {
+        let side = c.here(0)?;
+        if side.1.is_empty() {
+            return Err(Errno::ENOENT);
+        }
+        task(c.vfs.readlink(c.process(), side, c.words[1], c.words[2]))
+    }),
+    call(nr::READLINKAT, |c| task(c.vfs.readlink(c.process(), c.at(0)?, c.words[2], c.words[3]))),
+];
 
 impl Vfs {
     /// Makes the file that a path names and that is not there. `mode` is cut by the umask.

@@ -1,11 +1,14 @@
 //! open and its relatives: from a path to an open file (open(2)).
 
+use super::{Changes::First, Entry, call::Call, change, task};
 use crate::{
+    calls::Flow,
     files::{
         permission::{self, READ, S_IFBLK, S_IFCHR, S_IFDIR, S_IFIFO, S_IFLNK, S_IFREG, WRITE},
         stat::{major, make_device, minor},
         vnode::NodeRef,
     },
+    memory as user,
     mounts::MS_NODEV,
     objects::{
         O_ACCMODE, O_APPEND, O_CLOEXEC, O_CREAT, O_DIRECTORY, O_EXCL, O_LARGEFILE, O_NOATIME, O_NOFOLLOW, O_NONBLOCK,
@@ -14,10 +17,10 @@ use crate::{
     paths::walk::{Found, Last},
     peers::{Role, Service},
     pipes::Pipe,
-    processes::Process,
+    processes::{AT_FDCWD, Process},
     state::Vfs,
 };
-use abi::{Errno, block, chardev};
+use abi::{Errno, block, chardev, linux::nr};
 use alloc::{rc::Rc, vec::Vec};
 
 /// Flags that are not kept as status of the open file.
@@ -30,6 +33,8 @@ const MAJOR_MEMORY: u32 = 1;
 const FIRST_SERIAL: u32 = 64;
 /// The real-time clock among the devices of major 10.
 const MINOR_RTC: u32 = 135;
+/// Bytes of the `struct open_how` that is known.
+const OPEN_HOW_BYTES: u64 = 24;
 /// /dev/null.
 const NULL: u64 = make_device(MAJOR_MEMORY, 3);
 
@@ -41,6 +46,27 @@ fn wanted_rights(flags: u32) -> u32 {
         _ => READ | WRITE,
     };
     if flags & O_TRUNC != 0 { access | WRITE } else { access }
+}
+
+pub(super) const CALLS: &[Entry] = &[
+    change(nr::OPEN, First, |c| task(c.vfs.open(c.process(), AT_FDCWD, c.path(0)?, c.flags(1), c.flags(2)))),
+    change(nr::OPENAT, First, |c| task(c.vfs.open(c.process(), c.int(0), c.path(1)?, c.flags(2), c.flags(3)))),
+    change(nr::OPENAT2, First, openat2),
+    change(nr::CREAT, First, |c| {
+        task(c.vfs.open(c.process(), AT_FDCWD, c.path(0)?, O_CREAT | O_TRUNC | O_WRONLY, c.flags(1)))
+    }),
+];
+
+/// openat2: flags and mode of `struct open_how`. `EINVAL` for restrictions of the resolution, which are not supported.
+fn openat2(call: &Call) -> Result<Flow, Errno> {
+    if call.words[3] < OPEN_HOW_BYTES {
+        return Err(Errno::EINVAL);
+    }
+    let [flags, mode, resolve] = user::fetch_words::<3>(call.process.endpoint, call.words[2])?;
+    if resolve != 0 || flags > u32::MAX as u64 || mode & !0o7777 != 0 {
+        return Err(Errno::EINVAL);
+    }
+    task(call.vfs.open(call.process(), call.int(0), call.path(1)?, flags as u32, mode as u32))
 }
 
 impl Vfs {

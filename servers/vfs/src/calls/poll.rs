@@ -3,6 +3,7 @@
 //! What vfs knows itself (files, pipes, queues) is looked at; devices are asked, each by a request that stays with the device until it is ready
 //! or the call ends. Whatever happens fires the program's event, and the handler looks again.
 
+use super::{Entry, call, task};
 use crate::{
     events::poll::{self, Interest, POLLERR, POLLHUP, POLLIN, POLLNVAL, POLLOUT, POLLRDNORM, POLLWRNORM, Sets},
     keep::records::Note,
@@ -11,7 +12,7 @@ use crate::{
     processes::Process,
     state::Vfs,
 };
-use abi::{Errno, chardev};
+use abi::{Errno, chardev, linux::nr};
 use alloc::{boxed::Box, rc::Rc, vec::Vec};
 use core::cell::Cell;
 
@@ -41,6 +42,15 @@ impl Drop for Questions {
         }
     }
 }
+
+pub(super) const CALLS: &[Entry] = &[
+    call(nr::POLL, |c| task(c.vfs.poll(c.process(), c.words[0], c.flags(1) as u64, c.milliseconds(2)))),
+    call(nr::PPOLL, |c| task(c.vfs.poll(c.process(), c.words[0], c.flags(1) as u64, c.timespec(2)?))),
+    call(nr::SELECT, |c| task(c.vfs.select(c.process(), c.int(0), [1, 2, 3].map(|set| c.words[set]), c.timeval(4)?))),
+    call(nr::PSELECT6, |c| {
+        task(c.vfs.select(c.process(), c.int(0), [1, 2, 3].map(|set| c.words[set]), c.timespec(4)?))
+    }),
+];
 
 impl Vfs {
     /// poll and ppoll. `deadline_ns`: `None` for ever, 0 not at all.

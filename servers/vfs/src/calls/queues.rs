@@ -3,6 +3,7 @@
 //! Names have no slash: the C library takes the first one away. Queues are counted against their owner as Linux counts them, so that
 //! `EMFILE` comes at the same queue.
 
+use super::{Entry, call, done};
 use crate::{
     calls::Flow,
     events::notices as events,
@@ -14,7 +15,7 @@ use crate::{
     queues::{Letter, PRIORITIES, Queue, Sent, Waiter, Wish},
     state::Vfs,
 };
-use abi::{Endpoint, Errno, call::REAL_TIME, vfs::EVENT_MESSAGE};
+use abi::{Endpoint, Errno, call::REAL_TIME, linux::nr, vfs::EVENT_MESSAGE};
 use alloc::{rc::Rc, vec::Vec};
 use core::cell::Cell;
 use sys::time;
@@ -32,6 +33,15 @@ const OVERHEAD_BYTES: u64 = 96;
 const NAME_MAX: usize = 255;
 const SIGNALS: u32 = 64;
 const NS_PER_S: u64 = 1_000_000_000;
+
+pub(super) const CALLS: &[Entry] = &[
+    call(nr::MQ_OPEN, |c| done(c.vfs.mq_open(c.process, c.first()))),
+    call(nr::MQ_UNLINK, |c| done(c.vfs.mq_unlink(c.process, c.words[0]))),
+    call(nr::MQ_TIMEDSEND, |c| c.vfs.mq_send(c.process, c.first())),
+    call(nr::MQ_TIMEDRECEIVE, |c| c.vfs.mq_receive(c.process, c.first())),
+    call(nr::MQ_NOTIFY, |c| done(c.vfs.mq_notify(c.process, c.int(0), c.words[1]))),
+    call(nr::MQ_GETSETATTR, |c| done(c.vfs.mq_attributes(c.process, c.int(0), c.words[1], c.words[2]))),
+];
 
 impl Vfs {
     /// mq_open.

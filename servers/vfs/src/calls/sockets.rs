@@ -1,5 +1,6 @@
 //! The calls on sockets. There are pairs of connected local stream sockets (`socketpair`) and no others: no names, no control messages.
 
+use super::{Entry, call, done};
 use crate::{
     calls::Flow,
     memory as user,
@@ -10,7 +11,7 @@ use crate::{
     sockets::Socket,
     state::Vfs,
 };
-use abi::Errno;
+use abi::{Errno, linux::nr};
 use alloc::{rc::Rc, vec::Vec};
 
 const AF_UNIX: u32 = 1;
@@ -42,6 +43,20 @@ struct Header {
     control_bytes: u64,
     buffer: UserBuffer,
 }
+
+pub(super) const CALLS: &[Entry] = &[
+    call(nr::SOCKET, |_| Err(Errno::EAFNOSUPPORT)),
+    call(nr::SOCKETPAIR, |c| done(c.vfs.socketpair(c.process, c.first()))),
+    call(nr::SENDTO, |c| c.vfs.send_to(c.process, c.int(0), c.buffer(1)?, c.flags(3), c.words[5])),
+    call(nr::RECVFROM, |c| c.vfs.receive_from(c.process, c.int(0), c.buffer(1)?, c.flags(3), c.words[5])),
+    call(nr::SENDMSG, |c| c.vfs.send_message(c.process, c.int(0), c.words[1], c.flags(2))),
+    call(nr::RECVMSG, |c| c.vfs.receive_message(c.process, c.int(0), c.words[1], c.flags(2))),
+    call(nr::SHUTDOWN, |c| done(c.vfs.shut_down(c.process, c.int(0), c.flags(1)))),
+    call(nr::GETSOCKOPT, |c| done(c.vfs.socket_option(c.process, c.first()))),
+    call(nr::SETSOCKOPT, |c| done(c.vfs.set_socket_option(c.process, c.int(0), c.flags(1), c.flags(2)))),
+    call(nr::GETSOCKNAME, |c| done(c.vfs.socket_name(c.process, c.int(0), c.words[1], c.words[2]))),
+    call(nr::GETPEERNAME, |c| done(c.vfs.socket_name(c.process, c.int(0), c.words[1], c.words[2]))),
+];
 
 impl Vfs {
     /// socketpair.

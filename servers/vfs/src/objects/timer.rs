@@ -4,23 +4,18 @@
 //! moves that on. So nothing is lost when vfs dies, and a timer that nobody waits for costs nothing.
 
 use crate::{
-    calls::Flow,
     events::Watchers,
     keep::{Store, timers::TimerRecord},
-    memory as user,
-    memory::buffer::UserBuffer,
-    objects::{O_CLOEXEC, O_NONBLOCK, Object, OpenFile},
-    processes::Process,
-    state::Vfs,
 };
 use abi::Errno;
 use alloc::{rc::Rc, vec::Vec};
 use core::cell::Cell;
 use sys::time;
 
-const NS_PER_S: u64 = 1_000_000_000;
+/// Nanoseconds of a second.
+pub const NS_PER_S: u64 = 1_000_000_000;
 /// Bytes that a read gives.
-const COUNT_BYTES: u64 = 8;
+pub const COUNT_BYTES: u64 = 8;
 
 /// One timer.
 #[derive(Debug)]
@@ -80,7 +75,7 @@ fn time_left(record: &TimerRecord, now_ns: u64) -> u64 {
 
 impl Timer {
     /// A timer that is not set. `ENFILE`: there are too many.
-    fn new(store: &Rc<Store>, of_wall: bool) -> Result<Rc<Timer>, Errno> {
+    pub fn new(store: &Rc<Store>, of_wall: bool) -> Result<Rc<Timer>, Errno> {
         let record = TimerRecord { of_wall, ..TimerRecord::default() };
         let place = store.new_timer(&record)?;
         Ok(Timer::restore(store, place, record))
@@ -103,10 +98,29 @@ impl Timer {
         self.watchers.fire();
     }
 
+    /// Sets the next expiration, at a time of its clock or (`absolute` unset) after a time, and the interval. 0 as value: never.
+    pub fn arm(&self, absolute: bool, value_ns: u64, interval_ns: u64) {
+        let of_wall = self.record().of_wall;
+        let start_ns = if absolute { 0 } else { Now::read().monotonic_ns };
+        let next_ns = if value_ns == 0 { 0 } else { start_ns.saturating_add(value_ns) };
+        // A relative time does not follow the wall clock when that is set.
+        self.set(TimerRecord { of_wall, on_wall: of_wall && absolute, next_ns, interval_ns });
+    }
+
+    /// Expirations that nobody has read.
+    pub fn expirations(&self) -> u64 {
+        let record = self.record();
+        expirations(&record, Now::read().of(&record))
+    }
+
+    /// Counts so many expirations as read.
+    pub fn read(&self, count: u64) {
+        self.set(after_reading(&self.record(), count));
+    }
+
     /// It has expired, and nobody has read that.
     pub fn is_ready(&self) -> bool {
-        let record = self.record();
-        record.next_ns != 0 && expirations(&record, Now::read().of(&record)) > 0
+        self.record().next_ns != 0 && self.expirations() > 0
     }
 
     /// The monotonic time of the next expiration, as the clocks are now.
@@ -118,7 +132,7 @@ impl Timer {
     }
 
     /// As `struct itimerspec`: interval, and time left.
-    fn show(&self) -> Vec<u8> {
+    pub fn show(&self) -> Vec<u8> {
         let record = self.record();
         let left_ns = time_left(&record, Now::read().of(&record));
         let spec = |ns: u64| [ns / NS_PER_S, ns % NS_PER_S];
@@ -129,94 +143,6 @@ impl Timer {
 impl Drop for Timer {
     fn drop(&mut self) {
         self.store.release_timer(self.place);
-    }
-}
-
-impl Vfs {
-    /// timerfd_create.
-    pub fn timer_create(&self, process: &Process, clock: u32, flags: u32) -> Result<u64, Errno> {
-        const REALTIME: u32 = 0;
-        const MONOTONIC: u32 = 1;
-        const BOOTTIME: u32 = 7;
-        if flags & !(O_CLOEXEC | O_NONBLOCK) != 0 || !matches!(clock, REALTIME | MONOTONIC | BOOTTIME) {
-            return Err(Errno::EINVAL);
-        }
-        let timer = Timer::new(&self.store, clock == REALTIME)?;
-        let path = b"anon_inode:[timerfd]".to_vec();
-        let file =
-            OpenFile::new(&self.closing, Object::Timer(timer), flags & O_NONBLOCK | crate::objects::O_RDWR, path)?;
-        process.insert(file, flags & O_CLOEXEC != 0)
-    }
-
-    /// timerfd_settime.
-    pub fn timer_set(&self, process: &Process, [descriptor, flags, new, old]: [u64; 4]) -> Result<u64, Errno> {
-        const ABSOLUTE: u32 = 1;
-        const CANCEL_ON_SET: u32 = 2;
-        let spec = user::fetch_words::<4>(process.endpoint, new)?;
-        let flags = flags as u32;
-        let wrong = spec[0] as i64 <= -1 || spec[2] as i64 <= -1 || spec[1] >= NS_PER_S || spec[3] >= NS_PER_S;
-        if wrong || flags & !(ABSOLUTE | CANCEL_ON_SET) != 0 {
-            return Err(Errno::EINVAL);
-        }
-        let timer = timer_of(process, descriptor as i32)?;
-        let before = timer.show();
-        let [interval_ns, value_ns] =
-            [[spec[0], spec[1]], [spec[2], spec[3]]].map(|[s, ns]| s.saturating_mul(NS_PER_S).saturating_add(ns));
-        let of_wall = timer.record().of_wall;
-        // What is relative does not follow the wall clock when that is set.
-        let on_wall = of_wall && flags & ABSOLUTE != 0;
-        let start_ns = if flags & ABSOLUTE != 0 { 0 } else { Now::read().monotonic_ns };
-        let next_ns = if value_ns == 0 { 0 } else { start_ns.saturating_add(value_ns) };
-        timer.set(TimerRecord { of_wall, on_wall, next_ns, interval_ns });
-        if old != 0 {
-            user::store(process.endpoint, old, &before)?;
-        }
-        Ok(0)
-    }
-
-    /// timerfd_gettime.
-    pub fn timer_get(&self, process: &Process, descriptor: i32, address: u64) -> Result<u64, Errno> {
-        user::store(process.endpoint, address, &timer_of(process, descriptor)?.show())?;
-        Ok(0)
-    }
-
-    /// read of a timer: how often it has expired since the last read.
-    pub fn read_timer(
-        &'static self,
-        process: &Rc<Process>,
-        file: Rc<OpenFile>,
-        timer: Rc<Timer>,
-        buffer: UserBuffer,
-    ) -> Result<Flow, Errno> {
-        if buffer.left() < COUNT_BYTES {
-            return Err(Errno::EINVAL);
-        }
-        if !timer.is_ready() && file.nonblocking() {
-            return Err(Errno::EAGAIN);
-        }
-        let process = process.clone();
-        Ok(Flow::task(async move {
-            while !timer.is_ready() {
-                let mut sleep = timer.wakes_at().map(|at_ns| self.runtime.sleep_until(at_ns));
-                timer.watchers.add(&process.event);
-                let waited = process.wait_or_sleep(sleep.as_mut()).await;
-                timer.watchers.remove(&process.event);
-                waited?;
-            }
-            let record = timer.record();
-            let count = expirations(&record, Now::read().of(&record));
-            user::store_all(buffer, &count.to_le_bytes())?;
-            timer.set(after_reading(&record, count));
-            drop(file);
-            Ok(COUNT_BYTES)
-        }))
-    }
-}
-
-fn timer_of(process: &Process, descriptor: i32) -> Result<Rc<Timer>, Errno> {
-    match &process.file(descriptor)?.object {
-        Object::Timer(timer) => Ok(timer.clone()),
-        _ => Err(Errno::EINVAL),
     }
 }
 

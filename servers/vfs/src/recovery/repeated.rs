@@ -8,13 +8,13 @@
 //! Everything else of a call can be done again: it asks, or sets what it set before.
 
 use crate::{
-    calls::Flow,
+    calls::{self, Changes, Flow},
     files::vnode::{Description, NodeRef},
     keep::records::Note,
     processes::Process,
     state::Vfs,
 };
-use abi::{Errno, Message, Word, fs, linux::nr, message::REPLY};
+use abi::{Errno, Message, Word, fs, message::REPLY};
 use alloc::rc::Rc;
 
 impl Vfs {
@@ -25,13 +25,14 @@ impl Vfs {
             return Flow::Done(Word::from_word(word));
         }
         process.note.set(note);
-        if !asks_for_a_change(number) {
+        let changes = calls::changes(number);
+        if changes == Changes::Nothing {
             return self.new_call(process, number, words);
         }
         let (process, words) = (process.clone(), *words);
         Flow::task(async move {
             if let Some(reply) = self.recall(&process).await {
-                if !goes_on(number) {
+                if changes == Changes::All {
                     self.take_over(&reply);
                     return Ok(0);
                 }
@@ -83,32 +84,4 @@ impl Vfs {
     pub fn was_emptied(&self, process: &Process) -> bool {
         process.recalled(fs::Truncate::LABEL).is_some()
     }
-}
-
-/// Calls that have more to do when their change is made.
-fn goes_on(number: u32) -> bool {
-    matches!(number, nr::OPEN | nr::OPENAT | nr::OPENAT2 | nr::CREAT | nr::MEMFD_CREATE | nr::MOUNT | nr::UMOUNT2)
-}
-
-fn asks_for_a_change(number: u32) -> bool {
-    goes_on(number)
-        || matches!(
-            number,
-            nr::MKDIR
-                | nr::MKDIRAT
-                | nr::MKNOD
-                | nr::MKNODAT
-                | nr::RMDIR
-                | nr::UNLINK
-                | nr::UNLINKAT
-                | nr::RENAME
-                | nr::RENAMEAT
-                | nr::RENAMEAT2
-                | nr::LINK
-                | nr::LINKAT
-                | nr::SYMLINK
-                | nr::SYMLINKAT
-                | nr::TRUNCATE
-                | nr::FTRUNCATE
-        )
 }
