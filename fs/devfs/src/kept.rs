@@ -1,7 +1,7 @@
 //! What devfs's successor must know: mode and owner of each node, and when the first incarnation began.
 
 use fs::file_system::Timestamp;
-use server::recover::{Record, Recover, Table};
+use recover::records::{Record, Recover, Table};
 use sys::keep::Keep;
 
 /// Preserved memory, in bytes: `keep_bytes` of the system file.

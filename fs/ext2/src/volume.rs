@@ -15,7 +15,7 @@ use fs::device::{BlockDevice, SECTOR_SIZE};
 use fs::file_system::{NodeId, Timestamp};
 use fs::frames::PAGE_BYTES;
 use fs::names::NameCache;
-use fs::preserve::undo::Undo;
+use recover::transaction::Undo;
 use fs::preserve::uses::Uses;
 use fs::preserve::{MIN_BLOCK, VolumeMemory};
 

@@ -23,7 +23,7 @@ use crate::device::{BlockDevice, SECTOR_SIZE};
 use crate::frames::Frames;
 use crate::lru::LruIndex;
 use crate::preserve::CacheMemory;
-use crate::preserve::undo::Undo;
+use recover::transaction::Undo;
 
 /// Longest run of blocks moved by one device request, in bytes.
 pub const RUN_BYTES: usize = 64 * 1024;

@@ -7,7 +7,8 @@
 use sys::keep::Part;
 
 use crate::lru::LruIndex;
-use crate::preserve::check_of;
+use recover::check::check_word;
+use recover::transaction::put_back;
 
 /// A page, in bytes; the largest block.
 pub const PAGE_BYTES: usize = 4096;
@@ -109,12 +110,12 @@ impl Frames {
 
     /// Puts `bytes` back to `place` of the preserved memory, if that is in a frame.
     pub fn put_back(&mut self, place: usize, bytes: &[u8]) {
-        crate::preserve::put_back(&mut self.content, place, bytes);
+        put_back(&mut self.content, place, bytes);
     }
 }
 
 /// The entry of a frame, with its check.
 fn entry(frame: usize, word: u64) -> u64 {
     let content = word & ((1 << CHECK_SHIFT) - 1);
-    content | check_of(&[content, frame as u64]) >> CHECK_SHIFT << CHECK_SHIFT
+    content | check_word(0, [content, frame as u64]) >> CHECK_SHIFT << CHECK_SHIFT
 }

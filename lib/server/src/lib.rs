@@ -14,14 +14,11 @@
 
 extern crate alloc;
 
-pub mod hand;
 mod inbox;
 pub mod names;
 mod recent;
-pub mod recover;
 mod runtime;
 mod service;
-pub mod state;
 mod update;
 
 pub use inbox::Inbox;

@@ -1,6 +1,6 @@
 //! ds, the data store: names of services, events for those who depend on them, and small state that restarted services get back.
 //!
-//! `state` is what ds knows and decides; `snapshot` keeps it in preserved memory, so that ds itself can be killed at any instant;
+//! `state` is what ds knows and decides; a snapshot of it lies in preserved memory, so that ds itself can be killed at any instant;
 //! this file speaks with rs and the askers. A change that was asked for is preserved before it is acknowledged; an event is forgotten
 //! only after it was handed over, so that at worst it comes twice.
 //!
@@ -13,29 +13,34 @@
 
 extern crate alloc;
 
-mod snapshot;
 mod state;
 
 use abi::ds::{Delete, Lookup, NextEvent, Request, Retrieve, Store, Subscribe};
 use abi::endpoint::slot;
 use abi::rs::NextChange;
 use abi::{Endpoint, Errno, Message, Name};
+use recover::snapshot::Snapshots;
 use server::Service;
-use snapshot::Snapshots;
 use state::{Known, State, VALUE_BYTES};
 use sys::keep::Keep;
 use sys::{Birth, Result, copy, ipc};
 
 /// `keep_bytes` of ds in the system file.
 const KEEP_BYTES: usize = 1 << 20;
+/// Changes when the bytes of a snapshot change their meaning.
+const LAYOUT: u64 = 1;
+/// The one part of the snapshot.
+const WHOLE: usize = 0;
+/// Bytes in which a snapshot tells the length of the state.
+const LENGTH_BYTES: usize = 8;
 
 sys::program!(main);
 
 fn main(start: sys::Start) {
     let keep = Keep::take(KEEP_BYTES).expect("the preserved memory is taken once");
-    let snapshots = Snapshots::new(keep);
-    let preserved = if start.birth == Birth::Fresh { None } else { snapshots.load() };
-    let state = preserved.and_then(|bytes| State::decode(&bytes)).unwrap_or_default();
+    let (snapshots, _) = Snapshots::open(keep, LAYOUT, 1);
+    let preserved = if start.birth == Birth::Fresh { None } else { snapshots.load(WHOLE, |bytes| State::decode(bytes.run()?)) };
+    let state = preserved.unwrap_or_default();
     let mut ds = Ds { state, snapshots, unsaved: true, begin_again: true };
     ds.fetch();
     server::run(&mut ds)
@@ -43,7 +48,7 @@ fn main(start: sys::Start) {
 
 struct Ds {
     state: State,
-    snapshots: Snapshots<Keep>,
+    snapshots: Snapshots,
     /// The state has changed since it was preserved.
     unsaved: bool,
     /// Everything has to be fetched from rs, not only what is new.
@@ -84,19 +89,23 @@ impl Ds {
 
     fn save(&mut self) {
         if core::mem::take(&mut self.unsaved) {
-            self.snapshots.save(&self.state.encode());
+            self.take_snapshot(&self.state.encode());
         }
     }
 
     /// The state has been changed by request: it is preserved before that is acknowledged, or not changed.
     fn commit(&mut self, before: State) -> Result<()> {
         let bytes = self.state.encode();
-        if bytes.len() > self.snapshots.capacity() {
+        if bytes.len() + LENGTH_BYTES > self.snapshots.capacity() {
             self.state = before;
             return Err(Errno::ENOSPC);
         }
-        self.snapshots.save(&bytes);
+        self.take_snapshot(&bytes);
         Ok(())
+    }
+
+    fn take_snapshot(&mut self, state: &[u8]) {
+        self.snapshots.save([WHOLE].into_iter(), |_, writer| writer.run((state, &[])));
     }
 
     fn answer(&mut self, message: &Message) -> Result<Message> {

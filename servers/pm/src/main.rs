@@ -29,7 +29,7 @@ mod process;
 mod process_calls;
 mod random;
 mod records;
-mod recover;
+mod recovery;
 mod robust;
 mod scheduling;
 mod semaphore_calls;
@@ -68,7 +68,7 @@ impl server::Service for Pm<Native> {
 }
 
 fn main(_start: sys::Start) {
-    let (pm, is_second_life) = sys::retained::state(|| Pm::new(Native, Random::new(sys::random::seed())));
+    let (pm, is_second_life) = recover::retained::state(|| Pm::new(Native, Random::new(sys::random::seed())));
     if is_second_life {
         pm.recover();
     }

@@ -7,7 +7,6 @@
 use crate::index::{ProcessIndex, ThreadIndex};
 use crate::machine::Machine;
 use crate::random::Random;
-use crate::recover::{Hand, MessageKey};
 use crate::semaphore_sets::Sets;
 use crate::services::Service;
 use crate::system::System;
@@ -19,6 +18,7 @@ use abi::message::{LINUX_LABELS, REPEATED};
 use abi::registers::Registers;
 use abi::{Endpoint, Errno, Message, Word, kernel};
 use alloc::vec::Vec;
+use recover::in_progress::InProgress;
 
 /// What a handler says about the call it was given.
 pub enum Answer {
@@ -62,8 +62,8 @@ pub struct Pm<S> {
     pub machine: Machine,
     /// System V semaphores.
     pub semaphores: Sets,
-    /// What pm is doing just now.
-    pub hand: Hand,
+    /// The message in progress.
+    pub in_progress: InProgress,
 }
 
 impl<S: System> Pm<S> {
@@ -80,7 +80,7 @@ impl<S: System> Pm<S> {
             stopped_count: 0,
             machine: Machine::default(),
             semaphores: Sets::default(),
-            hand: Hand::default(),
+            in_progress: InProgress::default(),
         }
     }
 
@@ -106,11 +106,11 @@ impl<S: System> Pm<S> {
 
     #[inline(never)]
     fn handle_slowly(&mut self, message: &Message) -> Option<Message> {
-        self.hand.now = Some(MessageKey::of(message));
+        self.in_progress.begin(message);
         let reply =
             if message.label < LINUX_LABELS { self.program_call(message) } else { self.system_message(message) };
         self.keep_alarm();
-        self.hand.done();
+        self.in_progress.end(None);
         reply
     }
 

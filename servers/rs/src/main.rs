@@ -21,7 +21,7 @@ mod device;
 mod launch;
 mod policy;
 mod record;
-mod recover;
+mod recovery;
 mod reports;
 mod requests;
 mod rights;
@@ -46,7 +46,7 @@ use supervisor::Supervisor;
 sys::program!(main);
 
 fn main(_: sys::Start) {
-    let (rs, is_second_life) = sys::retained::state(begin);
+    let (rs, is_second_life) = recover::retained::state(begin);
     if is_second_life {
         rs.recover();
     } else {

@@ -15,7 +15,8 @@ use abi::pm::{Boot, ServiceUp, WhoIs};
 use abi::rs::{Arguments, NextChange, PrepareUpdate, Ready};
 use abi::{Endpoint, Errno, Message, Word, linux};
 use alloc::vec::Vec;
-use server::hand::{Hand, Recall};
+use recover::in_progress::{InProgress, Recall};
+use recover::retained::waits_for;
 use sys::{Result, copy, ipc, thread, time};
 
 /// The CPU's vector of page faults.
@@ -46,8 +47,8 @@ pub struct Rs {
     waits_for_report: Option<Message>,
     /// What the kernel's alarm is set to.
     alarm_ns: u64,
-    /// The message in hand.
-    hand: Hand,
+    /// The message in progress.
+    in_progress: InProgress,
 }
 
 impl Rs {
@@ -59,7 +60,7 @@ impl Rs {
             updating: Vec::new(),
             waits_for_report: None,
             alarm_ns: 0,
-            hand: Hand::default(),
+            in_progress: InProgress::default(),
         }
     }
 
@@ -72,11 +73,7 @@ impl Rs {
 
     /// rs has died, and its records are as it left them.
     pub fn recover(&mut self) {
-        let asks = |process: Endpoint| {
-            sys::info::thread(process.slot())
-                .is_ok_and(|thread| thread.endpoint == process && thread.blocked_on.slot() == slot::RS)
-        };
-        self.hand.died(asks);
+        self.in_progress.died(|process| waits_for(process, slot::RS));
         // The kernel's alarm may have come and been lost.
         self.alarm_ns = 0;
         // Callers of the system call ask again.
@@ -92,11 +89,11 @@ impl Rs {
         loop {
             self.follow_up();
             let message = ipc::receive(Endpoint::ANY).expect("receiving from anybody does not fail");
-            let reply = match self.hand.recall(&message) {
+            let reply = match self.in_progress.recall(&message) {
                 Recall::New => {
-                    self.hand.begin(&message);
+                    self.in_progress.begin(&message);
                     let reply = self.handle(&message);
-                    self.hand.end(reply.as_ref());
+                    self.in_progress.end(reply.as_ref());
                     reply
                 }
                 Recall::Answered(reply) => Some(reply),

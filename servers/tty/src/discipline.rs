@@ -6,7 +6,7 @@
 //! Neighbours: `termios` (settings), `output` (echo), `terminal` (who waits for input).
 
 use crate::output::{Output, tab_width};
-use crate::snapshot::{Reader, Writer};
+use recover::snapshot::{Reader, Writer};
 use crate::termios::{Termios, cc, iflag, lflag};
 use alloc::{collections::VecDeque, vec::Vec};
 

@@ -1,7 +1,7 @@
 //! What became of requests, by who asked and by their tag: one that is repeated, because this tty's predecessor died before the answer
 //! arrived, gets the same answer, and a write goes on where it was.
 
-use crate::snapshot::{Reader, Writer};
+use recover::snapshot::{Reader, Writer};
 use abi::{Errno, Message, Word};
 use alloc::collections::VecDeque;
 

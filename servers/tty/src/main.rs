@@ -3,11 +3,11 @@
 //! vfs speaks `chardev` to it, pm fetches signals with `tty::NextEvent`. Each terminal has two tasks that move bytes from and to uart;
 //! everything else happens within the handling of one message. tty waits for nobody.
 //!
-//! What a terminal is survives this process: `preserve` keeps it, `ledger` knows repeated requests, and those that waited are asked again by vfs.
+//! What a terminal is survives this process: it is preserved as snapshots, `ledger` knows repeated requests, and vfs repeats those that waited.
 //!
 //! * `terminal`, `control`: a terminal and its ioctls; `discipline`, `output`, `termios`: what they are made of;
 //! * `line`: the tasks that talk with uart; `serial`: what they tell it besides bytes;
-//! * `preserve`, `snapshot`, `ledger`: what a successor finds;
+//! * `ledger`: what became of requests, for a successor;
 //! * this file: which terminal a message is for, and what a terminal needs of the world.
 #![cfg_attr(not(test), no_std, no_main)]
 #![forbid(unsafe_code)]
@@ -19,9 +19,7 @@ mod discipline;
 mod ledger;
 mod line;
 mod output;
-mod preserve;
 mod serial;
-mod snapshot;
 mod terminal;
 mod termios;
 mod waiting;
@@ -31,9 +29,10 @@ use alloc::{collections::VecDeque, rc::Rc, vec::Vec};
 use core::cell::RefCell;
 use ledger::{Ledger, Outcome};
 use line::Line;
-use preserve::{PARTS, Preserved};
+use recover::records::Found;
+use recover::snapshot::{Reader, Snapshots, Writer};
 use server::{Peer, Runtime, Step};
-use snapshot::{Reader, Writer};
+use sys::keep::Keep;
 use terminal::{Caller, Terminal, World};
 
 sys::program!(main);
@@ -44,6 +43,12 @@ const TERMINALS: usize = 3;
 const UART_WINDOW: usize = 2 * TERMINALS;
 /// The preserved part that all terminals share, behind theirs.
 const SHARED: usize = TERMINALS;
+/// Parts of a snapshot: each terminal, and what they share.
+const PARTS: usize = TERMINALS + 1;
+/// Most bytes of a part: full queues in both directions, where a tab may have become eight blanks.
+const PART_BYTES: usize = 40 << 10;
+/// Changes when the bytes of a part change their meaning.
+const LAYOUT: u64 = 2;
 /// Minor numbers (devices.txt of Linux): the controlling terminal, the console, the first serial line.
 const MINOR_CONTROLLING: u64 = 0;
 const MINOR_CONSOLE: u64 = 1;
@@ -53,7 +58,7 @@ fn main(_: sys::Start) {
     let runtime = Runtime::new();
     let name = Name::new("uart").expect("a short name");
     let uart = Peer::connect(&runtime, name, UART_WINDOW).expect("the system file has no uart");
-    let tty = Rc::new(Tty::new(runtime.clone(), Preserved::open()));
+    let tty = Rc::new(Tty::new(runtime.clone(), open_snapshots()));
     for index in 0..TERMINALS {
         line::start(&tty, index, &uart);
     }
@@ -67,12 +72,23 @@ fn main(_: sys::Start) {
     runtime.serve(handle, |answer| answer, |_, _| {});
 }
 
+/// The predecessor's terminals in preserved memory, so that they go on where it died. A turn that changes some saves them before its
+/// answers leave: nobody hears of anything that a death could undo.
+fn open_snapshots() -> Snapshots {
+    let keep = Keep::take(Snapshots::bytes(PARTS, PART_BYTES)).expect("preserved memory is taken once");
+    let (snapshots, found) = Snapshots::open(keep, LAYOUT, PARTS);
+    if found == Found::Damaged {
+        sys::log!("the preserved state is damaged: all terminals are reset");
+    }
+    snapshots
+}
+
 /// All terminals.
 struct Tty {
     runtime: Runtime,
     lines: Vec<Line>,
     shared: RefCell<Shared>,
-    preserved: RefCell<Preserved>,
+    snapshots: RefCell<Snapshots>,
 }
 
 /// What terminals share.
@@ -122,11 +138,11 @@ impl Shared {
 }
 
 impl Tty {
-    fn new(runtime: Runtime, preserved: Preserved) -> Self {
-        let terminal = |index| preserved.load(index, Terminal::load).unwrap_or_else(Terminal::new);
+    fn new(runtime: Runtime, snapshots: Snapshots) -> Self {
+        let terminal = |index| snapshots.load(index, Terminal::load).unwrap_or_else(Terminal::new);
         let lines = (0..TERMINALS).map(|index| Line::new(terminal(index))).collect();
-        let shared = preserved.load(SHARED, Shared::load).unwrap_or_default();
-        Tty { runtime, lines, shared: RefCell::new(shared), preserved: RefCell::new(preserved) }
+        let shared = snapshots.load(SHARED, Shared::load).unwrap_or_default();
+        Tty { runtime, lines, shared: RefCell::new(shared), snapshots: RefCell::new(snapshots) }
     }
 
     /// Makes what this turn has changed last.
@@ -141,7 +157,7 @@ impl Tty {
             return;
         }
         let changed = (0..PARTS).filter(|part| dirty[*part]);
-        self.preserved.borrow_mut().save(changed, |part, writer| match self.lines.get(part) {
+        self.snapshots.borrow_mut().save(changed, |part, writer| match self.lines.get(part) {
             Some(line) => line.terminal.borrow().save(writer),
             None => shared.save(writer),
         });

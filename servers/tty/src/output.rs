@@ -5,7 +5,7 @@
 //!
 //! Neighbours: `discipline` echoes through here, `terminal` takes bytes out for uart.
 
-use crate::snapshot::{Reader, Writer};
+use recover::snapshot::{Reader, Writer};
 use crate::termios::{Termios, oflag};
 use alloc::collections::VecDeque;
 

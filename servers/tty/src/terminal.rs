@@ -7,7 +7,7 @@
 use crate::discipline::{Discipline, KeySignal, MAX_INPUT};
 use crate::output::Output;
 use crate::serial::{self, Order, Ticket};
-use crate::snapshot::{Reader, Writer};
+use recover::snapshot::{Reader, Writer};
 use crate::termios::{TERMIOS_BYTES, Termios, cc, iflag, lflag};
 use crate::waiting::{AfterLine, AfterOutput, Need, Waiting};
 use abi::chardev::serial::{MODEM_DTR, MODEM_RTS};

@@ -44,7 +44,7 @@ use abi::{Endpoint, Errno, Message, endpoint::slot, message::LINUX_LABELS};
 use alloc::boxed::Box;
 use calls::Flow;
 use keep::{KEEP_BYTES, Store};
-use server::recover::Found;
+use recover::records::Found;
 use state::Vfs;
 use sys::{keep::Keep, start::Birth};
 

@@ -28,7 +28,7 @@ mod processes;
 #[cfg(target_os = "none")]
 mod program;
 mod protect;
-mod recover;
+mod recovery;
 mod region;
 mod remap;
 mod reports;

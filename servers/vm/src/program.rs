@@ -28,17 +28,11 @@ const FIRST_DONATION: u64 = 16;
 
 /// Begins to serve.
 pub fn main(_: sys::Start) {
-    let (service, is_second_life) = sys::retained::state(|| Service(start().expect("vm cannot take over memory")));
+    let (service, is_second_life) = recover::retained::state(|| Service(start().expect("vm cannot take over memory")));
     if is_second_life {
-        service.0.recover(asks);
+        service.0.recover(|process| recover::retained::waits_for(process, slot::VM));
     }
     ::server::run(service)
-}
-
-/// Does this process wait for vm?
-fn asks(process: Endpoint) -> bool {
-    sys::info::thread(process.slot())
-        .is_ok_and(|thread| thread.endpoint == process && thread.blocked_on.slot() == slot::VM)
 }
 
 struct Service(Server<Calls>);

@@ -7,7 +7,7 @@ use crate::{
     devices::Dma, fault::Access, file_maps::FileMaps, frames::Frames, kernel::Kernel, memory::Memory, mmap::MapRequest,
     object::ObjectId, processes::Processes, space::AddressSpace, syncs::Syncs,
 };
-use ::server::hand::{Hand, Recall};
+use recover::in_progress::{InProgress, Recall};
 use abi::{
     Endpoint, Errno, Message,
     kernel::{CopyFault, Fault, Resident},
@@ -32,8 +32,8 @@ pub struct Server<K> {
     /// Preserved memory by slot.
     pub(crate) kept: BTreeMap<usize, ObjectId>,
     pub(crate) total_bytes: u64,
-    /// The message in hand.
-    pub(crate) hand: Hand,
+    /// The message in progress.
+    pub(crate) in_progress: InProgress,
 }
 
 impl<K: Kernel> Server<K> {
@@ -47,23 +47,23 @@ impl<K: Kernel> Server<K> {
             dma: Dma::default(),
             kept: BTreeMap::new(),
             total_bytes,
-            hand: Hand::default(),
+            in_progress: InProgress::default(),
         })
     }
 
     /// Serves one message. `None`: the answer comes later.
     pub fn handle(&mut self, message: &Message) -> Option<Message> {
-        match self.hand.recall(message) {
+        match self.in_progress.recall(message) {
             Recall::New => {}
             Recall::Answered(reply) => return Some(reply),
             Recall::Refused => return Some(message.reply(Err(Errno::EIO))),
         }
-        self.hand.begin(message);
+        self.in_progress.begin(message);
         let reply = self.serve(message);
         if self.memory.objects.take_news() {
             self.memory.kernel.notify(Endpoint::VFS);
         }
-        self.hand.end(reply.as_ref());
+        self.in_progress.end(reply.as_ref());
         reply
     }
 

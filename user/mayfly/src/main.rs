@@ -38,9 +38,9 @@ fn main(start: Start) {
 /// Adds this birth to those before.
 fn count(name: &str, birth: Birth) {
     let mut number = [0; 8];
-    let known = server::state::retrieve(KEY, &mut number).expect("ds tells what it keeps");
+    let known = recover::values::retrieve(KEY, &mut number).expect("ds tells what it keeps");
     let births = known.map_or(0, |_| u64::from_le_bytes(number)) + 1;
-    server::state::store(KEY, &births.to_le_bytes()).expect("ds keeps a number");
+    recover::values::store(KEY, &births.to_le_bytes()).expect("ds keeps a number");
     sys::log!("{name}: birth {births}, {birth:?}");
 }
 

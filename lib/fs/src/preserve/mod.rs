@@ -2,8 +2,8 @@
 //!
 //! | part | file | |
 //! |---|---|---|
-//! | undo log | `undo` | makes each request one transaction |
-//! | request in hand | `hand` | what may have killed the server |
+//! | undo log | `recover::transaction` | makes each request one transaction |
+//! | request in progress | `recover::in_progress` | what may have killed the server |
 //! | replies | `replies` | no request is done twice |
 //! | record of a mount | `mounts` | one each volume |
 //! | uses of nodes | `uses` | one table each volume |
@@ -12,21 +12,19 @@
 //! What a successor finds is the state after the last commit: `Preserved::open` takes back what a dead server had begun.
 //! Everything else (indexes, inodes, names) it makes anew.
 
-pub mod hand;
 pub mod mounts;
 pub mod replies;
-pub mod undo;
 pub mod uses;
 
 use core::ops::Range;
 
+use recover::in_progress::Tries;
+use recover::transaction::{self, Undo};
 use sys::Birth;
 use sys::keep::{Keep, Part, Parts};
 
-use hand::Hand;
 use mounts::MountPlace;
 use replies::Replies;
-use undo::Undo;
 
 /// Version of the layout: changes when the meaning of anything here does.
 const VERSION: u64 = 0x736b_696e_0001;
@@ -104,10 +102,10 @@ pub struct Preserved {
     layout: Layout,
     /// The undo log.
     pub undo: Undo,
-    /// The request in hand.
-    pub hand: Hand,
-    /// The same for what requests have left to do.
-    pub work: Hand,
+    /// The tries of the request in progress.
+    pub request: Tries,
+    /// The tries of the work that requests have left to do.
+    pub work: Tries,
     /// Replies.
     pub replies: Replies,
 }
@@ -126,7 +124,7 @@ impl Preserved {
     /// As `open`, of memory that is taken in parts.
     pub fn open_parts(parts: Parts, layout: Layout, birth: Birth) -> Preserved {
         assert!(parts.len() >= layout.bytes(), "{} preserved bytes, {} needed", parts.len(), layout.bytes());
-        let found = lend(&parts, 0, undo::HEAD_BYTES).word(LAYOUT);
+        let found = lend(&parts, 0, transaction::HEAD_BYTES).word(LAYOUT);
         let is_known = birth != Birth::Fresh && found == layout.id();
         assert!(is_known || birth != Birth::Updated, "the preserved state is of another layout ({found:#x})");
         if !is_known {
@@ -134,7 +132,7 @@ impl Preserved {
         }
         match Self::of(&parts, layout) {
             Ok(preserved) => preserved,
-            Err(undo::Damaged) => {
+            Err(transaction::Damaged) => {
                 sys::log!("the undo log in preserved memory is damaged: what was mounted is lost");
                 clear(&parts, layout);
                 Self::of(&parts, layout).unwrap_or_else(|_| unreachable!("an empty undo log is sound"))
@@ -142,16 +140,16 @@ impl Preserved {
         }
     }
 
-    fn of(parts: &Parts, layout: Layout) -> Result<Preserved, undo::Damaged> {
+    fn of(parts: &Parts, layout: Layout) -> Result<Preserved, transaction::Damaged> {
         let log = layout.log();
-        let undo = Undo::open(lend(parts, 0, undo::HEAD_BYTES), lend(parts, log.start, log.len()));
+        let undo = Undo::open(lend(parts, 0, transaction::HEAD_BYTES), lend(parts, log.start, log.len()));
         let limits = layout.volumes_start()..layout.bytes();
         undo.roll_back(limits, |place, bytes| lend_any(parts, place, bytes.len(), |old| old.copy_from_slice(bytes)))?;
         let committed = undo.number() - 1;
-        let hand = Hand::open(lend(parts, PAGE, hand::BYTES));
-        let work = Hand::open(lend(parts, PAGE + hand::BYTES, hand::BYTES));
+        let request = Tries::open(lend(parts, PAGE, Tries::BYTES));
+        let work = Tries::open(lend(parts, PAGE + Tries::BYTES, Tries::BYTES));
         let replies = Replies::open(lend(parts, 2 * PAGE, replies::BYTES), committed);
-        Ok(Preserved { parts: parts.clone(), layout, undo, hand, work, replies })
+        Ok(Preserved { parts: parts.clone(), layout, undo, request, work, replies })
     }
 
     /// Most volumes.
@@ -188,10 +186,10 @@ impl Preserved {
 
 /// Makes the state empty; the layout's number comes last, so that a death in between leaves no state at all.
 fn clear(parts: &Parts, layout: Layout) {
-    let mut head = lend(parts, 0, undo::HEAD_BYTES);
+    let mut head = lend(parts, 0, transaction::HEAD_BYTES);
     head.put_word(LAYOUT, 0);
     Undo::clear(&mut head);
-    Hand::clear(&mut lend(parts, PAGE, 2 * hand::BYTES));
+    Tries::clear(&mut lend(parts, PAGE, 2 * Tries::BYTES));
     Replies::clear(&mut lend(parts, 2 * PAGE, replies::BYTES));
     for number in 0..layout.volumes {
         MountPlace::clear(&mut lend(parts, layout.volume(number), mounts::BYTES));
@@ -209,18 +207,4 @@ fn lend_any(parts: &Parts, start: usize, bytes: usize, act: impl FnOnce(&mut [u8
     let mut part = lend(parts, first, start + bytes - first);
     part.order();
     act(&mut part[start - first..]);
-}
-
-/// Copies `bytes` to `place` of the preserved memory if that is within `part`.
-pub(crate) fn put_back(part: &mut Part, place: usize, bytes: &[u8]) {
-    let Some(start) = place.checked_sub(part.place()) else { return };
-    if let Some(old) = part.get_mut(start..start + bytes.len()) {
-        old.copy_from_slice(bytes);
-    }
-}
-
-/// A check word over `words`; never 0.
-pub(crate) fn check_of(words: &[u64]) -> u64 {
-    const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
-    words.iter().fold(SPREAD, |sum, word| (sum.rotate_left(5) ^ word).wrapping_mul(SPREAD)) | 1
 }

@@ -3,8 +3,8 @@
 use abi::{Endpoint, Name};
 use sys::keep::Part;
 
-use super::check_of;
-use super::undo::Undo;
+use recover::check::check_word;
+use recover::transaction::{self, Undo};
 use crate::volumes::Source;
 
 /// Bytes of a record.
@@ -55,7 +55,7 @@ impl MountPlace {
         if words[0] & MOUNTED == 0 {
             return None;
         }
-        if self.part.word(8 * WORDS) != check_of(&words) {
+        if self.part.word(8 * WORDS) != check_word(0, words) {
             sys::log!("the preserved record of a mounted file system is damaged: it is no longer mounted");
             return None;
         }
@@ -84,13 +84,13 @@ impl MountPlace {
             words[5..9].copy_from_slice(&record.memo);
         }
         self.undo.save(self.part.place(), &self.part[..BYTES]);
-        for (word, bytes) in words.iter().chain([&check_of(&words)]).zip(self.part.chunks_exact_mut(8)) {
+        for (word, bytes) in words.iter().chain([&check_word(0, words)]).zip(self.part.chunks_exact_mut(8)) {
             bytes.copy_from_slice(&word.to_le_bytes());
         }
     }
 
     /// Puts `bytes` back to `place` of the preserved memory, if that is here.
     pub fn restore(&mut self, place: usize, bytes: &[u8]) {
-        super::put_back(&mut self.part, place, bytes);
+        transaction::put_back(&mut self.part, place, bytes);
     }
 }

@@ -7,7 +7,7 @@
 use abi::Message;
 use sys::keep::Part;
 
-use super::check_of;
+use recover::check::check_word;
 use crate::lru::LruIndex;
 
 /// Replies that are kept.
@@ -38,7 +38,7 @@ impl Replies {
         let mut replies = Replies { part, index: LruIndex::new(KEPT) };
         let keys = (0..KEPT).map(|slot| {
             let words = replies.words(slot);
-            let is_whole = replies.part.word(slot * STRIDE + 8 * WORDS) == check_of(&words) && words[0] != 0;
+            let is_whole = replies.part.word(slot * STRIDE + 8 * WORDS) == check_word(0, words) && words[0] != 0;
             (is_whole && words[0] <= committed).then(|| key(words[1], words[2]))
         });
         let keys: alloc::vec::Vec<_> = keys.collect();
@@ -77,7 +77,7 @@ impl Replies {
         words[3..].copy_from_slice(&reply.words);
         let start = slot * STRIDE;
         let record = &mut self.part[start..start + STRIDE];
-        for (word, bytes) in words.iter().chain([&check_of(&words)]).zip(record.chunks_exact_mut(8)) {
+        for (word, bytes) in words.iter().chain([&check_word(0, words)]).zip(record.chunks_exact_mut(8)) {
             bytes.copy_from_slice(&word.to_le_bytes());
         }
     }

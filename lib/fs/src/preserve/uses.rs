@@ -7,8 +7,8 @@ use alloc::vec::Vec;
 
 use sys::keep::Part;
 
-use super::check_of;
-use super::undo::Undo;
+use recover::check::check_word;
+use recover::transaction::{self, Undo};
 use crate::Errno;
 use crate::lru::LruIndex;
 
@@ -125,7 +125,7 @@ impl Uses {
 
     /// Puts `bytes` back to `place` of the preserved memory, if that is here. [`Uses::rebuild`] must follow.
     pub fn restore(&mut self, place: usize, bytes: &[u8]) {
-        super::put_back(&mut self.part, place, bytes);
+        transaction::put_back(&mut self.part, place, bytes);
     }
 
     fn put(&mut self, slot: usize, word: u64) {
@@ -143,5 +143,5 @@ fn count_in(word: u64) -> u32 {
 
 fn entry(node: u32, count: u32) -> u64 {
     let content = u64::from(node) | u64::from(count) << COUNT_SHIFT;
-    content | check_of(&[content]) >> CHECK_SHIFT << CHECK_SHIFT
+    content | check_word(0, [content]) >> CHECK_SHIFT << CHECK_SHIFT
 }

@@ -38,7 +38,7 @@ where
                 return reply;
             }
             let slot = message.source.slot();
-            let take = |preserved: &mut Preserved| preserved.hand.take(tag, slot, preserved.undo.number() - 1);
+            let take = |preserved: &mut Preserved| preserved.request.begin(tag, slot, preserved.undo.number() - 1);
             if !self.preserved.as_mut().is_none_or(take) {
                 sys::log!("request {:#x} has killed this service twice: it is refused", message.label);
                 return message.reply(Err(Errno::EIO));
@@ -49,7 +49,7 @@ where
         if let Some(preserved) = &mut self.preserved
             && tag != 0
         {
-            preserved.hand.release();
+            preserved.request.end();
         }
         reply
     }
@@ -145,14 +145,14 @@ where
 
     /// Finishes what a predecessor has left to do, unless two of them have died of it.
     pub(super) fn finish_work_left(&mut self) {
-        let take = |preserved: &mut Preserved| preserved.work.take(WORK_LEFT, 0, preserved.undo.number() - 1);
+        let take = |preserved: &mut Preserved| preserved.work.begin(WORK_LEFT, 0, preserved.undo.number() - 1);
         if !self.preserved.as_mut().is_none_or(take) {
             sys::log!("what is deleted is not freed: two predecessors have died of it");
             return;
         }
         self.clean_up();
         if let Some(preserved) = &mut self.preserved {
-            preserved.work.release();
+            preserved.work.end();
         }
     }
 

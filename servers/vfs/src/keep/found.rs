@@ -18,7 +18,7 @@ impl Store {
     /// Records that something has written into.
     pub fn damaged(&self) -> usize {
         fn count<R: Record>(table: &Table<R>, recover: &Recover) -> usize {
-            table.entries(recover).filter(|(_, entry)| matches!(entry, server::recover::Entry::Damaged)).count()
+            table.entries(recover).filter(|(_, entry)| matches!(entry, recover::records::Entry::Damaged)).count()
         }
         count(&self.threads, &self.recover)
             + count(&self.mounts, &self.recover)

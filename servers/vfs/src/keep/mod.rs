@@ -27,7 +27,7 @@ use records::{
     BLOCK, CallRecord, DescriptorRecord, DirectoriesRecord, ExecRecord, FileRecord, GlobalRecord, Kind, LockRecord,
     MountRecord, NOWHERE, NextRecord, Note, PeerRecord, PipeRecord, TableRecord, ThreadRecord,
 };
-use server::recover::{Area, Cells, Found, Record, Recover, Table, VALUE_BITS};
+use recover::records::{Area, Cells, Found, Record, Recover, Table, VALUE_BITS};
 use sys::keep::Keep;
 pub use text::Text;
 use text::Texts;
@@ -425,7 +425,7 @@ impl Store {
     /// Enters a mount. `ENOSPC`: there are too many.
     pub fn new_mount(&self, record: &MountRecord) -> Result<u16, Errno> {
         let mut places = 0..MOUNTS;
-        let free = places.find(|&place| matches!(self.mounts.get(&self.recover, place), server::recover::Entry::Empty));
+        let free = places.find(|&place| matches!(self.mounts.get(&self.recover, place), recover::records::Entry::Empty));
         let place = free.ok_or(Errno::ENOSPC)?;
         self.mounts.set(&self.recover, place, record);
         Ok(place as u16)

@@ -11,7 +11,7 @@
 use super::{Store, pool::Pool, records::halves, text::Text};
 use abi::{Endpoint, Errno};
 use alloc::vec::Vec;
-use server::recover::Record;
+use recover::records::Record;
 
 /// Bytes of a place of the message area.
 pub const PLACE_BYTES: usize = 64;

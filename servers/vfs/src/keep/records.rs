@@ -5,7 +5,7 @@
 
 use super::text::Text;
 use abi::Endpoint;
-use server::recover::Record;
+use recover::records::Record;
 
 /// "None" in a place of 16 bits.
 pub const NOWHERE: u16 = u16::MAX;

@@ -5,7 +5,7 @@
 
 use super::{SCALE, pool::Pool};
 use alloc::{vec, vec::Vec};
-use server::recover::{Area, Recover};
+use recover::records::{Area, Recover};
 
 /// Bytes of a place of each size, and how many there are.
 const SIZES: [(usize, usize); 3] = [(64, 8192 / SCALE), (512, 1024 / SCALE), (4096, 256 / SCALE)];

@@ -2,7 +2,7 @@
 
 use super::Store;
 use abi::Errno;
-use server::recover::Record;
+use recover::records::Record;
 
 /// A timer. Expirations that nobody has read follow from the time: see `timerfd`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -18,7 +18,7 @@ use crate::{
 use abi::{Endpoint, Errno, Message, call::KernelCall, endpoint::slot, vfs};
 use alloc::{boxed::Box, format, rc::Rc, string::String, vec, vec::Vec};
 use core::sync::atomic::{AtomicU64, Ordering};
-use server::recover::Found;
+use recover::records::Found;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use sys::{host::Kernel, keep::Keep};
 

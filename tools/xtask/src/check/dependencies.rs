@@ -9,7 +9,7 @@ struct Layer {
     may_use: &'static [&'static str],
 }
 
-const PROGRAMS_MAY_USE: &[&str] = &["abi", "lib/sys", "lib/server", "lib/driver", "lib/fs", "lib/elf"];
+const PROGRAMS_MAY_USE: &[&str] = &["abi", "lib/sys", "lib/recover", "lib/server", "lib/driver", "lib/fs", "lib/elf"];
 
 const LAYERS: [Layer; 14] = [
     Layer { folder: "abi", may_use: &[] },
@@ -18,13 +18,14 @@ const LAYERS: [Layer; 14] = [
     Layer { folder: "kernel/x86_64", may_use: &["abi", "kernel/boot", "kernel/core", "lib/elf"] },
     Layer { folder: "lib/elf", may_use: &["abi"] },
     Layer { folder: "lib/sys", may_use: &["abi"] },
-    Layer { folder: "lib/server", may_use: &["abi", "lib/sys"] },
-    Layer { folder: "lib/driver", may_use: &["abi", "lib/sys", "lib/server"] },
-    Layer { folder: "lib/fs", may_use: &["abi", "lib/sys", "lib/server"] },
+    Layer { folder: "lib/recover", may_use: &["abi", "lib/sys"] },
+    Layer { folder: "lib/server", may_use: &["abi", "lib/sys", "lib/recover"] },
+    Layer { folder: "lib/driver", may_use: &["abi", "lib/sys", "lib/recover", "lib/server"] },
+    Layer { folder: "lib/fs", may_use: &["abi", "lib/sys", "lib/recover", "lib/server"] },
     Layer { folder: "servers", may_use: PROGRAMS_MAY_USE },
     Layer { folder: "drivers", may_use: PROGRAMS_MAY_USE },
     // The same file system over memory.
-    Layer { folder: "fs/tmpfs", may_use: &["abi", "lib/sys", "lib/server", "lib/fs", "fs/ext2"] },
+    Layer { folder: "fs/tmpfs", may_use: &["abi", "lib/sys", "lib/recover", "lib/server", "lib/fs", "fs/ext2"] },
     Layer { folder: "fs", may_use: PROGRAMS_MAY_USE },
     Layer { folder: "user", may_use: PROGRAMS_MAY_USE },
 ];

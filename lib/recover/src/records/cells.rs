@@ -1,10 +1,10 @@
-//! Tables of single values that change often: a value and its check are one word, so a change is one word of the log.
+//! Tables of single values that change often: value and check share one word, so a change takes one entry of the undo log.
 
 use super::{Entry, Recover};
+use crate::check::SPREAD;
 
 /// Bits of a value.
 pub const VALUE_BITS: u32 = 48;
-const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// A table of values below 2^48.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ impl Cells {
         self.count == 0
     }
 
-    /// What is at `index`.
+    /// Reads the place `index`.
     ///
     /// # Panics
     /// When there is no such place.
@@ -47,7 +47,7 @@ impl Cells {
         }
     }
 
-    /// Puts a value to `index`, as part of the present change.
+    /// Puts a value into the place `index`, as part of the present change.
     ///
     /// # Panics
     /// When there is no such place, the log is full, or the value is too large.
@@ -57,7 +57,7 @@ impl Cells {
         recover.change(at, checked(at, value));
     }
 
-    /// The same for a place that the state of the last commit does not refer to; see [`super::Table::put_unreferenced`].
+    /// As [`Cells::set`], for a place that the state of the last commit does not refer to; see [`super::Table::put_unreferenced`].
     ///
     /// # Panics
     /// As [`Cells::set`].
@@ -67,7 +67,7 @@ impl Cells {
         recover.put(at, checked(at, value));
     }
 
-    /// Removes what is at `index`, as part of the present change.
+    /// Clears the place `index`, as part of the present change.
     ///
     /// # Panics
     /// As [`Cells::set`].
@@ -76,7 +76,7 @@ impl Cells {
         recover.change(self.place(index), 0);
     }
 
-    /// Removes what is at a place that the state of the last commit does not refer to.
+    /// Clears a place that the state of the last commit does not refer to.
     ///
     /// # Panics
     /// When there is no such place.

@@ -1,18 +1,18 @@
-//! State that outlives its server: records in preserved memory, which change together or not at all.
+//! Records in preserved memory that change together or not at all.
 //!
-//! A server may be killed between any two instructions. It changes its records between [`Recover::begin`] and [`Recover::commit`]; the
-//! old value of each word goes into an *undo log* in the same memory before the word changes, and the successor, opening the
-//! memory, puts the old values of an unfinished change back. So what it finds is the state after some commit.
-//! Wild stores of a broken server are found by a check word in each record: a damaged record counts as absent and is reported.
+//! A service changes its records between [`Recover::begin`] and [`Recover::commit`]. Before a word changes, its old value goes into
+//! an *undo log* in the same memory; the successor, opening the memory, puts the old values of an unfinished change back. So it
+//! always finds the state after some commit.
+//! A check word in each record reveals wild stores of a broken service: a damaged record counts as absent and is reported.
 //!
 //! ```text
 //! word 0   which layout this is; written last when the memory is made
-//! word 1   words used in the undo log (low half); 0: no change is under way. Commits so far (high half)
+//! word 1   words used in the undo log (low half); 0: no change is in progress. Commits so far (high half)
 //! word 2.. undo log: pairs of place and old value
 //! then     tables and areas, in the order in which they are laid out
 //! ```
-//! Invariant: while the low half of word 1 is n, undoing the first n words of the log from last to first gives the state of the last commit. That
-//! holds at every instruction, undoing included.
+//! Invariant: while the low half of word 1 is n, undoing the first n words of the log from last to first gives the state of the
+//! last commit. That holds at every instruction, undoing included.
 
 mod area;
 mod cells;
@@ -34,21 +34,21 @@ const WORD_BYTES: usize = 8;
 /// The half of word 1 that counts commits.
 const COMMITS: u64 = !0 << 32;
 const ONE_COMMIT: u64 = 1 << 32;
-/// Layout of memory that is being made zero.
-const IN_CLEARING: u64 = 1;
-/// Makes the layout's number unlike anything that is there by chance.
+/// Layout of memory that is being cleared.
+const CLEARING: u64 = 1;
+/// Distinguishes a layout number from any value that the memory may hold by chance.
 const MAGIC: u64 = 0x534b_494e_4b00_0000;
 
 /// What the memory held when it was opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// Nothing, or another layout's content: it has been made empty.
+    /// Nothing, or another layout: it has been cleared.
     Nothing,
     /// A predecessor's state after a commit.
     State,
-    /// A predecessor's state; it was in the middle of a change, which has been undone.
+    /// A predecessor's state after a commit; the change in progress has been undone.
     Undone,
-    /// The undo log does not make sense: nothing can be relied on. It has been made empty.
+    /// An undo log that makes no sense, so nothing can be relied on: it has been cleared.
     Damaged,
 }
 
@@ -57,7 +57,7 @@ pub enum Found {
 pub struct Recover {
     keep: Keep,
     log_words: usize,
-    /// First word that no table has.
+    /// First word that belongs to no table.
     next: Cell<usize>,
     used: Cell<usize>,
     /// Commits so far, in the high half.
@@ -65,14 +65,19 @@ pub struct Recover {
 }
 
 impl Recover {
-    /// Opens the memory. `layout` is a number below 2^24 that changes whenever tables change in number, size or meaning. The log has room for
-    /// `log_changes` changed words in one change.
+    /// Bytes of preserved memory needed besides the tables, for changes of up to `log_changes` words.
+    pub const fn bytes(log_changes: usize) -> usize {
+        (LOG + 2 * log_changes) * WORD_BYTES
+    }
+
+    /// Opens the memory. `layout` is a number below 2^24 that changes whenever tables change in number, size or meaning. The undo
+    /// log has room for `log_changes` changed words in one change.
     ///
     /// # Panics
     /// When the memory is too small for the log.
     pub fn open(keep: Keep, layout: u64, log_changes: usize) -> (Recover, Found) {
         let log_words = log_changes * 2;
-        assert!((LOG + log_words) * WORD_BYTES <= keep.len(), "no room for {log_changes} changes in preserved memory");
+        assert!(Recover::bytes(log_changes) <= keep.len(), "no room for {log_changes} changes in preserved memory");
         let recover =
             Recover { keep, log_words, next: Cell::new(LOG + log_words), used: Cell::new(0), commits: Cell::new(0) };
         let found = recover.restore(MAGIC | layout);
@@ -113,11 +118,11 @@ impl Recover {
         self.put_used(0);
     }
 
-    /// Makes everything zero, which is the empty state of every table. New memory is zero already, and stays untouched, so that it
-    /// costs nothing until it is used.
+    /// Clears everything: zero is the empty state of every table. New memory is zero already and stays untouched, so that it
+    /// costs no frames until it is used.
     fn clear(&self, layout: u64) {
         if self.word(LAYOUT) != 0 {
-            self.put(LAYOUT, IN_CLEARING);
+            self.put(LAYOUT, CLEARING);
             for word in 1..self.keep.len() / WORD_BYTES {
                 self.put(word, 0);
             }
@@ -138,16 +143,16 @@ impl Recover {
         first
     }
 
-    /// Begins a change. What is changed outside of one (in a loop of initialisation, say) is a change by itself, which is never undone.
+    /// Begins a change.
     ///
     /// # Panics
-    /// When one is under way.
+    /// When one is in progress.
     #[inline]
     pub fn begin(&self) {
         assert!(self.used.get() == 0, "a change of the preserved state begins within another");
     }
 
-    /// Makes everything since `begin` last. After this a death does not undo it.
+    /// Commits everything since `begin`: no death undoes it any more.
     #[inline]
     pub fn commit(&self) {
         if self.used.get() != 0 {
@@ -155,7 +160,7 @@ impl Recover {
         }
     }
 
-    /// A commit even if nothing has been changed: for what counts by its [`Recover::stamp`].
+    /// Commits even if nothing has changed, for writes that become valid by their [`Recover::stamp`].
     #[inline]
     pub fn commit_stamp(&self) {
         self.used.set(0);
@@ -163,14 +168,15 @@ impl Recover {
         self.put_used(0);
     }
 
-    /// The stamp of the next commit: what is written with it, without log, to a place that means nothing else, lasts from that commit on.
-    /// A successor clears what has a stamp that [`Recover::is_committed`] denies, before it commits anything itself.
+    /// Returns the stamp of the next commit. What is written with it, without undo log, to a place that is otherwise unused, is
+    /// valid from that commit on. A successor clears whatever has a stamp that [`Recover::is_committed`] denies, before it commits
+    /// anything itself.
     #[inline]
     pub fn stamp(&self) -> u64 {
         self.commits.get().wrapping_add(ONE_COMMIT)
     }
 
-    /// Whether the commit with this stamp has happened; of the last 2^31 ones.
+    /// Whether the commit with this stamp has happened; right for the last 2^31 stamps.
     pub fn is_committed(&self, stamp: u64) -> bool {
         ((self.commits.get().wrapping_sub(stamp)) as i64) >= 0
     }
@@ -180,7 +186,7 @@ impl Recover {
         self.put(USED, self.commits.get() | used as u64);
     }
 
-    /// True when something has been changed that is not committed yet.
+    /// Whether there are changes since the last commit.
     #[inline]
     pub fn is_changing(&self) -> bool {
         self.used.get() != 0

@@ -1,13 +1,12 @@
-//! Small state that a service leaves with ds, and that its successor gets back: up to 32 values of 1 KiB under keys of its own.
+//! Small values that a service leaves with ds under keys of its own: up to 32, of at most 1 KiB each.
 //!
-//! What is stored lasts when [`store`] returns, whatever then dies, ds included. For more, or for what changes with each request, there is
-//! preserved memory (`recover`).
+//! A value is safe when [`store`] returns, whatever dies afterwards, ds included.
 
 use abi::ds::{Delete, Retrieve, Store};
 use abi::{Endpoint, Errno, Name};
 use sys::{Result, grant, ipc};
 
-/// Keeps a value under a key.
+/// Stores a value under a key.
 ///
 /// # Errors
 /// `EINVAL`: longer than 1 KiB; `ENOSPC`: too many keys.
@@ -19,7 +18,7 @@ pub fn store(key: Name, value: &[u8]) -> Result<()> {
     })?
 }
 
-/// Copies what is kept under a key into the buffer. → its length; `None`: there is nothing.
+/// Copies the value of a key into the buffer and returns its length; `None` for an unknown key.
 ///
 /// # Errors
 /// Those of ds.
@@ -36,10 +35,10 @@ pub fn retrieve(key: Name, into: &mut [u8]) -> Result<Option<usize>> {
     }
 }
 
-/// Forgets what is kept under a key.
+/// Deletes the value of a key.
 ///
 /// # Errors
-/// `ENOENT`: there is nothing.
+/// `ENOENT`: the key is unknown.
 pub fn delete(key: Name) -> Result<()> {
     let (key_low, key_high) = key.to_words();
     ipc::call_repeating(Endpoint::DS, &Delete { key_low, key_high }.message()).map(drop)

@@ -1,20 +1,19 @@
-//! Tables of records in preserved memory. A record is there or not; each has a check word that ties it to its place.
+//! Tables of records. Each record has a check word, which ties it to its place; without one the place is empty.
 
 use super::Recover;
+use crate::check::check_word;
 use core::marker::PhantomData;
 
 /// Most words of one record.
 const MOST_WORDS: usize = 32;
-/// Odd, with bits all over: spreads what it multiplies.
-const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// What a table holds: something that fits into a few words.
+/// The records of a table: anything that fits into a few words.
 pub trait Record: Copy {
     /// How many, at most 32.
     const WORDS: usize;
     /// Writes itself into this many words.
     fn store(&self, words: &mut [u64]);
-    /// The record in these words. They are what `store` has written; a value that it never writes may give any record.
+    /// The record in these words, which `store` has written. Other words may give any record.
     fn load(words: &[u64]) -> Self;
 }
 
@@ -25,7 +24,7 @@ pub enum Entry<R> {
     Empty,
     /// A record.
     Some(R),
-    /// Words that nobody has stored: something has written into the memory.
+    /// Words that no `set` has stored: a wild store has hit the memory.
     Damaged,
 }
 
@@ -67,7 +66,7 @@ impl<R: Record> Table<R> {
         self.count == 0
     }
 
-    /// What is at `index`.
+    /// Reads the place `index`.
     ///
     /// # Panics
     /// When there is no such place.
@@ -85,7 +84,7 @@ impl<R: Record> Table<R> {
         if check(at, words) == check_word { Entry::Some(R::load(words)) } else { Entry::Damaged }
     }
 
-    /// Puts a record to `index`, as part of the present change.
+    /// Puts a record into the place `index`, as part of the present change.
     ///
     /// # Panics
     /// When there is no such place, or the log is full.
@@ -100,8 +99,8 @@ impl<R: Record> Table<R> {
         });
     }
 
-    /// Puts a record to a place that the state of the last commit does not refer to: nothing has to be undone there, so it costs no
-    /// room in the log. It lasts at once, and counts as soon as something that lasts refers to it.
+    /// Puts a record into a place that the state of the last commit does not refer to: nothing has to be undone there, so it
+    /// costs no room in the log. It is written at once, and counts as soon as a committed record refers to it.
     ///
     /// # Panics
     /// When there is no such place.
@@ -116,7 +115,7 @@ impl<R: Record> Table<R> {
         });
     }
 
-    /// Removes what is at a place that the state of the last commit does not refer to.
+    /// Clears a place that the state of the last commit does not refer to.
     ///
     /// # Panics
     /// As [`Table::put_unreferenced`].
@@ -125,7 +124,7 @@ impl<R: Record> Table<R> {
         recover.put(self.place(index), 0);
     }
 
-    /// Removes what is at `index`, as part of the present change.
+    /// Clears the place `index`, as part of the present change.
     ///
     /// # Panics
     /// As [`Table::set`].
@@ -164,9 +163,7 @@ fn with_words<R: Record>(record: &R, act: impl FnOnce(&[u64])) {
     }
 }
 
-/// The check word of a record at this place; never 0.
 #[inline]
 fn check(at: usize, words: &[u64]) -> u64 {
-    let mix = |sum: u64, word: &u64| (sum.rotate_left(5) ^ word).wrapping_mul(SPREAD);
-    words.iter().fold(at as u64 ^ SPREAD, mix) | 1
+    check_word(at, words.iter().copied())
 }

@@ -1,7 +1,7 @@
 //! The second life: vm has died, and its tables are as it left them (docs/book/recovery.md).
 //!
 //! What can be counted is counted anew: users of frames and spaces, pages that show an object. The kernel's page tables, which are a cache
-//! of vm's, are emptied for those whom the message in hand concerned; faults fill them again. What nobody knows of any more goes: frames
+//! of vm's, are emptied for those whom the message in progress concerned; faults fill them again. What nobody knows of any more goes: frames
 //! that were taken and not entered, spaces that were being made, images that nobody shows. A space whose own tables were being changed is given
 //! up, and with it its program. Then whoever asked asks again.
 
@@ -15,12 +15,12 @@ use abi::{
 use sys::space::Space;
 
 impl<K: Kernel> Server<K> {
-    /// Makes the tables of the life before whole. `asks`: does this process wait for vm?
-    pub fn recover(&mut self, asks: impl FnOnce(Endpoint) -> bool) {
-        let in_hand = self.hand.died(asks);
+    /// Makes the tables of the life before whole. `waits`: whether a process waits for vm's answer.
+    pub fn recover(&mut self, waits: impl FnOnce(Endpoint) -> bool) {
+        let in_progress = self.in_progress.died(waits);
         self.file_maps.forget_all();
         self.syncs.forget_all();
-        let concerned = in_hand.map_or([Endpoint::NONE; 2], |message| concerned(&message));
+        let concerned = in_progress.map_or([Endpoint::NONE; 2], |message| concerned(&message));
         // A space that cannot be made whole is empty from here on, so that nothing below trips over it.
         for process in concerned {
             if self.processes.knows(process)

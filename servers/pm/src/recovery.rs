@@ -25,67 +25,18 @@ use abi::endpoint::SERVICE_SLOTS;
 use abi::message::{LINUX_LABELS, REPEATED};
 use abi::{Endpoint, Errno, Message};
 use alloc::vec::Vec;
-
-/// A message, as far as it matters whether it is the same once more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MessageKey {
-    source: Endpoint,
-    label: u32,
-    number: u64,
-}
-
-impl MessageKey {
-    /// The name of this message.
-    pub fn of(message: &Message) -> MessageKey {
-        let number = if message.label < LINUX_LABELS { message.words[6] & !REPEATED } else { message.words[0] };
-        MessageKey { source: message.source, label: message.label, number }
-    }
-}
-
-/// What pm was doing, for its successor.
-#[derive(Debug, Default)]
-pub struct Hand {
-    /// The message in hand.
-    pub now: Option<MessageKey>,
-    /// The message that pm died of once.
-    suspect: Option<MessageKey>,
-    /// The message that pm died of twice.
-    condemned: Option<MessageKey>,
-}
-
-impl Hand {
-    /// pm has died: what it had in hand is suspected, and the second time condemned.
-    fn died(&mut self) -> Option<MessageKey> {
-        let now = self.now.take();
-        self.condemned = now.filter(|key| self.suspect == Some(*key));
-        self.suspect = now;
-        now
-    }
-
-    /// The message in hand has been dealt with.
-    pub fn done(&mut self) {
-        let now = self.now.take();
-        if self.suspect.is_some() && self.suspect == now {
-            self.suspect = None;
-        }
-    }
-
-    /// True for a message that is not to be handled any more.
-    fn condemns(&self, message: &Message) -> bool {
-        self.condemned.is_some_and(|key| key == MessageKey::of(message))
-    }
-}
+use recover::in_progress::Recall;
 
 impl<S: System> Pm<S> {
     /// Makes the tables of the life before whole.
     pub fn recover(&mut self) {
-        let in_hand = self.hand.died();
+        let in_progress = self.in_progress.died(|_| true);
         self.table.rebuild();
         self.compare_with_kernel();
         self.end_what_was_ending();
         self.set_timers_anew();
         self.wake_whoever_has_work();
-        if let Some(t) = in_hand.and_then(|key| self.table.find(key.source)) {
+        if let Some(t) = in_progress.and_then(|message| self.table.find(message.source)) {
             self.tell_vfs_again(t);
         }
         self.fetch_what_was_missed();
@@ -212,7 +163,7 @@ impl<S: System> Pm<S> {
 
     /// A message that pm's predecessor had received. `None`: it is to be handled as any other.
     pub fn repeated(&mut self, message: &Message) -> Option<Answer> {
-        if self.hand.condemns(message) {
+        if self.in_progress.recall(message) == Recall::Refused {
             return Some(self.refuse(message));
         }
         let t = self.table.find(message.source)?;
@@ -232,8 +183,7 @@ impl<S: System> Pm<S> {
 
     /// pm has died twice of this message.
     fn refuse(&mut self, message: &Message) -> Answer {
-        self.hand.condemned = None;
-        self.system.print("pm: a message that it has died of twice is refused\n");
+        self.system.print("pm: refused a message over which it has died twice\n");
         if message.label < LINUX_LABELS || !message.source.is_application() {
             return Errno::EIO.into();
         }

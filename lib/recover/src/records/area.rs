@@ -1,6 +1,6 @@
-//! Bytes in preserved memory that no undo log covers: contents of queues and buffers.
+//! Bytes that no undo log covers: contents of queues and buffers.
 //!
-//! Write only where no record points yet, then change the record: what a death leaves half written is then never read.
+//! Write only where no record points yet, then change the record: then bytes that a death leaves half written are never read.
 
 use super::{Recover, WORD_BYTES};
 use abi::Endpoint;
@@ -41,7 +41,7 @@ impl Area {
         recover.keep.read(self.place(offset, into.len()), into);
     }
 
-    /// Copies in at `offset`, at once and for good.
+    /// Copies in at `offset`, at once; it is not undone.
     ///
     /// # Panics
     /// As [`Area::read`].
@@ -49,7 +49,7 @@ impl Area {
         recover.keep.write(self.place(offset, from.len()), from);
     }
 
-    /// Fills `bytes` bytes from `offset` on from the memory of another process, at once and for good.
+    /// Fills `bytes` bytes from `offset` on from the memory of another process, at once; it is not undone.
     ///
     /// # Errors
     /// As `sys::copy::from_process`.

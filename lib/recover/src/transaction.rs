@@ -1,13 +1,15 @@
-//! The undo log: makes all changes of one request a transaction, which is done as a whole or not at all.
+//! An undo log of bytes: makes all changes of one request a transaction, which happens as a whole or not at all.
 //!
-//! Before bytes of the preserved memory are changed, `save` copies them to the log. `commit` makes the change last by storing one
-//! word. The successor of a server that died in a transaction copies the saved bytes back, the last ones first.
+//! For large content that is used where it lies (`sys::keep::Parts`), such as cached blocks. Before bytes are changed, `save`
+//! copies them to the log. `commit` is the store of one word. The successor of a service that died in a transaction copies the
+//! saved bytes back, the last ones first. (The log of [`records`](crate::records) saves single words instead, which costs less.)
 //!
-//! Layout of the head (words): which layout, number of the last committed transaction, the open one (its number and the bytes
-//! used in the log), the last one that has set the uses of nodes. The log is a stack of entries: the saved bytes, filled up to whole words, then their place and length.
+//! Layout of the head (words): left to the user, number of the last committed transaction, the open one (its number and the bytes
+//! used in the log), the last one that has begun an epoch. The log is a stack of entries: the saved bytes, filled up to whole
+//! words, then their place and length.
 //!
-//! Invariant: the open transaction has the number after the committed one or the log means nothing. So undoing, in which
-//! the server may die as well, can be done again, and a commit empties the log by the same store.
+//! Invariant: the open transaction has the number after the committed one, or the log is void. So undoing can be repeated when
+//! the service dies in it, and a commit empties the log by the same store.
 
 use alloc::rc::Rc;
 use core::cell::RefCell;
@@ -24,12 +26,12 @@ const EPOCH: usize = 24;
 
 /// Bits of the open transaction's word that tell the bytes used.
 const USED_BITS: u32 = 24;
-/// Bytes of an entry behind the saved ones.
+/// Bytes of an entry after the saved ones.
 const TRAILER: usize = 16;
-/// What is saved is remembered this often, so as not to be saved again at once.
+/// Number of ranges remembered as saved, so that they are not saved again.
 const REMEMBERED: usize = 8;
 
-/// The undo log of a process. Clones are the same log.
+/// The undo log of a service. Clones are the same log.
 #[derive(Clone, Debug)]
 pub struct Undo(Rc<RefCell<Log>>);
 
@@ -39,32 +41,32 @@ struct Log {
     log: Part,
     committed: u64,
     used: usize,
-    /// Place and end of what was saved lately.
+    /// Place and end of the ranges saved last.
     saved: [(usize, usize); REMEMBERED],
     next_saved: usize,
 }
 
-/// The log makes no sense: something has written into it.
+/// The log makes no sense: a wild store has hit it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Damaged;
 
 impl Undo {
-    /// The log in these parts, whose head says what is in it.
+    /// The log in these parts, as its head describes it.
     pub fn open(head: Part, log: Part) -> Undo {
         assert!(log.len() < 1 << USED_BITS, "{} bytes are too long an undo log", log.len());
         let committed = head.word(COMMITTED);
         Undo(Rc::new(RefCell::new(Log { head, log, committed, used: 0, saved: Default::default(), next_saved: 0 })))
     }
 
-    /// Makes a head that is of no use yet one of an empty log.
+    /// Makes the head that of an empty log.
     pub fn clear(head: &mut Part) {
         head.put_word(COMMITTED, 1);
         head.put_word(OPEN, 0);
         head.put_word(EPOCH, 0);
     }
 
-    /// Takes the changes of an unfinished transaction back: `restore` gets places, all of them within `limits`, and their bytes, in
-    /// order. → whether there was one. It may be done again.
+    /// Undoes an unfinished transaction and returns whether there was one: `restore` gets places, all of them within `limits`, and
+    /// their old bytes, in order. It may be repeated.
     pub fn roll_back(&self, limits: Range<usize>, mut restore: impl FnMut(usize, &[u8])) -> Result<bool, Damaged> {
         let mut log = self.0.borrow_mut();
         let open = log.head.word(OPEN);
@@ -79,10 +81,10 @@ impl Undo {
         Ok(is_open)
     }
 
-    /// Keeps the `old` bytes at `place`, which are changed after this.
+    /// Saves the `old` bytes at `place`, which are changed after this.
     ///
     /// # Panics
-    /// When the log is full: whoever makes large changes looks at [`Undo::is_large`] in time.
+    /// When the log is full: large changes have to look at [`Undo::is_large`] in time.
     #[inline]
     pub fn save(&self, place: usize, old: &[u8]) {
         self.0.borrow_mut().save(place, old);
@@ -94,13 +96,13 @@ impl Undo {
         self.0.borrow().used > 0
     }
 
-    /// Whether it is time to commit what can be committed: half of the log is for those who cannot stop.
+    /// Whether it is time to commit a part: half of the log is reserved for changes that cannot be divided.
     pub fn is_large(&self) -> bool {
         let log = self.0.borrow();
         log.used > log.log.len() / 2
     }
 
-    /// Whether a change that cannot stop has become larger than any sound one.
+    /// Whether an undivided change has become larger than any sound one.
     pub fn is_excessive(&self) -> bool {
         let log = self.0.borrow();
         log.used > log.log.len() / 8 * 7
@@ -112,7 +114,7 @@ impl Undo {
         self.0.borrow().committed + 1
     }
 
-    /// The transaction that has set the uses of nodes; 0 for none. A reply of an earlier one is not counted in them.
+    /// The transaction that has begun the present epoch; 0 for none. What epochs mean is up to the user.
     #[inline]
     pub fn epoch(&self) -> u64 {
         let log = self.0.borrow();
@@ -120,13 +122,13 @@ impl Undo {
         if epoch <= log.committed { epoch } else { 0 }
     }
 
-    /// The open transaction sets the uses of nodes.
+    /// The open transaction begins an epoch.
     pub fn begin_epoch(&self) {
         let log = &mut *self.0.borrow_mut();
         log.head.put_word(EPOCH, log.committed + 1);
     }
 
-    /// Makes everything since the last commit last.
+    /// Commits everything since the last commit.
     #[inline]
     pub fn commit(&self) {
         let log = &mut *self.0.borrow_mut();
@@ -184,5 +186,13 @@ impl Log {
         self.used = top;
         self.saved[self.next_saved] = (place, end);
         self.next_saved = (self.next_saved + 1) % REMEMBERED;
+    }
+}
+
+/// Copies `bytes` back to `place` of the preserved memory if that is within `part`: for the `restore` of [`Undo::roll_back`].
+pub fn put_back(part: &mut Part, place: usize, bytes: &[u8]) {
+    let Some(start) = place.checked_sub(part.place()) else { return };
+    if let Some(old) = part.get_mut(start..start + bytes.len()) {
+        old.copy_from_slice(bytes);
     }
 }

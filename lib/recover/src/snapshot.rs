@@ -1,0 +1,241 @@
+//! The whole state of a service as bytes, in parts that are written again when they have changed.
+//!
+//! A part has two places. It is written into the one that is not in use; then one change of the headers ([`records`](crate::records))
+//! makes all parts of the save valid together. So a death leaves every part of a save old or every part new.
+
+use crate::check::check_word;
+use crate::records::{Area, Found, Record, Recover, Table};
+use alloc::vec;
+use alloc::vec::Vec;
+use sys::keep::Keep;
+
+/// Words that saving a part changes: its header and the header's check word.
+const CHANGES: usize = Header::WORDS + 1;
+
+/// Which of its two places holds a part, how many bytes, and their check word.
+#[derive(Clone, Copy, Debug)]
+struct Header {
+    place: usize,
+    bytes: usize,
+    check: u64,
+}
+
+impl Record for Header {
+    const WORDS: usize = 2;
+
+    fn store(&self, words: &mut [u64]) {
+        words.copy_from_slice(&[(self.bytes << 1 | self.place) as u64, self.check]);
+    }
+
+    fn load(words: &[u64]) -> Self {
+        Header { place: words[0] as usize & 1, bytes: words[0] as usize >> 1, check: words[1] }
+    }
+}
+
+/// Preserved memory that holds snapshots.
+#[derive(Debug)]
+pub struct Snapshots {
+    recover: Recover,
+    headers: Table<Header>,
+    places: Vec<[Area; 2]>,
+    writer: Writer,
+}
+
+impl Snapshots {
+    /// Preserved memory needed for `parts` parts of at most `part_bytes` each.
+    pub const fn bytes(parts: usize, part_bytes: usize) -> usize {
+        Recover::bytes(parts * CHANGES) + 8 * parts * (Header::WORDS + 1) + 2 * parts * part_bytes.next_multiple_of(8)
+    }
+
+    /// Opens the memory and lays out `parts` parts of equal size. `layout` is as for [`Recover::open`].
+    ///
+    /// # Panics
+    /// When the memory is too small for the headers.
+    pub fn open(keep: Keep, layout: u64, parts: usize) -> (Snapshots, Found) {
+        let part_bytes = (keep.len() - Snapshots::bytes(parts, 0)) / (2 * parts) & !7;
+        let (recover, found) = Recover::open(keep, layout, parts * CHANGES);
+        let headers = Table::lay_out(&recover, parts);
+        let places = (0..parts).map(|_| [(); 2].map(|()| Area::lay_out(&recover, part_bytes))).collect();
+        (Snapshots { recover, headers, places, writer: Writer::default() }, found)
+    }
+
+    /// Largest number of bytes in a part.
+    pub fn capacity(&self) -> usize {
+        self.places.first().map_or(0, |places| places[0].len())
+    }
+
+    /// The part as `load` reads it; `None` when it was never saved, is damaged, or `load` makes no sense of it.
+    pub fn load<T>(&self, part: usize, load: impl FnOnce(&mut Reader) -> Option<T>) -> Option<T> {
+        let header = self.headers.get(&self.recover, part).record()?;
+        let mut bytes = vec![0; header.bytes.min(self.capacity())];
+        self.places[part][header.place].read(&self.recover, 0, &mut bytes);
+        if check(&bytes) != header.check {
+            sys::log!("part {part} of the preserved state is damaged");
+            return None;
+        }
+        load(&mut Reader::new(&bytes))
+    }
+
+    /// Saves these parts, all or none of them.
+    ///
+    /// # Panics
+    /// When a part is larger than the capacity.
+    pub fn save(&mut self, parts: impl Iterator<Item = usize>, mut save: impl FnMut(usize, &mut Writer)) {
+        self.recover.begin();
+        for part in parts {
+            self.writer.clear();
+            save(part, &mut self.writer);
+            let in_use = self.headers.get(&self.recover, part).record().map_or(1, |header| header.place);
+            let (place, bytes) = (1 - in_use, self.writer.bytes());
+            self.places[part][place].write(&self.recover, 0, bytes);
+            let header = Header { place, bytes: bytes.len(), check: check(bytes) };
+            self.headers.set(&self.recover, part, &header);
+        }
+        self.recover.commit();
+    }
+}
+
+fn check(bytes: &[u8]) -> u64 {
+    let (words, rest) = bytes.as_chunks::<8>();
+    let rest = rest.iter().map(|&byte| u64::from(byte));
+    check_word(bytes.len(), words.iter().map(|word| u64::from_le_bytes(*word)).chain(rest))
+}
+
+/// Writes state as numbers and runs of bytes, in the order in which [`Reader`] reads them.
+#[derive(Debug, Default)]
+pub struct Writer {
+    bytes: Vec<u8>,
+}
+
+impl Writer {
+    /// Everything written since the last `clear`.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Begins again, in the same memory.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+    }
+
+    /// Writes a number.
+    pub fn number(&mut self, number: u64) {
+        self.bytes.extend_from_slice(&number.to_le_bytes());
+    }
+
+    /// Writes a run of bytes that lies in two pieces.
+    pub fn run(&mut self, (first, second): (&[u8], &[u8])) {
+        self.number((first.len() + second.len()) as u64);
+        self.bytes.extend_from_slice(first);
+        self.bytes.extend_from_slice(second);
+    }
+}
+
+/// Reads what a [`Writer`] has written. Any bytes give a value or `None`, never a panic.
+#[derive(Debug)]
+pub struct Reader<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Reader<'a> {
+    /// Begins at the first byte.
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Reader { rest: bytes }
+    }
+
+    /// Reads a number.
+    pub fn number(&mut self) -> Option<u64> {
+        let (number, rest) = self.rest.split_first_chunk()?;
+        self.rest = rest;
+        Some(u64::from_le_bytes(*number))
+    }
+
+    /// Reads a run of bytes.
+    pub fn run(&mut self) -> Option<&'a [u8]> {
+        let length = usize::try_from(self.number()?).ok()?;
+        let (run, rest) = self.rest.split_at_checked(length)?;
+        self.rest = rest;
+        Some(run)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::sync::atomic::{AtomicU64, Ordering};
+    use std::collections::BTreeSet;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    const PARTS: usize = 3;
+    const PART_BYTES: usize = 64;
+
+    fn memory() -> &'static [AtomicU64] {
+        let words = Snapshots::bytes(PARTS, PART_BYTES) / 8;
+        (0..words).map(|_| AtomicU64::new(0)).collect::<Vec<_>>().leak()
+    }
+
+    fn open(memory: &'static [AtomicU64], writes: u64) -> Snapshots {
+        Snapshots::open(Keep::simulated(memory, writes), 1, PARTS).0
+    }
+
+    fn state(snapshots: &Snapshots) -> Vec<Option<u64>> {
+        (0..PARTS).map(|part| snapshots.load(part, |reader| reader.number())).collect()
+    }
+
+    fn save(snapshots: &mut Snapshots, from: u64) {
+        snapshots.save(0..PARTS, |part, writer| {
+            writer.number(part as u64 + from);
+            writer.run((b"some", b"thing"));
+        });
+    }
+
+    #[test]
+    fn new_memory_holds_nothing() {
+        let snapshots = open(memory(), u64::MAX);
+        assert_eq!(snapshots.capacity(), PART_BYTES);
+        assert_eq!(state(&snapshots), [None; PARTS]);
+    }
+
+    #[test]
+    fn a_part_reads_back_as_it_was_written() {
+        let memory = memory();
+        save(&mut open(memory, u64::MAX), 5);
+        let read = open(memory, u64::MAX).load(1, |reader| Some((reader.number()?, reader.run()?.to_vec())));
+        assert_eq!(read, Some((6, b"something".to_vec())));
+    }
+
+    #[test]
+    fn a_death_at_any_write_leaves_all_parts_old_or_all_new() {
+        let mut outcomes = BTreeSet::new();
+        for writes in 0..100 {
+            let memory = memory();
+            let mut first = open(memory, u64::MAX);
+            save(&mut first, 50);
+            save(&mut first, 0);
+            let mut dying = open(memory, writes);
+            let survived = catch_unwind(AssertUnwindSafe(|| save(&mut dying, 100))).is_ok();
+            let after = state(&open(memory, u64::MAX));
+            let is_new = after == [Some(100), Some(101), Some(102)];
+            assert!(is_new || after == [Some(0), Some(1), Some(2)], "{after:?} after {writes} writes");
+            outcomes.insert((survived, is_new));
+        }
+        assert!(outcomes.contains(&(false, false)) && outcomes.contains(&(true, true)), "{outcomes:?}");
+    }
+
+    #[test]
+    fn a_damaged_part_is_not_loaded() {
+        let memory = memory();
+        save(&mut open(memory, u64::MAX), 0x77);
+        let at = memory.iter().position(|word| word.load(Ordering::Relaxed) == 0x78).expect("part 1 was written");
+        memory[at].fetch_xor(1, Ordering::Relaxed);
+        assert_eq!(state(&open(memory, u64::MAX)), [Some(0x77), None, Some(0x79)]);
+    }
+
+    #[test]
+    fn bytes_that_end_early_are_no_state() {
+        let mut writer = Writer::default();
+        writer.run((b"four", b""));
+        assert_eq!(Reader::new(&writer.bytes()[..11]).run(), None);
+        assert_eq!(Reader::new(&writer.bytes()[..7]).number(), None);
+    }
+}
