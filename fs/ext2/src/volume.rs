@@ -15,9 +15,9 @@ use fs::device::{BlockDevice, SECTOR_SIZE};
 use fs::file_system::{NodeId, Timestamp};
 use fs::frames::PAGE_BYTES;
 use fs::names::NameCache;
-use recover::transaction::Undo;
 use fs::preserve::uses::Uses;
 use fs::preserve::{MIN_BLOCK, VolumeMemory};
+use recover::transaction::Undo;
 
 use crate::group::Groups;
 use crate::inode_cache::Inodes;

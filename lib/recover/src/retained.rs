@@ -11,6 +11,5 @@ pub use sys::retained::state;
 
 /// Whether `process` is blocked until the service in `slot` answers it.
 pub fn waits_for(process: Endpoint, slot: usize) -> bool {
-    sys::info::thread(process.slot())
-        .is_ok_and(|thread| thread.endpoint == process && thread.blocked_on.slot() == slot)
+    sys::info::thread(process.slot()).is_ok_and(|thread| thread.endpoint == process && thread.blocked_on.slot() == slot)
 }

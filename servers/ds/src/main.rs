@@ -39,7 +39,8 @@ sys::program!(main);
 fn main(start: sys::Start) {
     let keep = Keep::take(KEEP_BYTES).expect("the preserved memory is taken once");
     let (snapshots, _) = Snapshots::open(keep, LAYOUT, 1);
-    let preserved = if start.birth == Birth::Fresh { None } else { snapshots.load(WHOLE, |bytes| State::decode(bytes.run()?)) };
+    let preserved =
+        if start.birth == Birth::Fresh { None } else { snapshots.load(WHOLE, |bytes| State::decode(bytes.run()?)) };
     let state = preserved.unwrap_or_default();
     let mut ds = Ds { state, snapshots, unsaved: true, begin_again: true };
     ds.fetch();

@@ -6,9 +6,9 @@
 //! Neighbours: `termios` (settings), `output` (echo), `terminal` (who waits for input).
 
 use crate::output::{Output, tab_width};
-use recover::snapshot::{Reader, Writer};
 use crate::termios::{Termios, cc, iflag, lflag};
 use alloc::{collections::VecDeque, vec::Vec};
+use recover::snapshot::{Reader, Writer};
 
 /// Most bytes of unread input, and longest line with its end (limits.h, MAX_CANON).
 pub const MAX_INPUT: usize = 4096;

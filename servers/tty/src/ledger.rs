@@ -1,9 +1,9 @@
 //! What became of requests, by who asked and by their tag: one that is repeated, because this tty's predecessor died before the answer
 //! arrived, gets the same answer, and a write goes on where it was.
 
-use recover::snapshot::{Reader, Writer};
 use abi::{Errno, Message, Word};
 use alloc::collections::VecDeque;
+use recover::snapshot::{Reader, Writer};
 
 /// Requests that are remembered: more than any asker has in hand.
 const ENTRIES: usize = 96;

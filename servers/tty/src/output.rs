@@ -5,9 +5,9 @@
 //!
 //! Neighbours: `discipline` echoes through here, `terminal` takes bytes out for uart.
 
-use recover::snapshot::{Reader, Writer};
 use crate::termios::{Termios, oflag};
 use alloc::collections::VecDeque;
+use recover::snapshot::{Reader, Writer};
 
 /// Writers wait when this many bytes are queued.
 pub const HIGH_WATER: usize = 4096;

@@ -7,13 +7,13 @@
 use crate::discipline::{Discipline, KeySignal, MAX_INPUT};
 use crate::output::Output;
 use crate::serial::{self, Order, Ticket};
-use recover::snapshot::{Reader, Writer};
 use crate::termios::{TERMIOS_BYTES, Termios, cc, iflag, lflag};
 use crate::waiting::{AfterLine, AfterOutput, Need, Waiting};
 use abi::chardev::serial::{MODEM_DTR, MODEM_RTS};
 use abi::{Errno, GrantId, Message, chardev};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
+use recover::snapshot::{Reader, Writer};
 
 /// poll(2) bits.
 pub const POLLIN: u64 = 1;

@@ -7,7 +7,6 @@ use crate::{
     devices::Dma, fault::Access, file_maps::FileMaps, frames::Frames, kernel::Kernel, memory::Memory, mmap::MapRequest,
     object::ObjectId, processes::Processes, space::AddressSpace, syncs::Syncs,
 };
-use recover::in_progress::{InProgress, Recall};
 use abi::{
     Endpoint, Errno, Message,
     kernel::{CopyFault, Fault, Resident},
@@ -15,6 +14,7 @@ use abi::{
     message::LINUX_LABELS,
 };
 use alloc::collections::BTreeMap;
+use recover::in_progress::{InProgress, Recall};
 
 /// Flags of mlock2 and mlockall that exist.
 const MLOCK_ONFAULT: u64 = 1;

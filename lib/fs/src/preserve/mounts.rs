@@ -3,9 +3,9 @@
 use abi::{Endpoint, Name};
 use sys::keep::Part;
 
+use crate::volumes::Source;
 use recover::check::check_word;
 use recover::transaction::{self, Undo};
-use crate::volumes::Source;
 
 /// Bytes of a record.
 pub const BYTES: usize = 128;

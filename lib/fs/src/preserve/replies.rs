@@ -7,8 +7,8 @@
 use abi::Message;
 use sys::keep::Part;
 
-use recover::check::check_word;
 use crate::lru::LruIndex;
+use recover::check::check_word;
 
 /// Replies that are kept.
 pub const KEPT: usize = 64;

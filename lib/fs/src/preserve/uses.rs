@@ -7,10 +7,10 @@ use alloc::vec::Vec;
 
 use sys::keep::Part;
 
-use recover::check::check_word;
-use recover::transaction::{self, Undo};
 use crate::Errno;
 use crate::lru::LruIndex;
+use recover::check::check_word;
+use recover::transaction::{self, Undo};
 
 /// Nodes in use at a time.
 pub const MOST: usize = 8192;

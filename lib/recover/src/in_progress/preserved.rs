@@ -74,8 +74,8 @@ impl Tries {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use core::sync::atomic::AtomicU64;
     use alloc::vec::Vec;
+    use core::sync::atomic::AtomicU64;
     use sys::keep::{Keep, Parts};
 
     fn memory() -> Parts {

@@ -425,7 +425,8 @@ impl Store {
     /// Enters a mount. `ENOSPC`: there are too many.
     pub fn new_mount(&self, record: &MountRecord) -> Result<u16, Errno> {
         let mut places = 0..MOUNTS;
-        let free = places.find(|&place| matches!(self.mounts.get(&self.recover, place), recover::records::Entry::Empty));
+        let free =
+            places.find(|&place| matches!(self.mounts.get(&self.recover, place), recover::records::Entry::Empty));
         let place = free.ok_or(Errno::ENOSPC)?;
         self.mounts.set(&self.recover, place, record);
         Ok(place as u16)
