@@ -4,6 +4,7 @@
 
 mod dependencies;
 mod header;
+mod layers;
 mod layout;
 mod merges;
 mod quotes;
@@ -39,6 +40,7 @@ pub fn problems(workspace: &Workspace) -> Result<Vec<String>> {
     let packages = Packages::read(workspace)?;
     let files = sources(&workspace.root)?;
     let mut problems = dependencies::problems(&workspace.root, &packages);
+    problems.extend(layers::problems(&workspace.root, &packages, &files));
     problems.extend(unsafe_code::problems(&packages, &files));
     problems.extend(size::problems(&files));
     problems.extend(layout::problems(workspace)?);
