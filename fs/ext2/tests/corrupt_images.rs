@@ -5,13 +5,12 @@ mod common;
 
 use std::time::{Duration, Instant};
 
-use common::{Bytes, Names, ROOT_USER, Random, Scratch, memory, mount, options, write};
+use common::{Bytes, Names, ROOT_USER, Random, Scratch, amount, memory, mount, options, write};
 use ext2::Ext2;
 use fs::Errno;
 use fs::device::{BlockDevice, SECTOR_SIZE};
 use fs::file_system::{FileSystem, NodeId, S_IFDIR, S_IFMT};
 
-const IMAGES: u64 = 1000;
 const KIB: u32 = 1024;
 
 /// A device in memory that counts requests, so that endless work is found.
@@ -115,7 +114,7 @@ fn flip_bits(arguments: &[&str], seed: u64, region: impl Fn(&mut Random, usize) 
     let good = good_image(&scratch, arguments);
     let mut random = Random::new(seed);
     let mut slowest = Duration::ZERO;
-    for _ in 0..IMAGES {
+    for _ in 0..amount(100, 1000) {
         let mut bytes = good.clone();
         for _ in 0..1 + random.below(12) {
             let offset = region(&mut random, bytes.len());

@@ -17,7 +17,7 @@ use abi::fs::{
 use abi::{Errno, Message};
 use common::grants::{Buffer, Fake, GRANT, VFS};
 use common::model::{Content, Model};
-use common::{FileDevice, Random, Scratch, check, mount, options, words};
+use common::{FileDevice, Random, Scratch, amount, check, mount, options, words};
 use ext2::{Ext2, Memo, Options};
 use fs::file_system::FileSystem;
 use fs::preserve::uses::Uses;
@@ -28,8 +28,6 @@ use sys::keep::{Keep, Parts};
 
 const LAYOUT: Layout = Layout { volumes: 1, cache_bytes: 96 * 1024 };
 const UNLIMITED: u64 = u64::MAX;
-/// Most deaths tried in one request; longer ones are sampled.
-const DEATHS: u64 = 150;
 /// Deaths after which e2fsck looks at the disk.
 const CHECKED: u64 = 12;
 
@@ -125,7 +123,9 @@ impl World {
         let (reply, content, stores) = self.ask(ask, tag, UNLIMITED).unwrap();
         let after = self.save();
         let uses = self.uses();
-        let step = (stores / DEATHS).max(1);
+        // Every death of a short request, a sample of a longer one.
+        let deaths = amount(30, 150);
+        let step = (stores / deaths).max(1);
         let mut random = Random::new(tag);
         for (count, death) in (0..stores).step_by(step as usize).enumerate() {
             self.restore(&before);
@@ -141,7 +141,7 @@ impl World {
             assert_eq!(again, reply, "{what}, killed after {death} of {stores} stores");
             assert!(content_again == content, "{what}, killed after {death} of {stores} stores: another content");
             assert_eq!(self.uses(), uses, "{what}, killed after {death} of {stores} stores");
-            if count as u64 % (stores.min(DEATHS) / CHECKED).max(1) == 0 {
+            if count as u64 % (stores.min(deaths) / CHECKED).max(1) == 0 {
                 self.look(what, death, model);
             }
         }

@@ -4,12 +4,10 @@
 mod common;
 
 use common::model::{Content, Model, Name};
-use common::{ROOT_USER, Random, Scratch, check, is_marked_clean, mount, read_all, write};
+use common::{ROOT_USER, Random, Scratch, amount, check, is_marked_clean, mount, read_all, write};
 use ext2::Ext2;
 use fs::Errno;
 use fs::file_system::{Caller, FileSystem, NodeId};
-
-const OPERATIONS: u32 = 3000;
 
 struct Run {
     random: Random,
@@ -118,9 +116,10 @@ fn run(seed: u64, arguments: &[&str]) {
     let root = volume.root();
     let mut run = Run { random: Random::new(seed), volume, model: Model::new(), nodes: vec![root] };
     run.model.nodes[0].links = run.volume.attributes(root).unwrap().links;
-    for count in 1..=OPERATIONS {
+    let operations = amount(800, 3000);
+    for count in 1..=operations {
         run.step();
-        if count % (OPERATIONS / 4) == 0 {
+        if count % (operations / 4) == 0 {
             run.volume.sync().unwrap();
             check(&image);
         }

@@ -24,6 +24,11 @@ pub const USER: Caller = Caller { uid: 1000, gid: 100 };
 /// The time at which all tests happen.
 pub const NOW: Timestamp = Timestamp { seconds: 1_790_000_000, nanos: 123_456_789 };
 
+/// How much of something a test does: `short` as one of all tests, `deep` when it has the time (`./skink test deep`).
+pub fn amount(short: u64, deep: u64) -> u64 {
+    if std::env::var_os("SKINK_DEEP").is_some() { deep } else { short }
+}
+
 /// A folder of its own for one test, removed at the end.
 pub struct Scratch(PathBuf);
 

@@ -13,10 +13,10 @@ const PROCESSES: usize = 5;
 const STEPS: usize = 20_000;
 
 /// A linear congruential generator (Knuth's MMIX): the same numbers everywhere.
-struct Random(u64);
+pub struct Random(pub u64);
 
 impl Random {
-    fn below(&mut self, limit: usize) -> usize {
+    pub fn below(&mut self, limit: usize) -> usize {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) as usize % limit
     }
