@@ -144,16 +144,16 @@ kernel_calls! {
     /// `()`: lets others of the same queue run. Needs no permission.
     Yield = 42,
     /// `(address of privilege::PortRequest records, count)`: a vector of `DevIo`s, done in order until one fails; values read are
-    /// written into the records. → records done; the error of the first when none was. (H24)
+    /// written into the records. → records done; the error of the first when none was.
     VDevIo = 43,
     /// `(from, from address, to, to address, bytes)` → bytes: as `VirCopy`, but an endpoint `NONE` means that the address is physical,
-    /// within the caller's memory ranges (`ECALLDENIED` outside). (H27)
+    /// within the caller's memory ranges (`ECALLDENIED` outside).
     PhysCopy = 44,
-    /// `(address of CopyRequest records, count)`: a vector of `VirCopy`s, in order until one fails. → records done. (H28)
+    /// `(address of CopyRequest records, count)`: a vector of `VirCopy`s, in order until one fails. → records done.
     VirVCopy = 45,
-    /// `(address of CopyRequest records, count)`: the same of `PhysCopy`. (H29)
+    /// `(address of CopyRequest records, count)`: the same of `PhysCopy`.
     PhysVCopy = 46,
-    /// `()` → high half of the time-stamp counter in word 0, low half in word 1. Needs no permission. (H56)
+    /// `()` → high half of the time-stamp counter in word 0, low half in word 1. Needs no permission.
     GetTsc = 47,
     /// `(endpoint, kind of inject, value, further value, bytes)`: disturbs a service, for tests of recovery. Only rs, whatever the mask says.
     Inject = 48,
@@ -166,7 +166,7 @@ kernel_calls! {
 }
 
 /// Kernel calls as messages to the SYSTEM task: `SYSTEM_LABELS | KernelCall as u32`, arguments in words 0 to 5; in the reply word 0 is
-/// the result, words 1 and 2 are what a trap leaves in words 0 and 1. (H21, H34)
+/// the result, words 1 and 2 are what a trap leaves in words 0 and 1.
 pub const SYSTEM_LABELS: u32 = 0x11 << 16;
 
 /// The kernel calls that may be made as messages to the SYSTEM task, by `SENDREC` alone. All others are `EBADCALL` there. A request whose
@@ -194,7 +194,7 @@ pub const MAX_VECTOR: u64 = 64;
 
 /// Vector of the HAL trap: `rax` an operation of `privilege::io`, `rdx` the port, `rdi` the value to write, or with `io::STRING` the
 /// address of a buffer and `r10` the number of accesses. Result in `rax`; no other register changes. Needs the right to `DevIo` and the port,
-/// whatever the service's way is. `EBADCALL`: no such operation. (H38, H44)
+/// whatever the service's way is. `EBADCALL`: no such operation.
 pub const HAL_VECTOR: u8 = 0x22;
 
 /// One copy of `VirVCopy` and `PhysVCopy`.

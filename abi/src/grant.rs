@@ -1,4 +1,4 @@
-//! Grants: the right to copy to or from a buffer, given by its owner to one grantee (DESIGN.md, "The one idea", 5).
+//! Grants: the right to copy to or from a buffer, given by its owner to one grantee (docs/book/ideas.md, 5).
 //!
 //! A process keeps its grants in a table in its own memory, registered once by `SetGrants`; the kernel reads the entry at
 //! every copy, so clearing it revokes it at once.

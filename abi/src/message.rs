@@ -1,4 +1,4 @@
-//! The message: 64 bytes, the only thing processes exchange (DESIGN.md, "The one idea", 1).
+//! The message: 64 bytes, the only thing processes exchange (docs/book/ideas.md, 1).
 //!
 //! It travels in registers. Which register carries which word is the business of `lib/sys` and `kernel/x86_64`:
 //!

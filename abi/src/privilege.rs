@@ -1,5 +1,5 @@
 //! Privileges: what a service may do. The system file states them, rs hands them to the kernel with `PrivCtl`,
-//! the kernel enforces them on every path (DESIGN.md, "The one idea", 6).
+//! the kernel enforces them on every path (docs/book/ideas.md, 6).
 
 use crate::{Name, endpoint::SERVICE_SLOTS};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
@@ -93,7 +93,7 @@ impl Privileges {
     };
 }
 
-/// The ways to a port (DESIGN.md, "Driver I/O").
+/// The ways to a port (docs/book/driver-io.md).
 pub mod way {
     /// Request messages to the SYSTEM task.
     pub const SYSTASK: u32 = 0;
@@ -105,8 +105,8 @@ pub mod way {
     pub const DIRECT: u32 = 3;
 }
 
-/// What is behind a range of ports: the machine, or a device that the kernel itself plays (V59). Numbers from 128 on are kept for devices
-/// of other nodes (V60): `PrivCtl` refuses them until there are such.
+/// What is behind a range of ports: the machine, or a device that the kernel itself plays. Numbers from 128 on are kept for devices
+/// of other nodes: `PrivCtl` refuses them until there are such.
 pub mod device {
     /// The machine's own ports.
     pub const MACHINE: u8 = 0;

@@ -1,4 +1,4 @@
-//! MINIX4RT: hard real-time processes (part A of the checklist for paper 001). This file is long because it is that whole interface.
+//! MINIX4RT: hard real-time processes. This file is long because it is that whole interface.
 //!
 //! *System calls* set up and measure; ordinary processes of the superuser make them: one routed call, `linux::nr::SKINK_MRT`, with an
 //! operation of `control`, an argument (pid, irq, id) and the address of a structure; the server mrt checks the caller and has the kernel do
@@ -218,7 +218,7 @@ pub mod flag {
     pub const SEM_PRTYORDER: u64 = 1;
     pub const SEM_PRTYINHERIT: u64 = 2;
     pub const SEM_MUTEX: u64 = 4;
-    /// The carrier runs with at least the mutex's `priority` (R114).
+    /// The carrier runs with at least the mutex's `priority`.
     pub const SEM_PRTYCEILING: u64 = 8;
     pub const MQ_PRTYORDER: u64 = 1;
     pub const MQ_PRTYINHERIT: u64 = 2;

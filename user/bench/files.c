@@ -1,4 +1,4 @@
-/* The file test of the viability thesis (rows T66 and T67): make files of 4 KiB, read each of them several times, remove them;
+/* The file test of "Examining the Viability of MINIX 3": make files of 4 KiB, read each of them several times, remove them;
  * ticks for one file or one read. usage: files [DIRECTORY [files [reads]]] */
 #include <fcntl.h>
 #include <stdio.h>

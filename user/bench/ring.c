@@ -1,4 +1,4 @@
-/* The ring test of the viability thesis (rows T68 and T69): n processes in a ring of pipes pass a number round; ticks for one hop.
+/* The ring test of "Examining the Viability of MINIX 3": n processes in a ring of pipes pass a number round; ticks for one hop.
  * usage: ring [processes [laps]] */
 #include <stdio.h>
 #include <sys/wait.h>

@@ -1,4 +1,4 @@
-/* Sends a file over a serial line, and receives it: the experiment of the papers on driver I/O (rows H61 and V46).
+/* Sends a file over a serial line, and receives it: the experiment of the papers on driver I/O.
  * usage: transfer FILE LINE RATE...
  *
  * At each rate (bit/s) the file is sent to whoever is at the other end, and then received by way of the chip's loopback (TIOCM_LOOP), where what

@@ -1,5 +1,5 @@
 /* Semaphores of real-time processes: order of waking, mutexes, inheritance through chains, time limits, ceilings, death of a carrier
- * (paper 001, section 6, and what no published test looks at). */
+ * (section 6 of "MINIX4RT: Real-Time Semaphores", and what no published test looks at). */
 #include "trial.h"
 
 static int a, b, c;

@@ -1,4 +1,4 @@
-/* The experiment of the paper on semaphores (paper 001, rows R91 to R100), and three like it. Prints lines "KIND TEST ticks pairs".
+/* The experiment of the paper on semaphores, and three like it. Prints lines "KIND TEST ticks pairs".
  *
  * The parent produces at priority 3, its child consumes at priority 4, 10,000 rounds; each takes and gives two semaphores a round, so four pairs
  * of down and up. The child allocates the semaphores, the parent finds them by name. TEST1 waits without limit and without inheritance, TEST2 with

@@ -1,4 +1,4 @@
-//! Measures what a register access costs, for `./skink bench io` (rows H62, V45): with `measure=ports` among its arguments each line's registers are wrapped in
+//! Measures what a register access costs, for `./skink bench io`: with `measure=ports` among its arguments each line's registers are wrapped in
 //! [`Measured`]. Without it nothing of this is in the way.
 //!
 //! A measurement lasts from one setting of the line's speed to the next, which writes its figures into the log:

@@ -1,4 +1,4 @@
-//! I/O ports of a driver. The way to them (DESIGN.md, "Driver I/O") is the business of this file alone.
+//! I/O ports of a driver. The way to them (docs/book/driver-io.md) is the business of this file alone.
 
 use abi::Errno;
 use abi::privilege::{PortRequest, io};

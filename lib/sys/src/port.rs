@@ -1,4 +1,4 @@
-//! I/O ports, by the way that the system file gives to this service (DESIGN.md, "Driver I/O"), within its port ranges.
+//! I/O ports, by the way that the system file gives to this service (docs/book/driver-io.md), within its port ranges.
 //!
 //! The way is asked of the kernel once. `SYSTASK` sends requests to the SYSTEM task, `HAL` traps, and for `EMULATE` and `DIRECT` the
 //! program executes the instruction itself: what it may not reach ends it there, while the first two give an error.

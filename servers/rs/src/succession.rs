@@ -1,8 +1,8 @@
 //! What becomes of a service that dies: its successor, the wait before it, or none; and those who depend on it.
 //!
 //! A service that has died is started again as long as its budget lasts: at once the first time, after a wait that grows when it dies again
-//! and again. Two exceptions: one whose very first incarnation never became ready is broken and not tried again (row T24 of the viability
-//! thesis), and one that is essential is tried for ever.
+//! and again. Two exceptions: one whose very first incarnation never became ready is broken and not tried
+//! again, and one that is essential is tried for ever.
 
 use crate::device::Knowledge;
 use crate::policy::LONGEST_WAIT_NS;

@@ -173,7 +173,7 @@ struct skink_name {
 
 /* Names of services, devices and keys: up to 16 bytes, so that one fits into two words of a message. */
 
-/* The message: 64 bytes, the only thing processes exchange (DESIGN.md, "The one idea", 1). */
+/* The message: 64 bytes, the only thing processes exchange (docs/book/ideas.md, 1). */
 
 /* Set in the label of a reply: request label | REPLY. */
 #define SKINK_MESSAGE_REPLY 0x80000000u
@@ -406,7 +406,7 @@ _Static_assert(offsetof(struct skink_message, words) == 8, "skink_message.words"
 #define SKINK_CALL_KERNEL_CALLS 0x1100ull
 
 /* Kernel calls as messages to the SYSTEM task: SYSTEM_LABELS | KernelCall as u32, arguments in words 0 to 5; in the reply word 0 is the
- * result, words 1 and 2 are what a trap leaves in words 0 and 1. (H21, H34) */
+ * result, words 1 and 2 are what a trap leaves in words 0 and 1. */
 #define SKINK_CALL_SYSTEM_LABELS 0x110000u
 
 /* The kernel calls that may be made as messages to the SYSTEM task, by SENDREC alone. All others are EBADCALL there. A request whose memory
@@ -418,7 +418,7 @@ _Static_assert(offsetof(struct skink_message, words) == 8, "skink_message.words"
 
 /* Vector of the HAL trap: rax an operation of privilege::io, rdx the port, rdi the value to write, or with io::STRING the address of a
  * buffer and r10 the number of accesses. Result in rax; no other register changes. Needs the right to DevIo and the port, whatever the
- * service's way is. EBADCALL: no such operation. (H38, H44) */
+ * service's way is. EBADCALL: no such operation. */
 #define SKINK_CALL_HAL_VECTOR 34u
 
 /* One copy of VirVCopy and PhysVCopy. */
@@ -943,7 +943,7 @@ struct skink_fs_allocate {
     uint64_t bytes;
 };
 
-/* Grants: the right to copy to or from a buffer, given by its owner to one grantee (DESIGN.md, "The one idea", 5). */
+/* Grants: the right to copy to or from a buffer, given by its owner to one grantee (docs/book/ideas.md, 5). */
 
 /* No grant. */
 #define SKINK_GRANT_NONE 0xffffffffu
@@ -1448,7 +1448,7 @@ struct skink_pm_threads {
 };
 
 /* Privileges: what a service may do. The system file states them, rs hands them to the kernel with PrivCtl, the kernel enforces them on
- * every path (DESIGN.md, "The one idea", 6). */
+ * every path (docs/book/ideas.md, 6). */
 
 /* Inclusive range of I/O ports. */
 struct skink_port_range {
@@ -1539,7 +1539,7 @@ _Static_assert(offsetof(struct skink_privileges, irq_count) == 132, "skink_privi
 _Static_assert(offsetof(struct skink_privileges, irqs) == 136, "skink_privileges.irqs");
 _Static_assert(offsetof(struct skink_privileges, memory) == 144, "skink_privileges.memory");
 
-/* The ways to a port (DESIGN.md, "Driver I/O"). */
+/* The ways to a port (docs/book/driver-io.md). */
 
 /* Request messages to the SYSTEM task. */
 #define SKINK_PRIVILEGE_WAY_SYSTASK 0u
@@ -1553,8 +1553,8 @@ _Static_assert(offsetof(struct skink_privileges, memory) == 144, "skink_privileg
 /* The CPU's permission bitmap. */
 #define SKINK_PRIVILEGE_WAY_DIRECT 3u
 
-/* What is behind a range of ports: the machine, or a device that the kernel itself plays (V59). Numbers from 128 on are kept for devices of
- * other nodes (V60): PrivCtl refuses them until there are such. */
+/* What is behind a range of ports: the machine, or a device that the kernel itself plays. Numbers from 128 on are kept for devices of other
+ * nodes: PrivCtl refuses them until there are such. */
 
 /* The machine's own ports. */
 #define SKINK_PRIVILEGE_DEVICE_MACHINE 0u
@@ -1798,7 +1798,7 @@ struct skink_rs_arguments {
  * state where its successor finds it, and answers; from then on it receives from rs alone and is destroyed. lib/server does it. */
 #define SKINK_RS_PREPARE_UPDATE 0x40004u
 
-/* MINIX4RT: hard real-time processes (part A of the checklist for paper 001). This file is long because it is that whole interface. */
+/* MINIX4RT: hard real-time processes. This file is long because it is that whole interface. */
 
 /* Number of the routed call of the system calls. */
 #define SKINK_RT_SYSTEM_CALL 0x401u
@@ -2066,7 +2066,7 @@ struct skink_rs_arguments {
 #define SKINK_RT_FLAG_SEM_PRTYINHERIT 2ull
 #define SKINK_RT_FLAG_SEM_MUTEX 4ull
 
-/* The carrier runs with at least the mutex's priority (R114). */
+/* The carrier runs with at least the mutex's priority. */
 #define SKINK_RT_FLAG_SEM_PRTYCEILING 8ull
 #define SKINK_RT_FLAG_MQ_PRTYORDER 1ull
 #define SKINK_RT_FLAG_MQ_PRTYINHERIT 2ull

@@ -1,6 +1,6 @@
-/* Ports by the HAL: one trap of its own (`int 0x22`), checked and done in place; no message, no other process (rows H37 to H53).
+/* Ports by the HAL: one trap of its own (`int 0x22`), checked and done in place; no message, no other process.
  *
- * Value and error share one result (row H50): an error is negative, and no value is, because the results are wider than the values.
+ * Value and error share one result: an error is negative, and no value is, because the results are wider than the values.
  * Errors: -ECALLDENIED (the port is not the caller's, or it may make no port access at all), -EBADCALL (no such operation),
  * -EFAULT (a string's memory is not the caller's). */
 #ifndef SKINK_HAL_H

@@ -1,4 +1,4 @@
-/* Ports by the bare instruction, as if the driver had the privilege (rows V26 to V30).
+/* Ports by the bare instruction, as if the driver had the privilege.
  *
  * On the way `emulate` each faults, and the kernel checks and does it; on the way `direct` the CPU does it if the port is granted. There is no
  * place for an error: an access that is denied is an exception of the driver, which is killed and restarted by its policy. */

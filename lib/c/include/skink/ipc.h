@@ -1,4 +1,4 @@
-/* The primitives: how messages go between processes (rows H5 to H9). abi.h has their full meaning.
+/* The primitives: how messages go between processes. abi.h has their full meaning.
  *
  * Two forms of each. Without a suffix the message travels in registers (`syscall`); with the suffix 33 the kernel reads and writes it in memory
  * (`int 0x21`), as MINIX does it. They mix: a message sent by one form may be received by the other.

@@ -1,4 +1,4 @@
-/* MINIX4RT (paper 001): hard real-time processes beside ordinary ones. abi.h, where it says rt, has the full meaning of everything.
+/* MINIX4RT: hard real-time processes beside ordinary ones. abi.h, where it says rt, has the full meaning of everything.
  *
  * System calls are for ordinary processes of the superuser: set-up and statistics, no promise about time. Kernel calls are for
  * real-time processes, which may make no others but exit; mrt_set2rt alone is for ordinary ones. All give 0 (or an id) or a negative error. The

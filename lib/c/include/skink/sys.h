@@ -1,4 +1,4 @@
-/* Kernel calls as requests to the SYSTEM task (rows H21 to H29, H34, H40, H56): the caller needs "system" among its destinations
+/* Kernel calls as requests to the SYSTEM task: the caller needs "system" among its destinations
  * and the call in its mask, else -ECALLDENIED. abi.h has arguments and errors of each call.
  *
  * All give OK or a negative error, except where a number is promised. A null pointer for a result is -EFAULT; another bad one ends the caller, as any

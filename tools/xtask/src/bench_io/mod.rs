@@ -1,6 +1,6 @@
-//! `./skink bench io`: what it costs a driver to reach a port, on each of the four ways (DESIGN.md, "Driver I/O").
+//! `./skink bench io`: what it costs a driver to reach a port, on each of the four ways (docs/book/driver-io.md).
 //!
-//! The experiment of the papers: a file is sent and received over a serial line at 19,200 and 38,400 bit/s (rows H61, V46), and the
+//! The experiment of the papers: a file is sent and received over a serial line at 19,200 and 38,400 bit/s, and the
 //! driver measures each of its accesses by the time-stamp counter. One system, one driver: only the key `io_way` of uart changes.
 //! Sent bytes go to a file here, which is compared; the file is received through the chip's loopback, so that nothing depends on this side's time and every
 //! run gives the same figures.

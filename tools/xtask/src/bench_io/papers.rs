@@ -1,4 +1,4 @@
-//! The papers' own figures, in CPU cycles on a Pentium MMX of 233.9 MHz (rows H68, V56). Cycles are not ticks: only ratios compare.
+//! The papers' own figures, in CPU cycles on a Pentium MMX of 233.9 MHz. Cycles are not ticks: only ratios compare.
 
 /// Mean and standard deviation of one access.
 pub type Cycles = (f64, f64);
@@ -23,7 +23,7 @@ pub struct Paper {
     pub figures: &'static [Figure],
 }
 
-/// "Enhancing MINIX 3.X Input/Output Performance" (rows H63 to H66) and "… using a virtual machine approach" (rows V47 to V52).
+/// "Enhancing MINIX 3.X Input/Output Performance" and "… using a virtual machine approach".
 pub const PAPERS: [Paper; 2] = [
     Paper {
         name: "HAL paper",

@@ -1,4 +1,4 @@
-//! `./skink bench rt`: MINIX4RT's experiment (paper 001, rows R91 to R105), and how late a periodic process comes to run.
+//! `./skink bench rt`: MINIX4RT's experiment, and how late a periodic process comes to run.
 //!
 //! Each load has a machine of its own, in which ordinary processes make it while `user/rt` measures. Nothing depends on the outside: the disk is the ramdisk,
 //! which is a driver like any other, and the serial line sends to a file and receives by the chip's loopback. So every run gives the same figures.

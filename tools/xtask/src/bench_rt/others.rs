@@ -1,4 +1,4 @@
-//! Figures that others report: the paper's (row R101 to R104), and those of other systems in the same emulator (issue 4).
+//! Figures that others report: the paper's, and those of other systems in the same emulator.
 
 /// Tests of the paper.
 pub const TESTS: usize = 4;

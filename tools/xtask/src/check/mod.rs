@@ -1,4 +1,4 @@
-//! `./skink check`: the rules of DESIGN.md that a program can check.
+//! `./skink check`: the rules of docs/style.md and docs/book/ideas.md that a program can check.
 //!
 //! Each rule has a module here and reports what breaks it as lines `file: what is wrong`.
 
