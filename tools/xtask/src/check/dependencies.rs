@@ -11,7 +11,7 @@ struct Layer {
 
 const PROGRAMS_MAY_USE: &[&str] = &["abi", "lib/sys", "lib/recover", "lib/server", "lib/driver", "lib/fs", "lib/elf"];
 
-const LAYERS: [Layer; 14] = [
+const LAYERS: &[Layer] = &[
     Layer { folder: "abi", may_use: &[] },
     Layer { folder: "kernel/core", may_use: &["abi"] },
     Layer { folder: "kernel/boot", may_use: &["abi"] },
