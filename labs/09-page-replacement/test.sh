@@ -1,0 +1,5 @@
+#!/bin/sh
+# Compiles the cache with its tests and runs them.
+cd "$(dirname "$0")" || exit 2
+binary=$(mktemp) && trap 'rm -f "$binary"' EXIT
+rustc --edition=2024 --test -A dead_code -o "$binary" replacement.rs && "$binary" --quiet
