@@ -1,21 +1,29 @@
 //! In place of the kernel when a program is built for the host: tests install a [`Kernel`] of their own making.
 
+pub mod machine;
+
 use crate::Result;
 use abi::call::KernelCall;
 use abi::{Endpoint, Message};
 use std::boxed::Box;
 use std::cell::RefCell;
+use std::sync::atomic::AtomicU64;
 
 /// What a test puts in place of the kernel. Each thread has its own.
 pub trait Kernel {
     /// The primitive `number` of `abi::call`.
     fn primitive(&mut self, number: u64, to: Endpoint, message: &Message, from: Endpoint) -> Result<Message>;
-    /// A kernel call without buffer. → result and further results.
+    /// A kernel call without buffer. Returns its result and two further ones.
     fn call(&mut self, call: KernelCall, arguments: [u64; 6]) -> Result<(u64, [u64; 2])>;
     /// A kernel call that fills a buffer of the caller (argument `at` would be its address).
     fn filling(&mut self, call: KernelCall, arguments: [u64; 6], buffer: &mut [u8]) -> Result<u64>;
     /// A kernel call that reads a buffer of the caller.
     fn reading(&mut self, call: KernelCall, arguments: [u64; 6], buffer: &[u8]) -> Result<u64>;
+    /// The preserved memory of the caller, of so many bytes; `None`: it has none.
+    fn preserved(&mut self, bytes: usize) -> Option<&'static [AtomicU64]> {
+        let _ = bytes;
+        None
+    }
 }
 
 std::thread_local! {
@@ -50,6 +58,10 @@ pub(crate) fn kernel_filling(call: KernelCall, arguments: [u64; 6], _at: usize, 
 
 pub(crate) fn kernel_reading(call: KernelCall, arguments: [u64; 6], _at: usize, buffer: &[u8]) -> Result<u64> {
     with(|kernel| kernel.reading(call, arguments, buffer))
+}
+
+pub(crate) fn preserved(bytes: usize) -> Option<&'static [AtomicU64]> {
+    KERNEL.with(|cell| cell.borrow_mut().as_mut()?.preserved(bytes))
 }
 
 /// There are no Linux calls of Skink on the host.

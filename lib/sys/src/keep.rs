@@ -29,18 +29,18 @@ pub struct Keep {
 
 impl Keep {
     /// The preserved memory of `bytes` bytes, at most `keep_bytes` of the system file: the service dies at its first step beyond.
-    /// It is there once: `None` the second time. On the host there is none.
+    /// It is there once: `None` the second time.
     #[cfg(target_os = "none")]
     pub fn take(bytes: usize) -> Option<Keep> {
         (!TAKEN.swap(true, Ordering::Relaxed))
             .then_some(Keep { start: SERVICE_KEEP as *mut u8, bytes: bytes.next_multiple_of(8) })
     }
 
-    /// None on the host; tests use [`Keep::simulated`].
+    /// On the host it is what the installed kernel gives; tests without one use [`Keep::simulated`].
     #[cfg(not(target_os = "none"))]
-    pub fn take(_: usize) -> Option<Keep> {
+    pub fn take(bytes: usize) -> Option<Keep> {
         let _ = (&TAKEN, SERVICE_KEEP);
-        None
+        raw::preserved(bytes).map(|memory| Keep::simulated(memory, u64::MAX))
     }
 
     /// Memory for tests, which panics at the write after the first `writes`: there the service is killed. What was written stays

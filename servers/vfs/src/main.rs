@@ -39,6 +39,8 @@ mod queues;
 mod recovery;
 mod sockets;
 mod state;
+#[cfg(test)]
+mod tests;
 
 use abi::{Endpoint, Errno, Message, endpoint::slot, message::LINUX_LABELS};
 use alloc::boxed::Box;

@@ -1,0 +1,336 @@
+//! A machine within a test: real services, each on a host thread of its own, and programs whose part the test plays.
+//!
+//! The machine is what the kernel is to services: messages, notifications, grants, copies, the clock, preserved memory. One service
+//! runs at a time; when it waits, the one that became ready first goes on. So a test is the same at every run, and
+//! [`Machine::run`] returns exactly when every service waits. Programs have no code: a test makes their calls
+//! ([`Machine::ask`]) and reads and writes their memory.
+//!
+//! Not simulated: priorities, deadlock detection, call masks. Neighbours: `host` (where the calls of a thread arrive), `state` (what the
+//! machine knows), `memory` (how it copies).
+
+mod memory;
+mod state;
+
+use super::Kernel;
+use crate::Result;
+use abi::call::{self, KernelCall};
+use abi::kernel::Notify;
+use abi::{Endpoint, Errno, GrantId, Message, Word};
+use memory::{Side, Use};
+use state::{Sent, State, Then};
+use std::any::Any;
+use std::boxed::Box;
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::string::String;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::vec::Vec;
+
+/// Real time when the machine starts, in nanoseconds since 1970.
+pub const START_REAL_NS: u64 = 1_000_000_000_000_000_000;
+
+/// Memory of a played service.
+const PLAYED_BYTES: u64 = 64 * 1024;
+
+/// Unwinds the thread of a service that has been killed.
+struct Killed;
+
+/// See the head of the file.
+#[derive(Default)]
+pub struct Machine {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    /// The processor has been given to another service, or to none.
+    switched: Condvar,
+}
+
+impl Machine {
+    /// Starts a service in `slot`; it takes its first step in the next [`Machine::run`]. A second service in the same slot is the
+    /// successor of the first: it has the next generation and finds the preserved memory.
+    pub fn start(&mut self, slot: usize, main: impl FnOnce(Endpoint) + Send + 'static) -> Endpoint {
+        let endpoint = self.shared.lock().add_service(slot);
+        let shared = self.shared.clone();
+        self.threads.push(std::thread::spawn(move || serve(shared, endpoint, main)));
+        endpoint
+    }
+
+    /// Kills a service wherever it waits. Who waits for its answer gets `EDEADSRCDST`; calls of programs stay without one.
+    pub fn kill(&mut self, service: Endpoint) {
+        self.shared.lock().remove_service(service);
+        self.shared.switched.notify_all();
+    }
+
+    /// Makes a program with zeroed memory at these addresses.
+    pub fn add_program(&self, program: Endpoint, memory: Range<u64>) {
+        self.shared.lock().add_played(program, memory);
+    }
+
+    /// The test plays this service: it takes every message, which [`Machine::received`] gives. Grant 0 of it is its memory, which
+    /// begins at address 0.
+    pub fn play(&self, service: Endpoint) {
+        self.shared.lock().add_played(service, 0..PLAYED_BYTES);
+    }
+
+    /// Sends a request in the name of a program or played service and runs until every service waits.
+    /// Returns the answer if it has come; later ones come by [`Machine::received`].
+    pub fn ask(&self, from: Endpoint, to: Endpoint, request: &Message) -> Option<Message> {
+        self.shared.lock().ask(from, to, request);
+        self.run();
+        self.received(from)
+    }
+
+    /// Sends a message of a played service, which does not wait for it.
+    pub fn send(&self, from: Endpoint, to: Endpoint, message: &Message) {
+        self.shared.lock().post(from, to, message);
+        self.run();
+    }
+
+    /// Notifies in the name of a played service.
+    pub fn notify(&self, from: Endpoint, to: Endpoint) {
+        self.shared.lock().notify(from, to.slot(), 0);
+        self.run();
+    }
+
+    /// The first message that has come to a program or played service and was not taken yet.
+    pub fn received(&self, by: Endpoint) -> Option<Message> {
+        self.shared.lock().take_mail(by)
+    }
+
+    /// Runs the services until all of them wait.
+    ///
+    /// # Panics
+    /// When a service has panicked.
+    pub fn run(&self) {
+        let mut state = self.shared.lock();
+        state.dispatch();
+        self.shared.switched.notify_all();
+        state = self
+            .shared
+            .switched
+            .wait_while(state, |state| state.is_busy() && state.failure.is_none())
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(failure) = state.failure.take() {
+            drop(state);
+            panic!("{failure}");
+        }
+    }
+
+    /// Lets time pass; alarms ring one after the other, each at its time.
+    pub fn advance_ns(&self, duration_ns: u64) {
+        let end_ns = self.now_ns() + duration_ns;
+        loop {
+            let rang = self.shared.lock().ring_next_alarm(end_ns);
+            self.run();
+            if !rang {
+                return;
+            }
+        }
+    }
+
+    /// Monotonic time.
+    pub fn now_ns(&self) -> u64 {
+        self.shared.lock().now_ns
+    }
+
+    /// Copies out of a program's memory.
+    ///
+    /// # Panics
+    /// When the program has no such memory.
+    pub fn read(&self, program: Endpoint, address: u64, bytes: usize) -> Vec<u8> {
+        let mut into = std::vec![0; bytes];
+        let from = self.shared.lock().read_program(program, address, &mut into);
+        from.expect("the test reads where its program has no memory");
+        into
+    }
+
+    /// Copies into a program's memory.
+    ///
+    /// # Panics
+    /// When the program has no such memory.
+    pub fn write(&self, program: Endpoint, address: u64, bytes: &[u8]) {
+        let to = self.shared.lock().write_program(program, address, bytes);
+        to.expect("the test writes where its program has no memory");
+    }
+
+    /// What the services have logged.
+    pub fn log(&self) -> String {
+        self.shared.lock().log.clone()
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        self.shared.lock().end();
+        self.shared.switched.notify_all();
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The thread of a service.
+fn serve(shared: Arc<Shared>, endpoint: Endpoint, main: impl FnOnce(Endpoint)) {
+    super::install(Trap { shared: shared.clone(), endpoint });
+    let outcome = catch_unwind(AssertUnwindSafe(|| {
+        // Nothing has been waited for yet.
+        let _ = shared.wait_for_turn(endpoint);
+        main(endpoint);
+    }));
+    let mut state = shared.lock();
+    match outcome {
+        Err(payload) if payload.is::<Killed>() => return,
+        Err(payload) => state.failure = Some(failure(endpoint, &*payload)),
+        Ok(()) => state.failure = Some(std::format!("the service {endpoint:?} has returned")),
+    }
+    state.leave();
+    shared.switched.notify_all();
+}
+
+fn failure(endpoint: Endpoint, payload: &(dyn Any + Send)) -> String {
+    let text = payload.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("?");
+    std::format!("the service {endpoint:?} has panicked: {text}")
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives the processor away and waits until the service has it again. Returns what it waited for.
+    fn wait_for_turn(&self, endpoint: Endpoint) -> Result<Message> {
+        let state = self.lock();
+        self.switched.notify_all();
+        let mut state = self
+            .switched
+            .wait_while(state, |state| state.is_alive(endpoint) && !state.has_turn(endpoint))
+            .unwrap_or_else(PoisonError::into_inner);
+        if !state.is_alive(endpoint) {
+            drop(state);
+            resume_unwind(Box::new(Killed));
+        }
+        state.take_outcome(endpoint)
+    }
+}
+
+/// Where the calls of one service's thread arrive.
+struct Trap {
+    shared: Arc<Shared>,
+    endpoint: Endpoint,
+}
+
+impl Trap {
+    fn send(&self, to: Endpoint, message: &Message) -> Sent {
+        self.shared.lock().send(self.endpoint, to, message)
+    }
+
+    /// Waits as `enter` says.
+    fn block(&self, enter: impl FnOnce(&mut State)) -> Result<Message> {
+        {
+            let mut state = self.shared.lock();
+            enter(&mut state);
+            state.leave();
+        }
+        self.shared.wait_for_turn(self.endpoint)
+    }
+
+    fn send_blocking(&self, to: Endpoint, message: &Message, then: Then) -> Result<Message> {
+        match self.send(to, message) {
+            Sent::Nobody => Err(Errno::EDEADSRCDST),
+            Sent::Done => self.block(|state| state.go_on(self.endpoint, to, then)),
+            Sent::Busy => self.block(|state| state.wait_in_send(self.endpoint, to, message, then)),
+        }
+    }
+
+    fn virtual_copy(&self, arguments: [u64; 6], side: Option<&mut Side>) -> Result<u64> {
+        let [from, from_address, to, to_address, bytes, _] = arguments;
+        let (from, to) = ((Endpoint::from_word(from), from_address), (Endpoint::from_word(to), to_address));
+        self.shared.lock().virtual_copy(from, to, bytes, side)
+    }
+
+    fn safe_copy(&self, arguments: [u64; 6], side: &mut Side) -> Result<u64> {
+        let [granter, grant, offset, ..] = arguments;
+        let (granter, grant) = (Endpoint::from_word(granter), GrantId::from_word(grant));
+        self.shared.lock().safe_copy(&Use { by: self.endpoint, granter, grant, offset }, side)
+    }
+}
+
+impl Kernel for Trap {
+    fn primitive(&mut self, number: u64, to: Endpoint, message: &Message, from: Endpoint) -> Result<Message> {
+        match number {
+            call::SEND => self.send_blocking(to, message, Then::Return),
+            call::SENDREC => self.send_blocking(to, message, Then::Answer),
+            call::SENDWAIT => self.send_blocking(to, message, Then::Receive(from)),
+            call::RECEIVE => self.block(|state| state.receive(self.endpoint, to)),
+            call::REPLYREC => {
+                self.send(to, message);
+                self.block(|state| state.receive(self.endpoint, from))
+            }
+            call::SENDNB => match self.send(to, message) {
+                Sent::Done => Ok(Message::default()),
+                Sent::Nobody => Err(Errno::EDEADSRCDST),
+                Sent::Busy => {
+                    self.shared.lock().promise_notification(self.endpoint, to);
+                    Err(Errno::ENOTREADY)
+                }
+            },
+            call::NOTIFY => {
+                self.shared.lock().notify(self.endpoint, to.slot(), 0);
+                Ok(Message::default())
+            }
+            _ => Err(Errno::EBADCALL),
+        }
+    }
+
+    fn call(&mut self, call: KernelCall, arguments: [u64; 6]) -> Result<(u64, [u64; 2])> {
+        let mut state = self.shared.lock();
+        match call {
+            KernelCall::Time => return Ok((state.now_ns, [state.now_ns + START_REAL_NS, 0])),
+            KernelCall::SetAlarm => state.set_alarm(self.endpoint, arguments[0]),
+            KernelCall::SetGrants => state.set_grants(self.endpoint, arguments[0], arguments[1]),
+            KernelCall::WhoIs => return state.holder(arguments[0] as usize).map(|who| (who.to_word(), [0; 2])),
+            KernelCall::VirCopy => {
+                drop(state);
+                return self.virtual_copy(arguments, None).map(|bytes| (bytes, [0; 2]));
+            }
+            _ => return Err(Errno::ECALLDENIED),
+        }
+        Ok((0, [0; 2]))
+    }
+
+    fn filling(&mut self, call: KernelCall, arguments: [u64; 6], buffer: &mut [u8]) -> Result<u64> {
+        match call {
+            KernelCall::VirCopy => self.virtual_copy(arguments, Some(&mut Side::Into(buffer))),
+            KernelCall::SafeCopyFrom => self.safe_copy(arguments, &mut Side::Into(buffer)),
+            _ => Err(Errno::ECALLDENIED),
+        }
+    }
+
+    fn reading(&mut self, call: KernelCall, arguments: [u64; 6], buffer: &[u8]) -> Result<u64> {
+        match call {
+            KernelCall::VirCopy => self.virtual_copy(arguments, Some(&mut Side::From(buffer))),
+            KernelCall::SafeCopyTo => self.safe_copy(arguments, &mut Side::From(buffer)),
+            KernelCall::Diag => {
+                self.shared.lock().log.push_str(&String::from_utf8_lossy(buffer));
+                Ok(buffer.len() as u64)
+            }
+            _ => Err(Errno::ECALLDENIED),
+        }
+    }
+
+    fn preserved(&mut self, bytes: usize) -> Option<&'static [AtomicU64]> {
+        Some(self.shared.lock().preserved(self.endpoint.slot(), bytes))
+    }
+}
+
+/// The message of a notification.
+fn notification(source: Endpoint, time_ns: u64, bits: u64) -> Message {
+    Message { source, ..Notify { time_ns, bits }.message() }
+}

@@ -1,0 +1,352 @@
+//! Who waits for what on the simulated machine, and how messages go between them.
+
+use super::notification;
+use crate::Result;
+use abi::endpoint::SERVICE_SLOTS;
+use abi::{Endpoint, Errno, Message};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::Range;
+use std::string::String;
+use std::sync::atomic::AtomicU64;
+use std::vec::Vec;
+
+/// What has become of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sent {
+    Done,
+    /// The destination does not wait for it.
+    Busy,
+    /// There is no such destination.
+    Nobody,
+}
+
+/// What follows a blocking send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Then {
+    Return,
+    /// The answer of the destination, and no notification before it.
+    Answer,
+    /// The next message from here.
+    Receive(Endpoint),
+}
+
+/// What a service waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wait {
+    Nothing,
+    /// Its message stands in the destination's line.
+    Send(Endpoint, Then),
+    Answer(Endpoint),
+    Receive(Endpoint),
+}
+
+pub(super) struct Service {
+    endpoint: Endpoint,
+    wait: Wait,
+    /// How its wait has ended.
+    outcome: Result<Message>,
+    /// Messages of others that it has not received.
+    line: VecDeque<Message>,
+    notifications: BTreeMap<Endpoint, u64>,
+    /// Services to notify when it receives from anybody next.
+    promised: BTreeSet<Endpoint>,
+    alarm_ns: Option<u64>,
+    /// Address and entries of its grant table.
+    pub(super) grants: Option<(u64, u64)>,
+}
+
+/// A program, or a service whose part the test plays.
+struct Played {
+    endpoint: Endpoint,
+    start: u64,
+    memory: Vec<u8>,
+    /// It waits for an answer.
+    asks: bool,
+    mail: VecDeque<Message>,
+}
+
+/// See the head of the file.
+#[derive(Default)]
+pub(super) struct State {
+    /// The slot of the service that has the processor.
+    running: Option<usize>,
+    ready: VecDeque<usize>,
+    pub(super) services: BTreeMap<usize, Service>,
+    played: BTreeMap<usize, Played>,
+    generations: BTreeMap<usize, u32>,
+    preserved: BTreeMap<usize, &'static [AtomicU64]>,
+    pub(super) now_ns: u64,
+    pub(super) log: String,
+    pub(super) failure: Option<String>,
+}
+
+fn matches(filter: Endpoint, who: Endpoint) -> bool {
+    filter == Endpoint::ANY || filter == who || filter == Endpoint::current(who.slot())
+}
+
+impl Service {
+    fn new(endpoint: Endpoint) -> Service {
+        Service {
+            endpoint,
+            wait: Wait::Nothing,
+            outcome: Ok(Message::default()),
+            line: VecDeque::new(),
+            notifications: BTreeMap::new(),
+            promised: BTreeSet::new(),
+            alarm_ns: None,
+            grants: None,
+        }
+    }
+
+    fn accepts_message(&self, from: Endpoint) -> bool {
+        matches!(self.wait, Wait::Receive(filter) | Wait::Answer(filter) if matches(filter, from))
+    }
+
+    fn accepts_notification(&self, from: Endpoint) -> bool {
+        matches!(self.wait, Wait::Receive(filter) if matches(filter, from))
+    }
+
+    /// It waits for this one alone.
+    fn depends_on(&self, other: Endpoint) -> bool {
+        let (Wait::Send(on, _) | Wait::Answer(on) | Wait::Receive(on)) = self.wait else { return false };
+        on != Endpoint::ANY && matches(on, other)
+    }
+}
+
+impl State {
+    pub(super) fn add_service(&mut self, slot: usize) -> Endpoint {
+        let generation = self.generations.entry(slot).or_default();
+        *generation += 1;
+        let endpoint = Endpoint::new(slot, *generation);
+        assert!(self.services.insert(slot, Service::new(endpoint)).is_none(), "slot {slot} is taken");
+        self.ready.push_back(slot);
+        endpoint
+    }
+
+    pub(super) fn remove_service(&mut self, dead: Endpoint) {
+        self.services.remove(&dead.slot());
+        self.ready.retain(|slot| *slot != dead.slot());
+        self.services.values_mut().for_each(|service| service.line.retain(|message| message.source != dead));
+        let waiters = self.services.values().filter(|service| service.depends_on(dead));
+        let waiters: Vec<usize> = waiters.map(|service| service.endpoint.slot()).collect();
+        waiters.into_iter().for_each(|slot| self.wake(slot, Err(Errno::EDEADSRCDST)));
+    }
+
+    /// Ends all services.
+    pub(super) fn end(&mut self) {
+        self.services.clear();
+        self.ready.clear();
+        self.running = None;
+    }
+
+    pub(super) fn add_played(&mut self, endpoint: Endpoint, memory: Range<u64>) {
+        let bytes = std::vec![0; (memory.end - memory.start) as usize];
+        let played = Played { endpoint, start: memory.start, memory: bytes, asks: false, mail: VecDeque::new() };
+        self.played.insert(endpoint.slot(), played);
+    }
+
+    pub(super) fn is_played(&self, endpoint: Endpoint) -> bool {
+        self.played.contains_key(&endpoint.slot())
+    }
+
+    pub(super) fn is_alive(&self, endpoint: Endpoint) -> bool {
+        self.services.get(&endpoint.slot()).is_some_and(|service| service.endpoint == endpoint)
+    }
+
+    pub(super) fn has_turn(&self, endpoint: Endpoint) -> bool {
+        self.running == Some(endpoint.slot())
+    }
+
+    /// A service runs, or could.
+    pub(super) fn is_busy(&self) -> bool {
+        self.running.is_some() || !self.ready.is_empty()
+    }
+
+    /// Gives a free processor to the service that is first in line.
+    pub(super) fn dispatch(&mut self) {
+        if self.running.is_none() {
+            self.running = self.ready.pop_front();
+        }
+    }
+
+    /// The service that runs gives the processor away.
+    pub(super) fn leave(&mut self) {
+        self.running = None;
+        self.dispatch();
+    }
+
+    pub(super) fn take_outcome(&mut self, endpoint: Endpoint) -> Result<Message> {
+        self.service(endpoint).outcome
+    }
+
+    fn service(&mut self, endpoint: Endpoint) -> &mut Service {
+        self.services.get_mut(&endpoint.slot()).expect("a service that acts lives")
+    }
+
+    fn wake(&mut self, slot: usize, outcome: Result<Message>) {
+        if let Some(service) = self.services.get_mut(&slot) {
+            service.wait = Wait::Nothing;
+            service.outcome = outcome;
+            self.ready.push_back(slot);
+        }
+    }
+
+    /// Who holds a slot.
+    pub(super) fn holder(&self, slot: usize) -> Result<Endpoint> {
+        let service = self.services.get(&slot).map(|service| service.endpoint);
+        service.or_else(|| self.played.get(&slot).map(|played| played.endpoint)).ok_or(Errno::EDEADSRCDST)
+    }
+
+    /// Delivers a message if its destination waits for it.
+    pub(super) fn send(&mut self, from: Endpoint, to: Endpoint, message: &Message) -> Sent {
+        let message = Message { source: from, ..*message };
+        if !self.holder(to.slot()).is_ok_and(|holder| matches(to, holder)) {
+            return Sent::Nobody;
+        }
+        if let Some(service) = self.services.get(&to.slot()) {
+            if !service.accepts_message(from) {
+                return Sent::Busy;
+            }
+            self.wake(to.slot(), Ok(message));
+            return Sent::Done;
+        }
+        let Some(played) = self.played.get_mut(&to.slot()) else { return Sent::Nobody };
+        if to.slot() >= SERVICE_SLOTS && !played.asks {
+            return Sent::Busy;
+        }
+        played.asks = false;
+        played.mail.push_back(message);
+        Sent::Done
+    }
+
+    /// The message stands in line until it is received.
+    pub(super) fn wait_in_send(&mut self, from: Endpoint, to: Endpoint, message: &Message, then: Then) {
+        self.service(from).wait = Wait::Send(to, then);
+        self.post(from, to, message);
+    }
+
+    /// What follows a send that is done.
+    pub(super) fn go_on(&mut self, sender: Endpoint, to: Endpoint, then: Then) {
+        match then {
+            Then::Return => self.wake(sender.slot(), Ok(Message::default())),
+            Then::Answer => self.receive_as(sender, Wait::Answer(to)),
+            Then::Receive(filter) => self.receive_as(sender, Wait::Receive(filter)),
+        }
+    }
+
+    /// Sends, or puts into line.
+    pub(super) fn post(&mut self, from: Endpoint, to: Endpoint, message: &Message) {
+        if self.send(from, to, message) == Sent::Busy {
+            let message = Message { source: from, ..*message };
+            self.service(to).line.push_back(message);
+        }
+    }
+
+    /// A request of a program or played service.
+    pub(super) fn ask(&mut self, from: Endpoint, to: Endpoint, request: &Message) {
+        let played = self.played.get_mut(&from.slot()).expect("the test plays who asks");
+        assert!(!played.asks, "{from:?} asks while it waits for an answer");
+        played.asks = true;
+        self.post(from, to, request);
+    }
+
+    pub(super) fn take_mail(&mut self, by: Endpoint) -> Option<Message> {
+        self.played.get_mut(&by.slot()).and_then(|played| played.mail.pop_front())
+    }
+
+    /// The service receives: a notification, the first matching message of its line, or what comes later.
+    pub(super) fn receive(&mut self, endpoint: Endpoint, filter: Endpoint) {
+        self.receive_as(endpoint, Wait::Receive(filter));
+    }
+
+    fn receive_as(&mut self, endpoint: Endpoint, wait: Wait) {
+        let now_ns = self.now_ns;
+        let service = self.service(endpoint);
+        service.wait = wait;
+        let notified = service.notifications.keys().copied().find(|source| service.accepts_notification(*source));
+        if let Some(source) = notified {
+            let bits = service.notifications.remove(&source).unwrap_or(0);
+            return self.wake(endpoint.slot(), Ok(notification(source, now_ns, bits)));
+        }
+        if let Some(at) = service.line.iter().position(|message| service.accepts_message(message.source)) {
+            let message = service.line.remove(at).expect("was found there");
+            self.wake(endpoint.slot(), Ok(message));
+            return self.left_line(message.source, endpoint);
+        }
+        if wait == Wait::Receive(Endpoint::ANY) {
+            let promised = std::mem::take(&mut service.promised);
+            promised.into_iter().for_each(|waiter| self.notify(endpoint, waiter.slot(), 0));
+        }
+    }
+
+    /// A message of this sender has been received.
+    fn left_line(&mut self, sender: Endpoint, by: Endpoint) {
+        if !self.is_alive(sender) {
+            return;
+        }
+        if let Wait::Send(to, then) = self.service(sender).wait
+            && matches(to, by)
+        {
+            self.go_on(sender, to, then);
+        }
+    }
+
+    pub(super) fn promise_notification(&mut self, to: Endpoint, by: Endpoint) {
+        if let Some(service) = self.services.get_mut(&by.slot()) {
+            service.promised.insert(to);
+        }
+    }
+
+    pub(super) fn notify(&mut self, source: Endpoint, slot: usize, bits: u64) {
+        let now_ns = self.now_ns;
+        if let Some(played) = self.played.get_mut(&slot) {
+            return played.mail.push_back(notification(source, now_ns, bits));
+        }
+        let Some(service) = self.services.get_mut(&slot) else { return };
+        if service.accepts_notification(source) {
+            self.wake(slot, Ok(notification(source, now_ns, bits)));
+        } else {
+            *service.notifications.entry(source).or_default() |= bits;
+        }
+    }
+
+    pub(super) fn set_alarm(&mut self, endpoint: Endpoint, deadline_ns: u64) {
+        self.service(endpoint).alarm_ns = (deadline_ns != 0).then_some(deadline_ns);
+    }
+
+    /// Goes to the time of the first alarm up to `end_ns`, or to that time if there is none, and says whether there was.
+    pub(super) fn ring_next_alarm(&mut self, end_ns: u64) -> bool {
+        let alarms = self.services.values().filter_map(|service| Some((service.alarm_ns?, service.endpoint)));
+        let Some((time_ns, endpoint)) = alarms.min().filter(|(time_ns, _)| *time_ns <= end_ns) else {
+            self.now_ns = end_ns;
+            return false;
+        };
+        self.now_ns = self.now_ns.max(time_ns);
+        self.service(endpoint).alarm_ns = None;
+        self.notify(Endpoint::CLOCK, endpoint.slot(), 0);
+        true
+    }
+
+    pub(super) fn set_grants(&mut self, endpoint: Endpoint, address: u64, entries: u64) {
+        self.service(endpoint).grants = Some((address, entries));
+    }
+
+    /// The preserved memory of a slot. It is never given back, because a dead service's values may still refer to it.
+    pub(super) fn preserved(&mut self, slot: usize, bytes: usize) -> &'static [AtomicU64] {
+        self.preserved.entry(slot).or_insert_with(|| super::memory::preserved(bytes))
+    }
+
+    /// A program's memory, and where in it this range is.
+    pub(super) fn program(
+        &mut self,
+        program: Endpoint,
+        address: u64,
+        bytes: usize,
+    ) -> Result<(&mut [u8], Range<usize>)> {
+        let played = self.played.get_mut(&program.slot()).filter(|played| matches(program, played.endpoint));
+        let played = played.ok_or(Errno::EDEADSRCDST)?;
+        let start = address.checked_sub(played.start).ok_or(Errno::EFAULT)? as usize;
+        let end = start.checked_add(bytes).filter(|end| *end <= played.memory.len()).ok_or(Errno::EFAULT)?;
+        Ok((&mut played.memory, start..end))
+    }
+}

@@ -1,0 +1,14 @@
+//! vfs as a whole, by system call: programs call it as the kernel would let them, and its answers, their memory and the disk are looked at.
+//!
+//! Everything behind vfs is real but the disk, vm and ds: ext2 and tmpfs run as the services that they are (`sys::host::machine`).
+//! Nothing here knows what vfs is made of. `world` has what a test needs; the other files are named after what they try.
+
+mod append;
+mod numbers;
+mod permissions;
+mod positions;
+mod services;
+mod world;
+
+pub use numbers::*;
+pub use world::{DATA, MEMORY, Result, World};

@@ -1,0 +1,244 @@
+//! The services that vfs and ext2 ask and that are simple here: rs, ds, a disk in memory, and as much of vm as vfs sees.
+
+use abi::{Endpoint, Errno, Message, Name, block, ds, vm};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::vec::Vec;
+use sys::{copy, ipc};
+
+/// ds, with services that are always up.
+pub struct Names(pub Vec<(&'static str, Endpoint)>);
+
+impl server::Service for Names {
+    fn request(&mut self, message: &Message) -> Option<Message> {
+        Some(match ds::Request::decode(message) {
+            Some(ds::Request::Lookup(request)) => {
+                let wanted = Name::from_words(request.name_low, request.name_high);
+                let found = self.0.iter().find(|(name, _)| Name::new(name) == Some(wanted));
+                match found {
+                    Some((_, endpoint)) => ds::Lookup::reply(message, 0, *endpoint),
+                    None => message.reply(Err(Errno::ENOENT)),
+                }
+            }
+            Some(ds::Request::Subscribe(_)) => message.reply(Ok(0)),
+            _ => message.reply(Err(Errno::ENOENT)),
+        })
+    }
+}
+
+/// rs, which takes the reports of services that they are ready.
+pub fn take_reports() {
+    loop {
+        let report = ipc::receive(Endpoint::ANY).expect("receiving from anybody does not fail");
+        ipc::send_nonblocking(report.source, &report.reply(Ok(0))).expect("who reports waits for the answer");
+    }
+}
+
+/// What is on the disk.
+#[derive(Default)]
+pub struct Medium {
+    pub bytes: Vec<u8>,
+    pub flushes: u64,
+}
+
+/// The driver of the disk.
+pub struct Disk(pub Arc<Mutex<Medium>>);
+
+impl server::Service for Disk {
+    fn request(&mut self, message: &Message) -> Option<Message> {
+        let Ok(mut medium) = self.0.lock() else { return None };
+        let range = |position: u64, bytes: u64| position as usize..(position + bytes) as usize;
+        let from = message.source;
+        let result = match block::Request::decode(message) {
+            Some(block::Request::Open(_)) => {
+                return Some(block::Open::reply(message, 0, medium.bytes.len() as u64, 512, false));
+            }
+            Some(block::Request::Read(block::Read { grant, position, bytes, .. })) => {
+                copy::to_grant(from, grant, 0, &medium.bytes[range(position, bytes)]).map(|()| bytes)
+            }
+            Some(block::Request::Write(block::Write { grant, position, bytes, .. })) => {
+                copy::from_grant(from, grant, 0, &mut medium.bytes[range(position, bytes)]).map(|()| bytes)
+            }
+            Some(block::Request::Flush(_)) => {
+                medium.flushes += 1;
+                Ok(0)
+            }
+            None => Err(Errno::ENOSYS),
+        };
+        Some(message.reply(result))
+    }
+}
+
+/// A file as vm knows it: pages for programs, or shared memory.
+#[derive(Clone, Debug, Default)]
+pub struct Pages {
+    pub device: u64,
+    pub inode: u64,
+    pub version: u64,
+    pub size: u64,
+    /// By offset, what vfs has filled in or programs have written.
+    pub filled: BTreeMap<u64, Vec<u8>>,
+    /// Offsets that programs have changed.
+    pub changed: Vec<u64>,
+    /// vfs holds it.
+    pub open: u32,
+    pub mapped: bool,
+    pub forgotten: bool,
+}
+
+/// What vm has, and what it wants of vfs.
+#[derive(Default)]
+pub struct Memory {
+    pub images: Vec<Pages>,
+    pub shared: Vec<Pages>,
+    /// Mappings that wait: process, descriptor, offset, bytes, flags.
+    pub wanted: Vec<(Endpoint, i32, u64, u64, u64)>,
+    /// Image or shared file, error, may write.
+    pub answered: Vec<(u64, i32, bool)>,
+    pub unmapped: Vec<u64>,
+    pub syncs: Vec<(Endpoint, u64)>,
+    pub synced: Vec<i32>,
+}
+
+/// vm as vfs sees it. Numbers of images are odd, of shared files even, both one more than twice the index or two more.
+pub struct Vm(pub Arc<Mutex<Memory>>);
+
+pub const PAGE: u64 = 4096;
+
+impl Memory {
+    fn pages(&mut self, number: u64) -> &mut Pages {
+        let index = (number as usize - 1) / 2;
+        if number % 2 == 1 { &mut self.images[index] } else { &mut self.shared[index] }
+    }
+
+    fn open(list: &mut Vec<Pages>, new: Pages) -> u64 {
+        let same = |old: &Pages| (old.device, old.inode, old.version) == (new.device, new.inode, new.version);
+        let known = list.iter().position(|old| same(old) && !old.forgotten);
+        let index = known.unwrap_or_else(|| {
+            list.push(new);
+            list.len() - 1
+        });
+        list[index].open += 1;
+        index as u64
+    }
+
+    fn missing(&mut self, request: vm::ImageMissing) -> (u64, u64) {
+        let pages = self.pages(request.image);
+        let end = (request.offset + request.bytes).min(pages.size);
+        let starts = (request.offset / PAGE * PAGE..end).step_by(PAGE as usize);
+        match starts.clone().find(|at| !pages.filled.contains_key(at)) {
+            None => (0, 0),
+            Some(start) => (PAGE.min(pages.size - start), start),
+        }
+    }
+}
+
+impl Vm {
+    fn fill(&self, from: Endpoint, request: vm::ImageFill) -> Result<u64, Errno> {
+        let mut bytes = std::vec![0; request.bytes as usize];
+        copy::from_grant(from, request.grant, 0, &mut bytes)?;
+        let mut memory = self.0.lock().map_err(|_| Errno::EIO)?;
+        for (index, page) in bytes.chunks(PAGE as usize).enumerate() {
+            memory.pages(request.image).filled.insert(request.offset + index as u64 * PAGE, page.to_vec());
+        }
+        Ok(0)
+    }
+
+    fn take(&self, message: &Message, request: vm::SharedTake) -> Result<Message, Errno> {
+        let mut memory = self.0.lock().map_err(|_| Errno::EIO)?;
+        let pages = memory.pages(request.object);
+        let first = pages.changed.iter().copied().filter(|at| (request.offset..request.end).contains(at)).min();
+        let Some(offset) = first else { return Ok(vm::SharedTake::reply(message, 0, 0)) };
+        let page = &pages.filled[&offset];
+        let bytes = page.len().min((pages.size - offset) as usize);
+        copy::to_grant(message.source, request.grant, 0, &page[..bytes])?;
+        Ok(vm::SharedTake::reply(message, bytes as u64, offset))
+    }
+
+    fn update(&self, from: Endpoint, request: vm::SharedUpdate) -> Result<u64, Errno> {
+        let mut bytes = std::vec![0; request.bytes as usize];
+        copy::from_grant(from, request.grant, 0, &mut bytes)?;
+        let mut memory = self.0.lock().map_err(|_| Errno::EIO)?;
+        let pages = memory.pages(request.object);
+        pages.size = request.size;
+        for (at, byte) in (request.offset..).zip(bytes) {
+            let page = pages.filled.entry(at / PAGE * PAGE).or_default();
+            let within = (at % PAGE) as usize;
+            page.resize(page.len().max(within + 1), 0);
+            page[within] = byte;
+        }
+        Ok(0)
+    }
+
+    fn answer(&self, message: &Message, request: vm::Request) -> Result<Message, Errno> {
+        use vm::Request::*;
+        match request {
+            ImageFill(request) => return self.fill(message.source, request).map(|value| message.reply(Ok(value))),
+            SharedTake(request) => return self.take(message, request),
+            SharedUpdate(request) => return self.update(message.source, request).map(|value| message.reply(Ok(value))),
+            _ => {}
+        }
+        let mut memory = self.0.lock().map_err(|_| Errno::EIO)?;
+        match request {
+            ImageOpen(vm::ImageOpen { device, inode, version, bytes }) => {
+                let new = Pages { device, inode, version, size: bytes, ..Pages::default() };
+                let index = Memory::open(&mut memory.images, new);
+                return Ok(vm::ImageOpen::reply(message, 0, 2 * index + 1));
+            }
+            SharedOpen(vm::SharedOpen { device, inode, bytes }) => {
+                let new = Pages { device, inode, size: bytes, ..Pages::default() };
+                let index = Memory::open(&mut memory.shared, new);
+                return Ok(vm::SharedOpen::reply(message, 0, 2 * index + 2));
+            }
+            ImageMissing(request) => {
+                let (bytes, offset) = memory.missing(request);
+                return Ok(vm::ImageMissing::reply(message, bytes, offset));
+            }
+            ImageClose(request) => memory.pages(request.image).open -= 1,
+            ImageForget(vm::ImageForget { device, inode }) => {
+                let of_file = |pages: &&mut Pages| (pages.device, pages.inode) == (device, inode);
+                memory.images.iter_mut().filter(of_file).for_each(|pages| pages.forgotten = true);
+            }
+            FileMapDone(request) => {
+                memory.answered.push((request.image, request.error, request.may_write));
+                if request.error == 0 && request.image % 2 == 0 {
+                    memory.pages(request.image).mapped = true;
+                }
+            }
+            SharedWritten(request) => memory.pages(request.object).changed.retain(|at| *at != request.offset),
+            SharedResize(request) => memory.pages(request.object).size = request.bytes,
+            SharedClose(request) => {
+                let pages = memory.pages(request.object);
+                if pages.mapped || !request.lose && !pages.changed.is_empty() {
+                    return Err(Errno::EBUSY);
+                }
+                (pages.open, pages.forgotten) = (0, true);
+            }
+            SyncDone(request) => memory.synced.push(request.error),
+            NextFileMap(_) if !memory.wanted.is_empty() => {
+                let (process, descriptor, offset, bytes, flags) = memory.wanted.remove(0);
+                return Ok(vm::NextFileMap::reply(message, 0, process, descriptor, offset, bytes, flags));
+            }
+            NextUnmapped(_) if !memory.unmapped.is_empty() => {
+                let object = memory.unmapped.remove(0);
+                return Ok(vm::NextUnmapped::reply(message, 0, object));
+            }
+            NextSync(_) if !memory.syncs.is_empty() => {
+                let (process, object) = memory.syncs.remove(0);
+                return Ok(vm::NextSync::reply(message, 0, process, object));
+            }
+            NextFileMap(_) | NextUnmapped(_) | NextSync(_) | NextShared(_) => return Err(Errno::ENOENT),
+            MemoryInfo(_) => return Ok(vm::MemoryInfo::reply(message, 0, 1 << 28, 1 << 27, 0, 0)),
+            _ => return Err(Errno::ENOSYS),
+        }
+        Ok(message.reply(Ok(0)))
+    }
+}
+
+impl server::Service for Vm {
+    fn request(&mut self, message: &Message) -> Option<Message> {
+        let result =
+            vm::Request::decode(message).ok_or(Errno::ENOSYS).and_then(|request| self.answer(message, request));
+        Some(result.unwrap_or_else(|error| message.reply(Err(error))))
+    }
+}

@@ -1,0 +1,414 @@
+//! A system that has booted: vfs over a fresh ext2 disk, one program of the superuser, and as many others as a test likes.
+
+use super::services::{Disk, Medium, Memory, Names, Vm, take_reports};
+use super::{AT_FDCWD, numbers::*};
+use abi::endpoint::slot;
+use abi::linux::nr;
+use abi::message::REPEATED;
+use abi::{Endpoint, Errno, GrantId, Message, vfs};
+use fs::file_system::Timestamp;
+use std::cell::Cell;
+use std::ops::Range;
+use std::string::String;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::vec::Vec;
+use sys::host::machine::Machine;
+use sys::{Birth, Start};
+
+pub type Result<T> = core::result::Result<T, Errno>;
+
+/// Every program has its memory here; nothing else is mapped.
+pub const MEMORY: Range<u64> = 0x1_0000..0x14_0000;
+/// Where the helpers put paths; two of them.
+const PATHS: [u64; 2] = [0x1_0000, 0x1_2000];
+/// Where they put structures.
+const STRUCTURE: u64 = 0x1_4000;
+/// Where they put data, up to the end of memory.
+pub const DATA: u64 = 0x2_0000;
+
+const PM: Endpoint = Endpoint::new(slot::PM, 1);
+const EXT2: usize = 20;
+const TMPFS: usize = 21;
+const DISK: usize = 22;
+const ARGUMENTS: &str = "root=ext2,virtio_blk,0";
+const DISK_BYTES: u64 = 4 << 20;
+
+/// See the head of the file.
+pub struct World {
+    pub machine: Machine,
+    pub disk: Arc<Mutex<Medium>>,
+    memory: Arc<Mutex<Memory>>,
+    /// The first program, of the superuser.
+    pub root: Endpoint,
+    vfs: Cell<Endpoint>,
+    programs: Cell<usize>,
+    calls: Cell<u64>,
+}
+
+/// What fstat tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stat {
+    pub inode: u64,
+    pub links: u64,
+    pub mode: u32,
+    pub uid: u32,
+    pub gid: u32,
+    pub size: u64,
+    pub modified_s: u64,
+}
+
+impl World {
+    /// With an empty disk.
+    pub fn new() -> World {
+        let medium = Arc::new(Mutex::new(Medium { bytes: formatted(), flushes: 0 }));
+        let memory = Arc::new(Mutex::new(Memory::default()));
+        let mut machine = Machine::default();
+        let names = [("ext2", EXT2), ("tmpfs", TMPFS), ("virtio_blk", DISK), ("tty", slot::TTY)];
+        let names = names.map(|(name, slot)| (name, Endpoint::new(slot, 1))).to_vec();
+        machine.start(slot::RS, |_| take_reports());
+        machine.start(slot::DS, |_| server::run(&mut Names(names)));
+        let (disk, shared) = (medium.clone(), memory.clone());
+        machine.start(DISK, |_| server::run(&mut Disk(disk)));
+        machine.start(slot::VM, |_| server::run(&mut Vm(shared)));
+        machine.start(EXT2, |endpoint| ext2::process::main(birth(endpoint, "cache_kib=256")));
+        let vfs = machine.start(slot::VFS, |endpoint| crate::main(birth(endpoint, ARGUMENTS)));
+        machine.play(PM);
+        machine.play(Endpoint::new(slot::TTY, 1));
+        machine.run();
+        let root = Endpoint::new(199, 1);
+        let (vfs, programs, calls) = (Cell::new(vfs), Cell::new(200), Cell::new(1));
+        let world = World { machine, disk: medium, memory, root, vfs, programs, calls };
+        world.begin();
+        world
+    }
+
+    /// Starts tmpfs too.
+    pub fn start_tmpfs(&mut self) {
+        self.machine.start(TMPFS, |endpoint| tmpfs::process::main(birth(endpoint, "")));
+        self.machine.run();
+    }
+
+    /// The first program gets its directories with its first exec, though that fails.
+    fn begin(&self) {
+        self.machine.add_program(self.root, MEMORY);
+        let fork = vfs::Fork { parent: Endpoint::NONE, child: self.root, pid: 1, flags: 0 };
+        assert_eq!(self.from_pm(fork.message()), Ok(0));
+        assert_eq!(self.exec(self.root, "/none").0, Err(Errno::ENOENT));
+    }
+
+    /// vfs dies, and its successor finds what it has preserved.
+    pub fn restart_vfs(&mut self) {
+        self.machine.kill(self.vfs.get());
+        self.vfs.set(self.machine.start(slot::VFS, |endpoint| crate::main(birth(endpoint, ARGUMENTS))));
+        self.machine.run();
+    }
+
+    /// What vm has.
+    pub fn vm(&self) -> MutexGuard<'_, Memory> {
+        self.memory.lock().expect("vm has not panicked")
+    }
+
+    /// vm has something for vfs to fetch.
+    pub fn notify_from_vm(&self) {
+        self.machine.notify(Endpoint::new(slot::VM, 1), Endpoint::VFS);
+    }
+
+    /// A request of pm.
+    pub fn from_pm(&self, request: Message) -> Result<u64> {
+        self.ask_as_pm(request).result()
+    }
+
+    fn ask_as_pm(&self, request: Message) -> Message {
+        self.machine.run();
+        while self.machine.received(PM).is_some() {}
+        let mut reply = self.machine.ask(PM, Endpoint::VFS, &request).expect("vfs answers pm at once");
+        // Events are notified before the answer.
+        while !reply.is_reply() {
+            reply = self.machine.received(PM).expect("vfs answers pm at once");
+        }
+        reply
+    }
+
+    /// The next event for pm: kind, process and four values.
+    pub fn next_event(&self) -> Option<(u64, Endpoint, [u64; 4])> {
+        let reply = self.ask_as_pm(vfs::NextEvent {}.message());
+        let (kind, process, a, b, c, d) = vfs::NextEvent::results(&reply).ok()?;
+        Some((kind, process, [a, b, c, d]))
+    }
+
+    /// pm has a program run the file at a path. Returns the image or error, and the other values of the event.
+    pub fn exec(&self, program: Endpoint, path: &str) -> (Result<u64>, [u64; 3]) {
+        self.machine.write(PM, 0, path.as_bytes());
+        let exec = vfs::Exec { process: program, grant: GrantId(0), bytes: path.len() as u64 };
+        assert_eq!(self.from_pm(exec.message()), Ok(0));
+        let (kind, process, [a, b, c, d]) = self.next_event().expect("the exec has an end");
+        assert_eq!((kind, process), (vfs::EVENT_EXEC, program));
+        (abi::Word::from_word(a), [b, c, d])
+    }
+
+    /// The text of the last exec.
+    pub fn exec_text(&self, program: Endpoint) -> String {
+        let request = vfs::ExecText { process: program, grant: GrantId(0), bytes: 4096 };
+        let bytes = self.from_pm(request.message()).expect("there is a text");
+        String::from_utf8(self.machine.read(PM, 0, bytes as usize)).expect("is text")
+    }
+
+    /// A child of a program; `flags` of `vfs::Fork`.
+    pub fn fork(&self, parent: Endpoint, flags: u64) -> Endpoint {
+        let slot = self.programs.get();
+        self.programs.set(slot + 1);
+        let child = Endpoint::new(slot, 1);
+        self.machine.add_program(child, MEMORY);
+        let fork = vfs::Fork { parent, child, pid: slot as u64, flags };
+        assert_eq!(self.from_pm(fork.message()), Ok(0));
+        child
+    }
+
+    /// The program ends.
+    pub fn exit(&self, program: Endpoint) {
+        assert_eq!(self.from_pm(vfs::Exit { process: program }.message()), Ok(0));
+    }
+
+    /// Ids change: effective and real ones, and further groups.
+    pub fn set_ids(&self, program: Endpoint, effective: (u32, u32), real: (u32, u32), groups: &[u32]) {
+        let bytes: Vec<u8> = groups.iter().flat_map(|group| group.to_le_bytes()).collect();
+        self.machine.write(PM, 0, &bytes);
+        let word = |(uid, gid): (u32, u32)| u64::from(uid) | u64::from(gid) << 32;
+        let request = vfs::SetIds {
+            process: program,
+            effective: word(effective),
+            real: word(real),
+            grant: GrantId(0),
+            groups: groups.len() as u64,
+        };
+        assert_eq!(self.from_pm(request.message()), Ok(0));
+    }
+
+    /// A program of an ordinary user, forked from the first one.
+    pub fn user(&self, uid: u32, gid: u32) -> Endpoint {
+        let program = self.fork(self.root, 0);
+        self.set_ids(program, (uid, gid), (uid, gid), &[]);
+        program
+    }
+
+    /// Begins a Linux call; its result, if vfs has one already.
+    pub fn begin_call(&self, program: Endpoint, number: u32, arguments: &[u64]) -> Option<Result<u64>> {
+        let call = self.calls.get();
+        self.calls.set(call + 1);
+        self.send_call(program, number, arguments, call)
+    }
+
+    /// The last call of a program comes once more, as after a death of vfs.
+    pub fn repeat_call(&self, program: Endpoint, number: u32, arguments: &[u64]) -> Option<Result<u64>> {
+        self.send_call(program, number, arguments, (self.calls.get() - 1) | REPEATED)
+    }
+
+    fn send_call(&self, program: Endpoint, number: u32, arguments: &[u64], call: u64) -> Option<Result<u64>> {
+        let mut message = Message::new(number);
+        message.words[..arguments.len()].copy_from_slice(arguments);
+        message.words[6] = call;
+        self.machine.ask(program, Endpoint::VFS, &message).map(|reply| reply.result())
+    }
+
+    /// The result of a call that had to wait, if it has come.
+    pub fn result(&self, program: Endpoint) -> Option<Result<u64>> {
+        self.machine.received(program).map(|reply| reply.result())
+    }
+
+    /// Makes a Linux call that does not wait.
+    pub fn call(&self, program: Endpoint, number: u32, arguments: &[u64]) -> Result<u64> {
+        self.begin_call(program, number, arguments).unwrap_or_else(|| panic!("call {number} of {program:?} waits"))
+    }
+
+    /// A call whose first argument is a path.
+    pub fn path_call(&self, program: Endpoint, number: u32, path: &str, arguments: &[u64]) -> Result<u64> {
+        self.call(program, number, &[&[self.path(program, 0, path)], arguments].concat())
+    }
+
+    /// A call with two paths.
+    pub fn paths_call(&self, program: Endpoint, number: u32, first: &str, second: &str) -> Result<u64> {
+        let paths = [self.path(program, 0, first), self.path(program, 1, second)];
+        self.call(program, number, &paths)
+    }
+
+    /// Puts a path into a program's memory.
+    pub fn path(&self, program: Endpoint, which: usize, path: &str) -> u64 {
+        self.machine.write(program, PATHS[which], &[path.as_bytes(), &[0]].concat());
+        PATHS[which]
+    }
+
+    /// Puts words into a program's memory.
+    pub fn words(&self, program: Endpoint, words: &[u64]) -> u64 {
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        self.machine.write(program, STRUCTURE, &bytes);
+        STRUCTURE
+    }
+
+    /// Puts data into a program's memory.
+    pub fn data(&self, program: Endpoint, data: &[u8]) -> u64 {
+        self.machine.write(program, DATA, data);
+        DATA
+    }
+
+    pub fn open(&self, program: Endpoint, path: &str, flags: u64, mode: u64) -> Result<u64> {
+        self.path_call(program, nr::OPEN, path, &[flags, mode])
+    }
+
+    pub fn close(&self, program: Endpoint, descriptor: u64) -> Result<u64> {
+        self.call(program, nr::CLOSE, &[descriptor])
+    }
+
+    pub fn write(&self, program: Endpoint, descriptor: u64, data: &[u8]) -> Result<u64> {
+        self.call(program, nr::WRITE, &[descriptor, self.data(program, data), data.len() as u64])
+    }
+
+    pub fn pwrite(&self, program: Endpoint, descriptor: u64, data: &[u8], position: i64) -> Result<u64> {
+        let address = self.data(program, data);
+        self.call(program, nr::PWRITE64, &[descriptor, address, data.len() as u64, position as u64])
+    }
+
+    pub fn read(&self, program: Endpoint, descriptor: u64, bytes: usize) -> Result<Vec<u8>> {
+        let done = self.call(program, nr::READ, &[descriptor, DATA, bytes as u64])?;
+        Ok(self.machine.read(program, DATA, done as usize))
+    }
+
+    pub fn pread(&self, program: Endpoint, descriptor: u64, bytes: usize, position: i64) -> Result<Vec<u8>> {
+        let done = self.call(program, nr::PREAD64, &[descriptor, DATA, bytes as u64, position as u64])?;
+        Ok(self.machine.read(program, DATA, done as usize))
+    }
+
+    pub fn seek(&self, program: Endpoint, descriptor: u64, offset: i64, from: u64) -> Result<u64> {
+        self.call(program, nr::LSEEK, &[descriptor, offset as u64, from])
+    }
+
+    pub fn position(&self, program: Endpoint, descriptor: u64) -> u64 {
+        self.seek(program, descriptor, 0, SEEK_CUR).expect("has a position")
+    }
+
+    /// The superuser makes a file with this content, mode and owner.
+    pub fn make(&self, path: &str, content: &[u8], mode: u64, (uid, gid): (u64, u64)) {
+        let file = self.open(self.root, path, O_CREAT | O_EXCL | O_WRONLY, 0o600).expect("the file is new");
+        for piece in content.chunks((MEMORY.end - DATA) as usize) {
+            assert_eq!(self.write(self.root, file, piece), Ok(piece.len() as u64));
+        }
+        assert_eq!(self.call(self.root, nr::FCHOWN, &[file, uid, gid]), Ok(0));
+        assert_eq!(self.call(self.root, nr::FCHMOD, &[file, mode]), Ok(0));
+        self.close(self.root, file).expect("is open");
+    }
+
+    /// The superuser makes a directory.
+    pub fn make_directory(&self, path: &str, mode: u64, (uid, gid): (u64, u64)) {
+        assert_eq!(self.path_call(self.root, nr::MKDIR, path, &[0o700]), Ok(0));
+        assert_eq!(self.path_call(self.root, nr::CHOWN, path, &[uid, gid]), Ok(0));
+        assert_eq!(self.path_call(self.root, nr::CHMOD, path, &[mode]), Ok(0));
+    }
+
+    /// The content of a file.
+    pub fn content(&self, path: &str) -> Vec<u8> {
+        let file = self.open(self.root, path, O_RDONLY, 0).expect("the file is there");
+        let mut content = Vec::new();
+        loop {
+            let piece = self.read(self.root, file, (MEMORY.end - DATA) as usize).expect("is read");
+            if piece.is_empty() {
+                self.close(self.root, file).expect("is open");
+                return content;
+            }
+            content.extend(piece);
+        }
+    }
+
+    pub fn stat(&self, program: Endpoint, path: &str) -> Result<Stat> {
+        let address = self.words(program, &[0; 18]);
+        self.path_call(program, nr::LSTAT, path, &[address])?;
+        Ok(self.stat_at(program, address))
+    }
+
+    pub fn fstat(&self, program: Endpoint, descriptor: u64) -> Result<Stat> {
+        let address = self.words(program, &[0; 18]);
+        self.call(program, nr::FSTAT, &[descriptor, address])?;
+        Ok(self.stat_at(program, address))
+    }
+
+    fn stat_at(&self, program: Endpoint, address: u64) -> Stat {
+        let words = self.read_words(program, address, 18);
+        Stat {
+            inode: words[1],
+            links: words[2],
+            mode: words[3] as u32,
+            uid: (words[3] >> 32) as u32,
+            gid: words[4] as u32,
+            size: words[6],
+            modified_s: words[11],
+        }
+    }
+
+    pub fn read_words(&self, program: Endpoint, address: u64, count: usize) -> Vec<u64> {
+        let bytes = self.machine.read(program, address, count * 8);
+        bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect()
+    }
+
+    /// The names in a directory without `.` and `..`, sorted.
+    pub fn names(&self, program: Endpoint, path: &str) -> Result<Vec<String>> {
+        let directory = self.open(program, path, O_RDONLY | O_DIRECTORY, 0)?;
+        let mut names = Vec::new();
+        loop {
+            let bytes = self.call(program, nr::GETDENTS64, &[directory, DATA, 1000])?;
+            if bytes == 0 {
+                break;
+            }
+            let records = self.machine.read(program, DATA, bytes as usize);
+            let mut at = 0;
+            while at < records.len() {
+                let length = u16::from_le_bytes([records[at + 16], records[at + 17]]) as usize;
+                let name = records[at + 19..at + length].split(|byte| *byte == 0).next().unwrap_or_default();
+                names.push(String::from_utf8_lossy(name).into_owned());
+                at += length;
+            }
+        }
+        self.close(program, directory)?;
+        names.retain(|name| name != "." && name != "..");
+        names.sort();
+        Ok(names)
+    }
+
+    pub fn change_directory(&self, program: Endpoint, path: &str) -> Result<u64> {
+        self.path_call(program, nr::CHDIR, path, &[])
+    }
+
+    /// A pipe: the end to read, the end to write.
+    pub fn pipe(&self, program: Endpoint, flags: u64) -> (u64, u64) {
+        assert_eq!(self.call(program, nr::PIPE2, &[STRUCTURE, flags]), Ok(0));
+        let both = self.read_words(program, STRUCTURE, 1)[0];
+        (both & 0xffff_ffff, both >> 32)
+    }
+
+    /// Whether these bytes are on the disk, not only in ext2's cache.
+    pub fn is_on_disk(&self, bytes: &[u8]) -> bool {
+        let medium = self.disk.lock().expect("the disk has not panicked");
+        medium.bytes.windows(bytes.len()).any(|window| window == bytes)
+    }
+
+    /// The path relative to an open directory.
+    pub fn open_at(&self, program: Endpoint, directory: u64, path: &str, flags: u64) -> Result<u64> {
+        let path = self.path(program, 0, path);
+        self.call(program, nr::OPENAT, &[directory, path, flags, 0o644])
+    }
+
+    /// openat relative to the working directory.
+    pub fn open_here(&self, program: Endpoint, path: &str, flags: u64) -> Result<u64> {
+        self.open_at(program, AT_FDCWD, path, flags)
+    }
+}
+
+fn birth(endpoint: Endpoint, arguments: &'static str) -> Start {
+    let birth = if endpoint.generation() == 1 { Birth::Fresh } else { Birth::Restarted };
+    Start { birth, arguments, endpoint }
+}
+
+/// A disk with an empty file system.
+fn formatted() -> Vec<u8> {
+    let plan = tmpfs::format::Plan::new(DISK_BYTES);
+    let mut disk = std::vec![0; plan.bytes()];
+    plan.format(&mut disk, 1, Timestamp::default());
+    disk
+}
