@@ -8,6 +8,6 @@ cp watch.sh "$overlay/root/"
 out=$("${SKINK:-../../skink}" exec --overlay "$overlay" \
     'sh /root/watch.sh; service status rtc | grep "last end"' 2>"$overlay/errors") || { cat "$overlay/errors"; exit 1; }
 echo "$out"
-for line in "clock: works" "restarts: 1" "died in: [a-z_]*::" "last end: *killed as injected"; do
+for line in "clock: works" "restarts: 1" "died in: [a-z_]*::" "last end: *killed by"; do
     echo "$out" | grep -q "^$line" || { echo "there is no line '$line'"; exit 1; }
 done
