@@ -346,20 +346,20 @@ _Static_assert(offsetof(struct skink_message, words) == 8, "skink_message.words"
 #define SKINK_SYS_YIELD 42
 
 /* (address of privilege::PortRequest records, count): a vector of DevIos, done in order until one fails; values read are written into the
- * records. → records done; the error of the first when none was. (H24) */
+ * records. → records done; the error of the first when none was. */
 #define SKINK_SYS_VDEVIO 43
 
 /* (from, from address, to, to address, bytes) → bytes: as VirCopy, but an endpoint NONE means that the address is physical, within the
- * caller's memory ranges (ECALLDENIED outside). (H27) */
+ * caller's memory ranges (ECALLDENIED outside). */
 #define SKINK_SYS_PHYSCOPY 44
 
-/* (address of CopyRequest records, count): a vector of VirCopys, in order until one fails. → records done. (H28) */
+/* (address of CopyRequest records, count): a vector of VirCopys, in order until one fails. → records done. */
 #define SKINK_SYS_VIRVCOPY 45
 
-/* (address of CopyRequest records, count): the same of PhysCopy. (H29) */
+/* (address of CopyRequest records, count): the same of PhysCopy. */
 #define SKINK_SYS_PHYSVCOPY 46
 
-/* () → high half of the time-stamp counter in word 0, low half in word 1. Needs no permission. (H56) */
+/* () → high half of the time-stamp counter in word 0, low half in word 1. Needs no permission. */
 #define SKINK_SYS_GETTSC 47
 
 /* (endpoint, kind of inject, value, further value, bytes): disturbs a service, for tests of recovery. Only rs, whatever the mask says. */
