@@ -4,3 +4,6 @@
 grep -q ' -> vm vm::Fork ' trace
 grep -q ' -> vfs write(0x1, ' trace
 grep -q 'switch ' trace
+
+# An answer of vfs carries the name of the call it answers.
+grep -q ' vfs -> .* write = 0x7' trace

@@ -2,10 +2,15 @@
 //!
 //! The kernel writes its ring to the debug console as `abi::trace::Record`s. A line here is one event:
 //! ticks since the first, what happened, who to whom, and the message's fields by name.
+//!
+//! A service may answer a Linux call with label 0 (the program sees the result alone), so the decoder
+//! remembers what each thread asked: an answer has the name of its request.
+//!
+//! `explain` reads the same events and tells their story.
 
 use abi::call::{KERNEL_CALL_NAMES, KERNEL_CALLS, SYSTEM_LABELS};
 use abi::endpoint::{Endpoint, slot};
-use abi::message::REPLY;
+use abi::message::{LINUX_LABELS, REPLY};
 use abi::privilege::{io, way};
 use abi::trace::event;
 use abi::{Errno, Field, Name, Word, linux};
@@ -24,25 +29,40 @@ const SLOT_BITS: u32 = 0xfff;
 /// Decodes the raw trace in the file `raw` to `to`.
 ///
 /// # Errors
-/// When the trace cannot be read or `to` not be written.
+/// When the trace cannot be read or `to` cannot be written.
 pub fn decode(raw: &Path, to: &mut impl Write) -> Result<()> {
-    let bytes = fs::read(raw).with_context(|| format!("the kernel left no trace in {}", raw.display()))?;
     let mut to = BufWriter::new(to);
     let mut decoder = Decoder::default();
-    for record in bytes.chunks_exact(RECORD_BYTES) {
-        writeln!(to, "{}", decoder.line(&Event::read(record)))?;
+    for event in events(raw)? {
+        writeln!(to, "{}", decoder.line(&event))?;
     }
     Ok(to.flush()?)
 }
 
-/// A record, read from its bytes.
-struct Event {
-    tsc: u64,
-    kind: u32,
-    label: u32,
-    from: u32,
-    to: u32,
-    words: [u64; 7],
+/// The events of the raw trace in the file `raw`, in order.
+///
+/// # Errors
+/// When the file cannot be read.
+pub fn events(raw: &Path) -> Result<Vec<Event>> {
+    let bytes = fs::read(raw).with_context(|| format!("the kernel left no trace in {}", raw.display()))?;
+    Ok(bytes.chunks_exact(RECORD_BYTES).map(Event::read).collect())
+}
+
+/// A record, read from its bytes; the fields are those of [`abi::trace::Record`].
+#[derive(Clone)]
+pub struct Event {
+    /// TSC when it happened.
+    pub tsc: u64,
+    /// One of [`event`].
+    pub kind: u32,
+    /// Label, vector, or number of the call.
+    pub label: u32,
+    /// Endpoint of the thread that did it.
+    pub from: u32,
+    /// Endpoint of the thread it was done to.
+    pub to: u32,
+    /// Words of the message.
+    pub words: [u64; 7],
 }
 
 impl Event {
@@ -62,23 +82,46 @@ impl Event {
 
 /// What is known from the events so far.
 #[derive(Default)]
-struct Decoder {
+pub struct Decoder {
     names: HashMap<u32, Name>,
+    /// The last Linux call that a thread made of a service, by thread and service.
+    asked: HashMap<(u32, u32), u32>,
     start: Option<u64>,
 }
 
 impl Decoder {
     fn line(&mut self, event: &Event) -> String {
         let start = *self.start.get_or_insert(event.tsc);
-        if event.kind == event::NAMED {
-            self.names.insert(event.to & SLOT_BITS, Name::from_words(event.words[0], event.words[1]));
-        }
+        self.learn(event);
         format!("{:>12} {}", event.tsc.wrapping_sub(start), self.what(event))
     }
 
-    fn what(&self, event: &Event) -> String {
+    /// Remembers what later events need: names of services, and what was asked.
+    pub fn learn(&mut self, event: &Event) {
+        match event.kind {
+            event::NAMED => {
+                self.names.insert(event.to & SLOT_BITS, Name::from_words(event.words[0], event.words[1]));
+            }
+            event::MESSAGE if event.label < LINUX_LABELS => {
+                self.asked.insert((event.from, event.to), event.label);
+            }
+            _ => {}
+        }
+    }
+
+    /// The label of a message; of an answer to a Linux call, the label of the request.
+    pub fn label(&self, event: &Event) -> u32 {
+        let is_linux_answer = event.label & REPLY != 0 && event.label & !REPLY < LINUX_LABELS;
+        match self.asked.get(&(event.to, event.from)) {
+            Some(asked) if is_linux_answer => asked | REPLY,
+            _ => event.label,
+        }
+    }
+
+    /// What happened, in one line.
+    pub fn what(&self, event: &Event) -> String {
         let (from, to) = (self.who(event.from), self.who(event.to));
-        let label = event.label;
+        let label = self.label(event);
         match event.kind {
             event::MESSAGE => format!("{from} -> {to} {}", message(label, &event.words)),
             event::NOTIFY => format!("{from} ~> {to} notify {:#x}", event.words[1]),
@@ -96,7 +139,7 @@ impl Decoder {
     }
 
     /// The name of a service, or the slot and generation.
-    fn who(&self, endpoint: u32) -> String {
+    pub fn who(&self, endpoint: u32) -> String {
         let slot = endpoint & SLOT_BITS;
         match Endpoint(endpoint) {
             Endpoint::NONE => "nobody".to_string(),
@@ -114,7 +157,7 @@ impl Decoder {
 }
 
 /// Name and fields of a message: a protocol's, a Linux call, or the bare numbers.
-fn message(label: u32, words: &[u64; 7]) -> String {
+pub fn message(label: u32, words: &[u64; 7]) -> String {
     let is_reply = label & REPLY != 0;
     if let Some((protocol, info)) = abi::describe(label) {
         let name = format!("{}::{}", protocol.name, info.name);
@@ -140,7 +183,8 @@ fn kernel_call(number: u32, words: &[u64; 7]) -> String {
     format!("{}({}) = {}", call_name(u64::from(number)), numbers(&words[..6]), result(words[6]))
 }
 
-fn call_name(number: u64) -> String {
+/// The name of a kernel call.
+pub fn call_name(number: u64) -> String {
     match KERNEL_CALL_NAMES.iter().find(|(_, call)| call.number() == number) {
         Some((name, _)) => (*name).to_string(),
         None => format!("native {number:#x}"),
@@ -226,6 +270,20 @@ mod tests {
             &[1, 2, 3],
         ));
         assert!(line.ends_with("200.0 -> 8.0 write(0x1, 0x2, 0x3, 0x0, 0x0, 0x0)"), "{line}");
+    }
+
+    #[test]
+    fn answers_have_the_name_of_their_request() {
+        let mut decoder = Decoder::default();
+        let call = |name| linux::number(name).expect("is a call");
+        decoder.line(&event(event::MESSAGE, call("openat"), 200, 8, &[]));
+        decoder.line(&event(event::MESSAGE, call("getpid"), 200, 7, &[]));
+        decoder.line(&event(event::MESSAGE, call("write"), 201, 8, &[]));
+        let line = decoder.line(&event(event::MESSAGE, REPLY, 8, 200, &[3]));
+        assert!(line.ends_with("8.0 -> 200.0 openat = 0x3"), "{line}");
+        // A protocol's answer has its own label.
+        let line = decoder.line(&event(event::MESSAGE, abi::fs::Put::LABEL | REPLY, 8, 200, &[0]));
+        assert!(line.ends_with("8.0 -> 200.0 fs::Put = 0x0"), "{line}");
     }
 
     #[test]
