@@ -14,7 +14,7 @@ refused() {
 }
 
 refused "no command 'bot'" bot
-refused 'no option --fast' run --fast
+refused 'no option --quick' run --quick
 refused 'no folder /no/such' run --overlay /no/such
 refused "no system 'other'" run --system other
 refused "not 'many'" exec --smp many true
@@ -22,6 +22,12 @@ refused 'needs the command' exec
 refused 'needs a value' exec --out
 refused "with 'nowhere'" test nowhere
 refused '--iso' image
+refused './skink new driver counter' new
+refused "not a 'kernel'" new kernel mine
+refused "'Counter' is no name" new driver Counter
+refused "a package 'rtc' already" new driver rtc
+refused 'quoted as a whole' explain ls /
+refused 'no option --html' doc --html
 refused 'no option --all' check --all
 
 # A lock of a process that lives is respected, one of a dead process is not.

@@ -11,7 +11,6 @@ use crate::c_programs::{self, CProgram};
 use crate::cli::RAMDISK_SYSTEM;
 use crate::guest::{Guest, Job};
 use crate::process::tail;
-use crate::programs::Progress;
 use crate::second_line::SecondLine;
 use crate::test::case;
 use crate::workspace::Workspace;
@@ -59,7 +58,7 @@ pub fn bench(workspace: &Workspace, name: Option<&str>) -> Result<u8> {
     let mut bundles: BTreeMap<&str, Bundle> = BTreeMap::new();
     for benchmark in &benchmarks {
         if !bundles.contains_key(benchmark.system.as_str()) {
-            bundles.insert(&benchmark.system, Bundle::build(workspace, &benchmark.system, Progress::Hidden)?);
+            bundles.insert(&benchmark.system, Bundle::build(workspace, &benchmark.system)?);
         }
         println!("# {}", benchmark.name);
         run(workspace, &bundles[benchmark.system.as_str()], benchmark)?;

@@ -5,7 +5,8 @@ use crate::archive::{self, Entry};
 use crate::c_programs::{self, CProgram};
 use crate::c_services::{self, Library};
 use crate::machine::DiskBus;
-use crate::programs::{self, Built, Packages, Progress};
+use crate::programs::{self, Built, Packages, Profile};
+use crate::progress::Step;
 use crate::rootfs::{self, Contents, Room};
 use crate::symbols;
 use crate::system;
@@ -16,7 +17,7 @@ use abi::system::{Service, System};
 use anyhow::{Context, Result, anyhow};
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The file name of the disk image with the root file system.
 pub const ROOT_DISK: &str = "root.img";
@@ -61,7 +62,15 @@ impl Bundle {
     ///
     /// # Errors
     /// When the system file is wrong or something does not compile.
-    pub fn build(workspace: &Workspace, name: &str, progress: Progress) -> Result<Self> {
+    pub fn build(workspace: &Workspace, name: &str) -> Result<Self> {
+        Self::build_as(workspace, name, Profile::Release)
+    }
+
+    /// As [`Bundle::build`], with `profile` for all that is in Rust.
+    ///
+    /// # Errors
+    /// As of [`Bundle::build`].
+    pub fn build_as(workspace: &Workspace, name: &str, profile: Profile) -> Result<Self> {
         let packages = Packages::read(workspace)?;
         let system = system::read(workspace, &packages, name)?;
         let commands = packages.programs_in(workspace, "user");
@@ -69,7 +78,7 @@ impl Bundle {
         let programs: BTreeSet<String> = services.chain(commands.iter().cloned()).collect();
         let (in_c, in_rust): (Vec<_>, Vec<_>) =
             programs.into_iter().partition(|name| c_services::exists(workspace, name));
-        let built = programs::build(workspace, &in_rust, progress)?;
+        let built = programs::build(workspace, &in_rust, profile)?;
         if !in_c.is_empty() {
             let library = Library::build(workspace)?;
             for name in in_c {
@@ -137,6 +146,7 @@ impl Bundle {
     /// # Errors
     /// When an image cannot be made.
     pub fn make_media(&self, contents: &Contents, folder: &RunFolder) -> Result<Media> {
+        let _step = Step::begin("disk image");
         let kernel = folder.join("kernel");
         fs::copy(&self.built.kernel, &kernel).context("cannot copy the kernel")?;
         let image = folder.join(ROOT_DISK);
@@ -156,6 +166,11 @@ impl Bundle {
         let archive = folder.join("boot.img");
         archive::write(&entries, &archive)?;
         Ok(Media { kernel, archive, disks, disk_bus: self.disk_bus() })
+    }
+
+    /// The kernel with its symbols.
+    pub fn kernel(&self) -> &Path {
+        &self.built.kernel
     }
 
     /// The program `name` with its symbols.

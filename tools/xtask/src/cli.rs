@@ -1,5 +1,6 @@
 //! The command line of `./skink`: reads it into an [`Action`], refuses what it does not know.
 
+use crate::programs::Profile;
 use anyhow::{Context, Result, anyhow, bail};
 use lexopt::prelude::*;
 use std::ffi::OsString;
@@ -24,6 +25,17 @@ pub enum Action {
     Run(RunOptions),
     /// Run one command in the guest.
     Exec(ExecOptions),
+    /// Run a topic or command and tell what happened.
+    Explain(ExplainOptions),
+    /// Write the skeleton of something new.
+    New {
+        /// What: driver or service.
+        kind: Kind,
+        /// Its name.
+        name: String,
+    },
+    /// Build the book and the API pages.
+    Doc,
     /// Boot stopped, for GDB.
     Debug(MachineOptions),
     /// Run the tests whose name contains `name`, or all.
@@ -60,11 +72,14 @@ pub struct MachineOptions {
     pub processors: u32,
     /// Show the screen in a window.
     pub display: bool,
+    /// How the system is compiled.
+    pub profile: Profile,
 }
 
 impl Default for MachineOptions {
     fn default() -> Self {
-        Self { system: None, overlays: Vec::new(), memory_mib: 512, processors: 1, display: false }
+        let profile = Profile::default();
+        Self { system: None, overlays: Vec::new(), memory_mib: 512, processors: 1, display: false, profile }
     }
 }
 
@@ -94,6 +109,24 @@ pub struct ExecOptions {
     pub trace: Option<PathBuf>,
     /// The command for the guest's shell.
     pub command: String,
+}
+
+/// Options of `explain`.
+#[derive(Debug, PartialEq, Default)]
+pub struct ExplainOptions {
+    /// The machine.
+    pub machine: MachineOptions,
+    /// A topic, or a command for the guest's shell; None: list the topics.
+    pub subject: Option<String>,
+}
+
+/// What `new` can write.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Kind {
+    /// A driver of a character device.
+    Driver,
+    /// A service that other services ask.
+    Service,
 }
 
 /// Options of `test faults`.
@@ -126,11 +159,14 @@ pub fn parse(mut parser: lexopt::Parser) -> Result<Action> {
         "help" => Ok(Action::Help),
         "run" => parse_run(&mut parser),
         "exec" => parse_exec(&mut parser),
+        "explain" => parse_explain(&mut parser),
+        "new" => parse_new(&mut parser),
+        "doc" => parse_nothing(&mut parser, "doc", Action::Doc),
         "debug" => parse_debug(&mut parser),
         "test" => parse_test(&mut parser),
         "bench" => parse_name(&mut parser, "bench", |name| Action::Bench { name }),
         "image" => parse_image(&mut parser),
-        "check" => parse_check(&mut parser),
+        "check" => parse_nothing(&mut parser, "check", Action::Check),
         other => bail!("there is no command '{other}'; './skink --help' lists them"),
     }
 }
@@ -197,10 +233,12 @@ fn parse_exec(parser: &mut lexopt::Parser) -> Result<Action> {
 }
 
 fn parse_debug(parser: &mut lexopt::Parser) -> Result<Action> {
-    let mut machine = MachineOptions::default();
+    // What is compiled for speed has few variables left to look at.
+    let mut machine = MachineOptions { profile: Profile::Fast, ..MachineOptions::default() };
     while let Some(argument) = next(parser)? {
         match argument {
             Argument::Help => return Ok(Action::Help),
+            Argument::Option(option) if option == "--release" => machine.profile = Profile::Release,
             Argument::Option(option) => machine_option(parser, "debug", &option, &mut machine)?,
             Argument::Value(value) => return Err(unexpected("debug", &value)),
         }
@@ -275,12 +313,49 @@ fn parse_image(parser: &mut lexopt::Parser) -> Result<Action> {
     Ok(Action::Image { system })
 }
 
-fn parse_check(parser: &mut lexopt::Parser) -> Result<Action> {
+fn parse_explain(parser: &mut lexopt::Parser) -> Result<Action> {
+    let mut options = ExplainOptions::default();
+    while let Some(argument) = next(parser)? {
+        match argument {
+            Argument::Help => return Ok(Action::Help),
+            Argument::Option(option) => machine_option(parser, "explain", &option, &mut options.machine)?,
+            Argument::Value(value) if options.subject.is_none() => options.subject = Some(text(value)?),
+            Argument::Value(value) => {
+                return Err(unexpected("explain", &value)).context("explain takes one command, quoted as a whole");
+            }
+        }
+    }
+    Ok(Action::Explain(options))
+}
+
+fn parse_new(parser: &mut lexopt::Parser) -> Result<Action> {
+    let mut words = Vec::new();
+    while let Some(argument) = next(parser)? {
+        match argument {
+            Argument::Help => return Ok(Action::Help),
+            Argument::Option(option) => return Err(unknown("new", &option)),
+            Argument::Value(value) => words.push(text(value)?),
+        }
+    }
+    let (kind, name) = match words.as_slice() {
+        [kind, name] => (kind, name),
+        _ => bail!("new needs to know what and its name, for example ./skink new driver counter"),
+    };
+    let kind = match kind.as_str() {
+        "driver" => Kind::Driver,
+        "service" => Kind::Service,
+        other => bail!("new makes a driver or a service, not a '{other}'"),
+    };
+    Ok(Action::New { kind, name: name.clone() })
+}
+
+/// A command without arguments.
+fn parse_nothing(parser: &mut lexopt::Parser, command: &str, action: Action) -> Result<Action> {
     match next(parser)? {
-        None => Ok(Action::Check),
+        None => Ok(action),
         Some(Argument::Help) => Ok(Action::Help),
-        Some(Argument::Option(option)) => Err(unknown("check", &option)),
-        Some(Argument::Value(value)) => Err(unexpected("check", &value)),
+        Some(Argument::Option(option)) => Err(unknown(command, &option)),
+        Some(Argument::Value(value)) => Err(unexpected(command, &value)),
     }
 }
 
@@ -302,6 +377,7 @@ fn machine_option(
         "--memory" => machine.memory_mib = number(parser, option, 16, 65536)?,
         "--smp" => machine.processors = number(parser, option, 1, 64)?,
         "--display" => machine.display = true,
+        "--fast" => machine.profile = Profile::Fast,
         _ => return Err(unknown(command, option)),
     }
     Ok(())
@@ -368,6 +444,19 @@ mod tests {
     }
 
     #[test]
+    fn only_debug_is_compiled_fast_unless_it_is_asked_for() {
+        let profile = |words: &[&str]| match parse_words(words) {
+            Ok(Action::Run(options)) => options.machine.profile,
+            Ok(Action::Debug(machine)) => machine.profile,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(profile(&["run"]), Profile::Release);
+        assert_eq!(profile(&["run", "--fast"]), Profile::Fast);
+        assert_eq!(profile(&["debug"]), Profile::Fast);
+        assert_eq!(profile(&["debug", "--release"]), Profile::Release);
+    }
+
+    #[test]
     fn faults_take_options_and_other_tests_do_not() {
         let expected = FaultOptions { all: true, seed: Some(7), ..FaultOptions::default() };
         assert_eq!(parse_words(&["test", "faults", "--all", "--seed", "7"]).ok(), Some(Action::Faults(expected)));
@@ -377,7 +466,7 @@ mod tests {
 
     #[test]
     fn refusals_name_the_argument() {
-        assert!(refusal(&["run", "--fast"]).contains("run has no option --fast"));
+        assert!(refusal(&["run", "--quick"]).contains("run has no option --quick"));
         assert!(refusal(&["exec"]).contains("needs the command"));
         assert!(refusal(&["exec", "a", "b"]).contains("'b'"));
         assert!(refusal(&["run", "--smp", "zero"]).contains("from 1 to 64, not 'zero'"));
@@ -385,5 +474,8 @@ mod tests {
         assert!(refusal(&["run", "--system"]).contains("--system needs a value"));
         assert!(refusal(&["image"]).contains("--iso"));
         assert!(refusal(&["tset"]).contains("'tset'"));
+        assert!(refusal(&["new", "driver"]).contains("./skink new driver counter"));
+        assert!(refusal(&["new", "kernel", "x"]).contains("not a 'kernel'"));
+        assert!(refusal(&["explain", "ls", "/"]).contains("quoted as a whole"));
     }
 }

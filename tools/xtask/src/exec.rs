@@ -4,7 +4,6 @@ use crate::bundle::{Bundle, Root};
 use crate::cli::{DEFAULT_SYSTEM, ExecOptions, RAMDISK_SYSTEM};
 use crate::guest::{Guest, Job, Outcome};
 use crate::process::tail;
-use crate::programs::Progress;
 use crate::run::EXIT_MACHINE_DIED;
 use crate::second_line::SecondLine;
 use crate::trace;
@@ -23,7 +22,7 @@ const CONSOLE_LINES: usize = 40;
 pub fn exec(workspace: &Workspace, options: &ExecOptions) -> Result<u8> {
     let usual = if options.icount { RAMDISK_SYSTEM } else { DEFAULT_SYSTEM };
     let system = options.machine.system.as_deref().unwrap_or(usual);
-    let bundle = Bundle::build(workspace, system, Progress::Hidden)?;
+    let bundle = Bundle::build_as(workspace, system, options.machine.profile)?;
     if options.icount && bundle.root() != Root::Ramdisk {
         bail!("--icount needs a system with its root on the ramdisk, which {system} is not");
     }

@@ -5,7 +5,6 @@
 
 use crate::bundle::{Bundle, Media, Root};
 use crate::process;
-use crate::programs::Progress;
 use crate::workspace::Workspace;
 use anyhow::{Context, Result, bail};
 use std::fs;
@@ -20,7 +19,7 @@ const GRUB_MODULES: &str = "normal multiboot2 iso9660 part_msdos part_gpt fat al
 /// # Errors
 /// When the build or a tool fails.
 pub fn image(workspace: &Workspace, system: &str) -> Result<u8> {
-    let bundle = Bundle::build(workspace, system, Progress::Shown)?;
+    let bundle = Bundle::build(workspace, system)?;
     let iso = make(workspace, &bundle, "")?;
     println!("{}", iso.display());
     Ok(0)

@@ -20,15 +20,19 @@ mod c_services;
 mod check;
 mod cli;
 mod debug;
+mod doc;
 mod exec;
+mod explain;
 mod ext2_times;
 mod faults;
 mod guest;
 mod image;
 mod machine;
+mod new;
 mod performance;
 mod process;
 mod programs;
+mod progress;
 mod rootfs;
 mod run;
 mod second_line;
@@ -67,6 +71,9 @@ fn dispatch() -> Result<u8> {
         }
         Action::Run(options) => run::run(&workspace, &options),
         Action::Exec(options) => exec::exec(&workspace, &options),
+        Action::Explain(options) => explain::explain(&workspace, &options),
+        Action::New { kind, name } => new::new(&workspace, kind, &name),
+        Action::Doc => doc::doc(&workspace),
         Action::Debug(options) => debug::debug(&workspace, &options),
         Action::Test { name } => test::test(&workspace, name.as_deref()),
         Action::Faults(options) => faults::faults(&workspace, &options),

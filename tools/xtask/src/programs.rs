@@ -4,23 +4,44 @@
 //! .cargo/config.toml; a private sysroot is added to them, never put in their place.
 
 use crate::process;
+use crate::progress::Step;
 use crate::workspace::Workspace;
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 use std::fs;
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 const TARGET: &str = "x86_64-unknown-none";
 const KERNEL_PACKAGE: &str = "kernel";
 
-/// Whether cargo's progress may be seen.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Progress {
-    /// Cargo writes to standard error as it likes.
-    Shown,
-    /// Nothing is written unless the build fails.
-    Hidden,
+/// How the guest's programs are compiled: a profile of the workspace's Cargo.toml.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub enum Profile {
+    /// As fast as they get; all figures are of these.
+    #[default]
+    Release,
+    /// Compiled in a few seconds, with full debug information.
+    Fast,
+}
+
+impl Profile {
+    /// Cargo's name of the profile, which is also its folder's.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Release => "release",
+            Self::Fast => "guest-dev",
+        }
+    }
+
+    /// The folder of the build folder with the stripped programs.
+    fn programs(self) -> &'static str {
+        match self {
+            Self::Release => "programs",
+            Self::Fast => "programs-fast",
+        }
+    }
 }
 
 /// The packages of the workspace, as cargo knows them.
@@ -143,21 +164,22 @@ impl Built {
 ///
 /// # Errors
 /// When they do not compile or cannot be stripped.
-pub fn build(workspace: &Workspace, names: &[String], progress: Progress) -> Result<Built> {
+pub fn build(workspace: &Workspace, names: &[String], profile: Profile) -> Result<Built> {
     // Built together, the kernel would get the features that services want of shared libraries.
-    build_packages(workspace, &[KERNEL_PACKAGE.to_string()], progress)?;
-    build_packages(workspace, names, progress)?;
-    let made = workspace.target.join(TARGET).join("release");
-    let folder = workspace.build.join("programs");
+    build_packages(workspace, &[KERNEL_PACKAGE.to_string()], profile, "kernel")?;
+    build_packages(workspace, names, profile, "services and programs")?;
+    let made = workspace.target.join(TARGET).join(profile.name());
+    let folder = workspace.build.join(profile.programs());
     fs::create_dir_all(&folder)?;
     let built = Built { kernel: made.join(KERNEL_PACKAGE), folder };
     names.iter().try_for_each(|name| built.strip(name))?;
     Ok(built)
 }
 
-fn build_packages(workspace: &Workspace, names: &[String], progress: Progress) -> Result<()> {
+fn build_packages(workspace: &Workspace, names: &[String], profile: Profile, title: &str) -> Result<()> {
+    let step = Step::begin(title);
     let mut cargo = Command::new("cargo");
-    cargo.current_dir(&workspace.root).args(["build", "--release", "--target", TARGET]);
+    cargo.current_dir(&workspace.root).args(["build", "--profile", profile.name(), "--target", TARGET]);
     for name in names {
         cargo.args(["--package", name]);
     }
@@ -166,21 +188,47 @@ fn build_packages(workspace: &Workspace, names: &[String], progress: Progress) -
         cargo.arg("--config");
         cargo.arg(format!("target.{TARGET}.rustflags=[\"--sysroot={}\"]", sysroot.display()));
     }
-    cargo.stdin(Stdio::null());
-    let ok = match progress {
-        Progress::Shown => cargo.status().context("cannot start cargo")?.success(),
-        Progress::Hidden => {
-            let output = cargo.arg("--quiet").output().context("cannot start cargo")?;
-            if !output.status.success() {
-                eprint!("{}", String::from_utf8_lossy(&output.stderr));
-            }
-            output.status.success()
-        }
+    // Cargo counts the crates only where it draws its bar.
+    cargo.env("CARGO_TERM_PROGRESS_WHEN", "always").env("CARGO_TERM_PROGRESS_WIDTH", "100");
+    let mut cargo = cargo.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().context("cannot start cargo")?;
+    let words = match cargo.stderr.take() {
+        Some(stderr) => follow(stderr, &step)?,
+        None => String::new(),
     };
-    if !ok {
-        bail!("the build failed; the compiler's words are above");
+    if !cargo.wait().context("cannot wait for cargo")?.success() {
+        drop(step);
+        eprint!("{words}");
+        bail!("the {title} did not compile; the compiler's words are above");
     }
     Ok(())
+}
+
+/// Shows cargo's count of crates as the step's detail, and returns all else it says.
+fn follow(stderr: impl Read, step: &Step) -> Result<String> {
+    let mut words = String::new();
+    let mut reader = BufReader::new(stderr);
+    let mut piece = Vec::new();
+    // The bar is redrawn after a carriage return, not on a line of its own.
+    while reader.read_until(b'\r', &mut piece).context("cannot read what cargo says")? > 0 {
+        let text = String::from_utf8_lossy(&piece).replace("\x1b[K", "").replace('\r', "");
+        for line in text.split_inclusive('\n') {
+            match bar(line) {
+                Some(count) => step.detail(&count),
+                None => words.push_str(line),
+            }
+        }
+        piece.clear();
+    }
+    Ok(words)
+}
+
+/// Says in words what `Building [==>  ] 12/54: vfs(bin), ext2` tells.
+fn bar(line: &str) -> Option<String> {
+    let (_, after) = line.trim_start().strip_prefix("Building [")?.split_once("] ")?;
+    let (count, names) = after.split_once(':')?;
+    let (done, all) = count.split_once('/')?;
+    let names = names.trim().replace("(bin)", "").replace("(build.rs)", "");
+    Some(format!("{done} of {all} crates, {names}").trim_end_matches([',', ' ']).to_string())
 }
 
 fn strip(from: &Path, to: &Path) -> Result<()> {
@@ -194,4 +242,25 @@ fn strip(from: &Path, to: &Path) -> Result<()> {
 fn is_newer(made: &Path, source: &Path) -> bool {
     let written = |path: &Path| fs::metadata(path).and_then(|data| data.modified());
     matches!((written(made), written(source)), (Ok(made), Ok(source)) if made > source)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_count_is_taken_from_cargos_bar() {
+        let shown = bar("    Building [=====>      ] 12/54: vfs(bin), ext2");
+        assert_eq!(shown.as_deref(), Some("12 of 54 crates, vfs, ext2"));
+        assert_eq!(bar("    Building [>           ] 0/54: ").as_deref(), Some("0 of 54 crates"));
+        assert_eq!(bar("   Compiling abi v0.1.0 (/abi)\n"), None);
+        assert_eq!(bar("warning: unused"), None);
+    }
+
+    #[test]
+    fn what_cargo_says_besides_its_bar_is_kept() {
+        let step = Step::begin("test");
+        let said = "   Compiling abi\n    Building [> ] 0/2: abi\r\x1b[Kerror: no\n    Building [> ] 1/2: sys\r\x1b[K";
+        assert_eq!(follow(said.as_bytes(), &step).expect("is read"), "   Compiling abi\nerror: no\n");
+    }
 }

@@ -3,7 +3,6 @@
 use crate::bundle::Bundle;
 use crate::cli::{DEFAULT_SYSTEM, MachineOptions, RunOptions};
 use crate::machine::{Boot, Line, Machine};
-use crate::programs::Progress;
 use crate::rootfs::Contents;
 use crate::workspace::{RunFolder, Workspace};
 use anyhow::{Context, Result, bail};
@@ -64,7 +63,7 @@ fn complaints(stderr: impl Read) -> Result<String> {
 /// When the build fails or an image cannot be made.
 pub fn interactive(workspace: &Workspace, options: &MachineOptions, folder: &RunFolder) -> Result<(Machine, Bundle)> {
     let system = options.system.as_deref().unwrap_or(DEFAULT_SYSTEM);
-    let bundle = Bundle::build(workspace, system, Progress::Shown)?;
+    let bundle = Bundle::build_as(workspace, system, options.profile)?;
     let contents = Contents { overlays: &options.overlays, ..bundle.contents(workspace) };
     let media = bundle.make_media(&contents, folder)?;
     let mut machine = Machine::new(Boot::Kernel { kernel: media.kernel, archive: media.archive, append: Vec::new() });

@@ -17,7 +17,6 @@ use crate::c_programs;
 use crate::cli::RAMDISK_SYSTEM;
 use crate::guest::{Guest, Job};
 use crate::performance;
-use crate::programs::Progress;
 use crate::workspace::{RunFolder, Workspace};
 use abi::endpoint::slot;
 use abi::privilege::way;
@@ -51,7 +50,7 @@ pub struct Way {
 /// # Errors
 /// When a machine fails, or the file does not arrive as it was.
 pub fn bench(workspace: &Workspace) -> Result<()> {
-    let mut bundle = Bundle::build(workspace, RAMDISK_SYSTEM, Progress::Hidden)?;
+    let mut bundle = Bundle::build(workspace, RAMDISK_SYSTEM)?;
     let mut ways = Vec::new();
     for (name, way) in WAYS {
         bundle.change_service(DRIVER, |service| {

@@ -17,7 +17,6 @@ use crate::c_programs::{self, CProgram};
 use crate::cli::RAMDISK_SYSTEM;
 use crate::guest::{Guest, Job};
 use crate::performance;
-use crate::programs::Progress;
 use crate::workspace::Workspace;
 use anyhow::{Context, Result, bail};
 use figures::{Lateness, Pairs};
@@ -94,7 +93,7 @@ fn kills() -> String {
 /// # Errors
 /// When a machine fails.
 pub fn bench(workspace: &Workspace) -> Result<()> {
-    let bundle = Bundle::build(workspace, RAMDISK_SYSTEM, Progress::Hidden)?;
+    let bundle = Bundle::build(workspace, RAMDISK_SYSTEM)?;
     let programs = [c_programs::compile(workspace, Some("rt"))?, c_programs::compile(workspace, Some("io"))?];
     let programs: Vec<CProgram> = programs.into_iter().flatten().collect();
     let mut all = Vec::new();

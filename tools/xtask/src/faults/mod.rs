@@ -19,7 +19,7 @@ mod trial;
 use crate::bundle::{Bundle, Media};
 use crate::c_programs;
 use crate::cli::FaultOptions;
-use crate::programs::{Packages, Progress};
+use crate::programs::Packages;
 use crate::workspace::{RunFolder, Workspace};
 use abi::privilege::RESTARTABLE;
 use abi::system::Service;
@@ -67,7 +67,7 @@ impl<'a> Campaign<'a> {
     /// # Errors
     /// When something does not build.
     pub fn prepare(workspace: &'a Workspace, options: &FaultOptions) -> Result<Self> {
-        let mut bundle = Bundle::build(workspace, SYSTEM, Progress::Hidden)?;
+        let mut bundle = Bundle::build(workspace, SYSTEM)?;
         let size = if options.all { Size::ALL } else { Size::SMALL };
         let seed = options.seed.unwrap_or(SEED);
         let targets = targets(&mut bundle)?;

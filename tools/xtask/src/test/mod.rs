@@ -17,7 +17,6 @@ use crate::c_programs::{self, CProgram};
 use crate::check;
 use crate::cli::FAULTS;
 use crate::faults;
-use crate::programs::Progress;
 use crate::system;
 use crate::workspace::Workspace;
 use anyhow::{Context, Result, bail};
@@ -91,7 +90,7 @@ struct Built {
 
 impl Built {
     fn build(workspace: &Workspace) -> Result<Self> {
-        let bundle = |name: String| Bundle::build(workspace, &name, Progress::Hidden).map(|bundle| (name, bundle));
+        let bundle = |name: String| Bundle::build(workspace, &name).map(|bundle| (name, bundle));
         let bundles = system::names(workspace).into_iter().map(bundle).collect::<Result<_>>()?;
         Ok(Self { bundles, c_programs: c_programs::compile(workspace, None)? })
     }
