@@ -23,8 +23,11 @@
 
 extern crate alloc;
 
+mod base;
+mod callers;
 mod calls;
 mod events;
+mod exec;
 mod files;
 mod keep;
 mod mappings;
@@ -44,7 +47,7 @@ mod tests;
 
 use abi::{Endpoint, Errno, Message, endpoint::slot, message::LINUX_LABELS};
 use alloc::boxed::Box;
-use calls::Flow;
+use base::Flow;
 use keep::{KEEP_BYTES, Store};
 use recover::records::Found;
 use state::Vfs;
@@ -56,7 +59,7 @@ fn main(start: sys::Start) {
     let keep = Keep::take(KEEP_BYTES).expect("preserved memory is taken once");
     let (store, found) = Store::open(keep);
     let vfs: &'static Vfs = Box::leak(Box::new(Vfs::new(store, start.endpoint.generation())));
-    vfs.runtime.before_sending(|answers| vfs.end_turn(answers));
+    vfs.base.runtime.before_sending(|answers| vfs.base.store.end_turn(answers));
     match found {
         Found::State | Found::Undone => vfs.restore(),
         Found::Nothing if start.birth == Birth::Fresh => {}
@@ -64,15 +67,15 @@ fn main(start: sys::Start) {
             sys::log!("the predecessor's state is lost: programs have no files any more")
         }
     }
-    vfs.runtime.spawn(async move {
+    vfs.base.runtime.spawn(async move {
         vfs.finish_recovery().await;
-        if !vfs.mounted.get() {
+        if !vfs.mounted.is_reached() {
             vfs.mount_all(start.arguments).await;
         }
         vfs.sync_periodically().await;
     });
-    vfs.runtime.spawn(vfs.feed_pipes());
-    vfs.runtime.serve(|message| handle(vfs, message), |result| answer(vfs, result), |from, _| notified(vfs, from))
+    vfs.base.runtime.spawn(vfs.base.feed_pipes());
+    vfs.base.runtime.serve(|message| handle(vfs, message), |result| answer(vfs, result), |from, _| notified(vfs, from))
 }
 
 /// One message, as far as it goes without waiting.
@@ -82,48 +85,47 @@ fn handle(vfs: &'static Vfs, message: &Message) -> Flow {
         return Flow::Later;
     }
     let flow = if message.source.is_service() {
-        vfs.runtime.reply(message, &vfs.service_request(message));
+        vfs.base.runtime.reply(message, &vfs.service_request(message));
         Flow::Later
     } else if message.label >= LINUX_LABELS {
-        vfs.runtime.reply(message, &message.reply(Err(Errno::ENOSYS)));
+        vfs.base.runtime.reply(message, &message.reply(Err(Errno::ENOSYS)));
         Flow::Later
-    } else if vfs.recovering.get() {
+    } else if !vfs.recovered.is_reached() {
         handle_recovered(vfs, *message);
         Flow::Later
     } else {
         vfs.linux_call(message)
     };
     if matches!(flow, Flow::Later) {
-        vfs.sweep();
+        vfs.base.sweep();
     }
     flow
 }
 
 /// A program's call that came while a predecessor's state is being restored.
 fn handle_recovered(vfs: &'static Vfs, message: Message) {
-    vfs.runtime.spawn(async move {
-        vfs.wait_recovered().await;
+    vfs.base.runtime.spawn(async move {
+        vfs.recovered.wait().await;
         let result = match vfs.linux_call(&message) {
             Flow::Done(result) => Some(result),
             Flow::Task(task) => Some(task.await),
             Flow::Later => None,
         };
-        vfs.sweep();
+        vfs.base.sweep();
         if let Some(result) = result {
-            vfs.answer(message.source, result);
+            vfs.base.answer(message.source, result);
         }
     });
 }
 
 /// The answer to a call that is over.
 fn answer(vfs: &Vfs, result: Result<u64, Errno>) -> Message {
-    vfs.sweep();
-    state::answer(result)
+    vfs.base.sweep();
+    base::answer(result)
 }
 
 fn notified(vfs: &'static Vfs, from: Endpoint) {
     if from.slot() == slot::VM {
-        vfs.serve_mappings();
-        vfs.serve_shared_maps();
+        vfs.serve_vm();
     }
 }

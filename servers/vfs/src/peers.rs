@@ -4,12 +4,11 @@
 //! else they fail with `EIO`, which is also what programs see of every error that is not Linux's.
 
 use crate::{
-    keep::records::PeerRecord,
-    processes::{Call, Process},
-    state::Vfs,
+    callers::{Call, Caller},
+    keep::{Store, records::PeerRecord},
 };
 use abi::{Endpoint, Errno, Message, Name, chardev};
-use alloc::vec::Vec;
+use alloc::{rc::Rc, vec::Vec};
 use core::{
     cell::{Cell, RefCell},
     future::{Future, poll_fn},
@@ -69,9 +68,12 @@ impl Connection {
     }
 }
 
-/// All connections; a handful.
-#[derive(Default)]
-pub struct Peers(RefCell<Vec<Connection>>);
+/// The services that vfs asks, a handful.
+pub struct Peers {
+    runtime: Runtime,
+    store: Rc<Store>,
+    connections: RefCell<Vec<Connection>>,
+}
 
 /// What a service is to vfs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,14 +103,25 @@ impl Role {
 }
 
 impl Peers {
-    /// The service with this name. `ENXIO`: the system has none, or it has never been up.
-    pub fn connect(&self, runtime: &Runtime, name: &str, role: Role) -> Result<Service, Errno> {
+    /// Nobody is connected.
+    pub fn new(runtime: Runtime, store: Rc<Store>) -> Peers {
+        Peers { runtime, store, connections: RefCell::default() }
+    }
+
+    /// The service with this name, which a successor will know. `ENXIO`: the system has none, or it has never been up.
+    pub fn connect(&self, name: &str, role: Role) -> Result<Service, Errno> {
         let name = Name::new(name).ok_or(Errno::ENXIO)?;
-        let mut connections = self.0.borrow_mut();
+        let service = self.connection(name, role)?;
+        self.store.add_peer(&PeerRecord { name: name.to_words(), slot: service.slot as u16, role: role as u8 });
+        Ok(service)
+    }
+
+    fn connection(&self, name: Name, role: Role) -> Result<Service, Errno> {
+        let mut connections = self.connections.borrow_mut();
         if let Some(known) = connections.iter().find(|connection| connection.name == name) {
             return known.service().ok_or(Errno::ENXIO);
         }
-        let peer = Peer::connect(runtime, name, role.window()).map_err(|_| Errno::ENXIO)?;
+        let peer = Peer::connect(&self.runtime, name, role.window()).map_err(|_| Errno::ENXIO)?;
         let connection = Connection { name, peer, role, slot: Cell::new(None) };
         let service = connection.service();
         connections.push(connection);
@@ -116,31 +129,122 @@ impl Peers {
     }
 
     /// Connects to a service that a predecessor has asked. `ENXIO`: the system has none of this name.
-    pub fn restore(&self, runtime: &Runtime, record: &PeerRecord) -> Result<(), Errno> {
+    pub fn restore(&self, record: &PeerRecord) -> Result<(), Errno> {
         let name = Name::from_words(record.name.0, record.name.1);
         let role = Role::from_number(record.role).ok_or(Errno::ENXIO)?;
-        let peer = Peer::connect(runtime, name, role.window()).map_err(|_| Errno::ENXIO)?;
-        self.0.borrow_mut().push(Connection { name, peer, role, slot: Cell::new(Some(record.slot as usize)) });
+        let peer = Peer::connect(&self.runtime, name, role.window()).map_err(|_| Errno::ENXIO)?;
+        let slot = Cell::new(Some(record.slot as usize));
+        self.connections.borrow_mut().push(Connection { name, peer, role, slot });
         Ok(())
     }
 
     /// The name of a service.
     pub fn name(&self, service: Service) -> Option<Name> {
-        let connections = self.0.borrow();
-        connections.iter().find(|connection| connection.service() == Some(service)).map(|connection| connection.name)
+        self.find(service, |connection| connection.name).ok()
     }
 
     /// The file systems whose nodes are counted.
     pub fn file_systems(&self) -> Vec<Service> {
-        let connections = self.0.borrow();
+        let connections = self.connections.borrow();
         let counted = connections.iter().filter(|connection| connection.role == Role::FileSystem);
         counted.filter_map(Connection::service).collect()
     }
 
-    fn find(&self, service: Service) -> Result<(Peer, Role), Errno> {
-        let connections = self.0.borrow();
-        let found = connections.iter().find(|connection| connection.service() == Some(service)).ok_or(Errno::ENXIO)?;
-        Ok((found.peer.clone(), found.role))
+    fn find<R>(&self, service: Service, what: impl FnOnce(&Connection) -> R) -> Result<R, Errno> {
+        let connections = self.connections.borrow();
+        let found = connections.iter().find(|connection| connection.service() == Some(service));
+        found.map(what).ok_or(Errno::ENXIO)
+    }
+
+    fn peer(&self, service: Service) -> Result<Peer, Errno> {
+        self.find(service, |connection| connection.peer.clone())
+    }
+
+    /// Asks a service and waits for its answer. Errors of the answer are errors here.
+    pub async fn ask(&self, service: Service, message: Message) -> Result<Message, Errno> {
+        let request = self.peer(service)?.request(message, Repeat::Yes);
+        success(request.await)
+    }
+
+    /// Asks a file system for a change that must not be made twice. The request's tag says which change of which call it is, so that
+    /// a file system that has made it already gives its answer again: see `calls::repeated`.
+    pub async fn ask_once(&self, caller: &Caller, service: Service, message: Message) -> Result<Message, Errno> {
+        let peer = self.peer(service)?;
+        let request = match caller.change_tag() {
+            Some(tag) => peer.request_tagged(message, Repeat::Yes, tag),
+            None => peer.request(message, Repeat::Yes),
+        };
+        drop(peer);
+        success(request.await)
+    }
+
+    /// Tells a service something and does not wait for the answer.
+    pub fn tell(&self, service: Service, message: Message) {
+        if let Ok(peer) = self.peer(service) {
+            drop_when_sent(peer.request(message, Repeat::Yes), &self.runtime);
+        }
+    }
+
+    /// Asks a character device for what may take long: a signal of the program ends it (`chardev::Cancel`), with the signal's error.
+    pub async fn ask_device(&self, caller: &Caller, service: Service, message: Message) -> Result<Message, Errno> {
+        let peer = self.peer(service)?;
+        let request = peer.request(message, Repeat::Yes);
+        self.wait_for_device(caller, peer, request).await
+    }
+
+    /// The same for a transfer: a terminal does it once, although this vfs may die of it and its successor ask again.
+    pub async fn ask_device_once(
+        &self,
+        caller: &Caller,
+        service: Service,
+        message: Message,
+        moved: u64,
+    ) -> Result<Message, Errno> {
+        let (peer, role) = self.find(service, |connection| (connection.peer.clone(), connection.role))?;
+        let request = match role {
+            Role::Terminal => peer.request_tagged(message, Repeat::Yes, caller.transfer_tag(moved)),
+            _ => peer.request(message, Repeat::Yes),
+        };
+        self.wait_for_device(caller, peer, request).await
+    }
+
+    async fn wait_for_device(&self, caller: &Caller, peer: Peer, request: Request) -> Result<Message, Errno> {
+        let tag = request.tag();
+        let mut request = pin!(request);
+        let mut cancelled = None;
+        caller.set_call(Call::Waiting);
+        let reply = poll_fn(|context| {
+            if let Poll::Ready(reply) = request.as_mut().poll(context) {
+                return Poll::Ready(reply);
+            }
+            while pin!(caller.event().wait()).poll(context).is_ready() {
+                if let Some(error) = caller.take_cancelled() {
+                    cancelled = Some(error);
+                    peer.cancel(tag, chardev::Cancel { tag }.message());
+                }
+            }
+            Poll::Pending
+        })
+        .await;
+        caller.set_call(Call::None);
+        match (success(reply), cancelled) {
+            (Err(Errno::EINTR), Some(error)) => Err(error),
+            (result, _) => result,
+        }
+    }
+
+    /// Asks a device in the background; `done` gets the answer. Returns what ends the request early.
+    pub fn ask_meanwhile(
+        &self,
+        service: Service,
+        message: Message,
+        done: impl FnOnce(Result<Message, Errno>) + 'static,
+    ) -> Result<impl FnOnce() + 'static, Errno> {
+        let peer = self.peer(service)?;
+        let request = peer.request(message, Repeat::Yes);
+        let tag = request.tag();
+        self.runtime.spawn(async move { done(success(request.await)) });
+        Ok(move || peer.cancel(tag, chardev::Cancel { tag }.message()))
     }
 }
 
@@ -153,108 +257,6 @@ fn success(reply: Result<Message, Errno>) -> Result<Message, Errno> {
     let reply = reply.map_err(program_error)?;
     reply.result().map_err(program_error)?;
     Ok(reply)
-}
-
-impl Vfs {
-    /// The service with this name; see [`Peers::connect`]. A successor will know it.
-    pub fn connect(&self, name: &str, role: Role) -> Result<Service, Errno> {
-        let service = self.peers.connect(&self.runtime, name, role)?;
-        if let Some(name) = Name::new(name) {
-            self.store.add_peer(&PeerRecord { name: name.to_words(), slot: service.slot as u16, role: role as u8 });
-        }
-        Ok(service)
-    }
-
-    /// Asks a service and waits for its answer. Errors of the answer are errors here.
-    pub async fn ask(&self, service: Service, message: Message) -> Result<Message, Errno> {
-        let request = {
-            let peer = self.peers.find(service)?.0;
-            peer.request(message, Repeat::Yes)
-        };
-        success(request.await)
-    }
-
-    /// Asks a file system for a change that must not be made twice. The request's tag says which change of which call it is, so that
-    /// a file system that has made it already gives its answer again: see `repeated`.
-    pub async fn ask_once(&self, process: &Process, service: Service, message: Message) -> Result<Message, Errno> {
-        let request = {
-            let peer = self.peers.find(service)?.0;
-            match process.change_tag() {
-                Some(tag) => peer.request_tagged(message, Repeat::Yes, tag),
-                None => peer.request(message, Repeat::Yes),
-            }
-        };
-        success(request.await)
-    }
-
-    /// Tells a service something and does not wait for the answer.
-    pub fn tell(&self, service: Service, message: Message) {
-        if let Ok((peer, _)) = self.peers.find(service) {
-            drop_when_sent(peer.request(message, Repeat::Yes), &self.runtime);
-        }
-    }
-
-    /// Asks a character device for what may take long: a signal of the program ends it (`chardev::Cancel`), with the signal's error.
-    pub async fn ask_device(&self, process: &Process, service: Service, message: Message) -> Result<Message, Errno> {
-        let peer = self.peers.find(service)?.0;
-        let request = peer.request(message, Repeat::Yes);
-        self.wait_for_device(process, peer, request).await
-    }
-
-    /// The same for a transfer: a terminal does it once, although this vfs may die of it and its successor ask again.
-    pub async fn ask_device_once(
-        &self,
-        process: &Process,
-        service: Service,
-        message: Message,
-        moved: u64,
-    ) -> Result<Message, Errno> {
-        let (peer, role) = self.peers.find(service)?;
-        let request = match role {
-            Role::Terminal => peer.request_tagged(message, Repeat::Yes, process.transfer_tag(moved)),
-            _ => peer.request(message, Repeat::Yes),
-        };
-        self.wait_for_device(process, peer, request).await
-    }
-
-    async fn wait_for_device(&self, process: &Process, peer: Peer, request: Request) -> Result<Message, Errno> {
-        let tag = request.tag();
-        let mut request = pin!(request);
-        let mut cancelled = None;
-        *process.call.borrow_mut() = Call::Waiting;
-        let reply = poll_fn(|context| {
-            if let Poll::Ready(reply) = request.as_mut().poll(context) {
-                return Poll::Ready(reply);
-            }
-            while pin!(process.event.wait()).poll(context).is_ready() {
-                if let Some(error) = process.cancelled.take() {
-                    cancelled = Some(error);
-                    peer.cancel(tag, chardev::Cancel { tag }.message());
-                }
-            }
-            Poll::Pending
-        })
-        .await;
-        *process.call.borrow_mut() = Call::None;
-        match (success(reply), cancelled) {
-            (Err(Errno::EINTR), Some(error)) => Err(error),
-            (result, _) => result,
-        }
-    }
-
-    /// Asks a device in the background; `done` gets the answer. → what ends the request early.
-    pub fn ask_meanwhile(
-        &'static self,
-        service: Service,
-        message: Message,
-        done: impl FnOnce(Result<Message, Errno>) + 'static,
-    ) -> Result<impl FnOnce() + 'static, Errno> {
-        let peer = self.peers.find(service)?.0;
-        let request = peer.request(message, Repeat::Yes);
-        let tag = request.tag();
-        self.runtime.spawn(async move { done(success(request.await)) });
-        Ok(move || peer.cancel(tag, chardev::Cancel { tag }.message()))
-    }
 }
 
 /// Keeps a request alive until it is answered: one that is dropped while it is in line would not be sent.

@@ -2,16 +2,17 @@
 
 use super::{Changes::All, Entry, allow, call, call::Call, change, task};
 use crate::{
-    calls::Flow,
+    base::Flow,
+    callers::permission::{self, WRITE},
     files::{
-        permission::{self, Attributes, S_IFIFO, S_IFSOCK, WRITE},
-        stat::{STATFS_BYTES, Stat, Summary},
+        pages,
+        stat::{STATFS_BYTES, Stat},
         vnode::NodeRef,
     },
     memory as user,
-    objects::{Object, OpenFile},
+    objects::{OpenFile, pipe::PipeEnd, regular::Regular},
     paths::walk::Last,
-    processes::Process,
+    processes::{AT_FDCWD, Process},
     state::Vfs,
 };
 use abi::{Errno, fs, linux::nr};
@@ -129,7 +130,7 @@ fn set_times(
 ) -> Result<Flow, Errno> {
     let times = match address {
         0 => [TIME_NOW, TIME_NOW],
-        _ => decode(user::fetch_words::<4>(call.process.endpoint, address)?)?,
+        _ => decode(user::fetch_words::<4>(call.process.caller.endpoint, address)?)?,
     };
     task(call.vfs.set_times_of(call.process(), target, times))
 }
@@ -138,9 +139,8 @@ fn set_times(
 fn utime(call: &Call) -> Result<Flow, Errno> {
     let times = match call.words[1] {
         0 => [TIME_NOW, TIME_NOW],
-        address => {
-            user::fetch_words::<2>(call.process.endpoint, address)?.map(|seconds| nanoseconds_since_1970(seconds, 0))
-        }
+        address => user::fetch_words::<2>(call.process.caller.endpoint, address)?
+            .map(|seconds| nanoseconds_since_1970(seconds, 0)),
     };
     task(call.vfs.set_times_of(call.process(), call.target_here(0, 0)?, times))
 }
@@ -149,7 +149,7 @@ impl Vfs {
     /// Finds what a call is about.
     pub async fn find(&self, process: &Process, target: Target) -> Result<Subject, Errno> {
         if target.path.is_empty() && target.flags & AT_EMPTY_PATH != 0 {
-            if target.directory == crate::processes::AT_FDCWD {
+            if target.directory == AT_FDCWD {
                 return Ok(Subject::Node(self.place(process, target.directory)?.node));
             }
             return process.file(target.directory).map(Subject::File);
@@ -164,26 +164,10 @@ impl Vfs {
 
     async fn stat_subject(&self, subject: &Subject) -> Result<Stat, Errno> {
         match subject {
-            Subject::Node(node) => self.stat(node).await,
-            Subject::File(file) => match (file.node(), &file.object) {
-                (Some(node), _) => self.stat(node).await,
-                (None, Object::Pipe { inode, .. }) => {
-                    let object = Summary { inode: *inode, mode: S_IFIFO | 0o600, ..Summary::default() };
-                    Ok(Stat::of_object(&object))
-                }
-                (None, Object::Queue(queue)) => {
-                    let (attributes, inode) = (queue.attributes(), queue.place as u64 + 1);
-                    let Attributes { mode, uid, gid } = attributes;
-                    Ok(Stat::of_object(&Summary { inode, mode, uid, gid, ..Summary::default() }))
-                }
-                (None, Object::Socket(socket)) => {
-                    let object = Summary { inode: socket.inode, mode: S_IFSOCK | 0o777, ..Summary::default() };
-                    Ok(Stat::of_object(&object))
-                }
-                (None, Object::Timer(_)) => {
-                    Ok(Stat::of_object(&Summary { inode: 1, mode: 0o600, ..Summary::default() }))
-                }
-                (None, _) => Err(Errno::EBADF),
+            Subject::Node(node) => self.base.files.stat(node).await,
+            Subject::File(file) => match file.node() {
+                Some(node) => self.base.files.stat(node).await,
+                None => file.any().summary().map(|summary| Stat::of_object(&summary)),
             },
         }
     }
@@ -192,7 +176,7 @@ impl Vfs {
     pub async fn stat_target(&self, process: Rc<Process>, target: Target, address: u64) -> Result<u64, Errno> {
         let subject = self.find(&process, target).await?;
         let stat = self.stat_subject(&subject).await?;
-        user::store(process.endpoint, address, &stat.0)?;
+        user::store(process.caller.endpoint, address, &stat.0)?;
         Ok(0)
     }
 
@@ -200,7 +184,7 @@ impl Vfs {
     pub async fn statx_target(&self, process: Rc<Process>, target: Target, address: u64) -> Result<u64, Errno> {
         let subject = self.find(&process, target).await?;
         let stat = self.stat_subject(&subject).await?;
-        user::store(process.endpoint, address, &stat.to_statx())?;
+        user::store(process.caller.endpoint, address, &stat.to_statx())?;
         Ok(0)
     }
 
@@ -208,7 +192,7 @@ impl Vfs {
     pub async fn statfs_target(&self, process: Rc<Process>, target: Target, address: u64) -> Result<u64, Errno> {
         const PIPEFS_MAGIC: u64 = 0x5049_5045;
         let bytes = match self.find(&process, target).await?.node() {
-            Ok(node) => self.stat_fs(&node).await?,
+            Ok(node) => self.base.files.stat_fs(&node).await?,
             Err(_) => {
                 let mut bytes = alloc::vec![0; STATFS_BYTES];
                 bytes[..8].copy_from_slice(&PIPEFS_MAGIC.to_le_bytes());
@@ -216,7 +200,7 @@ impl Vfs {
                 bytes
             }
         };
-        user::store(process.endpoint, address, &bytes)?;
+        user::store(process.caller.endpoint, address, &bytes)?;
         Ok(0)
     }
 
@@ -225,7 +209,7 @@ impl Vfs {
         if mode & !7 != 0 {
             return Err(Errno::EINVAL);
         }
-        let credentials = process.credentials();
+        let credentials = process.caller.credentials();
         let credentials = if target.flags & AT_EACCESS != 0 { credentials } else { Rc::new(credentials.real()) };
         let node = if target.path.is_empty() && target.flags & AT_EMPTY_PATH != 0 {
             match self.find(&process, target).await?.node() {
@@ -251,9 +235,9 @@ impl Vfs {
             return Err(Errno::EOPNOTSUPP);
         }
         writable(&node)?;
-        let credentials = process.credentials();
+        let credentials = process.caller.credentials();
         permission::check_owner(&credentials, node.attributes())?;
-        self.set_mode(&node, permission::chmod_bits(&credentials, node.attributes(), mode)).await?;
+        self.base.files.set_mode(&node, permission::chmod_bits(&credentials, node.attributes(), mode)).await?;
         Ok(0)
     }
 
@@ -262,8 +246,8 @@ impl Vfs {
         let node = self.find(&process, target).await?.node()?;
         writable(&node)?;
         let (uid, gid) = ((uid != u32::MAX).then_some(uid), (gid != u32::MAX).then_some(gid));
-        permission::check_chown(&process.credentials(), node.attributes(), uid, gid)?;
-        self.set_owner(&node, uid, gid).await?;
+        permission::check_chown(&process.caller.credentials(), node.attributes(), uid, gid)?;
+        self.base.files.set_owner(&node, uid, gid).await?;
         Ok(0)
     }
 
@@ -271,14 +255,14 @@ impl Vfs {
     pub async fn set_times_of(&self, process: Rc<Process>, target: Target, times: [u64; 2]) -> Result<u64, Errno> {
         let node = self.find(&process, target).await?.node()?;
         writable(&node)?;
-        let credentials = process.credentials();
+        let credentials = process.caller.credentials();
         match times {
             [TIME_OMIT, TIME_OMIT] => return Ok(0),
             [TIME_NOW, TIME_NOW] => permission::check_owner(&credentials, node.attributes())
                 .or_else(|_| permission::check(&credentials, node.attributes(), WRITE))?,
             _ => permission::check_owner(&credentials, node.attributes())?,
         }
-        self.set_times(&node, times[0], times[1]).await?;
+        self.base.files.set_times(&node, times[0], times[1]).await?;
         Ok(0)
     }
 
@@ -295,7 +279,7 @@ impl Vfs {
             return Err(Errno::EINVAL);
         }
         writable(&node)?;
-        permission::check(&process.credentials(), node.attributes(), WRITE)?;
+        permission::check(&process.caller.credentials(), node.attributes(), WRITE)?;
         self.resize(&process, &node, size).await
     }
 
@@ -303,8 +287,8 @@ impl Vfs {
     pub async fn ftruncate(&self, process: Rc<Process>, descriptor: i32, size: u64) -> Result<u64, Errno> {
         let file = process.file(descriptor)?;
         file.usable()?;
-        match &file.object {
-            Object::Node(node) if node.is_regular() && file.writes() && size <= i64::MAX as u64 => {
+        match file.object::<Regular>() {
+            Some(Regular { node }) if file.writes() && size <= i64::MAX as u64 => {
                 self.resize(&process, node, size).await
             }
             _ => Err(Errno::EINVAL),
@@ -329,29 +313,29 @@ impl Vfs {
         if flags != 0 {
             return Err(Errno::EOPNOTSUPP);
         }
-        let node = match &file.object {
-            Object::Node(node) if node.is_regular() => node,
-            Object::Pipe { .. } => return Err(Errno::ESPIPE),
-            _ => return Err(Errno::ENODEV),
+        let node = match (file.object::<Regular>(), file.object::<PipeEnd>()) {
+            (Some(Regular { node }), _) => node,
+            (None, Some(_)) => return Err(Errno::ESPIPE),
+            (None, None) => return Err(Errno::ENODEV),
         };
         let old_size = node.size.get();
         if end > old_size {
             self.resize(&process, node, end).await?;
         }
-        let result = self.allocate(node, offset, bytes).await;
+        let result = self.base.files.allocate(node, offset, bytes).await;
         if result.is_err() && node.size.get() == end.max(old_size) {
-            self.ask(node.mount.service, fs::Truncate { node: node.node, size: old_size }.message()).await?;
+            self.base.peers.ask(node.mount.service, fs::Truncate { node: node.node, size: old_size }.message()).await?;
             node.size.set(old_size);
-            self.resize_map(node, old_size)?;
+            pages::resize(node, old_size)?;
         }
         result.map(|()| 0)
     }
 
     async fn resize(&self, process: &Process, node: &NodeRef, size: u64) -> Result<u64, Errno> {
-        self.set_size(process, node, size).await?;
-        let mode = permission::after_write(&process.credentials(), node.mode.get());
+        self.base.files.set_size(&process.caller, node, size).await?;
+        let mode = permission::after_write(&process.caller.credentials(), node.mode.get());
         if mode != node.mode.get() {
-            self.set_mode(node, mode).await?;
+            self.base.files.set_mode(node, mode).await?;
         }
         Ok(0)
     }

@@ -50,12 +50,12 @@ impl Call<'_> {
 
     /// The buffer of address `index` and the length behind it.
     pub fn buffer(&self, index: usize) -> Result<UserBuffer, Errno> {
-        user::buffer(self.process.endpoint, self.words[index], self.words[index + 1])
+        user::buffer(self.process.caller.endpoint, self.words[index], self.words[index + 1])
     }
 
     /// The buffers of the vector at address `index` and the count behind it.
     pub fn vector(&self, index: usize) -> Result<UserBuffer, Errno> {
-        user::vector(self.process.endpoint, self.words[index], self.words[index + 1])
+        user::vector(self.process.caller.endpoint, self.words[index], self.words[index + 1])
     }
 
     /// The position of pread64 and its relatives. `EINVAL`: negative.
@@ -65,7 +65,7 @@ impl Call<'_> {
 
     /// A path.
     pub fn path(&self, index: usize) -> Result<Vec<u8>, Errno> {
-        user::fetch_path(self.process.endpoint, self.words[index])
+        user::fetch_path(self.process.caller.endpoint, self.words[index])
     }
 
     /// A path, or nothing for a null pointer.
@@ -122,7 +122,7 @@ impl Call<'_> {
     pub fn milliseconds(&self, index: usize) -> Option<u64> {
         let wait_ms = self.int(index);
         match wait_ms {
-            _ if let Some(Note::Deadline(deadline_ns)) = self.process.note.get() => Some(deadline_ns),
+            _ if let Some(Note::Deadline(deadline_ns)) = self.process.caller.noted() => Some(deadline_ns),
             0 => Some(0),
             1.. => Some(time::now_ns() + wait_ms as u64 * 1_000_000),
             _ => None,
@@ -143,10 +143,10 @@ impl Call<'_> {
         if self.words[index] == 0 {
             return Ok(None);
         }
-        if let Some(Note::Deadline(deadline_ns)) = self.process.note.get() {
+        if let Some(Note::Deadline(deadline_ns)) = self.process.caller.noted() {
             return Ok(Some(deadline_ns));
         }
-        let [seconds, parts] = user::fetch_words::<2>(self.process.endpoint, self.words[index])?;
+        let [seconds, parts] = user::fetch_words::<2>(self.process.caller.endpoint, self.words[index])?;
         if seconds as i64 <= -1 || parts >= parts_per_s {
             return Err(Errno::EINVAL);
         }

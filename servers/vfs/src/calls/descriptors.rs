@@ -2,17 +2,16 @@
 
 use super::{Entry, call, done};
 use crate::{
-    calls::{Flow, open},
+    base::Flow,
+    calls::open,
     files::locks::Range,
     memory as user,
-    objects::{CHANGEABLE, O_ASYNC, O_CLOEXEC, O_NONBLOCK, O_WRONLY, Object, OpenFile},
-    pipes::{DEFAULT_BYTES, Pipe, ring::Ring},
+    objects::{CHANGEABLE, File, O_ASYNC, O_CLOEXEC, O_NONBLOCK, O_WRONLY, OpenFile, Operation, Seek, pipe::PipeEnd},
     processes::{Process, file_table::FileTable},
     state::Vfs,
 };
-use abi::{Errno, chardev, linux::nr};
+use abi::{Errno, linux::nr};
 use alloc::rc::Rc;
-use sys::grant::{Access, MagicGrant};
 
 mod fcntl {
     pub const DUPFD: u32 = 0;
@@ -33,18 +32,10 @@ mod fcntl {
 }
 
 mod ioctl {
-    pub const FIONREAD: u32 = 0x541b;
     pub const FIONBIO: u32 = 0x5421;
     pub const FIONCLEX: u32 = 0x5450;
     pub const FIOCLEX: u32 = 0x5451;
     pub const FIOASYNC: u32 = 0x5452;
-    pub const BLKGETSIZE: u32 = 0x1260;
-    pub const BLKFLSBUF: u32 = 0x1261;
-    pub const BLKSSZGET: u32 = 0x1268;
-    pub const BLKGETSIZE64: u32 = 0x8008_1272;
-    /// Bytes of the program's memory that a device may reach.
-    pub const ARGUMENT_BYTES: u64 = 256;
-    pub const SECTOR_BYTES: u64 = 512;
 }
 
 /// close_range: mark instead of closing.
@@ -68,7 +59,7 @@ pub(super) const CALLS: &[Entry] = &[
 impl Vfs {
     /// close.
     pub fn close_descriptor(&self, process: &Process, descriptor: i32) -> Result<u64, Errno> {
-        let table = process.files.borrow().clone();
+        let table = process.files();
         let file = table.remove(descriptor)?;
         self.release_records(&table, &file);
         Ok(0)
@@ -76,14 +67,9 @@ impl Vfs {
 
     /// A descriptor's end takes the table's record locks off its file, and its wish to be told of messages off its queue.
     pub fn release_records(&self, table: &FileTable, file: &OpenFile) {
-        if let Object::Queue(queue) = &file.object {
-            queue.forget_notification(table.number);
-        }
-        let Some(node) = file.node() else { return };
-        if !node.locks.records.borrow().is_empty() && node.locks.records.borrow_mut().release(table.number, Range::ALL)
-        {
-            self.save_locks(node);
-            node.locks.released.fire();
+        file.any().forget(table.number());
+        if let Some(node) = file.node() {
+            node.locks.release_records(&self.base.store, node.record(), table.number(), Range::ALL);
         }
     }
 
@@ -95,7 +81,7 @@ impl Vfs {
         if flags & CLOSE_RANGE_UNSHARE != 0 {
             self.unshare_files(process)?;
         }
-        let table = process.files.borrow().clone();
+        let table = process.files();
         let (first, last) = (first as usize, last as usize);
         if flags & CLOSE_RANGE_CLOEXEC != 0 {
             table.mark_range(first, last);
@@ -107,12 +93,11 @@ impl Vfs {
 
     /// Gives a process a descriptor table of its own. `EAGAIN`, `ENFILE`: no room.
     pub fn unshare_files(&self, process: &Process) -> Result<(), Errno> {
-        let shared = process.files.borrow().clone();
+        let shared = process.files();
         // Two: the process' own and ours.
         if Rc::strong_count(&shared) > 2 {
             let descriptors = shared.descriptors().clone();
-            process.files.replace(self.new_table(descriptors)?);
-            process.save();
+            process.set_files(self.new_table(descriptors)?);
         }
         Ok(())
     }
@@ -132,7 +117,7 @@ impl Vfs {
         if old == new {
             return Ok(new as u64);
         }
-        let table = process.files.borrow().clone();
+        let table = process.files();
         let replaced = table.replace(new, file, flags & O_CLOEXEC != 0)?;
         if let Some(replaced) = replaced {
             self.release_records(&table, &replaced);
@@ -144,14 +129,13 @@ impl Vfs {
     pub fn pipe(&self, process: &Process, address: u64, flags: u32) -> Result<u64, Errno> {
         let status = open::pipe_flags(flags).ok_or(Errno::EINVAL)?;
         let close_on_exec = flags & O_CLOEXEC != 0;
-        let pipe = self.new_pipe()?;
-        let inode = self.next_pipe.get();
-        self.next_pipe.set(inode + 1);
+        let pipe = self.base.pipes.make()?;
+        let inode = self.base.pipes.new_inodes(1);
         let end = |reads: bool, access: u32| {
             pipe.open(reads, !reads);
-            let object = Object::Pipe { pipe: pipe.clone(), node: None, inode, reads, writes: !reads };
+            let object = PipeEnd { pipe: pipe.clone(), node: None, inode, reads, writes: !reads };
             let path = alloc::format!("pipe:[{inode}]").into_bytes();
-            OpenFile::new(&self.closing, object, status | access, path)
+            File::new(&self.base.closing, object, status | access, path)
         };
         let reader = process.insert(end(true, 0)?, close_on_exec)?;
         let writer = end(false, O_WRONLY)
@@ -160,30 +144,18 @@ impl Vfs {
         let mut both = [0; 8];
         both[..4].copy_from_slice(&(reader as u32).to_le_bytes());
         both[4..].copy_from_slice(&(writer as u32).to_le_bytes());
-        user::store(process.endpoint, address, &both).inspect_err(|_| {
+        user::store(process.caller.endpoint, address, &both).inspect_err(|_| {
             forget(process, reader);
             forget(process, writer);
         })?;
         Ok(0)
     }
 
-    /// A pipe that nobody has opened. `ENFILE`: there are too many.
-    pub fn new_pipe(&self) -> Result<Rc<Pipe>, Errno> {
-        let record = self.store.new_pipe(DEFAULT_BYTES)?;
-        Ok(Rc::new(Pipe::new(record, Ring::new(DEFAULT_BYTES))))
-    }
-
     /// lseek.
     pub fn seek(&self, process: &Process, descriptor: i32, offset: i64, whence: u32) -> Result<u64, Errno> {
         let file = process.file(descriptor)?;
         file.usable()?;
-        let size = match &file.object {
-            Object::Node(node) => node.size.get(),
-            Object::Block { bytes, .. } => *bytes,
-            Object::Null(_) => return Ok(0),
-            _ => return Err(Errno::ESPIPE),
-        };
-        let position = new_position(file.position.get(), size, offset, whence)?;
+        let position = file.any().seek(&Seek { position: file.position(), offset, whence })?;
         file.set_position(position);
         Ok(position)
     }
@@ -197,7 +169,7 @@ impl Vfs {
         argument: u64,
     ) -> Result<Flow, Errno> {
         let file = process.file(descriptor)?;
-        let table = process.files.borrow().clone();
+        let table = process.files();
         let result = match command {
             fcntl::DUPFD | fcntl::DUPFD_CLOEXEC => {
                 let first = usize::try_from(argument).map_err(|_| Errno::EINVAL)?;
@@ -209,10 +181,10 @@ impl Vfs {
                 table.set_close_on_exec(descriptor, argument & fcntl::CLOEXEC != 0)?;
                 0
             }
-            fcntl::GETFL => file.flags.get() as u64,
+            fcntl::GETFL => file.flags() as u64,
             fcntl::SETFL => {
                 file.usable()?;
-                file.set_flags(file.flags.get() & !CHANGEABLE | argument as u32 & CHANGEABLE);
+                file.set_flags(file.flags() & !CHANGEABLE | argument as u32 & CHANGEABLE);
                 0
             }
             fcntl::GETLK => return self.get_lock(process, &file, argument).map(|value| Flow::Done(Ok(value))),
@@ -223,10 +195,10 @@ impl Vfs {
             }
             fcntl::SETOWN | fcntl::GETOWN => 0,
             fcntl::SETPIPE_SZ | fcntl::GETPIPE_SZ => {
-                let Object::Pipe { pipe, .. } = &file.object else { return Err(Errno::EBADF) };
+                let pipe = &file.object::<PipeEnd>().ok_or(Errno::EBADF)?.pipe;
                 match command {
                     fcntl::GETPIPE_SZ => pipe.capacity() as u64,
-                    _ => pipe.set_capacity(self, argument as u32 as usize)?,
+                    _ => pipe.set_capacity(&self.base, argument as u32 as usize)?,
                 }
             }
             _ => return Err(Errno::EINVAL),
@@ -244,7 +216,7 @@ impl Vfs {
     ) -> Result<Flow, Errno> {
         let file = process.file(descriptor)?;
         file.usable()?;
-        let table = process.files.borrow().clone();
+        let table = process.files();
         match request {
             ioctl::FIOCLEX | ioctl::FIONCLEX => {
                 table.set_close_on_exec(descriptor, request == ioctl::FIOCLEX)?;
@@ -253,115 +225,19 @@ impl Vfs {
             ioctl::FIONBIO | ioctl::FIOASYNC => {
                 let flag = if request == ioctl::FIONBIO { O_NONBLOCK } else { O_ASYNC };
                 let mut on = [0; 4];
-                user::fetch(process.endpoint, argument, &mut on)?;
-                let others = file.flags.get() & !flag;
+                user::fetch(process.caller.endpoint, argument, &mut on)?;
+                let others = file.flags() & !flag;
                 file.set_flags(if on == [0; 4] { others } else { others | flag });
                 return done(Ok(0));
             }
             _ => {}
         }
-        let who = process.endpoint;
-        match &file.object {
-            Object::Pipe { pipe, .. } if request == ioctl::FIONREAD => {
-                user::store(who, argument, &(pipe.bytes() as u32).to_le_bytes())?;
-                done(Ok(0))
-            }
-            Object::Socket(socket) if request == ioctl::FIONREAD => {
-                user::store(who, argument, &(socket.incoming.bytes() as u32).to_le_bytes())?;
-                done(Ok(0))
-            }
-            Object::Node(node) if request == ioctl::FIONREAD && node.is_regular() => {
-                let left = node.size.get().saturating_sub(file.position.get());
-                user::store(who, argument, &(left.min(i32::MAX as u64) as u32).to_le_bytes())?;
-                done(Ok(0))
-            }
-            Object::Block { bytes, .. } => {
-                match request {
-                    ioctl::BLKGETSIZE64 => user::store(who, argument, &bytes.to_le_bytes())?,
-                    ioctl::BLKGETSIZE => user::store(who, argument, &(bytes / ioctl::SECTOR_BYTES).to_le_bytes())?,
-                    ioctl::BLKSSZGET => user::store(who, argument, &(ioctl::SECTOR_BYTES as u32).to_le_bytes())?,
-                    ioctl::BLKFLSBUF => {}
-                    _ => return Err(Errno::ENOTTY),
-                }
-                done(Ok(0))
-            }
-            Object::Device { .. } => {
-                let process = process.clone();
-                Ok(Flow::task(async move { self.control(process, file, request, argument).await }))
-            }
-            _ => Err(Errno::ENOTTY),
-        }
-    }
-
-    /// ioctl of a character device.
-    async fn control(
-        &self,
-        process: Rc<Process>,
-        file: Rc<OpenFile>,
-        request: u32,
-        argument: u64,
-    ) -> Result<u64, Errno> {
-        let Object::Device { service, minor, .. } = file.object else { return Err(Errno::ENOTTY) };
-        let endpoint = service.endpoint();
-        let grant = MagicGrant::new(process.endpoint, argument, ioctl::ARGUMENT_BYTES, endpoint, Access::ReadWrite)?;
-        let caller = process.pid as u64 | process.group.get() << 32;
-        let (request, session) = (request as u64, process.session.get());
-        let message = chardev::Control { minor, request, argument, grant: grant.id(), caller, session }.message();
-        let reply = self.ask_device(&process, service, message).await?;
-        Ok(reply.words[0])
+        let on = Operation { base: &self.base, caller: &process.caller, file: &file };
+        file.any().control(&on, request, argument)
     }
 }
 
 fn forget(process: &Process, descriptor: u64) {
-    let files = process.files.borrow().clone();
+    let files = process.files();
     drop(files.remove(descriptor as i32));
-}
-
-/// Where a seek leads. `EINVAL`, `ENXIO`, `EOVERFLOW`.
-fn new_position(position: u64, size: u64, offset: i64, whence: u32) -> Result<u64, Errno> {
-    const SEEK_SET: u32 = 0;
-    const SEEK_CUR: u32 = 1;
-    const SEEK_END: u32 = 2;
-    const SEEK_DATA: u32 = 3;
-    const SEEK_HOLE: u32 = 4;
-    let base = match whence {
-        SEEK_SET => 0,
-        SEEK_CUR => position,
-        SEEK_END => size,
-        // Files count as one stretch of data with a hole at the end.
-        SEEK_DATA | SEEK_HOLE => {
-            let inside = u64::try_from(offset).is_ok_and(|offset| offset < size);
-            return match (inside, whence) {
-                (false, _) => Err(Errno::ENXIO),
-                (true, SEEK_DATA) => Ok(offset as u64),
-                (true, _) => Ok(size),
-            };
-        }
-        _ => return Err(Errno::EINVAL),
-    };
-    let sum = (base as i64).checked_add(offset).ok_or(Errno::EOVERFLOW)?;
-    u64::try_from(sum).map_err(|_| Errno::EINVAL)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn seeks_count_from_start_position_and_end() {
-        assert_eq!(new_position(5, 100, 7, 0), Ok(7));
-        assert_eq!(new_position(5, 100, -5, 1), Ok(0));
-        assert_eq!(new_position(5, 100, 10, 2), Ok(110));
-        assert_eq!(new_position(5, 100, -6, 1), Err(Errno::EINVAL));
-        assert_eq!(new_position(5, 100, i64::MAX, 1), Err(Errno::EOVERFLOW));
-        assert_eq!(new_position(5, 100, 0, 9), Err(Errno::EINVAL));
-    }
-
-    #[test]
-    fn a_file_is_data_up_to_its_end() {
-        assert_eq!(new_position(0, 100, 40, 3), Ok(40));
-        assert_eq!(new_position(0, 100, 40, 4), Ok(100));
-        assert_eq!(new_position(0, 100, 100, 3), Err(Errno::ENXIO));
-        assert_eq!(new_position(0, 100, -1, 4), Err(Errno::ENXIO));
-    }
 }

@@ -4,9 +4,8 @@ use super::{Entry, call, task};
 use crate::{
     files::{
         locks::{Kind, Lock, Range},
-        vnode::{FileLocks, NodeRef},
+        vnode::NodeRef,
     },
-    keep::records::LockRecord,
     memory as user,
     objects::OpenFile,
     processes::{Process, file_table::FileTable},
@@ -49,7 +48,7 @@ fn decode(bytes: &[u8; FLOCK_BYTES], file: &OpenFile, size: u64) -> Result<Wish,
     };
     let base = match half(2) {
         0 => 0,
-        1 => file.position.get(),
+        1 => file.position(),
         2 => size,
         _ => return Err(Errno::EINVAL),
     };
@@ -81,56 +80,19 @@ impl Vfs {
     ) -> Result<(NodeRef, Wish, [u8; FLOCK_BYTES]), Errno> {
         let node = node_of(file)?;
         let mut bytes = [0; FLOCK_BYTES];
-        user::fetch(process.endpoint, address, &mut bytes)?;
+        user::fetch(process.caller.endpoint, address, &mut bytes)?;
         let wish = decode(&bytes, file, node.size.get())?;
         Ok((node, wish, bytes))
-    }
-
-    /// Whether a change of these locks can be preserved: it writes them all anew, at most two more. `ENOLCK`.
-    fn lock_room(&self, locks: &FileLocks) -> Result<(), Errno> {
-        let needed = locks.saved.borrow().len() + 2;
-        if self.store.lock_room() < needed { Err(Errno::ENOLCK) } else { Ok(()) }
-    }
-
-    /// Preserves the locks of a file as they are now.
-    pub fn save_locks(&self, node: &NodeRef) {
-        let locks = &node.locks;
-        locks.saved.take().into_iter().for_each(|place| self.store.release_lock(place));
-        let mut saved = locks.saved.borrow_mut();
-        for (sort, whole) in [(&locks.records, false), (&locks.whole, true)] {
-            for lock in sort.borrow().iter() {
-                let record = LockRecord {
-                    node: node.record(),
-                    whole,
-                    exclusive: lock.kind == Kind::Exclusive,
-                    owner: lock.owner,
-                    pid: lock.pid,
-                    start: lock.range.start,
-                    last: lock.range.last,
-                };
-                // Without room, which only a lock taken off in part can lack, a restart forgets this one.
-                saved.extend(self.store.new_lock(&record));
-            }
-        }
-    }
-
-    /// Locks as a predecessor has left them.
-    pub fn restore_lock(&self, node: &NodeRef, place: u16, record: &LockRecord) {
-        let kind = if record.exclusive { Kind::Exclusive } else { Kind::Shared };
-        let range = Range { start: record.start, last: record.last };
-        let sort = if record.whole { &node.locks.whole } else { &node.locks.records };
-        sort.borrow_mut().set(Lock { owner: record.owner, pid: record.pid, kind, range });
-        node.locks.saved.borrow_mut().push(place);
     }
 
     /// F_GETLK.
     pub fn get_lock(&self, process: &Process, file: &OpenFile, address: u64) -> Result<u64, Errno> {
         let (node, wish, mut bytes) = self.fetch_wish(process, file, address)?;
-        let owner = process.files.borrow().number;
+        let owner = process.files().number();
         let kind = wish.kind.ok_or(Errno::EINVAL)?;
-        let wanted = Lock { owner, pid: process.pid, kind, range: wish.range };
+        let wanted = Lock { owner, pid: process.caller.pid, kind, range: wish.range };
         encode(node.locks.records.borrow().conflict(&wanted), &mut bytes);
-        user::store(process.endpoint, address, &bytes)?;
+        user::store(process.caller.endpoint, address, &bytes)?;
         Ok(0)
     }
 
@@ -153,23 +115,20 @@ impl Vfs {
         wish: &Wish,
     ) -> Result<Option<u64>, Errno> {
         let locks = &node.locks;
-        self.lock_room(locks)?;
+        locks.check_room(&self.base.store)?;
         let Some(kind) = wish.kind else {
-            if locks.records.borrow_mut().release(table.number, wish.range) {
-                self.save_locks(node);
-                locks.released.fire();
-            }
+            locks.release_records(&self.base.store, node.record(), table.number(), wish.range);
             return Ok(None);
         };
         match kind {
             Kind::Shared => file.readable()?,
             Kind::Exclusive => file.writable()?,
         }
-        let lock = Lock { owner: table.number, pid: process.pid, kind, range: wish.range };
+        let lock = Lock { owner: table.number(), pid: process.caller.pid, kind, range: wish.range };
         let holder = locks.records.borrow().conflict(&lock).map(|held| held.owner);
         if holder.is_none() {
             locks.records.borrow_mut().set(lock);
-            self.save_locks(node);
+            locks.save(&self.base.store, node.record());
             // A lock that has become a shared one may let others in.
             locks.released.fire();
         }
@@ -187,11 +146,11 @@ impl Vfs {
         let (node, wish, _) = self.fetch_wish(&process, &file, address)?;
         let locks = &node.locks;
         while let Some(holder) = self.try_lock(&process, &table, &file, &node, &wish)? {
-            self.lock_waits.borrow_mut().begin(table.number, holder)?;
-            locks.released.add(&process.event);
-            let waited = process.wait().await;
-            locks.released.remove(&process.event);
-            self.lock_waits.borrow_mut().end(table.number, holder);
+            self.lock_waits.borrow_mut().begin(table.number(), holder)?;
+            locks.released.add(process.caller.event());
+            let waited = process.caller.wait().await;
+            locks.released.remove(process.caller.event());
+            self.lock_waits.borrow_mut().end(table.number(), holder);
             waited?;
         }
         Ok(0)
@@ -206,28 +165,25 @@ impl Vfs {
             LOCK_SH => Kind::Shared,
             LOCK_EX => Kind::Exclusive,
             LOCK_UN => {
-                if locks.whole.borrow_mut().release(file.number, Range::ALL) {
-                    self.save_locks(&node);
-                    locks.released.fire();
-                }
+                locks.release_whole(&self.base.store, node.record(), file.number());
                 return Ok(0);
             }
             _ => return Err(Errno::EINVAL),
         };
-        let lock = Lock { owner: file.number, pid: process.pid, kind, range: Range::ALL };
+        let lock = Lock { owner: file.number(), pid: process.caller.pid, kind, range: Range::ALL };
         while locks.whole.borrow().conflict(&lock).is_some() {
             if operation & LOCK_NB != 0 {
                 return Err(Errno::EAGAIN);
             }
-            locks.released.add(&process.event);
-            let waited = process.wait().await;
-            locks.released.remove(&process.event);
+            locks.released.add(process.caller.event());
+            let waited = process.caller.wait().await;
+            locks.released.remove(process.caller.event());
             waited?;
         }
-        self.lock_room(locks)?;
+        locks.check_room(&self.base.store)?;
         locks.whole.borrow_mut().set(lock);
-        self.save_locks(&node);
-        file.flocked.set(true);
+        locks.save(&self.base.store, node.record());
+        file.set_flocked();
         locks.released.fire();
         Ok(0)
     }

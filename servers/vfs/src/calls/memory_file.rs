@@ -5,8 +5,9 @@
 
 use super::{Changes::First, Entry, change, task};
 use crate::{
-    files::{permission::S_IFREG, vnode::NodeRef},
-    objects::{O_LARGEFILE, O_RDWR, Object, OpenFile},
+    callers::permission::S_IFREG,
+    files::vnode::NodeRef,
+    objects::{File, O_LARGEFILE, O_RDWR, regular::Regular},
     processes::Process,
     state::Vfs,
 };
@@ -34,25 +35,29 @@ impl Vfs {
         if flags & !(CLOEXEC | ALLOW_SEALING) != 0 || name.len() > NAME_BYTES {
             return Err(Errno::EINVAL);
         }
-        if !process.files.borrow().descriptors().has_room() {
+        if !process.files().descriptors().has_room() {
             return Err(Errno::EMFILE);
         }
         let node = self.create_nameless(&process).await?;
         let path = [b"/memfd:".as_slice(), &name, b" (deleted)"].concat();
-        let file = OpenFile::new(&self.closing, Object::Node(node), O_RDWR | O_LARGEFILE, path)?;
+        let file = File::new(&self.base.closing, Regular { node }, O_RDWR | O_LARGEFILE, path)?;
         process.insert(file, flags & CLOEXEC != 0)
     }
 
     async fn create_nameless(&self, process: &Process) -> Result<NodeRef, Errno> {
         let root = {
-            let mounts = self.mounts.borrow();
-            let in_memory = mounts.iter().find(|mount| mount.in_memory && !mount.is_read_only());
-            in_memory.and_then(|mount| mount.root.borrow().clone()).ok_or(Errno::ENOMEM)?
+            let in_memory = self.base.files.mounts.find(|mount| mount.in_memory && !mount.is_read_only());
+            in_memory.and_then(|mount| mount.root()).ok_or(Errno::ENOMEM)?
         };
-        let hidden = format!(".memfd-{:x}", process.endpoint.0).into_bytes();
+        let hidden = format!(".memfd-{:x}", process.caller.endpoint.0).into_bytes();
         let node = match self.recalled_file(process, &root, None) {
             Some(node) => node,
-            None => self.create(process, &root, &hidden, S_IFREG | 0o777, process.credentials().ids(), 0).await?,
+            None => {
+                self.base
+                    .files
+                    .create(&process.caller, &root, &hidden, S_IFREG | 0o777, process.caller.credentials().ids(), 0)
+                    .await?
+            }
         };
         match self.take_name(&root, &hidden).await {
             // A predecessor has done it.
@@ -69,9 +74,8 @@ impl Vfs {
         let lent = GrantedBuffer::new(name.to_vec(), service.endpoint(), Access::Read)?;
         let bytes = name.len() as u64;
         let request = fs::Unlink { directory: root.node, grant: lent.id(), bytes, directory_wanted: false };
-        let result = self.ask(service, request.message()).await;
-        let forgotten = self.names.borrow_mut().forget(root.serial, name);
-        drop(forgotten);
+        let result = self.base.peers.ask(service, request.message()).await;
+        self.base.files.unlearn(root, name);
         result.map(drop)
     }
 }

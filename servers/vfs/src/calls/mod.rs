@@ -2,7 +2,7 @@
 //!
 //! Each file of this folder is a family of calls: its `CALLS` says which numbers it has, how the arguments of each are taken apart, and
 //! what a call that comes again means. What can be answered without waiting for anybody is answered at once; what waits becomes a task.
-//! Neighbours: `call` (arguments), `recovery::repeated` (calls that come again), `services` (requests of pm and procfs, not in the table).
+//! Neighbours: `call` (arguments), `repeated` (calls that come again), `services` (requests of pm and procfs, not in the table).
 
 mod attributes;
 mod call;
@@ -10,25 +10,22 @@ mod data;
 mod descriptors;
 mod locks;
 mod memory_file;
+mod mmap;
 mod mounts;
 mod names;
 pub mod open;
-mod pipes;
 mod poll;
 mod queues;
+mod repeated;
 mod services;
 mod sockets;
 mod timers;
 
-use crate::{processes::Process, state::Vfs};
+use crate::{base::Flow, processes::Process, state::Vfs};
 use abi::{Errno, Message, message::REPEATED};
 use alloc::rc::Rc;
 use call::Call;
 use core::future::Future;
-use server::Step;
-
-/// How a call goes on. Later: `World::finish` or `Cancel` will answer it.
-pub type Flow = Step<Result<u64, Errno>>;
 
 type Handler = fn(&Call) -> Result<Flow, Errno>;
 
@@ -111,12 +108,12 @@ impl Vfs {
             Ok(process) => process,
             Err(error) => return Flow::Done(Err(error)),
         };
-        self.store.begin_call(message.source, message.words[6] & !REPEATED);
+        self.base.store.begin_call(message.source, message.words[6] & !REPEATED);
         if message.words[6] & REPEATED != 0 {
             return self.repeated_call(&process, message.label, &message.words);
         }
-        process.cancelled.set(None);
-        process.note.set(None);
+        process.caller.take_cancelled();
+        process.caller.begin_call(None);
         self.new_call(&process, message.label, &message.words)
     }
 

@@ -2,13 +2,12 @@
 
 use super::{Changes::All, Entry, allow, call, change, done, task};
 use crate::{
-    files::{
-        permission::{self, EXECUTE, S_IFBLK, S_IFCHR, S_IFDIR, S_IFIFO, S_IFMT, S_IFREG, S_IFSOCK, WRITE},
-        vnode::NodeRef,
-    },
-    memory as user, paths as path,
+    callers::permission::{self, EXECUTE, S_IFBLK, S_IFCHR, S_IFDIR, S_IFIFO, S_IFMT, S_IFREG, S_IFSOCK, WRITE},
+    files::vnode::NodeRef,
+    memory::{self as user, PATH_MAX},
+    paths as path,
     paths::walk::{Found, Last, Name},
-    processes::{Place, Process},
+    processes::{AT_FDCWD, Place, Process},
     state::Vfs,
 };
 use abi::{Errno, linux::nr};
@@ -21,7 +20,7 @@ const AT_SYMLINK_FOLLOW: u32 = 0x400;
 /// renameat2: fail when the new name exists.
 const RENAME_NOREPLACE: u32 = 1;
 /// Longest target of a symbolic link.
-const TARGET_MAX: usize = path::PATH_MAX - 1;
+const TARGET_MAX: usize = PATH_MAX - 1;
 
 /// One side of a rename, link or the like.
 pub type Side = (i32, Vec<u8>);
@@ -31,13 +30,13 @@ fn may_change(process: &Process, directory: &NodeRef) -> Result<(), Errno> {
     if directory.mount.is_read_only() {
         return Err(Errno::EROFS);
     }
-    permission::check(&process.credentials(), directory.attributes(), WRITE | EXECUTE)
+    permission::check(&process.caller.credentials(), directory.attributes(), WRITE | EXECUTE)
 }
 
 /// Checks that the name of this file may be taken out of its directory.
 fn may_remove(process: &Process, directory: &NodeRef, node: &NodeRef) -> Result<(), Errno> {
     may_change(process, directory)?;
-    permission::check_sticky(&process.credentials(), directory.attributes(), node.attributes())?;
+    permission::check_sticky(&process.caller.credentials(), directory.attributes(), node.attributes())?;
     let mounted = node.covered.borrow().is_some() || !Rc::ptr_eq(&node.mount, &directory.mount);
     if mounted { Err(Errno::EBUSY) } else { Ok(()) }
 }
@@ -88,11 +87,11 @@ impl Vfs {
             return Err(Errno::ENOENT);
         }
         may_change(process, &found.parent)?;
-        let credentials = process.credentials();
+        let credentials = process.caller.credentials();
         let mode = mode & !process.directories()?.umask();
         let (mode, gid) = permission::inherit(&credentials, found.parent.attributes(), mode);
         let ids = credentials.euid as u64 | (gid as u64) << 32;
-        self.create(process, &found.parent, name, mode, ids, device).await
+        self.base.files.create(&process.caller, &found.parent, name, mode, ids, device).await
     }
 
     /// mkdir.
@@ -122,7 +121,7 @@ impl Vfs {
             None => {}
         }
         may_change(&process, &found.parent)?;
-        if matches!(mode & S_IFMT, S_IFCHR | S_IFBLK) && !process.credentials().is_root() {
+        if matches!(mode & S_IFMT, S_IFCHR | S_IFBLK) && !process.caller.credentials().is_root() {
             return Err(Errno::EPERM);
         }
         self.make_node(&process, &found, mode & (S_IFMT | 0o7777), device).await?;
@@ -138,7 +137,7 @@ impl Vfs {
             return Err(Errno::EISDIR);
         }
         may_remove(&process, &found.parent, node)?;
-        self.unlink(&process, &found.parent, name, node).await?;
+        self.base.files.unlink(&process.caller, &found.parent, name, node).await?;
         Ok(0)
     }
 
@@ -155,9 +154,8 @@ impl Vfs {
             return Err(Errno::ENOTDIR);
         }
         may_remove(&process, &found.parent, node)?;
-        self.unlink(&process, &found.parent, name, node).await?;
-        let up = self.names.borrow_mut().forget(node.serial, b"..");
-        drop(up);
+        self.base.files.unlink(&process.caller, &found.parent, name, node).await?;
+        self.base.files.unlearn(node, b"..");
         found.parent.links.set(found.parent.links.get().saturating_sub(1));
         Ok(0)
     }
@@ -183,7 +181,7 @@ impl Vfs {
             return Err(Errno::ENOENT);
         }
         may_change(&process, &new.parent)?;
-        self.link(&process, &new.parent, new.component(Errno::EEXIST)?, &node).await?;
+        self.base.files.link(&process.caller, &new.parent, new.component(Errno::EEXIST)?, &node).await?;
         Ok(0)
     }
 
@@ -200,10 +198,13 @@ impl Vfs {
             return Err(Errno::ENOENT);
         }
         may_change(&process, &found.parent)?;
-        let credentials = process.credentials();
+        let credentials = process.caller.credentials();
         let (_, gid) = permission::inherit(&credentials, found.parent.attributes(), 0);
         let ids = credentials.euid as u64 | (gid as u64) << 32;
-        self.make_link(&process, &found.parent, found.component(Errno::EEXIST)?, &target, ids).await?;
+        self.base
+            .files
+            .make_link(&process.caller, &found.parent, found.component(Errno::EEXIST)?, &target, ids)
+            .await?;
         Ok(0)
     }
 
@@ -221,9 +222,9 @@ impl Vfs {
         if !node.is_link() {
             return Err(Errno::EINVAL);
         }
-        let mut target = self.read_link(&node, TARGET_MAX, process.pid).await?;
+        let mut target = self.base.files.read_link(&node, TARGET_MAX, process.caller.pid).await?;
         target.truncate(room);
-        user::store(process.endpoint, address, &target)?;
+        user::store(process.caller.endpoint, address, &target)?;
         Ok(target.len() as u64)
     }
 
@@ -249,7 +250,10 @@ impl Vfs {
             return Ok(0);
         }
         may_rename(&process, &old, &new, &node)?;
-        self.rename(&process, (&old.parent, names.0), (&new.parent, names.1), &node, new.node.as_ref()).await?;
+        self.base
+            .files
+            .rename(&process.caller, (&old.parent, names.0), (&new.parent, names.1), &node, new.node.as_ref())
+            .await?;
         if node.is_directory() {
             count_move(&old, &new);
             self.move_paths(&old.canonical, &new.canonical);
@@ -260,8 +264,8 @@ impl Vfs {
     /// The paths that processes and open directories remember, after a directory was renamed.
     fn move_paths(&self, old: &[u8], new: &[u8]) {
         for process in self.processes.all() {
-            for (_, file) in process.files.borrow().descriptors().iter() {
-                let moved = path::renamed(&file.path.borrow(), old, new);
+            for (_, file) in process.files().descriptors().iter() {
+                let moved = path::renamed(&file.path(), old, new);
                 if let Some(moved) = moved {
                     file.set_path(moved);
                 }
@@ -288,7 +292,7 @@ impl Vfs {
     /// chroot.
     pub async fn chroot(&self, process: Rc<Process>, text: Vec<u8>) -> Result<u64, Errno> {
         let place = self.directory_at(&process, text).await?;
-        if !process.credentials().is_root() {
+        if !process.caller.credentials().is_root() {
             return Err(Errno::EPERM);
         }
         process.directories()?.set_root(place)?;
@@ -296,12 +300,12 @@ impl Vfs {
     }
 
     async fn directory_at(&self, process: &Process, text: Vec<u8>) -> Result<Place, Errno> {
-        let found = self.resolve(process, crate::processes::AT_FDCWD, text, Last::Follow).await?;
+        let found = self.resolve(process, AT_FDCWD, text, Last::Follow).await?;
         let node = found.existing()?.clone();
         if !node.is_directory() {
             return Err(Errno::ENOTDIR);
         }
-        permission::check(&process.credentials(), node.attributes(), EXECUTE)?;
+        permission::check(&process.caller.credentials(), node.attributes(), EXECUTE)?;
         Ok(Place { node, path: found.canonical.into() })
     }
 
@@ -309,7 +313,7 @@ impl Vfs {
     pub fn fchdir(&self, process: &Process, descriptor: i32) -> Result<u64, Errno> {
         process.file(descriptor)?;
         let place = self.place(process, descriptor)?;
-        permission::check(&process.credentials(), place.node.attributes(), EXECUTE)?;
+        permission::check(&process.caller.credentials(), place.node.attributes(), EXECUTE)?;
         process.directories()?.set_working(place)?;
         Ok(0)
     }
@@ -330,7 +334,7 @@ impl Vfs {
         if text.len() as u64 > bytes {
             return Err(Errno::ERANGE);
         }
-        user::store(process.endpoint, address, &text)?;
+        user::store(process.caller.endpoint, address, &text)?;
         Ok(text.len() as u64)
     }
 }
@@ -354,7 +358,7 @@ fn may_rename(process: &Process, old: &Found, new: &Found, node: &NodeRef) -> Re
     }
     // Moving a directory changes its `..`.
     if node.is_directory() && !Rc::ptr_eq(&old.parent, &new.parent) {
-        permission::check(&process.credentials(), node.attributes(), WRITE)?;
+        permission::check(&process.caller.credentials(), node.attributes(), WRITE)?;
     }
     Ok(())
 }

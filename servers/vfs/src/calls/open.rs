@@ -2,17 +2,27 @@
 
 use super::{Changes::First, Entry, call::Call, change, task};
 use crate::{
-    calls::Flow,
-    files::{
+    base::Flow,
+    callers::{
+        Caller,
         permission::{self, READ, S_IFBLK, S_IFCHR, S_IFDIR, S_IFIFO, S_IFLNK, S_IFREG, WRITE},
+    },
+    files::{
+        mount::MS_NODEV,
         stat::{major, make_device, minor},
         vnode::NodeRef,
     },
     memory as user,
-    mounts::MS_NODEV,
     objects::{
-        O_ACCMODE, O_APPEND, O_CLOEXEC, O_CREAT, O_DIRECTORY, O_EXCL, O_LARGEFILE, O_NOATIME, O_NOFOLLOW, O_NONBLOCK,
-        O_PATH, O_RDWR, O_TMPFILE, O_TRUNC, O_WRONLY, Object, OpenFile,
+        File, O_ACCMODE, O_APPEND, O_CLOEXEC, O_CREAT, O_DIRECTORY, O_EXCL, O_LARGEFILE, O_NOATIME, O_NOFOLLOW,
+        O_NONBLOCK, O_PATH, O_RDWR, O_TMPFILE, O_TRUNC, O_WRONLY, OpenFile,
+        block::{Block, Device},
+        character::Character,
+        directory::Directory,
+        null::Null,
+        path::PathOnly,
+        pipe::PipeEnd,
+        regular::Regular,
     },
     paths::walk::{Found, Last},
     peers::{Role, Service},
@@ -62,7 +72,7 @@ fn openat2(call: &Call) -> Result<Flow, Errno> {
     if call.words[3] < OPEN_HOW_BYTES {
         return Err(Errno::EINVAL);
     }
-    let [flags, mode, resolve] = user::fetch_words::<3>(call.process.endpoint, call.words[2])?;
+    let [flags, mode, resolve] = user::fetch_words::<3>(call.process.caller.endpoint, call.words[2])?;
     if resolve != 0 || flags > u32::MAX as u64 || mode & !0o7777 != 0 {
         return Err(Errno::EINVAL);
     }
@@ -79,7 +89,7 @@ impl Vfs {
         flags: u32,
         mode: u32,
     ) -> Result<u64, Errno> {
-        if !process.files.borrow().descriptors().has_room() {
+        if !process.files().descriptors().has_room() {
             return Err(Errno::EMFILE);
         }
         let file = self.open_file(&process, directory, path, flags, mode).await?;
@@ -122,22 +132,20 @@ impl Vfs {
         if !created {
             may_open(process, &node, flags)?;
             if flags & O_TRUNC != 0 && node.is_regular() && !self.was_emptied(process) {
-                self.set_size(process, &node, 0).await?;
+                self.base.files.set_size(&process.caller, &node, 0).await?;
             }
         }
-        let object = self.open_object(process, node, flags).await?;
-        let file = OpenFile::new(&self.closing, object, flags & !NOT_STATUS | O_LARGEFILE, found.canonical)?;
-        self.opened(process, file).await
+        self.open_node(process, node, flags, found.canonical).await
     }
 
     /// Opens a pipe once more, through its link in /proc.
     fn reopen(&self, open: &OpenFile, flags: u32) -> Result<Rc<OpenFile>, Errno> {
-        let Object::Pipe { pipe, node, inode, .. } = &open.object else { return Err(Errno::ENXIO) };
+        let PipeEnd { pipe, node, inode, .. } = open.object::<PipeEnd>().ok_or(Errno::ENXIO)?;
         let (reads, writes) = ends(flags);
         pipe.open(reads, writes);
-        let object = Object::Pipe { pipe: pipe.clone(), node: node.clone(), inode: *inode, reads, writes };
-        let path = open.path.borrow().clone();
-        OpenFile::new(&self.closing, object, flags & !NOT_STATUS, path)
+        let object = PipeEnd { pipe: pipe.clone(), node: node.clone(), inode: *inode, reads, writes };
+        let path = open.path().clone();
+        File::new(&self.base.closing, object, flags & !NOT_STATUS, path)
     }
 
     fn open_path(&self, found: Found, flags: u32) -> Result<Rc<OpenFile>, Errno> {
@@ -145,7 +153,7 @@ impl Vfs {
         if flags & O_DIRECTORY != 0 && !node.is_directory() {
             return Err(Errno::ENOTDIR);
         }
-        OpenFile::new(&self.closing, Object::Path(node), flags & !NOT_STATUS, found.canonical)
+        File::new(&self.base.closing, PathOnly { node }, flags & !NOT_STATUS, found.canonical)
     }
 
     async fn create_file(&self, process: &Process, found: &Found, flags: u32, mode: u32) -> Result<NodeRef, Errno> {
@@ -161,42 +169,57 @@ impl Vfs {
         self.make_node(process, found, S_IFREG | mode & 0o7777, 0).await
     }
 
-    /// What is behind a node, opened.
-    async fn open_object(&'static self, process: &Process, node: NodeRef, flags: u32) -> Result<Object, Errno> {
+    /// Opens what is behind a node.
+    async fn open_node(
+        &'static self,
+        process: &Process,
+        node: NodeRef,
+        flags: u32,
+        path: Vec<u8>,
+    ) -> Result<Rc<OpenFile>, Errno> {
+        let (closing, status) = (&self.base.closing, flags & !NOT_STATUS | O_LARGEFILE);
         match node.kind() {
-            S_IFREG | S_IFDIR => Ok(Object::Node(node)),
+            S_IFREG => File::new(closing, Regular { node }, status, path),
+            S_IFDIR => File::new(closing, Directory { node }, status, path),
             S_IFIFO => {
-                let (reads, writes) = ends(flags);
-                let pipe = self.fifo(&node)?;
-                if writes && !reads && flags & O_NONBLOCK != 0 && pipe.readers() == 0 {
-                    return Err(Errno::ENXIO);
-                }
-                pipe.open(reads, writes);
-                Ok(Object::Pipe { pipe, node: Some(node), inode: 0, reads, writes })
+                let file = File::new(closing, self.open_fifo(node, flags)?, status, path)?;
+                wait_for_other_end(&process.caller, &file).await?;
+                Ok(file)
             }
             S_IFCHR | S_IFBLK if node.mount.flags.get() & MS_NODEV != 0 => Err(Errno::EACCES),
-            S_IFCHR if node.device.get() == NULL => Ok(Object::Null(node)),
-            S_IFCHR => self.open_character(process, node, flags).await,
-            S_IFBLK => self.open_block(node).await,
+            S_IFCHR if node.device.get() == NULL => File::new(closing, Null { node }, status, path),
+            S_IFCHR => File::new(closing, self.open_character(process, node, flags).await?, status, path),
+            S_IFBLK => File::new(closing, self.open_block(node).await?, status, path),
             _ => Err(Errno::ENXIO),
         }
     }
 
-    async fn open_character(&self, process: &Process, node: NodeRef, flags: u32) -> Result<Object, Errno> {
-        let service = self.character_device(node.device.get())?;
-        let minor = minor(node.device.get()) as u64;
-        let (pid, group, session) = (process.pid as u64, process.group.get(), process.session.get());
-        let request = chardev::Open { minor, flags: flags as u64, pid, group, session };
-        self.ask_device(process, service, request.message()).await?;
-        Ok(Object::Device { node, service, minor })
+    fn open_fifo(&self, node: NodeRef, flags: u32) -> Result<PipeEnd, Errno> {
+        let (reads, writes) = ends(flags);
+        let pipe = self.fifo(&node)?;
+        if writes && !reads && flags & O_NONBLOCK != 0 && pipe.readers() == 0 {
+            return Err(Errno::ENXIO);
+        }
+        pipe.open(reads, writes);
+        Ok(PipeEnd { pipe, node: Some(node), inode: 0, reads, writes })
     }
 
-    async fn open_block(&self, node: NodeRef) -> Result<Object, Errno> {
+    async fn open_character(&self, process: &Process, node: NodeRef, flags: u32) -> Result<Character, Errno> {
+        let service = self.character_device(node.device.get())?;
+        let minor = minor(node.device.get()) as u64;
+        let caller = &process.caller;
+        let (pid, group, session) = (caller.pid as u64, caller.group(), caller.session());
+        let request = chardev::Open { minor, flags: flags as u64, pid, group, session };
+        self.base.peers.ask_device(caller, service, request.message()).await?;
+        Ok(Character { node, service, minor })
+    }
+
+    async fn open_block(&self, node: NodeRef) -> Result<Block, Errno> {
         let service = self.block_device(node.device.get())?;
         let minor = minor(node.device.get()) as u64;
-        let reply = self.ask(service, block::Open { minor }.message()).await?;
+        let reply = self.base.peers.ask(service, block::Open { minor }.message()).await?;
         let (bytes, _, _) = block::Open::results(&reply)?;
-        Ok(Object::Block { node, service, minor, bytes })
+        Ok(Block { node, device: Device { service, minor, bytes } })
     }
 
     /// The service behind a character device. `ENXIO`.
@@ -208,13 +231,13 @@ impl Vfs {
             (10, MINOR_RTC) => ("rtc", Role::Driver),
             _ => return Err(Errno::ENXIO),
         };
-        self.connect(name, role)
+        self.base.peers.connect(name, role)
     }
 
     /// The service behind a block device. `ENXIO`.
     pub fn block_device(&self, device: u64) -> Result<Service, Errno> {
         let name = block_driver(device).ok_or(Errno::ENXIO)?;
-        self.connect(name, Role::Driver)
+        self.base.peers.connect(name, Role::Driver)
     }
 
     /// The pipe of a FIFO, made by its first opener. `ENFILE`: there are too many.
@@ -223,30 +246,30 @@ impl Vfs {
         if let Some(pipe) = known.filter(|pipe| !pipe.has_ended()) {
             return Ok(pipe);
         }
-        let pipe = self.new_pipe()?;
+        let pipe = self.base.pipes.make()?;
         *node.fifo.borrow_mut() = Rc::downgrade(&pipe);
         Ok(pipe)
     }
+}
 
-    /// The last step: a FIFO waits for its other end.
-    async fn opened(&self, process: &Process, file: Rc<OpenFile>) -> Result<Rc<OpenFile>, Errno> {
-        let Object::Pipe { pipe, reads, writes, .. } = &file.object else { return Ok(file) };
-        if *reads == *writes || file.nonblocking() {
-            return Ok(file);
-        }
-        let before = pipe.opened();
-        let alone = |pipe: &Pipe| {
-            let now = pipe.opened();
-            if *reads { pipe.writers() == 0 && now.1 == before.1 } else { pipe.readers() == 0 && now.0 == before.0 }
-        };
-        pipe.watchers.add(&process.event);
-        let mut result = Ok(());
-        while result.is_ok() && alone(pipe) {
-            result = process.wait().await;
-        }
-        pipe.watchers.remove(&process.event);
-        result.map(|()| file.clone())
+/// The last step of opening a FIFO, unless it is opened for both or must not wait.
+async fn wait_for_other_end(caller: &Caller, file: &OpenFile) -> Result<(), Errno> {
+    let Some(PipeEnd { pipe, reads, writes, .. }) = file.object::<PipeEnd>() else { return Ok(()) };
+    if *reads == *writes || file.nonblocking() {
+        return Ok(());
     }
+    let before = pipe.opened();
+    let alone = |pipe: &Pipe| {
+        let now = pipe.opened();
+        if *reads { pipe.writers() == 0 && now.1 == before.1 } else { pipe.readers() == 0 && now.0 == before.0 }
+    };
+    pipe.watchers.add(caller.event());
+    let mut result = Ok(());
+    while result.is_ok() && alone(pipe) {
+        result = caller.wait().await;
+    }
+    pipe.watchers.remove(caller.event());
+    result
 }
 
 /// The driver of a block device.
@@ -269,7 +292,7 @@ fn ends(flags: u32) -> (bool, bool) {
 
 /// Checks that a file which exists may be opened so.
 fn may_open(process: &Process, node: &NodeRef, flags: u32) -> Result<(), Errno> {
-    let credentials = process.credentials();
+    let credentials = process.caller.credentials();
     let wanted = wanted_rights(flags);
     match node.kind() {
         S_IFLNK => return Err(Errno::ELOOP),

@@ -5,14 +5,14 @@
 
 use super::{Entry, call, task};
 use crate::{
-    events::poll::{self, Interest, POLLERR, POLLHUP, POLLIN, POLLNVAL, POLLOUT, POLLRDNORM, POLLWRNORM, Sets},
+    events::poll::{self, Interest, POLLERR, POLLHUP, POLLNVAL, Sets},
     keep::records::Note,
     memory as user,
-    objects::Object,
+    objects::End,
     processes::Process,
     state::Vfs,
 };
-use abi::{Errno, chardev, linux::nr};
+use abi::{Errno, linux::nr};
 use alloc::{boxed::Box, rc::Rc, vec::Vec};
 use core::cell::Cell;
 
@@ -30,7 +30,7 @@ struct Question {
     interest: usize,
     /// Events the device has found; `None`: it has not answered.
     answer: Rc<Cell<Option<u32>>>,
-    end: Option<Box<dyn FnOnce()>>,
+    end: Option<End>,
 }
 
 impl Drop for Questions {
@@ -64,11 +64,11 @@ impl Vfs {
         if count > POLL_MAX {
             return Err(Errno::EINVAL);
         }
-        let mut bytes = user::fetch_vec(process.endpoint, address, count as usize * poll::POLLFD_BYTES)?;
+        let mut bytes = user::fetch_vec(process.caller.endpoint, address, count as usize * poll::POLLFD_BYTES)?;
         let mut interests = poll::decode_pollfds(&bytes);
         self.wait_ready(&process, &mut interests, deadline_ns).await?;
         let ready = poll::encode_pollfds(&interests, &mut bytes);
-        user::store(process.endpoint, address, &bytes)?;
+        user::store(process.caller.endpoint, address, &bytes)?;
         Ok(ready)
     }
 
@@ -83,14 +83,14 @@ impl Vfs {
         let count = usize::try_from(count).map_err(|_| Errno::EINVAL)?.min(POLL_MAX as usize);
         let fetch = |address: u64| match address {
             0 => Ok(Vec::new()),
-            _ => user::fetch_vec(process.endpoint, address, poll::set_bytes(count)),
+            _ => user::fetch_vec(process.caller.endpoint, address, poll::set_bytes(count)),
         };
         let asked = Sets { read: fetch(addresses[0])?, write: fetch(addresses[1])?, except: fetch(addresses[2])? };
         let mut interests = poll::decode_sets(&asked, count);
         self.wait_ready(&process, &mut interests, deadline_ns).await?;
         let (found, ready) = poll::encode_sets(&interests, &asked)?;
         for (address, set) in addresses.into_iter().zip([&found.read, &found.write, &found.except]) {
-            user::store(process.endpoint, address, set)?;
+            user::store(process.caller.endpoint, address, set)?;
         }
         Ok(ready)
     }
@@ -109,20 +109,20 @@ impl Vfs {
         if !blocking || ready {
             // The devices answer at once; their answers are waited for.
             while questions.0.iter().any(|question| question.answer.get().is_none()) {
-                process.wait().await.map_err(no_restart)?;
+                process.caller.wait().await.map_err(no_restart)?;
             }
             self.look(process, interests, &questions);
             return Ok(());
         }
         if let Some(deadline_ns) = deadline_ns {
-            process.note(Note::Deadline(deadline_ns));
+            process.caller.note(Note::Deadline(deadline_ns));
         }
         self.watch(process, interests, true);
         let mut result = Ok(false);
         while result == Ok(false) && !self.look(process, interests, &questions) {
             let wakes_at = next_expiry(process, interests).into_iter().chain(deadline_ns).min();
-            let mut sleep = wakes_at.map(|at_ns| self.runtime.sleep_until(at_ns));
-            let slept = process.wait_or_sleep(sleep.as_mut()).await.map_err(no_restart);
+            let mut sleep = wakes_at.map(|at_ns| self.base.runtime.sleep_until(at_ns));
+            let slept = process.caller.wait_or_sleep(sleep.as_mut()).await.map_err(no_restart);
             result = slept.map(|over| over && wakes_at == deadline_ns);
         }
         self.watch(process, interests, false);
@@ -143,16 +143,10 @@ impl Vfs {
 
     fn ready_now(&self, process: &Process, interest: &Interest) -> u32 {
         let Ok(file) = process.file(interest.descriptor) else { return POLLNVAL };
-        let ready = match &file.object {
-            Object::Node(_) | Object::Null(_) | Object::Block { .. } => POLLIN | POLLOUT | POLLRDNORM | POLLWRNORM,
-            Object::Pipe { pipe, reads, writes, .. } => pipe.poll(*reads, *writes),
-            Object::Queue(queue) => queue.poll(),
-            Object::Timer(timer) => u32::from(timer.is_ready()) * POLLIN,
-            Object::Socket(socket) => socket.poll(),
-            Object::Path(_) => return POLLNVAL,
-            Object::Device { .. } => 0,
-        };
-        ready & (interest.events | ALWAYS)
+        match file.any().poll() {
+            POLLNVAL => POLLNVAL,
+            ready => ready & (interest.events | ALWAYS),
+        }
     }
 
     /// Asks every device among the descriptors; `stay`: until it is ready.
@@ -165,16 +159,15 @@ impl Vfs {
     ) -> Result<(), Errno> {
         for (index, interest) in interests.iter().enumerate() {
             let Ok(file) = process.file(interest.descriptor) else { continue };
-            let Object::Device { service, minor, .. } = file.object else { continue };
-            let events = (interest.events | ALWAYS) as u64;
             let answer = Rc::new(Cell::new(None));
-            let (result, event) = (answer.clone(), process.event.clone());
-            let done = move |reply: Result<abi::Message, Errno>| {
+            let (result, event) = (answer.clone(), process.caller.event().clone());
+            let done = Box::new(move |reply: Result<abi::Message, Errno>| {
                 result.set(Some(reply.map_or(POLLERR, |reply| reply.words[0] as u32)));
                 event.fire();
-            };
-            let end = self.ask_meanwhile(service, chardev::Poll { minor, events, now: !stay }.message(), done)?;
-            questions.0.push(Question { interest: index, answer, end: Some(Box::new(end)) });
+            });
+            if let Some(end) = file.any().ask_ready(&self.base, interest.events | ALWAYS, stay, done)? {
+                questions.0.push(Question { interest: index, answer, end: Some(end) });
+            }
         }
         Ok(())
     }
@@ -182,11 +175,11 @@ impl Vfs {
     fn watch(&self, process: &Process, interests: &[Interest], on: bool) {
         for interest in interests {
             let Ok(file) = process.file(interest.descriptor) else { continue };
-            for watchers in file.object.watchers() {
+            for watchers in file.any().watchers().into_iter().flatten() {
                 if on {
-                    watchers.add(&process.event);
+                    watchers.add(process.caller.event());
                 } else {
-                    watchers.remove(&process.event);
+                    watchers.remove(process.caller.event());
                 }
             }
         }
@@ -195,10 +188,7 @@ impl Vfs {
 
 /// When the first of the timers among the descriptors expires.
 fn next_expiry(process: &Process, interests: &[Interest]) -> Option<u64> {
-    let wakes_at = |interest: &Interest| match &process.file(interest.descriptor).ok()?.object {
-        Object::Timer(timer) => timer.wakes_at(),
-        _ => None,
-    };
+    let wakes_at = |interest: &Interest| process.file(interest.descriptor).ok()?.any().wakes_at();
     interests.iter().filter_map(wakes_at).min()
 }
 

@@ -5,12 +5,12 @@
 
 use super::{Entry, call, done};
 use crate::{
-    calls::Flow,
-    events::notices as events,
-    files::permission::{self, READ, WRITE},
+    base::Flow,
+    callers::permission::{self, READ, WRITE},
+    events::notices,
     keep::queues::{NO_QUEUE, Notification, QueueRecord, SignalRecord},
     memory as user,
-    objects::{O_ACCMODE, O_CREAT, O_EXCL, O_NONBLOCK, Object, OpenFile},
+    objects::{File, O_ACCMODE, O_CREAT, O_EXCL, O_NONBLOCK, OpenFile, queue::MessageQueue},
     processes::Process,
     queues::{Letter, PRIORITIES, Queue, Sent, Waiter, Wish},
     state::Vfs,
@@ -49,20 +49,20 @@ impl Vfs {
         let flags = flags as u32;
         let wanted = match attributes {
             0 => None,
-            address => Some(user::fetch_words::<8>(process.endpoint, address)?),
+            address => Some(user::fetch_words::<8>(process.caller.endpoint, address)?),
         };
         let name = queue_name(process, name)?;
-        let known = self.queues.borrow().get(&name).cloned();
+        let known = self.queues.get(&name);
         let queue = match &known {
             Some(queue) => may_open(process, queue, flags).map(|()| queue.clone())?,
             None if flags & O_CREAT == 0 => return Err(Errno::ENOENT),
             None => self.new_queue(process, &name, mode as u32, wanted)?,
         };
         let path = [b"/", &name[..]].concat();
-        let file = OpenFile::new(&self.closing, Object::Queue(queue.clone()), flags & (O_ACCMODE | O_NONBLOCK), path)?;
+        let file = File::new(&self.base.closing, MessageQueue(queue.clone()), flags & (O_ACCMODE | O_NONBLOCK), path)?;
         // Linux marks the descriptors of queues whatever was asked for.
         let descriptor = process.insert(file, true)?;
-        self.queues.borrow_mut().entry(name).or_insert(queue);
+        self.queues.add(name, queue);
         Ok(descriptor)
     }
 
@@ -73,13 +73,13 @@ impl Vfs {
         mode: u32,
         wanted: Option<[u64; 8]>,
     ) -> Result<Rc<Queue>, Errno> {
-        let who = process.credentials();
+        let who = process.caller.credentials();
         let (messages, bytes) = match wanted {
             Some([_, messages, bytes, ..]) => check_size(messages, bytes, who.is_root())?,
             None => (MESSAGES, MESSAGE_BYTES),
         };
         let used: u64 =
-            self.store.queues().filter(|(_, queue)| queue.uid == who.euid).map(|(_, queue)| cost(&queue)).sum();
+            self.base.store.queues().filter(|(_, queue)| queue.uid == who.euid).map(|(_, queue)| cost(&queue)).sum();
         let record = QueueRecord {
             most_messages: messages as u32,
             message_bytes: bytes as u32,
@@ -91,16 +91,16 @@ impl Vfs {
         if used + cost(&record) > USER_BYTES {
             return Err(Errno::EMFILE);
         }
-        Queue::new(&self.store, record, name)
+        Queue::new(&self.base.store, record, name)
     }
 
     /// mq_unlink.
     pub fn mq_unlink(&self, process: &Process, name: u64) -> Result<u64, Errno> {
         let name = queue_name(process, name)?;
-        let queue = self.queues.borrow().get(&name).cloned().ok_or(Errno::ENOENT)?;
+        let queue = self.queues.get(&name).ok_or(Errno::ENOENT)?;
         // As in a directory with the sticky bit, of root's.
-        permission::check_owner(&process.credentials(), queue.attributes())?;
-        self.queues.borrow_mut().remove(&name);
+        permission::check_owner(&process.caller.credentials(), queue.attributes())?;
+        self.queues.remove(&name);
         queue.set_unnamed();
         Ok(0)
     }
@@ -121,7 +121,7 @@ impl Vfs {
         if bytes > queue.record().message_bytes as u64 {
             return Err(Errno::EMSGSIZE);
         }
-        let bytes = user::fetch_vec(process.endpoint, address, bytes as usize)?;
+        let bytes = user::fetch_vec(process.caller.endpoint, address, bytes as usize)?;
         let letter = Letter { priority: priority as u16, bytes };
         match queue.send(&letter) {
             Sent::Full => self.wait_in_queue(process, file, queue, Wish::Send(letter), deadline),
@@ -146,7 +146,7 @@ impl Vfs {
         if bytes < queue.record().message_bytes as u64 {
             return Err(Errno::EMSGSIZE);
         }
-        match queue.receive(process.endpoint, address, priority_address)? {
+        match queue.receive(process.caller.endpoint, address, priority_address)? {
             Some(bytes) => Ok(Flow::Done(Ok(bytes))),
             None => self.wait_in_queue(process, file, queue, Wish::Receive { address, priority_address }, deadline),
         }
@@ -164,14 +164,14 @@ impl Vfs {
         if file.nonblocking() {
             return Err(Errno::EAGAIN);
         }
-        let (who, event) = (process.endpoint, process.event.clone());
+        let (who, event) = (process.caller.endpoint, process.caller.event().clone());
         let waiter = Rc::new(Waiter { who, rank: rank(who), wish, result: Cell::default(), event });
         queue.wait(&waiter);
-        let process = process.clone();
+        let caller = process.caller.clone();
         Ok(Flow::task(async move {
-            let mut sleep = deadline_ns.map(|deadline_ns| self.runtime.sleep_until(deadline_ns));
+            let mut sleep = deadline_ns.map(|deadline_ns| self.base.runtime.sleep_until(deadline_ns));
             let error = loop {
-                let waited = process.wait_or_sleep(sleep.as_mut()).await;
+                let waited = caller.wait_or_sleep(sleep.as_mut()).await;
                 if let Some(result) = waiter.result.take() {
                     return result;
                 }
@@ -190,9 +190,9 @@ impl Vfs {
     /// A message has come to a queue that was empty.
     fn notify_of_message(&self, sender: &Process, queue: &Queue) {
         let Some(Notification { pid, signal: signal @ 1.., value, .. }) = queue.take_notification() else { return };
-        let (sender_pid, sender_uid) = (sender.pid, sender.credentials().uid);
+        let (sender_pid, sender_uid) = (sender.caller.pid, sender.caller.credentials().uid);
         let record = SignalRecord { pid, signal, value, sender_pid, sender_uid };
-        match self.store.new_signal(&record) {
+        match self.base.store.new_signal(&record) {
             Some(place) => self.put_message_event(place, &record),
             None => sys::log!("pm takes no events: the signal of a message queue for process {pid} is lost"),
         }
@@ -200,13 +200,13 @@ impl Vfs {
 
     /// Tells pm of a signal to send, which is preserved until pm has fetched it.
     pub fn put_message_event(&self, place: u16, record: &SignalRecord) {
-        self.events.put(events::Event {
+        self.base.notices.put(notices::Notice {
             kind: EVENT_MESSAGE,
             a: record.pid as u64 | (record.signal as u64) << 32,
             b: record.value,
             c: record.sender_pid as u64 | (record.sender_uid as u64) << 32,
             saved: Some(place),
-            ..events::Event::default()
+            ..notices::Notice::default()
         });
     }
 
@@ -215,12 +215,12 @@ impl Vfs {
         const SIGEV_SIGNAL: u32 = 0;
         const SIGEV_NONE: u32 = 1;
         const SIGEV_THREAD: u32 = 2;
-        let table = process.files.borrow().number;
+        let table = process.files().number();
         if address == 0 {
             queue_of(process, descriptor)?.1.forget_notification(table);
             return Ok(0);
         }
-        let [value, how] = user::fetch_words::<2>(process.endpoint, address)?;
+        let [value, how] = user::fetch_words::<2>(process.caller.endpoint, address)?;
         let signal = match ((how >> 32) as u32, how as u32) {
             (SIGEV_NONE, _) => 0,
             (SIGEV_SIGNAL, signal @ 0..=SIGNALS) => signal as u8,
@@ -229,7 +229,7 @@ impl Vfs {
             _ => return Err(Errno::EINVAL),
         };
         let queue = queue_of(process, descriptor)?.1;
-        queue.ask_notification(Notification { table, pid: process.pid, signal, value })?;
+        queue.ask_notification(Notification { table, pid: process.caller.pid, signal, value })?;
         Ok(0)
     }
 
@@ -237,13 +237,13 @@ impl Vfs {
     pub fn mq_attributes(&self, process: &Process, descriptor: i32, new: u64, old: u64) -> Result<u64, Errno> {
         let wanted = match new {
             0 => None,
-            _ => Some(user::fetch_words::<1>(process.endpoint, new)?[0]),
+            _ => Some(user::fetch_words::<1>(process.caller.endpoint, new)?[0]),
         };
         if wanted.is_some_and(|flags| flags & !(O_NONBLOCK as u64) != 0) {
             return Err(Errno::EINVAL);
         }
         let (file, queue) = queue_of(process, descriptor)?;
-        let flags = file.flags.get();
+        let flags = file.flags();
         if let Some(wanted) = wanted {
             file.set_flags(flags & !O_NONBLOCK | wanted as u32);
         }
@@ -252,7 +252,7 @@ impl Vfs {
             let (messages, bytes) = (record.most_messages as u64, record.message_bytes as u64);
             let words = [(flags & O_NONBLOCK) as u64, messages, bytes, queue.len() as u64, 0, 0, 0, 0];
             let bytes: Vec<u8> = words.into_iter().flat_map(u64::to_le_bytes).collect();
-            user::store(process.endpoint, old, &bytes)?;
+            user::store(process.caller.endpoint, old, &bytes)?;
         }
         Ok(0)
     }
@@ -260,14 +260,12 @@ impl Vfs {
 
 fn queue_of(process: &Process, descriptor: i32) -> Result<(Rc<OpenFile>, Rc<Queue>), Errno> {
     let file = process.file(descriptor)?;
-    match &file.object {
-        Object::Queue(queue) => Ok((file.clone(), queue.clone())),
-        _ => Err(Errno::EBADF),
-    }
+    let queue = file.object::<MessageQueue>().map(|queue| queue.0.clone()).ok_or(Errno::EBADF)?;
+    Ok((file, queue))
 }
 
 fn queue_name(process: &Process, address: u64) -> Result<Vec<u8>, Errno> {
-    let name = user::fetch_path(process.endpoint, address)?;
+    let name = user::fetch_path(process.caller.endpoint, address)?;
     match &name[..] {
         b"" => Err(Errno::ENOENT),
         b"." | b".." => Err(Errno::EACCES),
@@ -287,7 +285,7 @@ fn may_open(process: &Process, queue: &Queue, flags: u32) -> Result<(), Errno> {
         2 => READ | WRITE,
         _ => return Err(Errno::EINVAL),
     };
-    permission::check(&process.credentials(), queue.attributes(), wanted)
+    permission::check(&process.caller.credentials(), queue.attributes(), wanted)
 }
 
 /// The place of a thread among those who wait: real-time ones by their queue in the kernel, before all others.
@@ -313,7 +311,7 @@ fn deadline(process: &Process, address: u64) -> Result<Option<u64>, Errno> {
     if address == 0 {
         return Ok(None);
     }
-    let [seconds, nanoseconds] = user::fetch_words::<2>(process.endpoint, address)?;
+    let [seconds, nanoseconds] = user::fetch_words::<2>(process.caller.endpoint, address)?;
     if seconds as i64 <= -1 || nanoseconds >= NS_PER_S {
         return Err(Errno::EINVAL);
     }

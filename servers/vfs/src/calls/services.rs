@@ -1,17 +1,16 @@
 //! What pm and procfs ask (`abi::vfs`): lives of processes, signals, ids, and what /proc shows. Answered at once, but for events.
 
 use crate::{
-    events::notices as events,
-    files::permission::Credentials,
+    callers::{Call, Caller, permission::Credentials},
+    events::notices,
     keep::{Text, records::GlobalRecord},
     objects::OpenFile,
     paths as path,
-    processes::{Call, Place, Process, descriptors::Descriptors, directories::Directories, file_table::FileTable},
+    processes::{Place, Process, descriptors::Descriptors, directories::Directories, file_table::FileTable},
     state::Vfs,
 };
 use abi::{Endpoint, Errno, Message, endpoint::slot, vfs, vfs::Request};
 use alloc::{rc::Rc, string::String, vec, vec::Vec};
-use core::cell::RefCell;
 use sys::copy;
 
 /// Most supplementary groups: what preserved memory holds in one text.
@@ -20,7 +19,7 @@ const GROUPS_MAX: u64 = 1024;
 impl Vfs {
     /// A descriptor table with a number of its own. `EAGAIN`, `ENFILE`: no room.
     pub fn new_table(&self, descriptors: Descriptors<OpenFile>) -> Result<Rc<FileTable>, Errno> {
-        FileTable::new(&self.store, self.closing.next_number(), descriptors)
+        FileTable::new(&self.base.store, self.base.closing.next_number(), descriptors)
     }
 
     /// Answers a request of a service.
@@ -54,8 +53,7 @@ impl Vfs {
             Request::SetIds(request) => self.set_ids(pm, &request)?,
             Request::SetSession(request) => {
                 let process = self.processes.get(request.process)?;
-                process.session.set(request.session);
-                process.group.set(request.group);
+                process.caller.set_session(request.session, request.group);
                 process.save();
             }
             Request::SyncAll(request) => self.begin_sync(request.unmount),
@@ -66,20 +64,20 @@ impl Vfs {
 
     /// Background of `SyncAll`; a successor does it again if pm has not heard of its end.
     pub fn begin_sync(&'static self, unmount: bool) {
-        self.store.set_global(&GlobalRecord { sync: 1 + unmount as u8, ..self.store.global() });
-        self.runtime.spawn(async move {
+        self.base.store.set_global(&GlobalRecord { sync: 1 + unmount as u8, ..self.base.store.global() });
+        self.base.runtime.spawn(async move {
             let result = self.sync_all(unmount).await;
-            self.events.synced(result);
+            self.base.notices.synced(result);
         });
     }
 
     fn next_event(&self, message: &Message) -> Message {
-        let (reply, event) = self.events.next(message);
+        let (reply, event) = self.base.notices.next(message);
         if let Some(place) = event.and_then(|event| event.saved) {
-            self.store.release_signal(place);
+            self.base.store.release_signal(place);
         }
         if event.is_some_and(|event| event.kind == vfs::EVENT_SYNCED) {
-            self.store.set_global(&GlobalRecord { sync: 0, ..self.store.global() });
+            self.base.store.set_global(&GlobalRecord { sync: 0, ..self.base.store.global() });
         }
         reply
     }
@@ -102,47 +100,46 @@ impl Vfs {
         if let Some(old) = self.processes.insert(child.clone())? {
             self.end(&old);
         }
-        self.store.forget_thread(request.child.slot());
+        self.base.store.forget_thread(request.child.slot());
         child.save();
         Ok(())
     }
 
     fn first_process(&self, request: &vfs::Fork) -> Result<Process, Errno> {
         let files = self.new_table(Descriptors::default())?;
-        Ok(Process::new(&self.store, request.child, request.pid as u32, files))
+        let caller = Caller::new(&self.base.store, request.child, request.pid as u32);
+        Ok(Process::new(&self.base.store, caller, files, None, Text::EMPTY))
     }
 
     fn child_process(&self, parent: &Process, request: &vfs::Fork) -> Result<Process, Errno> {
-        let files = parent.files.borrow().clone();
+        let files = parent.files();
         let files = match request.flags & vfs::FORK_FILES {
             0 => self.new_table(files.descriptors().clone())?,
             _ => files,
         };
-        let directories = parent.directories.borrow().clone();
-        let directories = match directories {
+        let directories = match parent.directories().ok() {
             Some(shared) if request.flags & vfs::FORK_FS == 0 => Some(shared.copy()?),
             shared => shared,
         };
-        let mut child = Process::new(&self.store, request.child, request.pid as u32, files);
-        child.directories = RefCell::new(directories);
-        child.credentials = parent.credentials.clone();
-        child.saved_groups.set(self.save_groups(&child.credentials())?);
-        child.session = parent.session.clone();
-        child.group = parent.group.clone();
-        child.first = parent.first.clone();
+        let caller = Caller::new(&self.base.store, request.child, request.pid as u32);
+        caller.set_credentials(parent.caller.credentials());
+        caller.set_session(parent.caller.session(), parent.caller.group());
+        let groups = self.save_groups(&caller.credentials())?;
+        let child = Process::new(&self.base.store, caller, files, directories, groups);
+        child.first.set(parent.first.get());
         Ok(child)
     }
 
     /// Preserves the supplementary groups. `ENOMEM`: no room.
     fn save_groups(&self, credentials: &Credentials) -> Result<Text, Errno> {
         let bytes: Vec<u8> = credentials.groups.iter().flat_map(|group| group.to_le_bytes()).collect();
-        self.store.put_text(&bytes)
+        self.base.store.put_text(&bytes)
     }
 
     /// A thread that is not there has ended before.
     fn exit(&self, endpoint: Endpoint) -> Result<(), Errno> {
         if let Ok(process) = self.processes.remove(endpoint) {
-            self.store.forget_thread(endpoint.slot());
+            self.base.store.forget_thread(endpoint.slot());
             self.end(&process);
         }
         Ok(())
@@ -150,52 +147,45 @@ impl Vfs {
 
     /// Ends what a thread is in, and gives up what nobody shares with it.
     fn end(&self, process: &Rc<Process>) {
-        process.gone.set(true);
-        let call = process.call.replace(Call::None);
-        match call {
-            Call::Pipe(pipe) => drop(pipe.cancel(process.endpoint)),
-            Call::Waiting => self.interrupt(process, Errno::EINTR),
+        process.caller.set_gone();
+        match process.caller.set_call(Call::None) {
+            Call::Pipe(pipe) => drop(pipe.cancel(process.caller.endpoint)),
+            Call::Waiting => process.caller.interrupt(Errno::EINTR),
             Call::None | Call::Signalled(_) => {}
         }
-        self.events.forget(process.endpoint);
+        self.base.notices.forget(process.caller.endpoint);
         self.close_images(process);
-        self.store.release_text(process.saved_groups.take());
-        let table = process.files.borrow().clone();
+        self.base.store.release_text(process.set_groups(Text::EMPTY));
+        let table = process.files();
         if !self.is_shared(&table) {
             table.remove_all().iter().for_each(|file| self.release_records(&table, file));
         }
-        process.directories.replace(None);
+        process.drop_directories();
     }
 
     /// Whether a thread besides the one that has just ended uses this table.
     fn is_shared(&self, table: &Rc<FileTable>) -> bool {
         // Two: the ended thread's and the caller's. More may also be handlers under way.
-        Rc::strong_count(table) > 2 && self.processes.all().iter().any(|other| Rc::ptr_eq(&other.files.borrow(), table))
-    }
-
-    fn interrupt(&self, process: &Process, error: Errno) {
-        process.cancelled.set(Some(error));
-        process.event.fire();
+        Rc::strong_count(table) > 2 && self.processes.all().iter().any(|other| other.uses_files(table))
     }
 
     fn cancel(&self, endpoint: Endpoint, error: Errno) -> Result<(), Errno> {
         let process = self.processes.get(endpoint)?;
-        let call = process.call.replace(Call::None);
-        match call {
+        match process.caller.set_call(Call::None) {
             Call::None => {
-                // If it is a call that a predecessor had in hand, it comes again, and ends when it would wait.
-                process.cancelled.set(Some(error));
+                // If it is a call that a predecessor was serving, it comes again, and ends when it would wait.
+                process.caller.cancel(error);
                 return Err(Errno::ENOENT);
             }
             Call::Waiting => {
-                process.call.replace(Call::Waiting);
-                self.interrupt(&process, error);
+                process.caller.set_call(Call::Waiting);
+                process.caller.interrupt(error);
             }
             Call::Pipe(pipe) => {
                 let moved = pipe.cancel(endpoint).unwrap_or(0);
-                self.answer(endpoint, if moved > 0 { Ok(moved) } else { Err(error) });
+                self.base.answer(endpoint, if moved > 0 { Ok(moved) } else { Err(error) });
             }
-            Call::Signalled(moved) => self.answer(endpoint, if moved > 0 { Ok(moved) } else { Err(error) }),
+            Call::Signalled(moved) => self.base.answer(endpoint, if moved > 0 { Ok(moved) } else { Err(error) }),
         }
         Ok(())
     }
@@ -203,15 +193,14 @@ impl Vfs {
     fn commit_exec(&self, endpoint: Endpoint) -> Result<(), Errno> {
         let process = self.processes.get(endpoint)?;
         self.close_images(&process);
-        self.store.set_exec(endpoint.slot(), None);
+        self.base.store.set_exec(endpoint.slot(), None);
         self.unshare_files(&process)?;
         let shared = process.directories()?;
         // Two: the process' own and ours.
         if Rc::strong_count(&shared) > 2 {
-            process.directories.replace(Some(shared.copy()?));
-            process.save();
+            process.set_directories(shared.copy()?);
         }
-        let table = process.files.borrow().clone();
+        let table = process.files();
         table.remove_close_on_exec().iter().for_each(|file| self.release_records(&table, file));
         Ok(())
     }
@@ -233,14 +222,14 @@ impl Vfs {
             groups: bytes.as_chunks().0.iter().map(|group| u32::from_le_bytes(*group)).collect(),
         };
         let groups = self.save_groups(&credentials)?;
-        self.store.release_text(process.saved_groups.replace(groups));
-        process.credentials.replace(Rc::new(credentials));
+        self.base.store.release_text(process.set_groups(groups));
+        process.caller.set_credentials(Rc::new(credentials));
         process.save();
         Ok(())
     }
 
     fn show_mounts(&self, to: Endpoint, request: &vfs::Mounts) -> Result<u64, Errno> {
-        let text: String = self.mounts.borrow().iter().map(|mount| mount.line()).collect();
+        let text: String = self.base.files.mounts.all().iter().map(|mount| mount.line()).collect();
         let start = text.len().min(request.offset as usize);
         let end = text.len().min(start.saturating_add(request.bytes as usize));
         copy::to_grant(to, request.grant, 0, &text.as_bytes()[start..end])?;
@@ -254,7 +243,7 @@ impl Vfs {
         let full = match request.what {
             WORKING => process.directories()?.working().path.to_vec(),
             ROOT => process.directories()?.root().path.to_vec(),
-            descriptor => process.file(descriptor as i32)?.path.borrow().clone(),
+            descriptor => process.file(descriptor as i32)?.path().clone(),
         };
         let root = process.directories()?.root().path.clone();
         let shown = if request.what == ROOT { &full } else { path::below(&full, &root).unwrap_or(&full) };
@@ -265,7 +254,7 @@ impl Vfs {
 
     fn show_descriptors(&self, to: Endpoint, request: &vfs::Descriptors) -> Result<u64, Errno> {
         let process = self.processes.get(request.process)?;
-        let table = process.files.borrow().clone();
+        let table = process.files();
         let descriptors = table.descriptors();
         let numbers = descriptors.iter().map(|(number, _)| number as u32);
         let bytes: Vec<u8> = numbers
@@ -279,19 +268,17 @@ impl Vfs {
 
     /// Root and working directory of a program that has none yet.
     pub fn give_root(&self, process: &Process) -> Result<(), Errno> {
-        if process.directories.borrow().is_some() {
+        if process.directories().is_ok() {
             return Ok(());
         }
-        let root = self.mounts.borrow().first().and_then(|mount| mount.root.borrow().clone()).ok_or(Errno::ENOENT)?;
-        let place = Place { node: root, path: Rc::from(&b"/"[..]) };
-        process.directories.replace(Some(Directories::new(&self.store, place.clone(), place, 0o022)?));
-        process.save();
+        let place = Place { node: self.base.files.mounts.root()?, path: Rc::from(&b"/"[..]) };
+        process.set_directories(Directories::new(&self.base.store, place.clone(), place, 0o022)?);
         Ok(())
     }
 
     /// Reports the result of an exec.
     pub fn report_exec(&self, process: Endpoint, [a, b, c, d]: [u64; 4]) {
-        self.events.put(events::Event { kind: vfs::EVENT_EXEC, process, a, b, c, d, saved: None });
+        self.base.notices.put(notices::Notice { kind: vfs::EVENT_EXEC, process, a, b, c, d, saved: None });
     }
 }
 

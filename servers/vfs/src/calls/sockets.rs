@@ -2,10 +2,13 @@
 
 use super::{Entry, call, done};
 use crate::{
-    calls::Flow,
+    base::Flow,
     memory as user,
     memory::buffer::UserBuffer,
-    objects::{O_CLOEXEC, O_NONBLOCK, O_RDWR, Object, OpenFile},
+    objects::{
+        File, O_CLOEXEC, O_NONBLOCK, O_RDWR, OpenFile, Operation,
+        socket::{receive, send},
+    },
     pipes::DEFAULT_BYTES,
     processes::Process,
     sockets::Socket,
@@ -17,13 +20,6 @@ use alloc::{rc::Rc, vec::Vec};
 const AF_UNIX: u32 = 1;
 const SOCK_STREAM: u32 = 1;
 const SOCK_TYPES: u32 = 0xf;
-
-mod msg {
-    pub const DONTWAIT: u32 = 0x40;
-    pub const NOSIGNAL: u32 = 0x4000;
-    /// Without meaning for a local stream: EOR, DONTROUTE, CMSG_CLOEXEC.
-    pub const IGNORED: u32 = 0x80 | 0x4 | 0x4000_0000;
-}
 
 mod option {
     pub const SOL_SOCKET: u32 = 1;
@@ -71,14 +67,13 @@ impl Vfs {
             (AF_UNIX, ..) => return Err(Errno::ESOCKTNOSUPPORT),
             _ => return Err(Errno::EAFNOSUPPORT),
         }
-        let pipes = [self.new_pipe()?, self.new_pipe()?];
-        let inode = self.next_pipe.get();
-        self.next_pipe.set(inode + 2);
+        let pipes = [self.base.pipes.make()?, self.base.pipes.make()?];
+        let inode = self.base.pipes.new_inodes(2);
         let first = Socket::new(pipes[0].clone(), pipes[1].clone(), inode, (true, true));
         let second = Socket::new(pipes[1].clone(), pipes[0].clone(), inode + 1, (true, true));
-        let open = |socket: Rc<Socket>| {
+        let open = |socket: Socket| {
             let path = alloc::format!("socket:[{}]", socket.inode).into_bytes();
-            OpenFile::new(&self.closing, Object::Socket(socket), flags & O_NONBLOCK | O_RDWR, path)
+            File::new(&self.base.closing, socket, flags & O_NONBLOCK | O_RDWR, path)
         };
         let files = [open(first), open(second)];
         self.give_both(process, files, address, flags & O_CLOEXEC != 0)
@@ -92,14 +87,15 @@ impl Vfs {
         address: u64,
         close_on_exec: bool,
     ) -> Result<u64, Errno> {
-        let table = process.files.borrow().clone();
+        let table = process.files();
         let [first, second] = files;
         let (first, second) = (first?, second?);
         let first = table.insert(first, 0, close_on_exec)?;
         let forget = |descriptor: i32| drop(table.remove(descriptor));
         let second = table.insert(second, 0, close_on_exec).inspect_err(|_| forget(first))?;
         let both: Vec<u8> = [first, second].into_iter().flat_map(i32::to_le_bytes).collect();
-        user::store(process.endpoint, address, &both).inspect_err(|_| [first, second].into_iter().for_each(forget))?;
+        user::store(process.caller.endpoint, address, &both)
+            .inspect_err(|_| [first, second].into_iter().for_each(forget))?;
         Ok(0)
     }
 
@@ -112,11 +108,11 @@ impl Vfs {
         flags: u32,
         name_bytes: u64,
     ) -> Result<Flow, Errno> {
-        let (file, socket) = socket_of(process, descriptor)?;
+        let file = socket_of(process, descriptor)?;
         if name_bytes != 0 {
             return Err(Errno::EISCONN);
         }
-        self.send(process, &file, &socket, buffer, flags)
+        self.send(process, &file, buffer, flags)
     }
 
     /// recvfrom: the sender has no name.
@@ -128,11 +124,11 @@ impl Vfs {
         flags: u32,
         length_address: u64,
     ) -> Result<Flow, Errno> {
-        let (file, socket) = socket_of(process, descriptor)?;
+        let file = socket_of(process, descriptor)?;
         if length_address != 0 {
-            user::store(process.endpoint, length_address, &0u32.to_le_bytes())?;
+            user::store(process.caller.endpoint, length_address, &0u32.to_le_bytes())?;
         }
-        self.receive(process, &file, &socket, buffer, flags)
+        self.receive(process, &file, buffer, flags)
     }
 
     /// sendmsg. `EOPNOTSUPP`: with a control message.
@@ -143,7 +139,7 @@ impl Vfs {
         address: u64,
         flags: u32,
     ) -> Result<Flow, Errno> {
-        let (file, socket) = socket_of(process, descriptor)?;
+        let file = socket_of(process, descriptor)?;
         let header = fetch_header(process, address)?;
         if header.control_bytes != 0 {
             return Err(Errno::EOPNOTSUPP);
@@ -151,7 +147,7 @@ impl Vfs {
         if header.name_bytes != 0 {
             return Err(Errno::EISCONN);
         }
-        self.send(process, &file, &socket, header.buffer, flags)
+        self.send(process, &file, header.buffer, flags)
     }
 
     /// recvmsg: there are never names, control messages or flags.
@@ -165,63 +161,47 @@ impl Vfs {
         const NAME_LENGTH: u64 = 8;
         const CONTROL_LENGTH: u64 = 40;
         const FLAGS: u64 = 48;
-        let (file, socket) = socket_of(process, descriptor)?;
+        let file = socket_of(process, descriptor)?;
         let header = fetch_header(process, address)?;
-        let who = process.endpoint;
+        let who = process.caller.endpoint;
         user::store(who, header.address + NAME_LENGTH, &0u32.to_le_bytes())?;
         user::store(who, header.address + CONTROL_LENGTH, &0u64.to_le_bytes())?;
         user::store(who, header.address + FLAGS, &0u32.to_le_bytes())?;
-        self.receive(process, &file, &socket, header.buffer, flags)
+        self.receive(process, &file, header.buffer, flags)
     }
 
-    /// Sends what is in the buffer; write is the same without flags.
-    pub fn send(
+    fn send(
         &'static self,
-        process: &Rc<Process>,
-        file: &OpenFile,
-        socket: &Socket,
+        process: &Process,
+        file: &Rc<OpenFile>,
         buffer: UserBuffer,
         flags: u32,
     ) -> Result<Flow, Errno> {
-        if flags & !(msg::DONTWAIT | msg::NOSIGNAL | msg::IGNORED) != 0 {
-            return Err(Errno::EOPNOTSUPP);
-        }
-        let quiet = flags & msg::NOSIGNAL != 0;
-        if !socket.writes() {
-            return self.broken_pipe(process, quiet);
-        }
-        let nonblocking = file.nonblocking() || flags & msg::DONTWAIT != 0;
-        self.write_pipe(process, &socket.outgoing, buffer, nonblocking, quiet)
+        let on = Operation { base: &self.base, caller: &process.caller, file };
+        send(&on, socket(file)?, buffer, flags)
     }
 
-    /// Receives what has come; read is the same without flags.
-    pub fn receive(
+    fn receive(
         &'static self,
-        process: &Rc<Process>,
-        file: &OpenFile,
-        socket: &Socket,
+        process: &Process,
+        file: &Rc<OpenFile>,
         buffer: UserBuffer,
         flags: u32,
     ) -> Result<Flow, Errno> {
-        if flags & !(msg::DONTWAIT | msg::IGNORED) != 0 {
-            return Err(Errno::EOPNOTSUPP);
-        }
-        if !socket.reads() {
-            return Ok(Flow::Done(Ok(0)));
-        }
-        self.read_pipe(process, &socket.incoming, buffer, file.nonblocking() || flags & msg::DONTWAIT != 0)
+        let on = Operation { base: &self.base, caller: &process.caller, file };
+        receive(&on, socket(file)?, buffer, flags)
     }
 
     /// shutdown.
     pub fn shut_down(&self, process: &Process, descriptor: i32, how: u32) -> Result<u64, Errno> {
-        let (file, socket) = socket_of(process, descriptor)?;
+        let file = socket_of(process, descriptor)?;
         let (reads, writes) = match how {
             0 => (true, false),
             1 => (false, true),
             2 => (true, true),
             _ => return Err(Errno::EINVAL),
         };
-        socket.shut_down(&self.closing, reads, writes);
+        socket(&file)?.shut_down(&self.base.closing, reads, writes);
         file.save_object();
         Ok(0)
     }
@@ -242,10 +222,10 @@ impl Vfs {
             _ => return Err(Errno::EOPNOTSUPP),
         };
         let mut room = [0; 4];
-        user::fetch(process.endpoint, length_address, &mut room)?;
+        user::fetch(process.caller.endpoint, length_address, &mut room)?;
         let room = usize::try_from(i32::from_le_bytes(room)).map_err(|_| Errno::EINVAL)?.min(4);
-        user::store(process.endpoint, address, &value.to_le_bytes()[..room])?;
-        user::store(process.endpoint, length_address, &(room as u32).to_le_bytes())?;
+        user::store(process.caller.endpoint, address, &value.to_le_bytes()[..room])?;
+        user::store(process.caller.endpoint, length_address, &(room as u32).to_le_bytes())?;
         Ok(0)
     }
 
@@ -269,26 +249,28 @@ impl Vfs {
     ) -> Result<u64, Errno> {
         socket_of(process, descriptor)?;
         let mut room = [0; 4];
-        user::fetch(process.endpoint, length_address, &mut room)?;
+        user::fetch(process.caller.endpoint, length_address, &mut room)?;
         let name = (AF_UNIX as u16).to_le_bytes();
         let room = usize::try_from(i32::from_le_bytes(room)).map_err(|_| Errno::EINVAL)?.min(name.len());
-        user::store(process.endpoint, address, &name[..room])?;
-        user::store(process.endpoint, length_address, &(name.len() as u32).to_le_bytes())?;
+        user::store(process.caller.endpoint, address, &name[..room])?;
+        user::store(process.caller.endpoint, length_address, &(name.len() as u32).to_le_bytes())?;
         Ok(0)
     }
 }
 
-/// `ENOTSOCK` for other descriptors.
-fn socket_of(process: &Process, descriptor: i32) -> Result<(Rc<OpenFile>, Rc<Socket>), Errno> {
+fn socket(file: &OpenFile) -> Result<&Socket, Errno> {
+    file.object().ok_or(Errno::ENOTSOCK)
+}
+
+/// The open file of a socket. `ENOTSOCK` for other descriptors.
+fn socket_of(process: &Process, descriptor: i32) -> Result<Rc<OpenFile>, Errno> {
     let file = process.file(descriptor)?;
-    match &file.object {
-        Object::Socket(socket) => Ok((file.clone(), socket.clone())),
-        _ => Err(Errno::ENOTSOCK),
-    }
+    socket(&file)?;
+    Ok(file)
 }
 
 fn fetch_header(process: &Process, address: u64) -> Result<Header, Errno> {
-    let who = process.endpoint;
+    let who = process.caller.endpoint;
     let [_, name_bytes, pieces, count, _, control_bytes] = user::fetch_words::<6>(who, address)?;
     let name_bytes = name_bytes as u32 as u64;
     Ok(Header { address, name_bytes, control_bytes, buffer: user::vector(who, pieces, count)? })

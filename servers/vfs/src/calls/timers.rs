@@ -2,12 +2,10 @@
 
 use super::{Entry, call, done};
 use crate::{
-    calls::Flow,
     memory as user,
-    memory::buffer::UserBuffer,
     objects::{
-        O_CLOEXEC, O_NONBLOCK, O_RDWR, Object, OpenFile,
-        timer::{COUNT_BYTES, NS_PER_S, Timer},
+        File, O_CLOEXEC, O_NONBLOCK, O_RDWR,
+        timer::{NS_PER_S, Timer, TimerFile},
     },
     processes::Process,
     state::Vfs,
@@ -30,9 +28,9 @@ impl Vfs {
         if flags & !(O_CLOEXEC | O_NONBLOCK) != 0 || !matches!(clock, REALTIME | MONOTONIC | BOOTTIME) {
             return Err(Errno::EINVAL);
         }
-        let timer = Timer::new(&self.store, clock == REALTIME)?;
+        let timer = Timer::new(&self.base.store, clock == REALTIME)?;
         let path = b"anon_inode:[timerfd]".to_vec();
-        let file = OpenFile::new(&self.closing, Object::Timer(timer), flags & O_NONBLOCK | O_RDWR, path)?;
+        let file = File::new(&self.base.closing, TimerFile(timer), flags & O_NONBLOCK | O_RDWR, path)?;
         process.insert(file, flags & O_CLOEXEC != 0)
     }
 
@@ -40,7 +38,7 @@ impl Vfs {
     pub fn timer_set(&self, process: &Process, [descriptor, flags, new, old]: [u64; 4]) -> Result<u64, Errno> {
         const ABSOLUTE: u32 = 1;
         const CANCEL_ON_SET: u32 = 2;
-        let spec = user::fetch_words::<4>(process.endpoint, new)?;
+        let spec = user::fetch_words::<4>(process.caller.endpoint, new)?;
         let flags = flags as u32;
         let wrong = spec[0] as i64 <= -1 || spec[2] as i64 <= -1 || spec[1] >= NS_PER_S || spec[3] >= NS_PER_S;
         if wrong || flags & !(ABSOLUTE | CANCEL_ON_SET) != 0 {
@@ -52,52 +50,19 @@ impl Vfs {
             [[spec[0], spec[1]], [spec[2], spec[3]]].map(|[s, ns]| s.saturating_mul(NS_PER_S).saturating_add(ns));
         timer.arm(flags & ABSOLUTE != 0, value_ns, interval_ns);
         if old != 0 {
-            user::store(process.endpoint, old, &before)?;
+            user::store(process.caller.endpoint, old, &before)?;
         }
         Ok(0)
     }
 
     /// timerfd_gettime.
     pub fn timer_get(&self, process: &Process, descriptor: i32, address: u64) -> Result<u64, Errno> {
-        user::store(process.endpoint, address, &timer_of(process, descriptor)?.show())?;
+        user::store(process.caller.endpoint, address, &timer_of(process, descriptor)?.show())?;
         Ok(0)
-    }
-
-    /// read of a timer: how often it has expired since the last read.
-    pub fn read_timer(
-        &'static self,
-        process: &Rc<Process>,
-        file: Rc<OpenFile>,
-        timer: Rc<Timer>,
-        buffer: UserBuffer,
-    ) -> Result<Flow, Errno> {
-        if buffer.left() < COUNT_BYTES {
-            return Err(Errno::EINVAL);
-        }
-        if !timer.is_ready() && file.nonblocking() {
-            return Err(Errno::EAGAIN);
-        }
-        let process = process.clone();
-        Ok(Flow::task(async move {
-            while !timer.is_ready() {
-                let mut sleep = timer.wakes_at().map(|at_ns| self.runtime.sleep_until(at_ns));
-                timer.watchers.add(&process.event);
-                let waited = process.wait_or_sleep(sleep.as_mut()).await;
-                timer.watchers.remove(&process.event);
-                waited?;
-            }
-            let count = timer.expirations();
-            user::store_all(buffer, &count.to_le_bytes())?;
-            timer.read(count);
-            drop(file);
-            Ok(COUNT_BYTES)
-        }))
     }
 }
 
 fn timer_of(process: &Process, descriptor: i32) -> Result<Rc<Timer>, Errno> {
-    match &process.file(descriptor)?.object {
-        Object::Timer(timer) => Ok(timer.clone()),
-        _ => Err(Errno::EINVAL),
-    }
+    let file = process.file(descriptor)?;
+    file.object::<TimerFile>().map(|timer| timer.0.clone()).ok_or(Errno::EINVAL)
 }

@@ -64,6 +64,44 @@ impl Watchers {
     }
 }
 
+/// Something that happens once, and that handlers wait for.
+#[derive(Debug, Default)]
+pub struct Milestone {
+    reached: Cell<bool>,
+    watchers: Watchers,
+}
+
+impl Milestone {
+    /// It has happened.
+    pub fn is_reached(&self) -> bool {
+        self.reached.get()
+    }
+
+    /// It is still to happen, although it was thought to have.
+    pub fn postpone(&self) {
+        self.reached.set(false);
+    }
+
+    /// It happens.
+    pub fn reach(&self) {
+        self.reached.set(true);
+        self.watchers.fire();
+    }
+
+    /// Waits until it has happened.
+    pub async fn wait(&self) {
+        if self.reached.get() {
+            return;
+        }
+        let event = Rc::new(Event::default());
+        self.watchers.add(&event);
+        while !self.reached.get() {
+            event.wait().await;
+        }
+        self.watchers.remove(&event);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

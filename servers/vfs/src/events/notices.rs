@@ -11,7 +11,7 @@ pub const SIGPIPE: u64 = 13;
 /// One event, as `vfs::NextEvent` hands it over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs)]
-pub struct Event {
+pub struct Notice {
     pub kind: u64,
     pub process: Endpoint,
     pub a: u64,
@@ -22,17 +22,17 @@ pub struct Event {
     pub saved: Option<u16>,
 }
 
-/// Events that pm has not fetched yet. There are at most as many as threads, because each has one call in hand.
+/// Events that pm has not fetched yet. There are at most as many as threads, because each has one call in progress.
 #[derive(Debug, Default)]
-pub struct Events {
-    waiting: RefCell<VecDeque<Event>>,
+pub struct Notices {
+    waiting: RefCell<VecDeque<Notice>>,
     /// The event handed over last, and to whom: when a successor of that pm asks, nobody knows what has become of it.
-    last: Cell<Option<(Endpoint, Event)>>,
+    last: Cell<Option<(Endpoint, Notice)>>,
 }
 
-impl Events {
+impl Notices {
     /// Puts an event in line and notifies pm.
-    pub fn put(&self, event: Event) {
+    pub fn put(&self, event: Notice) {
         self.waiting.borrow_mut().push_back(event);
         if let Err(error) = ipc::notify(Endpoint::PM) {
             sys::log!("pm cannot be told of an event: {error}");
@@ -41,17 +41,17 @@ impl Events {
 
     /// A signal for a thread, whose call now waits for `Cancel`.
     pub fn signal(&self, process: Endpoint, signal: u64) {
-        self.put(Event { kind: vfs::EVENT_SIGNAL, process, a: signal, ..Event::default() });
+        self.put(Notice { kind: vfs::EVENT_SIGNAL, process, a: signal, ..Notice::default() });
     }
 
     /// A sync is done.
     pub fn synced(&self, result: Result<(), Errno>) {
         let a = result.map(|()| 0u64).to_word();
-        self.put(Event { kind: vfs::EVENT_SYNCED, a, ..Event::default() });
+        self.put(Notice { kind: vfs::EVENT_SYNCED, a, ..Notice::default() });
     }
 
     /// The answer to `NextEvent`, and the event in it. A new pm gets the event once more that its predecessor was given last.
-    pub fn next(&self, request: &Message) -> (Message, Option<Event>) {
+    pub fn next(&self, request: &Message) -> (Message, Option<Notice>) {
         let pm = request.source;
         let again = self.last.take().filter(|(to, _)| *to != pm).map(|(_, event)| event);
         let next = again.or_else(|| self.waiting.borrow_mut().pop_front());

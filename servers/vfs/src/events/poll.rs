@@ -19,6 +19,8 @@ pub const POLLNVAL: u32 = 0x20;
 pub const POLLRDNORM: u32 = 0x40;
 /// As `POLLOUT`.
 pub const POLLWRNORM: u32 = 0x100;
+/// What files are ready for at any time.
+pub const ALWAYS_READY: u32 = POLLIN | POLLOUT | POLLRDNORM | POLLWRNORM;
 /// What makes a descriptor readable for select.
 const SELECT_IN: u32 = POLLIN | POLLRDNORM | POLLHUP | POLLERR;
 /// What makes it writable.

@@ -2,8 +2,16 @@
 //!
 //! Both are lists of ranges with owners; they do not see each other, as on Linux. Invariant: the ranges of one owner do not overlap.
 
+use crate::{
+    events::Watchers,
+    keep::{
+        Store,
+        records::{LockRecord, NodeRecord},
+    },
+};
 use abi::Errno;
 use alloc::vec::Vec;
+use core::cell::RefCell;
 
 /// Shared or exclusive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,6 +116,73 @@ impl Locks {
     /// No locks.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+}
+
+/// All advisory locks of a file, and who waits for one. Invariant: after [`FileLocks::save`], they are preserved as they are.
+#[derive(Debug, Default)]
+pub struct FileLocks {
+    /// Set by fcntl.
+    pub records: RefCell<Locks>,
+    /// Set by flock.
+    pub whole: RefCell<Locks>,
+    /// Fires when a lock is released.
+    pub released: Watchers,
+    /// Places of their records.
+    saved: RefCell<Vec<u16>>,
+}
+
+impl FileLocks {
+    /// Whether a change of these locks can be preserved: it writes them all anew, at most two more. `ENOLCK`.
+    pub fn check_room(&self, store: &Store) -> Result<(), Errno> {
+        let needed = self.saved.borrow().len() + 2;
+        if store.lock_room() < needed { Err(Errno::ENOLCK) } else { Ok(()) }
+    }
+
+    /// Preserves the locks of this file as they are now.
+    pub fn save(&self, store: &Store, node: NodeRecord) {
+        self.saved.take().into_iter().for_each(|place| store.release_lock(place));
+        let mut saved = self.saved.borrow_mut();
+        for (sort, whole) in [(&self.records, false), (&self.whole, true)] {
+            for lock in sort.borrow().iter() {
+                let record = LockRecord {
+                    node,
+                    whole,
+                    exclusive: lock.kind == Kind::Exclusive,
+                    owner: lock.owner,
+                    pid: lock.pid,
+                    start: lock.range.start,
+                    last: lock.range.last,
+                };
+                // Without room, which only a lock released in part can lack, a restart forgets this one.
+                saved.extend(store.new_lock(&record));
+            }
+        }
+    }
+
+    /// A lock as a predecessor has left it.
+    pub fn restore(&self, place: u16, record: &LockRecord) {
+        let kind = if record.exclusive { Kind::Exclusive } else { Kind::Shared };
+        let range = Range { start: record.start, last: record.last };
+        let sort = if record.whole { &self.whole } else { &self.records };
+        sort.borrow_mut().set(Lock { owner: record.owner, pid: record.pid, kind, range });
+        self.saved.borrow_mut().push(place);
+    }
+
+    /// Releases the flock lock of an open file; preserves that and wakes those who wait.
+    pub fn release_whole(&self, store: &Store, node: NodeRecord, owner: u64) {
+        if self.whole.borrow_mut().release(owner, Range::ALL) {
+            self.save(store, node);
+            self.released.fire();
+        }
+    }
+
+    /// Releases the record locks of a descriptor table within a range; preserves that and wakes those who wait.
+    pub fn release_records(&self, store: &Store, node: NodeRecord, owner: u64, range: Range) {
+        if !self.records.borrow().is_empty() && self.records.borrow_mut().release(owner, range) {
+            self.save(store, node);
+            self.released.fire();
+        }
     }
 }
 

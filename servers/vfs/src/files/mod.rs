@@ -1,8 +1,49 @@
-//! Files in use, of whatever file system: vnodes, the name cache, locks and permissions, and the requests that file systems answer.
+//! Files in use, of whatever file system: vnodes, mounts, the name cache, locks, and the requests that file systems answer.
 
 pub mod locks;
-pub mod names;
-pub mod nodes;
-pub mod permission;
+pub mod mount;
+mod names;
+mod nodes;
+pub mod pages;
 pub mod stat;
 pub mod vnode;
+
+use crate::peers::Peers;
+use abi::fs;
+use alloc::rc::Rc;
+use core::cell::RefCell;
+use mount::{Mount, Mounts};
+use names::Names;
+use vnode::NodeRef;
+
+/// The file systems in the tree, and what vfs remembers of their names.
+pub struct Files {
+    peers: Rc<Peers>,
+    /// The file systems in the tree.
+    pub mounts: Mounts,
+    names: RefCell<Names<NodeRef>>,
+}
+
+impl Files {
+    /// Nothing is mounted.
+    pub fn new(peers: Rc<Peers>) -> Files {
+        Files { peers, mounts: Mounts::default(), names: RefCell::default() }
+    }
+
+    /// Takes the uses of ended vnodes back, and has vm forget their pages.
+    pub fn put_dropped(&self, mount: &Mount) {
+        for dropped in mount.take_dropped() {
+            if dropped.image {
+                pages::forget(mount.device, dropped.node);
+            }
+            self.peers.tell(mount.service, fs::Put { node: dropped.node, count: dropped.uses }.message());
+        }
+    }
+
+    /// Lets the name cache's hold on a file system go.
+    pub fn forget_names(&self, mount: &Rc<Mount>) {
+        let forgotten =
+            self.names.borrow_mut().forget_where(|_, node| node.is_some_and(|node| Rc::ptr_eq(&node.mount, mount)));
+        drop(forgotten);
+    }
+}

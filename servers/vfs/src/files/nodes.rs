@@ -2,19 +2,17 @@
 //!
 //! Every function names one request of `abi::fs`. Directories given here are directories; whether the caller may do it was decided before.
 
-use crate::{
-    files::{
-        stat::{STAT_BYTES, STATFS_BYTES, Stat},
-        vnode::{Description, NodeRef},
-    },
-    processes::Process,
-    state::Vfs,
+use super::{
+    Files, pages,
+    stat::{STAT_BYTES, STATFS_BYTES, Stat},
+    vnode::{Description, NodeRef},
 };
+use crate::callers::Caller;
 use abi::{Errno, fs};
 use alloc::{vec, vec::Vec};
 use sys::grant::{Access, GrantedBuffer};
 
-impl Vfs {
+impl Files {
     /// A text that the file system of this node may read.
     fn lend(&self, node: &NodeRef, text: Vec<u8>) -> Result<GrantedBuffer, Errno> {
         GrantedBuffer::new(text, node.mount.service.endpoint(), Access::Read)
@@ -43,7 +41,7 @@ impl Vfs {
         let mount = &directory.mount;
         let lent = self.lend(directory, name.to_vec())?;
         let request = fs::Lookup { directory: directory.node, grant: lent.id(), bytes: name.len() as u64 };
-        let found = match self.ask(mount.service, request.message()).await {
+        let found = match self.peers.ask(mount.service, request.message()).await {
             Ok(reply) => Some(mount.adopt(Description::from(fs::Lookup::results(&reply)?))),
             Err(Errno::ENOENT) => None,
             Err(error) => return Err(error),
@@ -60,7 +58,8 @@ impl Vfs {
         }
     }
 
-    fn unlearn(&self, directory: &NodeRef, name: &[u8]) {
+    /// Forgets what a name means.
+    pub fn unlearn(&self, directory: &NodeRef, name: &[u8]) {
         let forgotten = self.names.borrow_mut().forget(directory.serial, name);
         drop(forgotten);
     }
@@ -68,7 +67,7 @@ impl Vfs {
     /// Makes a file, directory or special file.
     pub async fn create(
         &self,
-        process: &Process,
+        caller: &Caller,
         directory: &NodeRef,
         name: &[u8],
         mode: u32,
@@ -80,7 +79,7 @@ impl Vfs {
         let bytes = name.len() as u64;
         let mode = mode as u64;
         let request = fs::Create { directory: directory.node, grant: lent.id(), bytes, mode, ids, device };
-        let reply = self.ask_once(process, mount.service, request.message()).await?;
+        let reply = self.peers.ask_once(caller, mount.service, request.message()).await?;
         let node = mount.adopt(Description::from(fs::Create::results(&reply)?));
         mount.dirty.set(true);
         self.learn(directory, name, Some(node.clone()));
@@ -90,7 +89,7 @@ impl Vfs {
     /// Makes a symbolic link.
     pub async fn make_link(
         &self,
-        process: &Process,
+        caller: &Caller,
         directory: &NodeRef,
         name: &[u8],
         target: &[u8],
@@ -99,7 +98,7 @@ impl Vfs {
         let lent = self.lend(directory, [name, target].concat())?;
         let (name_bytes, target_bytes) = (name.len() as u64, target.len() as u64);
         let request = fs::Symlink { directory: directory.node, grant: lent.id(), name_bytes, target_bytes, ids };
-        self.ask_once(process, directory.mount.service, request.message()).await?;
+        self.peers.ask_once(caller, directory.mount.service, request.message()).await?;
         directory.mount.dirty.set(true);
         self.unlearn(directory, name);
         Ok(())
@@ -109,18 +108,18 @@ impl Vfs {
     pub async fn read_link(&self, node: &NodeRef, room: usize, reader: u32) -> Result<Vec<u8>, Errno> {
         let lent = self.lend_room(node, room)?;
         let request = fs::ReadLink { node: node.node, grant: lent.id(), bytes: room as u64, reader: reader as u64 };
-        let reply = self.ask(node.mount.service, request.message()).await?;
+        let reply = self.peers.ask(node.mount.service, request.message()).await?;
         let mut target = lent.take();
         target.truncate(reply.words[0] as usize);
         Ok(target)
     }
 
     /// Gives a node one more name.
-    pub async fn link(&self, process: &Process, directory: &NodeRef, name: &[u8], node: &NodeRef) -> Result<(), Errno> {
+    pub async fn link(&self, caller: &Caller, directory: &NodeRef, name: &[u8], node: &NodeRef) -> Result<(), Errno> {
         let lent = self.lend(directory, name.to_vec())?;
         let bytes = name.len() as u64;
         let request = fs::Link { directory: directory.node, grant: lent.id(), bytes, node: node.node };
-        self.ask_once(process, directory.mount.service, request.message()).await?;
+        self.peers.ask_once(caller, directory.mount.service, request.message()).await?;
         directory.mount.dirty.set(true);
         node.links.set(node.links.get() + 1);
         self.unlearn(directory, name);
@@ -128,18 +127,12 @@ impl Vfs {
     }
 
     /// Removes the name of `node`.
-    pub async fn unlink(
-        &self,
-        process: &Process,
-        directory: &NodeRef,
-        name: &[u8],
-        node: &NodeRef,
-    ) -> Result<(), Errno> {
+    pub async fn unlink(&self, caller: &Caller, directory: &NodeRef, name: &[u8], node: &NodeRef) -> Result<(), Errno> {
         let lent = self.lend(directory, name.to_vec())?;
         let bytes = name.len() as u64;
         let directory_wanted = node.is_directory();
         let request = fs::Unlink { directory: directory.node, grant: lent.id(), bytes, directory_wanted };
-        self.ask_once(process, directory.mount.service, request.message()).await?;
+        self.peers.ask_once(caller, directory.mount.service, request.message()).await?;
         directory.mount.dirty.set(true);
         node.unlinked();
         self.learn(directory, name, None);
@@ -149,7 +142,7 @@ impl Vfs {
     /// Renames `node`, over `replaced` if the new name has been used.
     pub async fn rename(
         &self,
-        process: &Process,
+        caller: &Caller,
         from: (&NodeRef, &[u8]),
         to: (&NodeRef, &[u8]),
         node: &NodeRef,
@@ -163,7 +156,7 @@ impl Vfs {
             old_bytes: from.1.len() as u64,
             new_bytes: to.1.len() as u64,
         };
-        self.ask_once(process, from.0.mount.service, request.message()).await?;
+        self.peers.ask_once(caller, from.0.mount.service, request.message()).await?;
         from.0.mount.dirty.set(true);
         if let Some(replaced) = replaced {
             replaced.unlinked();
@@ -178,7 +171,7 @@ impl Vfs {
     pub async fn stat(&self, node: &NodeRef) -> Result<Stat, Errno> {
         let lent = self.lend_room(node, STAT_BYTES)?;
         let request = fs::Stat { node: node.node, grant: lent.id() };
-        self.ask(node.mount.service, request.message()).await?;
+        self.peers.ask(node.mount.service, request.message()).await?;
         let bytes = lent.take();
         let mut stat = Stat([0; STAT_BYTES]);
         stat.0.copy_from_slice(&bytes);
@@ -190,7 +183,7 @@ impl Vfs {
     pub async fn stat_fs(&self, node: &NodeRef) -> Result<Vec<u8>, Errno> {
         let lent = self.lend_room(node, STATFS_BYTES)?;
         let request = fs::StatFs { node: node.node, grant: lent.id() };
-        self.ask(node.mount.service, request.message()).await?;
+        self.peers.ask(node.mount.service, request.message()).await?;
         Ok(lent.take())
     }
 
@@ -198,7 +191,7 @@ impl Vfs {
     pub async fn set_mode(&self, node: &NodeRef, bits: u32) -> Result<(), Errno> {
         let bits = bits & 0o7777;
         let request = fs::ChMod { node: node.node, mode: bits as u64 };
-        self.ask(node.mount.service, request.message()).await?;
+        self.peers.ask(node.mount.service, request.message()).await?;
         node.mount.dirty.set(true);
         node.mode.set(node.kind() | bits);
         Ok(())
@@ -207,7 +200,7 @@ impl Vfs {
     /// Sets owner and group; `None` leaves one.
     pub async fn set_owner(&self, node: &NodeRef, uid: Option<u32>, gid: Option<u32>) -> Result<(), Errno> {
         let ids = uid.unwrap_or(u32::MAX) as u64 | (gid.unwrap_or(u32::MAX) as u64) << 32;
-        let reply = self.ask(node.mount.service, fs::ChOwn { node: node.node, ids }.message()).await?;
+        let reply = self.peers.ask(node.mount.service, fs::ChOwn { node: node.node, ids }.message()).await?;
         node.mount.dirty.set(true);
         node.mode.set(node.kind() | fs::ChOwn::results(&reply)? as u32 & 0o7777);
         node.uid.set(uid.unwrap_or(node.uid.get()));
@@ -216,23 +209,31 @@ impl Vfs {
     }
 
     /// Sets the size.
-    pub async fn set_size(&self, process: &Process, node: &NodeRef, size: u64) -> Result<(), Errno> {
+    pub async fn set_size(&self, caller: &Caller, node: &NodeRef, size: u64) -> Result<(), Errno> {
         if size < node.size.get() {
-            // Before the file system: nothing that is cut off may be written back.
-            self.resize_map(node, size)?;
+            // Before the file system: nothing beyond the new end may be written back.
+            pages::resize(node, size)?;
         }
-        self.ask_once(process, node.mount.service, fs::Truncate { node: node.node, size }.message()).await?;
+        self.peers.ask_once(caller, node.mount.service, fs::Truncate { node: node.node, size }.message()).await?;
         node.mount.dirty.set(true);
         node.size.set(size);
-        self.resize_map(node, size)?;
-        self.forget_image(node);
+        pages::resize(node, size)?;
+        pages::forget_image(node);
         Ok(())
     }
 
     /// Sets the times, in the form that `fs::SetTimes` has.
     pub async fn set_times(&self, node: &NodeRef, accessed_ns: u64, modified_ns: u64) -> Result<(), Errno> {
         let request = fs::SetTimes { node: node.node, accessed_ns, modified_ns };
-        self.ask(node.mount.service, request.message()).await?;
+        self.peers.ask(node.mount.service, request.message()).await?;
+        node.mount.dirty.set(true);
+        Ok(())
+    }
+
+    /// Takes space for the holes in a part of a file.
+    pub async fn allocate(&self, node: &NodeRef, offset: u64, bytes: u64) -> Result<(), Errno> {
+        let request = fs::Allocate { node: node.node, offset, bytes };
+        self.peers.ask(node.mount.service, request.message()).await?;
         node.mount.dirty.set(true);
         Ok(())
     }

@@ -5,21 +5,13 @@
 //! the last holder's drop leaves a note in `Mount::dropped`, and `sweep` sends it when no handler is running.
 //! Neighbours: `mount`, `walk` (which finds vnodes), `nodes` (which asks file systems).
 
+use super::{locks::FileLocks, mount::Mount, stat::Stat};
 use crate::{
-    events::Watchers,
-    files::{
-        locks::Locks,
-        permission::{Attributes, S_IFDIR, S_IFLNK, S_IFMT, S_IFREG},
-        stat::Stat,
-    },
+    callers::permission::{Attributes, S_IFDIR, S_IFLNK, S_IFMT, S_IFREG},
     keep::records::NodeRecord,
-    mounts::Mount,
     pipes::Pipe,
 };
-use alloc::{
-    rc::{Rc, Weak},
-    vec::Vec,
-};
+use alloc::rc::{Rc, Weak};
 use core::cell::{Cell, RefCell};
 
 /// Somebody's hold on a vnode.
@@ -43,19 +35,6 @@ impl From<(u64, u64, u64, u64, u64)> for Description {
     fn from((node, mode, ids, size, device): (u64, u64, u64, u64, u64)) -> Self {
         Description { node, mode, ids, size, device }
     }
-}
-
-/// Advisory locks of a file, and who waits for one.
-#[derive(Debug, Default)]
-pub struct FileLocks {
-    /// Set by fcntl.
-    pub records: RefCell<Locks>,
-    /// Set by flock.
-    pub whole: RefCell<Locks>,
-    /// Fires when a lock is taken off.
-    pub released: Watchers,
-    /// Places of their records.
-    pub saved: RefCell<Vec<u16>>,
 }
 
 /// See the head of the file.

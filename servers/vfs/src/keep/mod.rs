@@ -24,8 +24,8 @@ pub use found::Used;
 use pool::Pool;
 use queues::{QueueRecord, SignalRecord};
 use records::{
-    BLOCK, CallRecord, DescriptorRecord, DirectoriesRecord, ExecRecord, FileRecord, GlobalRecord, Kind, LockRecord,
-    MountRecord, NOWHERE, NextRecord, Note, PeerRecord, PipeRecord, TableRecord, ThreadRecord,
+    BLOCK, CallRecord, DescriptorRecord, DirectoriesRecord, ExecRecord, FileRecord, GlobalRecord, LockRecord,
+    MountRecord, NOWHERE, NextRecord, Note, ObjectRecord, PeerRecord, PipeRecord, TableRecord, ThreadRecord,
 };
 use recover::records::{Area, Cells, Found, Record, Recover, Table, VALUE_BITS};
 use sys::keep::Keep;
@@ -38,7 +38,7 @@ pub const KEEP_BYTES: usize = 0xb0_0000 / SCALE;
 /// Tests have smaller tables: they make and search them thousands of times.
 const SCALE: usize = if cfg!(test) { 8 } else { 1 };
 /// Which layout this is: to be changed with any table.
-const LAYOUT: u64 = 4;
+const LAYOUT: u64 = 5;
 /// Words that change in one turn.
 const LOG_CHANGES: usize = 16384 / SCALE;
 /// Bytes of a page of a pipe.
@@ -361,9 +361,9 @@ impl Store {
     }
 
     /// Sets what an open file is of.
-    pub fn set_kind(&self, place: u16, kind: Kind) {
+    pub fn set_object(&self, place: u16, object: ObjectRecord) {
         if let Some(file) = get(&self.files.table, &self.recover, place) {
-            self.files.table.set(&self.recover, place as usize, &FileRecord { kind, ..file });
+            self.files.table.set(&self.recover, place as usize, &FileRecord { object, ..file });
         }
     }
 

@@ -210,26 +210,29 @@ impl NodeRecord {
     pub const NONE: NodeRecord = NodeRecord { mount: NOWHERE, node: 0 };
 }
 
-/// What an open file is of (`file::Object`).
+/// What an open file is of, in words that its kind (`objects::Kind`) understands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
-pub enum Kind {
-    Node,
-    Null,
-    Path,
-    Device { service: u16, minor: u32 },
-    Block { service: u16, minor: u32, bytes: u64 },
-    Pipe { pipe: u16, inode: u64, reads: bool, writes: bool },
-    Queue { queue: u16 },
-    Timer { timer: u16 },
-    Socket { incoming: u16, outgoing: u16, inode: u64, reads: bool, writes: bool },
+pub struct ObjectRecord {
+    /// The kind's number.
+    pub kind: u8,
+    pub place: u16,
+    pub minor: u32,
+    pub more: u64,
+}
+
+impl ObjectRecord {
+    /// Of a kind about which there is nothing more to know.
+    pub const fn of(kind: u8) -> ObjectRecord {
+        ObjectRecord { kind, place: 0, minor: 0, more: 0 }
+    }
 }
 
 /// An open file, without what changes often: position and status flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct FileRecord {
-    pub kind: Kind,
+    pub object: ObjectRecord,
     pub node: NodeRecord,
     pub number: u64,
     pub path: Text,
@@ -240,20 +243,8 @@ impl Record for FileRecord {
 
     #[inline]
     fn store(&self, words: &mut [u64]) {
-        let (kind, place, minor, more) = match self.kind {
-            Kind::Node => (0, 0, 0, 0),
-            Kind::Null => (1, 0, 0, 0),
-            Kind::Path => (2, 0, 0, 0),
-            Kind::Device { service, minor } => (3, service, minor, 0),
-            Kind::Block { service, minor, bytes } => (4, service, minor, bytes),
-            Kind::Pipe { pipe, inode, reads, writes } => (5, pipe, reads as u32 | (writes as u32) << 1, inode),
-            Kind::Queue { queue } => (6, queue, 0, 0),
-            Kind::Timer { timer } => (7, timer, 0, 0),
-            Kind::Socket { incoming, outgoing, inode, reads, writes } => {
-                (8, incoming, outgoing as u32 | (reads as u32) << 16 | (writes as u32) << 17, inode)
-            }
-        };
-        words[0] = kind | (place as u64) << 8 | (self.node.mount as u64 & 0xff) << 24 | (minor as u64) << 32;
+        let ObjectRecord { kind, place, minor, more } = self.object;
+        words[0] = kind as u64 | (place as u64) << 8 | (self.node.mount as u64 & 0xff) << 24 | (minor as u64) << 32;
         words[1] = self.node.node;
         words[2] = self.number;
         words[3] = more;
@@ -261,27 +252,14 @@ impl Record for FileRecord {
     }
 
     fn load(words: &[u64]) -> Self {
-        let (place, minor) = ((words[0] >> 8) as u16, (words[0] >> 32) as u32);
-        let kind = match words[0] & 0xff {
-            0 => Kind::Node,
-            1 => Kind::Null,
-            3 => Kind::Device { service: place, minor },
-            4 => Kind::Block { service: place, minor, bytes: words[3] },
-            5 => Kind::Pipe { pipe: place, inode: words[3], reads: minor & 1 != 0, writes: minor & 2 != 0 },
-            6 => Kind::Queue { queue: place },
-            7 => Kind::Timer { timer: place },
-            8 => {
-                let (reads, writes) = (minor >> 16 & 1 != 0, minor >> 17 & 1 != 0);
-                Kind::Socket { incoming: place, outgoing: minor as u16, inode: words[3], reads, writes }
-            }
-            _ => Kind::Path,
-        };
+        let (kind, place, minor) = (words[0] as u8, (words[0] >> 8) as u16, (words[0] >> 32) as u32);
+        let object = ObjectRecord { kind, place, minor, more: words[3] };
         let mount = match (words[0] >> 24) as u8 {
             u8::MAX => NOWHERE,
             mount => mount as u16,
         };
         let path = Text::from_word(words[4]);
-        FileRecord { kind, node: NodeRecord { mount, node: words[1] }, number: words[2], path }
+        FileRecord { object, node: NodeRecord { mount, node: words[1] }, number: words[2], path }
     }
 }
 

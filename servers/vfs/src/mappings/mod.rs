@@ -5,28 +5,26 @@
 //! use. One task at a time writes a file back; vm hands pages out again until it is told that they are written, so that nothing depends on
 //! this process going on.
 //!
-//! vfs calls vm, which answers at once, and asks file systems as always. Neighbours: `exec` (mmap), `data` (read and write).
+//! vfs calls vm, which answers at once, and asks file systems as always. Neighbours: `content` (reads and writes that heed this),
+//! `files::pages` (what vm holds of a file), `calls::mmap`.
 
-pub mod exec;
-pub mod script;
+mod content;
 
 use crate::{
     events::{Event, Watchers},
-    files::vnode::NodeRef,
-    mappings::exec::BUFFER_BYTES,
-    memory as user,
-    memory::buffer::UserBuffer,
-    mounts::Mount,
-    peers::program_error,
-    state::Vfs,
+    files::{Files, mount::Mount, pages, vnode::NodeRef},
+    peers::Peers,
 };
 use abi::{Endpoint, Errno, Message, fs, vm};
 use alloc::{rc::Rc, vec, vec::Vec};
-use core::cell::Cell;
+use core::cell::{Cell, RefCell};
 use sys::{
     grant::{Access, GrantedBuffer},
     ipc,
 };
+
+/// Bytes of the buffer that pages are moved through.
+pub const BUFFER_BYTES: u64 = 64 * 1024;
 
 /// A file that is mapped shared.
 pub struct SharedMap {
@@ -62,20 +60,33 @@ impl SharedMap {
     }
 }
 
-impl Vfs {
-    fn shared_map(&self, object: u64) -> Option<Rc<SharedMap>> {
+/// The files that are mapped shared.
+pub struct Mappings {
+    peers: Rc<Peers>,
+    files: Rc<Files>,
+    maps: RefCell<Vec<Rc<SharedMap>>>,
+}
+
+impl Mappings {
+    /// Nothing is mapped.
+    pub fn new(peers: Rc<Peers>, files: Rc<Files>) -> Mappings {
+        Mappings { peers, files, maps: RefCell::default() }
+    }
+
+    /// The file of an object of vm's.
+    pub fn shared_map(&self, object: u64) -> Option<Rc<SharedMap>> {
         if object == 0 {
             return None;
         }
-        self.shared_maps.borrow().iter().find(|map| map.object == object).cloned()
+        self.maps.borrow().iter().find(|map| map.object == object).cloned()
     }
 
     /// The pages of a file for a shared mapping, all of the range that the file has. The mapping is under way until
-    /// [`Vfs::end_mapping`]. `ENOSPC`: it is to be written, and there is no space for its holes.
+    /// [`Mappings::end_mapping`]. `ENOSPC`: it is to be written, and there is no space for its holes.
     pub async fn begin_mapping(&self, node: &NodeRef, offset: u64, bytes: u64, may_write: bool) -> Result<u64, Errno> {
         if may_write {
             // A store cannot fail: there must be space for it.
-            self.allocate(node, offset, bytes).await?;
+            self.files.allocate(node, offset, bytes).await?;
         }
         let map = match self.shared_map(node.shared.get()) {
             Some(map) => map,
@@ -91,19 +102,11 @@ impl Vfs {
         }
     }
 
-    /// Takes space for the holes in a part of a file.
-    pub async fn allocate(&self, node: &NodeRef, offset: u64, bytes: u64) -> Result<(), Errno> {
-        let request = fs::Allocate { node: node.node, offset, bytes };
-        self.ask(node.mount.service, request.message()).await?;
-        node.mount.dirty.set(true);
-        Ok(())
-    }
-
     fn share(&self, node: &NodeRef) -> Result<Rc<SharedMap>, Errno> {
         let (device, inode, bytes) = (node.mount.device, node.node, node.size.get());
         let reply = ipc::call(Endpoint::VM, &vm::SharedOpen { device, inode, bytes }.message())?;
         let map = SharedMap::new(node.clone(), vm::SharedOpen::results(&reply)?);
-        self.shared_maps.borrow_mut().push(map.clone());
+        self.maps.borrow_mut().push(map.clone());
         Ok(map)
     }
 
@@ -141,7 +144,7 @@ impl Vfs {
             self.put_pages(node, start, data).await?;
             ipc::call(Endpoint::VM, &vm::SharedWritten { object, offset: start, bytes }.message())?;
             node.mount.dirty.set(true);
-            self.forget_image(node);
+            pages::forget_image(node);
             offset = start + bytes;
         }
         Ok(())
@@ -153,7 +156,7 @@ impl Vfs {
             let bytes = data.len() as u64;
             let lent = GrantedBuffer::new(data, service.endpoint(), Access::Read)?;
             let request = fs::Write { node: node.node, grant: lent.id(), position, bytes, ids: 0 };
-            let written = self.ask(service, request.message()).await?.words[0].min(bytes);
+            let written = self.peers.ask(service, request.message()).await?.words[0].min(bytes);
             if written == 0 {
                 return Err(Errno::ENOSPC);
             }
@@ -163,57 +166,14 @@ impl Vfs {
         Ok(())
     }
 
-    /// A piece of a write to a file that is mapped: to the file, and into vm's pages. → bytes, new size.
-    pub async fn write_through(
-        &self,
-        node: &NodeRef,
-        buffer: &UserBuffer,
-        position: u64,
-        bytes: u64,
-        ids: u64,
-    ) -> Result<(u64, u64), Errno> {
-        let mut data = vec![0; bytes as usize];
-        user::fetch(buffer.owner, buffer.piece().address, &mut data)?;
-        let service = node.mount.service;
-        let lent = GrantedBuffer::new(data, service.endpoint(), Access::Read)?;
-        let request = fs::Write { node: node.node, grant: lent.id(), position, bytes, ids };
-        let reply = self.ask(service, request.message()).await?;
-        let (written, size) = (reply.words[0].min(bytes), reply.words[1]);
-        let mut data = lent.take();
-        data.truncate(written as usize);
-        self.update_map(node, position, data, size)?;
-        Ok((written, size))
-    }
-
-    /// Puts what was written to a file into vm's pages, if it is mapped.
-    pub fn update_map(&self, node: &NodeRef, offset: u64, data: Vec<u8>, size: u64) -> Result<(), Errno> {
-        let object = node.shared.get();
-        if object == 0 || data.is_empty() {
-            return Ok(());
-        }
-        let (bytes, size) = (data.len() as u64, size.max(offset + data.len() as u64));
-        let lent = GrantedBuffer::new(data, Endpoint::VM, Access::Read)?;
-        ipc::call(Endpoint::VM, &vm::SharedUpdate { object, offset, grant: lent.id(), bytes, size }.message()).map(drop)
-    }
-
-    /// The file has, or is about to have, this size.
-    pub fn resize_map(&self, node: &NodeRef, bytes: u64) -> Result<(), Errno> {
-        match node.shared.get() {
-            0 => Ok(()),
-            object => ipc::call(Endpoint::VM, &vm::SharedResize { object, bytes }.message()).map(drop),
-        }
-    }
-
     /// Gives up what nobody maps any more, when everything is in the file.
-    async fn release_map(&self, object: u64) {
+    pub async fn release_map(&self, object: u64) {
         let Some(map) = self.shared_map(object) else { return };
         map.lock().await;
         if self.shared_map(object).is_some() && map.mapping.get() == 0 {
             self.close_map(&map).await;
         }
         map.unlock();
-        drop(map);
-        self.sweep();
     }
 
     async fn close_map(&self, map: &Rc<SharedMap>) {
@@ -227,13 +187,13 @@ impl Vfs {
         // `EBUSY`: it is mapped again.
         if map.mapping.get() == 0 && ipc::call(Endpoint::VM, &vm::SharedClose { object, lose }.message()).is_ok() {
             map.node.shared.set(0);
-            self.shared_maps.borrow_mut().retain(|other| other.object != object);
+            self.maps.borrow_mut().retain(|other| other.object != object);
         }
     }
 
     /// Writes back all files of a file system, of all when there is none; those in memory have time.
     pub async fn write_back_all(&self, mount: Option<&Rc<Mount>>) -> Result<(), Errno> {
-        let maps = self.shared_maps.borrow().clone();
+        let maps = self.maps.borrow().clone();
         let mut result = Ok(());
         for map in maps {
             let wanted = mount.map_or(!map.node.mount.in_memory, |mount| Rc::ptr_eq(mount, &map.node.mount));
@@ -247,33 +207,12 @@ impl Vfs {
     /// Gives up what nobody maps any more on a file system that is to be unmounted.
     pub async fn release_maps(&self, mount: &Rc<Mount>) {
         let maps: Vec<u64> = {
-            let all = self.shared_maps.borrow();
+            let all = self.maps.borrow();
             all.iter().filter(|map| Rc::ptr_eq(mount, &map.node.mount)).map(|map| map.object).collect()
         };
         for object in maps {
             self.release_map(object).await;
         }
-    }
-
-    /// After a notification from vm: files that nobody maps any more, and programs that wait in msync.
-    pub fn serve_shared_maps(&'static self) {
-        while let Ok(object) = ask_vm(vm::NextUnmapped {}.message(), vm::NextUnmapped::results) {
-            self.runtime.spawn(self.release_map(object));
-        }
-        while let Ok((process, object)) = ask_vm(vm::NextSync {}.message(), vm::NextSync::results) {
-            self.runtime.spawn(async move {
-                let error = self.sync_map(object).await.map_or_else(|error| program_error(error).0, |()| 0);
-                // Refused when the program is gone.
-                let _ = ipc::call(Endpoint::VM, &vm::SyncDone { process, error }.message());
-            });
-        }
-    }
-
-    /// msync: what is written back is on the disk then.
-    async fn sync_map(&self, object: u64) -> Result<(), Errno> {
-        self.wait_recovered().await;
-        let Some(map) = self.shared_map(object) else { return Ok(()) };
-        self.sync_node(&map.node).await
     }
 
     /// Brings a file to the disk, with everything that is on its file system; one in memory is there.
@@ -282,7 +221,7 @@ impl Vfs {
             return Ok(());
         }
         self.write_back(node, 0, u64::MAX).await?;
-        self.ask(node.mount.service, fs::Sync {}.message()).await.map(drop)
+        self.peers.ask(node.mount.service, fs::Sync {}.message()).await.map(drop)
     }
 
     /// After a restart: vm tells which files are mapped.
@@ -292,9 +231,8 @@ impl Vfs {
             && object != after
         {
             after = object;
-            let mounts = self.mounts.borrow();
-            match mounts.iter().find(|mount| mount.device == device) {
-                Some(mount) => self.shared_maps.borrow_mut().push(SharedMap::new(mount.restore(inode), object)),
+            match self.files.mounts.find(|mount| mount.device == device) {
+                Some(mount) => self.maps.borrow_mut().push(SharedMap::new(mount.restore(inode), object)),
                 None => sys::log!("a mapped file of device {device:#x} belongs to no mount"),
             }
         }
@@ -302,13 +240,14 @@ impl Vfs {
 
     /// After a restart, when calls are served again: what was unmapped meanwhile.
     pub async fn release_restored_maps(&self) {
-        let objects: Vec<u64> = self.shared_maps.borrow().iter().map(|map| map.object).collect();
+        let objects: Vec<u64> = self.maps.borrow().iter().map(|map| map.object).collect();
         for object in objects {
             self.release_map(object).await;
         }
     }
 }
 
-fn ask_vm<T>(request: Message, results: impl FnOnce(&Message) -> Result<T, Errno>) -> Result<T, Errno> {
+/// Asks vm for what it has in line.
+pub fn ask_vm<T>(request: Message, results: impl FnOnce(&Message) -> Result<T, Errno>) -> Result<T, Errno> {
     results(&ipc::call(Endpoint::VM, &request)?)
 }

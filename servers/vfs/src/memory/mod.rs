@@ -2,14 +2,13 @@
 
 pub mod buffer;
 
-use crate::{
-    memory::buffer::{Piece, UserBuffer},
-    paths::PATH_MAX,
-};
 use abi::{Endpoint, Errno, layout};
 use alloc::{vec, vec::Vec};
+use buffer::{Piece, UserBuffer};
 use sys::copy;
 
+/// Longest path of a call, its NUL included.
+pub const PATH_MAX: usize = 4096;
 /// Most bytes that one read or write moves (Linux's MAX_RW_COUNT).
 pub const MAX_TRANSFER: u64 = 0x7fff_f000;
 /// Most entries of a vector of buffers.

@@ -1,301 +1,405 @@
-//! Mounts: file systems in the tree, each with the table of its vnodes.
-//!
-//! Invariant: a mount's root vnode is held by the mount until it is unmounted; the vnode it covers is held as well.
+//! Mounting and unmounting, at the start and by the calls mount and umount2; sync.
 
-pub mod mounting;
-pub mod options;
+mod options;
 
 use crate::{
-    files::vnode::{Description, Dropped, NodeRef, Vnode},
-    keep::records::NOWHERE,
-    peers::Service,
+    callers::permission::S_IFBLK,
+    calls::open::block_driver,
+    files::{
+        mount::{MS_NODEV, MS_NOEXEC, MS_NOSUID, MS_RDONLY, MS_REMOUNT, Mount, NewMount},
+        stat::{make_device, minor},
+        vnode::{Description, NodeRef},
+    },
+    keep::records::{GlobalRecord, MountRecord, NodeRecord},
+    paths::walk::Last,
+    peers::Role,
+    processes::{AT_FDCWD, Process},
+    state::Vfs,
 };
-use alloc::{
-    collections::BTreeMap,
-    format,
-    rc::{Rc, Weak},
-    string::String,
-    vec::Vec,
-};
-use core::{
-    cell::{Cell, RefCell},
-    hash::{BuildHasherDefault, Hasher},
-};
-use hashbrown::HashMap;
+use abi::{Errno, fs};
+use alloc::{format, rc::Rc, string::String, vec::Vec};
+use options::Options;
+use sys::grant::{Access, GrantedBuffer};
 
-/// Linux's MS_RDONLY.
-pub const MS_RDONLY: u64 = 1;
-/// MS_NOSUID.
-pub const MS_NOSUID: u64 = 2;
-/// MS_NODEV.
-pub const MS_NODEV: u64 = 4;
-/// MS_NOEXEC.
-pub const MS_NOEXEC: u64 = 8;
-/// MS_REMOUNT.
-pub const MS_REMOUNT: u64 = 32;
+/// Flags of mount(2) that stay with the mount.
+const KEPT: u64 = MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC;
+/// Flags that ask for something else than a new mount: bind, move, propagation.
+const OTHER_OPERATIONS: u64 = 4096 | 8192 | 1 << 17 | 1 << 18 | 1 << 19 | 1 << 20;
+/// Minor numbers of an ATA disk, as on Linux: the disk and its partitions.
+const ATA_MINORS: u32 = 64;
+/// Between two looks at the start for a driver that is not there yet.
+const DRIVER_PAUSE_NS: u64 = 1_000_000;
+/// How often what was written is brought to the disk.
+const SYNC_PERIOD_NS: u64 = 5_000_000_000;
 
-/// Node numbers need no more mixing than this.
-#[derive(Debug, Default)]
-pub struct NodeHasher(u64);
+/// A block device to be mounted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Device<'a> {
+    driver: &'a str,
+    minor: u32,
+}
 
-impl Hasher for NodeHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|&byte| self.write_u64(byte as u64));
-    }
-    fn write_u64(&mut self, value: u64) {
-        self.0 = (self.0.rotate_left(5) ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+/// What to mount.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Plan<'a> {
+    service: &'a str,
+    device: Option<Device<'a>>,
+    target: &'a str,
+}
+
+/// `target=service,driver,minor` of the arguments; `root` stands for `/`.
+fn parse_argument(word: &str) -> Option<Plan<'_>> {
+    let (target, rest) = word.split_once('=')?;
+    let mut parts = rest.split(',');
+    let service = parts.next()?;
+    let device = match (parts.next(), parts.next()) {
+        (Some(driver), Some(minor)) => Some(Device { driver, minor: minor.parse().ok()? }),
+        (None, None) => None,
+        _ => return None,
+    };
+    Some(Plan { service, device, target: if target == "root" { "/" } else { target } })
+}
+
+/// A file system to be mounted.
+struct NewFileSystem<'a> {
+    service: &'a str,
+    role: Role,
+    device: Option<Device<'a>>,
+    options: Options,
+    /// MS_*.
+    flags: u64,
+}
+
+/// True for file systems that lie on no block device.
+fn needs_no_device(service: &str) -> bool {
+    service != "ext2"
+}
+
+/// The service behind a type of mount(2), and what it needs.
+fn service_of(kind: &[u8]) -> Option<(&'static str, Role)> {
+    match kind {
+        b"ext2" => Some(("ext2", Role::FileSystem)),
+        b"tmpfs" => Some(("tmpfs", Role::FileSystem)),
+        b"proc" | b"procfs" => Some(("procfs", Role::StatelessFileSystem)),
+        b"devtmpfs" | b"devfs" => Some(("devfs", Role::StatelessFileSystem)),
+        _ => None,
     }
 }
 
-/// What all mounts and open files share.
-#[derive(Debug)]
-pub struct Shared {
-    /// Numbers for vnodes.
-    next_serial: Cell<u64>,
-    /// An open file has ended, or a mount wants to be swept.
-    pub wants_sweep: Cell<bool>,
-}
-
-impl Shared {
-    /// The first vnode gets this number.
-    pub fn new(next_serial: u64) -> Shared {
-        Shared { next_serial: Cell::new(next_serial), wants_sweep: Cell::new(false) }
-    }
-
-    /// A number that nothing else gets.
-    pub fn new_serial(&self) -> u64 {
-        self.next_serial.replace(self.next_serial.get() + 1)
+/// The type as /proc/mounts shows it.
+pub fn shown_kind(service: &str) -> &str {
+    match service {
+        "procfs" => "proc",
+        "devfs" => "devtmpfs",
+        other => other,
     }
 }
 
-/// One file system in the tree.
-#[derive(Debug)]
-pub struct Mount {
-    /// The process that serves it.
-    pub service: Service,
-    /// Name of the type, for /proc/mounts: the service's, `proc` for procfs.
-    pub kind: String,
-    /// What was mounted, for /proc/mounts.
-    pub source: String,
-    /// Where, absolute.
-    pub target: Vec<u8>,
-    /// MS_* flags in force.
-    pub flags: Cell<u64>,
-    /// Names come and go by themselves: nothing is cached.
-    pub volatile: bool,
-    /// Its content is in memory: there is nothing to bring to a disk.
-    pub in_memory: bool,
-    /// `st_dev` of its files.
-    pub device: u64,
-    /// Its root directory; `None` once unmounted.
-    pub root: RefCell<Option<NodeRef>>,
-    /// The directory it covers; `None` for the root file system.
-    pub covers: RefCell<Option<NodeRef>>,
-    nodes: RefCell<HashMap<u64, Weak<Vnode>, BuildHasherDefault<NodeHasher>>>,
-    dropped: RefCell<Vec<Dropped>>,
-    shared: Rc<Shared>,
-    /// Something was written since the last sync.
-    pub dirty: Cell<bool>,
-    /// Its place among the preserved mounts.
-    pub record: Cell<u16>,
+/// The name under which /dev has a block device.
+fn device_path(device: Device) -> String {
+    match device.driver {
+        "virtio_blk" if device.minor < 26 => format!("/dev/vd{}", (b'a' + device.minor as u8) as char),
+        "ata" if device.minor < 4 * ATA_MINORS => {
+            format!("/dev/hd{}", (b'a' + (device.minor / ATA_MINORS) as u8) as char)
+        }
+        "ramdisk" => format!("/dev/ram{}", device.minor),
+        driver => format!("{driver},{}", device.minor),
+    }
 }
 
-/// What a new mount is made of; the fields mean the same there.
-#[derive(Debug)]
-#[allow(missing_docs)]
-pub struct NewMount {
-    pub service: Service,
-    pub kind: String,
-    pub source: String,
-    pub target: Vec<u8>,
-    pub flags: u64,
-    pub volatile: bool,
-    pub in_memory: bool,
-    pub device: u64,
+fn device_number(device: Device) -> u64 {
+    let majors = [254, 3, 1];
+    let major = majors.into_iter().find(|major| block_driver(make_device(*major, 0)) == Some(device.driver));
+    make_device(major.unwrap_or(0), device.minor)
 }
 
-impl Mount {
-    /// A mount without root yet.
-    pub fn new(new: NewMount, shared: Rc<Shared>) -> Rc<Mount> {
-        Rc::new(Mount {
-            service: new.service,
-            kind: new.kind,
-            source: new.source,
-            target: new.target,
-            flags: Cell::new(new.flags),
-            volatile: new.volatile,
-            in_memory: new.in_memory,
-            device: new.device,
-            root: RefCell::new(None),
-            covers: RefCell::new(None),
-            nodes: RefCell::default(),
-            dropped: RefCell::default(),
-            shared,
-            dirty: Cell::new(false),
-            record: Cell::new(NOWHERE),
+impl Vfs {
+    /// Mounts what the arguments say, in their order. Without a root file system vfs cannot go on.
+    pub async fn mount_all(&self, arguments: &'static str) {
+        for word in arguments.split_ascii_whitespace() {
+            let plan = parse_argument(word)
+                .unwrap_or_else(|| panic!("the argument {word:?} does not say what to mount where"));
+            if self.base.files.mounts.find(|mount| mount.target == plan.target.as_bytes()).is_some() {
+                // By a predecessor that did not come to the end of the arguments.
+                continue;
+            }
+            let mut result = self.mount_plan(&plan).await;
+            while result == Err(Errno::EAGAIN) {
+                // The driver is not up yet, or just now.
+                self.base.runtime.sleep_ns(DRIVER_PAUSE_NS).await;
+                result = self.mount_plan(&plan).await;
+            }
+            match result {
+                Ok(()) => {}
+                Err(error) if plan.target == "/" => panic!("the root file system cannot be mounted ({word}): {error}"),
+                Err(error) => sys::log!("{} cannot be mounted ({word}): {error}", plan.target),
+            }
+        }
+        self.base.store.set_global(&GlobalRecord { mounted: true, ..self.base.store.global() });
+        self.mounted.reach();
+    }
+
+    async fn mount_plan(&self, plan: &Plan<'_>) -> Result<(), Errno> {
+        let covers = if plan.target == "/" { None } else { Some(self.from_root(plan.target).await?) };
+        let (service, role) = service_of(plan.service.as_bytes()).ok_or(Errno::ENODEV)?;
+        let new = NewFileSystem { service, role, device: plan.device, options: Options::default(), flags: 0 };
+        self.mount(new, plan.target.into(), covers, None).await
+    }
+
+    /// The directory at a plain path from the root: for the start, when there is no process yet.
+    async fn from_root(&self, path: &str) -> Result<NodeRef, Errno> {
+        let mut node = self.base.files.mounts.root()?;
+        for name in path.split('/').filter(|name| !name.is_empty()) {
+            let found = self.base.files.lookup(&node, name.as_bytes()).await?.ok_or(Errno::ENOENT)?;
+            let covering = found.covered.borrow().as_ref().and_then(|mount| mount.root());
+            node = covering.unwrap_or(found);
+        }
+        if node.is_directory() { Ok(node) } else { Err(Errno::ENOTDIR) }
+    }
+
+    /// Mounts a file system on the directory `covers`; `None`: as root.
+    async fn mount(
+        &self,
+        new: NewFileSystem<'_>,
+        target: Vec<u8>,
+        covers: Option<NodeRef>,
+        process: Option<&Process>,
+    ) -> Result<(), Errno> {
+        let NewFileSystem { service: service_name, role, device, options, flags } = new;
+        let service = self.base.peers.connect(service_name, role)?;
+        let driver = device.map_or("", |device| device.driver);
+        let grant = GrantedBuffer::new(driver.into(), service.endpoint(), Access::Read)?;
+        let number = self.base.shared.new_serial();
+        let minor = match device {
+            Some(device) => device.minor as u64,
+            // The first one of the start has the same number, whoever mounts it.
+            None => options.minor(if process.is_some() { number } else { 0 }),
+        };
+        let request = fs::Mount { grant: grant.id(), bytes: driver.len() as u64, minor, flags: flags & MS_RDONLY };
+        let recalled = process.and_then(|process| process.caller.recalled(fs::Mount::LABEL));
+        let reply = match (recalled, process) {
+            (Some(reply), _) => reply,
+            (None, Some(process)) => self.base.peers.ask_once(&process.caller, service, request.message()).await?,
+            (None, None) => self.base.peers.ask(service, request.message()).await?,
+        };
+        let description = Description::from(fs::Mount::results(&reply)?);
+        let told = reply.words[0];
+        let flags = if told & fs::MOUNTED_READ_ONLY != 0 { flags | MS_RDONLY } else { flags };
+        let kind = shown_kind(service_name);
+        let mount = Mount::new(
+            NewMount {
+                service,
+                kind: kind.into(),
+                source: device.map_or(kind.into(), device_path),
+                target,
+                flags,
+                volatile: told & fs::MOUNTED_VOLATILE != 0,
+                in_memory: told & fs::MOUNTED_IN_MEMORY != 0,
+                device: device.map_or(make_device(0, number as u32), device_number),
+            },
+            self.base.shared.clone(),
+        );
+        let root = mount.adopt(description);
+        mount.record.set(self.save_mount(&mount, root.node, covers.as_ref())?);
+        mount.root.replace(Some(root));
+        if let Some(covers) = covers {
+            covers.covered.replace(Some(mount.clone()));
+            mount.covers.replace(Some(covers));
+        }
+        self.base.files.mounts.add(mount.clone());
+        if mount.in_memory {
+            self.own_root(&mount, &options).await;
+        }
+        Ok(())
+    }
+
+    /// Gives a new file system in memory the mode and owner that the options want.
+    async fn own_root(&self, mount: &Mount, options: &Options) {
+        let Some(root) = mount.root.borrow().clone() else { return };
+        let mut result = Ok(());
+        if options.uid.is_some() || options.gid.is_some() {
+            result = self.base.files.set_owner(&root, options.uid, options.gid).await;
+        }
+        if let (Ok(()), Some(mode)) = (result, options.mode) {
+            result = self.base.files.set_mode(&root, mode).await;
+        }
+        if let Err(error) = result {
+            sys::log!("{} keeps its mode and owner: {error}", mount.kind);
+        }
+    }
+
+    /// Preserves a mount. `ENOSPC`: there are too many.
+    fn save_mount(&self, mount: &Mount, root: u64, covers: Option<&NodeRef>) -> Result<u16, Errno> {
+        self.base.store.new_mount(&MountRecord {
+            service: mount.service.slot() as u16,
+            volatile: mount.volatile,
+            in_memory: mount.in_memory,
+            flags: mount.flags.get(),
+            device: mount.device,
+            root,
+            covers: covers.map_or(NodeRecord::NONE, |covers| covers.record()),
+            source: self.base.store.put_text(mount.source.as_bytes())?,
+            target: self.base.store.put_text(&mount.target)?,
         })
     }
 
-    /// The vnode of a node that the file system has just described, and counted a use of.
-    pub fn adopt(self: &Rc<Self>, description: Description) -> NodeRef {
-        let mut nodes = self.nodes.borrow_mut();
-        if let Some(known) = nodes.get(&description.node).and_then(Weak::upgrade) {
-            known.describe(&description);
-            return known;
+    /// mount(2).
+    pub async fn mount_call(
+        &self,
+        process: Rc<Process>,
+        source: Vec<u8>,
+        target: Vec<u8>,
+        kind: Vec<u8>,
+        flags: u64,
+        options: Vec<u8>,
+    ) -> Result<u64, Errno> {
+        if !process.caller.credentials().is_root() {
+            return Err(Errno::EPERM);
         }
-        let vnode = self.new_vnode(&description);
-        nodes.insert(description.node, Rc::downgrade(&vnode));
-        vnode
-    }
-
-    fn new_vnode(self: &Rc<Self>, description: &Description) -> NodeRef {
-        let serial = self.shared.new_serial();
-        Rc::new(Vnode::new(self.clone(), serial, description))
-    }
-
-    /// After a restart: the vnode of a node that something preserved refers to. It has one use, however many refer to it;
-    /// its attributes come later ([`Vnode::refresh`]).
-    pub fn restore(self: &Rc<Self>, node: u64) -> NodeRef {
-        let mut nodes = self.nodes.borrow_mut();
-        if let Some(known) = nodes.get(&node).and_then(Weak::upgrade) {
-            return known;
+        if flags & OTHER_OPERATIONS != 0 {
+            return Err(Errno::EINVAL);
         }
-        let vnode = self.new_vnode(&Description { node, ..Description::default() });
-        nodes.insert(node, Rc::downgrade(&vnode));
-        vnode
-    }
-
-    /// Every vnode in use.
-    pub fn nodes(&self) -> Vec<NodeRef> {
-        self.nodes.borrow().values().filter_map(Weak::upgrade).collect()
-    }
-
-    /// A vnode has ended. Called by its drop only.
-    pub(crate) fn forget(&self, dropped: Dropped) {
-        self.nodes.borrow_mut().remove(&dropped.node);
-        self.dropped.borrow_mut().push(dropped);
-        if self.wants_sweep() {
-            self.shared.wants_sweep.set(true);
+        let found = self.resolve(&process, AT_FDCWD, target, Last::Follow).await?;
+        let node = found.existing()?.clone();
+        let is_root = node.mount.is_root(&node);
+        if flags & MS_REMOUNT != 0 {
+            if !is_root {
+                return Err(Errno::EINVAL);
+            }
+            self.base.peers.ask(node.mount.service, fs::Sync {}.message()).await?;
+            node.mount.flags.set(flags & KEPT);
+            self.base.store.set_mount_flags(node.mount.record.get(), flags & KEPT);
+            return Ok(0);
         }
-    }
-
-    /// True when uses should be taken back now: many, or of files that are gone.
-    pub fn wants_sweep(&self) -> bool {
-        const MANY: usize = 16;
-        let dropped = self.dropped.borrow();
-        dropped.len() >= MANY || dropped.last().is_some_and(|last| last.urgent)
-    }
-
-    /// The notes of the vnodes that have ended since the last time, one for each node.
-    pub fn take_dropped(&self) -> Vec<Dropped> {
-        let mut merged: BTreeMap<u64, Dropped> = BTreeMap::new();
-        for dropped in self.dropped.take() {
-            merged.entry(dropped.node).and_modify(|known| known.uses += dropped.uses).or_insert(dropped);
+        if !node.is_directory() {
+            return Err(Errno::ENOTDIR);
         }
-        merged.into_values().collect()
+        let (service, role) = service_of(&kind).ok_or(Errno::ENODEV)?;
+        let flags = flags & KEPT;
+        if needs_no_device(service) {
+            let options = if service == "tmpfs" { Options::parse(&options)? } else { Options::default() };
+            let new = NewFileSystem { service, role, device: None, options, flags };
+            self.mount(new, found.canonical, Some(node), Some(&process)).await?;
+            return Ok(0);
+        }
+        let special = self.resolve(&process, AT_FDCWD, source, Last::Follow).await?.existing()?.clone();
+        if special.kind() != S_IFBLK {
+            return Err(Errno::ENOTBLK);
+        }
+        let driver = block_driver(special.device.get()).ok_or(Errno::ENXIO)?;
+        let device = Device { driver, minor: minor(special.device.get()) };
+        if self.base.files.mounts.find(|mount| mount.device == special.device.get()).is_some() {
+            return Err(Errno::EBUSY);
+        }
+        let new = NewFileSystem { service, role, device: Some(device), options: Options::default(), flags };
+        self.mount(new, found.canonical, Some(node), Some(&process)).await?;
+        Ok(0)
     }
 
-    /// Vnodes in use.
-    pub fn node_count(&self) -> usize {
-        self.nodes.borrow().len()
+    /// umount2(2).
+    pub async fn unmount_call(&self, process: Rc<Process>, target: Vec<u8>) -> Result<u64, Errno> {
+        if !process.caller.credentials().is_root() {
+            return Err(Errno::EPERM);
+        }
+        let node = self.resolve(&process, AT_FDCWD, target, Last::Follow).await?.existing()?.clone();
+        let mount = node.mount.clone();
+        if !mount.is_root(&node) {
+            return Err(Errno::EINVAL);
+        }
+        drop(node);
+        self.base.files.forget_names(&mount);
+        self.base.mappings.release_maps(&mount).await;
+        let root = mount.root.borrow().clone().ok_or(Errno::EINVAL)?;
+        // Two: the mount's own and ours.
+        let busy = mount.covers.borrow().is_none() || mount.node_count() > 1 || Rc::strong_count(&root) > 2;
+        if busy {
+            return Err(Errno::EBUSY);
+        }
+        self.base.files.put_dropped(&mount);
+        if process.caller.recalled(fs::Unmount::LABEL).is_none() {
+            let request = fs::Unmount { node: root.node, force: false };
+            self.base.peers.ask_once(&process.caller, mount.service, request.message()).await?;
+        }
+        if let Some(covered) = mount.covers.replace(None) {
+            covered.covered.replace(None);
+        }
+        self.base.store.remove_mount(mount.record.get());
+        self.base.files.mounts.remove(&mount);
+        mount.root.replace(None);
+        Ok(0)
     }
 
-    /// May not be written.
-    pub fn is_read_only(&self) -> bool {
-        self.flags.get() & MS_RDONLY != 0
+    /// Brings everything that was written to the disks.
+    pub async fn sync(&self) -> Result<(), Errno> {
+        let mut result = self.base.mappings.write_back_all(None).await;
+        let mounts = self.base.files.mounts.all();
+        for mount in mounts.iter().filter(|mount| !mount.volatile && !mount.in_memory) {
+            mount.dirty.set(false);
+            result = result.and(self.base.peers.ask(mount.service, fs::Sync {}.message()).await.map(drop));
+        }
+        result
     }
 
-    /// Its line of /proc/mounts.
-    pub fn line(&self) -> String {
-        let mut options = String::from(if self.is_read_only() { "ro" } else { "rw" });
-        for (flag, text) in [(MS_NOSUID, ",nosuid"), (MS_NODEV, ",nodev"), (MS_NOEXEC, ",noexec")] {
-            if self.flags.get() & flag != 0 {
-                options.push_str(text);
+    /// `vfs::SyncAll`: with `unmount` the file systems are marked clean, and refuse every request from then on.
+    pub async fn sync_all(&self, unmount: bool) -> Result<(), Errno> {
+        let mut result = self.sync().await;
+        if !unmount {
+            return result;
+        }
+        let mounts = self.base.files.mounts.all();
+        for mount in mounts.iter().rev().filter(|mount| !mount.volatile && !mount.in_memory) {
+            self.base.files.put_dropped(mount);
+            mount.flags.set(mount.flags.get() | MS_RDONLY);
+            let root = mount.root.borrow().as_ref().map_or(0, |root| root.node);
+            result = result.and(
+                self.base.peers.ask(mount.service, fs::Unmount { node: root, force: true }.message()).await.map(drop),
+            );
+        }
+        result
+    }
+
+    /// Syncs what is dirty, and takes uses back, from time to time, for ever.
+    pub async fn sync_periodically(&self) {
+        loop {
+            self.base.runtime.sleep_ns(SYNC_PERIOD_NS).await;
+            if let Err(error) = self.base.mappings.write_back_all(None).await {
+                sys::log!("a mapped file cannot be written back: {error}");
+            }
+            let mounts = self.base.files.mounts.all();
+            for mount in &mounts {
+                self.base.files.put_dropped(mount);
+                if !mount.dirty.replace(false) || mount.in_memory {
+                    continue;
+                }
+                if let Err(error) = self.base.peers.ask(mount.service, fs::Sync {}.message()).await {
+                    sys::log!("{} cannot be written back: {error}", mount.source);
+                }
             }
         }
-        let target = escape(&self.target);
-        format!("{} {target} {} {options} 0 0\n", escape(self.source.as_bytes()), self.kind)
     }
-}
-
-/// Blanks and the like as octal, as /proc/mounts has them.
-fn escape(text: &[u8]) -> String {
-    let mut escaped = String::new();
-    for chunk in text.utf8_chunks() {
-        for letter in chunk.valid().chars() {
-            match letter {
-                ' ' | '\t' | '\n' | '\\' => escaped.push_str(&format!("\\{:03o}", letter as u32)),
-                _ => escaped.push(letter),
-            }
-        }
-        chunk.invalid().iter().for_each(|byte| escaped.push_str(&format!("\\{byte:03o}")));
-    }
-    escaped
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn mount() -> Rc<Mount> {
-        let new = NewMount {
-            service: Service::at(11),
-            kind: "ext2".into(),
-            source: "/dev/vda".into(),
-            target: b"/mnt/a b".to_vec(),
-            flags: MS_RDONLY | MS_NODEV,
-            volatile: false,
-            in_memory: false,
-            device: 0xfe00,
-        };
-        Mount::new(new, Rc::new(Shared::new(1)))
-    }
-
-    fn described(node: u64, links: u64) -> Description {
-        Description { node, mode: 0o100644 | links << 32, ids: 5 | 6 << 32, size: 7, device: 0 }
+    #[test]
+    fn arguments_say_what_to_mount_where() {
+        let device = Some(Device { driver: "virtio_blk", minor: 0 });
+        assert_eq!(parse_argument("root=ext2,virtio_blk,0"), Some(Plan { service: "ext2", device, target: "/" }));
+        assert_eq!(parse_argument("/dev=devfs"), Some(Plan { service: "devfs", device: None, target: "/dev" }));
+        assert_eq!(parse_argument("/dev"), None);
+        assert_eq!(parse_argument("root=ext2,virtio_blk"), None);
+        assert_eq!(parse_argument("root=ext2,virtio_blk,x"), None);
     }
 
     #[test]
-    fn a_file_has_one_vnode() {
-        let mount = mount();
-        let a = mount.adopt(described(2, 1));
-        let b = mount.adopt(described(2, 1));
-        let c = mount.adopt(described(3, 1));
-        assert!(Rc::ptr_eq(&a, &b) && !Rc::ptr_eq(&a, &c));
-        assert_ne!(a.serial, c.serial);
-        assert_eq!((a.uid.get(), a.gid.get(), a.size.get(), a.links.get()), (5, 6, 7, 1));
-    }
-
-    #[test]
-    fn all_uses_are_taken_back_when_the_last_holder_goes() {
-        let mount = mount();
-        let a = mount.adopt(described(2, 1));
-        let b = mount.adopt(described(2, 1));
-        drop(a);
-        assert!(mount.take_dropped().is_empty());
-        drop(b);
-        assert_eq!(mount.node_count(), 0);
-        drop(mount.adopt(described(2, 1)));
-        assert_eq!(mount.take_dropped(), [Dropped { node: 2, uses: 3, image: false, urgent: false }]);
-        assert!(mount.take_dropped().is_empty());
-    }
-
-    #[test]
-    fn files_without_name_are_given_up_at_once() {
-        let mount = mount();
-        drop(mount.adopt(described(2, 1)));
-        assert!(!mount.wants_sweep());
-        let gone = mount.adopt(described(3, 1));
-        gone.unlinked();
-        drop(gone);
-        assert!(mount.wants_sweep());
-    }
-
-    #[test]
-    fn a_line_tells_source_target_type_and_options() {
-        assert_eq!(mount().line(), "/dev/vda /mnt/a\\040b ext2 ro,nodev 0 0\n");
+    fn disks_have_their_names_and_numbers_of_dev() {
+        let disk = Device { driver: "virtio_blk", minor: 1 };
+        assert_eq!((device_path(disk).as_str(), device_number(disk)), ("/dev/vdb", make_device(254, 1)));
+        let ata = Device { driver: "ata", minor: 64 };
+        assert_eq!((device_path(ata).as_str(), device_number(ata)), ("/dev/hdb", make_device(3, 64)));
+        let ram = Device { driver: "ramdisk", minor: 0 };
+        assert_eq!((device_path(ram).as_str(), device_number(ram)), ("/dev/ram0", make_device(1, 0)));
     }
 }

@@ -3,9 +3,14 @@
 //! A timer runs nowhere: how often it has expired follows from the time and from when the first expiration is that nobody has read. Reading
 //! moves that on. So nothing is lost when vfs dies, and a timer that nobody waits for costs nothing.
 
+use super::{Inheritance, Kind, Object, Operation, no_position};
 use crate::{
-    events::Watchers,
-    keep::{Store, timers::TimerRecord},
+    base::Flow,
+    events::{Watchers, poll::POLLIN},
+    files::{stat::Summary, vnode::NodeRef},
+    keep::{Store, records::ObjectRecord, timers::TimerRecord},
+    memory as user,
+    memory::buffer::UserBuffer,
 };
 use abi::Errno;
 use alloc::{rc::Rc, vec::Vec};
@@ -21,7 +26,7 @@ pub const COUNT_BYTES: u64 = 8;
 #[derive(Debug)]
 pub struct Timer {
     /// Its place in preserved memory.
-    pub place: u16,
+    place: u16,
     record: Cell<TimerRecord>,
     /// Those who wait and have to look again when it is set.
     pub watchers: Watchers,
@@ -143,6 +148,68 @@ impl Timer {
 impl Drop for Timer {
     fn drop(&mut self) {
         self.store.release_timer(self.place);
+    }
+}
+
+/// A timer as an open file.
+#[derive(Debug)]
+pub struct TimerFile(pub Rc<Timer>);
+
+impl Object for TimerFile {
+    fn record(&self) -> ObjectRecord {
+        ObjectRecord { place: self.0.place, ..ObjectRecord::of(Self::NUMBER) }
+    }
+
+    fn summary(&self) -> Result<Summary, Errno> {
+        Ok(Summary { inode: 1, mode: 0o600, ..Summary::default() })
+    }
+
+    /// Gives how often it has expired since the last read.
+    fn read(&self, on: &Operation, buffer: UserBuffer, at: Option<u64>) -> Result<Flow, Errno> {
+        no_position(at)?;
+        if buffer.left() < COUNT_BYTES {
+            return Err(Errno::EINVAL);
+        }
+        let timer = self.0.clone();
+        if !timer.is_ready() && on.file.nonblocking() {
+            return Err(Errno::EAGAIN);
+        }
+        let (base, caller, file) = (on.base, on.caller.clone(), on.file.clone());
+        Ok(Flow::task(async move {
+            while !timer.is_ready() {
+                let mut sleep = timer.wakes_at().map(|at_ns| base.runtime.sleep_until(at_ns));
+                timer.watchers.add(caller.event());
+                let waited = caller.wait_or_sleep(sleep.as_mut()).await;
+                timer.watchers.remove(caller.event());
+                waited?;
+            }
+            let count = timer.expirations();
+            user::store_all(buffer, &count.to_le_bytes())?;
+            timer.read(count);
+            drop(file);
+            Ok(COUNT_BYTES)
+        }))
+    }
+
+    fn poll(&self) -> u32 {
+        u32::from(self.0.is_ready()) * POLLIN
+    }
+
+    fn watchers(&self) -> [Option<&Watchers>; 2] {
+        [Some(&self.0.watchers), None]
+    }
+
+    fn wakes_at(&self) -> Option<u64> {
+        self.0.wakes_at()
+    }
+}
+
+impl Kind for TimerFile {
+    const NUMBER: u8 = 7;
+
+    fn restore(record: &ObjectRecord, _: Option<NodeRef>, from: &mut dyn Inheritance) -> Option<Self> {
+        let timer = from.timer(record.place)?;
+        Some(TimerFile(Timer::restore(from.closing().store(), record.place, timer)))
     }
 }
 

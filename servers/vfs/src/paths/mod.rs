@@ -5,12 +5,11 @@
 
 pub mod walk;
 
+use crate::memory::PATH_MAX;
 use abi::Errno;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-/// Longest path of a call, its NUL included.
-pub const PATH_MAX: usize = 4096;
 /// Longest component.
 pub const NAME_MAX: usize = 255;
 /// Most symbolic links followed in one resolution.

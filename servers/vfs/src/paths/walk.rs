@@ -4,10 +4,8 @@
 //! by `..`. The canonical path is built along the way. A link of /proc that stands for a pipe (`/dev/stdin`) leads to the open pipe itself.
 
 use crate::{
-    files::{
-        permission::{Credentials, EXECUTE, check},
-        vnode::NodeRef,
-    },
+    callers::permission::{Credentials, EXECUTE, check},
+    files::vnode::NodeRef,
     objects::OpenFile,
     paths::{self as path, Component, LINKS_MAX, PATH_MAX},
     processes::{AT_FDCWD, Place, Process, directories::Directories},
@@ -94,7 +92,7 @@ impl Vfs {
         }
         let file = process.file(descriptor)?;
         let node = file.node().filter(|node| node.is_directory()).ok_or(Errno::ENOTDIR)?;
-        Ok(Place { node: node.clone(), path: Rc::from(file.path.borrow().as_slice()) })
+        Ok(Place { node: node.clone(), path: Rc::from(file.path().as_slice()) })
     }
 
     /// Resolves a path that is relative to `descriptor`. `ENOENT` for an empty one.
@@ -105,7 +103,7 @@ impl Vfs {
         text: Vec<u8>,
         last: Last,
     ) -> impl Future<Output = Result<Found, Errno>> {
-        self.resolve_as(process, process.credentials(), descriptor, text, last)
+        self.resolve_as(process, process.caller.credentials(), descriptor, text, last)
     }
 
     /// [`Vfs::resolve`] with the permissions of these ids.
@@ -151,9 +149,9 @@ impl Walk<'_> {
                 continue;
             }
             let name = &self.text[part.name.clone()];
-            let child = match self.vfs.known(&self.node, name) {
+            let child = match self.vfs.base.files.known(&self.node, name) {
                 Some(known) => known,
-                None => self.vfs.ask_for(&self.node, name).await?,
+                None => self.vfs.base.files.ask_for(&self.node, name).await?,
             };
             let Some(child) = child else {
                 return if part.last { Ok(self.missing(&part)) } else { Err(Errno::ENOENT) };
@@ -191,8 +189,7 @@ impl Walk<'_> {
             if Rc::ptr_eq(&self.node, &self.directories.root().node) {
                 return Ok(());
             }
-            let is_root = self.node.mount.root.borrow().as_ref().is_some_and(|root| Rc::ptr_eq(root, &self.node));
-            if !is_root {
+            if !self.node.mount.is_root(&self.node) {
                 break;
             }
             let covered = self.node.mount.covers.borrow().clone();
@@ -201,7 +198,7 @@ impl Walk<'_> {
                 None => return Ok(()),
             }
         }
-        let parent = self.vfs.lookup(&self.node, b"..").await?.ok_or(Errno::ENOENT)?;
+        let parent = self.vfs.base.files.lookup(&self.node, b"..").await?.ok_or(Errno::ENOENT)?;
         self.node = into_mount(parent);
         path::pop(&mut self.canonical);
         Ok(())
@@ -213,7 +210,7 @@ impl Walk<'_> {
         if self.links > LINKS_MAX {
             return Err(Errno::ELOOP);
         }
-        let target = self.vfs.read_link(link, PATH_MAX, self.process.pid).await?;
+        let target = self.vfs.base.files.read_link(link, PATH_MAX, self.process.caller.pid).await?;
         if link.mount.volatile && target.starts_with(PIPE_PREFIX) {
             return self.own_pipe(&target).map(Some);
         }
@@ -230,10 +227,10 @@ impl Walk<'_> {
 
     /// The pipe of this name among the process's own descriptors. `ENOENT`.
     fn own_pipe(&self, name: &[u8]) -> Result<Rc<OpenFile>, Errno> {
-        let files = self.process.files.borrow();
+        let files = self.process.files();
         let descriptors = files.descriptors();
         let mut open = descriptors.iter().map(|(_, file)| file);
-        open.find(|file| *file.path.borrow() == name).cloned().ok_or(Errno::ENOENT)
+        open.find(|file| *file.path() == name).cloned().ok_or(Errno::ENOENT)
     }
 
     fn missing(&mut self, part: &Component) -> Found {
@@ -263,7 +260,7 @@ impl Walk<'_> {
 /// The root of what is mounted on a directory, or the directory itself.
 pub fn into_mount(mut node: NodeRef) -> NodeRef {
     loop {
-        let root = node.covered.borrow().as_ref().and_then(|mount| mount.root.borrow().clone());
+        let root = node.covered.borrow().as_ref().and_then(|mount| mount.root());
         match root {
             Some(root) => node = root,
             None => return node,

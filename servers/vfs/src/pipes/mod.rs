@@ -6,6 +6,7 @@
 //! The ring outlives vfs, and so does how far a writer that waits has come; those who wait come again by themselves.
 //! Neighbours: `World` is vfs (copies, answers), in tests a fake; `ring` holds the bytes.
 
+pub mod pool;
 pub mod ring;
 #[cfg(test)]
 mod tests;

@@ -10,12 +10,12 @@ pub const DESCRIPTORS_MAX: usize = 1024;
 
 /// One descriptor.
 #[derive(Debug)]
-struct Entry<F> {
+struct Entry<F: ?Sized> {
     file: Rc<F>,
     close_on_exec: bool,
 }
 
-impl<F> Clone for Entry<F> {
+impl<F: ?Sized> Clone for Entry<F> {
     fn clone(&self) -> Self {
         Entry { file: self.file.clone(), close_on_exec: self.close_on_exec }
     }
@@ -23,24 +23,24 @@ impl<F> Clone for Entry<F> {
 
 /// The table; `F` is the open file.
 #[derive(Debug)]
-pub struct Descriptors<F> {
+pub struct Descriptors<F: ?Sized> {
     entries: Vec<Option<Entry<F>>>,
     lowest_free: usize,
 }
 
-impl<F> Default for Descriptors<F> {
+impl<F: ?Sized> Default for Descriptors<F> {
     fn default() -> Self {
         Descriptors { entries: Vec::new(), lowest_free: 0 }
     }
 }
 
-impl<F> Clone for Descriptors<F> {
+impl<F: ?Sized> Clone for Descriptors<F> {
     fn clone(&self) -> Self {
         Descriptors { entries: self.entries.clone(), lowest_free: self.lowest_free }
     }
 }
 
-impl<F> Descriptors<F> {
+impl<F: ?Sized> Descriptors<F> {
     /// The open file behind a descriptor. `EBADF`.
     pub fn get(&self, descriptor: i32) -> Result<&Rc<F>, Errno> {
         self.entry(descriptor).map(|entry| &entry.file)

@@ -15,7 +15,7 @@ pub struct Directories {
     working: RefCell<Place>,
     umask: Cell<u32>,
     /// Its place in preserved memory.
-    pub record: u16,
+    record: u16,
     /// The preserved paths of root and working directory.
     paths: [Cell<Text>; 2],
     store: Rc<Store>,
@@ -57,6 +57,11 @@ impl Directories {
     /// The same for a process of its own. `ENOMEM`: no room.
     pub fn copy(&self) -> Result<Rc<Directories>, Errno> {
         Directories::new(&self.store, self.root().clone(), self.working().clone(), self.umask.get())
+    }
+
+    /// Its place in preserved memory.
+    pub fn record(&self) -> u16 {
+        self.record
     }
 
     /// Where absolute paths begin.

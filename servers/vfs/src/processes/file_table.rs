@@ -17,10 +17,9 @@ use core::cell::{Cell, Ref, RefCell};
 /// A descriptor table and its number, the owner of record locks.
 #[derive(Debug)]
 pub struct FileTable {
-    /// The number.
-    pub number: u64,
+    number: u64,
     /// Its place in preserved memory.
-    pub record: u16,
+    record: u16,
     descriptors: RefCell<Descriptors<OpenFile>>,
     blocks: [Cell<u16>; BLOCKS],
     store: Rc<Store>,
@@ -39,7 +38,7 @@ impl FileTable {
     /// Writes the records of a table that nothing refers to yet.
     fn copy_in(&self) -> Result<(), Errno> {
         for (number, file, close_on_exec) in self.descriptors.borrow().marks(0, usize::MAX) {
-            let record = DescriptorRecord { file: file.record, close_on_exec };
+            let record = DescriptorRecord { file: file.place(), close_on_exec };
             let block = &self.blocks[number / BLOCK];
             if block.get() == NOWHERE {
                 block.set(self.store.new_block()?);
@@ -68,6 +67,16 @@ impl FileTable {
             blocks: record.blocks.map(Cell::new),
             store: store.clone(),
         })
+    }
+
+    /// Its number, the owner of record locks.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Its place in preserved memory.
+    pub fn record(&self) -> u16 {
+        self.record
     }
 
     /// To look at.
@@ -108,7 +117,7 @@ impl FileTable {
 
     /// [`Descriptors::insert`]. `ENFILE` besides.
     pub fn insert(&self, file: Rc<OpenFile>, first: usize, close_on_exec: bool) -> Result<i32, Errno> {
-        let record = DescriptorRecord { file: file.record, close_on_exec };
+        let record = DescriptorRecord { file: file.place(), close_on_exec };
         let number = self.descriptors.borrow_mut().insert(file, first, close_on_exec)?;
         if let Err(error) = self.save(number as usize, Some(&record)) {
             let _ = self.descriptors.borrow_mut().remove(number);
@@ -122,7 +131,7 @@ impl FileTable {
         if number as usize >= DESCRIPTORS_MAX {
             return Err(Errno::EBADF);
         }
-        self.save(number as usize, Some(&DescriptorRecord { file: file.record, close_on_exec }))?;
+        self.save(number as usize, Some(&DescriptorRecord { file: file.place(), close_on_exec }))?;
         self.descriptors.borrow_mut().replace(number, file, close_on_exec)
     }
 
@@ -162,7 +171,7 @@ impl FileTable {
         descriptors.mark_range(first, last);
         for (number, file, close_on_exec) in descriptors.marks(first, last) {
             // It has a block: nothing can fail.
-            let _ = self.save(number, Some(&DescriptorRecord { file: file.record, close_on_exec }));
+            let _ = self.save(number, Some(&DescriptorRecord { file: file.place(), close_on_exec }));
         }
     }
 
@@ -170,7 +179,7 @@ impl FileTable {
     pub fn set_close_on_exec(&self, number: i32, mark: bool) -> Result<(), Errno> {
         let mut descriptors = self.descriptors.borrow_mut();
         descriptors.set_close_on_exec(number, mark)?;
-        let record = DescriptorRecord { file: descriptors.get(number)?.record, close_on_exec: mark };
+        let record = DescriptorRecord { file: descriptors.get(number)?.place(), close_on_exec: mark };
         self.save(number as usize, Some(&record))
     }
 }

@@ -5,15 +5,16 @@
 //! Invariants: receivers wait only while the queue is empty, senders only while it is full (but for the turn after a restart, when slots may
 //! lack). Messages outlive vfs (`keep::queues`); those who wait come again by themselves.
 
+pub mod names;
 #[cfg(test)]
 mod tests;
 
 use crate::{
+    callers::permission::{Attributes, S_IFREG},
     events::{
         Event, Watchers,
         poll::{POLLIN, POLLOUT, POLLRDNORM, POLLWRNORM},
     },
-    files::permission::{Attributes, S_IFREG},
     keep::{
         Store,
         queues::{Held, Notification, QueueRecord, Slots},
@@ -34,7 +35,7 @@ pub const PRIORITIES: u64 = 32768;
 #[derive(Debug)]
 pub struct Queue {
     /// Its place in preserved memory.
-    pub place: u16,
+    place: u16,
     record: Cell<QueueRecord>,
     slots: Slots,
     /// In the order in which they go out.
@@ -148,6 +149,11 @@ impl Queue {
             watchers: Watchers::default(),
             store: store.clone(),
         }
+    }
+
+    /// Its place in preserved memory.
+    pub fn place(&self) -> u16 {
+        self.place
     }
 
     /// What it is.

@@ -1,6 +1,7 @@
 //! vfs killed at every write to its preserved memory: its successor finds the state before or after the turn, never one between.
 
 use crate::{
+    files::mount::{Mount, NewMount},
     files::vnode::NodeRef,
     keep::{
         KEEP_BYTES, Store,
@@ -8,11 +9,11 @@ use crate::{
         records::{MountRecord, NodeRecord, Note},
     },
     memory as user,
-    mounts::{Mount, NewMount},
-    objects::{O_APPEND, O_RDWR, Object, OpenFile},
+    objects::{File, O_APPEND, O_RDWR, pipe::PipeEnd, queue::MessageQueue, regular::Regular, timer::TimerFile},
     peers::Service,
     processes::{Place, Process},
     queues::{Letter, Queue, Sent},
+    sockets::Socket,
     state::Vfs,
 };
 use abi::{Endpoint, Errno, Message, call::KernelCall, endpoint::slot, vfs};
@@ -53,7 +54,7 @@ fn open(memory: &'static [AtomicU64], writes: u64, generation: u32) -> (&'static
 }
 
 fn root(vfs: &Vfs) -> NodeRef {
-    vfs.mounts.borrow()[0].root.borrow().clone().expect("is mounted")
+    vfs.base.files.mounts.root().expect("is mounted")
 }
 
 fn from_pm(vfs: &'static Vfs, message: Message) {
@@ -74,21 +75,21 @@ fn mount(vfs: &'static Vfs) {
         device: 5,
         root: 2,
         covers: NodeRecord::NONE,
-        source: vfs.store.put_text(b"/dev/vda").expect("room"),
-        target: vfs.store.put_text(b"/").expect("room"),
+        source: vfs.base.store.put_text(b"/dev/vda").expect("room"),
+        target: vfs.base.store.put_text(b"/").expect("room"),
     };
     let (kind, source, target) = ("ext2".into(), "/dev/vda".into(), b"/".to_vec());
     let new = NewMount { service: EXT2, kind, source, target, flags: 0, volatile: false, in_memory: false, device: 5 };
-    let mount = Mount::new(new, vfs.shared.clone());
-    mount.record.set(vfs.store.new_mount(&record).expect("room"));
+    let mount = Mount::new(new, vfs.base.shared.clone());
+    mount.record.set(vfs.base.store.new_mount(&record).expect("room"));
     let root = mount.restore(2);
     mount.root.replace(Some(root));
-    vfs.mounts.borrow_mut().push(mount);
+    vfs.base.files.mounts.add(mount);
 }
 
 fn open_file(vfs: &'static Vfs, node: u64, path: &[u8]) -> i32 {
-    let object = Object::Node(root(vfs).mount.restore(node));
-    let file = OpenFile::new(&vfs.closing, object, O_RDWR, path.to_vec()).expect("room");
+    let object = Regular { node: root(vfs).mount.restore(node) };
+    let file = File::new(&vfs.base.closing, object, O_RDWR, path.to_vec()).expect("room");
     process(vfs, INIT).insert(file, node.is_multiple_of(2)).expect("room") as i32
 }
 
@@ -137,12 +138,12 @@ fn turns() -> Vec<fn(&'static Vfs)> {
     turns.push(|vfs| from_pm(vfs, vfs::SetSession { process: CHILD, session: 2, group: 2, leader: true }.message()));
     turns.push(|vfs| from_pm(vfs, vfs::ExecCommit { process: CHILD }.message()));
     turns.push(|vfs| {
-        vfs.store.has_moved();
-        vfs.store.begin_call(CHILD, 9);
-        vfs.answer(CHILD, Ok(4));
+        vfs.base.store.has_moved();
+        vfs.base.store.begin_call(CHILD, 9);
+        vfs.base.answer(CHILD, Ok(4));
         let mut answer = Message::new(0);
         answer.words[0] = 4;
-        vfs.end_turn(&[(CHILD, answer)]);
+        vfs.base.store.end_turn(&[(CHILD, answer)]);
     });
     turns.extend(turns_of_queues());
     turns.push(|vfs| {
@@ -153,15 +154,15 @@ fn turns() -> Vec<fn(&'static Vfs)> {
 }
 
 fn queue(vfs: &Vfs) -> Rc<Queue> {
-    vfs.queues.borrow().get(b"q".as_slice()).expect("has its name").clone()
+    vfs.queues.get(b"q").expect("has its name")
 }
 
 fn give_queue(vfs: &'static Vfs, name: &[u8]) {
     let record = QueueRecord { most_messages: 2, message_bytes: 100, uid: 1, gid: 2, mode: 0o600, ..NO_QUEUE };
-    let queue = Queue::new(&vfs.store, record, name).expect("room");
-    let file = OpenFile::new(&vfs.closing, Object::Queue(queue.clone()), O_RDWR, name.to_vec()).expect("room");
+    let queue = Queue::new(&vfs.base.store, record, name).expect("room");
+    let file = File::new(&vfs.base.closing, MessageQueue(queue.clone()), O_RDWR, name.to_vec()).expect("room");
     process(vfs, INIT).insert(file, true).expect("room");
-    vfs.queues.borrow_mut().insert(name.to_vec(), queue);
+    vfs.queues.add(name.to_vec(), queue);
 }
 
 fn letter(priority: u16, byte: u8) -> Letter {
@@ -181,12 +182,12 @@ fn turns_of_queues() -> Vec<fn(&'static Vfs)> {
     });
     turns.push(|vfs| {
         queue(vfs).set_unnamed();
-        vfs.queues.borrow_mut().clear();
+        vfs.queues.remove(b"q");
     });
     turns.push(|vfs| give_queue(vfs, b"other"));
     turns.push(|vfs| {
         let signal = SignalRecord { pid: 1, signal: 10, value: 42, sender_pid: 2, sender_uid: 3 };
-        let place = vfs.store.new_signal(&signal).expect("room");
+        let place = vfs.base.store.new_signal(&signal).expect("room");
         vfs.put_message_event(place, &signal);
     });
     turns.push(|vfs| {
@@ -209,41 +210,41 @@ fn turns_of_queues() -> Vec<fn(&'static Vfs)> {
 fn seen(vfs: &Vfs) -> String {
     let mut text = String::new();
     for process in vfs.processes.all() {
-        text += &format!("{:?} {} {}:", process.endpoint, process.pid, process.session.get());
+        text += &format!("{:?} {} {}:", process.caller.endpoint, process.caller.pid, process.caller.session());
         if let Ok(directories) = process.directories() {
             let (root, working) = (directories.root(), directories.working());
             text += &format!(" {} {:?} {} {:?}", root.node.node, root.path, working.node.node, working.path);
             text += &format!(" {:o}", directories.umask());
         }
-        let files = process.files.borrow();
+        let files = process.files();
         for (number, file, close_on_exec) in files.descriptors().marks(0, usize::MAX) {
-            let path = file.path.borrow();
-            text +=
-                &format!("\n {number} {close_on_exec} {} {} {:o}", file.number, file.position.get(), file.flags.get());
+            let path = file.path();
+            text += &format!("\n {number} {close_on_exec} {} {} {:o}", file.number(), file.position(), file.flags());
             text += &format!(" {:?} {:?}", file.node().map(|node| node.node), path);
-            match &file.object {
-                Object::Queue(queue) => text += &format!(" {:?} {:?}", queue.record(), queue.poll()),
-                Object::Timer(timer) => text += &format!(" {:?}", timer.record()),
-                Object::Socket(socket) => {
-                    let pipes = [&socket.incoming, &socket.outgoing];
-                    let ends = pipes.map(|pipe| (pipe.bytes(), pipe.readers(), pipe.writers()));
-                    text += &format!(" {} {ends:?} {}", socket.inode, socket.poll());
-                }
-                _ => {}
+            if let Some(MessageQueue(queue)) = file.object() {
+                text += &format!(" {:?} {:?}", queue.record(), queue.poll());
             }
-            if let Object::Pipe { pipe, reads, writes, .. } = &file.object {
+            if let Some(TimerFile(timer)) = file.object() {
+                text += &format!(" {:?}", timer.record());
+            }
+            if let Some(socket) = file.object::<Socket>() {
+                let pipes = [&socket.incoming, &socket.outgoing];
+                let ends = pipes.map(|pipe| (pipe.bytes(), pipe.readers(), pipe.writers()));
+                text += &format!(" {} {ends:?} {}", socket.inode, socket.ready());
+            }
+            if let Some(PipeEnd { pipe, reads, writes, .. }) = file.object() {
                 text += &format!(" pipe {} of {}, {reads} {writes}", pipe.bytes(), pipe.capacity());
                 text += &format!(" {} {}", pipe.readers(), pipe.writers());
             }
         }
-        text += &format!("\n {:?}\n", vfs.store.noted(process.endpoint, 9));
+        text += &format!("\n {:?}\n", vfs.base.store.noted(process.caller.endpoint, 9));
     }
-    text + &format!("{:?} {:?}", vfs.queues.borrow().keys(), vfs.store.signals().collect::<Vec<_>>())
+    text + &format!("{:?} {:?}", vfs.queues.all(), vfs.base.store.signals().collect::<Vec<_>>())
 }
 
 fn finish_turn(vfs: &Vfs) {
-    vfs.sweep();
-    vfs.end_turn(&[]);
+    vfs.base.sweep();
+    vfs.base.store.end_turn(&[]);
 }
 
 fn clear(memory: &[AtomicU64]) {
@@ -324,7 +325,7 @@ fn a_successor_goes_on_where_its_predecessor_was() {
     }
     let numbers = |text: String| text.lines().filter(|line| !line.starts_with(' ')).count();
     assert_eq!(numbers(seen(vfs)), numbers(seen(steady)));
-    assert_eq!(vfs.store.in_use(), steady.store.in_use());
+    assert_eq!(vfs.base.store.in_use(), steady.base.store.in_use());
 }
 
 #[test]
@@ -360,15 +361,15 @@ fn a_full_store_refuses_and_recovers_its_places() {
     let node = root(vfs);
     let mut files = Vec::new();
     let error = loop {
-        match OpenFile::new(&vfs.closing, Object::Node(node.clone()), 0, b"/x".to_vec()) {
+        match File::new(&vfs.base.closing, Regular { node: node.clone() }, 0, b"/x".to_vec()) {
             Ok(file) => files.push(file),
             Err(error) => break error,
         }
     };
     assert_eq!(error, Errno::ENFILE);
     drop(files);
-    vfs.store.has_moved();
+    vfs.base.store.has_moved();
     finish_turn(vfs);
-    assert!(OpenFile::new(&vfs.closing, Object::Node(node), 0, b"/x".to_vec()).is_ok());
-    assert_eq!(vfs.store.noted(INIT, 1), None::<Note>);
+    assert!(File::new(&vfs.base.closing, Regular { node }, 0, b"/x".to_vec()).is_ok());
+    assert_eq!(vfs.base.store.noted(INIT, 1), None::<Note>);
 }

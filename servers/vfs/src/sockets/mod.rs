@@ -4,8 +4,8 @@
 //! the reading end of one pipe and the writing end of the other, until it is shut down or closed.
 
 use crate::{
+    base::closing::{Closed, Closing},
     events::poll::{POLLHUP, POLLIN, POLLOUT, POLLRDNORM, POLLWRNORM},
-    objects::{Closed, Closing},
     pipes::Pipe,
 };
 use alloc::rc::Rc;
@@ -29,10 +29,10 @@ pub struct Socket {
 
 impl Socket {
     /// A socket between two pipes, in which it takes its ends, those that are not shut down.
-    pub fn new(incoming: Rc<Pipe>, outgoing: Rc<Pipe>, inode: u64, (reads, writes): (bool, bool)) -> Rc<Socket> {
+    pub fn new(incoming: Rc<Pipe>, outgoing: Rc<Pipe>, inode: u64, (reads, writes): (bool, bool)) -> Socket {
         incoming.open(reads, false);
         outgoing.open(false, writes);
-        Rc::new(Socket { incoming, outgoing, inode, reads: Cell::new(reads), writes: Cell::new(writes) })
+        Socket { incoming, outgoing, inode, reads: Cell::new(reads), writes: Cell::new(writes) }
     }
 
     /// It may receive.
@@ -56,7 +56,7 @@ impl Socket {
     }
 
     /// Ready events (Linux POLL*).
-    pub fn poll(&self) -> u32 {
+    pub fn ready(&self) -> u32 {
         let ended = !self.reads() || self.incoming.writers() == 0;
         let deaf = !self.writes() || self.outgoing.readers() == 0;
         let mut ready = self.outgoing.poll(false, true) & (POLLOUT | POLLWRNORM);

@@ -20,11 +20,11 @@ use alloc::rc::Rc;
 impl Vfs {
     /// Carries out a call that comes again.
     pub fn repeated_call(&'static self, process: &Rc<Process>, number: u32, words: &[u64; 7]) -> Flow {
-        let note = self.store.noted(process.endpoint, self.store.call_of(process.endpoint));
+        let note = self.base.store.noted(process.caller.endpoint, self.base.store.call_of(process.caller.endpoint));
         if let Some(Note::Result(word)) = note {
             return Flow::Done(Word::from_word(word));
         }
-        process.note.set(note);
+        process.caller.begin_call(note);
         let changes = calls::changes(number);
         if changes == Changes::Nothing {
             return self.new_call(process, number, words);
@@ -36,7 +36,7 @@ impl Vfs {
                     self.take_over(&reply);
                     return Ok(0);
                 }
-                process.recalled.replace(Some(reply));
+                process.caller.set_recalled(Some(reply));
             }
             let result = match self.new_call(&process, number, &words) {
                 Flow::Done(result) => result,
@@ -44,15 +44,15 @@ impl Vfs {
                 // Only calls on pipes are answered later, and they are not among these.
                 Flow::Later => Err(Errno::EIO),
             };
-            process.recalled.take();
+            process.caller.set_recalled(None);
             result
         })
     }
 
     /// The answer that a file system has given to the change of this call, if it has made it.
     async fn recall(&self, process: &Process) -> Option<Message> {
-        for service in self.peers.file_systems() {
-            let reply = self.ask_once(process, service, fs::Recall {}.message()).await;
+        for service in self.base.peers.file_systems() {
+            let reply = self.base.peers.ask_once(&process.caller, service, fs::Recall {}.message()).await;
             if let Ok(reply) = reply {
                 return Some(reply);
             }
@@ -65,16 +65,15 @@ impl Vfs {
         if reply.label != fs::Create::LABEL | REPLY {
             return;
         }
-        let mounts = self.mounts.borrow().clone();
-        let mount = mounts.iter().find(|mount| mount.service.slot() == reply.source.slot());
+        let mount = self.base.files.mounts.find(|mount| mount.service.slot() == reply.source.slot());
         if let (Some(mount), Ok(made)) = (mount, fs::Create::results(reply)) {
-            self.tell(mount.service, fs::Put { node: made.0, count: 1 }.message());
+            self.base.peers.tell(mount.service, fs::Put { node: made.0, count: 1 }.message());
         }
     }
 
     /// The file that a predecessor has made for this `open`, now that its name has been looked up: it counts as new.
     pub fn recalled_file(&self, process: &Process, directory: &NodeRef, found: Option<&NodeRef>) -> Option<NodeRef> {
-        let reply = process.recalled(fs::Create::LABEL)?;
+        let reply = process.caller.recalled(fs::Create::LABEL)?;
         let made = Description::from(fs::Create::results(&reply).ok()?);
         let mount = found.filter(|node| node.node == made.node).map_or(&directory.mount, |node| &node.mount);
         Some(mount.adopt(made))
@@ -82,6 +81,6 @@ impl Vfs {
 
     /// Whether a predecessor has emptied the file for this `open`.
     pub fn was_emptied(&self, process: &Process) -> bool {
-        process.recalled(fs::Truncate::LABEL).is_some()
+        process.caller.recalled(fs::Truncate::LABEL).is_some()
     }
 }

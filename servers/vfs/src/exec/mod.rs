@@ -1,40 +1,31 @@
-//! exec and mmap of files: bringing programs and files into vm as images.
+//! exec: bringing programs into vm as images.
 //!
 //! An image is filled through a buffer of vfs, only where vm has no pages yet. vfs holds the images of an exec until it is committed,
 //! the process ends, or another exec takes its place.
 
+mod script;
+
 use crate::{
+    callers::permission::{self, EXECUTE, S_ISGID, S_ISUID},
     files::{
-        permission::{self, EXECUTE, S_ISGID, S_ISUID},
+        mount::{MS_NOEXEC, MS_NOSUID},
+        pages::{close_image, open_image},
         vnode::NodeRef,
     },
     keep::records::ExecRecord,
-    mappings::script,
-    mounts::{MS_NOEXEC, MS_NOSUID},
-    objects::{O_RDWR, Object},
+    memory::PATH_MAX,
+    objects::O_RDWR,
     paths::walk::Last,
     processes::{AT_FDCWD, Process},
     state::Vfs,
 };
-use abi::{Endpoint, Errno, Message, Word, vfs, vm};
+use abi::{Endpoint, Errno, Word, vfs};
 use alloc::{rc::Rc, vec, vec::Vec};
 use elf::{FileRange, Program};
-use sys::{
-    copy,
-    grant::{Access, GrantedBuffer},
-    ipc,
-};
+use sys::copy;
 
-/// Bytes of the buffer that images are filled through.
-pub const BUFFER_BYTES: u64 = 64 * 1024;
 /// Longest path of an exec.
-const PATH_BYTES: u64 = crate::paths::PATH_MAX as u64;
-/// mmap: shared with other processes.
-const MAP_SHARED: u64 = 1;
-/// mmap: the bits that tell shared from private.
-const MAP_TYPE: u64 = 0xf;
-/// mmap: writable, where `vm::NextFileMap` has it.
-const PROT_WRITE: u64 = 2 << 32;
+const PATH_BYTES: u64 = PATH_MAX as u64;
 
 /// A program that was found and may be executed.
 struct Executable {
@@ -65,18 +56,18 @@ impl Vfs {
             path.pop();
         }
         self.close_images(&process);
-        let text = self.store.put_text(&path)?;
+        let text = self.base.store.put_text(&path)?;
         let record = ExecRecord { reported: false, text, images: [0; 2], report: [0; 4] };
-        self.store.set_exec(process.endpoint.slot(), Some(&record));
+        self.base.store.set_exec(process.caller.endpoint.slot(), Some(&record));
         self.run_exec(process, path);
         Ok(())
     }
 
     /// Finds and loads the program in the background, and reports.
     pub fn run_exec(&'static self, process: Rc<Process>, path: Vec<u8>) {
-        self.runtime.spawn(async move {
+        self.base.runtime.spawn(async move {
             let result = self.exec(&process, path).await;
-            if process.gone.get() {
+            if process.caller.is_gone() {
                 self.close_images(&process);
                 return;
             }
@@ -88,33 +79,33 @@ impl Vfs {
                 }
             };
             self.save_exec(&process, Some(report));
-            self.report_exec(process.endpoint, report);
-            self.sweep();
+            self.report_exec(process.caller.endpoint, report);
+            self.base.sweep();
         });
     }
 
     /// Preserves how far an exec has come: its images, or the report, which a successor gives again.
     fn save_exec(&self, process: &Process, report: Option<[u64; 4]>) {
-        let slot = process.endpoint.slot();
-        let Some(mut record) = self.store.exec(slot) else { return };
+        let slot = process.caller.endpoint.slot();
+        let Some(mut record) = self.base.store.exec(slot) else { return };
         let images = process.exec_images.borrow();
         record.images = core::array::from_fn(|index| images.get(index).copied().unwrap_or(0));
         if let Some(report) = report {
             // Without room for the text pm gets none: the program sees a wrong path of itself.
-            record.text = self.store.put_text(&process.exec_text.borrow()).unwrap_or_default();
+            record.text = self.base.store.put_text(&process.exec_text.borrow()).unwrap_or_default();
             (record.reported, record.report) = (true, report);
         }
-        self.store.set_exec(slot, Some(&record));
+        self.base.store.set_exec(slot, Some(&record));
     }
 
     /// Goes on with an exec as a predecessor has left it.
     pub fn resume_exec(&'static self, process: &Rc<Process>, record: &ExecRecord) {
         let images = record.images.into_iter().filter(|image| *image != 0);
         process.exec_images.replace(images.collect());
-        let text = self.store.text(record.text);
+        let text = self.base.store.text(record.text);
         if record.reported {
             process.exec_text.replace(text);
-            self.report_exec(process.endpoint, record.report);
+            self.report_exec(process.caller.endpoint, record.report);
         } else {
             self.close_images(process);
             self.run_exec(process.clone(), text);
@@ -122,8 +113,8 @@ impl Vfs {
     }
 
     async fn exec(&'static self, process: &Rc<Process>, path: Vec<u8>) -> Result<Loaded, Errno> {
-        self.wait_mounted().await;
-        self.wait_recovered().await;
+        self.mounted.wait().await;
+        self.recovered.wait().await;
         self.give_root(process)?;
         if process.first.get() {
             self.open_console(process).await;
@@ -158,8 +149,8 @@ impl Vfs {
         if !node.is_regular() || node.mount.flags.get() & MS_NOEXEC != 0 {
             return Err(Errno::EACCES);
         }
-        permission::check(&process.credentials(), node.attributes(), EXECUTE)?;
-        let head = self.read_into(&node, 0, elf::HEAD_BYTES).await?;
+        permission::check(&process.caller.credentials(), node.attributes(), EXECUTE)?;
+        let head = self.base.mappings.read_into(&node, 0, elf::HEAD_BYTES).await?;
         Ok(Executable { node, canonical: found.canonical, head })
     }
 
@@ -172,7 +163,7 @@ impl Vfs {
         let bytes = match program.head.get(range.offset as usize..end as usize) {
             Some(bytes) => bytes.to_vec(),
             None if range.bytes < PATH_BYTES => {
-                self.read_into(&program.node, range.offset, range.bytes as usize).await?
+                self.base.mappings.read_into(&program.node, range.offset, range.bytes as usize).await?
             }
             None => return Err(Errno::ENOEXEC),
         };
@@ -190,32 +181,9 @@ impl Vfs {
         for segment in program.segments() {
             let start = segment.file.offset & !(abi::layout::PAGE_BYTES - 1);
             let bytes = segment.file.offset - start + segment.file.bytes;
-            self.fill_image(node, image, start, bytes).await?;
+            self.base.mappings.fill_image(node, image, start, bytes).await?;
         }
         Ok(image)
-    }
-
-    /// Fills a stretch of an image where pages are missing.
-    pub async fn fill_image(&self, node: &NodeRef, image: u64, offset: u64, bytes: u64) -> Result<(), Errno> {
-        let end = offset + bytes;
-        let mut at = offset;
-        while at < end {
-            let missing = ipc::call(Endpoint::VM, &vm::ImageMissing { image, offset: at, bytes: end - at }.message())?;
-            if missing.words[0] == 0 {
-                return Ok(());
-            }
-            let start = vm::ImageMissing::results(&missing)?;
-            let length = missing.words[0].min(BUFFER_BYTES);
-            let data = self.read_into(node, start, length as usize).await?;
-            if (data.len() as u64) < length {
-                return Err(Errno::EIO);
-            }
-            let lent = GrantedBuffer::new(data, Endpoint::VM, Access::Read)?;
-            let request = vm::ImageFill { image, offset: start, grant: lent.id(), bytes: length };
-            ipc::call(Endpoint::VM, &request.message())?;
-            at = start + length;
-        }
-        Ok(())
     }
 
     /// Lets the images of the last exec go.
@@ -236,86 +204,6 @@ impl Vfs {
             }
             Err(error) => sys::log!("/dev/console cannot be opened for the first program: {error}"),
         }
-    }
-
-    /// Serves the mappings of files that wait in vm.
-    pub fn serve_mappings(&'static self) {
-        while let Ok(reply) = ipc::call(Endpoint::VM, &vm::NextFileMap {}.message()) {
-            self.runtime.spawn(async move {
-                self.serve_mapping(&reply).await;
-                self.sweep();
-            });
-        }
-    }
-
-    async fn serve_mapping(&self, reply: &Message) {
-        let Ok((process, descriptor, offset, bytes, flags)) = vm::NextFileMap::results(reply) else { return };
-        let result = self.map_file(process, descriptor, offset, bytes, flags).await;
-        let is_shared = flags & MAP_TYPE & MAP_SHARED != 0;
-        let (image, may_write, error) = match result {
-            Ok((image, may_write)) => (image, may_write, 0),
-            Err(error) => (0, false, crate::peers::program_error(error).0),
-        };
-        if let Err(error) = ipc::call(Endpoint::VM, &vm::FileMapDone { process, image, error, may_write }.message()) {
-            // The program is gone.
-            sys::log!("a mapping of {process:?} is wanted no more: {error}");
-        }
-        match (error, is_shared) {
-            (0, true) => self.end_mapping(image).await,
-            (0, false) => close_image(image),
-            _ => {}
-        }
-    }
-
-    /// → image or shared file, loaded in the range and held by vfs; whether the descriptor is open for writing.
-    async fn map_file(
-        &self,
-        process: Endpoint,
-        descriptor: i32,
-        offset: u64,
-        bytes: u64,
-        flags: u64,
-    ) -> Result<(u64, bool), Errno> {
-        self.wait_recovered().await;
-        let process = self.processes.get(process)?;
-        let file = process.file(descriptor)?;
-        file.usable()?;
-        let Object::Node(node) = &file.object else { return Err(Errno::ENODEV) };
-        if !node.is_regular() || node.mount.volatile {
-            return Err(Errno::ENODEV);
-        }
-        file.readable().map_err(|_| Errno::EACCES)?;
-        if flags & MAP_TYPE & MAP_SHARED != 0 {
-            if flags & PROT_WRITE != 0 {
-                file.writable().map_err(|_| Errno::EACCES)?;
-            }
-            return Ok((self.begin_mapping(node, offset, bytes, file.writes()).await?, file.writes()));
-        }
-        // What is written back now is a new version of the file.
-        self.write_back(node, offset, bytes).await?;
-        let image = open_image(node)?;
-        let end = offset.saturating_add(bytes).min(node.size.get());
-        match self.fill_image(node, image, offset, end.saturating_sub(offset)).await {
-            Ok(()) => Ok((image, file.writes())),
-            Err(error) => {
-                close_image(image);
-                Err(error)
-            }
-        }
-    }
-}
-
-fn open_image(node: &NodeRef) -> Result<u64, Errno> {
-    let (device, inode) = (node.mount.device, node.node);
-    let request = vm::ImageOpen { device, inode, version: node.serial, bytes: node.size.get() };
-    let reply = ipc::call(Endpoint::VM, &request.message())?;
-    node.has_image.set(true);
-    vm::ImageOpen::results(&reply)
-}
-
-fn close_image(image: u64) {
-    if let Err(error) = ipc::call(Endpoint::VM, &vm::ImageClose { image }.message()) {
-        sys::log!("vm refuses to close an image: {error}");
     }
 }
 

@@ -1,0 +1,190 @@
+//! What open files stand on: the executor, preserved memory, file systems and drivers, pipes, mapped files, and events for pm.
+//!
+//! Everything here lives as long as the server. It knows nothing of descriptors, paths and calls, which are above it.
+
+pub mod closing;
+
+use crate::{
+    callers::{Call, Callers},
+    events::notices::{Notices, SIGPIPE},
+    files::{Files, mount::Shared},
+    keep::{
+        Store,
+        records::{Note, PipeRecord},
+    },
+    mappings::Mappings,
+    memory as user,
+    peers::Peers,
+    pipes::{Pipe, World, pool::Pipes, ring::Pages},
+};
+use abi::{Endpoint, Errno, Message, chardev};
+use alloc::rc::Rc;
+use closing::{Closed, Closing};
+use server::{Runtime, Step};
+use sys::copy;
+
+/// How a call goes on. Later: [`Base::answer`] will answer it.
+pub type Flow = Step<Result<u64, Errno>>;
+
+/// See the head of the file.
+pub struct Base {
+    /// The executor.
+    pub runtime: Runtime,
+    /// What outlives this process.
+    pub store: Rc<Store>,
+    /// Threads of programs.
+    pub callers: Rc<Callers>,
+    /// File systems and drivers.
+    pub peers: Rc<Peers>,
+    /// Files in use.
+    pub files: Rc<Files>,
+    /// Files that are mapped shared.
+    pub mappings: Mappings,
+    /// Pipes.
+    pub pipes: Pipes,
+    /// What pm has to be told.
+    pub notices: Notices,
+    /// Open files that have ended.
+    pub closing: Rc<Closing>,
+    /// What all mounts and open files share.
+    pub shared: Rc<Shared>,
+}
+
+impl Base {
+    /// Nothing mounted, no programs. `generation`: of this incarnation.
+    pub fn new(store: Store, generation: u32) -> Base {
+        let store = Rc::new(store);
+        let runtime = Runtime::new();
+        // Numbers that no predecessor has given.
+        let first_number = (generation as u64) << 40;
+        let shared = Rc::new(Shared::new(first_number + 1));
+        let peers = Rc::new(Peers::new(runtime.clone(), store.clone()));
+        let files = Rc::new(Files::new(peers.clone()));
+        Base {
+            runtime,
+            store: store.clone(),
+            callers: Rc::default(),
+            mappings: Mappings::new(peers.clone(), files.clone()),
+            peers,
+            files,
+            pipes: Pipes::new(store.clone()),
+            notices: Notices::default(),
+            closing: Rc::new(Closing::new(store, first_number, shared.clone())),
+            shared,
+        }
+    }
+
+    /// Answers a call of a program that waits.
+    pub fn answer(&self, who: Endpoint, result: Result<u64, Errno>) {
+        self.runtime.answer(who, answer(result));
+    }
+
+    /// Does what the ends of open files and vnodes have left to do. Called after each request.
+    #[inline]
+    pub fn sweep(&self) {
+        if self.shared.wants_sweep.get() {
+            self.sweep_all();
+        }
+    }
+
+    fn sweep_all(&self) {
+        while self.shared.wants_sweep.take() {
+            while let Some(closed) = self.closing.take() {
+                self.close(closed);
+            }
+            self.files.mounts.for_each_to_sweep(|mount| self.files.put_dropped(mount));
+        }
+    }
+
+    fn close(&self, closed: Closed) {
+        match closed {
+            Closed::Pipe { pipe, reads, writes } => pipe.close(self, reads, writes),
+            Closed::Device { service, minor } => self.peers.tell(service, chardev::Close { minor }.message()),
+            Closed::Flock { node, number } => node.locks.release_whole(&self.store, node.record(), number),
+        }
+    }
+
+    /// Lets writers go on that lacked pages, as soon as there are some; for ever.
+    pub async fn feed_pipes(&self) {
+        const PAUSE_NS: u64 = 1_000_000;
+        loop {
+            self.pipes.wait_hungry().await;
+            self.runtime.sleep_ns(PAUSE_NS).await;
+            self.pipes.feed(self);
+        }
+    }
+}
+
+/// The answer to a Linux call: only word 0 counts.
+pub fn answer(result: Result<u64, Errno>) -> Message {
+    let mut reply = Message::new(abi::message::REPLY);
+    reply.words[0] = abi::Word::to_word(result);
+    reply
+}
+
+impl Pages for Base {
+    fn take(&self) -> Option<u16> {
+        self.store.new_page()
+    }
+
+    fn free(&self) -> usize {
+        self.store.free_pages()
+    }
+
+    fn give(&self, page: u16) {
+        self.store.release_page(page);
+    }
+
+    fn link(&self, before: u16, page: u16) {
+        self.store.link_page(before, page);
+    }
+
+    fn fill(&self, page: u16, at: usize, bytes: usize, from: Endpoint, address: u64) -> Result<(), Errno> {
+        self.store.fetch(page, at, bytes, from, address).map_err(user::fault)
+    }
+
+    fn drain(&self, page: u16, at: usize, bytes: usize, to: Endpoint, address: u64) -> Result<(), Errno> {
+        self.store.store(page, at, bytes, to, address).map_err(user::fault)
+    }
+
+    fn save(&self, pipe: u16, record: &PipeRecord) {
+        self.store.set_pipe(pipe, record);
+    }
+
+    fn end(&self, pipe: u16) {
+        self.store.release_pipe(pipe);
+    }
+}
+
+impl World for Base {
+    fn copy(&self, from: Endpoint, from_address: u64, to: Endpoint, to_address: u64, bytes: u64) -> Result<(), Errno> {
+        self.store.has_moved();
+        copy::between(from, from_address, to, to_address, bytes)
+    }
+
+    fn is_mapped(&self, who: Endpoint, address: u64) -> bool {
+        user::fetch(who, address, &mut [0]).is_ok()
+    }
+
+    fn note_moved(&self, who: Endpoint, moved: u64) {
+        self.store.note(who, Note::Moved(moved));
+    }
+
+    fn wants_pages(&self, pipe: &Rc<Pipe>) {
+        self.pipes.wants_pages(pipe);
+    }
+
+    fn finish(&self, who: Endpoint, result: Result<u64, Errno>) {
+        if let Some(caller) = self.callers.get(who) {
+            caller.set_call(Call::None);
+            self.answer(who, result);
+        }
+    }
+
+    fn broken(&self, who: Endpoint, moved: u64) {
+        if let Some(caller) = self.callers.get(who) {
+            caller.set_call(Call::Signalled(moved));
+            self.notices.signal(who, SIGPIPE);
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! Threads of programs as they call vfs: who each is, and the call it has in progress.
+//!
+//! A thread has at most one call in progress, because it waits for the answer. Descriptors and directories, which several threads may
+//! share, are in `processes`; what serves a call below the paths needs only this.
+
+pub mod permission;
+
+use crate::{
+    events::Event,
+    keep::{Store, records::Note},
+    pipes::Pipe,
+};
+use abi::{Endpoint, Errno, Message, endpoint::SLOTS, message::REPLY};
+use alloc::{rc::Rc, vec::Vec};
+use core::{
+    cell::{Cell, RefCell},
+    future::{Future, poll_fn},
+    pin::{Pin, pin},
+    task::Poll,
+};
+use permission::Credentials;
+use server::{OWN_TAG, Sleep};
+
+/// What the call in progress waits for.
+#[derive(Debug, Default)]
+pub enum Call {
+    /// There is none, or it ends without waiting for long.
+    #[default]
+    None,
+    /// It waits in a pipe.
+    Pipe(Rc<Pipe>),
+    /// Its handler waits for the caller's event, or for a device.
+    Waiting,
+    /// The caller has been sent SIGPIPE, and the call ends with `Cancel`; bytes it has written.
+    Signalled(u64),
+}
+
+/// One thread.
+#[derive(Debug)]
+pub struct Caller {
+    /// The thread.
+    pub endpoint: Endpoint,
+    /// The process it belongs to.
+    pub pid: u32,
+    credentials: RefCell<Rc<Credentials>>,
+    session: Cell<u64>,
+    group: Cell<u64>,
+    call: RefCell<Call>,
+    /// What a predecessor has noted about the call in progress, if it came before.
+    note: Cell<Option<Note>>,
+    /// A file system's answer to the first change of the call in progress, if it came before.
+    recalled: RefCell<Option<Message>>,
+    event: Rc<Event>,
+    /// The error a signal ends the call with.
+    cancelled: Cell<Option<Errno>>,
+    /// `Exit` has come: only handlers that have not ended yet hold this.
+    gone: Cell<bool>,
+    store: Rc<Store>,
+}
+
+impl Caller {
+    /// A thread of the superuser, without session.
+    pub fn new(store: &Rc<Store>, endpoint: Endpoint, pid: u32) -> Caller {
+        Caller {
+            endpoint,
+            pid,
+            credentials: RefCell::default(),
+            session: Cell::new(0),
+            group: Cell::new(0),
+            call: RefCell::default(),
+            note: Cell::new(None),
+            recalled: RefCell::default(),
+            event: Rc::default(),
+            cancelled: Cell::new(None),
+            gone: Cell::new(false),
+            store: store.clone(),
+        }
+    }
+
+    /// Its ids.
+    pub fn credentials(&self) -> Rc<Credentials> {
+        self.credentials.borrow().clone()
+    }
+
+    /// Changes its ids.
+    pub fn set_credentials(&self, credentials: Rc<Credentials>) {
+        self.credentials.replace(credentials);
+    }
+
+    /// Its session.
+    pub fn session(&self) -> u64 {
+        self.session.get()
+    }
+
+    /// Its process group.
+    pub fn group(&self) -> u64 {
+        self.group.get()
+    }
+
+    /// Changes session and process group.
+    pub fn set_session(&self, session: u64, group: u64) {
+        self.session.set(session);
+        self.group.set(group);
+    }
+
+    /// The thread has ended.
+    pub fn is_gone(&self) -> bool {
+        self.gone.get()
+    }
+
+    /// The thread ends.
+    pub fn set_gone(&self) {
+        self.gone.set(true);
+    }
+
+    /// A new call begins; `note`: what a predecessor has noted about it.
+    pub fn begin_call(&self, note: Option<Note>) {
+        self.note.set(note);
+    }
+
+    /// Sets what the call in progress waits for; returns what it has waited for.
+    pub fn set_call(&self, call: Call) -> Call {
+        self.call.replace(call)
+    }
+
+    /// What a predecessor has noted about the call in progress.
+    pub fn noted(&self) -> Option<Note> {
+        self.note.get()
+    }
+
+    /// Notes something about the call in progress, for a successor that gets it again.
+    pub fn note(&self, note: Note) {
+        self.store.note(self.endpoint, note);
+    }
+
+    /// Fires when the call may go on.
+    pub fn event(&self) -> &Rc<Event> {
+        &self.event
+    }
+
+    /// The call in progress ends with this error as soon as it would wait.
+    pub fn cancel(&self, error: Errno) {
+        self.cancelled.set(Some(error));
+    }
+
+    /// The same, and it need not wait for that.
+    pub fn interrupt(&self, error: Errno) {
+        self.cancel(error);
+        self.event.fire();
+    }
+
+    /// Takes the error that the call in progress is to end with.
+    pub fn take_cancelled(&self) -> Option<Errno> {
+        self.cancelled.take()
+    }
+
+    /// The tag of the next change that the call in progress asks of a file system: a call makes at most one that must not be made twice.
+    /// `None`: no call is in progress.
+    pub fn change_tag(&self) -> Option<u64> {
+        let number = self.store.call_of(self.endpoint);
+        (number != 0).then(|| OWN_TAG | (self.endpoint.0 as u64) << 32 | number & 0xffff_ffff)
+    }
+
+    /// The tag of a transfer from or to a terminal, when the call has moved so many bytes already.
+    pub fn transfer_tag(&self, moved: u64) -> u64 {
+        let which = self.store.call_of(self.endpoint) as u32 ^ (moved as u32).rotate_left(16);
+        OWN_TAG | (self.endpoint.0 as u64) << 32 | which as u64
+    }
+
+    /// Sets the answer that a file system has given to the change of this call before.
+    pub fn set_recalled(&self, reply: Option<Message>) {
+        self.recalled.replace(reply);
+    }
+
+    /// Takes that answer, if the change was of this kind (label of the request).
+    pub fn recalled(&self, label: u32) -> Option<Message> {
+        self.recalled.borrow_mut().take_if(|reply| reply.label == label | REPLY)
+    }
+
+    /// Waits for the event, or until a signal ends the call with its error.
+    pub async fn wait(&self) -> Result<(), Errno> {
+        self.wait_or_sleep(None).await.map(drop)
+    }
+
+    /// The same, or until the sleep is over: true then.
+    pub async fn wait_or_sleep(&self, mut sleep: Option<&mut Sleep>) -> Result<bool, Errno> {
+        if let Some(error) = self.cancelled.take() {
+            return Err(error);
+        }
+        self.set_call(Call::Waiting);
+        let mut event = pin!(self.event.wait());
+        let expired = poll_fn(|context| {
+            if event.as_mut().poll(context).is_ready() {
+                return Poll::Ready(false);
+            }
+            match sleep.as_mut().map(|sleep| Pin::new(&mut **sleep).poll(context)) {
+                Some(Poll::Ready(())) => Poll::Ready(true),
+                _ => Poll::Pending,
+            }
+        })
+        .await;
+        self.set_call(Call::None);
+        match self.cancelled.take() {
+            Some(error) => Err(error),
+            None => Ok(expired),
+        }
+    }
+}
+
+/// All threads, by slot.
+#[derive(Debug)]
+pub struct Callers(RefCell<Vec<Option<Rc<Caller>>>>);
+
+impl Default for Callers {
+    fn default() -> Self {
+        Callers(RefCell::new((0..SLOTS).map(|_| None).collect()))
+    }
+}
+
+impl Callers {
+    /// The thread with this endpoint, generation included.
+    pub fn get(&self, endpoint: Endpoint) -> Option<Rc<Caller>> {
+        let table = self.0.borrow();
+        table.get(endpoint.slot())?.clone().filter(|caller| caller.endpoint == endpoint)
+    }
+
+    /// Enters a thread into its slot, in place of the one there.
+    pub fn insert(&self, caller: Rc<Caller>) {
+        if let Some(slot) = self.0.borrow_mut().get_mut(caller.endpoint.slot()) {
+            slot.replace(caller);
+        }
+    }
+
+    /// Takes a thread out.
+    pub fn remove(&self, endpoint: Endpoint) {
+        if let Some(slot) = self.0.borrow_mut().get_mut(endpoint.slot()) {
+            slot.take_if(|caller| caller.endpoint == endpoint);
+        }
+    }
+}

@@ -1,0 +1,342 @@
+//! Mounts: file systems in the tree, each with the table of its vnodes.
+//!
+//! Invariant: a mount's root vnode is held by the mount until it is unmounted; the vnode it covers is held as well.
+
+use super::vnode::{Description, Dropped, NodeRef, Vnode};
+use crate::{keep::records::NOWHERE, peers::Service};
+use abi::Errno;
+use alloc::{
+    collections::BTreeMap,
+    format,
+    rc::{Rc, Weak},
+    string::String,
+    vec::Vec,
+};
+use core::{
+    cell::{Cell, RefCell},
+    hash::{BuildHasherDefault, Hasher},
+};
+use hashbrown::HashMap;
+
+/// Linux's MS_RDONLY.
+pub const MS_RDONLY: u64 = 1;
+/// MS_NOSUID.
+pub const MS_NOSUID: u64 = 2;
+/// MS_NODEV.
+pub const MS_NODEV: u64 = 4;
+/// MS_NOEXEC.
+pub const MS_NOEXEC: u64 = 8;
+/// MS_REMOUNT.
+pub const MS_REMOUNT: u64 = 32;
+
+/// Node numbers need no more mixing than this.
+#[derive(Debug, Default)]
+pub struct NodeHasher(u64);
+
+impl Hasher for NodeHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.write_u64(byte as u64));
+    }
+    fn write_u64(&mut self, value: u64) {
+        self.0 = (self.0.rotate_left(5) ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+}
+
+/// What all mounts and open files share.
+#[derive(Debug)]
+pub struct Shared {
+    /// Numbers for vnodes.
+    next_serial: Cell<u64>,
+    /// An open file has ended, or a mount wants to be swept.
+    pub wants_sweep: Cell<bool>,
+}
+
+impl Shared {
+    /// The first vnode gets this number.
+    pub fn new(next_serial: u64) -> Shared {
+        Shared { next_serial: Cell::new(next_serial), wants_sweep: Cell::new(false) }
+    }
+
+    /// A number that nothing else gets.
+    pub fn new_serial(&self) -> u64 {
+        self.next_serial.replace(self.next_serial.get() + 1)
+    }
+}
+
+/// One file system in the tree.
+#[derive(Debug)]
+pub struct Mount {
+    /// The process that serves it.
+    pub service: Service,
+    /// Name of the type, for /proc/mounts: the service's, `proc` for procfs.
+    pub kind: String,
+    /// What was mounted, for /proc/mounts.
+    pub source: String,
+    /// Where, absolute.
+    pub target: Vec<u8>,
+    /// MS_* flags in force.
+    pub flags: Cell<u64>,
+    /// Names come and go by themselves: nothing is cached.
+    pub volatile: bool,
+    /// Its content is in memory: there is nothing to bring to a disk.
+    pub in_memory: bool,
+    /// `st_dev` of its files.
+    pub device: u64,
+    /// Its root directory; `None` once unmounted.
+    pub root: RefCell<Option<NodeRef>>,
+    /// The directory it covers; `None` for the root file system.
+    pub covers: RefCell<Option<NodeRef>>,
+    nodes: RefCell<HashMap<u64, Weak<Vnode>, BuildHasherDefault<NodeHasher>>>,
+    dropped: RefCell<Vec<Dropped>>,
+    shared: Rc<Shared>,
+    /// Something was written since the last sync.
+    pub dirty: Cell<bool>,
+    /// Its place among the preserved mounts.
+    pub record: Cell<u16>,
+}
+
+/// What a new mount is made of; the fields mean the same there.
+#[derive(Debug)]
+#[allow(missing_docs)]
+pub struct NewMount {
+    pub service: Service,
+    pub kind: String,
+    pub source: String,
+    pub target: Vec<u8>,
+    pub flags: u64,
+    pub volatile: bool,
+    pub in_memory: bool,
+    pub device: u64,
+}
+
+impl Mount {
+    /// A mount without root yet.
+    pub fn new(new: NewMount, shared: Rc<Shared>) -> Rc<Mount> {
+        Rc::new(Mount {
+            service: new.service,
+            kind: new.kind,
+            source: new.source,
+            target: new.target,
+            flags: Cell::new(new.flags),
+            volatile: new.volatile,
+            in_memory: new.in_memory,
+            device: new.device,
+            root: RefCell::new(None),
+            covers: RefCell::new(None),
+            nodes: RefCell::default(),
+            dropped: RefCell::default(),
+            shared,
+            dirty: Cell::new(false),
+            record: Cell::new(NOWHERE),
+        })
+    }
+
+    /// The vnode of a node that the file system has just described, and counted a use of.
+    pub fn adopt(self: &Rc<Self>, description: Description) -> NodeRef {
+        let mut nodes = self.nodes.borrow_mut();
+        if let Some(known) = nodes.get(&description.node).and_then(Weak::upgrade) {
+            known.describe(&description);
+            return known;
+        }
+        let vnode = self.new_vnode(&description);
+        nodes.insert(description.node, Rc::downgrade(&vnode));
+        vnode
+    }
+
+    fn new_vnode(self: &Rc<Self>, description: &Description) -> NodeRef {
+        let serial = self.shared.new_serial();
+        Rc::new(Vnode::new(self.clone(), serial, description))
+    }
+
+    /// After a restart: the vnode of a node that something preserved refers to. It has one use, however many refer to it;
+    /// its attributes come later ([`Vnode::refresh`]).
+    pub fn restore(self: &Rc<Self>, node: u64) -> NodeRef {
+        let mut nodes = self.nodes.borrow_mut();
+        if let Some(known) = nodes.get(&node).and_then(Weak::upgrade) {
+            return known;
+        }
+        let vnode = self.new_vnode(&Description { node, ..Description::default() });
+        nodes.insert(node, Rc::downgrade(&vnode));
+        vnode
+    }
+
+    /// Its root directory; `None` once unmounted.
+    pub fn root(&self) -> Option<NodeRef> {
+        self.root.borrow().clone()
+    }
+
+    /// Whether this is its root directory.
+    pub fn is_root(&self, node: &NodeRef) -> bool {
+        self.root.borrow().as_ref().is_some_and(|root| Rc::ptr_eq(root, node))
+    }
+
+    /// Every vnode in use.
+    pub fn nodes(&self) -> Vec<NodeRef> {
+        self.nodes.borrow().values().filter_map(Weak::upgrade).collect()
+    }
+
+    /// A vnode has ended. Called by its drop only.
+    pub(crate) fn forget(&self, dropped: Dropped) {
+        self.nodes.borrow_mut().remove(&dropped.node);
+        self.dropped.borrow_mut().push(dropped);
+        if self.wants_sweep() {
+            self.shared.wants_sweep.set(true);
+        }
+    }
+
+    /// True when uses should be taken back now: many, or of files that are gone.
+    pub fn wants_sweep(&self) -> bool {
+        const MANY: usize = 16;
+        let dropped = self.dropped.borrow();
+        dropped.len() >= MANY || dropped.last().is_some_and(|last| last.urgent)
+    }
+
+    /// The notes of the vnodes that have ended since the last time, one for each node.
+    pub fn take_dropped(&self) -> Vec<Dropped> {
+        let mut merged: BTreeMap<u64, Dropped> = BTreeMap::new();
+        for dropped in self.dropped.take() {
+            merged.entry(dropped.node).and_modify(|known| known.uses += dropped.uses).or_insert(dropped);
+        }
+        merged.into_values().collect()
+    }
+
+    /// Vnodes in use.
+    pub fn node_count(&self) -> usize {
+        self.nodes.borrow().len()
+    }
+
+    /// May not be written.
+    pub fn is_read_only(&self) -> bool {
+        self.flags.get() & MS_RDONLY != 0
+    }
+
+    /// Its line of /proc/mounts.
+    pub fn line(&self) -> String {
+        let mut options = String::from(if self.is_read_only() { "ro" } else { "rw" });
+        for (flag, text) in [(MS_NOSUID, ",nosuid"), (MS_NODEV, ",nodev"), (MS_NOEXEC, ",noexec")] {
+            if self.flags.get() & flag != 0 {
+                options.push_str(text);
+            }
+        }
+        let target = escape(&self.target);
+        format!("{} {target} {} {options} 0 0\n", escape(self.source.as_bytes()), self.kind)
+    }
+}
+
+/// All mounts; the first one is the root file system.
+#[derive(Debug, Default)]
+pub struct Mounts(RefCell<Vec<Rc<Mount>>>);
+
+impl Mounts {
+    /// All of them, in the order in which they were mounted.
+    pub fn all(&self) -> Vec<Rc<Mount>> {
+        self.0.borrow().clone()
+    }
+
+    /// The root directory of all. `ENOENT`: it is not mounted yet.
+    pub fn root(&self) -> Result<NodeRef, Errno> {
+        self.0.borrow().first().and_then(|mount| mount.root()).ok_or(Errno::ENOENT)
+    }
+
+    /// The mount that fulfils a condition.
+    pub fn find(&self, condition: impl Fn(&Mount) -> bool) -> Option<Rc<Mount>> {
+        self.0.borrow().iter().find(|mount| condition(mount)).cloned()
+    }
+
+    /// Enters a mount.
+    pub fn add(&self, mount: Rc<Mount>) {
+        self.0.borrow_mut().push(mount);
+    }
+
+    /// Takes a mount out.
+    pub fn remove(&self, mount: &Rc<Mount>) {
+        self.0.borrow_mut().retain(|other| !Rc::ptr_eq(other, mount));
+    }
+
+    /// Calls `act` for those mounts whose vnodes have ended in number.
+    pub fn for_each_to_sweep(&self, act: impl Fn(&Mount)) {
+        self.0.borrow().iter().filter(|mount| mount.wants_sweep()).for_each(|mount| act(mount));
+    }
+}
+
+/// Blanks and the like as octal, as /proc/mounts has them.
+fn escape(text: &[u8]) -> String {
+    let mut escaped = String::new();
+    for chunk in text.utf8_chunks() {
+        for letter in chunk.valid().chars() {
+            match letter {
+                ' ' | '\t' | '\n' | '\\' => escaped.push_str(&format!("\\{:03o}", letter as u32)),
+                _ => escaped.push(letter),
+            }
+        }
+        chunk.invalid().iter().for_each(|byte| escaped.push_str(&format!("\\{byte:03o}")));
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mount() -> Rc<Mount> {
+        let new = NewMount {
+            service: Service::at(11),
+            kind: "ext2".into(),
+            source: "/dev/vda".into(),
+            target: b"/mnt/a b".to_vec(),
+            flags: MS_RDONLY | MS_NODEV,
+            volatile: false,
+            in_memory: false,
+            device: 0xfe00,
+        };
+        Mount::new(new, Rc::new(Shared::new(1)))
+    }
+
+    fn described(node: u64, links: u64) -> Description {
+        Description { node, mode: 0o100644 | links << 32, ids: 5 | 6 << 32, size: 7, device: 0 }
+    }
+
+    #[test]
+    fn a_file_has_one_vnode() {
+        let mount = mount();
+        let a = mount.adopt(described(2, 1));
+        let b = mount.adopt(described(2, 1));
+        let c = mount.adopt(described(3, 1));
+        assert!(Rc::ptr_eq(&a, &b) && !Rc::ptr_eq(&a, &c));
+        assert_ne!(a.serial, c.serial);
+        assert_eq!((a.uid.get(), a.gid.get(), a.size.get(), a.links.get()), (5, 6, 7, 1));
+    }
+
+    #[test]
+    fn all_uses_are_taken_back_when_the_last_holder_goes() {
+        let mount = mount();
+        let a = mount.adopt(described(2, 1));
+        let b = mount.adopt(described(2, 1));
+        drop(a);
+        assert!(mount.take_dropped().is_empty());
+        drop(b);
+        assert_eq!(mount.node_count(), 0);
+        drop(mount.adopt(described(2, 1)));
+        assert_eq!(mount.take_dropped(), [Dropped { node: 2, uses: 3, image: false, urgent: false }]);
+        assert!(mount.take_dropped().is_empty());
+    }
+
+    #[test]
+    fn files_without_name_are_given_up_at_once() {
+        let mount = mount();
+        drop(mount.adopt(described(2, 1)));
+        assert!(!mount.wants_sweep());
+        let gone = mount.adopt(described(3, 1));
+        gone.unlinked();
+        drop(gone);
+        assert!(mount.wants_sweep());
+    }
+
+    #[test]
+    fn a_line_tells_source_target_type_and_options() {
+        assert_eq!(mount().line(), "/dev/vda /mnt/a\\040b ext2 ro,nodev 0 0\n");
+    }
+}

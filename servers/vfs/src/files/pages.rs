@@ -1,0 +1,63 @@
+//! What vm holds of a file: pages for private mappings (its image) and, while it is mapped shared, the pages that programs change.
+//!
+//! vm answers these requests at once and asks nobody for them, so they are calls. Neighbour: `mappings`, which fills the pages.
+
+use super::vnode::NodeRef;
+use abi::{Endpoint, Errno, Message, vm};
+use alloc::vec::Vec;
+use sys::{
+    grant::{Access, GrantedBuffer},
+    ipc,
+};
+
+/// The content of a file has changed: nobody new gets vm's pages of it.
+pub fn forget_image(node: &NodeRef) {
+    if node.has_image.replace(false) {
+        forget(node.mount.device, node.node);
+    }
+}
+
+/// The same by device and node.
+pub fn forget(device: u64, inode: u64) {
+    tell_vm(&vm::ImageForget { device, inode }.message());
+}
+
+/// Puts what was written to a file into vm's pages, if it is mapped shared.
+pub fn update(node: &NodeRef, offset: u64, data: Vec<u8>, size: u64) -> Result<(), Errno> {
+    let object = node.shared.get();
+    if object == 0 || data.is_empty() {
+        return Ok(());
+    }
+    let (bytes, size) = (data.len() as u64, size.max(offset + data.len() as u64));
+    let granted = GrantedBuffer::new(data, Endpoint::VM, Access::Read)?;
+    ipc::call(Endpoint::VM, &vm::SharedUpdate { object, offset, grant: granted.id(), bytes, size }.message()).map(drop)
+}
+
+/// The file has, or is about to have, this size.
+pub fn resize(node: &NodeRef, bytes: u64) -> Result<(), Errno> {
+    match node.shared.get() {
+        0 => Ok(()),
+        object => ipc::call(Endpoint::VM, &vm::SharedResize { object, bytes }.message()).map(drop),
+    }
+}
+
+/// Opens the image of a file: its pages in vm as of now.
+pub fn open_image(node: &NodeRef) -> Result<u64, Errno> {
+    let (device, inode) = (node.mount.device, node.node);
+    let request = vm::ImageOpen { device, inode, version: node.serial, bytes: node.size.get() };
+    let reply = ipc::call(Endpoint::VM, &request.message())?;
+    node.has_image.set(true);
+    vm::ImageOpen::results(&reply)
+}
+
+/// Lets an image go.
+pub fn close_image(image: u64) {
+    tell_vm(&vm::ImageClose { image }.message());
+}
+
+/// Tells vm something that it never refuses and whose result nobody needs.
+fn tell_vm(message: &Message) {
+    if let Err(error) = ipc::call(Endpoint::VM, message) {
+        sys::log!("vm refuses request {:#x}: {error}", message.label);
+    }
+}

@@ -1,0 +1,104 @@
+//! Reads and writes of files that heed what programs have changed by shared mappings.
+
+use super::{BUFFER_BYTES, Mappings};
+use crate::{
+    files::{pages, vnode::NodeRef},
+    memory as user,
+    memory::buffer::UserBuffer,
+};
+use abi::{Endpoint, Errno, fs, vm};
+use alloc::{vec, vec::Vec};
+use sys::{
+    grant::{Access, GrantedBuffer, MagicGrant},
+    ipc,
+};
+
+impl Mappings {
+    /// Reads from a file into memory of vfs; less than asked for at its end.
+    pub async fn read_into(&self, node: &NodeRef, position: u64, bytes: usize) -> Result<Vec<u8>, Errno> {
+        self.write_back(node, position, bytes as u64).await?;
+        let service = node.mount.service;
+        let room = GrantedBuffer::new(vec![0; bytes], service.endpoint(), Access::Write)?;
+        let request = fs::Read { node: node.node, grant: room.id(), position, bytes: bytes as u64 };
+        let reply = self.peers.ask(service, request.message()).await?;
+        let mut data = room.take();
+        data.truncate(reply.words[0] as usize);
+        Ok(data)
+    }
+
+    /// Writes to a file from memory of vfs.
+    pub async fn write_from(&self, node: &NodeRef, position: u64, data: Vec<u8>, ids: u64) -> Result<u64, Errno> {
+        let service = node.mount.service;
+        let bytes = data.len() as u64;
+        let lent = GrantedBuffer::new(data, service.endpoint(), Access::Read)?;
+        let request = fs::Write { node: node.node, grant: lent.id(), position, bytes, ids };
+        let reply = self.peers.ask(service, request.message()).await?;
+        node.size.set(reply.words[1]);
+        let mut data = lent.take();
+        data.truncate(reply.words[0] as usize);
+        pages::update(node, position, data, reply.words[1])?;
+        Ok(reply.words[0])
+    }
+
+    /// A piece of a write, straight from the program. Returns bytes and new size.
+    pub async fn write_directly(
+        &self,
+        node: &NodeRef,
+        buffer: &UserBuffer,
+        position: u64,
+        bytes: u64,
+        ids: u64,
+    ) -> Result<(u64, u64), Errno> {
+        let service = node.mount.service;
+        let address = buffer.piece().address;
+        let grant = MagicGrant::new(buffer.owner, address, bytes, service.endpoint(), Access::Read)?;
+        let request = fs::Write { node: node.node, grant: grant.id(), position, bytes, ids };
+        let reply = self.peers.ask(service, request.message()).await?;
+        Ok((reply.words[0].min(bytes), reply.words[1]))
+    }
+
+    /// A piece of a write to a file that is mapped: to the file, and into vm's pages. Returns bytes and new size.
+    pub async fn write_through(
+        &self,
+        node: &NodeRef,
+        buffer: &UserBuffer,
+        position: u64,
+        bytes: u64,
+        ids: u64,
+    ) -> Result<(u64, u64), Errno> {
+        let mut data = vec![0; bytes as usize];
+        user::fetch(buffer.owner, buffer.piece().address, &mut data)?;
+        let service = node.mount.service;
+        let lent = GrantedBuffer::new(data, service.endpoint(), Access::Read)?;
+        let request = fs::Write { node: node.node, grant: lent.id(), position, bytes, ids };
+        let reply = self.peers.ask(service, request.message()).await?;
+        let (written, size) = (reply.words[0].min(bytes), reply.words[1]);
+        let mut data = lent.take();
+        data.truncate(written as usize);
+        pages::update(node, position, data, size)?;
+        Ok((written, size))
+    }
+
+    /// Fills a stretch of an image where pages are missing.
+    pub async fn fill_image(&self, node: &NodeRef, image: u64, offset: u64, bytes: u64) -> Result<(), Errno> {
+        let end = offset + bytes;
+        let mut at = offset;
+        while at < end {
+            let missing = ipc::call(Endpoint::VM, &vm::ImageMissing { image, offset: at, bytes: end - at }.message())?;
+            if missing.words[0] == 0 {
+                return Ok(());
+            }
+            let start = vm::ImageMissing::results(&missing)?;
+            let length = missing.words[0].min(BUFFER_BYTES);
+            let data = self.read_into(node, start, length as usize).await?;
+            if (data.len() as u64) < length {
+                return Err(Errno::EIO);
+            }
+            let lent = GrantedBuffer::new(data, Endpoint::VM, Access::Read)?;
+            let request = vm::ImageFill { image, offset: start, grant: lent.id(), bytes: length };
+            ipc::call(Endpoint::VM, &request.message())?;
+            at = start + length;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,150 @@
+//! Character devices: requests go to the driver, data straight between it and the program through a magic grant.
+
+use super::{Done, End, Inheritance, Kind, Object, OpenFile, Operation, no_position};
+use crate::{
+    base::{
+        Base, Flow,
+        closing::{Closed, Closing},
+    },
+    callers::Caller,
+    files::vnode::NodeRef,
+    keep::records::{Note, ObjectRecord},
+    memory::buffer::UserBuffer,
+    peers::Service,
+};
+use abi::{Errno, chardev};
+use alloc::{boxed::Box, rc::Rc};
+use sys::grant::{Access, MagicGrant};
+
+/// Most bytes of one request: others have their turn in between.
+const CHUNK: u64 = 1 << 20;
+/// Bytes of the program's memory that a device may reach in an ioctl.
+const ARGUMENT_BYTES: u64 = 256;
+
+/// An open character device.
+#[derive(Debug)]
+pub struct Character {
+    /// The special file.
+    pub node: NodeRef,
+    /// The driver.
+    pub service: Service,
+    /// Which of its devices.
+    pub minor: u64,
+}
+
+impl Character {
+    fn transfer(&self, on: &Operation, buffer: UserBuffer, at: Option<u64>, access: Access) -> Result<Flow, Errno> {
+        no_position(at)?;
+        let device = (self.service, self.minor);
+        Ok(Flow::task(transfer(on.base, on.caller.clone(), on.file.clone(), device, buffer, access)))
+    }
+}
+
+impl Object for Character {
+    fn record(&self) -> ObjectRecord {
+        let (place, minor) = (self.service.slot() as u16, self.minor as u32);
+        ObjectRecord { place, minor, ..ObjectRecord::of(Self::NUMBER) }
+    }
+
+    fn node(&self) -> Option<&NodeRef> {
+        Some(&self.node)
+    }
+
+    fn read(&self, on: &Operation, buffer: UserBuffer, at: Option<u64>) -> Result<Flow, Errno> {
+        self.transfer(on, buffer, at, Access::Write)
+    }
+
+    fn write(&self, on: &Operation, buffer: UserBuffer, at: Option<u64>) -> Result<Flow, Errno> {
+        self.transfer(on, buffer, at, Access::Read)
+    }
+
+    fn control(&self, on: &Operation, request: u32, argument: u64) -> Result<Flow, Errno> {
+        let (base, caller, file) = (on.base, on.caller.clone(), on.file.clone());
+        let device = (self.service, self.minor);
+        Ok(Flow::task(async move {
+            let result = control(base, &caller, device, request, argument).await;
+            drop(file);
+            result
+        }))
+    }
+
+    fn poll(&self) -> u32 {
+        0
+    }
+
+    fn ask_ready(&self, base: &Base, events: u32, stay: bool, done: Done) -> Result<Option<End>, Errno> {
+        let request = chardev::Poll { minor: self.minor, events: events as u64, now: !stay };
+        let end = base.peers.ask_meanwhile(self.service, request.message(), done)?;
+        Ok(Some(Box::new(end)))
+    }
+
+    fn close(&self, closing: &Closing) {
+        closing.add(Closed::Device { service: self.service, minor: self.minor });
+    }
+}
+
+impl Kind for Character {
+    const NUMBER: u8 = 3;
+
+    fn restore(record: &ObjectRecord, node: Option<NodeRef>, _: &mut dyn Inheritance) -> Option<Self> {
+        let service = Service::at(record.place as usize);
+        Some(Character { node: node?, service, minor: record.minor as u64 })
+    }
+}
+
+/// Reads from (the device may write the program's memory) or writes to a character device, one piece after the other
+/// as long as they are moved in full.
+async fn transfer(
+    base: &Base,
+    caller: Rc<Caller>,
+    file: Rc<OpenFile>,
+    (service, minor): (Service, u64),
+    mut buffer: UserBuffer,
+    access: Access,
+) -> Result<u64, Errno> {
+    let flags = if file.nonblocking() { chardev::NONBLOCK } else { 0 };
+    let who = caller.group() & 0xffff_ffff | caller.session() << 32;
+    if buffer.left() == 0 {
+        return Ok(0);
+    }
+    if let Some(Note::Moved(moved)) = caller.noted() {
+        buffer.advance_all(moved);
+    }
+    loop {
+        let piece = buffer.piece();
+        let bytes = piece.bytes.min(CHUNK);
+        let grant = MagicGrant::new(buffer.owner, piece.address, bytes, service.endpoint(), access)?;
+        let message = match access {
+            Access::Read => chardev::Write { minor, grant: grant.id(), bytes, flags, caller: who }.message(),
+            _ => chardev::Read { minor, grant: grant.id(), bytes, flags, caller: who }.message(),
+        };
+        match base.peers.ask_device_once(&caller, service, message, buffer.moved()).await {
+            Ok(reply) => {
+                let moved = reply.words[0].min(bytes);
+                buffer.advance(moved);
+                base.store.has_moved();
+                // A terminal gives one line, however much was asked for.
+                if moved < bytes || buffer.left() == 0 || access == Access::Write {
+                    return Ok(buffer.moved());
+                }
+                caller.note(Note::Moved(buffer.moved()));
+            }
+            Err(error) => return buffer.moved_or(error),
+        }
+    }
+}
+
+async fn control(
+    base: &Base,
+    caller: &Caller,
+    (service, minor): (Service, u64),
+    request: u32,
+    argument: u64,
+) -> Result<u64, Errno> {
+    let grant = MagicGrant::new(caller.endpoint, argument, ARGUMENT_BYTES, service.endpoint(), Access::ReadWrite)?;
+    let who = caller.pid as u64 | caller.group() << 32;
+    let (request, session) = (request as u64, caller.session());
+    let message = chardev::Control { minor, request, argument, grant: grant.id(), caller: who, session }.message();
+    let reply = base.peers.ask_device(caller, service, message).await?;
+    Ok(reply.words[0])
+}

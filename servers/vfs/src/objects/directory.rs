@@ -1,0 +1,45 @@
+//! Open directories. `calls::data` lists them, `paths` starts from them.
+
+use super::{Inheritance, Kind, Object, Operation, Seek};
+use crate::{
+    base::Flow, events::poll::ALWAYS_READY, files::vnode::NodeRef, keep::records::ObjectRecord,
+    memory::buffer::UserBuffer,
+};
+use abi::Errno;
+
+/// An open directory.
+#[derive(Debug)]
+pub struct Directory {
+    /// The directory.
+    pub node: NodeRef,
+}
+
+impl Object for Directory {
+    fn record(&self) -> ObjectRecord {
+        ObjectRecord::of(Self::NUMBER)
+    }
+
+    fn node(&self) -> Option<&NodeRef> {
+        Some(&self.node)
+    }
+
+    fn read(&self, _: &Operation, _: UserBuffer, _: Option<u64>) -> Result<Flow, Errno> {
+        Err(Errno::EISDIR)
+    }
+
+    fn seek(&self, seek: &Seek) -> Result<u64, Errno> {
+        seek.within(self.node.size.get())
+    }
+
+    fn poll(&self) -> u32 {
+        ALWAYS_READY
+    }
+}
+
+impl Kind for Directory {
+    const NUMBER: u8 = 9;
+
+    fn restore(_: &ObjectRecord, node: Option<NodeRef>, _: &mut dyn Inheritance) -> Option<Self> {
+        Some(Directory { node: node? })
+    }
+}

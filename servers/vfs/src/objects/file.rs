@@ -1,0 +1,255 @@
+//! Open files: what descriptors refer to, shared by everybody who got them by dup, fork or exec.
+//!
+//! Invariant: what is preserved says the same as the fields here, but for the position while a transfer is in progress.
+
+use super::{Object, OpenFile};
+use crate::{
+    base::closing::{Closed, Closing},
+    files::vnode::NodeRef,
+    keep::{
+        Text,
+        records::{FileRecord, NodeRecord},
+    },
+};
+use abi::Errno;
+use alloc::{rc::Rc, vec::Vec};
+use core::{
+    any::Any,
+    cell::{Cell, Ref, RefCell},
+};
+
+/// Access mode bits.
+pub const O_ACCMODE: u32 = 3;
+/// Write only.
+pub const O_WRONLY: u32 = 1;
+/// Read and write.
+pub const O_RDWR: u32 = 2;
+/// Create.
+pub const O_CREAT: u32 = 0x40;
+/// Only if it is new.
+pub const O_EXCL: u32 = 0x80;
+/// Empty it.
+pub const O_TRUNC: u32 = 0x200;
+/// Write at the end.
+pub const O_APPEND: u32 = 0x400;
+/// Do not wait.
+pub const O_NONBLOCK: u32 = 0x800;
+/// Write through (data).
+pub const O_DSYNC: u32 = 0x1000;
+/// Signal when ready: accepted and kept, no more.
+pub const O_ASYNC: u32 = 0x2000;
+/// Bypass caches: accepted and kept, no more.
+pub const O_DIRECT: u32 = 0x4000;
+/// What 32-bit programs need for large files; always in force.
+pub const O_LARGEFILE: u32 = 0x8000;
+/// Only directories.
+pub const O_DIRECTORY: u32 = 0x10000;
+/// Not through a link as last component.
+pub const O_NOFOLLOW: u32 = 0x20000;
+/// No access times.
+pub const O_NOATIME: u32 = 0x40000;
+/// Close at exec.
+pub const O_CLOEXEC: u32 = 0x80000;
+/// Only a place in the tree.
+pub const O_PATH: u32 = 0x20_0000;
+/// The bit of O_TMPFILE that is its own.
+pub const O_TMPFILE: u32 = 0x40_0000;
+/// What `F_SETFL` may change.
+pub const CHANGEABLE: u32 = O_APPEND | O_NONBLOCK | O_ASYNC | O_DIRECT | O_NOATIME;
+
+/// An open file as a predecessor has left it: record, position, status flags.
+pub type FoundFile = (FileRecord, u64, u32);
+
+/// One open file, of an object of kind `O`.
+#[derive(Debug)]
+pub struct File<O: ?Sized + Object> {
+    number: u64,
+    flags: Cell<u32>,
+    /// Where the next read or write goes; in directories the file system's own mark. While transfers are in progress it is
+    /// where they will end if all goes well; see [`File::begin_transfer`].
+    position: Cell<u64>,
+    path: RefCell<Vec<u8>>,
+    flocked: Cell<bool>,
+    /// Its place in preserved memory.
+    place: u16,
+    saved_path: Cell<Text>,
+    /// Transfers in progress that move the position.
+    transfers: Cell<u32>,
+    closing: Rc<Closing>,
+    object: O,
+}
+
+impl<O: Object> File<O> {
+    /// A new open file at position 0. `ENFILE`: there are too many; what opening has done is undone at the next sweep.
+    pub fn new(closing: &Rc<Closing>, object: O, flags: u32, path: Vec<u8>) -> Result<Rc<OpenFile>, Errno> {
+        let number = closing.next_number();
+        let node = object.node().map_or(NodeRecord::NONE, |node| node.record());
+        let record = FileRecord { object: object.record(), node, number, path: Text::EMPTY };
+        let (place, saved_path) =
+            closing.store().new_file(&record, flags, &path).inspect_err(|_| object.close(closing))?;
+        Ok(Rc::new(File {
+            number,
+            flags: Cell::new(flags),
+            position: Cell::new(0),
+            path: RefCell::new(path),
+            flocked: Cell::new(false),
+            place,
+            saved_path: Cell::new(saved_path),
+            transfers: Cell::new(0),
+            closing: closing.clone(),
+            object,
+        }))
+    }
+
+    /// An open file as a predecessor has left it.
+    pub fn restore(closing: &Rc<Closing>, object: O, place: u16, (record, position, flags): FoundFile) -> Rc<OpenFile> {
+        Rc::new(File {
+            number: record.number,
+            flags: Cell::new(flags),
+            position: Cell::new(position),
+            path: RefCell::new(closing.store().text(record.path)),
+            flocked: Cell::new(false),
+            place,
+            saved_path: Cell::new(record.path),
+            transfers: Cell::new(0),
+            closing: closing.clone(),
+            object,
+        })
+    }
+}
+
+impl OpenFile {
+    /// What it is of.
+    pub fn any(&self) -> &dyn Object {
+        &self.object
+    }
+
+    /// What it is of, if that is of this kind.
+    pub fn object<K: Object>(&self) -> Option<&K> {
+        let object: &dyn Any = &self.object;
+        object.downcast_ref()
+    }
+
+    /// A number of its own: owner of its flock locks.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Its place in preserved memory.
+    pub fn place(&self) -> u16 {
+        self.place
+    }
+
+    /// Canonical path it was opened by; of a pipe its name.
+    pub fn path(&self) -> Ref<'_, Vec<u8>> {
+        self.path.borrow()
+    }
+
+    /// flock was called on it: its locks are released with it.
+    pub fn set_flocked(&self) {
+        self.flocked.set(true);
+    }
+
+    /// Preserves what has changed of its object.
+    pub fn save_object(&self) {
+        self.closing.store().set_object(self.place, self.object.record());
+    }
+
+    /// Access mode and status flags.
+    pub fn flags(&self) -> u32 {
+        self.flags.get()
+    }
+
+    /// Sets the status flags.
+    pub fn set_flags(&self, flags: u32) {
+        self.flags.set(flags);
+        self.closing.store().set_flags(self.place, flags);
+    }
+
+    /// Where the next read or write goes.
+    pub fn position(&self) -> u64 {
+        self.position.get()
+    }
+
+    /// Sets the position.
+    pub fn set_position(&self, position: u64) {
+        self.position.set(position);
+        self.closing.store().set_position(self.place, position);
+    }
+
+    /// A transfer begins that will leave the position at `expected`. Others may go on from there meanwhile; but until
+    /// [`File::end_transfer`], the position that is preserved is the one that the transfer, done again, begins at.
+    pub fn begin_transfer(&self, expected: u64) {
+        self.transfers.set(self.transfers.get() + 1);
+        self.position.set(expected);
+    }
+
+    /// The transfer that was to end at `expected` has ended at `end`: the last thing a call does.
+    pub fn end_transfer(&self, expected: u64, end: u64) {
+        self.transfers.set(self.transfers.get() - 1);
+        if self.position.get() == expected {
+            self.position.set(end);
+        }
+        let saved = if self.transfers.get() == 0 { self.position.get() } else { end };
+        self.closing.store().set_position(self.place, saved);
+    }
+
+    /// Changes the path, after a directory was renamed. Without room for it, a restart would bring the old one back.
+    pub fn set_path(&self, path: Vec<u8>) {
+        let store = self.closing.store();
+        if let Ok(text) = store.put_text(&path) {
+            store.release_text(self.saved_path.replace(text));
+            store.set_path(self.place, text);
+        }
+        self.path.replace(path);
+    }
+
+    /// The node it is of; pipes have none. O_PATH files have.
+    pub fn node(&self) -> Option<&NodeRef> {
+        self.object.node()
+    }
+
+    /// Is open for reading.
+    pub fn reads(&self) -> bool {
+        self.flags.get() & O_ACCMODE != O_WRONLY && !self.is_path()
+    }
+
+    /// Is open for writing.
+    pub fn writes(&self) -> bool {
+        matches!(self.flags.get() & O_ACCMODE, O_WRONLY | O_RDWR) && !self.is_path()
+    }
+
+    /// Calls do not wait.
+    pub fn nonblocking(&self) -> bool {
+        self.flags.get() & O_NONBLOCK != 0
+    }
+
+    fn is_path(&self) -> bool {
+        self.flags.get() & O_PATH != 0
+    }
+
+    /// `EBADF` for one opened with O_PATH: almost no call may use it.
+    pub fn usable(&self) -> Result<(), Errno> {
+        if self.is_path() { Err(Errno::EBADF) } else { Ok(()) }
+    }
+
+    /// `EBADF` unless it is open for reading.
+    pub fn readable(&self) -> Result<(), Errno> {
+        if self.reads() { Ok(()) } else { Err(Errno::EBADF) }
+    }
+
+    /// `EBADF` unless it is open for writing.
+    pub fn writable(&self) -> Result<(), Errno> {
+        if self.writes() { Ok(()) } else { Err(Errno::EBADF) }
+    }
+}
+
+impl<O: ?Sized + Object> Drop for File<O> {
+    fn drop(&mut self) {
+        self.closing.store().release_file(self.place, self.saved_path.get());
+        self.object.close(&self.closing);
+        if let (true, Some(node)) = (self.flocked.get(), self.object.node()) {
+            self.closing.add(Closed::Flock { node: node.clone(), number: self.number });
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! Ends of pipes and FIFOs, and what reading and writing them means for a call: what waits, what a signal ends, and SIGPIPE.
+
+use super::{FIONREAD, Inheritance, Kind, Object, Operation, done, no_position};
+use crate::{
+    base::{
+        Base, Flow,
+        closing::{Closed, Closing},
+    },
+    callers::{Call, Caller, permission::S_IFIFO},
+    events::{Watchers, notices::SIGPIPE},
+    files::{stat::Summary, vnode::NodeRef},
+    keep::records::{Note, ObjectRecord},
+    memory as user,
+    memory::buffer::UserBuffer,
+    pipes::{Outcome, Pipe},
+};
+use abi::Errno;
+use alloc::rc::Rc;
+
+/// An open end of a pipe or FIFO, or both ends of a FIFO.
+#[derive(Debug)]
+pub struct PipeEnd {
+    /// The pipe.
+    pub pipe: Rc<Pipe>,
+    /// The special file of a FIFO.
+    pub node: Option<NodeRef>,
+    /// What fstat tells of a pipe.
+    pub inode: u64,
+    /// It is the end that is read from.
+    pub reads: bool,
+    /// It is the end that is written to.
+    pub writes: bool,
+}
+
+impl Object for PipeEnd {
+    fn record(&self) -> ObjectRecord {
+        let minor = self.reads as u32 | (self.writes as u32) << 1;
+        ObjectRecord { kind: Self::NUMBER, place: self.pipe.record(), minor, more: self.inode }
+    }
+
+    fn node(&self) -> Option<&NodeRef> {
+        self.node.as_ref()
+    }
+
+    fn summary(&self) -> Result<Summary, Errno> {
+        Ok(Summary { inode: self.inode, mode: S_IFIFO | 0o600, ..Summary::default() })
+    }
+
+    fn read(&self, on: &Operation, buffer: UserBuffer, at: Option<u64>) -> Result<Flow, Errno> {
+        no_position(at)?;
+        read(on.base, on.caller, &self.pipe, buffer, on.file.nonblocking())
+    }
+
+    fn write(&self, on: &Operation, buffer: UserBuffer, at: Option<u64>) -> Result<Flow, Errno> {
+        no_position(at)?;
+        write(on.base, on.caller, &self.pipe, buffer, on.file.nonblocking(), false)
+    }
+
+    fn control(&self, on: &Operation, request: u32, argument: u64) -> Result<Flow, Errno> {
+        if request != FIONREAD {
+            return Err(Errno::ENOTTY);
+        }
+        user::store(on.caller.endpoint, argument, &(self.pipe.bytes() as u32).to_le_bytes())?;
+        done(0)
+    }
+
+    fn poll(&self) -> u32 {
+        self.pipe.poll(self.reads, self.writes)
+    }
+
+    fn watchers(&self) -> [Option<&Watchers>; 2] {
+        [Some(&self.pipe.watchers), None]
+    }
+
+    fn close(&self, closing: &Closing) {
+        closing.add(Closed::Pipe { pipe: self.pipe.clone(), reads: self.reads, writes: self.writes });
+    }
+}
+
+impl Kind for PipeEnd {
+    const NUMBER: u8 = 5;
+
+    fn restore(record: &ObjectRecord, node: Option<NodeRef>, from: &mut dyn Inheritance) -> Option<Self> {
+        let (reads, writes) = (record.minor & 1 != 0, record.minor & 2 != 0);
+        let pipe = from.pipe(record.place)?;
+        pipe.open(reads, writes);
+        if let Some(node) = &node {
+            *node.fifo.borrow_mut() = Rc::downgrade(&pipe);
+        }
+        from.has_inode(record.more);
+        Some(PipeEnd { pipe, node, inode: record.more, reads, writes })
+    }
+}
+
+/// Reads from a pipe.
+pub fn read(
+    base: &Base,
+    caller: &Caller,
+    pipe: &Rc<Pipe>,
+    buffer: UserBuffer,
+    nonblocking: bool,
+) -> Result<Flow, Errno> {
+    let outcome = pipe.read(base, buffer, nonblocking);
+    flow(base, caller, pipe, outcome)
+}
+
+/// Writes to a pipe; `quiet`: without a signal when nobody reads.
+pub fn write(
+    base: &Base,
+    caller: &Caller,
+    pipe: &Rc<Pipe>,
+    mut buffer: UserBuffer,
+    nonblocking: bool,
+    quiet: bool,
+) -> Result<Flow, Errno> {
+    if let Some(Note::Moved(moved)) = caller.noted() {
+        buffer.advance_all(moved);
+    }
+    let outcome = pipe.write(base, buffer, nonblocking);
+    if outcome == Outcome::Done(Err(Errno::EPIPE)) {
+        return broken(base, caller, quiet);
+    }
+    flow(base, caller, pipe, outcome)
+}
+
+/// A write that nobody reads.
+pub fn broken(base: &Base, caller: &Caller, quiet: bool) -> Result<Flow, Errno> {
+    if quiet {
+        return Err(Errno::EPIPE);
+    }
+    caller.set_call(Call::Signalled(0));
+    base.notices.signal(caller.endpoint, SIGPIPE);
+    Ok(Flow::Later)
+}
+
+fn flow(base: &Base, caller: &Caller, pipe: &Rc<Pipe>, outcome: Outcome) -> Result<Flow, Errno> {
+    match outcome {
+        Outcome::Done(result) => {
+            base.store.has_moved();
+            Ok(Flow::Done(result))
+        }
+        Outcome::Waiting => match caller.take_cancelled() {
+            // A signal came while the call was on its way from a predecessor.
+            Some(error) => Ok(Flow::Done(match pipe.cancel(caller.endpoint) {
+                Some(moved @ 1..) => Ok(moved),
+                _ => Err(error),
+            })),
+            None => {
+                caller.set_call(Call::Pipe(pipe.clone()));
+                Ok(Flow::Later)
+            }
+        },
+    }
+}

@@ -1,0 +1,201 @@
+//! Regular files: data goes straight between the file system and the program through a magic grant.
+//!
+//! Positions are moved before the file system has answered, so that programs which share an open file, or append, do not write
+//! over each other; the answer corrects them.
+
+use super::{FIONREAD, Inheritance, Kind, O_APPEND, O_DSYNC, Object, OpenFile, Operation, Seek, done};
+use crate::{
+    base::{Base, Flow},
+    callers::{Caller, permission::after_write},
+    events::poll::ALWAYS_READY,
+    files::{pages, vnode::NodeRef},
+    keep::records::{Note, ObjectRecord},
+    mappings::BUFFER_BYTES,
+    memory as user,
+    memory::buffer::UserBuffer,
+};
+use abi::{Errno, fs};
+use alloc::rc::Rc;
+use sys::grant::{Access, MagicGrant};
+
+/// Most bytes of one request to a file system: others have their turn in between.
+const CHUNK: u64 = 1 << 20;
+
+/// An open regular file.
+#[derive(Debug)]
+pub struct Regular {
+    /// The file.
+    pub node: NodeRef,
+}
+
+impl Object for Regular {
+    fn record(&self) -> ObjectRecord {
+        ObjectRecord::of(Self::NUMBER)
+    }
+
+    fn node(&self) -> Option<&NodeRef> {
+        Some(&self.node)
+    }
+
+    fn read(&self, on: &Operation, buffer: UserBuffer, at: Option<u64>) -> Result<Flow, Errno> {
+        let node = &self.node;
+        let ended = at.unwrap_or_else(|| on.file.position()) >= node.size.get() && !node.mount.volatile;
+        if buffer.left() == 0 || ended {
+            return done(0);
+        }
+        Ok(Flow::task(read(on.base, on.file.clone(), node.clone(), buffer, at)))
+    }
+
+    fn write(&self, on: &Operation, buffer: UserBuffer, at: Option<u64>) -> Result<Flow, Errno> {
+        if buffer.left() == 0 {
+            return done(0);
+        }
+        Ok(Flow::task(write(on.base, on.caller.clone(), on.file.clone(), self.node.clone(), buffer, at)))
+    }
+
+    fn seek(&self, seek: &Seek) -> Result<u64, Errno> {
+        seek.within(self.node.size.get())
+    }
+
+    fn control(&self, on: &Operation, request: u32, argument: u64) -> Result<Flow, Errno> {
+        if request != FIONREAD {
+            return Err(Errno::ENOTTY);
+        }
+        let left = self.node.size.get().saturating_sub(on.file.position());
+        user::store(on.caller.endpoint, argument, &(left.min(i32::MAX as u64) as u32).to_le_bytes())?;
+        done(0)
+    }
+
+    fn poll(&self) -> u32 {
+        ALWAYS_READY
+    }
+}
+
+impl Kind for Regular {
+    const NUMBER: u8 = 0;
+
+    fn restore(_: &ObjectRecord, node: Option<NodeRef>, _: &mut dyn Inheritance) -> Option<Self> {
+        Some(Regular { node: node? })
+    }
+}
+
+async fn read(
+    base: &Base,
+    file: Rc<OpenFile>,
+    node: NodeRef,
+    mut buffer: UserBuffer,
+    at: Option<u64>,
+) -> Result<u64, Errno> {
+    let service = node.mount.service;
+    let start = at.unwrap_or_else(|| file.position());
+    let expected = start + buffer.left().min(node.size.get().saturating_sub(start));
+    if at.is_none() {
+        file.begin_transfer(expected);
+    }
+    let is_mapped = node.shared.get() != 0;
+    let mut result = if is_mapped { base.mappings.write_back(&node, start, buffer.left()).await } else { Ok(()) };
+    while buffer.left() > 0 && result.is_ok() {
+        let piece = buffer.piece();
+        let bytes = piece.bytes.min(CHUNK);
+        let endpoint = service.endpoint();
+        let grant = match MagicGrant::new(buffer.owner, piece.address, bytes, endpoint, Access::Write) {
+            Ok(grant) => grant,
+            Err(error) => {
+                result = Err(error);
+                break;
+            }
+        };
+        let position = start + buffer.moved();
+        let request = fs::Read { node: node.node, grant: grant.id(), position, bytes };
+        match base.peers.ask(service, request.message()).await {
+            Ok(reply) => buffer.advance(reply.words[0].min(bytes)),
+            Err(error) => result = Err(error),
+        }
+        let short = buffer.moved() < position - start + bytes;
+        if result.is_err() || short {
+            break;
+        }
+    }
+    if at.is_none() {
+        file.end_transfer(expected, start + buffer.moved());
+    }
+    result.map(|()| buffer.moved()).or_else(|error| buffer.moved_or(error))
+}
+
+async fn write(
+    base: &Base,
+    caller: Rc<Caller>,
+    file: Rc<OpenFile>,
+    node: NodeRef,
+    mut buffer: UserBuffer,
+    at: Option<u64>,
+) -> Result<u64, Errno> {
+    let appends = file.flags() & O_APPEND != 0;
+    let old_size = node.size.get();
+    let start = if appends { append_at(&caller, old_size) } else { at.unwrap_or_else(|| file.position()) };
+    let expected = start.checked_add(buffer.left()).filter(|end| *end <= i64::MAX as u64).ok_or(Errno::EFBIG)?;
+    if at.is_none() {
+        file.begin_transfer(expected);
+    }
+    node.size.set(old_size.max(expected));
+    let ids = caller.credentials().ids();
+    let mut result = Ok(());
+    let mut real_size = old_size;
+    while buffer.left() > 0 {
+        let is_mapped = node.shared.get() != 0;
+        let bytes = buffer.piece().bytes.min(if is_mapped { BUFFER_BYTES } else { CHUNK });
+        let position = start + buffer.moved();
+        let written = if is_mapped {
+            base.mappings.write_through(&node, &buffer, position, bytes, ids).await
+        } else {
+            base.mappings.write_directly(&node, &buffer, position, bytes, ids).await
+        };
+        match written {
+            Ok((moved, size)) => {
+                buffer.advance(moved);
+                real_size = size;
+            }
+            Err(error) => result = Err(error),
+        }
+        let short = buffer.moved() < position - start + bytes;
+        if result.is_err() || short {
+            break;
+        }
+    }
+    let end = start + buffer.moved();
+    if node.size.get() == old_size.max(expected) {
+        node.size.set(real_size.max(if result.is_ok() { end } else { 0 }));
+    }
+    let written = written(base, &caller, &file, &node).await;
+    // Last, in the turn that answers the call: until then it is done again from its start.
+    if at.is_none() {
+        file.end_transfer(expected, end);
+    }
+    written?;
+    result.map(|()| buffer.moved()).or_else(|error| buffer.moved_or(error))
+}
+
+/// What a write changes besides the data.
+pub async fn written(base: &Base, caller: &Caller, file: &OpenFile, node: &NodeRef) -> Result<(), Errno> {
+    node.mount.dirty.set(true);
+    pages::forget_image(node);
+    let mode = after_write(&caller.credentials(), node.mode.get());
+    if mode != node.mode.get() {
+        base.files.set_mode(node, mode).await?;
+    }
+    if file.flags() & O_DSYNC != 0 {
+        base.mappings.sync_node(node).await?;
+    }
+    Ok(())
+}
+
+/// Where an appending write begins: at the end, or where it began when a predecessor did it.
+fn append_at(caller: &Caller, size: u64) -> u64 {
+    match caller.noted() {
+        Some(Note::Start(start)) => start,
+        _ => {
+            caller.note(Note::Start(size));
+            size
+        }
+    }
+}
