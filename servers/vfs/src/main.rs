@@ -1,23 +1,34 @@
 //! vfs: descriptors, paths, mounts, pipes, poll, permissions. It stands between programs and the file systems and drivers.
 //!
-//! A call of a program is a message. What can be answered at once is; everything else becomes a task that asks file systems and drivers and
-//! never keeps the server from receiving: vfs waits for nobody but vm, ds and rs.
+//! A call of a program is a message. What needs nobody else is answered at once; everything else becomes a task that asks file systems and
+//! drivers while the server goes on receiving. vfs blocks only in requests to vm, ds and rs.
+//!
+//! The folders from top to bottom; imports go down only (layers.toml):
 //!
 //! | folder | topic |
 //! |---|---|
-//! | `calls` | the calls of programs, a file for each family; the requests of pm and procfs |
+//! | `recovery` | makes the state again that a predecessor has left |
+//! | `mounts` | mount, unmount, sync |
+//! | `exec` | brings programs into vm |
+//! | `calls` | Linux calls, a file for each family; requests of pm, procfs and vm |
 //! | `paths` | path names as text, and their resolution |
-//! | `objects` | open files and what they refer to |
-//! | `files` | vnodes, the name cache, locks, permissions, requests to file systems |
-//! | `mounts` | mounted file systems; mount, unmount, sync |
-//! | `mappings` | exec and mmap: files in the memory of programs |
-//! | `processes` | threads of programs: descriptors, directories, ids |
-//! | `pipes`, `queues`, `sockets` | bytes and messages between programs |
+//! | `state` | everything in one structure |
+//! | `processes` | threads of programs: descriptors, directories |
+//! | `objects` | open files, a file for each kind of object |
+//! | `sockets` | connected pairs of sockets |
+//! | `base` | what open files stand on |
+//! | `mappings` | files that are mapped: what vm has of them |
+//! | `files` | vnodes, mounts, the name cache, locks; requests to file systems |
+//! | `queues` | message queues |
+//! | `peers` | file systems and drivers, as vfs asks them |
+//! | `callers` | who calls, and the call in progress; permissions |
+//! | `pipes` | pipes and FIFOs |
 //! | `events` | waiting and waking; poll; events for pm |
 //! | `memory` | memory of programs |
-//! | `keep`, `recovery` | the state that outlives vfs, and what its successor does with it |
+//! | `keep` | records that outlive vfs |
 //!
-//! `state` holds them together, `peers` are the services that vfs asks. The book's chapter on files tells how they work together.
+//! A new call is an entry in the list of its family in `calls`, a new kind of descriptor a file in `objects`. The book's chapter on files
+//! follows a `read` through the folders.
 #![cfg_attr(not(test), no_std, no_main)]
 #![forbid(unsafe_code)]
 
@@ -64,7 +75,7 @@ fn main(start: sys::Start) {
         Found::State | Found::Undone => vfs.restore(),
         Found::Nothing if start.birth == Birth::Fresh => {}
         Found::Nothing | Found::Damaged => {
-            sys::log!("the predecessor's state is lost: programs have no files any more")
+            sys::log!("the predecessor's state is lost: every program's descriptors are closed")
         }
     }
     vfs.base.runtime.spawn(async move {
@@ -78,10 +89,10 @@ fn main(start: sys::Start) {
     vfs.base.runtime.serve(|message| handle(vfs, message), |result| answer(vfs, result), |from, _| notified(vfs, from))
 }
 
-/// One message, as far as it goes without waiting.
+/// Handles one message, as far as that goes without waiting.
 fn handle(vfs: &'static Vfs, message: &Message) -> Flow {
     if message.is_reply() {
-        // The answer to a request that has been given up.
+        // The reply to a request that has been dropped.
         return Flow::Later;
     }
     let flow = if message.source.is_service() {
@@ -102,7 +113,7 @@ fn handle(vfs: &'static Vfs, message: &Message) -> Flow {
     flow
 }
 
-/// A program's call that came while a predecessor's state is being restored.
+/// Handles a call that came while a predecessor's state is being restored: it waits for that.
 fn handle_recovered(vfs: &'static Vfs, message: Message) {
     vfs.base.runtime.spawn(async move {
         vfs.recovered.wait().await;
@@ -118,7 +129,7 @@ fn handle_recovered(vfs: &'static Vfs, message: Message) {
     });
 }
 
-/// The answer to a call that is over.
+/// Makes the reply to a call that has ended.
 fn answer(vfs: &Vfs, result: Result<u64, Errno>) -> Message {
     vfs.base.sweep();
     base::answer(result)

@@ -1,6 +1,6 @@
 //! The services vfs asks: file systems and drivers, all asynchronously.
 //!
-//! A peer is connected when it is first named and never let go. Its requests are repeated to a successor where that harms nobody;
+//! A peer is connected when it is first named, and for good. Its requests are repeated to a successor where that is harmless;
 //! else they fail with `EIO`, which is also what programs see of every error that is not Linux's.
 
 use crate::{

@@ -79,7 +79,7 @@ impl Base {
         self.runtime.answer(who, answer(result));
     }
 
-    /// Does what the ends of open files and vnodes have left to do. Called after each request.
+    /// Does what the ends of open files and vnodes have left to do. Runs after each request.
     #[inline]
     pub fn sweep(&self) {
         if self.shared.wants_sweep.get() {
@@ -104,7 +104,7 @@ impl Base {
         }
     }
 
-    /// Lets writers go on that lacked pages, as soon as there are some; for ever.
+    /// Retries writers that lack pages when there may be some; for ever.
     pub async fn feed_pipes(&self) {
         const PAUSE_NS: u64 = 1_000_000;
         loop {
@@ -115,7 +115,7 @@ impl Base {
     }
 }
 
-/// The answer to a Linux call: only word 0 counts.
+/// Makes the reply to a Linux call, whose result is word 0.
 pub fn answer(result: Result<u64, Errno>) -> Message {
     let mut reply = Message::new(abi::message::REPLY);
     reply.words[0] = abi::Word::to_word(result);

@@ -7,7 +7,10 @@ pub mod permission;
 
 use crate::{
     events::Event,
-    keep::{Store, records::Note},
+    keep::{
+        Kept, Store, Text,
+        records::{Note, ThreadRecord},
+    },
     pipes::Pipe,
 };
 use abi::{Endpoint, Errno, Message, endpoint::SLOTS, message::REPLY};
@@ -43,8 +46,8 @@ pub struct Caller {
     /// The process it belongs to.
     pub pid: u32,
     credentials: RefCell<Rc<Credentials>>,
-    session: Cell<u64>,
-    group: Cell<u64>,
+    /// What is preserved of the thread; ids as in `credentials`.
+    record: Kept<ThreadRecord>,
     call: RefCell<Call>,
     /// What a predecessor has noted about the call in progress, if it came before.
     note: Cell<Option<Note>>,
@@ -55,25 +58,41 @@ pub struct Caller {
     cancelled: Cell<Option<Errno>>,
     /// `Exit` has come: only handlers that have not ended yet hold this.
     gone: Cell<bool>,
-    store: Rc<Store>,
 }
 
 impl Caller {
-    /// A thread of the superuser, without session.
-    pub fn new(store: &Rc<Store>, endpoint: Endpoint, pid: u32) -> Caller {
+    /// A thread as this record says, which is preserved by [`Caller::save`]; `groups`: the supplementary ones.
+    pub fn new(store: &Rc<Store>, record: ThreadRecord, groups: Vec<u32>) -> Caller {
+        let [euid, egid, uid, gid] = record.ids;
+        let credentials = Credentials { euid, egid, uid, gid, groups };
         Caller {
-            endpoint,
-            pid,
-            credentials: RefCell::default(),
-            session: Cell::new(0),
-            group: Cell::new(0),
+            endpoint: record.endpoint,
+            pid: record.pid,
+            credentials: RefCell::new(Rc::new(credentials)),
+            record: Kept::new(store, record.endpoint.slot() as u16, record),
             call: RefCell::default(),
             note: Cell::new(None),
             recalled: RefCell::default(),
             event: Rc::default(),
             cancelled: Cell::new(None),
             gone: Cell::new(false),
-            store: store.clone(),
+        }
+    }
+
+    /// What is preserved of it.
+    pub fn record(&self) -> ThreadRecord {
+        self.record.get()
+    }
+
+    /// Preserves it for the first time.
+    pub fn save(&self) {
+        self.record.set(self.record.get());
+    }
+
+    /// Changes a part of its record, unless the thread has ended: then its place may be another's.
+    pub fn update(&self, change: impl FnOnce(&mut ThreadRecord)) {
+        if !self.gone.get() {
+            self.record.update(change);
         }
     }
 
@@ -82,25 +101,30 @@ impl Caller {
         self.credentials.borrow().clone()
     }
 
-    /// Changes its ids.
-    pub fn set_credentials(&self, credentials: Rc<Credentials>) {
-        self.credentials.replace(credentials);
+    /// Changes its ids. `ENOMEM`: no room for the supplementary groups.
+    pub fn set_credentials(&self, credentials: Credentials) -> Result<(), Errno> {
+        let store = self.record.store();
+        let groups = save_groups(store, &credentials.groups)?;
+        store.release_text(self.record.get().groups);
+        let Credentials { euid, egid, uid, gid, .. } = credentials;
+        self.update(|record| (record.ids, record.groups) = ([euid, egid, uid, gid], groups));
+        self.credentials.replace(Rc::new(credentials));
+        Ok(())
     }
 
     /// Its session.
     pub fn session(&self) -> u64 {
-        self.session.get()
+        self.record.get().session as u64
     }
 
     /// Its process group.
     pub fn group(&self) -> u64 {
-        self.group.get()
+        self.record.get().group as u64
     }
 
     /// Changes session and process group.
     pub fn set_session(&self, session: u64, group: u64) {
-        self.session.set(session);
-        self.group.set(group);
+        self.update(|record| (record.session, record.group) = (session as u32, group as u32));
     }
 
     /// The thread has ended.
@@ -108,9 +132,10 @@ impl Caller {
         self.gone.get()
     }
 
-    /// The thread ends.
+    /// The thread ends; its record has been taken out.
     pub fn set_gone(&self) {
         self.gone.set(true);
+        self.record.store().release_text(self.record.get().groups);
     }
 
     /// A new call begins; `note`: what a predecessor has noted about it.
@@ -130,7 +155,7 @@ impl Caller {
 
     /// Notes something about the call in progress, for a successor that gets it again.
     pub fn note(&self, note: Note) {
-        self.store.note(self.endpoint, note);
+        self.record.store().note(self.endpoint, note);
     }
 
     /// Fires when the call may go on.
@@ -157,13 +182,13 @@ impl Caller {
     /// The tag of the next change that the call in progress asks of a file system: a call makes at most one that must not be made twice.
     /// `None`: no call is in progress.
     pub fn change_tag(&self) -> Option<u64> {
-        let number = self.store.call_of(self.endpoint);
+        let number = self.record.store().call_of(self.endpoint);
         (number != 0).then(|| OWN_TAG | (self.endpoint.0 as u64) << 32 | number & 0xffff_ffff)
     }
 
     /// The tag of a transfer from or to a terminal, when the call has moved so many bytes already.
     pub fn transfer_tag(&self, moved: u64) -> u64 {
-        let which = self.store.call_of(self.endpoint) as u32 ^ (moved as u32).rotate_left(16);
+        let which = self.record.store().call_of(self.endpoint) as u32 ^ (moved as u32).rotate_left(16);
         OWN_TAG | (self.endpoint.0 as u64) << 32 | which as u64
     }
 
@@ -207,6 +232,12 @@ impl Caller {
     }
 }
 
+/// Preserves supplementary groups. `ENOMEM`: no room.
+pub fn save_groups(store: &Store, groups: &[u32]) -> Result<Text, Errno> {
+    let bytes: Vec<u8> = groups.iter().flat_map(|group| group.to_le_bytes()).collect();
+    store.put_text(&bytes)
+}
+
 /// All threads, by slot.
 #[derive(Debug)]
 pub struct Callers(RefCell<Vec<Option<Rc<Caller>>>>);
@@ -221,7 +252,7 @@ impl Callers {
     /// The thread with this endpoint, generation included.
     pub fn get(&self, endpoint: Endpoint) -> Option<Rc<Caller>> {
         let table = self.0.borrow();
-        table.get(endpoint.slot())?.clone().filter(|caller| caller.endpoint == endpoint)
+        table.get(endpoint.slot())?.as_ref().filter(|caller| caller.endpoint == endpoint).cloned()
     }
 
     /// Enters a thread into its slot, in place of the one there.

@@ -1,6 +1,11 @@
 //! What is known of files and may be changed of them: stat, access, chmod, chown, times, truncate, statfs.
 
-use super::{Changes::All, Entry, allow, call, call::Call, change, task};
+use super::{
+    Changes::All,
+    Entry, allow, call,
+    call::{AT_EACCESS, AT_EMPTY_PATH, AT_SYMLINK_NOFOLLOW, Call, Target},
+    change, task,
+};
 use crate::{
     base::Flow,
     callers::permission::{self, WRITE},
@@ -16,14 +21,7 @@ use crate::{
     state::Vfs,
 };
 use abi::{Errno, fs, linux::nr};
-use alloc::{rc::Rc, vec::Vec};
-
-/// Do not follow a link as last component.
-pub const AT_SYMLINK_NOFOLLOW: u32 = 0x100;
-/// faccessat2: with the effective ids.
-pub const AT_EACCESS: u32 = 0x200;
-/// An empty path means the descriptor.
-pub const AT_EMPTY_PATH: u32 = 0x1000;
+use alloc::rc::Rc;
 
 /// Flags of the stat family that change nothing here.
 const AT_STAT_IGNORED: u32 = 0x800 | 0x6000;
@@ -33,26 +31,12 @@ pub const TIME_OMIT: u64 = u64::MAX;
 /// `fs::SetTimes`: now.
 pub const TIME_NOW: u64 = u64::MAX - 1;
 
-/// A file that a call is about.
-pub struct Target {
-    directory: i32,
-    path: Vec<u8>,
-    flags: u32,
-}
-
-/// It once it is found: pipes have no node.
+/// The file that a call is about, once it is found: pipes have no node.
 pub enum Subject {
     /// A file.
     Node(NodeRef),
     /// An open file.
     File(Rc<OpenFile>),
-}
-
-impl Target {
-    /// What `dirfd`, path and AT_* flags mean.
-    pub fn new(directory: i32, path: Vec<u8>, flags: u32) -> Target {
-        Target { directory, path, flags }
-    }
 }
 
 impl Subject {

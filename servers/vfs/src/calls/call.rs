@@ -1,9 +1,5 @@
 //! One call with its arguments, and the forms in which calls give them.
 
-use super::{
-    attributes::{AT_EMPTY_PATH, Target},
-    names::Side,
-};
 use crate::{
     keep::records::Note,
     memory as user,
@@ -16,6 +12,32 @@ use alloc::{rc::Rc, vec::Vec};
 use sys::time;
 
 const NS_PER_S: u64 = 1_000_000_000;
+
+/// Do not follow a link as last component.
+pub const AT_SYMLINK_NOFOLLOW: u32 = 0x100;
+/// faccessat2: with the effective ids.
+pub const AT_EACCESS: u32 = 0x200;
+/// An empty path means the descriptor.
+pub const AT_EMPTY_PATH: u32 = 0x1000;
+
+/// A directory (a descriptor, or `AT_FDCWD`) and a path relative to it.
+pub type Side = (i32, Vec<u8>);
+
+/// A file that a call is about.
+pub struct Target {
+    /// A descriptor, or `AT_FDCWD`.
+    pub directory: i32,
+    /// The path relative to it.
+    pub path: Vec<u8>,
+    /// AT_* flags.
+    pub flags: u32,
+}
+
+impl Target {
+    fn new(directory: i32, path: Vec<u8>, flags: u32) -> Target {
+        Target { directory, path, flags }
+    }
+}
 
 /// One call.
 pub struct Call<'a> {

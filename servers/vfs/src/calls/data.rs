@@ -21,7 +21,7 @@ use abi::{Errno, fs, linux::nr};
 use alloc::{rc::Rc, vec};
 use sys::grant::{Access, GrantedBuffer, MagicGrant};
 
-/// Most bytes of one request to a file system: others have their turn in between.
+/// At most so many bytes a request to a file system, so that other requests get in between.
 const CHUNK: u64 = 1 << 20;
 /// Bytes of the buffer that sendfile copies through.
 const SENDFILE_BYTES: usize = 64 * 1024;
@@ -53,6 +53,7 @@ impl Vfs {
     }
 
     /// read, readv, and with a position pread64, preadv.
+    #[inline]
     pub fn read(
         &'static self,
         process: &Process,
@@ -66,6 +67,7 @@ impl Vfs {
     }
 
     /// write, writev, and with a position pwrite64, pwritev.
+    #[inline]
     pub fn write(
         &'static self,
         process: &Process,
@@ -172,7 +174,7 @@ impl Vfs {
         Ok(moved)
     }
 
-    /// Copies between two files through a buffer of vfs. What was copied before an error counts more than the error.
+    /// Copies between two files through a buffer of vfs. After a partial copy the count is returned, not the error.
     async fn copy_data(
         &self,
         from: &NodeRef,

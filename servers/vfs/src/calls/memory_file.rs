@@ -1,7 +1,7 @@
 //! memfd_create: a file in memory without a name.
 //!
 //! It is made on a file system in memory under a name that only this thread can mean, which is taken away at once. A vfs that comes
-//! after one that died in between learns from the file system that the file is there, and goes on with the name.
+//! after one that died in between learns from the file system that the file exists, and goes on with the name.
 
 use super::{Changes::First, Entry, change, task};
 use crate::{
@@ -25,7 +25,7 @@ pub(super) const CALLS: &[Entry] =
     &[change(nr::MEMFD_CREATE, First, |c| task(c.vfs.create_memory_file(c.process(), c.path(0)?, c.flags(1))))];
 
 impl Vfs {
-    /// memfd_create. → descriptor. `EINVAL`: unknown flags, or the name is too long; `ENOMEM`: there is no file system in memory.
+    /// memfd_create: returns the descriptor. `EINVAL`: unknown flags, or the name is too long; `ENOMEM`: no file system in memory is mounted.
     pub async fn create_memory_file(
         &'static self,
         process: Rc<Process>,

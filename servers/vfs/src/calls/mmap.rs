@@ -38,7 +38,7 @@ impl Vfs {
         };
         if let Err(error) = ipc::call(Endpoint::VM, &vm::FileMapDone { process, image, error, may_write }.message()) {
             // The program is gone.
-            sys::log!("a mapping of {process:?} is wanted no more: {error}");
+            sys::log!("vm refuses a mapping for {process:?}: {error}");
         }
         match (error, is_shared) {
             (0, true) => self.base.mappings.end_mapping(image).await,

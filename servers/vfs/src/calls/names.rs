@@ -1,6 +1,6 @@
 //! Names: mkdir, rmdir, unlink, link, symlink, readlink, mknod, rename, and the directories of a process.
 
-use super::{Changes::All, Entry, allow, call, change, done, task};
+use super::{Changes::All, Entry, allow, call, call::Side, change, done, task};
 use crate::{
     callers::permission::{self, EXECUTE, S_IFBLK, S_IFCHR, S_IFDIR, S_IFIFO, S_IFMT, S_IFREG, S_IFSOCK, WRITE},
     files::vnode::NodeRef,
@@ -21,9 +21,6 @@ const AT_SYMLINK_FOLLOW: u32 = 0x400;
 const RENAME_NOREPLACE: u32 = 1;
 /// Longest target of a symbolic link.
 const TARGET_MAX: usize = PATH_MAX - 1;
-
-/// One side of a rename, link or the like.
-pub type Side = (i32, Vec<u8>);
 
 /// Checks that names in a directory may change.
 fn may_change(process: &Process, directory: &NodeRef) -> Result<(), Errno> {
@@ -80,7 +77,7 @@ pub(super) const CALLS: &[Entry] = &[
 ];
 
 impl Vfs {
-    /// Makes the file that a path names and that is not there. `mode` is cut by the umask.
+    /// Creates the file of a path that does not exist. The umask applies to `mode`.
     pub async fn make_node(&self, process: &Process, found: &Found, mode: u32, device: u64) -> Result<NodeRef, Errno> {
         let name = found.component(Errno::EEXIST)?;
         if found.parent.links.get() == 0 {
@@ -318,7 +315,7 @@ impl Vfs {
         Ok(0)
     }
 
-    /// getcwd: → length with the NUL.
+    /// getcwd: returns the length with the NUL.
     pub fn getcwd(&self, process: &Process, address: u64, bytes: u64) -> Result<u64, Errno> {
         let directories = process.directories()?;
         let working = directories.working();

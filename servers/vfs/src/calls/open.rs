@@ -80,7 +80,7 @@ fn openat2(call: &Call) -> Result<Flow, Errno> {
 }
 
 impl Vfs {
-    /// open, openat, creat: → descriptor.
+    /// open, openat, creat: returns the descriptor.
     pub async fn open(
         &'static self,
         process: Rc<Process>,

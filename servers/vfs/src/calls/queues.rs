@@ -8,7 +8,7 @@ use crate::{
     base::Flow,
     callers::permission::{self, READ, WRITE},
     events::notices,
-    keep::queues::{NO_QUEUE, Notification, QueueRecord, SignalRecord},
+    keep::records::{NO_QUEUE, Notification, QueueRecord, SignalRecord},
     memory as user,
     objects::{File, O_ACCMODE, O_CREAT, O_EXCL, O_NONBLOCK, OpenFile, queue::MessageQueue},
     processes::Process,
@@ -194,7 +194,7 @@ impl Vfs {
         let record = SignalRecord { pid, signal, value, sender_pid, sender_uid };
         match self.base.store.new_signal(&record) {
             Some(place) => self.put_message_event(place, &record),
-            None => sys::log!("pm takes no events: the signal of a message queue for process {pid} is lost"),
+            None => sys::log!("pm fetches no events: the signal of a message queue for process {pid} is lost"),
         }
     }
 

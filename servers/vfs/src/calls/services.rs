@@ -1,9 +1,12 @@
 //! What pm and procfs ask (`abi::vfs`): lives of processes, signals, ids, and what /proc shows. Answered at once, but for events.
 
 use crate::{
-    callers::{Call, Caller, permission::Credentials},
+    callers::{Call, Caller, permission::Credentials, save_groups},
     events::notices,
-    keep::{Text, records::GlobalRecord},
+    keep::{
+        Text,
+        records::{GlobalRecord, NOWHERE, ThreadRecord},
+    },
     objects::OpenFile,
     paths as path,
     processes::{Place, Process, descriptors::Descriptors, directories::Directories, file_table::FileTable},
@@ -54,7 +57,6 @@ impl Vfs {
             Request::SetSession(request) => {
                 let process = self.processes.get(request.process)?;
                 process.caller.set_session(request.session, request.group);
-                process.save();
             }
             Request::SyncAll(request) => self.begin_sync(request.unmount),
             _ => return Err(Errno::ENOSYS),
@@ -82,7 +84,7 @@ impl Vfs {
         reply
     }
 
-    /// A child that is there already: pm repeats a request whose answer a predecessor did not give.
+    /// Adds the thread of a child. If it exists, pm repeats a request that a predecessor did not reply to.
     fn fork(&self, request: &vfs::Fork) -> Result<(), Errno> {
         if !request.child.is_application() {
             return Err(Errno::EINVAL);
@@ -101,14 +103,24 @@ impl Vfs {
             self.end(&old);
         }
         self.base.store.forget_thread(request.child.slot());
-        child.save();
+        child.caller.save();
         Ok(())
     }
 
     fn first_process(&self, request: &vfs::Fork) -> Result<Process, Errno> {
         let files = self.new_table(Descriptors::default())?;
-        let caller = Caller::new(&self.base.store, request.child, request.pid as u32);
-        Ok(Process::new(&self.base.store, caller, files, None, Text::EMPTY))
+        let record = ThreadRecord {
+            endpoint: request.child,
+            pid: request.pid as u32,
+            table: files.record(),
+            directories: NOWHERE,
+            first: true,
+            session: 0,
+            group: 0,
+            ids: [0; 4],
+            groups: Text::EMPTY,
+        };
+        Ok(Process::new(Caller::new(&self.base.store, record, Vec::new()), files, None))
     }
 
     fn child_process(&self, parent: &Process, request: &vfs::Fork) -> Result<Process, Errno> {
@@ -121,19 +133,16 @@ impl Vfs {
             Some(shared) if request.flags & vfs::FORK_FS == 0 => Some(shared.copy()?),
             shared => shared,
         };
-        let caller = Caller::new(&self.base.store, request.child, request.pid as u32);
-        caller.set_credentials(parent.caller.credentials());
-        caller.set_session(parent.caller.session(), parent.caller.group());
-        let groups = self.save_groups(&caller.credentials())?;
-        let child = Process::new(&self.base.store, caller, files, directories, groups);
-        child.first.set(parent.first.get());
-        Ok(child)
-    }
-
-    /// Preserves the supplementary groups. `ENOMEM`: no room.
-    fn save_groups(&self, credentials: &Credentials) -> Result<Text, Errno> {
-        let bytes: Vec<u8> = credentials.groups.iter().flat_map(|group| group.to_le_bytes()).collect();
-        self.base.store.put_text(&bytes)
+        let groups = parent.caller.credentials().groups.clone();
+        let record = ThreadRecord {
+            endpoint: request.child,
+            pid: request.pid as u32,
+            table: files.record(),
+            directories: directories.as_ref().map_or(NOWHERE, |directories| directories.record()),
+            groups: save_groups(&self.base.store, &groups)?,
+            ..parent.caller.record()
+        };
+        Ok(Process::new(Caller::new(&self.base.store, record, groups), files, directories))
     }
 
     /// A thread that is not there has ended before.
@@ -145,7 +154,7 @@ impl Vfs {
         Ok(())
     }
 
-    /// Ends what a thread is in, and gives up what nobody shares with it.
+    /// Ends the call of a thread in progress, and releases what no other thread shares with it.
     fn end(&self, process: &Rc<Process>) {
         process.caller.set_gone();
         match process.caller.set_call(Call::None) {
@@ -155,7 +164,6 @@ impl Vfs {
         }
         self.base.notices.forget(process.caller.endpoint);
         self.close_images(process);
-        self.base.store.release_text(process.set_groups(Text::EMPTY));
         let table = process.files();
         if !self.is_shared(&table) {
             table.remove_all().iter().for_each(|file| self.release_records(&table, file));
@@ -165,7 +173,7 @@ impl Vfs {
 
     /// Whether a thread besides the one that has just ended uses this table.
     fn is_shared(&self, table: &Rc<FileTable>) -> bool {
-        // Two: the ended thread's and the caller's. More may also be handlers under way.
+        // Two: the ended thread's and the caller's. More may also be handlers in progress.
         Rc::strong_count(table) > 2 && self.processes.all().iter().any(|other| other.uses_files(table))
     }
 
@@ -221,11 +229,7 @@ impl Vfs {
             gid: (request.real >> 32) as u32,
             groups: bytes.as_chunks().0.iter().map(|group| u32::from_le_bytes(*group)).collect(),
         };
-        let groups = self.save_groups(&credentials)?;
-        self.base.store.release_text(process.set_groups(groups));
-        process.caller.set_credentials(Rc::new(credentials));
-        process.save();
-        Ok(())
+        process.caller.set_credentials(credentials)
     }
 
     fn show_mounts(&self, to: Endpoint, request: &vfs::Mounts) -> Result<u64, Errno> {

@@ -1,4 +1,4 @@
-//! A thing that a handler waits for and somebody else brings about: data in a pipe, a lock set free, a signal.
+//! What handlers wait for: data in a pipe, a released lock, a signal.
 //!
 //! An event stays fired until a wait takes it, so that nothing is lost between looking and waiting.
 
@@ -20,7 +20,7 @@ pub struct Event {
 }
 
 impl Event {
-    /// Lets the handler that waits go on, or the next one that will.
+    /// Wakes the handler that waits, or the next one that will.
     pub fn fire(&self) {
         self.fired.set(true);
         let waker = self.waker.borrow_mut().take();
@@ -29,7 +29,7 @@ impl Event {
         }
     }
 
-    /// Waits until it has fired, and takes that.
+    /// Waits until it has fired, and resets it.
     pub fn wait(&self) -> impl Future<Output = ()> + '_ {
         poll_fn(|context| {
             if self.fired.take() {
@@ -41,7 +41,7 @@ impl Event {
     }
 }
 
-/// The handlers that want to know when something changes.
+/// Handlers to be woken when something changes.
 #[derive(Debug, Default)]
 pub struct Watchers(RefCell<Vec<Rc<Event>>>);
 
@@ -51,12 +51,12 @@ impl Watchers {
         self.0.borrow_mut().push(event.clone());
     }
 
-    /// Takes every entry of this event back.
+    /// Removes every entry of this event.
     pub fn remove(&self, event: &Rc<Event>) {
         self.0.borrow_mut().retain(|known| !Rc::ptr_eq(known, event));
     }
 
-    /// Something has changed.
+    /// Wakes them: something has changed.
     pub fn fire(&self) {
         for event in self.0.borrow().iter() {
             event.fire();
@@ -64,7 +64,7 @@ impl Watchers {
     }
 }
 
-/// Something that happens once, and that handlers wait for.
+/// A state that is reached once, and that handlers wait for.
 #[derive(Debug, Default)]
 pub struct Milestone {
     reached: Cell<bool>,

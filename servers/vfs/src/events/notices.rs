@@ -31,20 +31,20 @@ pub struct Notices {
 }
 
 impl Notices {
-    /// Puts an event in line and notifies pm.
+    /// Queues an event and notifies pm.
     pub fn put(&self, event: Notice) {
         self.waiting.borrow_mut().push_back(event);
         if let Err(error) = ipc::notify(Endpoint::PM) {
-            sys::log!("pm cannot be told of an event: {error}");
+            sys::log!("pm cannot be notified of an event: {error}");
         }
     }
 
-    /// A signal for a thread, whose call now waits for `Cancel`.
+    /// Has pm send a thread a signal; its call now waits for `Cancel`.
     pub fn signal(&self, process: Endpoint, signal: u64) {
         self.put(Notice { kind: vfs::EVENT_SIGNAL, process, a: signal, ..Notice::default() });
     }
 
-    /// A sync is done.
+    /// Tells pm that a sync has ended.
     pub fn synced(&self, result: Result<(), Errno>) {
         let a = result.map(|()| 0u64).to_word();
         self.put(Notice { kind: vfs::EVENT_SYNCED, a, ..Notice::default() });
@@ -65,7 +65,7 @@ impl Notices {
         (reply, next)
     }
 
-    /// Drops the events of a thread that is gone.
+    /// Drops the events of a thread that has ended.
     pub fn forget(&self, process: Endpoint) {
         self.waiting.borrow_mut().retain(|event| event.process != process);
     }

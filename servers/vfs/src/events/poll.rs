@@ -50,7 +50,7 @@ pub fn decode_pollfds(bytes: &[u8]) -> Vec<Interest> {
     bytes.as_chunks().0.iter().map(decode).collect()
 }
 
-/// Writes the found events back into the array. → how many descriptors have any.
+/// Writes the events found back into the array. Returns how many descriptors have any.
 pub fn encode_pollfds(interests: &[Interest], bytes: &mut [u8]) -> u64 {
     for (interest, entry) in interests.iter().zip(bytes.as_chunks_mut::<POLLFD_BYTES>().0) {
         entry[6..8].copy_from_slice(&(interest.ready as u16).to_le_bytes());
@@ -96,7 +96,7 @@ pub fn decode_sets(sets: &Sets, count: usize) -> Vec<Interest> {
     (0..count).filter_map(interest).collect()
 }
 
-/// The sets of what was found, of the same lengths as `asked`. → how many bits are set. `EBADF`: one descriptor is not open.
+/// Returns the sets of what was found, of the same lengths as `asked`, and how many bits are set. `EBADF`: a descriptor is not open.
 pub fn encode_sets(interests: &[Interest], asked: &Sets) -> Result<(Sets, u64), Errno> {
     let empty = |set: &Vec<u8>| vec![0u8; set.len()];
     let mut found = Sets { read: empty(&asked.read), write: empty(&asked.write), except: empty(&asked.except) };

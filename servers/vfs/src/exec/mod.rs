@@ -27,7 +27,7 @@ use sys::copy;
 /// Longest path of an exec.
 const PATH_BYTES: u64 = PATH_MAX as u64;
 
-/// A program that was found and may be executed.
+/// An executable file that may be executed.
 struct Executable {
     node: NodeRef,
     canonical: Vec<u8>,
@@ -116,10 +116,9 @@ impl Vfs {
         self.mounted.wait().await;
         self.recovered.wait().await;
         self.give_root(process)?;
-        if process.first.get() {
+        if process.caller.record().first {
             self.open_console(process).await;
-            process.first.set(false);
-            process.save();
+            process.caller.update(|record| record.first = false);
         }
         let mut program = self.find_program(process, path.clone()).await?;
         let mut flags = 0;
@@ -173,7 +172,7 @@ impl Vfs {
         self.load(process, &interpreter.node, &parsed).await
     }
 
-    /// Brings what the segments of a program need into vm. → image, held by the process.
+    /// Fills vm with what the segments of a program need. Returns the image, which the process holds.
     async fn load(&self, process: &Process, node: &NodeRef, program: &Program) -> Result<u64, Errno> {
         let image = open_image(node)?;
         process.exec_images.borrow_mut().push(image);
@@ -186,7 +185,7 @@ impl Vfs {
         Ok(image)
     }
 
-    /// Lets the images of the last exec go.
+    /// Closes the images of the last exec.
     pub fn close_images(&self, process: &Process) {
         for image in process.exec_images.take() {
             close_image(image);

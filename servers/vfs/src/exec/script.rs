@@ -15,7 +15,7 @@ pub struct Line {
     pub argument: Vec<u8>,
 }
 
-/// Reads the line. `None`: this is no script. `ENOEXEC`: the line names nobody, or is cut off in the interpreter's name.
+/// Reads the line. `None`: not a script. `ENOEXEC`: the line has no interpreter, or ends within its name.
 pub fn parse(head: &[u8]) -> Result<Option<Line>, Errno> {
     let Some(rest) = head.strip_prefix(b"#!") else { return Ok(None) };
     let rest = &rest[..rest.len().min(LINE_BYTES - 2)];

@@ -72,7 +72,7 @@ pub struct Lock {
 pub struct Locks(Vec<Lock>);
 
 impl Locks {
-    /// A lock that stands in the way of this one.
+    /// Returns a lock that conflicts with this one.
     pub fn conflict(&self, wanted: &Lock) -> Option<&Lock> {
         self.0.iter().find(|held| {
             let compatible = held.kind == Kind::Shared && wanted.kind == Kind::Shared;
@@ -80,13 +80,13 @@ impl Locks {
         })
     }
 
-    /// Sets a lock that nothing stands in the way of; it replaces what its owner held on these bytes.
+    /// Sets a lock without conflict; it replaces what its owner held on these bytes.
     pub fn set(&mut self, lock: Lock) {
         self.release(lock.owner, lock.range);
         self.0.push(lock);
     }
 
-    /// Takes the owner's locks off these bytes. True when there were any.
+    /// Releases the owner's locks on these bytes. True when there were any.
     pub fn release(&mut self, owner: u64, range: Range) -> bool {
         let mut changed = false;
         let mut index = 0;
@@ -186,7 +186,7 @@ impl FileLocks {
     }
 }
 
-/// Who waits for whose lock.
+/// Which owner of record locks waits for which.
 #[derive(Debug, Default)]
 pub struct Waits(Vec<(u64, u64)>);
 

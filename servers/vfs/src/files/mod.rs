@@ -40,7 +40,7 @@ impl Files {
         }
     }
 
-    /// Lets the name cache's hold on a file system go.
+    /// Removes a file system's names from the cache.
     pub fn forget_names(&self, mount: &Rc<Mount>) {
         let forgotten =
             self.names.borrow_mut().forget_where(|_, node| node.is_some_and(|node| Rc::ptr_eq(&node.mount, mount)));

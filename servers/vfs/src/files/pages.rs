@@ -50,7 +50,7 @@ pub fn open_image(node: &NodeRef) -> Result<u64, Errno> {
     vm::ImageOpen::results(&reply)
 }
 
-/// Lets an image go.
+/// Closes an image.
 pub fn close_image(image: u64) {
     tell_vm(&vm::ImageClose { image }.message());
 }

@@ -1,7 +1,7 @@
 //! Vnodes: files in use, of whatever file system, with the attributes that vfs decides by.
 //!
 //! A file has one vnode however often it is open or cached: each mount has a table of its own. A vnode lives as long as somebody holds it
-//! (open files, directories of processes, the name cache, a path resolution under way). With it the uses end that the file system counts:
+//! (open files, directories of processes, the name cache, a path resolution in progress). The uses that the file system counts end with it:
 //! the last holder's drop leaves a note in `Mount::dropped`, and `sweep` sends it when no handler is running.
 //! Neighbours: `mount`, `walk` (which finds vnodes), `nodes` (which asks file systems).
 
@@ -14,10 +14,10 @@ use crate::{
 use alloc::rc::{Rc, Weak};
 use core::cell::{Cell, RefCell};
 
-/// Somebody's hold on a vnode.
+/// A counted reference to a vnode.
 pub type NodeRef = Rc<Vnode>;
 
-/// What a file system tells of a node in `Mount`, `Lookup` and `Create`.
+/// What a file system replies about a node to `Mount`, `Lookup` and `Create`.
 #[derive(Clone, Copy, Debug, Default)]
 #[allow(missing_docs)]
 pub struct Description {
@@ -95,7 +95,7 @@ impl Vnode {
         vnode
     }
 
-    /// Takes over what the file system tells, and the use that it has counted.
+    /// Sets what the file system has replied, and counts the use that it has counted.
     pub(crate) fn describe(&self, description: &Description) {
         self.uses.set(self.uses.get() + 1);
         self.mode.set(description.mode as u32);
@@ -105,7 +105,7 @@ impl Vnode {
         self.size.set(description.size);
     }
 
-    /// Takes over what the file system tells in a `stat`: after a restart.
+    /// Sets what the file system has replied to `Stat`, after a restart.
     pub fn refresh(&self, stat: &Stat) {
         self.mode.set(stat.mode());
         self.links.set(stat.links() as u32);
@@ -166,7 +166,7 @@ impl Drop for Vnode {
     }
 }
 
-/// What is left to do for a vnode that nobody holds any more.
+/// What is left to do for a vnode without holders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dropped {
     /// The node's number.
@@ -175,6 +175,6 @@ pub struct Dropped {
     pub uses: u64,
     /// vm has to forget its pages.
     pub image: bool,
-    /// It has no name left: its space is to be free at once.
+    /// It is unlinked: its space is to be freed at once.
     pub urgent: bool,
 }

@@ -21,7 +21,7 @@ impl Extents {
         Extents { count: count as u32, taken: RefCell::default(), recent: RefCell::default(), turn: Cell::new(0) }
     }
 
-    /// Takes the first run of this length that is free. → its first place.
+    /// Takes the first free run of this length. Returns its first place.
     pub fn take(&self, length: u32, turn: u64) -> Option<u32> {
         self.settle(turn);
         let mut taken = self.taken.borrow_mut();

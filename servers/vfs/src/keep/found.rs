@@ -1,10 +1,7 @@
 //! What a successor finds: the records read back, and which places are in use.
 
-use super::records::{
-    DescriptorRecord, DirectoriesRecord, FileRecord, LockRecord, MountRecord, PeerRecord, PipeRecord, TableRecord,
-    ThreadRecord,
-};
-use super::*;
+use super::{Store, Text, get, records::*};
+use recover::records::{Entry, Record, Recover, Table};
 
 impl Store {
     /// Everything that a predecessor has left, without what is damaged: threads, mounts, locks and services; the rest by place.
@@ -18,7 +15,7 @@ impl Store {
     /// Records that something has written into.
     pub fn damaged(&self) -> usize {
         fn count<R: Record>(table: &Table<R>, recover: &Recover) -> usize {
-            table.entries(recover).filter(|(_, entry)| matches!(entry, recover::records::Entry::Damaged)).count()
+            table.entries(recover).filter(|(_, entry)| matches!(entry, Entry::Damaged)).count()
         }
         count(&self.threads, &self.recover)
             + count(&self.mounts, &self.recover)
@@ -71,6 +68,11 @@ impl Store {
     /// A pipe.
     pub fn pipe(&self, place: u16) -> Option<PipeRecord> {
         get(&self.pipes.table, &self.recover, place)
+    }
+
+    /// A timer.
+    pub fn timer(&self, place: u16) -> Option<TimerRecord> {
+        get(&self.timers.table, &self.recover, place)
     }
 
     /// The page after this one.

@@ -1,75 +1,35 @@
 //! What outlives vfs: its state as records in preserved memory, changed once a turn, all or nothing.
 //!
-//! The heap holds the same state in the form that the handlers work with; whoever changes one changes the other. At the end of a
-//! turn, before any answer or request leaves, [`Store::end_turn`] notes the results of the calls that are being answered, and commits.
+//! The heap holds the same state in the form that the handlers work with. Records that both hold as they are go through [`Kept`], which
+//! changes both; descriptor tables, locks and rings are each written by one type that owns heap form and record. At the end of a turn, before any answer or request leaves, [`Store::end_turn`] notes the results of the calls that are being answered, and commits.
 //! A death at any instruction leaves the state of the last commit: then the calls that were not answered come again, and those whose
 //! results are noted are answered, the others done. See the book's chapter on files, "When vfs dies".
 //!
-//! `records` says what is kept, `pool` and `text` where; `found` reads it back, and `recovery` makes the heap from it again.
+//! `records` says what is kept, `layout`, `pool` and `text` where; `found` reads it back, and `recovery` makes the heap from it again.
 
 mod extents;
 mod found;
+mod kept;
+mod layout;
 mod pipes;
 mod pool;
 pub mod queues;
 pub mod records;
 mod text;
-pub mod timers;
 
-use abi::{Endpoint, Errno, Message, endpoint::SLOTS};
-use alloc::{boxed::Box, vec::Vec};
-use core::cell::{Cell, RefCell};
-use extents::Extents;
+use abi::{Endpoint, Errno, Message};
+use alloc::rc::Rc;
+use core::cell::Cell;
 pub use found::Used;
-use pool::Pool;
-use queues::{QueueRecord, SignalRecord};
+pub use kept::Kept;
+pub use layout::{KEEP_BYTES, PIPE_PAGE, Store};
+use layout::{MOUNTS, PEERS, Places};
 use records::{
-    BLOCK, CallRecord, DescriptorRecord, DirectoriesRecord, ExecRecord, FileRecord, GlobalRecord, LockRecord,
-    MountRecord, NOWHERE, NextRecord, Note, ObjectRecord, PeerRecord, PipeRecord, TableRecord, ThreadRecord,
+    BLOCK, CallRecord, DescriptorRecord, ExecRecord, FileRecord, GlobalRecord, LockRecord, MountRecord, NOWHERE, Note,
+    PeerRecord, TableRecord,
 };
-use recover::records::{Area, Cells, Found, Record, Recover, Table, VALUE_BITS};
-use sys::keep::Keep;
+use recover::records::{Record, Recover, Table, VALUE_BITS};
 pub use text::Text;
-use text::Texts;
-use timers::TimerRecord;
-
-/// Bytes of preserved memory: `keep_bytes` of the system file is at least this.
-pub const KEEP_BYTES: usize = 0xb0_0000 / SCALE;
-/// Tests have smaller tables: they make and search them thousands of times.
-const SCALE: usize = if cfg!(test) { 8 } else { 1 };
-/// Which layout this is: to be changed with any table.
-const LAYOUT: u64 = 5;
-/// Words that change in one turn.
-const LOG_CHANGES: usize = 16384 / SCALE;
-/// Bytes of a page of a pipe.
-pub const PIPE_PAGE: usize = 4096;
-
-const TABLES: usize = SLOTS;
-const DESCRIPTOR_BLOCKS: usize = 4096 / SCALE / SCALE;
-const FILES: usize = 8192 / SCALE / SCALE;
-const PIPES: usize = 1024 / SCALE;
-const PIPE_PAGES: usize = 768 / SCALE / SCALE;
-const LOCKS: usize = 2048 / SCALE / SCALE;
-const MOUNTS: usize = 32;
-/// Message queues (`queues_max` of mq_overview(7)).
-pub const QUEUES: usize = 256 / SCALE;
-const MESSAGE_PLACES: usize = 0x20_0000 / queues::PLACE_BYTES / SCALE;
-const SIGNALS: usize = 256 / SCALE;
-const TIMERS: usize = 2048 / SCALE;
-const PEERS: usize = 32;
-
-/// Places of one table, and which of them are free.
-#[derive(Debug)]
-pub struct Places<R> {
-    table: Table<R>,
-    pool: Pool,
-}
-
-impl<R: Record> Places<R> {
-    fn lay_out(recover: &Recover, count: usize) -> Self {
-        Places { table: Table::lay_out(recover, count), pool: Pool::new(count) }
-    }
-}
 
 /// A thread's last call; numbers are those of `abi::message::REPEATED`, 0: none.
 #[derive(Debug)]
@@ -91,81 +51,7 @@ impl LastCall {
     }
 }
 
-/// See the head of the file.
-#[derive(Debug)]
-pub struct Store {
-    recover: Recover,
-    threads: Table<ThreadRecord>,
-    calls: Table<CallRecord>,
-    execs: Table<ExecRecord>,
-    tables: Places<TableRecord>,
-    descriptors: Cells,
-    blocks: Pool,
-    files: Places<FileRecord>,
-    /// Positions and status flags of open files.
-    positions: Cells,
-    flags: Cells,
-    directories: Places<DirectoriesRecord>,
-    pipes: Places<PipeRecord>,
-    pages: Places<NextRecord>,
-    content: Area,
-    locks: Places<LockRecord>,
-    mounts: Table<MountRecord>,
-    queues: Places<QueueRecord>,
-    ended_queues: RefCell<Vec<(u16, QueueRecord)>>,
-    runs: Extents,
-    messages: Cells,
-    /// What the messages consist of.
-    slots: Area,
-    signals: Places<SignalRecord>,
-    timers: Places<TimerRecord>,
-    peers: Table<PeerRecord>,
-    global: Table<GlobalRecord>,
-    texts: Texts,
-    /// The last call of each thread, by slot.
-    last_calls: Box<[LastCall]>,
-    /// Results are to be noted although no record has changed.
-    moved: Cell<bool>,
-}
-
 impl Store {
-    /// Opens preserved memory.
-    pub fn open(keep: Keep) -> (Store, Found) {
-        let (recover, found) = Recover::open(keep, LAYOUT, LOG_CHANGES);
-        let store = Store {
-            threads: Table::lay_out(&recover, SLOTS),
-            calls: Table::lay_out(&recover, SLOTS),
-            execs: Table::lay_out(&recover, SLOTS),
-            tables: Places::lay_out(&recover, TABLES),
-            descriptors: Cells::lay_out(&recover, DESCRIPTOR_BLOCKS * BLOCK),
-            blocks: Pool::new(DESCRIPTOR_BLOCKS),
-            files: Places::lay_out(&recover, FILES),
-            positions: Cells::lay_out(&recover, FILES),
-            flags: Cells::lay_out(&recover, FILES),
-            directories: Places::lay_out(&recover, TABLES),
-            pipes: Places::lay_out(&recover, PIPES),
-            pages: Places::lay_out(&recover, PIPE_PAGES),
-            content: Area::lay_out(&recover, PIPE_PAGES * PIPE_PAGE),
-            locks: Places::lay_out(&recover, LOCKS),
-            mounts: Table::lay_out(&recover, MOUNTS),
-            queues: Places::lay_out(&recover, QUEUES),
-            ended_queues: RefCell::default(),
-            runs: Extents::new(MESSAGE_PLACES),
-            messages: Cells::lay_out(&recover, MESSAGE_PLACES),
-            slots: Area::lay_out(&recover, MESSAGE_PLACES * queues::PLACE_BYTES),
-            signals: Places::lay_out(&recover, SIGNALS),
-            timers: Places::lay_out(&recover, TIMERS),
-            peers: Table::lay_out(&recover, PEERS),
-            global: Table::lay_out(&recover, 1),
-            texts: Texts::lay_out(&recover),
-            moved: Cell::new(false),
-            last_calls: core::iter::repeat_with(LastCall::none).take(SLOTS).collect(),
-            recover,
-        };
-        store.settle_notes();
-        (store, found)
-    }
-
     /// The end of a turn: see the head of the file.
     pub fn end_turn(&self, answers: &[(Endpoint, Message)]) {
         self.release_ended_queues();
@@ -264,11 +150,6 @@ impl Store {
         self.texts.release(text, self.turn());
     }
 
-    /// Sets what is known of a thread; a new one in a slot has made no call yet.
-    pub fn set_thread(&self, record: &ThreadRecord) {
-        self.threads.set(&self.recover, record.endpoint.slot(), record);
-    }
-
     /// A thread begins or ends: nothing is known of calls in its slot. Its groups are released with its record.
     pub fn forget_thread(&self, slot: usize) {
         self.threads.clear(&self.recover, slot);
@@ -341,30 +222,17 @@ impl Store {
     }
 
     /// Makes an open file at position 0; the record's path is `path`'s. `ENFILE`: no room.
-    pub fn new_file(&self, file: &FileRecord, flags: u32, path: &[u8]) -> Result<(u16, Text), Errno> {
+    pub fn new_file(self: &Rc<Self>, file: FileRecord, flags: u32, path: &[u8]) -> Result<Kept<FileRecord>, Errno> {
         let path = self.texts.put(&self.recover, path, self.turn()).ok_or(Errno::ENFILE)?;
         let Some(place) = self.files.pool.take(self.turn()) else {
             self.release_text(path);
             return Err(Errno::ENFILE);
         };
-        self.files.table.put_unreferenced(&self.recover, place, &FileRecord { path, ..*file });
+        let file = FileRecord { path, ..file };
+        self.files.table.put_unreferenced(&self.recover, place, &file);
         self.positions.put_unreferenced(&self.recover, place, 0);
         self.flags.put_unreferenced(&self.recover, place, flags as u64);
-        Ok((place as u16, path))
-    }
-
-    /// Sets the path of an open file.
-    pub fn set_path(&self, place: u16, path: Text) {
-        if let Some(file) = get(&self.files.table, &self.recover, place) {
-            self.files.table.set(&self.recover, place as usize, &FileRecord { path, ..file });
-        }
-    }
-
-    /// Sets what an open file is of.
-    pub fn set_object(&self, place: u16, object: ObjectRecord) {
-        if let Some(file) = get(&self.files.table, &self.recover, place) {
-            self.files.table.set(&self.recover, place as usize, &FileRecord { object, ..file });
-        }
+        Ok(Kept::new(self, place as u16, file))
     }
 
     /// Sets the position of an open file. One beyond 2^48, which no file system has, is preserved as that.
@@ -377,31 +245,6 @@ impl Store {
     #[inline]
     pub fn set_flags(&self, place: u16, flags: u32) {
         self.flags.set(&self.recover, place as usize, flags as u64);
-    }
-
-    /// Ends an open file.
-    #[inline]
-    pub fn release_file(&self, place: u16, path: Text) {
-        self.release(&self.files, place as usize);
-        self.release_text(path);
-    }
-
-    /// Makes directories of a process. `ENOMEM`: no room.
-    pub fn new_directories(&self, record: &DirectoriesRecord) -> Result<u16, Errno> {
-        let place = self.directories.pool.take(self.turn()).ok_or(Errno::ENOMEM)?;
-        self.directories.table.put_unreferenced(&self.recover, place, record);
-        Ok(place as u16)
-    }
-
-    /// Changes them.
-    pub fn set_directories(&self, place: u16, record: &DirectoriesRecord) {
-        self.directories.table.set(&self.recover, place as usize, record);
-    }
-
-    /// Ends them.
-    pub fn release_directories(&self, place: u16, texts: [Text; 2]) {
-        self.release(&self.directories, place as usize);
-        texts.into_iter().for_each(|text| self.release_text(text));
     }
 
     /// Locks that may still be set.

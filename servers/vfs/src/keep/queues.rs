@@ -8,10 +8,13 @@
 //! slot    number (8 bytes; messages of one priority go out in its order), then the bytes
 //! ```
 
-use super::{Store, pool::Pool, records::halves, text::Text};
+use super::{
+    Store,
+    pool::Pool,
+    records::{QueueRecord, SignalRecord},
+};
 use abi::{Endpoint, Errno};
 use alloc::vec::Vec;
-use recover::records::Record;
 
 /// Bytes of a place of the message area.
 pub const PLACE_BYTES: usize = 64;
@@ -19,49 +22,6 @@ const NUMBER_BYTES: usize = 8;
 const PRIORITY_BITS: u32 = 16;
 /// Slots beyond those that messages fill.
 const SPARE_SLOTS: u32 = 1;
-
-/// Who is told when a message comes to an empty queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
-pub struct Notification {
-    /// Number of the descriptor table through which it was asked for.
-    pub table: u64,
-    pub pid: u32,
-    /// 0: none, it only keeps others from asking.
-    pub signal: u8,
-    pub value: u64,
-}
-
-/// A queue, without its messages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
-pub struct QueueRecord {
-    pub most_messages: u32,
-    pub message_bytes: u32,
-    pub uid: u32,
-    pub gid: u32,
-    /// Permission bits.
-    pub mode: u16,
-    /// It can be opened; else it ends with its last open file.
-    pub named: bool,
-    pub name: Text,
-    /// First place of its run.
-    pub first: u32,
-    pub notification: Option<Notification>,
-}
-
-/// An empty record to begin with.
-pub const NO_QUEUE: QueueRecord = QueueRecord {
-    most_messages: 0,
-    message_bytes: 0,
-    uid: 0,
-    gid: 0,
-    mode: 0,
-    named: true,
-    name: Text::EMPTY,
-    first: 0,
-    notification: None,
-};
 
 impl QueueRecord {
     fn slot_places(&self) -> u32 {
@@ -75,70 +35,6 @@ impl QueueRecord {
     /// Places of its run; `None`: more than there can be.
     fn places(&self) -> Option<u32> {
         self.slot_places().checked_mul(self.slots())
-    }
-}
-
-impl Record for QueueRecord {
-    const WORDS: usize = 6;
-
-    fn store(&self, words: &mut [u64]) {
-        let notification = self.notification;
-        let Notification { table, pid, signal, value } =
-            notification.unwrap_or(Notification { table: 0, pid: 0, signal: 0, value: 0 });
-        let bits = (self.named as u32) << 16 | (notification.is_some() as u32) << 17 | (signal as u32) << 24;
-        words[0] = halves(self.most_messages, self.message_bytes);
-        words[1] = halves(self.uid, self.gid);
-        words[2] = halves(self.mode as u32 | bits, self.name.to_word() as u32);
-        words[3] = halves(self.first, pid);
-        words[4] = value;
-        words[5] = table;
-    }
-
-    fn load(words: &[u64]) -> Self {
-        let high = |word: usize| (words[word] >> 32) as u32;
-        let notification =
-            Notification { table: words[5], pid: high(3), signal: (words[2] >> 24) as u8, value: words[4] };
-        QueueRecord {
-            most_messages: words[0] as u32,
-            message_bytes: high(0),
-            uid: words[1] as u32,
-            gid: high(1),
-            mode: words[2] as u16,
-            named: words[2] >> 16 & 1 != 0,
-            name: Text::from_word(words[2] >> 32),
-            first: words[3] as u32,
-            notification: (words[2] >> 17 & 1 != 0).then_some(notification),
-        }
-    }
-}
-
-/// A signal that pm is to send because a message has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
-pub struct SignalRecord {
-    pub pid: u32,
-    pub signal: u8,
-    pub value: u64,
-    pub sender_pid: u32,
-    pub sender_uid: u32,
-}
-
-impl Record for SignalRecord {
-    const WORDS: usize = 3;
-
-    fn store(&self, words: &mut [u64]) {
-        let (target, sender) = (halves(self.pid, self.signal as u32), halves(self.sender_pid, self.sender_uid));
-        words.copy_from_slice(&[target, self.value, sender]);
-    }
-
-    fn load(words: &[u64]) -> Self {
-        SignalRecord {
-            pid: words[0] as u32,
-            signal: (words[0] >> 32) as u8,
-            value: words[1],
-            sender_pid: words[2] as u32,
-            sender_uid: (words[2] >> 32) as u32,
-        }
     }
 }
 
@@ -187,11 +83,6 @@ impl Store {
         (0..record.slots()).for_each(|slot| self.messages.clear_unreferenced(&self.recover, slots.place(slot)));
         self.queues.table.set(&self.recover, place, record);
         Ok((place as u16, slots))
-    }
-
-    /// Changes a queue.
-    pub fn set_queue(&self, place: u16, record: &QueueRecord) {
-        self.queues.table.set(&self.recover, place as usize, record);
     }
 
     /// Ends a queue with what is in it, at the end of the turn.

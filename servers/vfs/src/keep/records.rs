@@ -14,7 +14,7 @@ pub const BLOCK: usize = 16;
 /// Blocks of one descriptor table.
 pub const BLOCKS: usize = 64;
 
-pub(super) fn halves(low: u32, high: u32) -> u64 {
+fn halves(low: u32, high: u32) -> u64 {
     low as u64 | (high as u64) << 32
 }
 
@@ -120,7 +120,7 @@ impl Record for CallRecord {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct ExecRecord {
-    /// It has been reported to pm (what follows is the report); else it is under way.
+    /// It has been reported to pm (what follows is the report); else it is in progress.
     pub reported: bool,
     /// Reported: the text for `ExecText`; else the path to execute.
     pub text: Text,
@@ -460,5 +460,139 @@ impl Record for GlobalRecord {
 
     fn load(words: &[u64]) -> Self {
         GlobalRecord { mounted: words[0] & 1 != 0, sync: (words[0] >> 8) as u8 }
+    }
+}
+
+/// The process to be notified when a message comes to an empty queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Notification {
+    /// Number of the descriptor table through which it was asked for.
+    pub table: u64,
+    pub pid: u32,
+    /// 0: none, it only keeps others from asking.
+    pub signal: u8,
+    pub value: u64,
+}
+
+/// A queue, without its messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct QueueRecord {
+    pub most_messages: u32,
+    pub message_bytes: u32,
+    pub uid: u32,
+    pub gid: u32,
+    /// Permission bits.
+    pub mode: u16,
+    /// It can be opened; else it ends with its last open file.
+    pub named: bool,
+    pub name: Text,
+    /// First place of its run.
+    pub first: u32,
+    pub notification: Option<Notification>,
+}
+
+/// An empty record to begin with.
+pub const NO_QUEUE: QueueRecord = QueueRecord {
+    most_messages: 0,
+    message_bytes: 0,
+    uid: 0,
+    gid: 0,
+    mode: 0,
+    named: true,
+    name: Text::EMPTY,
+    first: 0,
+    notification: None,
+};
+
+impl Record for QueueRecord {
+    const WORDS: usize = 6;
+
+    fn store(&self, words: &mut [u64]) {
+        let notification = self.notification;
+        let Notification { table, pid, signal, value } =
+            notification.unwrap_or(Notification { table: 0, pid: 0, signal: 0, value: 0 });
+        let bits = (self.named as u32) << 16 | (notification.is_some() as u32) << 17 | (signal as u32) << 24;
+        words[0] = halves(self.most_messages, self.message_bytes);
+        words[1] = halves(self.uid, self.gid);
+        words[2] = halves(self.mode as u32 | bits, self.name.to_word() as u32);
+        words[3] = halves(self.first, pid);
+        words[4] = value;
+        words[5] = table;
+    }
+
+    fn load(words: &[u64]) -> Self {
+        let high = |word: usize| (words[word] >> 32) as u32;
+        let notification =
+            Notification { table: words[5], pid: high(3), signal: (words[2] >> 24) as u8, value: words[4] };
+        QueueRecord {
+            most_messages: words[0] as u32,
+            message_bytes: high(0),
+            uid: words[1] as u32,
+            gid: high(1),
+            mode: words[2] as u16,
+            named: words[2] >> 16 & 1 != 0,
+            name: Text::from_word(words[2] >> 32),
+            first: words[3] as u32,
+            notification: (words[2] >> 17 & 1 != 0).then_some(notification),
+        }
+    }
+}
+
+/// A signal that pm is to send because a message has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct SignalRecord {
+    pub pid: u32,
+    pub signal: u8,
+    pub value: u64,
+    pub sender_pid: u32,
+    pub sender_uid: u32,
+}
+
+impl Record for SignalRecord {
+    const WORDS: usize = 3;
+
+    fn store(&self, words: &mut [u64]) {
+        let (target, sender) = (halves(self.pid, self.signal as u32), halves(self.sender_pid, self.sender_uid));
+        words.copy_from_slice(&[target, self.value, sender]);
+    }
+
+    fn load(words: &[u64]) -> Self {
+        SignalRecord {
+            pid: words[0] as u32,
+            signal: (words[0] >> 32) as u8,
+            value: words[1],
+            sender_pid: words[2] as u32,
+            sender_uid: (words[2] >> 32) as u32,
+        }
+    }
+}
+
+/// A timer. Expirations that nobody has read follow from the time: see `timerfd`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct TimerRecord {
+    /// It was made for the wall clock.
+    pub of_wall: bool,
+    /// `next_ns` is a time of the wall clock, else monotonic.
+    pub on_wall: bool,
+    /// When the first expiration that nobody has read is; 0: never.
+    pub next_ns: u64,
+    /// From one to the next; 0: there is only one.
+    pub interval_ns: u64,
+}
+
+impl Record for TimerRecord {
+    const WORDS: usize = 3;
+
+    fn store(&self, words: &mut [u64]) {
+        words.copy_from_slice(&[self.of_wall as u64 | (self.on_wall as u64) << 1, self.next_ns, self.interval_ns]);
+    }
+
+    fn load(words: &[u64]) -> Self {
+        let (of_wall, on_wall) = (words[0] & 1 != 0, words[0] & 2 != 0);
+        TimerRecord { of_wall, on_wall, next_ns: words[1], interval_ns: words[2] }
     }
 }

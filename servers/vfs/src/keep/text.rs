@@ -3,7 +3,7 @@
 //! A text is written once, before anything refers to it, and never changed. It has no check word: a text that something has written
 //! into is a wrong path in /proc or of getcwd, nothing else.
 
-use super::{SCALE, pool::Pool};
+use super::pool::{Pool, SCALE};
 use alloc::{vec, vec::Vec};
 use recover::records::{Area, Recover};
 

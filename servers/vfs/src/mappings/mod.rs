@@ -32,7 +32,7 @@ pub struct SharedMap {
     pub node: NodeRef,
     /// vm's object.
     object: u64,
-    /// Mappings under way: vm does not know of them yet.
+    /// Mappings in progress, which vm does not know of yet.
     mapping: Cell<u32>,
     /// Somebody writes it back.
     busy: Cell<bool>,
@@ -81,7 +81,7 @@ impl Mappings {
         self.maps.borrow().iter().find(|map| map.object == object).cloned()
     }
 
-    /// The pages of a file for a shared mapping, all of the range that the file has. The mapping is under way until
+    /// The pages of a file for a shared mapping, all of the range that the file has. The mapping is in progress until
     /// [`Mappings::end_mapping`]. `ENOSPC`: it is to be written, and there is no space for its holes.
     pub async fn begin_mapping(&self, node: &NodeRef, offset: u64, bytes: u64, may_write: bool) -> Result<u64, Errno> {
         if may_write {
@@ -166,7 +166,7 @@ impl Mappings {
         Ok(())
     }
 
-    /// Gives up what nobody maps any more, when everything is in the file.
+    /// Closes a file that is mapped no more, when everything is written back.
     pub async fn release_map(&self, object: u64) {
         let Some(map) = self.shared_map(object) else { return };
         map.lock().await;
@@ -181,7 +181,7 @@ impl Mappings {
         // Of a file without name nobody will see it.
         let mut lose = map.node.links.get() == 0;
         if !lose && let Err(error) = self.write_back_pages(map, 0, u64::MAX).await {
-            sys::log!("what a program has written to node {:#x} by mmap is lost: {error}", map.node.node);
+            sys::log!("writes to node {:#x} by mmap are lost: {error}", map.node.node);
             lose = true;
         }
         // `EBUSY`: it is mapped again.
@@ -204,7 +204,7 @@ impl Mappings {
         result
     }
 
-    /// Gives up what nobody maps any more on a file system that is to be unmounted.
+    /// Closes the files of a file system that are mapped no more, before it is unmounted.
     pub async fn release_maps(&self, mount: &Rc<Mount>) {
         let maps: Vec<u64> = {
             let all = self.maps.borrow();
@@ -215,7 +215,7 @@ impl Mappings {
         }
     }
 
-    /// Brings a file to the disk, with everything that is on its file system; one in memory is there.
+    /// Writes a file back and syncs its file system; nothing to do for a file system in memory.
     pub async fn sync_node(&self, node: &NodeRef) -> Result<(), Errno> {
         if node.mount.in_memory {
             return Ok(());
@@ -233,7 +233,7 @@ impl Mappings {
             after = object;
             match self.files.mounts.find(|mount| mount.device == device) {
                 Some(mount) => self.maps.borrow_mut().push(SharedMap::new(mount.restore(inode), object)),
-                None => sys::log!("a mapped file of device {device:#x} belongs to no mount"),
+                None => sys::log!("a mapped file on device {device:#x} has no mount"),
             }
         }
     }

@@ -118,7 +118,7 @@ impl Vfs {
     pub async fn mount_all(&self, arguments: &'static str) {
         for word in arguments.split_ascii_whitespace() {
             let plan = parse_argument(word)
-                .unwrap_or_else(|| panic!("the argument {word:?} does not say what to mount where"));
+                .unwrap_or_else(|| panic!("the argument {word:?} is not of the form target=service[,driver,minor]"));
             if self.base.files.mounts.find(|mount| mount.target == plan.target.as_bytes()).is_some() {
                 // By a predecessor that did not come to the end of the arguments.
                 continue;
@@ -172,7 +172,7 @@ impl Vfs {
         let number = self.base.shared.new_serial();
         let minor = match device {
             Some(device) => device.minor as u64,
-            // The first one of the start has the same number, whoever mounts it.
+            // The first one of the start has the same number in every incarnation.
             None => options.minor(if process.is_some() { number } else { 0 }),
         };
         let request = fs::Mount { grant: grant.id(), bytes: driver.len() as u64, minor, flags: flags & MS_RDONLY };
@@ -224,7 +224,7 @@ impl Vfs {
             result = self.base.files.set_mode(&root, mode).await;
         }
         if let Err(error) = result {
-            sys::log!("{} keeps its mode and owner: {error}", mount.kind);
+            sys::log!("mode and owner of the root of {} cannot be set: {error}", mount.kind);
         }
     }
 
@@ -329,7 +329,7 @@ impl Vfs {
         Ok(0)
     }
 
-    /// Brings everything that was written to the disks.
+    /// Syncs all file systems.
     pub async fn sync(&self) -> Result<(), Errno> {
         let mut result = self.base.mappings.write_back_all(None).await;
         let mounts = self.base.files.mounts.all();
@@ -372,7 +372,7 @@ impl Vfs {
                     continue;
                 }
                 if let Err(error) = self.base.peers.ask(mount.service, fs::Sync {}.message()).await {
-                    sys::log!("{} cannot be written back: {error}", mount.source);
+                    sys::log!("{} cannot be synced: {error}", mount.source);
                 }
             }
         }

@@ -16,7 +16,7 @@ use abi::{Errno, chardev};
 use alloc::{boxed::Box, rc::Rc};
 use sys::grant::{Access, MagicGrant};
 
-/// Most bytes of one request: others have their turn in between.
+/// At most so many bytes a request, so that other requests get in between.
 const CHUNK: u64 = 1 << 20;
 /// Bytes of the program's memory that a device may reach in an ioctl.
 const ARGUMENT_BYTES: u64 = 256;
@@ -92,8 +92,8 @@ impl Kind for Character {
     }
 }
 
-/// Reads from (the device may write the program's memory) or writes to a character device, one piece after the other
-/// as long as they are moved in full.
+/// Reads from (`access`: the device may write the program's memory) or writes to a character device, piece by piece as
+/// long as each is moved in full.
 async fn transfer(
     base: &Base,
     caller: Rc<Caller>,

@@ -7,7 +7,7 @@ use crate::{
     base::closing::{Closed, Closing},
     files::vnode::NodeRef,
     keep::{
-        Text,
+        Kept, Text,
         records::{FileRecord, NodeRecord},
     },
 };
@@ -63,16 +63,14 @@ pub type FoundFile = (FileRecord, u64, u32);
 /// One open file, of an object of kind `O`.
 #[derive(Debug)]
 pub struct File<O: ?Sized + Object> {
-    number: u64,
+    /// What is preserved of it besides position and flags.
+    record: Kept<FileRecord>,
     flags: Cell<u32>,
     /// Where the next read or write goes; in directories the file system's own mark. While transfers are in progress it is
     /// where they will end if all goes well; see [`File::begin_transfer`].
     position: Cell<u64>,
     path: RefCell<Vec<u8>>,
     flocked: Cell<bool>,
-    /// Its place in preserved memory.
-    place: u16,
-    saved_path: Cell<Text>,
     /// Transfers in progress that move the position.
     transfers: Cell<u32>,
     closing: Rc<Closing>,
@@ -85,16 +83,13 @@ impl<O: Object> File<O> {
         let number = closing.next_number();
         let node = object.node().map_or(NodeRecord::NONE, |node| node.record());
         let record = FileRecord { object: object.record(), node, number, path: Text::EMPTY };
-        let (place, saved_path) =
-            closing.store().new_file(&record, flags, &path).inspect_err(|_| object.close(closing))?;
+        let record = closing.store().new_file(record, flags, &path).inspect_err(|_| object.close(closing))?;
         Ok(Rc::new(File {
-            number,
+            record,
             flags: Cell::new(flags),
             position: Cell::new(0),
             path: RefCell::new(path),
             flocked: Cell::new(false),
-            place,
-            saved_path: Cell::new(saved_path),
             transfers: Cell::new(0),
             closing: closing.clone(),
             object,
@@ -103,14 +98,13 @@ impl<O: Object> File<O> {
 
     /// An open file as a predecessor has left it.
     pub fn restore(closing: &Rc<Closing>, object: O, place: u16, (record, position, flags): FoundFile) -> Rc<OpenFile> {
+        let path = closing.store().text(record.path);
         Rc::new(File {
-            number: record.number,
+            record: Kept::new(closing.store(), place, record),
             flags: Cell::new(flags),
             position: Cell::new(position),
-            path: RefCell::new(closing.store().text(record.path)),
+            path: RefCell::new(path),
             flocked: Cell::new(false),
-            place,
-            saved_path: Cell::new(record.path),
             transfers: Cell::new(0),
             closing: closing.clone(),
             object,
@@ -132,12 +126,12 @@ impl OpenFile {
 
     /// A number of its own: owner of its flock locks.
     pub fn number(&self) -> u64 {
-        self.number
+        self.record.get().number
     }
 
     /// Its place in preserved memory.
     pub fn place(&self) -> u16 {
-        self.place
+        self.record.place()
     }
 
     /// Canonical path it was opened by; of a pipe its name.
@@ -152,7 +146,7 @@ impl OpenFile {
 
     /// Preserves what has changed of its object.
     pub fn save_object(&self) {
-        self.closing.store().set_object(self.place, self.object.record());
+        self.record.update(|record| record.object = self.object.record());
     }
 
     /// Access mode and status flags.
@@ -163,7 +157,7 @@ impl OpenFile {
     /// Sets the status flags.
     pub fn set_flags(&self, flags: u32) {
         self.flags.set(flags);
-        self.closing.store().set_flags(self.place, flags);
+        self.record.store().set_flags(self.place(), flags);
     }
 
     /// Where the next read or write goes.
@@ -174,7 +168,7 @@ impl OpenFile {
     /// Sets the position.
     pub fn set_position(&self, position: u64) {
         self.position.set(position);
-        self.closing.store().set_position(self.place, position);
+        self.record.store().set_position(self.place(), position);
     }
 
     /// A transfer begins that will leave the position at `expected`. Others may go on from there meanwhile; but until
@@ -191,15 +185,15 @@ impl OpenFile {
             self.position.set(end);
         }
         let saved = if self.transfers.get() == 0 { self.position.get() } else { end };
-        self.closing.store().set_position(self.place, saved);
+        self.record.store().set_position(self.place(), saved);
     }
 
     /// Changes the path, after a directory was renamed. Without room for it, a restart would bring the old one back.
     pub fn set_path(&self, path: Vec<u8>) {
-        let store = self.closing.store();
+        let store = self.record.store();
         if let Ok(text) = store.put_text(&path) {
-            store.release_text(self.saved_path.replace(text));
-            store.set_path(self.place, text);
+            store.release_text(self.record.get().path);
+            self.record.update(|record| record.path = text);
         }
         self.path.replace(path);
     }
@@ -246,10 +240,9 @@ impl OpenFile {
 
 impl<O: ?Sized + Object> Drop for File<O> {
     fn drop(&mut self) {
-        self.closing.store().release_file(self.place, self.saved_path.get());
         self.object.close(&self.closing);
         if let (true, Some(node)) = (self.flocked.get(), self.object.node()) {
-            self.closing.add(Closed::Flock { node: node.clone(), number: self.number });
+            self.closing.add(Closed::Flock { node: node.clone(), number: self.record.get().number });
         }
     }
 }

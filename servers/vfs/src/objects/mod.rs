@@ -21,7 +21,10 @@ use crate::{
     callers::Caller,
     events::{Watchers, poll::POLLNVAL},
     files::{stat::Summary, vnode::NodeRef},
-    keep::{records::ObjectRecord, timers::TimerRecord},
+    keep::{
+        Kept,
+        records::{ObjectRecord, TimerRecord},
+    },
     memory::buffer::UserBuffer,
     pipes::Pipe,
     queues::Queue,
@@ -123,7 +126,7 @@ pub trait Inheritance {
     /// The message queue at this place.
     fn queue(&mut self, place: u16) -> Option<Rc<Queue>>;
     /// The timer at this place.
-    fn timer(&mut self, place: u16) -> Option<TimerRecord>;
+    fn timer(&mut self, place: u16) -> Option<Kept<TimerRecord>>;
     /// This inode number has been given.
     fn has_inode(&mut self, inode: u64);
     /// What new open files need.

@@ -93,6 +93,7 @@ impl Kind for PipeEnd {
 }
 
 /// Reads from a pipe.
+#[inline]
 pub fn read(
     base: &Base,
     caller: &Caller,
@@ -105,6 +106,7 @@ pub fn read(
 }
 
 /// Writes to a pipe; `quiet`: without a signal when nobody reads.
+#[inline]
 pub fn write(
     base: &Base,
     caller: &Caller,
@@ -123,7 +125,7 @@ pub fn write(
     flow(base, caller, pipe, outcome)
 }
 
-/// A write that nobody reads.
+/// Ends a write to a pipe without readers: SIGPIPE, unless `quiet`.
 pub fn broken(base: &Base, caller: &Caller, quiet: bool) -> Result<Flow, Errno> {
     if quiet {
         return Err(Errno::EPIPE);
@@ -133,6 +135,7 @@ pub fn broken(base: &Base, caller: &Caller, quiet: bool) -> Result<Flow, Errno> 
     Ok(Flow::Later)
 }
 
+#[inline]
 fn flow(base: &Base, caller: &Caller, pipe: &Rc<Pipe>, outcome: Outcome) -> Result<Flow, Errno> {
     match outcome {
         Outcome::Done(result) => {

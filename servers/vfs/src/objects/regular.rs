@@ -18,7 +18,7 @@ use abi::{Errno, fs};
 use alloc::rc::Rc;
 use sys::grant::{Access, MagicGrant};
 
-/// Most bytes of one request to a file system: others have their turn in between.
+/// At most so many bytes a request to a file system, so that other requests get in between.
 const CHUNK: u64 = 1 << 20;
 
 /// An open regular file.
@@ -175,7 +175,7 @@ async fn write(
     result.map(|()| buffer.moved()).or_else(|error| buffer.moved_or(error))
 }
 
-/// What a write changes besides the data.
+/// Does what follows a write: drops vm's image, clears set-id bits, syncs for O_DSYNC.
 pub async fn written(base: &Base, caller: &Caller, file: &OpenFile, node: &NodeRef) -> Result<(), Errno> {
     node.mount.dirty.set(true);
     pages::forget_image(node);

@@ -8,13 +8,15 @@ use crate::{
     base::Flow,
     events::{Watchers, poll::POLLIN},
     files::{stat::Summary, vnode::NodeRef},
-    keep::{Store, records::ObjectRecord, timers::TimerRecord},
+    keep::{
+        Kept, Store,
+        records::{ObjectRecord, TimerRecord},
+    },
     memory as user,
     memory::buffer::UserBuffer,
 };
 use abi::Errno;
 use alloc::{rc::Rc, vec::Vec};
-use core::cell::Cell;
 use sys::time;
 
 /// Nanoseconds of a second.
@@ -25,12 +27,9 @@ pub const COUNT_BYTES: u64 = 8;
 /// One timer.
 #[derive(Debug)]
 pub struct Timer {
-    /// Its place in preserved memory.
-    place: u16,
-    record: Cell<TimerRecord>,
+    record: Kept<TimerRecord>,
     /// Those who wait and have to look again when it is set.
     pub watchers: Watchers,
-    store: Rc<Store>,
 }
 
 /// The clocks at one moment.
@@ -81,15 +80,13 @@ fn time_left(record: &TimerRecord, now_ns: u64) -> u64 {
 impl Timer {
     /// A timer that is not set. `ENFILE`: there are too many.
     pub fn new(store: &Rc<Store>, of_wall: bool) -> Result<Rc<Timer>, Errno> {
-        let record = TimerRecord { of_wall, ..TimerRecord::default() };
-        let place = store.new_timer(&record)?;
-        Ok(Timer::restore(store, place, record))
+        let record = store.new_timer(TimerRecord { of_wall, ..TimerRecord::default() })?;
+        Ok(Timer::restore(record))
     }
 
     /// A timer as a predecessor has left it.
-    pub fn restore(store: &Rc<Store>, place: u16, record: TimerRecord) -> Rc<Timer> {
-        let (record, watchers) = (Cell::new(record), Watchers::default());
-        Rc::new(Timer { place, record, watchers, store: store.clone() })
+    pub fn restore(record: Kept<TimerRecord>) -> Rc<Timer> {
+        Rc::new(Timer { record, watchers: Watchers::default() })
     }
 
     /// As it is set.
@@ -99,7 +96,6 @@ impl Timer {
 
     fn set(&self, record: TimerRecord) {
         self.record.set(record);
-        self.store.set_timer(self.place, &record);
         self.watchers.fire();
     }
 
@@ -145,19 +141,13 @@ impl Timer {
     }
 }
 
-impl Drop for Timer {
-    fn drop(&mut self) {
-        self.store.release_timer(self.place);
-    }
-}
-
 /// A timer as an open file.
 #[derive(Debug)]
 pub struct TimerFile(pub Rc<Timer>);
 
 impl Object for TimerFile {
     fn record(&self) -> ObjectRecord {
-        ObjectRecord { place: self.0.place, ..ObjectRecord::of(Self::NUMBER) }
+        ObjectRecord { place: self.0.record.place(), ..ObjectRecord::of(Self::NUMBER) }
     }
 
     fn summary(&self) -> Result<Summary, Errno> {
@@ -208,8 +198,7 @@ impl Kind for TimerFile {
     const NUMBER: u8 = 7;
 
     fn restore(record: &ObjectRecord, _: Option<NodeRef>, from: &mut dyn Inheritance) -> Option<Self> {
-        let timer = from.timer(record.place)?;
-        Some(TimerFile(Timer::restore(from.closing().store(), record.place, timer)))
+        from.timer(record.place).map(|record| TimerFile(Timer::restore(record)))
     }
 }
 

@@ -69,7 +69,7 @@ impl Found {
     }
 }
 
-/// One resolution under way.
+/// A resolution in progress.
 struct Walk<'a> {
     vfs: &'a Vfs,
     process: &'a Process,

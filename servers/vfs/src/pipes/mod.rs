@@ -31,7 +31,7 @@ pub const MAX_BYTES: usize = 1024 * 1024;
 pub trait World: Pages {
     /// Copies between two programs.
     fn copy(&self, from: Endpoint, from_address: u64, to: Endpoint, to_address: u64, bytes: u64) -> Result<(), Errno>;
-    /// Whether a byte of a program's memory is there.
+    /// Whether a byte of a program's memory is mapped.
     fn is_mapped(&self, who: Endpoint, address: u64) -> bool;
     /// Notes that the waiting write of a program has moved so many bytes.
     fn note_moved(&self, who: Endpoint, moved: u64);
@@ -43,7 +43,7 @@ pub trait World: Pages {
     fn broken(&self, who: Endpoint, moved: u64);
 }
 
-/// How a read or write went.
+/// Outcome of a read or write.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It is over.
@@ -66,7 +66,7 @@ pub struct Pipe {
     pub watchers: Watchers,
     /// Its place in preserved memory.
     record: u16,
-    /// Nobody holds an end any more.
+    /// Both ends are closed.
     ended: Cell<bool>,
 }
 
@@ -97,7 +97,7 @@ impl Pipe {
         self.record
     }
 
-    /// It has been given up with all that was in it: a FIFO that is opened once more needs another one.
+    /// Both ends are closed and its content is freed: a FIFO that is opened once more needs another pipe.
     pub fn has_ended(&self) -> bool {
         self.ended.get()
     }
@@ -130,7 +130,7 @@ impl Pipe {
         self.watchers.fire();
     }
 
-    /// Tries once more to let the waiting writers go on.
+    /// Retries the waiting writers.
     pub fn retry(self: &Rc<Self>, world: &impl World) {
         if !self.ended.get() {
             let mut state = self.state.borrow_mut();
@@ -188,7 +188,7 @@ impl Pipe {
         Ok(bytes as u64)
     }
 
-    /// Reads what is there; waits for the first byte unless `nonblocking`.
+    /// Reads what is in the ring; waits for the first byte unless `nonblocking`.
     pub fn read(self: &Rc<Self>, world: &impl World, mut to: UserBuffer, nonblocking: bool) -> Outcome {
         if to.left() == 0 {
             return Outcome::Done(Ok(0));
@@ -250,7 +250,7 @@ impl Pipe {
         outcome
     }
 
-    /// Takes the waiting call of this program out, and tells how many bytes it has moved.
+    /// Removes the waiting call of this program; returns how many bytes it has moved.
     pub fn cancel(&self, who: Endpoint) -> Option<u64> {
         let state = &mut *self.state.borrow_mut();
         take_out(&mut state.waiting_readers, who).or_else(|| take_out(&mut state.waiting_writers, who))
@@ -356,7 +356,7 @@ impl State {
     }
 }
 
-/// Whose memory was bad.
+/// Which side's memory was bad.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Side {
     Writer,

@@ -50,7 +50,7 @@ impl Pipes {
         self.hungry.wait().await;
     }
 
-    /// Tries once more to let those writers go on.
+    /// Retries those writers.
     pub fn feed(&self, world: &impl World) {
         let pipes = self.starving.take();
         pipes.iter().for_each(|pipe| pipe.retry(world));

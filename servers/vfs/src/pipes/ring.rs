@@ -116,7 +116,7 @@ impl Ring {
         needed <= self.pages.len() + world.free()
     }
 
-    /// Takes up to `bytes` bytes from a program's memory, within one page. → how many; 0: there is no page.
+    /// Takes up to `bytes` bytes from a program's memory, within one page. Returns how many; 0: no page is free.
     pub fn fill(&mut self, world: &impl Pages, from: Endpoint, address: u64, bytes: usize) -> Result<usize, Errno> {
         let end = self.start + self.len;
         if end == self.pages.len() * PIPE_PAGE {
@@ -134,7 +134,7 @@ impl Ring {
         Ok(bytes)
     }
 
-    /// Copies up to `bytes` of the first bytes, within one page, into a program's memory, and removes them. → how many.
+    /// Copies up to `bytes` of the first bytes, within one page, into a program's memory, and removes them. Returns how many.
     pub fn drain(&mut self, world: &impl Pages, to: Endpoint, address: u64, bytes: usize) -> Result<usize, Errno> {
         let bytes = bytes.min(self.len).min(PIPE_PAGE - self.start);
         if let Some(&page) = self.pages.front() {

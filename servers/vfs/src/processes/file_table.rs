@@ -79,7 +79,7 @@ impl FileTable {
         self.record
     }
 
-    /// To look at.
+    /// The descriptors, to be read.
     pub fn descriptors(&self) -> Ref<'_, Descriptors<OpenFile>> {
         self.descriptors.borrow()
     }

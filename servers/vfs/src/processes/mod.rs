@@ -10,15 +10,11 @@ pub mod file_table;
 use crate::{
     callers::{Caller, Callers},
     files::vnode::NodeRef,
-    keep::{
-        Store, Text,
-        records::{NOWHERE, ThreadRecord},
-    },
     objects::OpenFile,
 };
 use abi::{Endpoint, Errno, endpoint::SLOTS};
 use alloc::{rc::Rc, vec::Vec};
-use core::cell::{Cell, RefCell};
+use core::cell::RefCell;
 use directories::Directories;
 use file_table::FileTable;
 
@@ -42,35 +38,21 @@ pub struct Process {
     files: RefCell<Rc<FileTable>>,
     /// `None` before the root file system is mounted.
     directories: RefCell<Option<Rc<Directories>>>,
-    /// Supplementary groups, preserved.
-    groups: Cell<Text>,
     /// Text of the last exec, for `ExecText`.
     pub exec_text: RefCell<Vec<u8>>,
     /// Images of the last exec, held until it is committed.
     pub exec_images: RefCell<Vec<u64>>,
-    /// The first program: its descriptors 0 to 2 are still to be opened.
-    pub first: Cell<bool>,
-    store: Rc<Store>,
 }
 
 impl Process {
-    /// A thread with this descriptor table and these directories. It is preserved by [`Process::save`].
-    pub fn new(
-        store: &Rc<Store>,
-        caller: Caller,
-        files: Rc<FileTable>,
-        directories: Option<Rc<Directories>>,
-        groups: Text,
-    ) -> Process {
+    /// A thread with this descriptor table and these directories, as its record says.
+    pub fn new(caller: Caller, files: Rc<FileTable>, directories: Option<Rc<Directories>>) -> Process {
         Process {
             caller: Rc::new(caller),
             files: RefCell::new(files),
             directories: RefCell::new(directories),
-            groups: Cell::new(groups),
             exec_text: RefCell::default(),
             exec_images: RefCell::default(),
-            first: Cell::new(true),
-            store: store.clone(),
         }
     }
 
@@ -81,8 +63,8 @@ impl Process {
 
     /// Gives it another descriptor table.
     pub fn set_files(&self, files: Rc<FileTable>) {
+        self.caller.update(|record| record.table = files.record());
         self.files.replace(files);
-        self.save();
     }
 
     /// Whether it uses this descriptor table.
@@ -108,40 +90,15 @@ impl Process {
 
     /// Gives it other directories.
     pub fn set_directories(&self, directories: Rc<Directories>) {
+        self.caller.update(|record| record.directories = directories.record());
         let former = self.directories.replace(Some(directories));
-        self.save();
         drop(former);
     }
 
-    /// It has ended: its directories are let go.
+    /// Releases its directories: it has ended.
     pub fn drop_directories(&self) {
         let former = self.directories.replace(None);
         drop(former);
-    }
-
-    /// Preserves other supplementary groups; returns the text of the former ones, which is to be released.
-    pub fn set_groups(&self, groups: Text) -> Text {
-        self.groups.replace(groups)
-    }
-
-    /// Preserves what has changed of it.
-    pub fn save(&self) {
-        let caller = &self.caller;
-        if caller.is_gone() {
-            return;
-        }
-        let credentials = caller.credentials();
-        self.store.set_thread(&ThreadRecord {
-            endpoint: caller.endpoint,
-            pid: caller.pid,
-            table: self.files.borrow().record(),
-            directories: self.directories.borrow().as_ref().map_or(NOWHERE, |directories| directories.record()),
-            first: self.first.get(),
-            session: caller.session() as u32,
-            group: caller.group() as u32,
-            ids: [credentials.euid, credentials.egid, credentials.uid, credentials.gid],
-            groups: self.groups.get(),
-        });
     }
 }
 

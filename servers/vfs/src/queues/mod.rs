@@ -16,8 +16,9 @@ use crate::{
         poll::{POLLIN, POLLOUT, POLLRDNORM, POLLWRNORM},
     },
     keep::{
-        Store,
-        queues::{Held, Notification, QueueRecord, Slots},
+        Kept, Store,
+        queues::{Held, Slots},
+        records::{Notification, QueueRecord},
     },
     memory as user,
 };
@@ -34,9 +35,7 @@ pub const PRIORITIES: u64 = 32768;
 /// One queue. It ends with its last owner: its name, or an open file.
 #[derive(Debug)]
 pub struct Queue {
-    /// Its place in preserved memory.
-    place: u16,
-    record: Cell<QueueRecord>,
+    record: Kept<QueueRecord>,
     slots: Slots,
     /// In the order in which they go out.
     messages: RefCell<BTreeMap<(Reverse<u16>, u64), Held>>,
@@ -45,7 +44,6 @@ pub struct Queue {
     receivers: Waiters,
     /// Those who poll.
     pub watchers: Watchers,
-    store: Rc<Store>,
 }
 
 /// Threads that wait in a queue, in the order in which they go on.
@@ -111,7 +109,7 @@ impl Waiters {
     }
 }
 
-/// How sending went.
+/// Outcome of a send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sent {
     /// To a receiver that waited, or behind other messages.
@@ -139,31 +137,24 @@ impl Queue {
         let next_number = held.iter().map(|held| held.number + 1).max().unwrap_or(0);
         let messages = held.into_iter().map(|held| ((Reverse(held.priority), held.number), held)).collect();
         Queue {
-            place,
-            record: Cell::new(record),
+            record: Kept::new(store, place, record),
             slots,
             messages: RefCell::new(messages),
             next_number: Cell::new(next_number),
             senders: Waiters::default(),
             receivers: Waiters::default(),
             watchers: Watchers::default(),
-            store: store.clone(),
         }
     }
 
     /// Its place in preserved memory.
     pub fn place(&self) -> u16 {
-        self.place
+        self.record.place()
     }
 
     /// What it is.
     pub fn record(&self) -> QueueRecord {
         self.record.get()
-    }
-
-    fn set_record(&self, record: QueueRecord) {
-        self.record.set(record);
-        self.store.set_queue(self.place, &record);
     }
 
     /// Mode and owner.
@@ -177,32 +168,32 @@ impl Queue {
         self.messages.borrow().len()
     }
 
-    /// It has lost its name.
+    /// Marks it as unlinked.
     pub fn set_unnamed(&self) {
-        self.set_record(QueueRecord { named: false, ..self.record.get() });
+        self.record.update(|record| record.named = false);
     }
 
-    /// Asks for a notification. `EBUSY`: somebody has.
+    /// Registers for a notification. `EBUSY`: another process has.
     pub fn ask_notification(&self, notification: Notification) -> Result<(), Errno> {
         if self.record.get().notification.is_some() {
             return Err(Errno::EBUSY);
         }
-        self.set_record(QueueRecord { notification: Some(notification), ..self.record.get() });
+        self.record.update(|record| record.notification = Some(notification));
         Ok(())
     }
 
-    /// Nothing is asked for any more by the owner of this descriptor table.
+    /// Cancels the notification that was registered through this descriptor table.
     pub fn forget_notification(&self, table: u64) {
         if self.record.get().notification.is_some_and(|asked| asked.table == table) {
             self.take_notification();
         }
     }
 
-    /// Whoever asked for a notification gets it, and has to ask again.
+    /// Takes the registered notification: it is delivered once.
     pub fn take_notification(&self) -> Option<Notification> {
         let record = self.record.get();
         if record.notification.is_some() {
-            self.set_record(QueueRecord { notification: None, ..record });
+            self.record.update(|record| record.notification = None);
         }
         record.notification
     }
@@ -224,10 +215,10 @@ impl Queue {
         if was_empty { Sent::First } else { Sent::Done }
     }
 
-    /// Hands a message over without keeping it.
+    /// Copies a message to a waiting receiver without queueing it.
     fn give(&self, receiver: &Waiter, letter: &Letter) -> Result<u64, Errno> {
         let Wish::Receive { address, priority_address } = receiver.wish else { return Err(Errno::EINVAL) };
-        self.store.has_moved();
+        self.record.store().has_moved();
         user::store(receiver.who, address, &letter.bytes)?;
         store_priority(receiver.who, priority_address, letter.priority)?;
         Ok(letter.bytes.len() as u64)
@@ -239,7 +230,7 @@ impl Queue {
             return false;
         }
         let number = self.next_number.get();
-        let Some(held) = self.store.put_message(&self.slots, number, letter.priority, &letter.bytes) else {
+        let Some(held) = self.record.store().put_message(&self.slots, number, letter.priority, &letter.bytes) else {
             return false;
         };
         self.next_number.set(number + 1);
@@ -247,14 +238,14 @@ impl Queue {
         true
     }
 
-    /// Receives the first message, if there is one. One that cannot be handed over stays. → its length.
+    /// Receives the first message, if there is one, and returns its length. A message that cannot be copied to the receiver stays.
     pub fn receive(&self, who: Endpoint, address: u64, priority_address: u64) -> Result<Option<u64>, Errno> {
         let first = self.messages.borrow().first_key_value().map(|(key, held)| (*key, *held));
         let Some((key, held)) = first else { return self.receive_directly(who, address, priority_address) };
-        self.store.copy_message(&self.slots, &held, who, address).map_err(user::fault)?;
+        self.record.store().copy_message(&self.slots, &held, who, address).map_err(user::fault)?;
         store_priority(who, priority_address, held.priority)?;
         self.messages.borrow_mut().remove(&key);
-        self.store.take_message(&self.slots, &held);
+        self.record.store().take_message(&self.slots, &held);
         self.admit_sender();
         self.watchers.fire();
         Ok(Some(held.bytes as u64))
@@ -289,12 +280,12 @@ impl Queue {
         }
     }
 
-    /// Stands in line.
+    /// Queues a waiter.
     pub fn wait(&self, waiter: &Rc<Waiter>) {
         self.line(&waiter.wish).add(waiter.clone());
     }
 
-    /// Waits no longer.
+    /// Removes a waiter.
     pub fn leave(&self, waiter: &Rc<Waiter>) {
         self.line(&waiter.wish).remove(waiter);
     }
@@ -305,12 +296,6 @@ impl Queue {
         let readable = if len > 0 { POLLIN | POLLRDNORM } else { 0 };
         let room = len < self.record.get().most_messages as usize;
         readable | if room { POLLOUT | POLLWRNORM } else { 0 }
-    }
-}
-
-impl Drop for Queue {
-    fn drop(&mut self) {
-        self.store.release_queue(self.place, self.record.get());
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::{
     keep::{
         KEEP_BYTES, Store,
-        queues::{NO_QUEUE, QueueRecord},
+        records::{NO_QUEUE, QueueRecord},
     },
     queues::{Letter, Queue, Sent, Waiter, Wish},
 };

@@ -9,15 +9,14 @@ mod tests;
 
 use crate::{
     base::closing::Closing,
-    callers::{Caller, permission::Credentials},
+    callers::Caller,
     files::{
         mount::{Mount, NewMount},
         vnode::NodeRef,
     },
     keep::{
-        Used,
-        records::{BLOCK, LockRecord, MountRecord, NOWHERE, NodeRecord, ThreadRecord},
-        timers::TimerRecord,
+        Kept, Used,
+        records::{BLOCK, LockRecord, MountRecord, NOWHERE, NodeRecord, ThreadRecord, TimerRecord},
     },
     mounts::shown_kind,
     objects::{self, Inheritance, OpenFile},
@@ -31,7 +30,7 @@ use abi::{Errno, fs};
 use alloc::{collections::BTreeMap, rc::Rc, string::String, vec::Vec};
 use sys::grant::{Access, GrantedBuffer};
 
-/// A restoration under way.
+/// A restoration in progress.
 struct Restoration {
     vfs: &'static Vfs,
     mounts: BTreeMap<u16, Rc<Mount>>,
@@ -63,18 +62,18 @@ impl Vfs {
         restoration.run();
         self.base.mappings.restore_maps();
         if restoration.lost > 0 {
-            sys::log!("{} records of the predecessor are damaged and left out", restoration.lost);
+            sys::log!("{} corrupt records of the predecessor are left out", restoration.lost);
         }
         self.base.store.rebuild(&restoration.used);
         self.base.store.commit();
     }
 
-    /// The second step, and what the predecessor had in hand for pm.
+    /// The second step, and the work for pm that the predecessor had in progress.
     pub async fn finish_recovery(&'static self) {
         self.resume_work();
         for service in self.base.peers.file_systems() {
             if let Err(error) = self.claim_nodes(service).await {
-                sys::log!("the file system in slot {} does not take the nodes in use: {error}", service.slot());
+                sys::log!("the file system in slot {} refuses the list of nodes in use: {error}", service.slot());
             }
         }
         let mounts = self.base.files.mounts.all();
@@ -207,15 +206,11 @@ impl Restoration {
             NOWHERE => None,
             place => Some(self.directories(place).ok_or(Errno::EIO)?),
         };
-        let caller = Caller::new(&self.vfs.base.store, record.endpoint, record.pid);
-        let groups = self.vfs.base.store.text(record.groups);
+        let store = &self.vfs.base.store;
+        let groups = store.text(record.groups);
         self.used.texts.push(record.groups);
-        let [euid, egid, uid, gid] = record.ids;
         let groups = groups.as_chunks().0.iter().map(|group| u32::from_le_bytes(*group)).collect();
-        caller.set_credentials(Rc::new(Credentials { euid, egid, uid, gid, groups }));
-        caller.set_session(record.session as u64, record.group as u64);
-        let process = Process::new(&self.vfs.base.store, caller, table, directories, record.groups);
-        process.first.set(record.first);
+        let process = Process::new(Caller::new(store, *record, groups), table, directories);
         if let Some(exec) = self.vfs.base.store.exec(record.endpoint.slot()) {
             self.used.texts.push(exec.text);
         }
@@ -276,7 +271,7 @@ impl Restoration {
         let both = (directory(record.root)?, directory(record.working)?);
         self.used.directories.insert(place);
         self.used.texts.extend([record.root.1, record.working.1]);
-        let directories = Directories::restore(&store, place, &record, both);
+        let directories = Directories::restore(Kept::new(&store, place, record), both.0, both.1);
         self.directories.insert(place, directories.clone());
         Some(directories)
     }
@@ -314,9 +309,10 @@ impl Inheritance for Restoration {
         self.queues.get(&place).cloned()
     }
 
-    fn timer(&mut self, place: u16) -> Option<TimerRecord> {
+    fn timer(&mut self, place: u16) -> Option<Kept<TimerRecord>> {
         self.used.timers.insert(place);
-        self.vfs.base.store.timer(place)
+        let store = &self.vfs.base.store;
+        store.timer(place).map(|record| Kept::new(store, place, record))
     }
 
     fn has_inode(&mut self, inode: u64) {

@@ -5,8 +5,7 @@ use crate::{
     files::vnode::NodeRef,
     keep::{
         KEEP_BYTES, Store,
-        queues::{NO_QUEUE, Notification, QueueRecord, SignalRecord},
-        records::{MountRecord, NodeRecord, Note},
+        records::{MountRecord, NO_QUEUE, NodeRecord, Note, Notification, QueueRecord, SignalRecord},
     },
     memory as user,
     objects::{File, O_APPEND, O_RDWR, pipe::PipeEnd, queue::MessageQueue, regular::Regular, timer::TimerFile},

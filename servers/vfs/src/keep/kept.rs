@@ -1,0 +1,145 @@
+//! A record in both its forms: in the heap, to be read, and in preserved memory. Whatever changes goes through this cell.
+
+use super::{Store, layout::Places, records::*};
+use abi::Errno;
+use alloc::rc::Rc;
+use core::{cell::Cell, fmt};
+use recover::records::{Record, Table};
+
+/// A kind of record that is in use as [`Kept`].
+pub trait Home: Record {
+    /// Its table.
+    fn table(store: &Store) -> &Table<Self>;
+
+    /// The last one who used it is gone.
+    fn release(&self, store: &Store, place: u16);
+}
+
+/// See the head of the file. The record's place is released with it.
+pub struct Kept<R: Home> {
+    record: Cell<R>,
+    place: u16,
+    store: Rc<Store>,
+}
+
+impl<R: Home> Kept<R> {
+    /// The record at this place, which is preserved already, or will be by the first [`Kept::set`].
+    pub fn new(store: &Rc<Store>, place: u16, record: R) -> Kept<R> {
+        Kept { record: Cell::new(record), place, store: store.clone() }
+    }
+
+    /// The record.
+    #[inline]
+    pub fn get(&self) -> R {
+        self.record.get()
+    }
+
+    /// Its place in its table.
+    #[inline]
+    pub fn place(&self) -> u16 {
+        self.place
+    }
+
+    /// Preserved memory.
+    #[inline]
+    pub fn store(&self) -> &Rc<Store> {
+        &self.store
+    }
+
+    /// Changes the record, here and in preserved memory.
+    pub fn set(&self, record: R) {
+        self.record.set(record);
+        R::table(&self.store).set(&self.store.recover, self.place as usize, &record);
+    }
+
+    /// Changes a part of it.
+    pub fn update(&self, change: impl FnOnce(&mut R)) {
+        let mut record = self.record.get();
+        change(&mut record);
+        self.set(record);
+    }
+}
+
+impl<R: Home> Drop for Kept<R> {
+    fn drop(&mut self) {
+        self.record.get().release(&self.store, self.place);
+    }
+}
+
+impl<R: Home + fmt::Debug> fmt::Debug for Kept<R> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{:?} at {}", self.record.get(), self.place)
+    }
+}
+
+/// A place of a table for a new record, which nothing refers to yet.
+fn take<R: Record>(store: &Store, places: &Places<R>, record: &R, full: Errno) -> Result<u16, Errno> {
+    let place = places.pool.take(store.turn()).ok_or(full)?;
+    places.table.put_unreferenced(&store.recover, place, record);
+    Ok(place as u16)
+}
+
+impl Store {
+    /// Makes a timer. `ENFILE`: no room.
+    pub fn new_timer(self: &Rc<Self>, record: TimerRecord) -> Result<Kept<TimerRecord>, Errno> {
+        Ok(Kept::new(self, take(self, &self.timers, &record, Errno::ENFILE)?, record))
+    }
+
+    /// Makes directories of a process. `ENOMEM`: no room.
+    pub fn new_directories(self: &Rc<Self>, record: DirectoriesRecord) -> Result<Kept<DirectoriesRecord>, Errno> {
+        Ok(Kept::new(self, take(self, &self.directories, &record, Errno::ENOMEM)?, record))
+    }
+}
+
+impl Home for TimerRecord {
+    fn table(store: &Store) -> &Table<Self> {
+        &store.timers.table
+    }
+
+    fn release(&self, store: &Store, place: u16) {
+        store.release(&store.timers, place as usize);
+    }
+}
+
+impl Home for DirectoriesRecord {
+    fn table(store: &Store) -> &Table<Self> {
+        &store.directories.table
+    }
+
+    fn release(&self, store: &Store, place: u16) {
+        store.release(&store.directories, place as usize);
+        [self.root.1, self.working.1].into_iter().for_each(|text| store.release_text(text));
+    }
+}
+
+impl Home for QueueRecord {
+    fn table(store: &Store) -> &Table<Self> {
+        &store.queues.table
+    }
+
+    fn release(&self, store: &Store, place: u16) {
+        store.release_queue(place, *self);
+    }
+}
+
+impl Home for FileRecord {
+    #[inline]
+    fn table(store: &Store) -> &Table<Self> {
+        &store.files.table
+    }
+
+    #[inline]
+    fn release(&self, store: &Store, place: u16) {
+        store.release(&store.files, place as usize);
+        store.release_text(self.path);
+    }
+}
+
+/// A thread's place is its slot: `Store::forget_thread` empties it when the thread ends, although handlers may still hold the record.
+impl Home for ThreadRecord {
+    fn table(store: &Store) -> &Table<Self> {
+        &store.threads
+    }
+
+    fn release(&self, _: &Store, _: u16) {}
+}

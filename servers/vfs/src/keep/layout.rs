@@ -1,0 +1,165 @@
+//! Which tables preserved memory has, how large they are, and in which order they lie.
+//!
+//! [`LAYOUT`] is computed from the text of this file and of those that say what a record or text consists of, without comments and
+//! blanks. So a vfs whose layout differs never takes a predecessor's memory for its own.
+
+use super::{
+    LastCall,
+    extents::Extents,
+    pool::{Pool, SCALE},
+    queues,
+    records::*,
+    text::Texts,
+};
+use abi::endpoint::SLOTS;
+use alloc::{boxed::Box, vec::Vec};
+use core::cell::{Cell, RefCell};
+use recover::records::{Area, Cells, Found, Record, Recover, Table};
+use sys::keep::Keep;
+
+/// Bytes of preserved memory: `keep_bytes` of the system file is at least this.
+pub const KEEP_BYTES: usize = 0xb0_0000 / SCALE;
+/// Words that change in one turn.
+const LOG_CHANGES: usize = 16384 / SCALE;
+/// Bytes of a page of a pipe.
+pub const PIPE_PAGE: usize = 4096;
+
+const TABLES: usize = SLOTS;
+const DESCRIPTOR_BLOCKS: usize = 4096 / SCALE / SCALE;
+const FILES: usize = 8192 / SCALE / SCALE;
+const PIPES: usize = 1024 / SCALE;
+const PIPE_PAGES: usize = 768 / SCALE / SCALE;
+const LOCKS: usize = 2048 / SCALE / SCALE;
+pub(super) const MOUNTS: usize = 32;
+/// Message queues (`queues_max` of mq_overview(7)).
+const QUEUES: usize = 256 / SCALE;
+const MESSAGE_PLACES: usize = 0x20_0000 / queues::PLACE_BYTES / SCALE;
+const SIGNALS: usize = 256 / SCALE;
+const TIMERS: usize = 2048 / SCALE;
+pub(super) const PEERS: usize = 32;
+
+/// Which layout this is: 24 bits.
+const LAYOUT: u64 = {
+    let texts = [include_str!("layout.rs"), include_str!("records.rs"), include_str!("text.rs")];
+    (hash(texts[0], hash(texts[1], hash(texts[2], 0xcbf2_9ce4_8422_2325))) >> 32) & 0xff_ffff
+};
+
+/// FNV-1a over the code of a source file: comments and blanks do not count.
+const fn hash(text: &str, mut hash: u64) -> u64 {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() {
+        if bytes[at] == b'/' && at + 1 < bytes.len() && bytes[at + 1] == b'/' {
+            while at < bytes.len() && bytes[at] != b'\n' {
+                at += 1;
+            }
+        } else {
+            if !bytes[at].is_ascii_whitespace() {
+                hash = (hash ^ bytes[at] as u64).wrapping_mul(0x100_0000_01b3);
+            }
+            at += 1;
+        }
+    }
+    hash
+}
+
+/// Places of one table, and which of them are free.
+#[derive(Debug)]
+pub struct Places<R> {
+    pub(super) table: Table<R>,
+    pub(super) pool: Pool,
+}
+
+impl<R: Record> Places<R> {
+    fn lay_out(recover: &Recover, count: usize) -> Self {
+        Places { table: Table::lay_out(recover, count), pool: Pool::new(count) }
+    }
+}
+
+/// All tables, in the order in which they lie. What can be done with them is in `keep` and its other files.
+#[derive(Debug)]
+pub struct Store {
+    pub(super) recover: Recover,
+    pub(super) threads: Table<ThreadRecord>,
+    pub(super) calls: Table<CallRecord>,
+    pub(super) execs: Table<ExecRecord>,
+    pub(super) tables: Places<TableRecord>,
+    pub(super) descriptors: Cells,
+    pub(super) blocks: Pool,
+    pub(super) files: Places<FileRecord>,
+    /// Positions and status flags of open files.
+    pub(super) positions: Cells,
+    pub(super) flags: Cells,
+    pub(super) directories: Places<DirectoriesRecord>,
+    pub(super) pipes: Places<PipeRecord>,
+    pub(super) pages: Places<NextRecord>,
+    pub(super) content: Area,
+    pub(super) locks: Places<LockRecord>,
+    pub(super) mounts: Table<MountRecord>,
+    pub(super) queues: Places<QueueRecord>,
+    pub(super) ended_queues: RefCell<Vec<(u16, QueueRecord)>>,
+    pub(super) runs: Extents,
+    pub(super) messages: Cells,
+    /// What the messages consist of.
+    pub(super) slots: Area,
+    pub(super) signals: Places<SignalRecord>,
+    pub(super) timers: Places<TimerRecord>,
+    pub(super) peers: Table<PeerRecord>,
+    pub(super) global: Table<GlobalRecord>,
+    pub(super) texts: Texts,
+    /// The last call of each thread, by slot.
+    pub(super) last_calls: Box<[LastCall]>,
+    /// Results are to be noted although no record has changed.
+    pub(super) moved: Cell<bool>,
+}
+
+impl Store {
+    /// Opens preserved memory.
+    pub fn open(keep: Keep) -> (Store, Found) {
+        let (recover, found) = Recover::open(keep, LAYOUT, LOG_CHANGES);
+        let store = Store {
+            threads: Table::lay_out(&recover, SLOTS),
+            calls: Table::lay_out(&recover, SLOTS),
+            execs: Table::lay_out(&recover, SLOTS),
+            tables: Places::lay_out(&recover, TABLES),
+            descriptors: Cells::lay_out(&recover, DESCRIPTOR_BLOCKS * BLOCK),
+            blocks: Pool::new(DESCRIPTOR_BLOCKS),
+            files: Places::lay_out(&recover, FILES),
+            positions: Cells::lay_out(&recover, FILES),
+            flags: Cells::lay_out(&recover, FILES),
+            directories: Places::lay_out(&recover, TABLES),
+            pipes: Places::lay_out(&recover, PIPES),
+            pages: Places::lay_out(&recover, PIPE_PAGES),
+            content: Area::lay_out(&recover, PIPE_PAGES * PIPE_PAGE),
+            locks: Places::lay_out(&recover, LOCKS),
+            mounts: Table::lay_out(&recover, MOUNTS),
+            queues: Places::lay_out(&recover, QUEUES),
+            ended_queues: RefCell::default(),
+            runs: Extents::new(MESSAGE_PLACES),
+            messages: Cells::lay_out(&recover, MESSAGE_PLACES),
+            slots: Area::lay_out(&recover, MESSAGE_PLACES * queues::PLACE_BYTES),
+            signals: Places::lay_out(&recover, SIGNALS),
+            timers: Places::lay_out(&recover, TIMERS),
+            peers: Table::lay_out(&recover, PEERS),
+            global: Table::lay_out(&recover, 1),
+            texts: Texts::lay_out(&recover),
+            moved: Cell::new(false),
+            last_calls: core::iter::repeat_with(LastCall::none).take(SLOTS).collect(),
+            recover,
+        };
+        store.settle_notes();
+        (store, found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::hash;
+
+    #[test]
+    fn comments_and_blanks_do_not_change_the_layout_but_a_field_does() {
+        let bare = hash("struct A { x: u64, y: u8 }", 1);
+        assert_eq!(hash("// What it is.\nstruct A {\n    x: u64, // why\n    y: u8\n}", 1), bare);
+        assert_ne!(hash("struct A { y: u8, x: u64 }", 1), bare);
+    }
+}
