@@ -49,7 +49,7 @@ const BREAK_UNIT_NS: u64 = 100_000_000;
 const MAX_BREAK_UNITS: u64 = 100;
 
 impl Terminal {
-    /// Carries out an ioctl and answers it, at once or when output has drained.
+    /// Carries out an ioctl and replies, at once or when output has drained.
     pub fn control(&mut self, world: &mut impl World, message: &Message, control: chardev::Control) {
         match self.need_of(world, message, &control) {
             Ok(Some(need)) => self.waiting.push(Waiting { request: *message, need }),
@@ -65,7 +65,7 @@ impl Terminal {
         self.settle(world);
     }
 
-    /// What an ioctl has to wait for.
+    /// The event that an ioctl has to wait for.
     fn need_of(
         &mut self,
         world: &mut impl World,

@@ -1,8 +1,8 @@
-//! The line discipline: from bytes of the keyboard to what programs read (termios(3), "Canonical and noncanonical mode").
+//! The line discipline, between bytes of the keyboard and reads of programs (termios(3), "Canonical and noncanonical mode").
 //!
 //! Bytes come in by `receive`; it edits the line, echoes into `Output`, and reports signals. Programs take bytes out by `read`.
-//! Input counts from the beginning of time: byte number `taken` is the first in `ready`. Invariant: `line_ends` (canonical mode only)
-//! do not fall and lie within `ready`; the line being edited is not in `ready` yet.
+//! Positions count bytes since boot: the first byte in `ready` has position `taken`. Invariant: `line_ends` (canonical mode only)
+//! never decrease and lie within `ready`; the line being edited is not in `ready` yet.
 //! Neighbours: `termios` (settings), `output` (echo), `terminal` (who waits for input).
 
 use crate::output::{Output, tab_width};
@@ -10,14 +10,14 @@ use crate::termios::{Termios, cc, iflag, lflag};
 use alloc::{collections::VecDeque, vec::Vec};
 use recover::snapshot::{Reader, Writer};
 
-/// Most bytes of unread input, and longest line with its end (limits.h, MAX_CANON).
+/// Limit of unread input, and of a line with its end, in bytes (limits.h, MAX_CANON).
 pub const MAX_INPUT: usize = 4096;
-/// Most complete lines of unread input; ends of file are lines of no bytes.
+/// Limit of complete lines of unread input; an end of file is a line of no bytes.
 const MAX_LINES: usize = 1024;
 const BELL: u8 = 7;
 const DELETE: u8 = 127;
 
-/// A signal that a key asks for.
+/// A signal that a key sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeySignal {
     /// ^C
@@ -33,20 +33,20 @@ pub enum KeySignal {
 pub struct Discipline {
     /// Input that programs may read.
     ready: VecDeque<u8>,
-    /// Number of the first byte in `ready`.
+    /// Position of the first byte in `ready`.
     taken: u64,
-    /// Where the complete lines in `ready` end. A line without bytes is an end of file.
+    /// Ends of the complete lines in `ready`. A line without bytes is an end of file.
     line_ends: VecDeque<u64>,
     /// The line being edited.
     edit: Vec<u8>,
     /// Column where the line being edited began.
     edit_column: usize,
-    /// ^V was typed: the next byte is taken as it is.
+    /// ^V was typed: the next byte is taken literally.
     literal: bool,
 }
 
 impl Discipline {
-    /// One byte from the device. Returns the signal it asks for, if any.
+    /// Takes in one byte from the device. Returns the signal it sends, if any.
     pub fn receive(&mut self, termios: &Termios, output: &mut Output, byte: u8) -> Option<KeySignal> {
         let byte = self.translate(termios, byte)?;
         if self.literal {
@@ -69,7 +69,7 @@ impl Discipline {
         None
     }
 
-    /// Bytes that a read would get now, or `None` when it has to wait. `Some(0)` is an end of file.
+    /// Bytes that a read would get now; `None`: it has to wait; `Some(0)`: an end of file.
     pub fn readable(&self, termios: &Termios, wanted: usize) -> Option<usize> {
         if termios.has_local(lflag::ICANON) {
             return self.line_ends.front().map(|&end| ((end - self.taken) as usize).min(wanted));
@@ -78,7 +78,7 @@ impl Discipline {
         (self.ready.len() >= minimum).then(|| self.ready.len().min(wanted))
     }
 
-    /// Bytes of input that are there, for FIONREAD and for poll.
+    /// Bytes of input that can be read, for FIONREAD and poll.
     pub fn available(&self, termios: &Termios) -> usize {
         match termios.has_local(lflag::ICANON) {
             true => self.line_ends.back().map_or(0, |&end| (end - self.taken) as usize),
@@ -86,17 +86,17 @@ impl Discipline {
         }
     }
 
-    /// True when a read would not wait for data: poll's question, which VMIN does not enter.
+    /// True when a read would not wait for data: for poll, which ignores VMIN.
     pub fn has_input(&self, termios: &Termios) -> bool {
         if termios.has_local(lflag::ICANON) { !self.line_ends.is_empty() } else { !self.ready.is_empty() }
     }
 
-    /// Bytes that are read and not yet taken by programs, and those of the line being edited.
+    /// Unread bytes, including those of the line being edited.
     pub fn len(&self) -> usize {
         self.ready.len() + self.edit.len()
     }
 
-    /// True when more input can be of use: there is room, or a line has to be finished before anybody can read.
+    /// True when more input is useful: there is room, or a line has to be completed before any read.
     pub fn wants_input(&self, termios: &Termios, bytes: usize) -> bool {
         let waits_for_line_end = termios.has_local(lflag::ICANON) && self.line_ends.is_empty();
         waits_for_line_end || self.len() + bytes <= MAX_INPUT
@@ -112,7 +112,7 @@ impl Discipline {
         self.ready.iter().take(wanted.min(there)).copied().collect()
     }
 
-    /// Takes the bytes that `peek` has shown; of an empty line, the line.
+    /// Removes the bytes that `peek` has shown; of an empty line, the line.
     pub fn take(&mut self, termios: &Termios, count: usize) {
         self.ready.drain(..count);
         self.taken += count as u64;
@@ -121,7 +121,7 @@ impl Discipline {
         }
     }
 
-    /// Writes its state down.
+    /// Saves the state into a snapshot.
     pub fn save(&self, writer: &mut Writer) {
         writer.number(self.taken);
         writer.number(self.edit_column as u64);
@@ -132,7 +132,7 @@ impl Discipline {
         self.line_ends.iter().for_each(|&end| writer.number(end));
     }
 
-    /// The state that was written down.
+    /// Loads the state from a snapshot.
     pub fn load(reader: &mut Reader) -> Option<Discipline> {
         let (taken, edit_column, literal) = (reader.number()?, reader.number()? as usize, reader.number()? != 0);
         let ready: VecDeque<u8> = reader.run()?.iter().copied().collect();
@@ -157,7 +157,7 @@ impl Discipline {
         self.literal = false;
     }
 
-    /// The settings change from `old` to `new`: what was typed stays readable in the new mode.
+    /// Changes the settings from `old` to `new`; typed input stays readable in the new mode.
     pub fn mode_changed(&mut self, old: &Termios, new: &Termios) {
         let was_canonical = old.has_local(lflag::ICANON);
         let is_canonical = new.has_local(lflag::ICANON);
@@ -179,7 +179,7 @@ impl Discipline {
         }
     }
 
-    /// ^S and ^Q. True when the byte is used up.
+    /// Handles ^S and ^Q. True when the byte is consumed.
     fn flow_control(&mut self, termios: &Termios, output: &mut Output, byte: u8) -> bool {
         if !termios.has_input(iflag::IXON) {
             return false;
@@ -269,7 +269,7 @@ impl Discipline {
         }
     }
 
-    /// Number of the byte after the last in `ready`.
+    /// Position after the last byte in `ready`.
     fn end(&self) -> u64 {
         self.taken + self.ready.len() as u64
     }
@@ -333,7 +333,7 @@ impl Discipline {
         }
     }
 
-    /// Removes the picture of `byte`, which was the last of the line, from the screen.
+    /// Erases `byte`, the last of the line, from the screen.
     fn rub_out(&self, termios: &Termios, output: &mut Output, byte: u8) {
         let width = if byte == b'\t' {
             tab_width(self.edit.iter().fold(self.edit_column, |column, &b| column + width_at(termios, column, b)))

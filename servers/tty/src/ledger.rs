@@ -1,19 +1,19 @@
-//! What became of requests, by who asked and by their tag: one that is repeated, because this tty's predecessor died before the answer
-//! arrived, gets the same answer, and a write goes on where it was.
+//! Results of requests, by sender and tag: a request that is repeated because this tty's predecessor died before the reply arrived gets
+//! the same reply, and a write continues where it was.
 
 use abi::{Errno, Message, Word};
 use alloc::collections::VecDeque;
 use recover::snapshot::{Reader, Writer};
 
-/// Requests that are remembered: more than any asker has in hand.
+/// Requests that are remembered: more than are ever in flight.
 const ENTRIES: usize = 96;
 
-/// What is known of a request.
+/// The state of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// So many bytes of a write have been taken in; it waits for room.
+    /// So many bytes of a write have been queued; it waits for room.
     Progress(u64),
-    /// Its answer.
+    /// Its reply.
     Result(Result<u64, Errno>),
 }
 
@@ -31,12 +31,12 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// What is known of a request; nothing of those without a tag.
+    /// Finds the state of a request; requests without a tag have none.
     pub fn find(&self, request: &Message) -> Option<Outcome> {
         self.position(request).map(|at| self.entries[at].outcome)
     }
 
-    /// Remembers what has become of a request. The oldest that has its answer is forgotten.
+    /// Remembers the state of a request. When full, forgets the oldest finished one.
     pub fn note(&mut self, request: &Message, outcome: Outcome) {
         if request.tag() == 0 {
             return;
@@ -50,7 +50,7 @@ impl Ledger {
         self.entries.push_back(Entry { slot: request.source.slot() as u64, tag: request.tag(), outcome });
     }
 
-    /// Writes it down.
+    /// Saves the ledger into a snapshot.
     pub fn save(&self, writer: &mut Writer) {
         writer.number(self.entries.len() as u64);
         for Entry { slot, tag, outcome } in &self.entries {
@@ -62,7 +62,7 @@ impl Ledger {
         }
     }
 
-    /// As it was written.
+    /// Loads the ledger from a snapshot.
     pub fn load(reader: &mut Reader) -> Option<Ledger> {
         let count = reader.number()?.min(ENTRIES as u64);
         let mut entries = VecDeque::new();

@@ -1,8 +1,8 @@
-//! A terminal's connection with its serial line: one task reads from uart, one writes to it, one passes orders on.
+//! A terminal's connection with its serial line: one task reads from uart, one writes to it, one sends it commands.
 //!
-//! uart answers a read when there are bytes, and a write when it has taken at least one byte; what it has not taken is sent
-//! again. Reads and writes say how many bytes came before (`chardev::serial`): so a request that is repeated, because uart died with it in
-//! hand or because this tty goes on for one that died, neither loses nor doubles a byte.
+//! uart replies to a read when there are bytes, and to a write when it has taken at least one byte; the rest is sent again. Reads and
+//! writes carry their position in the stream (`chardev::serial`), so a request that is repeated, because uart or a predecessor of this
+//! tty died, neither loses nor doubles a byte.
 
 use crate::Tty;
 use crate::serial::Order;
@@ -13,22 +13,22 @@ use core::cell::{Cell, RefCell};
 use server::{Peer, Repeat, WaitList};
 use sys::grant::{Access, GrantedBuffer};
 
-/// Most bytes of one request to uart.
+/// Limit of one request to uart, in bytes.
 const CHUNK: usize = 256;
-/// How long to wait after an error of the line before the next try.
+/// Back-off after an error of the line.
 const ERROR_PAUSE_NS: u64 = 100_000_000;
 
 /// How often to look for uart at boot.
 const BIRTH_POLL_NS: u64 = 1_000_000;
 
-/// A terminal and what its tasks wait for.
+/// A terminal, and the wait lists of its tasks.
 pub struct Line {
     pub terminal: RefCell<Terminal>,
-    /// Woken when something has happened to the terminal: there may be output, orders, or room for input.
+    /// Woken when there may be output, commands, or room for input.
     pub changed: WaitList,
     /// The deadline for which a task sleeps.
     pub deadline_ns: Cell<Option<u64>>,
-    /// It has changed since it was preserved.
+    /// The terminal has changed since its last snapshot.
     pub dirty: Cell<bool>,
 }
 
@@ -91,7 +91,7 @@ async fn send(tty: Rc<Tty>, index: usize, uart: Peer) {
         let sent = match uart.request(write.message(), Repeat::Yes).await.and_then(|reply| reply.result()) {
             Ok(taken) => taken.min(bytes),
             Err(error) if pause(&tty, index, error).await => 0,
-            // A line that does not exist swallows what is written to it.
+            // Output to a line that does not exist is discarded.
             Err(_) => bytes,
         };
         drop(buffer);
@@ -117,21 +117,21 @@ async fn order(tty: Rc<Tty>, index: usize, uart: Peer) {
         }
         match (order.ticket(), result) {
             (Some(ticket), result) => tty.with(index, |terminal, world| terminal.order_done(world, ticket, result)),
-            // What is said to a line that does not exist means nothing.
+            // Commands to a line that does not exist are discarded.
             (None, Ok(_) | Err(Errno::ENXIO)) => {}
             (None, Err(error)) => sys::log!("serial line {index}: {order:?}: {error}"),
         }
     }
 }
 
-/// Waits until uart has been there: only then a grant can name it.
+/// Waits until uart has been up once: a grant needs its endpoint.
 async fn first_birth(tty: &Tty, uart: &Peer) {
     while uart.endpoint() == Endpoint::NONE {
         tty.runtime.sleep_ns(BIRTH_POLL_NS).await;
     }
 }
 
-/// After an error of the line: says so, waits, and gives true when it is worth another try.
+/// Logs an error of the line and waits. Returns whether another try makes sense.
 async fn pause(tty: &Tty, index: usize, error: Errno) -> bool {
     if error == Errno::ENXIO {
         return false;
@@ -141,7 +141,7 @@ async fn pause(tty: &Tty, index: usize, error: Errno) -> bool {
     true
 }
 
-/// Lends a buffer to uart, whichever incarnation.
+/// Grants a buffer to uart, whichever incarnation.
 fn grant(uart: &Peer, buffer: alloc::vec::Vec<u8>, access: Access) -> GrantedBuffer {
     let uart = Endpoint::current(uart.endpoint().slot());
     GrantedBuffer::new(buffer, uart, access).expect("tty has too many grants, or none are permitted")

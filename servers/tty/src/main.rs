@@ -3,12 +3,13 @@
 //! vfs speaks `chardev` to it, pm fetches signals with `tty::NextEvent`. Each terminal has two tasks that move bytes from and to uart;
 //! everything else happens within the handling of one message. tty waits for nobody.
 //!
-//! What a terminal is survives this process: it is preserved as snapshots, `ledger` knows repeated requests, and vfs repeats those that waited.
+//! Terminals survive this process: snapshots of them are in preserved memory, `ledger` knows repeated requests, and vfs repeats those
+//! that waited.
 //!
 //! * `terminal`, `control`: a terminal and its ioctls; `discipline`, `output`, `termios`: what they are made of;
-//! * `line`: the tasks that talk with uart; `serial`: what they tell it besides bytes;
-//! * `ledger`: what became of requests, for a successor;
-//! * this file: which terminal a message is for, and what a terminal needs of the world.
+//! * `line`: the tasks that speak with uart; `serial`: their commands besides bytes;
+//! * `ledger`: results of requests, for a successor;
+//! * this file: from messages to terminals, and what a terminal needs from outside.
 #![cfg_attr(not(test), no_std, no_main)]
 #![forbid(unsafe_code)]
 
@@ -96,7 +97,7 @@ struct Tty {
 struct Shared {
     /// Signals that pm has not fetched yet.
     signals: VecDeque<Signal>,
-    /// pm has been told of the first signal. It is kept until pm asks for the next: pm gets it twice rather than never.
+    /// pm has fetched the first signal. It is kept until pm asks for the next: better twice than never.
     first_is_told: bool,
     ledger: Ledger,
     dirty: bool,
@@ -145,7 +146,7 @@ impl Tty {
         Tty { runtime, lines, shared: RefCell::new(shared), snapshots: RefCell::new(snapshots) }
     }
 
-    /// Makes what this turn has changed last.
+    /// Saves the changes of this turn.
     fn preserve(&self) {
         let mut shared = self.shared.borrow_mut();
         let mut dirty = [false; PARTS];
@@ -163,17 +164,17 @@ impl Tty {
         });
     }
 
-    /// Tells pm that there are signals to fetch, if there are.
+    /// Notifies pm if there are signals to fetch.
     fn tell_pm(&self) {
         if self.shared.borrow().signals.is_empty() {
             return;
         }
         if let Err(error) = sys::ipc::notify(Endpoint::PM) {
-            sys::log!("cannot tell pm of signals: {error}");
+            sys::log!("cannot notify pm of signals: {error}");
         }
     }
 
-    /// Carries out a request; its answer is sent now or when it can be given.
+    /// Carries out a request; the reply is sent now or later.
     fn request(self: &Rc<Self>, message: &Message) {
         if let Some(request) = tty::Request::decode(message) {
             self.pm_request(message, request);
@@ -258,7 +259,7 @@ impl Tty {
         }
     }
 
-    /// Does something with a terminal, and then what follows from it: output to send, a time to wait for.
+    /// Does something with a terminal, then wakes its tasks as needed: output to send, a deadline to wait for.
     fn with(self: &Rc<Self>, index: usize, act: impl FnOnce(&mut Terminal, &mut Outside)) {
         let line = &self.lines[index];
         act(&mut line.terminal.borrow_mut(), &mut Outside { tty: self });
@@ -267,7 +268,7 @@ impl Tty {
         self.wait_for_deadline(index);
     }
 
-    /// Makes sure that the terminal is looked at when its next VTIME runs out.
+    /// Arms the timer for the terminal's next VTIME.
     fn wait_for_deadline(self: &Rc<Self>, index: usize) {
         let line = &self.lines[index];
         let deadline = line.terminal.borrow().deadline_ns();
@@ -285,7 +286,7 @@ impl Tty {
     }
 
     fn answer(&self, request: &Message, result: Result<u64, Errno>) {
-        // A poll that is repeated finds what there is then.
+        // A repeated poll reports the state at that time.
         if request.tag() != 0 && request.label != chardev::Poll::LABEL {
             self.note(request, Outcome::Result(result));
         }
@@ -299,7 +300,7 @@ impl Tty {
     }
 }
 
-/// The real world of a terminal.
+/// The real `World` of a terminal.
 struct Outside<'a> {
     tty: &'a Tty,
 }

@@ -1,7 +1,7 @@
-//! What happens to bytes on their way to the screen: output processing (OPOST and its friends) and the cursor's column,
-//! which erasing a tab needs. Bounded: a writer waits while the queue is full.
+//! Output processing (OPOST and the flags under it), the queue of output, and the cursor's column, which erasing a tab needs. The queue
+//! is bounded: a writer waits while it is full.
 //!
-//! Output counts from the beginning of time: byte number `taken` is the first in the queue. A byte leaves it when uart has it.
+//! Positions count bytes since boot: the first byte in the queue has position `taken`. A byte leaves the queue when uart has it.
 //!
 //! Neighbours: `discipline` echoes through here, `terminal` takes bytes out for uart.
 
@@ -11,7 +11,7 @@ use recover::snapshot::{Reader, Writer};
 
 /// Writers wait when this many bytes are queued.
 pub const HIGH_WATER: usize = 4096;
-/// Echo may go somewhat above it, then it is dropped, as on Linux.
+/// Echo may exceed that a little before it is dropped, as on Linux.
 const ECHO_LIMIT: usize = HIGH_WATER + 1024;
 /// Distance of tab stops.
 const TAB: usize = 8;
@@ -20,7 +20,7 @@ const TAB: usize = 8;
 #[derive(Default)]
 pub struct Output {
     queue: VecDeque<u8>,
-    /// Number of the first byte in the queue.
+    /// Position of the first byte in the queue.
     taken: u64,
     column: usize,
     stopped: bool,
@@ -32,12 +32,12 @@ impl Output {
         self.column
     }
 
-    /// Room for a writer, in bytes before processing.
+    /// Bytes that a writer may add, counted before processing.
     pub fn room(&self) -> usize {
         HIGH_WATER.saturating_sub(self.queue.len())
     }
 
-    /// Bytes waiting.
+    /// Bytes in the queue.
     pub fn len(&self) -> usize {
         self.queue.len()
     }
@@ -47,12 +47,12 @@ impl Output {
         self.stopped = stopped;
     }
 
-    /// True while ^S holds the output back.
+    /// True while ^S stops the output.
     pub fn is_stopped(&self) -> bool {
         self.stopped
     }
 
-    /// Drops what waits.
+    /// Drops the queue.
     pub fn flush(&mut self) {
         self.taken += self.queue.len() as u64;
         self.queue.clear();
@@ -92,7 +92,7 @@ impl Output {
         }
     }
 
-    /// Copies out up to `buffer.len()` bytes for the device; none while stopped. → number of the first, and how many.
+    /// Copies out up to `buffer.len()` bytes for the device; none while stopped. Returns the position of the first, and the count.
     pub fn peek(&self, buffer: &mut [u8]) -> (u64, usize) {
         if self.stopped {
             return (self.taken, 0);
@@ -104,14 +104,14 @@ impl Output {
         (self.taken, count)
     }
 
-    /// The device has every byte before number `position`. Some may have been dropped in the meantime.
+    /// The device has every byte before `position`. Some may have been dropped in the meantime.
     pub fn taken(&mut self, position: u64) {
         let count = (position.saturating_sub(self.taken)).min(self.queue.len() as u64);
         self.queue.drain(..count as usize);
         self.taken += count;
     }
 
-    /// Writes its state down.
+    /// Saves the state into a snapshot.
     pub fn save(&self, writer: &mut Writer) {
         writer.number(self.taken);
         writer.number(self.column as u64);
@@ -119,7 +119,7 @@ impl Output {
         writer.run(self.queue.as_slices());
     }
 
-    /// The state that was written down.
+    /// Loads the state from a snapshot.
     pub fn load(reader: &mut Reader) -> Option<Output> {
         let (taken, column, stopped) = (reader.number()?, reader.number()? as usize, reader.number()? != 0);
         Some(Output { queue: reader.run()?.iter().copied().collect(), taken, column, stopped })

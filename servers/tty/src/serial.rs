@@ -1,13 +1,13 @@
-//! What a terminal asks of its serial line: settings, modem lines, breaks, and to be told when all has been sent.
+//! Commands of a terminal to its serial line: settings, modem lines, breaks, and draining.
 //!
-//! Orders wait here in line until `line` has passed them on to uart. They are not preserved: vfs repeats the requests that they belong to, and
-//! a new tty sets the line's settings anew.
+//! They queue here until `line` has sent them to uart. They are not preserved: vfs repeats the requests they belong to, and a new tty
+//! sets the line again.
 
 use crate::termios::{Termios, cflag};
 use abi::chardev::{Control, serial};
 use abi::{Endpoint, GrantId};
 
-/// An order to uart.
+/// A command to uart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// `SET_LINE`.
@@ -22,13 +22,13 @@ pub enum Order {
     AskModem(Ticket),
     /// `DRAIN`, for the request that waits for it.
     Drain(Ticket),
-    /// To wait this long.
+    /// A wait of so many nanoseconds.
     Pause(u64),
-    /// Everything before has been done, for the request that waits for it.
+    /// A marker: all earlier commands are done. For the request that waits for it.
     Report(Ticket),
 }
 
-/// Names the waiting request that an order belongs to.
+/// The waiting request that a command belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ticket {
     pub asker: Endpoint,
@@ -59,17 +59,17 @@ impl Order {
     }
 }
 
-/// Speeds by the number that CBAUD has for them: those below 4096, and those from 4097 on.
+/// Speeds by their CBAUD code: codes below 4096, and those from 4097 on.
 const SLOW: [u32; 16] = [0, 50, 75, 110, 134, 150, 200, 300, 600, 1200, 1800, 2400, 4800, 9600, 19_200, 38_400];
 const FAST: [u32; 2] = [57_600, 115_200];
 
-/// The speed that the settings name, in bit/s; `None`: one that serial lines here do not have.
+/// The speed of the settings in bit/s; `None`: not supported by the serial lines.
 fn rate(termios: &Termios) -> Option<u32> {
     let number = (termios.control & cflag::CBAUD) as usize;
     SLOW.get(number).or_else(|| FAST.get(number.wrapping_sub(0o10001))).copied()
 }
 
-/// The settings of the line that those of the terminal mean.
+/// The settings of the line that correspond to those of the terminal.
 pub fn line_settings(termios: &Termios) -> u64 {
     let flag = |flag: u32, bit: u64| if termios.control & flag != 0 { bit } else { 0 };
     u64::from(rate(termios).unwrap_or_default())
@@ -81,7 +81,7 @@ pub fn line_settings(termios: &Termios) -> u64 {
         | flag(cflag::CRTSCTS, serial::LINE_RTS_CTS)
 }
 
-/// `new`, but with the speed of `old` when it has one that serial lines do not have (as on Linux, TCGETS tells).
+/// `new`, but with the speed of `old` where its own is not supported (as on Linux, TCGETS shows).
 pub fn with_possible_rate(old: &Termios, new: Termios) -> Termios {
     match rate(&new) {
         Some(_) => new,

@@ -1,7 +1,7 @@
-//! One terminal: its settings, its two directions, who has it as controlling terminal, and the requests that wait for it.
+//! One terminal: its settings, input and output, the session that controls it, and the requests that wait for it.
 //!
-//! A request is answered when it can be: at once, when input comes, when output has drained, or when vfs cancels it.
-//! Invariant: after each public method no request waits that could be answered (`settle`).
+//! A request gets its reply as soon as possible: at once, when input comes, when output has drained, or when vfs cancels it.
+//! Invariant: after each public method no request waits that could be replied to (`settle`).
 //! Neighbours: `discipline` and `output` do the bytes, `control` the ioctls, `main` brings messages and uart's answers.
 
 use crate::discipline::{Discipline, KeySignal, MAX_INPUT};
@@ -17,7 +17,7 @@ use recover::snapshot::{Reader, Writer};
 
 /// poll(2) bits.
 pub const POLLIN: u64 = 1;
-/// Writing would not wait.
+/// A write would not block.
 pub const POLLOUT: u64 = 4;
 
 /// Signal numbers of signal(7) that terminals send.
@@ -33,15 +33,15 @@ pub mod signal {
     pub const SIGWINCH: u32 = 28;
 }
 
-/// What a terminal needs of the world: the callers' memory, their answers, signals, time.
+/// What a terminal needs from outside: the callers' memory, replies, signals, time.
 pub trait World {
     /// Copies into the buffer that the request's grant names.
     fn copy_out(&mut self, request: &Message, grant: GrantId, data: &[u8]) -> Result<(), Errno>;
     /// Copies from it, beginning at `offset`.
     fn copy_in(&mut self, request: &Message, grant: GrantId, offset: u64, buffer: &mut [u8]) -> Result<(), Errno>;
-    /// So much of a write has been taken in; it waits for room.
+    /// Records that so much of a write has been queued; it waits for room.
     fn progress(&mut self, request: &Message, bytes: u64);
-    /// Answers a request.
+    /// Replies to a request.
     fn answer(&mut self, request: &Message, result: Result<u64, Errno>);
     /// Asks pm for a signal to a process group.
     fn signal(&mut self, signal: u32, group: u32);
@@ -70,25 +70,25 @@ pub struct Terminal {
     pub(crate) output: Output,
     /// Rows, columns, and the same in pixels (`struct winsize`).
     pub(crate) window: [u16; 4],
-    /// Session that has it as controlling terminal; 0: none.
+    /// The session that it controls; 0: none.
     pub(crate) session: u32,
     /// Foreground process group.
     pub(crate) group: u32,
     pub(crate) waiting: Vec<Waiting>,
-    /// Somebody has opened it; before, input waits in uart.
+    /// It has been opened; before, input stays in uart.
     pub(crate) opened: bool,
     /// Outgoing modem lines as they were set.
     pub(crate) modem: u64,
-    /// Bytes taken in from uart since the beginning of time.
+    /// Bytes received from uart since boot.
     pub(crate) received: u64,
-    /// XOFF has been sent and XON not yet.
+    /// XOFF has been sent, and no XON since.
     holds_back: bool,
-    /// For uart.
+    /// Commands for uart.
     pub(crate) orders: VecDeque<Order>,
 }
 
 impl Terminal {
-    /// A terminal nobody uses yet.
+    /// A terminal that has never been opened.
     pub fn new() -> Self {
         Terminal {
             termios: Termios::initial(),
@@ -106,7 +106,7 @@ impl Terminal {
         }
     }
 
-    /// Writes its state down, but for the requests that wait, which their askers repeat.
+    /// Saves the state into a snapshot, without waiting requests: vfs repeats those.
     pub fn save(&self, writer: &mut Writer) {
         writer.run((&self.termios.to_bytes(), &[]));
         self.discipline.save(writer);
@@ -120,7 +120,7 @@ impl Terminal {
         }
     }
 
-    /// The state that was written down. The line's settings are for uart to be told again.
+    /// Loads the state from a snapshot. uart gets the line's settings again.
     pub fn load(reader: &mut Reader) -> Option<Terminal> {
         let termios: &[u8; TERMIOS_BYTES] = reader.run()?.try_into().ok()?;
         let mut terminal = Terminal::new();
@@ -138,7 +138,7 @@ impl Terminal {
         Some(terminal)
     }
 
-    /// Opens it. A session leader without a terminal gets it as controlling terminal. → flags of `chardev::OPENED_*`.
+    /// Opens it. A session leader without a terminal gets it as controlling terminal. Returns flags `chardev::OPENED_*`.
     pub fn open(&mut self, flags: u64, pid: u32, caller: Caller) -> u64 {
         const O_NOCTTY: u64 = 0o400;
         self.opened = true;
@@ -155,7 +155,7 @@ impl Terminal {
         self.group = caller.group;
     }
 
-    /// The session of its controlling process is over.
+    /// Ends the session that it controls.
     pub fn session_end(&mut self, world: &mut impl World, session: u32) {
         if self.session != session || session == 0 {
             return;
@@ -181,7 +181,7 @@ impl Terminal {
         self.settle(world);
     }
 
-    /// A write, of which `done` bytes are in already: a repeated one.
+    /// A write; of a repeated one `done` bytes are queued already.
     pub fn write(&mut self, world: &mut impl World, request: &Message, write: chardev::Write, done: usize) {
         if self.termios.has_local(lflag::TOSTOP) && self.in_background(Caller::from_word(write.caller)) {
             return self.wait_for_foreground(world, request, signal::SIGTTOU, write.caller);
@@ -190,7 +190,7 @@ impl Terminal {
         let mut done = done.min(bytes);
         let waits = write.flags & chardev::NONBLOCK == 0;
         match self.accept(world, request, write.grant, bytes, &mut done) {
-            // The successor of the asker asks again.
+            // The sender's successor repeats the request.
             Err(Errno::EDEADSRCDST) => world.progress(request, done as u64),
             Err(error) if done == 0 => world.answer(request, Err(error)),
             Ok(()) if done == 0 && bytes > 0 && !waits => world.answer(request, Err(Errno::EAGAIN)),
@@ -212,8 +212,8 @@ impl Terminal {
         self.waiting.push(Waiting { request: *request, need: Need::Events(poll.events) });
     }
 
-    /// What dead predecessors of this asker have left waiting is dropped, and so is this request if it waits: who still wants an answer asks
-    /// again.
+    /// Drops the waiting requests of dead predecessors of this sender, and this request if it waits already: what is still wanted is
+    /// repeated.
     pub fn forget_stale(&mut self, request: &Message) {
         self.waiting.retain(|Waiting { request: old, .. }| {
             let same_slot = old.source.slot() == request.source.slot();
@@ -234,7 +234,7 @@ impl Terminal {
         world.answer(&waiting.request, result);
     }
 
-    /// Bytes from the device.
+    /// Takes in bytes from the device.
     pub fn input(&mut self, world: &mut impl World, bytes: &[u8]) {
         self.received += bytes.len() as u64;
         for &byte in bytes {
@@ -252,13 +252,13 @@ impl Terminal {
         self.settle(world);
     }
 
-    /// The device has every byte of output before number `position`.
+    /// The device has every byte of output before `position`.
     pub fn output_done(&mut self, world: &mut impl World, position: u64) {
         self.output.taken(position);
         self.settle(world);
     }
 
-    /// uart has carried out an order that a request waits for.
+    /// uart has carried out a command that a request waits for.
     pub fn order_done(&mut self, world: &mut impl World, ticket: Ticket, result: Result<u64, Errno>) {
         let found = self.waiting.iter().position(|waiting| {
             matches!(waiting.need, Need::Line(_))
@@ -280,7 +280,7 @@ impl Terminal {
         self.settle(world);
     }
 
-    /// When the next VTIME runs out.
+    /// The deadline of the next VTIME.
     pub fn deadline_ns(&self) -> Option<u64> {
         self.waiting
             .iter()
@@ -298,7 +298,7 @@ impl Terminal {
         input | output
     }
 
-    /// Answers every waiting request that can be answered, oldest first.
+    /// Replies to every waiting request that can be, oldest first.
     pub fn settle(&mut self, world: &mut impl World) {
         self.settle_requests(world);
         self.control_flow();
@@ -328,7 +328,7 @@ impl Terminal {
         world.signal(signal, Caller::from_word(caller).group);
     }
 
-    /// The result of a waiting request, or `None` when it has to go on waiting.
+    /// The result of a waiting request; `None`: it still has to wait.
     fn attempt(&mut self, world: &mut impl World, waiting: &mut Waiting) -> Option<Result<u64, Errno>> {
         match &mut waiting.need {
             Need::Input { grant, bytes, deadline_ns } => {
@@ -344,7 +344,7 @@ impl Terminal {
                 let data = self.discipline.peek(&self.termios, *bytes);
                 let copied = world.copy_out(&waiting.request, *grant, &data);
                 if copied == Err(Errno::EDEADSRCDST) {
-                    // The successor of the asker asks again.
+                    // The sender's successor repeats the request.
                     return None;
                 }
                 if copied.is_ok() {
@@ -393,7 +393,7 @@ impl Terminal {
         }
     }
 
-    /// With IXOFF the other side is told when to stop sending and when to go on.
+    /// With IXOFF, tells the other side when to stop sending and when to resume.
     fn control_flow(&mut self) {
         let uses = self.termios.has_input(iflag::IXOFF);
         let waiting = self.discipline.len();
@@ -406,7 +406,7 @@ impl Terminal {
         }
     }
 
-    /// Takes in what there is room for of a write of `bytes`, of which `done` are in already, and adds to them.
+    /// Queues as much as fits of a write of `bytes`, of which `done` are queued already, and adds to `done`.
     fn accept(
         &mut self,
         world: &mut impl World,

@@ -1,5 +1,5 @@
 //! Terminal settings as programs see them: Linux's `struct termios` of the ioctls TCGETS and TCSETS (termios(3),
-//! asm-generic/termbits.h). Only the facts of that interface live here; what the settings do is in `discipline`.
+//! asm-generic/termbits.h). Only the layout is here; `discipline` and `output` implement the settings.
 
 #![allow(missing_docs)]
 
@@ -29,7 +29,7 @@ pub mod oflag {
 }
 
 pub mod cflag {
-    /// The bits that name the speed.
+    /// The bits of the speed.
     pub const CBAUD: u32 = 0o10017;
     pub const CSIZE: u32 = 0o60;
     pub const CS8: u32 = 0o60;
@@ -121,7 +121,7 @@ impl Termios {
         }
     }
 
-    /// As a program gets it.
+    /// Encodes the settings for a program.
     pub fn to_bytes(self) -> [u8; TERMIOS_BYTES] {
         let mut bytes = [0; TERMIOS_BYTES];
         for (index, word) in [self.input, self.output, self.control, self.local].into_iter().enumerate() {
@@ -132,7 +132,7 @@ impl Termios {
         bytes
     }
 
-    /// As a program gives it.
+    /// Decodes the settings from a program.
     pub fn from_bytes(bytes: &[u8; TERMIOS_BYTES]) -> Termios {
         let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
         let mut characters = [0; 19];

@@ -1,4 +1,4 @@
-//! Requests that a terminal cannot answer yet, and what they wait for.
+//! Requests that a terminal cannot reply to yet, and the events they wait for.
 
 use crate::termios::Termios;
 use abi::{GrantId, Message};
@@ -17,11 +17,11 @@ pub(crate) enum Need {
     Room { grant: GrantId, bytes: usize, done: usize },
     /// Any of these poll events.
     Events(u64),
-    /// All output with uart, then an order to it.
+    /// Until uart has all output; then a command to uart.
     Output(AfterOutput),
-    /// uart to have carried an order out.
+    /// Until uart has carried out a command.
     Line(AfterLine),
-    /// The process to be in the foreground: only a signal ends this.
+    /// Until the process is in the foreground: only a signal ends this wait.
     Foreground,
 }
 
@@ -34,7 +34,7 @@ pub(crate) enum AfterOutput {
     Break(u64),
 }
 
-/// What follows when uart has carried out an order.
+/// What follows when uart has carried out a command.
 #[derive(Clone, Copy)]
 pub(crate) enum AfterLine {
     /// New settings, or nothing.
