@@ -19,7 +19,7 @@ use fs::preserve::VolumeMemory;
 use fs::server::{MountRequest, Server};
 use memory::MemoryDevices;
 use nodes::Devices;
-use server::Service;
+use server::{Service, SyncStep};
 use sys::keep::Keep;
 
 sys::program!(main);
@@ -41,9 +41,9 @@ struct DevFs<M> {
 }
 
 impl<M: FnMut(&MountRequest, Option<VolumeMemory>) -> Result<Devices, Errno>> Service for DevFs<M> {
-    fn request(&mut self, message: &Message) -> Option<Message> {
+    fn request(&mut self, message: &Message) -> SyncStep<Message> {
         match chardev::Request::decode(message) {
-            Some(request) => self.devices.answer(message.source, request).map(|result| message.reply(result)),
+            Some(request) => self.devices.answer(message.source, request).map(|result| message.reply(result)).into(),
             None => self.directory.request(message),
         }
     }

@@ -4,7 +4,7 @@
 use crate::Client;
 use abi::block::{Flush, Open, Read, Request, Write};
 use abi::{Errno, Message};
-use server::{Inbox, Service};
+use server::{Inbox, Service, SyncStep};
 use sys::Result;
 
 /// What positions and lengths are multiples of.
@@ -68,8 +68,8 @@ pub fn serve_from(driver: impl BlockDriver, inbox: &Inbox) -> ! {
 struct Loop<D>(D);
 
 impl<D: BlockDriver> Service for Loop<D> {
-    fn request(&mut self, message: &Message) -> Option<Message> {
-        Some(self.answer(message).unwrap_or_else(|error| message.reply(Err(error))))
+    fn request(&mut self, message: &Message) -> SyncStep<Message> {
+        SyncStep::Done(self.answer(message).unwrap_or_else(|error| message.reply(Err(error))))
     }
 
     fn interrupt(&mut self, hooks: u64) {

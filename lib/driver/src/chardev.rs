@@ -5,7 +5,7 @@ use crate::Client;
 use abi::chardev::{Cancel, Close, Control, Open, Poll, Read, Request, Write};
 use abi::{Endpoint, Errno, Message};
 use alloc::vec::Vec;
-use server::Service;
+use server::{Service, SyncStep};
 use sys::{Result, ipc};
 
 /// A request that has not been answered yet.
@@ -96,7 +96,7 @@ struct Loop<D> {
 }
 
 impl<D: CharDriver> Service for Loop<D> {
-    fn request(&mut self, message: &Message) -> Option<Message> {
+    fn request(&mut self, message: &Message) -> SyncStep<Message> {
         if let Err(error) = self.take_in(message) {
             self.answers.give(Held { message: *message }, Err(error));
         }
@@ -105,7 +105,7 @@ impl<D: CharDriver> Service for Loop<D> {
             self.answers.given.iter().position(|(to, answer)| *to == message.source && answer.tag() == message.tag());
         let own = own.map(|at| self.answers.given.swap_remove(at).1);
         self.send_answers();
-        own
+        own.into()
     }
 
     fn interrupt(&mut self, hooks: u64) {
@@ -204,9 +204,9 @@ mod tests {
     #[test]
     fn a_write_is_answered_at_once_and_a_read_when_there_is_input() {
         let mut line = line();
-        assert_eq!(line.request(&read(1)), None);
+        assert!(line.request(&read(1)).done().is_none());
         let write = Write { minor: 0, grant: GrantId::NONE, bytes: 3, flags: 0, caller: 0 };
-        let answer = line.request(&from_tty(2, write.message())).expect("is answered at once");
+        let answer = line.request(&from_tty(2, write.message())).done().expect("is answered at once");
         assert_eq!((answer.tag(), answer.result()), (2, Ok(3)));
         line.driver.interrupt(1, &mut line.answers);
         assert_eq!(line.answers.given.len(), 1);
@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn an_unknown_request_is_answered_not_implemented() {
-        let answer = line().request(&from_tty(5, Message::new(0x77_0001))).expect("is answered");
+        let answer = line().request(&from_tty(5, Message::new(0x77_0001))).done().expect("is answered");
         assert_eq!(answer.result(), Err(Errno::ENOSYS));
     }
 }

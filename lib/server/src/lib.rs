@@ -19,6 +19,7 @@ pub mod names;
 mod recent;
 mod runtime;
 mod service;
+mod step;
 mod update;
 
 pub use inbox::Inbox;
@@ -27,8 +28,9 @@ pub use runtime::lock::{Lock, LockGuard};
 pub use runtime::oneshot::{self, Reply, Waiting};
 pub use runtime::peer::{OWN_TAG, Peer, Repeat, Request};
 pub use runtime::wait::WaitList;
-pub use runtime::{Runtime, Step, timers::Sleep};
+pub use runtime::{Runtime, timers::Sleep};
 pub use service::{Service, run, run_from};
+pub use step::{Step, SyncStep, Task};
 
 use abi::endpoint::slot;
 use abi::{Endpoint, Errno, Message};

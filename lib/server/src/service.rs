@@ -1,6 +1,6 @@
 //! The receive loop of servers that answer each request before they receive the next.
 
-use crate::Inbox;
+use crate::{Inbox, SyncStep};
 use crate::{recent, update};
 use abi::endpoint::slot;
 use abi::kernel::Notify;
@@ -9,9 +9,9 @@ use sys::ipc;
 
 /// A server's own part.
 pub trait Service {
-    /// A request (or a kernel message). → its answer; `None` when nobody waits for one, or it is sent later (`reply_later`).
-    /// A request that is not known is answered `ENOSYS`.
-    fn request(&mut self, message: &Message) -> Option<Message>;
+    /// Handles a request (or a message of the kernel). The step is done with its answer, or later when nobody waits for one or the
+    /// service sends it itself. A request that is not known is answered `ENOSYS`.
+    fn request(&mut self, message: &Message) -> SyncStep<Message>;
 
     /// Another service has called `notify`. (Heartbeats of rs have been answered already; they come here too, because rs also
     /// notifies ds of changes.)
@@ -46,14 +46,14 @@ pub fn run_from(service: &mut impl Service, inbox: &Inbox) -> ! {
     let mut incoming = inbox.receive();
     loop {
         incoming = match answer(service, &incoming) {
-            None => inbox.receive(),
-            Some(reply) => hand_over(&incoming, &reply, inbox),
+            SyncStep::Later => inbox.receive(),
+            SyncStep::Done(reply) => hand_over(&incoming, &reply, inbox),
         };
     }
 }
 
-/// What the service says to one message.
-fn answer(service: &mut impl Service, incoming: &Message) -> Option<Message> {
+/// Hands one message to the method of its kind.
+fn answer(service: &mut impl Service, incoming: &Message) -> SyncStep<Message> {
     if incoming.label != Notify::LABEL {
         recent::note(incoming);
         if update::is_announced(incoming) {
@@ -71,7 +71,7 @@ fn answer(service: &mut impl Service, incoming: &Message) -> Option<Message> {
             service.notified(other);
         }
     }
-    None
+    SyncStep::Later
 }
 
 /// Tells rs that this service is alive, when the notification came from rs.
@@ -136,8 +136,8 @@ mod tests {
     }
 
     impl Service for Seen {
-        fn request(&mut self, message: &Message) -> Option<Message> {
-            Some(message.reply(Ok(7)))
+        fn request(&mut self, message: &Message) -> SyncStep<Message> {
+            SyncStep::Done(message.reply(Ok(7)))
         }
         fn notified(&mut self, from: Endpoint) {
             self.notified.push(from);
@@ -157,9 +157,9 @@ mod tests {
     #[test]
     fn notifications_reach_the_handler_of_their_kind() {
         let mut service = Seen::default();
-        assert_eq!(answer(&mut service, &notification(Endpoint::CLOCK, 55, 0)), None);
-        assert_eq!(answer(&mut service, &notification(Endpoint::HARDWARE, 0, 6)), None);
-        assert_eq!(answer(&mut service, &notification(Endpoint::new(9, 2), 0, 0)), None);
+        assert!(answer(&mut service, &notification(Endpoint::CLOCK, 55, 0)).done().is_none());
+        assert!(answer(&mut service, &notification(Endpoint::HARDWARE, 0, 6)).done().is_none());
+        assert!(answer(&mut service, &notification(Endpoint::new(9, 2), 0, 0)).done().is_none());
         assert_eq!((service.alarm_ns, service.hooks, service.notified), (55, 6, std::vec![Endpoint::new(9, 2)]));
     }
 

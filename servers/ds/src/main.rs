@@ -20,7 +20,7 @@ use abi::endpoint::slot;
 use abi::rs::NextChange;
 use abi::{Endpoint, Errno, Message, Name};
 use recover::snapshot::Snapshots;
-use server::Service;
+use server::{Service, SyncStep};
 use state::{Known, State, VALUE_BYTES};
 use sys::keep::Keep;
 use sys::{Birth, Result, copy, ipc};
@@ -57,9 +57,9 @@ struct Ds {
 }
 
 impl Service for Ds {
-    fn request(&mut self, message: &Message) -> Option<Message> {
+    fn request(&mut self, message: &Message) -> SyncStep<Message> {
         self.save();
-        Some(self.answer(message).unwrap_or_else(|error| message.reply(Err(error))))
+        SyncStep::Done(self.answer(message).unwrap_or_else(|error| message.reply(Err(error))))
     }
 
     fn notified(&mut self, from: Endpoint) {

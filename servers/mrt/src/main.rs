@@ -15,7 +15,7 @@ use abi::pm::WhoIs;
 use abi::rt::control;
 use abi::{Endpoint, Errno, Message};
 use idle::Idle;
-use server::Service;
+use server::{Service, SyncStep};
 use structure::{Direction, structure};
 use sys::rt::{self, WORDS};
 use sys::{Result, copy, ipc};
@@ -32,9 +32,9 @@ struct Mrt {
 }
 
 impl Service for Mrt {
-    fn request(&mut self, message: &Message) -> Option<Message> {
+    fn request(&mut self, message: &Message) -> SyncStep<Message> {
         let result = if message.label == nr::SKINK_MRT { self.system_call(message) } else { Err(Errno::ENOSYS) };
-        Some(message.reply(result))
+        SyncStep::Done(message.reply(result))
     }
 
     fn alarm(&mut self, now_ns: u64) {

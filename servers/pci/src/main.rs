@@ -25,7 +25,7 @@ use abi::pci::{Assign, Bar, OwnBar, ReadConfig, Request, WriteConfig};
 use abi::{Errno, Message};
 use config::{ConfigPorts, ConfigSpace};
 use owners::Owners;
-use server::Service;
+use server::{Service, SyncStep};
 use sys::Result;
 
 sys::program!(main);
@@ -39,8 +39,8 @@ struct Pci<C> {
 }
 
 impl<C: ConfigSpace> Service for Pci<C> {
-    fn request(&mut self, message: &Message) -> Option<Message> {
-        Some(self.answer(message).unwrap_or_else(|error| message.reply(Err(error))))
+    fn request(&mut self, message: &Message) -> SyncStep<Message> {
+        SyncStep::Done(self.answer(message).unwrap_or_else(|error| message.reply(Err(error))))
     }
 }
 

@@ -1,11 +1,11 @@
 //! The machine as programs see it: its names, its memory, its log, its end.
 
-use crate::clocks::SECOND_NS;
-use crate::index::ThreadIndex;
-use crate::manager::{Answer, Pm};
+use crate::pm::{Pm, Step};
+use crate::state::index::ThreadIndex;
+use crate::state::machine::Name;
+use crate::state::time::SECOND_NS;
 use crate::system::{End, System};
 use abi::Errno;
-use alloc::vec::Vec;
 
 type Result<T> = core::result::Result<T, Errno>;
 
@@ -18,20 +18,6 @@ const VERSION: &[u8] = b"#1 Skink";
 const LOG_BYTES: usize = 16 * 1024;
 /// Size of `struct sysinfo`.
 const SYSINFO_BYTES: usize = 112;
-
-/// Names and fate of the machine.
-pub struct Machine {
-    host_name: Vec<u8>,
-    domain_name: Vec<u8>,
-    /// It ends as soon as vfs has written everything back.
-    ending: Option<End>,
-}
-
-impl Default for Machine {
-    fn default() -> Self {
-        Machine { host_name: b"skink".to_vec(), domain_name: b"(none)".to_vec(), ending: None }
-    }
-}
 
 /// The magic numbers and commands of reboot(2).
 mod reboot {
@@ -63,7 +49,8 @@ impl<S: System> Pm<S> {
     pub fn uname(&mut self, t: ThreadIndex, address: u64) -> Result<u64> {
         let mut bytes = [0; FIELDS * FIELD_BYTES];
         let machine = &self.machine;
-        let fields: [&[u8]; FIELDS] = [b"Linux", &machine.host_name, RELEASE, VERSION, b"x86_64", &machine.domain_name];
+        let fields: [&[u8]; FIELDS] =
+            [b"Linux", machine.name(Name::Host), RELEASE, VERSION, b"x86_64", machine.name(Name::Domain)];
         for (space, text) in bytes.chunks_exact_mut(FIELD_BYTES).zip(fields) {
             space[..text.len()].copy_from_slice(text);
         }
@@ -72,7 +59,7 @@ impl<S: System> Pm<S> {
     }
 
     /// `sethostname`, `setdomainname`: root only.
-    pub fn set_machine_name(&mut self, t: ThreadIndex, address: u64, bytes: u64, domain: bool) -> Result<u64> {
+    pub fn set_machine_name(&mut self, t: ThreadIndex, address: u64, bytes: u64, which: Name) -> Result<u64> {
         if !self.table[self.table.process_of(t)].credentials.is_root() {
             return Err(Errno::EPERM);
         }
@@ -81,8 +68,7 @@ impl<S: System> Pm<S> {
         }
         let mut name = alloc::vec![0; bytes as usize];
         self.system.read(self.table[t].endpoint, address, &mut name)?;
-        let place = if domain { &mut self.machine.domain_name } else { &mut self.machine.host_name };
-        *place = name;
+        self.machine.set_name(which, name);
         Ok(0)
     }
 
@@ -129,7 +115,7 @@ impl<S: System> Pm<S> {
     }
 
     /// `reboot(magic, magic 2, command)`: root only. The answer comes only when nothing ends.
-    pub fn reboot(&mut self, t: ThreadIndex, magic: u32, magic_2: u32, command: u32) -> Answer {
+    pub fn reboot(&mut self, t: ThreadIndex, magic: u32, magic_2: u32, command: u32) -> Step {
         if !self.table[self.table.process_of(t)].credentials.is_root() {
             return Errno::EPERM.into();
         }
@@ -137,18 +123,18 @@ impl<S: System> Pm<S> {
             return Errno::EINVAL.into();
         }
         match command {
-            reboot::CAD_ON | reboot::CAD_OFF => return Answer::Now(Ok(0)),
+            reboot::CAD_ON | reboot::CAD_OFF => return Step::Done(Ok(0)),
             reboot::RESTART | reboot::RESTART_2 => self.begin_shutdown(End::Reboot),
             reboot::HALT => self.begin_shutdown(End::Halt),
             reboot::POWER_OFF => self.begin_shutdown(End::PowerOff),
             _ => return Errno::EINVAL.into(),
         }
-        Answer::Later
+        Step::Later
     }
 
     /// Has vfs write everything back and unmount; the machine ends when it is done, or at once if vfs cannot.
     pub fn begin_shutdown(&mut self, end: End) {
-        self.machine.ending = Some(end);
+        self.machine.begin_end(end);
         if let Err(error) = self.system.vfs_sync_all(true) {
             self.system.print(&alloc::format!("pm: files may not be written back: {error}\n"));
             self.system.shutdown(end);
@@ -157,7 +143,7 @@ impl<S: System> Pm<S> {
 
     /// vfs has written everything back.
     pub fn synced(&mut self) {
-        if let Some(end) = self.machine.ending.take() {
+        if let Some(end) = self.machine.take_end() {
             self.system.shutdown(end);
         }
     }

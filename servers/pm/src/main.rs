@@ -1,60 +1,40 @@
 //! pm, the process manager: processes and threads, their ids, groups and sessions, signals, `wait`, `exec`, and the timers of
 //! programs. It decides; the kernel moves threads, vm memory, vfs files.
 //!
-//! Reading order: `manager` (the way of a message), `linux_calls` (which call is whose), `table`, `process`, `thread` (state),
-//! then `fork`, `exec`, `exit`, `wait_calls`, `signal`. Everything but `native` runs on the host against a fake `System`.
+//! Reading order: `messages` (the way of a message), `state` (what pm knows, as data), `pm`; then by topic `process`, `signal`, `exec`,
+//! `time`, `sysv`, `machine`; `recovery` after a death. Imports go down: `messages` and `recovery`, topics, `pm`, `state`, `system`.
+//! Everything but `native` runs on the host against a fake `System`.
 #![cfg_attr(not(test), no_std, no_main)]
 #![forbid(unsafe_code)]
 
 extern crate alloc;
 
-mod clocks;
-mod credentials;
 mod exec;
-mod exit;
-mod fork;
-mod id_calls;
-mod index;
-mod intervals;
-mod jobs;
-mod limits;
-mod linux_calls;
 mod machine;
-mod manager;
-mod memory;
+mod messages;
 mod native;
-mod pid;
-mod posix_timers;
+mod pm;
 mod process;
-mod process_calls;
-mod random;
-mod records;
 mod recovery;
-mod robust;
-mod scheduling;
-mod semaphore_calls;
-mod semaphore_sets;
-mod services;
 mod signal;
+mod state;
 mod system;
-mod table;
-mod thread;
-mod timers;
-mod wait;
-mod wait_calls;
+mod sysv;
+mod time;
 
 #[cfg(test)]
 mod tests;
 
 use abi::{Endpoint, Message};
-use manager::Pm;
 use native::Native;
-use random::Random;
+use pm::Pm;
+use server::SyncStep;
+use state::random::Random;
 
 sys::program!(main);
 
 impl server::Service for Pm<Native> {
-    fn request(&mut self, message: &Message) -> Option<Message> {
+    fn request(&mut self, message: &Message) -> SyncStep<Message> {
         self.handle(message)
     }
 

@@ -13,14 +13,14 @@
 //! end (`ending`), programs that are being replaced (`Doing::Executing` until the new one runs). Lists, counts and timers that
 //! can be computed from the rest are. The kernel is asked which threads there are.
 
-use crate::index::{ProcessIndex, THREADS, ThreadIndex};
-use crate::manager::{Answer, Pm};
-use crate::process::Life;
-use crate::signal::Signal;
+use crate::pm::{Pm, Step};
+use crate::state::index::{ProcessIndex, THREADS, ThreadIndex};
+use crate::state::process::Life;
+use crate::state::signal::Signal;
+use crate::state::thread::Doing;
+use crate::state::timers::Key;
+use crate::state::wait::Ending;
 use crate::system::System;
-use crate::thread::Doing;
-use crate::timers::{Key, Timers};
-use crate::wait::Ending;
 use abi::endpoint::SERVICE_SLOTS;
 use abi::message::{LINUX_LABELS, REPEATED};
 use abi::{Endpoint, Errno, Message};
@@ -88,13 +88,13 @@ impl<S: System> Pm<S> {
     }
 
     fn set_timers_anew(&mut self) {
-        self.timers = Timers::default();
-        self.armed.0 = None;
+        self.timers.clear();
+        self.timers.alarm_fired();
         for p in self.all_processes() {
             if let Some(deadline) = self.table[p].intervals.real.deadline_ns {
                 self.timers.set(deadline, Key::Real(p));
             }
-            self.list_posix_timers_anew(p);
+            self.relist_posix_timers(p);
             self.table[p].intervals.check_ns = None;
             self.plan_processor_check(p);
             for t in self.threads_of(p) {
@@ -110,7 +110,7 @@ impl<S: System> Pm<S> {
         for p in self.all_processes() {
             for t in self.threads_of(p) {
                 self.system.start(self.table[t].endpoint, self.table[t].tid);
-                let is_first = self.init == Some(p) && !self.table[p].executed;
+                let is_first = self.table.is_first(p) && !self.table[p].executed;
                 if is_first && matches!(self.table[t].doing, Doing::Executing(_)) {
                     // It has made no call that it could repeat.
                     let _ = self.execute_again(t);
@@ -121,8 +121,6 @@ impl<S: System> Pm<S> {
                 self.serve_waits(p);
             }
         }
-        let stopped = self.table.processes().filter(|(_, process)| process.stopped.is_some());
-        self.stopped_count = stopped.count() as u32;
     }
 
     fn repeat_signals(&mut self, p: ProcessIndex) {
@@ -157,12 +155,12 @@ impl<S: System> Pm<S> {
         self.table.processes().map(|(index, _)| index).collect()
     }
 
-    pub fn threads_of(&self, p: ProcessIndex) -> Vec<ThreadIndex> {
+    fn threads_of(&self, p: ProcessIndex) -> Vec<ThreadIndex> {
         self.table.threads_of(p).collect()
     }
 
     /// A message that pm's predecessor had received. `None`: it is to be handled as any other.
-    pub fn repeated(&mut self, message: &Message) -> Option<Answer> {
+    pub fn repeated(&mut self, message: &Message) -> Option<Step> {
         if self.in_progress.recall(message) == Recall::Refused {
             return Some(self.refuse(message));
         }
@@ -172,17 +170,17 @@ impl<S: System> Pm<S> {
             return None;
         }
         if let Some(result) = entry.outcome {
-            return Some(Answer::Now(result));
+            return Some(Step::Done(result));
         }
         match entry.doing {
             Doing::Running => None,
             Doing::Executing(_) => Some(self.execute_again(t)),
-            _ => Some(Answer::Later),
+            _ => Some(Step::Later),
         }
     }
 
     /// pm has died twice of this message.
-    fn refuse(&mut self, message: &Message) -> Answer {
+    fn refuse(&mut self, message: &Message) -> Step {
         self.system.print("pm: refused a message over which it has died twice\n");
         if message.label < LINUX_LABELS || !message.source.is_application() {
             return Errno::EIO.into();
@@ -190,6 +188,6 @@ impl<S: System> Pm<S> {
         if let Some(t) = self.table.find(message.source) {
             self.exit_process(self.table.process_of(t), Ending::Killed(Signal::KILL));
         }
-        Answer::Later
+        Step::Later
     }
 }

@@ -1,10 +1,8 @@
 //! The program: takes over free memory when the system starts, and makes the kernel calls that the rest of vm decides on.
 
-use crate::{
-    frames::{Frame, Frames, Run},
-    kernel::{Kernel, PageBytes, Source},
-    server::Server,
-};
+use crate::memory::frames::{Frame, Frames, Run};
+use crate::memory::kernel::{Kernel, PageBytes, Source};
+use crate::server::Server;
 use abi::{
     Endpoint, Errno, Message,
     endpoint::slot,
@@ -37,8 +35,10 @@ pub fn main(_: sys::Start) {
 
 struct Service(Server<Calls>);
 
+use ::server::SyncStep;
+
 impl ::server::Service for Service {
-    fn request(&mut self, message: &Message) -> Option<Message> {
+    fn request(&mut self, message: &Message) -> SyncStep<Message> {
         self.0.handle(message)
     }
 }

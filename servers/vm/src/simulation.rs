@@ -3,11 +3,9 @@
 //! Frames are full of rubbish until they are zeroed or filled, and a frame that went to the page tables is gone, so that
 //! what vm must not give out is noticed.
 
-use crate::{
-    frames::{Frame, Frames, Run},
-    kernel::{Kernel, PageBytes, Source},
-    server::Server,
-};
+use crate::memory::frames::{Frame, Frames, Run};
+use crate::memory::kernel::{Kernel, PageBytes, Source};
+use crate::server::Server;
 use abi::{
     Endpoint, Errno, GrantId, Message,
     endpoint::slot,
@@ -128,7 +126,7 @@ impl Server<Simulation> {
                 Err(access) => access,
             };
             let fault = Message { source: process, ..Fault { address, access, ip: 0 }.message() };
-            let reply = self.handle(&fault).expect("faults are answered at once");
+            let reply = self.handle(&fault).done().expect("faults are answered at once");
             reply.result()?;
         }
         panic!("{process:?} faults at {address:#x} again and again ({touch:?})");
@@ -145,14 +143,14 @@ impl Server<Simulation> {
     /// A request of a service.
     pub fn ask(&mut self, from: usize, request: Message) -> Message {
         let request = Message { source: Endpoint::new(from, 1), ..request };
-        self.handle(&request).expect("requests are answered at once")
+        self.handle(&request).done().expect("requests are answered at once")
     }
 
     /// A Linux call of a program.
     pub fn call(&mut self, process: Endpoint, number: u32, arguments: [u64; 6]) -> Result<u64, Errno> {
         let mut message = Message { source: process, ..Message::new(number) };
         message.words[..6].copy_from_slice(&arguments);
-        self.handle(&message).expect("answered at once").result()
+        self.handle(&message).done().expect("answered at once").result()
     }
 }
 

@@ -48,8 +48,8 @@ fn count(name: &str, birth: Birth) {
 struct Patient;
 
 impl server::Service for Patient {
-    fn request(&mut self, message: &Message) -> Option<Message> {
-        Some(message.reply(Err(Errno::ENOSYS)))
+    fn request(&mut self, message: &Message) -> server::SyncStep<Message> {
+        server::SyncStep::Done(message.reply(Err(Errno::ENOSYS)))
     }
 }
 
@@ -57,7 +57,7 @@ impl server::Service for Patient {
 struct Dying;
 
 impl server::Service for Dying {
-    fn request(&mut self, _: &Message) -> Option<Message> {
+    fn request(&mut self, _: &Message) -> server::SyncStep<Message> {
         panic!("a message has come")
     }
 

@@ -17,7 +17,7 @@ use abi::fs::{
     StatFs, Symlink, Truncate, Unlink, Write,
 };
 use abi::{Endpoint, Errno, GrantId, Message};
-use server::Service;
+use server::{Service, SyncStep};
 use sys::{copy, time};
 
 use crate::file_system::{Attributes, Caller, FileSystem, NAME_MAX, NewTimes, NodeId, S_IFDIR, S_IFMT, Timestamp};
@@ -64,8 +64,8 @@ where
     F: FileSystem,
     M: FnMut(&MountRequest, Option<VolumeMemory>) -> Result<F, Errno>,
 {
-    fn request(&mut self, message: &Message) -> Option<Message> {
-        Some(self.answer(message))
+    fn request(&mut self, message: &Message) -> SyncStep<Message> {
+        SyncStep::Done(self.answer(message))
     }
 }
 

@@ -18,6 +18,7 @@ mod tasks;
 pub mod timers;
 pub mod wait;
 
+use crate::step::{Step, Task};
 use crate::{names, recent, service, update};
 use abi::endpoint::slot;
 use abi::kernel::Notify;
@@ -27,32 +28,11 @@ use alloc::rc::Rc;
 use alloc::vec::Vec;
 use core::cell::{Cell, RefCell};
 use core::future::Future;
-use core::pin::Pin;
 use outbox::Outbox;
 use peer::PeerCore;
 use sys::{ipc, time};
 use tasks::Tasks;
 use timers::{Sleep, Timers};
-
-/// Work that waits for somebody.
-pub type Task<R> = Pin<Box<dyn Future<Output = R>>>;
-
-/// How a request goes on after its handler has looked at it; `R` is what its answer is made of.
-pub enum Step<R> {
-    /// It is done.
-    Done(R),
-    /// It waits for somebody, and the server goes on with others.
-    Task(Task<R>),
-    /// [`Runtime::answer`] will answer it, or nobody waits for an answer.
-    Later,
-}
-
-impl<R> Step<R> {
-    /// A request that waits for somebody.
-    pub fn task(task: impl Future<Output = R> + 'static) -> Step<R> {
-        Step::Task(Box::pin(task))
-    }
-}
 
 /// What happens at the end of a turn, before its answers leave.
 type BeforeSending = Box<dyn Fn(&[(Endpoint, Message)])>;

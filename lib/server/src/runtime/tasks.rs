@@ -1,7 +1,7 @@
 //! Slots for tasks, each with a waker that serves one task after the other.
 
-use super::Task;
 use super::ready::{ReadySet, TASKS};
+use crate::step::Task;
 use abi::Endpoint;
 use alloc::sync::Arc;
 use alloc::task::Wake;

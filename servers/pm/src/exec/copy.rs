@@ -1,6 +1,6 @@
 //! Fetching strings and pointers from the program that calls `execve`, a page at a time: neighbouring strings cost one copy.
 
-use super::arguments::{Arguments, List, PATH_BYTES, STRING_BYTES};
+use crate::state::arguments::{Arguments, List, PATH_BYTES, STRING_BYTES};
 use crate::system::System;
 use abi::layout::PAGE_BYTES;
 use abi::{Endpoint, Errno};
@@ -113,7 +113,7 @@ fn pointers<S: System>(system: &mut S, thread: Endpoint, mut address: u64) -> Re
         if pointer == 0 {
             return Ok(pointers);
         }
-        if pointers.len() * 8 >= super::arguments::TOTAL_BYTES {
+        if pointers.len() * 8 >= crate::state::arguments::TOTAL_BYTES {
             return Err(Errno::E2BIG);
         }
         pointers.try_reserve(1).map_err(|_| Errno::ENOMEM)?;

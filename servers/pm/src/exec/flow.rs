@@ -1,16 +1,16 @@
 //! The steps of `execve`: copy path and arguments, let vfs find and load the image, change the memory, build the stack,
 //! set the registers. Until vm has changed the memory every failure leaves the program as it was; after that it kills it.
 
-use super::arguments::Arguments;
 use super::copy;
 use super::stack::{self, Facts, Stack};
-use crate::index::{ProcessIndex, ThreadIndex};
-use crate::limits;
-use crate::manager::{Answer, Pm};
-use crate::signal::{Signal, action, frame::AltStack};
+use crate::pm::{Pm, Step};
+use crate::state::arguments::{Arguments, Execution, PATH_BYTES};
+use crate::state::index::{ProcessIndex, ThreadIndex};
+use crate::state::limits;
+use crate::state::signal::{Signal, action, frame::AltStack};
+use crate::state::thread::Doing;
+use crate::state::wait::Ending;
 use crate::system::{FileEvent, NewMemory, System};
-use crate::thread::Doing;
-use crate::wait::Ending;
 use abi::registers::Registers;
 use abi::{Errno, Word, vfs, vm};
 use alloc::boxed::Box;
@@ -26,20 +26,11 @@ const MAX_STACK_BYTES: u64 = 1 << 30;
 /// Smallest stack, however low its limit is.
 const MIN_STACK_BYTES: u64 = 128 * 1024;
 /// Interpreter, its argument, and the script.
-const TEXT_BYTES: usize = 3 * super::arguments::PATH_BYTES;
-
-/// An `execve` in progress.
-#[derive(Clone, Debug, Default)]
-pub struct Execution {
-    /// As the caller named the program.
-    pub path: Vec<u8>,
-    /// What the program will be told.
-    pub arguments: Arguments,
-}
+const TEXT_BYTES: usize = 3 * PATH_BYTES;
 
 impl<S: System> Pm<S> {
     /// `execve(path, argv, envp)`.
-    pub fn execve(&mut self, t: ThreadIndex, path: u64, argv: u64, envp: u64) -> Answer {
+    pub fn execve(&mut self, t: ThreadIndex, path: u64, argv: u64, envp: u64) -> Step {
         match self.copy_request(t, path, argv, envp) {
             Ok(execution) => self.begin_exec(t, execution),
             Err(error) => error.into(),
@@ -47,7 +38,7 @@ impl<S: System> Pm<S> {
     }
 
     /// `execveat(directory, path, argv, envp, flags)`, for paths that need no directory.
-    pub fn execveat(&mut self, t: ThreadIndex, a: &[u64; 7]) -> Answer {
+    pub fn execveat(&mut self, t: ThreadIndex, a: &[u64; 7]) -> Step {
         if a[4] != 0 {
             return Errno::ENOSYS.into();
         }
@@ -68,37 +59,25 @@ impl<S: System> Pm<S> {
     }
 
     /// Asks vfs for the image. The thread waits for its event.
-    pub fn begin_exec(&mut self, t: ThreadIndex, execution: Execution) -> Answer {
+    pub fn begin_exec(&mut self, t: ThreadIndex, execution: Execution) -> Step {
         match self.system.vfs_exec(self.table[t].endpoint, &execution.path) {
             Ok(()) => {
                 self.table[t].doing = Doing::Executing(Box::new(execution));
-                Answer::Later
+                Step::Later
             }
             Err(error) => error.into(),
         }
     }
 
-    /// A predecessor died with an `execve` in hand: vfs is asked once more. What was replaced already is replaced again.
-    pub fn execute_again(&mut self, t: ThreadIndex) -> Answer {
-        let Doing::Executing(execution) = &self.table[t].doing else { return Answer::Later };
+    /// A predecessor died with an `execve` in progress: vfs is asked once more. What was replaced already is replaced again.
+    pub fn execute_again(&mut self, t: ThreadIndex) -> Step {
+        let Doing::Executing(execution) = &self.table[t].doing else { return Step::Later };
         let execution = (**execution).clone();
         self.begin_exec(t, execution)
     }
 
-    /// vfs has events: images for programs that wait in `execve`, signals, the end of a sync.
-    pub fn file_events(&mut self) {
-        while let Some(event) = self.system.vfs_next_event() {
-            match event.kind {
-                vfs::EVENT_EXEC => self.exec_ready(&event),
-                vfs::EVENT_SIGNAL => self.file_signal(&event),
-                vfs::EVENT_SYNCED => self.synced(),
-                vfs::EVENT_MESSAGE => self.message_signal(&event),
-                _ => {}
-            }
-        }
-    }
-
-    fn exec_ready(&mut self, event: &FileEvent) {
+    /// vfs has the image of a program, or an error.
+    pub fn exec_ready(&mut self, event: &FileEvent) {
         let Some(t) = self.table.find(event.process) else { return };
         // What is executed stays in the table until it runs, so that a successor of pm can begin again.
         let Doing::Executing(execution) = &self.table[t].doing else { return };
@@ -107,7 +86,7 @@ impl<S: System> Pm<S> {
         let outcome = loaded.and_then(|image| self.replace(t, &path, arguments, event, image));
         let Err(error) = outcome else { return };
         let p = self.table.process_of(t);
-        if self.init == Some(p) && !self.table[p].executed {
+        if self.table.is_first(p) && !self.table[p].executed {
             self.first_exec_failed(t, &path, error);
         } else {
             self.finish(t, Err(error));
@@ -132,7 +111,7 @@ impl<S: System> Pm<S> {
         }
         let process = self.table[t].endpoint;
         // Afterwards their memory is gone. An exec that vm refuses has let go of them, too.
-        for thread in self.threads_of(p) {
+        for thread in self.table.threads_of(p).collect::<Vec<_>>() {
             self.release_robust_futexes(thread);
         }
         let request = vm::Exec { process, image, interpreter: event.values[1], stack_bytes };
@@ -179,11 +158,8 @@ impl<S: System> Pm<S> {
         while let Some(other) = self.table.first_thread_where(p, |thread| thread.endpoint != own) {
             self.tear_down(other);
         }
-        let pid = self.table[p].pid;
-        if self.table[t].tid != pid {
-            self.table.pids.release(self.table[t].tid);
-            self.table[t].tid = pid;
-            self.system.start(own, pid);
+        if self.table.make_main(t) {
+            self.system.start(own, self.table[t].tid);
         }
     }
 
@@ -225,7 +201,7 @@ impl<S: System> Pm<S> {
 
     fn start_program(&mut self, t: ThreadIndex, path: &[u8], executable: Rc<[u8]>, stack: &Stack, start: u64) {
         let p = self.table.process_of(t);
-        let is_first = self.init == Some(p) && !self.table[p].executed;
+        let is_first = self.table.is_first(p) && !self.table[p].executed;
         let process = &mut self.table[p];
         action::reset_for_exec(&mut process.actions);
         process.set_name_from_path(path);

@@ -1,7 +1,7 @@
-//! execve: `arguments` holds what the new program is told, `stack` lays it out in memory (both pure),
-//! `copy` fetches it from the caller, `flow` joins vfs, vm and the kernel.
+//! `execve`: `copy` fetches path and arguments from the caller, `flow` joins vfs, vm and the kernel, `stack` lays out the memory that
+//! the new program starts with; `first` makes the first process and its program.
 
-pub mod arguments;
-pub mod copy;
-pub mod flow;
-pub mod stack;
+mod copy;
+mod first;
+mod flow;
+mod stack;

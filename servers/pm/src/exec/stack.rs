@@ -6,7 +6,8 @@
 //! ```
 //! rsp is a multiple of 16. Everything is made in one block, written with one copy.
 
-use super::arguments::Arguments;
+use crate::state::arguments::Arguments;
+use crate::state::time::CLOCK_TICKS;
 use alloc::vec::Vec;
 use core::ops::Range;
 
@@ -35,8 +36,6 @@ mod at {
 
 /// CPUID leaf 1 edx of every x86-64 processor: FPU, TSC, MSR, CX8, CMOV, MMX, FXSR, SSE, SSE2.
 const BASE_FEATURES: u64 = 1 | 1 << 4 | 1 << 5 | 1 << 8 | 1 << 15 | 1 << 23 | 1 << 24 | 1 << 25 | 1 << 26;
-/// Ticks a second of `times` and /proc.
-pub const CLOCK_TICKS: u64 = 100;
 /// Smallest stack for a handler: frame, FPU state, red zone, alignment.
 const HANDLER_STACK_BYTES: u64 = 2048;
 
@@ -162,8 +161,8 @@ impl Words {
 
 #[cfg(test)]
 mod tests {
-    use super::super::arguments::tests::arguments;
     use super::*;
+    use crate::state::arguments::tests::arguments;
 
     const END: u64 = 0x7fff_ffff_f000;
 

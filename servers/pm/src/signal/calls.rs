@@ -1,12 +1,12 @@
 //! The system calls that set up signals and send them.
 
-use super::action::{self, ACTION_BYTES, Action};
-use super::frame::{self, AltStack, STACK_BYTES};
-use super::info::{KEPT_BYTES, SigInfo, code};
-use super::{Disposition, Set, Signal};
-use crate::index::{ProcessIndex, ThreadIndex};
-use crate::manager::Pm;
-use crate::pid::Holder;
+use crate::pm::Pm;
+use crate::state::index::{ProcessIndex, ThreadIndex};
+use crate::state::pid::Holder;
+use crate::state::signal::action::{ACTION_BYTES, Action};
+use crate::state::signal::frame::{self, AltStack, STACK_BYTES};
+use crate::state::signal::info::{KEPT_BYTES, SigInfo, code};
+use crate::state::signal::{Disposition, Set, Signal};
 use crate::system::System;
 use abi::Errno;
 use abi::registers::Registers;
@@ -120,7 +120,7 @@ impl<S: System> Pm<S> {
                 };
                 self.signal_checked(p, target, None, self.user_info(p, signal, code::USER))
             }
-            -1 => self.kill_many(p, signal, |pm, target| target != p && pm.init != Some(target)),
+            -1 => self.kill_many(p, signal, |pm, target| target != p && !pm.table.is_first(target)),
             0 => {
                 let group = self.table[p].group;
                 self.kill_many(p, signal, |pm, target| pm.table[target].group == group)
@@ -132,7 +132,7 @@ impl<S: System> Pm<S> {
 
     /// Services take no signals: like Linux's kernel threads, they ignore what root sends.
     fn kill_service(&self, p: ProcessIndex, pid: u32) -> Result<u64> {
-        match self.table.pids.holder(pid) {
+        match self.table.holder(pid) {
             Holder::Service(_) if self.table[p].credentials.is_root() => Ok(0),
             Holder::Service(_) => Err(Errno::EPERM),
             _ => Err(Errno::ESRCH),
@@ -249,9 +249,4 @@ pub fn read_set<S: System>(pm: &mut Pm<S>, t: ThreadIndex, address: u64, bytes: 
         return Err(Errno::EINVAL);
     }
     Ok(Set(pm.read_word(t, address)?).without(Set::UNSTOPPABLE))
-}
-
-/// SA_NOCLDWAIT or SIG_IGN for SIGCHLD: children are not kept.
-pub fn keeps_no_zombies(action: &Action) -> bool {
-    action.is_ignored() || action.has(action::NO_CHILD_WAIT)
 }

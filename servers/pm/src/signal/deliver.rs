@@ -1,16 +1,17 @@
 //! Delivering pending signals to a thread that is about to run: default actions, handlers, and the fate of the call that
 //! was interrupted.
 
-use super::frame::{self, Contents};
-use super::{Action, Disposition, Set, SigInfo, Signal, action, number};
-use crate::index::ThreadIndex;
-use crate::manager::{Answer, Pm};
+use crate::pm::{Pm, Step};
+use crate::state::index::ThreadIndex;
+use crate::state::signal::exception::{describe, trap};
+use crate::state::signal::frame::{self, Contents};
+use crate::state::signal::{Action, Disposition, Set, SigInfo, Signal, action, number};
+use crate::state::thread::Doing;
+use crate::state::wait::Ending;
 use crate::system::System;
-use crate::thread::Doing;
-use crate::wait::Ending;
 use abi::linux::nr;
 use abi::registers::{EXTENDED_BYTES, Registers};
-use abi::{Errno, Message, Word, kernel};
+use abi::{Errno, Word, kernel};
 
 /// Calls that a handler always ends with EINTR, SA_RESTART or not (signal(7)).
 const NEVER_RESTARTED: [u32; 12] = [
@@ -55,6 +56,42 @@ fn settle_call(registers: &mut Registers, handler: Option<&Action>) {
 }
 
 impl<S: System> Pm<S> {
+    /// Ends the call in which a thread waits with `result`, delivering signals on the way.
+    pub fn finish(&mut self, thread: ThreadIndex, result: Result<u64, Errno>) {
+        let process = self.table.process_of(thread);
+        self.table[thread].outcome = Some(result);
+        if self.table[process].stopped.is_some() {
+            self.table[thread].doing = Doing::Ended(result);
+            return;
+        }
+        self.table[thread].doing = Doing::Running;
+        let endpoint = self.table[thread].endpoint;
+        // A call to be repeated needs its registers changed even when no signal is left.
+        if !self.table.has_work(thread) && result != Err(Errno::ERESTARTSYS) {
+            self.system.reply(endpoint, result);
+            return;
+        }
+        let mut registers = Registers::ZERO;
+        if self.system.registers(endpoint, &mut registers).is_ok() {
+            registers.rax = result.to_word();
+            registers.linux_call = self.table[thread].call as u64;
+            self.deliver(thread, &mut registers, Some(result));
+        }
+    }
+
+    /// A thread has reported `Interrupted`: it gets its signals and goes on, or stays when its process is stopped.
+    pub fn resume_interrupted(&mut self, thread: ThreadIndex) {
+        if self.table[self.table.process_of(thread)].stopped.is_some() {
+            self.table[thread].doing = Doing::Held;
+            return;
+        }
+        self.table[thread].doing = Doing::Running;
+        let mut registers = Registers::ZERO;
+        if self.system.registers(self.table[thread].endpoint, &mut registers).is_ok() {
+            self.deliver(thread, &mut registers, None);
+        }
+    }
+
     /// Lets a thread that waits for pm go on with `registers`, after it got what is pending for it. `result`: the result of
     /// the call it made to pm, `None` when it reported `Interrupted`.
     pub fn deliver(&mut self, t: ThreadIndex, registers: &mut Registers, result: Option<Result<u64, Errno>>) {
@@ -66,7 +103,7 @@ impl<S: System> Pm<S> {
             };
             self.note_timer_signal(p, &info);
             let action = self.table[p].actions[info.signal.index()];
-            match self.disposition(p, info.signal) {
+            match self.table.disposition(p, info.signal) {
                 Disposition::Ignore => {}
                 Disposition::Terminate => return self.exit_process(p, Ending::Killed(info.signal)),
                 Disposition::Handle => return self.enter_handler(t, registers, info, &action),
@@ -144,19 +181,19 @@ impl<S: System> Pm<S> {
     }
 
     /// `rt_sigreturn`: back to what the frame holds. A frame that cannot be read is SIGSEGV.
-    pub fn rt_sigreturn(&mut self, t: ThreadIndex) -> Answer {
+    pub fn rt_sigreturn(&mut self, t: ThreadIndex) -> Step {
         let mut registers = Registers::ZERO;
         let endpoint = self.table[t].endpoint;
         if self.system.registers(endpoint, &mut registers).is_err() {
-            return Answer::Later;
+            return Step::Later;
         }
         if self.restore_frame(t, &mut registers).is_err() {
             self.force(t, SigInfo::kernel(Signal::SEGV));
-            return Answer::Later;
+            return Step::Later;
         }
         registers.linux_call = u64::MAX;
         self.deliver(t, &mut registers, None);
-        Answer::Later
+        Step::Later
     }
 
     fn restore_frame(&mut self, t: ThreadIndex, registers: &mut Registers) -> Result<(), Errno> {
@@ -175,23 +212,18 @@ impl<S: System> Pm<S> {
     }
 
     /// `kernel::Exception`: an instruction of the program failed.
-    pub fn exception(&mut self, message: &Message) -> Option<Message> {
-        let Some(t) = self.table.find(message.source) else {
-            return Some(message.reply(Err(Errno::ESRCH)));
-        };
-        let exception = kernel::Exception::from_message(message);
-        let info = super::exception::describe(&exception);
-        self.table[t].trap = super::exception::trap(&exception);
+    pub fn exception(&mut self, t: ThreadIndex, exception: &kernel::Exception) {
+        let info = describe(exception);
+        self.table[t].trap = trap(exception);
         let p = self.table.process_of(t);
         if !self.table[p].actions[info.signal.index()].is_handled() {
-            self.log_fatal(t, &exception, info.signal);
+            self.log_fatal(t, exception, info.signal);
         }
         if info.signal == Signal::KILL {
             self.exit_process(p, Ending::Killed(Signal::KILL));
         } else {
             self.force(t, info);
         }
-        None
     }
 
     fn log_fatal(&mut self, t: ThreadIndex, exception: &kernel::Exception, signal: Signal) {

@@ -1,19 +1,7 @@
-//! Signals. `number` names them, `info` says why one was sent, `action` what a process wants done, `pending` holds what has
-//! not been delivered, `frame` is the memory layout a handler sees: all pure. `send` and `deliver` join them to processes,
-//! `calls` are the system calls.
+//! Signals at work: `send` decides who gets one and what happens at once, `deliver` what happens when a thread is about to run,
+//! `wait` lets threads wait for one, `calls` are the system calls that set up and send them.
 
-pub mod action;
-pub mod calls;
-pub mod deliver;
-pub mod exception;
-pub mod frame;
-pub mod info;
-pub mod number;
-pub mod pending;
-pub mod send;
-pub mod wait_calls;
-
-pub use action::{Action, Disposition};
-pub use info::SigInfo;
-pub use number::{Set, Signal};
-pub use pending::Pending;
+mod calls;
+mod deliver;
+mod send;
+mod wait;

@@ -3,14 +3,15 @@
 //! A signal nobody has blocked and nobody handles takes effect here: it stops or continues the process, or vanishes; SIGKILL ends it. Only
 //! signals that a handler waits for, that are blocked, or that end the process become pending; a thread that can take one is poked.
 
-use super::number::Default as ByDefault;
-use super::{Disposition, Set, SigInfo, Signal, deliver};
-use crate::index::{ProcessIndex, ThreadIndex};
-use crate::limits;
-use crate::manager::Pm;
+use super::deliver;
+use crate::pm::Pm;
+use crate::state::index::{ProcessIndex, ThreadIndex};
+use crate::state::limits;
+use crate::state::signal::number::Default as ByDefault;
+use crate::state::signal::{Disposition, Set, SigInfo, Signal};
+use crate::state::thread::Doing;
+use crate::state::wait::{Ending, Event};
 use crate::system::System;
-use crate::thread::Doing;
-use crate::wait::{Ending, Event};
 use abi::endpoint::slot;
 use abi::info::state;
 use abi::registers::Registers;
@@ -70,16 +71,7 @@ impl<S: System> Pm<S> {
             let waited = matches!(&thread.doing, Doing::SignalWaiting(wait) if wait.set.contains(signal));
             waited || thread.blocked.contains(signal)
         });
-        self.disposition(p, signal) == Disposition::Ignore && !awaited
-    }
-
-    /// What a signal does to a process. The first one is only touched by signals it handles.
-    pub fn disposition(&self, p: ProcessIndex, signal: Signal) -> Disposition {
-        match self.table[p].actions[signal.index()].disposition(signal) {
-            Disposition::Handle => Disposition::Handle,
-            _ if self.init == Some(p) => Disposition::Ignore,
-            other => other,
-        }
+        self.table.disposition(p, signal) == Disposition::Ignore && !awaited
     }
 
     /// Lets a signal that is pending take effect if some thread of its target can take it now.
@@ -91,7 +83,7 @@ impl<S: System> Pm<S> {
             return;
         }
         let Some(taker) = self.taker(p, t, signal) else { return };
-        match self.disposition(p, signal) {
+        match self.table.disposition(p, signal) {
             Disposition::Ignore => self.discard_pending(p, signal.set()),
             Disposition::Terminate => self.end_when_it_runs(taker, signal),
             Disposition::Stop => {
@@ -187,14 +179,10 @@ impl<S: System> Pm<S> {
 
     /// The default action of a stop signal. All but SIGSTOP spare orphaned groups, whom nobody could continue.
     pub fn stop_by(&mut self, p: ProcessIndex, signal: Signal) {
-        if signal != Signal::STOP && self.is_orphaned(self.table[p].group, None) {
+        if signal != Signal::STOP && self.table.is_orphaned(self.table[p].group, None) {
             return;
         }
-        if self.table[p].stopped.replace(signal).is_none() {
-            self.stopped_count += 1;
-        }
-        self.table[p].stop_unreported = true;
-        self.table[p].continue_unreported = false;
+        self.table.stop(p, signal);
         let mut next = self.table[p].main;
         while let Some(t) = next {
             next = self.table[t].next;
@@ -207,10 +195,9 @@ impl<S: System> Pm<S> {
 
     /// Continues a process if it is stopped.
     pub fn continue_process(&mut self, p: ProcessIndex) {
-        if self.table[p].stopped.take().is_none() {
+        if !self.table.end_stop(p) {
             return;
         }
-        self.stopped_count -= 1;
         self.table[p].stop_unreported = false;
         self.table[p].continue_unreported = true;
         self.tell_parent_of_change(p, Event::Continued);

@@ -66,7 +66,7 @@ impl Mortal {
 
     fn deliver(&mut self, message: &Message) {
         self.live(&|world| {
-            if let Some(reply) = world.pm.handle(message) {
+            if let Some(reply) = world.pm.handle(message).done() {
                 world.pm.system.thread(message.source).waits = false;
                 world.pm.system.replies.push((message.source, reply.result()));
             }
@@ -190,6 +190,6 @@ fn a_call_that_kills_pm_twice_fails() {
         m.thread(init).asks_again = false;
     }
     let again = Message { words: [0, 0, 0, 0, 0, 0, 50 | REPEATED], ..message };
-    assert_eq!(m.world.pm.handle(&again).expect("answered").result(), Err(Errno::EIO));
+    assert_eq!(m.world.pm.handle(&again).done().expect("answered").result(), Err(Errno::EIO));
     assert_eq!(m.world.pm.system.threads.len(), 1);
 }

@@ -1,8 +1,8 @@
 //! execve and the start of the system.
 
 use super::{MEMORY, World};
-use crate::manager::Pm;
-use crate::random::Random;
+use crate::pm::Pm;
+use crate::state::random::Random;
 use crate::tests::fake::{Fake, START};
 use abi::linux::nr;
 use abi::{Endpoint, Errno, Message, pm, vfs};
@@ -173,20 +173,20 @@ fn services_and_programs_are_listed_in_order_of_pid() {
     let (low, high) = abi::Name::new("uart").unwrap().to_words();
     let up = pm::ServiceUp { process: Endpoint::new(11, 1), name_low: low, name_high: high };
     let source = Endpoint::RS;
-    world.pm.handle(&Message { source, ..up.message() }).unwrap().result().unwrap();
+    world.pm.handle(&Message { source, ..up.message() }).done().unwrap().result().unwrap();
     let (pid, _) = world.fork(world.init);
     let ask = pm::Processes { first_pid: 0, grant: abi::GrantId::NONE, bytes: 100_000 };
-    let bytes = world.pm.handle(&Message { source, ..ask.message() }).unwrap().result().unwrap();
+    let bytes = world.pm.handle(&Message { source, ..ask.message() }).done().unwrap().result().unwrap();
     let size = size_of::<pm::ProcessRecord>();
     assert_eq!(bytes as usize, 3 * size);
     let pids: std::vec::Vec<u32> =
         world.pm.system.granted.chunks(size).map(|r| pm::ProcessRecord::read_from_bytes(r).unwrap().pid).collect();
     assert_eq!(pids, [1, 2, pid as u32]);
     let ask = pm::Threads { pid: pid as u64, first_tid: 0, grant: abi::GrantId::NONE, bytes: 100_000 };
-    let bytes = world.pm.handle(&Message { source, ..ask.message() }).unwrap().result().unwrap();
+    let bytes = world.pm.handle(&Message { source, ..ask.message() }).done().unwrap().result().unwrap();
     let thread = pm::ProcessRecord::read_from_bytes(&world.pm.system.granted[..size]).unwrap();
     assert_eq!((bytes as usize, thread.pid, thread.process), (size, pid as u32, pid as u32));
     let nobody = pm::Threads { pid: 4000, ..ask };
-    let answer = world.pm.handle(&Message { source, ..nobody.message() }).unwrap();
+    let answer = world.pm.handle(&Message { source, ..nobody.message() }).done().unwrap();
     assert_eq!(answer.result(), Err(abi::Errno::ESRCH));
 }

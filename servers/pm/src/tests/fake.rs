@@ -1,7 +1,7 @@
 //! The fake world: threads with registers and a stretch of memory, a clock that tests move, and a record of what pm did.
 
-use crate::manager::Pm;
-use crate::random::Random;
+use crate::pm::Pm;
+use crate::state::random::Random;
 use crate::system::{End, FileEvent, MemoryUse, NewMemory, System, ThreadUse};
 use abi::endpoint::slot;
 use abi::info::state;
@@ -310,7 +310,7 @@ impl World {
     pub fn new() -> World {
         let mut pm = Pm::new(Fake::default(), Random::new([1; 32]));
         let boot = Message { source: Endpoint::RS, ..pm::Boot {}.message() };
-        assert_eq!(pm.handle(&boot).unwrap().result(), Ok(0));
+        assert_eq!(pm.handle(&boot).done().unwrap().result(), Ok(0));
         let init = Endpoint(*pm.system.threads.keys().next().unwrap());
         let mut world = World { pm, init };
         world.exec_event(init, b"/sbin/init", 0);
@@ -342,7 +342,7 @@ impl World {
         let mut message = Message { source: thread, ..Message::new(number) };
         message.words[..arguments.len()].copy_from_slice(arguments);
         let before = self.pm.system.replies.len();
-        if let Some(reply) = self.pm.handle(&message) {
+        if let Some(reply) = self.pm.handle(&message).done() {
             self.pm.system.thread(thread).waits = false;
             return Some(reply.result());
         }
@@ -383,7 +383,7 @@ impl World {
             entry.registers.rax = abi::Word::to_word(result);
         }
         let message = Message { source: thread, ..kernel::Interrupted {}.message() };
-        self.pm.handle(&message).map(|reply| reply.result())
+        self.pm.handle(&message).done().map(|reply| reply.result())
     }
 
     pub fn write(&mut self, thread: Endpoint, address: u64, words: &[u64]) {
@@ -399,7 +399,7 @@ impl World {
 
     /// Sets a handler with these flags (SA_RESTORER is added).
     pub fn handle_signal(&mut self, thread: Endpoint, signal: u64, flags: u64) {
-        self.write(thread, MEMORY.start, &[0xaaaa, flags | crate::signal::action::RESTORER, 0xbbbb, 0]);
+        self.write(thread, MEMORY.start, &[0xaaaa, flags | crate::state::signal::action::RESTORER, 0xbbbb, 0]);
         let set = self.call(thread, abi::linux::nr::RT_SIGACTION, &[signal, MEMORY.start, 0, 8]);
         assert_eq!(set, Some(Ok(0)));
         self.pm.system.thread(thread).registers.rsp = MEMORY.end - 64;

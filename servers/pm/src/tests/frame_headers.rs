@@ -1,7 +1,7 @@
 //! The layouts that programs see, compared with the C headers of the machine that runs the tests.
 
-use crate::signal::frame;
-use crate::signal::info::{INFO_BYTES, KEPT_BYTES};
+use crate::state::signal::frame;
+use crate::state::signal::info::{INFO_BYTES, KEPT_BYTES};
 use std::process::Command;
 use std::string::String;
 use std::vec::Vec;
@@ -39,7 +39,7 @@ fn layouts() -> Vec<(&'static str, usize)> {
         ("offsetof(struct _fpx_sw_bytes, xstate_bv)", 8),
         ("offsetof(struct _fpx_sw_bytes, xstate_size)", 16),
         ("offsetof(struct _xstate, xstate_hdr)", frame::XSAVE_HEADER),
-        ("sizeof(struct kernel_sigaction)", crate::signal::action::ACTION_BYTES),
+        ("sizeof(struct kernel_sigaction)", crate::state::signal::action::ACTION_BYTES),
         ("sizeof(struct rusage)", 18 * 8),
         ("sizeof(struct sysinfo)", 112),
         ("offsetof(struct sysinfo, totalram)", 32),

@@ -184,7 +184,7 @@ fn strangers_and_unknown_calls_get_errors() {
     let mut world = World::new();
     assert_eq!(world.call(world.init, nr::RSEQ, &[]), Some(Err(Errno::ENOSYS)));
     let stranger = abi::Message { source: abi::Endpoint::new(700, 9), ..abi::Message::new(nr::GETPID) };
-    assert_eq!(world.pm.handle(&stranger).unwrap().result(), Err(Errno::ESRCH));
+    assert_eq!(world.pm.handle(&stranger).done().unwrap().result(), Err(Errno::ESRCH));
 }
 
 #[test]

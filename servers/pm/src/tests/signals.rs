@@ -1,7 +1,7 @@
 //! Signals from sending to the return of the handler.
 
 use super::{MEMORY, World};
-use crate::signal::action::{NO_DEFER, RESET_HAND, RESTART};
+use crate::state::signal::action::{NO_DEFER, RESET_HAND, RESTART};
 use abi::endpoint::slot;
 use abi::info::state;
 use abi::linux::nr;
@@ -182,7 +182,7 @@ fn an_exception_without_a_handler_kills_and_is_logged() {
     let (pid, child) = world.fork(world.init);
     let exception = kernel::Exception { vector: 14, error: -14i64 as u64, ip: 0x5000, address: 0x66 };
     block(&mut world, child, 0, 11);
-    assert!(world.pm.handle(&Message { source: child, ..exception.message() }).is_none());
+    assert!(world.pm.handle(&Message { source: child, ..exception.message() }).done().is_none());
     assert!(!world.is_there(child));
     assert!(world.pm.system.printed.contains("SIGSEGV"));
     world.call(world.init, nr::WAIT4, &[pid, BUFFER, 0, 0]);
@@ -215,7 +215,7 @@ fn a_handler_without_stack_is_the_end() {
 fn the_alternate_stack_is_used_and_shown_as_busy() {
     let mut world = World::new();
     let (pid, child) = world.fork(world.init);
-    world.handle_signal(child, USR1, crate::signal::action::ON_STACK);
+    world.handle_signal(child, USR1, crate::state::signal::action::ON_STACK);
     world.write(child, BUFFER, &[MEMORY.start + 0x4000, 0, 0x2000]);
     assert_eq!(world.call(child, nr::SIGALTSTACK, &[BUFFER, 0]), Some(Ok(0)));
     world.call(child, nr::KILL, &[pid, USR1]);

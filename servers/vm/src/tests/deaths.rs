@@ -16,7 +16,7 @@ const PAGES: u64 = 150;
 /// Has vm serve a message, through as many lives as it takes. → the answer, deaths.
 fn serve(server: &mut Server<Simulation>, message: &Message) -> (Message, u32) {
     for deaths in 0.. {
-        match catch_unwind(AssertUnwindSafe(|| server.handle(message))) {
+        match catch_unwind(AssertUnwindSafe(|| server.handle(message).done())) {
             Ok(reply) => return (reply.expect("answered at once"), deaths),
             Err(_) => {
                 server.recover(|_| true);
@@ -94,7 +94,7 @@ fn what_kills_vm_twice_is_refused() {
     let (mut server, parent) = with_program(2000);
     let mut message = Message { source: parent, ..Message::new(nr::MMAP) };
     message.words = [ARENA, P, READ | WRITE, PRIVATE | FIXED | ANONYMOUS, u64::MAX, 0, 5];
-    server.handle(&message).expect("answered").result().expect("mapped");
+    server.handle(&message).done().expect("answered").result().expect("mapped");
     let fault = Message { source: parent, ..Fault { address: ARENA, access: ACCESS_WRITE, ip: 0 }.message() };
     for _ in 0..2 {
         server.memory.kernel.dies_in = Some(1);
@@ -102,8 +102,8 @@ fn what_kills_vm_twice_is_refused() {
         server.recover(|_| true);
         invariants::check(&server);
     }
-    assert_eq!(server.handle(&fault).expect("answered").result(), Err(Errno::EIO));
-    assert!(server.handle(&fault).expect("answered").result().is_ok(), "the next one is served");
+    assert_eq!(server.handle(&fault).done().expect("answered").result(), Err(Errno::EIO));
+    assert!(server.handle(&fault).done().expect("answered").result().is_ok(), "the next one is served");
 }
 
 #[test]

@@ -33,7 +33,7 @@ fn missing(server: &mut Server<Simulation>, image: u64, offset: u64, bytes: u64)
 fn begin_map(server: &mut Server<Simulation>, process: Endpoint, arguments: [u64; 6]) {
     let mut message = Message { source: process, ..Message::new(nr::MMAP) };
     message.words[..6].copy_from_slice(&arguments);
-    assert_eq!(server.handle(&message), None);
+    assert_eq!(server.handle(&message).done(), None);
     assert_eq!(server.memory.kernel.notified.last(), Some(&Endpoint::VFS));
 }
 
@@ -133,7 +133,7 @@ fn frames_set_aside_for_an_image_come_back_when_it_is_let_go() {
         let fill = vm::ImageFill { image, offset, grant, bytes: 2 * P };
         server.ask(slot::VFS, fill.message()).result().expect("enough memory");
     }
-    let object = server.memory.objects.get(crate::object::ObjectId(image)).expect("an image");
+    let object = server.memory.objects.get(crate::memory::object::ObjectId(image)).expect("an image");
     let first = object.pages.frame(3).expect("filled");
     assert_eq!(object.pages.frame(41), Some(first.plus(38)), "neighbours like their pages");
     assert_eq!(server.memory.frames.free(), free - 50);

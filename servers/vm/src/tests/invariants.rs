@@ -1,13 +1,11 @@
 //! What must hold after every request: each frame counted right, and the kernel's tables within what vm knows.
 
-use crate::{
-    frames::{Frame, OWN},
-    pages::Page,
-    region::Backing,
-    server::Server,
-    simulation::{FIRST_FRAME, Simulation},
-    space::AddressSpace,
-};
+use crate::memory::frames::{Frame, OWN};
+use crate::memory::pages::Page;
+use crate::server::Server;
+use crate::simulation::{FIRST_FRAME, Simulation};
+use crate::space::AddressSpace;
+use crate::space::region::Backing;
 use abi::layout::{PAGE_BYTES, map};
 use std::collections::BTreeMap;
 

@@ -9,7 +9,8 @@ mod programs;
 mod services;
 mod shared_files;
 
-use crate::{server::Server, simulation::Simulation};
+use crate::server::Server;
+use crate::simulation::Simulation;
 use abi::{
     Endpoint,
     endpoint::{SERVICE_SLOTS, slot},

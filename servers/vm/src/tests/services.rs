@@ -160,7 +160,7 @@ fn dma_memory_is_contiguous_and_stays_with_the_slot() {
     let service = Endpoint::new(SLOT, 2);
     let process = |server: &mut Server<Simulation>| {
         let message = abi::Message { source: service, ..vm::AllocateDma { bytes: 3 * P }.message() };
-        vm::AllocateDma::results(&server.handle(&message).expect("answered"))
+        vm::AllocateDma::results(&server.handle(&message).done().expect("answered"))
     };
     let (address, inherited) = process(&mut server).expect("memory");
     assert_eq!(inherited, physical);

@@ -35,7 +35,7 @@ fn map(
 ) -> u64 {
     let mut message = Message { source: process, ..Message::new(nr::MMAP) };
     message.words[..6].copy_from_slice(&[0, pages * P, rights, SHARED, 3, 0]);
-    assert_eq!(server.handle(&message), None);
+    assert_eq!(server.handle(&message).done(), None);
     ask(server, vm::NextFileMap {}.message()).expect("somebody waits");
     ask(server, vm::FileMapDone { process, image: object, error: 0, may_write }.message()).expect("somebody waits");
     server.memory.kernel.answers.pop().expect("an answer").1.result().expect("mapped")
@@ -200,7 +200,7 @@ fn msync_waits_for_vfs_and_gets_its_error() {
     for (error, expected) in [(0, Ok(0)), (Errno::ENOSPC.0, Err(Errno::ENOSPC))] {
         let mut message = Message { source: p, ..Message::new(nr::MSYNC) };
         message.words[..3].copy_from_slice(&[at, P, MS_SYNC]);
-        assert_eq!(server.handle(&message), None);
+        assert_eq!(server.handle(&message).done(), None);
         let reply = ask(&mut server, vm::NextSync {}.message()).expect("somebody waits");
         assert_eq!(vm::NextSync::results(&reply), Ok((p, object)));
         ask(&mut server, vm::SyncDone { process: p, error }.message()).expect("somebody waits");

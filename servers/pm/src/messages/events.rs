@@ -1,0 +1,73 @@
+//! Notifications: pm's alarm, and events of vfs and tty, which are fetched one by one.
+
+use crate::pm::Pm;
+use crate::state::signal::{SigInfo, Signal};
+use crate::state::thread::Doing;
+use crate::system::{FileEvent, System};
+use abi::endpoint::slot;
+use abi::{Endpoint, Errno, vfs};
+
+impl<S: System> Pm<S> {
+    /// Handles a notification.
+    pub fn handle_notification(&mut self, source: Endpoint) {
+        match source.slot() {
+            slot::CLOCK => self.alarm_fired(),
+            slot::VFS => self.file_events(),
+            slot::TTY => self.terminal_events(),
+            _ => {}
+        }
+        self.keep_alarm();
+    }
+
+    /// vfs has events: images for programs that wait in `execve`, signals, the end of a sync.
+    pub fn file_events(&mut self) {
+        while let Some(event) = self.system.vfs_next_event() {
+            match event.kind {
+                vfs::EVENT_EXEC => self.exec_ready(&event),
+                vfs::EVENT_SIGNAL => self.file_signal(&event),
+                vfs::EVENT_SYNCED => self.synced(),
+                vfs::EVENT_MESSAGE => self.message_signal(&event),
+                _ => {}
+            }
+        }
+    }
+
+    /// tty has events: signals for groups.
+    pub fn terminal_events(&mut self) {
+        while let Some((signal, group)) = self.system.tty_next_event() {
+            let Ok(signal) = Signal::new(signal) else { continue };
+            let group = group as u32;
+            if signal == Signal::TTIN {
+                self.stop_background_readers(group);
+            } else {
+                self.send_to_group(group, signal);
+            }
+        }
+    }
+
+    /// vfs reports a signal for a thread whose call waits: SIGPIPE, SIGXFSZ.
+    fn file_signal(&mut self, event: &FileEvent) {
+        let (Some(t), Ok(signal)) = (self.table.find(event.process), Signal::new(event.values[0])) else { return };
+        let p = self.table.process_of(t);
+        if !matches!(self.table[t].doing, Doing::Running) {
+            return;
+        }
+        // A standard signal always finds room.
+        let queued = self.enqueue(p, Some(t), SigInfo::kernel(signal)).unwrap_or(false);
+        let error = if signal == Signal::PIPE { Errno::EPIPE } else { Errno::EFBIG };
+        // ENOENT: the call is over, the signal stays.
+        let _ = self.system.vfs_cancel(event.process, error);
+        if queued {
+            self.act_on(p, Some(t), signal);
+        }
+    }
+
+    /// A message has come to a queue for whoever asked to be told.
+    fn message_signal(&mut self, event: &FileEvent) {
+        let [target, value, sender, _] = event.values;
+        let Some(p) = self.table.process_by_pid(target as u32) else { return };
+        let Ok(signal) = Signal::new(target >> 32) else { return };
+        // EAGAIN: too many wait already; Linux drops it, too.
+        let _ = self.send(p, None, SigInfo::message(signal, sender, value));
+    }
+}

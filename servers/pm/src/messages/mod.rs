@@ -1,0 +1,100 @@
+//! The way of a message to its handler: calls of programs (`linux`), requests of services (`services`), reports of the kernel, and
+//! events of vfs and tty (`events`).
+
+mod events;
+mod linux;
+mod services;
+
+use crate::pm::{Pm, Step};
+use crate::system::System;
+use abi::message::{LINUX_LABELS, REPEATED};
+use abi::{Errno, Message, kernel};
+use server::SyncStep;
+
+impl<S: System> Pm<S> {
+    /// Handles one message. Returns the answer, unless it comes later.
+    #[inline]
+    pub fn handle(&mut self, message: &Message) -> SyncStep<Message> {
+        match self.quick_answer(message) {
+            Some(value) => SyncStep::Done(message.reply(Ok(value))),
+            None => self.handle_slowly(message),
+        }
+    }
+
+    /// The fast path of calls that only look something up, for threads with nothing else to do.
+    #[inline]
+    fn quick_answer(&self, message: &Message) -> Option<u64> {
+        if message.label >= LINUX_LABELS {
+            return None;
+        }
+        let thread = self.table.find(message.source)?;
+        let value = self.table.look_up(thread, message.label)?;
+        (!self.table.has_work(thread)).then_some(value)
+    }
+
+    #[inline(never)]
+    fn handle_slowly(&mut self, message: &Message) -> SyncStep<Message> {
+        self.in_progress.begin(message);
+        let reply =
+            if message.label < LINUX_LABELS { self.program_call(message) } else { self.system_message(message) };
+        self.keep_alarm();
+        self.in_progress.end(None);
+        reply
+    }
+
+    fn program_call(&mut self, message: &Message) -> SyncStep<Message> {
+        let Some(thread) = self.table.find(message.source) else {
+            return SyncStep::Done(message.reply(Err(Errno::ESRCH)));
+        };
+        let step = match self.answer_to_repetition(message) {
+            Some(step) => step,
+            None => {
+                let entry = &mut self.table[thread];
+                entry.call = message.label;
+                entry.serial = message.words[6] & !REPEATED;
+                entry.outcome = None;
+                self.linux_call(thread, message.label, &message.words)
+            }
+        };
+        let Step::Done(result) = step else { return SyncStep::Later };
+        if self.table[thread].endpoint != message.source {
+            return SyncStep::Later;
+        }
+        self.table[thread].outcome = Some(result);
+        if self.table.has_work(thread) || result == Err(Errno::ERESTARTSYS) {
+            self.finish(thread, result);
+            return SyncStep::Later;
+        }
+        SyncStep::Done(message.reply(result))
+    }
+
+    /// The answer to a call that a predecessor had received, unless it is to be handled as any other.
+    #[inline]
+    fn answer_to_repetition(&mut self, message: &Message) -> Option<Step> {
+        if message.words[6] & REPEATED == 0 { None } else { self.repeated(message) }
+    }
+
+    fn system_message(&mut self, message: &Message) -> SyncStep<Message> {
+        if let Some(step) = self.repeated(message) {
+            return step.map(|result| message.reply(result));
+        }
+        match message.label {
+            kernel::Interrupted::LABEL => match self.table.find(message.source) {
+                Some(thread) => self.resume_interrupted(thread),
+                None => return SyncStep::Done(message.reply(Err(Errno::ESRCH))),
+            },
+            kernel::Exception::LABEL => match self.table.find(message.source) {
+                Some(thread) => self.exception(thread, &kernel::Exception::from_message(message)),
+                None => return SyncStep::Done(message.reply(Err(Errno::ESRCH))),
+            },
+            kernel::Exited::LABEL => {
+                if let Some(thread) = self.table.find(message.source) {
+                    let status = kernel::Exited::from_message(message).status;
+                    self.exit_group(self.table.process_of(thread), status);
+                }
+            }
+            _ => return SyncStep::Done(self.service_request(message)),
+        }
+        SyncStep::Later
+    }
+}

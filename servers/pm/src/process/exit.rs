@@ -1,0 +1,166 @@
+//! The end of threads and processes.
+
+use crate::pm::{Pm, Step};
+use crate::state::index::{ProcessIndex, ThreadIndex};
+use crate::state::process::Life;
+use crate::state::signal::{SigInfo, Signal, action};
+use crate::state::thread::Doing;
+use crate::state::time::CLOCK_TICK_NS;
+use crate::state::timers::Key;
+use crate::state::wait::{Ending, Event};
+use crate::system::{End, System};
+
+impl<S: System> Pm<S> {
+    /// `exit(status)`: one thread; the process with its last one.
+    pub fn exit_thread(&mut self, t: ThreadIndex, status: u64) -> Step {
+        let p = self.table.process_of(t);
+        if self.table[p].threads == 1 {
+            self.exit_group(p, status);
+        } else {
+            self.clear_tid(t);
+            self.tear_down(t);
+        }
+        Step::Later
+    }
+
+    /// `exit_group(status)`.
+    pub fn exit_group(&mut self, p: ProcessIndex, status: u64) {
+        self.exit_process(p, Ending::Exited(status as u8));
+    }
+
+    /// Ends a process with all its threads; what remains is a zombie, or nothing when the parent does not care.
+    pub fn exit_process(&mut self, p: ProcessIndex, ending: Ending) {
+        if !self.table[p].is_alive() {
+            return;
+        }
+        self.table[p].ending = Some(ending);
+        while let Some(t) = self.table[p].main {
+            self.tear_down(t);
+        }
+        self.cancel_intervals(p);
+        self.undo_semaphores(p);
+        let process = &mut self.table[p];
+        process.life = Life::Zombie(ending);
+        self.settle_end(p, ending);
+    }
+
+    /// Everybody who is concerned learns of an end. May be done again.
+    pub fn settle_end(&mut self, p: ProcessIndex, ending: Ending) {
+        let process = &mut self.table[p];
+        process.pending.clear();
+        process.executable = None;
+        self.table.end_stop(p);
+        self.end_vfork(p);
+        self.leave_jobs(p);
+        self.give_children_away(p);
+        if self.table.is_first(p) {
+            self.first_process_ended(ending);
+        } else {
+            self.tell_parent_of_end(p, ending);
+        }
+        self.table[p].ending = None;
+    }
+
+    /// Takes a thread out of the kernel, vm, vfs and the tables.
+    pub fn tear_down(&mut self, t: ThreadIndex) {
+        let p = self.table.process_of(t);
+        let endpoint = self.table[t].endpoint;
+        self.table[t].leaving = true;
+        if matches!(self.table[t].doing, Doing::Running) {
+            self.system.stop(endpoint);
+        }
+        self.forget_timer(t);
+        self.release_robust_futexes(t);
+        self.system.vfs_exit(endpoint);
+        self.system.vm_exit(endpoint);
+        self.table[p].ended_run_ns += self.system.thread_use(endpoint).run_ns;
+        self.system.destroy(endpoint);
+        self.table[t].doing = Doing::Running;
+        self.table.remove_thread(t);
+    }
+
+    /// Cancels the timer of a thread's sleep or timed wait.
+    pub fn forget_timer(&mut self, t: ThreadIndex) {
+        if let Some(deadline) = self.table[t].doing.deadline_ns() {
+            self.timers.cancel(deadline, Key::Wake(t));
+        }
+    }
+
+    fn give_children_away(&mut self, p: ProcessIndex) {
+        let Some(init) = self.table.first().filter(|init| *init != p) else { return };
+        while let Some(child) = self.table[p].first_child {
+            self.table.orphan(child);
+            self.table.adopt(init, child);
+            self.table[child].exit_signal = Some(Signal::CHLD);
+            self.loosen_group(child, p, None);
+            if let Life::Zombie(ending) = self.table[child].life {
+                self.tell_parent_of_end(child, ending);
+            }
+        }
+    }
+
+    fn tell_parent_of_end(&mut self, p: ProcessIndex, ending: Ending) {
+        let Some(parent) = self.table[p].parent else { return };
+        let action = &self.table[parent].actions[Signal::CHLD.index()];
+        let by_chld = self.table[p].exit_signal == Some(Signal::CHLD);
+        let vanishes = by_chld && action.keeps_no_zombies();
+        let quiet = by_chld && action.is_ignored();
+        let info = self.child_info(p, Event::Ended(ending));
+        let signal = self.table[p].exit_signal.filter(|_| !quiet);
+        if vanishes {
+            self.reap(p);
+        }
+        // Pending before the wait ends, so that the handler runs when the waiting thread comes back with its pid.
+        let queued = signal.filter(|signal| {
+            // A standard signal always finds room; a real-time one that does not is lost, as in Linux.
+            self.enqueue(parent, None, info.with_signal(*signal)).unwrap_or(false)
+        });
+        self.serve_waits(parent);
+        if let Some(signal) = queued {
+            self.act_on(parent, None, signal);
+        }
+    }
+
+    /// A child was stopped or continued.
+    pub fn tell_parent_of_change(&mut self, p: ProcessIndex, event: Event) {
+        let Some(parent) = self.table[p].parent else { return };
+        let action = &self.table[parent].actions[Signal::CHLD.index()];
+        if !action.has(action::NO_CHILD_STOP) {
+            let info = self.child_info(p, event);
+            // SIGCHLD is a standard signal: there is always room.
+            let queued = self.enqueue(parent, None, info).unwrap_or(false);
+            self.serve_waits(parent);
+            if queued {
+                self.act_on(parent, None, Signal::CHLD);
+            }
+        } else {
+            self.serve_waits(parent);
+        }
+    }
+
+    fn child_info(&self, p: ProcessIndex, event: Event) -> SigInfo {
+        let (code, status) = event.code_and_status();
+        let child = &self.table[p];
+        let ticks = child.ended_run_ns / CLOCK_TICK_NS;
+        SigInfo::child(code, child.pid, child.credentials.user.real, status, ticks)
+    }
+
+    /// Forgets a zombie; its times go to its parent.
+    pub fn reap(&mut self, p: ProcessIndex) {
+        let used = self.table[p].ended_run_ns + self.table[p].children_run_ns;
+        if let Some(parent) = self.table[p].parent {
+            self.table[parent].children_run_ns += used;
+        }
+        self.table.release(p);
+    }
+
+    /// Without its first process a system cannot go on.
+    fn first_process_ended(&mut self, ending: Ending) {
+        let text = match ending {
+            Ending::Exited(status) => alloc::format!("pm: the first process has exited with status {status}\n"),
+            Ending::Killed(signal) => alloc::format!("pm: signal {} has killed the first process\n", signal.number()),
+        };
+        self.system.print(&text);
+        self.begin_shutdown(End::PowerOff);
+    }
+}

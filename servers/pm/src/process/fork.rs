@@ -1,0 +1,264 @@
+//! `fork`, `vfork`, `clone`, `clone3`: new processes and new threads.
+
+use crate::pm::{Pm, Step};
+use crate::state::index::{ProcessIndex, ThreadIndex};
+use crate::state::limits;
+use crate::state::scheduling::Scheduling;
+use crate::state::signal::{Signal, action, frame::AltStack};
+use crate::state::thread::Doing;
+use crate::system::System;
+use abi::linux::nr;
+use abi::registers::Registers;
+use abi::{Endpoint, Errno, vfs};
+
+/// Flags of `clone`.
+mod flag {
+    pub const EXIT_SIGNAL: u64 = 0xff;
+    pub const VM: u64 = 0x100;
+    pub const FS: u64 = 0x200;
+    pub const FILES: u64 = 0x400;
+    pub const SIGHAND: u64 = 0x800;
+    pub const PIDFD: u64 = 0x1000;
+    pub const VFORK: u64 = 0x4000;
+    pub const PARENT: u64 = 0x8000;
+    pub const THREAD: u64 = 0x1_0000;
+    pub const SETTLS: u64 = 0x8_0000;
+    pub const PARENT_SETTID: u64 = 0x10_0000;
+    pub const CHILD_CLEARTID: u64 = 0x20_0000;
+    pub const CHILD_SETTID: u64 = 0x100_0000;
+    pub const CLEAR_SIGHAND: u64 = 0x1_0000_0000;
+    /// Namespaces and control groups, which Skink does not have.
+    pub const NAMESPACES: u64 = 0x7e02_0000 | 0x80 | 0x2_0000_0000;
+}
+
+/// Sizes of `struct clone_args` that are known.
+const CLONE_ARGS_BYTES: core::ops::RangeInclusive<u64> = 64..=4096;
+const CLONE_ARGS_WORDS: usize = 8;
+/// Slots that only root may use up, so that it can clean up after others.
+const RESERVED_THREADS: u64 = 16;
+
+/// What is to be made.
+#[derive(Clone, Copy, Debug, Default)]
+struct Request {
+    flags: u64,
+    /// Signal that tells the end of a process; 0: none.
+    exit_signal: u64,
+    /// New stack pointer; 0: the parent's.
+    stack: u64,
+    parent_tid: u64,
+    child_tid: u64,
+    thread_local: u64,
+}
+
+impl Request {
+    fn has(&self, flag: u64) -> bool {
+        self.flags & flag != 0
+    }
+
+    /// Refuses combinations that Linux refuses, and what Skink does not have.
+    fn check(&self) -> Result<(), Errno> {
+        let needs = |flag, other| self.has(flag) && !self.has(other);
+        let nonsense = needs(flag::THREAD, flag::SIGHAND)
+            || needs(flag::SIGHAND, flag::VM)
+            || (self.has(flag::CLEAR_SIGHAND) && self.has(flag::SIGHAND))
+            || self.exit_signal > 64;
+        if nonsense || self.has(flag::NAMESPACES | flag::PIDFD) {
+            return Err(Errno::EINVAL);
+        }
+        Ok(())
+    }
+
+    fn vfs_flags(&self) -> u64 {
+        let bit = |flag, vfs| if self.has(flag) { vfs } else { 0 };
+        bit(flag::FILES, vfs::FORK_FILES) | bit(flag::FS, vfs::FORK_FS)
+    }
+}
+
+impl<S: System> Pm<S> {
+    /// Any of the four calls.
+    pub fn fork_call(&mut self, t: ThreadIndex, number: u32, a: &[u64; 7]) -> Step {
+        let request = match number {
+            nr::FORK => Ok(Request { exit_signal: Signal::CHLD.number() as u64, ..Request::default() }),
+            nr::VFORK => {
+                let flags = flag::VM | flag::VFORK;
+                Ok(Request { flags, exit_signal: Signal::CHLD.number() as u64, ..Request::default() })
+            }
+            nr::CLONE => Ok(Request {
+                flags: a[0] & 0xffff_ffff & !flag::EXIT_SIGNAL,
+                exit_signal: a[0] & flag::EXIT_SIGNAL,
+                stack: a[1],
+                parent_tid: a[2],
+                child_tid: a[3],
+                thread_local: a[4],
+            }),
+            _ => self.clone3_request(t, a[0], a[1]),
+        };
+        match request.and_then(|request| self.make(t, &request).map(|tid| (request, tid))) {
+            Ok((request, _)) if request.has(flag::VFORK) => Step::Later,
+            Ok((_, tid)) => Step::Done(Ok(tid as u64)),
+            Err(error) => error.into(),
+        }
+    }
+
+    fn clone3_request(&mut self, t: ThreadIndex, address: u64, bytes: u64) -> Result<Request, Errno> {
+        if bytes > *CLONE_ARGS_BYTES.end() {
+            return Err(Errno::E2BIG);
+        }
+        if bytes < *CLONE_ARGS_BYTES.start() {
+            return Err(Errno::EINVAL);
+        }
+        let [flags, _pidfd, child_tid, parent_tid, exit_signal, stack, stack_bytes, thread_local] =
+            self.read_words::<CLONE_ARGS_WORDS>(t, address)?;
+        if flags & flag::EXIT_SIGNAL != 0 || (stack == 0) != (stack_bytes == 0) {
+            return Err(Errno::EINVAL);
+        }
+        let stack = stack.wrapping_add(stack_bytes);
+        Ok(Request { flags, exit_signal, stack, parent_tid, child_tid, thread_local })
+    }
+
+    /// Makes the thread, and for a new process its record. → its id.
+    fn make(&mut self, t: ThreadIndex, request: &Request) -> Result<u32, Errno> {
+        request.check()?;
+        let parent = self.table.process_of(t);
+        self.check_process_limit(parent)?;
+        let parent_endpoint = self.table[t].endpoint;
+        let endpoint = self.system.fork(parent_endpoint)?;
+        let made = self.enter_in_table(t, endpoint, request);
+        let child = match made {
+            Ok(child) => child,
+            Err(error) => {
+                self.system.destroy(endpoint);
+                return Err(error);
+            }
+        };
+        if let Err(error) = self.equip(parent_endpoint, child, request) {
+            self.undo(child, request);
+            return Err(error);
+        }
+        if request.has(flag::VFORK) && !request.has(flag::THREAD) {
+            let process = self.table.process_of(child);
+            self.table[process].vfork_parent = Some(parent_endpoint);
+        }
+        let tid = self.table[child].tid;
+        // From here on the child is there, and whoever asks for it again gets this one.
+        self.table[child].ready = true;
+        if request.has(flag::VFORK) {
+            self.table[t].doing = Doing::Vforking { child: tid };
+        } else {
+            self.table[t].outcome = Some(Ok(tid as u64));
+        }
+        self.system.start(endpoint, tid);
+        Ok(tid)
+    }
+
+    /// RLIMIT_NPROC by real user, and a reserve of slots for root. `EAGAIN`.
+    fn check_process_limit(&mut self, p: ProcessIndex) -> Result<(), Errno> {
+        let own = &self.table[p];
+        if own.credentials.is_root() {
+            return Ok(());
+        }
+        let (user, limit) = (own.credentials.user.real, own.limits.soft(limits::NPROC));
+        let (mut all, mut of_user) = (0, 0);
+        for (_, process) in self.table.processes() {
+            // A zombie counts as one.
+            let threads = process.threads.max(1) as u64;
+            all += threads;
+            if process.credentials.user.real == user {
+                of_user += threads;
+            }
+        }
+        if of_user >= limit || all + RESERVED_THREADS >= crate::state::index::THREADS as u64 {
+            return Err(Errno::EAGAIN);
+        }
+        Ok(())
+    }
+
+    fn enter_in_table(&mut self, t: ThreadIndex, endpoint: Endpoint, request: &Request) -> Result<ThreadIndex, Errno> {
+        let child = ThreadIndex::of(endpoint).ok_or(Errno::EAGAIN)?;
+        let parent = self.table.process_of(t);
+        if request.has(flag::THREAD) {
+            let tid = self.table.allocate_tid(child)?;
+            self.table.add_thread(child, endpoint, parent, tid);
+        } else {
+            let process = self.new_process(parent, request)?;
+            let pid = self.table[process].pid;
+            self.table.add_thread(child, endpoint, process, pid);
+        }
+        let keeps_stack = !request.has(flag::VM) || request.has(flag::VFORK);
+        let (blocked, stack) = (self.table[t].blocked, self.table[t].stack);
+        let scheduling = self.table[t].scheduling.for_child();
+        let entry = &mut self.table[child];
+        entry.blocked = blocked;
+        entry.scheduling = scheduling;
+        entry.stack = if keeps_stack { stack } else { AltStack::NONE };
+        entry.clear_tid = if request.has(flag::CHILD_CLEARTID) { request.child_tid } else { 0 };
+        Ok(child)
+    }
+
+    fn new_process(&mut self, parent: ProcessIndex, request: &Request) -> Result<ProcessIndex, Errno> {
+        let process = self.table.allocate_process()?;
+        self.table.enter_child(process, parent, request.has(flag::PARENT))?;
+        let (now_ns, _) = self.system.time_ns();
+        let child = &mut self.table[process];
+        child.started_ns = now_ns;
+        child.exit_signal = Signal::new(request.exit_signal).ok();
+        if request.has(flag::CLEAR_SIGHAND) {
+            action::reset_for_exec(&mut child.actions);
+        }
+        Ok(process)
+    }
+
+    /// Memory, files, registers and ids in memory for a new thread.
+    fn equip(&mut self, parent: Endpoint, child: ThreadIndex, request: &Request) -> Result<(), Errno> {
+        let endpoint = self.table[child].endpoint;
+        let pid = self.table[self.table.process_of(child)].pid;
+        self.system.vm_fork(parent, endpoint, request.has(flag::VM))?;
+        self.system.vfs_fork(parent, endpoint, pid, request.vfs_flags())?;
+        if request.stack != 0 || request.has(flag::SETTLS) {
+            let mut registers = Registers::ZERO;
+            self.system.registers(endpoint, &mut registers)?;
+            if request.stack != 0 {
+                registers.rsp = request.stack;
+            }
+            if request.has(flag::SETTLS) {
+                registers.fs_base = request.thread_local;
+            }
+            self.system.set_registers(endpoint, &registers, false)?;
+        }
+        let tid = self.table[child].tid.to_le_bytes();
+        if request.has(flag::PARENT_SETTID) {
+            self.system.write(parent, request.parent_tid, &tid)?;
+        }
+        if request.has(flag::CHILD_SETTID) {
+            // As Linux: a bad address is the child's own trouble.
+            let _ = self.system.write(endpoint, request.child_tid, &tid);
+        }
+        let nice = self.table[self.table.process_of(child)].nice;
+        let parent_is_real_time =
+            self.table.find(parent).is_some_and(|parent| self.table[parent].scheduling.is_real_time());
+        if nice != 0 || self.table[child].scheduling != Scheduling::default() || parent_is_real_time {
+            self.apply_scheduling(child);
+        }
+        Ok(())
+    }
+
+    /// Takes back a thread that could not be equipped. It has never run.
+    fn undo(&mut self, child: ThreadIndex, request: &Request) {
+        let process = self.table.process_of(child);
+        self.tear_down(child);
+        if !request.has(flag::THREAD) {
+            self.table.release(process);
+        }
+    }
+
+    /// The child of a `vfork` needs the memory of its parent no longer.
+    pub fn end_vfork(&mut self, p: ProcessIndex) {
+        let Some(parent) = self.table[p].vfork_parent else { return };
+        if let Some(t) = self.table.find(parent)
+            && let Doing::Vforking { child } = self.table[t].doing
+        {
+            self.finish(t, Ok(child as u64));
+        }
+        self.table[p].vfork_parent = None;
+    }
+}

@@ -1,0 +1,66 @@
+//! What the threads that stay must learn of one that ends: its robust futexes (robust_list(2)) and `CLONE_CHILD_CLEARTID`.
+//!
+//! Others of the process may run between pm's reading of a futex word and its writing. A waiter that marks the word in between loses its mark;
+//! so pm wakes one waiter of each futex whatever the word says, and who takes such a lock assumes others, as the ABI of robust futexes has it.
+
+use crate::pm::Pm;
+use crate::state::index::ThreadIndex;
+use crate::system::System;
+use abi::Errno;
+
+type Result<T> = core::result::Result<T, Errno>;
+
+/// Fields of the futex word.
+const WAITERS: u32 = 0x8000_0000;
+const OWNER_DIED: u32 = 0x4000_0000;
+const TID: u32 = 0x3fff_ffff;
+/// Bit of a pointer to an entry: its futex passes on priorities, and the kernel takes care of it.
+const INHERITS: u64 = 1;
+/// Entries that are looked at, as in Linux: the list may be a circle.
+const MOST_ENTRIES: usize = 2048;
+
+impl<S: System> Pm<S> {
+    /// Marks the robust futexes that the thread holds. As Linux: a broken list ends the walk, and is nobody's trouble any more.
+    pub fn release_robust_futexes(&mut self, t: ThreadIndex) {
+        let (head, _) = core::mem::take(&mut self.table[t].robust);
+        if head != 0 {
+            let _ = self.walk_robust_list(t, head);
+        }
+    }
+
+    fn walk_robust_list(&mut self, t: ThreadIndex, head: u64) -> Result<()> {
+        let [first, offset, pending] = self.read_words(t, head)?;
+        let mut entry = first;
+        for _ in 0..MOST_ENTRIES {
+            if entry & !INHERITS == head {
+                break;
+            }
+            let [next] = self.read_words(t, entry & !INHERITS)?;
+            if entry != pending {
+                self.mark_owner_died(t, entry, offset)?;
+            }
+            entry = next;
+        }
+        if pending & !INHERITS != 0 { self.mark_owner_died(t, pending, offset) } else { Ok(()) }
+    }
+
+    /// The futex of a list entry has no owner any more, if it was this thread.
+    fn mark_owner_died(&mut self, t: ThreadIndex, entry: u64, offset: u64) -> Result<()> {
+        let address = (entry & !INHERITS).wrapping_add(offset);
+        let word = u32::from_le_bytes(self.read_bytes(t, address)?);
+        if word & TID == self.table[t].tid && address.is_multiple_of(4) {
+            self.write_u32(t, address, word & WAITERS | OWNER_DIED)?;
+            self.system.wake_futex(self.table[t].endpoint, address);
+        }
+        Ok(())
+    }
+
+    /// CLONE_CHILD_CLEARTID: whoever waits for the end of this thread learns of it.
+    pub fn clear_tid(&mut self, t: ThreadIndex) {
+        let address = core::mem::take(&mut self.table[t].clear_tid);
+        // As Linux: a bad address is nobody's trouble any more.
+        if address != 0 && self.write_u32(t, address, 0).is_ok() {
+            self.system.wake_futex(self.table[t].endpoint, address);
+        }
+    }
+}

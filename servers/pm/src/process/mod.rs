@@ -1,0 +1,12 @@
+//! The life of processes and threads: `fork`, `exit`, `wait`; their groups and sessions (`jobs`), ids, scheduling and small
+//! attributes; `futexes` that a dying thread releases; `list` for procfs and rs.
+
+mod attributes;
+mod exit;
+mod fork;
+mod futexes;
+mod ids;
+mod jobs;
+mod list;
+mod scheduling;
+mod wait;

@@ -1,0 +1,24 @@
+//! What pm knows, as data: tables, ids, signals, timers, limits. Pure: nothing here calls the kernel or another server, so that all
+//! of it runs in host tests without a fake, and a successor of pm finds it as it was left.
+//!
+//! Reading order: `index`, `pid`, `process`, `thread`, `table` (how they are linked), `queries`; then what these consist of.
+
+pub mod arguments;
+pub mod credentials;
+pub mod index;
+pub mod intervals;
+pub mod limits;
+pub mod machine;
+pub mod pid;
+pub mod process;
+pub mod queries;
+pub mod random;
+pub mod scheduling;
+pub mod semaphores;
+pub mod services;
+pub mod signal;
+pub mod table;
+pub mod thread;
+pub mod time;
+pub mod timers;
+pub mod wait;

@@ -1,0 +1,137 @@
+//! Process ids: who holds which number, and which number comes next.
+//!
+//! Ids run from 1 to 32767 and start again at 300 (below live the services and what booted first). An id is free when no
+//! process or thread holds it and no process names it as its group or session: `uses` counts all of these.
+
+use super::index::{ProcessIndex, ThreadIndex};
+use alloc::vec::Vec;
+
+/// Ids are below this.
+pub const PID_LIMIT: u32 = 32768;
+/// Where the search goes on after the highest id.
+const FIRST_AFTER_WRAP: u32 = 300;
+
+/// Who is meant by an id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holder {
+    /// Nobody (the id may still name a group or a session).
+    Nobody,
+    /// A process; the id is also that of its first thread.
+    Process(ProcessIndex),
+    /// A thread that is not the first of its process.
+    Thread(ThreadIndex),
+    /// A service; the position in the list of services.
+    Service(u16),
+}
+
+#[derive(Clone, Copy)]
+struct Entry {
+    holder: Holder,
+    uses: u16,
+}
+
+/// All ids.
+pub struct Pids {
+    entries: Vec<Entry>,
+    last: u32,
+}
+
+impl Pids {
+    /// No id is held. Id 1 is left to `claim`.
+    pub fn new() -> Self {
+        let free = Entry { holder: Holder::Nobody, uses: 0 };
+        Pids { entries: alloc::vec![free; PID_LIMIT as usize], last: 1 }
+    }
+
+    /// The next free id, given to `holder`; `None` when all are in use.
+    pub fn allocate(&mut self, holder: Holder) -> Option<u32> {
+        let after = self.last + 1;
+        let found = (after..PID_LIMIT)
+            .chain(FIRST_AFTER_WRAP..after.min(PID_LIMIT))
+            .find(|&pid| self.entries[pid as usize].uses == 0)?;
+        self.last = found;
+        self.claim(found, holder);
+        Some(found)
+    }
+
+    /// Gives `pid` to `holder`, whoever held it before.
+    pub fn claim(&mut self, pid: u32, holder: Holder) {
+        self.entries[pid as usize].holder = holder;
+        self.retain(pid);
+    }
+
+    /// The holder gives the id back; it stays in use while a group or session has it.
+    pub fn release(&mut self, pid: u32) {
+        self.entries[pid as usize].holder = Holder::Nobody;
+        self.drop_use(pid);
+    }
+
+    /// Forgets all but the services: whoever else has an id claims and retains it again.
+    pub fn begin_recount(&mut self) {
+        for entry in &mut self.entries {
+            if !matches!(entry.holder, Holder::Service(_)) {
+                *entry = Entry { holder: Holder::Nobody, uses: 0 };
+            }
+        }
+    }
+
+    /// One more process has `pid` as its group or session.
+    pub fn retain(&mut self, pid: u32) {
+        self.entries[pid as usize].uses += 1;
+    }
+
+    /// One process less has `pid` as its group or session.
+    pub fn drop_use(&mut self, pid: u32) {
+        let entry = &mut self.entries[pid as usize];
+        debug_assert!(entry.uses > 0, "pid {pid} is given back once too often");
+        entry.uses = entry.uses.saturating_sub(1);
+    }
+
+    /// Who holds `pid`. Numbers that cannot be ids are held by nobody.
+    pub fn holder(&self, pid: u32) -> Holder {
+        self.entries.get(pid as usize).map_or(Holder::Nobody, |entry| entry.holder)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: Holder = Holder::Service(1);
+
+    #[test]
+    fn ids_rise_and_wrap_to_three_hundred() {
+        let mut pids = Pids::new();
+        assert_eq!(pids.allocate(A), Some(2));
+        pids.last = PID_LIMIT - 2;
+        assert_eq!(pids.allocate(A), Some(PID_LIMIT - 1));
+        assert_eq!(pids.allocate(A), Some(300));
+        assert_eq!(pids.allocate(A), Some(301));
+    }
+
+    #[test]
+    fn an_id_stays_in_use_while_a_group_has_it() {
+        let mut pids = Pids::new();
+        let pid = pids.allocate(A).unwrap();
+        pids.retain(pid);
+        pids.release(pid);
+        assert_eq!(pids.holder(pid), Holder::Nobody);
+        pids.last = pid - 1;
+        assert_ne!(pids.allocate(A), Some(pid));
+        pids.drop_use(pid);
+        pids.last = pid - 1;
+        assert_eq!(pids.allocate(A), Some(pid));
+    }
+
+    #[test]
+    fn no_id_is_given_twice_and_exhaustion_is_reported() {
+        let mut pids = Pids::new();
+        let mut seen = std::collections::BTreeSet::new();
+        while let Some(pid) = pids.allocate(A) {
+            assert!(seen.insert(pid), "{pid} was given twice");
+        }
+        assert_eq!(seen.len() as u32, PID_LIMIT - 2);
+        pids.release(777);
+        assert_eq!(pids.allocate(A), Some(777));
+    }
+}

@@ -1,0 +1,211 @@
+//! One process.
+
+use super::credentials::Credentials;
+use super::index::{ProcessIndex, ThreadIndex};
+use super::intervals::{Intervals, PosixTimer};
+use super::limits::Limits;
+use super::signal::{Action, Pending, Signal, action::Actions};
+use super::wait::{Child, Ending};
+use abi::Endpoint;
+use alloc::{rc::Rc, vec::Vec};
+use core::ops::Range;
+
+/// Longest name with its NUL (PR_SET_NAME, /proc/PID/comm).
+pub const NAME_BYTES: usize = 16;
+
+/// Is it there, and how?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Life {
+    /// The entry is free.
+    Free,
+    /// It has threads.
+    Alive,
+    /// It has ended and waits to be waited for.
+    Zombie(Ending),
+}
+
+/// One process.
+pub struct Process {
+    /// Its state.
+    pub life: Life,
+    /// Its id.
+    pub pid: u32,
+    /// Who gets its SIGCHLD; `None` for the first process.
+    pub parent: Option<ProcessIndex>,
+    /// First of its children, in order of birth.
+    pub first_child: Option<ProcessIndex>,
+    /// Last of its children.
+    pub last_child: Option<ProcessIndex>,
+    /// Its older brother.
+    pub previous_sibling: Option<ProcessIndex>,
+    /// Its younger brother.
+    pub next_sibling: Option<ProcessIndex>,
+    /// Its first thread; the others follow by `Thread::next`.
+    pub main: Option<ThreadIndex>,
+    /// Number of its threads.
+    pub threads: u32,
+    /// Process group.
+    pub group: u32,
+    /// Session.
+    pub session: u32,
+    /// Its ids.
+    pub credentials: Credentials,
+    /// What it wants done about signals.
+    pub actions: Actions,
+    /// Signals for any of its threads.
+    pub pending: Pending,
+    /// The signal its end is told by; `None`: none.
+    pub exit_signal: Option<Signal>,
+    /// The signal that stopped it; `None`: not stopped.
+    pub stopped: Option<Signal>,
+    /// It is ending so: set before anything is taken down, until everybody has been told.
+    pub ending: Option<Ending>,
+    /// That stop has not been waited for.
+    pub stop_unreported: bool,
+    /// It was continued, which has not been waited for.
+    pub continue_unreported: bool,
+    /// The thread that waits in `vfork` for this process.
+    pub vfork_parent: Option<Endpoint>,
+    /// It has made an `execve` since it was born.
+    pub executed: bool,
+    /// Limits.
+    pub limits: Limits,
+    /// Niceness, -20 to 19.
+    pub nice: i32,
+    /// First bytes of the program's file name.
+    pub name: [u8; NAME_BYTES],
+    /// Absolute path of the program.
+    pub executable: Option<Rc<[u8]>>,
+    /// Where its arguments lie in its memory.
+    pub arguments: Range<u64>,
+    /// Where its environment lies.
+    pub environment: Range<u64>,
+    /// When it was born, monotonic.
+    pub started_ns: u64,
+    /// Processor time of threads that have ended.
+    pub ended_run_ns: u64,
+    /// Processor time of children that have been waited for.
+    pub children_run_ns: u64,
+    /// Its interval timers.
+    pub intervals: Intervals,
+    /// Its POSIX timers, by id.
+    pub timers: Vec<Option<PosixTimer>>,
+}
+
+impl Process {
+    /// A free entry.
+    pub fn free() -> Process {
+        Process {
+            life: Life::Free,
+            pid: 0,
+            parent: None,
+            first_child: None,
+            last_child: None,
+            previous_sibling: None,
+            next_sibling: None,
+            main: None,
+            threads: 0,
+            group: 0,
+            session: 0,
+            credentials: Credentials::default(),
+            actions: [Action::default(); 64],
+            pending: Pending::default(),
+            exit_signal: None,
+            stopped: None,
+            ending: None,
+            stop_unreported: false,
+            continue_unreported: false,
+            vfork_parent: None,
+            executed: false,
+            limits: Limits::default(),
+            nice: 0,
+            name: [0; NAME_BYTES],
+            executable: None,
+            arguments: 0..0,
+            environment: 0..0,
+            started_ns: 0,
+            ended_run_ns: 0,
+            children_run_ns: 0,
+            intervals: Intervals::default(),
+            timers: Vec::new(),
+        }
+    }
+
+    /// It has threads.
+    pub fn is_alive(&self) -> bool {
+        self.life == Life::Alive
+    }
+
+    /// What a child takes over from its parent; family, threads and ids of its own are the table's business.
+    pub fn inherit(&mut self, parent: &Process) {
+        self.group = parent.group;
+        self.session = parent.session;
+        self.credentials.clone_from(&parent.credentials);
+        self.actions = parent.actions;
+        self.limits = parent.limits;
+        self.nice = parent.nice;
+        self.name = parent.name;
+        self.executable.clone_from(&parent.executable);
+        self.arguments = parent.arguments.clone();
+        self.environment = parent.environment.clone();
+    }
+
+    /// Forgets what belonged to the life before, so that the entry can be used again.
+    pub fn reset(&mut self) {
+        self.parent = None;
+        self.first_child = None;
+        self.last_child = None;
+        self.previous_sibling = None;
+        self.next_sibling = None;
+        self.main = None;
+        self.threads = 0;
+        self.pending.clear();
+        self.exit_signal = None;
+        self.stopped = None;
+        self.ending = None;
+        self.stop_unreported = false;
+        self.continue_unreported = false;
+        self.vfork_parent = None;
+        self.executed = false;
+        self.executable = None;
+        self.ended_run_ns = 0;
+        self.children_run_ns = 0;
+        self.intervals = Intervals::default();
+        self.timers.clear();
+    }
+
+    /// As a wait of its parent sees it.
+    pub fn as_child(&self) -> Child {
+        let ending = match self.life {
+            Life::Zombie(ending) => Some(ending),
+            Life::Alive | Life::Free => None,
+        };
+        Child {
+            pid: self.pid,
+            group: self.group,
+            ordinary: self.exit_signal == Some(Signal::CHLD),
+            ending,
+            stop_to_report: self.stopped.filter(|_| self.stop_unreported),
+            continue_to_report: self.continue_unreported,
+        }
+    }
+
+    /// Names the process after a path: its last component, cut to 15 bytes.
+    pub fn set_name_from_path(&mut self, path: &[u8]) {
+        let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or(path);
+        self.set_name(name);
+    }
+
+    /// Names the process, cut to 15 bytes.
+    pub fn set_name(&mut self, name: &[u8]) {
+        let length = name.len().min(NAME_BYTES - 1);
+        self.name = [0; NAME_BYTES];
+        self.name[..length].copy_from_slice(&name[..length]);
+    }
+
+    /// The name as text.
+    pub fn name(&self) -> &str {
+        let length = self.name.iter().position(|&byte| byte == 0).unwrap_or(NAME_BYTES);
+        core::str::from_utf8(&self.name[..length]).unwrap_or("?")
+    }
+}

@@ -1,0 +1,107 @@
+//! Questions that the table answers alone: ids, groups and orphaned groups, what a signal does to a process, and which of the kernel's
+//! queues threads mean.
+
+use super::index::{ProcessIndex, ThreadIndex};
+use super::scheduling::{PRIORITIES, queue_of};
+use super::signal::{Disposition, Signal};
+use super::table::Table;
+use super::timers::Key;
+use abi::Errno;
+use abi::call::REAL_TIME;
+use abi::linux::nr;
+use alloc::vec::Vec;
+
+impl Table {
+    /// The result of a call that asks for an id of the caller; `None`: another call.
+    #[inline]
+    pub fn look_up(&self, t: ThreadIndex, number: u32) -> Option<u64> {
+        let p = self.process_of(t);
+        let process = &self[p];
+        let value = match number {
+            nr::GETPPID => return Some(self.parent_pid(p)),
+            nr::GETPID => process.pid,
+            nr::GETTID => self[t].tid,
+            nr::GETPGRP => process.group,
+            nr::GETUID => process.credentials.user.real,
+            nr::GETEUID => process.credentials.user.effective,
+            nr::GETGID => process.credentials.group.real,
+            nr::GETEGID => process.credentials.group.effective,
+            _ => return None,
+        };
+        Some(value as u64)
+    }
+
+    /// The pid of the parent; 0 for the first process.
+    #[inline]
+    fn parent_pid(&self, p: ProcessIndex) -> u64 {
+        self[p].parent.map_or(0, |parent| self[parent].pid as u64)
+    }
+
+    /// The process meant by `pid`, 0 being the caller. `ESRCH`.
+    pub fn process_or_self(&self, p: ProcessIndex, pid: i32) -> Result<ProcessIndex, Errno> {
+        if pid == 0 {
+            return Ok(p);
+        }
+        let found = u32::try_from(pid).ok().and_then(|pid| self.process_by_pid(pid));
+        found.ok_or(Errno::ESRCH)
+    }
+
+    /// Whether the session has this group.
+    pub fn is_group_of_session(&self, group: u32, session: u32) -> bool {
+        self.processes().any(|(_, process)| process.group == group && process.session == session)
+    }
+
+    /// No living member but `without` has a parent in another group of the same session: nobody is left to continue it when it is stopped.
+    pub fn is_orphaned(&self, group: u32, without: Option<ProcessIndex>) -> bool {
+        !self.processes().any(|(index, process)| {
+            let counts = process.group == group && process.is_alive() && Some(index) != without;
+            counts
+                && process
+                    .parent
+                    .filter(|parent| !self.is_first(*parent))
+                    .is_some_and(|parent| self[parent].group != group && self[parent].session == process.session)
+        })
+    }
+
+    /// Whether any process, a zombie included, is in this group.
+    pub fn is_group(&self, group: u32) -> bool {
+        self.processes().any(|(_, process)| process.group == group)
+    }
+
+    /// The living processes of a group.
+    pub fn members_of(&self, group: u32) -> Vec<ProcessIndex> {
+        let members = self.processes().filter(|(_, process)| process.group == group && process.is_alive());
+        members.map(|(index, _)| index).collect()
+    }
+
+    /// What a signal does to a process. The first process is immune to all that it does not handle.
+    pub fn disposition(&self, p: ProcessIndex, signal: Signal) -> Disposition {
+        match self[p].actions[signal.index()].disposition(signal) {
+            Disposition::Handle => Disposition::Handle,
+            _ if self.is_first(p) => Disposition::Ignore,
+            other => other,
+        }
+    }
+
+    /// The kernel's queue for the best real-time priority of those who have timers; 0: none is real-time.
+    pub fn best_queue(&self, timers: impl Iterator<Item = Key>) -> u64 {
+        let priority = |t: ThreadIndex| self[t].scheduling.priority();
+        let best = timers.map(|key| match key {
+            Key::Wake(t) => priority(t),
+            Key::Real(p) | Key::Posix(p, _) => self.threads_of(p).map(priority).max().unwrap_or(0),
+            Key::Processor(_) => 0,
+        });
+        best.max().filter(|&priority| priority != 0).map_or(0, |priority| REAL_TIME + queue_of(priority))
+    }
+
+    /// The real-time priority that the kernel's queue of a thread stands for; 0: it is time shared. Where priorities share the queue it is the
+    /// thread's own, or the best that somebody has from whom it may be inherited.
+    pub fn effective_priority(&self, t: ThreadIndex, queue: u32) -> u32 {
+        let Some(queue) = (queue as u64).checked_sub(REAL_TIME) else { return 0 };
+        let fits = |priority: &u32| *priority != 0 && queue_of(*priority) == queue;
+        let all = self.processes().flat_map(|(p, _)| self.threads_of(p));
+        let known = |t: ThreadIndex| Some(self[t].scheduling.priority()).filter(fits);
+        let some = || PRIORITIES.rev().find(|&priority| queue_of(priority) >= queue);
+        known(t).or_else(|| all.filter_map(known).max()).or_else(some).unwrap_or(*PRIORITIES.start())
+    }
+}

@@ -1,0 +1,45 @@
+//! The services in the list of processes.
+
+use abi::{Endpoint, Name};
+use alloc::vec::Vec;
+
+/// A service in the list of processes.
+pub struct Service {
+    /// Its process id.
+    pub pid: u32,
+    /// Its present endpoint.
+    pub endpoint: Endpoint,
+    /// Its name.
+    pub name: Name,
+    /// When it came up, in monotonic time.
+    pub started_ns: u64,
+}
+
+/// All services, in the order in which they came up first.
+#[derive(Default)]
+pub struct Services(Vec<Service>);
+
+impl Services {
+    /// A successor of a known service has come up. Returns false when the service is not known.
+    pub fn restarted(&mut self, name: Name, endpoint: Endpoint, started_ns: u64) -> bool {
+        let Some(known) = self.0.iter_mut().find(|service| service.name == name) else { return false };
+        known.endpoint = endpoint;
+        known.started_ns = started_ns;
+        true
+    }
+
+    /// The index that the next new service gets.
+    pub fn next_index(&self) -> u16 {
+        self.0.len() as u16
+    }
+
+    /// Adds a service.
+    pub fn add(&mut self, service: Service) {
+        self.0.push(service);
+    }
+
+    /// The service with this index.
+    pub fn get(&self, index: u16) -> &Service {
+        &self.0[index as usize]
+    }
+}

@@ -1,0 +1,380 @@
+//! The tables of threads and processes, and how they hang together: threads in a list of their process, children in a
+//! list of their parent, ids in `pids`.
+//!
+//! Invariants: a thread entry in use belongs to a living process; `Process::threads` counts its list; the group and session of
+//! every process in use are retained in `pids`; every process but the first has a parent.
+//! Entries are found by slot and used again, so that no call but the one that sets a new record of processes allocates.
+
+use super::index::{ProcessIndex, THREADS, ThreadIndex};
+use super::pid::{Holder, Pids};
+use super::process::{Life, Process};
+use super::signal::Signal;
+use super::thread::Thread;
+use abi::{Endpoint, Errno};
+use alloc::{boxed::Box, vec::Vec};
+use core::ops::{Index, IndexMut};
+
+/// Most processes, zombies included.
+const PROCESSES: usize = 2 * THREADS;
+
+/// All threads and processes.
+pub struct Table {
+    threads: Vec<Thread>,
+    #[expect(clippy::vec_box, reason = "a record of processes moves pointers, not two kilobytes each")]
+    processes: Vec<Box<Process>>,
+    free: Vec<ProcessIndex>,
+    /// Process and thread ids.
+    pids: Pids,
+    /// The first process, once there is one.
+    first: Option<ProcessIndex>,
+    /// Number of stopped processes.
+    stopped: u32,
+}
+
+impl Index<ThreadIndex> for Table {
+    type Output = Thread;
+    fn index(&self, thread: ThreadIndex) -> &Thread {
+        &self.threads[thread.get()]
+    }
+}
+
+impl IndexMut<ThreadIndex> for Table {
+    fn index_mut(&mut self, thread: ThreadIndex) -> &mut Thread {
+        &mut self.threads[thread.get()]
+    }
+}
+
+impl Index<ProcessIndex> for Table {
+    type Output = Process;
+    fn index(&self, process: ProcessIndex) -> &Process {
+        &self.processes[process.get()]
+    }
+}
+
+impl IndexMut<ProcessIndex> for Table {
+    fn index_mut(&mut self, process: ProcessIndex) -> &mut Process {
+        &mut self.processes[process.get()]
+    }
+}
+
+impl Table {
+    /// Empty tables.
+    pub fn new() -> Table {
+        let threads = core::iter::repeat_with(Thread::free).take(THREADS).collect();
+        Table { threads, processes: Vec::new(), free: Vec::new(), pids: Pids::new(), first: None, stopped: 0 }
+    }
+
+    /// The thread with this endpoint, if pm knows it.
+    #[inline]
+    pub fn find(&self, endpoint: Endpoint) -> Option<ThreadIndex> {
+        let thread = ThreadIndex::of(endpoint)?;
+        (self.threads[thread.get()].endpoint == endpoint).then_some(thread)
+    }
+
+    /// The process a thread belongs to.
+    #[inline]
+    pub fn process_of(&self, thread: ThreadIndex) -> ProcessIndex {
+        self[thread].process
+    }
+
+    /// All entries in use, zombies included.
+    pub fn processes(&self) -> impl Iterator<Item = (ProcessIndex, &Process)> {
+        let all = self.processes.iter().enumerate();
+        all.filter(|(_, process)| process.life != Life::Free).map(|(at, process)| (ProcessIndex::at(at), &**process))
+    }
+
+    /// The threads of a process, first one first.
+    pub fn threads_of(&self, process: ProcessIndex) -> impl Iterator<Item = ThreadIndex> {
+        core::iter::successors(self[process].main, |thread| self[*thread].next)
+    }
+
+    /// The children of a process, oldest first.
+    pub fn children_of(&self, process: ProcessIndex) -> impl Iterator<Item = ProcessIndex> {
+        core::iter::successors(self[process].first_child, |child| self[*child].next_sibling)
+    }
+
+    /// The first thread of a process that satisfies `test`.
+    pub fn first_thread_where(&self, process: ProcessIndex, test: impl Fn(&Thread) -> bool) -> Option<ThreadIndex> {
+        self.threads_of(process).find(|thread| test(&self[*thread]))
+    }
+
+    /// A process entry that nothing refers to. `EAGAIN`: too many processes.
+    pub fn allocate_process(&mut self) -> Result<ProcessIndex, Errno> {
+        if let Some(index) = self.free.pop() {
+            self[index].reset();
+            return Ok(index);
+        }
+        if self.processes.len() == PROCESSES {
+            return Err(Errno::EAGAIN);
+        }
+        self.processes.push(Box::new(Process::free()));
+        self.free.reserve(self.processes.len());
+        Ok(ProcessIndex::at(self.processes.len() - 1))
+    }
+
+    /// Two different processes, the first to be changed.
+    ///
+    /// # Panics
+    /// When they are the same, or not in the table.
+    fn process_pair(&mut self, one: ProcessIndex, other: ProcessIndex) -> (&mut Process, &Process) {
+        let [one, other] =
+            self.processes.get_disjoint_mut([one.get(), other.get()]).expect("two processes of the table");
+        (one, other)
+    }
+
+    /// The first process, which adopts orphans.
+    pub fn first(&self) -> Option<ProcessIndex> {
+        self.first
+    }
+
+    /// Whether this is the first process.
+    pub fn is_first(&self, process: ProcessIndex) -> bool {
+        self.first == Some(process)
+    }
+
+    /// Makes the entry the first process, leader of a session and group of its own.
+    pub fn enter_first_process(&mut self, process: ProcessIndex, pid: u32, started_ns: u64) {
+        self.pids.claim(pid, Holder::Process(process));
+        self.pids.retain(pid);
+        self.pids.retain(pid);
+        let entry = &mut self[process];
+        entry.life = Life::Alive;
+        entry.pid = pid;
+        entry.group = pid;
+        entry.session = pid;
+        entry.started_ns = started_ns;
+        self.first = Some(process);
+    }
+
+    /// Makes an allocated entry a child of `parent` (of its parent with `of_grandparent`), with what a child inherits. `EAGAIN`: no
+    /// id is free; the entry is free again.
+    pub fn enter_child(
+        &mut self,
+        child: ProcessIndex,
+        parent: ProcessIndex,
+        of_grandparent: bool,
+    ) -> Result<(), Errno> {
+        let Some(pid) = self.pids.allocate(Holder::Process(child)) else {
+            self.free.push(child);
+            return Err(Errno::EAGAIN);
+        };
+        let (entry, origin) = self.process_pair(child, parent);
+        entry.inherit(origin);
+        entry.life = Life::Alive;
+        entry.pid = pid;
+        let (group, session) = (entry.group, entry.session);
+        let family = origin.parent.filter(|_| of_grandparent).unwrap_or(parent);
+        self.pids.retain(group);
+        self.pids.retain(session);
+        self.adopt(family, child);
+        Ok(())
+    }
+
+    /// An id for a further thread. `EAGAIN`.
+    pub fn allocate_tid(&mut self, thread: ThreadIndex) -> Result<u32, Errno> {
+        self.pids.allocate(Holder::Thread(thread)).ok_or(Errno::EAGAIN)
+    }
+
+    /// An id for a service.
+    pub fn add_service(&mut self, index: u16) -> Option<u32> {
+        self.pids.allocate(Holder::Service(index))
+    }
+
+    /// Gives a thread, the only one left, the id of its process. Returns false when it has it already.
+    pub fn make_main(&mut self, thread: ThreadIndex) -> bool {
+        let (tid, pid) = (self[thread].tid, self[self[thread].process].pid);
+        if tid == pid {
+            return false;
+        }
+        self.pids.release(tid);
+        self[thread].tid = pid;
+        true
+    }
+
+    /// What has this id.
+    pub fn holder(&self, pid: u32) -> Holder {
+        self.pids.holder(pid)
+    }
+
+    /// Stops a process, for its parent to be told.
+    pub fn stop(&mut self, process: ProcessIndex, signal: Signal) {
+        let entry = &mut self[process];
+        let was_running = entry.stopped.replace(signal).is_none();
+        entry.stop_unreported = true;
+        entry.continue_unreported = false;
+        self.stopped += u32::from(was_running);
+    }
+
+    /// Ends the stop of a process. Returns false when it was not stopped.
+    pub fn end_stop(&mut self, process: ProcessIndex) -> bool {
+        let was_stopped = self[process].stopped.take().is_some();
+        self.stopped -= u32::from(was_stopped);
+        was_stopped
+    }
+
+    /// Whether any process is stopped.
+    pub fn has_stopped(&self) -> bool {
+        self.stopped != 0
+    }
+
+    /// Adds a thread to a process.
+    pub fn add_thread(&mut self, thread: ThreadIndex, endpoint: Endpoint, process: ProcessIndex, tid: u32) {
+        self[thread].occupy(endpoint, process, tid);
+        self[thread].next = None;
+        let last = self.threads_of(process).last();
+        match last {
+            Some(last) => self[last].next = Some(thread),
+            None => self[process].main = Some(thread),
+        }
+        self[process].threads += 1;
+    }
+
+    /// Takes a thread out of its process and frees its entry; its id stays with the process if it is the process's.
+    pub fn remove_thread(&mut self, thread: ThreadIndex) {
+        let process = self[thread].process;
+        let next = self[thread].next;
+        let before = self.threads_of(process).find(|other| self[*other].next == Some(thread));
+        match before {
+            Some(before) => self[before].next = next,
+            None => self[process].main = next,
+        }
+        self[process].threads -= 1;
+        let tid = self[thread].tid;
+        if tid != self[process].pid {
+            self.pids.release(tid);
+        }
+        self[thread].endpoint = Endpoint::NONE;
+    }
+
+    /// Makes `child` the youngest child of `parent`.
+    pub fn adopt(&mut self, parent: ProcessIndex, child: ProcessIndex) {
+        let last = self[parent].last_child.replace(child);
+        match last {
+            Some(last) => self[last].next_sibling = Some(child),
+            None => self[parent].first_child = Some(child),
+        }
+        let entry = &mut self[child];
+        entry.parent = Some(parent);
+        entry.previous_sibling = last;
+        entry.next_sibling = None;
+    }
+
+    /// Takes `child` away from its parent.
+    pub fn orphan(&mut self, child: ProcessIndex) {
+        let Some(parent) = self[child].parent.take() else { return };
+        let previous = self[child].previous_sibling.take();
+        let next = self[child].next_sibling.take();
+        match previous {
+            Some(previous) => self[previous].next_sibling = next,
+            None => self[parent].first_child = next,
+        }
+        match next {
+            Some(next) => self[next].previous_sibling = previous,
+            None => self[parent].last_child = previous,
+        }
+    }
+
+    /// Moves a process to another group and session.
+    pub fn set_group(&mut self, process: ProcessIndex, group: u32, session: u32) {
+        self.pids.retain(group);
+        self.pids.retain(session);
+        let old = (self[process].group, self[process].session);
+        self.pids.drop_use(old.0);
+        self.pids.drop_use(old.1);
+        self[process].group = group;
+        self[process].session = session;
+    }
+
+    /// Frees the entry of a zombie.
+    pub fn release(&mut self, process: ProcessIndex) {
+        self.orphan(process);
+        let (pid, group, session) = (self[process].pid, self[process].group, self[process].session);
+        self.pids.release(pid);
+        self.pids.drop_use(group);
+        self.pids.drop_use(session);
+        self[process].life = Life::Free;
+        self.free.push(process);
+    }
+
+    /// Makes all lists and counts anew from what each entry says of itself: the process of a thread, the parent of a process, pids,
+    /// groups and sessions. Threads are in order of their ids then, the first one first, children in order of birth.
+    pub fn rebuild(&mut self) {
+        self.free.clear();
+        for process in &mut self.processes {
+            process.main = None;
+            process.threads = 0;
+            process.first_child = None;
+            process.last_child = None;
+        }
+        let mut threads: Vec<ThreadIndex> =
+            ThreadIndex::all().filter(|t| self[*t].endpoint != Endpoint::NONE).collect();
+        threads.sort_unstable_by_key(|t| (self[*t].tid != self[self[*t].process].pid, self[*t].tid));
+        let mut all: Vec<ProcessIndex> = (0..self.processes.len()).map(ProcessIndex::at).collect();
+        all.sort_unstable_by_key(|p| (self[*p].started_ns, self[*p].pid));
+        self.pids.begin_recount();
+        for p in all {
+            match self[p].life {
+                Life::Free => self.free.push(p),
+                _ => self.rebuild_process(p),
+            }
+        }
+        threads.iter().for_each(|t| self.rebuild_thread(*t));
+        self.stopped = self.processes().filter(|(_, process)| process.stopped.is_some()).count() as u32;
+    }
+
+    fn rebuild_process(&mut self, p: ProcessIndex) {
+        let (pid, group, session) = (self[p].pid, self[p].group, self[p].session);
+        self.pids.claim(pid, Holder::Process(p));
+        self.pids.retain(group);
+        self.pids.retain(session);
+        match self[p].parent.filter(|parent| *parent != p && self[*parent].life != Life::Free) {
+            Some(parent) => self.adopt(parent, p),
+            None => self[p].parent = None,
+        }
+    }
+
+    fn rebuild_thread(&mut self, t: ThreadIndex) {
+        let p = self[t].process;
+        self[t].next = None;
+        if self[p].life != Life::Alive {
+            self[t].endpoint = Endpoint::NONE;
+            return;
+        }
+        let tid = self[t].tid;
+        if tid != self[p].pid {
+            self.pids.claim(tid, Holder::Thread(t));
+        }
+        match self.threads_of(p).last() {
+            Some(last) => self[last].next = Some(t),
+            None => self[p].main = Some(t),
+        }
+        self[p].threads += 1;
+    }
+
+    /// The process that `pid` means, by its own id or that of one of its threads; zombies included.
+    pub fn process_by_pid(&self, pid: u32) -> Option<ProcessIndex> {
+        match self.pids.holder(pid) {
+            Holder::Process(process) => Some(process),
+            Holder::Thread(thread) => Some(self[thread].process),
+            Holder::Service(_) | Holder::Nobody => None,
+        }
+    }
+
+    /// The living thread with this id.
+    pub fn thread_by_tid(&self, tid: u32) -> Option<ThreadIndex> {
+        match self.pids.holder(tid) {
+            Holder::Process(process) => self[process].main.filter(|thread| self[*thread].tid == tid),
+            Holder::Thread(thread) => Some(thread),
+            Holder::Service(_) | Holder::Nobody => None,
+        }
+    }
+
+    /// A signal can be delivered to the thread, or its process is stopped: it must not just go on.
+    #[inline]
+    pub fn has_work(&self, thread: ThreadIndex) -> bool {
+        let entry = &self[thread];
+        let process = &self[entry.process];
+        let pending = entry.pending.set().or(process.pending.set());
+        !pending.without(entry.blocked).is_empty() || process.stopped.is_some()
+    }
+}

@@ -1,0 +1,184 @@
+//! One thread of a program, as pm sees it.
+
+use super::arguments::Execution;
+use super::index::{ProcessIndex, ThreadIndex};
+use super::scheduling::Scheduling;
+use super::semaphores::Operation;
+use super::signal::frame::{AltStack, Trap};
+use super::signal::{Pending, Set};
+use super::wait::Wait;
+use abi::{Endpoint, Errno};
+use alloc::{boxed::Box, vec::Vec};
+
+/// What a thread does, when it is pm's business.
+#[derive(Debug)]
+pub enum Doing {
+    /// It runs, or waits for another server: pm owes it nothing.
+    Running,
+    /// It reported `kernel::Interrupted` and stays there because its process is stopped.
+    Held,
+    /// Its call is over, but the answer waits because its process is stopped.
+    Ended(Result<u64, Errno>),
+    /// `wait4`, `waitid`.
+    Waiting(WaitCall),
+    /// `nanosleep`, `clock_nanosleep`.
+    Sleeping(Sleep),
+    /// `pause`, `rt_sigsuspend`.
+    Pausing,
+    /// `rt_sigtimedwait`.
+    SignalWaiting(SignalWait),
+    /// `semop`, `semtimedop`.
+    SemaphoreWaiting(SemaphoreWait),
+    /// `vfork`: until the child is done with the memory.
+    Vforking {
+        /// The child's pid.
+        child: u32,
+    },
+    /// `execve`: until vfs has the image.
+    Executing(Box<Execution>),
+}
+
+impl Doing {
+    /// When its sleep or timed wait is over.
+    pub fn deadline_ns(&self) -> Option<u64> {
+        match self {
+            Doing::Sleeping(sleep) => Some(sleep.deadline_ns),
+            Doing::SignalWaiting(wait) => wait.deadline_ns,
+            Doing::SemaphoreWaiting(wait) => wait.deadline_ns,
+            _ => None,
+        }
+    }
+}
+
+/// Where a finished wait puts its results.
+#[derive(Clone, Copy, Debug)]
+pub struct WaitCall {
+    /// What is waited for.
+    pub wait: Wait,
+    /// `waitid` instead of `wait4`: `status` is a siginfo.
+    pub is_waitid: bool,
+    /// Address of the status word or siginfo; 0: none.
+    pub status: u64,
+    /// Address of the rusage; 0: none.
+    pub usage: u64,
+}
+
+/// A sleep.
+#[derive(Clone, Copy, Debug)]
+pub struct Sleep {
+    /// When it is over.
+    pub deadline_ns: u64,
+    /// Where the rest goes when a signal ends it; 0: nowhere.
+    pub rest: u64,
+}
+
+/// A wait for a signal.
+#[derive(Clone, Copy, Debug)]
+pub struct SignalWait {
+    /// The signals.
+    pub set: Set,
+    /// Where the siginfo goes; 0: nowhere.
+    pub info: u64,
+    /// When it gives up.
+    pub deadline_ns: Option<u64>,
+}
+
+/// A wait for semaphores of a set.
+#[derive(Clone, Debug)]
+pub struct SemaphoreWait {
+    /// The set.
+    pub id: u32,
+    /// What is to be done.
+    pub operations: Vec<Operation>,
+    /// Which of these cannot be done.
+    pub blocked: usize,
+    /// When it gives up.
+    pub deadline_ns: Option<u64>,
+}
+
+/// One thread.
+#[derive(Debug)]
+pub struct Thread {
+    /// Its endpoint; `NONE` marks a free entry.
+    pub endpoint: Endpoint,
+    /// The process it belongs to.
+    pub process: ProcessIndex,
+    /// Its id.
+    pub tid: u32,
+    /// The next thread of the process.
+    pub next: Option<ThreadIndex>,
+    /// What it does.
+    pub doing: Doing,
+    /// Number of the Linux call it last made to pm.
+    pub call: u32,
+    /// Which of its calls that was (`abi::message::REPEATED`); calls that only look something up do not count.
+    pub serial: u64,
+    /// How that call has ended; `None` while it is in hand or waits.
+    pub outcome: Option<Result<u64, Errno>>,
+    /// It is whole: everybody below pm knows it.
+    pub ready: bool,
+    /// It is being taken down.
+    pub leaving: bool,
+    /// Blocked signals.
+    pub blocked: Set,
+    /// The mask to come back to, while `rt_sigsuspend` has another one in force.
+    pub restore_mask: Option<Set>,
+    /// Signals for this thread alone.
+    pub pending: Pending,
+    /// Alternate signal stack.
+    pub stack: AltStack,
+    /// Last exception, for signal frames.
+    pub trap: Trap,
+    /// Address that is cleared when the thread ends; 0: none.
+    pub clear_tid: u64,
+    /// Head and length of the robust futex list.
+    pub robust: (u64, u64),
+    /// Policy and priority.
+    pub scheduling: Scheduling,
+}
+
+impl Thread {
+    /// A free entry.
+    pub fn free() -> Thread {
+        Thread {
+            endpoint: Endpoint::NONE,
+            process: ProcessIndex::at(0),
+            tid: 0,
+            next: None,
+            doing: Doing::Running,
+            call: 0,
+            serial: 0,
+            outcome: None,
+            ready: false,
+            leaving: false,
+            blocked: Set::EMPTY,
+            restore_mask: None,
+            pending: Pending::default(),
+            stack: AltStack::NONE,
+            trap: Trap::default(),
+            clear_tid: 0,
+            robust: (0, 0),
+            scheduling: Scheduling::default(),
+        }
+    }
+
+    /// Makes the entry a new thread's; the caller then copies what it inherits.
+    pub fn occupy(&mut self, endpoint: Endpoint, process: ProcessIndex, tid: u32) {
+        self.endpoint = endpoint;
+        self.process = process;
+        self.tid = tid;
+        self.doing = Doing::Running;
+        self.serial = 0;
+        self.outcome = None;
+        self.ready = false;
+        self.leaving = false;
+        self.blocked = Set::EMPTY;
+        self.restore_mask = None;
+        self.pending.clear();
+        self.stack = AltStack::NONE;
+        self.trap = Trap::default();
+        self.clear_tid = 0;
+        self.robust = (0, 0);
+        self.scheduling = Scheduling::default();
+    }
+}

@@ -1,0 +1,3 @@
+//! System V IPC: semaphores.
+
+mod semaphores;

@@ -1,0 +1,329 @@
+//! The calls for System V semaphores: `semget`, `semop`, `semtimedop`, `semctl`. The sets themselves are in `state::semaphores`.
+
+use crate::pm::{Pm, Step};
+use crate::state::credentials::Credentials;
+use crate::state::index::{ProcessIndex, ThreadIndex};
+use crate::state::semaphores::{MOST, OPERATIONS, Operation, SEMAPHORES, Set, Stop};
+use crate::state::thread::{Doing, SemaphoreWait};
+use crate::state::time::SECOND_NS;
+use crate::state::timers::Key;
+use crate::system::System;
+use abi::Errno;
+use alloc::vec::Vec;
+
+type Result<T> = core::result::Result<T, Errno>;
+
+const IPC_CREAT: u64 = 0o1000;
+const IPC_EXCL: u64 = 0o2000;
+/// Old libraries add this to commands.
+const IPC_64: u64 = 0x100;
+
+/// Rights.
+const READ: u32 = 4;
+const ALTER: u32 = 2;
+
+/// Commands of semctl(2).
+mod command {
+    pub const RMID: u64 = 0;
+    pub const SET: u64 = 1;
+    pub const STAT: u64 = 2;
+    pub const GETPID: u64 = 11;
+    pub const GETVAL: u64 = 12;
+    pub const GETALL: u64 = 13;
+    pub const GETNCNT: u64 = 14;
+    pub const GETZCNT: u64 = 15;
+    pub const SETVAL: u64 = 16;
+    pub const SETALL: u64 = 17;
+}
+
+/// Words of `struct semid_ds`.
+const STATUS_WORDS: usize = 13;
+
+impl<S: System> Pm<S> {
+    fn credentials_of(&self, t: ThreadIndex) -> &Credentials {
+        &self.table[self.table.process_of(t)].credentials
+    }
+
+    fn pid_of(&self, t: ThreadIndex) -> u32 {
+        self.table[self.table.process_of(t)].pid
+    }
+
+    fn now_s(&mut self) -> u64 {
+        self.system.time_ns().1 / SECOND_NS
+    }
+
+    /// `semget(key, count, flags)` → identifier.
+    pub fn semget(&mut self, t: ThreadIndex, a: &[u64; 7]) -> Result<u64> {
+        let (key, count, flags) = (a[0] as u32, a[1] as i32, a[2]);
+        let count = usize::try_from(count).ok().filter(|count| *count <= SEMAPHORES).ok_or(Errno::EINVAL)?;
+        if let Some(set) = self.semaphores.with_key(key) {
+            let rights = flags as u32 & 7 | flags as u32 >> 3 & 7 | flags as u32 >> 6 & 7;
+            return match () {
+                () if flags & (IPC_CREAT | IPC_EXCL) == IPC_CREAT | IPC_EXCL => Err(Errno::EEXIST),
+                () if count > set.semaphores.len() => Err(Errno::EINVAL),
+                () if !set.allows(self.credentials_of(t), rights & (READ | ALTER)) => Err(Errno::EACCES),
+                () => Ok(set.id as u64),
+            };
+        }
+        if key != 0 && flags & IPC_CREAT == 0 {
+            return Err(Errno::ENOENT);
+        }
+        if count == 0 {
+            return Err(Errno::EINVAL);
+        }
+        let now_s = self.now_s();
+        let who = &self.table[self.table.process_of(t)].credentials;
+        self.semaphores.make(key, count, flags as u32 & 0o777, who, now_s).map(u64::from)
+    }
+
+    /// `semop(id, operations, count)`, and `semtimedop` with the address of its time limit.
+    pub fn semop(&mut self, t: ThreadIndex, a: &[u64; 7], limit: u64) -> Step {
+        match self.begin_semop(t, a, limit) {
+            Ok(None) => Step::Done(Ok(0)),
+            Ok(Some(wait)) => self.wait_for_semaphores(t, wait),
+            Err(error) => error.into(),
+        }
+    }
+
+    /// Does the operations; `Some`: they have to wait.
+    fn begin_semop(&mut self, t: ThreadIndex, a: &[u64; 7], limit: u64) -> Result<Option<SemaphoreWait>> {
+        let (id, count) = (a[0] as u32, a[2]);
+        if count == 0 {
+            return Err(Errno::EINVAL);
+        }
+        if count > OPERATIONS as u64 {
+            return Err(Errno::E2BIG);
+        }
+        let operations = self.read_operations(t, a[1], count as usize)?;
+        let deadline_ns = match limit {
+            0 => None,
+            address => {
+                let duration_ns = self.read_timespec(t, address)?;
+                Some(self.system.time_ns().0.saturating_add(duration_ns))
+            }
+        };
+        let (pid, now_s) = (self.pid_of(t), self.now_s());
+        let who = &self.table[self.table.process_of(t)].credentials;
+        let set = self.semaphores.get(id)?;
+        let alters = operations.iter().any(|operation| operation.change != 0);
+        if !set.allows(who, if alters { ALTER } else { READ }) {
+            return Err(Errno::EACCES);
+        }
+        match set.perform(&operations, pid) {
+            Ok(()) => {
+                set.used_s = now_s;
+                self.serve_semaphore_waits(id);
+                Ok(None)
+            }
+            Err(Stop::Error(error)) => Err(error),
+            Err(Stop::Wait(blocked)) => Ok(Some(SemaphoreWait { id, operations, blocked, deadline_ns })),
+        }
+    }
+
+    fn read_operations(&mut self, t: ThreadIndex, address: u64, count: usize) -> Result<Vec<Operation>> {
+        let mut bytes = alloc::vec![0; count * size_of::<Operation>()];
+        self.system.read(self.table[t].endpoint, address, &mut bytes)?;
+        let half = |piece: &[u8], at: usize| u16::from_le_bytes([piece[at], piece[at + 1]]);
+        let operation =
+            |piece: &[u8]| Operation { number: half(piece, 0), change: half(piece, 2) as i16, flags: half(piece, 4) };
+        Ok(bytes.chunks_exact(size_of::<Operation>()).map(operation).collect())
+    }
+
+    fn wait_for_semaphores(&mut self, t: ThreadIndex, wait: SemaphoreWait) -> Step {
+        if self.table.has_work(t) {
+            return Errno::EINTR.into();
+        }
+        let endpoint = self.table[t].endpoint;
+        if let Ok(set) = self.semaphores.get(wait.id) {
+            set.waiting.push((t, endpoint));
+        }
+        if let Some(deadline) = wait.deadline_ns {
+            self.timers.set(deadline, Key::Wake(t));
+        }
+        self.table[t].doing = Doing::SemaphoreWaiting(wait);
+        Step::Later
+    }
+
+    /// Ends the wait of a thread for semaphores.
+    pub fn end_semaphore_wait(&mut self, t: ThreadIndex, result: Result<u64>) {
+        self.forget_timer(t);
+        if let Doing::SemaphoreWaiting(wait) = &self.table[t].doing
+            && let Ok(set) = self.semaphores.get(wait.id)
+        {
+            set.waiting.retain(|(waiter, _)| *waiter != t);
+        }
+        self.finish(t, result);
+    }
+
+    /// The values of a set have changed: lets those go on whose operations can be done now, first come first.
+    fn serve_semaphore_waits(&mut self, id: u32) {
+        let mut index = 0;
+        while let Some((t, endpoint)) = self.semaphores.get(id).ok().and_then(|set| set.waiting.get(index).copied()) {
+            let pid = if self.table.find(endpoint) == Some(t) { self.pid_of(t) } else { 0 };
+            let outcome = match (&mut self.table[t].doing, self.semaphores.get(id)) {
+                (Doing::SemaphoreWaiting(wait), Ok(set)) if pid != 0 && wait.id == id => {
+                    let outcome = set.perform(&wait.operations, pid);
+                    if let Err(Stop::Wait(blocked)) = outcome {
+                        wait.blocked = blocked;
+                    }
+                    Some(outcome)
+                }
+                _ => None,
+            };
+            match outcome {
+                Some(Err(Stop::Wait(_))) => index += 1,
+                Some(outcome) => {
+                    let result = outcome.map(|()| 0).map_err(|stop| match stop {
+                        Stop::Error(error) => error,
+                        Stop::Wait(_) => Errno::EAGAIN,
+                    });
+                    self.end_semaphore_wait(t, result);
+                    index = 0;
+                }
+                // It is gone.
+                None => {
+                    if let Ok(set) = self.semaphores.get(id) {
+                        set.waiting.remove(index);
+                    }
+                }
+            }
+        }
+    }
+
+    /// `semctl(id, number, command, argument)`.
+    pub fn semctl(&mut self, t: ThreadIndex, a: &[u64; 7]) -> Result<u64> {
+        let (id, number, argument) = (a[0] as u32, a[1] as u32 as usize, a[3]);
+        let command = a[2] & 0xffff_ffff & !IPC_64;
+        match command {
+            command::RMID => self.remove_semaphores(t, id),
+            command::SET => self.set_semaphore_owner(t, id, argument),
+            command::SETVAL => self.set_semaphores(t, id, Some(number), &[argument as i32]),
+            command::SETALL => {
+                let count = self.semaphores.get(id)?.semaphores.len();
+                let mut bytes = alloc::vec![0; 2 * count];
+                self.system.read(self.table[t].endpoint, argument, &mut bytes)?;
+                let values = bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]]) as i32);
+                self.set_semaphores(t, id, None, &values.collect::<Vec<_>>())
+            }
+            _ => self.read_semaphores(t, id, (number, command), argument),
+        }
+    }
+
+    fn remove_semaphores(&mut self, t: ThreadIndex, id: u32) -> Result<u64> {
+        let who = &self.table[self.table.process_of(t)].credentials;
+        if !self.semaphores.get(id)?.is_owned_by(who) {
+            return Err(Errno::EPERM);
+        }
+        let removed = self.semaphores.remove(id)?;
+        for (waiter, endpoint) in removed.waiting {
+            if self.table.find(endpoint) == Some(waiter)
+                && matches!(&self.table[waiter].doing, Doing::SemaphoreWaiting(wait) if wait.id == id)
+            {
+                self.end_semaphore_wait(waiter, Err(Errno::EIDRM));
+            }
+        }
+        Ok(0)
+    }
+
+    fn set_semaphore_owner(&mut self, t: ThreadIndex, id: u32, address: u64) -> Result<u64> {
+        let [key_and_user, group_and_creator, _] = self.read_words(t, address)?;
+        let mode = u32::from_le_bytes(self.read_bytes(t, address.wrapping_add(20))?);
+        let now_s = self.now_s();
+        let who = &self.table[self.table.process_of(t)].credentials;
+        let set = self.semaphores.get(id)?;
+        if !set.is_owned_by(who) {
+            return Err(Errno::EPERM);
+        }
+        set.owner = ((key_and_user >> 32) as u32, group_and_creator as u32);
+        set.mode = mode & 0o777;
+        set.changed_s = now_s;
+        Ok(0)
+    }
+
+    /// Sets one value (`number`), or all.
+    fn set_semaphores(&mut self, t: ThreadIndex, id: u32, number: Option<usize>, values: &[i32]) -> Result<u64> {
+        let (pid, now_s) = (self.pid_of(t), self.now_s());
+        let who = &self.table[self.table.process_of(t)].credentials;
+        let set = self.semaphores.get(id)?;
+        let first = number.unwrap_or(0);
+        if first + values.len() > set.semaphores.len() {
+            return Err(Errno::EINVAL);
+        }
+        if !set.allows(who, ALTER) {
+            return Err(Errno::EACCES);
+        }
+        if values.iter().any(|value| !(0..=MOST).contains(value)) {
+            return Err(Errno::ERANGE);
+        }
+        values.iter().enumerate().for_each(|(offset, value)| set.set_value(first + offset, *value, pid));
+        set.changed_s = now_s;
+        self.serve_semaphore_waits(id);
+        Ok(0)
+    }
+
+    fn read_semaphores(
+        &mut self,
+        t: ThreadIndex,
+        id: u32,
+        (number, command): (usize, u64),
+        address: u64,
+    ) -> Result<u64> {
+        let who = &self.table[self.table.process_of(t)].credentials;
+        let set = self.semaphores.get(id)?;
+        if !set.allows(who, READ) {
+            return Err(Errno::EACCES);
+        }
+        let set = set.clone();
+        match command {
+            command::STAT => self.write_words(t, address, status(&set)).map(|()| 0),
+            command::GETALL => {
+                let bytes: Vec<u8> = set.semaphores.iter().flat_map(|one| (one.value as u16).to_le_bytes()).collect();
+                self.write_bytes(t, address, &bytes).map(|()| 0)
+            }
+            _ => {
+                let semaphore = set.semaphores.get(number).ok_or(Errno::EINVAL)?;
+                match command {
+                    command::GETPID => Ok(semaphore.pid as u64),
+                    command::GETVAL => Ok(semaphore.value as u64),
+                    command::GETNCNT => Ok(self.count_waiting(&set, number, false)),
+                    command::GETZCNT => Ok(self.count_waiting(&set, number, true)),
+                    _ => Err(Errno::EINVAL),
+                }
+            }
+        }
+    }
+
+    /// Those who wait for this semaphore to become zero, or greater.
+    fn count_waiting(&self, set: &Set, number: usize, for_zero: bool) -> u64 {
+        let waits = |(t, endpoint): &&(ThreadIndex, abi::Endpoint)| match &self.table[*t].doing {
+            Doing::SemaphoreWaiting(wait) if self.table[*t].endpoint == *endpoint => {
+                let operation = wait.operations[wait.blocked];
+                operation.number as usize == number && (operation.change == 0) == for_zero
+            }
+            _ => false,
+        };
+        set.waiting.iter().filter(waits).count() as u64
+    }
+
+    /// A process ends: what it wanted undone is undone.
+    pub fn undo_semaphores(&mut self, p: ProcessIndex) {
+        let pid = self.table[p].pid;
+        let changed = self.semaphores.all().filter_map(|set| set.take_back(pid).then_some(set.id));
+        for id in changed.collect::<Vec<_>>() {
+            self.serve_semaphore_waits(id);
+        }
+    }
+}
+
+/// A `struct semid_ds`.
+fn status(set: &Set) -> [u64; STATUS_WORDS] {
+    let pair = |low: u32, high: u32| low as u64 | (high as u64) << 32;
+    let mut words = [0; STATUS_WORDS];
+    words[0] = pair(set.key, set.owner.0);
+    words[1] = pair(set.owner.1, set.creator.0);
+    words[2] = pair(set.creator.1, set.mode);
+    words[6] = set.used_s;
+    words[8] = set.changed_s;
+    words[10] = set.semaphores.len() as u64;
+    words
+}

@@ -1,0 +1,225 @@
+//! Clocks, sleeping, and how much processor time somebody has used.
+//! Real time is monotonic time plus an offset the kernel keeps; a sleep until a point in real time is converted when it begins.
+
+use crate::pm::{Pm, Step};
+use crate::state::index::{ProcessIndex, ThreadIndex};
+use crate::state::thread::{Doing, Sleep};
+use crate::state::time::{CLOCK_TICK_NS, SECOND_NS, from_timespec, from_timeval, to_timespec, to_timeval};
+use crate::state::timers::Key;
+use crate::system::System;
+use abi::Errno;
+
+type Result<T> = core::result::Result<T, Errno>;
+
+const TIMER_ABSTIME: u64 = 1;
+/// Words of `struct rusage`.
+const USAGE_WORDS: usize = 18;
+
+/// The clocks of clock_gettime(2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Clock {
+    Real,
+    Monotonic,
+    Process,
+    Thread,
+}
+
+impl Clock {
+    fn new(id: i32) -> Result<Clock> {
+        match id {
+            // REALTIME, REALTIME_COARSE, REALTIME_ALARM, TAI
+            0 | 5 | 8 | 11 => Ok(Clock::Real),
+            // MONOTONIC, MONOTONIC_RAW, MONOTONIC_COARSE, BOOTTIME, BOOTTIME_ALARM
+            1 | 4 | 6 | 7 | 9 => Ok(Clock::Monotonic),
+            2 => Ok(Clock::Process),
+            3 => Ok(Clock::Thread),
+            _ => Err(Errno::EINVAL),
+        }
+    }
+}
+
+impl<S: System> Pm<S> {
+    /// Processor time of a process so far.
+    pub fn run_ns(&mut self, p: ProcessIndex) -> u64 {
+        let mut sum = self.table[p].ended_run_ns;
+        let mut next = self.table[p].main;
+        while let Some(t) = next {
+            next = self.table[t].next;
+            sum += self.system.thread_use(self.table[t].endpoint).run_ns;
+        }
+        sum
+    }
+
+    fn read_clock(&mut self, t: ThreadIndex, clock: Clock) -> u64 {
+        match clock {
+            Clock::Real => self.system.time_ns().1,
+            Clock::Monotonic => self.system.time_ns().0,
+            Clock::Process => self.run_ns(self.table.process_of(t)),
+            Clock::Thread => self.system.thread_use(self.table[t].endpoint).run_ns,
+        }
+    }
+
+    /// `clock_gettime(clock, timespec)`.
+    pub fn clock_gettime(&mut self, t: ThreadIndex, clock: i32, address: u64) -> Result<u64> {
+        let now_ns = self.read_clock(t, Clock::new(clock)?);
+        self.write_words(t, address, to_timespec(now_ns))?;
+        Ok(0)
+    }
+
+    /// `clock_getres(clock, timespec)`.
+    pub fn clock_getres(&mut self, t: ThreadIndex, clock: i32, address: u64) -> Result<u64> {
+        Clock::new(clock)?;
+        if address != 0 {
+            self.write_words(t, address, [0, 1])?;
+        }
+        Ok(0)
+    }
+
+    /// `clock_settime(clock, timespec)`: the real-time clock, by root.
+    pub fn clock_settime(&mut self, t: ThreadIndex, clock: i32, address: u64) -> Result<u64> {
+        if clock != 0 {
+            return Err(Errno::EINVAL);
+        }
+        let wanted = from_timespec(self.read_words(t, address)?)?;
+        self.set_real_time(t, wanted)
+    }
+
+    fn set_real_time(&mut self, t: ThreadIndex, since_1970_ns: u64) -> Result<u64> {
+        if !self.table[self.table.process_of(t)].credentials.is_root() {
+            return Err(Errno::EPERM);
+        }
+        self.system.set_real_time_ns(since_1970_ns).map(|()| 0)
+    }
+
+    /// `gettimeofday(timeval, timezone)`: the time zone is always UTC.
+    pub fn gettimeofday(&mut self, t: ThreadIndex, time: u64, zone: u64) -> Result<u64> {
+        if time != 0 {
+            let now_ns = self.system.time_ns().1;
+            self.write_words(t, time, to_timeval(now_ns))?;
+        }
+        if zone != 0 {
+            self.write_words(t, zone, [0])?;
+        }
+        Ok(0)
+    }
+
+    /// `settimeofday(timeval, timezone)`.
+    pub fn settimeofday(&mut self, t: ThreadIndex, time: u64, _zone: u64) -> Result<u64> {
+        if time == 0 {
+            return Ok(0);
+        }
+        let wanted = from_timeval(self.read_words(t, time)?)?;
+        self.set_real_time(t, wanted)
+    }
+
+    /// `time(address)`.
+    pub fn time(&mut self, t: ThreadIndex, address: u64) -> Result<u64> {
+        let seconds = self.system.time_ns().1 / SECOND_NS;
+        if address != 0 {
+            self.write_words(t, address, [seconds])?;
+        }
+        Ok(seconds)
+    }
+
+    /// `times(tms)`: all processor time counts as user time, since the kernel keeps one figure.
+    pub fn times(&mut self, t: ThreadIndex, address: u64) -> Result<u64> {
+        let p = self.table.process_of(t);
+        if address != 0 {
+            let own = self.run_ns(p) / CLOCK_TICK_NS;
+            let children = self.table[p].children_run_ns / CLOCK_TICK_NS;
+            self.write_words(t, address, [own, 0, children, 0])?;
+        }
+        Ok(self.system.time_ns().0 / CLOCK_TICK_NS)
+    }
+
+    /// `getrusage(who, rusage)`.
+    pub fn getrusage(&mut self, t: ThreadIndex, who: i32, address: u64) -> Result<u64> {
+        let p = self.table.process_of(t);
+        let run_ns = match who {
+            0 => self.run_ns(p),
+            -1 => self.table[p].children_run_ns,
+            1 => self.system.thread_use(self.table[t].endpoint).run_ns,
+            _ => return Err(Errno::EINVAL),
+        };
+        self.write_usage(t, address, run_ns)?;
+        Ok(0)
+    }
+
+    /// A `struct rusage` with this processor time; the rest, which nobody counts, is zero.
+    pub fn write_usage(&mut self, t: ThreadIndex, address: u64, run_ns: u64) -> Result<()> {
+        let mut words = [0; USAGE_WORDS];
+        words[..2].copy_from_slice(&to_timeval(run_ns));
+        self.write_words(t, address, words)
+    }
+
+    /// The `timespec` at `address` as nanoseconds.
+    pub fn read_timespec(&mut self, t: ThreadIndex, address: u64) -> Result<u64> {
+        from_timespec(self.read_words(t, address)?)
+    }
+
+    /// `nanosleep(time, rest)`.
+    pub fn nanosleep(&mut self, t: ThreadIndex, time: u64, rest: u64) -> Step {
+        match self.read_timespec(t, time) {
+            Ok(duration_ns) => {
+                let deadline_ns = self.system.time_ns().0.saturating_add(duration_ns);
+                self.sleep(t, Sleep { deadline_ns, rest })
+            }
+            Err(error) => error.into(),
+        }
+    }
+
+    /// `clock_nanosleep(clock, flags, time, rest)`.
+    pub fn clock_nanosleep(&mut self, t: ThreadIndex, a: &[u64; 7]) -> Step {
+        let clock = match Clock::new(a[0] as i32) {
+            Ok(clock @ (Clock::Real | Clock::Monotonic)) => clock,
+            _ => return Errno::EINVAL.into(),
+        };
+        let time_ns = match self.read_timespec(t, a[2]) {
+            Ok(time_ns) => time_ns,
+            Err(error) => return error.into(),
+        };
+        let (now_ns, real_ns) = self.system.time_ns();
+        let absolute = a[1] & TIMER_ABSTIME != 0;
+        let distance_ns = match (absolute, clock) {
+            (false, _) => time_ns,
+            (true, Clock::Real) => time_ns.saturating_sub(real_ns),
+            (true, _) => time_ns.saturating_sub(now_ns),
+        };
+        let rest = if absolute { 0 } else { a[3] };
+        self.sleep(t, Sleep { deadline_ns: now_ns.saturating_add(distance_ns), rest })
+    }
+
+    fn sleep(&mut self, t: ThreadIndex, sleep: Sleep) -> Step {
+        self.table[t].doing = Doing::Sleeping(sleep);
+        if self.table.has_work(t) && self.table[self.table.process_of(t)].stopped.is_none() {
+            self.end_sleep_early(t);
+        } else {
+            self.timers.set(sleep.deadline_ns, Key::Wake(t));
+        }
+        Step::Later
+    }
+
+    /// A handler is to run: the sleep ends with EINTR and what is left of it.
+    pub fn end_sleep_early(&mut self, t: ThreadIndex) {
+        let Doing::Sleeping(sleep) = self.table[t].doing else { return };
+        self.timers.cancel(sleep.deadline_ns, Key::Wake(t));
+        let mut result = Err(Errno::EINTR);
+        if sleep.rest != 0 {
+            let left_ns = sleep.deadline_ns.saturating_sub(self.system.time_ns().0);
+            if self.write_words(t, sleep.rest, to_timespec(left_ns)).is_err() {
+                result = Err(Errno::EFAULT);
+            }
+        }
+        self.finish(t, result);
+    }
+
+    /// The deadline of a thread's sleep or timed wait has come.
+    pub fn time_is_up(&mut self, t: ThreadIndex) {
+        match self.table[t].doing {
+            Doing::Sleeping(_) => self.finish(t, Ok(0)),
+            Doing::SignalWaiting(_) => self.finish(t, Err(Errno::EAGAIN)),
+            Doing::SemaphoreWaiting(_) => self.end_semaphore_wait(t, Err(Errno::EAGAIN)),
+            _ => {}
+        }
+    }
+}

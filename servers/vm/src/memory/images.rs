@@ -1,0 +1,102 @@
+//! The requests of vfs about images: opened, filled, closed, forgotten. Shared files are filled here too.
+
+use crate::memory::kernel::{Kernel, Source};
+use crate::memory::object::{Content, FileId, ObjectId};
+use crate::memory::pages::{LEAF_HEAP_BYTES, LEAF_PAGES};
+use crate::memory::{Floor, Memory};
+use abi::{
+    Errno,
+    layout::{MAX_COPY, PAGE_BYTES},
+};
+
+/// Images up to this size get frames that are neighbours: programs and libraries mostly.
+const RESERVE_BYTES: u64 = 4 << 20;
+
+/// A stretch of a file.
+#[derive(Clone, Copy, Debug)]
+pub struct Stretch {
+    /// First byte.
+    pub offset: u64,
+    /// Length.
+    pub bytes: u64,
+}
+
+/// The image of a file, held once more.
+pub fn open<K: Kernel>(memory: &mut Memory<K>, file: FileId, version: u64, bytes: u64) -> Result<ObjectId, Errno> {
+    memory.ensure_heap(0)?;
+    Ok(memory.objects.open_image(&mut memory.frames, file, version, bytes))
+}
+
+/// The first stretch within `wanted` that is not there yet; `None`: all is there.
+pub fn missing<K>(memory: &Memory<K>, id: ObjectId, wanted: Stretch) -> Result<Option<Stretch>, Errno> {
+    let image = memory.objects.get(id).ok_or(Errno::EINVAL)?;
+    let file_bytes = image.content.file_bytes().ok_or(Errno::EINVAL)?;
+    let end = wanted.offset.saturating_add(wanted.bytes).min(file_bytes);
+    let first = wanted.offset / PAGE_BYTES;
+    let found = image.pages.absent(first, end.div_ceil(PAGE_BYTES).max(first));
+    Ok(found.map(|(page, pages)| {
+        let offset = page * PAGE_BYTES;
+        Stretch { offset, bytes: (pages * PAGE_BYTES).min(file_bytes - offset) }
+    }))
+}
+
+/// Puts content into an image; pages that are there already stay as they are. `EINVAL`: not whole pages, or not within the file.
+pub fn fill<K: Kernel>(memory: &mut Memory<K>, id: ObjectId, part: Stretch, source: Source) -> Result<(), Errno> {
+    let growth_bytes = check(memory, id, part)?;
+    let (first, end) = (part.offset / PAGE_BYTES, (part.offset + part.bytes).div_ceil(PAGE_BYTES));
+    memory.ensure_heap((end - first) as usize / LEAF_PAGES as usize * LEAF_HEAP_BYTES + growth_bytes)?;
+    reserve(memory, id);
+    let mut page = first;
+    while let Some((start, pages)) = memory.objects.get(id).and_then(|image| image.pages.absent(page, end)) {
+        let skipped = (start - first) * PAGE_BYTES;
+        let rest = Stretch { offset: start * PAGE_BYTES, bytes: (pages * PAGE_BYTES).min(part.bytes - skipped) };
+        page = start + fill_absent(memory, id, rest, source.plus(skipped))?;
+    }
+    Ok(())
+}
+
+/// Fills pages from the start of a stretch on, none of which is there. → how many.
+fn fill_absent<K: Kernel>(
+    memory: &mut Memory<K>,
+    id: ObjectId,
+    stretch: Stretch,
+    source: Source,
+) -> Result<u64, Errno> {
+    let page = stretch.offset / PAGE_BYTES;
+    let pages = stretch.bytes.div_ceil(PAGE_BYTES).min(MAX_COPY / PAGE_BYTES);
+    let reserved = memory.objects.get(id).and_then(|image| image.reserved(page, pages));
+    let run = reserved.map_or_else(|| memory.take_some(pages, Floor::PROGRAM), Ok)?;
+    let bytes = (run.frames * PAGE_BYTES).min(stretch.bytes);
+    let filled = memory.fill(run, 0, source, bytes);
+    match memory.objects.get_mut(id) {
+        Some(image) if filled.is_ok() => image.pages.own_run(page, run),
+        _ if reserved.is_none() => memory.release_run(run),
+        _ => {}
+    }
+    filled.map(|()| run.frames)
+}
+
+/// Sets frames aside for a whole image that is not too large, before anything of it is there.
+fn reserve<K: Kernel>(memory: &mut Memory<K>, id: ObjectId) {
+    let wanted = memory.objects.get(id).filter(|image| image.pages.count() == 0 && image.reserved(0, 0).is_none());
+    let Some(Content::File { bytes, .. }) = wanted.map(|image| image.content) else { return };
+    if bytes > RESERVE_BYTES {
+        return;
+    }
+    if let Some(run) = memory.take_spare_run(bytes.div_ceil(PAGE_BYTES)) {
+        match memory.objects.get_mut(id) {
+            Some(image) => image.set_reserve(run),
+            None => memory.release_run(run),
+        }
+    }
+}
+
+/// → heap that the image's list of pages takes when it grows.
+fn check<K>(memory: &Memory<K>, id: ObjectId, part: Stretch) -> Result<usize, Errno> {
+    let image = memory.objects.get(id).ok_or(Errno::EINVAL)?;
+    let file_bytes = image.content.file_bytes().ok_or(Errno::EINVAL)?;
+    let end = part.offset.checked_add(part.bytes).filter(|&end| end <= file_bytes).ok_or(Errno::EINVAL)?;
+    let is_whole = part.bytes.is_multiple_of(PAGE_BYTES) || end == file_bytes;
+    let is_good = part.offset.is_multiple_of(PAGE_BYTES) && is_whole;
+    if is_good { Ok(image.pages.growth_bytes()) } else { Err(Errno::EINVAL) }
+}

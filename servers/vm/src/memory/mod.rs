@@ -1,0 +1,14 @@
+//! Physical memory and what is in it: `frames` and who may take the last of them (`supply`), `pages` (which frame shows which page),
+//! `object` (content that several regions show) with `images` and `shared_pages` of files and the `marks` of changed ones. All see
+//! the kernel through the trait in `kernel`.
+
+pub mod frames;
+pub mod images;
+pub mod kernel;
+pub mod marks;
+pub mod object;
+pub mod pages;
+pub mod shared_pages;
+mod supply;
+
+pub use supply::{Floor, Memory};

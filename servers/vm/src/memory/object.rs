@@ -1,0 +1,455 @@
+//! Objects: memory that several regions may show. An *image* is the cached content of a file, filled by vfs; an *anonymous*
+//! object is shared memory without a file (MAP_SHARED, a service's preserved memory), filled with zeros on demand.
+//!
+//! A *shared file* is the content of a file for those who map it shared; it changes, and `shared_file` tells how.
+//!
+//! An object lives while a region shows it (counted in pages, so that cutting and joining regions changes nothing), while
+//! somebody holds it (vfs an image it opened, vm preserved memory), and, an image, while memory is not short and
+//! its file is as it was. Every frame of an object has the object as its one user, except where a private copy begins as the
+//! shared tail of a program (`loaded`).
+
+use crate::memory::frames::{Frame, Frames, Run};
+use crate::memory::marks::Marks;
+use crate::memory::pages::Pages;
+use abi::{Errno, layout::PAGE_BYTES};
+use alloc::{
+    boxed::Box,
+    collections::{BTreeMap, VecDeque},
+    vec::Vec,
+};
+use elf::{MAX_SEGMENTS, Program};
+
+/// An object: its place in the table and the count of its predecessors there. 0 is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ObjectId(pub u64);
+
+const INDEX_BITS: u32 = 32;
+
+impl ObjectId {
+    fn index(self) -> usize {
+        (self.0 & u64::from(u32::MAX)) as usize
+    }
+}
+
+/// Which file an image shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FileId {
+    /// Device.
+    pub device: u64,
+    /// Inode.
+    pub inode: u64,
+}
+
+/// What an object shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// Zeros at first.
+    Anonymous,
+    /// A file of this length and version.
+    File { file: FileId, version: u64, bytes: u64 },
+    /// A file of this length, as all see it who map it shared. From page `zeros` on, what is not there is zeros: the file has been
+    /// shorter since it is here.
+    Shared { file: FileId, bytes: u64, zeros: u64 },
+}
+
+impl Content {
+    /// Length of the file.
+    pub fn file_bytes(&self) -> Option<u64> {
+        match *self {
+            Content::Anonymous => None,
+            Content::File { bytes, .. } | Content::Shared { bytes, .. } => Some(bytes),
+        }
+    }
+
+    /// True when page `index` is zeros if it is not there.
+    pub fn is_zeros(&self, index: u64) -> bool {
+        match *self {
+            Content::Anonymous => true,
+            Content::File { .. } => false,
+            Content::Shared { bytes, zeros, .. } => index >= zeros && index < bytes.div_ceil(PAGE_BYTES),
+        }
+    }
+
+    /// True for files that are mapped shared.
+    pub fn is_shared_file(&self) -> bool {
+        matches!(self, Content::Shared { .. })
+    }
+}
+
+/// What vm knows of an image that has been executed.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// Its headers.
+    pub program: Program,
+    /// For each segment whose file part ends within a page that goes on with zeros: a frame with that page.
+    pub tails: [Option<Frame>; MAX_SEGMENTS],
+}
+
+/// An object.
+#[derive(Debug)]
+pub struct Object {
+    /// What it shows.
+    pub content: Content,
+    /// The pages that are there, all owned.
+    pub pages: Pages,
+    /// Set when it has been executed.
+    pub loaded: Option<Box<Loaded>>,
+    /// Of a shared file: which pages differ from the file.
+    pub marks: Marks,
+    /// Frames for all of its pages, while it is being filled: so they are neighbours. Those of pages that are there are in use.
+    reserve: Option<Run>,
+    mapped_pages: u64,
+    holds: u32,
+    /// An image that is for nobody new.
+    forgotten: bool,
+    /// When it was last asked for; orders images by age.
+    used: u64,
+}
+
+impl Object {
+    /// Sets frames aside for all pages of an image. Nothing is there yet.
+    pub fn set_reserve(&mut self, run: Run) {
+        self.reserve = Some(run);
+    }
+
+    /// The frames set aside for these pages.
+    pub fn reserved(&self, first: u64, pages: u64) -> Option<Run> {
+        self.reserve.map(|run| Run { first: run.first.plus(first), frames: pages })
+    }
+
+    /// Frames set aside for pages that are not there.
+    pub fn unused_reserve(&self) -> impl Iterator<Item = Frame> {
+        let frames = self.reserve.into_iter().flat_map(|run| run.iter().zip(0..));
+        frames.filter(|&(_, page)| self.pages.frame(page).is_none()).map(|(frame, _)| frame)
+    }
+
+    fn release_reserve(&mut self, frames: &mut Frames) {
+        self.unused_reserve().for_each(|frame| frames.release(frame));
+        self.reserve = None;
+    }
+
+    /// True when a region shows it.
+    pub fn is_mapped(&self) -> bool {
+        self.mapped_pages > 0
+    }
+
+    fn is_idle(&self) -> bool {
+        self.mapped_pages == 0 && self.holds == 0
+    }
+
+    fn is_cached(&self) -> bool {
+        matches!(self.content, Content::File { .. }) && !self.forgotten
+    }
+
+    /// Gives all frames back.
+    fn release_frames(&mut self, frames: &mut Frames) {
+        self.release_reserve(frames);
+        core::mem::take(&mut self.pages).owned().for_each(|(_, frame)| frames.release(frame));
+        self.loaded
+            .take()
+            .into_iter()
+            .flat_map(|loaded| loaded.tails)
+            .flatten()
+            .for_each(|frame| frames.release(frame));
+    }
+}
+
+#[derive(Debug, Default)]
+struct Entry {
+    predecessors: u32,
+    object: Option<Box<Object>>,
+}
+
+/// All objects.
+#[derive(Debug, Default)]
+pub struct Objects {
+    table: Vec<Entry>,
+    vacant: Vec<u32>,
+    by_file: BTreeMap<FileId, ObjectId>,
+    clock: u64,
+    /// Shared files that nobody maps any more, for vfs.
+    unmapped: VecDeque<ObjectId>,
+    /// There is one more.
+    news: bool,
+}
+
+impl Objects {
+    /// The object with this number.
+    pub fn get(&self, id: ObjectId) -> Option<&Object> {
+        let entry = self.table.get(id.index())?;
+        let is_it = id.0 >> INDEX_BITS == u64::from(entry.predecessors);
+        entry.object.as_deref().filter(|_| is_it)
+    }
+
+    /// The same, to be changed.
+    pub fn get_mut(&mut self, id: ObjectId) -> Option<&mut Object> {
+        let entry = self.table.get_mut(id.index())?;
+        let is_it = id.0 >> INDEX_BITS == u64::from(entry.predecessors);
+        entry.object.as_deref_mut().filter(|_| is_it)
+    }
+
+    /// A new anonymous object, held once.
+    pub fn add_anonymous(&mut self) -> ObjectId {
+        self.add(Content::Anonymous)
+    }
+
+    /// The image of a file, held once more; a new one when there is none or an old version.
+    pub fn open_image(&mut self, frames: &mut Frames, file: FileId, version: u64, bytes: u64) -> ObjectId {
+        let content = Content::File { file, version, bytes };
+        if let Some(&id) = self.by_file.get(&file) {
+            if self.get(id).is_some_and(|image| image.content == content) {
+                self.hold(id);
+                return id;
+            }
+            self.forget_image(frames, file);
+        }
+        let id = self.add(content);
+        self.by_file.insert(file, id);
+        id
+    }
+
+    /// Makes the image of this file, if there is one, for nobody new.
+    pub fn forget_image(&mut self, frames: &mut Frames, file: FileId) {
+        if let Some(id) = self.by_file.remove(&file) {
+            if let Some(image) = self.get_mut(id) {
+                image.forgotten = true;
+            }
+            self.drop_if_idle(frames, id);
+        }
+    }
+
+    /// Takes back one hold. `EINVAL`: there is no such object, or nobody holds it.
+    pub fn close(&mut self, frames: &mut Frames, id: ObjectId) -> Result<(), Errno> {
+        let object = self.get_mut(id).filter(|object| object.holds > 0).ok_or(Errno::EINVAL)?;
+        object.holds -= 1;
+        if object.holds == 0 {
+            object.release_reserve(frames);
+        }
+        self.drop_if_idle(frames, id);
+        Ok(())
+    }
+
+    /// Counts pages that a region now shows.
+    pub fn map(&mut self, id: ObjectId, pages: u64) {
+        self.clock += 1;
+        let clock = self.clock;
+        if let Some(object) = self.get_mut(id) {
+            object.mapped_pages += pages;
+            object.used = clock;
+        }
+    }
+
+    /// Counts pages that a region no longer shows.
+    pub fn unmap(&mut self, frames: &mut Frames, id: ObjectId, pages: u64) {
+        if let Some(object) = self.get_mut(id) {
+            object.mapped_pages -= pages;
+        }
+        self.report_unmapped(id);
+        self.drop_if_idle(frames, id);
+    }
+
+    /// Tells vfs of a shared file if nobody maps it.
+    pub fn report_unmapped(&mut self, id: ObjectId) {
+        let is_it = self.get(id).is_some_and(|object| object.content.is_shared_file() && !object.is_mapped());
+        if is_it && !self.unmapped.contains(&id) {
+            self.unmapped.push_back(id);
+            self.news = true;
+        }
+    }
+
+    /// True when vfs has to be notified of a shared file that nobody maps.
+    pub fn take_news(&mut self) -> bool {
+        core::mem::take(&mut self.news)
+    }
+
+    /// A shared file that nobody maps.
+    pub fn next_unmapped(&mut self) -> Option<ObjectId> {
+        loop {
+            let id = self.unmapped.pop_front()?;
+            if self.get(id).is_some_and(|object| !object.is_mapped()) {
+                return Some(id);
+            }
+        }
+    }
+
+    /// The shared file with the number next to `after`.
+    pub fn next_shared(&self, after: ObjectId) -> Option<(ObjectId, FileId)> {
+        let first = if after.0 == 0 { 0 } else { after.index() + 1 };
+        (first..self.table.len()).find_map(|index| match self.table[index].object.as_deref()?.content {
+            Content::Shared { file, .. } => Some((self.id_at(index), file)),
+            _ => None,
+        })
+    }
+
+    /// The shared file of this file, held by vfs; a new one when there is none.
+    pub fn open_shared(&mut self, file: FileId, bytes: u64) -> ObjectId {
+        let mut after = ObjectId(0);
+        while let Some((id, known)) = self.next_shared(after) {
+            if known == file {
+                return id;
+            }
+            after = id;
+        }
+        self.add(Content::Shared { file, bytes, zeros: bytes.div_ceil(PAGE_BYTES) })
+    }
+
+    fn id_at(&self, index: usize) -> ObjectId {
+        ObjectId(u64::from(self.table[index].predecessors) << INDEX_BITS | index as u64)
+    }
+
+    /// Drops the image nobody has used for longest. False: all are in use.
+    pub fn drop_oldest(&mut self, frames: &mut Frames) -> bool {
+        let idle = self.by_file.iter().filter_map(|(&file, &id)| Some((self.get(id)?, file)));
+        let idle = idle.filter(|(image, _)| image.is_idle());
+        let Some(file) = idle.min_by_key(|(image, _)| image.used).map(|(_, file)| file) else { return false };
+        self.forget_image(frames, file);
+        true
+    }
+
+    /// Pages of images that could be dropped or read again.
+    pub fn cached_pages(&self) -> u64 {
+        self.by_file.values().filter_map(|&id| self.get(id)).map(|image| image.pages.count()).sum()
+    }
+
+    /// All objects that exist.
+    pub fn iter(&self) -> impl Iterator<Item = &Object> {
+        self.table.iter().filter_map(|entry| entry.object.as_deref())
+    }
+
+    /// After a death: pages that regions show are counted anew, from none.
+    pub fn begin_recount(&mut self) {
+        self.vacant.clear();
+        core::mem::forget(core::mem::take(&mut self.unmapped));
+        // It may have been in the middle of a change: not even its memory can be given back.
+        core::mem::forget(core::mem::take(&mut self.by_file));
+        for (index, entry) in self.table.iter_mut().enumerate() {
+            let Some(object) = &mut entry.object else {
+                self.vacant.push(index as u32);
+                continue;
+            };
+            object.mapped_pages = 0;
+            if !object.marks.is_whole() {
+                object.marks.change_all(&object.pages);
+            }
+            if let Content::File { file, .. } = object.content
+                && !object.forgotten
+            {
+                let id = ObjectId(u64::from(entry.predecessors) << INDEX_BITS | index as u64);
+                self.by_file.insert(file, id);
+            }
+        }
+    }
+
+    /// Drops what the death kept from being dropped.
+    pub fn end_recount(&mut self, frames: &mut Frames) {
+        for index in 0..self.table.len() {
+            let id = self.id_at(index);
+            self.report_unmapped(id);
+            self.drop_if_idle(frames, id);
+        }
+    }
+
+    fn hold(&mut self, id: ObjectId) {
+        self.clock += 1;
+        let clock = self.clock;
+        if let Some(object) = self.get_mut(id) {
+            object.holds += 1;
+            object.used = clock;
+        }
+    }
+
+    fn add(&mut self, content: Content) -> ObjectId {
+        self.clock += 1;
+        let object = Object {
+            content,
+            pages: Pages::default(),
+            loaded: None,
+            marks: Marks::default(),
+            reserve: None,
+            mapped_pages: 0,
+            holds: 1,
+            forgotten: false,
+            used: self.clock,
+        };
+        let index = self.vacant.pop().unwrap_or_else(|| {
+            self.table.push(Entry::default());
+            self.table.len() as u32 - 1
+        });
+        let entry = &mut self.table[index as usize];
+        entry.predecessors = entry.predecessors.wrapping_add(1).max(1);
+        entry.object = Some(Box::new(object));
+        ObjectId(u64::from(entry.predecessors) << INDEX_BITS | u64::from(index))
+    }
+
+    fn drop_if_idle(&mut self, frames: &mut Frames, id: ObjectId) {
+        if self.get(id).is_none_or(|object| !object.is_idle() || object.is_cached()) {
+            return;
+        }
+        if let Some(mut object) = self.table[id.index()].object.take() {
+            object.release_frames(frames);
+            self.vacant.push(id.index() as u32);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: FileId = FileId { device: 8, inode: 12 };
+
+    fn frames() -> Frames {
+        let mut frames = Frames::new(64);
+        (0..64).for_each(|number| frames.add(Frame(number)));
+        frames
+    }
+
+    fn fill(objects: &mut Objects, frames: &mut Frames, id: ObjectId) {
+        let frame = frames.take().expect("enough frames");
+        objects.get_mut(id).expect("exists").pages.own(0, frame);
+    }
+
+    #[test]
+    fn an_image_stays_cached_until_its_file_changes() {
+        let (mut objects, mut frames) = (Objects::default(), frames());
+        let first = objects.open_image(&mut frames, FILE, 1, 100);
+        fill(&mut objects, &mut frames, first);
+        objects.close(&mut frames, first).expect("held");
+        assert_eq!(objects.open_image(&mut frames, FILE, 1, 100), first);
+        objects.map(first, 3);
+        objects.close(&mut frames, first).expect("held");
+        let second = objects.open_image(&mut frames, FILE, 2, 100);
+        assert_ne!(first, second);
+        assert!(objects.get(first).is_some(), "a region still shows the old version");
+        objects.unmap(&mut frames, first, 3);
+        assert!(objects.get(first).is_none());
+        assert_eq!(frames.free(), 64);
+    }
+
+    #[test]
+    fn only_idle_images_are_dropped_and_the_oldest_first() {
+        let (mut objects, mut frames) = (Objects::default(), frames());
+        let ids: Vec<ObjectId> =
+            (0..3).map(|inode| objects.open_image(&mut frames, FileId { inode, ..FILE }, 1, 1)).collect();
+        objects.close(&mut frames, ids[0]).expect("held");
+        objects.close(&mut frames, ids[1]).expect("held");
+        objects.map(ids[0], 1);
+        objects.unmap(&mut frames, ids[0], 1);
+        assert!(objects.drop_oldest(&mut frames));
+        assert!(objects.get(ids[1]).is_none() && objects.get(ids[0]).is_some());
+        assert!(objects.drop_oldest(&mut frames) && !objects.drop_oldest(&mut frames));
+        assert!(objects.get(ids[2]).is_some());
+    }
+
+    #[test]
+    fn a_number_never_means_a_successor() {
+        let (mut objects, mut frames) = (Objects::default(), frames());
+        let first = objects.add_anonymous();
+        objects.close(&mut frames, first).expect("held");
+        let second = objects.add_anonymous();
+        assert_ne!(first, second);
+        assert_eq!(objects.close(&mut frames, first), Err(Errno::EINVAL));
+        assert!(objects.get(first).is_none() && objects.get(second).is_some());
+        assert!(objects.get(ObjectId(0)).is_none());
+    }
+}

@@ -1,0 +1,329 @@
+//! What all address spaces share: the kernel, the frames, the objects; and who may take a frame when few are left.
+//!
+//! The last frames are kept for those on whom everybody depends. A program meets `ENOMEM` first (the larger it is, the
+//! earlier, so that a hog and not its neighbour dies), then services, and what remains is for page tables.
+
+use crate::memory::frames::{Frame, Frames, Run};
+use crate::memory::kernel::{Kernel, PageBytes, Source};
+use crate::memory::object::Objects;
+use abi::{
+    Errno,
+    layout::{PAGE_BYTES, SPACES, map},
+};
+use alloc::vec::Vec;
+use sys::space::Space;
+
+/// How many free frames somebody must leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Floor(pub usize);
+
+impl Floor {
+    /// For page tables.
+    pub const OWN: Floor = Floor(0);
+    /// For services.
+    pub const SERVICE: Floor = Floor(64);
+    /// For programs of ordinary size.
+    pub const PROGRAM: Floor = Floor(192);
+}
+
+/// Frames given to the pool of page tables at a time, when so many neighbours are free.
+const DONATION: u64 = 16;
+/// One page never needs more tables than this.
+const TABLES_PER_PAGE: u32 = 4;
+/// Kernel spaces kept for the next processes.
+const MAX_SPARES: usize = 8;
+/// Heap that a request may take without saying so.
+const REQUEST_HEAP_BYTES: usize = 4 << 10;
+/// Heap that requests may take between two looks at it.
+const HEAP_CREDIT_BYTES: usize = 128 << 10;
+/// The heap grows by this at least.
+const HEAP_GROWTH_BYTES: usize = 512 << 10;
+
+/// What all spaces share.
+#[derive(Debug)]
+pub struct Memory<K> {
+    /// The kernel.
+    pub kernel: K,
+    /// All frames.
+    pub frames: Frames,
+    /// All objects.
+    pub objects: Objects,
+    /// A frame of zeros, never mapped.
+    zeros: Frame,
+    /// Frames that have gone to page tables and vm's heap.
+    own_frames: u64,
+    /// Empty kernel spaces for whoever comes next: their tables are there already.
+    spares: Vec<Space>,
+    /// Heap that is known to be free.
+    heap_credit: usize,
+    /// Bit = number of a kernel space that exists.
+    created: [u64; SPACES.div_ceil(64)],
+}
+
+impl<K: Kernel> Memory<K> {
+    /// Takes over the frames, `own_frames` of which vm uses already.
+    pub fn new(mut kernel: K, mut frames: Frames, own_frames: u64) -> Result<Memory<K>, Errno> {
+        let zeros = frames.take().ok_or(Errno::ENOMEM)?;
+        kernel.write_frame(zeros, &[0; PAGE_BYTES as usize])?;
+        frames.keep(Run { first: zeros, frames: 1 });
+        Ok(Memory {
+            kernel,
+            frames,
+            objects: Objects::default(),
+            zeros,
+            own_frames: own_frames + 1,
+            spares: Vec::new(),
+            heap_credit: 0,
+            created: [0; SPACES.div_ceil(64)],
+        })
+    }
+
+    /// Frames that vm itself and the page tables use.
+    pub fn own_frames(&self) -> u64 {
+        self.own_frames
+    }
+
+    /// Takes a frame for somebody who must leave `floor`. Its content is old.
+    pub fn take(&mut self, floor: Floor) -> Result<Frame, Errno> {
+        self.make_room(1, floor)?;
+        self.frames.take().ok_or(Errno::ENOMEM)
+    }
+
+    /// Takes a frame and its free followers, at most `most`.
+    pub fn take_some(&mut self, most: u64, floor: Floor) -> Result<Run, Errno> {
+        self.make_room(1, floor)?;
+        let most = most.min((self.frames.free() - floor.0) as u64);
+        self.frames.take_some(most).ok_or(Errno::ENOMEM)
+    }
+
+    /// Takes exactly `frames` neighbours.
+    pub fn take_run(&mut self, frames: u64, floor: Floor) -> Result<Run, Errno> {
+        self.make_room(usize::try_from(frames).map_err(|_| Errno::ENOMEM)?, floor)?;
+        loop {
+            if let Some(run) = self.frames.take_run(frames) {
+                return Ok(run);
+            }
+            self.drop_image()?;
+        }
+    }
+
+    /// `frames` neighbours, if that leaves plenty of free memory.
+    pub fn take_spare_run(&mut self, frames: u64) -> Option<Run> {
+        let plenty = self.frames.free() as u64 / 4;
+        if frames <= plenty { self.frames.take_run(frames) } else { None }
+    }
+
+    /// Gives frames back that had one user.
+    pub fn release_run(&mut self, run: Run) {
+        run.iter().for_each(|frame| self.frames.release(frame));
+    }
+
+    /// A frame of zeros.
+    pub fn take_zeroed(&mut self, floor: Floor) -> Result<Frame, Errno> {
+        self.take_copy(self.zeros, floor)
+    }
+
+    /// A frame with a copy of `from`.
+    pub fn take_copy(&mut self, from: Frame, floor: Floor) -> Result<Frame, Errno> {
+        let frame = self.take(floor)?;
+        self.kernel.copy_frame(frame, from).inspect_err(|_| self.frames.release(frame))?;
+        Ok(frame)
+    }
+
+    /// Drops images until `wanted` frames can be taken. `ENOMEM`: even so too few are free.
+    fn make_room(&mut self, wanted: usize, floor: Floor) -> Result<(), Errno> {
+        let needed = wanted.saturating_add(floor.0);
+        while self.frames.free() < needed {
+            self.drop_image()?;
+        }
+        Ok(())
+    }
+
+    fn drop_image(&mut self) -> Result<(), Errno> {
+        if self.objects.drop_oldest(&mut self.frames) { Ok(()) } else { Err(Errno::ENOMEM) }
+    }
+
+    /// True when an emptied kernel space is worth keeping.
+    pub fn wants_spare(&self) -> bool {
+        self.spares.len() < MAX_SPARES
+    }
+
+    /// Keeps a kernel space in which nothing is mapped any more.
+    pub fn keep_spare(&mut self, space: Space) {
+        self.spares.push(space);
+    }
+
+    /// The spaces that are kept.
+    #[cfg(test)]
+    pub fn spares(&self) -> &[Space] {
+        &self.spares
+    }
+
+    /// A kernel space in which nothing is mapped.
+    pub fn create_space(&mut self) -> Result<Space, Errno> {
+        if let Some(spare) = self.spares.pop() {
+            return Ok(spare);
+        }
+        let mut created = Err(Errno::ENOMEM);
+        self.with_tables(1, |kernel, _| {
+            created = kernel.create();
+            match created {
+                Err(Errno::ENOMEM) => Ok(0),
+                Err(error) => Err(error),
+                Ok(_) => Ok(1),
+            }
+        })?;
+        if let Ok(Space(number)) = created
+            && let Some(word) = self.created.get_mut(number as usize / 64)
+        {
+            *word |= 1 << (number % 64);
+        }
+        created
+    }
+
+    /// Destroys a kernel space that no thread uses.
+    pub fn destroy_space(&mut self, space: Space) -> Result<(), Errno> {
+        self.kernel.destroy(space)?;
+        if let Some(word) = self.created.get_mut(space.0 as usize / 64) {
+            *word &= !(1 << (space.0 % 64));
+        }
+        Ok(())
+    }
+
+    /// After a death: kernel spaces that nobody knows any more go, as do those that were kept empty.
+    pub fn drop_unknown_spaces(&mut self, is_known: impl Fn(Space) -> bool) {
+        self.spares.clear();
+        for number in 0..SPACES as u64 {
+            let exists = self.created[number as usize / 64] >> (number % 64) & 1 != 0;
+            if exists && !is_known(Space(number)) {
+                // One that was destroyed already is forgotten.
+                let _ = self.kernel.destroy(Space(number));
+                self.created[number as usize / 64] &= !(1 << (number % 64));
+            }
+        }
+    }
+
+    /// Maps frames, with more page tables when the kernel has none left.
+    pub fn map(&mut self, space: Space, address: u64, run: Run, flags: u64) -> Result<(), Errno> {
+        self.with_tables(run.frames, |kernel, done| {
+            let rest = Run { first: run.first.plus(done), frames: run.frames - done };
+            kernel.map(space, address + done * PAGE_BYTES, rest, flags)
+        })
+    }
+
+    /// Copies mappings, without the right to write on both sides.
+    pub fn copy(&mut self, from: Space, to: Space, first_page: u64, pages: u64) -> Result<(), Errno> {
+        self.with_tables(pages, |kernel, done| kernel.copy(from, to, (first_page + done) * PAGE_BYTES, pages - done))
+    }
+
+    /// Repeats `step`, which is told how many pages are done and does some more, until all are, donating in between.
+    fn with_tables(
+        &mut self,
+        pages: u64,
+        mut step: impl FnMut(&mut K, u64) -> Result<u64, Errno>,
+    ) -> Result<(), Errno> {
+        let mut done = 0;
+        let mut donated_in_vain = 0;
+        loop {
+            let more = step(&mut self.kernel, done)?;
+            done += more;
+            if done >= pages {
+                return Ok(());
+            }
+            donated_in_vain = if more == 0 { donated_in_vain + 1 } else { 0 };
+            if donated_in_vain > TABLES_PER_PAGE {
+                return Err(Errno::ENOMEM);
+            }
+            self.donate()?;
+        }
+    }
+
+    fn donate(&mut self) -> Result<(), Errno> {
+        let run = self.take_some(DONATION, Floor::OWN)?;
+        self.frames.keep(run);
+        self.kernel.donate(run).inspect_err(|_| self.frames.unkeep(run))?;
+        self.own_frames += run.frames;
+        Ok(())
+    }
+
+    /// Fills frames, `offset` bytes into them, with `bytes` from a grant; before and behind are zeros.
+    pub fn fill(&mut self, run: Run, offset: u64, source: Source, bytes: u64) -> Result<(), Errno> {
+        let end = offset + bytes;
+        for index in 0..run.frames {
+            let is_whole = offset <= index * PAGE_BYTES && end >= (index + 1) * PAGE_BYTES;
+            if !is_whole {
+                self.kernel.copy_frame(run.first.plus(index), self.zeros)?;
+            }
+        }
+        let first = run.first.plus(offset / PAGE_BYTES);
+        if bytes == 0 { Ok(()) } else { self.kernel.fill(first, offset % PAGE_BYTES, source, bytes) }
+    }
+
+    /// A frame with the first `bytes` bytes of `from` and zeros behind.
+    pub fn take_cut_copy(&mut self, from: Frame, bytes: usize, floor: Floor) -> Result<Frame, Errno> {
+        let mut page: PageBytes = [0; PAGE_BYTES as usize];
+        self.kernel.read_frame(from, &mut page)?;
+        page[bytes..].fill(0);
+        let frame = self.take(floor)?;
+        self.kernel.write_frame(frame, &page).inspect_err(|_| self.frames.release(frame))?;
+        Ok(frame)
+    }
+
+    /// Sees to it that vm's own heap has `bytes` free for a request, beyond what every request takes.
+    pub fn ensure_heap(&mut self, bytes: usize) -> Result<(), Errno> {
+        let cost = bytes.saturating_add(REQUEST_HEAP_BYTES);
+        if cost > self.heap_credit {
+            return self.renew_heap_credit(bytes);
+        }
+        self.heap_credit -= cost;
+        Ok(())
+    }
+
+    /// Looks whether the heap has a large free block, makes it longer if it has not, and grants half of it to the next requests. When
+    /// memory has ended, the other half serves as long as it lasts.
+    #[cold]
+    fn renew_heap_credit(&mut self, bytes: usize) -> Result<(), Errno> {
+        let least = bytes.checked_add(HEAP_CREDIT_BYTES).ok_or(Errno::ENOMEM)?;
+        let wanted = least.saturating_add(HEAP_CREDIT_BYTES);
+        self.heap_credit = 0;
+        if !has_heap(wanted) {
+            let pages = wanted.max(HEAP_GROWTH_BYTES).div_ceil(PAGE_BYTES as usize) as u64 + 1;
+            if let Err(error) = self.grow_heap(pages) {
+                return if has_heap(least) { Ok(()) } else { Err(error) };
+            }
+        }
+        self.heap_credit = HEAP_CREDIT_BYTES;
+        Ok(())
+    }
+
+    fn grow_heap(&mut self, pages: u64) -> Result<(), Errno> {
+        self.make_room(pages as usize, Floor::PROGRAM)?;
+        let end = self.kernel.heap_end();
+        let mut mapped = 0;
+        let mut result = Ok(());
+        while mapped < pages && result.is_ok() {
+            result = self.map_own(end + mapped * PAGE_BYTES, pages - mapped).map(|more| mapped += more);
+        }
+        if mapped > 0 {
+            self.kernel.grow_heap(mapped * PAGE_BYTES)?;
+        }
+        result
+    }
+
+    /// Maps some frames into vm's own space. → how many.
+    fn map_own(&mut self, address: u64, most: u64) -> Result<u64, Errno> {
+        let run = self.take_some(most, Floor::PROGRAM)?;
+        self.frames.keep(run);
+        self.map(self.kernel.own_space(), address, run, map::WRITE).inspect_err(|_| self.frames.unkeep(run))?;
+        self.own_frames += run.frames;
+        Ok(run.frames)
+    }
+}
+
+/// True when the heap has a free block of this size.
+fn has_heap(bytes: usize) -> bool {
+    let mut probe: Vec<u8> = Vec::new();
+    let result = probe.try_reserve_exact(bytes);
+    core::hint::black_box(&probe);
+    result.is_ok()
+}

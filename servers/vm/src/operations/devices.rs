@@ -1,0 +1,106 @@
+//! What drivers need: device registers mapped, and memory that devices reach by DMA.
+//!
+//! DMA memory stays with the service's slot when the driver dies, because its device may still be writing there: the next
+//! incarnation gets the same frames, and nobody else ever does.
+
+use crate::memory::frames::{Frame, Run};
+use crate::memory::kernel::Kernel;
+use crate::memory::{Floor, Memory};
+use crate::space::AddressSpace;
+use crate::space::region::{Backing, Region, Rights};
+use abi::{
+    Endpoint, Errno,
+    layout::{PAGE_BYTES, SERVICE_DEVICES, SERVICE_STACK_BYTES, SERVICE_STACK_END, map},
+};
+use alloc::{collections::BTreeMap, vec::Vec};
+
+/// Devices are mapped below this.
+const DEVICES_END: u64 = SERVICE_STACK_END - SERVICE_STACK_BYTES - PAGE_BYTES;
+
+/// Adds a device region where one is free, and maps it. → address.
+fn map_device<K: Kernel>(space: &mut AddressSpace, memory: &mut Memory<K>, run: Run, flags: u64) -> Result<u64, Errno> {
+    let bytes = run.frames * PAGE_BYTES;
+    let start = space.regions.free_above(SERVICE_DEVICES, DEVICES_END, bytes).ok_or(Errno::ENOMEM)?;
+    let rights = Rights::READ.with(Rights::WRITE, flags & map::WRITE != 0);
+    let region = Region { shared: true, backing: Backing::Device, ..Region::anonymous(start, start + bytes, rights) };
+    space.add(memory, region);
+    if let Err(error) = memory.map(space.id, start, run, flags) {
+        space.remove(memory, start, start + bytes)?;
+        return Err(error);
+    }
+    Ok(start)
+}
+
+/// Maps physical memory that the privileges of `process` allow. → address of its first byte.
+/// `EINVAL`: unknown flags or no memory; `EPERM`: not allowed, or memory that vm gives to others.
+pub fn map_physical<K: Kernel>(
+    space: &mut AddressSpace,
+    memory: &mut Memory<K>,
+    process: Endpoint,
+    physical: u64,
+    bytes: u64,
+    flags: u64,
+) -> Result<u64, Errno> {
+    let end =
+        physical.checked_add(bytes).filter(|&end| end <= u64::from(u32::MAX) * PAGE_BYTES).ok_or(Errno::EINVAL)?;
+    if bytes == 0 || flags & !(map::WRITE | map::UNCACHED) != 0 {
+        return Err(Errno::EINVAL);
+    }
+    let first = Frame((physical / PAGE_BYTES) as u32);
+    let run = Run { first, frames: end.div_ceil(PAGE_BYTES) - physical / PAGE_BYTES };
+    if !memory.kernel.may_map(process, physical, bytes) || run.iter().any(|frame| memory.frames.manages(frame)) {
+        return Err(Errno::EPERM);
+    }
+    Ok(map_device(space, memory, run, flags)? + physical % PAGE_BYTES)
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Block {
+    run: Run,
+    in_use: bool,
+}
+
+/// The DMA memory of all slots.
+#[derive(Debug, Default)]
+pub struct Dma {
+    by_slot: BTreeMap<usize, Vec<Block>>,
+}
+
+impl Dma {
+    /// Contiguous zeroed memory for the service in `slot`. → address, physical address.
+    pub fn allocate<K: Kernel>(
+        &mut self,
+        space: &mut AddressSpace,
+        memory: &mut Memory<K>,
+        slot: usize,
+        bytes: u64,
+    ) -> Result<(u64, u64), Errno> {
+        if bytes == 0 {
+            return Err(Errno::EINVAL);
+        }
+        let frames = bytes.div_ceil(PAGE_BYTES);
+        let blocks = self.by_slot.entry(slot).or_default();
+        let inherited = blocks.iter().position(|block| !block.in_use && block.run.frames == frames);
+        let index = match inherited {
+            Some(index) => index,
+            None => {
+                blocks.push(Block { run: memory.take_run(frames, Floor::SERVICE)?, in_use: false });
+                blocks.len() - 1
+            }
+        };
+        let block = &mut blocks[index];
+        let address = map_device(space, memory, block.run, map::WRITE | map::ZERO)?;
+        block.in_use = true;
+        Ok((address, block.run.first.address()))
+    }
+
+    /// Whoever was in `slot` is gone; its successor may have the memory.
+    pub fn inherit(&mut self, slot: usize) {
+        self.by_slot.get_mut(&slot).into_iter().flatten().for_each(|block| block.in_use = false);
+    }
+
+    /// Frames that DMA holds.
+    pub fn frames(&self) -> impl Iterator<Item = Frame> {
+        self.by_slot.values().flatten().flat_map(|block| block.run.iter())
+    }
+}

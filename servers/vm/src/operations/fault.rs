@@ -1,0 +1,311 @@
+//! Page faults: what a touched page must be, and how it comes to be there.
+//!
+//! Errors say how the offender dies: `EFAULT` nothing there or no right, `ENOMEM` no frame left, `EIO` no content (behind the
+//! end of a file).
+
+use crate::memory::Memory;
+use crate::memory::frames::{Frame, Run};
+use crate::memory::kernel::Kernel;
+use crate::memory::pages::{LEAF_PAGES, Page};
+use crate::memory::shared_pages::{make_zeros, mark_changed};
+use crate::space::region::{Backing, Region, Rights};
+use crate::space::{AddressSpace, STACK_GAP};
+use abi::{
+    Errno,
+    kernel::{ACCESS_EXECUTE, ACCESS_PRESENT, ACCESS_WRITE},
+    layout::{PAGE_BYTES, map},
+};
+
+/// Pages of an image that are mapped around the one touched, at most: those of its leaf.
+const AROUND_PAGES: u64 = LEAF_PAGES;
+/// Neighbours of the touched page that are not behind it in memory are mapped too when this many come together.
+const WORTH_A_CALL: u64 = 4;
+/// Pages of zeros that are mapped at a time when a program walks through new memory, at most.
+const AHEAD_PAGES: u64 = 8;
+
+/// How memory was touched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access {
+    write: bool,
+    execute: bool,
+    /// The kernel maps the page, but not so.
+    present: bool,
+}
+
+impl Access {
+    /// From the bits of `abi::kernel::ACCESS_*`.
+    pub const fn from_bits(bits: u64) -> Access {
+        Access {
+            write: bits & ACCESS_WRITE != 0,
+            execute: bits & ACCESS_EXECUTE != 0,
+            present: bits & ACCESS_PRESENT != 0,
+        }
+    }
+
+    /// A read or write of data.
+    pub const fn data(write: bool) -> Access {
+        Access { write, execute: false, present: false }
+    }
+
+    /// The access after which no other that these rights allow can fault.
+    pub const fn touching(rights: Rights) -> Access {
+        let write = rights.has(Rights::WRITE);
+        Access { write, execute: !write && rights.has(Rights::EXECUTE), present: false }
+    }
+
+    /// The processor cannot write or execute what it cannot read, so any right lets it read.
+    fn is_allowed(self, rights: Rights) -> bool {
+        if self.write {
+            rights.has(Rights::WRITE)
+        } else if self.execute {
+            rights.has(Rights::EXECUTE)
+        } else {
+            rights != Rights::NONE
+        }
+    }
+
+    /// The kernel's flags for a page of a region; `writable`: nothing stands against writing if the region allows it.
+    /// Where a region allows both, a page is executable after it was executed, and writable otherwise.
+    fn flags(self, rights: Rights, writable: bool) -> u64 {
+        let write = rights.has(Rights::WRITE);
+        let execute = rights.has(Rights::EXECUTE);
+        if execute && (self.execute || !write) {
+            map::EXECUTE
+        } else if write && writable {
+            map::WRITE
+        } else {
+            0
+        }
+    }
+}
+
+/// Pages of an object around one that was touched: those that can be mapped with it.
+#[derive(Clone, Copy)]
+struct Around {
+    /// First page of the window.
+    first: u64,
+    frames: [Frame; AROUND_PAGES as usize],
+    bits: u64,
+}
+
+impl Around {
+    /// The pages around `page`, which shows `frame`, whose frames are neighbours too. → first page, frames.
+    fn run(&self, page: u64, frame: Frame) -> (u64, Run) {
+        let at = (page - self.first) as usize;
+        let fits = |other: usize| {
+            self.bits >> other & 1 != 0 && self.frames[other].0 as usize + at == frame.0 as usize + other
+        };
+        let before = (0..at).rev().take_while(|&other| fits(other)).count();
+        let behind = (at + 1..AROUND_PAGES as usize).take_while(|&other| fits(other)).count();
+        let run = Run { first: Frame(frame.0 - before as u32), frames: (before + 1 + behind) as u64 };
+        (page - before as u64, run)
+    }
+
+    /// What is left when these are mapped.
+    fn without(mut self, first: u64, run: Run) -> Around {
+        let bits = u64::MAX >> (AROUND_PAGES - run.frames);
+        self.bits &= !(bits << (first - self.first));
+        self
+    }
+}
+
+impl AddressSpace {
+    /// Makes the page at `address` such that the access succeeds.
+    pub fn fault<K: Kernel>(&mut self, memory: &mut Memory<K>, address: u64, access: Access) -> Result<(), Errno> {
+        let region = match self.regions.find(address) {
+            Some(region) => region,
+            None => self.grow_stack(memory, address)?,
+        };
+        if !access.is_allowed(region.rights) {
+            return Err(Errno::EFAULT);
+        }
+        let page = address / PAGE_BYTES;
+        match (self.pages.get(page), region.backing) {
+            (Page::Owned(frame), _) => self.fault_owned(memory, &region, page, frame, access),
+            (_, Backing::Anonymous) => self.fault_zero(memory, &region, page, access),
+            (_, Backing::Object(..)) => self.fault_object(memory, &region, page, access),
+            (_, Backing::Device) => Err(Errno::EIO),
+        }
+    }
+
+    /// The page has a frame of its own, which the kernel does not map so.
+    fn fault_owned<K: Kernel>(
+        &mut self,
+        memory: &mut Memory<K>,
+        region: &Region,
+        page: u64,
+        frame: Frame,
+        access: Access,
+    ) -> Result<(), Errno> {
+        let is_sole = memory.frames.users(frame) == 1;
+        if access.write && !is_sole {
+            return self.replace_by_copy(memory, region, page, frame, access);
+        }
+        let flags = access.flags(region.rights, is_sole);
+        if access.write && access.present && !region.rights.has(Rights::EXECUTE) {
+            return self.make_writable_around(memory, region, page);
+        }
+        memory.map(self.id, page * PAGE_BYTES, Run { first: frame, frames: 1 }, flags)
+    }
+
+    /// After the other users of a forked page have gone, its neighbours are mostly free to be written too.
+    fn make_writable_around<K: Kernel>(
+        &mut self,
+        memory: &mut Memory<K>,
+        region: &Region,
+        page: u64,
+    ) -> Result<(), Errno> {
+        let is_sole = |frame| memory.frames.users(frame) == 1;
+        let (first, end) = self.pages.owned_around(page, region.first_page(), region.end_page(), is_sole);
+        memory.kernel.protect(self.id, first * PAGE_BYTES, end - first, map::WRITE)
+    }
+
+    /// Copy on write: from a frame that others use too.
+    fn replace_by_copy<K: Kernel>(
+        &mut self,
+        memory: &mut Memory<K>,
+        region: &Region,
+        page: u64,
+        frame: Frame,
+        access: Access,
+    ) -> Result<(), Errno> {
+        let copy = memory.take_copy(frame, self.floor(memory))?;
+        let flags = access.flags(region.rights, true);
+        let mapped = memory.map(self.id, page * PAGE_BYTES, Run { first: copy, frames: 1 }, flags);
+        mapped.inspect_err(|_| memory.frames.release(copy))?;
+        if self.pages.frame(page).is_some() {
+            memory.frames.release(frame);
+        }
+        self.pages.own(page, copy);
+        Ok(())
+    }
+
+    /// Nothing is there yet: zeros. A program that walks through new memory gets more and more at a time.
+    fn fault_zero<K: Kernel>(
+        &mut self,
+        memory: &mut Memory<K>,
+        region: &Region,
+        page: u64,
+        access: Access,
+    ) -> Result<(), Errno> {
+        let floor = self.floor(memory);
+        let hits = if self.expected.0 == page { self.expected.1 + 1 } else { 0 };
+        let most = (1 << hits.min(6)).min(AHEAD_PAGES).min(region.end_page() - page);
+        let ahead = self.pages.absent_from(page, most);
+        let run = memory.take_some(ahead, floor)?;
+        self.own(memory, page, run, access.flags(region.rights, true) | map::ZERO)?;
+        self.expected = (page + run.frames, hits);
+        Ok(())
+    }
+
+    /// The page shows an object.
+    fn fault_object<K: Kernel>(
+        &mut self,
+        memory: &mut Memory<K>,
+        region: &Region,
+        page: u64,
+        access: Access,
+    ) -> Result<(), Errno> {
+        let frame = self.object_frame(memory, region, page)?;
+        if access.write && !region.shared {
+            return self.replace_by_copy(memory, region, page, frame, access);
+        }
+        let is_tracked = region.shows_shared_file(memory);
+        if access.write && is_tracked {
+            return self.fault_changing(memory, region, page, frame, access);
+        }
+        let flags = access.flags(region.rights, region.shared && !is_tracked);
+        let around = self.around(memory, region, page);
+        let (first, run) = around.run(page, frame);
+        memory.map(self.id, first * PAGE_BYTES, run, flags)?;
+        self.pages.borrow(first, run.frames);
+        self.map_others(memory, around.without(first, run), flags);
+        Ok(())
+    }
+
+    /// The first write to a page of a shared file since it was written back.
+    fn fault_changing<K: Kernel>(
+        &mut self,
+        memory: &mut Memory<K>,
+        region: &Region,
+        page: u64,
+        frame: Frame,
+        access: Access,
+    ) -> Result<(), Errno> {
+        let (id, index) = region.object_page(page).ok_or(Errno::EIO)?;
+        mark_changed(memory, id, index)?;
+        let flags = access.flags(region.rights, true);
+        memory.map(self.id, page * PAGE_BYTES, Run { first: frame, frames: 1 }, flags)?;
+        self.pages.borrow(page, 1);
+        Ok(())
+    }
+
+    /// Maps what else is around, as far as it comes in long runs. What cannot be mapped now comes by a fault, if it is ever touched.
+    fn map_others<K: Kernel>(&mut self, memory: &mut Memory<K>, mut around: Around, flags: u64) {
+        while around.bits != 0 {
+            let at = around.bits.trailing_zeros();
+            let (first, run) = around.run(around.first + u64::from(at), around.frames[at as usize]);
+            let worth = run.frames >= WORTH_A_CALL;
+            if worth && memory.map(self.id, first * PAGE_BYTES, run, flags).is_ok() {
+                self.pages.borrow(first, run.frames);
+            }
+            around = around.without(first, run);
+        }
+    }
+
+    /// The frame of the object's page; shared memory gets its zeros now.
+    fn object_frame<K: Kernel>(&self, memory: &mut Memory<K>, region: &Region, page: u64) -> Result<Frame, Errno> {
+        let floor = self.floor(memory);
+        let (id, index) = region.object_page(page).ok_or(Errno::EIO)?;
+        let object = memory.objects.get(id).ok_or(Errno::EIO)?;
+        if let Some(frame) = object.pages.frame(index) {
+            return Ok(frame);
+        }
+        if object.content.is_zeros(index) { make_zeros(memory, id, index, floor) } else { Err(Errno::EIO) }
+    }
+
+    /// The pages around the touched one which its object has and this space does not.
+    fn around<K>(&self, memory: &Memory<K>, region: &Region, page: u64) -> Around {
+        let first = page / AROUND_PAGES * AROUND_PAGES;
+        let start = first.max(region.first_page());
+        let end = (first + AROUND_PAGES).min(region.end_page());
+        let mut around = Around { first, frames: [Frame(0); AROUND_PAGES as usize], bits: 0 };
+        let Some((id, index)) = region.object_page(start) else { return around };
+        let Some(object) = memory.objects.get(id) else { return around };
+        let skipped = (start - first) as usize;
+        let (frames, present) = object.pages.frames(index);
+        around.frames[skipped..].copy_from_slice(&frames[..AROUND_PAGES as usize - skipped]);
+        let within = u64::MAX >> (AROUND_PAGES - (end - first)) & u64::MAX << skipped;
+        around.bits = present << skipped & within & !self.pages.window(first);
+        around
+    }
+
+    /// Extends a stack down to an address below it. `EFAULT`: there is none, it is long enough, or something is in its way.
+    fn grow_stack<K: Kernel>(&mut self, memory: &mut Memory<K>, address: u64) -> Result<Region, Errno> {
+        let stack = self.regions.next(address).filter(|region| region.grows_down).ok_or(Errno::EFAULT)?;
+        let start = address / PAGE_BYTES * PAGE_BYTES;
+        let gap_start = start.checked_sub(STACK_GAP).ok_or(Errno::EFAULT)?;
+        if stack.end - start > self.stack_bytes || !self.regions.is_free(gap_start, stack.start) {
+            return Err(Errno::EFAULT);
+        }
+        self.add(memory, Region { end: stack.start, start, ..stack });
+        self.regions.find(address).ok_or(Errno::EFAULT)
+    }
+
+    /// Makes the pages within a range such that the kernel can copy to or from them, as faults would; for ranges of data that vm itself copies.
+    pub fn touch<K: Kernel>(
+        &mut self,
+        memory: &mut Memory<K>,
+        address: u64,
+        bytes: u64,
+        write: bool,
+    ) -> Result<(), Errno> {
+        let end = address.checked_add(bytes).ok_or(Errno::EFAULT)?;
+        let mut page = address / PAGE_BYTES * PAGE_BYTES;
+        while page < end {
+            self.fault(memory, page, Access::data(write))?;
+            page += PAGE_BYTES;
+        }
+        Ok(())
+    }
+}

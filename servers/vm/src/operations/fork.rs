@@ -1,0 +1,60 @@
+//! Fork: a second space with the same content. Nothing is copied but bookkeeping: both sides lose the right to write, and
+//! whoever writes first pays (`fault`).
+
+use crate::memory::Memory;
+use crate::memory::kernel::Kernel;
+use crate::space::AddressSpace;
+use crate::space::region::{Backing, OnFork, Region};
+use abi::Errno;
+use alloc::vec::Vec;
+
+impl AddressSpace {
+    /// A copy of this space for one thread.
+    pub fn fork<K: Kernel>(&self, memory: &mut Memory<K>) -> Result<AddressSpace, Errno> {
+        memory.ensure_heap(self.heap_bytes())?;
+        let mut child = AddressSpace::new(memory)?;
+        match self.copy_to(memory, &mut child) {
+            Ok(()) => Ok(child),
+            Err(error) => {
+                child.destroy(memory)?;
+                Err(error)
+            }
+        }
+    }
+
+    fn copy_to<K: Kernel>(&self, memory: &mut Memory<K>, child: &mut AddressSpace) -> Result<(), Errno> {
+        let mut page = 0;
+        while let Some((first, end)) = self.pages.stretch(page, u64::MAX) {
+            memory.copy(self.id, child.id, first, end - first)?;
+            page = end;
+        }
+        self.pages.owned().for_each(|(_, frame)| memory.frames.share(frame));
+        for region in self.regions.iter() {
+            if let Backing::Object(id, _) = region.backing {
+                memory.objects.map(id, region.pages());
+            }
+        }
+        *child = AddressSpace {
+            id: child.id,
+            users: 1,
+            regions: self.regions.clone(),
+            pages: self.pages.clone(),
+            is_service: false,
+            ..*self
+        };
+        child.obey_fork_advice(memory)
+    }
+
+    /// Forgets what the parent has asked not to copy.
+    fn obey_fork_advice<K: Kernel>(&mut self, memory: &mut Memory<K>) -> Result<(), Errno> {
+        let special = |region: &&Region| region.on_fork != OnFork::Copy;
+        let regions: Vec<Region> = self.regions.iter().filter(special).copied().collect();
+        for region in regions {
+            match region.on_fork {
+                OnFork::Leave => self.remove(memory, region.start, region.end)?,
+                _ => self.empty(memory, region.start, region.end)?,
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,14 @@
+//! What is done with an address space: page `fault`s; the calls of programs (`mmap`, `protect`, `remap`, `advise`); whole spaces made
+//! and replaced (`fork`, `exec`, `spawn`); `devices`, pages made `resident` for real time, `reports`.
+
+pub mod advise;
+pub mod devices;
+pub mod exec;
+pub mod fault;
+mod fork;
+pub mod mmap;
+mod protect;
+mod remap;
+mod reports;
+mod resident;
+pub mod spawn;

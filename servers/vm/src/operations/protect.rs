@@ -1,0 +1,74 @@
+//! mprotect: other rights for what is there.
+//!
+//! Rights that are taken are taken from the kernel's mappings at once; rights that are given come with the next fault.
+
+use crate::memory::Memory;
+use crate::memory::kernel::Kernel;
+use crate::operations::mmap::user_range;
+use crate::space::AddressSpace;
+use crate::space::region::{Backing, Region, Rights};
+use abi::Errno;
+use alloc::vec::Vec;
+
+const PROT_GROWSDOWN: u64 = 0x0100_0000;
+const PROT_RIGHTS: u64 = 7;
+
+impl AddressSpace {
+    /// mprotect. `EACCES`: the file was not mapped for writing; `ENOMEM`: there is a hole in the range.
+    pub fn mprotect<K: Kernel>(
+        &mut self,
+        memory: &mut Memory<K>,
+        address: u64,
+        bytes: u64,
+        protection: u64,
+    ) -> Result<u64, Errno> {
+        if protection & !(PROT_RIGHTS | PROT_GROWSDOWN) != 0 {
+            return Err(Errno::EINVAL);
+        }
+        let (mut start, end) = user_range(address, bytes, Errno::ENOMEM)?;
+        if start == end {
+            return Ok(0);
+        }
+        if protection & PROT_GROWSDOWN != 0 {
+            let region = self.regions.find(start).filter(|region| region.grows_down);
+            start = region.ok_or(Errno::EINVAL)?.start;
+        }
+        self.regions.check_count()?;
+        if !self.regions.is_covered(start, end) {
+            return Err(Errno::ENOMEM);
+        }
+        self.ensure_change(memory, start, end)?;
+        let rights = Rights::from_linux(protection);
+        let regions: Vec<Region> = self.regions.overlapping(start, end).map(|region| region.part(start, end)).collect();
+        if regions.iter().any(|region| !may_become(region, rights)) {
+            return Err(Errno::EACCES);
+        }
+        for region in &regions {
+            self.take_rights(memory, region, rights)?;
+        }
+        self.regions.change(start, end, |region| region.rights = rights);
+        Ok(0)
+    }
+
+    /// Sees to it that the kernel's mappings allow no more than `rights`.
+    fn take_rights<K: Kernel>(&mut self, memory: &mut Memory<K>, region: &Region, rights: Rights) -> Result<(), Errno> {
+        let (start, end) = (region.start, region.end);
+        let executable_only = rights.has(Rights::EXECUTE) && !rights.has(Rights::WRITE);
+        if rights == Rights::NONE {
+            self.hide(memory, start, end)
+        } else if !rights.has(region.rights) || executable_only {
+            self.restrict(memory, start, end, executable_only)
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// Shared pages of a file may become writable only if vfs said so when they were mapped. Devices stay as they are.
+fn may_become(region: &Region, rights: Rights) -> bool {
+    match region.backing {
+        Backing::Anonymous => true,
+        Backing::Device => false,
+        Backing::Object(..) => region.may_write || !rights.has(Rights::WRITE),
+    }
+}

@@ -1,0 +1,71 @@
+//! What vm tells about memory: of the machine, and of one process.
+
+use crate::memory::Memory;
+use crate::memory::kernel::Kernel;
+use crate::memory::object::Content;
+use crate::space::AddressSpace;
+use crate::space::region::{Backing, Purpose, Region, Rights};
+use abi::{layout::PAGE_BYTES, vm::MapRecord};
+use alloc::vec::Vec;
+
+/// Memory of one process, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sizes {
+    /// All regions.
+    pub all: u64,
+    /// Pages that are there.
+    pub resident: u64,
+    /// Private writable regions but the stack.
+    pub data: u64,
+    /// The stack.
+    pub stack: u64,
+}
+
+/// Bit of `MapRecord::protection` for shared regions.
+const SHARED: u32 = 8;
+
+impl AddressSpace {
+    /// How large it is.
+    pub fn sizes(&self) -> Sizes {
+        let mut sizes = Sizes { resident: self.pages.count() * PAGE_BYTES, ..Sizes::default() };
+        for region in self.regions.iter() {
+            let bytes = region.end - region.start;
+            sizes.all += bytes;
+            if region.purpose == Purpose::Stack {
+                sizes.stack += bytes;
+            } else if region.rights.has(Rights::WRITE) && !region.shared {
+                sizes.data += bytes;
+            }
+        }
+        sizes
+    }
+
+    /// Its regions from number `first` on, at most `most`.
+    pub fn records<K: Kernel>(&self, memory: &Memory<K>, first: u64, most: usize) -> Vec<MapRecord> {
+        let regions = self.regions.iter().skip(usize::try_from(first).unwrap_or(usize::MAX));
+        regions.take(most).map(|region| record(memory, region)).collect()
+    }
+}
+
+fn record<K>(memory: &Memory<K>, region: &Region) -> MapRecord {
+    let mut record = MapRecord {
+        start: region.start,
+        end: region.end,
+        protection: u32::from(region.rights.0) | if region.shared { SHARED } else { 0 },
+        kind: match region.purpose {
+            Purpose::Other => 0,
+            Purpose::Heap => 1,
+            Purpose::Stack => 2,
+        },
+        ..MapRecord::default()
+    };
+    if let Backing::Object(id, page) = region.backing
+        && let Some(Content::File { file, .. } | Content::Shared { file, .. }) =
+            memory.objects.get(id).map(|object| object.content)
+    {
+        record.offset = page * PAGE_BYTES;
+        record.inode = file.inode;
+        record.device = file.device;
+    }
+    record
+}

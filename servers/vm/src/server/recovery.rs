@@ -1,0 +1,84 @@
+//! The second life: vm has died, and its tables are as it left them (docs/book/recovery.md).
+//!
+//! What can be counted is counted anew: users of frames and spaces, pages that show an object. The kernel's page tables, which are a cache
+//! of vm's, are emptied for those whom the message in progress concerned; faults fill them again. What nobody knows of any more goes: frames
+//! that were taken and not entered, spaces that were being made, images that nobody shows. A space whose own tables were being changed is given
+//! up, and with it its program. Then whoever asked asks again.
+
+use crate::memory::kernel::Kernel;
+use crate::server::Server;
+use crate::space::region::Backing;
+use abi::{
+    Endpoint, Message,
+    kernel::{CopyFault, Fault},
+    message::LINUX_LABELS,
+    vm::Request,
+};
+use sys::space::Space;
+
+impl<K: Kernel> Server<K> {
+    /// Makes the tables of the life before whole. `waits`: whether a process waits for vm's answer.
+    pub fn recover(&mut self, waits: impl FnOnce(Endpoint) -> bool) {
+        let in_progress = self.in_progress.died(waits);
+        self.file_maps.forget_all();
+        self.syncs.forget_all();
+        let concerned = in_progress.map_or([Endpoint::NONE; 2], |message| concerned(&message));
+        // A space that cannot be made whole is empty from here on, so that nothing below trips over it.
+        for process in concerned {
+            if self.processes.knows(process)
+                && let Err(error) = self.processes.renew(&mut self.memory, process)
+                && error != abi::Errno::ESRCH
+            {
+                sys::log!("the memory of {:#x} cannot be renewed: {error}", process.0);
+            }
+        }
+        self.count_pages_of_objects();
+        self.count_users_of_frames();
+        self.processes.recount(&mut self.memory);
+        self.memory.objects.end_recount(&mut self.memory.frames);
+        let processes = &self.processes;
+        let is_known = |space: Space| processes.spaces().any(|known| known.id == space);
+        self.memory.drop_unknown_spaces(is_known);
+    }
+
+    fn count_pages_of_objects(&mut self) {
+        self.memory.objects.begin_recount();
+        for region in self.processes.spaces().flat_map(|space| space.regions.iter()) {
+            if let Backing::Object(id, _) = region.backing {
+                self.memory.objects.map(id, region.pages());
+            }
+        }
+    }
+
+    fn count_users_of_frames(&mut self) {
+        let (frames, objects) = (&mut self.memory.frames, &self.memory.objects);
+        frames.begin_recount();
+        let owned = self.processes.spaces().flat_map(|space| space.pages.owned());
+        let in_objects = objects.iter().flat_map(|object| object.pages.owned());
+        let tails = objects.iter().filter_map(|object| object.loaded.as_deref()).flat_map(|loaded| loaded.tails);
+        let reserved = objects.iter().flat_map(|object| object.unused_reserve());
+        let all = owned.chain(in_objects).map(|(_, frame)| frame).chain(tails.flatten()).chain(reserved);
+        let lost = all.chain(self.dma.frames()).filter(|&frame| !frames.claim(frame)).count();
+        if lost > 0 {
+            sys::log!("{lost} frames in use are not vm's to give");
+        }
+    }
+}
+
+/// Whose memory the message may have changed.
+fn concerned(message: &Message) -> [Endpoint; 2] {
+    let source = message.source;
+    match message.label {
+        CopyFault::LABEL => [CopyFault::from_message(message).owner, Endpoint::NONE],
+        label if label == Fault::LABEL || label < LINUX_LABELS => [source, Endpoint::NONE],
+        _ => match Request::decode(message) {
+            Some(Request::Fork(fork)) => [fork.parent, fork.child],
+            Some(Request::Exec(exec)) => [exec.process, Endpoint::NONE],
+            Some(Request::Spawn(spawn)) => [spawn.process, Endpoint::NONE],
+            Some(Request::Renew(renew)) => [renew.process, Endpoint::NONE],
+            Some(Request::Exit(exit)) => [exit.process, Endpoint::NONE],
+            Some(Request::FileMapDone(map)) => [map.process, Endpoint::NONE],
+            _ => [source, Endpoint::NONE],
+        },
+    }
+}

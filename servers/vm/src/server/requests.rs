@@ -1,0 +1,298 @@
+//! The protocol of `abi::vm`: what pm, rs, vfs and drivers ask. Each request names who may make it; others get `EPERM`.
+
+use crate::memory::images;
+use crate::memory::images::Stretch;
+use crate::memory::kernel::{Kernel, Source};
+use crate::memory::object::{FileId, ObjectId};
+use crate::operations::spawn::{self, Recipe};
+use crate::operations::{devices, exec};
+use crate::server::Server;
+use abi::{
+    Endpoint, Errno, Message, Word,
+    endpoint::slot,
+    layout::PAGE_BYTES,
+    linux::nr,
+    message::REPLY,
+    vm::{self, MapRecord, Request},
+};
+use zerocopy::IntoBytes;
+
+/// Most records of one answer to `Maps`.
+const MAX_RECORDS: u64 = 512;
+
+/// `EPERM` unless the sender is one of these services.
+fn only(message: &Message, slots: &[usize]) -> Result<(), Errno> {
+    if slots.contains(&message.source.slot()) { Ok(()) } else { Err(Errno::EPERM) }
+}
+
+/// 0 stands for none.
+fn optional(image: u64) -> Option<ObjectId> {
+    (image != 0).then_some(ObjectId(image))
+}
+
+impl<K: Kernel> Server<K> {
+    /// Serves a request of a service.
+    pub(crate) fn request(&mut self, message: &Message) -> Result<Message, Errno> {
+        let request = Request::decode(message).ok_or(Errno::ENOSYS)?;
+        match request {
+            Request::Spawn(spawn) => only(message, &[slot::RS]).and_then(|()| self.spawn(message, &spawn)),
+            Request::Renew(renew) => only(message, &[slot::RS]).and_then(|()| self.renew(message, &renew)),
+            Request::Fork(fork) => only(message, &[slot::PM]).and_then(|()| self.fork(message, &fork)),
+            Request::Exit(exit) => only(message, &[slot::PM, slot::RS])
+                .and_then(|()| self.exit(exit.process))
+                .map(|()| message.reply(Ok(0))),
+            Request::Exec(exec) => only(message, &[slot::PM]).and_then(|()| self.exec(message, &exec)),
+            Request::MapPhysical(map) => self.map_physical(message, &map),
+            Request::AllocateDma(allocate) => self.allocate_dma(message, &allocate),
+            Request::MemoryInfo(_) => Ok(self.memory_info(message)),
+            Request::ProcessMemory(ask) => self.process_memory(message, ask.process),
+            Request::Maps(maps) => self.maps(&maps, message.source).map(|bytes| message.reply(Ok(bytes))),
+            of_vfs => only(message, &[slot::VFS]).and_then(|()| self.vfs_request(message, of_vfs)),
+        }
+    }
+
+    fn vfs_request(&mut self, message: &Message, request: Request) -> Result<Message, Errno> {
+        let done = message.reply(Ok(0));
+        let source = |grant| Source { granter: message.source, grant, offset: 0 };
+        match request {
+            Request::ImageOpen(open) => {
+                let file = FileId { device: open.device, inode: open.inode };
+                let image = images::open(&mut self.memory, file, open.version, open.bytes)?;
+                Ok(vm::ImageOpen::reply(message, 0, image.0))
+            }
+            Request::ImageMissing(ask) => {
+                let wanted = Stretch { offset: ask.offset, bytes: ask.bytes };
+                let missing = images::missing(&self.memory, ObjectId(ask.image), wanted)?;
+                let missing = missing.unwrap_or(Stretch { offset: 0, bytes: 0 });
+                Ok(vm::ImageMissing::reply(message, missing.bytes, missing.offset))
+            }
+            Request::ImageFill(fill) => {
+                let part = Stretch { offset: fill.offset, bytes: fill.bytes };
+                images::fill(&mut self.memory, ObjectId(fill.image), part, source(fill.grant)).map(|()| done)
+            }
+            Request::ImageClose(close) => {
+                let memory = &mut self.memory;
+                memory.objects.close(&mut memory.frames, ObjectId(close.image)).map(|()| done)
+            }
+            Request::ImageForget(forget) => {
+                let file = FileId { device: forget.device, inode: forget.inode };
+                self.memory.objects.forget_image(&mut self.memory.frames, file);
+                Ok(done)
+            }
+            Request::NextFileMap(_) => self.next_file_map(message),
+            Request::FileMapDone(map) => self.file_map_done(&map).map(|()| done),
+            shared => self.shared_request(message, shared),
+        }
+    }
+
+    fn shared_request(&mut self, message: &Message, request: Request) -> Result<Message, Errno> {
+        let done = message.reply(Ok(0));
+        let grant = |grant| Source { granter: message.source, grant, offset: 0 };
+        self.memory.ensure_heap(0)?;
+        match request {
+            Request::SharedOpen(open) => {
+                let file = FileId { device: open.device, inode: open.inode };
+                let object = self.memory.objects.open_shared(file, open.bytes);
+                Ok(vm::SharedOpen::reply(message, 0, object.0))
+            }
+            Request::SharedTake(take) => {
+                let wanted = Stretch { offset: take.offset, bytes: take.end.saturating_sub(take.offset) };
+                let taken = self.take_changed(ObjectId(take.object), wanted, grant(take.grant), take.bytes)?;
+                Ok(vm::SharedTake::reply(message, taken.bytes, taken.offset))
+            }
+            Request::SharedWritten(written) => {
+                let part = Stretch { offset: written.offset, bytes: written.bytes };
+                self.set_written(ObjectId(written.object), part).map(|()| done)
+            }
+            Request::SharedUpdate(update) => {
+                let part = Stretch { offset: update.offset, bytes: update.bytes };
+                self.update_shared(ObjectId(update.object), part, grant(update.grant), update.size).map(|()| done)
+            }
+            Request::SharedResize(resize) => self.resize_shared(ObjectId(resize.object), resize.bytes).map(|()| done),
+            Request::SharedClose(close) => self.close_shared(ObjectId(close.object), close.lose).map(|()| done),
+            Request::NextUnmapped(_) => {
+                let object = self.memory.objects.next_unmapped().ok_or(Errno::ENOENT)?;
+                Ok(vm::NextUnmapped::reply(message, 0, object.0))
+            }
+            Request::NextShared(next) => {
+                let (object, file) = self.memory.objects.next_shared(ObjectId(next.after)).ok_or(Errno::ENOENT)?;
+                Ok(vm::NextShared::reply(message, 0, object.0, file.device, file.inode))
+            }
+            Request::NextSync(_) => {
+                let (process, object) = self.syncs.take_next(message.source).ok_or(Errno::ENOENT)?;
+                Ok(vm::NextSync::reply(message, 0, process, object.0))
+            }
+            Request::SyncDone(sync) => self.sync_done(&sync).map(|()| done),
+            _ => Err(Errno::ENOSYS),
+        }
+    }
+
+    fn sync_done(&mut self, sync: &vm::SyncDone) -> Result<(), Errno> {
+        if !self.syncs.finish(sync.process, sync.error != 0).ok_or(Errno::ESRCH)? {
+            self.memory.kernel.notify(Endpoint::VFS);
+            return Ok(());
+        }
+        let result = if sync.error == 0 { Ok(0) } else { Err(Errno(sync.error.saturating_abs())) };
+        let mut reply = Message::new(nr::MSYNC | REPLY);
+        reply.words[0] = result.to_word();
+        self.memory.kernel.answer(sync.process, &reply);
+        Ok(())
+    }
+
+    fn spawn(&mut self, message: &Message, request: &vm::Spawn) -> Result<Message, Errno> {
+        let process = request.process;
+        if !process.is_service() {
+            return Err(Errno::EINVAL);
+        }
+        self.memory.ensure_heap(0)?;
+        self.dma.inherit(process.slot());
+        self.processes.add(&mut self.memory, process)?;
+        let recipe = Recipe {
+            image: Source { granter: message.source, grant: request.grant, offset: 0 },
+            image_bytes: request.image_bytes,
+            argument_bytes: request.argument_bytes,
+            heap_bytes: request.heap_bytes,
+            keep: (request.keep_bytes > 0).then(|| (self.kept(process.slot()), request.keep_bytes)),
+        };
+        let (space, spawned) = spawn::spawn(&mut self.memory, &recipe)?;
+        self.processes.enter(&mut self.memory, process, space)?;
+        Ok(vm::Spawn::reply(message, 0, spawned.entry, spawned.arguments, spawned.stack_end))
+    }
+
+    fn renew(&mut self, message: &Message, request: &vm::Renew) -> Result<Message, Errno> {
+        let process = request.process;
+        if !process.is_service() {
+            return Err(Errno::EINVAL);
+        }
+        self.memory.ensure_heap(0)?;
+        let recipe = Recipe {
+            image: Source { granter: message.source, grant: request.grant, offset: 0 },
+            image_bytes: request.image_bytes,
+            argument_bytes: request.argument_bytes,
+            heap_bytes: 0,
+            keep: None,
+        };
+        self.processes.succeed(&mut self.memory, process)?;
+        let space = self.processes.space(process)?;
+        let spawned = spawn::renew(space, &mut self.memory, &recipe)?;
+        Ok(vm::Renew::reply(message, 0, spawned.entry, spawned.arguments, spawned.stack_end))
+    }
+
+    /// The preserved memory of a slot, which vm holds for ever.
+    fn kept(&mut self, slot: usize) -> ObjectId {
+        *self.kept.entry(slot).or_insert_with(|| self.memory.objects.add_anonymous())
+    }
+
+    fn fork(&mut self, message: &Message, request: &vm::Fork) -> Result<Message, Errno> {
+        let vm::Fork { parent, child, share } = *request;
+        if !child.is_application() {
+            return Err(Errno::EINVAL);
+        }
+        self.memory.ensure_heap(0)?;
+        self.processes.add(&mut self.memory, child)?;
+        if parent == Endpoint::NONE {
+            return Ok(message.reply(Ok(0)));
+        }
+        let result =
+            if share { self.processes.share(&mut self.memory, child, parent) } else { self.copy(child, parent) };
+        if result.is_err() {
+            self.processes.remove(&mut self.memory, child)?;
+        }
+        result.map(|()| message.reply(Ok(0)))
+    }
+
+    fn copy(&mut self, child: Endpoint, parent: Endpoint) -> Result<(), Errno> {
+        let space = self.processes.space(parent)?.fork(&mut self.memory)?;
+        self.processes.enter(&mut self.memory, child, space)
+    }
+
+    fn exit(&mut self, process: Endpoint) -> Result<(), Errno> {
+        self.file_maps.forget(process);
+        self.syncs.forget(process);
+        self.processes.remove(&mut self.memory, process)
+    }
+
+    fn exec(&mut self, message: &Message, request: &vm::Exec) -> Result<Message, Errno> {
+        if !self.processes.knows(request.process) {
+            return Err(Errno::ESRCH);
+        }
+        self.memory.ensure_heap(0)?;
+        let image = ObjectId(request.image);
+        let (space, started) = exec::exec(&mut self.memory, image, optional(request.interpreter), request.stack_bytes)?;
+        self.processes.enter(&mut self.memory, request.process, space)?;
+        Ok(vm::Exec::reply(
+            message,
+            0,
+            started.start,
+            started.entry,
+            started.headers,
+            started.header_count,
+            started.interpreter_base,
+            started.stack_end,
+        ))
+    }
+
+    fn next_file_map(&mut self, message: &Message) -> Result<Message, Errno> {
+        let map = self.file_maps.take_next(message.source).ok_or(Errno::ENOENT)?;
+        let request = map.request;
+        let flags = request.flags_word();
+        Ok(vm::NextFileMap::reply(message, 0, map.process, request.descriptor, request.offset, request.bytes, flags))
+    }
+
+    fn file_map_done(&mut self, done: &vm::FileMapDone) -> Result<(), Errno> {
+        let map = self.file_maps.finish(done.process).ok_or(Errno::ESRCH)?;
+        let result = match done.error {
+            0 => self.with_space(done.process, |space, memory| {
+                space.mmap(memory, &map.request, optional(done.image), done.may_write)
+            }),
+            error => Err(Errno(error.saturating_abs())),
+        };
+        self.memory.objects.report_unmapped(ObjectId(done.image));
+        let mut reply = Message::new(nr::MMAP | REPLY);
+        reply.words[0] = result.to_word();
+        self.memory.kernel.answer(done.process, &reply);
+        Ok(())
+    }
+
+    fn map_physical(&mut self, message: &Message, request: &vm::MapPhysical) -> Result<Message, Errno> {
+        let process = message.source;
+        let vm::MapPhysical { physical, bytes, flags } = *request;
+        let address = self.with_space(process, |space, memory| {
+            devices::map_physical(space, memory, process, physical, bytes, flags)
+        })?;
+        Ok(vm::MapPhysical::reply(message, 0, address))
+    }
+
+    fn allocate_dma(&mut self, message: &Message, request: &vm::AllocateDma) -> Result<Message, Errno> {
+        let process = message.source;
+        if !process.is_service() {
+            return Err(Errno::EPERM);
+        }
+        self.memory.ensure_heap(0)?;
+        let space = self.processes.space(process)?;
+        let (address, physical) = self.dma.allocate(space, &mut self.memory, process.slot(), request.bytes)?;
+        Ok(vm::AllocateDma::reply(message, 0, address, physical))
+    }
+
+    fn memory_info(&self, message: &Message) -> Message {
+        let free = self.memory.frames.free() as u64 * PAGE_BYTES;
+        let cached = self.memory.objects.cached_pages() * PAGE_BYTES;
+        let own = self.memory.own_frames() * PAGE_BYTES;
+        vm::MemoryInfo::reply(message, 0, self.total_bytes, free, cached, own)
+    }
+
+    fn process_memory(&mut self, message: &Message, process: Endpoint) -> Result<Message, Errno> {
+        let sizes = self.processes.space(process)?.sizes();
+        Ok(vm::ProcessMemory::reply(message, 0, sizes.all, sizes.resident, sizes.data, sizes.stack))
+    }
+
+    fn maps(&mut self, request: &vm::Maps, granter: Endpoint) -> Result<u64, Errno> {
+        let most = (request.bytes / size_of::<MapRecord>() as u64).min(MAX_RECORDS);
+        let to = Source { granter, grant: request.grant, offset: 0 };
+        self.with_space(request.process, |space, memory| {
+            let records = space.records(memory, request.first, most as usize);
+            let bytes = records.as_bytes();
+            memory.kernel.write_grant(to, bytes).map(|()| bytes.len() as u64)
+        })
+    }
+}

@@ -1,0 +1,251 @@
+//! An address space: its regions, the pages that are there, and the kernel space that caches both.
+//!
+//! Invariants: every present page lies in a region; every page the kernel maps is present (device regions apart); an owned
+//! page is writable in the kernel only while this space is its one user.
+//! Neighbours: `fault` brings pages in, `fork`, `exec` and `spawn` make spaces, the Linux calls change regions.
+
+use crate::memory::frames::Run;
+use crate::memory::kernel::Kernel;
+use crate::memory::pages::{LEAF_HEAP_BYTES, Pages};
+use crate::memory::{Floor, Memory};
+use crate::space::region::{Backing, MMAP_TOP, Purpose, REGION_HEAP_BYTES, Region, Regions, Rights};
+use abi::{
+    Errno,
+    layout::{PAGE_BYTES, USER_END, USER_START, map},
+};
+use sys::space::Space;
+
+/// A stack that may grow stays this far above whatever lies below it.
+pub const STACK_GAP: u64 = 256 * PAGE_BYTES;
+/// How far a stack grows when nobody says (RLIMIT_STACK).
+pub const STACK_BYTES: u64 = 8 << 20;
+
+/// An address space.
+#[derive(Debug)]
+pub struct AddressSpace {
+    /// The kernel's.
+    pub id: Space,
+    /// Threads that use it.
+    pub users: u32,
+    /// What lies where.
+    pub regions: Regions,
+    /// What is there.
+    pub pages: Pages,
+    /// Where brk began.
+    pub heap_start: u64,
+    /// Where brk stands.
+    pub heap_end: u64,
+    /// How far stacks grow.
+    pub stack_bytes: u64,
+    /// The page a fault is expected at next, and how often that was right in a row.
+    pub expected: (u64, u32),
+    /// It belongs to a service.
+    pub is_service: bool,
+}
+
+impl AddressSpace {
+    /// An empty space for one thread.
+    pub fn new<K: Kernel>(memory: &mut Memory<K>) -> Result<AddressSpace, Errno> {
+        Ok(AddressSpace {
+            id: memory.create_space()?,
+            users: 1,
+            regions: Regions::default(),
+            pages: Pages::default(),
+            heap_start: 0,
+            heap_end: 0,
+            stack_bytes: STACK_BYTES,
+            expected: (0, 0),
+            is_service: false,
+        })
+    }
+
+    /// Gives everything back. No thread uses it any more.
+    pub fn destroy<K: Kernel>(self, memory: &mut Memory<K>) -> Result<(), Errno> {
+        let result = self.retire(memory);
+        self.pages.owned().for_each(|(_, frame)| memory.frames.release(frame));
+        for region in self.regions.iter() {
+            if let Backing::Object(id, _) = region.backing {
+                memory.objects.unmap(&mut memory.frames, id, region.pages());
+            }
+        }
+        result
+    }
+
+    /// Destroys the kernel's space, or empties it for the next process: for a small one that is less work.
+    fn retire<K: Kernel>(&self, memory: &mut Memory<K>) -> Result<(), Errno> {
+        const SMALL_PAGES: u64 = 2048;
+        const SMALL_LEAVES: usize = 64;
+        let is_small = self.pages.count() <= SMALL_PAGES && self.pages.leaves() <= SMALL_LEAVES;
+        if self.is_service || !is_small || !memory.wants_spare() {
+            return memory.destroy_space(self.id);
+        }
+        self.each_stretch(0, USER_END, |space, first, pages| memory.kernel.unmap(space, first, pages))?;
+        memory.keep_spare(self.id);
+        Ok(())
+    }
+
+    /// How many frames it must leave to others: more the larger it is.
+    pub fn floor<K: Kernel>(&self, memory: &Memory<K>) -> Floor {
+        if self.is_service {
+            return Floor::SERVICE;
+        }
+        let total = memory.frames.total();
+        let is_large = self.pages.count() as usize > total / 8;
+        Floor(Floor::PROGRAM.0 + if is_large { total / 64 } else { 0 })
+    }
+
+    /// Estimate of vm's heap that the bookkeeping of this space takes.
+    pub fn heap_bytes(&self) -> usize {
+        self.pages.leaves() * LEAF_HEAP_BYTES + self.pages.growth_bytes() + self.regions.len() * REGION_HEAP_BYTES
+    }
+
+    /// Sees to it that vm's heap has room to list and cut the regions within a range.
+    pub fn ensure_change<K: Kernel>(&self, memory: &mut Memory<K>, start: u64, end: u64) -> Result<(), Errno> {
+        let regions = self.regions.overlapping(start, end).count();
+        memory.ensure_heap(regions * 4 * size_of::<Region>())
+    }
+
+    /// Makes a region where there is none.
+    pub fn add<K: Kernel>(&mut self, memory: &mut Memory<K>, region: Region) {
+        if let Backing::Object(id, _) = region.backing {
+            memory.objects.map(id, region.pages());
+        }
+        self.regions.insert(region);
+    }
+
+    /// Removes regions and pages within a range.
+    pub fn remove<K: Kernel>(&mut self, memory: &mut Memory<K>, start: u64, end: u64) -> Result<(), Errno> {
+        self.ensure_change(memory, start, end)?;
+        let result = self.empty(memory, start, end);
+        for region in self.regions.remove(start, end) {
+            if let Backing::Object(id, _) = region.backing {
+                memory.objects.unmap(&mut memory.frames, id, region.pages());
+            }
+        }
+        result
+    }
+
+    /// Removes the pages within a range; the regions stay, and faults fill them again.
+    pub fn empty<K: Kernel>(&mut self, memory: &mut Memory<K>, start: u64, end: u64) -> Result<(), Errno> {
+        self.hide(memory, start, end)?;
+        self.pages.remove(start / PAGE_BYTES, end / PAGE_BYTES, |_, frame| memory.frames.release(frame));
+        Ok(())
+    }
+
+    /// Takes the pages within a range out of the kernel's tables only: faults show them again.
+    pub fn hide<K: Kernel>(&mut self, memory: &mut Memory<K>, start: u64, end: u64) -> Result<(), Errno> {
+        let has_device = self.regions.overlapping(start, end).any(|region| region.backing == Backing::Device);
+        if has_device {
+            return memory.kernel.unmap(self.id, start, (end - start) / PAGE_BYTES);
+        }
+        self.each_stretch(start, end, |space, first, pages| memory.kernel.unmap(space, first, pages))
+    }
+
+    /// Takes the right to write (and to execute, unless `execute`) from the mapped pages within a range; faults give it back.
+    pub fn restrict<K: Kernel>(
+        &mut self,
+        memory: &mut Memory<K>,
+        start: u64,
+        end: u64,
+        execute: bool,
+    ) -> Result<(), Errno> {
+        let flags = if execute { map::EXECUTE } else { 0 };
+        self.each_stretch(start, end, |space, first, pages| memory.kernel.protect(space, first, pages, flags))
+    }
+
+    fn each_stretch(
+        &self,
+        start: u64,
+        end: u64,
+        mut act: impl FnMut(Space, u64, u64) -> Result<(), Errno>,
+    ) -> Result<(), Errno> {
+        let (mut page, end) = (start / PAGE_BYTES, end / PAGE_BYTES);
+        while let Some((first, stop)) = self.pages.stretch(page, end) {
+            act(self.id, first * PAGE_BYTES, stop - first)?;
+            page = stop;
+        }
+        Ok(())
+    }
+
+    /// Maps frames that become the space's own, at a page where nothing is. Their content is theirs, or zeros with `map::ZERO` in `flags`.
+    /// When it fails the frames are free again.
+    pub fn own<K: Kernel>(&mut self, memory: &mut Memory<K>, page: u64, run: Run, flags: u64) -> Result<(), Errno> {
+        if let Err(error) = memory.map(self.id, page * PAGE_BYTES, run, flags) {
+            memory.kernel.unmap(self.id, page * PAGE_BYTES, run.frames)?;
+            memory.release_run(run);
+            return Err(error);
+        }
+        self.pages.own_run(page, run);
+        Ok(())
+    }
+
+    /// Brings in zeroed pages for `first..end`, where nothing is, in runs as long as they come.
+    pub fn own_zeros<K: Kernel>(
+        &mut self,
+        memory: &mut Memory<K>,
+        first: u64,
+        end: u64,
+        flags: u64,
+    ) -> Result<(), Errno> {
+        let floor = self.floor(memory);
+        let mut page = first;
+        while page < end {
+            let run = memory.take_some(end - page, floor)?;
+            self.own(memory, page, run, flags | map::ZERO)?;
+            page += run.frames;
+        }
+        Ok(())
+    }
+
+    /// False: a death has left its tables half changed.
+    pub fn is_whole(&mut self) -> bool {
+        self.regions.forget_caches();
+        self.pages.is_whole() && self.regions.is_whole()
+    }
+
+    /// Unmaps everything that a fault can map again.
+    pub fn hide_all<K: Kernel>(&self, memory: &mut Memory<K>) -> Result<(), Errno> {
+        let visible = self.regions.iter().filter(|region| region.backing != Backing::Device);
+        for region in visible {
+            memory.kernel.unmap(self.id, region.start, region.pages())?;
+        }
+        Ok(())
+    }
+
+    /// Becomes an empty space. What its tables held is lost; they cannot even be given back.
+    pub fn give_up<K: Kernel>(&mut self, memory: &mut Memory<K>) -> Result<(), Errno> {
+        core::mem::forget(core::mem::take(&mut self.pages));
+        core::mem::forget(core::mem::take(&mut self.regions));
+        self.id = memory.create_space()?;
+        Ok(())
+    }
+
+    /// The highest free range for mmap.
+    pub fn free_range(&self, bytes: u64, top: u64) -> Result<u64, Errno> {
+        self.regions.free_below(top, USER_START, bytes).ok_or(Errno::ENOMEM)
+    }
+
+    /// Makes the stack region of a program, its top pages filled: they are written to at once. → its end.
+    pub fn add_stack<K: Kernel>(
+        &mut self,
+        memory: &mut Memory<K>,
+        stack_bytes: u64,
+        rights: Rights,
+    ) -> Result<u64, Errno> {
+        const FIRST_BYTES: u64 = 0x21 * PAGE_BYTES;
+        const FILLED_PAGES: u64 = 2;
+        let most = (USER_END - MMAP_TOP) - 2 * STACK_GAP;
+        self.stack_bytes = stack_bytes.clamp(FIRST_BYTES, most) / PAGE_BYTES * PAGE_BYTES;
+        self.add(
+            memory,
+            Region {
+                grows_down: true,
+                purpose: Purpose::Stack,
+                ..Region::anonymous(USER_END - FIRST_BYTES, USER_END, rights)
+            },
+        );
+        let end = USER_END / PAGE_BYTES;
+        self.own_zeros(memory, end - FILLED_PAGES, end, map::WRITE)?;
+        Ok(USER_END)
+    }
+}

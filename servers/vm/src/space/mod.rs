@@ -1,0 +1,7 @@
+//! Address spaces: the `region`s of one and their pages (`address_space`), and which thread uses which (`processes`).
+
+mod address_space;
+pub mod processes;
+pub mod region;
+
+pub use address_space::{AddressSpace, STACK_GAP};

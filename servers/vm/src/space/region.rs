@@ -1,0 +1,452 @@
+//! The regions of an address space: what lies where, with which rights. Pages come and go within regions.
+//!
+//! Invariants: regions are page-aligned, not empty, ascending and disjoint; neighbours that could be one are one.
+//! Neighbours: `space`, which keeps pages and regions in step.
+
+use crate::memory::Memory;
+use crate::memory::object::ObjectId;
+use abi::{Errno, layout::PAGE_BYTES};
+use alloc::{collections::BTreeMap, vec::Vec};
+
+/// Rights, with the bits of PROT_*.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rights(pub u8);
+
+impl Rights {
+    /// PROT_NONE.
+    pub const NONE: Rights = Rights(0);
+    /// PROT_READ.
+    pub const READ: Rights = Rights(1);
+    /// PROT_WRITE.
+    pub const WRITE: Rights = Rights(2);
+    /// PROT_EXEC.
+    pub const EXECUTE: Rights = Rights(4);
+    /// PROT_READ and PROT_WRITE.
+    pub const READ_WRITE: Rights = Rights(3);
+
+    /// The rights in the argument of a Linux call.
+    pub const fn from_linux(protection: u64) -> Rights {
+        Rights(protection as u8 & 7)
+    }
+
+    /// True when all of `other` are there.
+    pub const fn has(self, other: Rights) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// These and `other`, if `also`.
+    pub const fn with(self, other: Rights, also: bool) -> Rights {
+        if also { Rights(self.0 | other.0) } else { self }
+    }
+}
+
+/// Where the content of a region comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Backing {
+    /// Zeros.
+    Anonymous,
+    /// The pages of an object, from this one on.
+    Object(ObjectId, u64),
+    /// Physical memory, mapped for good when the region was made.
+    Device,
+}
+
+/// What fork does with a region.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnFork {
+    /// The child gets it too.
+    Copy,
+    /// The child does not get it (MADV_DONTFORK).
+    Leave,
+    /// The child gets it empty (MADV_WIPEONFORK).
+    Wipe,
+}
+
+/// What a region is for, as `MapRecord` tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// Anything.
+    Other,
+    /// The heap that brk moves.
+    Heap,
+    /// The stack of the main thread.
+    Stack,
+}
+
+/// A range of addresses of one kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Region {
+    /// First address.
+    pub start: u64,
+    /// Address after the last.
+    pub end: u64,
+    /// What may be done there.
+    pub rights: Rights,
+    /// Writes are seen by everybody who maps the object (and fork shares it); else they are private.
+    pub shared: bool,
+    /// It may become writable: of a shared file only if the descriptor was open for writing.
+    pub may_write: bool,
+    /// Grows downwards when touched below.
+    pub grows_down: bool,
+    /// See [`OnFork`].
+    pub on_fork: OnFork,
+    /// See [`Purpose`].
+    pub purpose: Purpose,
+    /// See [`Backing`].
+    pub backing: Backing,
+}
+
+impl Region {
+    /// Private anonymous memory.
+    pub fn anonymous(start: u64, end: u64, rights: Rights) -> Region {
+        Region {
+            start,
+            end,
+            rights,
+            shared: false,
+            may_write: true,
+            grows_down: false,
+            on_fork: OnFork::Copy,
+            purpose: Purpose::Other,
+            backing: Backing::Anonymous,
+        }
+    }
+
+    /// Number of pages.
+    pub fn pages(&self) -> u64 {
+        (self.end - self.start) / PAGE_BYTES
+    }
+
+    /// Number of the first page.
+    pub fn first_page(&self) -> u64 {
+        self.start / PAGE_BYTES
+    }
+
+    /// Number of the page after the last.
+    pub fn end_page(&self) -> u64 {
+        self.end / PAGE_BYTES
+    }
+
+    /// The page of the object that page `page` of the space shows.
+    pub fn object_page(&self, page: u64) -> Option<(ObjectId, u64)> {
+        match self.backing {
+            Backing::Object(id, first) => Some((id, first + (page - self.first_page()))),
+            _ => None,
+        }
+    }
+
+    /// True when it shows a file, together with all who map that shared.
+    pub fn shows_shared_file<K>(&self, memory: &Memory<K>) -> bool {
+        let Backing::Object(id, _) = self.backing else { return false };
+        memory.objects.get(id).is_some_and(|object| object.content.is_shared_file())
+    }
+
+    /// The part of it within `start..end`, which overlaps it.
+    pub fn part(&self, start: u64, end: u64) -> Region {
+        let (start, end) = (start.max(self.start), end.min(self.end));
+        let backing = match self.backing {
+            Backing::Object(id, first) => Backing::Object(id, first + (start - self.start) / PAGE_BYTES),
+            other => other,
+        };
+        Region { start, end, backing, ..*self }
+    }
+
+    /// True when `next` continues this region so that the two may be one.
+    fn continues_in(&self, next: &Region) -> bool {
+        let alike = Region { start: next.start, end: next.end, backing: next.backing, ..*self } == *next;
+        let backing = match (self.backing, next.backing) {
+            (Backing::Anonymous, Backing::Anonymous) => true,
+            (Backing::Object(a, first), Backing::Object(b, second)) => a == b && first + self.pages() == second,
+            _ => false,
+        };
+        self.end == next.start && alike && backing
+    }
+}
+
+/// Most regions of a space: bounds the heap and the time that one call may cost vm.
+pub const MAX_REGIONS: usize = 16384;
+
+/// Estimate of the heap that one region takes.
+pub const REGION_HEAP_BYTES: usize = 2 * size_of::<(u64, Region)>();
+
+/// mmap takes addresses downwards from here; above is the stack's.
+pub const MMAP_TOP: u64 = 0x7fff_f7ff_f000;
+
+/// The regions of one space.
+#[derive(Clone, Debug)]
+pub struct Regions {
+    by_start: BTreeMap<u64, Region>,
+    /// The region found last: faults come in clusters.
+    last: Option<Region>,
+    /// From here to `MMAP_TOP` nothing is free, so that the search for free addresses need not look there.
+    dense_from: u64,
+}
+
+impl Default for Regions {
+    fn default() -> Self {
+        Regions { by_start: BTreeMap::new(), last: None, dense_from: MMAP_TOP }
+    }
+}
+
+impl Regions {
+    /// True when they are what they must be.
+    pub fn is_whole(&self) -> bool {
+        let mut end = 0;
+        self.by_start.iter().all(|(&start, region)| {
+            let follows = start == region.start && start >= end && region.end > start;
+            end = region.end;
+            follows
+        })
+    }
+
+    /// Forgets what only saves time.
+    pub fn forget_caches(&mut self) {
+        self.last = None;
+        self.dense_from = MMAP_TOP;
+    }
+
+    /// The region that holds `address`.
+    pub fn find(&mut self, address: u64) -> Option<Region> {
+        if let Some(last) = self.last
+            && address >= last.start
+            && address < last.end
+        {
+            return Some(last);
+        }
+        let found = self.by_start.range(..=address).next_back().map(|(_, region)| *region)?;
+        if address >= found.end {
+            return None;
+        }
+        self.last = Some(found);
+        Some(found)
+    }
+
+    /// The first region that starts at or above `address`.
+    pub fn next(&self, address: u64) -> Option<Region> {
+        self.by_start.range(address..).next().map(|(_, region)| *region)
+    }
+
+    /// Regions.
+    pub fn len(&self) -> usize {
+        self.by_start.len()
+    }
+
+    /// All, ascending.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Region> {
+        self.by_start.values()
+    }
+
+    /// The regions that overlap `start..end`, whole.
+    pub fn overlapping(&self, start: u64, end: u64) -> impl Iterator<Item = &Region> {
+        let from = self.by_start.range(..=start).next_back().filter(|(_, region)| region.end > start);
+        let from = from.map_or(start, |(&first, _)| first);
+        self.by_start.range(from..end.max(from)).map(|(_, region)| region)
+    }
+
+    /// True when nothing lies within `start..end`.
+    pub fn is_free(&self, start: u64, end: u64) -> bool {
+        self.overlapping(start, end).next().is_none()
+    }
+
+    /// True when there is no hole within `start..end`.
+    pub fn is_covered(&self, start: u64, end: u64) -> bool {
+        let mut reached = start;
+        for region in self.overlapping(start, end) {
+            if region.start > reached {
+                return false;
+            }
+            reached = region.end;
+        }
+        reached >= end
+    }
+
+    /// `ENOMEM` when the few more regions that a change may bring would be too many.
+    pub fn check_count(&self) -> Result<(), Errno> {
+        if self.len() + 3 > MAX_REGIONS { Err(Errno::ENOMEM) } else { Ok(()) }
+    }
+
+    /// `ENOMEM` when taking out `start..end` would cut one region in two, and that is one too many.
+    pub fn check_cut(&self, start: u64, end: u64) -> Result<(), Errno> {
+        let cuts = self.overlapping(start, end).next().is_some_and(|region| region.start < start && region.end > end);
+        if cuts && self.len() >= MAX_REGIONS { Err(Errno::ENOMEM) } else { Ok(()) }
+    }
+
+    /// Adds a region where there is none, and joins it with its neighbours.
+    pub fn insert(&mut self, region: Region) {
+        self.last = None;
+        self.by_start.insert(region.start, region);
+        self.join(region.start);
+        self.join(region.end);
+        if region.end >= self.dense_from && region.start < self.dense_from {
+            self.extend_dense();
+        }
+    }
+
+    fn extend_dense(&mut self) {
+        for region in self.by_start.range(..self.dense_from).rev().map(|(_, region)| region) {
+            if region.end < self.dense_from {
+                break;
+            }
+            self.dense_from = region.start;
+        }
+    }
+
+    /// Takes out what lies within `start..end`; regions that reach beyond are cut.
+    pub fn remove(&mut self, start: u64, end: u64) -> Vec<Region> {
+        self.last = None;
+        if end > self.dense_from {
+            self.dense_from = end.min(MMAP_TOP);
+        }
+        let touched: Vec<Region> = self.overlapping(start, end).copied().collect();
+        for region in &touched {
+            self.by_start.remove(&region.start);
+            if region.start < start {
+                self.by_start.insert(region.start, region.part(region.start, start));
+            }
+            if region.end > end {
+                self.by_start.insert(end, region.part(end, region.end));
+            }
+        }
+        touched.iter().map(|region| region.part(start, end)).collect()
+    }
+
+    /// Changes what lies within `start..end`, cutting regions that reach beyond.
+    pub fn change(&mut self, start: u64, end: u64, change: impl Fn(&mut Region)) {
+        for mut region in self.remove(start, end) {
+            change(&mut region);
+            self.insert(region);
+        }
+    }
+
+    /// The highest free range of `bytes` below `top` and not below `bottom`.
+    pub fn free_below(&self, top: u64, bottom: u64, bytes: u64) -> Option<u64> {
+        let mut end = if top > self.dense_from && top <= MMAP_TOP { self.dense_from } else { top };
+        for region in self.by_start.range(..end).rev().map(|(_, region)| region) {
+            if region.end < end && end - region.end >= bytes {
+                break;
+            }
+            end = end.min(region.start);
+        }
+        end.checked_sub(bytes).filter(|&start| start >= bottom)
+    }
+
+    /// The lowest free range of `bytes` from `bottom` on and below `top`.
+    pub fn free_above(&self, bottom: u64, top: u64, bytes: u64) -> Option<u64> {
+        let mut start = bottom;
+        for region in self.overlapping(bottom, top) {
+            if region.start > start && region.start - start >= bytes {
+                break;
+            }
+            start = region.end;
+        }
+        start.checked_add(bytes).filter(|&end| end <= top).map(|_| start)
+    }
+
+    /// Joins the region that starts at `start` with the one before, where they fit together.
+    fn join(&mut self, start: u64) {
+        let Some(&next) = self.by_start.get(&start) else { return };
+        let Some((_, before)) = self.by_start.range_mut(..start).next_back() else { return };
+        if before.continues_in(&next) {
+            before.end = next.end;
+            self.by_start.remove(&start);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const P: u64 = PAGE_BYTES;
+
+    fn anonymous(first: u64, end: u64) -> Region {
+        Region::anonymous(first * P, end * P, Rights::READ_WRITE)
+    }
+
+    fn regions(ranges: &[(u64, u64)]) -> Regions {
+        let mut regions = Regions::default();
+        ranges.iter().for_each(|&(first, end)| regions.insert(anonymous(first, end)));
+        regions
+    }
+
+    fn ranges(regions: &Regions) -> Vec<(u64, u64)> {
+        regions.iter().map(|region| (region.start / P, region.end / P)).collect()
+    }
+
+    #[test]
+    fn neighbours_of_one_kind_become_one() {
+        let mut regions = regions(&[(10, 20), (30, 40)]);
+        regions.insert(anonymous(20, 30));
+        assert_eq!(ranges(&regions), [(10, 40)]);
+        regions.change(15 * P, 20 * P, |region| region.rights = Rights::READ);
+        assert_eq!(ranges(&regions), [(10, 15), (15, 20), (20, 40)]);
+        regions.change(15 * P, 20 * P, |region| region.rights = Rights::READ_WRITE);
+        assert_eq!(ranges(&regions), [(10, 40)]);
+    }
+
+    #[test]
+    fn parts_of_an_object_join_only_in_order() {
+        let part = |first, end, page| Region { backing: Backing::Object(ObjectId(1), page), ..anonymous(first, end) };
+        let mut regions = Regions::default();
+        regions.insert(part(0, 4, 10));
+        regions.insert(part(4, 8, 14));
+        regions.insert(part(8, 9, 14));
+        assert_eq!(ranges(&regions), [(0, 8), (8, 9)]);
+        let removed = regions.remove(2 * P, 3 * P);
+        assert_eq!(removed[0].object_page(2), Some((ObjectId(1), 12)));
+        assert_eq!(regions.find(5 * P).and_then(|region| region.object_page(5)), Some((ObjectId(1), 15)));
+    }
+
+    #[test]
+    fn removing_cuts_at_both_ends() {
+        let mut regions = regions(&[(10, 20), (21, 30)]);
+        let removed = regions.remove(15 * P, 25 * P);
+        assert_eq!((removed.len(), ranges(&regions)), (2, [(10, 15), (25, 30)].to_vec()));
+        assert!(regions.is_free(15 * P, 25 * P) && !regions.is_free(14 * P, 15 * P));
+        assert_eq!(regions.find(15 * P), None);
+        assert_eq!(regions.find(25 * P).map(|region| region.pages()), Some(5));
+    }
+
+    #[test]
+    fn coverage_ends_at_holes() {
+        let regions = regions(&[(10, 20), (21, 30)]);
+        assert!(regions.is_covered(12 * P, 20 * P));
+        assert!(
+            !regions.is_covered(12 * P, 22 * P) && !regions.is_covered(29 * P, 31 * P) && !regions.is_covered(0, P)
+        );
+    }
+
+    #[test]
+    fn the_search_skips_nothing_that_is_free() {
+        let top = MMAP_TOP / P;
+        let mut regions = Regions::default();
+        let mut random = 1u64;
+        for _ in 0..3000 {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let (page, pages) = (top - 64 + (random >> 33) % 64, 1 + (random >> 50) % 5);
+            let end = (page + pages).min(top);
+            regions.remove(page * P, end * P);
+            if random >> 60 > 3 {
+                regions.insert(anonymous(page, end));
+            }
+            let is_free = |start: &u64| regions.is_free(start * P, (start + pages) * P);
+            let expected = (top - 100..=top - pages).rev().find(is_free);
+            assert_eq!(regions.free_below(MMAP_TOP, P, pages * P), expected.map(|start| start * P));
+        }
+    }
+
+    #[test]
+    fn free_ranges_are_found_from_both_sides() {
+        let regions = regions(&[(10, 20), (22, 30), (40, 50)]);
+        assert_eq!(regions.free_below(100 * P, P, 60 * P), None);
+        assert_eq!(regions.free_below(100 * P, P, 50 * P), Some(50 * P));
+        assert_eq!(regions.free_below(50 * P, P, 3 * P), Some(37 * P));
+        assert_eq!(regions.free_below(30 * P, P, 2 * P), Some(20 * P));
+        assert_eq!(regions.free_below(45 * P, P, 3 * P), Some(37 * P));
+        assert_eq!(regions.free_below(30 * P, P, 3 * P), Some(7 * P));
+        assert_eq!(regions.free_below(30 * P, 8 * P, 3 * P), None);
+        assert_eq!(regions.free_above(12 * P, 100 * P, 2 * P), Some(20 * P));
+        assert_eq!(regions.free_above(12 * P, 100 * P, 11 * P), Some(50 * P));
+        assert_eq!(regions.free_above(12 * P, 60 * P, 11 * P), None);
+    }
+}
