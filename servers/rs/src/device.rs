@@ -56,12 +56,12 @@ pub enum Progress {
 pub struct Search {
     slot: u64,
     wanted: Vec<(u16, u16)>,
-    step: Step,
+    question: Question,
     found: Device,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
+enum Question {
     /// Is the device with this index among those wanted there?
     Assign(usize),
     /// What is its range of this number?
@@ -72,41 +72,41 @@ impl Search {
     /// A search for the device of a service, which drives at least one.
     pub fn new(service: &Service) -> Search {
         let (slot, wanted) = (service.slot.into(), service.pci.clone());
-        Search { slot, wanted, step: Step::Assign(0), found: Device::default() }
+        Search { slot, wanted, question: Question::Assign(0), found: Device::default() }
     }
 
     /// What to ask pci now.
     pub fn question(&self) -> Message {
-        match self.step {
-            Step::Assign(index) => {
+        match self.question {
+            Question::Assign(index) => {
                 let (vendor, device) = self.wanted.get(index).copied().unwrap_or_default();
                 Assign { slot: self.slot, vendor: vendor.into(), device: device.into(), index: 0 }.message()
             }
-            Step::Bar(bar) => Bar { slot: self.slot, bar }.message(),
+            Question::Bar(bar) => Bar { slot: self.slot, bar }.message(),
         }
     }
 
     /// Takes the answer to the question.
     pub fn answered(mut self, reply: &Message) -> Progress {
-        let taken = match self.step {
-            Step::Assign(index) => self.assigned(index, reply),
-            Step::Bar(bar) => self.described(bar, reply),
+        let taken = match self.question {
+            Question::Assign(index) => self.assigned(index, reply),
+            Question::Bar(bar) => self.described(bar, reply),
         };
         match taken {
             Err(error) => Progress::Over(Err(error)),
-            Ok(()) if self.step == Step::Bar(BARS) => Progress::Over(Ok(self.found)),
+            Ok(()) if self.question == Question::Bar(BARS) => Progress::Over(Ok(self.found)),
             Ok(()) => Progress::Ask(self),
         }
     }
 
     fn assigned(&mut self, index: usize, reply: &Message) -> Result<(), Errno> {
-        self.step = match Assign::results(reply) {
+        self.question = match Assign::results(reply) {
             Ok((_, interrupts)) => {
                 let [first, second, ..] = interrupts.to_le_bytes();
                 self.found.irqs.extend([first, second].into_iter().filter(|line| *line != NO_LINE));
-                Step::Bar(0)
+                Question::Bar(0)
             }
-            Err(Errno::ENODEV) if index + 1 < self.wanted.len() => Step::Assign(index + 1),
+            Err(Errno::ENODEV) if index + 1 < self.wanted.len() => Question::Assign(index + 1),
             Err(error) => return Err(error),
         };
         Ok(())
@@ -118,7 +118,7 @@ impl Search {
             (start, bytes, true) => self.found.ports.push((start as u16, (start + bytes - 1) as u16)),
             (start, bytes, false) => self.found.memory.push((start, bytes)),
         }
-        self.step = Step::Bar(bar + 1);
+        self.question = Question::Bar(bar + 1);
         Ok(())
     }
 }

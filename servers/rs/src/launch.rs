@@ -200,7 +200,7 @@ impl World for Launcher {
         let _ = thread::destroy(Endpoint::current(slot), false);
     }
 
-    fn clear_away(&mut self, endpoint: Endpoint) {
+    fn free_memory(&mut self, endpoint: Endpoint) {
         match ipc::call(Endpoint::VM, &vm::Exit { process: endpoint }.message()) {
             // A start that failed half way has freed it.
             Ok(_) | Err(Errno::ESRCH) => {}

@@ -1,10 +1,10 @@
 //! rs, the reincarnation server: life and death of services.
 //!
 //! The kernel starts it beside vm. It reads the system table out of the boot archive, starts every service with the rights that stand
-//! there, asks each for signs of life, and starts a successor for whichever dies, hangs or is killed; the binaries come from the archive, never
-//! from a disk that may be what has failed.
+//! there, asks each for signs of life, and starts a successor for whichever dies, hangs or is killed. Binaries come from the archive,
+//! since the disk may be what has failed.
 //!
-//! Reading order: `supervisor`, `succession` and `update` decide (`policy`, `record`); `world` is what they act on, `launch` the real one;
+//! Reading order: `supervisor`, `start`, `restart` (what follows a death) and `update` decide (`policy`, `record`); `world` is what they act on, `launch` the real one;
 //! `serve` is the loop, with `requests` to others; `control` is what people ask. `autopsy`, `backtrace` and `reports` make crash reports.
 //!
 //! rs waits for vm alone: every other service may be the one that rs has to restart.
@@ -24,11 +24,12 @@ mod record;
 mod recovery;
 mod reports;
 mod requests;
+mod restart;
+#[cfg(test)]
+mod restart_tests;
 mod rights;
 mod serve;
-mod succession;
-#[cfg(test)]
-mod succession_tests;
+mod start;
 mod supervisor;
 #[cfg(test)]
 mod supervisor_tests;

@@ -122,7 +122,7 @@ pub struct Record {
     /// The present incarnation; `NONE`: there is none.
     pub endpoint: Endpoint,
     /// A dead incarnation whose memory vm still keeps, for the successor to free; `NONE`: there is none.
-    pub corpse: Endpoint,
+    pub dead: Endpoint,
     /// Where it stands.
     pub state: State,
     /// Some incarnation has once been ready.
@@ -150,7 +150,7 @@ pub struct Record {
     /// The update that is under way.
     pub update: Option<Update>,
     /// It has to be started as soon as its device is known.
-    pub postponed: Option<Birth>,
+    pub start_pending: Option<Birth>,
     /// How the last one ended.
     pub last_end: Option<(End, i64)>,
 }
@@ -163,7 +163,7 @@ impl Record {
         Record {
             name,
             endpoint: Endpoint::NONE,
-            corpse: Endpoint::NONE,
+            dead: Endpoint::NONE,
             state: State::Down,
             was_up: false,
             heart: Heart::new(0, 0, 0),
@@ -177,7 +177,7 @@ impl Record {
             device: Knowledge::of(&service),
             program: None,
             update: None,
-            postponed: None,
+            start_pending: None,
             last_end: None,
             service,
         }
@@ -199,7 +199,7 @@ impl Record {
     }
 
     /// It is rs or vm, which the kernel itself starts again.
-    pub fn is_root(&self) -> bool {
+    pub fn is_critical(&self) -> bool {
         matches!(self.slot(), slot::RS | slot::VM)
     }
 

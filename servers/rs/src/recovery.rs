@@ -14,7 +14,7 @@ impl<W: World> Supervisor<W> {
     pub fn recover(&mut self, holder: impl Fn(usize) -> Option<Endpoint>) {
         self.changes.stop_fetching();
         for at in 0..self.records.len() {
-            if !self.records[at].is_root() {
+            if !self.records[at].is_critical() {
                 self.compare(at, holder(self.records[at].slot()));
             }
             let change = self.records[at].change();
@@ -33,16 +33,16 @@ impl<W: World> Supervisor<W> {
             self.world.destroy(stranger, true);
             // Memory that is retained passes on with the slot.
             if !self.records[at].service.retained {
-                self.world.clear_away(stranger);
+                self.world.free_memory(stranger);
             }
         }
         let record = &mut self.records[at];
         if !is_there && known != Endpoint::NONE {
-            record.corpse = known;
+            record.dead = known;
             record.endpoint = Endpoint::NONE;
         }
         let is_wanted = matches!(record.state, State::Up | State::Starting | State::Restarting);
-        let has_plan = record.retry_ns.is_some() || record.postponed.is_some();
+        let has_plan = record.retry_ns.is_some() || record.start_pending.is_some();
         if record.endpoint != Endpoint::NONE || !is_wanted || has_plan {
             return;
         }

@@ -17,6 +17,7 @@ use abi::{Endpoint, Errno, Message, Word, linux};
 use alloc::vec::Vec;
 use recover::in_progress::{InProgress, Recall};
 use recover::retained::waits_for;
+use server::SyncStep;
 use sys::{Result, copy, ipc, thread, time};
 
 /// The CPU's vector of page faults.
@@ -89,66 +90,57 @@ impl Rs {
         loop {
             self.follow_up();
             let message = ipc::receive(Endpoint::ANY).expect("receiving from anybody does not fail");
-            let reply = match self.in_progress.recall(&message) {
+            let step = match self.in_progress.recall(&message) {
                 Recall::New => {
                     self.in_progress.begin(&message);
-                    let reply = self.handle(&message);
-                    self.in_progress.end(reply.as_ref());
-                    reply
+                    let step = self.handle(&message);
+                    self.in_progress.end(step.as_done());
+                    step
                 }
-                Recall::Answered(reply) => Some(reply),
+                Recall::Answered(reply) => SyncStep::Done(reply),
                 Recall::Refused => self.refuse(&message),
             };
-            if let Some(reply) = reply {
+            if let SyncStep::Done(reply) = step {
                 answer(&message, &reply);
             }
         }
     }
 
-    /// rs has died twice over this message. A service whose death it reports has no successor.
-    fn refuse(&mut self, message: &Message) -> Option<Message> {
-        sys::log!("a message of {:#x} that rs has died of twice is refused", message.source.0);
+    /// Refuses a message over which rs has died twice. A service whose death it reports has no successor.
+    fn refuse(&mut self, message: &Message) -> SyncStep<Message> {
+        sys::log!("refused a message of {:#x} over which rs has died twice", message.source.0);
         if matches!(message.label, Exception::LABEL | Exited::LABEL) {
             // It can only fail because the service is gone.
             let _ = thread::destroy(message.source, false);
-            return None;
+            return SyncStep::Later;
         }
-        Some(message.reply(Err(Errno::EIO)))
+        SyncStep::Done(message.reply(Err(Errno::EIO)))
     }
 
-    fn handle(&mut self, message: &Message) -> Option<Message> {
+    fn handle(&mut self, message: &Message) -> SyncStep<Message> {
         let from = message.source;
         match message.label {
-            Notify::LABEL => {
-                self.notified(from);
-                None
-            }
-            Exception::LABEL => {
-                self.crashed(from, &Exception::from_message(message));
-                None
-            }
-            Exited::LABEL => {
-                self.exited(from, Exited::from_message(message).status as i64);
-                None
-            }
+            Notify::LABEL => self.notified(from),
+            Exception::LABEL => self.crashed(from, &Exception::from_message(message)),
+            Exited::LABEL => self.exited(from, Exited::from_message(message).status as i64),
             Ready::LABEL => {
                 let result = self.supervisor.ready(from, Ready::from_message(message).status);
-                Some(message.reply(result.map(|()| 0)))
+                return SyncStep::Done(message.reply(result.map(|()| 0)));
             }
-            linux::SERVICE => {
-                self.requests.add(slot::PM, WhoIs { process: from }.message(), Task::Control(*message));
-                None
+            linux::SERVICE => self.requests.add(slot::PM, WhoIs { process: from }.message(), Task::Control(*message)),
+            NextChange::LABEL => return SyncStep::Done(self.next_change(message)),
+            Arguments::LABEL => {
+                let result = self.give_arguments(from, &Arguments::from_message(message));
+                return SyncStep::Done(message.reply(result));
             }
-            NextChange::LABEL => Some(self.next_change(message)),
-            Arguments::LABEL => Some(message.reply(self.give_arguments(from, &Arguments::from_message(message)))),
             _ if message.is_reply() => {
                 if let Some(task) = self.requests.take_answered(message) {
                     self.go_on_with(task, message);
                 }
-                None
             }
-            _ => Some(message.reply(Err(Errno::ENOSYS))),
+            _ => return SyncStep::Done(message.reply(Err(Errno::ENOSYS))),
         }
+        SyncStep::Later
     }
 
     fn notified(&mut self, from: Endpoint) {

@@ -1,6 +1,6 @@
 //! The supervisor: all services, and what kernel, services, people and time say about them.
 //!
-//! Services are started in the order of the system file, each when the one before is ready (or will never be). `succession` decides
+//! Services are started in the order of the system file, each when the one before is ready (or will never be). `restart` decides
 //! what becomes of one that dies, `update` replaces programs; both are further methods of [`Supervisor`]. Nothing here waits: what others
 //! have to be asked for goes out as an [`Event`], and comes back by a call.
 
@@ -135,14 +135,14 @@ impl<W: World> Supervisor<W> {
         match result {
             Ok(device) => {
                 record.device = Knowledge::Known(device);
-                if let Some(birth) = record.postponed {
+                if let Some(birth) = record.start_pending {
                     let state = record.state;
                     self.start(at, birth, state);
                 }
             }
             Err(error) => {
                 record.device = Knowledge::None;
-                if record.postponed.is_some() {
+                if record.start_pending.is_some() {
                     self.left_out(at, error);
                 } else {
                     self.world.say(format_args!("pci does not find the device of {} again: {error}", record.name));
@@ -163,7 +163,7 @@ impl<W: World> Supervisor<W> {
             return Err(Errno::ESRCH);
         }
         self.say_of(at, "is killed");
-        if self.records[at].is_root() || self.records[at].service.retained {
+        if self.records[at].is_critical() || self.records[at].service.retained {
             // It starts again in its own memory, so it dies between two messages, not in the middle of a change of its heap. The
             // heartbeat makes for a message; without an answer to that it is replaced anyway.
             let soon = Injection { kind: inject::KILL_AFTER_MESSAGES, value: 1, ..Injection::default() };
@@ -181,14 +181,14 @@ impl<W: World> Supervisor<W> {
     /// `ENOENT`: no such service; `EPERM`: rs and vm; `EBUSY`: it is being updated.
     pub fn restart(&mut self, name: Name) -> Result<()> {
         let at = self.named(name)?;
-        if self.records[at].is_root() {
+        if self.records[at].is_critical() {
             return Err(Errno::EPERM);
         }
         if self.records[at].update.is_some() {
             return Err(Errno::EBUSY);
         }
         if self.records[at].endpoint != Endpoint::NONE {
-            self.put_down(at, true);
+            self.take_down(at, true);
             self.records[at].last_end = Some((End::Killed, 0));
         }
         let record = &mut self.records[at];

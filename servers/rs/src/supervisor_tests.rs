@@ -108,7 +108,7 @@ impl World for Stage {
     fn expect_nobody(&mut self, slot: usize) {
         self.hopeless.push(slot);
     }
-    fn clear_away(&mut self, endpoint: Endpoint) {
+    fn free_memory(&mut self, endpoint: Endpoint) {
         self.cleared.push(endpoint);
     }
     fn inject(&mut self, endpoint: Endpoint, request: &Injection) -> Result<()> {

@@ -102,7 +102,7 @@ impl<W: World> Supervisor<W> {
         let at = self.named(name)?;
         let by_ns = self.world.now_ns() + PREPARE_WITHIN_NS;
         let record = &mut self.records[at];
-        if record.is_root() {
+        if record.is_critical() {
             return Err(Errno::EPERM);
         }
         if record.service.restarts == 0 || record.service.retained {
@@ -122,7 +122,7 @@ impl<W: World> Supervisor<W> {
     /// The old incarnation is prepared.
     pub fn prepared(&mut self, at: usize) {
         if matches!(self.phase(at), Some(Phase::Preparing(_))) {
-            self.put_down(at, true);
+            self.take_down(at, true);
             self.replace(at);
         }
     }
@@ -140,7 +140,7 @@ impl<W: World> Supervisor<W> {
     /// A service dies while it is updated. False: it is not being updated.
     pub(crate) fn end_during_update(&mut self, at: usize, cause: Cause) -> bool {
         let Some(phase) = self.phase(at) else { return false };
-        self.put_down(at, true);
+        self.take_down(at, true);
         self.records[at].last_end = Some((cause.end(), cause.status()));
         match phase {
             // It need not prepare any more.

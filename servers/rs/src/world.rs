@@ -50,7 +50,7 @@ pub trait World {
     fn expect_nobody(&mut self, slot: usize);
 
     /// Has vm free the memory of a dead incarnation.
-    fn clear_away(&mut self, endpoint: Endpoint);
+    fn free_memory(&mut self, endpoint: Endpoint);
 
     /// Disturbs it.
     ///
