@@ -37,7 +37,7 @@ impl Inbox {
         self.inner.held.borrow().is_empty()
     }
 
-    /// Waits for an interrupt of one of these hooks, at most until `deadline_ns`. → whether it came. Everything else is held, but for
+    /// Waits for an interrupt of one of these hooks, at most until `deadline_ns`. Returns whether it came. Everything else is held, but for
     /// heartbeats, which are answered.
     ///
     /// # Panics

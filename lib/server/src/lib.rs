@@ -1,4 +1,4 @@
-//! How a server serves: the receive loop, births and heartbeats, names of other services, and many requests at a time.
+//! How a server serves: the receive loop, readiness and heartbeats, names of other services, and many requests at a time.
 //!
 //! Two kinds of server:
 //! * [`run`] a [`Service`]: each request is answered before the next is received. Drivers, file systems, ds, pci, vm.

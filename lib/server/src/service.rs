@@ -29,7 +29,7 @@ pub trait Service {
         let _ = hooks;
     }
 
-    /// A new program is about to take over: what is in hand is finished or left where the successor (birth `Updated`) finds it. No
+    /// A new program is about to take over: requests are finished or left where the successor (start kind `Updated`) finds them. No
     /// request is handled afterwards. Whatever the callers repeat after a crash they also repeat after an update, so that there is
     /// nothing to do for most.
     fn prepare_update(&mut self) {}

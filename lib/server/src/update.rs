@@ -10,7 +10,7 @@ pub(crate) fn is_announced(message: &Message) -> bool {
     message.label == PrepareUpdate::LABEL && message.source.slot() == slot::RS
 }
 
-/// Tells rs that this server is prepared, and does nothing more: whoever sends to it from now on waits for the successor.
+/// Tells rs that this server is prepared, and handles no further message: senders wait for the successor.
 pub(crate) fn wait_for_successor(request: &Message) -> ! {
     let mut received = ipc::send_receive(Endpoint::RS, &request.reply(Ok(0)), Endpoint::RS);
     loop {

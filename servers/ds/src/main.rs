@@ -70,7 +70,7 @@ impl Service for Ds {
 }
 
 impl Ds {
-    /// Fetches from rs what has changed, and notifies those who want to know.
+    /// Fetches from rs what has changed, and notifies the subscribers.
     fn fetch(&mut self) {
         loop {
             let request = NextChange { restart: self.begin_again };

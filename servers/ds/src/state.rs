@@ -1,4 +1,4 @@
-//! What ds knows: services, who wants to hear of them, and the values that services have left with it.
+//! The state of ds: services, their subscribers, and the values that services have stored.
 
 use abi::{Endpoint, Errno, Name};
 use alloc::collections::BTreeMap;
@@ -28,7 +28,7 @@ pub struct Known {
     pub up: bool,
 }
 
-/// One who wants to hear.
+/// A subscriber.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Subscriber {
     endpoint: u32,

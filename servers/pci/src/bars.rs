@@ -82,7 +82,7 @@ fn measure_one(config: &mut impl ConfigSpace, address: Address, bar: usize) -> R
     Range { start: if bytes > 0 { start } else { 0 }, bytes, ports, wide }
 }
 
-/// → the register, and what it holds after all ones were written; restored.
+/// Returns the register, and its value after writing all ones; restores it.
 fn exchange(config: &mut impl ConfigSpace, address: Address, offset: u8) -> (u32, u32) {
     let value = config.read32(address, offset);
     config.write(address, offset, 4, !0);

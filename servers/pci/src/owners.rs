@@ -41,7 +41,7 @@ impl<C: ConfigSpace> Owners<C> {
         Owners { config, devices }
     }
 
-    /// Gives the device number `index` of a kind to the driver in slot `owner`, which had none or this one. → where it is, and its interrupt lines.
+    /// Gives the device number `index` of a kind to the driver in slot `owner`, which had none or this one. Returns its address and interrupt lines.
     ///
     /// # Errors
     /// `ENODEV`: there is none; `EBUSY`: another driver has it; `EINVAL`: no service's slot.

@@ -1,6 +1,6 @@
 //! `System` on the real thing: kernel calls through `sys`, messages to vm, vfs and tty.
 //!
-//! A server that dies with a request of ours in hand is asked again: its successor knows nothing of the first try.
+//! A request over which a server has died is sent again: its successor knows nothing of the first try.
 
 use crate::system::{End, FileEvent, MemoryUse, NewMemory, System, ThreadUse};
 use abi::registers::Registers;
@@ -17,7 +17,7 @@ fn ask(server: Endpoint, request: &Message) -> Result<Message> {
     ipc::call_repeating(server, request)
 }
 
-/// For requests whose failure pm can do nothing about: the peer is gone, or pm's table and the peer's differ, which is worth a line.
+/// Logs the failure of a request that pm can do nothing about: the peer is dead, or its table and pm's differ.
 fn tell(server: Endpoint, request: &Message) {
     if let Err(error) = ask(server, request) {
         let name = abi::describe(request.label).map_or("?", |(_, message)| message.name);
@@ -66,7 +66,7 @@ impl System for Native {
     }
 
     fn wake_futex(&mut self, thread: Endpoint, address: u64) {
-        // As Linux: a bad address is nobody's trouble any more.
+        // As Linux: a bad address is ignored.
         let _ = thread::wake_futex(thread, address, 1);
     }
 

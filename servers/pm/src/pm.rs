@@ -14,7 +14,7 @@ use crate::system::System;
 use abi::Errno;
 use recover::in_progress::InProgress;
 
-/// What comes of a Linux call: its result, or `Later` when the thread waits, is gone, or runs with new registers.
+/// The outcome of a Linux call: its result, or `Later` when the thread waits, has ended, or runs with new registers.
 pub type Step = server::SyncStep<Result<u64, Errno>>;
 
 /// The process manager.

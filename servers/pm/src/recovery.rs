@@ -1,17 +1,17 @@
-//! The second life: pm has died, and its tables are as it left them (docs/book/recovery.md).
+//! Recovery: pm has died, and its tables are as it left them (docs/book/recovery.md).
 //!
-//! Everybody who waited for pm asks again: programs with the number of their call and the mark `REPEATED`, the kernel with the
-//! same reports. So what pm must know of each call is how far it came:
+//! Every outstanding call and report is sent again: calls of programs with their number and the mark `REPEATED`, reports of the kernel
+//! unchanged. So what pm must know of each call is how far it came:
 //!
-//! * not begun (its number is not `Thread::serial`): it is a call as any other;
-//! * over (`Thread::outcome`): the answer is given again;
-//! * waiting (`Thread::doing`): it goes on waiting;
-//! * in hand: what it had begun is taken back or brought to its end here, and it is made again, but only once: a call that pm dies of
-//!   twice fails with `EIO`, and a program whose report it was is killed.
+//! * not begun (its number is not `Thread::serial`): it is handled as any other;
+//! * finished (`Thread::outcome`): it gets the same result;
+//! * waiting (`Thread::doing`): it continues to wait;
+//! * in progress: what it had begun is undone or completed here, and it is handled again, but only once: a call over which pm dies
+//!   twice fails with `EIO`, and the program of a report is killed.
 //!
-//! What can be half done is marked before it begins: threads that are being made (`ready`) or taken down (`leaving`), processes that
-//! end (`ending`), programs that are being replaced (`Doing::Executing` until the new one runs). Lists, counts and timers that
-//! can be computed from the rest are. The kernel is asked which threads there are.
+//! Whatever can be half done is marked before it begins: threads that are being created (`ready`) or torn down (`leaving`), processes
+//! that end (`ending`), programs that are being replaced (`Doing::Executing` until the new one runs). Lists, counts and timers are
+//! rebuilt from the entries. The kernel tells which threads exist.
 
 use crate::pm::{Pm, Step};
 use crate::state::index::{ProcessIndex, THREADS, ThreadIndex};
@@ -28,7 +28,7 @@ use alloc::vec::Vec;
 use recover::in_progress::Recall;
 
 impl<S: System> Pm<S> {
-    /// Makes the tables of the life before whole.
+    /// Makes the predecessor's tables consistent.
     pub fn recover(&mut self) {
         let in_progress = self.in_progress.died(|_| true);
         self.table.rebuild();
@@ -42,7 +42,7 @@ impl<S: System> Pm<S> {
         self.fetch_what_was_missed();
     }
 
-    /// Threads that the kernel has and pm does not know were about to be made; those that it has lost are gone.
+    /// Destroys threads that are in no table, since they were being created, and entries whose threads no longer exist.
     fn compare_with_kernel(&mut self) {
         for slot in SERVICE_SLOTS..SERVICE_SLOTS + THREADS {
             let real = self.system.thread_at(slot);
@@ -61,7 +61,7 @@ impl<S: System> Pm<S> {
         }
     }
 
-    /// Ends a thread that was not whole, and its process if nothing of that is left.
+    /// Ends a thread that was incomplete, and its process with the last thread.
     fn take_down(&mut self, t: ThreadIndex) {
         let p = self.table.process_of(t);
         let (was_made, is_last) = (self.table[t].ready, self.table[p].threads == 1);
@@ -80,7 +80,7 @@ impl<S: System> Pm<S> {
             match (self.table[p].life, self.table[p].ending) {
                 (Life::Alive, Some(ending)) => self.exit_process(p, ending),
                 (Life::Zombie(_), Some(ending)) => self.settle_end(p, ending),
-                // Its record was begun, and no thread made.
+                // Its entry was begun, and no thread created.
                 (Life::Alive, None) if self.table[p].threads == 0 => self.table.release(p),
                 _ => {}
             }
@@ -105,14 +105,14 @@ impl<S: System> Pm<S> {
         }
     }
 
-    /// Whatever was to be told to a thread is told again: that it may run, that it has signals, that its child has changed.
+    /// Repeats what threads may have missed: that they may run, have signals, or that a child has changed state.
     fn wake_whoever_has_work(&mut self) {
         for p in self.all_processes() {
             for t in self.threads_of(p) {
                 self.system.start(self.table[t].endpoint, self.table[t].tid);
                 let is_first = self.table.is_first(p) && !self.table[p].executed;
                 if is_first && matches!(self.table[t].doing, Doing::Executing(_)) {
-                    // It has made no call that it could repeat.
+                    // It has made no call that the kernel could repeat.
                     let _ = self.execute_again(t);
                 }
             }
@@ -144,7 +144,7 @@ impl<S: System> Pm<S> {
         self.system.vfs_set_session(self.table[t].endpoint, session, group, session == self.table[p].pid);
     }
 
-    /// Notifications to the dead are lost.
+    /// Fetches the events whose notifications were lost with the predecessor.
     fn fetch_what_was_missed(&mut self) {
         self.file_events();
         self.terminal_events();
@@ -159,7 +159,7 @@ impl<S: System> Pm<S> {
         self.table.threads_of(p).collect()
     }
 
-    /// A message that pm's predecessor had received. `None`: it is to be handled as any other.
+    /// The outcome of a message that pm's predecessor had received; `None`: it is handled as any other.
     pub fn repeated(&mut self, message: &Message) -> Option<Step> {
         if self.in_progress.recall(message) == Recall::Refused {
             return Some(self.refuse(message));
@@ -179,7 +179,7 @@ impl<S: System> Pm<S> {
         }
     }
 
-    /// pm has died twice of this message.
+    /// Refuses a message over which pm has died twice.
     fn refuse(&mut self, message: &Message) -> Step {
         self.system.print("pm: refused a message over which it has died twice\n");
         if message.label < LINUX_LABELS || !message.source.is_application() {

@@ -1,7 +1,7 @@
 //! Everything pm asks of others, as one trait: the kernel's calls, vm, vfs and tty. `native` fulfils it with messages;
 //! the tests fulfil it with a fake, so that all of pm's decisions run under `cargo test`.
 //!
-//! Errors of teardown calls (`destroy`, `vm_exit`, …) are not reported: the peer is gone either way, and pm goes on.
+//! Errors of teardown calls (`destroy`, `vm_exit`, …) are not reported: the peer is dead either way.
 
 use abi::{Endpoint, Errno, registers::Registers, vm};
 
@@ -78,7 +78,7 @@ pub trait System {
     fn registers(&mut self, thread: Endpoint, registers: &mut Registers) -> Result<(), Errno>;
     /// Sets registers; `resume` ends whatever the thread waits for.
     fn set_registers(&mut self, thread: Endpoint, registers: &Registers, resume: bool) -> Result<(), Errno>;
-    /// The thread will report `kernel::Interrupted` before it runs again. → whom it waits for.
+    /// The thread will report `kernel::Interrupted` before it runs again. Returns the peer it waits for.
     fn interrupt(&mut self, thread: Endpoint) -> Result<Endpoint, Errno>;
     /// Sets the queue a thread competes in, and its quantum; 0 keeps that.
     fn schedule(&mut self, thread: Endpoint, queue: u64, quantum_us: u64);
@@ -98,7 +98,7 @@ pub trait System {
     fn thread_at(&mut self, slot: usize) -> Option<Endpoint>;
     /// What a thread has used.
     fn thread_use(&mut self, thread: Endpoint) -> ThreadUse;
-    /// The kernel's log; → length.
+    /// Copies the kernel's log. Returns its length.
     fn kernel_log(&mut self, buffer: &mut [u8]) -> usize;
     /// A line on the console.
     fn print(&mut self, text: &str);
@@ -106,7 +106,7 @@ pub trait System {
     fn shutdown(&mut self, end: End);
     /// Answers a call made earlier.
     fn reply(&mut self, thread: Endpoint, result: Result<u64, Errno>);
-    /// Copies into a grant of a service. → bytes.
+    /// Copies into a grant of a service. Returns the bytes copied.
     fn write_grant(&mut self, granter: Endpoint, grant: abi::GrantId, bytes: &[u8]) -> Result<u64, Errno>;
 
     /// `vm::Fork`.
@@ -126,9 +126,9 @@ pub trait System {
     fn vfs_exec(&mut self, thread: Endpoint, path: &[u8]) -> Result<(), Errno>;
     /// `vfs::ExecCommit`.
     fn vfs_exec_commit(&mut self, thread: Endpoint);
-    /// `vfs::ExecText`; → length.
+    /// `vfs::ExecText`. Returns the length.
     fn vfs_exec_text(&mut self, thread: Endpoint, buffer: &mut [u8]) -> Result<usize, Errno>;
-    /// `vfs::Cancel`. `ENOENT`: vfs has no call of this thread in hand.
+    /// `vfs::Cancel`. `ENOENT`: vfs has no call of this thread.
     fn vfs_cancel(&mut self, thread: Endpoint, error: Errno) -> Result<(), Errno>;
     /// `vfs::SetIds`.
     fn vfs_set_ids(&mut self, thread: Endpoint, effective: u64, real: u64, groups: &[u32]);

@@ -57,7 +57,7 @@ pub fn control(supervisor: &mut Supervisor<Launcher>, request: &Message) -> Resu
             copy::to_process(request.source, address, &text.as_bytes()[..length])?;
             Ok(Answer::Now(length as u64))
         }
-        // rs had this in hand when it died, so it has disturbed itself: once is what was asked for.
+        // rs died over this call, so it has injected the fault into itself: not twice.
         service_call::INJECT if tag & REPEATED != 0 => Ok(Answer::Now(0)),
         service_call::INJECT if bytes == size_of::<Injection>() as u64 => {
             let what: Injection = copy::read_process(request.source, address)?;

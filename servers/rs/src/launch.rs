@@ -86,7 +86,7 @@ impl Launcher {
         Ok(Some((self.archive_physical + file.offset, file.data.len() as u64)))
     }
 
-    /// Everything after the slot is there.
+    /// The rest of a launch, once the slot exists.
     fn bring_up(&mut self, endpoint: Endpoint, plan: &Plan) -> Result<()> {
         let service = plan.service;
         let module = self.module(service)?;

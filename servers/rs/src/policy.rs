@@ -151,7 +151,7 @@ impl Backoff {
         Backoff { first_ns, level: 0, since_ns: 0 }
     }
 
-    /// The service has died. → how long its successor has to wait.
+    /// Records a death. Returns how long the successor has to wait.
     pub fn died(&mut self, now_ns: u64) -> u64 {
         if self.first_ns == 0 {
             return 0;

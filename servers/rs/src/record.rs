@@ -147,7 +147,7 @@ pub struct Record {
     pub device: Knowledge,
     /// The program that runs, when it came by an update; else it is the boot archive's.
     pub program: Option<Program>,
-    /// The update that is under way.
+    /// The update in progress.
     pub update: Option<Update>,
     /// It has to be started as soon as its device is known.
     pub start_pending: Option<Birth>,
@@ -198,7 +198,7 @@ impl Record {
         self.service.slot as usize
     }
 
-    /// It is rs or vm, which the kernel itself starts again.
+    /// It is rs or vm, which the kernel itself restarts.
     pub fn is_critical(&self) -> bool {
         matches!(self.slot(), slot::RS | slot::VM)
     }

@@ -1,7 +1,7 @@
-//! The second life: rs has died, and its records are as it left them (docs/book/recovery.md).
+//! Recovery: rs has died, and its records are as it left them (docs/book/recovery.md).
 //!
-//! The kernel knows who lives; the records are made to agree with it. An incarnation that no record knows was being started: it goes. One
-//! that the kernel does not know was being ended: its successor is started. ds is told everything once more.
+//! The kernel knows which incarnations exist; the records are made to agree. One that no record knows was being started: it is destroyed.
+//! One that the kernel does not know was being ended: its successor is started. ds gets all changes once more.
 
 use crate::record::State;
 use crate::supervisor::Supervisor;
@@ -10,7 +10,7 @@ use abi::Endpoint;
 use sys::Birth;
 
 impl<W: World> Supervisor<W> {
-    /// Makes the records agree with the world. `holder`: who is in a slot.
+    /// Makes the records agree with the kernel. `holder`: the incarnation in a slot.
     pub fn recover(&mut self, holder: impl Fn(usize) -> Option<Endpoint>) {
         self.changes.stop_fetching();
         for at in 0..self.records.len() {

@@ -1,7 +1,7 @@
-//! What rs asks of services that it may have to restart: asynchronous requests, one in hand of each service, never waited for.
+//! What rs asks of services that it may have to restart: asynchronous requests, one in flight to each service, never waited for.
 //!
 //! A request goes out by `SENDNB`. When the service is busy the kernel notifies rs as soon as it waits again; when it dies with the request
-//! in hand its successor is asked again, so every request here may be repeated. Invariant: only the first request of a line can be in hand.
+//! in hand its successor is asked again, so every request here may be repeated. Invariant: only the first request of a queue is in flight.
 
 use abi::{Endpoint, Errno, Message};
 use alloc::collections::VecDeque;
@@ -20,7 +20,7 @@ pub struct Requests<T> {
 struct Line<T> {
     slot: usize,
     queue: VecDeque<(Message, T)>,
-    /// Who has the first request in hand.
+    /// The endpoint to which the first request is in flight.
     in_hand_of: Option<Endpoint>,
     /// It was busy; a notification from it tells when to try again.
     is_busy: bool,
@@ -86,7 +86,7 @@ impl<T> Requests<T> {
         line.queue.pop_front().map(|(_, task)| task)
     }
 
-    /// The holder of `slot` is dead: its successor is asked what it had in hand.
+    /// The service in `slot` has died: the request in flight is sent to its successor.
     pub fn forget_incarnation(&mut self, slot: usize) {
         let line = self.line(slot);
         line.in_hand_of = None;

@@ -1,6 +1,6 @@
 //! rs's receive loop: messages to the supervisor, its decisions to ds, pm, pci and the services concerned.
 //!
-//! rs waits for nobody but vm, which waits for nobody: whoever else is asked for something is asked through `requests`.
+//! rs waits for nobody but vm, which waits for nobody: all other services are asked through `requests`.
 
 use crate::control::{self, Answer};
 use crate::device::{Progress, Search};
@@ -236,7 +236,7 @@ impl Rs {
         }
     }
 
-    /// What a dead incarnation had in hand is asked again, but for what dies with it.
+    /// Sends the outstanding requests of a dead incarnation again, except those that died with it.
     fn is_gone(&mut self, at: usize) {
         let slot = self.supervisor.records()[at].slot();
         self.requests.forget_incarnation(slot);
@@ -286,7 +286,7 @@ impl Rs {
         answer(request, &request.reply(result));
     }
 
-    /// Hands a new crash report to whoever waits for it.
+    /// Gives a new crash report to the caller that waits for it.
     fn give_report(&mut self) {
         let Some(request) = self.waits_for_report else { return };
         if let Some(result) = control::give_report(&self.supervisor, &request).transpose() {
@@ -304,7 +304,7 @@ impl Rs {
     }
 }
 
-/// Whoever asks rs waits for the answer, or has died.
+/// Replies; the caller waits for it, or has died.
 fn answer(request: &Message, reply: &Message) {
     let _ = ipc::send_nonblocking(request.source, reply);
 }

@@ -23,7 +23,7 @@ use sys::{Birth, Result};
 pub enum Event {
     /// It is up.
     Up(usize),
-    /// Its incarnation is dead: what it had in hand has to be asked again.
+    /// Its incarnation is dead: its outstanding requests have to be sent again.
     Gone(usize),
     /// pci has to be asked for its device; `device_found` wants the answer.
     FindDevice(usize),
@@ -306,7 +306,7 @@ impl<W: World> Supervisor<W> {
         }
     }
 
-    /// How far the update of a service has come, if one is under way.
+    /// The phase of an update of the service in progress.
     pub fn phase(&self, at: usize) -> Option<Phase> {
         self.records[at].update.as_ref().map(|update| update.phase)
     }

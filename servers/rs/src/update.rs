@@ -1,8 +1,8 @@
 //! Live update: a service gets a new program while it is in use, and its old one back when the new one fails.
 //!
-//! The old incarnation is asked to prepare (`rs::PrepareUpdate`): it finishes what it has in hand and leaves its state for the successor.
-//! Then, or when that takes too long or it dies, the new program starts with birth `Updated` and is on trial: if it crashes, is not ready
-//! or does not answer heartbeats within the service's `trial_ms`, the old program is started with birth `Restarted`. Requests to the
+//! The old incarnation is asked to prepare (`rs::PrepareUpdate`): it finishes its requests and leaves its state for the successor.
+//! Then, or when that takes too long or it dies, the new program starts with start kind `Updated` and is on trial: if it crashes, is not ready
+//! or does not answer heartbeats within the service's `trial_ms`, the old program is started with start kind `Restarted`. Requests to the
 //! service wait meanwhile, as in any restart. A reboot forgets new programs: they are in rs's memory only.
 
 use crate::policy::Heart;
@@ -61,7 +61,7 @@ impl Phase {
     }
 }
 
-/// An update under way.
+/// An update in progress.
 #[derive(Debug)]
 pub struct Update {
     /// How far it has come.
@@ -93,7 +93,7 @@ impl<W: World> Supervisor<W> {
         Ok(room)
     }
 
-    /// Begins to replace the program of a service. → its index; `Event::UpdateOver` tells how it went.
+    /// Begins to replace the program of a service. Returns its index; `Event::UpdateOver` has the result.
     ///
     /// # Errors
     /// `ENOENT`: no such service; `EPERM`: rs and vm; `EOPNOTSUPP`: it may not be restarted, or only in its own memory; `ESRCH`: it is not up; `EBUSY`: an update is

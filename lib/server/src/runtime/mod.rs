@@ -1,4 +1,4 @@
-//! The executor of servers with many requests in hand: one thread, tasks that wait without keeping the others.
+//! The executor of servers with many requests in progress: one thread, and tasks that wait without blocking the others.
 //!
 //! A request is handled at once, or becomes a task in a slot of [`tasks::Tasks`]: see [`Step`]. What is done in the turn it came in is
 //! answered by the `REPLYREC` that receives the next message. Answers to asynchronous askers who do not wait just now
@@ -101,7 +101,7 @@ impl Runtime {
         self.inner.before_sending.replace(Some(Box::new(hook)));
     }
 
-    /// Sends this at the end of the turn to somebody who waits for an answer.
+    /// Sends a reply at the end of the turn.
     pub fn answer(&self, to: Endpoint, message: Message) {
         self.inner.answers.borrow_mut().push((to, message));
     }

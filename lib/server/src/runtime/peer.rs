@@ -1,7 +1,7 @@
 //! A file system or driver that is asked asynchronously.
 //!
 //! Requests queue up, go out by `SENDNB` at the end of the turn as far as the window allows, and are answered in any order by their tag. When the
-//! peer does not wait just now, its notification tells when to try again. When it dies, what it had in hand is repeated to its
+//! peer does not wait just now, its notification tells when to try again. When it dies, the requests in flight are repeated to its
 //! successor or fails with `EDEADSRCDST`, as each request says; what was not sent yet waits for the successor. When rs has given it up,
 //! everything fails.
 
@@ -35,7 +35,7 @@ enum Tag {
     Given(u64),
 }
 
-/// What happens to a request whose server died with it in hand.
+/// What happens to a request in flight when its server dies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repeat {
     /// The successor gets it again: for requests that may be done twice.
@@ -164,7 +164,7 @@ impl Peer {
     }
 }
 
-/// A request in line or in hand. See [`Peer::request`].
+/// A request that is queued or in flight. See [`Peer::request`].
 pub struct Request {
     core: Rc<PeerCore>,
     at: usize,
@@ -375,7 +375,7 @@ impl Table {
         at as u64 | u64::from(self.sequence.max(1)) << ENTRY_BITS | generation << (ENTRY_BITS + SEQUENCE_BITS)
     }
 
-    /// The entry of a request that the peer has in hand.
+    /// The entry of a request in flight.
     fn find(&self, tag: u64) -> Option<usize> {
         let is_it = |entry: &Option<Entry>| {
             entry.as_ref().is_some_and(|entry| entry.message.tag() == tag && entry.state == State::Sent)
@@ -423,7 +423,7 @@ impl Table {
         }
     }
 
-    /// The peer has died: what it had in hand is repeated, before what is in line, or fails.
+    /// The peer has died: requests in flight are repeated before the queued ones, or fail.
     fn lose_what_was_sent(&mut self) {
         self.in_flight = 0;
         for at in (0..self.entries.len()).rev() {

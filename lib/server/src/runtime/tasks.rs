@@ -67,7 +67,7 @@ impl<R> Tasks<R> {
         Tasks { slots: Vec::new(), free: Vec::new(), ready: Arc::new(ReadySet::new()), cursor: 0 }
     }
 
-    /// Starts a request's task. → its result, if it is done at once.
+    /// Starts a request's task. Returns its result if it is done at once.
     pub fn begin(&mut self, asker: Endpoint, task: Task<R>) -> Result<Option<R>, Full> {
         let at = self.free_slot()?;
         self.slots[at].asker = asker;

@@ -110,7 +110,7 @@ impl<S: System> Pm<S> {
             return Err(Errno::E2BIG);
         }
         let process = self.table[t].endpoint;
-        // Afterwards their memory is gone. An exec that vm refuses has let go of them, too.
+        // Their memory is replaced next. They stay released if vm refuses the exec.
         for thread in self.table.threads_of(p).collect::<Vec<_>>() {
             self.release_robust_futexes(thread);
         }
@@ -163,7 +163,7 @@ impl<S: System> Pm<S> {
         }
     }
 
-    /// Set-user-id and set-group-id bits. → the C library has to be careful.
+    /// Applies the set-user-id and set-group-id bits. Returns AT_SECURE: the C library must not trust its environment.
     fn take_set_id(&mut self, p: ProcessIndex, event: &FileEvent) -> bool {
         let (flags, owner) = (event.values[2], event.values[3]);
         let credentials = &mut self.table[p].credentials;

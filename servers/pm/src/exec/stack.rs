@@ -148,7 +148,7 @@ impl Words {
         self.next += 8;
     }
 
-    /// Pointers to consecutive strings from `address` on, and a null. → address after the last string.
+    /// Pointers to consecutive strings from `address` on, and a null. Returns the address after the last string.
     fn push_pointers<'a>(&mut self, mut address: u64, strings: impl Iterator<Item = &'a [u8]>) -> u64 {
         for string in strings {
             self.push(address);

@@ -62,7 +62,7 @@ impl<S: System> Pm<S> {
         }
     }
 
-    /// A message has come to a queue for whoever asked to be told.
+    /// A message has arrived in a queue: signals the process that has asked for it (mq_notify(2)).
     fn message_signal(&mut self, event: &FileEvent) {
         let [target, value, sender, _] = event.values;
         let Some(p) = self.table.process_by_pid(target as u32) else { return };

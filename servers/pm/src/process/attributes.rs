@@ -163,7 +163,7 @@ impl<S: System> Pm<S> {
         Ok(done)
     }
 
-    /// `getpriority(which, who)` → 20 minus the best niceness among those meant.
+    /// `getpriority(which, who)`: returns 20 minus the best niceness among those meant.
     pub fn getpriority(&mut self, p: ProcessIndex, which: u64, who: u32) -> Result<u64> {
         let meant = self.meant_by(p, which, who)?;
         let best = meant.into_iter().map(|index| self.table[index].nice).min();

@@ -116,7 +116,7 @@ impl<S: System> Pm<S> {
         Ok(Request { flags, exit_signal, stack, parent_tid, child_tid, thread_local })
     }
 
-    /// Makes the thread, and for a new process its record. → its id.
+    /// Creates the thread, and for a new process its entry. Returns its id.
     fn make(&mut self, t: ThreadIndex, request: &Request) -> Result<u32, Errno> {
         request.check()?;
         let parent = self.table.process_of(t);
@@ -140,7 +140,7 @@ impl<S: System> Pm<S> {
             self.table[process].vfork_parent = Some(parent_endpoint);
         }
         let tid = self.table[child].tid;
-        // From here on the child is there, and whoever asks for it again gets this one.
+        // From here on the child exists, and a repeated call returns it.
         self.table[child].ready = true;
         if request.has(flag::VFORK) {
             self.table[t].doing = Doing::Vforking { child: tid };
@@ -230,7 +230,7 @@ impl<S: System> Pm<S> {
             self.system.write(parent, request.parent_tid, &tid)?;
         }
         if request.has(flag::CHILD_SETTID) {
-            // As Linux: a bad address is the child's own trouble.
+            // As Linux: a bad address of the child is ignored.
             let _ = self.system.write(endpoint, request.child_tid, &tid);
         }
         let nice = self.table[self.table.process_of(child)].nice;

@@ -1,7 +1,8 @@
-//! What the threads that stay must learn of one that ends: its robust futexes (robust_list(2)) and `CLONE_CHILD_CLEARTID`.
+//! What a thread that ends releases for the others: its robust futexes (robust_list(2)) and `CLONE_CHILD_CLEARTID`.
 //!
 //! Others of the process may run between pm's reading of a futex word and its writing. A waiter that marks the word in between loses its mark;
-//! so pm wakes one waiter of each futex whatever the word says, and who takes such a lock assumes others, as the ABI of robust futexes has it.
+//! so pm wakes one waiter of each futex whatever the word says, and the next owner of such a lock assumes further waiters, as the ABI of
+//! robust futexes requires.
 
 use crate::pm::Pm;
 use crate::state::index::ThreadIndex;
@@ -20,7 +21,7 @@ const INHERITS: u64 = 1;
 const MOST_ENTRIES: usize = 2048;
 
 impl<S: System> Pm<S> {
-    /// Marks the robust futexes that the thread holds. As Linux: a broken list ends the walk, and is nobody's trouble any more.
+    /// Marks the robust futexes that the thread holds. As Linux: a corrupt list ends the walk without an error.
     pub fn release_robust_futexes(&mut self, t: ThreadIndex) {
         let (head, _) = core::mem::take(&mut self.table[t].robust);
         if head != 0 {
@@ -44,7 +45,7 @@ impl<S: System> Pm<S> {
         if pending & !INHERITS != 0 { self.mark_owner_died(t, pending, offset) } else { Ok(()) }
     }
 
-    /// The futex of a list entry has no owner any more, if it was this thread.
+    /// Marks the futex of a list entry as ownerless, if this thread owns it.
     fn mark_owner_died(&mut self, t: ThreadIndex, entry: u64, offset: u64) -> Result<()> {
         let address = (entry & !INHERITS).wrapping_add(offset);
         let word = u32::from_le_bytes(self.read_bytes(t, address)?);
@@ -55,10 +56,10 @@ impl<S: System> Pm<S> {
         Ok(())
     }
 
-    /// CLONE_CHILD_CLEARTID: whoever waits for the end of this thread learns of it.
+    /// CLONE_CHILD_CLEARTID: wakes a thread that joins this one.
     pub fn clear_tid(&mut self, t: ThreadIndex) {
         let address = core::mem::take(&mut self.table[t].clear_tid);
-        // As Linux: a bad address is nobody's trouble any more.
+        // As Linux: a bad address is ignored.
         if address != 0 && self.write_u32(t, address, 0).is_ok() {
             self.system.wake_futex(self.table[t].endpoint, address);
         }

@@ -1,7 +1,7 @@
 //! Sending signals: who gets them, and what happens at once.
 //!
-//! A signal nobody has blocked and nobody handles takes effect here: it stops or continues the process, or vanishes; SIGKILL ends it. Only
-//! signals that a handler waits for, that are blocked, or that end the process become pending; a thread that can take one is poked.
+//! A signal that is neither blocked nor handled takes effect here: it stops or continues the process, or is discarded; SIGKILL ends it.
+//! Handled, blocked and fatal signals become pending; a thread that can take one is interrupted.
 
 use super::deliver;
 use crate::pm::Pm;
@@ -26,7 +26,7 @@ impl<S: System> Pm<S> {
         Ok(())
     }
 
-    /// Makes the signal pending. → false when it vanished instead. `act_on` must follow.
+    /// Makes the signal pending; `act_on` must follow. Returns false if the signal is discarded instead.
     pub fn enqueue(&mut self, p: ProcessIndex, t: Option<ThreadIndex>, info: SigInfo) -> Result<bool, Errno> {
         if !self.table[p].is_alive() {
             return Ok(false);

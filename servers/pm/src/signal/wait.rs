@@ -82,7 +82,7 @@ impl<S: System> Pm<S> {
         Ok(SignalWait { set, info: a[1], deadline_ns })
     }
 
-    /// Ends the wait with a signal that is pending for it. → false when there is none.
+    /// Ends the wait with a pending signal of its set. Returns false if there is none.
     pub fn serve_signal_wait(&mut self, t: ThreadIndex) -> bool {
         let Doing::SignalWaiting(wait) = self.table[t].doing else { return false };
         let p = self.table.process_of(t);

@@ -54,7 +54,7 @@ impl Pids {
         Some(found)
     }
 
-    /// Gives `pid` to `holder`, whoever held it before.
+    /// Gives `pid` to `holder`, whatever held it before.
     pub fn claim(&mut self, pid: u32, holder: Holder) {
         self.entries[pid as usize].holder = holder;
         self.retain(pid);
@@ -66,7 +66,7 @@ impl Pids {
         self.drop_use(pid);
     }
 
-    /// Forgets all but the services: whoever else has an id claims and retains it again.
+    /// Forgets all ids but those of services: processes and threads claim and retain theirs again.
     pub fn begin_recount(&mut self) {
         for entry in &mut self.entries {
             if !matches!(entry.holder, Holder::Service(_)) {

@@ -13,7 +13,7 @@ use core::ops::Range;
 /// Longest name with its NUL (PR_SET_NAME, /proc/PID/comm).
 pub const NAME_BYTES: usize = 16;
 
-/// Is it there, and how?
+/// The state of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Life {
     /// The entry is free.
@@ -30,7 +30,7 @@ pub struct Process {
     pub life: Life,
     /// Its id.
     pub pid: u32,
-    /// Who gets its SIGCHLD; `None` for the first process.
+    /// The process that gets its SIGCHLD; `None` for the first process.
     pub parent: Option<ProcessIndex>,
     /// First of its children, in order of birth.
     pub first_child: Option<ProcessIndex>,
@@ -50,7 +50,7 @@ pub struct Process {
     pub session: u32,
     /// Its ids.
     pub credentials: Credentials,
-    /// What it wants done about signals.
+    /// Its signal actions.
     pub actions: Actions,
     /// Signals for any of its threads.
     pub pending: Pending,
@@ -58,7 +58,7 @@ pub struct Process {
     pub exit_signal: Option<Signal>,
     /// The signal that stopped it; `None`: not stopped.
     pub stopped: Option<Signal>,
-    /// It is ending so: set before anything is taken down, until everybody has been told.
+    /// How it is ending: set before anything is torn down, until parent, vfs and tty know.
     pub ending: Option<Ending>,
     /// That stop has not been waited for.
     pub stop_unreported: bool,
@@ -66,7 +66,7 @@ pub struct Process {
     pub continue_unreported: bool,
     /// The thread that waits in `vfork` for this process.
     pub vfork_parent: Option<Endpoint>,
-    /// It has made an `execve` since it was born.
+    /// It has called `execve` since it was forked.
     pub executed: bool,
     /// Limits.
     pub limits: Limits,
@@ -190,13 +190,13 @@ impl Process {
         }
     }
 
-    /// Names the process after a path: its last component, cut to 15 bytes.
+    /// Names the process after a path: its last component, truncated to 15 bytes.
     pub fn set_name_from_path(&mut self, path: &[u8]) {
         let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or(path);
         self.set_name(name);
     }
 
-    /// Names the process, cut to 15 bytes.
+    /// Names the process, truncated to 15 bytes.
     pub fn set_name(&mut self, name: &[u8]) {
         let length = name.len().min(NAME_BYTES - 1);
         self.name = [0; NAME_BYTES];

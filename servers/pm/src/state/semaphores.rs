@@ -116,7 +116,7 @@ impl Set {
         self.adjustments.retain(|known| known.number as usize != number);
     }
 
-    /// A process ends. → whether a value has changed.
+    /// Applies the adjustments of a process that ends. Returns whether a value has changed.
     pub fn take_back(&mut self, pid: u32) -> bool {
         let before = self.adjustments.len();
         for known in self.adjustments.iter().filter(|known| known.pid == pid) {
@@ -168,7 +168,7 @@ impl Sets {
         self.sets.iter_mut().flatten()
     }
 
-    /// Makes a set. `ENOSPC`. → identifier.
+    /// Makes a set and returns its identifier. `ENOSPC`.
     pub fn make(&mut self, key: u32, count: usize, mode: u32, who: &Credentials, now_s: u64) -> Result<u32, Errno> {
         let free = self.sets.iter().position(Option::is_none).unwrap_or(self.sets.len());
         if free >= SETS {

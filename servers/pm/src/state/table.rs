@@ -1,4 +1,4 @@
-//! The tables of threads and processes, and how they hang together: threads in a list of their process, children in a
+//! The tables of threads and processes, and how they are linked: threads in a list of their process, children in a
 //! list of their parent, ids in `pids`.
 //!
 //! Invariants: a thread entry in use belongs to a living process; `Process::threads` counts its list; the group and session of
@@ -296,8 +296,8 @@ impl Table {
         self.free.push(process);
     }
 
-    /// Makes all lists and counts anew from what each entry says of itself: the process of a thread, the parent of a process, pids,
-    /// groups and sessions. Threads are in order of their ids then, the first one first, children in order of birth.
+    /// Rebuilds all lists and counts from the entries themselves: the process of a thread, the parent of a process, pids, groups and
+    /// sessions. Threads are then in order of their ids, the first one first, children in order of age.
     pub fn rebuild(&mut self) {
         self.free.clear();
         for process in &mut self.processes {

@@ -10,7 +10,7 @@ use super::wait::Wait;
 use abi::{Endpoint, Errno};
 use alloc::{boxed::Box, vec::Vec};
 
-/// What a thread does, when it is pm's business.
+/// What a thread does, as far as pm is concerned.
 #[derive(Debug)]
 pub enum Doing {
     /// It runs, or waits for another server: pm owes it nothing.
@@ -113,11 +113,11 @@ pub struct Thread {
     pub call: u32,
     /// Which of its calls that was (`abi::message::REPEATED`); calls that only look something up do not count.
     pub serial: u64,
-    /// How that call has ended; `None` while it is in hand or waits.
+    /// Result of that call; `None` while it is in progress or waits.
     pub outcome: Option<Result<u64, Errno>>,
-    /// It is whole: everybody below pm knows it.
+    /// It is complete: kernel, vm and vfs know it.
     pub ready: bool,
-    /// It is being taken down.
+    /// It is being torn down.
     pub leaving: bool,
     /// Blocked signals.
     pub blocked: Set,

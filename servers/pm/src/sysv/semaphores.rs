@@ -52,7 +52,7 @@ impl<S: System> Pm<S> {
         self.system.time_ns().1 / SECOND_NS
     }
 
-    /// `semget(key, count, flags)` → identifier.
+    /// `semget(key, count, flags)`: returns the identifier.
     pub fn semget(&mut self, t: ThreadIndex, a: &[u64; 7]) -> Result<u64> {
         let (key, count, flags) = (a[0] as u32, a[1] as i32, a[2]);
         let count = usize::try_from(count).ok().filter(|count| *count <= SEMAPHORES).ok_or(Errno::EINVAL)?;
@@ -180,7 +180,7 @@ impl<S: System> Pm<S> {
                     self.end_semaphore_wait(t, result);
                     index = 0;
                 }
-                // It is gone.
+                // The set has been removed.
                 None => {
                     if let Ok(set) = self.semaphores.get(id) {
                         set.waiting.remove(index);

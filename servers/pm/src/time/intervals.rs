@@ -61,7 +61,7 @@ impl<S: System> Pm<S> {
         Ok(0)
     }
 
-    /// `alarm(seconds)` → seconds that were left of the last one, rounded, at least 1.
+    /// `alarm(seconds)`: returns the seconds that were left of the last one, rounded, at least 1.
     pub fn alarm(&mut self, p: ProcessIndex, seconds: u64) -> Result<u64> {
         let (old, now_ns) = self.interval(p, ITIMER_REAL);
         let rest_ns = (seconds & 0xffff_ffff) * SECOND_NS;
@@ -159,7 +159,7 @@ impl<S: System> Pm<S> {
         let _ = self.send(p, None, SigInfo::kernel(Signal::XCPU));
     }
 
-    /// The process is gone: none of its timers may fire.
+    /// Cancels all timers of a process that has ended.
     pub fn cancel_intervals(&mut self, p: ProcessIndex) {
         self.delete_posix_timers(p);
         let intervals = core::mem::take(&mut self.table[p].intervals);

@@ -158,7 +158,7 @@ impl<S: System> Pm<S> {
         let Some(signal) = timer.signal else { return };
         let thread = timer.tid.map(|tid| self.table.thread_by_tid(tid));
         let target = match thread {
-            // The thread is gone, and with it who wants to know.
+            // The thread that was to get the signal has ended.
             Some(None) => return,
             Some(found) => found,
             None => None,
@@ -182,7 +182,7 @@ impl<S: System> Pm<S> {
         }
     }
 
-    /// The process is gone, or another program: it has no timers.
+    /// Deletes all timers of a process that has ended or execs.
     pub fn delete_posix_timers(&mut self, p: ProcessIndex) {
         for id in 0..self.table[p].timers.len() {
             self.set_posix_timer(p, id, Interval::default());

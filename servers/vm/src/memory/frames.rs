@@ -85,7 +85,7 @@ impl Frames {
         limit * 2 + limit / 8 + limit / 512 + 4096
     }
 
-    /// Adds a free frame. Frames beyond the limit, and those which are there already, are left out.
+    /// Adds a free frame. Frames beyond the limit and known ones are left out.
     pub fn add(&mut self, frame: Frame) {
         let index = frame.0 as usize;
         if index < self.users.len() && self.users[index] == 0 && !self.is_free(frame) {
@@ -171,7 +171,7 @@ impl Frames {
         run.iter().for_each(|frame| self.make_free(frame.0 as usize));
     }
 
-    /// Frees everything but vm's own frames: whoever uses one claims it again.
+    /// Frees everything but vm's own frames: the other users claim theirs again.
     pub fn begin_recount(&mut self) {
         self.free = 0;
         self.free_bits.iter().for_each(|word| self.free += word.count_ones() as usize);

@@ -27,7 +27,7 @@ pub fn open<K: Kernel>(memory: &mut Memory<K>, file: FileId, version: u64, bytes
     Ok(memory.objects.open_image(&mut memory.frames, file, version, bytes))
 }
 
-/// The first stretch within `wanted` that is not there yet; `None`: all is there.
+/// The first stretch within `wanted` that is absent; `None`: all is present.
 pub fn missing<K>(memory: &Memory<K>, id: ObjectId, wanted: Stretch) -> Result<Option<Stretch>, Errno> {
     let image = memory.objects.get(id).ok_or(Errno::EINVAL)?;
     let file_bytes = image.content.file_bytes().ok_or(Errno::EINVAL)?;
@@ -40,7 +40,7 @@ pub fn missing<K>(memory: &Memory<K>, id: ObjectId, wanted: Stretch) -> Result<O
     }))
 }
 
-/// Puts content into an image; pages that are there already stay as they are. `EINVAL`: not whole pages, or not within the file.
+/// Puts content into an image; present pages stay as they are. `EINVAL`: not whole pages, or not within the file.
 pub fn fill<K: Kernel>(memory: &mut Memory<K>, id: ObjectId, part: Stretch, source: Source) -> Result<(), Errno> {
     let growth_bytes = check(memory, id, part)?;
     let (first, end) = (part.offset / PAGE_BYTES, (part.offset + part.bytes).div_ceil(PAGE_BYTES));
@@ -55,7 +55,7 @@ pub fn fill<K: Kernel>(memory: &mut Memory<K>, id: ObjectId, part: Stretch, sour
     Ok(())
 }
 
-/// Fills pages from the start of a stretch on, none of which is there. → how many.
+/// Fills pages from the start of a stretch on, all of them absent. Returns how many.
 fn fill_absent<K: Kernel>(
     memory: &mut Memory<K>,
     id: ObjectId,
@@ -76,7 +76,7 @@ fn fill_absent<K: Kernel>(
     filled.map(|()| run.frames)
 }
 
-/// Sets frames aside for a whole image that is not too large, before anything of it is there.
+/// Sets frames aside for a whole image that is not too large, before any of its pages is present.
 fn reserve<K: Kernel>(memory: &mut Memory<K>, id: ObjectId) {
     let wanted = memory.objects.get(id).filter(|image| image.pages.count() == 0 && image.reserved(0, 0).is_none());
     let Some(Content::File { bytes, .. }) = wanted.map(|image| image.content) else { return };
@@ -91,7 +91,7 @@ fn reserve<K: Kernel>(memory: &mut Memory<K>, id: ObjectId) {
     }
 }
 
-/// → heap that the image's list of pages takes when it grows.
+/// Returns the heap that the image's list of pages takes when it grows.
 fn check<K>(memory: &Memory<K>, id: ObjectId, part: Stretch) -> Result<usize, Errno> {
     let image = memory.objects.get(id).ok_or(Errno::EINVAL)?;
     let file_bytes = image.content.file_bytes().ok_or(Errno::EINVAL)?;

@@ -15,13 +15,13 @@ pub trait Kernel {
     fn destroy(&mut self, space: Space) -> Result<(), Errno>;
     /// `SpaceSet`.
     fn set(&mut self, thread: Endpoint, space: Space) -> Result<(), Errno>;
-    /// `SpaceMap` → pages done; fewer than asked: the pool of page-table frames is empty.
+    /// `SpaceMap`. Returns the pages mapped; fewer than asked: the pool of page-table frames is empty.
     fn map(&mut self, space: Space, address: u64, frames: Run, flags: u64) -> Result<u64, Errno>;
     /// `SpaceUnmap`.
     fn unmap(&mut self, space: Space, address: u64, pages: u64) -> Result<(), Errno>;
     /// `SpaceProtect`.
     fn protect(&mut self, space: Space, address: u64, pages: u64, flags: u64) -> Result<(), Errno>;
-    /// `SpaceCopy` → pages done, as `map`.
+    /// `SpaceCopy`. Returns the pages copied, as `map`.
     fn copy(&mut self, from: Space, to: Space, address: u64, pages: u64) -> Result<u64, Errno>;
     /// `Donate`.
     fn donate(&mut self, frames: Run) -> Result<(), Errno>;

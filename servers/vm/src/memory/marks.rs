@@ -1,7 +1,7 @@
 //! Which pages of a shared file differ from the file on its file system.
 //!
 //! A page is *changed* once a program may write to it, and *taken* when vfs has fetched it to write it back; both until vfs says that it is
-//! written. A page that is changed while it is being written back is both. So whoever dies in between, the page is taken again.
+//! written. A page that is changed while it is being written back is both. So after a death in between, the page is written back again.
 
 use crate::memory::pages::{LEAF_PAGES, Pages};
 use alloc::vec::Vec;
@@ -100,7 +100,7 @@ impl Marks {
         self.leaves.is_sorted_by(|one, next| one.key < next.key)
     }
 
-    /// All pages that are there count as changed: nobody knows which are.
+    /// Marks all present pages as changed, since it is unknown which are.
     pub fn change_all(&mut self, pages: &Pages) {
         core::mem::forget(core::mem::take(&mut self.leaves));
         pages.owned().for_each(|(page, _)| self.change(page));

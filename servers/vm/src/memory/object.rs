@@ -90,7 +90,7 @@ pub struct Loaded {
 pub struct Object {
     /// What it shows.
     pub content: Content,
-    /// The pages that are there, all owned.
+    /// The present pages, all owned.
     pub pages: Pages,
     /// Set when it has been executed.
     pub loaded: Option<Box<Loaded>>,
@@ -107,7 +107,7 @@ pub struct Object {
 }
 
 impl Object {
-    /// Sets frames aside for all pages of an image. Nothing is there yet.
+    /// Sets frames aside for all pages of an image. No page is present yet.
     pub fn set_reserve(&mut self, run: Run) {
         self.reserve = Some(run);
     }
@@ -316,7 +316,7 @@ impl Objects {
         self.table.iter().filter_map(|entry| entry.object.as_deref())
     }
 
-    /// After a death: pages that regions show are counted anew, from none.
+    /// After a death: recounts the pages that regions show, from none.
     pub fn begin_recount(&mut self) {
         self.vacant.clear();
         core::mem::forget(core::mem::take(&mut self.unmapped));
@@ -340,7 +340,7 @@ impl Objects {
         }
     }
 
-    /// Drops what the death kept from being dropped.
+    /// Drops the objects that the predecessor was about to drop.
     pub fn end_recount(&mut self, frames: &mut Frames) {
         for index in 0..self.table.len() {
             let id = self.id_at(index);

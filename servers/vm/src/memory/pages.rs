@@ -1,4 +1,4 @@
-//! The pages of a space or an object that are there: a sparse map from page number to frame.
+//! The present pages of a space or an object: a sparse map from page number to frame.
 //!
 //! In a space a page is *owned* (its frame counts the space as user) or *borrowed* (the kernel maps the frame of an object
 //! there, which lives as long as the region). In an object all pages are owned. Pages come in leaves of 64 with one bit
@@ -35,7 +35,7 @@ struct Leaf {
     frames: [Frame; LEAF_PAGES as usize],
 }
 
-/// The pages that are there.
+/// The present pages.
 #[derive(Clone, Debug, Default)]
 pub struct Pages {
     /// Ascending by key, none empty.
@@ -138,7 +138,7 @@ impl Pages {
         }
     }
 
-    /// After a death: counts anew. False: the list of leaves was being changed.
+    /// After a death: recounts. Returns false if the list of leaves was being changed.
     pub fn is_whole(&mut self) -> bool {
         self.last.set(0);
         self.present = self.leaves.iter().map(|leaf| u64::from(leaf.present.count_ones())).sum();
@@ -151,7 +151,7 @@ impl Pages {
         self.leaves.swap(0, 1);
     }
 
-    /// Pages that are there.
+    /// Number of present pages.
     pub fn count(&self) -> u64 {
         self.present
     }
@@ -171,12 +171,12 @@ impl Pages {
         self.leaves.len() == self.leaves.capacity()
     }
 
-    /// Puts an owned frame at `page`, in place of whatever is there; the caller sees to that.
+    /// Puts an owned frame at `page`, in place of the old one, which the caller has to release.
     pub fn own(&mut self, page: u64, frame: Frame) {
         self.own_run(page, Run { first: frame, frames: 1 });
     }
 
-    /// Puts owned frames at the pages from `page` on, in place of whatever is there; the caller sees to that.
+    /// Puts owned frames at the pages from `page` on, in place of the old one, which the caller has to release.
     pub fn own_run(&mut self, page: u64, run: Run) {
         let end = page + run.frames;
         for key in page / LEAF_PAGES..=(end - 1) / LEAF_PAGES {

@@ -1,4 +1,4 @@
-//! What all address spaces share: the kernel, the frames, the objects; and who may take a frame when few are left.
+//! What all address spaces share: the kernel, the frames, the objects; and which requests may take a frame when few are left.
 //!
 //! The last frames are kept for those on whom everybody depends. A program meets `ENOMEM` first (the larger it is, the
 //! earlier, so that a hog and not its neighbour dies), then services, and what remains is for page tables.
@@ -52,7 +52,7 @@ pub struct Memory<K> {
     zeros: Frame,
     /// Frames that have gone to page tables and vm's heap.
     own_frames: u64,
-    /// Empty kernel spaces for whoever comes next: their tables are there already.
+    /// Empty kernel spaces for reuse: they have their tables already.
     spares: Vec<Space>,
     /// Heap that is known to be free.
     heap_credit: usize,
@@ -190,7 +190,7 @@ impl<K: Kernel> Memory<K> {
         Ok(())
     }
 
-    /// After a death: kernel spaces that nobody knows any more go, as do those that were kept empty.
+    /// After a death: destroys kernel spaces that no table knows, and those kept for reuse.
     pub fn drop_unknown_spaces(&mut self, is_known: impl Fn(Space) -> bool) {
         self.spares.clear();
         for number in 0..SPACES as u64 {
@@ -310,7 +310,7 @@ impl<K: Kernel> Memory<K> {
         result
     }
 
-    /// Maps some frames into vm's own space. → how many.
+    /// Maps some frames into vm's own space. Returns how many.
     fn map_own(&mut self, address: u64, most: u64) -> Result<u64, Errno> {
         let run = self.take_some(most, Floor::PROGRAM)?;
         self.frames.keep(run);

@@ -112,7 +112,7 @@ impl AddressSpace {
         Ok(())
     }
 
-    /// msync. → the files to be written back: those that programs may have changed within the range. Without MS_SYNC, that has time.
+    /// msync. Returns the files to be written back: those that programs may have changed within the range; none without MS_SYNC.
     pub fn msync<K>(&self, memory: &Memory<K>, address: u64, bytes: u64, flags: u64) -> Result<Vec<ObjectId>, Errno> {
         let both = MS_ASYNC | MS_SYNC;
         if flags & !(MS_ASYNC | MS_INVALIDATE | MS_SYNC) != 0 || flags & both == both {
@@ -159,7 +159,7 @@ impl AddressSpace {
         Ok(0)
     }
 
-    /// mincore: one byte a page, 1 when it is there, to `answer` in the process.
+    /// mincore: one byte a page, 1 when it is present, to `answer` in the process.
     pub fn mincore<K: Kernel>(
         &mut self,
         memory: &mut Memory<K>,

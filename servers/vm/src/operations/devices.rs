@@ -17,7 +17,7 @@ use alloc::{collections::BTreeMap, vec::Vec};
 /// Devices are mapped below this.
 const DEVICES_END: u64 = SERVICE_STACK_END - SERVICE_STACK_BYTES - PAGE_BYTES;
 
-/// Adds a device region where one is free, and maps it. → address.
+/// Adds a device region where one is free, and maps it. Returns its address.
 fn map_device<K: Kernel>(space: &mut AddressSpace, memory: &mut Memory<K>, run: Run, flags: u64) -> Result<u64, Errno> {
     let bytes = run.frames * PAGE_BYTES;
     let start = space.regions.free_above(SERVICE_DEVICES, DEVICES_END, bytes).ok_or(Errno::ENOMEM)?;
@@ -31,7 +31,7 @@ fn map_device<K: Kernel>(space: &mut AddressSpace, memory: &mut Memory<K>, run: 
     Ok(start)
 }
 
-/// Maps physical memory that the privileges of `process` allow. → address of its first byte.
+/// Maps physical memory that the privileges of `process` allow. Returns the address of its first byte.
 /// `EINVAL`: unknown flags or no memory; `EPERM`: not allowed, or memory that vm gives to others.
 pub fn map_physical<K: Kernel>(
     space: &mut AddressSpace,
@@ -67,7 +67,7 @@ pub struct Dma {
 }
 
 impl Dma {
-    /// Contiguous zeroed memory for the service in `slot`. → address, physical address.
+    /// Allocates contiguous zeroed memory for the service in `slot`. Returns its address and physical address.
     pub fn allocate<K: Kernel>(
         &mut self,
         space: &mut AddressSpace,
@@ -94,7 +94,7 @@ impl Dma {
         Ok((address, block.run.first.address()))
     }
 
-    /// Whoever was in `slot` is gone; its successor may have the memory.
+    /// The service in `slot` has died; its successor may have the memory.
     pub fn inherit(&mut self, slot: usize) {
         self.by_slot.get_mut(&slot).into_iter().flatten().for_each(|block| block.in_use = false);
     }

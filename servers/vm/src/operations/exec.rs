@@ -2,7 +2,7 @@
 //!
 //! Segments are private regions of the image, so that nothing is read or copied before it is touched. Where a segment's file
 //! part ends within a page and zeros follow, the page is made once for each image (`object::Loaded`) and shared by
-//! all who execute it, copied when written.
+//! all processes that execute it, copied when written.
 
 use crate::memory::frames::Frame;
 use crate::memory::kernel::Kernel;

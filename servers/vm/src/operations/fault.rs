@@ -89,7 +89,7 @@ struct Around {
 }
 
 impl Around {
-    /// The pages around `page`, which shows `frame`, whose frames are neighbours too. → first page, frames.
+    /// The pages around `page`, which shows `frame`, whose frames are contiguous too. Returns the first page and the frames.
     fn run(&self, page: u64, frame: Frame) -> (u64, Run) {
         let at = (page - self.first) as usize;
         let fits = |other: usize| {
@@ -180,7 +180,7 @@ impl AddressSpace {
         Ok(())
     }
 
-    /// Nothing is there yet: zeros. A program that walks through new memory gets more and more at a time.
+    /// Maps zeros at an absent page. A program that walks through new memory gets more and more at a time.
     fn fault_zero<K: Kernel>(
         &mut self,
         memory: &mut Memory<K>,

@@ -1,5 +1,5 @@
 //! Fork: a second space with the same content. Nothing is copied but bookkeeping: both sides lose the right to write, and
-//! whoever writes first pays (`fault`).
+//! the first write pays (`fault`).
 
 use crate::memory::Memory;
 use crate::memory::kernel::Kernel;

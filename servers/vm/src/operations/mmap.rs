@@ -122,7 +122,7 @@ impl MapRequest {
 
 impl AddressSpace {
     /// mmap of memory without a file, and the last step of mmap with one (`image`; `may_write`: the descriptor is open for
-    /// writing). → address.
+    /// writing). Returns the address.
     pub fn mmap<K: Kernel>(
         &mut self,
         memory: &mut Memory<K>,

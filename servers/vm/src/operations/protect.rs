@@ -1,4 +1,4 @@
-//! mprotect: other rights for what is there.
+//! mprotect: other rights for mapped memory.
 //!
 //! Rights that are taken are taken from the kernel's mappings at once; rights that are given come with the next fault.
 

@@ -66,7 +66,7 @@ fn may_grow<K>(memory: &Memory<K>, region: &Region, end: u64) -> bool {
 }
 
 impl AddressSpace {
-    /// mremap. → new address.
+    /// mremap. Returns the new address.
     pub fn mremap<K: Kernel>(&mut self, memory: &mut Memory<K>, words: &[u64; 7]) -> Result<u64, Errno> {
         let remap = Remap::parse(words)?;
         self.regions.check_count()?;
@@ -154,7 +154,7 @@ impl AddressSpace {
         }
     }
 
-    /// Maps the pages from `page` on whose frames are neighbours and nobody else's. → how many, 0 when there are none.
+    /// Maps the pages from `page` on whose frames are contiguous and unshared. Returns how many.
     fn show_run<K: Kernel>(&self, memory: &mut Memory<K>, region: &Region, page: u64, end: u64) -> u64 {
         let Some(first) = self.pages.frame(page) else { return 0 };
         let is_next = |&next: &u64| self.pages.frame(next) == Some(first.plus(next - page));

@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 pub struct Sizes {
     /// All regions.
     pub all: u64,
-    /// Pages that are there.
+    /// Pages that are present.
     pub resident: u64,
     /// Private writable regions but the stack.
     pub data: u64,

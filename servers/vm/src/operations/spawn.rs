@@ -60,7 +60,7 @@ pub fn spawn<K: Kernel>(memory: &mut Memory<K>, recipe: &Recipe) -> Result<(Addr
     }
 }
 
-/// Makes the space of a dead service fit for its successor: text, constants and arguments anew, and no stack. `ENOEXEC`: another image.
+/// Prepares the space of a dead service for its successor: writes text, constants and arguments again, and empties the stack. `ENOEXEC`: another image.
 pub fn renew<K: Kernel>(space: &mut AddressSpace, memory: &mut Memory<K>, recipe: &Recipe) -> Result<Spawned, Errno> {
     let program = read_program(memory, recipe)?;
     recipe.check()?;
@@ -92,7 +92,7 @@ fn refresh<K: Kernel>(
     Ok(())
 }
 
-/// Puts the argument text at the end of the stack, which is empty. → its address.
+/// Puts the argument text at the end of the stack, which is empty. Returns its address.
 fn place_arguments<K: Kernel>(space: &mut AddressSpace, memory: &mut Memory<K>, recipe: &Recipe) -> Result<u64, Errno> {
     let arguments = (SERVICE_STACK_END - recipe.argument_bytes) & !0xf;
     let text = recipe.image.plus(recipe.image_bytes);

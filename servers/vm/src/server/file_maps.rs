@@ -16,7 +16,7 @@ pub struct FileMap {
     taken_by: Option<Endpoint>,
 }
 
-/// All who wait.
+/// All programs that wait.
 #[derive(Debug, Default)]
 pub struct FileMaps {
     waiting: VecDeque<FileMap>,
@@ -41,7 +41,7 @@ impl FileMaps {
         self.waiting.remove(index)
     }
 
-    /// vm has died: who waits asks again.
+    /// vm has died: programs that wait repeat their calls.
     pub fn forget_all(&mut self) {
         self.waiting.clear();
     }

@@ -1,9 +1,9 @@
-//! The second life: vm has died, and its tables are as it left them (docs/book/recovery.md).
+//! Recovery: vm has died, and its tables are as it left them (docs/book/recovery.md).
 //!
-//! What can be counted is counted anew: users of frames and spaces, pages that show an object. The kernel's page tables, which are a cache
-//! of vm's, are emptied for those whom the message in progress concerned; faults fill them again. What nobody knows of any more goes: frames
-//! that were taken and not entered, spaces that were being made, images that nobody shows. A space whose own tables were being changed is given
-//! up, and with it its program. Then whoever asked asks again.
+//! Counts are recomputed: users of frames and spaces, pages that show an object. The kernel's page tables, which are a cache of vm's, are
+//! emptied for the spaces that the message in progress concerned; faults fill them again. Leaks are freed: frames that were taken and not
+//! entered, spaces that were being created, images that no region shows. A space whose own tables were being changed is emptied, which
+//! ends its program. Then outstanding requests are sent again.
 
 use crate::memory::kernel::Kernel;
 use crate::server::Server;
@@ -17,7 +17,7 @@ use abi::{
 use sys::space::Space;
 
 impl<K: Kernel> Server<K> {
-    /// Makes the tables of the life before whole. `waits`: whether a process waits for vm's answer.
+    /// Makes the predecessor's tables consistent. `waits`: whether a process waits for vm's answer.
     pub fn recover(&mut self, waits: impl FnOnce(Endpoint) -> bool) {
         let in_progress = self.in_progress.died(waits);
         self.file_maps.forget_all();
@@ -65,7 +65,7 @@ impl<K: Kernel> Server<K> {
     }
 }
 
-/// Whose memory the message may have changed.
+/// The processes whose memory the message may have changed.
 fn concerned(message: &Message) -> [Endpoint; 2] {
     let source = message.source;
     match message.label {

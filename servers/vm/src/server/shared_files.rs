@@ -3,7 +3,8 @@
 //! As long as it is mapped, and until what programs have written there is in the file, the object is the truth about the pages it has: vfs
 //! brings them to the file before anybody reads there (`SharedTake`), and what is written by calls goes to both (`SharedUpdate`).
 //! A page is writable for programs only while it is marked as changed: the first write is a fault, which marks it.
-//! Order of changes, for whoever dies in between: first the mark, then the right to write; first that right is taken, then the mark.
+//! Order of changes, in case vm or vfs dies in between: the mark is set before the right to write is given, and cleared after the right
+//! is taken.
 
 use crate::memory::images::Stretch;
 use crate::memory::kernel::{Kernel, PageBytes, Source};
@@ -29,7 +30,7 @@ fn shared<K>(memory: &Memory<K>, id: ObjectId) -> Result<(&Object, u64, u64), Er
 }
 
 impl<K: Kernel> Server<K> {
-    /// `SharedTake`. → what was copied; no bytes: nothing differs from the file.
+    /// `SharedTake`. Returns what was copied; no bytes: nothing differs from the file.
     pub(crate) fn take_changed(
         &mut self,
         id: ObjectId,

@@ -14,7 +14,7 @@ struct Sync {
     taken_by: Option<Endpoint>,
 }
 
-/// All who wait.
+/// All programs that wait.
 #[derive(Debug, Default)]
 pub struct Syncs {
     waiting: VecDeque<Sync>,
@@ -33,8 +33,8 @@ impl Syncs {
         next.files.last().map(|&file| (next.process, file))
     }
 
-    /// The file that was fetched for this program is done, with or without success. → whether the program waits no more; `None`: it did
-    /// not wait.
+    /// The file that was fetched for this program is done, with or without success. Returns whether the program's wait is over; `None`: it
+    /// did not wait.
     pub fn finish(&mut self, process: Endpoint, failed: bool) -> Option<bool> {
         let index = self.waiting.iter().position(|sync| sync.process == process && sync.taken_by.is_some())?;
         let sync = &mut self.waiting[index];
@@ -47,7 +47,7 @@ impl Syncs {
         Some(is_over)
     }
 
-    /// vm has died: who waits asks again.
+    /// vm has died: programs that wait repeat their calls.
     pub fn forget_all(&mut self) {
         self.waiting.clear();
     }

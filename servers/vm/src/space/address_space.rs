@@ -1,4 +1,4 @@
-//! An address space: its regions, the pages that are there, and the kernel space that caches both.
+//! An address space: its regions, its present pages, and the kernel space that caches both.
 //!
 //! Invariants: every present page lies in a region; every page the kernel maps is present (device regions apart); an owned
 //! page is writable in the kernel only while this space is its one user.
@@ -29,7 +29,7 @@ pub struct AddressSpace {
     pub users: u32,
     /// What lies where.
     pub regions: Regions,
-    /// What is there.
+    /// The present pages.
     pub pages: Pages,
     /// Where brk began.
     pub heap_start: u64,
@@ -99,7 +99,7 @@ impl AddressSpace {
         self.pages.leaves() * LEAF_HEAP_BYTES + self.pages.growth_bytes() + self.regions.len() * REGION_HEAP_BYTES
     }
 
-    /// Sees to it that vm's heap has room to list and cut the regions within a range.
+    /// Ensures that vm's heap has room to list and split the regions within a range.
     pub fn ensure_change<K: Kernel>(&self, memory: &mut Memory<K>, start: u64, end: u64) -> Result<(), Errno> {
         let regions = self.regions.overlapping(start, end).count();
         memory.ensure_heap(regions * 4 * size_of::<Region>())
@@ -225,7 +225,7 @@ impl AddressSpace {
         self.regions.free_below(top, USER_START, bytes).ok_or(Errno::ENOMEM)
     }
 
-    /// Makes the stack region of a program, its top pages filled: they are written to at once. → its end.
+    /// Makes the stack region of a program, its top pages filled: they are written to at once. Returns its end.
     pub fn add_stack<K: Kernel>(
         &mut self,
         memory: &mut Memory<K>,

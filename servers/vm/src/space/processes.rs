@@ -1,4 +1,4 @@
-//! Who uses which space.
+//! Which thread uses which space.
 
 use crate::memory::Memory;
 use crate::memory::kernel::Kernel;
@@ -26,7 +26,7 @@ pub struct Processes {
 }
 
 impl Processes {
-    /// Nobody.
+    /// No processes.
     pub fn new() -> Processes {
         let nobody = Process { endpoint: Endpoint::NONE, space: None };
         Processes { by_slot: vec![nobody; SLOTS], spaces: Vec::new(), vacant: Vec::new() }
@@ -140,7 +140,7 @@ impl Processes {
         entry.take().map_or(Ok(()), |space| space.destroy(memory))
     }
 
-    /// After a death: users are counted anew, and spaces without any go.
+    /// After a death: recounts users, and destroys spaces without any.
     pub fn recount<K: Kernel>(&mut self, memory: &mut Memory<K>) {
         self.spaces.iter_mut().flatten().for_each(|space| space.users = 0);
         for process in &mut self.by_slot {

@@ -29,7 +29,7 @@ impl Rights {
         Rights(protection as u8 & 7)
     }
 
-    /// True when all of `other` are there.
+    /// True when it includes all of `other`.
     pub const fn has(self, other: Rights) -> bool {
         self.0 & other.0 == other.0
     }
@@ -265,7 +265,7 @@ impl Regions {
         if self.len() + 3 > MAX_REGIONS { Err(Errno::ENOMEM) } else { Ok(()) }
     }
 
-    /// `ENOMEM` when taking out `start..end` would cut one region in two, and that is one too many.
+    /// `ENOMEM` when taking out `start..end` would split a region, and that is one region too many.
     pub fn check_cut(&self, start: u64, end: u64) -> Result<(), Errno> {
         let cuts = self.overlapping(start, end).next().is_some_and(|region| region.start < start && region.end > end);
         if cuts && self.len() >= MAX_REGIONS { Err(Errno::ENOMEM) } else { Ok(()) }
@@ -291,7 +291,7 @@ impl Regions {
         }
     }
 
-    /// Takes out what lies within `start..end`; regions that reach beyond are cut.
+    /// Removes what lies within `start..end`; regions that reach beyond are truncated.
     pub fn remove(&mut self, start: u64, end: u64) -> Vec<Region> {
         self.last = None;
         if end > self.dense_from {

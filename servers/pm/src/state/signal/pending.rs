@@ -20,7 +20,7 @@ impl Pending {
         self.set
     }
 
-    /// Adds a signal. `EAGAIN`: a real-time signal, and `limit` entries are there already.
+    /// Adds a signal. `EAGAIN`: a real-time signal, and there are `limit` entries already.
     pub fn add(&mut self, info: SigInfo, limit: u64) -> Result<(), Errno> {
         if !info.signal.is_real_time() && self.set.contains(info.signal) {
             return Ok(());
@@ -33,7 +33,7 @@ impl Pending {
         Ok(())
     }
 
-    /// Adds expiries to the signal of a timer that waits already. → false: none waits.
+    /// Adds expiries to the pending signal of a timer. Returns false if there is none.
     pub fn count_timer(&mut self, signal: Signal, id: u32, expiries: u32) -> bool {
         let waiting = self.queue.iter_mut().find(|info| info.is_of_timer(signal, id));
         waiting.map(|info| info.add_overruns(expiries)).is_some()
