@@ -86,6 +86,11 @@ impl Machine {
         self.received(from)
     }
 
+    /// A program that waits for an answer does so no more: the kernel sends its call to the successor of a service that has died.
+    pub fn forget_request(&self, program: Endpoint) {
+        self.shared.lock().forget_request(program);
+    }
+
     /// Sends a message of a played service, which does not wait for it.
     pub fn send(&self, from: Endpoint, to: Endpoint, message: &Message) {
         self.shared.lock().post(from, to, message);

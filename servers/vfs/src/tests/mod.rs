@@ -4,9 +4,19 @@
 //! Nothing here knows what vfs is made of. `world` has what a test needs; the other files are named after what they try.
 
 mod append;
+mod attributes;
+mod data;
+mod descriptors;
+mod directories;
+mod exec;
+mod mappings;
 mod numbers;
+mod paths;
 mod permissions;
+mod pipes;
+mod poll;
 mod positions;
+mod restart;
 mod services;
 mod world;
 

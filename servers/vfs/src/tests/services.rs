@@ -147,7 +147,8 @@ impl Vm {
     fn take(&self, message: &Message, request: vm::SharedTake) -> Result<Message, Errno> {
         let mut memory = self.0.lock().map_err(|_| Errno::EIO)?;
         let pages = memory.pages(request.object);
-        let first = pages.changed.iter().copied().filter(|at| (request.offset..request.end).contains(at)).min();
+        let is_within = |at: &u64| *at < request.end && at + PAGE > request.offset;
+        let first = pages.changed.iter().copied().filter(is_within).min();
         let Some(offset) = first else { return Ok(vm::SharedTake::reply(message, 0, 0)) };
         let page = &pages.filled[&offset];
         let bytes = page.len().min((pages.size - offset) as usize);

@@ -250,6 +250,12 @@ impl State {
         self.post(from, to, request);
     }
 
+    pub(super) fn forget_request(&mut self, program: Endpoint) {
+        if let Some(played) = self.played.get_mut(&program.slot()) {
+            played.asks = false;
+        }
+    }
+
     pub(super) fn take_mail(&mut self, by: Endpoint) -> Option<Message> {
         self.played.get_mut(&by.slot()).and_then(|played| played.mail.pop_front())
     }

@@ -1,0 +1,132 @@
+//! Descriptors: which number, who shares what, what exec closes.
+
+use super::*;
+use abi::{Errno, linux::nr, vfs};
+
+const F_DUPFD: u64 = 0;
+const F_GETFD: u64 = 1;
+const F_SETFD: u64 = 2;
+const F_GETFL: u64 = 3;
+const F_DUPFD_CLOEXEC: u64 = 1030;
+
+fn is_open(world: &World, who: abi::Endpoint, descriptor: u64) -> bool {
+    world.call(who, nr::FCNTL, &[descriptor, F_GETFD]).is_ok()
+}
+
+#[test]
+fn the_lowest_free_number_is_given() {
+    let world = World::new();
+    world.make("/file", b"x", 0o644, (0, 0));
+    let open = || world.open(world.root, "/file", O_RDONLY, 0).unwrap();
+    let numbers: Vec<u64> = (0..4).map(|_| open()).collect();
+    assert_eq!(numbers, [0, 1, 2, 3]);
+    world.close(world.root, 1).unwrap();
+    assert_eq!(open(), 1);
+    assert_eq!(world.call(world.root, nr::FCNTL, &[0, F_DUPFD, 2]), Ok(4));
+    assert_eq!(world.call(world.root, nr::DUP, &[0]), Ok(5));
+    assert_eq!(world.close(world.root, 77), Err(Errno::EBADF));
+    assert_eq!(world.call(world.root, nr::DUP, &[77]), Err(Errno::EBADF));
+}
+
+#[test]
+fn dup2_takes_the_place_of_what_was_open() {
+    let world = World::new();
+    world.make("/one", b"1", 0o644, (0, 0));
+    world.make("/two", b"2", 0o644, (0, 0));
+    let one = world.open(world.root, "/one", O_RDONLY, 0).unwrap();
+    let two = world.open(world.root, "/two", O_RDONLY, 0).unwrap();
+    assert_eq!(world.call(world.root, nr::DUP2, &[one, two]), Ok(two));
+    assert_eq!(world.pread(world.root, two, 1, 0).unwrap(), b"1");
+    assert_eq!(world.call(world.root, nr::DUP2, &[one, one]), Ok(one));
+    assert_eq!(world.call(world.root, nr::DUP3, &[one, one, 0]), Err(Errno::EINVAL));
+    assert_eq!(world.call(world.root, nr::DUP2, &[99, two]), Err(Errno::EBADF));
+    assert_eq!(world.pread(world.root, two, 1, 0).unwrap(), b"1", "a bad source closes nothing");
+    assert_eq!(world.call(world.root, nr::DUP2, &[one, 1 << 20]), Err(Errno::EBADF));
+}
+
+#[test]
+fn a_fork_copies_the_table_and_a_thread_shares_it() {
+    let world = World::new();
+    world.make("/file", b"x", 0o644, (0, 0));
+    let file = world.open(world.root, "/file", O_RDONLY, 0).unwrap();
+    let child = world.fork(world.root, 0);
+    let thread = world.fork(world.root, vfs::FORK_FILES);
+    world.close(world.root, file).unwrap();
+    assert!(is_open(&world, child, file));
+    assert!(!is_open(&world, thread, file));
+}
+
+#[test]
+fn exec_closes_what_is_marked() {
+    let world = World::new();
+    world.make("/file", b"x", 0o644, (0, 0));
+    let kept = world.open(world.root, "/file", O_RDONLY, 0).unwrap();
+    let closed = world.open(world.root, "/file", O_RDONLY | O_CLOEXEC, 0).unwrap();
+    let marked = world.open(world.root, "/file", O_RDONLY, 0).unwrap();
+    assert_eq!(world.call(world.root, nr::FCNTL, &[marked, F_SETFD, 1]), Ok(0));
+    let copy = world.call(world.root, nr::DUP, &[closed]).unwrap();
+    let marked_copy = world.call(world.root, nr::FCNTL, &[kept, F_DUPFD_CLOEXEC, 0]).unwrap();
+    let flags =
+        [kept, closed, marked, copy, marked_copy].map(|file| world.call(world.root, nr::FCNTL, &[file, F_GETFD]));
+    assert_eq!(flags, [Ok(0), Ok(1), Ok(1), Ok(0), Ok(1)]);
+    assert_eq!(world.from_pm(vfs::ExecCommit { process: world.root }.message()), Ok(0));
+    let open = [kept, closed, marked, copy, marked_copy].map(|file| is_open(&world, world.root, file));
+    assert_eq!(open, [true, false, false, true, false]);
+}
+
+#[test]
+fn exec_in_a_thread_leaves_the_others_their_table() {
+    let world = World::new();
+    world.make("/file", b"x", 0o644, (0, 0));
+    let file = world.open(world.root, "/file", O_RDONLY | O_CLOEXEC, 0).unwrap();
+    let thread = world.fork(world.root, vfs::FORK_FILES);
+    assert_eq!(world.from_pm(vfs::ExecCommit { process: thread }.message()), Ok(0));
+    assert!(is_open(&world, world.root, file) && !is_open(&world, thread, file));
+}
+
+#[test]
+fn status_flags_are_those_of_open_and_setfl_changes_some() {
+    let world = World::new();
+    const O_LARGEFILE: u64 = 0o100000;
+    const F_SETFL: u64 = 4;
+    let file = world.open(world.root, "/file", O_CREAT | O_EXCL | O_RDWR | O_APPEND, 0o644).unwrap();
+    assert_eq!(world.call(world.root, nr::FCNTL, &[file, F_GETFL]), Ok(O_RDWR | O_APPEND | O_LARGEFILE));
+    assert_eq!(world.call(world.root, nr::FCNTL, &[file, F_SETFL, O_NONBLOCK | O_WRONLY | O_CREAT]), Ok(0));
+    assert_eq!(world.call(world.root, nr::FCNTL, &[file, F_GETFL]), Ok(O_RDWR | O_NONBLOCK | O_LARGEFILE));
+    assert_eq!(world.call(world.root, nr::FCNTL, &[file, 9999]), Err(Errno::EINVAL));
+}
+
+#[test]
+fn close_range_closes_or_marks() {
+    let world = World::new();
+    const CLOEXEC: u64 = 4;
+    world.make("/file", b"x", 0o644, (0, 0));
+    let files: Vec<u64> = (0..5).map(|_| world.open(world.root, "/file", O_RDONLY, 0).unwrap()).collect();
+    assert_eq!(world.call(world.root, nr::CLOSE_RANGE, &[1, 2, 0]), Ok(0));
+    let open: Vec<bool> = files.iter().map(|file| is_open(&world, world.root, *file)).collect();
+    assert_eq!(open, [true, false, false, true, true]);
+    assert_eq!(world.call(world.root, nr::CLOSE_RANGE, &[4, u64::from(u32::MAX), CLOEXEC]), Ok(0));
+    assert_eq!(world.call(world.root, nr::FCNTL, &[4, F_GETFD]), Ok(1));
+    assert_eq!(world.call(world.root, nr::FCNTL, &[3, F_GETFD]), Ok(0));
+    assert_eq!(world.call(world.root, nr::CLOSE_RANGE, &[3, 2, 0]), Err(Errno::EINVAL));
+}
+
+#[test]
+fn flock_keeps_others_out_until_it_is_given_up() {
+    let world = World::new();
+    const LOCK_SH: u64 = 1;
+    const LOCK_EX: u64 = 2;
+    const LOCK_NB: u64 = 4;
+    const LOCK_UN: u64 = 8;
+    world.make("/file", b"x", 0o644, (0, 0));
+    let other = world.fork(world.root, 0);
+    let [mine, theirs] = [world.root, other].map(|who| world.open(who, "/file", O_RDWR, 0).unwrap());
+    assert_eq!(world.call(world.root, nr::FLOCK, &[mine, LOCK_SH]), Ok(0));
+    assert_eq!(world.call(other, nr::FLOCK, &[theirs, LOCK_SH | LOCK_NB]), Ok(0));
+    assert_eq!(world.call(world.root, nr::FLOCK, &[mine, LOCK_EX | LOCK_NB]), Err(Errno::EAGAIN));
+    assert_eq!(world.call(other, nr::FLOCK, &[theirs, LOCK_UN]), Ok(0));
+    assert_eq!(world.call(world.root, nr::FLOCK, &[mine, LOCK_EX]), Ok(0));
+    assert_eq!(world.begin_call(other, nr::FLOCK, &[theirs, LOCK_EX]), None);
+    world.close(world.root, mine).unwrap();
+    assert_eq!(world.result(other), Some(Ok(0)));
+}

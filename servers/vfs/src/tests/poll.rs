@@ -1,0 +1,98 @@
+//! poll and select.
+
+use super::*;
+use abi::{Endpoint, Errno, linux::nr, vfs};
+
+fn pollfds(world: &World, who: Endpoint, asked: &[(u64, u16)]) -> u64 {
+    let words: Vec<u64> = asked.iter().map(|(file, events)| file & 0xffff_ffff | u64::from(*events) << 32).collect();
+    world.words(who, &words)
+}
+
+fn found(world: &World, who: Endpoint, address: u64, count: usize) -> Vec<u16> {
+    world.read_words(who, address, count).iter().map(|word| (word >> 48) as u16).collect()
+}
+
+fn poll(world: &World, asked: &[(u64, u16)]) -> (Result<u64>, Vec<u16>) {
+    let address = pollfds(world, world.root, asked);
+    let result = world.call(world.root, nr::POLL, &[address, asked.len() as u64, 0]);
+    (result, found(world, world.root, address, asked.len()))
+}
+
+#[test]
+fn poll_tells_what_is_ready() {
+    let world = World::new();
+    world.make("/file", b"x", 0o644, (0, 0));
+    let file = world.open(world.root, "/file", O_RDWR, 0).unwrap();
+    let (reads, writes) = world.pipe(world.root, 0);
+    assert_eq!(poll(&world, &[(reads, POLLIN)]), (Ok(0), [0].to_vec()));
+    let asked = [(file, POLLIN | POLLOUT), (reads, POLLIN), (writes, POLLOUT), (99, POLLIN), (-1i64 as u64, POLLIN)];
+    assert_eq!(poll(&world, &asked), (Ok(3), [POLLIN | POLLOUT, 0, POLLOUT, POLLNVAL, 0].to_vec()));
+    world.write(world.root, writes, b"x").unwrap();
+    assert_eq!(poll(&world, &[(reads, POLLIN)]), (Ok(1), [POLLIN].to_vec()));
+    world.close(world.root, writes).unwrap();
+    assert_eq!(poll(&world, &[(reads, POLLIN)]), (Ok(1), [POLLIN | POLLHUP].to_vec()));
+    assert_eq!(world.call(world.root, nr::POLL, &[DATA, 1025, 0]), Err(Errno::EINVAL));
+}
+
+#[test]
+fn a_pipe_without_reader_is_an_error_to_its_writer() {
+    let world = World::new();
+    let (reads, writes) = world.pipe(world.root, 0);
+    world.close(world.root, reads).unwrap();
+    assert_eq!(poll(&world, &[(writes, 0)]), (Ok(1), [POLLERR].to_vec()));
+}
+
+#[test]
+fn poll_waits_until_something_happens() {
+    let world = World::new();
+    let (reads, writes) = world.pipe(world.root, 0);
+    let child = world.fork(world.root, 0);
+    let address = pollfds(&world, child, &[(reads, POLLIN)]);
+    assert_eq!(world.begin_call(child, nr::POLL, &[address, 1, -1i64 as u64]), None);
+    world.machine.advance_ns(1_000_000_000);
+    assert_eq!(world.result(child), None);
+    world.write(world.root, writes, b"x").unwrap();
+    assert_eq!(world.result(child), Some(Ok(1)));
+    assert_eq!(found(&world, child, address, 1), [POLLIN]);
+}
+
+#[test]
+fn poll_waits_no_longer_than_it_is_told() {
+    let world = World::new();
+    let (reads, _) = world.pipe(world.root, 0);
+    let child = world.fork(world.root, 0);
+    let address = pollfds(&world, child, &[(reads, POLLIN)]);
+    assert_eq!(world.begin_call(child, nr::POLL, &[address, 1, 100]), None);
+    world.machine.advance_ns(99_000_000);
+    assert_eq!(world.result(child), None);
+    world.machine.advance_ns(1_000_000);
+    assert_eq!(world.result(child), Some(Ok(0)));
+}
+
+#[test]
+fn a_signal_ends_the_wait() {
+    let world = World::new();
+    let (reads, _) = world.pipe(world.root, 0);
+    let address = pollfds(&world, world.root, &[(reads, POLLIN)]);
+    assert_eq!(world.begin_call(world.root, nr::POLL, &[address, 1, -1i64 as u64]), None);
+    assert_eq!(world.from_pm(vfs::Cancel { process: world.root, error: Errno::EINTR.0 }.message()), Ok(0));
+    assert_eq!(world.result(world.root), Some(Err(Errno::EINTR)));
+    let nothing = vfs::Cancel { process: world.root, error: Errno::EINTR.0 };
+    assert_eq!(world.from_pm(nothing.message()), Err(Errno::ENOENT));
+}
+
+#[test]
+fn select_marks_what_is_ready() {
+    let world = World::new();
+    let (reads, writes) = world.pipe(world.root, 0);
+    let sets = world.words(world.root, &[1 << reads, 1 << writes, 0, 0]);
+    let timeout = sets + 16;
+    assert_eq!(world.call(world.root, nr::SELECT, &[writes + 1, sets, sets + 8, 0, timeout]), Ok(1));
+    assert_eq!(world.read_words(world.root, sets, 2), [0, 1 << writes]);
+    world.write(world.root, writes, b"x").unwrap();
+    let sets = world.words(world.root, &[1 << reads, 1 << writes, 0, 0]);
+    assert_eq!(world.call(world.root, nr::SELECT, &[writes + 1, sets, sets + 8, 0, timeout]), Ok(2));
+    let sets = world.words(world.root, &[1 << 60, 0, 0, 0]);
+    assert_eq!(world.call(world.root, nr::SELECT, &[61, sets, 0, 0, timeout]), Err(Errno::EBADF));
+    assert_eq!(world.call(world.root, nr::SELECT, &[-1i64 as u64, sets, 0, 0, timeout]), Err(Errno::EINVAL));
+}
