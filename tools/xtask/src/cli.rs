@@ -55,6 +55,11 @@ pub enum Action {
         /// The system to put on it.
         system: String,
     },
+    /// Break the source on purpose and see whether tests notice.
+    Mutants {
+        /// Options of tools/mutants.
+        arguments: Vec<OsString>,
+    },
     /// Check the source's rules.
     Check,
 }
@@ -166,6 +171,7 @@ pub fn parse(mut parser: lexopt::Parser) -> Result<Action> {
         "test" => parse_test(&mut parser),
         "bench" => parse_name(&mut parser, "bench", |name| Action::Bench { name }),
         "image" => parse_image(&mut parser),
+        "mutants" => Ok(Action::Mutants { arguments: parser.raw_args()?.collect() }),
         "check" => parse_nothing(&mut parser, "check", Action::Check),
         other => bail!("there is no command '{other}'; './skink --help' lists them"),
     }

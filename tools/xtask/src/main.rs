@@ -28,6 +28,7 @@ mod faults;
 mod guest;
 mod image;
 mod machine;
+mod mutants;
 mod new;
 mod performance;
 mod process;
@@ -79,6 +80,7 @@ fn dispatch() -> Result<u8> {
         Action::Faults(options) => faults::faults(&workspace, &options),
         Action::Bench { name } => bench::bench(&workspace, name.as_deref()),
         Action::Image { system } => image::image(&workspace, &system),
+        Action::Mutants { arguments } => mutants::mutants(&workspace, &arguments),
         Action::Check => check::check(&workspace),
     }
 }

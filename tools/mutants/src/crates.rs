@@ -1,0 +1,44 @@
+//! The crates that are tried, and which part of each.
+
+/// One crate.
+pub struct Crate {
+    /// Name of the package.
+    pub name: &'static str,
+    /// Its folder in the checkout.
+    pub folder: &'static str,
+    /// Its root module.
+    pub root: &'static str,
+    /// Files or folders below `src/` that are changed; none: all.
+    pub parts: &'static [&'static str],
+    /// Arguments of its tests: what takes minutes is left out.
+    pub arguments: &'static [&'static str],
+}
+
+/// Those of `mutants` without `--crate`, small ones first.
+pub const CRATES: [Crate; 4] = [
+    Crate { name: "rs", folder: "servers/rs", root: "main.rs", parts: &[], arguments: &[] },
+    Crate { name: "pm", folder: "servers/pm", root: "main.rs", parts: &[], arguments: &[] },
+    Crate {
+        name: "vfs",
+        folder: "servers/vfs",
+        root: "main.rs",
+        parts: &["calls", "files", "paths", "objects"],
+        arguments: &[],
+    },
+    Crate {
+        name: "kernel_core",
+        folder: "kernel/core",
+        root: "lib.rs",
+        parts: &[],
+        arguments: &["--skip", "exhaustive", "--skip", "exploration", "--skip", "random"],
+    },
+];
+
+/// Whether a file below `src/` is changed: tests and what only hands calls to the kernel are not.
+pub fn is_changed(one: &Crate, path: &str) -> bool {
+    let is_test = path.starts_with("tests/") || path.ends_with("tests.rs") || path == "tests.rs";
+    // The host has other code in its place.
+    let is_native = ["native.rs", "launch.rs", "main.rs"].contains(&path);
+    let is_part = one.parts.is_empty() || one.parts.iter().any(|part| path.split('/').next() == Some(part));
+    !is_test && !is_native && is_part
+}
