@@ -1,7 +1,9 @@
 #: timeout 1200
 # vfs, the file systems and vm die at chosen messages while programs share mapped files, memory and semaphores. They notice nothing.
 mkdir /tmp/files
-for k in 1 2 3 5 8 13 21 55; do
+messages='2 13 55'
+[ -z "${SKINK_DEEP:-}" ] || messages='1 2 3 5 8 13 21 55'
+for k in $messages; do
     for name in vfs ext2 tmpfs; do
         folder=/tmp/files
         test $name = tmpfs && folder=/dev/shm

@@ -15,6 +15,8 @@ pub const DEFAULT_SYSTEM: &str = "default";
 pub const RAMDISK_SYSTEM: &str = "ramdisk";
 /// The test that has options of its own.
 pub const FAULTS: &str = "faults";
+/// The word for the full forms of tests.
+const DEEP: &str = "deep";
 
 /// What the person asked for.
 #[derive(Debug, PartialEq)]
@@ -40,6 +42,8 @@ pub enum Action {
     Debug(MachineOptions),
     /// Run the tests whose name contains `name`, or all.
     Test {
+        /// Whether to run the full forms.
+        depth: Depth,
         /// Part of a test's name.
         name: Option<String>,
     },
@@ -62,6 +66,15 @@ pub enum Action {
     },
     /// Check the source's rules.
     Check,
+}
+
+/// How much of a proof a test does.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Depth {
+    /// What continuous integration has time for: samples with a fixed seed.
+    Short,
+    /// Everything.
+    Deep,
 }
 
 /// What every command that boots a machine accepts.
@@ -267,6 +280,7 @@ fn parse_name(parser: &mut lexopt::Parser, command: &str, action: impl Fn(Option
 
 fn parse_test(parser: &mut lexopt::Parser) -> Result<Action> {
     let mut name = None;
+    let mut depth = Depth::Short;
     let mut faults = FaultOptions::default();
     let mut first_option = None;
     while let Some(argument) = next(parser)? {
@@ -276,13 +290,14 @@ fn parse_test(parser: &mut lexopt::Parser) -> Result<Action> {
                 fault_option(parser, &option, &mut faults)?;
                 first_option.get_or_insert(option);
             }
+            Argument::Value(value) if value == DEEP && depth == Depth::Short && name.is_none() => depth = Depth::Deep,
             Argument::Value(value) if name.is_none() => name = Some(text(value)?),
             Argument::Value(value) => return Err(unexpected("test", &value)),
         }
     }
     match (name.as_deref(), first_option) {
-        (Some(FAULTS), _) => Ok(Action::Faults(faults)),
-        (_, None) => Ok(Action::Test { name }),
+        (Some(FAULTS), _) => Ok(Action::Faults(FaultOptions { all: faults.all || depth == Depth::Deep, ..faults })),
+        (_, None) => Ok(Action::Test { depth, name }),
         (_, Some(option)) => bail!("the option {option} belongs to './skink test faults'"),
     }
 }
@@ -468,6 +483,17 @@ mod tests {
         assert_eq!(parse_words(&["test", "faults", "--all", "--seed", "7"]).ok(), Some(Action::Faults(expected)));
         assert!(refusal(&["test", "--all"]).contains("--all belongs to"));
         assert!(refusal(&["test", "faults", "--al"]).contains("--al"));
+    }
+
+    #[test]
+    fn deep_comes_before_the_name_of_a_test() {
+        let deep = |name: Option<&str>| Action::Test { depth: Depth::Deep, name: name.map(str::to_string) };
+        assert_eq!(parse_words(&["test", "deep"]).ok(), Some(deep(None)));
+        assert_eq!(parse_words(&["test", "deep", "chaos"]).ok(), Some(deep(Some("chaos"))));
+        assert_eq!(parse_words(&["test", "deep", "deep"]).ok(), Some(deep(Some("deep"))));
+        let all = Action::Faults(FaultOptions { all: true, ..FaultOptions::default() });
+        assert_eq!(parse_words(&["test", "deep", "faults"]).ok(), Some(all));
+        assert!(refusal(&["test", "chaos", "deep"]).contains("'deep'"));
     }
 
     #[test]

@@ -76,7 +76,7 @@ fn dispatch() -> Result<u8> {
         Action::New { kind, name } => new::new(&workspace, kind, &name),
         Action::Doc => doc::doc(&workspace),
         Action::Debug(options) => debug::debug(&workspace, &options),
-        Action::Test { name } => test::test(&workspace, name.as_deref()),
+        Action::Test { depth, name } => test::test(&workspace, depth, name.as_deref()),
         Action::Faults(options) => faults::faults(&workspace, &options),
         Action::Bench { name } => bench::bench(&workspace, name.as_deref()),
         Action::Image { system } => image::image(&workspace, &system),

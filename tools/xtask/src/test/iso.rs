@@ -18,10 +18,7 @@ const SHOWN_LINES: usize = 30;
 
 /// One test for each kind of firmware.
 pub fn tests<'a>(setting: &'a Setting) -> [Test<'a>; 2] {
-    [
-        Test::booting("iso/bios", || run(setting, Firmware::Bios)),
-        Test::booting("iso/uefi", || run(setting, Firmware::Uefi)),
-    ]
+    [Test::new("iso/bios", || run(setting, Firmware::Bios)), Test::new("iso/uefi", || run(setting, Firmware::Uefi))]
 }
 
 #[derive(Clone, Copy)]

@@ -3,6 +3,9 @@
 //! A test is a [`Test`]: a name and something to do that ends well or with the reason why not. They come
 //! from `units` (cargo's tests), `check`, `scripts` (tests/qemu and tests/host), `iso` and `fresh`;
 //! `pool` runs them. The last line says how many passed and failed.
+//!
+//! A proof that takes long has a short form, which samples with a fixed seed, and a full one, for
+//! `./skink test deep`: its source asks for the environment variable [`DEEP_VARIABLE`].
 
 pub mod case;
 mod dialogue;
@@ -15,7 +18,7 @@ mod units;
 use crate::bundle::Bundle;
 use crate::c_programs::{self, CProgram};
 use crate::check;
-use crate::cli::FAULTS;
+use crate::cli::{Depth, FAULTS, FaultOptions};
 use crate::faults;
 use crate::system;
 use crate::workspace::Workspace;
@@ -23,10 +26,12 @@ use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// The name of the test that runs only when asked for: it takes long, and CI's machine is one already.
 const FRESH: &str = "fresh";
+/// Set for the full forms, on this machine and in the guest. What does not mention it has one form only.
+const DEEP_VARIABLE: &str = "SKINK_DEEP";
 
 /// How many tests of cargo's kind passed and failed in one of ours.
 #[derive(Clone, Copy, Default, PartialEq, Debug)]
@@ -54,56 +59,53 @@ impl Verdict {
 /// One test.
 struct Test<'a> {
     name: String,
-    /// It boots the systems, so they have to be built before.
-    boots: bool,
     run: Box<dyn Fn() -> Result<Verdict> + Send + Sync + 'a>,
 }
 
 impl<'a> Test<'a> {
-    /// A test that needs nothing built.
     fn new(name: impl Into<String>, run: impl Fn() -> Result<Verdict> + Send + Sync + 'a) -> Self {
-        Self { name: name.into(), boots: false, run: Box::new(run) }
-    }
-
-    /// A test that boots a machine.
-    fn booting(name: impl Into<String>, run: impl Fn() -> Result<Verdict> + Send + Sync + 'a) -> Self {
-        Self { boots: true, ..Self::new(name, run) }
+        Self { name: name.into(), run: Box::new(run) }
     }
 }
 
 /// What the tests share.
 struct Setting<'a> {
     workspace: &'a Workspace,
-    /// Set before the first test that boots.
-    built: OnceLock<Built>,
+    depth: Depth,
+    /// The systems, by name, each built when a test first asks for it.
+    bundles: BTreeMap<String, OnceLock<Bundle>>,
+    /// Our C programs, which the guest of every case has.
+    c_programs: OnceLock<Vec<CProgram>>,
+    /// Held while something of this is built.
+    building: Mutex<()>,
     /// Where what is left of failed tests is kept.
     failures: PathBuf,
 }
 
-/// What tests boot.
-struct Built {
-    /// The systems, by name.
-    bundles: BTreeMap<String, Bundle>,
-    /// Our C programs, which the guest of every case has.
-    c_programs: Vec<CProgram>,
-}
-
-impl Built {
-    fn build(workspace: &Workspace) -> Result<Self> {
-        let bundle = |name: String| Bundle::build(workspace, &name).map(|bundle| (name, bundle));
-        let bundles = system::names(workspace).into_iter().map(bundle).collect::<Result<_>>()?;
-        Ok(Self { bundles, c_programs: c_programs::compile(workspace, None)? })
-    }
-}
-
-impl Setting<'_> {
-    fn built(&self) -> Result<&Built> {
-        self.built.get().context("nothing was built for this test")
+impl<'a> Setting<'a> {
+    fn new(workspace: &'a Workspace, depth: Depth) -> Self {
+        let bundles = system::names(workspace).into_iter().map(|name| (name, OnceLock::new())).collect();
+        let failures = workspace.build.join("failed");
+        Self { workspace, depth, bundles, c_programs: OnceLock::new(), building: Mutex::new(()), failures }
     }
 
     fn bundle(&self, system: &str) -> Result<&Bundle> {
-        let bundles = &self.built()?.bundles;
-        bundles.get(system).with_context(|| format!("expected one of the systems {:?}, not '{system}'", bundles.keys()))
+        let names = || format!("expected one of the systems {:?}, not '{system}'", self.bundles.keys());
+        let bundle = self.bundles.get(system).with_context(names)?;
+        self.built(bundle, || Bundle::build(self.workspace, system))
+    }
+
+    fn c_programs(&self) -> Result<&[CProgram]> {
+        self.built(&self.c_programs, || c_programs::compile(self.workspace, None)).map(Vec::as_slice)
+    }
+
+    /// What `place` has, made by `build` the first time.
+    fn built<'b, T>(&self, place: &'b OnceLock<T>, build: impl FnOnce() -> Result<T>) -> Result<&'b T> {
+        let _one_at_a_time = self.building.lock().unwrap_or_else(PoisonError::into_inner);
+        match place.get() {
+            Some(built) => Ok(built),
+            None => build().map(|built| place.get_or_init(|| built)),
+        }
     }
 
     /// An empty folder for what is left of the failed test `name`.
@@ -117,35 +119,44 @@ impl Setting<'_> {
 /// Runs the tests whose name contains `name`, or all but `fresh`. Returns 1 when one failed.
 ///
 /// # Errors
-/// When there is no such test, or what the tests need does not build.
-pub fn test(workspace: &Workspace, name: Option<&str>) -> Result<u8> {
+/// When there is no such test.
+pub fn test(workspace: &Workspace, depth: Depth, name: Option<&str>) -> Result<u8> {
     if name == Some(FRESH) {
         return report(pool::run(&[Test::new(FRESH, || fresh::run(workspace))]));
     }
-    let setting = Setting { workspace, built: OnceLock::new(), failures: workspace.build.join("failed") };
+    let setting = Setting::new(workspace, depth);
     // What failed before is of no interest any more; there may be nothing.
     let _ = fs::remove_dir_all(&setting.failures);
-    let mut tests = all(&setting)?;
+    let mut tests = match depth {
+        Depth::Short => short(&setting)?,
+        Depth::Deep => deep(&setting)?,
+    };
     if let Some(name) = name {
         tests.retain(|test| test.name.contains(name));
         if tests.is_empty() {
-            bail!("there is no test with '{name}' in its name");
+            let kind = if depth == Depth::Deep { "deep test" } else { "test" };
+            bail!("there is no {kind} with '{name}' in its name");
         }
-    }
-    if tests.iter().any(|test| test.boots) {
-        let built = Built::build(workspace)?;
-        setting.built.get_or_init(|| built);
     }
     report(pool::run(&tests))
 }
 
-fn all<'a>(setting: &'a Setting) -> Result<Vec<Test<'a>>> {
-    // The longest come first, so that the two jobs end at about the same time.
-    let mut tests =
-        vec![Test::new("units", || units::run(setting.workspace)), Test::new("check", || run_check(setting.workspace))];
-    tests.push(Test::booting(FAULTS, || run_faults(setting.workspace)));
+/// Everything, each in its short form if it has one. The longest come first, so that the two jobs end at about the same time.
+fn short<'a>(setting: &'a Setting) -> Result<Vec<Test<'a>>> {
+    let workspace = setting.workspace;
+    let mut tests = vec![Test::new("units", || units::run(workspace)), Test::new("check", || run_check(workspace))];
+    tests.push(Test::new(FAULTS, || run_faults(workspace)));
     tests.extend(scripts::tests(setting)?);
     tests.extend(iso::tests(setting));
+    Ok(tests)
+}
+
+/// What has a full form, in that form.
+fn deep<'a>(setting: &'a Setting) -> Result<Vec<Test<'a>>> {
+    let workspace = setting.workspace;
+    let mut tests = units::deep_tests(workspace)?;
+    tests.extend(scripts::deep_tests(setting)?);
+    tests.push(Test::new(FAULTS, || run_all_faults(workspace)));
     Ok(tests)
 }
 
@@ -156,6 +167,14 @@ fn run_check(workspace: &Workspace) -> Result<Verdict> {
 
 fn run_faults(workspace: &Workspace) -> Result<Verdict> {
     Ok(faults::check(workspace)?.map_or_else(Verdict::passed, Verdict::failed))
+}
+
+fn run_all_faults(workspace: &Workspace) -> Result<Verdict> {
+    let options = FaultOptions { all: true, resume: true, ..FaultOptions::default() };
+    Ok(match faults::faults(workspace, &options)? {
+        0 => Verdict::passed(),
+        _ => Verdict::failed("the tables above say which trials ended badly".to_string()),
+    })
 }
 
 fn report(count: Count) -> Result<u8> {

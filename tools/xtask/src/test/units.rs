@@ -1,6 +1,7 @@
 //! The tests that cargo runs on this machine: those of every package which has some.
 
-use super::{Count, Verdict};
+use super::{Count, DEEP_VARIABLE, Test, Verdict};
+use crate::cli::Depth;
 use crate::process::tail;
 use crate::programs::{Package, Packages};
 use crate::workspace::Workspace;
@@ -18,11 +19,34 @@ const SHOWN_LINES: usize = 80;
 /// When cargo cannot be started.
 pub fn run(workspace: &Workspace) -> Result<Verdict> {
     let packages = Packages::read(workspace)?;
+    let tested = packages.all().iter().filter(|package| any_source(package, "#[test]"));
+    run_cargo(workspace, tested.map(|package| package.name.as_str()), Depth::Short)
+}
+
+/// One test for each package that has a full form of some.
+///
+/// # Errors
+/// When cargo cannot be started.
+pub fn deep_tests(workspace: &Workspace) -> Result<Vec<Test<'_>>> {
+    let packages = Packages::read(workspace)?;
+    let deep = packages.all().iter().filter(|package| any_source(package, &format!("\"{DEEP_VARIABLE}\"")));
+    // Not this package, which only names the variable.
+    let names = deep.map(|package| package.name.clone()).filter(|name| name != env!("CARGO_PKG_NAME"));
+    Ok(names
+        .map(|name| Test::new(format!("units/{name}"), move || run_cargo(workspace, [name.as_str()], Depth::Deep)))
+        .collect())
+}
+
+fn run_cargo<'a>(workspace: &Workspace, packages: impl IntoIterator<Item = &'a str>, depth: Depth) -> Result<Verdict> {
     let mut cargo = Command::new("cargo");
     cargo.current_dir(&workspace.root).args(["test", "--quiet", "--no-fail-fast"]);
-    for package in packages.all().iter().filter(|package| has_tests(package)) {
-        cargo.args(["--package", &package.name]);
+    for package in packages {
+        cargo.args(["--package", package]);
     }
+    match depth {
+        Depth::Short => cargo.env_remove(DEEP_VARIABLE),
+        Depth::Deep => cargo.env(DEEP_VARIABLE, "1"),
+    };
     let output = cargo.stdin(Stdio::null()).output().context("cannot start cargo")?;
     let text = String::from_utf8_lossy(&output.stdout);
     let mut count = count(&text);
@@ -36,17 +60,18 @@ pub fn run(workspace: &Workspace) -> Result<Verdict> {
     Ok(Verdict { count, details })
 }
 
-fn has_tests(package: &Package) -> bool {
-    package.manifest_path.parent().is_some_and(any_test_in)
+/// Whether a source file of the package has `text` in it.
+fn any_source(package: &Package, text: &str) -> bool {
+    package.manifest_path.parent().is_some_and(|folder| any_in(folder, text))
 }
 
-fn any_test_in(folder: &Path) -> bool {
+fn any_in(folder: &Path, text: &str) -> bool {
     let Ok(entries) = fs::read_dir(folder) else { return false };
     entries.flatten().any(|entry| {
         let path = entry.path();
         let is_rust = path.extension().is_some_and(|extension| extension == "rs");
-        path.is_dir() && any_test_in(&path)
-            || is_rust && fs::read_to_string(&path).is_ok_and(|text| text.contains("#[test]"))
+        path.is_dir() && any_in(&path, text)
+            || is_rust && fs::read_to_string(&path).is_ok_and(|content| content.contains(text))
     })
 }
 
