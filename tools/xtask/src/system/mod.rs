@@ -4,6 +4,7 @@
 //! what makes no sense. Every refusal names the file, the key and what was expected.
 
 mod dependants;
+mod replies;
 mod resolve;
 mod written;
 
@@ -125,7 +126,7 @@ destinations = []
 name = "rtc"
 heap_bytes = 4096
 kernel_calls = []
-destinations = ["uart"]
+destinations = ["rs"]
 "#;
         let system = read(text).expect("is right");
         let names: Vec<_> = system.service.iter().map(|service| (service.name.as_str(), service.heap_bytes)).collect();
@@ -142,7 +143,7 @@ extends = "good"
 name = "lp"
 heap_bytes = 4096
 kernel_calls = []
-destinations = []
+destinations = ["uart"]
 callers = ["uart"]
 "#;
         let system = read(text).expect("is right");
@@ -150,6 +151,33 @@ callers = ["uart"]
         assert_eq!(uart.destinations, [slot::RS as u32, lp.slot]);
         let wrong = read(&text.replace("\"uart\"", "\"usart\"")).expect_err("was accepted").to_string();
         assert!(wrong.contains("service lp: callers: expected services of this file, not 'usart'"), "{wrong}");
+    }
+
+    #[test]
+    fn a_service_that_may_be_asked_may_reply() {
+        let refused = refusal("kernel_calls = []\ndestinations = []", "kernel_calls = []\ndestinations = [\"uart\"]");
+        assert_eq!(
+            refused,
+            "systems/x.toml: service uart: destinations: expected \"vm\" among them: vm may ask uart, whose reply would \
+             be refused, and vm would wait for ever"
+        );
+        let both = GOOD
+            .replacen("kernel_calls = []\ndestinations = []", "kernel_calls = []\ndestinations = [\"uart\"]", 1)
+            .replacen("destinations = [\"rs\"]", "destinations = [\"rs\", \"vm\"]", 1);
+        assert!(read(&both).is_ok());
+    }
+
+    #[test]
+    fn every_system_of_the_checkout_is_right() {
+        const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../systems");
+        let text_of = |name: &str| Ok(fs::read_to_string(format!("{FOLDER}/{name}.toml"))?);
+        for entry in fs::read_dir(FOLDER).expect("is there").flatten() {
+            let file = entry.file_name().to_string_lossy().into_owned();
+            let Some(name) = file.strip_suffix(".toml") else { continue };
+            let text = text_of(name).expect("is read");
+            let written = parse(&file, &text, &text_of).expect("is written rightly");
+            assert_eq!(resolve::resolve(&written, &|_| true).map(drop), Ok(()), "{file}");
+        }
     }
 
     #[test]

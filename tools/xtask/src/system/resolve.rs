@@ -1,6 +1,7 @@
 //! Puts numbers in the place of names: from a written system file to the table that rs reads.
 
 use super::dependants;
+use super::replies;
 use super::written::{Written, WrittenService};
 use abi::Name;
 use abi::call::KERNEL_CALL_NAMES;
@@ -11,7 +12,7 @@ use abi::system::{Route, Service, System};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The word for all services among the destinations.
-const EVERYBODY: &str = "*";
+pub(super) const EVERYBODY: &str = "*";
 /// The SYSTEM task among the destinations.
 const SYSTEM: &str = "system";
 const SYSTASK: &str = "systask";
@@ -45,6 +46,7 @@ pub fn resolve(written: &Written, has_program: &dyn Fn(&str) -> bool) -> Result<
     check_order(&written.service)?;
     let slots = slots(&written.service)?;
     check_callers(&written.service, &slots)?;
+    replies::check(&written.service)?;
     dependants::check(&written.service)?;
     let mut service = written
         .service
