@@ -58,12 +58,12 @@ impl Vfs {
         &'static self,
         process: &Process,
         descriptor: i32,
-        buffer: UserBuffer,
+        mut buffer: UserBuffer,
         at: Option<u64>,
     ) -> Result<Flow, Errno> {
         let file = process.file(descriptor)?;
         file.readable()?;
-        file.any().read(&self.operate(process, &file), buffer, at)
+        file.any().read(&self.operate(process, &file), &mut buffer, at)
     }
 
     /// write, writev, and with a position pwrite64, pwritev.
@@ -72,12 +72,12 @@ impl Vfs {
         &'static self,
         process: &Process,
         descriptor: i32,
-        buffer: UserBuffer,
+        mut buffer: UserBuffer,
         at: Option<u64>,
     ) -> Result<Flow, Errno> {
         let file = process.file(descriptor)?;
         file.writable()?;
-        file.any().write(&self.operate(process, &file), buffer, at)
+        file.any().write(&self.operate(process, &file), &mut buffer, at)
     }
 
     /// getdents64; with `old` getdents.

@@ -174,22 +174,22 @@ impl Vfs {
         &'static self,
         process: &Process,
         file: &Rc<OpenFile>,
-        buffer: UserBuffer,
+        mut buffer: UserBuffer,
         flags: u32,
     ) -> Result<Flow, Errno> {
         let on = Operation { base: &self.base, caller: &process.caller, file };
-        send(&on, socket(file)?, buffer, flags)
+        send(&on, socket(file)?, &mut buffer, flags)
     }
 
     fn receive(
         &'static self,
         process: &Process,
         file: &Rc<OpenFile>,
-        buffer: UserBuffer,
+        mut buffer: UserBuffer,
         flags: u32,
     ) -> Result<Flow, Errno> {
         let on = Operation { base: &self.base, caller: &process.caller, file };
-        receive(&on, socket(file)?, buffer, flags)
+        receive(&on, socket(file)?, &mut buffer, flags)
     }
 
     /// shutdown.

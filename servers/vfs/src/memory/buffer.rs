@@ -15,7 +15,7 @@ pub struct Piece {
 }
 
 /// Memory of a program that a call reads from or writes to.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct UserBuffer {
     /// Whose memory it is.
     pub owner: Endpoint,

@@ -14,6 +14,7 @@ use crate::{
 };
 use abi::{Errno, block};
 use alloc::{vec, vec::Vec};
+use core::mem::take;
 use sys::grant::{Access, GrantedBuffer};
 
 /// Positions and lengths of requests are multiples of this.
@@ -58,13 +59,13 @@ impl Object for Block {
         Some(&self.node)
     }
 
-    fn read(&self, on: &Operation, buffer: UserBuffer, at: Option<u64>) -> Result<Flow, Errno> {
-        let (base, device, file) = (on.base, self.device, on.file.clone());
+    fn read(&self, on: &Operation, buffer: &mut UserBuffer, at: Option<u64>) -> Result<Flow, Errno> {
+        let (base, device, file, buffer) = (on.base, self.device, on.file.clone(), take(buffer));
         Ok(Flow::task(async move { read(base, device, &file, buffer, at).await }))
     }
 
-    fn write(&self, on: &Operation, buffer: UserBuffer, at: Option<u64>) -> Result<Flow, Errno> {
-        let (base, device, file) = (on.base, self.device, on.file.clone());
+    fn write(&self, on: &Operation, buffer: &mut UserBuffer, at: Option<u64>) -> Result<Flow, Errno> {
+        let (base, device, file, buffer) = (on.base, self.device, on.file.clone(), take(buffer));
         Ok(Flow::task(async move { write(base, device, &file, buffer, at).await }))
     }
 

@@ -14,6 +14,7 @@ use crate::{
 };
 use abi::{Errno, chardev};
 use alloc::{boxed::Box, rc::Rc};
+use core::mem::take;
 use sys::grant::{Access, MagicGrant};
 
 /// At most so many bytes a request, so that other requests get in between.
@@ -33,10 +34,16 @@ pub struct Character {
 }
 
 impl Character {
-    fn transfer(&self, on: &Operation, buffer: UserBuffer, at: Option<u64>, access: Access) -> Result<Flow, Errno> {
+    fn transfer(
+        &self,
+        on: &Operation,
+        buffer: &mut UserBuffer,
+        at: Option<u64>,
+        access: Access,
+    ) -> Result<Flow, Errno> {
         no_position(at)?;
         let device = (self.service, self.minor);
-        Ok(Flow::task(transfer(on.base, on.caller.clone(), on.file.clone(), device, buffer, access)))
+        Ok(Flow::task(transfer(on.base, on.caller.clone(), on.file.clone(), device, take(buffer), access)))
     }
 }
 
@@ -50,11 +57,11 @@ impl Object for Character {
         Some(&self.node)
     }
 
-    fn read(&self, on: &Operation, buffer: UserBuffer, at: Option<u64>) -> Result<Flow, Errno> {
+    fn read(&self, on: &Operation, buffer: &mut UserBuffer, at: Option<u64>) -> Result<Flow, Errno> {
         self.transfer(on, buffer, at, Access::Write)
     }
 
-    fn write(&self, on: &Operation, buffer: UserBuffer, at: Option<u64>) -> Result<Flow, Errno> {
+    fn write(&self, on: &Operation, buffer: &mut UserBuffer, at: Option<u64>) -> Result<Flow, Errno> {
         self.transfer(on, buffer, at, Access::Read)
     }
 

@@ -23,7 +23,7 @@ impl Object for Directory {
         Some(&self.node)
     }
 
-    fn read(&self, _: &Operation, _: UserBuffer, _: Option<u64>) -> Result<Flow, Errno> {
+    fn read(&self, _: &Operation, _: &mut UserBuffer, _: Option<u64>) -> Result<Flow, Errno> {
         Err(Errno::EISDIR)
     }
 

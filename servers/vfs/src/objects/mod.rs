@@ -69,13 +69,13 @@ pub trait Object: Any + Debug {
         Err(Errno::EBADF)
     }
 
-    /// read and its relatives; `at`: a position instead of the file's own.
-    fn read(&self, _: &Operation, _: UserBuffer, _at: Option<u64>) -> Result<Flow, Errno> {
+    /// read and its relatives; `at`: a position instead of the file's own. The buffer is taken out by what goes on later.
+    fn read(&self, _: &Operation, _: &mut UserBuffer, _at: Option<u64>) -> Result<Flow, Errno> {
         Err(Errno::EINVAL)
     }
 
     /// write and its relatives.
-    fn write(&self, _: &Operation, _: UserBuffer, _at: Option<u64>) -> Result<Flow, Errno> {
+    fn write(&self, _: &Operation, _: &mut UserBuffer, _at: Option<u64>) -> Result<Flow, Errno> {
         Err(Errno::EINVAL)
     }
 

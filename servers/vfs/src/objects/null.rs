@@ -23,11 +23,11 @@ impl Object for Null {
         Some(&self.node)
     }
 
-    fn read(&self, _: &Operation, _: UserBuffer, _: Option<u64>) -> Result<Flow, Errno> {
+    fn read(&self, _: &Operation, _: &mut UserBuffer, _: Option<u64>) -> Result<Flow, Errno> {
         done(0)
     }
 
-    fn write(&self, _: &Operation, buffer: UserBuffer, _: Option<u64>) -> Result<Flow, Errno> {
+    fn write(&self, _: &Operation, buffer: &mut UserBuffer, _: Option<u64>) -> Result<Flow, Errno> {
         done(buffer.left())
     }
 

@@ -46,12 +46,12 @@ impl Object for PipeEnd {
         Ok(Summary { inode: self.inode, mode: S_IFIFO | 0o600, ..Summary::default() })
     }
 
-    fn read(&self, on: &Operation, buffer: UserBuffer, at: Option<u64>) -> Result<Flow, Errno> {
+    fn read(&self, on: &Operation, buffer: &mut UserBuffer, at: Option<u64>) -> Result<Flow, Errno> {
         no_position(at)?;
         read(on.base, on.caller, &self.pipe, buffer, on.file.nonblocking())
     }
 
-    fn write(&self, on: &Operation, buffer: UserBuffer, at: Option<u64>) -> Result<Flow, Errno> {
+    fn write(&self, on: &Operation, buffer: &mut UserBuffer, at: Option<u64>) -> Result<Flow, Errno> {
         no_position(at)?;
         write(on.base, on.caller, &self.pipe, buffer, on.file.nonblocking(), false)
     }
@@ -98,7 +98,7 @@ pub fn read(
     base: &Base,
     caller: &Caller,
     pipe: &Rc<Pipe>,
-    buffer: UserBuffer,
+    buffer: &mut UserBuffer,
     nonblocking: bool,
 ) -> Result<Flow, Errno> {
     let outcome = pipe.read(base, buffer, nonblocking);
@@ -111,7 +111,7 @@ pub fn write(
     base: &Base,
     caller: &Caller,
     pipe: &Rc<Pipe>,
-    mut buffer: UserBuffer,
+    buffer: &mut UserBuffer,
     nonblocking: bool,
     quiet: bool,
 ) -> Result<Flow, Errno> {

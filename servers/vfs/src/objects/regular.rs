@@ -16,6 +16,7 @@ use crate::{
 };
 use abi::{Errno, fs};
 use alloc::rc::Rc;
+use core::mem::take;
 use sys::grant::{Access, MagicGrant};
 
 /// At most so many bytes a request to a file system, so that other requests get in between.
@@ -37,20 +38,20 @@ impl Object for Regular {
         Some(&self.node)
     }
 
-    fn read(&self, on: &Operation, buffer: UserBuffer, at: Option<u64>) -> Result<Flow, Errno> {
+    fn read(&self, on: &Operation, buffer: &mut UserBuffer, at: Option<u64>) -> Result<Flow, Errno> {
         let node = &self.node;
         let ended = at.unwrap_or_else(|| on.file.position()) >= node.size.get() && !node.mount.volatile;
         if buffer.left() == 0 || ended {
             return done(0);
         }
-        Ok(Flow::task(read(on.base, on.file.clone(), node.clone(), buffer, at)))
+        Ok(Flow::task(read(on.base, on.file.clone(), node.clone(), take(buffer), at)))
     }
 
-    fn write(&self, on: &Operation, buffer: UserBuffer, at: Option<u64>) -> Result<Flow, Errno> {
+    fn write(&self, on: &Operation, buffer: &mut UserBuffer, at: Option<u64>) -> Result<Flow, Errno> {
         if buffer.left() == 0 {
             return done(0);
         }
-        Ok(Flow::task(write(on.base, on.caller.clone(), on.file.clone(), self.node.clone(), buffer, at)))
+        Ok(Flow::task(write(on.base, on.caller.clone(), on.file.clone(), self.node.clone(), take(buffer), at)))
     }
 
     fn seek(&self, seek: &Seek) -> Result<u64, Errno> {

@@ -33,12 +33,12 @@ impl Object for Socket {
         Ok(Summary { inode: self.inode, mode: S_IFSOCK | 0o777, ..Summary::default() })
     }
 
-    fn read(&self, on: &Operation, buffer: UserBuffer, at: Option<u64>) -> Result<Flow, Errno> {
+    fn read(&self, on: &Operation, buffer: &mut UserBuffer, at: Option<u64>) -> Result<Flow, Errno> {
         no_position(at)?;
         receive(on, self, buffer, 0)
     }
 
-    fn write(&self, on: &Operation, buffer: UserBuffer, at: Option<u64>) -> Result<Flow, Errno> {
+    fn write(&self, on: &Operation, buffer: &mut UserBuffer, at: Option<u64>) -> Result<Flow, Errno> {
         no_position(at)?;
         send(on, self, buffer, 0)
     }
@@ -75,7 +75,7 @@ impl Kind for Socket {
 }
 
 /// Sends what is in the buffer.
-pub fn send(on: &Operation, socket: &Socket, buffer: UserBuffer, flags: u32) -> Result<Flow, Errno> {
+pub fn send(on: &Operation, socket: &Socket, buffer: &mut UserBuffer, flags: u32) -> Result<Flow, Errno> {
     if flags & !(flag::DONTWAIT | flag::NOSIGNAL | flag::IGNORED) != 0 {
         return Err(Errno::EOPNOTSUPP);
     }
@@ -88,7 +88,7 @@ pub fn send(on: &Operation, socket: &Socket, buffer: UserBuffer, flags: u32) -> 
 }
 
 /// Receives what has come.
-pub fn receive(on: &Operation, socket: &Socket, buffer: UserBuffer, flags: u32) -> Result<Flow, Errno> {
+pub fn receive(on: &Operation, socket: &Socket, buffer: &mut UserBuffer, flags: u32) -> Result<Flow, Errno> {
     if flags & !(flag::DONTWAIT | flag::IGNORED) != 0 {
         return Err(Errno::EOPNOTSUPP);
     }

@@ -155,7 +155,7 @@ impl Object for TimerFile {
     }
 
     /// Gives how often it has expired since the last read.
-    fn read(&self, on: &Operation, buffer: UserBuffer, at: Option<u64>) -> Result<Flow, Errno> {
+    fn read(&self, on: &Operation, buffer: &mut UserBuffer, at: Option<u64>) -> Result<Flow, Errno> {
         no_position(at)?;
         if buffer.left() < COUNT_BYTES {
             return Err(Errno::EINVAL);
@@ -164,7 +164,7 @@ impl Object for TimerFile {
         if !timer.is_ready() && on.file.nonblocking() {
             return Err(Errno::EAGAIN);
         }
-        let (base, caller, file) = (on.base, on.caller.clone(), on.file.clone());
+        let (base, caller, file, buffer) = (on.base, on.caller.clone(), on.file.clone(), core::mem::take(buffer));
         Ok(Flow::task(async move {
             while !timer.is_ready() {
                 let mut sleep = timer.wakes_at().map(|at_ns| base.runtime.sleep_until(at_ns));

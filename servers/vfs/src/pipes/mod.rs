@@ -18,7 +18,10 @@ use crate::{
 };
 use abi::{Endpoint, Errno};
 use alloc::{collections::VecDeque, rc::Rc};
-use core::cell::{Cell, RefCell};
+use core::{
+    cell::{Cell, RefCell},
+    mem::take,
+};
 
 /// Writes up to this length are not mixed with others.
 pub const PIPE_BUF: u64 = 4096;
@@ -116,11 +119,11 @@ impl Pipe {
         self.readers.set(self.readers.get() - reads as u32);
         self.writers.set(self.writers.get() - writes as u32);
         if self.writers.get() == 0 {
-            let waiting = core::mem::take(&mut self.state.borrow_mut().waiting_readers);
+            let waiting = take(&mut self.state.borrow_mut().waiting_readers);
             waiting.iter().for_each(|reader| world.finish(reader.owner, Ok(0)));
         }
         if self.readers.get() == 0 {
-            let waiting = core::mem::take(&mut self.state.borrow_mut().waiting_writers);
+            let waiting = take(&mut self.state.borrow_mut().waiting_writers);
             waiting.iter().for_each(|writer| world.broken(writer.owner, writer.moved()));
         }
         if self.readers.get() + self.writers.get() == 0 && !self.ended.replace(true) {
@@ -189,7 +192,7 @@ impl Pipe {
     }
 
     /// Reads what is in the ring; waits for the first byte unless `nonblocking`.
-    pub fn read(self: &Rc<Self>, world: &impl World, mut to: UserBuffer, nonblocking: bool) -> Outcome {
+    pub fn read(self: &Rc<Self>, world: &impl World, to: &mut UserBuffer, nonblocking: bool) -> Outcome {
         if to.left() == 0 {
             return Outcome::Done(Ok(0));
         }
@@ -201,10 +204,10 @@ impl Pipe {
             if nonblocking {
                 return Outcome::Done(Err(Errno::EAGAIN));
             }
-            state.waiting_readers.push_back(to);
+            state.waiting_readers.push_back(take(to));
             return Outcome::Waiting;
         }
-        let result = state.drain(world, &mut to);
+        let result = state.drain(world, to);
         state.admit_writers(world);
         self.save(world, &mut state);
         drop(state);
@@ -213,7 +216,7 @@ impl Pipe {
     }
 
     /// Writes everything, waiting for room unless `nonblocking`. `EPIPE`: nobody reads.
-    pub fn write(self: &Rc<Self>, world: &impl World, mut from: UserBuffer, nonblocking: bool) -> Outcome {
+    pub fn write(self: &Rc<Self>, world: &impl World, from: &mut UserBuffer, nonblocking: bool) -> Outcome {
         if self.readers.get() == 0 {
             return Outcome::Done(Err(Errno::EPIPE));
         }
@@ -222,7 +225,7 @@ impl Pipe {
         }
         let mut state = self.state.borrow_mut();
         if state.waiting_writers.is_empty() {
-            let result = state.serve_readers(world, &mut from).and_then(|()| state.fill(world, &mut from));
+            let result = state.serve_readers(world, from).and_then(|()| state.fill(world, from));
             self.save(world, &mut state);
             if let Err(error) = result {
                 drop(state);
@@ -238,8 +241,8 @@ impl Pipe {
             if from.moved() > 0 {
                 world.note_moved(from.owner, from.moved());
             }
-            let lacks_pages = state.lacks_pages(world, &from);
-            state.waiting_writers.push_back(from);
+            let lacks_pages = state.lacks_pages(world, from);
+            state.waiting_writers.push_back(take(from));
             if lacks_pages {
                 world.wants_pages(self);
             }

@@ -150,10 +150,10 @@ fn failed(error: Errno) -> Outcome {
 fn what_is_written_is_read() {
     let (programs, pipe) = pipe();
     programs.set(0, b"hello");
-    assert_eq!(pipe.write(&programs, at(0, 5), false), done(5));
-    assert_eq!(pipe.read(&programs, at(1, 3), false), done(3));
+    assert_eq!(pipe.write(&programs, &mut at(0, 5), false), done(5));
+    assert_eq!(pipe.read(&programs, &mut at(1, 3), false), done(3));
     assert_eq!(programs.get(1, 3), b"hel");
-    assert_eq!(pipe.read(&programs, at(1, 100), false), done(2));
+    assert_eq!(pipe.read(&programs, &mut at(1, 100), false), done(2));
     assert_eq!(programs.get(1, 2), b"lo");
 }
 
@@ -161,8 +161,8 @@ fn what_is_written_is_read() {
 fn a_waiting_reader_is_answered_by_the_writer() {
     let (programs, pipe) = pipe();
     programs.set(0, b"abc");
-    assert_eq!(pipe.read(&programs, at(1, 10), false), Outcome::Waiting);
-    assert_eq!(pipe.write(&programs, at(0, 3), false), done(3));
+    assert_eq!(pipe.read(&programs, &mut at(1, 10), false), Outcome::Waiting);
+    assert_eq!(pipe.write(&programs, &mut at(0, 3), false), done(3));
     assert_eq!(programs.finished(), [(1, Ok(3))]);
     assert_eq!(programs.get(1, 3), b"abc");
     assert_eq!(pipe.bytes(), 0);
@@ -172,9 +172,9 @@ fn a_waiting_reader_is_answered_by_the_writer() {
 fn two_waiting_readers_share_one_write() {
     let (programs, pipe) = pipe();
     programs.set(0, b"abcdef");
-    pipe.read(&programs, at(1, 4), false);
-    pipe.read(&programs, at(2, 4), false);
-    assert_eq!(pipe.write(&programs, at(0, 6), false), done(6));
+    pipe.read(&programs, &mut at(1, 4), false);
+    pipe.read(&programs, &mut at(2, 4), false);
+    assert_eq!(pipe.write(&programs, &mut at(0, 6), false), done(6));
     assert_eq!(programs.finished(), [(1, Ok(4)), (2, Ok(2))]);
     assert_eq!(programs.get(2, 2), b"ef");
 }
@@ -182,12 +182,12 @@ fn two_waiting_readers_share_one_write() {
 #[test]
 fn a_full_pipe_makes_writers_wait_and_a_reader_lets_them_go_on() {
     let (programs, pipe) = pipe();
-    assert_eq!(pipe.write(&programs, at(0, 65536), false), done(65536));
+    assert_eq!(pipe.write(&programs, &mut at(0, 65536), false), done(65536));
     programs.set(2, &[7; 10_000]);
-    assert_eq!(pipe.write(&programs, at(2, 10_000), false), Outcome::Waiting);
-    assert_eq!(pipe.read(&programs, at(1, 6_000), false), done(6_000));
+    assert_eq!(pipe.write(&programs, &mut at(2, 10_000), false), Outcome::Waiting);
+    assert_eq!(pipe.read(&programs, &mut at(1, 6_000), false), done(6_000));
     assert_eq!(programs.finished(), []);
-    assert_eq!(pipe.read(&programs, at(1, 6_000), false), done(6_000));
+    assert_eq!(pipe.read(&programs, &mut at(1, 6_000), false), done(6_000));
     assert_eq!(programs.finished(), [(2, Ok(10_000))]);
     assert_eq!(pipe.bytes(), 65536 + 10_000 - 12_000);
 }
@@ -195,45 +195,45 @@ fn a_full_pipe_makes_writers_wait_and_a_reader_lets_them_go_on() {
 #[test]
 fn small_writes_are_never_split() {
     let (programs, pipe) = pipe();
-    assert_eq!(pipe.write(&programs, at(0, 65536 - 100), false), done(65536 - 100));
-    assert_eq!(pipe.write(&programs, at(0, 101), true), failed(Errno::EAGAIN));
-    assert_eq!(pipe.write(&programs, at(2, 4096), false), Outcome::Waiting);
-    assert_eq!(pipe.read(&programs, at(1, 3995), false), done(3995));
+    assert_eq!(pipe.write(&programs, &mut at(0, 65536 - 100), false), done(65536 - 100));
+    assert_eq!(pipe.write(&programs, &mut at(0, 101), true), failed(Errno::EAGAIN));
+    assert_eq!(pipe.write(&programs, &mut at(2, 4096), false), Outcome::Waiting);
+    assert_eq!(pipe.read(&programs, &mut at(1, 3995), false), done(3995));
     assert_eq!(programs.finished(), []);
-    assert_eq!(pipe.read(&programs, at(1, 1), false), done(1));
+    assert_eq!(pipe.read(&programs, &mut at(1, 1), false), done(1));
     assert_eq!(programs.finished(), [(2, Ok(4096))]);
 }
 
 #[test]
 fn large_nonblocking_writes_take_what_fits() {
     let (programs, pipe) = pipe();
-    assert_eq!(pipe.write(&programs, at(0, 70_000), true), done(65536));
-    assert_eq!(pipe.write(&programs, at(0, 70_000), true), failed(Errno::EAGAIN));
+    assert_eq!(pipe.write(&programs, &mut at(0, 70_000), true), done(65536));
+    assert_eq!(pipe.write(&programs, &mut at(0, 70_000), true), failed(Errno::EAGAIN));
 }
 
 #[test]
 fn readers_see_the_end_and_writers_a_broken_pipe() {
     let (programs, pipe) = pipe();
-    assert_eq!(pipe.read(&programs, at(1, 1), true), failed(Errno::EAGAIN));
-    assert_eq!(pipe.read(&programs, at(1, 1), false), Outcome::Waiting);
+    assert_eq!(pipe.read(&programs, &mut at(1, 1), true), failed(Errno::EAGAIN));
+    assert_eq!(pipe.read(&programs, &mut at(1, 1), false), Outcome::Waiting);
     pipe.close(&programs, false, true);
     assert_eq!(programs.finished(), [(1, Ok(0))]);
-    assert_eq!(pipe.read(&programs, at(1, 1), false), done(0));
+    assert_eq!(pipe.read(&programs, &mut at(1, 1), false), done(0));
     pipe.open(false, true);
-    pipe.write(&programs, at(0, 65536), false);
-    assert_eq!(pipe.write(&programs, at(2, 5), false), Outcome::Waiting);
+    pipe.write(&programs, &mut at(0, 65536), false);
+    assert_eq!(pipe.write(&programs, &mut at(2, 5), false), Outcome::Waiting);
     pipe.close(&programs, true, false);
     assert_eq!(programs.broken.take(), [(2, 0)]);
-    assert_eq!(pipe.write(&programs, at(0, 1), false), failed(Errno::EPIPE));
+    assert_eq!(pipe.write(&programs, &mut at(0, 1), false), failed(Errno::EPIPE));
 }
 
 #[test]
 fn a_cancelled_call_reports_what_it_has_moved() {
     let (programs, pipe) = pipe();
-    pipe.read(&programs, at(1, 10), false);
+    pipe.read(&programs, &mut at(1, 10), false);
     assert_eq!(pipe.cancel(Endpoint::new(1, 1)), Some(0));
     assert_eq!(pipe.cancel(Endpoint::new(1, 1)), None);
-    pipe.write(&programs, at(0, 100_000), false);
+    pipe.write(&programs, &mut at(0, 100_000), false);
     assert_eq!(pipe.cancel(Endpoint::new(0, 1)), Some(65536));
 }
 
@@ -241,15 +241,15 @@ fn a_cancelled_call_reports_what_it_has_moved() {
 fn bad_memory_harms_only_its_owner() {
     let (programs, pipe) = pipe();
     let bad = |who: usize| UserBuffer::new(Endpoint::new(who, 1), BAD, 10);
-    assert_eq!(pipe.write(&programs, bad(0), false), failed(Errno::EFAULT));
-    assert_eq!(pipe.read(&programs, bad(1), false), Outcome::Waiting);
-    assert_eq!(pipe.write(&programs, at(0, 4), false), done(4));
+    assert_eq!(pipe.write(&programs, &mut bad(0), false), failed(Errno::EFAULT));
+    assert_eq!(pipe.read(&programs, &mut bad(1), false), Outcome::Waiting);
+    assert_eq!(pipe.write(&programs, &mut at(0, 4), false), done(4));
     assert_eq!(programs.finished(), [(1, Err(Errno::EFAULT))]);
     assert_eq!(pipe.bytes(), 4);
-    assert_eq!(pipe.read(&programs, bad(1), false), failed(Errno::EFAULT));
-    assert_eq!(pipe.read(&programs, at(1, 10), false), done(4));
-    assert_eq!(pipe.read(&programs, at(1, 10), false), Outcome::Waiting);
-    assert_eq!(pipe.write(&programs, bad(0), false), failed(Errno::EFAULT));
+    assert_eq!(pipe.read(&programs, &mut bad(1), false), failed(Errno::EFAULT));
+    assert_eq!(pipe.read(&programs, &mut at(1, 10), false), done(4));
+    assert_eq!(pipe.read(&programs, &mut at(1, 10), false), Outcome::Waiting);
+    assert_eq!(pipe.write(&programs, &mut bad(0), false), failed(Errno::EFAULT));
     assert_eq!(programs.finished(), []);
 }
 
@@ -260,8 +260,8 @@ fn scattered_buffers_are_filled_in_order() {
     programs.set(0, b"0123456789");
     let pieces =
         vec![Piece { address: 100, bytes: 3 }, Piece { address: 0, bytes: 4 }, Piece { address: 50, bytes: 9 }];
-    pipe.read(&programs, UserBuffer::from_pieces(Endpoint::new(1, 1), pieces), false);
-    assert_eq!(pipe.write(&programs, at(0, 10), false), done(10));
+    pipe.read(&programs, &mut UserBuffer::from_pieces(Endpoint::new(1, 1), pieces), false);
+    assert_eq!(pipe.write(&programs, &mut at(0, 10), false), done(10));
     assert_eq!(programs.finished(), [(1, Ok(10))]);
     let memory = programs.get(1, 200);
     assert_eq!((&memory[100..103], &memory[..4], &memory[50..53]), (&b"012"[..], &b"3456"[..], &b"789"[..]));
@@ -273,7 +273,7 @@ fn poll_tells_what_an_end_may_do() {
     let (programs, pipe) = pipe();
     assert_eq!(pipe.poll(true, false), 0);
     assert_eq!(pipe.poll(false, true), POLLOUT | POLLWRNORM);
-    pipe.write(&programs, at(0, 65536 - 4095), false);
+    pipe.write(&programs, &mut at(0, 65536 - 4095), false);
     assert_eq!(pipe.poll(true, false), POLLIN | POLLRDNORM);
     assert_eq!(pipe.poll(false, true), 0);
     pipe.close(&programs, false, true);
@@ -286,7 +286,7 @@ fn poll_tells_what_an_end_may_do() {
 #[test]
 fn a_pipe_that_nobody_holds_is_given_up_with_its_content() {
     let (programs, pipe) = pipe();
-    pipe.write(&programs, at(0, 5000), false);
+    pipe.write(&programs, &mut at(0, 5000), false);
     assert_eq!((pipe.has_ended(), programs.free.borrow().len()), (false, 298));
     assert_eq!(programs.saved.get().map(|saved| saved.bytes), Some(5000));
     pipe.close(&programs, true, false);
@@ -297,21 +297,21 @@ fn a_pipe_that_nobody_holds_is_given_up_with_its_content() {
 #[test]
 fn how_far_a_waiting_write_has_come_is_noted_and_it_goes_on_there() {
     let (programs, pipe) = pipe();
-    assert_eq!(pipe.write(&programs, at(0, 100_000), false), Outcome::Waiting);
+    assert_eq!(pipe.write(&programs, &mut at(0, 100_000), false), Outcome::Waiting);
     assert_eq!(programs.moved.take(), [(0, 65536)]);
     // What a successor does when the write comes again.
     assert_eq!(pipe.cancel(Endpoint::new(0, 1)), Some(65536));
-    pipe.read(&programs, at(1, 65536), false);
+    pipe.read(&programs, &mut at(1, 65536), false);
     let mut again = at(0, 100_000);
     again.advance_all(65536);
-    assert_eq!(pipe.write(&programs, again, false), done(100_000));
+    assert_eq!(pipe.write(&programs, &mut again, false), done(100_000));
 }
 
 #[test]
 fn a_write_that_lacks_pages_waits_for_some() {
     let (programs, pipe) = pipe();
     let free = programs.free.take();
-    assert_eq!(pipe.write(&programs, at(0, 10), false), Outcome::Waiting);
+    assert_eq!(pipe.write(&programs, &mut at(0, 10), false), Outcome::Waiting);
     assert!(programs.starving.take());
     *programs.free.borrow_mut() = free;
     pipe.retry(&programs);
@@ -323,7 +323,7 @@ fn capacity_is_set_within_bounds() {
     let (programs, pipe) = pipe();
     assert_eq!(pipe.set_capacity(&programs, 1), Ok(4096));
     assert_eq!(pipe.set_capacity(&programs, 5000), Ok(8192));
-    pipe.write(&programs, at(0, 8192), false);
+    pipe.write(&programs, &mut at(0, 8192), false);
     assert_eq!(pipe.set_capacity(&programs, 4096), Err(Errno::EBUSY));
     assert_eq!(pipe.set_capacity(&programs, crate::pipes::MAX_BYTES + 1), Err(Errno::EPERM));
 }
@@ -333,7 +333,7 @@ fn watchers_learn_of_data() {
     let (programs, pipe) = pipe();
     let event = Rc::new(crate::events::Event::default());
     pipe.watchers.add(&event);
-    pipe.write(&programs, at(0, 1), false);
+    pipe.write(&programs, &mut at(0, 1), false);
     let mut context = core::task::Context::from_waker(core::task::Waker::noop());
     assert!(core::future::Future::poll(core::pin::pin!(event.wait()), &mut context).is_ready());
 }
