@@ -1,4 +1,4 @@
-//! exec: bringing programs into vm as images.
+//! exec: loads programs into vm as images.
 //!
 //! An image is filled through a buffer of vfs, only where vm has no pages yet. vfs holds the images of an exec until it is committed,
 //! the process ends, or another exec takes its place.
@@ -44,7 +44,7 @@ struct Loaded {
 }
 
 impl Vfs {
-    /// `vfs::Exec`: takes the path in; the rest happens in the background.
+    /// `vfs::Exec`: copies the path; the rest happens in the background.
     pub fn begin_exec(&'static self, pm: Endpoint, request: &vfs::Exec) -> Result<(), Errno> {
         let process = self.processes.get(request.process)?;
         if request.bytes >= PATH_BYTES {
@@ -84,7 +84,7 @@ impl Vfs {
         });
     }
 
-    /// Preserves how far an exec has come: its images, or the report, which a successor gives again.
+    /// Preserves how far an exec has come: its images, or the report, which a successor repeats.
     fn save_exec(&self, process: &Process, report: Option<[u64; 4]>) {
         let slot = process.caller.endpoint.slot();
         let Some(mut record) = self.base.store.exec(slot) else { return };
@@ -98,7 +98,7 @@ impl Vfs {
         self.base.store.set_exec(slot, Some(&record));
     }
 
-    /// Goes on with an exec as a predecessor has left it.
+    /// Resumes an exec of a predecessor.
     pub fn resume_exec(&'static self, process: &Rc<Process>, record: &ExecRecord) {
         let images = record.images.into_iter().filter(|image| *image != 0);
         process.exec_images.replace(images.collect());

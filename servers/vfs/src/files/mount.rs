@@ -60,7 +60,7 @@ impl Shared {
         Shared { next_serial: Cell::new(next_serial), wants_sweep: Cell::new(false) }
     }
 
-    /// A number that nothing else gets.
+    /// Returns a number that is used only once.
     pub fn new_serial(&self) -> u64 {
         self.next_serial.replace(self.next_serial.get() + 1)
     }
@@ -79,9 +79,9 @@ pub struct Mount {
     pub target: Vec<u8>,
     /// MS_* flags in force.
     pub flags: Cell<u64>,
-    /// Names come and go by themselves: nothing is cached.
+    /// Names come and go without vfs: they are not cached.
     pub volatile: bool,
-    /// Its content is in memory: there is nothing to bring to a disk.
+    /// Its content is in memory: it needs no sync.
     pub in_memory: bool,
     /// `st_dev` of its files.
     pub device: u64,
@@ -134,7 +134,7 @@ impl Mount {
         })
     }
 
-    /// The vnode of a node that the file system has just described, and counted a use of.
+    /// Returns the vnode of a node that the file system has described in a reply, and counted a use of.
     pub fn adopt(self: &Rc<Self>, description: Description) -> NodeRef {
         let mut nodes = self.nodes.borrow_mut();
         if let Some(known) = nodes.get(&description.node).and_then(Weak::upgrade) {
@@ -151,7 +151,7 @@ impl Mount {
         Rc::new(Vnode::new(self.clone(), serial, description))
     }
 
-    /// After a restart: the vnode of a node that something preserved refers to. It has one use, however many refer to it;
+    /// After a restart: returns the vnode of a node that a record refers to. It counts as one use, however many refer to it;
     /// its attributes come later ([`Vnode::refresh`]).
     pub fn restore(self: &Rc<Self>, node: u64) -> NodeRef {
         let mut nodes = self.nodes.borrow_mut();
@@ -178,7 +178,7 @@ impl Mount {
         self.nodes.borrow().values().filter_map(Weak::upgrade).collect()
     }
 
-    /// A vnode has ended. Called by its drop only.
+    /// Notes that a vnode has ended. Called by its drop only.
     pub(crate) fn forget(&self, dropped: Dropped) {
         self.nodes.borrow_mut().remove(&dropped.node);
         self.dropped.borrow_mut().push(dropped);
@@ -187,14 +187,14 @@ impl Mount {
         }
     }
 
-    /// True when uses should be taken back now: many, or of files that are gone.
+    /// Whether uses should be reported now: many, or of an orphaned file.
     pub fn wants_sweep(&self) -> bool {
         const MANY: usize = 16;
         let dropped = self.dropped.borrow();
         dropped.len() >= MANY || dropped.last().is_some_and(|last| last.urgent)
     }
 
-    /// The notes of the vnodes that have ended since the last time, one for each node.
+    /// Takes the notes of vnodes that have ended, one for each node.
     pub fn take_dropped(&self) -> Vec<Dropped> {
         let mut merged: BTreeMap<u64, Dropped> = BTreeMap::new();
         for dropped in self.dropped.take() {
@@ -208,7 +208,7 @@ impl Mount {
         self.nodes.borrow().len()
     }
 
-    /// May not be written.
+    /// Whether it is mounted read-only.
     pub fn is_read_only(&self) -> bool {
         self.flags.get() & MS_RDONLY != 0
     }
@@ -246,17 +246,17 @@ impl Mounts {
         self.0.borrow().iter().find(|mount| condition(mount)).cloned()
     }
 
-    /// Enters a mount.
+    /// Adds a mount.
     pub fn add(&self, mount: Rc<Mount>) {
         self.0.borrow_mut().push(mount);
     }
 
-    /// Takes a mount out.
+    /// Removes a mount.
     pub fn remove(&self, mount: &Rc<Mount>) {
         self.0.borrow_mut().retain(|other| !Rc::ptr_eq(other, mount));
     }
 
-    /// Calls `act` for those mounts whose vnodes have ended in number.
+    /// Calls `act` for each mount with uses to be reported.
     pub fn for_each_to_sweep(&self, act: impl Fn(&Mount)) {
         self.0.borrow().iter().filter(|mount| mount.wants_sweep()).for_each(|mount| act(mount));
     }

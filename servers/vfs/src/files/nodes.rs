@@ -1,6 +1,6 @@
-//! What vfs asks of file systems, and what their answers change in vnodes and the name cache.
+//! Requests to file systems, and what their replies change in vnodes and the name cache.
 //!
-//! Every function names one request of `abi::fs`. Directories given here are directories; whether the caller may do it was decided before.
+//! Each function makes one request of `abi::fs`. Callers have checked types and permissions.
 
 use super::{
     Files, pages,
@@ -28,7 +28,7 @@ impl Files {
         if directory.mount.volatile { None } else { self.names.borrow_mut().get(directory.serial, name) }
     }
 
-    /// The file with this name (one component, not `.`); `None`: no such name.
+    /// Looks a name up (one component, not `.`); `None`: no such name.
     pub async fn lookup(&self, directory: &NodeRef, name: &[u8]) -> Result<Option<NodeRef>, Errno> {
         match self.known(directory, name) {
             Some(found) => Ok(found),
@@ -36,7 +36,7 @@ impl Files {
         }
     }
 
-    /// [`Vfs::lookup`] of a name that is not known.
+    /// [`Files::lookup`] of a name that is not known.
     pub async fn ask_for(&self, directory: &NodeRef, name: &[u8]) -> Result<Option<NodeRef>, Errno> {
         let mount = &directory.mount;
         let lent = self.lend(directory, name.to_vec())?;
@@ -50,7 +50,7 @@ impl Files {
         Ok(found)
     }
 
-    /// Enters a name into the cache.
+    /// Caches what a name means.
     fn learn(&self, directory: &NodeRef, name: &[u8], target: Option<NodeRef>) {
         if !directory.mount.volatile {
             let replaced = self.names.borrow_mut().set(directory.serial, name, target);
@@ -58,7 +58,7 @@ impl Files {
         }
     }
 
-    /// Forgets what a name means.
+    /// Removes a name from the cache.
     pub fn unlearn(&self, directory: &NodeRef, name: &[u8]) {
         let forgotten = self.names.borrow_mut().forget(directory.serial, name);
         drop(forgotten);
@@ -114,7 +114,7 @@ impl Files {
         Ok(target)
     }
 
-    /// Gives a node one more name.
+    /// Links a node under one more name.
     pub async fn link(&self, caller: &Caller, directory: &NodeRef, name: &[u8], node: &NodeRef) -> Result<(), Errno> {
         let lent = self.lend(directory, name.to_vec())?;
         let bytes = name.len() as u64;
@@ -230,7 +230,7 @@ impl Files {
         Ok(())
     }
 
-    /// Takes space for the holes in a part of a file.
+    /// Allocates the holes in a part of a file.
     pub async fn allocate(&self, node: &NodeRef, offset: u64, bytes: u64) -> Result<(), Errno> {
         let request = fs::Allocate { node: node.node, offset, bytes };
         self.peers.ask(node.mount.service, request.message()).await?;

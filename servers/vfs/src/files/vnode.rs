@@ -1,6 +1,6 @@
 //! Vnodes: files in use, of whatever file system, with the attributes that vfs decides by.
 //!
-//! A file has one vnode however often it is open or cached: each mount has a table of its own. A vnode lives as long as somebody holds it
+//! A file has one vnode however often it is open or cached: each mount has a table of its own. A vnode is counted by its holders
 //! (open files, directories of processes, the name cache, a path resolution in progress). The uses that the file system counts end with it:
 //! the last holder's drop leaves a note in `Mount::dropped`, and `sweep` sends it when no handler is running.
 //! Neighbours: `mount`, `walk` (which finds vnodes), `nodes` (which asks file systems).
@@ -50,7 +50,7 @@ pub struct Vnode {
     uses: Cell<u64>,
     /// Type and permission bits.
     pub mode: Cell<u32>,
-    /// Names it has.
+    /// Link count.
     pub links: Cell<u32>,
     /// Owner.
     pub uid: Cell<u32>,
@@ -62,7 +62,7 @@ pub struct Vnode {
     pub device: Cell<u64>,
     /// vm has pages of it.
     pub has_image: Cell<bool>,
-    /// vm's object while it is mapped shared, else 0: see `shared_maps`.
+    /// vm's object while it is mapped shared, else 0: see `mappings`.
     pub shared: Cell<u64>,
     /// What is mounted on this directory.
     pub covered: RefCell<Option<Rc<Mount>>>,
@@ -152,7 +152,7 @@ impl Vnode {
         self.kind() == S_IFLNK
     }
 
-    /// One name fewer.
+    /// Counts one name less.
     pub fn unlinked(&self) {
         let links = if self.is_directory() { 0 } else { self.links.get().saturating_sub(1) };
         self.links.set(links);
@@ -171,7 +171,7 @@ impl Drop for Vnode {
 pub struct Dropped {
     /// The node's number.
     pub node: u64,
-    /// Uses to take back.
+    /// Uses that have ended.
     pub uses: u64,
     /// vm has to forget its pages.
     pub image: bool,

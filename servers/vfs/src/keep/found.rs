@@ -4,7 +4,7 @@ use super::{Store, Text, get, records::*};
 use recover::records::{Entry, Record, Recover, Table};
 
 impl Store {
-    /// Everything that a predecessor has left, without what is damaged: threads, mounts, locks and services; the rest by place.
+    /// All threads, without corrupt records.
     pub fn threads(&self) -> impl Iterator<Item = ThreadRecord> + '_ {
         self.threads.entries(&self.recover).filter_map(|(slot, entry)| {
             let record = entry.record()?;
@@ -12,7 +12,7 @@ impl Store {
         })
     }
 
-    /// Records that something has written into.
+    /// Counts the corrupt records.
     pub fn damaged(&self) -> usize {
         fn count<R: Record>(table: &Table<R>, recover: &Recover) -> usize {
             table.entries(recover).filter(|(_, entry)| matches!(entry, Entry::Damaged)).count()
@@ -80,7 +80,7 @@ impl Store {
         get(&self.pages.table, &self.recover, page).map(|next: NextRecord| next.0)
     }
 
-    /// After a restart: what is in use; everything else is free.
+    /// After a restart: frees all places but those in use.
     pub fn rebuild(&self, used: &Used) {
         self.tables.pool.rebuild(|place| used.tables.contains(&(place as u16)));
         self.blocks.rebuild(|place| used.blocks.contains(&(place as u16)));

@@ -31,12 +31,12 @@ use records::{
 use recover::records::{Record, Recover, Table, VALUE_BITS};
 pub use text::Text;
 
-/// A thread's last call; numbers are those of `abi::message::REPEATED`, 0: none.
+/// The last call of a thread, by its number (`abi::message::REPEATED`); 0: none.
 #[derive(Debug)]
 struct LastCall {
     thread: Cell<Endpoint>,
     number: Cell<u64>,
-    /// The last one of which something is noted.
+    /// Number of the last call with a note.
     noted: Cell<u64>,
 }
 
@@ -52,7 +52,7 @@ impl LastCall {
 }
 
 impl Store {
-    /// The end of a turn: see the head of the file.
+    /// Ends a turn: notes the results of the calls that are being answered, and commits.
     pub fn end_turn(&self, answers: &[(Endpoint, Message)]) {
         self.release_ended_queues();
         if !self.recover.is_changing() && !self.moved.get() {
@@ -64,7 +64,7 @@ impl Store {
         self.commit();
     }
 
-    /// A thread is in the call with this number from now on.
+    /// Sets the number of the call that a thread has in progress.
     #[inline]
     pub fn begin_call(&self, thread: Endpoint, number: u64) {
         let call = &self.last_calls[thread.slot()];
@@ -72,31 +72,31 @@ impl Store {
         call.number.set(number);
     }
 
-    /// The number of the call that a thread is in, or was in last; 0: none.
+    /// Returns the number of the call that a thread has in progress, or had last; 0: none.
     #[inline]
     pub fn call_of(&self, thread: Endpoint) -> u64 {
         self.last_calls[thread.slot()].number_of(thread)
     }
 
-    /// What has been changed lasts from now on.
+    /// Commits: a death does not undo what was changed before.
     pub fn commit(&self) {
         self.moved.set(false);
         self.recover.commit_stamp();
     }
 
-    /// This turn, for the pools: what it gives back is not used before the next.
+    /// Identifies this turn to the pools: places freed in it are not reused before the next.
     #[inline]
     fn turn(&self) -> u64 {
         self.recover.stamp()
     }
 
-    /// Data has been moved to or from a program: the results of this turn have to be noted.
+    /// Data has been copied to or from a program: the results of this turn have to be noted.
     #[inline]
     pub fn has_moved(&self) {
         self.moved.set(true);
     }
 
-    /// Notes something about the call that a thread is in.
+    /// Notes something about the call that a thread has in progress.
     #[inline]
     pub fn note(&self, thread: Endpoint, note: Note) {
         let call = &self.last_calls[thread.slot()];
@@ -114,7 +114,7 @@ impl Store {
         }
     }
 
-    /// Before anything is committed: notes that a predecessor has not committed are none, and the others are known.
+    /// Drops the notes that a predecessor has not committed. Runs before the first commit.
     fn settle_notes(&self) {
         for (slot, entry) in self.calls.entries(&self.recover) {
             match entry.record() {
@@ -124,7 +124,7 @@ impl Store {
         }
     }
 
-    /// What is noted about the call with this number.
+    /// Returns the note about the call with this number.
     pub fn noted(&self, thread: Endpoint, number: u64) -> Option<Note> {
         let call = self.calls.get(&self.recover, thread.slot()).record()?;
         (call.number == number).then_some(call.note)
@@ -139,18 +139,18 @@ impl Store {
         self.texts.put(&self.recover, text, self.turn()).ok_or(Errno::ENOMEM)
     }
 
-    /// Reads one.
+    /// Reads a text.
     pub fn text(&self, text: Text) -> alloc::vec::Vec<u8> {
         self.texts.get(&self.recover, text)
     }
 
-    /// No record refers to this text any more.
+    /// Frees a text that no record refers to any more.
     #[inline]
     pub fn release_text(&self, text: Text) {
         self.texts.release(text, self.turn());
     }
 
-    /// A thread begins or ends: nothing is known of calls in its slot. Its groups are released with its record.
+    /// Removes the record of a thread that starts or ends, with the notes of its calls.
     pub fn forget_thread(&self, slot: usize) {
         self.threads.clear(&self.recover, slot);
         self.calls.clear(&self.recover, slot);
@@ -176,12 +176,12 @@ impl Store {
         self.execs.get(&self.recover, slot).record()
     }
 
-    /// A place for a descriptor table, to be filled by [`Store::put_table`]. `EAGAIN`: all are in use.
+    /// Takes a place for a descriptor table, to be filled by [`Store::put_table`]. `EAGAIN`: all are in use.
     pub fn new_table(&self) -> Result<u16, Errno> {
         self.tables.pool.take(self.turn()).map(|place| place as u16).ok_or(Errno::EAGAIN)
     }
 
-    /// Sets the list of blocks of a table that nothing refers to yet.
+    /// Writes the list of blocks of a table that no record refers to yet.
     pub fn put_table(&self, place: u16, record: &TableRecord) {
         self.tables.table.put_unreferenced(&self.recover, place as usize, record);
     }
@@ -191,13 +191,13 @@ impl Store {
         self.tables.table.set(&self.recover, place as usize, record);
     }
 
-    /// Ends a table.
+    /// Frees a table and its blocks.
     pub fn release_table(&self, place: u16, blocks: impl Iterator<Item = u16>) {
         self.release(&self.tables, place as usize);
         blocks.filter(|block| *block != NOWHERE).for_each(|block| self.blocks.release(block as usize, self.turn()));
     }
 
-    /// A block of descriptors, all free. `ENFILE`: no room.
+    /// Takes a block of descriptors, all free. `ENFILE`: no block is free.
     pub fn new_block(&self) -> Result<u16, Errno> {
         let block = self.blocks.take(self.turn()).ok_or(Errno::ENFILE)?;
         for place in block * BLOCK..(block + 1) * BLOCK {
@@ -216,12 +216,12 @@ impl Store {
         }
     }
 
-    /// Sets a descriptor of a block that is not yet a table's.
+    /// Writes a descriptor of a block that no table has yet.
     pub fn put_descriptor(&self, block: u16, index: usize, record: &DescriptorRecord) {
         self.descriptors.put_unreferenced(&self.recover, block as usize * BLOCK + index, record.to_value());
     }
 
-    /// Makes an open file at position 0; the record's path is `path`'s. `ENFILE`: no room.
+    /// Makes the record of an open file at position 0, with this path. `ENFILE`: no place is free.
     pub fn new_file(self: &Rc<Self>, file: FileRecord, flags: u32, path: &[u8]) -> Result<Kept<FileRecord>, Errno> {
         let path = self.texts.put(&self.recover, path, self.turn()).ok_or(Errno::ENFILE)?;
         let Some(place) = self.files.pool.take(self.turn()) else {
@@ -235,7 +235,7 @@ impl Store {
         Ok(Kept::new(self, place as u16, file))
     }
 
-    /// Sets the position of an open file. One beyond 2^48, which no file system has, is preserved as that.
+    /// Sets the position of an open file. Positions beyond 2^48, which no file system has, are preserved as 2^48 - 1.
     #[inline]
     pub fn set_position(&self, place: u16, position: u64) {
         self.positions.set(&self.recover, place as usize, position.min((1 << VALUE_BITS) - 1));
@@ -247,25 +247,25 @@ impl Store {
         self.flags.set(&self.recover, place as usize, flags as u64);
     }
 
-    /// Locks that may still be set.
+    /// Returns how many more locks can be preserved.
     pub fn lock_room(&self) -> usize {
         self.locks.pool.room(self.turn())
     }
 
-    /// Sets a lock. `ENOLCK`: no room.
+    /// Preserves a lock. `ENOLCK`: no place is free.
     pub fn new_lock(&self, record: &LockRecord) -> Result<u16, Errno> {
         let place = self.locks.pool.take(self.turn()).ok_or(Errno::ENOLCK)?;
         self.locks.table.set(&self.recover, place, record);
         Ok(place as u16)
     }
 
-    /// Takes a lock off.
+    /// Removes a lock.
     pub fn release_lock(&self, place: u16) {
         self.locks.table.clear(&self.recover, place as usize);
         self.release(&self.locks, place as usize);
     }
 
-    /// Enters a mount. `ENOSPC`: there are too many.
+    /// Preserves a mount. `ENOSPC`: too many mounts.
     pub fn new_mount(&self, record: &MountRecord) -> Result<u16, Errno> {
         let mut places = 0..MOUNTS;
         let free =
@@ -282,7 +282,7 @@ impl Store {
         }
     }
 
-    /// Takes a mount out.
+    /// Removes a mount.
     pub fn remove_mount(&self, place: u16) {
         if let Some(record) = self.mounts.get(&self.recover, place as usize).record() {
             self.release_text(record.source);
@@ -291,7 +291,7 @@ impl Store {
         self.mounts.clear(&self.recover, place as usize);
     }
 
-    /// Enters a service that vfs asks, unless it is known.
+    /// Preserves a service that vfs asks, unless it is preserved already.
     pub fn add_peer(&self, record: &PeerRecord) {
         let all = (0..PEERS).map(|place| (place, self.peers.get(&self.recover, place).record()));
         for (place, known) in all {
@@ -303,7 +303,7 @@ impl Store {
         }
     }
 
-    /// What there is once.
+    /// Returns the record of which one exists.
     pub fn global(&self) -> GlobalRecord {
         self.global.get(&self.recover, 0).record().unwrap_or_default()
     }

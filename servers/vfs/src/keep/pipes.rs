@@ -7,7 +7,7 @@ use super::{
 use abi::{Endpoint, Errno};
 
 impl Store {
-    /// Makes an empty pipe. `ENFILE`: no room.
+    /// Makes the record of an empty pipe. `ENFILE`: no place is free.
     pub fn new_pipe(&self, capacity: usize) -> Result<u16, Errno> {
         let place = self.pipes.pool.take(self.turn()).ok_or(Errno::ENFILE)?;
         let record = PipeRecord { capacity: capacity as u32, bytes: 0, first: NOWHERE, last: NOWHERE, start: 0 };
@@ -15,32 +15,32 @@ impl Store {
         Ok(place as u16)
     }
 
-    /// Changes a pipe.
+    /// Sets the record of a pipe.
     pub fn set_pipe(&self, place: u16, record: &PipeRecord) {
         self.pipes.table.set(&self.recover, place as usize, record);
     }
 
-    /// Ends a pipe. Its pages are released one by one.
+    /// Frees the record of a pipe, but not its pages.
     pub fn release_pipe(&self, place: u16) {
         self.release(&self.pipes, place as usize);
     }
 
-    /// A page for a pipe; `None`: all are in use.
+    /// Takes a page for a pipe; `None`: none is free.
     pub fn new_page(&self) -> Option<u16> {
         self.pages.pool.take(self.turn()).map(|page| page as u16)
     }
 
-    /// Pages that are free.
+    /// Returns how many pages are free.
     pub fn free_pages(&self) -> usize {
         self.pages.pool.room(self.turn())
     }
 
-    /// After the page `before` comes `page`.
+    /// Sets the page that follows `before`.
     pub fn link_page(&self, before: u16, page: u16) {
         self.pages.table.set(&self.recover, before as usize, &NextRecord(page));
     }
 
-    /// A page is empty.
+    /// Frees an empty page.
     pub fn release_page(&self, page: u16) {
         self.release(&self.pages, page as usize);
     }

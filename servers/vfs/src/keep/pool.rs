@@ -1,6 +1,6 @@
 //! Which places of a table are free.
 //!
-//! A place that is given back may be what the state of the last commit refers to, so it is used again only in another turn.
+//! The state of the last commit may refer to a place that is freed, so it is reused only in another turn.
 
 use alloc::vec::Vec;
 use core::cell::{Cell, RefCell};
@@ -12,16 +12,16 @@ pub(super) const SCALE: usize = if cfg!(test) { 8 } else { 1 };
 #[derive(Debug)]
 pub struct Pool {
     count: u32,
-    /// Places from here on have not been used by this incarnation, or any.
+    /// Places from here on are unused.
     fresh: Cell<u32>,
-    /// The last `recent` of these have been given back in turn `turn`.
+    /// The last `recent` of these were freed in turn `turn`.
     free: RefCell<Vec<u32>>,
     recent: Cell<usize>,
     turn: Cell<u64>,
 }
 
 impl Pool {
-    /// All of `count` places free.
+    /// Makes a pool of `count` places, all free.
     pub fn new(count: usize) -> Pool {
         let (fresh, recent, turn) = (Cell::new(0), Cell::new(0), Cell::new(0));
         Pool { count: count as u32, fresh, free: RefCell::default(), recent, turn }
@@ -41,7 +41,7 @@ impl Pool {
         })
     }
 
-    /// Gives a place back in this turn.
+    /// Frees a place in this turn.
     #[inline]
     pub fn release(&self, place: usize, turn: u64) {
         self.recent.set(self.recent_in(turn) + 1);
@@ -54,7 +54,7 @@ impl Pool {
         if self.turn.get() == turn { self.recent.get() } else { 0 }
     }
 
-    /// Places that can be taken in this turn.
+    /// Returns how many places can be taken in this turn.
     pub fn room(&self, turn: u64) -> usize {
         (self.count - self.fresh.get()) as usize + self.free.borrow().len() - self.recent_in(turn)
     }

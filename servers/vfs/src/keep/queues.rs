@@ -85,7 +85,7 @@ impl Store {
         Ok((place as u16, slots))
     }
 
-    /// Ends a queue with what is in it, at the end of the turn.
+    /// Frees a queue and its messages at the end of the turn.
     pub fn release_queue(&self, place: u16, record: QueueRecord) {
         self.ended_queues.borrow_mut().push((place, record));
     }
@@ -102,7 +102,7 @@ impl Store {
         }
     }
 
-    /// Puts a message into a queue. `None`: every slot that is free has been emptied in this turn.
+    /// Adds a message to a queue. `None`: all free slots were emptied in this turn, and cannot be reused yet.
     pub fn put_message(&self, slots: &Slots, number: u64, priority: u16, bytes: &[u8]) -> Option<Held> {
         let slot = slots.pool.take(self.turn())? as u32;
         let place = slots.place(slot);
@@ -119,7 +119,7 @@ impl Store {
         self.slots.store(&self.recover, offset, held.bytes as usize, to, address)
     }
 
-    /// Takes a message out of its queue.
+    /// Removes a message from its queue.
     pub fn take_message(&self, slots: &Slots, held: &Held) {
         self.messages.clear(&self.recover, slots.place(held.slot));
         slots.pool.release(held.slot as usize, self.turn());
@@ -132,7 +132,7 @@ impl Store {
         Some(place as u16)
     }
 
-    /// pm has fetched it.
+    /// Removes a signal that pm has fetched.
     pub fn release_signal(&self, place: u16) {
         self.signals.table.clear(&self.recover, place as usize);
         self.release(&self.signals, place as usize);
@@ -148,7 +148,7 @@ impl Store {
         self.signals.table.entries(&self.recover).filter_map(|(place, entry)| Some((place as u16, entry.record()?)))
     }
 
-    /// A queue as a predecessor has left it, and its messages. `None`: the record makes no sense.
+    /// A queue as a predecessor has left it, and its messages. `None`: the record is inconsistent.
     pub fn restore_queue(&self, record: &QueueRecord) -> Option<(Slots, Vec<Held>)> {
         if !self.runs.claim(record.first, record.places()?) {
             return None;

@@ -20,12 +20,12 @@ impl Text {
     /// The empty text.
     pub const EMPTY: Text = Text(0);
 
-    /// As records hold it: 29 bits.
+    /// Encodes it for a record: 29 bits.
     pub fn to_word(self) -> u64 {
         self.0 as u64
     }
 
-    /// From a record.
+    /// Decodes it from a record.
     pub fn from_word(word: u64) -> Text {
         Text(word as u32)
     }
@@ -82,14 +82,14 @@ impl Texts {
             .is_some_and(|(bytes, count)| (1..=*bytes).contains(&text.length()) && text.place() < *count)
     }
 
-    /// Nothing refers to a text any more after this turn.
+    /// Frees a text that no record refers to after this turn.
     pub fn release(&self, text: Text, turn: u64) {
         if text.length() > 0 {
             self.sizes[text.size()].1.release(text.place(), turn);
         }
     }
 
-    /// After a restart: these are the texts that something refers to.
+    /// After a restart: frees all texts but these.
     pub fn rebuild(&self, used: &[Text]) {
         for (size, (_, pool)) in self.sizes.iter().enumerate() {
             let mut marks = vec![false; SIZES[size].1];

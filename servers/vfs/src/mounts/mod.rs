@@ -27,9 +27,9 @@ const KEPT: u64 = MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC;
 const OTHER_OPERATIONS: u64 = 4096 | 8192 | 1 << 17 | 1 << 18 | 1 << 19 | 1 << 20;
 /// Minor numbers of an ATA disk, as on Linux: the disk and its partitions.
 const ATA_MINORS: u32 = 64;
-/// Between two looks at the start for a driver that is not there yet.
+/// Pause before a driver that is not up yet is asked again, at the start.
 const DRIVER_PAUSE_NS: u64 = 1_000_000;
-/// How often what was written is brought to the disk.
+/// Period of the background sync.
 const SYNC_PERIOD_NS: u64 = 5_000_000_000;
 
 /// A block device to be mounted.
@@ -70,7 +70,7 @@ struct NewFileSystem<'a> {
     flags: u64,
 }
 
-/// True for file systems that lie on no block device.
+/// Whether a file system needs no block device.
 fn needs_no_device(service: &str) -> bool {
     service != "ext2"
 }
@@ -213,7 +213,7 @@ impl Vfs {
         Ok(())
     }
 
-    /// Gives a new file system in memory the mode and owner that the options want.
+    /// Sets mode and owner of the root of a file system in memory, as the options say.
     async fn own_root(&self, mount: &Mount, options: &Options) {
         let Some(root) = mount.root.borrow().clone() else { return };
         let mut result = Ok(());
@@ -358,7 +358,7 @@ impl Vfs {
         result
     }
 
-    /// Syncs what is dirty, and takes uses back, from time to time, for ever.
+    /// Syncs dirty file systems and reports uses that have ended, periodically, for ever.
     pub async fn sync_periodically(&self) {
         loop {
             self.base.runtime.sleep_ns(SYNC_PERIOD_NS).await;

@@ -1,6 +1,6 @@
 //! Path resolution: from a path to the file it means, component by component (path_resolution(7)).
 //!
-//! Links are followed by putting their target in the place of what was resolved; mounts are crossed in both directions; nobody leaves his root
+//! Links are followed by putting their target in the place of what was resolved; mounts are crossed in both directions; no process leaves its root
 //! by `..`. The canonical path is built along the way. A link of /proc that stands for a pipe (`/dev/stdin`) leads to the open pipe itself.
 
 use crate::{
@@ -36,7 +36,7 @@ pub enum Name {
     Dot,
     /// `..`
     DotDot,
-    /// There was none: the root directory.
+    /// None: the root directory.
     Root,
 }
 

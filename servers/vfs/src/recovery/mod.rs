@@ -1,6 +1,6 @@
-//! What a vfs does first when it comes after another: makes the heap from the preserved records again.
+//! The start of a successor: rebuilds the heap from the preserved records.
 //!
-//! Two steps. What the records say is restored at once, so that pm's requests can be answered; records that are damaged or refer to nothing are
+//! Two steps. What the records say is restored at once, so that pm's requests can be answered; records that are corrupt or refer to nothing are
 //! left out and reported. Then the file systems are told which nodes are in use, and asked for the attributes of each; calls of programs wait
 //! until that is done. Names are looked up again when they are needed.
 
@@ -175,7 +175,7 @@ impl Restoration {
         }
     }
 
-    /// Queues without a name end with this restoration, unless somebody has them open.
+    /// Restores queues. Unlinked ones end with the restoration, unless a descriptor refers to them.
     fn restore_queues(&mut self) {
         let store = self.vfs.base.store.clone();
         for (place, record) in store.queues() {
@@ -276,7 +276,7 @@ impl Restoration {
         Some(directories)
     }
 
-    /// A lock whose owner has ended, or of a file that nobody has open, is none.
+    /// Restores a lock, or drops it when its owner has ended or its file is not open.
     fn restore_lock(&mut self, place: u16, record: &LockRecord) {
         let owner = self.files.values().find(|file| record.whole && file.number() == record.owner);
         let held = owner.is_some() || !record.whole && self.tables.values().any(|table| table.number() == record.owner);
