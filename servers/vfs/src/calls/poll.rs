@@ -159,15 +159,17 @@ impl Vfs {
     ) -> Result<(), Errno> {
         for (index, interest) in interests.iter().enumerate() {
             let Ok(file) = process.file(interest.descriptor) else { continue };
+            if !file.any().has_device() {
+                continue;
+            }
             let answer = Rc::new(Cell::new(None));
             let (result, event) = (answer.clone(), process.caller.event().clone());
             let done = Box::new(move |reply: Result<abi::Message, Errno>| {
                 result.set(Some(reply.map_or(POLLERR, |reply| reply.words[0] as u32)));
                 event.fire();
             });
-            if let Some(end) = file.any().ask_ready(&self.base, interest.events | ALWAYS, stay, done)? {
-                questions.0.push(Question { interest: index, answer, end: Some(end) });
-            }
+            let end = file.any().ask_ready(&self.base, interest.events | ALWAYS, stay, done)?;
+            questions.0.push(Question { interest: index, answer, end: Some(end) });
         }
         Ok(())
     }

@@ -79,10 +79,14 @@ impl Object for Character {
         0
     }
 
-    fn ask_ready(&self, base: &Base, events: u32, stay: bool, done: Done) -> Result<Option<End>, Errno> {
+    fn has_device(&self) -> bool {
+        true
+    }
+
+    fn ask_ready(&self, base: &Base, events: u32, stay: bool, done: Done) -> Result<End, Errno> {
         let request = chardev::Poll { minor: self.minor, events: events as u64, now: !stay };
         let end = base.peers.ask_meanwhile(self.service, request.message(), done)?;
-        Ok(Some(Box::new(end)))
+        Ok(Box::new(end))
     }
 
     fn close(&self, closing: &Closing) {

@@ -94,9 +94,14 @@ pub trait Object: Any + Debug {
         POLLNVAL
     }
 
-    /// Has a device tell what it is ready for: now, or with `stay` when it is. `done` gets the events. `None`: [`Object::poll`] knows.
-    fn ask_ready(&self, _: &Base, _events: u32, _stay: bool, _done: Done) -> Result<Option<End>, Errno> {
-        Ok(None)
+    /// Whether only a device knows what it is ready for: [`Object::ask_ready`].
+    fn has_device(&self) -> bool {
+        false
+    }
+
+    /// Asks the device what it is ready for: now, or with `stay` when it is. `done` gets the events.
+    fn ask_ready(&self, _: &Base, _events: u32, _stay: bool, _done: Done) -> Result<End, Errno> {
+        Err(Errno::EINVAL)
     }
 
     /// Fire when [`Object::poll`] may have changed; none for what is always ready.
