@@ -120,6 +120,9 @@ def running_service():
 def on_stop(_event):
     try:
         Symbols.load(running_service())
+    except gdb.MemoryError:
+        # The kernel has not mapped itself yet.
+        pass
     except gdb.error as error:
         print("skink: cannot tell whose address space this is: %s" % error)
 

@@ -43,7 +43,10 @@ fn programs(bundle: &Bundle) -> Vec<(String, PathBuf)> {
 fn gdbinit(root: &Path, kernel: &Path, programs: &[(String, PathBuf)], port: u16) -> String {
     let mut text = String::from("# Written by ./skink debug for the machine that it has started.\n");
     // Writing to a string cannot fail.
-    let _ = writeln!(text, "set pagination off\nset confirm off\nset print pretty on\nset language rust");
+    let _ = writeln!(
+        text,
+        "set pagination off\nset confirm off\nset print pretty on\nset language rust\nset max-value-size unlimited"
+    );
     let _ = writeln!(text, "file {}\nsource {}", kernel.display(), root.join("tools/gdb/skink.py").display());
     for (name, path) in programs {
         let _ = writeln!(text, "python PROGRAMS[{name:?}] = {:?}", path.display().to_string());
