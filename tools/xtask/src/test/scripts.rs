@@ -37,21 +37,31 @@ pub fn tests<'a>(setting: &'a Setting) -> Result<Vec<Test<'a>>> {
     Ok(tests)
 }
 
-/// The cases in the guest that have a full form.
+/// The cases that have a full form, in the guest and here.
 ///
 /// # Errors
 /// When a case is written wrongly.
 pub fn deep_tests<'a>(setting: &'a Setting) -> Result<Vec<Test<'a>>> {
-    let cases = case::find(&setting.workspace.root, "qemu", "sh")?;
-    let deep = cases.into_iter().filter(|case| case.text.contains(DEEP_VARIABLE));
-    Ok(deep.map(|case| Test::new(case.name.clone(), move || run_in_guest(setting, &case))).collect())
+    let has_full_form = |case: &Case| case.text.contains(DEEP_VARIABLE);
+    let in_guest = case::find(&setting.workspace.root, "qemu", "sh")?.into_iter().filter(has_full_form);
+    let here = case::find(&setting.workspace.root, "host", "sh")?.into_iter().filter(has_full_form);
+    let in_guest = in_guest.map(|case| Test::new(case.name.clone(), move || run_in_guest(setting, &case)));
+    Ok(in_guest.chain(here.map(|case| Test::new(case.name.clone(), move || run_here(setting, &case)))).collect())
 }
 
 /// The command for the guest, and how long it may take.
 fn command_of(case: &Case, depth: Depth) -> (String, Duration) {
     match depth {
-        Depth::Short => (case.text.clone(), case.terms.limit),
-        Depth::Deep => (format!("export {DEEP_VARIABLE}=1\n{}", case.text), case.terms.limit * DEEP_LIMITS),
+        Depth::Short => (case.text.clone(), limit_of(case, depth)),
+        Depth::Deep => (format!("export {DEEP_VARIABLE}=1\n{}", case.text), limit_of(case, depth)),
+    }
+}
+
+/// How long the case may take.
+fn limit_of(case: &Case, depth: Depth) -> Duration {
+    match depth {
+        Depth::Short => case.terms.limit,
+        Depth::Deep => case.terms.limit * DEEP_LIMITS,
     }
 }
 
@@ -176,8 +186,13 @@ fn explain(reason: &str, printed: &Printed, kept: &Path) -> String {
 fn run_here(setting: &Setting, case: &Case) -> Result<Verdict> {
     let work = setting.workspace.run_folder()?;
     let root = &setting.workspace.root;
-    let output = Command::new("timeout")
-        .arg(case.terms.limit.as_secs().to_string())
+    let mut script = Command::new("timeout");
+    match setting.depth {
+        Depth::Short => script.env_remove(DEEP_VARIABLE),
+        Depth::Deep => script.env(DEEP_VARIABLE, "1"),
+    };
+    let output = script
+        .arg(limit_of(case, setting.depth).as_secs().to_string())
         .args(["sh", "-eu"])
         .arg(&case.path)
         .current_dir(work.path())
