@@ -24,8 +24,8 @@ use alloc::vec::Vec;
 use channel::{COMMAND_SECTORS, Channel, Data, SECTOR_BYTES};
 use command::Direction;
 use controller::{ChannelPorts, Master};
-use driver::Client;
-use driver::block::{BlockDriver, Geometry};
+use driver::block::{BlockDriver, Geometry, Operation, Transfer};
+use driver::{Answers, Client};
 use server::Inbox;
 
 sys::program!(main);
@@ -58,7 +58,7 @@ fn set_up(start: &sys::Start, inbox: &Inbox) -> Result<Disks, Errno> {
 /// All disks.
 struct Disks {
     /// The channels, or why one is missing.
-    channels: [Result<Channel<ChannelPorts, Master>, Errno>; controller::CHANNELS],
+    channels: [Result<DiskChannel, Errno>; controller::CHANNELS],
     /// Data on its way through the data register.
     buffer: Vec<u8>,
 }
@@ -72,11 +72,63 @@ fn place(minor: u64) -> Result<(usize, usize), Errno> {
 
 impl Disks {
     /// The channel and unit of a minor number, and the buffer.
-    fn at(&mut self, minor: u64) -> Result<(&mut Channel<ChannelPorts, Master>, usize, &mut [u8]), Errno> {
+    fn at(&mut self, minor: u64) -> Result<(&mut DiskChannel, usize, &mut [u8]), Errno> {
         let (channel, unit) = place(minor)?;
         let channel = self.channels.get_mut(channel).ok_or(Errno::ENXIO)?.as_mut().map_err(|_| Errno::ENXIO)?;
         Ok((channel, unit, &mut self.buffer))
     }
+
+    fn run(&mut self, transfer: &Transfer) -> Result<(), Errno> {
+        let (channel, unit, buffer) = self.at(transfer.minor)?;
+        if transfer.operation == Operation::Flush {
+            return channel.flush(unit);
+        }
+        for (offset, bytes) in transfer.pieces(COMMAND_BYTES) {
+            let sector = (transfer.position + offset) / SECTOR_BYTES as u64;
+            let piece = &mut buffer[..bytes];
+            match (transfer.operation, channel.has_dma(unit)) {
+                (Operation::Write, true) => write_by_dma(channel, unit, sector, &transfer.client, offset, bytes)?,
+                (Operation::Write, false) => {
+                    transfer.client.fetch(offset, piece)?;
+                    channel.transfer(unit, sector, Data::Write(piece))?;
+                }
+                (_, true) => read_by_dma(channel, unit, sector, &transfer.client, offset, bytes)?,
+                (_, false) => {
+                    channel.transfer(unit, sector, Data::Read(piece))?;
+                    transfer.client.put(offset, piece)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+type DiskChannel = Channel<ChannelPorts, Master>;
+
+fn read_by_dma(
+    channel: &mut DiskChannel,
+    unit: usize,
+    sector: u64,
+    client: &Client,
+    offset: u64,
+    bytes: usize,
+) -> Result<(), Errno> {
+    channel.transfer(unit, sector, Data::Dma(Direction::Read, bytes))?;
+    let memory = channel.bus_master().ok_or(Errno::ENXIO)?.memory();
+    client.put_region(offset, memory, controller::DATA, bytes)
+}
+
+fn write_by_dma(
+    channel: &mut DiskChannel,
+    unit: usize,
+    sector: u64,
+    client: &Client,
+    offset: u64,
+    bytes: usize,
+) -> Result<(), Errno> {
+    let memory = channel.bus_master().ok_or(Errno::ENXIO)?.memory();
+    client.fetch_region(offset, memory, controller::DATA, bytes)?;
+    channel.transfer(unit, sector, Data::Dma(Direction::Write, bytes))
 }
 
 impl BlockDriver for Disks {
@@ -88,46 +140,8 @@ impl BlockDriver for Disks {
         Ok(Geometry { bytes: identity.sectors.saturating_mul(sector_bytes), sector_bytes, read_only: false })
     }
 
-    fn read(&mut self, minor: u64, position: u64, client: &Client) -> Result<(), Errno> {
-        let (channel, unit, buffer) = self.at(minor)?;
-        for (offset, bytes) in pieces(client.bytes()) {
-            let sector = (position + offset) / SECTOR_BYTES as u64;
-            if channel.has_dma(unit) {
-                channel.transfer(unit, sector, Data::Dma(Direction::Read, bytes))?;
-                let memory = channel.bus_master().ok_or(Errno::ENXIO)?.memory();
-                client.put_region(offset, memory, controller::DATA, bytes)?;
-            } else {
-                channel.transfer(unit, sector, Data::Read(&mut buffer[..bytes]))?;
-                client.put(offset, &buffer[..bytes])?;
-            }
-        }
-        Ok(())
+    fn begin(&mut self, transfer: Transfer, answers: &mut Answers) {
+        let result = self.run(&transfer);
+        transfer.end(result, answers);
     }
-
-    fn write(&mut self, minor: u64, position: u64, client: &Client) -> Result<(), Errno> {
-        let (channel, unit, buffer) = self.at(minor)?;
-        for (offset, bytes) in pieces(client.bytes()) {
-            let sector = (position + offset) / SECTOR_BYTES as u64;
-            if channel.has_dma(unit) {
-                let memory = channel.bus_master().ok_or(Errno::ENXIO)?.memory();
-                client.fetch_region(offset, memory, controller::DATA, bytes)?;
-                channel.transfer(unit, sector, Data::Dma(Direction::Write, bytes))?;
-            } else {
-                client.fetch(offset, &mut buffer[..bytes])?;
-                channel.transfer(unit, sector, Data::Write(&buffer[..bytes]))?;
-            }
-        }
-        Ok(())
-    }
-
-    fn flush(&mut self, minor: u64) -> Result<(), Errno> {
-        let (channel, unit, _) = self.at(minor)?;
-        channel.flush(unit)
-    }
-}
-
-/// Offset and length of the commands that a transfer is made of.
-fn pieces(bytes: u64) -> impl Iterator<Item = (u64, usize)> {
-    let step = COMMAND_BYTES as u64;
-    (0..bytes.div_ceil(step)).map(move |piece| (piece * step, (bytes - piece * step).min(step) as usize))
 }

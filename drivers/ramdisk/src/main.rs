@@ -1,12 +1,12 @@
 //! The disk in memory: a block driver over the file of the boot archive that the system file gives it.
 //!
-//! Minor 0 is the whole image. What is written stays in the memory it was loaded to, so that it outlives this process, but
-//! not the machine.
+//! Minor 0 is the whole image. What is written stays in the memory that the boot loader has put the file into, so it outlives this
+//! process, but not the machine. Every transfer is one copy, and ends in the request that asks for it.
 #![cfg_attr(target_os = "none", no_std, no_main)]
 #![forbid(unsafe_code)]
 
-use driver::block::{BlockDriver, Geometry, SECTOR_BYTES};
-use driver::{Client, Region};
+use driver::block::{BlockDriver, Geometry, Operation, SECTOR_BYTES, Transfer};
+use driver::{Answers, Region};
 use sys::{Errno, Result, Start};
 
 sys::program!(serve);
@@ -38,15 +38,13 @@ impl BlockDriver for RamDisk {
         }
     }
 
-    fn read(&mut self, _: u64, position: u64, client: &Client) -> Result<()> {
-        client.put_region(0, &self.image, position as usize, client.bytes() as usize)
-    }
-
-    fn write(&mut self, _: u64, position: u64, client: &Client) -> Result<()> {
-        client.fetch_region(0, &self.image, position as usize, client.bytes() as usize)
-    }
-
-    fn flush(&mut self, _: u64) -> Result<()> {
-        Ok(())
+    fn begin(&mut self, transfer: Transfer, answers: &mut Answers) {
+        let (at, bytes) = (transfer.position as usize, transfer.client.bytes() as usize);
+        let result = match transfer.operation {
+            Operation::Read => transfer.client.put_region(0, &self.image, at, bytes),
+            Operation::Write => transfer.client.fetch_region(0, &self.image, at, bytes),
+            Operation::Flush => Ok(()),
+        };
+        transfer.end(result, answers);
     }
 }

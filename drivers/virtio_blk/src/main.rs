@@ -1,83 +1,117 @@
 //! virtio_blk: a virtio disk as block device, minor 0.
 //!
-//! * `queue`, `device`: virtio, over traits; `pci`: the device's registers and interrupt on the PCI bus; this file: messages.
+//! * `disk`: requests to the device, generic over transport and memory; this file: messages, and the device on the PCI bus.
+//!
+//! A device that breaks the rules of virtio, or stays silent with requests in flight, ends the driver: the successor resets it, and callers
+//! repeat their requests.
 #![cfg_attr(not(test), no_std, no_main)]
 #![forbid(unsafe_code)]
 
-mod device;
-mod pci;
-mod queue;
+extern crate alloc;
+
+mod disk;
 
 use abi::Errno;
-use device::{DATA_BYTES, Device, MEMORY_BYTES, SECTOR_BYTES};
-use driver::block::{BlockDriver, Geometry};
-use driver::{Client, Region};
-use pci::PciRegisters;
-use queue::{Memory, Operation, layout};
+use disk::{Disk, MEMORY_BYTES, SECTOR_BYTES, Work};
+use driver::block::{BlockDriver, Geometry, Operation, Transfer};
+use driver::virtio::{Buffer, PciTransport, Window};
+use driver::{Answers, Region, virtio};
+use sys::time;
 
 sys::program!(main);
 
+/// How long the device may be silent with requests in flight.
+const TIMEOUT_NS: u64 = 30_000_000_000;
+
 fn main(_: sys::Start) {
     match set_up() {
-        Ok(disk) => driver::block::serve(disk),
+        Ok(disk) => driver::block::serve(Driver { disk, watch: Watch::default() }),
         Err(error) => server::not_ready(error),
     }
 }
 
-fn set_up() -> Result<Disk, Errno> {
-    let registers = PciRegisters::find()?;
-    let memory = Dma(Region::dma(MEMORY_BYTES)?);
-    Device::set_up(registers, memory).map(Disk)
+fn set_up() -> Result<Disk<PciTransport<Window>, Region, Transfer>, Errno> {
+    // The interrupt is message-signalled: it needs no `done`.
+    let (transport, _) = virtio::find(1)?;
+    Disk::set_up(transport, Region::dma(MEMORY_BYTES)?)
 }
 
-/// DMA memory of the queue.
-struct Dma(Region);
-
-impl Memory for Dma {
-    fn read(&self, offset: usize, bytes: &mut [u8]) {
-        self.0.copy_out(offset, bytes);
+impl Work<Region> for Transfer {
+    fn operation(&self) -> Operation {
+        self.operation
     }
-    fn write(&mut self, offset: usize, bytes: &[u8]) {
-        self.0.copy_in(offset, bytes);
+    fn position(&self) -> u64 {
+        self.position
     }
-    fn physical(&self, offset: usize) -> u64 {
-        self.0.physical(offset)
+    fn bytes(&self) -> u64 {
+        self.client.bytes()
+    }
+    fn fetch(&self, offset: u64, bytes: usize, into: &mut Buffer<Region>) -> Result<(), Errno> {
+        into.fetch(&self.client, offset, bytes)
+    }
+    fn put(&self, offset: u64, bytes: usize, from: &Buffer<Region>) -> Result<(), Errno> {
+        from.put(&self.client, offset, bytes)
     }
 }
 
-struct Disk(Device<PciRegisters, Dma>);
+/// Notices a silent device by one alarm for many requests.
+#[derive(Default)]
+struct Watch {
+    armed: bool,
+    /// The device has interrupted since the alarm was set.
+    heard: bool,
+}
 
-impl BlockDriver for Disk {
+impl Watch {
+    fn arm(&mut self) {
+        if !self.armed {
+            let deadline_ns = time::now_ns().saturating_add(TIMEOUT_NS);
+            time::set_alarm(deadline_ns).expect("virtio_blk needs the kernel call SetAlarm");
+            *self = Watch { armed: true, heard: false };
+        }
+    }
+}
+
+struct Driver {
+    disk: Disk<PciTransport<Window>, Region, Transfer>,
+    watch: Watch,
+}
+
+impl Driver {
+    fn answer_ended(&mut self, answers: &mut Answers) {
+        self.disk.take_ended().for_each(|(transfer, result)| transfer.end(result, answers));
+        if self.disk.in_flight() > 0 {
+            self.watch.arm();
+        }
+    }
+}
+
+impl BlockDriver for Driver {
     fn geometry(&self, minor: u64) -> Result<Geometry, Errno> {
         if minor != 0 {
             return Err(Errno::ENXIO);
         }
-        Ok(Geometry { bytes: self.0.bytes(), sector_bytes: SECTOR_BYTES, read_only: self.0.is_read_only() })
+        Ok(Geometry { bytes: self.disk.bytes(), sector_bytes: SECTOR_BYTES, read_only: self.disk.is_read_only() })
     }
 
-    fn read(&mut self, _: u64, position: u64, client: &Client) -> Result<(), Errno> {
-        for (offset, bytes) in pieces(client.bytes()) {
-            self.0.transfer(Operation::Read, position + offset, bytes)?;
-            client.put_region(offset, &self.0.memory().0, layout::DATA, bytes)?;
+    fn begin(&mut self, transfer: Transfer, answers: &mut Answers) {
+        self.disk.begin(transfer);
+        self.answer_ended(answers);
+    }
+
+    fn interrupt(&mut self, _: u64, answers: &mut Answers) {
+        self.watch.heard = true;
+        if let Err(broken) = self.disk.interrupt() {
+            panic!("the device breaks the rules of virtio: {broken:?}");
         }
-        Ok(())
+        self.answer_ended(answers);
     }
 
-    fn write(&mut self, _: u64, position: u64, client: &Client) -> Result<(), Errno> {
-        for (offset, bytes) in pieces(client.bytes()) {
-            client.fetch_region(offset, &self.0.memory().0, layout::DATA, bytes)?;
-            self.0.transfer(Operation::Write, position + offset, bytes)?;
+    fn alarm(&mut self, _: u64, _: &mut Answers) {
+        self.watch.armed = false;
+        if self.disk.in_flight() > 0 {
+            assert!(self.watch.heard, "the device is silent with {} requests in flight", self.disk.in_flight());
+            self.watch.arm();
         }
-        Ok(())
     }
-
-    fn flush(&mut self, _: u64) -> Result<(), Errno> {
-        self.0.flush()
-    }
-}
-
-/// Offset and length of the requests that a transfer is made of.
-fn pieces(bytes: u64) -> impl Iterator<Item = (u64, usize)> {
-    let step = DATA_BYTES as u64;
-    (0..bytes.div_ceil(step)).map(move |piece| (piece * step, (bytes - piece * step).min(step) as usize))
 }

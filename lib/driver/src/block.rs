@@ -1,9 +1,9 @@
-//! The loop of block drivers: `abi::block`, one request at a time. Requests are checked here, so that a driver sees only
-//! whole sectors within its device.
+//! The loop of block drivers: `abi::block`, with as many requests held as the callers send. Requests are checked here, so that a driver
+//! sees only whole sectors within its device. It answers each when it can, in any order, through [`Answers`].
 
-use crate::Client;
+use crate::{Answers, Client, Held};
 use abi::block::{Flush, Open, Read, Request, Write};
-use abi::{Errno, Message};
+use abi::{Errno, GrantId, Message};
 use server::{Inbox, Service, SyncStep};
 use sys::Result;
 
@@ -23,6 +23,45 @@ pub struct Geometry {
     pub read_only: bool,
 }
 
+/// What a transfer does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// Device to client.
+    Read,
+    /// Client to device.
+    Write,
+    /// Puts on the medium what was written before.
+    Flush,
+}
+
+/// A request to read, write or flush that was found to be sound. Driving it to its end and [`Transfer::end`] is the driver's part.
+#[derive(Debug)]
+pub struct Transfer {
+    held: Held,
+    /// What to do.
+    pub operation: Operation,
+    /// Which device.
+    pub minor: u64,
+    /// Where on the device, in bytes.
+    pub position: u64,
+    /// The buffer; empty for a flush.
+    pub client: Client,
+}
+
+impl Transfer {
+    /// Answers it.
+    pub fn end(self, result: Result<()>, answers: &mut Answers) {
+        let bytes = self.client.bytes();
+        answers.give(self.held, result.map(|()| bytes));
+    }
+
+    /// Its parts of at most `most` bytes: offset in the transfer, and length.
+    pub fn pieces(&self, most: usize) -> impl Iterator<Item = (u64, usize)> + use<> {
+        let (bytes, step) = (self.client.bytes(), most as u64);
+        (0..bytes.div_ceil(step)).map(move |piece| (piece * step, (bytes - piece * step).min(step) as usize))
+    }
+}
+
 /// A block driver's own part.
 pub trait BlockDriver {
     /// The device behind a minor.
@@ -31,79 +70,81 @@ pub trait BlockDriver {
     /// `ENXIO`: none.
     fn geometry(&self, minor: u64) -> Result<Geometry>;
 
-    /// Reads `client.bytes()` bytes at `position` into the client's buffer.
-    ///
-    /// # Errors
-    /// `EIO`; errors of the client's grant.
-    fn read(&mut self, minor: u64, position: u64, client: &Client) -> Result<()>;
+    /// Begins a transfer, and ends it now or later. Errors of the device are `EIO`; those of the client's grant are passed on.
+    fn begin(&mut self, transfer: Transfer, answers: &mut Answers);
 
-    /// Writes `client.bytes()` bytes from the client's buffer to `position`.
-    ///
-    /// # Errors
-    /// As `read`.
-    fn write(&mut self, minor: u64, position: u64, client: &Client) -> Result<()>;
+    /// Interrupts: one bit for each hook.
+    fn interrupt(&mut self, hooks: u64, answers: &mut Answers) {
+        let _ = (hooks, answers);
+    }
 
-    /// Everything written is on the medium when this returns.
-    ///
-    /// # Errors
-    /// `EIO`.
-    fn flush(&mut self, minor: u64) -> Result<()>;
-
-    /// An interrupt between requests.
-    fn interrupt(&mut self, hooks: u64) {
-        let _ = hooks;
+    /// The alarm of `sys::time::set_alarm`.
+    fn alarm(&mut self, now_ns: u64, answers: &mut Answers) {
+        let _ = (now_ns, answers);
     }
 }
 
 /// Reports ready and serves for ever.
 pub fn serve(driver: impl BlockDriver) -> ! {
-    server::run(&mut Loop(driver))
+    server::run(&mut Loop::new(driver))
 }
 
 /// As [`serve`], for a driver that waits for its device with this inbox.
 pub fn serve_from(driver: impl BlockDriver, inbox: &Inbox) -> ! {
-    server::run_from(&mut Loop(driver), inbox)
+    server::run_from(&mut Loop::new(driver), inbox)
 }
 
-struct Loop<D>(D);
+struct Loop<D> {
+    driver: D,
+    answers: Answers,
+}
 
 impl<D: BlockDriver> Service for Loop<D> {
     fn request(&mut self, message: &Message) -> SyncStep<Message> {
-        SyncStep::Done(self.answer(message).unwrap_or_else(|error| message.reply(Err(error))))
+        if let Err(error) = self.take_in(message) {
+            self.answers.give(Held::new(message), Err(error));
+        }
+        self.answers.send_around(message).into()
     }
 
     fn interrupt(&mut self, hooks: u64) {
-        self.0.interrupt(hooks);
+        self.driver.interrupt(hooks, &mut self.answers);
+        self.answers.send();
+    }
+
+    fn alarm(&mut self, now_ns: u64) {
+        self.driver.alarm(now_ns, &mut self.answers);
+        self.answers.send();
     }
 }
 
 impl<D: BlockDriver> Loop<D> {
-    fn answer(&mut self, message: &Message) -> Result<Message> {
-        match Request::decode(message).ok_or(Errno::ENOSYS)? {
+    fn new(driver: D) -> Self {
+        Loop { driver, answers: Answers::default() }
+    }
+
+    fn take_in(&mut self, message: &Message) -> Result<()> {
+        let held = Held::new(message);
+        let (operation, minor, position, grant, bytes) = match Request::decode(message).ok_or(Errno::ENOSYS)? {
             Request::Open(Open { minor }) => {
-                let geometry = self.0.geometry(minor)?;
-                Ok(Open::reply(message, 0, geometry.bytes, geometry.sector_bytes, geometry.read_only))
+                let Geometry { bytes, sector_bytes, read_only } = self.driver.geometry(minor)?;
+                self.answers.give_message(&held, Open::reply(message, 0, bytes, sector_bytes, read_only));
+                return Ok(());
             }
-            Request::Read(Read { minor, grant, position, bytes }) => {
-                check(&self.0.geometry(minor)?, position, bytes)?;
-                self.0.read(minor, position, &Client::new(message.source, grant, bytes))?;
-                Ok(message.reply(Ok(bytes)))
-            }
+            Request::Read(Read { minor, grant, position, bytes }) => (Operation::Read, minor, position, grant, bytes),
             Request::Write(Write { minor, grant, position, bytes }) => {
-                let geometry = self.0.geometry(minor)?;
-                if geometry.read_only {
-                    return Err(Errno::EROFS);
-                }
-                check(&geometry, position, bytes)?;
-                self.0.write(minor, position, &Client::new(message.source, grant, bytes))?;
-                Ok(message.reply(Ok(bytes)))
+                (Operation::Write, minor, position, grant, bytes)
             }
-            Request::Flush(Flush { minor }) => {
-                self.0.geometry(minor)?;
-                self.0.flush(minor)?;
-                Ok(message.reply(Ok(0)))
-            }
+            Request::Flush(Flush { minor }) => (Operation::Flush, minor, 0, GrantId::NONE, 0),
+        };
+        let geometry = self.driver.geometry(minor)?;
+        if operation == Operation::Write && geometry.read_only {
+            return Err(Errno::EROFS);
         }
+        check(&geometry, position, bytes)?;
+        let client = Client::new(message.source, grant, bytes);
+        self.driver.begin(Transfer { held, operation, minor, position, client }, &mut self.answers);
+        Ok(())
     }
 }
 
@@ -117,12 +158,12 @@ fn check(geometry: &Geometry, position: u64, bytes: u64) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use abi::GrantId;
+    use std::vec::Vec;
 
-    /// A device of four sectors that counts what reaches it.
+    /// A device of four sectors that ends transfers when it is interrupted, the last one first.
     #[derive(Default)]
     struct Disk {
-        reads: u64,
+        begun: Vec<Transfer>,
         read_only: bool,
     }
 
@@ -131,16 +172,16 @@ mod tests {
             let geometry = Geometry { bytes: 2048, sector_bytes: 512, read_only: self.read_only };
             if minor == 0 { Ok(geometry) } else { Err(Errno::ENXIO) }
         }
-        fn read(&mut self, _: u64, _: u64, client: &Client) -> Result<()> {
-            self.reads += client.bytes();
-            Ok(())
+        fn begin(&mut self, transfer: Transfer, _: &mut Answers) {
+            self.begun.push(transfer);
         }
-        fn write(&mut self, _: u64, _: u64, _: &Client) -> Result<()> {
-            Ok(())
+        fn interrupt(&mut self, _: u64, answers: &mut Answers) {
+            self.begun.drain(..).rev().for_each(|transfer| transfer.end(Ok(()), answers));
         }
-        fn flush(&mut self, _: u64) -> Result<()> {
-            Ok(())
-        }
+    }
+
+    fn disk(read_only: bool) -> Loop<Disk> {
+        Loop::new(Disk { read_only, ..Disk::default() })
     }
 
     fn read(minor: u64, position: u64, bytes: u64) -> Message {
@@ -148,31 +189,46 @@ mod tests {
     }
 
     #[test]
-    fn whole_sectors_within_the_device_are_read() {
-        let mut driver = Loop(Disk::default());
-        assert_eq!(driver.answer(&read(0, 512, 1536)).and_then(|reply| reply.result()), Ok(1536));
-        assert_eq!(driver.0.reads, 1536);
+    fn transfers_within_the_device_are_held_and_end_in_any_order() {
+        let mut disk = disk(false);
+        for (tag, request) in [(1, read(0, 512, 1536)), (2, read(0, 0, 512)), (3, Flush { minor: 0 }.message())] {
+            let mut request = request;
+            request.words[6] = tag;
+            assert_eq!(disk.request(&request), None);
+        }
+        disk.driver.interrupt(1, &mut disk.answers);
+        let given: Vec<_> = disk.answers.given().iter().map(|answer| (answer.tag(), answer.result())).collect();
+        assert_eq!(given, [(3, Ok(0)), (2, Ok(512)), (1, Ok(1536))]);
     }
 
     #[test]
     fn what_is_misaligned_or_beyond_the_end_never_reaches_the_driver() {
-        let mut driver = Loop(Disk::default());
+        let mut disk = disk(false);
         for (position, bytes) in [(1, 512), (0, 511), (512, 2048), (u64::MAX - 511, 512), (u64::MAX, 512)] {
-            assert_eq!(driver.answer(&read(0, position, bytes)).err(), Some(Errno::EINVAL));
+            assert_eq!(disk.take_in(&read(0, position, bytes)).err(), Some(Errno::EINVAL));
         }
-        assert_eq!(driver.answer(&read(1, 0, 512)).err(), Some(Errno::ENXIO));
-        assert_eq!(driver.0.reads, 0);
+        assert_eq!(disk.take_in(&read(1, 0, 512)).err(), Some(Errno::ENXIO));
+        assert_eq!(disk.take_in(&Flush { minor: 1 }.message()).err(), Some(Errno::ENXIO));
+        assert!(disk.driver.begun.is_empty());
     }
 
     #[test]
     fn a_read_only_device_refuses_writes() {
-        let mut driver = Loop(Disk { read_only: true, ..Disk::default() });
         let write = Write { minor: 0, grant: GrantId::NONE, position: 0, bytes: 512 };
-        assert_eq!(driver.answer(&write.message()).err(), Some(Errno::EROFS));
+        assert_eq!(disk(true).take_in(&write.message()).err(), Some(Errno::EROFS));
+        assert_eq!(disk(false).take_in(&write.message()), Ok(()));
+    }
+
+    #[test]
+    fn a_transfer_has_pieces_of_a_limited_length() {
+        let mut disk = disk(false);
+        disk.take_in(&read(0, 0, 1536)).expect("is within the device");
+        assert_eq!(disk.driver.begun[0].pieces(1024).collect::<Vec<_>>(), [(0, 1024), (1024, 512)]);
     }
 
     #[test]
     fn a_message_of_another_protocol_is_not_implemented() {
-        assert_eq!(Loop(Disk::default()).answer(&Message::new(1)).err(), Some(Errno::ENOSYS));
+        let answer = disk(false).request(&Message::new(1)).expect("is answered");
+        assert_eq!(answer.result(), Err(Errno::ENOSYS));
     }
 }

@@ -4,44 +4,14 @@
 use crate::Client;
 use abi::chardev::{Cancel, Close, Control, Open, Poll, Read, Request, Write};
 use abi::{Endpoint, Errno, Message};
-use alloc::vec::Vec;
 use server::{Service, SyncStep};
-use sys::{Result, ipc};
+use sys::Result;
 
-/// A request that has not been answered yet.
-#[derive(Clone, Copy, Debug)]
-pub struct Held {
-    message: Message,
-}
-
-impl Held {
-    /// Who asks.
-    pub fn asker(&self) -> Endpoint {
-        self.message.source
-    }
-
-    /// Its tag, which `Cancel` names.
-    pub fn tag(&self) -> u64 {
-        self.message.tag()
-    }
-}
-
-/// Answers that a driver gives while it handles something.
-#[derive(Debug, Default)]
-pub struct Answers {
-    given: Vec<(Endpoint, Message)>,
-}
-
-impl Answers {
-    /// Answers a request, which ends it.
-    pub fn give(&mut self, held: Held, result: Result<u64>) {
-        self.given.push((held.asker(), held.message.reply(result)));
-    }
-}
+pub use crate::answers::{Answers, Held};
 
 /// A character driver's own part.
 pub trait CharDriver {
-    /// Opens a minor. → flags `OPENED_*`.
+    /// Opens a minor. Returns flags `OPENED_*`.
     ///
     /// # Errors
     /// `ENXIO`: no such minor.
@@ -98,30 +68,25 @@ struct Loop<D> {
 impl<D: CharDriver> Service for Loop<D> {
     fn request(&mut self, message: &Message) -> SyncStep<Message> {
         if let Err(error) = self.take_in(message) {
-            self.answers.give(Held { message: *message }, Err(error));
+            self.answers.give(Held::new(message), Err(error));
         }
-        // The asker's own answer travels with the wait for the next message; all others are sent before.
-        let own =
-            self.answers.given.iter().position(|(to, answer)| *to == message.source && answer.tag() == message.tag());
-        let own = own.map(|at| self.answers.given.swap_remove(at).1);
-        self.send_answers();
-        own.into()
+        self.answers.send_around(message).into()
     }
 
     fn interrupt(&mut self, hooks: u64) {
         self.driver.interrupt(hooks, &mut self.answers);
-        self.send_answers();
+        self.answers.send();
     }
 
     fn alarm(&mut self, now_ns: u64) {
         self.driver.alarm(now_ns, &mut self.answers);
-        self.send_answers();
+        self.answers.send();
     }
 }
 
 impl<D: CharDriver> Loop<D> {
     fn take_in(&mut self, message: &Message) -> Result<()> {
-        let held = Held { message: *message };
+        let held = Held::new(message);
         let answers = &mut self.answers;
         match Request::decode(message).ok_or(Errno::ENOSYS)? {
             Request::Open(request) => {
@@ -146,20 +111,13 @@ impl<D: CharDriver> Loop<D> {
         }
         Ok(())
     }
-
-    /// Askers with a tag take their answers when they receive next, which they do soon; the others wait for them.
-    fn send_answers(&mut self) {
-        for (to, answer) in self.answers.given.drain(..) {
-            // An asker that has died needs no answer.
-            let _ = ipc::send(to, &answer);
-        }
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use abi::GrantId;
+    use std::vec::Vec;
 
     /// Answers the oldest read when an interrupt comes.
     #[derive(Default)]
@@ -209,8 +167,8 @@ mod tests {
         let answer = line.request(&from_tty(2, write.message())).done().expect("is answered at once");
         assert_eq!((answer.tag(), answer.result()), (2, Ok(3)));
         line.driver.interrupt(1, &mut line.answers);
-        assert_eq!(line.answers.given.len(), 1);
-        assert_eq!(line.answers.given[0].1.tag(), 1);
+        let given = line.answers.given();
+        assert_eq!(given.iter().map(Message::tag).collect::<Vec<_>>(), [1]);
     }
 
     #[test]
@@ -219,8 +177,9 @@ mod tests {
         line.request(&read(1));
         line.request(&read(2));
         line.take_in(&from_tty(0, Cancel { tag: 2 }.message())).expect("is a request");
-        assert_eq!(line.answers.given.len(), 1);
-        assert_eq!((line.answers.given[0].1.tag(), line.answers.given[0].1.result()), (2, Err(Errno::EINTR)));
+        let given = line.answers.given();
+        assert_eq!(given.len(), 1);
+        assert_eq!((given[0].tag(), given[0].result()), (2, Err(Errno::EINTR)));
     }
 
     #[test]

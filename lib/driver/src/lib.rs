@@ -9,6 +9,7 @@
 
 extern crate alloc;
 
+mod answers;
 pub mod block;
 pub mod chardev;
 mod client;
@@ -16,7 +17,9 @@ mod interrupt;
 pub mod pci;
 mod ports;
 mod region;
+pub mod virtio;
 
+pub use answers::{Answers, Held};
 pub use client::Client;
 pub use interrupt::Interrupt;
 pub use ports::Ports;

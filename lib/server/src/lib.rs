@@ -14,6 +14,7 @@
 
 extern crate alloc;
 
+pub mod denied;
 mod inbox;
 pub mod names;
 mod recent;

@@ -1,7 +1,7 @@
 //! The receive loop of servers that answer each request before they receive the next.
 
 use crate::{Inbox, SyncStep};
-use crate::{recent, update};
+use crate::{denied, recent, update};
 use abi::endpoint::slot;
 use abi::kernel::Notify;
 use abi::{Endpoint, Message};
@@ -87,7 +87,7 @@ fn hand_over(request: &Message, reply: &Message, inbox: &Inbox) -> Message {
     let to = request.source;
     let asynchronous = crate::is_asynchronous(request);
     if !inbox.is_empty() {
-        let _ = if asynchronous { ipc::send(to, reply) } else { ipc::send_nonblocking(to, reply) };
+        let _ = denied::note(to, if asynchronous { ipc::send(to, reply) } else { ipc::send_nonblocking(to, reply) });
         return inbox.receive();
     }
     let received = if asynchronous {
@@ -95,7 +95,7 @@ fn hand_over(request: &Message, reply: &Message, inbox: &Inbox) -> Message {
     } else {
         ipc::reply_receive(to, reply, Endpoint::ANY)
     };
-    match received {
+    match denied::note(to, received) {
         Ok(message) => inbox.note(message),
         Err(_) => inbox.receive(),
     }
