@@ -47,6 +47,9 @@ impl<D: BlockDevice> Ext2<D> {
                 Err(_) => break,
             }
         }
+        if self.cache.has_missed() {
+            return Ok(done);
+        }
         self.note_access(number, (len > 0).then(|| ((offset + len as u64) / block_size as u64) as u32))?;
         Ok(done)
     }
@@ -78,7 +81,7 @@ impl<D: BlockDevice> Ext2<D> {
         let mut count = 1;
         while count < wanted
             && index + (count as u64) < end
-            && self.find_block(number, index + count as u64)? == block.checked_add(count as u32)
+            && self.find_block(number, index + count as u64) == Ok(block.checked_add(count as u32))
         {
             count += 1;
         }
@@ -120,6 +123,9 @@ impl<D: BlockDevice> Ext2<D> {
         let len = room.min(len as u64) as usize;
         self.prepare_size(offset + len as u64)?;
         let (done, failure) = self.write_parts(number, offset, len, source, caller);
+        if self.cache.has_missed() {
+            return Err(Errno::EAGAIN);
+        }
         self.account_for(number, offset, done, caller)?;
         match failure {
             None => Ok(done),

@@ -6,6 +6,7 @@ use fs::file_system::{
     Attributes, Caller, DataSink, DataSource, EntrySink, FileSystem, NewTimes, NodeId, S_IFBLK, S_IFCHR, S_IFIFO,
     S_IFMT, S_IFREG, S_IFSOCK, S_ISGID, S_ISUID, S_IXGRP, Statistics,
 };
+use fs::flights::Arrival;
 
 use crate::naming::is_dot;
 use crate::rename::Place;
@@ -222,6 +223,18 @@ impl<D: BlockDevice> FileSystem for Ext2<D> {
     fn set_uses(&mut self, uses: &[(NodeId, u32)]) -> Result<(), Errno> {
         self.begin()?;
         self.replace_uses(uses)
+    }
+
+    fn take_missed(&mut self) -> Option<Arrival> {
+        self.cache.take_missed()
+    }
+
+    fn is_changed(&self) -> bool {
+        self.has_changes()
+    }
+
+    fn collect(&mut self) {
+        self.cache.collect();
     }
 
     fn settle(&mut self) -> Result<(), Errno> {

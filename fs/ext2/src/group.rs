@@ -144,6 +144,11 @@ impl Groups {
         self.dirty.last().copied()
     }
 
+    /// Whether some descriptor is older than its group.
+    pub fn has_dirty(&self) -> bool {
+        !self.dirty.is_empty()
+    }
+
     /// The descriptor of `number`, the next dirty one, has been written.
     pub fn wash(&mut self, number: usize) {
         self.list[number].dirty = false;

@@ -133,13 +133,16 @@ impl<D: BlockDevice> Ext2<D> {
         let Some(bit) = bitmap::first_clear(self.cache.read(bitmap_block)?, from, limit) else {
             return Ok(None);
         };
+        let inode = number as u32 * self.superblock.inodes_per_group + bit as u32 + 1;
+        // The inode's block is needed next: missing it now leaves nothing to undo.
+        self.cache.read(self.inode_place(inode).0)?;
         bitmap::set(self.cache.modify(bitmap_block, bitmap::byte_of(bit))?, bit % 8);
         let group = self.groups.change(number);
         group.free_inode_bit = bit as u32 + 1;
         group.free_inodes -= 1;
         group.directories = group.directories.saturating_add(is_directory.into());
         self.superblock.free_inodes = self.superblock.free_inodes.saturating_sub(1);
-        Ok(Some(number as u32 * self.superblock.inodes_per_group + bit as u32 + 1))
+        Ok(Some(inode))
     }
 
     fn free_inode(&mut self, number: u32, is_directory: bool) -> Result<(), Errno> {

@@ -140,6 +140,11 @@ impl<D: BlockDevice> Ext2<D> {
         Ok(())
     }
 
+    /// Whether some inode was changed.
+    pub(crate) fn has_dirty_inodes(&self) -> bool {
+        self.inodes.dirty.iter().any(|&slot| self.inodes.list[slot].dirty)
+    }
+
     /// Writes what was changed into cached blocks.
     pub(crate) fn write_inodes(&mut self) -> Result<(), Errno> {
         while let Some(&slot) = self.inodes.dirty.last() {

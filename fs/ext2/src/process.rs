@@ -4,11 +4,12 @@
 //! give: see `layout`.
 
 use fs::Errno;
-use fs::block_client::BlockClient;
+use fs::block_client::{BlockClient, Drivers};
 use fs::file_system::Timestamp;
 use fs::linux::timestamp;
-use fs::preserve::{Layout, VolumeMemory};
+use fs::preserve::{Layout, Preserved, VolumeMemory};
 use fs::server::{MountRequest, Server};
+use server::Inbox;
 use sys::Start;
 use sys::keep::Keep;
 
@@ -24,7 +25,12 @@ pub fn main(start: Start) {
     let cache_kib = start.argument("cache_kib").and_then(|text| text.parse().ok()).unwrap_or(CACHE_KIB);
     let layout = layout(cache_kib);
     let keep = Keep::take(layout.bytes()).expect("the preserved memory is taken once");
-    server::run(&mut Server::preserving(mount, keep, layout, start.birth))
+    let inbox = Inbox::default();
+    let drivers = Drivers::new(&inbox);
+    let of_mount = drivers.clone();
+    let mount = move |request: &MountRequest, memory: Option<VolumeMemory>| mount(&of_mount, request, memory);
+    let preserved = Preserved::open(keep, layout, start.birth);
+    server::run_from(&mut Server::resuming_over(drivers, mount, preserved), &inbox)
 }
 
 /// What the preserved memory is used for; `keep_bytes` of the system file has to be `Layout::bytes` at least.
@@ -32,7 +38,7 @@ pub const fn layout(cache_kib: usize) -> Layout {
     Layout { volumes: VOLUMES, cache_bytes: (cache_kib * 1024).next_multiple_of(64 * 1024) }
 }
 
-fn mount(request: &MountRequest, memory: Option<VolumeMemory>) -> Result<Ext2<BlockClient>, Errno> {
+fn mount(drivers: &Drivers, request: &MountRequest, memory: Option<VolumeMemory>) -> Result<Ext2<BlockClient>, Errno> {
     let service = request.source.service.ok_or(Errno::ENODEV)?;
     let memory = memory.ok_or(Errno::ENOMEM)?;
     let options = |device: &BlockClient| Options {
@@ -43,12 +49,14 @@ fn mount(request: &MountRequest, memory: Option<VolumeMemory>) -> Result<Ext2<Bl
     match request.memo {
         Some(words) => {
             let memo = Memo::from_words(words)?;
-            let device = BlockClient::resume(request.source.minor, memo.device);
-            Ext2::resume(device, options(&device), memory, memo)
+            let device = BlockClient::resume(drivers, service, request.source.minor, memo.device)?;
+            let options = options(&device);
+            Ext2::resume(device, options, memory, memo)
         }
         None => {
-            let device = BlockClient::open(service, request.source.minor)?;
-            Ext2::mount(device, options(&device), memory)
+            let device = BlockClient::open(drivers, service, request.source.minor)?;
+            let options = options(&device);
+            Ext2::mount(device, options, memory)
         }
     }
 }

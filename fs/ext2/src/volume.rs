@@ -223,8 +223,12 @@ impl<D: BlockDevice> Ext2<D> {
         self.cache.sync()
     }
 
-    /// Commits what has been changed. The request in hand is such that what is left of it makes sense alone.
+    /// Commits what has been changed. The request in hand is such that what is left of it makes sense alone. `EAGAIN` when it has missed a
+    /// block: what it has done since may be wrong.
     pub(crate) fn pause(&mut self) -> Result<(), Errno> {
+        if self.cache.has_missed() {
+            return Err(Errno::EAGAIN);
+        }
         self.carry_over()?;
         if self.undo.is_open() {
             self.undo.commit();
@@ -236,6 +240,11 @@ impl<D: BlockDevice> Ext2<D> {
     /// Whether the open transaction is so large that it should end soon.
     pub(crate) fn should_pause(&self) -> bool {
         self.undo.is_large() || self.cache.is_crowded()
+    }
+
+    /// Whether anything has been changed since the last commit.
+    pub(crate) fn has_changes(&self) -> bool {
+        self.undo.is_open() || self.superblock_changed || self.has_dirty_inodes() || self.groups.has_dirty()
     }
 
     /// Brings what has been changed into cached blocks.

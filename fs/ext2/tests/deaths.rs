@@ -109,7 +109,7 @@ impl World {
             let mut request = ask.1;
             request.source = VFS;
             request.words[6] = tag;
-            let reply = server.answer(&request);
+            let reply = server.answer(&request).expect("the device does not let requests wait");
             (reply, self.buffer.borrow().clone(), stores - parts.points_left())
         };
         catch_unwind(AssertUnwindSafe(answer)).ok()

@@ -66,7 +66,7 @@ fn a_change_that_cannot_be_kept_has_not_happened() {
         *buffer.borrow_mut() = content.to_vec();
         tag += 1;
         (request.source, request.words[6]) = (VFS, tag);
-        server.answer(&request)
+        server.answer(&request).expect("the device does not let requests wait")
     };
     let reply = ask(b"disk", Mount { grant: GRANT, bytes: 4, minor: 0, flags: 0 }.message());
     let root = Mount::results(&reply).unwrap().0;

@@ -1,20 +1,70 @@
 //! The block device behind a driver process, by the block protocol.
 //!
 //! Requests name whoever holds the driver's slot, and all of them may be repeated: when the driver dies
-//! with one in hand, its successor gets it again, and the file system only sees that it took longer.
+//! with one in progress, its successor gets it again, and the file system only sees that it took longer.
+//! Reads may be in flight ([`BlockDevice::fetch`]); writes and flushes are waited for.
 
 use abi::block::{Flush, Open, Read, Write};
 use abi::{Endpoint, Errno, GrantId, Message, Name};
-use sys::{grant, ipc};
+use alloc::boxed::Box;
+use alloc::rc::Rc;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::cell::RefCell;
+use server::{Inbox, Peer, Peers, Repeat, Request};
+use sys::grant::{self, Access, GrantedBuffer};
 
-use crate::device::{BlockDevice, SECTOR_SIZE};
+use crate::cache::RUN_BYTES;
+use crate::device::{BlockDevice, Blocking, Fetch, SECTOR_SIZE};
 
 /// Most bytes of one request.
 const MAX_REQUEST: usize = 1 << 20;
+/// Most requests that one driver gets at a time.
+const WINDOW: usize = 16;
+
+/// The drivers that a file system asks. Clones are the same.
+#[derive(Clone)]
+pub struct Drivers {
+    peers: Peers,
+    blocking: Blocking,
+    connected: Rc<RefCell<Vec<Peer>>>,
+    /// Buffers that were used before.
+    spare: Rc<RefCell<Vec<Vec<u8>>>>,
+}
+
+impl Drivers {
+    /// None yet. `inbox` is the one that the file system receives from.
+    pub fn new(inbox: &Inbox) -> Self {
+        let (blocking, connected, spare) = Default::default();
+        Drivers { peers: Peers::new(inbox), blocking, connected, spare }
+    }
+
+    /// For the server loop, which hands replies and notifications on.
+    pub fn peers(&self) -> &Peers {
+        &self.peers
+    }
+
+    /// Whether reads are waited for.
+    pub fn blocking(&self) -> &Blocking {
+        &self.blocking
+    }
+
+    fn connect(&self, name: Name) -> Result<Peer, Errno> {
+        let mut connected = self.connected.borrow_mut();
+        if let Some(peer) = connected.iter().find(|peer| peer.name() == name) {
+            return Ok(peer.clone());
+        }
+        let peer = self.peers.connect(name, WINDOW)?;
+        connected.push(peer.clone());
+        Ok(peer)
+    }
+}
 
 /// One minor device of a block driver.
-#[derive(Clone, Copy, Debug)]
 pub struct BlockClient {
+    drivers: Drivers,
+    peer: Peer,
+    /// The driver's slot, whoever is in it.
     driver: Endpoint,
     minor: u64,
     sectors: u64,
@@ -24,18 +74,31 @@ pub struct BlockClient {
 impl BlockClient {
     /// Opens `minor` of the driver with this name. `ENOENT`: there is no such service; `EAGAIN`: it is down;
     /// `ENXIO`: it has no such minor.
-    pub fn open(service: Name, minor: u64) -> Result<Self, Errno> {
-        let driver = Endpoint::current(server::names::lookup(service)?.slot());
-        let opened = ipc::call_repeating(driver, &Open { minor }.message())?;
+    pub fn open(drivers: &Drivers, service: Name, minor: u64) -> Result<Self, Errno> {
+        let peer = drivers.connect(service)?;
+        if !peer.is_up() {
+            return Err(Errno::EAGAIN);
+        }
+        let driver = Endpoint::current(peer.endpoint().slot());
+        let opened = drivers.peers.wait(peer.request(Open { minor }.message(), Repeat::Yes))?;
+        opened.result()?;
         let (bytes, _, read_only) = Open::results(&opened)?;
-        Ok(BlockClient { driver, minor, sectors: bytes / SECTOR_SIZE as u64, read_only })
+        Ok(BlockClient {
+            drivers: drivers.clone(),
+            peer,
+            driver,
+            minor,
+            sectors: bytes / SECTOR_SIZE as u64,
+            read_only,
+        })
     }
 
     /// Goes on with the device that a predecessor has opened, whose `memo` this is. The driver need not be up.
-    pub fn resume(minor: u64, memo: [u64; 2]) -> Self {
+    pub fn resume(drivers: &Drivers, service: Name, minor: u64, memo: [u64; 2]) -> Result<Self, Errno> {
         let [sectors, flags] = memo;
+        let peer = drivers.connect(service)?;
         let driver = Endpoint::current((flags >> 1) as usize);
-        BlockClient { driver, minor, sectors, read_only: flags & 1 != 0 }
+        Ok(BlockClient { drivers: drivers.clone(), peer, driver, minor, sectors, read_only: flags & 1 != 0 })
     }
 
     /// Whether the device refuses writes.
@@ -43,9 +106,9 @@ impl BlockClient {
         self.read_only
     }
 
-    fn transfer(&self, request: Message, bytes: usize) -> Result<(), Errno> {
-        let reply = ipc::call_repeating(self.driver, &request).map_err(device_error)?;
-        if reply.result() == Ok(bytes as u64) { Ok(()) } else { Err(Errno::EIO) }
+    /// Sends a request and waits for its end.
+    fn transfer(&self, request: Message, bytes: u64) -> Result<(), Errno> {
+        transferred(self.drivers.peers.wait(self.peer.request(request, Repeat::Yes)), bytes)
     }
 }
 
@@ -57,28 +120,47 @@ impl BlockDevice for BlockClient {
     fn read(&mut self, first_sector: u64, buffer: &mut [u8]) -> Result<(), Errno> {
         let mut position = first_sector * SECTOR_SIZE as u64;
         for piece in buffer.chunks_mut(MAX_REQUEST) {
-            let bytes = piece.len();
-            let request = |grant: GrantId| Read { minor: self.minor, grant, position, bytes: bytes as u64 }.message();
+            let bytes = piece.len() as u64;
+            let request = |grant: GrantId| Read { minor: self.minor, grant, position, bytes }.message();
             grant::lend_mut(piece, self.driver, |grant| self.transfer(request(grant), bytes))??;
-            position += bytes as u64;
+            position += bytes;
         }
         Ok(())
+    }
+
+    fn fetch(&mut self, first_sector: u64, bytes: usize) -> Option<Box<dyn Fetch>> {
+        if self.drivers.blocking.is_on() || bytes > MAX_REQUEST {
+            return None;
+        }
+        let spare = self.drivers.spare.borrow_mut().pop();
+        let content = spare.filter(|spare| spare.len() >= bytes).unwrap_or_else(|| vec![0; bytes.max(RUN_BYTES)]);
+        let buffer = GrantedBuffer::new(content, self.driver, Access::Write).ok()?;
+        let (position, bytes) = (first_sector * SECTOR_SIZE as u64, bytes as u64);
+        let read = Read { minor: self.minor, grant: buffer.id(), position, bytes };
+        let request = self.peer.request(read.message(), Repeat::Yes);
+        Some(Box::new(DriverFetch { request, buffer: Some(buffer), bytes }))
+    }
+
+    fn recycle(&mut self, buffer: Vec<u8>) {
+        let mut spare = self.drivers.spare.borrow_mut();
+        if spare.len() < WINDOW {
+            spare.push(buffer);
+        }
     }
 
     fn write(&mut self, first_sector: u64, data: &[u8]) -> Result<(), Errno> {
         let mut position = first_sector * SECTOR_SIZE as u64;
         for piece in data.chunks(MAX_REQUEST) {
-            let bytes = piece.len();
-            let request = |grant: GrantId| Write { minor: self.minor, grant, position, bytes: bytes as u64 }.message();
+            let bytes = piece.len() as u64;
+            let request = |grant: GrantId| Write { minor: self.minor, grant, position, bytes }.message();
             grant::lend(piece, self.driver, |grant| self.transfer(request(grant), bytes))??;
-            position += bytes as u64;
+            position += bytes;
         }
         Ok(())
     }
 
     fn flush(&mut self) -> Result<(), Errno> {
-        ipc::call_repeating(self.driver, &Flush { minor: self.minor }.message()).map_err(device_error)?;
-        Ok(())
+        self.transfer(Flush { minor: self.minor }.message(), 0)
     }
 
     fn memo(&self) -> [u64; 2] {
@@ -86,7 +168,27 @@ impl BlockDevice for BlockClient {
     }
 }
 
-/// What a driver's error means to those above: only that it is read-only is worth telling.
-fn device_error(error: Errno) -> Errno {
-    if error == Errno::EROFS { error } else { Errno::EIO }
+/// A read that the driver has, or will have.
+struct DriverFetch {
+    request: Request,
+    /// `None` after the end.
+    buffer: Option<GrantedBuffer>,
+    bytes: u64,
+}
+
+impl Fetch for DriverFetch {
+    fn result(&mut self) -> Option<Result<Vec<u8>, Errno>> {
+        let answer = self.request.result()?;
+        let content = self.buffer.take().map(GrantedBuffer::take).ok_or(Errno::EIO);
+        Some(transferred(answer, self.bytes).and(content))
+    }
+}
+
+/// What the end of a transfer means to those above: it is whole, or the device has failed. Only that it is read-only is worth telling.
+fn transferred(answer: Result<Message, Errno>, bytes: u64) -> Result<(), Errno> {
+    match answer.and_then(|reply| reply.result()) {
+        Ok(moved) if moved == bytes => Ok(()),
+        Err(Errno::EROFS) => Err(Errno::EROFS),
+        _ => Err(Errno::EIO),
+    }
 }

@@ -10,6 +10,9 @@
 //! * `rewrite`: old and new content mixed. For the data of a file, which is written again when the request is repeated.
 //! * `overwrite`, `zeroed`: nothing sensible; for blocks that are free again then, or of which all data is written again.
 //!
+//! Over a device that delivers reads later (`flights`) a block that is not here is fetched, and the request that needs it misses. A request
+//! that has missed a block commits nothing any more.
+//!
 //! Invariants: a block has at most one frame; a modified frame is in `modified`; a frame saved by the open transaction is in
 //! `held`, and neither written nor given to another block. A failed write leaves its blocks modified, so nothing accepted is
 //! dropped silently.
@@ -20,6 +23,7 @@ use core::ops::Range;
 
 use crate::Errno;
 use crate::device::{BlockDevice, SECTOR_SIZE};
+use crate::flights::{Arrival, Flights, Landed};
 use crate::frames::Frames;
 use crate::lru::LruIndex;
 use crate::preserve::CacheMemory;
@@ -55,6 +59,7 @@ pub struct BlockCache<D> {
     held: Vec<usize>,
     /// Blocks that belong to nobody once the open transaction is committed.
     discarded: Vec<u64>,
+    flights: Flights,
     run: Vec<u8>,
     undo: Undo,
 }
@@ -84,8 +89,21 @@ impl<D: BlockDevice> BlockCache<D> {
         let block_count = device.sector_count() / (block_size / SECTOR_SIZE) as u64;
         let states = vec![State::default(); frames.count()];
         let run = vec![0; RUN_BYTES];
-        let (modified, held, discarded) = Default::default();
-        BlockCache { device, block_size, block_count, index, frames, states, modified, held, discarded, run, undo }
+        let (modified, held, discarded, flights) = Default::default();
+        BlockCache {
+            device,
+            block_size,
+            block_count,
+            index,
+            frames,
+            states,
+            modified,
+            held,
+            discarded,
+            flights,
+            run,
+            undo,
+        }
     }
 
     /// Bytes of a block.
@@ -108,7 +126,7 @@ impl<D: BlockDevice> BlockCache<D> {
         RUN_BYTES / self.block_size
     }
 
-    /// The content of `block`. `EIO` when it is outside the device or cannot be read.
+    /// The content of `block`. `EIO` when it is outside the device or cannot be read; `EAGAIN` when the request has missed it.
     pub fn read(&mut self, block: u64) -> Result<&[u8], Errno> {
         let slot = self.load(block)?;
         Ok(self.frames.get(slot))
@@ -173,8 +191,9 @@ impl<D: BlockDevice> BlockCache<D> {
     /// already and as one request goes. Failure is no error: a later `read` of the block meets it again.
     pub fn read_ahead(&mut self, first: u64, count: usize) {
         let limit = count.min(self.longest_run()).min(self.frames.count() / 4);
-        let absent = (first..self.block_count).take(limit).take_while(|&b| !self.contains(b)).count();
-        if absent < 2 {
+        let is_absent = |&block: &u64| !self.contains(block) && !self.flights.contains(block);
+        let absent = (first..self.block_count).take(limit).take_while(is_absent).count();
+        if absent < 2 || self.flights.has_failed(first) || self.fetch(first, absent) {
             return;
         }
         let Ok(slots) = self.take_run(first, absent) else { return };
@@ -189,6 +208,53 @@ impl<D: BlockDevice> BlockCache<D> {
             }
             Err(_) => slots.into_iter().for_each(|slot| self.index.remove(slot)),
         }
+    }
+
+    /// Whether the present request has missed a block.
+    #[inline]
+    pub fn has_missed(&self) -> bool {
+        self.flights.has_missed()
+    }
+
+    /// What the present request has to wait for, if it has missed a block. The next one begins.
+    #[inline]
+    pub fn take_missed(&mut self) -> Option<Arrival> {
+        self.flights.take_missed()
+    }
+
+    /// Takes in the blocks that have arrived.
+    pub fn collect(&mut self) {
+        while let Some(Landed { blocks, content, outdated }) = self.flights.land() {
+            for (block, data) in blocks.zip(content.chunks_exact(self.block_size)) {
+                if self.contains(block) || outdated.contains(&block) {
+                    continue;
+                }
+                // Without room for it the block is fetched again by those who need it.
+                let Ok(slot) = self.take(block) else { break };
+                self.frames.get_mut(slot).copy_from_slice(data);
+                self.frames.hold(slot, block, false);
+            }
+            self.device.recycle(content);
+        }
+    }
+
+    /// Begins to fetch consecutive blocks, none of which is here. False when the device is to be read at once.
+    fn fetch(&mut self, first: u64, count: usize) -> bool {
+        let sector = self.sector(first);
+        let Some(fetch) = self.device.fetch(sector, count * self.block_size) else { return false };
+        self.flights.add(first..first + count as u64, fetch);
+        true
+    }
+
+    /// Begins to fetch `block`, or finds it in flight, for a request that misses it. False when the device is to be read at once.
+    fn miss(&mut self, block: u64) -> Result<bool, Errno> {
+        if self.flights.take_failure(block) {
+            return Err(Errno::EIO);
+        }
+        if self.flights.miss(block) {
+            return Ok(true);
+        }
+        Ok(self.fetch(block, 1) && self.flights.miss(block))
     }
 
     /// Forgets `block` without writing it when the transaction is committed: it belongs to nobody any more.
@@ -274,6 +340,17 @@ impl<D: BlockDevice> BlockCache<D> {
             self.index.touch(slot);
             return Ok(slot);
         }
+        self.load_absent(block)
+    }
+
+    #[cold]
+    fn load_absent(&mut self, block: u64) -> Result<usize, Errno> {
+        if block >= self.block_count {
+            return Err(Errno::EIO);
+        }
+        if self.miss(block)? {
+            return Err(Errno::EAGAIN);
+        }
         let slot = self.take(block)?;
         let sector = self.sector(block);
         if let Err(error) = self.device.read(sector, self.frames.get_mut(slot)) {
@@ -294,6 +371,7 @@ impl<D: BlockDevice> BlockCache<D> {
         }
         let slot = self.index.insert(block);
         self.frames.empty(slot);
+        self.flights.outdate(block);
         Ok(slot)
     }
 

@@ -5,6 +5,7 @@
 //! never empty and without `/`. No method blocks on anything but the block device.
 
 use crate::Errno;
+use crate::flights::Arrival;
 
 /// Inode number.
 pub type NodeId = u64;
@@ -315,6 +316,20 @@ pub trait FileSystem {
     fn set_uses(&mut self, _uses: &[(NodeId, u32)]) -> Result<(), Errno> {
         Ok(())
     }
+
+    /// What the present request has to wait for when it has missed a block: whatever it has returned means nothing then, but for the
+    /// bytes that a read has moved. What it has changed since the last commit must be undone, and it runs again.
+    fn take_missed(&mut self) -> Option<Arrival> {
+        None
+    }
+
+    /// Whether the present request has changed anything that must be undone when it has missed a block.
+    fn is_changed(&self) -> bool {
+        false
+    }
+
+    /// Takes in the blocks that have arrived.
+    fn collect(&mut self) {}
 
     /// Puts what the request in hand has changed into preserved memory: the commit that follows makes it last. After a failure the
     /// request is undone.

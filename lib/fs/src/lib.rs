@@ -1,7 +1,7 @@
 //! The file-system kit: what ext2, tmpfs, procfs and devfs have in common.
 //!
 //! * `file_system`: the trait a file system implements and the values it speaks of;
-//! * `device`, `cache`, `frames`: the block device below, the cache of its blocks, the memory of these;
+//! * `device`, `cache`, `flights`, `frames`: the block device below, the cache of its blocks, reads in flight, the memory of blocks;
 //! * `preserve`: the state that outlives the process, and the undo log that makes a request a transaction;
 //! * `lru`, `names`: the indexed caches that nodes and names are kept in;
 //! * `server`, `volumes`, `transfer`, `linux`: from messages of vfs to the trait and back;
@@ -15,6 +15,7 @@ pub mod block_client;
 pub mod cache;
 pub mod device;
 pub mod file_system;
+pub mod flights;
 pub mod frames;
 pub mod linux;
 pub mod lru;

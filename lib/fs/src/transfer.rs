@@ -11,25 +11,25 @@ use crate::file_system::{DataSink, DataSource};
 /// Zeros for holes, as long as the longest block.
 static ZEROS: [u8; 4096] = [0; 4096];
 
-/// A buffer that somebody has granted.
+/// A buffer that another process has granted.
 #[derive(Clone, Copy, Debug)]
 pub struct Granted {
-    /// Who granted it.
+    /// The process that granted it.
     pub granter: Endpoint,
     /// The grant.
     pub grant: GrantId,
 }
 
-/// Writes into a grant, from its start on.
+/// Writes into a grant, one piece after the other.
 pub struct GrantSink {
     to: Granted,
     offset: u64,
 }
 
 impl GrantSink {
-    /// A sink that has written nothing yet.
-    pub fn new(to: Granted) -> Self {
-        GrantSink { to, offset: 0 }
+    /// A sink that goes on at `offset` of the grant.
+    pub fn new(to: Granted, offset: u64) -> Self {
+        GrantSink { to, offset }
     }
 }
 
@@ -51,16 +51,16 @@ impl DataSink for GrantSink {
     }
 }
 
-/// Reads from a grant, from its start on.
+/// Reads from a grant, one piece after the other.
 pub struct GrantSource {
     from: Granted,
     offset: u64,
 }
 
 impl GrantSource {
-    /// A source that has read nothing yet.
-    pub fn new(from: Granted) -> Self {
-        GrantSource { from, offset: 0 }
+    /// A source that goes on at `offset` of the grant.
+    pub fn new(from: Granted, offset: u64) -> Self {
+        GrantSource { from, offset }
     }
 }
 

@@ -52,7 +52,7 @@ impl Inbox {
                 (Endpoint::CLOCK, Some(_)) if time::now_ns() >= deadline_ns => return false,
                 (Endpoint::CLOCK, Some(_)) => self.arm(deadline_ns),
                 (from, Some(_)) if from.slot() == slot::RS => answer_heartbeat(from),
-                _ => self.inner.held.borrow_mut().push_back(message),
+                _ => self.hold(message),
             }
         }
     }
@@ -70,7 +70,13 @@ impl Inbox {
         message
     }
 
-    fn receive_new(&self) -> Message {
+    /// Keeps a message for [`Inbox::receive`].
+    pub(crate) fn hold(&self, message: Message) {
+        self.inner.held.borrow_mut().push_back(message);
+    }
+
+    /// The next message that comes, whatever is held.
+    pub(crate) fn receive_new(&self) -> Message {
         self.note(ipc::receive(Endpoint::ANY).expect("receiving from anybody does not fail"))
     }
 

@@ -5,6 +5,8 @@
 //! * [`Runtime::serve`]: a request may become a task, an `async fn` that waits for other services without keeping the server
 //!   from receiving. vfs, tty.
 //!
+//! A [`Service`] that asks others without waiting for them has [`Peers`]: ext2.
+//!
 //! Both tell rs that they are ready and answer its heartbeats. How an answer travels depends on the asker: one with a tag
 //! (word 6) is asynchronous and gets its answer whenever it receives; one without waits, and gets it at once.
 //!
@@ -17,6 +19,7 @@ extern crate alloc;
 pub mod denied;
 mod inbox;
 pub mod names;
+mod peers;
 mod recent;
 mod runtime;
 mod service;
@@ -24,6 +27,7 @@ mod step;
 mod update;
 
 pub use inbox::Inbox;
+pub use peers::Peers;
 pub use runtime::channel::{self, Receiver, Sender};
 pub use runtime::lock::{Lock, LockGuard};
 pub use runtime::oneshot::{self, Reply, Waiting};

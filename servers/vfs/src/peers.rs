@@ -19,6 +19,9 @@ use server::{Peer, Repeat, Request, Runtime};
 
 /// Requests that a character device may hold at a time: one for each program that waits for input.
 const DEVICE_WINDOW: usize = 256;
+/// Requests that a file system with a disk may hold at a time: some wait for blocks while others run. It keeps the replies to more than
+/// these (`fs::preserve`).
+const FILE_SYSTEM_WINDOW: usize = 16;
 /// Errors from here on are Skink's own.
 const FIRST_OWN_ERROR: i32 = 512;
 
@@ -96,7 +99,8 @@ impl Role {
 
     fn window(self) -> usize {
         match self {
-            Role::StatelessFileSystem | Role::FileSystem => 1,
+            Role::StatelessFileSystem => 1,
+            Role::FileSystem => FILE_SYSTEM_WINDOW,
             Role::Driver | Role::Terminal => DEVICE_WINDOW,
         }
     }

@@ -74,6 +74,10 @@ impl FileDevice {
     pub fn open(path: &Path) -> Self {
         FileDevice(OpenOptions::new().read(true).write(true).open(path).unwrap())
     }
+
+    pub fn file(&self) -> &File {
+        &self.0
+    }
 }
 
 impl BlockDevice for FileDevice {
@@ -107,6 +111,11 @@ pub const LAYOUT: Layout = Layout { volumes: 3, cache_bytes: 1 << 20 };
 /// New preserved memory.
 pub fn words(layout: Layout) -> &'static [AtomicU64] {
     Vec::leak((0..layout.bytes() / 8).map(|word| AtomicU64::new((word as u64 + 1) * 77)).collect())
+}
+
+/// New preserved memory of a process that does not die.
+pub fn memory_words(layout: Layout) -> Keep {
+    Keep::simulated(words(layout), u64::MAX)
 }
 
 /// Memory for a volume whose process does not die.

@@ -146,8 +146,8 @@ impl Preserved {
         let limits = layout.volumes_start()..layout.bytes();
         undo.roll_back(limits, |place, bytes| lend_any(parts, place, bytes.len(), |old| old.copy_from_slice(bytes)))?;
         let committed = undo.number() - 1;
-        let request = Tries::open(lend(parts, PAGE, Tries::BYTES));
-        let work = Tries::open(lend(parts, PAGE + Tries::BYTES, Tries::BYTES));
+        let request = Tries::open(lend(parts, PAGE, Tries::BYTES), committed);
+        let work = Tries::open(lend(parts, PAGE + Tries::BYTES, Tries::BYTES), committed);
         let replies = Replies::open(lend(parts, 2 * PAGE, replies::BYTES), committed);
         Ok(Preserved { parts: parts.clone(), layout, undo, request, work, replies })
     }

@@ -1,30 +1,36 @@
 //! From messages of the fs protocol to calls of `FileSystem`, and back.
 //!
-//! One request at a time: `answer` does all of it and gives the reply. Only vfs may ask. The replies that
-//! describe a node count one user more for it. Changes are written down when vfs asks for it (`Sync`).
+//! One request runs at a time, from its start to its end, on blocks that are in the cache. One that misses a block is undone, waits in
+//! `Waiting`, and runs again when the block has arrived; others run meanwhile. So there is no lock, and no request sees half of another.
+//! Only vfs may ask. The replies that describe a node count one user more for it. Changes are written down when vfs asks for it (`Sync`).
 //!
+//! * `waiting`: requests that have missed a block;
 //! * `once`: what makes each request happen once, however often the process dies;
 //! * `mounting`: mounting, unmounting, going on with what a predecessor had mounted.
 
 mod mounting;
 mod once;
+mod waiting;
 
 use alloc::vec::Vec;
 
 use abi::endpoint::slot;
 use abi::fs::{
-    Allocate, ChMod, ChOwn, Create, GetDents, Link, Lookup, Put, Read, ReadLink, Rename, Request, SetTimes, Stat,
-    StatFs, Symlink, Truncate, Unlink, Write,
+    Allocate, ChMod, ChOwn, Create, GetDents, Link, Lookup, Mount, Put, Read, ReadLink, Recall, Rename, Request,
+    SetTimes, SetUses, Stat, StatFs, Symlink, Sync, Truncate, Unlink, Unmount, Write,
 };
 use abi::{Endpoint, Errno, GrantId, Message};
 use server::{Service, SyncStep};
 use sys::{copy, time};
 
+use crate::block_client::Drivers;
+use crate::device::Blocking;
 use crate::file_system::{Attributes, Caller, FileSystem, NAME_MAX, NewTimes, NodeId, S_IFDIR, S_IFMT, Timestamp};
 use crate::linux::{self, Dirents};
 use crate::preserve::{Preserved, VolumeMemory};
 use crate::transfer::{GrantSink, GrantSource, Granted, NameBuffer};
 use crate::volumes::{Source, Volume, Volumes, node_of, volume_of};
+use waiting::Waiting;
 
 /// Longest target of a symbolic link, in bytes.
 const TARGET_MAX: usize = 4095;
@@ -32,6 +38,8 @@ const TARGET_MAX: usize = 4095;
 const DIRENT_BYTES: usize = 32 * 1024;
 /// Most bytes that one read or write moves.
 const TRANSFER_BYTES: u64 = 0x7fff_f000;
+/// Most bytes of one transaction of a write: what a write that misses a block has to do again.
+const WRITE_BYTES: u64 = 256 * 1024;
 
 /// `SetTimes`: a time that stays.
 const LEAVE: u64 = u64::MAX;
@@ -57,6 +65,12 @@ pub struct Server<F, M> {
     dirents: Vec<u8>,
     /// What outlives the process; `None` for file systems that keep nothing.
     preserved: Option<Preserved>,
+    /// Requests that have missed a block.
+    waiting: Waiting,
+    /// Whether reads are waited for.
+    blocking: Blocking,
+    /// The drivers of the devices; `None` for file systems that have none.
+    drivers: Option<Drivers>,
 }
 
 impl<F, M> Service for Server<F, M>
@@ -65,7 +79,16 @@ where
     M: FnMut(&MountRequest, Option<VolumeMemory>) -> Result<F, Errno>,
 {
     fn request(&mut self, message: &Message) -> SyncStep<Message> {
-        SyncStep::Done(self.answer(message))
+        let reply = self.answer(message);
+        self.go_on();
+        reply.into()
+    }
+
+    fn notified(&mut self, from: Endpoint) {
+        if let Some(drivers) = &self.drivers {
+            drivers.peers().notified(from);
+            self.go_on();
+        }
     }
 }
 
@@ -77,7 +100,9 @@ where
     /// A server with nothing mounted; `mount` makes a file system from a device.
     pub fn new(mount: M) -> Self {
         let names = NameBuffer::new(NAME_MAX + 1 + TARGET_MAX);
-        Server { volumes: Volumes::new(), mount, names, dirents: Vec::new(), preserved: None }
+        let (waiting, blocking) = Default::default();
+        let (volumes, dirents) = (Volumes::new(), Vec::new());
+        Server { volumes, mount, names, dirents, preserved: None, waiting, blocking, drivers: None }
     }
 
     /// A server of a file system without device, which is there from the start: its successor knows the
@@ -92,17 +117,22 @@ where
     }
 
     /// Does what `message` asks and gives the reply, once for each tag. `EPERM` when it is not from vfs, `ENOSYS` when it is no
-    /// request of the protocol, `EIO` when it has killed the server twice.
-    pub fn answer(&mut self, message: &Message) -> Message {
+    /// request of the protocol, `EIO` when it has killed the server twice. `None` when it waits for a block: [`Server::go_on`] answers it.
+    pub fn answer(&mut self, message: &Message) -> Option<Message> {
         if message.source.slot() != slot::VFS {
-            return message.reply(Err(Errno::EPERM));
+            return self.hear(message);
         }
-        if self.preserved.is_some() { self.answer_once(message) } else { self.perform(message) }
+        self.waiting.forget_others(message.source);
+        if waits_for_blocks(message.label) {
+            return self.while_blocking(|server| server.attempt(message, 0));
+        }
+        self.attempt(message, 0)
     }
 
-    fn perform(&mut self, message: &Message) -> Message {
+    /// Does a request, of which `done` bytes are done.
+    fn perform(&mut self, message: &Message, done: &mut u64) -> Message {
         match Request::decode(message) {
-            Some(request) => self.dispatch(message, request).unwrap_or_else(|error| message.reply(Err(error))),
+            Some(request) => self.dispatch(message, request, done).unwrap_or_else(|error| message.reply(Err(error))),
             None => message.reply(Err(Errno::ENOSYS)),
         }
     }
@@ -112,11 +142,11 @@ where
         self.volumes.iter_mut().fold(Ok(()), |result, file_system| result.and(file_system.sync()))
     }
 
-    fn dispatch(&mut self, message: &Message, request: Request) -> Result<Message, Errno> {
+    fn dispatch(&mut self, message: &Message, request: Request, done: &mut u64) -> Result<Message, Errno> {
         match request {
             Request::Lookup(request) => self.lookup(message, request),
-            Request::Read(request) => self.read(message, request),
-            Request::Write(request) => self.write(message, request),
+            Request::Read(request) => self.read(message, request, done),
+            Request::Write(request) => self.write(message, request, done),
             Request::Put(request) => self.put(message, request),
             Request::GetDents(request) => self.get_dents(message, request),
             Request::Stat(request) => self.stat(message, request),
@@ -182,21 +212,40 @@ where
         self.simple(message, request.node, |file_system, node| file_system.put(node, count))
     }
 
-    fn read(&mut self, message: &Message, request: Read) -> Result<Message, Errno> {
+    /// Reads what is missing beyond `done`. An error after some bytes ends the read there.
+    fn read(&mut self, message: &Message, request: Read, done: &mut u64) -> Result<Message, Errno> {
         let (file_system, node) = self.volumes.find(request.node)?;
-        let bytes = request.bytes.min(TRANSFER_BYTES) as usize;
-        let mut sink = GrantSink::new(granted(message, request.grant));
-        let done = file_system.read(node, request.position, bytes, &mut sink)?;
-        Ok(message.reply(Ok(done as u64)))
+        let bytes = request.bytes.min(TRANSFER_BYTES) - *done;
+        let mut sink = GrantSink::new(granted(message, request.grant), *done);
+        match file_system.read(node, request.position.saturating_add(*done), bytes as usize, &mut sink) {
+            Ok(more) => *done += more as u64,
+            Err(error) if *done == 0 => return Err(error),
+            Err(_) => {}
+        }
+        Ok(message.reply(Ok(*done)))
     }
 
-    fn write(&mut self, message: &Message, request: Write) -> Result<Message, Errno> {
-        let (file_system, node) = self.volumes.find(request.node)?;
-        let bytes = request.bytes.min(TRANSFER_BYTES) as usize;
-        let mut source = GrantSource::new(granted(message, request.grant));
-        let done = file_system.write(node, request.position, bytes, &mut source, caller(request.ids))?;
-        let size = file_system.attributes(node)?.size;
-        Ok(Write::reply(message, done as u64, size))
+    /// Writes what is missing beyond `done`, in transactions of `WRITE_BYTES`; the last one is committed with the reply.
+    fn write(&mut self, message: &Message, request: Write, done: &mut u64) -> Result<Message, Errno> {
+        let bytes = request.bytes.min(TRANSFER_BYTES);
+        loop {
+            let (file_system, node) = self.volumes.find(request.node)?;
+            let piece = (bytes - *done).min(WRITE_BYTES);
+            let mut source = GrantSource::new(granted(message, request.grant), *done);
+            let position = request.position.saturating_add(*done);
+            let written = file_system.write(node, position, piece as usize, &mut source, caller(request.ids));
+            let more = match written {
+                Ok(more) => more as u64,
+                Err(error) if *done == 0 => return Err(error),
+                Err(_) => 0,
+            };
+            if more < piece || *done + more == bytes {
+                let size = file_system.attributes(node)?.size;
+                return Ok(Write::reply(message, *done + more, size));
+            }
+            self.commit_part()?;
+            *done += more;
+        }
     }
 
     fn get_dents(&mut self, message: &Message, request: GetDents) -> Result<Message, Errno> {
@@ -294,6 +343,12 @@ where
         let times = NewTimes { accessed: new_time(request.accessed_ns), modified: new_time(request.modified_ns) };
         self.simple(message, request.node, |file_system, node| file_system.set_times(node, times))
     }
+}
+
+/// Whether a request changes what is mounted, or concerns a whole file system: it is done in one go, and waits for each block, with
+/// everything else.
+fn waits_for_blocks(label: u32) -> bool {
+    matches!(label, Mount::LABEL | Unmount::LABEL | Sync::LABEL | SetUses::LABEL | Recall::LABEL)
 }
 
 fn granted(message: &Message, grant: GrantId) -> Granted {

@@ -5,12 +5,12 @@
 
 use abi::fs::{MOUNTED_IN_MEMORY, MOUNTED_READ_ONLY, MOUNTED_VOLATILE, Mount, Unmount};
 use abi::{Errno, Message, Name};
-use sys::Birth;
-use sys::keep::Keep;
 
 use super::{MountRequest, Server, describe, granted, use_node};
+use crate::block_client::Drivers;
+use crate::device::Blocking;
 use crate::file_system::FileSystem;
-use crate::preserve::{Layout, Preserved, VolumeMemory};
+use crate::preserve::{Preserved, VolumeMemory};
 use crate::volumes::{MAX_VOLUMES, Source, Volume, volume_of};
 
 /// Linux's `MS_RDONLY`.
@@ -21,24 +21,29 @@ where
     F: FileSystem,
     M: FnMut(&MountRequest, Option<VolumeMemory>) -> Result<F, Errno>,
 {
-    /// A server whose state outlives it in `keep`, with what a predecessor had mounted.
-    ///
-    /// # Panics
-    /// When the memory is smaller than the layout.
-    pub fn preserving(mount: M, keep: Keep, layout: Layout, birth: Birth) -> Self {
-        Self::resuming(mount, Preserved::open(keep, layout, birth))
+    /// A server whose state outlives it, with what a predecessor had mounted.
+    pub fn resuming(mount: M, preserved: Preserved) -> Self {
+        Self::new(mount).going_on(preserved)
     }
 
-    /// As `preserving`, with state that has been opened.
-    pub fn resuming(mount: M, preserved: Preserved) -> Self {
-        let mut server = Self::new(mount);
+    /// As `resuming`, over the drivers of `drivers`.
+    pub fn resuming_over(drivers: Drivers, mount: M, preserved: Preserved) -> Self {
+        let server = Server { blocking: drivers.blocking().clone(), drivers: Some(drivers), ..Self::new(mount) };
+        server.going_on(preserved)
+    }
+
+    /// With devices that heed this blocking, and answer when the caller of [`Server::go_on`] says so.
+    #[must_use]
+    pub fn with_blocking(self, blocking: Blocking) -> Self {
+        Server { blocking, ..self }
+    }
+
+    fn going_on(mut self, preserved: Preserved) -> Self {
         let count = preserved.volumes();
-        server.preserved = Some(preserved);
-        for number in 0..count {
-            server.resume(number);
-        }
-        server.finish_work_left();
-        server
+        self.preserved = Some(preserved);
+        self.while_blocking(|server| (0..count).for_each(|number| server.resume(number)));
+        self.finish_work_left();
+        self
     }
 
     /// Goes on with volume `number`, if there is one.

@@ -2,16 +2,18 @@
 //!
 //! A request is one transaction, in which its reply is kept too (long ones commit parts that make sense alone, and are such that
 //! doing them again comes to the same). So a request that comes again was either committed, and gets its reply, or never happened. Requests that
-//! change nothing, or nothing that matters, are simply done again.
+//! change nothing, or nothing that matters, are simply done again. A request that has missed a block never happened either, until it runs
+//! again: it may have been repeated in between, and find its own reply.
 
 use abi::fs::{
-    Create, GetDents, Link, Lookup, Mount, Read, ReadLink, Rename, SetUses, Stat, StatFs, Symlink, Sync, Truncate,
-    Unlink, Unmount, Use,
+    Create, GetDents, Link, Mount, Read, ReadLink, Rename, SetUses, Stat, StatFs, Symlink, Sync, Truncate, Unlink,
+    Unmount, Use,
 };
 use abi::{Errno, Message};
 use alloc::vec::Vec;
 use sys::copy;
 
+use super::waiting::{Missed, counts_user};
 use super::{MountRequest, Server};
 use crate::file_system::{FileSystem, NodeId};
 use crate::preserve::{Preserved, VolumeMemory};
@@ -29,43 +31,43 @@ where
     F: FileSystem,
     M: FnMut(&MountRequest, Option<VolumeMemory>) -> Result<F, Errno>,
 {
-    pub(super) fn answer_once(&mut self, message: &Message) -> Message {
+    pub(super) fn answer_once(&mut self, message: &Message, done: &mut u64) -> Result<Message, Missed> {
         let tag = message.tag();
-        if tag != 0 {
+        let is_tracked = tag != 0 && self.preserved.is_some();
+        if is_tracked {
             if !may_be_done_again(message.label)
                 && let Some(reply) = self.repeated(message)
             {
-                return reply;
+                return Ok(reply);
             }
             let slot = message.source.slot();
             let take = |preserved: &mut Preserved| preserved.request.begin(tag, slot, preserved.undo.number() - 1);
             if !self.preserved.as_mut().is_none_or(take) {
                 sys::log!("request {:#x} has killed this service twice: it is refused", message.label);
-                return message.reply(Err(Errno::EIO));
+                return Ok(message.reply(Err(Errno::EIO)));
             }
         }
-        let reply = self.perform(message);
-        let reply = self.conclude(message, reply);
+        let reply = self.perform(message, done);
+        let result = self.conclude(message, reply);
         if let Some(preserved) = &mut self.preserved
-            && tag != 0
+            && is_tracked
         {
-            preserved.request.end();
+            if result.is_ok() { preserved.request.end() } else { preserved.request.suspend() }
         }
-        reply
+        result
     }
 
     /// The reply that `message` has got before. Uses set after that have not counted it: it counts again.
     fn repeated(&mut self, message: &Message) -> Option<Message> {
         let preserved = self.preserved.as_ref()?;
         let (number, reply) = preserved.replies.find(message)?;
-        let describes_node = [Lookup::LABEL, Create::LABEL, Mount::LABEL].contains(&message.label);
-        if !describes_node || reply.result().is_err() || number > preserved.undo.epoch() {
+        if !counts_user(message.label) || reply.result().is_err() || number > preserved.undo.epoch() {
             return Some(reply);
         }
-        let counted = self.volumes.find(reply.words[1]).and_then(|(file_system, node)| file_system.get(node));
-        Some(match counted {
-            Ok(()) => self.conclude(message, reply),
-            Err(error) => message.reply(Err(error)),
+        self.while_blocking(|server| {
+            let counted = server.volumes.find(reply.words[1]).and_then(|(file_system, node)| file_system.get(node));
+            let reply = counted.map_or_else(|error| message.reply(Err(error)), |()| reply);
+            server.conclude(message, reply).ok()
         })
     }
 
@@ -84,14 +86,18 @@ where
         changes.into_iter().find_map(|label| self.repeated(&Message { label, ..*message }))
     }
 
-    /// Commits what a request has changed, with its reply. When that fails nothing has happened.
-    fn conclude(&mut self, message: &Message, reply: Message) -> Message {
-        if let Err(error) = self.settle() {
-            return message.reply(Err(error));
+    /// Commits what a request has changed, with its reply. When that fails, or the request has missed a block, nothing has happened.
+    fn conclude(&mut self, message: &Message, reply: Message) -> Result<Message, Missed> {
+        let settled = self.settle();
+        if let Some(arrival) = self.missed() {
+            return Err(Missed(arrival));
         }
-        let Some(preserved) = &mut self.preserved else { return reply };
+        if let Err(error) = settled {
+            return Ok(message.reply(Err(error)));
+        }
+        let Some(preserved) = &mut self.preserved else { return Ok(reply) };
         if !preserved.undo.is_open() {
-            return reply;
+            return Ok(reply);
         }
         if message.tag() != 0 && !may_be_done_again(message.label) {
             preserved.replies.keep(preserved.undo.number(), message, &reply);
@@ -99,7 +105,7 @@ where
         preserved.undo.commit();
         self.volumes.iter_mut().for_each(F::committed);
         self.clean_up();
-        reply
+        Ok(reply)
     }
 
     /// Commits what has been changed up to now, without reply.
@@ -114,11 +120,22 @@ where
         Ok(())
     }
 
-    /// Puts all changes into preserved memory; when that fails everything since the last commit is undone.
+    /// Puts all changes into preserved memory; when that fails everything since the last commit is undone. `EAGAIN` when a block is
+    /// missed.
     fn settle(&mut self) -> Result<(), Errno> {
         let settled = self.volumes.iter_mut().try_for_each(F::settle);
-        if let (Err(error), Some(preserved)) = (settled, &self.preserved) {
+        if let Err(error) = settled
+            && error != Errno::EAGAIN
+        {
             sys::log!("a request is undone: its changes cannot be kept ({error})");
+            self.undo_request();
+        }
+        settled
+    }
+
+    /// Undoes everything since the last commit, in preserved memory and on the heap.
+    pub(super) fn undo_request(&mut self) {
+        if let Some(preserved) = &self.preserved {
             let volumes = &mut self.volumes;
             let undone = preserved.undo.roll_back(preserved.limits(), |place, bytes| {
                 for volume in volumes.all() {
@@ -130,16 +147,18 @@ where
             });
             // The successor finds the same log, and goes on from there.
             undone.expect("the undo log is damaged");
-            self.volumes.iter_mut().try_for_each(F::reload).expect("what is mounted cannot be read again");
+            let reloaded = self.while_blocking(|server| server.volumes.iter_mut().try_for_each(F::reload));
+            reloaded.expect("what is mounted cannot be read again");
         }
-        settled
     }
 
-    fn clean_up(&mut self) {
-        for file_system in self.volumes.iter_mut() {
-            if let Err(error) = file_system.clean_up() {
-                sys::log!("what is deleted is not freed: {error}");
-            }
+    /// Does what requests have left to do, as far as the blocks for it are here.
+    pub(super) fn clean_up(&mut self) {
+        let cleaned = self.volumes.iter_mut().try_for_each(F::clean_up);
+        if let Some(arrival) = self.missed() {
+            self.waiting.postpone_clean_up(arrival);
+        } else if let Err(error) = cleaned {
+            sys::log!("what is deleted is not freed: {error}");
         }
     }
 
@@ -150,7 +169,7 @@ where
             sys::log!("what is deleted is not freed: two predecessors have died of it");
             return;
         }
-        self.clean_up();
+        self.while_blocking(Self::clean_up);
         if let Some(preserved) = &mut self.preserved {
             preserved.work.end();
         }

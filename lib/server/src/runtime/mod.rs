@@ -112,9 +112,7 @@ impl Runtime {
         if let Some(hook) = &*inner.before_sending.borrow() {
             hook(&inner.answers.borrow());
         }
-        if inner.peers_wait.take() {
-            inner.peers.borrow().iter().for_each(|peer| peer.pump_if_it_waits());
-        }
+        self.send_requests();
         let mut answers = inner.answers.borrow_mut();
         if answers.len() > 1 || answers.last().is_some_and(|(to, message)| is_tagged(*to, message)) {
             inner.send_early(&mut answers);
@@ -152,18 +150,30 @@ impl Runtime {
         match from {
             Endpoint::CLOCK => self.inner.timers.borrow_mut().fire(notify.time_ns),
             Endpoint::HARDWARE => {}
-            _ if from.slot() == slot::DS => {
-                while let Some(event) = names::next_event() {
-                    self.service_changed(&event);
-                }
-            }
             _ => {
                 service::answer_heartbeat(from);
                 self.inner.outbox.borrow_mut().flush(from);
-                if let Some(peer) = self.peer_at(from) {
-                    peer.is_ready(from);
-                }
+                self.peer_notified(from);
             }
+        }
+    }
+
+    /// ds tells of services that have come up or gone down, or a peer waits for requests now.
+    pub(crate) fn peer_notified(&self, from: Endpoint) {
+        if from.slot() == slot::DS {
+            while let Some(event) = names::next_event() {
+                self.service_changed(&event);
+            }
+        } else if let Some(peer) = self.peer_at(from) {
+            peer.is_ready(from);
+        }
+    }
+
+    /// Sends the requests that peers can take.
+    #[inline]
+    pub(crate) fn send_requests(&self) {
+        if self.inner.peers_wait.take() {
+            self.inner.peers.borrow().iter().for_each(|peer| peer.pump_if_it_waits());
         }
     }
 
@@ -176,7 +186,7 @@ impl Runtime {
     }
 
     /// An answer to a request of one of our peers. False: it is of nobody we asked.
-    fn answered(&self, reply: &Message) -> bool {
+    pub(crate) fn answered(&self, reply: &Message) -> bool {
         self.peer_at(reply.source).is_some_and(|peer| peer.answered(reply))
     }
 

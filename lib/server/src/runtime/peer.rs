@@ -176,6 +176,14 @@ impl Request {
     pub fn tag(&self) -> u64 {
         self.core.table.borrow().entries[self.at].as_ref().map_or(0, |entry| entry.message.tag())
     }
+
+    /// The answer, if the request has ended, for those who do not await it. Once.
+    pub fn result(&mut self) -> Option<Result<Message>> {
+        match Pin::new(self).poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(result) => Some(result),
+            Poll::Pending => None,
+        }
+    }
 }
 
 impl Future for Request {
