@@ -1,6 +1,7 @@
 //! The services that vfs and ext2 ask and that are simple here: rs, ds, a disk in memory, and as much of vm as vfs sees.
 
 use abi::{Endpoint, Errno, Message, Name, block, ds, vm};
+use server::SyncStep;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::vec::Vec;
@@ -10,8 +11,8 @@ use sys::{copy, ipc};
 pub struct Names(pub Vec<(&'static str, Endpoint)>);
 
 impl server::Service for Names {
-    fn request(&mut self, message: &Message) -> Option<Message> {
-        Some(match ds::Request::decode(message) {
+    fn request(&mut self, message: &Message) -> SyncStep<Message> {
+        SyncStep::Done(match ds::Request::decode(message) {
             Some(ds::Request::Lookup(request)) => {
                 let wanted = Name::from_words(request.name_low, request.name_high);
                 let found = self.0.iter().find(|(name, _)| Name::new(name) == Some(wanted));
@@ -45,13 +46,13 @@ pub struct Medium {
 pub struct Disk(pub Arc<Mutex<Medium>>);
 
 impl server::Service for Disk {
-    fn request(&mut self, message: &Message) -> Option<Message> {
-        let Ok(mut medium) = self.0.lock() else { return None };
+    fn request(&mut self, message: &Message) -> SyncStep<Message> {
+        let Ok(mut medium) = self.0.lock() else { return SyncStep::Later };
         let range = |position: u64, bytes: u64| position as usize..(position + bytes) as usize;
         let from = message.source;
         let result = match block::Request::decode(message) {
             Some(block::Request::Open(_)) => {
-                return Some(block::Open::reply(message, 0, medium.bytes.len() as u64, 512, false));
+                return SyncStep::Done(block::Open::reply(message, 0, medium.bytes.len() as u64, 512, false));
             }
             Some(block::Request::Read(block::Read { grant, position, bytes, .. })) => {
                 copy::to_grant(from, grant, 0, &medium.bytes[range(position, bytes)]).map(|()| bytes)
@@ -65,7 +66,7 @@ impl server::Service for Disk {
             }
             None => Err(Errno::ENOSYS),
         };
-        Some(message.reply(result))
+        SyncStep::Done(message.reply(result))
     }
 }
 
@@ -237,9 +238,9 @@ impl Vm {
 }
 
 impl server::Service for Vm {
-    fn request(&mut self, message: &Message) -> Option<Message> {
+    fn request(&mut self, message: &Message) -> SyncStep<Message> {
         let result =
             vm::Request::decode(message).ok_or(Errno::ENOSYS).and_then(|request| self.answer(message, request));
-        Some(result.unwrap_or_else(|error| message.reply(Err(error))))
+        SyncStep::Done(result.unwrap_or_else(|error| message.reply(Err(error))))
     }
 }
