@@ -1,4 +1,5 @@
-//! The command line of `./skink`: reads it into an [`Action`], refuses what it does not know.
+//! The command line of `./skink`: reads it into an [`Action`], refuses what it does not know. It is long because
+//! every command has its options and refusals here.
 
 use crate::programs::Profile;
 use anyhow::{Context, Result, anyhow, bail};

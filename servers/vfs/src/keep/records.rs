@@ -1,4 +1,5 @@
 //! The records in vfs's preserved memory: what a successor needs, in as few words as possible.
+//! This file is long because it has every kind of record, each with its packing.
 //!
 //! Records refer to each other by place. What nobody refers to, beginning with threads and mounts, is free; so only the words that
 //! refer are changed under the undo log. Neighbours: `keep` (the tables), `recovery` (reads them).

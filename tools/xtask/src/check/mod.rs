@@ -3,12 +3,14 @@
 //! Each rule has a module here and reports what breaks it as lines `file: what is wrong`.
 
 mod dependencies;
+mod documents;
 mod header;
 mod layers;
 mod layout;
 mod merges;
 mod quotes;
 mod reference;
+mod references;
 mod size;
 mod source;
 mod unsafe_code;
@@ -48,6 +50,8 @@ pub fn problems(workspace: &Workspace) -> Result<Vec<String>> {
     problems.extend(reference::problems(&workspace.root)?);
     problems.extend(header::problems(&workspace.root)?);
     problems.extend(quotes::problems(&workspace.root)?);
+    problems.extend(references::problems(&workspace.root)?);
+    problems.extend(documents::problems(workspace, &packages, &files)?);
     Ok(problems)
 }
 

@@ -239,10 +239,11 @@ fn tokens_of(stream: TokenStream) -> Tokens {
     stream.into_iter().collect::<Vec<_>>().into_iter().peekable()
 }
 
-/// The branches between the commas of a `use` group.
+/// The branches between the commas of a `use` group. Behind the last comma there is none.
 fn branches(stream: TokenStream) -> Vec<Vec<TokenTree>> {
     let tokens: Vec<TokenTree> = stream.into_iter().collect();
-    tokens.split(|token| is_mark(token, ',')).map(<[TokenTree]>::to_vec).collect()
+    let branches = tokens.split(|token| is_mark(token, ',')).filter(|branch| !branch.is_empty());
+    branches.map(<[TokenTree]>::to_vec).collect()
 }
 
 fn is_mark(token: &TokenTree, mark: char) -> bool {
@@ -281,7 +282,7 @@ mod tests {
 
     #[test]
     fn uses_paths_and_macros_are_imports() {
-        let a = "use crate::b::{self, c::C};\nfn f() { super::b::g(); m!(crate::d::X); std::b::h(); }\n";
+        let a = "use crate::{b::{self, c::C},};\nfn f() { super::b::g(); m!(crate::d::X); std::b::h(); }\n";
         let files =
             [("main.rs", "mod a; mod b; mod d;"), ("a.rs", a), ("b/mod.rs", "mod c;"), ("b/c.rs", ""), ("d.rs", "")];
         assert_eq!(imports(&files), ["a -> b", "a -> b::c", "a -> b", "a -> d"]);
