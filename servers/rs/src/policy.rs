@@ -255,6 +255,23 @@ mod tests {
     }
 
     #[test]
+    fn each_halving_takes_its_time_from_the_one_before() {
+        let mut backoff = Backoff::new(10);
+        for _ in 0..4 {
+            backoff.died(0);
+        }
+        assert_eq!([320, 639].map(|now| backoff.died(now)), [40, 80]);
+    }
+
+    #[test]
+    fn after_a_reset_nothing_is_waited_for() {
+        let mut backoff = Backoff::new(10);
+        assert_eq!([0, 0, 0].map(|now| backoff.died(now)), [0, 10, 20]);
+        backoff.reset();
+        assert_eq!([0, 0].map(|now| backoff.died(now)), [0, 10]);
+    }
+
+    #[test]
     fn a_service_that_dies_now_and_then_is_never_kept_waiting() {
         let mut backoff = Backoff::new(10);
         assert!((1..100).all(|n| backoff.died(n * 500) == 0));

@@ -368,6 +368,47 @@ fn a_service_that_was_given_up_can_be_started_afresh() {
 }
 
 #[test]
+fn a_fresh_start_forgets_earlier_deaths() {
+    let mut supervisor = running(vec![Service { restarts: 1, backoff_ms: 10, ..service("uart", 20) }]);
+    supervisor.ended(Endpoint::new(20, 1), Cause::Exited(1)).expect("runs");
+    supervisor.ended(Endpoint::new(20, 2), Cause::Exited(1)).expect("runs");
+    assert_eq!(supervisor.records()[2].restarts, 2);
+    supervisor.restart(name("uart")).expect("may be restarted");
+    assert_eq!(supervisor.records()[2].restarts, 0);
+    supervisor.ready(Endpoint::new(20, 3), 0).expect("is restarting");
+    supervisor.ended(Endpoint::new(20, 3), Cause::Exited(1)).expect("runs");
+    assert_eq!(endpoint_of(&supervisor, "uart"), Endpoint::new(20, 4), "it has not to wait");
+}
+
+#[test]
+fn people_are_told_where_a_service_stands() {
+    use abi::rs::state;
+    let mut supervisor = system(vec![service("uart", 20), service("rtc", 21)]);
+    let told = |supervisor: &Supervisor<Stage>| [2, 3].map(|at| supervisor.records()[at].describe(0).state);
+    assert_eq!(told(&supervisor), [state::STARTING, state::DOWN]);
+    supervisor.ready(Endpoint::new(20, 1), 0).expect("is starting");
+    supervisor.ready(Endpoint::new(21, 1), 0).expect("is starting");
+    assert_eq!(told(&supervisor), [state::UP, state::UP]);
+    supervisor.kill(name("uart")).expect("runs");
+    assert_eq!(told(&supervisor), [state::RESTARTING, state::UP]);
+    for generation in 1..=3 {
+        supervisor.ended(Endpoint::new(21, generation), Cause::Exited(1)).expect("runs");
+    }
+    assert_eq!(told(&supervisor), [state::RESTARTING, state::GIVEN_UP]);
+}
+
+#[test]
+fn the_window_of_restarts_is_in_milliseconds() {
+    let mut supervisor = running(vec![service("uart", 20)]);
+    for generation in 1..=3 {
+        assert_ne!(state_of(&supervisor, "uart"), State::GivenUp);
+        supervisor.ended(Endpoint::new(20, generation), Cause::Exited(1)).expect("runs");
+        supervisor.world.now_ns += 49_000_000;
+    }
+    assert_eq!(state_of(&supervisor, "uart"), State::GivenUp, "three in 98 ms");
+}
+
+#[test]
 fn what_everything_stands_on_is_not_replaced_but_started_again_by_the_kernel() {
     let mut supervisor = running(vec![]);
     assert_eq!(supervisor.restart(name("rs")), Err(Errno::EPERM));
