@@ -72,6 +72,7 @@ impl Frame {
     }
 
     /// Takes them from what `SetRegisters` is given, as they are.
+    #[inline(always)]
     pub(crate) fn load(registers: &Registers) -> Frame {
         let mut frame = Frame::ZERO;
         frame.as_mut_bytes()[..COMMON_BYTES].copy_from_slice(&registers.as_bytes()[..COMMON_BYTES]);

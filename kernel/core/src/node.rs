@@ -6,35 +6,20 @@
 //! that come while the kernel waits (`Idle`, `Interrupts`) call only `interrupt` or `timer`; the loop asks `next`
 //! again.
 
-use abi::{
-    Endpoint, Name,
-    call::{KERNEL_CALLS, NATIVE},
-    endpoint::{SERVICE_SLOTS, SLOTS, slot},
-    layout::SPACES,
-    privilege::Privileges,
-};
-
 use crate::{
-    Frame, HandOver, Machine, Space, Thread,
-    alarm::Alarms,
-    emulate::Emulated,
-    futex::BUCKETS,
-    futex_pi::PiFutexes,
-    line::Lines,
-    mrt::Mrt,
-    queue::List,
-    report::PAGE_FAULT,
-    roots::Failures,
-    route::{ROUTES, Routes},
-    thread::blocked,
-    throttle::Throttle,
+    FastSwitch, Frame, Machine, Space, Thread, calls, dispatch, futex::BUCKETS, futex::inheriting::PiFutexes,
+    inheritance::effects::Inheritance, inheritance::throttle::Throttle, interrupts::Lines, interrupts::deferred,
+    interrupts::deferred::Deferred, ipc::critical::Failures, ipc::fast_path, ipc::in_memory, ipc::message, ipc::report,
+    life, linux::route, linux::route::ROUTES, linux::route::Routes, memory::copy::CHUNK_BYTES, priority::QUEUES,
+    rooms::injection::Injection, rooms::minix4rt, rooms::minix4rt::Minix4rt, rooms::port_ways, rooms::tracing,
+    rooms::tracing::Tracing, sched, thread::blocked, thread::list::List, time::alarm::Alarms,
+    vector::GENERAL_PROTECTION, vector::PAGE_FAULT,
 };
 
-/// Vector of general-protection faults.
-pub(crate) const GENERAL_PROTECTION: u64 = 13;
-
-/// Number of ready queues: real time 0 to 46, the SYSTEM task 47, time shared 48 to 63.
-pub(crate) const QUEUES: usize = 64;
+use abi::{
+    Endpoint, Name, call::KERNEL_CALLS, call::NATIVE, endpoint::SERVICE_SLOTS, endpoint::SLOTS, endpoint::slot,
+    layout::SPACES, privilege::Privileges,
+};
 
 /// What the CPU does now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,15 +42,13 @@ pub struct Node {
     /// In whose name the SYSTEM task makes a call; 0: in nobody's.
     pub(crate) serving: u16,
     /// The thread woken last, in no queue yet; 0: none.
-    pub(crate) woken: u16,
-    /// Tracing is on.
-    pub(crate) tracing: bool,
+    pub(crate) next_hint: u16,
+    pub(crate) tracing: Tracing,
+    pub(crate) injection: Injection,
     /// Every message is looked at, and none goes the short way: for tracing, or for deaths after a number of messages.
     pub(crate) observed: bool,
     /// None of the short ways may be taken: messages are observed, or the current thread runs in a real-time queue.
-    pub(crate) barred: bool,
-    /// Services that are to die after a number of messages.
-    pub(crate) armed_deaths: u16,
+    pub(crate) fast_path_off: bool,
     /// Of vm and rs.
     pub(crate) failures: [Failures; 2],
     /// Since when rs has not heard its alarm, in ticks; of meaning while that is pending.
@@ -95,6 +78,8 @@ pub struct Node {
     pub(crate) real_offset_ns: u64,
     /// Where the search for a free application slot starts.
     pub(crate) next_application: usize,
+    /// Bytes of memory copied, or work worth as much, between two preemption points.
+    pub(crate) chunk_bytes: u64,
     /// Where the search for a free space starts.
     pub(crate) next_space: usize,
     pub(crate) routes: Routes,
@@ -106,8 +91,10 @@ pub struct Node {
     pub(crate) pi: PiFutexes,
     pub(crate) throttle: Throttle,
     pub(crate) lines: Lines,
+    pub(crate) deferred_work: Deferred,
     pub(crate) alarms: Alarms,
-    pub(crate) mrt: Mrt,
+    pub(crate) inheritance: Inheritance,
+    pub(crate) minix4rt: Minix4rt,
 }
 
 impl Node {
@@ -117,11 +104,11 @@ impl Node {
             threads: [Thread::FREE; SLOTS],
             current: 0,
             serving: 0,
-            woken: 0,
-            tracing: false,
+            next_hint: 0,
+            tracing: Tracing::NEW,
+            injection: Injection::NEW,
             observed: false,
-            barred: false,
-            armed_deaths: 0,
+            fast_path_off: false,
             failures: [Failures::NONE; 2],
             unheard_since: 0,
             interrupts_first: false,
@@ -137,16 +124,19 @@ impl Node {
             live: 0,
             real_offset_ns: 0,
             next_application: 0,
+            chunk_bytes: 0,
             next_space: 0,
             routes: [0; ROUTES],
             privileges: [Privileges { io_way: 0, ..Privileges::NONE }; SERVICE_SLOTS],
             spaces: [0; SPACES],
             futexes: [List::EMPTY; BUCKETS],
-            pi: PiFutexes::new(),
+            pi: PiFutexes::NEW,
             throttle: Throttle { since: 0, used: 0, until: 0 },
-            lines: Lines::new(),
-            alarms: Alarms::new(),
-            mrt: Mrt::new(),
+            lines: Lines::NEW,
+            deferred_work: Deferred::NEW,
+            alarms: Alarms::NEW,
+            inheritance: Inheritance::zeroed(),
+            minix4rt: Minix4rt::NEW,
         }
     }
 
@@ -155,10 +145,11 @@ impl Node {
         self.switched_at = m.ticks();
         self.balanced_at = self.switched_at;
         self.armed = u64::MAX;
+        self.chunk_bytes = CHUNK_BYTES;
         self.current = slot::IDLE;
         self.threads[slot::IDLE].flags = blocked::STOPPED;
-        self.start_system_task();
-        self.mrt.rt.start();
+        port_ways::start_system_task(self);
+        self.inheritance.start();
     }
 
     /// Starts a service at boot (vm, rs) with all privileges, ready to run with these registers. The machine has built
@@ -168,7 +159,7 @@ impl Node {
     /// # Panics
     /// When `slot` is not a free service slot.
     pub fn boot_service<M: Machine>(&mut self, m: &mut M, slot: usize, name: Name, frame: Frame) -> Endpoint {
-        self.create(m, slot as u64).expect("a free service slot");
+        life::create(self, m, slot as u64).expect("a free service slot");
         self.privileges[slot] = Privileges {
             name,
             kernel_calls: u64::MAX,
@@ -177,29 +168,27 @@ impl Node {
         };
         self.threads[slot].frame = frame;
         self.spaces[slot] = 1;
-        self.enter_space(slot, Space(slot as u16));
-        if self.tracing {
-            self.trace_name(m, slot);
+        life::enter_space(self, slot, Space(slot as u16));
+        if self.tracing.is_on() {
+            tracing::trace_name(self, m, slot);
         }
         self.threads[slot].flags &= !blocked::STOPPED;
-        self.wake(slot);
+        sched::wake(self, slot);
         self.threads[slot].endpoint
     }
 
     /// Switches the trace ring on or off; as the command line says before `boot_service`, so that names are recorded.
     pub fn set_tracing(&mut self, on: bool) {
-        self.tracing = on;
-        self.observe();
+        self.tracing.set(on);
+        sched::update_fast_path(self);
     }
 
     /// Slot of the thread that runs; the idle task's when nobody does.
-    #[inline(always)]
     pub fn current(&self) -> usize {
         self.current
     }
 
     /// In whose name, with whose rights and whose memory the kernel call under way is made.
-    #[inline(always)]
     pub(crate) fn caller(&self) -> usize {
         if self.serving == 0 { self.current } else { self.serving as usize }
     }
@@ -208,7 +197,6 @@ impl Node {
     ///
     /// # Panics
     /// When `slot` is not below `SLOTS`.
-    #[inline(always)]
     pub fn thread(&self, slot: usize) -> &Thread {
         &self.threads[slot]
     }
@@ -217,69 +205,80 @@ impl Node {
     ///
     /// # Panics
     /// When `slot` is not below `SLOTS`.
-    #[inline(always)]
     pub fn frame_mut(&mut self, slot: usize) -> &mut Frame {
         &mut self.threads[slot].frame
     }
 
     /// Privileges of the thread in a slot, for the hardware half's own use (I/O permission bitmap).
-    #[inline(always)]
     pub fn privileges(&self, slot: usize) -> &Privileges {
         &self.privileges[self.threads[slot].privileges as usize % SERVICE_SLOTS]
     }
 
     /// The current thread executed `syscall` for `SENDREC`: tries the short way. `Some`: the receiver is the current
     /// thread and is to run at once, without asking `next`. `None`: nothing has happened, `syscall` does it.
-    #[inline(always)]
-    pub fn try_request<M: Machine>(&mut self, m: &mut M) -> Option<HandOver> {
-        self.hand_over_request(m)
+    pub fn try_request<M: Machine>(&mut self, m: &mut M) -> Option<FastSwitch> {
+        fast_path::request(self, m)
     }
 
     /// The same for `REPLYREC`.
-    #[inline(always)]
-    pub fn try_answer<M: Machine>(&mut self, m: &mut M) -> Option<HandOver> {
-        self.hand_over_answer(m)
+    pub fn try_answer<M: Machine>(&mut self, m: &mut M) -> Option<FastSwitch> {
+        fast_path::answer(self, m)
     }
 
     /// The same for the Linux call `number`, which is below `NATIVE`.
-    #[inline(always)]
-    pub fn try_linux_call<M: Machine>(&mut self, m: &mut M, number: u64) -> Option<HandOver> {
-        self.hand_over_linux_call(m, number)
+    pub fn try_linux_call<M: Machine>(&mut self, m: &mut M, number: u64) -> Option<FastSwitch> {
+        fast_path::linux_call(self, m, number)
+    }
+
+    /// The current thread executed `syscall` with a number of `abi::rt::call`. True: it goes on at once, and nothing of what the
+    /// CPU has loaded has to change.
+    pub fn real_time_call<M: Machine>(&mut self, m: &mut M, number: u64) -> bool {
+        minix4rt::real_time_call(self, m, number)
+    }
+
+    /// Returns true when the current thread may reach all of this access to the machine, unobserved: then it may be done at once.
+    pub fn reaches_port(&self, port: u64, width: u64) -> bool {
+        port_ways::reaches_port(self, port, width)
+    }
+
+    /// Returns true when the current thread executes port instructions which the kernel carries out.
+    pub fn emulates_ports(&self) -> bool {
+        port_ways::emulates_ports(self)
     }
 
     /// The current thread executed `syscall`, with a number that `real_time_call` does not take.
     #[inline(always)]
     pub fn syscall<M: Machine>(&mut self, m: &mut M) {
         if self.threads[self.current].real_time {
-            return self.call_in_wrong_mode(m);
+            return minix4rt::call_in_wrong_mode(self, m);
         }
         match self.threads[self.current].frame.rax {
-            number @ ..NATIVE => self.linux_call(m, number),
-            number @ NATIVE..KERNEL_CALLS => self.primitive(m, number),
-            number => self.kernel_call(m, number),
+            number @ ..NATIVE => route::linux_call(self, m, number),
+            number @ NATIVE..KERNEL_CALLS => message::primitive(self, m, number),
+            number => calls::kernel_call(self, m, number),
         }
     }
 
     /// The current thread executed `int 0x21`.
     pub fn vector33<M: Machine>(&mut self, m: &mut M) {
         if self.threads[self.current].real_time {
-            return self.call_in_wrong_mode(m);
+            return minix4rt::call_in_wrong_mode(self, m);
         }
-        self.memory_primitive(m);
+        in_memory::memory_primitive(self, m);
     }
 
     /// The current thread executed `int 0x22` (`abi::call::HAL_VECTOR`).
     pub fn hal<M: Machine>(&mut self, m: &mut M) {
-        self.hal_trap(m);
+        port_ways::hal_trap(self, m);
     }
 
     /// The current thread, in user mode, touched memory that is not mapped so (`access`: `abi::kernel::ACCESS_*`).
     pub fn page_fault<M: Machine>(&mut self, m: &mut M, address: u64, access: u64) {
         self.threads[self.current].linux_call = 0;
-        if self.tracing {
-            self.trace_exception(m, self.current, PAGE_FAULT, address);
+        if self.tracing.is_on() {
+            tracing::trace_exception(self, m, self.current, PAGE_FAULT, address);
         }
-        self.report_fault(m, self.current, address, access);
+        report::report_fault(self, m, self.current, address, access);
     }
 
     /// The current thread, in user mode, caused the exception `vector` (not a page fault, not the FPU's first use) with
@@ -287,36 +286,31 @@ impl Node {
     pub fn exception<M: Machine>(&mut self, m: &mut M, vector: u64, error: u64, address: u64) {
         self.threads[self.current].linux_call = 0;
         let looked_into = vector == GENERAL_PROTECTION && error == 0;
-        if looked_into && self.emulate_port_instruction(m) == Emulated::Done {
+        if looked_into && port_ways::emulate_fault(self, m) {
             return;
         }
-        if self.tracing {
-            self.trace_exception(m, self.current, vector, address);
+        if self.tracing.is_on() {
+            tracing::trace_exception(self, m, self.current, vector, address);
         }
-        self.report_exception(m, self.current, vector, error, address);
+        report::report_exception(self, m, self.current, vector, error, address);
     }
 
     /// A device's interrupt came on this line. The machine acknowledges it after the call.
     pub fn interrupt<M: Machine>(&mut self, m: &mut M, line: usize) {
         self.threads[self.current].linux_call = 0;
-        self.take_interrupt(m, line);
+        minix4rt::first_stage(self, m, line);
+        deferred::deliver_or_record(self, m, line);
     }
 
     /// The timer's interrupt came. The machine acknowledges it after the call.
     pub fn timer<M: Machine>(&mut self, m: &mut M) {
         self.threads[self.current].linux_call = 0;
-        self.on_timer(m);
+        dispatch::on_timer(self, m);
     }
 
     /// What to do now. Call it after every entry from user mode, and again after `Idle` and `Interrupts`.
     #[inline(always)]
     pub fn next<M: Machine>(&mut self, m: &mut M) -> Next {
-        self.schedule(m)
-    }
-}
-
-impl Default for Node {
-    fn default() -> Node {
-        Node::new()
+        dispatch::schedule(self, m)
     }
 }

@@ -3,7 +3,7 @@
 //! Not for running kernels. Deadlines, lines, privileges and routes are not part of it: between taking and restoring,
 //! they must not change.
 
-use crate::{Node, Thread, queue::List};
+use crate::{Node, Thread, thread::list::List};
 
 /// The state of `N` threads and of the scheduler.
 #[derive(Clone, Debug)]
@@ -13,7 +13,7 @@ pub struct Snapshot<const N: usize> {
     spaces: [u16; N],
     queues: [List; N],
     current: usize,
-    woken: u16,
+    next_hint: u16,
     ready: u64,
     live: u64,
 }
@@ -31,7 +31,7 @@ impl Node {
             slots,
             threads,
             current: self.current,
-            woken: self.woken,
+            next_hint: self.next_hint,
             ready: self.ready,
             live: self.live,
         }
@@ -45,7 +45,7 @@ impl Node {
             self.threads[snapshot.slots[index]].clone_from(thread);
         }
         self.current = snapshot.current;
-        self.woken = snapshot.woken;
+        self.next_hint = snapshot.next_hint;
         self.ready = snapshot.ready;
         self.live = snapshot.live;
     }

@@ -31,9 +31,8 @@ pub struct Clock {
 
 impl Clock {
     /// A clock that stands still.
-    pub const fn new() -> Self {
-        Clock { tsc_hz: 0, entry_tsc: 0, ns_per_tick: 0, ticks_per_ns: 0, timer_per_tick: 0, deadline: u64::MAX }
-    }
+    pub const NEW: Self =
+        Clock { tsc_hz: 0, entry_tsc: 0, ns_per_tick: 0, ticks_per_ns: 0, timer_per_tick: 0, deadline: u64::MAX };
 
     /// Measures the counter and the timer against the PIT.
     pub fn start(&mut self, apic: &Apic, entry_tsc: u64) {
@@ -63,6 +62,7 @@ impl Clock {
     }
 
     /// Makes the timer fire at this count, or never (`u64::MAX`).
+    #[inline(always)]
     pub fn arm(&mut self, apic: &Apic, deadline: u64) {
         self.deadline = deadline;
         if deadline == u64::MAX {

@@ -88,13 +88,13 @@ impl Context {
     }
 
     /// Must `enter` be called for services too? When the FPU is on, or a service owns it.
-    #[inline(always)]
     pub fn is_in_use(&self) -> bool {
         !self.fpu_off || self.fpu_owner < SERVICE_SLOTS
     }
 
     /// The thread in `slot` is about to run in user mode. A program that finds another's FPU registers gets its own at once: to wait for its
     /// first use takes a CPU on which every instruction of the FPU traps, and QEMU 7.2 emulates one on which MOVD and PSHUFD do not.
+    #[inline(always)]
     pub fn enter(&mut self, slot: usize, frame: &Frame) {
         match slot {
             _ if slot == self.fpu_owner && !self.fpu_off => {}
@@ -123,7 +123,6 @@ impl Context {
 
     /// Gives a thread the FPU state that all begin with.
     #[cold]
-    #[inline(never)]
     fn reset(&mut self, slot: usize) {
         let mut area = Area([0; EXTENDED_BYTES]);
         area.0[..2].copy_from_slice(&INITIAL_CONTROL_WORD.to_le_bytes());
@@ -133,6 +132,7 @@ impl Context {
     }
 
     /// Copies a thread's FPU state out; false when it has none.
+    #[inline(always)]
     pub fn read(&mut self, slot: usize, out: &mut [u8; EXTENDED_BYTES]) -> bool {
         if !self.used[slot] {
             return false;
@@ -143,6 +143,7 @@ impl Context {
     }
 
     /// Replaces a thread's FPU state; `None`: the initial one. What the CPU would refuse is made acceptable.
+    #[inline(always)]
     pub fn write(&mut self, slot: usize, state: Option<&[u8; EXTENDED_BYTES]>) {
         self.release(slot);
         self.used[slot] = state.is_some();

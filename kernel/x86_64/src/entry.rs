@@ -19,7 +19,7 @@ use abi::{
     rt,
 };
 use core::mem::offset_of;
-use kernel_core::{Frame, HandOver, Machine, Next, Node, Thread, frame::entry};
+use kernel_core::{FastSwitch, Frame, Machine, Next, Node, Thread, frame::entry};
 
 core::arch::global_asm!(
     include_str!("entry.s"),
@@ -209,7 +209,7 @@ fn request() -> ! {
     // SAFETY: the entry code runs with interrupts off and never from kernel mode, so this is the only reference.
     let (node, hardware) = unsafe { node_state() };
     match node.try_request(hardware) {
-        Some(HandOver { from, to }) => leave_with(node, hardware, Load::Message, from, to),
+        Some(FastSwitch { from, to }) => leave_with(node, hardware, Load::Message, from, to),
         None => other_syscall(),
     }
 }
@@ -220,8 +220,8 @@ fn answer() -> ! {
     // SAFETY: as in `request`.
     let (node, hardware) = unsafe { node_state() };
     match node.try_answer(hardware) {
-        Some(HandOver { from, to }) if from == to => leave(node, hardware, to),
-        Some(HandOver { from, to }) => leave_with(node, hardware, Load::Message, from, to),
+        Some(FastSwitch { from, to }) if from == to => leave(node, hardware, to),
+        Some(FastSwitch { from, to }) => leave_with(node, hardware, Load::Message, from, to),
         None => other_syscall(),
     }
 }
@@ -232,7 +232,7 @@ fn linux_call(number: u64) -> ! {
     // SAFETY: as in `request`.
     let (node, hardware) = unsafe { node_state() };
     match node.try_linux_call(hardware, number) {
-        Some(HandOver { from, to }) => leave_with(node, hardware, Load::LinuxCall, from, to),
+        Some(FastSwitch { from, to }) => leave_with(node, hardware, Load::LinuxCall, from, to),
         None => other_syscall(),
     }
 }
@@ -250,7 +250,7 @@ fn real_time_call(number: u64) -> ! {
     unsafe { core::arch::asm!("jmp {}", sym leave_kernel, in("rax") frame, options(noreturn)) }
 }
 
-/// Every other call, and these three where the short way is barred.
+/// Every other call, and these three where the short way is fast_path_off.
 #[inline(never)]
 fn other_syscall() -> ! {
     // SAFETY: as in `request`, whose references are gone.

@@ -61,25 +61,23 @@ pub struct Hardware {
 
 impl Hardware {
     /// Nothing started.
-    pub const fn new() -> Self {
-        Hardware {
-            console: Console::new(),
-            boot: BootInfo::EMPTY,
-            platform: Platform::standard(),
-            frames: Frames::new(),
-            spaces: Spaces::new(),
-            context: Context::new(),
-            apic: Apic::new(),
-            clock: Clock::new(),
-            descriptors: Descriptors::new(),
-            ports: Ports::new(),
-            free: MemoryMap::EMPTY,
-            ordinary: [false; SLOTS],
-            something_is_loaded: false,
-            trace: TraceRing::new(),
-            messages: 0,
-        }
-    }
+    pub const NEW: Self = Hardware {
+        console: Console::NEW,
+        boot: BootInfo::EMPTY,
+        platform: Platform::standard(),
+        frames: Frames::new(),
+        spaces: Spaces::NEW,
+        context: Context::new(),
+        apic: Apic::new(),
+        clock: Clock::NEW,
+        descriptors: Descriptors::new(),
+        ports: Ports::NEW,
+        free: MemoryMap::EMPTY,
+        ordinary: [false; SLOTS],
+        something_is_loaded: false,
+        trace: TraceRing::new(),
+        messages: 0,
+    };
 
     /// The thread in `slot` is about to run in user mode: makes the CPU its own.
     #[inline(always)]

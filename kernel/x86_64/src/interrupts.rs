@@ -57,7 +57,6 @@ pub fn record(vector: u64) {
 }
 
 /// Has an interrupt come that nobody has handled?
-#[inline(always)]
 pub fn recorded() -> bool {
     ANY.load(Relaxed) != 0
 }

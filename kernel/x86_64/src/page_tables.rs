@@ -46,13 +46,11 @@ unsafe extern "C" {
 }
 
 /// Index of `address` in a table of `level` (3 is the top, 0 holds pages).
-#[inline(always)]
 pub fn index(address: u64, level: u32) -> usize {
     (address >> (12 + 9 * level)) as usize & (FRAME_WORDS - 1)
 }
 
 /// Reads an entry.
-#[inline(always)]
 pub fn read(table: u64, index: usize) -> u64 {
     debug_assert!(index < FRAME_WORDS);
     // SAFETY: `table` is a page-table frame, which is RAM within the direct map.
@@ -60,7 +58,6 @@ pub fn read(table: u64, index: usize) -> u64 {
 }
 
 /// Writes an entry.
-#[inline(always)]
 pub fn write(table: u64, index: usize, entry: u64) {
     debug_assert!(index < FRAME_WORDS);
     // SAFETY: as `read`; callers write only tables of user spaces or, at boot, the kernel's own.
@@ -88,6 +85,7 @@ impl KernelTables {
     }
 
     /// The top-level table.
+    #[inline(always)]
     pub fn root(&self) -> u64 {
         self.root
     }

@@ -14,7 +14,6 @@ pub const KERNEL_BASE: u64 = 0xffff_ffff_8000_0000;
 pub const FRAME_WORDS: usize = PAGE_BYTES as usize / 8;
 
 /// Physical memory at `address`.
-#[inline(always)]
 pub fn pointer<T>(address: u64) -> *mut T {
     (address + DIRECT_MAP) as *mut T
 }

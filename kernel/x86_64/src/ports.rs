@@ -32,9 +32,7 @@ pub struct Ports {
 
 impl Ports {
     /// Nobody's.
-    pub const fn new() -> Self {
-        Ports { users: 0, loaded: None, ranges: [None; 16], open: false }
-    }
+    pub const NEW: Self = Ports { users: 0, loaded: None, ranges: [None; 16], open: false };
 
     /// Is this thread's use of ports to be prepared each time it runs?
     pub fn is_user(&self, slot: usize) -> bool {
@@ -47,6 +45,7 @@ impl Ports {
     }
 
     /// This thread is about to run in user mode.
+    #[inline(always)]
     pub fn enter(&mut self, bitmap: &mut impl Bitmap, slot: usize, privileges: &Privileges) {
         let open = self.is_user(slot);
         if open && self.loaded != Some(slot) {
@@ -154,7 +153,7 @@ mod tests {
 
     #[test]
     fn ports_open_at_the_first_use_and_close_at_the_switch() {
-        let (mut ports, mut cpu, rights) = (Ports::new(), Cpu::default(), direct(0x3f8, 0x3ff));
+        let (mut ports, mut cpu, rights) = (Ports::NEW, Cpu::default(), direct(0x3f8, 0x3ff));
         ports.enter(&mut cpu, UART, &rights);
         assert!(!cpu.allows(0x3f8), "not before it is used");
         assert!(ports.open(&mut cpu, UART, &rights));
@@ -168,7 +167,7 @@ mod tests {
 
     #[test]
     fn two_drivers_never_see_each_others_ports() {
-        let (mut ports, mut cpu) = (Ports::new(), Cpu::default());
+        let (mut ports, mut cpu) = (Ports::NEW, Cpu::default());
         let (uart, ata) = (direct(0x3f8, 0x3ff), direct(0x1f0, 0x1f7));
         ports.open(&mut cpu, UART, &uart);
         ports.enter(&mut cpu, ATA, &ata);
@@ -180,7 +179,7 @@ mod tests {
 
     #[test]
     fn narrowed_rights_count_at_once() {
-        let (mut ports, mut cpu) = (Ports::new(), Cpu::default());
+        let (mut ports, mut cpu) = (Ports::NEW, Cpu::default());
         ports.open(&mut cpu, UART, &direct(0x3f8, 0x3ff));
         let narrow = direct(0x3f8, 0x3f9);
         ports.forget(&mut cpu, UART);
@@ -191,7 +190,7 @@ mod tests {
 
     #[test]
     fn rights_that_change_while_another_driver_runs_are_not_stale_later() {
-        let (mut ports, mut cpu) = (Ports::new(), Cpu::default());
+        let (mut ports, mut cpu) = (Ports::NEW, Cpu::default());
         ports.open(&mut cpu, UART, &direct(0x3f8, 0x3ff));
         ports.enter(&mut cpu, OTHER, &Privileges::NONE);
         ports.forget(&mut cpu, UART);
@@ -202,7 +201,7 @@ mod tests {
 
     #[test]
     fn neither_other_ways_nor_missing_call_rights_nor_virtual_ports_open_anything() {
-        let (mut ports, mut cpu) = (Ports::new(), Cpu::default());
+        let (mut ports, mut cpu) = (Ports::NEW, Cpu::default());
         let hal = Privileges { io_way: way::HAL, ..direct(0x3f8, 0x3ff) };
         let no_call = Privileges { kernel_calls: !KernelCall::DevIo.bit(), ..direct(0x3f8, 0x3ff) };
         for rights in [hal, no_call] {
@@ -216,7 +215,7 @@ mod tests {
 
     #[test]
     fn threads_without_ports_cost_nothing() {
-        let (mut ports, mut cpu) = (Ports::new(), Cpu::default());
+        let (mut ports, mut cpu) = (Ports::NEW, Cpu::default());
         for _ in 0..3 {
             ports.enter(&mut cpu, OTHER, &Privileges::NONE);
         }

@@ -45,9 +45,7 @@ struct Run {
 
 impl Spaces {
     /// No space but the kernel's, which is not known yet.
-    pub const fn new() -> Self {
-        Spaces { roots: [0; ROOTS], kernel_root: 0, loaded: 0 }
-    }
+    pub const NEW: Self = Spaces { roots: [0; ROOTS], kernel_root: 0, loaded: 0 };
 
     /// Leaves the boot loader's tables for the kernel's own.
     ///

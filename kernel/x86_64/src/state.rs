@@ -13,7 +13,7 @@ struct State<T>(UnsafeCell<T>);
 unsafe impl<T> Sync for State<T> {}
 
 static NODE: State<Node> = State(UnsafeCell::new(Node::new()));
-static HARDWARE: State<Hardware> = State(UnsafeCell::new(Hardware::new()));
+static HARDWARE: State<Hardware> = State(UnsafeCell::new(Hardware::NEW));
 
 /// Both halves.
 ///

@@ -98,3 +98,98 @@ fn bad_addresses_and_operations_are_refused() {
     futex(&mut w, one, 77, 0, 0, 0);
     assert_eq!(w.result(one), Err(Errno::ENOSYS));
 }
+
+/// One page that two programs map, the second one at the same address.
+fn shared_page() -> (World, [usize; 2]) {
+    let (mut w, [one, _, other]) = programs();
+    let (first, second) = (w.space(one), w.space(other));
+    let frame = w.m.spaces[&first][&BUFFER].frame;
+    w.m.map(second, BUFFER, frame, abi::layout::map::WRITE);
+    (w, [one, other])
+}
+
+const SHARED_WAIT: u64 = 0;
+const SHARED_WAKE: u64 = 1;
+const REQUEUE: u64 = 128 + 3;
+const CMP_REQUEUE: u64 = 128 + 4;
+const SECOND: u64 = BUFFER + 16;
+
+fn requeue(w: &mut World, slot: usize, operation: u64, [count, limit, expected]: [u64; 3]) -> Result<u64, Errno> {
+    w.linux_call(slot, FUTEX, [BUFFER, operation, count, limit, SECOND, expected]);
+    w.result(slot)
+}
+
+#[test]
+fn a_shared_futex_is_woken_from_another_space() {
+    let (mut w, [one, other]) = shared_page();
+    futex(&mut w, one, SHARED_WAIT, 0, 0, 0);
+    futex(&mut w, other, SHARED_WAKE, 1, 0, 0);
+    assert_eq!(w.result(other), Ok(1));
+    assert!(w.is_ready(one));
+}
+
+#[test]
+fn private_and_shared_futexes_at_one_address_do_not_wake_each_other() {
+    let (mut w, [one, two, _]) = programs();
+    futex(&mut w, one, SHARED_WAIT, 0, 0, 0);
+    futex(&mut w, two, WAKE, 1, 0, 0);
+    assert_eq!(w.result(two), Ok(0), "a private wake-up does not reach who waits for the shared futex");
+    assert!(!w.is_ready(one));
+    futex(&mut w, two, SHARED_WAKE, 1, 0, 0);
+    assert_eq!(w.result(two), Ok(1));
+    futex(&mut w, one, WAIT, 0, 0, 0);
+    futex(&mut w, two, SHARED_WAKE, 1, 0, 0);
+    assert_eq!(w.result(two), Ok(0), "nor a shared one who waits for the private futex");
+    assert!(!w.is_ready(one));
+}
+
+#[test]
+fn a_private_futex_of_another_space_at_the_same_address_is_another_one() {
+    let (mut w, [one, other]) = shared_page();
+    futex(&mut w, one, WAIT, 0, 0, 0);
+    futex(&mut w, other, WAKE, 1, 0, 0);
+    assert_eq!(w.result(other), Ok(0));
+    assert!(!w.is_ready(one));
+}
+
+#[test]
+fn requeue_wakes_some_and_moves_others() {
+    let (mut w, [one, two, other]) = programs();
+    let space = w.space(one) as u64;
+    let endpoint = w.endpoint(other).0 as u64;
+    w.kernel_call(RS, KernelCall::SpaceSet, &[endpoint, space]).expect("shared");
+    futex(&mut w, one, WAIT, 0, 0, 0);
+    futex(&mut w, two, WAIT, 0, 0, 0);
+    assert_eq!(requeue(&mut w, other, CMP_REQUEUE, [1, 1, 7]), Err(Errno::EAGAIN), "the value is another one");
+    assert_eq!(requeue(&mut w, other, CMP_REQUEUE, [1, 1, 0]), Ok(2), "woken and moved");
+    assert!(w.is_ready(one) && !w.is_ready(two));
+    futex(&mut w, other, WAKE, 1, 0, 0);
+    assert_eq!(w.result(other), Ok(0), "it waits at the first no more");
+    w.linux_call(other, FUTEX, [SECOND, WAKE, 1, 0, 0, 0]);
+    assert_eq!(w.result(other), Ok(1));
+    assert!(w.is_ready(two));
+}
+
+#[test]
+fn requeue_without_a_value_tells_only_whom_it_has_woken() {
+    let (mut w, [one, two, _]) = programs();
+    futex(&mut w, one, WAIT, 0, 0, 0);
+    assert_eq!(requeue(&mut w, two, REQUEUE, [0, 1, 0]), Ok(0));
+    assert!(!w.is_ready(one));
+    w.linux_call(two, FUTEX, [SECOND, WAKE, 1, 0, 0, 0]);
+    assert_eq!(w.result(two), Ok(1));
+}
+
+#[test]
+fn a_wake_up_passes_over_waiters_without_a_common_bit() {
+    let (mut w, [one, two, other]) = programs();
+    let (space, endpoint) = (w.space(one) as u64, w.endpoint(other).0 as u64);
+    w.kernel_call(RS, KernelCall::SpaceSet, &[endpoint, space]).expect("shared");
+    futex(&mut w, one, WAIT_BITSET, 0, 0, 1);
+    futex(&mut w, two, WAIT_BITSET, 0, 0, 6);
+    futex(&mut w, other, WAKE_BITSET, 9, 0, 2);
+    assert_eq!(w.result(other), Ok(1));
+    assert!(w.is_ready(two) && !w.is_ready(one));
+    futex(&mut w, other, WAKE_BITSET, 9, 0, 0);
+    assert_eq!(w.result(other), Err(Errno::EINVAL));
+}

@@ -12,14 +12,17 @@ mod exhaustive;
 mod faults;
 mod futexes;
 mod inheritance;
+#[cfg(feature = "injection")]
 mod injections;
 mod interrupts;
 mod linux_calls;
 mod messages;
 mod notifications;
+mod paths;
 mod ports;
 mod privileges;
 mod random;
+#[cfg(feature = "minix4rt")]
 mod real_time;
 mod restarts;
 mod roots;

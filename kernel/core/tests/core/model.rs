@@ -38,7 +38,7 @@ pub enum Call {
 
 /// What follows when a message was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Then {
+enum Continuation {
     Return,
     Answer,
     Receive(Filter),
@@ -47,7 +47,7 @@ enum Then {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum State {
     Ready,
-    Sending { to: Target, then: Then },
+    Sending { to: Target, then: Continuation },
     Receiving { from: Filter, answer: bool },
 }
 
@@ -120,9 +120,9 @@ impl Model {
     pub fn call(&mut self, caller: Id, call: Call, message: u64) {
         self.messages[caller] = message;
         match call {
-            Call::Send(to) => self.send(caller, to, Then::Return),
-            Call::SendRec(to) => self.send(caller, to, Then::Answer),
-            Call::SendWait(to, from) => self.send(caller, to, Then::Receive(from)),
+            Call::Send(to) => self.send(caller, to, Continuation::Return),
+            Call::SendRec(to) => self.send(caller, to, Continuation::Answer),
+            Call::SendWait(to, from) => self.send(caller, to, Continuation::Receive(from)),
             Call::SendNb(to) => self.send_now(caller, to),
             Call::ReplyRec(to, from) => {
                 if self.is_holder(to) && self.accepts(to.id, caller) {
@@ -195,7 +195,7 @@ impl Model {
         }
     }
 
-    fn send(&mut self, caller: Id, to: Target, then: Then) {
+    fn send(&mut self, caller: Id, to: Target, then: Continuation) {
         if !self.is_known(to) {
             return self.end(caller, Outcome::Failed(Errno::EDEADSRCDST));
         }
@@ -307,12 +307,12 @@ impl Model {
             self.arrivals.remove(index);
             self.hand_over(sender, to.id);
             match then {
-                Then::Return => self.end(sender, Outcome::Done),
-                Then::Answer => {
+                Continuation::Return => self.end(sender, Outcome::Done),
+                Continuation::Answer => {
                     let from = Filter::From(Target { id: to.id, generation: Some(self.processes[to.id].generation) });
                     self.processes[sender].state = State::Receiving { from, answer: true };
                 }
-                Then::Receive(from) => {
+                Continuation::Receive(from) => {
                     self.processes[sender].state = State::Ready;
                     self.begin_receive(sender, from);
                 }

@@ -89,6 +89,22 @@ fn a_thread_that_uses_its_quantum_sinks_below_those_that_do_not() {
     assert_eq!(w.receive(B, Endpoint::ANY), Next::Run(A));
 }
 
+/// Three threads of one queue: A, which has used its quantum, comes back only when both others wait. By mere turns it would run third.
+#[test]
+fn a_thread_that_uses_its_quantum_runs_after_all_of_its_queue_that_do_not() {
+    let mut w = quiet();
+    w.make_current(A);
+    assert_ne!(run_for(&mut w, 11 * MS), Next::Run(A), "A's quantum is over");
+    for _ in 0..4 {
+        for slot in [B, C] {
+            w.make_current(slot);
+            assert!(matches!(w.begin_kernel_call(slot, KernelCall::Yield, &[]), Next::Run(B | C)), "A has sunk");
+        }
+    }
+    w.receive(B, Endpoint::ANY);
+    assert_eq!(w.receive(C, Endpoint::ANY), Next::Run(A));
+}
+
 #[test]
 fn nobody_starves() {
     let mut w = quiet();

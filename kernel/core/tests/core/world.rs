@@ -9,7 +9,7 @@ use abi::{
     privilege::Privileges,
     rt,
 };
-use kernel_core::{Frame, HandOver, Next, Node, frame::entry};
+use kernel_core::{FastSwitch, Frame, Next, Node, frame::entry};
 
 use crate::fake::{Fake, PAGE};
 
@@ -31,13 +31,17 @@ pub const CODE: u64 = BUFFER + 3 * PAGE;
 pub struct World {
     pub node: Box<Node>,
     pub m: Fake,
+    /// No call takes the fast path.
+    pub is_ordinary: bool,
+    /// Calls that have taken it.
+    pub fast_switches: u32,
 }
 
 impl World {
     /// rs and vm run.
     pub fn new() -> World {
-        let mut world =
-            World { node: Box::new(Node::new()), m: Fake { pool: 1000, can_renew: true, ..Fake::default() } };
+        let m = Fake { pool: 1000, can_renew: true, ..Fake::default() };
+        let mut world = World { node: Box::new(Node::new()), m, is_ordinary: false, fast_switches: 0 };
         world.node.boot(&mut world.m);
         for slot in [RS, VM] {
             world.map_buffer(slot as u16);
@@ -147,8 +151,8 @@ impl World {
         self.enter()
     }
 
-    /// The current thread, whose registers are set, executes `syscall`; as the hardware half does it: by the short way
-    /// if there is one.
+    /// The current thread, whose registers are set, executes `syscall`; as the hardware half does it: by the fast path
+    /// where that can be taken.
     pub fn enter(&mut self) -> Next {
         let current = self.node.current();
         self.node.frame_mut(current).entry = entry::SYSCALL;
@@ -156,16 +160,18 @@ impl World {
             self.node.real_time_call(&mut self.m, number);
             return self.next();
         }
-        let short_way = match self.node.frame_mut(current).rax {
+        let fast_path = match self.node.frame_mut(current).rax {
+            _ if self.is_ordinary => None,
             call::SENDREC => self.node.try_request(&mut self.m),
             call::REPLYREC => self.node.try_answer(&mut self.m),
             number @ ..call::NATIVE => self.node.try_linux_call(&mut self.m, number),
             _ => None,
         };
-        let Some(HandOver { from, to }) = short_way else {
+        let Some(FastSwitch { from, to }) = fast_path else {
             self.node.syscall(&mut self.m);
             return self.next();
         };
+        self.fast_switches += 1;
         if from != to {
             let words = *self.node.frame_mut(from);
             let is_linux_call = words.rax < call::NATIVE;

@@ -30,6 +30,7 @@ pub fn check(workspace: &Workspace) -> Result<u8> {
     for problem in &problems {
         println!("{problem}");
     }
+    println!("{}", size::summary(&sources(&workspace.root)?));
     println!("check: {} found", count(problems.len(), "problem"));
     Ok(u8::from(!problems.is_empty()))
 }

@@ -1,26 +1,57 @@
 //! Rules: the kernel stays small, and a long file says why it is one.
+//!
+//! Two limits hold for the kernel: one for all of it, and one for the microkernel proper, which is the kernel without its rooms, the folders
+//! that a build can leave out or that only read what the boot loader left.
 
 use super::Source;
 use super::source::{code_only, test_items};
 
 /// The kernel has fewer lines than this, without comments, blank lines and tests.
 const KERNEL_LINES: usize = 10_000;
+/// The microkernel proper has at most so many.
+const MICROKERNEL_LINES: usize = 7_500;
 const KERNEL_FOLDERS: [&str; 3] = ["kernel/boot/src/", "kernel/core/src/", "kernel/x86_64/src/"];
+/// The rooms, by name.
+const ROOMS: [(&str, &str); 6] = [
+    ("boot", "kernel/boot/src/"),
+    ("minix4rt", "kernel/core/src/rooms/minix4rt/"),
+    ("port_ways", "kernel/core/src/rooms/port_ways/"),
+    ("injection", "kernel/core/src/rooms/injection/"),
+    ("tracing", "kernel/core/src/rooms/tracing/"),
+    ("absent", "kernel/core/src/rooms/absent/"),
+];
 /// A file may have this many lines without a reason.
 const FILE_LINES: usize = 500;
 /// The words with which a longer file gives its reason, in its first paragraph.
 const REASON: &str = "long because";
 
-/// A kernel that is too large, and long files without a reason.
+/// Finds a kernel that is too large, and long files without a reason.
 pub fn problems(files: &[Source]) -> Vec<String> {
     let mut problems: Vec<String> = files.iter().filter_map(unexplained_length).collect();
-    let lines = kernel_lines(files);
-    if lines >= KERNEL_LINES {
+    let (whole, proper) = (kernel_lines(files), microkernel_lines(files));
+    if whole >= KERNEL_LINES {
         problems.push(format!(
-            "kernel: {lines} lines without comments, blank lines and tests; fewer than {KERNEL_LINES} are allowed"
+            "kernel: {whole} lines without comments, blank lines and tests; fewer than {KERNEL_LINES} are allowed"
+        ));
+    }
+    if proper > MICROKERNEL_LINES {
+        problems.push(format!(
+            "kernel: {proper} of its lines are in no room; {MICROKERNEL_LINES} are allowed for the microkernel proper"
         ));
     }
     problems
+}
+
+/// Says how large the kernel is, the microkernel proper, and each room.
+pub fn summary(files: &[Source]) -> String {
+    let lines = |folder: &str| lines_in(files, |path| path.starts_with(folder));
+    let rooms = ROOMS.map(|(name, folder)| format!("{name} {}", lines(folder)));
+    format!(
+        "kernel: {} lines (fewer than {KERNEL_LINES}), {} of them microkernel (at most {MICROKERNEL_LINES}); rooms: {}",
+        kernel_lines(files),
+        microkernel_lines(files),
+        rooms.join(", ")
+    )
 }
 
 fn unexplained_length(file: &Source) -> Option<String> {
@@ -35,14 +66,24 @@ fn unexplained_length(file: &Source) -> Option<String> {
     })
 }
 
-/// Lines of code in the kernel.
+/// Counts the lines of code in the kernel.
 pub fn kernel_lines(files: &[Source]) -> usize {
+    lines_in(files, |_| true)
+}
+
+/// Counts those that are in no room.
+fn microkernel_lines(files: &[Source]) -> usize {
+    lines_in(files, |path| !ROOMS.iter().any(|(_, folder)| path.starts_with(folder)))
+}
+
+/// Counts the lines of the kernel's files whose path is `wanted`.
+fn lines_in(files: &[Source], wanted: impl Fn(&str) -> bool) -> usize {
     let kernel = files.iter().filter(|file| KERNEL_FOLDERS.iter().any(|folder| file.path.starts_with(folder)));
     let counted: Vec<(&str, Counted)> = kernel.map(|file| (file.path.as_str(), count(file))).collect();
     let for_tests: Vec<String> =
         counted.iter().flat_map(|(path, counted)| test_files(path, &counted.test_modules)).collect();
-    let is_for_tests = |path: &str| for_tests.iter().any(|prefix| path.starts_with(prefix.as_str()));
-    counted.iter().filter(|(path, _)| !is_for_tests(path)).map(|(_, counted)| counted.lines).sum()
+    let counts = |path: &str| wanted(path) && !for_tests.iter().any(|prefix| path.starts_with(prefix.as_str()));
+    counted.iter().filter(|(path, _)| counts(path)).map(|(_, counted)| counted.lines).sum()
 }
 
 struct Counted {
@@ -81,6 +122,26 @@ mod tests {
         let text = "//! What it is\n\nfn a() {\n    b(); // c\n}\n#[cfg(test)]\nmod tests {\n    fn d() {}\n}\n";
         assert_eq!(kernel_lines(&[source("kernel/core/src/a.rs", text)]), 3);
         assert_eq!(kernel_lines(&[source("servers/pm/src/a.rs", text)]), 0);
+    }
+
+    #[test]
+    fn rooms_count_for_the_kernel_but_not_for_the_microkernel() {
+        let core = source("kernel/core/src/a.rs", "fn a() {}\n");
+        let room = source("kernel/core/src/rooms/tracing/mod.rs", "fn b() {}\nfn c() {}\n");
+        let files = [core, room];
+        assert_eq!((kernel_lines(&files), microkernel_lines(&files)), (3, 1));
+        assert!(summary(&files).contains("tracing 2"), "{}", summary(&files));
+    }
+
+    #[test]
+    fn either_limit_is_held() {
+        let lines = |count: usize| "a();\n".repeat(count);
+        let room = "kernel/core/src/rooms/tracing/mod.rs";
+        let found = |core: usize, in_room: usize| {
+            let files = [source("kernel/core/src/a.rs", &lines(core)), source(room, &lines(in_room))];
+            problems(&files).into_iter().filter(|problem| problem.starts_with("kernel:")).count()
+        };
+        assert_eq!((found(7_500, 2_499), found(7_501, 0), found(7_500, 2_500)), (0, 1, 1));
     }
 
     #[test]

@@ -1,0 +1,118 @@
+//! `GetInfo`: what the kernel tells about threads, itself, boot and hardware (`abi::info`).
+//!
+//! Neighbours: `machine` (answers what core does not know).
+
+use crate::{
+    Machine, Node, Thread, life, memory::copy, priority::FIRST_SHARED, sched, stop::Stop, thread::MessageSource,
+    thread::blocked, time::alarm,
+};
+
+use abi::{Errno, Name, call::REAL_TIME, endpoint::slot, info, info::KernelInfo, info::ThreadInfo, info::state};
+use zerocopy::IntoBytes;
+
+/// Bytes of a machine's answer moved at a time.
+const CHUNK: usize = 512;
+
+/// `GetInfo (what, index, own address, bytes)` → bytes written; an answer that is longer than `bytes` is cut.
+pub(crate) fn get_info<M: Machine>(node: &mut Node, m: &mut M, words: [u64; 4]) -> Result<u64, Stop> {
+    let [what, index, address, bytes] = words;
+    match what {
+        info::THREAD => {
+            let info = thread_info(node, m, index)?;
+            give(node, m, info.as_bytes(), address, bytes)
+        }
+        info::KERNEL => {
+            let info = kernel_info(node, m);
+            give(node, m, info.as_bytes(), address, bytes)
+        }
+        info::PRIVILEGES if node.caller() != slot::RS && node.caller() as u64 != index => Err(Errno::EPERM.into()),
+        info::PRIVILEGES => {
+            let entry = usize::try_from(index).ok().and_then(|index| node.privileges.get(index));
+            let privileges = *entry.ok_or(Errno::EINVAL)?;
+            give(node, m, privileges.as_bytes(), address, bytes)
+        }
+        info::FREE_MEMORY if node.caller() != slot::VM => Err(Errno::EPERM.into()),
+        _ => machine_info(node, m, what, address, bytes),
+    }
+}
+
+/// Writes an answer of core.
+fn give<M: Machine>(node: &mut Node, m: &mut M, answer: &[u8], address: u64, bytes: u64) -> Result<u64, Stop> {
+    let length = (answer.len() as u64).min(bytes);
+    copy::write_own(node, m, address, &answer[..length as usize])?;
+    Ok(length)
+}
+
+/// Writes an answer of the machine, piece by piece.
+fn machine_info<M: Machine>(node: &mut Node, m: &mut M, what: u64, address: u64, bytes: u64) -> Result<u64, Stop> {
+    let mut done = 0;
+    while done < bytes {
+        let mut buffer = [0; CHUNK];
+        let room = (CHUNK as u64).min(bytes - done) as usize;
+        let length = m.info(what, done, &mut buffer[..room])?;
+        if length == 0 {
+            break;
+        }
+        let to = address.checked_add(done).ok_or(Errno::EFAULT)?;
+        copy::write_own(node, m, to, &buffer[..length])?;
+        done += length as u64;
+    }
+    Ok(done)
+}
+
+fn thread_info<M: Machine>(node: &mut Node, m: &mut M, index: u64) -> Result<ThreadInfo, Errno> {
+    let slot = usize::try_from(index).ok().filter(|&slot| slot < node.threads.len()).ok_or(Errno::EINVAL)?;
+    sched::charge(node, m.ticks());
+    let thread = &node.threads[slot];
+    if !thread.is_live() {
+        return Err(Errno::ESRCH);
+    }
+    Ok(ThreadInfo {
+        endpoint: thread.endpoint,
+        state: state_of(thread),
+        blocked_on: life::blocked_on(node, slot),
+        queue: match node.inheritance.effective(slot as u16).min(thread.base_queue) {
+            queue @ FIRST_SHARED.. => (queue - FIRST_SHARED) as u32,
+            queue => REAL_TIME as u32 + queue as u32,
+        },
+        run_ns: duration_ns(m, thread.run_ticks),
+        messages: thread.messages,
+        name: if thread.endpoint.is_service() { node.privileges(slot).name } else { Name::default() },
+        ip: thread.frame.rip,
+        sp: thread.frame.rsp,
+    })
+}
+
+fn kernel_info<M: Machine>(node: &mut Node, m: &mut M) -> KernelInfo {
+    sched::charge(node, m.ticks());
+    let mut info = KernelInfo {
+        now_ns: alarm::now_ns(node, m),
+        idle_ns: duration_ns(m, node.threads[slot::IDLE].run_ticks),
+        messages: node.delivered,
+        switches: node.switches,
+        interrupts: node.interrupts,
+        threads: node.live,
+        ..KernelInfo::default()
+    };
+    m.kernel_info(&mut info);
+    info
+}
+
+fn state_of(thread: &Thread) -> u32 {
+    if thread.flags & (blocked::STOPPED | blocked::NO_SPACE) != 0 {
+        return state::STOPPED;
+    }
+    let waits = thread.flags & (blocked::SENDING | blocked::RECEIVING) != 0;
+    match thread.flags {
+        _ if waits && thread.form == MessageSource::Kernel => state::FAULTING,
+        flags if flags & blocked::SENDING != 0 => state::SENDING,
+        0 => state::READY,
+        _ => state::RECEIVING,
+    }
+}
+
+/// A number of ticks as a time span. (`Machine::ticks_to_ns` takes a count of the clock, which does not start at 0.)
+fn duration_ns<M: Machine>(m: &mut M, ticks: u64) -> u64 {
+    let now = m.ticks();
+    m.ticks_to_ns(now) - m.ticks_to_ns(now.saturating_sub(ticks))
+}

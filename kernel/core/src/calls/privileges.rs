@@ -1,0 +1,49 @@
+//! Privileges: set by rs alone, asked by everybody who decides (`abi::privilege`).
+//!
+//! Neighbours: `call` (call mask), `ipc` (destinations), `ports`, `line`, `copy`.
+
+use crate::{
+    Machine, Node, memory::copy, rights::allows_line, rights::allows_memory, rights::find_ports, rooms::tracing,
+    stop::Stop, thread::table,
+};
+
+use abi::{Endpoint, Errno, privilege::Privileges, privilege::check, privilege::device, privilege::way};
+
+/// `PrivCtl (endpoint, address)`. `EINVAL`: not a service, counts beyond their arrays, or an
+/// unknown way or device.
+pub(crate) fn set_privileges<M: Machine>(
+    node: &mut Node,
+    m: &mut M,
+    endpoint: Endpoint,
+    address: u64,
+) -> Result<u64, Stop> {
+    let slot = table::find_or_self(node, endpoint)?;
+    if !node.threads[slot].endpoint.is_service() {
+        return Err(Errno::EINVAL.into());
+    }
+    let privileges: Privileges = copy::read_value(node, m, address)?;
+    let counts_fit = privileges.port_count as usize <= privileges.ports.len()
+        && privileges.irq_count as usize <= privileges.irqs.len();
+    let known = privileges.io_way <= way::DIRECT && privileges.devices.iter().all(|&device| device <= device::LOG);
+    if !counts_fit || !known {
+        return Err(Errno::EINVAL.into());
+    }
+    node.privileges[slot] = privileges;
+    m.rights_changed(slot);
+    if node.tracing.is_on() {
+        tracing::trace_name(node, m, slot);
+    }
+    Ok(0)
+}
+
+/// `PrivCheck (endpoint, kind, value, length)`. `EPERM`: not within the privileges. `EINVAL`: no such kind.
+pub(crate) fn check_privilege(node: &Node, slot: usize, kind: u64, value: u64, length: u64) -> Result<u64, Errno> {
+    let privileges = node.privileges(slot);
+    let allowed = match kind {
+        check::MEMORY => allows_memory(privileges, value, length),
+        check::PORTS => find_ports(privileges, value, length).is_some(),
+        check::IRQ => allows_line(privileges, value),
+        _ => return Err(Errno::EINVAL),
+    };
+    if allowed { Ok(0) } else { Err(Errno::EPERM) }
+}

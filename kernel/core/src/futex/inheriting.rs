@@ -1,0 +1,177 @@
+//! Futexes whose holder inherits the priorities of those who wait: `FUTEX_LOCK_PI`, `TRYLOCK_PI`, `UNLOCK_PI`
+//! (futex(2)), and the second half of `CMP_REQUEUE_PI`.
+//!
+//! The word in the program's memory says who holds such a futex. Only what concerns those who wait is here: a mutex of `rt` that comes with
+//! the first waiter and goes with the last. Its number is one that no semaphore of MINIX4RT has. When its holder ends, the first in line has
+//! it, and makes its call again to say so in the word. A thread takes part in `rt` from its first wait or loan on, with its ready
+//! queue as its base. Neighbours: `futex`, `rt`, `lend`, `mrt::effects`.
+
+use crate::{
+    Machine, Node, futex, futex::ALL_BITS, futex::Key, inheritance::Flags, inheritance::NOTHING, inheritance::Refusal,
+    inheritance::Semaphore, inheritance::donate, inheritance::effects, memory::copy, sched, stop::Stop,
+    thread::attention, thread::blocked,
+};
+
+use abi::{Errno, endpoint::SERVICE_SLOTS, endpoint::SLOTS, linux::nr, rt::SEMAPHORES};
+
+/// Futexes that somebody waits for, at a time; more are `ENOMEM`.
+const FUTEXES: usize = 128;
+/// Numbers of mutexes in `rt`: those of MINIX4RT come first, then one that is none, then these.
+const FIRST: usize = SEMAPHORES + 1;
+pub(crate) const MUTEXES: usize = FIRST + FUTEXES;
+const MUTEX: Flags = Flags { by_priority: true, mutex: true, inherits: true, ceiling: false };
+
+/// Length of the `syscall` instruction.
+const SYSCALL_BYTES: u64 = 2;
+
+/// Fields of the word. As on Linux, whoever has waited finds `WAITERS` in it, and so unlocks by a call.
+mod word {
+    pub const TID: u32 = 0x3fff_ffff;
+    pub const OWNER_DIED: u32 = 0x4000_0000;
+    pub const WAITERS: u32 = 0x8000_0000;
+}
+
+/// What `rt` does not know about them.
+#[derive(Debug)]
+pub(crate) struct PiFutexes {
+    keys: [Key; FUTEXES],
+}
+
+impl PiFutexes {
+    pub const NEW: PiFutexes = PiFutexes { keys: [Key::UNKNOWN; FUTEXES] };
+}
+
+/// The thread of a program with this Linux id.
+fn thread_by_tid(node: &Node, tid: u32) -> Option<usize> {
+    (SERVICE_SLOTS..SLOTS).find(|&slot| node.threads[slot].tid == tid && node.threads[slot].is_live() && tid != 0)
+}
+
+/// The mutex of a futex that somebody waits for.
+fn pi_mutex(node: &Node, key: Key) -> Option<(u16, Semaphore)> {
+    let known = |id: usize| Some((id as u16, *node.inheritance.semaphore(id as u16)?));
+    (FIRST..MUTEXES).filter(|id| key.is(node.pi.keys[id - FIRST])).find_map(known)
+}
+
+/// A futex has become the thread's by the end of its holder.
+pub(crate) fn is_next_owner(node: &Node, slot: usize, key: Key) -> bool {
+    pi_mutex(node, key).is_some_and(|(_, mutex)| mutex.owner == slot as u16)
+}
+
+/// `FUTEX_LOCK_PI`, and `FUTEX_TRYLOCK_PI`, which may not wait, by the current thread; `CMP_REQUEUE_PI` for a thread that waits.
+pub(crate) fn lock_pi<M: Machine>(
+    node: &mut Node,
+    m: &mut M,
+    slot: usize,
+    key: Key,
+    may_wait: bool,
+) -> Result<u64, Stop> {
+    let (own, old) = (node.threads[slot].tid, futex::futex_word(node, m, key.address())?);
+    let known = pi_mutex(node, key);
+    let is_next_owner = is_next_owner(node, slot, key);
+    if !is_next_owner && old & word::TID == own {
+        return Err(Errno::EDEADLK.into());
+    }
+    if is_next_owner || known.is_none() && old & word::TID == 0 {
+        let marks = if is_next_owner { word::OWNER_DIED | word::WAITERS } else { old & word::OWNER_DIED };
+        copy::write_own(node, m, key.address(), &(own | marks).to_le_bytes())?;
+        known.into_iter().for_each(|(id, _)| drop_unused_pi(node, id));
+        return Ok(0);
+    }
+    copy::write_own(node, m, key.address(), &(old | word::WAITERS).to_le_bytes())?;
+    let holder = thread_by_tid(node, old & word::TID);
+    match known {
+        None if holder.is_none() => Err(Errno::ESRCH.into()),
+        _ if !may_wait => Err(Errno::EAGAIN.into()),
+        Some((id, _)) => wait_for_pi(node, slot, id),
+        None => {
+            let id = new_pi_mutex(node, key, holder.unwrap_or_default())?;
+            wait_for_pi(node, slot, id)
+        }
+    }
+}
+
+/// A mutex for a futex that the thread in slot `holder` holds. It belongs to nobody who could end.
+fn new_pi_mutex(node: &mut Node, key: Key, holder: usize) -> Result<u16, Errno> {
+    effects::take_part(node, holder);
+    let pool = FIRST as u16..MUTEXES as u16;
+    let id =
+        effects::decide(node, |rt, effects| rt.allocate(pool, 0, 1, MUTEX, NOTHING, effects)).or(Err(Errno::ENOMEM))?;
+    node.pi.keys[id as usize - FIRST] = key;
+    // It is new and free.
+    let _ = effects::decide(node, |rt, effects| rt.down(holder as u16, id, false, effects));
+    Ok(id)
+}
+
+fn wait_for_pi(node: &mut Node, slot: usize, id: u16) -> Result<u64, Stop> {
+    effects::take_part(node, slot);
+    if let Err(refusal) = effects::decide(node, |rt, effects| rt.down(slot as u16, id, true, effects)) {
+        drop_unused_pi(node, id);
+        return Err(if refusal == Refusal::Deadlock { Errno::EDEADLK } else { Errno::EINVAL }.into());
+    }
+    let thread = &mut node.threads[slot];
+    thread.flags |= blocked::FUTEX;
+    thread.futex_bits = ALL_BITS;
+    let last = node.inheritance.end_of_chain(slot as u16) as usize;
+    if let Some(server) = donate::server_of(node, last) {
+        donate::donate_along(node, node.threads[last].base_queue, server);
+    }
+    Err(Stop::NoResult)
+}
+
+/// `FUTEX_UNLOCK_PI`: the best of those who wait has it next.
+pub(crate) fn unlock_pi<M: Machine>(node: &mut Node, m: &mut M, key: Key) -> Result<u64, Stop> {
+    let slot = node.current as u16;
+    if futex::futex_word(node, m, key.address())? & word::TID != node.threads[node.current].tid {
+        return Err(Errno::EPERM.into());
+    }
+    let held = pi_mutex(node, key).filter(|(_, mutex)| mutex.owner == slot);
+    let next_owner = held.and_then(|(_, mutex)| mutex.first_waiter());
+    let new = next_owner.map_or(0, |next_owner| node.threads[next_owner as usize].tid | word::WAITERS);
+    copy::write_own(node, m, key.address(), &new.to_le_bytes())?;
+    if let Some((id, _)) = held {
+        // It carries it.
+        let _ = effects::decide(node, |rt, effects| rt.up(slot, id, effects));
+        drop_unused_pi(node, id);
+    }
+    Ok(0)
+}
+
+/// The wait of a thread for such a futex ends without it.
+pub(crate) fn give_up_pi(node: &mut Node, slot: usize, id: u16) {
+    effects::decide(node, |rt, effects| rt.give_up(slot as u16, effects));
+    drop_unused_pi(node, id);
+}
+
+/// A signal ends the wait of a thread for such a futex: it makes its call again afterwards, whatever the signal's action says.
+pub(crate) fn interrupt_pi_wait(node: &mut Node, slot: usize) {
+    futex::leave_futex(node, slot);
+    let frame = &mut node.threads[slot].frame;
+    frame.rip = frame.rip.wrapping_sub(SYSCALL_BYTES);
+    sched::wake_if_free(node, slot);
+}
+
+/// The mutex goes with the last who waits for it.
+fn drop_unused_pi(node: &mut Node, id: u16) {
+    if node.inheritance.semaphore(id).is_some_and(|mutex| mutex.value >= 0) {
+        // It is there, and 0 its owner.
+        let _ = effects::decide(node, |rt, effects| rt.free(0, id, effects));
+    }
+}
+
+/// A thread leaves its memory behind: whoever waits for a futex that it holds has that now, and makes its call again.
+pub(crate) fn bequeath_pi(node: &mut Node, slot: usize) {
+    let next = |node: &Node| node.inheritance.held_by(slot as u16).find(|&id| id >= FIRST as u16);
+    while let Some(id) = next(node) {
+        let next_owner = node.inheritance.semaphore(id).and_then(Semaphore::first_waiter);
+        // It carries it.
+        let _ = effects::decide(node, |rt, effects| rt.up(slot as u16, id, effects));
+        match next_owner {
+            None => drop_unused_pi(node, id),
+            Some(next_owner) => {
+                let next_owner = &mut node.threads[next_owner as usize];
+                next_owner.frame.rax = nr::FUTEX as u64;
+                next_owner.attention |= attention::RESUME;
+            }
+        }
+    }
+}

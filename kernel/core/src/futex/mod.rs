@@ -1,0 +1,333 @@
+//! Futexes: Linux's `futex` WAIT, WAKE, REQUEUE, CMP_REQUEUE and the BITSET forms (futex(2)).
+//!
+//! Compare and sleep happen in one entry of the kernel, so no wake-up between them is lost. A private futex is an address in a space; a
+//! shared one is a physical address too, so that processes find each other over shared memory, and threads of one space over a copied
+//! page. Both kinds hang in buckets by the offset in the page, which all their keys have in common: real-time waiters by priority, then the
+//! others in order of arrival. Neighbours: `futex_pi` (those with inheritance), `route` (calls arrive), `alarm` (time limits), `life` (interruption and death).
+
+pub(crate) mod inheriting;
+
+use crate::{
+    Machine, Node, Space, inheritance::Wait, memory::copy, memory::place::check_range, priority::FIRST_SHARED, sched,
+    stop::Stop, thread::blocked, time::alarm, time::alarm::Kind,
+};
+
+use abi::{Errno, layout::PAGE_BYTES};
+
+/// Lists of waiters.
+pub(crate) const BUCKETS: usize = 256;
+
+/// Operations and flags (linux/futex.h).
+mod operation {
+    pub const WAIT: u64 = 0;
+    pub const WAKE: u64 = 1;
+    pub const REQUEUE: u64 = 3;
+    pub const CMP_REQUEUE: u64 = 4;
+    pub const LOCK_PI: u64 = 6;
+    pub const UNLOCK_PI: u64 = 7;
+    pub const TRYLOCK_PI: u64 = 8;
+    pub const WAIT_BITSET: u64 = 9;
+    pub const WAKE_BITSET: u64 = 10;
+    pub const WAIT_REQUEUE_PI: u64 = 11;
+    pub const CMP_REQUEUE_PI: u64 = 12;
+    pub const LOCK_PI2: u64 = 13;
+    pub const PRIVATE: u64 = 128;
+    pub const REALTIME: u64 = 256;
+    pub const NUMBER: u64 = !(PRIVATE | REALTIME);
+}
+
+pub(crate) const ALL_BITS: u32 = u32::MAX;
+
+/// What a futex is known by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Key {
+    space: Space,
+    address: u64,
+    /// Physical address of a shared futex; 0: it is private.
+    physical: u64,
+}
+
+impl Key {
+    /// What nobody wakes.
+    pub(crate) const UNKNOWN: Key = Key { space: Space(0), address: 0, physical: 0 };
+
+    /// Its address in its space.
+    pub(crate) fn address(self) -> u64 {
+        self.address
+    }
+
+    /// The list that its waiters are in.
+    pub(crate) fn bucket(address: u64) -> usize {
+        (address % PAGE_BYTES) as usize / 4 % BUCKETS
+    }
+
+    /// Both mean the same futex. A page of private memory may get another frame while somebody waits: then the address tells.
+    pub(crate) fn is(self, waiter: Key) -> bool {
+        let same_place = self.space == waiter.space && self.address == waiter.address;
+        match (self.physical, waiter.physical) {
+            (0, 0) => same_place,
+            (0, _) | (_, 0) => false,
+            (one, other) => same_place || one == other,
+        }
+    }
+}
+
+/// `futex (address, operation, value, address of timespec or second value, second address, bits or third value)`: as futex(2).
+pub(crate) fn futex<M: Machine>(node: &mut Node, m: &mut M, words: [u64; 6]) -> Result<u64, Stop> {
+    let [address, operation, value, limit, address_2, value_3] = words;
+    let operation = operation as u32 as u64;
+    let realtime = operation & operation::REALTIME != 0;
+    let (shared, number) = (operation & operation::PRIVATE == 0, operation & operation::NUMBER);
+    let count = value as i32;
+    let key = futex_key(node, m, node.current, address, shared)?;
+    match number {
+        operation::WAIT => {
+            let deadline_ns = relative_deadline(node, m, limit)?;
+            futex_wait(node, m, key, value as u32, deadline_ns, ALL_BITS)
+        }
+        operation::WAIT_BITSET => {
+            let deadline_ns = absolute_deadline(node, m, limit, realtime)?;
+            futex_wait(node, m, key, value as u32, deadline_ns, value_3 as u32)
+        }
+        operation::WAKE => futex_wake(node, key, count, ALL_BITS),
+        operation::WAKE_BITSET => futex_wake(node, key, count, value_3 as u32),
+        operation::REQUEUE | operation::CMP_REQUEUE | operation::CMP_REQUEUE_PI => {
+            let target = futex_key(node, m, node.current, address_2, shared)?;
+            let expected = (number != operation::REQUEUE).then_some(value_3 as u32);
+            let inherits = number == operation::CMP_REQUEUE_PI;
+            futex_requeue(node, m, [key, target], [count, limit as i32], expected, inherits)
+        }
+        operation::TRYLOCK_PI => inheriting::lock_pi(node, m, node.current, key, false),
+        operation::LOCK_PI | operation::LOCK_PI2 => {
+            let realtime = realtime || number == operation::LOCK_PI;
+            let deadline_ns = absolute_deadline(node, m, limit, realtime)?;
+            let result = inheriting::lock_pi(node, m, node.current, key, true);
+            if let (Err(Stop::NoResult), Some(deadline_ns)) = (&result, deadline_ns) {
+                alarm::set_deadline(node, m, node.current, Kind::Futex, deadline_ns);
+            }
+            result
+        }
+        operation::UNLOCK_PI => inheriting::unlock_pi(node, m, key),
+        operation::WAIT_REQUEUE_PI if address != address_2 => {
+            let target = futex_key(node, m, node.current, address_2, shared)?;
+            if inheriting::is_next_owner(node, node.current, target) {
+                return inheriting::lock_pi(node, m, node.current, target, true);
+            }
+            let deadline_ns = absolute_deadline(node, m, limit, realtime)?;
+            futex_wait(node, m, key, value as u32, deadline_ns, ALL_BITS)
+        }
+        operation::WAIT_REQUEUE_PI => Err(Errno::EINVAL.into()),
+        _ => Err(Errno::ENOSYS.into()),
+    }
+}
+
+/// The key of a futex in the space of a thread. `EINVAL`: not aligned.
+fn futex_key<M: Machine>(node: &mut Node, m: &mut M, slot: usize, address: u64, shared: bool) -> Result<Key, Stop> {
+    if address % 4 != 0 {
+        return Err(Errno::EINVAL.into());
+    }
+    let space = copy::space_of(node, slot)?;
+    if !shared {
+        return Ok(Key { space, address, physical: 0 });
+    }
+    check_range(address, 4)?;
+    let physical = m.translate(space, address).map_err(|fault| Stop::Fault(slot, fault))?;
+    Ok(Key { space, address, physical })
+}
+
+/// The word of a futex in the memory of the caller.
+pub(crate) fn futex_word<M: Machine>(node: &mut Node, m: &mut M, address: u64) -> Result<u32, Stop> {
+    let mut value = [0; 4];
+    copy::read_own(node, m, address, &mut value)?;
+    Ok(u32::from_le_bytes(value))
+}
+
+/// The timespec at this address, in ns; `None` for address 0. `EINVAL`: negative or not normalised.
+fn read_timespec<M: Machine>(node: &mut Node, m: &mut M, address: u64) -> Result<Option<u64>, Stop> {
+    if address == 0 {
+        return Ok(None);
+    }
+    let mut bytes = [0; 16];
+    copy::read_own(node, m, address, &mut bytes)?;
+    let both = u128::from_le_bytes(bytes);
+    let (seconds, nanoseconds) = (both as u64, (both >> 64) as u64);
+    if seconds > i64::MAX as u64 || nanoseconds >= 1_000_000_000 {
+        return Err(Errno::EINVAL.into());
+    }
+    Ok(Some(seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds)))
+}
+
+fn relative_deadline<M: Machine>(node: &mut Node, m: &mut M, limit: u64) -> Result<Option<u64>, Stop> {
+    let duration_ns = read_timespec(node, m, limit)?;
+    let now_ns = alarm::now_ns(node, m);
+    Ok(duration_ns.map(|duration_ns| now_ns.saturating_add(duration_ns)))
+}
+
+pub(crate) fn absolute_deadline<M: Machine>(
+    node: &mut Node,
+    m: &mut M,
+    limit: u64,
+    realtime: bool,
+) -> Result<Option<u64>, Stop> {
+    let offset_ns = if realtime { node.real_offset_ns } else { 0 };
+    Ok(read_timespec(node, m, limit)?.map(|deadline_ns| deadline_ns.saturating_sub(offset_ns)))
+}
+
+fn futex_wait<M: Machine>(
+    node: &mut Node,
+    m: &mut M,
+    key: Key,
+    expected: u32,
+    deadline_ns: Option<u64>,
+    bits: u32,
+) -> Result<u64, Stop> {
+    if bits == 0 {
+        return Err(Errno::EINVAL.into());
+    }
+    if futex_word(node, m, key.address)? != expected {
+        return Err(Errno::EAGAIN.into());
+    }
+    let slot = node.current;
+    wait_for_futex(node, slot, key, bits);
+    if let Some(deadline_ns) = deadline_ns {
+        alarm::set_deadline(node, m, slot, Kind::Futex, deadline_ns);
+    }
+    Err(Stop::NoResult)
+}
+
+/// Makes a thread wait.
+pub(crate) fn wait_for_futex(node: &mut Node, slot: usize, key: Key, bits: u32) {
+    let thread = &mut node.threads[slot];
+    thread.flags |= blocked::FUTEX;
+    thread.futex_bits = bits;
+    enter_bucket(node, slot, key);
+}
+
+/// The time limit of a wait has come, which for a sleep is what it waited for.
+pub(crate) fn futex_time_is_up(node: &mut Node, slot: usize) {
+    let is_sleep = node.threads[slot].futex_bits == 0;
+    end_futex_wait(node, slot, if is_sleep { Ok(0) } else { Err(Errno::ETIMEDOUT) });
+}
+
+/// Puts a waiter behind those of its futex's bucket who go before it.
+fn enter_bucket(node: &mut Node, slot: usize, key: Key) {
+    let thread = &mut node.threads[slot];
+    thread.futex_address = key.address;
+    thread.futex_physical = key.physical;
+    let bucket = &mut node.futexes[Key::bucket(key.address)];
+    if thread.queue < FIRST_SHARED {
+        bucket.insert_by_queue(&mut node.threads, slot as u16);
+    } else {
+        bucket.push_back(&mut node.threads, slot as u16);
+    }
+}
+
+fn awaits(node: &Node, slot: usize) -> Key {
+    let waiter = &node.threads[slot];
+    Key { space: waiter.space, address: waiter.futex_address, physical: waiter.futex_physical }
+}
+
+/// Wakes at most `count` waiters that share a bit (Linux wakes one for a count of 0 or less, too). → number.
+fn futex_wake(node: &mut Node, key: Key, count: i32, bits: u32) -> Result<u64, Stop> {
+    if bits == 0 {
+        return Err(Errno::EINVAL.into());
+    }
+    let mut woken = 0;
+    let mut slot = node.futexes[Key::bucket(key.address)].first as usize;
+    while slot != 0 && woken < count.max(1) as u64 {
+        let next = node.threads[slot].next as usize;
+        if key.is(awaits(node, slot)) && node.threads[slot].futex_bits & bits != 0 {
+            if waits_to_be_requeued(node, slot) {
+                return Err(Errno::EINVAL.into());
+            }
+            end_futex_wait(node, slot, Ok(0));
+            woken += 1;
+        }
+        slot = next;
+    }
+    Ok(woken)
+}
+
+/// `FutexWake (endpoint, address, count)`: wakes waiters of a shared futex in the space of a thread. → number.
+pub(crate) fn wake_futex_of<M: Machine>(node: &mut Node, m: &mut M, slot: usize, words: [u64; 2]) -> Result<u64, Stop> {
+    let key = futex_key(node, m, slot, words[0], true)?;
+    futex_wake(node, key, words[1] as i32, ALL_BITS)
+}
+
+/// Wakes `count` waiters of the first futex and makes up to `limit` others wait for the second. → woken and, when a value was
+/// expected, moved. One that inherits is given to the first, if it is free, and waited for by the others.
+fn futex_requeue<M: Machine>(
+    node: &mut Node,
+    m: &mut M,
+    [source, target]: [Key; 2],
+    [count, limit]: [i32; 2],
+    expected: Option<u32>,
+    inherits: bool,
+) -> Result<u64, Stop> {
+    if count < 0 || limit < 0 || inherits && count != 1 {
+        return Err(Errno::EINVAL.into());
+    }
+    if let Some(expected) = expected
+        && futex_word(node, m, source.address)? != expected
+    {
+        return Err(Errno::EAGAIN.into());
+    }
+    let bucket = Key::bucket(source.address);
+    let (mut woken, mut moved) = (0, 0);
+    let mut next = node.futexes[bucket].first as usize;
+    while next != 0 && (woken < count || moved < limit) {
+        let slot = next;
+        next = node.threads[slot].next as usize;
+        if !source.is(awaits(node, slot)) {
+            continue;
+        }
+        let is_first = woken < count;
+        match inherits {
+            _ if waits_to_be_requeued(node, slot) != inherits => return Err(Errno::EINVAL.into()),
+            false if is_first => end_futex_wait(node, slot, Ok(0)),
+            false => move_waiter(node, slot, target),
+            true => match inheriting::lock_pi(node, m, slot, target, true) {
+                Ok(_) => end_futex_wait(node, slot, Ok(0)),
+                Err(Stop::NoResult) => node.futexes[bucket].remove(&mut node.threads, slot as u16),
+                Err(stop) if is_first => return Err(stop),
+                Err(_) => break,
+            },
+        }
+        (woken, moved) = if is_first { (woken + 1, moved) } else { (woken, moved + 1) };
+    }
+    Ok((woken + if expected.is_some() { moved } else { 0 }) as u64)
+}
+
+/// A waiter made its call to be moved to a futex with inheritance.
+pub(crate) fn waits_to_be_requeued(node: &Node, slot: usize) -> bool {
+    node.threads[slot].frame.rsi as u32 as u64 & operation::NUMBER == operation::WAIT_REQUEUE_PI
+}
+
+/// Makes a waiter wait for another futex. What that one's address is in the waiter's space is not known when the spaces differ; its
+/// offset in the page stands for it then, which is nobody's address.
+fn move_waiter(node: &mut Node, slot: usize, target: Key) {
+    let known = node.threads[slot].space == target.space;
+    let address = if known { target.address } else { target.address % PAGE_BYTES };
+    node.futexes[Key::bucket(node.threads[slot].futex_address)].remove(&mut node.threads, slot as u16);
+    enter_bucket(node, slot, Key { address, ..target });
+}
+
+/// Ends the wait of a thread in a futex bucket with this result.
+pub(crate) fn end_futex_wait(node: &mut Node, slot: usize, result: Result<u64, Errno>) {
+    leave_futex(node, slot);
+    let thread = &mut node.threads[slot];
+    thread.frame.set_result(result);
+    sched::wake_if_free(node, slot);
+}
+
+/// Takes a thread out of its futex bucket.
+pub(crate) fn leave_futex(node: &mut Node, slot: usize) {
+    alarm::cancel_deadline(node, slot, Kind::Futex);
+    let thread = &mut node.threads[slot];
+    thread.flags &= !blocked::FUTEX;
+    if let Wait::Semaphore(id) = node.inheritance.waits(slot as u16) {
+        return inheriting::give_up_pi(node, slot, id);
+    }
+    let bucket = Key::bucket(thread.futex_address);
+    node.futexes[bucket].remove(&mut node.threads, slot as u16);
+}

@@ -1,0 +1,27 @@
+//! `ELOCKED`: refuses a wait that would close a circle of threads waiting for each other.
+//!
+//! Every thread waits for at most one other, so the waits form chains, and since every wait is checked before it
+//! begins, no circle exists when a check starts: following the chain from the new peer either ends or comes back to the
+//! caller, in at most as many steps as there are threads. Neighbours: `ipc`, `report`.
+
+use crate::{Node, thread::blocked, thread::table, thread::table::Holder};
+
+use abi::{Endpoint, endpoint::SLOTS};
+
+/// True when `caller` would wait for itself by waiting for `peer`.
+#[inline(never)]
+pub(crate) fn closes_circle(node: &Node, caller: usize, peer: Endpoint) -> bool {
+    let mut peer = peer;
+    for _ in 0..SLOTS {
+        let Ok(Holder::Live(slot)) = table::holder(node, peer) else { return false };
+        if slot == caller {
+            return true;
+        }
+        let thread = &node.threads[slot];
+        if thread.flags & (blocked::SENDING | blocked::RECEIVING) == 0 {
+            return false;
+        }
+        peer = thread.peer;
+    }
+    false
+}

@@ -1,0 +1,182 @@
+//! The short way: a call to a server that waits, and its answer, without going through queues and lists.
+//!
+//! `SENDREC` and `REPLYREC` between threads of native form, Linux calls and their answers are most of what the system
+//! does. When nothing stands in the way, the message and the CPU go from thread to thread in one piece; in every other
+//! case nothing has been touched and `ipc` does it. What is done here is exactly what `ipc` and `scheduler` would do,
+//! instruction by instruction counted: hence the conditions one by one. Neighbours: `node` (tries this first), `ipc`,
+//! `route`, `scheduler`.
+
+use crate::{
+    Machine, Node, Thread, frame::entry, priority::FIRST_SHARED, sched, thread::Continuation, thread::MessageSource,
+    thread::blocked,
+};
+
+use abi::{
+    Endpoint, endpoint::APPLICATIONS_BIT, endpoint::FIRST_SERVICE, endpoint::SERVICE_SLOTS, message::KERNEL_LABELS,
+};
+
+/// Lowest content of `r13`, as a signed number, whose label (upper half) programs must not send; replies are negative.
+const REFUSED_LABELS: i64 = (KERNEL_LABELS as i64) << 32;
+
+/// What is left to the hardware half: to load the registers of the receiver, which is the current thread now and came
+/// in by `syscall`. Words 0 to 6 come from the frame of `from` (word 6 of a Linux call is [`Thread::messages`]), `rax` is 0 when a message
+/// was received, and everything else comes from the frame of `to`. What that says about words and `rax` is stale until
+/// the thread enters the kernel again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FastSwitch {
+    /// Slot of the sender; the same as `to` when no message was received but a Linux call has its result: then
+    /// everything comes from there.
+    pub from: usize,
+    /// Slot of the receiver.
+    pub to: usize,
+}
+
+/// `SENDREC` by the current thread.
+#[inline(always)]
+pub(crate) fn request<M: Machine>(node: &mut Node, m: &mut M) -> Option<FastSwitch> {
+    let (from, to) = (node.current, node.threads[node.current].frame.endpoint().slot());
+    let best = best_ready(node);
+    if from == to || !may_reach(node, from, to) {
+        return None;
+    }
+    let Ok([sender, receiver]) = node.threads.get_disjoint_mut([from, to]) else { return None };
+    if receiver.form != MessageSource::Native || !waits_for_anybody(receiver, best) || !is_meant(receiver, sender) {
+        return None;
+    }
+    sender.then = Continuation::Answer;
+    sender.peer = receiver.endpoint;
+    give_message(sender, receiver);
+    switch_over(node, m, from, to);
+    Some(FastSwitch { from, to })
+}
+
+/// `REPLYREC` by the current thread, if nothing waits for it: the answer to a native request or to a Linux call, but of a real-time
+/// thread, which takes none of the short ways.
+#[inline(always)]
+pub(crate) fn answer<M: Machine>(node: &mut Node, m: &mut M) -> Option<FastSwitch> {
+    let (from, to) = (node.current, node.threads[node.current].frame.endpoint().slot());
+    let best = best_ready(node);
+    if from == to || !may_reach(node, from, to) {
+        return None;
+    }
+    let Ok([sender, receiver]) = node.threads.get_disjoint_mut([from, to]) else { return None };
+    if !has_nothing_to_receive(sender)
+        || receiver.peer != Endpoint::ANY && receiver.peer != sender.endpoint
+        || !is_ready_to_receive(receiver, best)
+        || !is_meant(receiver, sender)
+        || receiver.base_queue < FIRST_SHARED
+    {
+        return None;
+    }
+    let words = match receiver.form {
+        MessageSource::Native => from,
+        MessageSource::Linux => to,
+        _ => return None,
+    };
+    if words == from {
+        give_message(sender, receiver);
+    } else {
+        sender.form = MessageSource::Native;
+        receiver.frame.rax = sender.frame.rdi;
+    }
+    sender.then = Continuation::Return;
+    sender.peer = Endpoint::ANY;
+    switch_over(node, m, from, to);
+    Some(FastSwitch { from: words, to })
+}
+
+/// A Linux call by a program (for a service more is to be checked).
+#[inline(always)]
+pub(crate) fn linux_call<M: Machine>(node: &mut Node, m: &mut M, number: u64) -> Option<FastSwitch> {
+    let from = node.current;
+    let to = (*node.routes.get(number as usize)? as usize).wrapping_sub(1);
+    let best = best_ready(node);
+    if !(FIRST_SERVICE..SERVICE_SLOTS).contains(&to) || from < SERVICE_SLOTS {
+        return None;
+    }
+    let Ok([sender, receiver]) = node.threads.get_disjoint_mut([from, to]) else { return None };
+    if receiver.form != MessageSource::Native || !waits_for_anybody(receiver, best) {
+        return None;
+    }
+    sender.linux_call = number as u32 + 1;
+    sender.form = MessageSource::Linux;
+    sender.then = Continuation::Answer;
+    sender.peer = receiver.endpoint;
+    receiver.frame.r13 = sender.endpoint.0 as u64 | number << 32;
+    switch_over(node, m, from, to);
+    Some(FastSwitch { from, to })
+}
+
+/// The best ready queue; more than any when none is. 0 while the short way is fast_path_off.
+#[inline(always)]
+fn best_ready(node: &Node) -> u8 {
+    if node.fast_path_off { 0 } else { node.ready.trailing_zeros() as u8 }
+}
+
+/// Do the sender's privileges let it send to this slot?
+#[inline(always)]
+fn may_reach(node: &Node, from: usize, to: usize) -> bool {
+    let destinations = &node.privileges[node.threads[from].privileges as usize % SERVICE_SLOTS].destinations;
+    let bit = if to < SERVICE_SLOTS { to } else { APPLICATIONS_BIT };
+    destinations[bit / 64] >> (bit % 64) & 1 != 0
+}
+
+/// The sender waits in the place of the receiver, which becomes the current thread.
+#[inline(always)]
+fn switch_over<M: Machine>(node: &mut Node, m: &mut M, from: usize, to: usize) {
+    let now = m.ticks();
+    let used = now.wrapping_sub(node.switched_at);
+    node.switched_at = now;
+    node.delivered += 1;
+    node.switches += 1;
+    node.current = to;
+    let sender = &mut node.threads[from];
+    sender.flags = blocked::RECEIVING;
+    sender.messages += 1;
+    sender.charge(used);
+    let receiver = &mut node.threads[to];
+    receiver.flags = 0;
+    receiver.messages += 1;
+    receiver.queue = receiver.base_queue;
+    if node.ready != 0 {
+        let quantum_end = now.saturating_add(receiver.quantum_left());
+        sched::arm(node, m, quantum_end);
+    }
+}
+
+/// Names the sender and the label to the receiver, in the native form.
+#[inline(always)]
+fn give_message(sender: &mut Thread, receiver: &mut Thread) {
+    sender.form = MessageSource::Native;
+    receiver.frame.r13 = sender.endpoint.0 as u64 | sender.frame.r13 & !0xffff_ffff;
+}
+
+/// True when the sender names the receiver rightly, and its label is one that programs may send.
+#[inline(always)]
+fn is_meant(receiver: &Thread, sender: &Thread) -> bool {
+    let to = sender.frame.endpoint();
+    if receiver.endpoint != to && to.0 >= SERVICE_SLOTS as u32 {
+        return false;
+    }
+    (sender.frame.r13 as i64) < REFUSED_LABELS
+}
+
+/// True when a `REPLYREC` of this thread will wait for anybody, and nobody is there.
+#[inline(always)]
+fn has_nothing_to_receive(thread: &Thread) -> bool {
+    let waiting = thread.pending[0] | thread.pending[1] | thread.wanted[0] | thread.wanted[1];
+    waiting == 0 && thread.senders.is_empty() && thread.frame.r14 as u32 == Endpoint::ANY.0
+}
+
+/// True when the receiver waits for a message, came in by `syscall`, and is better than all that are ready.
+#[inline(always)]
+fn is_ready_to_receive(receiver: &Thread, best: u8) -> bool {
+    let waits = receiver.flags == blocked::RECEIVING && receiver.attention == 0;
+    waits && receiver.frame.entry == entry::SYSCALL && receiver.base_queue < best
+}
+
+/// True when it waits for anybody's: then nothing is lent to it.
+#[inline(always)]
+fn waits_for_anybody(receiver: &Thread, best: u8) -> bool {
+    receiver.peer == Endpoint::ANY && is_ready_to_receive(receiver, best)
+}

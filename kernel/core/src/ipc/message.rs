@@ -1,0 +1,423 @@
+//! Rendezvous: how a message goes from one thread to another (DESIGN.md, "The one idea", 4).
+//!
+//! A message is moved exactly once, from the sender's frame to the receiver's, when both are there. A sender that comes
+//! first waits in the sender list of the destination, best queue first; a receiver that comes first waits with a
+//! filter. Invariants: a thread with `SENDING` is in the list of the slot of its `peer`; nobody with `RECEIVING` has an
+//! acceptable sender in its list or an acceptable notification pending. Neighbours: `notify` (notifications, `SENDNB`),
+//! `deadlock` (`ELOCKED`), `life` (death of peers), `report` (messages of the kernel itself), `route` (Linux calls).
+
+use crate::{
+    Machine, Node, futex, inheritance::NOTHING, inheritance::donate, ipc::deadlock, ipc::notify, ipc::report,
+    priority::SYSTEM_QUEUE, rooms::injection, rooms::tracing, sched, thread::Continuation, thread::MessageSource,
+    thread::attention, thread::blocked, thread::table, thread::table::Holder,
+};
+
+use abi::{Endpoint, Errno, Message, Word, call, endpoint, endpoint::slot, message, trace::event};
+
+/// A primitive made by the current thread, with the message in its registers.
+#[inline(always)]
+pub(crate) fn primitive<M: Machine>(node: &mut Node, m: &mut M, number: u64) {
+    let caller = node.current;
+    let thread = &mut node.threads[caller];
+    thread.form = MessageSource::Native;
+    let peer = thread.frame.endpoint();
+    let label = thread.frame.label();
+    let result = match number {
+        call::SENDREC => send(node, m, caller, peer, label, Continuation::Answer),
+        call::REPLYREC => reply_and_receive(node, m, caller, peer, label),
+        _ => other_primitive(node, m, number, peer, label),
+    };
+    if let Err(error) = result {
+        node.threads[caller].frame.set_result(Err(error));
+    }
+}
+
+#[cold]
+#[inline(never)]
+pub(crate) fn other_primitive<M: Machine>(
+    node: &mut Node,
+    m: &mut M,
+    number: u64,
+    peer: Endpoint,
+    label: u32,
+) -> Result<(), Errno> {
+    let caller = node.current;
+    match number {
+        call::SEND => send(node, m, caller, peer, label, Continuation::Return),
+        call::SENDREC => send(node, m, caller, peer, label, Continuation::Answer),
+        call::SENDWAIT => send(node, m, caller, peer, label, Continuation::Receive),
+        call::RECEIVE => {
+            receive(node, m, caller, peer);
+            Ok(())
+        }
+        call::NOTIFY => notify::notify(node, m, caller, peer),
+        call::SENDNB => send_now(node, m, caller, peer, label),
+        _ => Err(Errno::EBADCALL),
+    }
+}
+
+/// The checks every message of a program passes before it goes anywhere.
+#[inline(always)]
+fn check_send(node: &Node, caller: usize, to: Endpoint, label: u32) -> Result<(), Errno> {
+    if (message::KERNEL_LABELS..message::REPLY).contains(&label) {
+        return Err(Errno::EINVAL);
+    }
+    if to.slot() >= endpoint::SLOTS {
+        return Err(Errno::EDEADSRCDST);
+    }
+    table::may_send(node, caller, to)
+}
+
+/// `SEND`, `SENDREC` or `SENDWAIT` by a program.
+#[inline(always)]
+fn send<M: Machine>(
+    node: &mut Node,
+    m: &mut M,
+    caller: usize,
+    to: Endpoint,
+    label: u32,
+    then: Continuation,
+) -> Result<(), Errno> {
+    check_send(node, caller, to, label)?;
+    transmit(node, m, caller, to, then)
+}
+
+/// Hands the message of `caller`, which runs, to `to`: now if that waits for it, else `caller` waits.
+#[inline(always)]
+pub(crate) fn transmit<M: Machine>(
+    node: &mut Node,
+    m: &mut M,
+    caller: usize,
+    to: Endpoint,
+    then: Continuation,
+) -> Result<(), Errno> {
+    let holder = match table::holder(node, to) {
+        Ok(holder) => holder,
+        Err(_) if to == Endpoint::SYSTEM => return ask_system(node, m, caller, then),
+        Err(error) => return Err(error),
+    };
+    if let Holder::Live(destination) = holder {
+        let source = node.threads[caller].endpoint;
+        if node.threads[destination].waits_for(source) {
+            node.threads[caller].then = then;
+            deliver(node, m, caller, destination);
+            if taken(node, caller, destination) {
+                receive(node, m, caller, Endpoint(node.threads[caller].frame.r14 as u32));
+            }
+            return Ok(());
+        }
+        if deadlock::closes_circle(node, caller, to) {
+            return Err(Errno::ELOCKED);
+        }
+    }
+    wait_to_send(node, caller, to, then);
+    Ok(())
+}
+
+/// Puts `caller` into the sender list of the slot of `to`.
+#[inline(never)]
+pub(crate) fn wait_to_send(node: &mut Node, caller: usize, to: Endpoint, then: Continuation) {
+    let thread = &mut node.threads[caller];
+    thread.flags |= blocked::SENDING;
+    thread.peer = to;
+    thread.then = then;
+    let mut senders = node.threads[to.slot()].senders;
+    senders.insert_by_queue(&mut node.threads, caller as u16);
+    node.threads[to.slot()].senders = senders;
+    donate::donate_along(node, node.threads[caller].queue, to.slot());
+}
+
+/// Takes a waiting sender out of the list it is in.
+fn stop_sending(node: &mut Node, sender: usize) {
+    let at = node.threads[sender].peer.slot();
+    let mut senders = node.threads[at].senders;
+    senders.remove(&mut node.threads, sender as u16);
+    node.threads[at].senders = senders;
+    node.threads[sender].flags &= !blocked::SENDING;
+}
+
+/// Moves the message of `sender` into `receiver`, which waits for it, and lets that run.
+#[inline(always)]
+fn deliver<M: Machine>(node: &mut Node, m: &mut M, sender: usize, receiver: usize) {
+    node.threads[receiver].flags &= !blocked::RECEIVING;
+    transfer(node, m, sender, receiver);
+    sched::wake_if_free(node, receiver);
+    donate::donate(node, sender, receiver);
+}
+
+/// Moves the message of `sender` into `receiver`.
+#[inline(always)]
+pub(crate) fn transfer<M: Machine>(node: &mut Node, m: &mut M, sender: usize, receiver: usize) {
+    node.delivered += 1;
+    let Ok([from, to]) = node.threads.get_disjoint_mut([sender, receiver]) else { return };
+    from.messages += 1;
+    to.messages += 1;
+    if node.observed {
+        observe(node, m, sender, receiver);
+    }
+    let Ok([from, to]) = node.threads.get_disjoint_mut([sender, receiver]) else { return };
+    if from.form == MessageSource::Native && to.form == MessageSource::Native {
+        to.frame.rdi = from.frame.rdi;
+        to.frame.rsi = from.frame.rsi;
+        to.frame.rdx = from.frame.rdx;
+        to.frame.r10 = from.frame.r10;
+        to.frame.r8 = from.frame.r8;
+        to.frame.r9 = from.frame.r9;
+        to.frame.r12 = from.frame.r12;
+        to.frame.r13 = from.endpoint.0 as u64 | from.frame.r13 & !0xffff_ffff;
+        to.frame.rax = 0;
+    } else {
+        transfer_other(node, m, sender, receiver);
+    }
+}
+
+#[inline(never)]
+fn transfer_other<M: Machine>(node: &mut Node, m: &mut M, sender: usize, receiver: usize) {
+    let message = message_of(node, sender);
+    accept(node, m, receiver, &message);
+}
+
+/// The message that a thread is sending.
+pub(crate) fn message_of(node: &Node, sender: usize) -> Message {
+    let thread = &node.threads[sender];
+    let words = thread.frame.words();
+    let message = match thread.form {
+        MessageSource::Native => Message { label: thread.frame.label(), words, ..Message::new(0) },
+        MessageSource::Linux | MessageSource::Repeated => {
+            let [w0, w1, w2, w3, w4, w5, _] = words;
+            let repeated = if thread.form == MessageSource::Repeated { message::REPEATED } else { 0 };
+            let words = [w0, w1, w2, w3, w4, w5, thread.messages | repeated];
+            Message { label: thread.frame.rax as u32, words, ..Message::new(0) }
+        }
+        MessageSource::Memory | MessageSource::Kernel => thread.outgoing,
+    };
+    Message { source: thread.endpoint, ..message }
+}
+
+/// Gives a thread, which waits no more, the message it waited for.
+#[inline(always)]
+pub(crate) fn accept<M: Machine>(node: &mut Node, m: &mut M, receiver: usize, message: &Message) {
+    let thread = &mut node.threads[receiver];
+    match thread.form {
+        MessageSource::Native => thread.frame.set_message(message),
+        MessageSource::Linux | MessageSource::Repeated => thread.frame.rax = message.words[0],
+        MessageSource::Memory => {
+            thread.arrived = *message;
+            thread.frame.rax = 0;
+            thread.attention |= attention::STORE;
+        }
+        MessageSource::Kernel => report::answered(node, m, receiver, message.words[0]),
+    }
+}
+
+/// The message of `sender` has been taken by `receiver`: goes on as its call says. True: it is to receive now.
+#[inline(always)]
+pub(crate) fn taken(node: &mut Node, sender: usize, receiver: usize) -> bool {
+    let receiver = node.threads[receiver].endpoint;
+    let thread = &mut node.threads[sender];
+    match thread.then {
+        Continuation::Answer => {
+            thread.flags = thread.flags & !blocked::SENDING | blocked::RECEIVING;
+            thread.peer = receiver;
+            false
+        }
+        Continuation::Return => {
+            thread.flags &= !blocked::SENDING;
+            thread.frame.rax = 0;
+            sched::wake_if_free(node, sender);
+            false
+        }
+        Continuation::Receive => {
+            thread.flags &= !blocked::SENDING;
+            true
+        }
+    }
+}
+
+/// `RECEIVE`, or the second half of `REPLYREC` and `SENDWAIT`. Errors are the result of the call.
+#[inline(always)]
+pub(crate) fn receive<M: Machine>(node: &mut Node, m: &mut M, receiver: usize, from: Endpoint) {
+    let waits = &node.threads[receiver];
+    let nothing_there = waits.pending[0] | waits.pending[1] == 0 && waits.senders.is_empty() && waits.wanted == [0; 2];
+    if nothing_there && from == Endpoint::ANY {
+        wait_to_receive(node, receiver, from);
+    } else {
+        receive_what_is_there(node, m, receiver, from);
+    }
+}
+
+#[inline(never)]
+fn receive_what_is_there<M: Machine>(node: &mut Node, m: &mut M, receiver: usize, from: Endpoint) {
+    let mut next = Some((receiver, from));
+    while let Some((receiver, from)) = next {
+        next = match receive_once(node, m, receiver, from) {
+            Ok(Some(sender)) => Some((sender, Endpoint(node.threads[sender].frame.r14 as u32))),
+            Ok(None) => None,
+            Err(error) => {
+                node.threads[receiver].frame.set_result(Err(error));
+                sched::wake_if_free(node, receiver);
+                None
+            }
+        };
+    }
+}
+
+/// Receives what is there or makes `receiver` wait. Returns a sender whose message was taken and which is to
+/// receive in its turn.
+fn receive_once<M: Machine>(
+    node: &mut Node,
+    m: &mut M,
+    receiver: usize,
+    from: Endpoint,
+) -> Result<Option<usize>, Errno> {
+    let waits = &mut node.threads[receiver];
+    waits.then = Continuation::Return;
+    waits.peer = from;
+    let is_task = from == Endpoint::HARDWARE || from == Endpoint::CLOCK;
+    let specific = from != Endpoint::ANY && !is_task;
+    if specific {
+        table::holder(node, from)?;
+    }
+    if let Some(source) = notify::pending_source(node, receiver) {
+        notify::give_notification(node, m, receiver, source);
+        sched::wake_if_free(node, receiver);
+        return Ok(None);
+    }
+    if let Some(sender) = first_sender(node, receiver) {
+        stop_sending(node, sender);
+        transfer(node, m, sender, receiver);
+        sched::wake_if_free(node, receiver);
+        donate::donate(node, sender, receiver);
+        let receives = taken(node, sender, receiver);
+        return Ok(receives.then_some(sender));
+    }
+    if specific && deadlock::closes_circle(node, receiver, from) {
+        return Err(Errno::ELOCKED);
+    }
+    wait_to_receive(node, receiver, from);
+    if from == Endpoint::ANY {
+        notify::notify_refused_senders(node, m, receiver);
+    }
+    Ok(None)
+}
+
+#[inline(always)]
+fn wait_to_receive(node: &mut Node, receiver: usize, from: Endpoint) {
+    let thread = &mut node.threads[receiver];
+    thread.flags |= blocked::RECEIVING;
+    thread.peer = from;
+    thread.then = Continuation::Return;
+    if thread.base_queue < SYSTEM_QUEUE {
+        donate::set_donation(node, NOTHING, receiver);
+    }
+}
+
+/// The first waiting sender that the filter of `receiver` lets through.
+fn first_sender(node: &Node, receiver: usize) -> Option<usize> {
+    let receiver = &node.threads[receiver];
+    let mut sender = receiver.senders.first as usize;
+    while sender != 0 && !receiver.accepts(node.threads[sender].endpoint) {
+        sender = node.threads[sender].next as usize;
+    }
+    (sender != 0).then_some(sender)
+}
+
+/// `REPLYREC`: gives the message to a destination that waits for it, and receives from `r14`. A destination that is
+/// dead or does not wait loses the message; `NONE` means no message. `EINVAL`, `ECALLDENIED`: nothing was sent or
+/// received.
+#[inline(always)]
+fn reply_and_receive<M: Machine>(
+    node: &mut Node,
+    m: &mut M,
+    caller: usize,
+    to: Endpoint,
+    label: u32,
+) -> Result<(), Errno> {
+    if to != Endpoint::NONE {
+        check_send(node, caller, to, label)?;
+        if let Ok(Holder::Live(destination)) = table::holder(node, to)
+            && node.threads[destination].waits_for(node.threads[caller].endpoint)
+        {
+            deliver(node, m, caller, destination);
+        }
+    }
+    receive(node, m, caller, Endpoint(node.threads[caller].frame.r14 as u32));
+    Ok(())
+}
+
+/// `SENDNB`: gives the message to a destination that waits for it; otherwise asks to be notified when that waits
+/// from `ANY`.
+fn send_now<M: Machine>(node: &mut Node, m: &mut M, caller: usize, to: Endpoint, label: u32) -> Result<(), Errno> {
+    check_send(node, caller, to, label)?;
+    let holder = table::holder(node, to)?;
+    if let Holder::Live(destination) = holder
+        && node.threads[destination].waits_for(node.threads[caller].endpoint)
+    {
+        deliver(node, m, caller, destination);
+        node.threads[caller].frame.rax = 0;
+        return Ok(());
+    }
+    if node.threads[caller].endpoint.is_service() && to.is_service() {
+        node.threads[to.slot()].wanted[caller / 64] |= 1 << (caller % 64);
+    }
+    Err(Errno::ENOTREADY)
+}
+
+/// Ends the wait of a thread whose peer has died.
+pub(crate) fn fail_wait<M: Machine>(node: &mut Node, m: &mut M, waiter: usize) {
+    if node.threads[waiter].flags & blocked::SENDING != 0 {
+        stop_sending(node, waiter);
+    }
+    let thread = &mut node.threads[waiter];
+    thread.flags &= !blocked::RECEIVING;
+    match thread.form {
+        MessageSource::Linux | MessageSource::Repeated => thread.frame.set_result(Err(Errno::EIO)),
+        MessageSource::Native | MessageSource::Memory => thread.frame.set_result(Err(Errno::EDEADSRCDST)),
+        MessageSource::Kernel => report::answered(node, m, waiter, Err(Errno::EDEADSRCDST).to_word()),
+    }
+    sched::wake_if_free(node, waiter);
+}
+
+/// Ends whatever wait a thread is in, without a result and without waking it.
+pub(crate) fn stop_waiting(node: &mut Node, slot: usize) {
+    let flags = node.threads[slot].flags;
+    if flags & blocked::SENDING != 0 {
+        stop_sending(node, slot);
+    }
+    if flags & blocked::FUTEX != 0 {
+        futex::leave_futex(node, slot);
+    }
+    node.threads[slot].flags &= !blocked::RECEIVING;
+}
+
+/// A message is delivered, and both sides have counted it: records it, and counts down to an injected death.
+#[cold]
+fn observe<M: Machine>(node: &mut Node, m: &mut M, sender: usize, receiver: usize) {
+    if node.tracing.is_on() {
+        let message = message_of(node, sender);
+        tracing::trace_message(node, m, event::MESSAGE, &message, receiver);
+    }
+    injection::count_down(node, m, sender);
+    injection::count_down(node, m, receiver);
+}
+
+/// Hands the request of `caller`, which runs, to the SYSTEM task: now if that waits, else `caller` waits. `EDEADSRCDST`: it is no
+/// request (`SENDREC`), or the task has not been started.
+#[cold]
+#[inline(never)]
+fn ask_system<M: Machine>(node: &mut Node, m: &mut M, caller: usize, then: Continuation) -> Result<(), Errno> {
+    if then != Continuation::Answer || node.threads[slot::SYSTEM].queue != SYSTEM_QUEUE {
+        return Err(Errno::EDEADSRCDST);
+    }
+    let task = &mut node.threads[slot::SYSTEM];
+    if task.flags & blocked::RECEIVING == 0 {
+        wait_to_send(node, caller, Endpoint::SYSTEM, then);
+        return Ok(());
+    }
+    task.flags &= !blocked::RECEIVING;
+    node.threads[caller].then = then;
+    transfer(node, m, caller, slot::SYSTEM);
+    taken(node, caller, slot::SYSTEM);
+    node.ready |= 1 << SYSTEM_QUEUE;
+    Ok(())
+}

@@ -1,0 +1,102 @@
+//! Notifications: one pending bit per source, delivered before messages and never inside `SENDREC`.
+//!
+//! HARDWARE's carries the mask of interrupt hooks that have fired, CLOCK's stands for the alarm, a service's for
+//! itself. They are also how a service learns that a `SENDNB` may be tried again. Neighbours: `ipc` (asks for pending
+//! ones when a thread receives), `alarm`, `line`.
+
+use crate::{
+    Machine, Node, ipc::message, rooms::injection, rooms::tracing, sched, thread::Continuation, thread::blocked,
+    thread::table, thread::table::Holder, time::alarm,
+};
+
+use abi::{Endpoint, Errno, Message, endpoint::slot, kernel::Notify, trace::event};
+
+/// `NOTIFY`: only services have a bit, so only they may.
+pub(crate) fn notify<M: Machine>(node: &mut Node, m: &mut M, caller: usize, to: Endpoint) -> Result<(), Errno> {
+    let source = node.threads[caller].endpoint;
+    if !source.is_service() {
+        return Err(Errno::ECALLDENIED);
+    }
+    if to.slot() >= node.threads.len() {
+        return Err(Errno::EDEADSRCDST);
+    }
+    table::may_send(node, caller, to)?;
+    let Holder::Live(destination) = table::holder(node, to)? else { return Err(Errno::EDEADSRCDST) };
+    node.threads[caller].frame.rax = 0;
+    post(node, m, destination, caller, source);
+    Ok(())
+}
+
+/// A notification from `source` (in this slot) for a thread: given now if that waits for it, else kept as a bit.
+#[inline(always)]
+pub(crate) fn post<M: Machine>(node: &mut Node, m: &mut M, destination: usize, source_slot: usize, source: Endpoint) {
+    let thread = &mut node.threads[destination];
+    if thread.then != Continuation::Answer && thread.waits_for(source) {
+        thread.flags &= !blocked::RECEIVING;
+        give_notification(node, m, destination, source_slot);
+        sched::wake_if_free(node, destination);
+    } else {
+        thread.pending[source_slot / 64 % 2] |= 1 << (source_slot % 64);
+    }
+}
+
+/// The slot of the first pending notification that the filter of `receiver` lets through.
+pub(crate) fn pending_source(node: &Node, receiver: usize) -> Option<usize> {
+    let thread = &node.threads[receiver];
+    if thread.peer != Endpoint::ANY {
+        let source = thread.peer.slot();
+        let pending = source < 128 && thread.pending[source / 64] & 1 << (source % 64) != 0;
+        return (pending && thread.accepts(source_of(node, source))).then_some(source);
+    }
+    match thread.pending {
+        [0, 0] => None,
+        [0, high] => Some(64 + high.trailing_zeros() as usize),
+        [low, _] => Some(low.trailing_zeros() as usize),
+    }
+}
+
+/// Gives a thread, which waits no more, the notification from this slot.
+pub(crate) fn give_notification<M: Machine>(node: &mut Node, m: &mut M, receiver: usize, source_slot: usize) {
+    let source = source_of(node, source_slot);
+    let thread = &mut node.threads[receiver];
+    thread.pending[source_slot / 64 % 2] &= !(1 << (source_slot % 64));
+    let bits = if source_slot == slot::HARDWARE { core::mem::take(&mut thread.hooks) } else { 0 };
+    let notification = Notify { time_ns: alarm::now_ns(node, m), bits };
+    let message = Message { source, ..notification.message() };
+    node.threads[receiver].messages += 1;
+    node.delivered += 1;
+    if node.observed {
+        observe(node, m, receiver, &message);
+    }
+    message::accept(node, m, receiver, &message);
+}
+
+fn source_of(node: &Node, source_slot: usize) -> Endpoint {
+    match node.threads[source_slot].endpoint {
+        Endpoint(0) => Endpoint::current(source_slot),
+        endpoint => endpoint,
+    }
+}
+
+/// `receiver` waits from anybody now: tells the services whose `SENDNB` it has refused.
+#[inline(never)]
+pub(crate) fn notify_refused_senders<M: Machine>(node: &mut Node, m: &mut M, receiver: usize) {
+    let wanted = core::mem::take(&mut node.threads[receiver].wanted);
+    let source = source_of(node, receiver);
+    for (index, mut bits) in wanted.into_iter().enumerate() {
+        while bits != 0 {
+            let requester = index * 64 + bits.trailing_zeros() as usize;
+            bits &= bits - 1;
+            post(node, m, requester, receiver, source);
+        }
+    }
+}
+
+/// A notification is delivered, and the receiver has counted it.
+#[cold]
+fn observe<M: Machine>(node: &mut Node, m: &mut M, receiver: usize, message: &Message) {
+    if node.tracing.is_on() {
+        tracing::trace_message(node, m, event::NOTIFY, message, receiver);
+    }
+    injection::count_down(node, m, receiver);
+}

@@ -1,0 +1,180 @@
+//! Messages that the kernel sends in a thread's name (`abi::kernel`): faults, exceptions, interruptions, the end.
+//!
+//! The thread becomes blocked as in `SENDREC`, the message lies in `outgoing`, its registers stay as they are. Word 0
+//! of the answer says how it goes on. Managers are named by slot, so that a report waits for, or is repeated to, a
+//! restarted one. vm and rs have no manager: they start again in their own memory. Neighbours: `ipc` (delivers), `call`
+//! (goes on with interrupted kernel calls), `life` (repeats reports to a successor), `roots` (vm and rs).
+
+use crate::{
+    Machine, Node, ipc::critical, ipc::critical::is_critical, ipc::message, machine, stop::Stop, thread::Continuation,
+    thread::MessageSource, thread::attention, thread::blocked, vector::GENERAL_PROTECTION, vector::PAGE_FAULT,
+};
+
+use abi::{
+    Endpoint, Errno, Message, Word, endpoint::slot, kernel::CopyFault, kernel::Exception, kernel::Exited,
+    kernel::Fault, kernel::Interrupted, kernel::Resident,
+};
+
+/// Who looks after a thread: rs for services, pm for programs.
+fn manager(node: &Node, slot: usize) -> Endpoint {
+    if node.threads[slot].endpoint.is_service() { Endpoint::RS } else { Endpoint::PM }
+}
+
+/// Makes a thread, which runs or is about to, send `message` to `manager` and wait for the answer.
+fn report<M: Machine>(
+    node: &mut Node,
+    m: &mut M,
+    slot: usize,
+    message: Message,
+    manager: Endpoint,
+) -> Result<(), Errno> {
+    let thread = &mut node.threads[slot];
+    thread.form = MessageSource::Kernel;
+    thread.outgoing = message;
+    match message::transmit(node, m, slot, manager, Continuation::Answer) {
+        Err(Errno::EDEADSRCDST) => {
+            message::wait_to_send(node, slot, manager, Continuation::Answer);
+            Ok(())
+        }
+        result => result,
+    }
+}
+
+/// A user-mode page fault goes to vm; what vm cannot be asked about is an exception.
+pub(crate) fn report_fault<M: Machine>(node: &mut Node, m: &mut M, slot: usize, address: u64, access: u64) {
+    let ip = node.threads[slot].frame.rip;
+    let message = Fault { address, access, ip }.message();
+    if slot == slot::VM || report(node, m, slot, message, Endpoint::VM).is_err() {
+        report_exception(node, m, slot, PAGE_FAULT, Err(Errno::EFAULT).to_word(), address);
+    }
+}
+
+/// The thread, which runs, is to become real-time: vm makes its memory resident, then its call is made again.
+pub(crate) fn report_resident<M: Machine>(node: &mut Node, m: &mut M, slot: usize) -> Result<(), Errno> {
+    let stack = node.threads[slot].frame.rsp;
+    report(node, m, slot, Resident { stack }.message(), Endpoint::VM)
+}
+
+/// An exception goes to the thread's manager.
+pub(crate) fn report_exception<M: Machine>(
+    node: &mut Node,
+    m: &mut M,
+    slot: usize,
+    vector: u64,
+    error: u64,
+    address: u64,
+) {
+    let ip = node.threads[slot].frame.rip;
+    let message = Exception { vector, error, ip, address }.message();
+    report_to_manager(node, m, slot, message);
+}
+
+/// The thread has called `Exit`.
+pub(crate) fn report_exit<M: Machine>(node: &mut Node, m: &mut M, slot: usize, status: u64) {
+    report_to_manager(node, m, slot, Exited { status }.message());
+}
+
+/// Reports what ends or suspends a thread. If its manager waits for this very thread, it waits in vain: the thread
+/// is stopped, and the manager's call to it fails.
+fn report_to_manager<M: Machine>(node: &mut Node, m: &mut M, slot: usize, message: Message) {
+    if is_critical(slot) {
+        return critical::begin_again(node, m, slot, &message);
+    }
+    let manager = manager(node, slot);
+    while report(node, m, slot, message, manager) == Err(Errno::ELOCKED) {
+        break_chain(node, m, slot, manager);
+    }
+}
+
+/// Ends the wait that leads from `manager` to `slot` at its last link, the thread that waits for `slot` itself.
+fn break_chain<M: Machine>(node: &mut Node, m: &mut M, slot: usize, manager: Endpoint) {
+    let mut link = manager.slot();
+    while node.threads[link].peer.slot() != slot {
+        link = node.threads[link].peer.slot();
+    }
+    message::fail_wait(node, m, link);
+}
+
+/// The thread was marked by `Interrupt`: pm decides how it goes on.
+pub(crate) fn report_interrupted<M: Machine>(node: &mut Node, m: &mut M, slot: usize) {
+    if report(node, m, slot, Interrupted {}.message(), Endpoint::PM).is_err() {
+        node.threads[slot].attention |= attention::INTERRUPT;
+        break_chain(node, m, slot, Endpoint::PM);
+    }
+}
+
+/// The kernel call in the registers of `slot` (or the delivery of its vector-33 message) needs memory of `owner`
+/// that is not there: vm may map it, and then the call goes on. Memory that vm cannot be asked for ends it with
+/// `EFAULT`.
+pub(crate) fn report_copy_fault<M: Machine>(
+    node: &mut Node,
+    m: &mut M,
+    slot: usize,
+    owner: usize,
+    fault: machine::Fault,
+) {
+    let owner = node.threads[owner].endpoint;
+    let message = CopyFault { address: fault.address, access: fault.access, owner }.message();
+    let no_way = slot == slot::VM || owner == node.threads[slot::VM].endpoint;
+    if no_way || report(node, m, slot, message, Endpoint::VM).is_err() {
+        fail_call(node, slot, Errno::EFAULT);
+    }
+}
+
+/// Ends the kernel call, or the delivery, that `slot` was in the middle of.
+pub(crate) fn fail_call(node: &mut Node, slot: usize, error: Errno) {
+    let thread = &mut node.threads[slot];
+    thread.attention &= attention::INTERRUPT | attention::DIE;
+    thread.progress = 0;
+    thread.frame.set_result(Err(error));
+}
+
+/// The answer to a report has come, with this word 0; the thread's wait is over.
+#[cold]
+#[inline(never)]
+pub(crate) fn answered<M: Machine>(node: &mut Node, m: &mut M, slot: usize, word: u64) {
+    let answer: Result<u64, Errno> = Word::from_word(word);
+    let report = node.threads[slot].outgoing;
+    match (report.label, answer) {
+        (Fault::LABEL, Err(_)) => {
+            let Fault { address, .. } = Fault::from_message(&report);
+            report_exception(node, m, slot, PAGE_FAULT, word, address);
+        }
+        (CopyFault::LABEL, Err(_)) => fail_call(node, slot, Errno::EFAULT),
+        (Resident::LABEL, Err(error)) => fail_call(node, slot, error),
+        (Resident::LABEL, Ok(_)) => {
+            node.threads[slot].progress = 1;
+            node.threads[slot].attention |= attention::RESUME;
+        }
+        (Exited::LABEL, _) => node.threads[slot].flags |= blocked::STOPPED,
+        _ => {}
+    }
+}
+
+/// Gives a call its result, or arranges for it to go on: `again` is the bit of `attention` for that.
+pub(crate) fn finish<M: Machine>(node: &mut Node, m: &mut M, caller: usize, again: u8, result: Result<u64, Stop>) {
+    let thread = &mut node.threads[caller];
+    match result {
+        Ok(value) => {
+            thread.progress = 0;
+            thread.frame.rax = value;
+        }
+        Err(Stop::Error(error)) => {
+            thread.progress = 0;
+            thread.frame.set_result(Err(error));
+        }
+        Err(Stop::Exception(address)) => {
+            thread.progress = 0;
+            report_exception(node, m, caller, GENERAL_PROTECTION, 0, address);
+        }
+        Err(Stop::Fault(owner, fault)) => {
+            thread.attention |= again;
+            report_copy_fault(node, m, caller, owner, fault);
+        }
+        Err(Stop::Preempted) => {
+            thread.attention |= again;
+            node.interrupts_first = true;
+        }
+        Err(Stop::NoResult) => {}
+    }
+}

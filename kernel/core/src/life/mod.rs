@@ -1,0 +1,308 @@
+//! The life of threads: created, forked, started, stopped, interrupted, destroyed; and their registers.
+//!
+//! Whoever may make these calls (pm, rs) may make them on any thread. Death is complete before the call returns: peers
+//! get `EDEADSRCDST`, timers, interrupts, grants and pending notifications of the dead are gone, and only what is meant
+//! for a successor (senders to `Endpoint::current`, when one is expected) waits on. Neighbours: `ipc`, `report`, `call`
+//! (permissions), `copy` (moves registers to and from the caller).
+
+use crate::{
+    Frame, Machine, Node, Space, Thread, frame, futex, futex::inheriting, inheritance::NOTHING, inheritance::Wait,
+    inheritance::effects, interrupts, ipc::critical, ipc::critical::ordered_death, ipc::message, ipc::notify,
+    memory::copy, memory::spaces, priority as scheduler, rooms::injection, rooms::minix4rt, sched, stop::Stop,
+    thread::Continuation, thread::MessageSource, thread::attention, thread::blocked, thread::table, time::alarm,
+    time::alarm::Kind,
+};
+
+use abi::{
+    Endpoint, Errno, call::NO_QUANTUM, call::REAL_TIME, endpoint::FIRST_SERVICE, endpoint::SERVICE_SLOTS,
+    endpoint::SLOTS, endpoint::slot, privilege::Privileges, registers::Registers,
+};
+use zerocopy::IntoBytes;
+
+/// `SpaceSet`: no space.
+const NO_SPACE: u64 = u64::MAX;
+/// `Schedule`: keeps the base queue.
+const KEEP: u64 = u64::MAX;
+/// `Schedule`: the real-time queues. The best is the kernel's timer's.
+const FIRST_REAL_TIME: u64 = REAL_TIME + 1;
+const LAST_REAL_TIME: u64 = REAL_TIME + scheduler::SYSTEM_QUEUE as u64 - 1;
+
+/// `Create`: an inert service in `slot`, of the next generation, without rights. `EINVAL`: no service slot.
+/// `EBUSY`: taken.
+pub(crate) fn create<M: Machine>(node: &mut Node, m: &mut M, slot: u64) -> Result<u64, Errno> {
+    let slot = usize::try_from(slot).unwrap_or(SLOTS);
+    if !(FIRST_SERVICE..SERVICE_SLOTS).contains(&slot) {
+        return Err(Errno::EINVAL);
+    }
+    if node.threads[slot].is_live() {
+        return Err(Errno::EBUSY);
+    }
+    node.privileges[slot] = Privileges::NONE;
+    m.rights_changed(slot);
+    occupy(node, m, slot, scheduler::SERVICE_QUEUE);
+    node.threads[slot].privileges = slot as u8;
+    Ok(node.threads[slot].endpoint.0 as u64)
+}
+
+/// Gives a free slot its next holder: stopped, without a space; those who wait for the slot keep waiting.
+fn occupy<M: Machine>(node: &mut Node, m: &mut M, slot: usize, base_queue: u8) {
+    let quantum = m.ns_to_ticks(scheduler::QUANTUM_NS);
+    let thread = &mut node.threads[slot];
+    let generation = if thread.generation < Endpoint::LAST_GENERATION { thread.generation + 1 } else { 1 };
+    *thread = Thread {
+        endpoint: Endpoint::new(slot, generation),
+        generation,
+        flags: blocked::STOPPED | blocked::NO_SPACE,
+        queue: base_queue,
+        base_queue,
+        privileges: abi::endpoint::APPLICATIONS_BIT as u8,
+        senders: thread.senders,
+        wanted: thread.wanted,
+        ..Thread::FREE
+    };
+    thread.set_quantum(quantum);
+    node.live += 1;
+}
+
+/// `Fork`: an application thread with the registers, FPU state and base queue of `parent` (`NONE`: none) and `rax`
+/// 0, stopped, without a space.
+pub(crate) fn fork<M: Machine>(node: &mut Node, m: &mut M, parent: Endpoint) -> Result<u64, Errno> {
+    let parent = if parent == Endpoint::NONE { None } else { Some(table::find(node, parent)?) };
+    let slot = free_application_slot(node).ok_or(Errno::EAGAIN)?;
+    occupy(node, m, slot, scheduler::APPLICATION_QUEUE);
+    match parent {
+        Some(parent) => {
+            m.copy_extended(parent, slot);
+            let Thread { frame, quantum, .. } = node.threads[parent];
+            node.threads[slot].frame = Frame { rax: 0, ..frame };
+            sched::set_schedule(node, slot, effects::own_queue(node, parent), quantum);
+        }
+        None => node.threads[slot].frame = Frame::start(0, 0),
+    }
+    Ok(node.threads[slot].endpoint.0 as u64)
+}
+
+/// The next free application slot, going round, so that a slot rests before it is used again.
+fn free_application_slot(node: &mut Node) -> Option<usize> {
+    let start = node.next_application.clamp(SERVICE_SLOTS, SLOTS - 1);
+    let mut round = (start..SLOTS).chain(SERVICE_SLOTS..start);
+    let slot = round.find(|&slot| !node.threads[slot].is_live())?;
+    node.next_application = if slot + 1 < SLOTS { slot + 1 } else { SERVICE_SLOTS };
+    Some(slot)
+}
+
+/// `Destroy`. `keep`: a successor is expected. On a slot whose holder is dead already, `keep` = false ends the
+/// expectation. vm starts again at once (`roots`). `EINVAL`: the caller itself.
+pub(crate) fn destroy<M: Machine>(node: &mut Node, m: &mut M, endpoint: Endpoint, keep: bool) -> Result<u64, Errno> {
+    let slot = endpoint.slot();
+    if slot == node.caller() || endpoint == Endpoint::SELF {
+        return Err(Errno::EINVAL);
+    }
+    table::holder(node, endpoint)?;
+    if slot == slot::VM {
+        critical::begin_again(node, m, slot, &ordered_death(endpoint, node.threads[slot].frame.rip));
+        return Ok(0);
+    }
+    if node.threads[slot].is_live() {
+        detach(node, m, slot);
+    }
+    let expected = keep && endpoint.is_service();
+    node.threads[slot].expected = expected;
+    release_peers(node, m, slot, expected);
+    if !expected {
+        notify::notify_refused_senders(node, m, slot);
+    }
+    Ok(0)
+}
+
+/// Takes a thread out of everything it is in.
+fn detach<M: Machine>(node: &mut Node, m: &mut M, slot: usize) {
+    if node.threads[slot].mrt != 0 {
+        minix4rt::end_process(node, m, slot);
+    }
+    sched::stop(node, slot);
+    message::stop_waiting(node, slot);
+    injection::die_after(node, slot, 0);
+    alarm::cancel_deadline(node, slot, Kind::Alarm);
+    interrupts::release_lines(node, m, slot);
+    leave_space(node, slot);
+    if node.inheritance.base(slot as u16) != NOTHING {
+        effects::decide(node, |rt, effects| rt.leave(slot as u16, effects));
+    }
+    m.set_extended(slot, None);
+    let thread = &mut node.threads[slot];
+    thread.endpoint = Endpoint(0);
+    thread.flags = 0;
+    thread.attention = 0;
+    node.live -= 1;
+}
+
+/// The holder of `slot` is dead: forgets its notifications and requests, and fails everybody who waits for it,
+/// except those who may wait for a successor: reports and Linux calls that it had in hand are repeated. Only
+/// services wait for applications.
+fn release_peers<M: Machine>(node: &mut Node, m: &mut M, slot: usize, expected: bool) {
+    let end = if slot < SERVICE_SLOTS { SLOTS } else { SERVICE_SLOTS };
+    for waiter in FIRST_SERVICE..end {
+        let thread = &mut node.threads[waiter];
+        if slot < SERVICE_SLOTS {
+            thread.pending[slot / 64] &= !(1 << (slot % 64));
+            thread.wanted[slot / 64] &= !(1 << (slot % 64));
+        }
+        let waits = thread.flags & (blocked::SENDING | blocked::RECEIVING) != 0 && thread.peer.slot() == slot;
+        if !waits {
+            continue;
+        }
+        let received = thread.flags & blocked::RECEIVING != 0;
+        match thread.form {
+            MessageSource::Kernel if received => critical::ask_again(node, waiter),
+            MessageSource::Linux | MessageSource::Repeated if received && expected => critical::ask_again(node, waiter),
+            MessageSource::Kernel => {}
+            _ if !expected || thread.peer.generation() != 0 => message::fail_wait(node, m, waiter),
+            _ => {}
+        }
+    }
+}
+
+/// `Start`.
+pub(crate) fn start(node: &mut Node, slot: usize) {
+    let thread = &mut node.threads[slot];
+    if thread.flags & blocked::STOPPED != 0 {
+        thread.flags &= !blocked::STOPPED;
+        sched::wake_if_free(node, slot);
+    }
+}
+
+/// `Interrupt`: marks the thread; a futex wait ends, and so does a life as real-time process. → whom it waits for, or `NONE`.
+pub(crate) fn interrupt_thread<M: Machine>(node: &mut Node, m: &mut M, slot: usize) -> Result<u64, Errno> {
+    minix4rt::leave_real_time(node, m, slot);
+    node.threads[slot].attention |= attention::INTERRUPT;
+    if node.threads[slot].flags & blocked::FUTEX != 0 {
+        let for_pi = futex::waits_to_be_requeued(node, slot) || node.inheritance.waits(slot as u16) != Wait::No;
+        if for_pi {
+            inheriting::interrupt_pi_wait(node, slot)
+        } else {
+            futex::end_futex_wait(node, slot, Err(Errno::ERESTARTSYS))
+        }
+    }
+    Ok(blocked_on(node, slot).0 as u64)
+}
+
+/// Whom a thread waits for, or `NONE`.
+pub(crate) fn blocked_on(node: &Node, slot: usize) -> Endpoint {
+    let thread = &node.threads[slot];
+    match thread.flags & (blocked::SENDING | blocked::RECEIVING) {
+        0 => Endpoint::NONE,
+        _ => thread.peer,
+    }
+}
+
+/// `GetRegisters`, into the caller's memory. `EBUSY`: the thread runs.
+pub(crate) fn get_registers<M: Machine>(node: &mut Node, m: &mut M, slot: usize, address: u64) -> Result<u64, Stop> {
+    if node.threads[slot].flags == 0 {
+        return Err(Errno::EBUSY.into());
+    }
+    let mut registers = Registers::ZERO;
+    registers.extended_valid = m.extended(slot, &mut registers.extended).into();
+    let thread = &node.threads[slot];
+    registers.linux_call = (thread.linux_call as u64).wrapping_sub(1);
+    thread.frame.store(&mut registers);
+    copy::write_own(node, m, address, registers.as_bytes())?;
+    Ok(0)
+}
+
+/// `SetRegisters`, from the caller's memory. `EBUSY`: the thread runs. `EINVAL`: an instruction pointer or base
+/// outside user memory.
+pub(crate) fn set_registers<M: Machine>(
+    node: &mut Node,
+    m: &mut M,
+    slot: usize,
+    address: u64,
+    resumes: bool,
+) -> Result<u64, Stop> {
+    if node.threads[slot].flags == 0 {
+        return Err(Errno::EBUSY.into());
+    }
+    let registers: Registers = copy::read_value(node, m, address)?;
+    let frame = Frame::load(&registers);
+    if [frame.rip, frame.fs_base, frame.gs_base].iter().any(|&address| address >= abi::layout::USER_END) {
+        return Err(Errno::EINVAL.into());
+    }
+    m.set_extended(slot, (registers.extended_valid != 0).then_some(&registers.extended));
+    let thread = &mut node.threads[slot];
+    thread.frame = Frame { rflags: frame.rflags & frame::USER_FLAGS | frame::FIXED_FLAGS, ..frame };
+    thread.linux_call = 0;
+    if resumes {
+        resume(node, slot);
+    }
+    Ok(0)
+}
+
+/// Drops whatever a thread waits for or is in the middle of, and makes it run.
+fn resume(node: &mut Node, slot: usize) {
+    message::stop_waiting(node, slot);
+    let thread = &mut node.threads[slot];
+    thread.attention &= attention::INTERRUPT;
+    thread.progress = 0;
+    thread.then = Continuation::Return;
+    thread.flags &= !blocked::STOPPED;
+    sched::wake_if_free(node, slot);
+}
+
+/// `Schedule`: base queue (0 best to 15 or a real-time one; `u64::MAX` keeps it) and quantum (0 keeps it).
+pub(crate) fn schedule_call<M: Machine>(
+    node: &mut Node,
+    m: &mut M,
+    slot: usize,
+    queue: u64,
+    quantum_us: u64,
+) -> Result<u64, Errno> {
+    let thread = &node.threads[slot];
+    let base_queue = match queue {
+        0..=15 => scheduler::FIRST_SHARED + queue as u8,
+        FIRST_REAL_TIME..=LAST_REAL_TIME => (queue - REAL_TIME) as u8,
+        KEEP => effects::own_queue(node, slot),
+        _ => return Err(Errno::EINVAL),
+    };
+    let quantum = match quantum_us {
+        0 => thread.quantum,
+        NO_QUANTUM => m.ns_to_ticks(scheduler::FIFO_NS) | scheduler::KEEPS_TURN,
+        us => m.ns_to_ticks(us.saturating_mul(1000)),
+    };
+    if node.inheritance.base(slot as u16) != NOTHING {
+        effects::decide(node, |rt, effects| rt.set_base(slot as u16, base_queue, effects));
+    }
+    let queue = node.inheritance.effective(slot as u16).min(base_queue);
+    node.throttle.since = 0;
+    sched::set_schedule(node, slot, queue, quantum);
+    Ok(0)
+}
+
+/// `SpaceSet (endpoint, space)`.
+pub(crate) fn set_space(node: &mut Node, slot: usize, space: u64) -> Result<u64, Errno> {
+    let space = if space == NO_SPACE { None } else { Some(spaces::existing_space(node, space)?) };
+    leave_space(node, slot);
+    if let Some(space) = space {
+        enter_space(node, slot, space);
+    }
+    Ok(0)
+}
+
+/// Gives a thread without a space this one.
+pub(crate) fn enter_space(node: &mut Node, slot: usize, space: Space) {
+    node.spaces[space.0 as usize] += 1;
+    let thread = &mut node.threads[slot];
+    thread.space = space;
+    thread.flags &= !blocked::NO_SPACE;
+    sched::wake_if_free(node, slot);
+}
+
+/// Takes a thread's space away, if it has one; it does not run then.
+fn leave_space(node: &mut Node, slot: usize) {
+    let Some(space) = node.threads[slot].space() else { return };
+    inheriting::bequeath_pi(node, slot);
+    if node.threads[slot].flags == 0 {
+        sched::unready(node, slot);
+    }
+    node.threads[slot].flags |= blocked::NO_SPACE;
+    node.spaces[space.0 as usize] -= 1;
+}

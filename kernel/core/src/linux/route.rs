@@ -1,0 +1,108 @@
+//! Linux system calls: each number has a route to the service, or the part of the kernel, that implements it
+//! (DESIGN.md, "The one idea", 2).
+//!
+//! The kernel sends the call in the program's name to whoever serves the slot now; a call that meets a restart waits.
+//! Programs have no other way out. Neighbours: `ipc`, `futex`; rs fills the table.
+
+use crate::{
+    Machine, Node, futex, ipc::message, ipc::report, linux::time, memory::copy, sched, stop::Stop,
+    thread::Continuation, thread::MessageSource, thread::attention, thread::table,
+};
+
+use abi::{
+    Endpoint, Errno, call::NATIVE, endpoint::FIRST_SERVICE, endpoint::SERVICE_SLOTS, endpoint::slot, linux::NUMBERS,
+    linux::nr,
+};
+
+/// Numbers that may be routed: below this.
+pub(crate) const ROUTES: usize = NUMBERS;
+
+/// `Route`: removes.
+const NO_ROUTE: u64 = u64::MAX;
+
+/// All routes: the slot plus 1; 0: none. Slot 0 is the kernel.
+pub(crate) type Routes = [u8; ROUTES];
+
+/// `Route (number, slot)`. `EINVAL`: no such number or slot.
+pub(crate) fn set_route(node: &mut Node, number: u64, slot: u64) -> Result<u64, Errno> {
+    let entry = match slot {
+        NO_ROUTE => 0,
+        slot if slot == slot::SYSTEM as u64 => slot::SYSTEM as u8 + 1,
+        slot if (FIRST_SERVICE as u64..SERVICE_SLOTS as u64).contains(&slot) => slot as u8 + 1,
+        _ => return Err(Errno::EINVAL),
+    };
+    let route = usize::try_from(number).ok().and_then(|number| node.routes.get_mut(number));
+    *route.ok_or(Errno::EINVAL)? = entry;
+    Ok(0)
+}
+
+/// The current thread made a Linux system call.
+#[inline(always)]
+pub(crate) fn linux_call<M: Machine>(node: &mut Node, m: &mut M, number: u64) {
+    debug_assert!(number < NATIVE);
+    let caller = node.current;
+    node.threads[caller].linux_call = number as u32 + 1;
+    let route = node.routes.get(number as usize).copied().unwrap_or(0) as usize;
+    let result = match route.wrapping_sub(1) {
+        service @ FIRST_SERVICE..SERVICE_SLOTS => send_linux_call(node, m, caller, service),
+        slot::SYSTEM => {
+            kernel_linux_call(node, m, number as u32);
+            Ok(())
+        }
+        _ => Err(Errno::ENOSYS),
+    };
+    if let Err(error) = result {
+        node.threads[caller].frame.set_result(Err(error));
+    }
+}
+
+/// Programs may reach every routed service; a service only those in its bitmap.
+#[inline(always)]
+pub(crate) fn send_linux_call<M: Machine>(
+    node: &mut Node,
+    m: &mut M,
+    caller: usize,
+    service: usize,
+) -> Result<(), Errno> {
+    let to = Endpoint::current(service);
+    let thread = &mut node.threads[caller];
+    thread.form = MessageSource::Linux;
+    if thread.endpoint.is_service() {
+        table::may_send(node, caller, to)?;
+    }
+    match message::transmit(node, m, caller, to, Continuation::Answer) {
+        Err(Errno::EDEADSRCDST) => Err(Errno::EIO),
+        Err(Errno::ELOCKED) => Err(Errno::EDEADLK),
+        result => result,
+    }
+}
+
+/// A Linux call that the kernel implements, by the current thread.
+#[inline(never)]
+pub(crate) fn kernel_linux_call<M: Machine>(node: &mut Node, m: &mut M, number: u32) {
+    let caller = node.current;
+    let [w0, w1, w2, w3, w4, w5, _] = node.threads[caller].frame.words();
+    let result = match number {
+        nr::SCHED_YIELD => {
+            node.threads[caller].frame.rax = 0;
+            sched::yield_current(node, m);
+            return;
+        }
+        nr::FUTEX => futex::futex(node, m, [w0, w1, w2, w3, w4, w5]),
+        nr::CLOCK_GETTIME => time::clock_gettime(node, m, w0, w1),
+        nr::CLOCK_NANOSLEEP => time::clock_nanosleep(node, m, [w0, w1, w2]),
+        nr::GETCPU => getcpu(node, m, w0, w1),
+        _ => Err(Errno::ENOSYS.into()),
+    };
+    report::finish(node, m, caller, attention::RESUME, result);
+}
+
+/// `getcpu (address of cpu, address of node)`: both 0, where wanted.
+fn getcpu<M: Machine>(node: &mut Node, m: &mut M, cpu: u64, numa_node: u64) -> Result<u64, Stop> {
+    for address in [cpu, numa_node] {
+        if address != 0 {
+            copy::write_own(node, m, address, &0u32.to_le_bytes())?;
+        }
+    }
+    Ok(0)
+}

@@ -1,0 +1,227 @@
+//! Copies between address spaces and physical memory: `VirCopy`, `PhysCopy` and their vectors, grants, frames, and the small structs of other calls.
+//!
+//! Long copies go in chunks with a preemption point after each; a page that is not there makes the caller wait for vm
+//! and go on. Every chunk is checked anew against endpoints and grants, so that death or revocation in between is seen.
+//! Neighbours: `grants` (finds the buffer), `call` (takes up what was interrupted), `report` (asks vm).
+
+use crate::{
+    Machine, Node, Space, machine::Copied, machine::Fault, machine::Memory, machine::Side, memory::grants,
+    memory::place::Place, memory::place::check_range, rights::allows_memory, stop::Stop, thread::table,
+};
+
+use abi::{
+    Endpoint, Errno, call::CopyRequest, call::KernelCall, call::MAX_VECTOR, layout::MAX_COPY, layout::MAX_DIAG,
+    layout::PAGE_BYTES, privilege::COPY_APPLICATIONS_ONLY,
+};
+use zerocopy::{FromBytes, IntoBytes};
+
+/// Most bytes copied between two preemption points; in real-time mode a sixteenth of it.
+pub const CHUNK_BYTES: u64 = 64 * 1024;
+
+/// `Thread::progress` in a copying call: records of a vector that are done, above the bytes done of the next one.
+const RECORD_SHIFT: u32 = 32;
+const DONE_BYTES: u64 = (1 << RECORD_SHIFT) - 1;
+const _: () = assert!(MAX_COPY <= DONE_BYTES);
+
+/// Bytes of a record of a vector.
+const RECORD_BYTES: u64 = size_of::<CopyRequest>() as u64;
+
+/// The space of a thread; `EFAULT` when it has none.
+pub(crate) fn space_of(node: &Node, slot: usize) -> Result<Space, Errno> {
+    node.threads[slot].space().ok_or(Errno::EFAULT)
+}
+
+/// Reads the memory of the current thread.
+pub(crate) fn read_own<M: Machine>(node: &mut Node, m: &mut M, address: u64, out: &mut [u8]) -> Result<(), Stop> {
+    check_range(address, out.len() as u64)?;
+    let space = space_of(node, node.caller())?;
+    m.read(space, address, out).map_err(|fault| Stop::Fault(node.caller(), fault))
+}
+
+/// Reads a structure of `abi` from the memory of the current thread.
+pub(crate) fn read_value<T: FromBytes + IntoBytes, M: Machine>(
+    node: &mut Node,
+    m: &mut M,
+    address: u64,
+) -> Result<T, Stop> {
+    let mut value = T::new_zeroed();
+    read_own(node, m, address, value.as_mut_bytes())?;
+    Ok(value)
+}
+
+/// Writes the memory of the current thread: all of it or nothing.
+pub(crate) fn write_own<M: Machine>(node: &mut Node, m: &mut M, address: u64, bytes: &[u8]) -> Result<(), Stop> {
+    check_range(address, bytes.len() as u64)?;
+    let space = space_of(node, node.caller())?;
+    m.write(space, address, bytes).map_err(|fault| Stop::Fault(node.caller(), fault))
+}
+
+/// `VirCopy`.
+pub(crate) fn copy_between<M: Machine>(node: &mut Node, m: &mut M, request: &CopyRequest) -> Result<u64, Stop> {
+    let from = Place { owner: table::find_or_self(node, request.from)?, address: request.from_address };
+    let to = Place { owner: table::find_or_self(node, request.to)?, address: request.to_address };
+    let restricted = node.privileges(node.caller()).flags & COPY_APPLICATIONS_ONLY != 0;
+    let foreign = |slot: usize| slot != node.caller() && node.threads[slot].endpoint.is_service();
+    if restricted && (foreign(from.owner) || foreign(to.owner)) {
+        return Err(Errno::EPERM.into());
+    }
+    copy(node, m, from, to, request.bytes)
+}
+
+/// Copies, from where an interrupted copy left off. → bytes.
+fn copy<M: Machine>(node: &mut Node, m: &mut M, from: Place, to: Place, bytes: u64) -> Result<u64, Stop> {
+    check_length(bytes)?;
+    check_range(from.address, bytes)?;
+    check_range(to.address, bytes)?;
+    let (from_space, to_space) = (space_of(node, from.owner)?, space_of(node, to.owner)?);
+    in_chunks(node, m, bytes, (from.owner, to.owner), |m, done, chunk| {
+        Ok(m.copy(from_space, from.address + done, to_space, to.address + done, chunk))
+    })
+}
+
+/// `PhysCopy`: `VirCopy` with `NONE` for physical memory.
+pub(crate) fn copy_physical<M: Machine>(node: &mut Node, m: &mut M, request: &CopyRequest) -> Result<u64, Stop> {
+    let CopyRequest { from, to, from_address, to_address, bytes } = *request;
+    check_length(bytes)?;
+    let (from_owner, from) = memory_of(node, from, from_address, bytes)?;
+    let (to_owner, to) = memory_of(node, to, to_address, bytes)?;
+    in_chunks(node, m, bytes, (from_owner, to_owner), |m, done, chunk| {
+        m.copy_memory(from.after(done), to.after(done), chunk)
+    })
+}
+
+/// One side of `PhysCopy`, and its owner. `ECALLDENIED`: physical memory outside the caller's ranges, or another's memory without the
+/// right to `VirCopy` or against the caller's flags.
+fn memory_of(node: &Node, endpoint: Endpoint, address: u64, bytes: u64) -> Result<(usize, Memory), Errno> {
+    let caller = node.caller();
+    let privileges = node.privileges(caller);
+    if endpoint == Endpoint::NONE {
+        let allowed = allows_memory(privileges, address, bytes);
+        return if allowed { Ok((caller, Memory::Physical(address))) } else { Err(Errno::ECALLDENIED) };
+    }
+    check_range(address, bytes)?;
+    let owner = table::find_or_self(node, endpoint)?;
+    let may_copy = privileges.kernel_calls & KernelCall::VirCopy.bit() != 0
+        && (privileges.flags & COPY_APPLICATIONS_ONLY == 0 || !node.threads[owner].endpoint.is_service());
+    if owner != caller && !may_copy {
+        return Err(Errno::ECALLDENIED);
+    }
+    Ok((owner, Memory::Space(space_of(node, owner)?, address)))
+}
+
+/// `VirVCopy` and `PhysVCopy` `(address of records, count)`: each record by `copy_one`. → records done.
+pub(crate) fn copy_vector<M: Machine>(
+    node: &mut Node,
+    m: &mut M,
+    (address, count): (u64, u64),
+    copy_one: fn(&mut Node, &mut M, &CopyRequest) -> Result<u64, Stop>,
+) -> Result<u64, Stop> {
+    if count > MAX_VECTOR {
+        return Err(Errno::EINVAL.into());
+    }
+    check_range(address, count * RECORD_BYTES)?;
+    let caller = node.caller();
+    loop {
+        let done = node.threads[caller].progress >> RECORD_SHIFT;
+        if done >= count {
+            return Ok(count);
+        }
+        let request = read_value(node, m, address + done * RECORD_BYTES)?;
+        match copy_one(node, m, &request) {
+            Ok(_) => node.threads[caller].progress = (done + 1) << RECORD_SHIFT,
+            Err(Stop::Error(_)) if done > 0 => return Ok(done),
+            Err(stop) => return Err(stop),
+        }
+        if m.interrupt_pending() {
+            return Err(Stop::Preempted);
+        }
+    }
+}
+
+/// Does a long copy in chunks, keeping the caller's progress. `owners`: who owns what is read and written.
+fn in_chunks<M: Machine>(
+    node: &mut Node,
+    m: &mut M,
+    bytes: u64,
+    owners: (usize, usize),
+    mut copy_chunk: impl FnMut(&mut M, u64, u64) -> Result<Copied, Errno>,
+) -> Result<u64, Stop> {
+    let caller = node.caller();
+    let mut done = node.threads[caller].progress & DONE_BYTES;
+    let records = node.threads[caller].progress & !DONE_BYTES;
+    while done < bytes {
+        let copied = copy_chunk(m, done, node.chunk_bytes.min(bytes - done))?;
+        done += copied.bytes;
+        node.threads[caller].progress = records | done;
+        match copied.fault {
+            Some((Side::From, fault)) => return Err(Stop::Fault(owners.0, fault)),
+            Some((Side::To, fault)) => return Err(Stop::Fault(owners.1, fault)),
+            None if done < bytes && m.interrupt_pending() => return Err(Stop::Preempted),
+            None => {}
+        }
+    }
+    Ok(bytes)
+}
+
+/// `SafeCopyFrom (granter, grant, offset, own address, bytes)`.
+pub(crate) fn copy_from_grant<M: Machine>(node: &mut Node, m: &mut M, words: [u64; 5]) -> Result<u64, Stop> {
+    let [granter, grant, offset, address, bytes] = words;
+    let from = grants::granted(node, m, granter, grant, offset, bytes, abi::grant::READ)?;
+    copy(node, m, from, Place { owner: node.caller(), address }, bytes)
+}
+
+/// `SafeCopyTo (granter, grant, offset, own address, bytes)`.
+pub(crate) fn copy_to_grant<M: Machine>(node: &mut Node, m: &mut M, words: [u64; 5]) -> Result<u64, Stop> {
+    let [granter, grant, offset, address, bytes] = words;
+    let to = grants::granted(node, m, granter, grant, offset, bytes, abi::grant::WRITE)?;
+    copy(node, m, Place { owner: node.caller(), address }, to, bytes)
+}
+
+/// `FrameFill (frame, offset in frame, granter, grant, offset in grant, bytes)`.
+pub(crate) fn fill_frames<M: Machine>(node: &mut Node, m: &mut M, words: [u64; 6]) -> Result<u64, Stop> {
+    let [frame, frame_offset, granter, grant, offset, bytes] = words;
+    check_length(bytes)?;
+    let physical = frame.checked_add(frame_offset).filter(|start| start.checked_add(bytes).is_some());
+    let physical = physical.ok_or(Errno::EINVAL)?;
+    let from = grants::granted(node, m, granter, grant, offset, bytes, abi::grant::READ)?;
+    let space = space_of(node, from.owner)?;
+    in_chunks(node, m, bytes, (from.owner, from.owner), |m, done, chunk| {
+        m.copy_memory(Memory::Space(space, from.address + done), Memory::Physical(physical + done), chunk)
+    })
+}
+
+/// `FrameCopy (to, from)`.
+pub(crate) fn copy_frame<M: Machine>(_node: &mut Node, m: &mut M, to: u64, from: u64) -> Result<u64, Errno> {
+    if !(to | from).is_multiple_of(PAGE_BYTES) {
+        return Err(Errno::EINVAL);
+    }
+    m.copy_frame(to, from).map(|()| 0)
+}
+
+/// `Umap (address)`. The page must be there.
+pub(crate) fn translate<M: Machine>(node: &mut Node, m: &mut M, address: u64) -> Result<u64, Stop> {
+    check_range(address, 1)?;
+    let space = space_of(node, node.caller())?;
+    m.translate(space, address).map_err(|fault: Fault| Stop::Fault(node.caller(), fault))
+}
+
+/// `Diag (address, bytes)`.
+pub(crate) fn print<M: Machine>(node: &mut Node, m: &mut M, address: u64, bytes: u64) -> Result<u64, Stop> {
+    if bytes > MAX_DIAG {
+        return Err(Errno::EINVAL.into());
+    }
+    let mut buffer = [0; MAX_DIAG as usize];
+    let text = &mut buffer[..bytes as usize];
+    read_own(node, m, address, text)?;
+    m.console(text);
+    Ok(bytes)
+}
+
+/// The arguments of `VirCopy` and `PhysCopy` as a record.
+pub(crate) fn request([from, from_address, to, to_address, bytes]: [u64; 5]) -> CopyRequest {
+    CopyRequest { from: Endpoint(from as u32), to: Endpoint(to as u32), from_address, to_address, bytes }
+}
+
+fn check_length(bytes: u64) -> Result<(), Errno> {
+    if bytes <= MAX_COPY { Ok(()) } else { Err(Errno::EINVAL) }
+}

@@ -1,0 +1,424 @@
+//! Real-time processes: attributes, becoming real-time and ordinary again, sleep and wake-up, periods, deadlines, watchdogs.
+//!
+//! A process record belongs to a thread from its first system call until its death; only while `Thread::real_time` is set does it have timers,
+//! a queue and a place in `rt`. Whoever watches or is watched is told when a process stops being real-time, however that happens.
+
+use crate::{
+    Machine, Node, futex::inheriting, inheritance::NOTHING, inheritance::effects, ipc::report, rooms::minix4rt,
+    rooms::minix4rt::DONE, rooms::minix4rt::NOBODY, rooms::minix4rt::Outcome, rooms::minix4rt::control::Words,
+    rooms::minix4rt::decide, rooms::minix4rt::error, rooms::minix4rt::interrupt, rooms::minix4rt::queue,
+    rooms::minix4rt::queue::Queue, rooms::minix4rt::timer, rooms::minix4rt::timer::Action, sched, thread::blocked,
+};
+
+use abi::{
+    Errno, rt, rt::FOREVER, rt::NOPROC, rt::NOWAIT, rt::PROCESSES, rt::ProcessAttributes, rt::ProcessStatistics,
+    rt::QUEUE_ENTRIES, rt::QUEUES, rt::TIMERS, rt::flag, rt::message,
+};
+
+/// What a real-time process waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Waiting {
+    /// Nothing.
+    No,
+    /// A semaphore.
+    Semaphore,
+    /// A wake-up.
+    Sleep,
+    /// Its next period.
+    Period,
+    /// That this process receives its request.
+    Send(u16),
+    /// The same, and then the answer.
+    Request(u16),
+    /// A message from this process; from `NOBODY`: from anybody.
+    Receive(u16),
+}
+
+/// One process.
+#[derive(Clone, Debug)]
+pub(super) struct Process {
+    /// Slot of its thread; 0: free.
+    pub thread: u16,
+    pub pid: i64,
+    /// The watchdog in there is a process number.
+    pub attributes: ProcessAttributes,
+    pub waiting: Waiting,
+    /// Virtual timers, 0: none.
+    pub timeout: u8,
+    pub period: u8,
+    /// Priority of the request that it is working on.
+    pub serving: u8,
+    /// It has been woken and has not waited since: the deadline runs.
+    pub is_working: bool,
+    /// The period timer stands for the deadline, not for the next period.
+    at_deadline: bool,
+    /// A period has begun while it was working.
+    is_late: bool,
+    /// Begin of the period or of the work, in ticks of the machine.
+    began: u64,
+    /// Ready queue and quantum as an ordinary process.
+    ordinary: (u8, u64),
+    pub statistics: ProcessStatistics,
+    pub queue: Queue,
+    /// A line without a driver, plus 1, that stays masked until the process waits.
+    pub line: u16,
+}
+
+impl Process {
+    pub const FREE: Process = Process {
+        thread: 0,
+        pid: 0,
+        attributes: ProcessAttributes { watchdog: NOBODY as i64, ..ProcessAttributes::ZERO },
+        waiting: Waiting::No,
+        timeout: 0,
+        period: 0,
+        serving: 0,
+        is_working: false,
+        at_deadline: false,
+        is_late: false,
+        began: 0,
+        ordinary: (0, 0),
+        statistics: ProcessStatistics::ZERO,
+        queue: Queue::EMPTY,
+        line: 0,
+    };
+
+    fn is_periodic(&self) -> bool {
+        self.attributes.flags & flag::P_PERIODIC != 0
+    }
+}
+
+/// The process with this pid. `E_BAD_PROC`.
+#[inline(always)]
+pub(crate) fn find_process(node: &mut Node, pid: i64) -> Result<u16, Errno> {
+    let hint = node.minix4rt.hints[pid as usize % PROCESSES];
+    if node.minix4rt.processes[hint as usize].pid == pid && hint != NOBODY {
+        return Ok(hint);
+    }
+    search_process(node, pid)
+}
+
+#[cold]
+fn search_process(node: &mut Node, pid: i64) -> Result<u16, Errno> {
+    let known = |process: &Process| process.thread != 0 && process.pid == pid;
+    let found = node.minix4rt.processes.iter().position(known).ok_or(error(rt::error::E_BAD_PROC))?;
+    node.minix4rt.hints[pid as usize % PROCESSES] = found as u16;
+    Ok(found as u16)
+}
+
+/// The real-time process with this pid, `NOBODY` for `NOPROC`; `wrong` when there is none, or it is this very one.
+pub(crate) fn find_helper(node: &mut Node, pid: i64, own: u16, wrong: i32) -> Result<u16, Errno> {
+    if pid == NOPROC {
+        return Ok(NOBODY);
+    }
+    let helper = find_process(node, pid).map_err(|_| error(wrong))?;
+    if helper == own || !is_real_time(node, helper) { Err(error(wrong)) } else { Ok(helper) }
+}
+
+#[inline(always)]
+pub(crate) fn is_real_time(node: &Node, process: u16) -> bool {
+    node.threads[node.minix4rt.processes[process as usize].thread as usize].real_time
+}
+
+/// The record of a thread, made if there is none. `NOMSGQ`: all are in use.
+pub(crate) fn process_of(node: &mut Node, slot: usize, pid: i64) -> Result<u16, Errno> {
+    if node.threads[slot].mrt == NOBODY {
+        let free = (1..=PROCESSES).find(|&process| node.minix4rt.processes[process].thread == 0);
+        let free = free.ok_or(error(rt::error::E_MRT_NOMSGQ))?;
+        node.minix4rt.processes[free] = Process { thread: slot as u16, pid, ..Process::FREE };
+        node.threads[slot].mrt = free as u16;
+    }
+    Ok(node.threads[slot].mrt)
+}
+
+/// `SETPATTR`; mrt has refused what makes no sense.
+pub(crate) fn set_attributes(node: &mut Node, process: u16, words: &Words) -> Result<u64, Errno> {
+    let [flags, baseprty, period, limit, deadline, watchdog, mq_size, mq_flags] = *words;
+    let periodic = flags & flag::P_PERIODIC != 0;
+    let (baseprty, mq_size) = (baseprty.clamp(1, rt::PRIORITIES), mq_size.min(QUEUE_ENTRIES));
+    let (period, deadline) = (period.clamp(periodic as u64, rt::MOST_TICKS), deadline.min(rt::MOST_TICKS));
+    let watchdog = find_helper(node, watchdog as i64, process, rt::error::E_MRT_BADWDOG)? as i64;
+    let limit = if periodic { 0 } else { limit };
+    node.minix4rt.processes[process as usize].attributes =
+        ProcessAttributes { flags, baseprty, period, limit, deadline, watchdog, mq_size, mq_flags };
+    Ok(0)
+}
+
+/// `GETPATTR`.
+pub(crate) fn attributes(node: &Node, process: u16) -> Words {
+    let a = &node.minix4rt.processes[process as usize].attributes;
+    let flags = a.flags | if is_real_time(node, process) { flag::P_REALTIME } else { 0 };
+    let watchdog = pid_of(node, a.watchdog as u16) as u64;
+    [flags, a.baseprty, a.period, a.limit, a.deadline, watchdog, a.mq_size, a.mq_flags]
+}
+
+pub(crate) fn pid_of(node: &Node, process: u16) -> i64 {
+    if process == NOBODY { NOPROC } else { node.minix4rt.processes[process as usize].pid }
+}
+
+/// `GETPINT`.
+pub(crate) fn internals(node: &Node, number: u16) -> Words {
+    let Process { thread, timeout, period, ref attributes, .. } = node.minix4rt.processes[number as usize];
+    let timers = (timeout != 0) as u64 + (period != 0) as u64;
+    let (priority, queue) = match is_real_time(node, number) {
+        true => (node.inheritance.effective(thread) as u64, number as u64),
+        false => (attributes.baseprty, u64::MAX),
+    };
+    [timers, priority, queue, thread as u64, 0, 0, 0, 0]
+}
+
+/// `SET2RT`: first vm makes the memory of the caller resident; then the call is made again, with progress.
+pub(crate) fn ask_for_real_time<M: Machine>(node: &mut Node, m: &mut M) -> Outcome {
+    let slot = node.current;
+    let thread = &mut node.threads[slot];
+    if node.minix4rt.processes[thread.mrt as usize].attributes.baseprty == 0 {
+        return Err(error(rt::error::E_MRT_BADPRTY));
+    }
+    if core::mem::take(&mut thread.progress) == 0 {
+        check_pools(node, slot)?;
+        report::report_resident(node, m, slot)?;
+        return Ok(None);
+    }
+    become_real_time(node, m, slot)
+}
+
+/// The pools have what a process needs: how many timers.
+fn check_pools(node: &Node, slot: usize) -> Result<usize, Errno> {
+    let attributes = &node.minix4rt.processes[node.threads[slot].mrt as usize].attributes;
+    let has_period = attributes.flags & flag::P_PERIODIC != 0 || attributes.deadline != 0;
+    let timers = 1 + has_period as usize;
+    if !node.minix4rt.system.is_on {
+        return Err(error(rt::error::E_MRT_NORTMODE));
+    }
+    if node.minix4rt.system.active as usize >= QUEUES {
+        return Err(error(rt::error::E_MRT_NOMSGQ));
+    }
+    if TIMERS - node.minix4rt.timers.used < timers {
+        return Err(error(rt::error::E_MRT_NOVTIMER));
+    }
+    Ok(timers)
+}
+
+fn become_real_time<M: Machine>(node: &mut Node, m: &mut M, slot: usize) -> Outcome {
+    let timers = check_pools(node, slot)?;
+    let quantum = m.ns_to_ticks(rt::RUNAWAY_NS);
+    let (number, own_queue) = (node.threads[slot].mrt, effects::own_queue(node, slot));
+    let thread = &mut node.threads[slot];
+    let process = &mut node.minix4rt.processes[number as usize];
+    process.ordinary = (own_queue, thread.quantum);
+    thread.set_quantum(quantum);
+    thread.real_time = true;
+    process.timeout = node.minix4rt.timers.take(Action::Timeout(number)).unwrap_or(0);
+    if timers > 1 {
+        process.period = node.minix4rt.timers.take(Action::Period(number)).unwrap_or(0);
+    }
+    process.statistics = ProcessStatistics { minlax: i64::MAX, ..ProcessStatistics::ZERO };
+    process.serving = NOTHING;
+    process.is_working = true;
+    (process.at_deadline, process.is_late) = (false, false);
+    process.began = m.ticks();
+    let (priority, periodic, began) = (process.attributes.baseprty as u8, process.is_periodic(), process.began);
+    let inherits = process.attributes.mq_flags & flag::MQ_PRTYINHERIT != 0 && node.minix4rt.inherits();
+    node.minix4rt.system.active += 1;
+    decide(node, |rt, effects| {
+        rt.set_inherits(slot as u16, inherits, effects);
+        rt.set_base(slot as u16, priority, effects);
+    });
+    sched::update_fast_path(node);
+    if periodic {
+        arm_period(node, m, number, began);
+    }
+    DONE
+}
+
+/// A process stops being real-time, because it says so or has to end: nothing real-time remembers it, and everybody concerned is told.
+#[cold]
+pub(crate) fn leave_real_time<M: Machine>(node: &mut Node, m: &mut M, slot: usize) {
+    if !node.threads[slot].real_time {
+        return;
+    }
+    let number = node.threads[slot].mrt;
+    let was_blocked = node.threads[slot].flags & blocked::REAL_TIME != 0;
+    queue::withdraw_request(node, number);
+    inheriting::bequeath_pi(node, slot);
+    node.threads[slot].real_time = false;
+    decide(node, |rt, effects| rt.leave(slot as u16, effects));
+    queue::empty_queue(node, number);
+    let process = &mut node.minix4rt.processes[number as usize];
+    let (pid, (queue, quantum)) = (process.pid, process.ordinary);
+    let watchdog = process.attributes.watchdog as u16;
+    process.waiting = Waiting::No;
+    let timers = [core::mem::take(&mut process.timeout), core::mem::take(&mut process.period)];
+    timers.into_iter().for_each(|timer| node.minix4rt.timers.give_back(timer));
+    node.minix4rt.system.active -= 1;
+    if was_blocked {
+        let thread = &mut node.threads[slot];
+        thread.flags &= !blocked::REAL_TIME;
+        thread.frame.set_result(Err(error(rt::error::E_MRT_EXITING)));
+        (thread.base_queue, thread.queue) = (queue, queue);
+        thread.set_quantum(quantum);
+        sched::wake_if_free(node, slot);
+    } else {
+        sched::set_schedule(node, slot, queue, quantum);
+    }
+    sched::update_fast_path(node);
+    interrupt::forget_interrupts(node, m, number);
+    queue::post_from_kernel(node, watchdog, message::KRNPROC, [pid as u64, 0, 0]);
+    for watched in 1..=PROCESSES as u16 {
+        let attributes = &mut node.minix4rt.processes[watched as usize].attributes;
+        if attributes.watchdog as u16 == number {
+            attributes.watchdog = NOBODY as i64;
+            queue::post_from_kernel(node, watched, message::KRNWDOG, [pid as u64, 0, 0]);
+        }
+    }
+}
+
+/// A thread that has a record ends.
+#[cold]
+pub(crate) fn end_process<M: Machine>(node: &mut Node, m: &mut M, slot: usize) {
+    leave_real_time(node, m, slot);
+    decide(node, |rt, effects| rt.free_all(slot as u16, effects));
+    let number = core::mem::take(&mut node.threads[slot].mrt);
+    node.minix4rt.processes[number as usize] = Process::FREE;
+}
+
+/// Tells the watchdog of a process about a missed deadline, or something else (`message::KRNDLINE`).
+#[cold]
+pub(crate) fn tell_watchdog(node: &mut Node, process: u16, [what, detail]: [u64; 2]) {
+    let Process { pid, ref attributes, .. } = node.minix4rt.processes[process as usize];
+    queue::post_from_kernel(node, attributes.watchdog as u16, message::KRNDLINE, [pid as u64, what, detail]);
+}
+
+/// A real-time process has run for so long without waiting that nobody else comes to run: it becomes an ordinary one.
+#[cold]
+pub(crate) fn end_runaway<M: Machine>(node: &mut Node, m: &mut M, slot: usize) {
+    tell_watchdog(node, node.threads[slot].mrt, [4, 0]);
+    leave_real_time(node, m, slot);
+}
+
+/// `SLEEP`.
+pub(crate) fn sleep<M: Machine>(node: &mut Node, m: &mut M, timeout: i64) -> Outcome {
+    let slot = node.current;
+    let number = node.threads[slot].mrt as usize;
+    end_of_work(node, m, number);
+    let process = &mut node.minix4rt.processes[number];
+    let limit = process.attributes.limit;
+    if limit != 0 && process.statistics.scheds >= limit {
+        leave_real_time(node, m, slot);
+        return DONE;
+    }
+    match timeout {
+        NOWAIT => DONE,
+        FOREVER if process.is_periodic() => {
+            if core::mem::take(&mut process.is_late) {
+                process.is_working = true;
+                return DONE;
+            }
+            minix4rt::wait_real_time(node, m, Waiting::Period, FOREVER)
+        }
+        _ => minix4rt::wait_real_time(node, m, Waiting::Sleep, timeout),
+    }
+}
+
+/// A process has done its work: how much time was left?
+fn end_of_work<M: Machine>(node: &mut Node, m: &mut M, number: usize) {
+    let process = &mut node.minix4rt.processes[number];
+    process.is_working = false;
+    let Process { began, attributes: ProcessAttributes { deadline, period, .. }, .. } = *process;
+    let deadline = if deadline == 0 { period } else { deadline };
+    if process.period != 0 && deadline != 0 {
+        let end = began.saturating_add(deadline * node.minix4rt.system.tick_tsc);
+        let laxity = node.minix4rt.system.signed_ns(end, m.ticks());
+        let process = &mut node.minix4rt.processes[number];
+        process.statistics.minlax = process.statistics.minlax.min(laxity);
+        if !process.is_periodic() {
+            node.minix4rt.timers.cancel(process.period as usize);
+        }
+    }
+}
+
+/// `WAKEUP`.
+pub(crate) fn wake_up<M: Machine>(node: &mut Node, m: &mut M, pid: i64) -> Outcome {
+    let number = find_process(node, pid)?;
+    if !is_real_time(node, number) {
+        return Err(error(rt::error::E_MRT_BADPTYPE));
+    }
+    if !end_sleep(node, m, number) {
+        tell_watchdog(node, number, [2, 0]);
+        return Err(error(rt::error::E_MRT_UNSLEEP));
+    }
+    DONE
+}
+
+/// Wakes a sleeper, whose deadline begins. False: it does not sleep.
+pub(crate) fn end_sleep<M: Machine>(node: &mut Node, m: &mut M, number: u16) -> bool {
+    let process = &mut node.minix4rt.processes[number as usize];
+    if !matches!(process.waiting, Waiting::Sleep | Waiting::Period) {
+        return false;
+    }
+    process.is_working = true;
+    process.began = m.ticks();
+    let (slot, timer, deadline) = (process.thread as usize, process.period as usize, process.attributes.deadline);
+    if timer != 0 && !process.is_periodic() {
+        let end = process.began + deadline * node.minix4rt.system.tick_tsc;
+        timer::set_timer(node, m, timer, end);
+    }
+    node.threads[slot].frame.rax = 0;
+    minix4rt::end_real_time_wait(node, slot);
+    true
+}
+
+/// The time limit of a wait is over.
+pub(crate) fn end_time_limit(node: &mut Node, number: u16) {
+    let Process { thread, waiting, .. } = node.minix4rt.processes[number as usize];
+    let result = match waiting {
+        Waiting::No => return,
+        Waiting::Sleep | Waiting::Period => Ok(0),
+        _ => Err(error(rt::error::E_MRT_TIMEOUT)),
+    };
+    queue::withdraw_request(node, number);
+    decide(node, |rt, effects| rt.give_up(thread, effects));
+    node.threads[thread as usize].frame.set_result(result);
+    minix4rt::end_real_time_wait(node, thread as usize);
+}
+
+/// The period timer of a process is over: a deadline, or the begin of the next period.
+pub(crate) fn begin_period<M: Machine>(node: &mut Node, m: &mut M, number: u16, due: u64) {
+    let process = &mut node.minix4rt.processes[number as usize];
+    let (periodic, at_deadline) = (process.is_periodic(), core::mem::take(&mut process.at_deadline));
+    if process.is_working && (at_deadline || !periodic || process.attributes.deadline == 0) {
+        process.statistics.mdl += 1;
+        tell_watchdog(node, number, [0, 0]);
+    }
+    if !periodic {
+        return;
+    }
+    let process = &mut node.minix4rt.processes[number as usize];
+    if at_deadline {
+        let (timer, next) = (process.period, process.began + process.attributes.period * node.minix4rt.system.tick_tsc);
+        return timer::set_timer(node, m, timer as usize, next);
+    }
+    process.began = due;
+    process.statistics.timestamp = node.minix4rt.system.tick_at(due);
+    if process.waiting == Waiting::Period {
+        let latency = node.minix4rt.system.signed_ns(m.ticks(), due) as u64;
+        process.statistics.maxlat = process.statistics.maxlat.max(latency);
+        process.is_working = true;
+        let slot = process.thread as usize;
+        node.threads[slot].frame.rax = 0;
+        minix4rt::end_real_time_wait(node, slot);
+    } else {
+        process.is_late |= process.is_working;
+    }
+    arm_period(node, m, number, due);
+}
+
+/// Sets the period timer for what comes next after the begin of a period.
+fn arm_period<M: Machine>(node: &mut Node, m: &mut M, number: u16, began: u64) {
+    let process = &mut node.minix4rt.processes[number as usize];
+    let ProcessAttributes { period, deadline, .. } = process.attributes;
+    process.at_deadline = deadline != 0;
+    let ticks = if deadline != 0 { deadline } else { period };
+    let (timer, next) = (process.period as usize, began + ticks * node.minix4rt.system.tick_tsc);
+    timer::set_timer(node, m, timer, next);
+}

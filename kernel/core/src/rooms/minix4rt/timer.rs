@@ -1,0 +1,187 @@
+//! Virtual timers (R24, R25): fixed in number, each with a deadline and an action that is run by priority.
+//!
+//! When a timer is over it is only put into the list of its owner's priority; the action runs when nothing better does, before threads and
+//! interrupts of the same priority. A timer that is stopped while it is in a list stays there and does nothing.
+
+use crate::{
+    Machine, Node, priority::SYSTEM_QUEUE, rooms::minix4rt::NOBODY, rooms::minix4rt::interrupt,
+    rooms::minix4rt::process, sched, time::deadlines::Deadlines,
+};
+
+use abi::{rt::IRQS, rt::TIMERS};
+
+/// What is done when the time is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Action {
+    /// The timer is free.
+    Free,
+    /// The wait of this process ends.
+    Timeout(u16),
+    /// A period of this process begins, or its deadline is there.
+    Period(u16),
+    /// This interrupt is triggered.
+    Interrupt(u16),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Timer {
+    action: Action,
+    /// It is in such a list.
+    is_over: bool,
+    /// The action is not to be run.
+    is_stopped: bool,
+    /// When it was due, in ticks of the machine.
+    due: u64,
+}
+
+/// Lists of what waits for its level: timers, numbered as they are, and interrupts from `FIRST_INTERRUPT` on. For each level one list of
+/// timers, and behind it one of interrupts. 0: none.
+#[derive(Debug)]
+struct Lists {
+    next: [u16; FIRST_INTERRUPT + IRQS],
+    ends: [(u16, u16); LEVELS * 2],
+}
+
+const LEVELS: usize = SYSTEM_QUEUE as usize;
+const FIRST_INTERRUPT: usize = TIMERS + 1;
+
+impl Lists {
+    fn put(&mut self, number: usize, list: usize) {
+        self.next[number] = 0;
+        let (first, last) = &mut self.ends[list];
+        match core::mem::replace(last, number as u16) {
+            0 => *first = number as u16,
+            last => self.next[last as usize] = number as u16,
+        }
+    }
+
+    fn take(&mut self, list: usize) -> Option<usize> {
+        let (first, last) = &mut self.ends[list];
+        let number = *first as usize;
+        *first = self.next[number];
+        if *first == 0 {
+            *last = 0;
+        }
+        (number != 0).then_some(number)
+    }
+}
+
+/// All virtual timers. Number 0 stands for none.
+#[derive(Debug)]
+pub(super) struct Timers {
+    deadlines: Deadlines<{ TIMERS + 1 }>,
+    timers: [Timer; TIMERS + 1],
+    over: Lists,
+    /// Timers in use.
+    pub used: usize,
+}
+
+const _: () = assert!(TIMERS < u8::MAX as usize);
+
+impl Timers {
+    pub const fn new() -> Timers {
+        let free = Timer { action: Action::Free, is_over: false, is_stopped: false, due: 0 };
+        Timers {
+            deadlines: Deadlines::NEW,
+            timers: [free; TIMERS + 1],
+            over: Lists { next: [0; FIRST_INTERRUPT + IRQS], ends: [(0, 0); LEVELS * 2] },
+            used: 0,
+        }
+    }
+
+    /// Takes a free timer.
+    pub fn take(&mut self, action: Action) -> Option<u8> {
+        let free = (1..=TIMERS).find(|&id| self.timers[id].action == Action::Free && !self.timers[id].is_over)?;
+        self.timers[free].action = action;
+        self.used += 1;
+        Some(free as u8)
+    }
+
+    /// Gives a timer back; 0: none.
+    pub fn give_back(&mut self, id: u8) {
+        if id != 0 {
+            self.cancel(id as usize);
+            self.timers[id as usize].action = Action::Free;
+            self.used -= 1;
+        }
+    }
+
+    #[inline(always)]
+    pub fn cancel(&mut self, id: usize) {
+        self.deadlines.cancel(id);
+        self.timers[id].is_stopped = true;
+    }
+
+    /// Puts a timer that is over behind the others of its level.
+    fn put(&mut self, id: usize, level: u8, due: u64) {
+        let timer = &mut self.timers[id];
+        (timer.is_stopped, timer.due) = (false, due);
+        if !core::mem::replace(&mut timer.is_over, true) {
+            self.over.put(id, level as usize * 2);
+        }
+    }
+
+    /// Takes the first one of a level out: what is to be done, and since when.
+    fn take_over(&mut self, level: usize) -> Option<(Action, u64)> {
+        let timer = &mut self.timers[self.over.take(level * 2)?];
+        timer.is_over = false;
+        Some((if timer.is_stopped { Action::Free } else { timer.action }, timer.due))
+    }
+
+    /// Puts an interrupt's second stage behind the others of its level.
+    pub fn put_interrupt(&mut self, irq: usize, level: u8) {
+        self.over.put(FIRST_INTERRUPT + irq, level as usize * 2 + 1);
+    }
+
+    /// Takes the first one of a level out.
+    pub fn take_interrupt(&mut self, level: usize) -> Option<usize> {
+        Some(self.over.take(level * 2 + 1)? - FIRST_INTERRUPT)
+    }
+}
+
+/// Where work for threads of a priority is: before them, and behind all better ones.
+pub(super) fn level(priority: u8) -> u8 {
+    priority.saturating_sub(1).min(SYSTEM_QUEUE - 1)
+}
+
+/// Sets a virtual timer, and makes sure that the machine's comes for it.
+#[inline(always)]
+pub(crate) fn set_timer<M: Machine>(node: &mut Node, m: &mut M, id: usize, deadline: u64) {
+    node.minix4rt.timers.deadlines.set(id, deadline);
+    sched::arm(node, m, deadline);
+}
+
+/// Real-time timers that are due at `now`: hands them over to their priorities.
+pub(crate) fn expire_timers<M: Machine>(node: &mut Node, m: &mut M, now: u64) {
+    while let Some((id, due)) = node.minix4rt.timers.deadlines.expire(now) {
+        node.minix4rt.system.lateness = node.minix4rt.system.lateness.max(now - due);
+        let level = timer_level(node, node.minix4rt.timers.timers[id].action);
+        node.minix4rt.timers.put(id, level, due);
+        sched::defer(node, level);
+    }
+    if let Some(deadline) = node.minix4rt.timers.deadlines.first_deadline() {
+        sched::arm(node, m, deadline);
+    }
+}
+
+fn timer_level(node: &Node, action: Action) -> u8 {
+    match action {
+        Action::Timeout(process) | Action::Period(process) if process != NOBODY => {
+            level(node.threads[node.minix4rt.processes[process as usize].thread as usize].base_queue)
+        }
+        Action::Interrupt(irq) => node.minix4rt.interrupts.level(irq as usize),
+        _ => SYSTEM_QUEUE - 1,
+    }
+}
+
+/// Runs one action of this priority, a timer's before an interrupt's.
+pub(crate) fn do_real_time_work<M: Machine>(node: &mut Node, m: &mut M, priority: usize) {
+    match node.minix4rt.timers.take_over(priority) {
+        Some((Action::Timeout(process), _)) => process::end_time_limit(node, process),
+        Some((Action::Period(process), due)) => process::begin_period(node, m, process, due),
+        Some((Action::Interrupt(irq), due)) => interrupt::trigger_by_timer(node, m, irq as usize, due),
+        Some((Action::Free, _)) => {}
+        None if interrupt::run_second_stage(node, m, priority) => {}
+        None => node.deferred &= !(1 << priority),
+    }
+}

@@ -1,0 +1,91 @@
+//! Port accesses that are refused: one line in the kernel's log, and the end of the driver if its policy says so.
+//!
+//! A driver that tries again and again cannot flood the log: of one incarnation the first eight refusals are logged, and from then on each
+//! whose number is a power of two. Neighbours: `ports`, `hal`, `emulate` (refuse), `call` (ends the call).
+
+use crate::{Machine, Node, stop::Stop};
+
+use core::fmt::{Arguments, Write};
+
+use abi::{Errno, privilege::KILL_ON_DENIAL};
+
+/// Refusals of one incarnation that are all logged.
+const LOGGED: u32 = 8;
+
+/// How an access came, by the name that the log gives it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AccessPath {
+    /// A kernel call.
+    Call,
+    /// A message to the SYSTEM task.
+    Systask,
+    /// The HAL trap.
+    Hal,
+    /// An instruction that the kernel was to carry out.
+    Emulate,
+    /// An instruction that the CPU has refused by the bitmap.
+    Direct,
+}
+
+impl AccessPath {
+    fn name(self) -> &'static str {
+        match self {
+            AccessPath::Call => "call",
+            AccessPath::Systask => "systask",
+            AccessPath::Hal => "hal",
+            AccessPath::Emulate => "emulate",
+            AccessPath::Direct => "direct",
+        }
+    }
+}
+
+/// The path of the kernel call under way.
+pub(crate) fn call_path(node: &Node) -> AccessPath {
+    if node.serving == 0 { AccessPath::Call } else { AccessPath::Systask }
+}
+
+/// Refuses a port: how the access ends.
+#[cold]
+#[inline(never)]
+pub(crate) fn deny<M: Machine>(node: &mut Node, m: &mut M, path: AccessPath, port: u64) -> Stop {
+    log_denial(node, m, format_args!("port {port:#x} denied ({})", path.name()));
+    let kills = node.privileges(node.caller()).flags & KILL_ON_DENIAL != 0;
+    if kills { Stop::Exception(port) } else { Errno::ECALLDENIED.into() }
+}
+
+/// Logs a refusal, unless there have been too many. Programs have no ports and leave no line.
+pub(crate) fn log_denial<M: Machine>(node: &mut Node, m: &mut M, what: Arguments) {
+    let slot = node.caller();
+    let denials = node.threads[slot].denials.saturating_add(1);
+    node.threads[slot].denials = denials;
+    let is_service = node.threads[slot].endpoint.is_service();
+    if !is_service || denials > LOGGED && !denials.is_power_of_two() {
+        return;
+    }
+    let name = node.privileges(slot).name;
+    let mut line = Line { bytes: [0; LINE_BYTES], length: 0 };
+    // What does not fit is cut.
+    let _ = match denials {
+        ..=LOGGED => writeln!(line, "{name}: {what}"),
+        _ => writeln!(line, "{name}: {what}, refusal {denials}"),
+    };
+    m.console(&line.bytes[..line.length]);
+}
+
+const LINE_BYTES: usize = 96;
+
+/// A line of text, cut at its end.
+struct Line {
+    bytes: [u8; LINE_BYTES],
+    length: usize,
+}
+
+impl Write for Line {
+    fn write_str(&mut self, text: &str) -> core::fmt::Result {
+        let room = &mut self.bytes[self.length..];
+        let length = text.len().min(room.len());
+        room[..length].copy_from_slice(&text.as_bytes()[..length]);
+        self.length += length;
+        Ok(())
+    }
+}

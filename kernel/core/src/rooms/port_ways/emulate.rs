@@ -1,0 +1,122 @@
+//! Port instructions of drivers, carried out after the general-protection fault that they cause in user mode (V20 to V42).
+//!
+//! A driver of the way `EMULATE` executes IN and OUT as if it could. The fault is looked into only if its error code is 0 and the
+//! instruction can be read; everything that is not a permitted port instruction takes the normal way of an exception. Strings move at most
+//! one chunk and leave the instruction to be executed again for the rest, with the registers as the CPU would leave them; memory that is
+//! missing is an ordinary page fault of the driver. Neighbours: `decode`, `ports`, `node` (faults come here first).
+
+use crate::{
+    Machine, Node, memory::copy, memory::place::check_range, rooms::port_ways::decode::Instruction,
+    rooms::port_ways::decode::MAX_BYTES, rooms::port_ways::decode::decode, rooms::port_ways::denial::AccessPath,
+    rooms::port_ways::ports, rooms::port_ways::ports::STRING_CHUNK, rooms::port_ways::ports::Target,
+    rooms::port_ways::ports::Transfer, rooms::tracing, stop::Stop,
+};
+
+use abi::{privilege::device, privilege::way};
+
+/// RFLAGS: string instructions go downwards.
+const DIRECTION: u64 = 1 << 10;
+
+/// True when the current thread executes port instructions which the kernel carries out.
+#[inline(always)]
+pub(crate) fn emulates_ports(node: &Node) -> bool {
+    node.privileges(node.current).io_way == way::EMULATE
+}
+
+/// Carries out the port instruction on which the current thread has just faulted with error code 0. False: it was none, or not allowed.
+pub(crate) fn emulate_fault<M: Machine>(node: &mut Node, m: &mut M) -> bool {
+    let path = match node.privileges(node.current).io_way {
+        way::EMULATE => AccessPath::Emulate,
+        way::DIRECT => AccessPath::Direct,
+        _ => return false,
+    };
+    let Some(instruction) = faulting_instruction(node, m) else { return false };
+    let port = instruction.port.unwrap_or(node.threads[node.current].frame.rdx as u16);
+    let Ok(target) = ports::check_port(node, m, path, port as u64, instruction.width) else {
+        return false;
+    };
+    if path == AccessPath::Direct && target.device == device::MACHINE {
+        // The CPU allows these itself: the fault has another reason.
+        return false;
+    }
+    if instruction.string {
+        return emulate_string(node, m, &instruction, target);
+    }
+    emulate_single(node, m, &instruction, target);
+    true
+}
+
+/// The instruction at the instruction pointer, if it is a port instruction and can be read.
+fn faulting_instruction<M: Machine>(node: &mut Node, m: &mut M) -> Option<Instruction> {
+    let space = copy::space_of(node, node.current).ok()?;
+    let rip = node.threads[node.current].frame.rip;
+    let mut code = [0; MAX_BYTES];
+    let readable = |length: &usize| check_range(rip, *length as u64).is_ok();
+    (1..=MAX_BYTES)
+        .rev()
+        .filter(readable)
+        .find(|&length| m.read(space, rip, &mut code[..length]).is_ok())
+        .and_then(|length| decode(&code[..length]))
+}
+
+fn emulate_single<M: Machine>(node: &mut Node, m: &mut M, instruction: &Instruction, target: Target) {
+    let rax = node.threads[node.current].frame.rax;
+    let result = if instruction.writes {
+        ports::write_port(node, m, target, rax as u32);
+        rax
+    } else {
+        let value = ports::read_port(node, m, target) as u64;
+        match instruction.width {
+            1 => rax & !0xff | value & 0xff,
+            2 => rax & !0xffff | value & 0xffff,
+            _ => value,
+        }
+    };
+    if node.tracing.is_on() {
+        let operation = instruction.operation();
+        tracing::trace_port(node, m, way::EMULATE, [target.port as u64, operation, rax], Ok(result));
+    }
+    let frame = &mut node.threads[node.current].frame;
+    frame.rax = result;
+    frame.rip += instruction.length;
+}
+
+/// INS and OUTS, with and without REP: one chunk.
+fn emulate_string<M: Machine>(node: &mut Node, m: &mut M, instruction: &Instruction, target: Target) -> bool {
+    let frame = &node.threads[node.current].frame;
+    let mask = instruction.address_mask;
+    let (width, downwards) = (instruction.width, frame.rflags & DIRECTION != 0);
+    let first = (if instruction.writes { frame.rsi } else { frame.rdi }) & mask;
+    let count = if instruction.repeats { frame.rcx & mask } else { 1 };
+    let items = count.min(STRING_CHUNK / width);
+    let bytes = items * width;
+    let lowest = if downwards { (first + width).wrapping_sub(bytes) } else { first };
+    if items > 0 {
+        if check_range(lowest, bytes).is_err() {
+            return false;
+        }
+        let transfer = Transfer { target, writes: instruction.writes, address: lowest, bytes, downwards };
+        match ports::transfer_string(node, m, transfer) {
+            Ok(()) => {}
+            Err(Stop::Fault(_, fault)) => {
+                node.page_fault(m, fault.address, fault.access);
+                return true;
+            }
+            Err(_) => return false,
+        }
+    }
+    if node.tracing.is_on() {
+        let operation = instruction.operation();
+        tracing::trace_port(node, m, way::EMULATE, [target.port as u64, operation, lowest], Ok(items));
+    }
+    let frame = &mut node.threads[node.current].frame;
+    let moved = if downwards { first.wrapping_sub(bytes) } else { first.wrapping_add(bytes) };
+    *(if instruction.writes { &mut frame.rsi } else { &mut frame.rdi }) = moved & mask;
+    if instruction.repeats {
+        frame.rcx = (count - items) & mask;
+    }
+    if items == count {
+        frame.rip += instruction.length;
+    }
+    true
+}

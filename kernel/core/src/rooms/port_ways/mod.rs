@@ -1,0 +1,38 @@
+//! Access to ports: the checks that every access passes, the kernel calls `DevIo`, `SDevIo` and `VDevIo`, the HAL trap, port
+//! instructions carried out after their fault, and kernel calls by message to the SYSTEM task.
+//!
+//! Left out, the kernel knows no ports: what remains is `DIRECT`, the CPU's own check by its bitmap (`kernel/x86_64`). The items below are
+//! all that the core uses; `absent/port_ways.rs` is their twin.
+
+mod decode;
+mod denial;
+mod devices;
+mod emulate;
+mod hal;
+mod ports;
+mod system_task;
+
+use crate::{Machine, Node, stop::Stop};
+use abi::call::KernelCall;
+
+pub(crate) use {
+    emulate::{emulate_fault, emulates_ports},
+    hal::hal_trap,
+    ports::reaches_port,
+    system_task::{run_system_task, start_system_task},
+};
+
+/// `DevIo`, `SDevIo` or `VDevIo` with these arguments.
+pub(crate) fn call<M: Machine>(node: &mut Node, m: &mut M, call: KernelCall, words: [u64; 4]) -> Result<u64, Stop> {
+    let [w0, w1, w2, _] = words;
+    match call {
+        KernelCall::DevIo => ports::port_io(node, m, w0, w1, w2),
+        KernelCall::SDevIo => ports::port_string(node, m, denial::call_path(node), words),
+        _ => ports::port_vector(node, m, w0, w1),
+    }
+}
+
+/// Refuses a call for this port that the caller may not make at all.
+pub(crate) fn refuse_call<M: Machine>(node: &mut Node, m: &mut M, port: u64) -> Stop {
+    denial::deny(node, m, denial::call_path(node), port)
+}

@@ -1,0 +1,99 @@
+//! The SYSTEM task: kernel calls as messages, MINIX's way and the baseline that the other ways to a port are measured against (H21, H34).
+//!
+//! It is a task of the kernel with a context of its own, the frame of slot 0, and a ready queue of its own, between the real-time and the
+//! time-shared ones. A request goes to it by rendezvous like any message; the scheduler dispatches it; it makes the call in the name and with
+//! the rights of the sender, answers by `REPLYREC`, and waits for the next one. Having no memory, it needs no stack and no space.
+//!
+//! It never waits for anybody but the next request. A call that needs memory which vm must map first, or that makes way for interrupts, is
+//! handed back to its sender, which asks again when it runs next; `Thread::progress` says how much is done. So a long copy of one driver
+//! delays nobody else's request. Neighbours: `ipc` (delivers), `scheduler` (dispatches), `call` (makes the calls).
+
+use crate::{
+    Machine, Node, ipc::message, ipc::report, priority::SYSTEM_QUEUE, rooms::tracing, sched, stop::Stop,
+    thread::Continuation, thread::MessageSource, thread::attention, thread::blocked, thread::table,
+};
+
+use abi::{
+    Endpoint, Errno, Word, call, call::BY_MESSAGE, call::KERNEL_CALLS, call::KernelCall, call::SYSTEM_LABELS,
+    endpoint::SERVICE_SLOTS, endpoint::slot, message::REPLY, privilege::Privileges,
+};
+
+/// Makes a kernel call (`None`: a number that is none), if the caller may.
+type MakeCall<M> = fn(&mut Node, &mut M, Option<KernelCall>) -> Result<u64, Stop>;
+
+/// Makes the task wait for its first request.
+pub(crate) fn start_system_task(node: &mut Node) {
+    let task = &mut node.threads[slot::SYSTEM];
+    task.flags = blocked::RECEIVING;
+    task.peer = Endpoint::ANY;
+    task.queue = SYSTEM_QUEUE;
+    task.base_queue = SYSTEM_QUEUE;
+    node.privileges[slot::SYSTEM] = Privileges { destinations: [u64::MAX; SERVICE_SLOTS / 64], ..Privileges::NONE };
+}
+
+/// The task has the CPU, and a request in its registers.
+#[inline(never)]
+pub(crate) fn run_system_task<M: Machine>(node: &mut Node, m: &mut M, make_call: MakeCall<M>) {
+    let frame = &node.threads[slot::SYSTEM].frame;
+    let (source, label) = (frame.endpoint(), frame.label());
+    let asker = table::find(node, source).ok().filter(|&asker| waits_for_system(node, asker));
+    let result = asker.and_then(|asker| serve(node, m, make_call, asker, label));
+    let frame = &mut node.threads[slot::SYSTEM].frame;
+    let mut to = Endpoint::NONE;
+    if let Some(result) = result {
+        (frame.rdx, frame.rsi, frame.rdi) = (frame.rsi, frame.rdi, result.to_word());
+        to = source;
+    }
+    frame.rax = call::REPLYREC;
+    frame.r13 = to.to_word() | ((label | REPLY) as u64) << 32;
+    frame.r14 = Endpoint::ANY.to_word();
+    message::primitive(node, m, call::REPLYREC);
+}
+
+/// False when the sender of a request has died or given up meanwhile.
+fn waits_for_system(node: &Node, asker: usize) -> bool {
+    let thread = &node.threads[asker];
+    thread.flags & blocked::RECEIVING != 0 && thread.peer == Endpoint::SYSTEM && thread.then == Continuation::Answer
+}
+
+/// Makes the call that a message asks for. `None`: there is no answer, now or ever.
+fn serve<M: Machine>(
+    node: &mut Node,
+    m: &mut M,
+    make_call: MakeCall<M>,
+    asker: usize,
+    label: u32,
+) -> Option<Result<u64, Errno>> {
+    node.serving = asker as u16;
+    let result = make_call(node, m, requested_call(label));
+    if node.tracing.is_on() {
+        tracing::trace_call(node, m, KERNEL_CALLS + (label & 0xffff) as u64, result);
+    }
+    node.serving = 0;
+    match result {
+        Ok(value) => Some(served(node, asker, Ok(value))),
+        Err(Stop::Error(error)) => Some(served(node, asker, Err(error))),
+        Err(Stop::NoResult) => None,
+        Err(stop) => {
+            let again = match node.threads[asker].form {
+                MessageSource::Memory => attention::AGAIN33,
+                _ => attention::ASK_AGAIN,
+            };
+            node.threads[asker].flags &= !blocked::RECEIVING;
+            report::finish(node, m, asker, again, Err(stop));
+            sched::wake_if_free(node, asker);
+            None
+        }
+    }
+}
+
+fn served(node: &mut Node, asker: usize, result: Result<u64, Errno>) -> Result<u64, Errno> {
+    node.threads[asker].progress = 0;
+    result
+}
+
+/// The call with this label, if it may be made by message.
+fn requested_call(label: u32) -> Option<KernelCall> {
+    let number = label.checked_sub(SYSTEM_LABELS).filter(|&number| number < 1 << 16)?;
+    KernelCall::from_number(KERNEL_CALLS + number as u64).filter(|call| call.bit() & BY_MESSAGE != 0)
+}

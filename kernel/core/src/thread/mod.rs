@@ -1,0 +1,268 @@
+//! A thread: saved registers, what it waits for, and all the node remembers about it between two entries.
+//!
+//! Everything that exists is a thread in a slot; a service is one thread, a Linux process one or more. All-zero bytes
+//! are a free slot, so that the table costs no space in the image. Invariants: a thread runs only when `flags` is 0; it
+//! is in at most one list (ready queue, the sender list of one destination, a futex bucket), linked by `next` and
+//! `previous`; slot 0 is never in a list and means "end". Neighbours: `node` (the table), `queue` (the lists), `ipc`
+//! and `life` (who change the state).
+
+pub(crate) mod list;
+pub(crate) mod table;
+
+use crate::{Frame, priority::KEEPS_TURN, thread::list::List};
+
+use abi::{Endpoint, Message};
+use core::mem::offset_of;
+
+/// An address space of the node: an index below `layout::SPACES`. The spaces of the services that the kernel starts
+/// itself have the number of their slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Space(pub u16);
+
+/// Reasons not to run, bits of `Thread::flags`.
+pub(crate) mod blocked {
+    /// Its message waits in the sender list of `peer`.
+    pub const SENDING: u32 = 1;
+    /// It waits for a message from `peer`.
+    pub const RECEIVING: u32 = 2;
+    /// Kept by `Stop`, or not started yet.
+    pub const STOPPED: u32 = 4;
+    /// It has no address space.
+    pub const NO_SPACE: u32 = 8;
+    /// It waits in a futex bucket.
+    pub const FUTEX: u32 = 16;
+    /// It waits in a call of MINIX4RT.
+    pub const REAL_TIME: u32 = 32;
+}
+
+/// What is to be done in a thread's name before it runs in user mode again, bits of `Thread::attention`.
+pub(crate) mod attention {
+    /// Go on with the kernel call that is in the registers.
+    pub const RESUME: u8 = 1;
+    /// Write the message in `arrived` to the memory named in `rsi` (vector 33).
+    pub const STORE: u8 = 2;
+    /// Tell pm with `kernel::Interrupted`.
+    pub const INTERRUPT: u8 = 4;
+    /// Make the vector-33 call that is in the registers again.
+    pub const AGAIN33: u8 = 8;
+    /// Die: it has sent or received its last message (`Inject`).
+    pub const DIE: u8 = 16;
+    /// Send the request to the SYSTEM task that is in the registers again.
+    pub const ASK_AGAIN: u8 = 32;
+    /// Make the HAL trap that is in the registers again.
+    pub const HAL_AGAIN: u8 = 64;
+}
+
+/// Where a thread's message is taken from and where the answer goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MessageSource {
+    /// In the registers, both ways.
+    Native,
+    /// A Linux call: out of the registers by Linux's rule, only word 0 of the answer comes back.
+    Linux,
+    /// The same, sent again because the server that had received it died: word 6 says so (`abi::message::REPEATED`).
+    Repeated,
+    /// Vector 33: out of `outgoing`, into `arrived` and then into the caller's memory.
+    Memory,
+    /// Made by the kernel in the thread's name: out of `outgoing`; word 0 of the answer tells how to go on.
+    Kernel,
+}
+
+/// What happens when a waiting thread's message has been received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Continuation {
+    /// The call is done.
+    Return,
+    /// It waits for the answer of the same endpoint, which no notification interrupts.
+    Answer,
+    /// It receives from the endpoint in `r14`.
+    Receive,
+}
+
+/// One thread.
+#[derive(Clone, Debug)]
+pub struct Thread {
+    /// User registers while it does not run.
+    pub frame: Frame,
+    /// Its endpoint; `Endpoint(0)` when the slot is free.
+    pub(crate) endpoint: Endpoint,
+    /// Why it does not run: bits of `blocked`. 0: it runs or is in a ready queue.
+    pub(crate) flags: u32,
+    /// Whom it sends to or receives from.
+    pub(crate) peer: Endpoint,
+    /// Where its message is.
+    pub(crate) form: MessageSource,
+    /// What follows when its message is taken. `Answer` while it waits for one.
+    pub(crate) then: Continuation,
+    /// Bits of `attention`.
+    pub(crate) attention: u8,
+    /// The ready queue it belongs to, 0 best to 63.
+    pub(crate) queue: u8,
+    /// The queue it returns to when it has waited.
+    pub(crate) base_queue: u8,
+    /// Its process of MINIX4RT; 0: none.
+    pub(crate) mrt: u16,
+    /// It is a real-time process of MINIX4RT now.
+    pub(crate) real_time: bool,
+    /// Its entry in the node's privileges.
+    pub(crate) privileges: u8,
+    /// Its address space, unless `NO_SPACE`.
+    pub(crate) space: Space,
+    /// Next in its list.
+    pub(crate) next: u16,
+    /// Previous in its list.
+    pub(crate) previous: u16,
+    /// Threads whose messages wait for this one. Kept over a restart.
+    pub(crate) senders: List,
+    /// Notifications: bit = slot of the source.
+    pub(crate) pending: [u64; 2],
+    /// Interrupt hooks that have fired since the last notification from HARDWARE.
+    pub(crate) hooks: u64,
+    /// Services to be notified when this thread waits from `ANY`: their `SENDNB` found it busy. Kept over a restart.
+    pub(crate) wanted: [u64; 2],
+    /// Bytes of the long kernel call in the registers that are done.
+    pub(crate) progress: u64,
+    /// Time slice, in ticks.
+    pub(crate) quantum: u64,
+    /// What is left of it.
+    pub(crate) quantum_left: i64,
+    /// Time used, in ticks.
+    pub(crate) run_ticks: u64,
+    /// Messages sent and received: the number of a Linux call, once that is on its way.
+    pub(crate) messages: u64,
+    /// The number of messages after which it dies (`Inject`); 0: none.
+    pub(crate) dies_at: u64,
+    /// Number of the Linux call it is in or just came from, plus 1; 0: none.
+    pub(crate) linux_call: u32,
+    /// Port accesses that were refused.
+    pub(crate) denials: u32,
+    /// Generation of the last holder.
+    pub(crate) generation: u32,
+    /// A successor is expected: senders to `Endpoint::current` wait.
+    pub(crate) expected: bool,
+    /// Futex: wake-up bits.
+    pub(crate) futex_bits: u32,
+    /// Futex: address in `space`.
+    pub(crate) futex_address: u64,
+    /// Futex: physical address of a shared one, else 0.
+    pub(crate) futex_physical: u64,
+    /// Real-time queue of what its alarm is for; 0: none.
+    pub(crate) alarm_queue: u8,
+    /// Its Linux id; 0: none.
+    pub(crate) tid: u32,
+    /// Table of grants: address and number of entries.
+    pub(crate) grants: (u64, u64),
+    /// The message of `MessageSource::Memory` and `MessageSource::Kernel`, on its way out.
+    pub(crate) outgoing: Message,
+    /// The message of `MessageSource::Memory` that came in.
+    pub(crate) arrived: Message,
+}
+
+impl Thread {
+    /// Distance of `messages` from `frame`, in bytes: for the entry code, which has the frame's address.
+    pub const MESSAGES_FROM_FRAME: isize = offset_of!(Thread, messages) as isize - offset_of!(Thread, frame) as isize;
+
+    /// A free slot.
+    pub(crate) const FREE: Thread = Thread {
+        frame: Frame::ZERO,
+        endpoint: Endpoint(0),
+        flags: 0,
+        peer: Endpoint(0),
+        form: MessageSource::Native,
+        then: Continuation::Return,
+        attention: 0,
+        queue: 0,
+        base_queue: 0,
+        mrt: 0,
+        real_time: false,
+        privileges: 0,
+        space: Space(0),
+        next: 0,
+        previous: 0,
+        senders: List::EMPTY,
+        pending: [0; 2],
+        hooks: 0,
+        wanted: [0; 2],
+        progress: 0,
+        quantum: 0,
+        quantum_left: 0,
+        run_ticks: 0,
+        messages: 0,
+        dies_at: 0,
+        linux_call: 0,
+        denials: 0,
+        generation: 0,
+        expected: false,
+        futex_bits: 0,
+        futex_address: 0,
+        futex_physical: 0,
+        alarm_queue: 0,
+        tid: 0,
+        grants: (0, 0),
+        outgoing: Message { source: Endpoint(0), label: 0, words: [0; 7] },
+        arrived: Message { source: Endpoint(0), label: 0, words: [0; 7] },
+    };
+
+    /// Messages sent and received.
+    pub fn messages(&self) -> u64 {
+        self.messages
+    }
+
+    /// Its endpoint; `Endpoint(0)` for a free slot.
+    #[inline(always)]
+    pub fn endpoint(&self) -> Endpoint {
+        self.endpoint
+    }
+
+    /// True when it runs or waits for the CPU only.
+    pub fn is_ready(&self) -> bool {
+        self.is_live() && self.flags == 0
+    }
+
+    /// Its address space; `None` when it has none (it does not run then).
+    pub fn space(&self) -> Option<Space> {
+        (self.flags & blocked::NO_SPACE == 0).then_some(self.space)
+    }
+
+    /// Charges it for time it has used.
+    #[inline(always)]
+    pub(crate) fn charge(&mut self, ticks: u64) {
+        self.run_ticks = self.run_ticks.wrapping_add(ticks);
+        self.quantum_left = self.quantum_left.wrapping_sub(ticks as i64);
+    }
+
+    /// What is left of its time slice, in ticks.
+    #[inline(always)]
+    pub(crate) fn quantum_left(&self) -> u64 {
+        u64::try_from(self.quantum_left).unwrap_or(0)
+    }
+
+    /// Sets its time slice, and gives it a whole one.
+    pub(crate) fn set_quantum(&mut self, ticks: u64) {
+        self.quantum = ticks;
+        self.renew_quantum();
+    }
+
+    /// Gives it a whole time slice.
+    pub(crate) fn renew_quantum(&mut self) {
+        self.quantum_left = (self.quantum & !KEEPS_TURN) as i64;
+    }
+
+    /// True when the slot has a holder.
+    #[inline(always)]
+    pub(crate) fn is_live(&self) -> bool {
+        self.endpoint.0 != 0
+    }
+
+    /// True when it waits for a message and one from `source` may come.
+    #[inline(always)]
+    pub(crate) fn waits_for(&self, source: Endpoint) -> bool {
+        self.flags & blocked::RECEIVING != 0 && self.accepts(source)
+    }
+
+    /// True when its filter lets a message from `source` through.
+    #[inline(always)]
+    pub(crate) fn accepts(&self, source: Endpoint) -> bool {
+        self.peer == Endpoint::ANY || self.peer == source || self.peer == Endpoint::current(source.slot())
+    }
+}

@@ -1,0 +1,4 @@
+//! Deadlines of threads.
+
+pub(crate) mod alarm;
+pub(crate) mod deadlines;
