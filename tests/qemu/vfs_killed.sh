@@ -22,10 +22,11 @@ for k in 1 2 3 5 8 13 21 34 55 89; do
     mkdir d && echo x >d/a && mv d/a d/b && ln d/b d/c && ln -s b d/l && test "$(cat d/l)" = x &&
         rm d/a 2>/dev/null || { rm d/b d/c d/l && rmdir d; } || echo "$k: names"
     # A lock that another waits for.
-    (flock 7; sleep 0.1; echo first >>order) 7>lock &
-    sleep 0.05
+    (flock 7; : >held; sleep 0.1; echo first >>order) 7>lock &
+    until [ -e held ]; do sleep 0.01; done
     (flock 7; echo second >>order) 7>lock
     wait
+    rm held
     # Both ends of a FIFO meet.
     echo through >fifo &
     test "$(cat fifo)" = through || echo "$k: FIFO"
