@@ -202,13 +202,17 @@ fn an_answer_to_a_real_time_client_goes_by_the_ordinary_path() {
     assert_eq!(twins.fast.fast_switches, before, "the fast path knows nothing of donated priorities");
 }
 
+/// The server took the request of an ordinary client, so it runs with its own priority and may take the fast path otherwise.
 #[test]
-fn an_ordinary_server_answers_a_real_time_client_by_the_ordinary_path() {
-    let mut twins = real_time_client();
-    let (client, server) = (twins.fast.endpoint(C), twins.fast.endpoint(A));
-    // A's own queue is changed while it works: nothing is donated to it any more, but its client is real-time still.
-    twins.both("schedule", |w| w.begin_kernel_call(A, KernelCall::Schedule, &[server.0 as u64, 0, 0]));
+fn an_answer_to_a_client_that_became_real_time_meanwhile_goes_by_the_ordinary_path() {
+    let mut twins = Twins::new();
+    for slot in [A, B] {
+        twins.both("receive", |w| w.receive(slot, Endpoint::ANY));
+    }
+    let client = twins.fast.endpoint(C);
+    twins.both("request", |w| w.sendrec(C, Endpoint::current(A), 1));
+    twins.both("schedule", |w| w.begin_kernel_call(RS, KernelCall::Schedule, &[client.0 as u64, REAL_TIME_QUEUE, 0]));
     let before = twins.fast.fast_switches;
-    twins.both("answer", |w| w.primitive(A, call::REPLYREC, client, 1, 0));
+    assert_eq!(twins.both("answer", |w| w.primitive(A, call::REPLYREC, client, 1, 0)), Next::Run(C));
     assert_eq!(twins.fast.fast_switches, before);
 }
