@@ -194,7 +194,7 @@ mod tests {
         for (tag, request) in [(1, read(0, 512, 1536)), (2, read(0, 0, 512)), (3, Flush { minor: 0 }.message())] {
             let mut request = request;
             request.words[6] = tag;
-            assert_eq!(disk.request(&request), None);
+            assert_eq!(disk.request(&request).done(), None);
         }
         disk.driver.interrupt(1, &mut disk.answers);
         let given: Vec<_> = disk.answers.given().iter().map(|answer| (answer.tag(), answer.result())).collect();
@@ -228,7 +228,7 @@ mod tests {
 
     #[test]
     fn a_message_of_another_protocol_is_not_implemented() {
-        let answer = disk(false).request(&Message::new(1)).expect("is answered");
+        let answer = disk(false).request(&Message::new(1)).done().expect("is answered");
         assert_eq!(answer.result(), Err(Errno::ENOSYS));
     }
 }
