@@ -17,8 +17,6 @@ use crate::volume::Ext2;
 const TMPFS_MAGIC: u64 = 0x0102_1994;
 /// Permission bits and set-id, set-group-id and sticky.
 const MODE_BITS: u32 = 0o7777;
-/// Execution by anybody.
-const EXECUTE_BITS: u32 = 0o111;
 
 impl<D: BlockDevice> FileSystem for Ext2<D> {
     fn root(&self) -> NodeId {
@@ -184,7 +182,7 @@ impl<D: BlockDevice> FileSystem for Ext2<D> {
         inode.uid = uid.unwrap_or(inode.uid);
         inode.gid = gid.unwrap_or(inode.gid);
         inode.changed = now;
-        if inode.is_regular() && inode.mode & EXECUTE_BITS != 0 {
+        if !inode.is_directory() {
             inode.mode &= !S_ISUID;
             if inode.mode & S_IXGRP != 0 {
                 inode.mode &= !S_ISGID;

@@ -252,6 +252,9 @@ fn a_new_owner_loses_the_set_id_bits() {
     world.make("/program", b"x", 0o6755, OWNER);
     assert_eq!(world.path_call(world.root, nr::CHOWN, "/program", &[1001, 101]), Ok(0));
     assert_eq!(world.stat(world.root, "/program").unwrap().mode, S_IFREG | 0o755);
+    world.make("/text", b"x", 0o6644, OWNER);
+    assert_eq!(world.path_call(world.user(1000, 100), nr::CHOWN, "/text", &[1000, 100]), Ok(0));
+    assert_eq!(world.stat(world.root, "/text").unwrap().mode, S_IFREG | 0o2644, "also of what nobody may execute");
 }
 
 #[test]

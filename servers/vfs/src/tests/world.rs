@@ -70,7 +70,7 @@ impl World {
         let (disk, shared) = (medium.clone(), memory.clone());
         machine.start(DISK, |_| server::run(&mut Disk(disk)));
         machine.start(slot::VM, |_| server::run(&mut Vm(shared)));
-        machine.start(EXT2, |endpoint| ext2::process::main(birth(endpoint, "cache_kib=256")));
+        machine.start(EXT2, |endpoint| ext2::process::main(birth(endpoint, "cache_kib=8192")));
         let vfs = machine.start(slot::VFS, |endpoint| crate::main(birth(endpoint, ARGUMENTS)));
         machine.play(PM);
         machine.play(Endpoint::new(slot::TTY, 1));
