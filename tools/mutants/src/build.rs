@@ -19,19 +19,17 @@ pub struct Candidate {
     pub mutation: Mutation,
 }
 
+/// The files of a crate below `src/` as they are.
+pub type Sources = BTreeMap<String, String>;
+
 /// Every change that a crate offers, in order of files and places.
 ///
 /// # Errors
-/// When a file cannot be read or is not Rust.
-pub fn candidates(root: &Path, one: &Crate) -> Result<Vec<Candidate>> {
-    let source = root.join(one.folder).join("src");
-    let mut files = Vec::new();
-    list(&source, &source, &mut files)?;
-    files.sort();
+/// When a file is not Rust.
+pub fn candidates(one: &Crate, sources: &Sources) -> Result<Vec<Candidate>> {
     let mut found = Vec::new();
-    for file in files.into_iter().filter(|file| is_changed(one, file)) {
-        let text = fs::read_to_string(source.join(&file))?;
-        let mutations = find::mutations(&text).with_context(|| format!("{}/src/{file}", one.folder))?;
+    for (file, text) in sources.iter().filter(|(file, _)| is_changed(one, file)) {
+        let mutations = find::mutations(text).with_context(|| format!("{}/src/{file}", one.folder))?;
         found.extend(mutations.into_iter().map(|mutation| Candidate { file: file.clone(), mutation }));
     }
     Ok(found)
@@ -82,14 +80,30 @@ impl Copy {
         Ok(copy)
     }
 
+    /// The files of a crate before it is changed: the checkout itself may go on meanwhile.
+    ///
+    /// # Errors
+    /// When one cannot be read.
+    pub fn sources(&self, one: &Crate) -> Result<Sources> {
+        let folder = self.folder(one).join("src");
+        let mut files = Vec::new();
+        list(&folder, &folder, &mut files)?;
+        files.into_iter().map(|file| Ok((file.clone(), fs::read_to_string(folder.join(&file))?))).collect()
+    }
+
     /// Builds the tests of a crate with these changes, numbered from 1. Those that do not compile are left out and returned.
     ///
     /// # Errors
     /// When it does not compile for another reason.
-    pub fn build(&self, from: &Path, one: &Crate, chosen: &[Candidate]) -> Result<(Vec<PathBuf>, BTreeSet<usize>)> {
+    pub fn build(
+        &self,
+        one: &Crate,
+        sources: &Sources,
+        chosen: &[Candidate],
+    ) -> Result<(Vec<PathBuf>, BTreeSet<usize>)> {
         let mut refused = BTreeSet::new();
         loop {
-            let files = self.write(from, one, chosen, &refused)?;
+            let files = self.write(one, sources, chosen, &refused)?;
             let complaints = match self.cargo(one, "check")? {
                 Built::Complaints(complaints) => complaints,
                 Built::Tests(_) => match self.cargo(one, "test")? {
@@ -118,8 +132,8 @@ impl Copy {
 
     fn write(
         &self,
-        from: &Path,
         one: &Crate,
+        sources: &Sources,
         chosen: &[Candidate],
         refused: &BTreeSet<usize>,
     ) -> Result<Vec<(String, Instrumented)>> {
@@ -127,18 +141,14 @@ impl Copy {
         for (index, candidate) in chosen.iter().enumerate().filter(|(index, _)| !refused.contains(&(index + 1))) {
             by_file.entry(&candidate.file).or_default().push((index + 1, &candidate.mutation));
         }
-        let (source, to) = (from.join(one.folder).join("src"), self.root.join(one.folder).join("src"));
-        let root = fs::read_to_string(source.join(one.root))?;
-        fs::write(to.join(one.root), root + schemata::SUPPORT)?;
+        let to = self.folder(one).join("src");
+        fs::write(to.join(one.root), format!("{}{}", sources[one.root], schemata::SUPPORT))?;
         let mut written = Vec::new();
-        for (file, changes) in by_file {
-            let instrumented = schemata::instrument(&fs::read_to_string(source.join(file))?, &changes);
+        for file in chosen.iter().map(|candidate| &candidate.file).collect::<BTreeSet<_>>() {
+            let changes = by_file.remove(file.as_str()).unwrap_or_default();
+            let instrumented = schemata::instrument(&sources[file], &changes);
             fs::write(to.join(file), &instrumented.text)?;
             written.push((format!("{}/src/{file}", one.folder), instrumented));
-        }
-        // A file that lost its last change is as it was.
-        for candidate in chosen.iter().filter(|one| !written.iter().any(|(name, _)| name.ends_with(&one.file))) {
-            fs::copy(source.join(&candidate.file), to.join(&candidate.file))?;
         }
         Ok(written)
     }

@@ -15,12 +15,12 @@ mod run;
 mod schemata;
 
 use anyhow::{Context, Result, bail};
-use build::{Candidate, Copy};
+use build::{Candidate, Copy, Sources};
 use crates::{CRATES, Crate};
 use find::Change;
 use lexopt::prelude::*;
 use run::{Tests, Verdict};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -123,12 +123,13 @@ fn try_all(options: &Options) -> Result<bool> {
 
 fn try_crate(options: &Options, copy: &Copy, one: &Crate) -> Result<Row> {
     let start = Instant::now();
-    let mut candidates = build::candidates(&options.root, one)?;
+    let sources = copy.sources(one)?;
+    let mut candidates = build::candidates(one, &sources)?;
     let all = candidates.len();
     fastrand::Rng::with_seed(options.seed).shuffle(&mut candidates);
     // Some will not compile.
     candidates.truncate(options.count + options.count / 4);
-    let (executables, refused) = copy.build(&options.root, one, &candidates)?;
+    let (executables, refused) = copy.build(one, &sources, &candidates)?;
     let tests = Tests::new(executables, &copy.folder(one), one.arguments)?;
     let numbers = (1..=candidates.len()).filter(|number| !refused.contains(number)).take(options.count);
     let mut row = Row { name: one.name, candidates: all, tried: 0, timed_out: 0, survivors: Vec::new(), seconds: 0 };
@@ -138,7 +139,7 @@ fn try_crate(options: &Options, copy: &Copy, one: &Crate) -> Result<Row> {
             Verdict::Killed => {}
             Verdict::TimedOut => row.timed_out += 1,
             Verdict::Survived => {
-                let survivor = describe(&options.root, one, &candidates[number - 1])?;
+                let survivor = describe(one, &sources, &candidates[number - 1]);
                 eprintln!("mutants: {survivor}");
                 row.survivors.push(survivor);
             }
@@ -150,15 +151,14 @@ fn try_crate(options: &Options, copy: &Copy, one: &Crate) -> Result<Row> {
 }
 
 /// A change as people read it: file, line, from and to.
-fn describe(root: &Path, one: &Crate, candidate: &Candidate) -> Result<String> {
-    let path = format!("{}/src/{}", one.folder, candidate.file);
-    let text = std::fs::read_to_string(root.join(&path))?;
+fn describe(one: &Crate, sources: &Sources, candidate: &Candidate) -> String {
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let mutation = &candidate.mutation;
-    let from = text[mutation.place.clone()].split_whitespace().collect::<Vec<_>>().join(" ");
+    let from = words(&sources[&candidate.file][mutation.place.clone()]);
     let what = match &mutation.change {
-        Change::Replace(to) => format!("`{from}` becomes `{}`", to.split_whitespace().collect::<Vec<_>>().join(" ")),
+        Change::Replace(to) => format!("`{from}` becomes `{}`", words(to)),
         Change::Drop => format!("without `{from}`"),
         Change::Return(value) => format!("the function returns {value} at once"),
     };
-    Ok(format!("{path}:{}: {what}", mutation.line))
+    format!("{}/src/{}:{}: {what}", one.folder, candidate.file, mutation.line)
 }
