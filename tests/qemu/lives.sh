@@ -14,7 +14,7 @@ service restart elder
 # The dependant is restarted with it.
 wait_for 'younger: birth 4'
 dmesg | sed -n 's/.*mayfly: \(.*birth.*\)/\1/p'
-dmesg | sed -n 's/.*rs: \(.*\(cannot run\|started again\|given up\|with another\).*\)/\1/p'
+dmesg | sed -n 's/.*rs: \(.*\(cannot run\|is restarted\|given up\).*\)/\1/p'
 service status stillborn | grep -E 'state|last'
 service log loop | grep '^end:'
 service log loop | grep -q '  0x[0-9a-f]* .*mayfly' && echo 'the backtrace leads to the program'

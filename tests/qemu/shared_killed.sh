@@ -1,6 +1,10 @@
 #: timeout 1200
 # vfs, the file systems and vm die at chosen messages while programs share mapped files, memory and semaphores. They notice nothing.
 mkdir /tmp/files
+stressed() {
+    stress "$1" 60 >/tmp/output
+    test "$(cat /tmp/output)" = 'as written, file the same' || { echo "$k: $1"; cat /tmp/output; }
+}
 messages='2 13 55'
 [ -z "${SKINK_DEEP:-}" ] || messages='1 2 3 5 8 13 21 55'
 for k in $messages; do
@@ -15,9 +19,9 @@ for k in $messages; do
     done
     # Many processes at once, each with lines of its own in every page.
     service inject vfs kill-after $((k * 7))
-    stress /tmp/files/lines 60
+    stressed /tmp/files/lines
     service inject tmpfs kill-after $((k * 7))
-    stress /dev/shm/lines 60
+    stressed /dev/shm/lines
     service inject vm kill-after $((k * 20))
     shared /tmp/files >/tmp/output
     cmp /tmp/output /usr/share/shared.expect || echo "vm $k"
