@@ -9,7 +9,7 @@ use std::os::unix::fs::FileExt;
 use std::rc::Rc;
 
 use abi::call::KernelCall;
-use abi::fs::{Create, GetDents, Lookup, Mount, Put, Read, Sync, Truncate, Unlink, Unmount, Write};
+use abi::fs::{Create, GetDents, Lookup, Mount, Put, Read, StatFs, Sync, Truncate, Unlink, Unmount, Write};
 use abi::{Endpoint, Errno, GrantId, Message};
 use common::grants::VFS;
 use common::{FileDevice, NOW, Scratch, check, memory_words, options};
@@ -23,6 +23,8 @@ use sys::host::Kernel;
 const SUCCESSOR: Endpoint = Endpoint::new(abi::endpoint::slot::VFS, 2);
 /// A cache far smaller than the files.
 const LAYOUT: fs::preserve::Layout = common::LAYOUT;
+/// Times that a request may wait for the disk before a test gives it up.
+const MOST_MISSES: usize = 10_000;
 
 /// A read that the disk has begun: its sectors, and its end.
 struct Begun {
@@ -76,10 +78,11 @@ impl BlockDevice for SlowDisk {
         assert!(self.blocking.is_on(), "sector {first_sector} is waited for");
         self.image.read(first_sector, buffer)
     }
+    fn is_blocking(&self) -> bool {
+        self.blocking.is_on()
+    }
     fn fetch(&mut self, sector: u64, bytes: usize) -> Option<Box<dyn Fetch>> {
-        if self.blocking.is_on() {
-            return None;
-        }
+        assert!(!self.blocking.is_on(), "sector {sector} is fetched while reads are waited for");
         let begun = Rc::new(RefCell::new(Begun { sector, bytes, end: None }));
         self.reads.0.borrow_mut().push(begun.clone());
         Some(Box::new(SlowFetch(begun)))
@@ -140,6 +143,10 @@ struct World {
 
 impl World {
     fn new(arguments: &[&str]) -> World {
+        World::with_cache(LAYOUT, arguments)
+    }
+
+    fn with_cache(layout: fs::preserve::Layout, arguments: &[&str]) -> World {
         let scratch = Scratch::new();
         let path = scratch.image(4096, arguments);
         let (fake, reads, blocking) = (Fake::default(), Reads::default(), Blocking::default());
@@ -150,7 +157,7 @@ impl World {
             let disk = SlowDisk { image, reads: of_disk.clone(), blocking: blocking.clone() };
             Ext2::mount(disk, options(), memory.unwrap())
         };
-        let preserved = Preserved::open(memory_words(LAYOUT), LAYOUT, Birth::Fresh);
+        let preserved = Preserved::open(memory_words(layout), layout, Birth::Fresh);
         let mut server = Server::resuming(mount, preserved).with_blocking(of_server);
         let server = Box::new(move |message: Option<Message>| match message {
             Some(message) => server.answer(&message),
@@ -180,11 +187,14 @@ impl World {
     /// As `ask`, and the disk does what is to be done.
     fn do_it(&mut self, content: &[u8], request: impl FnOnce(GrantId) -> Message) -> (u64, Message) {
         let (tag, mut answer) = self.ask(content, request);
-        while answer.is_none() {
+        for _ in 0..MOST_MISSES {
+            if let Some(answer) = answer {
+                return (tag, answer);
+            }
             self.serve_disk();
             answer = self.take_sent(tag);
         }
-        (tag, answer.unwrap())
+        panic!("the request never ends");
     }
 
     /// Ends all reads in flight.
@@ -214,6 +224,14 @@ impl World {
         let write = |grant| Write { node, grant, position: 0, bytes: content.len() as u64, ids: 0 }.message();
         assert_eq!(self.do_it(content, write).1.result(), Ok(content.len() as u64));
         node
+    }
+
+    /// Free blocks of the file system, as `statfs` has them.
+    fn free_blocks(&mut self) -> u64 {
+        let node = self.root;
+        let (tag, answer) = self.do_it(&[0; 120], |grant| StatFs { node, grant }.message());
+        assert_eq!(answer.result(), Ok(0));
+        u64::from_le_bytes(self.buffer(tag)[24..32].try_into().unwrap())
     }
 
     fn read(&mut self, node: u64, position: u64, bytes: u64) -> (u64, Option<Message>) {
@@ -405,5 +423,53 @@ fn what_is_written_while_its_block_is_read_stays() {
     world.serve_disk();
     assert_eq!(world.take_sent(read).unwrap().result(), Ok(1024));
     assert_eq!(world.buffer(read), content(9, 1024));
+    world.finish();
+}
+
+#[test]
+fn a_request_that_needs_more_blocks_than_the_cache_has_ends() {
+    let layout = fs::preserve::Layout { cache_bytes: 256 * 1024, ..LAYOUT };
+    let mut world = World::with_cache(layout, &["-b", "1024", "-N", "1200"]);
+    let name = |number: usize| format!("{number:0255}").into_bytes();
+    for number in 0..1000 {
+        world.create(&name(number), b"");
+    }
+    let last = name(999);
+    world.remount(&[&last]);
+    world.finish();
+}
+
+#[test]
+fn blocks_that_are_being_freed_count_as_free() {
+    let mut world = World::new(&["-b", "1024"]);
+    let before = world.free_blocks();
+    world.create(b"next", b"");
+    let filler = world.create(b"filler", b"");
+    let bytes = before * 1024;
+    let write = |grant| Write { node: filler, grant, position: 0, bytes, ids: 0 }.message();
+    assert!(world.do_it(&content(1, bytes as usize), write).1.result().unwrap() < bytes, "the disk is full");
+    let [filler, next] = world.remount(&[b"filler", b"next"])[..] else { panic!() };
+    let directory = world.root;
+    let unlink = |grant| Unlink { directory, grant, bytes: 6, directory_wanted: false }.message();
+    assert_eq!(world.do_it(b"filler", unlink).1.result(), Ok(0));
+    assert_eq!(world.ask(b"", |_| Put { node: filler, count: 1 }.message()).1.unwrap().result(), Ok(0));
+    assert!(world.reads.in_flight() > 0, "freeing waits for a block");
+    let write = |grant| Write { node: next, grant, position: 0, bytes: 3_000_000, ids: 0 }.message();
+    assert_eq!(world.do_it(&content(2, 3_000_000), write).1.result(), Ok(3_000_000));
+    world.finish();
+}
+
+#[test]
+fn free_blocks_are_told_when_all_are_freed() {
+    let mut world = World::new(&["-b", "1024"]);
+    let before = world.free_blocks();
+    world.create(b"filler", &content(1, 3_000_000));
+    let [filler] = world.remount(&[b"filler"])[..] else { panic!() };
+    let directory = world.root;
+    let unlink = |grant| Unlink { directory, grant, bytes: 6, directory_wanted: false }.message();
+    assert_eq!(world.do_it(b"filler", unlink).1.result(), Ok(0));
+    assert_eq!(world.ask(b"", |_| Put { node: filler, count: 1 }.message()).1.unwrap().result(), Ok(0));
+    assert!(world.reads.in_flight() > 0, "freeing waits for a block");
+    assert_eq!(world.free_blocks(), before);
     world.finish();
 }

@@ -128,8 +128,12 @@ impl BlockDevice for BlockClient {
         Ok(())
     }
 
+    fn is_blocking(&self) -> bool {
+        self.drivers.blocking.is_on()
+    }
+
     fn fetch(&mut self, first_sector: u64, bytes: usize) -> Option<Box<dyn Fetch>> {
-        if self.drivers.blocking.is_on() || bytes > MAX_REQUEST {
+        if bytes > MAX_REQUEST {
             return None;
         }
         let spare = self.drivers.spare.borrow_mut().pop();

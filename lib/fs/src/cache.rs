@@ -240,6 +240,9 @@ impl<D: BlockDevice> BlockCache<D> {
 
     /// Begins to fetch consecutive blocks, none of which is here. False when the device is to be read at once.
     fn fetch(&mut self, first: u64, count: usize) -> bool {
+        if self.device.is_blocking() {
+            return false;
+        }
         let sector = self.sector(first);
         let Some(fetch) = self.device.fetch(sector, count * self.block_size) else { return false };
         self.flights.add(first..first + count as u64, fetch);
@@ -250,6 +253,9 @@ impl<D: BlockDevice> BlockCache<D> {
     fn miss(&mut self, block: u64) -> Result<bool, Errno> {
         if self.flights.take_failure(block) {
             return Err(Errno::EIO);
+        }
+        if self.device.is_blocking() {
+            return Ok(false);
         }
         if self.flights.miss(block) {
             return Ok(true);

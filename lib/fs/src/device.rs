@@ -21,7 +21,12 @@ pub trait BlockDevice {
     /// Fills `buffer` from the sectors beginning at `first_sector`. `EIO` when that fails.
     fn read(&mut self, first_sector: u64, buffer: &mut [u8]) -> Result<(), Errno>;
 
-    /// Begins to read `bytes` bytes from `first_sector` on. `None` when the device, or the file system, would rather wait for them.
+    /// Whether every read is waited for: nothing is fetched then.
+    fn is_blocking(&self) -> bool {
+        true
+    }
+
+    /// Begins to read `bytes` bytes from `first_sector` on; asked only while reads are not waited for. `None` when this one has to be.
     fn fetch(&mut self, _first_sector: u64, _bytes: usize) -> Option<Box<dyn Fetch>> {
         None
     }

@@ -207,8 +207,9 @@ fn a_write_is_waited_for_while_a_fetch_is_in_flight() {
 }
 
 #[test]
-fn while_blocking_no_read_is_in_flight() {
-    let mut world = open(&[]);
+fn the_client_blocks_when_its_file_system_does() {
+    let world = open(&[]);
+    assert!(!world.client.is_blocking());
     world.drivers.blocking().set(true);
-    assert!(world.client.fetch(0, 512).is_none());
+    assert!(world.client.is_blocking());
 }

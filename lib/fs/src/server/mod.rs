@@ -30,7 +30,7 @@ use crate::linux::{self, Dirents};
 use crate::preserve::{Preserved, VolumeMemory};
 use crate::transfer::{GrantSink, GrantSource, Granted, NameBuffer};
 use crate::volumes::{Source, Volume, Volumes, node_of, volume_of};
-use waiting::Waiting;
+use waiting::{Progress, Waiting};
 
 /// Longest target of a symbolic link, in bytes.
 const TARGET_MAX: usize = 4095;
@@ -124,9 +124,9 @@ where
         }
         self.waiting.forget_others(message.source);
         if waits_for_blocks(message.label) {
-            return self.while_blocking(|server| server.attempt(message, 0));
+            return self.while_blocking(|server| server.attempt(message, Progress::default()));
         }
-        self.attempt(message, 0)
+        self.attempt(message, Progress::default())
     }
 
     /// Does a request, of which `done` bytes are done.

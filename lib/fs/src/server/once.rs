@@ -92,6 +92,10 @@ where
         if let Some(arrival) = self.missed() {
             return Err(Missed(arrival));
         }
+        if let Some(arrival) = self.waiting.room_to_come(message, &reply) {
+            self.undo_changes();
+            return Err(Missed(arrival));
+        }
         if let Err(error) = settled {
             return Ok(message.reply(Err(error)));
         }
@@ -133,6 +137,13 @@ where
         settled
     }
 
+    /// Undoes what the present request has changed, if it has changed anything.
+    pub(super) fn undo_changes(&mut self) {
+        if self.volumes.iter_mut().any(|file_system| file_system.is_changed()) {
+            self.undo_request();
+        }
+    }
+
     /// Undoes everything since the last commit, in preserved memory and on the heap.
     pub(super) fn undo_request(&mut self) {
         if let Some(preserved) = &self.preserved {
@@ -154,10 +165,15 @@ where
 
     /// Does what requests have left to do, as far as the blocks for it are here.
     pub(super) fn clean_up(&mut self) {
-        let cleaned = self.volumes.iter_mut().try_for_each(F::clean_up);
+        let before = self.commits();
+        let act = |server: &mut Self| server.volumes.iter_mut().try_for_each(F::clean_up);
+        let cleaned = if self.waiting.is_clean_up_stuck() { self.while_blocking(act) } else { act(self) };
         if let Some(arrival) = self.missed() {
-            self.waiting.postpone_clean_up(arrival);
-        } else if let Err(error) = cleaned {
+            self.waiting.postpone_clean_up(arrival, self.commits() != before);
+            return;
+        }
+        self.waiting.end_clean_up();
+        if let Err(error) = cleaned {
             sys::log!("what is deleted is not freed: {error}");
         }
     }

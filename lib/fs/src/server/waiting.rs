@@ -1,9 +1,12 @@
 //! Requests that have missed a block: they wait until it has arrived, and run again.
 //!
 //! A request that has run in vain has changed nothing: what it had changed is undone. What a read or a write has moved, though, stays
-//! moved, and it goes on behind that.
+//! moved, and it goes on behind that. A request that keeps missing blocks without moving anything may need more of them than the cache
+//! holds among all others: it waits for its blocks in the end, and everything else waits with it.
+//!
+//! A request that finds no room while deleted files are still being freed waits until they are freed.
 
-use abi::fs::{Create, Lookup, Mount};
+use abi::fs::{Create, Lookup, Mount, StatFs};
 use abi::{Endpoint, Errno, Message};
 use alloc::vec::Vec;
 use sys::ipc;
@@ -13,15 +16,26 @@ use crate::file_system::FileSystem;
 use crate::flights::Arrival;
 use crate::preserve::VolumeMemory;
 
+/// Times that a request misses blocks without moving anything before it waits for them.
+const MOST_MISSES: u32 = 32;
+
 /// The request has missed a block, which arrives later.
 #[derive(Clone, Debug)]
 pub(super) struct Missed(pub Arrival);
 
+/// How far a request has come.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Progress {
+    /// Bytes that it has moved.
+    pub done: u64,
+    /// Times that it has missed a block since it moved or committed anything.
+    misses: u32,
+}
+
 /// A request that waits.
 struct Waiter {
     message: Message,
-    /// Bytes that it has moved.
-    done: u64,
+    progress: Progress,
     arrival: Arrival,
 }
 
@@ -31,6 +45,8 @@ pub(super) struct Waiting {
     requests: Vec<Waiter>,
     /// The work that requests leave behind.
     clean_up: Option<Arrival>,
+    /// Times that this work has missed a block since it committed anything.
+    clean_up_misses: u32,
 }
 
 impl Waiting {
@@ -42,9 +58,28 @@ impl Waiting {
         }
     }
 
-    /// The work left behind waits for a block.
-    pub fn postpone_clean_up(&mut self, arrival: Arrival) {
+    /// Postpones the work left behind, which waits for a block.
+    pub fn postpone_clean_up(&mut self, arrival: Arrival, has_committed: bool) {
         self.clean_up = Some(arrival);
+        self.clean_up_misses = if has_committed { 0 } else { self.clean_up_misses + 1 };
+    }
+
+    /// Notes that nothing is left behind.
+    pub fn end_clean_up(&mut self) {
+        self.clean_up_misses = 0;
+    }
+
+    /// Whether the work left behind shall wait for its blocks.
+    pub fn is_clean_up_stuck(&self) -> bool {
+        self.clean_up_misses >= MOST_MISSES
+    }
+
+    /// The block that the freeing of deleted files waits for, when `reply` depends on what is free.
+    #[inline]
+    pub fn room_to_come(&self, message: &Message, reply: &Message) -> Option<Arrival> {
+        let arrival = self.clean_up.as_ref()?;
+        let depends = message.label == StatFs::LABEL || reply.result() == Err(Errno::ENOSPC);
+        depends.then(|| arrival.clone())
     }
 
     fn is_empty(&self) -> bool {
@@ -63,12 +98,20 @@ where
     F: FileSystem,
     M: FnMut(&MountRequest, Option<VolumeMemory>) -> Result<F, Errno>,
 {
-    /// Runs a request of which `done` bytes are done. `None` when it waits for a block.
-    pub(super) fn attempt(&mut self, message: &Message, mut done: u64) -> Option<Message> {
-        match self.answer_once(message, &mut done) {
+    /// Runs a request that has come so far. `None` when it waits for a block.
+    pub(super) fn attempt(&mut self, message: &Message, mut progress: Progress) -> Option<Message> {
+        let before = (progress.done, self.commits());
+        let answered = if progress.misses < MOST_MISSES {
+            self.answer_once(message, &mut progress.done)
+        } else {
+            self.while_blocking(|server| server.answer_once(message, &mut progress.done))
+        };
+        match answered {
             Ok(reply) => Some(reply),
             Err(Missed(arrival)) => {
-                self.waiting.requests.push(Waiter { message: *message, done, arrival });
+                let has_progressed = before != (progress.done, self.commits());
+                progress.misses = if has_progressed { 0 } else { progress.misses + 1 };
+                self.waiting.requests.push(Waiter { message: *message, progress, arrival });
                 self.send_requests();
                 None
             }
@@ -85,8 +128,8 @@ where
             if self.waiting.clean_up.take_if(|arrival| arrival.has_come()).is_some() {
                 self.clean_up();
             }
-            while let Some(Waiter { message, done, .. }) = self.waiting.next() {
-                if let Some(reply) = self.attempt(&message, done) {
+            while let Some(Waiter { message, progress, .. }) = self.waiting.next() {
+                if let Some(reply) = self.attempt(&message, progress) {
                     // vfs receives soon: it waits for no file system. One that has died needs no answer.
                     let _ = server::denied::note(message.source, ipc::send(message.source, &reply));
                 }
@@ -120,10 +163,13 @@ where
     #[inline]
     pub(super) fn missed(&mut self) -> Option<Arrival> {
         let missed = self.volumes.iter_mut().filter_map(F::take_missed).last()?;
-        if self.volumes.iter_mut().any(|file_system| file_system.is_changed()) {
-            self.undo_request();
-        }
+        self.undo_changes();
         Some(missed)
+    }
+
+    /// Transactions committed so far, of all requests.
+    pub(super) fn commits(&self) -> u64 {
+        self.preserved.as_ref().map_or(0, |preserved| preserved.undo.number())
     }
 
     fn send_requests(&self) {
