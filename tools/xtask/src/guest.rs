@@ -49,6 +49,8 @@ pub struct Job<'a> {
     pub memory_mib: u32,
     /// Number of processors.
     pub processors: u32,
+    /// Bytes that the disks read in a second, if there is a limit.
+    pub disk_rate: Option<u32>,
     /// Show the screen.
     pub display: bool,
     /// Who is at the other end of the second serial line.
@@ -71,6 +73,7 @@ impl<'a> Job<'a> {
             trace: false,
             memory_mib: 512,
             processors: 1,
+            disk_rate: None,
             display: false,
             second_line: None,
             keeps_second_line: false,
@@ -135,6 +138,7 @@ impl Guest {
         machine.trace = job.trace.then(|| folder.join("trace.raw"));
         machine.icount = job.icount;
         machine.memory_mib = job.memory_mib;
+        machine.disk_rate = job.disk_rate;
         machine.processors = job.processors;
         machine.display = job.display;
         Ok(Self { machine, second_line, limit: job.limit, folder })

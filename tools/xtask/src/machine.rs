@@ -61,6 +61,8 @@ pub struct Machine {
     pub boot: Boot,
     /// Raw disk images, the first one first.
     pub disks: Vec<PathBuf>,
+    /// Bytes that each of them reads in a second, if there is a limit.
+    pub disk_rate: Option<u32>,
     /// How they are connected.
     pub disk_bus: DiskBus,
     /// Memory in MiB.
@@ -98,6 +100,7 @@ impl Machine {
         Self {
             boot,
             disks: Vec::new(),
+            disk_rate: None,
             disk_bus: DiskBus::Virtio,
             memory_mib: 512,
             processors: 1,
@@ -156,7 +159,10 @@ impl Machine {
         }
         for (index, disk) in self.disks.iter().enumerate() {
             // The image lives no longer than the run, so the host need not write it through.
-            let file = format!("if=none,id=disk{index},format=raw,cache=unsafe,file={}", disk.display());
+            let mut file = format!("if=none,id=disk{index},format=raw,cache=unsafe,file={}", disk.display());
+            if let Some(rate) = self.disk_rate {
+                file.push_str(&format!(",throttling.bps-read={rate}"));
+            }
             qemu.args(["-drive", &file]);
             let device = match self.disk_bus {
                 DiskBus::Virtio => format!("virtio-blk-pci,drive=disk{index},disable-legacy=on"),

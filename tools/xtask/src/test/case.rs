@@ -36,11 +36,20 @@ pub struct Terms {
     pub memory_mib: u32,
     /// `icount`: instructions are counted.
     pub icount: bool,
+    /// `disk_rate BYTES`: what the disks read in a second.
+    pub disk_rate: Option<u32>,
 }
 
 impl Default for Terms {
     fn default() -> Self {
-        Self { system: DEFAULT_SYSTEM.to_string(), status: 0, limit: USUAL_LIMIT, memory_mib: 512, icount: false }
+        Self {
+            system: DEFAULT_SYSTEM.to_string(),
+            status: 0,
+            limit: USUAL_LIMIT,
+            memory_mib: 512,
+            icount: false,
+            disk_rate: None,
+        }
     }
 }
 
@@ -87,7 +96,8 @@ fn terms(text: &str) -> Result<Terms> {
             "timeout" => terms.limit = Duration::from_secs(value.parse().with_context(wrong)?),
             "memory" => terms.memory_mib = value.parse().with_context(wrong)?,
             "icount" => terms.icount = true,
-            _ => bail!("expected system, status, timeout, memory or icount, not '{key}'"),
+            "disk_rate" => terms.disk_rate = Some(value.parse().with_context(wrong)?),
+            _ => bail!("expected system, status, timeout, memory, icount or disk_rate, not '{key}'"),
         }
     }
     Ok(terms)

@@ -84,6 +84,7 @@ fn run_in_guest(setting: &Setting, case: &Case) -> Result<Verdict> {
         wants_out: check.is_some(),
         icount: case.terms.icount,
         memory_mib: case.terms.memory_mib,
+        disk_rate: case.terms.disk_rate,
         second_line: second_line(case, &overlay)?,
         limit: Some(limit),
         ..Job::new(&command)
