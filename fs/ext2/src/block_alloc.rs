@@ -1,8 +1,8 @@
-//! Taking and freeing blocks.
+//! Allocating and freeing blocks.
 //!
-//! A new block is looked for at its goal, then in the rest of the goal's group, then in the groups after
-//! it. The counts in descriptors and superblock change with the bitmap. A bitmap that contradicts its
-//! descriptor, or calls a block of the format free, is broken: `EUCLEAN`, and nothing is taken.
+//! The search begins at the goal, continues in the rest of the goal's group, then in the groups after it.
+//! The counts in descriptors and superblock change with the bitmap. A bitmap that contradicts its
+//! descriptor, or has a block of the format free, is corrupt: `EUCLEAN`, and nothing is allocated.
 
 use fs::Errno;
 use fs::device::BlockDevice;
@@ -12,8 +12,8 @@ use crate::bitmap;
 use crate::volume::Ext2;
 
 impl<D: BlockDevice> Ext2<D> {
-    /// `ENOSPC` unless `count` more blocks are free for `caller`: the reserved ones are for the superuser
-    /// and for the user and group that the superblock names.
+    /// Fails with `ENOSPC` unless `count` blocks are free for `caller`: the reserved ones are for root and for
+    /// the user and group in the superblock.
     pub(crate) fn require_blocks(&self, count: u32, caller: Caller) -> Result<(), Errno> {
         let superblock = &self.superblock;
         let (uid, gid) = (u32::from(superblock.reserved_uid), u32::from(superblock.reserved_gid));
@@ -22,7 +22,7 @@ impl<D: BlockDevice> Ext2<D> {
         if superblock.free_blocks.saturating_sub(reserved) < count { Err(Errno::ENOSPC) } else { Ok(()) }
     }
 
-    /// Takes one block, near `goal`. `ENOSPC` when none is left.
+    /// Allocates a block near `goal`. `ENOSPC` if none is free.
     pub(crate) fn take_block(&mut self, goal: u32) -> Result<u32, Errno> {
         let count = self.groups.list.len();
         let (first, bit) = self.groups.locate(goal).unwrap_or((0, 0));
@@ -60,7 +60,7 @@ impl<D: BlockDevice> Ext2<D> {
         Ok(Some(block))
     }
 
-    /// Frees a block and forgets its content. `EUCLEAN` when it cannot have been in use.
+    /// Frees a block and drops its content. `EUCLEAN` if it cannot have been in use.
     pub(crate) fn free_block(&mut self, block: u32) -> Result<(), Errno> {
         let (number, bit) = self.groups.locate(block)?;
         let bitmap_block = u64::from(self.groups.list[number].block_bitmap);

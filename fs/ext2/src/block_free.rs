@@ -1,9 +1,9 @@
 //! Freeing the blocks of a file from some block on, from the end of the file backwards.
 //!
-//! However much there is to free, the work can pause after each block: what has been freed is then cut off, so that the file
-//! is whole without it. An indirect block is cut where it is only when the work pauses, or when it stays; most vanish before.
+//! The work can be committed after each block: the pointers to freed blocks are then cleared, so that the file is consistent without
+//! them. The pointers of an indirect block are cleared only at a commit, or if the block stays; most indirect blocks are freed before.
 //!
-//! A broken pointer is dropped, and reported when everything else is done; after too many of them the rest is dropped unseen,
+//! A corrupt pointer is dropped, and reported when everything else is done. After too many of them the rest is dropped without a look,
 //! which ends the walk through a tree that contains itself.
 
 use alloc::vec::Vec;
@@ -15,20 +15,20 @@ use crate::bytes::u32_at;
 use crate::inode::{DIRECT, POINTERS};
 use crate::volume::Ext2;
 
-/// Broken pointers after which a file is not walked any further.
+/// Limit of corrupt pointers, after which a file is not walked any further.
 const MOST_BROKEN: u32 = 16;
 
-/// Whether a long work may be committed in parts: it is done again from where it was when the process dies.
+/// Whether long work may be committed in parts; a successor continues after the last part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pauses {
-    /// In parts.
+    /// It is committed in parts.
     Yes,
-    /// As a whole; it is bounded.
+    /// It is bounded, and committed as a whole.
     No,
 }
 
-/// An indirect block on the way to what is being freed.
-struct Cut {
+/// An indirect block on the path to the blocks that are being freed.
+struct Truncated {
     block: u32,
     /// Pointers from here on have been freed.
     from: usize,
@@ -36,19 +36,19 @@ struct Cut {
     zero: usize,
 }
 
-/// The work.
+/// Freeing in progress.
 struct Freeing {
     number: u32,
     pauses: Pauses,
-    way: Vec<Cut>,
-    /// Blocks freed that the inode still counts.
+    path: Vec<Truncated>,
+    /// Freed blocks that the inode still counts.
     blocks: i64,
     broken: u32,
     result: Result<(), Errno>,
 }
 
 impl Freeing {
-    /// Keeps the first error; a success gives its value.
+    /// Records an error, of which the first is kept. Returns the value of a success.
     fn note<T>(&mut self, result: Result<T, Errno>) -> Option<T> {
         match result {
             Ok(value) => Some(value),
@@ -68,8 +68,8 @@ impl Freeing {
 impl<D: BlockDevice> Ext2<D> {
     /// Frees the blocks of the file from block `first` on, with the indirect blocks that are then empty.
     pub(crate) fn free_blocks_from(&mut self, number: u32, first: u64, pauses: Pauses) -> Result<(), Errno> {
-        let (way, result) = (Vec::new(), Ok(()));
-        let mut freeing = Freeing { number, pauses, way, blocks: 0, broken: 0, result };
+        let (path, result) = (Vec::new(), Ok(()));
+        let mut freeing = Freeing { number, pauses, path, blocks: 0, broken: 0, result };
         self.change(number)?.goal = 0;
         let mut end = self.mapped_blocks();
         for levels in (1..=POINTERS - DIRECT).rev() {
@@ -86,7 +86,7 @@ impl<D: BlockDevice> Ext2<D> {
         freeing.result
     }
 
-    /// Frees what is under a pointer of the inode, from the tree's block `first` on.
+    /// Frees the tree under a pointer of the inode, from the tree's block `first` on.
     fn free_pointer(&mut self, freeing: &mut Freeing, pointer: usize, levels: usize, first: u64) -> Result<(), Errno> {
         let root = self.inode(freeing.number)?.pointers[pointer];
         if root == 0 {
@@ -99,7 +99,7 @@ impl<D: BlockDevice> Ext2<D> {
         self.pause_freeing(freeing)
     }
 
-    /// Frees what is under `block`, from the tree's block `first` on; with `block` itself when that is everything.
+    /// Frees the tree under `block` from the tree's block `first` on, and `block` itself if nothing remains.
     fn free_tree(&mut self, freeing: &mut Freeing, block: u32, levels: usize, first: u64) -> Result<(), Errno> {
         if levels > 0 {
             let content = self.read_indirect(block);
@@ -124,31 +124,31 @@ impl<D: BlockDevice> Ext2<D> {
     ) -> Result<(), Errno> {
         let span = self.pointers_per_block().pow(levels as u32 - 1);
         let (boundary, inside) = ((first / span) as usize, first % span);
-        freeing.way.push(Cut { block, from: content.len(), zero: content.len() });
+        freeing.path.push(Truncated { block, from: content.len(), zero: content.len() });
         for index in (boundary..content.len()).rev() {
             let first_in_child = if index == boundary { inside } else { 0 };
             if content[index] != 0 && !freeing.is_hopeless() {
                 self.free_tree(freeing, content[index], levels - 1, first_in_child)?;
             }
             if first_in_child == 0
-                && let Some(cut) = freeing.way.last_mut()
+                && let Some(truncated) = freeing.path.last_mut()
             {
-                cut.from = index;
+                truncated.from = index;
             }
             if content[index] != 0 {
                 self.pause_freeing(freeing)?;
             }
         }
-        if let Some(mut cut) = freeing.way.pop()
+        if let Some(mut truncated) = freeing.path.pop()
             && first > 0
         {
-            let cut_off = self.cut_off(&mut cut);
-            freeing.note(cut_off);
+            let cleared = self.clear_freed(&mut truncated);
+            freeing.note(cleared);
         }
         Ok(())
     }
 
-    /// Commits what has been freed up to now, if it is much.
+    /// Commits the freed blocks, if they are many.
     fn pause_freeing(&mut self, freeing: &mut Freeing) -> Result<(), Errno> {
         if freeing.pauses == Pauses::No {
             return if self.undo.is_excessive() { Err(Errno::EUCLEAN) } else { Ok(()) };
@@ -156,18 +156,18 @@ impl<D: BlockDevice> Ext2<D> {
         if !self.should_pause() {
             return Ok(());
         }
-        for cut in &mut freeing.way {
-            self.cut_off(cut)?;
+        for truncated in &mut freeing.path {
+            self.clear_freed(truncated)?;
         }
         self.count_freed(freeing)?;
         self.pause()
     }
 
-    /// Makes the pointers zero that have been freed.
-    fn cut_off(&mut self, cut: &mut Cut) -> Result<(), Errno> {
-        if cut.from < cut.zero {
-            self.cache.modify(cut.block.into(), cut.from * 4..cut.zero * 4)?.fill(0);
-            cut.zero = cut.from;
+    /// Clears the pointers to freed blocks.
+    fn clear_freed(&mut self, truncated: &mut Truncated) -> Result<(), Errno> {
+        if truncated.from < truncated.zero {
+            self.cache.modify(truncated.block.into(), truncated.from * 4..truncated.zero * 4)?.fill(0);
+            truncated.zero = truncated.from;
         }
         Ok(())
     }

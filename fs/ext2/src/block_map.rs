@@ -1,7 +1,7 @@
 //! Which block holds which part of a file: the 12 direct pointers and the trees of one to three levels.
 //!
-//! A pointer of 0 is a hole. Every other pointer is checked before it is followed, so that a broken file
-//! can neither reach the format's own blocks nor the outside; the depth of the trees bounds every walk.
+//! A pointer of 0 is a hole. Every other pointer is checked before it is followed, so that a corrupt file
+//! reaches neither blocks of the format nor blocks outside; the depth of the trees bounds every walk.
 
 use fs::Errno;
 use fs::device::BlockDevice;
@@ -14,35 +14,35 @@ use crate::volume::Ext2;
 /// Levels of the deepest tree.
 const LEVELS: usize = 3;
 
-/// The way to a block of a file: a pointer of the inode, then one in each indirect block.
-struct Way {
+/// The path to a block of a file: a pointer of the inode, then one in each indirect block.
+struct Path {
     pointer: usize,
     levels: usize,
     indices: [usize; LEVELS],
 }
 
-/// A block of a file, found or made.
+/// A block of a file, found or allocated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mapped {
     /// Its number.
     pub block: u32,
-    /// Whether it was taken just now, so that its content means nothing yet.
+    /// Whether it was just allocated: its content is unspecified.
     pub fresh: bool,
 }
 
 impl<D: BlockDevice> Ext2<D> {
-    /// Pointers in an indirect block.
+    /// Returns the number of pointers in an indirect block.
     pub(crate) fn pointers_per_block(&self) -> u64 {
         self.block_size() / 4
     }
 
-    /// Blocks that a file can have by its pointers.
+    /// Returns the number of blocks that the pointers of a file can map.
     pub(crate) fn mapped_blocks(&self) -> u64 {
         let p = self.pointers_per_block();
         DIRECT as u64 + p + p * p + p * p * p
     }
 
-    /// Largest size of a file: what the trees can map, and what the count of sectors in the inode can tell.
+    /// Returns the largest size of a file: limited by the trees, and by the count of sectors in the inode.
     pub(crate) fn max_file_size(&self) -> u64 {
         let p = self.pointers_per_block();
         let countable = u64::from(u32::MAX) / (self.block_size() / 512);
@@ -50,9 +50,9 @@ impl<D: BlockDevice> Ext2<D> {
         self.mapped_blocks().min(countable - indirect) * self.block_size()
     }
 
-    fn way(&self, index: u64) -> Result<Way, Errno> {
+    fn path(&self, index: u64) -> Result<Path, Errno> {
         if index < DIRECT as u64 {
-            return Ok(Way { pointer: index as usize, levels: 0, indices: [0; LEVELS] });
+            return Ok(Path { pointer: index as usize, levels: 0, indices: [0; LEVELS] });
         }
         let p = self.pointers_per_block();
         let mut rest = index - DIRECT as u64;
@@ -64,7 +64,7 @@ impl<D: BlockDevice> Ext2<D> {
                     *slot = (rest % p) as usize;
                     rest /= p;
                 }
-                return Ok(Way { pointer: DIRECT + levels - 1, levels, indices });
+                return Ok(Path { pointer: DIRECT + levels - 1, levels, indices });
             }
             rest -= span;
             span *= p;
@@ -84,16 +84,16 @@ impl<D: BlockDevice> Ext2<D> {
         self.checked(pointer)
     }
 
-    /// The block that holds block `index` of the file; `None` for a hole.
+    /// Returns the block that holds block `index` of the file; `None` for a hole.
     pub(crate) fn find_block(&mut self, number: u32, index: u64) -> Result<Option<u32>, Errno> {
         if index < DIRECT as u64 {
             let pointer = self.inode(number)?.pointers[index as usize];
             return Ok(Some(self.checked(pointer)?).filter(|&block| block != 0));
         }
-        let way = self.way(index)?;
-        let pointer = self.inode(number)?.pointers[way.pointer];
+        let path = self.path(index)?;
+        let pointer = self.inode(number)?.pointers[path.pointer];
         let mut block = self.checked(pointer)?;
-        for &slot in &way.indices[..way.levels] {
+        for &slot in &path.indices[..path.levels] {
             if block == 0 {
                 return Ok(None);
             }
@@ -102,59 +102,59 @@ impl<D: BlockDevice> Ext2<D> {
         Ok((block != 0).then_some(block))
     }
 
-    /// The block that holds block `index` of the file, taken now if there is a hole. Either everything
-    /// needed is taken or, with `ENOSPC`, nothing.
+    /// Returns the block that holds block `index` of the file, allocated if it is a hole. On `ENOSPC` nothing
+    /// is allocated.
     pub(crate) fn provide_block(&mut self, number: u32, index: u64, caller: Caller) -> Result<Mapped, Errno> {
-        let way = self.way(index)?;
-        let pointer = self.inode(number)?.pointers[way.pointer];
+        let path = self.path(index)?;
+        let pointer = self.inode(number)?.pointers[path.pointer];
         let mut block = self.checked(pointer)?;
         let mut parent = None;
-        for (depth, &slot) in way.indices[..way.levels].iter().enumerate() {
+        for (depth, &slot) in path.indices[..path.levels].iter().enumerate() {
             if block == 0 {
-                return self.fill_hole(number, &way, depth, parent, index, caller);
+                return self.fill_hole(number, &path, depth, parent, index, caller);
             }
             parent = Some((block, slot));
             block = self.indirect(block, slot)?;
         }
         match block {
-            0 => self.fill_hole(number, &way, way.levels, parent, index, caller),
+            0 => self.fill_hole(number, &path, path.levels, parent, index, caller),
             block => Ok(Mapped { block, fresh: false }),
         }
     }
 
-    /// Takes the blocks of `way` from `depth` on, the last being the data block. The pointer that is 0
+    /// Allocates the blocks of `path` from `depth` on, the last being the data block. The pointer that is 0
     /// is in the indirect block `parent`, or in the inode.
     fn fill_hole(
         &mut self,
         number: u32,
-        way: &Way,
+        path: &Path,
         depth: usize,
         mut parent: Option<(u32, usize)>,
         index: u64,
         caller: Caller,
     ) -> Result<Mapped, Errno> {
-        self.require_blocks((way.levels - depth) as u32 + 1, caller)?;
+        self.require_blocks((path.levels - depth) as u32 + 1, caller)?;
         let mut goal = self.goal(number, index)?;
-        for level in depth..=way.levels {
+        for level in depth..=path.levels {
             let block = self.take_block(goal)?;
-            if level < way.levels {
+            if level < path.levels {
                 self.cache.zeroed(block.into())?;
             }
             self.count_sectors(number, 1)?;
             match parent {
-                None => self.change(number)?.pointers[way.pointer] = block,
+                None => self.change(number)?.pointers[path.pointer] = block,
                 Some((indirect, slot)) => {
                     put_u32(self.cache.modify(indirect.into(), slot * 4..slot * 4 + 4)?, 0, block);
                 }
             }
             goal = block + 1;
-            parent = (level < way.levels).then(|| (block, way.indices[level]));
+            parent = (level < path.levels).then(|| (block, path.indices[level]));
         }
         self.hint(number)?.goal = goal;
         Ok(Mapped { block: goal - 1, fresh: true })
     }
 
-    /// Where block `index` should be: after the block taken last, after the block before it if that is a
+    /// Returns the goal for block `index`: after the block allocated last, after the block before it if that is a
     /// direct one, or in the group of the inode.
     fn goal(&mut self, number: u32, index: u64) -> Result<u32, Errno> {
         let inode = self.inode(number)?;

@@ -1,8 +1,8 @@
 //! Directories: finding, listing, adding, removing and changing entries.
 //!
-//! A directory is a file without holes whose blocks are chains of records (`entry`). Removed records
-//! become room of the one before; blocks are never given back. A hashed index, if the directory has
-//! one, is not kept up: the first change takes the flag for it away, which makes it an ordinary one.
+//! A directory is a file without holes whose blocks are chains of records (`entry`). The space of removed
+//! records joins the record before; blocks are never freed. A hashed index is not maintained: the first
+//! change clears its flag, which makes the directory an ordinary one.
 
 use fs::Errno;
 use fs::device::BlockDevice;
@@ -13,12 +13,12 @@ use crate::entry::{self, Entries, EntryFormat, record_size};
 use crate::inode::FLAG_INDEX;
 use crate::volume::Ext2;
 
-/// Where a name is.
+/// The entry of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Found {
     /// The inode it names.
     pub node: u32,
-    /// The block of the directory that its entry is in.
+    /// The block of the directory that holds the entry.
     pub block: u32,
 }
 
@@ -27,7 +27,7 @@ impl<D: BlockDevice> Ext2<D> {
         EntryFormat { file_types: self.superblock.has_file_types(), inodes_count: self.superblock.inodes_count }
     }
 
-    /// Blocks of the directory. `ENOTDIR` when it is none; `EUCLEAN` when its size cannot be.
+    /// Returns the number of blocks of the directory. `ENOTDIR`; `EUCLEAN` if its size is impossible.
     fn directory_blocks(&mut self, dir: u32) -> Result<u32, Errno> {
         let block_size = self.block_size();
         let blocks_count = self.superblock.blocks_count;
@@ -40,7 +40,7 @@ impl<D: BlockDevice> Ext2<D> {
         if sound { Ok(blocks as u32) } else { Err(Errno::EUCLEAN) }
     }
 
-    /// The block of the file system that holds block `index` of the directory.
+    /// Returns the block of the file system that holds block `index` of the directory.
     fn directory_block(&mut self, dir: u32, index: u32) -> Result<u64, Errno> {
         let block = self.find_block(dir, index.into())?.ok_or(Errno::EUCLEAN)?;
         if !self.cache.contains(block.into()) {
@@ -50,7 +50,7 @@ impl<D: BlockDevice> Ext2<D> {
         Ok(block.into())
     }
 
-    /// The entry for `name`, if there is one. `ENOTDIR`, `ENAMETOOLONG`.
+    /// Searches the entry for `name`. `ENOTDIR`, `ENAMETOOLONG`.
     pub(crate) fn find_entry(&mut self, dir: u32, name: &[u8]) -> Result<Option<Found>, Errno> {
         let blocks = self.directory_blocks(dir)?;
         match self.names.find(dir, name) {
@@ -82,7 +82,7 @@ impl<D: BlockDevice> Ext2<D> {
         Ok(None)
     }
 
-    /// Gives the entries from `position` on to `sink`; positions are offsets in the directory.
+    /// Lists the entries from `position` on; positions are offsets in the directory.
     pub(crate) fn list(&mut self, dir: u32, position: u64, sink: &mut dyn EntrySink) -> Result<u64, Errno> {
         let block_size = self.block_size();
         let blocks = self.directory_blocks(dir)?;
@@ -123,7 +123,7 @@ impl<D: BlockDevice> Ext2<D> {
         Ok((start + self.block_size(), false))
     }
 
-    /// Adds an entry; the name is not there yet. `ENOENT` in a directory that was removed, `ENOSPC`.
+    /// Adds an entry for a name that does not exist. `ENOENT` in a directory that was removed, `ENOSPC`.
     pub(crate) fn add_entry(
         &mut self,
         dir: u32,
@@ -196,7 +196,7 @@ impl<D: BlockDevice> Ext2<D> {
         Ok(index)
     }
 
-    /// Removes the entry for `name`, which `find_entry` has found.
+    /// Removes the entry for `name`, as `find_entry` returned it.
     pub(crate) fn remove_entry(&mut self, dir: u32, name: &[u8], found: Found) -> Result<(), Errno> {
         let format = self.entry_format();
         let block = self.directory_block(dir, found.block)?;
@@ -223,7 +223,7 @@ impl<D: BlockDevice> Ext2<D> {
         self.directory_changed(dir)
     }
 
-    /// Makes the entry for `name`, which `find_entry` has found, name another inode.
+    /// Changes the inode of the entry for `name`, as `find_entry` returned it.
     pub(crate) fn change_entry(
         &mut self,
         dir: u32,
@@ -248,7 +248,7 @@ impl<D: BlockDevice> Ext2<D> {
         self.directory_changed(dir)
     }
 
-    /// Whether nothing but `.` and `..` is in the directory.
+    /// Whether the directory holds only `.` and `..`.
     pub(crate) fn is_empty(&mut self, dir: u32) -> Result<bool, Errno> {
         let format = self.entry_format();
         for index in 0..self.directory_blocks(dir)? {

@@ -1,8 +1,8 @@
 //! The entries of a directory block.
 //!
 //! A block is a chain of records that ends exactly with the block. A record whose inode is 0 is free
-//! space; the room behind a name up to the record's end is, too. The iterator checks every record
-//! before it gives it out and ends after a broken one.
+//! space, and so are the bytes between a name and the record's end. The iterator checks every record
+//! before it yields it and ends after a corrupt one.
 
 use core::ops::Range;
 
@@ -14,26 +14,26 @@ use crate::bytes::{put_u16, put_u32};
 /// Bytes of a record before the name.
 const HEADER: usize = 8;
 
-/// Kinds as directory entries tell them, with their mode bits.
+/// Kinds as directory entries encode them, with their mode bits.
 const KINDS: [u32; 8] = [0, S_IFREG, S_IFDIR, S_IFCHR, S_IFBLK, S_IFIFO, S_IFSOCK, S_IFLNK];
 
 /// One record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry<'a> {
-    /// Where it begins in the block.
+    /// Offset in the block.
     pub offset: usize,
-    /// Its length with the free room behind the name.
+    /// Length, with the free bytes behind the name.
     pub size: usize,
     /// Inode, or 0 for a free record.
     pub node: u32,
-    /// Kind bits of the mode, or 0 when the directory does not tell.
+    /// Kind bits of the mode, or 0 if the entry does not have them.
     pub kind: u32,
     /// Name.
     pub name: &'a [u8],
 }
 
 impl Entry<'_> {
-    /// Bytes that the record needs itself.
+    /// Returns the bytes that the record needs for header and name.
     pub fn used(&self) -> usize {
         if self.node == 0 { 0 } else { record_size(self.name.len()) }
     }
@@ -42,7 +42,7 @@ impl Entry<'_> {
 /// How this file system writes entries.
 #[derive(Clone, Copy, Debug)]
 pub struct EntryFormat {
-    /// Whether entries tell the kind of the node.
+    /// Whether entries have the kind of the node.
     pub file_types: bool,
     /// Highest inode number.
     pub inodes_count: u32,
@@ -61,7 +61,7 @@ impl<'a> Entries<'a> {
         Entries { block, offset: 0, format }
     }
 
-    /// The record at `offset`, if it is sound. The header is one little-endian word: inode, length, then the length
+    /// Decodes the record at `offset`, if it is valid. The header is one little-endian word: inode, length, then the length
     /// of the name in 8 or 16 bits, and in the first case the kind.
     #[inline]
     fn read(&self, offset: usize) -> Option<Entry<'a>> {
@@ -101,12 +101,12 @@ pub fn record_size(name_len: usize) -> usize {
     (HEADER + name_len).next_multiple_of(4)
 }
 
-/// Where the record at `offset` has its header.
+/// Returns the range of the header of the record at `offset`.
 pub fn header(offset: usize) -> Range<usize> {
     offset..offset + HEADER
 }
 
-/// Writes a record of `size` bytes at `offset`: its header and name, which must be there.
+/// Writes a record of `size` bytes at `offset`: header and name.
 pub fn write(block: &mut [u8], offset: usize, size: usize, node: u32, mode: u32, name: &[u8], format: EntryFormat) {
     let record = &mut block[offset..];
     put_u16(record, 4, size as u16);
@@ -115,7 +115,7 @@ pub fn write(block: &mut [u8], offset: usize, size: usize, node: u32, mode: u32,
     set_node(record, 0, node, mode, format);
 }
 
-/// Makes the record at `offset` name another inode.
+/// Changes the inode of the record at `offset`.
 pub fn set_node(block: &mut [u8], offset: usize, node: u32, mode: u32, format: EntryFormat) {
     put_u32(block, offset, node);
     if format.file_types {

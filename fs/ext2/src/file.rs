@@ -1,8 +1,8 @@
-//! The content of regular files: reading, writing and cutting.
+//! The content of regular files: reading, writing and truncating.
 //!
-//! Invariants: what lies behind the end of a file in its last block is zero, and no block behind the end
-//! is taken; a write that fails half-way restores both, and so does the successor of a process that dies in a write. For the
-//! data itself nothing is saved: a new block is free again then, and an old one is written again when the request is repeated.
+//! Invariants: the bytes of the last block beyond the end of the file are zero, and no block beyond the end is
+//! allocated. A write that fails half-way restores both, and so does the successor of a process that dies in a write. File data
+//! is not in the undo log: a new block is free again after the roll-back, and an old one is written again when the request is repeated.
 
 use core::ops::Range;
 
@@ -18,8 +18,8 @@ use crate::volume::Ext2;
 /// Largest size without the `large_file` feature, in bytes.
 const SMALL_FILE: u64 = i32::MAX as u64;
 
-/// A newer time of access is kept only when this long has passed, in seconds, or the file has changed
-/// since: so reading a cached file seldom makes its inode dirty (Linux's `relatime`).
+/// Age in seconds after which the time of access is updated, unless the file has changed since: reading a
+/// cached file seldom makes its inode dirty (Linux's `relatime`).
 const ACCESS_INTERVAL: i64 = 24 * 60 * 60;
 
 impl<D: BlockDevice> Ext2<D> {
@@ -54,7 +54,7 @@ impl<D: BlockDevice> Ext2<D> {
         Ok(done)
     }
 
-    /// Gives a part of one block to `sink`; the request needs about `needed` blocks from there on.
+    /// Copies a part of one block to `sink`; the request needs about `needed` blocks from there on.
     fn read_part(
         &mut self,
         number: u32,
@@ -72,8 +72,8 @@ impl<D: BlockDevice> Ext2<D> {
         sink.put(&self.cache.read(block.into())?[part])
     }
 
-    /// Fetches the blocks that will be read next with `block`: what the request needs, or as much as one
-    /// device request moves when the file is read from front to back.
+    /// Reads ahead from `block`: the blocks that the request needs, or a whole device request for a file that
+    /// is read sequentially.
     pub(crate) fn read_ahead(&mut self, number: u32, index: u64, block: u32, needed: usize) -> Result<(), Errno> {
         let end = self.inode(number)?.size.div_ceil(self.block_size());
         let sequential = u64::from(self.inode(number)?.next_block) == index;
@@ -89,7 +89,7 @@ impl<D: BlockDevice> Ext2<D> {
         Ok(())
     }
 
-    /// Keeps where a file will be read next, and the time of access, unless the one on record is good enough.
+    /// Records where a sequential reader continues, and the time of access if it is due.
     pub(crate) fn note_access(&mut self, number: u32, next_block: Option<u32>) -> Result<(), Errno> {
         let recently = self.recently();
         let inode = self.hint(number)?;
@@ -137,7 +137,7 @@ impl<D: BlockDevice> Ext2<D> {
         }
     }
 
-    /// Makes the inode one of which `done` bytes from `offset` on were written.
+    /// Updates the inode after a write of `done` bytes at `offset`.
     fn account_for(&mut self, number: u32, offset: u64, done: usize, caller: Caller) -> Result<(), Errno> {
         let now = self.now();
         let inode = self.change(number)?;
@@ -191,7 +191,7 @@ impl<D: BlockDevice> Ext2<D> {
         let size = self.inode(number)?.size.saturating_sub(index * self.block_size());
         let used = if mapped.fresh { 0 } else { size.min(part.end as u64) as usize };
         if !mapped.fresh && used < part.end {
-            // Zeros until now, and zeros again if this is undone, because the file then ends before them.
+            // The bytes were zeros beyond the end of the file, and must be zeros again after a roll-back.
             self.cache.modify(block, used.max(part.start)..part.end)?;
         } else if part.len() == self.superblock.block_size {
             let written = self.cache.overwrite(block, |data| source.take(data));
@@ -206,7 +206,7 @@ impl<D: BlockDevice> Ext2<D> {
         taken
     }
 
-    /// After a failed copy of a whole block: a block that is new to the file holds zeros.
+    /// Zeros a newly allocated block after a failed copy.
     fn clear_fresh(&mut self, mapped: Mapped, error: Errno) -> Result<(), Errno> {
         if mapped.fresh {
             self.cache.zeroed(mapped.block.into())?;
@@ -214,7 +214,7 @@ impl<D: BlockDevice> Ext2<D> {
         Err(error)
     }
 
-    /// Takes blocks of zeros for the holes of a part of a file. What has been taken when there are no more stays.
+    /// Allocates zeroed blocks for the holes in a range of a file. On `ENOSPC` the blocks allocated so far are kept.
     pub(crate) fn fill_holes(&mut self, number: u32, offset: u64, bytes: u64) -> Result<(), Errno> {
         let inode = self.inode(number)?;
         require_regular(inode)?;
@@ -232,7 +232,7 @@ impl<D: BlockDevice> Ext2<D> {
         Ok(())
     }
 
-    /// Makes sure that the format can have a file of `size` bytes.
+    /// Checks that the format supports a file of `size` bytes.
     fn prepare_size(&mut self, size: u64) -> Result<(), Errno> {
         if size > self.max_file_size() {
             return Err(Errno::EFBIG);
@@ -247,7 +247,7 @@ impl<D: BlockDevice> Ext2<D> {
         let old_size = inode.size;
         self.prepare_size(size)?;
         if size < old_size {
-            // The end comes last: until then the file has its old size, and zeros where its blocks were.
+            // The size changes last: until then the file has its old size, and holes where its blocks were.
             self.free_blocks_from(number, size.div_ceil(self.block_size()), Pauses::Yes)?;
             self.clear_tail(number, size)?;
         }
@@ -280,7 +280,7 @@ fn require_regular(inode: &Inode) -> Result<(), Errno> {
     }
 }
 
-/// Takes the set-id bits from a program that somebody else than the superuser has changed.
+/// Clears the set-id bits of a program that a user other than root has changed.
 fn drop_privileges(inode: &mut Inode, caller: Caller) {
     if caller.uid != 0 {
         inode.mode &= !S_ISUID;

@@ -244,7 +244,7 @@ impl<D: BlockDevice> FileSystem for Ext2<D> {
     }
 
     fn clean_up(&mut self) -> Result<(), Errno> {
-        self.delete_doomed()
+        self.free_orphans()
     }
 
     fn put_back(&mut self, place: usize, bytes: &[u8]) {

@@ -30,14 +30,14 @@ pub struct Group {
     pub free_bit: u32,
     /// No inode of the group before this one is free.
     pub free_inode_bit: u32,
-    /// Whether the descriptor is older than this; then the group is listed in `Groups::dirty`.
+    /// Whether the descriptor on its block is stale; the group is listed in `Groups::dirty` then.
     dirty: bool,
     /// End of the copy of superblock and descriptors, or the group's start if it has none.
     head_end: u32,
 }
 
 impl Group {
-    /// The descriptor of group `number`, from its bytes. `EUCLEAN` when it makes no sense.
+    /// Decodes the descriptor of group `number`. `EUCLEAN` if it is inconsistent.
     pub fn read(bytes: &[u8], number: u32, superblock: &Superblock) -> Result<Self, Errno> {
         let start = superblock.group_start(number);
         let end = start + superblock.group_blocks(number);
@@ -85,7 +85,7 @@ impl Group {
             || self.table(table_blocks).contains(&block)
     }
 
-    /// Writes the fields that change into the descriptor's bytes.
+    /// Encodes the mutable fields into the descriptor's bytes.
     pub fn write(&self, bytes: &mut [u8]) {
         put_u16(bytes, 12, self.free_blocks);
         put_u16(bytes, 14, self.free_inodes);
@@ -106,7 +106,7 @@ pub struct Groups {
 }
 
 impl Groups {
-    /// No groups yet, of the file system that `superblock` describes.
+    /// Returns an empty list for the file system that `superblock` describes.
     pub fn new(superblock: &Superblock) -> Self {
         Groups {
             list: Vec::new(),
@@ -129,7 +129,7 @@ impl Groups {
         Ok(())
     }
 
-    /// A group for a change that its descriptor has to tell.
+    /// Returns a group for a change, and marks it dirty.
     pub fn change(&mut self, number: usize) -> &mut Group {
         let group = &mut self.list[number];
         if !group.dirty {
@@ -139,23 +139,23 @@ impl Groups {
         group
     }
 
-    /// Some group whose descriptor is older than it is.
+    /// Returns a dirty group.
     pub fn next_dirty(&self) -> Option<usize> {
         self.dirty.last().copied()
     }
 
-    /// Whether some descriptor is older than its group.
+    /// Whether a group is dirty.
     pub fn has_dirty(&self) -> bool {
         !self.dirty.is_empty()
     }
 
-    /// The descriptor of `number`, the next dirty one, has been written.
+    /// Marks group `number`, the next dirty one, as written.
     pub fn wash(&mut self, number: usize) {
         self.list[number].dirty = false;
         self.dirty.pop();
     }
 
-    /// Group and bit of a block that may hold data. `EUCLEAN` for a number outside the file system and
+    /// Returns group and bit of a block that may hold data. `EUCLEAN` for a number outside the file system and
     /// for a block of the format itself.
     pub fn locate(&self, block: u32) -> Result<(usize, usize), Errno> {
         if block < self.first_data_block || block >= self.blocks_count {

@@ -1,4 +1,4 @@
-//! One inode: its form on disk and in memory.
+//! An inode, on disk and in memory.
 
 use fs::Errno;
 use fs::file_system::{S_IFBLK, S_IFCHR, S_IFDIR, S_IFIFO, S_IFLNK, S_IFMT, S_IFREG, S_IFSOCK, Timestamp};
@@ -14,7 +14,7 @@ pub const DIRECT: usize = 12;
 /// Longest symbolic link kept in the inode itself, in bytes.
 pub const FAST_LINK: usize = POINTERS * 4;
 
-/// The directory has a hashed index that a change without it makes wrong.
+/// The directory has a hashed index, which a change that ignores the index makes wrong.
 pub const FLAG_INDEX: u32 = 0x1000;
 
 const EXTRA_CHANGED: usize = 132;
@@ -40,7 +40,7 @@ pub struct Inode {
     pub changed: Timestamp,
     /// Last change of the content.
     pub modified: Timestamp,
-    /// When it was deleted, in seconds; 0 while it lives.
+    /// Time of deletion, in seconds; 0 while it is in use.
     pub deleted: u32,
     /// Directory entries that name it.
     pub links: u16,
@@ -52,17 +52,17 @@ pub struct Inode {
     pub pointers: [u32; POINTERS],
     /// Block of extended attributes, or 0.
     pub attribute_block: u32,
-    /// Whether the inode in the cached block is older than this.
+    /// Whether the inode in the cached block is stale.
     pub dirty: bool,
-    /// Where the next block should come from; 0 for no wish. Not on disk.
+    /// The goal for the next block; 0 for none. Not on disk.
     pub goal: u32,
-    /// For a directory, the block where room for an entry is looked for first; for a file, the block
-    /// that a sequential reader wants next. Not on disk.
+    /// For a directory, the block where the search for free space begins; for a file, the block that a
+    /// sequential reader needs next. Not on disk.
     pub next_block: u32,
 }
 
 impl Inode {
-    /// The inode in these bytes. `EUCLEAN` when it is not in use or of no known kind, or has no name and needs one.
+    /// Decodes an inode. `EUCLEAN` if it is not in use, of unknown kind, or without a name that it needs.
     pub fn read(bytes: &[u8], may_be_unnamed: bool) -> Result<Self, Errno> {
         let half = |low: usize, high: usize| u32::from(u16_at(bytes, low)) | u32::from(u16_at(bytes, high)) << 16;
         let mut inode = Inode {
@@ -91,7 +91,7 @@ impl Inode {
         if sound { Ok(inode) } else { Err(Errno::EUCLEAN) }
     }
 
-    /// Writes the inode over its bytes; fields that this file system does not know keep their values.
+    /// Encodes the inode into its bytes; fields unknown to this file system keep their values.
     pub fn write(&self, bytes: &mut [u8]) {
         put_u16(bytes, 0, self.mode as u16);
         put_u16(bytes, 2, self.uid as u16);
@@ -115,7 +115,7 @@ impl Inode {
         write_time(bytes, 16, EXTRA_MODIFIED, self.modified);
     }
 
-    /// Makes `bytes` a new inode's: everything zero but the generation, which goes on counting, the size
+    /// Initializes the bytes of a new inode: zeros except the generation, which is incremented, the size
     /// of the part beyond 128 bytes, and the time of creation.
     pub fn prepare(bytes: &mut [u8], extra_size: u16, now: Timestamp) {
         let generation = u32_at(bytes, 100).wrapping_add(1);
@@ -130,7 +130,7 @@ impl Inode {
         }
     }
 
-    /// The bits of the mode that tell the kind.
+    /// Returns the kind bits of the mode.
     pub fn kind(&self) -> u32 {
         self.mode & S_IFMT
     }
@@ -166,13 +166,13 @@ impl Inode {
         }
     }
 
-    /// Makes it the node of device `number`: in the old 16-bit form if that holds it.
+    /// Sets the device number, in the old 16-bit form if it fits.
     pub fn set_device(&mut self, number: u64) {
         let slot = usize::from(number > 0xffff);
         self.pointers[slot] = number as u32;
     }
 
-    /// Marks content and inode as changed now.
+    /// Sets the times of modification and change.
     pub fn touch(&mut self, now: Timestamp) {
         self.modified = now;
         self.changed = now;

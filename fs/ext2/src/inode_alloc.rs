@@ -1,4 +1,4 @@
-//! Making and deleting inodes.
+//! Allocating and freeing inodes.
 //!
 //! A file's inode comes from its directory's group, so that both are near each other; a directory's from
 //! the first group, from its parent's on, that has at least the average of free inodes and blocks.
@@ -16,11 +16,11 @@ use crate::volume::Ext2;
 /// Magic number of a block of extended attributes.
 const ATTRIBUTE_MAGIC: u32 = 0xea02_0000;
 
-/// Blocks of the largest file that is deleted in the request that takes its last name or user.
+/// Blocks of the largest file that is freed within the request that removes its last name or user.
 const BLOCKS_AT_ONCE: u32 = 512;
 
 impl<D: BlockDevice> Ext2<D> {
-    /// Makes an inode for a node in `dir`, with no link yet. `ENOSPC` when there is none, `EUCLEAN` when the bitmap is wrong.
+    /// Allocates an inode for a node in `dir`, without links. `ENOSPC` if none is free, `EUCLEAN` if the bitmap is corrupt.
     pub(crate) fn new_inode(&mut self, dir: u32, mode: u32, caller: Caller) -> Result<u32, Errno> {
         let now = self.now();
         let parent = self.inode(dir)?;
@@ -28,7 +28,7 @@ impl<D: BlockDevice> Ext2<D> {
         let is_directory = mode & S_IFMT == S_IFDIR;
         let number = self.take_inode(dir, is_directory)?;
         if self.inode(number).is_ok() {
-            // The bitmap called it free, and somebody may be using it. Its bit is right now.
+            // The bitmap had it free although it is in use; the bit stays set.
             return Err(Errno::EUCLEAN);
         }
         let mut inode = Inode {
@@ -53,7 +53,7 @@ impl<D: BlockDevice> Ext2<D> {
         Ok(number)
     }
 
-    /// Deletes an inode that has neither name nor user: at once, or if that is much work dooms it, which `delete_doomed` does.
+    /// Frees an inode that has neither name nor user; a large one becomes an orphan, which `free_orphans` frees.
     pub(crate) fn delete(&mut self, number: u32) -> Result<(), Errno> {
         let block_sectors = self.superblock.block_size as u32 / 512;
         let inode = self.inode(number)?;
@@ -63,10 +63,10 @@ impl<D: BlockDevice> Ext2<D> {
         self.delete_now(number, Pauses::No)
     }
 
-    /// Deletes what is doomed, in as many transactions as it takes.
-    pub(crate) fn delete_doomed(&mut self) -> Result<(), Errno> {
+    /// Frees the orphans, each in as many transactions as it takes.
+    pub(crate) fn free_orphans(&mut self) -> Result<(), Errno> {
         let mut result = Ok(());
-        while let Some(number) = self.uses.doomed() {
+        while let Some(number) = self.uses.orphan() {
             self.begin()?;
             let deleted = self.delete_now(number, Pauses::Yes);
             self.uses.forget(number);
@@ -83,7 +83,7 @@ impl<D: BlockDevice> Ext2<D> {
         let attribute_block = inode.attribute_block;
         let freed = if has_blocks { self.free_blocks_from(number, 0, pauses) } else { Ok(()) };
         let released = self.release_attributes(attribute_block);
-        // 0 would mean that it lives.
+        // 0 would mean that the inode is in use.
         let deleted = self.now_seconds().max(1);
         let inode = self.change(number)?;
         inode.deleted = deleted;
@@ -134,7 +134,7 @@ impl<D: BlockDevice> Ext2<D> {
             return Ok(None);
         };
         let inode = number as u32 * self.superblock.inodes_per_group + bit as u32 + 1;
-        // The inode's block is needed next: missing it now leaves nothing to undo.
+        // Loads the inode's block, which is needed next: a miss here leaves nothing to roll back.
         self.cache.read(self.inode_place(inode).0)?;
         bitmap::set(self.cache.modify(bitmap_block, bitmap::byte_of(bit))?, bit % 8);
         let group = self.groups.change(number);
@@ -163,8 +163,8 @@ impl<D: BlockDevice> Ext2<D> {
         Ok(())
     }
 
-    /// Counts one user less of a block of extended attributes, which inodes may share, and frees it after
-    /// the last.
+    /// Decrements the reference count of a block of extended attributes, which inodes may share, and frees
+    /// the block after the last reference.
     fn release_attributes(&mut self, block: u32) -> Result<(), Errno> {
         if block == 0 {
             return Ok(());

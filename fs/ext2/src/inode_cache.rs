@@ -1,7 +1,7 @@
-//! Inodes in memory: a copy of some of those in cached blocks.
+//! The inode cache: decoded copies of inodes in cached blocks.
 //!
-//! Inodes are named by their number everywhere and looked up again whenever needed, because any other look-up may push one out.
-//! Invariant: the slot of a dirty inode is in `dirty`; one there may be clean again, or another's.
+//! Callers keep inode numbers and look inodes up whenever needed, because any other look-up may evict one.
+//! Invariant: the slot of a dirty inode is in `dirty`; a listed slot may be clean again, or hold another inode.
 
 use alloc::vec::Vec;
 
@@ -12,34 +12,34 @@ use fs::lru::LruIndex;
 use crate::inode::Inode;
 use crate::volume::Ext2;
 
-/// Inodes kept in memory.
+/// Capacity of the cache.
 const KEPT: usize = 1024;
 
-/// The inodes.
+/// The inode cache.
 pub(crate) struct Inodes {
     index: LruIndex,
     list: Vec<Inode>,
-    /// Slots that `write_inodes` looks at.
+    /// Slots of dirty inodes.
     dirty: Vec<usize>,
     /// Number and slot of the inode looked up last; number 0 for none.
     latest: (u32, usize),
 }
 
 impl Inodes {
-    /// None.
+    /// Returns an empty cache.
     pub(crate) fn new() -> Self {
         Inodes { index: LruIndex::new(KEPT), list: Vec::new(), dirty: Vec::new(), latest: (0, 0) }
     }
 }
 
 impl<D: BlockDevice> Ext2<D> {
-    /// The inode `number`. `EUCLEAN` when it is none in use.
+    /// Returns inode `number`. `EUCLEAN` if it is not in use.
     pub(crate) fn inode(&mut self, number: u32) -> Result<&Inode, Errno> {
         let slot = self.inode_slot(number)?;
         Ok(&self.inodes.list[slot])
     }
 
-    /// The inode `number` for a change that is to be written.
+    /// Returns inode `number` for a change, and marks it dirty.
     pub(crate) fn change(&mut self, number: u32) -> Result<&mut Inode, Errno> {
         let slot = self.inode_slot(number)?;
         self.mark_dirty(slot);
@@ -53,13 +53,13 @@ impl<D: BlockDevice> Ext2<D> {
         }
     }
 
-    /// The inode `number` for a change of what is only in memory.
+    /// Returns inode `number` for a change of fields that are not on disk.
     pub(crate) fn hint(&mut self, number: u32) -> Result<&mut Inode, Errno> {
         let slot = self.inode_slot(number)?;
         Ok(&mut self.inodes.list[slot])
     }
 
-    /// Puts a new inode into memory; its number was free.
+    /// Adds a newly allocated inode.
     pub(crate) fn adopt(&mut self, number: u32, inode: Inode) -> Result<(), Errno> {
         let slot = match self.inodes.index.find(number.into()) {
             Some(slot) => slot,
@@ -71,7 +71,7 @@ impl<D: BlockDevice> Ext2<D> {
         Ok(())
     }
 
-    /// Forgets the inode, writing it down first if it was changed.
+    /// Evicts the inode, after writing it if it is dirty.
     pub(crate) fn forget(&mut self, number: u32) -> Result<(), Errno> {
         match self.inodes.index.find(number.into()) {
             Some(slot) => self.drop_slot(slot),
@@ -79,7 +79,7 @@ impl<D: BlockDevice> Ext2<D> {
         }
     }
 
-    /// The block of the inode table and the offset in it where inode `number` is.
+    /// Returns block and offset of inode `number` in the inode table.
     pub(crate) fn inode_place(&self, number: u32) -> (u64, usize) {
         let index = number - 1;
         let group = &self.groups.list[(index / self.superblock.inodes_per_group) as usize];
@@ -88,7 +88,7 @@ impl<D: BlockDevice> Ext2<D> {
         (block, offset % self.superblock.block_size)
     }
 
-    /// The slot of inode `number`. Most requests ask for the same one several times.
+    /// Returns the slot of inode `number`. Most requests need the same inode several times.
     #[inline]
     fn inode_slot(&mut self, number: u32) -> Result<usize, Errno> {
         if self.inodes.latest.0 == number {
@@ -140,12 +140,12 @@ impl<D: BlockDevice> Ext2<D> {
         Ok(())
     }
 
-    /// Whether some inode was changed.
+    /// Whether an inode is dirty.
     pub(crate) fn has_dirty_inodes(&self) -> bool {
         self.inodes.dirty.iter().any(|&slot| self.inodes.list[slot].dirty)
     }
 
-    /// Writes what was changed into cached blocks.
+    /// Writes the dirty inodes into cached blocks.
     pub(crate) fn write_inodes(&mut self) -> Result<(), Errno> {
         while let Some(&slot) = self.inodes.dirty.last() {
             self.write_inode(slot)?;

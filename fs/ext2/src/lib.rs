@@ -4,17 +4,17 @@
 //! |---|---|
 //! | `superblock`, `group`, `inode`, `entry`, `bitmap`, `bytes` | structures on disk |
 //! | `volume`, `inode_cache`, `users` | the mounted file system, its transactions; inodes in memory, and in use |
-//! | `block_alloc`, `inode_alloc` | taking and freeing blocks and inodes |
-//! | `block_map`, `block_free`, `file` | from positions in a file to blocks; reading, writing and cutting |
+//! | `block_alloc`, `inode_alloc` | allocating and freeing blocks and inodes |
+//! | `block_map`, `block_free`, `file` | from positions in a file to blocks; reading, writing and truncating |
 //! | `directory`, `naming`, `rename` | directories and the operations on names |
 //! | `file_system` | the trait |
 //! | `process` | the service |
 //!
-//! Nothing on the disk is trusted: every number is checked before it is used, and a broken structure gives
+//! Nothing on the disk is trusted: every number is checked before it is used, and a corrupt structure causes
 //! `EUCLEAN`. No work is bounded by a number on the disk alone.
 //!
-//! The process may die at any instruction. What it has committed is in preserved memory (`fs::preserve`): a request is one transaction,
-//! but for long writes and cuts, which are several, each of which leaves a whole file system.
+//! The process may die at any instruction. What it has committed is in preserved memory (`fs::preserve`): a request is one transaction;
+//! long writes and truncations are several, each of which leaves a consistent file system.
 #![no_std]
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,7 @@
-//! Giving and taking names: making nodes, linking, unlinking, removing directories.
+//! Creating nodes, linking, unlinking, removing directories.
 //!
-//! Each operation checks everything that can be wrong before it changes anything. What can still fail
-//! then is the device, or room for the entry; a node made for it is taken back.
+//! Each operation makes all checks before it changes anything. Only the device, or space for the entry, can
+//! fail then; a node created for it is freed.
 
 use fs::Errno;
 use fs::device::BlockDevice;
@@ -13,16 +13,16 @@ use crate::entry::{self, record_size};
 use crate::inode::FAST_LINK;
 use crate::volume::Ext2;
 
-/// Most links of an inode, by the format.
+/// Limit of links of an inode, by the format.
 pub(crate) const MAX_LINKS: u16 = 32000;
 
-/// Whether the name is one that every directory has.
+/// Whether the name is `.` or `..`.
 pub(crate) fn is_dot(name: &[u8]) -> bool {
     name == b"." || name == b".."
 }
 
 impl<D: BlockDevice> Ext2<D> {
-    /// The entry for `name`. `ENOENT` when there is none.
+    /// Returns the entry for `name`. `ENOENT` if there is none.
     pub(crate) fn require_entry(&mut self, dir: u32, name: &[u8]) -> Result<Found, Errno> {
         self.find_entry(dir, name)?.ok_or(Errno::ENOENT)
     }
@@ -35,7 +35,7 @@ impl<D: BlockDevice> Ext2<D> {
         }
     }
 
-    /// Makes a node without content.
+    /// Creates a node without content.
     pub(crate) fn make_plain(
         &mut self,
         dir: u32,
@@ -53,7 +53,7 @@ impl<D: BlockDevice> Ext2<D> {
         Ok(number)
     }
 
-    /// Makes a symbolic link; a short target stays in the inode.
+    /// Creates a symbolic link; a short target is stored in the inode.
     pub(crate) fn make_link_to(&mut self, dir: u32, name: &[u8], target: &[u8], caller: Caller) -> Result<u32, Errno> {
         if target.is_empty() {
             return Err(Errno::ENOENT);
@@ -94,7 +94,7 @@ impl<D: BlockDevice> Ext2<D> {
         Ok(())
     }
 
-    /// Copies the target of a symbolic link, as far as it fits. `EUCLEAN` when its size cannot be.
+    /// Copies the target of a symbolic link, truncated to the buffer. `EUCLEAN` if its size is impossible.
     pub(crate) fn copy_target(&mut self, number: u32, out: &mut [u8]) -> Result<usize, Errno> {
         let block_size = self.superblock.block_size;
         let inode = self.inode(number)?;
@@ -118,7 +118,7 @@ impl<D: BlockDevice> Ext2<D> {
         Ok(len)
     }
 
-    /// Makes a directory with its two own entries.
+    /// Creates a directory with `.` and `..`.
     pub(crate) fn make_directory(&mut self, dir: u32, name: &[u8], mode: u32, caller: Caller) -> Result<u32, Errno> {
         self.require_no_entry(dir, name)?;
         if self.inode(dir)?.links >= MAX_LINKS {
@@ -151,7 +151,7 @@ impl<D: BlockDevice> Ext2<D> {
         Ok(())
     }
 
-    /// Gives a new inode its first name, or takes the inode back.
+    /// Adds the first name of a new inode, or frees the inode.
     fn name_new(&mut self, dir: u32, name: &[u8], number: u32, caller: Caller) -> Result<(), Errno> {
         let mode = self.inode(number)?.mode;
         match self.add_entry(dir, name, number, mode, caller) {
@@ -166,7 +166,7 @@ impl<D: BlockDevice> Ext2<D> {
         }
     }
 
-    /// Gives an inode one more name.
+    /// Adds a hard link to an inode.
     pub(crate) fn add_link(&mut self, dir: u32, name: &[u8], number: u32, caller: Caller) -> Result<(), Errno> {
         let inode = self.inode(number)?;
         let mode = inode.mode;
@@ -185,7 +185,7 @@ impl<D: BlockDevice> Ext2<D> {
         Ok(())
     }
 
-    /// Takes a name from an inode that is no directory.
+    /// Removes a name of an inode that is no directory.
     pub(crate) fn remove_link(&mut self, dir: u32, name: &[u8]) -> Result<(), Errno> {
         let found = self.require_entry(dir, name)?;
         if self.inode(found.node)?.is_directory() {
@@ -211,14 +211,14 @@ impl<D: BlockDevice> Ext2<D> {
         self.lose_name(found.node)
     }
 
-    /// Counts one `..` less that names `dir`.
+    /// Decrements the link count of `dir` for a `..` that is gone.
     pub(crate) fn lose_child_directory(&mut self, dir: u32) -> Result<(), Errno> {
         let inode = self.change(dir)?;
         inode.links = inode.links.saturating_sub(1).max(2);
         Ok(())
     }
 
-    /// Counts one name less of an inode, a directory having only one, and frees it after its last.
+    /// Decrements the link count of an inode (a directory has one name only), and frees it after its last name.
     pub(crate) fn lose_name(&mut self, number: u32) -> Result<(), Errno> {
         let now = self.now();
         let inode = self.change(number)?;

@@ -1,7 +1,7 @@
-//! Moving a name, the operation with the most rules.
+//! Renaming, the operation with the most rules.
 //!
 //! All checks come first. Then the new name appears, then the old one goes, then links are counted: a
-//! failure of the device in between leaves a name too many rather than none.
+//! failure of the device in between leaves one name too many rather than none.
 
 use fs::Errno;
 use fs::device::BlockDevice;
@@ -23,7 +23,7 @@ pub(crate) struct Place<'a> {
 }
 
 impl<D: BlockDevice> Ext2<D> {
-    /// Moves what is at `old` to `new`, over what may be there.
+    /// Renames `old` to `new`, replacing an existing node.
     pub(crate) fn move_name(&mut self, old: Place, new: Place, caller: Caller) -> Result<(), Errno> {
         if is_dot(old.name) || is_dot(new.name) {
             return Err(Errno::EBUSY);

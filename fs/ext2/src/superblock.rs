@@ -11,7 +11,7 @@ use crate::bytes::{put_u16, put_u32, u16_at, u32_at};
 pub const SUPERBLOCK_OFFSET: usize = 1024;
 /// Size of the superblock, in bytes.
 pub const SUPERBLOCK_SIZE: usize = 1024;
-/// What of it changes while it is mounted lies in this many bytes from its start.
+/// Length of the part with the mutable fields, in bytes.
 pub const SUPERBLOCK_CHANGING: usize = 128;
 /// The root directory's inode number.
 pub const ROOT_INODE: u32 = 2;
@@ -39,7 +39,7 @@ const RO_KNOWN: u32 = RO_SPARSE_SUPER | RO_LARGE_FILE | RO_BTREE_DIR | RO_EXTRA_
 /// Fewest blocks of a group that mke2fs makes.
 const MIN_BLOCKS_PER_GROUP: u32 = 256;
 
-/// What the superblock says, checked.
+/// The superblock, checked.
 #[derive(Clone, Debug)]
 pub struct Superblock {
     /// Inodes of the file system.
@@ -91,8 +91,8 @@ pub struct Superblock {
 }
 
 impl Superblock {
-    /// Reads the superblock from its `SUPERBLOCK_SIZE` bytes. `EINVAL` when there is no ext2 or one with
-    /// unknown features, `EUCLEAN` when it makes no sense on a device of `device_bytes`.
+    /// Decodes the superblock from `SUPERBLOCK_SIZE` bytes. `EINVAL` without ext2 or with unknown features,
+    /// `EUCLEAN` if it is inconsistent on a device of `device_bytes`.
     pub fn read(bytes: &[u8], device_bytes: u64) -> Result<Self, Errno> {
         if u16_at(bytes, 56) != MAGIC {
             return Err(Errno::EINVAL);
@@ -235,7 +235,7 @@ impl Superblock {
         self.state |= STATE_ERRORS;
     }
 
-    /// Writes the fields that change into the superblock's bytes.
+    /// Encodes the mutable fields into the superblock's bytes.
     pub fn write(&self, bytes: &mut [u8]) {
         put_u32(bytes, 12, self.free_blocks);
         put_u32(bytes, 16, self.free_inodes);

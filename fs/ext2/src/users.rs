@@ -1,4 +1,4 @@
-//! Users of inodes: an inode with users exists even when it has no name.
+//! Use counts of inodes: an inode in use exists even without a name.
 
 use alloc::vec::Vec;
 
@@ -10,18 +10,18 @@ use crate::superblock::ROOT_INODE;
 use crate::volume::Ext2;
 
 impl<D: BlockDevice> Ext2<D> {
-    /// Counts one more user of the inode.
+    /// Increments the use count of the inode.
     pub(crate) fn add_user(&mut self, number: u32) -> Result<(), Errno> {
         self.inode(number)?;
         self.uses.add(number)
     }
 
-    /// Whether an inode other than the root has users.
+    /// Whether an inode other than the root is in use.
     pub(crate) fn has_users(&self) -> bool {
         self.uses.nodes().any(|(number, count)| count > 0 && number != ROOT_INODE)
     }
 
-    /// Counts `count` users less and frees the inode if neither user nor name is left.
+    /// Subtracts `count` from the use count and frees the inode if it has neither user nor name left.
     pub(crate) fn drop_users(&mut self, number: u32, count: u32) -> Result<(), Errno> {
         if self.uses.count(number) == Some(count) && count > 0 && self.inode(number)?.links == 0 {
             return self.delete(number);
@@ -29,13 +29,13 @@ impl<D: BlockDevice> Ext2<D> {
         self.uses.remove(number, count).map(drop)
     }
 
-    /// Frees the inode if neither user nor name is left.
+    /// Frees the inode if it has neither user nor name.
     pub(crate) fn delete_if_unused(&mut self, number: u32) -> Result<(), Errno> {
         let unnamed = self.inode(number)?.links == 0;
         if unnamed && self.uses.count(number).is_none() { self.delete(number) } else { Ok(()) }
     }
 
-    /// Makes the uses those in `uses`, sorted by node.
+    /// Replaces all use counts by those in `uses`, sorted by node.
     pub(crate) fn replace_uses(&mut self, uses: &[(NodeId, u32)]) -> Result<(), Errno> {
         for &(node, count) in uses {
             let Ok(number) = self.number(node) else { continue };

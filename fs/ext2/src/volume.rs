@@ -1,10 +1,10 @@
-//! A mounted ext2 file system: its state, mounting, unmounting, transactions. The other modules add to `Ext2` what they are about.
+//! A mounted ext2 file system: its state, mounting, unmounting, transactions. The other modules add the methods of their topic to `Ext2`.
 //!
-//! Everything here is a copy of what is in cached blocks and in the table of uses, which outlive the process. Requests change the copy;
-//! `settle` carries the changes over as part of the request's transaction, so a successor makes the same copy from them.
+//! All state here is a copy of what the cached blocks and the table of use counts hold, which outlive the process. Requests change the
+//! copy; `settle` stores the changes as part of the request's transaction, so that a successor rebuilds the same copy.
 //!
 //! Invariants: a dirty inode or group is listed as such, and none is after `settle`; an inode without a name has users, or is
-//! doomed: its deletion is not finished.
+//! an orphan, whose blocks are still being freed.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -25,10 +25,10 @@ use crate::superblock::{
     DESCRIPTOR_SIZE, ROOT_INODE, SUPERBLOCK_CHANGING, SUPERBLOCK_OFFSET, SUPERBLOCK_SIZE, Superblock,
 };
 
-/// Names kept in memory.
+/// Capacity of the name cache.
 const NAMES: usize = 2048;
 
-/// Most blocks of descriptors that are always in the cache: enough for 16 GiB in blocks of 1 KiB, for a terabyte in those of 4 KiB.
+/// Limit of descriptor blocks that are pinned in the cache: enough for 16 GiB in blocks of 1 KiB, for a terabyte in those of 4 KiB.
 const MOST_PINNED: usize = 64;
 
 /// How to mount.
@@ -38,23 +38,23 @@ pub struct Options {
     pub read_only: bool,
     /// The time of day.
     pub clock: fn() -> Timestamp,
-    /// The device is memory that goes with the file system: it is called a tmpfs.
+    /// The device is memory: `statfs` and mount report a tmpfs.
     pub in_memory: bool,
 }
 
-/// What a successor must be told because it cannot read it.
+/// State for a successor that is on no block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memo {
     /// Bytes of a block.
     pub block_size: usize,
-    /// Whether the file system had been unmounted properly when it was mounted.
+    /// Whether the file system was clean when it was mounted.
     pub was_clean: bool,
-    /// The device's.
+    /// `BlockDevice::memo` of the device.
     pub device: [u64; 2],
 }
 
 impl Memo {
-    /// From `FileSystem::memo`. `EUCLEAN` when it is none.
+    /// Decodes the words of `FileSystem::memo`. `EUCLEAN` if they are none.
     pub fn from_words(words: [u64; 4]) -> Result<Self, Errno> {
         let [block_size, was_clean, first, second] = words;
         let block_size = block_size as usize;
@@ -63,7 +63,7 @@ impl Memo {
         if sound { Ok(memo) } else { Err(Errno::EUCLEAN) }
     }
 
-    /// For `FileSystem::memo`.
+    /// Encodes the words of `FileSystem::memo`.
     pub fn words(&self) -> [u64; 4] {
         [self.block_size as u64, self.was_clean.into(), self.device[0], self.device[1]]
     }
@@ -76,9 +76,9 @@ pub struct Ext2<D> {
     pub(crate) groups: Groups,
     pub(crate) names: NameCache,
     clock: fn() -> Timestamp,
-    /// The time of the request in hand, once it was asked for.
+    /// The time of the current request, once it has been read.
     time: Option<Timestamp>,
-    /// The time of some request not long ago.
+    /// The time of a recent request.
     recent: Timestamp,
     pub(crate) read_only: bool,
     pub(crate) in_memory: bool,
@@ -90,11 +90,11 @@ pub struct Ext2<D> {
 }
 
 impl<D: BlockDevice> Ext2<D> {
-    /// Mounts the file system on `device`, with its state in `memory`, and unless it is read-only marks it as in use, which `sync` then
-    /// writes down.
+    /// Mounts the file system on `device`, with its state in `memory`. Marks it as in use unless it is read-only; the next `sync` writes
+    /// the mark.
     ///
-    /// `EINVAL` when there is no ext2 that this code knows, `EUCLEAN` when it is too broken to use,
-    /// `EROFS` for a file system that can only be read when more is asked, `EIO` when the device fails.
+    /// `EINVAL` without an ext2 of a supported revision, `EUCLEAN` if it is too corrupt to use, `EROFS` for a
+    /// writable mount of a file system with read-only features, `EIO` if the device fails.
     pub fn mount(mut device: D, options: Options, memory: VolumeMemory) -> Result<Self, Errno> {
         let mut bytes = vec![0; SUPERBLOCK_SIZE];
         device.read((SUPERBLOCK_OFFSET / SECTOR_SIZE) as u64, &mut bytes)?;
@@ -114,8 +114,7 @@ impl<D: BlockDevice> Ext2<D> {
         Ok(volume)
     }
 
-    /// Goes on with the file system that a predecessor had mounted and whose state is in `memory`; `memo` is what it has told. Errors
-    /// as `mount`.
+    /// Resumes the file system that the previous incarnation mounted, from its state in `memory` and its `memo`. Errors as `mount`.
     pub fn resume(device: D, options: Options, memory: VolumeMemory, memo: Memo) -> Result<Self, Errno> {
         let undo = memory.cache.undo.clone();
         let uses = Uses::open(memory.uses, undo.clone());
@@ -123,7 +122,7 @@ impl<D: BlockDevice> Ext2<D> {
         let superblock = read_superblock(&mut cache)?;
         let mut volume = Self::of(cache, superblock, uses, undo, options, memo.was_clean)?;
         if !volume.read_only {
-            // It was marked clean if the predecessor died while it unmounted.
+            // A predecessor that died while it unmounted has left the mark "clean".
             volume.mark_in_use();
         }
         Ok(volume)
@@ -159,7 +158,7 @@ impl<D: BlockDevice> Ext2<D> {
         Ok(volume)
     }
 
-    /// Keeps superblock and descriptors in the cache: who goes on needs nothing else, and no device. Those of very large disks stay out.
+    /// Pins superblock and descriptors in the cache, so that a successor resumes without the device. Those of very large disks are not pinned.
     fn pin_what_a_successor_reads(&mut self) -> Result<(), Errno> {
         let superblock = (SUPERBLOCK_OFFSET / self.superblock.block_size) as u64;
         let first = u64::from(self.superblock.first_data_block) + 1;
@@ -169,7 +168,7 @@ impl<D: BlockDevice> Ext2<D> {
         (first..end).take(most).try_for_each(|block| self.cache.pin(block))
     }
 
-    /// Forgets everything that is not in preserved memory, and makes it again from there: the request in hand was undone.
+    /// Rebuilds everything that is not in preserved memory from there: the current request was rolled back.
     pub(crate) fn make_again(&mut self) -> Result<(), Errno> {
         self.cache.undone();
         self.uses.rebuild();
@@ -182,18 +181,18 @@ impl<D: BlockDevice> Ext2<D> {
         Ok(())
     }
 
-    /// What a successor needs to know before it has read anything.
+    /// Returns what a successor needs before it can read a block.
     pub(crate) fn own_memo(&self) -> Memo {
         let (was_clean, device) = (self.was_clean, self.cache.device().memo());
         Memo { block_size: self.superblock.block_size, was_clean, device }
     }
 
-    /// Gives the device back without writing anything.
+    /// Returns the device without writing anything.
     pub fn into_device(self) -> D {
         self.cache.into_device()
     }
 
-    /// The sums in the superblock, from the groups; those on disk may be older.
+    /// Computes the totals of the superblock from the groups; those on disk may be stale.
     fn sum_up(&mut self) {
         let groups = &self.groups.list;
         self.superblock.free_blocks = groups.iter().map(|group| u32::from(group.free_blocks)).sum();
@@ -212,7 +211,7 @@ impl<D: BlockDevice> Ext2<D> {
         self.superblock.allow_large_files()
     }
 
-    /// Writes everything down, durably.
+    /// Writes all dirty blocks and flushes the device.
     pub(crate) fn write_everything(&mut self) -> Result<(), Errno> {
         if self.read_only {
             return Ok(());
@@ -223,8 +222,8 @@ impl<D: BlockDevice> Ext2<D> {
         self.cache.sync()
     }
 
-    /// Commits what has been changed. The request in hand is such that what is left of it makes sense alone. `EAGAIN` when it has missed a
-    /// block: what it has done since may be wrong.
+    /// Commits the changes so far. The rest of the current request must make sense alone. `EAGAIN` if the request has missed a block:
+    /// its changes may be wrong.
     pub(crate) fn pause(&mut self) -> Result<(), Errno> {
         if self.cache.has_missed() {
             return Err(Errno::EAGAIN);
@@ -247,14 +246,14 @@ impl<D: BlockDevice> Ext2<D> {
         self.undo.is_open() || self.superblock_changed || self.has_dirty_inodes() || self.groups.has_dirty()
     }
 
-    /// Brings what has been changed into cached blocks.
+    /// Stores the changes in cached blocks.
     pub(crate) fn carry_over(&mut self) -> Result<(), Errno> {
         self.write_inodes()?;
         self.write_descriptors()?;
         if self.superblock_changed { self.write_superblock() } else { Ok(()) }
     }
 
-    /// Ends the use: frees what only users kept alive and marks the file system clean if it was.
+    /// Unmounts: frees the inodes without name and marks the file system clean if it was clean before.
     pub(crate) fn close(&mut self) -> Result<(), Errno> {
         let mut result = Ok(());
         let used: Vec<_> = self.uses.nodes().filter(|&(_, count)| count > 0).collect();
@@ -265,7 +264,7 @@ impl<D: BlockDevice> Ext2<D> {
                 self.pause()?;
             }
         }
-        result = result.and(self.delete_doomed());
+        result = result.and(self.free_orphans());
         match result {
             Ok(()) if self.was_clean => self.superblock.set_clean(true),
             Ok(()) => {}
@@ -295,27 +294,26 @@ impl<D: BlockDevice> Ext2<D> {
         Ok(())
     }
 
-    /// A new request begins: its time is not known yet. Whoever uses the file system without a server has not committed the request
-    /// before.
+    /// Begins a request, whose time is not read yet. Commits the request before if its caller, a test without server, has not.
     pub(crate) fn begin(&mut self) -> Result<(), Errno> {
         self.time = None;
         if self.undo.is_open() { self.pause() } else { Ok(()) }
     }
 
-    /// A new request begins that changes something. `EROFS` on a read-only file system.
+    /// Begins a request that changes something. `EROFS` on a read-only file system.
     pub(crate) fn begin_change(&mut self) -> Result<(), Errno> {
         self.begin()?;
         if self.read_only { Err(Errno::EROFS) } else { Ok(()) }
     }
 
-    /// The time of the request in hand; the clock is read once a request.
+    /// Returns the time of the current request; reads the clock once per request.
     pub(crate) fn now(&mut self) -> Timestamp {
         let now = *self.time.get_or_insert_with(self.clock);
         self.recent = now;
         now
     }
 
-    /// A time not long ago, without reading the clock.
+    /// Returns the time of a recent request, without reading the clock.
     pub(crate) fn recently(&self) -> Timestamp {
         self.recent
     }
@@ -324,12 +322,12 @@ impl<D: BlockDevice> Ext2<D> {
         self.now().seconds as u32
     }
 
-    /// Bytes of a block, for positions in files.
+    /// Returns the size of a block in bytes.
     pub(crate) fn block_size(&self) -> u64 {
         self.superblock.block_size as u64
     }
 
-    /// The inode number that a caller means. `ESTALE` when there can be no such node.
+    /// Converts a node to an inode number. `ESTALE` if it is out of range.
     pub(crate) fn number(&self, node: NodeId) -> Result<u32, Errno> {
         u32::try_from(node).ok().filter(|&number| self.is_usable(number)).ok_or(Errno::ESTALE)
     }

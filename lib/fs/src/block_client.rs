@@ -1,7 +1,7 @@
 //! The block device behind a driver process, by the block protocol.
 //!
-//! Requests name whoever holds the driver's slot, and all of them may be repeated: when the driver dies
-//! with one in progress, its successor gets it again, and the file system only sees that it took longer.
+//! Requests address the driver's slot, not an incarnation, and are idempotent: when the driver dies with one
+//! in progress, its successor gets the request again, and the file system sees a delay only.
 //! Reads may be in flight ([`BlockDevice::fetch`]); writes and flushes are waited for.
 
 use abi::block::{Flush, Open, Read, Write};
@@ -17,34 +17,34 @@ use sys::grant::{self, Access, GrantedBuffer};
 use crate::cache::RUN_BYTES;
 use crate::device::{BlockDevice, Blocking, Fetch, SECTOR_SIZE};
 
-/// Most bytes of one request.
+/// Limit of one request, in bytes.
 const MAX_REQUEST: usize = 1 << 20;
-/// Most requests that one driver gets at a time.
+/// Limit of requests in flight per driver.
 const WINDOW: usize = 16;
 
-/// The drivers that a file system asks. Clones are the same.
+/// The drivers that a file system uses. Clones share them.
 #[derive(Clone)]
 pub struct Drivers {
     peers: Peers,
     blocking: Blocking,
     connected: Rc<RefCell<Vec<Peer>>>,
-    /// Buffers that were used before.
+    /// Buffers for reuse.
     spare: Rc<RefCell<Vec<Vec<u8>>>>,
 }
 
 impl Drivers {
-    /// None yet. `inbox` is the one that the file system receives from.
+    /// Returns a set without drivers. `inbox` is the one that the file system receives from.
     pub fn new(inbox: &Inbox) -> Self {
         let (blocking, connected, spare) = Default::default();
         Drivers { peers: Peers::new(inbox), blocking, connected, spare }
     }
 
-    /// For the server loop, which hands replies and notifications on.
+    /// Returns the peers, to which the server loop passes replies and notifications.
     pub fn peers(&self) -> &Peers {
         &self.peers
     }
 
-    /// Whether reads are waited for.
+    /// Returns the switch between blocking and asynchronous reads.
     pub fn blocking(&self) -> &Blocking {
         &self.blocking
     }
@@ -64,7 +64,7 @@ impl Drivers {
 pub struct BlockClient {
     drivers: Drivers,
     peer: Peer,
-    /// The driver's slot, whoever is in it.
+    /// The driver's slot, of any incarnation.
     driver: Endpoint,
     minor: u64,
     sectors: u64,
@@ -93,7 +93,7 @@ impl BlockClient {
         })
     }
 
-    /// Goes on with the device that a predecessor has opened, whose `memo` this is. The driver need not be up.
+    /// Resumes the device that the previous incarnation opened, from its `memo`. The driver need not be up.
     pub fn resume(drivers: &Drivers, service: Name, minor: u64, memo: [u64; 2]) -> Result<Self, Errno> {
         let [sectors, flags] = memo;
         let peer = drivers.connect(service)?;
@@ -106,7 +106,7 @@ impl BlockClient {
         self.read_only
     }
 
-    /// Sends a request and waits for its end.
+    /// Sends a request and waits for the reply.
     fn transfer(&self, request: Message, bytes: u64) -> Result<(), Errno> {
         transferred(self.drivers.peers.wait(self.peer.request(request, Repeat::Yes)), bytes)
     }
@@ -172,7 +172,7 @@ impl BlockDevice for BlockClient {
     }
 }
 
-/// A read that the driver has, or will have.
+/// A read that is queued for the driver or in flight.
 struct DriverFetch {
     request: Request,
     /// `None` after the end.
@@ -188,7 +188,7 @@ impl Fetch for DriverFetch {
     }
 }
 
-/// What the end of a transfer means to those above: it is whole, or the device has failed. Only that it is read-only is worth telling.
+/// Maps the result of a transfer: any error but `EROFS`, and a short transfer, become `EIO`.
 fn transferred(answer: Result<Message, Errno>, bytes: u64) -> Result<(), Errno> {
     match answer.and_then(|reply| reply.result()) {
         Ok(moved) if moved == bytes => Ok(()),

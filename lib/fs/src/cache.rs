@@ -1,21 +1,20 @@
 //! The block cache: a bounded number of blocks of one device, written back late, which outlives the process.
 //!
-//! Blocks have the size of the file system's blocks. A modified block stays here until `sync`, or
-//! until room is needed and the block used longest ago is a modified one: then everything modified is
-//! written, in ascending order and in runs, because one sweep costs less than many single writes.
+//! Blocks have the size of the file system's blocks. A dirty block stays until `sync`, or until the
+//! least recently used block must be evicted and is dirty: then all dirty blocks are written back,
+//! in ascending order and in runs, because one sweep costs less than many single writes.
 //!
-//! Changes belong to the open transaction of the undo log, and how a block is changed tells what its successor finds if the
+//! Changes belong to the open transaction of the undo log. The method that changes a block decides what a successor finds if the
 //! process dies before the commit:
-//! * `modify`: the old content. The bytes are saved, and the block stays here, unwritten, until the commit.
-//! * `rewrite`: old and new content mixed. For the data of a file, which is written again when the request is repeated.
-//! * `overwrite`, `zeroed`: nothing sensible; for blocks that are free again then, or of which all data is written again.
+//! * `modify`: the old content. The bytes are saved, and the block is neither evicted nor written before the commit.
+//! * `rewrite`: a mixture of old and new content. For file data, which is written again when the request is repeated.
+//! * `overwrite`, `zeroed`: unspecified content. For blocks that are free again after the roll-back, or are written again as a whole.
 //!
-//! Over a device that delivers reads later (`flights`) a block that is not here is fetched, and the request that needs it misses. A request
-//! that has missed a block commits nothing any more.
+//! Over a device with asynchronous reads (`flights`) an absent block is fetched, and the request that needs it misses. A request that
+//! has missed a block commits nothing.
 //!
-//! Invariants: a block has at most one frame; a modified frame is in `modified`; a frame saved by the open transaction is in
-//! `held`, and neither written nor given to another block. A failed write leaves its blocks modified, so nothing accepted is
-//! dropped silently.
+//! Invariants: a block has at most one frame; a dirty frame is in `modified`; a frame saved by the open transaction is in `held`, and
+//! neither written nor evicted. A failed write leaves its blocks dirty, so no accepted data is dropped silently.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -32,7 +31,7 @@ use recover::transaction::Undo;
 /// Longest run of blocks moved by one device request, in bytes.
 pub const RUN_BYTES: usize = 64 * 1024;
 
-/// What is saved is saved in lines of this many bytes: neighbouring changes are then saved once.
+/// Granularity of the undo log in bytes: neighbouring changes are saved once.
 const LINE: usize = 64;
 
 #[derive(Clone, Copy, Default)]
@@ -42,7 +41,7 @@ struct State {
     listed: bool,
     /// Whether it is listed in `BlockCache::held`.
     held: bool,
-    /// It stays for good.
+    /// Whether the frame is never evicted.
     pinned: bool,
 }
 
@@ -53,11 +52,11 @@ pub struct BlockCache<D> {
     block_count: u64,
     index: LruIndex,
     frames: Frames,
-    /// Of each frame.
+    /// State of each frame.
     states: Vec<State>,
     modified: Vec<usize>,
     held: Vec<usize>,
-    /// Blocks that belong to nobody once the open transaction is committed.
+    /// Blocks that are free once the open transaction commits.
     discarded: Vec<u64>,
     flights: Flights,
     run: Vec<u8>,
@@ -74,7 +73,7 @@ impl<D: BlockDevice> BlockCache<D> {
         Self::of(device, block_size, frames, index, memory.undo)
     }
 
-    /// The cache that a predecessor has left.
+    /// Opens the cache of the previous incarnation.
     pub fn open(device: D, block_size: usize, memory: CacheMemory) -> Self {
         let mut frames = Frames::new(memory.directory, memory.frames, block_size);
         let (index, modified) = frames.restore();
@@ -106,33 +105,33 @@ impl<D: BlockDevice> BlockCache<D> {
         }
     }
 
-    /// Bytes of a block.
+    /// Returns the size of a block in bytes.
     pub fn block_size(&self) -> usize {
         self.block_size
     }
 
-    /// The device.
+    /// Returns the device.
     pub fn device(&self) -> &D {
         &self.device
     }
 
-    /// Blocks that it has room for.
+    /// Returns the capacity in blocks.
     pub fn capacity(&self) -> usize {
         self.frames.count()
     }
 
-    /// Blocks in the longest run one request moves.
+    /// Returns the limit of one device request, in blocks.
     pub fn longest_run(&self) -> usize {
         RUN_BYTES / self.block_size
     }
 
-    /// The content of `block`. `EIO` when it is outside the device or cannot be read; `EAGAIN` when the request has missed it.
+    /// Returns the content of `block`. `EIO` if it is outside the device or unreadable; `EAGAIN` if the request misses it.
     pub fn read(&mut self, block: u64) -> Result<&[u8], Errno> {
         let slot = self.load(block)?;
         Ok(self.frames.get(slot))
     }
 
-    /// Keeps `block` here from now on, so that reading it never needs the device. Errors as `read`.
+    /// Loads `block` and never evicts it, so that reading it needs no device. Errors as `read`.
     pub fn pin(&mut self, block: u64) -> Result<(), Errno> {
         let slot = self.load(block)?;
         self.states[slot].pinned = true;
@@ -140,7 +139,7 @@ impl<D: BlockDevice> BlockCache<D> {
         Ok(())
     }
 
-    /// Some bytes of `block` for change; a death before the commit undoes it. Errors as `read`.
+    /// Returns bytes of `block` for change; a death before the commit rolls the change back. Errors as `read`.
     pub fn modify(&mut self, block: u64, range: Range<usize>) -> Result<&mut [u8], Errno> {
         let slot = self.load(block)?;
         self.hold(slot);
@@ -150,15 +149,15 @@ impl<D: BlockDevice> BlockCache<D> {
         Ok(&mut self.frames.get_mut(slot)[range])
     }
 
-    /// Some bytes of `block` for change that a death before the commit may leave half done. Errors as `read`.
+    /// Returns bytes of `block` for change; a death before the commit may leave the change half done. Errors as `read`.
     pub fn rewrite(&mut self, block: u64, range: Range<usize>) -> Result<&mut [u8], Errno> {
         let slot = self.load(block)?;
         self.mark_dirty(slot);
         Ok(&mut self.frames.get_mut(slot)[range])
     }
 
-    /// Gives `block` the content that `fill` makes; its old content does not matter, and what `fill` gets is unspecified. When `fill`
-    /// fails a block that was not here is not here, and another is as `fill` has left it.
+    /// Replaces the content of `block` by what `fill` writes; the buffer that `fill` gets has unspecified content. If `fill` fails, a block that
+    /// was absent stays absent, and another keeps what `fill` wrote.
     pub fn overwrite(&mut self, block: u64, fill: impl FnOnce(&mut [u8]) -> Result<(), Errno>) -> Result<(), Errno> {
         if let Some(slot) = self.index.find(block) {
             self.index.touch(slot);
@@ -174,7 +173,7 @@ impl<D: BlockDevice> BlockCache<D> {
         Ok(())
     }
 
-    /// As `overwrite`, with zeros.
+    /// Overwrites `block` with zeros.
     pub fn zeroed(&mut self, block: u64) -> Result<(), Errno> {
         self.overwrite(block, |bytes| {
             bytes.fill(0);
@@ -182,13 +181,13 @@ impl<D: BlockDevice> BlockCache<D> {
         })
     }
 
-    /// Whether `block` is here.
+    /// Whether `block` is cached.
     pub fn contains(&self, block: u64) -> bool {
         self.index.find(block).is_some()
     }
 
-    /// Brings `count` consecutive blocks in with one request, as far as the first one that is here
-    /// already and as one request goes. Failure is no error: a later `read` of the block meets it again.
+    /// Reads up to `count` consecutive blocks with one request, ending before the first cached one and at the
+    /// limit of a request. A failure is ignored: a later `read` of the block meets it again.
     pub fn read_ahead(&mut self, first: u64, count: usize) {
         let limit = count.min(self.longest_run()).min(self.frames.count() / 4);
         let is_absent = |&block: &u64| !self.contains(block) && !self.flights.contains(block);
@@ -210,26 +209,26 @@ impl<D: BlockDevice> BlockCache<D> {
         }
     }
 
-    /// Whether the present request has missed a block.
+    /// Whether the current request misses a block.
     #[inline]
     pub fn has_missed(&self) -> bool {
         self.flights.has_missed()
     }
 
-    /// What the present request has to wait for, if it has missed a block. The next one begins.
+    /// Returns the fetch that the current request misses, if any, and clears it for the next request.
     #[inline]
     pub fn take_missed(&mut self) -> Option<Arrival> {
         self.flights.take_missed()
     }
 
-    /// Takes in the blocks that have arrived.
+    /// Caches the blocks that have arrived.
     pub fn collect(&mut self) {
         while let Some(Landed { blocks, content, outdated }) = self.flights.land() {
             for (block, data) in blocks.zip(content.chunks_exact(self.block_size)) {
                 if self.contains(block) || outdated.contains(&block) {
                     continue;
                 }
-                // Without room for it the block is fetched again by those who need it.
+                // Without a free frame the block is dropped: a request that needs it fetches it again.
                 let Ok(slot) = self.take(block) else { break };
                 self.frames.get_mut(slot).copy_from_slice(data);
                 self.frames.hold(slot, block, false);
@@ -238,7 +237,7 @@ impl<D: BlockDevice> BlockCache<D> {
         }
     }
 
-    /// Begins to fetch consecutive blocks, none of which is here. False when the device is to be read at once.
+    /// Starts to fetch consecutive absent blocks. Returns false if the device must be read synchronously.
     fn fetch(&mut self, first: u64, count: usize) -> bool {
         if self.device.is_blocking() {
             return false;
@@ -249,7 +248,8 @@ impl<D: BlockDevice> BlockCache<D> {
         true
     }
 
-    /// Begins to fetch `block`, or finds it in flight, for a request that misses it. False when the device is to be read at once.
+    /// Starts to fetch `block`, or finds it in flight, for a request that misses it. Returns false if the device must be read
+    /// synchronously.
     fn miss(&mut self, block: u64) -> Result<bool, Errno> {
         if self.flights.take_failure(block) {
             return Err(Errno::EIO);
@@ -263,14 +263,14 @@ impl<D: BlockDevice> BlockCache<D> {
         Ok(self.fetch(block, 1) && self.flights.miss(block))
     }
 
-    /// Forgets `block` without writing it when the transaction is committed: it belongs to nobody any more.
+    /// Drops `block` without write-back when the open transaction commits: it was freed.
     pub fn discard(&mut self, block: u64) {
         if self.contains(block) {
             self.discarded.push(block);
         }
     }
 
-    /// The open transaction has been committed.
+    /// Releases held frames and drops discarded blocks: the open transaction has been committed.
     pub fn committed(&mut self) {
         for slot in self.held.drain(..) {
             self.states[slot].held = false;
@@ -287,29 +287,29 @@ impl<D: BlockDevice> BlockCache<D> {
         }
     }
 
-    /// Whether the open transaction keeps so much here that it should be committed soon.
+    /// Whether the open transaction holds so many frames that it should be committed soon.
     pub fn is_crowded(&self) -> bool {
         self.held.len() > self.frames.count() / 4
     }
 
-    /// Puts saved `bytes` back to `place` of the preserved memory, if that is here.
+    /// Restores `bytes` at `place` of the preserved memory, if a frame covers it.
     pub fn put_back(&mut self, place: usize, bytes: &[u8]) {
         self.frames.put_back(place, bytes);
     }
 
-    /// The open transaction has been undone.
+    /// Releases held frames: the open transaction has been rolled back.
     pub fn undone(&mut self) {
         self.discarded.clear();
         self.committed();
     }
 
-    /// Writes every modified block in ascending order and makes the device durable. No transaction is open.
+    /// Writes every dirty block in ascending order and flushes the device. No transaction may be open.
     pub fn sync(&mut self) -> Result<(), Errno> {
         self.write_back()?;
         self.device.flush()
     }
 
-    /// Gives the device back, without writing anything.
+    /// Returns the device without writing anything.
     pub fn into_device(self) -> D {
         self.device
     }
@@ -318,7 +318,7 @@ impl<D: BlockDevice> BlockCache<D> {
         block * (self.block_size / SECTOR_SIZE) as u64
     }
 
-    /// Keeps the frame where it is until the commit.
+    /// Protects the frame from eviction until the commit.
     fn hold(&mut self, slot: usize) {
         if !self.states[slot].held {
             self.states[slot].held = true;
@@ -367,7 +367,7 @@ impl<D: BlockDevice> BlockCache<D> {
         Ok(slot)
     }
 
-    /// An empty frame for `block`, which has none yet; its content is whatever was there.
+    /// Allocates an empty frame for `block`, which has none; its content is unspecified.
     fn take(&mut self, block: u64) -> Result<usize, Errno> {
         if block >= self.block_count {
             return Err(Errno::EIO);
@@ -381,7 +381,7 @@ impl<D: BlockDevice> BlockCache<D> {
         Ok(slot)
     }
 
-    /// Frames for `count` consecutive blocks; all or none. There are so few that none evicts another.
+    /// Allocates frames for `count` consecutive blocks, all or none. `count` is so small that none evicts another.
     fn take_run(&mut self, first: u64, count: usize) -> Result<Vec<usize>, Errno> {
         let mut slots = Vec::with_capacity(count);
         for block in (first..).take(count) {
@@ -405,7 +405,7 @@ impl<D: BlockDevice> BlockCache<D> {
         Ok(())
     }
 
-    /// Writes what was modified, but for what the open transaction may have to take back.
+    /// Writes the dirty blocks, except those that the open transaction may roll back.
     fn write_back(&mut self) -> Result<(), Errno> {
         let mut slots = core::mem::take(&mut self.modified);
         slots.retain(|&slot| {
@@ -451,7 +451,7 @@ impl<D: BlockDevice> BlockCache<D> {
             self.frames.hold(slot, self.index.key(slot), false);
         }
         if !self.undo.is_open() {
-            // A commit of nothing: whoever dies here again and again gets on all the same.
+            // An empty commit counts as progress, so that a server that dies here repeatedly still gets on.
             self.undo.commit();
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! What a file system needs of the device below it.
 //!
-//! A device that takes its time can begin a read and deliver it later ([`BlockDevice::fetch`]), so that its file system goes on with
-//! other requests meanwhile. Where the file system cannot go on without a block, it switches to [`Blocking`] reads.
+//! A device may complete a read later ([`BlockDevice::fetch`]), so that its file system executes other requests meanwhile. Where the
+//! file system cannot continue without a block, it switches to [`Blocking`] reads.
 
 use alloc::boxed::Box;
 use alloc::rc::Rc;
@@ -21,17 +21,17 @@ pub trait BlockDevice {
     /// Fills `buffer` from the sectors beginning at `first_sector`. `EIO` when that fails.
     fn read(&mut self, first_sector: u64, buffer: &mut [u8]) -> Result<(), Errno>;
 
-    /// Whether every read is waited for: nothing is fetched then.
+    /// Whether reads block: nothing is fetched then.
     fn is_blocking(&self) -> bool {
         true
     }
 
-    /// Begins to read `bytes` bytes from `first_sector` on; asked only while reads are not waited for. `None` when this one has to be.
+    /// Starts to read `bytes` bytes from `first_sector` on; called only while reads do not block. Returns `None` if this one must block.
     fn fetch(&mut self, _first_sector: u64, _bytes: usize) -> Option<Box<dyn Fetch>> {
         None
     }
 
-    /// Takes back the buffer of a fetch, for the next one.
+    /// Reuses the buffer of a completed fetch.
     fn recycle(&mut self, _buffer: Vec<u8>) {}
 
     /// Writes `data` to the sectors beginning at `first_sector`. `EIO` when that fails.
@@ -46,23 +46,23 @@ pub trait BlockDevice {
     }
 }
 
-/// A read that the device works on.
+/// A read in flight.
 pub trait Fetch {
-    /// The bytes, and perhaps more behind them, once they have come; `EIO` when they never will. Not asked again afterwards.
+    /// Returns the bytes, possibly followed by padding, once they have arrived; `EIO` if the read failed. Not called again afterwards.
     fn result(&mut self) -> Option<Result<Vec<u8>, Errno>>;
 }
 
-/// Whether the file system waits for each read now, with everything it serves. Clones are the same.
+/// Whether the file system blocks in each read, with all its clients. Clones share the switch.
 #[derive(Clone, Debug, Default)]
 pub struct Blocking(Rc<Cell<bool>>);
 
 impl Blocking {
-    /// Whether reads are waited for.
+    /// Whether reads block.
     pub fn is_on(&self) -> bool {
         self.0.get()
     }
 
-    /// Sets whether reads are waited for. Returns whether they were before.
+    /// Switches blocking reads on or off. Returns the previous setting.
     pub fn set(&self, is_on: bool) -> bool {
         self.0.replace(is_on)
     }

@@ -1,4 +1,4 @@
-//! What a file system offers to the server loop: the `FileSystem` trait and the values it speaks of.
+//! The `FileSystem` trait, which the server loop calls, and the types of its arguments and results.
 //!
 //! A node is named by its inode number. The loop resolves paths, checks search permission and moves
 //! messages; the file system knows directories, data and attributes. Names are single components,
@@ -45,7 +45,7 @@ pub struct Timestamp {
     pub nanos: u32,
 }
 
-/// On whose behalf a request is done.
+/// The user on whose behalf a request is executed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Caller {
     /// Effective user id.
@@ -54,7 +54,7 @@ pub struct Caller {
     pub gid: u32,
 }
 
-/// What `stat` tells of a node.
+/// Attributes of a node, for `stat`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Attributes {
     /// Inode number.
@@ -95,7 +95,7 @@ impl Attributes {
     }
 }
 
-/// What `statfs` tells of a file system.
+/// Figures of a file system, for `statfs`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
     /// Magic number of the format, as Linux reports it.
@@ -118,9 +118,9 @@ pub struct Statistics {
     pub read_only: bool,
 }
 
-/// Where the bytes of a read go, in order.
+/// Receives the bytes of a read, in order.
 pub trait DataSink {
-    /// Accepts the next bytes. `EFAULT` when the caller's buffer does not take them.
+    /// Accepts the next bytes. `EFAULT` if the caller's buffer is not writable.
     fn put(&mut self, data: &[u8]) -> Result<(), Errno>;
 
     /// Accepts `len` bytes of zero.
@@ -136,21 +136,21 @@ pub trait DataSink {
     }
 }
 
-/// Where the bytes of a write come from, in order.
+/// Supplies the bytes of a write, in order.
 pub trait DataSource {
-    /// Fills `buffer` with the next bytes. `EFAULT` when the caller's buffer does not give them; what
-    /// `buffer` then holds is unspecified.
+    /// Fills `buffer` with the next bytes. `EFAULT` if the caller's buffer is not readable; the content of
+    /// `buffer` is unspecified then.
     fn take(&mut self, buffer: &mut [u8]) -> Result<(), Errno>;
 }
 
-/// Where the entries of a directory go, in order.
+/// Receives the entries of a directory, in order.
 pub trait EntrySink {
-    /// Accepts one entry; `next` is the position from which the listing goes on after it and `mode` has
-    /// the kind bits of the node, or 0 when they are not known. False when there is no room for it.
+    /// Accepts one entry; `next` is the position at which the listing continues after it, and `mode` has
+    /// the kind bits of the node, or 0 if they are unknown. Returns false if the entry does not fit.
     fn entry(&mut self, node: NodeId, next: u64, mode: u32, name: &[u8]) -> bool;
 }
 
-/// New times of a node; `None` leaves one as it is.
+/// New times of a node; `None` keeps a time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NewTimes {
     /// Last access.
@@ -161,19 +161,18 @@ pub struct NewTimes {
 
 /// A mounted file system.
 ///
-/// Every method answers `EIO` when the device fails, `EUCLEAN` when the format is broken where it looks,
-/// `ESTALE` for a node that does not exist (any more), and every change `EROFS` on a read-only file
-/// system. Further errors are named at the methods.
+/// Every method fails with `EIO` if the device fails, `EUCLEAN` if it meets a corrupt structure, `ESTALE`
+/// for a node that does not exist, and every change fails with `EROFS` on a read-only file system. Further
+/// errors are listed at the methods.
 ///
-/// What a file system does not implement is what one that cannot be changed does: it refuses changes and
-/// does not count users.
+/// The default methods suit a read-only file system: they refuse changes and do not count users.
 pub trait FileSystem {
-    /// Whether names appear and vanish by themselves, so that nobody may remember them.
+    /// Whether names appear and vanish without a request, so that look-ups may not be cached.
     fn is_volatile(&self) -> bool {
         false
     }
 
-    /// Whether the content is in memory and nowhere else.
+    /// Whether the content exists in memory only.
     fn is_in_memory(&self) -> bool {
         false
     }
@@ -183,33 +182,33 @@ pub trait FileSystem {
         false
     }
 
-    /// The directory at the top.
+    /// Returns the root directory.
     fn root(&self) -> NodeId;
 
-    /// Attributes of a node.
+    /// Returns the attributes of a node.
     fn attributes(&mut self, node: NodeId) -> Result<Attributes, Errno>;
 
-    /// The node that `name` means in `dir`, `.` and `..` included; `..` of the root is the root.
+    /// Looks `name` up in `dir`, `.` and `..` included; `..` of the root is the root.
     /// `ENOTDIR`, `ENOENT`, `ENAMETOOLONG`.
     fn lookup(&mut self, dir: NodeId, name: &[u8]) -> Result<NodeId, Errno>;
 
-    /// Counts one more user of the node: it keeps existing when its last name goes.
+    /// Increments the use count of the node: the node outlives its last name while it is in use.
     fn get(&mut self, _node: NodeId) -> Result<(), Errno> {
         Ok(())
     }
 
-    /// Counts `count` users less. When none is left and no name either, the node is freed.
-    /// `EINVAL` when there are not so many.
+    /// Subtracts `count` from the use count. Frees the node if it has neither users nor names left.
+    /// `EINVAL` if the node has fewer users.
     fn put(&mut self, _node: NodeId, _count: u32) -> Result<(), Errno> {
         Ok(())
     }
 
-    /// Moves up to `len` bytes from `offset` to `sink`; the answer says how many, 0 at the end of the file.
-    /// `EISDIR`, `EINVAL` for a node without data, the sink's error when nothing was moved.
+    /// Copies up to `len` bytes from `offset` on to `sink`. Returns the number of bytes, 0 at the end of the
+    /// file. `EISDIR`, `EINVAL` for a node without data, the sink's error if nothing was copied.
     fn read(&mut self, node: NodeId, offset: u64, len: usize, sink: &mut dyn DataSink) -> Result<usize, Errno>;
 
-    /// Moves `len` bytes from `source` to `offset`; the answer says how many, fewer when a limit is met.
-    /// `EISDIR`, `EINVAL`, `EFBIG`, `ENOSPC`, the source's error when nothing was moved.
+    /// Copies `len` bytes from `source` to `offset`. Returns the number of bytes, fewer at a limit.
+    /// `EISDIR`, `EINVAL`, `EFBIG`, `ENOSPC`, the source's error if nothing was copied.
     fn write(
         &mut self,
         _node: NodeId,
@@ -221,12 +220,12 @@ pub trait FileSystem {
         Err(Errno::EROFS)
     }
 
-    /// Gives the entries of `dir` from `position` (0, or what an entry said) to `sink` until it is full.
-    /// The answer is the position to go on from. `ENOTDIR`.
+    /// Lists the entries of `dir` from `position` on (0, or the `next` of an entry) until `sink` is full.
+    /// Returns the position to continue at. `ENOTDIR`.
     fn read_dir(&mut self, dir: NodeId, position: u64, sink: &mut dyn EntrySink) -> Result<u64, Errno>;
 
-    /// Makes a node that is neither directory nor symbolic link; `mode` has its kind, `device` its number
-    /// if it is a device. `EEXIST`, `ENOTDIR`, `ENAMETOOLONG`, `ENOSPC`, `EINVAL` for another kind.
+    /// Creates a node that is neither directory nor symbolic link; `mode` has its kind, `device` the number
+    /// of a device node. `EEXIST`, `ENOTDIR`, `ENAMETOOLONG`, `ENOSPC`, `EINVAL` for another kind.
     fn make_node(
         &mut self,
         _dir: NodeId,
@@ -238,18 +237,18 @@ pub trait FileSystem {
         Err(Errno::EROFS)
     }
 
-    /// Makes a directory. Errors as `make_node`, and `EMLINK`.
+    /// Creates a directory. Errors as `make_node`, and `EMLINK`.
     fn make_dir(&mut self, _dir: NodeId, _name: &[u8], _mode: u32, _caller: Caller) -> Result<NodeId, Errno> {
         Err(Errno::EROFS)
     }
 
-    /// Makes a symbolic link to `target`. Errors as `make_node`; `ENAMETOOLONG` also for the target.
+    /// Creates a symbolic link to `target`. Errors as `make_node`; `ENAMETOOLONG` also for the target.
     fn make_symlink(&mut self, _dir: NodeId, _name: &[u8], _target: &[u8], _caller: Caller) -> Result<NodeId, Errno> {
         Err(Errno::EROFS)
     }
 
-    /// Copies the target of a symbolic link into `target`, cut to its length; the answer says how many
-    /// bytes. `EINVAL` when it is none.
+    /// Copies the target of a symbolic link into `target`, truncated to its length. Returns the number of
+    /// bytes. `EINVAL` if the node is no symbolic link.
     fn read_link(&mut self, _node: NodeId, _target: &mut [u8]) -> Result<usize, Errno> {
         Err(Errno::EINVAL)
     }
@@ -259,12 +258,12 @@ pub trait FileSystem {
         self.read_link(node, target)
     }
 
-    /// Gives `node` one more name. `EPERM` for a directory, `EEXIST`, `EMLINK`, `ENOSPC`.
+    /// Creates a hard link to `node`. `EPERM` for a directory, `EEXIST`, `EMLINK`, `ENOSPC`.
     fn link(&mut self, _dir: NodeId, _name: &[u8], _node: NodeId, _caller: Caller) -> Result<(), Errno> {
         Err(Errno::EROFS)
     }
 
-    /// Removes a name that is not a directory's. `ENOENT`, `EISDIR`.
+    /// Removes a name of a node that is no directory. `ENOENT`, `EISDIR`.
     fn unlink(&mut self, _dir: NodeId, _name: &[u8]) -> Result<(), Errno> {
         Err(Errno::EROFS)
     }
@@ -274,7 +273,7 @@ pub trait FileSystem {
         Err(Errno::EROFS)
     }
 
-    /// Moves a name, over an existing one if need be. `ENOENT`; `EINVAL` into its own subtree; `EISDIR`,
+    /// Renames a node, replacing an existing one. `ENOENT`; `EINVAL` into its own subtree; `EISDIR`,
     /// `ENOTDIR`, `ENOTEMPTY` when the two do not match; `EBUSY` for `.` and `..`; `EMLINK`, `ENOSPC`.
     fn rename(
         &mut self,
@@ -287,12 +286,12 @@ pub trait FileSystem {
         Err(Errno::EROFS)
     }
 
-    /// Cuts or extends a regular file to `size` bytes. `EISDIR`, `EINVAL`, `EFBIG`.
+    /// Truncates or extends a regular file to `size` bytes. `EISDIR`, `EINVAL`, `EFBIG`.
     fn truncate(&mut self, _node: NodeId, _size: u64) -> Result<(), Errno> {
         Err(Errno::EROFS)
     }
 
-    /// Takes space for holes within a range of a regular file, as far as the file goes. `EINVAL`, `ENOSPC`.
+    /// Allocates the holes within a range of a regular file, up to its end. `EINVAL`, `ENOSPC`.
     fn allocate(&mut self, _node: NodeId, _offset: u64, _bytes: u64) -> Result<(), Errno> {
         Err(Errno::EOPNOTSUPP)
     }
@@ -302,7 +301,7 @@ pub trait FileSystem {
         Err(Errno::EROFS)
     }
 
-    /// Sets owner and group; `None` leaves one as it is. Takes set-id bits away from a program.
+    /// Sets owner and group; `None` keeps one. Clears the set-id bits of a program.
     fn set_owner(&mut self, _node: NodeId, _uid: Option<u32>, _gid: Option<u32>) -> Result<(), Errno> {
         Err(Errno::EROFS)
     }
@@ -312,62 +311,63 @@ pub trait FileSystem {
         Err(Errno::EROFS)
     }
 
-    /// Makes the use counts those in `uses` (sorted by node); every node that is not there has no users any more.
+    /// Replaces all use counts by those in `uses`, sorted by node; nodes not listed have no users.
     fn set_uses(&mut self, _uses: &[(NodeId, u32)]) -> Result<(), Errno> {
         Ok(())
     }
 
-    /// What the present request has to wait for when it has missed a block: whatever it has returned means nothing then, but for the
-    /// bytes that a read has moved. What it has changed since the last commit must be undone, and it runs again.
+    /// Returns the fetch that the current request misses, if any. The result of such a request is void, except for the bytes that a read
+    /// has copied: its changes since the last commit must be rolled back, and it runs again.
     fn take_missed(&mut self) -> Option<Arrival> {
         None
     }
 
-    /// Whether the present request has changed anything that must be undone when it has missed a block.
+    /// Whether the current request has changed anything since the last commit.
     fn is_changed(&self) -> bool {
         false
     }
 
-    /// Takes in the blocks that have arrived.
+    /// Caches the blocks that have arrived.
     fn collect(&mut self) {}
 
-    /// Puts what the request in hand has changed into preserved memory: the commit that follows makes it last. After a failure the
-    /// request is undone.
+    /// Stores the changes of the current request in preserved memory, where the commit that follows makes them durable. On failure
+    /// the request is rolled back.
     fn settle(&mut self) -> Result<(), Errno> {
         Ok(())
     }
 
-    /// The request in hand has been committed.
+    /// Ends the transaction of the current request, which has been committed.
     fn committed(&mut self) {}
 
-    /// Goes on with what requests have left to do in the background, in transactions of its own.
+    /// Continues the background work that requests leave, in transactions of its own.
     fn clean_up(&mut self) -> Result<(), Errno> {
         Ok(())
     }
 
-    /// The request in hand is undone: puts `bytes` back to `place` of the preserved memory, if that is here. `reload` follows.
+    /// Rolls back part of the current request: restores `bytes` at `place` of the preserved memory, if this file system covers it.
+    /// `reload` follows.
     fn put_back(&mut self, _place: usize, _bytes: &[u8]) {}
 
-    /// Forgets what is not in preserved memory.
+    /// Rebuilds everything that is not in preserved memory from there.
     fn reload(&mut self) -> Result<(), Errno> {
         Ok(())
     }
 
-    /// What a successor gets in `MountRequest::memo`.
+    /// Returns what a successor gets in `MountRequest::memo`.
     fn memo(&self) -> [u64; 4] {
         [0; 4]
     }
 
-    /// Figures of the whole.
+    /// Returns the figures for `statfs`.
     fn statistics(&self) -> Statistics;
 
-    /// Writes everything down and makes it durable.
+    /// Writes all dirty blocks and flushes the device.
     fn sync(&mut self) -> Result<(), Errno> {
         Ok(())
     }
 
-    /// Ends the use of the file system: drops every user of every node, writes everything down and marks
-    /// it clean.
+    /// Unmounts: drops all uses, frees the nodes left without name, writes all dirty blocks and marks the
+    /// file system clean.
     fn unmount(&mut self) -> Result<(), Errno> {
         Ok(())
     }

@@ -1,10 +1,10 @@
-//! Reads of blocks that are in flight, and the requests that have missed them.
+//! Block reads in flight, and which of them the current request misses.
 //!
-//! A request that needs a block that is not here begins to fetch it and *misses*: it gets `EAGAIN`, is undone, and runs again when the
-//! block has [arrived](Arrival). So no request ever waits in the middle of what it does.
+//! A request that needs an absent block starts a fetch and *misses*: it fails with `EAGAIN`, is rolled back, and runs again when the
+//! block has [arrived](Arrival). So no request ever blocks half-way.
 //!
-//! A run of blocks that cannot be read is tried again block by block; the error of a single block is told once, to the next request that
-//! needs it.
+//! A run of blocks that failed is fetched again block by block; the error of a single block is returned once, to the next request that
+//! needs the block.
 
 use alloc::boxed::Box;
 use alloc::rc::Rc;
@@ -14,15 +14,15 @@ use core::ops::Range;
 
 use crate::device::Fetch;
 
-/// Failed runs that are remembered.
+/// Number of failed runs that are remembered.
 const MOST_FAILED: usize = 16;
 
-/// Tells whether a fetch has ended. Clones are of the same fetch.
+/// Completion flag of a fetch. Clones share the flag.
 #[derive(Clone, Debug, Default)]
 pub struct Arrival(Rc<Cell<bool>>);
 
 impl Arrival {
-    /// Whether it has ended, well or not.
+    /// Whether the fetch has completed or failed.
     pub fn has_come(&self) -> bool {
         self.0.get()
     }
@@ -30,19 +30,19 @@ impl Arrival {
 
 struct Flight {
     blocks: Range<u64>,
-    /// Blocks that were given another content meanwhile.
+    /// Blocks overwritten since the fetch began.
     outdated: Vec<u64>,
     fetch: Box<dyn Fetch>,
     arrival: Arrival,
 }
 
-/// What a fetch has brought.
+/// The result of a fetch.
 pub struct Landed {
     /// The blocks.
     pub blocks: Range<u64>,
-    /// Their content, and perhaps more bytes that mean nothing.
+    /// Their content, possibly followed by padding.
     pub content: Vec<u8>,
-    /// Blocks whose content is no longer true.
+    /// Blocks overwritten since the fetch began: their content is stale.
     pub outdated: Vec<u64>,
 }
 
@@ -55,17 +55,17 @@ pub struct Flights {
 }
 
 impl Flights {
-    /// Whether the present request has missed a block.
+    /// Whether the current request misses a block.
     pub fn has_missed(&self) -> bool {
         self.missed.is_some()
     }
 
-    /// What the present request has to wait for, if it has missed a block; the next request has missed none.
+    /// Returns the fetch that the current request misses, if any, and clears it for the next request.
     pub fn take_missed(&mut self) -> Option<Arrival> {
         self.missed.take()
     }
 
-    /// Notes that the present request has missed `block`. False when the block is not in flight.
+    /// Records that the current request misses `block`. Returns false if the block is not in flight.
     pub fn miss(&mut self, block: u64) -> bool {
         let flight = self.list.iter().find(|flight| flight.blocks.contains(&block));
         let Some(flight) = flight else { return false };
@@ -83,7 +83,7 @@ impl Flights {
         self.list.push(Flight { blocks, outdated: Vec::new(), fetch, arrival: Arrival::default() });
     }
 
-    /// `block` has another content now than the device.
+    /// Marks `block` as overwritten: the content that a fetch returns is stale.
     #[inline]
     pub fn outdate(&mut self, block: u64) {
         for flight in &mut self.list {
@@ -93,18 +93,18 @@ impl Flights {
         }
     }
 
-    /// Whether `block` was part of a run that could not be read: it is to be fetched alone.
+    /// Whether `block` was part of a run that failed: it must be fetched alone.
     pub fn has_failed(&self, block: u64) -> bool {
         self.failed.iter().any(|blocks| blocks.contains(&block))
     }
 
-    /// Whether `block` alone could not be read. Said once.
+    /// Whether the fetch of `block` alone failed. Clears the failure.
     pub fn take_failure(&mut self, block: u64) -> bool {
         let alone = self.failed.iter().position(|blocks| *blocks == (block..block + 1));
         alone.map(|at| self.failed.remove(at)).is_some()
     }
 
-    /// A fetch that has ended well since this was asked last.
+    /// Returns the next fetch that has completed; notes failed ones on the way.
     pub fn land(&mut self) -> Option<Landed> {
         let mut at = 0;
         while at < self.list.len() {

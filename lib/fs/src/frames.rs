@@ -1,7 +1,7 @@
-//! The memory of cached blocks, which outlives the process: frames of one size, and a directory that tells what they hold.
+//! Memory of the cached blocks, which outlives the process: frames of one size, and a directory of their contents.
 //!
-//! Frames lie on page boundaries as far as their size allows, so that the kernel's copies between a block and a grant touch as few
-//! pages as can be. An entry of the directory is one word: block, whether the frame holds it, whether it was modified, check. A
+//! Frames are page-aligned as far as their size allows, so that a copy between a block and a grant touches as few pages as
+//! possible. An entry of the directory is one word: block, whether the frame holds it, whether it was modified, check. A
 //! frame is filled only while its entry is empty, so that a death leaves no frame with half a block.
 
 use sys::keep::Part;
@@ -27,15 +27,14 @@ pub struct Frames {
 }
 
 impl Frames {
-    /// Frames of `size` bytes, a power of two up to a page, in as much memory as there is. They hold what the directory tells, if
-    /// anybody trusts it; else `clear` comes first.
+    /// Divides the memory into frames of `size` bytes, a power of two up to a page. [`Frames::restore`] or [`Frames::clear`] must follow.
     pub fn new(directory: Part, content: Part, size: usize) -> Self {
         assert!(size.is_power_of_two() && size <= PAGE_BYTES, "{size} bytes are no size of a block");
         let count = (content.len() / size).min(directory.len() / 8);
         Frames { directory, content, size_bits: size.trailing_zeros(), count }
     }
 
-    /// Number of frames.
+    /// Returns the number of frames.
     pub fn count(&self) -> usize {
         self.count
     }
@@ -45,14 +44,14 @@ impl Frames {
         self.directory.fill(0);
     }
 
-    /// What the frames hold: an index of their blocks, and the modified ones. Damaged entries are reported and emptied.
+    /// Reads the directory: returns an index of the cached blocks, and the dirty frames. Logs and empties corrupt entries.
     pub fn restore(&mut self) -> (LruIndex, alloc::vec::Vec<usize>) {
         let mut blocks = alloc::vec::Vec::with_capacity(self.count);
         let mut modified = alloc::vec::Vec::new();
         for frame in 0..self.count {
             let word = self.directory.word(frame * 8);
             if word != 0 && word != entry(frame, word) {
-                sys::log!("the directory entry of a cached block is damaged ({word:#x}): what it held is lost");
+                sys::log!("block cache: entry {word:#x} of the directory is corrupt; the block is dropped");
                 self.empty(frame);
             }
             let word = self.directory.word(frame * 8);
@@ -66,7 +65,7 @@ impl Frames {
         (LruIndex::restore(self.count, blocks.into_iter()), modified)
     }
 
-    /// The frame holds nothing (any more): it may be filled.
+    /// Marks the frame as empty: it may be filled.
     #[inline]
     pub fn empty(&mut self, frame: usize) {
         if self.directory.word(frame * 8) != 0 {
@@ -75,40 +74,40 @@ impl Frames {
         }
     }
 
-    /// The frame holds `block` (below 2^32), which was modified or not.
+    /// Records that the frame holds `block` (below 2^32), clean or dirty.
     #[inline]
     pub fn hold(&mut self, frame: usize, block: u64, modified: bool) {
         let flags = HELD | if modified { MODIFIED } else { 0 };
         self.directory.put_word(frame * 8, entry(frame, u64::from(block as u32) | flags));
     }
 
-    /// The content of a frame.
+    /// Returns the content of a frame.
     #[inline]
     pub fn get(&self, frame: usize) -> &[u8] {
         let start = frame << self.size_bits;
         &self.content[start..start + (1 << self.size_bits)]
     }
 
-    /// The content of a frame, for change.
+    /// Returns the content of a frame for change.
     #[inline]
     pub fn get_mut(&mut self, frame: usize) -> &mut [u8] {
         let start = frame << self.size_bits;
         &mut self.content[start..start + (1 << self.size_bits)]
     }
 
-    /// Where a frame is in the preserved memory.
+    /// Returns the offset of a frame in the preserved memory.
     #[inline]
     pub fn place(&self, frame: usize) -> usize {
         self.content.place() + (frame << self.size_bits)
     }
 
-    /// Stores before this stay before those after it.
+    /// Orders the stores before this call before those after it.
     #[inline]
     pub fn order(&self) {
         self.content.order();
     }
 
-    /// Puts `bytes` back to `place` of the preserved memory, if that is in a frame.
+    /// Restores `bytes` at `place` of the preserved memory, if a frame covers it.
     pub fn put_back(&mut self, place: usize, bytes: &[u8]) {
         put_back(&mut self.content, place, bytes);
     }

@@ -37,7 +37,7 @@ impl Dirents {
         &self.records
     }
 
-    /// Whether not even the first entry had room.
+    /// Whether the buffer is too small for the first entry.
     pub fn is_too_small(&self) -> bool {
         self.refused && self.records.is_empty()
     }

@@ -1,7 +1,7 @@
 //! A hash index over numbered slots that also keeps the slots in order of use.
 //!
-//! The block cache, the inode cache and the name cache keep their values in plain vectors and let
-//! this index answer "which slot holds key k" and "which slot was used longest ago", both without a scan.
+//! The block cache, the inode cache and the name cache keep their values in plain vectors; this index
+//! finds the slot of a key and the least recently used slot, both without a scan.
 //!
 //! Invariants: every slot below `links.len()` is either in exactly one bucket chain or on the free
 //! list; a slot in a chain is on the age list unless it is held; a key is in at most one chain.
@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 /// "No slot" in the links.
 const NONE: u32 = u32::MAX;
 
-/// Multiplier of Fibonacci hashing: 2^64 divided by the golden ratio.
+/// The multiplier of Fibonacci hashing: 2^64 divided by the golden ratio.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 struct Links {
@@ -51,14 +51,14 @@ impl LruIndex {
         }
     }
 
-    /// An index in which slot n holds the n-th of `keys`, or is free. Their order of use is that of the slots. A key that comes twice
-    /// stays in the first slot.
+    /// Returns an index in which slot n holds the n-th of `keys`, or is free, used in the order of the slots. A duplicate key
+    /// stays in its first slot.
     pub fn restore(expected: usize, keys: impl Iterator<Item = Option<u64>>) -> Self {
         let mut index = LruIndex::new(expected);
         let mut free = Vec::new();
         for (slot, key) in keys.enumerate() {
             let key = key.filter(|&key| index.find(key).is_none());
-            // A key of its own holds the place of a free slot.
+            // A free slot gets a unique key until all slots are linked.
             let place = index.insert(key.unwrap_or(u64::MAX - slot as u64));
             debug_assert_eq!(place, slot);
             if key.is_none() {
@@ -105,8 +105,8 @@ impl LruIndex {
         }
     }
 
-    /// Takes a slot for `key`, which must not be present, and makes it the most recently used.
-    /// The answer is a freed slot or the next number never used.
+    /// Allocates a slot for `key`, which must not be present, as the most recently used. Returns a freed
+    /// slot, or the next number never used.
     pub fn insert(&mut self, key: u64) -> usize {
         let bucket = self.bucket(key);
         let next = self.buckets[bucket];
@@ -126,7 +126,7 @@ impl LruIndex {
         slot
     }
 
-    /// Forgets the key of `slot`; the slot may be handed out again.
+    /// Frees `slot`.
     pub fn remove(&mut self, slot: usize) {
         if !self.links[slot].held {
             self.unlink(slot);

@@ -1,25 +1,25 @@
-//! A small cache of directory look-ups, for names that exist and names that do not.
+//! A small cache of directory look-ups, positive and negative.
 //!
-//! It is only a shortcut: the file system tells it of every change it makes to a directory, and a name
-//! it does not know is looked up in the directory itself. Long names are not kept.
+//! The file system reports every change of a directory to the cache, and searches the directory for a name
+//! that is not cached. Long names are not cached.
 
 use alloc::vec::Vec;
 
 use crate::lru::LruIndex;
 
-/// Longest name kept, in bytes.
+/// Longest name that is cached, in bytes.
 const KEPT_NAME: usize = 46;
 
 /// FNV-1a's parameters, 64 bits.
 const FNV_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
 const FNV_PRIME: u64 = 0x0000_0100_0000_01b3;
 
-/// What the cache knows of a name.
+/// The result of a cached look-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Known {
-    /// It names this node; the entry is in this block of the directory.
+    /// The name exists: its node, and the block of the directory that holds the entry.
     Node(u32, u32),
-    /// There is no such name.
+    /// The name does not exist.
     Absent,
 }
 
@@ -44,7 +44,7 @@ impl NameCache {
         NameCache { index: LruIndex::new(capacity), entries: Vec::new(), capacity }
     }
 
-    /// What is known of `name` in `dir`.
+    /// Returns the cached look-up of `name` in `dir`.
     pub fn find(&mut self, dir: u32, name: &[u8]) -> Option<Known> {
         let slot = self.index.find(key(dir, name))?;
         let entry = &self.entries[slot];
@@ -56,7 +56,7 @@ impl NameCache {
         Some(known)
     }
 
-    /// Learns what `name` in `dir` is now.
+    /// Caches the look-up of `name` in `dir`.
     pub fn learn(&mut self, dir: u32, name: &[u8], known: Known) {
         if name.len() > KEPT_NAME {
             return;

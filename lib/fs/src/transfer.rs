@@ -1,4 +1,4 @@
-//! Data between the file system's memory and a caller's grant: each piece one copy by the kernel.
+//! Copies between the file system's memory and a caller's grant, each piece one copy by the kernel.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -27,7 +27,7 @@ pub struct GrantSink {
 }
 
 impl GrantSink {
-    /// A sink that goes on at `offset` of the grant.
+    /// Returns a sink that begins at `offset` of the grant.
     pub fn new(to: Granted, offset: u64) -> Self {
         GrantSink { to, offset }
     }
@@ -58,7 +58,7 @@ pub struct GrantSource {
 }
 
 impl GrantSource {
-    /// A source that goes on at `offset` of the grant.
+    /// Returns a source that begins at `offset` of the grant.
     pub fn new(from: Granted, offset: u64) -> Self {
         GrantSource { from, offset }
     }
@@ -72,17 +72,17 @@ impl DataSource for GrantSource {
     }
 }
 
-/// A buffer for names and targets that come by grant, used again for every request.
+/// A buffer for names and targets copied from grants, reused for every request.
 pub struct NameBuffer(Vec<u8>);
 
 impl NameBuffer {
-    /// Room for texts of up to `bytes` bytes.
+    /// Allocates a buffer of `bytes` bytes.
     pub fn new(bytes: usize) -> Self {
         NameBuffer(vec![0; bytes])
     }
 
-    /// The first `bytes` bytes of a grant. `ENAMETOOLONG` when they are more than there is room for,
-    /// `EFAULT` when the grant does not give them.
+    /// Copies the first `bytes` bytes of a grant. `ENAMETOOLONG` if they exceed the buffer, `EFAULT` if the
+    /// grant does not cover them.
     pub fn fetch(&mut self, from: Granted, bytes: u64) -> Result<&[u8], Errno> {
         let len = usize::try_from(bytes).map_err(|_| Errno::ENAMETOOLONG)?;
         let text = self.0.get_mut(..len).ok_or(Errno::ENAMETOOLONG)?;
@@ -90,13 +90,13 @@ impl NameBuffer {
         Ok(text)
     }
 
-    /// Two texts, of these lengths, that follow each other in a grant. Errors as `fetch`.
+    /// Copies two consecutive texts of these lengths from a grant. Errors as `fetch`.
     pub fn fetch_two(&mut self, from: Granted, first: u64, second: u64) -> Result<(&[u8], &[u8]), Errno> {
         let bytes = first.checked_add(second).ok_or(Errno::ENAMETOOLONG)?;
         Ok(self.fetch(from, bytes)?.split_at(first as usize))
     }
 
-    /// All of the buffer, for other use.
+    /// Returns the whole buffer, for another use.
     pub fn whole(&mut self) -> &mut [u8] {
         &mut self.0
     }

@@ -1,7 +1,7 @@
 //! The file systems that one process has mounted, and the nodes that vfs knows of them.
 //!
-//! The protocol names files by node alone. So the upper bits of a node as vfs sees it tell the volume, and
-//! the lower ones are the file system's own number.
+//! The protocol names files by node alone. So the upper bits of a node as vfs sees it are the volume, and
+//! the lower bits are the file system's own node number.
 
 use alloc::vec::Vec;
 
@@ -10,12 +10,12 @@ use abi::{Endpoint, Errno, Name};
 use crate::file_system::{FileSystem, NodeId};
 use crate::preserve::mounts::{MountPlace, MountRecord};
 
-/// Bits of a node that are the file system's.
+/// Bits of a node that the file system chooses.
 const NODE_BITS: u32 = 56;
-/// Most volumes at a time, of a process whose preserved memory does not limit them.
+/// Limit of volumes for a process whose preserved memory does not set one.
 pub const MAX_VOLUMES: usize = 64;
 
-/// What a file system is mounted from.
+/// The device that a file system is mounted from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Source {
     /// The driver's service; `None` for a file system without device.
@@ -30,18 +30,18 @@ pub struct Volume<F> {
     pub file_system: F,
     /// What it is mounted from.
     pub source: Source,
-    /// Who mounted it.
+    /// The incarnation of vfs that mounted it.
     pub owner: Endpoint,
-    /// Whether changes were asked to be refused.
+    /// Whether it was mounted read-only.
     pub read_only: bool,
-    /// The mount has not been answered yet.
+    /// Whether the reply to the mount is still outstanding.
     pub incomplete: bool,
-    /// Where a successor finds all this; `None` when there will be none that needs it.
+    /// The record for a successor; `None` for a process without preserved memory.
     pub place: Option<MountPlace>,
 }
 
 impl<F: FileSystem> Volume<F> {
-    /// Tells a successor what is here, as part of the transaction.
+    /// Updates the record for a successor, as part of the open transaction.
     pub fn record(&mut self) {
         let record = MountRecord {
             source: self.source,
@@ -62,18 +62,18 @@ pub struct Volumes<F> {
 }
 
 impl<F: FileSystem> Volumes<F> {
-    /// None.
+    /// Returns an empty table.
     pub fn new() -> Self {
         Volumes { list: Vec::new() }
     }
 
-    /// A number that no volume has, below `limit`. `ENFILE` when there are too many.
+    /// Returns a free volume number below `limit`. `ENFILE` if there is none.
     pub fn free_number(&self, limit: usize) -> Result<usize, Errno> {
         let number = self.list.iter().position(Option::is_none).unwrap_or(self.list.len());
         if number < limit.min(MAX_VOLUMES) { Ok(number) } else { Err(Errno::ENFILE) }
     }
 
-    /// Adds a volume with a number that was free.
+    /// Adds a volume under a free number.
     pub fn put(&mut self, number: usize, volume: Volume<F>) {
         while self.list.len() <= number {
             self.list.push(None);
@@ -81,7 +81,7 @@ impl<F: FileSystem> Volumes<F> {
         self.list[number] = Some(volume);
     }
 
-    /// The number of the volume mounted from `source`.
+    /// Returns the number of the volume mounted from `source`.
     pub fn mounted_from(&self, source: Source) -> Option<usize> {
         self.list.iter().position(|volume| volume.as_ref().is_some_and(|volume| volume.source == source))
     }
@@ -91,7 +91,7 @@ impl<F: FileSystem> Volumes<F> {
         self.list.get_mut(number)?.as_mut()
     }
 
-    /// Takes a volume away, and its record as part of the transaction.
+    /// Removes a volume, and its record as part of the open transaction.
     pub fn remove(&mut self, number: usize) {
         if let Some(volume) = self.list.get_mut(number)
             && let Some(mut volume) = volume.take()
@@ -101,7 +101,7 @@ impl<F: FileSystem> Volumes<F> {
         }
     }
 
-    /// The file system that a node of vfs belongs to, and its own number for the node. `ESTALE` when the
+    /// Returns the file system that a node of vfs belongs to, and its own number of the node. `ESTALE` if the
     /// volume is not mounted.
     pub fn find(&mut self, node: u64) -> Result<(&mut F, NodeId), Errno> {
         let volume = self.get((node >> NODE_BITS) as usize).ok_or(Errno::ESTALE)?;

@@ -3,14 +3,14 @@
 //! | part | file | |
 //! |---|---|---|
 //! | undo log | `recover::transaction` | makes each request one transaction |
-//! | request in progress | `recover::in_progress` | what may have killed the server |
-//! | replies | `replies` | no request is done twice |
-//! | record of a mount | `mounts` | one each volume |
-//! | uses of nodes | `uses` | one table each volume |
-//! | blocks and their directory | `crate::frames` | one cache each volume |
+//! | request in progress | `recover::in_progress` | finds a request that crashes the server |
+//! | replies | `replies` | no request is executed twice |
+//! | record of a mount | `mounts` | one per volume |
+//! | use counts of nodes | `uses` | one table per volume |
+//! | blocks and their directory | `crate::frames` | one cache per volume |
 //!
-//! What a successor finds is the state after the last commit: `Preserved::open` takes back what a dead server had begun.
-//! Everything else (indexes, inodes, names) it makes anew.
+//! A successor finds the state after the last commit: `Preserved::open` rolls the open transaction back. Everything else (indexes,
+//! inodes, names) is rebuilt.
 
 pub mod mounts;
 pub mod replies;
@@ -32,22 +32,22 @@ const LAYOUT: usize = 0;
 
 /// Bytes of the undo log.
 const LOG_BYTES: usize = 256 * 1024;
-/// Parts begin on page boundaries, so that the kernel's copies touch as few pages as can be.
+/// Parts are page-aligned, so that a copy by the kernel touches as few pages as possible.
 const PAGE: usize = 4096;
-/// Smallest block of a cache.
+/// Smallest block size of a cache, in bytes.
 pub const MIN_BLOCK: usize = 1024;
 
 /// Volumes and their caches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// Most volumes at a time.
+    /// Limit of volumes mounted at a time.
     pub volumes: usize,
-    /// Bytes of cached blocks of each, whole pages.
+    /// Size of each volume's block cache in bytes, a multiple of the page size.
     pub cache_bytes: usize,
 }
 
 impl Layout {
-    /// Preserved memory that this needs, in bytes.
+    /// Returns the preserved memory that the layout needs, in bytes.
     pub const fn bytes(&self) -> usize {
         self.volumes_start() + self.volumes * self.volume_bytes()
     }
@@ -92,7 +92,7 @@ pub struct CacheMemory {
     pub directory: Part,
     /// Blocks.
     pub frames: Part,
-    /// The log that saves all of it.
+    /// The undo log of the process.
     pub undo: Undo,
 }
 
@@ -102,9 +102,9 @@ pub struct Preserved {
     layout: Layout,
     /// The undo log.
     pub undo: Undo,
-    /// The tries of the request in progress.
+    /// The attempts at the request in progress.
     pub request: Tries,
-    /// The tries of the work that requests have left to do.
+    /// The attempts at freeing orphans.
     pub work: Tries,
     /// Replies.
     pub replies: Replies,
@@ -133,7 +133,7 @@ impl Preserved {
         match Self::of(&parts, layout) {
             Ok(preserved) => preserved,
             Err(transaction::Damaged) => {
-                sys::log!("the undo log in preserved memory is damaged: what was mounted is lost");
+                sys::log!("undo log in preserved memory is corrupt; every volume is lost and has to be mounted again");
                 clear(&parts, layout);
                 Self::of(&parts, layout).unwrap_or_else(|_| unreachable!("an empty undo log is sound"))
             }
@@ -157,7 +157,7 @@ impl Preserved {
         self.layout.volumes
     }
 
-    /// Where volumes keep their state.
+    /// Returns the regions of the preserved memory that hold the state of volumes, for `Undo::roll_back`.
     pub fn limits(&self) -> Range<usize> {
         self.layout.volumes_start()..self.layout.bytes()
     }
@@ -184,7 +184,7 @@ impl Preserved {
     }
 }
 
-/// Makes the state empty; the layout's number comes last, so that a death in between leaves no state at all.
+/// Clears the state. Writes the layout's number last, so that a death in between leaves no valid state.
 fn clear(parts: &Parts, layout: Layout) {
     let mut head = lend(parts, 0, transaction::HEAD_BYTES);
     head.put_word(LAYOUT, 0);

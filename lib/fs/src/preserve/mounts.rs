@@ -1,4 +1,4 @@
-//! What is mounted: one record for each volume, in preserved memory.
+//! Records of the mounted volumes, in preserved memory.
 
 use abi::{Endpoint, Name};
 use sys::keep::Part;
@@ -17,18 +17,18 @@ const INCOMPLETE: u64 = 1 << 1;
 const READ_ONLY: u64 = 1 << 2;
 const HAS_SERVICE: u64 = 1 << 3;
 
-/// A mounted volume, as its successor needs to know it.
+/// What a successor needs to know of a mounted volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MountRecord {
-    /// What it is mounted from.
+    /// The device.
     pub source: Source,
-    /// Whether the mount asked for refusing changes.
+    /// Whether it was mounted read-only.
     pub read_only: bool,
-    /// Who mounted it.
+    /// The incarnation of vfs that mounted it.
     pub owner: Endpoint,
-    /// The mount has not been answered yet.
+    /// Whether the reply to the mount is still outstanding.
     pub incomplete: bool,
-    /// What the file system wants to know again.
+    /// `FileSystem::memo` of the volume.
     pub memo: [u64; 4],
 }
 
@@ -39,7 +39,7 @@ pub struct MountPlace {
 }
 
 impl MountPlace {
-    /// No volume, in memory that may hold anything.
+    /// Clears the memory and returns an empty record in it.
     pub fn clear(part: &mut Part) {
         part[..BYTES].fill(0);
     }
@@ -49,14 +49,14 @@ impl MountPlace {
         MountPlace { part, undo }
     }
 
-    /// The record; `None` when no volume is there. A damaged one is reported and is none.
+    /// Returns the record, or `None` for no volume. Logs and ignores a corrupt record.
     pub fn get(&self) -> Option<MountRecord> {
         let words: [u64; WORDS] = core::array::from_fn(|word| self.part.word(8 * word));
         if words[0] & MOUNTED == 0 {
             return None;
         }
         if self.part.word(8 * WORDS) != check_word(0, words) {
-            sys::log!("the preserved record of a mounted file system is damaged: it is no longer mounted");
+            sys::log!("record of a mounted volume is corrupt; the volume is no longer mounted");
             return None;
         }
         let [flags, low, high, minor, owner, memo @ ..] = words;
@@ -70,7 +70,7 @@ impl MountPlace {
         })
     }
 
-    /// Changes the record, as part of the transaction.
+    /// Changes the record, as part of the open transaction.
     pub fn set(&mut self, record: Option<MountRecord>) {
         let mut words = [0; WORDS];
         if let Some(record) = record {
@@ -89,7 +89,7 @@ impl MountPlace {
         }
     }
 
-    /// Puts `bytes` back to `place` of the preserved memory, if that is here.
+    /// Restores `bytes` at `place` of the preserved memory, if the record covers it.
     pub fn restore(&mut self, place: usize, bytes: &[u8]) {
         transaction::put_back(&mut self.part, place, bytes);
     }

@@ -1,5 +1,5 @@
-//! The replies of the last requests that changed something: one that comes again, because its asker does not know what became of
-//! it, gets the same reply and is not done twice.
+//! Replies to the latest requests that changed something: a client that repeats a request, because it does not know whether
+//! the request was executed, gets the same reply and no second execution.
 //!
 //! A reply is written before the transaction that it belongs to is committed and has that transaction's number: it counts
 //! only once the commit has happened. A check word tells a reply that a death has left half written.
@@ -10,7 +10,7 @@ use sys::keep::Part;
 use crate::lru::LruIndex;
 use recover::check::check_word;
 
-/// Replies that are kept.
+/// Number of replies that are kept.
 pub const KEPT: usize = 64;
 /// Bytes of all replies.
 pub const BYTES: usize = KEPT * STRIDE;
@@ -20,7 +20,7 @@ const STRIDE: usize = 96;
 /// Words of a reply before the check word: transaction, tag, source and label, the message's words.
 const WORDS: usize = 10;
 
-/// The replies.
+/// The table of replies.
 pub struct Replies {
     part: Part,
     /// By the key of the request.
@@ -28,12 +28,12 @@ pub struct Replies {
 }
 
 impl Replies {
-    /// None.
+    /// Clears the memory and returns an empty table in it.
     pub fn clear(part: &mut Part) {
         part.fill(0);
     }
 
-    /// Those in `part`; what belongs to a transaction after `committed` has never happened.
+    /// Opens the table in `part`. Ignores replies of transactions after `committed`: these were rolled back.
     pub fn open(part: Part, committed: u64) -> Replies {
         let mut replies = Replies { part, index: LruIndex::new(KEPT) };
         let keys = (0..KEPT).map(|slot| {
@@ -51,7 +51,7 @@ impl Replies {
         replies
     }
 
-    /// The reply to `request`, and the number of its transaction, when it has been done already.
+    /// Returns the number of the transaction and the reply if `request` has been executed.
     #[inline]
     pub fn find(&self, request: &Message) -> Option<(u64, Message)> {
         let origin = origin(request);
@@ -65,7 +65,7 @@ impl Replies {
         Some((words[0], reply))
     }
 
-    /// Keeps the reply to `request` as part of transaction `number`, which is committed right after this.
+    /// Stores the reply to `request` as part of transaction `number`, whose commit must follow at once.
     pub fn keep(&mut self, number: u64, request: &Message, reply: &Message) {
         let key = key(request.tag(), origin(request));
         let slot = match self.index.find(key) {
@@ -96,7 +96,7 @@ impl Replies {
     }
 }
 
-/// Who asks what.
+/// Client and tag: what identifies a request.
 fn origin(request: &Message) -> u64 {
     (request.source.slot() as u64) << 32 | u64::from(request.label)
 }

@@ -5,8 +5,8 @@
 //! Only vfs may ask. The replies that describe a node count one user more for it. Changes are written down when vfs asks for it (`Sync`).
 //!
 //! * `waiting`: requests that have missed a block;
-//! * `once`: what makes each request happen once, however often the process dies;
-//! * `mounting`: mounting, unmounting, going on with what a predecessor had mounted.
+//! * `once`: executes each request exactly once, however often the process dies;
+//! * `mounting`: mounting, unmounting, resuming the volumes of the previous incarnation.
 
 mod mounting;
 mod once;
@@ -34,40 +34,40 @@ use waiting::{Progress, Waiting};
 
 /// Longest target of a symbolic link, in bytes.
 const TARGET_MAX: usize = 4095;
-/// Most bytes of directory records in one reply.
+/// Limit of directory records in one reply, in bytes.
 const DIRENT_BYTES: usize = 32 * 1024;
-/// Most bytes that one read or write moves.
+/// Limit of one read or write, in bytes.
 const TRANSFER_BYTES: u64 = 0x7fff_f000;
-/// Most bytes of one transaction of a write: what a write that misses a block has to do again.
+/// Limit of one transaction of a write, in bytes: what a write that misses a block has to repeat.
 const WRITE_BYTES: u64 = 256 * 1024;
 
-/// `SetTimes`: a time that stays.
+/// `SetTimes`: keep this time.
 const LEAVE: u64 = u64::MAX;
-/// `SetTimes`: a time that becomes now.
+/// `SetTimes`: set this time to now.
 const SET_NOW: u64 = u64::MAX - 1;
 
-/// What `Mount` asks for.
+/// The arguments of a mount.
 #[derive(Clone, Copy, Debug)]
 pub struct MountRequest {
     /// The device.
     pub source: Source,
-    /// Whether changes shall be refused.
+    /// Whether to mount read-only.
     pub read_only: bool,
-    /// The predecessor's `FileSystem::memo`: it had the volume mounted, and left its state in the memory.
+    /// `FileSystem::memo` of the previous incarnation, which had the volume mounted and left its state in the memory.
     pub memo: Option<[u64; 4]>,
 }
 
-/// Answers the fs protocol for file systems of one kind. `server::run` runs it.
+/// Serves the fs protocol for file systems of one kind. `server::run` runs it.
 pub struct Server<F, M> {
     volumes: Volumes<F>,
     mount: M,
     names: NameBuffer,
     dirents: Vec<u8>,
-    /// What outlives the process; `None` for file systems that keep nothing.
+    /// State that outlives the process; `None` for file systems without such state.
     preserved: Option<Preserved>,
     /// Requests that have missed a block.
     waiting: Waiting,
-    /// Whether reads are waited for.
+    /// Whether reads block.
     blocking: Blocking,
     /// The drivers of the devices; `None` for file systems that have none.
     drivers: Option<Drivers>,
@@ -97,7 +97,7 @@ where
     F: FileSystem,
     M: FnMut(&MountRequest, Option<VolumeMemory>) -> Result<F, Errno>,
 {
-    /// A server with nothing mounted; `mount` makes a file system from a device.
+    /// Returns a server without volumes; `mount` mounts a file system from a device.
     pub fn new(mount: M) -> Self {
         let names = NameBuffer::new(NAME_MAX + 1 + TARGET_MAX);
         let (waiting, blocking) = Default::default();
@@ -105,8 +105,8 @@ where
         Server { volumes, mount, names, dirents, preserved: None, waiting, blocking, drivers: None }
     }
 
-    /// A server of a file system without device, which is there from the start: its successor knows the
-    /// nodes that vfs has without being asked to mount again.
+    /// Returns a server of a file system without device, mounted from the start: a successor knows the nodes
+    /// that vfs has without another mount.
     pub fn mounted(file_system: F, mount: M) -> Self {
         let mut server = Self::new(mount);
         let source = Source { service: None, minor: 0 };
@@ -116,8 +116,8 @@ where
         server
     }
 
-    /// Does what `message` asks and gives the reply, once for each tag. `EPERM` when it is not from vfs, `ENOSYS` when it is no
-    /// request of the protocol, `EIO` when it has killed the server twice. `None` when it waits for a block: [`Server::go_on`] answers it.
+    /// Executes a request, once per tag, and returns the reply. `EPERM` if it is not from vfs, `ENOSYS` if it is no request of the
+    /// protocol, `EIO` if two incarnations crashed executing it. `None` if it waits for a block: [`Server::go_on`] replies later.
     pub fn answer(&mut self, message: &Message) -> Option<Message> {
         if message.source.slot() != slot::VFS {
             return self.hear(message);
@@ -129,7 +129,7 @@ where
         self.attempt(message, Progress::default())
     }
 
-    /// Does a request, of which `done` bytes are done.
+    /// Executes a request whose first `done` bytes have been moved.
     fn perform(&mut self, message: &Message, done: &mut u64) -> Message {
         match Request::decode(message) {
             Some(request) => self.dispatch(message, request, done).unwrap_or_else(|error| message.reply(Err(error))),
@@ -137,7 +137,7 @@ where
         }
     }
 
-    /// Writes everything down.
+    /// Writes the dirty blocks of all volumes.
     fn sync(&mut self) -> Result<(), Errno> {
         self.volumes.iter_mut().fold(Ok(()), |result, file_system| result.and(file_system.sync()))
     }
@@ -172,7 +172,7 @@ where
         }
     }
 
-    /// A request about one node, answered by success or error alone.
+    /// Executes a request about one node whose reply has no results.
     fn simple(
         &mut self,
         message: &Message,
@@ -212,7 +212,7 @@ where
         self.simple(message, request.node, |file_system, node| file_system.put(node, count))
     }
 
-    /// Reads what is missing beyond `done`. An error after some bytes ends the read there.
+    /// Continues a read after `done` bytes. An error after some bytes ends the read there.
     fn read(&mut self, message: &Message, request: Read, done: &mut u64) -> Result<Message, Errno> {
         let (file_system, node) = self.volumes.find(request.node)?;
         let bytes = request.bytes.min(TRANSFER_BYTES) - *done;
@@ -225,7 +225,7 @@ where
         Ok(message.reply(Ok(*done)))
     }
 
-    /// Writes what is missing beyond `done`, in transactions of `WRITE_BYTES`; the last one is committed with the reply.
+    /// Continues a write after `done` bytes, in transactions of `WRITE_BYTES`; the last one is committed with the reply.
     fn write(&mut self, message: &Message, request: Write, done: &mut u64) -> Result<Message, Errno> {
         let bytes = request.bytes.min(TRANSFER_BYTES);
         loop {

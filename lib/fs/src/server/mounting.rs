@@ -60,7 +60,7 @@ where
                 self.volumes.put(number, volume);
             }
             Err(error) => {
-                sys::log!("volume {number} cannot be used any more: {error}");
+                sys::log!("volume {number} not resumed after a restart: {error}");
                 place.set(None);
                 preserved.undo.commit();
             }

@@ -43,7 +43,7 @@ where
             let slot = message.source.slot();
             let take = |preserved: &mut Preserved| preserved.request.begin(tag, slot, preserved.undo.number() - 1);
             if !self.preserved.as_mut().is_none_or(take) {
-                sys::log!("request {:#x} has killed this service twice: it is refused", message.label);
+                sys::log!("request {:#x} refused: two incarnations crashed executing it (EIO)", message.label);
                 return Ok(message.reply(Err(Errno::EIO)));
             }
         }
@@ -131,7 +131,7 @@ where
         if let Err(error) = settled
             && error != Errno::EAGAIN
         {
-            sys::log!("a request is undone: its changes cannot be kept ({error})");
+            sys::log!("request rolled back: its changes could not be stored ({error})");
             self.undo_request();
         }
         settled
@@ -174,7 +174,7 @@ where
         }
         self.waiting.end_clean_up();
         if let Err(error) = cleaned {
-            sys::log!("what is deleted is not freed: {error}");
+            sys::log!("orphaned inodes not freed: {error}");
         }
     }
 
@@ -182,7 +182,7 @@ where
     pub(super) fn finish_work_left(&mut self) {
         let take = |preserved: &mut Preserved| preserved.work.begin(WORK_LEFT, 0, preserved.undo.number() - 1);
         if !self.preserved.as_mut().is_none_or(take) {
-            sys::log!("what is deleted is not freed: two predecessors have died of it");
+            sys::log!("orphaned inodes not freed: two incarnations crashed freeing them; run e2fsck");
             return;
         }
         self.while_blocking(Self::clean_up);
