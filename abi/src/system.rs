@@ -1,5 +1,6 @@
 //! The system file: what a bootable system consists of. `systems/NAME.toml` is read by xtask, checked, and packed with postcard into the
-//! boot archive, where rs reads it. Every table and key of the TOML files is documented here.
+//! boot archive, where rs reads it. Tables and keys of the TOML files are documented here; those that xtask alone reads (`devices`,
+//! `opens`, `callers` and others) in `tools/xtask/src/system/written.rs`.
 
 use alloc::{string::String, vec::Vec};
 use serde::{Deserialize, Serialize};

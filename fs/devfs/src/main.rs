@@ -1,9 +1,9 @@
 //! devfs: the directory /dev, and the memory devices behind some of its nodes.
 //!
-//! vfs speaks `fs` to it for the directory and `chardev` for the devices of major 1. All other devices have drivers of their own.
+//! vfs speaks `fs` to it for the directory and `chardev` for the memory devices. All other devices have drivers of their own. The
+//! system file declares them all.
 //!
-//! * `nodes`: which special files there are; `kept`: what of them outlives the process; `memory`: null, zero and their like; this
-//!   file: messages.
+//! * `nodes`: the directory; `kept`: what of it outlives the process; `memory`: zero and its like; this file: messages.
 #![cfg_attr(not(test), no_std, no_main)]
 #![forbid(unsafe_code)]
 
@@ -24,14 +24,14 @@ use sys::keep::Keep;
 
 sys::program!(main);
 
-fn main(_: sys::Start) {
+fn main(start: sys::Start) {
     const SECOND_NS: u64 = 1_000_000_000;
     let now_ns = sys::time::real_ns();
     let now = Timestamp { seconds: (now_ns / SECOND_NS) as i64, nanos: (now_ns % SECOND_NS) as u32 };
     let keep = Keep::take(kept::BYTES).expect("the preserved memory is taken once");
     // Every mount shows the same directory, which is there already.
     let mount = |_: &MountRequest, _: Option<VolumeMemory>| Err(Errno::ENODEV);
-    let directory = Server::mounted(Devices::new(keep, now), mount);
+    let directory = Server::mounted(Devices::new(start.arguments, keep, now), mount);
     server::run(&mut DevFs { directory, devices: MemoryDevices::new(sys::random::seed()) });
 }
 

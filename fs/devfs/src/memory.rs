@@ -1,13 +1,13 @@
-//! The memory devices: null, zero, full, random, urandom, kmsg (mem(4), random(4), full(4)). None of them ever makes its caller wait.
+//! The memory devices, by the minor numbers that the system file declares for devfs (mem(4), random(4), full(4)). None of them ever makes
+//! its caller wait. vfs itself drives minor 3, null(4).
 
 use abi::chardev::Request;
 use abi::{Endpoint, Errno, GrantId};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 
-/// Minor numbers of major 1.
+/// What each minor number is.
 mod minor {
-    pub const NULL: u64 = 3;
     pub const ZERO: u64 = 5;
     pub const FULL: u64 = 7;
     pub const RANDOM: u64 = 8;
@@ -46,7 +46,7 @@ impl MemoryDevices {
 
     fn read(&mut self, asker: Endpoint, minor: u64, grant: GrantId, bytes: u64) -> Result<u64, Errno> {
         check(minor)?;
-        if minor == minor::NULL || minor == minor::KMSG {
+        if minor == minor::KMSG {
             return Ok(0);
         }
         let bytes = bytes.min(READ_LIMIT);
@@ -75,7 +75,7 @@ impl MemoryDevices {
 
 fn check(minor: u64) -> Result<u64, Errno> {
     match minor {
-        minor::NULL | minor::ZERO | minor::FULL | minor::RANDOM | minor::URANDOM | minor::KMSG => Ok(0),
+        minor::ZERO | minor::FULL | minor::RANDOM | minor::URANDOM | minor::KMSG => Ok(0),
         _ => Err(Errno::ENXIO),
     }
 }
@@ -107,15 +107,14 @@ mod tests {
     }
 
     #[test]
-    fn null_and_zero_swallow_what_full_refuses() {
-        assert_eq!(write(3), Some(Ok(10)));
+    fn zero_swallows_what_full_refuses() {
         assert_eq!(write(5), Some(Ok(10)));
         assert_eq!(write(7), Some(Err(Errno::ENOSPC)));
     }
 
     #[test]
     fn minors_that_do_not_exist_are_refused() {
-        for minor in [0, 1, 4, 64, u64::MAX] {
+        for minor in [0, 1, 3, 4, 64, u64::MAX] {
             let open = Open { minor, flags: 0, pid: 1, group: 1, session: 1 };
             assert_eq!(devices().answer(Endpoint::NONE, Request::Open(open)), Some(Err(Errno::ENXIO)));
         }
@@ -123,7 +122,7 @@ mod tests {
 
     #[test]
     fn all_events_are_there_at_once() {
-        let poll = Poll { minor: 3, events: 5, now: false };
+        let poll = Poll { minor: 5, events: 5, now: false };
         assert_eq!(devices().answer(Endpoint::NONE, Request::Poll(poll)), Some(Ok(5)));
     }
 }

@@ -1,10 +1,11 @@
-//! The tree of /dev: which special files there are. Device numbers are Linux's (devices.txt), so that programs which look at
-//! them find what they know; vfs maps the major number to the service that drives it.
+//! The tree of /dev: a node for each device that the system file declares, its links, and a few entries that every system has.
 //!
-//! Nodes are numbered by their place in `ENTRIES` plus 2 (1 is the root), so that a number means the same to the next incarnation.
-//! Mode and owner can be changed; they and the times outlive this process (`kept`).
+//! Nodes are numbered by their place in the tree plus 1 (1 is the root). The table of devices comes with the arguments, which are the
+//! same for every incarnation, so a number means the same to the successor. Mode and owner can be changed; they and the times outlive
+//! this process (`kept`).
 
 use crate::kept::{Kept, Owner};
+use abi::device::{Device, Kind};
 use alloc::vec::Vec;
 use fs::Errno;
 use fs::file_system::{
@@ -15,55 +16,43 @@ use sys::keep::Keep;
 
 /// The directory itself.
 const ROOT: NodeId = 1;
-const FIRST: NodeId = 2;
 const ROOT_MODE: u32 = S_IFDIR | 0o755;
 /// Magic number that statfs(2) reports for a tmpfs, which is what Linux's devtmpfs answers too.
 const TMPFS_MAGIC: u64 = 0x0102_1994;
 
-/// What an entry is.
-enum Kind {
-    /// Character device: major, minor, permissions.
-    Character(u64, u64, u32),
-    /// Block device: major, minor, permissions.
-    Block(u64, u64, u32),
-    /// Symbolic link.
+/// An entry of the directory.
+struct Entry {
+    name: &'static str,
+    content: Content,
+}
+
+enum Content {
+    Device(Device<'static>),
+    /// Symbolic link to a path.
     Link(&'static str),
     /// Empty directory, for mounting on.
     Folder,
 }
-use Kind::{Block, Character, Folder, Link};
+use Content::{Folder, Link};
 
-const ENTRIES: &[(&str, Kind)] = &[
-    ("null", Character(1, 3, 0o666)),
-    ("zero", Character(1, 5, 0o666)),
-    ("full", Character(1, 7, 0o666)),
-    ("random", Character(1, 8, 0o666)),
-    ("urandom", Character(1, 9, 0o666)),
-    ("kmsg", Character(1, 11, 0o644)),
-    ("tty", Character(5, 0, 0o666)),
-    ("console", Character(5, 1, 0o600)),
-    ("ttyS0", Character(4, 64, 0o660)),
-    ("ttyS1", Character(4, 65, 0o660)),
-    ("ttyS2", Character(4, 66, 0o660)),
-    ("lp0", Character(6, 0, 0o660)),
-    ("rtc0", Character(10, 135, 0o600)),
-    ("rtc", Link("rtc0")),
-    ("ram0", Block(1, 0, 0o660)),
-    ("hda", Block(3, 0, 0o660)),
-    ("hdb", Block(3, 64, 0o660)),
-    ("hdc", Block(3, 128, 0o660)),
-    ("hdd", Block(3, 192, 0o660)),
-    ("vda", Block(254, 0, 0o660)),
-    ("vdb", Block(254, 16, 0o660)),
-    ("fd", Link("/proc/self/fd")),
-    ("stdin", Link("/proc/self/fd/0")),
-    ("stdout", Link("/proc/self/fd/1")),
-    ("stderr", Link("/proc/self/fd/2")),
-    ("shm", Folder),
+/// What /dev has in every system.
+const FIXED: [Entry; 5] = [
+    Entry { name: "fd", content: Link("/proc/self/fd") },
+    Entry { name: "stdin", content: Link("/proc/self/fd/0") },
+    Entry { name: "stdout", content: Link("/proc/self/fd/1") },
+    Entry { name: "stderr", content: Link("/proc/self/fd/2") },
+    Entry { name: "shm", content: Folder },
 ];
+
+/// The entries of a device: its node, and its links.
+fn entries_of(device: Device<'static>) -> impl Iterator<Item = Entry> {
+    let links = device.links().map(move |name| Entry { name, content: Link(device.name) });
+    core::iter::once(Entry { name: device.name, content: Content::Device(device) }).chain(links)
+}
 
 /// The file system.
 pub struct Devices {
+    entries: Vec<Entry>,
     owners: Vec<Owner>,
     /// When the system's first devfs began: the nodes' times.
     began: Timestamp,
@@ -71,13 +60,27 @@ pub struct Devices {
 }
 
 impl Devices {
-    /// /dev as a predecessor has left it in `keep`, or as it is at boot, which is `now`.
-    pub fn new(keep: Keep, now: Timestamp) -> Self {
-        let entries = ENTRIES.iter().map(|(_, kind)| mode_of(kind));
-        let modes = core::iter::once(ROOT_MODE).chain(entries);
-        let kept = Kept::open(keep, 1 + ENTRIES.len());
+    /// /dev of the devices in `arguments`, as a predecessor has left it in `keep`, or as it is at boot, which is `now`.
+    pub fn new(arguments: &'static str, keep: Keep, now: Timestamp) -> Self {
+        let entries: Vec<Entry> = Device::table(arguments).flat_map(entries_of).chain(FIXED).collect();
+        let modes = core::iter::once(ROOT_MODE).chain(entries.iter().map(|entry| entry.content.mode()));
+        let kept = Kept::open(keep, 1 + entries.len());
         let owner = |(index, mode)| kept.owner(index).unwrap_or(Owner { mode, uid: 0, gid: 0 });
-        Devices { owners: modes.enumerate().map(owner).collect(), began: kept.began(now), kept }
+        Devices { owners: modes.enumerate().map(owner).collect(), began: kept.began(now), entries, kept }
+    }
+
+    /// The content of a node; `None` for the root and for nodes that do not exist.
+    fn content(&self, node: NodeId) -> Option<&Content> {
+        self.entries.get(node.checked_sub(ROOT + 1)? as usize).map(|entry| &entry.content)
+    }
+
+    fn is_directory(&self, node: NodeId) -> bool {
+        node == ROOT || matches!(self.content(node), Some(Folder))
+    }
+
+    /// The entries with their nodes.
+    fn numbered(&self) -> impl Iterator<Item = (&Entry, NodeId)> {
+        self.entries.iter().zip(ROOT + 1..)
     }
 
     fn owner(&self, node: NodeId) -> Result<Owner, Errno> {
@@ -108,12 +111,11 @@ impl FileSystem for Devices {
 
     fn attributes(&mut self, node: NodeId) -> Result<Attributes, Errno> {
         let owner = self.owner(node)?;
-        let kind = entry(node).map(|(_, kind)| kind);
-        let device = match kind {
-            Some(Character(major, minor, _) | Block(major, minor, _)) => device_number(*major, *minor),
-            _ => 0,
+        let (device, size) = match self.content(node) {
+            Some(Content::Device(device)) => (device.number(), 0),
+            Some(Link(target)) => (0, target.len() as u64),
+            Some(Folder) | None => (0, 0),
         };
-        let size = if let Some(Link(target)) = kind { target.len() as u64 } else { 0 };
         let links = if owner.mode & S_IFMT == S_IFDIR { 2 } else { 1 };
         let (mode, uid, gid) = (owner.mode, owner.uid, owner.gid);
         Ok(Attributes {
@@ -133,7 +135,7 @@ impl FileSystem for Devices {
     }
 
     fn lookup(&mut self, dir: NodeId, name: &[u8]) -> Result<NodeId, Errno> {
-        if !is_directory(dir) {
+        if !self.is_directory(dir) {
             return Err(Errno::ENOTDIR);
         }
         if name == b".." || name == b"." && dir == ROOT {
@@ -142,22 +144,22 @@ impl FileSystem for Devices {
         if dir != ROOT {
             return if name == b"." { Ok(dir) } else { Err(Errno::ENOENT) };
         }
-        let index = ENTRIES.iter().position(|(entry, _)| entry.as_bytes() == name).ok_or(Errno::ENOENT)?;
-        Ok(FIRST + index as NodeId)
+        let found = self.numbered().find(|(entry, _)| entry.name.as_bytes() == name);
+        found.map(|(_, node)| node).ok_or(Errno::ENOENT)
     }
 
     fn read(&mut self, node: NodeId, _: u64, _: usize, _: &mut dyn DataSink) -> Result<usize, Errno> {
         // Devices are read from their drivers, not from here.
-        Err(if is_directory(node) { Errno::EISDIR } else { Errno::EINVAL })
+        Err(if self.is_directory(node) { Errno::EISDIR } else { Errno::EINVAL })
     }
 
     fn read_dir(&mut self, dir: NodeId, position: u64, sink: &mut dyn EntrySink) -> Result<u64, Errno> {
-        if !is_directory(dir) {
+        if !self.is_directory(dir) {
             return Err(Errno::ENOTDIR);
         }
         let dots = [(".", dir, S_IFDIR), ("..", ROOT, S_IFDIR)];
-        let shown: &[_] = if dir == ROOT { ENTRIES } else { &[] };
-        let entries = shown.iter().zip(FIRST..).map(|((name, kind), node)| (*name, node, mode_of(kind) & S_IFMT));
+        let shown = self.numbered().filter(|_| dir == ROOT);
+        let entries = shown.map(|(entry, node)| (entry.name, node, entry.content.mode() & S_IFMT));
         let mut next = position;
         for (name, node, mode) in dots.into_iter().chain(entries).skip(position as usize) {
             if !sink.entry(node, next + 1, mode, name.as_bytes()) {
@@ -169,7 +171,7 @@ impl FileSystem for Devices {
     }
 
     fn read_link(&mut self, node: NodeId, target: &mut [u8]) -> Result<usize, Errno> {
-        let Some((_, Link(text))) = entry(node) else { return Err(Errno::EINVAL) };
+        let Some(Link(text)) = self.content(node) else { return Err(Errno::EINVAL) };
         let count = text.len().min(target.len());
         target[..count].copy_from_slice(&text.as_bytes()[..count]);
         Ok(count)
@@ -191,26 +193,15 @@ impl FileSystem for Devices {
     }
 }
 
-fn entry(node: NodeId) -> Option<&'static (&'static str, Kind)> {
-    ENTRIES.get(node.checked_sub(FIRST)? as usize)
-}
-
-fn mode_of(kind: &Kind) -> u32 {
-    match kind {
-        Character(_, _, permissions) => S_IFCHR | permissions,
-        Block(_, _, permissions) => S_IFBLK | permissions,
-        Link(_) => S_IFLNK | 0o777,
-        Folder => S_IFDIR | 0o755,
+impl Content {
+    fn mode(&self) -> u32 {
+        match self {
+            Content::Device(device) if device.kind == Kind::Block => S_IFBLK | u32::from(device.mode),
+            Content::Device(device) => S_IFCHR | u32::from(device.mode),
+            Link(_) => S_IFLNK | 0o777,
+            Folder => S_IFDIR | 0o755,
+        }
     }
-}
-
-fn is_directory(node: NodeId) -> bool {
-    node == ROOT || matches!(entry(node), Some((_, Folder)))
-}
-
-/// Linux's device number: makedev(3) for majors and minors below 256.
-fn device_number(major: u64, minor: u64) -> u64 {
-    major << 8 | minor
 }
 
 #[cfg(test)]
@@ -220,12 +211,17 @@ mod tests {
     use core::sync::atomic::AtomicU64;
     use std::string::String;
 
+    const TABLE: &str = "dev:null=char,1,3,666,vfs dev:console=char,5,1,600,tty dev:rtc0=char,10,135,600,rtc,rtc \
+                         dev:hdb=block,3,64,660,ata";
+    /// 4 devices, 1 link.
+    const NAMES: usize = 5 + FIXED.len();
+
     fn memory() -> &'static [AtomicU64] {
         Vec::leak((0..crate::kept::BYTES / 8).map(|word| AtomicU64::new(word as u64 * 77)).collect())
     }
 
     fn devices(memory: &'static [AtomicU64]) -> Devices {
-        Devices::new(Keep::simulated(memory, u64::MAX), Timestamp::default())
+        Devices::new(TABLE, Keep::simulated(memory, u64::MAX), Timestamp::default())
     }
 
     struct Listing(Vec<(NodeId, String)>, usize);
@@ -245,7 +241,7 @@ mod tests {
         let mut devices = devices(memory());
         let mut listing = Listing(Vec::new(), usize::MAX);
         devices.read_dir(ROOT, 0, &mut listing).unwrap();
-        assert_eq!(listing.0.len(), ENTRIES.len() + 2);
+        assert_eq!(listing.0.len(), NAMES + 2);
         for (node, name) in listing.0 {
             assert_eq!(devices.lookup(ROOT, name.as_bytes()), Ok(node));
             assert_eq!(devices.attributes(node).unwrap().node, node);
@@ -264,15 +260,36 @@ mod tests {
             }
             names += listing.0.len();
         }
-        assert_eq!(names, ENTRIES.len() + 2);
+        assert_eq!(names, NAMES + 2);
     }
 
     #[test]
-    fn null_is_the_character_device_that_programs_expect() {
+    fn a_node_has_kind_mode_and_number_of_its_declaration() {
         let mut devices = devices(memory());
-        let node = devices.lookup(ROOT, b"null").unwrap();
-        let attributes = devices.attributes(node).unwrap();
-        assert_eq!((attributes.mode, attributes.device), (S_IFCHR | 0o666, 0x103));
+        let mut shown = |name: &[u8]| {
+            let node = devices.lookup(ROOT, name).unwrap();
+            let attributes = devices.attributes(node).unwrap();
+            (attributes.mode, attributes.device)
+        };
+        assert_eq!(shown(b"null"), (S_IFCHR | 0o666, 0x103));
+        assert_eq!(shown(b"hdb"), (S_IFBLK | 0o660, 0x340));
+    }
+
+    #[test]
+    fn a_link_of_a_device_leads_to_its_node() {
+        let mut devices = devices(memory());
+        let link = devices.lookup(ROOT, b"rtc").unwrap();
+        let mut target = [0; 10];
+        assert_eq!(devices.read_link(link, &mut target), Ok(4));
+        assert_eq!(&target[..4], b"rtc0");
+    }
+
+    #[test]
+    fn the_preserved_memory_has_room_for_the_largest_table() {
+        let device = |index| std::format!("dev:d{index}=char,60,{index},666,d ");
+        let table: String = (0..abi::device::MAX_NAMES).map(device).collect();
+        let mut devices = Devices::new(table.leak(), Keep::simulated(memory(), u64::MAX), Timestamp::default());
+        assert!(devices.lookup(ROOT, b"d127").is_ok());
     }
 
     #[test]
@@ -307,7 +324,7 @@ mod tests {
         let before = first.attributes(node).unwrap();
         drop(first);
         let later = Timestamp { seconds: 1000, nanos: 5 };
-        let mut second = Devices::new(Keep::simulated(memory, u64::MAX), later);
+        let mut second = Devices::new(TABLE, Keep::simulated(memory, u64::MAX), later);
         assert_eq!(second.attributes(node).unwrap(), before);
         assert_eq!(second.attributes(node + 1).unwrap().uid, 0);
     }

@@ -192,13 +192,10 @@ mod tests {
 
     #[test]
     fn an_argument_is_found_by_its_key() {
-        let start = Start {
-            birth: Birth::Fresh,
-            arguments: "root=ext2,virtio_blk,0 ro  /proc=procfs",
-            endpoint: Endpoint::NONE,
-        };
+        let start =
+            Start { birth: Birth::Fresh, arguments: "root=ext2,vda ro  /proc=procfs", endpoint: Endpoint::NONE };
         assert_eq!(start.argument("/proc"), Some("procfs"));
-        assert_eq!(start.argument("root"), Some("ext2,virtio_blk,0"));
+        assert_eq!(start.argument("root"), Some("ext2,vda"));
         assert_eq!(start.argument("ro"), None);
     }
 }

@@ -25,6 +25,7 @@
 //! | `pipes` | pipes and FIFOs |
 //! | `events` | waiting and waking; poll; events for pm |
 //! | `memory` | memory of programs |
+//! | `devices` | which service drives a device node |
 //! | `keep` | records that outlive vfs |
 //!
 //! A new call is an entry in the list of its family in `calls`, a new kind of descriptor a file in `objects`. The book's chapter on files
@@ -37,6 +38,7 @@ extern crate alloc;
 mod base;
 mod callers;
 mod calls;
+mod devices;
 mod events;
 mod exec;
 mod files;
@@ -59,6 +61,7 @@ mod tests;
 use abi::{Endpoint, Errno, Message, endpoint::slot, message::LINUX_LABELS};
 use alloc::boxed::Box;
 use base::Flow;
+use devices::Devices;
 use keep::{KEEP_BYTES, Store};
 use recover::records::Found;
 use state::Vfs;
@@ -69,7 +72,8 @@ sys::program!(main);
 fn main(start: sys::Start) {
     let keep = Keep::take(KEEP_BYTES).expect("preserved memory is taken once");
     let (store, found) = Store::open(keep);
-    let vfs: &'static Vfs = Box::leak(Box::new(Vfs::new(store, start.endpoint.generation())));
+    let vfs: &'static Vfs =
+        Box::leak(Box::new(Vfs::new(store, start.endpoint.generation(), Devices::new(start.arguments))));
     vfs.base.runtime.before_sending(|answers| vfs.base.store.end_turn(answers));
     match found {
         Found::State | Found::Undone => vfs.restore(),

@@ -85,15 +85,13 @@ pub enum Role {
     StatelessFileSystem,
     /// A file system that keeps its state and does a request that comes again, with the same tag, only once.
     FileSystem,
-    /// A driver whose requests may be repeated.
+    /// A driver: requests may be repeated, and a transfer that comes again has the same tag.
     Driver,
-    /// tty.
-    Terminal,
 }
 
 impl Role {
     fn from_number(number: u8) -> Option<Role> {
-        let all = [Role::StatelessFileSystem, Role::FileSystem, Role::Driver, Role::Terminal];
+        let all = [Role::StatelessFileSystem, Role::FileSystem, Role::Driver];
         all.into_iter().find(|role| *role as u8 == number)
     }
 
@@ -101,7 +99,7 @@ impl Role {
         match self {
             Role::StatelessFileSystem => 1,
             Role::FileSystem => FILE_SYSTEM_WINDOW,
-            Role::Driver | Role::Terminal => DEVICE_WINDOW,
+            Role::Driver => DEVICE_WINDOW,
         }
     }
 }
@@ -196,7 +194,8 @@ impl Peers {
         self.wait_for_device(caller, peer, request).await
     }
 
-    /// The same for a transfer: a terminal does it once, although this vfs may die of it and its successor ask again.
+    /// [`Peers::ask_device`] for a transfer, with a tag by which a driver that must not repeat it (tty) knows it when this vfs has died and its
+    /// successor asks again.
     pub async fn ask_device_once(
         &self,
         caller: &Caller,
@@ -204,11 +203,8 @@ impl Peers {
         message: Message,
         moved: u64,
     ) -> Result<Message, Errno> {
-        let (peer, role) = self.find(service, |connection| (connection.peer.clone(), connection.role))?;
-        let request = match role {
-            Role::Terminal => peer.request_tagged(message, Repeat::Yes, caller.transfer_tag(moved)),
-            _ => peer.request(message, Repeat::Yes),
-        };
+        let peer = self.peer(service)?;
+        let request = peer.request_tagged(message, Repeat::Yes, caller.transfer_tag(moved));
         self.wait_for_device(caller, peer, request).await
     }
 

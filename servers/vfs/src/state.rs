@@ -4,7 +4,8 @@
 //! `await`, and none while a vnode or an open file may be dropped whose end would borrow the same cell.
 
 use crate::{
-    base::Base, events::Milestone, files::locks::Waits, keep::Store, processes::Processes, queues::names::QueueNames,
+    base::Base, devices::Devices, events::Milestone, files::locks::Waits, keep::Store, processes::Processes,
+    queues::names::QueueNames,
 };
 use core::cell::RefCell;
 
@@ -12,6 +13,8 @@ use core::cell::RefCell;
 pub struct Vfs {
     /// What open files stand on.
     pub base: Base,
+    /// The devices of this system.
+    pub devices: Devices,
     /// Threads of programs, with their descriptors and directories.
     pub processes: Processes,
     /// Message queues by name.
@@ -26,13 +29,14 @@ pub struct Vfs {
 
 impl Vfs {
     /// Nothing mounted, no programs. `generation`: of this incarnation.
-    pub fn new(store: Store, generation: u32) -> Vfs {
+    pub fn new(store: Store, generation: u32, devices: Devices) -> Vfs {
         let base = Base::new(store, generation);
         let recovered = Milestone::default();
         recovered.reach();
         Vfs {
             processes: Processes::new(base.callers.clone()),
             base,
+            devices,
             queues: QueueNames::default(),
             lock_waits: RefCell::default(),
             recovered,

@@ -1,8 +1,7 @@
 //! `./skink new`: writes the skeleton of a driver or a service, which builds, boots and has a test, and enters
-//! it where it has to be known: the workspace's members and the default system, and for a device the nodes of
-//! devfs and the drivers that vfs opens. What it enters comes behind the entry of a neighbour.
+//! it where it has to be known: the workspace's members and the default system, which also declares a driver's device.
 //!
-//! The skeletons are in templates/; NAME in them is replaced.
+//! The skeletons are in templates/; NAME in them is replaced, and MAJOR by a major number that no device has.
 
 use crate::cli::Kind;
 use crate::programs::Packages;
@@ -14,12 +13,6 @@ use std::path::Path;
 /// What lists the packages, and the system that runs them.
 const MANIFEST: &str = "Cargo.toml";
 const SYSTEM: &str = "systems/default.toml";
-/// The nodes of /dev, and the last of them.
-const NODES: &str = "fs/devfs/src/nodes.rs";
-const LAST_NODE: &str = "    (\"shm\", Folder),\n";
-/// What vfs opens a device's driver by: the entry of another driver, in the folder that has it.
-const VFS: &str = "servers/vfs/src";
-const OTHER_DRIVER: &str = "            (10, MINOR_RTC) => (\"rtc\", Role::Driver),\n";
 
 /// Major numbers for local and experimental use (devices.txt of Linux).
 const MAJORS: std::ops::RangeInclusive<u32> = 60..=63;
@@ -74,10 +67,7 @@ pub fn new(workspace: &Workspace, kind: Kind, name: &str) -> Result<u8> {
     }
     let mut edits = Edits::new(&workspace.root);
     edits.change(MANIFEST, |manifest| with_member(manifest, skeleton.folder, &folder))?;
-    edits.change(SYSTEM, |system| with_entry(system, &skeleton.entry.replace("NAME", name)))?;
-    if matches!(kind, Kind::Driver) {
-        enter_device(&mut edits, name)?;
-    }
+    edits.change(SYSTEM, |system| with_entry(system, &entry(&skeleton, name, system)))?;
     for (file, text) in skeleton.files {
         edits.make(&format!("{folder}/{file}"), text.replace("NAME", name));
     }
@@ -100,20 +90,14 @@ fn check_name(name: &str) -> Result<()> {
     Ok(())
 }
 
-/// Enters the character device /dev/`name`, which the service of that name drives.
-fn enter_device(edits: &mut Edits, name: &str) -> Result<()> {
-    let major = free_major(&edits.text(NODES)?);
-    edits.change(SYSTEM, |system| with_destination(system, "vfs", name))?;
-    let node = format!("    (\"{name}\", Character({major}, 0, 0o666)),\n");
-    edits.change(NODES, |nodes| behind(nodes, LAST_NODE, &node))?;
-    let open = edits.file_with(VFS, OTHER_DRIVER)?;
-    let driver = format!("            ({major}, _) => (\"{name}\", Role::Driver),\n");
-    edits.change(&open, |open| behind(open, OTHER_DRIVER, &driver))
+/// The entry of the system file for the service `name`.
+fn entry(skeleton: &Skeleton, name: &str, system: &str) -> String {
+    skeleton.entry.replace("NAME", name).replace("MAJOR", &free_major(system).to_string())
 }
 
-/// The first major number for experiments that no node has; the last when all are taken.
-fn free_major(nodes: &str) -> u32 {
-    MAJORS.into_iter().find(|major| !nodes.contains(&format!("({major}, "))).unwrap_or(*MAJORS.end())
+/// The first major number for experiments that no device of the system file has; the last when all are taken, which the build refuses.
+fn free_major(system: &str) -> u32 {
+    MAJORS.into_iter().find(|major| !system.contains(&format!("major = {major},"))).unwrap_or(*MAJORS.end())
 }
 
 /// Files as they will be, written together when every change has succeeded.
@@ -145,22 +129,6 @@ impl<'a> Edits<'a> {
         self.made.push((file.to_string(), text));
     }
 
-    /// The file below `folder` that holds `text`.
-    fn file_with(&self, folder: &str, text: &str) -> Result<String> {
-        let mut folders = vec![self.root.join(folder)];
-        while let Some(folder) = folders.pop() {
-            for entry in fs::read_dir(&folder).with_context(|| format!("cannot read {}", folder.display()))? {
-                let path = entry?.path();
-                if path.is_dir() {
-                    folders.push(path);
-                } else if fs::read_to_string(&path).is_ok_and(|content| content.contains(text)) {
-                    return Ok(path.strip_prefix(self.root).unwrap_or(&path).display().to_string());
-                }
-            }
-        }
-        bail!("no file in {folder} holds '{}'", text.trim())
-    }
-
     fn files(&self) -> String {
         let names: Vec<&str> = self.made.iter().map(|(file, _)| file.as_str()).collect();
         names.join(", ")
@@ -169,22 +137,6 @@ impl<'a> Edits<'a> {
     fn write(&self) -> Result<()> {
         self.made.iter().try_for_each(|(file, text)| write(&self.root.join(file), text))
     }
-}
-
-/// `text` with `line` behind the line `other`.
-fn behind(text: &str, other: &str, line: &str) -> Result<String> {
-    let at = text.find(other).with_context(|| format!("there is no '{}'", other.trim()))? + other.len();
-    Ok(format!("{}{line}{}", &text[..at], &text[at..]))
-}
-
-/// The system file with `destination` among those of `service`.
-fn with_destination(system: &str, service: &str, destination: &str) -> Result<String> {
-    let list = "\ndestinations = [";
-    let begin = system.find(&format!("\nname = \"{service}\"\n")).with_context(|| format!("there is no {service}"))?;
-    let list =
-        system[begin..].find(list).with_context(|| format!("{service} has no destinations"))? + begin + list.len();
-    let end = system[list..].find(']').context("the destinations do not end")? + list;
-    Ok(format!("{}, \"{destination}\"{}", &system[..end], &system[end..]))
 }
 
 /// The workspace's Cargo.toml with `member` behind the last member in `folder`.
@@ -240,26 +192,8 @@ mod tests {
 
     #[test]
     fn a_major_number_is_given_once() {
-        assert_eq!(free_major(""), 60);
-        assert_eq!(free_major("(\"counter\", Character(60, 0, 0o666)),"), 61);
-    }
-
-    #[test]
-    fn a_destination_is_added_to_one_service() {
-        let system =
-            "[[service]]\nname = \"a\"\ndestinations = [\"x\"]\n\n[[service]]\nname = \"b\"\ndestinations = [\"x\"]\n";
-        let added = with_destination(system, "b", "y").expect("has b");
-        assert!(added.ends_with("name = \"b\"\ndestinations = [\"x\", \"y\"]\n"), "{added}");
-        assert!(added.starts_with("[[service]]\nname = \"a\"\ndestinations = [\"x\"]\n"), "{added}");
-    }
-
-    #[test]
-    fn the_tree_has_what_a_device_is_entered_behind() {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let mut edits = Edits::new(&root);
-        enter_device(&mut edits, "counter").expect("can be entered");
-        let nodes = edits.text(NODES).expect("is there");
-        assert!(nodes.contains("(\"shm\", Folder),\n    (\"counter\", Character(60, 0, 0o666)),\n"), "{nodes}");
-        assert_eq!(edits.made.len(), 3);
+        let first = entry(&DRIVER, "first", "");
+        assert!(first.contains("name = \"first\", kind = \"char\", major = 60,"), "{first}");
+        assert!(entry(&DRIVER, "second", &first).contains("major = 61,"));
     }
 }

@@ -647,6 +647,12 @@ struct skink_chardev_cancel {
     uint64_t tag;
 };
 
+/* The table of device nodes, as text: the system file declares each device in the entry of the service that drives it, and xtask adds one
+ * word for each to the arguments of the services with device_table = true (vfs and devfs). */
+
+/* Limit of the names in /dev that one system declares, links included: devfs has memory for so many. */
+#define SKINK_DEVICE_MAX_NAMES 128u
+
 /* The protocol of ds, the data store: names of services, and small state which restarted services get back. */
 
 /* Names and small state. Any service may speak to ds. ds itself keeps everything in its preserved memory. */

@@ -186,7 +186,7 @@ impl Caller {
         (number != 0).then(|| OWN_TAG | (self.endpoint.0 as u64) << 32 | number & 0xffff_ffff)
     }
 
-    /// The tag of a transfer from or to a terminal, when the call has moved so many bytes already.
+    /// The tag of a transfer from or to a character device, when the call has moved so many bytes already.
     pub fn transfer_tag(&self, moved: u64) -> u64 {
         let which = self.record.store().call_of(self.endpoint) as u32 ^ (moved as u32).rotate_left(16);
         OWN_TAG | (self.endpoint.0 as u64) << 32 | which as u64

@@ -7,16 +7,13 @@ use crate::{
         Caller,
         permission::{self, READ, S_IFBLK, S_IFCHR, S_IFDIR, S_IFIFO, S_IFLNK, S_IFREG, WRITE},
     },
-    files::{
-        mount::MS_NODEV,
-        stat::{major, make_device, minor},
-        vnode::NodeRef,
-    },
+    devices::OWN_NAME,
+    files::{mount::MS_NODEV, vnode::NodeRef},
     memory as user,
     objects::{
         File, O_ACCMODE, O_APPEND, O_CLOEXEC, O_CREAT, O_DIRECTORY, O_EXCL, O_LARGEFILE, O_NOATIME, O_NOFOLLOW,
         O_NONBLOCK, O_PATH, O_RDWR, O_TMPFILE, O_TRUNC, O_WRONLY, OpenFile,
-        block::{Block, Device},
+        block::{Block, Disk},
         character::Character,
         directory::Directory,
         null::Null,
@@ -25,28 +22,24 @@ use crate::{
         regular::Regular,
     },
     paths::walk::{Found, Last},
-    peers::{Role, Service},
+    peers::Role,
     pipes::Pipe,
     processes::{AT_FDCWD, Process},
     state::Vfs,
 };
-use abi::{Errno, block, chardev, linux::nr};
+use abi::{
+    Errno, block, chardev,
+    device::{Device, Kind},
+    linux::nr,
+};
 use alloc::{rc::Rc, vec::Vec};
 
 /// Flags that are not kept as status of the open file.
 const NOT_STATUS: u32 = O_CREAT | O_EXCL | O_TRUNC | O_CLOEXEC;
 /// What O_PATH leaves of the flags.
 const PATH_FLAGS: u32 = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-/// Major number of the memory devices.
-const MAJOR_MEMORY: u32 = 1;
-/// First minor number of major 4 that is a serial line; below are virtual consoles, of which there are none.
-const FIRST_SERIAL: u32 = 64;
-/// The real-time clock among the devices of major 10.
-const MINOR_RTC: u32 = 135;
 /// Bytes of the `struct open_how` that is known.
 const OPEN_HOW_BYTES: u64 = 24;
-/// /dev/null.
-const NULL: u64 = make_device(MAJOR_MEMORY, 3);
 
 /// What of a file the flags of open ask for.
 fn wanted_rights(flags: u32) -> u32 {
@@ -187,9 +180,14 @@ impl Vfs {
                 Ok(file)
             }
             S_IFCHR | S_IFBLK if node.mount.flags.get() & MS_NODEV != 0 => Err(Errno::EACCES),
-            S_IFCHR if node.device.get() == NULL => File::new(closing, Null { node }, status, path),
-            S_IFCHR => File::new(closing, self.open_character(process, node, flags).await?, status, path),
-            S_IFBLK => File::new(closing, self.open_block(node).await?, status, path),
+            S_IFCHR => match self.devices.numbered(Kind::Char, node.device.get())? {
+                device if device.service == OWN_NAME => File::new(closing, Null { node }, status, path),
+                device => File::new(closing, self.open_character(process, device, node, flags).await?, status, path),
+            },
+            S_IFBLK => {
+                let device = self.devices.numbered(Kind::Block, node.device.get())?;
+                File::new(closing, self.open_block(device, node).await?, status, path)
+            }
             _ => Err(Errno::ENXIO),
         }
     }
@@ -204,9 +202,15 @@ impl Vfs {
         Ok(PipeEnd { pipe, node: Some(node), inode: 0, reads, writes })
     }
 
-    async fn open_character(&self, process: &Process, node: NodeRef, flags: u32) -> Result<Character, Errno> {
-        let service = self.character_device(node.device.get())?;
-        let minor = minor(node.device.get()) as u64;
+    async fn open_character(
+        &self,
+        process: &Process,
+        device: Device<'_>,
+        node: NodeRef,
+        flags: u32,
+    ) -> Result<Character, Errno> {
+        let service = self.base.peers.connect(device.service, Role::Driver)?;
+        let minor = device.minor.into();
         let caller = &process.caller;
         let (pid, group, session) = (caller.pid as u64, caller.group(), caller.session());
         let request = chardev::Open { minor, flags: flags as u64, pid, group, session };
@@ -214,30 +218,12 @@ impl Vfs {
         Ok(Character { node, service, minor })
     }
 
-    async fn open_block(&self, node: NodeRef) -> Result<Block, Errno> {
-        let service = self.block_device(node.device.get())?;
-        let minor = minor(node.device.get()) as u64;
+    async fn open_block(&self, device: Device<'_>, node: NodeRef) -> Result<Block, Errno> {
+        let service = self.base.peers.connect(device.service, Role::Driver)?;
+        let minor = device.minor.into();
         let reply = self.base.peers.ask(service, block::Open { minor }.message()).await?;
         let (bytes, _, _) = block::Open::results(&reply)?;
-        Ok(Block { node, device: Device { service, minor, bytes } })
-    }
-
-    /// The service behind a character device. `ENXIO`.
-    fn character_device(&self, device: u64) -> Result<Service, Errno> {
-        let (name, role) = match (major(device), minor(device)) {
-            (MAJOR_MEMORY, _) => ("devfs", Role::StatelessFileSystem),
-            (4, FIRST_SERIAL..) | (5, _) => ("tty", Role::Terminal),
-            (6, _) => ("lp", Role::Driver),
-            (10, MINOR_RTC) => ("rtc", Role::Driver),
-            _ => return Err(Errno::ENXIO),
-        };
-        self.base.peers.connect(name, role)
-    }
-
-    /// The service behind a block device. `ENXIO`.
-    pub fn block_device(&self, device: u64) -> Result<Service, Errno> {
-        let name = block_driver(device).ok_or(Errno::ENXIO)?;
-        self.base.peers.connect(name, Role::Driver)
+        Ok(Block { node, device: Disk { service, minor, bytes } })
     }
 
     /// The pipe of a FIFO, made by its first opener. `ENFILE`: there are too many.
@@ -270,16 +256,6 @@ async fn wait_for_other_end(caller: &Caller, file: &OpenFile) -> Result<(), Errn
     }
     pipe.watchers.remove(caller.event());
     result
-}
-
-/// The driver of a block device.
-pub fn block_driver(device: u64) -> Option<&'static str> {
-    match major(device) {
-        1 => Some("ramdisk"),
-        3 => Some("ata"),
-        254 => Some("virtio_blk"),
-        _ => None,
-    }
 }
 
 fn ends(flags: u32) -> (bool, bool) {
@@ -327,13 +303,5 @@ mod tests {
         assert_eq!(wanted_rights(O_WRONLY), WRITE);
         assert_eq!(wanted_rights(O_RDWR), READ | WRITE);
         assert_eq!(wanted_rights(O_TRUNC), READ | WRITE);
-    }
-
-    #[test]
-    fn drivers_are_found_by_major_number() {
-        assert_eq!(block_driver(make_device(254, 1)), Some("virtio_blk"));
-        assert_eq!(block_driver(make_device(1, 0)), Some("ramdisk"));
-        assert_eq!(block_driver(make_device(3, 64)), Some("ata"));
-        assert_eq!(block_driver(make_device(8, 0)), None);
     }
 }

@@ -4,10 +4,9 @@ mod options;
 
 use crate::{
     callers::permission::S_IFBLK,
-    calls::open::block_driver,
     files::{
         mount::{MS_NODEV, MS_NOEXEC, MS_NOSUID, MS_RDONLY, MS_REMOUNT, Mount, NewMount},
-        stat::{make_device, minor},
+        stat::make_device,
         vnode::{Description, NodeRef},
     },
     keep::records::{GlobalRecord, MountRecord, NodeRecord},
@@ -16,8 +15,12 @@ use crate::{
     processes::{AT_FDCWD, Process},
     state::Vfs,
 };
-use abi::{Errno, fs};
-use alloc::{format, rc::Rc, string::String, vec::Vec};
+use abi::{
+    Errno,
+    device::{Device, Kind},
+    fs,
+};
+use alloc::{format, rc::Rc, vec::Vec};
 use options::Options;
 use sys::grant::{Access, GrantedBuffer};
 
@@ -25,46 +28,32 @@ use sys::grant::{Access, GrantedBuffer};
 const KEPT: u64 = MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC;
 /// Flags that ask for something else than a new mount: bind, move, propagation.
 const OTHER_OPERATIONS: u64 = 4096 | 8192 | 1 << 17 | 1 << 18 | 1 << 19 | 1 << 20;
-/// Minor numbers of an ATA disk, as on Linux: the disk and its partitions.
-const ATA_MINORS: u32 = 64;
 /// Pause before a driver that is not up yet is asked again, at the start.
 const DRIVER_PAUSE_NS: u64 = 1_000_000;
 /// Period of the background sync.
 const SYNC_PERIOD_NS: u64 = 5_000_000_000;
 
-/// A block device to be mounted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Device<'a> {
-    driver: &'a str,
-    minor: u32,
-}
-
 /// What to mount.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Plan<'a> {
     service: &'a str,
-    device: Option<Device<'a>>,
+    /// Name of the block device in /dev.
+    disk: Option<&'a str>,
     target: &'a str,
 }
 
-/// `target=service,driver,minor` of the arguments; `root` stands for `/`.
+/// `target=service,disk` of the arguments; `root` stands for `/`.
 fn parse_argument(word: &str) -> Option<Plan<'_>> {
     let (target, rest) = word.split_once('=')?;
-    let mut parts = rest.split(',');
-    let service = parts.next()?;
-    let device = match (parts.next(), parts.next()) {
-        (Some(driver), Some(minor)) => Some(Device { driver, minor: minor.parse().ok()? }),
-        (None, None) => None,
-        _ => return None,
-    };
-    Some(Plan { service, device, target: if target == "root" { "/" } else { target } })
+    let (service, disk) = rest.split_once(',').map_or((rest, None), |(service, disk)| (service, Some(disk)));
+    Some(Plan { service, disk, target: if target == "root" { "/" } else { target } })
 }
 
 /// A file system to be mounted.
 struct NewFileSystem<'a> {
     service: &'a str,
     role: Role,
-    device: Option<Device<'a>>,
+    device: Option<Device<'static>>,
     options: Options,
     /// MS_*.
     flags: u64,
@@ -95,30 +84,12 @@ pub fn shown_kind(service: &str) -> &str {
     }
 }
 
-/// The name under which /dev has a block device.
-fn device_path(device: Device) -> String {
-    match device.driver {
-        "virtio_blk" if device.minor < 26 => format!("/dev/vd{}", (b'a' + device.minor as u8) as char),
-        "ata" if device.minor < 4 * ATA_MINORS => {
-            format!("/dev/hd{}", (b'a' + (device.minor / ATA_MINORS) as u8) as char)
-        }
-        "ramdisk" => format!("/dev/ram{}", device.minor),
-        driver => format!("{driver},{}", device.minor),
-    }
-}
-
-fn device_number(device: Device) -> u64 {
-    let majors = [254, 3, 1];
-    let major = majors.into_iter().find(|major| block_driver(make_device(*major, 0)) == Some(device.driver));
-    make_device(major.unwrap_or(0), device.minor)
-}
-
 impl Vfs {
     /// Mounts what the arguments say, in their order. Without a root file system vfs cannot go on.
     pub async fn mount_all(&self, arguments: &'static str) {
-        for word in arguments.split_ascii_whitespace() {
+        for word in arguments.split_ascii_whitespace().filter(|word| Device::parse(word).is_none()) {
             let plan = parse_argument(word)
-                .unwrap_or_else(|| panic!("the argument {word:?} is not of the form target=service[,driver,minor]"));
+                .unwrap_or_else(|| panic!("the argument {word:?} is not of the form target=service[,disk]"));
             if self.base.files.mounts.find(|mount| mount.target == plan.target.as_bytes()).is_some() {
                 // By a predecessor that did not come to the end of the arguments.
                 continue;
@@ -142,7 +113,8 @@ impl Vfs {
     async fn mount_plan(&self, plan: &Plan<'_>) -> Result<(), Errno> {
         let covers = if plan.target == "/" { None } else { Some(self.from_root(plan.target).await?) };
         let (service, role) = service_of(plan.service.as_bytes()).ok_or(Errno::ENODEV)?;
-        let new = NewFileSystem { service, role, device: plan.device, options: Options::default(), flags: 0 };
+        let device = plan.disk.map(|name| self.devices.disk(name)).transpose()?;
+        let new = NewFileSystem { service, role, device, options: Options::default(), flags: 0 };
         self.mount(new, plan.target.into(), covers, None).await
     }
 
@@ -167,11 +139,11 @@ impl Vfs {
     ) -> Result<(), Errno> {
         let NewFileSystem { service: service_name, role, device, options, flags } = new;
         let service = self.base.peers.connect(service_name, role)?;
-        let driver = device.map_or("", |device| device.driver);
+        let driver = device.map_or("", |device| device.service);
         let grant = GrantedBuffer::new(driver.into(), service.endpoint(), Access::Read)?;
         let number = self.base.shared.new_serial();
         let minor = match device {
-            Some(device) => device.minor as u64,
+            Some(device) => device.minor.into(),
             // The first one of the start has the same number in every incarnation.
             None => options.minor(if process.is_some() { number } else { 0 }),
         };
@@ -190,12 +162,12 @@ impl Vfs {
             NewMount {
                 service,
                 kind: kind.into(),
-                source: device.map_or(kind.into(), device_path),
+                source: device.map_or(kind.into(), |device| format!("/dev/{}", device.name)),
                 target,
                 flags,
                 volatile: told & fs::MOUNTED_VOLATILE != 0,
                 in_memory: told & fs::MOUNTED_IN_MEMORY != 0,
-                device: device.map_or(make_device(0, number as u32), device_number),
+                device: device.map_or(make_device(0, number as u32), |device| device.number()),
             },
             self.base.shared.clone(),
         );
@@ -286,9 +258,8 @@ impl Vfs {
         if special.kind() != S_IFBLK {
             return Err(Errno::ENOTBLK);
         }
-        let driver = block_driver(special.device.get()).ok_or(Errno::ENXIO)?;
-        let device = Device { driver, minor: minor(special.device.get()) };
-        if self.base.files.mounts.find(|mount| mount.device == special.device.get()).is_some() {
+        let device = self.devices.numbered(Kind::Block, special.device.get())?;
+        if self.base.files.mounts.find(|mount| mount.device == device.number()).is_some() {
             return Err(Errno::EBUSY);
         }
         let new = NewFileSystem { service, role, device: Some(device), options: Options::default(), flags };
@@ -385,21 +356,9 @@ mod tests {
 
     #[test]
     fn arguments_say_what_to_mount_where() {
-        let device = Some(Device { driver: "virtio_blk", minor: 0 });
-        assert_eq!(parse_argument("root=ext2,virtio_blk,0"), Some(Plan { service: "ext2", device, target: "/" }));
-        assert_eq!(parse_argument("/dev=devfs"), Some(Plan { service: "devfs", device: None, target: "/dev" }));
+        let root = Plan { service: "ext2", disk: Some("vda"), target: "/" };
+        assert_eq!(parse_argument("root=ext2,vda"), Some(root));
+        assert_eq!(parse_argument("/dev=devfs"), Some(Plan { service: "devfs", disk: None, target: "/dev" }));
         assert_eq!(parse_argument("/dev"), None);
-        assert_eq!(parse_argument("root=ext2,virtio_blk"), None);
-        assert_eq!(parse_argument("root=ext2,virtio_blk,x"), None);
-    }
-
-    #[test]
-    fn disks_have_their_names_and_numbers_of_dev() {
-        let disk = Device { driver: "virtio_blk", minor: 1 };
-        assert_eq!((device_path(disk).as_str(), device_number(disk)), ("/dev/vdb", make_device(254, 1)));
-        let ata = Device { driver: "ata", minor: 64 };
-        assert_eq!((device_path(ata).as_str(), device_number(ata)), ("/dev/hdb", make_device(3, 64)));
-        let ram = Device { driver: "ramdisk", minor: 0 };
-        assert_eq!((device_path(ram).as_str(), device_number(ram)), ("/dev/ram0", make_device(1, 0)));
     }
 }

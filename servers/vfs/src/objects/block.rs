@@ -29,12 +29,12 @@ mod ioctl {
     pub const BLKGETSIZE64: u32 = 0x8008_1272;
 }
 
-/// A device of a driver.
+/// A disk of a driver.
 #[derive(Clone, Copy, Debug)]
-pub struct Device {
+pub struct Disk {
     /// The driver.
     pub service: Service,
-    /// Which of its devices.
+    /// Which of its disks.
     pub minor: u64,
     /// Its size.
     pub bytes: u64,
@@ -46,12 +46,12 @@ pub struct Block {
     /// The special file.
     pub node: NodeRef,
     /// The device.
-    pub device: Device,
+    pub device: Disk,
 }
 
 impl Object for Block {
     fn record(&self) -> ObjectRecord {
-        let Device { service, minor, bytes } = self.device;
+        let Disk { service, minor, bytes } = self.device;
         ObjectRecord { kind: Self::NUMBER, place: service.slot() as u16, minor: minor as u32, more: bytes }
     }
 
@@ -95,7 +95,7 @@ impl Kind for Block {
 
     fn restore(record: &ObjectRecord, node: Option<NodeRef>, _: &mut dyn Inheritance) -> Option<Self> {
         let service = Service::at(record.place as usize);
-        Some(Block { node: node?, device: Device { service, minor: record.minor as u64, bytes: record.more } })
+        Some(Block { node: node?, device: Disk { service, minor: record.minor as u64, bytes: record.more } })
     }
 }
 
@@ -108,7 +108,7 @@ fn span(position: u64, bytes: u64) -> (u64, u64) {
 
 async fn read(
     base: &Base,
-    device: Device,
+    device: Disk,
     file: &OpenFile,
     mut buffer: UserBuffer,
     at: Option<u64>,
@@ -133,7 +133,7 @@ async fn read(
 
 async fn read_piece(
     base: &Base,
-    device: Device,
+    device: Disk,
     position: u64,
     wanted: u64,
     buffer: &mut UserBuffer,
@@ -150,7 +150,7 @@ async fn read_piece(
 /// `ENOSPC` at the end of the device.
 async fn write(
     base: &Base,
-    device: Device,
+    device: Disk,
     file: &OpenFile,
     mut buffer: UserBuffer,
     at: Option<u64>,
@@ -176,7 +176,7 @@ async fn write(
 
 async fn write_piece(
     base: &Base,
-    device: Device,
+    device: Disk,
     position: u64,
     wanted: u64,
     buffer: &mut UserBuffer,
@@ -196,7 +196,7 @@ async fn write_piece(
     Ok(())
 }
 
-async fn read_sectors(base: &Base, device: Device, position: u64, bytes: u64) -> Result<Vec<u8>, Errno> {
+async fn read_sectors(base: &Base, device: Disk, position: u64, bytes: u64) -> Result<Vec<u8>, Errno> {
     let room = GrantedBuffer::new(vec![0; bytes as usize], device.service.endpoint(), Access::Write)?;
     let request = block::Read { minor: device.minor, grant: room.id(), position, bytes };
     let reply = base.peers.ask(device.service, request.message()).await?;

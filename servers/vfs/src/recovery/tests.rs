@@ -1,6 +1,7 @@
 //! vfs killed at every write to its preserved memory: its successor finds the state before or after the turn, never one between.
 
 use crate::{
+    devices::Devices,
     files::mount::{Mount, NewMount},
     files::vnode::NodeRef,
     keep::{
@@ -49,7 +50,7 @@ impl Kernel for Patient {
 /// One after the other opens this memory; each may write so often before it is killed.
 fn open(memory: &'static [AtomicU64], writes: u64, generation: u32) -> (&'static Vfs, Found) {
     let (store, found) = Store::open(Keep::simulated(memory, writes));
-    (Box::leak(Box::new(Vfs::new(store, generation))), found)
+    (Box::leak(Box::new(Vfs::new(store, generation, Devices::new("")))), found)
 }
 
 fn root(vfs: &Vfs) -> NodeRef {

@@ -7,6 +7,7 @@ mod append;
 mod attributes;
 mod data;
 mod descriptors;
+mod devices;
 mod directories;
 mod exec;
 mod mappings;

@@ -30,7 +30,7 @@ const PM: Endpoint = Endpoint::new(slot::PM, 1);
 const EXT2: usize = 20;
 const TMPFS: usize = 21;
 const DISK: usize = 22;
-const ARGUMENTS: &str = "root=ext2,virtio_blk,0";
+const ARGUMENTS: &str = "root=ext2,vda dev:vda=block,254,0,660,virtio_blk dev:null=char,1,3,666,vfs";
 const DISK_BYTES: u64 = 4 << 20;
 
 /// See the head of the file.

@@ -4,6 +4,7 @@
 //! what makes no sense. Every refusal names the file, the key and what was expected.
 
 mod dependants;
+mod devices;
 mod replies;
 mod resolve;
 mod written;

@@ -1,6 +1,7 @@
 //! Puts numbers in the place of names: from a written system file to the table that rs reads.
 
 use super::dependants;
+use super::devices;
 use super::replies;
 use super::written::{Written, WrittenService};
 use abi::Name;
@@ -46,10 +47,11 @@ pub fn resolve(written: &Written, has_program: &dyn Fn(&str) -> bool) -> Result<
     check_order(&written.service)?;
     let slots = slots(&written.service)?;
     check_callers(&written.service, &slots)?;
-    replies::check(&written.service)?;
-    dependants::check(&written.service)?;
-    let mut service = written
-        .service
+    let mut complete = written.service.clone();
+    devices::derive(&mut complete)?;
+    replies::check(&complete)?;
+    dependants::check(&complete)?;
+    let mut service = complete
         .iter()
         .map(|service| {
             let service = on_the_way_of_all(service.clone(), written.io_way.as_deref());

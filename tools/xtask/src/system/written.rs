@@ -72,6 +72,15 @@ pub struct WrittenService {
     /// Services that have this one among their destinations although they do not name it: those of the system that this one extends.
     #[serde(default)]
     pub callers: Vec<String>,
+    /// Devices that it drives. Their nodes, who may open them and who may reply follow (`devices`).
+    #[serde(default)]
+    pub devices: Vec<WrittenDevice>,
+    /// Kinds of devices that it opens: it may send to every service that drives one.
+    #[serde(default)]
+    pub opens: Vec<String>,
+    /// The table of all devices (`abi::device`) is added to its arguments.
+    #[serde(default)]
+    pub device_table: bool,
     /// May answer application threads.
     #[serde(default)]
     pub applications: bool,
@@ -128,6 +137,31 @@ pub struct WrittenService {
     /// The system starts without it when its device is missing.
     #[serde(default)]
     pub optional: bool,
+}
+
+/// A device of a service.
+#[derive(Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WrittenDevice {
+    /// Name of its node in /dev.
+    pub name: String,
+    /// "char" or "block".
+    pub kind: String,
+    /// Major number: Linux's for this device (devices.txt); 60 to 63 are for local use.
+    pub major: u8,
+    /// Minor number, by which the driver tells its devices apart.
+    #[serde(default)]
+    pub minor: u8,
+    /// Permission bits of the node.
+    #[serde(default = "usual_mode")]
+    pub mode: u16,
+    /// Names of symbolic links to the node.
+    #[serde(default)]
+    pub links: Vec<String>,
+}
+
+fn usual_mode() -> u16 {
+    0o600
 }
 
 fn usual_queue() -> u32 {

@@ -1,0 +1,60 @@
+//! The devices of this system, as its file declares them: which service drives a device node.
+
+use abi::{
+    Errno,
+    device::{Device, Kind},
+};
+use alloc::vec::Vec;
+
+/// This service among those that drive devices.
+pub const OWN_NAME: &str = "vfs";
+
+/// See the head of the file.
+pub struct Devices {
+    table: Vec<Device<'static>>,
+}
+
+impl Devices {
+    /// The table among the arguments of this service.
+    pub fn new(arguments: &'static str) -> Devices {
+        Devices { table: Device::table(arguments).collect() }
+    }
+
+    /// The device behind a node. `ENXIO`: no service drives it.
+    pub fn numbered(&self, kind: Kind, number: u64) -> Result<Device<'static>, Errno> {
+        self.find(|device| device.kind == kind && device.number() == number).ok_or(Errno::ENXIO)
+    }
+
+    /// The block device with this name in /dev. `ENODEV`: there is none.
+    pub fn disk(&self, name: &str) -> Result<Device<'static>, Errno> {
+        self.find(|device| device.kind == Kind::Block && device.name == name).ok_or(Errno::ENODEV)
+    }
+
+    fn find(&self, is_it: impl Fn(&Device) -> bool) -> Option<Device<'static>> {
+        self.table.iter().find(|device| is_it(device)).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TABLE: &str =
+        "root=ext2,ram0 dev:ram0=block,1,0,660,ramdisk dev:mem=char,1,0,600,devfs dev:vda=block,254,0,660,virtio_blk";
+
+    #[test]
+    fn drivers_are_found_by_kind_and_number() {
+        let devices = Devices::new(TABLE);
+        let service = |kind, number| devices.numbered(kind, number).map(|device| device.service);
+        assert_eq!(service(Kind::Block, 0x100), Ok("ramdisk"));
+        assert_eq!(service(Kind::Char, 0x100), Ok("devfs"));
+        assert_eq!(service(Kind::Block, 0xfe01), Err(Errno::ENXIO));
+    }
+
+    #[test]
+    fn disks_are_found_by_name() {
+        let devices = Devices::new(TABLE);
+        assert_eq!(devices.disk("vda").map(|device| device.number()), Ok(0xfe00));
+        assert_eq!(devices.disk("mem"), Err(Errno::ENODEV));
+    }
+}
