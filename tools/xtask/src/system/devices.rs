@@ -174,7 +174,7 @@ devices = [{ name = "counter", kind = "char", major = 60 }]
 "#;
 
     fn derived(text: &str) -> Result<Vec<WrittenService>, String> {
-        let mut services = written::parse(text)?.service;
+        let mut services = written::parse(text)?.1.service;
         derive(&mut services).map(|()| services)
     }
 

@@ -47,11 +47,14 @@ const MOST_EXTENSIONS: usize = 4;
 /// The system in `text`, which stands in the file `path`, over the one that it extends, and so on.
 fn parse(path: &str, text: &str, text_of: &dyn Fn(&str) -> Result<String>) -> Result<Written> {
     let read = |path: &str, text: &str| written::parse(text).map_err(|wrong| anyhow::anyhow!("{path}{wrong}"));
-    let mut system = read(path, text)?;
+    let (mut keys, mut last) = read(path, text)?;
     for _ in 0..MOST_EXTENSIONS {
-        let Some(base) = system.extends.clone() else { return Ok(system) };
+        let Some(base) = last.extends else {
+            return written::system(keys).map_err(|wrong| anyhow::anyhow!("{path}: {wrong}"));
+        };
         let text = text_of(&base).with_context(|| format!("{path}: extends: expected the name of a system"))?;
-        system = system.over(read(&format!("systems/{base}.toml"), &text)?);
+        let (lower, written) = read(&format!("systems/{base}.toml"), &text)?;
+        (keys, last) = (written::over(keys, lower), written);
     }
     bail!("{path}: extends: expected at most {MOST_EXTENSIONS} systems over each other")
 }
@@ -113,26 +116,28 @@ kernel = ["sched_yield"]
     }
 
     #[test]
-    fn a_system_over_another_replaces_and_adds_services() {
+    fn a_system_over_another_replaces_keys_and_adds_services() {
         let text = r#"
 description = "more"
 extends = "good"
 [[service]]
-name = "vm"
-queue = 1
-heap_bytes = 4096
-kernel_calls = []
-destinations = []
+name = "uart"
+heap_bytes = 8192
+irqs = [3, 4]
 [[service]]
 name = "rtc"
 heap_bytes = 4096
-kernel_calls = []
-destinations = ["rs"]
+[routes]
+kernel = []
 "#;
         let system = read(text).expect("is right");
         let names: Vec<_> = system.service.iter().map(|service| (service.name.as_str(), service.heap_bytes)).collect();
-        assert_eq!(names, [("rs", 0x10_0000), ("vm", 4096), ("uart", 4096), ("rtc", 4096)]);
-        assert_eq!(system.routes.len(), 2);
+        assert_eq!(names, [("rs", 0x10_0000), ("vm", 0), ("uart", 8192), ("rtc", 4096)]);
+        let uart = &system.service[2];
+        assert_eq!((uart.irqs.as_slice(), uart.restarts, uart.ports.len()), ([3, 4].as_slice(), 5, 1));
+        assert_eq!((system.description.as_str(), system.routes.len()), ("more", 1));
+        let wrong = read(&text.replace("8192", "8192\nheap = 1")).expect_err("was accepted").to_string();
+        assert!(wrong.starts_with("systems/x.toml:7: heap: unknown field"), "{wrong}");
     }
 
     #[test]

@@ -1,9 +1,12 @@
-//! A system file as people write it. `abi::system` says what each key means; here most have a value
-//! that holds when the key is left out.
+//! A system file as people write it. `abi::system` says what each key means; here most have a value that holds when the key is left
+//! out.
+//!
+//! A system that extends another is laid over it as text is, key by key, before either is taken for a system ([`over`]).
 
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use toml::{Table, Value};
 
 /// The whole file.
 #[derive(Deserialize)]
@@ -16,8 +19,8 @@ pub struct Written {
     /// The way to the ports of all services that have some, whatever they say themselves; with what the way needs. So one line makes a
     /// system with all drivers on another way.
     pub io_way: Option<String>,
-    /// The services in the order of their start. In a system that extends another: in place of the other's service of the same name,
-    /// else after all of them.
+    /// The services in the order of their start. In a system that extends another: keys in place of those of the other's service of the
+    /// same name, or a service after all of them.
     #[serde(default)]
     pub service: Vec<WrittenService>,
     /// Service, or `kernel`, and the names of the Linux system calls it implements. In a system that extends another: in place of the
@@ -26,20 +29,29 @@ pub struct Written {
     pub routes: BTreeMap<String, Vec<String>>,
 }
 
-impl Written {
-    /// This system laid over the one that it extends.
-    pub fn over(self, base: Written) -> Written {
-        let mut service = base.service;
-        for own in self.service {
-            match service.iter_mut().find(|other| other.name == own.name) {
-                Some(place) => *place = own,
-                None => service.push(own),
+/// The system file `own` laid over the one that it extends. A service of both has the keys of both, each as `own` has it; a new one stands
+/// behind the others.
+pub fn over(own: Table, base: Table) -> Table {
+    let mut result = base;
+    for (key, value) in own {
+        match (result.get_mut(&key), value) {
+            (Some(Value::Array(services)), Value::Array(own)) if key == "service" => add_services(services, own),
+            (Some(Value::Table(routes)), Value::Table(own)) if key == "routes" => routes.extend(own),
+            (_, value) => {
+                result.insert(key, value);
             }
         }
-        let mut routes = base.routes;
-        routes.extend(self.routes);
-        let io_way = self.io_way.or(base.io_way);
-        Written { description: self.description, extends: base.extends, io_way, service, routes }
+    }
+    result
+}
+
+fn add_services(services: &mut Vec<Value>, own: Vec<Value>) {
+    for service in own {
+        let same = services.iter_mut().find(|other| other.get("name") == service.get("name"));
+        match (same, service) {
+            (Some(Value::Table(other)), Value::Table(service)) => other.extend(service),
+            (_, service) => services.push(service),
+        }
     }
 }
 
@@ -61,13 +73,16 @@ pub struct WrittenService {
     #[serde(default = "usual_quantum_us")]
     pub quantum_us: u32,
     /// Heap in bytes.
+    #[serde(default)]
     pub heap_bytes: u64,
     /// Preserved memory in bytes.
     #[serde(default)]
     pub keep_bytes: u64,
     /// Names of kernel calls.
+    #[serde(default)]
     pub kernel_calls: Vec<String>,
     /// Names of services; "*" stands for all.
+    #[serde(default)]
     pub destinations: Vec<String>,
     /// Services that have this one among their destinations although they do not name it: those of the system that this one extends.
     #[serde(default)]
@@ -196,12 +211,21 @@ fn usual_trial_ms() -> u32 {
     2000
 }
 
-/// Reads the file's text.
+/// Reads the file's text, as keys and as a system.
 ///
 /// # Errors
 /// What is wrong, on one line, to be put behind the file's name: `:LINE: KEY: what was expected`.
-pub fn parse(text: &str) -> Result<Written, String> {
-    toml::from_str(text).map_err(|error| describe(text, &error))
+pub fn parse(text: &str) -> Result<(Table, Written), String> {
+    let both = toml::from_str(text).and_then(|keys| Ok((keys, toml::from_str(text)?)));
+    both.map_err(|error| describe(text, &error))
+}
+
+/// The system of keys laid over each other, each of which [`parse`] has read.
+///
+/// # Errors
+/// What is wrong.
+pub fn system(keys: Table) -> Result<Written, String> {
+    keys.try_into().map_err(|error: toml::de::Error| error.message().to_string())
 }
 
 fn describe(text: &str, error: &toml::de::Error) -> String {
@@ -210,7 +234,8 @@ fn describe(text: &str, error: &toml::de::Error) -> String {
         let line = text[..span.start].matches('\n').count();
         // Writing to a string cannot fail.
         let _ = write!(sentence, ":{}", line + 1);
-        if let Some((key, _)) = text.lines().nth(line).and_then(|line| line.split_once('=')) {
+        let key = text.lines().nth(line).and_then(|line| line.split_once('='));
+        if let Some((key, _)) = key.filter(|(key, _)| !key.trim_start().starts_with('{')) {
             let _ = write!(sentence, ": {}", key.trim());
         }
     }
