@@ -117,7 +117,8 @@ macro_rules! protocol {
     (@reply $name:ident) => {};
     (@reply $name:ident $($rfield:ident : $rkind:ty),+) => {
         impl $name {
-            /// A successful reply to `request` with these results and `status` in word 0.
+            /// Returns a successful reply to `request` with these results and `status` in word 0.
+            #[allow(clippy::too_many_arguments, reason = "one for each result that the protocol declares")]
             pub fn reply(request: &$crate::Message, status: u64, $($rfield: $rkind),*) -> $crate::Message {
                 let mut reply = request.reply(Ok(status));
                 let mut at = 1;

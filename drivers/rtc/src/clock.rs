@@ -67,7 +67,7 @@ pub fn set(cmos: &mut impl Cmos, time: Calendar) -> Result<(), Errno> {
         return Err(Errno::EINVAL);
     }
     let mode = cmos.read(register::STATUS_B)?;
-    let encode = |value: u32| if mode & BINARY != 0 { value as u8 } else { (value / 10 << 4 | value % 10) as u8 };
+    let encode = |value: u32| if mode & BINARY != 0 { value as u8 } else { (((value / 10) << 4) | (value % 10)) as u8 };
     let hour = match (mode & HOURS_24 != 0, time.hour) {
         (true, hour) => encode(hour),
         (false, 0) => encode(12),
@@ -103,7 +103,7 @@ impl Calendar {
     }
 
     fn is_valid(self) -> bool {
-        let leap = self.year % 4 == 0 && (self.year % 100 != 0 || self.year % 400 == 0);
+        let leap = self.year.is_multiple_of(4) && (!self.year.is_multiple_of(100) || self.year.is_multiple_of(400));
         let days = match self.month {
             2 => 28 + u32::from(leap),
             4 | 6 | 9 | 11 => 30,

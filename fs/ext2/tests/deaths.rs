@@ -141,7 +141,7 @@ impl World {
             assert_eq!(again, reply, "{what}, killed after {death} of {stores} stores");
             assert!(content_again == content, "{what}, killed after {death} of {stores} stores: another content");
             assert_eq!(self.uses(), uses, "{what}, killed after {death} of {stores} stores");
-            if count as u64 % (stores.min(deaths) / CHECKED).max(1) == 0 {
+            if (count as u64).is_multiple_of((stores.min(deaths) / CHECKED).max(1)) {
                 self.look(what, death, model);
             }
         }

@@ -33,7 +33,7 @@ impl Run {
 
     fn name(&mut self) -> Name {
         let number = self.random.below(60);
-        let length = if number % 7 == 0 { 200 } else { 1 + number as usize % 20 };
+        let length = if number.is_multiple_of(7) { 200 } else { 1 + number as usize % 20 };
         format!("{number}-{}", "n".repeat(length)).into_bytes()
     }
 

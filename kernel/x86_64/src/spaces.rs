@@ -133,7 +133,7 @@ impl Spaces {
             for page in 0..run.pages {
                 let at = run.first + page as usize;
                 let old = read(table, at);
-                write(table, at, frame + (done + page) * PAGE_BYTES | rights);
+                write(table, at, (frame + (done + page) * PAGE_BYTES) | rights);
                 if old & bit::PRESENT != 0 {
                     self.forget(space, run.address + page * PAGE_BYTES, 1);
                 }
@@ -282,7 +282,7 @@ impl<const WRITE: bool> Walk<'_, WRITE> {
             let present = if entry & bit::PRESENT != 0 { ACCESS_PRESENT } else { 0 };
             return Err(Fault { address, access: present | Self::ACCESS });
         }
-        Ok(entry & bit::FRAME | address % PAGE_BYTES)
+        Ok((entry & bit::FRAME) | (address % PAGE_BYTES))
     }
 
     /// How many pages from the one of `address`, which was translated last, the same table maps at most.

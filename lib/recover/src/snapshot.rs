@@ -52,7 +52,7 @@ impl Snapshots {
     /// # Panics
     /// When the memory is too small for the headers.
     pub fn open(keep: Keep, layout: u64, parts: usize) -> (Snapshots, Found) {
-        let part_bytes = (keep.len() - Snapshots::bytes(parts, 0)) / (2 * parts) & !7;
+        let part_bytes = ((keep.len() - Snapshots::bytes(parts, 0)) / (2 * parts)) & !7;
         let (recover, found) = Recover::open(keep, layout, parts * CHANGES);
         let headers = Table::lay_out(&recover, parts);
         let places = (0..parts).map(|_| [(); 2].map(|()| Area::lay_out(&recover, part_bytes))).collect();

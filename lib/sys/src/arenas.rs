@@ -184,6 +184,22 @@ mod tests {
     }
 
     #[test]
+    fn an_extended_arena_has_more_room() {
+        let mut memory = vec![0u8; 1 << 16];
+        let range = memory.as_mut_ptr_range();
+        let arenas = Arenas::new();
+        // SAFETY: the memory is used by nobody else.
+        unsafe {
+            assert!(!arenas.extend(range.end), "there is no arena yet");
+            assert!(arenas.claim(range.start, 2 * GAP));
+            assert!(!arenas.alloc(LAYOUT).is_null());
+            assert!(arenas.alloc(LAYOUT).is_null());
+            assert!(arenas.extend(range.end));
+            assert!(!arenas.alloc(LAYOUT).is_null());
+        }
+    }
+
+    #[test]
     fn there_is_an_end_to_giving_up() {
         let mut memory = vec![0u8; 1 << 20];
         let range = memory.as_mut_ptr_range();

@@ -180,15 +180,16 @@ struct Table<const N: usize> {
 
 impl<const N: usize> Table<N> {
     const fn new() -> Self {
-        const UNUSED: Slot = Slot {
-            flags: AtomicU32::new(0),
-            sequence: AtomicU32::new(0),
-            grantee: AtomicU32::new(0),
-            owner: AtomicU32::new(0),
-            address: AtomicU64::new(0),
-            bytes: AtomicU64::new(0),
-        };
-        let slots = [const { UNUSED }; N];
+        let slots = [const {
+            Slot {
+                flags: AtomicU32::new(0),
+                sequence: AtomicU32::new(0),
+                grantee: AtomicU32::new(0),
+                owner: AtomicU32::new(0),
+                address: AtomicU64::new(0),
+                bytes: AtomicU64::new(0),
+            }
+        }; N];
         Table { slots, registered: AtomicBool::new(false), fresh: AtomicU64::new(0), free: AtomicU64::new(0) }
     }
 

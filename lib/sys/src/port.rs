@@ -248,5 +248,5 @@ fn check(width: u64) -> Result<()> {
 
 fn items(bytes: usize, width: u64) -> Result<u64> {
     check(width)?;
-    if bytes as u64 % width == 0 { Ok(bytes as u64 / width) } else { Err(Errno::EINVAL) }
+    if (bytes as u64).is_multiple_of(width) { Ok(bytes as u64 / width) } else { Err(Errno::EINVAL) }
 }

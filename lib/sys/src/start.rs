@@ -86,7 +86,8 @@ macro_rules! program {
                 own: u64,
             ) -> ! {
                 let name = env!("CARGO_PKG_NAME");
-                $crate::start::entry::service(birth, text, bytes, heap, heap_bytes, own, name, $main)
+                // SAFETY: the kernel starts the program here, with the registers that vm and rs have set.
+                unsafe { $crate::start::entry::service(birth, text, bytes, heap, heap_bytes, own, name, $main) }
             }
             $crate::__entry!("xor ebp, ebp", "mov rcx, r10", "call {start}", "ud2", start);
         };
@@ -101,7 +102,8 @@ macro_rules! linux_program {
         #[cfg(target_os = "none")]
         const _: () = {
             extern "C" fn start(stack: *const u64) -> ! {
-                $crate::start::entry::linux(stack, env!("CARGO_PKG_NAME"), $main)
+                // SAFETY: execve starts the program here, with this pointer to its arguments.
+                unsafe { $crate::start::entry::linux(stack, env!("CARGO_PKG_NAME"), $main) }
             }
             $crate::__entry!("xor ebp, ebp", "mov rdi, rsp", "call {start}", "ud2", start);
         };
@@ -147,8 +149,10 @@ pub mod entry {
         NAME.store(name.as_ptr().cast_mut(), Ordering::Relaxed);
     }
 
+    /// # Safety
+    /// Called once, first, with the registers that a service starts with.
     #[expect(clippy::too_many_arguments, reason = "they are the registers of a birth")]
-    pub fn service(
+    pub unsafe fn service(
         birth: u64,
         text: *const u8,
         text_bytes: usize,
@@ -178,7 +182,9 @@ pub mod entry {
         exit(0)
     }
 
-    pub fn linux(stack: *const u64, name: &'static str, main: fn(Arguments) -> i32) -> ! {
+    /// # Safety
+    /// Called once, first, with the stack pointer that `execve` leaves.
+    pub unsafe fn linux(stack: *const u64, name: &'static str, main: fn(Arguments) -> i32) -> ! {
         set_name(name);
         // SAFETY: a program started by execve finds argc and argv at the top of its stack, valid while it runs.
         let arguments = unsafe { Arguments::from_stack(stack) };

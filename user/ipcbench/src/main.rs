@@ -98,8 +98,8 @@ fn ports(way: &str) {
     /// The port of power-on codes: nobody minds.
     const PORT: u16 = 0x80;
     let allowed = "the system bench grants port 0x80";
-    let empty = ticks_of(|port| drop(black_box(port)), PORT);
-    let read = ticks_of(|port| drop(port::read(port, 1).expect(allowed)), PORT);
+    let empty = ticks_of(|port| _ = black_box(port), PORT);
+    let read = ticks_of(|port| _ = port::read(port, 1).expect(allowed), PORT);
     let write = ticks_of(|port| port::write(port, 1, 7).expect(allowed), PORT);
     let mut sector = [0; 512];
     let string = ticks_of(|port| port::read_string(port, 2, &mut sector).expect(allowed), PORT);

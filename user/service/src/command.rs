@@ -168,7 +168,10 @@ fn number(text: &str) -> Result<u64, Problem<'_>> {
 /// Bytes in hexadecimal as a number, the first one lowest, and how many.
 fn bytes(text: &str) -> Result<(u64, u64), Problem<'_>> {
     let wrong = Problem::NotBytes(text);
-    if text.is_empty() || text.len() % 2 != 0 || text.len() > 16 || !text.bytes().all(|digit| digit.is_ascii_hexdigit())
+    if text.is_empty()
+        || !text.len().is_multiple_of(2)
+        || text.len() > 16
+        || !text.bytes().all(|digit| digit.is_ascii_hexdigit())
     {
         return Err(wrong);
     }

@@ -123,7 +123,7 @@ pub(crate) fn futex<M: Machine>(node: &mut Node, m: &mut M, words: [u64; 6]) -> 
 
 /// The key of a futex in the space of a thread. `EINVAL`: not aligned.
 fn futex_key<M: Machine>(node: &mut Node, m: &mut M, slot: usize, address: u64, shared: bool) -> Result<Key, Stop> {
-    if address % 4 != 0 {
+    if !address.is_multiple_of(4) {
         return Err(Errno::EINVAL.into());
     }
     let space = copy::space_of(node, slot)?;

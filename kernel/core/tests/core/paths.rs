@@ -66,7 +66,7 @@ impl Twins {
     /// Does the same with both, and compares them.
     fn both(&mut self, what: &str, act: impl Fn(&mut World) -> Next) -> Next {
         let before = self.fast.fast_switches;
-        let [one, other] = [&mut self.fast, &mut self.ordinary].map(|w| act(w));
+        let [one, other] = [&mut self.fast, &mut self.ordinary].map(act);
         assert_eq!(one, other, "{what}");
         self.compare(what);
         if self.fast.fast_switches > before {

@@ -185,7 +185,7 @@ fn emulated() -> World {
 fn all_forms_of_in_and_out_are_carried_out() {
     for (code, width, read) in INSTRUCTIONS {
         let mut w = emulated();
-        let port = if code.iter().any(|byte| *byte == 0x70) { 0x70 } else { 0x3f8 };
+        let port = if code.contains(&0x70) { 0x70 } else { 0x3f8 };
         w.m.ports.insert(port, 0x8765_4321);
         w.protection_fault(A, code, |frame| (frame.rdx, frame.rax) = (0x3f8, u64::MAX));
         assert_eq!(w.node.frame_mut(A).rax, read, "{code:x?}");

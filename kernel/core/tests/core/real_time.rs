@@ -119,7 +119,7 @@ fn a_process_that_never_waits_becomes_ordinary() {
     let (mut w, better, _) = begin();
     wake_by_interrupt(&mut w, better);
     assert_eq!(w.next(), Next::Run(better));
-    w.m.now += w.m.now + rt::RUNAWAY_NS;
+    w.m.now += rt::RUNAWAY_NS;
     w.node.timer(&mut w.m);
     assert!(w.is_ready(RS), "others run");
     w.real_time_call(better, rt::call::SET2NRT, [0, 0]);

@@ -82,8 +82,7 @@ fn missing_memory_is_asked_for_before_the_device_is_touched() {
         w.m.map(space, MISSING, 0x800_0000, map::WRITE);
         w.primitive(VM, abi::call::REPLYREC, a, asked.label | abi::message::REPLY, 0);
         assert!(w.is_ready(A), "{way}");
-        let count = if way == "hal" { 8 } else { 8 };
-        assert_eq!(result(&mut w, way), Ok(count), "{way}");
+        assert_eq!(result(&mut w, way), Ok(8), "{way}");
         assert_eq!(w.m.port_log.len(), 8, "{way}: each once");
     }
 }

@@ -205,6 +205,7 @@ impl<M: Memory, T> Queue<M, T> {
     ///
     /// # Panics
     /// When no buffer of the chain has any bytes.
+    #[expect(clippy::result_large_err, reason = "the chain goes back to the caller, which offers it again later")]
     pub fn offer(&mut self, chain: Chain<M>, tag: T) -> Result<bool, Full<M, T>> {
         let count = chain.described().count();
         assert!(count > 0, "an empty chain asks for nothing");

@@ -139,7 +139,12 @@ where
 
     /// Writes the dirty blocks of all volumes.
     fn sync(&mut self) -> Result<(), Errno> {
-        self.volumes.iter_mut().fold(Ok(()), |result, file_system| result.and(file_system.sync()))
+        // Every volume is written, even after one has failed.
+        let mut result = Ok(());
+        for file_system in self.volumes.iter_mut() {
+            result = result.and(file_system.sync());
+        }
+        result
     }
 
     fn dispatch(&mut self, message: &Message, request: Request, done: &mut u64) -> Result<Message, Errno> {

@@ -96,7 +96,7 @@ impl Recover {
             return Found::State;
         }
         if used > self.log_words
-            || used % 2 != 0
+            || !used.is_multiple_of(2)
             || !(LOG..LOG + used).step_by(2).all(|at| self.is_state(self.word(at)))
         {
             self.clear(layout);

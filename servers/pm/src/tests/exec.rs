@@ -182,7 +182,7 @@ fn services_and_programs_are_listed_in_order_of_pid() {
     let pids: std::vec::Vec<u32> =
         world.pm.system.granted.chunks(size).map(|r| pm::ProcessRecord::read_from_bytes(r).unwrap().pid).collect();
     assert_eq!(pids, [1, 2, pid as u32]);
-    let ask = pm::Threads { pid: pid as u64, first_tid: 0, grant: abi::GrantId::NONE, bytes: 100_000 };
+    let ask = pm::Threads { pid, first_tid: 0, grant: abi::GrantId::NONE, bytes: 100_000 };
     let bytes = world.pm.handle(&Message { source, ..ask.message() }).done().unwrap().result().unwrap();
     let thread = pm::ProcessRecord::read_from_bytes(&world.pm.system.granted[..size]).unwrap();
     assert_eq!((bytes as usize, thread.pid, thread.process), (size, pid as u32, pid as u32));

@@ -183,7 +183,7 @@ impl Caller {
     /// `None`: no call is in progress.
     pub fn change_tag(&self) -> Option<u64> {
         let number = self.record.store().call_of(self.endpoint);
-        (number != 0).then(|| OWN_TAG | (self.endpoint.0 as u64) << 32 | number & 0xffff_ffff)
+        (number != 0).then_some(OWN_TAG | (self.endpoint.0 as u64) << 32 | number & 0xffff_ffff)
     }
 
     /// The tag of a transfer from or to a character device, when the call has moved so many bytes already.

@@ -103,7 +103,7 @@ impl Stat {
     }
 
     /// The same as `struct statx`, all basic fields valid.
-    pub fn to_statx(&self) -> [u8; STATX_BYTES] {
+    pub fn to_statx(self) -> [u8; STATX_BYTES] {
         const STATX_BASIC_STATS: u32 = 0x7ff;
         let mut statx = [0; STATX_BYTES];
         let mut put = |at: usize, bytes: &[u8]| statx[at..at + bytes.len()].copy_from_slice(bytes);

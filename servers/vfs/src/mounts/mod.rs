@@ -111,7 +111,7 @@ impl Vfs {
     }
 
     async fn mount_plan(&self, plan: &Plan<'_>) -> Result<(), Errno> {
-        let covers = if plan.target == "/" { None } else { Some(self.from_root(plan.target).await?) };
+        let covers = if plan.target == "/" { None } else { Some(self.walk_from_root(plan.target).await?) };
         let (service, role) = service_of(plan.service.as_bytes()).ok_or(Errno::ENODEV)?;
         let device = plan.disk.map(|name| self.devices.disk(name)).transpose()?;
         let new = NewFileSystem { service, role, device, options: Options::default(), flags: 0 };
@@ -119,7 +119,7 @@ impl Vfs {
     }
 
     /// The directory at a plain path from the root: for the start, when there is no process yet.
-    async fn from_root(&self, path: &str) -> Result<NodeRef, Errno> {
+    async fn walk_from_root(&self, path: &str) -> Result<NodeRef, Errno> {
         let mut node = self.base.files.mounts.root()?;
         for name in path.split('/').filter(|name| !name.is_empty()) {
             let found = self.base.files.lookup(&node, name.as_bytes()).await?.ok_or(Errno::ENOENT)?;

@@ -7,7 +7,7 @@ use abi::{Errno, linux::nr};
 fn what_is_written_is_read_whatever_its_size() {
     let world = World::new();
     for bytes in [1, 511, 4096, 4097, 200_000, 700_001] {
-        let content: Vec<u8> = (0..bytes as u64).map(|at| (at * 7 % 251) as u8).collect();
+        let content: Vec<u8> = (0..bytes).map(|at| (at * 7 % 251) as u8).collect();
         let path = std::format!("/{bytes}");
         world.make(&path, &content, 0o644, (0, 0));
         assert!(world.content(&path) == content, "{bytes} bytes");

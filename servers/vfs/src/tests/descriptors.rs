@@ -69,7 +69,7 @@ fn exec_closes_what_is_marked() {
     let flags =
         [kept, closed, marked, copy, marked_copy].map(|file| world.call(world.root, nr::FCNTL, &[file, F_GETFD]));
     assert_eq!(flags, [Ok(0), Ok(1), Ok(1), Ok(0), Ok(1)]);
-    assert_eq!(world.from_pm(vfs::ExecCommit { process: world.root }.message()), Ok(0));
+    assert_eq!(world.call_as_pm(vfs::ExecCommit { process: world.root }.message()), Ok(0));
     let open = [kept, closed, marked, copy, marked_copy].map(|file| is_open(&world, world.root, file));
     assert_eq!(open, [true, false, false, true, false]);
 }
@@ -80,7 +80,7 @@ fn exec_in_a_thread_leaves_the_others_their_table() {
     world.make("/file", b"x", 0o644, (0, 0));
     let file = world.open(world.root, "/file", O_RDONLY | O_CLOEXEC, 0).unwrap();
     let thread = world.fork(world.root, vfs::FORK_FILES);
-    assert_eq!(world.from_pm(vfs::ExecCommit { process: thread }.message()), Ok(0));
+    assert_eq!(world.call_as_pm(vfs::ExecCommit { process: thread }.message()), Ok(0));
     assert!(is_open(&world, world.root, file) && !is_open(&world, thread, file));
 }
 

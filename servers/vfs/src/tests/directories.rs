@@ -95,7 +95,7 @@ fn renameat2_does_not_replace_when_asked() {
     };
     assert_eq!(rename("/two"), Err(Errno::EEXIST));
     assert_eq!(rename("/three"), Ok(0));
-    assert_eq!(world.names(world.root, "/").unwrap().contains(&"three".into()), true);
+    assert!(world.names(world.root, "/").unwrap().contains(&"three".into()));
 }
 
 #[test]

@@ -34,7 +34,7 @@ fn a_program_is_loaded_into_vm() {
     assert_eq!(pages.filled[&0x2000], [0x90; 904]);
     assert_eq!(pages.open, 1, "vfs holds it until the commit");
     drop(vm);
-    assert_eq!(world.from_pm(vfs::ExecCommit { process: world.root }.message()), Ok(0));
+    assert_eq!(world.call_as_pm(vfs::ExecCommit { process: world.root }.message()), Ok(0));
     assert_eq!(world.vm().images[0].open, 0);
 }
 

@@ -25,7 +25,7 @@ fn a_reader_sees_the_end_when_every_writer_has_gone() {
     assert_eq!(world.begin_call(child, nr::READ, &[reads, DATA, 100]), None);
     world.close(world.root, writes).unwrap();
     assert_eq!(world.result(child), None, "the child can write itself");
-    assert_eq!(world.from_pm(vfs::Cancel { process: child, error: Errno::EINTR.0 }.message()), Ok(0));
+    assert_eq!(world.call_as_pm(vfs::Cancel { process: child, error: Errno::EINTR.0 }.message()), Ok(0));
     assert_eq!(world.result(child), Some(Err(Errno::EINTR)));
     world.close(child, writes).unwrap();
     assert_eq!(world.read(child, reads, 100).unwrap(), b"");
@@ -39,7 +39,7 @@ fn a_write_without_reader_is_signalled_and_fails() {
     let address = world.data(world.root, b"x");
     assert_eq!(world.begin_call(world.root, nr::WRITE, &[writes, address, 1]), None);
     assert_eq!(world.next_event(), Some((vfs::EVENT_SIGNAL, world.root, [SIGPIPE, 0, 0, 0])));
-    assert_eq!(world.from_pm(vfs::Cancel { process: world.root, error: Errno::EPIPE.0 }.message()), Ok(0));
+    assert_eq!(world.call_as_pm(vfs::Cancel { process: world.root, error: Errno::EPIPE.0 }.message()), Ok(0));
     assert_eq!(world.result(world.root), Some(Err(Errno::EPIPE)));
 }
 

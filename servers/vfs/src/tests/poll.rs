@@ -75,10 +75,10 @@ fn a_signal_ends_the_wait() {
     let (reads, _) = world.pipe(world.root, 0);
     let address = pollfds(&world, world.root, &[(reads, POLLIN)]);
     assert_eq!(world.begin_call(world.root, nr::POLL, &[address, 1, -1i64 as u64]), None);
-    assert_eq!(world.from_pm(vfs::Cancel { process: world.root, error: Errno::EINTR.0 }.message()), Ok(0));
+    assert_eq!(world.call_as_pm(vfs::Cancel { process: world.root, error: Errno::EINTR.0 }.message()), Ok(0));
     assert_eq!(world.result(world.root), Some(Err(Errno::EINTR)));
     let nothing = vfs::Cancel { process: world.root, error: Errno::EINTR.0 };
-    assert_eq!(world.from_pm(nothing.message()), Err(Errno::ENOENT));
+    assert_eq!(world.call_as_pm(nothing.message()), Err(Errno::ENOENT));
 }
 
 #[test]

@@ -92,7 +92,7 @@ impl World {
     fn begin(&self) {
         self.machine.add_program(self.root, MEMORY);
         let fork = vfs::Fork { parent: Endpoint::NONE, child: self.root, pid: 1, flags: 0 };
-        assert_eq!(self.from_pm(fork.message()), Ok(0));
+        assert_eq!(self.call_as_pm(fork.message()), Ok(0));
         assert_eq!(self.exec(self.root, "/none").0, Err(Errno::ENOENT));
     }
 
@@ -114,7 +114,7 @@ impl World {
     }
 
     /// A request of pm.
-    pub fn from_pm(&self, request: Message) -> Result<u64> {
+    pub fn call_as_pm(&self, request: Message) -> Result<u64> {
         self.ask_as_pm(request).result()
     }
 
@@ -140,7 +140,7 @@ impl World {
     pub fn exec(&self, program: Endpoint, path: &str) -> (Result<u64>, [u64; 3]) {
         self.machine.write(PM, 0, path.as_bytes());
         let exec = vfs::Exec { process: program, grant: GrantId(0), bytes: path.len() as u64 };
-        assert_eq!(self.from_pm(exec.message()), Ok(0));
+        assert_eq!(self.call_as_pm(exec.message()), Ok(0));
         let (kind, process, [a, b, c, d]) = self.next_event().expect("the exec has an end");
         assert_eq!((kind, process), (vfs::EVENT_EXEC, program));
         (abi::Word::from_word(a), [b, c, d])
@@ -149,7 +149,7 @@ impl World {
     /// The text of the last exec.
     pub fn exec_text(&self, program: Endpoint) -> String {
         let request = vfs::ExecText { process: program, grant: GrantId(0), bytes: 4096 };
-        let bytes = self.from_pm(request.message()).expect("there is a text");
+        let bytes = self.call_as_pm(request.message()).expect("there is a text");
         String::from_utf8(self.machine.read(PM, 0, bytes as usize)).expect("is text")
     }
 
@@ -160,13 +160,13 @@ impl World {
         let child = Endpoint::new(slot, 1);
         self.machine.add_program(child, MEMORY);
         let fork = vfs::Fork { parent, child, pid: slot as u64, flags };
-        assert_eq!(self.from_pm(fork.message()), Ok(0));
+        assert_eq!(self.call_as_pm(fork.message()), Ok(0));
         child
     }
 
     /// The program ends.
     pub fn exit(&self, program: Endpoint) {
-        assert_eq!(self.from_pm(vfs::Exit { process: program }.message()), Ok(0));
+        assert_eq!(self.call_as_pm(vfs::Exit { process: program }.message()), Ok(0));
     }
 
     /// Ids change: effective and real ones, and further groups.
@@ -181,7 +181,7 @@ impl World {
             grant: GrantId(0),
             groups: groups.len() as u64,
         };
-        assert_eq!(self.from_pm(request.message()), Ok(0));
+        assert_eq!(self.call_as_pm(request.message()), Ok(0));
     }
 
     /// A program of an ordinary user, forked from the first one.

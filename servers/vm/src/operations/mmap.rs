@@ -177,7 +177,7 @@ impl AddressSpace {
             return self.check_fixed(request);
         }
         let hint = address.checked_next_multiple_of(PAGE_BYTES).unwrap_or(0);
-        let end = hint.checked_add(request.bytes).unwrap_or(u64::MAX);
+        let end = hint.saturating_add(request.bytes);
         if hint >= USER_START && end <= USER_END && self.regions.is_free(hint, end) {
             return Ok(hint);
         }

@@ -212,6 +212,7 @@ fn key_of(label: u32) -> Option<Key> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::slice;
 
     const SHELL: u32 = 200;
     const VFS: u32 = 8;
@@ -262,7 +263,7 @@ mod tests {
     #[test]
     fn what_is_before_and_after_the_marks_is_left_out() {
         let write = message(linux::nr::WRITE, SHELL, VFS, &[]);
-        let marks = |events: &[Event]| [&[write.clone()], events, &[write.clone()]].concat();
+        let marks = |events: &[Event]| [slice::from_ref(&write), events, slice::from_ref(&write)].concat();
         assert!(Story::of(&marks(&[MARK, 0, MARK, 0o22, 0, 0o22, MARK].map(mask))).roots.is_empty());
     }
 
