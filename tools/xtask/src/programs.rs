@@ -14,7 +14,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 const TARGET: &str = "x86_64-unknown-none";
-const KERNEL_PACKAGE: &str = "kernel";
+/// The package of the kernel, which compiles for the bare target only.
+pub const KERNEL_PACKAGE: &str = "kernel";
 
 /// How the guest's programs are compiled: a profile of the workspace's Cargo.toml.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -179,15 +180,8 @@ pub fn build(workspace: &Workspace, names: &[String], profile: Profile) -> Resul
 fn build_packages(workspace: &Workspace, names: &[String], profile: Profile, title: &str) -> Result<()> {
     let step = Step::begin(title);
     let mut cargo = Command::new("cargo");
-    cargo.current_dir(&workspace.root).args(["build", "--profile", profile.name(), "--target", TARGET]);
-    for name in names {
-        cargo.args(["--package", name]);
-    }
-    if let Some(sysroot) = &workspace.sysroot {
-        // Lists given by --config are appended to those in the file.
-        cargo.arg("--config");
-        cargo.arg(format!("target.{TARGET}.rustflags=[\"--sysroot={}\"]", sysroot.display()));
-    }
+    cargo.current_dir(&workspace.root).args(["build", "--profile", profile.name()]);
+    cargo.args(guest_arguments(workspace, names));
     // Cargo counts the crates only where it draws its bar.
     cargo.env("CARGO_TERM_PROGRESS_WHEN", "always").env("CARGO_TERM_PROGRESS_WIDTH", "100");
     let mut cargo = cargo.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().context("cannot start cargo")?;
@@ -201,6 +195,18 @@ fn build_packages(workspace: &Workspace, names: &[String], profile: Profile, tit
         bail!("the {title} did not compile; the compiler's words are above");
     }
     Ok(())
+}
+
+/// Cargo's arguments that choose these packages and the bare target.
+pub fn guest_arguments(workspace: &Workspace, names: &[String]) -> Vec<String> {
+    let mut arguments = vec!["--target".to_string(), TARGET.to_string()];
+    arguments.extend(names.iter().flat_map(|name| ["--package".to_string(), name.clone()]));
+    if let Some(sysroot) = &workspace.sysroot {
+        // Lists given by --config are appended to those in the file.
+        let flags = format!("target.{TARGET}.rustflags=[\"--sysroot={}\"]", sysroot.display());
+        arguments.extend(["--config".to_string(), flags]);
+    }
+    arguments
 }
 
 /// Shows cargo's count of crates as the step's detail, and returns all else it says.

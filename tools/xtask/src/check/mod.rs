@@ -7,6 +7,7 @@ mod documents;
 mod header;
 mod layers;
 mod layout;
+mod lint;
 mod merges;
 mod quotes;
 mod reference;
@@ -47,6 +48,7 @@ pub fn problems(workspace: &Workspace) -> Result<Vec<String>> {
     problems.extend(unsafe_code::problems(&packages, &files));
     problems.extend(size::problems(&files));
     problems.extend(layout::problems(workspace)?);
+    problems.extend(lint::problems(workspace, &packages)?);
     problems.extend(merges::problems(&workspace.root)?);
     problems.extend(reference::problems(&workspace.root)?);
     problems.extend(header::problems(&workspace.root)?);
