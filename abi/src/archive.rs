@@ -10,7 +10,7 @@ pub const MAGIC: [u8; 8] = *b"SKINKAR1";
 pub const HEADER_BYTES: usize = 16;
 /// Length of one entry.
 pub const ENTRY_BYTES: usize = 64;
-/// Longest name.
+/// Capacity of a name, in bytes.
 pub const NAME_BYTES: usize = 48;
 /// Name of the system table.
 pub const SYSTEM: &str = "system";
@@ -36,7 +36,7 @@ pub struct Archive<'a> {
 }
 
 impl<'a> Archive<'a> {
-    /// The archive in `bytes`, or `None` when that is not one. Entries are checked when they are read.
+    /// Opens the archive in `bytes`; `None` if the header is not an archive's. Entries are checked when they are read.
     pub fn new(bytes: &'a [u8]) -> Option<Self> {
         let header = bytes.get(..HEADER_BYTES)?;
         let count = u32::from_le_bytes(header[8..12].try_into().ok()?) as usize;
@@ -44,7 +44,7 @@ impl<'a> Archive<'a> {
         whole.then_some(Archive { bytes, count })
     }
 
-    /// The file at `index`; `None` past the end or when the entry points outside the archive.
+    /// Returns the file at `index`; `None` past the end or when the entry points outside the archive.
     pub fn file(&self, index: usize) -> Option<File<'a>> {
         if index >= self.count {
             return None;
@@ -59,13 +59,13 @@ impl<'a> Archive<'a> {
         Some(File { name: core::str::from_utf8(&entry[..name_bytes]).ok()?, offset, data })
     }
 
-    /// All files.
+    /// Yields all files whose entries are valid.
     pub fn files(&self) -> impl Iterator<Item = File<'a>> + use<'a> {
         let archive = *self;
         (0..archive.count).filter_map(move |index| archive.file(index))
     }
 
-    /// The file with this name.
+    /// Returns the file with this name.
     pub fn find(&self, name: &str) -> Option<File<'a>> {
         self.files().find(|file| file.name == name)
     }

@@ -4,7 +4,7 @@
 //!
 //! Kernel calls take their arguments in words 0 to 5 (`rdi rsi rdx r10 r8 r9`), return 0, a value or a negative
 //! error in `rax`, and further results in words 0 and 1 (`rdi rsi`). A kernel call needs its bit in the caller's mask,
-//! else `ECALLDENIED`; a number that does not exist gives `EBADCALL`.
+//! else it fails with `ECALLDENIED`; an unknown number fails with `EBADCALL`.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
@@ -15,19 +15,19 @@ pub const NATIVE: u64 = 0x1000;
 pub const SEND: u64 = 0x1000;
 /// Waits for a message from one endpoint or `ANY`. Pending notifications come first.
 pub const RECEIVE: u64 = 0x1001;
-/// Sends a request and waits for the answer of the same endpoint. No notification comes between.
+/// Sends a request and waits for the reply of the same endpoint. Notifications stay pending meanwhile.
 pub const SENDREC: u64 = 0x1002;
 /// Sets the caller's pending bit at the destination; never blocks. Label `kernel::Notify`.
 pub const NOTIFY: u64 = 0x1003;
-/// Sends only when the destination waits for it. Otherwise `ENOTREADY`, and the destination's next wait in
-/// `RECEIVE` or `REPLYREC` from `ANY` notifies the caller (services only), which then tries again.
+/// Sends only if the destination is waiting for this sender. Otherwise fails with `ENOTREADY`, and the destination's next
+/// `RECEIVE` or `REPLYREC` from `ANY` notifies the caller (services only), which then retries.
 pub const SENDNB: u64 = 0x1004;
-/// `SEND` to `r13`, then `RECEIVE` from `r14` (mostly `ANY`), with nothing between. The send is not blocking: a destination
-/// that does not wait for this message loses it (a server owes patience only to callers which wait).
+/// Replies to `r13`, then receives from `r14` (mostly `ANY`), atomically. The send does not block: a destination that is not
+/// waiting for the reply loses it, so that no client can block a server.
 pub const REPLYREC: u64 = 0x1005;
 
-/// `SEND` to `r13`, then `RECEIVE` from `r14`, with nothing between: how a file system or driver hands the result of an
-/// asynchronous request to a server that never blocks on it, so that its next `SENDNB` finds this process waiting.
+/// `SEND` to `r13`, then `RECEIVE` from `r14`, atomically. File systems and drivers reply with it to asynchronous requests:
+/// the server's next `SENDNB` finds this process waiting.
 pub const SENDWAIT: u64 = 0x1006;
 
 /// First kernel call; bit `number - KERNEL_CALLS` of a call mask.
@@ -35,19 +35,19 @@ pub const KERNEL_CALLS: u64 = 0x1100;
 
 macro_rules! kernel_calls {
     ($($(#[doc = $doc:literal])* $name:ident = $n:literal,)*) => {
-        /// The kernel calls. See each for arguments `(word 0, word 1, …)` and results.
+        /// The kernel calls, each documented as `(word 0, word 1, …) → result`, followed by the callers it is meant for.
         #[repr(u8)]
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum KernelCall { $($(#[doc = $doc])* $name = $n,)* }
-        /// Names and bits of all kernel calls, as written in the system file.
+        /// Names of all kernel calls, as written in the system file.
         pub const KERNEL_CALL_NAMES: &[(&str, KernelCall)] = &[$((stringify!($name), KernelCall::$name),)*];
-        /// Their documentation, in the same order, one line an element.
+        /// Documentation of [`KERNEL_CALL_NAMES`], in the same order, one element for each line.
         pub const KERNEL_CALL_DOCS: &[&[&str]] = &[$(&[$($doc),*],)*];
     };
 }
 
 kernel_calls! {
-    /// `(status)`: ends the caller; its manager (rs for services, pm for programs) gets `kernel::Exited`. Needs no permission.
+    /// `(status)`: ends the caller; its manager (rs for services, pm for programs) receives `kernel::Exited`. Needs no permission.
     Exit = 0,
     /// `(parent, flags)` → endpoint: a new thread in an application slot, registers copied from `parent` with `rax` = 0,
     /// stopped, no address space yet (vm sets one). FPU state copied. `parent` `NONE`: registers zero. `EAGAIN`: no free slot.
@@ -59,50 +59,50 @@ kernel_calls! {
     Destroy = 3,
     /// `(endpoint, address of Registers)`: copies the registers of a stopped or blocked thread out. pm, rs.
     GetRegisters = 4,
-    /// `(endpoint, address of Registers, resume)`: sets them. `resume` = 1: drops whatever the thread waits for and makes it run. pm, rs.
+    /// `(endpoint, address of Registers, resume)`: sets the registers of a stopped or blocked thread. `resume` = 1: cancels what the thread waits for and makes it ready. pm, rs.
     SetRegisters = 5,
-    /// `(endpoint, id)`: makes a stopped thread run. A new service starts with the registers set before. `id`: the Linux id of the thread,
-    /// by which futexes name their holders; 0: none. pm, rs.
+    /// `(endpoint, id)`: makes a stopped thread ready. A new service starts with the registers set before. `id`: the thread's Linux id,
+    /// by which futexes name their owners; 0: none. pm, rs.
     Start = 6,
-    /// `(endpoint)`: keeps a thread from running until `Start`; it may still be sent to. pm, rs.
+    /// `(endpoint)`: keeps a thread from running until `Start`; messages can still be sent to it. pm, rs.
     Stop = 7,
-    /// `(endpoint)` → endpoint the thread is blocked on, or `NONE`: before the thread runs in user mode again it sends
-    /// `kernel::Interrupted` to pm and waits for the answer or for `SetRegisters`. pm.
+    /// `(endpoint)` → endpoint the thread is blocked on, or `NONE`: before the thread returns to user mode it sends
+    /// `kernel::Interrupted` to pm and blocks until the reply or `SetRegisters`. pm.
     Interrupt = 8,
     /// `(endpoint, address of Privileges)`: sets privileges. Only rs, whatever the mask says.
     PrivCtl = 9,
-    /// `(endpoint, queue, quantum_us)`: base queue (0 best to 15, or `REAL_TIME` plus a real-time one) and quantum; 0 keeps one. rs, pm.
+    /// `(endpoint, queue, quantum_us)`: base queue (0 best to 15, or `REAL_TIME` plus a real-time one) and quantum; 0 leaves the quantum unchanged. rs, pm.
     Schedule = 10,
     /// `()` → space: a new empty address space. vm. `ENOMEM`: table or page-table pool exhausted.
     SpaceCreate = 11,
     /// `(space)`: destroys it; its page-table frames return to the pool, its mapped frames stay vm's. `EAGAIN` while threads use it. vm.
     SpaceDestroy = 12,
-    /// `(endpoint, space)`: the thread uses this space from now on; `u64::MAX`: none. vm.
+    /// `(endpoint, space)`: assigns the thread to this space; `u64::MAX`: to none. vm.
     SpaceSet = 13,
-    /// `(space, address, frame address, pages, flags of layout::map)`: maps contiguous frames; replaces what was there.
-    /// → pages done; fewer than asked with `ENOMEM` in word 0 when the pool is empty: donate and go on. vm.
+    /// `(space, address, frame address, pages, flags of layout::map)`: maps contiguous frames, replacing earlier mappings.
+    /// Returns the pages mapped; fewer than requested, with `ENOMEM` in word 0, when the pool is empty: `Donate` and continue. vm.
     SpaceMap = 14,
     /// `(space, address, pages)`: removes mappings (absent ones are skipped). vm.
     SpaceUnmap = 15,
     /// `(space, address, pages, flags)`: changes the rights of the mappings that are present. vm.
     SpaceProtect = 16,
-    /// `(from, to, address, pages)`: copies the present mappings of a range, write right removed on both sides. fork. vm.
-    /// → pages walked; as `SpaceMap` when the pool is empty.
+    /// `(from, to, address, pages)`: copies the present mappings of a range, write-protecting both sides, for fork.
+    /// Returns the pages walked; an empty pool is reported as by `SpaceMap`. vm.
     SpaceCopy = 17,
-    /// `(frame address, pages)`: gives frames to the pool of page-table frames. vm.
+    /// `(frame address, pages)`: donates frames to the kernel's pool of page-table frames. vm.
     Donate = 18,
     /// `(to frame address, from frame address)`: copies one frame. vm.
     FrameCopy = 19,
     /// `(frame address, offset in frame, granter, grant, offset in grant, bytes)`: copies from a grant into frames. vm.
     FrameFill = 20,
-    /// `(from endpoint, address, to endpoint, address, bytes)`: copies between two address spaces; `SELF` is the caller. → bytes.
-    /// `EFAULT` when a side is not mapped so. At most `layout::MAX_COPY` bytes. pm, vfs, rs, procfs as the mask allows.
+    /// `(from endpoint, address, to endpoint, address, bytes)`: copies between two address spaces; `SELF` is the caller. Returns the
+    /// bytes copied. `EFAULT`: a side is not mapped, or lacks the right. At most `layout::MAX_COPY` bytes. pm, vfs, rs, procfs as the mask allows.
     VirCopy = 21,
-    /// `(granter, grant, offset, own address, bytes)` → bytes copied from the grant. `EPERM`: not granted so. `EFAULT`.
+    /// `(granter, grant, offset, own address, bytes)` → bytes copied from the grant. `EPERM`: the grant does not permit it. `EFAULT`: memory is not mapped.
     SafeCopyFrom = 22,
-    /// `(granter, grant, offset, own address, bytes)` → bytes copied into the grant.
+    /// `(granter, grant, offset, own address, bytes)` → bytes copied into the grant. Errors as of `SafeCopyFrom`.
     SafeCopyTo = 23,
-    /// `(address of table, entries)`: where the caller's grants are. Entries are 32 bytes, aligned.
+    /// `(address of table, entries)`: registers the caller's grant table. Entries are 32 bytes, aligned.
     SetGrants = 24,
     /// `(address)` → physical address of the caller's own memory, for DMA.
     Umap = 25,
@@ -110,18 +110,18 @@ kernel_calls! {
     DevIo = 26,
     /// `(port, operation, own address, count)`: string form of `DevIo`.
     SDevIo = 27,
-    /// `(irq, hook, policy of kernel::irq)`: from now on interrupts notify the caller with bit `hook` from HARDWARE;
-    /// `ECALLDENIED` unless the IRQ is in its list. The line stays masked until `IrqEnable` when the policy says so.
+    /// `(irq, hook, policy of kernel::irq)`: makes each interrupt notify the caller from HARDWARE with bit `hook`.
+    /// `ECALLDENIED`: the IRQ is not in the caller's list. The policy decides whether the line stays masked until `IrqEnable`.
     IrqSet = 28,
     /// `(hook)`: unmasks the line.
     IrqEnable = 29,
-    /// `(hook)`: gives the interrupt up.
+    /// `(hook)`: releases the interrupt.
     IrqRemove = 30,
     /// `(hook)` → MSI address in word 0, MSI data in word 1: a message-signalled interrupt that notifies with bit `hook`.
     /// Needs privilege flag `MSI`.
     MsiSet = 31,
-    /// `(deadline_ns, queue)`: one notification from CLOCK at this monotonic time; 0 cancels. One alarm per thread. A service does what is due with the
-    /// priority of this real-time queue (as in `Schedule`; 0: its own).
+    /// `(deadline_ns, queue)`: one notification from CLOCK at this monotonic time; 0 cancels. One alarm per thread. A service handles the alarm
+    /// at the priority of this real-time queue (as in `Schedule`; 0: its own).
     SetAlarm = 32,
     /// `()` → monotonic time in ns; word 0: real time in ns since 1970. Needs no permission.
     Time = 33,
@@ -139,38 +139,38 @@ kernel_calls! {
     Route = 39,
     /// `(slot)` → endpoint that holds a slot now, or `EDEADSRCDST`. Needs no permission.
     WhoIs = 40,
-    /// `(endpoint, kind of privilege::check, value, length)`: is this range within the endpoint's privileges? vm, pci.
+    /// `(endpoint, kind of privilege::check, value, length)`: checks that this range is within the endpoint's privileges. vm, pci.
     PrivCheck = 41,
-    /// `()`: lets others of the same queue run. Needs no permission.
+    /// `()`: moves the caller to the end of its ready queue. Needs no permission.
     Yield = 42,
-    /// `(address of privilege::PortRequest records, count)`: a vector of `DevIo`s, done in order until one fails; values read are
-    /// written into the records. → records done; the error of the first when none was.
+    /// `(address of privilege::PortRequest records, count)`: a vector of `DevIo`s, executed in order until one fails; values read are
+    /// written into the records. Returns the number executed, or the first record's error.
     VDevIo = 43,
     /// `(from, from address, to, to address, bytes)` → bytes: as `VirCopy`, but an endpoint `NONE` means that the address is physical,
     /// within the caller's memory ranges (`ECALLDENIED` outside).
     PhysCopy = 44,
-    /// `(address of CopyRequest records, count)`: a vector of `VirCopy`s, in order until one fails. → records done.
+    /// `(address of CopyRequest records, count)`: a vector of `VirCopy`s, executed in order until one fails. Returns the number executed.
     VirVCopy = 45,
-    /// `(address of CopyRequest records, count)`: the same of `PhysCopy`.
+    /// `(address of CopyRequest records, count)`: a vector of `PhysCopy`s, as `VirVCopy`.
     PhysVCopy = 46,
     /// `()` → high half of the time-stamp counter in word 0, low half in word 1. Needs no permission.
     GetTsc = 47,
-    /// `(endpoint, kind of inject, value, further value, bytes)`: disturbs a service, for tests of recovery. Only rs, whatever the mask says.
+    /// `(endpoint, kind of inject, value, further value, bytes)`: injects a fault into a service, for tests of recovery. Only rs, whatever the mask says.
     Inject = 48,
     /// `(hook)`: masks the line until `IrqEnable`.
     IrqDisable = 49,
-    /// `(operation of rt::control, caller of the system call, argument, address of 8 words in own memory, which the structure begins with)`: a system call of MINIX4RT. mrt.
+    /// `(operation of rt::control, caller of the system call, argument, address of the structure's first 8 words in own memory)`: a system call of MINIX4RT. mrt.
     RtControl = 50,
-    /// `(endpoint, address, count)`: wakes up to `count` who wait for the shared futex at this address of a thread's memory. → number. pm.
+    /// `(endpoint, address, count)`: wakes up to `count` waiters of the shared futex at this address of a thread's memory. Returns the number woken. pm.
     FutexWake = 51,
 }
 
 /// Kernel calls as messages to the SYSTEM task: `SYSTEM_LABELS | KernelCall as u32`, arguments in words 0 to 5; in the reply word 0 is
-/// the result, words 1 and 2 are what a trap leaves in words 0 and 1.
+/// the result; words 1 and 2 are the further results, which a trap returns in words 0 and 1.
 pub const SYSTEM_LABELS: u32 = 0x11 << 16;
 
-/// The kernel calls that may be made as messages to the SYSTEM task, by `SENDREC` alone. All others are `EBADCALL` there. A request whose
-/// memory vm refuses makes the `SENDREC` itself fail with `EFAULT`.
+/// The kernel calls that may be made as messages to the SYSTEM task, by `SENDREC` only. All others fail with `EBADCALL`. If vm
+/// refuses memory of the request, the `SENDREC` itself fails with `EFAULT`.
 pub const BY_MESSAGE: u64 = KernelCall::DevIo.bit()
     | KernelCall::SDevIo.bit()
     | KernelCall::VDevIo.bit()
@@ -189,21 +189,21 @@ pub const BY_MESSAGE: u64 = KernelCall::DevIo.bit()
     | KernelCall::PrivCtl.bit()
     | KernelCall::GetTsc.bit();
 
-/// Most records of `VDevIo`, `VirVCopy` and `PhysVCopy`; more are `EINVAL`.
+/// Limit of records of `VDevIo`, `VirVCopy` and `PhysVCopy`; more fail with `EINVAL`.
 pub const MAX_VECTOR: u64 = 64;
 
 /// Vector of the HAL trap: `rax` an operation of `privilege::io`, `rdx` the port, `rdi` the value to write, or with `io::STRING` the
 /// address of a buffer and `r10` the number of accesses. Result in `rax`; no other register changes. Needs the right to `DevIo` and the port,
-/// whatever the service's way is. `EBADCALL`: no such operation.
+/// whatever the service's access path is. `EBADCALL`: no such operation.
 pub const HAL_VECTOR: u8 = 0x22;
 
 /// One copy of `VirVCopy` and `PhysVCopy`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
 pub struct CopyRequest {
-    /// Whose memory is read.
+    /// Process whose memory is read.
     pub from: crate::Endpoint,
-    /// Whose memory is written.
+    /// Process whose memory is written.
     pub to: crate::Endpoint,
     /// First address read.
     pub from_address: u64,
@@ -213,25 +213,25 @@ pub struct CopyRequest {
     pub bytes: u64,
 }
 
-/// `Schedule`: added to the number of a real-time ready queue, 1 (best) to 46. A thread with a quantum goes to the end of its queue when that
-/// is used up (`SCHED_RR`), one with `NO_QUANTUM` never (`SCHED_FIFO`).
+/// `Schedule`: added to the number of a real-time ready queue, 1 (best) to 46. A thread with a quantum goes to the end of its queue when the
+/// quantum is used up (`SCHED_RR`), one with `NO_QUANTUM` never does (`SCHED_FIFO`).
 pub const REAL_TIME: u64 = 64;
 /// `Schedule`: the quantum never ends.
 pub const NO_QUANTUM: u64 = u64::MAX;
 
 /// Kinds of `Inject`.
 pub mod inject {
-    /// Ends the service as an exception `VECTOR` would, right after it has sent or received `value` more messages; 0 cancels.
+    /// Ends the service as an exception `VECTOR` would, directly after it has sent or received `value` more messages; 0 cancels.
     pub const KILL_AFTER_MESSAGES: u64 = 0;
     /// Writes the low `bytes` (1 to 8) bytes of the further value to the address `value` of the service, even if it is read-only.
     pub const POKE: u64 = 1;
-    /// Stops it without a word.
+    /// Stops the service without telling anybody, so that it misses its heartbeats.
     pub const SILENCE: u64 = 2;
     /// Vector in the `kernel::Exception` of an injected death.
     pub const VECTOR: u64 = 256;
 }
 
-/// Kernel calls anybody may make.
+/// Kernel calls that every service may make, whatever its mask.
 pub const UNRESTRICTED: u64 = 1 << KernelCall::Exit as u64
     | 1 << KernelCall::Time as u64
     | 1 << KernelCall::GetInfo as u64
@@ -240,18 +240,18 @@ pub const UNRESTRICTED: u64 = 1 << KernelCall::Exit as u64
     | 1 << KernelCall::GetTsc as u64;
 
 impl KernelCall {
-    /// The call with this native number, or `None`.
+    /// Returns the call with this native number.
     pub fn from_number(number: u64) -> Option<KernelCall> {
         let index = number.checked_sub(KERNEL_CALLS)?;
         KERNEL_CALL_NAMES.get(index as usize).map(|(_, call)| *call)
     }
 
-    /// The number in `rax`.
+    /// Returns the native number, which goes into `rax`.
     pub const fn number(self) -> u64 {
         KERNEL_CALLS + self as u64
     }
 
-    /// Its bit in a call mask.
+    /// Returns the call's bit in a call mask.
     pub const fn bit(self) -> u64 {
         1 << self as u8
     }

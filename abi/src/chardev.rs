@@ -1,5 +1,5 @@
-//! The protocol of character devices: vfs speaks it to tty, devfs (memory devices) and rtc; tty speaks it to uart.
-//! Asynchronous: a request may wait for long; the tag in word 6 names it, in its reply and in `Cancel`.
+//! The protocol of character devices: requests of vfs to tty, devfs (memory devices) and rtc, and of tty to uart.
+//! Asynchronous: a request may block for long; the tag in word 6 identifies it, in its reply and in `Cancel`.
 
 use crate::GrantId;
 
@@ -10,37 +10,39 @@ protocol! {
     Open = 1 { minor: u64, flags: u64, pid: u64, group: u64, session: u64 }
     /// The last descriptor of one open file is closed.
     Close = 2 { minor: u64 }
-    /// Reads into the grant. → word 0: bytes. With `NONBLOCK` in flags `EAGAIN` instead of waiting. `caller`: group (low) and session (high half) of the reader.
+    /// Reads into the grant. Word 0 of the reply: bytes read. `EAGAIN` instead of blocking with `NONBLOCK` in `flags`.
+    /// `caller`: process group (low half) and session (high half) of the reader.
     Read = 3 { minor: u64, grant: GrantId, bytes: u64, flags: u64, caller: u64 }
-    /// Writes from the grant. → word 0: bytes. `position` in memory devices is not needed.
+    /// Writes from the grant. Word 0 of the reply: bytes written. There is no position: no character device has one.
     Write = 4 { minor: u64, grant: GrantId, bytes: u64, flags: u64, caller: u64 }
-    /// Linux ioctl: `argument` as given; the grant covers 256 bytes of the program's memory at `argument` (NONE when that is not mapped... the copy then gives `EFAULT`).
-    /// `pid`: low half pid; high half group. `session` of the caller.
+    /// ioctl(2): `argument` as the program passed it; the grant covers 256 bytes of the program's memory at `argument`
+    /// (copies of unmapped memory fail with `EFAULT`).
+    /// `caller`: pid (low half) and process group (high half); `session` of the caller.
     Control = 5 { minor: u64, request: u64, argument: u64, grant: GrantId, caller: u64, session: u64 }
-    /// Waits until one of `events` (Linux POLLIN 1, POLLOUT 4, POLLHUP 16) is there; `now` answers at once. → word 0: events.
+    /// Waits for one of `events` (Linux POLLIN 1, POLLOUT 4, POLLHUP 16); with `now` returns at once. Word 0 of the reply: the ready events.
     Poll = 6 { minor: u64, events: u64, now: bool }
-    /// Ends the waiting request with this tag (of this caller): it is answered with `EINTR`, or with what it has moved. This request itself is not answered.
+    /// Cancels the caller's request with this tag, which returns `EINTR` or the bytes moved so far. `Cancel` itself has no reply.
     Cancel = 7 { tag: u64 }
 }
 
-/// `Read`, `Write`: do not wait.
+/// `Read`, `Write`: do not block.
 pub const NONBLOCK: u64 = 0x800;
 /// `Open`: the terminal has become the controlling terminal of the session.
 pub const OPENED_CONTROLLING: u64 = 1;
 
-/// What tty asks of uart. Reads and writes are exactly-once: word `caller` of `Read` is how many bytes of the line's input tty has
-/// taken in so far, and of `Write` how many bytes of its output came before these. uart keeps input until a later `Read` says
-/// that it has been taken, and skips output that it has sent. A position that fits nothing it knows begins the count anew.
+/// Requests of tty to uart. Each byte is read and written exactly once, even if either side restarts: `caller` of `Read` counts
+/// the input bytes that tty has received, `caller` of `Write` the output bytes before these. uart keeps input until a later `Read`
+/// acknowledges it, and skips output that it has sent already. A count that matches nothing uart knows resets its own.
 pub mod serial {
-    /// `Control`: speed, form of a character and flow control, as `argument` has them (`LINE_*`). `EINVAL`: the chip cannot.
+    /// `Control`: speed, form of a character and flow control, as `argument` encodes them (`LINE_*`). `EINVAL`: the chip does not support them.
     pub const SET_LINE: u64 = 1;
-    /// `Control` → the modem lines, as Linux's TIOCMGET has them (`MODEM_*`).
+    /// `Control`: returns the modem lines, encoded as by TIOCMGET (`MODEM_*`).
     pub const GET_MODEM: u64 = 2;
-    /// `Control`: sets the outgoing modem lines to those of `argument`.
+    /// `Control`: sets the outgoing modem lines to `argument`.
     pub const SET_MODEM: u64 = 3;
-    /// `Control`: begins (1) or ends (0) a break.
+    /// `Control`: starts (1) or ends (0) a break.
     pub const SET_BREAK: u64 = 4;
-    /// `Control`: is answered when everything written has left the chip.
+    /// `Control`: replies once everything written has left the chip.
     pub const DRAIN: u64 = 5;
     /// `Control`: sends one byte ahead of everything written (XON, XOFF).
     pub const SEND_NOW: u64 = 6;
@@ -53,7 +55,7 @@ pub mod serial {
     pub const LINE_TWO_STOP: u64 = 1 << 34;
     /// `SET_LINE`: a parity bit.
     pub const LINE_PARITY: u64 = 1 << 35;
-    /// `SET_LINE`: ones in all are odd.
+    /// `SET_LINE`: odd parity.
     pub const LINE_ODD: u64 = 1 << 36;
     /// `SET_LINE`: the parity bit is always 1 (odd) or 0.
     pub const LINE_STICK: u64 = 1 << 37;

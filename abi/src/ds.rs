@@ -1,20 +1,20 @@
-//! The protocol of ds, the data store: names of services, and small state which restarted services get back.
+//! The protocol of ds, the data store: names of services, and small state that restarted services get back.
 
 use crate::{Endpoint, GrantId};
 
 protocol! {
-    /// Names and small state. Any service may speak to ds. ds itself keeps everything in its preserved memory.
+    /// Names and small state. Any service may call ds, which keeps everything in its preserved memory.
     pub "ds" = 5;
-    /// → endpoint of the service with this name. `ENOENT`: not in the system file; `EAGAIN`: it is down now.
+    /// Returns the endpoint of the service with this name. `ENOENT`: not in the system file; `EAGAIN`: down at the moment.
     Lookup = 1 { name_low: u64, name_high: u64 } -> { endpoint: Endpoint }
-    /// From now on the caller is notified when the service with this name comes up or goes down (name 0: any service).
+    /// Subscribes the caller: it is notified whenever the service with this name comes up or goes down (name 0: any service).
     Subscribe = 2 { name_low: u64, name_high: u64 }
-    /// The next event for the caller; `ENOENT`: none left. `up` false: it went down and is being restarted; `endpoint` is the new one when up.
+    /// Returns the caller's next event; `ENOENT`: none left. `up` is false while the service is being restarted; when it is up, `endpoint` is the successor's.
     NextEvent = 3 { } -> { name_low: u64, name_high: u64, endpoint: Endpoint, up: bool }
-    /// Keeps up to 1024 bytes under a key of the caller (its successor finds it again). `ENOSPC`: over 32 keys a service.
+    /// Stores up to 1024 bytes under a key of the caller, for its successor. `ENOSPC`: more than 32 keys of one service.
     Store = 4 { key_low: u64, key_high: u64, grant: GrantId, bytes: u64 }
-    /// Copies what is kept under the key into the grant. → word 0: length. `ENOENT`.
+    /// Copies the value of a key into the grant. Word 0 of the reply: length. `ENOENT`: no such key.
     Retrieve = 5 { key_low: u64, key_high: u64, grant: GrantId, bytes: u64 }
-    /// Forgets a key.
+    /// Deletes a key.
     Delete = 6 { key_low: u64, key_high: u64 }
 }

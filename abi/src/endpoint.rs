@@ -1,4 +1,4 @@
-//! Endpoints: who a message goes to and comes from.
+//! Endpoints: the source and the destination of a message.
 //!
 //! An endpoint is a slot of the kernel's thread table and the generation of its holder, so that a message meant for
 //! one process never reaches its successor. Slots 0 to 3 are the kernel's own tasks, 4 to 127 belong to services
@@ -11,7 +11,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, FromBytes, IntoBytes, Immutable, KnownLayout)]
 pub struct Endpoint(pub u32);
 
-/// Number of slots for services, kernel tasks included. A destination bitmap has one bit for each.
+/// Number of slots for services, kernel tasks included: the bits of a destination bitmap.
 pub const SERVICE_SLOTS: usize = 128;
 /// First slot of a service.
 pub const FIRST_SERVICE: usize = 4;
@@ -40,11 +40,11 @@ pub mod slot {
 }
 
 impl Endpoint {
-    /// Receive only: from anybody.
+    /// Receive only: any source.
     pub const ANY: Endpoint = Endpoint(0xffff_ffff);
-    /// Nobody.
+    /// No endpoint.
     pub const NONE: Endpoint = Endpoint(0xffff_fffe);
-    /// The caller itself, where a kernel call wants an endpoint.
+    /// The caller itself, as an argument of a kernel call.
     pub const SELF: Endpoint = Endpoint(0xffff_fffd);
     /// The SYSTEM task.
     pub const SYSTEM: Endpoint = Endpoint(slot::SYSTEM as u32);
@@ -52,52 +52,52 @@ impl Endpoint {
     pub const CLOCK: Endpoint = Endpoint(slot::CLOCK as u32);
     /// Source of interrupt notifications.
     pub const HARDWARE: Endpoint = Endpoint(slot::HARDWARE as u32);
-    /// Whoever serves as rs now; see [`Endpoint::current`].
+    /// The present incarnation of rs; see [`Endpoint::current`].
     pub const RS: Endpoint = Endpoint::current(slot::RS);
-    /// Whoever serves as vm now.
+    /// The present incarnation of vm.
     pub const VM: Endpoint = Endpoint::current(slot::VM);
-    /// Whoever serves as ds now.
+    /// The present incarnation of ds.
     pub const DS: Endpoint = Endpoint::current(slot::DS);
-    /// Whoever serves as pm now.
+    /// The present incarnation of pm.
     pub const PM: Endpoint = Endpoint::current(slot::PM);
-    /// Whoever serves as vfs now.
+    /// The present incarnation of vfs.
     pub const VFS: Endpoint = Endpoint::current(slot::VFS);
-    /// Whoever serves as tty now.
+    /// The present incarnation of tty.
     pub const TTY: Endpoint = Endpoint::current(slot::TTY);
-    /// Whoever serves as pci now.
+    /// The present incarnation of pci.
     pub const PCI: Endpoint = Endpoint::current(slot::PCI);
 
-    /// Highest generation; after it comes 1 again.
+    /// Highest generation; its successor is 1.
     pub const LAST_GENERATION: u32 = 0x7_fffe;
 
-    /// The holder of `slot` with this generation.
+    /// Returns the endpoint of the process in `slot` with this generation.
     pub const fn new(slot: usize, generation: u32) -> Self {
         Endpoint(slot as u32 | generation << 12)
     }
 
-    /// "Whoever holds `slot` when the message is delivered": generation 0, which no process ever has.
-    /// A send to it waits while rs restarts the service (slot marked by privctl `EXPECT`), and fails
+    /// Returns the endpoint of the process that holds `slot` on delivery: generation 0, which no process ever has.
+    /// A send to it waits while rs restarts the service (flag `RESTARTABLE`), and fails
     /// with `EDEADSRCDST` when no successor is expected. As a source filter it matches any generation.
     pub const fn current(slot: usize) -> Self {
         Endpoint(slot as u32)
     }
 
-    /// The slot.
+    /// Returns the slot.
     pub const fn slot(self) -> usize {
         (self.0 & 0xfff) as usize
     }
 
-    /// The generation; 0 means "whoever is there" for services, and is the only one of kernel tasks.
+    /// Returns the generation; 0 stands for the present incarnation of a service, and is the only one of kernel tasks.
     pub const fn generation(self) -> u32 {
         self.0 >> 12
     }
 
-    /// True for threads of services, false for applications and kernel tasks.
+    /// Returns whether this is a service, not an application thread or a kernel task.
     pub const fn is_service(self) -> bool {
         self.slot() >= FIRST_SERVICE && self.slot() < SERVICE_SLOTS
     }
 
-    /// True for application threads.
+    /// Returns whether this is an application thread.
     pub const fn is_application(self) -> bool {
         self.slot() >= SERVICE_SLOTS && self.slot() < SLOTS
     }

@@ -10,7 +10,7 @@ macro_rules! errnos {
     ($($(#[$doc:meta])* $name:ident = $value:literal,)*) => {
         #[allow(missing_docs)]
         impl Errno { $($(#[$doc])* pub const $name: Errno = Errno($value);)* }
-        /// Every error that Skink knows, with its name.
+        /// Every error, with its name.
         pub const ERRNOS: &[(i32, &str)] = &[$(($value, stringify!($name)),)*];
     };
 }
@@ -26,17 +26,17 @@ errnos! {
     ENETUNREACH = 101, ECONNABORTED = 103, ECONNRESET = 104, ENOBUFS = 105, EISCONN = 106, ENOTCONN = 107,
     ETIMEDOUT = 110, ECONNREFUSED = 111, EALREADY = 114, EINPROGRESS = 115, ESTALE = 116, EUCLEAN = 117, EDQUOT = 122,
     ECANCELED = 125,
-    /// Never seen by programs: pm turns it into a repetition of the call or into `EINTR`, as SA_RESTART says.
+    /// Never seen by programs: pm restarts the call or makes it fail with `EINTR`, as SA_RESTART says.
     ERESTARTSYS = 512,
     /// The destination is not in the sender's bitmap, or the kernel call not in the caller's mask.
     ECALLDENIED = 1001,
     /// No such kernel call.
     EBADCALL = 1002,
-    /// The endpoint names nobody: dead, of an old generation, or never born.
+    /// The endpoint names no process: it has ended, is of an old generation, or never existed.
     EDEADSRCDST = 1003,
-    /// Sending now would close a circle of processes waiting for each other.
+    /// The send would deadlock: it would close a cycle of processes waiting for each other.
     ELOCKED = 1004,
-    /// `SENDNB`: the destination is not waiting for this sender. It will notify the sender when it is.
+    /// `SENDNB`: the destination is not waiting for this sender. The sender is notified when it is.
     ENOTREADY = 1005,
 }
 

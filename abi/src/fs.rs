@@ -1,78 +1,78 @@
-//! The protocol of file systems: what vfs asks of ext2, tmpfs, procfs, devfs. One request at a time and file system; asynchronous (tag in word 6).
+//! The protocol of file systems: requests of vfs to ext2, tmpfs, procfs and devfs. Asynchronous (tag in word 6).
 //! A node is a number that the file system gives to a file in use. Names and paths come in grants, without NUL, one component.
 
 use crate::GrantId;
 
 protocol! {
     /// File systems. From vfs only. Replies that describe a node: `node`, `mode` (type and permission bits, link count in the high half),
-    /// `ids` (uid low, gid high half), `size`, `device` (of special files). Each such reply adds one use of the node, taken back by `Put`.
+    /// `ids` (uid low, gid high half), `size`, `device` (of special files). Each such reply adds one use of the node; `Put` drops it.
     pub "fs" = 6;
     /// Mounts the file system on the block device whose service and minor are given (`service` name in the grant, may be empty), `flags`: Linux MS_RDONLY = 1.
-    /// → the root node. Word 0: flags of `MOUNTED_*`.
+    /// Returns the root node. Word 0 of the reply: flags `MOUNTED_*`.
     Mount = 1 { grant: GrantId, bytes: u64, minor: u64, flags: u64 } -> { node: u64, mode: u64, ids: u64, size: u64, device: u64 }
-    /// Writes everything back, marks the file system clean, forgets it. `EBUSY`: nodes in use and not forced.
+    /// Writes everything back, marks the file system clean and unmounts it. `EBUSY`: nodes are in use, and it is not forced.
     Unmount = 2 { node: u64, force: bool }
-    /// The file `name` in the directory. "." and ".." are never asked ("..": the parent is asked with that name, within the file system).
+    /// Returns the node of `name` in the directory. vfs resolves "." itself, and ".." at the root of the file system.
     Lookup = 3 { directory: u64, grant: GrantId, bytes: u64 } -> { node: u64, mode: u64, ids: u64, size: u64, device: u64 }
-    /// Takes back `count` uses.
+    /// Drops `count` uses of a node.
     Put = 4 { node: u64, count: u64 }
-    /// Reads into the grant. → word 0: bytes (0: end).
+    /// Reads into the grant. Word 0 of the reply: bytes read (0: end of file).
     Read = 5 { node: u64, grant: GrantId, position: u64, bytes: u64 }
-    /// Writes from the grant on behalf of `ids`, who may or may not take reserved blocks. → word 0: bytes; the new size.
+    /// Writes from the grant. `ids` decide whether reserved blocks may be used. Word 0 of the reply: bytes written; then the new size.
     Write = 6 { node: u64, grant: GrantId, position: u64, bytes: u64, ids: u64 } -> { size: u64 }
-    /// Fills the grant with `linux_dirent64` records from `position` (0: start; else what the last reply gave). → word 0: bytes (0: end).
+    /// Fills the grant with `linux_dirent64` records from `position` (0: start; else the last reply's). Word 0 of the reply: bytes (0: end).
     GetDents = 7 { node: u64, grant: GrantId, position: u64, bytes: u64 } -> { position: u64 }
     /// Makes a file, directory, or special file (type in `mode`). `EEXIST`.
     Create = 8 { directory: u64, grant: GrantId, bytes: u64, mode: u64, ids: u64, device: u64 } -> { node: u64, mode: u64, ids: u64, size: u64, device: u64 }
     /// Makes a symbolic link: the grant holds the name, then the target.
     Symlink = 9 { directory: u64, grant: GrantId, name_bytes: u64, target_bytes: u64, ids: u64 }
-    /// Reads a symbolic link into the grant. `reader`: pid of the process that follows it (/proc/self depends on it). → word 0: length.
+    /// Reads a symbolic link into the grant. `reader`: pid of the process that follows it (/proc/self depends on it). Word 0 of the reply: length.
     ReadLink = 10 { node: u64, grant: GrantId, bytes: u64, reader: u64 }
-    /// Makes a further name for a node.
+    /// Makes a hard link to a node.
     Link = 11 { directory: u64, grant: GrantId, bytes: u64, node: u64 }
-    /// Removes a name: a file's, or with `directory_wanted` an empty directory's.
+    /// Unlinks a name: a file's, or with `directory_wanted` an empty directory's.
     Unlink = 12 { directory: u64, grant: GrantId, bytes: u64, directory_wanted: bool }
     /// Renames; the grant holds the old name, then the new one.
     Rename = 13 { old_directory: u64, new_directory: u64, grant: GrantId, old_bytes: u64, new_bytes: u64 }
-    /// The file's `struct stat` (Linux x86-64, 144 bytes) into the grant; st_dev is vfs's to fill.
+    /// Copies the file's `struct stat` (Linux x86-64, 144 bytes) into the grant; vfs fills st_dev.
     Stat = 14 { node: u64, grant: GrantId }
-    /// Permission bits.
+    /// Sets the permission bits.
     ChMod = 15 { node: u64, mode: u64 }
-    /// Owner and group; a half of all ones leaves it. Clears set-id bits of files as Linux does.
+    /// Sets owner and group; a half of all ones leaves it unchanged. Clears the set-id bits of files as Linux does.
     ChOwn = 16 { node: u64, ids: u64 } -> { mode: u64 }
-    /// Sets the size.
+    /// Truncates or extends the file to this size.
     Truncate = 17 { node: u64, size: u64 }
-    /// Times in ns since 1970; `u64::MAX` leaves one, `u64::MAX - 1` is now.
+    /// Sets the times, in ns since 1970; `u64::MAX` leaves one unchanged, `u64::MAX - 1` is the present time.
     SetTimes = 18 { node: u64, accessed_ns: u64, modified_ns: u64 }
-    /// Linux `struct statfs` (120 bytes) into the grant.
+    /// Copies `struct statfs` (Linux x86-64, 120 bytes) into the grant.
     StatFs = 19 { node: u64, grant: GrantId }
     /// Writes everything back.
     Sync = 20 { }
-    /// vfs, after its own restart: `Use` records of all nodes it holds, in the grant. Every other node has no uses any more. A reply
-    /// that is given once more after this (its request came again with the same tag) counts its node's use again.
+    /// Restores the uses after a restart of vfs: the grant holds `Use` records of all nodes that vfs has; every other node is
+    /// released. A reply repeated after this (its request came again with the same tag) counts its node's use again.
     SetUses = 21 { grant: GrantId, bytes: u64 }
-    /// vfs, for a call that its predecessor had in hand: the reply that was given to the change with this tag (word 6), once more and with its
-    /// label. `ENOENT`: no change with this tag has been made.
+    /// Repeats the reply, label included, to the change with this tag (word 6): a restarted vfs asks for the calls that its
+    /// predecessor had in progress. `ENOENT`: no change with this tag was made.
     Recall = 22 { }
-    /// Takes space for what of the file lies in this range and has none yet: zeros as before. `ENOSPC`.
+    /// Allocates blocks for the holes of the file in this range; they read as zeros. `ENOSPC`.
     Allocate = 23 { node: u64, offset: u64, bytes: u64 }
 }
 
-/// `Mount`: names may appear and vanish by themselves: vfs keeps no names (procfs, devfs).
+/// `Mount`: names appear and vanish without a request, so vfs must not cache them (procfs, devfs).
 pub const MOUNTED_VOLATILE: u64 = 1;
-/// `Mount`: mounted read-only although not asked.
+/// `Mount`: mounted read-only although read-write was requested.
 pub const MOUNTED_READ_ONLY: u64 = 2;
 
-/// `Mount`: the content is in memory and nowhere else: there is nothing to write back (tmpfs). Its `minor` has the size in KiB in the low half
-/// (0: as it likes), and in the high half a number that no other mount has.
+/// `Mount`: the content is in memory only, so there is nothing to write back (tmpfs). The low half of its `minor` is the size in KiB
+/// (0: the file system's default), the high half a number that no other mount has.
 pub const MOUNTED_IN_MEMORY: u64 = 4;
 
-/// How often vfs uses a node.
+/// The uses that vfs has of a node.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Use {
     /// The node.
     pub node: u64,
-    /// Uses.
+    /// Number of uses.
     pub count: u64,
 }

@@ -1,12 +1,12 @@
 //! Grants: the right to copy to or from a buffer, given by its owner to one grantee (docs/book/ideas.md, 5).
 //!
 //! A process keeps its grants in a table in its own memory, registered once by `SetGrants`; the kernel reads the entry at
-//! every copy, so clearing it revokes it at once.
+//! every copy, so clearing an entry revokes the grant at once.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// Number of a grant: index of the entry (bits 0 to 15) and its sequence number (bits 16 to 31), so that a stale
-/// number never means a new grant.
+/// number never names a later grant.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct GrantId(pub u32);
@@ -15,15 +15,15 @@ impl GrantId {
     /// No grant.
     pub const NONE: GrantId = GrantId(0xffff_ffff);
 
-    /// The entry with this sequence number.
+    /// Returns the number of the grant in this entry with this sequence number.
     pub const fn new(index: u16, sequence: u16) -> Self {
         GrantId(index as u32 | (sequence as u32) << 16)
     }
-    /// Index of the entry.
+    /// Returns the index of the entry.
     pub const fn index(self) -> usize {
         (self.0 & 0xffff) as usize
     }
-    /// Sequence number.
+    /// Returns the sequence number.
     pub const fn sequence(self) -> u16 {
         (self.0 >> 16) as u16
     }
@@ -46,17 +46,17 @@ pub struct GrantEntry {
     pub flags: u32,
     /// Sequence number, low 16 bits.
     pub sequence: u32,
-    /// Who may use it: an exact endpoint, or `Endpoint::current` for whoever holds a service's slot.
+    /// Grantee: an exact endpoint, or `Endpoint::current` for every incarnation of a service.
     pub grantee: crate::Endpoint,
     /// Owner of the buffer, for magic grants.
     pub owner: crate::Endpoint,
     /// Start of the buffer in its owner's memory.
     pub address: u64,
-    /// Its length.
+    /// Length of the buffer.
     pub bytes: u64,
 }
 
 const _: () = assert!(core::mem::size_of::<GrantEntry>() == 32);
 
-/// Most entries of one table.
+/// Limit of entries in one table.
 pub const MAX_GRANTS: usize = 4096;

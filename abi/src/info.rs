@@ -1,4 +1,4 @@
-//! What `GetInfo` tells: `(what, index, own address, bytes)`.
+//! Information that `GetInfo` returns: `(what, index, own address, bytes)`.
 
 use crate::{Endpoint, Name};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
@@ -40,7 +40,7 @@ pub struct ThreadInfo {
     pub endpoint: Endpoint,
     /// One of `state`.
     pub state: u32,
-    /// Whom it waits for, or `NONE`.
+    /// Endpoint that it waits for, or `NONE`.
     pub blocked_on: Endpoint,
     /// Queue, inheritance included: as in the kernel call `Schedule`.
     pub queue: u32,
@@ -62,9 +62,9 @@ pub struct ThreadInfo {
 pub struct KernelInfo {
     /// Monotonic time.
     pub now_ns: u64,
-    /// Time with nothing to run.
+    /// Time without a ready thread.
     pub idle_ns: u64,
-    /// TSC ticks a second.
+    /// TSC ticks per second.
     pub tsc_hz: u64,
     /// TSC when the kernel was entered.
     pub entry_tsc: u64,
@@ -90,12 +90,12 @@ pub struct KernelInfo {
 pub struct Framebuffer {
     /// Physical address.
     pub address: u64,
-    /// Bytes a line.
+    /// Bytes per line.
     pub pitch: u32,
-    /// Pixels a line.
+    /// Pixels per line.
     pub width: u32,
     /// Lines.
     pub height: u32,
-    /// Bits a pixel.
+    /// Bits per pixel.
     pub depth: u32,
 }

@@ -8,9 +8,9 @@ pub const USER_END: u64 = 0x7fff_ffff_f000;
 pub const USER_START: u64 = 0x1_0000;
 /// Services are linked here.
 pub const SERVICE_IMAGE: u64 = 0x40_0000;
-/// A service's heap starts here; its size is `heap` of the system file.
+/// A service's heap starts here; its size is `heap_bytes` of the system file.
 pub const SERVICE_HEAP: u64 = 0x1_0000_0000;
-/// A service's preserved memory (`keep` of the system file): the same pages in each incarnation.
+/// A service's preserved memory (`keep_bytes` of the system file): the same pages in each incarnation.
 pub const SERVICE_KEEP: u64 = 0x2_0000_0000;
 /// Physical memory that vm maps for drivers (registers, DMA buffers) starts here.
 pub const SERVICE_DEVICES: u64 = 0x3_0000_0000;
@@ -22,25 +22,25 @@ pub const SERVICE_STACK_BYTES: u64 = 256 * 1024;
 pub const RS_ARCHIVE: u64 = 0x10_0000_0000;
 /// Heap the kernel gives to rs and to vm, which it starts itself from the archive. It is mapped before they run.
 pub const BOOT_HEAP_BYTES: u64 = 2 << 20;
-/// Most bytes of one copying kernel call.
+/// Limit of one copying kernel call, in bytes.
 pub const MAX_COPY: u64 = 4 << 20;
-/// Longest text of `Diag`.
+/// Limit of the text of `Diag`, in bytes.
 pub const MAX_DIAG: u64 = 1024;
-/// Most address spaces.
+/// Limit of address spaces.
 pub const SPACES: usize = 1152;
 
 /// Flags of `SpaceMap` and `SpaceProtect`. Readable always; writable and executable exclude each other (W^X): `EINVAL`.
-/// (A program that asks Linux for both gets writable until it executes there, then executable: vm's business.)
+/// (If a program requests both, vm maps the page writable until it is executed, then executable.)
 pub mod map {
     /// Writable.
     pub const WRITE: u64 = 1;
     /// Executable.
     pub const EXECUTE: u64 = 2;
-    /// `SpaceMap`: the frames are filled with zeros first.
+    /// `SpaceMap`: zeroes the frames first.
     pub const ZERO: u64 = 4;
     /// Not cached: device registers.
     pub const UNCACHED: u64 = 8;
-    /// `SpaceProtect`: no access at all (PROT_NONE), frames stay.
+    /// `SpaceProtect`: no access at all (PROT_NONE); the frames stay.
     pub const NONE: u64 = 16;
 }
 

@@ -1,4 +1,4 @@
-//! The contract of Skink, written once: what crosses the border between any two programs.
+//! The contract between all programs of Skink, written once: messages, protocols, numbers, shared layouts.
 //!
 //! The kernel, every server, driver and file system, the native programs and `xtask` are built on this crate;
 //! the C header, the trace decoder and the protocol reference are generated from its tables.
@@ -54,7 +54,7 @@ pub use message::{Message, Word};
 pub use name::Name;
 pub use protocol::{Field, MessageInfo, ProtocolInfo};
 
-/// Every protocol of Skink, for the trace decoder and the generators of header and reference.
+/// All protocols, for the trace decoder and the generators of C header and reference.
 pub const PROTOCOLS: &[&ProtocolInfo] = &[
     &kernel::PROTOCOL,
     &vm::PROTOCOL,
@@ -69,7 +69,7 @@ pub const PROTOCOLS: &[&ProtocolInfo] = &[
     &pci::PROTOCOL,
 ];
 
-/// The protocol and message with this label (a reply's label counts as its request's), or `None`.
+/// Returns the protocol and message of a label; a reply's label finds its request.
 pub fn describe(label: u32) -> Option<(&'static ProtocolInfo, &'static MessageInfo)> {
     let request = label & !message::REPLY;
     PROTOCOLS.iter().find_map(|protocol| {

@@ -7,17 +7,17 @@ pub const NUMBERS: usize = 2048;
 /// Skink's own call to rs: `rs::service_call`.
 pub const SERVICE: u32 = nr::SKINK_SERVICE;
 
-/// The number of the call with this name.
+/// Returns the number of the call with this name.
 pub fn number(name: &str) -> Option<u32> {
     CALLS.iter().find(|(_, known)| *known == name).map(|(number, _)| *number)
 }
 
-/// The name of the call with this number.
+/// Returns the name of the call with this number.
 pub fn name(number: u32) -> Option<&'static str> {
     CALLS.binary_search_by_key(&number, |(known, _)| *known).ok().map(|index| CALLS[index].1)
 }
 
-/// The table, once: number, name, constant; in the order of the numbers.
+/// Defines all tables from one list: number, name, constant; ascending by number.
 macro_rules! calls {
     ($($number:literal $name:ident $constant:ident,)*) => {
         /// Number and name of every call.

@@ -8,7 +8,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 pub struct Name(pub [u8; 16]);
 
 impl Name {
-    /// The name, or `None` when it is empty, longer than 16 bytes or holds a zero byte.
+    /// Makes a name of `text`; `None` if it is empty, longer than 16 bytes or holds a zero byte.
     pub const fn new(text: &str) -> Option<Name> {
         let bytes = text.as_bytes();
         if bytes.is_empty() || bytes.len() > 16 {
@@ -26,18 +26,18 @@ impl Name {
         Some(Name(name))
     }
 
-    /// As it travels in a message.
+    /// Encodes the name as two words of a message.
     pub fn to_words(self) -> (u64, u64) {
         let bits = u128::from_le_bytes(self.0);
         (bits as u64, (bits >> 64) as u64)
     }
 
-    /// As it arrives in a message.
+    /// Decodes a name from two words of a message.
     pub fn from_words(low: u64, high: u64) -> Name {
         Name((low as u128 | (high as u128) << 64).to_le_bytes())
     }
 
-    /// The text, without padding; "?" when it is not UTF-8.
+    /// Returns the text without padding; "?" if it is not UTF-8.
     pub fn as_str(&self) -> &str {
         let length = self.0.iter().position(|&b| b == 0).unwrap_or(16);
         core::str::from_utf8(&self.0[..length]).unwrap_or("?")

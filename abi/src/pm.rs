@@ -1,27 +1,27 @@
 //! The protocol of pm, the process manager: processes, threads, signals, ids, sessions, wait, exec, timers of programs.
-//! Routed to it are the Linux calls of these matters (list: systems/*.toml). pm blocks only on vm, vfs and the kernel.
+//! The Linux calls for them are routed to pm (list: systems/*.toml). pm blocks only on vm, vfs and the kernel.
 
 use crate::{Endpoint, GrantId};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 protocol! {
-    /// Processes. Kernel messages come from the threads concerned (`kernel::Exception`, `Interrupted`, `Exited`); rs and procfs ask as noted.
+    /// Processes. Kernel messages come from the threads concerned (`kernel::Exception`, `Interrupted`, `Exited`); callers of the others as noted.
     pub "pm" = 2;
-    /// rs: a service has come up (or its endpoint changed): it appears in the process list with the pid pm gives it.
+    /// rs: a service has come up or its endpoint has changed; pm lists it under a pid of its own.
     ServiceUp = 1 { process: Endpoint, name_low: u64, name_high: u64 }
-    /// rs: all boot services are up, start the first program (`/sbin/init`, pid 1).
+    /// rs: all boot services are up; pm starts the first program (`/sbin/init`, pid 1).
     Boot = 2 { }
-    /// procfs, rs: `ProcessRecord`s, in order of pid, from the first pid not below `first_pid`. → word 0: bytes written.
+    /// procfs, rs: copies `ProcessRecord`s into the grant, ascending by pid, from the first pid not below `first_pid`. Word 0 of the reply: bytes copied.
     Processes = 3 { first_pid: u64, grant: GrantId, bytes: u64 }
-    /// procfs: arguments (`what` 0), environment (1) or executable path (2) of a process into the grant. → word 0: length.
+    /// procfs: copies the arguments (`what` 0), environment (1) or executable path (2) of a process into the grant. Word 0 of the reply: length.
     ProcessText = 4 { pid: u64, what: u64, grant: GrantId, bytes: u64 }
-    /// Services which take routed calls: who is this application thread? → pid, effective uid and gid (uid low, gid high half), `ESRCH`.
+    /// Services that implement routed calls: returns pid, effective uid (low half) and gid (high half) of an application thread. `ESRCH`.
     WhoIs = 5 { process: Endpoint } -> { pid: u64, ids: u64, session: u64, group: u64 }
-    /// procfs: the same as `Processes` of the threads of a process: `pid` in a record is the thread's id. `ESRCH`.
+    /// procfs: as `Processes`, for the threads of a process: `pid` in a record is the thread's id. `ESRCH`.
     Threads = 6 { pid: u64, first_tid: u64, grant: GrantId, bytes: u64 }
 }
 
-/// What pm tells about one process, or one thread.
+/// State of a process or a thread.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[allow(missing_docs)]
@@ -43,7 +43,7 @@ pub struct ProcessRecord {
     pub threads: u32,
     /// Letter as in /proc/PID/stat: R S D T Z.
     pub state: u32,
-    /// 1: a service (shown like a kernel thread, without memory map or arguments).
+    /// 1: a service, shown like a kernel thread, without memory map or arguments.
     pub service: u32,
     pub nice: i32,
     pub started_ns: u64,
@@ -55,11 +55,11 @@ pub struct ProcessRecord {
     pub signals_caught: u64,
     /// Name, first 15 bytes of the file name.
     pub name: [u8; 16],
-    /// Id of the process, of a thread, too.
+    /// Id of the process, in a thread's record too.
     pub process: u32,
     /// Linux's scheduling policy, and real-time priority or 0.
     pub policy: u32,
     pub priority: u32,
-    /// The real-time priority that the thread runs with now, inheritance included; 0: it is time shared.
+    /// Effective real-time priority, inheritance included; 0: time-shared.
     pub effective: u32,
 }

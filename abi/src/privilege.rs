@@ -1,5 +1,5 @@
-//! Privileges: what a service may do. The system file states them, rs hands them to the kernel with `PrivCtl`,
-//! the kernel enforces them on every path (docs/book/ideas.md, 6).
+//! Privileges of a service. The system file states them, rs passes them to the kernel with `PrivCtl`,
+//! and the kernel enforces them on every path (docs/book/ideas.md, 6).
 
 use crate::{Name, endpoint::SERVICE_SLOTS};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
@@ -26,14 +26,14 @@ pub struct MemoryRange {
 
 /// May make magic grants (vfs).
 pub const MAGIC_GRANTS: u32 = 1;
-/// May ask for message-signalled interrupts.
+/// May use message-signalled interrupts.
 pub const MSI: u32 = 2;
 /// May copy with `VirCopy` between application threads and itself only, not other services.
 pub const COPY_APPLICATIONS_ONLY: u32 = 4;
 /// A successor is expected when this service dies: senders to `Endpoint::current` wait.
 pub const RESTARTABLE: u32 = 8;
 
-/// A port access that is denied is an exception of the service, not only an error: it is killed and restarted by its policy.
+/// A denied port access raises an exception, which kills the service, instead of returning an error.
 pub const KILL_ON_DENIAL: u32 = 16;
 
 /// One access of `VDevIo`.
@@ -44,7 +44,7 @@ pub struct PortRequest {
     pub port: u16,
     /// Operation of `io`.
     pub operation: u16,
-    /// What is written, or what has been read.
+    /// Value to write, or value read.
     pub value: u32,
 }
 
@@ -54,17 +54,17 @@ pub struct PortRequest {
 pub struct Privileges {
     /// Name of the service.
     pub name: Name,
-    /// Permitted kernel calls: bit = `KernelCall`. `call::UNRESTRICTED` is always there.
+    /// Permitted kernel calls: bit = `KernelCall`. `call::UNRESTRICTED` is always permitted.
     pub kernel_calls: u64,
     /// Permitted destinations: bit = slot; bit `APPLICATIONS_BIT` = all application threads.
     pub destinations: [u64; SERVICE_SLOTS / 64],
-    /// Flags above.
+    /// The flags of this module, from `MAGIC_GRANTS` on.
     pub flags: u32,
-    /// How it reaches its ports (`way`).
+    /// Access path to its ports: one of `way`.
     pub io_way: u32,
     /// Port ranges, `port_count` of them.
     pub ports: [PortRange; 16],
-    /// What is behind each range (`device`).
+    /// Device behind each range: one of `device`.
     pub devices: [u8; 16],
     /// Used entries of `ports`.
     pub port_count: u32,
@@ -77,7 +77,7 @@ pub struct Privileges {
 }
 
 impl Privileges {
-    /// No rights at all.
+    /// No privileges.
     pub const NONE: Privileges = Privileges {
         name: Name([0; 16]),
         kernel_calls: 0,
@@ -93,26 +93,26 @@ impl Privileges {
     };
 }
 
-/// The ways to a port (docs/book/driver-io.md).
+/// Access paths to a port (docs/book/driver-io.md).
 pub mod way {
     /// Request messages to the SYSTEM task.
     pub const SYSTASK: u32 = 0;
-    /// One trap.
+    /// The HAL trap.
     pub const HAL: u32 = 1;
-    /// The driver executes IN and OUT, the kernel emulates them.
+    /// IN and OUT in the driver, which fault and are emulated by the kernel.
     pub const EMULATE: u32 = 2;
-    /// The CPU's permission bitmap.
+    /// IN and OUT in the driver, permitted by the CPU's I/O permission bitmap.
     pub const DIRECT: u32 = 3;
 }
 
-/// What is behind a range of ports: the machine, or a device that the kernel itself plays. Numbers from 128 on are kept for devices
-/// of other nodes: `PrivCtl` refuses them until there are such.
+/// Devices behind a range of ports: the machine's, or a virtual one in the kernel. Numbers from 128 on are reserved for devices
+/// of other nodes; `PrivCtl` refuses them.
 pub mod device {
     /// The machine's own ports.
     pub const MACHINE: u8 = 0;
-    /// A clock, 32-bit reads: at offset 0 the low half of the monotonic time in ns, at 4 its high half. All else reads as ones and ignores writes.
+    /// A clock, 32-bit reads: at offset 0 the low half of the monotonic time in ns, at 4 its high half. Other offsets read as ones; writes are ignored.
     pub const CLOCK: u8 = 1;
-    /// The kernel's log: a byte written to offset 0 is a character of it; reads give 0xe9, as Bochs' debug port does.
+    /// The kernel's log: a byte written to offset 0 is logged; reads return 0xe9, as Bochs' debug port does.
     pub const LOG: u8 = 2;
     /// The devices that `virtual_ports` of the system file may name.
     pub const NAMES: [(&str, u8); 2] = [("clock", CLOCK), ("log", LOG)];
@@ -132,10 +132,10 @@ pub mod io {
 
 /// Kinds of `PrivCheck`.
 pub mod check {
-    /// Is physical memory `value .. value + length` within the ranges?
+    /// Physical memory `value .. value + length`.
     pub const MEMORY: u64 = 0;
-    /// Are the ports `value .. value + length` within the ranges?
+    /// Ports `value .. value + length`.
     pub const PORTS: u64 = 1;
-    /// Is `value` one of the IRQs?
+    /// IRQ `value`.
     pub const IRQ: u64 = 2;
 }

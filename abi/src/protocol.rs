@@ -1,4 +1,4 @@
-//! How a protocol is written down: once, as a table from which types, decoder, C header and reference all come.
+//! The macro that defines a protocol: types, decoder, C header and reference are all generated from one table.
 //!
 //! ```text
 //! protocol! {
@@ -28,7 +28,7 @@ pub struct MessageInfo {
     pub name: &'static str,
     /// Label of the request.
     pub label: u32,
-    /// Documentation, one line an element.
+    /// Documentation, one element for each line.
     pub doc: &'static [&'static str],
     /// Words 0 and on of the request.
     pub request: &'static [Field],
@@ -41,7 +41,7 @@ pub struct MessageInfo {
 pub struct ProtocolInfo {
     /// Name, as in the file of `abi`.
     pub name: &'static str,
-    /// Documentation, one line an element.
+    /// Documentation, one element for each line.
     pub doc: &'static [&'static str],
     /// Its messages.
     pub messages: &'static [MessageInfo],
@@ -80,7 +80,7 @@ macro_rules! protocol {
             impl $name {
                 pub const LABEL: u32 = ($pnumber << 16) | $number;
 
-                /// The request as a message.
+                /// Encodes the request.
                 pub fn message(self) -> $crate::Message {
                     let mut message = $crate::Message::new(Self::LABEL);
                     let mut at = 0;
@@ -88,7 +88,7 @@ macro_rules! protocol {
                     message
                 }
 
-                /// The request in this message, whose label the caller has looked at.
+                /// Decodes the request; the caller has checked the label.
                 pub fn from_message(message: &$crate::Message) -> Self {
                     let mut at = 0;
                     $(let $field = <$kind as $crate::Word>::from_word(message.words[at]); at += 1;)*
@@ -105,7 +105,7 @@ macro_rules! protocol {
         pub enum Request { $($name($name)),* }
 
         impl Request {
-            /// The request in this message, or `None` when it belongs to another protocol.
+            /// Decodes the request in a message; `None` if it belongs to another protocol.
             pub fn decode(message: &$crate::Message) -> Option<Request> {
                 match message.label {
                     $($name::LABEL => Some(Request::$name($name::from_message(message))),)*
@@ -127,7 +127,7 @@ macro_rules! protocol {
                 reply
             }
 
-            /// The results in a reply, or its error.
+            /// Decodes the results of a reply, or its error.
             #[allow(unused_parens)]
             pub fn results(reply: &$crate::Message) -> Result<($($rkind),*), $crate::Errno> {
                 reply.result()?;

@@ -30,14 +30,14 @@ pub struct Registers {
     pub rsp: u64,
     pub fs_base: u64,
     pub gs_base: u64,
-    /// Number of the Linux call the thread is in or has just returned from without running since; `u64::MAX`: none.
-    /// A call whose result is `-ERESTARTSYS` is repeated by `rip -= 2`, `rax = linux_call`. Ignored when set.
+    /// Number of the Linux call that the thread is in, or has returned from without running since; `u64::MAX`: none.
+    /// A call that returned `-ERESTARTSYS` is restarted by `rip -= 2`, `rax = linux_call`. Ignored by `SetRegisters`.
     pub linux_call: u64,
-    /// 1 when `extended` holds state; 0: the thread has not used the FPU (set: reset it to the initial state).
+    /// 1: `extended` is valid; 0: the thread has not used the FPU (`SetRegisters`: resets it to the initial state).
     pub extended_valid: u64,
     /// XSAVE area, standard format, components x87, SSE, AVX.
     pub extended: [u8; EXTENDED_BYTES],
-    /// Nothing, up to the alignment.
+    /// Padding.
     pub unused: [u64; 2],
 }
 

@@ -12,98 +12,98 @@ pub const SYSTEM_CALL: u32 = crate::linux::nr::SKINK_MRT;
 pub mod call {
     /// The first number.
     pub const FIRST: u64 = 0x1200;
-    /// `(id, timeout)`: takes one from a semaphore. `BADSEM`, `E_TRY_AGAIN`, `TIMEOUT`, `EXITING`; `ELOCKED`: threads would wait for each
-    /// other in a circle; `BADPRTY`: the caller is better than the mutex's ceiling.
+    /// `(id, timeout)`: decrements a semaphore, or waits for it. `BADSEM`, `E_TRY_AGAIN`, `TIMEOUT`, `EXITING`; `ELOCKED`: the wait would
+    /// deadlock; `BADPRTY`: the caller is better than the mutex's ceiling.
     pub const SEMDOWN: u64 = 0x1200;
-    /// `(id)`: gives one back. `BADSEM`; `EPERM`: another process holds the mutex.
+    /// `(id)`: increments a semaphore. `BADSEM`; `EPERM`: another process owns the mutex.
     pub const SEMUP: u64 = 0x1201;
     /// `()`: the caller becomes real-time, with the attributes set before; its memory becomes resident. `BADPTYPE`, `BADPRTY` (no
     /// attributes), `NOVTIMER`, `NOMSGQ`, `ENOMEM`.
     pub const SET2RT: u64 = 0x1202;
     /// `()`: the caller becomes an ordinary process again.
     pub const SET2NRT: u64 = 0x1203;
-    /// `(timeout)`: waits for a wake-up or the time; a periodic process with `FOREVER`: for its next period.
+    /// `(timeout)`: waits for a wake-up or the timeout; a periodic process with `FOREVER` waits for its next period.
     pub const SLEEP: u64 = 0x1204;
-    /// `(pid)`: ends a sleep. `E_BAD_PROC`, `BADPTYPE`; `UNSLEEP`: it does not sleep, its watchdog is told.
+    /// `(pid)`: ends a sleep. `E_BAD_PROC`, `BADPTYPE`; `UNSLEEP`: the process does not sleep; its watchdog receives a message.
     pub const WAKEUP: u64 = 0x1205;
-    /// `(address)`: 80 characters for the console. `EINVAL`: bad address.
+    /// `(address)`: writes 80 characters to the console. `EINVAL`: bad address.
     pub const PRINT: u64 = 0x1206;
-    /// `(destination pid, timeout)` and a message: waits until it is received. `E_BAD_PROC`, `E_BAD_DEST` (the caller itself), `BADPTYPE`,
+    /// `(destination pid, timeout)` and a message: sends it and waits until it is received. `E_BAD_PROC`, `E_BAD_DEST` (the caller itself), `BADPTYPE`,
     /// `MQFULL`, `NOMQENT`, `E_TRY_AGAIN`, `TIMEOUT`, `EXITING`, `ELOCKED`.
     pub const RQST: u64 = 0x1207;
-    /// The same without waiting.
+    /// Sends a message as `SEND` without waiting.
     pub const ARQST: u64 = 0x1208;
-    /// `(destination pid, -, priority)`: the same at a stated priority, which the destination inherits. `BADPRTY`.
+    /// `(destination pid, -, priority)`: sends without waiting at an explicit priority, which the destination inherits. `BADPRTY`.
     pub const UPRQST: u64 = 0x1209;
-    /// `(destination pid)`: the same at the destination's own priority.
+    /// `(destination pid)`: sends without waiting at the destination's own priority.
     pub const SIGN: u64 = 0x120a;
-    /// `(destination pid)`: an answer; the caller drops what the request lent it.
+    /// `(destination pid)`: sends a reply; the caller drops the priority that it inherited from the request.
     pub const REPLY: u64 = 0x120b;
     /// `(source pid or ANYPROC, timeout)` → the best message: `rdi` = source pid | type << 32, `rsi` = id | sequence number << 32,
     /// `rdx` = time in ticks, `r13` = priority | process number << 32, `r14` = deadline, `r15` = laxity. `E_BAD_PROC`, `E_TRY_AGAIN`, `TIMEOUT`,
     /// `EXITING`.
     pub const RCV: u64 = 0x120c;
-    /// `(destination pid, timeout)`: a request, and the answer as by `RCV`. `EINVAL`: the timeout is `NOWAIT`.
+    /// `(destination pid, timeout)`: sends a request and receives the reply as by `RCV`. `EINVAL`: the timeout is `NOWAIT`.
     pub const RQRCV: u64 = 0x120d;
-    /// Numbers of real-time kernel calls are below this; the others give `E_BAD_FCN`.
+    /// Numbers of real-time kernel calls are below this; others fail with `E_BAD_FCN`.
     pub const END: u64 = 0x1300;
 }
 
-/// Operations of the system calls: `(operation, argument, address)`. In standard mode `NORTMODE`, unless said otherwise; a real-time caller
-/// `BADPTYPE`; other than the superuser `EPERM`; a bad address `EINVAL`; an unknown operation `EBADCALL`.
+/// Operations of the system calls: `(operation, argument, address)`. Unless said otherwise they fail with `NORTMODE` in standard mode, `BADPTYPE` for a
+/// real-time caller, `EPERM` for users other than the superuser, `EINVAL` for a bad address, `EBADCALL` for an unknown operation.
 pub mod control {
-    /// `(harmonic, address as refresh)`: real-time mode: the timer runs at harmonic × 50 Hz, idle time is sampled every `refresh` ticks.
-    /// `BADHARM`, `BADRFSH`; `RTACTIVE`: it is in that mode already.
+    /// `(harmonic, address as refresh)`: enters real-time mode: the timer runs at harmonic × 50 Hz, idle time is sampled every `refresh` ticks.
+    /// `BADHARM`, `BADRFSH`; `RTACTIVE`: already in real-time mode.
     pub const RTSTART: u64 = 0;
-    /// The same again, in real-time mode. `RTACTIVE`: there are real-time processes.
+    /// Changes the arguments of real-time mode. `RTACTIVE`: real-time processes exist.
     pub const RESTART: u64 = 1;
-    /// Back to standard mode. `RTACTIVE`: there are real-time processes.
+    /// Returns to standard mode. `RTACTIVE`: real-time processes exist.
     pub const RTSTOP: u64 = 2;
-    /// `(options)`, in standard mode. `RTMODE`; `BADFLAGS`.
+    /// `(options)`: sets the options, in standard mode. `RTMODE`; `BADFLAGS`.
     pub const SETSVAL: u64 = 3;
-    /// → `SystemValues`, in both modes.
+    /// Returns `SystemValues`, in both modes.
     pub const GETSVAL: u64 = 4;
-    /// → `SystemStatistics`.
+    /// Returns `SystemStatistics`.
     pub const GETSSTAT: u64 = 5;
-    /// Clears them.
+    /// Clears the system's statistics.
     pub const CLRSSTAT: u64 = 6;
-    /// `ProcessAttributes` of the caller. `BADPRTY`, `BADWDOG`, `BADPER`, `BADDEAD`, `BADFLAGS`, `BADMQSZ`; `NOMSGQ`: too many processes.
+    /// Sets `ProcessAttributes` of the caller. `BADPRTY`, `BADWDOG`, `BADPER`, `BADDEAD`, `BADFLAGS`, `BADMQSZ`; `NOMSGQ`: too many processes.
     pub const SETPATTR: u64 = 7;
     /// `(pid)` → `ProcessAttributes`. `E_BAD_PROC`.
     pub const GETPATTR: u64 = 8;
     /// `(pid)` → `ProcessStatistics`. `E_BAD_PROC`.
     pub const GETPSTAT: u64 = 9;
-    /// `(pid)`: clears them. `E_BAD_PROC`.
+    /// `(pid)`: clears the process's statistics. `E_BAD_PROC`.
     pub const CLRPSTAT: u64 = 10;
     /// `(pid)` → `ProcessInternals`. `E_BAD_PROC`.
     pub const GETPINT: u64 = 11;
-    /// `(irq)`, `IrqAttributes`. `BADIRQ`, `BADIRQT`, `BADTASK`, `BADPRTY`, `BADWDOG`, `BADPER`, `NOVTIMER`. (`NOSOFTIRQ` never: the caller names the interrupt.)
+    /// `(irq)`: sets `IrqAttributes`. `BADIRQ`, `BADIRQT`, `BADTASK`, `BADPRTY`, `BADWDOG`, `BADPER`, `NOVTIMER`. (`NOSOFTIRQ` never: the caller names the interrupt.)
     pub const SETIATTR: u64 = 12;
     /// `(irq)` → `IrqAttributes`. `BADIRQ`.
     pub const GETIATTR: u64 = 13;
     /// `(irq)` → `IrqStatistics`. `BADIRQ`.
     pub const GETISTAT: u64 = 14;
-    /// `(irq)`: clears them. `BADIRQ`.
+    /// `(irq)`: clears the interrupt's statistics. `BADIRQ`.
     pub const CLRISTAT: u64 = 15;
     /// `(irq)` → `IrqInternals`. `BADIRQ`.
     pub const GETIINT: u64 = 16;
-    /// `SemaphoreAttributes` → id. `BADNAME`, `BADVALUE`, `BADFLAGS`, `BADPRTY`, `NOSEM`.
+    /// Allocates a semaphore with these `SemaphoreAttributes` → id. `BADNAME`, `BADVALUE`, `BADFLAGS`, `BADPRTY`, `NOSEM`.
     pub const SEMALLOC: u64 = 17;
-    /// `(id)`. `BADSEM`, `FREESEM`; `EPERM`: another process has allocated it.
+    /// `(id)`: frees a semaphore. `BADSEM`, `FREESEM`; `EPERM`: another process has allocated it.
     pub const SEMFREE: u64 = 18;
     /// Name of 16 characters → id. `BADSEM`.
     pub const GETSEMID: u64 = 19;
-    /// `(id)` → `SemaphoreAttributes`; the value as it is now. `BADSEM`, `FREESEM`.
+    /// `(id)` → `SemaphoreAttributes` with the present value. `BADSEM`, `FREESEM`.
     pub const GETSEMATTR: u64 = 20;
     /// `(id)` → `SemaphoreStatistics`. `BADSEM`, `FREESEM`.
     pub const GETSEMSTAT: u64 = 21;
-    /// `(id)`: clears them. `BADSEM`, `FREESEM`.
+    /// `(id)`: clears the semaphore's statistics. `BADSEM`, `FREESEM`.
     pub const CLRSEMSTAT: u64 = 22;
     /// `(id)` → `SemaphoreInternals`. `BADSEM`.
     pub const GETSEMINT: u64 = 23;
     /// `(id)` → `QueueStatistics`. `BADMSGQ`, `FREEMSGQ`.
     pub const GETMQSTAT: u64 = 24;
-    /// `(id)`: clears them. `BADMSGQ`, `FREEMSGQ`.
+    /// `(id)`: clears the queue's statistics. `BADMSGQ`, `FREEMSGQ`.
     pub const CLRMQSTAT: u64 = 25;
     /// Operations are below this.
     pub const END: u64 = 26;
@@ -144,49 +144,49 @@ pub mod error {
     pub const E_MRT_BADFLAGS: i32 = 2030;
     pub const E_MRT_BADMSGQ: i32 = 2031;
     pub const E_MRT_FREEMSGQ: i32 = 2032;
-    /// MINIX's own, 1100 further on than there.
+    /// MINIX's own errors, plus 1100.
     pub const E_BAD_DEST: i32 = 2101;
     pub const E_TRY_AGAIN: i32 = 2103;
     pub const E_BAD_FCN: i32 = 2109;
     pub const E_BAD_PROC: i32 = 2111;
 }
 
-/// Timeout: not at all.
+/// Timeout: do not wait.
 pub const NOWAIT: i64 = 0;
-/// Timeout: without limit.
+/// Timeout: wait without limit.
 pub const FOREVER: i64 = -1;
-/// Source of `RCV`: anybody.
+/// Source of `RCV`: any process.
 pub const ANYPROC: i64 = -1;
 /// Watchdog, task: none.
 pub const NOPROC: i64 = -1;
 
-/// Ticks of the time-shared world in a second.
+/// Ticks per second of the time-shared system.
 pub const CLOCK_HZ: u64 = 50;
 /// Priorities that processes, semaphores and interrupts may have: 1, the best, to this; 0 is the timer's.
 pub const PRIORITIES: u64 = 46;
 /// Harmonics, refreshes and periods are 1 to this, in ticks.
 pub const MOST_TICKS: u64 = 10_000;
-/// Processes with attributes.
+/// Limit of processes with attributes.
 pub const PROCESSES: usize = 256;
-/// Real-time processes, each with its message queue.
+/// Limit of real-time processes, each with its message queue.
 pub const QUEUES: usize = 128;
-/// Messages that all queues together hold.
+/// Capacity of all message queues together.
 pub const ENTRIES: usize = 1024;
-/// Most that one queue may hold.
+/// Limit of the capacity of one queue.
 pub const QUEUE_ENTRIES: u64 = 256;
-/// Virtual timers.
+/// Number of virtual timers.
 pub const TIMERS: usize = 160;
-/// Semaphores; ids are 0 to below this.
+/// Number of semaphores; ids are below it.
 pub const SEMAPHORES: usize = 256;
 /// Interrupt descriptors: below `HARDWARE_IRQS` one for each line, from there on software interrupts.
 pub const IRQS: usize = 96;
-/// Lines with a descriptor.
+/// Number of interrupt lines with a descriptor.
 pub const HARDWARE_IRQS: usize = 64;
-/// The software interrupt that is the 50 Hz tick of the time-shared world.
+/// The software interrupt that is the 50 Hz tick of the time-shared system.
 pub const TICK_IRQ: usize = HARDWARE_IRQS;
 /// Characters of `PRINT`.
 pub const PRINT_BYTES: usize = 80;
-/// A process that runs so long without waiting is taken for one that loops for ever, and becomes an ordinary one.
+/// A process that runs this long without waiting is taken for a runaway and becomes an ordinary process.
 pub const RUNAWAY_NS: u64 = 3_000_000_000;
 
 /// Options and state of the system.
@@ -205,9 +205,9 @@ pub mod mode {
     pub const LATENCY: u64 = 0x200;
     /// Priority inheritance is on.
     pub const BPIP: u64 = 0x400;
-    /// The timer comes when it is needed and no other time.
+    /// The timer fires only when a deadline is due.
     pub const ONESHOT: u64 = 0x800;
-    /// Interrupts worse than the running priority wait.
+    /// Interrupts of a worse priority than the running process stay pending.
     pub const PRTYMASK: u64 = 0x1000;
     pub const OPTIONS: u64 = DBG232 | LATENCY | BPIP | ONESHOT | PRTYMASK;
 }
@@ -218,7 +218,7 @@ pub mod flag {
     pub const SEM_PRTYORDER: u64 = 1;
     pub const SEM_PRTYINHERIT: u64 = 2;
     pub const SEM_MUTEX: u64 = 4;
-    /// The carrier runs with at least the mutex's `priority`.
+    /// The owner runs with at least the mutex's `priority`.
     pub const SEM_PRTYCEILING: u64 = 8;
     pub const MQ_PRTYORDER: u64 = 1;
     pub const MQ_PRTYINHERIT: u64 = 2;
@@ -256,14 +256,14 @@ pub mod message {
     pub const REPLY: u64 = 4;
     pub const SIGNAL: u64 = 5;
     pub const RQRCV: u64 = 6;
-    /// From the kernel. An interrupt: word 0 its number, word 1 how often it came.
+    /// From the kernel. An interrupt: word 0 its number, word 1 the number of arrivals.
     pub const KRNIRQ: u64 = 0x10;
-    /// A time is over.
+    /// A timeout has expired.
     pub const KRNTOUT: u64 = 0x11;
-    /// A deadline is missed: word 0 the pid, or the interrupt with word 1 = 1; or a wake-up met no sleeper (word 1 = 2), a Linux call
-    /// was made (word 1 = 3, word 2 its number), a process ran away (word 1 = 4).
+    /// A deadline was missed: word 0 the pid, or the interrupt with word 1 = 1. Or a wake-up found no sleeper (word 1 = 2), a Linux
+    /// call was made (word 1 = 3, word 2 its number), a process ran away (word 1 = 4).
     pub const KRNDLINE: u64 = 0x12;
-    /// The watchdog, word 0, is gone.
+    /// The watchdog, word 0, has ended.
     pub const KRNWDOG: u64 = 0x13;
     /// The process, word 0, is real-time no longer.
     pub const KRNPROC: u64 = 0x14;
@@ -272,7 +272,7 @@ pub mod message {
 /// A message's words.
 pub const MESSAGE_WORDS: usize = 4;
 
-/// What `RCV` tells about a message, as the C library hands it out.
+/// Properties of a message that `RCV` received, as the C library returns them.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 #[allow(missing_docs)]
@@ -288,7 +288,7 @@ pub struct MrtHeader {
     pub priority: u64,
     /// The sender's, in ticks after the sending; 0: none.
     pub deadline: u64,
-    /// What is left of it.
+    /// Time left until the deadline.
     pub laxity: i64,
 }
 
@@ -302,9 +302,9 @@ pub struct SystemValues {
     pub virtual_pic: u64,
     /// Worst latency of the timer, in ns.
     pub pit_latency: u64,
-    /// Counts of the machine's counter in a tick; 0 in standard mode.
+    /// Counts of the machine's counter per tick; 0 in standard mode.
     pub pit_latch: u64,
-    /// Ticks a second.
+    /// Ticks per second.
     pub tickrate: u64,
     pub harmonic: u64,
     pub refresh: u64,
@@ -320,7 +320,7 @@ pub struct SystemStatistics {
     pub interrupts: u64,
     pub ticks: u64,
     pub highticks: u64,
-    /// Most idle time of a refresh interval, in ns.
+    /// Longest idle time in a refresh interval, in ns.
     pub idlemax: u64,
     /// Idle time of the last one.
     pub idlelast: u64,
@@ -336,9 +336,9 @@ pub struct ProcessAttributes {
     pub baseprty: u64,
     /// In ticks, if periodic.
     pub period: u64,
-    /// Schedulings after which it becomes ordinary; 0: no limit. Forced to 0 if periodic.
+    /// Number of schedulings after which the process becomes ordinary; 0: no limit. Forced to 0 if periodic.
     pub limit: u64,
-    /// In ticks after the begin of a period, or of being woken; 0: none (a periodic process then has its period).
+    /// In ticks after the start of a period or a wake-up; 0: none (for a periodic process, its period).
     pub deadline: u64,
     /// Pid of the watchdog, or `NOPROC`.
     pub watchdog: i64,
@@ -358,9 +358,9 @@ pub struct ProcessStatistics {
     pub mdl: u64,
     /// When the last period began, in ticks.
     pub timestamp: u64,
-    /// Longest from the begin of a period until it ran, in ns.
+    /// Longest latency from the start of a period until the process ran, in ns.
     pub maxlat: u64,
-    /// Least time left at the end of a period's work, in ns; negative: missed.
+    /// Least time left until the deadline at the end of a period's work, in ns; negative: missed.
     pub minlax: i64,
     pub msgsent: u64,
     pub msgrcvd: u64,
@@ -370,7 +370,7 @@ pub struct ProcessStatistics {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ProcessInternals {
-    /// Virtual timers that it has.
+    /// Number of its virtual timers.
     pub vt: u64,
     /// Effective priority.
     pub priority: u64,
@@ -394,7 +394,7 @@ pub struct IrqAttributes {
     pub priority: u64,
     /// Types of `irq`.
     pub irqtype: u64,
-    /// For people.
+    /// Descriptive name.
     pub name: [u8; 16],
 }
 
@@ -404,13 +404,13 @@ pub struct IrqAttributes {
 #[allow(missing_docs)]
 pub struct IrqStatistics {
     pub count: u64,
-    /// Most arrivals in one period.
+    /// Highest number of arrivals in one period.
     pub maxshower: u64,
     /// Deadlines missed.
     pub mdl: u64,
     /// The last arrival, in ticks.
     pub timestamp: u64,
-    /// Longest from arrival to second stage, in ns.
+    /// Longest latency from arrival to second stage, in ns.
     pub maxlat: u64,
     /// Arrivals while the descriptor was waiting.
     pub reenter: u64,
@@ -424,7 +424,7 @@ pub struct IrqInternals {
     pub irq: u64,
     /// Ticks of the real-time clock in one of the time-shared world.
     pub harmonic: u64,
-    /// It has a virtual timer.
+    /// Whether it has a virtual timer.
     pub vtimer: u64,
     /// State of `irq`.
     pub flags: u64,
@@ -434,13 +434,13 @@ pub struct IrqInternals {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SemaphoreAttributes {
-    /// Initial value; read: the value now.
+    /// Initial value; when read: present value.
     pub value: i64,
     /// `SEM_*`.
     pub flags: u64,
     /// Ceiling, with `SEM_PRTYCEILING`.
     pub priority: u64,
-    /// Nobody else's; empty names nobody finds.
+    /// Unique; a semaphore with an empty name cannot be looked up.
     pub name: [u8; 16],
 }
 
@@ -451,7 +451,7 @@ pub struct SemaphoreAttributes {
 pub struct SemaphoreStatistics {
     pub ups: u64,
     pub downs: u64,
-    /// Most waiters at a time.
+    /// Highest number of waiters at one time.
     pub maxinq: u64,
 }
 
@@ -461,7 +461,7 @@ pub struct SemaphoreStatistics {
 pub struct SemaphoreInternals {
     /// Its id.
     pub index: u64,
-    /// Process number of the owner, or -1: it is free.
+    /// Process number of the owner, or -1: free.
     pub owner: i64,
     /// Waiters.
     pub inq: u64,
@@ -472,7 +472,7 @@ pub struct SemaphoreInternals {
 #[derive(Clone, Copy, Debug, Default)]
 #[allow(missing_docs)]
 pub struct QueueStatistics {
-    /// Messages that met a waiting receiver.
+    /// Messages that found a waiting receiver.
     pub delivered: u64,
     /// Messages that waited.
     pub enqueued: u64,

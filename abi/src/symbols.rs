@@ -14,7 +14,7 @@ use crate::layout::PAGE_BYTES;
 
 /// First eight bytes.
 pub const MAGIC: [u8; 8] = *b"SKINKSY1";
-/// Behind the binary's name in the archive.
+/// Suffix of the binary's name in the archive.
 pub const SUFFIX: &str = ".symbols";
 /// Name of the archive's file with the labels of all messages: lines of the label in hexadecimal, a blank, and `protocol::Message`.
 pub const LABELS: &str = "labels";
@@ -35,25 +35,25 @@ pub struct Symbols<'a> {
 /// A function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Function<'a> {
-    /// Its first address.
+    /// First address.
     pub start: u64,
-    /// Its name.
+    /// Name.
     pub name: &'a str,
 }
 
-/// How to get from a frame to its caller's.
+/// Unwind rule: the way from a stack frame to its caller's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rule {
     /// The CFA is counted from `rbp`, not `rsp`.
     pub from_rbp: bool,
     /// Distance of the CFA.
     pub cfa_bytes: u64,
-    /// How far below the CFA the caller's `rbp` is; 0: in the register.
+    /// Distance of the caller's saved `rbp` below the CFA; 0: still in the register.
     pub rbp_below: u64,
 }
 
 impl<'a> Symbols<'a> {
-    /// The table in these bytes, or `None` when that is not one. Offsets are checked when they are used.
+    /// Opens the table in these bytes; `None` if the header is not a table's. Offsets are checked when they are used.
     pub fn new(bytes: &'a [u8]) -> Option<Symbols<'a>> {
         let header = bytes.get(..HEADER_BYTES)?;
         if header[..8] != MAGIC {
@@ -66,12 +66,12 @@ impl<'a> Symbols<'a> {
         Some(Symbols { recent, entries, rules, names })
     }
 
-    /// Address of the ring of recent messages, 0: none.
+    /// Returns the address of the ring of recent messages; 0: none.
     pub fn recent(&self) -> u64 {
         self.recent
     }
 
-    /// The last function that starts at or below this address.
+    /// Returns the last function that starts at or below this address.
     pub fn function(&self, address: u64) -> Option<Function<'a>> {
         let entry = self.entry(self.index(address)?)?;
         let name = self.names.get(entry[2]..)?;
@@ -79,7 +79,7 @@ impl<'a> Symbols<'a> {
         Some(Function { start: entry[0] as u64, name: core::str::from_utf8(&name[..length]).ok()? })
     }
 
-    /// The rule that holds at this address.
+    /// Returns the unwind rule at this address.
     pub fn rule(&self, address: u64) -> Option<Rule> {
         let index = self.index(address)?;
         let [start, first, _] = self.entry(index)?;
@@ -125,7 +125,7 @@ fn number(bytes: &[u8], at: usize) -> Option<usize> {
     Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?) as usize)
 }
 
-/// LEB128 numbers in a row.
+/// Decoder of consecutive LEB128 numbers.
 struct Numbers<'a>(&'a [u8]);
 
 impl Iterator for Numbers<'_> {

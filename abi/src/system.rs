@@ -1,4 +1,4 @@
-//! The system file: what a bootable system consists of. `systems/NAME.toml` is read by xtask, checked, and packed with postcard into the
+//! The system file: the services of a bootable system, their privileges, and the routes of system calls. `systems/NAME.toml` is read by xtask, checked, and packed with postcard into the
 //! boot archive, where rs reads it. Tables and keys of the TOML files are documented here; those that xtask alone reads (`devices`,
 //! `opens`, `callers` and others) in `tools/xtask/src/system/written.rs`.
 
@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct System {
-    /// One line for people.
+    /// Description in one line.
     pub description: String,
-    /// Services in the order of their start. rs and vm are started by the kernel and are listed all the same, first.
+    /// Services in the order of their start. rs and vm are started by the kernel, but listed too, first.
     pub service: Vec<Service>,
     /// Linux system calls (by name in the TOML file, by number here) and the service that implements them; "kernel" for the kernel.
     pub routes: Vec<Route>,
@@ -29,13 +29,13 @@ pub struct Route {
 /// One service.
 #[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]
 pub struct Service {
-    /// Its name: folder, crate, process.
+    /// Name of the folder, the crate and the process.
     pub name: String,
     /// Slot, from `endpoint::slot` or in order of the file (xtask fills it).
     pub slot: u32,
     /// Binary in the archive; the name when left out in the TOML file.
     pub binary: String,
-    /// Text handed to the service.
+    /// Text arguments of the service.
     pub arguments: String,
     /// Queue 0 (best) to 15.
     pub queue: u32,
@@ -53,11 +53,11 @@ pub struct Service {
     pub applications: bool,
     /// `privilege` flags: MAGIC_GRANTS, MSI, COPY_APPLICATIONS_ONLY, RESTARTABLE.
     pub flags: u32,
-    /// `privilege::way`.
+    /// Access path to ports: one of `privilege::way`.
     pub io_way: u32,
     /// Port ranges, inclusive.
     pub ports: Vec<(u16, u16)>,
-    /// Ports of devices that the kernel plays: device (`privilege::device`, by name in the TOML file), first and last port.
+    /// Ports of virtual devices in the kernel: device (`privilege::device`, by name in the TOML file), first and last port.
     pub virtual_ports: Vec<(u8, u16, u16)>,
     /// Interrupt lines.
     pub irqs: Vec<u8>,
@@ -70,36 +70,36 @@ pub struct Service {
     pub pci: Vec<(u16, u16)>,
     /// Heartbeat period in ms; 0: not watched.
     pub heartbeat_ms: u32,
-    /// Missed heartbeats until it counts as hung.
+    /// Missed heartbeats after which the service counts as hung.
     pub heartbeat_misses: u32,
-    /// Restarts within `restart_window_ms` before rs gives up; 0: never restarted. One that need not wait (`backoff_ms`) is not counted.
+    /// Budget: restarts within `restart_window_ms` before rs gives up; 0: never restarted. A restart without back-off is not counted.
     pub restarts: u32,
-    /// See `restarts`.
+    /// Window of the budget `restarts`, in ms.
     pub restart_window_ms: u32,
-    /// The first restart comes at once; after the second death the successor waits this long, and twice as long after each further one.
-    /// The wait halves with every 32 times this period that passes. 0: never a wait.
+    /// Back-off: the first restart is immediate; after the second crash the successor starts this much later, and twice as late after
+    /// each further one. The delay halves with every 32 such periods that pass. 0: no back-off.
     pub backoff_ms: u32,
-    /// How long a new binary (`service update`) is on trial: when it fails within this time, the old one comes back.
+    /// Trial of a new binary (`service update`), in ms: if it fails within this time, the old one is restored.
     pub trial_ms: u32,
-    /// Services (slots) that cannot go on with a successor of this one: they are restarted when it is up again.
+    /// Services (slots) that cannot continue with a successor of this one: they are restarted when it is up again.
     pub dependants: Vec<u32>,
-    /// No program can do anything without it. It is not given up: when its budget is spent it is tried again, at the longest wait. If it may
-    /// not be restarted at all, its end is the end of the system.
+    /// Critical: no program works without this service. rs never gives it up: when its budget is spent, restarts continue at the longest
+    /// back-off. If it may not be restarted at all, its end halts the system.
     pub essential: bool,
-    /// A successor starts in the memory of the dead: data and heap are retained, text and constants are new. Only for programs that are
-    /// made for it (pm). vm and rs are always started so, by the kernel.
+    /// A successor starts in its predecessor's memory: data and heap are retained, text and constants are new. Only for programs
+    /// written for it (pm). The kernel always restarts vm and rs this way.
     pub retained: bool,
-    /// The system goes on without it when it fails to start (a driver whose device is missing).
+    /// The system continues without it if it fails to start (a driver whose device is missing).
     pub optional: bool,
 }
 
 impl System {
-    /// Packed for the archive.
+    /// Encodes the system file for the archive.
     pub fn pack(&self) -> Result<Vec<u8>, postcard::Error> {
         postcard::to_allocvec(self)
     }
 
-    /// Unpacked from the archive.
+    /// Decodes the system file of an archive.
     pub fn unpack(bytes: &[u8]) -> Result<System, postcard::Error> {
         postcard::from_bytes(bytes)
     }

@@ -1,9 +1,9 @@
-//! Trace records: what the kernel's trace ring holds and `--trace` decodes.
+//! Records of the kernel's trace ring, which `--trace` decodes.
 
 use crate::Endpoint;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// What happened.
+/// Kinds of events.
 pub mod event {
     #![allow(missing_docs)]
     /// A message was delivered from `from` to `to`.
@@ -12,15 +12,15 @@ pub mod event {
     pub const NOTIFY: u32 = 2;
     /// The CPU went from thread `from` to thread `to`.
     pub const SWITCH: u32 = 3;
-    /// Thread `from` made the kernel call `label`; word 6 is its result. `to` is SYSTEM when that has made it in the thread's name.
+    /// Thread `from` made the kernel call `label`; word 6 is its result. `to` is SYSTEM if the SYSTEM task made it for a message.
     pub const KERNEL_CALL: u32 = 4;
-    /// Thread `from` took the exception or fault `label` (CPU vector); word 0 is the address.
+    /// Thread `from` raised the exception or fault `label` (CPU vector); word 0 is the address.
     pub const EXCEPTION: u32 = 5;
     /// Interrupt line `label` fired for thread `to`.
     pub const INTERRUPT: u32 = 6;
     /// Thread `to` was given the service name in words 0 and 1.
     pub const NAMED: u32 = 7;
-    /// Thread `from` reached the port `label` by the way in word 0 (`privilege::way`); word 1 is the operation, word 2 the value written,
+    /// Thread `from` accessed port `label` on the access path in word 0 (`privilege::way`); word 1 is the operation, word 2 the value written,
     /// word 6 the result.
     pub const PORT: u32 = 8;
 }
@@ -29,15 +29,15 @@ pub mod event {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
 pub struct Record {
-    /// TSC when it happened.
+    /// TSC at the time of the event.
     pub tsc: u64,
     /// One of `event`.
     pub event: u32,
     /// Label, vector, or number of the call.
     pub label: u32,
-    /// Who did it.
+    /// Thread that acted, or sender.
     pub from: Endpoint,
-    /// To whom.
+    /// Thread affected, or receiver.
     pub to: Endpoint,
     /// Words of the message.
     pub words: [u64; 7],

@@ -1,5 +1,5 @@
-//! The protocol of vfs: what pm and procfs ask of it. Programs reach it by their Linux calls (list: systems/*.toml).
-//! vfs never blocks: it answers these at once, and tells of what takes longer by events: it notifies pm, pm fetches with `NextEvent`.
+//! The protocol of vfs: requests of pm and procfs. Programs reach vfs by their Linux calls (list: systems/*.toml).
+//! vfs replies at once; the results of longer operations are events: vfs notifies pm, which fetches them with `NextEvent`.
 
 use crate::{Endpoint, GrantId};
 
@@ -9,34 +9,34 @@ protocol! {
     /// A new process or thread: descriptors, working directory, root, umask, ids are copied from `parent`, or shared
     /// (`flags`: `FORK_FILES`, `FORK_FS`). `parent` NONE: the first program: root directory, descriptors 0 to 2 on /dev/console.
     Fork = 1 { parent: Endpoint, child: Endpoint, pid: u64, flags: u64 }
-    /// The process or thread is gone: closes what nobody shares; a call of it in progress is dropped.
+    /// The process or thread has ended: closes its unshared descriptors and cancels its call in progress.
     Exit = 2 { process: Endpoint }
     /// Finds and checks the program at the path in the grant (relative to the process's directory) and loads its image into vm, interpreters included.
     /// The result comes as event `EVENT_EXEC`.
     Exec = 3 { process: Endpoint, grant: GrantId, bytes: u64 }
-    /// The exec is going through: closes descriptors marked close-on-exec, unshares.
+    /// The exec is committed: closes descriptors marked close-on-exec, unshares the table.
     ExecCommit = 4 { process: Endpoint }
-    /// The text of the last exec event that pm needs, into the grant: for a script `interpreter NUL argument NUL script NUL` (argument may be empty), else
-    /// the absolute path. → word 0: length.
+    /// Copies the text of the last exec event into the grant: for a script `interpreter NUL argument NUL script NUL` (argument may be empty), else
+    /// the absolute path. Word 0 of the reply: length.
     ExecText = 5 { process: Endpoint, grant: GrantId, bytes: u64 }
-    /// A signal ends the call in progress: it returns `error` (`ERESTARTSYS` mostly) unless it is already done; what it has done so far is returned instead if
-    /// it moved data. `ENOENT`: no call in progress.
+    /// Cancels the call in progress for a signal: it returns the bytes moved so far if there are any, else `error` (mostly
+    /// `ERESTARTSYS`). `ENOENT`: no call in progress.
     Cancel = 6 { process: Endpoint, error: i32 }
     /// Ids have changed: effective uid (low) and gid (high half), real ones, supplementary groups (array of u32) in the grant.
     SetIds = 7 { process: Endpoint, effective: u64, real: u64, grant: GrantId, groups: u64 }
-    /// Session and group have changed. `leader`: it has just become a session leader: no controlling terminal.
+    /// Session and group have changed. `leader`: the process has become a session leader, without controlling terminal.
     SetSession = 8 { process: Endpoint, session: u64, group: u64, leader: bool }
-    /// The next event. `ENOENT`: none left. Values by kind: `EVENT_EXEC`: word a = image, or negative error; b = interpreter image;
+    /// Returns the next event. `ENOENT`: none left. Values by kind: `EVENT_EXEC`: word a = image, or negative error; b = interpreter image;
     /// c = flags (`EXEC_*`), d = owner ids if set-id. `EVENT_SIGNAL`: a = signal for this thread, whose call waits for `Cancel` (SIGPIPE, SIGXFSZ).
     NextEvent = 9 { } -> { kind: u64, process: Endpoint, a: u64, b: u64, c: u64, d: u64 }
-    /// pm: writes everything back (sync), then notifies: for poweroff. Event `EVENT_SYNCED`. `unmount`: file systems are marked clean and refuse writes.
+    /// pm: writes everything back, then sends event `EVENT_SYNCED`, before a shutdown. `unmount`: file systems are marked clean and refuse writes.
     SyncAll = 10 { unmount: bool }
-    /// procfs: text of /proc/mounts into the grant from `offset`. → word 0: length written.
+    /// procfs: copies the text of /proc/mounts from `offset` into the grant. Word 0 of the reply: bytes copied.
     Mounts = 11 { grant: GrantId, bytes: u64, offset: u64 }
-    /// procfs: what a descriptor of a process is: the path of descriptor `what` ≥ 0, working directory (-1) or root (-2) into the grant.
-    /// → word 0: length. `EBADF`: no such descriptor.
+    /// procfs: copies the path of descriptor `what` ≥ 0, working directory (-1) or root (-2) of a process into the grant.
+    /// Word 0 of the reply: length. `EBADF`: no such descriptor.
     DescriptorPath = 12 { process: Endpoint, what: i64, grant: GrantId, bytes: u64 }
-    /// procfs: the open descriptors of a process from `first` on, as u32 array into the grant. → word 0: bytes.
+    /// procfs: copies the open descriptors of a process from `first` on into the grant, as u32 array. Word 0 of the reply: bytes copied.
     Descriptors = 13 { process: Endpoint, first: u64, grant: GrantId, bytes: u64 }
 }
 
@@ -45,13 +45,13 @@ pub const FORK_FILES: u64 = 1;
 /// `Fork`: directory, root and umask are shared (CLONE_FS).
 pub const FORK_FS: u64 = 2;
 
-/// Event: an exec is ready or has failed.
+/// Event: an exec is ready to be committed or has failed.
 pub const EVENT_EXEC: u64 = 1;
 /// Event: a signal for a thread.
 pub const EVENT_SIGNAL: u64 = 2;
-/// Event: `SyncAll` is done; a = 0 or negative error.
+/// Event: `SyncAll` has completed; a = 0 or negative error.
 pub const EVENT_SYNCED: u64 = 3;
-/// Event: a message has come to a queue, and a process is to have a signal for it (mq_notify(3)): a = pid (low half) and signal, b = value
+/// Event: a message has arrived in a queue for which a process requested a signal (mq_notify(3)): a = pid (low half) and signal, b = value
 /// for the handler, c = pid (low half) and user of the sender.
 pub const EVENT_MESSAGE: u64 = 4;
 

@@ -1,79 +1,79 @@
 //! The protocol of vm, the memory server: frames, address spaces, page faults, mmap, images of executables.
-//! Routed to it are the Linux calls brk, mmap, munmap, mprotect, mremap, madvise, msync, mincore, mlock and relatives.
-//! vm never blocks on anybody, so everybody may wait for it.
+//! Routed to vm are the Linux calls brk, mmap, munmap, mprotect, mremap, madvise, msync, mincore, mlock and relatives.
+//! vm never blocks on another process, so every process may wait for it.
 
 use crate::{Endpoint, GrantId};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 protocol! {
-    /// Memory. Faults come from the kernel (`kernel::Fault`, `kernel::CopyFault`); the rest from pm, rs, vfs, drivers and procfs as noted.
+    /// Memory. Faults come from the kernel (`kernel::Fault`, `kernel::CopyFault`); callers of the others as noted.
     pub "vm" = 1;
     /// rs: builds the address space of a new service (registers are rs's to set) from the ELF file in the grant: segments, stack, heap of
     /// `heap_bytes` (filled on demand), preserved memory of `keep_bytes` (zero at first, then the same pages for each incarnation in this
-    /// slot), and copies the argument text from the grant behind the image. Everything of a predecessor in the slot is freed but the preserved memory.
-    /// → entry, address of the arguments, stack end. `ENOEXEC`, `ENOMEM`.
+    /// slot), and copies the argument text from the grant behind the image. All memory of a predecessor in the slot but the preserved memory is freed.
+    /// Returns entry, address of the arguments, end of the stack. `ENOEXEC`, `ENOMEM`.
     Spawn = 1 { process: Endpoint, grant: GrantId, image_bytes: u64, argument_bytes: u64, heap_bytes: u64, keep_bytes: u64 }
         -> { entry: u64, arguments: u64, stack_end: u64 }
     /// pm: gives `child` a copy-on-write copy of `parent`'s memory, or (`share`) the same memory (vfork, threads).
     Fork = 2 { parent: Endpoint, child: Endpoint, share: bool }
-    /// pm, rs: the process is gone; frees its memory when nobody shares it.
+    /// pm, rs: the process has ended; frees its memory unless another process shares it.
     Exit = 3 { process: Endpoint }
     /// pm: replaces the memory of `process` by the image (and interpreter image, 0 = none) and a fresh stack of at most `stack_bytes`.
-    /// Nothing has changed when it fails. `ENOEXEC`, `ENOMEM`. `phdr`: address of the program headers in memory;
+    /// On failure nothing has changed. `ENOEXEC`, `ENOMEM`. `phdr`: address of the program headers in memory;
     /// `interpreter_base`: 0 without interpreter; `start`: where to jump to (the interpreter's entry if there is one).
     Exec = 4 { process: Endpoint, image: u64, interpreter: u64, stack_bytes: u64 }
         -> { start: u64, entry: u64, phdr: u64, phdr_count: u64, interpreter_base: u64, stack_end: u64 }
-    /// vfs: the image (cached pages) of this file, made empty if there is none. `version` changes whenever the content does: an old image is forgotten.
-    /// → image, and in word 0 nothing. Images are dropped when memory is short and nobody maps them.
+    /// vfs: returns the image (cached pages) of this file, an empty one if there was none. `version` changes with the content: an image of
+    /// an older version is discarded. Unmapped images are evicted when memory is short.
     ImageOpen = 5 { device: u64, inode: u64, version: u64, bytes: u64 } -> { image: u64 }
-    /// vfs: the first stretch of the image within `offset .. offset + bytes` that is not there yet. Word 0: its length in bytes (0: all there).
+    /// vfs: returns the first missing range of the image within `offset .. offset + bytes`. Word 0 of the reply: its length in bytes (0: nothing is missing).
     ImageMissing = 6 { image: u64, offset: u64, bytes: u64 } -> { missing_offset: u64 }
-    /// vfs: fills a stretch of the image (offset page-aligned; bytes a multiple of the page but at the end of the file) from the grant.
+    /// vfs: fills a range of the image from the grant. The offset is page-aligned, the length a multiple of the page except at the end of the file.
     ImageFill = 7 { image: u64, offset: u64, grant: GrantId, bytes: u64 }
-    /// vfs: done with an image it opened (drops vfs's hold).
+    /// vfs: releases an image that it opened.
     ImageClose = 8 { image: u64 }
-    /// vfs: the content of this file has changed or it is gone: its image is for nobody new.
+    /// vfs: the content of this file has changed or it was deleted: its image is not used for later mappings.
     ImageForget = 9 { device: u64, inode: u64 }
-    /// vfs, after a notification from vm: the next mmap of a file. The program waits in vm. `ENOENT`: none left.
+    /// vfs, after a notification from vm: returns the next mmap of a file, whose program blocks in vm. `ENOENT`: none left.
     NextFileMap = 10 { } -> { process: Endpoint, descriptor: i32, offset: u64, bytes: u64, flags: u64 }
-    /// vfs: the answer: the image or shared file (loaded in that range), or in `error` an errno for the program. vm then maps it and answers the
-    /// program. `may_write`: the descriptor is open for writing, so a shared mapping may become writable later.
+    /// vfs: completes a file mapping with the image or shared file, loaded in the range, or with an `error` for the program. vm maps it
+    /// and replies to the program. `may_write`: the descriptor is open for writing, so a shared mapping may become writable later.
     FileMapDone = 11 { process: Endpoint, image: u64, error: i32, may_write: bool }
-    /// Drivers: maps physical memory of their privileges into the caller. `flags`: `layout::map`. → address. `EPERM` outside the privileges.
+    /// Drivers: maps physical memory of their privileges into the caller. `flags`: `layout::map`. Returns the address. `EPERM`: outside the privileges.
     MapPhysical = 12 { physical: u64, bytes: u64, flags: u64 } -> { address: u64 }
-    /// Drivers: physically contiguous zeroed memory for DMA, mapped into the caller. → address, physical address.
+    /// Drivers: allocates physically contiguous zeroed memory for DMA and maps it into the caller. Returns its address and physical address.
     AllocateDma = 13 { bytes: u64 } -> { address: u64, physical: u64 }
-    /// Anyone: total, free, cached (images) bytes and bytes vm itself uses.
+    /// Any service: returns the bytes that are total, free, cached (images) and used by vm itself.
     MemoryInfo = 14 { } -> { total: u64, free: u64, cached: u64, own: u64 }
-    /// procfs, pm: size and resident bytes of a process.
+    /// procfs, pm: returns size and resident bytes of a process.
     ProcessMemory = 15 { process: Endpoint } -> { virtual_bytes: u64, resident_bytes: u64, data_bytes: u64, stack_bytes: u64 }
-    /// procfs: `MapRecord`s of a process into the grant, starting with the region `first`. → word 0: bytes written.
+    /// procfs: copies `MapRecord`s of a process into the grant, starting with region `first`. Word 0 of the reply: bytes copied.
     Maps = 16 { process: Endpoint, first: u64, grant: GrantId, bytes: u64 }
-    /// rs: as `Spawn`, but `process` gets the memory of its predecessor in the slot, in which only what the image has read-only and the
-    /// arguments are written anew, and the stack is empty. The image is the predecessor's. `ESRCH`: there is none; `ENOEXEC`: another image.
+    /// rs: as `Spawn`, but `process` inherits the memory of its predecessor in the slot; only the read-only segments, the arguments and
+    /// the stack are fresh. `ESRCH`: no predecessor; `ENOEXEC`: not the predecessor's image.
     Renew = 17 { process: Endpoint, grant: GrantId, image_bytes: u64, argument_bytes: u64 }
         -> { entry: u64, arguments: u64, stack_end: u64 }
-    /// vfs: the memory of a file that is mapped shared, held by vfs until `SharedClose`; one for each file, made empty if there is none.
-    /// `ImageMissing`, `ImageFill` and `FileMapDone` take it as they take images. → the object.
+    /// vfs: returns the shared file, the one object behind all shared mappings of a file, an empty one if there was none. vfs holds it
+    /// until `SharedClose`. `ImageMissing`, `ImageFill` and `FileMapDone` accept it in place of an image.
     SharedOpen = 18 { device: u64, inode: u64, bytes: u64 } -> { object: u64 }
-    /// vfs: copies the first pages within `offset .. end` that programs have changed into the grant, as many as `bytes` hold and follow each
-    /// other; the next change of them is noticed again. They count as changed until `SharedWritten`. → word 0: bytes (0: there are none), offset.
+    /// vfs: copies the first run of dirty pages within `offset .. end`, at most `bytes` bytes, into the grant, and write-protects them to
+    /// see later changes. The pages stay dirty until `SharedWritten`. Word 0 of the reply: bytes (0: no dirty page); then the offset.
     SharedTake = 19 { object: u64, offset: u64, end: u64, grant: GrantId, bytes: u64 } -> { offset: u64 }
-    /// vfs: what it has taken there is in the file.
+    /// vfs: the dirty pages that `SharedTake` copied are written to the file: they are clean.
     SharedWritten = 20 { object: u64, offset: u64, bytes: u64 }
-    /// vfs: somebody has written what is in the grant to the file, which is `size` bytes long now.
+    /// vfs: copies what a write(2) has put into the file from the grant to the shared file; the file is `size` bytes long.
     SharedUpdate = 21 { object: u64, offset: u64, grant: GrantId, bytes: u64, size: u64 }
-    /// vfs: the file is this long. Pages behind its end are gone, from programs too.
+    /// vfs: the file was truncated or extended to this size. Pages beyond the end are unmapped, in programs too.
     SharedResize = 22 { object: u64, bytes: u64 }
-    /// vfs: gives it up. `EBUSY`: it is mapped, or, unless `lose`, changed.
+    /// vfs: releases a shared file. `EBUSY`: it is mapped, or it has dirty pages and `lose` is not set.
     SharedClose = 23 { object: u64, lose: bool }
-    /// vfs, after a notification from vm: a shared file that nobody maps any more. `ENOENT`: none left.
+    /// vfs, after a notification from vm: returns a shared file whose last mapping is gone. `ENOENT`: none left.
     NextUnmapped = 24 { } -> { object: u64 }
-    /// vfs, after its restart: the shared file after this one in vm's order, 0: the first. `ENOENT`: none left.
+    /// vfs, after its restart: returns the shared file after this one in vm's order, 0: the first. `ENOENT`: none left.
     NextShared = 25 { after: u64 } -> { object: u64, device: u64, inode: u64 }
-    /// vfs, after a notification from vm: a program waits in msync until this file is written back. `ENOENT`: none left.
+    /// vfs, after a notification from vm: returns a file for whose write-back a program waits in msync. `ENOENT`: none left.
     NextSync = 26 { } -> { process: Endpoint, object: u64 }
-    /// vfs: it is, or in `error` why not.
+    /// vfs: completes an msync, with 0 or an `error`.
     SyncDone = 27 { process: Endpoint, error: i32 }
 }
 

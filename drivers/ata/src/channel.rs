@@ -1,30 +1,31 @@
-//! One channel: two disks that share registers and interrupt, and take turns.
+//! A channel: two disks that share registers and interrupt, one command at a time.
 //!
-//! A command that fails or does not end is followed by a reset of the channel and tried again, [`TRIES`] times in all; then the
-//! caller gets `EIO`. The predecessor of a restarted driver may have left a command in hand: the reset of [`Channel::find`] ends it.
+//! After a command that fails or times out the channel is reset and the command repeated, [`TRIES`] attempts in all; then it fails
+//! with `EIO`. The predecessor of a restarted driver may have left a command in progress: the reset of [`Channel::find`] ends it.
 
 use crate::command::{Command, Direction};
 use crate::dma;
 use crate::identity::{IDENTIFY_BYTES, Identity};
 use crate::registers::{BusMaster, Registers, control, register, status};
 use abi::Errno;
+use core::fmt;
 
 /// Bytes of a sector.
 pub const SECTOR_BYTES: usize = 512;
-/// Most sectors of one command: what 8 bits count.
+/// Limit of sectors of one command: its count has 8 bits.
 pub const COMMAND_SECTORS: usize = 256;
-/// Times a command is given.
+/// Attempts of a command.
 const TRIES: usize = 3;
-/// Time for a command; disks that have to spin up first take longest.
+/// Time-out of a command: long enough for a disk to spin up.
 const COMMAND_NS: u64 = 10_000_000_000;
-/// Time for a reset (ATA/ATAPI-7, 9.2).
+/// Time-out of a reset (ATA/ATAPI-7, 9.2).
 const RESET_NS: u64 = 31_000_000_000;
-/// How long RESET stays set, and how long after it nobody asks: 5 µs and 2 ms at least.
+/// Duration of RESET, and of the pause after it: at least 5 µs and 2 ms.
 const RESET_HOLD_NS: u64 = 10_000;
 const RESET_PAUSE_NS: u64 = 2_000_000;
-/// Between two looks at the status where no interrupt comes.
+/// Polling interval of the status where no interrupt comes.
 const POLL_NS: u64 = 100_000;
-/// Looks at the status before the driver sleeps between them.
+/// Polls of the status before the driver sleeps between them.
 const QUICK_POLLS: usize = 1000;
 /// Status of a channel without disks: nothing drives the bus.
 const FLOATING: u8 = 0xff;
@@ -32,16 +33,28 @@ const FLOATING: u8 = 0xff;
 /// Why a command failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// The disk says so: status and error register.
+    /// The disk reported an error: status and error register.
     Disk(u8, u8),
-    /// The bus master says so.
+    /// The bus master reported an error.
     BusMaster(u8),
-    /// It did not end in time.
+    /// The command timed out.
     Silent,
-    /// It wants or has data where there should be none, or the other way round.
+    /// The disk violated the protocol: it offers or requests data unexpectedly, or fails to.
     OutOfStep(u8),
     /// The driver may not use its ports.
     Ports(Errno),
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Disk(status, error) => write!(f, "status {status:#x}, error {error:#x}"),
+            Self::BusMaster(status) => write!(f, "bus master status {status:#x}"),
+            Self::Silent => f.write_str("timed out"),
+            Self::OutOfStep(status) => write!(f, "protocol violated, status {status:#x}"),
+            Self::Ports(error) => write!(f, "ports: {error}"),
+        }
+    }
 }
 
 impl From<Errno> for Failure {
@@ -65,7 +78,7 @@ pub struct Channel<R, B> {
     disks: [Option<Disk>; 2],
 }
 
-/// What a transfer moves.
+/// Data of a transfer.
 pub enum Data<'a> {
     /// From the disk, through the data register.
     Read(&'a mut [u8]),
@@ -86,22 +99,22 @@ impl Data<'_> {
 }
 
 impl<R: Registers, B: BusMaster> Channel<R, B> {
-    /// Resets the channel and finds its disks. With a bus master, disks that can move data by it.
+    /// Resets the channel and detects its disks; those that support DMA use the bus master if there is one.
     ///
     /// # Errors
-    /// `ENXIO`: none is there; `ECALLDENIED`.
+    /// `ENXIO`: no disk; `ECALLDENIED`.
     pub fn find(registers: R, bus_master: Option<B>) -> Result<Self, Errno> {
         let mut channel = Channel { registers, bus_master, disks: [None; 2] };
         if channel.registers.alternate_status()? == FLOATING {
             return Err(Errno::ENXIO);
         }
         if let Err(failure) = channel.reset() {
-            sys::log!("a channel cannot be reset: {failure:?}");
+            sys::log!("channel not used: reset failed: {failure}");
             return Err(Errno::ENXIO);
         }
         for unit in 0..2 {
             channel.disks[unit] = channel.identify(unit).unwrap_or_else(|failure| {
-                sys::log!("unit {unit} does not say what it is: {failure:?}");
+                sys::log!("disk {unit} not used: identification failed: {failure}");
                 None
             });
         }
@@ -112,25 +125,25 @@ impl<R: Registers, B: BusMaster> Channel<R, B> {
         Ok(channel)
     }
 
-    /// What the disk in `unit` (0 or 1) is.
+    /// Returns the identity of the disk in `unit` (0 or 1).
     pub fn identity(&self, unit: usize) -> Option<Identity> {
         self.disks[unit].map(|disk| disk.identity)
     }
 
-    /// True when [`Data::Dma`] works for the disk in `unit`.
+    /// Returns whether the disk in `unit` supports [`Data::Dma`].
     pub fn has_dma(&self, unit: usize) -> bool {
         self.bus_master.is_some() && self.identity(unit).is_some_and(|identity| identity.dma)
     }
 
-    /// The bus master, whose memory has the data of [`Data::Dma`].
+    /// Returns the bus master, whose memory holds the data of [`Data::Dma`].
     pub fn bus_master(&self) -> Option<&B> {
         self.bus_master.as_ref()
     }
 
-    /// Moves whole sectors, at most [`COMMAND_SECTORS`].
+    /// Transfers whole sectors, at most [`COMMAND_SECTORS`].
     ///
     /// # Errors
-    /// `ENXIO`: no disk; `EIO` after all tries.
+    /// `ENXIO`: no disk; `EIO` after all attempts.
     pub fn transfer(&mut self, unit: usize, sector: u64, mut data: Data) -> Result<(), Errno> {
         let disk = self.disks[unit].ok_or(Errno::ENXIO)?;
         let count = data.bytes() / SECTOR_BYTES;
@@ -147,7 +160,7 @@ impl<R: Registers, B: BusMaster> Channel<R, B> {
         })
     }
 
-    /// Puts everything written on the medium.
+    /// Flushes all writes to the medium.
     ///
     /// # Errors
     /// As [`Channel::transfer`].
@@ -173,15 +186,15 @@ impl<R: Registers, B: BusMaster> Channel<R, B> {
                 Err(Failure::Ports(error)) => return Err(error),
                 Err(failure) => failure,
             };
-            sys::log!("disk {unit}: {failure:?}");
+            sys::log!("disk {unit}: command failed: {failure}; resetting the channel");
             if let Err(failure) = self.reset().and_then(|()| self.prepare_disks()) {
-                sys::log!("reset: {failure:?}");
+                sys::log!("reset failed: {failure}");
             }
         }
         Err(Errno::EIO)
     }
 
-    /// Ends whatever the channel is doing. Afterwards its disks have forgotten their settings.
+    /// Resets the channel, which cancels its command and the settings of its disks.
     fn reset(&mut self) -> Result<(), Failure> {
         if let Some(bus_master) = &mut self.bus_master {
             dma::stop(bus_master)?;
@@ -193,7 +206,7 @@ impl<R: Registers, B: BusMaster> Channel<R, B> {
         self.poll(RESET_NS).map(drop)
     }
 
-    /// Makes the disks' settings what the driver counts on.
+    /// Restores the disks' settings.
     fn prepare_disks(&mut self) -> Result<(), Failure> {
         for unit in 0..2 {
             let Some(disk) = self.disks[unit].filter(|disk| disk.block_sectors > 1) else { continue };
@@ -203,7 +216,7 @@ impl<R: Registers, B: BusMaster> Channel<R, B> {
         Ok(())
     }
 
-    /// Asks the device in `unit` what it is. `None`: there is none, or it is no disk that can be driven.
+    /// Identifies the device in `unit`. `None`: no device, or not a supported disk.
     fn identify(&mut self, unit: usize) -> Result<Option<Disk>, Failure> {
         self.select(unit, 0)?;
         if matches!(self.registers.alternate_status()?, 0 | FLOATING) {
@@ -230,7 +243,7 @@ impl<R: Registers, B: BusMaster> Channel<R, B> {
         Ok(self.registers.write(register::DEVICE, device)?)
     }
 
-    /// Gives a command to the disk in `unit`.
+    /// Sends a command to the disk in `unit`.
     fn begin(&mut self, unit: usize, command: Command) -> Result<(), Failure> {
         self.select(unit, command.device_bits())?;
         for (register, value) in command.registers() {
@@ -239,7 +252,7 @@ impl<R: Registers, B: BusMaster> Channel<R, B> {
         Ok(self.registers.write(register::COMMAND, command.code())?)
     }
 
-    /// Takes what a read command delivers: an interrupt comes before each block.
+    /// Receives the data of a read command: an interrupt precedes each block.
     fn read_blocks(&mut self, into: &mut [u8], block_sectors: usize) -> Result<(), Failure> {
         for block in into.chunks_mut(block_sectors * SECTOR_BYTES) {
             self.wait_for_data()?;
@@ -248,7 +261,7 @@ impl<R: Registers, B: BusMaster> Channel<R, B> {
         Ok(())
     }
 
-    /// Delivers what a write command takes: an interrupt comes after each block.
+    /// Sends the data of a write command: an interrupt follows each block.
     fn write_blocks(&mut self, from: &[u8], block_sectors: usize) -> Result<(), Failure> {
         let status = self.poll(COMMAND_NS)?;
         self.check(status, true)?;
@@ -274,8 +287,8 @@ impl<R: Registers, B: BusMaster> Channel<R, B> {
         dma::check(ended).map_err(Failure::BusMaster)
     }
 
-    /// Waits for the interrupt that ends a command with DMA. → the disk's status. The disk may seem idle in the midst of it, but the
-    /// bus master knows whether it has interrupted.
+    /// Waits for the interrupt that ends a DMA command. Returns the disk's status. The disk may look idle in the middle of the command,
+    /// so the bus master's interrupt bit decides.
     fn wait_for_dma(&mut self) -> Result<u8, Failure> {
         let deadline_ns = self.registers.now_ns() + COMMAND_NS;
         loop {
@@ -291,7 +304,7 @@ impl<R: Registers, B: BusMaster> Channel<R, B> {
         }
     }
 
-    /// Waits until the disk has data or wants some.
+    /// Waits until the disk offers or requests data.
     fn wait_for_data(&mut self) -> Result<(), Failure> {
         let status = self.wait_for_end()?;
         self.check(status, true)
@@ -311,8 +324,8 @@ impl<R: Registers, B: BusMaster> Channel<R, B> {
         if has_data == expects_data { Ok(()) } else { Err(Failure::OutOfStep(status)) }
     }
 
-    /// Waits for the interrupt with which the disk stops being busy. → its status. An interrupt that was left from before finds the disk
-    /// busy; one that got lost is made up for by a look at the end of the time.
+    /// Waits for the interrupt after which the disk is not busy. Returns its status. A stale interrupt finds the disk busy and is
+    /// ignored; a lost one is detected by a last read of the status at the time-out.
     fn wait_for_end(&mut self) -> Result<u8, Failure> {
         let deadline_ns = self.registers.now_ns() + COMMAND_NS;
         loop {
@@ -326,7 +339,7 @@ impl<R: Registers, B: BusMaster> Channel<R, B> {
         }
     }
 
-    /// Looks at the status until the disk is not busy. → the status.
+    /// Polls the status until the disk is not busy. Returns it.
     fn poll(&mut self, limit_ns: u64) -> Result<u8, Failure> {
         let deadline_ns = self.registers.now_ns() + limit_ns;
         for look in 0.. {

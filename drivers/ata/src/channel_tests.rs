@@ -1,4 +1,4 @@
-//! The driver against a channel played by the test: two disks with a memory, and faults to order.
+//! The driver against a channel simulated by the test: two disks with content, and injected faults.
 
 use super::*;
 use crate::identity::{LBA28_SECTORS, tests::identification};
@@ -8,7 +8,7 @@ const PHYSICAL: u64 = 0x1_f000;
 const MEMORY_BYTES: usize = 0x2_0000;
 const BLOCK: usize = 16;
 
-/// What a disk does wrong with the next commands.
+/// Fault of the next commands.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fault {
     /// Ends with ERROR.
@@ -39,7 +39,7 @@ struct Player {
     control: u8,
     status: u8,
     interrupts: usize,
-    /// Data on its way: what is left to be read, or what has been written so far.
+    /// Data in transfer: the rest to be read, or the part written so far.
     data: Vec<u8>,
     expected: usize,
     position: usize,
@@ -132,7 +132,7 @@ impl Player {
             0x30 | 0x34 | 0xc5 | 0x39 => {
                 self.data = Vec::new();
                 (self.expected, self.position) = (bytes, at);
-                // The first block is asked for without an interrupt.
+                // The first block is requested without an interrupt.
                 self.status = 0x58;
                 return;
             }

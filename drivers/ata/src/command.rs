@@ -4,7 +4,7 @@ use crate::identity::LBA28_SECTORS;
 use crate::registers::register;
 use alloc::vec::Vec;
 
-/// Which way data goes.
+/// Direction of data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// From the disk.
@@ -13,7 +13,7 @@ pub enum Direction {
     Write,
 }
 
-/// The code of a command for sector numbers of 28 and of 48 bits.
+/// Codes of a command, for sector numbers of 28 and of 48 bits.
 type Codes = (u8, u8);
 
 const READ_SECTORS: Codes = (0x20, 0x24);
@@ -31,17 +31,17 @@ pub struct Command {
     code: u8,
     sector: u64,
     count: u16,
-    /// Number and count are given in two halves.
+    /// Whether sector number and count are written in two halves.
     wide: bool,
 }
 
 impl Command {
-    /// IDENTIFY DEVICE.
+    /// Makes IDENTIFY DEVICE.
     pub const IDENTIFY: u8 = 0xec;
-    /// Bits of the device register that say that sectors have linear numbers (and two which were always set once).
+    /// Bits of the device register: linear sector numbers, and two obsolete bits that were always set.
     pub const LINEAR: u8 = 0xe0;
 
-    /// Moves `count` (1 to 256) sectors through the data register, `block_sectors` at an interrupt.
+    /// Transfers `count` (1 to 256) sectors through the data register, `block_sectors` per interrupt.
     pub fn pio(direction: Direction, block_sectors: usize, sector: u64, count: usize) -> Command {
         let codes = match (direction, block_sectors) {
             (Direction::Read, 1) => READ_SECTORS,
@@ -52,18 +52,18 @@ impl Command {
         Command::on_sectors(codes, sector, count)
     }
 
-    /// Moves `count` (1 to 256) sectors by DMA.
+    /// Transfers `count` (1 to 256) sectors by DMA.
     pub fn dma(direction: Direction, sector: u64, count: usize) -> Command {
         let codes = if direction == Direction::Read { READ_DMA } else { WRITE_DMA };
         Command::on_sectors(codes, sector, count)
     }
 
-    /// Puts what was written on the medium.
+    /// Flushes earlier writes to the medium.
     pub fn flush(wide: bool) -> Command {
         Command { code: if wide { FLUSH_CACHE.1 } else { FLUSH_CACHE.0 }, sector: 0, count: 0, wide: false }
     }
 
-    /// Sets how many sectors come at an interrupt.
+    /// Sets the number of sectors per interrupt.
     pub fn set_multiple(block_sectors: usize) -> Command {
         Command { code: SET_MULTIPLE, sector: 0, count: block_sectors as u16, wide: false }
     }
@@ -73,17 +73,17 @@ impl Command {
         Command { code: if wide { codes.1 } else { codes.0 }, sector, count: count as u16, wide }
     }
 
-    /// What is written to COMMAND.
+    /// Returns the value for COMMAND.
     pub fn code(&self) -> u8 {
         self.code
     }
 
-    /// The lower half of DEVICE: the upper bits of a narrow sector number.
+    /// Returns the lower half of DEVICE: the upper bits of a narrow sector number.
     pub fn device_bits(&self) -> u8 {
         if self.wide { 0 } else { (self.sector >> 24) as u8 & 15 }
     }
 
-    /// Registers and what is written to them, in this order; wide arguments have their upper half first.
+    /// Returns the registers and their values in the order of writing; wide arguments have their upper half first.
     pub fn registers(&self) -> impl Iterator<Item = (u16, u8)> {
         let [low, mid, high, fourth, fifth, sixth, ..] = self.sector.to_le_bytes();
         let [count, upper_count] = self.count.to_le_bytes();

@@ -1,7 +1,7 @@
-//! The IDE controller: where its ports, interrupts and bus master are (PCI IDE Controller Specification, 1.0).
+//! The IDE controller: its ports, interrupts and bus master (PCI IDE Controller Specification, 1.0).
 //!
-//! A PCI controller works either at the ports and interrupts that PCs have had from the beginning, or at ranges of its own; pci
-//! hands over the right ones. Without a PCI controller the driver tries the old ports, which the system file must give it then.
+//! A PCI controller uses either the legacy ports and interrupts of the PC or ranges of its own; pci returns the right ones.
+//! Without a PCI controller the driver tries the legacy ports, which the system file must then assign to it.
 
 use crate::channel::{COMMAND_SECTORS, SECTOR_BYTES};
 use crate::dma;
@@ -13,7 +13,7 @@ use server::Inbox;
 
 /// Channels of a controller.
 pub const CHANNELS: usize = 2;
-/// Where the data lies in the DMA memory of a channel, behind the table.
+/// Offset of the data in the DMA memory of a channel, behind the table.
 pub const DATA: usize = 4096;
 
 /// Ports of a channel's command block.
@@ -23,7 +23,7 @@ const NATIVE_CONTROL_OFFSET: u64 = 2;
 /// Range number of the bus masters, and ports of each.
 const BUS_MASTERS: u8 = 4;
 const BUS_MASTER_PORTS: u16 = 8;
-/// The old places: command block, control register, interrupt.
+/// Legacy resources: command block, control register, interrupt.
 const LEGACY: [(u16, u16, u8); CHANNELS] = [(0x1f0, 0x3f6, 14), (0x170, 0x376, 15)];
 /// Configuration space: programming interface, whose bit 0 or 2 says that the first or second channel is in native mode.
 const INTERFACE: u16 = 9;
@@ -35,7 +35,7 @@ pub struct ChannelPorts {
     command: Ports,
     control: Ports,
     interrupt: Interrupt,
-    /// The line is masked since its last interrupt.
+    /// Whether the line is masked since its last interrupt.
     masked: bool,
     inbox: Inbox,
 }
@@ -46,10 +46,10 @@ pub struct Master {
     memory: Region,
 }
 
-/// The ports of both channels, and their bus masters if there are any and `by_dma`.
+/// Opens both channels, with their bus masters if present and `by_dma` is set.
 ///
 /// # Errors
-/// `ECALLDENIED`: an interrupt is not the driver's; `ENOMEM`; others of pci.
+/// `ECALLDENIED`: an interrupt that is not assigned to the driver; `ENOMEM`; others of pci.
 pub fn channels(inbox: &Inbox, by_dma: bool) -> Result<[(ChannelPorts, Option<Master>); CHANNELS], Errno> {
     let is_pci = match pci::read(INTERFACE, 1) {
         Ok(_) => true,

@@ -1,4 +1,4 @@
-//! The bus master: moves data between memory and disk by itself, along a table of physical regions (Programming Interface for Bus
+//! The bus master: transfers data between memory and disk along a table of physical regions (Programming Interface for Bus
 //! Master IDE Controller, 1.0).
 
 use crate::command::Direction;
@@ -14,23 +14,23 @@ pub mod register {
     pub const TABLE: u16 = 4;
 }
 
-/// COMMAND: works.
+/// COMMAND: start.
 const START: u8 = 1;
-/// COMMAND: writes to memory.
+/// COMMAND: write to memory.
 const TO_MEMORY: u8 = 8;
-/// STATUS: works still.
+/// STATUS: active.
 const ACTIVE: u8 = 1;
 /// STATUS: the bus refused an access. Written: cleared.
 const ERROR: u8 = 2;
 /// STATUS: the disk has interrupted. Written: cleared.
 const INTERRUPT: u8 = 4;
-/// No region crosses a multiple of this.
+/// Boundary in bytes that no region may cross.
 const BOUNDARY: u64 = 0x1_0000;
 
-/// Makes everything ready for `bytes` bytes of the data memory.
+/// Prepares a transfer of `bytes` bytes of the data memory.
 ///
 /// # Errors
-/// `EIO`: the memory is beyond what the bus master reaches.
+/// `EIO`: the memory is beyond the bus master's address range.
 pub fn prepare(bus_master: &mut impl BusMaster, direction: Direction, bytes: usize) -> Result<(), Errno> {
     let regions = regions(bus_master.data_address(), bytes as u64)?;
     bus_master.set_table(&regions)?;
@@ -38,7 +38,7 @@ pub fn prepare(bus_master: &mut impl BusMaster, direction: Direction, bytes: usi
     clear(bus_master)
 }
 
-/// Begins, after the disk has its command.
+/// Starts the transfer, after the disk has received its command.
 ///
 /// # Errors
 /// `ECALLDENIED`.
@@ -46,7 +46,7 @@ pub fn start(bus_master: &mut impl BusMaster, direction: Direction) -> Result<()
     bus_master.write(register::COMMAND, towards(direction) | START)
 }
 
-/// The disk has interrupted since [`prepare`], and all data has arrived.
+/// Returns whether the disk has interrupted since [`prepare`]: all data has then arrived.
 ///
 /// # Errors
 /// `ECALLDENIED`.
@@ -54,7 +54,7 @@ pub fn has_interrupted(bus_master: &mut impl BusMaster) -> Result<bool, Errno> {
     Ok(bus_master.read(register::STATUS)? & INTERRUPT != 0)
 }
 
-/// Stops whatever it does. → its status before.
+/// Stops the bus master. Returns its status before.
 ///
 /// # Errors
 /// `ECALLDENIED`.
@@ -65,10 +65,10 @@ pub fn stop(bus_master: &mut impl BusMaster) -> Result<u8, Errno> {
     Ok(status)
 }
 
-/// Whether all went well, by the status at the end; else that status.
+/// Checks the status at the end of a transfer.
 ///
 /// # Errors
-/// The status.
+/// The status, if it reports an error.
 pub fn check(status: u8) -> Result<(), u8> {
     if status & (ACTIVE | ERROR) == 0 { Ok(()) } else { Err(status) }
 }
@@ -81,7 +81,7 @@ fn clear(bus_master: &mut impl BusMaster) -> Result<(), Errno> {
     bus_master.write(register::STATUS, ERROR | INTERRUPT)
 }
 
-/// The regions of a piece of physical memory: address and bytes, where 0 stands for 64 KiB.
+/// Splits a range of physical memory into regions: address and bytes, where 0 stands for 64 KiB.
 fn regions(start: u64, bytes: u64) -> Result<Vec<(u32, u16)>, Errno> {
     let end = start + bytes;
     if end > 1 << 32 {

@@ -1,33 +1,33 @@
-//! What a disk says of itself (ATA/ATAPI-7, 6.16, IDENTIFY DEVICE): the words that this driver uses.
+//! Identity of a disk (ATA/ATAPI-7, 6.16, IDENTIFY DEVICE): the words that this driver uses.
 
 /// Bytes of the identification.
 pub const IDENTIFY_BYTES: usize = 512;
 /// First sector beyond those that 28 bits number.
 pub const LBA28_SECTORS: u64 = 1 << 28;
 
-/// A disk's abilities.
+/// A disk's capabilities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// Size in sectors of 512 bytes.
     pub sectors: u64,
-    /// Takes sector numbers of 48 bits.
+    /// Supports sector numbers of 48 bits.
     pub lba48: bool,
-    /// Most sectors between two interrupts of READ MULTIPLE and WRITE MULTIPLE; 0: it does not know these commands.
+    /// Limit of sectors per interrupt of READ MULTIPLE and WRITE MULTIPLE; 0: not supported.
     pub multiple: u8,
-    /// Moves data by DMA.
+    /// Supports DMA.
     pub dma: bool,
-    /// Knows FLUSH CACHE.
+    /// Supports FLUSH CACHE.
     pub flush: bool,
 }
 
 impl Identity {
-    /// From the words of the identification. `None`: no disk of 512-byte sectors with linear numbers.
+    /// Decodes the identification. `None`: not a disk of 512-byte sectors with linear numbers.
     pub fn parse(bytes: &[u8; IDENTIFY_BYTES]) -> Option<Identity> {
         let word = |index: usize| u16::from_le_bytes([bytes[2 * index], bytes[2 * index + 1]]);
         let number = |index: usize, words: usize| (0..words).rev().fold(0, |n, i| n << 16 | u64::from(word(index + i)));
         let is_disk = word(0) & 0x8000 == 0;
         let has_linear_numbers = word(49) & 0x200 != 0;
-        // Words 83 and 106 count only with these bits 15 and 14.
+        // Words 83 and 106 are valid only with these bits 15 and 14.
         let valid = |word: u16| word & 0xc000 == 0x4000;
         let has_long_sectors = valid(word(106)) && word(106) & 0x1000 != 0;
         if !is_disk || !has_linear_numbers || has_long_sectors {

@@ -1,11 +1,11 @@
 //! ata: up to four ATA disks on the two channels of an IDE controller, as block devices: minor 0 and 64 on the first channel, 128 and 192
 //! on the second (as on Linux, with room for partitions).
 //!
-//! Data moves by the controller's bus master where controller and disk can, otherwise, or with the argument `mode=pio`, through the
-//! data register by string instructions.
+//! Data is transferred by the controller's bus master if controller and disk support it; otherwise, or with the argument `mode=pio`,
+//! by string instructions on the data register.
 //!
 //! * `identity`, `command`: the disk's words; `channel`: commands, errors, resets; `dma`: the bus master;
-//! * `registers`: what these need of the hardware, `controller`: the hardware; this file: messages.
+//! * `registers`: the interface to the hardware, `controller`: its implementation; this file: messages.
 #![cfg_attr(not(test), no_std, no_main)]
 #![forbid(unsafe_code)]
 
@@ -30,11 +30,11 @@ use server::Inbox;
 
 sys::program!(main);
 
-/// Most bytes of one command.
+/// Limit of one command, in bytes.
 const COMMAND_BYTES: usize = COMMAND_SECTORS * SECTOR_BYTES;
 /// Disks of a channel.
 const UNITS: usize = 2;
-/// From one disk's minor number to the next one's.
+/// Distance of the disks' minor numbers.
 const MINOR_STEP: usize = 64;
 
 fn main(start: sys::Start) {
@@ -45,7 +45,7 @@ fn main(start: sys::Start) {
     }
 }
 
-/// `ENODEV`: there is no disk.
+/// `ENODEV`: no disk.
 fn set_up(start: &sys::Start, inbox: &Inbox) -> Result<Disks, Errno> {
     let by_dma = start.argument("mode") != Some("pio");
     let channels = controller::channels(inbox, by_dma)?.map(|(ports, master)| Channel::find(ports, master));
@@ -57,13 +57,13 @@ fn set_up(start: &sys::Start, inbox: &Inbox) -> Result<Disks, Errno> {
 
 /// All disks.
 struct Disks {
-    /// The channels, or why one is missing.
+    /// The channels, or the error of their initialisation.
     channels: [Result<DiskChannel, Errno>; controller::CHANNELS],
-    /// Data on its way through the data register.
+    /// Buffer of transfers through the data register.
     buffer: Vec<u8>,
 }
 
-/// Channel and unit of a minor number.
+/// Returns channel and unit of a minor number.
 fn place(minor: u64) -> Result<(usize, usize), Errno> {
     let minor = usize::try_from(minor).map_err(|_| Errno::ENXIO)?;
     let disk = minor / MINOR_STEP;
@@ -71,7 +71,7 @@ fn place(minor: u64) -> Result<(usize, usize), Errno> {
 }
 
 impl Disks {
-    /// The channel and unit of a minor number, and the buffer.
+    /// Returns the channel and unit of a minor number, and the buffer.
     fn at(&mut self, minor: u64) -> Result<(&mut DiskChannel, usize, &mut [u8]), Errno> {
         let (channel, unit) = place(minor)?;
         let channel = self.channels.get_mut(channel).ok_or(Errno::ENXIO)?.as_mut().map_err(|_| Errno::ENXIO)?;

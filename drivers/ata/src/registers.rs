@@ -1,4 +1,4 @@
-//! How the driver reaches a channel's registers, so that tests can play the disk.
+//! Interface to a channel's registers, so that tests can simulate the disk.
 
 use abi::Errno;
 
@@ -6,14 +6,14 @@ use abi::Errno;
 #[allow(missing_docs)]
 pub mod register {
     pub const DATA: u16 = 0;
-    /// Read: why a command failed. Written: FEATURES.
+    /// Read: error of a command. Written: FEATURES.
     pub const ERROR: u16 = 1;
     pub const COUNT: u16 = 2;
     pub const LBA_LOW: u16 = 3;
     pub const LBA_MID: u16 = 4;
     pub const LBA_HIGH: u16 = 5;
     pub const DEVICE: u16 = 6;
-    /// Read: STATUS, which also takes the interrupt back. Written: COMMAND.
+    /// Read: STATUS, which also clears the interrupt. Written: COMMAND.
     pub const STATUS: u16 = 7;
     pub const COMMAND: u16 = 7;
 }
@@ -40,19 +40,19 @@ pub trait Registers {
     fn read(&mut self, register: u16) -> Result<u8, Errno>;
     /// Writes it.
     fn write(&mut self, register: u16, value: u8) -> Result<(), Errno>;
-    /// Reads the status without taking the interrupt back.
+    /// Reads the status without clearing the interrupt.
     fn alternate_status(&mut self) -> Result<u8, Errno>;
     /// Writes the control register.
     fn write_control(&mut self, value: u8) -> Result<(), Errno>;
     /// Fills the buffer from the data register by a string instruction.
     fn read_data(&mut self, into: &mut [u8]) -> Result<(), Errno>;
-    /// Writes the buffer to it.
+    /// Writes the buffer to the data register by a string instruction.
     fn write_data(&mut self, from: &[u8]) -> Result<(), Errno>;
-    /// Waits for the channel's interrupt, at most until `deadline_ns`. → whether it came.
+    /// Waits for the channel's interrupt, at most until `deadline_ns`. Returns whether it came.
     fn wait(&mut self, deadline_ns: u64) -> bool;
-    /// Waits this long.
+    /// Waits for this duration.
     fn sleep_ns(&mut self, duration_ns: u64);
-    /// Monotonic time.
+    /// Returns the monotonic time.
     fn now_ns(&self) -> u64;
 }
 
@@ -62,8 +62,8 @@ pub trait BusMaster {
     fn read(&mut self, register: u16) -> Result<u8, Errno>;
     /// Writes it.
     fn write(&mut self, register: u16, value: u8) -> Result<(), Errno>;
-    /// Puts a table of these physical regions (address, bytes) into memory and tells the controller where it is.
+    /// Writes a table of these physical regions (address, bytes) into memory and its address to the controller.
     fn set_table(&mut self, regions: &[(u32, u16)]) -> Result<(), Errno>;
-    /// Physical address of the data memory.
+    /// Returns the physical address of the data memory.
     fn data_address(&self) -> u64;
 }

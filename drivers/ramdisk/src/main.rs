@@ -1,7 +1,7 @@
-//! The disk in memory: a block driver over the file of the boot archive that the system file gives it.
+//! ramdisk: a block driver over the file of the boot archive that the system file assigns to it.
 //!
-//! Minor 0 is the whole image. What is written stays in the memory that the boot loader has put the file into, so it outlives this
-//! process, but not the machine. Every transfer is one copy, and ends in the request that asks for it.
+//! Minor 0 is the whole image. Writes go to the memory into which the boot loader has loaded the file, so they survive this process,
+//! but not a reboot. Every transfer is one copy and completes at once.
 #![cfg_attr(target_os = "none", no_std, no_main)]
 #![forbid(unsafe_code)]
 

@@ -5,7 +5,7 @@ use abi::Errno;
 
 /// Seconds of a day.
 const DAY_S: u64 = 86_400;
-/// Reads of the calendar until two agree; the chip updates once a second, so two tries suffice unless it is broken.
+/// Reads of the calendar until two agree; the chip updates once a second, so two suffice unless it is defective.
 const READ_TRIES: usize = 8;
 /// Polls of the update flag: an update takes at most 2,228 µs, a poll at least 1 µs on a real bus.
 const UPDATE_POLLS: usize = 100_000;
@@ -29,11 +29,11 @@ const HOURS_24: u8 = 2;
 const SET: u8 = 0x80;
 const AFTERNOON: u8 = 0x80;
 
-/// How the driver reaches the CMOS registers.
+/// Access to the CMOS registers.
 pub trait Cmos {
     /// Reads a register.
     fn read(&mut self, register: u8) -> Result<u8, Errno>;
-    /// Writes it.
+    /// Writes a register.
     fn write(&mut self, register: u8, value: u8) -> Result<(), Errno>;
 }
 
@@ -48,7 +48,7 @@ pub struct Calendar {
     pub second: u32,
 }
 
-/// Reads the clock. `EIO`: the chip never settles or holds no date.
+/// Reads the clock. `EIO`: the chip returns no stable or no valid date.
 pub fn read(cmos: &mut impl Cmos) -> Result<Calendar, Errno> {
     let mut last = read_once(cmos)?;
     for _ in 0..READ_TRIES {
@@ -91,7 +91,7 @@ pub fn set(cmos: &mut impl Cmos, time: Calendar) -> Result<(), Errno> {
 }
 
 impl Calendar {
-    /// Seconds since 1970 (days by Gauss's shifted year: March first, so that the leap day comes last).
+    /// Returns the seconds since 1970 (days by Gauss's shifted year: March first, so that the leap day comes last).
     pub fn to_unix_s(self) -> u64 {
         let shifted_year = u64::from(self.year) - u64::from(self.month <= 2);
         let shifted_month = u64::from((self.month + 9) % 12);
@@ -118,7 +118,7 @@ impl Calendar {
     }
 }
 
-/// Registers as read: seconds to century.
+/// Raw register values: seconds to century.
 type Raw = [u8; 7];
 
 fn read_once(cmos: &mut impl Cmos) -> Result<Raw, Errno> {
@@ -152,7 +152,7 @@ fn decode(cmos: &mut impl Cmos, raw: Raw) -> Result<Calendar, Errno> {
         true => number(raw[2]),
         false => number(raw[2] & !AFTERNOON) % 12 + if raw[2] & AFTERNOON != 0 { 12 } else { 0 },
     };
-    // Machines without a century byte hold something else there.
+    // Machines without a century byte use the register otherwise.
     let century = match number(raw[6]) {
         century @ 19..=20 => century,
         _ => 20,

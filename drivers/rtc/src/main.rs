@@ -1,5 +1,5 @@
-//! rtc: the clock that runs while the machine is off (MC146818). At its first birth it sets the system's clock; later it
-//! serves /dev/rtc0 (rtc(4)): RTC_RD_TIME and RTC_SET_TIME.
+//! rtc: driver of the battery-backed clock (MC146818). Its first incarnation sets the system's clock; all of them
+//! serve /dev/rtc0 (rtc(4)): RTC_RD_TIME and RTC_SET_TIME.
 //!
 //! * `clock`: the chip; this file: ports and messages.
 #![cfg_attr(not(test), no_std, no_main)]
@@ -16,7 +16,7 @@ use sys::Birth;
 
 sys::program!(main);
 
-/// Index and data port.
+/// Ports: index and data.
 const PORTS: Ports = Ports::new(0x70, 2);
 const INDEX: u16 = 0;
 const DATA: u16 = 1;
@@ -39,14 +39,14 @@ fn main(start: sys::Start) {
     driver::chardev::serve(Rtc);
 }
 
-/// Sets the system's clock; without the right to do so the system starts in 1970, which is said and not fatal.
+/// Sets the system's clock. A failure is logged and not fatal: the system's time then starts in 1970.
 fn set_system_clock(time: Calendar) {
     if let Err(error) = sys::time::set_real_ns(time.to_unix_s() * SECOND_NS) {
-        sys::log!("cannot set the system's clock: {error}");
+        sys::log!("setting the system's clock failed: {error}; it starts in 1970");
     }
 }
 
-/// The CMOS behind its two ports.
+/// The CMOS registers behind two ports.
 struct Chip;
 
 impl Cmos for Chip {
@@ -68,7 +68,7 @@ impl CharDriver for Rtc {
     }
 
     fn read(&mut self, held: Held, _: &Read, _: Client, answers: &mut Answers) {
-        // Reading waits for alarms and periodic interrupts, which this driver does not make.
+        // read(2) would wait for alarm and periodic interrupts, which this driver does not support.
         answers.give(held, Err(Errno::EINVAL));
     }
 
@@ -94,8 +94,8 @@ fn set_from(client: &Client) -> Result<(), Errno> {
     clock::set(&mut Chip, from_rtc_time(&bytes)?)
 }
 
-/// As `struct rtc_time` has it: seconds first, months from 0, years from 1900, then week day, year day and daylight saving,
-/// which are not kept.
+/// Encodes a date as `struct rtc_time`: seconds first, months from 0, years from 1900. Week day, year day and daylight saving are
+/// 0.
 fn to_rtc_time(time: Calendar) -> [u8; RTC_TIME_BYTES] {
     let fields = [time.second, time.minute, time.hour, time.day, time.month - 1, time.year - 1900];
     let mut bytes = [0; RTC_TIME_BYTES];

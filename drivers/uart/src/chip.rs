@@ -1,7 +1,7 @@
 //! The 16550 UART (National PC16550D data sheet): eight registers, 16-byte FIFOs, one interrupt line.
 //!
-//! Generic over how registers are reached, so that tests script the chip. Nothing waits here: `receive` gives bytes to its caller,
-//! `transmit` takes only what the FIFO takes.
+//! Generic over register access, so that tests script the chip. Nothing blocks here: `receive` returns the bytes of the FIFO,
+//! `transmit` accepts only as many as fit into it.
 
 use crate::settings::Settings;
 use abi::Errno;
@@ -31,48 +31,48 @@ const ENABLE_TRANSMIT_EMPTY: u8 = 2;
 const ENABLE_LINE_STATUS: u8 = 4;
 const ENABLE_MODEM_STATUS: u8 = 8;
 const NO_INTERRUPT: u8 = 1;
-/// FIFOs on, with what they hold; interrupt at 8 bytes received (or after four character times).
+/// FIFOs on, without clearing them; interrupt at 8 bytes received (or after four character times).
 const FIFO_ON: u8 = 0x81;
-/// In the line control register: the first two registers are the divisor's.
+/// Line control: the first two registers access the divisor.
 pub const DIVISOR_ACCESS: u8 = 0x80;
 const BREAK: u8 = 0x40;
 const CONTROL_DTR: u8 = 1;
 const CONTROL_RTS: u8 = 2;
-/// OUT2, which lets the interrupt through to the bus.
+/// OUT2, which connects the interrupt to the bus.
 const CONTROL_INTERRUPT: u8 = 8;
 const CONTROL_LOOP: u8 = 0x10;
 const DATA_READY: u8 = 1;
 const OVERRUN: u8 = 2;
 const TRANSMIT_EMPTY: u8 = 0x20;
 const ALL_SENT: u8 = 0x40;
-/// Bits of the modem status, and what Linux calls them.
+/// Bits of the modem status, and Linux's bits for them.
 const MODEM_STATUS: [(u8, u64); 4] = [(0x10, MODEM_CTS), (0x20, MODEM_DSR), (0x40, MODEM_RI), (0x80, MODEM_CD)];
 const STATUS_CTS: u8 = 0x10;
 
-/// How the driver reaches the chip's registers.
+/// Access to the chip's registers.
 pub trait Registers {
     /// Reads the register at this offset.
     fn read(&mut self, register: u16) -> Result<u8, Errno>;
-    /// Writes it.
+    /// Writes the register at this offset.
     fn write(&mut self, register: u16, value: u8) -> Result<(), Errno>;
 }
 
-/// One chip.
+/// A 16550.
 pub struct Chip<R: Registers> {
     registers: R,
     settings: Settings,
-    /// Interrupts for received bytes are on.
+    /// Whether received bytes interrupt.
     receives: bool,
-    /// Interrupts for room in the transmit FIFO are on.
+    /// Whether space in the transmit FIFO interrupts.
     waits_for_room: bool,
-    /// DTR, RTS and loopback as they were asked for.
+    /// DTR, RTS and loopback as requested.
     modem: u64,
     overruns: u64,
 }
 
 impl<R: Registers> Chip<R> {
-    /// Finds the chip and sets it up, interrupts on. What its FIFOs hold (from a predecessor's time) stays there, and a line that
-    /// has these settings already is not disturbed. `ENXIO`: nothing there.
+    /// Detects and initialises the chip, interrupts on. The FIFOs keep their content, which a predecessor may have left, and a line
+    /// that has these settings already is not reset. `ENXIO`: no chip.
     pub fn find(registers: R, settings: Settings) -> Result<Self, Errno> {
         let modem = MODEM_DTR | MODEM_RTS;
         let mut chip = Chip { registers, settings, receives: true, waits_for_room: false, modem, overruns: 0 };
@@ -96,7 +96,7 @@ impl<R: Registers> Chip<R> {
         self.enable_interrupts()
     }
 
-    /// Acknowledges a cause of the interrupt. → whether there was one; the caller then looks what there is to do.
+    /// Acknowledges a cause of the interrupt. Returns whether there was one; the caller then serves the chip.
     pub fn has_interrupted(&mut self) -> Result<bool, Errno> {
         if self.registers.read(register::INTERRUPT_CAUSE)? & NO_INTERRUPT != 0 {
             return Ok(false);
@@ -105,7 +105,7 @@ impl<R: Registers> Chip<R> {
         Ok(true)
     }
 
-    /// Takes at most `limit` bytes out of the receive FIFO and gives them to `sink`. → how many.
+    /// Passes at most `limit` bytes of the receive FIFO to `sink`. Returns their number.
     pub fn receive(&mut self, limit: usize, mut sink: impl FnMut(u8)) -> Result<usize, Errno> {
         for count in 0..limit {
             let status = self.registers.read(register::LINE_STATUS)?;
@@ -118,12 +118,12 @@ impl<R: Registers> Chip<R> {
         Ok(limit)
     }
 
-    /// Times that bytes were lost since the last call, because the FIFO was full.
+    /// Returns the number of overruns since the last call.
     pub fn take_overruns(&mut self) -> u64 {
         core::mem::take(&mut self.overruns)
     }
 
-    /// Whether received bytes interrupt, and by RTS, where that is used, whether more may come.
+    /// Switches the interrupt for received bytes, and with it RTS if that controls the flow.
     pub fn set_receiving(&mut self, receives: bool) -> Result<(), Errno> {
         if receives == self.receives {
             return Ok(());
@@ -133,7 +133,7 @@ impl<R: Registers> Chip<R> {
         self.enable_interrupts()
     }
 
-    /// Gives the FIFO as much of `bytes` as it takes now, calling `sent` after each byte. When that is not all, an interrupt tells of room.
+    /// Writes `bytes` into the FIFO until it is full, calling `sent` after each byte. If bytes remain, an interrupt signals space.
     pub fn transmit(&mut self, bytes: &[u8], mut sent: impl FnMut()) -> Result<usize, Errno> {
         let mut count = 0;
         while count < bytes.len() && self.can_transmit()? {
@@ -148,7 +148,7 @@ impl<R: Registers> Chip<R> {
         Ok(count)
     }
 
-    /// Whether room in the FIFO interrupts.
+    /// Switches the interrupt for space in the FIFO.
     pub fn wait_for_room(&mut self, waits: bool) -> Result<(), Errno> {
         if waits == self.waits_for_room {
             return Ok(());
@@ -157,12 +157,12 @@ impl<R: Registers> Chip<R> {
         self.enable_interrupts()
     }
 
-    /// True when everything has left the chip.
+    /// Returns whether all bytes have left the chip.
     pub fn has_sent_all(&mut self) -> Result<bool, Errno> {
         Ok(self.registers.read(register::LINE_STATUS)? & ALL_SENT != 0)
     }
 
-    /// The modem lines.
+    /// Returns the modem lines.
     pub fn modem(&mut self) -> Result<u64, Errno> {
         let status = self.registers.read(register::MODEM_STATUS)?;
         let inputs = MODEM_STATUS.into_iter().filter(|(bit, _)| status & bit != 0);
@@ -175,7 +175,7 @@ impl<R: Registers> Chip<R> {
         self.write_modem()
     }
 
-    /// Begins or ends a break.
+    /// Starts or ends a break.
     pub fn set_break(&mut self, on: bool) -> Result<(), Errno> {
         let control = self.settings.line_control() | if on { BREAK } else { 0 };
         self.registers.write(register::LINE_CONTROL, control)
@@ -216,7 +216,7 @@ impl<R: Registers> Chip<R> {
         self.registers.write(register::LINE_CONTROL, control)
     }
 
-    /// RTS is up when it was asked for, and, where it controls the flow, when there is room.
+    /// Sets RTS if it was requested and, where it controls the flow, if the driver can receive more.
     fn write_modem(&mut self) -> Result<(), Errno> {
         let holds_back = self.settings.has_rts_cts() && !self.receives;
         let dtr = if self.modem & MODEM_DTR != 0 && !self.settings.hangs_up() { CONTROL_DTR } else { 0 };

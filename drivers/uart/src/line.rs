@@ -1,8 +1,8 @@
-//! One serial line: its chip, its preserved state, and the requests that wait for it, oldest first.
+//! A serial line: its chip, its preserved state, and the requests in progress, oldest first.
 //!
-//! Invariants: a read waits only while nothing has come for it, a write only while the chip takes nothing, a drain only while the chip
-//! still sends. While the ring is full, received bytes stay in the chip, which then stops its sender by RTS or, without flow
-//! control, loses bytes and says so.
+//! Invariants: a read waits only while the ring has no byte for it, a write only while the transmit FIFO is full, a drain only while
+//! the chip is sending. While the ring is full, received bytes stay in the chip, which then stops the sender by RTS or, without flow
+//! control, overruns, which is logged.
 
 use crate::chip::{Chip, Registers};
 use crate::settings::Settings;
@@ -13,61 +13,61 @@ use alloc::collections::VecDeque;
 use driver::Client;
 use driver::chardev::{Answers, Held};
 
-/// Most bytes moved for one request at a time; the rest is asked for again.
+/// Limit of bytes transferred per step of a request.
 const CHUNK: usize = 256;
-/// Causes served in one interrupt; a chip that claims more is broken, and waits for the next one.
+/// Limit of causes served in one interrupt: a defective chip must not block the driver.
 const CAUSES_LIMIT: usize = 256;
-/// With less room than this in the ring the other side is held back, with more it goes on.
+/// Free space in the ring below which flow control stops the sender.
 const LOW_ROOM: usize = RING_BYTES / 4;
 const HIGH_ROOM: usize = RING_BYTES / 2;
 
-/// A write: who waits, with which buffer, and the position of its first byte.
+/// A write in progress: request, buffer, and position of its first byte.
 struct Write {
     held: Held,
     client: Client,
     position: u64,
 }
 
-/// A line.
+/// A serial line.
 pub struct Line<R: Registers> {
     chip: Chip<R>,
     reads: VecDeque<(Held, Client)>,
     writes: VecDeque<Write>,
     drains: VecDeque<Held>,
-    /// Goes ahead of everything.
+    /// Byte to be sent ahead of everything.
     urgent: Option<u8>,
     holds_back: bool,
 }
 
 impl<R: Registers> Line<R> {
-    /// The line behind these registers, with what a predecessor has preserved.
+    /// Opens the line behind these registers, with its predecessor's preserved state.
     pub fn find(registers: R, mut store: Store) -> Result<Self, Errno> {
         let chip = Chip::find(registers, store.settings())?;
         let (reads, writes, drains) = Default::default();
         let mut line = Line { chip, reads, writes, drains, urgent: None, holds_back: false };
         line.receive(&mut store)?;
-        // The interrupt line has to be low for the next interrupt to be seen.
+        // The edge of the next interrupt needs the line to be low.
         line.serve_interrupt(&mut store)?;
         Ok(line)
     }
 
-    /// A read of what came after the first `position` bytes.
+    /// Reads the input after the first `position` bytes.
     pub fn read(&mut self, mut store: Store, held: Held, client: Client, position: u64, answers: &mut Answers) {
         store.taken(position);
         self.reads.push_back((held, client));
         if let Err(error) = self.receive(&mut store) {
-            sys::log!("receiving: {error}");
+            sys::log!("receive failed: {error}");
         }
         self.serve_reads(&mut store, answers);
     }
 
-    /// A write of what comes after the first `position` bytes.
+    /// Writes output that follows the first `position` bytes.
     pub fn write(&mut self, mut store: Store, held: Held, client: Client, position: u64, answers: &mut Answers) {
         self.writes.push_back(Write { held, client, position });
         self.serve_writes(&mut store, answers);
     }
 
-    /// A request of `chardev::serial`.
+    /// Handles a request of `chardev::serial`.
     pub fn control(&mut self, mut store: Store, held: Held, control: &Control, answers: &mut Answers) {
         let result = match control.request {
             serial::SET_LINE => self.set(&mut store, control.argument),
@@ -88,25 +88,25 @@ impl<R: Registers> Line<R> {
         answers.give(held, result);
     }
 
-    /// The chip's interrupt.
+    /// Handles the chip's interrupt.
     pub fn interrupt(&mut self, mut store: Store, answers: &mut Answers) {
         if let Err(error) = self.serve_interrupt(&mut store) {
-            sys::log!("interrupt: {error}");
+            sys::log!("interrupt not served: {error}");
         }
         let overruns = self.chip.take_overruns();
         if overruns > 0 {
-            sys::log!("input was lost {overruns} times: it came faster than it was read");
+            sys::log!("{overruns} receive overruns: input arrived faster than it was read");
         }
         self.serve_reads(&mut store, answers);
         self.serve_writes(&mut store, answers);
     }
 
-    /// True while a drain waits: then [`Line::serve_drains`] is due again soon.
+    /// Returns whether a drain is in progress, so that [`Line::serve_drains`] has to be called again soon.
     pub fn has_drains(&self) -> bool {
         !self.drains.is_empty()
     }
 
-    /// Answers the drains if everything has left the chip.
+    /// Completes the drains if all bytes have left the chip.
     pub fn serve_drains(&mut self, answers: &mut Answers) {
         match self.chip.has_sent_all() {
             Ok(false) => {}
@@ -115,7 +115,7 @@ impl<R: Registers> Line<R> {
         }
     }
 
-    /// Ends a request.
+    /// Cancels a request.
     pub fn cancel(&mut self, asker: Endpoint, tag: u64, answers: &mut Answers) {
         let is_it = |held: &Held| held.asker() == asker && held.tag() == tag;
         let read = self.reads.iter().position(|(held, _)| is_it(held)).and_then(|at| self.reads.remove(at));
@@ -137,13 +137,13 @@ impl<R: Registers> Line<R> {
                 break;
             }
             self.receive(store)?;
-            // `serve_writes` asks again if that is not enough.
+            // `serve_writes` requests the rest.
             self.chip.wait_for_room(false)?;
         }
         Ok(())
     }
 
-    /// Takes in what there is room for.
+    /// Moves received bytes from the chip into the ring.
     fn receive(&mut self, store: &mut Store) -> Result<(), Errno> {
         self.chip.receive(store.room(), |byte| store.push(byte))?;
         let room = store.room();
@@ -158,7 +158,7 @@ impl<R: Registers> Line<R> {
             let mut bytes = [0; CHUNK];
             let wanted = CHUNK.min(client.bytes() as usize);
             let count = store.peek(&mut bytes[..wanted]);
-            // The bytes stay: the next read says that they have been taken.
+            // The bytes stay in the ring until the next read acknowledges them.
             answers.give(held, client.put(0, &bytes[..count]).map(|()| count as u64));
         }
     }
@@ -178,7 +178,7 @@ impl<R: Registers> Line<R> {
         }
     }
 
-    /// True when nothing urgent waits any more.
+    /// Sends the urgent byte. Returns whether none is left.
     fn serve_urgent(&mut self) -> bool {
         let Some(byte) = self.urgent else { return true };
         if self.chip.transmit(&[byte], || ()) == Ok(0) {
@@ -189,7 +189,7 @@ impl<R: Registers> Line<R> {
     }
 }
 
-/// Sends what has not been sent of a write. → how much of it has been sent now.
+/// Sends the unsent rest of a write. Returns the number of bytes sent.
 fn transmit<R: Registers>(chip: &mut Chip<R>, store: &mut Store, client: &Client, position: u64) -> Result<u64, Errno> {
     let before = store.already_sent(position, client.bytes());
     let mut bytes = [0; CHUNK];

@@ -1,8 +1,8 @@
 //! uart: the serial lines COM1 to COM3 (16550) as character devices 0 to 2, for tty.
 //!
-//! A read is answered when bytes have come; a write as soon as the chip has taken at least one byte, with how many it took. What has
-//! been received and sent is counted in preserved memory, so that neither this driver's death nor tty's loses or doubles a byte that is not
-//! in the very instruction that moves it. A line whose chip is missing answers `ENXIO`.
+//! A read completes when bytes have arrived; a write as soon as the chip has accepted at least one byte, with the number accepted.
+//! Bytes received and sent are counted in preserved memory, so that a crash of this driver or of tty neither loses nor duplicates a
+//! byte, except one in the very instruction that moves it. Requests to a line without chip fail with `ENXIO`.
 //!
 //! * `chip`: the 16550 itself; `settings`: speed and form; `store`: what is preserved; `line`: the requests that wait for one chip;
 //!   `measure`: what register accesses cost, for a benchmark; this file: messages and interrupts.
@@ -33,7 +33,7 @@ sys::program!(main);
 const CHIPS: [(u16, u8); 3] = [(0x3f8, 4), (0x2f8, 3), (0x3e8, 5)];
 const REGISTERS: u16 = 8;
 
-/// Between two looks whether the last characters have been sent.
+/// Polling interval of a drain, in ns.
 const DRAIN_POLL_NS: u64 = 1_000_000;
 
 fn main(start: sys::Start) {
@@ -47,13 +47,13 @@ fn window(first_port: u16) -> Window {
     Window(Ports::new(first_port, REGISTERS))
 }
 
-/// Serves the chips behind these registers, for ever.
+/// Serves the chips behind these registers, forever.
 fn serve<R: Registers>(registers: impl Fn(u16) -> R) -> ! {
     let mut keep = Keep::take(CHIPS.len() * STORE_BYTES).expect("preserved memory is taken once");
     let mut index = 0..;
     let lines = CHIPS.map(|(port, irq)| {
         let index = index.next().unwrap_or_default();
-        // First the interrupt, so that none of what the chip says from now on is missed.
+        // The interrupt is registered first, so that none of the chip is lost.
         Interrupt::edge(irq, index as u32)?;
         Line::find(registers(port), Store::open(&mut keep, index))
     });
@@ -77,7 +77,7 @@ impl Registers for Window {
 
 /// The lines.
 struct Uart<R: Registers> {
-    /// Each line, or why it is missing.
+    /// Each line, or the error of its initialisation.
     lines: [Result<Line<R>, Errno>; CHIPS.len()],
     keep: Keep,
 }
@@ -89,7 +89,7 @@ impl<R: Registers> Uart<R> {
         Ok((line, Store::open(&mut self.keep, index)))
     }
 
-    /// A drain that waits is looked at again after a while: no interrupt tells when the last character has been sent.
+    /// Polls the drains in progress: no interrupt signals that the last character has been sent.
     fn watch_drains(&mut self) {
         if self.lines.iter().flatten().any(Line::has_drains) {
             let soon = sys::time::now_ns() + DRAIN_POLL_NS;
@@ -126,7 +126,7 @@ impl<R: Registers> CharDriver for Uart<R> {
     }
 
     fn poll(&mut self, held: Held, _: &Poll, answers: &mut Answers) {
-        // tty keeps a read waiting instead.
+        // tty keeps a read in progress instead.
         answers.give(held, Err(Errno::ENOSYS));
     }
 

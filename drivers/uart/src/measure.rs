@@ -1,5 +1,5 @@
-//! Measures what a register access costs, for `./skink bench io`: with `measure=ports` among its arguments each line's registers are wrapped in
-//! [`Measured`]. Without it nothing of this is in the way.
+//! Measures the cost of register accesses, for `./skink bench io`: with the argument `measure=ports` each line's registers are
+//! wrapped in [`Measured`]. Without it none of this code runs.
 //!
 //! A measurement lasts from one setting of the line's speed to the next, which writes its figures into the log:
 //! `ports 0x2f8 at 38400 bit/s: IN count ticks squares, OUT count ticks squares`; ticks and squares are sums.
@@ -41,12 +41,12 @@ pub struct Measured<R> {
     output: Tally,
     divisor: [u8; 2],
     sets_divisor: bool,
-    /// Ticks between two readings of the counter with nothing between.
+    /// Ticks between two consecutive readings of the counter.
     reading: u64,
 }
 
 impl<R: Registers> Measured<R> {
-    /// The registers behind the ports from `first_port` on.
+    /// Wraps the registers behind the ports from `first_port` on.
     pub fn new(registers: R, first_port: u16) -> Self {
         let before = ticks();
         let reading = ticks() - before;
@@ -54,20 +54,20 @@ impl<R: Registers> Measured<R> {
         Measured { registers, first_port, input, output, divisor: [0; 2], sets_divisor: false, reading }
     }
 
-    /// A new speed begins a new measurement.
+    /// Reports the measurement and starts a new one, at a change of speed.
     fn report(&mut self) {
         let (input, output) = (core::mem::take(&mut self.input), core::mem::take(&mut self.output));
         let rate = BASE_RATE / u32::from(u16::from_le_bytes(self.divisor)).max(1);
         sys::log!("ports {:#x} at {rate} bit/s: IN {input}, OUT {output}", self.first_port);
     }
 
-    /// Ticks since `before`, without the readings of the counter; 0 where a counter that stands for time, not for instructions, makes
-    /// those look longer than they were.
+    /// Returns the ticks since `before`, less the cost of reading the counter; 0 if that exceeds them, as it can where a tick is a
+    /// unit of time, not an instruction.
     fn since(&self, before: u64) -> u64 {
         ticks().saturating_sub(before).saturating_sub(self.reading)
     }
 
-    /// True when this write belongs to the setting of the speed.
+    /// Returns whether this write is part of setting the speed.
     fn notices(&mut self, at: u16, value: u8) -> bool {
         if at == register::LINE_CONTROL {
             let begins = value & DIVISOR_ACCESS != 0;

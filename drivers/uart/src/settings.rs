@@ -1,11 +1,11 @@
-//! Speed, form of a character and flow control of a line, and the register values that stand for them.
+//! Speed, character format and flow control of a line, and their register values.
 
 use abi::Errno;
 use abi::chardev::serial::*;
 
 /// Frequency of the baud generator divided by 16: the highest rate.
 pub const BASE_RATE: u32 = 115_200;
-/// How far a speed may be from what was asked for, in parts of a hundred: receivers bear about 4.
+/// Tolerated deviation from the requested speed, in percent: receivers tolerate about 4.
 const TOLERANCE_PERCENT: u32 = 3;
 
 /// Settings, as `serial::SET_LINE` packs them.
@@ -16,33 +16,33 @@ impl Settings {
     /// 115,200 bit/s, 8 bits, no parity.
     pub const INITIAL: Settings = Settings(LINE_INITIAL);
 
-    /// From their packed form. `EINVAL`: the chip has no such speed.
+    /// Decodes packed settings. `EINVAL`: the chip has no such speed.
     pub fn unpack(packed: u64) -> Result<Settings, Errno> {
         let settings = Settings(packed);
         if settings.hangs_up() || settings.is_near() { Ok(settings) } else { Err(Errno::EINVAL) }
     }
 
-    /// Their packed form.
+    /// Returns the packed settings.
     pub fn pack(self) -> u64 {
         self.0
     }
 
-    /// Speed 0: the line is given up.
+    /// Returns whether the speed is 0: hang up.
     pub fn hangs_up(self) -> bool {
         self.rate() == 0
     }
 
-    /// Output waits for CTS, and RTS tells the other side when to wait.
+    /// Returns whether RTS and CTS control the flow.
     pub fn has_rts_cts(self) -> bool {
         self.0 & LINE_RTS_CTS != 0
     }
 
-    /// What the divisor latches hold, low byte first.
+    /// Returns the values of the divisor latches, low byte first.
     pub fn divisor(self) -> [u8; 2] {
         (self.nearest_divisor() as u16).to_le_bytes()
     }
 
-    /// What the line control register holds.
+    /// Returns the value of the line control register.
     pub fn line_control(self) -> u8 {
         let bit = |flag: u64, bit: u8| if self.0 & flag != 0 { bit } else { 0 };
         let length = (self.0 >> LINE_LENGTH_SHIFT) as u8 & 3;

@@ -1,11 +1,11 @@
-//! What of a line outlives this driver: received bytes that tty has not taken in, how much of its output has been sent, and
-//! the settings. It lies in preserved memory; each change is one word written after the bytes that it tells of, so that a death
-//! leaves the state before or after.
+//! The preserved state of a line: received bytes that tty has not acknowledged, the count of output bytes sent, and the settings.
+//! Each change is committed by one word, written after the bytes it covers, so that a crash leaves either the old or the new
+//! state.
 //!
 //! ```text
-//! word 0   which layout this is, written last when the memory is made
+//! word 0   id of the layout, written last at initialisation
 //! word 1   number of the first byte in the ring      word 2   number after the last
-//! word 3   what tty's count of input has more than ours
+//! word 3   tty's count of input minus this driver's
 //! word 4   bytes of tty's output sent                word 5   settings
 //! then     the ring
 //! ```
@@ -13,9 +13,9 @@
 use crate::settings::Settings;
 use sys::keep::Keep;
 
-/// Received bytes kept while nobody asks.
+/// Capacity of the ring of received bytes.
 pub const RING_BYTES: usize = 4096;
-/// Preserved bytes of a line.
+/// Preserved memory of a line, in bytes.
 pub const STORE_BYTES: usize = RING + RING_BYTES;
 
 const LAYOUT: usize = 0;
@@ -25,18 +25,18 @@ const AHEAD: usize = 24;
 const SENT: usize = 32;
 const SETTINGS: usize = 40;
 const RING: usize = 64;
-/// Tells this layout from others.
+/// Id of this layout.
 const MAGIC: u64 = 0x7561_7274_0000_0001;
 
 /// The preserved state of one line.
 pub struct Store<'a> {
     keep: &'a mut Keep,
-    /// Where it begins.
+    /// Its offset in preserved memory.
     start: usize,
 }
 
 impl<'a> Store<'a> {
-    /// The state of line `index`; what makes no sense is made new.
+    /// Opens the state of line `index`; an inconsistent one is reset.
     pub fn open(keep: &'a mut Keep, index: usize) -> Self {
         let mut store = Store { keep, start: index * STORE_BYTES };
         let waiting = store.word(END).wrapping_sub(store.word(FIRST));
@@ -50,34 +50,34 @@ impl<'a> Store<'a> {
         store
     }
 
-    /// The settings of the line.
+    /// Returns the settings of the line.
     pub fn settings(&self) -> Settings {
         Settings::unpack(self.word(SETTINGS)).unwrap_or(Settings::INITIAL)
     }
 
-    /// Keeps them.
+    /// Stores the settings of the line.
     pub fn set_settings(&mut self, settings: Settings) {
         self.put(SETTINGS, settings.pack());
     }
 
-    /// Bytes that wait for tty.
+    /// Returns the number of bytes in the ring.
     pub fn waiting(&self) -> usize {
         self.word(END).wrapping_sub(self.word(FIRST)) as usize
     }
 
-    /// Bytes there is room for.
+    /// Returns the free space in the ring, in bytes.
     pub fn room(&self) -> usize {
         RING_BYTES - self.waiting()
     }
 
-    /// Keeps a received byte, for which there is room.
+    /// Appends a received byte to the ring, which is not full.
     pub fn push(&mut self, byte: u8) {
         let end = self.word(END);
         self.keep.write(self.start + RING + end as usize % RING_BYTES, &[byte]);
         self.put(END, end.wrapping_add(1));
     }
 
-    /// tty has taken in the first `position` bytes of its count: they are not needed any more.
+    /// Discards the bytes before `position` of tty's count, which tty has acknowledged.
     pub fn taken(&mut self, position: u64) {
         let first = position.wrapping_sub(self.word(AHEAD));
         if first.wrapping_sub(self.word(FIRST)) <= self.waiting() as u64 {
@@ -87,7 +87,7 @@ impl<'a> Store<'a> {
         }
     }
 
-    /// Copies out the first bytes that wait, without taking them. → how many.
+    /// Copies the first bytes of the ring without removing them. Returns their number.
     pub fn peek(&self, buffer: &mut [u8]) -> usize {
         let count = buffer.len().min(self.waiting());
         let start = self.word(FIRST) as usize % RING_BYTES;
@@ -97,7 +97,7 @@ impl<'a> Store<'a> {
         count
     }
 
-    /// How many of the `bytes` bytes of output from `position` on have been sent already.
+    /// Returns how many of the `bytes` bytes of output from `position` on have been sent already.
     pub fn already_sent(&mut self, position: u64, bytes: u64) -> u64 {
         let sent = self.word(SENT).wrapping_sub(position);
         if sent <= bytes {
@@ -107,7 +107,7 @@ impl<'a> Store<'a> {
         0
     }
 
-    /// One more byte of output has been sent.
+    /// Counts one more byte of output as sent.
     pub fn count_sent(&mut self) {
         self.put(SENT, self.word(SENT).wrapping_add(1));
     }

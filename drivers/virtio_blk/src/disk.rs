@@ -1,8 +1,8 @@
 //! A virtio block device (VIRTIO 1.2, 5.2) with several requests in flight, over the kit's queue.
 //!
-//! Each *slot* has the DMA memory of one request to the device: header, data, status. A transfer longer than the data of a slot is done
-//! piece after piece in one slot, while other transfers use the others; what finds no free slot waits in line. Nothing is ordered
-//! between transfers: a caller that wants one after the other waits for the first.
+//! Each *slot* has the DMA memory of one request to the device: header, data, status. A transfer longer than a slot's data is split
+//! into pieces, which use one slot in turn; a transfer that finds no free slot is queued. Transfers are not ordered: a caller that
+//! needs an order waits for the first one to complete.
 
 use abi::Errno;
 use alloc::collections::VecDeque;
@@ -10,11 +10,11 @@ use alloc::vec::Vec;
 use driver::block::Operation;
 use driver::virtio::{Broken, Buffer, Chain, Dma, Memory, Queue, Setup, Transport};
 
-/// Bytes of a sector, in which the device counts.
+/// Size of a sector, the device's unit, in bytes.
 pub const SECTOR_BYTES: u64 = 512;
-/// Most bytes of data in one request to the device.
+/// Limit of the data of one request to the device, in bytes.
 pub const DATA_BYTES: usize = 64 * 1024;
-/// Most requests in flight.
+/// Limit of requests in flight.
 pub const SLOTS: usize = 8;
 /// DMA memory of a disk: rings, headers and status bytes on the first page.
 pub const MEMORY_BYTES: usize = PAGE_BYTES + SLOTS * DATA_BYTES;
@@ -35,18 +35,18 @@ mod feature {
     pub const FLUSH: u64 = 1 << 9;
 }
 
-/// A transfer as its caller sees it.
+/// A transfer, as the caller provides it.
 pub trait Work<M> {
-    /// What it does.
+    /// Direction.
     fn operation(&self) -> Operation;
-    /// Where on the disk, in bytes.
+    /// Position on the disk, in bytes.
     fn position(&self) -> u64;
-    /// Its length.
+    /// Length in bytes.
     fn bytes(&self) -> u64;
     /// Copies `bytes` bytes from `offset` of the caller's buffer.
     ///
     /// # Errors
-    /// Of the caller's buffer.
+    /// Those of the caller's buffer.
     fn fetch(&self, offset: u64, bytes: usize, into: &mut Buffer<M>) -> Result<(), Errno>;
     /// Copies `bytes` bytes to `offset` of the caller's buffer.
     ///
@@ -62,7 +62,7 @@ struct Slot<M> {
     status: Buffer<M>,
 }
 
-/// A transfer, and how far it has come.
+/// A transfer and its progress.
 struct Job<W> {
     work: W,
     done: u64,
@@ -70,10 +70,10 @@ struct Job<W> {
     piece: usize,
 }
 
-/// A transfer that has ended, and how.
+/// A completed transfer and its result.
 pub type Ended<W> = (W, Result<(), Errno>);
 
-/// A disk that is set up.
+/// An initialised disk.
 pub struct Disk<T, M, W> {
     transport: T,
     queue: Queue<M, Job<W>>,
@@ -89,7 +89,7 @@ impl<T: Transport, M: Memory, W: Work<M>> Disk<T, M, W> {
     /// Resets the device and starts it with `MEMORY_BYTES` of memory.
     ///
     /// # Errors
-    /// `EIO`: it is no device that this driver knows; `ENOMEM`.
+    /// `EIO`: not a device that this driver supports; `ENOMEM`.
     pub fn set_up(transport: T, memory: M) -> Result<Self, Errno> {
         let mut dma = Dma::new(memory);
         let mut setup = Setup::begin(transport, feature::READ_ONLY | feature::FLUSH)?;
@@ -109,22 +109,22 @@ impl<T: Transport, M: Memory, W: Work<M>> Disk<T, M, W> {
         })
     }
 
-    /// Size in bytes.
+    /// Returns the size in bytes.
     pub fn bytes(&self) -> u64 {
         self.sectors.saturating_mul(SECTOR_BYTES)
     }
 
-    /// True when the medium cannot be written.
+    /// Returns whether the medium is read-only.
     pub fn is_read_only(&self) -> bool {
         self.read_only
     }
 
-    /// Requests that the device has.
+    /// Returns the number of requests in flight.
     pub fn in_flight(&self) -> usize {
         self.queue.in_flight()
     }
 
-    /// Begins a transfer of whole sectors within the disk.
+    /// Starts a transfer of whole sectors within the disk.
     pub fn begin(&mut self, work: W) {
         let asks_for_nothing = match work.operation() {
             Operation::Flush => !self.flushes,
@@ -139,10 +139,10 @@ impl<T: Transport, M: Memory, W: Work<M>> Disk<T, M, W> {
         }
     }
 
-    /// Takes what the device is done with, after its interrupt.
+    /// Handles the completed requests, after an interrupt of the device.
     ///
     /// # Errors
-    /// [`Broken`]: nothing that the device says can be trusted any more.
+    /// [`Broken`]: the device violates the rules of virtio and must be reset.
     pub fn interrupt(&mut self) -> Result<(), Broken> {
         while let Some(done) = self.queue.completed()? {
             let Some([header, data, status]) = done.chain.into_buffers() else { continue };
@@ -152,12 +152,12 @@ impl<T: Transport, M: Memory, W: Work<M>> Disk<T, M, W> {
         Ok(())
     }
 
-    /// The transfers that have ended since this was asked last.
+    /// Returns the transfers that have completed since the last call.
     pub fn take_ended(&mut self) -> impl Iterator<Item = Ended<W>> + '_ {
         self.ended.drain(..)
     }
 
-    /// Goes on with a job whose piece is done.
+    /// Continues a transfer after one of its pieces.
     fn go_on(&mut self, slot: Slot<M>, mut job: Job<W>) {
         let result = self.finish_piece(&slot, &job);
         job.done += job.piece as u64;
@@ -188,7 +188,7 @@ impl<T: Transport, M: Memory, W: Work<M>> Disk<T, M, W> {
         }
     }
 
-    /// Sends the next piece of a job to the device.
+    /// Sends the next piece of a transfer to the device.
     fn send(&mut self, mut slot: Slot<M>, mut job: Job<W>) {
         job.piece = (job.work.bytes() - job.done).min(DATA_BYTES as u64) as usize;
         if let Err(error) = prepare(&mut slot, &job) {
@@ -208,7 +208,7 @@ impl<T: Transport, M: Memory, W: Work<M>> Disk<T, M, W> {
     }
 }
 
-/// Makes a slot the request for the next piece of a job.
+/// Fills a slot with the request for the next piece of a transfer.
 fn prepare<M: Memory, W: Work<M>>(slot: &mut Slot<M>, job: &Job<W>) -> Result<(), Errno> {
     let number: u32 = match job.work.operation() {
         Operation::Read => 0,

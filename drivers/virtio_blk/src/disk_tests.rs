@@ -1,4 +1,4 @@
-//! The disk against a device played by the test.
+//! The disk against a device simulated by the test.
 
 use super::*;
 use driver::virtio::played::{Device, PlayedMemory, Taken};
@@ -9,7 +9,7 @@ use std::vec;
 
 const DISK_BYTES: usize = 1 << 20;
 
-/// A transfer and the buffer of its caller, who may have gone.
+/// A transfer and the buffer of its caller, who may have exited.
 #[derive(Clone, Debug)]
 struct Test {
     operation: Operation,
@@ -63,7 +63,7 @@ impl World {
         World { disk, device, content }
     }
 
-    /// Does what a chain asks for, and finishes it with this status.
+    /// Executes the request of a chain, and completes it with this status.
     fn serve(&mut self, chain: &Taken, status: u8) {
         let header = &chain.readable[0];
         let position = u64::from_le_bytes(header[8..].try_into().unwrap()) as usize * 512;
@@ -80,7 +80,7 @@ impl World {
         self.device.finish(0, chain, chain.writable().iter().sum());
     }
 
-    /// Serves everything, as long as there is something.
+    /// Serves requests until none is left.
     fn serve_all(&mut self) -> Vec<Ended<Test>> {
         while let Some(chain) = self.device.take(0) {
             self.serve(&chain, 0);

@@ -2,8 +2,8 @@
 //!
 //! * `disk`: requests to the device, generic over transport and memory; this file: messages, and the device on the PCI bus.
 //!
-//! A device that breaks the rules of virtio, or stays silent with requests in flight, ends the driver: the successor resets it, and callers
-//! repeat their requests.
+//! The driver exits if the device violates the rules of virtio or stays silent with requests in flight: the successor resets the
+//! device, and clients repeat their requests.
 #![cfg_attr(not(test), no_std, no_main)]
 #![forbid(unsafe_code)]
 
@@ -20,7 +20,7 @@ use sys::time;
 
 sys::program!(main);
 
-/// How long the device may be silent with requests in flight.
+/// Time-out of the device with requests in flight.
 const TIMEOUT_NS: u64 = 30_000_000_000;
 
 fn main(_: sys::Start) {
@@ -54,11 +54,11 @@ impl Work<Region> for Transfer {
     }
 }
 
-/// Notices a silent device by one alarm for many requests.
+/// Detects a silent device, with one alarm for many requests.
 #[derive(Default)]
 struct Watch {
     armed: bool,
-    /// The device has interrupted since the alarm was set.
+    /// Whether the device has interrupted since the alarm was set.
     heard: bool,
 }
 
@@ -102,7 +102,7 @@ impl BlockDriver for Driver {
     fn interrupt(&mut self, _: u64, answers: &mut Answers) {
         self.watch.heard = true;
         if let Err(broken) = self.disk.interrupt() {
-            panic!("the device breaks the rules of virtio: {broken:?}");
+            panic!("the device violates virtio: {broken:?}");
         }
         self.answer_ended(answers);
     }
@@ -110,7 +110,11 @@ impl BlockDriver for Driver {
     fn alarm(&mut self, _: u64, _: &mut Answers) {
         self.watch.armed = false;
         if self.disk.in_flight() > 0 {
-            assert!(self.watch.heard, "the device is silent with {} requests in flight", self.disk.in_flight());
+            assert!(
+                self.watch.heard,
+                "request timed out, {} in flight; the successor resets the device",
+                self.disk.in_flight()
+            );
             self.watch.arm();
         }
     }

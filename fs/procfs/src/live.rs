@@ -1,5 +1,5 @@
-//! Figures of the running system. A server that dies with a question in hand is asked again. What cannot be had at the moment (a
-//! process that has just ended) counts as nothing: a file of /proc is a picture of a moment.
+//! Figures of the running system. Requests are repeated if a server crashes. A figure that is not available at the moment (of a
+//! process that has just ended) counts as empty or 0: a file of /proc is a snapshot.
 
 use crate::source::{Memory, OpenFile, ProcessMemory, ProcessText, Source};
 use abi::info::{self, KernelInfo};
@@ -10,13 +10,13 @@ use alloc::{string::String, vec, vec::Vec};
 use sys::{grant, ipc};
 use zerocopy::{FromBytes, IntoBytes};
 
-/// Longest text of a process.
+/// Limit of the text of a process, in bytes.
 const TEXT_BYTES: usize = 16 * 1024;
-/// Longest path.
+/// Limit of a path, in bytes.
 const PATH_BYTES: usize = 4096;
 /// Records fetched at a time.
 const BATCH: usize = 32;
-/// Most regions or descriptors listed.
+/// Limit of regions or descriptors listed.
 const LIST_LIMIT: usize = 4096;
 
 /// The running system.
@@ -116,7 +116,7 @@ impl Source for Live {
     }
 }
 
-/// Has a server fill `records`. → how many it filled.
+/// Makes a server fill `records`. Returns the number filled.
 fn fetch<T: FromBytes + IntoBytes>(
     server: Endpoint,
     records: &mut [T],
@@ -128,7 +128,7 @@ fn fetch<T: FromBytes + IntoBytes>(
     Ok(reply.result()? as usize / size_of::<T>())
 }
 
-/// Has a server write a text of at most `limit` bytes.
+/// Makes a server write a text of at most `limit` bytes.
 fn fetch_text(server: Endpoint, limit: usize, request: impl FnOnce(GrantId, u64) -> Message) -> Result<Vec<u8>, Errno> {
     let mut text = vec![0; limit];
     let length = fetch(server, &mut text, request)?;
@@ -136,7 +136,7 @@ fn fetch_text(server: Endpoint, limit: usize, request: impl FnOnce(GrantId, u64)
     Ok(text)
 }
 
-/// Has a server fill records batch by batch, each beginning at the number of those that are there.
+/// Makes a server fill records in batches, each starting at the number of records fetched before.
 fn fetch_all<T: FromBytes + IntoBytes + Copy + Default>(
     server: Endpoint,
     request: impl Fn(u64, GrantId, u64) -> Message,

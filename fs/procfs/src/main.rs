@@ -1,10 +1,10 @@
 //! procfs: processes and the machine as files under /proc (proc(5)).
 //!
-//! It keeps nothing: every read asks pm, vm, vfs and the kernel for the figures of the moment and makes the text anew, and node
-//! numbers have a meaning. So a restart is not noticed.
+//! It has no state: every read fetches the figures from pm, vm, vfs and the kernel, and a node's number encodes the file. So a
+//! restart is not noticed.
 //!
 //! * `tree`: the directories and files; `system_text`, `process_text`: what they contain;
-//! * `source`: what figures are needed; `live`: how they are got.
+//! * `source`: interface to the figures; `live`: its implementation.
 #![cfg_attr(not(test), no_std, no_main)]
 #![forbid(unsafe_code)]
 

@@ -13,7 +13,7 @@ const SHARED: u32 = 8;
 const HEAP: u32 = 1;
 const STACK: u32 = 2;
 
-/// The first 15 bytes of the program's file name.
+/// Returns the first 15 bytes of the program's file name.
 pub fn name(process: &ProcessRecord) -> String {
     let end = process.name.iter().position(|&b| b == 0).unwrap_or(process.name.len());
     String::from_utf8_lossy(&process.name[..end]).into_owned()
@@ -23,7 +23,7 @@ fn state_letter(process: &ProcessRecord) -> char {
     char::from_u32(process.state).filter(char::is_ascii_uppercase).unwrap_or('?')
 }
 
-/// As Linux counts: real-time priorities, inheritance included, are below 0, and better the farther they are.
+/// Returns the priority as Linux reports it: real-time priorities, inheritance included, are negative, lower is better.
 fn priority(process: &ProcessRecord) -> i64 {
     match process.effective {
         0 => 20 + i64::from(process.nice),
@@ -144,7 +144,7 @@ fn map_line(text: &mut String, region: &MapRecord, executable: &str) {
         _ => "",
     };
     if !file.is_empty() {
-        // As Linux does: the name begins in column 73.
+        // As on Linux the name begins in column 73.
         while text.len() - start < 72 {
             text.push(' ');
         }
@@ -153,7 +153,7 @@ fn map_line(text: &mut String, region: &MapRecord, executable: &str) {
     text.push('\n');
 }
 
-/// Arguments or environment as they lie in memory, for /proc/PID/cmdline and environ.
+/// Arguments or environment as stored in memory, for /proc/PID/cmdline and environ.
 pub fn memory_text(source: &mut impl Source, process: &ProcessRecord, which: ProcessText) -> Vec<u8> {
     // A zombie and a service have none.
     source.process_text(process.pid, which).unwrap_or_default()

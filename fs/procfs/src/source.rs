@@ -1,4 +1,4 @@
-//! Where the figures come from: pm, vm, vfs and the kernel. A trait, so that tests can make figures up.
+//! The source of all figures (pm, vm, vfs and the kernel), as a trait, so that tests can replace it.
 
 use abi::info::KernelInfo;
 use abi::pm::ProcessRecord;
@@ -17,7 +17,7 @@ pub enum ProcessText {
     Executable,
 }
 
-/// What a descriptor path is asked of (`vfs::DescriptorPath::what`).
+/// Kinds of descriptor paths (`vfs::DescriptorPath::what`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpenFile {
     /// A descriptor.
@@ -31,11 +31,11 @@ pub enum OpenFile {
 /// Memory of the machine, in bytes (`vm::MemoryInfo`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Memory {
-    /// All of it.
+    /// All memory.
     pub total: u64,
-    /// Not used at all.
+    /// Free memory.
     pub free: u64,
-    /// Pages of files, free when needed.
+    /// Cached pages of files, which can be evicted.
     pub cached: u64,
 }
 
@@ -44,7 +44,7 @@ pub struct Memory {
 pub struct ProcessMemory {
     /// Size of all regions.
     pub size: u64,
-    /// In memory.
+    /// Resident size.
     pub resident: u64,
     /// Data and heap.
     pub data: u64,
@@ -54,28 +54,28 @@ pub struct ProcessMemory {
 
 /// The figures.
 pub trait Source {
-    /// The first process with a pid not below this.
+    /// Returns the first process with a pid not below this.
     fn process_from(&mut self, pid: u32) -> Option<ProcessRecord>;
-    /// The first thread of a process with an id not below this.
+    /// Returns the first thread of a process with an id not below this.
     fn thread_from(&mut self, pid: u32, tid: u32) -> Option<ProcessRecord>;
-    /// A text of a process. `ESRCH`.
+    /// Returns a text of a process. `ESRCH`.
     fn process_text(&mut self, pid: u32, which: ProcessText) -> Result<Vec<u8>, Errno>;
-    /// Its memory.
+    /// Returns the memory sizes of a process.
     fn process_memory(&mut self, process: Endpoint) -> ProcessMemory;
-    /// Its regions.
+    /// Returns the regions of a process.
     fn maps(&mut self, process: Endpoint) -> Vec<MapRecord>;
-    /// Its open descriptors, ascending.
+    /// Returns the open descriptors of a process, ascending.
     fn descriptors(&mut self, process: Endpoint) -> Vec<u32>;
-    /// The path of an open file. `EBADF`.
+    /// Returns the path of an open file. `EBADF`.
     fn open_file(&mut self, process: Endpoint, which: OpenFile) -> Result<Vec<u8>, Errno>;
-    /// The machine's memory.
+    /// Returns the machine's memory sizes.
     fn memory(&mut self) -> Memory;
-    /// The kernel's counters.
+    /// Returns the kernel's counters.
     fn kernel(&mut self) -> KernelInfo;
-    /// Real time in ns since 1970.
+    /// Returns the real time in ns since 1970.
     fn real_time_ns(&mut self) -> u64;
-    /// The kernel's command line.
+    /// Returns the kernel's command line.
     fn command_line(&mut self) -> String;
-    /// Text of the mount table.
+    /// Returns the text of the mount table.
     fn mounts(&mut self) -> Vec<u8>;
 }

@@ -1,4 +1,4 @@
-//! The files of /proc that speak of the whole machine, in the format of proc(5).
+//! The files of /proc about the whole machine, in the format of proc(5).
 
 use crate::source::Source;
 use alloc::{format, string::String};
@@ -14,7 +14,7 @@ pub fn uptime(source: &mut impl Source) -> String {
     format!("{} {}\n", hundredths(kernel.now_ns), hundredths(kernel.idle_ns))
 }
 
-/// /proc/loadavg: averages are not kept, so they count as 0; then runnable and existing processes, and the newest pid.
+/// /proc/loadavg: the averages are not measured and reported as 0; then runnable and existing processes, and the newest pid.
 pub fn load_average(source: &mut impl Source) -> String {
     let (mut running, mut all, mut last) = (0, 0, 0);
     let mut pid = 1;
@@ -67,7 +67,7 @@ pub fn statistics(source: &mut impl Source) -> String {
     text
 }
 
-/// /proc/cpuinfo: what programs look for; the names are the CPU's own.
+/// /proc/cpuinfo: the fields that programs read; the names are the CPU's own.
 pub fn cpu(source: &mut impl Source) -> String {
     let hz = source.kernel().tsc_hz;
     let (megahertz, fraction) = (hz / 1_000_000, hz / 1000 % 1000);
@@ -89,7 +89,7 @@ pub fn file_systems() -> String {
     String::from("nodev\tproc\nnodev\tdevtmpfs\n\text2\n")
 }
 
-/// /proc/devices: majors that vfs knows.
+/// /proc/devices: major numbers known to vfs.
 pub fn devices() -> String {
     String::from(
         "Character devices:\n  1 mem\n  4 ttyS\n  5 /dev/tty\n 10 misc\n\nBlock devices:\n  1 ramdisk\n  3 ata\n254 virtblk\n",

@@ -1,7 +1,7 @@
 //! The tree of /proc as a file system.
 //!
-//! A node's number says what it is (`Place`): pid, entry, descriptor. So it means the same to the next incarnation of this
-//! process, and nothing is kept between requests: every read makes its text anew from the figures of the moment.
+//! A node's number encodes the file (`Place`): pid, entry, descriptor. So it is valid for the next incarnation of this process too,
+//! and no state is kept between requests: every read generates its text from the present figures.
 
 use crate::source::{OpenFile, ProcessText, Source};
 use crate::{process_text, system_text};
@@ -82,7 +82,7 @@ const PROCESS: &[(&str, ProcessFile)] = &[
 const THREAD: &[(&str, ProcessFile)] =
     &[("comm", ProcessFile::Name), ("stat", ProcessFile::Stat), ("status", ProcessFile::Status)];
 
-/// What a node is.
+/// The file behind a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Top,
@@ -145,13 +145,13 @@ fn index_of<T: PartialEq>(table: &[(&str, T)], wanted: T) -> u64 {
     table.iter().take_while(|(_, file)| *file != wanted).count() as u64
 }
 
-/// /proc over a source of figures.
+/// /proc, generic over the source of figures.
 pub struct Proc<S: Source> {
     source: S,
 }
 
 impl<S: Source> Proc<S> {
-    /// /proc with these figures.
+    /// Makes /proc with these figures.
     pub fn new(source: S) -> Self {
         Proc { source }
     }
@@ -164,7 +164,7 @@ impl<S: Source> Proc<S> {
         self.source.thread_from(pid, tid).filter(|thread| thread.pid == tid).ok_or(Errno::ESRCH)
     }
 
-    /// Content of a regular file.
+    /// Returns the content of a regular file.
     fn content(&mut self, place: Place) -> Result<Vec<u8>, Errno> {
         match place {
             Place::File(file) => self.top_content(file),
@@ -218,7 +218,7 @@ impl<S: Source> Proc<S> {
         Ok(text.into_bytes())
     }
 
-    /// Target of a symbolic link; `reader` is the pid of who asks.
+    /// Returns the target of a symbolic link; `reader` is the pid of the process that follows it.
     fn target(&mut self, place: Place, reader: u32) -> Result<Vec<u8>, Errno> {
         let (pid, which) = match place {
             Place::File(TopFile::Own) => return Ok(format!("{reader}").into_bytes()),
@@ -269,7 +269,7 @@ impl<S: Source> Proc<S> {
         if open { Ok(Place::Descriptor(pid, descriptor)) } else { Err(Errno::ENOENT) }
     }
 
-    /// Entry number `position` of a directory after the dots.
+    /// Returns entry number `position` of a directory, after the dots.
     fn entry(&mut self, dir: Place, position: u64) -> Result<Option<(Place, String, u64)>, Errno> {
         let index = position as usize;
         match dir {
@@ -277,7 +277,7 @@ impl<S: Source> Proc<S> {
                 let (name, file) = TOP[index];
                 Ok(Some((Place::File(file), name.into(), position + 1)))
             }
-            // After the files, the position is the lowest pid to come.
+            // Behind the files, the position is the lowest pid of the next entry.
             Place::Top => {
                 let process = self.source.process_from((index - TOP.len()) as u32);
                 Ok(process.map(|found| {
@@ -423,7 +423,7 @@ fn mode_of(place: Place) -> u32 {
     }
 }
 
-/// A decimal number without leading zeros.
+/// Parses a decimal number without leading zeros.
 fn number(name: &[u8]) -> Option<u32> {
     let canonical = name == b"0" || name.first().is_some_and(|&digit| digit != b'0');
     let digits = name.iter().all(u8::is_ascii_digit);

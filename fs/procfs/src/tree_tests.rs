@@ -1,4 +1,4 @@
-//! /proc over made-up figures: two processes, one of them a service.
+//! /proc over invented figures: two processes, one of them a service.
 
 use super::*;
 use crate::source::{Memory, ProcessMemory};

@@ -1,17 +1,17 @@
-//! Makes an empty ext2 file system in memory: one group of 4 KiB blocks, a root directory for everybody (mode 1777).
+//! Makes an empty ext2 file system in memory: one group of 4 KiB blocks, a root directory that every user can write (mode 1777).
 //!
 //! ```text
 //! block   0            1             2              3              4 …                 then
 //!         superblock   descriptors   block bitmap   inode bitmap   inodes, 16 a block   root directory, free blocks
 //! ```
 //!
-//! Only blocks that hold something are written: memory that is not touched costs nothing.
+//! Only blocks with content are written: untouched memory is not allocated.
 
 use fs::file_system::{S_IFDIR, Timestamp};
 
 /// Bytes of a block.
 pub const BLOCK: usize = 4096;
-/// Most blocks: those that one bitmap has bits for.
+/// Limit of blocks: the bits of one bitmap.
 const MOST_BLOCKS: usize = BLOCK * 8;
 
 const BLOCK_BITMAP: usize = 2;
@@ -24,7 +24,7 @@ const ROOT_INODE: usize = 2;
 const ROOT_MODE: u32 = S_IFDIR | 0o1777;
 const DIRECTORY: u8 = 2;
 
-/// How the blocks are used.
+/// Layout of the file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
     blocks: usize,
@@ -32,7 +32,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// A file system with at least `content` bytes for content, at most what one group has.
+    /// Computes the layout for at least `content` bytes of content, limited to one group.
     pub fn new(content: u64) -> Plan {
         let wanted = content.div_ceil(BLOCK as u64).clamp(1, MOST_BLOCKS as u64) as usize;
         // One inode for 32 KiB of content, but enough for many small files.
@@ -42,7 +42,7 @@ impl Plan {
         Plan { blocks: (wanted + plan.first_free()).min(MOST_BLOCKS), ..plan }
     }
 
-    /// Bytes of the device.
+    /// Returns the size of the device in bytes.
     pub const fn bytes(&self) -> usize {
         self.blocks * BLOCK
     }
@@ -88,7 +88,7 @@ impl Plan {
             (100, 2),
         ];
         fields.into_iter().for_each(|(at, value)| put(bytes, at, value as u32));
-        // Magic number; clean; go on after errors. Mounts are not counted.
+        // Magic number; clean; continue after errors. Mounts are not counted.
         bytes[56..58].copy_from_slice(&0xef53u16.to_le_bytes());
         bytes[58] = 1;
         bytes[60] = 1;
@@ -119,7 +119,7 @@ impl Plan {
         inode[..2].copy_from_slice(&(ROOT_MODE as u16).to_le_bytes());
         inode[26] = 2;
         put(inode, 40, self.root_block() as u32);
-        // Bytes beyond the first 128 that are used.
+        // Used bytes beyond the first 128.
         inode[128] = 32;
         let entries = block(device, self.root_block());
         entries.fill(0);
@@ -141,7 +141,7 @@ fn put(bytes: &mut [u8], at: usize, value: u32) {
     bytes[at..at + 4].copy_from_slice(&value.to_le_bytes());
 }
 
-/// The first `used` of `count` bits are set, and those that stand for nothing.
+/// Makes a bitmap: the first `used` of `count` bits are set, and those beyond `count`.
 fn write_bitmap(bytes: &mut [u8], used: usize, count: usize) {
     bytes.fill(0);
     for bit in (0..used).chain(count..BLOCK * 8) {

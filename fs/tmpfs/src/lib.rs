@@ -1,8 +1,8 @@
 //! tmpfs: file systems in memory, such as /dev/shm.
 //!
-//! Each is ext2's code over a block device that is a part of preserved memory (`memory`), formatted when it is mounted (`format`). So
-//! everything that ext2 does outlives this process as ext2's state does, and there is one implementation of names, links, sparse files and
-//! limits (ADR 24). What a file system has taken of the memory stays with this process, for its next files.
+//! Each is ext2's code over a block device in preserved memory (`memory`), formatted when it is mounted (`format`). So its state
+//! survives a crash as ext2's does, and names, links, sparse files and limits are implemented once (ADR 24). Memory that a file system
+//! has used stays allocated to this process, for later files.
 #![no_std]
 #![forbid(unsafe_code)]
 

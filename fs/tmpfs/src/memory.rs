@@ -1,4 +1,4 @@
-//! A block device that is memory which outlives the process.
+//! A block device in preserved memory.
 
 use fs::Errno;
 use fs::device::{BlockDevice, SECTOR_SIZE};
@@ -7,19 +7,19 @@ use sys::keep::Part;
 /// See the head of the file.
 pub struct MemoryDevice {
     area: Part,
-    /// Which area of the process it is.
+    /// Number of its area.
     number: u64,
     bytes: usize,
 }
 
 impl MemoryDevice {
-    /// The first `bytes` bytes of area `number`, which `area` is.
+    /// Makes a device of the first `bytes` bytes of `area`, which is area `number`.
     pub fn new(area: Part, number: u64, bytes: usize) -> Self {
         let bytes = bytes.min(area.len()) / SECTOR_SIZE * SECTOR_SIZE;
         MemoryDevice { area, number, bytes }
     }
 
-    /// All of it.
+    /// Returns all of the memory.
     pub fn content(&mut self) -> &mut [u8] {
         &mut self.area[..self.bytes]
     }
@@ -46,7 +46,7 @@ impl BlockDevice for MemoryDevice {
     fn write(&mut self, first_sector: u64, data: &[u8]) -> Result<(), Errno> {
         let start = self.start(first_sector, data.len())?;
         self.area[start..start + data.len()].copy_from_slice(data);
-        // It is there before the cache says that it was written.
+        // Stored before the cache marks the block as clean.
         self.area.order();
         Ok(())
     }

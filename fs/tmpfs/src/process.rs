@@ -1,7 +1,7 @@
-//! The tmpfs process: answers vfs for file systems in memory.
+//! The tmpfs process: serves vfs's requests for file systems in memory.
 //!
-//! Its preserved memory holds what ext2's does (`fs::preserve`), with a small cache for each file system, and behind that the areas that are
-//! their devices. The system file has to give `KEEP_BYTES`; they are only taken as they are used.
+//! Its preserved memory has ext2's layout (`fs::preserve`), with a small cache for each file system, followed by the areas that are
+//! their devices. The system file has to reserve `KEEP_BYTES`, which are allocated on first use.
 
 use abi::{Endpoint, vm};
 use ext2::{Ext2, Memo, Options};
@@ -19,15 +19,15 @@ use crate::memory::MemoryDevice;
 
 /// File systems mounted at a time.
 pub const VOLUMES: usize = 8;
-/// Most content of one.
+/// Limit of the content of one file system, in bytes.
 const MOST_BYTES: u64 = 64 << 20;
-/// Memory of the largest device.
+/// Size of the largest device, in bytes.
 const AREA_BYTES: usize = 66 << 20;
 const LAYOUT: Layout = Layout { volumes: VOLUMES, cache_bytes: 512 * 1024 };
-/// Preserved memory that the system file has to give.
+/// Preserved memory that the system file has to reserve, in bytes.
 pub const KEEP_BYTES: usize = LAYOUT.bytes() + VOLUMES * AREA_BYTES;
 
-/// Serves for ever.
+/// Serves forever.
 pub fn main(start: Start) {
     let parts = Parts::new(Keep::take(KEEP_BYTES).expect("the preserved memory is taken once"));
     let preserved = Preserved::open_parts(parts.clone(), LAYOUT, start.birth);
@@ -65,7 +65,7 @@ fn area(parts: &Parts, number: u64) -> Option<Part> {
     parts.lend(start..start + AREA_BYTES)
 }
 
-/// What the mount asks for; half of the machine's memory when it does not say.
+/// Returns the size that the mount requests, by default half of the machine's memory.
 fn content_bytes(minor: u64) -> u64 {
     let wanted = match minor & u64::from(u32::MAX) {
         0 => total_memory() / 2,

@@ -1,4 +1,4 @@
-//! File systems as tmpfs makes them: sound for e2fsck, empty, with exactly the room that was asked for.
+//! File systems as tmpfs makes them: valid for e2fsck, empty, of exactly the requested size.
 #![forbid(unsafe_code)]
 
 use std::process::Command;

@@ -1,12 +1,12 @@
 /* lp: a driver in C for the first parallel port (IEEE 1284 compatibility mode: the Centronics printer interface of the PC), /dev/lp0.
  *
- * A byte goes out by three accesses: data, strobe on, strobe off. The printer tells by an interrupt that it has taken the byte. A write is answered when
- * its last byte is out; when the printer says nothing for a while it is answered with what it has printed, or -EIO.
+ * A byte is sent by three accesses: data, strobe on, strobe off. The printer acknowledges it by an interrupt. A write completes when
+ * its last byte is sent; on a time-out it returns the bytes printed, or -EIO.
  *
- * The argument `io` of the system file says which family of functions reaches the ports: `system` (sys_inb: messages to the SYSTEM task),
+ * The argument `io` of the system file selects the functions for port accesses: `system` (sys_inb: messages to the SYSTEM task),
  * `hal` (hsys_inb: the HAL trap) or `bare` (i386inb: the instruction itself, which works where `io_way` is `emulate` or `direct`).
  *
- * Nothing of a write that was interrupted by this driver's death is known to its successor: vfs repeats it, and the printer prints it from its beginning. */
+ * After a crash in the middle of a write vfs repeats it, and the printer prints it again from the start. */
 #include <skink/chardev.h>
 
 enum { DATA = 0x378, STATUS = 0x379, CONTROL = 0x37a, IRQ = 7 };
@@ -20,11 +20,11 @@ enum { STROBE = 0x01, NO_RESET = 0x04, SELECT = 0x08, INTERRUPT = 0x10, IDLE = N
 enum { LPGETSTATUS = 0x060b };
 
 enum { CHUNK_BYTES = 256 };
-/* Looks at a printer that is not ready yet. It acknowledges a byte a moment before it is ready for the next one. */
+/* Polls of a printer that is not ready yet. It acknowledges a byte a moment before it is ready for the next one. */
 enum { LOOKS = 8 };
 static const uint64_t PATIENCE_NS = 500000000;
 
-/* How the ports are reached: 0 or a negative error. */
+/* Port accesses; they return 0 or a negative error. */
 struct way {
     const char *name;
     int (*in)(port_t port, uint8_t *value);
@@ -65,9 +65,9 @@ static struct {
     bool busy;
     message request;
     struct client client;
-    /* Bytes that are out, now and when the alarm was set. */
+    /* Bytes sent so far, and when the alarm was set. */
     uint64_t printed, printed_before;
-    /* What has been fetched of it: `chunk_at` of `chunk_bytes` are printed. */
+    /* The part that has been fetched: `chunk_at` of `chunk_bytes` are printed. */
     uint8_t chunk[CHUNK_BYTES];
     size_t chunk_bytes, chunk_at;
 } job;
@@ -77,7 +77,7 @@ static uint64_t now_ns(void)
     return (uint64_t)kernel_call(SKINK_SYS_TIME, (const uint64_t[6]){0}, NULL);
 }
 
-/* The status register, or a negative error. */
+/* Returns the status register, or a negative error. */
 static int status(void)
 {
     uint8_t value = 0;
@@ -105,7 +105,7 @@ static int print_byte(uint8_t byte)
     return result;
 }
 
-/* Answers the write: with what it has printed, if anything. */
+/* Completes the write: bytes printed take precedence over an error. */
 static void finish(int error)
 {
     job.busy = false;
@@ -113,7 +113,7 @@ static void finish(int error)
     service_answer(&job.request, job.printed ? (int64_t)job.printed : error);
 }
 
-/* Has bytes in the chunk, unless the write is done. */
+/* Fetches the next chunk, unless the write is done. */
 static int fetch(void)
 {
     if (job.chunk_at < job.chunk_bytes)
@@ -124,7 +124,7 @@ static int fetch(void)
     return client_fetch(&job.client, job.printed, job.chunk, job.chunk_bytes);
 }
 
-/* Prints while the printer takes bytes. It tells by an interrupt when it does again. */
+/* Prints until the printer is busy. It interrupts when it is ready again. */
 static void go_on(void)
 {
     while (job.busy && is_ready()) {
@@ -186,7 +186,7 @@ static void lp_interrupt(uint64_t hooks)
     go_on();
 }
 
-/* The printer has had its time. If it prints still, it gets more. */
+/* Handles the time-out. A printer that has made progress gets another period. */
 static void lp_alarm(uint64_t time_ns)
 {
     go_on();
@@ -205,7 +205,7 @@ static int set_up(void)
     int result = way->out(CONTROL, SELECT);
     if (result == OK)
         result = way->out(CONTROL, IDLE);
-    /* Where there is no port, nobody drives the bus. */
+    /* Without a port the bus floats. */
     int value = result == OK ? status() : result;
     if (value == 0xff)
         return -ENXIO;

@@ -1,6 +1,6 @@
 /* Skink for C programs: everything but the kit for services (skink/service.h, skink/chardev.h).
  *
- * Functions that give an int or int64_t give a negative error where they fail: -ECALLDENIED, not ECALLDENIED. */
+ * Functions of type int or int64_t return a negative error on failure: -ECALLDENIED, not ECALLDENIED. */
 #ifndef SKINK_H
 #define SKINK_H
 

@@ -22,13 +22,13 @@ int client_fetch(const struct client *client, uint64_t offset, void *to, size_t 
 
 static int64_t move(message *m, int64_t (*handler)(const message *, uint64_t, const struct client *))
 {
-    /* Read and Write have their fields in common. */
+    /* Read and Write have the same fields. */
     const struct skink_chardev_read *request = REQUEST(m, chardev_read);
     struct client client = {m->source, (cp_grant_id_t)request->grant, request->bytes};
     return handler ? handler(m, request->minor, &client) : -EINVAL;
 }
 
-/* The memory at an ioctl's argument: as much of it as the grant covers is checked at the copy. */
+/* Returns the memory at an ioctl's argument. The copy fails beyond what the grant covers. */
 static int64_t control(message *m)
 {
     const struct skink_chardev_control *request = REQUEST(m, chardev_control);
@@ -56,7 +56,7 @@ static int64_t carry_out(message *m)
     case SKINK_CHARDEV_CANCEL:
         if (driver->cancel)
             driver->cancel(m->source, REQUEST(m, chardev_cancel)->tag);
-        /* What is answered is the request that was kept. */
+        /* The reply is made of the request that was kept. */
         return CHARDEV_LATER;
     default:
         return -ENOSYS;

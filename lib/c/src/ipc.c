@@ -1,7 +1,7 @@
-/* The primitives: registers as abi::message has them. */
+/* The IPC primitives: registers as abi::message defines them. */
 #include <skink/ipc.h>
 
-/* Makes the primitive `number`. The message that comes, if one does, is put into `in`. */
+/* Executes the primitive `number`. A received message is stored in `in`. */
 static int primitive(uint64_t number, endpoint_t to, const message *out, message *in, endpoint_t from)
 {
     uint64_t w0 = out->words[0], w1 = out->words[1], w2 = out->words[2];
@@ -61,7 +61,7 @@ int sendwait(endpoint_t to, message *m, endpoint_t from)
     return primitive(SKINK_CALL_SENDWAIT, to, m, m, from);
 }
 
-/* The same with the message in memory. The kernel may write there. */
+/* Executes the primitive `number` with the message in memory, to which the kernel may write. */
 static int primitive33(uint64_t number, endpoint_t peer, const message *m)
 {
     int64_t status;

@@ -1,9 +1,9 @@
-/* What a service says about itself: lines for the kernel's console and log. */
+/* Log lines of a service, for the kernel's console and log. */
 #include <skink/service.h>
 #include <stdarg.h>
 #include <skink/memory.h>
 
-/* A line beyond this is cut. */
+/* Capacity of a line; the rest is truncated. */
 enum { LINE_BYTES = 256 };
 
 struct line {
@@ -30,7 +30,7 @@ static void add_number(struct line *line, unsigned value, unsigned base)
     add(line, digits + at, sizeof digits - at);
 }
 
-/* The name under which the kernel knows this service. */
+/* Returns the name of this service, from the kernel. */
 static void add_name(struct line *line)
 {
     static struct skink_thread_info self;
@@ -76,6 +76,6 @@ void service_log(const char *format, ...)
     if (line.used == LINE_BYTES)
         line.used--;
     add(&line, "\n", 1);
-    /* A service that may not write there says nothing. */
+    /* A service without the right to Diag logs nothing. */
     kernel_call(SKINK_SYS_DIAG, (const uint64_t[6]){(uintptr_t)line.bytes, line.used}, NULL);
 }

@@ -1,4 +1,4 @@
-/* Memory and texts, for services: they have no C library. Part of service.o, so that programs which have one use that. */
+/* Memory and string functions for services, which have no C library. Part of service.o, so that programs which have one use that. */
 #include <skink/memory.h>
 
 void *memcpy(void *restrict to, const void *restrict from, size_t bytes)

@@ -1,4 +1,4 @@
-/* MINIX4RT's calls that need more than one instruction: registers as abi::rt has them. */
+/* MINIX4RT's calls that need more than one instruction: registers as abi::rt defines them. */
 #include <skink/mrt.h>
 
 int mrt_system_call(uint64_t operation, uint64_t argument, const void *structure)
@@ -19,7 +19,7 @@ int mrt_getsemid(const char *name)
     return mrt_system_call(SKINK_RT_CONTROL_GETSEMID, 0, &padded);
 }
 
-/* Makes a call with the words of `out`. What comes, if a message does, is put into `in` and `header`. */
+/* Makes a call with the words of `out`. A received message is stored in `in` and `header`. */
 static int message_call(uint64_t number, long pid, long timeout, uint64_t priority, const mrt_msg_t *out, mrt_msg_t *in,
                         mrt_msghdr_t *header)
 {

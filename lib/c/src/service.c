@@ -1,4 +1,4 @@
-/* Birth, arguments, the receive loop and the end of a service. */
+/* Start, arguments, receive loop and exit of a service. */
 #include <skink/service.h>
 #include <skink/memory.h>
 
@@ -67,7 +67,7 @@ void service_reply(message *m, int64_t result)
     m->words[0] = (uint64_t)result;
 }
 
-/* Services whose request has a tag do not wait for the answer, but take it when they receive next. */
+/* Returns whether a request is asynchronous: a service whose request has a tag receives the reply later. */
 static bool is_asynchronous(const message *request)
 {
     endpoint_t slot = request->source & 0xfff;
@@ -78,7 +78,7 @@ void service_answer(const message *request, int64_t result)
 {
     message answer = *request;
     service_reply(&answer, result);
-    /* An asker that has died needs no answer; one that waits for it takes it at once. */
+    /* A client that waits gets the reply at once; one that has died needs none. */
     if (is_asynchronous(request))
         send(request->source, &answer);
     else
@@ -95,7 +95,7 @@ static void notification(const struct service *service, const message *m)
         if (service->alarm)
             service->alarm(what->time_ns);
     } else {
-        /* Silence would be taken for death, so this comes first. */
+        /* First, because a missed heartbeat counts as a hang. */
         if ((m->source & 0xfff) == SKINK_ENDPOINT_SLOT_RS)
             notify(SKINK_ENDPOINT_RS);
         if (service->notified)
@@ -103,7 +103,7 @@ static void notification(const struct service *service, const message *m)
     }
 }
 
-/* Hands the answer in `m` over; → whether the next message has come into its place. */
+/* Sends the reply in `m`. Returns whether the next message has replaced it. */
 static bool hand_over(message *m)
 {
     message request = *m;

@@ -1,4 +1,4 @@
-/* Kernel calls: as messages to the SYSTEM task, and the trap that everything can fall back on. */
+/* Kernel calls, as messages to the SYSTEM task or by trap. */
 #include <skink/ipc.h>
 #include <skink/sys.h>
 
@@ -42,7 +42,7 @@ static uint64_t address_of(const void *pointer)
     return (uintptr_t)pointer;
 }
 
-/* For calls whose result is a number of bytes, all of them or none. */
+/* Maps the result of a call that returns a number of bytes, all of them or none. */
 static int done(int64_t result)
 {
     return result < 0 ? (int)result : OK;

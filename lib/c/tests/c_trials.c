@@ -1,16 +1,16 @@
-/* c_trials: a service that tries every function of the library, as one that may and as one that may not, and tells the log.
- * Its rights are those of systems/c_trials.toml: the ports of the parallel port, a virtual clock, IRQ 7, and copies of its own memory. */
+/* c_trials: a service that calls every function of the library, with and without the right to it, and logs the results.
+ * Its privileges are in systems/c_trials.toml: the ports of the parallel port, a virtual clock, IRQ 7, and copies of its own memory. */
 #include <skink/memory.h>
 #include <skink/service.h>
 
-/* The parallel port's data register, which can be read back; beyond the last port; the keyboard's, which is not ours. */
+/* The parallel port's data register, which can be read back; beyond the last port; the keyboard's, to which this service has no right. */
 enum { DATA = 0x378, LAST = 0x37f, FOREIGN = 0x60 };
-/* The virtual clock: its low half, 32 bits wide, which each look finds later. */
+/* The virtual clock: its low half, 32 bits wide, which increases from read to read. */
 enum { TICKER = 0x9000 };
-/* Ours, and the serial line's. */
+/* IRQ of this service, and the serial line's. */
 enum { IRQ = 7, FOREIGN_IRQ = 4 };
 
-/* An empty slot's. */
+/* Endpoint of an empty slot. */
 enum { DEAD = 127 | 5 << 12 };
 static void *const NOWHERE = (void *)0x10;
 static int failures;
@@ -161,7 +161,7 @@ static void copies(void)
     EXPECT(sys_virvcopy(requests + 1, 1), -EDEADSRCDST);
     EXPECT(sys_virvcopy(NOWHERE, 1), -EFAULT);
 
-    /* Physical memory that is nobody's right. */
+    /* Physical memory outside of the service's ranges. */
     EXPECT(sys_physcopy(NONE, physical_from, SELF, target, 1), -ECALLDENIED);
     requests[0].from = NONE;
     EXPECT(sys_physvcopy(requests, 1), -ECALLDENIED);
@@ -207,7 +207,7 @@ static void interrupts_and_time(void)
 
 static void primitives(void)
 {
-    /* ds answers anybody; pm is not among our destinations. */
+    /* Every service may call ds; pm is not among the destinations. */
     const endpoint_t ds = SKINK_ENDPOINT_DS, pm = SKINK_ENDPOINT_PM;
     message m = {.label = SKINK_DS_LOOKUP};
     memcpy(REQUEST(&m, ds_lookup), "rs", 2);
@@ -243,7 +243,7 @@ static bool request(message *m)
     return true;
 }
 
-/* After everything else, and after the service was ready: an instruction has no place for an error, so this is our end, and nobody else's. */
+/* Last, after the service is ready: an instruction cannot return an error, so the denied access kills this service. */
 static void end(uint64_t now_ns)
 {
     (void)now_ns;

@@ -1,10 +1,10 @@
-//! Requests that a driver holds, and its answers to them: at once or later, in any order.
+//! A driver's requests in progress, and its replies to them: at once or later, in any order.
 
 use abi::{Endpoint, Message};
 use alloc::vec::Vec;
 use sys::{Result, ipc};
 
-/// A request that has not been answered yet.
+/// A request without a reply so far.
 #[derive(Clone, Copy, Debug)]
 pub struct Held {
     message: Message,
@@ -15,35 +15,35 @@ impl Held {
         Held { message: *message }
     }
 
-    /// The process that asks.
+    /// Returns the client's endpoint.
     pub fn asker(&self) -> Endpoint {
         self.message.source
     }
 
-    /// Its tag, which `chardev::Cancel` names.
+    /// Returns the request's tag, by which `chardev::Cancel` identifies it.
     pub fn tag(&self) -> u64 {
         self.message.tag()
     }
 }
 
-/// Answers that a driver gives while it handles a message.
+/// The replies that a driver makes while it handles a message.
 #[derive(Debug, Default)]
 pub struct Answers {
     given: Vec<(Endpoint, Message)>,
 }
 
 impl Answers {
-    /// Answers a request, which ends it.
+    /// Completes a request with this result.
     pub fn give(&mut self, held: Held, result: Result<u64>) {
         self.give_message(&held, held.message.reply(result));
     }
 
-    /// Answers a request with results of its own.
+    /// Completes a request with a reply that carries further results.
     pub(crate) fn give_message(&mut self, held: &Held, answer: Message) {
         self.given.push((held.asker(), answer));
     }
 
-    /// Sends all answers but the one to `request`, which is returned: it travels with the wait for the next message.
+    /// Sends all replies but the one to `request`, which is returned: `REPLYREC` sends it and receives the next message.
     pub(crate) fn send_around(&mut self, request: &Message) -> Option<Message> {
         let is_own = |(to, answer): &(Endpoint, Message)| *to == request.source && answer.tag() == request.tag();
         let own = self.given.iter().position(is_own).map(|at| self.given.swap_remove(at).1);
@@ -51,15 +51,14 @@ impl Answers {
         own
     }
 
-    /// Sends all answers. Askers with a tag take theirs when they receive next, which they do soon; the others wait for them. One that has
-    /// died needs none.
+    /// Sends all replies. Asynchronous clients receive theirs soon, the others are waiting. A client that has died needs none.
     pub(crate) fn send(&mut self) {
         for (to, answer) in self.given.drain(..) {
             let _ = server::denied::note(to, ipc::send(to, &answer));
         }
     }
 
-    /// The answers not sent yet.
+    /// Returns the replies that are not sent yet.
     #[cfg(test)]
     pub(crate) fn given(&self) -> Vec<Message> {
         self.given.iter().map(|(_, answer)| *answer).collect()

@@ -1,5 +1,5 @@
-//! The loop of block drivers: `abi::block`, with as many requests held as the callers send. Requests are checked here, so that a driver
-//! sees only whole sectors within its device. It answers each when it can, in any order, through [`Answers`].
+//! The receive loop of block drivers (`abi::block`), with any number of requests in progress. Requests are checked here, so that a
+//! driver sees only whole sectors within its device. It replies to each when it can, in any order, through [`Answers`].
 
 use crate::{Answers, Client, Held};
 use abi::block::{Flush, Open, Read, Request, Write};
@@ -7,89 +7,89 @@ use abi::{Errno, GrantId, Message};
 use server::{Inbox, Service, SyncStep};
 use sys::Result;
 
-/// What positions and lengths are multiples of.
+/// Unit of positions and lengths, in bytes.
 pub const SECTOR_BYTES: u64 = 512;
-/// Most bytes of one request.
+/// Limit of one request, in bytes.
 pub const MAX_BYTES: u64 = 1 << 20;
 
-/// A device.
+/// Properties of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Geometry {
-    /// Size.
+    /// Size in bytes.
     pub bytes: u64,
-    /// What the device itself writes at once; a multiple of 512.
+    /// Physical sector size in bytes, a multiple of 512.
     pub sector_bytes: u64,
-    /// It refuses writes.
+    /// Writes fail with `EROFS`.
     pub read_only: bool,
 }
 
-/// What a transfer does.
+/// Direction of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// Device to client.
     Read,
     /// Client to device.
     Write,
-    /// Puts on the medium what was written before.
+    /// Flushes earlier writes to the medium.
     Flush,
 }
 
-/// A request to read, write or flush that was found to be sound. Driving it to its end and [`Transfer::end`] is the driver's part.
+/// A valid request to read, write or flush. The driver carries it out and completes it by [`Transfer::end`].
 #[derive(Debug)]
 pub struct Transfer {
     held: Held,
-    /// What to do.
+    /// Direction.
     pub operation: Operation,
-    /// Which device.
+    /// Minor number of the device.
     pub minor: u64,
-    /// Where on the device, in bytes.
+    /// Position on the device, in bytes.
     pub position: u64,
-    /// The buffer; empty for a flush.
+    /// The client's buffer; empty for a flush.
     pub client: Client,
 }
 
 impl Transfer {
-    /// Answers it.
+    /// Completes the request and replies.
     pub fn end(self, result: Result<()>, answers: &mut Answers) {
         let bytes = self.client.bytes();
         answers.give(self.held, result.map(|()| bytes));
     }
 
-    /// Its parts of at most `most` bytes: offset in the transfer, and length.
+    /// Splits the transfer into pieces of at most `most` bytes: offset in the transfer, and length.
     pub fn pieces(&self, most: usize) -> impl Iterator<Item = (u64, usize)> + use<> {
         let (bytes, step) = (self.client.bytes(), most as u64);
         (0..bytes.div_ceil(step)).map(move |piece| (piece * step, (bytes - piece * step).min(step) as usize))
     }
 }
 
-/// A block driver's own part.
+/// What a block driver implements.
 pub trait BlockDriver {
-    /// The device behind a minor.
+    /// Returns the device of a minor number.
     ///
     /// # Errors
-    /// `ENXIO`: none.
+    /// `ENXIO`: no such device.
     fn geometry(&self, minor: u64) -> Result<Geometry>;
 
-    /// Begins a transfer, and ends it now or later. Errors of the device are `EIO`; those of the client's grant are passed on.
+    /// Starts a transfer, and ends it now or later. Errors of the device are reported as `EIO`, those of the client's grant as they are.
     fn begin(&mut self, transfer: Transfer, answers: &mut Answers);
 
-    /// Interrupts: one bit for each hook.
+    /// Handles interrupts: one bit for each hook.
     fn interrupt(&mut self, hooks: u64, answers: &mut Answers) {
         let _ = (hooks, answers);
     }
 
-    /// The alarm of `sys::time::set_alarm`.
+    /// Handles the alarm of `sys::time::set_alarm`.
     fn alarm(&mut self, now_ns: u64, answers: &mut Answers) {
         let _ = (now_ns, answers);
     }
 }
 
-/// Reports ready and serves for ever.
+/// Reports ready to rs and serves forever.
 pub fn serve(driver: impl BlockDriver) -> ! {
     server::run(&mut Loop::new(driver))
 }
 
-/// As [`serve`], for a driver that waits for its device with this inbox.
+/// Serves as [`serve`] does, for a driver that waits for its device with this inbox.
 pub fn serve_from(driver: impl BlockDriver, inbox: &Inbox) -> ! {
     server::run_from(&mut Loop::new(driver), inbox)
 }
@@ -148,7 +148,7 @@ impl<D: BlockDriver> Loop<D> {
     }
 }
 
-/// Whole sectors within the device, and not too many.
+/// Checks that a request covers whole sectors within the device, and not too many.
 fn check(geometry: &Geometry, position: u64, bytes: u64) -> Result<()> {
     let aligned = position.is_multiple_of(SECTOR_BYTES) && bytes.is_multiple_of(SECTOR_BYTES);
     let within = position.checked_add(bytes).is_some_and(|end| end <= geometry.bytes);

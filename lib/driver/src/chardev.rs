@@ -1,5 +1,5 @@
-//! The loop of character drivers: `abi::chardev`, with as many requests held as the askers send. A driver answers each when it can,
-//! in any order, through [`Answers`].
+//! The receive loop of character drivers (`abi::chardev`), with any number of requests in progress. A driver replies to each when
+//! it can, in any order, through [`Answers`].
 
 use crate::Client;
 use abi::chardev::{Cancel, Close, Control, Open, Poll, Read, Request, Write};
@@ -9,7 +9,7 @@ use sys::Result;
 
 pub use crate::answers::{Answers, Held};
 
-/// A character driver's own part.
+/// What a character driver implements.
 pub trait CharDriver {
     /// Opens a minor. Returns flags `OPENED_*`.
     ///
@@ -17,7 +17,7 @@ pub trait CharDriver {
     /// `ENXIO`: no such minor.
     fn open(&mut self, request: &Open) -> Result<u64>;
 
-    /// The last descriptor of one open file is closed.
+    /// Handles the close of an open file's last descriptor.
     fn close(&mut self, request: &Close) {
         let _ = request;
     }
@@ -28,34 +28,34 @@ pub trait CharDriver {
     /// Writes from the client's buffer, now or later.
     fn write(&mut self, held: Held, request: &Write, client: Client, answers: &mut Answers);
 
-    /// ioctl; none unless the driver says so.
+    /// Handles ioctl(2). The default supports none.
     fn control(&mut self, held: Held, request: &Control, answers: &mut Answers) {
         let _ = request;
         answers.give(held, Err(Errno::ENOTTY));
     }
 
-    /// Waits for events; at once all that are asked for, unless the driver says otherwise.
+    /// Waits for events. By default all of them are ready at once.
     fn poll(&mut self, held: Held, request: &Poll, answers: &mut Answers) {
         answers.give(held, Ok(request.events));
     }
 
-    /// Ends the request of this asker with this tag, if it is held.
+    /// Cancels this client's request with this tag, if it is in progress.
     fn cancel(&mut self, asker: Endpoint, tag: u64, answers: &mut Answers) {
         let _ = (asker, tag, answers);
     }
 
-    /// Interrupts: one bit for each hook.
+    /// Handles interrupts: one bit for each hook.
     fn interrupt(&mut self, hooks: u64, answers: &mut Answers) {
         let _ = (hooks, answers);
     }
 
-    /// The alarm of `sys::time::set_alarm`.
+    /// Handles the alarm of `sys::time::set_alarm`.
     fn alarm(&mut self, now_ns: u64, answers: &mut Answers) {
         let _ = (now_ns, answers);
     }
 }
 
-/// Reports ready and serves for ever.
+/// Reports ready to rs and serves forever.
 pub fn serve(driver: impl CharDriver) -> ! {
     server::run(&mut Loop { driver, answers: Answers::default() })
 }

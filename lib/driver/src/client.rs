@@ -1,10 +1,10 @@
-//! The buffer of whoever asked: where a driver takes data from and puts it.
+//! The client's buffer: source or destination of the data of a request.
 
 use crate::Region;
 use abi::{Endpoint, Errno, GrantId};
 use sys::{Result, copy};
 
-/// A grant, its granter, and how much of it the request covers.
+/// A grant, its granter, and the length that the request covers.
 #[derive(Clone, Copy, Debug)]
 pub struct Client {
     granter: Endpoint,
@@ -13,26 +13,26 @@ pub struct Client {
 }
 
 impl Client {
-    /// The first `bytes` bytes of a grant.
+    /// Makes a buffer of the first `bytes` bytes of a grant.
     pub const fn new(granter: Endpoint, grant: GrantId, bytes: u64) -> Client {
         Client { granter, grant, bytes }
     }
 
-    /// Bytes asked for.
+    /// Returns the length of the request in bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Puts data at `offset` of the client's buffer.
+    /// Copies data to `offset` of the client's buffer.
     ///
     /// # Errors
-    /// `EINVAL`: beyond what was asked for; else as `sys::copy::to_grant`.
+    /// `EINVAL`: beyond the request's length; else as `sys::copy::to_grant`.
     pub fn put(&self, offset: u64, data: &[u8]) -> Result<()> {
         self.check(offset, data.len())?;
         copy::to_grant(self.granter, self.grant, offset, data)
     }
 
-    /// Takes data from `offset` of the client's buffer.
+    /// Copies data from `offset` of the client's buffer.
     ///
     /// # Errors
     /// As [`Client::put`].
@@ -41,7 +41,7 @@ impl Client {
         copy::from_grant(self.granter, self.grant, offset, into)
     }
 
-    /// Puts `bytes` bytes of device memory from `from` on at `offset` of the client's buffer.
+    /// Copies `bytes` bytes of device memory from `from` on to `offset` of the client's buffer.
     ///
     /// # Errors
     /// As [`Client::put`].
@@ -50,7 +50,7 @@ impl Client {
         region.to_grant(from, bytes, self.granter, self.grant, offset)
     }
 
-    /// Takes `bytes` bytes from `offset` of the client's buffer into device memory at `to`.
+    /// Copies `bytes` bytes from `offset` of the client's buffer to device memory at `to`.
     ///
     /// # Errors
     /// As [`Client::put`].

@@ -5,7 +5,7 @@ use abi::{Endpoint, Errno};
 use server::Inbox;
 use sys::{Result, ipc};
 
-/// An interrupt that arrives as notification from HARDWARE with the bit of its hook.
+/// An interrupt, which arrives as notification from HARDWARE with the bit of its hook.
 #[derive(Debug)]
 pub struct Interrupt {
     hook: u32,
@@ -13,15 +13,15 @@ pub struct Interrupt {
 }
 
 impl Interrupt {
-    /// A line that stays masked after each interrupt until [`Interrupt::done`]: for level-triggered lines (PCI). It is open from now on.
+    /// Registers and unmasks a level-triggered line (PCI): it is masked after each interrupt until [`Interrupt::done`].
     ///
     /// # Errors
-    /// `ECALLDENIED`: not the driver's line; `EINVAL`.
+    /// `ECALLDENIED`: not a line of the driver; `EINVAL`.
     pub fn level(line: u8, hook: u32) -> Result<Interrupt> {
         Self::line(line, hook, irq::MASK_UNTIL_ENABLED)
     }
 
-    /// A line that stays open: for edge-triggered lines (ISA).
+    /// Registers an edge-triggered line (ISA), which is never masked.
     ///
     /// # Errors
     /// As [`Interrupt::level`].
@@ -29,10 +29,10 @@ impl Interrupt {
         Self::line(line, hook, irq::REENABLE)
     }
 
-    /// A message-signalled interrupt. → it, and address and data that the device has to write.
+    /// Allocates a message-signalled interrupt. Returns it, and the address and data that the device has to write.
     ///
     /// # Errors
-    /// `ECALLDENIED`: the driver may not (flag `MSI`); `ENOSPC`.
+    /// `ECALLDENIED`: the driver lacks the privilege flag `MSI`; `ENOSPC`.
     pub fn message(hook: u32) -> Result<(Interrupt, u64, u32)> {
         let (address, data) = sys::irq::set_msi(hook)?;
         Ok((Interrupt { hook, masked: false }, address, data as u32))
@@ -44,27 +44,27 @@ impl Interrupt {
         Ok(Interrupt { hook, masked: policy == irq::MASK_UNTIL_ENABLED })
     }
 
-    /// Its bit in a notification.
+    /// Returns the interrupt's bit in a notification.
     pub fn bit(&self) -> u64 {
         1 << self.hook
     }
 
-    /// The device has been served: the next interrupt may come.
+    /// Unmasks the line after the device has been served.
     ///
     /// # Errors
-    /// `EINVAL`: the interrupt is gone.
+    /// `EINVAL`: the interrupt was released.
     pub fn done(&self) -> Result<()> {
         if self.masked { sys::irq::enable(self.hook) } else { Ok(()) }
     }
 
-    /// Waits for the next interrupt, at most until `deadline_ns`. → whether it came. Other messages are held in the inbox, and heartbeats
-    /// are answered. Afterwards [`Interrupt::done`] is due.
+    /// Waits for the next interrupt, at most until `deadline_ns`. Returns whether it came. Other messages are queued in the inbox, and
+    /// heartbeats are answered. The caller then calls [`Interrupt::done`].
     pub fn wait_until(&self, inbox: &Inbox, deadline_ns: u64) -> bool {
         inbox.wait_for_interrupt(self.bit(), deadline_ns)
     }
 
-    /// Waits for the next interrupt, whatever else may come; afterwards [`Interrupt::done`] is due. A device that never interrupts keeps the driver
-    /// from answering its heartbeat, and rs starts a new one.
+    /// Waits for the next interrupt, ignoring heartbeats, so that rs restarts the driver if the device never interrupts. The caller then
+    /// calls [`Interrupt::done`].
     ///
     /// # Errors
     /// None in practice.

@@ -1,8 +1,8 @@
-//! What drivers stand on: ports, device memory, interrupts, PCI, and the loops of block and character drivers, so that a driver
-//! is only its device's logic, generic over registers and testable on the host.
+//! The driver kit: ports, device memory, interrupts, PCI, virtio, and the receive loops of block and character drivers. A driver
+//! contains only its device's logic, generic over registers and testable on the host.
 //!
-//! What a driver may touch is in the system file; the kernel and vm check each access. A driver that was killed may have left its
-//! device in mid-operation: each begins with a reset of it.
+//! The system file lists what a driver may access; the kernel and vm check each access. A killed predecessor may have left the
+//! device in mid-operation, so every driver begins with a reset.
 //!
 //! Neighbours: `sys` and `server` below; the programs in `drivers/` above.
 #![cfg_attr(not(test), no_std)]

@@ -18,16 +18,16 @@ const NO_LINE: u32 = 0xff;
 pub struct Bar {
     /// First physical address or port.
     pub start: u64,
-    /// Length, 0: there is none.
+    /// Length; 0: no such range.
     pub bytes: u64,
-    /// Ports, not memory.
+    /// Whether these are ports, not memory.
     pub ports: bool,
 }
 
 /// Reads 1, 2 or 4 bytes of configuration space.
 ///
 /// # Errors
-/// `ENODEV`: the driver has no device; `EINVAL`: misaligned, or no such offset.
+/// `ENODEV`: the driver has no device; `EINVAL`: misaligned, or beyond configuration space.
 pub fn read(offset: u16, width: u8) -> Result<u32> {
     let request = ReadConfig { offset: offset.into(), width: width.into() };
     let reply = ipc::call_repeating(Endpoint::PCI, &request.message())?;
@@ -37,13 +37,13 @@ pub fn read(offset: u16, width: u8) -> Result<u32> {
 /// Writes 1, 2 or 4 bytes of configuration space.
 ///
 /// # Errors
-/// As [`read`]; `EPERM`: what belongs to pci (BARs).
+/// As [`read`]; `EPERM`: a BAR.
 pub fn write(offset: u16, width: u8, value: u32) -> Result<()> {
     let request = WriteConfig { offset: offset.into(), width: width.into(), value: value.into() };
     ipc::call_repeating(Endpoint::PCI, &request.message()).map(drop)
 }
 
-/// Range number `bar` (0 to 5).
+/// Returns range number `bar` (0 to 5).
 ///
 /// # Errors
 /// `ENODEV`, `EINVAL`.
@@ -52,7 +52,7 @@ pub fn bar(bar: u8) -> Result<Bar> {
     OwnBar::results(&reply).map(|(start, bytes, ports)| Bar { start, bytes, ports })
 }
 
-/// Lets the device read and write memory.
+/// Permits the device to read and write memory (bus mastering).
 ///
 /// # Errors
 /// `ENODEV`.
@@ -61,10 +61,10 @@ pub fn enable_bus_master() -> Result<()> {
     write(COMMAND, 2, command | BUS_MASTER)
 }
 
-/// The interrupt line, which is among the driver's privileges.
+/// Returns the interrupt line, which is among the driver's privileges.
 ///
 /// # Errors
-/// `ENXIO`: it has none; `ENODEV`.
+/// `ENXIO`: the device has none; `ENODEV`.
 pub fn interrupt_line() -> Result<u8> {
     match read(INTERRUPT_LINE, 1)? {
         NO_LINE => Err(Errno::ENXIO),
@@ -72,7 +72,7 @@ pub fn interrupt_line() -> Result<u8> {
     }
 }
 
-/// Offsets of the capabilities with this id, in the order of the list.
+/// Returns the offsets of the capabilities with this id, in the order of the list.
 ///
 /// # Errors
 /// `ENODEV`.
@@ -84,7 +84,7 @@ pub fn capabilities(id: u8) -> Result<alloc::vec::Vec<u16>> {
 const STATUS: u16 = 6;
 const STATUS_CAPABILITIES: u32 = 0x10;
 const CAPABILITIES: u16 = 0x34;
-/// More than fit into configuration space: the list is a circle.
+/// More than fit into configuration space: a longer list is a cycle.
 const MOST_CAPABILITIES: usize = 48;
 
 fn capabilities_in(id: u8, read: impl Fn(u16, u8) -> Result<u32>) -> Result<alloc::vec::Vec<u16>> {

@@ -1,4 +1,4 @@
-//! I/O ports of a driver. The way to them (docs/book/driver-io.md) is the business of this file alone.
+//! I/O ports of a driver. It is the same for every access path (docs/book/driver-io.md).
 
 use abi::Errno;
 use abi::privilege::{PortRequest, io};
@@ -12,8 +12,7 @@ pub struct Ports {
 }
 
 impl Ports {
-    /// `count` ports from `first` on, which the system file must give to the driver: `ECALLDENIED` shows at the first access. There are
-    /// none beyond port 65,535.
+    /// Makes the range of `count` ports from `first` on, cut off at port 65,535. The driver's right to them is checked at each access.
     pub const fn new(first: u16, count: u16) -> Ports {
         let room = (u16::MAX - first).saturating_add(1);
         Ports { first, count: if count > room { room } else { count } }
@@ -22,7 +21,7 @@ impl Ports {
     /// Reads 8 bits.
     ///
     /// # Errors
-    /// `ECALLDENIED`: not the driver's; `EINVAL`: not within the range.
+    /// `ECALLDENIED`: not a port of the driver; `EINVAL`: not within the range.
     #[inline]
     pub fn read8(&self, offset: u16) -> Result<u8> {
         port::read(self.port(offset, 1)?, 1).map(|value| value as u8)
@@ -73,7 +72,7 @@ impl Ports {
         port::write(self.port(offset, 4)?, 4, value)
     }
 
-    /// Fills the buffer by reading one 8-bit port again and again.
+    /// Fills the buffer by repeated reads of one 8-bit port.
     ///
     /// # Errors
     /// As [`Ports::read8`].
@@ -89,7 +88,7 @@ impl Ports {
         port::write_string(self.port(offset, 1)?, 1, from)
     }
 
-    /// Fills the buffer by reading one 16-bit port again and again.
+    /// Fills the buffer by repeated reads of one 16-bit port.
     ///
     /// # Errors
     /// As [`Ports::read8`]; `EINVAL` also for an odd length.
@@ -105,7 +104,7 @@ impl Ports {
         port::write_string(self.port(offset, 2)?, 2, from)
     }
 
-    /// Fills the buffer by reading one 32-bit port again and again.
+    /// Fills the buffer by repeated reads of one 32-bit port.
     ///
     /// # Errors
     /// As [`Ports::read8`]; `EINVAL` also for a length that is no multiple of 4.
@@ -121,11 +120,11 @@ impl Ports {
         port::write_string(self.port(offset, 4)?, 4, from)
     }
 
-    /// Makes several accesses one after the other, with one message where the way is by messages. The requests' ports are offsets; what
-    /// is read is put into them.
+    /// Makes several accesses in order, by one message on the access path `systask`. The requests' ports are offsets; values read are
+    /// stored in the requests.
     ///
     /// # Errors
-    /// As [`Ports::read8`], of the first access that fails: those before it are done. `EINVAL` for an offset outside the range: none is.
+    /// As [`Ports::read8`], of the first access that fails; those before it are done. `EINVAL` for an offset outside the range, before any access.
     pub fn vector<const N: usize>(&self, requests: &mut [PortRequest; N]) -> Result<()> {
         let mut absolute = *requests;
         for request in &mut absolute {

@@ -1,7 +1,7 @@
 //! Memory that a driver shares with its device: registers, DMA buffers, and the boot archive's files.
 //!
 //! The device may change it at any time, so there are no references to it: every access is volatile or a copy. Offsets are
-//! checked; one that is not within the region is a fault of the driver and ends it.
+//! checked; one outside the region is a bug of the driver and panics.
 
 use abi::layout::map;
 use abi::vm::{AllocateDma, MapPhysical};
@@ -13,7 +13,7 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// What one access reads or writes.
+/// A type that one access can read or write.
 pub trait Cell: Copy + sealed::Sealed {}
 
 macro_rules! cells {
@@ -33,7 +33,7 @@ pub struct Region {
 }
 
 impl Region {
-    /// A device's registers, not cached.
+    /// Maps a device's registers, uncached.
     ///
     /// # Errors
     /// `EPERM`: not within the driver's memory ranges; `ENOMEM`.
@@ -41,7 +41,7 @@ impl Region {
         Self::map(physical, bytes, map::WRITE | map::UNCACHED)
     }
 
-    /// Physical memory, cached.
+    /// Maps physical memory, cached.
     ///
     /// # Errors
     /// As [`Region::registers`].
@@ -49,7 +49,7 @@ impl Region {
         Self::map(physical, bytes, map::WRITE)
     }
 
-    /// Contiguous zeroed memory for DMA. It is not given back: a device may still write to it.
+    /// Allocates contiguous zeroed memory for DMA. It is never freed: a device may still write to it.
     ///
     /// # Errors
     /// `ENOMEM`.
@@ -65,22 +65,22 @@ impl Region {
         Ok(Region { start: address as usize, bytes, physical })
     }
 
-    /// Its length.
+    /// Returns the length in bytes.
     pub fn len(&self) -> usize {
         self.bytes
     }
 
-    /// True when it has no bytes.
+    /// Returns whether the region has no bytes.
     pub fn is_empty(&self) -> bool {
         self.bytes == 0
     }
 
-    /// The physical address of an offset, for the device.
+    /// Returns the physical address of an offset, for the device.
     pub fn physical(&self, offset: usize) -> u64 {
         self.physical + offset as u64
     }
 
-    /// Reads one register or value. Nothing that comes later in the program happens before.
+    /// Reads one register or value. Later accesses of the program are not reordered before it.
     #[inline]
     pub fn read<T: Cell>(&self, offset: usize) -> T {
         let cell = self.cell::<T>(offset);
@@ -90,7 +90,7 @@ impl Region {
         value
     }
 
-    /// Writes one register or value. Everything that comes earlier in the program has happened.
+    /// Writes one register or value. Earlier accesses of the program are not reordered after it.
     #[inline]
     pub fn write<T: Cell>(&self, offset: usize, value: T) {
         let cell = self.cell::<T>(offset);
@@ -99,7 +99,7 @@ impl Region {
         unsafe { cell.write_volatile(value) };
     }
 
-    /// Copies out of it.
+    /// Copies from the region.
     pub fn copy_out(&self, offset: usize, into: &mut [u8]) {
         let from = self.range(offset, into.len()) as *const u8;
         compiler_fence(Ordering::SeqCst);
@@ -108,7 +108,7 @@ impl Region {
         compiler_fence(Ordering::SeqCst);
     }
 
-    /// Copies into it.
+    /// Copies into the region.
     pub fn copy_in(&self, offset: usize, from: &[u8]) {
         let to = self.range(offset, from.len());
         compiler_fence(Ordering::SeqCst);
@@ -117,7 +117,7 @@ impl Region {
         compiler_fence(Ordering::SeqCst);
     }
 
-    /// Copies a part of it into a grant.
+    /// Copies a range of the region into a grant.
     ///
     /// # Errors
     /// As `sys::copy::to_grant`.
@@ -126,7 +126,7 @@ impl Region {
         unsafe { copy::to_grant_from(granter, grant, at, self.range(offset, bytes), bytes) }
     }
 
-    /// Copies from a grant into a part of it.
+    /// Copies from a grant into a range of the region.
     ///
     /// # Errors
     /// As `sys::copy::from_grant`.
@@ -136,22 +136,22 @@ impl Region {
     }
 
     fn cell<T: Cell>(&self, offset: usize) -> *mut T {
-        assert!(offset.is_multiple_of(size_of::<T>()), "offset {offset} is not aligned");
+        assert!(offset.is_multiple_of(size_of::<T>()), "offset {offset} is misaligned");
         self.range(offset, size_of::<T>()).cast()
     }
 
     fn range(&self, offset: usize, bytes: usize) -> *mut u8 {
         let within = offset.checked_add(bytes).is_some_and(|end| end <= self.bytes);
-        assert!(within, "{bytes} bytes at {offset} are not within a region of {}", self.bytes);
+        assert!(within, "{bytes} bytes at {offset} are outside a region of {}", self.bytes);
         (self.start + offset) as *mut u8
     }
 }
 
-/// The file of the boot archive that the system file gives to this driver (`module`). rs tells where it is by the argument
+/// Maps the file of the boot archive that the system file assigns to this driver (`module`). rs passes its location as argument
 /// `module=ADDRESS,BYTES`, hexadecimal with `0x`.
 ///
 /// # Errors
-/// `ENXIO`: there is none; else as [`Region::memory`].
+/// `ENXIO`: no file is assigned; else as [`Region::memory`].
 pub fn module(start: &Start) -> Result<Region> {
     let (address, bytes) = start.argument("module").and_then(parse_module).ok_or(Errno::ENXIO)?;
     Region::memory(address, bytes)
@@ -184,13 +184,13 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "not within")]
+    #[should_panic(expected = "outside a region")]
     fn an_offset_beyond_the_end_ends_the_driver() {
         region(&mut [0; 2]).read::<u32>(16);
     }
 
     #[test]
-    #[should_panic(expected = "not aligned")]
+    #[should_panic(expected = "misaligned")]
     fn a_misaligned_register_ends_the_driver() {
         region(&mut [0; 2]).read::<u32>(2);
     }

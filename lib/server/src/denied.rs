@@ -1,7 +1,6 @@
-//! Answers that the system file does not permit: whoever asked waits for ever, so the log has to say why.
+//! Log lines for replies that the system file does not permit: the client would wait forever without a visible reason.
 //!
-//! A line for the first denial, and for every one whose number is a power of two: a caller that tries again and again does not flood
-//! the log.
+//! Rate-limited: the first denial is logged, then every one whose number is a power of two.
 
 use abi::endpoint::{FIRST_SERVICE, slot};
 use abi::{Endpoint, Errno};
@@ -9,7 +8,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 static DENIALS: AtomicU32 = AtomicU32::new(0);
 
-/// Looks at what has become of an answer to `to`. A caller that has died needs none; a denial is logged, with the names of both sides.
+/// Checks the result of a reply to `to`: a denial is logged with the names of both sides. Other errors mean that the client has died.
 pub fn note<T>(to: Endpoint, sent: Result<T, Errno>) -> Result<T, Errno> {
     if matches!(sent, Err(Errno::ECALLDENIED)) {
         log_denial(to);
@@ -28,7 +27,7 @@ fn log_denial(to: Endpoint) {
     }
 }
 
-/// The name of a service in a slot of its own.
+/// Returns the name of the service in a slot.
 fn name_of(place: usize) -> Name {
     Name { place, name: place.checked_sub(FIRST_SERVICE).and_then(|index| slot::NAMES.get(index)).copied() }
 }

@@ -1,7 +1,7 @@
-//! Messages that wait while a service waits for its device in the midst of a request.
+//! Messages queued while a service waits for its device in the middle of a request.
 //!
-//! The service goes on answering heartbeats meanwhile, and a device that stays silent ends the wait by the alarm. One alarm
-//! serves many waits: it is set anew only when it would come too late.
+//! The service continues to answer heartbeats meanwhile, and the alarm ends the wait for a silent device. One alarm serves many
+//! waits: it is set again only if it would fire too late.
 
 use crate::service::answer_heartbeat;
 use abi::endpoint::slot;
@@ -12,7 +12,7 @@ use alloc::rc::Rc;
 use core::cell::{Cell, RefCell};
 use sys::{ipc, time};
 
-/// What a service has received and not handled yet. Clones are the same inbox.
+/// Received messages that are not handled yet. Clones share the inbox.
 #[derive(Clone, Debug, Default)]
 pub struct Inbox {
     inner: Rc<Inner>,
@@ -21,27 +21,27 @@ pub struct Inbox {
 #[derive(Debug, Default)]
 struct Inner {
     held: RefCell<VecDeque<Message>>,
-    /// When the alarm comes; 0: none is set.
+    /// Time of the alarm; 0: none is set.
     alarm_ns: Cell<u64>,
 }
 
 impl Inbox {
-    /// The next message: one that was held, or else one that comes.
+    /// Returns the next message: a queued one, else receives one.
     pub fn receive(&self) -> Message {
         let held = self.inner.held.borrow_mut().pop_front();
         held.unwrap_or_else(|| self.receive_new())
     }
 
-    /// True when nothing is held.
+    /// Returns whether no message is queued.
     pub fn is_empty(&self) -> bool {
         self.inner.held.borrow().is_empty()
     }
 
-    /// Waits for an interrupt of one of these hooks, at most until `deadline_ns`. Returns whether it came. Everything else is held, but for
-    /// heartbeats, which are answered.
+    /// Waits for an interrupt of one of these hooks, at most until `deadline_ns`. Returns whether it came. Heartbeats are
+    /// answered, all other messages are queued.
     ///
     /// # Panics
-    /// When the service may not set alarms.
+    /// If the service may not set alarms.
     pub fn wait_for_interrupt(&self, hooks: u64, deadline_ns: u64) -> bool {
         self.arm(deadline_ns);
         loop {
@@ -57,12 +57,12 @@ impl Inbox {
         }
     }
 
-    /// Waits this long.
+    /// Waits for this duration.
     pub fn sleep_ns(&self, duration_ns: u64) {
         self.wait_for_interrupt(0, time::now_ns().saturating_add(duration_ns));
     }
 
-    /// Looks at a message that was received in another way, and hands it on.
+    /// Inspects a message that was received elsewhere, and returns it.
     pub(crate) fn note(&self, message: Message) -> Message {
         if message.source == Endpoint::CLOCK {
             self.inner.alarm_ns.set(0);
@@ -70,12 +70,12 @@ impl Inbox {
         message
     }
 
-    /// Keeps a message for [`Inbox::receive`].
+    /// Queues a message for [`Inbox::receive`].
     pub(crate) fn hold(&self, message: Message) {
         self.inner.held.borrow_mut().push_back(message);
     }
 
-    /// The next message that comes, whatever is held.
+    /// Receives the next message, even if others are queued.
     pub(crate) fn receive_new(&self) -> Message {
         self.note(ipc::receive(Endpoint::ANY).expect("receiving from anybody does not fail"))
     }

@@ -1,16 +1,16 @@
-//! How a server serves: the receive loop, readiness and heartbeats, names of other services, and many requests at a time.
+//! The server kit: receive loops, readiness and heartbeats, names of other services, many requests in progress.
 //!
 //! Two kinds of server:
 //! * [`run`] a [`Service`]: each request is answered before the next is received. Drivers, file systems, ds, pci, vm.
 //! * [`Runtime::serve`]: a request may become a task, an `async fn` that waits for other services without keeping the server
 //!   from receiving. vfs, tty.
 //!
-//! A [`Service`] that asks others without waiting for them has [`Peers`]: ext2.
+//! A [`Service`] with asynchronous requests to other services uses [`Peers`]: ext2.
 //!
-//! Both tell rs that they are ready and answer its heartbeats. How an answer travels depends on the asker: one with a tag
-//! (word 6) is asynchronous and gets its answer whenever it receives; one without waits, and gets it at once.
+//! Both report ready to rs and answer its heartbeats. The client determines how a reply is sent: a request with a tag
+//! (word 6) is asynchronous, and its client gets the reply when it receives; a client without tag is waiting.
 //!
-//! Neighbours: `sys` below; `driver` and `fs` above, which have loops of their own kinds on top of these.
+//! Neighbours: `sys` below; `driver` and `fs` above, which build their own receive loops on these.
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 
@@ -41,30 +41,30 @@ use abi::endpoint::slot;
 use abi::{Endpoint, Errno, Message};
 use sys::ipc;
 
-/// Exit status of a service that could not initialise itself.
+/// Exit status of a service whose initialisation failed.
 const FAILED: i32 = 1;
 
-/// Tells rs that initialisation is done. [`run`] and [`Runtime::serve`] do it.
+/// Reports to rs that the service is ready. [`run`] and [`Runtime::serve`] call it.
 ///
 /// # Panics
-/// When rs cannot be told.
+/// If rs cannot be reached.
 pub fn ready() {
-    // vm waits for nobody, and rs may be waiting for vm just now.
+    // vm never blocks, and rs may be waiting for vm at the moment.
     if sys::endpoint().slot() != slot::VM {
         ipc::call(Endpoint::RS, &abi::rs::Ready { status: 0 }.message())
-            .expect("rs does not take the report that this service is ready");
+            .expect("the report to rs that this service is ready failed");
     }
 }
 
-/// Tells rs that initialisation has failed, and ends. The service is not started again; when it is optional and the error is
-/// `ENODEV` or `ENXIO` the system goes on without a word.
+/// Reports to rs that initialisation has failed, and exits. The service is not restarted; if it is optional and the error is
+/// `ENODEV` or `ENXIO`, nothing is logged.
 pub fn not_ready(error: Errno) -> ! {
     let status = -i64::from(error.0);
     let _ = ipc::call(Endpoint::RS, &abi::rs::Ready { status }.message());
     sys::start::exit(FAILED)
 }
 
-/// True when the sender of `request` does not wait for the answer, but takes it when it receives next.
+/// Returns whether the request is asynchronous: its sender is not waiting, and gets the reply when it receives next.
 pub(crate) fn is_asynchronous(request: &Message) -> bool {
     request.tag() != 0 && request.source.is_service()
 }

@@ -4,28 +4,28 @@ use abi::ds::{Lookup, NextEvent, Subscribe};
 use abi::{Endpoint, Errno, Name};
 use sys::{Result, ipc};
 
-/// What has become of a service.
+/// Event of a service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// The service.
+    /// Name of the service.
     pub name: Name,
     /// Its endpoint when it is up; when it is down `Endpoint::current` of its slot if a successor is expected, else `NONE`.
     pub endpoint: Endpoint,
-    /// It is up.
+    /// Whether it is up.
     pub up: bool,
 }
 
-/// The endpoint of a service.
+/// Returns the endpoint of a service.
 ///
 /// # Errors
-/// `ENOENT`: the system has no such service; `EAGAIN`: it is down now.
+/// `ENOENT`: no such service in the system; `EAGAIN`: it is down at the moment.
 pub fn lookup(name: Name) -> Result<Endpoint> {
     let (name_low, name_high) = name.to_words();
     let reply = ipc::call_repeating(Endpoint::DS, &Lookup { name_low, name_high }.message())?;
     Lookup::results(&reply)
 }
 
-/// From now on a notification from ds tells that the service has come up or gone down; see [`next_event`].
+/// Subscribes to a service: ds notifies the caller whenever it comes up or goes down; see [`next_event`].
 ///
 /// # Errors
 /// Those of ds.
@@ -34,13 +34,13 @@ pub fn subscribe(name: Name) -> Result<()> {
     ipc::call_repeating(Endpoint::DS, &Subscribe { name_low, name_high }.message()).map(drop)
 }
 
-/// The next event, after a notification from ds; `None` when there is none left.
+/// Returns the next event, after a notification from ds; `None` if none is left.
 pub fn next_event() -> Option<Event> {
     match ipc::call_repeating(Endpoint::DS, &NextEvent {}.message()).and_then(|reply| NextEvent::results(&reply)) {
         Ok((low, high, endpoint, up)) => Some(Event { name: Name::from_words(low, high), endpoint, up }),
         Err(Errno::ENOENT) => None,
         Err(error) => {
-            sys::log!("ds does not tell its events: {error}");
+            sys::log!("fetching events from ds failed: {error}");
             None
         }
     }

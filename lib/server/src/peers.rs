@@ -1,9 +1,9 @@
-//! Requests to other services for a server with a loop of its own ([`run_from`](crate::run_from)): they are in flight while the
-//! server goes on, without tasks.
+//! Asynchronous requests to other services without tasks, for a server with a receive loop of its own
+//! ([`run_from`](crate::run_from)).
 //!
-//! The server hands replies and notifications on to [`Peers`], and looks at its [`Request`]s when [`Peers::take_reply`] or
-//! [`Peers::notified`] say that one may have ended. Where it cannot go on without an answer it [`waits`](Peers::wait): heartbeats are answered,
-//! other requests are held in the inbox.
+//! The server passes replies and notifications to [`Peers`], and checks its [`Request`]s when [`Peers::take_reply`] or
+//! [`Peers::notified`] report that one may have completed. Where it cannot continue without a reply it [`waits`](Peers::wait):
+//! heartbeats are answered, other requests are queued in the inbox.
 
 use crate::runtime::Runtime;
 use crate::{Inbox, Peer, Request, service};
@@ -14,22 +14,22 @@ use alloc::rc::Rc;
 use core::cell::Cell;
 use sys::Result;
 
-/// The services that a server asks. Clones are the same.
+/// The peers of a server. Clones share them.
 #[derive(Clone)]
 pub struct Peers {
     runtime: Runtime,
     inbox: Inbox,
-    /// Requests may have ended since [`Peers::take_news`].
+    /// Whether requests may have completed since [`Peers::take_news`].
     news: Rc<Cell<bool>>,
 }
 
 impl Peers {
-    /// None; `inbox` is the one that the server receives from.
+    /// Makes an empty set of peers; `inbox` is the one that the server receives from.
     pub fn new(inbox: &Inbox) -> Peers {
         Peers { runtime: Runtime::new(), inbox: inbox.clone(), news: Rc::default() }
     }
 
-    /// As [`Peer::connect`]. Requests leave at [`Peers::send`].
+    /// Connects as [`Peer::connect`] does. Requests are sent by [`Peers::send`].
     ///
     /// # Errors
     /// As [`Peer::connect`].
@@ -37,12 +37,12 @@ impl Peers {
         Peer::connect(&self.runtime, name, window)
     }
 
-    /// Takes an answer. One to a request that nobody remembers is dropped.
+    /// Handles a reply. The reply to a dropped request is ignored.
     pub fn take_reply(&self, reply: &Message) {
         self.news.set(self.news.get() | self.runtime.answered(reply));
     }
 
-    /// Takes a notification, of ds or of a service that waits for requests now.
+    /// Handles a notification of ds or of a peer that accepts requests.
     pub fn notified(&self, from: Endpoint) {
         if from.slot() != slot::RS {
             self.runtime.peer_notified(from);
@@ -50,17 +50,17 @@ impl Peers {
         }
     }
 
-    /// Whether requests may have ended since this was asked last.
+    /// Returns whether requests may have completed since the last call.
     pub fn take_news(&self) -> bool {
         self.news.take()
     }
 
-    /// Sends the requests that can be sent.
+    /// Sends the requests that peers accept.
     pub fn send(&self) {
         self.runtime.send_requests();
     }
 
-    /// Waits for the answer to `request`.
+    /// Waits for the reply to `request`.
     ///
     /// # Errors
     /// As awaiting it.

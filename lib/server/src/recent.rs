@@ -1,5 +1,5 @@
-//! The last messages that this server has received, in a ring which rs finds by its symbol in the memory of a dead one
-//! (`servers/rs/src/autopsy.rs` has the same numbers). It costs a few instructions a request, and the kernel nothing.
+//! Ring of the last messages received, for crash reports: rs finds it by its symbol in the memory of a dead server
+//! (`servers/rs/src/autopsy.rs` has the same layout). It costs a few instructions per request.
 
 use abi::Message;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -7,10 +7,10 @@ use core::sync::atomic::{AtomicU64, Ordering};
 /// Messages in the ring.
 const ENTRIES: usize = 8;
 
-/// Of each message: source and label, then its first word; behind them, how many there have been.
+/// For each message source and label, then its first word; at the end the total count.
 static RING: [AtomicU64; 2 * ENTRIES + 1] = [const { AtomicU64::new(0) }; 2 * ENTRIES + 1];
 
-/// Notes a message that is about to be handled.
+/// Records a message that is about to be handled.
 #[inline]
 pub(crate) fn note(message: &Message) {
     let count = RING[2 * ENTRIES].load(Ordering::Relaxed);

@@ -7,40 +7,39 @@ use abi::kernel::Notify;
 use abi::{Endpoint, Message};
 use sys::ipc;
 
-/// A server's own part.
+/// What a server implements.
 pub trait Service {
-    /// Handles a request (or a message of the kernel). The step is done with its answer, or later when nobody waits for one or the
-    /// service sends it itself. A request that is not known is answered `ENOSYS`.
+    /// Handles a request (or a message of the kernel). Returns the reply, or `Later` if no reply is expected or the service sends it
+    /// itself. An unknown request is answered with `ENOSYS`.
     fn request(&mut self, message: &Message) -> SyncStep<Message>;
 
-    /// Another service has called `notify`. (Heartbeats of rs have been answered already; they come here too, because rs also
-    /// notifies ds of changes.)
+    /// Handles a notification of another service. (Those of rs too, after the reply to the heartbeat, because rs also notifies ds of
+    /// changes.)
     fn notified(&mut self, from: Endpoint) {
         let _ = from;
     }
 
-    /// The alarm of `sys::time::set_alarm`, at monotonic time `now_ns`.
+    /// Handles the alarm of `sys::time::set_alarm`, at monotonic time `now_ns`.
     fn alarm(&mut self, now_ns: u64) {
         let _ = now_ns;
     }
 
-    /// Interrupts: one bit for each hook.
+    /// Handles interrupts: one bit for each hook.
     fn interrupt(&mut self, hooks: u64) {
         let _ = hooks;
     }
 
-    /// A new program is about to take over: requests are finished or left where the successor (start kind `Updated`) finds them. No
-    /// request is handled afterwards. Whatever the callers repeat after a crash they also repeat after an update, so that there is
-    /// nothing to do for most.
+    /// Prepares for a live update: requests are completed, or left where the successor (start kind `Updated`) finds them. No request
+    /// is handled afterwards. Clients repeat after an update what they repeat after a crash, so most services need do nothing.
     fn prepare_update(&mut self) {}
 }
 
-/// Reports to rs that the service is ready, then serves for ever.
+/// Reports to rs that the service is ready, then serves forever.
 pub fn run(service: &mut impl Service) -> ! {
     run_from(service, &Inbox::default())
 }
 
-/// As [`run`], for a service that waits for its device in the midst of requests: what comes meanwhile waits in `inbox`.
+/// Serves as [`run`] does, for a service that waits for its device in the middle of requests: other messages are queued in `inbox`.
 pub fn run_from(service: &mut impl Service, inbox: &Inbox) -> ! {
     crate::ready();
     let mut incoming = inbox.receive();
@@ -52,7 +51,7 @@ pub fn run_from(service: &mut impl Service, inbox: &Inbox) -> ! {
     }
 }
 
-/// Hands one message to the method of its kind.
+/// Dispatches a message to the method of its kind.
 fn answer(service: &mut impl Service, incoming: &Message) -> SyncStep<Message> {
     if incoming.label != Notify::LABEL {
         recent::note(incoming);
@@ -74,15 +73,15 @@ fn answer(service: &mut impl Service, incoming: &Message) -> SyncStep<Message> {
     SyncStep::Later
 }
 
-/// Tells rs that this service is alive, when the notification came from rs.
+/// Answers a heartbeat, if the notification came from rs.
 pub(crate) fn answer_heartbeat(from: Endpoint) {
     if from.slot() == slot::RS {
-        // rs restarts a service it does not hear from; it needs no error from here.
+        // On an error rs misses the heartbeat and restarts the service.
         let _ = ipc::notify(Endpoint::RS);
     }
 }
 
-/// Sends the answer, and gives the next message. An asker that died in the meantime needs no answer.
+/// Sends the reply and receives the next message. A client that has died meanwhile gets none.
 fn hand_over(request: &Message, reply: &Message, inbox: &Inbox) -> Message {
     let to = request.source;
     let asynchronous = crate::is_asynchronous(request);

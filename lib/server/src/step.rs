@@ -1,4 +1,4 @@
-//! What comes of a request when its handler returns: done now, or later.
+//! Outcome of a request's handler: done, or continued later.
 
 use abi::Errno;
 use alloc::boxed::Box;
@@ -6,33 +6,33 @@ use core::convert::Infallible;
 use core::future::Future;
 use core::pin::Pin;
 
-/// Work that waits for other services, without keeping the server from the next request.
+/// A task: work that waits for other services without blocking the server.
 pub type Task<R> = Pin<Box<dyn Future<Output = R>>>;
 
-/// How a request goes on after its handler has looked at it; `R` is its result. A server with a [`Runtime`](crate::Runtime) may give a
-/// task; for the others `T` is a type without values (see [`SyncStep`]).
+/// Outcome of a request's handler; `R` is the result. A server with a [`Runtime`](crate::Runtime) may return a task; for the others
+/// `T` is an uninhabited type (see [`SyncStep`]).
 #[derive(Debug)]
 pub enum Step<R, T = Task<R>> {
-    /// It is done, with this result.
+    /// The request is done, with this result.
     Done(R),
-    /// It goes on as a task.
+    /// The request continues as a task.
     Task(T),
-    /// It is answered later by another way, or nobody waits for an answer.
+    /// The handler replies later by other means, or no reply is expected.
     Later,
 }
 
-/// A step of a server without tasks: done or later.
+/// Outcome in a server without tasks: done or later.
 pub type SyncStep<R> = Step<R, Infallible>;
 
 impl<R> Step<R> {
-    /// A request that goes on as a task.
+    /// Makes a step of a task.
     pub fn task(task: impl Future<Output = R> + 'static) -> Step<R> {
         Step::Task(Box::pin(task))
     }
 }
 
 impl<R> SyncStep<R> {
-    /// The step with another result.
+    /// Maps the result.
     #[inline]
     pub fn map<Q>(self, change: impl FnOnce(R) -> Q) -> SyncStep<Q> {
         match self {
@@ -41,7 +41,7 @@ impl<R> SyncStep<R> {
         }
     }
 
-    /// The result, if there is one already.
+    /// Returns the result, if the request is done.
     #[inline]
     pub fn as_done(&self) -> Option<&R> {
         match self {
@@ -51,7 +51,7 @@ impl<R> SyncStep<R> {
         }
     }
 
-    /// The result, if there is one already.
+    /// Returns the result, if the request is done.
     #[inline]
     pub fn done(self) -> Option<R> {
         match self {

@@ -1,8 +1,8 @@
-//! The heap's memory: an arena of `talc`, and what is left of earlier ones.
+//! The heap's memory: an arena of `talc`, and the remains of abandoned ones.
 //!
-//! A death in the middle of a change of talc's lists leaves them in no state that can be told. Blocks that programs have stay theirs
-//! all the same; so whoever starts again in this memory gives the arena up, and takes a new one from what lies above every
-//! block that was ever given out. What is freed in an arena that was given up is lost.
+//! A crash in the middle of a change of talc's lists leaves them inconsistent, but allocated blocks stay valid. So an incarnation that
+//! starts in this memory abandons the arena, and makes a new one above every block that was ever allocated. Blocks freed in an
+//! abandoned arena are leaked.
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::cell::Cell;
@@ -10,28 +10,28 @@ use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{Ordering, compiler_fence};
 use talc::{TalcCell, source::Manual};
 
-/// Arenas that a heap may have, one after the other.
+/// Limit of arenas over the lifetime of a heap.
 const MOST: usize = 4;
-/// A new arena begins at a multiple of this, so far from the last block that no tag of talc's lies in it.
+/// Alignment of a new arena, and its distance from the last block: more than talc's tags need.
 const GAP: usize = 4096;
 
 /// All arenas of a heap.
 pub struct Arenas {
     talcs: [TalcCell<Manual>; MOST],
-    /// Which one is in use.
+    /// Index of the arena in use.
     now: Cell<usize>,
-    /// Where it begins.
+    /// Its start.
     first: Cell<*mut u8>,
-    /// Above every block of all arenas.
+    /// Upper bound of all blocks of all arenas.
     high: Cell<*mut u8>,
-    /// Where talc says that the arena in use ends; null: there is none yet.
+    /// End of the arena in use, as talc reports it; null: no arena yet.
     end: Cell<*mut u8>,
-    /// Lists are being changed.
+    /// Whether a change of the lists is in progress.
     is_changing: Cell<bool>,
 }
 
 impl Arenas {
-    /// No memory.
+    /// Returns a heap without memory.
     pub const fn new() -> Arenas {
         Arenas {
             talcs: [const { TalcCell::new(Manual) }; MOST],
@@ -43,7 +43,7 @@ impl Arenas {
         }
     }
 
-    /// Gives the arena in use its memory. False: it is too small.
+    /// Makes these bytes the memory of the arena in use. Returns false if they are too few.
     ///
     /// # Safety
     /// Nothing else uses these bytes from now on.
@@ -56,7 +56,7 @@ impl Arenas {
         true
     }
 
-    /// Makes the arena in use longer, up to `end`. False: there is none.
+    /// Extends the arena in use up to `end`. Returns false if there is no arena.
     ///
     /// # Safety
     /// Nothing else uses the bytes between.
@@ -68,12 +68,12 @@ impl Arenas {
         true
     }
 
-    /// Whether whoever used this memory before died in the middle of a change.
+    /// Returns whether the predecessor crashed in the middle of a change.
     pub fn is_broken(&self) -> bool {
         self.is_changing.get()
     }
 
-    /// Gives up the arena in use for a new one, which ends at `end`. False: there is no more memory or no more arena.
+    /// Abandons the arena in use for a new one, which ends at `end`. Returns false if memory or arenas are exhausted.
     pub fn give_up(&self, end: *mut u8) -> bool {
         let start = (self.high.get() as usize + 1).next_multiple_of(GAP) + GAP;
         let Some(bytes) = (end as usize).checked_sub(start) else { return false };
@@ -81,9 +81,9 @@ impl Arenas {
             return false;
         }
         self.now.set(self.now.get() + 1);
-        // SAFETY: no block lies there, and the arena that did not give it out is not used any more.
+        // SAFETY: no block lies there, and the abandoned arena, which owned the bytes, is not used any more.
         let is_claimed = unsafe { self.claim(start as *mut u8, bytes) };
-        // Only now: who dies before this gives the new arena up too.
+        // Last: after a crash before this, the new arena is abandoned too.
         self.is_changing.set(!is_claimed);
         is_claimed
     }
@@ -125,7 +125,7 @@ impl Arenas {
         &self.talcs[self.now.get()]
     }
 
-    /// Notes how far the blocks reach.
+    /// Updates the upper bound of the blocks.
     #[inline(always)]
     fn given(&self, block: *mut u8, bytes: usize) -> *mut u8 {
         let end = block.wrapping_add(bytes);
@@ -135,7 +135,7 @@ impl Arenas {
         block
     }
 
-    /// Marks a change of the lists.
+    /// Makes a change of the lists, marked as in progress.
     #[inline(always)]
     fn changing<R>(&self, change: impl FnOnce() -> R) -> R {
         self.is_changing.set(true);

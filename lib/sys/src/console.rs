@@ -1,10 +1,10 @@
-//! Text for the kernel's console and log: what a service says about itself. Not for the output of programs.
+//! Log lines of services, on the kernel's console and in its log. Not for the output of programs.
 
 use crate::raw;
 use abi::call::KernelCall;
 use core::fmt::{self, Write};
 
-/// A line is handed to the kernel in pieces of at most this length.
+/// Limit of the text of one kernel call, in bytes; a line may take several.
 const PIECE_BYTES: usize = 256;
 
 /// Writes one line `NAME: text` to the kernel's console.
@@ -13,14 +13,14 @@ macro_rules! log {
     ($($text:tt)*) => { $crate::console::write_line(format_args!($($text)*)) };
 }
 
-/// [`log!`](crate::log) as a function.
+/// Writes a line as [`log!`](crate::log) does.
 pub fn write_line(text: fmt::Arguments) {
     let mut line = Line { bytes: [0; PIECE_BYTES], used: 0 };
     let _ = writeln!(line, "{}: {text}", crate::name());
     line.flush();
 }
 
-/// Hands text to the kernel as it is. Not being permitted to is no error worth telling: there is nobody to tell.
+/// Writes text to the kernel's log. Errors are ignored: a service that may not log has nowhere to report them.
 #[cfg(target_os = "none")]
 pub fn write(text: &[u8]) {
     for piece in text.chunks(abi::layout::MAX_DIAG as usize) {
@@ -28,7 +28,7 @@ pub fn write(text: &[u8]) {
     }
 }
 
-/// Hands text to the test's kernel, or to standard error.
+/// Writes text to the test's kernel, or to standard error.
 #[cfg(not(target_os = "none"))]
 pub fn write(text: &[u8]) {
     if raw::is_installed() {

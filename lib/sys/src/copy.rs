@@ -1,6 +1,6 @@
-//! Copies between processes: by grant, or by address for those who may.
+//! Copies between processes: by grant, or by address where the privileges permit it.
 //!
-//! The slices may be longer than one kernel call copies; the copy is then made in several.
+//! Slices may be longer than the limit of one kernel call; they are copied by several.
 
 use crate::{Result, raw, start};
 use abi::call::KernelCall;
@@ -11,7 +11,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes};
 /// Copies from the grant, `offset` bytes into it, until `into` is full.
 ///
 /// # Errors
-/// `EPERM`: not granted so; `EFAULT`: the granter's memory is not there; `EDEADSRCDST`.
+/// `EPERM`: the grant does not permit it; `EFAULT`: the granter's memory is not mapped; `EDEADSRCDST`.
 pub fn from_grant(granter: Endpoint, grant: GrantId, offset: u64, into: &mut [u8]) -> Result<()> {
     let mut at = offset;
     for piece in into.chunks_mut(MAX_COPY as usize) {
@@ -36,7 +36,7 @@ pub fn to_grant(granter: Endpoint, grant: GrantId, offset: u64, from: &[u8]) -> 
     Ok(())
 }
 
-/// [`to_grant`] for memory that is not Rust's: registers, DMA buffers. At most `layout::MAX_COPY` bytes.
+/// Copies to a grant from memory outside of Rust's model: registers, DMA buffers. At most `layout::MAX_COPY` bytes.
 ///
 /// # Errors
 /// As [`from_grant`]; `E2BIG`.
@@ -53,7 +53,7 @@ pub unsafe fn to_grant_from(
     by_address(KernelCall::SafeCopyTo, granter, grant, offset, from as u64, bytes)
 }
 
-/// [`from_grant`] for memory that is not Rust's. At most `layout::MAX_COPY` bytes.
+/// Copies from a grant to memory outside of Rust's model. At most `layout::MAX_COPY` bytes.
 ///
 /// # Errors
 /// As [`from_grant`]; `E2BIG`.
@@ -81,7 +81,7 @@ fn by_address(
 /// Fills `into` from `address` of another process.
 ///
 /// # Errors
-/// `EFAULT`: not mapped there; `EDEADSRCDST`; `ECALLDENIED`.
+/// `EFAULT`: not mapped; `EDEADSRCDST`; `ECALLDENIED`.
 pub fn from_process(process: Endpoint, address: u64, into: &mut [u8]) -> Result<()> {
     let mut at = address;
     for piece in into.chunks_mut(MAX_COPY as usize) {
@@ -95,7 +95,7 @@ pub fn from_process(process: Endpoint, address: u64, into: &mut [u8]) -> Result<
 /// Writes `from` to `address` of another process.
 ///
 /// # Errors
-/// `EFAULT`: not mapped there, or not writable; `EINVAL`: it is the caller itself; `EDEADSRCDST`; `ECALLDENIED`.
+/// `EFAULT`: not mapped, or not writable; `EINVAL`: the destination is the caller itself; `EDEADSRCDST`; `ECALLDENIED`.
 pub fn to_process(process: Endpoint, address: u64, from: &[u8]) -> Result<()> {
     refuse_self(process)?;
     let mut at = address;
@@ -123,7 +123,7 @@ pub fn between(from: Endpoint, from_address: u64, to: Endpoint, to_address: u64,
 /// Fills `into` from physical memory within the caller's ranges.
 ///
 /// # Errors
-/// `ECALLDENIED`: outside the ranges; `EINVAL`: no memory outside the kernel.
+/// `ECALLDENIED`: outside the ranges; `EINVAL`: not memory, or the kernel's.
 pub fn from_physical(physical: u64, into: &mut [u8]) -> Result<()> {
     let mut at = physical;
     for piece in into.chunks_mut(MAX_COPY as usize) {
@@ -148,7 +148,7 @@ pub fn to_physical(physical: u64, from: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// One structure from `address` of another process.
+/// Reads one structure from `address` of another process.
 ///
 /// # Errors
 /// As [`from_process`].
@@ -158,7 +158,7 @@ pub fn read_process<T: FromBytes + IntoBytes>(process: Endpoint, address: u64) -
     Ok(value)
 }
 
-/// One structure to `address` of another process.
+/// Writes one structure to `address` of another process.
 ///
 /// # Errors
 /// As [`to_process`].
@@ -166,7 +166,7 @@ pub fn write_process<T: IntoBytes + Immutable>(process: Endpoint, address: u64, 
     to_process(process, address, value.as_bytes())
 }
 
-/// Writing to addresses of one's own would go behind the compiler's back.
+/// Refuses the caller itself as destination: the compiler could not see such writes.
 fn refuse_self(process: Endpoint) -> Result<()> {
     let own = process == Endpoint::SELF || process.slot() == start::endpoint().slot();
     if own { Err(Errno::EINVAL) } else { Ok(()) }

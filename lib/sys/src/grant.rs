@@ -1,9 +1,9 @@
-//! Grants: letting one other process copy from or to a buffer (`abi::grant`).
+//! Grants: the right of another process to copy from or to a buffer (`abi::grant`).
 //!
-//! Safe code can be given no way to let a process write into memory that Rust believes unshared. So there are three forms:
+//! Safe code must not let a process write into memory that Rust assumes unshared. So there are three forms:
 //! [`lend`] and [`lend_mut`] borrow a buffer while a closure runs (for calls that wait), [`GrantedBuffer`] owns its buffer
-//! (for requests in flight), and [`MagicGrant`] speaks of a program's memory. When the last two are leaked, so is what they own,
-//! and the grant does no harm.
+//! (for requests in flight), and [`MagicGrant`] grants a program's memory. Leaking one of the last two leaks its buffer too,
+//! so the grant stays sound.
 
 use crate::{Result, raw};
 use abi::call::KernelCall;
@@ -12,17 +12,17 @@ use abi::{Endpoint, Errno, GrantId};
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, compiler_fence};
 
-/// Grants a program may have at once.
+/// Limit of grants of one program at a time.
 const ENTRIES: usize = 1024;
 
-/// What the grantee may do.
+/// Rights of the grantee.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// Copy from the buffer.
     Read,
     /// Copy into the buffer.
     Write,
-    /// Both.
+    /// Copy from and into the buffer.
     ReadWrite,
 }
 
@@ -39,7 +39,7 @@ impl Access {
 /// Runs `act` while `grantee` may copy from `buffer`.
 ///
 /// # Errors
-/// `ENOSPC`: too many grants; `ECALLDENIED`: this program may not make any.
+/// `ENOSPC`: too many grants; `ECALLDENIED`: this program may not use grants.
 pub fn lend<R>(buffer: &[u8], grantee: Endpoint, act: impl FnOnce(GrantId) -> R) -> Result<R> {
     let lent = Entry::new(READ, grantee, Endpoint::SELF, buffer.as_ptr() as u64, buffer.len() as u64)?;
     Ok(act(lent.id))
@@ -54,10 +54,10 @@ pub fn lend_mut<R>(buffer: &mut [u8], grantee: Endpoint, act: impl FnOnce(GrantI
     Ok(act(lent.id))
 }
 
-/// A buffer that another process may copy from or to, until it is taken back.
+/// A buffer that another process may copy from or to, until it is reclaimed.
 #[derive(Debug)]
 pub struct GrantedBuffer {
-    // Declared first: the grant ends before the buffer does.
+    // Declared first: dropped before the buffer, which revokes the grant.
     entry: Entry,
     buffer: Vec<u8>,
 }
@@ -73,12 +73,12 @@ impl GrantedBuffer {
         Ok(GrantedBuffer { entry, buffer })
     }
 
-    /// The grant's number, for the request.
+    /// Returns the grant's number, for the request.
     pub fn id(&self) -> GrantId {
         self.entry.id
     }
 
-    /// Ends the grant and gives the buffer back.
+    /// Revokes the grant and returns the buffer.
     pub fn take(self) -> Vec<u8> {
         let GrantedBuffer { entry, buffer } = self;
         drop(entry);
@@ -93,7 +93,7 @@ pub struct MagicGrant {
 }
 
 impl MagicGrant {
-    /// `grantee` may copy from or to `bytes` bytes at `address` of `owner`. Whether they are mapped shows at the copy.
+    /// Grants `grantee` access to `bytes` bytes at `address` of `owner`. The copy fails if they are not mapped.
     ///
     /// # Errors
     /// As [`lend`]; `EINVAL`: `owner` is not an application thread.
@@ -105,7 +105,7 @@ impl MagicGrant {
         Ok(MagicGrant { entry })
     }
 
-    /// The grant's number, for the request.
+    /// Returns the grant's number, for the request.
     pub fn id(&self) -> GrantId {
         self.entry.id
     }
@@ -133,7 +133,7 @@ impl Drop for Entry {
     }
 }
 
-/// Ends all grants of the life before: their buffers lay on its stack, or belong to nobody any more.
+/// Revokes all grants of the previous incarnation: their buffers were on its stack, or have no owner.
 #[cfg(target_os = "none")]
 pub(crate) fn revoke_all() {
     with_table(Table::revoke_all);
@@ -145,7 +145,7 @@ fn with_table<R>(act: impl FnOnce(&Table<ENTRIES>) -> R) -> R {
     act(&TABLE)
 }
 
-/// Each thread of a test is a program of its own.
+/// In tests each thread is a program of its own.
 #[cfg(not(target_os = "none"))]
 fn with_table<R>(act: impl FnOnce(&Table<ENTRIES>) -> R) -> R {
     std::thread_local! {
@@ -193,7 +193,7 @@ impl<const N: usize> Table<N> {
         Table { slots, registered: AtomicBool::new(false), fresh: AtomicU64::new(0), free: AtomicU64::new(0) }
     }
 
-    /// Tells the kernel where the table is, the first time.
+    /// Registers the table with the kernel, at the first call.
     #[inline]
     fn register(&self) -> Result<()> {
         if !self.registered.load(Ordering::Relaxed) {
@@ -218,7 +218,7 @@ impl<const N: usize> Table<N> {
     fn remove(&self, id: GrantId) {
         let slot = &self.slots[id.index()];
         slot.flags.store(0, Ordering::Relaxed);
-        // What the buffer holds is looked at only after the grant has ended.
+        // The buffer is read only after the grant has been revoked.
         compiler_fence(Ordering::SeqCst);
         slot.sequence.store(id.sequence().wrapping_add(1) as u32, Ordering::Relaxed);
         slot.bytes.store(self.free.load(Ordering::Relaxed), Ordering::Relaxed);
@@ -239,7 +239,7 @@ impl<const N: usize> Table<N> {
         Some(fresh)
     }
 
-    /// Ends all grants; the kernel learns anew where the table is.
+    /// Revokes all grants; the next one registers the table again.
     #[cfg(any(target_os = "none", test))]
     fn revoke_all(&self) {
         self.registered.store(false, Ordering::Relaxed);

@@ -1,7 +1,7 @@
-//! The heap: arenas over the memory that the birth registers name (`arenas`), and small blocks that are free again in lists by size (`small`).
+//! The heap: arenas in the memory that the start registers describe (`arenas`), and free lists of small blocks by size (`small`).
 //!
-//! A service may die in the middle of a change of the heap's own lists. Whoever starts again in the same memory then gives the arena
-//! up; small blocks' lists change by single stores, and stay.
+//! A service may crash in the middle of a change of the heap's own lists. A successor in the same memory then abandons the arena;
+//! the lists of small blocks change by single stores and stay consistent.
 
 use crate::arenas::Arenas;
 use crate::small::{self, Small};
@@ -24,18 +24,18 @@ static HEAP: Heap = Heap { arenas: Arenas::new(), small: Small::new() };
 /// Address after the heap.
 static END: AtomicU64 = AtomicU64::new(SERVICE_HEAP);
 
-/// A heap that a predecessor has left is to be used.
+/// Takes over the heap of a predecessor.
 ///
 /// # Panics
-/// When it died in the middle of a change, and there is no memory left for another arena.
+/// If it crashed in the middle of a change, and no memory is left for another arena.
 pub(crate) fn take_over() {
     if HEAP.arenas.is_broken() {
         let is_whole = HEAP.arenas.give_up(end() as *mut u8);
-        assert!(is_whole, "the predecessor died while it changed its heap, and too little is left of that");
+        assert!(is_whole, "the predecessor crashed in its allocator, and its heap has no memory left for a new arena");
     }
 }
 
-/// Gives the heap its memory.
+/// Makes these bytes the heap's memory.
 ///
 /// # Safety
 /// Nothing else uses these bytes from now on.
@@ -46,16 +46,16 @@ pub unsafe fn claim(start: *mut u8, bytes: usize) {
     assert!(is_enough, "a heap of {bytes} bytes is too small");
 }
 
-/// Address after the heap: where [`grow`] goes on.
+/// Returns the address after the heap, where [`grow`] continues.
 pub fn end() -> u64 {
     END.load(Ordering::Relaxed)
 }
 
-/// Makes the heap longer by whole pages, which the caller has just mapped behind it. Only vm maps memory there; a program
-/// that lies about it dies of a page fault.
+/// Extends the heap by whole pages, which the caller has just mapped behind it. Only vm can map memory there; any other caller
+/// crashes by a page fault.
 ///
 /// # Errors
-/// `EINVAL`: no whole pages, or there is no heap yet; `ENOMEM`: the addresses of heaps are used up.
+/// `EINVAL`: not whole pages, or no heap yet; `ENOMEM`: the address range of heaps is exhausted.
 pub fn grow(bytes: u64) -> crate::Result<()> {
     let start = end();
     if bytes == 0 || !bytes.is_multiple_of(layout::PAGE_BYTES) {

@@ -1,4 +1,4 @@
-//! In place of the kernel when a program is built for the host: tests install a [`Kernel`] of their own making.
+//! The kernel of programs that are built for the host: tests install an implementation of [`Kernel`].
 
 pub mod machine;
 
@@ -9,17 +9,17 @@ use std::boxed::Box;
 use std::cell::RefCell;
 use std::sync::atomic::AtomicU64;
 
-/// What a test puts in place of the kernel. Each thread has its own.
+/// A test's replacement of the kernel. Each thread has its own.
 pub trait Kernel {
-    /// The primitive `number` of `abi::call`.
+    /// Executes the primitive `number` of `abi::call`.
     fn primitive(&mut self, number: u64, to: Endpoint, message: &Message, from: Endpoint) -> Result<Message>;
-    /// A kernel call without buffer. Returns its result and two further ones.
+    /// Executes a kernel call without buffer. Returns its result and two further ones.
     fn call(&mut self, call: KernelCall, arguments: [u64; 6]) -> Result<(u64, [u64; 2])>;
-    /// A kernel call that fills a buffer of the caller (argument `at` would be its address).
+    /// Executes a kernel call that fills a buffer of the caller (argument `at` would be its address).
     fn filling(&mut self, call: KernelCall, arguments: [u64; 6], buffer: &mut [u8]) -> Result<u64>;
-    /// A kernel call that reads a buffer of the caller.
+    /// Executes a kernel call that reads a buffer of the caller.
     fn reading(&mut self, call: KernelCall, arguments: [u64; 6], buffer: &[u8]) -> Result<u64>;
-    /// The preserved memory of the caller, of so many bytes; `None`: it has none.
+    /// Returns the caller's preserved memory of this length; `None`: it has none.
     fn preserved(&mut self, bytes: usize) -> Option<&'static [AtomicU64]> {
         let _ = bytes;
         None
@@ -30,7 +30,7 @@ std::thread_local! {
     static KERNEL: RefCell<Option<Box<dyn Kernel>>> = const { RefCell::new(None) };
 }
 
-/// From now on the calls of this thread go to `kernel`.
+/// Directs the calls of this thread to `kernel`.
 pub fn install(kernel: impl Kernel + 'static) {
     KERNEL.with(|cell| *cell.borrow_mut() = Some(Box::new(kernel)));
 }
@@ -39,7 +39,7 @@ fn with<R>(act: impl FnOnce(&mut dyn Kernel) -> R) -> R {
     KERNEL.with(|cell| act(cell.borrow_mut().as_mut().expect("this test has installed no kernel").as_mut()))
 }
 
-/// True when this thread has a kernel.
+/// Returns whether this thread has a kernel.
 pub(crate) fn is_installed() -> bool {
     KERNEL.with(|cell| cell.try_borrow().is_ok_and(|kernel| kernel.is_some()))
 }
@@ -64,7 +64,7 @@ pub(crate) fn preserved(bytes: usize) -> Option<&'static [AtomicU64]> {
     KERNEL.with(|cell| cell.borrow_mut().as_mut()?.preserved(bytes))
 }
 
-/// There are no Linux calls of Skink on the host.
+/// Panics: Skink's Linux calls do not exist on the host.
 ///
 /// # Safety
 /// None needed; as the real one.

@@ -1,20 +1,20 @@
-//! What the kernel tells about itself and its threads (`abi::info`).
+//! Information of the kernel about itself and its threads (`abi::info`).
 
 use crate::{Result, raw};
 use abi::call::KernelCall;
 use abi::info::{self, KernelInfo, ThreadInfo};
 use zerocopy::{FromBytes, IntoBytes};
 
-/// Fills the buffer with what the kernel tells about `what` (and `index`). → bytes written.
+/// Fills the buffer with the information `what` (and `index`). Returns the bytes written.
 ///
 /// # Errors
-/// `EINVAL`: no such thing; `ECALLDENIED`; others as `abi::info` says.
+/// `EINVAL`: unknown `what`; `ECALLDENIED`; others as `abi::info` says.
 pub fn get_bytes(what: u64, index: u64, into: &mut [u8]) -> Result<usize> {
     let bytes = into.len() as u64;
     raw::kernel_filling(KernelCall::GetInfo, [what, index, 0, bytes, 0, 0], 2, into).map(|written| written as usize)
 }
 
-/// The same for one structure.
+/// Returns the information `what` (and `index`) as a structure.
 ///
 /// # Errors
 /// As [`get_bytes`].
@@ -24,7 +24,7 @@ pub fn get<T: FromBytes + IntoBytes>(what: u64, index: u64) -> Result<T> {
     Ok(value)
 }
 
-/// The same for an array; the part that was written is given back.
+/// Fills an array with the information `what` (and `index`). Returns the part written.
 ///
 /// # Errors
 /// As [`get_bytes`].
@@ -33,23 +33,23 @@ pub fn get_slice<T: FromBytes + IntoBytes>(what: u64, index: u64, into: &mut [T]
     Ok(&mut into[..bytes / size_of::<T>()])
 }
 
-/// The thread in `slot`.
+/// Returns the state of the thread in `slot`.
 ///
 /// # Errors
-/// `ESRCH`: there is none.
+/// `ESRCH`: the slot is free.
 pub fn thread(slot: usize) -> Result<ThreadInfo> {
     get(info::THREAD, slot as u64)
 }
 
-/// The kernel as a whole.
+/// Returns the kernel's counters.
 ///
 /// # Errors
-/// None in practice: anybody may ask.
+/// None in practice: every process may call it.
 pub fn kernel() -> Result<KernelInfo> {
     get(info::KERNEL, 0)
 }
 
-/// The boot archive and its physical address. Only rs has it: `None` elsewhere.
+/// Returns the boot archive and its physical address; `None` except in rs, where the kernel maps it.
 #[cfg(target_os = "none")]
 pub fn archive() -> Option<(&'static [u8], u64)> {
     use abi::{endpoint::slot, layout::RS_ARCHIVE, privilege::MemoryRange};

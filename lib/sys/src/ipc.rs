@@ -1,42 +1,42 @@
-//! The primitives: how messages go between processes (`abi::call` has their full meaning).
+//! The IPC primitives (defined in `abi::call`).
 
 use crate::{Result, raw};
 use abi::{Endpoint, Errno, Message, call};
 
-/// How often [`call_repeating`] tries: more deaths in a row mean that the request itself kills the server.
+/// Attempts of [`call_repeating`]: after so many crashes in a row the request itself is the likely cause.
 const REPEATS: usize = 10;
 
 /// Sends and waits until the message is received.
 ///
 /// # Errors
-/// `EDEADSRCDST`: nobody there; `ECALLDENIED`: not in the destination bitmap; `ELOCKED`: a circle of waiting processes.
+/// `EDEADSRCDST`: no such process; `ECALLDENIED`: not in the destination bitmap; `ELOCKED`: deadlock.
 #[inline]
 pub fn send(to: Endpoint, message: &Message) -> Result<()> {
     raw::primitive(call::SEND, to, message, Endpoint::NONE).map(drop)
 }
 
-/// Waits for a message from `from`, or from anybody with `Endpoint::ANY`.
+/// Waits for a message from `from`, or from any process with `Endpoint::ANY`.
 ///
 /// # Errors
-/// `EDEADSRCDST`: `from` is dead or dies.
+/// `EDEADSRCDST`: `from` has ended or ends.
 #[inline]
 pub fn receive(from: Endpoint) -> Result<Message> {
     raw::primitive(call::RECEIVE, from, &Message::default(), Endpoint::NONE)
 }
 
-/// Sends a request and waits for the answer of the same process. The answer's own result is the caller's to look at.
+/// Sends a request and waits for the reply of the same process. The caller checks the result in the reply.
 ///
 /// # Errors
-/// As [`send`]; `EDEADSRCDST` also when the server died with the request in hand.
+/// As [`send`]; `EDEADSRCDST` also if the server crashed with the request in progress.
 #[inline]
 pub fn sendrec(to: Endpoint, request: &Message) -> Result<Message> {
     raw::primitive(call::SENDREC, to, request, Endpoint::NONE)
 }
 
-/// [`sendrec`], and an answer that is an error counts as error.
+/// Sends a request, waits for the reply, and returns its error as `Err`.
 ///
 /// # Errors
-/// As [`sendrec`], and whatever the server answers.
+/// As [`sendrec`], and the error in the reply.
 #[inline]
 pub fn call(to: Endpoint, request: &Message) -> Result<Message> {
     let reply = sendrec(to, request)?;
@@ -44,11 +44,11 @@ pub fn call(to: Endpoint, request: &Message) -> Result<Message> {
     Ok(reply)
 }
 
-/// [`call`] for requests that may be repeated: when the server dies with the request in hand, its successor gets it again.
-/// `to` should be an `Endpoint::current`, else no successor will do.
+/// Makes a [`call`] with an idempotent request: if the server crashes with the request in progress, it is repeated to the successor.
+/// `to` must be an `Endpoint::current`, which names the successor too.
 ///
 /// # Errors
-/// As [`call`]; `EDEADSRCDST` when no successor is expected, or ten servers in a row died.
+/// As [`call`]; `EDEADSRCDST` if no successor is expected, or ten servers in a row crashed.
 pub fn call_repeating(to: Endpoint, request: &Message) -> Result<Message> {
     let mut last = call(to, request);
     for _ in 1..REPEATS {
@@ -60,7 +60,7 @@ pub fn call_repeating(to: Endpoint, request: &Message) -> Result<Message> {
     last
 }
 
-/// Sets the caller's pending bit at `to`. Never waits.
+/// Notifies `to`: sets the caller's pending bit there. Never blocks.
 ///
 /// # Errors
 /// `EDEADSRCDST`, `ECALLDENIED`.
@@ -69,26 +69,26 @@ pub fn notify(to: Endpoint) -> Result<()> {
     raw::primitive(call::NOTIFY, to, &Message::default(), Endpoint::NONE).map(drop)
 }
 
-/// Sends if `to` is waiting for it.
+/// Sends without blocking, if `to` is waiting for it.
 ///
 /// # Errors
-/// `ENOTREADY`: it is not; a notification from it tells when to try again. Else as [`send`].
+/// `ENOTREADY`: `to` is not waiting; it notifies the caller when it is. Else as [`send`].
 #[inline]
 pub fn send_nonblocking(to: Endpoint, message: &Message) -> Result<()> {
     raw::primitive(call::SENDNB, to, message, Endpoint::NONE).map(drop)
 }
 
-/// Answers `to`, which loses the answer if it does not wait for it, and waits for the next message from `from`.
+/// Replies to `to`, which loses the reply if it is not waiting for it, and waits for the next message from `from`.
 ///
 /// # Errors
-/// As [`receive`]. An error of the answer leaves the caller without a next message: it then calls [`receive`].
+/// As [`receive`]. After an error of the reply no message was received: the caller then calls [`receive`].
 #[inline]
 pub fn reply_receive(to: Endpoint, reply: &Message, from: Endpoint) -> Result<Message> {
     raw::primitive(call::REPLYREC, to, reply, from)
 }
 
-/// Sends to `to`, waiting until it is received, and is then at once waiting for the next message from `from`: how the result
-/// of an asynchronous request is handed over.
+/// Sends to `to`, waiting until it is received, and then atomically waits for the next message from `from`. Used for the reply to
+/// an asynchronous request, whose client never blocks.
 ///
 /// # Errors
 /// As [`send`] and [`receive`].

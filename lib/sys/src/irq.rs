@@ -1,12 +1,12 @@
-//! Interrupts as notifications from HARDWARE. `hook` (0 to 63) is the bit that the notification has.
+//! Interrupts as notifications from HARDWARE. `hook` (0 to 63) is the bit that is set in the notification.
 
 use crate::{Result, raw};
 use abi::call::KernelCall;
 
-/// From now on interrupts of the line notify the caller; `policy` of `kernel::irq`.
+/// Makes interrupts of the line notify the caller; `policy` of `kernel::irq`.
 ///
 /// # Errors
-/// `ECALLDENIED`: not the caller's line; `EBUSY`; `EINVAL`.
+/// `ECALLDENIED`: not a line of the caller; `EBUSY`; `EINVAL`.
 pub fn set(line: u8, hook: u32, policy: u64) -> Result<()> {
     raw::kernel(KernelCall::IrqSet, [line as u64, hook as u64, policy, 0, 0, 0]).map(drop)
 }
@@ -20,7 +20,7 @@ pub fn enable(hook: u32) -> Result<()> {
     raw::kernel(KernelCall::IrqEnable, [hook as u64, 0, 0, 0, 0, 0]).map(drop)
 }
 
-/// Gives an interrupt up.
+/// Releases an interrupt.
 ///
 /// # Errors
 /// `EINVAL`: no such hook.
@@ -28,7 +28,7 @@ pub fn remove(hook: u32) -> Result<()> {
     raw::kernel(KernelCall::IrqRemove, [hook as u64, 0, 0, 0, 0, 0]).map(drop)
 }
 
-/// A message-signalled interrupt that notifies with bit `hook`. → MSI address and data for the device.
+/// Allocates a message-signalled interrupt that notifies with bit `hook`. Returns MSI address and data for the device.
 ///
 /// # Errors
 /// `ECALLDENIED` without the privilege flag `MSI`; `ENOSPC`: no vector left.

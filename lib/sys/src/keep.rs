@@ -1,8 +1,8 @@
-//! Preserved memory: bytes that a service finds again after its death, whatever it died of.
+//! Preserved memory: bytes that survive the service, whatever ended it.
 //!
-//! A service may be killed between any two instructions, so the order in which bytes arrive matters: the accesses here
-//! happen in program order. How to make a change all or nothing is the user's business (`server::recover`).
-//! [`Keep`] copies in and out; [`Parts`] is for content that is used where it lies.
+//! A service may be killed between any two instructions, so the order of stores matters: the accesses here are made
+//! in program order. The crate `recover` builds atomic changes on them.
+//! [`Keep`] copies in and out; [`Parts`] gives references to content that is used in place.
 
 mod part;
 
@@ -19,45 +19,44 @@ static TAKEN: AtomicBool = AtomicBool::new(false);
 /// The service's preserved memory.
 #[derive(Debug)]
 pub struct Keep {
-    /// Start of memory that is there as long as the program, used by this `Keep` alone, aligned to 8.
+    /// Start of memory that is mapped for the program's lifetime, used by this `Keep` alone, aligned to 8.
     start: *mut u8,
-    /// Whole words.
+    /// Length, a multiple of 8.
     bytes: usize,
     #[cfg(not(target_os = "none"))]
     writes_left: core::cell::Cell<u64>,
 }
 
 impl Keep {
-    /// The preserved memory of `bytes` bytes, at most `keep_bytes` of the system file: the service dies at its first step beyond.
-    /// It is there once: `None` the second time.
+    /// Returns the preserved memory, `bytes` bytes: at most `keep_bytes` of the system file, else the first access beyond faults.
+    /// There is one owner: `None` at the second call.
     #[cfg(target_os = "none")]
     pub fn take(bytes: usize) -> Option<Keep> {
         (!TAKEN.swap(true, Ordering::Relaxed))
             .then_some(Keep { start: SERVICE_KEEP as *mut u8, bytes: bytes.next_multiple_of(8) })
     }
 
-    /// On the host it is what the installed kernel gives; tests without one use [`Keep::simulated`].
+    /// Returns the preserved memory of the installed [`crate::host::Kernel`]; tests without one use [`Keep::simulated`].
     #[cfg(not(target_os = "none"))]
     pub fn take(bytes: usize) -> Option<Keep> {
         let _ = (&TAKEN, SERVICE_KEEP);
         raw::preserved(bytes).map(|memory| Keep::simulated(memory, u64::MAX))
     }
 
-    /// Memory for tests, which panics at the write after the first `writes`: there the service is killed. What was written stays
-    /// in `memory`, for the successor's `Keep`. `memory` has to outlive all use and to be used in no other way meanwhile, which a
-    /// leaked box does.
+    /// Makes preserved memory for tests. It simulates a crash by a panic at the write after the first `writes`. The content stays in
+    /// `memory`, for the successor's `Keep`. `memory` must outlive every use and not be accessed otherwise; leak a box for it.
     #[cfg(not(target_os = "none"))]
     pub fn simulated(memory: &'static [core::sync::atomic::AtomicU64], writes: u64) -> Keep {
         let start = memory.as_ptr().cast_mut().cast();
         Keep { start, bytes: memory.len() * 8, writes_left: core::cell::Cell::new(writes) }
     }
 
-    /// Its length.
+    /// Returns the length in bytes.
     pub fn len(&self) -> usize {
         self.bytes
     }
 
-    /// True when it has no bytes.
+    /// Returns whether the memory has no bytes.
     pub fn is_empty(&self) -> bool {
         self.bytes == 0
     }
@@ -65,7 +64,7 @@ impl Keep {
     /// Copies out from `offset`.
     ///
     /// # Panics
-    /// When the range is not within.
+    /// If the range is outside the memory.
     pub fn read(&self, offset: usize, into: &mut [u8]) {
         self.check(offset, into.len());
         // SAFETY: within the memory (checked), which is there as long as the program; only this `Keep` uses it, by copies.
@@ -73,10 +72,10 @@ impl Keep {
         compiler_fence(Ordering::SeqCst);
     }
 
-    /// Copies in at `offset`: after everything before and before everything after, itself in no order.
+    /// Copies in at `offset`, ordered after earlier and before later writes; its own bytes are stored in any order.
     ///
     /// # Panics
-    /// When the range is not within.
+    /// If the range is outside the memory.
     pub fn write(&self, offset: usize, from: &[u8]) {
         self.check(offset, from.len());
         self.count_write();
@@ -92,7 +91,7 @@ impl Keep {
     /// As [`crate::copy::from_process`].
     ///
     /// # Panics
-    /// When the range is not within.
+    /// If the range is outside the memory.
     pub fn fetch(&self, offset: usize, bytes: usize, from: Endpoint, address: u64) -> Result<()> {
         let arguments =
             [from.to_word(), address, Endpoint::SELF.to_word(), self.address(offset, bytes), bytes as u64, 0];
@@ -106,7 +105,7 @@ impl Keep {
     /// As [`crate::copy::to_process`].
     ///
     /// # Panics
-    /// When the range is not within.
+    /// If the range is outside the memory.
     pub fn store(&self, offset: usize, bytes: usize, to: Endpoint, address: u64) -> Result<()> {
         let arguments = [Endpoint::SELF.to_word(), self.address(offset, bytes), to.to_word(), address, bytes as u64, 0];
         raw::kernel(KernelCall::VirCopy, arguments).map(drop)
@@ -120,7 +119,7 @@ impl Keep {
     /// Copies within the memory; the ranges do not overlap.
     ///
     /// # Panics
-    /// When a range is not within, or they overlap.
+    /// If a range is outside the memory, or they overlap.
     pub fn copy(&self, from: usize, to: usize, bytes: usize) {
         self.check(from, bytes);
         self.check(to, bytes);
@@ -135,7 +134,7 @@ impl Keep {
     /// Reads one aligned word.
     ///
     /// # Panics
-    /// When the offset is not aligned or not within.
+    /// If the offset is misaligned or outside the memory.
     #[inline]
     pub fn read_word(&self, offset: usize) -> u64 {
         self.check_word(offset);
@@ -143,10 +142,10 @@ impl Keep {
         unsafe { self.start.add(offset).cast::<u64>().read_volatile() }
     }
 
-    /// Writes one aligned word, which a death leaves either old or new.
+    /// Writes one aligned word atomically: a crash leaves either the old or the new value.
     ///
     /// # Panics
-    /// When the offset is not aligned or not within.
+    /// If the offset is misaligned or outside the memory.
     #[inline]
     pub fn write_word(&self, offset: usize, value: u64) {
         self.check_word(offset);
@@ -160,7 +159,7 @@ impl Keep {
     #[inline]
     fn check(&self, offset: usize, bytes: usize) {
         let within = offset.checked_add(bytes).is_some_and(|end| end <= self.bytes);
-        assert!(within, "{bytes} bytes at {offset} are not within {} preserved bytes", self.bytes);
+        assert!(within, "{bytes} bytes at {offset} are outside {} preserved bytes", self.bytes);
     }
 
     #[inline]

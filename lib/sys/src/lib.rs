@@ -1,10 +1,10 @@
-//! What every native program of Skink stands on: start code, primitives, kernel calls, grants, heap, panic handler.
+//! The runtime of every native program: start code, IPC primitives, kernel calls, grants, heap, panic handler.
 //!
-//! All of it is safe to call: this crate holds the `unsafe` that its users may not write. Three rules make that sound:
-//! a native program has one thread; another process writes into our memory only through a [`grant`], which borrows or
+//! Its functions are safe: this crate contains the `unsafe` code that its users must not write. Three rules make that sound:
+//! a native program has one thread; another process writes into its memory only through a [`grant`], which borrows or
 //! owns its buffer until it is revoked; and kernel calls that could write into the caller's own memory refuse the
-//! caller as destination. (What vm, rs and drivers do with physical memory and with others is their authority, not a
-//! matter of Rust's rules.)
+//! caller as destination. (Physical memory and memory of other processes, as vm, rs and drivers use them, are outside of
+//! Rust's memory model.)
 //!
 //! A service begins with
 //! ```text
@@ -13,7 +13,7 @@
 //! sys::program!(main);
 //! fn main(start: sys::Start) { … }
 //! ```
-//! On the host everything compiles too; calls go to the [`host::Kernel`] that a test has installed.
+//! Everything compiles for the host too, where calls go to the [`host::Kernel`] that a test has installed.
 //!
 //! Neighbours: `abi` below; `server` and `driver` above.
 #![cfg_attr(not(test), no_std)]
@@ -61,5 +61,5 @@ use host as raw;
 pub use abi::{Endpoint, Errno, GrantId, Message, Name};
 pub use start::{Birth, Start, endpoint, name};
 
-/// What a call gives, or the error.
+/// Result of a call.
 pub type Result<T> = core::result::Result<T, Errno>;

@@ -23,12 +23,12 @@ impl Arguments {
         unsafe { Arguments { count: *stack as usize, texts: stack.add(1).cast() } }
     }
 
-    /// Argument `index`; `None` past the end or when it is not UTF-8.
+    /// Returns argument `index`; `None` past the end or if it is not UTF-8.
     pub fn get(&self, index: usize) -> Option<&'static str> {
         self.get_bytes(index)?.to_str().ok()
     }
 
-    /// Argument `index` as it is; `None` past the end.
+    /// Returns the bytes of argument `index`; `None` past the end.
     pub fn get_bytes(&self, index: usize) -> Option<&'static CStr> {
         if index >= self.count {
             return None;
@@ -37,13 +37,13 @@ impl Arguments {
         Some(unsafe { CStr::from_ptr((*self.texts.add(index)).cast()) })
     }
 
-    /// How many there are.
+    /// Returns the number of arguments.
     pub fn count(&self) -> usize {
         self.count
     }
 }
 
-/// Writes to a descriptor. → bytes written.
+/// Writes to a descriptor. Returns the bytes written.
 ///
 /// # Errors
 /// As write(2).
@@ -53,7 +53,7 @@ pub fn write(descriptor: i32, text: &[u8]) -> Result<usize> {
     unsafe { raw::linux(nr::WRITE.into(), arguments) }.map(|written| written as usize)
 }
 
-/// Ways to open a file.
+/// Modes of opening a file.
 pub mod open {
     #![allow(missing_docs)]
     pub const READ: u64 = 0;
@@ -68,7 +68,7 @@ const SEEK_END: u64 = 2;
 const READ_AND_WRITE: u64 = 1 | 2;
 const PRIVATE_ANONYMOUS: u64 = 2 | 0x20;
 
-/// Opens a file in one of the ways of `open`; one that is created gets `mode`. → descriptor.
+/// Opens a file in one of the modes of `open`; a created file gets permissions `mode`. Returns the descriptor.
 ///
 /// # Errors
 /// As open(2).
@@ -87,7 +87,7 @@ pub fn close(descriptor: i32) -> Result<()> {
     unsafe { raw::linux(nr::CLOSE.into(), [descriptor as u64, 0, 0, 0, 0, 0]) }.map(drop)
 }
 
-/// Reads from a descriptor. → bytes read, 0 at the end.
+/// Reads from a descriptor. Returns the bytes read, 0 at the end.
 ///
 /// # Errors
 /// As read(2).
@@ -97,7 +97,7 @@ pub fn read(descriptor: i32, into: &mut [u8]) -> Result<usize> {
     unsafe { raw::linux(nr::READ.into(), arguments) }.map(|bytes| bytes as usize)
 }
 
-/// Length of the file behind a descriptor, which then stands at its start.
+/// Returns the length of the file behind a descriptor, and sets its position to 0.
 ///
 /// # Errors
 /// As lseek(2).
@@ -109,7 +109,7 @@ pub fn length(descriptor: i32) -> Result<u64> {
     Ok(bytes)
 }
 
-/// New memory, all zero, for as long as the program runs.
+/// Maps zeroed memory for the program's lifetime.
 ///
 /// # Errors
 /// As mmap(2).
@@ -121,7 +121,7 @@ pub fn memory(bytes: usize) -> Result<&'static mut [u8]> {
     Ok(unsafe { core::slice::from_raw_parts_mut(start as *mut u8, bytes) })
 }
 
-/// Makes a folder.
+/// Makes a directory.
 ///
 /// # Errors
 /// As mkdir(2).
@@ -130,7 +130,7 @@ pub fn make_folder(path: &CStr, mode: u64) -> Result<()> {
     unsafe { raw::linux(nr::MKDIR.into(), [path.as_ptr() as u64, mode, 0, 0, 0, 0]) }.map(drop)
 }
 
-/// Skink's call to rs: `operation` of `abi::rs::service_call`. It reads from `buffer` or writes its results there.
+/// Makes Skink's system call to rs: `operation` of `abi::rs::service_call`, which reads from `buffer` or writes its results there.
 ///
 /// # Errors
 /// `EPERM`: not root; `ENOENT`: no such service; `EINVAL`; others as the operation says.

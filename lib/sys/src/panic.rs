@@ -1,4 +1,4 @@
-//! What happens when a program cannot go on: it says why on the console and exits; rs starts its successor.
+//! The panic handler: logs the reason and exits; rs starts a successor.
 
 use core::panic::PanicInfo;
 

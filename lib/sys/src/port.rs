@@ -1,7 +1,7 @@
-//! I/O ports, by the way that the system file gives to this service (docs/book/driver-io.md), within its port ranges.
+//! I/O ports, on the access path that the system file assigns to this service (docs/book/driver-io.md), within its port ranges.
 //!
-//! The way is asked of the kernel once. `SYSTASK` sends requests to the SYSTEM task, `HAL` traps, and for `EMULATE` and `DIRECT` the
-//! program executes the instruction itself: what it may not reach ends it there, while the first two give an error.
+//! The access path is fetched from the kernel once. `SYSTASK` sends requests to the SYSTEM task, `HAL` traps; with `EMULATE` and
+//! `DIRECT` the program executes the instruction itself. A denied access ends the program on the last two and fails on the others.
 
 use crate::{Result, info, start, system::ask};
 use abi::call::{HAL_VECTOR, KernelCall};
@@ -11,14 +11,14 @@ use core::arch::asm;
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use zerocopy::IntoBytes;
 
-/// The way, plus 1; 0: not asked yet.
+/// The access path, plus 1; 0: not fetched yet.
 static WAY: AtomicU32 = AtomicU32::new(0);
 const HAL: u32 = way::HAL + 1;
-/// From here on the program executes the instructions itself.
+/// Values from this on: the program executes the instructions itself.
 const OWN_INSTRUCTIONS: u32 = way::EMULATE + 1;
 const _: () = assert!(way::DIRECT > way::EMULATE && way::EMULATE > way::HAL && way::HAL > way::SYSTASK);
 
-/// The way of this service: one of `privilege::way`.
+/// Returns the access path of this service: one of `privilege::way`.
 pub fn way() -> u32 {
     match WAY.load(Relaxed) {
         0 => {
@@ -62,7 +62,7 @@ pub fn write(port: u16, width: u64, value: u32) -> Result<()> {
     }
 }
 
-/// The ways that are long, and the first access of all.
+/// Makes an access on a slow path, or the first one of all.
 #[inline(never)]
 fn read_somehow(port: u16, width: u64) -> Result<u32> {
     match way() {
@@ -81,7 +81,7 @@ fn write_somehow(port: u16, width: u64, value: u32) -> Result<()> {
     }
 }
 
-/// Reads a port again and again until the buffer is full. The buffer's length is a multiple of `width`.
+/// Reads a port repeatedly until the buffer is full. The buffer's length is a multiple of `width`.
 ///
 /// # Errors
 /// As [`read`].
@@ -141,7 +141,7 @@ pub fn write_string(port: u16, width: u64, from: &[u8]) -> Result<()> {
     }
 }
 
-/// Makes these accesses one after the other; what is read is put into the requests.
+/// Makes these accesses in order; values read are stored in the requests.
 ///
 /// # Errors
 /// As [`read`], of the first access that fails; those before it are done.
@@ -169,11 +169,11 @@ fn access(request: &mut PortRequest) -> Result<()> {
     Ok(())
 }
 
-/// The HAL trap, for one access.
+/// Traps to the kernel (HAL) for one access.
 #[inline(always)]
 fn trap(operation: u64, port: u16, value: u32) -> Result<u64> {
     let result: u64;
-    // SAFETY: the trap changes nothing but rax. Not `nomem`: what a device does in answer may reach memory.
+    // SAFETY: the trap changes nothing but rax. Not `nomem`: the device may react by accessing memory.
     unsafe {
         asm!(
             "int {vector}", vector = const HAL_VECTOR,
@@ -185,13 +185,13 @@ fn trap(operation: u64, port: u16, value: u32) -> Result<u64> {
     if result as i64 >= 0 { Ok(result) } else { Err(refused(result)) }
 }
 
-/// The rare end of an access is kept out of the way of the usual one.
+/// Maps the result of a failed access; kept out of line, off the fast path.
 #[cold]
 fn refused(result: u64) -> Errno {
     Errno((result as i64).wrapping_neg() as i32)
 }
 
-/// The HAL trap, for many accesses and memory of the caller, which is as long as they need.
+/// Traps to the kernel (HAL) for many accesses of one port, to or from memory that is long enough for them.
 fn trap_string(operation: u64, port: u16, address: u64, count: u64) -> Result<()> {
     let result: u64;
     // SAFETY: the kernel reads or writes `count` items at the address, for which the caller vouches; otherwise as in `trap`.
@@ -205,7 +205,7 @@ fn trap_string(operation: u64, port: u16, address: u64, count: u64) -> Result<()
     Result::<u64>::from_word(result).map(drop)
 }
 
-/// The instruction IN.
+/// Executes IN.
 #[inline(always)]
 fn input(port: u16, width: u64) -> u32 {
     let value: u32;
@@ -228,7 +228,7 @@ fn input(port: u16, width: u64) -> u32 {
     value
 }
 
-/// The instruction OUT.
+/// Executes OUT.
 #[inline(always)]
 fn output(port: u16, width: u64, value: u32) {
     // SAFETY: as in `input`.

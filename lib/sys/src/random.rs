@@ -1,9 +1,9 @@
 //! Seeds for random number generators, from the CPU's own generator (RDRAND) and the time-stamp counter.
 
-/// Tries until RDRAND has had time to gather entropy (Intel SDM volume 1, 7.3.17, recommends ten).
+/// Attempts until RDRAND has had time to gather entropy (Intel SDM volume 1, 7.3.17, recommends ten).
 const TRIES: usize = 10;
 
-/// 32 bytes that nobody can guess where the CPU has RDRAND; elsewhere bytes that differ from boot to boot.
+/// Returns 32 unpredictable bytes if the CPU has RDRAND, else bytes that differ from boot to boot.
 pub fn seed() -> [u8; 32] {
     let mut seed = [0; 32];
     for (index, word) in seed.chunks_exact_mut(8).enumerate() {

@@ -1,15 +1,15 @@
 //! The `syscall` instruction: the only way out of a program.
 //!
-//! Registers are as `abi::message` and `abi::call` say. `rbx`, `rbp` and `r15` carry nothing and are preserved by the
-//! kernel; `rcx` and `r11` are lost to the instruction.
+//! Registers are as `abi::message` and `abi::call` say. `rbx`, `rbp` and `r15` are unused and preserved by the
+//! kernel; the instruction clobbers `rcx` and `r11`.
 
 use crate::Result;
 use abi::call::KernelCall;
 use abi::{Endpoint, Errno, Message, Word};
 use core::arch::asm;
 
-/// Makes the primitive `number`: `message` goes to `to` (or is not sent), `from` is only for `REPLYREC` and `SENDWAIT`.
-/// Gives the message that came, or for primitives without one, rubbish.
+/// Executes the primitive `number`: `message` is sent to `to` (if the primitive sends), `from` is for `REPLYREC` and `SENDWAIT` only.
+/// Returns the message received; unspecified for primitives that receive none.
 #[inline(always)]
 pub fn primitive(number: u64, to: Endpoint, message: &Message, from: Endpoint) -> Result<Message> {
     let mut words = message.words;
@@ -32,7 +32,7 @@ pub fn primitive(number: u64, to: Endpoint, message: &Message, from: Endpoint) -
     Ok(Message { source: Endpoint(peer as u32), label: (peer >> 32) as u32, words })
 }
 
-/// Makes a kernel call whose arguments are plain values. Gives its result and further results in two words.
+/// Makes a kernel call whose arguments are plain values. Returns its result and further results in two words.
 #[inline(always)]
 pub fn kernel(call: KernelCall, arguments: [u64; 6]) -> Result<(u64, [u64; 2])> {
     // SAFETY: the callers in this crate pass no addresses here at which the kernel writes, or memory that their own
@@ -40,7 +40,7 @@ pub fn kernel(call: KernelCall, arguments: [u64; 6]) -> Result<(u64, [u64; 2])> 
     unsafe { numbered(call.number(), arguments) }
 }
 
-/// Makes a kernel call which writes into `buffer`: its address is put into argument `at`.
+/// Makes a kernel call that writes into `buffer`, whose address becomes argument `at`.
 pub fn kernel_filling(call: KernelCall, mut arguments: [u64; 6], at: usize, buffer: &mut [u8]) -> Result<u64> {
     arguments[at] = buffer.as_mut_ptr() as u64;
     // SAFETY: the callers in this crate pass the buffer's length in another argument, so the kernel writes within it,
@@ -48,17 +48,17 @@ pub fn kernel_filling(call: KernelCall, mut arguments: [u64; 6], at: usize, buff
     unsafe { numbered(call.number(), arguments) }.map(|(value, _)| value)
 }
 
-/// Makes a kernel call which reads from `buffer`: its address is put into argument `at`.
+/// Makes a kernel call that reads from `buffer`, whose address becomes argument `at`.
 pub fn kernel_reading(call: KernelCall, mut arguments: [u64; 6], at: usize, buffer: &[u8]) -> Result<u64> {
     arguments[at] = buffer.as_ptr() as u64;
     // SAFETY: the kernel only reads, within the length that the callers pass, until the call returns.
     unsafe { numbered(call.number(), arguments) }.map(|(value, _)| value)
 }
 
-/// Makes the Linux call `number`; of the results only `rax` has meaning.
+/// Makes the Linux call `number` and returns `rax`.
 ///
 /// # Safety
-/// The call must not change memory but what its caller lends it through the arguments.
+/// The call must only change memory that the arguments pass to it for that.
 #[inline(always)]
 pub unsafe fn linux(number: u64, arguments: [u64; 6]) -> Result<u64> {
     // SAFETY: passed on.
@@ -66,7 +66,7 @@ pub unsafe fn linux(number: u64, arguments: [u64; 6]) -> Result<u64> {
 }
 
 /// # Safety
-/// The call must not change memory but what its caller lends it through the arguments.
+/// The call must only change memory that the arguments pass to it for that.
 #[inline(always)]
 unsafe fn numbered(number: u64, arguments: [u64; 6]) -> Result<(u64, [u64; 2])> {
     let value: u64;

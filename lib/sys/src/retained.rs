@@ -1,9 +1,9 @@
-//! State that outlives its program: after a death the program is started again in the memory that it had (docs/book/recovery.md).
+//! Retained state: after a crash the program is restarted in its predecessor's memory (docs/book/recovery.md).
 //!
-//! Text and constants are new then, and so is the stack; data and heap are as the predecessor left them. So everything that is to
-//! outlive it hangs from one root. Whoever was in the middle of a change when it died has left that half done: what to do about it
-//! is the program's business, with one exception: a heap whose own lists were being changed is given up for a new one, and only its
-//! blocks stay. Neighbours: `start` (begins each life), `heap`, `grant` (buffers on the old stack are lent no more).
+//! Text, constants and stack are fresh; data and heap are as the predecessor left them. Everything that survives is reachable from
+//! one root. A change that the crash interrupted is left half done, and the program has to repair it. The exception is the heap: if
+//! its own lists were being changed, it is replaced by a new arena, and only its blocks remain valid.
+//! Neighbours: `start` (begins each incarnation), `heap`, `grant` (grants of buffers on the old stack are revoked).
 
 use alloc::boxed::Box;
 use core::any::TypeId;
@@ -14,7 +14,7 @@ struct Root(UnsafeCell<Inner>);
 struct Inner {
     /// The state, of this type.
     state: Option<(TypeId, *mut ())>,
-    /// It has been handed out in this life.
+    /// Whether this incarnation has fetched it.
     taken: bool,
 }
 
@@ -23,10 +23,10 @@ unsafe impl Sync for Root {}
 
 static ROOT: Root = Root(UnsafeCell::new(Inner { state: None, taken: false }));
 
-/// The program's state: what the predecessor has left in this memory (`true`), or else what `make` makes.
+/// Returns the program's state: the predecessor's (`true`), or the result of `make`.
 ///
 /// # Panics
-/// The second time in one life, and when the predecessor's state has another type.
+/// At the second call of one incarnation, and if the predecessor's state has another type.
 pub fn state<T: 'static>(make: impl FnOnce() -> T) -> (&'static mut T, bool) {
     // SAFETY: one thread, and nothing below calls back into this module while the reference lives, but `make`, which comes first.
     let known = unsafe { (*ROOT.0.get()).state };
@@ -36,15 +36,15 @@ pub fn state<T: 'static>(make: impl FnOnce() -> T) -> (&'static mut T, bool) {
     };
     // SAFETY: as above.
     let inner = unsafe { &mut *ROOT.0.get() };
-    assert!(!inner.taken, "the retained state is in use");
+    assert!(!inner.taken, "the retained state was fetched before");
     assert!(id == TypeId::of::<T>(), "the retained state has another type");
     inner.taken = true;
     inner.state = Some((id, state.cast()));
-    // SAFETY: a leaked box of this type, handed out once in each life; the life before, with its references, is over.
+    // SAFETY: a leaked box of this type, returned once in each incarnation; the previous one has ended, with its references.
     (unsafe { &mut *state }, is_old)
 }
 
-/// A life begins. → whether the memory is that of a predecessor.
+/// Begins an incarnation. Returns whether the memory is that of a predecessor.
 #[cfg(target_os = "none")]
 pub(crate) fn begin_life() -> bool {
     // SAFETY: the program's first steps: there is no other reference yet.

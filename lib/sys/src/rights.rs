@@ -1,4 +1,4 @@
-//! Kernel calls by which rs rules: privileges, routes, tracing, the end of the system.
+//! Kernel calls of rs: privileges, routes, tracing, shutdown.
 
 use crate::{Result, raw};
 use abi::call::KernelCall;
@@ -15,7 +15,7 @@ pub fn set_privileges(service: Endpoint, privileges: &Privileges) -> Result<()> 
     raw::kernel_reading(KernelCall::PrivCtl, arguments, 1, privileges.as_bytes()).map(drop)
 }
 
-/// Whether a range is within a service's privileges: `kind` of `privilege::check`.
+/// Checks that a range is within a service's privileges: `kind` of `privilege::check`.
 ///
 /// # Errors
 /// `EPERM`: it is not; `EDEADSRCDST`; `ECALLDENIED`.
@@ -32,7 +32,7 @@ pub fn route(number: u32, slot: Option<usize>) -> Result<()> {
     raw::kernel(KernelCall::Route, [number.to_word(), slot, 0, 0, 0, 0]).map(drop)
 }
 
-/// Switches the trace ring.
+/// Switches the trace ring on or off.
 ///
 /// # Errors
 /// `ECALLDENIED`.
@@ -40,7 +40,7 @@ pub fn trace(on: bool) -> Result<()> {
     raw::kernel(KernelCall::Trace, [on.to_word(), 0, 0, 0, 0, 0]).map(drop)
 }
 
-/// Disturbs a service, for tests of recovery: `kind`, `value`, `further` and `bytes` as `abi::call::inject` says. Only rs.
+/// Injects a fault into a service, for tests of recovery: `kind`, `value`, `further` and `bytes` as `abi::call::inject` says. Only rs.
 ///
 /// # Errors
 /// `ECALLDENIED`, `EDEADSRCDST`, `EINVAL`, `EFAULT`.
@@ -48,18 +48,18 @@ pub fn inject(service: Endpoint, kind: u64, value: u64, further: u64, bytes: u64
     raw::kernel(KernelCall::Inject, [service.to_word(), kind, value, further, bytes, 0]).map(drop)
 }
 
-/// How the system ends.
+/// Kinds of shutdown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// The power goes off.
+    /// Power off.
     PowerOff,
-    /// The machine starts again.
+    /// Reboot.
     Reboot,
-    /// Nothing runs any more.
+    /// Halt the CPU.
     Halt,
 }
 
-/// Ends the system. `status` is what an emulator may give back.
+/// Shuts the system down. `status` is the exit status of an emulator.
 ///
 /// # Errors
 /// `ECALLDENIED`.

@@ -1,8 +1,8 @@
-//! Small blocks that are free again, in one list for each size: most of what a service allocates is small and soon free, and another of the
-//! same size is needed at the next request.
+//! Free lists of small blocks, one for each size class: most allocations of a service are small, soon freed, and repeated with the
+//! same size at the next request.
 //!
-//! A block stays in its class for ever, so a program keeps as many of a size as it once needed at a time. The first word of a
-//! free block is the address of the next. A list changes by one store: a death leaves it whole, and loses one block at most.
+//! A block stays in its class forever, so a program keeps as many of a class as it once used at a time. The first word of a
+//! free block is the address of the next. A list changes by one store: a crash leaves it consistent, and leaks at most one block.
 
 use core::alloc::Layout;
 use core::cell::Cell;
@@ -15,32 +15,32 @@ const STEP: usize = 32;
 const ALIGN: usize = 16;
 const CLASSES: usize = 32;
 
-/// The class of a block; `None`: it is not small.
+/// Returns the class of a block; `None`: not small.
 #[inline(always)]
 pub fn class_of(layout: Layout) -> Option<usize> {
     let class = layout.size().wrapping_sub(1) / STEP;
     (class < CLASSES && layout.align() <= ALIGN).then_some(class)
 }
 
-/// What blocks of a class are allocated as.
+/// Returns the layout with which blocks of a class are allocated.
 #[inline(always)]
 pub fn layout_of(class: usize) -> Layout {
     // SAFETY: a power of two, and a size far below the largest.
     unsafe { Layout::from_size_align_unchecked((class + 1) * STEP, ALIGN) }
 }
 
-/// The lists.
+/// The free lists.
 pub struct Small {
     first: [Cell<*mut u8>; CLASSES],
 }
 
 impl Small {
-    /// Nothing is free.
+    /// Returns empty lists.
     pub const fn new() -> Small {
         Small { first: [const { Cell::new(null_mut()) }; CLASSES] }
     }
 
-    /// Takes a free block of this class.
+    /// Removes a free block of this class from its list.
     #[inline(always)]
     pub fn take(&self, class: usize) -> Option<NonNull<u8>> {
         let list = &self.first[class];
@@ -50,7 +50,7 @@ impl Small {
         Some(block)
     }
 
-    /// Puts a block back.
+    /// Puts a block into the list of its class.
     ///
     /// # Safety
     /// It has been allocated as `layout_of(class)`, and nobody uses it any more.

@@ -1,4 +1,4 @@
-//! Kernel calls about address spaces and frames. For vm.
+//! Kernel calls on address spaces and frames. For vm.
 
 use crate::{Result, raw};
 use abi::call::KernelCall;
@@ -18,12 +18,12 @@ fn on(call: KernelCall, space: Space, arguments: [u64; 4]) -> Result<(u64, [u64;
     raw::kernel(call, [space.0, a, b, c, d, 0])
 }
 
-/// What a call that fills page tables got done.
+/// Progress of a call that fills page tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Pages done.
+    /// Pages completed.
     pub pages: u64,
-    /// The pool of page-table frames is empty: [`donate`] and go on.
+    /// Whether the pool of page-table frames ran empty: [`donate`] and continue.
     pub pool_empty: bool,
 }
 
@@ -31,7 +31,7 @@ fn progress((pages, words): (u64, [u64; 2])) -> Progress {
     Progress { pages, pool_empty: Result::<u64>::from_word(words[0]) == Err(abi::Errno::ENOMEM) }
 }
 
-/// A new empty space.
+/// Creates an empty address space.
 ///
 /// # Errors
 /// `ENOMEM`: table full or pool empty.
@@ -47,7 +47,7 @@ pub fn destroy(space: Space) -> Result<()> {
     on(KernelCall::SpaceDestroy, space, [0; 4]).map(drop)
 }
 
-/// The thread uses this space from now on.
+/// Assigns the thread to this space.
 ///
 /// # Errors
 /// `EDEADSRCDST`, `EINVAL`.
@@ -79,7 +79,7 @@ pub fn protect(space: Space, address: u64, pages: u64, flags: u64) -> Result<()>
     on(KernelCall::SpaceProtect, space, [address, pages, flags, 0]).map(drop)
 }
 
-/// Copies the present mappings of a range, write right removed on both sides.
+/// Copies the present mappings of a range, write-protecting both sides.
 ///
 /// # Errors
 /// `EINVAL`.
@@ -87,7 +87,7 @@ pub fn copy(from: Space, to: Space, address: u64, pages: u64) -> Result<Progress
     on(KernelCall::SpaceCopy, from, [to.0, address, pages, 0]).map(progress)
 }
 
-/// Gives frames to the pool of page-table frames.
+/// Donates frames to the kernel's pool of page-table frames.
 ///
 /// # Errors
 /// `EINVAL`.
@@ -106,7 +106,7 @@ pub fn copy_frame(to: u64, from: u64) -> Result<()> {
 /// Copies `bytes` from a grant into frames from physical address `frame` on, `offset` bytes into them.
 ///
 /// # Errors
-/// `EPERM`: not granted so; `EFAULT`.
+/// `EPERM`: the grant does not permit it; `EFAULT`.
 pub fn fill_frames(
     frame: u64,
     offset: u64,

@@ -1,11 +1,11 @@
-//! How a program starts, what it is told, and how it ends.
+//! Start of a program, its arguments, and its exit.
 
 use crate::raw;
 use abi::call::KernelCall;
 use abi::{Endpoint, layout};
 use core::sync::atomic::{AtomicU32, Ordering};
 
-/// Why a service starts.
+/// The start kind: why a service starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Birth {
     /// The first incarnation.
@@ -17,7 +17,7 @@ pub enum Birth {
 }
 
 impl Birth {
-    /// From `abi::layout::birth`; what is not known counts as `Restarted`, the birth that expects least of the world.
+    /// Decodes `abi::layout::birth`; an unknown value counts as `Restarted`, which assumes least.
     pub const fn from_word(word: u64) -> Birth {
         match word {
             layout::birth::FRESH => Birth::Fresh,
@@ -27,10 +27,10 @@ impl Birth {
     }
 }
 
-/// What a service is told when it starts.
+/// The arguments of `main` of a service.
 #[derive(Clone, Copy, Debug)]
 pub struct Start {
-    /// Why it starts.
+    /// The start kind.
     pub birth: Birth,
     /// `arguments` of the system file.
     pub arguments: &'static str,
@@ -39,7 +39,7 @@ pub struct Start {
 }
 
 impl Start {
-    /// The value of `key=value` among the arguments, which are separated by blanks.
+    /// Returns the value of `key=value` among the arguments, which are separated by blanks.
     pub fn argument(&self, key: &str) -> Option<&'static str> {
         let pairs = self.arguments.split_ascii_whitespace().filter_map(|word| word.split_once('='));
         pairs.filter(|(name, _)| *name == key).map(|(_, value)| value).next()
@@ -48,30 +48,30 @@ impl Start {
 
 static ENDPOINT: AtomicU32 = AtomicU32::new(Endpoint::NONE.0);
 
-/// The program's own endpoint; `NONE` in programs that were started by `execve`.
+/// Returns the program's own endpoint; `NONE` in programs that were started by `execve`.
 pub fn endpoint() -> Endpoint {
     Endpoint(ENDPOINT.load(Ordering::Relaxed))
 }
 
-/// The program's name.
+/// Returns the program's name.
 #[cfg(target_os = "none")]
 pub fn name() -> &'static str {
     entry::name()
 }
 
-/// The program's name.
+/// Returns the program's name.
 #[cfg(not(target_os = "none"))]
 pub fn name() -> &'static str {
     "test"
 }
 
-/// Ends the program; rs (or pm) is told the status.
+/// Exits; rs (or pm) receives the status.
 pub fn exit(status: i32) -> ! {
     let _ = raw::kernel(KernelCall::Exit, [status as i64 as u64, 0, 0, 0, 0, 0]);
     unreachable!("Exit has returned")
 }
 
-/// Names the function that a service begins with: `fn main(start: sys::Start)`. When it returns the service exits with status 0.
+/// Declares the main function of a service: `fn main(start: sys::Start)`. When it returns the service exits with status 0.
 #[macro_export]
 macro_rules! program {
     ($main:path) => {
@@ -94,8 +94,8 @@ macro_rules! program {
     };
 }
 
-/// Names the function that a program started by `execve` begins with: `fn main(arguments: sys::linux::Arguments) -> i32`;
-/// what it returns is the exit status. Such a program has no heap.
+/// Declares the main function of a program started by `execve`: `fn main(arguments: sys::linux::Arguments) -> i32`, which
+/// returns the exit status. Such a program has no heap.
 #[macro_export]
 macro_rules! linux_program {
     ($main:path) => {
@@ -110,7 +110,7 @@ macro_rules! linux_program {
     };
 }
 
-/// The first instructions. Part of `program!`.
+/// Defines the first instructions. Part of `program!`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __entry {
@@ -123,7 +123,7 @@ macro_rules! __entry {
     };
 }
 
-/// What the entry macros call. Not for programs.
+/// Functions that the entry macros call. Not for programs.
 #[doc(hidden)]
 #[cfg(target_os = "none")]
 pub mod entry {
@@ -151,7 +151,7 @@ pub mod entry {
 
     /// # Safety
     /// Called once, first, with the registers that a service starts with.
-    #[expect(clippy::too_many_arguments, reason = "they are the registers of a birth")]
+    #[expect(clippy::too_many_arguments, reason = "one for each register that is set at the start")]
     pub unsafe fn service(
         birth: u64,
         text: *const u8,

@@ -1,4 +1,4 @@
-//! Kernel calls about other threads: life, registers, scheduling. For pm and rs.
+//! Kernel calls on other threads: creation, registers, scheduling. For pm and rs.
 
 use crate::{Result, raw};
 use abi::call::KernelCall;
@@ -9,13 +9,13 @@ fn on(call: KernelCall, thread: Endpoint, a: u64, b: u64) -> Result<u64> {
     raw::kernel(call, [thread.to_word(), a, b, 0, 0, 0]).map(|(value, _)| value)
 }
 
-/// Bytes for the kernel to put registers into.
+/// Buffer for the kernel to copy registers to.
 #[repr(align(64))]
 struct Buffer([u8; size_of::<Registers>()]);
 
 const _: () = assert!(align_of::<Buffer>() == align_of::<Registers>());
 
-/// A new application thread with the registers of `parent` (`NONE`: zero) and result 0; stopped, without memory.
+/// Creates an application thread with the registers of `parent` (`NONE`: zero) and result 0; stopped, without memory.
 ///
 /// # Errors
 /// `EAGAIN`: no free slot; `EDEADSRCDST`; `ECALLDENIED`.
@@ -23,7 +23,7 @@ pub fn fork(parent: Endpoint, flags: u64) -> Result<Endpoint> {
     on(KernelCall::Fork, parent, flags, 0).map(Endpoint::from_word)
 }
 
-/// An inert service in `slot`, with the next generation.
+/// Creates an inert service in `slot`, with the next generation.
 ///
 /// # Errors
 /// `EBUSY`: the slot is taken; `EINVAL`; `ECALLDENIED`.
@@ -39,7 +39,7 @@ pub fn destroy(thread: Endpoint, keep: bool) -> Result<()> {
     on(KernelCall::Destroy, thread, keep.to_word(), 0).map(drop)
 }
 
-/// The registers of a stopped or blocked thread.
+/// Returns the registers of a stopped or blocked thread.
 ///
 /// # Errors
 /// `EDEADSRCDST`, `EAGAIN` when it is running, `ECALLDENIED`.
@@ -50,7 +50,7 @@ pub fn registers(thread: Endpoint) -> Result<Registers> {
     Ok(unsafe { buffer.0.as_ptr().cast::<Registers>().read() })
 }
 
-/// Sets them. `resume`: whatever the thread waits for is dropped and it runs.
+/// Sets the registers of a stopped or blocked thread. `resume` cancels what the thread waits for and makes it ready.
 ///
 /// # Errors
 /// `EDEADSRCDST`, `EINVAL` for registers that no program may have, `ECALLDENIED`.
@@ -58,7 +58,7 @@ pub fn set_registers(thread: Endpoint, registers: &Registers, resume: bool) -> R
     on(KernelCall::SetRegisters, thread, registers as *const Registers as u64, resume.to_word()).map(drop)
 }
 
-/// Makes a stopped thread run.
+/// Makes a stopped thread ready.
 ///
 /// # Errors
 /// `EDEADSRCDST`, `ECALLDENIED`.
@@ -66,7 +66,7 @@ pub fn start(thread: Endpoint) -> Result<()> {
     on(KernelCall::Start, thread, 0, 0).map(drop)
 }
 
-/// The same with a thread of a program, which has this Linux id.
+/// Makes a stopped thread of a program ready, and sets its Linux id.
 ///
 /// # Errors
 /// `EDEADSRCDST`, `ECALLDENIED`.
@@ -82,7 +82,7 @@ pub fn stop(thread: Endpoint) -> Result<()> {
     on(KernelCall::Stop, thread, 0, 0).map(drop)
 }
 
-/// Before the thread runs in user mode again it sends `kernel::Interrupted` to pm. → whom it is blocked on, or `NONE`.
+/// Makes the thread send `kernel::Interrupted` to pm before it returns to user mode. Returns the endpoint it is blocked on, or `NONE`.
 ///
 /// # Errors
 /// `EDEADSRCDST`, `ECALLDENIED`.
@@ -90,7 +90,7 @@ pub fn interrupt(thread: Endpoint) -> Result<Endpoint> {
     on(KernelCall::Interrupt, thread, 0, 0).map(Endpoint::from_word)
 }
 
-/// Base queue (0 best to 15) and quantum; 0 µs keeps the quantum.
+/// Sets base queue (0 best to 15) and quantum; 0 µs leaves the quantum unchanged.
 ///
 /// # Errors
 /// `EDEADSRCDST`, `EINVAL`, `ECALLDENIED`.
@@ -98,7 +98,7 @@ pub fn schedule(thread: Endpoint, queue: u64, quantum_us: u64) -> Result<()> {
     on(KernelCall::Schedule, thread, queue, quantum_us).map(drop)
 }
 
-/// Wakes up to `count` who wait for the shared futex at `address` of a thread's memory. → number.
+/// Wakes up to `count` waiters of the shared futex at `address` of a thread's memory. Returns the number woken.
 ///
 /// # Errors
 /// `EDEADSRCDST`, `EINVAL`, `EFAULT`, `ECALLDENIED`.
@@ -106,15 +106,15 @@ pub fn wake_futex(thread: Endpoint, address: u64, count: u32) -> Result<u64> {
     on(KernelCall::FutexWake, thread, address, count.to_word())
 }
 
-/// The holder of `slot` now.
+/// Returns the endpoint of the process that holds `slot`.
 ///
 /// # Errors
-/// `EDEADSRCDST`: nobody.
+/// `EDEADSRCDST`: the slot is free.
 pub fn who_is(slot: usize) -> Result<Endpoint> {
     raw::kernel(KernelCall::WhoIs, [slot as u64, 0, 0, 0, 0, 0]).map(|(value, _)| Endpoint::from_word(value))
 }
 
-/// Lets others of the same queue run.
+/// Moves the caller to the end of its ready queue.
 pub fn yield_now() {
     let _ = raw::kernel(KernelCall::Yield, [0; 6]);
 }

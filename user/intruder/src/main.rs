@@ -1,8 +1,8 @@
-//! intruder: a driver that tries everything it has no right to, on the way to its ports that its system file gives it (system
-//! `intruders`), and writes to the kernel's log what came of it: lines `trial: NAME …`.
+//! intruder: a driver that attempts everything its privileges deny, on the access path of its system file (system `intruders`), and
+//! logs the results: lines `trial: NAME …`.
 //!
-//! It has the kernel calls it needs to get as far as the checks of ranges, grants and lines, and one port that it may use. What ends it,
-//! a refused port on the ways `emulate` and `direct` or under the policy KILL_ON_DENIAL, comes last; its successor says that it is there.
+//! It may make the kernel calls that reach the checks of ranges, grants and lines, and access one port. The attempt that kills it, a
+//! denied port on the access paths `emulate` and `direct` or under the policy KILL_ON_DENIAL, comes last; its successor reports in.
 #![cfg_attr(not(test), no_std, no_main)]
 #![forbid(unsafe_code)]
 
@@ -19,11 +19,11 @@ sys::program!(main);
 const OWN_PORT: u16 = 0x80;
 /// The keyboard's, which is not.
 const FOREIGN_PORT: u16 = 0x60;
-/// The kernel's devices that its system file gives it.
+/// The virtual devices that its system file assigns to it.
 const CLOCK_PORT: u16 = 0xff00;
 const LOG_PORT: u16 = 0xff10;
 const KEYBOARD_LINE: u8 = 1;
-/// Where a PC's text screen is.
+/// Physical address of a PC's text screen.
 const FOREIGN_MEMORY: u64 = 0xb_8000;
 const GRANT: GrantId = GrantId::new(0, 1);
 
@@ -41,13 +41,13 @@ fn main(start: sys::Start) {
     }
     loop {
         if ipc::receive(Endpoint::ANY).is_ok_and(|message| message.source.slot() == Endpoint::RS.slot()) {
-            // Its sign of life: rs gone is nothing that it could mend.
+            // The reply to a heartbeat. An error means that rs has died, and is ignored.
             let _ = ipc::notify(Endpoint::RS);
         }
     }
 }
 
-/// One of the intruders, by its name in the system file.
+/// An intruder, identified by its name in the system file.
 struct Trial {
     name: &'static str,
 }

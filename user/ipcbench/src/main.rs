@@ -1,9 +1,9 @@
-//! ipcbench: what messages, notifications, grants and page faults cost, in ticks, measured between two services of the system
-//! `bench`: `ping` (this program without arguments) measures, `pong` (argument `role=pong`) answers from its own address space. With
-//! `role=ports way=WAY` it measures the access of a port by the way that its system file gives it.
+//! ipcbench: the cost of messages, notifications, grants and page faults, in ticks, measured between two services of the system
+//! `bench`: `ping` (this program without arguments) measures, `pong` (argument `role=pong`) replies from its own address space. With
+//! `role=ports way=WAY` it measures port accesses on the access path of its system file.
 //!
-//! The figures go to the kernel's log as lines `bench: NAME TICKS`, each the mean over `ROUNDS`, after a first round that warms
-//! nothing but the code's own tables.
+//! The figures go to the kernel's log as lines `bench: NAME TICKS`, each the mean over `ROUNDS`, after a first round that is not
+//! counted.
 #![cfg_attr(not(test), no_std, no_main)]
 #![forbid(unsafe_code)]
 
@@ -38,7 +38,7 @@ fn main(start: sys::Start) {
     }
 }
 
-/// Answers for ever.
+/// Replies forever.
 fn pong() {
     let mut notified_at = 0;
     let mut buffer = vec![0; PAGE + MOST_BYTES];
@@ -47,7 +47,7 @@ fn pong() {
         let reply = match message.label {
             Notify::LABEL => {
                 notified_at = ticks();
-                // rs asks for a sign of life; ping's notifications need no answer.
+                // A heartbeat of rs; ping's notifications need no reply.
                 if message.source.slot() == Endpoint::RS.slot() {
                     let _ = ipc::notify(Endpoint::RS);
                 }
@@ -84,7 +84,7 @@ fn ping() {
     stay();
 }
 
-/// Lives on, as rs wants to see it.
+/// Answers heartbeats forever.
 fn stay() {
     loop {
         if receive().source.slot() == Endpoint::RS.slot() {
@@ -95,7 +95,7 @@ fn stay() {
 
 /// One access of a port, without the loop around it, and a sector's worth of words by one string operation.
 fn ports(way: &str) {
-    /// The port of power-on codes: nobody minds.
+    /// The port of power-on codes, where accesses have no effect.
     const PORT: u16 = 0x80;
     let allowed = "the system bench grants port 0x80";
     let empty = ticks_of(|port| _ = black_box(port), PORT);
@@ -108,7 +108,7 @@ fn ports(way: &str) {
     }
 }
 
-/// The mean of the best tenth: rs may be starting other services in the middle of one.
+/// Returns the mean of the best tenth: rs may be starting other services during the others.
 fn ticks_of(mut access: impl FnMut(u16), port: u16) -> u64 {
     const PARTS: u64 = 10;
     let part = |_| {
@@ -121,7 +121,7 @@ fn ticks_of(mut access: impl FnMut(u16), port: u16) -> u64 {
     (0..PARTS).map(part).min().unwrap_or_default()
 }
 
-/// A request with all seven words and its answer.
+/// Measures a request with all seven words and its reply.
 fn sendrec(pong: Endpoint) {
     let mut message = Message::new(ECHO);
     message.words = [1, 2, 3, 4, 5, 6, 7];
@@ -136,7 +136,7 @@ fn sendrec(pong: Endpoint) {
     report("sendrec_round_trip", (ticks() - start) / ROUNDS);
 }
 
-/// From the call to the first instruction of the waiting process of higher priority.
+/// Measures from the call to the first instruction of the waiting process of higher priority.
 fn notify(pong: Endpoint) {
     let mut sum = 0;
     for _ in 0..ROUNDS {
@@ -148,7 +148,7 @@ fn notify(pong: Endpoint) {
     report("notify_higher", sum / ROUNDS);
 }
 
-/// First touch of heap pages: the fault, vm's answer, the mapping of a zeroed frame.
+/// Measures the first access to heap pages: the fault, vm's reply, the mapping of a zeroed frame.
 fn fault() {
     const PAGES: usize = 128;
     let mut heap = alloc::vec::Vec::<u8>::with_capacity(PAGES * PAGE);
@@ -167,7 +167,7 @@ fn fault() {
     report("page_fault_with_zeroed_frame", touched.saturating_sub(filled) / PAGES as u64);
 }
 
-/// A copy of so many bytes out of this program's memory, made by pong.
+/// Measures a copy of this many bytes from this program's memory, made by pong.
 fn copy(pong: Endpoint, name: &str, bytes: usize) {
     const COPIES: u64 = 20;
     let buffer = vec![7; PAGE + bytes];
@@ -189,7 +189,7 @@ fn copy(pong: Endpoint, name: &str, bytes: usize) {
     report(name, sum / COPIES);
 }
 
-/// Where the first whole page of a buffer begins.
+/// Returns the offset of the first whole page of a buffer.
 fn first_page(buffer: &[u8]) -> usize {
     buffer.as_ptr().align_offset(PAGE)
 }

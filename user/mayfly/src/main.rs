@@ -1,15 +1,15 @@
-//! `mayfly`: a service for tests of how rs deals with services. Its argument `role` says how it lives:
+//! `mayfly`: a service for tests of rs. Its argument `role` determines its behaviour:
 //!
-//! * `counts`: counts its births, with ds's help, tells their number under the name in its argument `name`, and serves;
-//! * `fails`: says that it cannot initialise itself;
-//! * `crashes`: is ready, and dies of its first message (a heartbeat will do).
+//! * `counts`: counts its incarnations in ds, logs the number under the name in its argument `name`, and serves;
+//! * `fails`: reports that its initialisation failed;
+//! * `crashes`: reports ready, and crashes at its first message (a heartbeat suffices).
 #![cfg_attr(not(test), no_std, no_main)]
 #![forbid(unsafe_code)]
 
 use abi::{Errno, Message, Name};
 use sys::{Birth, Start};
 
-/// Under this ds keeps the number of births.
+/// Key of the number of incarnations in ds.
 const KEY: Name = match Name::new("births") {
     Some(name) => name,
     None => panic!("the key is too long"),
@@ -35,7 +35,7 @@ fn main(start: Start) {
     }
 }
 
-/// Adds this birth to those before.
+/// Counts this incarnation. Returns the total.
 fn count(name: &str, birth: Birth) {
     let mut number = [0; 8];
     let known = recover::values::retrieve(KEY, &mut number).expect("ds tells what it keeps");
@@ -44,7 +44,7 @@ fn count(name: &str, birth: Birth) {
     sys::log!("{name}: birth {births}, {birth:?}");
 }
 
-/// Serves for ever, though nobody asks for anything.
+/// Serves forever, without any request.
 struct Patient;
 
 impl server::Service for Patient {
@@ -53,7 +53,7 @@ impl server::Service for Patient {
     }
 }
 
-/// Dies of its first message.
+/// Crashes at its first message.
 struct Dying;
 
 impl server::Service for Dying {

@@ -5,52 +5,52 @@ use abi::call::inject;
 use abi::rs::Injection;
 use core::fmt;
 
-/// How it is used.
+/// Usage.
 pub const USAGE: &str = "usage: service list | status NAME | kill NAME | restart NAME | update NAME FILE | log NAME
        service inject NAME kill-after COUNT | poke ADDRESS HEXBYTES | silence
        service reports | --help
 ";
 
-/// What `--help` adds.
+/// Text that `--help` adds to the usage.
 pub const HELP: &str = "
-  list                 all services: state, restarts, how they ended last
-  status NAME          all that is known of one
-  kill NAME            ends it as if it had crashed; rs starts its successor
-  restart NAME         ends it and starts it afresh, also after it was given up
-  update NAME FILE     replaces its program by the ELF file; the old one comes back if the new one fails. A reboot forgets it
-  log NAME             its newest crash report
-  inject NAME ...      disturbs it, to test recovery: end it after COUNT messages, change up to 8 bytes of its memory, or
-                       stop it without a word
-  reports              writes each crash report into /var/log/crash, for ever; /etc/inittab starts it
+  list                 lists all services: state, restarts, time up, last end
+  status NAME          prints the whole state of a service
+  kill NAME            kills it as if it had crashed; rs starts its successor
+  restart NAME         ends it and starts it without its old state, even after rs has given it up
+  update NAME FILE     replaces its binary by an ELF file until the next reboot; if that fails, the old one runs again
+  log NAME             prints its newest crash report
+  inject NAME ...      injects a fault, to test recovery: kills it after COUNT messages, overwrites up to 8 bytes of its
+                       memory, or stops it so that it misses its heartbeats
+  reports              saves each crash report in /var/log/crash, forever; /etc/inittab starts it
 
-Only root may do this. Exit status: 0 done, 1 refused or failed, 2 the command line is wrong.
+Only root may do this. Exit status: 0 success, 1 failure, 2 error in the command line.
 ";
 
-/// What is asked for.
+/// A parsed command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command<'a> {
-    /// How it is used.
+    /// Usage.
     Help,
-    /// All services.
+    /// List all services.
     List,
-    /// One of them.
+    /// Show one service.
     Status(Name),
-    /// End it as if it had crashed.
+    /// Kill a service as if it had crashed.
     Kill(Name),
-    /// Start it afresh.
+    /// Restart a service with start kind `Fresh`.
     Restart(Name),
-    /// Replace its program by that in a file.
+    /// Replace a service's binary by a file.
     Update(Name, &'a str),
-    /// Its newest crash report.
+    /// Print a service's newest crash report.
     Log(Name),
-    /// Disturb it.
+    /// Inject a fault into a service.
     Inject(Name, Injection),
-    /// Write crash reports as they come.
+    /// Save crash reports as they arrive.
     Reports,
 }
 
 impl Command<'_> {
-    /// The service it is about.
+    /// Returns the service that the command is about.
     pub fn name(&self) -> Option<Name> {
         match *self {
             Command::Help | Command::List | Command::Reports => None,
@@ -60,24 +60,24 @@ impl Command<'_> {
     }
 }
 
-/// What is wrong with a command line.
+/// Error in a command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Problem<'a> {
-    /// There is no command.
+    /// The command is missing.
     Nothing,
-    /// There is no such command.
+    /// Unknown command.
     Unknown(&'a str),
-    /// Something is missing.
+    /// An argument is missing.
     Missing(&'static str),
-    /// No service can have this name.
+    /// Not a valid name of a service.
     NotAName(&'a str),
-    /// This cannot be done to a service.
+    /// Unknown kind of fault.
     NoKind(&'a str),
-    /// This is no number.
+    /// Not a number.
     NotANumber(&'a str),
-    /// These are not 1 to 8 bytes in hexadecimal.
+    /// Not 1 to 8 bytes in hexadecimal.
     NotBytes(&'a str),
-    /// There is more than the command takes.
+    /// Superfluous argument.
     TooMuch(&'a str),
 }
 
@@ -96,7 +96,7 @@ impl fmt::Display for Problem<'_> {
     }
 }
 
-/// The words of a command line, taken one after the other.
+/// Iterator over the arguments.
 struct Words<'a, F> {
     count: usize,
     next: usize,
@@ -108,7 +108,7 @@ impl<'a, F: Fn(usize) -> Option<&'a str>> Words<'a, F> {
     fn take(&mut self) -> Option<&'a str> {
         let index = self.next;
         self.next += 1;
-        // What is not UTF-8 names no command and no service.
+        // No command and no service has a name that is not UTF-8.
         (index < self.count).then(|| (self.argument)(index).unwrap_or("?"))
     }
 
@@ -156,7 +156,7 @@ pub fn parse<'a>(count: usize, argument: impl Fn(usize) -> Option<&'a str>) -> R
     words.take().map_or(Ok(parsed), |extra| Err(Problem::TooMuch(extra)))
 }
 
-/// A number, decimal or hexadecimal with `0x`.
+/// Parses a number, decimal or hexadecimal with `0x`.
 fn number(text: &str) -> Result<u64, Problem<'_>> {
     let parsed = match text.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16),
@@ -165,7 +165,7 @@ fn number(text: &str) -> Result<u64, Problem<'_>> {
     parsed.map_err(|_| Problem::NotANumber(text))
 }
 
-/// Bytes in hexadecimal as a number, the first one lowest, and how many.
+/// Parses bytes in hexadecimal. Returns them as a number, the first one lowest, and their count.
 fn bytes(text: &str) -> Result<(u64, u64), Problem<'_>> {
     let wrong = Problem::NotBytes(text);
     if text.is_empty()

@@ -1,7 +1,6 @@
-//! `service`: what people ask and tell rs. A native program that a shell starts.
+//! `service`: the command that lists, kills, restarts and updates services, by system calls to rs. A native program.
 //!
-//! `command` reads the command line, `output` writes text for people, `reports` is the part that init starts, which brings crash
-//! reports from rs into files. Exit status 1 when rs refuses, 2 when the command line is wrong.
+//! `command` parses the command line, `output` prints, `reports` is started by init and saves crash reports in files. Exit status 1 when rs refuses, 2 when the command line is wrong.
 #![cfg_attr(not(test), no_std, no_main)]
 #![forbid(unsafe_code)]
 
@@ -26,11 +25,11 @@ const STANDARD_ERROR: i32 = 2;
 /// Exit statuses.
 const REFUSED: i32 = 1;
 const MISUSED: i32 = 2;
-/// More than a system has services.
+/// Capacity of the list of services: more than any system has.
 const MOST_SERVICES: usize = 128;
 /// Argument with the file of `update`.
 const FILE_ARGUMENT: usize = 3;
-/// Longest program that `update` reads; rs takes less.
+/// Limit of a binary that `update` reads, in bytes; rs's own limit is lower.
 const MOST_PROGRAM_BYTES: u64 = 64 << 20;
 
 sys::linux_program!(main);
@@ -78,7 +77,7 @@ fn list() -> Result<()> {
     let bytes = linux::service(service_call::LIST, Name::default(), records.as_mut_bytes(), 0)?;
     let count = bytes as usize / size_of::<ServiceRecord>();
     let mut output = Output::new(STANDARD_OUTPUT);
-    // What cannot be written to standard output is seen by the shell, not by this program.
+    // Errors of standard output are ignored: there is nowhere to report them.
     let _ = output::table(&mut output, &records[..count], time::now_ns());
     Ok(())
 }
@@ -104,7 +103,7 @@ fn update(name: Name, path: &CStr) -> Result<()> {
     linux::service(service_call::UPDATE, name, program, 0).map(drop)
 }
 
-/// All of a file, in memory of its own.
+/// Reads a whole file into fresh memory.
 fn read_whole(file: i32) -> Result<&'static mut [u8]> {
     let bytes = linux::length(file)?;
     if bytes > MOST_PROGRAM_BYTES {

@@ -18,7 +18,7 @@ pub struct Output {
 }
 
 impl Output {
-    /// Writes to this descriptor.
+    /// Makes a buffer for this descriptor.
     pub fn new(descriptor: i32) -> Output {
         Output { descriptor, buffer: [0; BUFFER_BYTES], used: 0 }
     }
@@ -50,12 +50,12 @@ impl Write for Output {
 
 impl Drop for Output {
     fn drop(&mut self) {
-        // There is nobody to tell.
+        // Standard output and error have failed: there is nowhere to report it.
         let _ = self.flush();
     }
 }
 
-/// One line for each service.
+/// Prints one line for each service.
 ///
 /// # Errors
 /// When `out` cannot be written to.
@@ -72,7 +72,7 @@ pub fn table(out: &mut impl Write, records: &[ServiceRecord], now_ns: u64) -> fm
     Ok(())
 }
 
-/// All that is known of one.
+/// Prints the whole state of one service.
 ///
 /// # Errors
 /// When `out` cannot be written to.
@@ -89,7 +89,7 @@ pub fn details(out: &mut impl Write, record: &ServiceRecord, now_ns: u64) -> fmt
         writeln!(out, "up: {up_s}s")?;
     }
     if record.retry_ms > 0 {
-        writeln!(out, "next try in: {} ms", record.retry_ms)?;
+        writeln!(out, "next start in: {} ms", record.retry_ms)?;
     }
     writeln!(out, "last end: {}", LastEnd(record))
 }

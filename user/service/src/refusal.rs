@@ -1,18 +1,18 @@
-//! What a refusal means, and what to do next.
+//! Explanations of errors, with a hint what to do next.
 
 use crate::command::Command;
 use abi::{Errno, Name};
 use core::fmt;
 
-/// Added to errors of reading a file, so that they are told from those of rs.
+/// Added to errors of reading a file, to distinguish them from those of rs.
 const OF_FILE: i32 = 10_000;
 
-/// Marks an error as one of the file to be read.
+/// Marks an error as one of reading a file.
 pub fn of_file(error: Errno) -> Errno {
     Errno(error.0 + OF_FILE)
 }
 
-/// An error, and what was asked for.
+/// An error and the command that caused it.
 pub struct Refusal<'a> {
     /// The error of rs, or marked by [`of_file`].
     pub error: Errno,
@@ -35,8 +35,8 @@ impl fmt::Display for Refusal<'_> {
             (Errno::EPERM, _) => f.write_str("only root may do that"),
             (Errno::ENODATA, _) => write!(f, "'{name}' has not crashed since the system started"),
             (Errno::EFAULT, Command::Inject(..)) => write!(f, "'{name}' has no memory at that address"),
-            (Errno::EBUSY, Command::Reports) => f.write_str("another 'service reports' runs already"),
-            (error, _) => write!(f, "rs answers {error}"),
+            (Errno::EBUSY, Command::Reports) => f.write_str("another 'service reports' is running"),
+            (error, _) => write!(f, "rs returned {error}"),
         }
     }
 }
@@ -50,13 +50,13 @@ impl Refusal<'_> {
             Errno::ENOEXEC => {
                 write!(f, "'{file}' is no program for a service: expected a static ELF64 file linked at 0x400000")
             }
-            Errno::EFBIG | Errno::ENOMEM => write!(f, "'{file}' is larger than rs has room for"),
-            Errno::EBUSY => write!(f, "an update of '{name}' is under way; try again when it is over"),
+            Errno::EFBIG | Errno::ENOMEM => write!(f, "'{file}' is larger than rs accepts"),
+            Errno::EBUSY => write!(f, "an update of '{name}' is in progress; try again when it has finished"),
             Errno::EOPNOTSUPP => write!(f, "'{name}' cannot be updated: its state would be lost"),
             Errno::ECANCELED => {
                 write!(f, "the new program failed, and the old one runs again; 'service log {name}' may say why")
             }
-            error => write!(f, "rs answers {error}"),
+            error => write!(f, "rs returned {error}"),
         }
     }
 }

@@ -1,7 +1,7 @@
-//! `service reports`: brings each crash report from rs into a file of /var/log/crash.
+//! `service reports`: saves each crash report of rs in a file of /var/log/crash.
 //!
-//! rs waits for no file system, so this program, an ordinary client of Linux calls, waits for rs. When the file system itself has crashed,
-//! the report is written as soon as it is back.
+//! rs never waits for a file system, so this program, an ordinary client of Linux calls, waits for rs. If the file system itself has
+//! crashed, the report is written as soon as it is restarted.
 
 use abi::rs::{REPORT_BYTES, ReportHead, service_call};
 use abi::{Errno, Name};
@@ -11,19 +11,19 @@ use sys::Result;
 use sys::linux::{self, open};
 use zerocopy::FromBytes;
 
-/// Where the reports go; the folders are made in this order.
+/// Directory of the reports and its parent, in the order of creation.
 const FOLDERS: [&CStr; 3] = [c"/var", c"/var/log", c"/var/log/crash"];
 const FOLDER_MODE: u64 = 0o755;
 const FILE_MODE: u64 = 0o644;
-/// Most files of one service; the last one is then written again and again.
+/// Limit of files of one service; the last one is then overwritten.
 const MOST_FILES: u32 = 100;
-/// Room for the path of a report.
+/// Capacity of the path of a report, in bytes.
 const PATH_BYTES: usize = 64;
 
-/// Waits for reports and writes them.
+/// Waits for reports and saves them, forever.
 ///
 /// # Errors
-/// `EBUSY`: it runs already; those of rs and of the file system.
+/// `EBUSY`: another instance is running; those of rs and of the file system.
 pub fn write_for_ever() -> Result<()> {
     make_folders()?;
     let mut buffer = [0; REPORT_BYTES];
@@ -47,7 +47,7 @@ fn make_folders() -> Result<()> {
     Ok(())
 }
 
-/// Writes a report into the next file of the service that is not there yet.
+/// Saves a report in the next file of the service that does not exist yet.
 fn write_file(name: Name, text: &[u8]) -> Result<()> {
     let file = create(name)?;
     let mut rest = text;
@@ -70,7 +70,7 @@ fn create(name: Name) -> Result<i32> {
     linux::open(last.as_c_str()?, open::WRITE | open::CREATE | open::TRUNCATE, FILE_MODE)
 }
 
-/// The path of a report, with a NUL behind it.
+/// Returns the path of a report, terminated by NUL.
 struct Path {
     bytes: [u8; PATH_BYTES],
     used: usize,

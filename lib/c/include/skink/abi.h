@@ -101,9 +101,9 @@ struct skink_name {
 #define ELOCKED 1004
 #define ENOTREADY 1005
 
-/* Endpoints: who a message goes to and comes from. */
+/* Endpoints: the source and the destination of a message. */
 
-/* Number of slots for services, kernel tasks included. A destination bitmap has one bit for each. */
+/* Number of slots for services, kernel tasks included: the bits of a destination bitmap. */
 #define SKINK_ENDPOINT_SERVICE_SLOTS 128u
 
 /* First slot of a service. */
@@ -129,13 +129,13 @@ struct skink_name {
 #define SKINK_ENDPOINT_SLOT_PCI 10u
 #define SKINK_ENDPOINT_SLOT_FIRST_FREE 11u
 
-/* Receive only: from anybody. */
+/* Receive only: any source. */
 #define SKINK_ENDPOINT_ANY 0xffffffffu
 
-/* Nobody. */
+/* No endpoint. */
 #define SKINK_ENDPOINT_NONE 0xfffffffeu
 
-/* The caller itself, where a kernel call wants an endpoint. */
+/* The caller itself, as an argument of a kernel call. */
 #define SKINK_ENDPOINT_SELF 0xfffffffdu
 
 /* The SYSTEM task. */
@@ -147,28 +147,28 @@ struct skink_name {
 /* Source of interrupt notifications. */
 #define SKINK_ENDPOINT_HARDWARE 2u
 
-/* Whoever serves as rs now; see Endpoint::current. */
+/* The present incarnation of rs; see Endpoint::current. */
 #define SKINK_ENDPOINT_RS 4u
 
-/* Whoever serves as vm now. */
+/* The present incarnation of vm. */
 #define SKINK_ENDPOINT_VM 5u
 
-/* Whoever serves as ds now. */
+/* The present incarnation of ds. */
 #define SKINK_ENDPOINT_DS 6u
 
-/* Whoever serves as pm now. */
+/* The present incarnation of pm. */
 #define SKINK_ENDPOINT_PM 7u
 
-/* Whoever serves as vfs now. */
+/* The present incarnation of vfs. */
 #define SKINK_ENDPOINT_VFS 8u
 
-/* Whoever serves as tty now. */
+/* The present incarnation of tty. */
 #define SKINK_ENDPOINT_TTY 9u
 
-/* Whoever serves as pci now. */
+/* The present incarnation of pci. */
 #define SKINK_ENDPOINT_PCI 10u
 
-/* Highest generation; after it comes 1 again. */
+/* Highest generation; its successor is 1. */
 #define SKINK_ENDPOINT_LAST_GENERATION 0x7fffeu
 
 /* Names of services, devices and keys: up to 16 bytes, so that one fits into two words of a message. */
@@ -181,8 +181,8 @@ struct skink_name {
 /* Labels from here up to REPLY are the kernel's; a program that sends one gets EINVAL. */
 #define SKINK_MESSAGE_KERNEL_LABELS 0x40000000u
 
-/* Word 6 of a Linux call is its number among the calls of its thread: no two calls of a thread have the same, and a call that is sent
- * again, because the server that had received it died without an answer, has the same once more with this bit. */
+/* Word 6 of a Linux call is its number among the calls of its thread: no two calls of a thread have the same. A call that is repeated,
+ * because its server died before it replied, keeps its number and has this bit set. */
 #define SKINK_MESSAGE_REPEATED 0x8000000000000000ull
 
 /* Labels below this are Linux system calls, delivered by a route. */
@@ -190,12 +190,12 @@ struct skink_name {
 
 /* One message. In memory (vector 33) it is exactly these 64 bytes. */
 struct skink_message {
-    /* Who sent it; written by the kernel, never by the sender. */
+    /* Sender, written by the kernel. */
     endpoint_t source;
-    /* What it is: a Linux system call number, or protocol << 16 | message, with REPLY for replies. */
+    /* Kind of message: a Linux system call number, or protocol << 16 | message, with REPLY for replies. */
     uint32_t label;
     /* The content. In replies word 0 is the result: not negative, or a negative error number. Word 6 is the tag of an asynchronous request,
-     * given back in its reply. */
+     * which its reply repeats. */
     uint64_t words[7];
 };
 _Static_assert(sizeof(struct skink_message) == 64, "size of skink_message");
@@ -206,7 +206,7 @@ _Static_assert(offsetof(struct skink_message, words) == 8, "skink_message.words"
 /* Numbers of the native calls, made by syscall with the number in rax (registers: see message), and the vector-33 form: int 0x21 with the
  * number of a primitive in rax, the endpoint in rdi, the address of a Message in rsi. */
 
-/* (status): ends the caller; its manager (rs for services, pm for programs) gets kernel::Exited. Needs no permission. */
+/* (status): ends the caller; its manager (rs for services, pm for programs) receives kernel::Exited. Needs no permission. */
 #define SKINK_SYS_EXIT 0
 
 /* (parent, flags) → endpoint: a new thread in an application slot, registers copied from parent with rax = 0, stopped, no address space
@@ -223,24 +223,26 @@ _Static_assert(offsetof(struct skink_message, words) == 8, "skink_message.words"
 /* (endpoint, address of Registers): copies the registers of a stopped or blocked thread out. pm, rs. */
 #define SKINK_SYS_GETREGISTERS 4
 
-/* (endpoint, address of Registers, resume): sets them. resume = 1: drops whatever the thread waits for and makes it run. pm, rs. */
+/* (endpoint, address of Registers, resume): sets the registers of a stopped or blocked thread. resume = 1: cancels what the thread waits
+ * for and makes it ready. pm, rs. */
 #define SKINK_SYS_SETREGISTERS 5
 
-/* (endpoint, id): makes a stopped thread run. A new service starts with the registers set before. id: the Linux id of the thread, by which
- * futexes name their holders; 0: none. pm, rs. */
+/* (endpoint, id): makes a stopped thread ready. A new service starts with the registers set before. id: the thread's Linux id, by which
+ * futexes name their owners; 0: none. pm, rs. */
 #define SKINK_SYS_START 6
 
-/* (endpoint): keeps a thread from running until Start; it may still be sent to. pm, rs. */
+/* (endpoint): keeps a thread from running until Start; messages can still be sent to it. pm, rs. */
 #define SKINK_SYS_STOP 7
 
-/* (endpoint) → endpoint the thread is blocked on, or NONE: before the thread runs in user mode again it sends kernel::Interrupted to pm
- * and waits for the answer or for SetRegisters. pm. */
+/* (endpoint) → endpoint the thread is blocked on, or NONE: before the thread returns to user mode it sends kernel::Interrupted to pm and
+ * blocks until the reply or SetRegisters. pm. */
 #define SKINK_SYS_INTERRUPT 8
 
 /* (endpoint, address of Privileges): sets privileges. Only rs, whatever the mask says. */
 #define SKINK_SYS_PRIVCTL 9
 
-/* (endpoint, queue, quantum_us): base queue (0 best to 15, or REAL_TIME plus a real-time one) and quantum; 0 keeps one. rs, pm. */
+/* (endpoint, queue, quantum_us): base queue (0 best to 15, or REAL_TIME plus a real-time one) and quantum; 0 leaves the quantum unchanged.
+ * rs, pm. */
 #define SKINK_SYS_SCHEDULE 10
 
 /* () → space: a new empty address space. vm. ENOMEM: table or page-table pool exhausted. */
@@ -249,11 +251,11 @@ _Static_assert(offsetof(struct skink_message, words) == 8, "skink_message.words"
 /* (space): destroys it; its page-table frames return to the pool, its mapped frames stay vm's. EAGAIN while threads use it. vm. */
 #define SKINK_SYS_SPACEDESTROY 12
 
-/* (endpoint, space): the thread uses this space from now on; u64::MAX: none. vm. */
+/* (endpoint, space): assigns the thread to this space; u64::MAX: to none. vm. */
 #define SKINK_SYS_SPACESET 13
 
-/* (space, address, frame address, pages, flags of layout::map): maps contiguous frames; replaces what was there. → pages done; fewer than
- * asked with ENOMEM in word 0 when the pool is empty: donate and go on. vm. */
+/* (space, address, frame address, pages, flags of layout::map): maps contiguous frames, replacing earlier mappings. Returns the pages
+ * mapped; fewer than requested, with ENOMEM in word 0, when the pool is empty: Donate and continue. vm. */
 #define SKINK_SYS_SPACEMAP 14
 
 /* (space, address, pages): removes mappings (absent ones are skipped). vm. */
@@ -262,11 +264,11 @@ _Static_assert(offsetof(struct skink_message, words) == 8, "skink_message.words"
 /* (space, address, pages, flags): changes the rights of the mappings that are present. vm. */
 #define SKINK_SYS_SPACEPROTECT 16
 
-/* (from, to, address, pages): copies the present mappings of a range, write right removed on both sides. fork. vm. → pages walked; as
- * SpaceMap when the pool is empty. */
+/* (from, to, address, pages): copies the present mappings of a range, write-protecting both sides, for fork. Returns the pages walked; an
+ * empty pool is reported as by SpaceMap. vm. */
 #define SKINK_SYS_SPACECOPY 17
 
-/* (frame address, pages): gives frames to the pool of page-table frames. vm. */
+/* (frame address, pages): donates frames to the kernel's pool of page-table frames. vm. */
 #define SKINK_SYS_DONATE 18
 
 /* (to frame address, from frame address): copies one frame. vm. */
@@ -275,17 +277,18 @@ _Static_assert(offsetof(struct skink_message, words) == 8, "skink_message.words"
 /* (frame address, offset in frame, granter, grant, offset in grant, bytes): copies from a grant into frames. vm. */
 #define SKINK_SYS_FRAMEFILL 20
 
-/* (from endpoint, address, to endpoint, address, bytes): copies between two address spaces; SELF is the caller. → bytes. EFAULT when a
- * side is not mapped so. At most layout::MAX_COPY bytes. pm, vfs, rs, procfs as the mask allows. */
+/* (from endpoint, address, to endpoint, address, bytes): copies between two address spaces; SELF is the caller. Returns the bytes copied.
+ * EFAULT: a side is not mapped, or lacks the right. At most layout::MAX_COPY bytes. pm, vfs, rs, procfs as the mask allows. */
 #define SKINK_SYS_VIRCOPY 21
 
-/* (granter, grant, offset, own address, bytes) → bytes copied from the grant. EPERM: not granted so. EFAULT. */
+/* (granter, grant, offset, own address, bytes) → bytes copied from the grant. EPERM: the grant does not permit it. EFAULT: memory is not
+ * mapped. */
 #define SKINK_SYS_SAFECOPYFROM 22
 
-/* (granter, grant, offset, own address, bytes) → bytes copied into the grant. */
+/* (granter, grant, offset, own address, bytes) → bytes copied into the grant. Errors as of SafeCopyFrom. */
 #define SKINK_SYS_SAFECOPYTO 23
 
-/* (address of table, entries): where the caller's grants are. Entries are 32 bytes, aligned. */
+/* (address of table, entries): registers the caller's grant table. Entries are 32 bytes, aligned. */
 #define SKINK_SYS_SETGRANTS 24
 
 /* (address) → physical address of the caller's own memory, for DMA. */
@@ -297,22 +300,22 @@ _Static_assert(offsetof(struct skink_message, words) == 8, "skink_message.words"
 /* (port, operation, own address, count): string form of DevIo. */
 #define SKINK_SYS_SDEVIO 27
 
-/* (irq, hook, policy of kernel::irq): from now on interrupts notify the caller with bit hook from HARDWARE; ECALLDENIED unless the IRQ is
- * in its list. The line stays masked until IrqEnable when the policy says so. */
+/* (irq, hook, policy of kernel::irq): makes each interrupt notify the caller from HARDWARE with bit hook. ECALLDENIED: the IRQ is not in
+ * the caller's list. The policy decides whether the line stays masked until IrqEnable. */
 #define SKINK_SYS_IRQSET 28
 
 /* (hook): unmasks the line. */
 #define SKINK_SYS_IRQENABLE 29
 
-/* (hook): gives the interrupt up. */
+/* (hook): releases the interrupt. */
 #define SKINK_SYS_IRQREMOVE 30
 
 /* (hook) → MSI address in word 0, MSI data in word 1: a message-signalled interrupt that notifies with bit hook. Needs privilege flag
  * MSI. */
 #define SKINK_SYS_MSISET 31
 
-/* (deadline_ns, queue): one notification from CLOCK at this monotonic time; 0 cancels. One alarm per thread. A service does what is due
- * with the priority of this real-time queue (as in Schedule; 0: its own). */
+/* (deadline_ns, queue): one notification from CLOCK at this monotonic time; 0 cancels. One alarm per thread. A service handles the alarm at
+ * the priority of this real-time queue (as in Schedule; 0: its own). */
 #define SKINK_SYS_SETALARM 32
 
 /* () → monotonic time in ns; word 0: real time in ns since 1970. Needs no permission. */
@@ -339,40 +342,42 @@ _Static_assert(offsetof(struct skink_message, words) == 8, "skink_message.words"
 /* (slot) → endpoint that holds a slot now, or EDEADSRCDST. Needs no permission. */
 #define SKINK_SYS_WHOIS 40
 
-/* (endpoint, kind of privilege::check, value, length): is this range within the endpoint's privileges? vm, pci. */
+/* (endpoint, kind of privilege::check, value, length): checks that this range is within the endpoint's privileges. vm, pci. */
 #define SKINK_SYS_PRIVCHECK 41
 
-/* (): lets others of the same queue run. Needs no permission. */
+/* (): moves the caller to the end of its ready queue. Needs no permission. */
 #define SKINK_SYS_YIELD 42
 
-/* (address of privilege::PortRequest records, count): a vector of DevIos, done in order until one fails; values read are written into the
- * records. → records done; the error of the first when none was. */
+/* (address of privilege::PortRequest records, count): a vector of DevIos, executed in order until one fails; values read are written into
+ * the records. Returns the number executed, or the first record's error. */
 #define SKINK_SYS_VDEVIO 43
 
 /* (from, from address, to, to address, bytes) → bytes: as VirCopy, but an endpoint NONE means that the address is physical, within the
  * caller's memory ranges (ECALLDENIED outside). */
 #define SKINK_SYS_PHYSCOPY 44
 
-/* (address of CopyRequest records, count): a vector of VirCopys, in order until one fails. → records done. */
+/* (address of CopyRequest records, count): a vector of VirCopys, executed in order until one fails. Returns the number executed. */
 #define SKINK_SYS_VIRVCOPY 45
 
-/* (address of CopyRequest records, count): the same of PhysCopy. */
+/* (address of CopyRequest records, count): a vector of PhysCopys, as VirVCopy. */
 #define SKINK_SYS_PHYSVCOPY 46
 
 /* () → high half of the time-stamp counter in word 0, low half in word 1. Needs no permission. */
 #define SKINK_SYS_GETTSC 47
 
-/* (endpoint, kind of inject, value, further value, bytes): disturbs a service, for tests of recovery. Only rs, whatever the mask says. */
+/* (endpoint, kind of inject, value, further value, bytes): injects a fault into a service, for tests of recovery. Only rs, whatever the
+ * mask says. */
 #define SKINK_SYS_INJECT 48
 
 /* (hook): masks the line until IrqEnable. */
 #define SKINK_SYS_IRQDISABLE 49
 
-/* (operation of rt::control, caller of the system call, argument, address of 8 words in own memory, which the structure begins with): a
- * system call of MINIX4RT. mrt. */
+/* (operation of rt::control, caller of the system call, argument, address of the structure's first 8 words in own memory): a system call of
+ * MINIX4RT. mrt. */
 #define SKINK_SYS_RTCONTROL 50
 
-/* (endpoint, address, count): wakes up to count who wait for the shared futex at this address of a thread's memory. → number. pm. */
+/* (endpoint, address, count): wakes up to count waiters of the shared futex at this address of a thread's memory. Returns the number woken.
+ * pm. */
 #define SKINK_SYS_FUTEXWAKE 51
 
 /* First native number; below are Linux system calls and Skink's own routed calls. */
@@ -384,48 +389,48 @@ _Static_assert(offsetof(struct skink_message, words) == 8, "skink_message.words"
 /* Waits for a message from one endpoint or ANY. Pending notifications come first. */
 #define SKINK_CALL_RECEIVE 0x1001ull
 
-/* Sends a request and waits for the answer of the same endpoint. No notification comes between. */
+/* Sends a request and waits for the reply of the same endpoint. Notifications stay pending meanwhile. */
 #define SKINK_CALL_SENDREC 0x1002ull
 
 /* Sets the caller's pending bit at the destination; never blocks. Label kernel::Notify. */
 #define SKINK_CALL_NOTIFY 0x1003ull
 
-/* Sends only when the destination waits for it. Otherwise ENOTREADY, and the destination's next wait in RECEIVE or REPLYREC from ANY
- * notifies the caller (services only), which then tries again. */
+/* Sends only if the destination is waiting for this sender. Otherwise fails with ENOTREADY, and the destination's next RECEIVE or REPLYREC
+ * from ANY notifies the caller (services only), which then retries. */
 #define SKINK_CALL_SENDNB 0x1004ull
 
-/* SEND to r13, then RECEIVE from r14 (mostly ANY), with nothing between. The send is not blocking: a destination that does not wait for
- * this message loses it (a server owes patience only to callers which wait). */
+/* Replies to r13, then receives from r14 (mostly ANY), atomically. The send does not block: a destination that is not waiting for the reply
+ * loses it, so that no client can block a server. */
 #define SKINK_CALL_REPLYREC 0x1005ull
 
-/* SEND to r13, then RECEIVE from r14, with nothing between: how a file system or driver hands the result of an asynchronous request to a
- * server that never blocks on it, so that its next SENDNB finds this process waiting. */
+/* SEND to r13, then RECEIVE from r14, atomically. File systems and drivers reply with it to asynchronous requests: the server's next SENDNB
+ * finds this process waiting. */
 #define SKINK_CALL_SENDWAIT 0x1006ull
 
 /* First kernel call; bit number - KERNEL_CALLS of a call mask. */
 #define SKINK_CALL_KERNEL_CALLS 0x1100ull
 
 /* Kernel calls as messages to the SYSTEM task: SYSTEM_LABELS | KernelCall as u32, arguments in words 0 to 5; in the reply word 0 is the
- * result, words 1 and 2 are what a trap leaves in words 0 and 1. */
+ * result; words 1 and 2 are the further results, which a trap returns in words 0 and 1. */
 #define SKINK_CALL_SYSTEM_LABELS 0x110000u
 
-/* The kernel calls that may be made as messages to the SYSTEM task, by SENDREC alone. All others are EBADCALL there. A request whose memory
- * vm refuses makes the SENDREC itself fail with EFAULT. */
+/* The kernel calls that may be made as messages to the SYSTEM task, by SENDREC only. All others fail with EBADCALL. If vm refuses memory of
+ * the request, the SENDREC itself fails with EFAULT. */
 #define SKINK_CALL_BY_MESSAGE 0x2f8017ee00200ull
 
-/* Most records of VDevIo, VirVCopy and PhysVCopy; more are EINVAL. */
+/* Limit of records of VDevIo, VirVCopy and PhysVCopy; more fail with EINVAL. */
 #define SKINK_CALL_MAX_VECTOR 64ull
 
 /* Vector of the HAL trap: rax an operation of privilege::io, rdx the port, rdi the value to write, or with io::STRING the address of a
  * buffer and r10 the number of accesses. Result in rax; no other register changes. Needs the right to DevIo and the port, whatever the
- * service's way is. EBADCALL: no such operation. */
+ * service's access path is. EBADCALL: no such operation. */
 #define SKINK_CALL_HAL_VECTOR 34u
 
 /* One copy of VirVCopy and PhysVCopy. */
 struct skink_copy_request {
-    /* Whose memory is read. */
+    /* Process whose memory is read. */
     endpoint_t from;
-    /* Whose memory is written. */
+    /* Process whose memory is written. */
     endpoint_t to;
     /* First address read. */
     uint64_t from_address;
@@ -441,8 +446,8 @@ _Static_assert(offsetof(struct skink_copy_request, from_address) == 8, "skink_co
 _Static_assert(offsetof(struct skink_copy_request, to_address) == 16, "skink_copy_request.to_address");
 _Static_assert(offsetof(struct skink_copy_request, bytes) == 24, "skink_copy_request.bytes");
 
-/* Schedule: added to the number of a real-time ready queue, 1 (best) to 46. A thread with a quantum goes to the end of its queue when that
- * is used up (SCHED_RR), one with NO_QUANTUM never (SCHED_FIFO). */
+/* Schedule: added to the number of a real-time ready queue, 1 (best) to 46. A thread with a quantum goes to the end of its queue when the
+ * quantum is used up (SCHED_RR), one with NO_QUANTUM never does (SCHED_FIFO). */
 #define SKINK_CALL_REAL_TIME 64ull
 
 /* Schedule: the quantum never ends. */
@@ -450,27 +455,27 @@ _Static_assert(offsetof(struct skink_copy_request, bytes) == 24, "skink_copy_req
 
 /* Kinds of Inject. */
 
-/* Ends the service as an exception VECTOR would, right after it has sent or received value more messages; 0 cancels. */
+/* Ends the service as an exception VECTOR would, directly after it has sent or received value more messages; 0 cancels. */
 #define SKINK_CALL_INJECT_KILL_AFTER_MESSAGES 0ull
 
 /* Writes the low bytes (1 to 8) bytes of the further value to the address value of the service, even if it is read-only. */
 #define SKINK_CALL_INJECT_POKE 1ull
 
-/* Stops it without a word. */
+/* Stops the service without telling anybody, so that it misses its heartbeats. */
 #define SKINK_CALL_INJECT_SILENCE 2ull
 
 /* Vector in the kernel::Exception of an injected death. */
 #define SKINK_CALL_INJECT_VECTOR 256ull
 
-/* Kernel calls anybody may make. */
+/* Kernel calls that every service may make, whatever its mask. */
 #define SKINK_CALL_UNRESTRICTED 0x850a00000001ull
 
-/* The protocol of block drivers: what file systems and vfs ask of virtio_blk, ramdisk, ata. All requests may be repeated: a caller that
- * gets EDEADSRCDST sends the same again to the successor. */
+/* The protocol of block drivers: requests of file systems and vfs to virtio_blk, ramdisk and ata. Every request is idempotent: a caller
+ * that gets EDEADSRCDST repeats it to the successor. */
 
 /* Block devices. Positions and lengths are multiples of 512 bytes, at most 1 MiB a request. */
 
-/* → size of the device. ENXIO: no such minor. */
+/* Returns the size of the device. ENXIO: no such minor. */
 #define SKINK_BLOCK_OPEN 0x70001u
 struct skink_block_open {
     uint64_t minor;
@@ -481,7 +486,7 @@ struct skink_block_open_reply {
     uint64_t read_only;
 };
 
-/* Reads into the grant. → word 0: bytes. EINVAL past the end or misaligned; EIO. */
+/* Reads into the grant. Word 0 of the reply: bytes read. EINVAL past the end or misaligned; EIO. */
 #define SKINK_BLOCK_READ 0x70002u
 struct skink_block_read {
     uint64_t minor;
@@ -490,7 +495,7 @@ struct skink_block_read {
     uint64_t bytes;
 };
 
-/* Writes from the grant. → word 0: bytes. EROFS. */
+/* Writes from the grant. Word 0 of the reply: bytes written. EROFS: the device is read-only. */
 #define SKINK_BLOCK_WRITE 0x70003u
 struct skink_block_write {
     uint64_t minor;
@@ -499,38 +504,38 @@ struct skink_block_write {
     uint64_t bytes;
 };
 
-/* Everything written is on the medium when this is answered. */
+/* Replies once everything written before is on the medium. */
 #define SKINK_BLOCK_FLUSH 0x70004u
 struct skink_block_flush {
     uint64_t minor;
 };
 
-/* The protocol of character devices: vfs speaks it to tty, devfs (memory devices) and rtc; tty speaks it to uart. Asynchronous: a request
- * may wait for long; the tag in word 6 names it, in its reply and in Cancel. */
+/* The protocol of character devices: requests of vfs to tty, devfs (memory devices) and rtc, and of tty to uart. Asynchronous: a request
+ * may block for long; the tag in word 6 identifies it, in its reply and in Cancel. */
 
-/* Read, Write: do not wait. */
+/* Read, Write: do not block. */
 #define SKINK_CHARDEV_NONBLOCK 0x800ull
 
 /* Open: the terminal has become the controlling terminal of the session. */
 #define SKINK_CHARDEV_OPENED_CONTROLLING 1ull
 
-/* What tty asks of uart. Reads and writes are exactly-once: word caller of Read is how many bytes of the line's input tty has taken in so
- * far, and of Write how many bytes of its output came before these. uart keeps input until a later Read says that it has been taken, and
- * skips output that it has sent. A position that fits nothing it knows begins the count anew. */
+/* Requests of tty to uart. Each byte is read and written exactly once, even if either side restarts: caller of Read counts the input bytes
+ * that tty has received, caller of Write the output bytes before these. uart keeps input until a later Read acknowledges it, and skips
+ * output that it has sent already. A count that matches nothing uart knows resets its own. */
 
-/* Control: speed, form of a character and flow control, as argument has them (LINE_*). EINVAL: the chip cannot. */
+/* Control: speed, form of a character and flow control, as argument encodes them (LINE_*). EINVAL: the chip does not support them. */
 #define SKINK_CHARDEV_SERIAL_SET_LINE 1ull
 
-/* Control → the modem lines, as Linux's TIOCMGET has them (MODEM_*). */
+/* Control: returns the modem lines, encoded as by TIOCMGET (MODEM_*). */
 #define SKINK_CHARDEV_SERIAL_GET_MODEM 2ull
 
-/* Control: sets the outgoing modem lines to those of argument. */
+/* Control: sets the outgoing modem lines to argument. */
 #define SKINK_CHARDEV_SERIAL_SET_MODEM 3ull
 
-/* Control: begins (1) or ends (0) a break. */
+/* Control: starts (1) or ends (0) a break. */
 #define SKINK_CHARDEV_SERIAL_SET_BREAK 4ull
 
-/* Control: is answered when everything written has left the chip. */
+/* Control: replies once everything written has left the chip. */
 #define SKINK_CHARDEV_SERIAL_DRAIN 5ull
 
 /* Control: sends one byte ahead of everything written (XON, XOFF). */
@@ -548,7 +553,7 @@ struct skink_block_flush {
 /* SET_LINE: a parity bit. */
 #define SKINK_CHARDEV_SERIAL_LINE_PARITY 0x800000000ull
 
-/* SET_LINE: ones in all are odd. */
+/* SET_LINE: odd parity. */
 #define SKINK_CHARDEV_SERIAL_LINE_ODD 0x1000000000ull
 
 /* SET_LINE: the parity bit is always 1 (odd) or 0. */
@@ -599,8 +604,8 @@ struct skink_chardev_close {
     uint64_t minor;
 };
 
-/* Reads into the grant. → word 0: bytes. With NONBLOCK in flags EAGAIN instead of waiting. caller: group (low) and session (high half) of
- * the reader. */
+/* Reads into the grant. Word 0 of the reply: bytes read. EAGAIN instead of blocking with NONBLOCK in flags. caller: process group (low
+ * half) and session (high half) of the reader. */
 #define SKINK_CHARDEV_READ 0x80003u
 struct skink_chardev_read {
     uint64_t minor;
@@ -610,7 +615,7 @@ struct skink_chardev_read {
     uint64_t caller;
 };
 
-/* Writes from the grant. → word 0: bytes. position in memory devices is not needed. */
+/* Writes from the grant. Word 0 of the reply: bytes written. There is no position: no character device has one. */
 #define SKINK_CHARDEV_WRITE 0x80004u
 struct skink_chardev_write {
     uint64_t minor;
@@ -620,8 +625,8 @@ struct skink_chardev_write {
     uint64_t caller;
 };
 
-/* Linux ioctl: argument as given; the grant covers 256 bytes of the program's memory at argument (NONE when that is not mapped... the copy
- * then gives EFAULT). pid: low half pid; high half group. session of the caller. */
+/* ioctl(2): argument as the program passed it; the grant covers 256 bytes of the program's memory at argument (copies of unmapped memory
+ * fail with EFAULT). caller: pid (low half) and process group (high half); session of the caller. */
 #define SKINK_CHARDEV_CONTROL 0x80005u
 struct skink_chardev_control {
     uint64_t minor;
@@ -632,7 +637,7 @@ struct skink_chardev_control {
     uint64_t session;
 };
 
-/* Waits until one of events (Linux POLLIN 1, POLLOUT 4, POLLHUP 16) is there; now answers at once. → word 0: events. */
+/* Waits for one of events (Linux POLLIN 1, POLLOUT 4, POLLHUP 16); with now returns at once. Word 0 of the reply: the ready events. */
 #define SKINK_CHARDEV_POLL 0x80006u
 struct skink_chardev_poll {
     uint64_t minor;
@@ -640,8 +645,7 @@ struct skink_chardev_poll {
     uint64_t now;
 };
 
-/* Ends the waiting request with this tag (of this caller): it is answered with EINTR, or with what it has moved. This request itself is not
- * answered. */
+/* Cancels the caller's request with this tag, which returns EINTR or the bytes moved so far. Cancel itself has no reply. */
 #define SKINK_CHARDEV_CANCEL 0x80007u
 struct skink_chardev_cancel {
     uint64_t tag;
@@ -653,11 +657,11 @@ struct skink_chardev_cancel {
 /* Limit of the names in /dev that one system declares, links included: devfs has memory for so many. */
 #define SKINK_DEVICE_MAX_NAMES 128u
 
-/* The protocol of ds, the data store: names of services, and small state which restarted services get back. */
+/* The protocol of ds, the data store: names of services, and small state that restarted services get back. */
 
-/* Names and small state. Any service may speak to ds. ds itself keeps everything in its preserved memory. */
+/* Names and small state. Any service may call ds, which keeps everything in its preserved memory. */
 
-/* → endpoint of the service with this name. ENOENT: not in the system file; EAGAIN: it is down now. */
+/* Returns the endpoint of the service with this name. ENOENT: not in the system file; EAGAIN: down at the moment. */
 #define SKINK_DS_LOOKUP 0x50001u
 struct skink_ds_lookup {
     uint64_t name_low;
@@ -667,14 +671,15 @@ struct skink_ds_lookup_reply {
     uint64_t endpoint;
 };
 
-/* From now on the caller is notified when the service with this name comes up or goes down (name 0: any service). */
+/* Subscribes the caller: it is notified whenever the service with this name comes up or goes down (name 0: any service). */
 #define SKINK_DS_SUBSCRIBE 0x50002u
 struct skink_ds_subscribe {
     uint64_t name_low;
     uint64_t name_high;
 };
 
-/* The next event for the caller; ENOENT: none left. up false: it went down and is being restarted; endpoint is the new one when up. */
+/* Returns the caller's next event; ENOENT: none left. up is false while the service is being restarted; when it is up, endpoint is the
+ * successor's. */
 #define SKINK_DS_NEXT_EVENT 0x50003u
 struct skink_ds_next_event_reply {
     uint64_t name_low;
@@ -683,7 +688,7 @@ struct skink_ds_next_event_reply {
     uint64_t up;
 };
 
-/* Keeps up to 1024 bytes under a key of the caller (its successor finds it again). ENOSPC: over 32 keys a service. */
+/* Stores up to 1024 bytes under a key of the caller, for its successor. ENOSPC: more than 32 keys of one service. */
 #define SKINK_DS_STORE 0x50004u
 struct skink_ds_store {
     uint64_t key_low;
@@ -692,7 +697,7 @@ struct skink_ds_store {
     uint64_t bytes;
 };
 
-/* Copies what is kept under the key into the grant. → word 0: length. ENOENT. */
+/* Copies the value of a key into the grant. Word 0 of the reply: length. ENOENT: no such key. */
 #define SKINK_DS_RETRIEVE 0x50005u
 struct skink_ds_retrieve {
     uint64_t key_low;
@@ -701,31 +706,31 @@ struct skink_ds_retrieve {
     uint64_t bytes;
 };
 
-/* Forgets a key. */
+/* Deletes a key. */
 #define SKINK_DS_DELETE 0x50006u
 struct skink_ds_delete {
     uint64_t key_low;
     uint64_t key_high;
 };
 
-/* The protocol of file systems: what vfs asks of ext2, tmpfs, procfs, devfs. One request at a time and file system; asynchronous (tag in
- * word 6). A node is a number that the file system gives to a file in use. Names and paths come in grants, without NUL, one component. */
+/* The protocol of file systems: requests of vfs to ext2, tmpfs, procfs and devfs. Asynchronous (tag in word 6). A node is a number that the
+ * file system gives to a file in use. Names and paths come in grants, without NUL, one component. */
 
-/* Mount: names may appear and vanish by themselves: vfs keeps no names (procfs, devfs). */
+/* Mount: names appear and vanish without a request, so vfs must not cache them (procfs, devfs). */
 #define SKINK_FS_MOUNTED_VOLATILE 1ull
 
-/* Mount: mounted read-only although not asked. */
+/* Mount: mounted read-only although read-write was requested. */
 #define SKINK_FS_MOUNTED_READ_ONLY 2ull
 
-/* Mount: the content is in memory and nowhere else: there is nothing to write back (tmpfs). Its minor has the size in KiB in the low half
- * (0: as it likes), and in the high half a number that no other mount has. */
+/* Mount: the content is in memory only, so there is nothing to write back (tmpfs). The low half of its minor is the size in KiB (0: the
+ * file system's default), the high half a number that no other mount has. */
 #define SKINK_FS_MOUNTED_IN_MEMORY 4ull
 
-/* How often vfs uses a node. */
+/* The uses that vfs has of a node. */
 struct skink_use {
     /* The node. */
     uint64_t node;
-    /* Uses. */
+    /* Number of uses. */
     uint64_t count;
 };
 _Static_assert(sizeof(struct skink_use) == 16, "size of skink_use");
@@ -733,10 +738,10 @@ _Static_assert(offsetof(struct skink_use, node) == 0, "skink_use.node");
 _Static_assert(offsetof(struct skink_use, count) == 8, "skink_use.count");
 
 /* File systems. From vfs only. Replies that describe a node: node, mode (type and permission bits, link count in the high half), ids (uid
- * low, gid high half), size, device (of special files). Each such reply adds one use of the node, taken back by Put. */
+ * low, gid high half), size, device (of special files). Each such reply adds one use of the node; Put drops it. */
 
 /* Mounts the file system on the block device whose service and minor are given (service name in the grant, may be empty), flags: Linux
- * MS_RDONLY = 1. → the root node. Word 0: flags of MOUNTED_*. */
+ * MS_RDONLY = 1. Returns the root node. Word 0 of the reply: flags MOUNTED_*. */
 #define SKINK_FS_MOUNT 0x60001u
 struct skink_fs_mount {
     uint64_t grant;
@@ -752,14 +757,14 @@ struct skink_fs_mount_reply {
     uint64_t device;
 };
 
-/* Writes everything back, marks the file system clean, forgets it. EBUSY: nodes in use and not forced. */
+/* Writes everything back, marks the file system clean and unmounts it. EBUSY: nodes are in use, and it is not forced. */
 #define SKINK_FS_UNMOUNT 0x60002u
 struct skink_fs_unmount {
     uint64_t node;
     uint64_t force;
 };
 
-/* The file name in the directory. "." and ".." are never asked ("..": the parent is asked with that name, within the file system). */
+/* Returns the node of name in the directory. vfs resolves "." itself, and ".." at the root of the file system. */
 #define SKINK_FS_LOOKUP 0x60003u
 struct skink_fs_lookup {
     uint64_t directory;
@@ -774,14 +779,14 @@ struct skink_fs_lookup_reply {
     uint64_t device;
 };
 
-/* Takes back count uses. */
+/* Drops count uses of a node. */
 #define SKINK_FS_PUT 0x60004u
 struct skink_fs_put {
     uint64_t node;
     uint64_t count;
 };
 
-/* Reads into the grant. → word 0: bytes (0: end). */
+/* Reads into the grant. Word 0 of the reply: bytes read (0: end of file). */
 #define SKINK_FS_READ 0x60005u
 struct skink_fs_read {
     uint64_t node;
@@ -790,7 +795,7 @@ struct skink_fs_read {
     uint64_t bytes;
 };
 
-/* Writes from the grant on behalf of ids, who may or may not take reserved blocks. → word 0: bytes; the new size. */
+/* Writes from the grant. ids decide whether reserved blocks may be used. Word 0 of the reply: bytes written; then the new size. */
 #define SKINK_FS_WRITE 0x60006u
 struct skink_fs_write {
     uint64_t node;
@@ -803,7 +808,7 @@ struct skink_fs_write_reply {
     uint64_t size;
 };
 
-/* Fills the grant with linux_dirent64 records from position (0: start; else what the last reply gave). → word 0: bytes (0: end). */
+/* Fills the grant with linux_dirent64 records from position (0: start; else the last reply's). Word 0 of the reply: bytes (0: end). */
 #define SKINK_FS_GET_DENTS 0x60007u
 struct skink_fs_get_dents {
     uint64_t node;
@@ -843,7 +848,7 @@ struct skink_fs_symlink {
     uint64_t ids;
 };
 
-/* Reads a symbolic link into the grant. reader: pid of the process that follows it (/proc/self depends on it). → word 0: length. */
+/* Reads a symbolic link into the grant. reader: pid of the process that follows it (/proc/self depends on it). Word 0 of the reply: length. */
 #define SKINK_FS_READ_LINK 0x6000au
 struct skink_fs_read_link {
     uint64_t node;
@@ -852,7 +857,7 @@ struct skink_fs_read_link {
     uint64_t reader;
 };
 
-/* Makes a further name for a node. */
+/* Makes a hard link to a node. */
 #define SKINK_FS_LINK 0x6000bu
 struct skink_fs_link {
     uint64_t directory;
@@ -861,7 +866,7 @@ struct skink_fs_link {
     uint64_t node;
 };
 
-/* Removes a name: a file's, or with directory_wanted an empty directory's. */
+/* Unlinks a name: a file's, or with directory_wanted an empty directory's. */
 #define SKINK_FS_UNLINK 0x6000cu
 struct skink_fs_unlink {
     uint64_t directory;
@@ -880,21 +885,21 @@ struct skink_fs_rename {
     uint64_t new_bytes;
 };
 
-/* The file's struct stat (Linux x86-64, 144 bytes) into the grant; st_dev is vfs's to fill. */
+/* Copies the file's struct stat (Linux x86-64, 144 bytes) into the grant; vfs fills st_dev. */
 #define SKINK_FS_STAT 0x6000eu
 struct skink_fs_stat {
     uint64_t node;
     uint64_t grant;
 };
 
-/* Permission bits. */
+/* Sets the permission bits. */
 #define SKINK_FS_CH_MOD 0x6000fu
 struct skink_fs_ch_mod {
     uint64_t node;
     uint64_t mode;
 };
 
-/* Owner and group; a half of all ones leaves it. Clears set-id bits of files as Linux does. */
+/* Sets owner and group; a half of all ones leaves it unchanged. Clears the set-id bits of files as Linux does. */
 #define SKINK_FS_CH_OWN 0x60010u
 struct skink_fs_ch_own {
     uint64_t node;
@@ -904,14 +909,14 @@ struct skink_fs_ch_own_reply {
     uint64_t mode;
 };
 
-/* Sets the size. */
+/* Truncates or extends the file to this size. */
 #define SKINK_FS_TRUNCATE 0x60011u
 struct skink_fs_truncate {
     uint64_t node;
     uint64_t size;
 };
 
-/* Times in ns since 1970; u64::MAX leaves one, u64::MAX - 1 is now. */
+/* Sets the times, in ns since 1970; u64::MAX leaves one unchanged, u64::MAX - 1 is the present time. */
 #define SKINK_FS_SET_TIMES 0x60012u
 struct skink_fs_set_times {
     uint64_t node;
@@ -919,7 +924,7 @@ struct skink_fs_set_times {
     uint64_t modified_ns;
 };
 
-/* Linux struct statfs (120 bytes) into the grant. */
+/* Copies struct statfs (Linux x86-64, 120 bytes) into the grant. */
 #define SKINK_FS_STAT_FS 0x60013u
 struct skink_fs_stat_fs {
     uint64_t node;
@@ -929,19 +934,19 @@ struct skink_fs_stat_fs {
 /* Writes everything back. */
 #define SKINK_FS_SYNC 0x60014u
 
-/* vfs, after its own restart: Use records of all nodes it holds, in the grant. Every other node has no uses any more. A reply that is given
- * once more after this (its request came again with the same tag) counts its node's use again. */
+/* Restores the uses after a restart of vfs: the grant holds Use records of all nodes that vfs has; every other node is released. A reply
+ * repeated after this (its request came again with the same tag) counts its node's use again. */
 #define SKINK_FS_SET_USES 0x60015u
 struct skink_fs_set_uses {
     uint64_t grant;
     uint64_t bytes;
 };
 
-/* vfs, for a call that its predecessor had in hand: the reply that was given to the change with this tag (word 6), once more and with its
- * label. ENOENT: no change with this tag has been made. */
+/* Repeats the reply, label included, to the change with this tag (word 6): a restarted vfs asks for the calls that its predecessor had in
+ * progress. ENOENT: no change with this tag was made. */
 #define SKINK_FS_RECALL 0x60016u
 
-/* Takes space for what of the file lies in this range and has none yet: zeros as before. ENOSPC. */
+/* Allocates blocks for the holes of the file in this range; they read as zeros. ENOSPC. */
 #define SKINK_FS_ALLOCATE 0x60017u
 struct skink_fs_allocate {
     uint64_t node;
@@ -972,13 +977,13 @@ struct skink_grant_entry {
     _Alignas(32) uint32_t flags;
     /* Sequence number, low 16 bits. */
     uint32_t sequence;
-    /* Who may use it: an exact endpoint, or Endpoint::current for whoever holds a service's slot. */
+    /* Grantee: an exact endpoint, or Endpoint::current for every incarnation of a service. */
     endpoint_t grantee;
     /* Owner of the buffer, for magic grants. */
     endpoint_t owner;
     /* Start of the buffer in its owner's memory. */
     uint64_t address;
-    /* Its length. */
+    /* Length of the buffer. */
     uint64_t bytes;
 };
 _Static_assert(sizeof(struct skink_grant_entry) == 32, "size of skink_grant_entry");
@@ -989,10 +994,10 @@ _Static_assert(offsetof(struct skink_grant_entry, owner) == 12, "skink_grant_ent
 _Static_assert(offsetof(struct skink_grant_entry, address) == 16, "skink_grant_entry.address");
 _Static_assert(offsetof(struct skink_grant_entry, bytes) == 24, "skink_grant_entry.bytes");
 
-/* Most entries of one table. */
+/* Limit of entries in one table. */
 #define SKINK_GRANT_MAX_GRANTS 0x1000u
 
-/* What GetInfo tells: (what, index, own address, bytes). */
+/* Information that GetInfo returns: (what, index, own address, bytes). */
 
 /* The kernel command line, text. */
 #define SKINK_INFO_COMMAND_LINE 0ull
@@ -1034,7 +1039,7 @@ struct skink_thread_info {
     endpoint_t endpoint;
     /* One of state. */
     uint32_t state;
-    /* Whom it waits for, or NONE. */
+    /* Endpoint that it waits for, or NONE. */
     endpoint_t blocked_on;
     /* Queue, inheritance included: as in the kernel call Schedule. */
     uint32_t queue;
@@ -1064,9 +1069,9 @@ _Static_assert(offsetof(struct skink_thread_info, sp) == 56, "skink_thread_info.
 struct skink_kernel_info {
     /* Monotonic time. */
     uint64_t now_ns;
-    /* Time with nothing to run. */
+    /* Time without a ready thread. */
     uint64_t idle_ns;
-    /* TSC ticks a second. */
+    /* TSC ticks per second. */
     uint64_t tsc_hz;
     /* TSC when the kernel was entered. */
     uint64_t entry_tsc;
@@ -1102,13 +1107,13 @@ _Static_assert(offsetof(struct skink_kernel_info, threads) == 80, "skink_kernel_
 struct skink_framebuffer {
     /* Physical address. */
     uint64_t address;
-    /* Bytes a line. */
+    /* Bytes per line. */
     uint32_t pitch;
-    /* Pixels a line. */
+    /* Pixels per line. */
     uint32_t width;
     /* Lines. */
     uint32_t height;
-    /* Bits a pixel. */
+    /* Bits per pixel. */
     uint32_t depth;
 };
 _Static_assert(sizeof(struct skink_framebuffer) == 24, "size of skink_framebuffer");
@@ -1118,19 +1123,19 @@ _Static_assert(offsetof(struct skink_framebuffer, width) == 12, "skink_framebuff
 _Static_assert(offsetof(struct skink_framebuffer, height) == 16, "skink_framebuffer.height");
 _Static_assert(offsetof(struct skink_framebuffer, depth) == 20, "skink_framebuffer.depth");
 
-/* What the kernel itself sends. Sources: HARDWARE and CLOCK for notifications, and the thread concerned for the rest: the kernel then makes
- * the thread wait for an answer as if it had called SENDREC. */
+/* Messages of the kernel itself. Notifications come from HARDWARE and CLOCK; every other message comes from the thread concerned, which
+ * blocks until the reply as if it had called SENDREC. */
 
-/* Vector in the report of vm or rs that hangs: the kernel has ended its wait, and prints why. */
+/* Vector in the report of a vm or rs that hangs: the kernel has cancelled its wait and logged the reason. */
 #define SKINK_KERNEL_HUNG_VECTOR 257ull
 
-/* The page is present: the access broke its rights. */
+/* The page is present: its rights deny the access. */
 #define SKINK_KERNEL_ACCESS_PRESENT 1ull
 
-/* It was a write. */
+/* The access was a write. */
 #define SKINK_KERNEL_ACCESS_WRITE 2ull
 
-/* It was an instruction fetch. */
+/* The access was an instruction fetch. */
 #define SKINK_KERNEL_ACCESS_EXECUTE 16ull
 
 /* Policies of IrqSet. */
@@ -1144,15 +1149,15 @@ _Static_assert(offsetof(struct skink_framebuffer, depth) == 20, "skink_framebuff
 /* The kernel's own messages. Programs cannot send these labels. */
 
 /* A notification. From HARDWARE: bits has one bit for each hook that fired. From CLOCK: the alarm. From a process: notify was called, or
- * SENDNB may be tried again. time_ns: when it was delivered. */
+ * SENDNB may be retried. time_ns: time of delivery. */
 #define SKINK_KERNEL_NOTIFY 0x40000001u
 struct skink_kernel_notify {
     uint64_t time_ns;
     uint64_t bits;
 };
 
-/* A thread touched memory that is not mapped so; sent to vm. access: bits of ACCESS_*. Status 0 lets the thread try again; an error makes
- * it an exception: EFAULT segmentation violation, ENOMEM out of memory, any other bus error. */
+/* Page fault of a thread; sent to vm. access: bits of ACCESS_*. Status 0 makes the thread retry the access; an error raises an exception:
+ * EFAULT a segmentation violation, ENOMEM out of memory, any other a bus error. */
 #define SKINK_KERNEL_FAULT 0x40000002u
 struct skink_kernel_fault {
     uint64_t address;
@@ -1160,8 +1165,8 @@ struct skink_kernel_fault {
     uint64_t ip;
 };
 
-/* A kernel call of the sender needs memory of owner that is not mapped so; sent to vm. Status 0 continues the call, an error makes it
- * return EFAULT. */
+/* A kernel call of the sender needs memory of owner that is not mapped, or not with this right; sent to vm. Status 0 continues the call, an
+ * error makes it fail with EFAULT. */
 #define SKINK_KERNEL_COPY_FAULT 0x40000003u
 struct skink_kernel_copy_fault {
     uint64_t address;
@@ -1169,8 +1174,8 @@ struct skink_kernel_copy_fault {
     uint64_t owner;
 };
 
-/* A thread caused an exception that nothing has handled; sent to its manager (pm for programs, rs for services), which kills it, or sets
- * registers and answers. vector: of the CPU; 14 with error = negative number of vm's refusal. */
+/* Unhandled exception of a thread; sent to its manager (pm for programs, rs for services), which kills the thread, or sets its registers
+ * and replies. vector: of the CPU; 14 with error = vm's negative error for a page fault. */
 #define SKINK_KERNEL_EXCEPTION 0x40000004u
 struct skink_kernel_exception {
     uint64_t vector;
@@ -1179,7 +1184,7 @@ struct skink_kernel_exception {
     uint64_t address;
 };
 
-/* The thread was marked by Interrupt and is about to run in user mode; sent to pm. An answer or SetRegisters lets it go on. */
+/* The thread was marked by Interrupt and is about to run in user mode; sent to pm. The reply or SetRegisters resumes it. */
 #define SKINK_KERNEL_INTERRUPTED 0x40000005u
 
 /* The thread called Exit; sent to its manager, which destroys it. */
@@ -1188,8 +1193,8 @@ struct skink_kernel_exited {
     uint64_t status;
 };
 
-/* The thread, an application's, is to become real-time; sent to vm, which makes all of its memory resident and grows the stack some way
- * below this address. → 0, or ENOMEM. */
+/* The application thread is about to become real-time; sent to vm, which makes all of its memory resident and extends the stack below this
+ * address. Status 0 or ENOMEM. */
 #define SKINK_KERNEL_RESIDENT 0x40000007u
 struct skink_kernel_resident {
     uint64_t stack;
@@ -1209,10 +1214,10 @@ struct skink_kernel_resident {
 /* Services are linked here. */
 #define SKINK_LAYOUT_SERVICE_IMAGE 0x400000ull
 
-/* A service's heap starts here; its size is heap of the system file. */
+/* A service's heap starts here; its size is heap_bytes of the system file. */
 #define SKINK_LAYOUT_SERVICE_HEAP 0x100000000ull
 
-/* A service's preserved memory (keep of the system file): the same pages in each incarnation. */
+/* A service's preserved memory (keep_bytes of the system file): the same pages in each incarnation. */
 #define SKINK_LAYOUT_SERVICE_KEEP 0x200000000ull
 
 /* Physical memory that vm maps for drivers (registers, DMA buffers) starts here. */
@@ -1230,17 +1235,17 @@ struct skink_kernel_resident {
 /* Heap the kernel gives to rs and to vm, which it starts itself from the archive. It is mapped before they run. */
 #define SKINK_LAYOUT_BOOT_HEAP_BYTES 0x200000ull
 
-/* Most bytes of one copying kernel call. */
+/* Limit of one copying kernel call, in bytes. */
 #define SKINK_LAYOUT_MAX_COPY 0x400000ull
 
-/* Longest text of Diag. */
+/* Limit of the text of Diag, in bytes. */
 #define SKINK_LAYOUT_MAX_DIAG 0x400ull
 
-/* Most address spaces. */
+/* Limit of address spaces. */
 #define SKINK_LAYOUT_SPACES 0x480u
 
-/* Flags of SpaceMap and SpaceProtect. Readable always; writable and executable exclude each other (W^X): EINVAL. (A program that asks Linux
- * for both gets writable until it executes there, then executable: vm's business.) */
+/* Flags of SpaceMap and SpaceProtect. Readable always; writable and executable exclude each other (W^X): EINVAL. (If a program requests
+ * both, vm maps the page writable until it is executed, then executable.) */
 
 /* Writable. */
 #define SKINK_LAYOUT_MAP_WRITE 1ull
@@ -1248,13 +1253,13 @@ struct skink_kernel_resident {
 /* Executable. */
 #define SKINK_LAYOUT_MAP_EXECUTE 2ull
 
-/* SpaceMap: the frames are filled with zeros first. */
+/* SpaceMap: zeroes the frames first. */
 #define SKINK_LAYOUT_MAP_ZERO 4ull
 
 /* Not cached: device registers. */
 #define SKINK_LAYOUT_MAP_UNCACHED 8ull
 
-/* SpaceProtect: no access at all (PROT_NONE), frames stay. */
+/* SpaceProtect: no access at all (PROT_NONE); the frames stay. */
 #define SKINK_LAYOUT_MAP_NONE 16ull
 
 /* How a native program starts: rdi birth, rsi and rdx address and length of its argument text, r10 and r8 start and length of its heap, r9
@@ -1269,13 +1274,13 @@ struct skink_kernel_resident {
 /* The predecessor was replaced by a new binary. */
 #define SKINK_LAYOUT_BIRTH_UPDATED 2ull
 
-/* The protocol of the PCI service: finds devices, hands a driver only its own. */
+/* The protocol of the PCI service: it finds devices and lets a driver access only its own. */
 
 /* PCI. rs asks for the resources of a device before it starts its driver; a driver touches only the configuration space of the device that
  * the system file gives it (pci = "1af4:1042"). */
 
-/* rs: the device number index with this vendor and device belongs to the driver in slot. → its bus address and interrupt lines: one in
- * each of the low two bytes, 0xff: none. (IDE controllers may have two.) ENODEV. */
+/* rs: assigns device number index with this vendor and device to the driver in slot. Returns its bus address and interrupt lines: one in
+ * each of the low two bytes, 0xff: none. (IDE controllers may have two.) ENODEV: no such device. */
 #define SKINK_PCI_ASSIGN 0xa0001u
 struct skink_pci_assign {
     uint64_t slot;
@@ -1288,8 +1293,8 @@ struct skink_pci_assign_reply {
     uint64_t interrupt;
 };
 
-/* rs: memory or port range number bar (0 to 5) of an assigned device: start, length (0: none), 1 when it is ports. An IDE controller in
- * compatibility mode has 0x1f0 to 0x1f7 as number 0, 0x3f6 as 1, 0x170 to 0x177 as 2, 0x376 as 3. */
+/* rs: returns memory or port range number bar (0 to 5) of an assigned device: start, length (0: none), whether it is ports. An IDE
+ * controller in compatibility mode has 0x1f0 to 0x1f7 as number 0, 0x3f6 as 1, 0x170 to 0x177 as 2, 0x376 as 3. */
 #define SKINK_PCI_BAR 0xa0002u
 struct skink_pci_bar {
     uint64_t slot;
@@ -1311,7 +1316,7 @@ struct skink_pci_read_config_reply {
     uint64_t value;
 };
 
-/* A driver: writes them. BARs cannot be written (EPERM). */
+/* A driver: writes width bytes of its device's configuration space. EPERM: a BAR. */
 #define SKINK_PCI_WRITE_CONFIG 0xa0004u
 struct skink_pci_write_config {
     uint64_t offset;
@@ -1330,10 +1335,10 @@ struct skink_pci_own_bar_reply {
     uint64_t ports;
 };
 
-/* The protocol of pm, the process manager: processes, threads, signals, ids, sessions, wait, exec, timers of programs. Routed to it are the
- * Linux calls of these matters (list: systems/ *.toml). pm blocks only on vm, vfs and the kernel. */
+/* The protocol of pm, the process manager: processes, threads, signals, ids, sessions, wait, exec, timers of programs. The Linux calls for
+ * them are routed to pm (list: systems/ *.toml). pm blocks only on vm, vfs and the kernel. */
 
-/* What pm tells about one process, or one thread. */
+/* State of a process or a thread. */
 struct skink_process_record {
     /* Main thread (or the service). */
     endpoint_t endpoint;
@@ -1352,7 +1357,7 @@ struct skink_process_record {
     uint32_t threads;
     /* Letter as in /proc/PID/stat: R S D T Z. */
     uint32_t state;
-    /* 1: a service (shown like a kernel thread, without memory map or arguments). */
+    /* 1: a service, shown like a kernel thread, without memory map or arguments. */
     uint32_t service;
     int32_t nice;
     uint64_t started_ns;
@@ -1364,12 +1369,12 @@ struct skink_process_record {
     uint64_t signals_caught;
     /* Name, first 15 bytes of the file name. */
     uint8_t name[16];
-    /* Id of the process, of a thread, too. */
+    /* Id of the process, in a thread's record too. */
     uint32_t process;
     /* Linux's scheduling policy, and real-time priority or 0. */
     uint32_t policy;
     uint32_t priority;
-    /* The real-time priority that the thread runs with now, inheritance included; 0: it is time shared. */
+    /* Effective real-time priority, inheritance included; 0: time-shared. */
     uint32_t effective;
 };
 _Static_assert(sizeof(struct skink_process_record) == 152, "size of skink_process_record");
@@ -1402,9 +1407,9 @@ _Static_assert(offsetof(struct skink_process_record, policy) == 140, "skink_proc
 _Static_assert(offsetof(struct skink_process_record, priority) == 144, "skink_process_record.priority");
 _Static_assert(offsetof(struct skink_process_record, effective) == 148, "skink_process_record.effective");
 
-/* Processes. Kernel messages come from the threads concerned (kernel::Exception, Interrupted, Exited); rs and procfs ask as noted. */
+/* Processes. Kernel messages come from the threads concerned (kernel::Exception, Interrupted, Exited); callers of the others as noted. */
 
-/* rs: a service has come up (or its endpoint changed): it appears in the process list with the pid pm gives it. */
+/* rs: a service has come up or its endpoint has changed; pm lists it under a pid of its own. */
 #define SKINK_PM_SERVICE_UP 0x20001u
 struct skink_pm_service_up {
     uint64_t process;
@@ -1412,10 +1417,11 @@ struct skink_pm_service_up {
     uint64_t name_high;
 };
 
-/* rs: all boot services are up, start the first program (/sbin/init, pid 1). */
+/* rs: all boot services are up; pm starts the first program (/sbin/init, pid 1). */
 #define SKINK_PM_BOOT 0x20002u
 
-/* procfs, rs: ProcessRecords, in order of pid, from the first pid not below first_pid. → word 0: bytes written. */
+/* procfs, rs: copies ProcessRecords into the grant, ascending by pid, from the first pid not below first_pid. Word 0 of the reply: bytes
+ * copied. */
 #define SKINK_PM_PROCESSES 0x20003u
 struct skink_pm_processes {
     uint64_t first_pid;
@@ -1423,7 +1429,7 @@ struct skink_pm_processes {
     uint64_t bytes;
 };
 
-/* procfs: arguments (what 0), environment (1) or executable path (2) of a process into the grant. → word 0: length. */
+/* procfs: copies the arguments (what 0), environment (1) or executable path (2) of a process into the grant. Word 0 of the reply: length. */
 #define SKINK_PM_PROCESS_TEXT 0x20004u
 struct skink_pm_process_text {
     uint64_t pid;
@@ -1432,7 +1438,7 @@ struct skink_pm_process_text {
     uint64_t bytes;
 };
 
-/* Services which take routed calls: who is this application thread? → pid, effective uid and gid (uid low, gid high half), ESRCH. */
+/* Services that implement routed calls: returns pid, effective uid (low half) and gid (high half) of an application thread. ESRCH. */
 #define SKINK_PM_WHO_IS 0x20005u
 struct skink_pm_who_is {
     uint64_t process;
@@ -1444,7 +1450,7 @@ struct skink_pm_who_is_reply {
     uint64_t group;
 };
 
-/* procfs: the same as Processes of the threads of a process: pid in a record is the thread's id. ESRCH. */
+/* procfs: as Processes, for the threads of a process: pid in a record is the thread's id. ESRCH. */
 #define SKINK_PM_THREADS 0x20006u
 struct skink_pm_threads {
     uint64_t pid;
@@ -1453,8 +1459,8 @@ struct skink_pm_threads {
     uint64_t bytes;
 };
 
-/* Privileges: what a service may do. The system file states them, rs hands them to the kernel with PrivCtl, the kernel enforces them on
- * every path (docs/book/ideas.md, 6). */
+/* Privileges of a service. The system file states them, rs passes them to the kernel with PrivCtl, and the kernel enforces them on every
+ * path (docs/book/ideas.md, 6). */
 
 /* Inclusive range of I/O ports. */
 struct skink_port_range {
@@ -1481,7 +1487,7 @@ _Static_assert(offsetof(struct skink_memory_range, bytes) == 8, "skink_memory_ra
 /* May make magic grants (vfs). */
 #define SKINK_PRIVILEGE_MAGIC_GRANTS 1u
 
-/* May ask for message-signalled interrupts. */
+/* May use message-signalled interrupts. */
 #define SKINK_PRIVILEGE_MSI 2u
 
 /* May copy with VirCopy between application threads and itself only, not other services. */
@@ -1490,7 +1496,7 @@ _Static_assert(offsetof(struct skink_memory_range, bytes) == 8, "skink_memory_ra
 /* A successor is expected when this service dies: senders to Endpoint::current wait. */
 #define SKINK_PRIVILEGE_RESTARTABLE 8u
 
-/* A port access that is denied is an exception of the service, not only an error: it is killed and restarted by its policy. */
+/* A denied port access raises an exception, which kills the service, instead of returning an error. */
 #define SKINK_PRIVILEGE_KILL_ON_DENIAL 16u
 
 /* One access of VDevIo. */
@@ -1499,7 +1505,7 @@ struct skink_port_request {
     uint16_t port;
     /* Operation of io. */
     uint16_t operation;
-    /* What is written, or what has been read. */
+    /* Value to write, or value read. */
     uint32_t value;
 };
 _Static_assert(sizeof(struct skink_port_request) == 8, "size of skink_port_request");
@@ -1511,17 +1517,17 @@ _Static_assert(offsetof(struct skink_port_request, value) == 4, "skink_port_requ
 struct skink_privileges {
     /* Name of the service. */
     struct skink_name name;
-    /* Permitted kernel calls: bit = KernelCall. call::UNRESTRICTED is always there. */
+    /* Permitted kernel calls: bit = KernelCall. call::UNRESTRICTED is always permitted. */
     uint64_t kernel_calls;
     /* Permitted destinations: bit = slot; bit APPLICATIONS_BIT = all application threads. */
     uint64_t destinations[2];
-    /* Flags above. */
+    /* The flags of this module, from MAGIC_GRANTS on. */
     uint32_t flags;
-    /* How it reaches its ports (way). */
+    /* Access path to its ports: one of way. */
     uint32_t io_way;
     /* Port ranges, port_count of them. */
     struct skink_port_range ports[16];
-    /* What is behind each range (device). */
+    /* Device behind each range: one of device. */
     uint8_t devices[16];
     /* Used entries of ports. */
     uint32_t port_count;
@@ -1545,31 +1551,31 @@ _Static_assert(offsetof(struct skink_privileges, irq_count) == 132, "skink_privi
 _Static_assert(offsetof(struct skink_privileges, irqs) == 136, "skink_privileges.irqs");
 _Static_assert(offsetof(struct skink_privileges, memory) == 144, "skink_privileges.memory");
 
-/* The ways to a port (docs/book/driver-io.md). */
+/* Access paths to a port (docs/book/driver-io.md). */
 
 /* Request messages to the SYSTEM task. */
 #define SKINK_PRIVILEGE_WAY_SYSTASK 0u
 
-/* One trap. */
+/* The HAL trap. */
 #define SKINK_PRIVILEGE_WAY_HAL 1u
 
-/* The driver executes IN and OUT, the kernel emulates them. */
+/* IN and OUT in the driver, which fault and are emulated by the kernel. */
 #define SKINK_PRIVILEGE_WAY_EMULATE 2u
 
-/* The CPU's permission bitmap. */
+/* IN and OUT in the driver, permitted by the CPU's I/O permission bitmap. */
 #define SKINK_PRIVILEGE_WAY_DIRECT 3u
 
-/* What is behind a range of ports: the machine, or a device that the kernel itself plays. Numbers from 128 on are kept for devices of other
- * nodes: PrivCtl refuses them until there are such. */
+/* Devices behind a range of ports: the machine's, or a virtual one in the kernel. Numbers from 128 on are reserved for devices of other
+ * nodes; PrivCtl refuses them. */
 
 /* The machine's own ports. */
 #define SKINK_PRIVILEGE_DEVICE_MACHINE 0u
 
-/* A clock, 32-bit reads: at offset 0 the low half of the monotonic time in ns, at 4 its high half. All else reads as ones and ignores
- * writes. */
+/* A clock, 32-bit reads: at offset 0 the low half of the monotonic time in ns, at 4 its high half. Other offsets read as ones; writes are
+ * ignored. */
 #define SKINK_PRIVILEGE_DEVICE_CLOCK 1u
 
-/* The kernel's log: a byte written to offset 0 is a character of it; reads give 0xe9, as Bochs' debug port does. */
+/* The kernel's log: a byte written to offset 0 is logged; reads return 0xe9, as Bochs' debug port does. */
 #define SKINK_PRIVILEGE_DEVICE_LOG 2u
 
 /* Operations of DevIo and SDevIo: width in bytes (1, 2, 4), plus OUT or IN. */
@@ -1588,13 +1594,13 @@ _Static_assert(offsetof(struct skink_privileges, memory) == 144, "skink_privileg
 
 /* Kinds of PrivCheck. */
 
-/* Is physical memory value .. value + length within the ranges? */
+/* Physical memory value .. value + length. */
 #define SKINK_PRIVILEGE_CHECK_MEMORY 0ull
 
-/* Are the ports value .. value + length within the ranges? */
+/* Ports value .. value + length. */
 #define SKINK_PRIVILEGE_CHECK_PORTS 1ull
 
-/* Is value one of the IRQs? */
+/* IRQ value. */
 #define SKINK_PRIVILEGE_CHECK_IRQ 2ull
 
 /* The registers of a thread, as GetRegisters and SetRegisters copy them. */
@@ -1624,14 +1630,14 @@ struct skink_registers {
     uint64_t rsp;
     uint64_t fs_base;
     uint64_t gs_base;
-    /* Number of the Linux call the thread is in or has just returned from without running since; u64::MAX: none. A call whose result is
-     * -ERESTARTSYS is repeated by rip -= 2, rax = linux_call. Ignored when set. */
+    /* Number of the Linux call that the thread is in, or has returned from without running since; u64::MAX: none. A call that returned
+     * -ERESTARTSYS is restarted by rip -= 2, rax = linux_call. Ignored by SetRegisters. */
     uint64_t linux_call;
-    /* 1 when extended holds state; 0: the thread has not used the FPU (set: reset it to the initial state). */
+    /* 1: extended is valid; 0: the thread has not used the FPU (SetRegisters: resets it to the initial state). */
     uint64_t extended_valid;
     /* XSAVE area, standard format, components x87, SSE, AVX. */
     uint8_t extended[832];
-    /* Nothing, up to the alignment. */
+    /* Padding. */
     uint64_t unused[2];
 };
 _Static_assert(sizeof(struct skink_registers) == 1024, "size of skink_registers");
@@ -1660,7 +1666,7 @@ _Static_assert(offsetof(struct skink_registers, extended_valid) == 168, "skink_r
 _Static_assert(offsetof(struct skink_registers, extended) == 176, "skink_registers.extended");
 _Static_assert(offsetof(struct skink_registers, unused) == 1008, "skink_registers.unused");
 
-/* The protocol of rs, the reincarnation server: life and death of services. */
+/* The protocol of rs, the reincarnation server, which starts, watches and restarts services. */
 
 /* Operations of the system call linux::SERVICE: (operation, name low, name high, address, bytes, value); root only. The caller's buffer is
  * read or written by rs. Results: 0, length, or an error (ENOENT: no such service). */
@@ -1668,38 +1674,38 @@ _Static_assert(offsetof(struct skink_registers, unused) == 1008, "skink_register
 /* Fills the buffer with ServiceRecords of all services, in the order of the system file. */
 #define SKINK_RS_SERVICE_CALL_LIST 0ull
 
-/* The ServiceRecord of one. */
+/* Fills the buffer with the ServiceRecord of one service. */
 #define SKINK_RS_SERVICE_CALL_STATUS 1ull
 
-/* Kills it, as if it had crashed; rs restarts it by its policy. */
+/* Kills the service, as if it had crashed; rs restarts it by its policy. */
 #define SKINK_RS_SERVICE_CALL_KILL 2ull
 
-/* Ends it and starts it afresh (birth Fresh), its restart count forgotten. */
+/* Ends the service and starts it with start kind Fresh and a restart count of 0. */
 #define SKINK_RS_SERVICE_CALL_RESTART 3ull
 
-/* Replaces its binary by the ELF file in the buffer and its incarnation by one of birth Updated. Answered when the trial is over: 0;
- * ECANCELED: the new binary failed, and the old one runs again. ENOEXEC, EBUSY: an update is under way, EPERM: rs, vm. */
+/* Replaces the service's binary by the ELF file in the buffer, and its incarnation by one of start kind Updated. Returns when the trial is
+ * over: 0; ECANCELED: the new binary failed and the old one runs again; ENOEXEC; EBUSY: another update is in progress; EPERM: rs, vm. */
 #define SKINK_RS_SERVICE_CALL_UPDATE 4ull
 
 /* Copies the newest crash report of the service into the buffer: text. ENODATA: it has not crashed. */
 #define SKINK_RS_SERVICE_CALL_LOG 5ull
 
-/* Disturbs it as the Injection in the buffer says; for tests of recovery. Any service may be disturbed. */
+/* Injects the fault that the Injection in the buffer describes into any service, for tests of recovery. */
 #define SKINK_RS_SERVICE_CALL_INJECT 6ull
 
-/* Waits for the crash report number value, of any service, and copies it into the buffer: a ReportHead, then text. Reports are numbered
- * from 1; when the one asked for is not kept any more, the oldest that is kept. EBUSY: somebody else waits already. */
+/* Waits for crash report number value, of any service, and copies it into the buffer: a ReportHead, then text. Reports are numbered from 1;
+ * for one that has been discarded, the oldest kept is returned. EBUSY: another process waits already. */
 #define SKINK_RS_SERVICE_CALL_REPORT 7ull
 
-/* A disturbance, in the caller's buffer: (kind of call::inject, value, further value, bytes) of the kernel call Inject. */
+/* A fault to inject, in the caller's buffer: (kind of call::inject, value, further value, bytes) of the kernel call Inject. */
 struct skink_injection {
     /* One of call::inject. */
     uint64_t kind;
-    /* Messages until its death, or the address that is written to. */
+    /* Messages until the service ends, or the address to write. */
     uint64_t value;
-    /* The bytes that are written, the first one lowest. */
+    /* Bytes to write, the first one lowest. */
     uint64_t further;
-    /* How many they are, 1 to 8. */
+    /* Number of bytes to write, 1 to 8. */
     uint64_t bytes;
 };
 _Static_assert(sizeof(struct skink_injection) == 32, "size of skink_injection");
@@ -1708,11 +1714,11 @@ _Static_assert(offsetof(struct skink_injection, value) == 8, "skink_injection.va
 _Static_assert(offsetof(struct skink_injection, further) == 16, "skink_injection.further");
 _Static_assert(offsetof(struct skink_injection, bytes) == 24, "skink_injection.bytes");
 
-/* What stands before the text of a crash report. */
+/* Header of a crash report; the text follows. */
 struct skink_report_head {
     /* Number of the report since boot. */
     uint64_t number;
-    /* Which service. */
+    /* Name of the service. */
     struct skink_name name;
     /* Bytes of text that follow. */
     uint64_t bytes;
@@ -1722,7 +1728,7 @@ _Static_assert(offsetof(struct skink_report_head, number) == 0, "skink_report_he
 _Static_assert(offsetof(struct skink_report_head, name) == 8, "skink_report_head.name");
 _Static_assert(offsetof(struct skink_report_head, bytes) == 24, "skink_report_head.bytes");
 
-/* Longest crash report, head included. */
+/* Limit of a crash report, header included, in bytes. */
 #define SKINK_RS_REPORT_BYTES 0x1000u
 
 /* Flags in ServiceRecord::state. */
@@ -1732,7 +1738,7 @@ _Static_assert(offsetof(struct skink_report_head, bytes) == 24, "skink_report_he
 #define SKINK_RS_STATE_RESTARTING 3u
 #define SKINK_RS_STATE_GIVEN_UP 4u
 
-/* What service list shows of one service. */
+/* State of a service, as service list shows it. */
 struct skink_service_record {
     /* Name. */
     struct skink_name name;
@@ -1744,17 +1750,18 @@ struct skink_service_record {
     uint32_t restarts;
     /* Heartbeats missed in a row. */
     uint32_t missed;
-    /* When the present incarnation was started, monotonic. */
+    /* Monotonic time at which the present incarnation was started. */
     uint64_t started_ns;
-    /* How the last one ended: 0 never, else exit status or vector (reason). */
+    /* Exit status or exception vector of the last incarnation, by reason; 0: none has ended. */
     int64_t last_status;
-    /* Why the last one ended: 0 never, 1 exited, 2 exception, 3 silent, 4 killed. */
+    /* Reason for the end of the last incarnation: 0 none has ended, 1 exit, 2 exception, 3 missed heartbeats, 4 killed, 5 restarted with a
+     * service it depends on. */
     uint32_t reason;
-    /* Milliseconds until the next try to start it, when it has died so often that rs waits; else 0. */
+    /* Milliseconds of back-off until the next start; 0: none. */
     uint32_t retry_ms;
-    /* When the last incarnation's end was noticed, monotonic; 0 never. */
+    /* Monotonic time at which the last incarnation's end was noticed; 0: none has ended. */
     uint64_t ended_ns;
-    /* When the present incarnation reported that it is ready, monotonic; 0 when it has not. */
+    /* Monotonic time at which the present incarnation reported ready; 0: not yet. */
     uint64_t ready_ns;
 };
 _Static_assert(sizeof(struct skink_service_record) == 72, "size of skink_service_record");
@@ -1770,18 +1777,18 @@ _Static_assert(offsetof(struct skink_service_record, retry_ms) == 52, "skink_ser
 _Static_assert(offsetof(struct skink_service_record, ended_ns) == 56, "skink_service_record.ended_ns");
 _Static_assert(offsetof(struct skink_service_record, ready_ns) == 64, "skink_service_record.ready_ns");
 
-/* Life and death of services. Services report to rs; ds collects what changed; people ask by the routed system call linux::SERVICE (see
- * service_call). */
+/* Start, supervision and restart of services. Services report to rs, ds fetches the changes; programs use the routed system call
+ * linux::SERVICE (see service_call). */
 
 /* A service has finished its initialisation: status 0, or the negative error that made it fail (it is then not restarted). Every service
- * asks this once, before its first receive, and waits for the answer: a report that rs died of is made again. */
+ * sends this once, before its first receive, and waits for the reply; if rs dies before it replies, the service repeats it. */
 #define SKINK_RS_READY 0x40001u
 struct skink_rs_ready {
     int64_t status;
 };
 
-/* ds fetches the next change of the list of services: name, endpoint, and 1 when it is up, 0 when down. rs notifies ds when there is one.
- * ENOENT: no more. restart = true begins again with all services that are up. */
+/* ds: returns the next change of the list of services: name, endpoint, whether it is up. rs notifies ds of changes. ENOENT: no more.
+ * restart starts over with all services that are up. */
 #define SKINK_RS_NEXT_CHANGE 0x40002u
 struct skink_rs_next_change {
     uint64_t restart;
@@ -1793,15 +1800,16 @@ struct skink_rs_next_change_reply {
     uint64_t up;
 };
 
-/* A service's own text arguments, copied into the grant. → word 0: length. */
+/* A service: copies its text arguments into the grant. Word 0 of the reply: length. */
 #define SKINK_RS_ARGUMENTS 0x40003u
 struct skink_rs_arguments {
     uint64_t grant;
     uint64_t bytes;
 };
 
-/* rs to a service that is about to be replaced by a new binary (asynchronous, with a tag): it finishes what it has in hand, leaves its
- * state where its successor finds it, and answers; from then on it receives from rs alone and is destroyed. lib/server does it. */
+/* From rs to a service that is about to be replaced by a new binary (asynchronous, with a tag): the service completes its requests in
+ * progress, leaves its state where its successor finds it, and replies; it then receives from rs alone and is destroyed. lib/server
+ * implements it. */
 #define SKINK_RS_PREPARE_UPDATE 0x40004u
 
 /* MINIX4RT: hard real-time processes. This file is long because it is that whole interface. */
@@ -1814,11 +1822,11 @@ struct skink_rs_arguments {
 /* The first number. */
 #define SKINK_RT_CALL_FIRST 0x1200ull
 
-/* (id, timeout): takes one from a semaphore. BADSEM, E_TRY_AGAIN, TIMEOUT, EXITING; ELOCKED: threads would wait for each other in a circle;
- * BADPRTY: the caller is better than the mutex's ceiling. */
+/* (id, timeout): decrements a semaphore, or waits for it. BADSEM, E_TRY_AGAIN, TIMEOUT, EXITING; ELOCKED: the wait would deadlock; BADPRTY:
+ * the caller is better than the mutex's ceiling. */
 #define SKINK_RT_CALL_SEMDOWN 0x1200ull
 
-/* (id): gives one back. BADSEM; EPERM: another process holds the mutex. */
+/* (id): increments a semaphore. BADSEM; EPERM: another process owns the mutex. */
 #define SKINK_RT_CALL_SEMUP 0x1201ull
 
 /* (): the caller becomes real-time, with the attributes set before; its memory becomes resident. BADPTYPE, BADPRTY (no attributes),
@@ -1828,67 +1836,67 @@ struct skink_rs_arguments {
 /* (): the caller becomes an ordinary process again. */
 #define SKINK_RT_CALL_SET2NRT 0x1203ull
 
-/* (timeout): waits for a wake-up or the time; a periodic process with FOREVER: for its next period. */
+/* (timeout): waits for a wake-up or the timeout; a periodic process with FOREVER waits for its next period. */
 #define SKINK_RT_CALL_SLEEP 0x1204ull
 
-/* (pid): ends a sleep. E_BAD_PROC, BADPTYPE; UNSLEEP: it does not sleep, its watchdog is told. */
+/* (pid): ends a sleep. E_BAD_PROC, BADPTYPE; UNSLEEP: the process does not sleep; its watchdog receives a message. */
 #define SKINK_RT_CALL_WAKEUP 0x1205ull
 
-/* (address): 80 characters for the console. EINVAL: bad address. */
+/* (address): writes 80 characters to the console. EINVAL: bad address. */
 #define SKINK_RT_CALL_PRINT 0x1206ull
 
-/* (destination pid, timeout) and a message: waits until it is received. E_BAD_PROC, E_BAD_DEST (the caller itself), BADPTYPE, MQFULL,
- * NOMQENT, E_TRY_AGAIN, TIMEOUT, EXITING, ELOCKED. */
+/* (destination pid, timeout) and a message: sends it and waits until it is received. E_BAD_PROC, E_BAD_DEST (the caller itself), BADPTYPE,
+ * MQFULL, NOMQENT, E_TRY_AGAIN, TIMEOUT, EXITING, ELOCKED. */
 #define SKINK_RT_CALL_RQST 0x1207ull
 
-/* The same without waiting. */
+/* Sends a message as SEND without waiting. */
 #define SKINK_RT_CALL_ARQST 0x1208ull
 
-/* (destination pid, -, priority): the same at a stated priority, which the destination inherits. BADPRTY. */
+/* (destination pid, -, priority): sends without waiting at an explicit priority, which the destination inherits. BADPRTY. */
 #define SKINK_RT_CALL_UPRQST 0x1209ull
 
-/* (destination pid): the same at the destination's own priority. */
+/* (destination pid): sends without waiting at the destination's own priority. */
 #define SKINK_RT_CALL_SIGN 0x120aull
 
-/* (destination pid): an answer; the caller drops what the request lent it. */
+/* (destination pid): sends a reply; the caller drops the priority that it inherited from the request. */
 #define SKINK_RT_CALL_REPLY 0x120bull
 
 /* (source pid or ANYPROC, timeout) → the best message: rdi = source pid | type << 32, rsi = id | sequence number << 32, rdx = time in
  * ticks, r13 = priority | process number << 32, r14 = deadline, r15 = laxity. E_BAD_PROC, E_TRY_AGAIN, TIMEOUT, EXITING. */
 #define SKINK_RT_CALL_RCV 0x120cull
 
-/* (destination pid, timeout): a request, and the answer as by RCV. EINVAL: the timeout is NOWAIT. */
+/* (destination pid, timeout): sends a request and receives the reply as by RCV. EINVAL: the timeout is NOWAIT. */
 #define SKINK_RT_CALL_RQRCV 0x120dull
 
-/* Numbers of real-time kernel calls are below this; the others give E_BAD_FCN. */
+/* Numbers of real-time kernel calls are below this; others fail with E_BAD_FCN. */
 #define SKINK_RT_CALL_END 0x1300ull
 
-/* Operations of the system calls: (operation, argument, address). In standard mode NORTMODE, unless said otherwise; a real-time caller
- * BADPTYPE; other than the superuser EPERM; a bad address EINVAL; an unknown operation EBADCALL. */
+/* Operations of the system calls: (operation, argument, address). Unless said otherwise they fail with NORTMODE in standard mode, BADPTYPE
+ * for a real-time caller, EPERM for users other than the superuser, EINVAL for a bad address, EBADCALL for an unknown operation. */
 
-/* (harmonic, address as refresh): real-time mode: the timer runs at harmonic × 50 Hz, idle time is sampled every refresh ticks. BADHARM,
- * BADRFSH; RTACTIVE: it is in that mode already. */
+/* (harmonic, address as refresh): enters real-time mode: the timer runs at harmonic × 50 Hz, idle time is sampled every refresh ticks.
+ * BADHARM, BADRFSH; RTACTIVE: already in real-time mode. */
 #define SKINK_RT_CONTROL_RTSTART 0ull
 
-/* The same again, in real-time mode. RTACTIVE: there are real-time processes. */
+/* Changes the arguments of real-time mode. RTACTIVE: real-time processes exist. */
 #define SKINK_RT_CONTROL_RESTART 1ull
 
-/* Back to standard mode. RTACTIVE: there are real-time processes. */
+/* Returns to standard mode. RTACTIVE: real-time processes exist. */
 #define SKINK_RT_CONTROL_RTSTOP 2ull
 
-/* (options), in standard mode. RTMODE; BADFLAGS. */
+/* (options): sets the options, in standard mode. RTMODE; BADFLAGS. */
 #define SKINK_RT_CONTROL_SETSVAL 3ull
 
-/* → SystemValues, in both modes. */
+/* Returns SystemValues, in both modes. */
 #define SKINK_RT_CONTROL_GETSVAL 4ull
 
-/* → SystemStatistics. */
+/* Returns SystemStatistics. */
 #define SKINK_RT_CONTROL_GETSSTAT 5ull
 
-/* Clears them. */
+/* Clears the system's statistics. */
 #define SKINK_RT_CONTROL_CLRSSTAT 6ull
 
-/* ProcessAttributes of the caller. BADPRTY, BADWDOG, BADPER, BADDEAD, BADFLAGS, BADMQSZ; NOMSGQ: too many processes. */
+/* Sets ProcessAttributes of the caller. BADPRTY, BADWDOG, BADPER, BADDEAD, BADFLAGS, BADMQSZ; NOMSGQ: too many processes. */
 #define SKINK_RT_CONTROL_SETPATTR 7ull
 
 /* (pid) → ProcessAttributes. E_BAD_PROC. */
@@ -1897,13 +1905,14 @@ struct skink_rs_arguments {
 /* (pid) → ProcessStatistics. E_BAD_PROC. */
 #define SKINK_RT_CONTROL_GETPSTAT 9ull
 
-/* (pid): clears them. E_BAD_PROC. */
+/* (pid): clears the process's statistics. E_BAD_PROC. */
 #define SKINK_RT_CONTROL_CLRPSTAT 10ull
 
 /* (pid) → ProcessInternals. E_BAD_PROC. */
 #define SKINK_RT_CONTROL_GETPINT 11ull
 
-/* (irq), IrqAttributes. BADIRQ, BADIRQT, BADTASK, BADPRTY, BADWDOG, BADPER, NOVTIMER. (NOSOFTIRQ never: the caller names the interrupt.) */
+/* (irq): sets IrqAttributes. BADIRQ, BADIRQT, BADTASK, BADPRTY, BADWDOG, BADPER, NOVTIMER. (NOSOFTIRQ never: the caller names the
+ * interrupt.) */
 #define SKINK_RT_CONTROL_SETIATTR 12ull
 
 /* (irq) → IrqAttributes. BADIRQ. */
@@ -1912,28 +1921,28 @@ struct skink_rs_arguments {
 /* (irq) → IrqStatistics. BADIRQ. */
 #define SKINK_RT_CONTROL_GETISTAT 14ull
 
-/* (irq): clears them. BADIRQ. */
+/* (irq): clears the interrupt's statistics. BADIRQ. */
 #define SKINK_RT_CONTROL_CLRISTAT 15ull
 
 /* (irq) → IrqInternals. BADIRQ. */
 #define SKINK_RT_CONTROL_GETIINT 16ull
 
-/* SemaphoreAttributes → id. BADNAME, BADVALUE, BADFLAGS, BADPRTY, NOSEM. */
+/* Allocates a semaphore with these SemaphoreAttributes → id. BADNAME, BADVALUE, BADFLAGS, BADPRTY, NOSEM. */
 #define SKINK_RT_CONTROL_SEMALLOC 17ull
 
-/* (id). BADSEM, FREESEM; EPERM: another process has allocated it. */
+/* (id): frees a semaphore. BADSEM, FREESEM; EPERM: another process has allocated it. */
 #define SKINK_RT_CONTROL_SEMFREE 18ull
 
 /* Name of 16 characters → id. BADSEM. */
 #define SKINK_RT_CONTROL_GETSEMID 19ull
 
-/* (id) → SemaphoreAttributes; the value as it is now. BADSEM, FREESEM. */
+/* (id) → SemaphoreAttributes with the present value. BADSEM, FREESEM. */
 #define SKINK_RT_CONTROL_GETSEMATTR 20ull
 
 /* (id) → SemaphoreStatistics. BADSEM, FREESEM. */
 #define SKINK_RT_CONTROL_GETSEMSTAT 21ull
 
-/* (id): clears them. BADSEM, FREESEM. */
+/* (id): clears the semaphore's statistics. BADSEM, FREESEM. */
 #define SKINK_RT_CONTROL_CLRSEMSTAT 22ull
 
 /* (id) → SemaphoreInternals. BADSEM. */
@@ -1942,7 +1951,7 @@ struct skink_rs_arguments {
 /* (id) → QueueStatistics. BADMSGQ, FREEMSGQ. */
 #define SKINK_RT_CONTROL_GETMQSTAT 24ull
 
-/* (id): clears them. BADMSGQ, FREEMSGQ. */
+/* (id): clears the queue's statistics. BADMSGQ, FREEMSGQ. */
 #define SKINK_RT_CONTROL_CLRMQSTAT 25ull
 
 /* Operations are below this. */
@@ -1982,25 +1991,25 @@ struct skink_rs_arguments {
 #define SKINK_RT_ERROR_E_MRT_BADMSGQ 0x7ef
 #define SKINK_RT_ERROR_E_MRT_FREEMSGQ 0x7f0
 
-/* MINIX's own, 1100 further on than there. */
+/* MINIX's own errors, plus 1100. */
 #define SKINK_RT_ERROR_E_BAD_DEST 0x835
 #define SKINK_RT_ERROR_E_TRY_AGAIN 0x837
 #define SKINK_RT_ERROR_E_BAD_FCN 0x83d
 #define SKINK_RT_ERROR_E_BAD_PROC 0x83f
 
-/* Timeout: not at all. */
+/* Timeout: do not wait. */
 #define SKINK_RT_NOWAIT 0ll
 
-/* Timeout: without limit. */
+/* Timeout: wait without limit. */
 #define SKINK_RT_FOREVER -1ll
 
-/* Source of RCV: anybody. */
+/* Source of RCV: any process. */
 #define SKINK_RT_ANYPROC -1ll
 
 /* Watchdog, task: none. */
 #define SKINK_RT_NOPROC -1ll
 
-/* Ticks of the time-shared world in a second. */
+/* Ticks per second of the time-shared system. */
 #define SKINK_RT_CLOCK_HZ 50ull
 
 /* Priorities that processes, semaphores and interrupts may have: 1, the best, to this; 0 is the timer's. */
@@ -2009,37 +2018,37 @@ struct skink_rs_arguments {
 /* Harmonics, refreshes and periods are 1 to this, in ticks. */
 #define SKINK_RT_MOST_TICKS 0x2710ull
 
-/* Processes with attributes. */
+/* Limit of processes with attributes. */
 #define SKINK_RT_PROCESSES 256u
 
-/* Real-time processes, each with its message queue. */
+/* Limit of real-time processes, each with its message queue. */
 #define SKINK_RT_QUEUES 128u
 
-/* Messages that all queues together hold. */
+/* Capacity of all message queues together. */
 #define SKINK_RT_ENTRIES 0x400u
 
-/* Most that one queue may hold. */
+/* Limit of the capacity of one queue. */
 #define SKINK_RT_QUEUE_ENTRIES 256ull
 
-/* Virtual timers. */
+/* Number of virtual timers. */
 #define SKINK_RT_TIMERS 160u
 
-/* Semaphores; ids are 0 to below this. */
+/* Number of semaphores; ids are below it. */
 #define SKINK_RT_SEMAPHORES 256u
 
 /* Interrupt descriptors: below HARDWARE_IRQS one for each line, from there on software interrupts. */
 #define SKINK_RT_IRQS 96u
 
-/* Lines with a descriptor. */
+/* Number of interrupt lines with a descriptor. */
 #define SKINK_RT_HARDWARE_IRQS 64u
 
-/* The software interrupt that is the 50 Hz tick of the time-shared world. */
+/* The software interrupt that is the 50 Hz tick of the time-shared system. */
 #define SKINK_RT_TICK_IRQ 64u
 
 /* Characters of PRINT. */
 #define SKINK_RT_PRINT_BYTES 80u
 
-/* A process that runs so long without waiting is taken for one that loops for ever, and becomes an ordinary one. */
+/* A process that runs this long without waiting is taken for a runaway and becomes an ordinary process. */
 #define SKINK_RT_RUNAWAY_NS 0xb2d05e00ull
 
 /* Options and state of the system. */
@@ -2060,10 +2069,10 @@ struct skink_rs_arguments {
 /* Priority inheritance is on. */
 #define SKINK_RT_MODE_BPIP 0x400ull
 
-/* The timer comes when it is needed and no other time. */
+/* The timer fires only when a deadline is due. */
 #define SKINK_RT_MODE_ONESHOT 0x800ull
 
-/* Interrupts worse than the running priority wait. */
+/* Interrupts of a worse priority than the running process stay pending. */
 #define SKINK_RT_MODE_PRTYMASK 0x1000ull
 #define SKINK_RT_MODE_OPTIONS 0x1f00ull
 
@@ -2072,7 +2081,7 @@ struct skink_rs_arguments {
 #define SKINK_RT_FLAG_SEM_PRTYINHERIT 2ull
 #define SKINK_RT_FLAG_SEM_MUTEX 4ull
 
-/* The carrier runs with at least the mutex's priority. */
+/* The owner runs with at least the mutex's priority. */
 #define SKINK_RT_FLAG_SEM_PRTYCEILING 8ull
 #define SKINK_RT_FLAG_MQ_PRTYORDER 1ull
 #define SKINK_RT_FLAG_MQ_PRTYINHERIT 2ull
@@ -2105,17 +2114,17 @@ struct skink_rs_arguments {
 #define SKINK_RT_MESSAGE_SIGNAL 5ull
 #define SKINK_RT_MESSAGE_RQRCV 6ull
 
-/* From the kernel. An interrupt: word 0 its number, word 1 how often it came. */
+/* From the kernel. An interrupt: word 0 its number, word 1 the number of arrivals. */
 #define SKINK_RT_MESSAGE_KRNIRQ 16ull
 
-/* A time is over. */
+/* A timeout has expired. */
 #define SKINK_RT_MESSAGE_KRNTOUT 17ull
 
-/* A deadline is missed: word 0 the pid, or the interrupt with word 1 = 1; or a wake-up met no sleeper (word 1 = 2), a Linux call was made
- * (word 1 = 3, word 2 its number), a process ran away (word 1 = 4). */
+/* A deadline was missed: word 0 the pid, or the interrupt with word 1 = 1. Or a wake-up found no sleeper (word 1 = 2), a Linux call was
+ * made (word 1 = 3, word 2 its number), a process ran away (word 1 = 4). */
 #define SKINK_RT_MESSAGE_KRNDLINE 18ull
 
-/* The watchdog, word 0, is gone. */
+/* The watchdog, word 0, has ended. */
 #define SKINK_RT_MESSAGE_KRNWDOG 19ull
 
 /* The process, word 0, is real-time no longer. */
@@ -2124,7 +2133,7 @@ struct skink_rs_arguments {
 /* A message's words. */
 #define SKINK_RT_MESSAGE_WORDS 4u
 
-/* What RCV tells about a message, as the C library hands it out. */
+/* Properties of a message that RCV received, as the C library returns them. */
 struct skink_mrt_header {
     int64_t source_pid;
     int64_t source_number;
@@ -2137,7 +2146,7 @@ struct skink_mrt_header {
     uint64_t priority;
     /* The sender's, in ticks after the sending; 0: none. */
     uint64_t deadline;
-    /* What is left of it. */
+    /* Time left until the deadline. */
     int64_t laxity;
 };
 _Static_assert(sizeof(struct skink_mrt_header) == 72, "size of skink_mrt_header");
@@ -2158,9 +2167,9 @@ struct skink_system_values {
     uint64_t virtual_pic;
     /* Worst latency of the timer, in ns. */
     uint64_t pit_latency;
-    /* Counts of the machine's counter in a tick; 0 in standard mode. */
+    /* Counts of the machine's counter per tick; 0 in standard mode. */
     uint64_t pit_latch;
-    /* Ticks a second. */
+    /* Ticks per second. */
     uint64_t tickrate;
     uint64_t harmonic;
     uint64_t refresh;
@@ -2181,7 +2190,7 @@ struct skink_system_statistics {
     uint64_t interrupts;
     uint64_t ticks;
     uint64_t highticks;
-    /* Most idle time of a refresh interval, in ns. */
+    /* Longest idle time in a refresh interval, in ns. */
     uint64_t idlemax;
     /* Idle time of the last one. */
     uint64_t idlelast;
@@ -2203,9 +2212,9 @@ struct skink_process_attributes {
     uint64_t baseprty;
     /* In ticks, if periodic. */
     uint64_t period;
-    /* Schedulings after which it becomes ordinary; 0: no limit. Forced to 0 if periodic. */
+    /* Number of schedulings after which the process becomes ordinary; 0: no limit. Forced to 0 if periodic. */
     uint64_t limit;
-    /* In ticks after the begin of a period, or of being woken; 0: none (a periodic process then has its period). */
+    /* In ticks after the start of a period or a wake-up; 0: none (for a periodic process, its period). */
     uint64_t deadline;
     /* Pid of the watchdog, or NOPROC. */
     int64_t watchdog;
@@ -2231,9 +2240,9 @@ struct skink_process_statistics {
     uint64_t mdl;
     /* When the last period began, in ticks. */
     uint64_t timestamp;
-    /* Longest from the begin of a period until it ran, in ns. */
+    /* Longest latency from the start of a period until the process ran, in ns. */
     uint64_t maxlat;
-    /* Least time left at the end of a period's work, in ns; negative: missed. */
+    /* Least time left until the deadline at the end of a period's work, in ns; negative: missed. */
     int64_t minlax;
     uint64_t msgsent;
     uint64_t msgrcvd;
@@ -2249,7 +2258,7 @@ _Static_assert(offsetof(struct skink_process_statistics, msgrcvd) == 48, "skink_
 
 /* Internals of a process. */
 struct skink_process_internals {
-    /* Virtual timers that it has. */
+    /* Number of its virtual timers. */
     uint64_t vt;
     /* Effective priority. */
     uint64_t priority;
@@ -2276,7 +2285,7 @@ struct skink_irq_attributes {
     uint64_t priority;
     /* Types of irq. */
     uint64_t irqtype;
-    /* For people. */
+    /* Descriptive name. */
     uint8_t name[16];
 };
 _Static_assert(sizeof(struct skink_irq_attributes) == 56, "size of skink_irq_attributes");
@@ -2290,13 +2299,13 @@ _Static_assert(offsetof(struct skink_irq_attributes, name) == 40, "skink_irq_att
 /* Statistics of an interrupt descriptor. */
 struct skink_irq_statistics {
     uint64_t count;
-    /* Most arrivals in one period. */
+    /* Highest number of arrivals in one period. */
     uint64_t maxshower;
     /* Deadlines missed. */
     uint64_t mdl;
     /* The last arrival, in ticks. */
     uint64_t timestamp;
-    /* Longest from arrival to second stage, in ns. */
+    /* Longest latency from arrival to second stage, in ns. */
     uint64_t maxlat;
     /* Arrivals while the descriptor was waiting. */
     uint64_t reenter;
@@ -2315,7 +2324,7 @@ struct skink_irq_internals {
     uint64_t irq;
     /* Ticks of the real-time clock in one of the time-shared world. */
     uint64_t harmonic;
-    /* It has a virtual timer. */
+    /* Whether it has a virtual timer. */
     uint64_t vtimer;
     /* State of irq. */
     uint64_t flags;
@@ -2328,13 +2337,13 @@ _Static_assert(offsetof(struct skink_irq_internals, flags) == 24, "skink_irq_int
 
 /* Attributes of a semaphore. */
 struct skink_semaphore_attributes {
-    /* Initial value; read: the value now. */
+    /* Initial value; when read: present value. */
     int64_t value;
     /* SEM_*. */
     uint64_t flags;
     /* Ceiling, with SEM_PRTYCEILING. */
     uint64_t priority;
-    /* Nobody else's; empty names nobody finds. */
+    /* Unique; a semaphore with an empty name cannot be looked up. */
     uint8_t name[16];
 };
 _Static_assert(sizeof(struct skink_semaphore_attributes) == 40, "size of skink_semaphore_attributes");
@@ -2347,7 +2356,7 @@ _Static_assert(offsetof(struct skink_semaphore_attributes, name) == 24, "skink_s
 struct skink_semaphore_statistics {
     uint64_t ups;
     uint64_t downs;
-    /* Most waiters at a time. */
+    /* Highest number of waiters at one time. */
     uint64_t maxinq;
 };
 _Static_assert(sizeof(struct skink_semaphore_statistics) == 24, "size of skink_semaphore_statistics");
@@ -2359,7 +2368,7 @@ _Static_assert(offsetof(struct skink_semaphore_statistics, maxinq) == 16, "skink
 struct skink_semaphore_internals {
     /* Its id. */
     uint64_t index;
-    /* Process number of the owner, or -1: it is free. */
+    /* Process number of the owner, or -1: free. */
     int64_t owner;
     /* Waiters. */
     uint64_t inq;
@@ -2371,7 +2380,7 @@ _Static_assert(offsetof(struct skink_semaphore_internals, inq) == 16, "skink_sem
 
 /* Statistics of a message queue. */
 struct skink_queue_statistics {
-    /* Messages that met a waiting receiver. */
+    /* Messages that found a waiting receiver. */
     uint64_t delivered;
     /* Messages that waited. */
     uint64_t enqueued;
@@ -2382,9 +2391,9 @@ _Static_assert(offsetof(struct skink_queue_statistics, delivered) == 0, "skink_q
 _Static_assert(offsetof(struct skink_queue_statistics, enqueued) == 8, "skink_queue_statistics.enqueued");
 _Static_assert(offsetof(struct skink_queue_statistics, maxinq) == 16, "skink_queue_statistics.maxinq");
 
-/* Trace records: what the kernel's trace ring holds and --trace decodes. */
+/* Records of the kernel's trace ring, which --trace decodes. */
 
-/* What happened. */
+/* Kinds of events. */
 
 /* A message was delivered from from to to. */
 #define SKINK_TRACE_EVENT_MESSAGE 1u
@@ -2395,10 +2404,10 @@ _Static_assert(offsetof(struct skink_queue_statistics, maxinq) == 16, "skink_que
 /* The CPU went from thread from to thread to. */
 #define SKINK_TRACE_EVENT_SWITCH 3u
 
-/* Thread from made the kernel call label; word 6 is its result. to is SYSTEM when that has made it in the thread's name. */
+/* Thread from made the kernel call label; word 6 is its result. to is SYSTEM if the SYSTEM task made it for a message. */
 #define SKINK_TRACE_EVENT_KERNEL_CALL 4u
 
-/* Thread from took the exception or fault label (CPU vector); word 0 is the address. */
+/* Thread from raised the exception or fault label (CPU vector); word 0 is the address. */
 #define SKINK_TRACE_EVENT_EXCEPTION 5u
 
 /* Interrupt line label fired for thread to. */
@@ -2407,21 +2416,21 @@ _Static_assert(offsetof(struct skink_queue_statistics, maxinq) == 16, "skink_que
 /* Thread to was given the service name in words 0 and 1. */
 #define SKINK_TRACE_EVENT_NAMED 7u
 
-/* Thread from reached the port label by the way in word 0 (privilege::way); word 1 is the operation, word 2 the value written, word 6 the
- * result. */
+/* Thread from accessed port label on the access path in word 0 (privilege::way); word 1 is the operation, word 2 the value written, word 6
+ * the result. */
 #define SKINK_TRACE_EVENT_PORT 8u
 
 /* One record, 80 bytes, little endian. */
 struct skink_record {
-    /* TSC when it happened. */
+    /* TSC at the time of the event. */
     uint64_t tsc;
     /* One of event. */
     uint32_t event;
     /* Label, vector, or number of the call. */
     uint32_t label;
-    /* Who did it. */
+    /* Thread that acted, or sender. */
     endpoint_t from;
-    /* To whom. */
+    /* Thread affected, or receiver. */
     endpoint_t to;
     /* Words of the message. */
     uint64_t words[7];
@@ -2434,26 +2443,26 @@ _Static_assert(offsetof(struct skink_record, from) == 16, "skink_record.from");
 _Static_assert(offsetof(struct skink_record, to) == 20, "skink_record.to");
 _Static_assert(offsetof(struct skink_record, words) == 24, "skink_record.words");
 
-/* What tty tells pm beyond being a character device: signals of the terminal. */
+/* The protocol between tty and pm: signals of terminals. (Reads and writes are chardev.) */
 
 /* Terminals. tty notifies pm when there are events. */
 
-/* pm: the next event. ENOENT: none. signal for every process of group (SIGINT, SIGQUIT, SIGTSTP, SIGTTIN, SIGTTOU, SIGWINCH, SIGHUP,
- * SIGCONT). */
+/* pm: returns the next event. ENOENT: none. signal for every process of group (SIGINT, SIGQUIT, SIGTSTP, SIGTTIN, SIGTTOU, SIGWINCH,
+ * SIGHUP, SIGCONT). */
 #define SKINK_TTY_NEXT_EVENT 0x90001u
 struct skink_tty_next_event_reply {
     uint64_t signal;
     uint64_t group;
 };
 
-/* pm: the session of this leader is over: it loses its terminal; SIGHUP and SIGCONT to the foreground group come as events. */
+/* pm: the session of this leader has ended and loses its terminal; SIGHUP and SIGCONT to the foreground group come as events. */
 #define SKINK_TTY_SESSION_END 0x90002u
 struct skink_tty_session_end {
     uint64_t session;
 };
 
-/* The protocol of vfs: what pm and procfs ask of it. Programs reach it by their Linux calls (list: systems/ *.toml). vfs never blocks: it
- * answers these at once, and tells of what takes longer by events: it notifies pm, pm fetches with NextEvent. */
+/* The protocol of vfs: requests of pm and procfs. Programs reach vfs by their Linux calls (list: systems/ *.toml). vfs replies at once; the
+ * results of longer operations are events: vfs notifies pm, which fetches them with NextEvent. */
 
 /* Fork: the descriptor table is shared (CLONE_FILES). */
 #define SKINK_VFS_FORK_FILES 1ull
@@ -2461,16 +2470,16 @@ struct skink_tty_session_end {
 /* Fork: directory, root and umask are shared (CLONE_FS). */
 #define SKINK_VFS_FORK_FS 2ull
 
-/* Event: an exec is ready or has failed. */
+/* Event: an exec is ready to be committed or has failed. */
 #define SKINK_VFS_EVENT_EXEC 1ull
 
 /* Event: a signal for a thread. */
 #define SKINK_VFS_EVENT_SIGNAL 2ull
 
-/* Event: SyncAll is done; a = 0 or negative error. */
+/* Event: SyncAll has completed; a = 0 or negative error. */
 #define SKINK_VFS_EVENT_SYNCED 3ull
 
-/* Event: a message has come to a queue, and a process is to have a signal for it (mq_notify(3)): a = pid (low half) and signal, b = value
+/* Event: a message has arrived in a queue for which a process requested a signal (mq_notify(3)): a = pid (low half) and signal, b = value
  * for the handler, c = pid (low half) and user of the sender. */
 #define SKINK_VFS_EVENT_MESSAGE 4ull
 
@@ -2495,7 +2504,7 @@ struct skink_vfs_fork {
     uint64_t flags;
 };
 
-/* The process or thread is gone: closes what nobody shares; a call of it in progress is dropped. */
+/* The process or thread has ended: closes its unshared descriptors and cancels its call in progress. */
 #define SKINK_VFS_EXIT 0x30002u
 struct skink_vfs_exit {
     uint64_t process;
@@ -2510,14 +2519,14 @@ struct skink_vfs_exec {
     uint64_t bytes;
 };
 
-/* The exec is going through: closes descriptors marked close-on-exec, unshares. */
+/* The exec is committed: closes descriptors marked close-on-exec, unshares the table. */
 #define SKINK_VFS_EXEC_COMMIT 0x30004u
 struct skink_vfs_exec_commit {
     uint64_t process;
 };
 
-/* The text of the last exec event that pm needs, into the grant: for a script interpreter NUL argument NUL script NUL (argument may be
- * empty), else the absolute path. → word 0: length. */
+/* Copies the text of the last exec event into the grant: for a script interpreter NUL argument NUL script NUL (argument may be empty), else
+ * the absolute path. Word 0 of the reply: length. */
 #define SKINK_VFS_EXEC_TEXT 0x30005u
 struct skink_vfs_exec_text {
     uint64_t process;
@@ -2525,8 +2534,8 @@ struct skink_vfs_exec_text {
     uint64_t bytes;
 };
 
-/* A signal ends the call in progress: it returns error (ERESTARTSYS mostly) unless it is already done; what it has done so far is returned
- * instead if it moved data. ENOENT: no call in progress. */
+/* Cancels the call in progress for a signal: it returns the bytes moved so far if there are any, else error (mostly ERESTARTSYS). ENOENT:
+ * no call in progress. */
 #define SKINK_VFS_CANCEL 0x30006u
 struct skink_vfs_cancel {
     uint64_t process;
@@ -2543,7 +2552,7 @@ struct skink_vfs_set_ids {
     uint64_t groups;
 };
 
-/* Session and group have changed. leader: it has just become a session leader: no controlling terminal. */
+/* Session and group have changed. leader: the process has become a session leader, without controlling terminal. */
 #define SKINK_VFS_SET_SESSION 0x30008u
 struct skink_vfs_set_session {
     uint64_t process;
@@ -2552,8 +2561,8 @@ struct skink_vfs_set_session {
     uint64_t leader;
 };
 
-/* The next event. ENOENT: none left. Values by kind: EVENT_EXEC: word a = image, or negative error; b = interpreter image; c = flags
- * (EXEC_*), d = owner ids if set-id. EVENT_SIGNAL: a = signal for this thread, whose call waits for Cancel (SIGPIPE, SIGXFSZ). */
+/* Returns the next event. ENOENT: none left. Values by kind: EVENT_EXEC: word a = image, or negative error; b = interpreter image; c =
+ * flags (EXEC_*), d = owner ids if set-id. EVENT_SIGNAL: a = signal for this thread, whose call waits for Cancel (SIGPIPE, SIGXFSZ). */
 #define SKINK_VFS_NEXT_EVENT 0x30009u
 struct skink_vfs_next_event_reply {
     uint64_t kind;
@@ -2564,14 +2573,13 @@ struct skink_vfs_next_event_reply {
     uint64_t d;
 };
 
-/* pm: writes everything back (sync), then notifies: for poweroff. Event EVENT_SYNCED. unmount: file systems are marked clean and refuse
- * writes. */
+/* pm: writes everything back, then sends event EVENT_SYNCED, before a shutdown. unmount: file systems are marked clean and refuse writes. */
 #define SKINK_VFS_SYNC_ALL 0x3000au
 struct skink_vfs_sync_all {
     uint64_t unmount;
 };
 
-/* procfs: text of /proc/mounts into the grant from offset. → word 0: length written. */
+/* procfs: copies the text of /proc/mounts from offset into the grant. Word 0 of the reply: bytes copied. */
 #define SKINK_VFS_MOUNTS 0x3000bu
 struct skink_vfs_mounts {
     uint64_t grant;
@@ -2579,8 +2587,8 @@ struct skink_vfs_mounts {
     uint64_t offset;
 };
 
-/* procfs: what a descriptor of a process is: the path of descriptor what ≥ 0, working directory (-1) or root (-2) into the grant. →
- * word 0: length. EBADF: no such descriptor. */
+/* procfs: copies the path of descriptor what ≥ 0, working directory (-1) or root (-2) of a process into the grant. Word 0 of the reply:
+ * length. EBADF: no such descriptor. */
 #define SKINK_VFS_DESCRIPTOR_PATH 0x3000cu
 struct skink_vfs_descriptor_path {
     uint64_t process;
@@ -2589,7 +2597,7 @@ struct skink_vfs_descriptor_path {
     uint64_t bytes;
 };
 
-/* procfs: the open descriptors of a process from first on, as u32 array into the grant. → word 0: bytes. */
+/* procfs: copies the open descriptors of a process from first on into the grant, as u32 array. Word 0 of the reply: bytes copied. */
 #define SKINK_VFS_DESCRIPTORS 0x3000du
 struct skink_vfs_descriptors {
     uint64_t process;
@@ -2598,9 +2606,9 @@ struct skink_vfs_descriptors {
     uint64_t bytes;
 };
 
-/* The protocol of vm, the memory server: frames, address spaces, page faults, mmap, images of executables. Routed to it are the Linux calls
- * brk, mmap, munmap, mprotect, mremap, madvise, msync, mincore, mlock and relatives. vm never blocks on anybody, so everybody may wait for
- * it. */
+/* The protocol of vm, the memory server: frames, address spaces, page faults, mmap, images of executables. Routed to vm are the Linux calls
+ * brk, mmap, munmap, mprotect, mremap, madvise, msync, mincore, mlock and relatives. vm never blocks on another process, so every process
+ * may wait for it. */
 
 /* One region of an address space. */
 struct skink_map_record {
@@ -2628,12 +2636,12 @@ _Static_assert(offsetof(struct skink_map_record, device) == 32, "skink_map_recor
 _Static_assert(offsetof(struct skink_map_record, protection) == 40, "skink_map_record.protection");
 _Static_assert(offsetof(struct skink_map_record, kind) == 44, "skink_map_record.kind");
 
-/* Memory. Faults come from the kernel (kernel::Fault, kernel::CopyFault); the rest from pm, rs, vfs, drivers and procfs as noted. */
+/* Memory. Faults come from the kernel (kernel::Fault, kernel::CopyFault); callers of the others as noted. */
 
 /* rs: builds the address space of a new service (registers are rs's to set) from the ELF file in the grant: segments, stack, heap of
  * heap_bytes (filled on demand), preserved memory of keep_bytes (zero at first, then the same pages for each incarnation in this slot), and
- * copies the argument text from the grant behind the image. Everything of a predecessor in the slot is freed but the preserved memory. →
- * entry, address of the arguments, stack end. ENOEXEC, ENOMEM. */
+ * copies the argument text from the grant behind the image. All memory of a predecessor in the slot but the preserved memory is freed.
+ * Returns entry, address of the arguments, end of the stack. ENOEXEC, ENOMEM. */
 #define SKINK_VM_SPAWN 0x10001u
 struct skink_vm_spawn {
     uint64_t process;
@@ -2657,14 +2665,14 @@ struct skink_vm_fork {
     uint64_t share;
 };
 
-/* pm, rs: the process is gone; frees its memory when nobody shares it. */
+/* pm, rs: the process has ended; frees its memory unless another process shares it. */
 #define SKINK_VM_EXIT 0x10003u
 struct skink_vm_exit {
     uint64_t process;
 };
 
-/* pm: replaces the memory of process by the image (and interpreter image, 0 = none) and a fresh stack of at most stack_bytes. Nothing has
- * changed when it fails. ENOEXEC, ENOMEM. phdr: address of the program headers in memory; interpreter_base: 0 without interpreter; start:
+/* pm: replaces the memory of process by the image (and interpreter image, 0 = none) and a fresh stack of at most stack_bytes. On failure
+ * nothing has changed. ENOEXEC, ENOMEM. phdr: address of the program headers in memory; interpreter_base: 0 without interpreter; start:
  * where to jump to (the interpreter's entry if there is one). */
 #define SKINK_VM_EXEC 0x10004u
 struct skink_vm_exec {
@@ -2682,8 +2690,8 @@ struct skink_vm_exec_reply {
     uint64_t stack_end;
 };
 
-/* vfs: the image (cached pages) of this file, made empty if there is none. version changes whenever the content does: an old image is
- * forgotten. → image, and in word 0 nothing. Images are dropped when memory is short and nobody maps them. */
+/* vfs: returns the image (cached pages) of this file, an empty one if there was none. version changes with the content: an image of an
+ * older version is discarded. Unmapped images are evicted when memory is short. */
 #define SKINK_VM_IMAGE_OPEN 0x10005u
 struct skink_vm_image_open {
     uint64_t device;
@@ -2695,7 +2703,8 @@ struct skink_vm_image_open_reply {
     uint64_t image;
 };
 
-/* vfs: the first stretch of the image within offset .. offset + bytes that is not there yet. Word 0: its length in bytes (0: all there). */
+/* vfs: returns the first missing range of the image within offset .. offset + bytes. Word 0 of the reply: its length in bytes (0: nothing
+ * is missing). */
 #define SKINK_VM_IMAGE_MISSING 0x10006u
 struct skink_vm_image_missing {
     uint64_t image;
@@ -2706,7 +2715,8 @@ struct skink_vm_image_missing_reply {
     uint64_t missing_offset;
 };
 
-/* vfs: fills a stretch of the image (offset page-aligned; bytes a multiple of the page but at the end of the file) from the grant. */
+/* vfs: fills a range of the image from the grant. The offset is page-aligned, the length a multiple of the page except at the end of the
+ * file. */
 #define SKINK_VM_IMAGE_FILL 0x10007u
 struct skink_vm_image_fill {
     uint64_t image;
@@ -2715,20 +2725,20 @@ struct skink_vm_image_fill {
     uint64_t bytes;
 };
 
-/* vfs: done with an image it opened (drops vfs's hold). */
+/* vfs: releases an image that it opened. */
 #define SKINK_VM_IMAGE_CLOSE 0x10008u
 struct skink_vm_image_close {
     uint64_t image;
 };
 
-/* vfs: the content of this file has changed or it is gone: its image is for nobody new. */
+/* vfs: the content of this file has changed or it was deleted: its image is not used for later mappings. */
 #define SKINK_VM_IMAGE_FORGET 0x10009u
 struct skink_vm_image_forget {
     uint64_t device;
     uint64_t inode;
 };
 
-/* vfs, after a notification from vm: the next mmap of a file. The program waits in vm. ENOENT: none left. */
+/* vfs, after a notification from vm: returns the next mmap of a file, whose program blocks in vm. ENOENT: none left. */
 #define SKINK_VM_NEXT_FILE_MAP 0x1000au
 struct skink_vm_next_file_map_reply {
     uint64_t process;
@@ -2738,8 +2748,8 @@ struct skink_vm_next_file_map_reply {
     uint64_t flags;
 };
 
-/* vfs: the answer: the image or shared file (loaded in that range), or in error an errno for the program. vm then maps it and answers the
- * program. may_write: the descriptor is open for writing, so a shared mapping may become writable later. */
+/* vfs: completes a file mapping with the image or shared file, loaded in the range, or with an error for the program. vm maps it and
+ * replies to the program. may_write: the descriptor is open for writing, so a shared mapping may become writable later. */
 #define SKINK_VM_FILE_MAP_DONE 0x1000bu
 struct skink_vm_file_map_done {
     uint64_t process;
@@ -2748,7 +2758,8 @@ struct skink_vm_file_map_done {
     uint64_t may_write;
 };
 
-/* Drivers: maps physical memory of their privileges into the caller. flags: layout::map. → address. EPERM outside the privileges. */
+/* Drivers: maps physical memory of their privileges into the caller. flags: layout::map. Returns the address. EPERM: outside the
+ * privileges. */
 #define SKINK_VM_MAP_PHYSICAL 0x1000cu
 struct skink_vm_map_physical {
     uint64_t physical;
@@ -2759,7 +2770,7 @@ struct skink_vm_map_physical_reply {
     uint64_t address;
 };
 
-/* Drivers: physically contiguous zeroed memory for DMA, mapped into the caller. → address, physical address. */
+/* Drivers: allocates physically contiguous zeroed memory for DMA and maps it into the caller. Returns its address and physical address. */
 #define SKINK_VM_ALLOCATE_DMA 0x1000du
 struct skink_vm_allocate_dma {
     uint64_t bytes;
@@ -2769,7 +2780,7 @@ struct skink_vm_allocate_dma_reply {
     uint64_t physical;
 };
 
-/* Anyone: total, free, cached (images) bytes and bytes vm itself uses. */
+/* Any service: returns the bytes that are total, free, cached (images) and used by vm itself. */
 #define SKINK_VM_MEMORY_INFO 0x1000eu
 struct skink_vm_memory_info_reply {
     uint64_t total;
@@ -2778,7 +2789,7 @@ struct skink_vm_memory_info_reply {
     uint64_t own;
 };
 
-/* procfs, pm: size and resident bytes of a process. */
+/* procfs, pm: returns size and resident bytes of a process. */
 #define SKINK_VM_PROCESS_MEMORY 0x1000fu
 struct skink_vm_process_memory {
     uint64_t process;
@@ -2790,7 +2801,7 @@ struct skink_vm_process_memory_reply {
     uint64_t stack_bytes;
 };
 
-/* procfs: MapRecords of a process into the grant, starting with the region first. → word 0: bytes written. */
+/* procfs: copies MapRecords of a process into the grant, starting with region first. Word 0 of the reply: bytes copied. */
 #define SKINK_VM_MAPS 0x10010u
 struct skink_vm_maps {
     uint64_t process;
@@ -2799,8 +2810,8 @@ struct skink_vm_maps {
     uint64_t bytes;
 };
 
-/* rs: as Spawn, but process gets the memory of its predecessor in the slot, in which only what the image has read-only and the arguments
- * are written anew, and the stack is empty. The image is the predecessor's. ESRCH: there is none; ENOEXEC: another image. */
+/* rs: as Spawn, but process inherits the memory of its predecessor in the slot; only the read-only segments, the arguments and the stack
+ * are fresh. ESRCH: no predecessor; ENOEXEC: not the predecessor's image. */
 #define SKINK_VM_RENEW 0x10011u
 struct skink_vm_renew {
     uint64_t process;
@@ -2814,8 +2825,8 @@ struct skink_vm_renew_reply {
     uint64_t stack_end;
 };
 
-/* vfs: the memory of a file that is mapped shared, held by vfs until SharedClose; one for each file, made empty if there is none.
- * ImageMissing, ImageFill and FileMapDone take it as they take images. → the object. */
+/* vfs: returns the shared file, the one object behind all shared mappings of a file, an empty one if there was none. vfs holds it until
+ * SharedClose. ImageMissing, ImageFill and FileMapDone accept it in place of an image. */
 #define SKINK_VM_SHARED_OPEN 0x10012u
 struct skink_vm_shared_open {
     uint64_t device;
@@ -2826,8 +2837,8 @@ struct skink_vm_shared_open_reply {
     uint64_t object;
 };
 
-/* vfs: copies the first pages within offset .. end that programs have changed into the grant, as many as bytes hold and follow each other;
- * the next change of them is noticed again. They count as changed until SharedWritten. → word 0: bytes (0: there are none), offset. */
+/* vfs: copies the first run of dirty pages within offset .. end, at most bytes bytes, into the grant, and write-protects them to see later
+ * changes. The pages stay dirty until SharedWritten. Word 0 of the reply: bytes (0: no dirty page); then the offset. */
 #define SKINK_VM_SHARED_TAKE 0x10013u
 struct skink_vm_shared_take {
     uint64_t object;
@@ -2840,7 +2851,7 @@ struct skink_vm_shared_take_reply {
     uint64_t offset;
 };
 
-/* vfs: what it has taken there is in the file. */
+/* vfs: the dirty pages that SharedTake copied are written to the file: they are clean. */
 #define SKINK_VM_SHARED_WRITTEN 0x10014u
 struct skink_vm_shared_written {
     uint64_t object;
@@ -2848,7 +2859,7 @@ struct skink_vm_shared_written {
     uint64_t bytes;
 };
 
-/* vfs: somebody has written what is in the grant to the file, which is size bytes long now. */
+/* vfs: copies what a write(2) has put into the file from the grant to the shared file; the file is size bytes long. */
 #define SKINK_VM_SHARED_UPDATE 0x10015u
 struct skink_vm_shared_update {
     uint64_t object;
@@ -2858,27 +2869,27 @@ struct skink_vm_shared_update {
     uint64_t size;
 };
 
-/* vfs: the file is this long. Pages behind its end are gone, from programs too. */
+/* vfs: the file was truncated or extended to this size. Pages beyond the end are unmapped, in programs too. */
 #define SKINK_VM_SHARED_RESIZE 0x10016u
 struct skink_vm_shared_resize {
     uint64_t object;
     uint64_t bytes;
 };
 
-/* vfs: gives it up. EBUSY: it is mapped, or, unless lose, changed. */
+/* vfs: releases a shared file. EBUSY: it is mapped, or it has dirty pages and lose is not set. */
 #define SKINK_VM_SHARED_CLOSE 0x10017u
 struct skink_vm_shared_close {
     uint64_t object;
     uint64_t lose;
 };
 
-/* vfs, after a notification from vm: a shared file that nobody maps any more. ENOENT: none left. */
+/* vfs, after a notification from vm: returns a shared file whose last mapping is gone. ENOENT: none left. */
 #define SKINK_VM_NEXT_UNMAPPED 0x10018u
 struct skink_vm_next_unmapped_reply {
     uint64_t object;
 };
 
-/* vfs, after its restart: the shared file after this one in vm's order, 0: the first. ENOENT: none left. */
+/* vfs, after its restart: returns the shared file after this one in vm's order, 0: the first. ENOENT: none left. */
 #define SKINK_VM_NEXT_SHARED 0x10019u
 struct skink_vm_next_shared {
     uint64_t after;
@@ -2889,14 +2900,14 @@ struct skink_vm_next_shared_reply {
     uint64_t inode;
 };
 
-/* vfs, after a notification from vm: a program waits in msync until this file is written back. ENOENT: none left. */
+/* vfs, after a notification from vm: returns a file for whose write-back a program waits in msync. ENOENT: none left. */
 #define SKINK_VM_NEXT_SYNC 0x1001au
 struct skink_vm_next_sync_reply {
     uint64_t process;
     uint64_t object;
 };
 
-/* vfs: it is, or in error why not. */
+/* vfs: completes an msync, with 0 or an error. */
 #define SKINK_VM_SYNC_DONE 0x1001bu
 struct skink_vm_sync_done {
     uint64_t process;

@@ -1,10 +1,10 @@
-/* The primitives: how messages go between processes. abi.h has their full meaning.
+/* The IPC primitives, defined in abi.h.
  *
- * Two forms of each. Without a suffix the message travels in registers (`syscall`); with the suffix 33 the kernel reads and writes it in memory
+ * Each has two forms. Without a suffix the message is passed in registers (`syscall`); with the suffix 33 the kernel reads and writes it in memory
  * (`int 0x21`), as MINIX does it. They mix: a message sent by one form may be received by the other.
  *
- * All give OK, or a negative error: -EDEADSRCDST (nobody there), -ECALLDENIED (not among the caller's destinations),
- * -ELOCKED (a circle of processes waiting for each other), -EFAULT (33 only: the message is not in the caller's memory). */
+ * All return OK or a negative error: -EDEADSRCDST (no such process), -ECALLDENIED (not among the caller's destinations),
+ * -ELOCKED (deadlock), -EFAULT (33 only: the message is not in the caller's memory). */
 #ifndef SKINK_IPC_H
 #define SKINK_IPC_H
 
@@ -18,23 +18,23 @@ typedef struct skink_message message;
 int skink_send(endpoint_t to, const message *m);
 int send33(endpoint_t to, const message *m);
 
-/* Waits for a message from `from`, or from anybody with ANY. */
+/* Waits for a message from `from`, or from any process with ANY. */
 int skink_receive(endpoint_t from, message *m);
 int receive33(endpoint_t from, message *m);
 
-/* Sends a request and waits for the answer of the same process, which takes the request's place in `m`. */
+/* Sends a request and waits for the reply of the same process, which replaces the request in `m`. */
 int skink_sendrec(endpoint_t to, message *m);
 int sendrec33(endpoint_t to, message *m);
 
-/* Sets the caller's pending bit at `to`. Never waits. */
+/* Notifies `to`: sets the caller's pending bit there. Never blocks. */
 int skink_notify(endpoint_t to);
 int notify33(endpoint_t to);
 
-/* Sends if `to` is waiting for it, else -ENOTREADY: a notification from it tells when to try again. */
+/* Sends if `to` is waiting for it, else -ENOTREADY: `to` notifies the caller when it is. */
 int skink_sendnb(endpoint_t to, const message *m);
 int sendnb33(endpoint_t to, const message *m);
 
-/* Sends `m` to `to`, which loses it if it does not wait for it, and waits for the next message from `from`, with nothing between. */
+/* Sends `m` to `to`, which loses it unless it is waiting for it, and atomically waits for the next message from `from`. */
 int replyrec(endpoint_t to, message *m, endpoint_t from);
 
 /* As replyrec, but waits until `to` has received. */

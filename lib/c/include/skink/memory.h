@@ -1,4 +1,4 @@
-/* The functions on memory and texts that a service has: those that gcc itself calls, and two more. Their meaning is ISO C's.
+/* Memory and string functions for services: those that gcc itself calls, and two more. Defined as in ISO C.
  * Programs with a C library include <string.h> instead. */
 #ifndef SKINK_MEMORY_H
 #define SKINK_MEMORY_H

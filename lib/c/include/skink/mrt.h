@@ -1,10 +1,10 @@
-/* MINIX4RT: hard real-time processes beside ordinary ones. abi.h, where it says rt, has the full meaning of everything.
+/* MINIX4RT: hard real-time processes beside ordinary ones. The module rt in abi.h defines all of it.
  *
- * System calls are for ordinary processes of the superuser: set-up and statistics, no promise about time. Kernel calls are for
- * real-time processes, which may make no others but exit; mrt_set2rt alone is for ordinary ones. All give 0 (or an id) or a negative error. The
- * errors here are negative already, as MINIX has them. Times are ticks of 1 / (50 * harmonic) s.
+ * System calls are for ordinary processes of the superuser: set-up and statistics, without bounds on their time. Kernel calls are for
+ * real-time processes, which may make no other calls but exit; only mrt_set2rt is for ordinary ones. All return 0 (or an id) or a negative
+ * error. The error constants here are negative, as in MINIX. Times are ticks of 1 / (50 * harmonic) s.
  *
- * Where the paper has two spellings both are here: mrt_semattr and mrt_getsemattr, MRT_semup and mrt_semup. */
+ * Both spellings of the paper are defined: mrt_semattr and mrt_getsemattr, MRT_semup and mrt_semup. */
 #ifndef SKINK_MRT_H
 #define SKINK_MRT_H
 
@@ -122,7 +122,7 @@ static inline int mrt_getsval(mrt_sval_t *to) { return mrt_system_call(SKINK_RT_
 static inline int mrt_getsstat(mrt_sstat_t *to) { return mrt_system_call(SKINK_RT_CONTROL_GETSSTAT, 0, to); }
 static inline int mrt_clrsstat(void) { return mrt_system_call(SKINK_RT_CONTROL_CLRSSTAT, 0, 0); }
 
-/* Of the caller; mrt_set2rt takes them. */
+/* Attributes of the caller, which mrt_set2rt puts into effect. */
 static inline int mrt_setpattr(const mrt_pattr_t *from) { return mrt_system_call(SKINK_RT_CONTROL_SETPATTR, 0, from); }
 static inline int mrt_getpattr(long pid, mrt_pattr_t *to) { return mrt_system_call(SKINK_RT_CONTROL_GETPATTR, pid, to); }
 static inline int mrt_getpstat(long pid, mrt_pstat_t *to) { return mrt_system_call(SKINK_RT_CONTROL_GETPSTAT, pid, to); }
@@ -137,7 +137,7 @@ static inline int mrt_getiint(int irq, mrt_iint_t *to) { return mrt_system_call(
 
 static inline int mrt_semalloc(const mrt_semattr_t *from) { return mrt_system_call(SKINK_RT_CONTROL_SEMALLOC, 0, from); }
 static inline int mrt_semfree(int id) { return mrt_system_call(SKINK_RT_CONTROL_SEMFREE, id, 0); }
-/* The semaphore with this name, of at most 16 characters. */
+/* Returns the semaphore with this name of at most 16 characters. */
 int mrt_getsemid(const char *name);
 static inline int mrt_getsemattr(int id, mrt_semattr_t *to) { return mrt_system_call(SKINK_RT_CONTROL_GETSEMATTR, id, to); }
 static inline int mrt_getsemstat(int id, mrt_semstat_t *to) { return mrt_system_call(SKINK_RT_CONTROL_GETSEMSTAT, id, to); }
@@ -150,7 +150,7 @@ static inline int mrt_getsemint(int id, mrt_semint_t *to) { return mrt_system_ca
 static inline int mrt_getmqstat(int id, mrt_mqstat_t *to) { return mrt_system_call(SKINK_RT_CONTROL_GETMQSTAT, id, to); }
 static inline int mrt_clrmqstat(int id) { return mrt_system_call(SKINK_RT_CONTROL_CLRMQSTAT, id, 0); }
 
-/* Kernel calls. Short ones, so that they cost no more than the trap. */
+/* Kernel calls, inline, so that they cost no more than the trap. */
 static inline int mrt_kernel_call(uint64_t number, long first, long second)
 {
     int64_t status = (int64_t)number;
@@ -164,7 +164,7 @@ static inline int mrt_semdown(int id, long timeout) { return mrt_kernel_call(SKI
 static inline int mrt_semup(int id) { return mrt_kernel_call(SKINK_RT_CALL_SEMUP, id, 0); }
 static inline int mrt_sleep(long ticks) { return mrt_kernel_call(SKINK_RT_CALL_SLEEP, ticks, 0); }
 static inline int mrt_wakeup(long pid) { return mrt_kernel_call(SKINK_RT_CALL_WAKEUP, pid, 0); }
-/* 80 characters, or up to a zero. */
+/* Prints 80 characters, or up to a zero. */
 static inline int mrt_print(const char *text) { return mrt_kernel_call(SKINK_RT_CALL_PRINT, (long)text, 0); }
 #define MRT_semdown mrt_semdown
 #define MRT_semup mrt_semup

@@ -1,8 +1,8 @@
 /* Kernel calls as requests to the SYSTEM task: the caller needs "system" among its destinations
  * and the call in its mask, else -ECALLDENIED. abi.h has arguments and errors of each call.
  *
- * All give OK or a negative error, except where a number is promised. A null pointer for a result is -EFAULT; another bad one ends the caller, as any
- * bad pointer does. Memory that the kernel reads or writes is checked by it: -EFAULT. */
+ * All return OK or a negative error, unless a number is documented. A null pointer for a result is -EFAULT; another bad pointer faults.
+ * The kernel checks memory that it reads or writes: -EFAULT. */
 #ifndef SKINK_SYS_H
 #define SKINK_SYS_H
 

@@ -1,7 +1,7 @@
-//! DMA memory and its parts.
+//! DMA memory and the buffers in it.
 //!
-//! A [`Buffer`] is the only way to its bytes, and cannot be copied: whoever owns it is who may touch them. Two buffers never overlap,
-//! because [`Dma`] gives each byte out once. Memory is never taken back; a driver takes what it needs when it starts.
+//! Bytes are accessed through a [`Buffer`] only, which cannot be cloned: its owner has exclusive access. Two buffers never overlap,
+//! because [`Dma`] allocates each byte once. Memory is never freed; a driver allocates all of it when it starts.
 
 use crate::{Client, Region};
 use abi::Errno;
@@ -9,19 +9,19 @@ use alloc::rc::Rc;
 use alloc::vec;
 use sys::Result;
 
-/// Memory that driver and device share. Offsets are within it: the implementation panics otherwise.
+/// Memory that driver and device share. Implementations panic on offsets outside of it.
 pub trait Memory {
-    /// Its length.
+    /// Returns the length in bytes.
     fn bytes(&self) -> usize;
-    /// Address for the device of an offset.
+    /// Returns the address of an offset, as the device sees it.
     fn physical(&self, offset: usize) -> u64;
-    /// Reads two bytes at once, at an even offset.
+    /// Reads a 16-bit value atomically, at an even offset.
     fn read16(&self, offset: usize) -> u16;
-    /// Writes two bytes at once, at an even offset. Everything written before is there first.
+    /// Writes a 16-bit value atomically, at an even offset, after all earlier writes.
     fn write16(&self, offset: usize, value: u16);
-    /// Copies out of it.
+    /// Copies from the memory.
     fn copy_out(&self, offset: usize, into: &mut [u8]);
-    /// Copies into it.
+    /// Copies into the memory.
     fn copy_in(&self, offset: usize, from: &[u8]);
 }
 
@@ -46,7 +46,7 @@ impl Memory for Region {
     }
 }
 
-/// DMA memory that is given out in buffers.
+/// Allocator of buffers in DMA memory.
 #[derive(Debug)]
 pub struct Dma<M> {
     memory: Rc<M>,
@@ -54,15 +54,15 @@ pub struct Dma<M> {
 }
 
 impl<M: Memory> Dma<M> {
-    /// All of `memory`, which begins at a page.
+    /// Makes an allocator of all of `memory`, which begins at a page boundary.
     pub fn new(memory: M) -> Self {
         Dma { memory: Rc::new(memory), next: 0 }
     }
 
-    /// The next `bytes` bytes at a multiple of `align`, a power of two up to a page.
+    /// Allocates the next `bytes` bytes at a multiple of `align`, a power of two up to a page.
     ///
     /// # Errors
-    /// `ENOMEM`: there are not so many left.
+    /// `ENOMEM`: too few bytes are left.
     pub fn take(&mut self, bytes: usize, align: usize) -> Result<Buffer<M>> {
         let start = self.next.next_multiple_of(align);
         let end = start.checked_add(bytes).filter(|&end| end <= self.memory.bytes()).ok_or(Errno::ENOMEM)?;
@@ -71,7 +71,7 @@ impl<M: Memory> Dma<M> {
     }
 }
 
-/// A part of DMA memory that nobody else has. Of its capacity the first `len` bytes take part in a transfer.
+/// A range of DMA memory with one owner. The first `len` bytes of its capacity take part in a transfer.
 #[derive(Debug)]
 pub struct Buffer<M> {
     memory: Rc<M>,
@@ -81,35 +81,35 @@ pub struct Buffer<M> {
 }
 
 impl<M: Memory> Buffer<M> {
-    /// Bytes that take part in a transfer.
+    /// Returns the number of bytes that take part in a transfer.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether no byte takes part: the buffer then has no descriptor in a chain.
+    /// Returns whether no byte takes part: the buffer then has no descriptor in a chain.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Makes `len` bytes take part; no more than there are.
+    /// Sets the number of bytes that take part, at most the capacity.
     pub fn set_len(&mut self, len: usize) {
         self.len = len.min(self.capacity);
     }
 
-    /// Copies out of it.
+    /// Copies from the memory.
     ///
     /// # Panics
-    /// When that is beyond its capacity; so do the others.
+    /// If the range is beyond the capacity, as for all copies.
     pub fn read(&self, offset: usize, into: &mut [u8]) {
         self.memory.copy_out(self.place(offset, into.len()), into);
     }
 
-    /// Copies into it.
+    /// Copies into the memory.
     pub fn write(&mut self, offset: usize, from: &[u8]) {
         self.memory.copy_in(self.place(offset, from.len()), from);
     }
 
-    /// The buffer with zeros in it.
+    /// Returns the buffer filled with zeros.
     pub(super) fn cleared(mut self) -> Self {
         self.write(0, &vec![0; self.capacity]);
         self
@@ -129,13 +129,13 @@ impl<M: Memory> Buffer<M> {
 
     fn place(&self, offset: usize, bytes: usize) -> usize {
         let within = offset.checked_add(bytes).is_some_and(|end| end <= self.capacity);
-        assert!(within, "{bytes} bytes at {offset} are not within a buffer of {}", self.capacity);
+        assert!(within, "{bytes} bytes at {offset} are outside a buffer of {}", self.capacity);
         self.start + offset
     }
 }
 
 impl Buffer<Region> {
-    /// Copies the first `bytes` bytes to `offset` of a client's buffer, without a stop in the driver's memory.
+    /// Copies the first `bytes` bytes directly to `offset` of a client's buffer.
     ///
     /// # Errors
     /// As [`Client::put`].

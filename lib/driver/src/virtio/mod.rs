@@ -6,15 +6,15 @@
 //! | `queue` | split virtqueues with many chains in flight |
 //! | `setup` | reset, feature negotiation, queues; the trait [`Transport`] |
 //! | `pci` | the modern PCI transport with MSI-X |
-//! | `played` | a device played by a test |
+//! | `played` | a device simulated by a test |
 //!
-//! A driver [`Setup::begin`]s with the features it knows, makes its queues in one piece of [`Dma`] memory, and starts the device. Then it
-//! [`offers`](Queue::offer) chains of buffers and takes [`completed`](Queue::completed) ones back. A chain in flight is owned by the
-//! queue, so no driver can touch memory that the device is working on. Receive queues (net, input) post chains that the device
-//! fills whenever it has something.
+//! A driver negotiates the features it knows ([`Setup::begin`]), allocates its queues in one piece of [`Dma`] memory, and starts the
+//! device. Then it [`offers`](Queue::offer) chains of buffers and receives [`completed`](Queue::completed) ones. A chain in flight is owned by the
+//! queue, so no driver can touch memory that the device is using. Receive queues (net, input) post chains that the device
+//! fills when data arrives.
 //!
 //! The device is not trusted: whatever it writes is checked, and a device that breaks the rules gets [`Broken`], after which its queue
-//! gives nothing out any more. A driver ends itself then; its successor resets the device.
+//! completes no chain. The driver then exits; its successor resets the device.
 
 mod memory;
 mod pci;

@@ -26,7 +26,7 @@ const MSIX_ENABLE: u32 = 1 << 15;
 const MSIX_LAST_VECTOR: u32 = 0x7ff;
 /// Bytes of an MSI-X vector: address, data, control.
 const VECTOR_BYTES: usize = 16;
-/// Vector of what has none.
+/// Vector number for "no vector".
 const NO_VECTOR: u16 = 0xffff;
 
 /// Offsets in the common configuration (4.1.4.3), and its length.
@@ -55,19 +55,19 @@ pub trait Registers {
     fn bytes(&self) -> usize;
     /// Reads one byte.
     fn read8(&self, offset: usize) -> u8;
-    /// Reads two.
+    /// Reads two bytes.
     fn read16(&self, offset: usize) -> u16;
-    /// Reads four.
+    /// Reads four bytes.
     fn read32(&self, offset: usize) -> u32;
     /// Writes one byte.
     fn write8(&mut self, offset: usize, value: u8);
-    /// Writes two.
+    /// Writes two bytes.
     fn write16(&mut self, offset: usize, value: u16);
-    /// Writes four.
+    /// Writes four bytes.
     fn write32(&mut self, offset: usize, value: u32);
 }
 
-/// A part of a range of the device.
+/// A window within a memory or port range of the device.
 pub struct Window {
     region: Region,
     start: usize,
@@ -106,12 +106,12 @@ pub struct PciTransport<R> {
     notify_multiplier: usize,
     /// MSI-X vectors; queue n has vector n, or the last one.
     vectors: u16,
-    /// Where each enabled queue is notified, by its number.
+    /// Notification offset of each enabled queue, by queue number.
     notify_offsets: Vec<usize>,
 }
 
 impl<R: Registers> PciTransport<R> {
-    /// A device with these windows.
+    /// Makes the transport of a device with these windows.
     ///
     /// # Errors
     /// `EIO`: the common configuration is too short.
@@ -127,11 +127,11 @@ impl<R: Registers> PciTransport<R> {
         self.common.write32(offset + 4, (value >> 32) as u32);
     }
 
-    /// Writes the vector register at `offset`. Without MSI-X there is no vector.
+    /// Writes the vector register at `offset`, if the device uses MSI-X.
     fn set_vector(&mut self, offset: usize, wanted: u16) -> Result<()> {
         let vector = wanted.min(self.vectors.wrapping_sub(1));
         self.common.write16(offset, vector);
-        // A device that is short of vectors answers that it has none.
+        // A device without a free vector reads back `NO_VECTOR`.
         if self.common.read16(offset) == NO_VECTOR && self.vectors > 0 { Err(Errno::EIO) } else { Ok(()) }
     }
 }
@@ -208,11 +208,11 @@ impl<R: Registers> Transport for PciTransport<R> {
     }
 }
 
-/// The driver's own device, and its interrupts by MSI-X: one for each hook from 0 to `hooks` - 1. Queue n raises that of hook n, or of
-/// the last one; so does hook 0 for changes of the configuration.
+/// Opens the driver's own device, with an MSI-X interrupt for each hook from 0 to `hooks` - 1. Queue n interrupts on hook n, or on
+/// the last one; changes of the configuration interrupt on hook 0.
 ///
 /// # Errors
-/// `ENODEV`: there is no device; `EIO`: it is no modern virtio device, or has not so many vectors.
+/// `ENODEV`: no device; `EIO`: not a modern virtio device, or too few vectors.
 pub fn find(hooks: u16) -> Result<(PciTransport<Window>, Vec<Interrupt>)> {
     let common = window(virtio_capability(COMMON)?)?;
     let device = window(virtio_capability(DEVICE)?)?;
@@ -224,7 +224,7 @@ pub fn find(hooks: u16) -> Result<(PciTransport<Window>, Vec<Interrupt>)> {
     Ok((PciTransport::new(common, notify, device, multiplier, hooks)?, interrupts))
 }
 
-/// The configuration offset of the virtio capability of this kind.
+/// Returns the configuration offset of the virtio capability of this kind.
 fn virtio_capability(kind: u32) -> Result<u16> {
     for capability in pci::capabilities(VENDOR_CAPABILITY)? {
         if pci::read(capability + KIND, 1)? == kind {
@@ -234,7 +234,7 @@ fn virtio_capability(kind: u32) -> Result<u16> {
     Err(Errno::EIO)
 }
 
-/// The registers that a virtio capability points to.
+/// Maps the registers that a virtio capability points to.
 fn window(capability: u16) -> Result<Window> {
     let bar = pci::read(capability + BAR, 1)? as u8;
     let start = pci::read(capability + OFFSET, 4)? as usize;
@@ -246,7 +246,7 @@ fn window(capability: u16) -> Result<Window> {
     Ok(Window { region, start, bytes })
 }
 
-/// Makes the device's first vectors interrupts of this driver.
+/// Routes the device's first vectors to hooks of this driver.
 fn route_interrupts(hooks: u16) -> Result<Vec<Interrupt>> {
     let capability = *pci::capabilities(MSIX_CAPABILITY)?.first().ok_or(Errno::EIO)?;
     let control = pci::read(capability + MSIX_CONTROL, 2)?;

@@ -1,6 +1,6 @@
-//! A virtio device played by a test: registers as on the PCI bus, DMA memory, and queues that it reads as VIRTIO 1.2 says.
+//! A virtio device simulated by a test: registers as on the PCI bus, DMA memory, and queues as VIRTIO 1.2 defines them.
 //!
-//! The test takes chains out of a queue, reads and fills them, and finishes them in any order; or it breaks the rules on purpose.
+//! The test removes chains from a queue, reads and fills them, and completes them in any order, or violates the rules on purpose.
 
 use super::memory::Memory;
 use super::pci::{PciTransport, Registers, common};
@@ -13,10 +13,10 @@ use sys::Result;
 
 /// Address at which the device sees the memory.
 const PHYSICAL: u64 = 0x10_0000;
-/// From one queue's place in the notification window to the next one's.
+/// Distance of the queues in the notification window.
 const NOTIFY_MULTIPLIER: usize = 4;
 
-/// A device. Clones are the same one.
+/// A simulated device. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Device(Rc<RefCell<State>>);
 
@@ -51,20 +51,20 @@ struct Ring {
 pub struct Taken {
     /// Its first descriptor.
     pub head: u16,
-    /// What it may read, one element for each descriptor.
+    /// Content of its readable buffers, one element for each descriptor.
     pub readable: Vec<Vec<u8>>,
-    /// Place in memory and length of what it may write.
+    /// Offset and length of its writable buffers.
     writable: Vec<(usize, usize)>,
 }
 
 impl Taken {
-    /// Lengths of what it may write.
+    /// Returns the lengths of its writable buffers.
     pub fn writable(&self) -> Vec<usize> {
         self.writable.iter().map(|&(_, bytes)| bytes).collect()
     }
 }
 
-/// One of the windows in which the device has its registers.
+/// A window of the device's registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Common,
@@ -72,19 +72,19 @@ enum Kind {
     Config,
 }
 
-/// Registers of a played device.
+/// Registers of a simulated device.
 #[derive(Debug)]
 pub struct PlayedWindow {
     device: Device,
     kind: Kind,
 }
 
-/// DMA memory of a played device.
+/// DMA memory of a simulated device.
 #[derive(Debug)]
 pub struct PlayedMemory(Device);
 
 impl Device {
-    /// A device with these features, this configuration, and queues of at most `limits` descriptors, beside `memory` bytes.
+    /// Makes a device with these features, this configuration, and queues of at most `limits` descriptors, beside `memory` bytes.
     pub fn new(memory: usize, features: u64, limits: &[u16], config: &[u8]) -> Device {
         let queues = limits.iter().map(|&limit| Ring { limit, ..Ring::default() }).collect();
         Device(Rc::new(RefCell::new(State {
@@ -100,7 +100,7 @@ impl Device {
         })))
     }
 
-    /// Its registers, for the driver.
+    /// Returns its registers, for the driver.
     ///
     /// # Errors
     /// None.
@@ -109,32 +109,32 @@ impl Device {
         PciTransport::new(window(Kind::Common), window(Kind::Notify), window(Kind::Config), NOTIFY_MULTIPLIER, 1)
     }
 
-    /// Its memory, for the driver.
+    /// Returns its memory, for the driver.
     pub fn memory(&self) -> PlayedMemory {
         PlayedMemory(self.clone())
     }
 
-    /// The status register.
+    /// Returns the status register.
     pub fn status(&self) -> u8 {
         self.0.borrow().common[common::STATUS]
     }
 
-    /// The features that the driver has taken.
+    /// Returns the features that the driver accepted.
     pub fn accepted(&self) -> u64 {
         self.0.borrow().accepted
     }
 
-    /// From now on it does not agree to any features.
+    /// Makes the device refuse all features.
     pub fn refuse_features(&self) {
         self.0.borrow_mut().refuses_features = true;
     }
 
-    /// The queues that were notified since the last question, in order.
+    /// Returns the queues that were notified since the last call, in order.
     pub fn notified(&self) -> Vec<u16> {
         core::mem::take(&mut self.0.borrow_mut().notified)
     }
 
-    /// Takes the next chain that the driver has offered.
+    /// Removes the next chain that the driver has offered.
     pub fn take(&self, queue: usize) -> Option<Taken> {
         self.0.borrow_mut().take(queue)
     }
@@ -142,16 +142,16 @@ impl Device {
     /// Writes `bytes` into the writable part `part` of a chain.
     pub fn write(&self, chain: &Taken, part: usize, bytes: &[u8]) {
         let (start, length) = chain.writable[part];
-        assert!(bytes.len() <= length, "a device that overruns a buffer can be stopped by an IOMMU alone");
+        assert!(bytes.len() <= length, "the simulated device must not overrun a buffer: only an IOMMU could stop it");
         self.0.borrow_mut().memory[start..start + bytes.len()].copy_from_slice(bytes);
     }
 
-    /// Finishes a chain.
+    /// Completes a chain.
     pub fn finish(&self, queue: usize, chain: &Taken, written: usize) {
         self.finish_raw(queue, chain.head.into(), written as u32);
     }
 
-    /// Puts any entry into the used ring.
+    /// Appends an arbitrary entry to the used ring.
     pub fn finish_raw(&self, queue: usize, id: u32, written: u32) {
         let state = &mut *self.0.borrow_mut();
         let ring = state.queues[queue];
@@ -162,7 +162,7 @@ impl Device {
         state.put(ring.used + 2, &state.queues[queue].finished.to_le_bytes());
     }
 
-    /// Sets the used index, whatever was finished.
+    /// Sets the used index, whatever was completed.
     pub fn set_used_index(&self, queue: usize, index: u16) {
         let state = &mut *self.0.borrow_mut();
         state.put(state.queues[queue].used + 2, &index.to_le_bytes());
@@ -174,7 +174,7 @@ impl Device {
         state.put(state.queues[queue].used, &flags.to_le_bytes());
     }
 
-    /// Number of descriptors that the driver has chosen for a queue; 0: it is not enabled.
+    /// Returns the number of descriptors that the driver chose for a queue; 0: not enabled.
     pub fn queue_size(&self, queue: usize) -> u16 {
         let ring = self.0.borrow().queues[queue];
         if ring.enabled { ring.size } else { 0 }

@@ -11,7 +11,7 @@ use abi::Errno;
 use alloc::vec::Vec;
 use core::sync::atomic::{Ordering, fence};
 
-/// Most buffers of a chain.
+/// Limit of buffers in a chain.
 const PARTS: usize = 4;
 /// Bytes of a descriptor: address, length, flags, next.
 const DESCRIPTOR: usize = 16;
@@ -37,7 +37,7 @@ pub struct Chain<M> {
 }
 
 impl<M: Memory> Chain<M> {
-    /// No buffers.
+    /// Returns an empty chain.
     pub fn new() -> Self {
         Chain { parts: [const { None }; PARTS], count: 0, readable: 0 }
     }
@@ -45,9 +45,9 @@ impl<M: Memory> Chain<M> {
     /// Adds a buffer that the device reads.
     ///
     /// # Panics
-    /// When one that it writes is there already, or too many are.
+    /// If a buffer that the device writes was added before, or the chain is full.
     pub fn readable(mut self, buffer: Buffer<M>) -> Self {
-        assert!(self.readable == self.count, "what the device reads comes before what it writes");
+        assert!(self.readable == self.count, "readable buffers precede writable ones in a chain");
         self.readable += 1;
         self.with(buffer)
     }
@@ -55,12 +55,12 @@ impl<M: Memory> Chain<M> {
     /// Adds a buffer that the device writes.
     ///
     /// # Panics
-    /// When there are too many.
+    /// If the chain is full.
     pub fn writable(self, buffer: Buffer<M>) -> Self {
         self.with(buffer)
     }
 
-    /// The buffers, in their order.
+    /// Returns the buffers in order.
     pub fn into_buffers<const N: usize>(self) -> Option<[Buffer<M>; N]> {
         let buffers: Vec<_> = self.parts.into_iter().flatten().collect();
         buffers.try_into().ok()
@@ -73,13 +73,13 @@ impl<M: Memory> Chain<M> {
         self
     }
 
-    /// The buffers that have a descriptor, and whether the device writes them.
+    /// Returns the buffers that need a descriptor, and whether the device writes them.
     fn described(&self) -> impl Iterator<Item = (&Buffer<M>, bool)> {
         let parts = self.parts.iter().flatten().enumerate();
         parts.filter(|(_, buffer)| !buffer.is_empty()).map(|(at, buffer)| (buffer, at >= self.readable))
     }
 
-    /// Most bytes that the device can have written.
+    /// Returns the capacity for what the device writes, in bytes.
     fn room(&self) -> usize {
         self.described().filter(|&(_, writes)| writes).map(|(buffer, _)| buffer.len()).sum()
     }
@@ -91,34 +91,34 @@ impl<M: Memory> Default for Chain<M> {
     }
 }
 
-/// The queue has no room for the chain, which comes back with its tag.
+/// The queue has too few free descriptors: the chain, returned with its tag.
 #[derive(Debug)]
 pub struct Full<M, T>(pub Chain<M>, pub T);
 
-/// A chain that the device is done with.
+/// A chain that the device has completed.
 #[derive(Debug)]
 pub struct Completed<M, T> {
     /// Its buffers.
     pub chain: Chain<M>,
-    /// What it was offered with.
+    /// The tag of its offer.
     pub tag: T,
-    /// Bytes that the device says it has written: no more than there was room for.
+    /// Bytes that the device claims to have written, at most the chain's capacity.
     pub written: usize,
 }
 
-/// How a device has broken the rules.
+/// Violation of the virtio rules by a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Broken {
-    /// It says that it is done with more chains than it has.
+    /// It claims to have completed more chains than are in flight.
     Index {
         /// Its used index.
         used: u16,
-        /// Chains that it had at most been done with.
+        /// Upper bound of the valid used index.
         offered: u16,
     },
-    /// It is done with a chain that it does not have.
+    /// It claims to have completed a chain that is not in flight.
     Chain(u32),
-    /// It has written more than a chain has room for.
+    /// It claims to have written more than the chain's capacity.
     Length(u32),
 }
 
@@ -133,7 +133,7 @@ struct InFlight<M, T> {
     tag: T,
 }
 
-/// A queue whose chains carry a `T` that the driver knows them by.
+/// A queue whose chains carry a tag `T`, by which the driver identifies them.
 pub struct Queue<M, T> {
     number: u16,
     size: u16,
@@ -152,8 +152,8 @@ pub struct Queue<M, T> {
 }
 
 impl<M: Memory, T> Queue<M, T> {
-    /// An empty queue with `size` (a power of two) descriptors. Its rings are cleared now, after the reset of the device: until then it may
-    /// have written to memory that a predecessor gave it.
+    /// Makes an empty queue with `size` (a power of two) descriptors. Its rings are cleared here, after the reset of the device: until
+    /// then the device may write to its predecessor's buffers.
     ///
     /// # Errors
     /// `ENOMEM`.
@@ -174,17 +174,17 @@ impl<M: Memory, T> Queue<M, T> {
         })
     }
 
-    /// Its number at the device.
+    /// Returns the queue's number at the device.
     pub fn number(&self) -> u16 {
         self.number
     }
 
-    /// Its descriptors.
+    /// Returns the number of descriptors.
     pub fn size(&self) -> usize {
         self.size.into()
     }
 
-    /// Chains in flight.
+    /// Returns the number of chains in flight.
     pub fn in_flight(&self) -> usize {
         usize::from(self.offered.wrapping_sub(self.taken))
     }
@@ -197,18 +197,18 @@ impl<M: Memory, T> Queue<M, T> {
         }
     }
 
-    /// Hands a chain to the device, which owns its buffers until the chain is completed. Returns whether the device wants to be notified
-    /// of it.
+    /// Passes a chain to the device, which owns its buffers until the chain is completed. Returns whether the device wants a
+    /// notification of it.
     ///
     /// # Errors
-    /// [`Full`]: there are not enough descriptors now.
+    /// [`Full`]: too few free descriptors.
     ///
     /// # Panics
-    /// When no buffer of the chain has any bytes.
+    /// If no buffer of the chain has any bytes.
     #[expect(clippy::result_large_err, reason = "the chain goes back to the caller, which offers it again later")]
     pub fn offer(&mut self, chain: Chain<M>, tag: T) -> Result<bool, Full<M, T>> {
         let count = chain.described().count();
-        assert!(count > 0, "an empty chain asks for nothing");
+        assert!(count > 0, "a chain must have a descriptor");
         if count > self.free.len() || self.broken.is_some() {
             return Err(Full(chain, tag));
         }
@@ -246,10 +246,10 @@ impl<M: Memory, T> Queue<M, T> {
         after.expect("offer has counted the buffers")
     }
 
-    /// Takes back the next chain that the device is done with, if there is one.
+    /// Returns the next chain that the device has completed, if there is one.
     ///
     /// # Errors
-    /// [`Broken`], from now on for ever: what is in flight stays there.
+    /// [`Broken`], at this and every later call: chains in flight are lost.
     pub fn completed(&mut self) -> Result<Option<Completed<M, T>>, Broken> {
         if let Some(broken) = self.broken {
             return Err(broken);

@@ -1,4 +1,4 @@
-//! Set-up and queues against a played device, kind and hostile.
+//! Set-up and queues against a simulated device, correct and hostile.
 
 use super::played::{Device, PlayedMemory};
 use super::*;
@@ -168,7 +168,7 @@ fn the_device_is_notified_unless_it_does_not_want_to_be() {
     assert!(!driver.queue.offer(Chain::new().writable(buffer), 0).unwrap());
 }
 
-/// Whatever a hostile device puts into the used ring breaks the queue for good, and no chain comes out.
+/// Whatever a hostile device puts into the used ring breaks the queue for good, and no chain is completed.
 fn breaks(act: impl FnOnce(&Driver), expected: Broken) {
     let mut driver = Driver::new();
     driver.offer(1, 4);
@@ -261,7 +261,7 @@ fn dma_memory_is_given_out_once() {
 }
 
 #[test]
-#[should_panic(expected = "not within a buffer")]
+#[should_panic(expected = "outside a buffer")]
 fn a_buffer_does_not_reach_beyond_its_end() {
     let mut dma = Dma::new(device(0).memory());
     dma.take(10, 1).unwrap().read(8, &mut [0; 3]);

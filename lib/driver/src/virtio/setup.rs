@@ -1,20 +1,20 @@
-//! From an unknown device to a running one (VIRTIO 1.2, 3.1): reset, features, queues.
+//! Initialisation of a device (VIRTIO 1.2, 3.1): reset, features, queues.
 //!
-//! The predecessor of a restarted driver may have left anything in flight; the reset ends it.
+//! The predecessor of a restarted driver may have left chains in flight; the reset cancels them.
 
 use super::memory::{Dma, Memory};
 use super::queue::Queue;
 use abi::Errno;
 use sys::Result;
 
-/// Reads of the status until a reset must have happened.
+/// Reads of the status until the reset counts as failed.
 const RESET_POLLS: usize = 1_000_000;
-/// Tries to read a field of the configuration that does not change meanwhile.
+/// Attempts to read a configuration field consistently.
 const CONFIG_TRIES: usize = 100;
 
 /// Feature bits that do not belong to one kind of device.
 pub mod feature {
-    /// The device speaks VIRTIO 1; without it there is nothing to talk about.
+    /// The device implements VIRTIO 1; this kit supports no other.
     pub const VERSION_1: u64 = 1 << 32;
 }
 
@@ -26,7 +26,7 @@ mod status {
     pub const FAILED: u8 = 128;
 }
 
-/// Where a queue lies, for the device.
+/// Physical addresses of a queue's parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rings {
     /// Descriptor table.
@@ -37,42 +37,42 @@ pub struct Rings {
     pub used: u64,
 }
 
-/// How a device is reached: PCI, and whatever else VIRTIO knows.
+/// Access to a device's registers: PCI, or another transport of VIRTIO.
 pub trait Transport {
-    /// The device status.
+    /// Reads the device status.
     fn status(&self) -> u8;
-    /// Sets it; 0 resets the device.
+    /// Writes the device status; 0 resets the device.
     fn set_status(&mut self, status: u8);
-    /// Routes the interrupt for changes of the configuration; a reset has undone it. Queues have theirs from `enable_queue`.
+    /// Routes the interrupt for changes of the configuration, which a reset cancels. `enable_queue` routes those of queues.
     ///
     /// # Errors
     /// `EIO`: the device refuses.
     fn route_interrupts(&mut self) -> Result<()>;
-    /// Features that the device offers.
+    /// Reads the features that the device offers.
     fn offered_features(&mut self) -> u64;
-    /// Tells the device which features the driver takes.
+    /// Writes the features that the driver accepts.
     fn accept_features(&mut self, features: u64);
-    /// Most descriptors of a queue; 0: there is no such queue.
+    /// Reads the limit of descriptors in a queue; 0: no such queue.
     fn queue_limit(&mut self, queue: u16) -> u16;
-    /// Makes a queue known and enables it.
+    /// Writes the addresses of a queue and enables it.
     ///
     /// # Errors
-    /// `EIO`: the device's registers make no sense.
+    /// `EIO`: the device's registers are invalid.
     fn enable_queue(&mut self, queue: u16, size: u16, rings: Rings) -> Result<()>;
-    /// Tells the device of new chains in a queue.
+    /// Notifies the device of new chains in a queue.
     fn notify(&mut self, queue: u16);
-    /// Counts changes of the device's own configuration.
+    /// Reads the generation of the device-specific configuration.
     fn config_generation(&self) -> u8;
-    /// Reads a part of the device's own configuration.
+    /// Reads from the device-specific configuration.
     ///
     /// # Errors
-    /// `EIO`: it is not so long.
+    /// `EIO`: beyond its end.
     fn config(&self, offset: usize, into: &mut [u8]) -> Result<()>;
 
-    /// A field of the device's own configuration, which the device does not change while it is read.
+    /// Reads a field of the device-specific configuration consistently: the device did not change it meanwhile.
     ///
     /// # Errors
-    /// As [`Transport::config`]; `EIO` also for a device that never stops changing it.
+    /// As [`Transport::config`]; `EIO` also for a device that keeps changing it.
     fn config_field<const N: usize>(&self, offset: usize) -> Result<[u8; N]> {
         let mut field = [0; N];
         for _ in 0..CONFIG_TRIES {
@@ -86,17 +86,17 @@ pub trait Transport {
     }
 }
 
-/// A device whose features are agreed on and which does not run yet.
+/// A device with negotiated features that is not started yet.
 pub struct Setup<T> {
     transport: T,
     features: u64,
 }
 
 impl<T: Transport> Setup<T> {
-    /// Resets the device and takes those of the `known` features that it offers.
+    /// Resets the device and negotiates those of the `known` features that it offers.
     ///
     /// # Errors
-    /// `EIO`: it does not reset, does not speak VIRTIO 1, or refuses the features.
+    /// `EIO`: the reset fails, the device does not implement VIRTIO 1, or it refuses the features.
     pub fn begin(mut transport: T, known: u64) -> Result<Self> {
         reset(&mut transport)?;
         add_status(&mut transport, status::ACKNOWLEDGE);
@@ -116,12 +116,12 @@ impl<T: Transport> Setup<T> {
         Ok(Setup { transport, features })
     }
 
-    /// The features in force.
+    /// Returns the negotiated features.
     pub fn features(&self) -> u64 {
         self.features
     }
 
-    /// The transport, to read the configuration.
+    /// Returns the transport, to read the configuration.
     pub fn transport(&self) -> &T {
         &self.transport
     }
@@ -129,7 +129,7 @@ impl<T: Transport> Setup<T> {
     /// Makes queue `number` with `size` descriptors (a power of two), or as many as the device allows.
     ///
     /// # Errors
-    /// `ENXIO`: there is no such queue; `ENOMEM`; `EIO`.
+    /// `ENXIO`: no such queue; `ENOMEM`; `EIO`.
     pub fn queue<M: Memory, U>(&mut self, number: u16, size: u16, dma: &mut Dma<M>) -> Result<Queue<M, U>> {
         let limit = self.transport.queue_limit(number);
         let size = match limit {

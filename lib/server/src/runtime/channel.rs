@@ -10,13 +10,13 @@ struct Shared<T> {
     arrived: WaitList,
 }
 
-/// The end that puts values in; may be cloned.
+/// The sending end; may be cloned.
 pub struct Sender<T>(Rc<Shared<T>>);
 
-/// The end that takes them out.
+/// The receiving end.
 pub struct Receiver<T>(Rc<Shared<T>>);
 
-/// Both ends of a new queue. It has no limit: what is put in must be bounded by its users.
+/// Makes a queue. It is unbounded: its users have to limit the values in it.
 pub fn channel<T>() -> (Sender<T>, Receiver<T>) {
     let shared = Rc::new(Shared { values: RefCell::new(VecDeque::new()), arrived: WaitList::new() });
     (Sender(shared.clone()), Receiver(shared))
@@ -29,7 +29,7 @@ impl<T> Clone for Sender<T> {
 }
 
 impl<T> Sender<T> {
-    /// Puts a value at the end.
+    /// Appends a value.
     pub fn send(&self, value: T) {
         self.0.values.borrow_mut().push_back(value);
         self.0.arrived.wake_one();
@@ -37,7 +37,7 @@ impl<T> Sender<T> {
 }
 
 impl<T> Receiver<T> {
-    /// Takes the first value, waiting for one.
+    /// Removes the first value, waiting for one.
     pub async fn receive(&self) -> T {
         loop {
             if let Some(value) = self.try_receive() {
@@ -47,7 +47,7 @@ impl<T> Receiver<T> {
         }
     }
 
-    /// Takes the first value if there is one.
+    /// Removes the first value if there is one.
     pub fn try_receive(&self) -> Option<T> {
         self.0.values.borrow_mut().pop_front()
     }

@@ -1,10 +1,10 @@
-//! A lock that tasks wait for in the order of their coming.
+//! A fair lock: tasks acquire it in the order of their arrival.
 
 use super::wait::WaitList;
 use core::cell::{Cell, RefCell, RefMut};
 use core::ops::{Deref, DerefMut};
 
-/// Keeps a value for one task at a time, across its waits.
+/// A value that one task at a time may use, even across its waits.
 #[derive(Default)]
 pub struct Lock<T> {
     value: RefCell<T>,
@@ -13,12 +13,12 @@ pub struct Lock<T> {
 }
 
 impl<T> Lock<T> {
-    /// A free lock.
+    /// Makes a free lock.
     pub const fn new(value: T) -> Self {
         Lock { value: RefCell::new(value), held: Cell::new(false), waiters: WaitList::new() }
     }
 
-    /// Waits until the lock is free and takes it.
+    /// Waits until the lock is free and acquires it.
     pub async fn lock(&self) -> LockGuard<'_, T> {
         loop {
             if let Some(guard) = self.try_lock() {
@@ -28,7 +28,7 @@ impl<T> Lock<T> {
         }
     }
 
-    /// Takes the lock if it is free.
+    /// Acquires the lock if it is free.
     pub fn try_lock(&self) -> Option<LockGuard<'_, T>> {
         if self.held.replace(true) {
             return None;
@@ -37,7 +37,7 @@ impl<T> Lock<T> {
     }
 }
 
-/// The value, until it is dropped.
+/// Access to the value; dropping it releases the lock.
 pub struct LockGuard<'a, T> {
     lock: &'a Lock<T>,
     /// `None` only while it is dropped.

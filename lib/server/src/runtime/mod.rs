@@ -1,12 +1,12 @@
 //! The executor of servers with many requests in progress: one thread, and tasks that wait without blocking the others.
 //!
-//! A request is handled at once, or becomes a task in a slot of [`tasks::Tasks`]: see [`Step`]. What is done in the turn it came in is
-//! answered by the `REPLYREC` that receives the next message. Answers to asynchronous askers who do not wait just now
-//! are kept in the [`outbox`], since a server of this kind never waits for anybody but vm, ds and rs.
+//! A request is handled at once, or becomes a task in a slot of [`tasks::Tasks`]: see [`Step`]. A request that is completed in its
+//! own turn is answered by the `REPLYREC` that receives the next message. Replies to asynchronous clients that are not waiting
+//! are kept in the [`outbox`], since such a server never waits for any process but vm, ds and rs.
 //!
-//! The time from one message to the next is a *turn*. Answers and requests to peers leave at its end, after the hook of
-//! [`Runtime::before_sending`]: a server that preserves its state makes what the turn has changed last there, so that nobody hears of
-//! anything that a death could undo.
+//! The time from one message to the next is a *turn*. Replies and requests to peers are sent at its end, after the hook of
+//! [`Runtime::before_sending`]: a server with preserved state commits the changes of the turn there, so that no process sees a
+//! result that a crash could undo.
 
 pub mod channel;
 pub mod lock;
@@ -34,7 +34,7 @@ use sys::{ipc, time};
 use tasks::Tasks;
 use timers::{Sleep, Timers};
 
-/// What happens at the end of a turn, before its answers leave.
+/// Hook at the end of a turn, before its replies are sent.
 type BeforeSending = Box<dyn Fn(&[(Endpoint, Message)])>;
 
 struct Inner {
@@ -42,14 +42,14 @@ struct Inner {
     spawned: RefCell<Vec<Task<()>>>,
     outbox: RefCell<Outbox>,
     peers: RefCell<Vec<Rc<PeerCore>>>,
-    /// A peer has something to send.
+    /// Whether a peer has messages to send.
     peers_wait: Rc<Cell<bool>>,
-    /// Answers of this turn.
+    /// Replies of this turn.
     answers: RefCell<Vec<(Endpoint, Message)>>,
     before_sending: RefCell<Option<BeforeSending>>,
 }
 
-/// The executor. Clones are the same executor.
+/// The executor. Clones share it.
 #[derive(Clone)]
 pub struct Runtime {
     inner: Rc<Inner>,
@@ -62,7 +62,7 @@ impl Default for Runtime {
 }
 
 impl Runtime {
-    /// An executor with nothing to do.
+    /// Makes an executor without tasks.
     pub fn new() -> Runtime {
         let inner = Inner {
             timers: RefCell::default(),
@@ -76,7 +76,7 @@ impl Runtime {
         Runtime { inner: Rc::new(inner) }
     }
 
-    /// Starts a task that answers nobody. It runs when the present one waits.
+    /// Starts a task without a client. It runs when the present one waits.
     pub fn spawn(&self, task: impl Future<Output = ()> + 'static) {
         self.inner.spawned.borrow_mut().push(Box::pin(task));
     }
@@ -86,17 +86,17 @@ impl Runtime {
         Sleep { runtime: self.clone(), deadline_ns, key: None }
     }
 
-    /// Waits this long.
+    /// Waits for this duration.
     pub fn sleep_ns(&self, duration_ns: u64) -> Sleep {
         self.sleep_until(time::now_ns().saturating_add(duration_ns))
     }
 
-    /// Answers the sender of `request`, for handlers that answer before they end or answer several. Nobody is waited for.
+    /// Replies to `request` without blocking, for handlers that reply before they end, or to several requests.
     pub fn reply(&self, request: &Message, reply: &Message) {
         self.answer(request.source, *reply);
     }
 
-    /// Has `hook` called at the end of each turn with the answers that are about to leave. There is one hook; it must not wait.
+    /// Sets the hook that is called at the end of each turn with the replies about to be sent. There is one hook; it must not wait.
     pub fn before_sending(&self, hook: impl Fn(&[(Endpoint, Message)]) + 'static) {
         self.inner.before_sending.replace(Some(Box::new(hook)));
     }
@@ -106,7 +106,7 @@ impl Runtime {
         self.inner.answers.borrow_mut().push((to, message));
     }
 
-    /// Ends a turn: sends everything but an answer that may go with the `REPLYREC` that receives the next message.
+    /// Ends a turn: sends everything but one reply, which `REPLYREC` may send while it receives the next message.
     fn send_all(&self) {
         let inner = &*self.inner;
         if let Some(hook) = &*inner.before_sending.borrow() {
@@ -119,7 +119,7 @@ impl Runtime {
         }
     }
 
-    /// Receives the next message, and gives the answer that is left.
+    /// Sends the remaining reply and receives the next message.
     fn next_message(&self) -> Option<Message> {
         let mut answers = self.inner.answers.borrow_mut();
         let Some((to, reply)) = answers.last() else { return ipc::receive(Endpoint::ANY).ok() };
@@ -128,8 +128,8 @@ impl Runtime {
         received
     }
 
-    /// Reports to rs that the server is ready, then serves for ever: `handle` gets each request, and `answer` makes the answer of what
-    /// has come of it. `notified` hears of notifications of other services and, with its hooks, of HARDWARE; it must not wait.
+    /// Reports to rs that the server is ready, then serves forever: `handle` gets each request, `answer` makes the reply of its result,
+    /// `notified` gets the notifications of other services and, with its hooks, of HARDWARE; it must not wait.
     pub fn serve<R>(
         &self,
         handle: impl Fn(&Message) -> Step<R>,
@@ -145,7 +145,7 @@ impl Runtime {
         }
     }
 
-    /// A notification has come.
+    /// Handles a notification.
     fn notified(&self, from: Endpoint, notify: Notify) {
         match from {
             Endpoint::CLOCK => self.inner.timers.borrow_mut().fire(notify.time_ns),
@@ -158,7 +158,7 @@ impl Runtime {
         }
     }
 
-    /// ds tells of services that have come up or gone down, or a peer waits for requests now.
+    /// Handles a notification of ds (services came up or went down) or of a peer that accepts requests.
     pub(crate) fn peer_notified(&self, from: Endpoint) {
         if from.slot() == slot::DS {
             while let Some(event) = names::next_event() {
@@ -169,7 +169,7 @@ impl Runtime {
         }
     }
 
-    /// Sends the requests that peers can take.
+    /// Sends the requests that peers accept.
     #[inline]
     pub(crate) fn send_requests(&self) {
         if self.inner.peers_wait.take() {
@@ -177,7 +177,7 @@ impl Runtime {
         }
     }
 
-    /// A service has come up or gone down.
+    /// Handles the event that a service came up or went down.
     fn service_changed(&self, event: &names::Event) {
         let peer = self.inner.peers.borrow().iter().find(|peer| peer.name() == event.name).cloned();
         if let Some(peer) = peer {
@@ -185,7 +185,7 @@ impl Runtime {
         }
     }
 
-    /// An answer to a request of one of our peers. False: it is of nobody we asked.
+    /// Handles a reply of a peer. Returns false if the sender is none.
     pub(crate) fn answered(&self, reply: &Message) -> bool {
         self.peer_at(reply.source).is_some_and(|peer| peer.answered(reply))
     }
@@ -194,7 +194,7 @@ impl Runtime {
         self.inner.peers.borrow().iter().find(|peer| peer.slot() == Some(endpoint.slot())).cloned()
     }
 
-    /// Sets the kernel's alarm to the first deadline, if it is not.
+    /// Sets the kernel's alarm to the first deadline, unless it is set so.
     fn arm(&self) {
         let change = self.inner.timers.borrow_mut().alarm_to_set();
         if let Some(deadline_ns) = change {
@@ -204,7 +204,7 @@ impl Runtime {
 }
 
 impl Inner {
-    /// Sends answers that do not go with `REPLYREC`.
+    /// Sends the replies that `REPLYREC` does not send.
     #[cold]
     fn send_early(&self, answers: &mut Vec<(Endpoint, Message)>) {
         let last = answers.pop_if(|(to, message)| !is_tagged(*to, message));
@@ -212,7 +212,7 @@ impl Inner {
             if is_tagged(to, &message) {
                 self.outbox.borrow_mut().send(to, &message);
             } else {
-                // Nobody to tell when the asker has died.
+                // An error means that the client has died.
                 let _ = ipc::send_nonblocking(to, &message);
             }
         }
@@ -220,7 +220,7 @@ impl Inner {
     }
 }
 
-/// An asker with a tag may not be waiting, and REPLYREC would lose its answer.
+/// Returns whether `REPLYREC` may send the reply: a client with a tag may not be waiting and would lose it.
 #[inline]
 fn is_tagged(to: Endpoint, message: &Message) -> bool {
     message.tag() != 0 && to.is_service()
@@ -245,7 +245,7 @@ where
         Server { runtime, handle, answer, notified, tasks: Tasks::new() }
     }
 
-    /// Takes in a message, runs every task that can go on, and sends what is to be sent.
+    /// Handles a message, runs all ready tasks, and sends their messages.
     #[inline]
     fn turn(&mut self, incoming: Option<&Message>) {
         if let Some(message) = incoming {

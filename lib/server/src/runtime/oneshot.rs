@@ -12,20 +12,20 @@ struct Shared<T> {
     closed: bool,
 }
 
-/// The end that gives the value.
+/// The sending end.
 pub struct Reply<T>(Rc<RefCell<Shared<T>>>);
 
-/// The end that waits for the value: `None` when the other end was dropped without giving one.
+/// The receiving end, a future of the value: `None` if the sending end was dropped without one.
 pub struct Waiting<T>(Rc<RefCell<Shared<T>>>);
 
-/// Both ends.
+/// Makes both ends.
 pub fn oneshot<T>() -> (Reply<T>, Waiting<T>) {
     let shared = Rc::new(RefCell::new(Shared { value: None, waker: None, closed: false }));
     (Reply(shared.clone()), Waiting(shared))
 }
 
 impl<T> Reply<T> {
-    /// Gives the value.
+    /// Sends the value.
     pub fn give(self, value: T) {
         self.0.borrow_mut().value = Some(value);
     }

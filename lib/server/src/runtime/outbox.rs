@@ -1,18 +1,18 @@
-//! Answers for asynchronous askers that do not wait just now: sent when they do.
+//! Replies to asynchronous clients that are not waiting yet.
 
 use abi::{Endpoint, Errno, Message};
 use alloc::collections::VecDeque;
 use sys::ipc;
 
-/// Answers in the order of their making.
+/// Replies in the order of their creation.
 #[derive(Default)]
 pub struct Outbox {
     kept: VecDeque<(Endpoint, Message)>,
 }
 
 impl Outbox {
-    /// Sends, or keeps what cannot be sent yet. Answers to one asker keep their order. Only services are notified and try again: a program
-    /// that does not wait for its answer has given it up.
+    /// Sends a reply, or keeps it until it can be sent. Replies to one client keep their order. Only for services, which notify when
+    /// they wait: a program that is not waiting for its reply never will.
     pub fn send(&mut self, to: Endpoint, message: &Message) {
         let behind_others = self.kept.iter().any(|(other, _)| *other == to);
         if (behind_others || !try_send(to, message)) && to.is_service() {
@@ -20,7 +20,7 @@ impl Outbox {
         }
     }
 
-    /// `asker` waits now: it gets what was kept for it.
+    /// Sends the kept replies of `asker`, which is waiting.
     pub fn flush(&mut self, asker: Endpoint) {
         let mut blocked = false;
         self.kept.retain(|(to, message)| {
@@ -33,7 +33,7 @@ impl Outbox {
     }
 }
 
-/// False when it has to be tried again. An asker that is dead or may not be sent to needs no answer.
+/// Tries to send a reply. Returns false if it has to be retried. A client that has died or may not be sent to gets none.
 fn try_send(to: Endpoint, message: &Message) -> bool {
     ipc::send_nonblocking(to, message) != Err(Errno::ENOTREADY)
 }

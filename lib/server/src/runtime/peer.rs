@@ -1,9 +1,9 @@
-//! A file system or driver that is asked asynchronously.
+//! Peers: file systems and drivers to which a server sends asynchronous requests.
 //!
-//! Requests queue up, go out by `SENDNB` at the end of the turn as far as the window allows, and are answered in any order by their tag. When the
-//! peer does not wait just now, its notification tells when to try again. When it dies, the requests in flight are repeated to its
-//! successor or fails with `EDEADSRCDST`, as each request says; what was not sent yet waits for the successor. When rs has given it up,
-//! everything fails.
+//! Requests are queued, sent by `SENDNB` at the end of the turn as far as the window allows, and completed in any order by their tag.
+//! A peer that is not waiting notifies the server when it is. When it dies, each request in flight is repeated to the successor or
+//! fails with `EDEADSRCDST`, as the request says; queued requests wait for the successor. When rs gives the service up, all
+//! requests fail.
 
 use super::Runtime;
 use crate::names::{self, Event};
@@ -17,28 +17,28 @@ use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 use sys::{Result, ipc};
 
-/// Bit of the tags that callers make. Below it, others hold generation, sequence and entry.
+/// Bit of tags chosen by callers. All other tags consist of generation, sequence and entry.
 pub const OWN_TAG: u64 = 1 << 63;
 /// Bits of a tag that hold the entry.
 const ENTRY_BITS: u32 = 16;
 /// Bits that hold the sequence.
 const SEQUENCE_BITS: u32 = 31;
 
-/// The tag that a request is to have.
+/// Tag of a request.
 #[derive(Clone, Copy)]
 enum Tag {
-    /// None: it has no answer.
+    /// No tag: the message has no reply.
     None,
-    /// One that no other request has, of this incarnation or another.
+    /// A tag that no other request has, of this incarnation or another.
     Any,
-    /// This one.
+    /// This tag.
     Given(u64),
 }
 
-/// What happens to a request in flight when its server dies.
+/// Treatment of a request in flight when its server dies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repeat {
-    /// The successor gets it again: for requests that may be done twice.
+    /// It is repeated to the successor: for idempotent requests.
     Yes,
     /// It fails with `EDEADSRCDST`.
     No,
@@ -57,20 +57,20 @@ struct Entry {
     state: State,
     repeat: Repeat,
     waker: Option<Waker>,
-    /// Nobody waits for the answer (any more).
+    /// Its reply is ignored.
     abandoned: bool,
-    /// The message has no answer.
+    /// The message has no reply.
     one_way: bool,
-    /// Follows each time that the request is sent: it has been cancelled.
+    /// Sent after each transmission of the request, which has been cancelled.
     cancellation: Option<Message>,
 }
 
-/// Whether requests can go out.
+/// State of a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Link {
-    /// It takes requests.
+    /// It accepts requests.
     Open,
-    /// It does not wait now and will notify.
+    /// It is busy and will notify.
     Busy,
     /// It is dead; a successor is expected.
     Down,
@@ -84,34 +84,34 @@ struct Table {
     link: Link,
     in_flight: usize,
     entries: Vec<Option<Entry>>,
-    /// Entries that wait to be sent.
+    /// Queued entries.
     queue: VecDeque<usize>,
-    /// Makes tags differ from those of earlier requests.
+    /// Sequence number, which makes tags differ from those of earlier requests.
     sequence: u32,
 }
 
-/// What the runtime knows of a peer.
+/// The runtime's record of a peer.
 pub struct PeerCore {
     name: Name,
     window: usize,
     table: RefCell<Table>,
-    /// There is something to send at the end of the turn: here, and among all peers.
+    /// Whether messages are to be sent at the end of the turn: by this peer, and by any peer.
     waits: Cell<bool>,
     any_waits: Rc<Cell<bool>>,
 }
 
-/// A peer. Clones are the same peer.
+/// A peer. Clones share it.
 #[derive(Clone)]
 pub struct Peer {
     core: Rc<PeerCore>,
 }
 
 impl Peer {
-    /// The service `name`, which gets at most `window` requests at a time: 1 for file systems, more for drivers that hold many.
-    /// It need not be up yet.
+    /// Connects to the service `name`, with at most `window` requests in flight.
+    /// The service need not be up yet.
     ///
     /// # Errors
-    /// `ENOENT`: the system has no such service. Others of ds.
+    /// `ENOENT`: no such service in the system; others of ds.
     pub fn connect(runtime: &Runtime, name: Name, window: usize) -> Result<Peer> {
         names::subscribe(name)?;
         let found = match names::lookup(name) {
@@ -121,23 +121,23 @@ impl Peer {
         Ok(Peer { core: PeerCore::new(runtime, name, window, found) })
     }
 
-    /// Asks. The request is in line when this returns; the result is awaited. When the request is dropped earlier, its answer is ignored.
+    /// Queues a request, whose result is awaited. If it is dropped earlier, its reply is ignored.
     ///
-    /// Awaiting gives the answer (whose own result is the caller's to look at), or `EDEADSRCDST`, or what the kernel refuses with.
+    /// Awaiting returns the reply (the caller checks its result), `EDEADSRCDST`, or the kernel's error.
     pub fn request(&self, message: Message, repeat: Repeat) -> Request {
         let at = self.core.add(message, repeat, Tag::Any);
         Request { core: self.core.clone(), at, finished: false }
     }
 
-    /// [`Peer::request`] with a tag of the caller's making, by which the peer knows a request that it has carried out already.
-    /// Bit 63 of such a tag is set, others never have it.
+    /// Queues a request with the caller's tag, by which the peer recognises a request that it has executed already.
+    /// Bit 63 is set in such tags only.
     pub fn request_tagged(&self, message: Message, repeat: Repeat, tag: u64) -> Request {
-        debug_assert!(tag & OWN_TAG != 0, "the tag {tag:#x} may be that of another request");
+        debug_assert!(tag & OWN_TAG != 0, "the tag {tag:#x} lacks the bit of callers' tags");
         let at = self.core.add(message, repeat, Tag::Given(tag));
         Request { core: self.core.clone(), at, finished: false }
     }
 
-    /// Sends a message that has no answer, behind those in line. It is lost when the peer dies.
+    /// Queues a message without reply. It is lost if the peer dies.
     pub fn cast(&self, message: Message) {
         self.core.add(message, Repeat::No, Tag::None);
     }
@@ -147,18 +147,18 @@ impl Peer {
         self.core.cancel(tag, message);
     }
 
-    /// Its name.
+    /// Returns the peer's name.
     pub fn name(&self) -> Name {
         self.core.name
     }
 
-    /// The present incarnation (or the last one while it is down; `NONE` before the first): for grants. A grant to
+    /// Returns the present incarnation (the last one while it is down; `NONE` before the first), for grants. A grant to
     /// `Endpoint::current(endpoint.slot())` also serves its successor.
     pub fn endpoint(&self) -> Endpoint {
         self.core.table.borrow().endpoint
     }
 
-    /// True while it is up.
+    /// Returns whether the peer is up.
     pub fn is_up(&self) -> bool {
         matches!(self.core.table.borrow().link, Link::Open | Link::Busy)
     }
@@ -172,12 +172,12 @@ pub struct Request {
 }
 
 impl Request {
-    /// Its tag, for `chardev::Cancel`.
+    /// Returns the request's tag, for `chardev::Cancel`.
     pub fn tag(&self) -> u64 {
         self.core.table.borrow().entries[self.at].as_ref().map_or(0, |entry| entry.message.tag())
     }
 
-    /// The answer, if the request has ended, for those who do not await it. Once.
+    /// Takes the reply of a completed request without awaiting it. Returns it once.
     pub fn result(&mut self) -> Option<Result<Message>> {
         match Pin::new(self).poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(result) => Some(result),
@@ -193,7 +193,7 @@ impl Future for Request {
         let request = &mut *self;
         let mut table = request.core.table.borrow_mut();
         let place = &mut table.entries[request.at];
-        let entry = place.as_mut().expect("a request is polled again after its end");
+        let entry = place.as_mut().expect("a completed request was polled again");
         let State::Done(result) = entry.state else {
             entry.waker = Some(context.waker().clone());
             return Poll::Pending;
@@ -232,13 +232,13 @@ impl PeerCore {
         self.name
     }
 
-    /// Its slot, as far as it is known.
+    /// Returns the peer's slot, if known.
     pub(super) fn slot(&self) -> Option<usize> {
         let endpoint = self.table.borrow().endpoint;
         (endpoint != Endpoint::NONE).then_some(endpoint.slot())
     }
 
-    /// It has notified: it waits now.
+    /// Handles the peer's notification: it accepts requests again.
     pub(super) fn is_ready(&self, from: Endpoint) {
         {
             let mut table = self.table.borrow_mut();
@@ -250,7 +250,7 @@ impl PeerCore {
         self.wait_for_turn_end();
     }
 
-    /// It has come up or gone down.
+    /// Handles the event that the peer came up or went down.
     pub(super) fn changed(&self, event: &Event) {
         {
             let mut table = self.table.borrow_mut();
@@ -272,7 +272,7 @@ impl PeerCore {
         self.wait_for_turn_end();
     }
 
-    /// It has answered. False: the answer is to nothing that it was asked.
+    /// Handles a reply. Returns false if no request has its tag.
     pub(super) fn answered(&self, reply: &Message) -> bool {
         {
             let mut table = self.table.borrow_mut();
@@ -322,7 +322,7 @@ impl PeerCore {
         let mut table = self.table.borrow_mut();
         let Some(entry) = &mut table.entries[at] else { return };
         match entry.state {
-            // The peer still has it: the entry is free when it answers or dies.
+            // The peer still holds the request: the entry is freed when it replies or dies.
             State::Sent => entry.abandoned = true,
             State::Queued => {
                 table.queue.retain(|other| *other != at);
@@ -337,7 +337,7 @@ impl PeerCore {
         self.any_waits.set(true);
     }
 
-    /// The end of a turn.
+    /// Ends a turn.
     #[inline]
     pub(super) fn pump_if_it_waits(&self) {
         if self.waits.take() {
@@ -345,7 +345,7 @@ impl PeerCore {
         }
     }
 
-    /// Sends as much as can be sent.
+    /// Sends queued requests while the peer accepts them.
     fn pump(&self) {
         let mut table = self.table.borrow_mut();
         while table.link == Link::Open && table.in_flight < self.window {
@@ -362,7 +362,7 @@ impl Entry {
 }
 
 impl Table {
-    /// A message without answer, ahead of all in line.
+    /// Sends a message without reply, ahead of all queued ones.
     fn put_first(&mut self, message: Message) {
         let at = self.free_entry();
         self.entries[at] = Some(Entry::new(message, Repeat::No, true));
@@ -383,7 +383,7 @@ impl Table {
         at as u64 | u64::from(self.sequence.max(1)) << ENTRY_BITS | generation << (ENTRY_BITS + SEQUENCE_BITS)
     }
 
-    /// The entry of a request in flight.
+    /// Returns the entry of a request in flight.
     fn find(&self, tag: u64) -> Option<usize> {
         let is_it = |entry: &Option<Entry>| {
             entry.as_ref().is_some_and(|entry| entry.message.tag() == tag && entry.state == State::Sent)
@@ -395,7 +395,7 @@ impl Table {
         self.entries.get(at).filter(|entry| is_it(entry)).map(|_| at)
     }
 
-    /// Tries to send the first of the queue.
+    /// Tries to send the first queued request.
     fn send(&mut self, at: usize) {
         let Some(entry) = &mut self.entries[at] else { return };
         match ipc::send_nonblocking(self.endpoint, &entry.message) {
@@ -423,7 +423,7 @@ impl Table {
         }
     }
 
-    /// The successor may be there before the event that tells of it; else the event comes.
+    /// Looks for a successor, which may be up before ds's event of it has arrived.
     fn find_successor(&mut self) {
         match sys::thread::who_is(self.endpoint.slot()) {
             Ok(successor) if successor != self.endpoint => self.endpoint = successor,
@@ -431,7 +431,7 @@ impl Table {
         }
     }
 
-    /// The peer has died: requests in flight are repeated before the queued ones, or fail.
+    /// Handles the peer's death: requests in flight are repeated before the queued ones, or fail.
     fn lose_what_was_sent(&mut self) {
         self.in_flight = 0;
         for at in (0..self.entries.len()).rev() {
@@ -448,7 +448,7 @@ impl Table {
         }
     }
 
-    /// Nothing in line will ever be sent.
+    /// Fails all queued requests.
     fn fail_all(&mut self) {
         while let Some(at) = self.queue.pop_front() {
             self.finish(at, Err(Errno::EDEADSRCDST));

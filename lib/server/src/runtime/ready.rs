@@ -1,13 +1,13 @@
-//! The set of tasks that can go on: one bit each, found in a few instructions.
+//! The set of ready tasks: one bit each, found in a few instructions.
 //!
 //! Wakers must be `Send` and `Sync` by Rust's rules although there is one thread; atomics make them so without a lock.
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Tasks at one time: 64 words of 64 bits.
+/// Limit of tasks: 64 words of 64 bits.
 pub const TASKS: usize = 64 * 64;
 
-/// Tasks that have been woken and not yet been run.
+/// Tasks that were woken and have not run since.
 pub struct ReadySet {
     /// Bit `w`: `words[w]` is not empty.
     summary: AtomicU64,
@@ -15,7 +15,7 @@ pub struct ReadySet {
 }
 
 impl ReadySet {
-    /// The empty set.
+    /// Returns the empty set.
     pub const fn new() -> Self {
         ReadySet { summary: AtomicU64::new(0), words: [const { AtomicU64::new(0) }; 64] }
     }
@@ -26,7 +26,7 @@ impl ReadySet {
         self.summary.fetch_or(1 << (task / 64), Relaxed);
     }
 
-    /// Takes the first task at or after `from`, else the first of all.
+    /// Removes the first task at or after `from`, else the first of all.
     pub fn take(&self, from: usize) -> Option<usize> {
         let word = from / 64 % 64;
         let summary = self.summary.load(Relaxed);

@@ -1,4 +1,4 @@
-//! Slots for tasks, each with a waker that serves one task after the other.
+//! Slots for tasks, each with a waker that its successive tasks share.
 
 use super::ready::{ReadySet, TASKS};
 use crate::step::Task;
@@ -8,15 +8,15 @@ use alloc::task::Wake;
 use alloc::vec::Vec;
 use core::task::{Context, Poll, Waker};
 
-/// All slots are taken.
+/// Error: no slot is free.
 #[derive(Debug)]
 pub struct Full;
 
-/// What came of running a task.
+/// Result of running a task.
 pub enum Ran<R> {
-    /// It is done; its result is for this asker.
+    /// It is done; its result is for this client.
     Finished(Endpoint, R),
-    /// It waits, or has ended without result.
+    /// It waits, or has ended without a result.
     Waits,
 }
 
@@ -37,9 +37,9 @@ impl Wake for SlotWaker {
 }
 
 enum Body<R> {
-    /// A request's.
+    /// Task of a request.
     Request(Task<R>),
-    /// It answers nobody.
+    /// Task without a client.
     Background(Task<()>),
     /// The slot is free.
     Empty,
@@ -57,12 +57,12 @@ pub struct Tasks<R> {
     /// Free slots; those used last come first, while their memory is in the cache.
     free: Vec<usize>,
     ready: Arc<ReadySet>,
-    /// Where the search for the next task begins, so that everyone gets a turn.
+    /// Start of the search for the next task, for fairness.
     cursor: usize,
 }
 
 impl<R> Tasks<R> {
-    /// No tasks.
+    /// Returns an empty set of tasks.
     pub fn new() -> Self {
         Tasks { slots: Vec::new(), free: Vec::new(), ready: Arc::new(ReadySet::new()), cursor: 0 }
     }
@@ -78,9 +78,9 @@ impl<R> Tasks<R> {
         })
     }
 
-    /// Puts a task in line that answers nobody. When there is no slot for it, it is a fault of the server.
+    /// Starts a task without a client. Panics without a free slot: the server has to limit such tasks.
     pub fn begin_background(&mut self, task: Task<()>) {
-        let at = self.free_slot().expect("the server has too many tasks of its own");
+        let at = self.free_slot().expect("a server limits its tasks without client");
         self.slots[at].body = Body::Background(task);
         self.ready.insert(at);
     }
@@ -118,7 +118,7 @@ impl<R> Tasks<R> {
                 Poll::Ready(()) => Ran::Waits,
                 Poll::Pending => return Ran::Waits,
             },
-            // A slot may be woken after its task has ended: by a waker that somebody kept.
+            // A waker that was kept may wake a slot after its task has ended.
             Body::Empty => return Ran::Waits,
         };
         slot.body = Body::Empty;

@@ -1,5 +1,5 @@
-//! Tests of the executor against a kernel that is played: what is sent when, to whom, and what happens when a peer dies. The
-//! file is long because all of them share the played kernel.
+//! Tests of the executor against a fake kernel: order and destination of messages, and deaths of peers. The file is long because
+//! all tests share the fake kernel.
 
 use super::peer::Repeat;
 use super::*;
@@ -121,7 +121,7 @@ where
     A: Fn(Message) -> Message,
     N: Fn(Endpoint, Notify),
 {
-    /// A turn. → the answer that goes with the `REPLYREC` that receives the next message.
+    /// Runs a turn. Returns the reply that is sent by the `REPLYREC` that receives the next message.
     fn step(&mut self, incoming: Option<Message>) -> Option<(Endpoint, Message)> {
         self.turn(incoming.as_ref());
         let mut left = self.runtime.inner.answers.borrow_mut();
@@ -240,7 +240,7 @@ fn a_repeatable_request_goes_to_the_successor() {
     assert!(server.step(Some(notification(Endpoint::new(6, 1), 0))).is_none());
     let again = played.sent_to(SUCCESSOR);
     assert_eq!(again.len(), 1);
-    // What the dead one said last is not taken for the successor's answer.
+    // The last reply of the dead incarnation is not taken for the successor's.
     assert!(server.step(Some(answer_of(&lost[0], DISK, 1))).is_none_or(|(to, _)| to != PROGRAM));
     let (to, answer) = server.step(Some(answer_of(&again[0], SUCCESSOR, 9))).expect("is answered");
     assert_eq!((to, answer.result()), (PROGRAM, Ok(9)));

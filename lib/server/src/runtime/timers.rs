@@ -1,4 +1,4 @@
-//! Sleeping tasks, in the order of their deadlines, on the one alarm that the kernel gives.
+//! Sleeping tasks, ordered by deadline, on the process's one alarm.
 
 use super::Runtime;
 use alloc::collections::BTreeMap;
@@ -6,7 +6,7 @@ use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 
-/// A deadline, and a number that tells equal ones apart.
+/// A deadline, and a number that distinguishes equal ones.
 type Key = (u64, u64);
 
 /// All sleepers.
@@ -14,7 +14,7 @@ type Key = (u64, u64);
 pub struct Timers {
     sleepers: BTreeMap<Key, Waker>,
     next_number: u64,
-    /// What the kernel's alarm is set to; 0: not set.
+    /// Time of the kernel's alarm; 0: not set.
     alarm_ns: u64,
 }
 
@@ -26,7 +26,7 @@ impl Timers {
         key
     }
 
-    /// Wakes everyone whose time has come.
+    /// Wakes all tasks whose deadline has passed.
     pub fn fire(&mut self, now_ns: u64) {
         self.alarm_ns = 0;
         while let Some(entry) = self.sleepers.first_entry().filter(|entry| entry.key().0 <= now_ns) {
@@ -34,7 +34,7 @@ impl Timers {
         }
     }
 
-    /// The deadline that the alarm has to be set to, if it is set to another. 0: nobody sleeps.
+    /// Returns the deadline to set the alarm to, if it is set to another. 0: no task sleeps.
     pub fn alarm_to_set(&mut self) -> Option<u64> {
         let wanted = self.sleepers.first_key_value().map_or(0, |(key, _)| key.0);
         let change = wanted != self.alarm_ns;
@@ -43,7 +43,7 @@ impl Timers {
     }
 }
 
-/// Waits until a deadline; made by [`Runtime::sleep_until`].
+/// Future that waits until a deadline; see [`Runtime::sleep_until`].
 pub struct Sleep {
     pub(super) runtime: Runtime,
     pub(super) deadline_ns: u64,

@@ -1,4 +1,4 @@
-//! Tasks that wait until something has changed.
+//! Wait lists: tasks that wait for a condition.
 
 use alloc::collections::VecDeque;
 use core::cell::{Cell, RefCell};
@@ -18,7 +18,7 @@ pub struct WaitList {
 }
 
 impl WaitList {
-    /// An empty list.
+    /// Makes an empty list.
     pub const fn new() -> Self {
         WaitList { waiters: RefCell::new(VecDeque::new()), next_ticket: Cell::new(0) }
     }
@@ -28,18 +28,18 @@ impl WaitList {
         Wait { list: self, ticket: None }
     }
 
-    /// Wakes the task that has waited longest. False: nobody waits.
+    /// Wakes the task that has waited longest. Returns false if none waits.
     pub fn wake_one(&self) -> bool {
         let first = self.waiters.borrow_mut().pop_front();
         first.map(|(_, waker)| waker.wake()).is_some()
     }
 
-    /// Wakes all.
+    /// Wakes all tasks.
     pub fn wake_all(&self) {
         while self.wake_one() {}
     }
 
-    /// True when nobody waits.
+    /// Returns whether no task waits.
     pub fn is_empty(&self) -> bool {
         self.waiters.borrow().is_empty()
     }
@@ -81,7 +81,7 @@ impl Drop for Wait<'_> {
         match waiters.iter().position(|waiter| waiter.0 == ticket) {
             Some(at) => drop(waiters.remove(at)),
             None => {
-                // Woken, but dropped before it could go on: the next one gets the turn.
+                // Woken, but dropped before it ran: the wake-up passes to the next task.
                 drop(waiters);
                 self.list.wake_one();
             }

@@ -1,7 +1,7 @@
-//! A machine within a test: real services, each on a host thread of its own, and programs whose part the test plays.
+//! A simulated machine for tests: real services, each on a host thread of its own, and programs that the test simulates.
 //!
-//! The machine is what the kernel is to services: messages, notifications, grants, copies, the clock, preserved memory. One service
-//! runs at a time; when it waits, the one that became ready first goes on. So a test is the same at every run, and
+//! The machine replaces the kernel: messages, notifications, grants, copies, the clock, preserved memory. One service
+//! runs at a time; when it waits, the one that became ready first runs next. So tests are deterministic, and
 //! [`Machine::run`] returns exactly when every service waits. Programs have no code: a test makes their calls
 //! ([`Machine::ask`]) and reads and writes their memory.
 //!
@@ -31,7 +31,7 @@ use std::vec::Vec;
 /// Real time when the machine starts, in nanoseconds since 1970.
 pub const START_REAL_NS: u64 = 1_000_000_000_000_000_000;
 
-/// Memory of a played service.
+/// Memory of a simulated service, in bytes.
 const PLAYED_BYTES: u64 = 64 * 1024;
 
 /// Unwinds the thread of a service that has been killed.
@@ -47,7 +47,7 @@ pub struct Machine {
 #[derive(Default)]
 struct Shared {
     state: Mutex<State>,
-    /// The processor has been given to another service, or to none.
+    /// Signalled when the processor has passed to another service, or to none.
     switched: Condvar,
 }
 
@@ -61,7 +61,7 @@ impl Machine {
         endpoint
     }
 
-    /// Kills a service wherever it waits. Who waits for its answer gets `EDEADSRCDST`; calls of programs stay without one.
+    /// Kills a service wherever it waits. Clients that wait for its reply get `EDEADSRCDST`; calls of programs stay without a reply.
     pub fn kill(&mut self, service: Endpoint) {
         self.shared.lock().remove_service(service);
         self.shared.switched.notify_all();
@@ -72,38 +72,38 @@ impl Machine {
         self.shared.lock().add_played(program, memory);
     }
 
-    /// The test plays this service: it takes every message, which [`Machine::received`] gives. Grant 0 of it is its memory, which
-    /// begins at address 0.
+    /// Makes a service that the test simulates: it receives every message ([`Machine::received`] returns them). Its grant 0 is its
+    /// memory, which begins at address 0.
     pub fn play(&self, service: Endpoint) {
         self.shared.lock().add_played(service, 0..PLAYED_BYTES);
     }
 
-    /// Sends a request in the name of a program or played service and runs until every service waits.
-    /// Returns the answer if it has come; later ones come by [`Machine::received`].
+    /// Sends a request of a program or simulated service and runs until every service waits. Returns the reply if it has
+    /// arrived; [`Machine::received`] returns a later one.
     pub fn ask(&self, from: Endpoint, to: Endpoint, request: &Message) -> Option<Message> {
         self.shared.lock().ask(from, to, request);
         self.run();
         self.received(from)
     }
 
-    /// A program that waits for an answer does so no more: the kernel sends its call to the successor of a service that has died.
+    /// Cancels a program's wait for a reply, so that its call can be sent to the successor of a dead service, as the kernel does.
     pub fn forget_request(&self, program: Endpoint) {
         self.shared.lock().forget_request(program);
     }
 
-    /// Sends a message of a played service, which does not wait for it.
+    /// Sends a message of a simulated service without waiting.
     pub fn send(&self, from: Endpoint, to: Endpoint, message: &Message) {
         self.shared.lock().post(from, to, message);
         self.run();
     }
 
-    /// Notifies in the name of a played service.
+    /// Sends a notification of a simulated service.
     pub fn notify(&self, from: Endpoint, to: Endpoint) {
         self.shared.lock().notify(from, to.slot(), 0);
         self.run();
     }
 
-    /// The first message that has come to a program or played service and was not taken yet.
+    /// Returns the next message that a program or simulated service has received.
     pub fn received(&self, by: Endpoint) -> Option<Message> {
         self.shared.lock().take_mail(by)
     }
@@ -127,7 +127,7 @@ impl Machine {
         }
     }
 
-    /// Lets time pass; alarms ring one after the other, each at its time.
+    /// Advances the time; alarms fire in order, each at its time.
     pub fn advance_ns(&self, duration_ns: u64) {
         let end_ns = self.now_ns() + duration_ns;
         loop {
@@ -139,7 +139,7 @@ impl Machine {
         }
     }
 
-    /// Monotonic time.
+    /// Returns the monotonic time.
     pub fn now_ns(&self) -> u64 {
         self.shared.lock().now_ns
     }
@@ -147,7 +147,7 @@ impl Machine {
     /// Copies out of a program's memory.
     ///
     /// # Panics
-    /// When the program has no such memory.
+    /// If the program has no such memory.
     pub fn read(&self, program: Endpoint, address: u64, bytes: usize) -> Vec<u8> {
         let mut into = std::vec![0; bytes];
         let from = self.shared.lock().read_program(program, address, &mut into);
@@ -158,13 +158,13 @@ impl Machine {
     /// Copies into a program's memory.
     ///
     /// # Panics
-    /// When the program has no such memory.
+    /// If the program has no such memory.
     pub fn write(&self, program: Endpoint, address: u64, bytes: &[u8]) {
         let to = self.shared.lock().write_program(program, address, bytes);
         to.expect("the test writes where its program has no memory");
     }
 
-    /// What the services have logged.
+    /// Returns the log lines of the services.
     pub fn log(&self) -> String {
         self.shared.lock().log.clone()
     }
@@ -209,7 +209,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives the processor away and waits until the service has it again. Returns what it waited for.
+    /// Yields the processor and waits until the service has it again. Returns the result of the wait.
     fn wait_for_turn(&self, endpoint: Endpoint) -> Result<Message> {
         let state = self.lock();
         self.switched.notify_all();

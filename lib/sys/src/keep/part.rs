@@ -1,7 +1,7 @@
-//! Parts of the preserved memory that are used where they lie, such as the blocks of a cache.
+//! Parts of the preserved memory that are used in place, such as the blocks of a cache.
 //!
-//! Each byte is lent to one [`Part`] at a time, so that references into a part are exclusive. Stores through them may be done in any
-//! order up to the next [`Part::order`], and all of them are done before any store behind it.
+//! Each byte belongs to at most one [`Part`], so that references into a part are exclusive. Stores through them are unordered up to
+//! the next [`Part::order`], which orders them before all later stores.
 
 use super::Keep;
 use alloc::rc::Rc;
@@ -10,7 +10,7 @@ use core::cell::RefCell;
 use core::ops::{Deref, DerefMut, Range};
 use core::sync::atomic::{Ordering, compiler_fence};
 
-/// Preserved memory to be lent in parts. Clones are the same memory.
+/// Preserved memory that is used in parts. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Parts(Rc<Whole>);
 
@@ -21,25 +21,25 @@ struct Whole {
 }
 
 impl Parts {
-    /// All of the memory, nothing lent.
+    /// Returns all of the memory, without a part in use.
     pub fn new(keep: Keep) -> Parts {
         Parts(Rc::new(Whole { keep, lent: RefCell::default() }))
     }
 
-    /// Its length.
+    /// Returns the length in bytes.
     pub fn len(&self) -> usize {
         self.0.keep.len()
     }
 
-    /// True when it has no bytes.
+    /// Returns whether the memory has no bytes.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The bytes of `range` until the part is dropped; `None` while another part has some of them.
+    /// Returns the bytes of `range`, until the part is dropped; `None` if another part overlaps.
     ///
     /// # Panics
-    /// When the range is not within, or does not begin with a whole word.
+    /// If the range is outside the memory, or does not start at a word boundary.
     pub fn lend(&self, range: Range<usize>) -> Option<Part> {
         assert!(range.start.is_multiple_of(8) && range.start <= range.end, "no part begins at {}", range.start);
         self.0.keep.check(range.start, range.len());
@@ -53,20 +53,20 @@ impl Parts {
         Some(Part { start, bytes: range.len(), place: range.start, whole: self.0.clone() })
     }
 
-    /// From now on the service is killed (by a panic) at the ordering point after the next `points`. For tests.
+    /// Simulates a crash, by a panic, at the ordering point after the next `points`. For tests.
     #[cfg(not(target_os = "none"))]
     pub fn kill_after(&self, points: u64) {
         self.0.keep.writes_left.set(points);
     }
 
-    /// Ordering points until the service is killed. For tests.
+    /// Returns the number of ordering points until the simulated crash. For tests.
     #[cfg(not(target_os = "none"))]
     pub fn points_left(&self) -> u64 {
         self.0.keep.writes_left.get()
     }
 }
 
-/// Some bytes of the preserved memory.
+/// An exclusive range of the preserved memory.
 #[derive(Debug)]
 pub struct Part {
     start: *mut u8,
@@ -76,23 +76,23 @@ pub struct Part {
 }
 
 impl Part {
-    /// Where it begins in the whole memory: the same for the successor.
+    /// Returns the part's offset in the whole memory, which the successor uses too.
     #[inline]
     pub fn place(&self) -> usize {
         self.place
     }
 
-    /// What was stored before into the preserved memory stays before what is stored after.
+    /// Orders earlier stores into the preserved memory before later ones.
     #[inline]
     pub fn order(&self) {
         self.whole.keep.count_write();
         compiler_fence(Ordering::SeqCst);
     }
 
-    /// The aligned word at `offset`.
+    /// Returns the aligned word at `offset`.
     ///
     /// # Panics
-    /// When the offset is not aligned or not within.
+    /// If the offset is misaligned or outside the part.
     #[inline]
     pub fn word(&self, offset: usize) -> u64 {
         self.check_word(offset);
@@ -100,7 +100,7 @@ impl Part {
         unsafe { self.start.add(offset).cast::<u64>().read_volatile() }
     }
 
-    /// Stores an aligned word, which a death leaves either old or new: after everything before, before everything after.
+    /// Stores an aligned word atomically, ordered after earlier and before later stores: a crash leaves either the old or the new value.
     ///
     /// # Panics
     /// As [`Part::word`].

@@ -1,4 +1,4 @@
-//! Who waits for what on the simulated machine, and how messages go between them.
+//! Waiting services and message delivery of the simulated machine.
 
 use super::notification;
 use crate::Result;
@@ -10,13 +10,13 @@ use std::string::String;
 use std::sync::atomic::AtomicU64;
 use std::vec::Vec;
 
-/// What has become of a message.
+/// Result of a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sent {
     Done,
-    /// The destination does not wait for it.
+    /// The destination is not waiting for it.
     Busy,
-    /// There is no such destination.
+    /// No such destination.
     Nobody,
 }
 
@@ -24,7 +24,7 @@ pub(super) enum Sent {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Then {
     Return,
-    /// The answer of the destination, and no notification before it.
+    /// The reply of the destination, without notifications before it.
     Answer,
     /// The next message from here.
     Receive(Endpoint),
@@ -34,7 +34,7 @@ pub(super) enum Then {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wait {
     Nothing,
-    /// Its message stands in the destination's line.
+    /// Its message is queued at the destination.
     Send(Endpoint, Then),
     Answer(Endpoint),
     Receive(Endpoint),
@@ -43,7 +43,7 @@ enum Wait {
 pub(super) struct Service {
     endpoint: Endpoint,
     wait: Wait,
-    /// How its wait has ended.
+    /// Result of its wait.
     outcome: Result<Message>,
     /// Messages of others that it has not received.
     line: VecDeque<Message>,
@@ -55,12 +55,12 @@ pub(super) struct Service {
     pub(super) grants: Option<(u64, u64)>,
 }
 
-/// A program, or a service whose part the test plays.
+/// A program or service that the test simulates.
 struct Played {
     endpoint: Endpoint,
     start: u64,
     memory: Vec<u8>,
-    /// It waits for an answer.
+    /// Whether it waits for a reply.
     asks: bool,
     mail: VecDeque<Message>,
 }
@@ -106,7 +106,7 @@ impl Service {
         matches!(self.wait, Wait::Receive(filter) if matches(filter, from))
     }
 
-    /// It waits for this one alone.
+    /// Returns whether it waits for this endpoint only.
     fn depends_on(&self, other: Endpoint) -> bool {
         let (Wait::Send(on, _) | Wait::Answer(on) | Wait::Receive(on)) = self.wait else { return false };
         on != Endpoint::ANY && matches(on, other)
@@ -157,19 +157,19 @@ impl State {
         self.running == Some(endpoint.slot())
     }
 
-    /// A service runs, or could.
+    /// Returns whether a service is running or ready.
     pub(super) fn is_busy(&self) -> bool {
         self.running.is_some() || !self.ready.is_empty()
     }
 
-    /// Gives a free processor to the service that is first in line.
+    /// Dispatches the first ready service if the processor is free.
     pub(super) fn dispatch(&mut self) {
         if self.running.is_none() {
             self.running = self.ready.pop_front();
         }
     }
 
-    /// The service that runs gives the processor away.
+    /// Makes the running service yield the processor.
     pub(super) fn leave(&mut self) {
         self.running = None;
         self.dispatch();
@@ -191,13 +191,13 @@ impl State {
         }
     }
 
-    /// Who holds a slot.
+    /// Returns the endpoint that holds a slot.
     pub(super) fn holder(&self, slot: usize) -> Result<Endpoint> {
         let service = self.services.get(&slot).map(|service| service.endpoint);
         service.or_else(|| self.played.get(&slot).map(|played| played.endpoint)).ok_or(Errno::EDEADSRCDST)
     }
 
-    /// Delivers a message if its destination waits for it.
+    /// Delivers a message if its destination is waiting for it.
     pub(super) fn send(&mut self, from: Endpoint, to: Endpoint, message: &Message) -> Sent {
         let message = Message { source: from, ..*message };
         if !self.holder(to.slot()).is_ok_and(|holder| matches(to, holder)) {
@@ -219,13 +219,13 @@ impl State {
         Sent::Done
     }
 
-    /// The message stands in line until it is received.
+    /// Queues the message until it is received.
     pub(super) fn wait_in_send(&mut self, from: Endpoint, to: Endpoint, message: &Message, then: Then) {
         self.service(from).wait = Wait::Send(to, then);
         self.post(from, to, message);
     }
 
-    /// What follows a send that is done.
+    /// Continues after a completed send.
     pub(super) fn go_on(&mut self, sender: Endpoint, to: Endpoint, then: Then) {
         match then {
             Then::Return => self.wake(sender.slot(), Ok(Message::default())),
@@ -234,7 +234,7 @@ impl State {
         }
     }
 
-    /// Sends, or puts into line.
+    /// Delivers or queues a message.
     pub(super) fn post(&mut self, from: Endpoint, to: Endpoint, message: &Message) {
         if self.send(from, to, message) == Sent::Busy {
             let message = Message { source: from, ..*message };
@@ -242,7 +242,7 @@ impl State {
         }
     }
 
-    /// A request of a program or played service.
+    /// Sends a request of a program or simulated service.
     pub(super) fn ask(&mut self, from: Endpoint, to: Endpoint, request: &Message) {
         let played = self.played.get_mut(&from.slot()).expect("the test plays who asks");
         assert!(!played.asks, "{from:?} asks while it waits for an answer");
@@ -260,7 +260,7 @@ impl State {
         self.played.get_mut(&by.slot()).and_then(|played| played.mail.pop_front())
     }
 
-    /// The service receives: a notification, the first matching message of its line, or what comes later.
+    /// Receives for a service: a notification, the first matching queued message, or a later one.
     pub(super) fn receive(&mut self, endpoint: Endpoint, filter: Endpoint) {
         self.receive_as(endpoint, Wait::Receive(filter));
     }
@@ -285,7 +285,7 @@ impl State {
         }
     }
 
-    /// A message of this sender has been received.
+    /// Completes the send of this sender, whose message has been received.
     fn left_line(&mut self, sender: Endpoint, by: Endpoint) {
         if !self.is_alive(sender) {
             return;
@@ -320,7 +320,7 @@ impl State {
         self.service(endpoint).alarm_ns = (deadline_ns != 0).then_some(deadline_ns);
     }
 
-    /// Goes to the time of the first alarm up to `end_ns`, or to that time if there is none, and says whether there was.
+    /// Advances the time to the first alarm up to `end_ns`, or to `end_ns`. Returns whether there was an alarm.
     pub(super) fn ring_next_alarm(&mut self, end_ns: u64) -> bool {
         let alarms = self.services.values().filter_map(|service| Some((service.alarm_ns?, service.endpoint)));
         let Some((time_ns, endpoint)) = alarms.min().filter(|(time_ns, _)| *time_ns <= end_ns) else {
@@ -337,12 +337,12 @@ impl State {
         self.service(endpoint).grants = Some((address, entries));
     }
 
-    /// The preserved memory of a slot. It is never given back, because a dead service's values may still refer to it.
+    /// Returns the preserved memory of a slot. It is never freed, because a dead service's values may still refer to it.
     pub(super) fn preserved(&mut self, slot: usize, bytes: usize) -> &'static [AtomicU64] {
         self.preserved.entry(slot).or_insert_with(|| super::memory::preserved(bytes))
     }
 
-    /// A program's memory, and where in it this range is.
+    /// Returns a program's memory, and the offset of this range in it.
     pub(super) fn program(
         &mut self,
         program: Endpoint,
