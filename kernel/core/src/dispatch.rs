@@ -4,7 +4,7 @@ use crate::{
     Machine, Node, calls, futex, inheritance::donate, inheritance::throttle, interrupts, interrupts::deferred,
     ipc::critical, ipc::in_memory, ipc::message, ipc::notify, ipc::report, linux::route, node::Next,
     priority::FIRST_SHARED, priority::KEEPS_TURN, priority::LAST, priority::SYSTEM_QUEUE, rooms::injection,
-    rooms::minix4rt, rooms::port_ways, sched, sched::ORDINARY_WORK, thread::attention,
+    rooms::minix4rt, rooms::port_ways, thread::attention,
 };
 use abi::{Endpoint, call::NATIVE, call::SENDREC, endpoint::FIRST_SERVICE, endpoint::SLOTS, endpoint::slot, rt};
 
@@ -62,11 +62,11 @@ const BALANCE_NS: u64 = 200_000_000;
 
 /// See [`Node::next`].
 #[inline(always)]
-pub(crate) fn schedule<M: Machine>(node: &mut Node, m: &mut M) -> Next {
+pub fn schedule<M: Machine>(node: &mut Node, m: &mut M) -> Next {
     loop {
-        let slot = sched::pick(node);
-        if slot != node.current {
-            sched::switch_to(node, m, slot);
+        let slot = node.threads.pick();
+        if slot != node.current() {
+            node.switch_to(m, slot);
         }
         if slot < FIRST_SERVICE {
             if slot == slot::IDLE {
@@ -75,16 +75,14 @@ pub(crate) fn schedule<M: Machine>(node: &mut Node, m: &mut M) -> Next {
             if core::mem::take(&mut node.interrupts_first) {
                 return Next::Interrupts;
             }
-            if node.deferred != 0 {
-                do_deferred(node, m);
-            } else {
-                port_ways::run_system_task(node, m, calls::permitted_call);
+            match node.threads.best_deferred() {
+                Some(priority) => do_deferred(node, m, priority),
+                None => port_ways::run_system_task(node, m, calls::permitted_call),
             }
             continue;
         }
-        if node.ready != 0 {
-            let quantum_end = node.switched_at.saturating_add(node.threads[slot].quantum_left());
-            sched::arm(node, m, quantum_end);
+        if let Some(quantum_end) = node.threads.quantum_end(slot) {
+            node.timer.arm(m, quantum_end);
         }
         if node.threads[slot].attention == 0 {
             return Next::Run(slot);
@@ -97,11 +95,11 @@ pub(crate) fn schedule<M: Machine>(node: &mut Node, m: &mut M) -> Next {
 }
 
 /// The timer has come: real-time timers, the end of a quantum, and the clock of the time-shared world.
-pub(crate) fn on_timer<M: Machine>(node: &mut Node, m: &mut M) {
+pub fn on_timer<M: Machine>(node: &mut Node, m: &mut M) {
     let now = m.ticks();
-    node.armed = u64::MAX;
-    sched::charge(node, now);
-    if node.observed {
+    node.timer.disarm();
+    node.threads.charge(now);
+    if node.threads.is_observed() {
         while let Some(slot) = injection::marked_waiter(node) {
             critical::die(node, m, slot);
         }
@@ -109,7 +107,7 @@ pub(crate) fn on_timer<M: Machine>(node: &mut Node, m: &mut M) {
     minix4rt::expire_timers(node, m, now);
     end_quantum(node, m);
     throttle::end_pause(node, m, now);
-    if node.minix4rt.is_active() && sched::is_real_time_ready(node) {
+    if node.minix4rt.is_active() && node.threads.is_real_time_ready() {
         deferred::defer_clock(node);
     } else {
         do_clock_work(node, m);
@@ -117,25 +115,22 @@ pub(crate) fn on_timer<M: Machine>(node: &mut Node, m: &mut M) {
 }
 
 /// Alarms and balance.
-pub(crate) fn do_clock_work<M: Machine>(node: &mut Node, m: &mut M) {
+pub fn do_clock_work<M: Machine>(node: &mut Node, m: &mut M) {
     let now = m.ticks();
     expire_alarms(node, m, now);
-    if now.saturating_sub(node.balanced_at) >= m.ns_to_ticks(BALANCE_NS) {
-        node.balanced_at = now;
-        sched::raise_sunk_threads(node);
-    }
+    node.threads.balance(now, m.ns_to_ticks(BALANCE_NS));
     if let Some(deadline) = node.alarms.first_deadline() {
-        sched::arm(node, m, deadline);
+        node.timer.arm(m, deadline);
     }
 }
 
 /// Lets a thread that has used up its quantum go behind those that wait in its queue; a time-shared one sinks to the next worse.
 fn end_quantum<M: Machine>(node: &mut Node, m: &mut M) {
-    let competition = node.ready != 0 || node.next_hint != 0;
-    if node.threads[node.current].real_time && node.threads[node.current].quantum_left <= 0 {
-        return minix4rt::end_runaway(node, m, node.current);
+    let competition = node.threads.has_competition();
+    if node.threads.running().real_time && node.threads.running().quantum_left <= 0 {
+        return minix4rt::end_runaway(node, m, node.current());
     }
-    let thread = &mut node.threads[node.current];
+    let thread = node.threads.running_mut();
     if thread.flags != 0 || thread.quantum_left > 0 || thread.queue == SYSTEM_QUEUE {
         return;
     }
@@ -147,22 +142,20 @@ fn end_quantum<M: Machine>(node: &mut Node, m: &mut M) {
         } else if throttle::throttle(node, m) || keeps_turn {
             return;
         }
-        sched::yield_current(node, m);
+        node.yield_current(m);
     }
 }
 
 /// Work that was put off has the CPU: one piece of the best.
 #[cold]
 #[inline(never)]
-fn do_deferred<M: Machine>(node: &mut Node, m: &mut M) {
-    let best = node.deferred & node.deferred.wrapping_neg();
-    if best == ORDINARY_WORK {
-        node.deferred = 0;
+fn do_deferred<M: Machine>(node: &mut Node, m: &mut M, priority: u8) {
+    if priority == SYSTEM_QUEUE {
+        node.threads.end_deferred(priority);
         do_ordinary_work(node, m);
     } else {
-        minix4rt::do_real_time_work(node, m, best.trailing_zeros() as usize);
+        minix4rt::do_real_time_work(node, m, priority);
     }
-    node.ready |= node.deferred;
 }
 
 /// The time-shared world has the CPU again: does its clock work, and delivers its interrupts in order.

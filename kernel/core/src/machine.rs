@@ -89,7 +89,7 @@ pub trait Machine {
     fn interrupt_pending(&mut self) -> bool;
 
     /// Copies between two spaces (perhaps the same; overlapping ranges give unspecified content), at most
-    /// [`crate::memory::copy::CHUNK_BYTES`], as user mode could: unmapped pages, and writes to read-only ones, stop it.
+    /// [`crate::CHUNK_BYTES`], as user mode could: unmapped pages, and writes to read-only ones, stop it.
     /// Addresses may be anything below `USER_END`.
     fn copy(&mut self, from: Space, from_address: u64, to: Space, to_address: u64, bytes: u64) -> Copied;
     /// Reads user memory, at most 4096 bytes.
@@ -108,7 +108,7 @@ pub trait Machine {
     /// Gives a bounded part of its page-table frames back to the pool, beginning with 0. No thread uses it, but the CPU may still have it
     /// loaded. → where to go on; `None`: it is gone.
     fn space_destroy(&mut self, space: Space, from: u64) -> Option<u64>;
-    /// `KernelCall::SpaceMap`, `pages` at most [`crate::memory::spaces::PAGES_AT_ONCE`]. Flags (`layout::map`) are checked;
+    /// `KernelCall::SpaceMap`, `pages` at most [`crate::PAGES_AT_ONCE`]. Flags (`layout::map`) are checked;
     /// `EINVAL` when the frames belong to the kernel (its image, tables, pool), or when `ZERO` is asked for what is no
     /// RAM. May do fewer pages than asked without an error.
     fn space_map(&mut self, space: Space, address: u64, frame: u64, pages: u64, flags: u64) -> Mapped;

@@ -10,15 +10,15 @@ use crate::{
     FastSwitch, Frame, Machine, Space, Thread, calls, dispatch, futex::BUCKETS, futex::inheriting::PiFutexes,
     inheritance::effects::Inheritance, inheritance::throttle::Throttle, interrupts::Lines, interrupts::deferred,
     interrupts::deferred::Deferred, ipc::critical::Failures, ipc::fast_path, ipc::in_memory, ipc::message, ipc::report,
-    life, linux::route, linux::route::ROUTES, linux::route::Routes, memory::copy::CHUNK_BYTES, priority::QUEUES,
+    life, linux::route, linux::route::ROUTES, linux::route::Routes, memory::copy::CHUNK_BYTES,
     rooms::injection::Injection, rooms::minix4rt, rooms::minix4rt::Minix4rt, rooms::port_ways, rooms::tracing,
-    rooms::tracing::Tracing, sched, thread::blocked, thread::list::List, time::alarm::Alarms,
-    vector::GENERAL_PROTECTION, vector::PAGE_FAULT,
+    rooms::tracing::Tracing, sched::Threads, thread::blocked, thread::list::List, time::alarm::Alarms,
+    time::timer::Timer, vector::GENERAL_PROTECTION, vector::PAGE_FAULT,
 };
 
 use abi::{
-    Endpoint, Name, call::KERNEL_CALLS, call::NATIVE, endpoint::SERVICE_SLOTS, endpoint::SLOTS, endpoint::slot,
-    layout::SPACES, privilege::Privileges,
+    Endpoint, Errno, Name, call::KERNEL_CALLS, call::NATIVE, endpoint::APPLICATIONS_BIT, endpoint::SERVICE_SLOTS,
+    endpoint::slot, layout::SPACES, privilege::Privileges,
 };
 
 /// What the CPU does now.
@@ -36,44 +36,22 @@ pub enum Next {
 /// All state of one CPU's kernel.
 #[derive(Debug)]
 pub struct Node {
-    pub(crate) threads: [Thread; SLOTS],
-    /// Slot of the thread that runs; the idle task's when nobody does. In no queue.
-    pub(crate) current: usize,
+    pub(crate) threads: Threads,
+    pub(crate) timer: Timer,
     /// In whose name the SYSTEM task makes a call; 0: in nobody's.
     pub(crate) serving: u16,
-    /// The thread woken last, in no queue yet; 0: none.
-    pub(crate) next_hint: u16,
     pub(crate) tracing: Tracing,
     pub(crate) injection: Injection,
-    /// Every message is looked at, and none goes the short way: for tracing, or for deaths after a number of messages.
-    pub(crate) observed: bool,
-    /// None of the short ways may be taken: messages are observed, or the current thread runs in a real-time queue.
-    pub(crate) fast_path_off: bool,
     /// Of vm and rs.
     pub(crate) failures: [Failures; 2],
     /// Since when rs has not heard its alarm, in ticks; of meaning while that is pending.
     pub(crate) unheard_since: u64,
     /// Interrupted long work waits for interrupts to be taken first.
     pub(crate) interrupts_first: bool,
-    /// Bit = ready queue that holds threads.
-    pub(crate) ready: u64,
-    /// Bit = priority for which real-time has work that was put off; those bits are set in `ready` too.
-    pub(crate) deferred: u64,
-    pub(crate) queues: [List; QUEUES],
-    /// When the current thread was last charged for its time, in ticks.
-    pub(crate) switched_at: u64,
-    /// When the timer will come, in ticks; `u64::MAX`: never.
-    pub(crate) armed: u64,
-    /// When sunk threads were last raised, in ticks.
-    pub(crate) balanced_at: u64,
     /// Messages and notifications delivered.
     pub(crate) delivered: u64,
-    /// Context switches.
-    pub(crate) switches: u64,
     /// Device interrupts.
     pub(crate) interrupts: u64,
-    /// Threads that exist.
-    pub(crate) live: u64,
     /// Real time minus monotonic time, wrapping.
     pub(crate) real_offset_ns: u64,
     /// Where the search for a free application slot starts.
@@ -101,27 +79,16 @@ impl Node {
     /// A node without threads: all bytes zero, to be made ready by `boot`.
     pub const fn new() -> Node {
         Node {
-            threads: [Thread::FREE; SLOTS],
-            current: 0,
+            threads: Threads::NEW,
+            timer: Timer::ZERO,
             serving: 0,
-            next_hint: 0,
             tracing: Tracing::NEW,
             injection: Injection::NEW,
-            observed: false,
-            fast_path_off: false,
             failures: [Failures::NONE; 2],
             unheard_since: 0,
             interrupts_first: false,
-            ready: 0,
-            deferred: 0,
-            queues: [List::EMPTY; QUEUES],
-            switched_at: 0,
-            armed: 0,
-            balanced_at: 0,
             delivered: 0,
-            switches: 0,
             interrupts: 0,
-            live: 0,
             real_offset_ns: 0,
             next_application: 0,
             chunk_bytes: 0,
@@ -142,12 +109,9 @@ impl Node {
 
     /// Makes the node ready. Called once, before anything else.
     pub fn boot<M: Machine>(&mut self, m: &mut M) {
-        self.switched_at = m.ticks();
-        self.balanced_at = self.switched_at;
-        self.armed = u64::MAX;
+        self.threads.start(m.ticks());
+        self.timer.disarm();
         self.chunk_bytes = CHUNK_BYTES;
-        self.current = slot::IDLE;
-        self.threads[slot::IDLE].flags = blocked::STOPPED;
         port_ways::start_system_task(self);
         self.inheritance.start();
     }
@@ -173,24 +137,64 @@ impl Node {
             tracing::trace_name(self, m, slot);
         }
         self.threads[slot].flags &= !blocked::STOPPED;
-        sched::wake(self, slot);
+        self.threads.wake(slot);
         self.threads[slot].endpoint
     }
 
     /// Switches the trace ring on or off; as the command line says before `boot_service`, so that names are recorded.
     pub fn set_tracing(&mut self, on: bool) {
         self.tracing.set(on);
-        sched::update_fast_path(self);
+        self.update_fast_path();
     }
 
     /// Slot of the thread that runs; the idle task's when nobody does.
     pub fn current(&self) -> usize {
-        self.current
+        self.threads.current()
     }
 
     /// In whose name, with whose rights and whose memory the kernel call under way is made.
     pub(crate) fn caller(&self) -> usize {
-        if self.serving == 0 { self.current } else { self.serving as usize }
+        if self.serving == 0 { self.current() } else { self.serving as usize }
+    }
+
+    /// Returns the thread with this endpoint, `SELF` being the caller.
+    pub(crate) fn find_or_self(&self, endpoint: Endpoint) -> Result<usize, Errno> {
+        if endpoint == Endpoint::SELF { Ok(self.caller()) } else { self.threads.find(endpoint) }
+    }
+
+    /// Returns `ECALLDENIED` unless the privileges of `caller` let it send to this slot.
+    #[inline(always)]
+    pub(crate) fn may_send(&self, caller: usize, slot: usize) -> Result<(), Errno> {
+        let bit = if slot < SERVICE_SLOTS { slot } else { APPLICATIONS_BIT };
+        match self.privileges(caller).destinations[bit / 64] & 1 << (bit % 64) {
+            0 => Err(Errno::ECALLDENIED),
+            _ => Ok(()),
+        }
+    }
+
+    /// Charges the current thread for its time and makes another the current one.
+    #[inline(always)]
+    pub(crate) fn switch_to<M: Machine>(&mut self, m: &mut M, slot: usize) {
+        self.threads.charge(m.ticks());
+        if self.tracing.is_on() {
+            tracing::trace_switch(self, m, slot);
+        }
+        self.threads.set_current(slot);
+    }
+
+    /// Puts the current thread at the tail of its queue.
+    pub(crate) fn yield_current<M: Machine>(&mut self, m: &mut M) {
+        let slot = self.current();
+        if self.threads[slot].flags == 0 {
+            self.threads.enqueue_woken();
+            self.switch_to(m, slot::IDLE);
+            self.threads.enqueue(slot as u16);
+        }
+    }
+
+    /// Decides whether every message is observed, and whether messages may take a fast path.
+    pub(crate) fn update_fast_path(&mut self) {
+        self.threads.set_observed(self.tracing.is_on() || self.injection.is_armed());
     }
 
     /// The thread in a slot.
@@ -210,6 +214,7 @@ impl Node {
     }
 
     /// Privileges of the thread in a slot, for the hardware half's own use (I/O permission bitmap).
+    #[inline(always)]
     pub fn privileges(&self, slot: usize) -> &Privileges {
         &self.privileges[self.threads[slot].privileges as usize % SERVICE_SLOTS]
     }
@@ -249,10 +254,10 @@ impl Node {
     /// The current thread executed `syscall`, with a number that `real_time_call` does not take.
     #[inline(always)]
     pub fn syscall<M: Machine>(&mut self, m: &mut M) {
-        if self.threads[self.current].real_time {
+        if self.threads.running().real_time {
             return minix4rt::call_in_wrong_mode(self, m);
         }
-        match self.threads[self.current].frame.rax {
+        match self.threads.running().frame.rax {
             number @ ..NATIVE => route::linux_call(self, m, number),
             number @ NATIVE..KERNEL_CALLS => message::primitive(self, m, number),
             number => calls::kernel_call(self, m, number),
@@ -261,7 +266,7 @@ impl Node {
 
     /// The current thread executed `int 0x21`.
     pub fn vector33<M: Machine>(&mut self, m: &mut M) {
-        if self.threads[self.current].real_time {
+        if self.threads.running().real_time {
             return minix4rt::call_in_wrong_mode(self, m);
         }
         in_memory::memory_primitive(self, m);
@@ -274,37 +279,38 @@ impl Node {
 
     /// The current thread, in user mode, touched memory that is not mapped so (`access`: `abi::kernel::ACCESS_*`).
     pub fn page_fault<M: Machine>(&mut self, m: &mut M, address: u64, access: u64) {
-        self.threads[self.current].linux_call = 0;
+        let slot = self.current();
+        self.threads[slot].linux_call = 0;
         if self.tracing.is_on() {
-            tracing::trace_exception(self, m, self.current, PAGE_FAULT, address);
+            tracing::trace_exception(self, m, slot, PAGE_FAULT, address);
         }
-        report::report_fault(self, m, self.current, address, access);
+        report::report_fault(self, m, slot, address, access);
     }
 
     /// The current thread, in user mode, caused the exception `vector` (not a page fault, not the FPU's first use) with
     /// this error code; `address` where the CPU names one, else 0.
     pub fn exception<M: Machine>(&mut self, m: &mut M, vector: u64, error: u64, address: u64) {
-        self.threads[self.current].linux_call = 0;
+        self.threads.running_mut().linux_call = 0;
         let looked_into = vector == GENERAL_PROTECTION && error == 0;
         if looked_into && port_ways::emulate_fault(self, m) {
             return;
         }
         if self.tracing.is_on() {
-            tracing::trace_exception(self, m, self.current, vector, address);
+            tracing::trace_exception(self, m, self.current(), vector, address);
         }
-        report::report_exception(self, m, self.current, vector, error, address);
+        report::report_exception(self, m, self.current(), vector, error, address);
     }
 
     /// A device's interrupt came on this line. The machine acknowledges it after the call.
     pub fn interrupt<M: Machine>(&mut self, m: &mut M, line: usize) {
-        self.threads[self.current].linux_call = 0;
+        self.threads.running_mut().linux_call = 0;
         minix4rt::first_stage(self, m, line);
         deferred::deliver_or_record(self, m, line);
     }
 
     /// The timer's interrupt came. The machine acknowledges it after the call.
     pub fn timer<M: Machine>(&mut self, m: &mut M) {
-        self.threads[self.current].linux_call = 0;
+        self.threads.running_mut().linux_call = 0;
         dispatch::on_timer(self, m);
     }
 

@@ -1,21 +1,21 @@
 //! The ready queues and who belongs in which: 0 (best) to 46 real time, 47 the SYSTEM task, 48 to 63 time shared.
 
 /// Number of ready queues.
-pub(crate) const QUEUES: usize = 64;
+pub const QUEUES: usize = 64;
 /// The time-shared queues: 16 from here on.
-pub(crate) const FIRST_SHARED: u8 = 48;
+pub const FIRST_SHARED: u8 = 48;
 /// The queue of the SYSTEM task alone: better than all time-shared ones. Its list stays empty, since slot 0 links nothing: the bit in
 /// `ready` says all.
-pub(crate) const SYSTEM_QUEUE: u8 = FIRST_SHARED - 1;
+pub const SYSTEM_QUEUE: u8 = FIRST_SHARED - 1;
 /// The worst queue.
-pub(crate) const LAST: u8 = QUEUES as u8 - 1;
+pub const LAST: u8 = QUEUES as u8 - 1;
 /// Default base queue of services (of the 16).
-pub(crate) const SERVICE_QUEUE: u8 = FIRST_SHARED + 4;
+pub const SERVICE_QUEUE: u8 = FIRST_SHARED + 4;
 /// Default base queue of applications.
-pub(crate) const APPLICATION_QUEUE: u8 = FIRST_SHARED + 8;
+pub const APPLICATION_QUEUE: u8 = FIRST_SHARED + 8;
 /// Default quantum.
-pub(crate) const QUANTUM_NS: u64 = 10_000_000;
+pub const QUANTUM_NS: u64 = 10_000_000;
 /// Quantum of `SCHED_FIFO`: how often its thread is looked at.
-pub(crate) const FIFO_NS: u64 = 50_000_000;
+pub const FIFO_NS: u64 = 50_000_000;
 /// Bit of a quantum: when it is over, the thread keeps its turn among those of its queue.
-pub(crate) const KEEPS_TURN: u64 = 1 << 63;
+pub const KEEPS_TURN: u64 = 1 << 63;

@@ -3,7 +3,7 @@
 //! Not for running kernels. Deadlines, lines, privileges and routes are not part of it: between taking and restoring,
 //! they must not change.
 
-use crate::{Node, Thread, thread::list::List};
+use crate::{Node, Thread, sched::Queues};
 
 /// The state of `N` threads and of the scheduler.
 #[derive(Clone, Debug)]
@@ -11,11 +11,7 @@ pub struct Snapshot<const N: usize> {
     slots: [usize; N],
     threads: [Thread; N],
     spaces: [u16; N],
-    queues: [List; N],
-    current: usize,
-    next_hint: u16,
-    ready: u64,
-    live: u64,
+    queues: Queues,
 }
 
 impl Node {
@@ -27,13 +23,9 @@ impl Node {
         let threads = slots.map(|slot| self.threads[slot].clone());
         Snapshot {
             spaces: threads.each_ref().map(|thread| self.spaces[thread.space.0 as usize]),
-            queues: threads.each_ref().map(|thread| self.queues[thread.queue as usize]),
             slots,
             threads,
-            current: self.current,
-            next_hint: self.next_hint,
-            ready: self.ready,
-            live: self.live,
+            queues: self.threads.queues().clone(),
         }
     }
 
@@ -41,12 +33,8 @@ impl Node {
     pub fn restore<const N: usize>(&mut self, snapshot: &Snapshot<N>) {
         for (index, thread) in snapshot.threads.iter().enumerate() {
             self.spaces[thread.space.0 as usize] = snapshot.spaces[index];
-            self.queues[thread.queue as usize] = snapshot.queues[index];
             self.threads[snapshot.slots[index]].clone_from(thread);
         }
-        self.current = snapshot.current;
-        self.next_hint = snapshot.next_hint;
-        self.ready = snapshot.ready;
-        self.live = snapshot.live;
+        self.threads.restore_queues(&snapshot.queues);
     }
 }

@@ -8,7 +8,7 @@ use crate::machine::Fault;
 
 /// Why a kernel call does not return a value now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stop {
+pub enum Stop {
     /// It has failed.
     Error(Errno),
     /// It ends its caller, as a general-protection fault about this address (a port) would.

@@ -1,6 +1,6 @@
 //! Numbers of the CPU's exceptions that core knows.
 
 /// General-protection fault.
-pub(crate) const GENERAL_PROTECTION: u64 = 13;
+pub const GENERAL_PROTECTION: u64 = 13;
 /// Page fault.
-pub(crate) const PAGE_FAULT: u64 = 14;
+pub const PAGE_FAULT: u64 = 14;

@@ -105,18 +105,10 @@ impl Spaces {
     }
 
     /// Maps `pages` frames from `frame` on, filled with zeros before if the flags say so.
-    pub fn map(
-        &mut self,
-        frames: &mut Frames,
-        space: Space,
-        address: u64,
-        frame: u64,
-        pages: u64,
-        flags: u64,
-    ) -> Mapped {
+    pub fn map(&mut self, pool: &mut Frames, space: Space, address: u64, frame: u64, pages: u64, flags: u64) -> Mapped {
         let wanted = (0..pages).map(|page| frame + page * PAGE_BYTES);
         let zero = flags & map::ZERO != 0;
-        let allowed = |frame| if zero { frames.is_user_ram(frame) } else { frames.may_map(frame) };
+        let allowed = |frame| if zero { pool.is_user_ram(frame) } else { pool.may_map(frame) };
         if !wanted.clone().all(allowed) {
             return Mapped { pages: 0, result: Err(Errno::EINVAL) };
         }
@@ -127,7 +119,7 @@ impl Spaces {
         let rights = rights_of(flags);
         let mut done = 0;
         for run in runs(address, pages) {
-            let Some(table) = self.make_leaf_table(frames, space, run.address) else {
+            let Some(table) = self.make_leaf_table(pool, space, run.address) else {
                 return Mapped { pages: done, result: Err(Errno::ENOMEM) };
             };
             for page in 0..run.pages {

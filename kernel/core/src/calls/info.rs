@@ -3,7 +3,7 @@
 //! Neighbours: `machine` (answers what core does not know).
 
 use crate::{
-    Machine, Node, Thread, life, memory::copy, priority::FIRST_SHARED, sched, stop::Stop, thread::MessageSource,
+    Machine, Node, Thread, life, memory::copy, priority::FIRST_SHARED, stop::Stop, thread::MessageSource,
     thread::blocked, time::alarm,
 };
 
@@ -14,7 +14,7 @@ use zerocopy::IntoBytes;
 const CHUNK: usize = 512;
 
 /// `GetInfo (what, index, own address, bytes)` → bytes written; an answer that is longer than `bytes` is cut.
-pub(crate) fn get_info<M: Machine>(node: &mut Node, m: &mut M, words: [u64; 4]) -> Result<u64, Stop> {
+pub fn get_info<M: Machine>(node: &mut Node, m: &mut M, words: [u64; 4]) -> Result<u64, Stop> {
     let [what, index, address, bytes] = words;
     match what {
         info::THREAD => {
@@ -62,7 +62,7 @@ fn machine_info<M: Machine>(node: &mut Node, m: &mut M, what: u64, address: u64,
 
 fn thread_info<M: Machine>(node: &mut Node, m: &mut M, index: u64) -> Result<ThreadInfo, Errno> {
     let slot = usize::try_from(index).ok().filter(|&slot| slot < node.threads.len()).ok_or(Errno::EINVAL)?;
-    sched::charge(node, m.ticks());
+    node.threads.charge(m.ticks());
     let thread = &node.threads[slot];
     if !thread.is_live() {
         return Err(Errno::ESRCH);
@@ -84,14 +84,14 @@ fn thread_info<M: Machine>(node: &mut Node, m: &mut M, index: u64) -> Result<Thr
 }
 
 fn kernel_info<M: Machine>(node: &mut Node, m: &mut M) -> KernelInfo {
-    sched::charge(node, m.ticks());
+    node.threads.charge(m.ticks());
     let mut info = KernelInfo {
         now_ns: alarm::now_ns(node, m),
         idle_ns: duration_ns(m, node.threads[slot::IDLE].run_ticks),
         messages: node.delivered,
-        switches: node.switches,
+        switches: node.threads.switches(),
         interrupts: node.interrupts,
-        threads: node.live,
+        threads: node.threads.iter().filter(|thread| thread.is_live()).count() as u64,
         ..KernelInfo::default()
     };
     m.kernel_info(&mut info);

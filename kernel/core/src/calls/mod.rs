@@ -10,29 +10,29 @@ mod privileges;
 
 use crate::{
     Machine, Node, futex, interrupts, ipc::report, life, linux::route, memory::copy, memory::copy::request,
-    memory::grants, memory::spaces, rooms::injection, rooms::minix4rt, rooms::port_ways, rooms::tracing, sched,
-    stop::Stop, thread::attention, thread::table, time::alarm,
+    memory::grants, memory::spaces, rooms::injection, rooms::minix4rt, rooms::port_ways, rooms::tracing, stop::Stop,
+    thread::attention, time::alarm,
 };
 
 use abi::{Endpoint, Errno, call::KernelCall, call::UNRESTRICTED, endpoint::SERVICE_SLOTS, endpoint::slot};
 
 /// A kernel call (or a number that is none) by the current thread.
 #[inline(never)]
-pub(crate) fn kernel_call<M: Machine>(node: &mut Node, m: &mut M, number: u64) {
+pub fn kernel_call<M: Machine>(node: &mut Node, m: &mut M, number: u64) {
     let result = permitted_call(node, m, KernelCall::from_number(number));
     if node.tracing.is_on() {
         tracing::trace_call(node, m, number, result);
     }
-    report::finish(node, m, node.current, attention::RESUME, result);
+    report::finish(node, m, node.current(), attention::RESUME, result);
 }
 
 /// Makes a call (`None`: a number that is none), if the caller may.
-pub(crate) fn permitted_call<M: Machine>(node: &mut Node, m: &mut M, call: Option<KernelCall>) -> Result<u64, Stop> {
+pub fn permitted_call<M: Machine>(node: &mut Node, m: &mut M, call: Option<KernelCall>) -> Result<u64, Stop> {
     match call {
         None => Err(Errno::EBADCALL.into()),
         Some(call) if may_call(node, call) => perform(node, m, call),
         Some(KernelCall::DevIo | KernelCall::SDevIo) => {
-            let port = node.threads[node.current].frame.rdi;
+            let port = node.threads.running().frame.rdi;
             Err(port_ways::refuse_call(node, m, port))
         }
         Some(_) => Err(Errno::ECALLDENIED.into()),
@@ -51,7 +51,7 @@ fn may_call(node: &Node, call: KernelCall) -> bool {
 /// Makes a permitted call with the arguments in the registers of the current thread: the caller, or the SYSTEM task in its name.
 fn perform<M: Machine>(node: &mut Node, m: &mut M, call: KernelCall) -> Result<u64, Stop> {
     let caller = node.caller();
-    let [w0, w1, w2, w3, w4, w5, _] = node.threads[node.current].frame.words();
+    let [w0, w1, w2, w3, w4, w5, _] = node.threads.running().frame.words();
     let e0 = Endpoint(w0 as u32);
     let value = match call {
         KernelCall::Exit => {
@@ -60,31 +60,31 @@ fn perform<M: Machine>(node: &mut Node, m: &mut M, call: KernelCall) -> Result<u
         }
         KernelCall::Yield => {
             node.threads[caller].frame.rax = 0;
-            sched::yield_current(node, m);
+            node.yield_current(m);
             return Err(Stop::NoResult);
         }
         KernelCall::Fork => life::fork(node, m, e0)?,
         KernelCall::Create => life::create(node, m, w0)?,
         KernelCall::Destroy => life::destroy(node, m, e0, w1 != 0)?,
-        KernelCall::Inject => injection::inject(node, m, table::find_or_self(node, e0)?, [w1, w2, w3, w4])?,
-        KernelCall::GetRegisters => life::get_registers(node, m, table::find(node, e0)?, w1)?,
-        KernelCall::SetRegisters => life::set_registers(node, m, table::find(node, e0)?, w1, w2 != 0)?,
+        KernelCall::Inject => injection::inject(node, m, node.find_or_self(e0)?, [w1, w2, w3, w4])?,
+        KernelCall::GetRegisters => life::get_registers(node, m, node.threads.find(e0)?, w1)?,
+        KernelCall::SetRegisters => life::set_registers(node, m, node.threads.find(e0)?, w1, w2 != 0)?,
         KernelCall::Start => {
-            let slot = table::find(node, e0)?;
+            let slot = node.threads.find(e0)?;
             node.threads[slot].tid = w1 as u32;
             life::start(node, slot);
             0
         }
         KernelCall::Stop => {
-            sched::stop(node, table::find_or_self(node, e0)?);
+            node.threads.stop(node.find_or_self(e0)?);
             0
         }
-        KernelCall::Interrupt => life::interrupt_thread(node, m, table::find(node, e0)?)?,
+        KernelCall::Interrupt => life::interrupt_thread(node, m, node.threads.find(e0)?)?,
         KernelCall::PrivCtl => privileges::set_privileges(node, m, e0, w1)?,
-        KernelCall::Schedule => life::schedule_call(node, m, table::find_or_self(node, e0)?, w1, w2)?,
+        KernelCall::Schedule => life::schedule_call(node, m, node.find_or_self(e0)?, w1, w2)?,
         KernelCall::SpaceCreate => spaces::create_space(node, m)?,
         KernelCall::SpaceDestroy => spaces::destroy_space(node, m, w0)?,
-        KernelCall::SpaceSet => life::set_space(node, table::find_or_self(node, e0)?, w1)?,
+        KernelCall::SpaceSet => life::set_space(node, node.find_or_self(e0)?, w1)?,
         KernelCall::SpaceMap => spaces::map_space(node, m, [w0, w1, w2, w3, w4])?,
         KernelCall::SpaceUnmap => spaces::unmap_space(node, m, [w0, w1, w2])?,
         KernelCall::SpaceProtect => spaces::protect_space(node, m, [w0, w1, w2, w3])?,
@@ -105,7 +105,7 @@ fn perform<M: Machine>(node: &mut Node, m: &mut M, call: KernelCall) -> Result<u
         KernelCall::IrqDisable => interrupts::disable_line(node, m, w0)?,
         KernelCall::IrqRemove => interrupts::remove_line(node, m, w0)?,
         KernelCall::MsiSet => interrupts::set_msi(node, m, w0)?,
-        KernelCall::SetAlarm => alarm::set_alarm(node, m, caller, w0, w1)?,
+        KernelCall::SetAlarm => alarm::set_alarm(node, m, caller, w0, w1),
         KernelCall::Time => time(node, m),
         KernelCall::SetTime => set_time(node, m, w0)?,
         KernelCall::GetInfo => info::get_info(node, m, [w0, w1, w2, w3])?,
@@ -117,13 +117,13 @@ fn perform<M: Machine>(node: &mut Node, m: &mut M, call: KernelCall) -> Result<u
         }
         KernelCall::Route => route::set_route(node, w0, w1)?,
         KernelCall::WhoIs => who_is(node, w0)?,
-        KernelCall::PrivCheck => privileges::check_privilege(node, table::find_or_self(node, e0)?, w1, w2, w3)?,
+        KernelCall::PrivCheck => privileges::check_privilege(node, node.find_or_self(e0)?, w1, w2, w3)?,
         KernelCall::PhysCopy => copy::copy_physical(node, m, &request([w0, w1, w2, w3, w4]))?,
         KernelCall::VirVCopy => copy::copy_vector(node, m, (w0, w1), copy::copy_between)?,
         KernelCall::PhysVCopy => copy::copy_vector(node, m, (w0, w1), copy::copy_physical)?,
         KernelCall::GetTsc => time_stamp(node, m),
         KernelCall::RtControl => minix4rt::real_time_control(node, m, [w0, w1, w2, w3])?,
-        KernelCall::FutexWake => futex::wake_futex_of(node, m, table::find(node, e0)?, [w1, w2])?,
+        KernelCall::FutexWake => futex::wake_futex_of(node, m, node.threads.find(e0)?, [w1, w2])?,
     };
     Ok(value)
 }
@@ -137,14 +137,14 @@ fn who_is(node: &Node, slot: u64) -> Result<u64, Errno> {
 /// `Time`: monotonic time; real time in word 0.
 fn time<M: Machine>(node: &mut Node, m: &mut M) -> u64 {
     let now_ns = alarm::now_ns(node, m);
-    node.threads[node.current].frame.rdi = now_ns.wrapping_add(node.real_offset_ns);
+    node.threads.running_mut().frame.rdi = now_ns.wrapping_add(node.real_offset_ns);
     now_ns
 }
 
 /// `GetTsc`: its halves in words 0 and 1.
 fn time_stamp<M: Machine>(node: &mut Node, m: &mut M) -> u64 {
     let ticks = m.ticks();
-    let frame = &mut node.threads[node.current].frame;
+    let frame = &mut node.threads.running_mut().frame;
     (frame.rdi, frame.rsi) = (ticks >> 32, ticks & u32::MAX as u64);
     0
 }

@@ -4,20 +4,15 @@
 
 use crate::{
     Machine, Node, memory::copy, rights::allows_line, rights::allows_memory, rights::find_ports, rooms::tracing,
-    stop::Stop, thread::table,
+    stop::Stop,
 };
 
 use abi::{Endpoint, Errno, privilege::Privileges, privilege::check, privilege::device, privilege::way};
 
 /// `PrivCtl (endpoint, address)`. `EINVAL`: not a service, counts beyond their arrays, or an
 /// unknown way or device.
-pub(crate) fn set_privileges<M: Machine>(
-    node: &mut Node,
-    m: &mut M,
-    endpoint: Endpoint,
-    address: u64,
-) -> Result<u64, Stop> {
-    let slot = table::find_or_self(node, endpoint)?;
+pub fn set_privileges<M: Machine>(node: &mut Node, m: &mut M, endpoint: Endpoint, address: u64) -> Result<u64, Stop> {
+    let slot = node.find_or_self(endpoint)?;
     if !node.threads[slot].endpoint.is_service() {
         return Err(Errno::EINVAL.into());
     }
@@ -37,7 +32,7 @@ pub(crate) fn set_privileges<M: Machine>(
 }
 
 /// `PrivCheck (endpoint, kind, value, length)`. `EPERM`: not within the privileges. `EINVAL`: no such kind.
-pub(crate) fn check_privilege(node: &Node, slot: usize, kind: u64, value: u64, length: u64) -> Result<u64, Errno> {
+pub fn check_privilege(node: &Node, slot: usize, kind: u64, value: u64, length: u64) -> Result<u64, Errno> {
     let privileges = node.privileges(slot);
     let allowed = match kind {
         check::MEMORY => allows_memory(privileges, value, length),

@@ -8,8 +8,8 @@
 
 use crate::{
     Machine, Node, futex, futex::ALL_BITS, futex::Key, inheritance::Flags, inheritance::NOTHING, inheritance::Refusal,
-    inheritance::Semaphore, inheritance::donate, inheritance::effects, memory::copy, sched, stop::Stop,
-    thread::attention, thread::blocked,
+    inheritance::Semaphore, inheritance::donate, inheritance::effects, memory::copy, stop::Stop, thread::attention,
+    thread::blocked,
 };
 
 use abi::{Errno, endpoint::SERVICE_SLOTS, endpoint::SLOTS, linux::nr, rt::SEMAPHORES};
@@ -18,7 +18,7 @@ use abi::{Errno, endpoint::SERVICE_SLOTS, endpoint::SLOTS, linux::nr, rt::SEMAPH
 const FUTEXES: usize = 128;
 /// Numbers of mutexes in `rt`: those of MINIX4RT come first, then one that is none, then these.
 const FIRST: usize = SEMAPHORES + 1;
-pub(crate) const MUTEXES: usize = FIRST + FUTEXES;
+pub const MUTEXES: usize = FIRST + FUTEXES;
 const MUTEX: Flags = Flags { by_priority: true, mutex: true, inherits: true, ceiling: false };
 
 /// Length of the `syscall` instruction.
@@ -33,7 +33,7 @@ mod word {
 
 /// What `rt` does not know about them.
 #[derive(Debug)]
-pub(crate) struct PiFutexes {
+pub struct PiFutexes {
     keys: [Key; FUTEXES],
 }
 
@@ -53,18 +53,12 @@ fn pi_mutex(node: &Node, key: Key) -> Option<(u16, Semaphore)> {
 }
 
 /// A futex has become the thread's by the end of its holder.
-pub(crate) fn is_next_owner(node: &Node, slot: usize, key: Key) -> bool {
+pub fn is_next_owner(node: &Node, slot: usize, key: Key) -> bool {
     pi_mutex(node, key).is_some_and(|(_, mutex)| mutex.owner == slot as u16)
 }
 
 /// `FUTEX_LOCK_PI`, and `FUTEX_TRYLOCK_PI`, which may not wait, by the current thread; `CMP_REQUEUE_PI` for a thread that waits.
-pub(crate) fn lock_pi<M: Machine>(
-    node: &mut Node,
-    m: &mut M,
-    slot: usize,
-    key: Key,
-    may_wait: bool,
-) -> Result<u64, Stop> {
+pub fn lock_pi<M: Machine>(node: &mut Node, m: &mut M, slot: usize, key: Key, may_wait: bool) -> Result<u64, Stop> {
     let (own, old) = (node.threads[slot].tid, futex::futex_word(node, m, key.address())?);
     let known = pi_mutex(node, key);
     let is_next_owner = is_next_owner(node, slot, key);
@@ -119,9 +113,9 @@ fn wait_for_pi(node: &mut Node, slot: usize, id: u16) -> Result<u64, Stop> {
 }
 
 /// `FUTEX_UNLOCK_PI`: the best of those who wait has it next.
-pub(crate) fn unlock_pi<M: Machine>(node: &mut Node, m: &mut M, key: Key) -> Result<u64, Stop> {
-    let slot = node.current as u16;
-    if futex::futex_word(node, m, key.address())? & word::TID != node.threads[node.current].tid {
+pub fn unlock_pi<M: Machine>(node: &mut Node, m: &mut M, key: Key) -> Result<u64, Stop> {
+    let slot = node.current() as u16;
+    if futex::futex_word(node, m, key.address())? & word::TID != node.threads.running().tid {
         return Err(Errno::EPERM.into());
     }
     let held = pi_mutex(node, key).filter(|(_, mutex)| mutex.owner == slot);
@@ -137,17 +131,17 @@ pub(crate) fn unlock_pi<M: Machine>(node: &mut Node, m: &mut M, key: Key) -> Res
 }
 
 /// The wait of a thread for such a futex ends without it.
-pub(crate) fn give_up_pi(node: &mut Node, slot: usize, id: u16) {
+pub fn give_up_pi(node: &mut Node, slot: usize, id: u16) {
     effects::decide(node, |rt, effects| rt.give_up(slot as u16, effects));
     drop_unused_pi(node, id);
 }
 
 /// A signal ends the wait of a thread for such a futex: it makes its call again afterwards, whatever the signal's action says.
-pub(crate) fn interrupt_pi_wait(node: &mut Node, slot: usize) {
+pub fn interrupt_pi_wait(node: &mut Node, slot: usize) {
     futex::leave_futex(node, slot);
     let frame = &mut node.threads[slot].frame;
     frame.rip = frame.rip.wrapping_sub(SYSCALL_BYTES);
-    sched::wake_if_free(node, slot);
+    node.threads.wake_if_free(slot);
 }
 
 /// The mutex goes with the last who waits for it.
@@ -159,7 +153,7 @@ fn drop_unused_pi(node: &mut Node, id: u16) {
 }
 
 /// A thread leaves its memory behind: whoever waits for a futex that it holds has that now, and makes its call again.
-pub(crate) fn bequeath_pi(node: &mut Node, slot: usize) {
+pub fn bequeath_pi(node: &mut Node, slot: usize) {
     let next = |node: &Node| node.inheritance.held_by(slot as u16).find(|&id| id >= FIRST as u16);
     while let Some(id) = next(node) {
         let next_owner = node.inheritance.semaphore(id).and_then(Semaphore::first_waiter);

@@ -5,17 +5,17 @@
 //! page. Both kinds hang in buckets by the offset in the page, which all their keys have in common: real-time waiters by priority, then the
 //! others in order of arrival. Neighbours: `futex_pi` (those with inheritance), `route` (calls arrive), `alarm` (time limits), `life` (interruption and death).
 
-pub(crate) mod inheriting;
+pub mod inheriting;
 
 use crate::{
-    Machine, Node, Space, inheritance::Wait, memory::copy, memory::place::check_range, priority::FIRST_SHARED, sched,
+    Machine, Node, Space, inheritance::Wait, memory::copy, memory::place::check_range, priority::FIRST_SHARED,
     stop::Stop, thread::blocked, time::alarm, time::alarm::Kind,
 };
 
 use abi::{Errno, layout::PAGE_BYTES};
 
 /// Lists of waiters.
-pub(crate) const BUCKETS: usize = 256;
+pub const BUCKETS: usize = 256;
 
 /// Operations and flags (linux/futex.h).
 mod operation {
@@ -36,11 +36,11 @@ mod operation {
     pub const NUMBER: u64 = !(PRIVATE | REALTIME);
 }
 
-pub(crate) const ALL_BITS: u32 = u32::MAX;
+pub const ALL_BITS: u32 = u32::MAX;
 
 /// What a futex is known by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Key {
+pub struct Key {
     space: Space,
     address: u64,
     /// Physical address of a shared futex; 0: it is private.
@@ -49,20 +49,20 @@ pub(crate) struct Key {
 
 impl Key {
     /// What nobody wakes.
-    pub(crate) const UNKNOWN: Key = Key { space: Space(0), address: 0, physical: 0 };
+    pub const UNKNOWN: Key = Key { space: Space(0), address: 0, physical: 0 };
 
     /// Its address in its space.
-    pub(crate) fn address(self) -> u64 {
+    pub fn address(self) -> u64 {
         self.address
     }
 
     /// The list that its waiters are in.
-    pub(crate) fn bucket(address: u64) -> usize {
+    pub fn bucket(address: u64) -> usize {
         (address % PAGE_BYTES) as usize / 4 % BUCKETS
     }
 
     /// Both mean the same futex. A page of private memory may get another frame while somebody waits: then the address tells.
-    pub(crate) fn is(self, waiter: Key) -> bool {
+    pub fn is(self, waiter: Key) -> bool {
         let same_place = self.space == waiter.space && self.address == waiter.address;
         match (self.physical, waiter.physical) {
             (0, 0) => same_place,
@@ -73,47 +73,47 @@ impl Key {
 }
 
 /// `futex (address, operation, value, address of timespec or second value, second address, bits or third value)`: as futex(2).
-pub(crate) fn futex<M: Machine>(node: &mut Node, m: &mut M, words: [u64; 6]) -> Result<u64, Stop> {
+pub fn futex<M: Machine>(node: &mut Node, m: &mut M, words: [u64; 6]) -> Result<u64, Stop> {
     let [address, operation, value, limit, address_2, value_3] = words;
     let operation = operation as u32 as u64;
     let realtime = operation & operation::REALTIME != 0;
     let (shared, number) = (operation & operation::PRIVATE == 0, operation & operation::NUMBER);
     let count = value as i32;
-    let key = futex_key(node, m, node.current, address, shared)?;
+    let key = futex_key(node, m, node.current(), address, shared)?;
     match number {
         operation::WAIT => {
-            let deadline_ns = relative_deadline(node, m, limit)?;
+            let deadline_ns = deadline_after(node, m, limit)?;
             futex_wait(node, m, key, value as u32, deadline_ns, ALL_BITS)
         }
         operation::WAIT_BITSET => {
-            let deadline_ns = absolute_deadline(node, m, limit, realtime)?;
+            let deadline_ns = deadline_at(node, m, limit, realtime)?;
             futex_wait(node, m, key, value as u32, deadline_ns, value_3 as u32)
         }
         operation::WAKE => futex_wake(node, key, count, ALL_BITS),
         operation::WAKE_BITSET => futex_wake(node, key, count, value_3 as u32),
         operation::REQUEUE | operation::CMP_REQUEUE | operation::CMP_REQUEUE_PI => {
-            let target = futex_key(node, m, node.current, address_2, shared)?;
+            let target = futex_key(node, m, node.current(), address_2, shared)?;
             let expected = (number != operation::REQUEUE).then_some(value_3 as u32);
             let inherits = number == operation::CMP_REQUEUE_PI;
             futex_requeue(node, m, [key, target], [count, limit as i32], expected, inherits)
         }
-        operation::TRYLOCK_PI => inheriting::lock_pi(node, m, node.current, key, false),
+        operation::TRYLOCK_PI => inheriting::lock_pi(node, m, node.current(), key, false),
         operation::LOCK_PI | operation::LOCK_PI2 => {
             let realtime = realtime || number == operation::LOCK_PI;
-            let deadline_ns = absolute_deadline(node, m, limit, realtime)?;
-            let result = inheriting::lock_pi(node, m, node.current, key, true);
+            let deadline_ns = deadline_at(node, m, limit, realtime)?;
+            let result = inheriting::lock_pi(node, m, node.current(), key, true);
             if let (Err(Stop::NoResult), Some(deadline_ns)) = (&result, deadline_ns) {
-                alarm::set_deadline(node, m, node.current, Kind::Futex, deadline_ns);
+                alarm::set_deadline(node, m, node.current(), Kind::Futex, deadline_ns);
             }
             result
         }
         operation::UNLOCK_PI => inheriting::unlock_pi(node, m, key),
         operation::WAIT_REQUEUE_PI if address != address_2 => {
-            let target = futex_key(node, m, node.current, address_2, shared)?;
-            if inheriting::is_next_owner(node, node.current, target) {
-                return inheriting::lock_pi(node, m, node.current, target, true);
+            let target = futex_key(node, m, node.current(), address_2, shared)?;
+            if inheriting::is_next_owner(node, node.current(), target) {
+                return inheriting::lock_pi(node, m, node.current(), target, true);
             }
-            let deadline_ns = absolute_deadline(node, m, limit, realtime)?;
+            let deadline_ns = deadline_at(node, m, limit, realtime)?;
             futex_wait(node, m, key, value as u32, deadline_ns, ALL_BITS)
         }
         operation::WAIT_REQUEUE_PI => Err(Errno::EINVAL.into()),
@@ -136,7 +136,7 @@ fn futex_key<M: Machine>(node: &mut Node, m: &mut M, slot: usize, address: u64, 
 }
 
 /// The word of a futex in the memory of the caller.
-pub(crate) fn futex_word<M: Machine>(node: &mut Node, m: &mut M, address: u64) -> Result<u32, Stop> {
+pub fn futex_word<M: Machine>(node: &mut Node, m: &mut M, address: u64) -> Result<u32, Stop> {
     let mut value = [0; 4];
     copy::read_own(node, m, address, &mut value)?;
     Ok(u32::from_le_bytes(value))
@@ -157,18 +157,13 @@ fn read_timespec<M: Machine>(node: &mut Node, m: &mut M, address: u64) -> Result
     Ok(Some(seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds)))
 }
 
-fn relative_deadline<M: Machine>(node: &mut Node, m: &mut M, limit: u64) -> Result<Option<u64>, Stop> {
+fn deadline_after<M: Machine>(node: &mut Node, m: &mut M, limit: u64) -> Result<Option<u64>, Stop> {
     let duration_ns = read_timespec(node, m, limit)?;
     let now_ns = alarm::now_ns(node, m);
     Ok(duration_ns.map(|duration_ns| now_ns.saturating_add(duration_ns)))
 }
 
-pub(crate) fn absolute_deadline<M: Machine>(
-    node: &mut Node,
-    m: &mut M,
-    limit: u64,
-    realtime: bool,
-) -> Result<Option<u64>, Stop> {
+pub fn deadline_at<M: Machine>(node: &mut Node, m: &mut M, limit: u64, realtime: bool) -> Result<Option<u64>, Stop> {
     let offset_ns = if realtime { node.real_offset_ns } else { 0 };
     Ok(read_timespec(node, m, limit)?.map(|deadline_ns| deadline_ns.saturating_sub(offset_ns)))
 }
@@ -187,7 +182,7 @@ fn futex_wait<M: Machine>(
     if futex_word(node, m, key.address)? != expected {
         return Err(Errno::EAGAIN.into());
     }
-    let slot = node.current;
+    let slot = node.current();
     wait_for_futex(node, slot, key, bits);
     if let Some(deadline_ns) = deadline_ns {
         alarm::set_deadline(node, m, slot, Kind::Futex, deadline_ns);
@@ -196,7 +191,7 @@ fn futex_wait<M: Machine>(
 }
 
 /// Makes a thread wait.
-pub(crate) fn wait_for_futex(node: &mut Node, slot: usize, key: Key, bits: u32) {
+pub fn wait_for_futex(node: &mut Node, slot: usize, key: Key, bits: u32) {
     let thread = &mut node.threads[slot];
     thread.flags |= blocked::FUTEX;
     thread.futex_bits = bits;
@@ -204,7 +199,7 @@ pub(crate) fn wait_for_futex(node: &mut Node, slot: usize, key: Key, bits: u32) 
 }
 
 /// The time limit of a wait has come, which for a sleep is what it waited for.
-pub(crate) fn futex_time_is_up(node: &mut Node, slot: usize) {
+pub fn futex_time_is_up(node: &mut Node, slot: usize) {
     let is_sleep = node.threads[slot].futex_bits == 0;
     end_futex_wait(node, slot, if is_sleep { Ok(0) } else { Err(Errno::ETIMEDOUT) });
 }
@@ -249,7 +244,7 @@ fn futex_wake(node: &mut Node, key: Key, count: i32, bits: u32) -> Result<u64, S
 }
 
 /// `FutexWake (endpoint, address, count)`: wakes waiters of a shared futex in the space of a thread. → number.
-pub(crate) fn wake_futex_of<M: Machine>(node: &mut Node, m: &mut M, slot: usize, words: [u64; 2]) -> Result<u64, Stop> {
+pub fn wake_futex_of<M: Machine>(node: &mut Node, m: &mut M, slot: usize, words: [u64; 2]) -> Result<u64, Stop> {
     let key = futex_key(node, m, slot, words[0], true)?;
     futex_wake(node, key, words[1] as i32, ALL_BITS)
 }
@@ -299,7 +294,7 @@ fn futex_requeue<M: Machine>(
 }
 
 /// A waiter made its call to be moved to a futex with inheritance.
-pub(crate) fn waits_to_be_requeued(node: &Node, slot: usize) -> bool {
+pub fn waits_to_be_requeued(node: &Node, slot: usize) -> bool {
     node.threads[slot].frame.rsi as u32 as u64 & operation::NUMBER == operation::WAIT_REQUEUE_PI
 }
 
@@ -313,15 +308,15 @@ fn move_waiter(node: &mut Node, slot: usize, target: Key) {
 }
 
 /// Ends the wait of a thread in a futex bucket with this result.
-pub(crate) fn end_futex_wait(node: &mut Node, slot: usize, result: Result<u64, Errno>) {
+pub fn end_futex_wait(node: &mut Node, slot: usize, result: Result<u64, Errno>) {
     leave_futex(node, slot);
     let thread = &mut node.threads[slot];
     thread.frame.set_result(result);
-    sched::wake_if_free(node, slot);
+    node.threads.wake_if_free(slot);
 }
 
 /// Takes a thread out of its futex bucket.
-pub(crate) fn leave_futex(node: &mut Node, slot: usize) {
+pub fn leave_futex(node: &mut Node, slot: usize) {
     alarm::cancel_deadline(node, slot, Kind::Futex);
     let thread = &mut node.threads[slot];
     thread.flags &= !blocked::FUTEX;

@@ -13,7 +13,7 @@ use abi::{endpoint::FIRST_SERVICE, endpoint::SERVICE_SLOTS};
 
 /// The thread in slot `to` has the message of the one in slot `from`.
 #[inline(always)]
-pub(crate) fn donate(node: &mut Node, from: usize, to: usize) {
+pub fn donate(node: &mut Node, from: usize, to: usize) {
     let queue = node.threads[from].queue;
     if queue < SYSTEM_QUEUE {
         set_donation(node, queue, to);
@@ -24,17 +24,17 @@ pub(crate) fn donate(node: &mut Node, from: usize, to: usize) {
 
 /// What is lent to the thread in this slot, if it is a service, is this queue from now on.
 #[cold]
-pub(crate) fn set_donation(node: &mut Node, queue: u8, slot: usize) {
+pub fn set_donation(node: &mut Node, queue: u8, slot: usize) {
     if (FIRST_SERVICE..SERVICE_SLOTS).contains(&slot) {
         effects::take_part(node, slot);
         effects::decide(node, |rt, effects| rt.donate(slot as u16, queue, effects));
-        node.fast_path_off |= slot == node.current;
+        node.threads.bar_fast_path(slot);
     }
 }
 
 /// A thread with this queue waits for the thread in slot `to`: lends to that, and to those that it waits for, each for the next. No wait
 /// closes a circle.
-pub(crate) fn donate_along(node: &mut Node, queue: u8, to: usize) {
+pub fn donate_along(node: &mut Node, queue: u8, to: usize) {
     let mut link = Some(to);
     while let Some(slot) = link.filter(|&slot| queue < SYSTEM_QUEUE && queue < node.threads[slot].base_queue) {
         set_donation(node, queue, slot);
@@ -43,7 +43,7 @@ pub(crate) fn donate_along(node: &mut Node, queue: u8, to: usize) {
 }
 
 /// The service that a thread waits for, in a call.
-pub(crate) fn server_of(node: &Node, slot: usize) -> Option<usize> {
+pub fn server_of(node: &Node, slot: usize) -> Option<usize> {
     let thread = &node.threads[slot];
     let answer = thread.flags & blocked::RECEIVING != 0 && thread.then == Continuation::Answer;
     (answer || thread.flags & blocked::SENDING != 0).then_some(thread.peer.slot())

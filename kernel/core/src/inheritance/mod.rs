@@ -11,14 +11,14 @@
 //! is told of each effective priority that has changed.
 
 mod chain;
-pub(crate) mod donate;
-pub(crate) mod effects;
+pub mod donate;
+pub mod effects;
 #[cfg(test)]
 mod exploration;
-pub(crate) mod semaphore;
+pub mod semaphore;
 #[cfg(test)]
 mod tests;
-pub(crate) mod throttle;
+pub mod throttle;
 mod waiters;
 
 pub use semaphore::{Flags, Semaphore};

@@ -7,7 +7,7 @@
 
 use crate::{
     Machine, Node, inheritance::NOTHING, inheritance::donate, inheritance::effects, priority::LAST,
-    priority::SYSTEM_QUEUE, sched,
+    priority::SYSTEM_QUEUE,
 };
 
 use abi::{endpoint::FIRST_SERVICE, endpoint::SLOTS};
@@ -20,7 +20,7 @@ const PAUSE_NS: u64 = 50_000_000;
 
 /// All times in ticks.
 #[derive(Debug)]
-pub(crate) struct Throttle {
+pub struct Throttle {
     /// Begin of the period.
     pub since: u64,
     /// What they had used then, since ever.
@@ -30,7 +30,7 @@ pub(crate) struct Throttle {
 }
 
 /// A thread in a real-time queue has used up a turn. True: all have used up their share.
-pub(crate) fn throttle<M: Machine>(node: &mut Node, m: &mut M) -> bool {
+pub fn throttle<M: Machine>(node: &mut Node, m: &mut M) -> bool {
     let now = m.ticks();
     let elapsed = now.saturating_sub(node.throttle.since);
     if elapsed < m.ns_to_ticks(PERIOD_NS) {
@@ -43,16 +43,16 @@ pub(crate) fn throttle<M: Machine>(node: &mut Node, m: &mut M) -> bool {
     if is_over {
         node.throttle.until = now + m.ns_to_ticks(PAUSE_NS);
         node.throttle.since = node.throttle.until;
-        sched::arm(node, m, node.throttle.until);
+        node.timer.arm(m, node.throttle.until);
         change_queues(node, true);
     }
     is_over
 }
 
 /// The timer has come: the pause is over, or not yet.
-pub(crate) fn end_pause<M: Machine>(node: &mut Node, m: &mut M, now: u64) {
+pub fn end_pause<M: Machine>(node: &mut Node, m: &mut M, now: u64) {
     if now < node.throttle.until {
-        sched::arm(node, m, node.throttle.until);
+        node.timer.arm(m, node.throttle.until);
     } else if node.throttle.until != 0 {
         node.throttle.until = 0;
         change_queues(node, false);
@@ -76,7 +76,7 @@ fn change_queues(node: &mut Node, is_pause: bool) {
         };
         if queue != node.threads[slot].base_queue {
             effects::take_part(node, slot);
-            sched::set_queue(node, slot, queue);
+            node.threads.set_queue(slot, queue);
         }
     }
 }

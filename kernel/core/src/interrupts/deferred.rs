@@ -4,11 +4,11 @@
 //! delivered in the order of their arrival. The bit of the SYSTEM task's queue in the scheduler's deferred work stands for it.
 //! Neighbours: the parent (delivers), `dispatch` (runs deferred work).
 
-use crate::{Machine, Node, interrupts, interrupts::LINES, priority::SYSTEM_QUEUE, sched};
+use crate::{Machine, Node, interrupts, interrupts::LINES, priority::SYSTEM_QUEUE};
 
 /// What waits.
 #[derive(Debug)]
-pub(crate) struct Deferred {
+pub struct Deferred {
     /// Lines that have fired, in order; each at most once.
     recorded: [u8; LINES],
     first: usize,
@@ -53,18 +53,18 @@ impl Deferred {
 }
 
 /// Delivers an interrupt to the drivers of its line, or records it while a real-time thread is ready.
-pub(crate) fn deliver_or_record<M: Machine>(node: &mut Node, m: &mut M, line: usize) {
-    if sched::is_real_time_ready(node) {
+pub fn deliver_or_record<M: Machine>(node: &mut Node, m: &mut M, line: usize) {
+    if node.threads.is_real_time_ready() {
         interrupts::mask_as_driver_wants(node, m, line);
         node.deferred_work.record(line);
-        sched::defer(node, SYSTEM_QUEUE);
+        node.threads.defer(SYSTEM_QUEUE);
     } else {
         interrupts::deliver_interrupt(node, m, line);
     }
 }
 
 /// Puts clock work off until no real-time thread is ready.
-pub(crate) fn defer_clock(node: &mut Node) {
+pub fn defer_clock(node: &mut Node) {
     node.deferred_work.clock = true;
-    sched::defer(node, SYSTEM_QUEUE);
+    node.threads.defer(SYSTEM_QUEUE);
 }

@@ -4,7 +4,7 @@
 //! may share a line; it stays masked while one of them has not yet enabled it again. Neighbours: `notify` (delivers),
 //! `privilege` (which lines a driver may have), `life` (death releases them).
 
-pub(crate) mod deferred;
+pub mod deferred;
 
 use crate::{Machine, Node, ipc::notify, rights::allows_line, rooms::tracing, stop::Stop};
 
@@ -28,7 +28,7 @@ struct Hook {
 
 /// All hooks.
 #[derive(Debug)]
-pub(crate) struct Lines {
+pub struct Lines {
     hooks: [Hook; HOOKS],
 }
 
@@ -51,7 +51,7 @@ impl Lines {
 
 /// `IrqSet (line, hook, policy)`. `EINVAL`: no such line, hook or policy. `EBUSY`: the caller uses this hook
 /// already. `EAGAIN`: too many hooks.
-pub(crate) fn set_line<M: Machine>(node: &mut Node, m: &mut M, line: u64, bit: u64, policy: u64) -> Result<u64, Errno> {
+pub fn set_line<M: Machine>(node: &mut Node, m: &mut M, line: u64, bit: u64, policy: u64) -> Result<u64, Errno> {
     if line >= LINES as u64 || !matches!(policy, irq::MASK_UNTIL_ENABLED | irq::REENABLE) {
         return Err(Errno::EINVAL);
     }
@@ -73,7 +73,7 @@ pub(crate) fn set_line<M: Machine>(node: &mut Node, m: &mut M, line: u64, bit: u
 }
 
 /// `MsiSet (hook)` → address and data.
-pub(crate) fn set_msi<M: Machine>(node: &mut Node, m: &mut M, bit: u64) -> Result<u64, Stop> {
+pub fn set_msi<M: Machine>(node: &mut Node, m: &mut M, bit: u64) -> Result<u64, Stop> {
     if node.privileges(node.caller()).flags & MSI == 0 {
         return Err(Errno::ECALLDENIED.into());
     }
@@ -81,7 +81,7 @@ pub(crate) fn set_msi<M: Machine>(node: &mut Node, m: &mut M, bit: u64) -> Resul
     let msi = m.msi_open()?;
     node.lines.hooks[index] =
         Hook { owner: node.caller() as u16, line: msi.line as u16, bit: bit as u8, reenable: true, closed: false };
-    let frame = &mut node.threads[node.current].frame;
+    let frame = &mut node.threads.running_mut().frame;
     frame.rdi = msi.address;
     frame.rsi = msi.data;
     Ok(0)
@@ -98,7 +98,7 @@ fn free_hook(node: &Node, bit: u64) -> Result<usize, Errno> {
 }
 
 /// `IrqEnable (hook)`. `EINVAL`: the caller has no such hook.
-pub(crate) fn enable_line<M: Machine>(node: &mut Node, m: &mut M, bit: u64) -> Result<u64, Errno> {
+pub fn enable_line<M: Machine>(node: &mut Node, m: &mut M, bit: u64) -> Result<u64, Errno> {
     let index = node.lines.find(node.caller(), bit).ok_or(Errno::EINVAL)?;
     let hook = &mut node.lines.hooks[index];
     hook.closed = false;
@@ -108,7 +108,7 @@ pub(crate) fn enable_line<M: Machine>(node: &mut Node, m: &mut M, bit: u64) -> R
 }
 
 /// `IrqDisable (hook)`: the line stays masked until the caller enables it. `EINVAL`: the caller has no such hook.
-pub(crate) fn disable_line<M: Machine>(node: &mut Node, m: &mut M, bit: u64) -> Result<u64, Errno> {
+pub fn disable_line<M: Machine>(node: &mut Node, m: &mut M, bit: u64) -> Result<u64, Errno> {
     let index = node.lines.find(node.caller(), bit).ok_or(Errno::EINVAL)?;
     let hook = &mut node.lines.hooks[index];
     hook.closed = true;
@@ -117,14 +117,14 @@ pub(crate) fn disable_line<M: Machine>(node: &mut Node, m: &mut M, bit: u64) -> 
 }
 
 /// `IrqRemove (hook)`. `EINVAL`: the caller has no such hook.
-pub(crate) fn remove_line<M: Machine>(node: &mut Node, m: &mut M, bit: u64) -> Result<u64, Errno> {
+pub fn remove_line<M: Machine>(node: &mut Node, m: &mut M, bit: u64) -> Result<u64, Errno> {
     let index = node.lines.find(node.caller(), bit).ok_or(Errno::EINVAL)?;
     release_hook(node, m, index);
     Ok(0)
 }
 
 /// Gives up all hooks of a thread.
-pub(crate) fn release_lines<M: Machine>(node: &mut Node, m: &mut M, slot: usize) {
+pub fn release_lines<M: Machine>(node: &mut Node, m: &mut M, slot: usize) {
     for index in 0..HOOKS {
         if node.lines.hooks[index].owner == slot as u16 {
             release_hook(node, m, index);
@@ -150,19 +150,19 @@ fn unmask_if_open<M: Machine>(node: &mut Node, m: &mut M, line: u16) {
 }
 
 /// True when a driver has hooked this line.
-pub(crate) fn has_driver(node: &Node, line: usize) -> bool {
+pub fn has_driver(node: &Node, line: usize) -> bool {
     node.lines.on_line(line as u16).next().is_some()
 }
 
 /// The interrupt of a line is put off: it may come again meanwhile only where its driver wants that.
-pub(crate) fn mask_as_driver_wants<M: Machine>(node: &mut Node, m: &mut M, line: usize) {
+pub fn mask_as_driver_wants<M: Machine>(node: &mut Node, m: &mut M, line: usize) {
     if !node.lines.on_line(line as u16).any(|hook| hook.reenable) {
         m.line_mask(line);
     }
 }
 
 /// Tells the drivers of a line that it has fired.
-pub(crate) fn deliver_interrupt<M: Machine>(node: &mut Node, m: &mut M, line: usize) {
+pub fn deliver_interrupt<M: Machine>(node: &mut Node, m: &mut M, line: usize) {
     node.interrupts += 1;
     let mut wanted = false;
     for index in 0..HOOKS {

@@ -12,7 +12,7 @@
 //! `life` (`Destroy` by rs), `inject`, `alarm`.
 
 use crate::{
-    Frame, Machine, Node, ipc::message, ipc::notify, ipc::report, rooms::injection, sched, thread::Continuation,
+    Frame, Machine, Node, ipc::message, ipc::notify, ipc::report, rooms::injection, thread::Continuation,
     thread::MessageSource, thread::blocked, time::alarm, time::alarm::Kind,
 };
 use abi::{
@@ -30,7 +30,7 @@ const UNHEARD_NS: u64 = 2_000_000_000;
 
 /// The recent failures of vm or rs.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Failures {
+pub struct Failures {
     /// Start of the window.
     since_ns: u64,
     /// Failures in it.
@@ -51,13 +51,13 @@ impl Failures {
 }
 
 /// True for vm and rs.
-pub(crate) fn is_critical(slot: usize) -> bool {
+pub fn is_critical(slot: usize) -> bool {
     slot == slot::VM || slot == slot::RS
 }
 
 /// vm or rs has failed, for the reason in `report`, or is to die: starts it again.
 #[cold]
-pub(crate) fn begin_again<M: Machine>(node: &mut Node, m: &mut M, slot: usize, report: &Message) {
+pub fn begin_again<M: Machine>(node: &mut Node, m: &mut M, slot: usize, report: &Message) {
     let now_ns = alarm::now_ns(node, m);
     if !node.failures[(slot == slot::RS) as usize].add(now_ns) {
         m.fatal(slot, &node.threads[slot].frame, report);
@@ -78,7 +78,7 @@ pub(crate) fn begin_again<M: Machine>(node: &mut Node, m: &mut M, slot: usize, r
     thread.progress = 0;
     thread.linux_call = 0;
     if !was_ready {
-        sched::wake(node, slot);
+        node.threads.wake(slot);
     }
     for waiter in FIRST_SERVICE..SLOTS {
         if waits_for_answer_of(node, waiter, slot) {
@@ -88,7 +88,7 @@ pub(crate) fn begin_again<M: Machine>(node: &mut Node, m: &mut M, slot: usize, r
 }
 
 /// The alarm of rs has come at `now` (ticks), for the first time or because it was left unheard.
-pub(crate) fn remind_rs<M: Machine>(node: &mut Node, m: &mut M, now: u64) {
+pub fn remind_rs<M: Machine>(node: &mut Node, m: &mut M, now: u64) {
     let was_unheard = has_unheard_alarm(node);
     notify::post(node, m, slot::RS, slot::CLOCK, Endpoint::CLOCK);
     if !has_unheard_alarm(node) {
@@ -103,7 +103,7 @@ pub(crate) fn remind_rs<M: Machine>(node: &mut Node, m: &mut M, now: u64) {
     }
     let deadline = node.unheard_since + limit;
     node.alarms.set(alarm::number(slot::RS, Kind::Alarm), deadline);
-    sched::arm(node, m, deadline);
+    node.timer.arm(m, deadline);
 }
 
 /// Starts the one of vm and rs again for which rs has not heard its alarm.
@@ -130,7 +130,7 @@ fn waits_for_answer_of(node: &Node, waiter: usize, slot: usize) -> bool {
 
 /// The request of `waiter`, which its receiver had in hand when that died, waits for the successor. It is still
 /// where it came from, since an answer alone changes it; a Linux call says that it is repeated, and keeps its number.
-pub(crate) fn ask_again(node: &mut Node, waiter: usize) {
+pub fn ask_again(node: &mut Node, waiter: usize) {
     let thread = &mut node.threads[waiter];
     thread.flags &= !blocked::RECEIVING;
     if matches!(thread.form, MessageSource::Linux | MessageSource::Repeated) {
@@ -142,7 +142,7 @@ pub(crate) fn ask_again(node: &mut Node, waiter: usize) {
 }
 
 /// The injected death: an exception in the middle of whatever the thread does.
-pub(crate) fn die<M: Machine>(node: &mut Node, m: &mut M, slot: usize) {
+pub fn die<M: Machine>(node: &mut Node, m: &mut M, slot: usize) {
     injection::die_after(node, slot, 0);
     if is_critical(slot) {
         let thread = &node.threads[slot];
@@ -156,7 +156,7 @@ pub(crate) fn die<M: Machine>(node: &mut Node, m: &mut M, slot: usize) {
 }
 
 /// The reason of an ordered death, as a report.
-pub(crate) fn ordered_death(endpoint: Endpoint, ip: u64) -> abi::Message {
+pub fn ordered_death(endpoint: Endpoint, ip: u64) -> abi::Message {
     let report = abi::kernel::Exception { vector: inject::VECTOR, error: 0, ip, address: 0 };
     abi::Message { source: endpoint, ..report.message() }
 }

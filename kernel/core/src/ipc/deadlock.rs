@@ -4,16 +4,16 @@
 //! begins, no circle exists when a check starts: following the chain from the new peer either ends or comes back to the
 //! caller, in at most as many steps as there are threads. Neighbours: `ipc`, `report`.
 
-use crate::{Node, thread::blocked, thread::table, thread::table::Holder};
+use crate::{Node, sched::table::Holder, thread::blocked};
 
 use abi::{Endpoint, endpoint::SLOTS};
 
 /// True when `caller` would wait for itself by waiting for `peer`.
 #[inline(never)]
-pub(crate) fn closes_circle(node: &Node, caller: usize, peer: Endpoint) -> bool {
+pub fn closes_circle(node: &Node, caller: usize, peer: Endpoint) -> bool {
     let mut peer = peer;
     for _ in 0..SLOTS {
-        let Ok(Holder::Live(slot)) = table::holder(node, peer) else { return false };
+        let Ok(Holder::Live(slot)) = node.threads.holder(peer) else { return false };
         if slot == caller {
             return true;
         }

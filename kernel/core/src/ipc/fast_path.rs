@@ -7,13 +7,11 @@
 //! `route`, `scheduler`.
 
 use crate::{
-    Machine, Node, Thread, frame::entry, priority::FIRST_SHARED, sched, thread::Continuation, thread::MessageSource,
+    Machine, Node, Thread, frame::entry, priority::FIRST_SHARED, thread::Continuation, thread::MessageSource,
     thread::blocked,
 };
 
-use abi::{
-    Endpoint, endpoint::APPLICATIONS_BIT, endpoint::FIRST_SERVICE, endpoint::SERVICE_SLOTS, message::KERNEL_LABELS,
-};
+use abi::{Endpoint, endpoint::FIRST_SERVICE, endpoint::SERVICE_SLOTS, message::KERNEL_LABELS};
 
 /// Lowest content of `r13`, as a signed number, whose label (upper half) programs must not send; replies are negative.
 const REFUSED_LABELS: i64 = (KERNEL_LABELS as i64) << 32;
@@ -33,10 +31,10 @@ pub struct FastSwitch {
 
 /// `SENDREC` by the current thread.
 #[inline(always)]
-pub(crate) fn request<M: Machine>(node: &mut Node, m: &mut M) -> Option<FastSwitch> {
-    let (from, to) = (node.current, node.threads[node.current].frame.endpoint().slot());
-    let best = best_ready(node);
-    if from == to || !may_reach(node, from, to) {
+pub fn request<M: Machine>(node: &mut Node, m: &mut M) -> Option<FastSwitch> {
+    let (from, to) = (node.current(), node.threads.running().frame.endpoint().slot());
+    let best = node.threads.best_for_fast_path();
+    if from == to || node.may_send(from, to).is_err() {
         return None;
     }
     let Ok([sender, receiver]) = node.threads.get_disjoint_mut([from, to]) else { return None };
@@ -53,10 +51,10 @@ pub(crate) fn request<M: Machine>(node: &mut Node, m: &mut M) -> Option<FastSwit
 /// `REPLYREC` by the current thread, if nothing waits for it: the answer to a native request or to a Linux call, but of a real-time
 /// thread, which takes none of the short ways.
 #[inline(always)]
-pub(crate) fn answer<M: Machine>(node: &mut Node, m: &mut M) -> Option<FastSwitch> {
-    let (from, to) = (node.current, node.threads[node.current].frame.endpoint().slot());
-    let best = best_ready(node);
-    if from == to || !may_reach(node, from, to) {
+pub fn answer<M: Machine>(node: &mut Node, m: &mut M) -> Option<FastSwitch> {
+    let (from, to) = (node.current(), node.threads.running().frame.endpoint().slot());
+    let best = node.threads.best_for_fast_path();
+    if from == to || node.may_send(from, to).is_err() {
         return None;
     }
     let Ok([sender, receiver]) = node.threads.get_disjoint_mut([from, to]) else { return None };
@@ -87,10 +85,10 @@ pub(crate) fn answer<M: Machine>(node: &mut Node, m: &mut M) -> Option<FastSwitc
 
 /// A Linux call by a program (for a service more is to be checked).
 #[inline(always)]
-pub(crate) fn linux_call<M: Machine>(node: &mut Node, m: &mut M, number: u64) -> Option<FastSwitch> {
-    let from = node.current;
+pub fn linux_call<M: Machine>(node: &mut Node, m: &mut M, number: u64) -> Option<FastSwitch> {
+    let from = node.current();
     let to = (*node.routes.get(number as usize)? as usize).wrapping_sub(1);
-    let best = best_ready(node);
+    let best = node.threads.best_for_fast_path();
     if !(FIRST_SERVICE..SERVICE_SLOTS).contains(&to) || from < SERVICE_SLOTS {
         return None;
     }
@@ -107,40 +105,13 @@ pub(crate) fn linux_call<M: Machine>(node: &mut Node, m: &mut M, number: u64) ->
     Some(FastSwitch { from, to })
 }
 
-/// The best ready queue; more than any when none is. 0 while the short way is fast_path_off.
-#[inline(always)]
-fn best_ready(node: &Node) -> u8 {
-    if node.fast_path_off { 0 } else { node.ready.trailing_zeros() as u8 }
-}
-
-/// Do the sender's privileges let it send to this slot?
-#[inline(always)]
-fn may_reach(node: &Node, from: usize, to: usize) -> bool {
-    let destinations = &node.privileges[node.threads[from].privileges as usize % SERVICE_SLOTS].destinations;
-    let bit = if to < SERVICE_SLOTS { to } else { APPLICATIONS_BIT };
-    destinations[bit / 64] >> (bit % 64) & 1 != 0
-}
-
 /// The sender waits in the place of the receiver, which becomes the current thread.
 #[inline(always)]
 fn switch_over<M: Machine>(node: &mut Node, m: &mut M, from: usize, to: usize) {
     let now = m.ticks();
-    let used = now.wrapping_sub(node.switched_at);
-    node.switched_at = now;
     node.delivered += 1;
-    node.switches += 1;
-    node.current = to;
-    let sender = &mut node.threads[from];
-    sender.flags = blocked::RECEIVING;
-    sender.messages += 1;
-    sender.charge(used);
-    let receiver = &mut node.threads[to];
-    receiver.flags = 0;
-    receiver.messages += 1;
-    receiver.queue = receiver.base_queue;
-    if node.ready != 0 {
-        let quantum_end = now.saturating_add(receiver.quantum_left());
-        sched::arm(node, m, quantum_end);
+    if let Some(quantum_end) = node.threads.hand_over(from, to, now) {
+        node.timer.arm(m, quantum_end);
     }
 }
 

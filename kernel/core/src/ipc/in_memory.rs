@@ -13,12 +13,12 @@ use abi::{Endpoint, Errno, Message, call};
 use zerocopy::IntoBytes;
 
 /// See [`Node::vector33`].
-pub(crate) fn memory_primitive<M: Machine>(node: &mut Node, m: &mut M) {
-    let caller = node.current;
+pub fn memory_primitive<M: Machine>(node: &mut Node, m: &mut M) {
+    let caller = node.current();
     let frame = &node.threads[caller].frame;
     let (number, peer, address) = (frame.rax, Endpoint(frame.rdi as u32), frame.rsi);
     let result = match number {
-        call::SEND | call::SENDREC | call::SENDNB => send_from_memory(node, m, number, peer, address),
+        call::SEND | call::SENDREC | call::SENDNB => send_in_memory(node, m, number, peer, address),
         call::RECEIVE => receive_to_memory(node, m, peer, address),
         call::NOTIFY => notify::notify(node, m, caller, peer).map_err(Stop::from),
         _ => Err(Errno::EBADCALL.into()),
@@ -28,14 +28,8 @@ pub(crate) fn memory_primitive<M: Machine>(node: &mut Node, m: &mut M) {
     }
 }
 
-fn send_from_memory<M: Machine>(
-    node: &mut Node,
-    m: &mut M,
-    number: u64,
-    to: Endpoint,
-    address: u64,
-) -> Result<(), Stop> {
-    let caller = node.current;
+fn send_in_memory<M: Machine>(node: &mut Node, m: &mut M, number: u64, to: Endpoint, address: u64) -> Result<(), Stop> {
+    let caller = node.current();
     let message: Message = copy::read_value(node, m, address)?;
     let thread = &mut node.threads[caller];
     thread.form = MessageSource::Memory;
@@ -45,7 +39,7 @@ fn send_from_memory<M: Machine>(
 
 fn receive_to_memory<M: Machine>(node: &mut Node, m: &mut M, from: Endpoint, address: u64) -> Result<(), Stop> {
     check_range(address, size_of::<Message>() as u64)?;
-    let caller = node.current;
+    let caller = node.current();
     node.threads[caller].form = MessageSource::Memory;
     node.threads[caller].then = Continuation::Return;
     message::receive(node, m, caller, from);
@@ -53,7 +47,7 @@ fn receive_to_memory<M: Machine>(node: &mut Node, m: &mut M, from: Endpoint, add
 }
 
 /// Stores the message that has arrived for the current thread in its memory.
-pub(crate) fn store_arrived<M: Machine>(node: &mut Node, m: &mut M, slot: usize) {
+pub fn store_arrived<M: Machine>(node: &mut Node, m: &mut M, slot: usize) {
     let thread = &node.threads[slot];
     let address = thread.frame.rsi;
     let message = thread.arrived;

@@ -8,23 +8,23 @@
 
 use crate::{
     Machine, Node, futex, inheritance::NOTHING, inheritance::donate, ipc::deadlock, ipc::notify, ipc::report,
-    priority::SYSTEM_QUEUE, rooms::injection, rooms::tracing, sched, thread::Continuation, thread::MessageSource,
-    thread::attention, thread::blocked, thread::table, thread::table::Holder,
+    priority::SYSTEM_QUEUE, rooms::injection, rooms::tracing, sched::table::Holder, thread::Continuation,
+    thread::MessageSource, thread::attention, thread::blocked,
 };
 
 use abi::{Endpoint, Errno, Message, Word, call, endpoint, endpoint::slot, message, trace::event};
 
 /// A primitive made by the current thread, with the message in its registers.
 #[inline(always)]
-pub(crate) fn primitive<M: Machine>(node: &mut Node, m: &mut M, number: u64) {
-    let caller = node.current;
+pub fn primitive<M: Machine>(node: &mut Node, m: &mut M, number: u64) {
+    let caller = node.current();
     let thread = &mut node.threads[caller];
     thread.form = MessageSource::Native;
     let peer = thread.frame.endpoint();
     let label = thread.frame.label();
     let result = match number {
         call::SENDREC => send(node, m, caller, peer, label, Continuation::Answer),
-        call::REPLYREC => reply_and_receive(node, m, caller, peer, label),
+        call::REPLYREC => reply_receive(node, m, caller, peer, label),
         _ => other_primitive(node, m, number, peer, label),
     };
     if let Err(error) = result {
@@ -34,14 +34,14 @@ pub(crate) fn primitive<M: Machine>(node: &mut Node, m: &mut M, number: u64) {
 
 #[cold]
 #[inline(never)]
-pub(crate) fn other_primitive<M: Machine>(
+pub fn other_primitive<M: Machine>(
     node: &mut Node,
     m: &mut M,
     number: u64,
     peer: Endpoint,
     label: u32,
 ) -> Result<(), Errno> {
-    let caller = node.current;
+    let caller = node.current();
     match number {
         call::SEND => send(node, m, caller, peer, label, Continuation::Return),
         call::SENDREC => send(node, m, caller, peer, label, Continuation::Answer),
@@ -65,7 +65,7 @@ fn check_send(node: &Node, caller: usize, to: Endpoint, label: u32) -> Result<()
     if to.slot() >= endpoint::SLOTS {
         return Err(Errno::EDEADSRCDST);
     }
-    table::may_send(node, caller, to)
+    node.may_send(caller, to.slot())
 }
 
 /// `SEND`, `SENDREC` or `SENDWAIT` by a program.
@@ -84,14 +84,14 @@ fn send<M: Machine>(
 
 /// Hands the message of `caller`, which runs, to `to`: now if that waits for it, else `caller` waits.
 #[inline(always)]
-pub(crate) fn transmit<M: Machine>(
+pub fn transmit<M: Machine>(
     node: &mut Node,
     m: &mut M,
     caller: usize,
     to: Endpoint,
     then: Continuation,
 ) -> Result<(), Errno> {
-    let holder = match table::holder(node, to) {
+    let holder = match node.threads.holder(to) {
         Ok(holder) => holder,
         Err(_) if to == Endpoint::SYSTEM => return ask_system(node, m, caller, then),
         Err(error) => return Err(error),
@@ -116,7 +116,7 @@ pub(crate) fn transmit<M: Machine>(
 
 /// Puts `caller` into the sender list of the slot of `to`.
 #[inline(never)]
-pub(crate) fn wait_to_send(node: &mut Node, caller: usize, to: Endpoint, then: Continuation) {
+pub fn wait_to_send(node: &mut Node, caller: usize, to: Endpoint, then: Continuation) {
     let thread = &mut node.threads[caller];
     thread.flags |= blocked::SENDING;
     thread.peer = to;
@@ -141,18 +141,18 @@ fn stop_sending(node: &mut Node, sender: usize) {
 fn deliver<M: Machine>(node: &mut Node, m: &mut M, sender: usize, receiver: usize) {
     node.threads[receiver].flags &= !blocked::RECEIVING;
     transfer(node, m, sender, receiver);
-    sched::wake_if_free(node, receiver);
+    node.threads.wake_if_free(receiver);
     donate::donate(node, sender, receiver);
 }
 
 /// Moves the message of `sender` into `receiver`.
 #[inline(always)]
-pub(crate) fn transfer<M: Machine>(node: &mut Node, m: &mut M, sender: usize, receiver: usize) {
+pub fn transfer<M: Machine>(node: &mut Node, m: &mut M, sender: usize, receiver: usize) {
     node.delivered += 1;
     let Ok([from, to]) = node.threads.get_disjoint_mut([sender, receiver]) else { return };
     from.messages += 1;
     to.messages += 1;
-    if node.observed {
+    if node.threads.is_observed() {
         observe(node, m, sender, receiver);
     }
     let Ok([from, to]) = node.threads.get_disjoint_mut([sender, receiver]) else { return };
@@ -178,7 +178,7 @@ fn transfer_other<M: Machine>(node: &mut Node, m: &mut M, sender: usize, receive
 }
 
 /// The message that a thread is sending.
-pub(crate) fn message_of(node: &Node, sender: usize) -> Message {
+pub fn message_of(node: &Node, sender: usize) -> Message {
     let thread = &node.threads[sender];
     let words = thread.frame.words();
     let message = match thread.form {
@@ -196,7 +196,7 @@ pub(crate) fn message_of(node: &Node, sender: usize) -> Message {
 
 /// Gives a thread, which waits no more, the message it waited for.
 #[inline(always)]
-pub(crate) fn accept<M: Machine>(node: &mut Node, m: &mut M, receiver: usize, message: &Message) {
+pub fn accept<M: Machine>(node: &mut Node, m: &mut M, receiver: usize, message: &Message) {
     let thread = &mut node.threads[receiver];
     match thread.form {
         MessageSource::Native => thread.frame.set_message(message),
@@ -212,7 +212,7 @@ pub(crate) fn accept<M: Machine>(node: &mut Node, m: &mut M, receiver: usize, me
 
 /// The message of `sender` has been taken by `receiver`: goes on as its call says. True: it is to receive now.
 #[inline(always)]
-pub(crate) fn taken(node: &mut Node, sender: usize, receiver: usize) -> bool {
+pub fn taken(node: &mut Node, sender: usize, receiver: usize) -> bool {
     let receiver = node.threads[receiver].endpoint;
     let thread = &mut node.threads[sender];
     match thread.then {
@@ -224,7 +224,7 @@ pub(crate) fn taken(node: &mut Node, sender: usize, receiver: usize) -> bool {
         Continuation::Return => {
             thread.flags &= !blocked::SENDING;
             thread.frame.rax = 0;
-            sched::wake_if_free(node, sender);
+            node.threads.wake_if_free(sender);
             false
         }
         Continuation::Receive => {
@@ -236,7 +236,7 @@ pub(crate) fn taken(node: &mut Node, sender: usize, receiver: usize) -> bool {
 
 /// `RECEIVE`, or the second half of `REPLYREC` and `SENDWAIT`. Errors are the result of the call.
 #[inline(always)]
-pub(crate) fn receive<M: Machine>(node: &mut Node, m: &mut M, receiver: usize, from: Endpoint) {
+pub fn receive<M: Machine>(node: &mut Node, m: &mut M, receiver: usize, from: Endpoint) {
     let waits = &node.threads[receiver];
     let nothing_there = waits.pending[0] | waits.pending[1] == 0 && waits.senders.is_empty() && waits.wanted == [0; 2];
     if nothing_there && from == Endpoint::ANY {
@@ -255,7 +255,7 @@ fn receive_what_is_there<M: Machine>(node: &mut Node, m: &mut M, receiver: usize
             Ok(None) => None,
             Err(error) => {
                 node.threads[receiver].frame.set_result(Err(error));
-                sched::wake_if_free(node, receiver);
+                node.threads.wake_if_free(receiver);
                 None
             }
         };
@@ -276,17 +276,17 @@ fn receive_once<M: Machine>(
     let is_task = from == Endpoint::HARDWARE || from == Endpoint::CLOCK;
     let specific = from != Endpoint::ANY && !is_task;
     if specific {
-        table::holder(node, from)?;
+        node.threads.holder(from)?;
     }
     if let Some(source) = notify::pending_source(node, receiver) {
         notify::give_notification(node, m, receiver, source);
-        sched::wake_if_free(node, receiver);
+        node.threads.wake_if_free(receiver);
         return Ok(None);
     }
     if let Some(sender) = first_sender(node, receiver) {
         stop_sending(node, sender);
         transfer(node, m, sender, receiver);
-        sched::wake_if_free(node, receiver);
+        node.threads.wake_if_free(receiver);
         donate::donate(node, sender, receiver);
         let receives = taken(node, sender, receiver);
         return Ok(receives.then_some(sender));
@@ -326,16 +326,10 @@ fn first_sender(node: &Node, receiver: usize) -> Option<usize> {
 /// dead or does not wait loses the message; `NONE` means no message. `EINVAL`, `ECALLDENIED`: nothing was sent or
 /// received.
 #[inline(always)]
-fn reply_and_receive<M: Machine>(
-    node: &mut Node,
-    m: &mut M,
-    caller: usize,
-    to: Endpoint,
-    label: u32,
-) -> Result<(), Errno> {
+fn reply_receive<M: Machine>(node: &mut Node, m: &mut M, caller: usize, to: Endpoint, label: u32) -> Result<(), Errno> {
     if to != Endpoint::NONE {
         check_send(node, caller, to, label)?;
-        if let Ok(Holder::Live(destination)) = table::holder(node, to)
+        if let Ok(Holder::Live(destination)) = node.threads.holder(to)
             && node.threads[destination].waits_for(node.threads[caller].endpoint)
         {
             deliver(node, m, caller, destination);
@@ -349,7 +343,7 @@ fn reply_and_receive<M: Machine>(
 /// from `ANY`.
 fn send_now<M: Machine>(node: &mut Node, m: &mut M, caller: usize, to: Endpoint, label: u32) -> Result<(), Errno> {
     check_send(node, caller, to, label)?;
-    let holder = table::holder(node, to)?;
+    let holder = node.threads.holder(to)?;
     if let Holder::Live(destination) = holder
         && node.threads[destination].waits_for(node.threads[caller].endpoint)
     {
@@ -364,7 +358,7 @@ fn send_now<M: Machine>(node: &mut Node, m: &mut M, caller: usize, to: Endpoint,
 }
 
 /// Ends the wait of a thread whose peer has died.
-pub(crate) fn fail_wait<M: Machine>(node: &mut Node, m: &mut M, waiter: usize) {
+pub fn fail_wait<M: Machine>(node: &mut Node, m: &mut M, waiter: usize) {
     if node.threads[waiter].flags & blocked::SENDING != 0 {
         stop_sending(node, waiter);
     }
@@ -375,11 +369,11 @@ pub(crate) fn fail_wait<M: Machine>(node: &mut Node, m: &mut M, waiter: usize) {
         MessageSource::Native | MessageSource::Memory => thread.frame.set_result(Err(Errno::EDEADSRCDST)),
         MessageSource::Kernel => report::answered(node, m, waiter, Err(Errno::EDEADSRCDST).to_word()),
     }
-    sched::wake_if_free(node, waiter);
+    node.threads.wake_if_free(waiter);
 }
 
 /// Ends whatever wait a thread is in, without a result and without waking it.
-pub(crate) fn stop_waiting(node: &mut Node, slot: usize) {
+pub fn stop_waiting(node: &mut Node, slot: usize) {
     let flags = node.threads[slot].flags;
     if flags & blocked::SENDING != 0 {
         stop_sending(node, slot);
@@ -418,6 +412,6 @@ fn ask_system<M: Machine>(node: &mut Node, m: &mut M, caller: usize, then: Conti
     node.threads[caller].then = then;
     transfer(node, m, caller, slot::SYSTEM);
     taken(node, caller, slot::SYSTEM);
-    node.ready |= 1 << SYSTEM_QUEUE;
+    node.threads.ready_system_task();
     Ok(())
 }

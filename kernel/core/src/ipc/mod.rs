@@ -1,9 +1,9 @@
 //! Messages between threads, and those that the kernel sends in a thread's name.
 
-pub(crate) mod critical;
+pub mod critical;
 mod deadlock;
-pub(crate) mod fast_path;
-pub(crate) mod in_memory;
-pub(crate) mod message;
-pub(crate) mod notify;
-pub(crate) mod report;
+pub mod fast_path;
+pub mod in_memory;
+pub mod message;
+pub mod notify;
+pub mod report;

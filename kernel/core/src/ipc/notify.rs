@@ -5,14 +5,14 @@
 //! ones when a thread receives), `alarm`, `line`.
 
 use crate::{
-    Machine, Node, ipc::message, rooms::injection, rooms::tracing, sched, thread::Continuation, thread::blocked,
-    thread::table, thread::table::Holder, time::alarm,
+    Machine, Node, ipc::message, rooms::injection, rooms::tracing, sched::table::Holder, thread::Continuation,
+    thread::blocked, time::alarm,
 };
 
 use abi::{Endpoint, Errno, Message, endpoint::slot, kernel::Notify, trace::event};
 
 /// `NOTIFY`: only services have a bit, so only they may.
-pub(crate) fn notify<M: Machine>(node: &mut Node, m: &mut M, caller: usize, to: Endpoint) -> Result<(), Errno> {
+pub fn notify<M: Machine>(node: &mut Node, m: &mut M, caller: usize, to: Endpoint) -> Result<(), Errno> {
     let source = node.threads[caller].endpoint;
     if !source.is_service() {
         return Err(Errno::ECALLDENIED);
@@ -20,8 +20,8 @@ pub(crate) fn notify<M: Machine>(node: &mut Node, m: &mut M, caller: usize, to: 
     if to.slot() >= node.threads.len() {
         return Err(Errno::EDEADSRCDST);
     }
-    table::may_send(node, caller, to)?;
-    let Holder::Live(destination) = table::holder(node, to)? else { return Err(Errno::EDEADSRCDST) };
+    node.may_send(caller, to.slot())?;
+    let Holder::Live(destination) = node.threads.holder(to)? else { return Err(Errno::EDEADSRCDST) };
     node.threads[caller].frame.rax = 0;
     post(node, m, destination, caller, source);
     Ok(())
@@ -29,19 +29,19 @@ pub(crate) fn notify<M: Machine>(node: &mut Node, m: &mut M, caller: usize, to: 
 
 /// A notification from `source` (in this slot) for a thread: given now if that waits for it, else kept as a bit.
 #[inline(always)]
-pub(crate) fn post<M: Machine>(node: &mut Node, m: &mut M, destination: usize, source_slot: usize, source: Endpoint) {
+pub fn post<M: Machine>(node: &mut Node, m: &mut M, destination: usize, source_slot: usize, source: Endpoint) {
     let thread = &mut node.threads[destination];
     if thread.then != Continuation::Answer && thread.waits_for(source) {
         thread.flags &= !blocked::RECEIVING;
         give_notification(node, m, destination, source_slot);
-        sched::wake_if_free(node, destination);
+        node.threads.wake_if_free(destination);
     } else {
         thread.pending[source_slot / 64 % 2] |= 1 << (source_slot % 64);
     }
 }
 
 /// The slot of the first pending notification that the filter of `receiver` lets through.
-pub(crate) fn pending_source(node: &Node, receiver: usize) -> Option<usize> {
+pub fn pending_source(node: &Node, receiver: usize) -> Option<usize> {
     let thread = &node.threads[receiver];
     if thread.peer != Endpoint::ANY {
         let source = thread.peer.slot();
@@ -56,7 +56,7 @@ pub(crate) fn pending_source(node: &Node, receiver: usize) -> Option<usize> {
 }
 
 /// Gives a thread, which waits no more, the notification from this slot.
-pub(crate) fn give_notification<M: Machine>(node: &mut Node, m: &mut M, receiver: usize, source_slot: usize) {
+pub fn give_notification<M: Machine>(node: &mut Node, m: &mut M, receiver: usize, source_slot: usize) {
     let source = source_of(node, source_slot);
     let thread = &mut node.threads[receiver];
     thread.pending[source_slot / 64 % 2] &= !(1 << (source_slot % 64));
@@ -65,7 +65,7 @@ pub(crate) fn give_notification<M: Machine>(node: &mut Node, m: &mut M, receiver
     let message = Message { source, ..notification.message() };
     node.threads[receiver].messages += 1;
     node.delivered += 1;
-    if node.observed {
+    if node.threads.is_observed() {
         observe(node, m, receiver, &message);
     }
     message::accept(node, m, receiver, &message);
@@ -80,7 +80,7 @@ fn source_of(node: &Node, source_slot: usize) -> Endpoint {
 
 /// `receiver` waits from anybody now: tells the services whose `SENDNB` it has refused.
 #[inline(never)]
-pub(crate) fn notify_refused_senders<M: Machine>(node: &mut Node, m: &mut M, receiver: usize) {
+pub fn notify_refused_senders<M: Machine>(node: &mut Node, m: &mut M, receiver: usize) {
     let wanted = core::mem::take(&mut node.threads[receiver].wanted);
     let source = source_of(node, receiver);
     for (index, mut bits) in wanted.into_iter().enumerate() {

@@ -20,20 +20,14 @@ fn manager(node: &Node, slot: usize) -> Endpoint {
     if node.threads[slot].endpoint.is_service() { Endpoint::RS } else { Endpoint::PM }
 }
 
-/// Makes a thread, which runs or is about to, send `message` to `manager` and wait for the answer.
-fn report<M: Machine>(
-    node: &mut Node,
-    m: &mut M,
-    slot: usize,
-    message: Message,
-    manager: Endpoint,
-) -> Result<(), Errno> {
+/// Makes a thread, which runs or is about to, send `message` to its manager and wait for the answer.
+fn report<M: Machine>(node: &mut Node, m: &mut M, slot: usize, message: Message, to: Endpoint) -> Result<(), Errno> {
     let thread = &mut node.threads[slot];
     thread.form = MessageSource::Kernel;
     thread.outgoing = message;
-    match message::transmit(node, m, slot, manager, Continuation::Answer) {
+    match message::transmit(node, m, slot, to, Continuation::Answer) {
         Err(Errno::EDEADSRCDST) => {
-            message::wait_to_send(node, slot, manager, Continuation::Answer);
+            message::wait_to_send(node, slot, to, Continuation::Answer);
             Ok(())
         }
         result => result,
@@ -41,7 +35,7 @@ fn report<M: Machine>(
 }
 
 /// A user-mode page fault goes to vm; what vm cannot be asked about is an exception.
-pub(crate) fn report_fault<M: Machine>(node: &mut Node, m: &mut M, slot: usize, address: u64, access: u64) {
+pub fn report_fault<M: Machine>(node: &mut Node, m: &mut M, slot: usize, address: u64, access: u64) {
     let ip = node.threads[slot].frame.rip;
     let message = Fault { address, access, ip }.message();
     if slot == slot::VM || report(node, m, slot, message, Endpoint::VM).is_err() {
@@ -50,27 +44,20 @@ pub(crate) fn report_fault<M: Machine>(node: &mut Node, m: &mut M, slot: usize, 
 }
 
 /// The thread, which runs, is to become real-time: vm makes its memory resident, then its call is made again.
-pub(crate) fn report_resident<M: Machine>(node: &mut Node, m: &mut M, slot: usize) -> Result<(), Errno> {
+pub fn report_resident<M: Machine>(node: &mut Node, m: &mut M, slot: usize) -> Result<(), Errno> {
     let stack = node.threads[slot].frame.rsp;
     report(node, m, slot, Resident { stack }.message(), Endpoint::VM)
 }
 
 /// An exception goes to the thread's manager.
-pub(crate) fn report_exception<M: Machine>(
-    node: &mut Node,
-    m: &mut M,
-    slot: usize,
-    vector: u64,
-    error: u64,
-    address: u64,
-) {
+pub fn report_exception<M: Machine>(node: &mut Node, m: &mut M, slot: usize, vector: u64, error: u64, address: u64) {
     let ip = node.threads[slot].frame.rip;
     let message = Exception { vector, error, ip, address }.message();
     report_to_manager(node, m, slot, message);
 }
 
 /// The thread has called `Exit`.
-pub(crate) fn report_exit<M: Machine>(node: &mut Node, m: &mut M, slot: usize, status: u64) {
+pub fn report_exit<M: Machine>(node: &mut Node, m: &mut M, slot: usize, status: u64) {
     report_to_manager(node, m, slot, Exited { status }.message());
 }
 
@@ -96,7 +83,7 @@ fn break_chain<M: Machine>(node: &mut Node, m: &mut M, slot: usize, manager: End
 }
 
 /// The thread was marked by `Interrupt`: pm decides how it goes on.
-pub(crate) fn report_interrupted<M: Machine>(node: &mut Node, m: &mut M, slot: usize) {
+pub fn report_interrupted<M: Machine>(node: &mut Node, m: &mut M, slot: usize) {
     if report(node, m, slot, Interrupted {}.message(), Endpoint::PM).is_err() {
         node.threads[slot].attention |= attention::INTERRUPT;
         break_chain(node, m, slot, Endpoint::PM);
@@ -106,13 +93,7 @@ pub(crate) fn report_interrupted<M: Machine>(node: &mut Node, m: &mut M, slot: u
 /// The kernel call in the registers of `slot` (or the delivery of its vector-33 message) needs memory of `owner`
 /// that is not there: vm may map it, and then the call goes on. Memory that vm cannot be asked for ends it with
 /// `EFAULT`.
-pub(crate) fn report_copy_fault<M: Machine>(
-    node: &mut Node,
-    m: &mut M,
-    slot: usize,
-    owner: usize,
-    fault: machine::Fault,
-) {
+pub fn report_copy_fault<M: Machine>(node: &mut Node, m: &mut M, slot: usize, owner: usize, fault: machine::Fault) {
     let owner = node.threads[owner].endpoint;
     let message = CopyFault { address: fault.address, access: fault.access, owner }.message();
     let no_way = slot == slot::VM || owner == node.threads[slot::VM].endpoint;
@@ -122,7 +103,7 @@ pub(crate) fn report_copy_fault<M: Machine>(
 }
 
 /// Ends the kernel call, or the delivery, that `slot` was in the middle of.
-pub(crate) fn fail_call(node: &mut Node, slot: usize, error: Errno) {
+pub fn fail_call(node: &mut Node, slot: usize, error: Errno) {
     let thread = &mut node.threads[slot];
     thread.attention &= attention::INTERRUPT | attention::DIE;
     thread.progress = 0;
@@ -132,12 +113,12 @@ pub(crate) fn fail_call(node: &mut Node, slot: usize, error: Errno) {
 /// The answer to a report has come, with this word 0; the thread's wait is over.
 #[cold]
 #[inline(never)]
-pub(crate) fn answered<M: Machine>(node: &mut Node, m: &mut M, slot: usize, word: u64) {
+pub fn answered<M: Machine>(node: &mut Node, m: &mut M, slot: usize, word: u64) {
     let answer: Result<u64, Errno> = Word::from_word(word);
-    let report = node.threads[slot].outgoing;
+    let report = &node.threads[slot].outgoing;
     match (report.label, answer) {
         (Fault::LABEL, Err(_)) => {
-            let Fault { address, .. } = Fault::from_message(&report);
+            let Fault { address, .. } = Fault::from_message(report);
             report_exception(node, m, slot, PAGE_FAULT, word, address);
         }
         (CopyFault::LABEL, Err(_)) => fail_call(node, slot, Errno::EFAULT),
@@ -152,7 +133,7 @@ pub(crate) fn answered<M: Machine>(node: &mut Node, m: &mut M, slot: usize, word
 }
 
 /// Gives a call its result, or arranges for it to go on: `again` is the bit of `attention` for that.
-pub(crate) fn finish<M: Machine>(node: &mut Node, m: &mut M, caller: usize, again: u8, result: Result<u64, Stop>) {
+pub fn finish<M: Machine>(node: &mut Node, m: &mut M, caller: usize, again: u8, result: Result<u64, Stop>) {
     let thread = &mut node.threads[caller];
     match result {
         Ok(value) => {

@@ -8,9 +8,8 @@
 use crate::{
     Frame, Machine, Node, Space, Thread, frame, futex, futex::inheriting, inheritance::NOTHING, inheritance::Wait,
     inheritance::effects, interrupts, ipc::critical, ipc::critical::ordered_death, ipc::message, ipc::notify,
-    memory::copy, memory::spaces, priority as scheduler, rooms::injection, rooms::minix4rt, sched, stop::Stop,
-    thread::Continuation, thread::MessageSource, thread::attention, thread::blocked, thread::table, time::alarm,
-    time::alarm::Kind,
+    memory::copy, memory::spaces, priority as scheduler, rooms::injection, rooms::minix4rt, stop::Stop,
+    thread::Continuation, thread::MessageSource, thread::attention, thread::blocked, time::alarm, time::alarm::Kind,
 };
 
 use abi::{
@@ -29,7 +28,7 @@ const LAST_REAL_TIME: u64 = REAL_TIME + scheduler::SYSTEM_QUEUE as u64 - 1;
 
 /// `Create`: an inert service in `slot`, of the next generation, without rights. `EINVAL`: no service slot.
 /// `EBUSY`: taken.
-pub(crate) fn create<M: Machine>(node: &mut Node, m: &mut M, slot: u64) -> Result<u64, Errno> {
+pub fn create<M: Machine>(node: &mut Node, m: &mut M, slot: u64) -> Result<u64, Errno> {
     let slot = usize::try_from(slot).unwrap_or(SLOTS);
     if !(FIRST_SERVICE..SERVICE_SLOTS).contains(&slot) {
         return Err(Errno::EINVAL);
@@ -61,13 +60,12 @@ fn occupy<M: Machine>(node: &mut Node, m: &mut M, slot: usize, base_queue: u8) {
         ..Thread::FREE
     };
     thread.set_quantum(quantum);
-    node.live += 1;
 }
 
 /// `Fork`: an application thread with the registers, FPU state and base queue of `parent` (`NONE`: none) and `rax`
 /// 0, stopped, without a space.
-pub(crate) fn fork<M: Machine>(node: &mut Node, m: &mut M, parent: Endpoint) -> Result<u64, Errno> {
-    let parent = if parent == Endpoint::NONE { None } else { Some(table::find(node, parent)?) };
+pub fn fork<M: Machine>(node: &mut Node, m: &mut M, parent: Endpoint) -> Result<u64, Errno> {
+    let parent = if parent == Endpoint::NONE { None } else { Some(node.threads.find(parent)?) };
     let slot = free_application_slot(node).ok_or(Errno::EAGAIN)?;
     occupy(node, m, slot, scheduler::APPLICATION_QUEUE);
     match parent {
@@ -75,7 +73,7 @@ pub(crate) fn fork<M: Machine>(node: &mut Node, m: &mut M, parent: Endpoint) -> 
             m.copy_extended(parent, slot);
             let Thread { frame, quantum, .. } = node.threads[parent];
             node.threads[slot].frame = Frame { rax: 0, ..frame };
-            sched::set_schedule(node, slot, effects::own_queue(node, parent), quantum);
+            node.threads.set_schedule(slot, effects::own_queue(node, parent), quantum);
         }
         None => node.threads[slot].frame = Frame::start(0, 0),
     }
@@ -93,12 +91,12 @@ fn free_application_slot(node: &mut Node) -> Option<usize> {
 
 /// `Destroy`. `keep`: a successor is expected. On a slot whose holder is dead already, `keep` = false ends the
 /// expectation. vm starts again at once (`roots`). `EINVAL`: the caller itself.
-pub(crate) fn destroy<M: Machine>(node: &mut Node, m: &mut M, endpoint: Endpoint, keep: bool) -> Result<u64, Errno> {
+pub fn destroy<M: Machine>(node: &mut Node, m: &mut M, endpoint: Endpoint, keep: bool) -> Result<u64, Errno> {
     let slot = endpoint.slot();
     if slot == node.caller() || endpoint == Endpoint::SELF {
         return Err(Errno::EINVAL);
     }
-    table::holder(node, endpoint)?;
+    node.threads.holder(endpoint)?;
     if slot == slot::VM {
         critical::begin_again(node, m, slot, &ordered_death(endpoint, node.threads[slot].frame.rip));
         return Ok(0);
@@ -120,7 +118,7 @@ fn detach<M: Machine>(node: &mut Node, m: &mut M, slot: usize) {
     if node.threads[slot].mrt != 0 {
         minix4rt::end_process(node, m, slot);
     }
-    sched::stop(node, slot);
+    node.threads.stop(slot);
     message::stop_waiting(node, slot);
     injection::die_after(node, slot, 0);
     alarm::cancel_deadline(node, slot, Kind::Alarm);
@@ -134,7 +132,6 @@ fn detach<M: Machine>(node: &mut Node, m: &mut M, slot: usize) {
     thread.endpoint = Endpoint(0);
     thread.flags = 0;
     thread.attention = 0;
-    node.live -= 1;
 }
 
 /// The holder of `slot` is dead: forgets its notifications and requests, and fails everybody who waits for it,
@@ -164,16 +161,16 @@ fn release_peers<M: Machine>(node: &mut Node, m: &mut M, slot: usize, expected: 
 }
 
 /// `Start`.
-pub(crate) fn start(node: &mut Node, slot: usize) {
+pub fn start(node: &mut Node, slot: usize) {
     let thread = &mut node.threads[slot];
     if thread.flags & blocked::STOPPED != 0 {
         thread.flags &= !blocked::STOPPED;
-        sched::wake_if_free(node, slot);
+        node.threads.wake_if_free(slot);
     }
 }
 
 /// `Interrupt`: marks the thread; a futex wait ends, and so does a life as real-time process. → whom it waits for, or `NONE`.
-pub(crate) fn interrupt_thread<M: Machine>(node: &mut Node, m: &mut M, slot: usize) -> Result<u64, Errno> {
+pub fn interrupt_thread<M: Machine>(node: &mut Node, m: &mut M, slot: usize) -> Result<u64, Errno> {
     minix4rt::leave_real_time(node, m, slot);
     node.threads[slot].attention |= attention::INTERRUPT;
     if node.threads[slot].flags & blocked::FUTEX != 0 {
@@ -188,7 +185,7 @@ pub(crate) fn interrupt_thread<M: Machine>(node: &mut Node, m: &mut M, slot: usi
 }
 
 /// Whom a thread waits for, or `NONE`.
-pub(crate) fn blocked_on(node: &Node, slot: usize) -> Endpoint {
+pub fn blocked_on(node: &Node, slot: usize) -> Endpoint {
     let thread = &node.threads[slot];
     match thread.flags & (blocked::SENDING | blocked::RECEIVING) {
         0 => Endpoint::NONE,
@@ -197,7 +194,7 @@ pub(crate) fn blocked_on(node: &Node, slot: usize) -> Endpoint {
 }
 
 /// `GetRegisters`, into the caller's memory. `EBUSY`: the thread runs.
-pub(crate) fn get_registers<M: Machine>(node: &mut Node, m: &mut M, slot: usize, address: u64) -> Result<u64, Stop> {
+pub fn get_registers<M: Machine>(node: &mut Node, m: &mut M, slot: usize, address: u64) -> Result<u64, Stop> {
     if node.threads[slot].flags == 0 {
         return Err(Errno::EBUSY.into());
     }
@@ -212,7 +209,7 @@ pub(crate) fn get_registers<M: Machine>(node: &mut Node, m: &mut M, slot: usize,
 
 /// `SetRegisters`, from the caller's memory. `EBUSY`: the thread runs. `EINVAL`: an instruction pointer or base
 /// outside user memory.
-pub(crate) fn set_registers<M: Machine>(
+pub fn set_registers<M: Machine>(
     node: &mut Node,
     m: &mut M,
     slot: usize,
@@ -245,11 +242,11 @@ fn resume(node: &mut Node, slot: usize) {
     thread.progress = 0;
     thread.then = Continuation::Return;
     thread.flags &= !blocked::STOPPED;
-    sched::wake_if_free(node, slot);
+    node.threads.wake_if_free(slot);
 }
 
 /// `Schedule`: base queue (0 best to 15 or a real-time one; `u64::MAX` keeps it) and quantum (0 keeps it).
-pub(crate) fn schedule_call<M: Machine>(
+pub fn schedule_call<M: Machine>(
     node: &mut Node,
     m: &mut M,
     slot: usize,
@@ -273,12 +270,12 @@ pub(crate) fn schedule_call<M: Machine>(
     }
     let queue = node.inheritance.effective(slot as u16).min(base_queue);
     node.throttle.since = 0;
-    sched::set_schedule(node, slot, queue, quantum);
+    node.threads.set_schedule(slot, queue, quantum);
     Ok(0)
 }
 
 /// `SpaceSet (endpoint, space)`.
-pub(crate) fn set_space(node: &mut Node, slot: usize, space: u64) -> Result<u64, Errno> {
+pub fn set_space(node: &mut Node, slot: usize, space: u64) -> Result<u64, Errno> {
     let space = if space == NO_SPACE { None } else { Some(spaces::existing_space(node, space)?) };
     leave_space(node, slot);
     if let Some(space) = space {
@@ -288,12 +285,12 @@ pub(crate) fn set_space(node: &mut Node, slot: usize, space: u64) -> Result<u64,
 }
 
 /// Gives a thread without a space this one.
-pub(crate) fn enter_space(node: &mut Node, slot: usize, space: Space) {
+pub fn enter_space(node: &mut Node, slot: usize, space: Space) {
     node.spaces[space.0 as usize] += 1;
     let thread = &mut node.threads[slot];
     thread.space = space;
     thread.flags &= !blocked::NO_SPACE;
-    sched::wake_if_free(node, slot);
+    node.threads.wake_if_free(slot);
 }
 
 /// Takes a thread's space away, if it has one; it does not run then.
@@ -301,7 +298,7 @@ fn leave_space(node: &mut Node, slot: usize) {
     let Some(space) = node.threads[slot].space() else { return };
     inheriting::bequeath_pi(node, slot);
     if node.threads[slot].flags == 0 {
-        sched::unready(node, slot);
+        node.threads.unready(slot);
     }
     node.threads[slot].flags |= blocked::NO_SPACE;
     node.spaces[space.0 as usize] -= 1;

@@ -5,8 +5,8 @@
 //! Programs have no other way out. Neighbours: `ipc`, `futex`; rs fills the table.
 
 use crate::{
-    Machine, Node, futex, ipc::message, ipc::report, linux::time, memory::copy, sched, stop::Stop,
-    thread::Continuation, thread::MessageSource, thread::attention, thread::table,
+    Machine, Node, futex, ipc::message, ipc::report, linux::time, memory::copy, stop::Stop, thread::Continuation,
+    thread::MessageSource, thread::attention,
 };
 
 use abi::{
@@ -15,16 +15,16 @@ use abi::{
 };
 
 /// Numbers that may be routed: below this.
-pub(crate) const ROUTES: usize = NUMBERS;
+pub const ROUTES: usize = NUMBERS;
 
 /// `Route`: removes.
 const NO_ROUTE: u64 = u64::MAX;
 
 /// All routes: the slot plus 1; 0: none. Slot 0 is the kernel.
-pub(crate) type Routes = [u8; ROUTES];
+pub type Routes = [u8; ROUTES];
 
 /// `Route (number, slot)`. `EINVAL`: no such number or slot.
-pub(crate) fn set_route(node: &mut Node, number: u64, slot: u64) -> Result<u64, Errno> {
+pub fn set_route(node: &mut Node, number: u64, slot: u64) -> Result<u64, Errno> {
     let entry = match slot {
         NO_ROUTE => 0,
         slot if slot == slot::SYSTEM as u64 => slot::SYSTEM as u8 + 1,
@@ -38,9 +38,9 @@ pub(crate) fn set_route(node: &mut Node, number: u64, slot: u64) -> Result<u64, 
 
 /// The current thread made a Linux system call.
 #[inline(always)]
-pub(crate) fn linux_call<M: Machine>(node: &mut Node, m: &mut M, number: u64) {
+pub fn linux_call<M: Machine>(node: &mut Node, m: &mut M, number: u64) {
     debug_assert!(number < NATIVE);
-    let caller = node.current;
+    let caller = node.current();
     node.threads[caller].linux_call = number as u32 + 1;
     let route = node.routes.get(number as usize).copied().unwrap_or(0) as usize;
     let result = match route.wrapping_sub(1) {
@@ -58,17 +58,12 @@ pub(crate) fn linux_call<M: Machine>(node: &mut Node, m: &mut M, number: u64) {
 
 /// Programs may reach every routed service; a service only those in its bitmap.
 #[inline(always)]
-pub(crate) fn send_linux_call<M: Machine>(
-    node: &mut Node,
-    m: &mut M,
-    caller: usize,
-    service: usize,
-) -> Result<(), Errno> {
+pub fn send_linux_call<M: Machine>(node: &mut Node, m: &mut M, caller: usize, service: usize) -> Result<(), Errno> {
     let to = Endpoint::current(service);
     let thread = &mut node.threads[caller];
     thread.form = MessageSource::Linux;
     if thread.endpoint.is_service() {
-        table::may_send(node, caller, to)?;
+        node.may_send(caller, to.slot())?;
     }
     match message::transmit(node, m, caller, to, Continuation::Answer) {
         Err(Errno::EDEADSRCDST) => Err(Errno::EIO),
@@ -79,13 +74,13 @@ pub(crate) fn send_linux_call<M: Machine>(
 
 /// A Linux call that the kernel implements, by the current thread.
 #[inline(never)]
-pub(crate) fn kernel_linux_call<M: Machine>(node: &mut Node, m: &mut M, number: u32) {
-    let caller = node.current;
+pub fn kernel_linux_call<M: Machine>(node: &mut Node, m: &mut M, number: u32) {
+    let caller = node.current();
     let [w0, w1, w2, w3, w4, w5, _] = node.threads[caller].frame.words();
     let result = match number {
         nr::SCHED_YIELD => {
             node.threads[caller].frame.rax = 0;
-            sched::yield_current(node, m);
+            node.yield_current(m);
             return;
         }
         nr::FUTEX => futex::futex(node, m, [w0, w1, w2, w3, w4, w5]),

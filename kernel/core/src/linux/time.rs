@@ -23,7 +23,7 @@ const ABSOLUTE: u64 = 1;
 const SECOND_NS: u64 = 1_000_000_000;
 
 /// `clock_gettime (clock, address of timespec)`.
-pub(crate) fn clock_gettime<M: Machine>(node: &mut Node, m: &mut M, clock: u64, address: u64) -> Result<u64, Stop> {
+pub fn clock_gettime<M: Machine>(node: &mut Node, m: &mut M, clock: u64, address: u64) -> Result<u64, Stop> {
     let now_ns = match clock as u32 as u64 {
         clock::REAL | clock::REAL_COARSE => alarm::now_ns(node, m).wrapping_add(node.real_offset_ns),
         clock::MONOTONIC | clock::MONOTONIC_RAW | clock::MONOTONIC_COARSE | clock::BOOT => alarm::now_ns(node, m),
@@ -35,7 +35,7 @@ pub(crate) fn clock_gettime<M: Machine>(node: &mut Node, m: &mut M, clock: u64, 
 }
 
 /// `clock_nanosleep (clock, flags, address of timespec, address of rest)`.
-pub(crate) fn clock_nanosleep<M: Machine>(node: &mut Node, m: &mut M, words: [u64; 3]) -> Result<u64, Stop> {
+pub fn clock_nanosleep<M: Machine>(node: &mut Node, m: &mut M, words: [u64; 3]) -> Result<u64, Stop> {
     let [clock, flags, address] = words;
     let realtime = match clock as u32 as u64 {
         clock::REAL => true,
@@ -45,17 +45,17 @@ pub(crate) fn clock_nanosleep<M: Machine>(node: &mut Node, m: &mut M, words: [u6
     if flags & ABSOLUTE == 0 {
         return hand_to_pm(node, m);
     }
-    let deadline_ns = futex::absolute_deadline(node, m, address, realtime)?.ok_or(Errno::EFAULT)?;
+    let deadline_ns = futex::deadline_at(node, m, address, realtime)?.ok_or(Errno::EFAULT)?;
     if deadline_ns <= alarm::now_ns(node, m) {
         return Ok(0);
     }
-    let slot = node.current;
+    let slot = node.current();
     futex::wait_for_futex(node, slot, Key::UNKNOWN, 0);
     alarm::set_deadline(node, m, slot, Kind::Futex, deadline_ns);
     Err(Stop::NoResult)
 }
 
 fn hand_to_pm<M: Machine>(node: &mut Node, m: &mut M) -> Result<u64, Stop> {
-    route::send_linux_call(node, m, node.current, slot::PM)?;
+    route::send_linux_call(node, m, node.current(), slot::PM)?;
     Err(Stop::NoResult)
 }

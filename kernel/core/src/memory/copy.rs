@@ -6,7 +6,7 @@
 
 use crate::{
     Machine, Node, Space, machine::Copied, machine::Fault, machine::Memory, machine::Side, memory::grants,
-    memory::place::Place, memory::place::check_range, rights::allows_memory, stop::Stop, thread::table,
+    memory::place::Place, memory::place::check_range, rights::allows_memory, stop::Stop,
 };
 
 use abi::{
@@ -27,39 +27,35 @@ const _: () = assert!(MAX_COPY <= DONE_BYTES);
 const RECORD_BYTES: u64 = size_of::<CopyRequest>() as u64;
 
 /// The space of a thread; `EFAULT` when it has none.
-pub(crate) fn space_of(node: &Node, slot: usize) -> Result<Space, Errno> {
+pub fn space_of(node: &Node, slot: usize) -> Result<Space, Errno> {
     node.threads[slot].space().ok_or(Errno::EFAULT)
 }
 
 /// Reads the memory of the current thread.
-pub(crate) fn read_own<M: Machine>(node: &mut Node, m: &mut M, address: u64, out: &mut [u8]) -> Result<(), Stop> {
+pub fn read_own<M: Machine>(node: &mut Node, m: &mut M, address: u64, out: &mut [u8]) -> Result<(), Stop> {
     check_range(address, out.len() as u64)?;
     let space = space_of(node, node.caller())?;
     m.read(space, address, out).map_err(|fault| Stop::Fault(node.caller(), fault))
 }
 
 /// Reads a structure of `abi` from the memory of the current thread.
-pub(crate) fn read_value<T: FromBytes + IntoBytes, M: Machine>(
-    node: &mut Node,
-    m: &mut M,
-    address: u64,
-) -> Result<T, Stop> {
+pub fn read_value<T: FromBytes + IntoBytes, M: Machine>(node: &mut Node, m: &mut M, address: u64) -> Result<T, Stop> {
     let mut value = T::new_zeroed();
     read_own(node, m, address, value.as_mut_bytes())?;
     Ok(value)
 }
 
 /// Writes the memory of the current thread: all of it or nothing.
-pub(crate) fn write_own<M: Machine>(node: &mut Node, m: &mut M, address: u64, bytes: &[u8]) -> Result<(), Stop> {
+pub fn write_own<M: Machine>(node: &mut Node, m: &mut M, address: u64, bytes: &[u8]) -> Result<(), Stop> {
     check_range(address, bytes.len() as u64)?;
     let space = space_of(node, node.caller())?;
     m.write(space, address, bytes).map_err(|fault| Stop::Fault(node.caller(), fault))
 }
 
 /// `VirCopy`.
-pub(crate) fn copy_between<M: Machine>(node: &mut Node, m: &mut M, request: &CopyRequest) -> Result<u64, Stop> {
-    let from = Place { owner: table::find_or_self(node, request.from)?, address: request.from_address };
-    let to = Place { owner: table::find_or_self(node, request.to)?, address: request.to_address };
+pub fn copy_between<M: Machine>(node: &mut Node, m: &mut M, request: &CopyRequest) -> Result<u64, Stop> {
+    let from = Place { owner: node.find_or_self(request.from)?, address: request.from_address };
+    let to = Place { owner: node.find_or_self(request.to)?, address: request.to_address };
     let restricted = node.privileges(node.caller()).flags & COPY_APPLICATIONS_ONLY != 0;
     let foreign = |slot: usize| slot != node.caller() && node.threads[slot].endpoint.is_service();
     if restricted && (foreign(from.owner) || foreign(to.owner)) {
@@ -80,7 +76,7 @@ fn copy<M: Machine>(node: &mut Node, m: &mut M, from: Place, to: Place, bytes: u
 }
 
 /// `PhysCopy`: `VirCopy` with `NONE` for physical memory.
-pub(crate) fn copy_physical<M: Machine>(node: &mut Node, m: &mut M, request: &CopyRequest) -> Result<u64, Stop> {
+pub fn copy_physical<M: Machine>(node: &mut Node, m: &mut M, request: &CopyRequest) -> Result<u64, Stop> {
     let CopyRequest { from, to, from_address, to_address, bytes } = *request;
     check_length(bytes)?;
     let (from_owner, from) = memory_of(node, from, from_address, bytes)?;
@@ -100,7 +96,7 @@ fn memory_of(node: &Node, endpoint: Endpoint, address: u64, bytes: u64) -> Resul
         return if allowed { Ok((caller, Memory::Physical(address))) } else { Err(Errno::ECALLDENIED) };
     }
     check_range(address, bytes)?;
-    let owner = table::find_or_self(node, endpoint)?;
+    let owner = node.find_or_self(endpoint)?;
     let may_copy = privileges.kernel_calls & KernelCall::VirCopy.bit() != 0
         && (privileges.flags & COPY_APPLICATIONS_ONLY == 0 || !node.threads[owner].endpoint.is_service());
     if owner != caller && !may_copy {
@@ -110,7 +106,7 @@ fn memory_of(node: &Node, endpoint: Endpoint, address: u64, bytes: u64) -> Resul
 }
 
 /// `VirVCopy` and `PhysVCopy` `(address of records, count)`: each record by `copy_one`. → records done.
-pub(crate) fn copy_vector<M: Machine>(
+pub fn copy_vector<M: Machine>(
     node: &mut Node,
     m: &mut M,
     (address, count): (u64, u64),
@@ -164,21 +160,21 @@ fn in_chunks<M: Machine>(
 }
 
 /// `SafeCopyFrom (granter, grant, offset, own address, bytes)`.
-pub(crate) fn copy_from_grant<M: Machine>(node: &mut Node, m: &mut M, words: [u64; 5]) -> Result<u64, Stop> {
+pub fn copy_from_grant<M: Machine>(node: &mut Node, m: &mut M, words: [u64; 5]) -> Result<u64, Stop> {
     let [granter, grant, offset, address, bytes] = words;
     let from = grants::granted(node, m, granter, grant, offset, bytes, abi::grant::READ)?;
     copy(node, m, from, Place { owner: node.caller(), address }, bytes)
 }
 
 /// `SafeCopyTo (granter, grant, offset, own address, bytes)`.
-pub(crate) fn copy_to_grant<M: Machine>(node: &mut Node, m: &mut M, words: [u64; 5]) -> Result<u64, Stop> {
+pub fn copy_to_grant<M: Machine>(node: &mut Node, m: &mut M, words: [u64; 5]) -> Result<u64, Stop> {
     let [granter, grant, offset, address, bytes] = words;
     let to = grants::granted(node, m, granter, grant, offset, bytes, abi::grant::WRITE)?;
     copy(node, m, Place { owner: node.caller(), address }, to, bytes)
 }
 
 /// `FrameFill (frame, offset in frame, granter, grant, offset in grant, bytes)`.
-pub(crate) fn fill_frames<M: Machine>(node: &mut Node, m: &mut M, words: [u64; 6]) -> Result<u64, Stop> {
+pub fn fill_frames<M: Machine>(node: &mut Node, m: &mut M, words: [u64; 6]) -> Result<u64, Stop> {
     let [frame, frame_offset, granter, grant, offset, bytes] = words;
     check_length(bytes)?;
     let physical = frame.checked_add(frame_offset).filter(|start| start.checked_add(bytes).is_some());
@@ -191,7 +187,7 @@ pub(crate) fn fill_frames<M: Machine>(node: &mut Node, m: &mut M, words: [u64; 6
 }
 
 /// `FrameCopy (to, from)`.
-pub(crate) fn copy_frame<M: Machine>(_node: &mut Node, m: &mut M, to: u64, from: u64) -> Result<u64, Errno> {
+pub fn copy_frame<M: Machine>(_node: &mut Node, m: &mut M, to: u64, from: u64) -> Result<u64, Errno> {
     if !(to | from).is_multiple_of(PAGE_BYTES) {
         return Err(Errno::EINVAL);
     }
@@ -199,14 +195,14 @@ pub(crate) fn copy_frame<M: Machine>(_node: &mut Node, m: &mut M, to: u64, from:
 }
 
 /// `Umap (address)`. The page must be there.
-pub(crate) fn translate<M: Machine>(node: &mut Node, m: &mut M, address: u64) -> Result<u64, Stop> {
+pub fn translate<M: Machine>(node: &mut Node, m: &mut M, address: u64) -> Result<u64, Stop> {
     check_range(address, 1)?;
     let space = space_of(node, node.caller())?;
     m.translate(space, address).map_err(|fault: Fault| Stop::Fault(node.caller(), fault))
 }
 
 /// `Diag (address, bytes)`.
-pub(crate) fn print<M: Machine>(node: &mut Node, m: &mut M, address: u64, bytes: u64) -> Result<u64, Stop> {
+pub fn print<M: Machine>(node: &mut Node, m: &mut M, address: u64, bytes: u64) -> Result<u64, Stop> {
     if bytes > MAX_DIAG {
         return Err(Errno::EINVAL.into());
     }
@@ -218,7 +214,7 @@ pub(crate) fn print<M: Machine>(node: &mut Node, m: &mut M, address: u64, bytes:
 }
 
 /// The arguments of `VirCopy` and `PhysCopy` as a record.
-pub(crate) fn request([from, from_address, to, to_address, bytes]: [u64; 5]) -> CopyRequest {
+pub fn request([from, from_address, to, to_address, bytes]: [u64; 5]) -> CopyRequest {
     CopyRequest { from: Endpoint(from as u32), to: Endpoint(to as u32), from_address, to_address, bytes }
 }
 

@@ -3,7 +3,7 @@
 //! The granter's table is read from its memory at every copy, so that clearing an entry revokes it at once.
 //! Neighbours: `copy`.
 
-use crate::{Machine, Node, memory::copy, memory::place::Place, memory::place::check_range, stop::Stop, thread::table};
+use crate::{Machine, Node, memory::copy, memory::place::Place, memory::place::check_range, stop::Stop};
 
 use abi::{
     Endpoint, Errno, GrantId, grant::GrantEntry, grant::MAGIC, grant::MAX_GRANTS, grant::USED, privilege::MAGIC_GRANTS,
@@ -14,18 +14,19 @@ use zerocopy::IntoBytes;
 const ENTRY_BYTES: u64 = size_of::<GrantEntry>() as u64;
 
 /// `SetGrants (address, entries)`. `EINVAL`: not aligned, too many. `EFAULT`: not user memory.
-pub(crate) fn set_grants(node: &mut Node, address: u64, entries: u64) -> Result<u64, Errno> {
+pub fn set_grants(node: &mut Node, address: u64, entries: u64) -> Result<u64, Errno> {
     if entries > MAX_GRANTS as u64 || !address.is_multiple_of(ENTRY_BYTES) {
         return Err(Errno::EINVAL);
     }
     check_range(address, entries * ENTRY_BYTES)?;
-    node.threads[node.caller()].grants = (address, entries);
+    let caller = node.caller();
+    node.threads[caller].grants = (address, entries);
     Ok(0)
 }
 
 /// The place `offset` into the buffer that `granter` has granted to the current thread with `right`, if `bytes`
 /// from there on are part of it. `EPERM`: not granted so. `EDEADSRCDST`: granter or owner is dead.
-pub(crate) fn granted<M: Machine>(
+pub fn granted<M: Machine>(
     node: &mut Node,
     m: &mut M,
     granter: u64,
@@ -34,7 +35,7 @@ pub(crate) fn granted<M: Machine>(
     bytes: u64,
     right: u32,
 ) -> Result<Place, Stop> {
-    let granter = table::find_or_self(node, Endpoint(granter as u32))?;
+    let granter = node.find_or_self(Endpoint(granter as u32))?;
     let entry = grant_entry(node, m, granter, GrantId(grant as u32))?;
     let inside = offset.checked_add(bytes).is_some_and(|end| end <= entry.bytes);
     if entry.flags & right == 0 || !is_grantee(node, entry.grantee) || !inside {
@@ -43,7 +44,7 @@ pub(crate) fn granted<M: Machine>(
     let owner = match entry.flags & MAGIC {
         0 => granter,
         _ if node.privileges(granter).flags & MAGIC_GRANTS == 0 => return Err(Errno::EPERM.into()),
-        _ => table::find(node, entry.owner)?,
+        _ => node.threads.find(entry.owner)?,
     };
     let address = entry.address.checked_add(offset).ok_or(Errno::EFAULT)?;
     Ok(Place { owner, address })

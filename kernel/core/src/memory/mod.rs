@@ -1,6 +1,6 @@
 //! Memory of programs: address spaces, copies between them, grants.
 
 pub mod copy;
-pub(crate) mod grants;
-pub(crate) mod place;
+pub mod grants;
+pub mod place;
 pub mod spaces;

@@ -4,7 +4,7 @@ use abi::{Errno, layout::USER_END};
 
 /// One side of a copy: whose memory, and where.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
+pub struct Place {
     /// Slot of the owner.
     pub owner: usize,
     /// Start.
@@ -12,7 +12,7 @@ pub(crate) struct Place {
 }
 
 /// `EFAULT` unless all of the range is user memory.
-pub(crate) fn check_range(address: u64, bytes: u64) -> Result<(), Errno> {
+pub fn check_range(address: u64, bytes: u64) -> Result<(), Errno> {
     match address.checked_add(bytes) {
         Some(end) if end <= USER_END => Ok(()),
         _ => Err(Errno::EFAULT),

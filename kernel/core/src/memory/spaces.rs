@@ -28,7 +28,7 @@ fn check_flags(flags: u64, allowed: u64) -> Result<(), Errno> {
 }
 
 /// `SpaceCreate` → number.
-pub(crate) fn create_space<M: Machine>(node: &mut Node, m: &mut M) -> Result<u64, Errno> {
+pub fn create_space<M: Machine>(node: &mut Node, m: &mut M) -> Result<u64, Errno> {
     let start = node.next_space.clamp(1, SPACES - 1);
     let mut round = (start..SPACES).chain(1..start);
     let index = round.find(|&index| node.spaces[index] == 0).ok_or(Errno::ENOMEM)?;
@@ -39,13 +39,13 @@ pub(crate) fn create_space<M: Machine>(node: &mut Node, m: &mut M) -> Result<u64
 }
 
 /// `SpaceDestroy (space)`.
-pub(crate) fn destroy_space<M: Machine>(node: &mut Node, m: &mut M, space: u64) -> Result<u64, Stop> {
+pub fn destroy_space<M: Machine>(node: &mut Node, m: &mut M, space: u64) -> Result<u64, Stop> {
     let space = existing_space(node, space)?;
     if node.spaces[space.0 as usize] > 1 {
         return Err(Errno::EAGAIN.into());
     }
-    while let Some(next) = m.space_destroy(space, node.threads[node.current].progress) {
-        node.threads[node.current].progress = next;
+    while let Some(next) = m.space_destroy(space, node.threads.running().progress) {
+        node.threads.running_mut().progress = next;
         if m.interrupt_pending() {
             return Err(Stop::Preempted);
         }
@@ -55,7 +55,7 @@ pub(crate) fn destroy_space<M: Machine>(node: &mut Node, m: &mut M, space: u64) 
 }
 
 /// The space with this number. `EINVAL`: there is none.
-pub(crate) fn existing_space(node: &Node, space: u64) -> Result<Space, Errno> {
+pub fn existing_space(node: &Node, space: u64) -> Result<Space, Errno> {
     match usize::try_from(space).ok().and_then(|index| node.spaces.get(index)) {
         Some(1..) => Ok(Space(space as u16)),
         _ => Err(Errno::EINVAL),
@@ -63,7 +63,7 @@ pub(crate) fn existing_space(node: &Node, space: u64) -> Result<Space, Errno> {
 }
 
 /// `SpaceMap (space, address, frame, pages, flags)` → pages.
-pub(crate) fn map_space<M: Machine>(node: &mut Node, m: &mut M, words: [u64; 5]) -> Result<u64, Stop> {
+pub fn map_space<M: Machine>(node: &mut Node, m: &mut M, words: [u64; 5]) -> Result<u64, Stop> {
     let [space, address, frame, pages, flags] = words;
     let space = existing_space(node, space)?;
     check_pages(address, pages)?;
@@ -80,7 +80,7 @@ pub(crate) fn map_space<M: Machine>(node: &mut Node, m: &mut M, words: [u64; 5])
 }
 
 /// `SpaceCopy (from, to, address, pages)` → pages.
-pub(crate) fn copy_space<M: Machine>(node: &mut Node, m: &mut M, words: [u64; 4]) -> Result<u64, Stop> {
+pub fn copy_space<M: Machine>(node: &mut Node, m: &mut M, words: [u64; 4]) -> Result<u64, Stop> {
     let [from, to, address, pages] = words;
     let (from, to) = (existing_space(node, from)?, existing_space(node, to)?);
     check_pages(address, pages)?;
@@ -93,7 +93,7 @@ pub(crate) fn copy_space<M: Machine>(node: &mut Node, m: &mut M, words: [u64; 4]
 }
 
 /// `SpaceUnmap (space, address, pages)`.
-pub(crate) fn unmap_space<M: Machine>(node: &mut Node, m: &mut M, words: [u64; 3]) -> Result<u64, Stop> {
+pub fn unmap_space<M: Machine>(node: &mut Node, m: &mut M, words: [u64; 3]) -> Result<u64, Stop> {
     let [space, address, pages] = words;
     let space = existing_space(node, space)?;
     check_pages(address, pages)?;
@@ -105,7 +105,7 @@ pub(crate) fn unmap_space<M: Machine>(node: &mut Node, m: &mut M, words: [u64; 3
 }
 
 /// `SpaceProtect (space, address, pages, flags)`.
-pub(crate) fn protect_space<M: Machine>(node: &mut Node, m: &mut M, words: [u64; 4]) -> Result<u64, Stop> {
+pub fn protect_space<M: Machine>(node: &mut Node, m: &mut M, words: [u64; 4]) -> Result<u64, Stop> {
     let [space, address, pages, flags] = words;
     let space = existing_space(node, space)?;
     check_pages(address, pages)?;
@@ -126,7 +126,7 @@ fn in_page_chunks<M: Machine>(
     page_cost: u64,
     mut work: impl FnMut(&mut M, u64, u64) -> Mapped,
 ) -> Result<u64, Stop> {
-    let caller = node.current;
+    let caller = node.current();
     let mut done = node.threads[caller].progress;
     let mut result = Ok(0);
     while done < pages && result.is_ok() {
@@ -148,7 +148,7 @@ fn in_page_chunks<M: Machine>(
 }
 
 /// `Donate (frame, pages)`.
-pub(crate) fn donate_frames<M: Machine>(_node: &mut Node, m: &mut M, frame: u64, pages: u64) -> Result<u64, Errno> {
+pub fn donate_frames<M: Machine>(_node: &mut Node, m: &mut M, frame: u64, pages: u64) -> Result<u64, Errno> {
     let end = pages.checked_mul(PAGE_BYTES).and_then(|bytes| bytes.checked_add(frame));
     if !frame.is_multiple_of(PAGE_BYTES) || end.is_none() || pages == 0 {
         return Err(Errno::EINVAL);

@@ -4,10 +4,10 @@
 //! that the core asks no questions. What the core uses of a room stands in the room's `mod.rs`; rooms use the core as any part of it does.
 
 #[cfg_attr(not(feature = "injection"), path = "absent/injection.rs")]
-pub(crate) mod injection;
+pub mod injection;
 #[cfg_attr(not(feature = "minix4rt"), path = "absent/minix4rt.rs")]
-pub(crate) mod minix4rt;
+pub mod minix4rt;
 #[cfg_attr(not(feature = "port_ways"), path = "absent/port_ways.rs")]
-pub(crate) mod port_ways;
+pub mod port_ways;
 #[cfg_attr(not(feature = "tracing"), path = "absent/tracing.rs")]
-pub(crate) mod tracing;
+pub mod tracing;

@@ -1,219 +1,411 @@
-//! Who runs: 64 ready queues (0 to 46 real time, 47 the SYSTEM task, 48 to 63 time shared), quanta, and the one timer.
+//! Who runs: 64 ready queues (0 to 46 real time, 47 the SYSTEM task, 48 to 63 time shared) and quanta.
 //!
-//! The current thread is in no queue; neither is the thread woken last in an entry (`woken`), so that a call to a
-//! waiting server and its answer go from one to the other without touching the queues. A wake-up goes to the tail of
+//! The current thread is in no queue; neither is the thread woken last in an entry (`next_hint`), so that a call to a
+//! waiting server and its reply go from one to the other without touching the queues. A wake-up goes to the tail of
 //! the thread's queue, a preempted thread to the head. A time-shared thread that has used its quantum while others are
-//! ready sinks one queue; it is back in its base queue when it has waited, and all are raised every `BALANCE_NS`, so
-//! that nobody starves. The timer is armed only for the earliest of alarms and the end of the quantum when somebody
-//! else is ready; an early interrupt just arms it again. Real-time threads do not sink: with a quantum they take turns in their queue. Neighbours: `node` (entry points), `alarm`.
+//! ready sinks one queue; it is back in its base queue when it has waited, and all are raised at intervals, so that
+//! nobody starves. Real-time threads do not sink: with a quantum they take turns in their queue. Neighbours:
+//! `dispatch` (the loop that runs threads), `time::timer`.
+
+pub mod table;
 
 use crate::{
-    Machine, Node, priority::FIRST_SHARED, priority::QUEUES, priority::SYSTEM_QUEUE, rooms::tracing, thread::blocked,
+    Thread, priority::FIRST_SHARED, priority::QUEUES, priority::SYSTEM_QUEUE, thread::blocked, thread::list::List,
 };
 
-use abi::endpoint::slot;
+use abi::{endpoint::SLOTS, endpoint::slot};
+use core::ops::{Deref, DerefMut};
 
 /// The ready queues of real-time threads, as bits.
-pub(crate) const REAL_TIME_QUEUES: u64 = (1 << SYSTEM_QUEUE) - 1;
-/// The bit of the time-shared world's work in `Node::deferred`.
-pub(crate) const ORDINARY_WORK: u64 = 1 << SYSTEM_QUEUE;
+const REAL_TIME_QUEUES: u64 = (1 << SYSTEM_QUEUE) - 1;
 
-/// A wait of a thread has ended: if nothing else keeps it, it is ready.
-#[inline(always)]
-pub(crate) fn wake_if_free(node: &mut Node, slot: usize) {
-    if node.threads[slot].flags == 0 {
-        wake(node, slot);
+/// All threads, by slot, and who of them runs.
+#[derive(Debug)]
+pub struct Threads {
+    table: [Thread; SLOTS],
+    queues: Queues,
+    /// None of the fast paths may be taken: messages are observed, or the current thread runs in a real-time queue.
+    fast_path_off: bool,
+    /// Every message is observed, and none takes a fast path: for tracing, or for deaths after a number of messages.
+    observed: bool,
+    /// When the current thread was last charged for its time, in ticks.
+    switched_at: u64,
+    /// When sunk threads were last raised, in ticks.
+    balanced_at: u64,
+    /// Context switches.
+    switches: u64,
+}
+
+/// The ready queues, and the threads that are ready without being in one.
+#[derive(Clone, Debug)]
+pub struct Queues {
+    /// Slot of the thread that runs; the idle task's when nobody does. In no queue.
+    current: usize,
+    /// The thread woken last, in no queue yet; 0: none.
+    next_hint: u16,
+    /// Bit = ready queue that holds threads.
+    ready: u64,
+    /// Bit = priority with deferred work; those bits are set in `ready` too.
+    deferred: u64,
+    lists: [List; QUEUES],
+}
+
+impl Deref for Threads {
+    type Target = [Thread];
+
+    #[inline(always)]
+    fn deref(&self) -> &[Thread] {
+        &self.table
     }
 }
 
-/// A thread whose `flags` have become 0 is ready. To be called once for each time they do.
-#[inline(always)]
-pub(crate) fn wake(node: &mut Node, slot: usize) {
-    if slot == node.current {
-        return;
-    }
-    let thread = &mut node.threads[slot];
-    thread.queue = thread.base_queue;
-    let before = core::mem::replace(&mut node.next_hint, slot as u16);
-    if before != 0 {
-        enqueue(node, before);
+impl DerefMut for Threads {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut [Thread] {
+        &mut self.table
     }
 }
 
-/// A thread that was ready is to wait: takes it from where it waits for the CPU. The caller sets its `flags`.
-pub(crate) fn unready(node: &mut Node, slot: usize) {
-    let slot16 = slot as u16;
-    if node.next_hint == slot16 {
-        node.next_hint = 0;
-    } else if slot != node.current {
-        let queue = node.threads[slot].queue as usize % QUEUES;
-        node.queues[queue].remove(&mut node.threads, slot16);
-        if node.queues[queue].is_empty() {
-            node.ready = node.ready & !(1 << queue) | node.deferred;
+impl Threads {
+    /// No threads. All bytes zero.
+    pub const NEW: Threads = Threads {
+        table: [Thread::FREE; SLOTS],
+        queues: Queues { current: 0, next_hint: 0, ready: 0, deferred: 0, lists: [List::EMPTY; QUEUES] },
+        fast_path_off: false,
+        observed: false,
+        switched_at: 0,
+        balanced_at: 0,
+        switches: 0,
+    };
+
+    /// Begins with the idle task at `now` (ticks).
+    pub fn start(&mut self, now: u64) {
+        (self.switched_at, self.balanced_at) = (now, now);
+        self.queues.current = slot::IDLE;
+        self.table[slot::IDLE].flags = blocked::STOPPED;
+    }
+
+    /// Slot of the thread that runs; the idle task's when nobody does.
+    #[inline(always)]
+    pub fn current(&self) -> usize {
+        self.queues.current
+    }
+
+    /// The thread that runs.
+    #[inline(always)]
+    pub fn running(&self) -> &Thread {
+        &self.table[self.queues.current]
+    }
+
+    /// The thread that runs, to be changed.
+    #[inline(always)]
+    pub fn running_mut(&mut self) -> &mut Thread {
+        &mut self.table[self.queues.current]
+    }
+
+    /// Makes a thread ready whose wait has ended, unless something else still blocks it.
+    #[inline(always)]
+    pub fn wake_if_free(&mut self, slot: usize) {
+        if self.table[slot].flags == 0 {
+            self.wake(slot);
         }
     }
-}
 
-#[inline(always)]
-pub(crate) fn enqueue(node: &mut Node, slot: u16) {
-    let queue = node.threads[slot as usize].queue as usize % QUEUES;
-    node.queues[queue].push_back(&mut node.threads, slot);
-    node.ready |= 1 << queue;
-}
+    /// Makes a thread ready whose `flags` have become 0. To be called once for each time they do.
+    #[inline(always)]
+    pub fn wake(&mut self, slot: usize) {
+        if slot == self.queues.current {
+            return;
+        }
+        let thread = &mut self.table[slot];
+        thread.queue = thread.base_queue;
+        let before = core::mem::replace(&mut self.queues.next_hint, slot as u16);
+        if before != 0 {
+            self.enqueue(before);
+        }
+    }
 
-fn enqueue_first(node: &mut Node, slot: u16) {
-    let queue = node.threads[slot as usize].queue as usize % QUEUES;
-    node.queues[queue].push_front(&mut node.threads, slot);
-    node.ready |= 1 << queue;
-}
+    /// As `wake`, but a thread that is no better than the current one goes to its queue at once.
+    #[inline(always)]
+    pub fn wake_behind(&mut self, slot: usize) {
+        let current = self.running();
+        let (queue, runs) = (current.queue, current.flags == 0);
+        let thread = &mut self.table[slot];
+        if runs && thread.base_queue >= queue && slot != self.queues.current {
+            thread.queue = thread.base_queue;
+            self.enqueue(slot as u16);
+        } else {
+            self.wake(slot);
+        }
+    }
 
-/// Puts the current thread at the tail of its queue.
-pub(crate) fn yield_current<M: Machine>(node: &mut Node, m: &mut M) {
-    let slot = node.current as u16;
-    if node.threads[node.current].flags == 0 {
-        let woken = core::mem::take(&mut node.next_hint);
+    /// Takes a ready thread, which is to block, out of the queues. The caller sets its `flags`.
+    pub fn unready(&mut self, slot: usize) {
+        let slot16 = slot as u16;
+        if self.queues.next_hint == slot16 {
+            self.queues.next_hint = 0;
+        } else if slot != self.queues.current {
+            self.remove(self.table[slot].queue as usize % QUEUES, slot16);
+        }
+    }
+
+    #[inline(always)]
+    fn remove(&mut self, queue: usize, slot: u16) {
+        let Queues { ready, deferred, lists, .. } = &mut self.queues;
+        lists[queue].remove(&mut self.table, slot);
+        if lists[queue].is_empty() {
+            *ready = *ready & !(1 << queue) | *deferred;
+        }
+    }
+
+    /// Puts a ready thread, which does not run, at the tail of its queue.
+    #[inline(always)]
+    pub fn enqueue(&mut self, slot: u16) {
+        let queue = self.table[slot as usize].queue as usize % QUEUES;
+        self.queues.lists[queue].push_back(&mut self.table, slot);
+        self.queues.ready |= 1 << queue;
+    }
+
+    fn enqueue_first(&mut self, slot: u16) {
+        let queue = self.table[slot as usize].queue as usize % QUEUES;
+        self.queues.lists[queue].push_front(&mut self.table, slot);
+        self.queues.ready |= 1 << queue;
+    }
+
+    /// Takes the best thread from the queues; the idle task when they are empty.
+    #[inline(always)]
+    fn dequeue(&mut self) -> usize {
+        if self.queues.ready == 0 {
+            return slot::IDLE;
+        }
+        let queue = self.queues.ready.trailing_zeros() as usize % QUEUES;
+        let first = self.queues.lists[queue].first;
+        self.remove(queue, first);
+        first as usize
+    }
+
+    /// Takes the thread that is to run out of the queues; the current one may be put into them.
+    #[inline(always)]
+    pub fn pick(&mut self) -> usize {
+        let best = self.best_ready();
+        let current = self.running();
+        let limit = if current.flags == 0 { current.queue } else { u8::MAX };
+        let runnable = limit != u8::MAX;
+        let woken = core::mem::take(&mut self.queues.next_hint);
         if woken != 0 {
-            enqueue(node, woken);
-        }
-        switch_to(node, m, slot::IDLE);
-        enqueue(node, slot);
-    }
-}
-
-/// Takes the best thread from the queues; the idle task when they are empty.
-#[inline(always)]
-fn dequeue(node: &mut Node) -> usize {
-    if node.ready == 0 {
-        return slot::IDLE;
-    }
-    let queue = node.ready.trailing_zeros() as usize % QUEUES;
-    let first = node.queues[queue].first;
-    node.queues[queue].remove(&mut node.threads, first);
-    if node.queues[queue].is_empty() {
-        node.ready = node.ready & !(1 << queue) | node.deferred;
-    }
-    first as usize
-}
-
-/// The thread to run; it is in no queue then.
-#[inline(always)]
-pub(crate) fn pick(node: &mut Node) -> usize {
-    let best = node.ready.trailing_zeros() as u8;
-    let current = &node.threads[node.current];
-    let limit = if current.flags == 0 { current.queue } else { u8::MAX };
-    let runnable = limit != u8::MAX;
-    let woken = core::mem::take(&mut node.next_hint);
-    if woken != 0 {
-        let queue = node.threads[woken as usize].queue;
-        if queue < best && queue < limit {
-            if runnable {
-                enqueue_first(node, node.current as u16);
+            let queue = self.table[woken as usize].queue;
+            if queue < best && queue < limit {
+                if runnable {
+                    self.enqueue_first(self.queues.current as u16);
+                }
+                return woken as usize;
             }
-            return woken as usize;
-        }
-        enqueue(node, woken);
-        if limit <= queue && limit <= best {
-            return node.current;
-        }
-    } else if runnable && limit <= best {
-        return node.current;
-    }
-    if runnable {
-        enqueue_first(node, node.current as u16);
-    }
-    dequeue(node)
-}
-
-/// Charges the current thread for its time and makes another the current one.
-#[inline(always)]
-pub(crate) fn switch_to<M: Machine>(node: &mut Node, m: &mut M, slot: usize) {
-    charge(node, m.ticks());
-    if node.tracing.is_on() {
-        tracing::trace_switch(node, m, slot);
-    }
-    node.current = slot;
-    node.switches += 1;
-    node.fast_path_off = node.observed | (node.threads[slot].queue < SYSTEM_QUEUE);
-}
-
-/// Charges the current thread for its time until now.
-#[inline(always)]
-pub(crate) fn charge(node: &mut Node, now: u64) {
-    let used = now - node.switched_at;
-    node.switched_at = now;
-    node.threads[node.current].charge(used);
-}
-
-/// Makes sure that the timer comes at `deadline` or before.
-#[inline(always)]
-pub(crate) fn arm<M: Machine>(node: &mut Node, m: &mut M, deadline: u64) {
-    if deadline < node.armed {
-        node.armed = deadline;
-        m.arm_timer(deadline);
-    }
-}
-
-/// Puts every ready thread that has sunk back to its base queue.
-pub(crate) fn raise_sunk_threads(node: &mut Node) {
-    for queue in FIRST_SHARED as usize + 1..QUEUES {
-        let mut slot = node.queues[queue].first;
-        while slot != 0 {
-            let thread = &node.threads[slot as usize];
-            let next = thread.next;
-            if thread.base_queue < thread.queue {
-                unready(node, slot as usize);
-                node.threads[slot as usize].queue = node.threads[slot as usize].base_queue;
-                enqueue(node, slot);
+            self.enqueue(woken);
+            if limit <= queue && limit <= best {
+                return self.queues.current;
             }
-            slot = next;
+        } else if runnable && limit <= best {
+            return self.queues.current;
+        }
+        if runnable {
+            self.enqueue_first(self.queues.current as u16);
+        }
+        self.dequeue()
+    }
+
+    /// The best ready queue; more than any when all are empty.
+    #[inline(always)]
+    fn best_ready(&self) -> u8 {
+        self.queues.ready.trailing_zeros() as u8
+    }
+
+    /// As `best_ready`, but 0 while no fast path may be taken.
+    #[inline(always)]
+    pub fn best_for_fast_path(&self) -> u8 {
+        if self.fast_path_off { 0 } else { self.best_ready() }
+    }
+
+    /// Makes a thread, which is in no queue, the current one. The one before has been charged.
+    #[inline(always)]
+    pub fn set_current(&mut self, slot: usize) {
+        self.queues.current = slot;
+        self.switches += 1;
+        self.fast_path_off = self.observed | (self.table[slot].queue < SYSTEM_QUEUE);
+    }
+
+    /// Lets `from`, the current thread, wait, and `to`, which it sent a message, run in its place at `now` (ticks). Returns
+    /// when the quantum of that ends, if another thread waits for that.
+    #[inline(always)]
+    pub fn hand_over(&mut self, from: usize, to: usize, now: u64) -> Option<u64> {
+        let used = now.wrapping_sub(self.switched_at);
+        self.switched_at = now;
+        self.switches += 1;
+        self.queues.current = to;
+        let sender = &mut self.table[from];
+        sender.flags = blocked::RECEIVING;
+        sender.messages += 1;
+        sender.charge(used);
+        let receiver = &mut self.table[to];
+        receiver.flags = 0;
+        receiver.messages += 1;
+        receiver.queue = receiver.base_queue;
+        self.quantum_end(to)
+    }
+
+    /// Puts the thread woken last into its queue: it is to run no sooner than others there.
+    pub fn enqueue_woken(&mut self) {
+        let woken = core::mem::take(&mut self.queues.next_hint);
+        if woken != 0 {
+            self.enqueue(woken);
         }
     }
-}
 
-/// Sets base queue and quantum (in ticks).
-pub(crate) fn set_schedule(node: &mut Node, slot: usize, base_queue: u8, quantum: u64) {
-    node.threads[slot].set_quantum(quantum);
-    set_queue(node, slot, base_queue);
-}
-
-/// Sets the base queue, and moves the thread when it is ready.
-pub(crate) fn set_queue(node: &mut Node, slot: usize, base_queue: u8) {
-    let ready = node.threads[slot].flags == 0 && slot != node.current && node.next_hint != slot as u16;
-    if ready {
-        unready(node, slot);
+    /// Charges the current thread for its time until now.
+    #[inline(always)]
+    pub fn charge(&mut self, now: u64) {
+        let used = now - self.switched_at;
+        self.switched_at = now;
+        self.running_mut().charge(used);
     }
-    let thread = &mut node.threads[slot];
-    thread.base_queue = base_queue;
-    thread.queue = base_queue;
-    if ready {
-        enqueue(node, slot as u16);
+
+    /// When the quantum of the current thread, the one in `slot`, ends, in ticks, if another thread waits for that.
+    #[inline(always)]
+    pub fn quantum_end(&self, slot: usize) -> Option<u64> {
+        (self.queues.ready != 0).then(|| self.switched_at.saturating_add(self.table[slot].quantum_left()))
     }
-}
 
-/// There is work for this priority; it is done when nothing better runs.
-pub(crate) fn defer(node: &mut Node, priority: u8) {
-    node.deferred |= 1 << priority;
-    node.ready |= 1 << priority;
-}
-
-/// True when a real-time thread runs or is about to, or work for one waits.
-pub(crate) fn is_real_time_ready(node: &Node) -> bool {
-    let is_real_time = |slot: usize| node.threads[slot].flags == 0 && node.threads[slot].queue < SYSTEM_QUEUE;
-    node.ready & REAL_TIME_QUEUES != 0
-        || is_real_time(node.current)
-        || node.next_hint != 0 && is_real_time(node.next_hint as usize)
-}
-
-/// Decides whether every message is observed, and whether messages may take the fast path.
-pub(crate) fn update_fast_path(node: &mut Node) {
-    node.observed = node.tracing.is_on() || node.injection.is_armed();
-    node.fast_path_off = node.observed || node.threads[node.current].queue < SYSTEM_QUEUE;
-}
-
-/// `Stop`.
-pub(crate) fn stop(node: &mut Node, slot: usize) {
-    if node.threads[slot].flags == 0 {
-        unready(node, slot);
+    /// When the current thread was last charged for its time, in ticks.
+    pub fn switched_at(&self) -> u64 {
+        self.switched_at
     }
-    node.threads[slot].flags |= blocked::STOPPED;
+
+    /// Context switches.
+    pub fn switches(&self) -> u64 {
+        self.switches
+    }
+
+    /// Returns true when another thread than the current one is ready, or deferred work is.
+    pub fn has_competition(&self) -> bool {
+        self.queues.ready != 0 || self.queues.next_hint != 0
+    }
+
+    /// Returns true when the current thread may go on at once: it is not blocked, and no better one is ready.
+    #[inline(always)]
+    pub fn keeps_running(&self) -> bool {
+        let thread = self.running();
+        let stays = thread.flags == 0 && thread.attention == 0 && self.queues.next_hint == 0;
+        stays && self.best_ready() >= thread.queue
+    }
+
+    /// Puts every ready thread that has sunk back to its base queue, when `period` ticks have passed since that was last done.
+    pub fn balance(&mut self, now: u64, period: u64) {
+        if now.saturating_sub(self.balanced_at) < period {
+            return;
+        }
+        self.balanced_at = now;
+        for queue in FIRST_SHARED as usize + 1..QUEUES {
+            let mut slot = self.queues.lists[queue].first;
+            while slot != 0 {
+                let Thread { next, base_queue, queue, .. } = self.table[slot as usize];
+                if base_queue < queue {
+                    self.set_queue(slot as usize, base_queue);
+                }
+                slot = next;
+            }
+        }
+    }
+
+    /// Sets base queue and quantum (in ticks).
+    pub fn set_schedule(&mut self, slot: usize, base_queue: u8, quantum: u64) {
+        self.table[slot].set_quantum(quantum);
+        self.set_queue(slot, base_queue);
+    }
+
+    /// Sets the base queue, and moves the thread to its tail when it is ready.
+    pub fn set_queue(&mut self, slot: usize, base_queue: u8) {
+        self.move_to_queue(slot, base_queue, false);
+    }
+
+    /// As `set_queue`, but a thread whose priority has become better goes to the head.
+    pub fn change_priority(&mut self, slot: usize, priority: u8) {
+        self.move_to_queue(slot, priority, priority < self.table[slot].queue);
+    }
+
+    fn move_to_queue(&mut self, slot: usize, base_queue: u8, to_head: bool) {
+        let hint = self.queues.next_hint as usize;
+        let is_queued = self.table[slot].flags == 0 && slot != self.queues.current && slot != hint;
+        if is_queued {
+            self.unready(slot);
+        }
+        let thread = &mut self.table[slot];
+        (thread.base_queue, thread.queue) = (base_queue, base_queue);
+        match (is_queued, to_head) {
+            (false, _) => {}
+            (true, true) => self.enqueue_first(slot as u16),
+            (true, false) => self.enqueue(slot as u16),
+        }
+    }
+
+    /// Lets the SYSTEM task run when nothing better does. Slot 0 links nothing: the bit alone says so.
+    pub fn ready_system_task(&mut self) {
+        self.queues.ready |= 1 << SYSTEM_QUEUE;
+    }
+
+    /// Records that there is work for this priority; it is done when nothing better runs.
+    pub fn defer(&mut self, priority: u8) {
+        self.queues.deferred |= 1 << priority;
+        self.queues.ready |= 1 << priority;
+    }
+
+    /// The best priority with deferred work.
+    pub fn best_deferred(&self) -> Option<u8> {
+        (self.queues.deferred != 0).then_some(self.queues.deferred.trailing_zeros() as u8)
+    }
+
+    /// Records that the deferred work of this priority is done.
+    pub fn end_deferred(&mut self, priority: u8) {
+        self.queues.deferred &= !(1 << priority);
+    }
+
+    /// Returns true when a real-time thread runs or is about to, or work for one waits.
+    pub fn is_real_time_ready(&self) -> bool {
+        let is_real_time = |slot: usize| self.table[slot].flags == 0 && self.table[slot].queue < SYSTEM_QUEUE;
+        let Queues { ready, current, next_hint, .. } = self.queues;
+        ready & REAL_TIME_QUEUES != 0 || is_real_time(current) || next_hint != 0 && is_real_time(next_hint as usize)
+    }
+
+    /// Returns true when every message is observed.
+    #[inline(always)]
+    pub fn is_observed(&self) -> bool {
+        self.observed
+    }
+
+    /// Sets whether every message is observed, and decides whether messages may take a fast path.
+    pub fn set_observed(&mut self, observed: bool) {
+        self.observed = observed;
+        self.fast_path_off = observed || self.running().queue < SYSTEM_QUEUE;
+    }
+
+    /// Bars the fast path while the thread in this slot, if it is the current one, runs.
+    pub fn bar_fast_path(&mut self, slot: usize) {
+        self.fast_path_off |= slot == self.queues.current;
+    }
+
+    /// Stops a thread, which blocks it until it is started.
+    pub fn stop(&mut self, slot: usize) {
+        if self.table[slot].flags == 0 {
+            self.unready(slot);
+        }
+        self.table[slot].flags |= blocked::STOPPED;
+    }
+
+    /// The queues, for a snapshot.
+    pub fn queues(&self) -> &Queues {
+        &self.queues
+    }
+
+    /// Goes back to queues of a snapshot.
+    pub fn restore_queues(&mut self, queues: &Queues) {
+        self.queues.clone_from(queues);
+    }
 }

@@ -7,7 +7,6 @@
 //! and `life` (who change the state).
 
 pub(crate) mod list;
-pub(crate) mod table;
 
 use crate::{Frame, priority::KEEPS_TURN, thread::list::List};
 

@@ -2,13 +2,13 @@
 //!
 //! Neighbours: `deadlines`, `scheduler` (arms the timer for the earliest), `notify`, `futex`.
 
-use crate::{Machine, Node, priority::SYSTEM_QUEUE, sched, time::deadlines::Deadlines};
+use crate::{Machine, Node, priority::SYSTEM_QUEUE, time::deadlines::Deadlines};
 
-use abi::{Errno, call::REAL_TIME, endpoint::SLOTS};
+use abi::{call::REAL_TIME, endpoint::SLOTS};
 
 /// What happens at a deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// A notification from CLOCK.
     Alarm = 0,
     /// A futex wait ends with `ETIMEDOUT`.
@@ -18,46 +18,40 @@ pub(crate) enum Kind {
 const KINDS: usize = 2;
 
 /// All deadlines of threads.
-pub(crate) type Alarms = Deadlines<{ KINDS * SLOTS }>;
+pub type Alarms = Deadlines<{ KINDS * SLOTS }>;
 
 /// The number of a thread's deadline of this kind.
-pub(crate) fn number(slot: usize, kind: Kind) -> usize {
+pub fn number(slot: usize, kind: Kind) -> usize {
     kind as usize * SLOTS + slot
 }
 
 /// Monotonic time.
-pub(crate) fn now_ns<M: Machine>(_node: &Node, m: &mut M) -> u64 {
+pub fn now_ns<M: Machine>(_node: &Node, m: &mut M) -> u64 {
     let ticks = m.ticks();
     m.ticks_to_ns(ticks)
 }
 
 /// `SetAlarm`: one notification from CLOCK at this monotonic time, in place of the alarm before; 0: none. A queue that is not real-time counts as 0.
-pub(crate) fn set_alarm<M: Machine>(
-    node: &mut Node,
-    m: &mut M,
-    slot: usize,
-    deadline_ns: u64,
-    queue: u64,
-) -> Result<u64, Errno> {
+pub fn set_alarm<M: Machine>(node: &mut Node, m: &mut M, slot: usize, deadline_ns: u64, queue: u64) -> u64 {
     let queue = queue.checked_sub(REAL_TIME).filter(|&queue| queue < SYSTEM_QUEUE as u64);
     node.threads[slot].alarm_queue = queue.unwrap_or(0) as u8;
     match deadline_ns {
         0 => cancel_deadline(node, slot, Kind::Alarm),
         _ => set_deadline(node, m, slot, Kind::Alarm, deadline_ns),
     }
-    Ok(0)
+    0
 }
 
 /// Sets a deadline in monotonic time and makes sure that the timer comes for it.
-pub(crate) fn set_deadline<M: Machine>(node: &mut Node, m: &mut M, slot: usize, kind: Kind, deadline_ns: u64) {
+pub fn set_deadline<M: Machine>(node: &mut Node, m: &mut M, slot: usize, kind: Kind, deadline_ns: u64) {
     let now = m.ticks();
     let wait_ns = deadline_ns.saturating_sub(m.ticks_to_ns(now));
     let deadline = now.saturating_add(m.ns_to_ticks(wait_ns));
     node.alarms.set(number(slot, kind), deadline);
-    sched::arm(node, m, deadline);
+    node.timer.arm(m, deadline);
 }
 
 /// Forgets the deadline of this kind, if there is one.
-pub(crate) fn cancel_deadline(node: &mut Node, slot: usize, kind: Kind) {
+pub fn cancel_deadline(node: &mut Node, slot: usize, kind: Kind) {
     node.alarms.cancel(number(slot, kind));
 }

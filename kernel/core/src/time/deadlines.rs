@@ -11,7 +11,7 @@ struct Entry {
 
 /// At most `N` deadlines, numbered from 0.
 #[derive(Debug)]
-pub(crate) struct Deadlines<const N: usize> {
+pub struct Deadlines<const N: usize> {
     heap: [Entry; N],
     /// By number: place in the heap, plus 1; 0: not set.
     places: [u16; N],

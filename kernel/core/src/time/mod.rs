@@ -1,4 +1,5 @@
-//! Deadlines of threads.
+//! The timer, and the deadlines of threads.
 
-pub(crate) mod alarm;
-pub(crate) mod deadlines;
+pub mod alarm;
+pub mod deadlines;
+pub mod timer;

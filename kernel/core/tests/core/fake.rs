@@ -109,7 +109,7 @@ impl Machine for Fake {
     }
 
     fn copy(&mut self, from: Space, from_address: u64, to: Space, to_address: u64, bytes: u64) -> Copied {
-        assert!(bytes <= kernel_core::memory::copy::CHUNK_BYTES);
+        assert!(bytes <= kernel_core::CHUNK_BYTES);
         for done in 0..bytes {
             let source = match self.find(from, from_address + done, false) {
                 Ok(physical) => physical,
@@ -192,7 +192,7 @@ impl Machine for Fake {
         None
     }
     fn space_map(&mut self, space: Space, address: u64, frame: u64, pages: u64, flags: u64) -> Mapped {
-        assert!(pages <= kernel_core::memory::spaces::PAGES_AT_ONCE);
+        assert!(pages <= kernel_core::PAGES_AT_ONCE);
         for page in 0..pages {
             if self.pool == 0 {
                 return Mapped { pages: page, result: Err(Errno::ENOMEM) };

@@ -5,7 +5,7 @@ use abi::Errno;
 
 /// Nothing.
 #[derive(Debug)]
-pub(crate) struct Injection;
+pub struct Injection;
 
 impl Injection {
     pub const NEW: Injection = Injection;
@@ -15,14 +15,14 @@ impl Injection {
     }
 }
 
-pub(crate) fn inject<M: Machine>(_: &mut Node, _: &mut M, _: usize, _: [u64; 4]) -> Result<u64, Errno> {
+pub fn inject<M: Machine>(_: &mut Node, _: &mut M, _: usize, _: [u64; 4]) -> Result<u64, Errno> {
     Err(Errno::EBADCALL)
 }
 
-pub(crate) fn die_after(_: &mut Node, _: usize, _: u64) {}
+pub fn die_after(_: &mut Node, _: usize, _: u64) {}
 
-pub(crate) fn count_down<M: Machine>(_: &mut Node, _: &mut M, _: usize) {}
+pub fn count_down<M: Machine>(_: &mut Node, _: &mut M, _: usize) {}
 
-pub(crate) fn marked_waiter(_: &Node) -> Option<usize> {
+pub fn marked_waiter(_: &Node) -> Option<usize> {
     None
 }

@@ -5,7 +5,7 @@ use abi::Errno;
 
 /// Nothing.
 #[derive(Debug)]
-pub(crate) struct Minix4rt;
+pub struct Minix4rt;
 
 impl Minix4rt {
     pub const NEW: Minix4rt = Minix4rt;
@@ -15,28 +15,28 @@ impl Minix4rt {
     }
 }
 
-pub(crate) fn real_time_call<M: Machine>(node: &mut Node, _: &mut M, _: u64) -> bool {
-    node.threads[node.current].frame.set_result(Err(Errno::EBADCALL));
+pub fn real_time_call<M: Machine>(node: &mut Node, _: &mut M, _: u64) -> bool {
+    node.threads.running_mut().frame.set_result(Err(Errno::EBADCALL));
     false
 }
 
-pub(crate) fn call_in_wrong_mode<M: Machine>(_: &mut Node, _: &mut M) {}
+pub fn call_in_wrong_mode<M: Machine>(_: &mut Node, _: &mut M) {}
 
-pub(crate) fn real_time_control<M: Machine>(_: &mut Node, _: &mut M, _: [u64; 4]) -> Result<u64, Stop> {
+pub fn real_time_control<M: Machine>(_: &mut Node, _: &mut M, _: [u64; 4]) -> Result<u64, Stop> {
     Err(Errno::EBADCALL.into())
 }
 
-pub(crate) fn first_stage<M: Machine>(_: &mut Node, _: &mut M, _: usize) {}
+pub fn first_stage<M: Machine>(_: &mut Node, _: &mut M, _: usize) {}
 
-pub(crate) fn expire_timers<M: Machine>(_: &mut Node, _: &mut M, _: u64) {}
+pub fn expire_timers<M: Machine>(_: &mut Node, _: &mut M, _: u64) {}
 
 /// Nothing real-time is ever deferred.
-pub(crate) fn do_real_time_work<M: Machine>(node: &mut Node, _: &mut M, priority: usize) {
-    node.deferred &= !(1 << priority);
+pub fn do_real_time_work<M: Machine>(node: &mut Node, _: &mut M, priority: u8) {
+    node.threads.end_deferred(priority);
 }
 
-pub(crate) fn end_process<M: Machine>(_: &mut Node, _: &mut M, _: usize) {}
+pub fn end_process<M: Machine>(_: &mut Node, _: &mut M, _: usize) {}
 
-pub(crate) fn end_runaway<M: Machine>(_: &mut Node, _: &mut M, _: usize) {}
+pub fn end_runaway<M: Machine>(_: &mut Node, _: &mut M, _: usize) {}
 
-pub(crate) fn leave_real_time<M: Machine>(_: &mut Node, _: &mut M, _: usize) {}
+pub fn leave_real_time<M: Machine>(_: &mut Node, _: &mut M, _: usize) {}

@@ -3,33 +3,33 @@
 use crate::{Machine, Node, stop::Stop};
 use abi::{Errno, call::KernelCall};
 
-pub(crate) fn call<M: Machine>(_: &mut Node, _: &mut M, _: KernelCall, _: [u64; 4]) -> Result<u64, Stop> {
+pub fn call<M: Machine>(_: &mut Node, _: &mut M, _: KernelCall, _: [u64; 4]) -> Result<u64, Stop> {
     Err(Errno::EBADCALL.into())
 }
 
-pub(crate) fn refuse_call<M: Machine>(_: &mut Node, _: &mut M, _: u64) -> Stop {
+pub fn refuse_call<M: Machine>(_: &mut Node, _: &mut M, _: u64) -> Stop {
     Errno::ECALLDENIED.into()
 }
 
-pub(crate) fn emulate_fault<M: Machine>(_: &mut Node, _: &mut M) -> bool {
+pub fn emulate_fault<M: Machine>(_: &mut Node, _: &mut M) -> bool {
     false
 }
 
-pub(crate) fn emulates_ports(_: &Node) -> bool {
+pub fn emulates_ports(_: &Node) -> bool {
     false
 }
 
-pub(crate) fn reaches_port(_: &Node, _: u64, _: u64) -> bool {
+pub fn reaches_port(_: &Node, _: u64, _: u64) -> bool {
     false
 }
 
-pub(crate) fn hal_trap<M: Machine>(node: &mut Node, _: &mut M) {
-    node.threads[node.current].frame.set_result(Err(Errno::EBADCALL));
+pub fn hal_trap<M: Machine>(node: &mut Node, _: &mut M) {
+    node.threads.running_mut().frame.set_result(Err(Errno::EBADCALL));
 }
 
-pub(crate) fn start_system_task(_: &mut Node) {}
+pub fn start_system_task(_: &mut Node) {}
 
 /// Makes a kernel call, if the caller may.
 type MakeCall<M> = fn(&mut Node, &mut M, Option<KernelCall>) -> Result<u64, Stop>;
 
-pub(crate) fn run_system_task<M: Machine>(_: &mut Node, _: &mut M, _: MakeCall<M>) {}
+pub fn run_system_task<M: Machine>(_: &mut Node, _: &mut M, _: MakeCall<M>) {}

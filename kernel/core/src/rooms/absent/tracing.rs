@@ -5,7 +5,7 @@ use abi::Message;
 
 /// Nothing.
 #[derive(Debug)]
-pub(crate) struct Tracing;
+pub struct Tracing;
 
 impl Tracing {
     pub const NEW: Tracing = Tracing;
@@ -17,16 +17,16 @@ impl Tracing {
     pub fn set(&mut self, _: bool) {}
 }
 
-pub(crate) fn trace_message<M: Machine>(_: &mut Node, _: &mut M, _: u32, _: &Message, _: usize) {}
+pub fn trace_message<M: Machine>(_: &mut Node, _: &mut M, _: u32, _: &Message, _: usize) {}
 
-pub(crate) fn trace_switch<M: Machine>(_: &mut Node, _: &mut M, _: usize) {}
+pub fn trace_switch<M: Machine>(_: &mut Node, _: &mut M, _: usize) {}
 
-pub(crate) fn trace_call<M: Machine>(_: &mut Node, _: &mut M, _: u64, _: Result<u64, Stop>) {}
+pub fn trace_call<M: Machine>(_: &mut Node, _: &mut M, _: u64, _: Result<u64, Stop>) {}
 
-pub(crate) fn trace_port<M: Machine>(_: &mut Node, _: &mut M, _: u32, _: [u64; 3], _: Result<u64, Stop>) {}
+pub fn trace_port<M: Machine>(_: &mut Node, _: &mut M, _: u32, _: [u64; 3], _: Result<u64, Stop>) {}
 
-pub(crate) fn trace_exception<M: Machine>(_: &mut Node, _: &mut M, _: usize, _: u64, _: u64) {}
+pub fn trace_exception<M: Machine>(_: &mut Node, _: &mut M, _: usize, _: u64, _: u64) {}
 
-pub(crate) fn trace_interrupt<M: Machine>(_: &mut Node, _: &mut M, _: usize, _: usize) {}
+pub fn trace_interrupt<M: Machine>(_: &mut Node, _: &mut M, _: usize, _: usize) {}
 
-pub(crate) fn trace_name<M: Machine>(_: &mut Node, _: &mut M, _: usize) {}
+pub fn trace_name<M: Machine>(_: &mut Node, _: &mut M, _: usize) {}

@@ -5,7 +5,7 @@
 //! (count), `call` (a thread that was to run dies instead), `scheduler` (one that waits dies at the next timer
 //! interrupt, which is armed at once), `roots` (vm and rs).
 
-use crate::{Machine, Node, memory::copy, memory::place::check_range, sched, thread::attention};
+use crate::{Machine, Node, memory::copy, memory::place::check_range, thread::attention};
 
 use abi::{Errno, call::inject, endpoint::FIRST_SERVICE, endpoint::SERVICE_SLOTS};
 
@@ -14,7 +14,7 @@ const POKE_BYTES: u64 = 8;
 
 /// The services that are to die after a number of messages.
 #[derive(Debug)]
-pub(crate) struct Injection {
+pub struct Injection {
     armed: u16,
 }
 
@@ -29,7 +29,7 @@ impl Injection {
 }
 
 /// `Inject (endpoint, kind, value, further value, bytes)`. `EINVAL`: no service, or no such kind or length.
-pub(crate) fn inject<M: Machine>(node: &mut Node, m: &mut M, slot: usize, words: [u64; 4]) -> Result<u64, Errno> {
+pub fn inject<M: Machine>(node: &mut Node, m: &mut M, slot: usize, words: [u64; 4]) -> Result<u64, Errno> {
     let [kind, value, further, bytes] = words;
     if !(FIRST_SERVICE..SERVICE_SLOTS).contains(&slot) {
         return Err(Errno::EINVAL);
@@ -37,20 +37,20 @@ pub(crate) fn inject<M: Machine>(node: &mut Node, m: &mut M, slot: usize, words:
     match kind {
         inject::KILL_AFTER_MESSAGES => die_after(node, slot, value),
         inject::POKE => poke(node, m, slot, [value, further, bytes])?,
-        inject::SILENCE => sched::stop(node, slot),
+        inject::SILENCE => node.threads.stop(slot),
         _ => return Err(Errno::EINVAL),
     }
     Ok(0)
 }
 
 /// The service dies after `messages` more messages; 0: it does not.
-pub(crate) fn die_after(node: &mut Node, slot: usize, messages: u64) {
+pub fn die_after(node: &mut Node, slot: usize, messages: u64) {
     let thread = &mut node.threads[slot];
     let was_armed = thread.dies_at != 0;
     thread.dies_at = if messages == 0 { 0 } else { thread.messages.saturating_add(messages) };
     let armed = &mut node.injection.armed;
     *armed = *armed - was_armed as u16 + (messages != 0) as u16;
-    sched::update_fast_path(node);
+    node.update_fast_path();
 }
 
 /// Writes into memory that the service may only read. `EFAULT`: nothing is mapped there.
@@ -72,18 +72,17 @@ fn poke<M: Machine>(node: &mut Node, m: &mut M, slot: usize, words: [u64; 3]) ->
 
 /// A thread has sent or received a message: marks it when that was its last.
 #[cold]
-pub(crate) fn count_down<M: Machine>(node: &mut Node, m: &mut M, slot: usize) {
+pub fn count_down<M: Machine>(node: &mut Node, m: &mut M, slot: usize) {
     let thread = &mut node.threads[slot];
     if thread.dies_at != 0 && thread.messages >= thread.dies_at {
         thread.attention |= attention::DIE;
-        node.armed = 0;
-        m.arm_timer(0);
+        node.timer.arm(m, 0);
     }
 }
 
 /// Returns a thread that is marked and waits, and so would not come to die by itself.
 #[cold]
-pub(crate) fn marked_waiter(node: &Node) -> Option<usize> {
+pub fn marked_waiter(node: &Node) -> Option<usize> {
     (FIRST_SERVICE..SERVICE_SLOTS).find(|&slot| {
         let thread = &node.threads[slot];
         thread.attention & attention::DIE != 0 && thread.flags != 0

@@ -6,7 +6,7 @@
 use crate::{
     Machine, Node, memory::copy, rooms::minix4rt::NOBODY, rooms::minix4rt::decide, rooms::minix4rt::error,
     rooms::minix4rt::interrupt, rooms::minix4rt::process, rooms::minix4rt::semaphore, rooms::minix4rt::statistics,
-    stop::Stop, thread::table,
+    stop::Stop,
 };
 
 use abi::{Endpoint, Errno, rt, rt::ProcessStatistics, rt::QueueStatistics, rt::control};
@@ -19,18 +19,18 @@ pub(super) type Words = [u64; 8];
 pub(super) type Request = (u64, usize, u64);
 
 /// `RtControl (operation, caller of the system call, argument, address of 8 words)`.
-pub(crate) fn real_time_control<M: Machine>(node: &mut Node, m: &mut M, arguments: [u64; 4]) -> Result<u64, Stop> {
+pub fn real_time_control<M: Machine>(node: &mut Node, m: &mut M, arguments: [u64; 4]) -> Result<u64, Stop> {
     let [operation, caller, argument, address] = arguments;
     let mut words: Words = copy::read_value(node, m, address)?;
     let free_in_standard_mode = matches!(operation, control::RTSTART | control::SETSVAL | control::GETSVAL);
     if operation < control::END && !node.minix4rt.system.is_on && !free_in_standard_mode {
         return Err(error(rt::error::E_MRT_NORTMODE).into());
     }
-    let request = (operation, table::find(node, Endpoint(caller as u32))?, argument);
+    let request = (operation, node.threads.find(Endpoint(caller as u32))?, argument);
     let value = match operation {
         control::RTSTART..=control::CLRSSTAT => control_system(node, m, request, &mut words),
         control::SETPATTR..=control::GETPINT => control_process(node, request, &mut words),
-        control::SETIATTR..=control::GETIINT => control_interrupt(node, m, request, &mut words),
+        control::SETIATTR..=control::GETIINT => control_irq(node, m, request, &mut words),
         control::SEMALLOC..=control::GETSEMINT => control_semaphore(node, request, &mut words),
         control::GETMQSTAT | control::CLRMQSTAT => control_queue(node, request, &mut words),
         _ => Err(Errno::EBADCALL),
@@ -85,12 +85,7 @@ fn control_process(node: &mut Node, request: Request, words: &mut Words) -> Resu
     Ok(0)
 }
 
-fn control_interrupt<M: Machine>(
-    node: &mut Node,
-    m: &mut M,
-    request: Request,
-    words: &mut Words,
-) -> Result<u64, Errno> {
+fn control_irq<M: Machine>(node: &mut Node, m: &mut M, request: Request, words: &mut Words) -> Result<u64, Errno> {
     let (operation, _, number) = request;
     match operation {
         control::SETIATTR => interrupt::set_descriptor(node, m, number, words),

@@ -9,7 +9,7 @@
 use crate::{
     Machine, Node, interrupts, priority::SYSTEM_QUEUE, rooms::minix4rt::NOBODY, rooms::minix4rt::control::Words,
     rooms::minix4rt::error, rooms::minix4rt::process, rooms::minix4rt::queue, rooms::minix4rt::timer,
-    rooms::minix4rt::timer::Action, rooms::minix4rt::timer::level, sched,
+    rooms::minix4rt::timer::Action, rooms::minix4rt::timer::level,
 };
 
 use abi::{
@@ -65,7 +65,7 @@ impl Interrupts {
 }
 
 /// An interrupt has come on this line: counts it, and triggers its second stage, if real-time has a descriptor for it.
-pub(crate) fn first_stage<M: Machine>(node: &mut Node, m: &mut M, number: usize) {
+pub fn first_stage<M: Machine>(node: &mut Node, m: &mut M, number: usize) {
     if number >= HARDWARE_IRQS || node.minix4rt.interrupts.descriptors[number].kind == irq::NRTIRQ {
         return;
     }
@@ -88,7 +88,7 @@ pub(crate) fn first_stage<M: Machine>(node: &mut Node, m: &mut M, number: usize)
 }
 
 /// The period timer of a descriptor is over.
-pub(crate) fn trigger_by_timer<M: Machine>(node: &mut Node, m: &mut M, number: usize, due: u64) {
+pub fn trigger_by_timer<M: Machine>(node: &mut Node, m: &mut M, number: usize, due: u64) {
     let now = m.ticks();
     let tick = node.minix4rt.system.tick_at(due);
     let descriptor = &mut node.minix4rt.interrupts.descriptors[number];
@@ -120,7 +120,7 @@ fn queue_second_stage(node: &mut Node, number: usize, since: u64) {
     descriptor.since = since;
     let level = node.minix4rt.interrupts.level(number);
     node.minix4rt.timers.put_interrupt(number, level);
-    sched::defer(node, level);
+    node.threads.defer(level);
 }
 
 fn miss_deadline(node: &mut Node, number: usize) {
@@ -131,7 +131,7 @@ fn miss_deadline(node: &mut Node, number: usize) {
 }
 
 /// The second stage of the first interrupt of this priority: a message, or a wake-up. False: there is none.
-pub(crate) fn run_second_stage<M: Machine>(node: &mut Node, m: &mut M, priority: usize) -> bool {
+pub fn run_second_stage<M: Machine>(node: &mut Node, m: &mut M, priority: usize) -> bool {
     let Some(number) = node.minix4rt.timers.take_interrupt(priority) else { return false };
     let descriptor = &mut node.minix4rt.interrupts.descriptors[number];
     descriptor.state &= !irq::ENQUEUED;
@@ -147,14 +147,14 @@ pub(crate) fn run_second_stage<M: Machine>(node: &mut Node, m: &mut M, priority:
 }
 
 /// A process waits again: the line without a driver that it has served may fire again.
-pub(crate) fn open_line_of<M: Machine>(node: &mut Node, m: &mut M, process: u16) {
+pub fn open_line_of<M: Machine>(node: &mut Node, m: &mut M, process: u16) {
     if let Some(line) = (core::mem::take(&mut node.minix4rt.processes[process as usize].line) as usize).checked_sub(1) {
         m.line_unmask(line);
     }
 }
 
 /// `SETIATTR`; mrt has refused what makes no sense.
-pub(crate) fn set_descriptor<M: Machine>(node: &mut Node, m: &mut M, number: u64, words: &Words) -> Result<u64, Errno> {
+pub fn set_descriptor<M: Machine>(node: &mut Node, m: &mut M, number: u64, words: &Words) -> Result<u64, Errno> {
     let [period, task, watchdog, priority, kind, low, high, _] = *words;
     let (is_hardware, is_used) = (number < HARDWARE_IRQS as u64, kind != irq::NRTIRQ);
     if number >= IRQS as u64 {
@@ -208,7 +208,7 @@ fn release_descriptor<M: Machine>(node: &mut Node, m: &mut M, number: usize) {
 }
 
 /// A process is real-time no longer: descriptors with it as task are given up, as watchdog go on without.
-pub(crate) fn forget_interrupts<M: Machine>(node: &mut Node, m: &mut M, process: u16) {
+pub fn forget_interrupts<M: Machine>(node: &mut Node, m: &mut M, process: u16) {
     node.minix4rt.processes[process as usize].line = 0;
     for number in 0..IRQS {
         let descriptor = &mut node.minix4rt.interrupts.descriptors[number];
@@ -222,7 +222,7 @@ pub(crate) fn forget_interrupts<M: Machine>(node: &mut Node, m: &mut M, process:
 }
 
 /// All descriptors are given up; with a timer, the tick of the time-shared world begins (R23).
-pub(crate) fn restart_interrupts<M: Machine>(node: &mut Node, m: &mut M, with_tick: bool) {
+pub fn restart_interrupts<M: Machine>(node: &mut Node, m: &mut M, with_tick: bool) {
     (0..IRQS).for_each(|number| release_descriptor(node, m, number));
     if !with_tick {
         return;
@@ -242,12 +242,7 @@ pub(crate) fn restart_interrupts<M: Machine>(node: &mut Node, m: &mut M, with_ti
 }
 
 /// `GETIATTR`, `GETISTAT`, `CLRISTAT`, `GETIINT`.
-pub(crate) fn look_at_descriptor(
-    node: &mut Node,
-    operation: u64,
-    number: u64,
-    words: &mut Words,
-) -> Result<u64, Errno> {
+pub fn look_at_descriptor(node: &mut Node, operation: u64, number: u64, words: &mut Words) -> Result<u64, Errno> {
     let harmonic = node.minix4rt.system.harmonic;
     let place = usize::try_from(number).ok().and_then(|number| node.minix4rt.interrupts.descriptors.get_mut(number));
     let d = place.ok_or(error(rt::error::E_MRT_BADIRQ))?;

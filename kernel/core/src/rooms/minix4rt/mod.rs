@@ -8,7 +8,7 @@
 
 use crate::{
     Machine, Node, inheritance::Refusal, inheritance::effects, inheritance::effects::Effects,
-    inheritance::effects::Inheritance, linux::route, memory::copy, rooms::tracing, sched,
+    inheritance::effects::Inheritance, linux::route, memory::copy, rooms::tracing,
 };
 
 mod control;
@@ -21,7 +21,7 @@ mod timer;
 
 use abi::{Errno, rt, rt::PROCESSES, rt::SEMAPHORES, rt::call};
 
-pub(crate) use {
+pub use {
     control::real_time_control,
     interrupt::first_stage,
     process::{end_process, end_runaway, leave_real_time},
@@ -39,7 +39,7 @@ const NOBODY: u16 = 0;
 
 /// Everything of MINIX4RT that is not in the thread table.
 #[derive(Debug)]
-pub(crate) struct Minix4rt {
+pub struct Minix4rt {
     /// Names of the semaphores.
     names: [[u64; 2]; SEMAPHORES],
     processes: [Process; PROCESSES + 1],
@@ -105,8 +105,8 @@ fn decide<R>(node: &mut Node, act: impl FnOnce(&mut Inheritance, &mut Effects<'_
 /// The current thread executed `syscall` with a number of `abi::rt::call`. True: it goes on at once, and nothing of what the CPU has
 /// loaded has to change.
 #[inline(always)]
-pub(crate) fn real_time_call<M: Machine>(node: &mut Node, m: &mut M, number: u64) -> bool {
-    let caller = node.current;
+pub fn real_time_call<M: Machine>(node: &mut Node, m: &mut M, number: u64) -> bool {
+    let caller = node.current();
     let thread = &node.threads[caller];
     let (w0, w1) = (thread.frame.rdi, thread.frame.rsi);
     let outcome = if !thread.real_time {
@@ -127,9 +127,7 @@ pub(crate) fn real_time_call<M: Machine>(node: &mut Node, m: &mut M, number: u64
     if node.tracing.is_on() {
         tracing::trace_call(node, m, number, Ok(node.threads[caller].frame.rax));
     }
-    let thread = &node.threads[caller];
-    let best = node.ready.trailing_zeros() as u8;
-    thread.flags == 0 && thread.attention == 0 && node.next_hint == 0 && best >= thread.queue
+    node.threads.keeps_running()
 }
 
 /// An ordinary process may become real-time, and nothing else.
@@ -153,7 +151,7 @@ fn other_real_time_call<M: Machine>(node: &mut Node, m: &mut M, number: u64, w0:
         call::PRINT => print_real_time(node, m, w0),
         call::SET2RT => Err(error(rt::error::E_MRT_BADPTYPE)),
         call::SET2NRT => {
-            process::leave_real_time(node, m, node.current);
+            process::leave_real_time(node, m, node.current());
             DONE
         }
         _ => Err(error(rt::error::E_BAD_FCN)),
@@ -173,9 +171,9 @@ fn print_real_time<M: Machine>(node: &mut Node, m: &mut M, address: u64) -> Outc
 /// Another call by a real-time process, which may make none but the end of it (R39).
 #[cold]
 #[inline(never)]
-pub(crate) fn call_in_wrong_mode<M: Machine>(node: &mut Node, m: &mut M) {
+pub fn call_in_wrong_mode<M: Machine>(node: &mut Node, m: &mut M) {
     use abi::linux::nr::{EXIT, EXIT_GROUP};
-    let caller = node.current;
+    let caller = node.current();
     let number = node.threads[caller].frame.rax;
     if number == EXIT as u64 || number == EXIT_GROUP as u64 {
         process::leave_real_time(node, m, caller);
@@ -188,7 +186,7 @@ pub(crate) fn call_in_wrong_mode<M: Machine>(node: &mut Node, m: &mut M) {
 /// The current thread waits, for at most this many ticks.
 #[inline(always)]
 fn wait_real_time<M: Machine>(node: &mut Node, m: &mut M, waiting: Waiting, timeout: i64) -> Outcome {
-    let thread = &mut node.threads[node.current];
+    let thread = node.threads.running_mut();
     thread.flags |= crate::thread::blocked::REAL_TIME;
     let process = &mut node.minix4rt.processes[thread.mrt as usize];
     process.waiting = waiting;
@@ -202,7 +200,7 @@ fn wait_real_time<M: Machine>(node: &mut Node, m: &mut M, waiting: Waiting, time
 
 /// The wait of a real-time process is over: its registers hold the result.
 #[inline(always)]
-pub(crate) fn end_real_time_wait(node: &mut Node, slot: usize) {
+pub fn end_real_time_wait(node: &mut Node, slot: usize) {
     let thread = &mut node.threads[slot];
     if !thread.real_time {
         return effects::end_pi_wait(node, slot);
@@ -214,20 +212,6 @@ pub(crate) fn end_real_time_wait(node: &mut Node, slot: usize) {
     node.minix4rt.timers.cancel(process.timeout as usize);
     if thread.flags == 0 {
         thread.renew_quantum();
-        wake_real_time(node, slot);
-    }
-}
-
-/// As `wake`, but who is no better than the current thread goes to its queue at once.
-#[inline(always)]
-fn wake_real_time(node: &mut Node, slot: usize) {
-    let current = &node.threads[node.current];
-    let (queue, runs) = (current.queue, current.flags == 0);
-    let thread = &mut node.threads[slot];
-    if runs && thread.base_queue >= queue && slot != node.current {
-        thread.queue = thread.base_queue;
-        sched::enqueue(node, slot as u16);
-    } else {
-        sched::wake(node, slot);
+        node.threads.wake_behind(slot);
     }
 }

@@ -7,7 +7,7 @@ use crate::{
     Machine, Node, futex::inheriting, inheritance::NOTHING, inheritance::effects, ipc::report, rooms::minix4rt,
     rooms::minix4rt::DONE, rooms::minix4rt::NOBODY, rooms::minix4rt::Outcome, rooms::minix4rt::control::Words,
     rooms::minix4rt::decide, rooms::minix4rt::error, rooms::minix4rt::interrupt, rooms::minix4rt::queue,
-    rooms::minix4rt::queue::Queue, rooms::minix4rt::timer, rooms::minix4rt::timer::Action, sched, thread::blocked,
+    rooms::minix4rt::queue::Queue, rooms::minix4rt::timer, rooms::minix4rt::timer::Action, thread::blocked,
 };
 
 use abi::{
@@ -90,7 +90,7 @@ impl Process {
 
 /// The process with this pid. `E_BAD_PROC`.
 #[inline(always)]
-pub(crate) fn find_process(node: &mut Node, pid: i64) -> Result<u16, Errno> {
+pub fn find_process(node: &mut Node, pid: i64) -> Result<u16, Errno> {
     let hint = node.minix4rt.hints[pid as usize % PROCESSES];
     if node.minix4rt.processes[hint as usize].pid == pid && hint != NOBODY {
         return Ok(hint);
@@ -107,7 +107,7 @@ fn search_process(node: &mut Node, pid: i64) -> Result<u16, Errno> {
 }
 
 /// The real-time process with this pid, `NOBODY` for `NOPROC`; `wrong` when there is none, or it is this very one.
-pub(crate) fn find_helper(node: &mut Node, pid: i64, own: u16, wrong: i32) -> Result<u16, Errno> {
+pub fn find_helper(node: &mut Node, pid: i64, own: u16, wrong: i32) -> Result<u16, Errno> {
     if pid == NOPROC {
         return Ok(NOBODY);
     }
@@ -116,12 +116,12 @@ pub(crate) fn find_helper(node: &mut Node, pid: i64, own: u16, wrong: i32) -> Re
 }
 
 #[inline(always)]
-pub(crate) fn is_real_time(node: &Node, process: u16) -> bool {
+pub fn is_real_time(node: &Node, process: u16) -> bool {
     node.threads[node.minix4rt.processes[process as usize].thread as usize].real_time
 }
 
 /// The record of a thread, made if there is none. `NOMSGQ`: all are in use.
-pub(crate) fn process_of(node: &mut Node, slot: usize, pid: i64) -> Result<u16, Errno> {
+pub fn process_of(node: &mut Node, slot: usize, pid: i64) -> Result<u16, Errno> {
     if node.threads[slot].mrt == NOBODY {
         let free = (1..=PROCESSES).find(|&process| node.minix4rt.processes[process].thread == 0);
         let free = free.ok_or(error(rt::error::E_MRT_NOMSGQ))?;
@@ -132,7 +132,7 @@ pub(crate) fn process_of(node: &mut Node, slot: usize, pid: i64) -> Result<u16, 
 }
 
 /// `SETPATTR`; mrt has refused what makes no sense.
-pub(crate) fn set_attributes(node: &mut Node, process: u16, words: &Words) -> Result<u64, Errno> {
+pub fn set_attributes(node: &mut Node, process: u16, words: &Words) -> Result<u64, Errno> {
     let [flags, baseprty, period, limit, deadline, watchdog, mq_size, mq_flags] = *words;
     let periodic = flags & flag::P_PERIODIC != 0;
     let (baseprty, mq_size) = (baseprty.clamp(1, rt::PRIORITIES), mq_size.min(QUEUE_ENTRIES));
@@ -145,19 +145,19 @@ pub(crate) fn set_attributes(node: &mut Node, process: u16, words: &Words) -> Re
 }
 
 /// `GETPATTR`.
-pub(crate) fn attributes(node: &Node, process: u16) -> Words {
+pub fn attributes(node: &Node, process: u16) -> Words {
     let a = &node.minix4rt.processes[process as usize].attributes;
     let flags = a.flags | if is_real_time(node, process) { flag::P_REALTIME } else { 0 };
     let watchdog = pid_of(node, a.watchdog as u16) as u64;
     [flags, a.baseprty, a.period, a.limit, a.deadline, watchdog, a.mq_size, a.mq_flags]
 }
 
-pub(crate) fn pid_of(node: &Node, process: u16) -> i64 {
+pub fn pid_of(node: &Node, process: u16) -> i64 {
     if process == NOBODY { NOPROC } else { node.minix4rt.processes[process as usize].pid }
 }
 
 /// `GETPINT`.
-pub(crate) fn internals(node: &Node, number: u16) -> Words {
+pub fn internals(node: &Node, number: u16) -> Words {
     let Process { thread, timeout, period, ref attributes, .. } = node.minix4rt.processes[number as usize];
     let timers = (timeout != 0) as u64 + (period != 0) as u64;
     let (priority, queue) = match is_real_time(node, number) {
@@ -168,8 +168,8 @@ pub(crate) fn internals(node: &Node, number: u16) -> Words {
 }
 
 /// `SET2RT`: first vm makes the memory of the caller resident; then the call is made again, with progress.
-pub(crate) fn ask_for_real_time<M: Machine>(node: &mut Node, m: &mut M) -> Outcome {
-    let slot = node.current;
+pub fn ask_for_real_time<M: Machine>(node: &mut Node, m: &mut M) -> Outcome {
+    let slot = node.current();
     let thread = &mut node.threads[slot];
     if node.minix4rt.processes[thread.mrt as usize].attributes.baseprty == 0 {
         return Err(error(rt::error::E_MRT_BADPRTY));
@@ -224,7 +224,7 @@ fn become_real_time<M: Machine>(node: &mut Node, m: &mut M, slot: usize) -> Outc
         rt.set_inherits(slot as u16, inherits, effects);
         rt.set_base(slot as u16, priority, effects);
     });
-    sched::update_fast_path(node);
+    node.update_fast_path();
     if periodic {
         arm_period(node, m, number, began);
     }
@@ -233,7 +233,7 @@ fn become_real_time<M: Machine>(node: &mut Node, m: &mut M, slot: usize) -> Outc
 
 /// A process stops being real-time, because it says so or has to end: nothing real-time remembers it, and everybody concerned is told.
 #[cold]
-pub(crate) fn leave_real_time<M: Machine>(node: &mut Node, m: &mut M, slot: usize) {
+pub fn leave_real_time<M: Machine>(node: &mut Node, m: &mut M, slot: usize) {
     if !node.threads[slot].real_time {
         return;
     }
@@ -257,11 +257,11 @@ pub(crate) fn leave_real_time<M: Machine>(node: &mut Node, m: &mut M, slot: usiz
         thread.frame.set_result(Err(error(rt::error::E_MRT_EXITING)));
         (thread.base_queue, thread.queue) = (queue, queue);
         thread.set_quantum(quantum);
-        sched::wake_if_free(node, slot);
+        node.threads.wake_if_free(slot);
     } else {
-        sched::set_schedule(node, slot, queue, quantum);
+        node.threads.set_schedule(slot, queue, quantum);
     }
-    sched::update_fast_path(node);
+    node.update_fast_path();
     interrupt::forget_interrupts(node, m, number);
     queue::post_from_kernel(node, watchdog, message::KRNPROC, [pid as u64, 0, 0]);
     for watched in 1..=PROCESSES as u16 {
@@ -275,7 +275,7 @@ pub(crate) fn leave_real_time<M: Machine>(node: &mut Node, m: &mut M, slot: usiz
 
 /// A thread that has a record ends.
 #[cold]
-pub(crate) fn end_process<M: Machine>(node: &mut Node, m: &mut M, slot: usize) {
+pub fn end_process<M: Machine>(node: &mut Node, m: &mut M, slot: usize) {
     leave_real_time(node, m, slot);
     decide(node, |rt, effects| rt.free_all(slot as u16, effects));
     let number = core::mem::take(&mut node.threads[slot].mrt);
@@ -284,21 +284,21 @@ pub(crate) fn end_process<M: Machine>(node: &mut Node, m: &mut M, slot: usize) {
 
 /// Tells the watchdog of a process about a missed deadline, or something else (`message::KRNDLINE`).
 #[cold]
-pub(crate) fn tell_watchdog(node: &mut Node, process: u16, [what, detail]: [u64; 2]) {
+pub fn tell_watchdog(node: &mut Node, process: u16, [what, detail]: [u64; 2]) {
     let Process { pid, ref attributes, .. } = node.minix4rt.processes[process as usize];
     queue::post_from_kernel(node, attributes.watchdog as u16, message::KRNDLINE, [pid as u64, what, detail]);
 }
 
 /// A real-time process has run for so long without waiting that nobody else comes to run: it becomes an ordinary one.
 #[cold]
-pub(crate) fn end_runaway<M: Machine>(node: &mut Node, m: &mut M, slot: usize) {
+pub fn end_runaway<M: Machine>(node: &mut Node, m: &mut M, slot: usize) {
     tell_watchdog(node, node.threads[slot].mrt, [4, 0]);
     leave_real_time(node, m, slot);
 }
 
 /// `SLEEP`.
-pub(crate) fn sleep<M: Machine>(node: &mut Node, m: &mut M, timeout: i64) -> Outcome {
-    let slot = node.current;
+pub fn sleep<M: Machine>(node: &mut Node, m: &mut M, timeout: i64) -> Outcome {
+    let slot = node.current();
     let number = node.threads[slot].mrt as usize;
     end_of_work(node, m, number);
     let process = &mut node.minix4rt.processes[number];
@@ -338,7 +338,7 @@ fn end_of_work<M: Machine>(node: &mut Node, m: &mut M, number: usize) {
 }
 
 /// `WAKEUP`.
-pub(crate) fn wake_up<M: Machine>(node: &mut Node, m: &mut M, pid: i64) -> Outcome {
+pub fn wake_up<M: Machine>(node: &mut Node, m: &mut M, pid: i64) -> Outcome {
     let number = find_process(node, pid)?;
     if !is_real_time(node, number) {
         return Err(error(rt::error::E_MRT_BADPTYPE));
@@ -351,7 +351,7 @@ pub(crate) fn wake_up<M: Machine>(node: &mut Node, m: &mut M, pid: i64) -> Outco
 }
 
 /// Wakes a sleeper, whose deadline begins. False: it does not sleep.
-pub(crate) fn end_sleep<M: Machine>(node: &mut Node, m: &mut M, number: u16) -> bool {
+pub fn end_sleep<M: Machine>(node: &mut Node, m: &mut M, number: u16) -> bool {
     let process = &mut node.minix4rt.processes[number as usize];
     if !matches!(process.waiting, Waiting::Sleep | Waiting::Period) {
         return false;
@@ -369,7 +369,7 @@ pub(crate) fn end_sleep<M: Machine>(node: &mut Node, m: &mut M, number: u16) -> 
 }
 
 /// The time limit of a wait is over.
-pub(crate) fn end_time_limit(node: &mut Node, number: u16) {
+pub fn end_time_limit(node: &mut Node, number: u16) {
     let Process { thread, waiting, .. } = node.minix4rt.processes[number as usize];
     let result = match waiting {
         Waiting::No => return,
@@ -383,7 +383,7 @@ pub(crate) fn end_time_limit(node: &mut Node, number: u16) {
 }
 
 /// The period timer of a process is over: a deadline, or the begin of the next period.
-pub(crate) fn begin_period<M: Machine>(node: &mut Node, m: &mut M, number: u16, due: u64) {
+pub fn begin_period<M: Machine>(node: &mut Node, m: &mut M, number: u16, due: u64) {
     let process = &mut node.minix4rt.processes[number as usize];
     let (periodic, at_deadline) = (process.is_periodic(), core::mem::take(&mut process.at_deadline));
     if process.is_working && (at_deadline || !periodic || process.attributes.deadline == 0) {

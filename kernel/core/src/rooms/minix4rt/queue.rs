@@ -156,8 +156,8 @@ fn is_request(kind: u8) -> bool {
 }
 
 /// `RQST`, `ARQST`, `UPRQST`, `SIGN`, `REPLY`, `RQRCV`.
-pub(crate) fn send_real_time<M: Machine>(node: &mut Node, m: &mut M, number: u64, pid: i64, timeout: i64) -> Outcome {
-    let caller = node.current;
+pub fn send_real_time<M: Machine>(node: &mut Node, m: &mut M, number: u64, pid: i64, timeout: i64) -> Outcome {
+    let caller = node.current();
     let sender = node.threads[caller].mrt;
     let to = process::find_process(node, pid)?;
     if to == sender {
@@ -185,7 +185,7 @@ pub(crate) fn send_real_time<M: Machine>(node: &mut Node, m: &mut M, number: u64
 
 /// The message in the registers of the current thread.
 fn entry<M: Machine>(node: &mut Node, m: &mut M, number: u64, sender: u16, to: u16) -> Result<Entry, Errno> {
-    let thread = &node.threads[node.current];
+    let thread = node.threads.running();
     let frame = &thread.frame;
     let destination = node.minix4rt.processes[to as usize].thread;
     let (kind, priority) = match number {
@@ -239,13 +239,14 @@ fn take_message(node: &mut Node, to: u16, entry: &Entry) {
     process.statistics.msgrcvd += 1;
     let sent = system.tick_at(entry.sent);
     let number = node.minix4rt.processes[entry.sender as usize].thread as u64;
+    let taken_at = node.threads.switched_at();
     let frame = &mut node.threads[node.minix4rt.processes[to as usize].thread as usize].frame;
     frame.rdi = entry.pid as u64 | (entry.kind as u64) << 32;
     frame.rsi = entry.id as u64 | (entry.sequence as u64) << 32;
     frame.rdx = sent;
     frame.r13 = entry.priority as u64 | number << 32;
     frame.r14 = entry.deadline;
-    frame.r15 = node.minix4rt.system.laxity(entry.sent, entry.deadline, node.switched_at) as u64;
+    frame.r15 = node.minix4rt.system.laxity(entry.sent, entry.deadline, taken_at) as u64;
     [frame.r10, frame.r8, frame.r9, frame.r12] = entry.words;
     node.minix4rt.system.messages += 1;
     if is_request(entry.kind) {
@@ -297,7 +298,7 @@ fn put_message(node: &mut Node, to: u16, place: u16, entry: Entry) {
 
 /// The message of the current thread is on its way: waits, if the call does.
 fn wait_as_sender<M: Machine>(node: &mut Node, m: &mut M, number: u64, to: u16, timeout: i64) -> Outcome {
-    let caller = node.current as u16;
+    let caller = node.current() as u16;
     let server = node.minix4rt.processes[to as usize].thread;
     let is_queued = node.inheritance.waits(caller) != crate::inheritance::Wait::No;
     match number {
@@ -312,8 +313,8 @@ fn wait_as_sender<M: Machine>(node: &mut Node, m: &mut M, number: u64, to: u16, 
 }
 
 /// `RCV`.
-pub(crate) fn receive_real_time<M: Machine>(node: &mut Node, m: &mut M, pid: i64, timeout: i64) -> Outcome {
-    let caller = node.current;
+pub fn receive_real_time<M: Machine>(node: &mut Node, m: &mut M, pid: i64, timeout: i64) -> Outcome {
+    let caller = node.current();
     let own = node.threads[caller].mrt;
     let source = if pid == ANYPROC { NOBODY } else { process::find_process(node, pid)? };
     let process = &mut node.minix4rt.processes[own as usize];
@@ -358,7 +359,7 @@ fn receive_entry(node: &mut Node, own: u16, place: u16) {
 }
 
 /// The request that a process waits with is no longer in its destination's queue. (Its wait in `rt` is ended by the caller.)
-pub(crate) fn withdraw_request(node: &mut Node, number: u16) {
+pub fn withdraw_request(node: &mut Node, number: u16) {
     let (Waiting::Send(to) | Waiting::Request(to)) = node.minix4rt.processes[number as usize].waiting else { return };
     let synchronous = |kind: u8| matches!(kind as u64, message::REQUEST | message::RQRCV);
     let queue = &mut node.minix4rt.processes[to as usize].queue;
@@ -370,7 +371,7 @@ pub(crate) fn withdraw_request(node: &mut Node, number: u16) {
 }
 
 /// Nobody will receive what is in the queue of this process.
-pub(crate) fn empty_queue(node: &mut Node, number: u16) {
+pub fn empty_queue(node: &mut Node, number: u16) {
     let queue = &mut node.minix4rt.processes[number as usize].queue;
     while let Some(place) = node.minix4rt.messages.remove(queue, |_| true) {
         node.minix4rt.messages.give_back(place);
@@ -378,11 +379,11 @@ pub(crate) fn empty_queue(node: &mut Node, number: u16) {
 }
 
 /// A message of the kernel for a process, if that is real-time.
-pub(crate) fn post_from_kernel(node: &mut Node, to: u16, kind: u64, [w0, w1, w2]: [u64; 3]) {
+pub fn post_from_kernel(node: &mut Node, to: u16, kind: u64, [w0, w1, w2]: [u64; 3]) {
     if to == NOBODY || !process::is_real_time(node, to) {
         return;
     }
-    let entry = Entry { kind: kind as u8, words: [w0, w1, w2, 0], ..stamped(node, node.switched_at, to) };
+    let entry = Entry { kind: kind as u8, words: [w0, w1, w2, 0], ..stamped(node, node.threads.switched_at(), to) };
     let process = &node.minix4rt.processes[to as usize];
     if awaits_message(node, to, NOBODY) {
         deliver_message(node, to, &entry);

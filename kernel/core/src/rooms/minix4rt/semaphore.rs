@@ -10,8 +10,8 @@ use abi::{Errno, rt, rt::NOWAIT, rt::SEMAPHORES};
 
 /// `SEMDOWN`.
 #[inline(always)]
-pub(crate) fn semaphore_down<M: Machine>(node: &mut Node, m: &mut M, id: u64, timeout: i64) -> Outcome {
-    let caller = node.current as u16;
+pub fn semaphore_down<M: Machine>(node: &mut Node, m: &mut M, id: u64, timeout: i64) -> Outcome {
+    let caller = node.current() as u16;
     let id = id.min(SEMAPHORES as u64) as u16;
     match decide(node, |rt, effects| rt.down(caller, id, timeout != NOWAIT, effects))? {
         Down::Done => DONE,
@@ -21,15 +21,15 @@ pub(crate) fn semaphore_down<M: Machine>(node: &mut Node, m: &mut M, id: u64, ti
 
 /// `SEMUP`.
 #[inline(always)]
-pub(crate) fn semaphore_up(node: &mut Node, id: u64) -> Outcome {
-    let caller = node.current as u16;
+pub fn semaphore_up(node: &mut Node, id: u64) -> Outcome {
+    let caller = node.current() as u16;
     let id = id.min(SEMAPHORES as u64) as u16;
     decide(node, |rt, effects| rt.up(caller, id, effects))?;
     DONE
 }
 
 /// `SEMALLOC`: the semaphore belongs to the thread in this slot. While inheritance is off in the whole system, none has it.
-pub(crate) fn allocate_semaphore(node: &mut Node, creator: usize, words: &Words) -> Result<u64, Errno> {
+pub fn allocate_semaphore(node: &mut Node, creator: usize, words: &Words) -> Result<u64, Errno> {
     let [value, flags, priority, low, high, ..] = *words;
     if find_semaphore(node, [low, high]).is_ok() {
         return Err(error(rt::error::E_MRT_BADNAME));
@@ -49,14 +49,14 @@ pub(crate) fn allocate_semaphore(node: &mut Node, creator: usize, words: &Words)
 }
 
 /// `GETSEMID`. `BADSEM`: nobody has that name.
-pub(crate) fn find_semaphore(node: &Node, name: [u64; 2]) -> Result<u64, Errno> {
+pub fn find_semaphore(node: &Node, name: [u64; 2]) -> Result<u64, Errno> {
     let mut ids = 0..SEMAPHORES;
     let found = ids.find(|&id| node.minix4rt.names[id] == name && node.inheritance.semaphore(id as u16).is_some());
     found.filter(|_| name != [0; 2]).map(|id| id as u64).ok_or(error(rt::error::E_MRT_BADSEM))
 }
 
 /// The semaphore of a system call. `BADSEM`: there is no such id; `FREESEM`: it is free.
-pub(crate) fn allocated_semaphore(node: &Node, id: u64) -> Result<&Semaphore, Errno> {
+pub fn allocated_semaphore(node: &Node, id: u64) -> Result<&Semaphore, Errno> {
     if id >= SEMAPHORES as u64 {
         return Err(error(rt::error::E_MRT_BADSEM));
     }
@@ -64,7 +64,7 @@ pub(crate) fn allocated_semaphore(node: &Node, id: u64) -> Result<&Semaphore, Er
 }
 
 /// `GETSEMATTR`.
-pub(crate) fn semaphore_attributes(node: &Node, id: u64) -> Result<Words, Errno> {
+pub fn semaphore_attributes(node: &Node, id: u64) -> Result<Words, Errno> {
     let semaphore = allocated_semaphore(node, id)?;
     let [low, high] = node.minix4rt.names[id as usize];
     let Semaphore { value, flags, ceiling, .. } = *semaphore;
@@ -72,7 +72,7 @@ pub(crate) fn semaphore_attributes(node: &Node, id: u64) -> Result<Words, Errno>
 }
 
 /// `GETSEMINT`.
-pub(crate) fn semaphore_internals(node: &Node, id: u64) -> Result<Words, Errno> {
+pub fn semaphore_internals(node: &Node, id: u64) -> Result<Words, Errno> {
     if id >= SEMAPHORES as u64 {
         return Err(error(rt::error::E_MRT_BADSEM));
     }

@@ -68,7 +68,7 @@ impl System {
 }
 
 /// Real-time mode with this clock; everything measured begins anew.
-pub(crate) fn start_real_time_mode<M: Machine>(node: &mut Node, m: &mut M, harmonic: u64, refresh: u64) {
+pub fn start_real_time_mode<M: Machine>(node: &mut Node, m: &mut M, harmonic: u64, refresh: u64) {
     interrupt::restart_interrupts(node, m, false);
     node.chunk_bytes = CHUNK_BYTES / 16;
     let system = &mut node.minix4rt.system;
@@ -83,29 +83,29 @@ pub(crate) fn start_real_time_mode<M: Machine>(node: &mut Node, m: &mut M, harmo
 }
 
 /// Standard mode.
-pub(crate) fn stop_real_time_mode<M: Machine>(node: &mut Node, m: &mut M) {
+pub fn stop_real_time_mode<M: Machine>(node: &mut Node, m: &mut M) {
     interrupt::restart_interrupts(node, m, false);
     node.chunk_bytes = CHUNK_BYTES;
     node.minix4rt.system = System { options: node.minix4rt.system.options, ..System::STANDARD };
 }
 
 /// `CLRSSTAT`.
-pub(crate) fn clear_system_statistics(node: &mut Node) {
+pub fn clear_system_statistics(node: &mut Node) {
     let system = &mut node.minix4rt.system;
-    (system.base_switches, system.base_interrupts) = (node.switches, node.interrupts);
+    (system.base_switches, system.base_interrupts) = (node.threads.switches(), node.interrupts);
     (system.messages, system.lateness) = (0, 0);
 }
 
 /// `GETSSTAT`, but for idle times, which mrt knows.
-pub(crate) fn system_statistics<M: Machine>(node: &mut Node, m: &mut M) -> Words {
+pub fn system_statistics<M: Machine>(node: &mut Node, m: &mut M) -> Words {
     let s = &node.minix4rt.system;
-    let (scheds, interrupts) = (node.switches - s.base_switches, node.interrupts - s.base_interrupts);
+    let (scheds, interrupts) = (node.threads.switches() - s.base_switches, node.interrupts - s.base_interrupts);
     let ticks = s.tick_at(m.ticks());
     [scheds, s.messages, interrupts, ticks, ticks >> 32, 0, 0, 0]
 }
 
 /// `GETSVAL`.
-pub(crate) fn system_values(node: &Node) -> Words {
+pub fn system_values(node: &Node) -> Words {
     let s = &node.minix4rt.system;
     let flags = s.options | if s.is_on { mode::RTMODE } else { 0 };
     let (harmonic, lateness_ns) = (s.harmonic.max(1), s.signed_ns(s.lateness, 0) as u64);

@@ -5,7 +5,7 @@
 
 use crate::{
     Machine, Node, priority::SYSTEM_QUEUE, rooms::minix4rt::NOBODY, rooms::minix4rt::interrupt,
-    rooms::minix4rt::process, sched, time::deadlines::Deadlines,
+    rooms::minix4rt::process, time::deadlines::Deadlines,
 };
 
 use abi::{rt::IRQS, rt::TIMERS};
@@ -146,21 +146,21 @@ pub(super) fn level(priority: u8) -> u8 {
 
 /// Sets a virtual timer, and makes sure that the machine's comes for it.
 #[inline(always)]
-pub(crate) fn set_timer<M: Machine>(node: &mut Node, m: &mut M, id: usize, deadline: u64) {
+pub fn set_timer<M: Machine>(node: &mut Node, m: &mut M, id: usize, deadline: u64) {
     node.minix4rt.timers.deadlines.set(id, deadline);
-    sched::arm(node, m, deadline);
+    node.timer.arm(m, deadline);
 }
 
 /// Real-time timers that are due at `now`: hands them over to their priorities.
-pub(crate) fn expire_timers<M: Machine>(node: &mut Node, m: &mut M, now: u64) {
+pub fn expire_timers<M: Machine>(node: &mut Node, m: &mut M, now: u64) {
     while let Some((id, due)) = node.minix4rt.timers.deadlines.expire(now) {
         node.minix4rt.system.lateness = node.minix4rt.system.lateness.max(now - due);
         let level = timer_level(node, node.minix4rt.timers.timers[id].action);
         node.minix4rt.timers.put(id, level, due);
-        sched::defer(node, level);
+        node.threads.defer(level);
     }
     if let Some(deadline) = node.minix4rt.timers.deadlines.first_deadline() {
-        sched::arm(node, m, deadline);
+        node.timer.arm(m, deadline);
     }
 }
 
@@ -175,13 +175,13 @@ fn timer_level(node: &Node, action: Action) -> u8 {
 }
 
 /// Runs one action of this priority, a timer's before an interrupt's.
-pub(crate) fn do_real_time_work<M: Machine>(node: &mut Node, m: &mut M, priority: usize) {
-    match node.minix4rt.timers.take_over(priority) {
+pub fn do_real_time_work<M: Machine>(node: &mut Node, m: &mut M, priority: u8) {
+    match node.minix4rt.timers.take_over(priority as usize) {
         Some((Action::Timeout(process), _)) => process::end_time_limit(node, process),
         Some((Action::Period(process), due)) => process::begin_period(node, m, process, due),
         Some((Action::Interrupt(irq), due)) => interrupt::trigger_by_timer(node, m, irq as usize, due),
         Some((Action::Free, _)) => {}
-        None if interrupt::run_second_stage(node, m, priority) => {}
-        None => node.deferred &= !(1 << priority),
+        None if interrupt::run_second_stage(node, m, priority as usize) => {}
+        None => node.threads.end_deferred(priority),
     }
 }

@@ -6,11 +6,11 @@
 use abi::privilege::io;
 
 /// Longest instruction of the CPU.
-pub(crate) const MAX_BYTES: usize = 15;
+pub const MAX_BYTES: usize = 15;
 
 /// A port instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Instruction {
+pub struct Instruction {
     /// The port, if it is in the instruction; else it is in DX.
     pub port: Option<u16>,
     /// Bytes of each access: 1, 2, 4.
@@ -37,7 +37,7 @@ impl Instruction {
 }
 
 /// The instruction that `code` begins with.
-pub(crate) fn decode(code: &[u8]) -> Option<Instruction> {
+pub fn decode(code: &[u8]) -> Option<Instruction> {
     let mut word = false;
     let mut repeats = false;
     let mut address_mask = u64::MAX;

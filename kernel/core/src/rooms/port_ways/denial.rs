@@ -14,7 +14,7 @@ const LOGGED: u32 = 8;
 
 /// How an access came, by the name that the log gives it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum AccessPath {
+pub enum AccessPath {
     /// A kernel call.
     Call,
     /// A message to the SYSTEM task.
@@ -40,21 +40,21 @@ impl AccessPath {
 }
 
 /// The path of the kernel call under way.
-pub(crate) fn call_path(node: &Node) -> AccessPath {
+pub fn call_path(node: &Node) -> AccessPath {
     if node.serving == 0 { AccessPath::Call } else { AccessPath::Systask }
 }
 
 /// Refuses a port: how the access ends.
 #[cold]
 #[inline(never)]
-pub(crate) fn deny<M: Machine>(node: &mut Node, m: &mut M, path: AccessPath, port: u64) -> Stop {
+pub fn deny<M: Machine>(node: &mut Node, m: &mut M, path: AccessPath, port: u64) -> Stop {
     log_denial(node, m, format_args!("port {port:#x} denied ({})", path.name()));
     let kills = node.privileges(node.caller()).flags & KILL_ON_DENIAL != 0;
     if kills { Stop::Exception(port) } else { Errno::ECALLDENIED.into() }
 }
 
 /// Logs a refusal, unless there have been too many. Programs have no ports and leave no line.
-pub(crate) fn log_denial<M: Machine>(node: &mut Node, m: &mut M, what: Arguments) {
+pub fn log_denial<M: Machine>(node: &mut Node, m: &mut M, what: Arguments) {
     let slot = node.caller();
     let denials = node.threads[slot].denials.saturating_add(1);
     node.threads[slot].denials = denials;

@@ -14,7 +14,7 @@ const NOTHING: u32 = u32::MAX;
 const LOG_IS_HERE: u32 = 0xe9;
 
 /// Reads a port of a device that is not the machine's.
-pub(crate) fn read_device<M: Machine>(node: &mut Node, m: &mut M, target: Target) -> u32 {
+pub fn read_device<M: Machine>(node: &mut Node, m: &mut M, target: Target) -> u32 {
     match (target.device, target.offset, target.width) {
         (device::CLOCK, 0, 4) => alarm::now_ns(node, m) as u32,
         (device::CLOCK, 4, 4) => (alarm::now_ns(node, m) >> 32) as u32,
@@ -24,7 +24,7 @@ pub(crate) fn read_device<M: Machine>(node: &mut Node, m: &mut M, target: Target
 }
 
 /// Writes one.
-pub(crate) fn write_device<M: Machine>(_node: &mut Node, m: &mut M, target: Target, value: u32) {
+pub fn write_device<M: Machine>(_node: &mut Node, m: &mut M, target: Target, value: u32) {
     if (target.device, target.offset, target.width) == (device::LOG, 0, 1) {
         m.console(&[value as u8]);
     }

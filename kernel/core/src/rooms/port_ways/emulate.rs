@@ -19,19 +19,19 @@ const DIRECTION: u64 = 1 << 10;
 
 /// True when the current thread executes port instructions which the kernel carries out.
 #[inline(always)]
-pub(crate) fn emulates_ports(node: &Node) -> bool {
-    node.privileges(node.current).io_way == way::EMULATE
+pub fn emulates_ports(node: &Node) -> bool {
+    node.privileges(node.current()).io_way == way::EMULATE
 }
 
 /// Carries out the port instruction on which the current thread has just faulted with error code 0. False: it was none, or not allowed.
-pub(crate) fn emulate_fault<M: Machine>(node: &mut Node, m: &mut M) -> bool {
-    let path = match node.privileges(node.current).io_way {
+pub fn emulate_fault<M: Machine>(node: &mut Node, m: &mut M) -> bool {
+    let path = match node.privileges(node.current()).io_way {
         way::EMULATE => AccessPath::Emulate,
         way::DIRECT => AccessPath::Direct,
         _ => return false,
     };
     let Some(instruction) = faulting_instruction(node, m) else { return false };
-    let port = instruction.port.unwrap_or(node.threads[node.current].frame.rdx as u16);
+    let port = instruction.port.unwrap_or(node.threads.running().frame.rdx as u16);
     let Ok(target) = ports::check_port(node, m, path, port as u64, instruction.width) else {
         return false;
     };
@@ -48,8 +48,8 @@ pub(crate) fn emulate_fault<M: Machine>(node: &mut Node, m: &mut M) -> bool {
 
 /// The instruction at the instruction pointer, if it is a port instruction and can be read.
 fn faulting_instruction<M: Machine>(node: &mut Node, m: &mut M) -> Option<Instruction> {
-    let space = copy::space_of(node, node.current).ok()?;
-    let rip = node.threads[node.current].frame.rip;
+    let space = copy::space_of(node, node.current()).ok()?;
+    let rip = node.threads.running().frame.rip;
     let mut code = [0; MAX_BYTES];
     let readable = |length: &usize| check_range(rip, *length as u64).is_ok();
     (1..=MAX_BYTES)
@@ -60,7 +60,7 @@ fn faulting_instruction<M: Machine>(node: &mut Node, m: &mut M) -> Option<Instru
 }
 
 fn emulate_single<M: Machine>(node: &mut Node, m: &mut M, instruction: &Instruction, target: Target) {
-    let rax = node.threads[node.current].frame.rax;
+    let rax = node.threads.running().frame.rax;
     let result = if instruction.writes {
         ports::write_port(node, m, target, rax as u32);
         rax
@@ -76,14 +76,14 @@ fn emulate_single<M: Machine>(node: &mut Node, m: &mut M, instruction: &Instruct
         let operation = instruction.operation();
         tracing::trace_port(node, m, way::EMULATE, [target.port as u64, operation, rax], Ok(result));
     }
-    let frame = &mut node.threads[node.current].frame;
+    let frame = &mut node.threads.running_mut().frame;
     frame.rax = result;
     frame.rip += instruction.length;
 }
 
 /// INS and OUTS, with and without REP: one chunk.
 fn emulate_string<M: Machine>(node: &mut Node, m: &mut M, instruction: &Instruction, target: Target) -> bool {
-    let frame = &node.threads[node.current].frame;
+    let frame = &node.threads.running().frame;
     let mask = instruction.address_mask;
     let (width, downwards) = (instruction.width, frame.rflags & DIRECTION != 0);
     let first = (if instruction.writes { frame.rsi } else { frame.rdi }) & mask;
@@ -109,7 +109,7 @@ fn emulate_string<M: Machine>(node: &mut Node, m: &mut M, instruction: &Instruct
         let operation = instruction.operation();
         tracing::trace_port(node, m, way::EMULATE, [target.port as u64, operation, lowest], Ok(items));
     }
-    let frame = &mut node.threads[node.current].frame;
+    let frame = &mut node.threads.running_mut().frame;
     let moved = if downwards { first.wrapping_sub(bytes) } else { first.wrapping_add(bytes) };
     *(if instruction.writes { &mut frame.rsi } else { &mut frame.rdi }) = moved & mask;
     if instruction.repeats {

@@ -11,8 +11,8 @@ use crate::{
 use abi::{Errno, privilege::io, privilege::way};
 
 /// The current thread executed `int 0x22`.
-pub(crate) fn hal_trap<M: Machine>(node: &mut Node, m: &mut M) {
-    let caller = node.current;
+pub fn hal_trap<M: Machine>(node: &mut Node, m: &mut M) {
+    let caller = node.current();
     let frame = &node.threads[caller].frame;
     let (operation, port, value, count) = (frame.rax, frame.rdx, frame.rdi, frame.r10);
     let result = match operation & io::STRING {

@@ -15,7 +15,7 @@ mod system_task;
 use crate::{Machine, Node, stop::Stop};
 use abi::call::KernelCall;
 
-pub(crate) use {
+pub use {
     emulate::{emulate_fault, emulates_ports},
     hal::hal_trap,
     ports::reaches_port,
@@ -23,7 +23,7 @@ pub(crate) use {
 };
 
 /// `DevIo`, `SDevIo` or `VDevIo` with these arguments.
-pub(crate) fn call<M: Machine>(node: &mut Node, m: &mut M, call: KernelCall, words: [u64; 4]) -> Result<u64, Stop> {
+pub fn call<M: Machine>(node: &mut Node, m: &mut M, call: KernelCall, words: [u64; 4]) -> Result<u64, Stop> {
     let [w0, w1, w2, _] = words;
     match call {
         KernelCall::DevIo => ports::port_io(node, m, w0, w1, w2),
@@ -33,6 +33,6 @@ pub(crate) fn call<M: Machine>(node: &mut Node, m: &mut M, call: KernelCall, wor
 }
 
 /// Refuses a call for this port that the caller may not make at all.
-pub(crate) fn refuse_call<M: Machine>(node: &mut Node, m: &mut M, port: u64) -> Stop {
+pub fn refuse_call<M: Machine>(node: &mut Node, m: &mut M, port: u64) -> Stop {
     denial::deny(node, m, denial::call_path(node), port)
 }

@@ -14,11 +14,11 @@ use abi::{Errno, call::KernelCall, call::MAX_VECTOR, privilege::PortRequest, pri
 use zerocopy::IntoBytes;
 
 /// Bytes moved between user memory and a port at a time.
-pub(crate) const STRING_CHUNK: u64 = 512;
+pub const STRING_CHUNK: u64 = 512;
 
 /// What an access reaches.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Target {
+pub struct Target {
     /// `privilege::device`.
     pub device: u8,
     /// The port.
@@ -31,7 +31,7 @@ pub(crate) struct Target {
 
 /// Many accesses of one port, and the memory of the caller they go to or come from.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Transfer {
+pub struct Transfer {
     pub target: Target,
     pub writes: bool,
     /// Lowest address.
@@ -44,15 +44,15 @@ pub(crate) struct Transfer {
 
 /// True when the current thread may reach all of this access to the machine, and nobody looks on: then it may be done at once.
 #[inline(always)]
-pub(crate) fn reaches_port(node: &Node, port: u64, width: u64) -> bool {
-    let privileges = node.privileges(node.current);
+pub fn reaches_port(node: &Node, port: u64, width: u64) -> bool {
+    let privileges = node.privileges(node.current());
     !node.tracing.is_on()
         && privileges.kernel_calls & KernelCall::DevIo.bit() != 0
         && allows_machine_port(privileges, port, width)
 }
 
 /// What the caller reaches by these ports, if it may; else the access is refused.
-pub(crate) fn check_port<M: Machine>(
+pub fn check_port<M: Machine>(
     node: &mut Node,
     m: &mut M,
     path: AccessPath,
@@ -72,7 +72,7 @@ pub(crate) fn check_port<M: Machine>(
 }
 
 /// Reads a port.
-pub(crate) fn read_port<M: Machine>(node: &mut Node, m: &mut M, target: Target) -> u32 {
+pub fn read_port<M: Machine>(node: &mut Node, m: &mut M, target: Target) -> u32 {
     match target.device {
         device::MACHINE => m.port_in(target.port, target.width),
         _ => devices::read_device(node, m, target),
@@ -80,7 +80,7 @@ pub(crate) fn read_port<M: Machine>(node: &mut Node, m: &mut M, target: Target) 
 }
 
 /// Writes a port.
-pub(crate) fn write_port<M: Machine>(node: &mut Node, m: &mut M, target: Target, value: u32) {
+pub fn write_port<M: Machine>(node: &mut Node, m: &mut M, target: Target, value: u32) {
     match target.device {
         device::MACHINE => m.port_out(target.port, target.width, value),
         _ => devices::write_device(node, m, target, value),
@@ -88,7 +88,7 @@ pub(crate) fn write_port<M: Machine>(node: &mut Node, m: &mut M, target: Target,
 }
 
 /// One access. → value read, or 0.
-pub(crate) fn access_port<M: Machine>(
+pub fn access_port<M: Machine>(
     node: &mut Node,
     m: &mut M,
     path: AccessPath,
@@ -106,19 +106,13 @@ pub(crate) fn access_port<M: Machine>(
 }
 
 /// `DevIo (port, operation, value)` → value read.
-pub(crate) fn port_io<M: Machine>(
-    node: &mut Node,
-    m: &mut M,
-    port: u64,
-    operation: u64,
-    value: u64,
-) -> Result<u64, Stop> {
+pub fn port_io<M: Machine>(node: &mut Node, m: &mut M, port: u64, operation: u64, value: u64) -> Result<u64, Stop> {
     let path = denial::call_path(node);
     access_port(node, m, path, port, operation, value)
 }
 
 /// `SDevIo (port, operation, own address, count)`: `count` accesses of one port. → count.
-pub(crate) fn port_string<M: Machine>(
+pub fn port_string<M: Machine>(
     node: &mut Node,
     m: &mut M,
     path: AccessPath,
@@ -143,7 +137,7 @@ pub(crate) fn port_string<M: Machine>(
 }
 
 /// Moves one chunk. Memory that is missing stops it before the first access.
-pub(crate) fn transfer_string<M: Machine>(node: &mut Node, m: &mut M, transfer: Transfer) -> Result<(), Stop> {
+pub fn transfer_string<M: Machine>(node: &mut Node, m: &mut M, transfer: Transfer) -> Result<(), Stop> {
     let Transfer { target, writes, address, bytes, downwards } = transfer;
     let mut buffer = [0; STRING_CHUNK as usize];
     let buffer = &mut buffer[..bytes as usize];
@@ -179,7 +173,7 @@ fn transfer_items<M: Machine>(node: &mut Node, m: &mut M, transfer: Transfer, bu
 }
 
 /// `VDevIo (address of records, count)` → records done.
-pub(crate) fn port_vector<M: Machine>(node: &mut Node, m: &mut M, address: u64, count: u64) -> Result<u64, Stop> {
+pub fn port_vector<M: Machine>(node: &mut Node, m: &mut M, address: u64, count: u64) -> Result<u64, Stop> {
     if count > MAX_VECTOR {
         return Err(Errno::EINVAL.into());
     }

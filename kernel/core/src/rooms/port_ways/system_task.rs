@@ -9,8 +9,8 @@
 //! delays nobody else's request. Neighbours: `ipc` (delivers), `scheduler` (dispatches), `call` (makes the calls).
 
 use crate::{
-    Machine, Node, ipc::message, ipc::report, priority::SYSTEM_QUEUE, rooms::tracing, sched, stop::Stop,
-    thread::Continuation, thread::MessageSource, thread::attention, thread::blocked, thread::table,
+    Machine, Node, ipc::message, ipc::report, priority::SYSTEM_QUEUE, rooms::tracing, stop::Stop, thread::Continuation,
+    thread::MessageSource, thread::attention, thread::blocked,
 };
 
 use abi::{
@@ -22,7 +22,7 @@ use abi::{
 type MakeCall<M> = fn(&mut Node, &mut M, Option<KernelCall>) -> Result<u64, Stop>;
 
 /// Makes the task wait for its first request.
-pub(crate) fn start_system_task(node: &mut Node) {
+pub fn start_system_task(node: &mut Node) {
     let task = &mut node.threads[slot::SYSTEM];
     task.flags = blocked::RECEIVING;
     task.peer = Endpoint::ANY;
@@ -33,10 +33,10 @@ pub(crate) fn start_system_task(node: &mut Node) {
 
 /// The task has the CPU, and a request in its registers.
 #[inline(never)]
-pub(crate) fn run_system_task<M: Machine>(node: &mut Node, m: &mut M, make_call: MakeCall<M>) {
+pub fn run_system_task<M: Machine>(node: &mut Node, m: &mut M, make_call: MakeCall<M>) {
     let frame = &node.threads[slot::SYSTEM].frame;
     let (source, label) = (frame.endpoint(), frame.label());
-    let asker = table::find(node, source).ok().filter(|&asker| waits_for_system(node, asker));
+    let asker = node.threads.find(source).ok().filter(|&asker| waits_for_system(node, asker));
     let result = asker.and_then(|asker| serve(node, m, make_call, asker, label));
     let frame = &mut node.threads[slot::SYSTEM].frame;
     let mut to = Endpoint::NONE;
@@ -81,7 +81,7 @@ fn serve<M: Machine>(
             };
             node.threads[asker].flags &= !blocked::RECEIVING;
             report::finish(node, m, asker, again, Err(stop));
-            sched::wake_if_free(node, asker);
+            node.threads.wake_if_free(asker);
             None
         }
     }

@@ -7,7 +7,7 @@ use abi::{Endpoint, Message, Word, endpoint::slot, trace::Record, trace::event};
 
 /// Whether tracing is on.
 #[derive(Debug)]
-pub(crate) struct Tracing {
+pub struct Tracing {
     on: bool,
 }
 
@@ -34,8 +34,8 @@ fn write<M: Machine>(_node: &mut Node, m: &mut M, record: Record) {
 
 #[cold]
 #[inline(never)]
-pub(crate) fn trace_switch<M: Machine>(node: &mut Node, m: &mut M, slot: usize) {
-    let [from, to] = [node.current, slot].map(|slot| match slot {
+pub fn trace_switch<M: Machine>(node: &mut Node, m: &mut M, slot: usize) {
+    let [from, to] = [node.current(), slot].map(|slot| match slot {
         slot::IDLE => Endpoint::current(slot::IDLE),
         slot => node.threads[slot].endpoint,
     });
@@ -43,10 +43,10 @@ pub(crate) fn trace_switch<M: Machine>(node: &mut Node, m: &mut M, slot: usize) 
 }
 
 #[cold]
-pub(crate) fn trace_call<M: Machine>(node: &mut Node, m: &mut M, number: u64, result: Result<u64, Stop>) {
+pub fn trace_call<M: Machine>(node: &mut Node, m: &mut M, number: u64, result: Result<u64, Stop>) {
     let Some(result) = result_word(result) else { return };
     let thread = &node.threads[node.caller()];
-    let mut words = node.threads[node.current].frame.words();
+    let mut words = node.threads.running().frame.words();
     words[6] = result;
     let record = Record {
         event: event::KERNEL_CALL,
@@ -61,7 +61,7 @@ pub(crate) fn trace_call<M: Machine>(node: &mut Node, m: &mut M, number: u64, re
 
 /// The current thread has reached a port (`access`: port, operation, value) without a kernel call.
 #[cold]
-pub(crate) fn trace_port<M: Machine>(
+pub fn trace_port<M: Machine>(
     node: &mut Node,
     m: &mut M,
     way: u32,
@@ -69,20 +69,20 @@ pub(crate) fn trace_port<M: Machine>(
     result: Result<u64, Stop>,
 ) {
     let Some(result) = result_word(result) else { return };
-    let from = node.threads[node.current].endpoint;
+    let from = node.threads.running().endpoint;
     let words = [way as u64, operation, value, 0, 0, 0, result];
     write(node, m, Record { event: event::PORT, label: port as u32, from, words, ..Record::default() });
 }
 
 #[cold]
-pub(crate) fn trace_exception<M: Machine>(node: &mut Node, m: &mut M, slot: usize, vector: u64, address: u64) {
+pub fn trace_exception<M: Machine>(node: &mut Node, m: &mut M, slot: usize, vector: u64, address: u64) {
     let from = node.threads[slot].endpoint;
     let words = [address, node.threads[slot].frame.rip, 0, 0, 0, 0, 0];
     write(node, m, Record { event: event::EXCEPTION, label: vector as u32, from, words, ..Record::default() });
 }
 
 #[cold]
-pub(crate) fn trace_interrupt<M: Machine>(node: &mut Node, m: &mut M, slot: usize, line: usize) {
+pub fn trace_interrupt<M: Machine>(node: &mut Node, m: &mut M, slot: usize, line: usize) {
     let to = node.threads[slot].endpoint;
     let record =
         Record { event: event::INTERRUPT, label: line as u32, from: Endpoint::HARDWARE, to, ..Record::default() };
@@ -90,7 +90,7 @@ pub(crate) fn trace_interrupt<M: Machine>(node: &mut Node, m: &mut M, slot: usiz
 }
 
 #[cold]
-pub(crate) fn trace_name<M: Machine>(node: &mut Node, m: &mut M, slot: usize) {
+pub fn trace_name<M: Machine>(node: &mut Node, m: &mut M, slot: usize) {
     let (low, high) = node.privileges(slot).name.to_words();
     let to = node.threads[slot].endpoint;
     let words = [low, high, 0, 0, 0, 0, 0];
@@ -108,7 +108,7 @@ fn result_word(result: Result<u64, Stop>) -> Option<u64> {
 
 /// Records a message or (`event`) a notification that is delivered to the thread in slot `receiver`.
 #[cold]
-pub(crate) fn trace_message<M: Machine>(node: &mut Node, m: &mut M, event: u32, message: &Message, receiver: usize) {
+pub fn trace_message<M: Machine>(node: &mut Node, m: &mut M, event: u32, message: &Message, receiver: usize) {
     let to = node.threads[receiver].endpoint;
     let Message { source, label, words } = *message;
     write(node, m, Record { event, label, from: source, to, words, tsc: 0 });
