@@ -1,58 +1,65 @@
 //! What runs next: the loop at the end of every entry, the timer, and what is outstanding in a thread's name.
 
 use crate::{
-    Machine, Node, calls, futex, inheritance::donate, inheritance::throttle, interrupts, interrupts::deferred,
-    ipc::critical, ipc::in_memory, ipc::message, ipc::notify, ipc::report, linux::route, node::Next,
-    priority::FIRST_SHARED, priority::KEEPS_TURN, priority::LAST, priority::SYSTEM_QUEUE, rooms::injection,
-    rooms::minix4rt, rooms::port_ways, thread::attention,
+    Machine, boost::donate, boost::throttle, calls, futex, interrupts, ipc::critical, ipc::in_memory, ipc::message,
+    ipc::notify, ipc::report, linux::route, node::Node, priority::FIRST_SHARED, priority::KEEPS_TURN, priority::LAST,
+    priority::SYSTEM_QUEUE, probes::injection, rooms::Kernel, rooms::minix4rt, rooms::port_ways, thread::attention,
+    time::alarm::Kind,
 };
-use abi::{Endpoint, call::NATIVE, call::SENDREC, endpoint::FIRST_SERVICE, endpoint::SLOTS, endpoint::slot, rt};
+use abi::{Endpoint, call::NATIVE, call::SENDREC, endpoint::FIRST_SERVICE, endpoint::slot, rt};
 
-/// Does what is outstanding before the current thread may run in user mode: one thing, by urgency.
+/// What the CPU does now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Runs the thread in this slot, which is now the current one.
+    Run(usize),
+    /// Nothing is ready: enables interrupts and halts until one has been taken, then asks again.
+    Idle,
+    /// Work in the kernel was preempted by an interrupt: enables interrupts for a moment so that they are taken, then asks
+    /// again.
+    Interrupts,
+}
+
+/// Does what is outstanding before the current thread may run in user mode: one thing, the most urgent.
 #[cold]
 #[inline(never)]
-fn attend<M: Machine>(node: &mut Node, m: &mut M, slot: usize) {
+fn attend<M: Machine>(kernel: &mut Kernel, m: &mut M, slot: usize) {
+    let node = &mut kernel.node;
     let thread = &mut node.threads[slot];
-    if thread.attention & attention::DIE != 0 {
-        critical::die(node, m, slot);
-    } else if thread.attention & attention::RESUME != 0 {
-        thread.attention &= !attention::RESUME;
-        match node.threads[slot].frame.rax {
-            number @ ..NATIVE => route::kernel_linux_call(node, m, number as u32),
-            number @ rt::call::FIRST..rt::call::END => {
-                minix4rt::real_time_call(node, m, number);
-            }
-            number => calls::kernel_call(node, m, number),
-        }
-    } else if thread.attention & attention::AGAIN33 != 0 {
-        thread.attention &= !attention::AGAIN33;
-        in_memory::memory_primitive(node, m);
-    } else if thread.attention & attention::ASK_AGAIN != 0 {
-        thread.attention &= !attention::ASK_AGAIN;
-        message::primitive(node, m, SENDREC);
-    } else if thread.attention & attention::HAL_AGAIN != 0 {
-        thread.attention &= !attention::HAL_AGAIN;
-        port_ways::hal_trap(node, m);
-    } else if thread.attention & attention::STORE != 0 {
-        in_memory::store_arrived(node, m, slot);
-    } else {
-        thread.attention &= !attention::INTERRUPT;
-        report::report_interrupted(node, m, slot);
+    let first = thread.attention & thread.attention.wrapping_neg();
+    thread.attention &= !first;
+    match first {
+        attention::DIE => critical::die(node, m, slot),
+        attention::RESUME => resume(kernel, m, slot),
+        attention::AGAIN33 => in_memory::memory_primitive(node, m),
+        attention::ASK_AGAIN => message::primitive(node, m, SENDREC),
+        attention::HAL_AGAIN => port_ways::hal_trap(node, m),
+        attention::STORE => in_memory::store_arrived(node, m, slot),
+        _ => report::report_interrupted(node, m, slot),
+    }
+}
+
+/// Goes on with the kernel call in the registers of a thread.
+fn resume<M: Machine>(kernel: &mut Kernel, m: &mut M, slot: usize) {
+    match kernel.node.threads[slot].frame.rax {
+        number @ ..NATIVE => route::kernel_linux_call(&mut kernel.node, m, number as u32),
+        number @ rt::call::FIRST..rt::call::END => drop(minix4rt::real_time_call(kernel, m, number)),
+        number => calls::kernel_call(kernel, m, number),
     }
 }
 
 /// Does what is due at `now` (ticks).
 fn expire_alarms<M: Machine>(node: &mut Node, m: &mut M, now: u64) {
-    while let Some((number, _)) = node.alarms.expire(now) {
-        match number {
-            slot::RS => critical::remind_rs(node, m, now),
-            slot @ ..SLOTS => {
+    while let Some(expired) = node.alarms.expire(now) {
+        match expired {
+            (slot::RS, Kind::Alarm) => critical::remind_rs(node, m, now),
+            (slot, Kind::Alarm) => {
                 notify::post(node, m, slot, slot::CLOCK, Endpoint::CLOCK);
                 if let queue @ 1.. = node.threads[slot].alarm_queue {
                     donate::donate_along(node, queue, slot);
                 }
             }
-            number => futex::futex_time_is_up(node, number - SLOTS),
+            (slot, Kind::Futex) => futex::futex_time_is_up(node, slot),
         }
     }
 }
@@ -60,10 +67,11 @@ fn expire_alarms<M: Machine>(node: &mut Node, m: &mut M, now: u64) {
 /// How often sunk threads are raised.
 const BALANCE_NS: u64 = 200_000_000;
 
-/// See [`Node::next`].
+/// See [`crate::Kernel::next`].
 #[inline(always)]
-pub fn schedule<M: Machine>(node: &mut Node, m: &mut M) -> Next {
+pub fn schedule<M: Machine>(kernel: &mut Kernel, m: &mut M) -> Next {
     loop {
+        let node = &mut kernel.node;
         let slot = node.threads.pick();
         if slot != node.current() {
             node.switch_to(m, slot);
@@ -76,8 +84,8 @@ pub fn schedule<M: Machine>(node: &mut Node, m: &mut M) -> Next {
                 return Next::Interrupts;
             }
             match node.threads.best_deferred() {
-                Some(priority) => do_deferred(node, m, priority),
-                None => port_ways::run_system_task(node, m, calls::permitted_call),
+                Some(priority) => do_deferred(kernel, m, priority),
+                None => port_ways::run_system_task(kernel, m, calls::permitted_call),
             }
             continue;
         }
@@ -90,25 +98,27 @@ pub fn schedule<M: Machine>(node: &mut Node, m: &mut M) -> Next {
         if core::mem::take(&mut node.interrupts_first) {
             return Next::Interrupts;
         }
-        attend(node, m, slot);
+        attend(kernel, m, slot);
     }
 }
 
 /// The timer has come: real-time timers, the end of a quantum, and the clock of the time-shared world.
-pub fn on_timer<M: Machine>(node: &mut Node, m: &mut M) {
+pub fn on_timer<M: Machine>(kernel: &mut Kernel, m: &mut M) {
+    let node = &mut kernel.node;
     let now = m.ticks();
     node.timer.disarm();
     node.threads.charge(now);
     if node.threads.is_observed() {
-        while let Some(slot) = injection::marked_waiter(node) {
+        while let Some(slot) = injection::marked_waiter(&node.threads) {
             critical::die(node, m, slot);
         }
     }
-    minix4rt::expire_timers(node, m, now);
-    end_quantum(node, m);
+    minix4rt::expire_timers(kernel, m, now);
+    end_quantum(kernel, m);
+    let node = &mut kernel.node;
     throttle::end_pause(node, m, now);
-    if node.minix4rt.is_active() && node.threads.is_real_time_ready() {
-        deferred::defer_clock(node);
+    if kernel.mrt.is_active() && node.threads.is_real_time_ready() {
+        interrupts::defer_clock(node);
     } else {
         do_clock_work(node, m);
     }
@@ -119,16 +129,16 @@ pub fn do_clock_work<M: Machine>(node: &mut Node, m: &mut M) {
     let now = m.ticks();
     expire_alarms(node, m, now);
     node.threads.balance(now, m.ns_to_ticks(BALANCE_NS));
-    if let Some(deadline) = node.alarms.first_deadline() {
-        node.timer.arm(m, deadline);
-    }
+    node.alarms.arm_first(&mut node.timer, m);
 }
 
-/// Lets a thread that has used up its quantum go behind those that wait in its queue; a time-shared one sinks to the next worse.
-fn end_quantum<M: Machine>(node: &mut Node, m: &mut M) {
+/// Puts a thread that has used up its quantum at the tail of its queue; a time-shared one sinks to the next worse.
+fn end_quantum<M: Machine>(kernel: &mut Kernel, m: &mut M) {
+    let node = &mut kernel.node;
     let competition = node.threads.has_competition();
     if node.threads.running().real_time && node.threads.running().quantum_left <= 0 {
-        return minix4rt::end_runaway(node, m, node.current());
+        let runaway = node.current();
+        return minix4rt::end_runaway(kernel, m, runaway);
     }
     let thread = node.threads.running_mut();
     if thread.flags != 0 || thread.quantum_left > 0 || thread.queue == SYSTEM_QUEUE {
@@ -146,15 +156,16 @@ fn end_quantum<M: Machine>(node: &mut Node, m: &mut M) {
     }
 }
 
-/// Work that was put off has the CPU: one piece of the best.
+/// Does one piece of deferred work of the best priority.
 #[cold]
 #[inline(never)]
-fn do_deferred<M: Machine>(node: &mut Node, m: &mut M, priority: u8) {
+fn do_deferred<M: Machine>(kernel: &mut Kernel, m: &mut M, priority: u8) {
+    let node = &mut kernel.node;
     if priority == SYSTEM_QUEUE {
         node.threads.end_deferred(priority);
         do_ordinary_work(node, m);
     } else {
-        minix4rt::do_real_time_work(node, m, priority);
+        minix4rt::do_real_time_work(kernel, m, priority);
     }
 }
 

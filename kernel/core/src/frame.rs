@@ -79,7 +79,7 @@ impl Frame {
         frame
     }
 
-    /// Destination, or whom to receive from.
+    /// Destination, or the source to receive from.
     #[inline(always)]
     pub const fn endpoint(&self) -> Endpoint {
         Endpoint(self.r13 as u32)

@@ -1,15 +1,16 @@
 //! The portable half of the kernel: everything that decides.
 //!
 //! IPC, scheduling, privileges, grants, timers, interrupts, kernel calls and the life of threads, as one struct
-//! ([`Node`]) of fixed tables: no allocation, no globals, no locks, no assembly, no `unsafe`. What only hardware can do
+//! ([`Kernel`]) of fixed tables: no allocation, no globals, no locks, no assembly, no `unsafe`. What only hardware can do
 //! is asked of a [`Machine`]: `kernel/x86_64` implements it for the real one, the tests of this crate for a made-up
 //! one.
 //!
 //! The kernel is event-style: every entry (system call, fault, interrupt) runs to its end on one stack and then asks
-//! [`Node::next`] who continues. What cannot finish now is remembered in the thread and taken up when that is next
+//! [`Kernel::next`] which thread continues. What cannot finish now is remembered in the thread and taken up when that is next
 //! dispatched.
 //!
-//! Reading order: `frame`, `thread`, `machine`, `node`, then `ipc` and its neighbours.
+//! Reading order: `frame`, `thread`, `machine`, `sched`, `node`, `entry`, then `ipc` and its neighbours. `layers.toml` says
+//! which module may import which.
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 // What only a room uses is unused where the room is left out.
@@ -18,8 +19,10 @@
     allow(dead_code)
 )]
 
+mod boost;
 mod calls;
 mod dispatch;
+mod entry;
 pub mod frame;
 mod futex;
 mod inheritance;
@@ -29,8 +32,9 @@ mod life;
 mod linux;
 pub mod machine;
 mod memory;
-pub mod node;
+mod node;
 mod priority;
+mod probes;
 mod rights;
 mod rooms;
 mod sched;
@@ -40,9 +44,12 @@ pub mod thread;
 mod time;
 mod vector;
 
+pub use dispatch::Next;
 pub use frame::Frame;
 pub use ipc::fast_path::FastSwitch;
-pub use machine::Machine;
+pub use machine::{Machine, Space};
 pub use memory::{copy::CHUNK_BYTES, spaces::PAGES_AT_ONCE};
-pub use node::{Next, Node};
-pub use thread::{Space, Thread};
+pub use rooms::Kernel;
+pub use thread::Thread;
+
+use node::Node;

@@ -4,9 +4,22 @@
 //! user addresses before (`start + bytes <= layout::USER_END`), page counts and alignments likewise, unless said
 //! otherwise.
 
-use crate::{Frame, Space};
+use crate::Frame;
 
-use abi::{Errno, Message, info::KernelInfo, registers::EXTENDED_BYTES, trace::Record};
+use abi::{Errno, Message, info::KernelInfo, layout::USER_END, registers::EXTENDED_BYTES, trace::Record};
+
+/// An address space of the node: an index below `layout::SPACES`. The spaces of the services that the kernel starts
+/// itself have the number of their slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Space(pub u16);
+
+/// `EFAULT` unless all of the range is user memory.
+pub(crate) fn check_range(address: u64, bytes: u64) -> Result<(), Errno> {
+    match address.checked_add(bytes) {
+        Some(end) if end <= USER_END => Ok(()),
+        _ => Err(Errno::EFAULT),
+    }
+}
 
 /// Which side of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

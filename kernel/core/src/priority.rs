@@ -1,4 +1,4 @@
-//! The ready queues and who belongs in which: 0 (best) to 46 real time, 47 the SYSTEM task, 48 to 63 time shared.
+//! The ready queues and their use: 0 (best) to 46 real time, 47 the SYSTEM task, 48 to 63 time shared.
 
 /// Number of ready queues.
 pub const QUEUES: usize = 64;
@@ -15,7 +15,7 @@ pub const SERVICE_QUEUE: u8 = FIRST_SHARED + 4;
 pub const APPLICATION_QUEUE: u8 = FIRST_SHARED + 8;
 /// Default quantum.
 pub const QUANTUM_NS: u64 = 10_000_000;
-/// Quantum of `SCHED_FIFO`: how often its thread is looked at.
+/// Quantum of `SCHED_FIFO`: how often `throttle` checks its thread.
 pub const FIFO_NS: u64 = 50_000_000;
 /// Bit of a quantum: when it is over, the thread keeps its turn among those of its queue.
 pub const KEEPS_TURN: u64 = 1 << 63;

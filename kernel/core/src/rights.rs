@@ -1,6 +1,6 @@
 //! What privileges allow: memory, ports, interrupt lines (`abi::privilege`).
 //!
-//! Pure questions, asked by everybody who decides. Neighbours: `calls::privileges` (sets them).
+//! Pure functions of privileges. Neighbours: `calls::privileges` (sets them).
 
 use abi::{Errno, privilege::Privileges, privilege::device, privilege::io};
 
@@ -20,7 +20,7 @@ pub fn find_ports(privileges: &Privileges, first: u64, count: u64) -> Option<usi
     ranges.iter().position(|range| first >= range.first as u64 && last <= range.last as u64)
 }
 
-/// True when one range, behind which is the machine, holds all of a single access. Short: it stands on the fast ways.
+/// Returns true when one range, behind which is the machine, holds all of a single access. Short: the fast access paths ask it.
 #[inline(always)]
 pub fn allows_machine_port(privileges: &Privileges, port: u64, width: u64) -> bool {
     let count = (privileges.port_count as usize).min(privileges.ports.len());

@@ -1,9 +1,9 @@
-//! A way back, for exhaustive search: what messages and scheduling change in a few threads.
+//! Snapshots for exhaustive search: what messages and scheduling change in a few threads.
 //!
 //! Not for running kernels. Deadlines, lines, privileges and routes are not part of it: between taking and restoring,
 //! they must not change.
 
-use crate::{Node, Thread, sched::Queues};
+use crate::{Thread, rooms::Kernel, sched::Queues};
 
 /// The state of `N` threads and of the scheduler.
 #[derive(Clone, Debug)]
@@ -14,27 +14,27 @@ pub struct Snapshot<const N: usize> {
     queues: Queues,
 }
 
-impl Node {
+impl Kernel {
     /// Takes a snapshot of these threads, which must be all that exist.
     ///
     /// # Panics
     /// When a slot is not below `SLOTS`.
     pub fn snapshot<const N: usize>(&self, slots: [usize; N]) -> Snapshot<N> {
-        let threads = slots.map(|slot| self.threads[slot].clone());
+        let threads = slots.map(|slot| self.node.threads[slot].clone());
         Snapshot {
-            spaces: threads.each_ref().map(|thread| self.spaces[thread.space.0 as usize]),
+            spaces: threads.each_ref().map(|thread| self.node.spaces[thread.space.0 as usize]),
             slots,
             threads,
-            queues: self.threads.queues().clone(),
+            queues: self.node.threads.queues().clone(),
         }
     }
 
     /// Goes back to a snapshot of this node.
     pub fn restore<const N: usize>(&mut self, snapshot: &Snapshot<N>) {
         for (index, thread) in snapshot.threads.iter().enumerate() {
-            self.spaces[thread.space.0 as usize] = snapshot.spaces[index];
-            self.threads[snapshot.slots[index]].clone_from(thread);
+            self.node.spaces[thread.space.0 as usize] = snapshot.spaces[index];
+            self.node.threads[snapshot.slots[index]].clone_from(thread);
         }
-        self.threads.restore_queues(&snapshot.queues);
+        self.node.threads.restore_queues(&snapshot.queues);
     }
 }

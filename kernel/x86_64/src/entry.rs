@@ -19,7 +19,7 @@ use abi::{
     rt,
 };
 use core::mem::offset_of;
-use kernel_core::{FastSwitch, Frame, Machine, Next, Node, Thread, frame::entry};
+use kernel_core::{FastSwitch, Frame, Kernel, Machine, Next, Thread, frame::entry};
 
 core::arch::global_asm!(
     include_str!("entry.s"),
@@ -112,30 +112,30 @@ pub fn start() {
 /// Leaves the kernel for the first thread.
 pub fn run() -> ! {
     // SAFETY: booting is over, so nothing else holds the state.
-    let (node, hardware) = unsafe { node_state() };
-    dispatch(node, hardware)
+    let (kernel, hardware) = unsafe { node_state() };
+    dispatch(kernel, hardware)
 }
 
 /// Asks core who runs, waits while nobody does, and leaves the kernel for the one that does. The kernel's stack is abandoned: each
 /// entry starts at its end again.
 #[inline(always)]
-fn dispatch(node: &mut Node, hardware: &mut Hardware) -> ! {
+fn dispatch(kernel: &mut Kernel, hardware: &mut Hardware) -> ! {
     loop {
-        match node.next(hardware) {
-            Next::Run(slot) if !interrupts::recorded() => leave(node, hardware, slot),
+        match kernel.next(hardware) {
+            Next::Run(slot) if !interrupts::recorded() => leave(kernel, hardware, slot),
             Next::Idle if !interrupts::recorded() => interrupts::wait(),
             Next::Idle | Next::Run(_) => {}
             Next::Interrupts => interrupts::open_window(),
         }
-        take_recorded(node, hardware);
+        take_recorded(kernel, hardware);
     }
 }
 
 /// Leaves the kernel for the thread in `slot`.
 #[inline(always)]
-fn leave(node: &mut Node, hardware: &mut Hardware, slot: usize) -> ! {
-    hardware.enter(slot, node.thread(slot), node);
-    let frame: *mut Frame = node.frame_mut(slot);
+fn leave(kernel: &mut Kernel, hardware: &mut Hardware, slot: usize) -> ! {
+    hardware.enter(slot, kernel.thread(slot), kernel);
+    let frame: *mut Frame = kernel.frame_mut(slot);
     // SAFETY: only the entry code reads `CURRENT_FRAME`, and it does not run now; the thread's space is loaded, and `leave_kernel`
     // restores all registers from the frame in rax.
     unsafe {
@@ -152,10 +152,10 @@ enum Load {
 
 /// Leaves the kernel for the thread in slot `to`, with the message in the frame of `from`.
 #[inline(always)]
-fn leave_with(node: &mut Node, hardware: &mut Hardware, load: Load, from: usize, to: usize) -> ! {
-    hardware.enter(to, node.thread(to), node);
-    let sender: *mut Frame = node.frame_mut(from);
-    let receiver: *mut Frame = node.frame_mut(to);
+fn leave_with(kernel: &mut Kernel, hardware: &mut Hardware, load: Load, from: usize, to: usize) -> ! {
+    hardware.enter(to, kernel.thread(to), kernel);
+    let sender: *mut Frame = kernel.frame_mut(from);
+    let receiver: *mut Frame = kernel.frame_mut(to);
     // SAFETY: as in `leave`; both frames stay where they are.
     unsafe {
         CURRENT_FRAME = receiver;
@@ -173,18 +173,18 @@ fn leave_with(node: &mut Node, hardware: &mut Hardware, load: Load, from: usize,
 /// Handles the interrupts that came while the kernel waited.
 #[cold]
 #[inline(never)]
-fn take_recorded(node: &mut Node, hardware: &mut Hardware) {
+fn take_recorded(kernel: &mut Kernel, hardware: &mut Hardware) {
     while let Some(vector) = interrupts::next_recorded() {
-        take_interrupt(node, hardware, vector);
+        take_interrupt(kernel, hardware, vector);
     }
 }
 
-fn take_interrupt(node: &mut Node, hardware: &mut Hardware, vector: u64) {
+fn take_interrupt(kernel: &mut Kernel, hardware: &mut Hardware, vector: u64) {
     match interrupts::source(vector) {
-        Source::Line(line) => node.interrupt(hardware, line),
+        Source::Line(line) => kernel.interrupt(hardware, line),
         Source::Timer => {
             if hardware.timer_is_due() {
-                node.timer(hardware);
+                kernel.timer(hardware);
             }
         }
         Source::Spurious => return,
@@ -207,9 +207,9 @@ extern "C" fn syscall_from_user(number: u64) -> ! {
 #[inline(never)]
 fn request() -> ! {
     // SAFETY: the entry code runs with interrupts off and never from kernel mode, so this is the only reference.
-    let (node, hardware) = unsafe { node_state() };
-    match node.try_request(hardware) {
-        Some(FastSwitch { from, to }) => leave_with(node, hardware, Load::Message, from, to),
+    let (kernel, hardware) = unsafe { node_state() };
+    match kernel.try_request(hardware) {
+        Some(FastSwitch { from, to }) => leave_with(kernel, hardware, Load::Message, from, to),
         None => other_syscall(),
     }
 }
@@ -218,10 +218,10 @@ fn request() -> ! {
 #[inline(never)]
 fn answer() -> ! {
     // SAFETY: as in `request`.
-    let (node, hardware) = unsafe { node_state() };
-    match node.try_answer(hardware) {
-        Some(FastSwitch { from, to }) if from == to => leave(node, hardware, to),
-        Some(FastSwitch { from, to }) => leave_with(node, hardware, Load::Message, from, to),
+    let (kernel, hardware) = unsafe { node_state() };
+    match kernel.try_answer(hardware) {
+        Some(FastSwitch { from, to }) if from == to => leave(kernel, hardware, to),
+        Some(FastSwitch { from, to }) => leave_with(kernel, hardware, Load::Message, from, to),
         None => other_syscall(),
     }
 }
@@ -230,9 +230,9 @@ fn answer() -> ! {
 #[inline(never)]
 fn linux_call(number: u64) -> ! {
     // SAFETY: as in `request`.
-    let (node, hardware) = unsafe { node_state() };
-    match node.try_linux_call(hardware, number) {
-        Some(FastSwitch { from, to }) => leave_with(node, hardware, Load::LinuxCall, from, to),
+    let (kernel, hardware) = unsafe { node_state() };
+    match kernel.try_linux_call(hardware, number) {
+        Some(FastSwitch { from, to }) => leave_with(kernel, hardware, Load::LinuxCall, from, to),
         None => other_syscall(),
     }
 }
@@ -241,11 +241,11 @@ fn linux_call(number: u64) -> ! {
 #[inline(never)]
 fn real_time_call(number: u64) -> ! {
     // SAFETY: as in `request`.
-    let (node, hardware) = unsafe { node_state() };
-    if !node.real_time_call(hardware, number) {
-        dispatch(node, hardware);
+    let (kernel, hardware) = unsafe { node_state() };
+    if !kernel.real_time_call(hardware, number) {
+        dispatch(kernel, hardware);
     }
-    let frame: *mut Frame = node.frame_mut(node.current());
+    let frame: *mut Frame = kernel.frame_mut(kernel.current());
     // SAFETY: as in `leave`: `CURRENT_FRAME` and the loaded space are those of this thread still.
     unsafe { core::arch::asm!("jmp {}", sym leave_kernel, in("rax") frame, options(noreturn)) }
 }
@@ -254,31 +254,31 @@ fn real_time_call(number: u64) -> ! {
 #[inline(never)]
 fn other_syscall() -> ! {
     // SAFETY: as in `request`, whose references are gone.
-    let (node, hardware) = unsafe { node_state() };
-    node.syscall(hardware);
-    dispatch(node, hardware)
+    let (kernel, hardware) = unsafe { node_state() };
+    kernel.syscall(hardware);
+    dispatch(kernel, hardware)
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn trap_from_user(vector: u64, error: u64) -> ! {
     // SAFETY: as in `request`.
-    let (node, hardware) = unsafe { node_state() };
+    let (kernel, hardware) = unsafe { node_state() };
     match vector {
         vector::PAGE_FAULT => {
             let access = error & (ACCESS_PRESENT | ACCESS_WRITE | ACCESS_EXECUTE);
-            node.page_fault(hardware, cpu::cr2(), access);
+            kernel.page_fault(hardware, cpu::cr2(), access);
         }
-        vector::NO_FPU => hardware.use_fpu(node.current()),
-        vector::GENERAL_PROTECTION if hardware.opens_ports(node) => {}
+        vector::NO_FPU => hardware.use_fpu(kernel.current()),
+        vector::GENERAL_PROTECTION if hardware.opens_ports(kernel) => {}
         vector::NON_MASKABLE | vector::DOUBLE_FAULT => {
-            fatal::trap(vector, error, node.frame_mut(node.current()).rip, 0)
+            fatal::trap(vector, error, kernel.frame_mut(kernel.current()).rip, 0)
         }
-        vector::PRIMITIVE => node.vector33(hardware),
-        vector::HAL => node.hal(hardware),
-        0..=vector::LAST_EXCEPTION => node.exception(hardware, vector, error, 0),
-        _ => take_interrupt(node, hardware, vector),
+        vector::PRIMITIVE => kernel.vector33(hardware),
+        vector::HAL => kernel.hal(hardware),
+        0..=vector::LAST_EXCEPTION => kernel.exception(hardware, vector, error, 0),
+        _ => take_interrupt(kernel, hardware, vector),
     }
-    dispatch(node, hardware)
+    dispatch(kernel, hardware)
 }
 
 /// What a short port access gives back to `entry.s`, in rax and rdx.
@@ -297,9 +297,9 @@ impl Access {
 #[unsafe(no_mangle)]
 extern "C" fn hal_from_user(operation: u64, port: u64, value: u64) -> Access {
     // SAFETY: as in `request`.
-    let (node, hardware) = unsafe { node_state() };
+    let (kernel, hardware) = unsafe { node_state() };
     let width = operation & io::WIDTH;
-    if !matches!(operation & !io::OUT, 1 | 2 | 4) || !node.reaches_port(port, width) {
+    if !matches!(operation & !io::OUT, 1 | 2 | 4) || !kernel.reaches_port(port, width) {
         return Access::NOT_DONE;
     }
     if operation & io::OUT == 0 {
@@ -315,10 +315,10 @@ extern "C" fn port_instruction_from_user(opcode: u64, rdx: u64, rax: u64) -> Acc
     const IN_AL_DX: u64 = 0xec;
     const OUT_DX_AL: u64 = 0xee;
     // SAFETY: as in `request`.
-    let (node, hardware) = unsafe { node_state() };
+    let (kernel, hardware) = unsafe { node_state() };
     let port = rdx as u16;
     let known = matches!(opcode, IN_AL_DX | OUT_DX_AL);
-    if !known || !node.emulates_ports() || !node.reaches_port(port as u64, 1) {
+    if !known || !kernel.emulates_ports() || !kernel.reaches_port(port as u64, 1) {
         return Access::NOT_DONE;
     }
     if opcode == IN_AL_DX {

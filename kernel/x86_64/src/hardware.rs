@@ -28,7 +28,7 @@ use abi::{
 use core::{fmt::Write as _, mem::size_of};
 use kernel_boot::{BootInfo, MemoryMap, Platform};
 use kernel_core::{
-    Frame, Machine, Node, Space, Thread,
+    Frame, Kernel, Machine, Space, Thread,
     machine::{Copied, Fault, Mapped, Memory, Msi},
 };
 
@@ -81,29 +81,29 @@ impl Hardware {
 
     /// The thread in `slot` is about to run in user mode: makes the CPU its own.
     #[inline(always)]
-    pub fn enter(&mut self, slot: usize, thread: &Thread, node: &Node) {
+    pub fn enter(&mut self, slot: usize, thread: &Thread, kernel: &Kernel) {
         if let Some(space) = thread.space() {
             self.spaces.load(space);
         }
         if !self.ordinary[slot] || self.something_is_loaded {
-            self.enter_special(slot, node);
+            self.enter_special(slot, kernel);
         }
     }
 
     /// The part of [`Hardware::enter`] for threads with FPU or ports of their own, and for whoever runs next after one of them.
     #[inline(never)]
-    fn enter_special(&mut self, slot: usize, node: &Node) {
-        self.context.enter(slot, &node.thread(slot).frame);
-        self.ports.enter(&mut self.descriptors, slot, node.privileges(slot));
+    fn enter_special(&mut self, slot: usize, kernel: &Kernel) {
+        self.context.enter(slot, &kernel.thread(slot).frame);
+        self.ports.enter(&mut self.descriptors, slot, kernel.privileges(slot));
         self.ordinary[slot] = slot < SERVICE_SLOTS && !self.ports.is_user(slot);
         self.something_is_loaded = self.context.is_in_use() || self.ports.are_open();
     }
 
     /// The current thread has caused a protection fault: true when that was its first use of ports that it reaches directly, and it can
     /// go on. A fault with the bitmap in place is about a port that is none of its own.
-    pub fn opens_ports(&mut self, node: &Node) -> bool {
-        let slot = node.current();
-        let opened = self.ports.open(&mut self.descriptors, slot, node.privileges(slot));
+    pub fn opens_ports(&mut self, kernel: &Kernel) -> bool {
+        let slot = kernel.current();
+        let opened = self.ports.open(&mut self.descriptors, slot, kernel.privileges(slot));
         if opened {
             self.ordinary[slot] = false;
             self.something_is_loaded = true;

@@ -14,19 +14,19 @@ use abi::{
     privilege::MemoryRange,
 };
 use elf::{Program, Segment};
-use kernel_core::{Frame, Machine, Node, Space};
+use kernel_core::{Frame, Kernel, Machine, Space};
 
 /// Services that the kernel starts, in the order in which they run.
 const BOOT_SERVICES: [usize; 2] = [slot::VM, slot::RS];
 
 /// Builds both services and makes them ready. Panics when the archive does not hold them: there is nothing to run then.
-pub fn start_services(node: &mut Node, hardware: &mut Hardware) {
+pub fn start_services(kernel: &mut Kernel, hardware: &mut Hardware) {
     for slot in BOOT_SERVICES {
         let name = name(slot);
         let Some(file) = file(hardware, name) else { panic!("the boot loader brought no boot archive with {name}") };
         let frame = build(hardware, slot, name, file);
         if let Some(name) = Name::new(name) {
-            node.boot_service(hardware, slot, name, frame);
+            kernel.boot_service(hardware, slot, name, frame);
         }
     }
 }

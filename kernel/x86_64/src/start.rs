@@ -35,7 +35,7 @@ unsafe extern "C" {
 #[unsafe(no_mangle)]
 extern "C" fn kernel_main(magic: u64, information: u64, tsc: u64) -> ! {
     // SAFETY: the first and only code of the node.
-    let (node, hardware) = unsafe { node_state() };
+    let (kernel, hardware) = unsafe { node_state() };
     hardware.console.start();
     hardware.boot = read_boot_info(magic, information);
     hardware.console.quiet = hardware.boot.has_word("quiet");
@@ -47,9 +47,9 @@ extern "C" fn kernel_main(magic: u64, information: u64, tsc: u64) -> ! {
     entry::start();
     hardware.apic.start();
     hardware.clock.start(&hardware.apic, tsc);
-    node.boot(hardware);
-    node.set_tracing(hardware.boot.has_word("trace"));
-    loader::start_services(node, hardware);
+    kernel.boot(hardware);
+    kernel.set_tracing(hardware.boot.has_word("trace"));
+    loader::start_services(kernel, hardware);
     give_rest_to_vm(hardware);
     entry::run()
 }

@@ -5,14 +5,14 @@
 
 use crate::hardware::Hardware;
 use core::cell::UnsafeCell;
-use kernel_core::Node;
+use kernel_core::Kernel;
 
 struct State<T>(UnsafeCell<T>);
 
 // SAFETY: one CPU, and interrupts are off wherever the state is used.
 unsafe impl<T> Sync for State<T> {}
 
-static NODE: State<Node> = State(UnsafeCell::new(Node::new()));
+static NODE: State<Kernel> = State(UnsafeCell::new(Kernel::new()));
 static HARDWARE: State<Hardware> = State(UnsafeCell::new(Hardware::NEW));
 
 /// Both halves.
@@ -20,7 +20,7 @@ static HARDWARE: State<Hardware> = State(UnsafeCell::new(Hardware::NEW));
 /// # Safety
 /// The caller holds the only references: it is the one entry into the kernel that is under way, or its last words.
 #[inline(always)]
-pub unsafe fn node_state() -> (&'static mut Node, &'static mut Hardware) {
+pub unsafe fn node_state() -> (&'static mut Kernel, &'static mut Hardware) {
     // SAFETY: promised by the caller.
     unsafe { (&mut *NODE.0.get(), &mut *HARDWARE.0.get()) }
 }

@@ -13,7 +13,7 @@ use zerocopy::IntoBytes;
 /// Bytes of a machine's answer moved at a time.
 const CHUNK: usize = 512;
 
-/// `GetInfo (what, index, own address, bytes)` → bytes written; an answer that is longer than `bytes` is cut.
+/// `GetInfo (what, index, own address, bytes)` → bytes written; a reply longer than `bytes` is truncated.
 pub fn get_info<M: Machine>(node: &mut Node, m: &mut M, words: [u64; 4]) -> Result<u64, Stop> {
     let [what, index, address, bytes] = words;
     match what {
@@ -86,7 +86,7 @@ fn thread_info<M: Machine>(node: &mut Node, m: &mut M, index: u64) -> Result<Thr
 fn kernel_info<M: Machine>(node: &mut Node, m: &mut M) -> KernelInfo {
     node.threads.charge(m.ticks());
     let mut info = KernelInfo {
-        now_ns: alarm::now_ns(node, m),
+        now_ns: alarm::now_ns(m),
         idle_ns: duration_ns(m, node.threads[slot::IDLE].run_ticks),
         messages: node.delivered,
         switches: node.threads.switches(),

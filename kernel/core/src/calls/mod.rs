@@ -10,27 +10,31 @@ mod privileges;
 
 use crate::{
     Machine, Node, futex, interrupts, ipc::report, life, linux::route, memory::copy, memory::copy::request,
-    memory::grants, memory::spaces, rooms::injection, rooms::minix4rt, rooms::port_ways, rooms::tracing, stop::Stop,
-    thread::attention, time::alarm,
+    memory::grants, memory::spaces, priority::SYSTEM_QUEUE, probes::tracing, rooms::Kernel, rooms::minix4rt,
+    rooms::port_ways, stop::Stop, thread::attention, time::alarm, time::alarm::Kind,
 };
 
-use abi::{Endpoint, Errno, call::KernelCall, call::UNRESTRICTED, endpoint::SERVICE_SLOTS, endpoint::slot};
+use abi::{
+    Endpoint, Errno, call::KernelCall, call::REAL_TIME, call::UNRESTRICTED, endpoint::SERVICE_SLOTS, endpoint::slot,
+};
 
 /// A kernel call (or a number that is none) by the current thread.
 #[inline(never)]
-pub fn kernel_call<M: Machine>(node: &mut Node, m: &mut M, number: u64) {
-    let result = permitted_call(node, m, KernelCall::from_number(number));
+pub fn kernel_call<M: Machine>(kernel: &mut Kernel, m: &mut M, number: u64) {
+    let result = permitted_call(kernel, m, KernelCall::from_number(number));
+    let node = &mut kernel.node;
     if node.tracing.is_on() {
-        tracing::trace_call(node, m, number, result);
+        tracing::trace_call(m, &node.threads, node.current(), number, result);
     }
     report::finish(node, m, node.current(), attention::RESUME, result);
 }
 
 /// Makes a call (`None`: a number that is none), if the caller may.
-pub fn permitted_call<M: Machine>(node: &mut Node, m: &mut M, call: Option<KernelCall>) -> Result<u64, Stop> {
+pub fn permitted_call<M: Machine>(kernel: &mut Kernel, m: &mut M, call: Option<KernelCall>) -> Result<u64, Stop> {
+    let node = &mut kernel.node;
     match call {
         None => Err(Errno::EBADCALL.into()),
-        Some(call) if may_call(node, call) => perform(node, m, call),
+        Some(call) if may_call(node, call) => perform(kernel, m, call),
         Some(KernelCall::DevIo | KernelCall::SDevIo) => {
             let port = node.threads.running().frame.rdi;
             Err(port_ways::refuse_call(node, m, port))
@@ -49,7 +53,8 @@ fn may_call(node: &Node, call: KernelCall) -> bool {
 }
 
 /// Makes a permitted call with the arguments in the registers of the current thread: the caller, or the SYSTEM task in its name.
-fn perform<M: Machine>(node: &mut Node, m: &mut M, call: KernelCall) -> Result<u64, Stop> {
+fn perform<M: Machine>(kernel: &mut Kernel, m: &mut M, call: KernelCall) -> Result<u64, Stop> {
+    let node = &mut kernel.node;
     let caller = node.caller();
     let [w0, w1, w2, w3, w4, w5, _] = node.threads.running().frame.words();
     let e0 = Endpoint(w0 as u32);
@@ -65,8 +70,12 @@ fn perform<M: Machine>(node: &mut Node, m: &mut M, call: KernelCall) -> Result<u
         }
         KernelCall::Fork => life::fork(node, m, e0)?,
         KernelCall::Create => life::create(node, m, w0)?,
-        KernelCall::Destroy => life::destroy(node, m, e0, w1 != 0)?,
-        KernelCall::Inject => injection::inject(node, m, node.find_or_self(e0)?, [w1, w2, w3, w4])?,
+        KernelCall::Destroy => {
+            let slot = life::slot_to_destroy(node, e0)?;
+            minix4rt::end_process(kernel, m, slot);
+            life::destroy(&mut kernel.node, m, slot, w1 != 0)
+        }
+        KernelCall::Inject => inject(node, m, node.find_or_self(e0)?, [w1, w2, w3, w4])?,
         KernelCall::GetRegisters => life::get_registers(node, m, node.threads.find(e0)?, w1)?,
         KernelCall::SetRegisters => life::set_registers(node, m, node.threads.find(e0)?, w1, w2 != 0)?,
         KernelCall::Start => {
@@ -79,7 +88,11 @@ fn perform<M: Machine>(node: &mut Node, m: &mut M, call: KernelCall) -> Result<u
             node.threads.stop(node.find_or_self(e0)?);
             0
         }
-        KernelCall::Interrupt => life::interrupt_thread(node, m, node.threads.find(e0)?)?,
+        KernelCall::Interrupt => {
+            let slot = node.threads.find(e0)?;
+            minix4rt::leave_real_time(kernel, m, slot);
+            life::interrupt_thread(&mut kernel.node, slot)
+        }
         KernelCall::PrivCtl => privileges::set_privileges(node, m, e0, w1)?,
         KernelCall::Schedule => life::schedule_call(node, m, node.find_or_self(e0)?, w1, w2)?,
         KernelCall::SpaceCreate => spaces::create_space(node, m)?,
@@ -105,7 +118,7 @@ fn perform<M: Machine>(node: &mut Node, m: &mut M, call: KernelCall) -> Result<u
         KernelCall::IrqDisable => interrupts::disable_line(node, m, w0)?,
         KernelCall::IrqRemove => interrupts::remove_line(node, m, w0)?,
         KernelCall::MsiSet => interrupts::set_msi(node, m, w0)?,
-        KernelCall::SetAlarm => alarm::set_alarm(node, m, caller, w0, w1),
+        KernelCall::SetAlarm => set_alarm(node, m, caller, w0, w1),
         KernelCall::Time => time(node, m),
         KernelCall::SetTime => set_time(node, m, w0)?,
         KernelCall::GetInfo => info::get_info(node, m, [w0, w1, w2, w3])?,
@@ -122,7 +135,7 @@ fn perform<M: Machine>(node: &mut Node, m: &mut M, call: KernelCall) -> Result<u
         KernelCall::VirVCopy => copy::copy_vector(node, m, (w0, w1), copy::copy_between)?,
         KernelCall::PhysVCopy => copy::copy_vector(node, m, (w0, w1), copy::copy_physical)?,
         KernelCall::GetTsc => time_stamp(node, m),
-        KernelCall::RtControl => minix4rt::real_time_control(node, m, [w0, w1, w2, w3])?,
+        KernelCall::RtControl => minix4rt::real_time_control(kernel, m, [w0, w1, w2, w3])?,
         KernelCall::FutexWake => futex::wake_futex_of(node, m, node.threads.find(e0)?, [w1, w2])?,
     };
     Ok(value)
@@ -136,7 +149,7 @@ fn who_is(node: &Node, slot: u64) -> Result<u64, Errno> {
 
 /// `Time`: monotonic time; real time in word 0.
 fn time<M: Machine>(node: &mut Node, m: &mut M) -> u64 {
-    let now_ns = alarm::now_ns(node, m);
+    let now_ns = alarm::now_ns(m);
     node.threads.running_mut().frame.rdi = now_ns.wrapping_add(node.real_offset_ns);
     now_ns
 }
@@ -149,8 +162,27 @@ fn time_stamp<M: Machine>(node: &mut Node, m: &mut M) -> u64 {
     0
 }
 
+/// `Inject`: see `Injection::call`.
+fn inject<M: Machine>(node: &mut Node, m: &mut M, slot: usize, words: [u64; 4]) -> Result<u64, Errno> {
+    let result = node.injection.call(&mut node.threads, m, slot, words);
+    node.update_fast_path();
+    result
+}
+
+/// `SetAlarm`: one notification from CLOCK at this monotonic time, in place of the alarm before; 0: none. A queue that is
+/// not real-time counts as 0.
+fn set_alarm<M: Machine>(node: &mut Node, m: &mut M, slot: usize, deadline_ns: u64, queue: u64) -> u64 {
+    let queue = queue.checked_sub(REAL_TIME).filter(|&queue| queue < SYSTEM_QUEUE as u64);
+    node.threads[slot].alarm_queue = queue.unwrap_or(0) as u8;
+    match deadline_ns {
+        0 => node.alarms.cancel(slot, Kind::Alarm),
+        _ => node.alarms.set_ns(&mut node.timer, m, (slot, Kind::Alarm), deadline_ns),
+    }
+    0
+}
+
 /// `SetTime`.
 fn set_time<M: Machine>(node: &mut Node, m: &mut M, real_ns: u64) -> Result<u64, Errno> {
-    node.real_offset_ns = real_ns.wrapping_sub(alarm::now_ns(node, m));
+    node.real_offset_ns = real_ns.wrapping_sub(alarm::now_ns(m));
     Ok(0)
 }

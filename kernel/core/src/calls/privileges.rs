@@ -1,16 +1,16 @@
-//! Privileges: set by rs alone, asked by everybody who decides (`abi::privilege`).
+//! Kernel calls about privileges, which rs alone sets (`abi::privilege`).
 //!
 //! Neighbours: `call` (call mask), `ipc` (destinations), `ports`, `line`, `copy`.
 
 use crate::{
-    Machine, Node, memory::copy, rights::allows_line, rights::allows_memory, rights::find_ports, rooms::tracing,
+    Machine, Node, memory::copy, probes::tracing, rights::allows_line, rights::allows_memory, rights::find_ports,
     stop::Stop,
 };
 
 use abi::{Endpoint, Errno, privilege::Privileges, privilege::check, privilege::device, privilege::way};
 
 /// `PrivCtl (endpoint, address)`. `EINVAL`: not a service, counts beyond their arrays, or an
-/// unknown way or device.
+/// unknown access path or device.
 pub fn set_privileges<M: Machine>(node: &mut Node, m: &mut M, endpoint: Endpoint, address: u64) -> Result<u64, Stop> {
     let slot = node.find_or_self(endpoint)?;
     if !node.threads[slot].endpoint.is_service() {
@@ -26,7 +26,7 @@ pub fn set_privileges<M: Machine>(node: &mut Node, m: &mut M, endpoint: Endpoint
     node.privileges[slot] = privileges;
     m.rights_changed(slot);
     if node.tracing.is_on() {
-        tracing::trace_name(node, m, slot);
+        tracing::trace_name(m, node.threads[slot].endpoint, privileges.name);
     }
     Ok(0)
 }

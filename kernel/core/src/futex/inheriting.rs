@@ -1,44 +1,29 @@
-//! Futexes whose holder inherits the priorities of those who wait: `FUTEX_LOCK_PI`, `TRYLOCK_PI`, `UNLOCK_PI`
-//! (futex(2)), and the second half of `CMP_REQUEUE_PI`.
+//! Futexes with priority inheritance: `FUTEX_LOCK_PI`, `TRYLOCK_PI`, `UNLOCK_PI` (futex(2)), and the second half of
+//! `CMP_REQUEUE_PI`.
 //!
-//! The word in the program's memory says who holds such a futex. Only what concerns those who wait is here: a mutex of `rt` that comes with
-//! the first waiter and goes with the last. Its number is one that no semaphore of MINIX4RT has. When its holder ends, the first in line has
-//! it, and makes its call again to say so in the word. A thread takes part in `rt` from its first wait or loan on, with its ready
-//! queue as its base. Neighbours: `futex`, `rt`, `lend`, `mrt::effects`.
+//! The word in the program's memory names the owner. The kernel keeps only waiters: a mutex of `inheritance` that exists from
+//! the first waiter to the last, under a number that no semaphore of MINIX4RT has. When the owner ends, the first waiter is
+//! the next owner, and makes its call again to write that into the word. A thread is known to `inheritance` from its first
+//! wait or donation on, with its ready queue as base. Neighbours: `futex`, `inheritance`, `boost`.
 
 use crate::{
-    Machine, Node, futex, futex::ALL_BITS, futex::Key, inheritance::Flags, inheritance::NOTHING, inheritance::Refusal,
-    inheritance::Semaphore, inheritance::donate, inheritance::effects, memory::copy, stop::Stop, thread::attention,
-    thread::blocked,
+    Machine, Node, boost::donate, boost::effects, futex, futex::ALL_BITS, inheritance::Flags, inheritance::NOTHING,
+    inheritance::Refusal, inheritance::Semaphore, memory::copy, node::futexes::FIRST, node::futexes::Key,
+    node::futexes::MUTEXES, stop::Stop, thread::attention, thread::blocked,
 };
 
-use abi::{Errno, endpoint::SERVICE_SLOTS, endpoint::SLOTS, linux::nr, rt::SEMAPHORES};
+use abi::{Errno, endpoint::SERVICE_SLOTS, endpoint::SLOTS, linux::nr};
 
-/// Futexes that somebody waits for, at a time; more are `ENOMEM`.
-const FUTEXES: usize = 128;
-/// Numbers of mutexes in `rt`: those of MINIX4RT come first, then one that is none, then these.
-const FIRST: usize = SEMAPHORES + 1;
-pub const MUTEXES: usize = FIRST + FUTEXES;
 const MUTEX: Flags = Flags { by_priority: true, mutex: true, inherits: true, ceiling: false };
 
 /// Length of the `syscall` instruction.
 const SYSCALL_BYTES: u64 = 2;
 
-/// Fields of the word. As on Linux, whoever has waited finds `WAITERS` in it, and so unlocks by a call.
+/// Fields of the word. As on Linux, an owner that has waited finds `WAITERS` in it, and so unlocks by a call.
 mod word {
     pub const TID: u32 = 0x3fff_ffff;
     pub const OWNER_DIED: u32 = 0x4000_0000;
     pub const WAITERS: u32 = 0x8000_0000;
-}
-
-/// What `rt` does not know about them.
-#[derive(Debug)]
-pub struct PiFutexes {
-    keys: [Key; FUTEXES],
-}
-
-impl PiFutexes {
-    pub const NEW: PiFutexes = PiFutexes { keys: [Key::UNKNOWN; FUTEXES] };
 }
 
 /// The thread of a program with this Linux id.
@@ -46,13 +31,12 @@ fn thread_by_tid(node: &Node, tid: u32) -> Option<usize> {
     (SERVICE_SLOTS..SLOTS).find(|&slot| node.threads[slot].tid == tid && node.threads[slot].is_live() && tid != 0)
 }
 
-/// The mutex of a futex that somebody waits for.
+/// Returns the mutex of a futex that has waiters.
 fn pi_mutex(node: &Node, key: Key) -> Option<(u16, Semaphore)> {
-    let known = |id: usize| Some((id as u16, *node.inheritance.semaphore(id as u16)?));
-    (FIRST..MUTEXES).filter(|id| key.is(node.pi.keys[id - FIRST])).find_map(known)
+    node.futexes.mutexes(key).find_map(|id| Some((id, *node.inheritance.semaphore(id)?)))
 }
 
-/// A futex has become the thread's by the end of its holder.
+/// Returns true when a futex has become the thread's by the end of its owner.
 pub fn is_next_owner(node: &Node, slot: usize, key: Key) -> bool {
     pi_mutex(node, key).is_some_and(|(_, mutex)| mutex.owner == slot as u16)
 }
@@ -84,14 +68,14 @@ pub fn lock_pi<M: Machine>(node: &mut Node, m: &mut M, slot: usize, key: Key, ma
     }
 }
 
-/// A mutex for a futex that the thread in slot `holder` holds. It belongs to nobody who could end.
+/// Allocates a mutex for a futex that the thread in slot `holder` holds. Its creator is no thread that could end.
 fn new_pi_mutex(node: &mut Node, key: Key, holder: usize) -> Result<u16, Errno> {
     effects::take_part(node, holder);
     let pool = FIRST as u16..MUTEXES as u16;
     let id =
         effects::decide(node, |rt, effects| rt.allocate(pool, 0, 1, MUTEX, NOTHING, effects)).or(Err(Errno::ENOMEM))?;
-    node.pi.keys[id as usize - FIRST] = key;
-    // It is new and free.
+    node.futexes.set_mutex(id, key);
+    // It is free.
     let _ = effects::decide(node, |rt, effects| rt.down(holder as u16, id, false, effects));
     Ok(id)
 }
@@ -112,7 +96,7 @@ fn wait_for_pi(node: &mut Node, slot: usize, id: u16) -> Result<u64, Stop> {
     Err(Stop::NoResult)
 }
 
-/// `FUTEX_UNLOCK_PI`: the best of those who wait has it next.
+/// `FUTEX_UNLOCK_PI`: the best waiter is the next owner.
 pub fn unlock_pi<M: Machine>(node: &mut Node, m: &mut M, key: Key) -> Result<u64, Stop> {
     let slot = node.current() as u16;
     if futex::futex_word(node, m, key.address())? & word::TID != node.threads.running().tid {
@@ -123,20 +107,20 @@ pub fn unlock_pi<M: Machine>(node: &mut Node, m: &mut M, key: Key) -> Result<u64
     let new = next_owner.map_or(0, |next_owner| node.threads[next_owner as usize].tid | word::WAITERS);
     copy::write_own(node, m, key.address(), &new.to_le_bytes())?;
     if let Some((id, _)) = held {
-        // It carries it.
+        // It is the owner.
         let _ = effects::decide(node, |rt, effects| rt.up(slot, id, effects));
         drop_unused_pi(node, id);
     }
     Ok(0)
 }
 
-/// The wait of a thread for such a futex ends without it.
+/// Ends the wait of a thread for such a futex without it.
 pub fn give_up_pi(node: &mut Node, slot: usize, id: u16) {
     effects::decide(node, |rt, effects| rt.give_up(slot as u16, effects));
     drop_unused_pi(node, id);
 }
 
-/// A signal ends the wait of a thread for such a futex: it makes its call again afterwards, whatever the signal's action says.
+/// Ends the wait of a thread for such a futex by a signal: it makes its call again afterwards, whatever the signal's action says.
 pub fn interrupt_pi_wait(node: &mut Node, slot: usize) {
     futex::leave_futex(node, slot);
     let frame = &mut node.threads[slot].frame;
@@ -144,20 +128,20 @@ pub fn interrupt_pi_wait(node: &mut Node, slot: usize) {
     node.threads.wake_if_free(slot);
 }
 
-/// The mutex goes with the last who waits for it.
+/// Frees a mutex without waiters.
 fn drop_unused_pi(node: &mut Node, id: u16) {
     if node.inheritance.semaphore(id).is_some_and(|mutex| mutex.value >= 0) {
-        // It is there, and 0 its owner.
+        // It is allocated, and 0 its creator.
         let _ = effects::decide(node, |rt, effects| rt.free(0, id, effects));
     }
 }
 
-/// A thread leaves its memory behind: whoever waits for a futex that it holds has that now, and makes its call again.
+/// Hands the futexes of a thread that leaves its memory to their next owners, which make their calls again.
 pub fn bequeath_pi(node: &mut Node, slot: usize) {
     let next = |node: &Node| node.inheritance.held_by(slot as u16).find(|&id| id >= FIRST as u16);
     while let Some(id) = next(node) {
         let next_owner = node.inheritance.semaphore(id).and_then(Semaphore::first_waiter);
-        // It carries it.
+        // It is the owner.
         let _ = effects::decide(node, |rt, effects| rt.up(slot as u16, id, effects));
         match next_owner {
             None => drop_unused_pi(node, id),

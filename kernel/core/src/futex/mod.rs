@@ -8,14 +8,11 @@
 pub mod inheriting;
 
 use crate::{
-    Machine, Node, Space, inheritance::Wait, memory::copy, memory::place::check_range, priority::FIRST_SHARED,
-    stop::Stop, thread::blocked, time::alarm, time::alarm::Kind,
+    Machine, Node, inheritance::Wait, machine::check_range, memory::copy, node::futexes::Key, stop::Stop,
+    thread::blocked, time::alarm, time::alarm::Kind,
 };
 
-use abi::{Errno, layout::PAGE_BYTES};
-
-/// Lists of waiters.
-pub const BUCKETS: usize = 256;
+use abi::Errno;
 
 /// Operations and flags (linux/futex.h).
 mod operation {
@@ -37,40 +34,6 @@ mod operation {
 }
 
 pub const ALL_BITS: u32 = u32::MAX;
-
-/// What a futex is known by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Key {
-    space: Space,
-    address: u64,
-    /// Physical address of a shared futex; 0: it is private.
-    physical: u64,
-}
-
-impl Key {
-    /// What nobody wakes.
-    pub const UNKNOWN: Key = Key { space: Space(0), address: 0, physical: 0 };
-
-    /// Its address in its space.
-    pub fn address(self) -> u64 {
-        self.address
-    }
-
-    /// The list that its waiters are in.
-    pub fn bucket(address: u64) -> usize {
-        (address % PAGE_BYTES) as usize / 4 % BUCKETS
-    }
-
-    /// Both mean the same futex. A page of private memory may get another frame while somebody waits: then the address tells.
-    pub fn is(self, waiter: Key) -> bool {
-        let same_place = self.space == waiter.space && self.address == waiter.address;
-        match (self.physical, waiter.physical) {
-            (0, 0) => same_place,
-            (0, _) | (_, 0) => false,
-            (one, other) => same_place || one == other,
-        }
-    }
-}
 
 /// `futex (address, operation, value, address of timespec or second value, second address, bits or third value)`: as futex(2).
 pub fn futex<M: Machine>(node: &mut Node, m: &mut M, words: [u64; 6]) -> Result<u64, Stop> {
@@ -103,7 +66,7 @@ pub fn futex<M: Machine>(node: &mut Node, m: &mut M, words: [u64; 6]) -> Result<
             let deadline_ns = deadline_at(node, m, limit, realtime)?;
             let result = inheriting::lock_pi(node, m, node.current(), key, true);
             if let (Err(Stop::NoResult), Some(deadline_ns)) = (&result, deadline_ns) {
-                alarm::set_deadline(node, m, node.current(), Kind::Futex, deadline_ns);
+                node.alarms.set_ns(&mut node.timer, m, (node.threads.current(), Kind::Futex), deadline_ns);
             }
             result
         }
@@ -128,11 +91,11 @@ fn futex_key<M: Machine>(node: &mut Node, m: &mut M, slot: usize, address: u64, 
     }
     let space = copy::space_of(node, slot)?;
     if !shared {
-        return Ok(Key { space, address, physical: 0 });
+        return Ok(Key::new(space, address, 0));
     }
     check_range(address, 4)?;
     let physical = m.translate(space, address).map_err(|fault| Stop::Fault(slot, fault))?;
-    Ok(Key { space, address, physical })
+    Ok(Key::new(space, address, physical))
 }
 
 /// The word of a futex in the memory of the caller.
@@ -159,7 +122,7 @@ fn read_timespec<M: Machine>(node: &mut Node, m: &mut M, address: u64) -> Result
 
 fn deadline_after<M: Machine>(node: &mut Node, m: &mut M, limit: u64) -> Result<Option<u64>, Stop> {
     let duration_ns = read_timespec(node, m, limit)?;
-    let now_ns = alarm::now_ns(node, m);
+    let now_ns = alarm::now_ns(m);
     Ok(duration_ns.map(|duration_ns| now_ns.saturating_add(duration_ns)))
 }
 
@@ -179,13 +142,13 @@ fn futex_wait<M: Machine>(
     if bits == 0 {
         return Err(Errno::EINVAL.into());
     }
-    if futex_word(node, m, key.address)? != expected {
+    if futex_word(node, m, key.address())? != expected {
         return Err(Errno::EAGAIN.into());
     }
     let slot = node.current();
     wait_for_futex(node, slot, key, bits);
     if let Some(deadline_ns) = deadline_ns {
-        alarm::set_deadline(node, m, slot, Kind::Futex, deadline_ns);
+        node.alarms.set_ns(&mut node.timer, m, (slot, Kind::Futex), deadline_ns);
     }
     Err(Stop::NoResult)
 }
@@ -195,7 +158,7 @@ pub fn wait_for_futex(node: &mut Node, slot: usize, key: Key, bits: u32) {
     let thread = &mut node.threads[slot];
     thread.flags |= blocked::FUTEX;
     thread.futex_bits = bits;
-    enter_bucket(node, slot, key);
+    node.futexes.enter(&mut node.threads, slot, key);
 }
 
 /// The time limit of a wait has come, which for a sleep is what it waited for.
@@ -204,34 +167,16 @@ pub fn futex_time_is_up(node: &mut Node, slot: usize) {
     end_futex_wait(node, slot, if is_sleep { Ok(0) } else { Err(Errno::ETIMEDOUT) });
 }
 
-/// Puts a waiter behind those of its futex's bucket who go before it.
-fn enter_bucket(node: &mut Node, slot: usize, key: Key) {
-    let thread = &mut node.threads[slot];
-    thread.futex_address = key.address;
-    thread.futex_physical = key.physical;
-    let bucket = &mut node.futexes[Key::bucket(key.address)];
-    if thread.queue < FIRST_SHARED {
-        bucket.insert_by_queue(&mut node.threads, slot as u16);
-    } else {
-        bucket.push_back(&mut node.threads, slot as u16);
-    }
-}
-
-fn awaits(node: &Node, slot: usize) -> Key {
-    let waiter = &node.threads[slot];
-    Key { space: waiter.space, address: waiter.futex_address, physical: waiter.futex_physical }
-}
-
 /// Wakes at most `count` waiters that share a bit (Linux wakes one for a count of 0 or less, too). → number.
 fn futex_wake(node: &mut Node, key: Key, count: i32, bits: u32) -> Result<u64, Stop> {
     if bits == 0 {
         return Err(Errno::EINVAL.into());
     }
     let mut woken = 0;
-    let mut slot = node.futexes[Key::bucket(key.address)].first as usize;
+    let mut slot = node.futexes.first(key);
     while slot != 0 && woken < count.max(1) as u64 {
         let next = node.threads[slot].next as usize;
-        if key.is(awaits(node, slot)) && node.threads[slot].futex_bits & bits != 0 {
+        if key.is(Key::of(&node.threads[slot])) && node.threads[slot].futex_bits & bits != 0 {
             if waits_to_be_requeued(node, slot) {
                 return Err(Errno::EINVAL.into());
             }
@@ -263,17 +208,16 @@ fn futex_requeue<M: Machine>(
         return Err(Errno::EINVAL.into());
     }
     if let Some(expected) = expected
-        && futex_word(node, m, source.address)? != expected
+        && futex_word(node, m, source.address())? != expected
     {
         return Err(Errno::EAGAIN.into());
     }
-    let bucket = Key::bucket(source.address);
     let (mut woken, mut moved) = (0, 0);
-    let mut next = node.futexes[bucket].first as usize;
+    let mut next = node.futexes.first(source);
     while next != 0 && (woken < count || moved < limit) {
         let slot = next;
         next = node.threads[slot].next as usize;
-        if !source.is(awaits(node, slot)) {
+        if !source.is(Key::of(&node.threads[slot])) {
             continue;
         }
         let is_first = woken < count;
@@ -283,7 +227,7 @@ fn futex_requeue<M: Machine>(
             false => move_waiter(node, slot, target),
             true => match inheriting::lock_pi(node, m, slot, target, true) {
                 Ok(_) => end_futex_wait(node, slot, Ok(0)),
-                Err(Stop::NoResult) => node.futexes[bucket].remove(&mut node.threads, slot as u16),
+                Err(Stop::NoResult) => node.futexes.leave(&mut node.threads, slot),
                 Err(stop) if is_first => return Err(stop),
                 Err(_) => break,
             },
@@ -298,13 +242,11 @@ pub fn waits_to_be_requeued(node: &Node, slot: usize) -> bool {
     node.threads[slot].frame.rsi as u32 as u64 & operation::NUMBER == operation::WAIT_REQUEUE_PI
 }
 
-/// Makes a waiter wait for another futex. What that one's address is in the waiter's space is not known when the spaces differ; its
-/// offset in the page stands for it then, which is nobody's address.
+/// Makes a waiter wait for another futex.
 fn move_waiter(node: &mut Node, slot: usize, target: Key) {
-    let known = node.threads[slot].space == target.space;
-    let address = if known { target.address } else { target.address % PAGE_BYTES };
-    node.futexes[Key::bucket(node.threads[slot].futex_address)].remove(&mut node.threads, slot as u16);
-    enter_bucket(node, slot, Key { address, ..target });
+    node.futexes.leave(&mut node.threads, slot);
+    let target = target.seen_from(node.threads[slot].space);
+    node.futexes.enter(&mut node.threads, slot, target);
 }
 
 /// Ends the wait of a thread in a futex bucket with this result.
@@ -317,12 +259,11 @@ pub fn end_futex_wait(node: &mut Node, slot: usize, result: Result<u64, Errno>) 
 
 /// Takes a thread out of its futex bucket.
 pub fn leave_futex(node: &mut Node, slot: usize) {
-    alarm::cancel_deadline(node, slot, Kind::Futex);
+    node.alarms.cancel(slot, Kind::Futex);
     let thread = &mut node.threads[slot];
     thread.flags &= !blocked::FUTEX;
     if let Wait::Semaphore(id) = node.inheritance.waits(slot as u16) {
         return inheriting::give_up_pi(node, slot, id);
     }
-    let bucket = Key::bucket(thread.futex_address);
-    node.futexes[bucket].remove(&mut node.threads, slot as u16);
+    node.futexes.leave(&mut node.threads, slot);
 }

@@ -1,4 +1,4 @@
-//! Inheritance: an effective priority follows from the base and from those who wait, and a change walks along the chain of waits.
+//! Inheritance: an effective priority follows from the base and from the waiters, and a change walks along the chain of waits.
 
 use crate::{
     inheritance::NONE, inheritance::NOTHING, inheritance::RealTime, inheritance::Refusal, inheritance::Scheduler,
@@ -6,7 +6,7 @@ use crate::{
 };
 
 impl<const THREADS: usize, const SEMAPHORES: usize> RealTime<THREADS, SEMAPHORES> {
-    /// What the invariant says the effective priority is, if those of all who wait for it are right.
+    /// The effective priority by the invariant, if those of all waiters are right.
     fn due(&self, thread: u16) -> u8 {
         let task = &self.tasks[thread as usize];
         let own = task.base.min(task.donated);
@@ -22,7 +22,7 @@ impl<const THREADS: usize, const SEMAPHORES: usize> RealTime<THREADS, SEMAPHORES
         })
     }
 
-    /// Whom a thread's wait depends on: the owner of the semaphore, or who shall answer.
+    /// The thread that another's wait depends on: the owner of the semaphore, or the server that is to reply.
     pub(super) fn waits_on(&self, thread: u16) -> Option<u16> {
         match self.tasks[thread as usize].waits {
             Wait::No => None,
@@ -31,7 +31,7 @@ impl<const THREADS: usize, const SEMAPHORES: usize> RealTime<THREADS, SEMAPHORES
         }
     }
 
-    /// The last of those whom a thread waits for, each waiting for the next; itself, when it waits for nobody.
+    /// The last thread in the chain of waits that begins with this one; itself, when it waits for none.
     pub fn end_of_chain(&self, thread: u16) -> u16 {
         core::iter::successors(Some(thread), |&thread| self.waits_on(thread)).last().unwrap_or(thread)
     }

@@ -1,24 +1,20 @@
-//! Semaphores and priorities of real-time threads: who waits for what, who inherits from whom.
+//! Semaphores and priorities of real-time threads: waits, and priority inheritance along them.
 //!
 //! Apart from the node's thread table, so that it can be explored exhaustively: threads and semaphores are indices here. A lower
 //! number is a better priority. Invariants, whatever happens and in whatever order:
 //! * a thread's effective priority is the best of its base, of what messages donate it, of the ceilings of the mutexes it holds, and
-//!   of the effective priorities of those who wait for an inheriting mutex it holds, or for its answer;
+//!   of the effective priorities of the waiters for an inheriting mutex it holds, and of the clients that await its reply;
 //! * a semaphore's waiters are in the order in which they will be woken;
 //! * nobody waits for himself, over however many links; so every walk ends after at most as many steps as there are threads.
 //!
-//! Rows R36 to R90 and R114 of the checklist for paper 001. Neighbours: the kernel calls (errors, time limits) and the scheduler, which
-//! is told of each effective priority that has changed.
+//! Neighbours: the kernel calls (errors, time limits) and `boost`, which is told of each effective priority that has changed.
 
 mod chain;
-pub mod donate;
-pub mod effects;
 #[cfg(test)]
 mod exploration;
 pub mod semaphore;
 #[cfg(test)]
 mod tests;
-pub mod throttle;
 mod waiters;
 
 pub use semaphore::{Flags, Semaphore};
@@ -74,7 +70,7 @@ struct Task {
     previous: u16,
     /// The mutex it has locked last; `Semaphore::next_held` leads on.
     held: u16,
-    /// Those who wait for its answer.
+    /// The threads that wait for its reply.
     clients: Waiters,
     /// Those donate it their priorities.
     inherits: bool,
@@ -166,7 +162,7 @@ impl<const THREADS: usize, const SEMAPHORES: usize> RealTime<THREADS, SEMAPHORES
         self.adjust(thread, scheduler);
     }
 
-    /// From now on a thread inherits the priorities of those who wait for its answer, or does not.
+    /// Sets whether a thread inherits the priorities of the threads that wait for its reply.
     pub fn set_inherits(&mut self, thread: u16, inherits: bool, scheduler: &mut impl Scheduler) {
         self.tasks[thread as usize].inherits = inherits;
         self.adjust(thread, scheduler);
@@ -203,7 +199,7 @@ impl<const THREADS: usize, const SEMAPHORES: usize> RealTime<THREADS, SEMAPHORES
         }
     }
 
-    /// The thread is real-time no longer: its wait ends, those who wait for its answer or for a semaphore it has allocated go on with an
+    /// Removes a thread: its wait ends, threads that wait for its reply or for a semaphore it has allocated go on with an
     /// error, and the mutexes it holds go to the next in line.
     pub fn leave(&mut self, thread: u16, scheduler: &mut impl Scheduler) {
         self.give_up(thread, scheduler);

@@ -1,4 +1,4 @@
-//! Semaphores: allocation, down, up, and who gets a mutex next.
+//! Semaphores: allocation, down, up, and the next owner of a mutex.
 
 use crate::{
     inheritance::NONE, inheritance::NOTHING, inheritance::RealTime, inheritance::Refusal, inheritance::Scheduler,
@@ -7,7 +7,7 @@ use crate::{
 
 use core::ops::Range;
 
-/// How a semaphore behaves (R58 to R60, R114).
+/// How a semaphore behaves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Flags {
     /// Waiters are woken by priority, else in order of arrival.
@@ -20,7 +20,7 @@ pub struct Flags {
     pub ceiling: bool,
 }
 
-/// Counters since the allocation (R62).
+/// Counters since the allocation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Statistics {
     /// Ups.
@@ -34,7 +34,7 @@ pub struct Statistics {
 /// One semaphore.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Semaphore {
-    /// As allocated, plus ups, minus downs: a negative value's magnitude is the number of waiters (R88).
+    /// As allocated, plus ups, minus downs: a negative value's magnitude is the number of waiters.
     pub value: i32,
     /// Flags.
     pub flags: Flags,
@@ -75,7 +75,7 @@ impl Semaphore {
     pub(super) const ZERO: Semaphore =
         Semaphore { creator: 0, owner: 0, next_held: 0, waiters: Waiters::ZERO, ..Semaphore::FREE };
 
-    /// It has an creator.
+    /// Returns true when it has a creator.
     pub fn is_allocated(&self) -> bool {
         self.creator != NONE
     }
@@ -134,7 +134,7 @@ impl<const THREADS: usize, const SEMAPHORES: usize> RealTime<THREADS, SEMAPHORES
         self.semaphores[id as usize].statistics = Statistics::default();
     }
 
-    /// Frees a semaphore; who waits for it goes on with an error.
+    /// Frees a semaphore; its waiters go on with an error.
     ///
     /// # Errors
     /// `NoSemaphore`; `NotOwner`: another thread has allocated it.
@@ -151,13 +151,7 @@ impl<const THREADS: usize, const SEMAPHORES: usize> RealTime<THREADS, SEMAPHORES
     /// # Errors
     /// `NoSemaphore`; `WouldWait`, when the caller may not wait; `Deadlock`: it would wait for itself; `Ceiling`.
     #[inline(always)]
-    pub fn down(
-        &mut self,
-        caller: u16,
-        id: u16,
-        may_wait: bool,
-        scheduler: &mut impl Scheduler,
-    ) -> Result<Down, Refusal> {
+    pub fn down(&mut self, caller: u16, id: u16, block: bool, scheduler: &mut impl Scheduler) -> Result<Down, Refusal> {
         let semaphore = self.allocated(id)?;
         let Semaphore { value, flags, owner, .. } = *semaphore;
         if flags.ceiling && self.base(caller) < semaphore.ceiling {
@@ -165,7 +159,7 @@ impl<const THREADS: usize, const SEMAPHORES: usize> RealTime<THREADS, SEMAPHORES
         }
         if value <= 0 {
             self.check_circle(caller, owner)?;
-            if !may_wait {
+            if !block {
                 return Err(Refusal::WouldWait);
             }
         }
@@ -190,7 +184,7 @@ impl<const THREADS: usize, const SEMAPHORES: usize> RealTime<THREADS, SEMAPHORES
         Ok(Down::Waits)
     }
 
-    /// V: gives one back; a waiter goes on. A mutex goes straight to the waiter.
+    /// V: adds one to the value; a waiter goes on. A mutex goes straight to the waiter.
     ///
     /// # Errors
     /// `NoSemaphore`; `NotOwner`: the caller does not hold the mutex; `Value`: there is no greater value.
@@ -262,7 +256,7 @@ impl<const THREADS: usize, const SEMAPHORES: usize> RealTime<THREADS, SEMAPHORES
         scheduler.woken(next, false);
     }
 
-    /// Everybody who waits for a semaphore goes on with an error.
+    /// Ends the waits of all waiters of a semaphore with an error.
     pub(super) fn expel(&mut self, id: u16, scheduler: &mut impl Scheduler) {
         while let Some(waiter) = self.semaphores[id as usize].waiters.first() {
             self.give_up(waiter, scheduler);
@@ -270,7 +264,7 @@ impl<const THREADS: usize, const SEMAPHORES: usize> RealTime<THREADS, SEMAPHORES
         }
     }
 
-    /// Frees a semaphore, with an error to all who wait.
+    /// Frees a semaphore; its waiters go on with an error.
     pub(super) fn release(&mut self, id: u16, scheduler: &mut impl Scheduler) {
         self.expel(id, scheduler);
         let owner = self.semaphores[id as usize].owner;

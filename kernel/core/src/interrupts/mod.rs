@@ -4,50 +4,12 @@
 //! may share a line; it stays masked while one of them has not yet enabled it again. Neighbours: `notify` (delivers),
 //! `privilege` (which lines a driver may have), `life` (death releases them).
 
-pub mod deferred;
-
-use crate::{Machine, Node, ipc::notify, rights::allows_line, rooms::tracing, stop::Stop};
+use crate::{
+    Machine, Node, ipc::notify, node::lines::Hook, node::lines::LINES, priority::SYSTEM_QUEUE, probes::tracing,
+    rights::allows_line, stop::Stop,
+};
 
 use abi::{Endpoint, Errno, endpoint::slot, kernel::irq, privilege::MSI};
-
-/// Lines (legacy and message-signalled) of one node.
-pub const LINES: usize = 256;
-/// Most hooks of all drivers together.
-const HOOKS: usize = 64;
-
-/// A driver's hold on a line; `owner` 0: unused.
-#[derive(Clone, Copy, Debug)]
-struct Hook {
-    owner: u16,
-    line: u16,
-    bit: u8,
-    reenable: bool,
-    /// The driver has to enable the line before it may fire again.
-    closed: bool,
-}
-
-/// All hooks.
-#[derive(Debug)]
-pub struct Lines {
-    hooks: [Hook; HOOKS],
-}
-
-impl Lines {
-    pub const NEW: Lines = Lines { hooks: [Hook { owner: 0, line: 0, bit: 0, reenable: false, closed: false }; HOOKS] };
-
-    fn find(&self, owner: usize, bit: u64) -> Option<usize> {
-        self.hooks.iter().position(|hook| hook.owner == owner as u16 && hook.bit as u64 == bit)
-    }
-
-    fn on_line(&self, line: u16) -> impl Iterator<Item = &Hook> {
-        self.hooks.iter().filter(move |hook| hook.owner != 0 && hook.line == line)
-    }
-
-    /// A line is open when every driver on it has enabled it.
-    fn is_open(&self, line: u16) -> bool {
-        self.on_line(line).all(|hook| !hook.closed)
-    }
-}
 
 /// `IrqSet (line, hook, policy)`. `EINVAL`: no such line, hook or policy. `EBUSY`: the caller uses this hook
 /// already. `EAGAIN`: too many hooks.
@@ -58,17 +20,17 @@ pub fn set_line<M: Machine>(node: &mut Node, m: &mut M, line: u64, bit: u64, pol
     if !allows_line(node.privileges(node.caller()), line) {
         return Err(Errno::ECALLDENIED);
     }
-    let index = free_hook(node, bit)?;
-    let line16 = line as u16;
-    if node.lines.on_line(line16).next().is_none() {
-        m.line_open(line as usize)?;
+    let (owner, line) = (node.caller(), line as usize);
+    let had_driver = node.lines.has_driver(line);
+    let hook = node.lines.free_hook(owner, bit)?;
+    if had_driver {
+        m.line_mask(line);
     } else {
-        m.line_mask(line as usize);
+        m.line_open(line)?;
     }
     let reenable = policy == irq::REENABLE;
-    node.lines.hooks[index] =
-        Hook { owner: node.caller() as u16, line: line16, bit: bit as u8, reenable, closed: !reenable };
-    unmask_if_open(node, m, line16);
+    *hook = Hook { owner: owner as u16, line: line as u16, bit: bit as u8, reenable, closed: !reenable };
+    unmask_if_open(node, m, line);
     Ok(0)
 }
 
@@ -77,40 +39,28 @@ pub fn set_msi<M: Machine>(node: &mut Node, m: &mut M, bit: u64) -> Result<u64, 
     if node.privileges(node.caller()).flags & MSI == 0 {
         return Err(Errno::ECALLDENIED.into());
     }
-    let index = free_hook(node, bit)?;
+    let owner = node.caller();
+    let hook = node.lines.free_hook(owner, bit)?;
     let msi = m.msi_open()?;
-    node.lines.hooks[index] =
-        Hook { owner: node.caller() as u16, line: msi.line as u16, bit: bit as u8, reenable: true, closed: false };
+    *hook = Hook { owner: owner as u16, line: msi.line as u16, bit: bit as u8, reenable: true, closed: false };
     let frame = &mut node.threads.running_mut().frame;
     frame.rdi = msi.address;
     frame.rsi = msi.data;
     Ok(0)
 }
 
-fn free_hook(node: &Node, bit: u64) -> Result<usize, Errno> {
-    if bit >= 64 {
-        return Err(Errno::EINVAL);
-    }
-    if node.lines.find(node.caller(), bit).is_some() {
-        return Err(Errno::EBUSY);
-    }
-    node.lines.hooks.iter().position(|hook| hook.owner == 0).ok_or(Errno::EAGAIN)
-}
-
 /// `IrqEnable (hook)`. `EINVAL`: the caller has no such hook.
 pub fn enable_line<M: Machine>(node: &mut Node, m: &mut M, bit: u64) -> Result<u64, Errno> {
-    let index = node.lines.find(node.caller(), bit).ok_or(Errno::EINVAL)?;
-    let hook = &mut node.lines.hooks[index];
+    let hook = node.lines.find(node.caller(), bit)?;
     hook.closed = false;
-    let line = hook.line;
+    let line = hook.line as usize;
     unmask_if_open(node, m, line);
     Ok(0)
 }
 
 /// `IrqDisable (hook)`: the line stays masked until the caller enables it. `EINVAL`: the caller has no such hook.
 pub fn disable_line<M: Machine>(node: &mut Node, m: &mut M, bit: u64) -> Result<u64, Errno> {
-    let index = node.lines.find(node.caller(), bit).ok_or(Errno::EINVAL)?;
-    let hook = &mut node.lines.hooks[index];
+    let hook = node.lines.find(node.caller(), bit)?;
     hook.closed = true;
     m.line_mask(hook.line as usize);
     Ok(0)
@@ -118,68 +68,68 @@ pub fn disable_line<M: Machine>(node: &mut Node, m: &mut M, bit: u64) -> Result<
 
 /// `IrqRemove (hook)`. `EINVAL`: the caller has no such hook.
 pub fn remove_line<M: Machine>(node: &mut Node, m: &mut M, bit: u64) -> Result<u64, Errno> {
-    let index = node.lines.find(node.caller(), bit).ok_or(Errno::EINVAL)?;
-    release_hook(node, m, index);
+    let hook = node.lines.find(node.caller(), bit)?;
+    hook.owner = 0;
+    let line = hook.line as usize;
+    close_if_unused(node, m, line);
     Ok(0)
 }
 
-/// Gives up all hooks of a thread.
+/// Frees all hooks of a thread.
 pub fn release_lines<M: Machine>(node: &mut Node, m: &mut M, slot: usize) {
-    for index in 0..HOOKS {
-        if node.lines.hooks[index].owner == slot as u16 {
-            release_hook(node, m, index);
-        }
+    while let Some(line) = node.lines.free_one_of(slot) {
+        close_if_unused(node, m, line);
     }
 }
 
-fn release_hook<M: Machine>(node: &mut Node, m: &mut M, index: usize) {
-    let line = node.lines.hooks[index].line;
-    node.lines.hooks[index].owner = 0;
-    if node.lines.on_line(line).next().is_none() {
-        m.line_mask(line as usize);
-        m.line_close(line as usize);
-    } else {
-        unmask_if_open(node, m, line);
+/// A hook of the line has been freed: it may be open to the other drivers, or used by none.
+fn close_if_unused<M: Machine>(node: &mut Node, m: &mut M, line: usize) {
+    if node.lines.has_driver(line) {
+        return unmask_if_open(node, m, line);
     }
+    m.line_mask(line);
+    m.line_close(line);
 }
 
-fn unmask_if_open<M: Machine>(node: &mut Node, m: &mut M, line: u16) {
+fn unmask_if_open<M: Machine>(node: &mut Node, m: &mut M, line: usize) {
     if node.lines.is_open(line) {
-        m.line_unmask(line as usize);
+        m.line_unmask(line);
     }
 }
 
-/// True when a driver has hooked this line.
-pub fn has_driver(node: &Node, line: usize) -> bool {
-    node.lines.on_line(line as u16).next().is_some()
-}
-
-/// The interrupt of a line is put off: it may come again meanwhile only where its driver wants that.
-pub fn mask_as_driver_wants<M: Machine>(node: &mut Node, m: &mut M, line: usize) {
-    if !node.lines.on_line(line as u16).any(|hook| hook.reenable) {
+/// Delivers an interrupt to the drivers of its line. While a real-time thread is ready it is recorded instead, and may come again
+/// meanwhile only where its driver wants that.
+pub fn deliver_or_record<M: Machine>(node: &mut Node, m: &mut M, line: usize) {
+    if !node.threads.is_real_time_ready() {
+        return deliver_interrupt(node, m, line);
+    }
+    if !node.lines.is_reenabled(line) {
         m.line_mask(line);
     }
+    node.deferred_work.record_line(line);
+    node.threads.defer(SYSTEM_QUEUE);
+}
+
+/// Defers clock work until no real-time thread is ready.
+pub fn defer_clock(node: &mut Node) {
+    node.deferred_work.record_clock();
+    node.threads.defer(SYSTEM_QUEUE);
 }
 
 /// Tells the drivers of a line that it has fired.
 pub fn deliver_interrupt<M: Machine>(node: &mut Node, m: &mut M, line: usize) {
     node.interrupts += 1;
-    let mut wanted = false;
-    for index in 0..HOOKS {
-        let hook = &mut node.lines.hooks[index];
-        if hook.owner == 0 || hook.line as usize != line {
-            continue;
-        }
-        wanted = true;
-        hook.closed = !hook.reenable;
-        let (owner, bit) = (hook.owner as usize, hook.bit);
+    let mut from = 0;
+    while let Some((hook, next)) = node.lines.fire(line, from) {
+        let driver = &mut node.threads[hook.owner as usize];
         if node.tracing.is_on() {
-            tracing::trace_interrupt(node, m, owner, line);
+            tracing::trace_interrupt(m, driver.endpoint, line);
         }
-        node.threads[owner].hooks |= 1 << bit;
-        notify::post(node, m, owner, slot::HARDWARE, Endpoint::HARDWARE);
+        driver.hooks |= 1 << hook.bit;
+        notify::post(node, m, hook.owner as usize, slot::HARDWARE, Endpoint::HARDWARE);
+        from = next;
     }
-    if !wanted || !node.lines.is_open(line as u16) {
+    if from == 0 || !node.lines.is_open(line) {
         m.line_mask(line);
     }
 }

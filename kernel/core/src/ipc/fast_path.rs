@@ -1,10 +1,9 @@
-//! The short way: a call to a server that waits, and its answer, without going through queues and lists.
+//! The fast path: a call to a server that waits, and its reply, without queues and lists.
 //!
-//! `SENDREC` and `REPLYREC` between threads of native form, Linux calls and their answers are most of what the system
-//! does. When nothing stands in the way, the message and the CPU go from thread to thread in one piece; in every other
-//! case nothing has been touched and `ipc` does it. What is done here is exactly what `ipc` and `scheduler` would do,
-//! instruction by instruction counted: hence the conditions one by one. Neighbours: `node` (tries this first), `ipc`,
-//! `route`, `scheduler`.
+//! `SENDREC` and `REPLYREC` between threads with messages in registers, Linux calls and their replies are most of what the
+//! system does. If every condition holds, message and CPU go from thread to thread in one piece; otherwise nothing has been
+//! touched and `message` does it. The outcome is exactly that of `message` and the scheduler (tests/core/paths.rs); the
+//! conditions are one by one because instructions are counted. Neighbours: `entry` (tries this first), `message`, `route`.
 
 use crate::{
     Machine, Node, Thread, frame::entry, priority::FIRST_SHARED, thread::Continuation, thread::MessageSource,
@@ -48,8 +47,8 @@ pub fn request<M: Machine>(node: &mut Node, m: &mut M) -> Option<FastSwitch> {
     Some(FastSwitch { from, to })
 }
 
-/// `REPLYREC` by the current thread, if nothing waits for it: the answer to a native request or to a Linux call, but of a real-time
-/// thread, which takes none of the short ways.
+/// `REPLYREC` by the current thread, if nothing waits for it: the answer to a native request or to a Linux call, but not of a real-time
+/// thread, which takes no fast path.
 #[inline(always)]
 pub fn answer<M: Machine>(node: &mut Node, m: &mut M) -> Option<FastSwitch> {
     let (from, to) = (node.current(), node.threads.running().frame.endpoint().slot());
@@ -132,7 +131,7 @@ fn is_meant(receiver: &Thread, sender: &Thread) -> bool {
     (sender.frame.r13 as i64) < REFUSED_LABELS
 }
 
-/// True when a `REPLYREC` of this thread will wait for anybody, and nobody is there.
+/// Returns true when a `REPLYREC` of this thread will wait from `ANY`, and nothing is pending.
 #[inline(always)]
 fn has_nothing_to_receive(thread: &Thread) -> bool {
     let waiting = thread.pending[0] | thread.pending[1] | thread.wanted[0] | thread.wanted[1];
@@ -146,7 +145,7 @@ fn is_ready_to_receive(receiver: &Thread, best: u8) -> bool {
     waits && receiver.frame.entry == entry::SYSCALL && receiver.base_queue < best
 }
 
-/// True when it waits for anybody's: then nothing is lent to it.
+/// Returns true when it waits from `ANY`: then it has no donation.
 #[inline(always)]
 fn waits_for_anybody(receiver: &Thread, best: u8) -> bool {
     receiver.peer == Endpoint::ANY && is_ready_to_receive(receiver, best)

@@ -5,7 +5,7 @@
 //! Neighbours: `ipc` (does the rest), `call` (takes up what was interrupted).
 
 use crate::{
-    Machine, Node, ipc::message, ipc::notify, ipc::report, memory::copy, memory::place::check_range, stop::Stop,
+    Machine, Node, ipc::message, ipc::notify, ipc::report, machine::check_range, memory::copy, stop::Stop,
     thread::Continuation, thread::MessageSource, thread::attention,
 };
 
@@ -34,7 +34,7 @@ fn send_in_memory<M: Machine>(node: &mut Node, m: &mut M, number: u64, to: Endpo
     let thread = &mut node.threads[caller];
     thread.form = MessageSource::Memory;
     thread.outgoing = message;
-    Ok(message::other_primitive(node, m, number, to, message.label)?)
+    Ok(message::carry_out(node, m, number, to, message.label)?)
 }
 
 fn receive_to_memory<M: Machine>(node: &mut Node, m: &mut M, from: Endpoint, address: u64) -> Result<(), Stop> {
@@ -52,8 +52,11 @@ pub fn store_arrived<M: Machine>(node: &mut Node, m: &mut M, slot: usize) {
     let address = thread.frame.rsi;
     let message = thread.arrived;
     match copy::write_own(node, m, address, message.as_bytes()) {
-        Ok(()) => node.threads[slot].attention &= !attention::STORE,
-        Err(Stop::Fault(owner, fault)) => report::report_copy_fault(node, m, slot, owner, fault),
+        Ok(()) => {}
+        Err(Stop::Fault(owner, fault)) => {
+            node.threads[slot].attention |= attention::STORE;
+            report::report_copy_fault(node, m, slot, owner, fault);
+        }
         Err(_) => report::fail_call(node, slot, Errno::EFAULT),
     }
 }

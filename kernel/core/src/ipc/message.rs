@@ -1,4 +1,4 @@
-//! Rendezvous: how a message goes from one thread to another (DESIGN.md, "The one idea", 4).
+//! Rendezvous: how a message goes from one thread to another (docs/book/ideas.md).
 //!
 //! A message is moved exactly once, from the sender's frame to the receiver's, when both are there. A sender that comes
 //! first waits in the sender list of the destination, best queue first; a receiver that comes first waits with a
@@ -7,8 +7,8 @@
 //! `deadlock` (`ELOCKED`), `life` (death of peers), `report` (messages of the kernel itself), `route` (Linux calls).
 
 use crate::{
-    Machine, Node, futex, inheritance::NOTHING, inheritance::donate, ipc::deadlock, ipc::notify, ipc::report,
-    priority::SYSTEM_QUEUE, rooms::injection, rooms::tracing, sched::table::Holder, thread::Continuation,
+    Machine, Node, boost::donate, futex, inheritance::NOTHING, ipc::deadlock, ipc::notify, ipc::report,
+    priority::SYSTEM_QUEUE, probes::injection, probes::tracing, sched::table::Holder, thread::Continuation,
     thread::MessageSource, thread::attention, thread::blocked,
 };
 
@@ -25,7 +25,7 @@ pub fn primitive<M: Machine>(node: &mut Node, m: &mut M, number: u64) {
     let result = match number {
         call::SENDREC => send(node, m, caller, peer, label, Continuation::Answer),
         call::REPLYREC => reply_receive(node, m, caller, peer, label),
-        _ => other_primitive(node, m, number, peer, label),
+        _ => carry_out(node, m, number, peer, label),
     };
     if let Err(error) = result {
         node.threads[caller].frame.set_result(Err(error));
@@ -34,13 +34,7 @@ pub fn primitive<M: Machine>(node: &mut Node, m: &mut M, number: u64) {
 
 #[cold]
 #[inline(never)]
-pub fn other_primitive<M: Machine>(
-    node: &mut Node,
-    m: &mut M,
-    number: u64,
-    peer: Endpoint,
-    label: u32,
-) -> Result<(), Errno> {
+pub fn carry_out<M: Machine>(node: &mut Node, m: &mut M, number: u64, peer: Endpoint, label: u32) -> Result<(), Errno> {
     let caller = node.current();
     match number {
         call::SEND => send(node, m, caller, peer, label, Continuation::Return),
@@ -178,6 +172,7 @@ fn transfer_other<M: Machine>(node: &mut Node, m: &mut M, sender: usize, receive
 }
 
 /// The message that a thread is sending.
+#[inline(always)]
 pub fn message_of(node: &Node, sender: usize) -> Message {
     let thread = &node.threads[sender];
     let words = thread.frame.words();
@@ -250,7 +245,7 @@ pub fn receive<M: Machine>(node: &mut Node, m: &mut M, receiver: usize, from: En
 fn receive_what_is_there<M: Machine>(node: &mut Node, m: &mut M, receiver: usize, from: Endpoint) {
     let mut next = Some((receiver, from));
     while let Some((receiver, from)) = next {
-        next = match receive_once(node, m, receiver, from) {
+        next = match fetch_once(node, m, receiver, from) {
             Ok(Some(sender)) => Some((sender, Endpoint(node.threads[sender].frame.r14 as u32))),
             Ok(None) => None,
             Err(error) => {
@@ -264,12 +259,7 @@ fn receive_what_is_there<M: Machine>(node: &mut Node, m: &mut M, receiver: usize
 
 /// Receives what is there or makes `receiver` wait. Returns a sender whose message was taken and which is to
 /// receive in its turn.
-fn receive_once<M: Machine>(
-    node: &mut Node,
-    m: &mut M,
-    receiver: usize,
-    from: Endpoint,
-) -> Result<Option<usize>, Errno> {
+fn fetch_once<M: Machine>(node: &mut Node, m: &mut M, receiver: usize, from: Endpoint) -> Result<Option<usize>, Errno> {
     let waits = &mut node.threads[receiver];
     waits.then = Continuation::Return;
     waits.peer = from;
@@ -389,10 +379,10 @@ pub fn stop_waiting(node: &mut Node, slot: usize) {
 fn observe<M: Machine>(node: &mut Node, m: &mut M, sender: usize, receiver: usize) {
     if node.tracing.is_on() {
         let message = message_of(node, sender);
-        tracing::trace_message(node, m, event::MESSAGE, &message, receiver);
+        tracing::trace_message(m, event::MESSAGE, &message, node.threads[receiver].endpoint);
     }
-    injection::count_down(node, m, sender);
-    injection::count_down(node, m, receiver);
+    injection::count_down(&mut node.threads[sender], &mut node.timer, m);
+    injection::count_down(&mut node.threads[receiver], &mut node.timer, m);
 }
 
 /// Hands the request of `caller`, which runs, to the SYSTEM task: now if that waits, else `caller` waits. `EDEADSRCDST`: it is no

@@ -5,7 +5,7 @@
 //! ones when a thread receives), `alarm`, `line`.
 
 use crate::{
-    Machine, Node, ipc::message, rooms::injection, rooms::tracing, sched::table::Holder, thread::Continuation,
+    Machine, Node, ipc::message, probes::injection, probes::tracing, sched::table::Holder, thread::Continuation,
     thread::blocked, time::alarm,
 };
 
@@ -61,7 +61,7 @@ pub fn give_notification<M: Machine>(node: &mut Node, m: &mut M, receiver: usize
     let thread = &mut node.threads[receiver];
     thread.pending[source_slot / 64 % 2] &= !(1 << (source_slot % 64));
     let bits = if source_slot == slot::HARDWARE { core::mem::take(&mut thread.hooks) } else { 0 };
-    let notification = Notify { time_ns: alarm::now_ns(node, m), bits };
+    let notification = Notify { time_ns: alarm::now_ns(m), bits };
     let message = Message { source, ..notification.message() };
     node.threads[receiver].messages += 1;
     node.delivered += 1;
@@ -96,7 +96,7 @@ pub fn notify_refused_senders<M: Machine>(node: &mut Node, m: &mut M, receiver: 
 #[cold]
 fn observe<M: Machine>(node: &mut Node, m: &mut M, receiver: usize, message: &Message) {
     if node.tracing.is_on() {
-        tracing::trace_message(node, m, event::NOTIFY, message, receiver);
+        tracing::trace_message(m, event::NOTIFY, message, node.threads[receiver].endpoint);
     }
-    injection::count_down(node, m, receiver);
+    injection::count_down(&mut node.threads[receiver], &mut node.timer, m);
 }

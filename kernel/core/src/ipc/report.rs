@@ -6,8 +6,9 @@
 //! (goes on with interrupted kernel calls), `life` (repeats reports to a successor), `roots` (vm and rs).
 
 use crate::{
-    Machine, Node, ipc::critical, ipc::critical::is_critical, ipc::message, machine, stop::Stop, thread::Continuation,
-    thread::MessageSource, thread::attention, thread::blocked, vector::GENERAL_PROTECTION, vector::PAGE_FAULT,
+    Machine, Node, ipc::critical, ipc::critical::is_critical, ipc::message, machine, probes::tracing, stop::Stop,
+    thread::Continuation, thread::MessageSource, thread::attention, thread::blocked, vector::GENERAL_PROTECTION,
+    vector::PAGE_FAULT,
 };
 
 use abi::{
@@ -34,8 +35,15 @@ fn report<M: Machine>(node: &mut Node, m: &mut M, slot: usize, message: Message,
     }
 }
 
-/// A user-mode page fault goes to vm; what vm cannot be asked about is an exception.
-pub fn report_fault<M: Machine>(node: &mut Node, m: &mut M, slot: usize, address: u64, access: u64) {
+/// The current thread, in user mode, touched memory that is not mapped so: the fault goes to vm. What vm cannot be asked
+/// about is an exception.
+pub fn page_fault<M: Machine>(node: &mut Node, m: &mut M, address: u64, access: u64) {
+    let slot = node.current();
+    let thread = &mut node.threads[slot];
+    thread.linux_call = 0;
+    if node.tracing.is_on() {
+        tracing::trace_exception(m, thread.endpoint, PAGE_FAULT, address, thread.frame.rip);
+    }
     let ip = node.threads[slot].frame.rip;
     let message = Fault { address, access, ip }.message();
     if slot == slot::VM || report(node, m, slot, message, Endpoint::VM).is_err() {

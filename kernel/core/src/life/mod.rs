@@ -6,10 +6,10 @@
 //! (permissions), `copy` (moves registers to and from the caller).
 
 use crate::{
-    Frame, Machine, Node, Space, Thread, frame, futex, futex::inheriting, inheritance::NOTHING, inheritance::Wait,
-    inheritance::effects, interrupts, ipc::critical, ipc::critical::ordered_death, ipc::message, ipc::notify,
-    memory::copy, memory::spaces, priority as scheduler, rooms::injection, rooms::minix4rt, stop::Stop,
-    thread::Continuation, thread::MessageSource, thread::attention, thread::blocked, time::alarm, time::alarm::Kind,
+    Frame, Machine, Node, Space, Thread, boost::effects, frame, futex, futex::inheriting, inheritance::NOTHING,
+    inheritance::Wait, interrupts, ipc::critical, ipc::critical::ordered_death, ipc::message, ipc::notify,
+    memory::copy, memory::spaces, priority as scheduler, stop::Stop, thread::Continuation, thread::MessageSource,
+    thread::attention, thread::blocked, time::alarm::Kind,
 };
 
 use abi::{
@@ -43,7 +43,7 @@ pub fn create<M: Machine>(node: &mut Node, m: &mut M, slot: u64) -> Result<u64, 
     Ok(node.threads[slot].endpoint.0 as u64)
 }
 
-/// Gives a free slot its next holder: stopped, without a space; those who wait for the slot keep waiting.
+/// Gives a free slot its next holder: stopped, without a space; senders to the slot keep waiting.
 fn occupy<M: Machine>(node: &mut Node, m: &mut M, slot: usize, base_queue: u8) {
     let quantum = m.ns_to_ticks(scheduler::QUANTUM_NS);
     let thread = &mut node.threads[slot];
@@ -89,39 +89,41 @@ fn free_application_slot(node: &mut Node) -> Option<usize> {
     Some(slot)
 }
 
-/// `Destroy`. `keep`: a successor is expected. On a slot whose holder is dead already, `keep` = false ends the
-/// expectation. vm starts again at once (`roots`). `EINVAL`: the caller itself.
-pub fn destroy<M: Machine>(node: &mut Node, m: &mut M, endpoint: Endpoint, keep: bool) -> Result<u64, Errno> {
-    let slot = endpoint.slot();
-    if slot == node.caller() || endpoint == Endpoint::SELF {
+/// Returns the slot that `Destroy` is about, whose holder may be dead already. `EINVAL`: the caller itself.
+pub fn slot_to_destroy(node: &Node, endpoint: Endpoint) -> Result<usize, Errno> {
+    if endpoint == Endpoint::SELF || endpoint.slot() == node.caller() {
         return Err(Errno::EINVAL);
     }
     node.threads.holder(endpoint)?;
+    Ok(endpoint.slot())
+}
+
+/// `Destroy`. `keep`: a successor is expected. On a slot whose holder is dead already, `keep` = false ends the
+/// expectation. vm starts again at once (`ipc::critical`).
+pub fn destroy<M: Machine>(node: &mut Node, m: &mut M, slot: usize, keep: bool) -> u64 {
+    let thread = &node.threads[slot];
     if slot == slot::VM {
-        critical::begin_again(node, m, slot, &ordered_death(endpoint, node.threads[slot].frame.rip));
-        return Ok(0);
+        critical::begin_again(node, m, slot, &ordered_death(thread.endpoint, thread.frame.rip));
+        return 0;
     }
-    if node.threads[slot].is_live() {
+    if thread.is_live() {
         detach(node, m, slot);
     }
-    let expected = keep && endpoint.is_service();
+    let expected = keep && slot < SERVICE_SLOTS;
     node.threads[slot].expected = expected;
     release_peers(node, m, slot, expected);
     if !expected {
         notify::notify_refused_senders(node, m, slot);
     }
-    Ok(0)
+    0
 }
 
 /// Takes a thread out of everything it is in.
 fn detach<M: Machine>(node: &mut Node, m: &mut M, slot: usize) {
-    if node.threads[slot].mrt != 0 {
-        minix4rt::end_process(node, m, slot);
-    }
     node.threads.stop(slot);
     message::stop_waiting(node, slot);
-    injection::die_after(node, slot, 0);
-    alarm::cancel_deadline(node, slot, Kind::Alarm);
+    node.cancel_death(slot);
+    node.alarms.cancel(slot, Kind::Alarm);
     interrupts::release_lines(node, m, slot);
     leave_space(node, slot);
     if node.inheritance.base(slot as u16) != NOTHING {
@@ -134,8 +136,8 @@ fn detach<M: Machine>(node: &mut Node, m: &mut M, slot: usize) {
     thread.attention = 0;
 }
 
-/// The holder of `slot` is dead: forgets its notifications and requests, and fails everybody who waits for it,
-/// except those who may wait for a successor: reports and Linux calls that it had in hand are repeated. Only
+/// Cancels the notifications and requests of the thread that died in `slot`, and fails every call that waits for it,
+/// except those that may wait for a successor: reports and Linux calls that it held are repeated. Only
 /// services wait for applications.
 fn release_peers<M: Machine>(node: &mut Node, m: &mut M, slot: usize, expected: bool) {
     let end = if slot < SERVICE_SLOTS { SLOTS } else { SERVICE_SLOTS };
@@ -169,9 +171,8 @@ pub fn start(node: &mut Node, slot: usize) {
     }
 }
 
-/// `Interrupt`: marks the thread; a futex wait ends, and so does a life as real-time process. → whom it waits for, or `NONE`.
-pub fn interrupt_thread<M: Machine>(node: &mut Node, m: &mut M, slot: usize) -> Result<u64, Errno> {
-    minix4rt::leave_real_time(node, m, slot);
+/// `Interrupt`: marks the thread; a futex wait ends. Returns the endpoint it is blocked on, or `NONE`.
+pub fn interrupt_thread(node: &mut Node, slot: usize) -> u64 {
     node.threads[slot].attention |= attention::INTERRUPT;
     if node.threads[slot].flags & blocked::FUTEX != 0 {
         let for_pi = futex::waits_to_be_requeued(node, slot) || node.inheritance.waits(slot as u16) != Wait::No;
@@ -181,7 +182,7 @@ pub fn interrupt_thread<M: Machine>(node: &mut Node, m: &mut M, slot: usize) -> 
             futex::end_futex_wait(node, slot, Err(Errno::ERESTARTSYS))
         }
     }
-    Ok(blocked_on(node, slot).0 as u64)
+    blocked_on(node, slot).0 as u64
 }
 
 /// Whom a thread waits for, or `NONE`.
@@ -269,7 +270,7 @@ pub fn schedule_call<M: Machine>(
         effects::decide(node, |rt, effects| rt.set_base(slot as u16, base_queue, effects));
     }
     let queue = node.inheritance.effective(slot as u16).min(base_queue);
-    node.throttle.since = 0;
+    node.throttle.end_period();
     node.threads.set_schedule(slot, queue, quantum);
     Ok(0)
 }

@@ -1,27 +1,18 @@
 //! Linux system calls: each number has a route to the service, or the part of the kernel, that implements it
-//! (DESIGN.md, "The one idea", 2).
+//! (docs/book/ideas.md).
 //!
-//! The kernel sends the call in the program's name to whoever serves the slot now; a call that meets a restart waits.
-//! Programs have no other way out. Neighbours: `ipc`, `futex`; rs fills the table.
+//! The kernel sends the call in the program's name to the current holder of the slot; a call that meets a restart waits.
+//! Programs have no other access to services. Neighbours: `ipc`, `futex`; rs fills the table.
 
 use crate::{
     Machine, Node, futex, ipc::message, ipc::report, linux::time, memory::copy, stop::Stop, thread::Continuation,
     thread::MessageSource, thread::attention,
 };
 
-use abi::{
-    Endpoint, Errno, call::NATIVE, endpoint::FIRST_SERVICE, endpoint::SERVICE_SLOTS, endpoint::slot, linux::NUMBERS,
-    linux::nr,
-};
-
-/// Numbers that may be routed: below this.
-pub const ROUTES: usize = NUMBERS;
+use abi::{Endpoint, Errno, call::NATIVE, endpoint::FIRST_SERVICE, endpoint::SERVICE_SLOTS, endpoint::slot, linux::nr};
 
 /// `Route`: removes.
 const NO_ROUTE: u64 = u64::MAX;
-
-/// All routes: the slot plus 1; 0: none. Slot 0 is the kernel.
-pub type Routes = [u8; ROUTES];
 
 /// `Route (number, slot)`. `EINVAL`: no such number or slot.
 pub fn set_route(node: &mut Node, number: u64, slot: u64) -> Result<u64, Errno> {

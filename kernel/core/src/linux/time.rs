@@ -4,7 +4,9 @@
 //!
 //! A sleep is a wait for a futex that nobody can name, at address 0 with no wake-up bits. Neighbours: `futex`, `alarm`, `route`.
 
-use crate::{Machine, Node, futex, futex::Key, linux::route, memory::copy, stop::Stop, time::alarm, time::alarm::Kind};
+use crate::{
+    Machine, Node, futex, linux::route, memory::copy, node::futexes::Key, stop::Stop, time::alarm, time::alarm::Kind,
+};
 
 use abi::{Errno, endpoint::slot};
 
@@ -25,8 +27,8 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// `clock_gettime (clock, address of timespec)`.
 pub fn clock_gettime<M: Machine>(node: &mut Node, m: &mut M, clock: u64, address: u64) -> Result<u64, Stop> {
     let now_ns = match clock as u32 as u64 {
-        clock::REAL | clock::REAL_COARSE => alarm::now_ns(node, m).wrapping_add(node.real_offset_ns),
-        clock::MONOTONIC | clock::MONOTONIC_RAW | clock::MONOTONIC_COARSE | clock::BOOT => alarm::now_ns(node, m),
+        clock::REAL | clock::REAL_COARSE => alarm::now_ns(m).wrapping_add(node.real_offset_ns),
+        clock::MONOTONIC | clock::MONOTONIC_RAW | clock::MONOTONIC_COARSE | clock::BOOT => alarm::now_ns(m),
         _ => return hand_to_pm(node, m),
     };
     let timespec = (now_ns / SECOND_NS) as u128 | ((now_ns % SECOND_NS) as u128) << 64;
@@ -46,12 +48,12 @@ pub fn clock_nanosleep<M: Machine>(node: &mut Node, m: &mut M, words: [u64; 3]) 
         return hand_to_pm(node, m);
     }
     let deadline_ns = futex::deadline_at(node, m, address, realtime)?.ok_or(Errno::EFAULT)?;
-    if deadline_ns <= alarm::now_ns(node, m) {
+    if deadline_ns <= alarm::now_ns(m) {
         return Ok(0);
     }
     let slot = node.current();
     futex::wait_for_futex(node, slot, Key::UNKNOWN, 0);
-    alarm::set_deadline(node, m, slot, Kind::Futex, deadline_ns);
+    node.alarms.set_ns(&mut node.timer, m, (slot, Kind::Futex), deadline_ns);
     Err(Stop::NoResult)
 }
 

@@ -5,8 +5,8 @@
 //! Neighbours: `grants` (finds the buffer), `call` (takes up what was interrupted), `report` (asks vm).
 
 use crate::{
-    Machine, Node, Space, machine::Copied, machine::Fault, machine::Memory, machine::Side, memory::grants,
-    memory::place::Place, memory::place::check_range, rights::allows_memory, stop::Stop,
+    Machine, Node, Space, machine::Copied, machine::Fault, machine::Memory, machine::Side, machine::check_range,
+    memory::grants, memory::place::Place, rights::allows_memory, stop::Stop,
 };
 
 use abi::{
@@ -134,7 +134,7 @@ pub fn copy_vector<M: Machine>(
     }
 }
 
-/// Does a long copy in chunks, keeping the caller's progress. `owners`: who owns what is read and written.
+/// Does a long copy in chunks, keeping the caller's progress. `owners`: the threads whose memory is read and written.
 fn in_chunks<M: Machine>(
     node: &mut Node,
     m: &mut M,

@@ -3,7 +3,7 @@
 //! The granter's table is read from its memory at every copy, so that clearing an entry revokes it at once.
 //! Neighbours: `copy`.
 
-use crate::{Machine, Node, memory::copy, memory::place::Place, memory::place::check_range, stop::Stop};
+use crate::{Machine, Node, machine::check_range, memory::copy, memory::place::Place, stop::Stop};
 
 use abi::{
     Endpoint, Errno, GrantId, grant::GrantEntry, grant::MAGIC, grant::MAX_GRANTS, grant::USED, privilege::MAGIC_GRANTS,

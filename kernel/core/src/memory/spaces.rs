@@ -1,4 +1,4 @@
-//! Address spaces: which exist, who uses them, and the calls by which vm fills them.
+//! Address spaces: which exist, how many threads use one, and the calls by which vm fills them.
 //!
 //! Core keeps count; the page tables are the machine's. Long work goes in chunks of `PAGES_AT_ONCE` with preemption
 //! points. Neighbours: `life` (threads leave their space when they die), `call`.

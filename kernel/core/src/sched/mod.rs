@@ -53,14 +53,12 @@ pub struct Queues {
 impl Deref for Threads {
     type Target = [Thread];
 
-    #[inline(always)]
     fn deref(&self) -> &[Thread] {
         &self.table
     }
 }
 
 impl DerefMut for Threads {
-    #[inline(always)]
     fn deref_mut(&mut self) -> &mut [Thread] {
         &mut self.table
     }
@@ -86,19 +84,16 @@ impl Threads {
     }
 
     /// Slot of the thread that runs; the idle task's when nobody does.
-    #[inline(always)]
     pub fn current(&self) -> usize {
         self.queues.current
     }
 
     /// The thread that runs.
-    #[inline(always)]
     pub fn running(&self) -> &Thread {
         &self.table[self.queues.current]
     }
 
     /// The thread that runs, to be changed.
-    #[inline(always)]
     pub fn running_mut(&mut self) -> &mut Thread {
         &mut self.table[self.queues.current]
     }
@@ -214,7 +209,6 @@ impl Threads {
     }
 
     /// The best ready queue; more than any when all are empty.
-    #[inline(always)]
     fn best_ready(&self) -> u8 {
         self.queues.ready.trailing_zeros() as u8
     }
@@ -375,7 +369,6 @@ impl Threads {
     }
 
     /// Returns true when every message is observed.
-    #[inline(always)]
     pub fn is_observed(&self) -> bool {
         self.observed
     }

@@ -44,6 +44,16 @@ impl List {
         self.insert_after(threads, after, slot);
     }
 
+    /// Takes the first thread out.
+    #[inline(always)]
+    pub fn pop_front(&mut self, threads: &mut [Thread]) -> Option<usize> {
+        let first = self.first;
+        (first != 0).then(|| {
+            self.remove(threads, first);
+            first as usize
+        })
+    }
+
     /// Takes a thread out, wherever it is.
     #[inline(always)]
     pub fn remove(&mut self, threads: &mut [Thread], slot: u16) {

@@ -4,19 +4,14 @@
 //! are a free slot, so that the table costs no space in the image. Invariants: a thread runs only when `flags` is 0; it
 //! is in at most one list (ready queue, the sender list of one destination, a futex bucket), linked by `next` and
 //! `previous`; slot 0 is never in a list and means "end". Neighbours: `node` (the table), `queue` (the lists), `ipc`
-//! and `life` (who change the state).
+//! and `life` (change the state).
 
 pub(crate) mod list;
 
-use crate::{Frame, priority::KEEPS_TURN, thread::list::List};
+use crate::{Frame, Space, priority::KEEPS_TURN, thread::list::List};
 
 use abi::{Endpoint, Message};
 use core::mem::offset_of;
-
-/// An address space of the node: an index below `layout::SPACES`. The spaces of the services that the kernel starts
-/// itself have the number of their slot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Space(pub u16);
 
 /// Reasons not to run, bits of `Thread::flags`.
 pub(crate) mod blocked {
@@ -34,22 +29,22 @@ pub(crate) mod blocked {
     pub const REAL_TIME: u32 = 32;
 }
 
-/// What is to be done in a thread's name before it runs in user mode again, bits of `Thread::attention`.
+/// What is to be done in a thread's name before it runs in user mode again, bits of `Thread::attention`: the lowest first.
 pub(crate) mod attention {
-    /// Go on with the kernel call that is in the registers.
-    pub const RESUME: u8 = 1;
-    /// Write the message in `arrived` to the memory named in `rsi` (vector 33).
-    pub const STORE: u8 = 2;
-    /// Tell pm with `kernel::Interrupted`.
-    pub const INTERRUPT: u8 = 4;
-    /// Make the vector-33 call that is in the registers again.
-    pub const AGAIN33: u8 = 8;
     /// Die: it has sent or received its last message (`Inject`).
-    pub const DIE: u8 = 16;
+    pub const DIE: u8 = 1;
+    /// Go on with the kernel call that is in the registers.
+    pub const RESUME: u8 = 2;
+    /// Make the vector-33 call that is in the registers again.
+    pub const AGAIN33: u8 = 4;
     /// Send the request to the SYSTEM task that is in the registers again.
-    pub const ASK_AGAIN: u8 = 32;
+    pub const ASK_AGAIN: u8 = 8;
     /// Make the HAL trap that is in the registers again.
-    pub const HAL_AGAIN: u8 = 64;
+    pub const HAL_AGAIN: u8 = 16;
+    /// Write the message in `arrived` to the memory named in `rsi` (vector 33).
+    pub const STORE: u8 = 32;
+    /// Tell pm with `kernel::Interrupted`.
+    pub const INTERRUPT: u8 = 64;
 }
 
 /// Where a thread's message is taken from and where the answer goes.
@@ -127,7 +122,7 @@ pub struct Thread {
     pub(crate) quantum_left: i64,
     /// Time used, in ticks.
     pub(crate) run_ticks: u64,
-    /// Messages sent and received: the number of a Linux call, once that is on its way.
+    /// Messages sent and received; while a Linux call is in flight, the number of that call.
     pub(crate) messages: u64,
     /// The number of messages after which it dies (`Inject`); 0: none.
     pub(crate) dies_at: u64,
@@ -151,7 +146,7 @@ pub struct Thread {
     pub(crate) tid: u32,
     /// Table of grants: address and number of entries.
     pub(crate) grants: (u64, u64),
-    /// The message of `MessageSource::Memory` and `MessageSource::Kernel`, on its way out.
+    /// The message that is sent, for `MessageSource::Memory` and `MessageSource::Kernel`.
     pub(crate) outgoing: Message,
     /// The message of `MessageSource::Memory` that came in.
     pub(crate) arrived: Message,

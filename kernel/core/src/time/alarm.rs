@@ -1,10 +1,10 @@
 //! Deadlines of threads: alarms (`SetAlarm`) and the time limits of futex waits; at most one of each kind for each thread.
 //!
-//! Neighbours: `deadlines`, `scheduler` (arms the timer for the earliest), `notify`, `futex`.
+//! Neighbours: `deadlines`, `timer` (armed for the earliest), `calls`, `futex`, `dispatch` (what happens then).
 
-use crate::{Machine, Node, priority::SYSTEM_QUEUE, time::deadlines::Deadlines};
+use crate::{Machine, time::deadlines::Deadlines, time::timer::Timer};
 
-use abi::{call::REAL_TIME, endpoint::SLOTS};
+use abi::endpoint::SLOTS;
 
 /// What happens at a deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,40 +18,48 @@ pub enum Kind {
 const KINDS: usize = 2;
 
 /// All deadlines of threads.
-pub type Alarms = Deadlines<{ KINDS * SLOTS }>;
+#[derive(Debug)]
+pub struct Alarms(Deadlines<{ KINDS * SLOTS }>);
 
-/// The number of a thread's deadline of this kind.
-pub fn number(slot: usize, kind: Kind) -> usize {
-    kind as usize * SLOTS + slot
+impl Alarms {
+    /// None. All bytes zero.
+    pub const NEW: Alarms = Alarms(Deadlines::NEW);
+
+    /// Sets the deadline of a thread, in ticks, and makes sure that the timer comes for it.
+    pub fn set<M: Machine>(&mut self, timer: &mut Timer, m: &mut M, (slot, kind): (usize, Kind), deadline: u64) {
+        self.0.set(kind as usize * SLOTS + slot, deadline);
+        timer.arm(m, deadline);
+    }
+
+    /// As `set`, in monotonic time.
+    pub fn set_ns<M: Machine>(&mut self, timer: &mut Timer, m: &mut M, which: (usize, Kind), deadline_ns: u64) {
+        let now = m.ticks();
+        let wait_ns = deadline_ns.saturating_sub(m.ticks_to_ns(now));
+        let deadline = now.saturating_add(m.ns_to_ticks(wait_ns));
+        self.set(timer, m, which, deadline);
+    }
+
+    /// Cancels the deadline of this kind, if there is one.
+    pub fn cancel(&mut self, slot: usize, kind: Kind) {
+        self.0.cancel(kind as usize * SLOTS + slot);
+    }
+
+    /// Takes out one that is not after `now`: of which thread, and of which kind.
+    pub fn expire(&mut self, now: u64) -> Option<(usize, Kind)> {
+        let (number, _) = self.0.expire(now)?;
+        Some((number % SLOTS, if number < SLOTS { Kind::Alarm } else { Kind::Futex }))
+    }
+
+    /// Arms the timer for the earliest.
+    pub fn arm_first<M: Machine>(&self, timer: &mut Timer, m: &mut M) {
+        if let Some(deadline) = self.0.first_deadline() {
+            timer.arm(m, deadline);
+        }
+    }
 }
 
 /// Monotonic time.
-pub fn now_ns<M: Machine>(_node: &Node, m: &mut M) -> u64 {
+pub fn now_ns<M: Machine>(m: &mut M) -> u64 {
     let ticks = m.ticks();
     m.ticks_to_ns(ticks)
-}
-
-/// `SetAlarm`: one notification from CLOCK at this monotonic time, in place of the alarm before; 0: none. A queue that is not real-time counts as 0.
-pub fn set_alarm<M: Machine>(node: &mut Node, m: &mut M, slot: usize, deadline_ns: u64, queue: u64) -> u64 {
-    let queue = queue.checked_sub(REAL_TIME).filter(|&queue| queue < SYSTEM_QUEUE as u64);
-    node.threads[slot].alarm_queue = queue.unwrap_or(0) as u8;
-    match deadline_ns {
-        0 => cancel_deadline(node, slot, Kind::Alarm),
-        _ => set_deadline(node, m, slot, Kind::Alarm, deadline_ns),
-    }
-    0
-}
-
-/// Sets a deadline in monotonic time and makes sure that the timer comes for it.
-pub fn set_deadline<M: Machine>(node: &mut Node, m: &mut M, slot: usize, kind: Kind, deadline_ns: u64) {
-    let now = m.ticks();
-    let wait_ns = deadline_ns.saturating_sub(m.ticks_to_ns(now));
-    let deadline = now.saturating_add(m.ns_to_ticks(wait_ns));
-    node.alarms.set(number(slot, kind), deadline);
-    node.timer.arm(m, deadline);
-}
-
-/// Forgets the deadline of this kind, if there is one.
-pub fn cancel_deadline(node: &mut Node, slot: usize, kind: Kind) {
-    node.alarms.cancel(number(slot, kind));
 }

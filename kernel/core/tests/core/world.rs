@@ -9,7 +9,7 @@ use abi::{
     privilege::Privileges,
     rt,
 };
-use kernel_core::{FastSwitch, Frame, Next, Node, frame::entry};
+use kernel_core::{FastSwitch, Frame, Kernel, Next, frame::entry};
 
 use crate::fake::{Fake, PAGE};
 
@@ -29,7 +29,7 @@ pub const BUFFER_PAGES: u64 = 4;
 pub const CODE: u64 = BUFFER + 3 * PAGE;
 
 pub struct World {
-    pub node: Box<Node>,
+    pub node: Box<Kernel>,
     pub m: Fake,
     /// No call takes the fast path.
     pub is_ordinary: bool,
@@ -41,7 +41,7 @@ impl World {
     /// rs and vm run.
     pub fn new() -> World {
         let m = Fake { pool: 1000, can_renew: true, ..Fake::default() };
-        let mut world = World { node: Box::new(Node::new()), m, is_ordinary: false, fast_switches: 0 };
+        let mut world = World { node: Box::new(Kernel::new()), m, is_ordinary: false, fast_switches: 0 };
         world.node.boot(&mut world.m);
         for slot in [RS, VM] {
             world.map_buffer(slot as u16);

@@ -16,8 +16,8 @@ const ROOMS: [(&str, &str); 6] = [
     ("boot", "kernel/boot/src/"),
     ("minix4rt", "kernel/core/src/rooms/minix4rt/"),
     ("port_ways", "kernel/core/src/rooms/port_ways/"),
-    ("injection", "kernel/core/src/rooms/injection/"),
-    ("tracing", "kernel/core/src/rooms/tracing/"),
+    ("injection", "kernel/core/src/probes/injection/"),
+    ("tracing", "kernel/core/src/probes/tracing/"),
     ("absent", "kernel/core/src/rooms/absent/"),
 ];
 /// A file may have this many lines without a reason.
@@ -127,7 +127,7 @@ mod tests {
     #[test]
     fn rooms_count_for_the_kernel_but_not_for_the_microkernel() {
         let core = source("kernel/core/src/a.rs", "fn a() {}\n");
-        let room = source("kernel/core/src/rooms/tracing/mod.rs", "fn b() {}\nfn c() {}\n");
+        let room = source("kernel/core/src/probes/tracing/mod.rs", "fn b() {}\nfn c() {}\n");
         let files = [core, room];
         assert_eq!((kernel_lines(&files), microkernel_lines(&files)), (3, 1));
         assert!(summary(&files).contains("tracing 2"), "{}", summary(&files));
@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn either_limit_is_held() {
         let lines = |count: usize| "a();\n".repeat(count);
-        let room = "kernel/core/src/rooms/tracing/mod.rs";
+        let room = "kernel/core/src/probes/tracing/mod.rs";
         let found = |core: usize, in_room: usize| {
             let files = [source("kernel/core/src/a.rs", &lines(core)), source(room, &lines(in_room))];
             problems(&files).into_iter().filter(|problem| problem.starts_with("kernel:")).count()

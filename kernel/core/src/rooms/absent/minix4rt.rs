@@ -1,6 +1,6 @@
 //! MINIX4RT left out: its calls are unknown, and no thread ever is a real-time process of it.
 
-use crate::{Machine, Node, stop::Stop};
+use crate::{Machine, rooms::Kernel, stop::Stop};
 use abi::Errno;
 
 /// Nothing.
@@ -15,28 +15,28 @@ impl Minix4rt {
     }
 }
 
-pub fn real_time_call<M: Machine>(node: &mut Node, _: &mut M, _: u64) -> bool {
-    node.threads.running_mut().frame.set_result(Err(Errno::EBADCALL));
+pub fn real_time_call<M: Machine>(kernel: &mut Kernel, _: &mut M, _: u64) -> bool {
+    kernel.node.threads.running_mut().frame.set_result(Err(Errno::EBADCALL));
     false
 }
 
-pub fn call_in_wrong_mode<M: Machine>(_: &mut Node, _: &mut M) {}
+pub fn call_in_wrong_mode<M: Machine>(_: &mut Kernel, _: &mut M) {}
 
-pub fn real_time_control<M: Machine>(_: &mut Node, _: &mut M, _: [u64; 4]) -> Result<u64, Stop> {
+pub fn real_time_control<M: Machine>(_: &mut Kernel, _: &mut M, _: [u64; 4]) -> Result<u64, Stop> {
     Err(Errno::EBADCALL.into())
 }
 
-pub fn first_stage<M: Machine>(_: &mut Node, _: &mut M, _: usize) {}
+pub fn first_stage<M: Machine>(_: &mut Kernel, _: &mut M, _: usize) {}
 
-pub fn expire_timers<M: Machine>(_: &mut Node, _: &mut M, _: u64) {}
+pub fn expire_timers<M: Machine>(_: &mut Kernel, _: &mut M, _: u64) {}
 
 /// Nothing real-time is ever deferred.
-pub fn do_real_time_work<M: Machine>(node: &mut Node, _: &mut M, priority: u8) {
-    node.threads.end_deferred(priority);
+pub fn do_real_time_work<M: Machine>(kernel: &mut Kernel, _: &mut M, priority: u8) {
+    kernel.node.threads.end_deferred(priority);
 }
 
-pub fn end_process<M: Machine>(_: &mut Node, _: &mut M, _: usize) {}
+pub fn end_process<M: Machine>(_: &mut Kernel, _: &mut M, _: usize) {}
 
-pub fn end_runaway<M: Machine>(_: &mut Node, _: &mut M, _: usize) {}
+pub fn end_runaway<M: Machine>(_: &mut Kernel, _: &mut M, _: usize) {}
 
-pub fn leave_real_time<M: Machine>(_: &mut Node, _: &mut M, _: usize) {}
+pub fn leave_real_time<M: Machine>(_: &mut Kernel, _: &mut M, _: usize) {}

@@ -1,6 +1,6 @@
-//! The port ways left out: the kernel reaches no port for anybody, and there is no SYSTEM task.
+//! The access paths to ports left out: the kernel accesses no port, and there is no SYSTEM task.
 
-use crate::{Machine, Node, stop::Stop};
+use crate::{Machine, Node, rooms::Kernel, stop::Stop};
 use abi::{Errno, call::KernelCall};
 
 pub fn call<M: Machine>(_: &mut Node, _: &mut M, _: KernelCall, _: [u64; 4]) -> Result<u64, Stop> {
@@ -30,6 +30,6 @@ pub fn hal_trap<M: Machine>(node: &mut Node, _: &mut M) {
 pub fn start_system_task(_: &mut Node) {}
 
 /// Makes a kernel call, if the caller may.
-type MakeCall<M> = fn(&mut Node, &mut M, Option<KernelCall>) -> Result<u64, Stop>;
+type MakeCall<M> = fn(&mut Kernel, &mut M, Option<KernelCall>) -> Result<u64, Stop>;
 
-pub fn run_system_task<M: Machine>(_: &mut Node, _: &mut M, _: MakeCall<M>) {}
+pub fn run_system_task<M: Machine>(_: &mut Kernel, _: &mut M, _: MakeCall<M>) {}

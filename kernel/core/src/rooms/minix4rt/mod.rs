@@ -1,14 +1,14 @@
 //! MINIX4RT on the node: real-time processes, their kernel calls, and what only the kernel can do of the system calls (`abi::rt`).
 //!
 //! What is decided about semaphores and priorities is `rt`; here are the threads, the errors, the time limits and everything else that
-//! is real-time: `process` (who is real-time), `semaphore`, `queue` (messages), `timer` (virtual timers), `interrupt` (descriptors), `control`
+//! is real-time: `process` (processes), `semaphore`, `queue` (messages), `timer` (virtual timers), `interrupt` (descriptors), `control`
 //! (set-up and statistics). Work that is due for a priority at which something better runs is kept in `Node::deferred`, whose bits stand in
 //! `Node::ready` too: the scheduler comes to it when nothing better is left. The bit of the SYSTEM task's queue is the work of the time-shared
 //! world: interrupts of its drivers, its clock. All pools are fixed; every path is bounded by their sizes.
 
 use crate::{
-    Machine, Node, inheritance::Refusal, inheritance::effects, inheritance::effects::Effects,
-    inheritance::effects::Inheritance, linux::route, memory::copy, rooms::tracing,
+    Machine, Node, boost::effects, boost::effects::Effects, inheritance::Refusal, linux::route, memory::copy,
+    node::Inheritance, probes::tracing, rooms::Kernel,
 };
 
 mod control;
@@ -91,67 +91,72 @@ impl From<Refusal> for Errno {
     }
 }
 
-/// What a kernel call gives back: a result, an error, or nothing yet.
+/// What a kernel call returns: a result, an error, or nothing yet.
 type Outcome = Result<Option<u64>, Errno>;
 const DONE: Outcome = Ok(Some(0));
 const WAITS: Outcome = Ok(None);
 
 /// Makes a decision of `inheritance`; threads whose wait it ends are real-time processes or wait for a futex.
 #[inline(always)]
-fn decide<R>(node: &mut Node, act: impl FnOnce(&mut Inheritance, &mut Effects<'_>) -> R) -> R {
-    effects::decide_with(node, act, end_real_time_wait)
+fn decide<R>(kernel: &mut Kernel, act: impl FnOnce(&mut Inheritance, &mut Effects<'_>) -> R) -> R {
+    let (result, mut woken) = effects::decide_only(&mut kernel.node, act);
+    while let Some(slot) = woken.pop_front(&mut kernel.node.threads) {
+        end_real_time_wait(kernel, slot);
+    }
+    result
 }
 
 /// The current thread executed `syscall` with a number of `abi::rt::call`. True: it goes on at once, and nothing of what the CPU has
 /// loaded has to change.
 #[inline(always)]
-pub fn real_time_call<M: Machine>(node: &mut Node, m: &mut M, number: u64) -> bool {
-    let caller = node.current();
-    let thread = &node.threads[caller];
+pub fn real_time_call<M: Machine>(kernel: &mut Kernel, m: &mut M, number: u64) -> bool {
+    let caller = kernel.node.current();
+    let thread = &kernel.node.threads[caller];
     let (w0, w1) = (thread.frame.rdi, thread.frame.rsi);
     let outcome = if !thread.real_time {
-        call_by_ordinary(node, m, number)
+        call_by_ordinary(kernel, m, number)
     } else {
         match number {
-            call::SEMDOWN => semaphore::semaphore_down(node, m, w0, w1 as i64),
-            call::SEMUP => semaphore::semaphore_up(node, w0),
-            _ => other_real_time_call(node, m, number, w0, w1),
+            call::SEMDOWN => semaphore::semaphore_down(kernel, m, w0, w1 as i64),
+            call::SEMUP => semaphore::semaphore_up(kernel, w0),
+            _ => other_real_time_call(kernel, m, number, w0, w1),
         }
     };
-    let thread = &mut node.threads[caller];
+    let thread = &mut kernel.node.threads[caller];
     match outcome {
         Ok(Some(value)) => thread.frame.rax = value,
         Ok(None) => {}
         Err(error) => thread.frame.set_result(Err(error)),
     }
-    if node.tracing.is_on() {
-        tracing::trace_call(node, m, number, Ok(node.threads[caller].frame.rax));
+    if kernel.node.tracing.is_on() {
+        let result = kernel.node.threads[caller].frame.rax;
+        tracing::trace_call(m, &kernel.node.threads, caller, number, Ok(result));
     }
-    node.threads.keeps_running()
+    kernel.node.threads.keeps_running()
 }
 
 /// An ordinary process may become real-time, and nothing else.
 #[cold]
 #[inline(never)]
-fn call_by_ordinary<M: Machine>(node: &mut Node, m: &mut M, number: u64) -> Outcome {
+fn call_by_ordinary<M: Machine>(kernel: &mut Kernel, m: &mut M, number: u64) -> Outcome {
     match number {
-        call::SET2RT => process::ask_for_real_time(node, m),
+        call::SET2RT => process::ask_for_real_time(kernel, m),
         call::FIRST..=call::RQRCV => Err(error(rt::error::E_MRT_BADPTYPE)),
         _ => Err(error(rt::error::E_BAD_FCN)),
     }
 }
 
 #[inline(never)]
-fn other_real_time_call<M: Machine>(node: &mut Node, m: &mut M, number: u64, w0: u64, w1: u64) -> Outcome {
+fn other_real_time_call<M: Machine>(kernel: &mut Kernel, m: &mut M, number: u64, w0: u64, w1: u64) -> Outcome {
     match number {
-        call::RQST..=call::REPLY | call::RQRCV => queue::send_real_time(node, m, number, w0 as i64, w1 as i64),
-        call::RCV => queue::receive_real_time(node, m, w0 as i64, w1 as i64),
-        call::SLEEP => process::sleep(node, m, w0 as i64),
-        call::WAKEUP => process::wake_up(node, m, w0 as i64),
-        call::PRINT => print_real_time(node, m, w0),
+        call::RQST..=call::REPLY | call::RQRCV => queue::send_real_time(kernel, m, number, w0 as i64, w1 as i64),
+        call::RCV => queue::receive_real_time(kernel, m, w0 as i64, w1 as i64),
+        call::SLEEP => process::sleep(kernel, m, w0 as i64),
+        call::WAKEUP => process::wake_up(kernel, m, w0 as i64),
+        call::PRINT => print_real_time(&mut kernel.node, m, w0),
         call::SET2RT => Err(error(rt::error::E_MRT_BADPTYPE)),
         call::SET2NRT => {
-            process::leave_real_time(node, m, node.current());
+            process::leave_real_time(kernel, m, kernel.node.current());
             DONE
         }
         _ => Err(error(rt::error::E_BAD_FCN)),
@@ -168,50 +173,50 @@ fn print_real_time<M: Machine>(node: &mut Node, m: &mut M, address: u64) -> Outc
     DONE
 }
 
-/// Another call by a real-time process, which may make none but the end of it (R39).
+/// Another call by a real-time process, which may make none but `exit`.
 #[cold]
 #[inline(never)]
-pub fn call_in_wrong_mode<M: Machine>(node: &mut Node, m: &mut M) {
+pub fn call_in_wrong_mode<M: Machine>(kernel: &mut Kernel, m: &mut M) {
     use abi::linux::nr::{EXIT, EXIT_GROUP};
-    let caller = node.current();
-    let number = node.threads[caller].frame.rax;
+    let caller = kernel.node.current();
+    let number = kernel.node.threads[caller].frame.rax;
     if number == EXIT as u64 || number == EXIT_GROUP as u64 {
-        process::leave_real_time(node, m, caller);
-        return route::linux_call(node, m, number);
+        process::leave_real_time(kernel, m, caller);
+        return route::linux_call(&mut kernel.node, m, number);
     }
-    node.threads[caller].frame.set_result(Err(error(rt::error::E_MRT_RTMODE)));
-    process::tell_watchdog(node, node.threads[caller].mrt, [3, number]);
+    kernel.node.threads[caller].frame.set_result(Err(error(rt::error::E_MRT_RTMODE)));
+    process::tell_watchdog(kernel, kernel.node.threads[caller].mrt, [3, number]);
 }
 
 /// The current thread waits, for at most this many ticks.
 #[inline(always)]
-fn wait_real_time<M: Machine>(node: &mut Node, m: &mut M, waiting: Waiting, timeout: i64) -> Outcome {
-    let thread = node.threads.running_mut();
+fn wait_real_time<M: Machine>(kernel: &mut Kernel, m: &mut M, waiting: Waiting, timeout: i64) -> Outcome {
+    let thread = kernel.node.threads.running_mut();
     thread.flags |= crate::thread::blocked::REAL_TIME;
-    let process = &mut node.minix4rt.processes[thread.mrt as usize];
+    let process = &mut kernel.mrt.processes[thread.mrt as usize];
     process.waiting = waiting;
     if timeout > 0 {
         let timer = process.timeout as usize;
-        let deadline = m.ticks().saturating_add((timeout as u64).saturating_mul(node.minix4rt.system.tick_tsc));
-        timer::set_timer(node, m, timer, deadline);
+        let deadline = m.ticks().saturating_add((timeout as u64).saturating_mul(kernel.mrt.system.tick_tsc));
+        timer::set_timer(kernel, m, timer, deadline);
     }
     WAITS
 }
 
 /// The wait of a real-time process is over: its registers hold the result.
 #[inline(always)]
-pub fn end_real_time_wait(node: &mut Node, slot: usize) {
-    let thread = &mut node.threads[slot];
+pub fn end_real_time_wait(kernel: &mut Kernel, slot: usize) {
+    let thread = &mut kernel.node.threads[slot];
     if !thread.real_time {
-        return effects::end_pi_wait(node, slot);
+        return effects::end_pi_wait(&mut kernel.node, slot);
     }
     thread.flags &= !crate::thread::blocked::REAL_TIME;
-    let process = &mut node.minix4rt.processes[thread.mrt as usize];
+    let process = &mut kernel.mrt.processes[thread.mrt as usize];
     process.waiting = Waiting::No;
     process.statistics.scheds += 1;
-    node.minix4rt.timers.cancel(process.timeout as usize);
+    kernel.mrt.timers.cancel(process.timeout as usize);
     if thread.flags == 0 {
         thread.renew_quantum();
-        node.threads.wake_behind(slot);
+        kernel.node.threads.wake_behind(slot);
     }
 }

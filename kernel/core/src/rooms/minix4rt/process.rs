@@ -4,10 +4,11 @@
 //! a queue and a place in `rt`. Whoever watches or is watched is told when a process stops being real-time, however that happens.
 
 use crate::{
-    Machine, Node, futex::inheriting, inheritance::NOTHING, inheritance::effects, ipc::report, rooms::minix4rt,
-    rooms::minix4rt::DONE, rooms::minix4rt::NOBODY, rooms::minix4rt::Outcome, rooms::minix4rt::control::Words,
-    rooms::minix4rt::decide, rooms::minix4rt::error, rooms::minix4rt::interrupt, rooms::minix4rt::queue,
-    rooms::minix4rt::queue::Queue, rooms::minix4rt::timer, rooms::minix4rt::timer::Action, thread::blocked,
+    Machine, boost::effects, futex::inheriting, inheritance::NOTHING, ipc::report, rooms::Kernel, rooms::minix4rt,
+    rooms::minix4rt::DONE, rooms::minix4rt::Minix4rt, rooms::minix4rt::NOBODY, rooms::minix4rt::Outcome,
+    rooms::minix4rt::control::Words, rooms::minix4rt::decide, rooms::minix4rt::error, rooms::minix4rt::interrupt,
+    rooms::minix4rt::queue, rooms::minix4rt::queue::Queue, rooms::minix4rt::timer, rooms::minix4rt::timer::Action,
+    thread::blocked,
 };
 
 use abi::{
@@ -90,127 +91,127 @@ impl Process {
 
 /// The process with this pid. `E_BAD_PROC`.
 #[inline(always)]
-pub fn find_process(node: &mut Node, pid: i64) -> Result<u16, Errno> {
-    let hint = node.minix4rt.hints[pid as usize % PROCESSES];
-    if node.minix4rt.processes[hint as usize].pid == pid && hint != NOBODY {
+pub fn find_process(mrt: &mut Minix4rt, pid: i64) -> Result<u16, Errno> {
+    let hint = mrt.hints[pid as usize % PROCESSES];
+    if mrt.processes[hint as usize].pid == pid && hint != NOBODY {
         return Ok(hint);
     }
-    search_process(node, pid)
+    search_process(mrt, pid)
 }
 
 #[cold]
-fn search_process(node: &mut Node, pid: i64) -> Result<u16, Errno> {
+fn search_process(mrt: &mut Minix4rt, pid: i64) -> Result<u16, Errno> {
     let known = |process: &Process| process.thread != 0 && process.pid == pid;
-    let found = node.minix4rt.processes.iter().position(known).ok_or(error(rt::error::E_BAD_PROC))?;
-    node.minix4rt.hints[pid as usize % PROCESSES] = found as u16;
+    let found = mrt.processes.iter().position(known).ok_or(error(rt::error::E_BAD_PROC))?;
+    mrt.hints[pid as usize % PROCESSES] = found as u16;
     Ok(found as u16)
 }
 
 /// The real-time process with this pid, `NOBODY` for `NOPROC`; `wrong` when there is none, or it is this very one.
-pub fn find_helper(node: &mut Node, pid: i64, own: u16, wrong: i32) -> Result<u16, Errno> {
+pub fn find_helper(kernel: &mut Kernel, pid: i64, own: u16, wrong: i32) -> Result<u16, Errno> {
     if pid == NOPROC {
         return Ok(NOBODY);
     }
-    let helper = find_process(node, pid).map_err(|_| error(wrong))?;
-    if helper == own || !is_real_time(node, helper) { Err(error(wrong)) } else { Ok(helper) }
+    let helper = find_process(&mut kernel.mrt, pid).map_err(|_| error(wrong))?;
+    if helper == own || !is_real_time(kernel, helper) { Err(error(wrong)) } else { Ok(helper) }
 }
 
 #[inline(always)]
-pub fn is_real_time(node: &Node, process: u16) -> bool {
-    node.threads[node.minix4rt.processes[process as usize].thread as usize].real_time
+pub fn is_real_time(kernel: &Kernel, process: u16) -> bool {
+    kernel.node.threads[kernel.mrt.processes[process as usize].thread as usize].real_time
 }
 
 /// The record of a thread, made if there is none. `NOMSGQ`: all are in use.
-pub fn process_of(node: &mut Node, slot: usize, pid: i64) -> Result<u16, Errno> {
-    if node.threads[slot].mrt == NOBODY {
-        let free = (1..=PROCESSES).find(|&process| node.minix4rt.processes[process].thread == 0);
+pub fn process_of(kernel: &mut Kernel, slot: usize, pid: i64) -> Result<u16, Errno> {
+    if kernel.node.threads[slot].mrt == NOBODY {
+        let free = (1..=PROCESSES).find(|&process| kernel.mrt.processes[process].thread == 0);
         let free = free.ok_or(error(rt::error::E_MRT_NOMSGQ))?;
-        node.minix4rt.processes[free] = Process { thread: slot as u16, pid, ..Process::FREE };
-        node.threads[slot].mrt = free as u16;
+        kernel.mrt.processes[free] = Process { thread: slot as u16, pid, ..Process::FREE };
+        kernel.node.threads[slot].mrt = free as u16;
     }
-    Ok(node.threads[slot].mrt)
+    Ok(kernel.node.threads[slot].mrt)
 }
 
 /// `SETPATTR`; mrt has refused what makes no sense.
-pub fn set_attributes(node: &mut Node, process: u16, words: &Words) -> Result<u64, Errno> {
+pub fn set_attributes(kernel: &mut Kernel, process: u16, words: &Words) -> Result<u64, Errno> {
     let [flags, baseprty, period, limit, deadline, watchdog, mq_size, mq_flags] = *words;
     let periodic = flags & flag::P_PERIODIC != 0;
     let (baseprty, mq_size) = (baseprty.clamp(1, rt::PRIORITIES), mq_size.min(QUEUE_ENTRIES));
     let (period, deadline) = (period.clamp(periodic as u64, rt::MOST_TICKS), deadline.min(rt::MOST_TICKS));
-    let watchdog = find_helper(node, watchdog as i64, process, rt::error::E_MRT_BADWDOG)? as i64;
+    let watchdog = find_helper(kernel, watchdog as i64, process, rt::error::E_MRT_BADWDOG)? as i64;
     let limit = if periodic { 0 } else { limit };
-    node.minix4rt.processes[process as usize].attributes =
+    kernel.mrt.processes[process as usize].attributes =
         ProcessAttributes { flags, baseprty, period, limit, deadline, watchdog, mq_size, mq_flags };
     Ok(0)
 }
 
 /// `GETPATTR`.
-pub fn attributes(node: &Node, process: u16) -> Words {
-    let a = &node.minix4rt.processes[process as usize].attributes;
-    let flags = a.flags | if is_real_time(node, process) { flag::P_REALTIME } else { 0 };
-    let watchdog = pid_of(node, a.watchdog as u16) as u64;
+pub fn attributes(kernel: &Kernel, process: u16) -> Words {
+    let a = &kernel.mrt.processes[process as usize].attributes;
+    let flags = a.flags | if is_real_time(kernel, process) { flag::P_REALTIME } else { 0 };
+    let watchdog = pid_of(&kernel.mrt, a.watchdog as u16) as u64;
     [flags, a.baseprty, a.period, a.limit, a.deadline, watchdog, a.mq_size, a.mq_flags]
 }
 
-pub fn pid_of(node: &Node, process: u16) -> i64 {
-    if process == NOBODY { NOPROC } else { node.minix4rt.processes[process as usize].pid }
+pub fn pid_of(mrt: &Minix4rt, process: u16) -> i64 {
+    if process == NOBODY { NOPROC } else { mrt.processes[process as usize].pid }
 }
 
 /// `GETPINT`.
-pub fn internals(node: &Node, number: u16) -> Words {
-    let Process { thread, timeout, period, ref attributes, .. } = node.minix4rt.processes[number as usize];
+pub fn internals(kernel: &Kernel, number: u16) -> Words {
+    let Process { thread, timeout, period, ref attributes, .. } = kernel.mrt.processes[number as usize];
     let timers = (timeout != 0) as u64 + (period != 0) as u64;
-    let (priority, queue) = match is_real_time(node, number) {
-        true => (node.inheritance.effective(thread) as u64, number as u64),
+    let (priority, queue) = match is_real_time(kernel, number) {
+        true => (kernel.node.inheritance.effective(thread) as u64, number as u64),
         false => (attributes.baseprty, u64::MAX),
     };
     [timers, priority, queue, thread as u64, 0, 0, 0, 0]
 }
 
 /// `SET2RT`: first vm makes the memory of the caller resident; then the call is made again, with progress.
-pub fn ask_for_real_time<M: Machine>(node: &mut Node, m: &mut M) -> Outcome {
-    let slot = node.current();
-    let thread = &mut node.threads[slot];
-    if node.minix4rt.processes[thread.mrt as usize].attributes.baseprty == 0 {
+pub fn ask_for_real_time<M: Machine>(kernel: &mut Kernel, m: &mut M) -> Outcome {
+    let slot = kernel.node.current();
+    let thread = &mut kernel.node.threads[slot];
+    if kernel.mrt.processes[thread.mrt as usize].attributes.baseprty == 0 {
         return Err(error(rt::error::E_MRT_BADPRTY));
     }
     if core::mem::take(&mut thread.progress) == 0 {
-        check_pools(node, slot)?;
-        report::report_resident(node, m, slot)?;
+        check_pools(kernel, slot)?;
+        report::report_resident(&mut kernel.node, m, slot)?;
         return Ok(None);
     }
-    become_real_time(node, m, slot)
+    become_real_time(kernel, m, slot)
 }
 
 /// The pools have what a process needs: how many timers.
-fn check_pools(node: &Node, slot: usize) -> Result<usize, Errno> {
-    let attributes = &node.minix4rt.processes[node.threads[slot].mrt as usize].attributes;
+fn check_pools(kernel: &Kernel, slot: usize) -> Result<usize, Errno> {
+    let attributes = &kernel.mrt.processes[kernel.node.threads[slot].mrt as usize].attributes;
     let has_period = attributes.flags & flag::P_PERIODIC != 0 || attributes.deadline != 0;
     let timers = 1 + has_period as usize;
-    if !node.minix4rt.system.is_on {
+    if !kernel.mrt.system.is_on {
         return Err(error(rt::error::E_MRT_NORTMODE));
     }
-    if node.minix4rt.system.active as usize >= QUEUES {
+    if kernel.mrt.system.active as usize >= QUEUES {
         return Err(error(rt::error::E_MRT_NOMSGQ));
     }
-    if TIMERS - node.minix4rt.timers.used < timers {
+    if TIMERS - kernel.mrt.timers.used < timers {
         return Err(error(rt::error::E_MRT_NOVTIMER));
     }
     Ok(timers)
 }
 
-fn become_real_time<M: Machine>(node: &mut Node, m: &mut M, slot: usize) -> Outcome {
-    let timers = check_pools(node, slot)?;
+fn become_real_time<M: Machine>(kernel: &mut Kernel, m: &mut M, slot: usize) -> Outcome {
+    let timers = check_pools(kernel, slot)?;
     let quantum = m.ns_to_ticks(rt::RUNAWAY_NS);
-    let (number, own_queue) = (node.threads[slot].mrt, effects::own_queue(node, slot));
-    let thread = &mut node.threads[slot];
-    let process = &mut node.minix4rt.processes[number as usize];
+    let (number, own_queue) = (kernel.node.threads[slot].mrt, effects::own_queue(&kernel.node, slot));
+    let thread = &mut kernel.node.threads[slot];
+    let process = &mut kernel.mrt.processes[number as usize];
     process.ordinary = (own_queue, thread.quantum);
     thread.set_quantum(quantum);
     thread.real_time = true;
-    process.timeout = node.minix4rt.timers.take(Action::Timeout(number)).unwrap_or(0);
+    process.timeout = kernel.mrt.timers.take(Action::Timeout(number)).unwrap_or(0);
     if timers > 1 {
-        process.period = node.minix4rt.timers.take(Action::Period(number)).unwrap_or(0);
+        process.period = kernel.mrt.timers.take(Action::Period(number)).unwrap_or(0);
     }
     process.statistics = ProcessStatistics { minlax: i64::MAX, ..ProcessStatistics::ZERO };
     process.serving = NOTHING;
@@ -218,93 +219,96 @@ fn become_real_time<M: Machine>(node: &mut Node, m: &mut M, slot: usize) -> Outc
     (process.at_deadline, process.is_late) = (false, false);
     process.began = m.ticks();
     let (priority, periodic, began) = (process.attributes.baseprty as u8, process.is_periodic(), process.began);
-    let inherits = process.attributes.mq_flags & flag::MQ_PRTYINHERIT != 0 && node.minix4rt.inherits();
-    node.minix4rt.system.active += 1;
-    decide(node, |rt, effects| {
+    let inherits = process.attributes.mq_flags & flag::MQ_PRTYINHERIT != 0 && kernel.mrt.inherits();
+    kernel.mrt.system.active += 1;
+    decide(kernel, |rt, effects| {
         rt.set_inherits(slot as u16, inherits, effects);
         rt.set_base(slot as u16, priority, effects);
     });
-    node.update_fast_path();
+    kernel.node.update_fast_path();
     if periodic {
-        arm_period(node, m, number, began);
+        arm_period(kernel, m, number, began);
     }
     DONE
 }
 
 /// A process stops being real-time, because it says so or has to end: nothing real-time remembers it, and everybody concerned is told.
 #[cold]
-pub fn leave_real_time<M: Machine>(node: &mut Node, m: &mut M, slot: usize) {
-    if !node.threads[slot].real_time {
+pub fn leave_real_time<M: Machine>(kernel: &mut Kernel, m: &mut M, slot: usize) {
+    if !kernel.node.threads[slot].real_time {
         return;
     }
-    let number = node.threads[slot].mrt;
-    let was_blocked = node.threads[slot].flags & blocked::REAL_TIME != 0;
-    queue::withdraw_request(node, number);
-    inheriting::bequeath_pi(node, slot);
-    node.threads[slot].real_time = false;
-    decide(node, |rt, effects| rt.leave(slot as u16, effects));
-    queue::empty_queue(node, number);
-    let process = &mut node.minix4rt.processes[number as usize];
+    let number = kernel.node.threads[slot].mrt;
+    let was_blocked = kernel.node.threads[slot].flags & blocked::REAL_TIME != 0;
+    queue::withdraw_request(kernel, number);
+    inheriting::bequeath_pi(&mut kernel.node, slot);
+    kernel.node.threads[slot].real_time = false;
+    decide(kernel, |rt, effects| rt.leave(slot as u16, effects));
+    queue::empty_queue(&mut kernel.mrt, number);
+    let process = &mut kernel.mrt.processes[number as usize];
     let (pid, (queue, quantum)) = (process.pid, process.ordinary);
     let watchdog = process.attributes.watchdog as u16;
     process.waiting = Waiting::No;
     let timers = [core::mem::take(&mut process.timeout), core::mem::take(&mut process.period)];
-    timers.into_iter().for_each(|timer| node.minix4rt.timers.give_back(timer));
-    node.minix4rt.system.active -= 1;
+    timers.into_iter().for_each(|timer| kernel.mrt.timers.give_back(timer));
+    kernel.mrt.system.active -= 1;
     if was_blocked {
-        let thread = &mut node.threads[slot];
+        let thread = &mut kernel.node.threads[slot];
         thread.flags &= !blocked::REAL_TIME;
         thread.frame.set_result(Err(error(rt::error::E_MRT_EXITING)));
         (thread.base_queue, thread.queue) = (queue, queue);
         thread.set_quantum(quantum);
-        node.threads.wake_if_free(slot);
+        kernel.node.threads.wake_if_free(slot);
     } else {
-        node.threads.set_schedule(slot, queue, quantum);
+        kernel.node.threads.set_schedule(slot, queue, quantum);
     }
-    node.update_fast_path();
-    interrupt::forget_interrupts(node, m, number);
-    queue::post_from_kernel(node, watchdog, message::KRNPROC, [pid as u64, 0, 0]);
+    kernel.node.update_fast_path();
+    interrupt::forget_interrupts(kernel, m, number);
+    queue::post_from_kernel(kernel, watchdog, message::KRNPROC, [pid as u64, 0, 0]);
     for watched in 1..=PROCESSES as u16 {
-        let attributes = &mut node.minix4rt.processes[watched as usize].attributes;
+        let attributes = &mut kernel.mrt.processes[watched as usize].attributes;
         if attributes.watchdog as u16 == number {
             attributes.watchdog = NOBODY as i64;
-            queue::post_from_kernel(node, watched, message::KRNWDOG, [pid as u64, 0, 0]);
+            queue::post_from_kernel(kernel, watched, message::KRNWDOG, [pid as u64, 0, 0]);
         }
     }
 }
 
-/// A thread that has a record ends.
+/// Frees the record of a thread that ends, if it has one.
 #[cold]
-pub fn end_process<M: Machine>(node: &mut Node, m: &mut M, slot: usize) {
-    leave_real_time(node, m, slot);
-    decide(node, |rt, effects| rt.free_all(slot as u16, effects));
-    let number = core::mem::take(&mut node.threads[slot].mrt);
-    node.minix4rt.processes[number as usize] = Process::FREE;
+pub fn end_process<M: Machine>(kernel: &mut Kernel, m: &mut M, slot: usize) {
+    if kernel.node.threads[slot].mrt == NOBODY {
+        return;
+    }
+    leave_real_time(kernel, m, slot);
+    decide(kernel, |rt, effects| rt.free_all(slot as u16, effects));
+    let number = core::mem::take(&mut kernel.node.threads[slot].mrt);
+    kernel.mrt.processes[number as usize] = Process::FREE;
 }
 
 /// Tells the watchdog of a process about a missed deadline, or something else (`message::KRNDLINE`).
 #[cold]
-pub fn tell_watchdog(node: &mut Node, process: u16, [what, detail]: [u64; 2]) {
-    let Process { pid, ref attributes, .. } = node.minix4rt.processes[process as usize];
-    queue::post_from_kernel(node, attributes.watchdog as u16, message::KRNDLINE, [pid as u64, what, detail]);
+pub fn tell_watchdog(kernel: &mut Kernel, process: u16, [what, detail]: [u64; 2]) {
+    let Process { pid, ref attributes, .. } = kernel.mrt.processes[process as usize];
+    queue::post_from_kernel(kernel, attributes.watchdog as u16, message::KRNDLINE, [pid as u64, what, detail]);
 }
 
 /// A real-time process has run for so long without waiting that nobody else comes to run: it becomes an ordinary one.
 #[cold]
-pub fn end_runaway<M: Machine>(node: &mut Node, m: &mut M, slot: usize) {
-    tell_watchdog(node, node.threads[slot].mrt, [4, 0]);
-    leave_real_time(node, m, slot);
+pub fn end_runaway<M: Machine>(kernel: &mut Kernel, m: &mut M, slot: usize) {
+    tell_watchdog(kernel, kernel.node.threads[slot].mrt, [4, 0]);
+    leave_real_time(kernel, m, slot);
 }
 
 /// `SLEEP`.
-pub fn sleep<M: Machine>(node: &mut Node, m: &mut M, timeout: i64) -> Outcome {
-    let slot = node.current();
-    let number = node.threads[slot].mrt as usize;
-    end_of_work(node, m, number);
-    let process = &mut node.minix4rt.processes[number];
+pub fn sleep<M: Machine>(kernel: &mut Kernel, m: &mut M, timeout: i64) -> Outcome {
+    let slot = kernel.node.current();
+    let number = kernel.node.threads[slot].mrt as usize;
+    end_of_work(&mut kernel.mrt, m, number);
+    let process = &mut kernel.mrt.processes[number];
     let limit = process.attributes.limit;
     if limit != 0 && process.statistics.scheds >= limit {
-        leave_real_time(node, m, slot);
+        leave_real_time(kernel, m, slot);
         return DONE;
     }
     match timeout {
@@ -314,45 +318,45 @@ pub fn sleep<M: Machine>(node: &mut Node, m: &mut M, timeout: i64) -> Outcome {
                 process.is_working = true;
                 return DONE;
             }
-            minix4rt::wait_real_time(node, m, Waiting::Period, FOREVER)
+            minix4rt::wait_real_time(kernel, m, Waiting::Period, FOREVER)
         }
-        _ => minix4rt::wait_real_time(node, m, Waiting::Sleep, timeout),
+        _ => minix4rt::wait_real_time(kernel, m, Waiting::Sleep, timeout),
     }
 }
 
 /// A process has done its work: how much time was left?
-fn end_of_work<M: Machine>(node: &mut Node, m: &mut M, number: usize) {
-    let process = &mut node.minix4rt.processes[number];
+fn end_of_work<M: Machine>(mrt: &mut Minix4rt, m: &mut M, number: usize) {
+    let process = &mut mrt.processes[number];
     process.is_working = false;
     let Process { began, attributes: ProcessAttributes { deadline, period, .. }, .. } = *process;
     let deadline = if deadline == 0 { period } else { deadline };
     if process.period != 0 && deadline != 0 {
-        let end = began.saturating_add(deadline * node.minix4rt.system.tick_tsc);
-        let laxity = node.minix4rt.system.signed_ns(end, m.ticks());
-        let process = &mut node.minix4rt.processes[number];
+        let end = began.saturating_add(deadline * mrt.system.tick_tsc);
+        let laxity = mrt.system.signed_ns(end, m.ticks());
+        let process = &mut mrt.processes[number];
         process.statistics.minlax = process.statistics.minlax.min(laxity);
         if !process.is_periodic() {
-            node.minix4rt.timers.cancel(process.period as usize);
+            mrt.timers.cancel(process.period as usize);
         }
     }
 }
 
 /// `WAKEUP`.
-pub fn wake_up<M: Machine>(node: &mut Node, m: &mut M, pid: i64) -> Outcome {
-    let number = find_process(node, pid)?;
-    if !is_real_time(node, number) {
+pub fn wake_up<M: Machine>(kernel: &mut Kernel, m: &mut M, pid: i64) -> Outcome {
+    let number = find_process(&mut kernel.mrt, pid)?;
+    if !is_real_time(kernel, number) {
         return Err(error(rt::error::E_MRT_BADPTYPE));
     }
-    if !end_sleep(node, m, number) {
-        tell_watchdog(node, number, [2, 0]);
+    if !end_sleep(kernel, m, number) {
+        tell_watchdog(kernel, number, [2, 0]);
         return Err(error(rt::error::E_MRT_UNSLEEP));
     }
     DONE
 }
 
 /// Wakes a sleeper, whose deadline begins. False: it does not sleep.
-pub fn end_sleep<M: Machine>(node: &mut Node, m: &mut M, number: u16) -> bool {
-    let process = &mut node.minix4rt.processes[number as usize];
+pub fn end_sleep<M: Machine>(kernel: &mut Kernel, m: &mut M, number: u16) -> bool {
+    let process = &mut kernel.mrt.processes[number as usize];
     if !matches!(process.waiting, Waiting::Sleep | Waiting::Period) {
         return false;
     }
@@ -360,65 +364,65 @@ pub fn end_sleep<M: Machine>(node: &mut Node, m: &mut M, number: u16) -> bool {
     process.began = m.ticks();
     let (slot, timer, deadline) = (process.thread as usize, process.period as usize, process.attributes.deadline);
     if timer != 0 && !process.is_periodic() {
-        let end = process.began + deadline * node.minix4rt.system.tick_tsc;
-        timer::set_timer(node, m, timer, end);
+        let end = process.began + deadline * kernel.mrt.system.tick_tsc;
+        timer::set_timer(kernel, m, timer, end);
     }
-    node.threads[slot].frame.rax = 0;
-    minix4rt::end_real_time_wait(node, slot);
+    kernel.node.threads[slot].frame.rax = 0;
+    minix4rt::end_real_time_wait(kernel, slot);
     true
 }
 
 /// The time limit of a wait is over.
-pub fn end_time_limit(node: &mut Node, number: u16) {
-    let Process { thread, waiting, .. } = node.minix4rt.processes[number as usize];
+pub fn end_time_limit(kernel: &mut Kernel, number: u16) {
+    let Process { thread, waiting, .. } = kernel.mrt.processes[number as usize];
     let result = match waiting {
         Waiting::No => return,
         Waiting::Sleep | Waiting::Period => Ok(0),
         _ => Err(error(rt::error::E_MRT_TIMEOUT)),
     };
-    queue::withdraw_request(node, number);
-    decide(node, |rt, effects| rt.give_up(thread, effects));
-    node.threads[thread as usize].frame.set_result(result);
-    minix4rt::end_real_time_wait(node, thread as usize);
+    queue::withdraw_request(kernel, number);
+    decide(kernel, |rt, effects| rt.give_up(thread, effects));
+    kernel.node.threads[thread as usize].frame.set_result(result);
+    minix4rt::end_real_time_wait(kernel, thread as usize);
 }
 
 /// The period timer of a process is over: a deadline, or the begin of the next period.
-pub fn begin_period<M: Machine>(node: &mut Node, m: &mut M, number: u16, due: u64) {
-    let process = &mut node.minix4rt.processes[number as usize];
+pub fn begin_period<M: Machine>(kernel: &mut Kernel, m: &mut M, number: u16, due: u64) {
+    let process = &mut kernel.mrt.processes[number as usize];
     let (periodic, at_deadline) = (process.is_periodic(), core::mem::take(&mut process.at_deadline));
     if process.is_working && (at_deadline || !periodic || process.attributes.deadline == 0) {
         process.statistics.mdl += 1;
-        tell_watchdog(node, number, [0, 0]);
+        tell_watchdog(kernel, number, [0, 0]);
     }
     if !periodic {
         return;
     }
-    let process = &mut node.minix4rt.processes[number as usize];
+    let process = &mut kernel.mrt.processes[number as usize];
     if at_deadline {
-        let (timer, next) = (process.period, process.began + process.attributes.period * node.minix4rt.system.tick_tsc);
-        return timer::set_timer(node, m, timer as usize, next);
+        let (timer, next) = (process.period, process.began + process.attributes.period * kernel.mrt.system.tick_tsc);
+        return timer::set_timer(kernel, m, timer as usize, next);
     }
     process.began = due;
-    process.statistics.timestamp = node.minix4rt.system.tick_at(due);
+    process.statistics.timestamp = kernel.mrt.system.tick_at(due);
     if process.waiting == Waiting::Period {
-        let latency = node.minix4rt.system.signed_ns(m.ticks(), due) as u64;
+        let latency = kernel.mrt.system.signed_ns(m.ticks(), due) as u64;
         process.statistics.maxlat = process.statistics.maxlat.max(latency);
         process.is_working = true;
         let slot = process.thread as usize;
-        node.threads[slot].frame.rax = 0;
-        minix4rt::end_real_time_wait(node, slot);
+        kernel.node.threads[slot].frame.rax = 0;
+        minix4rt::end_real_time_wait(kernel, slot);
     } else {
         process.is_late |= process.is_working;
     }
-    arm_period(node, m, number, due);
+    arm_period(kernel, m, number, due);
 }
 
 /// Sets the period timer for what comes next after the begin of a period.
-fn arm_period<M: Machine>(node: &mut Node, m: &mut M, number: u16, began: u64) {
-    let process = &mut node.minix4rt.processes[number as usize];
+fn arm_period<M: Machine>(kernel: &mut Kernel, m: &mut M, number: u16, began: u64) {
+    let process = &mut kernel.mrt.processes[number as usize];
     let ProcessAttributes { period, deadline, .. } = process.attributes;
     process.at_deadline = deadline != 0;
     let ticks = if deadline != 0 { deadline } else { period };
-    let (timer, next) = (process.period as usize, began + ticks * node.minix4rt.system.tick_tsc);
-    timer::set_timer(node, m, timer, next);
+    let (timer, next) = (process.period as usize, began + ticks * kernel.mrt.system.tick_tsc);
+    timer::set_timer(kernel, m, timer, next);
 }

@@ -1,13 +1,13 @@
-//! Messages between real-time processes (R26 to R29): one queue for each, from a common pool, with priorities that are inherited.
+//! Messages between real-time processes: one queue for each, from a common pool, with priorities that are inherited.
 //!
 //! A synchronous sender waits for the answer of its destination in the sense of `rt` until its request is received (`RQST`), or answered
-//! (`RQRCV`); so does who receives from one process only. What else a queue lends its owner is the best of what is in it and of what the owner is
+//! (`RQRCV`); so does a receiver that waits for one process only. A queue also donates its owner the best priority in it, and of the request that the owner is
 //! working on. Messages of the kernel have the best priority and are lost when the queue or the pool is full.
 
 use crate::{
-    Machine, Node, inheritance::NOTHING, rooms::minix4rt, rooms::minix4rt::DONE, rooms::minix4rt::NOBODY,
-    rooms::minix4rt::Outcome, rooms::minix4rt::decide, rooms::minix4rt::error, rooms::minix4rt::interrupt,
-    rooms::minix4rt::process, rooms::minix4rt::process::Waiting,
+    Machine, inheritance::NOTHING, rooms::Kernel, rooms::minix4rt, rooms::minix4rt::DONE, rooms::minix4rt::Minix4rt,
+    rooms::minix4rt::NOBODY, rooms::minix4rt::Outcome, rooms::minix4rt::decide, rooms::minix4rt::error,
+    rooms::minix4rt::interrupt, rooms::minix4rt::process, rooms::minix4rt::process::Waiting,
 };
 
 use abi::{
@@ -119,7 +119,7 @@ impl Messages {
         queue.statistics.maxinq = queue.statistics.maxinq.max(queue.length as u64);
     }
 
-    /// The best priority in a queue that is ordered by it; messages of the kernel, whose priority is 0, lend nothing.
+    /// The best priority in a queue that is ordered by it; messages of the kernel, whose priority is 0, donate nothing.
     fn best_of_processes(&self, queue: &Queue) -> u8 {
         let mut at = queue.first;
         while at != 0 && self.entries[at as usize].priority == 0 {
@@ -156,240 +156,241 @@ fn is_request(kind: u8) -> bool {
 }
 
 /// `RQST`, `ARQST`, `UPRQST`, `SIGN`, `REPLY`, `RQRCV`.
-pub fn send_real_time<M: Machine>(node: &mut Node, m: &mut M, number: u64, pid: i64, timeout: i64) -> Outcome {
-    let caller = node.current();
-    let sender = node.threads[caller].mrt;
-    let to = process::find_process(node, pid)?;
+pub fn send_real_time<M: Machine>(kernel: &mut Kernel, m: &mut M, number: u64, pid: i64, timeout: i64) -> Outcome {
+    let caller = kernel.node.current();
+    let sender = kernel.node.threads[caller].mrt;
+    let to = process::find_process(&mut kernel.mrt, pid)?;
     if to == sender {
         return Err(error(rt::error::E_BAD_DEST));
     }
-    if !process::is_real_time(node, to) {
+    if !process::is_real_time(kernel, to) {
         return Err(error(rt::error::E_MRT_BADPTYPE));
     }
-    let entry = entry(node, m, number, sender, to)?;
+    let entry = entry(kernel, m, number, sender, to)?;
     if number == call::RQRCV && timeout == NOWAIT {
         return Err(Errno::EINVAL);
     }
-    if awaits_message(node, to, sender) {
-        deliver_message(node, to, &entry);
+    if awaits_message(&kernel.mrt, to, sender) {
+        deliver_message(kernel, to, &entry);
     } else {
-        enqueue_message(node, (number, timeout), to, entry)?;
+        enqueue_message(kernel, (number, timeout), to, entry)?;
     }
-    node.minix4rt.processes[sender as usize].statistics.msgsent += 1;
+    kernel.mrt.processes[sender as usize].statistics.msgsent += 1;
     if number == call::REPLY {
-        node.minix4rt.processes[sender as usize].serving = NOTHING;
-        lend_by_queue(node, sender);
+        kernel.mrt.processes[sender as usize].serving = NOTHING;
+        lend_by_queue(kernel, sender);
     }
-    wait_as_sender(node, m, number, to, timeout)
+    wait_as_sender(kernel, m, number, to, timeout)
 }
 
 /// The message in the registers of the current thread.
-fn entry<M: Machine>(node: &mut Node, m: &mut M, number: u64, sender: u16, to: u16) -> Result<Entry, Errno> {
-    let thread = node.threads.running();
+fn entry<M: Machine>(kernel: &mut Kernel, m: &mut M, number: u64, sender: u16, to: u16) -> Result<Entry, Errno> {
+    let thread = kernel.node.threads.running();
     let frame = &thread.frame;
-    let destination = node.minix4rt.processes[to as usize].thread;
+    let destination = kernel.mrt.processes[to as usize].thread;
     let (kind, priority) = match number {
         call::UPRQST if !(1..=rt::PRIORITIES).contains(&frame.rdx) => return Err(error(rt::error::E_MRT_BADPRTY)),
         call::UPRQST => (message::UPRQST, frame.rdx as u8),
         call::RQST => (message::REQUEST, thread.base_queue),
         call::ARQST => (message::AREQUEST, thread.base_queue),
-        call::SIGN => (message::SIGNAL, node.inheritance.base(destination)),
+        call::SIGN => (message::SIGNAL, kernel.node.inheritance.base(destination)),
         call::REPLY => (message::REPLY, thread.base_queue),
         _ => (message::RQRCV, thread.base_queue),
     };
-    let process = &node.minix4rt.processes[sender as usize];
+    let process = &kernel.mrt.processes[sender as usize];
     let words = [frame.r10, frame.r8, frame.r9, frame.r12];
     let (pid, deadline) = (process.pid, process.attributes.deadline);
-    Ok(Entry { sender, kind: kind as u8, priority, pid, deadline, words, ..stamped(node, m.ticks(), to) })
+    Ok(Entry { sender, kind: kind as u8, priority, pid, deadline, words, ..stamped(&mut kernel.mrt, m.ticks(), to) })
 }
 
 /// An entry with the next id and the destination's next sequence number.
-fn stamped(node: &mut Node, sent: u64, to: u16) -> Entry {
-    let queue = &mut node.minix4rt.processes[to as usize].queue;
+fn stamped(mrt: &mut Minix4rt, sent: u64, to: u16) -> Entry {
+    let queue = &mut mrt.processes[to as usize].queue;
     queue.sequence = queue.sequence.wrapping_add(1);
-    let id = node.minix4rt.messages.next_id;
-    node.minix4rt.messages.next_id = id.wrapping_add(1);
+    let id = mrt.messages.next_id;
+    mrt.messages.next_id = id.wrapping_add(1);
     Entry { id, sequence: queue.sequence, sent, ..Entry::EMPTY }
 }
 
 #[inline(always)]
-fn awaits_message(node: &Node, to: u16, from: u16) -> bool {
-    match node.minix4rt.processes[to as usize].waiting {
+fn awaits_message(mrt: &Minix4rt, to: u16, from: u16) -> bool {
+    match mrt.processes[to as usize].waiting {
         Waiting::Receive(source) => source == NOBODY || source == from,
         _ => false,
     }
 }
 
 /// Gives a process that waits for it a message.
-fn deliver_message(node: &mut Node, to: u16, entry: &Entry) {
-    let slot = node.minix4rt.processes[to as usize].thread;
-    node.minix4rt.processes[to as usize].queue.statistics.delivered += 1;
-    if node.inheritance.waits(slot) != crate::inheritance::Wait::No {
-        decide(node, |rt, effects| rt.give_up(slot, effects));
+fn deliver_message(kernel: &mut Kernel, to: u16, entry: &Entry) {
+    let slot = kernel.mrt.processes[to as usize].thread;
+    kernel.mrt.processes[to as usize].queue.statistics.delivered += 1;
+    if kernel.node.inheritance.waits(slot) != crate::inheritance::Wait::No {
+        decide(kernel, |rt, effects| rt.give_up(slot, effects));
     }
-    take_message(node, to, entry);
-    node.threads[slot as usize].frame.rax = 0;
-    minix4rt::end_real_time_wait(node, slot as usize);
+    take_message(kernel, to, entry);
+    kernel.node.threads[slot as usize].frame.rax = 0;
+    minix4rt::end_real_time_wait(kernel, slot as usize);
 }
 
 /// Puts a message into the registers of its receiver, which works on it from now on.
-fn take_message(node: &mut Node, to: u16, entry: &Entry) {
-    let system = &node.minix4rt.system;
-    let process = &mut node.minix4rt.processes[to as usize];
+fn take_message(kernel: &mut Kernel, to: u16, entry: &Entry) {
+    let system = &kernel.mrt.system;
+    let process = &mut kernel.mrt.processes[to as usize];
     process.statistics.msgrcvd += 1;
     let sent = system.tick_at(entry.sent);
-    let number = node.minix4rt.processes[entry.sender as usize].thread as u64;
-    let taken_at = node.threads.switched_at();
-    let frame = &mut node.threads[node.minix4rt.processes[to as usize].thread as usize].frame;
+    let number = kernel.mrt.processes[entry.sender as usize].thread as u64;
+    let taken_at = kernel.node.threads.switched_at();
+    let frame = &mut kernel.node.threads[kernel.mrt.processes[to as usize].thread as usize].frame;
     frame.rdi = entry.pid as u64 | (entry.kind as u64) << 32;
     frame.rsi = entry.id as u64 | (entry.sequence as u64) << 32;
     frame.rdx = sent;
     frame.r13 = entry.priority as u64 | number << 32;
     frame.r14 = entry.deadline;
-    frame.r15 = node.minix4rt.system.laxity(entry.sent, entry.deadline, taken_at) as u64;
+    frame.r15 = kernel.mrt.system.laxity(entry.sent, entry.deadline, taken_at) as u64;
     [frame.r10, frame.r8, frame.r9, frame.r12] = entry.words;
-    node.minix4rt.system.messages += 1;
+    kernel.mrt.system.messages += 1;
     if is_request(entry.kind) {
-        node.minix4rt.processes[to as usize].serving = entry.priority;
-        lend_by_queue(node, to);
+        kernel.mrt.processes[to as usize].serving = entry.priority;
+        lend_by_queue(kernel, to);
     }
 }
 
-/// What the queue and the work of a process lend it has changed.
+/// Donates a process what its queue and its work are worth: that has changed.
 #[inline(always)]
-fn lend_by_queue(node: &mut Node, number: u16) {
-    let process = &node.minix4rt.processes[number as usize];
-    if process.attributes.mq_flags & flag::MQ_PRTYINHERIT == 0 || !node.minix4rt.inherits() {
+fn lend_by_queue(kernel: &mut Kernel, number: u16) {
+    let process = &kernel.mrt.processes[number as usize];
+    if process.attributes.mq_flags & flag::MQ_PRTYINHERIT == 0 || !kernel.mrt.inherits() {
         return;
     }
-    let waiting = node.minix4rt.messages.best_of_processes(&process.queue);
+    let waiting = kernel.mrt.messages.best_of_processes(&process.queue);
     let (thread, lent) = (process.thread, waiting.min(process.serving));
-    decide(node, |rt, effects| rt.donate(thread, lent, effects));
+    decide(kernel, |rt, effects| rt.donate(thread, lent, effects));
 }
 
 /// Puts a message into the queue of a process that does not wait for it; the sender of a synchronous one is its client from now on.
-fn enqueue_message(node: &mut Node, (number, timeout): (u64, i64), to: u16, entry: Entry) -> Result<(), Errno> {
+fn enqueue_message(kernel: &mut Kernel, (number, timeout): (u64, i64), to: u16, entry: Entry) -> Result<(), Errno> {
     let sender = entry.sender;
     let synchronous = number == call::RQST || number == call::RQRCV;
     if number == call::RQST && timeout == NOWAIT {
         return Err(error(rt::error::E_TRY_AGAIN));
     }
-    let process = &node.minix4rt.processes[to as usize];
+    let process = &kernel.mrt.processes[to as usize];
     if process.queue.length as u64 >= process.attributes.mq_size {
         return Err(error(rt::error::E_MRT_MQFULL));
     }
-    let (client, server) = (node.minix4rt.processes[sender as usize].thread, process.thread);
-    let place = node.minix4rt.messages.take().ok_or(error(rt::error::E_MRT_NOMQENT))?;
-    if synchronous && let Err(refusal) = decide(node, |rt, effects| rt.await_answer(client, server, effects)) {
-        node.minix4rt.messages.give_back(place);
+    let (client, server) = (kernel.mrt.processes[sender as usize].thread, process.thread);
+    let place = kernel.mrt.messages.take().ok_or(error(rt::error::E_MRT_NOMQENT))?;
+    if synchronous && let Err(refusal) = decide(kernel, |rt, effects| rt.await_answer(client, server, effects)) {
+        kernel.mrt.messages.give_back(place);
         return Err(refusal.into());
     }
-    put_message(node, to, place, entry);
+    put_message(kernel, to, place, entry);
     Ok(())
 }
 
-fn put_message(node: &mut Node, to: u16, place: u16, entry: Entry) {
-    let process = &mut node.minix4rt.processes[to as usize];
+fn put_message(kernel: &mut Kernel, to: u16, place: u16, entry: Entry) {
+    let process = &mut kernel.mrt.processes[to as usize];
     let by_priority = process.attributes.mq_flags & flag::MQ_PRTYORDER != 0;
-    node.minix4rt.messages.entries[place as usize] = entry;
-    node.minix4rt.messages.insert(&mut process.queue, place, by_priority);
-    lend_by_queue(node, to);
+    kernel.mrt.messages.entries[place as usize] = entry;
+    kernel.mrt.messages.insert(&mut process.queue, place, by_priority);
+    lend_by_queue(kernel, to);
 }
 
-/// The message of the current thread is on its way: waits, if the call does.
-fn wait_as_sender<M: Machine>(node: &mut Node, m: &mut M, number: u64, to: u16, timeout: i64) -> Outcome {
-    let caller = node.current() as u16;
-    let server = node.minix4rt.processes[to as usize].thread;
-    let is_queued = node.inheritance.waits(caller) != crate::inheritance::Wait::No;
+/// The message of the current thread is sent: waits, if the call does.
+fn wait_as_sender<M: Machine>(kernel: &mut Kernel, m: &mut M, number: u64, to: u16, timeout: i64) -> Outcome {
+    let caller = kernel.node.current() as u16;
+    let server = kernel.mrt.processes[to as usize].thread;
+    let is_queued = kernel.node.inheritance.waits(caller) != crate::inheritance::Wait::No;
     match number {
-        call::RQST if is_queued => minix4rt::wait_real_time(node, m, Waiting::Send(to), timeout),
-        call::RQRCV if is_queued => minix4rt::wait_real_time(node, m, Waiting::Request(to), timeout),
+        call::RQST if is_queued => minix4rt::wait_real_time(kernel, m, Waiting::Send(to), timeout),
+        call::RQRCV if is_queued => minix4rt::wait_real_time(kernel, m, Waiting::Request(to), timeout),
         call::RQRCV => {
-            decide(node, |rt, effects| rt.await_answer(caller, server, effects))?;
-            minix4rt::wait_real_time(node, m, Waiting::Receive(to), timeout)
+            decide(kernel, |rt, effects| rt.await_answer(caller, server, effects))?;
+            minix4rt::wait_real_time(kernel, m, Waiting::Receive(to), timeout)
         }
         _ => DONE,
     }
 }
 
 /// `RCV`.
-pub fn receive_real_time<M: Machine>(node: &mut Node, m: &mut M, pid: i64, timeout: i64) -> Outcome {
-    let caller = node.current();
-    let own = node.threads[caller].mrt;
-    let source = if pid == ANYPROC { NOBODY } else { process::find_process(node, pid)? };
-    let process = &mut node.minix4rt.processes[own as usize];
+pub fn receive_real_time<M: Machine>(kernel: &mut Kernel, m: &mut M, pid: i64, timeout: i64) -> Outcome {
+    let caller = kernel.node.current();
+    let own = kernel.node.threads[caller].mrt;
+    let source = if pid == ANYPROC { NOBODY } else { process::find_process(&mut kernel.mrt, pid)? };
+    let process = &mut kernel.mrt.processes[own as usize];
     let fits = |entry: &Entry| source == NOBODY || entry.sender == source;
-    if let Some(place) = node.minix4rt.messages.remove(&mut process.queue, fits) {
-        receive_entry(node, own, place);
+    if let Some(place) = kernel.mrt.messages.remove(&mut process.queue, fits) {
+        receive_entry(kernel, own, place);
         return DONE;
     }
     if timeout == NOWAIT {
         return Err(error(rt::error::E_TRY_AGAIN));
     }
     if source != NOBODY {
-        if !process::is_real_time(node, source) {
+        if !process::is_real_time(kernel, source) {
             return Err(error(rt::error::E_MRT_BADPTYPE));
         }
-        let server = node.minix4rt.processes[source as usize].thread;
-        decide(node, |rt, effects| rt.await_answer(caller as u16, server, effects))?;
+        let server = kernel.mrt.processes[source as usize].thread;
+        decide(kernel, |rt, effects| rt.await_answer(caller as u16, server, effects))?;
     }
-    interrupt::open_line_of(node, m, own);
-    minix4rt::wait_real_time(node, m, Waiting::Receive(source), timeout)
+    interrupt::open_line_of(&mut kernel.mrt, m, own);
+    minix4rt::wait_real_time(kernel, m, Waiting::Receive(source), timeout)
 }
 
 /// A process takes this entry out of its queue; a sender that has waited for that goes on, or waits for the answer.
-fn receive_entry(node: &mut Node, own: u16, place: u16) {
-    let entry = node.minix4rt.messages.entries[place as usize];
-    node.minix4rt.messages.give_back(place);
-    let sender = &mut node.minix4rt.processes[entry.sender as usize];
+fn receive_entry(kernel: &mut Kernel, own: u16, place: u16) {
+    let entry = kernel.mrt.messages.entries[place as usize];
+    kernel.mrt.messages.give_back(place);
+    let sender = &mut kernel.mrt.processes[entry.sender as usize];
     let thread = sender.thread;
     match sender.waiting {
         Waiting::Send(to) if to == own && entry.kind as u64 == message::REQUEST => {
-            decide(node, |rt, effects| rt.give_up(thread, effects));
-            node.threads[thread as usize].frame.rax = 0;
-            minix4rt::end_real_time_wait(node, thread as usize);
+            decide(kernel, |rt, effects| rt.give_up(thread, effects));
+            kernel.node.threads[thread as usize].frame.rax = 0;
+            minix4rt::end_real_time_wait(kernel, thread as usize);
         }
         Waiting::Request(to) if to == own && entry.kind as u64 == message::RQRCV => {
             sender.waiting = Waiting::Receive(own);
         }
         _ => {}
     }
-    take_message(node, own, &entry);
-    lend_by_queue(node, own);
+    take_message(kernel, own, &entry);
+    lend_by_queue(kernel, own);
 }
 
 /// The request that a process waits with is no longer in its destination's queue. (Its wait in `rt` is ended by the caller.)
-pub fn withdraw_request(node: &mut Node, number: u16) {
-    let (Waiting::Send(to) | Waiting::Request(to)) = node.minix4rt.processes[number as usize].waiting else { return };
+pub fn withdraw_request(kernel: &mut Kernel, number: u16) {
+    let (Waiting::Send(to) | Waiting::Request(to)) = kernel.mrt.processes[number as usize].waiting else { return };
     let synchronous = |kind: u8| matches!(kind as u64, message::REQUEST | message::RQRCV);
-    let queue = &mut node.minix4rt.processes[to as usize].queue;
+    let queue = &mut kernel.mrt.processes[to as usize].queue;
     let own = |entry: &Entry| entry.sender == number && synchronous(entry.kind);
-    if let Some(place) = node.minix4rt.messages.remove(queue, own) {
-        node.minix4rt.messages.give_back(place);
-        lend_by_queue(node, to);
+    if let Some(place) = kernel.mrt.messages.remove(queue, own) {
+        kernel.mrt.messages.give_back(place);
+        lend_by_queue(kernel, to);
     }
 }
 
 /// Nobody will receive what is in the queue of this process.
-pub fn empty_queue(node: &mut Node, number: u16) {
-    let queue = &mut node.minix4rt.processes[number as usize].queue;
-    while let Some(place) = node.minix4rt.messages.remove(queue, |_| true) {
-        node.minix4rt.messages.give_back(place);
+pub fn empty_queue(mrt: &mut Minix4rt, number: u16) {
+    let queue = &mut mrt.processes[number as usize].queue;
+    while let Some(place) = mrt.messages.remove(queue, |_| true) {
+        mrt.messages.give_back(place);
     }
 }
 
 /// A message of the kernel for a process, if that is real-time.
-pub fn post_from_kernel(node: &mut Node, to: u16, kind: u64, [w0, w1, w2]: [u64; 3]) {
-    if to == NOBODY || !process::is_real_time(node, to) {
+pub fn post_from_kernel(kernel: &mut Kernel, to: u16, kind: u64, [w0, w1, w2]: [u64; 3]) {
+    if to == NOBODY || !process::is_real_time(kernel, to) {
         return;
     }
-    let entry = Entry { kind: kind as u8, words: [w0, w1, w2, 0], ..stamped(node, node.threads.switched_at(), to) };
-    let process = &node.minix4rt.processes[to as usize];
-    if awaits_message(node, to, NOBODY) {
-        deliver_message(node, to, &entry);
+    let stamp = stamped(&mut kernel.mrt, kernel.node.threads.switched_at(), to);
+    let entry = Entry { kind: kind as u8, words: [w0, w1, w2, 0], ..stamp };
+    let process = &kernel.mrt.processes[to as usize];
+    if awaits_message(&kernel.mrt, to, NOBODY) {
+        deliver_message(kernel, to, &entry);
     } else if (process.queue.length as u64) < process.attributes.mq_size
-        && let Some(place) = node.minix4rt.messages.take()
+        && let Some(place) = kernel.mrt.messages.take()
     {
-        put_message(node, to, place, entry);
+        put_message(kernel, to, place, entry);
     }
 }

@@ -1,57 +1,57 @@
 //! The semaphore calls of real-time processes, and what the system calls need to know about semaphores.
 
 use crate::{
-    Machine, Node, inheritance::Flags, inheritance::Semaphore, inheritance::semaphore::Down, rooms::minix4rt,
-    rooms::minix4rt::DONE, rooms::minix4rt::Outcome, rooms::minix4rt::control::Words, rooms::minix4rt::decide,
-    rooms::minix4rt::error, rooms::minix4rt::process::Waiting,
+    Machine, Node, inheritance::Flags, inheritance::Semaphore, inheritance::semaphore::Down, rooms::Kernel,
+    rooms::minix4rt, rooms::minix4rt::DONE, rooms::minix4rt::Outcome, rooms::minix4rt::control::Words,
+    rooms::minix4rt::decide, rooms::minix4rt::error, rooms::minix4rt::process::Waiting,
 };
 
 use abi::{Errno, rt, rt::NOWAIT, rt::SEMAPHORES};
 
 /// `SEMDOWN`.
 #[inline(always)]
-pub fn semaphore_down<M: Machine>(node: &mut Node, m: &mut M, id: u64, timeout: i64) -> Outcome {
-    let caller = node.current() as u16;
+pub fn semaphore_down<M: Machine>(kernel: &mut Kernel, m: &mut M, id: u64, timeout: i64) -> Outcome {
+    let caller = kernel.node.current() as u16;
     let id = id.min(SEMAPHORES as u64) as u16;
-    match decide(node, |rt, effects| rt.down(caller, id, timeout != NOWAIT, effects))? {
+    match decide(kernel, |rt, effects| rt.down(caller, id, timeout != NOWAIT, effects))? {
         Down::Done => DONE,
-        Down::Waits => minix4rt::wait_real_time(node, m, Waiting::Semaphore, timeout),
+        Down::Waits => minix4rt::wait_real_time(kernel, m, Waiting::Semaphore, timeout),
     }
 }
 
 /// `SEMUP`.
 #[inline(always)]
-pub fn semaphore_up(node: &mut Node, id: u64) -> Outcome {
-    let caller = node.current() as u16;
+pub fn semaphore_up(kernel: &mut Kernel, id: u64) -> Outcome {
+    let caller = kernel.node.current() as u16;
     let id = id.min(SEMAPHORES as u64) as u16;
-    decide(node, |rt, effects| rt.up(caller, id, effects))?;
+    decide(kernel, |rt, effects| rt.up(caller, id, effects))?;
     DONE
 }
 
 /// `SEMALLOC`: the semaphore belongs to the thread in this slot. While inheritance is off in the whole system, none has it.
-pub fn allocate_semaphore(node: &mut Node, creator: usize, words: &Words) -> Result<u64, Errno> {
+pub fn allocate_semaphore(kernel: &mut Kernel, creator: usize, words: &Words) -> Result<u64, Errno> {
     let [value, flags, priority, low, high, ..] = *words;
-    if find_semaphore(node, [low, high]).is_ok() {
+    if find_semaphore(kernel, [low, high]).is_ok() {
         return Err(error(rt::error::E_MRT_BADNAME));
     }
     let wanted = decode(flags);
     let ceiling = priority.clamp(1, rt::PRIORITIES) as u8;
-    let flags = Flags { inherits: wanted.inherits && node.minix4rt.inherits(), ..wanted };
-    let id = decide(node, |rt, effects| {
+    let flags = Flags { inherits: wanted.inherits && kernel.mrt.inherits(), ..wanted };
+    let id = decide(kernel, |rt, effects| {
         rt.allocate(0..SEMAPHORES as u16, creator as u16, value as i32, flags, ceiling, effects)
     });
     let id = id.map_err(|refusal| match refusal {
         crate::inheritance::Refusal::NoSemaphore => error(rt::error::E_MRT_NOSEM),
         refusal => refusal.into(),
     })?;
-    node.minix4rt.names[id as usize] = [low, high];
+    kernel.mrt.names[id as usize] = [low, high];
     Ok(id as u64)
 }
 
 /// `GETSEMID`. `BADSEM`: nobody has that name.
-pub fn find_semaphore(node: &Node, name: [u64; 2]) -> Result<u64, Errno> {
+pub fn find_semaphore(kernel: &Kernel, name: [u64; 2]) -> Result<u64, Errno> {
     let mut ids = 0..SEMAPHORES;
-    let found = ids.find(|&id| node.minix4rt.names[id] == name && node.inheritance.semaphore(id as u16).is_some());
+    let found = ids.find(|&id| kernel.mrt.names[id] == name && kernel.node.inheritance.semaphore(id as u16).is_some());
     found.filter(|_| name != [0; 2]).map(|id| id as u64).ok_or(error(rt::error::E_MRT_BADSEM))
 }
 
@@ -64,9 +64,9 @@ pub fn allocated_semaphore(node: &Node, id: u64) -> Result<&Semaphore, Errno> {
 }
 
 /// `GETSEMATTR`.
-pub fn semaphore_attributes(node: &Node, id: u64) -> Result<Words, Errno> {
-    let semaphore = allocated_semaphore(node, id)?;
-    let [low, high] = node.minix4rt.names[id as usize];
+pub fn semaphore_attributes(kernel: &Kernel, id: u64) -> Result<Words, Errno> {
+    let semaphore = allocated_semaphore(&kernel.node, id)?;
+    let [low, high] = kernel.mrt.names[id as usize];
     let Semaphore { value, flags, ceiling, .. } = *semaphore;
     Ok([value as u64, encode(flags), ceiling as u64, low, high, 0, 0, 0])
 }

@@ -1,6 +1,8 @@
 //! The state of the real-time world as a whole: mode, clock, counters.
 
-use crate::{Machine, Node, memory::copy::CHUNK_BYTES, rooms::minix4rt::control::Words, rooms::minix4rt::interrupt};
+use crate::{
+    Machine, memory::copy::CHUNK_BYTES, rooms::Kernel, rooms::minix4rt::control::Words, rooms::minix4rt::interrupt,
+};
 
 use abi::{rt::CLOCK_HZ, rt::mode};
 
@@ -68,47 +70,48 @@ impl System {
 }
 
 /// Real-time mode with this clock; everything measured begins anew.
-pub fn start_real_time_mode<M: Machine>(node: &mut Node, m: &mut M, harmonic: u64, refresh: u64) {
-    interrupt::restart_interrupts(node, m, false);
-    node.chunk_bytes = CHUNK_BYTES / 16;
-    let system = &mut node.minix4rt.system;
+pub fn start_real_time_mode<M: Machine>(kernel: &mut Kernel, m: &mut M, harmonic: u64, refresh: u64) {
+    interrupt::restart_interrupts(kernel, m, false);
+    kernel.node.chunk_bytes = CHUNK_BYTES / 16;
+    let system = &mut kernel.mrt.system;
     system.is_on = true;
     system.harmonic = harmonic;
     system.refresh = refresh;
     system.tick_tsc = m.ns_to_ticks(1_000_000_000 / (CLOCK_HZ * harmonic)).max(1);
     system.tsc_in_shifted_ns = m.ns_to_ticks(1 << SHIFT).max(1);
     system.began = m.ticks();
-    clear_system_statistics(node);
-    interrupt::restart_interrupts(node, m, true);
+    clear_system_statistics(kernel);
+    interrupt::restart_interrupts(kernel, m, true);
 }
 
 /// Standard mode.
-pub fn stop_real_time_mode<M: Machine>(node: &mut Node, m: &mut M) {
-    interrupt::restart_interrupts(node, m, false);
-    node.chunk_bytes = CHUNK_BYTES;
-    node.minix4rt.system = System { options: node.minix4rt.system.options, ..System::STANDARD };
+pub fn stop_real_time_mode<M: Machine>(kernel: &mut Kernel, m: &mut M) {
+    interrupt::restart_interrupts(kernel, m, false);
+    kernel.node.chunk_bytes = CHUNK_BYTES;
+    kernel.mrt.system = System { options: kernel.mrt.system.options, ..System::STANDARD };
 }
 
 /// `CLRSSTAT`.
-pub fn clear_system_statistics(node: &mut Node) {
-    let system = &mut node.minix4rt.system;
-    (system.base_switches, system.base_interrupts) = (node.threads.switches(), node.interrupts);
+pub fn clear_system_statistics(kernel: &mut Kernel) {
+    let system = &mut kernel.mrt.system;
+    (system.base_switches, system.base_interrupts) = (kernel.node.threads.switches(), kernel.node.interrupts);
     (system.messages, system.lateness) = (0, 0);
 }
 
 /// `GETSSTAT`, but for idle times, which mrt knows.
-pub fn system_statistics<M: Machine>(node: &mut Node, m: &mut M) -> Words {
-    let s = &node.minix4rt.system;
-    let (scheds, interrupts) = (node.threads.switches() - s.base_switches, node.interrupts - s.base_interrupts);
+pub fn system_statistics<M: Machine>(kernel: &mut Kernel, m: &mut M) -> Words {
+    let s = &kernel.mrt.system;
+    let (scheds, interrupts) =
+        (kernel.node.threads.switches() - s.base_switches, kernel.node.interrupts - s.base_interrupts);
     let ticks = s.tick_at(m.ticks());
     [scheds, s.messages, interrupts, ticks, ticks >> 32, 0, 0, 0]
 }
 
 /// `GETSVAL`.
-pub fn system_values(node: &Node) -> Words {
-    let s = &node.minix4rt.system;
+pub fn system_values(kernel: &Kernel) -> Words {
+    let s = &kernel.mrt.system;
     let flags = s.options | if s.is_on { mode::RTMODE } else { 0 };
     let (harmonic, lateness_ns) = (s.harmonic.max(1), s.signed_ns(s.lateness, 0) as u64);
     let rate = CLOCK_HZ * harmonic;
-    [flags, node.deferred_work.low_lines(), lateness_ns, s.tick_tsc, rate, harmonic, s.refresh, 0]
+    [flags, kernel.node.deferred_work.low_lines(), lateness_ns, s.tick_tsc, rate, harmonic, s.refresh, 0]
 }

@@ -1,10 +1,10 @@
-//! Virtual timers (R24, R25): fixed in number, each with a deadline and an action that is run by priority.
+//! Virtual timers: fixed in number, each with a deadline and an action that is run by priority.
 //!
 //! When a timer is over it is only put into the list of its owner's priority; the action runs when nothing better does, before threads and
 //! interrupts of the same priority. A timer that is stopped while it is in a list stays there and does nothing.
 
 use crate::{
-    Machine, Node, priority::SYSTEM_QUEUE, rooms::minix4rt::NOBODY, rooms::minix4rt::interrupt,
+    Machine, priority::SYSTEM_QUEUE, rooms::Kernel, rooms::minix4rt::NOBODY, rooms::minix4rt::interrupt,
     rooms::minix4rt::process, time::deadlines::Deadlines,
 };
 
@@ -17,7 +17,7 @@ pub(super) enum Action {
     Free,
     /// The wait of this process ends.
     Timeout(u16),
-    /// A period of this process begins, or its deadline is there.
+    /// A period of this process begins, or its deadline has come.
     Period(u16),
     /// This interrupt is triggered.
     Interrupt(u16),
@@ -146,42 +146,42 @@ pub(super) fn level(priority: u8) -> u8 {
 
 /// Sets a virtual timer, and makes sure that the machine's comes for it.
 #[inline(always)]
-pub fn set_timer<M: Machine>(node: &mut Node, m: &mut M, id: usize, deadline: u64) {
-    node.minix4rt.timers.deadlines.set(id, deadline);
-    node.timer.arm(m, deadline);
+pub fn set_timer<M: Machine>(kernel: &mut Kernel, m: &mut M, id: usize, deadline: u64) {
+    kernel.mrt.timers.deadlines.set(id, deadline);
+    kernel.node.timer.arm(m, deadline);
 }
 
 /// Real-time timers that are due at `now`: hands them over to their priorities.
-pub fn expire_timers<M: Machine>(node: &mut Node, m: &mut M, now: u64) {
-    while let Some((id, due)) = node.minix4rt.timers.deadlines.expire(now) {
-        node.minix4rt.system.lateness = node.minix4rt.system.lateness.max(now - due);
-        let level = timer_level(node, node.minix4rt.timers.timers[id].action);
-        node.minix4rt.timers.put(id, level, due);
-        node.threads.defer(level);
+pub fn expire_timers<M: Machine>(kernel: &mut Kernel, m: &mut M, now: u64) {
+    while let Some((id, due)) = kernel.mrt.timers.deadlines.expire(now) {
+        kernel.mrt.system.lateness = kernel.mrt.system.lateness.max(now - due);
+        let level = timer_level(kernel, kernel.mrt.timers.timers[id].action);
+        kernel.mrt.timers.put(id, level, due);
+        kernel.node.threads.defer(level);
     }
-    if let Some(deadline) = node.minix4rt.timers.deadlines.first_deadline() {
-        node.timer.arm(m, deadline);
+    if let Some(deadline) = kernel.mrt.timers.deadlines.first_deadline() {
+        kernel.node.timer.arm(m, deadline);
     }
 }
 
-fn timer_level(node: &Node, action: Action) -> u8 {
+fn timer_level(kernel: &Kernel, action: Action) -> u8 {
     match action {
         Action::Timeout(process) | Action::Period(process) if process != NOBODY => {
-            level(node.threads[node.minix4rt.processes[process as usize].thread as usize].base_queue)
+            level(kernel.node.threads[kernel.mrt.processes[process as usize].thread as usize].base_queue)
         }
-        Action::Interrupt(irq) => node.minix4rt.interrupts.level(irq as usize),
+        Action::Interrupt(irq) => kernel.mrt.interrupts.level(irq as usize),
         _ => SYSTEM_QUEUE - 1,
     }
 }
 
 /// Runs one action of this priority, a timer's before an interrupt's.
-pub fn do_real_time_work<M: Machine>(node: &mut Node, m: &mut M, priority: u8) {
-    match node.minix4rt.timers.take_over(priority as usize) {
-        Some((Action::Timeout(process), _)) => process::end_time_limit(node, process),
-        Some((Action::Period(process), due)) => process::begin_period(node, m, process, due),
-        Some((Action::Interrupt(irq), due)) => interrupt::trigger_by_timer(node, m, irq as usize, due),
+pub fn do_real_time_work<M: Machine>(kernel: &mut Kernel, m: &mut M, priority: u8) {
+    match kernel.mrt.timers.take_over(priority as usize) {
+        Some((Action::Timeout(process), _)) => process::end_time_limit(kernel, process),
+        Some((Action::Period(process), due)) => process::begin_period(kernel, m, process, due),
+        Some((Action::Interrupt(irq), due)) => interrupt::trigger_by_timer(kernel, m, irq as usize, due),
         Some((Action::Free, _)) => {}
-        None if interrupt::run_second_stage(node, m, priority as usize) => {}
-        None => node.threads.end_deferred(priority),
+        None if interrupt::run_second_stage(kernel, m, priority as usize) => {}
+        None => kernel.node.threads.end_deferred(priority),
     }
 }

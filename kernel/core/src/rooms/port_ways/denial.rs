@@ -14,7 +14,7 @@ const LOGGED: u32 = 8;
 
 /// How an access came, by the name that the log gives it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AccessPath {
+pub enum Path {
     /// A kernel call.
     Call,
     /// A message to the SYSTEM task.
@@ -27,27 +27,27 @@ pub enum AccessPath {
     Direct,
 }
 
-impl AccessPath {
+impl Path {
     fn name(self) -> &'static str {
         match self {
-            AccessPath::Call => "call",
-            AccessPath::Systask => "systask",
-            AccessPath::Hal => "hal",
-            AccessPath::Emulate => "emulate",
-            AccessPath::Direct => "direct",
+            Path::Call => "call",
+            Path::Systask => "systask",
+            Path::Hal => "hal",
+            Path::Emulate => "emulate",
+            Path::Direct => "direct",
         }
     }
 }
 
-/// The path of the kernel call under way.
-pub fn call_path(node: &Node) -> AccessPath {
-    if node.serving == 0 { AccessPath::Call } else { AccessPath::Systask }
+/// The access path of the kernel call in progress.
+pub fn call_path(node: &Node) -> Path {
+    if node.serving == 0 { Path::Call } else { Path::Systask }
 }
 
 /// Refuses a port: how the access ends.
 #[cold]
 #[inline(never)]
-pub fn deny<M: Machine>(node: &mut Node, m: &mut M, path: AccessPath, port: u64) -> Stop {
+pub fn deny<M: Machine>(node: &mut Node, m: &mut M, path: Path, port: u64) -> Stop {
     log_denial(node, m, format_args!("port {port:#x} denied ({})", path.name()));
     let kills = node.privileges(node.caller()).flags & KILL_ON_DENIAL != 0;
     if kills { Stop::Exception(port) } else { Errno::ECALLDENIED.into() }
@@ -64,7 +64,7 @@ pub fn log_denial<M: Machine>(node: &mut Node, m: &mut M, what: Arguments) {
     }
     let name = node.privileges(slot).name;
     let mut line = Line { bytes: [0; LINE_BYTES], length: 0 };
-    // What does not fit is cut.
+    // What does not fit is truncated.
     let _ = match denials {
         ..=LOGGED => writeln!(line, "{name}: {what}"),
         _ => writeln!(line, "{name}: {what}, refusal {denials}"),
@@ -74,7 +74,7 @@ pub fn log_denial<M: Machine>(node: &mut Node, m: &mut M, what: Arguments) {
 
 const LINE_BYTES: usize = 96;
 
-/// A line of text, cut at its end.
+/// A line of text, truncated at its end.
 struct Line {
     bytes: [u8; LINE_BYTES],
     length: usize,

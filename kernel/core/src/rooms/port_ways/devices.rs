@@ -1,7 +1,7 @@
-//! Devices that the kernel plays (V59): behind ports, and behind the same checks as the machine's.
+//! Devices that the kernel emulates: behind ports, and behind the same checks as the machine's.
 //!
-//! A driver reaches them by every way, `direct` included: the CPU's bitmap never opens their ports, so the instruction faults and is carried
-//! out here. This is the one place where a port range leads somewhere else than to the machine; a device of another node (V60) would be one
+//! A driver reaches them by every access path, `direct` included: the CPU's bitmap never opens their ports, so the instruction faults and is carried
+//! out here. This is the one place where a port range leads somewhere else than to the machine; a device of another node would be one
 //! more arm that sends the access away and makes the caller wait, as a call does that needs memory. Neighbours: `ports`.
 
 use crate::{Machine, Node, rooms::port_ways::ports::Target, time::alarm};
@@ -14,10 +14,10 @@ const NOTHING: u32 = u32::MAX;
 const LOG_IS_HERE: u32 = 0xe9;
 
 /// Reads a port of a device that is not the machine's.
-pub fn read_device<M: Machine>(node: &mut Node, m: &mut M, target: Target) -> u32 {
+pub fn read_device<M: Machine>(m: &mut M, target: Target) -> u32 {
     match (target.device, target.offset, target.width) {
-        (device::CLOCK, 0, 4) => alarm::now_ns(node, m) as u32,
-        (device::CLOCK, 4, 4) => (alarm::now_ns(node, m) >> 32) as u32,
+        (device::CLOCK, 0, 4) => alarm::now_ns(m) as u32,
+        (device::CLOCK, 4, 4) => (alarm::now_ns(m) >> 32) as u32,
         (device::LOG, 0, 1) => LOG_IS_HERE,
         _ => NOTHING,
     }

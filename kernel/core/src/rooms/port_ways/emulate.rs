@@ -1,15 +1,15 @@
-//! Port instructions of drivers, carried out after the general-protection fault that they cause in user mode (V20 to V42).
+//! Port instructions of drivers, carried out after the general-protection fault that they cause in user mode.
 //!
-//! A driver of the way `EMULATE` executes IN and OUT as if it could. The fault is looked into only if its error code is 0 and the
-//! instruction can be read; everything that is not a permitted port instruction takes the normal way of an exception. Strings move at most
+//! A driver with the access path `EMULATE` executes IN and OUT as if it could. The fault is looked into only if its error code is 0 and the
+//! instruction can be read; everything that is not a permitted port instruction is an ordinary exception. Strings move at most
 //! one chunk and leave the instruction to be executed again for the rest, with the registers as the CPU would leave them; memory that is
 //! missing is an ordinary page fault of the driver. Neighbours: `decode`, `ports`, `node` (faults come here first).
 
 use crate::{
-    Machine, Node, memory::copy, memory::place::check_range, rooms::port_ways::decode::Instruction,
-    rooms::port_ways::decode::MAX_BYTES, rooms::port_ways::decode::decode, rooms::port_ways::denial::AccessPath,
-    rooms::port_ways::ports, rooms::port_ways::ports::STRING_CHUNK, rooms::port_ways::ports::Target,
-    rooms::port_ways::ports::Transfer, rooms::tracing, stop::Stop,
+    Machine, Node, ipc::report, machine::check_range, memory::copy, probes::tracing,
+    rooms::port_ways::decode::Instruction, rooms::port_ways::decode::MAX_BYTES, rooms::port_ways::decode::decode,
+    rooms::port_ways::denial::Path, rooms::port_ways::ports, rooms::port_ways::ports::STRING_CHUNK,
+    rooms::port_ways::ports::Target, rooms::port_ways::ports::Transfer, stop::Stop,
 };
 
 use abi::{privilege::device, privilege::way};
@@ -26,8 +26,8 @@ pub fn emulates_ports(node: &Node) -> bool {
 /// Carries out the port instruction on which the current thread has just faulted with error code 0. False: it was none, or not allowed.
 pub fn emulate_fault<M: Machine>(node: &mut Node, m: &mut M) -> bool {
     let path = match node.privileges(node.current()).io_way {
-        way::EMULATE => AccessPath::Emulate,
-        way::DIRECT => AccessPath::Direct,
+        way::EMULATE => Path::Emulate,
+        way::DIRECT => Path::Direct,
         _ => return false,
     };
     let Some(instruction) = faulting_instruction(node, m) else { return false };
@@ -35,7 +35,7 @@ pub fn emulate_fault<M: Machine>(node: &mut Node, m: &mut M) -> bool {
     let Ok(target) = ports::check_port(node, m, path, port as u64, instruction.width) else {
         return false;
     };
-    if path == AccessPath::Direct && target.device == device::MACHINE {
+    if path == Path::Direct && target.device == device::MACHINE {
         // The CPU allows these itself: the fault has another reason.
         return false;
     }
@@ -65,7 +65,7 @@ fn emulate_single<M: Machine>(node: &mut Node, m: &mut M, instruction: &Instruct
         ports::write_port(node, m, target, rax as u32);
         rax
     } else {
-        let value = ports::read_port(node, m, target) as u64;
+        let value = ports::read_port(m, target) as u64;
         match instruction.width {
             1 => rax & !0xff | value & 0xff,
             2 => rax & !0xffff | value & 0xffff,
@@ -74,7 +74,7 @@ fn emulate_single<M: Machine>(node: &mut Node, m: &mut M, instruction: &Instruct
     };
     if node.tracing.is_on() {
         let operation = instruction.operation();
-        tracing::trace_port(node, m, way::EMULATE, [target.port as u64, operation, rax], Ok(result));
+        tracing::trace_port(m, &node.threads, way::EMULATE, [target.port as u64, operation, rax], Ok(result));
     }
     let frame = &mut node.threads.running_mut().frame;
     frame.rax = result;
@@ -99,7 +99,7 @@ fn emulate_string<M: Machine>(node: &mut Node, m: &mut M, instruction: &Instruct
         match ports::transfer_string(node, m, transfer) {
             Ok(()) => {}
             Err(Stop::Fault(_, fault)) => {
-                node.page_fault(m, fault.address, fault.access);
+                report::page_fault(node, m, fault.address, fault.access);
                 return true;
             }
             Err(_) => return false,
@@ -107,7 +107,7 @@ fn emulate_string<M: Machine>(node: &mut Node, m: &mut M, instruction: &Instruct
     }
     if node.tracing.is_on() {
         let operation = instruction.operation();
-        tracing::trace_port(node, m, way::EMULATE, [target.port as u64, operation, lowest], Ok(items));
+        tracing::trace_port(m, &node.threads, way::EMULATE, [target.port as u64, operation, lowest], Ok(items));
     }
     let frame = &mut node.threads.running_mut().frame;
     let moved = if downwards { first.wrapping_sub(bytes) } else { first.wrapping_add(bytes) };

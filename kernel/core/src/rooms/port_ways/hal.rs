@@ -1,11 +1,11 @@
-//! The HAL trap: one port access, checked and done in place (H37 to H53). No message, no queue, no scheduler.
+//! The HAL trap: one port access, checked and done in place. No message, no queue, no scheduler.
 //!
 //! The hardware half does plain accesses that `Node::reaches_port` allows by itself; everything else comes here: strings, devices that the
 //! kernel plays, refusals, and all of it while tracing. Neighbours: `ports`, `call`.
 
 use crate::{
-    Machine, Node, ipc::report, rights::port_operation, rooms::port_ways::denial, rooms::port_ways::denial::AccessPath,
-    rooms::port_ways::ports, rooms::tracing, stop::Stop, thread::attention,
+    Machine, Node, ipc::report, probes::tracing, rights::port_operation, rooms::port_ways::denial,
+    rooms::port_ways::denial::Path, rooms::port_ways::ports, stop::Stop, thread::attention,
 };
 
 use abi::{Errno, privilege::io, privilege::way};
@@ -20,11 +20,11 @@ pub fn hal_trap<M: Machine>(node: &mut Node, m: &mut M) {
             denial::log_denial(node, m, format_args!("no such operation: {operation:#x} (hal)"));
             Err(Errno::EBADCALL.into())
         }
-        0 => ports::access_port(node, m, AccessPath::Hal, port, operation, value),
-        _ => ports::port_string(node, m, AccessPath::Hal, [port, operation & !io::STRING, value, count]),
+        0 => ports::access_port(node, m, Path::Hal, port, operation, value),
+        _ => ports::port_string(node, m, Path::Hal, [port, operation & !io::STRING, value, count]),
     };
     if node.tracing.is_on() && !matches!(result, Err(Stop::Fault(..) | Stop::Preempted)) {
-        tracing::trace_port(node, m, way::HAL, [port, operation, value], result);
+        tracing::trace_port(m, &node.threads, way::HAL, [port, operation, value], result);
     }
     report::finish(node, m, caller, attention::HAL_AGAIN, result);
 }

@@ -1,12 +1,12 @@
-//! Ports: who may reach which, what is behind one, and the kernel calls `DevIo`, `SDevIo`, `VDevIo`.
+//! Ports: the check of every access, what is behind a port, and the kernel calls `DevIo`, `SDevIo`, `VDevIo`.
 //!
-//! Every access by every way passes `check_port`: right to the call, and one range of the caller that holds all of the access. What is
-//! behind the range, the machine or a device that the kernel plays, is found by the same look (V22, V59).
-//! Neighbours: `hal` and `emulate` (the other ways), `devices`, `denial`, `privilege`, `call`.
+//! Every access by every path passes `check_port`: right to the call, and one range of the caller that holds all of the access. What is
+//! behind the range, the machine or a device that the kernel plays, is found by the same look.
+//! Neighbours: `hal` and `emulate` (the other access paths), `devices`, `denial`, `privilege`, `call`.
 
 use crate::{
-    Machine, Node, memory::copy, memory::place::check_range, rights::allows_machine_port, rights::find_ports,
-    rights::port_operation, rooms::port_ways::denial, rooms::port_ways::denial::AccessPath, rooms::port_ways::devices,
+    Machine, Node, machine::check_range, memory::copy, rights::allows_machine_port, rights::find_ports,
+    rights::port_operation, rooms::port_ways::denial, rooms::port_ways::denial::Path, rooms::port_ways::devices,
     stop::Stop,
 };
 
@@ -42,7 +42,8 @@ pub struct Transfer {
     pub downwards: bool,
 }
 
-/// True when the current thread may reach all of this access to the machine, and nobody looks on: then it may be done at once.
+/// Returns true when the current thread may reach all of this access to the machine, and it is not traced: then it may be
+/// done at once.
 #[inline(always)]
 pub fn reaches_port(node: &Node, port: u64, width: u64) -> bool {
     let privileges = node.privileges(node.current());
@@ -52,16 +53,9 @@ pub fn reaches_port(node: &Node, port: u64, width: u64) -> bool {
 }
 
 /// What the caller reaches by these ports, if it may; else the access is refused.
-pub fn check_port<M: Machine>(
-    node: &mut Node,
-    m: &mut M,
-    path: AccessPath,
-    port: u64,
-    width: u64,
-) -> Result<Target, Stop> {
+pub fn check_port<M: Machine>(node: &mut Node, m: &mut M, path: Path, port: u64, width: u64) -> Result<Target, Stop> {
     let privileges = node.privileges(node.caller());
-    let may_call = privileges.kernel_calls & KernelCall::DevIo.bit() != 0
-        || matches!(path, AccessPath::Call | AccessPath::Systask);
+    let may_call = privileges.kernel_calls & KernelCall::DevIo.bit() != 0 || matches!(path, Path::Call | Path::Systask);
     match find_ports(privileges, port, width).filter(|_| may_call) {
         Some(range) => {
             let offset = port as u16 - privileges.ports[range].first;
@@ -72,10 +66,10 @@ pub fn check_port<M: Machine>(
 }
 
 /// Reads a port.
-pub fn read_port<M: Machine>(node: &mut Node, m: &mut M, target: Target) -> u32 {
+pub fn read_port<M: Machine>(m: &mut M, target: Target) -> u32 {
     match target.device {
         device::MACHINE => m.port_in(target.port, target.width),
-        _ => devices::read_device(node, m, target),
+        _ => devices::read_device(m, target),
     }
 }
 
@@ -91,7 +85,7 @@ pub fn write_port<M: Machine>(node: &mut Node, m: &mut M, target: Target, value:
 pub fn access_port<M: Machine>(
     node: &mut Node,
     m: &mut M,
-    path: AccessPath,
+    path: Path,
     port: u64,
     operation: u64,
     value: u64,
@@ -102,7 +96,7 @@ pub fn access_port<M: Machine>(
         write_port(node, m, target, value as u32);
         return Ok(0);
     }
-    Ok(read_port(node, m, target) as u64)
+    Ok(read_port(m, target) as u64)
 }
 
 /// `DevIo (port, operation, value)` → value read.
@@ -115,7 +109,7 @@ pub fn port_io<M: Machine>(node: &mut Node, m: &mut M, port: u64, operation: u64
 pub fn port_string<M: Machine>(
     node: &mut Node,
     m: &mut M,
-    path: AccessPath,
+    path: Path,
     [port, operation, address, count]: [u64; 4],
 ) -> Result<u64, Stop> {
     let (width, writes) = port_operation(operation)?;
@@ -166,7 +160,7 @@ fn transfer_items<M: Machine>(node: &mut Node, m: &mut M, transfer: Transfer, bu
             value[..width].copy_from_slice(item);
             write_port(node, m, transfer.target, u32::from_le_bytes(value));
         } else {
-            value = read_port(node, m, transfer.target).to_le_bytes();
+            value = read_port(m, transfer.target).to_le_bytes();
             item.copy_from_slice(&value[..width]);
         }
     }

@@ -1,16 +1,16 @@
-//! The SYSTEM task: kernel calls as messages, MINIX's way and the baseline that the other ways to a port are measured against (H21, H34).
+//! The SYSTEM task: kernel calls as messages, as in MINIX; the baseline that the other access paths are measured against.
 //!
 //! It is a task of the kernel with a context of its own, the frame of slot 0, and a ready queue of its own, between the real-time and the
 //! time-shared ones. A request goes to it by rendezvous like any message; the scheduler dispatches it; it makes the call in the name and with
 //! the rights of the sender, answers by `REPLYREC`, and waits for the next one. Having no memory, it needs no stack and no space.
 //!
-//! It never waits for anybody but the next request. A call that needs memory which vm must map first, or that makes way for interrupts, is
+//! It never waits for anybody but the next request. A call that needs memory which vm must map first, or that is preempted by an interrupt, is
 //! handed back to its sender, which asks again when it runs next; `Thread::progress` says how much is done. So a long copy of one driver
 //! delays nobody else's request. Neighbours: `ipc` (delivers), `scheduler` (dispatches), `call` (makes the calls).
 
 use crate::{
-    Machine, Node, ipc::message, ipc::report, priority::SYSTEM_QUEUE, rooms::tracing, stop::Stop, thread::Continuation,
-    thread::MessageSource, thread::attention, thread::blocked,
+    Machine, Node, ipc::message, ipc::report, priority::SYSTEM_QUEUE, probes::tracing, rooms::Kernel, stop::Stop,
+    thread::Continuation, thread::MessageSource, thread::attention, thread::blocked,
 };
 
 use abi::{
@@ -19,7 +19,7 @@ use abi::{
 };
 
 /// Makes a kernel call (`None`: a number that is none), if the caller may.
-type MakeCall<M> = fn(&mut Node, &mut M, Option<KernelCall>) -> Result<u64, Stop>;
+type MakeCall<M> = fn(&mut Kernel, &mut M, Option<KernelCall>) -> Result<u64, Stop>;
 
 /// Makes the task wait for its first request.
 pub fn start_system_task(node: &mut Node) {
@@ -33,11 +33,13 @@ pub fn start_system_task(node: &mut Node) {
 
 /// The task has the CPU, and a request in its registers.
 #[inline(never)]
-pub fn run_system_task<M: Machine>(node: &mut Node, m: &mut M, make_call: MakeCall<M>) {
+pub fn run_system_task<M: Machine>(kernel: &mut Kernel, m: &mut M, make_call: MakeCall<M>) {
+    let node = &kernel.node;
     let frame = &node.threads[slot::SYSTEM].frame;
     let (source, label) = (frame.endpoint(), frame.label());
     let asker = node.threads.find(source).ok().filter(|&asker| waits_for_system(node, asker));
-    let result = asker.and_then(|asker| serve(node, m, make_call, asker, label));
+    let result = asker.and_then(|asker| serve(kernel, m, make_call, asker, label));
+    let node = &mut kernel.node;
     let frame = &mut node.threads[slot::SYSTEM].frame;
     let mut to = Endpoint::NONE;
     if let Some(result) = result {
@@ -58,16 +60,17 @@ fn waits_for_system(node: &Node, asker: usize) -> bool {
 
 /// Makes the call that a message asks for. `None`: there is no answer, now or ever.
 fn serve<M: Machine>(
-    node: &mut Node,
+    kernel: &mut Kernel,
     m: &mut M,
     make_call: MakeCall<M>,
     asker: usize,
     label: u32,
 ) -> Option<Result<u64, Errno>> {
-    node.serving = asker as u16;
-    let result = make_call(node, m, requested_call(label));
+    kernel.node.serving = asker as u16;
+    let result = make_call(kernel, m, requested_call(label));
+    let node = &mut kernel.node;
     if node.tracing.is_on() {
-        tracing::trace_call(node, m, KERNEL_CALLS + (label & 0xffff) as u64, result);
+        tracing::trace_call(m, &node.threads, asker, KERNEL_CALLS + (label & 0xffff) as u64, result);
     }
     node.serving = 0;
     match result {

@@ -19,8 +19,6 @@ use tree::{Import, ModulePath, Tree};
 /// Larger crates declare their layers.
 const CRATE_LINES: usize = 4_000;
 const FILE: &str = "layers.toml";
-/// Large crates that do not yet. This list only shrinks.
-const UNDECLARED: &[&str] = &["kernel/core"];
 
 /// layers.toml.
 #[derive(Deserialize)]
@@ -36,28 +34,22 @@ pub fn problems(root: &Path, packages: &Packages, files: &[Source]) -> Vec<Strin
     let mut problems = Vec::new();
     for folder in folders.map(|folder| folder.to_string_lossy().into_owned()) {
         let declared = fs::read_to_string(root.join(&folder).join(FILE)).ok();
-        problems.extend(problems_of(&folder, declared.as_deref(), UNDECLARED.contains(&folder.as_str()), files));
+        problems.extend(problems_of(&folder, declared.as_deref(), files));
     }
     problems
 }
 
-fn problems_of(folder: &str, declared: Option<&str>, may_lack: bool, files: &[Source]) -> Vec<String> {
+fn problems_of(folder: &str, declared: Option<&str>, files: &[Source]) -> Vec<String> {
     let tree = Tree::read(folder, files);
     let imports = tree.imports();
     match declared {
-        None if tree.lines() <= CRATE_LINES && may_lack => vec![needless(folder)],
-        None if tree.lines() <= CRATE_LINES || may_lack => Vec::new(),
+        None if tree.lines() <= CRATE_LINES => Vec::new(),
         None => vec![undeclared(folder, &tree, &imports)],
-        Some(_) if may_lack => vec![needless(folder)],
         Some(text) => match toml::from_str::<Declared>(text) {
             Ok(declared) => declared_problems(folder, &declared, &tree, &imports),
             Err(error) => vec![format!("{folder}/{FILE}: {}", error.message())],
         },
     }
-}
-
-fn needless(folder: &str) -> String {
-    format!("{folder}: has or needs no exception any more: take it out of UNDECLARED in {}", file!())
 }
 
 /// Says which layers would do, or what stands in the way of any.
@@ -157,7 +149,7 @@ mod tests {
 
     fn found(declared: Option<&str>, files: &[(&str, &str)]) -> Vec<String> {
         let files: Vec<Source> = files.iter().map(|(path, text)| source(&format!("c/src/{path}"), text)).collect();
-        problems_of("c", declared, false, &files)
+        problems_of("c", declared, &files)
     }
 
     const ROOT: (&str, &str) = ("main.rs", "mod a;\nmod b;\nmod c;\n");

@@ -1,17 +1,17 @@
-//! Services work for real-time programs with the priority of these: who sends to a service lends it its ready queue, at once or as soon as the
-//! service takes the message, and the service lends it to those that it waits for in turn. It gives back what was lent when it waits for anybody's next
-//! message. What it learns by notification it does with its own priority, but for CLOCK's.
+//! Priority inheritance over IPC: a service runs at the best priority of the real-time clients whose requests it holds or
+//! that queue for it, transitively. The donation ends when it waits for the next message of any thread. Work triggered by
+//! notifications runs at its base priority, except CLOCK's.
 //!
-//! A real-time thread, and a service while something is lent to it, takes none of the short ways (`Node::fast_path_off`); so those know nothing of
-//! this. Neighbours: `ipc`, `rt` (which decides), `hand_over`.
+//! A real-time thread, and a service while it has a donation, takes no fast path (`Threads::best_for_fast_path`), so the
+//! fast path knows nothing of this. Neighbours: `ipc`, `inheritance` (decides), `effects`.
 
 use crate::{
-    Node, inheritance::NOTHING, inheritance::effects, priority::SYSTEM_QUEUE, thread::Continuation, thread::blocked,
+    Node, boost::effects, inheritance::NOTHING, priority::SYSTEM_QUEUE, thread::Continuation, thread::blocked,
 };
 
 use abi::{endpoint::FIRST_SERVICE, endpoint::SERVICE_SLOTS};
 
-/// The thread in slot `to` has the message of the one in slot `from`.
+/// Records that `to` received a message from `from` and inherits its priority.
 #[inline(always)]
 pub fn donate(node: &mut Node, from: usize, to: usize) {
     let queue = node.threads[from].queue;
@@ -22,7 +22,7 @@ pub fn donate(node: &mut Node, from: usize, to: usize) {
     }
 }
 
-/// What is lent to the thread in this slot, if it is a service, is this queue from now on.
+/// Sets the queue donated to the thread in this slot, if it is a service.
 #[cold]
 pub fn set_donation(node: &mut Node, queue: u8, slot: usize) {
     if (FIRST_SERVICE..SERVICE_SLOTS).contains(&slot) {
@@ -32,7 +32,7 @@ pub fn set_donation(node: &mut Node, queue: u8, slot: usize) {
     }
 }
 
-/// A thread with this queue waits for the thread in slot `to`: lends to that, and to those that it waits for, each for the next. No wait
+/// Donates the queue of a thread that waits for `to` to that, and along the chain of threads that it waits for. No wait
 /// closes a circle.
 pub fn donate_along(node: &mut Node, queue: u8, to: usize) {
     let mut link = Some(to);

@@ -1,10 +1,9 @@
 //! Interrupts and clock work of the time-shared world that wait while a real-time thread is ready.
 //!
-//! A driver's interrupt that comes then is recorded, and its line masked as the driver wants it; when no real-time thread is ready all are
-//! delivered in the order of their arrival. The bit of the SYSTEM task's queue in the scheduler's deferred work stands for it.
-//! Neighbours: the parent (delivers), `dispatch` (runs deferred work).
+//! A driver's interrupt that comes then is recorded; when no real-time thread is ready all are delivered in the order
+//! of their arrival. Neighbours: `interrupts` (records and delivers), `dispatch` (runs deferred work).
 
-use crate::{Machine, Node, interrupts, interrupts::LINES, priority::SYSTEM_QUEUE};
+use crate::node::lines::LINES;
 
 /// What waits.
 #[derive(Debug)]
@@ -42,7 +41,8 @@ impl Deferred {
         core::mem::take(&mut self.clock)
     }
 
-    fn record(&mut self, line: usize) {
+    /// Records that a line has fired.
+    pub fn record_line(&mut self, line: usize) {
         let bit = 1 << (line % 64);
         if self.is_recorded[line / 64] & bit == 0 {
             self.is_recorded[line / 64] |= bit;
@@ -50,21 +50,9 @@ impl Deferred {
             self.count += 1;
         }
     }
-}
 
-/// Delivers an interrupt to the drivers of its line, or records it while a real-time thread is ready.
-pub fn deliver_or_record<M: Machine>(node: &mut Node, m: &mut M, line: usize) {
-    if node.threads.is_real_time_ready() {
-        interrupts::mask_as_driver_wants(node, m, line);
-        node.deferred_work.record(line);
-        node.threads.defer(SYSTEM_QUEUE);
-    } else {
-        interrupts::deliver_interrupt(node, m, line);
+    /// Records that clock work is due.
+    pub fn record_clock(&mut self) {
+        self.clock = true;
     }
-}
-
-/// Puts clock work off until no real-time thread is ready.
-pub fn defer_clock(node: &mut Node) {
-    node.deferred_work.clock = true;
-    node.threads.defer(SYSTEM_QUEUE);
 }

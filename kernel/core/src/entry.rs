@@ -1,0 +1,186 @@
+//! The kernel as the hardware half sees it: the microkernel, the rooms' state, and the entry points.
+//!
+//! How the hardware half drives it: on every entry from user mode it has saved the registers into
+//! `frame_mut(current())`, calls the entry point that fits, and then asks `next` until that says `Run(slot)`: it loads
+//! the slot's space and FPU ownership if they differ from what is loaded, and restores `frame_mut(slot)`. Interrupts
+//! that come while the kernel waits (`Idle`, `Interrupts`) call only `interrupt` or `timer`; the loop asks `next`
+//! again.
+
+use crate::{
+    FastSwitch, Frame, Machine, Space, Thread, calls, dispatch, dispatch::Next, interrupts, ipc::fast_path,
+    ipc::in_memory, ipc::message, ipc::report, life, linux::route, memory::copy::CHUNK_BYTES, node::Node,
+    probes::tracing, rooms::Kernel, rooms::minix4rt, rooms::minix4rt::Minix4rt, rooms::port_ways, thread::blocked,
+    vector::GENERAL_PROTECTION,
+};
+
+use abi::{Endpoint, Name, call::KERNEL_CALLS, call::NATIVE, endpoint::SERVICE_SLOTS, privilege::Privileges};
+
+impl Kernel {
+    /// A kernel without threads: all bytes zero, to be made ready by `boot`.
+    pub const fn new() -> Kernel {
+        Kernel { node: Node::NEW, mrt: Minix4rt::NEW }
+    }
+
+    /// Makes it ready. Called once, before anything else.
+    pub fn boot<M: Machine>(&mut self, m: &mut M) {
+        self.node.threads.start(m.ticks());
+        self.node.timer.disarm();
+        self.node.chunk_bytes = CHUNK_BYTES;
+        port_ways::start_system_task(&mut self.node);
+        self.node.inheritance.start();
+    }
+
+    /// Starts a service at boot (vm, rs) with all privileges, ready to run with these registers. The machine has built
+    /// its space already, under the number `Space(slot)`. Returns its endpoint; the caller has put that into the frame
+    /// (`Endpoint::new(slot, 1)`).
+    ///
+    /// # Panics
+    /// When `slot` is not a free service slot.
+    pub fn boot_service<M: Machine>(&mut self, m: &mut M, slot: usize, name: Name, frame: Frame) -> Endpoint {
+        life::create(&mut self.node, m, slot as u64).expect("a free service slot");
+        self.node.privileges[slot] = Privileges {
+            name,
+            kernel_calls: u64::MAX,
+            destinations: [u64::MAX; SERVICE_SLOTS / 64],
+            ..Privileges::NONE
+        };
+        self.node.threads[slot].frame = frame;
+        self.node.spaces[slot] = 1;
+        life::enter_space(&mut self.node, slot, Space(slot as u16));
+        if self.node.tracing.is_on() {
+            tracing::trace_name(m, self.node.threads[slot].endpoint, name);
+        }
+        self.node.threads[slot].flags &= !blocked::STOPPED;
+        self.node.threads.wake(slot);
+        self.node.threads[slot].endpoint
+    }
+
+    /// Switches the trace ring on or off; as the command line says before `boot_service`, so that names are recorded.
+    pub fn set_tracing(&mut self, on: bool) {
+        self.node.set_tracing(on);
+    }
+
+    /// Slot of the thread that runs; the idle task's when nobody does.
+    pub fn current(&self) -> usize {
+        self.node.current()
+    }
+
+    /// Privileges of the thread in a slot, for the hardware half's own use (I/O permission bitmap).
+    pub fn privileges(&self, slot: usize) -> &Privileges {
+        self.node.privileges(slot)
+    }
+
+    /// The thread in a slot.
+    ///
+    /// # Panics
+    /// When `slot` is not below `SLOTS`.
+    pub fn thread(&self, slot: usize) -> &Thread {
+        &self.node.threads[slot]
+    }
+
+    /// Where the registers of a thread are saved. The address of a slot's frame never changes.
+    ///
+    /// # Panics
+    /// When `slot` is not below `SLOTS`.
+    pub fn frame_mut(&mut self, slot: usize) -> &mut Frame {
+        &mut self.node.threads[slot].frame
+    }
+
+    /// The current thread executed `syscall` for `SENDREC`: tries the fast path. `Some`: the receiver is the current
+    /// thread and is to run at once, without asking `next`. `None`: nothing has happened, `syscall` does it.
+    pub fn try_request<M: Machine>(&mut self, m: &mut M) -> Option<FastSwitch> {
+        fast_path::request(&mut self.node, m)
+    }
+
+    /// The same for `REPLYREC`.
+    pub fn try_answer<M: Machine>(&mut self, m: &mut M) -> Option<FastSwitch> {
+        fast_path::answer(&mut self.node, m)
+    }
+
+    /// The same for the Linux call `number`, which is below `NATIVE`.
+    pub fn try_linux_call<M: Machine>(&mut self, m: &mut M, number: u64) -> Option<FastSwitch> {
+        fast_path::linux_call(&mut self.node, m, number)
+    }
+
+    /// The current thread executed `syscall` with a number of `abi::rt::call`. True: it goes on at once, and nothing of what the
+    /// CPU has loaded has to change.
+    pub fn real_time_call<M: Machine>(&mut self, m: &mut M, number: u64) -> bool {
+        minix4rt::real_time_call(self, m, number)
+    }
+
+    /// Returns true when the current thread may reach all of this access to the machine, unobserved: then it may be done at once.
+    pub fn reaches_port(&self, port: u64, width: u64) -> bool {
+        port_ways::reaches_port(&self.node, port, width)
+    }
+
+    /// Returns true when the current thread executes port instructions which the kernel carries out.
+    pub fn emulates_ports(&self) -> bool {
+        port_ways::emulates_ports(&self.node)
+    }
+
+    /// The current thread executed `syscall`, with a number that `real_time_call` does not take.
+    #[inline(always)]
+    pub fn syscall<M: Machine>(&mut self, m: &mut M) {
+        if self.node.threads.running().real_time {
+            return minix4rt::call_in_wrong_mode(self, m);
+        }
+        match self.node.threads.running().frame.rax {
+            number @ ..NATIVE => route::linux_call(&mut self.node, m, number),
+            number @ NATIVE..KERNEL_CALLS => message::primitive(&mut self.node, m, number),
+            number => calls::kernel_call(self, m, number),
+        }
+    }
+
+    /// The current thread executed `int 0x21`.
+    pub fn vector33<M: Machine>(&mut self, m: &mut M) {
+        if self.node.threads.running().real_time {
+            return minix4rt::call_in_wrong_mode(self, m);
+        }
+        in_memory::memory_primitive(&mut self.node, m);
+    }
+
+    /// The current thread executed `int 0x22` (`abi::call::HAL_VECTOR`).
+    pub fn hal<M: Machine>(&mut self, m: &mut M) {
+        port_ways::hal_trap(&mut self.node, m);
+    }
+
+    /// The current thread, in user mode, touched memory that is not mapped so (`access`: `abi::kernel::ACCESS_*`).
+    pub fn page_fault<M: Machine>(&mut self, m: &mut M, address: u64, access: u64) {
+        report::page_fault(&mut self.node, m, address, access);
+    }
+
+    /// The current thread, in user mode, caused the exception `vector` (not a page fault, not the FPU's first use) with
+    /// this error code; `address` where the CPU names one, else 0.
+    pub fn exception<M: Machine>(&mut self, m: &mut M, vector: u64, error: u64, address: u64) {
+        self.node.threads.running_mut().linux_call = 0;
+        let looked_into = vector == GENERAL_PROTECTION && error == 0;
+        if looked_into && port_ways::emulate_fault(&mut self.node, m) {
+            return;
+        }
+        if self.node.tracing.is_on() {
+            let thread = self.node.threads.running();
+            tracing::trace_exception(m, thread.endpoint, vector, address, thread.frame.rip);
+        }
+        let slot = self.node.current();
+        report::report_exception(&mut self.node, m, slot, vector, error, address);
+    }
+
+    /// A device's interrupt came on this line. The machine acknowledges it after the call.
+    pub fn interrupt<M: Machine>(&mut self, m: &mut M, line: usize) {
+        self.node.threads.running_mut().linux_call = 0;
+        minix4rt::first_stage(self, m, line);
+        interrupts::deliver_or_record(&mut self.node, m, line);
+    }
+
+    /// The timer's interrupt came. The machine acknowledges it after the call.
+    pub fn timer<M: Machine>(&mut self, m: &mut M) {
+        self.node.threads.running_mut().linux_call = 0;
+        dispatch::on_timer(self, m);
+    }
+
+    /// What to do now. Call it after every entry from user mode, and again after `Idle` and `Interrupts`.
+    #[inline(always)]
+    pub fn next<M: Machine>(&mut self, m: &mut M) -> Next {
+        dispatch::schedule(self, m)
+    }
+}

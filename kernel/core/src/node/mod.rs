@@ -1,0 +1,160 @@
+//! The node: all state of one CPU's microkernel, in parts with private fields.
+//!
+//! Each part allows what its methods say. What needs more than one of them stands here if everybody needs it, else in
+//! the topic folders above: functions that take the node. Neighbours: `entry` (how the hardware half comes in).
+
+pub mod deferred;
+pub mod futexes;
+pub mod lines;
+pub mod throttle;
+pub mod watch;
+
+use crate::{
+    Machine, inheritance::RealTime, node::deferred::Deferred, node::futexes::Futexes, node::futexes::MUTEXES,
+    node::lines::Lines, node::throttle::Throttle, node::watch::Watch, probes::injection::Injection, probes::tracing,
+    probes::tracing::Tracing, sched::Threads, time::alarm::Alarms, time::timer::Timer,
+};
+
+use abi::{
+    Endpoint, Errno, endpoint::APPLICATIONS_BIT, endpoint::SERVICE_SLOTS, endpoint::SLOTS, endpoint::slot,
+    layout::SPACES, linux::NUMBERS, privilege::Privileges,
+};
+
+/// Priorities of all threads, the semaphores of MINIX4RT, and the futexes with inheritance.
+pub type Inheritance = RealTime<SLOTS, MUTEXES>;
+
+/// All state of one CPU's microkernel.
+#[derive(Debug)]
+pub struct Node {
+    pub threads: Threads,
+    pub timer: Timer,
+    pub alarms: Alarms,
+    pub futexes: Futexes,
+    pub inheritance: Inheritance,
+    pub throttle: Throttle,
+    pub lines: Lines,
+    pub deferred_work: Deferred,
+    pub tracing: Tracing,
+    pub injection: Injection,
+    /// Of vm and rs.
+    pub watch: Watch,
+    /// In whose name the SYSTEM task makes a call; 0: none.
+    pub serving: u16,
+    /// Interrupted long work waits for interrupts to be taken first.
+    pub interrupts_first: bool,
+    /// Messages and notifications delivered.
+    pub delivered: u64,
+    /// Device interrupts.
+    pub interrupts: u64,
+    /// Real time minus monotonic time, wrapping.
+    pub real_offset_ns: u64,
+    /// Where the search for a free application slot starts.
+    pub next_application: usize,
+    /// Bytes of memory copied, or work worth as much, between two preemption points.
+    pub chunk_bytes: u64,
+    /// Where the search for a free space starts.
+    pub next_space: usize,
+    /// By Linux call: the slot plus 1 that serves it; 0: none. Slot 0 is the kernel.
+    pub routes: [u8; NUMBERS],
+    /// By slot; the entry of the idle task, which stays empty, is that of all application threads.
+    pub privileges: [Privileges; SERVICE_SLOTS],
+    /// Address spaces: number of threads that use one, plus 1; 0: free.
+    pub spaces: [u16; SPACES],
+}
+
+impl Node {
+    /// A node without threads: all bytes zero, to be made ready by `entry`.
+    pub const NEW: Node = Node {
+        threads: Threads::NEW,
+        timer: Timer::ZERO,
+        alarms: Alarms::NEW,
+        futexes: Futexes::NEW,
+        inheritance: Inheritance::zeroed(),
+        throttle: Throttle::NEW,
+        lines: Lines::NEW,
+        deferred_work: Deferred::NEW,
+        tracing: Tracing::NEW,
+        injection: Injection::NEW,
+        watch: Watch::NEW,
+        serving: 0,
+        interrupts_first: false,
+        delivered: 0,
+        interrupts: 0,
+        real_offset_ns: 0,
+        next_application: 0,
+        chunk_bytes: 0,
+        next_space: 0,
+        routes: [0; NUMBERS],
+        privileges: [Privileges { io_way: 0, ..Privileges::NONE }; SERVICE_SLOTS],
+        spaces: [0; SPACES],
+    };
+
+    /// Slot of the thread that runs; the idle task's when nobody does.
+    #[inline(always)]
+    pub fn current(&self) -> usize {
+        self.threads.current()
+    }
+
+    /// In whose name, with whose rights and whose memory the kernel call in progress is made.
+    pub fn caller(&self) -> usize {
+        if self.serving == 0 { self.current() } else { self.serving as usize }
+    }
+
+    /// Returns the slot of the thread with this endpoint, `SELF` being the caller.
+    pub fn find_or_self(&self, endpoint: Endpoint) -> Result<usize, Errno> {
+        if endpoint == Endpoint::SELF { Ok(self.caller()) } else { self.threads.find(endpoint) }
+    }
+
+    /// Privileges of the thread in a slot.
+    #[inline(always)]
+    pub fn privileges(&self, slot: usize) -> &Privileges {
+        &self.privileges[self.threads[slot].privileges as usize % SERVICE_SLOTS]
+    }
+
+    /// Returns `ECALLDENIED` unless the privileges of `caller` let it send to this slot.
+    #[inline(always)]
+    pub fn may_send(&self, caller: usize, slot: usize) -> Result<(), Errno> {
+        let bit = if slot < SERVICE_SLOTS { slot } else { APPLICATIONS_BIT };
+        match self.privileges(caller).destinations[bit / 64] & 1 << (bit % 64) {
+            0 => Err(Errno::ECALLDENIED),
+            _ => Ok(()),
+        }
+    }
+
+    /// Charges the current thread for its time and makes another the current one.
+    #[inline(always)]
+    pub fn switch_to<M: Machine>(&mut self, m: &mut M, slot: usize) {
+        self.threads.charge(m.ticks());
+        if self.tracing.is_on() {
+            tracing::trace_switch(m, &self.threads, slot);
+        }
+        self.threads.set_current(slot);
+    }
+
+    /// Puts the current thread at the tail of its queue.
+    pub fn yield_current<M: Machine>(&mut self, m: &mut M) {
+        let slot = self.current();
+        if self.threads[slot].flags == 0 {
+            self.threads.enqueue_woken();
+            self.switch_to(m, slot::IDLE);
+            self.threads.enqueue(slot as u16);
+        }
+    }
+
+    /// Switches the trace ring on or off.
+    pub fn set_tracing(&mut self, on: bool) {
+        self.tracing.set(on);
+        self.update_fast_path();
+    }
+
+    /// Decides whether every message is observed, and whether messages may take a fast path.
+    pub fn update_fast_path(&mut self) {
+        self.threads.set_observed(self.tracing.is_on() || self.injection.is_armed());
+    }
+
+    /// Cancels the injected death of the thread in this slot.
+    pub fn cancel_death(&mut self, slot: usize) {
+        self.injection.set(&mut self.threads[slot], 0);
+        self.update_fast_path();
+    }
+}

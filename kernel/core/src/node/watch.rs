@@ -1,0 +1,38 @@
+//! The recent failures of vm and rs, and how long rs has left its alarm unheard. Neighbours: `ipc::critical`.
+
+/// Failures that are forgiven within the window.
+const TRIES: u32 = 8;
+/// The window.
+const WINDOW_NS: u64 = 10_000_000_000;
+
+/// The failures of a service within a window.
+#[derive(Clone, Copy, Debug)]
+struct Failures {
+    /// Start of the window.
+    since_ns: u64,
+    /// Failures in it.
+    count: u32,
+}
+
+/// What is remembered of vm and rs.
+#[derive(Debug)]
+pub struct Watch {
+    failures: [Failures; 2],
+    /// Since when rs has not heard its alarm, in ticks; valid while that is pending.
+    pub unheard_since: u64,
+}
+
+impl Watch {
+    /// No failures. All bytes zero.
+    pub const NEW: Watch = Watch { failures: [Failures { since_ns: 0, count: 0 }; 2], unheard_since: 0 };
+
+    /// Counts a failure of vm, or of rs. Returns false when they are too many.
+    pub fn forgives(&mut self, is_rs: bool, now_ns: u64) -> bool {
+        let failures = &mut self.failures[is_rs as usize];
+        if now_ns - failures.since_ns > WINDOW_NS {
+            *failures = Failures { since_ns: now_ns, count: 0 };
+        }
+        failures.count += 1;
+        failures.count <= TRIES
+    }
+}
