@@ -60,7 +60,7 @@ impl Kernel {
         self.node.set_tracing(on);
     }
 
-    /// Slot of the thread that runs; the idle task's when nobody does.
+    /// Slot of the thread that runs; the idle task's when no thread does.
     pub fn current(&self) -> usize {
         self.node.current()
     }

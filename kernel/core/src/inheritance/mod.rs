@@ -5,7 +5,7 @@
 //! * a thread's effective priority is the best of its base, of what messages donate it, of the ceilings of the mutexes it holds, and
 //!   of the effective priorities of the waiters for an inheriting mutex it holds, and of the clients that await its reply;
 //! * a semaphore's waiters are in the order in which they will be woken;
-//! * nobody waits for himself, over however many links; so every walk ends after at most as many steps as there are threads.
+//! * no thread waits for itself, over however many links; so every walk ends after at most as many steps as there are threads.
 //!
 //! Neighbours: the kernel calls (errors, time limits) and `boost`, which is told of each effective priority that has changed.
 
@@ -47,7 +47,7 @@ pub enum Refusal {
     Flags,
     /// The value of a mutex is 0 or 1, of a semaphore not negative.
     Value,
-    /// It is somebody else's mutex, or somebody else's semaphore to free.
+    /// Another thread owns the mutex, or has allocated the semaphore.
     NotOwner,
     /// It would have to wait, and must not.
     WouldWait,

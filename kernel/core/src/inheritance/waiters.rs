@@ -29,7 +29,7 @@ impl Waiters {
         core::iter::successors(self.first(), move |&thread| after(thread))
     }
 
-    /// Puts a thread at the end, or (`by_priority`) behind everybody whose priority is as good or better.
+    /// Puts a thread at the end, or (`by_priority`) behind all threads whose priority is as good or better.
     pub fn insert(&mut self, tasks: &mut [Task], thread: u16, by_priority: bool) {
         let priority = tasks[thread as usize].effective;
         let mut after = self.last;

@@ -1,6 +1,6 @@
 //! vm and rs, which everything else is restarted by: when one of them fails it starts again in its own memory.
 //!
-//! Nobody else could do it: rs needs vm to build memory, and only rs starts services. So the machine writes text and
+//! No service could do it: rs needs vm to build memory, and only rs starts services. So the machine writes text and
 //! constants anew from the boot archive, the thread goes back to its entry point with start kind `Restarted` and an empty
 //! stack, and every request that it held is sent again. Its endpoint, data, heap, rights, alarm, pending
 //! notifications and waiting senders stay. What it does about changes that were half done is its own business

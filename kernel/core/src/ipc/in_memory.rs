@@ -1,7 +1,7 @@
 //! Vector 33: the same primitives with the message in the caller's memory, as MINIX has it.
 //!
 //! `rax` number, `rdi` endpoint, `rsi` address of a `Message`. A message that arrives is kept in the thread and stored
-//! when that is next dispatched, in its own name, so that a page which vm must map first delays nobody else.
+//! when that is next dispatched, in its own name, so that a page which vm must map first delays no other thread.
 //! Neighbours: `ipc` (does the rest), `call` (takes up what was interrupted).
 
 use crate::{

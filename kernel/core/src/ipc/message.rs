@@ -2,7 +2,7 @@
 //!
 //! A message is moved exactly once, from the sender's frame to the receiver's, when both are there. A sender that comes
 //! first waits in the sender list of the destination, best queue first; a receiver that comes first waits with a
-//! filter. Invariants: a thread with `SENDING` is in the list of the slot of its `peer`; nobody with `RECEIVING` has an
+//! filter. Invariants: a thread with `SENDING` is in the list of the slot of its `peer`; no thread with `RECEIVING` has an
 //! acceptable sender in its list or an acceptable notification pending. Neighbours: `notify` (notifications, `SENDNB`),
 //! `deadlock` (`ELOCKED`), `life` (death of peers), `report` (messages of the kernel itself), `route` (Linux calls).
 

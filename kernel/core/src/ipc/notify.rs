@@ -78,7 +78,7 @@ fn source_of(node: &Node, source_slot: usize) -> Endpoint {
     }
 }
 
-/// `receiver` waits from anybody now: tells the services whose `SENDNB` it has refused.
+/// Tells the services whose `SENDNB` was refused that `receiver` waits from `ANY`.
 #[inline(never)]
 pub fn notify_refused_senders<M: Machine>(node: &mut Node, m: &mut M, receiver: usize) {
     let wanted = core::mem::take(&mut node.threads[receiver].wanted);

@@ -1,6 +1,6 @@
 //! The life of threads: created, forked, started, stopped, interrupted, destroyed; and their registers.
 //!
-//! Whoever may make these calls (pm, rs) may make them on any thread. Death is complete before the call returns: peers
+//! A service with the right to these calls (pm, rs) may make them on any thread. Death is complete before the call returns: peers
 //! get `EDEADSRCDST`, timers, interrupts, grants and pending notifications of the dead are gone, and only what is meant
 //! for a successor (senders to `Endpoint::current`, when one is expected) waits on. Neighbours: `ipc`, `report`, `call`
 //! (permissions), `copy` (moves registers to and from the caller).

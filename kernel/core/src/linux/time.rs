@@ -2,7 +2,7 @@
 //! `clock_nanosleep` until a time of these. They are here so that they do not wait for pm, which is time shared; with
 //! other clocks, and for relative sleeps, the call goes on to pm.
 //!
-//! A sleep is a wait for a futex that nobody can name, at address 0 with no wake-up bits. Neighbours: `futex`, `alarm`, `route`.
+//! A sleep is a wait for a futex that no program can name, at address 0 with no wake-up bits. Neighbours: `futex`, `alarm`, `route`.
 
 use crate::{
     Machine, Node, futex, linux::route, memory::copy, node::futexes::Key, stop::Stop, time::alarm, time::alarm::Kind,

@@ -40,8 +40,8 @@ impl Key {
         self.address
     }
 
-    /// The same futex in another space. What its address is there is not known; its offset in the page, which is no
-    /// thread's address, stands for it then.
+    /// The key under which a waiter in `space` waits for this futex. Its address there is unknown if the spaces differ; the
+    /// offset in the page, which is the address of no futex, stands for it then.
     pub fn seen_from(self, space: Space) -> Key {
         if space == self.space { self } else { Key { address: self.address % PAGE_BYTES, ..self } }
     }

@@ -1,6 +1,6 @@
 //! The node: all state of one CPU's microkernel, in parts with private fields.
 //!
-//! Each part allows what its methods say. What needs more than one of them stands here if everybody needs it, else in
+//! Each part allows what its methods say. What needs more than one part stands here if most modules need it, else in
 //! the topic folders above: functions that take the node. Neighbours: `entry` (how the hardware half comes in).
 
 pub mod deferred;
@@ -89,7 +89,7 @@ impl Node {
         spaces: [0; SPACES],
     };
 
-    /// Slot of the thread that runs; the idle task's when nobody does.
+    /// Slot of the thread that runs; the idle task's when no thread does.
     #[inline(always)]
     pub fn current(&self) -> usize {
         self.threads.current()

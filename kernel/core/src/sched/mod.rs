@@ -1,10 +1,10 @@
-//! Who runs: 64 ready queues (0 to 46 real time, 47 the SYSTEM task, 48 to 63 time shared) and quanta.
+//! Scheduling: 64 ready queues (0 to 46 real time, 47 the SYSTEM task, 48 to 63 time shared) and quanta.
 //!
 //! The current thread is in no queue; neither is the thread woken last in an entry (`next_hint`), so that a call to a
 //! waiting server and its reply go from one to the other without touching the queues. A wake-up goes to the tail of
 //! the thread's queue, a preempted thread to the head. A time-shared thread that has used its quantum while others are
 //! ready sinks one queue; it is back in its base queue when it has waited, and all are raised at intervals, so that
-//! nobody starves. Real-time threads do not sink: with a quantum they take turns in their queue. Neighbours:
+//! no thread starves. Real-time threads do not sink: with a quantum they take turns in their queue. Neighbours:
 //! `dispatch` (the loop that runs threads), `time::timer`.
 
 pub mod table;
@@ -19,7 +19,7 @@ use core::ops::{Deref, DerefMut};
 /// The ready queues of real-time threads, as bits.
 const REAL_TIME_QUEUES: u64 = (1 << SYSTEM_QUEUE) - 1;
 
-/// All threads, by slot, and who of them runs.
+/// All threads, by slot, and which of them runs.
 #[derive(Debug)]
 pub struct Threads {
     table: [Thread; SLOTS],
@@ -39,7 +39,7 @@ pub struct Threads {
 /// The ready queues, and the threads that are ready without being in one.
 #[derive(Clone, Debug)]
 pub struct Queues {
-    /// Slot of the thread that runs; the idle task's when nobody does. In no queue.
+    /// Slot of the thread that runs; the idle task's when no thread does. In no queue.
     current: usize,
     /// The thread woken last, in no queue yet; 0: none.
     next_hint: u16,
@@ -83,7 +83,7 @@ impl Threads {
         self.table[slot::IDLE].flags = blocked::STOPPED;
     }
 
-    /// Slot of the thread that runs; the idle task's when nobody does.
+    /// Slot of the thread that runs; the idle task's when no thread does.
     pub fn current(&self) -> usize {
         self.queues.current
     }

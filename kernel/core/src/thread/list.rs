@@ -17,7 +17,7 @@ impl List {
     /// No threads.
     pub const EMPTY: List = List { first: 0, last: 0 };
 
-    /// True when nobody is in it.
+    /// Returns true when no thread is in it.
     #[inline(always)]
     pub fn is_empty(self) -> bool {
         self.first == 0

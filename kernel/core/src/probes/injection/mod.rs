@@ -1,7 +1,7 @@
 //! Disturbances of a service on purpose, for tests of recovery (`abi::call::inject`). rs alone may ask for them.
 //!
 //! Messages are counted only while a service is to die after some: every message is observed then and none takes the
-//! fast path, as while tracing, so that nobody pays for what nobody uses. Neighbours: `ipc` and `notify` (count),
+//! fast path, as while tracing, so that counting costs nothing otherwise. Neighbours: `ipc` and `notify` (count),
 //! `dispatch` (a thread that was to run dies instead; one that waits dies at the next timer interrupt, which is armed
 //! at once), `ipc::critical` (vm and rs).
 

@@ -163,7 +163,7 @@ fn other_real_time_call<M: Machine>(kernel: &mut Kernel, m: &mut M, number: u64,
     }
 }
 
-/// `PRINT`: a process that may wait for nobody has its text in memory, or made a mistake.
+/// `PRINT`. `EINVAL`: the text is not in memory; a real-time process cannot wait for vm.
 fn print_real_time<M: Machine>(node: &mut Node, m: &mut M, address: u64) -> Outcome {
     let mut text = [0; rt::PRINT_BYTES];
     copy::read_own(node, m, address, &mut text).map_err(|_| Errno::EINVAL)?;

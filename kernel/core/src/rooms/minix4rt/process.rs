@@ -1,7 +1,7 @@
 //! Real-time processes: attributes, becoming real-time and ordinary again, sleep and wake-up, periods, deadlines, watchdogs.
 //!
 //! A process record belongs to a thread from its first system call until its death; only while `Thread::real_time` is set does it have timers,
-//! a queue and a place in `rt`. Whoever watches or is watched is told when a process stops being real-time, however that happens.
+//! a queue and a base in `inheritance`. Its watchdog, and the processes whose watchdog it is, are told when it stops being real-time.
 
 use crate::{
     Machine, boost::effects, futex::inheriting, inheritance::NOTHING, ipc::report, rooms::Kernel, rooms::minix4rt,
@@ -31,7 +31,7 @@ pub(super) enum Waiting {
     Send(u16),
     /// The same, and then the answer.
     Request(u16),
-    /// A message from this process; from `NOBODY`: from anybody.
+    /// A message from this process; `NOBODY`: from any.
     Receive(u16),
 }
 
@@ -232,7 +232,8 @@ fn become_real_time<M: Machine>(kernel: &mut Kernel, m: &mut M, slot: usize) -> 
     DONE
 }
 
-/// A process stops being real-time, because it says so or has to end: nothing real-time remembers it, and everybody concerned is told.
+/// Makes a real-time process an ordinary one, at its own wish or because it ends: frees its timers and its queue, and tells its
+/// watchdog and the processes whose watchdog it is.
 #[cold]
 pub fn leave_real_time<M: Machine>(kernel: &mut Kernel, m: &mut M, slot: usize) {
     if !kernel.node.threads[slot].real_time {
@@ -293,7 +294,7 @@ pub fn tell_watchdog(kernel: &mut Kernel, process: u16, [what, detail]: [u64; 2]
     queue::post_from_kernel(kernel, attributes.watchdog as u16, message::KRNDLINE, [pid as u64, what, detail]);
 }
 
-/// A real-time process has run for so long without waiting that nobody else comes to run: it becomes an ordinary one.
+/// Makes a real-time process that has used up its quantum without waiting an ordinary one, and tells its watchdog.
 #[cold]
 pub fn end_runaway<M: Machine>(kernel: &mut Kernel, m: &mut M, slot: usize) {
     tell_watchdog(kernel, kernel.node.threads[slot].mrt, [4, 0]);

@@ -370,7 +370,7 @@ pub fn withdraw_request(kernel: &mut Kernel, number: u16) {
     }
 }
 
-/// Nobody will receive what is in the queue of this process.
+/// Drops the messages in the queue of this process.
 pub fn empty_queue(mrt: &mut Minix4rt, number: u16) {
     let queue = &mut mrt.processes[number as usize].queue;
     while let Some(place) = mrt.messages.remove(queue, |_| true) {

@@ -48,7 +48,7 @@ pub fn allocate_semaphore(kernel: &mut Kernel, creator: usize, words: &Words) ->
     Ok(id as u64)
 }
 
-/// `GETSEMID`. `BADSEM`: nobody has that name.
+/// `GETSEMID`. `BADSEM`: no semaphore has that name.
 pub fn find_semaphore(kernel: &Kernel, name: [u64; 2]) -> Result<u64, Errno> {
     let mut ids = 0..SEMAPHORES;
     let found = ids.find(|&id| kernel.mrt.names[id] == name && kernel.node.inheritance.semaphore(id as u16).is_some());

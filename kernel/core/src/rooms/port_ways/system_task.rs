@@ -4,9 +4,9 @@
 //! time-shared ones. A request goes to it by rendezvous like any message; the scheduler dispatches it; it makes the call in the name and with
 //! the rights of the sender, answers by `REPLYREC`, and waits for the next one. Having no memory, it needs no stack and no space.
 //!
-//! It never waits for anybody but the next request. A call that needs memory which vm must map first, or that is preempted by an interrupt, is
+//! It waits for nothing but the next request. A call that needs memory which vm must map first, or that is preempted by an interrupt, is
 //! handed back to its sender, which asks again when it runs next; `Thread::progress` says how much is done. So a long copy of one driver
-//! delays nobody else's request. Neighbours: `ipc` (delivers), `scheduler` (dispatches), `call` (makes the calls).
+//! delays no other request. Neighbours: `ipc` (delivers), `scheduler` (dispatches), `call` (makes the calls).
 
 use crate::{
     Machine, Node, ipc::message, ipc::report, priority::SYSTEM_QUEUE, probes::tracing, rooms::Kernel, stop::Stop,
