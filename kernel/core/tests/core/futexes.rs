@@ -193,3 +193,30 @@ fn a_wake_up_passes_over_waiters_without_a_common_bit() {
     futex(&mut w, other, WAKE_BITSET, 9, 0, 0);
     assert_eq!(w.result(other), Err(Errno::EINVAL));
 }
+
+#[test]
+fn requeue_moves_at_most_its_limit_and_no_waiters_of_other_futexes() {
+    let (mut w, [one, two, other]) = programs();
+    let (space, third) = (w.space(one) as u64, w.application());
+    w.kernel_call(RS, KernelCall::SpaceSet, &[third.0 as u64, space]).expect("shared");
+    for slot in [other, one, third.slot()] {
+        futex(&mut w, slot, WAIT, 0, 0, 0);
+    }
+    let negative = -1i32 as u32 as u64;
+    assert_eq!(requeue(&mut w, two, REQUEUE, [negative, 1, 0]), Err(Errno::EINVAL));
+    assert_eq!(requeue(&mut w, two, REQUEUE, [0, negative, 0]), Err(Errno::EINVAL));
+    assert_eq!(requeue(&mut w, two, REQUEUE, [0, 1, 0]), Ok(0));
+    w.linux_call(two, FUTEX, [SECOND, WAKE, 9, 0, 0, 0]);
+    assert_eq!(w.result(two), Ok(1), "one waiter was moved");
+    futex(&mut w, two, WAKE, 9, 0, 0);
+    assert_eq!(w.result(two), Ok(1), "the other one still waits for the first futex");
+    assert!(!w.is_ready(other), "a futex of another program at the same address is another one");
+}
+
+#[test]
+fn a_wait_without_bits_is_refused() {
+    let (mut w, [one, ..]) = programs();
+    futex(&mut w, one, WAIT_BITSET, 0, 0, 0);
+    assert_eq!(w.result(one), Err(Errno::EINVAL));
+    assert!(w.is_ready(one));
+}
