@@ -172,7 +172,6 @@ fn transfer_other<M: Machine>(node: &mut Node, m: &mut M, sender: usize, receive
 }
 
 /// The message that a thread is sending.
-#[inline(always)]
 pub fn message_of(node: &Node, sender: usize) -> Message {
     let thread = &node.threads[sender];
     let words = thread.frame.words();

@@ -133,8 +133,8 @@ fn in_page_chunks<M: Machine>(
         let mapped = work(m, done, (node.chunk_bytes / page_cost).min(pages - done));
         done += mapped.pages;
         result = mapped.result.map(|()| 0);
-        node.threads[caller].progress = done;
         if done < pages && result.is_ok() && m.interrupt_pending() {
+            node.threads[caller].progress = done;
             return Err(Stop::Preempted);
         }
     }
