@@ -10,7 +10,6 @@ use crate::{
     base::Flow,
     callers::permission::{self, WRITE},
     files::{
-        pages,
         stat::{STATFS_BYTES, Stat},
         vnode::NodeRef,
     },
@@ -20,7 +19,7 @@ use crate::{
     processes::{AT_FDCWD, Process},
     state::Vfs,
 };
-use abi::{Errno, fs, linux::nr};
+use abi::{Errno, linux::nr};
 use alloc::rc::Rc;
 
 /// Flags of the stat family that change nothing here.
@@ -49,7 +48,7 @@ impl Subject {
 }
 
 fn writable(node: &NodeRef) -> Result<(), Errno> {
-    if node.mount.is_read_only() { Err(Errno::EROFS) } else { Ok(()) }
+    if node.mount().is_read_only() { Err(Errno::EROFS) } else { Ok(()) }
 }
 
 const NOFOLLOW: u32 = AT_SYMLINK_NOFOLLOW;
@@ -302,23 +301,21 @@ impl Vfs {
             (None, Some(_)) => return Err(Errno::ESPIPE),
             (None, None) => return Err(Errno::ENODEV),
         };
-        let old_size = node.size.get();
+        let old_size = node.size();
         if end > old_size {
             self.resize(&process, node, end).await?;
         }
         let result = self.base.files.allocate(node, offset, bytes).await;
-        if result.is_err() && node.size.get() == end.max(old_size) {
-            self.base.peers.ask(node.mount.service, fs::Truncate { node: node.node, size: old_size }.message()).await?;
-            node.size.set(old_size);
-            pages::resize(node, old_size)?;
+        if result.is_err() && node.size() == end.max(old_size) {
+            self.base.files.restore_size(node, old_size).await?;
         }
         result.map(|()| 0)
     }
 
     async fn resize(&self, process: &Process, node: &NodeRef, size: u64) -> Result<u64, Errno> {
         self.base.files.set_size(&process.caller, node, size).await?;
-        let mode = permission::after_write(&process.caller.credentials(), node.mode.get());
-        if mode != node.mode.get() {
+        let mode = permission::after_write(&process.caller.credentials(), node.mode());
+        if mode != node.mode() {
             self.base.files.set_mode(node, mode).await?;
         }
         Ok(0)

@@ -92,21 +92,21 @@ impl Vfs {
         let file = process.file(descriptor)?;
         file.usable()?;
         let node = &file.object::<Directory>().ok_or(Errno::ENOTDIR)?.node;
-        if node.links.get() == 0 {
+        if node.is_unlinked() {
             return Err(Errno::ENOENT);
         }
-        let service = node.mount.service;
+        let service = node.service();
         let bytes = (bytes as u32 as u64).min(CHUNK);
         let position = file.position();
         if !old {
             let grant = MagicGrant::new(process.caller.endpoint, address, bytes, service.endpoint(), Access::Write)?;
-            let request = fs::GetDents { node: node.node, grant: grant.id(), position, bytes };
+            let request = fs::GetDents { node: node.number(), grant: grant.id(), position, bytes };
             let reply = self.base.peers.ask(service, request.message()).await?;
             file.set_position(fs::GetDents::results(&reply)?);
             return Ok(reply.words[0]);
         }
         let room = GrantedBuffer::new(vec![0; bytes as usize], service.endpoint(), Access::Write)?;
-        let request = fs::GetDents { node: node.node, grant: room.id(), position, bytes };
+        let request = fs::GetDents { node: node.number(), grant: room.id(), position, bytes };
         let reply = self.base.peers.ask(service, request.message()).await?;
         let mut records = room.take();
         records.truncate(reply.words[0] as usize);

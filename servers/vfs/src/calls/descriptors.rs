@@ -69,7 +69,7 @@ impl Vfs {
     pub fn release_records(&self, table: &FileTable, file: &OpenFile) {
         file.any().forget(table.number());
         if let Some(node) = file.node() {
-            node.locks.release_records(&self.base.store, node.record(), table.number(), Range::ALL);
+            node.locks().release_records(&self.base.store, node.record(), table.number(), Range::ALL);
         }
     }
 

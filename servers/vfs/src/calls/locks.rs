@@ -81,7 +81,7 @@ impl Vfs {
         let node = node_of(file)?;
         let mut bytes = [0; FLOCK_BYTES];
         user::fetch(process.caller.endpoint, address, &mut bytes)?;
-        let wish = decode(&bytes, file, node.size.get())?;
+        let wish = decode(&bytes, file, node.size())?;
         Ok((node, wish, bytes))
     }
 
@@ -91,7 +91,7 @@ impl Vfs {
         let owner = process.files().number();
         let kind = wish.kind.ok_or(Errno::EINVAL)?;
         let wanted = Lock { owner, pid: process.caller.pid, kind, range: wish.range };
-        encode(node.locks.records.borrow().conflict(&wanted), &mut bytes);
+        encode(node.locks().records.borrow().conflict(&wanted), &mut bytes);
         user::store(process.caller.endpoint, address, &bytes)?;
         Ok(0)
     }
@@ -114,7 +114,7 @@ impl Vfs {
         node: &NodeRef,
         wish: &Wish,
     ) -> Result<Option<u64>, Errno> {
-        let locks = &node.locks;
+        let locks = node.locks();
         locks.check_room(&self.base.store)?;
         let Some(kind) = wish.kind else {
             locks.release_records(&self.base.store, node.record(), table.number(), wish.range);
@@ -144,7 +144,7 @@ impl Vfs {
         address: u64,
     ) -> Result<u64, Errno> {
         let (node, wish, _) = self.fetch_wish(&process, &file, address)?;
-        let locks = &node.locks;
+        let locks = node.locks();
         while let Some(holder) = self.try_lock(&process, &table, &file, &node, &wish)? {
             self.lock_waits.borrow_mut().begin(table.number(), holder)?;
             locks.released.add(process.caller.event());
@@ -160,7 +160,7 @@ impl Vfs {
     pub async fn flock(&self, process: Rc<Process>, descriptor: i32, operation: u32) -> Result<u64, Errno> {
         let file = process.file(descriptor)?;
         let node = node_of(&file)?;
-        let locks = &node.locks;
+        let locks = node.locks();
         let kind = match operation & !LOCK_NB {
             LOCK_SH => Kind::Shared,
             LOCK_EX => Kind::Exclusive,

@@ -11,9 +11,8 @@ use crate::{
     processes::Process,
     state::Vfs,
 };
-use abi::{Errno, fs, linux::nr};
+use abi::{Errno, linux::nr};
 use alloc::{format, rc::Rc, vec::Vec};
-use sys::grant::{Access, GrantedBuffer};
 
 const CLOEXEC: u32 = 1;
 /// There are no seals: a program that wants to set one learns it then.
@@ -46,7 +45,7 @@ impl Vfs {
 
     async fn create_nameless(&self, process: &Process) -> Result<NodeRef, Errno> {
         let root = {
-            let in_memory = self.base.files.mounts.find(|mount| mount.in_memory && !mount.is_read_only());
+            let in_memory = self.base.files.mounts.find(|mount| mount.is_in_memory() && !mount.is_read_only());
             in_memory.and_then(|mount| mount.root()).ok_or(Errno::ENOMEM)?
         };
         let hidden = format!(".memfd-{:x}", process.caller.endpoint.0).into_bytes();
@@ -59,23 +58,7 @@ impl Vfs {
                     .await?
             }
         };
-        match self.take_name(&root, &hidden).await {
-            // A predecessor has done it.
-            Ok(()) | Err(Errno::ENOENT) => {}
-            Err(error) => return Err(error),
-        }
-        node.unlinked();
+        self.base.files.make_nameless(&root, &hidden, &node).await?;
         Ok(node)
-    }
-
-    /// Not `unlink`: a call has one change that is made once, and here that is the file.
-    async fn take_name(&self, root: &NodeRef, name: &[u8]) -> Result<(), Errno> {
-        let service = root.mount.service;
-        let lent = GrantedBuffer::new(name.to_vec(), service.endpoint(), Access::Read)?;
-        let bytes = name.len() as u64;
-        let request = fs::Unlink { directory: root.node, grant: lent.id(), bytes, directory_wanted: false };
-        let result = self.base.peers.ask(service, request.message()).await;
-        self.base.files.unlearn(root, name);
-        result.map(drop)
     }
 }

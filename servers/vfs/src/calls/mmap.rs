@@ -61,7 +61,7 @@ impl Vfs {
         let file = process.file(descriptor)?;
         file.usable()?;
         let node = &file.object::<Regular>().ok_or(Errno::ENODEV)?.node;
-        if node.mount.volatile {
+        if node.mount().is_volatile() {
             return Err(Errno::ENODEV);
         }
         file.readable().map_err(|_| Errno::EACCES)?;
@@ -74,7 +74,7 @@ impl Vfs {
         // What is written back now is a new version of the file.
         self.base.mappings.write_back(node, offset, bytes).await?;
         let image = pages::open_image(node)?;
-        let end = offset.saturating_add(bytes).min(node.size.get());
+        let end = offset.saturating_add(bytes).min(node.size());
         match self.base.mappings.fill_image(node, image, offset, end.saturating_sub(offset)).await {
             Ok(()) => Ok((image, file.writes())),
             Err(error) => {

@@ -24,7 +24,7 @@ const TARGET_MAX: usize = PATH_MAX - 1;
 
 /// Checks that names in a directory may change.
 fn may_change(process: &Process, directory: &NodeRef) -> Result<(), Errno> {
-    if directory.mount.is_read_only() {
+    if directory.mount().is_read_only() {
         return Err(Errno::EROFS);
     }
     permission::check(&process.caller.credentials(), directory.attributes(), WRITE | EXECUTE)
@@ -34,7 +34,7 @@ fn may_change(process: &Process, directory: &NodeRef) -> Result<(), Errno> {
 fn may_remove(process: &Process, directory: &NodeRef, node: &NodeRef) -> Result<(), Errno> {
     may_change(process, directory)?;
     permission::check_sticky(&process.caller.credentials(), directory.attributes(), node.attributes())?;
-    let mounted = node.covered.borrow().is_some() || !Rc::ptr_eq(&node.mount, &directory.mount);
+    let mounted = node.is_covered() || !Rc::ptr_eq(node.mount(), directory.mount());
     if mounted { Err(Errno::EBUSY) } else { Ok(()) }
 }
 
@@ -80,7 +80,7 @@ impl Vfs {
     /// Creates the file of a path that does not exist. The umask applies to `mode`.
     pub async fn make_node(&self, process: &Process, found: &Found, mode: u32, device: u64) -> Result<NodeRef, Errno> {
         let name = found.component(Errno::EEXIST)?;
-        if found.parent.links.get() == 0 {
+        if found.parent.is_unlinked() {
             return Err(Errno::ENOENT);
         }
         may_change(process, &found.parent)?;
@@ -98,7 +98,6 @@ impl Vfs {
             return Err(Errno::EEXIST);
         }
         self.make_node(&process, &found, S_IFDIR | mode & 0o1777, 0).await?;
-        found.parent.links.set(found.parent.links.get() + 1);
         Ok(0)
     }
 
@@ -152,8 +151,6 @@ impl Vfs {
         }
         may_remove(&process, &found.parent, node)?;
         self.base.files.unlink(&process.caller, &found.parent, name, node).await?;
-        self.base.files.unlearn(node, b"..");
-        found.parent.links.set(found.parent.links.get().saturating_sub(1));
         Ok(0)
     }
 
@@ -168,13 +165,13 @@ impl Vfs {
         if new.slash {
             return Err(Errno::ENOENT);
         }
-        if !Rc::ptr_eq(&new.parent.mount, &node.mount) {
+        if !Rc::ptr_eq(new.parent.mount(), node.mount()) {
             return Err(Errno::EXDEV);
         }
         if node.is_directory() {
             return Err(Errno::EPERM);
         }
-        if node.links.get() == 0 {
+        if node.is_unlinked() {
             return Err(Errno::ENOENT);
         }
         may_change(&process, &new.parent)?;
@@ -191,7 +188,7 @@ impl Vfs {
         if found.node.is_some() {
             return Err(Errno::EEXIST);
         }
-        if found.slash || found.parent.links.get() == 0 {
+        if found.slash || found.parent.is_unlinked() {
             return Err(Errno::ENOENT);
         }
         may_change(&process, &found.parent)?;
@@ -233,7 +230,7 @@ impl Vfs {
         let old = self.resolve(&process, old.0, old.1, Last::Keep).await?;
         let new = self.resolve(&process, new.0, new.1, Last::Keep).await?;
         let node = old.existing()?.clone();
-        if !Rc::ptr_eq(&old.parent.mount, &new.parent.mount) {
+        if !Rc::ptr_eq(old.parent.mount(), new.parent.mount()) {
             return Err(Errno::EXDEV);
         }
         let names = (old.component(Errno::EBUSY)?, new.component(Errno::EBUSY)?);
@@ -252,7 +249,6 @@ impl Vfs {
             .rename(&process.caller, (&old.parent, names.0), (&new.parent, names.1), &node, new.node.as_ref())
             .await?;
         if node.is_directory() {
-            count_move(&old, &new);
             self.move_paths(&old.canonical, &new.canonical);
         }
         Ok(0)
@@ -319,7 +315,7 @@ impl Vfs {
     pub fn getcwd(&self, process: &Process, address: u64, bytes: u64) -> Result<u64, Errno> {
         let directories = process.directories()?;
         let working = directories.working();
-        if working.node.links.get() == 0 {
+        if working.node.is_unlinked() {
             return Err(Errno::ENOENT);
         }
         let root = directories.root();
@@ -358,12 +354,4 @@ fn may_rename(process: &Process, old: &Found, new: &Found, node: &NodeRef) -> Re
         permission::check(&process.caller.credentials(), node.attributes(), WRITE)?;
     }
     Ok(())
-}
-
-/// A directory that moves takes the link of its `..` along.
-fn count_move(old: &Found, new: &Found) {
-    old.parent.links.set(old.parent.links.get().saturating_sub(1));
-    if new.node.is_none() {
-        new.parent.links.set(new.parent.links.get() + 1);
-    }
 }

@@ -179,13 +179,13 @@ impl Vfs {
                 wait_for_other_end(&process.caller, &file).await?;
                 Ok(file)
             }
-            S_IFCHR | S_IFBLK if node.mount.flags.get() & MS_NODEV != 0 => Err(Errno::EACCES),
-            S_IFCHR => match self.devices.numbered(Kind::Char, node.device.get())? {
+            S_IFCHR | S_IFBLK if node.mount().has(MS_NODEV) => Err(Errno::EACCES),
+            S_IFCHR => match self.devices.numbered(Kind::Char, node.special_device())? {
                 device if device.service == OWN_NAME => File::new(closing, Null { node }, status, path),
                 device => File::new(closing, self.open_character(process, device, node, flags).await?, status, path),
             },
             S_IFBLK => {
-                let device = self.devices.numbered(Kind::Block, node.device.get())?;
+                let device = self.devices.numbered(Kind::Block, node.special_device())?;
                 File::new(closing, self.open_block(device, node).await?, status, path)
             }
             _ => Err(Errno::ENXIO),
@@ -228,12 +228,12 @@ impl Vfs {
 
     /// The pipe of a FIFO, made by its first opener. `ENFILE`: there are too many.
     fn fifo(&self, node: &NodeRef) -> Result<Rc<Pipe>, Errno> {
-        let known = node.fifo.borrow().upgrade();
+        let known = node.fifo();
         if let Some(pipe) = known.filter(|pipe| !pipe.has_ended()) {
             return Ok(pipe);
         }
         let pipe = self.base.pipes.make()?;
-        *node.fifo.borrow_mut() = Rc::downgrade(&pipe);
+        node.set_fifo(&pipe);
         Ok(pipe)
     }
 }
@@ -278,7 +278,7 @@ fn may_open(process: &Process, node: &NodeRef, flags: u32) -> Result<(), Errno> 
         _ => {}
     }
     permission::check(&credentials, node.attributes(), wanted)?;
-    if wanted & WRITE != 0 && node.is_regular() && node.mount.is_read_only() {
+    if wanted & WRITE != 0 && node.is_regular() && node.mount().is_read_only() {
         return Err(Errno::EROFS);
     }
     if flags & O_NOATIME != 0 {

@@ -65,9 +65,9 @@ impl Vfs {
         if reply.label != fs::Create::LABEL | REPLY {
             return;
         }
-        let mount = self.base.files.mounts.find(|mount| mount.service.slot() == reply.source.slot());
+        let mount = self.base.files.mounts.find(|mount| mount.service().slot() == reply.source.slot());
         if let (Some(mount), Ok(made)) = (mount, fs::Create::results(reply)) {
-            self.base.peers.tell(mount.service, fs::Put { node: made.0, count: 1 }.message());
+            self.base.peers.tell(mount.service(), fs::Put { node: made.0, count: 1 }.message());
         }
     }
 
@@ -75,7 +75,7 @@ impl Vfs {
     pub fn recalled_file(&self, process: &Process, directory: &NodeRef, found: Option<&NodeRef>) -> Option<NodeRef> {
         let reply = process.caller.recalled(fs::Create::LABEL)?;
         let made = Description::from(fs::Create::results(&reply).ok()?);
-        let mount = found.filter(|node| node.node == made.node).map_or(&directory.mount, |node| &node.mount);
+        let mount = found.filter(|node| node.number() == made.node).map_or(directory.mount(), |node| node.mount());
         Some(mount.adopt(made))
     }
 

@@ -131,7 +131,7 @@ impl Vfs {
             flags |= vfs::EXEC_SCRIPT;
             text = script::text(&line, &path);
         }
-        let parsed = Program::parse(&program.head, program.node.size.get()).map_err(|_| Errno::ENOEXEC)?;
+        let parsed = Program::parse(&program.head, program.node.size()).map_err(|_| Errno::ENOEXEC)?;
         let image = self.load(process, &program.node, &parsed).await?;
         let interpreter = match parsed.interpreter {
             Some(range) => self.load_interpreter(process, &program, range).await?,
@@ -145,7 +145,7 @@ impl Vfs {
     async fn find_program(&self, process: &Process, path: Vec<u8>) -> Result<Executable, Errno> {
         let found = self.resolve(process, AT_FDCWD, path, Last::Follow).await?;
         let node = found.existing()?.clone();
-        if !node.is_regular() || node.mount.flags.get() & MS_NOEXEC != 0 {
+        if !node.is_regular() || node.mount().has(MS_NOEXEC) {
             return Err(Errno::EACCES);
         }
         permission::check(&process.caller.credentials(), node.attributes(), EXECUTE)?;
@@ -154,11 +154,8 @@ impl Vfs {
     }
 
     async fn load_interpreter(&self, process: &Process, program: &Executable, range: FileRange) -> Result<u64, Errno> {
-        let end = range
-            .offset
-            .checked_add(range.bytes)
-            .filter(|end| *end <= program.node.size.get())
-            .ok_or(Errno::ENOEXEC)?;
+        let end =
+            range.offset.checked_add(range.bytes).filter(|end| *end <= program.node.size()).ok_or(Errno::ENOEXEC)?;
         let bytes = match program.head.get(range.offset as usize..end as usize) {
             Some(bytes) => bytes.to_vec(),
             None if range.bytes < PATH_BYTES => {
@@ -168,7 +165,7 @@ impl Vfs {
         };
         let path = elf::interpreter_path(&bytes).map_err(|_| Errno::ENOEXEC)?;
         let interpreter = self.find_program(process, path.to_vec()).await?;
-        let parsed = Program::parse(&interpreter.head, interpreter.node.size.get()).map_err(|_| Errno::ENOEXEC)?;
+        let parsed = Program::parse(&interpreter.head, interpreter.node.size()).map_err(|_| Errno::ENOEXEC)?;
         self.load(process, &interpreter.node, &parsed).await
     }
 
@@ -208,8 +205,8 @@ impl Vfs {
 
 /// The set-id flags of an exec event, and the ids.
 fn set_id(node: &NodeRef) -> (u64, u64) {
-    let mode = node.mode.get();
-    if node.mount.flags.get() & MS_NOSUID != 0 {
+    let mode = node.mode();
+    if node.mount().has(MS_NOSUID) {
         return (0, 0);
     }
     let mut flags = 0;
@@ -220,5 +217,5 @@ fn set_id(node: &NodeRef) -> (u64, u64) {
     if mode & S_ISGID != 0 && mode & 0o010 != 0 {
         flags |= vfs::EXEC_SETGID;
     }
-    (flags, node.uid.get() as u64 | (node.gid.get() as u64) << 32)
+    (flags, node.uid() as u64 | (node.gid() as u64) << 32)
 }

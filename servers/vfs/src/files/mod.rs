@@ -34,16 +34,16 @@ impl Files {
     pub fn put_dropped(&self, mount: &Mount) {
         for dropped in mount.take_dropped() {
             if dropped.image {
-                pages::forget(mount.device, dropped.node);
+                pages::forget(mount.device(), dropped.node);
             }
-            self.peers.tell(mount.service, fs::Put { node: dropped.node, count: dropped.uses }.message());
+            self.peers.tell(mount.service(), fs::Put { node: dropped.node, count: dropped.uses }.message());
         }
     }
 
     /// Removes a file system's names from the cache.
     pub fn forget_names(&self, mount: &Rc<Mount>) {
         let forgotten =
-            self.names.borrow_mut().forget_where(|_, node| node.is_some_and(|node| Rc::ptr_eq(&node.mount, mount)));
+            self.names.borrow_mut().forget_where(|_, node| node.is_some_and(|node| Rc::ptr_eq(node.mount(), mount)));
         drop(forgotten);
     }
 }

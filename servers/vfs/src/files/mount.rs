@@ -69,6 +69,24 @@ impl Shared {
 /// One file system in the tree.
 #[derive(Debug)]
 pub struct Mount {
+    /// As it was mounted; the flags may have changed since.
+    new: NewMount,
+    flags: Cell<u64>,
+    /// `None` until it is set and once it is detached.
+    root: RefCell<Option<NodeRef>>,
+    covers: RefCell<Option<NodeRef>>,
+    nodes: RefCell<HashMap<u64, Weak<Vnode>, BuildHasherDefault<NodeHasher>>>,
+    dropped: RefCell<Vec<Dropped>>,
+    shared: Rc<Shared>,
+    /// Something was written since the last sync.
+    dirty: Cell<bool>,
+    /// Its place among the preserved mounts.
+    record: Cell<u16>,
+}
+
+/// What a new mount is made of.
+#[derive(Debug)]
+pub struct NewMount {
     /// The process that serves it.
     pub service: Service,
     /// Name of the type, for /proc/mounts: the service's, `proc` for procfs.
@@ -78,52 +96,21 @@ pub struct Mount {
     /// Where, absolute.
     pub target: Vec<u8>,
     /// MS_* flags in force.
-    pub flags: Cell<u64>,
+    pub flags: u64,
     /// Names come and go without vfs: they are not cached.
     pub volatile: bool,
     /// Its content is in memory: it needs no sync.
     pub in_memory: bool,
     /// `st_dev` of its files.
     pub device: u64,
-    /// Its root directory; `None` once unmounted.
-    pub root: RefCell<Option<NodeRef>>,
-    /// The directory it covers; `None` for the root file system.
-    pub covers: RefCell<Option<NodeRef>>,
-    nodes: RefCell<HashMap<u64, Weak<Vnode>, BuildHasherDefault<NodeHasher>>>,
-    dropped: RefCell<Vec<Dropped>>,
-    shared: Rc<Shared>,
-    /// Something was written since the last sync.
-    pub dirty: Cell<bool>,
-    /// Its place among the preserved mounts.
-    pub record: Cell<u16>,
-}
-
-/// What a new mount is made of; the fields mean the same there.
-#[derive(Debug)]
-#[allow(missing_docs)]
-pub struct NewMount {
-    pub service: Service,
-    pub kind: String,
-    pub source: String,
-    pub target: Vec<u8>,
-    pub flags: u64,
-    pub volatile: bool,
-    pub in_memory: bool,
-    pub device: u64,
 }
 
 impl Mount {
-    /// A mount without root yet.
+    /// A mount that is not in the tree yet: see [`Mount::set_root`] and [`Mount::cover`].
     pub fn new(new: NewMount, shared: Rc<Shared>) -> Rc<Mount> {
         Rc::new(Mount {
-            service: new.service,
-            kind: new.kind,
-            source: new.source,
-            target: new.target,
             flags: Cell::new(new.flags),
-            volatile: new.volatile,
-            in_memory: new.in_memory,
-            device: new.device,
+            new,
             root: RefCell::new(None),
             covers: RefCell::new(None),
             nodes: RefCell::default(),
@@ -132,6 +119,109 @@ impl Mount {
             dirty: Cell::new(false),
             record: Cell::new(NOWHERE),
         })
+    }
+
+    /// Sets its place among the preserved mounts, which the records of its vnodes refer to.
+    pub fn preserve_at(&self, record: u16) {
+        self.record.set(record);
+    }
+
+    /// Gives it its root directory.
+    pub fn set_root(&self, root: NodeRef) {
+        self.root.replace(Some(root));
+    }
+
+    /// Puts it into the tree over a directory. The root file system covers none.
+    pub fn cover(self: &Rc<Self>, directory: NodeRef) {
+        directory.set_covered(Some(self.clone()));
+        self.covers.replace(Some(directory));
+    }
+
+    /// Takes it out of the tree.
+    pub fn detach(&self) {
+        if let Some(covers) = self.covers.take() {
+            covers.set_covered(None);
+        }
+        let root = self.root.take();
+        drop(root);
+    }
+
+    /// The process that serves it.
+    #[inline]
+    pub fn service(&self) -> Service {
+        self.new.service
+    }
+
+    /// Name of its type, as in /proc/mounts.
+    pub fn kind(&self) -> &str {
+        &self.new.kind
+    }
+
+    /// What was mounted.
+    pub fn source(&self) -> &str {
+        &self.new.source
+    }
+
+    /// Its absolute path.
+    pub fn target(&self) -> &[u8] {
+        &self.new.target
+    }
+
+    /// Its names come and go without vfs: they are not cached.
+    #[inline]
+    pub fn is_volatile(&self) -> bool {
+        self.new.volatile
+    }
+
+    /// Its content is in memory.
+    pub fn is_in_memory(&self) -> bool {
+        self.new.in_memory
+    }
+
+    /// Its content is on a device, and dirty blocks have to be written back.
+    pub fn needs_sync(&self) -> bool {
+        !self.new.volatile && !self.new.in_memory
+    }
+
+    /// `st_dev` of its files.
+    pub fn device(&self) -> u64 {
+        self.new.device
+    }
+
+    /// Its place among the preserved mounts.
+    #[inline]
+    pub fn record(&self) -> u16 {
+        self.record.get()
+    }
+
+    /// MS_* flags in force.
+    pub fn flags(&self) -> u64 {
+        self.flags.get()
+    }
+
+    /// Whether any of these flags is in force.
+    pub fn has(&self, flags: u64) -> bool {
+        self.flags.get() & flags != 0
+    }
+
+    /// Replaces the flags.
+    pub fn set_flags(&self, flags: u64) {
+        self.flags.set(flags);
+    }
+
+    /// Notes that something was written since the last sync.
+    pub fn mark_dirty(&self) {
+        self.dirty.set(true);
+    }
+
+    /// A sync begins. Returns whether something was written since the last one.
+    pub fn take_dirty(&self) -> bool {
+        self.dirty.replace(false)
+    }
+
+    /// The directory it covers; `None` for the root file system.
+    pub fn covers(&self) -> Option<NodeRef> {
+        self.covers.borrow().clone()
     }
 
     /// Returns the vnode of a node that the file system has described in a reply, and counted a use of.
@@ -179,7 +269,7 @@ impl Mount {
     }
 
     /// Notes that a vnode has ended. Called by its drop only.
-    pub(crate) fn forget(&self, dropped: Dropped) {
+    pub(super) fn forget(&self, dropped: Dropped) {
         self.nodes.borrow_mut().remove(&dropped.node);
         self.dropped.borrow_mut().push(dropped);
         if self.wants_sweep() {
@@ -210,19 +300,19 @@ impl Mount {
 
     /// Whether it is mounted read-only.
     pub fn is_read_only(&self) -> bool {
-        self.flags.get() & MS_RDONLY != 0
+        self.has(MS_RDONLY)
     }
 
     /// Its line of /proc/mounts.
     pub fn line(&self) -> String {
         let mut options = String::from(if self.is_read_only() { "ro" } else { "rw" });
         for (flag, text) in [(MS_NOSUID, ",nosuid"), (MS_NODEV, ",nodev"), (MS_NOEXEC, ",noexec")] {
-            if self.flags.get() & flag != 0 {
+            if self.has(flag) {
                 options.push_str(text);
             }
         }
-        let target = escape(&self.target);
-        format!("{} {target} {} {options} 0 0\n", escape(self.source.as_bytes()), self.kind)
+        let target = escape(self.target());
+        format!("{} {target} {} {options} 0 0\n", escape(self.source().as_bytes()), self.kind())
     }
 }
 
@@ -306,8 +396,8 @@ mod tests {
         let b = mount.adopt(described(2, 1));
         let c = mount.adopt(described(3, 1));
         assert!(Rc::ptr_eq(&a, &b) && !Rc::ptr_eq(&a, &c));
-        assert_ne!(a.serial, c.serial);
-        assert_eq!((a.uid.get(), a.gid.get(), a.size.get(), a.links.get()), (5, 6, 7, 1));
+        assert_ne!(a.serial(), c.serial());
+        assert_eq!((a.uid(), a.gid(), a.size(), a.is_unlinked()), (5, 6, 7, false));
     }
 
     #[test]

@@ -15,17 +15,17 @@ use sys::grant::{Access, GrantedBuffer};
 impl Files {
     /// A text that the file system of this node may read.
     fn lend(&self, node: &NodeRef, text: Vec<u8>) -> Result<GrantedBuffer, Errno> {
-        GrantedBuffer::new(text, node.mount.service.endpoint(), Access::Read)
+        GrantedBuffer::new(text, node.service().endpoint(), Access::Read)
     }
 
     /// A buffer that the file system of this node may fill.
     fn lend_room(&self, node: &NodeRef, bytes: usize) -> Result<GrantedBuffer, Errno> {
-        GrantedBuffer::new(vec![0; bytes], node.mount.service.endpoint(), Access::Write)
+        GrantedBuffer::new(vec![0; bytes], node.service().endpoint(), Access::Write)
     }
 
     /// What the name cache knows of a name: the file, or that there is none; `None`: the file system has to be asked.
     pub fn known(&self, directory: &NodeRef, name: &[u8]) -> Option<Option<NodeRef>> {
-        if directory.mount.volatile { None } else { self.names.borrow_mut().get(directory.serial, name) }
+        if directory.mount().is_volatile() { None } else { self.names.borrow_mut().get(directory.serial(), name) }
     }
 
     /// Looks a name up (one component, not `.`); `None`: no such name.
@@ -38,10 +38,10 @@ impl Files {
 
     /// [`Files::lookup`] of a name that is not known.
     pub async fn ask_for(&self, directory: &NodeRef, name: &[u8]) -> Result<Option<NodeRef>, Errno> {
-        let mount = &directory.mount;
+        let mount = directory.mount();
         let lent = self.lend(directory, name.to_vec())?;
-        let request = fs::Lookup { directory: directory.node, grant: lent.id(), bytes: name.len() as u64 };
-        let found = match self.peers.ask(mount.service, request.message()).await {
+        let request = fs::Lookup { directory: directory.number(), grant: lent.id(), bytes: name.len() as u64 };
+        let found = match self.peers.ask(mount.service(), request.message()).await {
             Ok(reply) => Some(mount.adopt(Description::from(fs::Lookup::results(&reply)?))),
             Err(Errno::ENOENT) => None,
             Err(error) => return Err(error),
@@ -52,19 +52,19 @@ impl Files {
 
     /// Caches what a name means.
     fn learn(&self, directory: &NodeRef, name: &[u8], target: Option<NodeRef>) {
-        if !directory.mount.volatile {
-            let replaced = self.names.borrow_mut().set(directory.serial, name, target);
+        if !directory.mount().is_volatile() {
+            let replaced = self.names.borrow_mut().set(directory.serial(), name, target);
             drop(replaced);
         }
     }
 
     /// Removes a name from the cache.
     pub fn unlearn(&self, directory: &NodeRef, name: &[u8]) {
-        let forgotten = self.names.borrow_mut().forget(directory.serial, name);
+        let forgotten = self.names.borrow_mut().forget(directory.serial(), name);
         drop(forgotten);
     }
 
-    /// Makes a file, directory or special file.
+    /// Makes a file, directory or special file. A directory adds a link to its parent.
     pub async fn create(
         &self,
         caller: &Caller,
@@ -74,14 +74,17 @@ impl Files {
         ids: u64,
         device: u64,
     ) -> Result<NodeRef, Errno> {
-        let mount = &directory.mount;
+        let mount = directory.mount();
         let lent = self.lend(directory, name.to_vec())?;
         let bytes = name.len() as u64;
         let mode = mode as u64;
-        let request = fs::Create { directory: directory.node, grant: lent.id(), bytes, mode, ids, device };
-        let reply = self.peers.ask_once(caller, mount.service, request.message()).await?;
+        let request = fs::Create { directory: directory.number(), grant: lent.id(), bytes, mode, ids, device };
+        let reply = self.peers.ask_once(caller, mount.service(), request.message()).await?;
         let node = mount.adopt(Description::from(fs::Create::results(&reply)?));
-        mount.dirty.set(true);
+        mount.mark_dirty();
+        if node.is_directory() {
+            directory.add_link();
+        }
         self.learn(directory, name, Some(node.clone()));
         Ok(node)
     }
@@ -97,9 +100,9 @@ impl Files {
     ) -> Result<(), Errno> {
         let lent = self.lend(directory, [name, target].concat())?;
         let (name_bytes, target_bytes) = (name.len() as u64, target.len() as u64);
-        let request = fs::Symlink { directory: directory.node, grant: lent.id(), name_bytes, target_bytes, ids };
-        self.peers.ask_once(caller, directory.mount.service, request.message()).await?;
-        directory.mount.dirty.set(true);
+        let request = fs::Symlink { directory: directory.number(), grant: lent.id(), name_bytes, target_bytes, ids };
+        self.peers.ask_once(caller, directory.service(), request.message()).await?;
+        directory.mount().mark_dirty();
         self.unlearn(directory, name);
         Ok(())
     }
@@ -107,8 +110,8 @@ impl Files {
     /// The target of a symbolic link, at most `room` bytes of it.
     pub async fn read_link(&self, node: &NodeRef, room: usize, reader: u32) -> Result<Vec<u8>, Errno> {
         let lent = self.lend_room(node, room)?;
-        let request = fs::ReadLink { node: node.node, grant: lent.id(), bytes: room as u64, reader: reader as u64 };
-        let reply = self.peers.ask(node.mount.service, request.message()).await?;
+        let request = fs::ReadLink { node: node.number(), grant: lent.id(), bytes: room as u64, reader: reader as u64 };
+        let reply = self.peers.ask(node.service(), request.message()).await?;
         let mut target = lent.take();
         target.truncate(reply.words[0] as usize);
         Ok(target)
@@ -118,28 +121,49 @@ impl Files {
     pub async fn link(&self, caller: &Caller, directory: &NodeRef, name: &[u8], node: &NodeRef) -> Result<(), Errno> {
         let lent = self.lend(directory, name.to_vec())?;
         let bytes = name.len() as u64;
-        let request = fs::Link { directory: directory.node, grant: lent.id(), bytes, node: node.node };
-        self.peers.ask_once(caller, directory.mount.service, request.message()).await?;
-        directory.mount.dirty.set(true);
-        node.links.set(node.links.get() + 1);
+        let request = fs::Link { directory: directory.number(), grant: lent.id(), bytes, node: node.number() };
+        self.peers.ask_once(caller, directory.service(), request.message()).await?;
+        directory.mount().mark_dirty();
+        node.add_link();
         self.unlearn(directory, name);
         Ok(())
     }
 
-    /// Removes the name of `node`.
+    /// Removes the name of `node`; that of a directory with the link of its `..`.
     pub async fn unlink(&self, caller: &Caller, directory: &NodeRef, name: &[u8], node: &NodeRef) -> Result<(), Errno> {
         let lent = self.lend(directory, name.to_vec())?;
         let bytes = name.len() as u64;
         let directory_wanted = node.is_directory();
-        let request = fs::Unlink { directory: directory.node, grant: lent.id(), bytes, directory_wanted };
-        self.peers.ask_once(caller, directory.mount.service, request.message()).await?;
-        directory.mount.dirty.set(true);
+        let request = fs::Unlink { directory: directory.number(), grant: lent.id(), bytes, directory_wanted };
+        self.peers.ask_once(caller, directory.service(), request.message()).await?;
+        directory.mount().mark_dirty();
         node.unlinked();
+        if directory_wanted {
+            directory.remove_link();
+            self.unlearn(node, b"..");
+        }
         self.learn(directory, name, None);
         Ok(())
     }
 
-    /// Renames `node`, over `replaced` if the new name has been used.
+    /// Removes the name of a file that the same call has created. May be repeated, unlike [`Files::unlink`]: of the two changes of the
+    /// call, the creation is the one that is made only once.
+    pub async fn make_nameless(&self, directory: &NodeRef, name: &[u8], node: &NodeRef) -> Result<(), Errno> {
+        let lent = self.lend(directory, name.to_vec())?;
+        let bytes = name.len() as u64;
+        let request = fs::Unlink { directory: directory.number(), grant: lent.id(), bytes, directory_wanted: false };
+        let result = self.peers.ask(directory.service(), request.message()).await;
+        self.unlearn(directory, name);
+        match result {
+            // `ENOENT`: a predecessor has done it.
+            Ok(_) | Err(Errno::ENOENT) => {}
+            Err(error) => return Err(error),
+        }
+        node.unlinked();
+        Ok(())
+    }
+
+    /// Renames `node`, over `replaced` if the new name has been used. A directory takes the link of its `..` along.
     pub async fn rename(
         &self,
         caller: &Caller,
@@ -150,16 +174,22 @@ impl Files {
     ) -> Result<(), Errno> {
         let lent = self.lend(from.0, [from.1, to.1].concat())?;
         let request = fs::Rename {
-            old_directory: from.0.node,
-            new_directory: to.0.node,
+            old_directory: from.0.number(),
+            new_directory: to.0.number(),
             grant: lent.id(),
             old_bytes: from.1.len() as u64,
             new_bytes: to.1.len() as u64,
         };
-        self.peers.ask_once(caller, from.0.mount.service, request.message()).await?;
-        from.0.mount.dirty.set(true);
+        self.peers.ask_once(caller, from.0.service(), request.message()).await?;
+        from.0.mount().mark_dirty();
         if let Some(replaced) = replaced {
             replaced.unlinked();
+        }
+        if node.is_directory() {
+            from.0.remove_link();
+            if replaced.is_none() {
+                to.0.add_link();
+            }
         }
         self.learn(from.0, from.1, None);
         self.learn(to.0, to.1, Some(node.clone()));
@@ -170,53 +200,52 @@ impl Files {
     /// Everything about a node.
     pub async fn stat(&self, node: &NodeRef) -> Result<Stat, Errno> {
         let lent = self.lend_room(node, STAT_BYTES)?;
-        let request = fs::Stat { node: node.node, grant: lent.id() };
-        self.peers.ask(node.mount.service, request.message()).await?;
+        let request = fs::Stat { node: node.number(), grant: lent.id() };
+        self.peers.ask(node.service(), request.message()).await?;
         let bytes = lent.take();
         let mut stat = Stat([0; STAT_BYTES]);
         stat.0.copy_from_slice(&bytes);
-        stat.set_device(node.mount.device);
+        stat.set_device(node.mount().device());
         Ok(stat)
     }
 
     /// Everything about the node's file system.
     pub async fn stat_fs(&self, node: &NodeRef) -> Result<Vec<u8>, Errno> {
         let lent = self.lend_room(node, STATFS_BYTES)?;
-        let request = fs::StatFs { node: node.node, grant: lent.id() };
-        self.peers.ask(node.mount.service, request.message()).await?;
+        let request = fs::StatFs { node: node.number(), grant: lent.id() };
+        self.peers.ask(node.service(), request.message()).await?;
         Ok(lent.take())
     }
 
     /// Sets the permission bits.
     pub async fn set_mode(&self, node: &NodeRef, bits: u32) -> Result<(), Errno> {
         let bits = bits & 0o7777;
-        let request = fs::ChMod { node: node.node, mode: bits as u64 };
-        self.peers.ask(node.mount.service, request.message()).await?;
-        node.mount.dirty.set(true);
-        node.mode.set(node.kind() | bits);
+        let request = fs::ChMod { node: node.number(), mode: bits as u64 };
+        self.peers.ask(node.service(), request.message()).await?;
+        node.mount().mark_dirty();
+        node.set_permissions(bits);
         Ok(())
     }
 
     /// Sets owner and group; `None` leaves one.
     pub async fn set_owner(&self, node: &NodeRef, uid: Option<u32>, gid: Option<u32>) -> Result<(), Errno> {
         let ids = uid.unwrap_or(u32::MAX) as u64 | (gid.unwrap_or(u32::MAX) as u64) << 32;
-        let reply = self.peers.ask(node.mount.service, fs::ChOwn { node: node.node, ids }.message()).await?;
-        node.mount.dirty.set(true);
-        node.mode.set(node.kind() | fs::ChOwn::results(&reply)? as u32 & 0o7777);
-        node.uid.set(uid.unwrap_or(node.uid.get()));
-        node.gid.set(gid.unwrap_or(node.gid.get()));
+        let reply = self.peers.ask(node.service(), fs::ChOwn { node: node.number(), ids }.message()).await?;
+        node.mount().mark_dirty();
+        node.set_permissions(fs::ChOwn::results(&reply)? as u32);
+        node.set_owner(uid, gid);
         Ok(())
     }
 
     /// Sets the size.
     pub async fn set_size(&self, caller: &Caller, node: &NodeRef, size: u64) -> Result<(), Errno> {
-        if size < node.size.get() {
+        if size < node.size() {
             // Before the file system: nothing beyond the new end may be written back.
             pages::resize(node, size)?;
         }
-        self.peers.ask_once(caller, node.mount.service, fs::Truncate { node: node.node, size }.message()).await?;
-        node.mount.dirty.set(true);
-        node.size.set(size);
+        self.peers.ask_once(caller, node.service(), fs::Truncate { node: node.number(), size }.message()).await?;
+        node.mount().mark_dirty();
+        node.set_size(size);
         pages::resize(node, size)?;
         pages::forget_image(node);
         Ok(())
@@ -224,17 +253,24 @@ impl Files {
 
     /// Sets the times, in the form that `fs::SetTimes` has.
     pub async fn set_times(&self, node: &NodeRef, accessed_ns: u64, modified_ns: u64) -> Result<(), Errno> {
-        let request = fs::SetTimes { node: node.node, accessed_ns, modified_ns };
-        self.peers.ask(node.mount.service, request.message()).await?;
-        node.mount.dirty.set(true);
+        let request = fs::SetTimes { node: node.number(), accessed_ns, modified_ns };
+        self.peers.ask(node.service(), request.message()).await?;
+        node.mount().mark_dirty();
         Ok(())
+    }
+
+    /// Truncates a file to a size that it had before a call that failed.
+    pub async fn restore_size(&self, node: &NodeRef, size: u64) -> Result<(), Errno> {
+        self.peers.ask(node.service(), fs::Truncate { node: node.number(), size }.message()).await?;
+        node.set_size(size);
+        pages::resize(node, size)
     }
 
     /// Allocates the holes in a part of a file.
     pub async fn allocate(&self, node: &NodeRef, offset: u64, bytes: u64) -> Result<(), Errno> {
-        let request = fs::Allocate { node: node.node, offset, bytes };
-        self.peers.ask(node.mount.service, request.message()).await?;
-        node.mount.dirty.set(true);
+        let request = fs::Allocate { node: node.number(), offset, bytes };
+        self.peers.ask(node.service(), request.message()).await?;
+        node.mount().mark_dirty();
         Ok(())
     }
 }

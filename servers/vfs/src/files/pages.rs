@@ -12,8 +12,8 @@ use sys::{
 
 /// The content of a file has changed: nobody new gets vm's pages of it.
 pub fn forget_image(node: &NodeRef) {
-    if node.has_image.replace(false) {
-        forget(node.mount.device, node.node);
+    if node.take_image() {
+        forget(node.mount().device(), node.number());
     }
 }
 
@@ -24,10 +24,7 @@ pub fn forget(device: u64, inode: u64) {
 
 /// Puts what was written to a file into vm's pages, if it is mapped shared.
 pub fn update(node: &NodeRef, offset: u64, data: Vec<u8>, size: u64) -> Result<(), Errno> {
-    let object = node.shared.get();
-    if object == 0 || data.is_empty() {
-        return Ok(());
-    }
+    let Some(object) = node.shared_object().filter(|_| !data.is_empty()) else { return Ok(()) };
     let (bytes, size) = (data.len() as u64, size.max(offset + data.len() as u64));
     let granted = GrantedBuffer::new(data, Endpoint::VM, Access::Read)?;
     ipc::call(Endpoint::VM, &vm::SharedUpdate { object, offset, grant: granted.id(), bytes, size }.message()).map(drop)
@@ -35,18 +32,18 @@ pub fn update(node: &NodeRef, offset: u64, data: Vec<u8>, size: u64) -> Result<(
 
 /// The file has, or is about to have, this size.
 pub fn resize(node: &NodeRef, bytes: u64) -> Result<(), Errno> {
-    match node.shared.get() {
-        0 => Ok(()),
-        object => ipc::call(Endpoint::VM, &vm::SharedResize { object, bytes }.message()).map(drop),
+    match node.shared_object() {
+        None => Ok(()),
+        Some(object) => ipc::call(Endpoint::VM, &vm::SharedResize { object, bytes }.message()).map(drop),
     }
 }
 
 /// Opens the image of a file: its pages in vm as of now.
 pub fn open_image(node: &NodeRef) -> Result<u64, Errno> {
-    let (device, inode) = (node.mount.device, node.node);
-    let request = vm::ImageOpen { device, inode, version: node.serial, bytes: node.size.get() };
+    let (device, inode) = (node.mount().device(), node.number());
+    let request = vm::ImageOpen { device, inode, version: node.serial(), bytes: node.size() };
     let reply = ipc::call(Endpoint::VM, &request.message())?;
-    node.has_image.set(true);
+    node.set_image();
     vm::ImageOpen::results(&reply)
 }
 

@@ -9,6 +9,7 @@ use super::{locks::FileLocks, mount::Mount, stat::Stat};
 use crate::{
     callers::permission::{Attributes, S_IFDIR, S_IFLNK, S_IFMT, S_IFREG},
     keep::records::NodeRecord,
+    peers::Service,
     pipes::Pipe,
 };
 use alloc::rc::{Rc, Weak};
@@ -37,46 +38,35 @@ impl From<(u64, u64, u64, u64, u64)> for Description {
     }
 }
 
-/// See the head of the file.
+/// See the head of the file. Only replies of the file system, and the calls that change what it would reply, change the attributes.
 #[derive(Debug)]
 pub struct Vnode {
-    /// The file system it is on.
-    pub mount: Rc<Mount>,
-    /// Its number there.
-    pub node: u64,
-    /// A number that no other vnode ever has: key of the name cache, version of the image.
-    pub serial: u64,
+    mount: Rc<Mount>,
+    number: u64,
+    serial: u64,
     /// Uses that the file system counts.
     uses: Cell<u64>,
-    /// Type and permission bits.
-    pub mode: Cell<u32>,
-    /// Link count.
-    pub links: Cell<u32>,
-    /// Owner.
-    pub uid: Cell<u32>,
-    /// Group.
-    pub gid: Cell<u32>,
-    /// Bytes.
-    pub size: Cell<u64>,
-    /// Device number of a special file.
-    pub device: Cell<u64>,
-    /// vm has pages of it.
-    pub has_image: Cell<bool>,
-    /// vm's object while it is mapped shared, else 0: see `mappings`.
-    pub shared: Cell<u64>,
-    /// What is mounted on this directory.
-    pub covered: RefCell<Option<Rc<Mount>>>,
-    /// The pipe behind a FIFO that is open.
-    pub fifo: RefCell<Weak<Pipe>>,
-    /// Advisory locks.
-    pub locks: FileLocks,
+    mode: Cell<u32>,
+    links: Cell<u32>,
+    uid: Cell<u32>,
+    gid: Cell<u32>,
+    size: Cell<u64>,
+    special_device: Cell<u64>,
+    /// vm has an image of it.
+    has_image: Cell<bool>,
+    shared_object: Cell<Option<u64>>,
+    /// The file system mounted on this directory.
+    covered: RefCell<Option<Rc<Mount>>>,
+    /// The pipe of a FIFO that is open.
+    fifo: RefCell<Weak<Pipe>>,
+    locks: FileLocks,
 }
 
 impl Vnode {
-    pub(crate) fn new(mount: Rc<Mount>, serial: u64, description: &Description) -> Vnode {
+    pub(super) fn new(mount: Rc<Mount>, serial: u64, description: &Description) -> Vnode {
         let vnode = Vnode {
             mount,
-            node: description.node,
+            number: description.node,
             serial,
             uses: Cell::new(0),
             mode: Cell::new(0),
@@ -84,9 +74,9 @@ impl Vnode {
             uid: Cell::new(0),
             gid: Cell::new(0),
             size: Cell::new(0),
-            device: Cell::new(description.device),
+            special_device: Cell::new(description.device),
             has_image: Cell::new(false),
-            shared: Cell::new(0),
+            shared_object: Cell::new(None),
             covered: RefCell::new(None),
             fifo: RefCell::new(Weak::new()),
             locks: FileLocks::default(),
@@ -96,7 +86,7 @@ impl Vnode {
     }
 
     /// Sets what the file system has replied, and counts the use that it has counted.
-    pub(crate) fn describe(&self, description: &Description) {
+    pub(super) fn describe(&self, description: &Description) {
         self.uses.set(self.uses.get() + 1);
         self.mode.set(description.mode as u32);
         self.links.set((description.mode >> 32) as u32);
@@ -112,9 +102,33 @@ impl Vnode {
         self.uid.set(stat.owner().0);
         self.gid.set(stat.owner().1);
         self.size.set(stat.size());
-        self.device.set(stat.special_device());
+        self.special_device.set(stat.special_device());
         // vm may have pages of it, brought by a predecessor.
         self.has_image.set(self.is_regular());
+    }
+
+    /// The file system it is on.
+    #[inline]
+    pub fn mount(&self) -> &Rc<Mount> {
+        &self.mount
+    }
+
+    /// The process that serves that file system.
+    #[inline]
+    pub fn service(&self) -> Service {
+        self.mount.service()
+    }
+
+    /// Its inode number there.
+    #[inline]
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// A number that no other vnode ever has: key of the name cache, version of the image.
+    #[inline]
+    pub fn serial(&self) -> u64 {
+        self.serial
     }
 
     /// Uses that the file system counts for it.
@@ -124,12 +138,38 @@ impl Vnode {
 
     /// As records refer to it.
     pub fn record(&self) -> NodeRecord {
-        NodeRecord { mount: self.mount.record.get(), node: self.node }
+        NodeRecord { mount: self.mount.record(), node: self.number }
     }
 
     /// What decides about permissions.
     pub fn attributes(&self) -> Attributes {
         Attributes { mode: self.mode.get(), uid: self.uid.get(), gid: self.gid.get() }
+    }
+
+    /// Type and permission bits.
+    pub fn mode(&self) -> u32 {
+        self.mode.get()
+    }
+
+    /// Owner.
+    pub fn uid(&self) -> u32 {
+        self.uid.get()
+    }
+
+    /// Group.
+    pub fn gid(&self) -> u32 {
+        self.gid.get()
+    }
+
+    /// Its size in bytes.
+    #[inline]
+    pub fn size(&self) -> u64 {
+        self.size.get()
+    }
+
+    /// Device number of a special file.
+    pub fn special_device(&self) -> u64 {
+        self.special_device.get()
     }
 
     /// The type bits of the mode.
@@ -152,17 +192,101 @@ impl Vnode {
         self.kind() == S_IFLNK
     }
 
-    /// Counts one name less.
-    pub fn unlinked(&self) {
-        let links = if self.is_directory() { 0 } else { self.links.get().saturating_sub(1) };
-        self.links.set(links);
+    /// It has no name any more: the file system frees it after its last use.
+    pub fn is_unlinked(&self) -> bool {
+        self.links.get() == 0
+    }
+
+    /// Sets the size that the file system has replied, or that a write in progress will lead to.
+    pub fn set_size(&self, bytes: u64) {
+        self.size.set(bytes);
+    }
+
+    /// Sets the permission bits.
+    pub(super) fn set_permissions(&self, bits: u32) {
+        self.mode.set(self.kind() | bits & 0o7777);
+    }
+
+    /// Sets owner and group; `None` leaves one.
+    pub(super) fn set_owner(&self, uid: Option<u32>, gid: Option<u32>) {
+        self.uid.set(uid.unwrap_or(self.uid.get()));
+        self.gid.set(gid.unwrap_or(self.gid.get()));
+    }
+
+    /// Counts one more link: a name, or the `..` of a subdirectory.
+    pub(super) fn add_link(&self) {
+        self.links.set(self.links.get() + 1);
+    }
+
+    /// Counts one link less.
+    pub(super) fn remove_link(&self) {
+        self.links.set(self.links.get().saturating_sub(1));
+    }
+
+    /// Counts one name less. A directory has only one.
+    pub(super) fn unlinked(&self) {
+        if self.is_directory() { self.links.set(0) } else { self.remove_link() }
+    }
+
+    /// Notes that vm has an image of it.
+    pub(super) fn set_image(&self) {
+        self.has_image.set(true);
+    }
+
+    /// Notes that vm has no image of it any more. Returns whether it had one.
+    pub(super) fn take_image(&self) -> bool {
+        self.has_image.replace(false)
+    }
+
+    /// vm's object while the file is mapped shared: see `mappings`.
+    #[inline]
+    pub fn shared_object(&self) -> Option<u64> {
+        self.shared_object.get()
+    }
+
+    /// Sets vm's object; `None`: the file is no longer mapped shared.
+    pub fn set_shared_object(&self, object: Option<u64>) {
+        self.shared_object.set(object);
+    }
+
+    /// Whether a file system is mounted on this directory.
+    pub fn is_covered(&self) -> bool {
+        self.covered.borrow().is_some()
+    }
+
+    /// The root of the file system mounted on this directory.
+    #[inline]
+    pub fn covering_root(&self) -> Option<NodeRef> {
+        self.covered.borrow().as_ref().and_then(|mount| mount.root())
+    }
+
+    /// Sets the file system mounted on this directory. Called by [`Mount`] only.
+    pub(super) fn set_covered(&self, mount: Option<Rc<Mount>>) {
+        let former = self.covered.replace(mount);
+        drop(former);
+    }
+
+    /// The pipe of a FIFO that is open.
+    pub fn fifo(&self) -> Option<Rc<Pipe>> {
+        self.fifo.borrow().upgrade()
+    }
+
+    /// Sets the pipe of a FIFO.
+    pub fn set_fifo(&self, pipe: &Rc<Pipe>) {
+        *self.fifo.borrow_mut() = Rc::downgrade(pipe);
+    }
+
+    /// Its advisory locks.
+    #[inline]
+    pub fn locks(&self) -> &FileLocks {
+        &self.locks
     }
 }
 
 impl Drop for Vnode {
     fn drop(&mut self) {
-        let urgent = self.links.get() == 0;
-        self.mount.forget(Dropped { node: self.node, uses: self.uses.get(), image: self.has_image.get(), urgent });
+        let urgent = self.is_unlinked();
+        self.mount.forget(Dropped { node: self.number, uses: self.uses.get(), image: self.has_image.get(), urgent });
     }
 }
 

@@ -17,9 +17,9 @@ impl Mappings {
     /// Reads from a file into memory of vfs; less than asked for at its end.
     pub async fn read_into(&self, node: &NodeRef, position: u64, bytes: usize) -> Result<Vec<u8>, Errno> {
         self.write_back(node, position, bytes as u64).await?;
-        let service = node.mount.service;
+        let service = node.service();
         let room = GrantedBuffer::new(vec![0; bytes], service.endpoint(), Access::Write)?;
-        let request = fs::Read { node: node.node, grant: room.id(), position, bytes: bytes as u64 };
+        let request = fs::Read { node: node.number(), grant: room.id(), position, bytes: bytes as u64 };
         let reply = self.peers.ask(service, request.message()).await?;
         let mut data = room.take();
         data.truncate(reply.words[0] as usize);
@@ -28,12 +28,12 @@ impl Mappings {
 
     /// Writes to a file from memory of vfs.
     pub async fn write_from(&self, node: &NodeRef, position: u64, data: Vec<u8>, ids: u64) -> Result<u64, Errno> {
-        let service = node.mount.service;
+        let service = node.service();
         let bytes = data.len() as u64;
         let lent = GrantedBuffer::new(data, service.endpoint(), Access::Read)?;
-        let request = fs::Write { node: node.node, grant: lent.id(), position, bytes, ids };
+        let request = fs::Write { node: node.number(), grant: lent.id(), position, bytes, ids };
         let reply = self.peers.ask(service, request.message()).await?;
-        node.size.set(reply.words[1]);
+        node.set_size(reply.words[1]);
         let mut data = lent.take();
         data.truncate(reply.words[0] as usize);
         pages::update(node, position, data, reply.words[1])?;
@@ -49,10 +49,10 @@ impl Mappings {
         bytes: u64,
         ids: u64,
     ) -> Result<(u64, u64), Errno> {
-        let service = node.mount.service;
+        let service = node.service();
         let address = buffer.piece().address;
         let grant = MagicGrant::new(buffer.owner, address, bytes, service.endpoint(), Access::Read)?;
-        let request = fs::Write { node: node.node, grant: grant.id(), position, bytes, ids };
+        let request = fs::Write { node: node.number(), grant: grant.id(), position, bytes, ids };
         let reply = self.peers.ask(service, request.message()).await?;
         Ok((reply.words[0].min(bytes), reply.words[1]))
     }
@@ -68,9 +68,9 @@ impl Mappings {
     ) -> Result<(u64, u64), Errno> {
         let mut data = vec![0; bytes as usize];
         user::fetch(buffer.owner, buffer.piece().address, &mut data)?;
-        let service = node.mount.service;
+        let service = node.service();
         let lent = GrantedBuffer::new(data, service.endpoint(), Access::Read)?;
-        let request = fs::Write { node: node.node, grant: lent.id(), position, bytes, ids };
+        let request = fs::Write { node: node.number(), grant: lent.id(), position, bytes, ids };
         let reply = self.peers.ask(service, request.message()).await?;
         let (written, size) = (reply.words[0].min(bytes), reply.words[1]);
         let mut data = lent.take();

@@ -41,7 +41,7 @@ pub struct SharedMap {
 
 impl SharedMap {
     fn new(node: NodeRef, object: u64) -> Rc<SharedMap> {
-        node.shared.set(object);
+        node.set_shared_object(Some(object));
         Rc::new(SharedMap { node, object, mapping: Cell::new(0), busy: Cell::new(false), idle: Watchers::default() })
     }
 
@@ -73,12 +73,13 @@ impl Mappings {
         Mappings { peers, files, maps: RefCell::default() }
     }
 
-    /// The file of an object of vm's.
+    /// The mapped file of an object of vm's.
     pub fn shared_map(&self, object: u64) -> Option<Rc<SharedMap>> {
-        if object == 0 {
-            return None;
-        }
         self.maps.borrow().iter().find(|map| map.object == object).cloned()
+    }
+
+    fn map_of(&self, node: &NodeRef) -> Option<Rc<SharedMap>> {
+        self.shared_map(node.shared_object()?)
     }
 
     /// The pages of a file for a shared mapping, all of the range that the file has. The mapping is in progress until
@@ -88,7 +89,7 @@ impl Mappings {
             // A store cannot fail: there must be space for it.
             self.files.allocate(node, offset, bytes).await?;
         }
-        let map = match self.shared_map(node.shared.get()) {
+        let map = match self.map_of(node) {
             Some(map) => map,
             None => self.share(node)?,
         };
@@ -103,7 +104,7 @@ impl Mappings {
     }
 
     fn share(&self, node: &NodeRef) -> Result<Rc<SharedMap>, Errno> {
-        let (device, inode, bytes) = (node.mount.device, node.node, node.size.get());
+        let (device, inode, bytes) = (node.mount().device(), node.number(), node.size());
         let reply = ipc::call(Endpoint::VM, &vm::SharedOpen { device, inode, bytes }.message())?;
         let map = SharedMap::new(node.clone(), vm::SharedOpen::results(&reply)?);
         self.maps.borrow_mut().push(map.clone());
@@ -120,7 +121,7 @@ impl Mappings {
 
     /// Writes back what programs have changed within a part of a file.
     pub async fn write_back(&self, node: &NodeRef, offset: u64, bytes: u64) -> Result<(), Errno> {
-        let Some(map) = self.shared_map(node.shared.get()) else { return Ok(()) };
+        let Some(map) = self.map_of(node) else { return Ok(()) };
         map.lock().await;
         let result = self.write_back_pages(&map, offset, offset.saturating_add(bytes)).await;
         map.unlock();
@@ -143,7 +144,7 @@ impl Mappings {
             // In the same turn as vm's answer, so that nothing that is written later comes to the file earlier.
             self.put_pages(node, start, data).await?;
             ipc::call(Endpoint::VM, &vm::SharedWritten { object, offset: start, bytes }.message())?;
-            node.mount.dirty.set(true);
+            node.mount().mark_dirty();
             pages::forget_image(node);
             offset = start + bytes;
         }
@@ -152,10 +153,10 @@ impl Mappings {
 
     async fn put_pages(&self, node: &NodeRef, mut position: u64, mut data: Vec<u8>) -> Result<(), Errno> {
         while !data.is_empty() {
-            let service = node.mount.service;
+            let service = node.service();
             let bytes = data.len() as u64;
             let lent = GrantedBuffer::new(data, service.endpoint(), Access::Read)?;
-            let request = fs::Write { node: node.node, grant: lent.id(), position, bytes, ids: 0 };
+            let request = fs::Write { node: node.number(), grant: lent.id(), position, bytes, ids: 0 };
             let written = self.peers.ask(service, request.message()).await?.words[0].min(bytes);
             if written == 0 {
                 return Err(Errno::ENOSPC);
@@ -179,14 +180,14 @@ impl Mappings {
     async fn close_map(&self, map: &Rc<SharedMap>) {
         let object = map.object;
         // Of a file without name nobody will see it.
-        let mut lose = map.node.links.get() == 0;
+        let mut lose = map.node.is_unlinked();
         if !lose && let Err(error) = self.write_back_pages(map, 0, u64::MAX).await {
-            sys::log!("writes to node {:#x} by mmap are lost: {error}", map.node.node);
+            sys::log!("writes to node {:#x} by mmap are lost: {error}", map.node.number());
             lose = true;
         }
         // `EBUSY`: it is mapped again.
         if map.mapping.get() == 0 && ipc::call(Endpoint::VM, &vm::SharedClose { object, lose }.message()).is_ok() {
-            map.node.shared.set(0);
+            map.node.set_shared_object(None);
             self.maps.borrow_mut().retain(|other| other.object != object);
         }
     }
@@ -196,7 +197,7 @@ impl Mappings {
         let maps = self.maps.borrow().clone();
         let mut result = Ok(());
         for map in maps {
-            let wanted = mount.map_or(!map.node.mount.in_memory, |mount| Rc::ptr_eq(mount, &map.node.mount));
+            let wanted = mount.map_or(!map.node.mount().is_in_memory(), |mount| Rc::ptr_eq(mount, map.node.mount()));
             if wanted {
                 result = result.and(self.write_back(&map.node, 0, u64::MAX).await);
             }
@@ -208,7 +209,7 @@ impl Mappings {
     pub async fn release_maps(&self, mount: &Rc<Mount>) {
         let maps: Vec<u64> = {
             let all = self.maps.borrow();
-            all.iter().filter(|map| Rc::ptr_eq(mount, &map.node.mount)).map(|map| map.object).collect()
+            all.iter().filter(|map| Rc::ptr_eq(mount, map.node.mount())).map(|map| map.object).collect()
         };
         for object in maps {
             self.release_map(object).await;
@@ -217,11 +218,11 @@ impl Mappings {
 
     /// Writes a file back and syncs its file system; nothing to do for a file system in memory.
     pub async fn sync_node(&self, node: &NodeRef) -> Result<(), Errno> {
-        if node.mount.in_memory {
+        if node.mount().is_in_memory() {
             return Ok(());
         }
         self.write_back(node, 0, u64::MAX).await?;
-        self.peers.ask(node.mount.service, fs::Sync {}.message()).await.map(drop)
+        self.peers.ask(node.service(), fs::Sync {}.message()).await.map(drop)
     }
 
     /// After a restart: vm tells which files are mapped.
@@ -231,7 +232,7 @@ impl Mappings {
             && object != after
         {
             after = object;
-            match self.files.mounts.find(|mount| mount.device == device) {
+            match self.files.mounts.find(|mount| mount.device() == device) {
                 Some(mount) => self.maps.borrow_mut().push(SharedMap::new(mount.restore(inode), object)),
                 None => sys::log!("a mapped file on device {device:#x} has no mount"),
             }

@@ -90,7 +90,7 @@ impl Vfs {
         for word in arguments.split_ascii_whitespace().filter(|word| Device::parse(word).is_none()) {
             let plan = parse_argument(word)
                 .unwrap_or_else(|| panic!("the argument {word:?} is not of the form target=service[,disk]"));
-            if self.base.files.mounts.find(|mount| mount.target == plan.target.as_bytes()).is_some() {
+            if self.base.files.mounts.find(|mount| mount.target() == plan.target.as_bytes()).is_some() {
                 // By a predecessor that did not come to the end of the arguments.
                 continue;
             }
@@ -123,8 +123,7 @@ impl Vfs {
         let mut node = self.base.files.mounts.root()?;
         for name in path.split('/').filter(|name| !name.is_empty()) {
             let found = self.base.files.lookup(&node, name.as_bytes()).await?.ok_or(Errno::ENOENT)?;
-            let covering = found.covered.borrow().as_ref().and_then(|mount| mount.root());
-            node = covering.unwrap_or(found);
+            node = found.covering_root().unwrap_or(found);
         }
         if node.is_directory() { Ok(node) } else { Err(Errno::ENOTDIR) }
     }
@@ -172,14 +171,13 @@ impl Vfs {
             self.base.shared.clone(),
         );
         let root = mount.adopt(description);
-        mount.record.set(self.save_mount(&mount, root.node, covers.as_ref())?);
-        mount.root.replace(Some(root));
+        mount.preserve_at(self.save_mount(&mount, root.number(), covers.as_ref())?);
+        mount.set_root(root);
         if let Some(covers) = covers {
-            covers.covered.replace(Some(mount.clone()));
-            mount.covers.replace(Some(covers));
+            mount.cover(covers);
         }
         self.base.files.mounts.add(mount.clone());
-        if mount.in_memory {
+        if mount.is_in_memory() {
             self.own_root(&mount, &options).await;
         }
         Ok(())
@@ -187,7 +185,7 @@ impl Vfs {
 
     /// Sets mode and owner of the root of a file system in memory, as the options say.
     async fn own_root(&self, mount: &Mount, options: &Options) {
-        let Some(root) = mount.root.borrow().clone() else { return };
+        let Some(root) = mount.root() else { return };
         let mut result = Ok(());
         if options.uid.is_some() || options.gid.is_some() {
             result = self.base.files.set_owner(&root, options.uid, options.gid).await;
@@ -196,22 +194,22 @@ impl Vfs {
             result = self.base.files.set_mode(&root, mode).await;
         }
         if let Err(error) = result {
-            sys::log!("mode and owner of the root of {} cannot be set: {error}", mount.kind);
+            sys::log!("mode and owner of the root of {} cannot be set: {error}", mount.kind());
         }
     }
 
     /// Preserves a mount. `ENOSPC`: there are too many.
     fn save_mount(&self, mount: &Mount, root: u64, covers: Option<&NodeRef>) -> Result<u16, Errno> {
         self.base.store.new_mount(&MountRecord {
-            service: mount.service.slot() as u16,
-            volatile: mount.volatile,
-            in_memory: mount.in_memory,
-            flags: mount.flags.get(),
-            device: mount.device,
+            service: mount.service().slot() as u16,
+            volatile: mount.is_volatile(),
+            in_memory: mount.is_in_memory(),
+            flags: mount.flags(),
+            device: mount.device(),
             root,
             covers: covers.map_or(NodeRecord::NONE, |covers| covers.record()),
-            source: self.base.store.put_text(mount.source.as_bytes())?,
-            target: self.base.store.put_text(&mount.target)?,
+            source: self.base.store.put_text(mount.source().as_bytes())?,
+            target: self.base.store.put_text(mount.target())?,
         })
     }
 
@@ -233,14 +231,14 @@ impl Vfs {
         }
         let found = self.resolve(&process, AT_FDCWD, target, Last::Follow).await?;
         let node = found.existing()?.clone();
-        let is_root = node.mount.is_root(&node);
+        let is_root = node.mount().is_root(&node);
         if flags & MS_REMOUNT != 0 {
             if !is_root {
                 return Err(Errno::EINVAL);
             }
-            self.base.peers.ask(node.mount.service, fs::Sync {}.message()).await?;
-            node.mount.flags.set(flags & KEPT);
-            self.base.store.set_mount_flags(node.mount.record.get(), flags & KEPT);
+            self.base.peers.ask(node.service(), fs::Sync {}.message()).await?;
+            node.mount().set_flags(flags & KEPT);
+            self.base.store.set_mount_flags(node.mount().record(), flags & KEPT);
             return Ok(0);
         }
         if !node.is_directory() {
@@ -258,8 +256,8 @@ impl Vfs {
         if special.kind() != S_IFBLK {
             return Err(Errno::ENOTBLK);
         }
-        let device = self.devices.numbered(Kind::Block, special.device.get())?;
-        if self.base.files.mounts.find(|mount| mount.device == device.number()).is_some() {
+        let device = self.devices.numbered(Kind::Block, special.special_device())?;
+        if self.base.files.mounts.find(|mount| mount.device() == device.number()).is_some() {
             return Err(Errno::EBUSY);
         }
         let new = NewFileSystem { service, role, device: Some(device), options: Options::default(), flags };
@@ -273,30 +271,27 @@ impl Vfs {
             return Err(Errno::EPERM);
         }
         let node = self.resolve(&process, AT_FDCWD, target, Last::Follow).await?.existing()?.clone();
-        let mount = node.mount.clone();
+        let mount = node.mount().clone();
         if !mount.is_root(&node) {
             return Err(Errno::EINVAL);
         }
         drop(node);
         self.base.files.forget_names(&mount);
         self.base.mappings.release_maps(&mount).await;
-        let root = mount.root.borrow().clone().ok_or(Errno::EINVAL)?;
+        let root = mount.root().ok_or(Errno::EINVAL)?;
         // Two: the mount's own and ours.
-        let busy = mount.covers.borrow().is_none() || mount.node_count() > 1 || Rc::strong_count(&root) > 2;
+        let busy = mount.covers().is_none() || mount.node_count() > 1 || Rc::strong_count(&root) > 2;
         if busy {
             return Err(Errno::EBUSY);
         }
         self.base.files.put_dropped(&mount);
         if process.caller.recalled(fs::Unmount::LABEL).is_none() {
-            let request = fs::Unmount { node: root.node, force: false };
-            self.base.peers.ask_once(&process.caller, mount.service, request.message()).await?;
+            let request = fs::Unmount { node: root.number(), force: false };
+            self.base.peers.ask_once(&process.caller, mount.service(), request.message()).await?;
         }
-        if let Some(covered) = mount.covers.replace(None) {
-            covered.covered.replace(None);
-        }
-        self.base.store.remove_mount(mount.record.get());
+        self.base.store.remove_mount(mount.record());
         self.base.files.mounts.remove(&mount);
-        mount.root.replace(None);
+        mount.detach();
         Ok(0)
     }
 
@@ -304,9 +299,9 @@ impl Vfs {
     pub async fn sync(&self) -> Result<(), Errno> {
         let mut result = self.base.mappings.write_back_all(None).await;
         let mounts = self.base.files.mounts.all();
-        for mount in mounts.iter().filter(|mount| !mount.volatile && !mount.in_memory) {
-            mount.dirty.set(false);
-            result = result.and(self.base.peers.ask(mount.service, fs::Sync {}.message()).await.map(drop));
+        for mount in mounts.iter().filter(|mount| mount.needs_sync()) {
+            mount.take_dirty();
+            result = result.and(self.base.peers.ask(mount.service(), fs::Sync {}.message()).await.map(drop));
         }
         result
     }
@@ -318,12 +313,12 @@ impl Vfs {
             return result;
         }
         let mounts = self.base.files.mounts.all();
-        for mount in mounts.iter().rev().filter(|mount| !mount.volatile && !mount.in_memory) {
+        for mount in mounts.iter().rev().filter(|mount| mount.needs_sync()) {
             self.base.files.put_dropped(mount);
-            mount.flags.set(mount.flags.get() | MS_RDONLY);
-            let root = mount.root.borrow().as_ref().map_or(0, |root| root.node);
+            mount.set_flags(mount.flags() | MS_RDONLY);
+            let root = mount.root().map_or(0, |root| root.number());
             result = result.and(
-                self.base.peers.ask(mount.service, fs::Unmount { node: root, force: true }.message()).await.map(drop),
+                self.base.peers.ask(mount.service(), fs::Unmount { node: root, force: true }.message()).await.map(drop),
             );
         }
         result
@@ -339,11 +334,11 @@ impl Vfs {
             let mounts = self.base.files.mounts.all();
             for mount in &mounts {
                 self.base.files.put_dropped(mount);
-                if !mount.dirty.replace(false) || mount.in_memory {
+                if !mount.take_dirty() || !mount.needs_sync() {
                     continue;
                 }
-                if let Err(error) = self.base.peers.ask(mount.service, fs::Sync {}.message()).await {
-                    sys::log!("{} cannot be synced: {error}", mount.source);
+                if let Err(error) = self.base.peers.ask(mount.service(), fs::Sync {}.message()).await {
+                    sys::log!("{} cannot be synced: {error}", mount.source());
                 }
             }
         }

@@ -28,7 +28,7 @@ impl Object for Directory {
     }
 
     fn seek(&self, seek: &Seek) -> Result<u64, Errno> {
-        seek.within(self.node.size.get())
+        seek.within(self.node.size())
     }
 
     fn poll(&self) -> u32 {

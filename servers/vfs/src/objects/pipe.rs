@@ -85,7 +85,7 @@ impl Kind for PipeEnd {
         let pipe = from.pipe(record.place)?;
         pipe.open(reads, writes);
         if let Some(node) = &node {
-            *node.fifo.borrow_mut() = Rc::downgrade(&pipe);
+            node.set_fifo(&pipe);
         }
         from.has_inode(record.more);
         Some(PipeEnd { pipe, node, inode: record.more, reads, writes })

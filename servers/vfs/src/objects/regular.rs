@@ -40,7 +40,7 @@ impl Object for Regular {
 
     fn read(&self, on: &Operation, buffer: &mut UserBuffer, at: Option<u64>) -> Result<Flow, Errno> {
         let node = &self.node;
-        let ended = at.unwrap_or_else(|| on.file.position()) >= node.size.get() && !node.mount.volatile;
+        let ended = at.unwrap_or_else(|| on.file.position()) >= node.size() && !node.mount().is_volatile();
         if buffer.left() == 0 || ended {
             return done(0);
         }
@@ -55,14 +55,14 @@ impl Object for Regular {
     }
 
     fn seek(&self, seek: &Seek) -> Result<u64, Errno> {
-        seek.within(self.node.size.get())
+        seek.within(self.node.size())
     }
 
     fn control(&self, on: &Operation, request: u32, argument: u64) -> Result<Flow, Errno> {
         if request != FIONREAD {
             return Err(Errno::ENOTTY);
         }
-        let left = self.node.size.get().saturating_sub(on.file.position());
+        let left = self.node.size().saturating_sub(on.file.position());
         user::store(on.caller.endpoint, argument, &(left.min(i32::MAX as u64) as u32).to_le_bytes())?;
         done(0)
     }
@@ -87,13 +87,13 @@ async fn read(
     mut buffer: UserBuffer,
     at: Option<u64>,
 ) -> Result<u64, Errno> {
-    let service = node.mount.service;
+    let service = node.service();
     let start = at.unwrap_or_else(|| file.position());
-    let expected = start + buffer.left().min(node.size.get().saturating_sub(start));
+    let expected = start + buffer.left().min(node.size().saturating_sub(start));
     if at.is_none() {
         file.begin_transfer(expected);
     }
-    let is_mapped = node.shared.get() != 0;
+    let is_mapped = node.shared_object().is_some();
     let mut result = if is_mapped { base.mappings.write_back(&node, start, buffer.left()).await } else { Ok(()) };
     while buffer.left() > 0 && result.is_ok() {
         let piece = buffer.piece();
@@ -107,7 +107,7 @@ async fn read(
             }
         };
         let position = start + buffer.moved();
-        let request = fs::Read { node: node.node, grant: grant.id(), position, bytes };
+        let request = fs::Read { node: node.number(), grant: grant.id(), position, bytes };
         match base.peers.ask(service, request.message()).await {
             Ok(reply) => buffer.advance(reply.words[0].min(bytes)),
             Err(error) => result = Err(error),
@@ -132,18 +132,18 @@ async fn write(
     at: Option<u64>,
 ) -> Result<u64, Errno> {
     let appends = file.flags() & O_APPEND != 0;
-    let old_size = node.size.get();
+    let old_size = node.size();
     let start = if appends { append_at(&caller, old_size) } else { at.unwrap_or_else(|| file.position()) };
     let expected = start.checked_add(buffer.left()).filter(|end| *end <= i64::MAX as u64).ok_or(Errno::EFBIG)?;
     if at.is_none() {
         file.begin_transfer(expected);
     }
-    node.size.set(old_size.max(expected));
+    node.set_size(old_size.max(expected));
     let ids = caller.credentials().ids();
     let mut result = Ok(());
     let mut real_size = old_size;
     while buffer.left() > 0 {
-        let is_mapped = node.shared.get() != 0;
+        let is_mapped = node.shared_object().is_some();
         let bytes = buffer.piece().bytes.min(if is_mapped { BUFFER_BYTES } else { CHUNK });
         let position = start + buffer.moved();
         let written = if is_mapped {
@@ -164,8 +164,8 @@ async fn write(
         }
     }
     let end = start + buffer.moved();
-    if node.size.get() == old_size.max(expected) {
-        node.size.set(real_size.max(if result.is_ok() { end } else { 0 }));
+    if node.size() == old_size.max(expected) {
+        node.set_size(real_size.max(if result.is_ok() { end } else { 0 }));
     }
     let written = written(base, &caller, &file, &node).await;
     // Last, in the turn that answers the call: until then it is done again from its start.
@@ -178,10 +178,10 @@ async fn write(
 
 /// Does what follows a write: drops vm's image, clears set-id bits, syncs for O_DSYNC.
 pub async fn written(base: &Base, caller: &Caller, file: &OpenFile, node: &NodeRef) -> Result<(), Errno> {
-    node.mount.dirty.set(true);
+    node.mount().mark_dirty();
     pages::forget_image(node);
-    let mode = after_write(&caller.credentials(), node.mode.get());
-    if mode != node.mode.get() {
+    let mode = after_write(&caller.credentials(), node.mode());
+    if mode != node.mode() {
         base.files.set_mode(node, mode).await?;
     }
     if file.flags() & O_DSYNC != 0 {

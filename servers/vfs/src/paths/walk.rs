@@ -189,11 +189,10 @@ impl Walk<'_> {
             if Rc::ptr_eq(&self.node, &self.directories.root().node) {
                 return Ok(());
             }
-            if !self.node.mount.is_root(&self.node) {
+            if !self.node.mount().is_root(&self.node) {
                 break;
             }
-            let covered = self.node.mount.covers.borrow().clone();
-            match covered {
+            match self.node.mount().covers() {
                 Some(covered) => self.node = covered,
                 None => return Ok(()),
             }
@@ -211,7 +210,7 @@ impl Walk<'_> {
             return Err(Errno::ELOOP);
         }
         let target = self.vfs.base.files.read_link(link, PATH_MAX, self.process.caller.pid).await?;
-        if link.mount.volatile && target.starts_with(PIPE_PREFIX) {
+        if link.mount().is_volatile() && target.starts_with(PIPE_PREFIX) {
             return self.own_pipe(&target).map(Some);
         }
         self.text = path::splice(&target, &self.text[self.at..])?;
@@ -260,7 +259,7 @@ impl Walk<'_> {
 /// The root of what is mounted on a directory, or the directory itself.
 pub fn into_mount(mut node: NodeRef) -> NodeRef {
     loop {
-        let root = node.covered.borrow().as_ref().and_then(|mount| mount.root());
+        let root = node.covering_root();
         match root {
             Some(root) => node = root,
             None => return node,

@@ -81,8 +81,8 @@ impl Vfs {
             match self.base.files.stat(&node).await {
                 Ok(stat) => node.refresh(&stat),
                 // Of procfs: its process has ended meanwhile.
-                Err(_) if node.mount.volatile => {}
-                Err(error) => sys::log!("node {:#x} of {} is lost: {error}", node.node, node.mount.source),
+                Err(_) if node.mount().is_volatile() => {}
+                Err(error) => sys::log!("node {:#x} of {} is lost: {error}", node.number(), node.mount().source()),
             }
         }
         self.recovered.reach();
@@ -108,9 +108,9 @@ impl Vfs {
     /// Tells a file system which of its nodes are in use.
     async fn claim_nodes(&self, service: Service) -> Result<(), Errno> {
         let mounts = self.base.files.mounts.all();
-        let nodes = mounts.iter().filter(|mount| mount.service == service).flat_map(|mount| mount.nodes());
+        let nodes = mounts.iter().filter(|mount| mount.service() == service).flat_map(|mount| mount.nodes());
         let bytes: Vec<u8> =
-            nodes.flat_map(|node| [node.node.to_le_bytes(), node.uses().to_le_bytes()].concat()).collect();
+            nodes.flat_map(|node| [node.number().to_le_bytes(), node.uses().to_le_bytes()].concat()).collect();
         let length = bytes.len() as u64;
         let lent = GrantedBuffer::new(bytes, service.endpoint(), Access::Read)?;
         self.base.peers.ask(service, fs::SetUses { grant: lent.id(), bytes: length }.message()).await.map(drop)
@@ -158,19 +158,17 @@ impl Restoration {
                 },
                 self.vfs.base.shared.clone(),
             );
-            mount.record.set(*place);
+            mount.preserve_at(*place);
             // What was written since the last sync is not known.
-            mount.dirty.set(!record.volatile && !record.in_memory);
-            let root = mount.restore(record.root);
-            mount.root.replace(Some(root));
+            mount.mark_dirty();
+            mount.set_root(mount.restore(record.root));
             self.mounts.insert(*place, mount.clone());
             self.vfs.base.files.mounts.add(mount);
         }
         for (place, record) in &records {
             if let Some(covered) = self.node(record.covers) {
                 let mount = self.mounts[place].clone();
-                mount.covers.replace(Some(covered.clone()));
-                covered.covered.replace(Some(mount));
+                mount.cover(covered);
             }
         }
     }
@@ -283,7 +281,7 @@ impl Restoration {
         self.used.locks.insert(place);
         match self.node(record.node) {
             Some(node) if held => {
-                node.locks.restore(place, record);
+                node.locks().restore(place, record);
                 owner.into_iter().for_each(|file| file.set_flocked());
             }
             _ => self.vfs.base.store.release_lock(place),

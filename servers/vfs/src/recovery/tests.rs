@@ -81,14 +81,13 @@ fn mount(vfs: &'static Vfs) {
     let (kind, source, target) = ("ext2".into(), "/dev/vda".into(), b"/".to_vec());
     let new = NewMount { service: EXT2, kind, source, target, flags: 0, volatile: false, in_memory: false, device: 5 };
     let mount = Mount::new(new, vfs.base.shared.clone());
-    mount.record.set(vfs.base.store.new_mount(&record).expect("room"));
-    let root = mount.restore(2);
-    mount.root.replace(Some(root));
+    mount.preserve_at(vfs.base.store.new_mount(&record).expect("room"));
+    mount.set_root(mount.restore(2));
     vfs.base.files.mounts.add(mount);
 }
 
 fn open_file(vfs: &'static Vfs, node: u64, path: &[u8]) -> i32 {
-    let object = Regular { node: root(vfs).mount.restore(node) };
+    let object = Regular { node: root(vfs).mount().restore(node) };
     let file = File::new(&vfs.base.closing, object, O_RDWR, path.to_vec()).expect("room");
     process(vfs, INIT).insert(file, node.is_multiple_of(2)).expect("room") as i32
 }
@@ -129,7 +128,7 @@ fn turns() -> Vec<fn(&'static Vfs)> {
     turns.push(|vfs| {
         let directories = process(vfs, INIT).directories().expect("has some");
         directories.set_umask(0o77);
-        let node = root(vfs).mount.restore(30);
+        let node = root(vfs).mount().restore(30);
         directories.set_working(Place { node, path: Rc::from(&b"/home"[..]) }).expect("room");
     });
     turns.push(|vfs| {
@@ -213,14 +212,14 @@ fn seen(vfs: &Vfs) -> String {
         text += &format!("{:?} {} {}:", process.caller.endpoint, process.caller.pid, process.caller.session());
         if let Ok(directories) = process.directories() {
             let (root, working) = (directories.root(), directories.working());
-            text += &format!(" {} {:?} {} {:?}", root.node.node, root.path, working.node.node, working.path);
+            text += &format!(" {} {:?} {} {:?}", root.node.number(), root.path, working.node.number(), working.path);
             text += &format!(" {:o}", directories.umask());
         }
         let files = process.files();
         for (number, file, close_on_exec) in files.descriptors().marks(0, usize::MAX) {
             let path = file.path();
             text += &format!("\n {number} {close_on_exec} {} {} {:o}", file.number(), file.position(), file.flags());
-            text += &format!(" {:?} {:?}", file.node().map(|node| node.node), path);
+            text += &format!(" {:?} {:?}", file.node().map(|node| node.number()), path);
             if let Some(MessageQueue(queue)) = file.object() {
                 text += &format!(" {:?} {:?}", queue.record(), queue.poll());
             }
