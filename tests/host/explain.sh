@@ -8,7 +8,7 @@ shown() {
 }
 
 shown '^child 1 -> vfs  read\(0x[0-9a-f]+, '
-shown ' servers/vfs/src/[a-z_/]+\.rs  Vfs::read$'
+shown ' servers/vfs/src/calls/[a-z]+\.rs  read$'
 shown '^  vfs -> ext2  fs::Read .*'
 shown 'fs/ext2/src/[a-z_/]+\.rs  [A-Za-z0-9]+::read$'
 shown 'kernel call SafeCopyTo .*'

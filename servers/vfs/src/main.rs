@@ -7,12 +7,13 @@
 //!
 //! | folder | topic |
 //! |---|---|
-//! | `recovery` | makes the state again that a predecessor has left |
-//! | `mounts` | mount, unmount, sync |
-//! | `exec` | brings programs into vm |
+//! | `recovery` | restores the state that a predecessor has left |
 //! | `calls` | Linux calls, a file for each family; requests of pm, procfs and vm |
+//! | `state` | the parts in one structure, which only the folders above see |
+//! | `mounts` | mount, unmount, sync |
+//! | `exec` | loads programs into vm |
+//! | `open` | from a path to an open file |
 //! | `paths` | path names as text, and their resolution |
-//! | `state` | everything in one structure |
 //! | `processes` | threads of programs: descriptors, directories |
 //! | `objects` | open files, a file for each kind of object |
 //! | `sockets` | connected pairs of sockets |
@@ -47,6 +48,7 @@ mod mappings;
 mod memory;
 mod mounts;
 mod objects;
+mod open;
 mod paths;
 mod peers;
 mod pipes;
@@ -61,6 +63,7 @@ mod tests;
 use abi::{Endpoint, Errno, Message, endpoint::slot, message::LINUX_LABELS};
 use alloc::boxed::Box;
 use base::Flow;
+use calls::{linux_call, mmap::serve_vm, services::service_request};
 use devices::Devices;
 use keep::{KEEP_BYTES, Store};
 use recover::records::Found;
@@ -74,23 +77,27 @@ fn main(start: sys::Start) {
     let (store, found) = Store::open(keep);
     let vfs: &'static Vfs =
         Box::leak(Box::new(Vfs::new(store, start.endpoint.generation(), Devices::new(start.arguments))));
-    vfs.base.runtime.before_sending(|answers| vfs.base.store.end_turn(answers));
+    vfs.base().runtime().before_sending(|answers| vfs.base().store().end_turn(answers));
     match found {
-        Found::State | Found::Undone => vfs.restore(),
+        Found::State | Found::Undone => recovery::restore(vfs),
         Found::Nothing if start.birth == Birth::Fresh => {}
         Found::Nothing | Found::Damaged => {
             sys::log!("the predecessor's state is lost: every program's descriptors are closed")
         }
     }
-    vfs.base.runtime.spawn(async move {
-        vfs.finish_recovery().await;
-        if !vfs.mounted.is_reached() {
-            vfs.mount_all(start.arguments).await;
+    vfs.base().runtime().spawn(async move {
+        recovery::finish(vfs).await;
+        if !vfs.startup().mounted().is_reached() {
+            mounts::mount_all(vfs.base(), vfs.startup(), start.arguments).await;
         }
-        vfs.sync_periodically().await;
+        mounts::sync_periodically(vfs.base()).await;
     });
-    vfs.base.runtime.spawn(vfs.base.feed_pipes());
-    vfs.base.runtime.serve(|message| handle(vfs, message), |result| answer(vfs, result), |from, _| notified(vfs, from))
+    vfs.base().runtime().spawn(vfs.base().feed_pipes());
+    vfs.base().runtime().serve(
+        |message| handle(vfs, message),
+        |result| answer(vfs, result),
+        |from, _| notified(vfs, from),
+    )
 }
 
 /// Handles one message, as far as that goes without waiting.
@@ -100,47 +107,47 @@ fn handle(vfs: &'static Vfs, message: &Message) -> Flow {
         return Flow::Later;
     }
     let flow = if message.source.is_service() {
-        vfs.base.runtime.reply(message, &vfs.service_request(message));
+        vfs.base().runtime().reply(message, &service_request(vfs, message));
         Flow::Later
     } else if message.label >= LINUX_LABELS {
-        vfs.base.runtime.reply(message, &message.reply(Err(Errno::ENOSYS)));
+        vfs.base().runtime().reply(message, &message.reply(Err(Errno::ENOSYS)));
         Flow::Later
-    } else if !vfs.recovered.is_reached() {
+    } else if !vfs.startup().recovered().is_reached() {
         handle_recovered(vfs, *message);
         Flow::Later
     } else {
-        vfs.linux_call(message)
+        linux_call(vfs, message)
     };
     if matches!(flow, Flow::Later) {
-        vfs.base.sweep();
+        vfs.base().sweep();
     }
     flow
 }
 
 /// Handles a call that came while a predecessor's state is being restored: it waits for that.
 fn handle_recovered(vfs: &'static Vfs, message: Message) {
-    vfs.base.runtime.spawn(async move {
-        vfs.recovered.wait().await;
-        let result = match vfs.linux_call(&message) {
+    vfs.base().runtime().spawn(async move {
+        vfs.startup().recovered().wait().await;
+        let result = match linux_call(vfs, &message) {
             Flow::Done(result) => Some(result),
             Flow::Task(task) => Some(task.await),
             Flow::Later => None,
         };
-        vfs.base.sweep();
+        vfs.base().sweep();
         if let Some(result) = result {
-            vfs.base.answer(message.source, result);
+            vfs.base().answer(message.source, result);
         }
     });
 }
 
 /// Makes the reply to a call that has ended.
 fn answer(vfs: &Vfs, result: Result<u64, Errno>) -> Message {
-    vfs.base.sweep();
+    vfs.base().sweep();
     base::answer(result)
 }
 
 fn notified(vfs: &'static Vfs, from: Endpoint) {
     if from.slot() == slot::VM {
-        vfs.serve_vm();
+        serve_vm(vfs.base(), vfs.processes(), vfs.startup());
     }
 }

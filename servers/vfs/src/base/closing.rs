@@ -43,7 +43,7 @@ impl Closing {
     /// Notes an end.
     pub fn add(&self, note: Closed) {
         self.notes.borrow_mut().push(note);
-        self.shared.wants_sweep.set(true);
+        self.shared.ask_sweep();
     }
 
     /// Takes the oldest note.

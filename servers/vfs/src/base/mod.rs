@@ -6,6 +6,7 @@ pub mod closing;
 
 use crate::{
     callers::{Call, Callers},
+    devices::Devices,
     events::notices::{Notices, SIGPIPE},
     files::{Files, mount::Shared},
     keep::{
@@ -28,31 +29,22 @@ pub type Flow = Step<Result<u64, Errno>>;
 
 /// See the head of the file.
 pub struct Base {
-    /// The executor.
-    pub runtime: Runtime,
-    /// What outlives this process.
-    pub store: Rc<Store>,
-    /// Threads of programs.
-    pub callers: Rc<Callers>,
-    /// File systems and drivers.
-    pub peers: Rc<Peers>,
-    /// Files in use.
-    pub files: Rc<Files>,
-    /// Files that are mapped shared.
-    pub mappings: Mappings,
-    /// Pipes.
-    pub pipes: Pipes,
-    /// What pm has to be told.
-    pub notices: Notices,
-    /// Open files that have ended.
-    pub closing: Rc<Closing>,
-    /// What all mounts and open files share.
-    pub shared: Rc<Shared>,
+    devices: Devices,
+    runtime: Runtime,
+    store: Rc<Store>,
+    callers: Rc<Callers>,
+    peers: Rc<Peers>,
+    files: Rc<Files>,
+    mappings: Mappings,
+    pipes: Pipes,
+    notices: Notices,
+    closing: Rc<Closing>,
+    shared: Rc<Shared>,
 }
 
 impl Base {
     /// Nothing mounted, no programs. `generation`: of this incarnation.
-    pub fn new(store: Store, generation: u32) -> Base {
+    pub fn new(store: Store, generation: u32, devices: Devices) -> Base {
         let store = Rc::new(store);
         let runtime = Runtime::new();
         // Numbers that no predecessor has given.
@@ -61,6 +53,7 @@ impl Base {
         let peers = Rc::new(Peers::new(runtime.clone(), store.clone()));
         let files = Rc::new(Files::new(peers.clone()));
         Base {
+            devices,
             runtime,
             store: store.clone(),
             callers: Rc::default(),
@@ -74,6 +67,69 @@ impl Base {
         }
     }
 
+    /// The devices of this system.
+    pub fn devices(&self) -> &Devices {
+        &self.devices
+    }
+
+    /// The executor.
+    #[inline]
+    pub fn runtime(&self) -> &Runtime {
+        &self.runtime
+    }
+
+    /// What outlives this process.
+    #[inline]
+    pub fn store(&self) -> &Rc<Store> {
+        &self.store
+    }
+
+    /// Threads of programs.
+    pub fn callers(&self) -> &Rc<Callers> {
+        &self.callers
+    }
+
+    /// File systems and drivers.
+    #[inline]
+    pub fn peers(&self) -> &Rc<Peers> {
+        &self.peers
+    }
+
+    /// Files in use.
+    #[inline]
+    pub fn files(&self) -> &Rc<Files> {
+        &self.files
+    }
+
+    /// Files that are mapped shared.
+    #[inline]
+    pub fn mappings(&self) -> &Mappings {
+        &self.mappings
+    }
+
+    /// Pipes.
+    #[inline]
+    pub fn pipes(&self) -> &Pipes {
+        &self.pipes
+    }
+
+    /// What pm has to be told.
+    #[inline]
+    pub fn notices(&self) -> &Notices {
+        &self.notices
+    }
+
+    /// Open files that have ended.
+    #[inline]
+    pub fn closing(&self) -> &Rc<Closing> {
+        &self.closing
+    }
+
+    /// What all mounts and open files share.
+    pub fn shared(&self) -> &Rc<Shared> {
+        &self.shared
+    }
+
     /// Answers a call of a program that waits.
     pub fn answer(&self, who: Endpoint, result: Result<u64, Errno>) {
         self.runtime.answer(who, answer(result));
@@ -82,13 +138,13 @@ impl Base {
     /// Does what the ends of open files and vnodes have left to do. Runs after each request.
     #[inline]
     pub fn sweep(&self) {
-        if self.shared.wants_sweep.get() {
+        if self.shared.wants_sweep() {
             self.sweep_all();
         }
     }
 
     fn sweep_all(&self) {
-        while self.shared.wants_sweep.take() {
+        while self.shared.take_sweep() {
             while let Some(closed) = self.closing.take() {
                 self.close(closed);
             }

@@ -10,14 +10,14 @@ use crate::{
     base::Flow,
     callers::permission::{self, WRITE},
     files::{
+        Files,
         stat::{STATFS_BYTES, Stat},
         vnode::NodeRef,
     },
     memory as user,
     objects::{OpenFile, pipe::PipeEnd, regular::Regular},
-    paths::walk::Last,
+    paths::walk::{self, Last},
     processes::{AT_FDCWD, Process},
-    state::Vfs,
 };
 use abi::{Errno, linux::nr};
 use alloc::rc::Rc;
@@ -54,34 +54,34 @@ fn writable(node: &NodeRef) -> Result<(), Errno> {
 const NOFOLLOW: u32 = AT_SYMLINK_NOFOLLOW;
 
 pub(super) const CALLS: &[Entry] = &[
-    call(nr::STAT, |c| task(c.vfs.stat_target(c.process(), c.target_here(0, 0)?, c.words[1]))),
-    call(nr::LSTAT, |c| task(c.vfs.stat_target(c.process(), c.target_here(0, NOFOLLOW)?, c.words[1]))),
-    call(nr::FSTAT, |c| task(c.vfs.stat_target(c.process(), c.target_descriptor()?, c.words[1]))),
+    call(nr::STAT, |c| task(stat_target(c.files(), c.process(), c.target_here(0, 0)?, c.words[1]))),
+    call(nr::LSTAT, |c| task(stat_target(c.files(), c.process(), c.target_here(0, NOFOLLOW)?, c.words[1]))),
+    call(nr::FSTAT, |c| task(stat_target(c.files(), c.process(), c.target_descriptor()?, c.words[1]))),
     call(nr::NEWFSTATAT, |c| {
         allow(c.flags(3), NOFOLLOW | AT_EMPTY_PATH | AT_STAT_IGNORED)?;
-        task(c.vfs.stat_target(c.process(), c.target_at(0, c.flags(3))?, c.words[2]))
+        task(stat_target(c.files(), c.process(), c.target_at(0, c.flags(3))?, c.words[2]))
     }),
     call(nr::STATX, |c| {
         allow(c.flags(2), NOFOLLOW | AT_EMPTY_PATH | AT_STAT_IGNORED)?;
-        task(c.vfs.statx_target(c.process(), c.target_at(0, c.flags(2))?, c.words[4]))
+        task(statx_target(c.files(), c.process(), c.target_at(0, c.flags(2))?, c.words[4]))
     }),
-    call(nr::STATFS, |c| task(c.vfs.statfs_target(c.process(), c.target_here(0, 0)?, c.words[1]))),
-    call(nr::FSTATFS, |c| task(c.vfs.statfs_target(c.process(), c.target_descriptor()?, c.words[1]))),
-    call(nr::ACCESS, |c| task(c.vfs.access(c.process(), c.target_here(0, 0)?, c.flags(1)))),
-    call(nr::FACCESSAT, |c| task(c.vfs.access(c.process(), c.target_at(0, 0)?, c.flags(2)))),
+    call(nr::STATFS, |c| task(statfs_target(c.files(), c.process(), c.target_here(0, 0)?, c.words[1]))),
+    call(nr::FSTATFS, |c| task(statfs_target(c.files(), c.process(), c.target_descriptor()?, c.words[1]))),
+    call(nr::ACCESS, |c| task(access(c.files(), c.process(), c.target_here(0, 0)?, c.flags(1)))),
+    call(nr::FACCESSAT, |c| task(access(c.files(), c.process(), c.target_at(0, 0)?, c.flags(2)))),
     call(nr::FACCESSAT2, |c| {
         allow(c.flags(3), NOFOLLOW | AT_EMPTY_PATH | AT_EACCESS)?;
-        task(c.vfs.access(c.process(), c.target_at(0, c.flags(3))?, c.flags(2)))
+        task(access(c.files(), c.process(), c.target_at(0, c.flags(3))?, c.flags(2)))
     }),
-    call(nr::CHMOD, |c| task(c.vfs.chmod(c.process(), c.target_here(0, 0)?, c.flags(1)))),
-    call(nr::FCHMOD, |c| task(c.vfs.chmod(c.process(), c.target_usable()?, c.flags(1)))),
-    call(nr::FCHMODAT, |c| task(c.vfs.chmod(c.process(), c.target_at(0, 0)?, c.flags(2)))),
-    call(nr::CHOWN, |c| task(c.vfs.chown(c.process(), c.target_here(0, 0)?, c.flags(1), c.flags(2)))),
-    call(nr::LCHOWN, |c| task(c.vfs.chown(c.process(), c.target_here(0, NOFOLLOW)?, c.flags(1), c.flags(2)))),
-    call(nr::FCHOWN, |c| task(c.vfs.chown(c.process(), c.target_usable()?, c.flags(1), c.flags(2)))),
+    call(nr::CHMOD, |c| task(chmod(c.files(), c.process(), c.target_here(0, 0)?, c.flags(1)))),
+    call(nr::FCHMOD, |c| task(chmod(c.files(), c.process(), c.target_usable()?, c.flags(1)))),
+    call(nr::FCHMODAT, |c| task(chmod(c.files(), c.process(), c.target_at(0, 0)?, c.flags(2)))),
+    call(nr::CHOWN, |c| task(chown(c.files(), c.process(), c.target_here(0, 0)?, c.flags(1), c.flags(2)))),
+    call(nr::LCHOWN, |c| task(chown(c.files(), c.process(), c.target_here(0, NOFOLLOW)?, c.flags(1), c.flags(2)))),
+    call(nr::FCHOWN, |c| task(chown(c.files(), c.process(), c.target_usable()?, c.flags(1), c.flags(2)))),
     call(nr::FCHOWNAT, |c| {
         allow(c.flags(4), NOFOLLOW | AT_EMPTY_PATH)?;
-        task(c.vfs.chown(c.process(), c.target_at(0, c.flags(4))?, c.flags(2), c.flags(3)))
+        task(chown(c.files(), c.process(), c.target_at(0, c.flags(4))?, c.flags(2), c.flags(3)))
     }),
     call(nr::UTIME, utime),
     call(nr::UTIMES, |c| set_times(c, c.target_here(0, 0)?, c.words[1], decode_timevals)),
@@ -94,9 +94,9 @@ pub(super) const CALLS: &[Entry] = &[
         };
         set_times(c, target, c.words[2], decode_timespecs)
     }),
-    change(nr::TRUNCATE, All, |c| task(c.vfs.truncate(c.process(), c.target_here(0, 0)?, c.words[1]))),
-    change(nr::FTRUNCATE, All, |c| task(c.vfs.ftruncate(c.process(), c.int(0), c.words[1]))),
-    call(nr::FALLOCATE, |c| task(c.vfs.allocate_call(c.process(), c.int(0), c.flags(1), c.words[2], c.words[3]))),
+    change(nr::TRUNCATE, All, |c| task(truncate(c.files(), c.process(), c.target_here(0, 0)?, c.words[1]))),
+    change(nr::FTRUNCATE, All, |c| task(ftruncate(c.files(), c.process(), c.int(0), c.words[1]))),
+    call(nr::FALLOCATE, |c| task(allocate_call(c.files(), c.process(), c.int(0), c.flags(1), c.words[2], c.words[3]))),
     call(nr::GETXATTR, |_| Err(Errno::EOPNOTSUPP)),
     call(nr::LGETXATTR, |_| Err(Errno::EOPNOTSUPP)),
     call(nr::FGETXATTR, |_| Err(Errno::EOPNOTSUPP)),
@@ -115,7 +115,7 @@ fn set_times(
         0 => [TIME_NOW, TIME_NOW],
         _ => decode(user::fetch_words::<4>(call.process.caller.endpoint, address)?)?,
     };
-    task(call.vfs.set_times_of(call.process(), target, times))
+    task(set_times_of(call.files(), call.process(), target, times))
 }
 
 /// utime: whole seconds.
@@ -125,205 +125,201 @@ fn utime(call: &Call) -> Result<Flow, Errno> {
         address => user::fetch_words::<2>(call.process.caller.endpoint, address)?
             .map(|seconds| nanoseconds_since_1970(seconds, 0)),
     };
-    task(call.vfs.set_times_of(call.process(), call.target_here(0, 0)?, times))
+    task(set_times_of(call.files(), call.process(), call.target_here(0, 0)?, times))
 }
 
-impl Vfs {
-    /// Finds what a call is about.
-    pub async fn find(&self, process: &Process, target: Target) -> Result<Subject, Errno> {
-        if target.path.is_empty() && target.flags & AT_EMPTY_PATH != 0 {
-            if target.directory == AT_FDCWD {
-                return Ok(Subject::Node(self.place(process, target.directory)?.node));
-            }
-            return process.file(target.directory).map(Subject::File);
+/// Finds what a call is about.
+async fn find(files: &Files, process: &Process, target: Target) -> Result<Subject, Errno> {
+    if target.path.is_empty() && target.flags & AT_EMPTY_PATH != 0 {
+        if target.directory == AT_FDCWD {
+            return Ok(Subject::Node(walk::place(process, target.directory)?.node));
         }
+        return process.file(target.directory).map(Subject::File);
+    }
+    let last = if target.flags & AT_SYMLINK_NOFOLLOW != 0 { Last::Keep } else { Last::Follow };
+    let found = walk::resolve(files, process, target.directory, target.path, last).await?;
+    match found.pipe {
+        Some(pipe) => Ok(Subject::File(pipe)),
+        None => found.node.map(Subject::Node).ok_or(Errno::ENOENT),
+    }
+}
+
+async fn stat_subject(files: &Files, subject: &Subject) -> Result<Stat, Errno> {
+    match subject {
+        Subject::Node(node) => files.stat(node).await,
+        Subject::File(file) => match file.node() {
+            Some(node) => files.stat(node).await,
+            None => file.any().summary().map(|summary| Stat::of_object(&summary)),
+        },
+    }
+}
+
+/// stat, lstat, newfstatat, fstat.
+async fn stat_target(files: &Files, process: Rc<Process>, target: Target, address: u64) -> Result<u64, Errno> {
+    let subject = find(files, &process, target).await?;
+    let stat = stat_subject(files, &subject).await?;
+    user::store(process.caller.endpoint, address, &stat.0)?;
+    Ok(0)
+}
+
+/// statx.
+async fn statx_target(files: &Files, process: Rc<Process>, target: Target, address: u64) -> Result<u64, Errno> {
+    let subject = find(files, &process, target).await?;
+    let stat = stat_subject(files, &subject).await?;
+    user::store(process.caller.endpoint, address, &stat.to_statx())?;
+    Ok(0)
+}
+
+/// statfs and fstatfs.
+async fn statfs_target(files: &Files, process: Rc<Process>, target: Target, address: u64) -> Result<u64, Errno> {
+    const PIPEFS_MAGIC: u64 = 0x5049_5045;
+    let bytes = match find(files, &process, target).await?.node() {
+        Ok(node) => files.stat_fs(&node).await?,
+        Err(_) => {
+            let mut bytes = alloc::vec![0; STATFS_BYTES];
+            bytes[..8].copy_from_slice(&PIPEFS_MAGIC.to_le_bytes());
+            bytes[8..16].copy_from_slice(&4096u64.to_le_bytes());
+            bytes
+        }
+    };
+    user::store(process.caller.endpoint, address, &bytes)?;
+    Ok(0)
+}
+
+/// access and its relatives: `mode` has R_OK 4, W_OK 2, X_OK 1.
+async fn access(files: &Files, process: Rc<Process>, target: Target, mode: u32) -> Result<u64, Errno> {
+    if mode & !7 != 0 {
+        return Err(Errno::EINVAL);
+    }
+    let credentials = process.caller.credentials();
+    let credentials = if target.flags & AT_EACCESS != 0 { credentials } else { Rc::new(credentials.real()) };
+    let node = if target.path.is_empty() && target.flags & AT_EMPTY_PATH != 0 {
+        match find(files, &process, target).await?.node() {
+            Ok(node) => node,
+            Err(_) => return Ok(0),
+        }
+    } else {
         let last = if target.flags & AT_SYMLINK_NOFOLLOW != 0 { Last::Keep } else { Last::Follow };
-        let found = self.resolve(process, target.directory, target.path, last).await?;
-        match found.pipe {
-            Some(pipe) => Ok(Subject::File(pipe)),
-            None => found.node.map(Subject::Node).ok_or(Errno::ENOENT),
-        }
-    }
-
-    async fn stat_subject(&self, subject: &Subject) -> Result<Stat, Errno> {
-        match subject {
-            Subject::Node(node) => self.base.files.stat(node).await,
-            Subject::File(file) => match file.node() {
-                Some(node) => self.base.files.stat(node).await,
-                None => file.any().summary().map(|summary| Stat::of_object(&summary)),
-            },
-        }
-    }
-
-    /// stat, lstat, newfstatat, fstat.
-    pub async fn stat_target(&self, process: Rc<Process>, target: Target, address: u64) -> Result<u64, Errno> {
-        let subject = self.find(&process, target).await?;
-        let stat = self.stat_subject(&subject).await?;
-        user::store(process.caller.endpoint, address, &stat.0)?;
-        Ok(0)
-    }
-
-    /// statx.
-    pub async fn statx_target(&self, process: Rc<Process>, target: Target, address: u64) -> Result<u64, Errno> {
-        let subject = self.find(&process, target).await?;
-        let stat = self.stat_subject(&subject).await?;
-        user::store(process.caller.endpoint, address, &stat.to_statx())?;
-        Ok(0)
-    }
-
-    /// statfs and fstatfs.
-    pub async fn statfs_target(&self, process: Rc<Process>, target: Target, address: u64) -> Result<u64, Errno> {
-        const PIPEFS_MAGIC: u64 = 0x5049_5045;
-        let bytes = match self.find(&process, target).await?.node() {
-            Ok(node) => self.base.files.stat_fs(&node).await?,
-            Err(_) => {
-                let mut bytes = alloc::vec![0; STATFS_BYTES];
-                bytes[..8].copy_from_slice(&PIPEFS_MAGIC.to_le_bytes());
-                bytes[8..16].copy_from_slice(&4096u64.to_le_bytes());
-                bytes
-            }
-        };
-        user::store(process.caller.endpoint, address, &bytes)?;
-        Ok(0)
-    }
-
-    /// access and its relatives: `mode` has R_OK 4, W_OK 2, X_OK 1.
-    pub async fn access(&self, process: Rc<Process>, target: Target, mode: u32) -> Result<u64, Errno> {
-        if mode & !7 != 0 {
-            return Err(Errno::EINVAL);
-        }
-        let credentials = process.caller.credentials();
-        let credentials = if target.flags & AT_EACCESS != 0 { credentials } else { Rc::new(credentials.real()) };
-        let node = if target.path.is_empty() && target.flags & AT_EMPTY_PATH != 0 {
-            match self.find(&process, target).await?.node() {
-                Ok(node) => node,
-                Err(_) => return Ok(0),
-            }
-        } else {
-            let last = if target.flags & AT_SYMLINK_NOFOLLOW != 0 { Last::Keep } else { Last::Follow };
-            let found = self.resolve_as(&process, credentials.clone(), target.directory, target.path, last).await?;
-            found.existing()?.clone()
-        };
-        if mode & WRITE != 0 && (node.is_regular() || node.is_directory()) {
-            writable(&node)?;
-        }
-        permission::check(&credentials, node.attributes(), mode)?;
-        Ok(0)
-    }
-
-    /// chmod and its relatives.
-    pub async fn chmod(&self, process: Rc<Process>, target: Target, mode: u32) -> Result<u64, Errno> {
-        let node = self.find(&process, target).await?.node()?;
-        if node.is_link() {
-            return Err(Errno::EOPNOTSUPP);
-        }
+        let found = walk::resolve_as(files, &process, credentials.clone(), target.directory, target.path, last).await?;
+        found.existing()?.clone()
+    };
+    if mode & WRITE != 0 && (node.is_regular() || node.is_directory()) {
         writable(&node)?;
-        let credentials = process.caller.credentials();
-        permission::check_owner(&credentials, node.attributes())?;
-        self.base.files.set_mode(&node, permission::chmod_bits(&credentials, node.attributes(), mode)).await?;
-        Ok(0)
     }
+    permission::check(&credentials, node.attributes(), mode)?;
+    Ok(0)
+}
 
-    /// chown and its relatives; all ones leaves an id.
-    pub async fn chown(&self, process: Rc<Process>, target: Target, uid: u32, gid: u32) -> Result<u64, Errno> {
-        let node = self.find(&process, target).await?.node()?;
-        writable(&node)?;
-        let (uid, gid) = ((uid != u32::MAX).then_some(uid), (gid != u32::MAX).then_some(gid));
-        permission::check_chown(&process.caller.credentials(), node.attributes(), uid, gid)?;
-        self.base.files.set_owner(&node, uid, gid).await?;
-        Ok(0)
+/// chmod and its relatives.
+async fn chmod(files: &Files, process: Rc<Process>, target: Target, mode: u32) -> Result<u64, Errno> {
+    let node = find(files, &process, target).await?.node()?;
+    if node.is_link() {
+        return Err(Errno::EOPNOTSUPP);
     }
+    writable(&node)?;
+    let credentials = process.caller.credentials();
+    permission::check_owner(&credentials, node.attributes())?;
+    files.set_mode(&node, permission::chmod_bits(&credentials, node.attributes(), mode)).await?;
+    Ok(0)
+}
 
-    /// utimensat and its relatives, with times as `fs::SetTimes` has them.
-    pub async fn set_times_of(&self, process: Rc<Process>, target: Target, times: [u64; 2]) -> Result<u64, Errno> {
-        let node = self.find(&process, target).await?.node()?;
-        writable(&node)?;
-        let credentials = process.caller.credentials();
-        match times {
-            [TIME_OMIT, TIME_OMIT] => return Ok(0),
-            [TIME_NOW, TIME_NOW] => permission::check_owner(&credentials, node.attributes())
-                .or_else(|_| permission::check(&credentials, node.attributes(), WRITE))?,
-            _ => permission::check_owner(&credentials, node.attributes())?,
-        }
-        self.base.files.set_times(&node, times[0], times[1]).await?;
-        Ok(0)
-    }
+/// chown and its relatives; all ones leaves an id.
+async fn chown(files: &Files, process: Rc<Process>, target: Target, uid: u32, gid: u32) -> Result<u64, Errno> {
+    let node = find(files, &process, target).await?.node()?;
+    writable(&node)?;
+    let (uid, gid) = ((uid != u32::MAX).then_some(uid), (gid != u32::MAX).then_some(gid));
+    permission::check_chown(&process.caller.credentials(), node.attributes(), uid, gid)?;
+    files.set_owner(&node, uid, gid).await?;
+    Ok(0)
+}
 
-    /// truncate.
-    pub async fn truncate(&self, process: Rc<Process>, target: Target, size: u64) -> Result<u64, Errno> {
-        if size > i64::MAX as u64 {
-            return Err(Errno::EINVAL);
-        }
-        let node = self.find(&process, target).await?.node()?;
-        if node.is_directory() {
-            return Err(Errno::EISDIR);
-        }
-        if !node.is_regular() {
-            return Err(Errno::EINVAL);
-        }
-        writable(&node)?;
-        permission::check(&process.caller.credentials(), node.attributes(), WRITE)?;
-        self.resize(&process, &node, size).await
+/// utimensat and its relatives, with times as `fs::SetTimes` has them.
+async fn set_times_of(files: &Files, process: Rc<Process>, target: Target, times: [u64; 2]) -> Result<u64, Errno> {
+    let node = find(files, &process, target).await?.node()?;
+    writable(&node)?;
+    let credentials = process.caller.credentials();
+    match times {
+        [TIME_OMIT, TIME_OMIT] => return Ok(0),
+        [TIME_NOW, TIME_NOW] => permission::check_owner(&credentials, node.attributes())
+            .or_else(|_| permission::check(&credentials, node.attributes(), WRITE))?,
+        _ => permission::check_owner(&credentials, node.attributes())?,
     }
+    files.set_times(&node, times[0], times[1]).await?;
+    Ok(0)
+}
 
-    /// ftruncate.
-    pub async fn ftruncate(&self, process: Rc<Process>, descriptor: i32, size: u64) -> Result<u64, Errno> {
-        let file = process.file(descriptor)?;
-        file.usable()?;
-        match file.object::<Regular>() {
-            Some(Regular { node }) if file.writes() && size <= i64::MAX as u64 => {
-                self.resize(&process, node, size).await
-            }
-            _ => Err(Errno::EINVAL),
-        }
+/// truncate.
+async fn truncate(files: &Files, process: Rc<Process>, target: Target, size: u64) -> Result<u64, Errno> {
+    if size > i64::MAX as u64 {
+        return Err(Errno::EINVAL);
     }
+    let node = find(files, &process, target).await?.node()?;
+    if node.is_directory() {
+        return Err(Errno::EISDIR);
+    }
+    if !node.is_regular() {
+        return Err(Errno::EINVAL);
+    }
+    writable(&node)?;
+    permission::check(&process.caller.credentials(), node.attributes(), WRITE)?;
+    resize(files, &process, &node, size).await
+}
 
-    /// fallocate without flags: the file has space from `offset` on, and is at least so long. `ENOSPC`: it is as long as before.
-    pub async fn allocate_call(
-        &self,
-        process: Rc<Process>,
-        descriptor: i32,
-        flags: u32,
-        offset: u64,
-        bytes: u64,
-    ) -> Result<u64, Errno> {
-        let file = process.file(descriptor)?;
-        file.writable()?;
-        let end = offset.checked_add(bytes).filter(|end| *end <= i64::MAX as u64).ok_or(Errno::EFBIG)?;
-        if bytes == 0 || offset > i64::MAX as u64 || bytes > i64::MAX as u64 {
-            return Err(Errno::EINVAL);
-        }
-        if flags != 0 {
-            return Err(Errno::EOPNOTSUPP);
-        }
-        let node = match (file.object::<Regular>(), file.object::<PipeEnd>()) {
-            (Some(Regular { node }), _) => node,
-            (None, Some(_)) => return Err(Errno::ESPIPE),
-            (None, None) => return Err(Errno::ENODEV),
-        };
-        let old_size = node.size();
-        if end > old_size {
-            self.resize(&process, node, end).await?;
-        }
-        let result = self.base.files.allocate(node, offset, bytes).await;
-        if result.is_err() && node.size() == end.max(old_size) {
-            self.base.files.restore_size(node, old_size).await?;
-        }
-        result.map(|()| 0)
+/// ftruncate.
+async fn ftruncate(files: &Files, process: Rc<Process>, descriptor: i32, size: u64) -> Result<u64, Errno> {
+    let file = process.file(descriptor)?;
+    file.usable()?;
+    match file.object::<Regular>() {
+        Some(Regular { node }) if file.writes() && size <= i64::MAX as u64 => resize(files, &process, node, size).await,
+        _ => Err(Errno::EINVAL),
     }
+}
 
-    async fn resize(&self, process: &Process, node: &NodeRef, size: u64) -> Result<u64, Errno> {
-        self.base.files.set_size(&process.caller, node, size).await?;
-        let mode = permission::after_write(&process.caller.credentials(), node.mode());
-        if mode != node.mode() {
-            self.base.files.set_mode(node, mode).await?;
-        }
-        Ok(0)
+/// fallocate without flags: the file has space from `offset` on, and is at least so long. `ENOSPC`: it is as long as before.
+async fn allocate_call(
+    files: &Files,
+    process: Rc<Process>,
+    descriptor: i32,
+    flags: u32,
+    offset: u64,
+    bytes: u64,
+) -> Result<u64, Errno> {
+    let file = process.file(descriptor)?;
+    file.writable()?;
+    let end = offset.checked_add(bytes).filter(|end| *end <= i64::MAX as u64).ok_or(Errno::EFBIG)?;
+    if bytes == 0 || offset > i64::MAX as u64 || bytes > i64::MAX as u64 {
+        return Err(Errno::EINVAL);
     }
+    if flags != 0 {
+        return Err(Errno::EOPNOTSUPP);
+    }
+    let node = match (file.object::<Regular>(), file.object::<PipeEnd>()) {
+        (Some(Regular { node }), _) => node,
+        (None, Some(_)) => return Err(Errno::ESPIPE),
+        (None, None) => return Err(Errno::ENODEV),
+    };
+    let old_size = node.size();
+    if end > old_size {
+        resize(files, &process, node, end).await?;
+    }
+    let result = files.allocate(node, offset, bytes).await;
+    if result.is_err() && node.size() == end.max(old_size) {
+        files.restore_size(node, old_size).await?;
+    }
+    result.map(|()| 0)
+}
+
+async fn resize(files: &Files, process: &Process, node: &NodeRef, size: u64) -> Result<u64, Errno> {
+    files.set_size(&process.caller, node, size).await?;
+    let mode = permission::after_write(&process.caller.credentials(), node.mode());
+    if mode != node.mode() {
+        files.set_mode(node, mode).await?;
+    }
+    Ok(0)
 }
 
 /// Times of utimensat (`struct timespec[2]`, as words). `EINVAL`.
-pub fn decode_timespecs(words: [u64; 4]) -> Result<[u64; 2], Errno> {
+fn decode_timespecs(words: [u64; 4]) -> Result<[u64; 2], Errno> {
     const UTIME_NOW: u64 = (1 << 30) - 1;
     const UTIME_OMIT: u64 = (1 << 30) - 2;
     let decode = |seconds: u64, nanoseconds: u64| match nanoseconds {
@@ -336,7 +332,7 @@ pub fn decode_timespecs(words: [u64; 4]) -> Result<[u64; 2], Errno> {
 }
 
 /// Times of utimes (`struct timeval[2]`, as words). `EINVAL`.
-pub fn decode_timevals(words: [u64; 4]) -> Result<[u64; 2], Errno> {
+fn decode_timevals(words: [u64; 4]) -> Result<[u64; 2], Errno> {
     let decode = |seconds: u64, microseconds: u64| match microseconds {
         0..1_000_000 => Ok(nanoseconds_since_1970(seconds, microseconds * 1000)),
         _ => Err(Errno::EINVAL),
@@ -345,7 +341,7 @@ pub fn decode_timevals(words: [u64; 4]) -> Result<[u64; 2], Errno> {
 }
 
 /// Times before 1970 count as 1970, those beyond the protocol's range as its end.
-pub fn nanoseconds_since_1970(seconds: u64, nanoseconds: u64) -> u64 {
+fn nanoseconds_since_1970(seconds: u64, nanoseconds: u64) -> u64 {
     if (seconds as i64) < 0 {
         return 0;
     }

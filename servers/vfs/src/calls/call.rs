@@ -1,10 +1,15 @@
 //! One call with its arguments, and the forms in which calls give them.
 
 use crate::{
-    keep::records::Note,
+    base::{Base, closing::Closing},
+    files::{Files, locks::Waits},
+    keep::{Store, records::Note},
+    mappings::Mappings,
     memory as user,
     memory::buffer::UserBuffer,
-    processes::{AT_FDCWD, Process},
+    peers::Peers,
+    processes::{AT_FDCWD, Process, Processes},
+    queues::names::QueueNames,
     state::Vfs,
 };
 use abi::Errno;
@@ -41,14 +46,69 @@ impl Target {
 
 /// One call.
 pub struct Call<'a> {
-    /// This server.
-    pub vfs: &'static Vfs,
+    vfs: &'static Vfs,
     /// The program's thread.
     pub process: &'a Rc<Process>,
     /// The arguments.
     pub words: &'a [u64; 7],
 }
 
+impl<'a> Call<'a> {
+    /// The call of a thread with these arguments.
+    pub fn new(vfs: &'static Vfs, process: &'a Rc<Process>, words: &'a [u64; 7]) -> Call<'a> {
+        Call { vfs, process, words }
+    }
+}
+
+/// The parts of vfs that handlers are given.
+impl Call<'_> {
+    /// What open files stand on.
+    pub fn base(&self) -> &'static Base {
+        self.vfs.base()
+    }
+
+    /// Preserved memory.
+    pub fn store(&self) -> &'static Rc<Store> {
+        self.base().store()
+    }
+
+    /// Files in use.
+    pub fn files(&self) -> &'static Files {
+        self.base().files()
+    }
+
+    /// File systems and drivers.
+    pub fn peers(&self) -> &'static Peers {
+        self.base().peers()
+    }
+
+    /// Files that are mapped shared.
+    pub fn mappings(&self) -> &'static Mappings {
+        self.base().mappings()
+    }
+
+    /// What new open files need.
+    pub fn closing(&self) -> &'static Rc<Closing> {
+        self.base().closing()
+    }
+
+    /// All threads.
+    pub fn processes(&self) -> &'static Processes {
+        self.vfs.processes()
+    }
+
+    /// Message queues by name.
+    pub fn queues(&self) -> &'static QueueNames {
+        self.vfs.queues()
+    }
+
+    /// The wait-for graph of record locks.
+    pub fn lock_waits(&self) -> &'static Waits {
+        self.vfs.lock_waits()
+    }
+}
+
+/// The arguments.
 impl Call<'_> {
     /// The first `N` arguments.
     pub fn first<const N: usize>(&self) -> [u64; N] {

@@ -3,13 +3,13 @@
 use super::{Entry, call, task};
 use crate::{
     files::{
-        locks::{Kind, Lock, Range},
+        locks::{Kind, Lock, Range, Waits},
         vnode::NodeRef,
     },
+    keep::Store,
     memory as user,
     objects::OpenFile,
     processes::{Process, file_table::FileTable},
-    state::Vfs,
 };
 use abi::{Errno, linux::nr};
 use alloc::rc::Rc;
@@ -69,124 +69,124 @@ fn encode(lock: Option<&Lock>, bytes: &mut [u8; FLOCK_BYTES]) {
     bytes[24..28].copy_from_slice(&lock.pid.to_le_bytes());
 }
 
-pub(super) const CALLS: &[Entry] = &[call(nr::FLOCK, |c| task(c.vfs.flock(c.process(), c.int(0), c.flags(1))))];
+pub(super) const CALLS: &[Entry] = &[call(nr::FLOCK, |c| task(flock(c.store(), c.process(), c.int(0), c.flags(1))))];
 
-impl Vfs {
-    fn fetch_wish(
-        &self,
-        process: &Process,
-        file: &OpenFile,
-        address: u64,
-    ) -> Result<(NodeRef, Wish, [u8; FLOCK_BYTES]), Errno> {
-        let node = node_of(file)?;
-        let mut bytes = [0; FLOCK_BYTES];
-        user::fetch(process.caller.endpoint, address, &mut bytes)?;
-        let wish = decode(&bytes, file, node.size())?;
-        Ok((node, wish, bytes))
+fn fetch_wish(process: &Process, file: &OpenFile, address: u64) -> Result<(NodeRef, Wish, [u8; FLOCK_BYTES]), Errno> {
+    let node = node_of(file)?;
+    let mut bytes = [0; FLOCK_BYTES];
+    user::fetch(process.caller.endpoint, address, &mut bytes)?;
+    let wish = decode(&bytes, file, node.size())?;
+    Ok((node, wish, bytes))
+}
+
+/// F_GETLK.
+pub(super) fn get_lock(process: &Process, file: &OpenFile, address: u64) -> Result<u64, Errno> {
+    let (node, wish, mut bytes) = fetch_wish(process, file, address)?;
+    let owner = process.files().number();
+    let kind = wish.kind.ok_or(Errno::EINVAL)?;
+    let wanted = Lock { owner, pid: process.caller.pid, kind, range: wish.range };
+    encode(node.locks().records.borrow().conflict(&wanted), &mut bytes);
+    user::store(process.caller.endpoint, address, &bytes)?;
+    Ok(0)
+}
+
+/// F_SETLK.
+pub(super) fn set_lock(
+    store: &Rc<Store>,
+    process: &Process,
+    table: &FileTable,
+    file: &OpenFile,
+    address: u64,
+) -> Result<u64, Errno> {
+    let (node, wish, _) = fetch_wish(process, file, address)?;
+    match try_lock(store, process, table, file, &node, &wish)? {
+        None => Ok(0),
+        Some(_) => Err(Errno::EAGAIN),
     }
+}
 
-    /// F_GETLK.
-    pub fn get_lock(&self, process: &Process, file: &OpenFile, address: u64) -> Result<u64, Errno> {
-        let (node, wish, mut bytes) = self.fetch_wish(process, file, address)?;
-        let owner = process.files().number();
-        let kind = wish.kind.ok_or(Errno::EINVAL)?;
-        let wanted = Lock { owner, pid: process.caller.pid, kind, range: wish.range };
-        encode(node.locks().records.borrow().conflict(&wanted), &mut bytes);
-        user::store(process.caller.endpoint, address, &bytes)?;
-        Ok(0)
+/// Sets the lock; or gives the owner of one that is in the way.
+fn try_lock(
+    store: &Rc<Store>,
+    process: &Process,
+    table: &FileTable,
+    file: &OpenFile,
+    node: &NodeRef,
+    wish: &Wish,
+) -> Result<Option<u64>, Errno> {
+    let locks = node.locks();
+    locks.check_room(&store)?;
+    let Some(kind) = wish.kind else {
+        locks.release_records(&store, node.record(), table.number(), wish.range);
+        return Ok(None);
+    };
+    match kind {
+        Kind::Shared => file.readable()?,
+        Kind::Exclusive => file.writable()?,
     }
-
-    /// F_SETLK.
-    pub fn set_lock(&self, process: &Process, table: &FileTable, file: &OpenFile, address: u64) -> Result<u64, Errno> {
-        let (node, wish, _) = self.fetch_wish(process, file, address)?;
-        match self.try_lock(process, table, file, &node, &wish)? {
-            None => Ok(0),
-            Some(_) => Err(Errno::EAGAIN),
-        }
-    }
-
-    /// Sets the lock; or gives the owner of one that is in the way.
-    fn try_lock(
-        &self,
-        process: &Process,
-        table: &FileTable,
-        file: &OpenFile,
-        node: &NodeRef,
-        wish: &Wish,
-    ) -> Result<Option<u64>, Errno> {
-        let locks = node.locks();
-        locks.check_room(&self.base.store)?;
-        let Some(kind) = wish.kind else {
-            locks.release_records(&self.base.store, node.record(), table.number(), wish.range);
-            return Ok(None);
-        };
-        match kind {
-            Kind::Shared => file.readable()?,
-            Kind::Exclusive => file.writable()?,
-        }
-        let lock = Lock { owner: table.number(), pid: process.caller.pid, kind, range: wish.range };
-        let holder = locks.records.borrow().conflict(&lock).map(|held| held.owner);
-        if holder.is_none() {
-            locks.records.borrow_mut().set(lock);
-            locks.save(&self.base.store, node.record());
-            // A lock that has become a shared one may let others in.
-            locks.released.fire();
-        }
-        Ok(holder)
-    }
-
-    /// F_SETLKW.
-    pub async fn wait_lock(
-        &self,
-        process: Rc<Process>,
-        table: Rc<FileTable>,
-        file: Rc<OpenFile>,
-        address: u64,
-    ) -> Result<u64, Errno> {
-        let (node, wish, _) = self.fetch_wish(&process, &file, address)?;
-        let locks = node.locks();
-        while let Some(holder) = self.try_lock(&process, &table, &file, &node, &wish)? {
-            self.lock_waits.borrow_mut().begin(table.number(), holder)?;
-            locks.released.add(process.caller.event());
-            let waited = process.caller.wait().await;
-            locks.released.remove(process.caller.event());
-            self.lock_waits.borrow_mut().end(table.number(), holder);
-            waited?;
-        }
-        Ok(0)
-    }
-
-    /// flock.
-    pub async fn flock(&self, process: Rc<Process>, descriptor: i32, operation: u32) -> Result<u64, Errno> {
-        let file = process.file(descriptor)?;
-        let node = node_of(&file)?;
-        let locks = node.locks();
-        let kind = match operation & !LOCK_NB {
-            LOCK_SH => Kind::Shared,
-            LOCK_EX => Kind::Exclusive,
-            LOCK_UN => {
-                locks.release_whole(&self.base.store, node.record(), file.number());
-                return Ok(0);
-            }
-            _ => return Err(Errno::EINVAL),
-        };
-        let lock = Lock { owner: file.number(), pid: process.caller.pid, kind, range: Range::ALL };
-        while locks.whole.borrow().conflict(&lock).is_some() {
-            if operation & LOCK_NB != 0 {
-                return Err(Errno::EAGAIN);
-            }
-            locks.released.add(process.caller.event());
-            let waited = process.caller.wait().await;
-            locks.released.remove(process.caller.event());
-            waited?;
-        }
-        locks.check_room(&self.base.store)?;
-        locks.whole.borrow_mut().set(lock);
-        locks.save(&self.base.store, node.record());
-        file.set_flocked();
+    let lock = Lock { owner: table.number(), pid: process.caller.pid, kind, range: wish.range };
+    let holder = locks.records.borrow().conflict(&lock).map(|held| held.owner);
+    if holder.is_none() {
+        locks.records.borrow_mut().set(lock);
+        locks.save(&store, node.record());
+        // A lock that has become a shared one may let others in.
         locks.released.fire();
-        Ok(0)
     }
+    Ok(holder)
+}
+
+/// F_SETLKW.
+pub(super) async fn wait_lock(
+    store: &Rc<Store>,
+    waits: &Waits,
+    process: Rc<Process>,
+    table: Rc<FileTable>,
+    file: Rc<OpenFile>,
+    address: u64,
+) -> Result<u64, Errno> {
+    let (node, wish, _) = fetch_wish(&process, &file, address)?;
+    let locks = node.locks();
+    while let Some(holder) = try_lock(store, &process, &table, &file, &node, &wish)? {
+        waits.begin(table.number(), holder)?;
+        locks.released.add(process.caller.event());
+        let waited = process.caller.wait().await;
+        locks.released.remove(process.caller.event());
+        waits.end(table.number(), holder);
+        waited?;
+    }
+    Ok(0)
+}
+
+/// flock.
+async fn flock(store: &Rc<Store>, process: Rc<Process>, descriptor: i32, operation: u32) -> Result<u64, Errno> {
+    let file = process.file(descriptor)?;
+    let node = node_of(&file)?;
+    let locks = node.locks();
+    let kind = match operation & !LOCK_NB {
+        LOCK_SH => Kind::Shared,
+        LOCK_EX => Kind::Exclusive,
+        LOCK_UN => {
+            locks.release_whole(&store, node.record(), file.number());
+            return Ok(0);
+        }
+        _ => return Err(Errno::EINVAL),
+    };
+    let lock = Lock { owner: file.number(), pid: process.caller.pid, kind, range: Range::ALL };
+    while locks.whole.borrow().conflict(&lock).is_some() {
+        if operation & LOCK_NB != 0 {
+            return Err(Errno::EAGAIN);
+        }
+        locks.released.add(process.caller.event());
+        let waited = process.caller.wait().await;
+        locks.released.remove(process.caller.event());
+        waited?;
+    }
+    locks.check_room(&store)?;
+    locks.whole.borrow_mut().set(lock);
+    locks.save(&store, node.record());
+    file.set_flocked();
+    locks.released.fire();
+    Ok(0)
 }
 
 #[cfg(test)]

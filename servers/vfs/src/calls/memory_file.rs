@@ -5,11 +5,12 @@
 
 use super::{Changes::First, Entry, change, task};
 use crate::{
+    base::Base,
     callers::permission::S_IFREG,
-    files::vnode::NodeRef,
+    files::{Files, vnode::NodeRef},
     objects::{File, O_LARGEFILE, O_RDWR, regular::Regular},
+    open::recalled_file,
     processes::Process,
-    state::Vfs,
 };
 use abi::{Errno, linux::nr};
 use alloc::{format, rc::Rc, vec::Vec};
@@ -21,44 +22,36 @@ const ALLOW_SEALING: u32 = 2;
 const NAME_BYTES: usize = 249;
 
 pub(super) const CALLS: &[Entry] =
-    &[change(nr::MEMFD_CREATE, First, |c| task(c.vfs.create_memory_file(c.process(), c.path(0)?, c.flags(1))))];
+    &[change(nr::MEMFD_CREATE, First, |c| task(create_memory_file(c.base(), c.process(), c.path(0)?, c.flags(1))))];
 
-impl Vfs {
-    /// memfd_create: returns the descriptor. `EINVAL`: unknown flags, or the name is too long; `ENOMEM`: no file system in memory is mounted.
-    pub async fn create_memory_file(
-        &'static self,
-        process: Rc<Process>,
-        name: Vec<u8>,
-        flags: u32,
-    ) -> Result<u64, Errno> {
-        if flags & !(CLOEXEC | ALLOW_SEALING) != 0 || name.len() > NAME_BYTES {
-            return Err(Errno::EINVAL);
-        }
-        if !process.files().descriptors().has_room() {
-            return Err(Errno::EMFILE);
-        }
-        let node = self.create_nameless(&process).await?;
-        let path = [b"/memfd:".as_slice(), &name, b" (deleted)"].concat();
-        let file = File::new(&self.base.closing, Regular { node }, O_RDWR | O_LARGEFILE, path)?;
-        process.insert(file, flags & CLOEXEC != 0)
+/// memfd_create: returns the descriptor. `EINVAL`: unknown flags, or the name is too long; `ENOMEM`: no file system in memory is mounted.
+async fn create_memory_file(base: &Base, process: Rc<Process>, name: Vec<u8>, flags: u32) -> Result<u64, Errno> {
+    if flags & !(CLOEXEC | ALLOW_SEALING) != 0 || name.len() > NAME_BYTES {
+        return Err(Errno::EINVAL);
     }
+    if !process.files().descriptors().has_room() {
+        return Err(Errno::EMFILE);
+    }
+    let node = create_nameless(base.files(), &process).await?;
+    let path = [b"/memfd:".as_slice(), &name, b" (deleted)"].concat();
+    let file = File::new(base.closing(), Regular { node }, O_RDWR | O_LARGEFILE, path)?;
+    process.insert(file, flags & CLOEXEC != 0)
+}
 
-    async fn create_nameless(&self, process: &Process) -> Result<NodeRef, Errno> {
-        let root = {
-            let in_memory = self.base.files.mounts.find(|mount| mount.is_in_memory() && !mount.is_read_only());
-            in_memory.and_then(|mount| mount.root()).ok_or(Errno::ENOMEM)?
-        };
-        let hidden = format!(".memfd-{:x}", process.caller.endpoint.0).into_bytes();
-        let node = match self.recalled_file(process, &root, None) {
-            Some(node) => node,
-            None => {
-                self.base
-                    .files
-                    .create(&process.caller, &root, &hidden, S_IFREG | 0o777, process.caller.credentials().ids(), 0)
-                    .await?
-            }
-        };
-        self.base.files.make_nameless(&root, &hidden, &node).await?;
-        Ok(node)
-    }
+async fn create_nameless(files: &Files, process: &Process) -> Result<NodeRef, Errno> {
+    let root = {
+        let in_memory = files.mounts.find(|mount| mount.is_in_memory() && !mount.is_read_only());
+        in_memory.and_then(|mount| mount.root()).ok_or(Errno::ENOMEM)?
+    };
+    let hidden = format!(".memfd-{:x}", process.caller.endpoint.0).into_bytes();
+    let node = match recalled_file(&process.caller, &root, None) {
+        Some(node) => node,
+        None => {
+            files
+                .create(&process.caller, &root, &hidden, S_IFREG | 0o777, process.caller.credentials().ids(), 0)
+                .await?
+        }
+    };
+    files.make_nameless(&root, &hidden, &node).await?;
+    Ok(node)
 }

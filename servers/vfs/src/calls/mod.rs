@@ -10,20 +10,19 @@ mod data;
 mod descriptors;
 mod locks;
 mod memory_file;
-mod mmap;
+pub mod mmap;
 mod mounts;
 mod names;
-pub mod open;
+mod open;
 mod poll;
 mod queues;
 mod repeated;
-mod services;
+pub mod services;
 mod sockets;
 mod timers;
 
-use crate::{base::Flow, processes::Process, state::Vfs};
+use crate::{base::Flow, state::Vfs};
 use abi::{Errno, Message, message::REPEATED};
-use alloc::rc::Rc;
 use call::Call;
 use core::future::Future;
 
@@ -97,31 +96,29 @@ fn entry(number: u32) -> &'static Entry {
 }
 
 /// What the call with this number changes.
-pub fn changes(number: u32) -> Changes {
+fn changes(number: u32) -> Changes {
     entry(number).changes
 }
 
-impl Vfs {
-    /// Carries out a call of a program, as far as it goes without waiting.
-    pub fn linux_call(&'static self, message: &Message) -> Flow {
-        let process = match self.processes.get(message.source) {
-            Ok(process) => process,
-            Err(error) => return Flow::Done(Err(error)),
-        };
-        self.base.store.begin_call(message.source, message.words[6] & !REPEATED);
-        if message.words[6] & REPEATED != 0 {
-            return self.repeated_call(&process, message.label, &message.words);
-        }
-        process.caller.take_cancelled();
-        process.caller.begin_call(None);
-        self.new_call(&process, message.label, &message.words)
+/// Carries out a call of a program, as far as it goes without waiting.
+pub fn linux_call(vfs: &'static Vfs, message: &Message) -> Flow {
+    let process = match vfs.processes().get(message.source) {
+        Ok(process) => process,
+        Err(error) => return Flow::Done(Err(error)),
+    };
+    vfs.base().store().begin_call(message.source, message.words[6] & !REPEATED);
+    let call = Call::new(vfs, &process, &message.words);
+    if message.words[6] & REPEATED != 0 {
+        return repeated::repeat(vfs, &call, message.label);
     }
+    process.caller.take_cancelled();
+    process.caller.begin_call(None);
+    begin(&call, message.label)
+}
 
-    /// The same for a call of which nothing has been done yet, or only what may be done twice.
-    pub fn new_call(&'static self, process: &Rc<Process>, number: u32, words: &[u64; 7]) -> Flow {
-        let call = Call { vfs: self, process, words };
-        (entry(number).handler)(&call).unwrap_or_else(|error| Flow::Done(Err(error)))
-    }
+/// Carries out a call of which nothing has been done yet, or only what may be done twice.
+fn begin(call: &Call, number: u32) -> Flow {
+    (entry(number).handler)(call).unwrap_or_else(|error| Flow::Done(Err(error)))
 }
 
 fn done(result: Result<u64, Errno>) -> Result<Flow, Errno> {

@@ -5,12 +5,13 @@
 
 use super::{Entry, call, task};
 use crate::{
+    base::Base,
     events::poll::{self, Interest, POLLERR, POLLHUP, POLLNVAL, Sets},
     keep::records::Note,
     memory as user,
     objects::End,
+    peers::Peers,
     processes::Process,
-    state::Vfs,
 };
 use abi::{Errno, linux::nr};
 use alloc::{boxed::Box, rc::Rc, vec::Vec};
@@ -44,145 +45,145 @@ impl Drop for Questions {
 }
 
 pub(super) const CALLS: &[Entry] = &[
-    call(nr::POLL, |c| task(c.vfs.poll(c.process(), c.words[0], c.flags(1) as u64, c.milliseconds(2)))),
-    call(nr::PPOLL, |c| task(c.vfs.poll(c.process(), c.words[0], c.flags(1) as u64, c.timespec(2)?))),
-    call(nr::SELECT, |c| task(c.vfs.select(c.process(), c.int(0), [1, 2, 3].map(|set| c.words[set]), c.timeval(4)?))),
+    call(nr::POLL, |c| task(poll(c.base(), c.process(), c.words[0], c.flags(1) as u64, c.milliseconds(2)))),
+    call(nr::PPOLL, |c| task(poll(c.base(), c.process(), c.words[0], c.flags(1) as u64, c.timespec(2)?))),
+    call(nr::SELECT, |c| {
+        task(select(c.base(), c.process(), c.int(0), [1, 2, 3].map(|set| c.words[set]), c.timeval(4)?))
+    }),
     call(nr::PSELECT6, |c| {
-        task(c.vfs.select(c.process(), c.int(0), [1, 2, 3].map(|set| c.words[set]), c.timespec(4)?))
+        task(select(c.base(), c.process(), c.int(0), [1, 2, 3].map(|set| c.words[set]), c.timespec(4)?))
     }),
 ];
 
-impl Vfs {
-    /// poll and ppoll. `deadline_ns`: `None` for ever, 0 not at all.
-    pub async fn poll(
-        &'static self,
-        process: Rc<Process>,
-        address: u64,
-        count: u64,
-        deadline_ns: Option<u64>,
-    ) -> Result<u64, Errno> {
-        if count > POLL_MAX {
-            return Err(Errno::EINVAL);
-        }
-        let mut bytes = user::fetch_vec(process.caller.endpoint, address, count as usize * poll::POLLFD_BYTES)?;
-        let mut interests = poll::decode_pollfds(&bytes);
-        self.wait_ready(&process, &mut interests, deadline_ns).await?;
-        let ready = poll::encode_pollfds(&interests, &mut bytes);
-        user::store(process.caller.endpoint, address, &bytes)?;
-        Ok(ready)
+/// poll and ppoll. `deadline_ns`: `None` for ever, 0 not at all.
+async fn poll(
+    base: &'static Base,
+    process: Rc<Process>,
+    address: u64,
+    count: u64,
+    deadline_ns: Option<u64>,
+) -> Result<u64, Errno> {
+    if count > POLL_MAX {
+        return Err(Errno::EINVAL);
     }
+    let mut bytes = user::fetch_vec(process.caller.endpoint, address, count as usize * poll::POLLFD_BYTES)?;
+    let mut interests = poll::decode_pollfds(&bytes);
+    wait_ready(base, &process, &mut interests, deadline_ns).await?;
+    let ready = poll::encode_pollfds(&interests, &mut bytes);
+    user::store(process.caller.endpoint, address, &bytes)?;
+    Ok(ready)
+}
 
-    /// select and pselect6; `addresses` of the read, write and exception sets, 0 for none.
-    pub async fn select(
-        &'static self,
-        process: Rc<Process>,
-        count: i32,
-        addresses: [u64; 3],
-        deadline_ns: Option<u64>,
-    ) -> Result<u64, Errno> {
-        let count = usize::try_from(count).map_err(|_| Errno::EINVAL)?.min(POLL_MAX as usize);
-        let fetch = |address: u64| match address {
-            0 => Ok(Vec::new()),
-            _ => user::fetch_vec(process.caller.endpoint, address, poll::set_bytes(count)),
-        };
-        let asked = Sets { read: fetch(addresses[0])?, write: fetch(addresses[1])?, except: fetch(addresses[2])? };
-        let mut interests = poll::decode_sets(&asked, count);
-        self.wait_ready(&process, &mut interests, deadline_ns).await?;
-        let (found, ready) = poll::encode_sets(&interests, &asked)?;
-        for (address, set) in addresses.into_iter().zip([&found.read, &found.write, &found.except]) {
-            user::store(process.caller.endpoint, address, set)?;
-        }
-        Ok(ready)
+/// select and pselect6; `addresses` of the read, write and exception sets, 0 for none.
+async fn select(
+    base: &'static Base,
+    process: Rc<Process>,
+    count: i32,
+    addresses: [u64; 3],
+    deadline_ns: Option<u64>,
+) -> Result<u64, Errno> {
+    let count = usize::try_from(count).map_err(|_| Errno::EINVAL)?.min(POLL_MAX as usize);
+    let fetch = |address: u64| match address {
+        0 => Ok(Vec::new()),
+        _ => user::fetch_vec(process.caller.endpoint, address, poll::set_bytes(count)),
+    };
+    let asked = Sets { read: fetch(addresses[0])?, write: fetch(addresses[1])?, except: fetch(addresses[2])? };
+    let mut interests = poll::decode_sets(&asked, count);
+    wait_ready(base, &process, &mut interests, deadline_ns).await?;
+    let (found, ready) = poll::encode_sets(&interests, &asked)?;
+    for (address, set) in addresses.into_iter().zip([&found.read, &found.write, &found.except]) {
+        user::store(process.caller.endpoint, address, set)?;
     }
+    Ok(ready)
+}
 
-    /// Fills in what the descriptors are ready for, waiting until one is.
-    async fn wait_ready(
-        &'static self,
-        process: &Rc<Process>,
-        interests: &mut [Interest],
-        deadline_ns: Option<u64>,
-    ) -> Result<(), Errno> {
-        let blocking = deadline_ns != Some(0);
-        let mut questions = Questions::default();
-        let ready = self.look(process, interests, &questions);
-        self.ask_devices(process, interests, &mut questions, !ready && blocking)?;
-        if !blocking || ready {
-            // The devices answer at once; their answers are waited for.
-            while questions.0.iter().any(|question| question.answer.get().is_none()) {
-                process.caller.wait().await.map_err(no_restart)?;
-            }
-            self.look(process, interests, &questions);
-            return Ok(());
+/// Fills in what the descriptors are ready for, waiting until one is.
+async fn wait_ready(
+    base: &Base,
+    process: &Rc<Process>,
+    interests: &mut [Interest],
+    deadline_ns: Option<u64>,
+) -> Result<(), Errno> {
+    let blocking = deadline_ns != Some(0);
+    let mut questions = Questions::default();
+    let ready = look(process, interests, &questions);
+    ask_devices(base.peers(), process, interests, &mut questions, !ready && blocking)?;
+    if !blocking || ready {
+        // The devices answer at once; their answers are waited for.
+        while questions.0.iter().any(|question| question.answer.get().is_none()) {
+            process.caller.wait().await.map_err(no_restart)?;
         }
-        if let Some(deadline_ns) = deadline_ns {
-            process.caller.note(Note::Deadline(deadline_ns));
-        }
-        self.watch(process, interests, true);
-        let mut result = Ok(false);
-        while result == Ok(false) && !self.look(process, interests, &questions) {
-            let wakes_at = next_expiry(process, interests).into_iter().chain(deadline_ns).min();
-            let mut sleep = wakes_at.map(|at_ns| self.base.runtime.sleep_until(at_ns));
-            let slept = process.caller.wait_or_sleep(sleep.as_mut()).await.map_err(no_restart);
-            result = slept.map(|over| over && wakes_at == deadline_ns);
-        }
-        self.watch(process, interests, false);
-        result.map(drop)
+        look(process, interests, &questions);
+        return Ok(());
     }
-
-    /// Looks at everything once. True when something is ready.
-    fn look(&self, process: &Process, interests: &mut [Interest], questions: &Questions) -> bool {
-        for interest in interests.iter_mut().filter(|interest| interest.descriptor >= 0) {
-            interest.ready = self.ready_now(process, interest);
-        }
-        for question in &questions.0 {
-            let interest = &mut interests[question.interest];
-            interest.ready |= question.answer.get().unwrap_or(0) & (interest.events | ALWAYS);
-        }
-        interests.iter().any(|interest| interest.ready != 0)
+    if let Some(deadline_ns) = deadline_ns {
+        process.caller.note(Note::Deadline(deadline_ns));
     }
-
-    fn ready_now(&self, process: &Process, interest: &Interest) -> u32 {
-        let Ok(file) = process.file(interest.descriptor) else { return POLLNVAL };
-        match file.any().poll() {
-            POLLNVAL => POLLNVAL,
-            ready => ready & (interest.events | ALWAYS),
-        }
+    watch(process, interests, true);
+    let mut result = Ok(false);
+    while result == Ok(false) && !look(process, interests, &questions) {
+        let wakes_at = next_expiry(process, interests).into_iter().chain(deadline_ns).min();
+        let mut sleep = wakes_at.map(|at_ns| base.runtime().sleep_until(at_ns));
+        let slept = process.caller.wait_or_sleep(sleep.as_mut()).await.map_err(no_restart);
+        result = slept.map(|over| over && wakes_at == deadline_ns);
     }
+    watch(process, interests, false);
+    result.map(drop)
+}
 
-    /// Asks every device among the descriptors; `stay`: until it is ready.
-    fn ask_devices(
-        &'static self,
-        process: &Rc<Process>,
-        interests: &[Interest],
-        questions: &mut Questions,
-        stay: bool,
-    ) -> Result<(), Errno> {
-        for (index, interest) in interests.iter().enumerate() {
-            let Ok(file) = process.file(interest.descriptor) else { continue };
-            if !file.any().has_device() {
-                continue;
-            }
-            let answer = Rc::new(Cell::new(None));
-            let (result, event) = (answer.clone(), process.caller.event().clone());
-            let done = Box::new(move |reply: Result<abi::Message, Errno>| {
-                result.set(Some(reply.map_or(POLLERR, |reply| reply.words[0] as u32)));
-                event.fire();
-            });
-            let end = file.any().ask_ready(&self.base, interest.events | ALWAYS, stay, done)?;
-            questions.0.push(Question { interest: index, answer, end: Some(end) });
-        }
-        Ok(())
+/// Looks at everything once. True when something is ready.
+fn look(process: &Process, interests: &mut [Interest], questions: &Questions) -> bool {
+    for interest in interests.iter_mut().filter(|interest| interest.descriptor >= 0) {
+        interest.ready = ready_now(process, interest);
     }
+    for question in &questions.0 {
+        let interest = &mut interests[question.interest];
+        interest.ready |= question.answer.get().unwrap_or(0) & (interest.events | ALWAYS);
+    }
+    interests.iter().any(|interest| interest.ready != 0)
+}
 
-    fn watch(&self, process: &Process, interests: &[Interest], on: bool) {
-        for interest in interests {
-            let Ok(file) = process.file(interest.descriptor) else { continue };
-            for watchers in file.any().watchers().into_iter().flatten() {
-                if on {
-                    watchers.add(process.caller.event());
-                } else {
-                    watchers.remove(process.caller.event());
-                }
+fn ready_now(process: &Process, interest: &Interest) -> u32 {
+    let Ok(file) = process.file(interest.descriptor) else { return POLLNVAL };
+    match file.any().poll() {
+        POLLNVAL => POLLNVAL,
+        ready => ready & (interest.events | ALWAYS),
+    }
+}
+
+/// Asks every device among the descriptors; `stay`: until it is ready.
+fn ask_devices(
+    peers: &Peers,
+    process: &Rc<Process>,
+    interests: &[Interest],
+    questions: &mut Questions,
+    stay: bool,
+) -> Result<(), Errno> {
+    for (index, interest) in interests.iter().enumerate() {
+        let Ok(file) = process.file(interest.descriptor) else { continue };
+        if !file.any().has_device() {
+            continue;
+        }
+        let answer = Rc::new(Cell::new(None));
+        let (result, event) = (answer.clone(), process.caller.event().clone());
+        let done = Box::new(move |reply: Result<abi::Message, Errno>| {
+            result.set(Some(reply.map_or(POLLERR, |reply| reply.words[0] as u32)));
+            event.fire();
+        });
+        let end = file.any().ask_ready(peers, interest.events | ALWAYS, stay, done)?;
+        questions.0.push(Question { interest: index, answer, end: Some(end) });
+    }
+    Ok(())
+}
+
+fn watch(process: &Process, interests: &[Interest], on: bool) {
+    for interest in interests {
+        let Ok(file) = process.file(interest.descriptor) else { continue };
+        for watchers in file.any().watchers().into_iter().flatten() {
+            if on {
+                watchers.add(process.caller.event());
+            } else {
+                watchers.remove(process.caller.event());
             }
         }
     }

@@ -5,19 +5,21 @@
 
 use super::{Entry, call, done};
 use crate::{
-    base::Flow,
+    base::{Base, Flow, closing::Closing},
     callers::permission::{self, READ, WRITE},
-    events::notices,
-    keep::records::{NO_QUEUE, Notification, QueueRecord, SignalRecord},
+    keep::{
+        Store,
+        records::{NO_QUEUE, Notification, QueueRecord, SignalRecord},
+    },
     memory as user,
     objects::{File, O_ACCMODE, O_CREAT, O_EXCL, O_NONBLOCK, OpenFile, queue::MessageQueue},
     processes::Process,
-    queues::{Letter, PRIORITIES, Queue, Sent, Waiter, Wish},
-    state::Vfs,
+    queues::{Letter, PRIORITIES, Queue, Sent, Waiter, Wish, names::QueueNames},
 };
-use abi::{Endpoint, Errno, call::REAL_TIME, linux::nr, vfs::EVENT_MESSAGE};
+use abi::{Endpoint, Errno, call::REAL_TIME, linux::nr};
 use alloc::{rc::Rc, vec::Vec};
 use core::cell::Cell;
+use server::Runtime;
 use sys::time;
 
 /// What queues have unless told otherwise, and the most that users other than root may ask for (`msg_max`, `msgsize_max`).
@@ -35,227 +37,219 @@ const SIGNALS: u32 = 64;
 const NS_PER_S: u64 = 1_000_000_000;
 
 pub(super) const CALLS: &[Entry] = &[
-    call(nr::MQ_OPEN, |c| done(c.vfs.mq_open(c.process, c.first()))),
-    call(nr::MQ_UNLINK, |c| done(c.vfs.mq_unlink(c.process, c.words[0]))),
-    call(nr::MQ_TIMEDSEND, |c| c.vfs.mq_send(c.process, c.first())),
-    call(nr::MQ_TIMEDRECEIVE, |c| c.vfs.mq_receive(c.process, c.first())),
-    call(nr::MQ_NOTIFY, |c| done(c.vfs.mq_notify(c.process, c.int(0), c.words[1]))),
-    call(nr::MQ_GETSETATTR, |c| done(c.vfs.mq_attributes(c.process, c.int(0), c.words[1], c.words[2]))),
+    call(nr::MQ_OPEN, |c| done(mq_open(c.queues(), c.closing(), c.process, c.first()))),
+    call(nr::MQ_UNLINK, |c| done(mq_unlink(c.queues(), c.process, c.words[0]))),
+    call(nr::MQ_TIMEDSEND, |c| mq_send(c.base(), c.process, c.first())),
+    call(nr::MQ_TIMEDRECEIVE, |c| mq_receive(c.base(), c.process, c.first())),
+    call(nr::MQ_NOTIFY, |c| done(mq_notify(c.process, c.int(0), c.words[1]))),
+    call(nr::MQ_GETSETATTR, |c| done(mq_attributes(c.process, c.int(0), c.words[1], c.words[2]))),
 ];
 
-impl Vfs {
-    /// mq_open.
-    pub fn mq_open(&self, process: &Process, [name, flags, mode, attributes]: [u64; 4]) -> Result<u64, Errno> {
-        let flags = flags as u32;
-        let wanted = match attributes {
-            0 => None,
-            address => Some(user::fetch_words::<8>(process.caller.endpoint, address)?),
-        };
-        let name = queue_name(process, name)?;
-        let known = self.queues.get(&name);
-        let queue = match &known {
-            Some(queue) => may_open(process, queue, flags).map(|()| queue.clone())?,
-            None if flags & O_CREAT == 0 => return Err(Errno::ENOENT),
-            None => self.new_queue(process, &name, mode as u32, wanted)?,
-        };
-        let path = [b"/", &name[..]].concat();
-        let file = File::new(&self.base.closing, MessageQueue(queue.clone()), flags & (O_ACCMODE | O_NONBLOCK), path)?;
-        // Linux marks the descriptors of queues whatever was asked for.
-        let descriptor = process.insert(file, true)?;
-        self.queues.add(name, queue);
-        Ok(descriptor)
-    }
+/// mq_open.
+fn mq_open(
+    queues: &QueueNames,
+    closing: &Rc<Closing>,
+    process: &Process,
+    [name, flags, mode, attributes]: [u64; 4],
+) -> Result<u64, Errno> {
+    let flags = flags as u32;
+    let wanted = match attributes {
+        0 => None,
+        address => Some(user::fetch_words::<8>(process.caller.endpoint, address)?),
+    };
+    let name = queue_name(process, name)?;
+    let known = queues.get(&name);
+    let queue = match &known {
+        Some(queue) => may_open(process, queue, flags).map(|()| queue.clone())?,
+        None if flags & O_CREAT == 0 => return Err(Errno::ENOENT),
+        None => new_queue(closing.store(), process, &name, mode as u32, wanted)?,
+    };
+    let path = [b"/", &name[..]].concat();
+    let file = File::new(closing, MessageQueue(queue.clone()), flags & (O_ACCMODE | O_NONBLOCK), path)?;
+    // Linux marks the descriptors of queues whatever was asked for.
+    let descriptor = process.insert(file, true)?;
+    queues.add(name, queue);
+    Ok(descriptor)
+}
 
-    fn new_queue(
-        &self,
-        process: &Process,
-        name: &[u8],
-        mode: u32,
-        wanted: Option<[u64; 8]>,
-    ) -> Result<Rc<Queue>, Errno> {
-        let who = process.caller.credentials();
-        let (messages, bytes) = match wanted {
-            Some([_, messages, bytes, ..]) => check_size(messages, bytes, who.is_root())?,
-            None => (MESSAGES, MESSAGE_BYTES),
-        };
-        let used: u64 =
-            self.base.store.queues().filter(|(_, queue)| queue.uid == who.euid).map(|(_, queue)| cost(&queue)).sum();
-        let record = QueueRecord {
-            most_messages: messages as u32,
-            message_bytes: bytes as u32,
-            uid: who.euid,
-            gid: who.egid,
-            mode: (mode & 0o7777 & !process.directories()?.umask()) as u16,
-            ..NO_QUEUE
-        };
-        if used + cost(&record) > USER_BYTES {
-            return Err(Errno::EMFILE);
-        }
-        Queue::new(&self.base.store, record, name)
+fn new_queue(
+    store: &Rc<Store>,
+    process: &Process,
+    name: &[u8],
+    mode: u32,
+    wanted: Option<[u64; 8]>,
+) -> Result<Rc<Queue>, Errno> {
+    let who = process.caller.credentials();
+    let (messages, bytes) = match wanted {
+        Some([_, messages, bytes, ..]) => check_size(messages, bytes, who.is_root())?,
+        None => (MESSAGES, MESSAGE_BYTES),
+    };
+    let used: u64 = store.queues().filter(|(_, queue)| queue.uid == who.euid).map(|(_, queue)| cost(&queue)).sum();
+    let record = QueueRecord {
+        most_messages: messages as u32,
+        message_bytes: bytes as u32,
+        uid: who.euid,
+        gid: who.egid,
+        mode: (mode & 0o7777 & !process.directories()?.umask()) as u16,
+        ..NO_QUEUE
+    };
+    if used + cost(&record) > USER_BYTES {
+        return Err(Errno::EMFILE);
     }
+    Queue::new(store, record, name)
+}
 
-    /// mq_unlink.
-    pub fn mq_unlink(&self, process: &Process, name: u64) -> Result<u64, Errno> {
-        let name = queue_name(process, name)?;
-        let queue = self.queues.get(&name).ok_or(Errno::ENOENT)?;
-        // As in a directory with the sticky bit, of root's.
-        permission::check_owner(&process.caller.credentials(), queue.attributes())?;
-        self.queues.remove(&name);
-        queue.set_unnamed();
-        Ok(0)
+/// mq_unlink.
+fn mq_unlink(queues: &QueueNames, process: &Process, name: u64) -> Result<u64, Errno> {
+    let name = queue_name(process, name)?;
+    let queue = queues.get(&name).ok_or(Errno::ENOENT)?;
+    // As in a directory with the sticky bit, of root's.
+    permission::check_owner(&process.caller.credentials(), queue.attributes())?;
+    queues.remove(&name);
+    queue.set_unnamed();
+    Ok(0)
+}
+
+/// mq_timedsend.
+fn mq_send(
+    base: &'static Base,
+    process: &Rc<Process>,
+    [descriptor, address, bytes, priority, timeout]: [u64; 5],
+) -> Result<Flow, Errno> {
+    let deadline = deadline(process, timeout)?;
+    let priority = priority as u32 as u64;
+    if priority >= PRIORITIES {
+        return Err(Errno::EINVAL);
     }
-
-    /// mq_timedsend.
-    pub fn mq_send(
-        &'static self,
-        process: &Rc<Process>,
-        [descriptor, address, bytes, priority, timeout]: [u64; 5],
-    ) -> Result<Flow, Errno> {
-        let deadline = deadline(process, timeout)?;
-        let priority = priority as u32 as u64;
-        if priority >= PRIORITIES {
-            return Err(Errno::EINVAL);
-        }
-        let (file, queue) = queue_of(process, descriptor as i32)?;
-        file.writable()?;
-        if bytes > queue.record().message_bytes as u64 {
-            return Err(Errno::EMSGSIZE);
-        }
-        let bytes = user::fetch_vec(process.caller.endpoint, address, bytes as usize)?;
-        let letter = Letter { priority: priority as u16, bytes };
-        match queue.send(&letter) {
-            Sent::Full => self.wait_in_queue(process, file, queue, Wish::Send(letter), deadline),
-            sent => {
-                if sent == Sent::First {
-                    self.notify_of_message(process, &queue);
-                }
-                Ok(Flow::Done(Ok(0)))
+    let (file, queue) = queue_of(process, descriptor as i32)?;
+    file.writable()?;
+    if bytes > queue.record().message_bytes as u64 {
+        return Err(Errno::EMSGSIZE);
+    }
+    let bytes = user::fetch_vec(process.caller.endpoint, address, bytes as usize)?;
+    let letter = Letter { priority: priority as u16, bytes };
+    match queue.send(&letter) {
+        Sent::Full => wait_in_queue(base.runtime(), process, file, queue, Wish::Send(letter), deadline),
+        sent => {
+            if sent == Sent::First {
+                notify_of_message(base, process, &queue);
             }
+            Ok(Flow::Done(Ok(0)))
         }
     }
+}
 
-    /// mq_timedreceive.
-    pub fn mq_receive(
-        &'static self,
-        process: &Rc<Process>,
-        [descriptor, address, bytes, priority_address, timeout]: [u64; 5],
-    ) -> Result<Flow, Errno> {
-        let deadline = deadline(process, timeout)?;
-        let (file, queue) = queue_of(process, descriptor as i32)?;
-        file.readable()?;
-        if bytes < queue.record().message_bytes as u64 {
-            return Err(Errno::EMSGSIZE);
-        }
-        match queue.receive(process.caller.endpoint, address, priority_address)? {
-            Some(bytes) => Ok(Flow::Done(Ok(bytes))),
-            None => self.wait_in_queue(process, file, queue, Wish::Receive { address, priority_address }, deadline),
+/// mq_timedreceive.
+fn mq_receive(
+    base: &'static Base,
+    process: &Rc<Process>,
+    [descriptor, address, bytes, priority_address, timeout]: [u64; 5],
+) -> Result<Flow, Errno> {
+    let deadline = deadline(process, timeout)?;
+    let (file, queue) = queue_of(process, descriptor as i32)?;
+    file.readable()?;
+    if bytes < queue.record().message_bytes as u64 {
+        return Err(Errno::EMSGSIZE);
+    }
+    match queue.receive(process.caller.endpoint, address, priority_address)? {
+        Some(bytes) => Ok(Flow::Done(Ok(bytes))),
+        None => {
+            wait_in_queue(base.runtime(), process, file, queue, Wish::Receive { address, priority_address }, deadline)
         }
     }
+}
 
-    /// The rest of a call that has to wait; the open file stays until it ends.
-    fn wait_in_queue(
-        &'static self,
-        process: &Rc<Process>,
-        file: Rc<OpenFile>,
-        queue: Rc<Queue>,
-        wish: Wish,
-        deadline_ns: Option<u64>,
-    ) -> Result<Flow, Errno> {
-        if file.nonblocking() {
-            return Err(Errno::EAGAIN);
-        }
-        let (who, event) = (process.caller.endpoint, process.caller.event().clone());
-        let waiter = Rc::new(Waiter { who, rank: rank(who), wish, result: Cell::default(), event });
-        queue.wait(&waiter);
-        let caller = process.caller.clone();
-        Ok(Flow::task(async move {
-            let mut sleep = deadline_ns.map(|deadline_ns| self.base.runtime.sleep_until(deadline_ns));
-            let error = loop {
-                let waited = caller.wait_or_sleep(sleep.as_mut()).await;
-                if let Some(result) = waiter.result.take() {
-                    return result;
-                }
-                match waited {
-                    Ok(false) => {}
-                    Ok(true) => break Errno::ETIMEDOUT,
-                    Err(error) => break error,
-                }
-            };
-            queue.leave(&waiter);
-            drop(file);
-            Err(error)
-        }))
+/// The rest of a call that has to wait; the open file stays until it ends.
+fn wait_in_queue(
+    runtime: &'static Runtime,
+    process: &Rc<Process>,
+    file: Rc<OpenFile>,
+    queue: Rc<Queue>,
+    wish: Wish,
+    deadline_ns: Option<u64>,
+) -> Result<Flow, Errno> {
+    if file.nonblocking() {
+        return Err(Errno::EAGAIN);
     }
-
-    /// A message has come to a queue that was empty.
-    fn notify_of_message(&self, sender: &Process, queue: &Queue) {
-        let Some(Notification { pid, signal: signal @ 1.., value, .. }) = queue.take_notification() else { return };
-        let (sender_pid, sender_uid) = (sender.caller.pid, sender.caller.credentials().uid);
-        let record = SignalRecord { pid, signal, value, sender_pid, sender_uid };
-        match self.base.store.new_signal(&record) {
-            Some(place) => self.put_message_event(place, &record),
-            None => sys::log!("pm fetches no events: the signal of a message queue for process {pid} is lost"),
-        }
-    }
-
-    /// Tells pm of a signal to send, which is preserved until pm has fetched it.
-    pub fn put_message_event(&self, place: u16, record: &SignalRecord) {
-        self.base.notices.put(notices::Notice {
-            kind: EVENT_MESSAGE,
-            a: record.pid as u64 | (record.signal as u64) << 32,
-            b: record.value,
-            c: record.sender_pid as u64 | (record.sender_uid as u64) << 32,
-            saved: Some(place),
-            ..notices::Notice::default()
-        });
-    }
-
-    /// mq_notify.
-    pub fn mq_notify(&self, process: &Process, descriptor: i32, address: u64) -> Result<u64, Errno> {
-        const SIGEV_SIGNAL: u32 = 0;
-        const SIGEV_NONE: u32 = 1;
-        const SIGEV_THREAD: u32 = 2;
-        let table = process.files().number();
-        if address == 0 {
-            queue_of(process, descriptor)?.1.forget_notification(table);
-            return Ok(0);
-        }
-        let [value, how] = user::fetch_words::<2>(process.caller.endpoint, address)?;
-        let signal = match ((how >> 32) as u32, how as u32) {
-            (SIGEV_NONE, _) => 0,
-            (SIGEV_SIGNAL, signal @ 0..=SIGNALS) => signal as u8,
-            // Needs a netlink socket, and there are none.
-            (SIGEV_THREAD, _) => return Err(Errno::EBADF),
-            _ => return Err(Errno::EINVAL),
+    let (who, event) = (process.caller.endpoint, process.caller.event().clone());
+    let waiter = Rc::new(Waiter { who, rank: rank(who), wish, result: Cell::default(), event });
+    queue.wait(&waiter);
+    let caller = process.caller.clone();
+    Ok(Flow::task(async move {
+        let mut sleep = deadline_ns.map(|deadline_ns| runtime.sleep_until(deadline_ns));
+        let error = loop {
+            let waited = caller.wait_or_sleep(sleep.as_mut()).await;
+            if let Some(result) = waiter.result.take() {
+                return result;
+            }
+            match waited {
+                Ok(false) => {}
+                Ok(true) => break Errno::ETIMEDOUT,
+                Err(error) => break error,
+            }
         };
-        let queue = queue_of(process, descriptor)?.1;
-        queue.ask_notification(Notification { table, pid: process.caller.pid, signal, value })?;
-        Ok(0)
-    }
+        queue.leave(&waiter);
+        drop(file);
+        Err(error)
+    }))
+}
 
-    /// mq_getsetattr: only whether calls wait can be changed.
-    pub fn mq_attributes(&self, process: &Process, descriptor: i32, new: u64, old: u64) -> Result<u64, Errno> {
-        let wanted = match new {
-            0 => None,
-            _ => Some(user::fetch_words::<1>(process.caller.endpoint, new)?[0]),
-        };
-        if wanted.is_some_and(|flags| flags & !(O_NONBLOCK as u64) != 0) {
-            return Err(Errno::EINVAL);
-        }
-        let (file, queue) = queue_of(process, descriptor)?;
-        let flags = file.flags();
-        if let Some(wanted) = wanted {
-            file.set_flags(flags & !O_NONBLOCK | wanted as u32);
-        }
-        if old != 0 {
-            let record = queue.record();
-            let (messages, bytes) = (record.most_messages as u64, record.message_bytes as u64);
-            let words = [(flags & O_NONBLOCK) as u64, messages, bytes, queue.len() as u64, 0, 0, 0, 0];
-            let bytes: Vec<u8> = words.into_iter().flat_map(u64::to_le_bytes).collect();
-            user::store(process.caller.endpoint, old, &bytes)?;
-        }
-        Ok(0)
+/// A message has come to a queue that was empty.
+fn notify_of_message(base: &Base, sender: &Process, queue: &Queue) {
+    let Some(Notification { pid, signal: signal @ 1.., value, .. }) = queue.take_notification() else { return };
+    let (sender_pid, sender_uid) = (sender.caller.pid, sender.caller.credentials().uid);
+    let record = SignalRecord { pid, signal, value, sender_pid, sender_uid };
+    match base.store().new_signal(&record) {
+        Some(place) => base.notices().message(place, &record),
+        None => sys::log!("pm fetches no events: the signal of a message queue for process {pid} is lost"),
     }
+}
+
+/// mq_notify.
+fn mq_notify(process: &Process, descriptor: i32, address: u64) -> Result<u64, Errno> {
+    const SIGEV_SIGNAL: u32 = 0;
+    const SIGEV_NONE: u32 = 1;
+    const SIGEV_THREAD: u32 = 2;
+    let table = process.files().number();
+    if address == 0 {
+        queue_of(process, descriptor)?.1.forget_notification(table);
+        return Ok(0);
+    }
+    let [value, how] = user::fetch_words::<2>(process.caller.endpoint, address)?;
+    let signal = match ((how >> 32) as u32, how as u32) {
+        (SIGEV_NONE, _) => 0,
+        (SIGEV_SIGNAL, signal @ 0..=SIGNALS) => signal as u8,
+        // Needs a netlink socket, and there are none.
+        (SIGEV_THREAD, _) => return Err(Errno::EBADF),
+        _ => return Err(Errno::EINVAL),
+    };
+    let queue = queue_of(process, descriptor)?.1;
+    queue.ask_notification(Notification { table, pid: process.caller.pid, signal, value })?;
+    Ok(0)
+}
+
+/// mq_getsetattr: only whether calls wait can be changed.
+fn mq_attributes(process: &Process, descriptor: i32, new: u64, old: u64) -> Result<u64, Errno> {
+    let wanted = match new {
+        0 => None,
+        _ => Some(user::fetch_words::<1>(process.caller.endpoint, new)?[0]),
+    };
+    if wanted.is_some_and(|flags| flags & !(O_NONBLOCK as u64) != 0) {
+        return Err(Errno::EINVAL);
+    }
+    let (file, queue) = queue_of(process, descriptor)?;
+    let flags = file.flags();
+    if let Some(wanted) = wanted {
+        file.set_flags(flags & !O_NONBLOCK | wanted as u32);
+    }
+    if old != 0 {
+        let record = queue.record();
+        let (messages, bytes) = (record.most_messages as u64, record.message_bytes as u64);
+        let words = [(flags & O_NONBLOCK) as u64, messages, bytes, queue.len() as u64, 0, 0, 0, 0];
+        let bytes: Vec<u8> = words.into_iter().flat_map(u64::to_le_bytes).collect();
+        user::store(process.caller.endpoint, old, &bytes)?;
+    }
+    Ok(0)
 }
 
 fn queue_of(process: &Process, descriptor: i32) -> Result<(Rc<OpenFile>, Rc<Queue>), Errno> {

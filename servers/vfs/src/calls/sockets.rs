@@ -1,8 +1,8 @@
 //! The calls on sockets. There are pairs of connected local stream sockets (`socketpair`) and no others: no names, no control messages.
 
-use super::{Entry, call, done};
+use super::{Entry, call, descriptors::give_pair, done};
 use crate::{
-    base::Flow,
+    base::{Base, Flow, closing::Closing},
     memory as user,
     memory::buffer::UserBuffer,
     objects::{
@@ -12,10 +12,9 @@ use crate::{
     pipes::DEFAULT_BYTES,
     processes::Process,
     sockets::Socket,
-    state::Vfs,
 };
 use abi::{Errno, linux::nr};
-use alloc::{rc::Rc, vec::Vec};
+use alloc::rc::Rc;
 
 const AF_UNIX: u32 = 1;
 const SOCK_STREAM: u32 = 1;
@@ -42,220 +41,190 @@ struct Header {
 
 pub(super) const CALLS: &[Entry] = &[
     call(nr::SOCKET, |_| Err(Errno::EAFNOSUPPORT)),
-    call(nr::SOCKETPAIR, |c| done(c.vfs.socketpair(c.process, c.first()))),
-    call(nr::SENDTO, |c| c.vfs.send_to(c.process, c.int(0), c.buffer(1)?, c.flags(3), c.words[5])),
-    call(nr::RECVFROM, |c| c.vfs.receive_from(c.process, c.int(0), c.buffer(1)?, c.flags(3), c.words[5])),
-    call(nr::SENDMSG, |c| c.vfs.send_message(c.process, c.int(0), c.words[1], c.flags(2))),
-    call(nr::RECVMSG, |c| c.vfs.receive_message(c.process, c.int(0), c.words[1], c.flags(2))),
-    call(nr::SHUTDOWN, |c| done(c.vfs.shut_down(c.process, c.int(0), c.flags(1)))),
-    call(nr::GETSOCKOPT, |c| done(c.vfs.socket_option(c.process, c.first()))),
-    call(nr::SETSOCKOPT, |c| done(c.vfs.set_socket_option(c.process, c.int(0), c.flags(1), c.flags(2)))),
-    call(nr::GETSOCKNAME, |c| done(c.vfs.socket_name(c.process, c.int(0), c.words[1], c.words[2]))),
-    call(nr::GETPEERNAME, |c| done(c.vfs.socket_name(c.process, c.int(0), c.words[1], c.words[2]))),
+    call(nr::SOCKETPAIR, |c| done(socketpair(c.base(), c.process, c.first()))),
+    call(nr::SENDTO, |c| send_to(c.base(), c.process, c.int(0), c.buffer(1)?, c.flags(3), c.words[5])),
+    call(nr::RECVFROM, |c| receive_from(c.base(), c.process, c.int(0), c.buffer(1)?, c.flags(3), c.words[5])),
+    call(nr::SENDMSG, |c| send_message(c.base(), c.process, c.int(0), c.words[1], c.flags(2))),
+    call(nr::RECVMSG, |c| receive_message(c.base(), c.process, c.int(0), c.words[1], c.flags(2))),
+    call(nr::SHUTDOWN, |c| done(shut_down(c.closing(), c.process, c.int(0), c.flags(1)))),
+    call(nr::GETSOCKOPT, |c| done(socket_option(c.process, c.first()))),
+    call(nr::SETSOCKOPT, |c| done(set_socket_option(c.process, c.int(0), c.flags(1), c.flags(2)))),
+    call(nr::GETSOCKNAME, |c| done(socket_name(c.process, c.int(0), c.words[1], c.words[2]))),
+    call(nr::GETPEERNAME, |c| done(socket_name(c.process, c.int(0), c.words[1], c.words[2]))),
 ];
 
-impl Vfs {
-    /// socketpair.
-    pub fn socketpair(&self, process: &Process, [domain, kind, protocol, address]: [u64; 4]) -> Result<u64, Errno> {
-        let (kind, flags) = (kind as u32 & SOCK_TYPES, kind as u32 & !SOCK_TYPES);
-        if flags & !(O_CLOEXEC | O_NONBLOCK) != 0 {
-            return Err(Errno::EINVAL);
-        }
-        match (domain as u32, kind, protocol as u32) {
-            (AF_UNIX, SOCK_STREAM, 0 | AF_UNIX) => {}
-            (AF_UNIX, SOCK_STREAM, _) => return Err(Errno::EPROTONOSUPPORT),
-            (AF_UNIX, ..) => return Err(Errno::ESOCKTNOSUPPORT),
-            _ => return Err(Errno::EAFNOSUPPORT),
-        }
-        let pipes = [self.base.pipes.make()?, self.base.pipes.make()?];
-        let inode = self.base.pipes.new_inodes(2);
-        let first = Socket::new(pipes[0].clone(), pipes[1].clone(), inode, (true, true));
-        let second = Socket::new(pipes[1].clone(), pipes[0].clone(), inode + 1, (true, true));
-        let open = |socket: Socket| {
-            let path = alloc::format!("socket:[{}]", socket.inode).into_bytes();
-            File::new(&self.base.closing, socket, flags & O_NONBLOCK | O_RDWR, path)
-        };
-        let files = [open(first), open(second)];
-        self.give_both(process, files, address, flags & O_CLOEXEC != 0)
+/// socketpair.
+fn socketpair(base: &Base, process: &Process, [domain, kind, protocol, address]: [u64; 4]) -> Result<u64, Errno> {
+    let (kind, flags) = (kind as u32 & SOCK_TYPES, kind as u32 & !SOCK_TYPES);
+    if flags & !(O_CLOEXEC | O_NONBLOCK) != 0 {
+        return Err(Errno::EINVAL);
     }
+    match (domain as u32, kind, protocol as u32) {
+        (AF_UNIX, SOCK_STREAM, 0 | AF_UNIX) => {}
+        (AF_UNIX, SOCK_STREAM, _) => return Err(Errno::EPROTONOSUPPORT),
+        (AF_UNIX, ..) => return Err(Errno::ESOCKTNOSUPPORT),
+        _ => return Err(Errno::EAFNOSUPPORT),
+    }
+    let pipes = [base.pipes().make()?, base.pipes().make()?];
+    let inode = base.pipes().new_inodes(2);
+    let first = Socket::new(pipes[0].clone(), pipes[1].clone(), inode, (true, true));
+    let second = Socket::new(pipes[1].clone(), pipes[0].clone(), inode + 1, (true, true));
+    let open = |socket: Socket| {
+        let path = alloc::format!("socket:[{}]", socket.inode).into_bytes();
+        File::new(base.closing(), socket, flags & O_NONBLOCK | O_RDWR, path)
+    };
+    give_pair(process, [open(first)?, open(second)?], address, flags & O_CLOEXEC != 0)
+}
 
-    /// Gives two open files descriptors, or none, and tells the program.
-    fn give_both(
-        &self,
-        process: &Process,
-        files: [Result<Rc<OpenFile>, Errno>; 2],
-        address: u64,
-        close_on_exec: bool,
-    ) -> Result<u64, Errno> {
-        let table = process.files();
-        let [first, second] = files;
-        let (first, second) = (first?, second?);
-        let first = table.insert(first, 0, close_on_exec)?;
-        let forget = |descriptor: i32| drop(table.remove(descriptor));
-        let second = table.insert(second, 0, close_on_exec).inspect_err(|_| forget(first))?;
-        let both: Vec<u8> = [first, second].into_iter().flat_map(i32::to_le_bytes).collect();
-        user::store(process.caller.endpoint, address, &both)
-            .inspect_err(|_| [first, second].into_iter().for_each(forget))?;
-        Ok(0)
+/// sendto: there is nobody else to send to.
+fn send_to(
+    base: &'static Base,
+    process: &Rc<Process>,
+    descriptor: i32,
+    buffer: UserBuffer,
+    flags: u32,
+    name_bytes: u64,
+) -> Result<Flow, Errno> {
+    let file = socket_of(process, descriptor)?;
+    if name_bytes != 0 {
+        return Err(Errno::EISCONN);
     }
+    send_buffer(base, process, &file, buffer, flags)
+}
 
-    /// sendto: there is nobody else to send to.
-    pub fn send_to(
-        &'static self,
-        process: &Rc<Process>,
-        descriptor: i32,
-        buffer: UserBuffer,
-        flags: u32,
-        name_bytes: u64,
-    ) -> Result<Flow, Errno> {
-        let file = socket_of(process, descriptor)?;
-        if name_bytes != 0 {
-            return Err(Errno::EISCONN);
-        }
-        self.send(process, &file, buffer, flags)
+/// recvfrom: the sender has no name.
+fn receive_from(
+    base: &'static Base,
+    process: &Rc<Process>,
+    descriptor: i32,
+    buffer: UserBuffer,
+    flags: u32,
+    length_address: u64,
+) -> Result<Flow, Errno> {
+    let file = socket_of(process, descriptor)?;
+    if length_address != 0 {
+        user::store(process.caller.endpoint, length_address, &0u32.to_le_bytes())?;
     }
+    receive_buffer(base, process, &file, buffer, flags)
+}
 
-    /// recvfrom: the sender has no name.
-    pub fn receive_from(
-        &'static self,
-        process: &Rc<Process>,
-        descriptor: i32,
-        buffer: UserBuffer,
-        flags: u32,
-        length_address: u64,
-    ) -> Result<Flow, Errno> {
-        let file = socket_of(process, descriptor)?;
-        if length_address != 0 {
-            user::store(process.caller.endpoint, length_address, &0u32.to_le_bytes())?;
-        }
-        self.receive(process, &file, buffer, flags)
+/// sendmsg. `EOPNOTSUPP`: with a control message.
+fn send_message(
+    base: &'static Base,
+    process: &Rc<Process>,
+    descriptor: i32,
+    address: u64,
+    flags: u32,
+) -> Result<Flow, Errno> {
+    let file = socket_of(process, descriptor)?;
+    let header = fetch_header(process, address)?;
+    if header.control_bytes != 0 {
+        return Err(Errno::EOPNOTSUPP);
     }
+    if header.name_bytes != 0 {
+        return Err(Errno::EISCONN);
+    }
+    send_buffer(base, process, &file, header.buffer, flags)
+}
 
-    /// sendmsg. `EOPNOTSUPP`: with a control message.
-    pub fn send_message(
-        &'static self,
-        process: &Rc<Process>,
-        descriptor: i32,
-        address: u64,
-        flags: u32,
-    ) -> Result<Flow, Errno> {
-        let file = socket_of(process, descriptor)?;
-        let header = fetch_header(process, address)?;
-        if header.control_bytes != 0 {
-            return Err(Errno::EOPNOTSUPP);
-        }
-        if header.name_bytes != 0 {
-            return Err(Errno::EISCONN);
-        }
-        self.send(process, &file, header.buffer, flags)
-    }
+/// recvmsg: there are never names, control messages or flags.
+fn receive_message(
+    base: &'static Base,
+    process: &Rc<Process>,
+    descriptor: i32,
+    address: u64,
+    flags: u32,
+) -> Result<Flow, Errno> {
+    const NAME_LENGTH: u64 = 8;
+    const CONTROL_LENGTH: u64 = 40;
+    const FLAGS: u64 = 48;
+    let file = socket_of(process, descriptor)?;
+    let header = fetch_header(process, address)?;
+    let who = process.caller.endpoint;
+    user::store(who, header.address + NAME_LENGTH, &0u32.to_le_bytes())?;
+    user::store(who, header.address + CONTROL_LENGTH, &0u64.to_le_bytes())?;
+    user::store(who, header.address + FLAGS, &0u32.to_le_bytes())?;
+    receive_buffer(base, process, &file, header.buffer, flags)
+}
 
-    /// recvmsg: there are never names, control messages or flags.
-    pub fn receive_message(
-        &'static self,
-        process: &Rc<Process>,
-        descriptor: i32,
-        address: u64,
-        flags: u32,
-    ) -> Result<Flow, Errno> {
-        const NAME_LENGTH: u64 = 8;
-        const CONTROL_LENGTH: u64 = 40;
-        const FLAGS: u64 = 48;
-        let file = socket_of(process, descriptor)?;
-        let header = fetch_header(process, address)?;
-        let who = process.caller.endpoint;
-        user::store(who, header.address + NAME_LENGTH, &0u32.to_le_bytes())?;
-        user::store(who, header.address + CONTROL_LENGTH, &0u64.to_le_bytes())?;
-        user::store(who, header.address + FLAGS, &0u32.to_le_bytes())?;
-        self.receive(process, &file, header.buffer, flags)
-    }
+fn send_buffer(
+    base: &'static Base,
+    process: &Process,
+    file: &Rc<OpenFile>,
+    mut buffer: UserBuffer,
+    flags: u32,
+) -> Result<Flow, Errno> {
+    let on = Operation { base, caller: &process.caller, file };
+    send(&on, socket(file)?, &mut buffer, flags)
+}
 
-    fn send(
-        &'static self,
-        process: &Process,
-        file: &Rc<OpenFile>,
-        mut buffer: UserBuffer,
-        flags: u32,
-    ) -> Result<Flow, Errno> {
-        let on = Operation { base: &self.base, caller: &process.caller, file };
-        send(&on, socket(file)?, &mut buffer, flags)
-    }
+fn receive_buffer(
+    base: &'static Base,
+    process: &Process,
+    file: &Rc<OpenFile>,
+    mut buffer: UserBuffer,
+    flags: u32,
+) -> Result<Flow, Errno> {
+    let on = Operation { base, caller: &process.caller, file };
+    receive(&on, socket(file)?, &mut buffer, flags)
+}
 
-    fn receive(
-        &'static self,
-        process: &Process,
-        file: &Rc<OpenFile>,
-        mut buffer: UserBuffer,
-        flags: u32,
-    ) -> Result<Flow, Errno> {
-        let on = Operation { base: &self.base, caller: &process.caller, file };
-        receive(&on, socket(file)?, &mut buffer, flags)
-    }
+/// shutdown.
+fn shut_down(closing: &Rc<Closing>, process: &Process, descriptor: i32, how: u32) -> Result<u64, Errno> {
+    let file = socket_of(process, descriptor)?;
+    let (reads, writes) = match how {
+        0 => (true, false),
+        1 => (false, true),
+        2 => (true, true),
+        _ => return Err(Errno::EINVAL),
+    };
+    socket(&file)?.shut_down(&closing, reads, writes);
+    file.save_object();
+    Ok(0)
+}
 
-    /// shutdown.
-    pub fn shut_down(&self, process: &Process, descriptor: i32, how: u32) -> Result<u64, Errno> {
-        let file = socket_of(process, descriptor)?;
-        let (reads, writes) = match how {
-            0 => (true, false),
-            1 => (false, true),
-            2 => (true, true),
-            _ => return Err(Errno::EINVAL),
-        };
-        socket(&file)?.shut_down(&self.base.closing, reads, writes);
-        file.save_object();
-        Ok(0)
-    }
+/// getsockopt.
+fn socket_option(
+    process: &Process,
+    [descriptor, level, name, address, length_address]: [u64; 5],
+) -> Result<u64, Errno> {
+    socket_of(process, descriptor as i32)?;
+    let value = match (level as u32, name as u32) {
+        (option::SOL_SOCKET, option::TYPE) => SOCK_STREAM,
+        (option::SOL_SOCKET, option::DOMAIN) => AF_UNIX,
+        (option::SOL_SOCKET, option::SNDBUF | option::RCVBUF) => DEFAULT_BYTES as u32,
+        (option::SOL_SOCKET, option::ERROR | option::ACCEPTCONN | option::PROTOCOL) => 0,
+        (option::SOL_SOCKET, _) => return Err(Errno::ENOPROTOOPT),
+        _ => return Err(Errno::EOPNOTSUPP),
+    };
+    let mut room = [0; 4];
+    user::fetch(process.caller.endpoint, length_address, &mut room)?;
+    let room = usize::try_from(i32::from_le_bytes(room)).map_err(|_| Errno::EINVAL)?.min(4);
+    user::store(process.caller.endpoint, address, &value.to_le_bytes()[..room])?;
+    user::store(process.caller.endpoint, length_address, &(room as u32).to_le_bytes())?;
+    Ok(0)
+}
 
-    /// getsockopt.
-    pub fn socket_option(
-        &self,
-        process: &Process,
-        [descriptor, level, name, address, length_address]: [u64; 5],
-    ) -> Result<u64, Errno> {
-        socket_of(process, descriptor as i32)?;
-        let value = match (level as u32, name as u32) {
-            (option::SOL_SOCKET, option::TYPE) => SOCK_STREAM,
-            (option::SOL_SOCKET, option::DOMAIN) => AF_UNIX,
-            (option::SOL_SOCKET, option::SNDBUF | option::RCVBUF) => DEFAULT_BYTES as u32,
-            (option::SOL_SOCKET, option::ERROR | option::ACCEPTCONN | option::PROTOCOL) => 0,
-            (option::SOL_SOCKET, _) => return Err(Errno::ENOPROTOOPT),
-            _ => return Err(Errno::EOPNOTSUPP),
-        };
-        let mut room = [0; 4];
-        user::fetch(process.caller.endpoint, length_address, &mut room)?;
-        let room = usize::try_from(i32::from_le_bytes(room)).map_err(|_| Errno::EINVAL)?.min(4);
-        user::store(process.caller.endpoint, address, &value.to_le_bytes()[..room])?;
-        user::store(process.caller.endpoint, length_address, &(room as u32).to_le_bytes())?;
-        Ok(0)
+/// setsockopt: sizes of buffers are accepted and do nothing.
+fn set_socket_option(process: &Process, descriptor: i32, level: u32, name: u32) -> Result<u64, Errno> {
+    socket_of(process, descriptor)?;
+    match (level, name) {
+        (option::SOL_SOCKET, option::SNDBUF | option::RCVBUF) => Ok(0),
+        (option::SOL_SOCKET, _) => Err(Errno::ENOPROTOOPT),
+        _ => Err(Errno::EOPNOTSUPP),
     }
+}
 
-    /// setsockopt: sizes of buffers are accepted and do nothing.
-    pub fn set_socket_option(&self, process: &Process, descriptor: i32, level: u32, name: u32) -> Result<u64, Errno> {
-        socket_of(process, descriptor)?;
-        match (level, name) {
-            (option::SOL_SOCKET, option::SNDBUF | option::RCVBUF) => Ok(0),
-            (option::SOL_SOCKET, _) => Err(Errno::ENOPROTOOPT),
-            _ => Err(Errno::EOPNOTSUPP),
-        }
-    }
-
-    /// getsockname and getpeername: neither end has a name.
-    pub fn socket_name(
-        &self,
-        process: &Process,
-        descriptor: i32,
-        address: u64,
-        length_address: u64,
-    ) -> Result<u64, Errno> {
-        socket_of(process, descriptor)?;
-        let mut room = [0; 4];
-        user::fetch(process.caller.endpoint, length_address, &mut room)?;
-        let name = (AF_UNIX as u16).to_le_bytes();
-        let room = usize::try_from(i32::from_le_bytes(room)).map_err(|_| Errno::EINVAL)?.min(name.len());
-        user::store(process.caller.endpoint, address, &name[..room])?;
-        user::store(process.caller.endpoint, length_address, &(name.len() as u32).to_le_bytes())?;
-        Ok(0)
-    }
+/// getsockname and getpeername: neither end has a name.
+fn socket_name(process: &Process, descriptor: i32, address: u64, length_address: u64) -> Result<u64, Errno> {
+    socket_of(process, descriptor)?;
+    let mut room = [0; 4];
+    user::fetch(process.caller.endpoint, length_address, &mut room)?;
+    let name = (AF_UNIX as u16).to_le_bytes();
+    let room = usize::try_from(i32::from_le_bytes(room)).map_err(|_| Errno::EINVAL)?.min(name.len());
+    user::store(process.caller.endpoint, address, &name[..room])?;
+    user::store(process.caller.endpoint, length_address, &(name.len() as u32).to_le_bytes())?;
+    Ok(0)
 }
 
 fn socket(file: &OpenFile) -> Result<&Socket, Errno> {

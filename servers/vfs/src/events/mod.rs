@@ -102,6 +102,41 @@ impl Milestone {
     }
 }
 
+/// How far the start of an incarnation has come.
+#[derive(Debug)]
+pub struct Startup {
+    recovered: Milestone,
+    mounted: Milestone,
+}
+
+impl Default for Startup {
+    /// Without a predecessor, nothing has to be recovered.
+    fn default() -> Self {
+        let recovered = Milestone::default();
+        recovered.reach();
+        Startup { recovered, mounted: Milestone::default() }
+    }
+}
+
+impl Startup {
+    /// The predecessor's state is restored: calls of programs wait for that.
+    #[inline]
+    pub fn recovered(&self) -> &Milestone {
+        &self.recovered
+    }
+
+    /// Everything that the arguments name is mounted: the first programs wait for that.
+    pub fn mounted(&self) -> &Milestone {
+        &self.mounted
+    }
+
+    /// Waits for both.
+    pub async fn wait(&self) {
+        self.mounted.wait().await;
+        self.recovered.wait().await;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

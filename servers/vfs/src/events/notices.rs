@@ -1,5 +1,6 @@
 //! Events for pm: exec results, signals of threads, ends of sync. pm is notified and fetches them one by one.
 
+use crate::keep::records::SignalRecord;
 use abi::{Endpoint, Errno, Message, Word, vfs};
 use alloc::collections::VecDeque;
 use core::cell::{Cell, RefCell};
@@ -32,7 +33,7 @@ pub struct Notices {
 
 impl Notices {
     /// Queues an event and notifies pm.
-    pub fn put(&self, event: Notice) {
+    fn put(&self, event: Notice) {
         self.waiting.borrow_mut().push_back(event);
         if let Err(error) = ipc::notify(Endpoint::PM) {
             sys::log!("pm cannot be notified of an event: {error}");
@@ -42,6 +43,23 @@ impl Notices {
     /// Has pm send a thread a signal; its call now waits for `Cancel`.
     pub fn signal(&self, process: Endpoint, signal: u64) {
         self.put(Notice { kind: vfs::EVENT_SIGNAL, process, a: signal, ..Notice::default() });
+    }
+
+    /// Has pm send the signal that announces a message. Its record is preserved until pm has fetched the event.
+    pub fn message(&self, place: u16, record: &SignalRecord) {
+        self.put(Notice {
+            kind: vfs::EVENT_MESSAGE,
+            a: record.pid as u64 | (record.signal as u64) << 32,
+            b: record.value,
+            c: record.sender_pid as u64 | (record.sender_uid as u64) << 32,
+            saved: Some(place),
+            ..Notice::default()
+        });
+    }
+
+    /// Reports the result of an exec.
+    pub fn executed(&self, process: Endpoint, [a, b, c, d]: [u64; 4]) {
+        self.put(Notice { kind: vfs::EVENT_EXEC, process, a, b, c, d, saved: None });
     }
 
     /// Tells pm that a sync has ended.

@@ -186,32 +186,34 @@ impl FileLocks {
     }
 }
 
-/// Which owner of record locks waits for which.
+/// The wait-for graph of record locks: waiting owner, owner of the lock it waits for.
 #[derive(Debug, Default)]
-pub struct Waits(Vec<(u64, u64)>);
+pub struct Waits(RefCell<Vec<(u64, u64)>>);
 
 impl Waits {
     /// `owner` begins to wait for `holder`. `EDEADLK`: the holder waits, directly or not, for the owner.
-    pub fn begin(&mut self, owner: u64, holder: u64) -> Result<(), Errno> {
+    pub fn begin(&self, owner: u64, holder: u64) -> Result<(), Errno> {
+        let mut waits = self.0.borrow_mut();
         let mut at = holder;
         // A chain longer than the list would be a circle that does not hold the owner.
-        for _ in 0..=self.0.len() {
+        for _ in 0..=waits.len() {
             if at == owner {
                 return Err(Errno::EDEADLK);
             }
-            match self.0.iter().find(|(waiter, _)| *waiter == at) {
+            match waits.iter().find(|(waiter, _)| *waiter == at) {
                 Some((_, next)) => at = *next,
                 None => break,
             }
         }
-        self.0.push((owner, holder));
+        waits.push((owner, holder));
         Ok(())
     }
 
     /// The owner does not wait any more.
-    pub fn end(&mut self, owner: u64, holder: u64) {
-        if let Some(index) = self.0.iter().position(|wait| *wait == (owner, holder)) {
-            self.0.swap_remove(index);
+    pub fn end(&self, owner: u64, holder: u64) {
+        let mut waits = self.0.borrow_mut();
+        if let Some(index) = waits.iter().position(|wait| *wait == (owner, holder)) {
+            waits.swap_remove(index);
         }
     }
 }
@@ -276,7 +278,7 @@ mod tests {
 
     #[test]
     fn circles_of_waiting_owners_are_refused() {
-        let mut waits = Waits::default();
+        let waits = Waits::default();
         waits.begin(1, 2).unwrap();
         waits.begin(2, 3).unwrap();
         assert_eq!(waits.begin(3, 1), Err(Errno::EDEADLK));

@@ -9,7 +9,7 @@ pub mod stat;
 pub mod vnode;
 
 use crate::peers::Peers;
-use abi::fs;
+use abi::{Endpoint, fs};
 use alloc::rc::Rc;
 use core::cell::RefCell;
 use mount::{Mount, Mounts};
@@ -37,6 +37,13 @@ impl Files {
                 pages::forget(mount.device(), dropped.node);
             }
             self.peers.tell(mount.service(), fs::Put { node: dropped.node, count: dropped.uses }.message());
+        }
+    }
+
+    /// Ends the use of a node that this file system has created for nobody.
+    pub fn put_created(&self, file_system: Endpoint, node: u64) {
+        if let Some(mount) = self.mounts.find(|mount| mount.service().slot() == file_system.slot()) {
+            self.peers.tell(mount.service(), fs::Put { node, count: 1 }.message());
         }
     }
 

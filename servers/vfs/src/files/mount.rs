@@ -50,14 +50,30 @@ impl Hasher for NodeHasher {
 pub struct Shared {
     /// Numbers for vnodes.
     next_serial: Cell<u64>,
-    /// An open file has ended, or a mount wants to be swept.
-    pub wants_sweep: Cell<bool>,
+    /// An open file has ended, or a mount has uses to report.
+    wants_sweep: Cell<bool>,
 }
 
 impl Shared {
     /// The first vnode gets this number.
     pub fn new(next_serial: u64) -> Shared {
         Shared { next_serial: Cell::new(next_serial), wants_sweep: Cell::new(false) }
+    }
+
+    /// Whether a sweep has something to do.
+    #[inline]
+    pub fn wants_sweep(&self) -> bool {
+        self.wants_sweep.get()
+    }
+
+    /// Asks for a sweep after the message in progress.
+    pub fn ask_sweep(&self) {
+        self.wants_sweep.set(true);
+    }
+
+    /// A sweep begins. Returns whether it has something to do.
+    pub fn take_sweep(&self) -> bool {
+        self.wants_sweep.take()
     }
 
     /// Returns a number that is used only once.
@@ -273,7 +289,7 @@ impl Mount {
         self.nodes.borrow_mut().remove(&dropped.node);
         self.dropped.borrow_mut().push(dropped);
         if self.wants_sweep() {
-            self.shared.wants_sweep.set(true);
+            self.shared.ask_sweep();
         }
     }
 

@@ -3,17 +3,22 @@
 mod options;
 
 use crate::{
+    base::Base,
     callers::permission::S_IFBLK,
+    events::Startup,
     files::{
+        Files,
         mount::{MS_NODEV, MS_NOEXEC, MS_NOSUID, MS_RDONLY, MS_REMOUNT, Mount, NewMount},
         stat::make_device,
         vnode::{Description, NodeRef},
     },
-    keep::records::{GlobalRecord, MountRecord, NodeRecord},
-    paths::walk::Last,
+    keep::{
+        Store,
+        records::{GlobalRecord, MountRecord, NodeRecord},
+    },
+    paths::walk::{self, Last},
     peers::Role,
     processes::{AT_FDCWD, Process},
-    state::Vfs,
 };
 use abi::{
     Errno,
@@ -84,262 +89,268 @@ pub fn shown_kind(service: &str) -> &str {
     }
 }
 
-impl Vfs {
-    /// Mounts what the arguments say, in their order. Without a root file system vfs cannot go on.
-    pub async fn mount_all(&self, arguments: &'static str) {
-        for word in arguments.split_ascii_whitespace().filter(|word| Device::parse(word).is_none()) {
-            let plan = parse_argument(word)
-                .unwrap_or_else(|| panic!("the argument {word:?} is not of the form target=service[,disk]"));
-            if self.base.files.mounts.find(|mount| mount.target() == plan.target.as_bytes()).is_some() {
-                // By a predecessor that did not come to the end of the arguments.
+/// Mounts what the arguments say, in their order. Without a root file system vfs cannot go on.
+pub async fn mount_all(base: &Base, startup: &Startup, arguments: &'static str) {
+    for word in arguments.split_ascii_whitespace().filter(|word| Device::parse(word).is_none()) {
+        let plan = parse_argument(word)
+            .unwrap_or_else(|| panic!("the argument {word:?} is not of the form target=service[,disk]"));
+        if base.files().mounts.find(|mount| mount.target() == plan.target.as_bytes()).is_some() {
+            // By a predecessor that did not come to the end of the arguments.
+            continue;
+        }
+        let mut result = mount_plan(base, &plan).await;
+        while result == Err(Errno::EAGAIN) {
+            // The driver is not up yet, or just now.
+            base.runtime().sleep_ns(DRIVER_PAUSE_NS).await;
+            result = mount_plan(base, &plan).await;
+        }
+        match result {
+            Ok(()) => {}
+            Err(error) if plan.target == "/" => panic!("the root file system cannot be mounted ({word}): {error}"),
+            Err(error) => sys::log!("{} cannot be mounted ({word}): {error}", plan.target),
+        }
+    }
+    base.store().set_global(&GlobalRecord { mounted: true, ..base.store().global() });
+    startup.mounted().reach();
+}
+
+async fn mount_plan(base: &Base, plan: &Plan<'_>) -> Result<(), Errno> {
+    let covers = if plan.target == "/" { None } else { Some(walk_from_root(base.files(), plan.target).await?) };
+    let (service, role) = service_of(plan.service.as_bytes()).ok_or(Errno::ENODEV)?;
+    let device = plan.disk.map(|name| base.devices().disk(name)).transpose()?;
+    let new = NewFileSystem { service, role, device, options: Options::default(), flags: 0 };
+    mount(base, new, plan.target.into(), covers, None).await
+}
+
+/// The directory at a plain path from the root: for the start, when there is no process yet.
+async fn walk_from_root(files: &Files, path: &str) -> Result<NodeRef, Errno> {
+    let mut node = files.mounts.root()?;
+    for name in path.split('/').filter(|name| !name.is_empty()) {
+        let found = files.lookup(&node, name.as_bytes()).await?.ok_or(Errno::ENOENT)?;
+        node = found.covering_root().unwrap_or(found);
+    }
+    if node.is_directory() { Ok(node) } else { Err(Errno::ENOTDIR) }
+}
+
+/// Mounts a file system on the directory `covers`; `None`: as root.
+async fn mount(
+    base: &Base,
+    new: NewFileSystem<'_>,
+    target: Vec<u8>,
+    covers: Option<NodeRef>,
+    process: Option<&Process>,
+) -> Result<(), Errno> {
+    let NewFileSystem { service: service_name, role, device, options, flags } = new;
+    let service = base.peers().connect(service_name, role)?;
+    let driver = device.map_or("", |device| device.service);
+    let grant = GrantedBuffer::new(driver.into(), service.endpoint(), Access::Read)?;
+    let number = base.shared().new_serial();
+    let minor = match device {
+        Some(device) => device.minor.into(),
+        // The first one of the start has the same number in every incarnation.
+        None => options.minor(if process.is_some() { number } else { 0 }),
+    };
+    let request = fs::Mount { grant: grant.id(), bytes: driver.len() as u64, minor, flags: flags & MS_RDONLY };
+    let recalled = process.and_then(|process| process.caller.recalled(fs::Mount::LABEL));
+    let reply = match (recalled, process) {
+        (Some(reply), _) => reply,
+        (None, Some(process)) => base.peers().ask_once(&process.caller, service, request.message()).await?,
+        (None, None) => base.peers().ask(service, request.message()).await?,
+    };
+    let description = Description::from(fs::Mount::results(&reply)?);
+    let told = reply.words[0];
+    let flags = if told & fs::MOUNTED_READ_ONLY != 0 { flags | MS_RDONLY } else { flags };
+    let kind = shown_kind(service_name);
+    let mount = Mount::new(
+        NewMount {
+            service,
+            kind: kind.into(),
+            source: device.map_or(kind.into(), |device| format!("/dev/{}", device.name)),
+            target,
+            flags,
+            volatile: told & fs::MOUNTED_VOLATILE != 0,
+            in_memory: told & fs::MOUNTED_IN_MEMORY != 0,
+            device: device.map_or(make_device(0, number as u32), |device| device.number()),
+        },
+        base.shared().clone(),
+    );
+    let root = mount.adopt(description);
+    mount.preserve_at(save_mount(base.store(), &mount, root.number(), covers.as_ref())?);
+    mount.set_root(root);
+    if let Some(covers) = covers {
+        mount.cover(covers);
+    }
+    base.files().mounts.add(mount.clone());
+    if mount.is_in_memory() {
+        own_root(base.files(), &mount, &options).await;
+    }
+    Ok(())
+}
+
+/// Sets mode and owner of the root of a file system in memory, as the options say.
+async fn own_root(files: &Files, mount: &Mount, options: &Options) {
+    let Some(root) = mount.root() else { return };
+    let mut result = Ok(());
+    if options.uid.is_some() || options.gid.is_some() {
+        result = files.set_owner(&root, options.uid, options.gid).await;
+    }
+    if let (Ok(()), Some(mode)) = (result, options.mode) {
+        result = files.set_mode(&root, mode).await;
+    }
+    if let Err(error) = result {
+        sys::log!("mode and owner of the root of {} cannot be set: {error}", mount.kind());
+    }
+}
+
+/// Preserves a mount. `ENOSPC`: there are too many.
+fn save_mount(store: &Rc<Store>, mount: &Mount, root: u64, covers: Option<&NodeRef>) -> Result<u16, Errno> {
+    store.new_mount(&MountRecord {
+        service: mount.service().slot() as u16,
+        volatile: mount.is_volatile(),
+        in_memory: mount.is_in_memory(),
+        flags: mount.flags(),
+        device: mount.device(),
+        root,
+        covers: covers.map_or(NodeRecord::NONE, |covers| covers.record()),
+        source: store.put_text(mount.source().as_bytes())?,
+        target: store.put_text(mount.target())?,
+    })
+}
+
+/// mount(2).
+pub async fn mount_call(
+    base: &Base,
+    process: Rc<Process>,
+    source: Vec<u8>,
+    target: Vec<u8>,
+    kind: Vec<u8>,
+    flags: u64,
+    options: Vec<u8>,
+) -> Result<u64, Errno> {
+    if !process.caller.credentials().is_root() {
+        return Err(Errno::EPERM);
+    }
+    if flags & OTHER_OPERATIONS != 0 {
+        return Err(Errno::EINVAL);
+    }
+    let found = walk::resolve(base.files(), &process, AT_FDCWD, target, Last::Follow).await?;
+    let node = found.existing()?.clone();
+    let is_root = node.mount().is_root(&node);
+    if flags & MS_REMOUNT != 0 {
+        if !is_root {
+            return Err(Errno::EINVAL);
+        }
+        base.peers().ask(node.service(), fs::Sync {}.message()).await?;
+        node.mount().set_flags(flags & KEPT);
+        base.store().set_mount_flags(node.mount().record(), flags & KEPT);
+        return Ok(0);
+    }
+    if !node.is_directory() {
+        return Err(Errno::ENOTDIR);
+    }
+    let (service, role) = service_of(&kind).ok_or(Errno::ENODEV)?;
+    let flags = flags & KEPT;
+    if needs_no_device(service) {
+        let options = if service == "tmpfs" { Options::parse(&options)? } else { Options::default() };
+        let new = NewFileSystem { service, role, device: None, options, flags };
+        mount(base, new, found.canonical, Some(node), Some(&process)).await?;
+        return Ok(0);
+    }
+    let special = walk::resolve(base.files(), &process, AT_FDCWD, source, Last::Follow).await?.existing()?.clone();
+    if special.kind() != S_IFBLK {
+        return Err(Errno::ENOTBLK);
+    }
+    let device = base.devices().numbered(Kind::Block, special.special_device())?;
+    if base.files().mounts.find(|mount| mount.device() == device.number()).is_some() {
+        return Err(Errno::EBUSY);
+    }
+    let new = NewFileSystem { service, role, device: Some(device), options: Options::default(), flags };
+    mount(base, new, found.canonical, Some(node), Some(&process)).await?;
+    Ok(0)
+}
+
+/// umount2(2).
+pub async fn unmount_call(base: &Base, process: Rc<Process>, target: Vec<u8>) -> Result<u64, Errno> {
+    if !process.caller.credentials().is_root() {
+        return Err(Errno::EPERM);
+    }
+    let node = walk::resolve(base.files(), &process, AT_FDCWD, target, Last::Follow).await?.existing()?.clone();
+    let mount = node.mount().clone();
+    if !mount.is_root(&node) {
+        return Err(Errno::EINVAL);
+    }
+    drop(node);
+    base.files().forget_names(&mount);
+    base.mappings().release_maps(&mount).await;
+    let root = mount.root().ok_or(Errno::EINVAL)?;
+    // Two: the mount's own and ours.
+    let busy = mount.covers().is_none() || mount.node_count() > 1 || Rc::strong_count(&root) > 2;
+    if busy {
+        return Err(Errno::EBUSY);
+    }
+    base.files().put_dropped(&mount);
+    if process.caller.recalled(fs::Unmount::LABEL).is_none() {
+        let request = fs::Unmount { node: root.number(), force: false };
+        base.peers().ask_once(&process.caller, mount.service(), request.message()).await?;
+    }
+    base.store().remove_mount(mount.record());
+    base.files().mounts.remove(&mount);
+    mount.detach();
+    Ok(0)
+}
+
+/// Syncs all file systems.
+pub async fn sync(base: &Base) -> Result<(), Errno> {
+    let mut result = base.mappings().write_back_all(None).await;
+    let mounts = base.files().mounts.all();
+    for mount in mounts.iter().filter(|mount| mount.needs_sync()) {
+        mount.take_dirty();
+        result = result.and(base.peers().ask(mount.service(), fs::Sync {}.message()).await.map(drop));
+    }
+    result
+}
+
+/// Begins `vfs::SyncAll` in the background. A successor does it again if pm has not heard of its end.
+pub fn begin_sync(base: &'static Base, unmount: bool) {
+    base.store().set_global(&GlobalRecord { sync: 1 + unmount as u8, ..base.store().global() });
+    base.runtime().spawn(async move {
+        let result = sync_all(base, unmount).await;
+        base.notices().synced(result);
+    });
+}
+
+/// `vfs::SyncAll`: with `unmount` the file systems are marked clean, and refuse every request from then on.
+pub async fn sync_all(base: &Base, unmount: bool) -> Result<(), Errno> {
+    let mut result = sync(base).await;
+    if !unmount {
+        return result;
+    }
+    let mounts = base.files().mounts.all();
+    for mount in mounts.iter().rev().filter(|mount| mount.needs_sync()) {
+        base.files().put_dropped(mount);
+        mount.set_flags(mount.flags() | MS_RDONLY);
+        let root = mount.root().map_or(0, |root| root.number());
+        result = result
+            .and(base.peers().ask(mount.service(), fs::Unmount { node: root, force: true }.message()).await.map(drop));
+    }
+    result
+}
+
+/// Syncs dirty file systems and reports uses that have ended, periodically, for ever.
+pub async fn sync_periodically(base: &Base) {
+    loop {
+        base.runtime().sleep_ns(SYNC_PERIOD_NS).await;
+        if let Err(error) = base.mappings().write_back_all(None).await {
+            sys::log!("a mapped file cannot be written back: {error}");
+        }
+        let mounts = base.files().mounts.all();
+        for mount in &mounts {
+            base.files().put_dropped(mount);
+            if !mount.take_dirty() || !mount.needs_sync() {
                 continue;
             }
-            let mut result = self.mount_plan(&plan).await;
-            while result == Err(Errno::EAGAIN) {
-                // The driver is not up yet, or just now.
-                self.base.runtime.sleep_ns(DRIVER_PAUSE_NS).await;
-                result = self.mount_plan(&plan).await;
-            }
-            match result {
-                Ok(()) => {}
-                Err(error) if plan.target == "/" => panic!("the root file system cannot be mounted ({word}): {error}"),
-                Err(error) => sys::log!("{} cannot be mounted ({word}): {error}", plan.target),
-            }
-        }
-        self.base.store.set_global(&GlobalRecord { mounted: true, ..self.base.store.global() });
-        self.mounted.reach();
-    }
-
-    async fn mount_plan(&self, plan: &Plan<'_>) -> Result<(), Errno> {
-        let covers = if plan.target == "/" { None } else { Some(self.walk_from_root(plan.target).await?) };
-        let (service, role) = service_of(plan.service.as_bytes()).ok_or(Errno::ENODEV)?;
-        let device = plan.disk.map(|name| self.devices.disk(name)).transpose()?;
-        let new = NewFileSystem { service, role, device, options: Options::default(), flags: 0 };
-        self.mount(new, plan.target.into(), covers, None).await
-    }
-
-    /// The directory at a plain path from the root: for the start, when there is no process yet.
-    async fn walk_from_root(&self, path: &str) -> Result<NodeRef, Errno> {
-        let mut node = self.base.files.mounts.root()?;
-        for name in path.split('/').filter(|name| !name.is_empty()) {
-            let found = self.base.files.lookup(&node, name.as_bytes()).await?.ok_or(Errno::ENOENT)?;
-            node = found.covering_root().unwrap_or(found);
-        }
-        if node.is_directory() { Ok(node) } else { Err(Errno::ENOTDIR) }
-    }
-
-    /// Mounts a file system on the directory `covers`; `None`: as root.
-    async fn mount(
-        &self,
-        new: NewFileSystem<'_>,
-        target: Vec<u8>,
-        covers: Option<NodeRef>,
-        process: Option<&Process>,
-    ) -> Result<(), Errno> {
-        let NewFileSystem { service: service_name, role, device, options, flags } = new;
-        let service = self.base.peers.connect(service_name, role)?;
-        let driver = device.map_or("", |device| device.service);
-        let grant = GrantedBuffer::new(driver.into(), service.endpoint(), Access::Read)?;
-        let number = self.base.shared.new_serial();
-        let minor = match device {
-            Some(device) => device.minor.into(),
-            // The first one of the start has the same number in every incarnation.
-            None => options.minor(if process.is_some() { number } else { 0 }),
-        };
-        let request = fs::Mount { grant: grant.id(), bytes: driver.len() as u64, minor, flags: flags & MS_RDONLY };
-        let recalled = process.and_then(|process| process.caller.recalled(fs::Mount::LABEL));
-        let reply = match (recalled, process) {
-            (Some(reply), _) => reply,
-            (None, Some(process)) => self.base.peers.ask_once(&process.caller, service, request.message()).await?,
-            (None, None) => self.base.peers.ask(service, request.message()).await?,
-        };
-        let description = Description::from(fs::Mount::results(&reply)?);
-        let told = reply.words[0];
-        let flags = if told & fs::MOUNTED_READ_ONLY != 0 { flags | MS_RDONLY } else { flags };
-        let kind = shown_kind(service_name);
-        let mount = Mount::new(
-            NewMount {
-                service,
-                kind: kind.into(),
-                source: device.map_or(kind.into(), |device| format!("/dev/{}", device.name)),
-                target,
-                flags,
-                volatile: told & fs::MOUNTED_VOLATILE != 0,
-                in_memory: told & fs::MOUNTED_IN_MEMORY != 0,
-                device: device.map_or(make_device(0, number as u32), |device| device.number()),
-            },
-            self.base.shared.clone(),
-        );
-        let root = mount.adopt(description);
-        mount.preserve_at(self.save_mount(&mount, root.number(), covers.as_ref())?);
-        mount.set_root(root);
-        if let Some(covers) = covers {
-            mount.cover(covers);
-        }
-        self.base.files.mounts.add(mount.clone());
-        if mount.is_in_memory() {
-            self.own_root(&mount, &options).await;
-        }
-        Ok(())
-    }
-
-    /// Sets mode and owner of the root of a file system in memory, as the options say.
-    async fn own_root(&self, mount: &Mount, options: &Options) {
-        let Some(root) = mount.root() else { return };
-        let mut result = Ok(());
-        if options.uid.is_some() || options.gid.is_some() {
-            result = self.base.files.set_owner(&root, options.uid, options.gid).await;
-        }
-        if let (Ok(()), Some(mode)) = (result, options.mode) {
-            result = self.base.files.set_mode(&root, mode).await;
-        }
-        if let Err(error) = result {
-            sys::log!("mode and owner of the root of {} cannot be set: {error}", mount.kind());
-        }
-    }
-
-    /// Preserves a mount. `ENOSPC`: there are too many.
-    fn save_mount(&self, mount: &Mount, root: u64, covers: Option<&NodeRef>) -> Result<u16, Errno> {
-        self.base.store.new_mount(&MountRecord {
-            service: mount.service().slot() as u16,
-            volatile: mount.is_volatile(),
-            in_memory: mount.is_in_memory(),
-            flags: mount.flags(),
-            device: mount.device(),
-            root,
-            covers: covers.map_or(NodeRecord::NONE, |covers| covers.record()),
-            source: self.base.store.put_text(mount.source().as_bytes())?,
-            target: self.base.store.put_text(mount.target())?,
-        })
-    }
-
-    /// mount(2).
-    pub async fn mount_call(
-        &self,
-        process: Rc<Process>,
-        source: Vec<u8>,
-        target: Vec<u8>,
-        kind: Vec<u8>,
-        flags: u64,
-        options: Vec<u8>,
-    ) -> Result<u64, Errno> {
-        if !process.caller.credentials().is_root() {
-            return Err(Errno::EPERM);
-        }
-        if flags & OTHER_OPERATIONS != 0 {
-            return Err(Errno::EINVAL);
-        }
-        let found = self.resolve(&process, AT_FDCWD, target, Last::Follow).await?;
-        let node = found.existing()?.clone();
-        let is_root = node.mount().is_root(&node);
-        if flags & MS_REMOUNT != 0 {
-            if !is_root {
-                return Err(Errno::EINVAL);
-            }
-            self.base.peers.ask(node.service(), fs::Sync {}.message()).await?;
-            node.mount().set_flags(flags & KEPT);
-            self.base.store.set_mount_flags(node.mount().record(), flags & KEPT);
-            return Ok(0);
-        }
-        if !node.is_directory() {
-            return Err(Errno::ENOTDIR);
-        }
-        let (service, role) = service_of(&kind).ok_or(Errno::ENODEV)?;
-        let flags = flags & KEPT;
-        if needs_no_device(service) {
-            let options = if service == "tmpfs" { Options::parse(&options)? } else { Options::default() };
-            let new = NewFileSystem { service, role, device: None, options, flags };
-            self.mount(new, found.canonical, Some(node), Some(&process)).await?;
-            return Ok(0);
-        }
-        let special = self.resolve(&process, AT_FDCWD, source, Last::Follow).await?.existing()?.clone();
-        if special.kind() != S_IFBLK {
-            return Err(Errno::ENOTBLK);
-        }
-        let device = self.devices.numbered(Kind::Block, special.special_device())?;
-        if self.base.files.mounts.find(|mount| mount.device() == device.number()).is_some() {
-            return Err(Errno::EBUSY);
-        }
-        let new = NewFileSystem { service, role, device: Some(device), options: Options::default(), flags };
-        self.mount(new, found.canonical, Some(node), Some(&process)).await?;
-        Ok(0)
-    }
-
-    /// umount2(2).
-    pub async fn unmount_call(&self, process: Rc<Process>, target: Vec<u8>) -> Result<u64, Errno> {
-        if !process.caller.credentials().is_root() {
-            return Err(Errno::EPERM);
-        }
-        let node = self.resolve(&process, AT_FDCWD, target, Last::Follow).await?.existing()?.clone();
-        let mount = node.mount().clone();
-        if !mount.is_root(&node) {
-            return Err(Errno::EINVAL);
-        }
-        drop(node);
-        self.base.files.forget_names(&mount);
-        self.base.mappings.release_maps(&mount).await;
-        let root = mount.root().ok_or(Errno::EINVAL)?;
-        // Two: the mount's own and ours.
-        let busy = mount.covers().is_none() || mount.node_count() > 1 || Rc::strong_count(&root) > 2;
-        if busy {
-            return Err(Errno::EBUSY);
-        }
-        self.base.files.put_dropped(&mount);
-        if process.caller.recalled(fs::Unmount::LABEL).is_none() {
-            let request = fs::Unmount { node: root.number(), force: false };
-            self.base.peers.ask_once(&process.caller, mount.service(), request.message()).await?;
-        }
-        self.base.store.remove_mount(mount.record());
-        self.base.files.mounts.remove(&mount);
-        mount.detach();
-        Ok(0)
-    }
-
-    /// Syncs all file systems.
-    pub async fn sync(&self) -> Result<(), Errno> {
-        let mut result = self.base.mappings.write_back_all(None).await;
-        let mounts = self.base.files.mounts.all();
-        for mount in mounts.iter().filter(|mount| mount.needs_sync()) {
-            mount.take_dirty();
-            result = result.and(self.base.peers.ask(mount.service(), fs::Sync {}.message()).await.map(drop));
-        }
-        result
-    }
-
-    /// `vfs::SyncAll`: with `unmount` the file systems are marked clean, and refuse every request from then on.
-    pub async fn sync_all(&self, unmount: bool) -> Result<(), Errno> {
-        let mut result = self.sync().await;
-        if !unmount {
-            return result;
-        }
-        let mounts = self.base.files.mounts.all();
-        for mount in mounts.iter().rev().filter(|mount| mount.needs_sync()) {
-            self.base.files.put_dropped(mount);
-            mount.set_flags(mount.flags() | MS_RDONLY);
-            let root = mount.root().map_or(0, |root| root.number());
-            result = result.and(
-                self.base.peers.ask(mount.service(), fs::Unmount { node: root, force: true }.message()).await.map(drop),
-            );
-        }
-        result
-    }
-
-    /// Syncs dirty file systems and reports uses that have ended, periodically, for ever.
-    pub async fn sync_periodically(&self) {
-        loop {
-            self.base.runtime.sleep_ns(SYNC_PERIOD_NS).await;
-            if let Err(error) = self.base.mappings.write_back_all(None).await {
-                sys::log!("a mapped file cannot be written back: {error}");
-            }
-            let mounts = self.base.files.mounts.all();
-            for mount in &mounts {
-                self.base.files.put_dropped(mount);
-                if !mount.take_dirty() || !mount.needs_sync() {
-                    continue;
-                }
-                if let Err(error) = self.base.peers.ask(mount.service(), fs::Sync {}.message()).await {
-                    sys::log!("{} cannot be synced: {error}", mount.source());
-                }
+            if let Err(error) = base.peers().ask(mount.service(), fs::Sync {}.message()).await {
+                sys::log!("{} cannot be synced: {error}", mount.source());
             }
         }
     }

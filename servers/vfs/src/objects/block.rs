@@ -191,7 +191,7 @@ async fn write_piece(
     let bytes = data.len() as u64;
     let granted = GrantedBuffer::new(data, device.service.endpoint(), Access::Read)?;
     let request = block::Write { minor: device.minor, grant: granted.id(), position: first, bytes };
-    base.peers.ask(device.service, request.message()).await?;
+    base.peers().ask(device.service, request.message()).await?;
     buffer.advance(length as u64);
     Ok(())
 }
@@ -199,7 +199,7 @@ async fn write_piece(
 async fn read_sectors(base: &Base, device: Disk, position: u64, bytes: u64) -> Result<Vec<u8>, Errno> {
     let room = GrantedBuffer::new(vec![0; bytes as usize], device.service.endpoint(), Access::Write)?;
     let request = block::Read { minor: device.minor, grant: room.id(), position, bytes };
-    let reply = base.peers.ask(device.service, request.message()).await?;
+    let reply = base.peers().ask(device.service, request.message()).await?;
     if reply.words[0] != bytes {
         return Err(Errno::EIO);
     }

@@ -10,7 +10,7 @@ use crate::{
     files::vnode::NodeRef,
     keep::records::{Note, ObjectRecord},
     memory::buffer::UserBuffer,
-    peers::Service,
+    peers::{Peers, Service},
 };
 use abi::{Errno, chardev};
 use alloc::{boxed::Box, rc::Rc};
@@ -83,9 +83,9 @@ impl Object for Character {
         true
     }
 
-    fn ask_ready(&self, base: &Base, events: u32, stay: bool, done: Done) -> Result<End, Errno> {
+    fn ask_ready(&self, peers: &Peers, events: u32, stay: bool, done: Done) -> Result<End, Errno> {
         let request = chardev::Poll { minor: self.minor, events: events as u64, now: !stay };
-        let end = base.peers.ask_meanwhile(self.service, request.message(), done)?;
+        let end = peers.ask_meanwhile(self.service, request.message(), done)?;
         Ok(Box::new(end))
     }
 
@@ -129,11 +129,11 @@ async fn transfer(
             Access::Read => chardev::Write { minor, grant: grant.id(), bytes, flags, caller: who }.message(),
             _ => chardev::Read { minor, grant: grant.id(), bytes, flags, caller: who }.message(),
         };
-        match base.peers.ask_device_once(&caller, service, message, buffer.moved()).await {
+        match base.peers().ask_device_once(&caller, service, message, buffer.moved()).await {
             Ok(reply) => {
                 let moved = reply.words[0].min(bytes);
                 buffer.advance(moved);
-                base.store.has_moved();
+                base.store().has_moved();
                 // A terminal gives one line, however much was asked for.
                 if moved < bytes || buffer.left() == 0 || access == Access::Write {
                     return Ok(buffer.moved());
@@ -156,6 +156,6 @@ async fn control(
     let who = caller.pid as u64 | caller.group() << 32;
     let (request, session) = (request as u64, caller.session());
     let message = chardev::Control { minor, request, argument, grant: grant.id(), caller: who, session }.message();
-    let reply = base.peers.ask_device(caller, service, message).await?;
+    let reply = base.peers().ask_device(caller, service, message).await?;
     Ok(reply.words[0])
 }

@@ -26,6 +26,7 @@ use crate::{
         records::{ObjectRecord, TimerRecord},
     },
     memory::buffer::UserBuffer,
+    peers::Peers,
     pipes::Pipe,
     queues::Queue,
     sockets::Socket,
@@ -100,7 +101,7 @@ pub trait Object: Any + Debug {
     }
 
     /// Asks the device what it is ready for: now, or with `stay` when it is. `done` gets the events.
-    fn ask_ready(&self, _: &Base, _events: u32, _stay: bool, _done: Done) -> Result<End, Errno> {
+    fn ask_ready(&self, _: &Peers, _events: u32, _stay: bool, _done: Done) -> Result<End, Errno> {
         Err(Errno::EINVAL)
     }
 

@@ -131,7 +131,7 @@ pub fn broken(base: &Base, caller: &Caller, quiet: bool) -> Result<Flow, Errno> 
         return Err(Errno::EPIPE);
     }
     caller.set_call(Call::Signalled(0));
-    base.notices.signal(caller.endpoint, SIGPIPE);
+    base.notices().signal(caller.endpoint, SIGPIPE);
     Ok(Flow::Later)
 }
 
@@ -139,7 +139,7 @@ pub fn broken(base: &Base, caller: &Caller, quiet: bool) -> Result<Flow, Errno> 
 fn flow(base: &Base, caller: &Caller, pipe: &Rc<Pipe>, outcome: Outcome) -> Result<Flow, Errno> {
     match outcome {
         Outcome::Done(result) => {
-            base.store.has_moved();
+            base.store().has_moved();
             Ok(Flow::Done(result))
         }
         Outcome::Waiting => match caller.take_cancelled() {

@@ -94,7 +94,7 @@ async fn read(
         file.begin_transfer(expected);
     }
     let is_mapped = node.shared_object().is_some();
-    let mut result = if is_mapped { base.mappings.write_back(&node, start, buffer.left()).await } else { Ok(()) };
+    let mut result = if is_mapped { base.mappings().write_back(&node, start, buffer.left()).await } else { Ok(()) };
     while buffer.left() > 0 && result.is_ok() {
         let piece = buffer.piece();
         let bytes = piece.bytes.min(CHUNK);
@@ -108,7 +108,7 @@ async fn read(
         };
         let position = start + buffer.moved();
         let request = fs::Read { node: node.number(), grant: grant.id(), position, bytes };
-        match base.peers.ask(service, request.message()).await {
+        match base.peers().ask(service, request.message()).await {
             Ok(reply) => buffer.advance(reply.words[0].min(bytes)),
             Err(error) => result = Err(error),
         }
@@ -147,9 +147,9 @@ async fn write(
         let bytes = buffer.piece().bytes.min(if is_mapped { BUFFER_BYTES } else { CHUNK });
         let position = start + buffer.moved();
         let written = if is_mapped {
-            base.mappings.write_through(&node, &buffer, position, bytes, ids).await
+            base.mappings().write_through(&node, &buffer, position, bytes, ids).await
         } else {
-            base.mappings.write_directly(&node, &buffer, position, bytes, ids).await
+            base.mappings().write_directly(&node, &buffer, position, bytes, ids).await
         };
         match written {
             Ok((moved, size)) => {
@@ -182,10 +182,10 @@ pub async fn written(base: &Base, caller: &Caller, file: &OpenFile, node: &NodeR
     pages::forget_image(node);
     let mode = after_write(&caller.credentials(), node.mode());
     if mode != node.mode() {
-        base.files.set_mode(node, mode).await?;
+        base.files().set_mode(node, mode).await?;
     }
     if file.flags() & O_DSYNC != 0 {
-        base.mappings.sync_node(node).await?;
+        base.mappings().sync_node(node).await?;
     }
     Ok(())
 }

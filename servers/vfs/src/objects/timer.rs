@@ -167,7 +167,7 @@ impl Object for TimerFile {
         let (base, caller, file, buffer) = (on.base, on.caller.clone(), on.file.clone(), core::mem::take(buffer));
         Ok(Flow::task(async move {
             while !timer.is_ready() {
-                let mut sleep = timer.wakes_at().map(|at_ns| base.runtime.sleep_until(at_ns));
+                let mut sleep = timer.wakes_at().map(|at_ns| base.runtime().sleep_until(at_ns));
                 timer.watchers.add(caller.event());
                 let waited = caller.wait_or_sleep(sleep.as_mut()).await;
                 timer.watchers.remove(caller.event());

@@ -3,6 +3,7 @@
 //! Invariant: a canonical path starts with `/`, holds no empty component, no `.` and no `..`, and ends with `/` only when it is the root's.
 //! Neighbours: `walk` resolves what is split here; `process` and `file` keep canonical paths.
 
+pub mod change;
 pub mod walk;
 
 use crate::memory::PATH_MAX;

@@ -5,11 +5,10 @@
 
 use crate::{
     callers::permission::{Credentials, EXECUTE, check},
-    files::vnode::NodeRef,
+    files::{Files, vnode::NodeRef},
     objects::OpenFile,
     paths::{self as path, Component, LINKS_MAX, PATH_MAX},
     processes::{AT_FDCWD, Place, Process, directories::Directories},
-    state::Vfs,
 };
 use abi::Errno;
 use alloc::{rc::Rc, vec::Vec};
@@ -71,7 +70,7 @@ impl Found {
 
 /// A resolution in progress.
 struct Walk<'a> {
-    vfs: &'a Vfs,
+    files: &'a Files,
     process: &'a Process,
     directories: Rc<Directories>,
     credentials: Rc<Credentials>,
@@ -84,49 +83,47 @@ struct Walk<'a> {
     links: u32,
 }
 
-impl Vfs {
-    /// The directory that a call's `dirfd` means. `EBADF`, `ENOTDIR`.
-    pub fn place(&self, process: &Process, descriptor: i32) -> Result<Place, Errno> {
-        if descriptor == AT_FDCWD {
-            return Ok(process.directories()?.working().clone());
-        }
-        let file = process.file(descriptor)?;
-        let node = file.node().filter(|node| node.is_directory()).ok_or(Errno::ENOTDIR)?;
-        Ok(Place { node: node.clone(), path: Rc::from(file.path().as_slice()) })
+/// The directory that a call's `dirfd` means. `EBADF`, `ENOTDIR`.
+pub fn place(process: &Process, descriptor: i32) -> Result<Place, Errno> {
+    if descriptor == AT_FDCWD {
+        return Ok(process.directories()?.working().clone());
     }
+    let file = process.file(descriptor)?;
+    let node = file.node().filter(|node| node.is_directory()).ok_or(Errno::ENOTDIR)?;
+    Ok(Place { node: node.clone(), path: Rc::from(file.path().as_slice()) })
+}
 
-    /// Resolves a path that is relative to `descriptor`. `ENOENT` for an empty one.
-    pub fn resolve(
-        &self,
-        process: &Process,
-        descriptor: i32,
-        text: Vec<u8>,
-        last: Last,
-    ) -> impl Future<Output = Result<Found, Errno>> {
-        self.resolve_as(process, process.caller.credentials(), descriptor, text, last)
-    }
+/// Resolves a path that is relative to `descriptor`. `ENOENT` for an empty one.
+pub fn resolve(
+    files: &Files,
+    process: &Process,
+    descriptor: i32,
+    text: Vec<u8>,
+    last: Last,
+) -> impl Future<Output = Result<Found, Errno>> {
+    resolve_as(files, process, process.caller.credentials(), descriptor, text, last)
+}
 
-    /// [`Vfs::resolve`] with the permissions of these ids.
-    pub async fn resolve_as(
-        &self,
-        process: &Process,
-        credentials: Rc<Credentials>,
-        descriptor: i32,
-        text: Vec<u8>,
-        last: Last,
-    ) -> Result<Found, Errno> {
-        let directories = process.directories()?;
-        let start = match text.first() {
-            None => return Err(Errno::ENOENT),
-            Some(b'/') => directories.root().clone(),
-            Some(_) => self.place(process, descriptor)?,
-        };
-        let mut canonical = Vec::with_capacity(start.path.len() + text.len() + 1);
-        canonical.extend_from_slice(&start.path);
-        let mut walk =
-            Walk { vfs: self, process, directories, credentials, node: start.node, canonical, text, at: 0, links: 0 };
-        walk.run(last).await
-    }
+/// [`resolve`] with the permissions of these ids.
+pub async fn resolve_as(
+    files: &Files,
+    process: &Process,
+    credentials: Rc<Credentials>,
+    descriptor: i32,
+    text: Vec<u8>,
+    last: Last,
+) -> Result<Found, Errno> {
+    let directories = process.directories()?;
+    let start = match text.first() {
+        None => return Err(Errno::ENOENT),
+        Some(b'/') => directories.root().clone(),
+        Some(_) => place(process, descriptor)?,
+    };
+    let mut canonical = Vec::with_capacity(start.path.len() + text.len() + 1);
+    canonical.extend_from_slice(&start.path);
+    let mut walk =
+        Walk { files, process, directories, credentials, node: start.node, canonical, text, at: 0, links: 0 };
+    walk.run(last).await
 }
 
 impl Walk<'_> {
@@ -149,9 +146,9 @@ impl Walk<'_> {
                 continue;
             }
             let name = &self.text[part.name.clone()];
-            let child = match self.vfs.base.files.known(&self.node, name) {
+            let child = match self.files.known(&self.node, name) {
                 Some(known) => known,
-                None => self.vfs.base.files.ask_for(&self.node, name).await?,
+                None => self.files.ask_for(&self.node, name).await?,
             };
             let Some(child) = child else {
                 return if part.last { Ok(self.missing(&part)) } else { Err(Errno::ENOENT) };
@@ -197,7 +194,7 @@ impl Walk<'_> {
                 None => return Ok(()),
             }
         }
-        let parent = self.vfs.base.files.lookup(&self.node, b"..").await?.ok_or(Errno::ENOENT)?;
+        let parent = self.files.lookup(&self.node, b"..").await?.ok_or(Errno::ENOENT)?;
         self.node = into_mount(parent);
         path::pop(&mut self.canonical);
         Ok(())
@@ -209,7 +206,7 @@ impl Walk<'_> {
         if self.links > LINKS_MAX {
             return Err(Errno::ELOOP);
         }
-        let target = self.vfs.base.files.read_link(link, PATH_MAX, self.process.caller.pid).await?;
+        let target = self.files.read_link(link, PATH_MAX, self.process.caller.pid).await?;
         if link.mount().is_volatile() && target.starts_with(PIPE_PREFIX) {
             return self.own_pipe(&target).map(Some);
         }

@@ -3,6 +3,8 @@
 //! Invariant: outside of these functions both say the same. Neighbours: `descriptors` (the numbers), `keep` (the records).
 
 use crate::{
+    base::closing::Closing,
+    files::locks::Range,
     keep::{
         Store,
         records::{BLOCK, BLOCKS, DescriptorRecord, NOWHERE, TableRecord},
@@ -27,7 +29,8 @@ pub struct FileTable {
 
 impl FileTable {
     /// A table with copies of these descriptors. `EAGAIN`, `ENFILE`: no room.
-    pub fn new(store: &Rc<Store>, number: u64, descriptors: Descriptors<OpenFile>) -> Result<Rc<FileTable>, Errno> {
+    pub fn new(closing: &Closing, descriptors: Descriptors<OpenFile>) -> Result<Rc<FileTable>, Errno> {
+        let (store, number) = (closing.store(), closing.next_number());
         let record = store.new_table()?;
         let blocks = [const { Cell::new(NOWHERE) }; BLOCKS];
         let table = FileTable { number, record, descriptors: RefCell::new(descriptors), blocks, store: store.clone() };
@@ -126,43 +129,58 @@ impl FileTable {
         Ok(number)
     }
 
-    /// [`Descriptors::replace`]. `ENFILE` besides.
-    pub fn replace(&self, number: i32, file: Rc<OpenFile>, close_on_exec: bool) -> Result<Option<Rc<OpenFile>>, Errno> {
+    /// Makes `number` mean `file`, and closes what it meant before. `EBADF`, `ENFILE`.
+    pub fn replace(&self, number: i32, file: Rc<OpenFile>, close_on_exec: bool) -> Result<(), Errno> {
         if number as usize >= DESCRIPTORS_MAX {
             return Err(Errno::EBADF);
         }
         self.save(number as usize, Some(&DescriptorRecord { file: file.place(), close_on_exec }))?;
-        self.descriptors.borrow_mut().replace(number, file, close_on_exec)
+        let replaced = self.descriptors.borrow_mut().replace(number, file, close_on_exec)?;
+        if let Some(replaced) = replaced {
+            self.forget(&replaced);
+        }
+        Ok(())
     }
 
-    /// [`Descriptors::remove`].
-    pub fn remove(&self, number: i32) -> Result<Rc<OpenFile>, Errno> {
+    /// Closes a number. `EBADF`.
+    pub fn close(&self, number: i32) -> Result<(), Errno> {
         let file = self.descriptors.borrow_mut().remove(number)?;
         self.clear(number as usize);
-        Ok(file)
+        self.forget(&file);
+        Ok(())
     }
 
-    fn clear_all(&self, removed: Vec<(usize, Rc<OpenFile>)>) -> Vec<Rc<OpenFile>> {
-        let gone = removed.into_iter().inspect(|(number, _)| self.clear(*number));
-        gone.map(|(_, file)| file).collect()
+    fn close_removed(&self, removed: Vec<(usize, Rc<OpenFile>)>) {
+        for (number, file) in removed {
+            self.clear(number);
+            self.forget(&file);
+        }
     }
 
-    /// [`Descriptors::remove_close_on_exec`].
-    pub fn remove_close_on_exec(&self) -> Vec<Rc<OpenFile>> {
+    /// Closes every number that is marked close-on-exec.
+    pub fn close_marked(&self) {
         let removed = self.descriptors.borrow_mut().remove_close_on_exec();
-        self.clear_all(removed)
+        self.close_removed(removed);
     }
 
-    /// [`Descriptors::remove_range`].
-    pub fn remove_range(&self, first: usize, last: usize) -> Vec<Rc<OpenFile>> {
+    /// Closes the numbers `first ..= last`.
+    pub fn close_range(&self, first: usize, last: usize) {
         let removed = self.descriptors.borrow_mut().remove_range(first, last);
-        self.clear_all(removed)
+        self.close_removed(removed);
     }
 
-    /// Frees every number of a table that no thread uses any more, whose records need no change for that.
-    pub fn remove_all(&self) -> Vec<Rc<OpenFile>> {
+    /// Closes every number of a table that no thread uses any more. Its records end with it.
+    pub fn close_all(&self) {
         let removed = self.descriptors.borrow_mut().remove_range(0, usize::MAX);
-        removed.into_iter().map(|(_, file)| file).collect()
+        removed.iter().for_each(|(_, file)| self.forget(file));
+    }
+
+    /// A closed number takes the table's record locks off the file, and its request to be notified of messages off the queue.
+    fn forget(&self, file: &OpenFile) {
+        file.any().forget(self.number);
+        if let Some(node) = file.node() {
+            node.locks().release_records(&self.store, node.record(), self.number, Range::ALL);
+        }
     }
 
     /// [`Descriptors::mark_range`].

@@ -8,13 +8,14 @@ pub mod directories;
 pub mod file_table;
 
 use crate::{
+    base::closing::Closing,
     callers::{Caller, Callers},
-    files::vnode::NodeRef,
+    files::{pages::close_image, vnode::NodeRef},
     objects::OpenFile,
 };
 use abi::{Endpoint, Errno, endpoint::SLOTS};
 use alloc::{rc::Rc, vec::Vec};
-use core::cell::RefCell;
+use core::cell::{Ref, RefCell};
 use directories::Directories;
 use file_table::FileTable;
 
@@ -39,9 +40,9 @@ pub struct Process {
     /// `None` before the root file system is mounted.
     directories: RefCell<Option<Rc<Directories>>>,
     /// Text of the last exec, for `ExecText`.
-    pub exec_text: RefCell<Vec<u8>>,
-    /// Images of the last exec, held until it is committed.
-    pub exec_images: RefCell<Vec<u64>>,
+    exec_text: RefCell<Vec<u8>>,
+    /// Images of the last exec, open until it is committed.
+    exec_images: RefCell<Vec<u64>>,
 }
 
 impl Process {
@@ -72,6 +73,27 @@ impl Process {
         Rc::ptr_eq(&self.files.borrow(), files)
     }
 
+    /// Gives it a descriptor table of its own, unless it shares none. `EAGAIN`, `ENFILE`: no room.
+    pub fn unshare_files(&self, closing: &Closing) -> Result<(), Errno> {
+        let shared = self.files();
+        // Two: the process's own and ours.
+        if Rc::strong_count(&shared) > 2 {
+            let descriptors = shared.descriptors().clone();
+            self.set_files(FileTable::new(closing, descriptors)?);
+        }
+        Ok(())
+    }
+
+    /// Gives it directories of its own, unless it shares none. `ENOENT` before there is a root; `ENOMEM`: no room.
+    pub fn unshare_directories(&self) -> Result<(), Errno> {
+        let shared = self.directories()?;
+        // Two: the process's own and ours.
+        if Rc::strong_count(&shared) > 2 {
+            self.set_directories(shared.copy()?);
+        }
+        Ok(())
+    }
+
     /// The open file behind a descriptor. `EBADF`.
     pub fn file(&self, descriptor: i32) -> Result<Rc<OpenFile>, Errno> {
         self.files.borrow().descriptors().get(descriptor).cloned()
@@ -93,6 +115,32 @@ impl Process {
         self.caller.update(|record| record.directories = directories.record());
         let former = self.directories.replace(Some(directories));
         drop(former);
+    }
+
+    /// The text of its last exec.
+    pub fn exec_text(&self) -> Ref<'_, Vec<u8>> {
+        self.exec_text.borrow()
+    }
+
+    /// Sets the text of its last exec.
+    pub fn set_exec_text(&self, text: Vec<u8>) {
+        self.exec_text.replace(text);
+    }
+
+    /// The first and second image of its last exec; 0: there is none.
+    pub fn exec_images(&self) -> [u64; 2] {
+        let images = self.exec_images.borrow();
+        core::array::from_fn(|index| images.get(index).copied().unwrap_or(0))
+    }
+
+    /// Holds an image until [`Process::close_images`].
+    pub fn hold_image(&self, image: u64) {
+        self.exec_images.borrow_mut().push(image);
+    }
+
+    /// Closes the images of its last exec.
+    pub fn close_images(&self) {
+        self.exec_images.take().into_iter().for_each(close_image);
     }
 
     /// Releases its directories: it has ended.

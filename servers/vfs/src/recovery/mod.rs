@@ -8,8 +8,10 @@
 mod tests;
 
 use crate::{
-    base::closing::Closing,
+    base::{Base, closing::Closing},
     callers::Caller,
+    calls::mmap::serve_vm,
+    exec,
     files::{
         mount::{Mount, NewMount},
         vnode::NodeRef,
@@ -18,7 +20,7 @@ use crate::{
         Kept, Used,
         records::{BLOCK, LockRecord, MountRecord, NOWHERE, NodeRecord, ThreadRecord, TimerRecord},
     },
-    mounts::shown_kind,
+    mounts::{self, shown_kind},
     objects::{self, Inheritance, OpenFile},
     peers::Service,
     pipes::{Pipe, ring::Ring},
@@ -44,84 +46,84 @@ struct Restoration {
     lost: usize,
 }
 
-impl Vfs {
-    /// Restores a predecessor's state. Until [`Vfs::finish_recovery`] has run, calls of programs wait.
-    pub fn restore(&'static self) {
-        self.recovered.postpone();
-        let mut restoration = Restoration {
-            vfs: self,
-            mounts: BTreeMap::new(),
-            pipes: BTreeMap::new(),
-            queues: BTreeMap::new(),
-            files: BTreeMap::new(),
-            tables: BTreeMap::new(),
-            directories: BTreeMap::new(),
-            used: Used::default(),
-            lost: self.base.store.damaged(),
-        };
-        restoration.run();
-        self.base.mappings.restore_maps();
-        if restoration.lost > 0 {
-            sys::log!("{} corrupt records of the predecessor are left out", restoration.lost);
-        }
-        self.base.store.rebuild(&restoration.used);
-        self.base.store.commit();
+/// Restores a predecessor's state. Until [`finish`] has run, calls of programs wait.
+pub fn restore(vfs: &'static Vfs) {
+    vfs.startup().recovered().postpone();
+    let mut restoration = Restoration {
+        vfs,
+        mounts: BTreeMap::new(),
+        pipes: BTreeMap::new(),
+        queues: BTreeMap::new(),
+        files: BTreeMap::new(),
+        tables: BTreeMap::new(),
+        directories: BTreeMap::new(),
+        used: Used::default(),
+        lost: vfs.base().store().damaged(),
+    };
+    restoration.run();
+    vfs.base().mappings().restore_maps();
+    if restoration.lost > 0 {
+        sys::log!("{} corrupt records of the predecessor are left out", restoration.lost);
     }
+    vfs.base().store().rebuild(&restoration.used);
+    vfs.base().store().commit();
+}
 
-    /// The second step, and the work for pm that the predecessor had in progress.
-    pub async fn finish_recovery(&'static self) {
-        self.resume_work();
-        for service in self.base.peers.file_systems() {
-            if let Err(error) = self.claim_nodes(service).await {
-                sys::log!("the file system in slot {} refuses the list of nodes in use: {error}", service.slot());
-            }
+/// The second step, and the work for pm that the predecessor had in progress.
+pub async fn finish(vfs: &'static Vfs) {
+    let base = vfs.base();
+    resume_work(vfs);
+    for service in base.peers().file_systems() {
+        if let Err(error) = claim_nodes(base, service).await {
+            sys::log!("the file system in slot {} refuses the list of nodes in use: {error}", service.slot());
         }
-        let mounts = self.base.files.mounts.all();
-        for node in mounts.iter().flat_map(|mount| mount.nodes()) {
-            match self.base.files.stat(&node).await {
-                Ok(stat) => node.refresh(&stat),
-                // Of procfs: its process has ended meanwhile.
-                Err(_) if node.mount().is_volatile() => {}
-                Err(error) => sys::log!("node {:#x} of {} is lost: {error}", node.number(), node.mount().source()),
-            }
-        }
-        self.recovered.reach();
-        self.base.mappings.release_restored_maps().await;
     }
+    let mounts = base.files().mounts.all();
+    for node in mounts.iter().flat_map(|mount| mount.nodes()) {
+        match base.files().stat(&node).await {
+            Ok(stat) => node.refresh(&stat),
+            // Of procfs: its process has ended meanwhile.
+            Err(_) if node.mount().is_volatile() => {}
+            Err(error) => sys::log!("node {:#x} of {} is lost: {error}", node.number(), node.mount().source()),
+        }
+    }
+    vfs.startup().recovered().reach();
+    base.mappings().release_restored_maps().await;
+}
 
-    fn resume_work(&'static self) {
-        let global = self.base.store.global();
-        if global.mounted {
-            self.mounted.reach();
-        }
-        if global.sync != 0 {
-            self.begin_sync(global.sync == 2);
-        }
-        for process in self.processes.all() {
-            if let Some(record) = self.base.store.exec(process.caller.endpoint.slot()) {
-                self.resume_exec(&process, &record);
-            }
-        }
-        self.serve_vm();
+fn resume_work(vfs: &'static Vfs) {
+    let (base, startup) = (vfs.base(), vfs.startup());
+    let global = base.store().global();
+    if global.mounted {
+        startup.mounted().reach();
     }
+    if global.sync != 0 {
+        mounts::begin_sync(base, global.sync == 2);
+    }
+    for process in vfs.processes().all() {
+        if let Some(record) = base.store().exec(process.caller.endpoint.slot()) {
+            exec::resume(base, startup, &process, &record);
+        }
+    }
+    serve_vm(base, vfs.processes(), startup);
+}
 
-    /// Tells a file system which of its nodes are in use.
-    async fn claim_nodes(&self, service: Service) -> Result<(), Errno> {
-        let mounts = self.base.files.mounts.all();
-        let nodes = mounts.iter().filter(|mount| mount.service() == service).flat_map(|mount| mount.nodes());
-        let bytes: Vec<u8> =
-            nodes.flat_map(|node| [node.number().to_le_bytes(), node.uses().to_le_bytes()].concat()).collect();
-        let length = bytes.len() as u64;
-        let lent = GrantedBuffer::new(bytes, service.endpoint(), Access::Read)?;
-        self.base.peers.ask(service, fs::SetUses { grant: lent.id(), bytes: length }.message()).await.map(drop)
-    }
+/// Tells a file system which of its nodes are in use.
+async fn claim_nodes(base: &Base, service: Service) -> Result<(), Errno> {
+    let mounts = base.files().mounts.all();
+    let nodes = mounts.iter().filter(|mount| mount.service() == service).flat_map(|mount| mount.nodes());
+    let bytes: Vec<u8> =
+        nodes.flat_map(|node| [node.number().to_le_bytes(), node.uses().to_le_bytes()].concat()).collect();
+    let length = bytes.len() as u64;
+    let lent = GrantedBuffer::new(bytes, service.endpoint(), Access::Read)?;
+    base.peers().ask(service, fs::SetUses { grant: lent.id(), bytes: length }.message()).await.map(drop)
 }
 
 impl Restoration {
     fn run(&mut self) {
-        let store = self.vfs.base.store.clone();
+        let store = self.vfs.base().store().clone();
         for peer in store.peers() {
-            if self.vfs.base.peers.restore(&peer).is_err() {
+            if self.vfs.base().peers().restore(&peer).is_err() {
                 self.lost += 1;
             }
         }
@@ -137,14 +139,14 @@ impl Restoration {
     }
 
     fn restore_mounts(&mut self) {
-        let store = self.vfs.base.store.clone();
+        let store = self.vfs.base().store().clone();
         let mut records: Vec<(u16, MountRecord)> = store.mounts().collect();
         // The root file system is the first.
         records.sort_by_key(|(place, record)| (record.covers != NodeRecord::NONE, *place));
         for (place, record) in &records {
             self.used.texts.extend([record.source, record.target]);
             let service = Service::at(record.service as usize);
-            let name = self.vfs.base.peers.name(service);
+            let name = self.vfs.base().peers().name(service);
             let mount = Mount::new(
                 NewMount {
                     service,
@@ -156,14 +158,14 @@ impl Restoration {
                     in_memory: record.in_memory,
                     device: record.device,
                 },
-                self.vfs.base.shared.clone(),
+                self.vfs.base().shared().clone(),
             );
             mount.preserve_at(*place);
             // What was written since the last sync is not known.
             mount.mark_dirty();
             mount.set_root(mount.restore(record.root));
             self.mounts.insert(*place, mount.clone());
-            self.vfs.base.files.mounts.add(mount);
+            self.vfs.base().files().mounts.add(mount);
         }
         for (place, record) in &records {
             if let Some(covered) = self.node(record.covers) {
@@ -175,7 +177,7 @@ impl Restoration {
 
     /// Restores queues. Unlinked ones end with the restoration, unless a descriptor refers to them.
     fn restore_queues(&mut self) {
-        let store = self.vfs.base.store.clone();
+        let store = self.vfs.base().store().clone();
         for (place, record) in store.queues() {
             let Some(queue) = Queue::restore(&store, place, record) else {
                 self.lost += 1;
@@ -184,13 +186,13 @@ impl Restoration {
             self.used.queues.insert(place);
             self.used.texts.push(record.name);
             if record.named {
-                self.vfs.queues.add(store.text(record.name), queue.clone());
+                self.vfs.queues().add(store.text(record.name), queue.clone());
             }
             self.queues.insert(place, queue);
         }
         for (place, record) in store.signals() {
             self.used.signals.insert(place);
-            self.vfs.put_message_event(place, &record);
+            self.vfs.base().notices().message(place, &record);
         }
     }
 
@@ -204,22 +206,22 @@ impl Restoration {
             NOWHERE => None,
             place => Some(self.directories(place).ok_or(Errno::EIO)?),
         };
-        let store = &self.vfs.base.store;
+        let store = self.vfs.base().store();
         let groups = store.text(record.groups);
         self.used.texts.push(record.groups);
         let groups = groups.as_chunks().0.iter().map(|group| u32::from_le_bytes(*group)).collect();
         let process = Process::new(Caller::new(store, *record, groups), table, directories);
-        if let Some(exec) = self.vfs.base.store.exec(record.endpoint.slot()) {
+        if let Some(exec) = self.vfs.base().store().exec(record.endpoint.slot()) {
             self.used.texts.push(exec.text);
         }
-        self.vfs.processes.insert(Rc::new(process)).map(drop)
+        self.vfs.processes().insert(Rc::new(process)).map(drop)
     }
 
     fn table(&mut self, place: u16) -> Option<Rc<FileTable>> {
         if let Some(known) = self.tables.get(&place) {
             return Some(known.clone());
         }
-        let store = self.vfs.base.store.clone();
+        let store = self.vfs.base().store().clone();
         let record = store.table(place)?;
         let mut descriptors = Descriptors::default();
         for (index, &block) in record.blocks.iter().enumerate().filter(|(_, block)| **block != NOWHERE) {
@@ -245,7 +247,7 @@ impl Restoration {
         if let Some(known) = self.files.get(&place) {
             return Some(known.clone());
         }
-        let found = self.vfs.base.store.file(place)?;
+        let found = self.vfs.base().store().file(place)?;
         let (path, node) = (found.0.path, self.node(found.0.node));
         let file = objects::restore(place, found, node, self)?;
         self.used.files.insert(place);
@@ -258,7 +260,7 @@ impl Restoration {
         if let Some(known) = self.directories.get(&place) {
             return Some(known.clone());
         }
-        let store = self.vfs.base.store.clone();
+        let store = self.vfs.base().store().clone();
         let record = store.directories(place)?;
         let directory = |(node, text)| -> Option<Place> {
             let path = store.text(text);
@@ -284,7 +286,7 @@ impl Restoration {
                 node.locks().restore(place, record);
                 owner.into_iter().for_each(|file| file.set_flocked());
             }
-            _ => self.vfs.base.store.release_lock(place),
+            _ => self.vfs.base().store().release_lock(place),
         }
     }
 }
@@ -294,7 +296,7 @@ impl Inheritance for Restoration {
         if let Some(known) = self.pipes.get(&place) {
             return Some(known.clone());
         }
-        let store = &self.vfs.base.store;
+        let store = self.vfs.base().store();
         let ring = Ring::restore(&store.pipe(place)?, |page| store.next_page(page))?;
         self.used.pipes.insert(place);
         self.used.pages.extend(ring.pages());
@@ -309,15 +311,15 @@ impl Inheritance for Restoration {
 
     fn timer(&mut self, place: u16) -> Option<Kept<TimerRecord>> {
         self.used.timers.insert(place);
-        let store = &self.vfs.base.store;
+        let store = self.vfs.base().store();
         store.timer(place).map(|record| Kept::new(store, place, record))
     }
 
     fn has_inode(&mut self, inode: u64) {
-        self.vfs.base.pipes.has_inode(inode);
+        self.vfs.base().pipes().has_inode(inode);
     }
 
     fn closing(&self) -> &Rc<Closing> {
-        &self.vfs.base.closing
+        self.vfs.base().closing()
     }
 }

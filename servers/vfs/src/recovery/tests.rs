@@ -1,14 +1,16 @@
 //! vfs killed at every write to its preserved memory: its successor finds the state before or after the turn, never one between.
 
 use crate::{
+    base::Flow,
+    calls::{linux_call, services::service_request},
     devices::Devices,
+    exec::start_at_root,
     files::mount::{Mount, NewMount},
     files::vnode::NodeRef,
     keep::{
         KEEP_BYTES, Store,
         records::{MountRecord, NO_QUEUE, NodeRecord, Note, Notification, QueueRecord, SignalRecord},
     },
-    memory as user,
     objects::{File, O_APPEND, O_RDWR, pipe::PipeEnd, queue::MessageQueue, regular::Regular, timer::TimerFile},
     peers::Service,
     processes::{Place, Process},
@@ -16,7 +18,7 @@ use crate::{
     sockets::Socket,
     state::Vfs,
 };
-use abi::{Endpoint, Errno, Message, call::KernelCall, endpoint::slot, vfs};
+use abi::{Endpoint, Errno, Message, call::KernelCall, endpoint::slot, linux::nr, vfs};
 use alloc::{boxed::Box, format, rc::Rc, string::String, vec, vec::Vec};
 use core::sync::atomic::{AtomicU64, Ordering};
 use recover::records::Found;
@@ -54,16 +56,23 @@ fn open(memory: &'static [AtomicU64], writes: u64, generation: u32) -> (&'static
 }
 
 fn root(vfs: &Vfs) -> NodeRef {
-    vfs.base.files.mounts.root().expect("is mounted")
+    vfs.base().files().mounts.root().expect("is mounted")
 }
 
 fn from_pm(vfs: &'static Vfs, message: Message) {
     let request = Message { source: Endpoint::new(slot::PM, 1), ..message };
-    assert_eq!(vfs.service_request(&request).result(), Ok(0));
+    assert_eq!(service_request(vfs, &request).result(), Ok(0));
+}
+
+/// A call of a thread, which succeeds at once or waits.
+fn call(vfs: &'static Vfs, thread: Endpoint, number: u32, arguments: &[u64]) {
+    let mut message = Message { source: thread, ..Message::new(number) };
+    message.words[..arguments.len()].copy_from_slice(arguments);
+    assert!(!matches!(linux_call(vfs, &message), Flow::Done(Err(_))), "call {number}");
 }
 
 fn process(vfs: &Vfs, endpoint: Endpoint) -> Rc<Process> {
-    vfs.processes.get(endpoint).expect("it lives")
+    vfs.processes().get(endpoint).expect("it lives")
 }
 
 fn mount(vfs: &'static Vfs) {
@@ -75,20 +84,20 @@ fn mount(vfs: &'static Vfs) {
         device: 5,
         root: 2,
         covers: NodeRecord::NONE,
-        source: vfs.base.store.put_text(b"/dev/vda").expect("room"),
-        target: vfs.base.store.put_text(b"/").expect("room"),
+        source: vfs.base().store().put_text(b"/dev/vda").expect("room"),
+        target: vfs.base().store().put_text(b"/").expect("room"),
     };
     let (kind, source, target) = ("ext2".into(), "/dev/vda".into(), b"/".to_vec());
     let new = NewMount { service: EXT2, kind, source, target, flags: 0, volatile: false, in_memory: false, device: 5 };
-    let mount = Mount::new(new, vfs.base.shared.clone());
-    mount.preserve_at(vfs.base.store.new_mount(&record).expect("room"));
+    let mount = Mount::new(new, vfs.base().shared().clone());
+    mount.preserve_at(vfs.base().store().new_mount(&record).expect("room"));
     mount.set_root(mount.restore(2));
-    vfs.base.files.mounts.add(mount);
+    vfs.base().files().mounts.add(mount);
 }
 
 fn open_file(vfs: &'static Vfs, node: u64, path: &[u8]) -> i32 {
     let object = Regular { node: root(vfs).mount().restore(node) };
-    let file = File::new(&vfs.base.closing, object, O_RDWR, path.to_vec()).expect("room");
+    let file = File::new(vfs.base().closing(), object, O_RDWR, path.to_vec()).expect("room");
     process(vfs, INIT).insert(file, node.is_multiple_of(2)).expect("room") as i32
 }
 
@@ -97,7 +106,7 @@ fn turns() -> Vec<fn(&'static Vfs)> {
     let mut turns: Vec<fn(&'static Vfs)> = Vec::new();
     turns.push(mount);
     turns.push(|vfs| from_pm(vfs, vfs::Fork { parent: Endpoint::NONE, child: INIT, pid: 1, flags: 0 }.message()));
-    turns.push(|vfs| vfs.give_root(&process(vfs, INIT)).expect("room"));
+    turns.push(|vfs| start_at_root(vfs.base(), &process(vfs, INIT)).expect("room"));
     turns.push(|vfs| {
         let _ = open_file(vfs, 11, b"/etc/passwd");
     });
@@ -107,21 +116,11 @@ fn turns() -> Vec<fn(&'static Vfs)> {
     turns.push(|vfs| {
         process(vfs, INIT).file(0).expect("is open").set_position(77);
     });
-    turns.push(|vfs| {
-        let _ = vfs.dup_to(&process(vfs, INIT), 0, 40, 0, true).expect("is open");
-    });
-    turns.push(|vfs| {
-        let _ = vfs.pipe(&process(vfs, INIT), 0, 0).expect("room");
-    });
+    turns.push(|vfs| call(vfs, INIT, nr::DUP2, &[0, 40]));
+    turns.push(|vfs| call(vfs, INIT, nr::PIPE, &[0]));
     turns.push(|vfs| from_pm(vfs, vfs::Fork { parent: INIT, child: CHILD, pid: 2, flags: 0 }.message()));
-    turns.push(|vfs| {
-        let buffer = user::buffer(CHILD, 0, 9000).expect("is good");
-        assert!(vfs.write(&process(vfs, CHILD), 3, buffer, None).is_ok());
-    });
-    turns.push(|vfs| {
-        let buffer = user::buffer(INIT, 0, 5000).expect("is good");
-        assert!(vfs.read(&process(vfs, INIT), 2, buffer, None).is_ok());
-    });
+    turns.push(|vfs| call(vfs, CHILD, nr::WRITE, &[3, 0, 9000]));
+    turns.push(|vfs| call(vfs, INIT, nr::READ, &[2, 0, 5000]));
     turns.push(|vfs| {
         process(vfs, INIT).file(1).expect("is open").set_flags(O_RDWR | O_APPEND);
     });
@@ -131,37 +130,33 @@ fn turns() -> Vec<fn(&'static Vfs)> {
         let node = root(vfs).mount().restore(30);
         directories.set_working(Place { node, path: Rc::from(&b"/home"[..]) }).expect("room");
     });
-    turns.push(|vfs| {
-        let _ = vfs.close_descriptor(&process(vfs, CHILD), 0).expect("is open");
-    });
+    turns.push(|vfs| call(vfs, CHILD, nr::CLOSE, &[0]));
     turns.push(|vfs| from_pm(vfs, vfs::SetSession { process: CHILD, session: 2, group: 2, leader: true }.message()));
     turns.push(|vfs| from_pm(vfs, vfs::ExecCommit { process: CHILD }.message()));
     turns.push(|vfs| {
-        vfs.base.store.has_moved();
-        vfs.base.store.begin_call(CHILD, 9);
-        vfs.base.answer(CHILD, Ok(4));
+        vfs.base().store().has_moved();
+        vfs.base().store().begin_call(CHILD, 9);
+        vfs.base().answer(CHILD, Ok(4));
         let mut answer = Message::new(0);
         answer.words[0] = 4;
-        vfs.base.store.end_turn(&[(CHILD, answer)]);
+        vfs.base().store().end_turn(&[(CHILD, answer)]);
     });
     turns.extend(turns_of_queues());
-    turns.push(|vfs| {
-        let _ = vfs.close_range(&process(vfs, INIT), 0, u32::MAX, 0).expect("is a range");
-    });
+    turns.push(|vfs| call(vfs, INIT, nr::CLOSE_RANGE, &[0, u32::MAX as u64, 0]));
     turns.push(|vfs| from_pm(vfs, vfs::Exit { process: CHILD }.message()));
     turns
 }
 
 fn queue(vfs: &Vfs) -> Rc<Queue> {
-    vfs.queues.get(b"q").expect("has its name")
+    vfs.queues().get(b"q").expect("has its name")
 }
 
 fn give_queue(vfs: &'static Vfs, name: &[u8]) {
     let record = QueueRecord { most_messages: 2, message_bytes: 100, uid: 1, gid: 2, mode: 0o600, ..NO_QUEUE };
-    let queue = Queue::new(&vfs.base.store, record, name).expect("room");
-    let file = File::new(&vfs.base.closing, MessageQueue(queue.clone()), O_RDWR, name.to_vec()).expect("room");
+    let queue = Queue::new(vfs.base().store(), record, name).expect("room");
+    let file = File::new(vfs.base().closing(), MessageQueue(queue.clone()), O_RDWR, name.to_vec()).expect("room");
     process(vfs, INIT).insert(file, true).expect("room");
-    vfs.queues.add(name.to_vec(), queue);
+    vfs.queues().add(name.to_vec(), queue);
 }
 
 fn letter(priority: u16, byte: u8) -> Letter {
@@ -181,34 +176,30 @@ fn turns_of_queues() -> Vec<fn(&'static Vfs)> {
     });
     turns.push(|vfs| {
         queue(vfs).set_unnamed();
-        vfs.queues.remove(b"q");
+        vfs.queues().remove(b"q");
     });
     turns.push(|vfs| give_queue(vfs, b"other"));
     turns.push(|vfs| {
         let signal = SignalRecord { pid: 1, signal: 10, value: 42, sender_pid: 2, sender_uid: 3 };
-        let place = vfs.base.store.new_signal(&signal).expect("room");
-        vfs.put_message_event(place, &signal);
+        let place = vfs.base().store().new_signal(&signal).expect("room");
+        vfs.base().notices().message(place, &signal);
     });
     turns.push(|vfs| {
         let request = Message { source: Endpoint::new(slot::PM, 1), ..vfs::NextEvent {}.message() };
         assert_eq!(
-            vfs::NextEvent::results(&vfs.service_request(&request)).map(|event| event.0),
+            vfs::NextEvent::results(&service_request(vfs, &request)).map(|event| event.0),
             Ok(vfs::EVENT_MESSAGE)
         );
     });
-    turns.push(|vfs| {
-        let _ = vfs.timer_create(&process(vfs, INIT), 1, 0).expect("room");
-    });
-    turns.push(|vfs| {
-        let _ = vfs.socketpair(&process(vfs, INIT), [1, 1, 0, 0]).expect("room");
-    });
+    turns.push(|vfs| call(vfs, INIT, nr::TIMERFD_CREATE, &[1, 0]));
+    turns.push(|vfs| call(vfs, INIT, nr::SOCKETPAIR, &[1, 1, 0, 0]));
     turns
 }
 
 /// Everything programs can see.
 fn seen(vfs: &Vfs) -> String {
     let mut text = String::new();
-    for process in vfs.processes.all() {
+    for process in vfs.processes().all() {
         text += &format!("{:?} {} {}:", process.caller.endpoint, process.caller.pid, process.caller.session());
         if let Ok(directories) = process.directories() {
             let (root, working) = (directories.root(), directories.working());
@@ -236,14 +227,14 @@ fn seen(vfs: &Vfs) -> String {
                 text += &format!(" {} {}", pipe.readers(), pipe.writers());
             }
         }
-        text += &format!("\n {:?}\n", vfs.base.store.noted(process.caller.endpoint, 9));
+        text += &format!("\n {:?}\n", vfs.base().store().noted(process.caller.endpoint, 9));
     }
-    text + &format!("{:?} {:?}", vfs.queues.all(), vfs.base.store.signals().collect::<Vec<_>>())
+    text + &format!("{:?} {:?}", vfs.queues().all(), vfs.base().store().signals().collect::<Vec<_>>())
 }
 
 fn finish_turn(vfs: &Vfs) {
-    vfs.base.sweep();
-    vfs.base.store.end_turn(&[]);
+    vfs.base().sweep();
+    vfs.base().store().end_turn(&[]);
 }
 
 fn clear(memory: &[AtomicU64]) {
@@ -258,7 +249,7 @@ fn memory() -> &'static [AtomicU64] {
 fn successor(memory: &'static [AtomicU64], generation: u32) -> &'static Vfs {
     let (vfs, found) = open(memory, ENOUGH, generation);
     assert!(matches!(found, Found::State | Found::Undone), "{found:?}");
-    vfs.restore();
+    super::restore(vfs);
     vfs
 }
 
@@ -324,7 +315,7 @@ fn a_successor_goes_on_where_its_predecessor_was() {
     }
     let numbers = |text: String| text.lines().filter(|line| !line.starts_with(' ')).count();
     assert_eq!(numbers(seen(vfs)), numbers(seen(steady)));
-    assert_eq!(vfs.base.store.in_use(), steady.base.store.in_use());
+    assert_eq!(vfs.base().store().in_use(), steady.base().store().in_use());
 }
 
 #[test]
@@ -344,7 +335,7 @@ fn damaged_records_are_left_out_and_harm_nobody() {
         let copy: Vec<u64> = memory.iter().map(|word| word.load(Ordering::Relaxed)).collect();
         memory[word].store(good ^ (1 << (seed >> 58)), Ordering::Relaxed);
         let vfs = successor(memory, 2);
-        assert!(vfs.processes.all().len() <= 2);
+        assert!(vfs.processes().all().len() <= 2);
         memory.iter().zip(copy).for_each(|(word, value)| word.store(value, Ordering::Relaxed));
     }
 }
@@ -360,15 +351,15 @@ fn a_full_store_refuses_and_recovers_its_places() {
     let node = root(vfs);
     let mut files = Vec::new();
     let error = loop {
-        match File::new(&vfs.base.closing, Regular { node: node.clone() }, 0, b"/x".to_vec()) {
+        match File::new(vfs.base().closing(), Regular { node: node.clone() }, 0, b"/x".to_vec()) {
             Ok(file) => files.push(file),
             Err(error) => break error,
         }
     };
     assert_eq!(error, Errno::ENFILE);
     drop(files);
-    vfs.base.store.has_moved();
+    vfs.base().store().has_moved();
     finish_turn(vfs);
-    assert!(File::new(&vfs.base.closing, Regular { node }, 0, b"/x".to_vec()).is_ok());
-    assert_eq!(vfs.base.store.noted(INIT, 1), None::<Note>);
+    assert!(File::new(vfs.base().closing(), Regular { node }, 0, b"/x".to_vec()).is_ok());
+    assert_eq!(vfs.base().store().noted(INIT, 1), None::<Note>);
 }

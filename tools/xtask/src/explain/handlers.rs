@@ -107,6 +107,14 @@ struct Arm {
     calls: Vec<Called>,
 }
 
+impl Arm {
+    /// Whether this is a function, not a constant, of the same file.
+    fn is_beside(&self, function: &Function) -> bool {
+        let is_constant = !function.name.contains(char::is_lowercase);
+        !is_constant && self.within.as_ref().is_some_and(|within| within.file == function.file)
+    }
+}
+
 /// A function that is called or named.
 struct Called {
     name: String,
@@ -137,8 +145,9 @@ impl Crate {
         found
     }
 
-    /// What the arms for `key` call: by preference a function whose name is like the message's, then a method,
-    /// then any function of the crate; the function that an arm stands in when it calls none.
+    /// What the arms for `key` call: by preference a function whose name is like the message's, then a function of
+    /// the arm's own file, then a method, then any function of the crate; the function that an arm stands in when
+    /// it calls none.
     fn handler(&self, key: &Key) -> Option<Function> {
         let wanted = plain(key.name());
         let mut best: Option<(u32, &Function)> = None;
@@ -146,8 +155,10 @@ impl Crate {
             let called = arm.calls.iter().filter_map(|called| {
                 let name = plain(&called.name);
                 let is_alike = name.contains(&wanted) || wanted.contains(&name);
-                let points = 1 + 3 * u32::from(is_alike) + u32::from(called.is_method);
-                Some((points, self.called(called, arm)?))
+                let function = self.called(called, arm)?;
+                let is_beside = !called.is_method && arm.is_beside(function);
+                let points = 1 + 4 * u32::from(is_alike) + 2 * u32::from(is_beside) + u32::from(called.is_method);
+                Some((points, function))
             });
             for next in called.chain(arm.within.iter().map(|within| (0, within))) {
                 if best.is_none_or(|best| next.0 > best.0) {
@@ -158,14 +169,16 @@ impl Crate {
         best.map(|(_, function)| function.clone())
     }
 
-    /// The function of the crate that is called: the receiver's by preference, or one of the type that calls.
+    /// The function of the crate that is called: by preference the receiver's, then one of the arm's own file, then one
+    /// of the type that calls.
     fn called(&self, called: &Called, arm: &Arm) -> Option<&Function> {
         let own = arm.within.as_ref().and_then(|within| within.owner.as_deref());
         let named = self.functions.iter().filter(|function| function.name == called.name);
         named.max_by_key(|function| {
             let owner = function.owner.as_deref();
             let of_receiver = owner.map(plain).is_some_and(|owner| called.receiver.as_deref() == Some(&owner));
-            2 * u32::from(of_receiver) + u32::from(owner == own)
+            let is_beside = !called.is_method && arm.is_beside(function);
+            2 * u32::from(of_receiver || is_beside) + u32::from(owner == own)
         })
     }
 

@@ -48,7 +48,8 @@ fn the_way_of_a_read_is_found() {
         assert!(text.contains(&format!("fn {function}")), "{place:?}");
         (place.file, function)
     };
-    assert_eq!(place("vfs", linux("read")).1, "read");
+    assert_eq!(place("vfs", linux("read")), ("servers/vfs/src/calls/data.rs".to_string(), "read".to_string()));
+    assert_eq!(place("vfs", linux("dup2")), ("servers/vfs/src/calls/descriptors.rs".to_string(), "dup_to".to_string()));
     let (file, function) = place("ext2", message("fs", "Read"));
     assert!(file.starts_with("fs/ext2/src/"), "{file}");
     assert_eq!(function, "read");

@@ -1,0 +1,281 @@
+//! From a path to an open file (open(2)): finds or creates the file, checks permissions, and makes the object of its type.
+//!
+//! Neighbours: `calls::open`, which gives the file a descriptor; `exec`, which opens the console of the first program.
+
+use crate::{
+    base::{Base, closing::Closing},
+    callers::{
+        Caller,
+        permission::{self, READ, S_IFBLK, S_IFCHR, S_IFDIR, S_IFIFO, S_IFLNK, S_IFREG, WRITE},
+    },
+    devices::OWN_NAME,
+    files::{
+        Files,
+        mount::MS_NODEV,
+        vnode::{Description, NodeRef},
+    },
+    objects::{
+        File, O_ACCMODE, O_CLOEXEC, O_CREAT, O_DIRECTORY, O_EXCL, O_LARGEFILE, O_NOATIME, O_NOFOLLOW, O_NONBLOCK,
+        O_PATH, O_RDWR, O_TMPFILE, O_TRUNC, O_WRONLY, OpenFile,
+        block::{Block, Disk},
+        character::Character,
+        directory::Directory,
+        null::Null,
+        path::PathOnly,
+        pipe::PipeEnd,
+        regular::Regular,
+    },
+    paths::{
+        change::make_node,
+        walk::{self, Found, Last},
+    },
+    peers::{Peers, Role},
+    pipes::{Pipe, pool::Pipes},
+    processes::Process,
+};
+use abi::{
+    Errno, block, chardev,
+    device::{Device, Kind},
+    fs,
+};
+use alloc::{rc::Rc, vec::Vec};
+
+/// Flags that are not kept as status of the open file.
+const NOT_STATUS: u32 = O_CREAT | O_EXCL | O_TRUNC | O_CLOEXEC;
+/// What O_PATH leaves of the flags.
+const PATH_FLAGS: u32 = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+
+/// What of a file the flags of open ask for.
+fn wanted_rights(flags: u32) -> u32 {
+    let access = match flags & O_ACCMODE {
+        0 => READ,
+        O_WRONLY => WRITE,
+        _ => READ | WRITE,
+    };
+    if flags & O_TRUNC != 0 { access | WRITE } else { access }
+}
+
+/// Opens the file at a path, creating it if the flags say so. Errors as of open(2).
+pub async fn open_file(
+    base: &'static Base,
+    process: &Rc<Process>,
+    directory: i32,
+    path: Vec<u8>,
+    flags: u32,
+    mode: u32,
+) -> Result<Rc<OpenFile>, Errno> {
+    if flags & O_TMPFILE != 0 {
+        return Err(Errno::EOPNOTSUPP);
+    }
+    let flags = if flags & O_PATH != 0 { flags & PATH_FLAGS } else { flags };
+    let exclusive = flags & (O_CREAT | O_EXCL) == O_CREAT | O_EXCL;
+    let last = if flags & O_NOFOLLOW != 0 || exclusive { Last::Keep } else { Last::Follow };
+    let mut found = walk::resolve(base.files(), process, directory, path, last).await?;
+    if let Some(pipe) = &found.pipe {
+        return reopen(base.closing(), pipe, flags);
+    }
+    if flags & O_PATH != 0 {
+        return open_path(base.closing(), found, flags);
+    }
+    let recalled = recalled_file(&process.caller, &found.parent, found.node.as_ref());
+    let created = found.node.is_none() || recalled.is_some();
+    if let Some(node) = recalled {
+        found.node = Some(node);
+    } else if created {
+        let node = create_file(base.files(), process, &found, flags, mode).await?;
+        found.node = Some(node);
+    } else if exclusive {
+        return Err(Errno::EEXIST);
+    }
+    let node = found.existing()?.clone();
+    if !created {
+        may_open(process, &node, flags)?;
+        if flags & O_TRUNC != 0 && node.is_regular() && !was_emptied(&process.caller) {
+            base.files().set_size(&process.caller, &node, 0).await?;
+        }
+    }
+    open_node(base, process, node, flags, found.canonical).await
+}
+
+/// The file that a predecessor of this vfs has created for the call in progress, whose name has been looked up since: it counts as new.
+pub fn recalled_file(caller: &Caller, directory: &NodeRef, found: Option<&NodeRef>) -> Option<NodeRef> {
+    let reply = caller.recalled(fs::Create::LABEL)?;
+    let made = Description::from(fs::Create::results(&reply).ok()?);
+    let mount = found.filter(|node| node.number() == made.node).map_or(directory.mount(), |node| node.mount());
+    Some(mount.adopt(made))
+}
+
+/// Whether a predecessor has truncated the file for the call in progress.
+fn was_emptied(caller: &Caller) -> bool {
+    caller.recalled(fs::Truncate::LABEL).is_some()
+}
+
+/// Opens a pipe once more, through its link in /proc.
+fn reopen(closing: &Rc<Closing>, open: &OpenFile, flags: u32) -> Result<Rc<OpenFile>, Errno> {
+    let PipeEnd { pipe, node, inode, .. } = open.object::<PipeEnd>().ok_or(Errno::ENXIO)?;
+    let (reads, writes) = ends(flags);
+    pipe.open(reads, writes);
+    let object = PipeEnd { pipe: pipe.clone(), node: node.clone(), inode: *inode, reads, writes };
+    let path = open.path().clone();
+    File::new(closing, object, flags & !NOT_STATUS, path)
+}
+
+fn open_path(closing: &Rc<Closing>, found: Found, flags: u32) -> Result<Rc<OpenFile>, Errno> {
+    let node = found.existing()?.clone();
+    if flags & O_DIRECTORY != 0 && !node.is_directory() {
+        return Err(Errno::ENOTDIR);
+    }
+    File::new(closing, PathOnly { node }, flags & !NOT_STATUS, found.canonical)
+}
+
+async fn create_file(files: &Files, process: &Process, found: &Found, flags: u32, mode: u32) -> Result<NodeRef, Errno> {
+    if flags & O_CREAT == 0 {
+        return Err(Errno::ENOENT);
+    }
+    if found.slash {
+        return Err(Errno::EISDIR);
+    }
+    if flags & O_DIRECTORY != 0 {
+        return Err(Errno::EINVAL);
+    }
+    make_node(files, process, found, S_IFREG | mode & 0o7777, 0).await
+}
+
+/// Opens what is behind a node.
+async fn open_node(
+    base: &Base,
+    process: &Process,
+    node: NodeRef,
+    flags: u32,
+    path: Vec<u8>,
+) -> Result<Rc<OpenFile>, Errno> {
+    let (closing, status) = (&base.closing(), flags & !NOT_STATUS | O_LARGEFILE);
+    match node.kind() {
+        S_IFREG => File::new(closing, Regular { node }, status, path),
+        S_IFDIR => File::new(closing, Directory { node }, status, path),
+        S_IFIFO => {
+            let file = File::new(closing, open_fifo(base.pipes(), node, flags)?, status, path)?;
+            wait_for_other_end(&process.caller, &file).await?;
+            Ok(file)
+        }
+        S_IFCHR | S_IFBLK if node.mount().has(MS_NODEV) => Err(Errno::EACCES),
+        S_IFCHR => match base.devices().numbered(Kind::Char, node.special_device())? {
+            device if device.service == OWN_NAME => File::new(closing, Null { node }, status, path),
+            device => {
+                File::new(closing, open_character(base.peers(), process, device, node, flags).await?, status, path)
+            }
+        },
+        S_IFBLK => {
+            let device = base.devices().numbered(Kind::Block, node.special_device())?;
+            File::new(closing, open_block(base.peers(), device, node).await?, status, path)
+        }
+        _ => Err(Errno::ENXIO),
+    }
+}
+
+fn open_fifo(pipes: &Pipes, node: NodeRef, flags: u32) -> Result<PipeEnd, Errno> {
+    let (reads, writes) = ends(flags);
+    let pipe = fifo(pipes, &node)?;
+    if writes && !reads && flags & O_NONBLOCK != 0 && pipe.readers() == 0 {
+        return Err(Errno::ENXIO);
+    }
+    pipe.open(reads, writes);
+    Ok(PipeEnd { pipe, node: Some(node), inode: 0, reads, writes })
+}
+
+async fn open_character(
+    peers: &Peers,
+    process: &Process,
+    device: Device<'_>,
+    node: NodeRef,
+    flags: u32,
+) -> Result<Character, Errno> {
+    let service = peers.connect(device.service, Role::Driver)?;
+    let minor = device.minor.into();
+    let caller = &process.caller;
+    let (pid, group, session) = (caller.pid as u64, caller.group(), caller.session());
+    let request = chardev::Open { minor, flags: flags as u64, pid, group, session };
+    peers.ask_device(caller, service, request.message()).await?;
+    Ok(Character { node, service, minor })
+}
+
+async fn open_block(peers: &Peers, device: Device<'_>, node: NodeRef) -> Result<Block, Errno> {
+    let service = peers.connect(device.service, Role::Driver)?;
+    let minor = device.minor.into();
+    let reply = peers.ask(service, block::Open { minor }.message()).await?;
+    let (bytes, _, _) = block::Open::results(&reply)?;
+    Ok(Block { node, device: Disk { service, minor, bytes } })
+}
+
+/// The pipe of a FIFO, made by its first opener. `ENFILE`: there are too many.
+fn fifo(pipes: &Pipes, node: &NodeRef) -> Result<Rc<Pipe>, Errno> {
+    let known = node.fifo();
+    if let Some(pipe) = known.filter(|pipe| !pipe.has_ended()) {
+        return Ok(pipe);
+    }
+    let pipe = pipes.make()?;
+    node.set_fifo(&pipe);
+    Ok(pipe)
+}
+
+/// The last step of opening a FIFO, unless it is opened for both or must not wait.
+async fn wait_for_other_end(caller: &Caller, file: &OpenFile) -> Result<(), Errno> {
+    let Some(PipeEnd { pipe, reads, writes, .. }) = file.object::<PipeEnd>() else { return Ok(()) };
+    if *reads == *writes || file.nonblocking() {
+        return Ok(());
+    }
+    let before = pipe.opened();
+    let alone = |pipe: &Pipe| {
+        let now = pipe.opened();
+        if *reads { pipe.writers() == 0 && now.1 == before.1 } else { pipe.readers() == 0 && now.0 == before.0 }
+    };
+    pipe.watchers.add(caller.event());
+    let mut result = Ok(());
+    while result.is_ok() && alone(pipe) {
+        result = caller.wait().await;
+    }
+    pipe.watchers.remove(caller.event());
+    result
+}
+
+fn ends(flags: u32) -> (bool, bool) {
+    match flags & O_ACCMODE {
+        O_WRONLY => (false, true),
+        O_RDWR => (true, true),
+        _ => (true, false),
+    }
+}
+
+/// Checks that a file which exists may be opened so.
+fn may_open(process: &Process, node: &NodeRef, flags: u32) -> Result<(), Errno> {
+    let credentials = process.caller.credentials();
+    let wanted = wanted_rights(flags);
+    match node.kind() {
+        S_IFLNK => return Err(Errno::ELOOP),
+        S_IFDIR if wanted & WRITE != 0 || flags & O_CREAT != 0 => return Err(Errno::EISDIR),
+        S_IFDIR => {}
+        _ if flags & O_DIRECTORY != 0 => return Err(Errno::ENOTDIR),
+        _ => {}
+    }
+    permission::check(&credentials, node.attributes(), wanted)?;
+    if wanted & WRITE != 0 && node.is_regular() && node.mount().is_read_only() {
+        return Err(Errno::EROFS);
+    }
+    if flags & O_NOATIME != 0 {
+        permission::check_owner(&credentials, node.attributes())?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_access_mode_tells_the_rights_that_are_needed() {
+        assert_eq!(wanted_rights(0), READ);
+        assert_eq!(wanted_rights(O_WRONLY), WRITE);
+        assert_eq!(wanted_rights(O_RDWR), READ | WRITE);
+        assert_eq!(wanted_rights(O_TRUNC), READ | WRITE);
+    }
+}

@@ -1,0 +1,37 @@
+//! What calls that create names have in common: the permissions of the directory, and mode and ids of the new file.
+
+use super::walk::Found;
+use crate::{
+    callers::permission::{self, EXECUTE, WRITE},
+    files::{Files, vnode::NodeRef},
+    processes::Process,
+};
+use abi::Errno;
+
+/// Checks that names in a directory may change.
+pub fn may_change(process: &Process, directory: &NodeRef) -> Result<(), Errno> {
+    if directory.mount().is_read_only() {
+        return Err(Errno::EROFS);
+    }
+    permission::check(&process.caller.credentials(), directory.attributes(), WRITE | EXECUTE)
+}
+
+/// Creates the file of a path that does not exist. The umask applies to `mode`.
+pub async fn make_node(
+    files: &Files,
+    process: &Process,
+    found: &Found,
+    mode: u32,
+    device: u64,
+) -> Result<NodeRef, Errno> {
+    let name = found.component(Errno::EEXIST)?;
+    if found.parent.is_unlinked() {
+        return Err(Errno::ENOENT);
+    }
+    may_change(process, &found.parent)?;
+    let credentials = process.caller.credentials();
+    let mode = mode & !process.directories()?.umask();
+    let (mode, gid) = permission::inherit(&credentials, found.parent.attributes(), mode);
+    let ids = credentials.euid as u64 | (gid as u64) << 32;
+    files.create(&process.caller, &found.parent, name, mode, ids, device).await
+}
