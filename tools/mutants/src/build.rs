@@ -162,7 +162,9 @@ impl Copy {
         let (mut tests, mut complaints) = (Vec::new(), Vec::new());
         for line in String::from_utf8_lossy(&output.stdout).lines() {
             let Ok(message) = serde_json::from_str::<serde_json::Value>(line) else { continue };
-            if let Some(test) = message["executable"].as_str().filter(|_| message["profile"]["test"] == true) {
+            let is_run = message["profile"]["test"] == true
+                && !one.without.iter().any(|name| message["target"]["name"] == *name);
+            if let Some(test) = message["executable"].as_str().filter(|_| is_run) {
                 tests.push(PathBuf::from(test));
             }
             complaints.extend(complaints_of(&message["message"]));

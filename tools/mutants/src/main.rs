@@ -130,7 +130,7 @@ fn try_crate(options: &Options, copy: &Copy, one: &Crate) -> Result<Row> {
     // Some will not compile.
     candidates.truncate(options.count + options.count / 4);
     let (executables, refused) = copy.build(one, &sources, &candidates)?;
-    let tests = Tests::new(executables, &copy.folder(one), one.arguments)?;
+    let tests = Tests::new(&executables, &copy.folder(one), one.slow)?;
     let numbers = (1..=candidates.len()).filter(|number| !refused.contains(number)).take(options.count);
     let mut row = Row { name: one.name, candidates: all, tried: 0, timed_out: 0, survivors: Vec::new(), seconds: 0 };
     for number in numbers {
