@@ -33,6 +33,8 @@ mod start;
 mod supervisor;
 #[cfg(test)]
 mod supervisor_tests;
+#[cfg(test)]
+mod tests;
 mod update;
 #[cfg(test)]
 mod update_tests;

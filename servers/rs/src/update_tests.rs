@@ -10,7 +10,7 @@ use sys::Birth;
 const MS: u64 = 1_000_000;
 
 /// An ELF file that vm would accept: one executable segment. `extra` bytes make it distinguishable.
-fn program(extra: usize) -> Program {
+pub fn program(extra: usize) -> Program {
     let mut file = vec![0; 4096 + extra];
     file[..16].copy_from_slice(b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0");
     let mut put = |at: usize, bytes: &[u8]| file[at..at + bytes.len()].copy_from_slice(bytes);
