@@ -146,7 +146,9 @@ mod tests {
         assert_eq!((first.len(), first[0].label), (1, 1));
         assert_eq!(send(&mut requests, Some(FIRST), Ok(())), []);
         assert_eq!(requests.take_answered(&answer(&first[0], FIRST)), Some('a'));
-        assert_eq!(send(&mut requests, Some(FIRST), Ok(()))[0].label, 2);
+        let second = send(&mut requests, Some(FIRST), Ok(()));
+        assert_eq!(second[0].label, 2);
+        assert_eq!(requests.take_answered(&answer(&first[0], FIRST)), None, "the first is answered once");
     }
 
     #[test]

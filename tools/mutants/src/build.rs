@@ -27,12 +27,29 @@ pub type Sources = BTreeMap<String, String>;
 /// # Errors
 /// When a file is not Rust.
 pub fn candidates(one: &Crate, sources: &Sources) -> Result<Vec<Candidate>> {
+    let tests = test_files(sources)?;
+    let is_test =
+        |file: &str| tests.iter().any(|test| file.strip_prefix(test).is_some_and(|rest| rest.starts_with(['.', '/'])));
     let mut found = Vec::new();
-    for (file, text) in sources.iter().filter(|(file, _)| is_changed(one, file)) {
+    for (file, text) in sources.iter().filter(|(file, _)| is_changed(one, file) && !is_test(file)) {
         let mutations = find::mutations(text).with_context(|| format!("{}/src/{file}", one.folder))?;
         found.extend(mutations.into_iter().map(|mutation| Candidate { file: file.clone(), mutation }));
     }
     Ok(found)
+}
+
+/// Files and folders of modules that only tests have, without `.rs`.
+fn test_files(sources: &Sources) -> Result<Vec<String>> {
+    let mut tests = Vec::new();
+    for (file, text) in sources {
+        let path = Path::new(file);
+        let is_parent = ["mod.rs", "lib.rs", "main.rs"].iter().any(|name| path.ends_with(name));
+        let folder = if is_parent { path.parent().map(Path::to_path_buf) } else { Some(path.with_extension("")) };
+        let folder = folder.unwrap_or_default();
+        let modules = find::test_modules(text).with_context(|| file.clone())?;
+        tests.extend(modules.iter().map(|name| folder.join(name).to_string_lossy().into_owned()));
+    }
+    Ok(tests)
 }
 
 fn list(top: &Path, folder: &Path, files: &mut Vec<String>) -> Result<()> {

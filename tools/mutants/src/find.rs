@@ -40,6 +40,23 @@ pub fn mutations(text: &str) -> syn::Result<Vec<Mutation>> {
     Ok(finder.found)
 }
 
+/// The modules in files of their own that only tests have.
+///
+/// # Errors
+/// When it is not Rust.
+pub fn test_modules(text: &str) -> syn::Result<Vec<String>> {
+    let is_for_tests = |attribute: &syn::Attribute| match &attribute.meta {
+        syn::Meta::List(list) => list.path.is_ident("cfg") && list.tokens.to_string() == "test",
+        _ => false,
+    };
+    let items = syn::parse_file(text)?.items.into_iter();
+    let modules = items.filter_map(|item| match item {
+        syn::Item::Mod(item) if item.content.is_none() && item.attrs.iter().any(is_for_tests) => Some(item.ident),
+        _ => None,
+    });
+    Ok(modules.map(|name| name.to_string()).collect())
+}
+
 struct Finder<'a> {
     text: &'a str,
     found: Vec<Mutation>,
@@ -266,6 +283,12 @@ mod tests {
         assert!(changes("#[cfg(test)] mod tests { fn f() { g(1); } } #[test] fn h() { i(2); }").is_empty());
         assert!(changes("fn f() { match a { 1..=2 => {}, _ => {} } }").is_empty());
         assert_eq!(changes("fn f() { let a = [b; 7]; }"), []);
+    }
+
+    #[test]
+    fn modules_of_tests_are_found_in_their_parent() {
+        let text = "#[cfg(test)] mod a; mod b; #[cfg(feature = \"test\")] mod c; #[cfg(test)] mod d {}";
+        assert_eq!(test_modules(text).expect("is Rust"), ["a"]);
     }
 
     #[test]

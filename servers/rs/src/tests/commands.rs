@@ -17,6 +17,12 @@ fn world() -> World {
     World::booted(services(vec![uart(), service("rtc", RTC)]), &[])
 }
 
+/// What people are told of one service.
+fn status(world: &mut World, of: &str) -> ServiceRecord {
+    assert_eq!(world.command(service_call::STATUS, of, RECORD), Some(Ok(RECORD)));
+    records(world, 1)[0]
+}
+
 fn records(world: &World, count: u64) -> Vec<ServiceRecord> {
     let bytes = world.buffer(count * RECORD);
     bytes.chunks(RECORD as usize).map(|one| ServiceRecord::read_from_bytes(one).expect("has this size")).collect()
@@ -54,11 +60,28 @@ fn a_list_has_as_many_whole_records_as_fit() {
 #[test]
 fn the_status_of_one_service_is_one_record() {
     let mut world = world();
-    assert_eq!(world.command(service_call::STATUS, "uart", RECORD), Some(Ok(RECORD)));
-    let uart = records(&world, 1)[0];
+    let uart = status(&mut world, "uart");
     assert_eq!((uart.name, uart.endpoint, uart.restarts), (name("uart"), Endpoint::new(20, 1), 0));
     assert_eq!(world.command(service_call::STATUS, "nobody", RECORD), Some(Err(Errno::ENOENT)));
     assert_eq!(world.command(99, "uart", RECORD), Some(Err(Errno::EINVAL)));
+}
+
+#[test]
+fn the_status_tells_of_the_last_death_and_the_present_life() {
+    let mut world = world();
+    world.with(|kernel| kernel.now_ns = 5_000_000);
+    let alive = status(&mut world, "uart");
+    assert_eq!((alive.ended_ns, alive.reason, alive.last_status), (0, 0, 0));
+    world.exit(UART, 3);
+    let starting = status(&mut world, "uart");
+    assert_eq!((starting.ended_ns, starting.ready_ns, starting.state), (5_000_000, 0, state::RESTARTING));
+    assert_eq!((starting.reason, starting.last_status, starting.restarts), (1, 3, 1));
+    world.command(service_call::RESTART, "uart", 0);
+    let killed = status(&mut world, "uart");
+    assert_eq!((killed.reason, killed.last_status, killed.restarts), (4, 0, 0));
+    world.crash(slot::VM as u32);
+    let vm = status(&mut world, "vm");
+    assert_eq!((vm.ready_ns, vm.reason, vm.last_status, vm.restarts), (5_000_000, 2, 6, 1));
 }
 
 #[test]

@@ -163,7 +163,7 @@ fn a_return_address_behind_its_function_belongs_to_the_caller() {
     // `outer` ends with a call that does not return.
     put(&world, SP + 8, &[0x40_3000]);
     world.crash(UART);
-    assert!(report(&mut world).contains("  0x403000 outer+0x1000\n"));
+    assert!(report(&mut world).contains("  0x403000 outer+0x1000\n  0x403020 start+0x20\n"));
 }
 
 fn crash_with(world: &mut World, vector: u64, error: u64) {
