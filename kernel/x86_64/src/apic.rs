@@ -103,7 +103,7 @@ impl Apic {
     }
 
     /// Makes the timer fire after `count` of its ticks; 0 stops it.
-    #[inline]
+    #[inline(always)]
     pub fn set_timer(&self, count: u32) {
         self.write(local::INITIAL_COUNT, count);
     }

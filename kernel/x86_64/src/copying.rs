@@ -100,7 +100,7 @@ pub fn frame(from: u64, to: u64) {
 }
 
 /// Reads user memory into the kernel.
-#[inline(never)]
+#[inline(always)]
 pub fn read(spaces: &Spaces, space: Space, address: u64, out: &mut [u8]) -> Result<(), Fault> {
     let mut walk = spaces.walk::<false>(space);
     let mut done = 0;
@@ -116,7 +116,7 @@ pub fn read(spaces: &Spaces, space: Space, address: u64, out: &mut [u8]) -> Resu
 }
 
 /// Writes user memory: everything, or nothing when a page is missing.
-#[inline(never)]
+#[inline(always)]
 pub fn write(spaces: &Spaces, space: Space, address: u64, bytes: &[u8]) -> Result<(), Fault> {
     let mut walk = spaces.walk::<true>(space);
     let end = address + bytes.len() as u64;
