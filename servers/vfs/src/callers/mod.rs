@@ -24,7 +24,7 @@ use core::{
 use permission::Credentials;
 use server::{OWN_TAG, Sleep};
 
-/// What the call in progress waits for.
+/// The object that the call in progress waits for.
 #[derive(Debug, Default)]
 pub enum Call {
     /// There is none, or it ends without waiting for long.
@@ -168,7 +168,7 @@ impl Caller {
         self.cancelled.set(Some(error));
     }
 
-    /// The same, and it need not wait for that.
+    /// [`Caller::cancel`] for a call that waits already: wakes it.
     pub fn interrupt(&self, error: Errno) {
         self.cancel(error);
         self.event.fire();
@@ -207,7 +207,7 @@ impl Caller {
         self.wait_or_sleep(None).await.map(drop)
     }
 
-    /// The same, or until the sleep is over: true then.
+    /// [`Caller::wait`], or until the sleep is over. Returns true then.
     pub async fn wait_or_sleep(&self, mut sleep: Option<&mut Sleep>) -> Result<bool, Errno> {
         if let Some(error) = self.cancelled.take() {
             return Err(error);

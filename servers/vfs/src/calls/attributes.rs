@@ -1,4 +1,4 @@
-//! What is known of files and may be changed of them: stat, access, chmod, chown, times, truncate, statfs.
+//! Attributes of files: stat, access, chmod, chown, times, truncate, statfs.
 
 use super::{
     Changes::All,

@@ -25,8 +25,8 @@ const LOCK_EX: u32 = 2;
 const LOCK_NB: u32 = 4;
 const LOCK_UN: u32 = 8;
 
-/// A `struct flock` with its range worked out.
-struct Wish {
+/// The lock that a `struct flock` asks for.
+struct Request {
     /// `None`: unlock.
     kind: Option<Kind>,
     range: Range,
@@ -37,7 +37,7 @@ fn node_of(file: &OpenFile) -> Result<NodeRef, Errno> {
     file.node().cloned().ok_or(Errno::EBADF)
 }
 
-fn decode(bytes: &[u8; FLOCK_BYTES], file: &OpenFile, size: u64) -> Result<Wish, Errno> {
+fn decode(bytes: &[u8; FLOCK_BYTES], file: &OpenFile, size: u64) -> Result<Request, Errno> {
     let half = |at: usize| u16::from_le_bytes([bytes[at], bytes[at + 1]]);
     let word = |at: usize| i64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
     let kind = match half(0) {
@@ -52,7 +52,7 @@ fn decode(bytes: &[u8; FLOCK_BYTES], file: &OpenFile, size: u64) -> Result<Wish,
         2 => size,
         _ => return Err(Errno::EINVAL),
     };
-    Ok(Wish { kind, range: Range::from_flock(base, word(8), word(16))? })
+    Ok(Request { kind, range: Range::from_flock(base, word(8), word(16))? })
 }
 
 fn encode(lock: Option<&Lock>, bytes: &mut [u8; FLOCK_BYTES]) {
@@ -71,20 +71,24 @@ fn encode(lock: Option<&Lock>, bytes: &mut [u8; FLOCK_BYTES]) {
 
 pub(super) const CALLS: &[Entry] = &[call(nr::FLOCK, |c| task(flock(c.store(), c.process(), c.int(0), c.flags(1))))];
 
-fn fetch_wish(process: &Process, file: &OpenFile, address: u64) -> Result<(NodeRef, Wish, [u8; FLOCK_BYTES]), Errno> {
+fn fetch_request(
+    process: &Process,
+    file: &OpenFile,
+    address: u64,
+) -> Result<(NodeRef, Request, [u8; FLOCK_BYTES]), Errno> {
     let node = node_of(file)?;
     let mut bytes = [0; FLOCK_BYTES];
     user::fetch(process.caller.endpoint, address, &mut bytes)?;
-    let wish = decode(&bytes, file, node.size())?;
-    Ok((node, wish, bytes))
+    let request = decode(&bytes, file, node.size())?;
+    Ok((node, request, bytes))
 }
 
 /// F_GETLK.
 pub(super) fn get_lock(process: &Process, file: &OpenFile, address: u64) -> Result<u64, Errno> {
-    let (node, wish, mut bytes) = fetch_wish(process, file, address)?;
+    let (node, request, mut bytes) = fetch_request(process, file, address)?;
     let owner = process.files().number();
-    let kind = wish.kind.ok_or(Errno::EINVAL)?;
-    let wanted = Lock { owner, pid: process.caller.pid, kind, range: wish.range };
+    let kind = request.kind.ok_or(Errno::EINVAL)?;
+    let wanted = Lock { owner, pid: process.caller.pid, kind, range: request.range };
     encode(node.locks().records.borrow().conflict(&wanted), &mut bytes);
     user::store(process.caller.endpoint, address, &bytes)?;
     Ok(0)
@@ -98,33 +102,33 @@ pub(super) fn set_lock(
     file: &OpenFile,
     address: u64,
 ) -> Result<u64, Errno> {
-    let (node, wish, _) = fetch_wish(process, file, address)?;
-    match try_lock(store, process, table, file, &node, &wish)? {
+    let (node, request, _) = fetch_request(process, file, address)?;
+    match try_lock(store, process, table, file, &node, &request)? {
         None => Ok(0),
         Some(_) => Err(Errno::EAGAIN),
     }
 }
 
-/// Sets the lock; or gives the owner of one that is in the way.
+/// Sets the lock, or returns the owner of a conflicting one.
 fn try_lock(
     store: &Rc<Store>,
     process: &Process,
     table: &FileTable,
     file: &OpenFile,
     node: &NodeRef,
-    wish: &Wish,
+    request: &Request,
 ) -> Result<Option<u64>, Errno> {
     let locks = node.locks();
     locks.check_room(&store)?;
-    let Some(kind) = wish.kind else {
-        locks.release_records(&store, node.record(), table.number(), wish.range);
+    let Some(kind) = request.kind else {
+        locks.release_records(&store, node.record(), table.number(), request.range);
         return Ok(None);
     };
     match kind {
         Kind::Shared => file.readable()?,
         Kind::Exclusive => file.writable()?,
     }
-    let lock = Lock { owner: table.number(), pid: process.caller.pid, kind, range: wish.range };
+    let lock = Lock { owner: table.number(), pid: process.caller.pid, kind, range: request.range };
     let holder = locks.records.borrow().conflict(&lock).map(|held| held.owner);
     if holder.is_none() {
         locks.records.borrow_mut().set(lock);
@@ -144,9 +148,9 @@ pub(super) async fn wait_lock(
     file: Rc<OpenFile>,
     address: u64,
 ) -> Result<u64, Errno> {
-    let (node, wish, _) = fetch_wish(&process, &file, address)?;
+    let (node, request, _) = fetch_request(&process, &file, address)?;
     let locks = node.locks();
-    while let Some(holder) = try_lock(store, &process, &table, &file, &node, &wish)? {
+    while let Some(holder) = try_lock(store, &process, &table, &file, &node, &request)? {
         waits.begin(table.number(), holder)?;
         locks.released.add(process.caller.event());
         let waited = process.caller.wait().await;

@@ -14,7 +14,7 @@ use crate::{
     memory as user,
     objects::{File, O_ACCMODE, O_CREAT, O_EXCL, O_NONBLOCK, OpenFile, queue::MessageQueue},
     processes::Process,
-    queues::{Letter, PRIORITIES, Queue, Sent, Waiter, Wish, names::QueueNames},
+    queues::{Letter, PRIORITIES, Queue, Sent, Transfer, Waiter, names::QueueNames},
 };
 use abi::{Endpoint, Errno, call::REAL_TIME, linux::nr};
 use alloc::{rc::Rc, vec::Vec};
@@ -129,7 +129,7 @@ fn mq_send(
     let bytes = user::fetch_vec(process.caller.endpoint, address, bytes as usize)?;
     let letter = Letter { priority: priority as u16, bytes };
     match queue.send(&letter) {
-        Sent::Full => wait_in_queue(base.runtime(), process, file, queue, Wish::Send(letter), deadline),
+        Sent::Full => wait_in_queue(base.runtime(), process, file, queue, Transfer::Send(letter), deadline),
         sent => {
             if sent == Sent::First {
                 notify_of_message(base, process, &queue);
@@ -153,9 +153,14 @@ fn mq_receive(
     }
     match queue.receive(process.caller.endpoint, address, priority_address)? {
         Some(bytes) => Ok(Flow::Done(Ok(bytes))),
-        None => {
-            wait_in_queue(base.runtime(), process, file, queue, Wish::Receive { address, priority_address }, deadline)
-        }
+        None => wait_in_queue(
+            base.runtime(),
+            process,
+            file,
+            queue,
+            Transfer::Receive { address, priority_address },
+            deadline,
+        ),
     }
 }
 
@@ -165,14 +170,14 @@ fn wait_in_queue(
     process: &Rc<Process>,
     file: Rc<OpenFile>,
     queue: Rc<Queue>,
-    wish: Wish,
+    transfer: Transfer,
     deadline_ns: Option<u64>,
 ) -> Result<Flow, Errno> {
     if file.nonblocking() {
         return Err(Errno::EAGAIN);
     }
     let (who, event) = (process.caller.endpoint, process.caller.event().clone());
-    let waiter = Rc::new(Waiter { who, rank: rank(who), wish, result: Cell::default(), event });
+    let waiter = Rc::new(Waiter { who, rank: rank(who), transfer, result: Cell::default(), event });
     queue.wait(&waiter);
     let caller = process.caller.clone();
     Ok(Flow::task(async move {

@@ -1,6 +1,6 @@
-//! What handlers wait for: data in a pipe, a released lock, a signal.
+//! Events that handlers wait for: data in a pipe, a released lock, a signal.
 //!
-//! An event stays fired until a wait takes it, so that nothing is lost between looking and waiting.
+//! An event stays fired until a wait takes it, so that none is lost between a check and the wait.
 
 pub mod notices;
 pub mod poll;
@@ -56,7 +56,7 @@ impl Watchers {
         self.0.borrow_mut().retain(|known| !Rc::ptr_eq(known, event));
     }
 
-    /// Wakes them: something has changed.
+    /// Wakes all of them.
     pub fn fire(&self) {
         for event in self.0.borrow().iter() {
             event.fire();
@@ -72,23 +72,23 @@ pub struct Milestone {
 }
 
 impl Milestone {
-    /// It has happened.
+    /// Whether it is reached.
     pub fn is_reached(&self) -> bool {
         self.reached.get()
     }
 
-    /// It is still to happen, although it was thought to have.
+    /// Makes it unreached again.
     pub fn postpone(&self) {
         self.reached.set(false);
     }
 
-    /// It happens.
+    /// Reaches it, and wakes the waiting handlers.
     pub fn reach(&self) {
         self.reached.set(true);
         self.watchers.fire();
     }
 
-    /// Waits until it has happened.
+    /// Waits until it is reached.
     pub async fn wait(&self) {
         if self.reached.get() {
             return;

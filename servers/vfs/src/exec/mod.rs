@@ -37,7 +37,7 @@ struct Executable {
     head: Vec<u8>,
 }
 
-/// What pm is told when all went well.
+/// The report to pm of an exec that succeeded.
 struct Loaded {
     image: u64,
     interpreter: u64,

@@ -57,7 +57,7 @@ impl Range {
 /// One lock. Owners of record locks are descriptor tables, of whole-file locks open files; both have numbers of their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lock {
-    /// Who holds it.
+    /// Its owner.
     pub owner: u64,
     /// The process that set it, for `F_GETLK`.
     pub pid: u32,
@@ -119,7 +119,7 @@ impl Locks {
     }
 }
 
-/// All advisory locks of a file, and who waits for one. Invariant: after [`FileLocks::save`], they are preserved as they are.
+/// All advisory locks of a file, and the handlers that wait for one. Invariant: after [`FileLocks::save`], they are preserved as they are.
 #[derive(Debug, Default)]
 pub struct FileLocks {
     /// Set by fcntl.
@@ -133,7 +133,7 @@ pub struct FileLocks {
 }
 
 impl FileLocks {
-    /// Whether a change of these locks can be preserved: it writes them all anew, at most two more. `ENOLCK`.
+    /// Checks that a change of these locks can be preserved: it rewrites all of them, and adds at most two. `ENOLCK`.
     pub fn check_room(&self, store: &Store) -> Result<(), Errno> {
         let needed = self.saved.borrow().len() + 2;
         if store.lock_room() < needed { Err(Errno::ENOLCK) } else { Ok(()) }
@@ -160,7 +160,7 @@ impl FileLocks {
         }
     }
 
-    /// A lock as a predecessor has left it.
+    /// Restores a lock of a predecessor.
     pub fn restore(&self, place: u16, record: &LockRecord) {
         let kind = if record.exclusive { Kind::Exclusive } else { Kind::Shared };
         let range = Range { start: record.start, last: record.last };
@@ -169,7 +169,7 @@ impl FileLocks {
         self.saved.borrow_mut().push(place);
     }
 
-    /// Releases the flock lock of an open file; preserves that and wakes those who wait.
+    /// Releases the flock lock of an open file; preserves that and wakes the waiting handlers.
     pub fn release_whole(&self, store: &Store, node: NodeRecord, owner: u64) {
         if self.whole.borrow_mut().release(owner, Range::ALL) {
             self.save(store, node);
@@ -177,7 +177,7 @@ impl FileLocks {
         }
     }
 
-    /// Releases the record locks of a descriptor table within a range; preserves that and wakes those who wait.
+    /// Releases the record locks of a descriptor table within a range; preserves that and wakes the waiting handlers.
     pub fn release_records(&self, store: &Store, node: NodeRecord, owner: u64, range: Range) {
         if !self.records.borrow().is_empty() && self.records.borrow_mut().release(owner, range) {
             self.save(store, node);

@@ -16,7 +16,7 @@ use mount::{Mount, Mounts};
 use names::Names;
 use vnode::NodeRef;
 
-/// The file systems in the tree, and what vfs remembers of their names.
+/// The file systems in the tree, and the cache of their names.
 pub struct Files {
     peers: Rc<Peers>,
     /// The file systems in the tree.
@@ -30,7 +30,7 @@ impl Files {
         Files { peers, mounts: Mounts::default(), names: RefCell::default() }
     }
 
-    /// Takes the uses of ended vnodes back, and has vm forget their pages.
+    /// Reports the ended uses of vnodes to the file system, and has vm forget their pages.
     pub fn put_dropped(&self, mount: &Mount) {
         for dropped in mount.take_dropped() {
             if dropped.image {

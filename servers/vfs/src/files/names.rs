@@ -8,7 +8,7 @@ use alloc::{boxed::Box, vec::Vec};
 
 const SETS: usize = 256;
 const WAYS: usize = 4;
-/// Longer names are not kept.
+/// Longer names are not cached.
 const NAME_BYTES: usize = 39;
 
 #[derive(Debug)]
@@ -59,7 +59,7 @@ impl<T: Clone> Names<T> {
         self.find(directory, name).map(|slot| slot.as_ref().and_then(|entry| entry.target.clone()))
     }
 
-    /// Learns what a name means (`None`: nothing). What made room for it is given back.
+    /// Caches what a name means (`None`: no such file). Returns the evicted entry.
     #[must_use = "dropping an entry may end the use of a file, which is for the caller to time"]
     pub fn set(&mut self, directory: u64, name: &[u8], target: Option<T>) -> Option<T> {
         if name.len() > NAME_BYTES {

@@ -13,17 +13,17 @@ use alloc::{vec, vec::Vec};
 use sys::grant::{Access, GrantedBuffer};
 
 impl Files {
-    /// A text that the file system of this node may read.
+    /// Grants the file system of this node to read a text.
     fn lend(&self, node: &NodeRef, text: Vec<u8>) -> Result<GrantedBuffer, Errno> {
         GrantedBuffer::new(text, node.service().endpoint(), Access::Read)
     }
 
-    /// A buffer that the file system of this node may fill.
+    /// Grants the file system of this node to fill a buffer.
     fn lend_room(&self, node: &NodeRef, bytes: usize) -> Result<GrantedBuffer, Errno> {
         GrantedBuffer::new(vec![0; bytes], node.service().endpoint(), Access::Write)
     }
 
-    /// What the name cache knows of a name: the file, or that there is none; `None`: the file system has to be asked.
+    /// Looks a name up in the cache: the file, or that it does not exist; `None`: the file system has to be asked.
     pub fn known(&self, directory: &NodeRef, name: &[u8]) -> Option<Option<NodeRef>> {
         if directory.mount().is_volatile() { None } else { self.names.borrow_mut().get(directory.serial(), name) }
     }

@@ -1,4 +1,4 @@
-//! What vm holds of a file: pages for private mappings (its image) and, while it is mapped shared, the pages that programs change.
+//! The pages that vm has of a file: pages for private mappings (its image) and, while it is mapped shared, the pages that programs change.
 //!
 //! vm answers these requests at once and asks nobody for them, so they are calls. Neighbour: `mappings`, which fills the pages.
 
@@ -10,14 +10,14 @@ use sys::{
     ipc,
 };
 
-/// The content of a file has changed: nobody new gets vm's pages of it.
+/// Drops the image of a file whose content has changed: later mappings get another one.
 pub fn forget_image(node: &NodeRef) {
     if node.take_image() {
         forget(node.mount().device(), node.number());
     }
 }
 
-/// The same by device and node.
+/// Drops the image of a file by device and inode number.
 pub fn forget(device: u64, inode: u64) {
     tell_vm(&vm::ImageForget { device, inode }.message());
 }
@@ -30,7 +30,7 @@ pub fn update(node: &NodeRef, offset: u64, data: Vec<u8>, size: u64) -> Result<(
     ipc::call(Endpoint::VM, &vm::SharedUpdate { object, offset, grant: granted.id(), bytes, size }.message()).map(drop)
 }
 
-/// The file has, or is about to have, this size.
+/// Tells vm the size that the file has, or is about to have.
 pub fn resize(node: &NodeRef, bytes: u64) -> Result<(), Errno> {
     match node.shared_object() {
         None => Ok(()),

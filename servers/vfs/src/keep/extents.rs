@@ -1,6 +1,6 @@
 //! Runs of places of different lengths: which parts of an area are in use.
 //!
-//! As in `pool`, what is given back may be what the state of the last commit refers to, so it is used again only in another turn.
+//! As in `pool`, the state of the last commit may refer to what is freed, so it is used again only in another turn.
 
 use alloc::{collections::BTreeMap, vec::Vec};
 use core::cell::{Cell, RefCell};
@@ -9,7 +9,7 @@ use core::cell::{Cell, RefCell};
 #[derive(Debug)]
 pub struct Extents {
     count: u32,
-    /// Length by first place, of those in use and those given back in turn `turn`.
+    /// Length by first place, of those in use and those freed in turn `turn`.
     taken: RefCell<BTreeMap<u32, u32>>,
     recent: RefCell<Vec<u32>>,
     turn: Cell<u64>,
@@ -57,7 +57,7 @@ impl Extents {
         fits
     }
 
-    /// What was given back in an earlier turn is free.
+    /// What was freed in an earlier turn is free.
     fn settle(&self, turn: u64) {
         if self.turn.replace(turn) != turn {
             let mut taken = self.taken.borrow_mut();

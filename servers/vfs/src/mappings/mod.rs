@@ -34,7 +34,7 @@ pub struct SharedMap {
     object: u64,
     /// Mappings in progress, which vm does not know of yet.
     mapping: Cell<u32>,
-    /// Somebody writes it back.
+    /// A task writes it back.
     busy: Cell<bool>,
     idle: Watchers,
 }
@@ -111,7 +111,7 @@ impl Mappings {
         Ok(map)
     }
 
-    /// vm has mapped it, or it was not to be.
+    /// Ends a mapping in progress: vm has mapped the file, or refused.
     pub async fn end_mapping(&self, object: u64) {
         if let Some(map) = self.shared_map(object) {
             map.mapping.set(map.mapping.get() - 1);
@@ -167,7 +167,7 @@ impl Mappings {
         Ok(())
     }
 
-    /// Closes a file that is mapped no more, when everything is written back.
+    /// Closes a file that is no longer mapped, after writing everything back.
     pub async fn release_map(&self, object: u64) {
         let Some(map) = self.shared_map(object) else { return };
         map.lock().await;
@@ -179,7 +179,7 @@ impl Mappings {
 
     async fn close_map(&self, map: &Rc<SharedMap>) {
         let object = map.object;
-        // Of a file without name nobody will see it.
+        // Nobody will read an unlinked file again.
         let mut lose = map.node.is_unlinked();
         if !lose && let Err(error) = self.write_back_pages(map, 0, u64::MAX).await {
             sys::log!("writes to node {:#x} by mmap are lost: {error}", map.node.number());
@@ -192,7 +192,7 @@ impl Mappings {
         }
     }
 
-    /// Writes back all files of a file system, of all when there is none; those in memory have time.
+    /// Writes back the mapped files of a file system; `None`: of all that are on a device.
     pub async fn write_back_all(&self, mount: Option<&Rc<Mount>>) -> Result<(), Errno> {
         let maps = self.maps.borrow().clone();
         let mut result = Ok(());
@@ -205,7 +205,7 @@ impl Mappings {
         result
     }
 
-    /// Closes the files of a file system that are mapped no more, before it is unmounted.
+    /// Closes the files of a file system that are no longer mapped, before it is unmounted.
     pub async fn release_maps(&self, mount: &Rc<Mount>) {
         let maps: Vec<u64> = {
             let all = self.maps.borrow();
@@ -225,7 +225,7 @@ impl Mappings {
         self.peers.ask(node.service(), fs::Sync {}.message()).await.map(drop)
     }
 
-    /// After a restart: vm tells which files are mapped.
+    /// Restores the mapped files from vm, after a restart.
     pub fn restore_maps(&self) {
         let mut after = 0;
         while let Ok((object, device, inode)) = ask_vm(vm::NextShared { after }.message(), vm::NextShared::results)
@@ -239,7 +239,7 @@ impl Mappings {
         }
     }
 
-    /// After a restart, when calls are served again: what was unmapped meanwhile.
+    /// Closes the files that were unmapped during a restart, when calls are served again.
     pub async fn release_restored_maps(&self) {
         let objects: Vec<u64> = self.maps.borrow().iter().map(|map| map.object).collect();
         for object in objects {
@@ -248,7 +248,7 @@ impl Mappings {
     }
 }
 
-/// Asks vm for what it has in line.
+/// Fetches the next event of vm.
 pub fn ask_vm<T>(request: Message, results: impl FnOnce(&Message) -> Result<T, Errno>) -> Result<T, Errno> {
     results(&ipc::call(Endpoint::VM, &request)?)
 }

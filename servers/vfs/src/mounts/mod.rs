@@ -1,4 +1,4 @@
-//! Mounting and unmounting, at the start and by the calls mount and umount2; sync.
+//! Mounts and unmounts file systems, at the start and by mount(2) and umount2(2); sync.
 
 mod options;
 

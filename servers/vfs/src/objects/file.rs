@@ -113,12 +113,12 @@ impl<O: Object> File<O> {
 }
 
 impl OpenFile {
-    /// What it is of.
+    /// Its object.
     pub fn any(&self) -> &dyn Object {
         &self.object
     }
 
-    /// What it is of, if that is of this kind.
+    /// Its object, if it is of this kind.
     pub fn object<K: Object>(&self) -> Option<&K> {
         let object: &dyn Any = &self.object;
         object.downcast_ref()
@@ -198,7 +198,7 @@ impl OpenFile {
         self.path.replace(path);
     }
 
-    /// The node it is of; pipes have none. O_PATH files have.
+    /// Its vnode. Pipes have none; O_PATH files have one.
     pub fn node(&self) -> Option<&NodeRef> {
         self.object.node()
     }

@@ -55,9 +55,9 @@ pub struct Operation<'a> {
 /// Ends a question to a device early.
 pub type End = Box<dyn FnOnce()>;
 
-/// What an open file is of. What a kind does not have, it leaves out.
+/// The object of an open file. The defaults refuse: a kind implements what it has.
 pub trait Object: Any + Debug {
-    /// As records describe it.
+    /// Returns its description in records.
     fn record(&self) -> ObjectRecord;
 
     /// Its file, if it has a name in a file system.
@@ -65,12 +65,12 @@ pub trait Object: Any + Debug {
         None
     }
 
-    /// What fstat tells of one without file. `EBADF`: nothing.
+    /// Returns what fstat reports of an object without file. `EBADF`: nothing.
     fn summary(&self) -> Result<Summary, Errno> {
         Err(Errno::EBADF)
     }
 
-    /// read and its relatives; `at`: a position instead of the file's own. The buffer is taken out by what goes on later.
+    /// read and its relatives; `at`: a position instead of the file's own. A task takes the buffer out.
     fn read(&self, _: &Operation, _: &mut UserBuffer, _at: Option<u64>) -> Result<Flow, Errno> {
         Err(Errno::EINVAL)
     }
@@ -122,7 +122,7 @@ pub trait Object: Any + Debug {
     fn close(&self, _: &Closing) {}
 }
 
-/// Gets the answer of a device that was asked what it is ready for.
+/// Receives the reply of a device that was asked for its ready events.
 pub type Done = Box<dyn FnOnce(Result<Message, Errno>)>;
 
 /// What a restoration has at hand for objects: the parts of vfs's state that they refer to.
@@ -133,7 +133,7 @@ pub trait Inheritance {
     fn queue(&mut self, place: u16) -> Option<Rc<Queue>>;
     /// The timer at this place.
     fn timer(&mut self, place: u16) -> Option<Kept<TimerRecord>>;
-    /// This inode number has been given.
+    /// Reserves an inode number that a predecessor has given out.
     fn has_inode(&mut self, inode: u64);
     /// What new open files need.
     fn closing(&self) -> &Rc<Closing>;
@@ -193,7 +193,7 @@ fn done(result: u64) -> Result<Flow, Errno> {
     Ok(Flow::Done(Ok(result)))
 }
 
-/// Where lseek is to lead.
+/// The arguments of lseek.
 #[derive(Clone, Copy, Debug)]
 pub struct Seek {
     /// The position now.

@@ -1,6 +1,6 @@
-//! The bytes of a pipe: a queue of pages in preserved memory, taken as it fills and given back as it empties.
+//! The bytes of a pipe: a queue of pages in preserved memory, allocated as it fills and freed as it empties.
 //!
-//! Bytes are written only behind the last one and never over others, and a page that has been given back is used again only after
+//! Bytes are written only behind the last one and never over others, and a freed page is used again only after
 //! the next commit. So what the preserved record says holds, wherever a death leaves it.
 
 use crate::keep::{

@@ -5,7 +5,7 @@
 use abi::Errno;
 use alloc::{rc::Rc, vec::Vec};
 
-/// Most descriptors of one table (RLIMIT_NOFILE).
+/// Limit of descriptors of one table (RLIMIT_NOFILE).
 pub const DESCRIPTORS_MAX: usize = 1024;
 
 /// One descriptor.
@@ -72,7 +72,7 @@ impl<F: ?Sized> Descriptors<F> {
         Ok(number as i32)
     }
 
-    /// Makes `number` mean `file`, and gives back what it meant before. `EBADF`: no such number.
+    /// Makes `number` refer to `file`. Returns the file it referred to. `EBADF`: no such number.
     pub fn replace(&mut self, number: i32, file: Rc<F>, close_on_exec: bool) -> Result<Option<Rc<F>>, Errno> {
         let index = number as usize;
         if index >= DESCRIPTORS_MAX {
@@ -91,7 +91,7 @@ impl<F: ?Sized> Descriptors<F> {
         Ok(entry.file)
     }
 
-    /// Frees every number that is marked close-on-exec, and gives them back with their files.
+    /// Frees every number that is marked close-on-exec. Returns the numbers with their files.
     pub fn remove_close_on_exec(&mut self) -> Vec<(usize, Rc<F>)> {
         self.remove_where(|_, entry| entry.close_on_exec)
     }

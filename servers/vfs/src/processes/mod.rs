@@ -1,4 +1,4 @@
-//! What vfs knows of a thread of a program besides its calls: descriptors, directories, and how far its exec has come.
+//! Threads of programs: their descriptors, directories, and the state of their exec.
 //!
 //! Threads are found by slot; a thread's entry is taken only when the whole endpoint agrees, generation included. Tables and directories
 //! may be shared by several threads (CLONE_FILES, CLONE_FS).
@@ -170,7 +170,7 @@ impl Processes {
         process.filter(|process| process.caller.endpoint == endpoint).cloned().ok_or(Errno::ESRCH)
     }
 
-    /// Enters a thread, and gives back what was in its slot. `EINVAL`: not the slot of a thread.
+    /// Enters a thread, and returns the one that was in its slot. `EINVAL`: not the slot of a thread.
     pub fn insert(&self, process: Rc<Process>) -> Result<Option<Rc<Process>>, Errno> {
         let mut table = self.table.borrow_mut();
         let slot = table.get_mut(process.caller.endpoint.slot()).ok_or(Errno::EINVAL)?;

@@ -50,10 +50,10 @@ pub struct Queue {
 #[derive(Debug, Default)]
 struct Waiters(RefCell<Vec<Rc<Waiter>>>);
 
-/// What a thread waits to do.
+/// The transfer that a waiting thread has requested.
 #[derive(Debug)]
 #[allow(missing_docs)]
-pub enum Wish {
+pub enum Transfer {
     Send(Letter),
     /// Message and priority go to these addresses; no priority to 0.
     Receive {
@@ -62,7 +62,7 @@ pub enum Wish {
     },
 }
 
-/// A message on its way in.
+/// A message to be sent.
 #[derive(Debug)]
 #[allow(missing_docs)]
 pub struct Letter {
@@ -75,11 +75,11 @@ pub struct Letter {
 pub struct Waiter {
     /// The thread.
     pub who: Endpoint,
-    /// Smaller ones go on first, equal ones in the order of their coming.
+    /// Threads of smaller rank are served first, those of equal rank in order of arrival.
     pub rank: u32,
-    /// What it waits to do.
-    pub wish: Wish,
-    /// What has come of it.
+    /// Its transfer.
+    pub transfer: Transfer,
+    /// The result, once the transfer has ended.
     pub result: Cell<Option<Result<u64, Errno>>>,
     /// Fires when there is a result.
     pub event: Rc<Event>,
@@ -217,7 +217,7 @@ impl Queue {
 
     /// Copies a message to a waiting receiver without queueing it.
     fn give(&self, receiver: &Waiter, letter: &Letter) -> Result<u64, Errno> {
-        let Wish::Receive { address, priority_address } = receiver.wish else { return Err(Errno::EINVAL) };
+        let Transfer::Receive { address, priority_address } = receiver.transfer else { return Err(Errno::EINVAL) };
         self.record.store().has_moved();
         user::store(receiver.who, address, &letter.bytes)?;
         store_priority(receiver.who, priority_address, letter.priority)?;
@@ -254,9 +254,9 @@ impl Queue {
     /// From a sender that found no slot in an empty queue, which can be only in the turn after a restart.
     fn receive_directly(&self, who: Endpoint, address: u64, priority_address: u64) -> Result<Option<u64>, Errno> {
         let Some(sender) = self.senders.take_first() else { return Ok(None) };
-        let Wish::Send(letter) = &sender.wish else { return Ok(None) };
-        let wish = Wish::Receive { address, priority_address };
-        let receiver = Waiter { who, rank: 0, wish, result: Cell::default(), event: Rc::default() };
+        let Transfer::Send(letter) = &sender.transfer else { return Ok(None) };
+        let transfer = Transfer::Receive { address, priority_address };
+        let receiver = Waiter { who, rank: 0, transfer, result: Cell::default(), event: Rc::default() };
         let given = self.give(&receiver, letter);
         match given {
             Ok(_) => sender.finish(Ok(0)),
@@ -267,27 +267,27 @@ impl Queue {
 
     fn admit_sender(&self) {
         let Some(sender) = self.senders.take_first() else { return };
-        match &sender.wish {
-            Wish::Send(letter) if self.put(letter) => sender.finish(Ok(0)),
+        match &sender.transfer {
+            Transfer::Send(letter) if self.put(letter) => sender.finish(Ok(0)),
             _ => self.senders.add(sender),
         }
     }
 
-    fn line(&self, wish: &Wish) -> &Waiters {
-        match wish {
-            Wish::Send(_) => &self.senders,
-            Wish::Receive { .. } => &self.receivers,
+    fn line(&self, transfer: &Transfer) -> &Waiters {
+        match transfer {
+            Transfer::Send(_) => &self.senders,
+            Transfer::Receive { .. } => &self.receivers,
         }
     }
 
     /// Queues a waiter.
     pub fn wait(&self, waiter: &Rc<Waiter>) {
-        self.line(&waiter.wish).add(waiter.clone());
+        self.line(&waiter.transfer).add(waiter.clone());
     }
 
     /// Removes a waiter.
     pub fn leave(&self, waiter: &Rc<Waiter>) {
-        self.line(&waiter.wish).remove(waiter);
+        self.line(&waiter.transfer).remove(waiter);
     }
 
     /// Ready events (Linux POLL*).

@@ -5,7 +5,7 @@ use crate::{
         KEEP_BYTES, Store,
         records::{NO_QUEUE, QueueRecord},
     },
-    queues::{Letter, Queue, Sent, Waiter, Wish},
+    queues::{Letter, Queue, Sent, Transfer, Waiter},
 };
 use abi::{Endpoint, Errno, Message, call::KernelCall};
 use alloc::{boxed::Box, rc::Rc, vec::Vec};
@@ -57,14 +57,14 @@ fn letter(priority: u16, text: &[u8]) -> Letter {
     Letter { priority, bytes: text.to_vec() }
 }
 
-fn wait(queue: &Queue, who: Endpoint, rank: u32, wish: Wish) -> Rc<Waiter> {
-    let waiter = Rc::new(Waiter { who, rank, wish, result: Cell::default(), event: Rc::default() });
+fn wait(queue: &Queue, who: Endpoint, rank: u32, transfer: Transfer) -> Rc<Waiter> {
+    let waiter = Rc::new(Waiter { who, rank, transfer, result: Cell::default(), event: Rc::default() });
     queue.wait(&waiter);
     waiter
 }
 
 fn reader(queue: &Queue, who: Endpoint, rank: u32) -> Rc<Waiter> {
-    wait(queue, who, rank, Wish::Receive { address: 8, priority_address: 0 })
+    wait(queue, who, rank, Transfer::Receive { address: 8, priority_address: 0 })
 }
 
 /// Priorities as they are told, in the order of receiving.
@@ -116,8 +116,8 @@ fn a_receiver_without_memory_gets_its_error_and_the_next_one_the_message() {
 fn a_sender_that_waits_goes_on_when_there_is_room_unless_it_has_left() {
     let (store, queue) = queue(1);
     assert_eq!(queue.send(&letter(1, b"first")), Sent::First);
-    let senders =
-        [(2, 0), (3, 0), (4, 1)].map(|(priority, rank)| wait(&queue, GOOD, rank, Wish::Send(letter(priority, b"x"))));
+    let senders = [(2, 0), (3, 0), (4, 1)]
+        .map(|(priority, rank)| wait(&queue, GOOD, rank, Transfer::Send(letter(priority, b"x"))));
     queue.leave(&senders[0]);
     store.commit();
     assert_eq!(queue.receive(GOOD, 8, 0), Ok(Some(5)));
@@ -134,7 +134,7 @@ fn in_the_turn_after_a_restart_senders_that_lack_a_slot_lose_nothing() {
         assert_eq!(queue.receive(GOOD, 8, 0), Ok(Some(1)));
     }
     assert_eq!(queue.send(&letter(2, b"late")), Sent::Full);
-    let sender = wait(&queue, GOOD, 0, Wish::Send(letter(2, b"late")));
+    let sender = wait(&queue, GOOD, 0, Transfer::Send(letter(2, b"late")));
     assert_eq!(queue.receive(GOOD, 8, 0), Ok(Some(4)));
     assert_eq!((sender.result.take(), queue.len()), (Some(Ok(0)), 0));
     store.commit();

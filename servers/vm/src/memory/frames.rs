@@ -4,7 +4,7 @@
 //! page. Free frames are bits in words, with one summary bit a word, so that taking one costs a few instructions and
 //! frames taken one after the other tend to be neighbours, which lets mappings be made in runs.
 //!
-//! What vm needs for itself (its heap, page tables, zeros) is marked so: after a death of vm all other users are counted anew
+//! What vm needs for itself (its heap, page tables, zeros) is marked so: after a death of vm all other users are recounted
 //! (`recover`).
 //!
 //! Invariants: a frame is free exactly when its bit is set; then it has no users. Neighbours: `memory`, which decides who

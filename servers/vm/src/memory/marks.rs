@@ -65,7 +65,7 @@ impl Marks {
         Some((start, (1 + more).min(most)))
     }
 
-    /// vfs has fetched these pages, which differ.
+    /// Marks these pages, which are changed, as taken.
     pub fn take(&mut self, first: u64, pages: u64) {
         self.each(first, pages, |leaf, bit| {
             leaf.taken |= bit;
@@ -73,7 +73,7 @@ impl Marks {
         });
     }
 
-    /// What was taken of these pages is in the file.
+    /// Marks these pages as written: what was taken of them is in the file.
     pub fn written(&mut self, first: u64, pages: u64) {
         self.each(first, pages, |leaf, bit| leaf.taken &= !bit);
         self.leaves.retain(|leaf| leaf.changed | leaf.taken != 0);

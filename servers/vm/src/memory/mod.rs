@@ -1,4 +1,4 @@
-//! Physical memory and what is in it: `frames` and who may take the last of them (`supply`), `pages` (which frame shows which page),
+//! Physical memory and what is in it: `frames` and the reserves (`supply`), `pages` (which frame shows which page),
 //! `object` (content that several regions show) with `images` and `shared_pages` of files and the `marks` of changed ones. All see
 //! the kernel through the trait in `kernel`.
 

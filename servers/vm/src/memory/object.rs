@@ -1,7 +1,7 @@
 //! Objects: memory that several regions may show. An *image* is the cached content of a file, filled by vfs; an *anonymous*
 //! object is shared memory without a file (MAP_SHARED, a service's preserved memory), filled with zeros on demand.
 //!
-//! A *shared file* is the content of a file for those who map it shared; it changes, and `shared_file` tells how.
+//! A *shared file* is the content of a file as seen by all its shared mappings; it changes, and `shared_file` tells how.
 //!
 //! An object lives while a region shows it (counted in pages, so that cutting and joining regions changes nothing), while
 //! somebody holds it (vfs an image it opened, vm preserved memory), and, an image, while memory is not short and
@@ -181,7 +181,7 @@ impl Objects {
         entry.object.as_deref().filter(|_| is_it)
     }
 
-    /// The same, to be changed.
+    /// The object, mutably.
     pub fn get_mut(&mut self, id: ObjectId) -> Option<&mut Object> {
         let entry = self.table.get_mut(id.index())?;
         let is_it = id.0 >> INDEX_BITS == u64::from(entry.predecessors);
@@ -320,7 +320,7 @@ impl Objects {
     pub fn begin_recount(&mut self) {
         self.vacant.clear();
         core::mem::forget(core::mem::take(&mut self.unmapped));
-        // It may have been in the middle of a change: not even its memory can be given back.
+        // It may have been in the middle of a change: its memory is leaked.
         core::mem::forget(core::mem::take(&mut self.by_file));
         for (index, entry) in self.table.iter_mut().enumerate() {
             let Some(object) = &mut entry.object else {

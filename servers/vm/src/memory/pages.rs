@@ -273,12 +273,12 @@ impl Pages {
         most.min(LEAF_PAGES - u64::from(bit)).min(u64::from(present.trailing_zeros()))
     }
 
-    /// The pages of the leaf that begins at `first`, as bits: which are there.
+    /// The present pages of the leaf that begins at `first`, as bits.
     pub fn window(&self, first: u64) -> u64 {
         self.leaf(first / LEAF_PAGES).map_or(0, |leaf| leaf.present)
     }
 
-    /// The frames of as many pages as a leaf has, from any page on, and bits that say which are there. All pages are owned.
+    /// The frames of as many pages as a leaf has, from any page on, and bits that say which are present. All pages are owned.
     pub fn frames(&self, first: u64) -> ([Frame; LEAF_PAGES as usize], u64) {
         let (key, bit) = split(first);
         let here = LEAF_PAGES as usize - bit as usize;

@@ -1,6 +1,6 @@
 //! What all address spaces share: the kernel, the frames, the objects; and which requests may take a frame when few are left.
 //!
-//! The last frames are kept for those on whom everybody depends. A program meets `ENOMEM` first (the larger it is, the
+//! The last frames are reserved for the services on which all others depend. A program meets `ENOMEM` first (the larger it is, the
 //! earlier, so that a hog and not its neighbour dies), then services, and what remains is for page tables.
 
 use crate::memory::frames::{Frame, Frames, Run};
@@ -83,7 +83,7 @@ impl<K: Kernel> Memory<K> {
         self.own_frames
     }
 
-    /// Takes a frame for somebody who must leave `floor`. Its content is old.
+    /// Allocates a frame, leaving at least `floor` free ones. It is not zeroed.
     pub fn take(&mut self, floor: Floor) -> Result<Frame, Errno> {
         self.make_room(1, floor)?;
         self.frames.take().ok_or(Errno::ENOMEM)

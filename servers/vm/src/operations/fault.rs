@@ -1,6 +1,6 @@
 //! Page faults: what a touched page must be, and how it comes to be there.
 //!
-//! Errors say how the offender dies: `EFAULT` nothing there or no right, `ENOMEM` no frame left, `EIO` no content (behind the
+//! Errors select the signal of the faulting thread: `EFAULT` nothing mapped or no right, `ENOMEM` no frame left, `EIO` no content (behind the
 //! end of a file).
 
 use crate::memory::Memory;
@@ -280,7 +280,7 @@ impl AddressSpace {
         around
     }
 
-    /// Extends a stack down to an address below it. `EFAULT`: there is none, it is long enough, or something is in its way.
+    /// Extends a stack down to an address below it. `EFAULT`: there is none, it is at its limit, or another region is in its way.
     fn grow_stack<K: Kernel>(&mut self, memory: &mut Memory<K>, address: u64) -> Result<Region, Errno> {
         let stack = self.regions.next(address).filter(|region| region.grows_down).ok_or(Errno::EFAULT)?;
         let start = address / PAGE_BYTES * PAGE_BYTES;

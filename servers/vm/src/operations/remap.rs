@@ -93,7 +93,7 @@ impl AddressSpace {
         self.move_region(memory, &region, &remap)
     }
 
-    /// Shortens or lengthens where it lies; false when something is in the way.
+    /// Shrinks or grows the region in place. Returns false when another region is in the way.
     fn resize_in_place<K: Kernel>(
         &mut self,
         memory: &mut Memory<K>,

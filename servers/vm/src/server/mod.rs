@@ -108,7 +108,7 @@ impl<K: Kernel> Server<K> {
         let growth_bytes = if space.pages.must_grow() { space.pages.growth_bytes() } else { 0 };
         let has_heap = self.memory.ensure_heap(growth_bytes);
         if !space.is_service {
-            // A service goes on with what is kept for the end: it needs little.
+            // A service uses the reserve: it needs little.
             has_heap?;
         }
         space.fault(&mut self.memory, address, Access::from_bits(access)).map(|()| 0)

@@ -17,7 +17,7 @@ use abi::{
 use sys::space::Space;
 
 impl<K: Kernel> Server<K> {
-    /// Makes the predecessor's tables consistent. `waits`: whether a process waits for vm's answer.
+    /// Makes the predecessor's tables consistent. `waits`: whether a process waits for vm's reply.
     pub fn recover(&mut self, waits: impl FnOnce(Endpoint) -> bool) {
         let in_progress = self.in_progress.died(waits);
         self.file_maps.forget_all();

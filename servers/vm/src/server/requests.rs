@@ -17,7 +17,7 @@ use abi::{
 };
 use zerocopy::IntoBytes;
 
-/// Most records of one answer to `Maps`.
+/// Limit of records of one reply to `Maps`.
 const MAX_RECORDS: u64 = 512;
 
 /// `EPERM` unless the sender is one of these services.

@@ -17,7 +17,7 @@ use sys::space::Space;
 
 /// A stack that may grow stays this far above whatever lies below it.
 pub const STACK_GAP: u64 = 256 * PAGE_BYTES;
-/// How far a stack grows when nobody says (RLIMIT_STACK).
+/// Default limit of a stack (RLIMIT_STACK).
 pub const STACK_BYTES: u64 = 8 << 20;
 
 /// An address space.
@@ -212,7 +212,7 @@ impl AddressSpace {
         Ok(())
     }
 
-    /// Becomes an empty space. What its tables held is lost; they cannot even be given back.
+    /// Becomes an empty space. The memory of its corrupt tables is leaked.
     pub fn give_up<K: Kernel>(&mut self, memory: &mut Memory<K>) -> Result<(), Errno> {
         core::mem::forget(core::mem::take(&mut self.pages));
         core::mem::forget(core::mem::take(&mut self.regions));

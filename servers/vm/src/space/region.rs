@@ -82,7 +82,7 @@ pub struct Region {
     pub end: u64,
     /// What may be done there.
     pub rights: Rights,
-    /// Writes are seen by everybody who maps the object (and fork shares it); else they are private.
+    /// Shared: writes are seen in every mapping of the object, and fork shares it. Else private.
     pub shared: bool,
     /// It may become writable: of a shared file only if the descriptor was open for writing.
     pub may_write: bool,
@@ -135,7 +135,7 @@ impl Region {
         }
     }
 
-    /// True when it shows a file, together with all who map that shared.
+    /// Whether it is a shared mapping of a file.
     pub fn shows_shared_file<K>(&self, memory: &Memory<K>) -> bool {
         let Backing::Object(id, _) = self.backing else { return false };
         memory.objects.get(id).is_some_and(|object| object.content.is_shared_file())
