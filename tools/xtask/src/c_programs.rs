@@ -49,7 +49,7 @@ fn sources_in(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(sources)
 }
 
-/// What is in a folder, sorted; nothing where it is no folder.
+/// Returns the entries of a folder, sorted; none if it is no folder.
 fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
     if !folder.is_dir() {
         return Ok(Vec::new());

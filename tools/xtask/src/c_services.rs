@@ -50,12 +50,12 @@ pub struct Library {
     pub include: PathBuf,
     /// The functions for every C program.
     pub archive: PathBuf,
-    /// What services have in place of a C library.
+    /// Start-up code and memory functions: services have no C library.
     service: PathBuf,
     folder: PathBuf,
 }
 
-/// Whether there is a service of that name in C.
+/// Returns true if a service of that name is written in C.
 pub fn exists(workspace: &Workspace, name: &str) -> bool {
     source_of(workspace, name).is_some()
 }

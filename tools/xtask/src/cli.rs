@@ -19,7 +19,7 @@ pub const FAULTS: &str = "faults";
 /// The word for the full forms of tests.
 const DEEP: &str = "deep";
 
-/// What the person asked for.
+/// A request from the command line.
 #[derive(Debug, PartialEq)]
 pub enum Action {
     /// Print the help text.
@@ -72,13 +72,13 @@ pub enum Action {
 /// How much of a proof a test does.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Depth {
-    /// What continuous integration has time for: samples with a fixed seed.
+    /// The form that continuous integration runs: samples with a fixed seed.
     Short,
     /// Everything.
     Deep,
 }
 
-/// What every command that boots a machine accepts.
+/// Options of every command that boots a machine.
 #[derive(Debug, PartialEq, Clone)]
 pub struct MachineOptions {
     /// `--system`, if given.
@@ -139,7 +139,7 @@ pub struct ExplainOptions {
     pub subject: Option<String>,
 }
 
-/// What `new` can write.
+/// Kinds of skeletons that `new` writes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
     /// A driver of a character device.
@@ -330,7 +330,7 @@ fn parse_image(parser: &mut lexopt::Parser) -> Result<Action> {
         }
     }
     if !iso {
-        bail!("image needs to know which kind to make: ./skink image --iso");
+        bail!("image needs the option --iso: ./skink image --iso");
     }
     Ok(Action::Image { system })
 }
@@ -361,7 +361,7 @@ fn parse_new(parser: &mut lexopt::Parser) -> Result<Action> {
     }
     let (kind, name) = match words.as_slice() {
         [kind, name] => (kind, name),
-        _ => bail!("new needs to know what and its name, for example ./skink new driver counter"),
+        _ => bail!("new needs a kind and a name, for example ./skink new driver counter"),
     };
     let kind = match kind.as_str() {
         "driver" => Kind::Driver,

@@ -1,5 +1,5 @@
 //! `./skink doc`: builds the book (docs/book, by mdBook) and the API pages of every crate (by rustdoc), and
-//! says where they are. A link that leads nowhere is an error.
+//! says where they are. A dead link is an error.
 
 use crate::process;
 use crate::progress::Step;

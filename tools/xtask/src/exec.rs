@@ -24,7 +24,7 @@ pub fn exec(workspace: &Workspace, options: &ExecOptions) -> Result<u8> {
     let system = options.machine.system.as_deref().unwrap_or(usual);
     let bundle = Bundle::build_as(workspace, system, options.machine.profile)?;
     if options.icount && bundle.root() != Root::Ramdisk {
-        bail!("--icount needs a system with its root on the ramdisk, which {system} is not");
+        bail!("--icount needs a system with its root on the ramdisk; {system} has none, leave --system out");
     }
     if let Some(out) = &options.out {
         fs::create_dir_all(out).with_context(|| format!("cannot make the folder {}", out.display()))?;
@@ -59,7 +59,7 @@ fn job(options: &ExecOptions) -> Job<'_> {
     }
 }
 
-/// Passes bytes on at once. A reader that is gone is no reason to stop the guest.
+/// Passes bytes on at once. The guest runs on even if the reader has closed its end.
 fn pass_to(mut to: impl Write + Send) -> impl FnMut(&[u8]) + Send {
     move |bytes| {
         let _ = to.write_all(bytes).and_then(|()| to.flush());

@@ -64,7 +64,7 @@ fn settle_inode(inode: &mut [u8]) {
     }
 }
 
-/// What the superblock says about the inode tables.
+/// Layout of the inode tables, from the superblock.
 struct Geometry {
     block_size: u64,
     descriptors_at: u64,

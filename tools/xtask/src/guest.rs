@@ -31,7 +31,7 @@ const SECOND_LINE_FILE: &str = "com2.sent";
 /// Lines of the console that are shown of a failure.
 const SHOWN_LINES: usize = 20;
 
-/// What to run, and on what machine.
+/// A command, and the machine that runs it.
 pub struct Job<'a> {
     /// The command for the guest's shell.
     pub command: &'a str,
@@ -53,7 +53,7 @@ pub struct Job<'a> {
     pub disk_rate: Option<u32>,
     /// Show the screen.
     pub display: bool,
-    /// Who is at the other end of the second serial line.
+    /// The other end of the second serial line.
     pub second_line: Option<SecondLine>,
     /// Nobody is there, but a file that keeps what is sent: [`Guest::second_line_file`].
     pub keeps_second_line: bool,
@@ -91,7 +91,7 @@ pub struct Guest {
     pub folder: RunFolder,
 }
 
-/// What came of a job, besides what it printed.
+/// Outcome of a job, besides its output.
 pub struct Outcome {
     /// The command's exit status; None when the machine stopped before the command ended.
     pub status: Option<u8>,
@@ -218,7 +218,7 @@ impl Guest {
         self.folder.join(SECOND_LINE_FILE)
     }
 
-    /// What was printed on the parallel port, if the machine has one.
+    /// Bytes printed on the parallel port, if the machine has one.
     pub fn printed(&self) -> Option<&Path> {
         self.machine.printer.as_deref()
     }

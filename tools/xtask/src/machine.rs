@@ -16,15 +16,15 @@ pub enum Line {
     Stdio,
     /// To QEMU's standard error.
     Stderr,
-    /// To a file, which takes all bytes at once; nothing comes from it.
+    /// To a file; nothing can be received.
     File(PathBuf),
-    /// To whoever listens at this Unix socket.
+    /// To the listener of this Unix socket.
     Socket(PathBuf),
     /// Nowhere: the machine does not have it.
     None,
 }
 
-/// What the machine boots from.
+/// Boot medium.
 pub enum Boot {
     /// The kernel's ELF file, its boot archive and its command line.
     Kernel {
@@ -57,7 +57,7 @@ pub enum DiskBus {
 
 /// A machine to start.
 pub struct Machine {
-    /// What it boots.
+    /// Its boot medium.
     pub boot: Boot,
     /// Raw disk images, the first one first.
     pub disks: Vec<PathBuf>,

@@ -5,7 +5,7 @@
 //! `workspace` (where things are), `programs` (cargo), `system` and `archive` (the boot archive),
 //! `rootfs` (the disk), `machine` (QEMU), `guest` (running one command in it).
 //!
-//! Whatever goes wrong ends in one sentence on standard error and exit status 2.
+//! Every error ends in one sentence on standard error and exit status 2. layers.toml lists the modules from bottom to top.
 
 #![forbid(unsafe_code)]
 

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use std::fs;
 use std::path::Path;
 
-/// What lists the packages, and the system that runs them.
+/// The manifest that lists the packages, and the system that runs them.
 const MANIFEST: &str = "Cargo.toml";
 const SYSTEM: &str = "systems/default.toml";
 
@@ -19,7 +19,7 @@ const MAJORS: std::ops::RangeInclusive<u32> = 60..=63;
 /// Bytes of a service's name (`abi::Name`).
 const NAME_BYTES: usize = 16;
 
-/// What is written of one kind.
+/// The files of one kind.
 struct Skeleton {
     /// The folder of the checkout that it goes into.
     folder: &'static str,
@@ -48,7 +48,7 @@ const SERVICE: Skeleton = Skeleton {
     entry: include_str!("../templates/service/service.toml"),
 };
 
-/// Writes the skeleton and says what to do with it.
+/// Writes the skeleton and prints the next commands.
 ///
 /// # Errors
 /// When the name is taken or no name of a service, or a file cannot be written.
@@ -85,7 +85,7 @@ fn check_name(name: &str) -> Result<()> {
     let is_word = name.starts_with(|first: char| first.is_ascii_lowercase())
         && name.chars().all(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_');
     if !is_word || name.len() > NAME_BYTES {
-        bail!("'{name}' is no name: expected at most {NAME_BYTES} small letters, digits and '_', a letter first");
+        bail!("'{name}' is no name: expected at most {NAME_BYTES} lower-case letters, digits and '_', a letter first");
     }
     Ok(())
 }

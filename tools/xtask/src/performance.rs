@@ -1,4 +1,4 @@
-//! docs/performance.md, where the tables that `./skink bench` makes stand between two marks.
+//! Writes the tables of `./skink bench` into docs/performance.md, each between its two marks.
 
 use anyhow::{Context, Result, bail};
 use std::fs;

@@ -20,7 +20,7 @@ pub const KERNEL_PACKAGE: &str = "kernel";
 /// How the guest's programs are compiled: a profile of the workspace's Cargo.toml.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub enum Profile {
-    /// As fast as they get; all figures are of these.
+    /// Optimised as a whole; all published figures are measured with this profile.
     #[default]
     Release,
     /// Compiled in a few seconds, with full debug information.
@@ -58,7 +58,7 @@ pub struct Package {
     pub name: String,
     /// The path of its Cargo.toml.
     pub manifest_path: PathBuf,
-    /// What it depends on.
+    /// Its dependencies.
     pub dependencies: Vec<Dependency>,
     targets: Vec<Target>,
 }
@@ -111,7 +111,7 @@ impl Packages {
         names
     }
 
-    /// Whether there is a program of that name that a service can run.
+    /// Returns true if a service can run a program of that name.
     pub fn has_program(&self, name: &str) -> bool {
         self.packages.iter().any(|package| package.name == name && package.is_program())
     }
@@ -134,7 +134,7 @@ impl Package {
     }
 }
 
-/// What [`build`] made.
+/// Output of [`build`].
 pub struct Built {
     /// The kernel with symbols, which QEMU, GRUB and GDB take as it is.
     pub kernel: PathBuf,
@@ -192,7 +192,7 @@ fn build_packages(workspace: &Workspace, names: &[String], profile: Profile, tit
     if !cargo.wait().context("cannot wait for cargo")?.success() {
         drop(step);
         eprint!("{words}");
-        bail!("the {title} did not compile; the compiler's words are above");
+        bail!("the {title} did not compile; the compiler's messages are above");
     }
     Ok(())
 }
@@ -209,13 +209,13 @@ pub fn guest_arguments(workspace: &Workspace, names: &[String]) -> Vec<String> {
     arguments
 }
 
-/// Shows cargo's count of crates as the step's detail, and returns all else it says.
+/// Shows cargo's count of crates as the step's detail. Returns the rest of cargo's output.
 fn follow(stderr: impl Read, step: &Step) -> Result<String> {
     let mut words = String::new();
     let mut reader = BufReader::new(stderr);
     let mut piece = Vec::new();
     // The bar is redrawn after a carriage return, not on a line of its own.
-    while reader.read_until(b'\r', &mut piece).context("cannot read what cargo says")? > 0 {
+    while reader.read_until(b'\r', &mut piece).context("cannot read cargo's messages")? > 0 {
         let text = String::from_utf8_lossy(&piece).replace("\x1b[K", "").replace('\r', "");
         for line in text.split_inclusive('\n') {
             match bar(line) {
@@ -228,7 +228,7 @@ fn follow(stderr: impl Read, step: &Step) -> Result<String> {
     Ok(words)
 }
 
-/// Says in words what `Building [==>  ] 12/54: vfs(bin), ext2` tells.
+/// Turns `Building [==>  ] 12/54: vfs(bin), ext2` into words.
 fn bar(line: &str) -> Option<String> {
     let (_, after) = line.trim_start().strip_prefix("Building [")?.split_once("] ")?;
     let (count, names) = after.split_once(':')?;

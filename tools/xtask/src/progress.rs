@@ -15,10 +15,10 @@ use std::time::{Duration, Instant};
 
 /// How often a terminal's line is redrawn.
 const TICK: Duration = Duration::from_secs(1);
-/// When a step is first mentioned where there is no terminal, and how often after that.
+/// Without a terminal: time until the first report of a step, and between further ones.
 const MENTION_S: u64 = 4;
 const MENTION_AGAIN_S: u64 = 20;
-/// What a terminal's line may hold.
+/// Columns of a progress line.
 const LINE_WIDTH: usize = 100;
 
 /// The number of the last step that began here.

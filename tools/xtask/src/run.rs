@@ -28,7 +28,7 @@ pub fn run(workspace: &Workspace, options: &RunOptions) -> Result<u8> {
 /// Starts `machine` on this terminal and waits until it is left. Returns the status that the guest gave.
 ///
 /// # Errors
-/// When QEMU does not start, with its own words.
+/// QEMU's message, when it does not start.
 pub fn attend(machine: &Machine) -> Result<u8> {
     let mut qemu = machine.command().stderr(Stdio::piped()).spawn().context("cannot start QEMU")?;
     let complaints = match qemu.stderr.take() {

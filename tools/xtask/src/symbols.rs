@@ -90,7 +90,7 @@ where
     Ok(())
 }
 
-/// The rule in a row, if it is of the kind that compilers make.
+/// The unwind rule of a row, if it has a form that compilers emit.
 fn rule_of(row: &gimli::UnwindTableRow<usize>) -> Option<Rule> {
     let CfaRule::RegisterAndOffset { register, offset } = *row.cfa() else { return None };
     let from_rbp = register == X86_64::RBP;

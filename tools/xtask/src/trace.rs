@@ -80,7 +80,7 @@ impl Event {
     }
 }
 
-/// What is known from the events so far.
+/// State from earlier events that decoding the next one needs.
 #[derive(Default)]
 pub struct Decoder {
     names: HashMap<u32, Name>,
@@ -118,7 +118,7 @@ impl Decoder {
         }
     }
 
-    /// What happened, in one line.
+    /// Formats the event as one line.
     pub fn what(&self, event: &Event) -> String {
         let (from, to) = (self.who(event.from), self.who(event.to));
         let label = self.label(event);

@@ -27,7 +27,7 @@ const OUTPUT_COLOUR: &str = "#e08a2c";
 /// Bars that belong together.
 struct Group {
     title: String,
-    /// What its means count.
+    /// Unit of its means.
     unit: &'static str,
     /// Way, IN and OUT.
     ways: Vec<(String, f64, f64)>,

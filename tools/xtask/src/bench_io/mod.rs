@@ -37,7 +37,7 @@ const RATES: [u32; 2] = [19_200, 38_400];
 const FILE: &str = "LICENSE-APACHE";
 const DRIVER: &str = "uart";
 
-/// What one way costs.
+/// Costs of one access path.
 pub struct Way {
     /// Its name.
     pub name: &'static str,
@@ -58,7 +58,8 @@ pub fn bench(workspace: &Workspace) -> Result<()> {
             service.arguments = "measure=ports".to_string();
             service.destinations.push(slot::SYSTEM as u32);
         });
-        let at = measure(workspace, &bundle).with_context(|| format!("the way {name}"))?;
+        let at =
+            measure(workspace, &bundle).with_context(|| format!("measurement of the access path {name} failed"))?;
         ways.push(Way { name, at });
     }
     let table = table::markdown(&ways);
@@ -85,7 +86,7 @@ fn measure(workspace: &Workspace, bundle: &Bundle) -> Result<[Figures; RATES.len
     compare_sent(workspace, &guest)?;
     let found = RATES.map(|rate| figures::at_rate(&printed, rate));
     if found.iter().any(|figures| figures.is_empty()) {
-        bail!("the driver has told no figures:\n{printed}");
+        bail!("the driver printed no figures:\n{printed}");
     }
     Ok(found)
 }
@@ -101,9 +102,9 @@ fn make_overlay(workspace: &Workspace, work: &RunFolder) -> Result<PathBuf> {
 
 /// The other end has to have what was sent, once for each rate.
 fn compare_sent(workspace: &Workspace, guest: &Guest) -> Result<()> {
-    let sent = fs::read(guest.second_line_file()).context("nothing was sent")?;
+    let sent = fs::read(guest.second_line_file()).context("the guest sent nothing on COM2")?;
     if sent != fs::read(workspace.root.join(FILE))?.repeat(RATES.len()) {
-        bail!("what arrived at the other end of the line is not what was sent");
+        bail!("the bytes received from COM2 differ from those sent");
     }
     Ok(())
 }

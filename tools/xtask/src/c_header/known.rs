@@ -1,6 +1,6 @@
-//! What the Rust compiler says of `abi/`: values of constants, size and offsets of structures. build.rs lists them.
+//! Values of constants, sizes and offsets of structures of `abi/`, as compiled into xtask. build.rs lists them.
 
-/// What Rust knows of a structure.
+/// Layout of a structure.
 pub struct Layout {
     /// Its name.
     pub name: &'static str,

@@ -10,7 +10,7 @@ pub struct Module {
     pub name: String,
     /// Its first paragraph.
     pub doc: Vec<String>,
-    /// What is in it.
+    /// Its items.
     pub entries: Vec<Entry>,
 }
 

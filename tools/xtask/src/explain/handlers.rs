@@ -17,7 +17,7 @@ use syn::{Attribute, Expr, Item, Pat, UseTree};
 /// The crate with the kernel calls.
 const KERNEL: &str = "kernel_core";
 
-/// What a handler is looked for.
+/// A message or call whose handler is wanted.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Key {
     /// A Linux call, by its name.
@@ -103,7 +103,7 @@ struct Arm {
     keys: Vec<Key>,
     /// The function or table it stands in.
     within: Option<Function>,
-    /// What it calls.
+    /// Functions it calls.
     calls: Vec<Called>,
 }
 
@@ -396,7 +396,7 @@ impl Visit<'_> for Bound {
     }
 }
 
-/// What expressions call or name.
+/// Collects the functions that expressions call or name.
 #[derive(Default)]
 struct Calls(Vec<Called>);
 

@@ -24,11 +24,11 @@ use std::fmt::Write;
 use std::time::Duration;
 use story::{MARK, Story};
 
-/// What can be explained by name.
+/// Topics with a name.
 struct Topic {
     name: &'static str,
     about: &'static str,
-    /// What the guest's shell runs.
+    /// The command for the guest's shell.
     command: &'static str,
     /// Only these calls are told; all when it is empty.
     calls: &'static [&'static str],
@@ -236,7 +236,7 @@ fn short(what: &str) -> String {
     text
 }
 
-/// What is asked, in one sentence: of the protocol, of the kernel's calls, or of the function.
+/// Describes a request in one sentence: from the protocol, the kernel's calls, or the function.
 fn purpose(key: &Key, place: Option<&Place>) -> String {
     let own = match key {
         Key::Message(protocol, name) => {

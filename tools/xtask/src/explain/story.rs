@@ -17,17 +17,17 @@ pub const MARK: u64 = 0o765;
 
 /// One step: a message, a kernel call or an interrupt.
 pub struct Step {
-    /// Who does it.
+    /// The process that acts.
     pub from: String,
     /// Whom it is sent to; None for what concerns nobody else.
     pub to: Option<String>,
     /// What, with its arguments.
     pub what: String,
-    /// What it is handled by, if by anything.
+    /// Its handler, if one was found.
     pub key: Option<Key>,
     /// The answer: a result and the reply's fields.
     pub answer: Option<String>,
-    /// What it took.
+    /// The steps that it caused, as indices.
     pub steps: Vec<usize>,
 }
 
@@ -63,7 +63,7 @@ impl Story {
 /// How far the trace is. A shell that sets a mask asks for the old one first, and so repeats it.
 #[derive(Clone, Copy, Default, PartialEq)]
 enum Phase {
-    /// The mark has not come.
+    /// Before the mark.
     #[default]
     Before,
     /// The mark has come; the command begins when the shell sets another mask.

@@ -20,7 +20,7 @@ pub struct Coverage {
 }
 
 impl Coverage {
-    /// What ran according to QEMU's log `in_asm`.
+    /// Reads the code that ran from QEMU's log `in_asm`.
     ///
     /// # Errors
     /// When the log cannot be read.
@@ -50,7 +50,7 @@ impl Coverage {
         self.ran.get(target).is_some_and(|ran| ran.contains(&address))
     }
 
-    /// Where the coverage of these programs is kept in `folder`.
+    /// Path of the stored coverage of these programs in `folder`.
     pub fn path(folder: &Path, targets: &[Target]) -> PathBuf {
         let mut hasher = DefaultHasher::new();
         for target in targets {
@@ -59,7 +59,7 @@ impl Coverage {
         folder.join(format!("coverage-{:016x}", hasher.finish()))
     }
 
-    /// Reads what `write` has written; None when there is no such file.
+    /// Reads the file that `write` has written. `None`: it does not exist.
     pub fn read(path: &Path) -> Option<Self> {
         let text = fs::read_to_string(path).ok()?;
         let address = |word: &str| u64::from_str_radix(word, 16).ok();

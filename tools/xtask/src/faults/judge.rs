@@ -1,4 +1,4 @@
-//! What a campaign's results have to be, and what they are.
+//! Compares a campaign's results with the limits they must keep.
 
 use super::plan::Size;
 use super::table::Results;
@@ -8,9 +8,9 @@ use std::fmt::Write;
 /// Servers of which, beside all drivers, kills have to be survived.
 const RECOVERING: [&str; 6] = ["vfs", "ext2", "tty", "procfs", "devfs", "ds"];
 
-/// Of so many manifested mutations of servers, in per cent, the system may be lost.
+/// Limit of lost systems, in per cent of the manifested mutations of servers.
 const MOST_LOST: u32 = 5;
-/// The same in a small campaign, in which chance has its part.
+/// The limit in a small campaign, whose few trials vary more.
 const MOST_LOST_OF_FEW: u32 = 10;
 
 /// One figure.
@@ -79,7 +79,7 @@ pub fn table(results: &Results, size: Size) -> String {
     text
 }
 
-/// What is worse than it must be; None when nothing is.
+/// Describes the limits that were missed. `None`: all were kept.
 pub fn problems(results: &Results, size: Size) -> Option<String> {
     let bad: Vec<Figure> = figures(results, size).into_iter().filter(|figure| !figure.is_good).collect();
     let line = |figure: &Figure| {

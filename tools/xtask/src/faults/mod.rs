@@ -1,4 +1,4 @@
-//! `./skink test faults`: disturbs services in guests while programs work there, and counts what comes of it.
+//! `./skink test faults`: disturbs services in guests while programs work there, and counts the outcomes.
 //!
 //! `plan` draws the trials from a seed, `mutate` makes the mistakes in machine code, `coverage` finds the code that runs; `runner` has
 //! trials run in guests, a `session` is such a guest with the program user/faults, and speaks with it in lines of `line`; `table` counts,
@@ -49,7 +49,7 @@ const RESTARTS: u32 = 1_000_000;
 /// from running.
 const BACKOFF_MS: u32 = 10;
 
-/// A campaign that is built and planned.
+/// A campaign, built and planned.
 pub struct Campaign<'a> {
     workspace: &'a Workspace,
     media: Media,
@@ -120,7 +120,7 @@ fn targets(bundle: &mut Bundle) -> Result<Vec<Target>> {
     services.map(read).collect()
 }
 
-/// What runs in the undisturbed system; from an earlier campaign if the programs are the same.
+/// Coverage of the undisturbed system; that of an earlier campaign if the programs are the same.
 fn coverage(workspace: &Workspace, media: &Media, targets: &[Target]) -> Result<Coverage> {
     let folder = folder(workspace);
     std::fs::create_dir_all(&folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;

@@ -1,4 +1,4 @@
-//! What a campaign consists of: its trials, all of them drawn from one seed.
+//! Plans a campaign: draws all its trials from one seed.
 //!
 //! A trial depends on the seed, its number, the programs in the boot archive and on what of them ran (`coverage`, which is kept); so one
 //! can be repeated alone.
@@ -23,7 +23,7 @@ pub struct Size {
 }
 
 impl Size {
-    /// What continuous integration has time for.
+    /// The campaign that continuous integration runs.
     pub const SMALL: Size = Size { every_kill: false, mutations: 210, silences: 1 };
     /// The whole.
     pub const ALL: Size = Size { every_kill: true, mutations: 10_000, silences: 8 };
@@ -36,7 +36,7 @@ const SOME_MESSAGES: [u32; 14] = [1, 2, 3, 4, 5, 7, 10, 14, 20, 31, 50, 82, 131,
 /// The instruction `syscall`.
 const SYSCALL: [u8; 2] = [0x0f, 0x05];
 
-/// A service that is disturbed.
+/// A service under test.
 pub struct Target {
     /// Its name.
     pub name: String,

@@ -84,7 +84,7 @@ impl Runner<'_> {
         for _ in 1..BOOTS {
             match Session::boot(self.workspace, self.media) {
                 Ok(session) => return Ok(Guest { session, trials: Vec::new() }),
-                Err(error) => eprintln!("a guest did not start, another is tried: {error:#}"),
+                Err(error) => eprintln!("a guest did not start, trying another: {error:#}"),
             }
         }
         Ok(Guest { session: Session::boot(self.workspace, self.media)?, trials: Vec::new() })

@@ -32,7 +32,7 @@ const CPU_LIMIT: Duration = Duration::from_secs(40);
 const IDLE_LIMIT: Duration = Duration::from_secs(40);
 /// Hang detection: the same when the guest has not come to the end of a trial, whatever it says.
 const TRIAL_LIMIT: Duration = Duration::from_secs(180);
-/// How often QEMU is looked after when the guest says nothing.
+/// Period of the checks on QEMU while the guest sends nothing.
 const LOOK: Duration = Duration::from_millis(100);
 /// Size of the file system on the disk, and of the range behind it that raw writes go to.
 const DISK_MIB: u64 = 16;
@@ -66,7 +66,7 @@ pub struct Session {
     folder: RunFolder,
 }
 
-/// What comes next from the guest.
+/// Next event from the guest.
 enum Next {
     Line(String),
     Ended(&'static str),
@@ -76,7 +76,7 @@ impl Session {
     /// Boots a guest and waits until it is ready for the first trial.
     ///
     /// # Errors
-    /// When QEMU does not start or the undisturbed system does not come up.
+    /// When QEMU or the undisturbed system does not start.
     pub fn boot(workspace: &Workspace, media: &Media) -> Result<Self> {
         let mut session = Self::start(workspace, media, &[])?;
         session.try_undisturbed("vfs")?;
@@ -121,8 +121,8 @@ impl Session {
         let mut session = Self { qemu, input, lines, console, disks, folder };
         match session.next()? {
             Next::Line(text) if text == "ready" => {}
-            Next::Line(text) => bail!("the guest says '{text}' instead of 'ready'"),
-            Next::Ended(why) => bail!("the undisturbed system does not start ({why}):\n{}", session.console_tail()),
+            Next::Line(text) => bail!("the guest sent '{text}' instead of 'ready'"),
+            Next::Ended(why) => bail!("the undisturbed system did not start ({why}):\n{}", session.console_tail()),
         }
         Ok(session)
     }
@@ -131,7 +131,7 @@ impl Session {
     fn try_undisturbed(&mut self, service: &str) -> Result<()> {
         let report = self.run(&Trial::undisturbed(service))?;
         if report.outcome > Outcome::Recovered {
-            bail!("the undisturbed system fails ({}):\n{}", report.reason, self.console_tail());
+            bail!("the undisturbed system failed ({}):\n{}", report.reason, self.console_tail());
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! What came of a campaign, counted: tables for the terminal and for docs/faults.md.
+//! Counts the outcomes of a campaign: tables for the terminal and for docs/faults.md.
 
 use super::session::ticks;
 use super::trial::{Fault, Mutation, Outcome, Part, Report, Trial};

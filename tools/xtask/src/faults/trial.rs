@@ -3,12 +3,12 @@
 use anyhow::{Context, Result, bail};
 use std::fmt;
 
-/// What is done to a service.
+/// How a service is disturbed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// It is left alone: shows that the work and its checks are sound.
     None,
-    /// It dies after so many more messages.
+    /// It dies after this many further messages.
     KillAfter(u32),
     /// A few bytes of its text are changed.
     Poke(Patch),
@@ -25,7 +25,7 @@ pub struct Patch {
     pub address: u64,
     /// The new bytes.
     pub bytes: Vec<u8>,
-    /// What stood there.
+    /// The original bytes.
     pub clean: Vec<u8>,
     /// The instruction before and after, for people.
     pub words: String,
@@ -106,9 +106,9 @@ impl Part {
 pub struct Trial {
     /// Its number in the campaign.
     pub number: u32,
-    /// What it is part of.
+    /// Its part of the campaign.
     pub part: Part,
-    /// The service that is disturbed.
+    /// The service under test.
     pub service: String,
     /// How.
     pub fault: Fault,
@@ -160,7 +160,7 @@ fn word(bytes: &[u8]) -> u64 {
     u64::from_le_bytes(padded)
 }
 
-/// What came of a trial, from harmless to worst.
+/// Outcome of a trial, from harmless to worst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Outcome {
     /// Nobody noticed anything.
@@ -171,7 +171,7 @@ pub enum Outcome {
     ClientError,
     /// A call was said to have succeeded and had not.
     Corrupted,
-    /// The system did not work any more.
+    /// The system stopped working.
     Lost,
 }
 
@@ -211,7 +211,7 @@ const REFUSED: &str = "refused";
 pub struct Report {
     /// The trial's number.
     pub number: u32,
-    /// What came of it.
+    /// Its outcome.
     pub outcome: Outcome,
     /// The step of the work that failed, and how; `-` when none did.
     pub reason: String,
@@ -220,7 +220,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// A system that is lost, for this reason.
+    /// The system was lost, for this reason.
     pub fn lost(number: u32, reason: impl Into<String>) -> Self {
         Self { number, outcome: Outcome::Lost, reason: reason.into(), recovery_ns: 0 }
     }
@@ -241,7 +241,7 @@ impl Report {
             "error" | "hung" => Outcome::ClientError,
             "corrupted" => Outcome::Corrupted,
             "lost" | REFUSED => Outcome::Lost,
-            other => bail!("the guest says '{other}'"),
+            other => bail!("the guest sent '{other}', which is no report"),
         };
         let reason = match outcome {
             Outcome::NotManifested | Outcome::Recovered => "-".to_string(),

@@ -1,6 +1,6 @@
-//! Who is restarted with whom: checks the key `dependants` of a written system file.
+//! Checks the key `dependants` of a written system file: services that are restarted with another.
 //!
-//! A circle of dependants would restart its members for ever.
+//! A circle of dependants would restart its members without end.
 
 use super::written::WrittenService;
 use std::collections::BTreeSet;

@@ -1,4 +1,4 @@
-//! Who may ask must get an answer: checks the keys `destinations` and `callers` of a written system file.
+//! Checks that every client can get its reply, by the keys `destinations` and `callers` of a written system file.
 //!
 //! A reply is a message like any other and needs the same right. Without it the kernel refuses the reply, and the client
 //! waits for ever. "*" is for services that everybody asks; what such a service may send says nothing about whom it asks.

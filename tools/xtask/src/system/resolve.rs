@@ -63,7 +63,8 @@ pub fn resolve(written: &Written, has_program: &dyn Fn(&str) -> bool) -> Result<
     Ok(System { description: written.description.clone(), service, routes })
 }
 
-/// A service with ports on the system's own way, if there is one. By messages, the string and vector forms are calls of their own.
+/// Sets the system's access path, if it has one, for a service with ports. `systask` needs kernel calls of its own for strings and
+/// vectors.
 fn on_the_way_of_all(mut service: WrittenService, way: Option<&str>) -> WrittenService {
     let has_ports = service.kernel_calls.iter().any(|call| call == "DevIo");
     if let Some(way) = way.filter(|_| has_ports) {

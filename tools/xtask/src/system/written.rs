@@ -16,8 +16,8 @@ pub struct Written {
     pub description: String,
     /// Another system, which this one is but for what stands here.
     pub extends: Option<String>,
-    /// The way to the ports of all services that have some, whatever they say themselves; with what the way needs. So one line makes a
-    /// system with all drivers on another way.
+    /// Access path of all services with ports, in place of their own, with the rights that it needs. One line makes a system with all
+    /// drivers on another access path.
     pub io_way: Option<String>,
     /// The services in the order of their start. In a system that extends another: keys in place of those of the other's service of the
     /// same name, or a service after all of them.
@@ -102,7 +102,7 @@ pub struct WrittenService {
     /// Names of privilege flags.
     #[serde(default)]
     pub flags: Vec<String>,
-    /// The way to the ports.
+    /// Access path to the ports.
     #[serde(default = "usual_io_way")]
     pub io_way: String,
     /// First and last port.

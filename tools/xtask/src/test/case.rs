@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::cli::DEFAULT_SYSTEM;
 
-/// How long a case may take unless it says otherwise.
+/// Default time limit of a case.
 const USUAL_LIMIT: Duration = Duration::from_secs(300);
 
 /// One case.
@@ -19,7 +19,7 @@ pub struct Case {
     pub text: String,
     /// Its main file.
     pub path: PathBuf,
-    /// What it says about itself.
+    /// Its header: limits and expectations.
     pub terms: Terms,
 }
 

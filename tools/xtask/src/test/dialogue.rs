@@ -61,7 +61,7 @@ pub fn run(setting: &Setting, case: &Case) -> Result<Verdict> {
 
 /// Why a dialogue failed, and what the console had said until then.
 pub struct Failure {
-    /// The step that did not come true.
+    /// The step that failed.
     pub reason: String,
     /// The console.
     pub console: String,
@@ -80,9 +80,9 @@ pub fn hold(machine: &mut Machine, steps: &[Step], limit: Duration) -> Result<st
     })
 }
 
-/// What came of a dialogue with a program.
+/// Outcome of a dialogue with a program.
 pub struct Conversation {
-    /// The step that did not come true.
+    /// The step that failed.
     pub failure: Option<String>,
     /// Everything the program said.
     pub said: String,
@@ -131,7 +131,7 @@ impl Console {
         match step {
             Step::Expect(text) => self.expect(text),
             Step::Type(text) => {
-                self.input.write_all(text).and_then(|()| self.input.flush()).context("the machine has ended")
+                self.input.write_all(text).and_then(|()| self.input.flush()).context("the machine has stopped")
             }
             Step::End => self.wait_for_end(),
         }
@@ -146,8 +146,8 @@ impl Console {
             let wanted = String::from_utf8_lossy(text);
             match self.listen() {
                 Ok(()) => {}
-                Err(RecvTimeoutError::Timeout) => bail!("waited too long for '{wanted}'"),
-                Err(RecvTimeoutError::Disconnected) => bail!("the machine ended before it said '{wanted}'"),
+                Err(RecvTimeoutError::Timeout) => bail!("time-out while waiting for '{wanted}'"),
+                Err(RecvTimeoutError::Disconnected) => bail!("the machine stopped before it printed '{wanted}'"),
             }
         }
     }
@@ -156,7 +156,7 @@ impl Console {
         loop {
             match self.listen() {
                 Ok(()) => {}
-                Err(RecvTimeoutError::Timeout) => bail!("waited too long for the machine to end"),
+                Err(RecvTimeoutError::Timeout) => bail!("time-out while waiting for the machine to stop"),
                 Err(RecvTimeoutError::Disconnected) => return Ok(()),
             }
         }

@@ -40,7 +40,7 @@ struct Count {
     failed: usize,
 }
 
-/// What came of a test: how many passed and failed in it, and what to show of failures.
+/// Result of a test: counts of passed and failed, and the output of failures.
 struct Verdict {
     count: Count,
     details: String,
@@ -68,7 +68,7 @@ impl<'a> Test<'a> {
     }
 }
 
-/// What the tests share.
+/// State shared by the tests.
 struct Setting<'a> {
     workspace: &'a Workspace,
     depth: Depth,
@@ -99,7 +99,7 @@ impl<'a> Setting<'a> {
         self.built(&self.c_programs, || c_programs::compile(self.workspace, None)).map(Vec::as_slice)
     }
 
-    /// What `place` has, made by `build` the first time.
+    /// Returns the content of `place`; the first call builds it.
     fn built<'b, T>(&self, place: &'b OnceLock<T>, build: impl FnOnce() -> Result<T>) -> Result<&'b T> {
         let _one_at_a_time = self.building.lock().unwrap_or_else(PoisonError::into_inner);
         match place.get() {
@@ -151,7 +151,7 @@ fn short<'a>(setting: &'a Setting) -> Result<Vec<Test<'a>>> {
     Ok(tests)
 }
 
-/// What has a full form, in that form.
+/// Lists the tests that have a full form, in that form.
 fn deep<'a>(setting: &'a Setting) -> Result<Vec<Test<'a>>> {
     let workspace = setting.workspace;
     let mut tests = units::deep_tests(workspace)?;

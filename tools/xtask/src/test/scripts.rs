@@ -65,7 +65,7 @@ fn limit_of(case: &Case, depth: Depth) -> Duration {
     }
 }
 
-/// What a case in the guest printed, and how it ended.
+/// Output and exit status of a case in the guest.
 struct Printed {
     outcome: Outcome,
     output: Vec<u8>,
@@ -121,7 +121,7 @@ fn make_overlay(case: &Case, overlay: &Path, programs: &Path) -> Result<PathBuf>
 /// Ok when everything is as the case wants it.
 fn judge(case: &Case, guest: &Guest, printed: &Printed, check: Option<&Path>, work: &Path) -> Result<()> {
     if printed.outcome.timed_out {
-        bail!("it took longer than its limit");
+        bail!("time limit exceeded");
     }
     match printed.outcome.status {
         Some(status) if status == case.terms.status => {}
@@ -160,7 +160,7 @@ fn compare(expected: &[u8], got: &[u8]) -> Result<()> {
     }
     let same = expected.iter().zip(got).take_while(|(a, b)| a == b).count();
     let line = expected[..same].iter().filter(|byte| **byte == b'\n').count() + 1;
-    bail!("the output differs from what is expected from line {line} on")
+    bail!("the output differs from the expected one from line {line} on")
 }
 
 /// After each run the disk has to be clean.
