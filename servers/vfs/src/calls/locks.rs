@@ -119,9 +119,9 @@ fn try_lock(
     request: &Request,
 ) -> Result<Option<u64>, Errno> {
     let locks = node.locks();
-    locks.check_room(&store)?;
+    locks.check_room(store)?;
     let Some(kind) = request.kind else {
-        locks.release_records(&store, node.record(), table.number(), request.range);
+        locks.release_records(store, node.record(), table.number(), request.range);
         return Ok(None);
     };
     match kind {
@@ -132,7 +132,7 @@ fn try_lock(
     let holder = locks.records.borrow().conflict(&lock).map(|held| held.owner);
     if holder.is_none() {
         locks.records.borrow_mut().set(lock);
-        locks.save(&store, node.record());
+        locks.save(store, node.record());
         // A lock that has become a shared one may let others in.
         locks.released.fire();
     }
@@ -170,7 +170,7 @@ async fn flock(store: &Rc<Store>, process: Rc<Process>, descriptor: i32, operati
         LOCK_SH => Kind::Shared,
         LOCK_EX => Kind::Exclusive,
         LOCK_UN => {
-            locks.release_whole(&store, node.record(), file.number());
+            locks.release_whole(store, node.record(), file.number());
             return Ok(0);
         }
         _ => return Err(Errno::EINVAL),
@@ -185,9 +185,9 @@ async fn flock(store: &Rc<Store>, process: Rc<Process>, descriptor: i32, operati
         locks.released.remove(process.caller.event());
         waited?;
     }
-    locks.check_room(&store)?;
+    locks.check_room(store)?;
     locks.whole.borrow_mut().set(lock);
-    locks.save(&store, node.record());
+    locks.save(store, node.record());
     file.set_flocked();
     locks.released.fire();
     Ok(0)

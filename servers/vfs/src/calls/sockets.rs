@@ -178,7 +178,7 @@ fn shut_down(closing: &Rc<Closing>, process: &Process, descriptor: i32, how: u32
         2 => (true, true),
         _ => return Err(Errno::EINVAL),
     };
-    socket(&file)?.shut_down(&closing, reads, writes);
+    socket(&file)?.shut_down(closing, reads, writes);
     file.save_object();
     Ok(0)
 }
