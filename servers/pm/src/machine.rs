@@ -1,6 +1,7 @@
 //! The machine as programs see it: its names, its memory, its log, its end.
 
 use crate::pm::{Pm, Step};
+use crate::programs::Programs;
 use crate::state::index::ThreadIndex;
 use crate::state::machine::Name;
 use crate::state::time::SECOND_NS;
@@ -44,39 +45,12 @@ mod log {
     pub const SIZE_BUFFER: u64 = 10;
 }
 
-impl<S: System> Pm<S> {
-    /// `uname(utsname)`.
-    pub fn uname(&mut self, t: ThreadIndex, address: u64) -> Result<u64> {
-        let mut bytes = [0; FIELDS * FIELD_BYTES];
-        let machine = &self.machine;
-        let fields: [&[u8]; FIELDS] =
-            [b"Linux", machine.name(Name::Host), RELEASE, VERSION, b"x86_64", machine.name(Name::Domain)];
-        for (space, text) in bytes.chunks_exact_mut(FIELD_BYTES).zip(fields) {
-            space[..text.len()].copy_from_slice(text);
-        }
-        self.write_bytes(t, address, &bytes)?;
-        Ok(0)
-    }
-
-    /// `sethostname`, `setdomainname`: root only.
-    pub fn set_machine_name(&mut self, t: ThreadIndex, address: u64, bytes: u64, which: Name) -> Result<u64> {
-        if !self.table[self.table.process_of(t)].credentials.is_root() {
-            return Err(Errno::EPERM);
-        }
-        if bytes >= FIELD_BYTES as u64 {
-            return Err(Errno::EINVAL);
-        }
-        let mut name = alloc::vec![0; bytes as usize];
-        self.system.read(self.table[t].endpoint, address, &mut name)?;
-        self.machine.set_name(which, name);
-        Ok(0)
-    }
-
+impl<S: System> Programs<S> {
     /// `sysinfo(info)`.
     pub fn sysinfo(&mut self, t: ThreadIndex, address: u64) -> Result<u64> {
         let uptime_s = self.system.time_ns().0 / SECOND_NS;
         let memory = self.system.memory();
-        let threads: u32 = self.table.processes().map(|(_, process)| process.threads).sum();
+        let threads: u32 = self.table.processes().map(|(_, process)| process.threads()).sum();
         let mut bytes = [0; SYSINFO_BYTES];
         // uptime, three load averages, total and free memory; shared, buffered and swap memory stay zero.
         for (n, word) in [(0, uptime_s), (4, memory.total), (5, memory.free)] {
@@ -113,10 +87,39 @@ impl<S: System> Pm<S> {
         self.write_bytes(t, address, newest)?;
         Ok(newest.len() as u64)
     }
+}
+
+impl<S: System> Pm<S> {
+    /// `uname(utsname)`.
+    pub fn uname(&mut self, t: ThreadIndex, address: u64) -> Result<u64> {
+        let mut bytes = [0; FIELDS * FIELD_BYTES];
+        let machine = &self.machine;
+        let fields: [&[u8]; FIELDS] =
+            [b"Linux", machine.name(Name::Host), RELEASE, VERSION, b"x86_64", machine.name(Name::Domain)];
+        for (space, text) in bytes.chunks_exact_mut(FIELD_BYTES).zip(fields) {
+            space[..text.len()].copy_from_slice(text);
+        }
+        self.programs.write_bytes(t, address, &bytes)?;
+        Ok(0)
+    }
+
+    /// `sethostname`, `setdomainname`: root only.
+    pub fn set_machine_name(&mut self, t: ThreadIndex, address: u64, bytes: u64, which: Name) -> Result<u64> {
+        if !self.programs.table[self.programs.table.process_of(t)].credentials.is_root() {
+            return Err(Errno::EPERM);
+        }
+        if bytes >= FIELD_BYTES as u64 {
+            return Err(Errno::EINVAL);
+        }
+        let mut name = alloc::vec![0; bytes as usize];
+        self.programs.system.read(self.programs.table[t].endpoint(), address, &mut name)?;
+        self.machine.set_name(which, name);
+        Ok(0)
+    }
 
     /// `reboot(magic, magic 2, command)`: root only. The answer comes only when nothing ends.
     pub fn reboot(&mut self, t: ThreadIndex, magic: u32, magic_2: u32, command: u32) -> Step {
-        if !self.table[self.table.process_of(t)].credentials.is_root() {
+        if !self.programs.table[self.programs.table.process_of(t)].credentials.is_root() {
             return Errno::EPERM.into();
         }
         if magic != reboot::MAGIC || !reboot::MAGIC_2.contains(&magic_2) {
@@ -135,16 +138,16 @@ impl<S: System> Pm<S> {
     /// Has vfs write everything back and unmount; the machine ends when it is done, or at once if vfs cannot.
     pub fn begin_shutdown(&mut self, end: End) {
         self.machine.begin_end(end);
-        if let Err(error) = self.system.vfs_sync_all(true) {
-            self.system.print(&alloc::format!("pm: files may not be written back: {error}\n"));
-            self.system.shutdown(end);
+        if let Err(error) = self.programs.system.vfs_sync_all(true) {
+            self.programs.system.print(&alloc::format!("pm: files may not be written back: {error}\n"));
+            self.programs.system.shutdown(end);
         }
     }
 
     /// vfs has written everything back.
     pub fn synced(&mut self) {
         if let Some(end) = self.machine.take_end() {
-            self.system.shutdown(end);
+            self.programs.system.shutdown(end);
         }
     }
 }

@@ -1,8 +1,9 @@
 //! pm, the process manager: processes and threads, their ids, groups and sessions, signals, `wait`, `exec`, and the timers of
 //! programs. It decides; the kernel moves threads, vm memory, vfs files.
 //!
-//! Reading order: `messages` (the way of a message), `state` (what pm knows, as data), `pm`; then by topic `process`, `signal`, `exec`,
-//! `time`, `sysv`, `machine`; `recovery` after a death. Imports go down: `messages` and `recovery`, topics, `pm`, `state`, `system`.
+//! Reading order: `messages` (how a message reaches its handler), `state` (what pm knows, as data), `programs` and `pm` (that state, in
+//! two structures: half of the handlers are given the first alone); then by topic `process`, `signal`, `exec`, `time`, `sysv`, `machine`;
+//! `recovery` after a death. Imports go down: `messages` and `recovery`, topics, `pm`, `programs`, `state`, `system`.
 //! Everything but `native` runs on the host against a fake `System`.
 #![cfg_attr(not(test), no_std, no_main)]
 #![forbid(unsafe_code)]
@@ -15,6 +16,7 @@ mod messages;
 mod native;
 mod pm;
 mod process;
+mod programs;
 mod recovery;
 mod signal;
 mod state;

@@ -1,14 +1,14 @@
-//! pm's state as a whole, and what all parts need of it: access to the memory of the calling program.
+//! pm's state as a whole.
 //!
-//! Each topic (`process`, `signal`, `time`, `exec`, `sysv`, `machine`) is a folder of `impl Pm` blocks over this. The topics do not
-//! import each other; what they share is here and in `state`. pm waits only for vm, vfs, tty and the kernel, all behind [`System`].
+//! Each topic (`process`, `signal`, `time`, `exec`, `sysv`, `machine`) is a folder. What needs only the tables and the kernel is a method of
+//! [`Programs`]; a method of [`Pm`] may also set timers, wake waiters of semaphores or end the machine, as the end of a process does. The
+//! topics do not import each other; what they share is here, in `programs` and in `state`.
 
-use crate::state::index::ThreadIndex;
+use crate::programs::Programs;
 use crate::state::machine::Machine;
 use crate::state::random::Random;
 use crate::state::semaphores::Sets;
 use crate::state::services::Services;
-use crate::state::table::Table;
 use crate::state::timers::Timers;
 use crate::system::System;
 use abi::Errno;
@@ -19,10 +19,8 @@ pub type Step = server::SyncStep<Result<u64, Errno>>;
 
 /// The process manager.
 pub struct Pm<S> {
-    /// The kernel and the other servers.
-    pub system: S,
-    /// Threads and processes.
-    pub table: Table,
+    /// Threads and processes, with the kernel and the other servers.
+    pub programs: Programs<S>,
     /// Timers of programs.
     pub timers: Timers,
     /// For `getrandom` and AT_RANDOM.
@@ -41,8 +39,7 @@ impl<S: System> Pm<S> {
     /// pm before its first message.
     pub fn new(system: S, random: Random) -> Self {
         Pm {
-            system,
-            table: Table::new(),
+            programs: Programs::new(system),
             timers: Timers::default(),
             random,
             services: Services::default(),
@@ -50,44 +47,5 @@ impl<S: System> Pm<S> {
             semaphores: Sets::default(),
             in_progress: InProgress::default(),
         }
-    }
-
-    /// Reads bytes at `address` of the program. `EFAULT`.
-    pub fn read_bytes<const N: usize>(&mut self, t: ThreadIndex, address: u64) -> Result<[u8; N], Errno> {
-        let mut bytes = [0; N];
-        self.system.read(self.table[t].endpoint, address, &mut bytes)?;
-        Ok(bytes)
-    }
-
-    /// Reads words at `address` of the program. `EFAULT`.
-    pub fn read_words<const N: usize>(&mut self, t: ThreadIndex, address: u64) -> Result<[u64; N], Errno> {
-        let mut words = [0; N];
-        let mut bytes = [[0; 8]; N];
-        self.system.read(self.table[t].endpoint, address, bytes.as_flattened_mut())?;
-        for (word, bytes) in words.iter_mut().zip(bytes) {
-            *word = u64::from_le_bytes(bytes);
-        }
-        Ok(words)
-    }
-
-    /// Reads a word at `address` of the program. `EFAULT`.
-    pub fn read_word(&mut self, t: ThreadIndex, address: u64) -> Result<u64, Errno> {
-        self.read_words::<1>(t, address).map(|[word]| word)
-    }
-
-    /// Writes bytes to `address` of the program. `EFAULT`.
-    pub fn write_bytes(&mut self, t: ThreadIndex, address: u64, bytes: &[u8]) -> Result<(), Errno> {
-        self.system.write(self.table[t].endpoint, address, bytes)
-    }
-
-    /// Writes words to `address` of the program. `EFAULT`.
-    pub fn write_words<const N: usize>(&mut self, t: ThreadIndex, address: u64, words: [u64; N]) -> Result<(), Errno> {
-        let bytes = words.map(u64::to_le_bytes);
-        self.write_bytes(t, address, bytes.as_flattened())
-    }
-
-    /// Writes 32 bits to `address` of the program. `EFAULT`.
-    pub fn write_u32(&mut self, t: ThreadIndex, address: u64, value: u32) -> Result<(), Errno> {
-        self.write_bytes(t, address, &value.to_le_bytes())
     }
 }

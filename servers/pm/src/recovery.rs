@@ -14,6 +14,7 @@
 //! rebuilt from the entries. The kernel tells which threads exist.
 
 use crate::pm::{Pm, Step};
+use crate::programs::Programs;
 use crate::state::index::{ProcessIndex, THREADS, ThreadIndex};
 use crate::state::process::Life;
 use crate::state::signal::Signal;
@@ -27,128 +28,12 @@ use abi::{Endpoint, Errno, Message};
 use alloc::vec::Vec;
 use recover::in_progress::Recall;
 
-impl<S: System> Pm<S> {
-    /// Makes the predecessor's tables consistent.
-    pub fn recover(&mut self) {
-        let in_progress = self.in_progress.died(|_| true);
-        self.table.rebuild();
-        self.compare_with_kernel();
-        self.end_what_was_ending();
-        self.set_timers_anew();
-        self.wake_whoever_has_work();
-        if let Some(t) = in_progress.and_then(|message| self.table.find(message.source)) {
-            self.tell_vfs_again(t);
-        }
-        self.fetch_what_was_missed();
-    }
-
-    /// Destroys threads that are in no table, since they were being created, and entries whose threads no longer exist.
-    fn compare_with_kernel(&mut self) {
-        for slot in SERVICE_SLOTS..SERVICE_SLOTS + THREADS {
-            let real = self.system.thread_at(slot);
-            let Some(t) = ThreadIndex::of(Endpoint::current(slot)) else { continue };
-            let known = Some(self.table[t].endpoint).filter(|endpoint| *endpoint != Endpoint::NONE);
-            if known != real
-                && let Some(stranger) = real
-            {
-                self.system.vfs_exit(stranger);
-                self.system.vm_exit(stranger);
-                self.system.destroy(stranger);
-            }
-            if known.is_some() && (known != real || !self.table[t].ready || self.table[t].leaving) {
-                self.take_down(t);
-            }
-        }
-    }
-
-    /// Ends a thread that was incomplete, and its process with the last thread.
-    fn take_down(&mut self, t: ThreadIndex) {
-        let p = self.table.process_of(t);
-        let (was_made, is_last) = (self.table[t].ready, self.table[p].threads == 1);
-        match (is_last, self.table[p].ending) {
-            (true, None) if was_made => self.exit_process(p, Ending::Killed(Signal::KILL)),
-            (true, None) => {
-                self.tear_down(t);
-                self.table.release(p);
-            }
-            _ => self.tear_down(t),
-        }
-    }
-
-    fn end_what_was_ending(&mut self) {
-        for p in self.all_processes() {
-            match (self.table[p].life, self.table[p].ending) {
-                (Life::Alive, Some(ending)) => self.exit_process(p, ending),
-                (Life::Zombie(_), Some(ending)) => self.settle_end(p, ending),
-                // Its entry was begun, and no thread created.
-                (Life::Alive, None) if self.table[p].threads == 0 => self.table.release(p),
-                _ => {}
-            }
-        }
-    }
-
-    fn set_timers_anew(&mut self) {
-        self.timers.clear();
-        self.timers.alarm_fired();
-        for p in self.all_processes() {
-            if let Some(deadline) = self.table[p].intervals.real.deadline_ns {
-                self.timers.set(deadline, Key::Real(p));
-            }
-            self.relist_posix_timers(p);
-            self.table[p].intervals.check_ns = None;
-            self.plan_processor_check(p);
-            for t in self.threads_of(p) {
-                if let Some(deadline) = self.table[t].doing.deadline_ns() {
-                    self.timers.set(deadline, Key::Wake(t));
-                }
-            }
-        }
-    }
-
-    /// Repeats what threads may have missed: that they may run, have signals, or that a child has changed state.
-    fn wake_whoever_has_work(&mut self) {
-        for p in self.all_processes() {
-            for t in self.threads_of(p) {
-                self.system.start(self.table[t].endpoint, self.table[t].tid);
-                let is_first = self.table.is_first(p) && !self.table[p].executed;
-                if is_first && matches!(self.table[t].doing, Doing::Executing(_)) {
-                    // It has made no call that the kernel could repeat.
-                    let _ = self.execute_again(t);
-                }
-            }
-            self.repeat_signals(p);
-            if self.table[p].is_alive() {
-                self.serve_waits(p);
-            }
-        }
-    }
-
-    fn repeat_signals(&mut self, p: ProcessIndex) {
-        if !self.table[p].is_alive() {
-            return;
-        }
-        if self.table[p].stopped.is_none() {
-            return self.reconsider(p);
-        }
-        for t in self.threads_of(p) {
-            if matches!(self.table[t].doing, Doing::Running) {
-                self.interrupt(t);
-            }
-        }
-    }
-
+impl<S: System> Programs<S> {
     fn tell_vfs_again(&mut self, t: ThreadIndex) {
         let p = self.table.process_of(t);
-        let (session, group) = (self.table[p].session, self.table[p].group);
+        let (session, group) = (self.table[p].session(), self.table[p].group());
         self.tell_vfs_ids(p);
-        self.system.vfs_set_session(self.table[t].endpoint, session, group, session == self.table[p].pid);
-    }
-
-    /// Fetches the events whose notifications were lost with the predecessor.
-    fn fetch_what_was_missed(&mut self) {
-        self.file_events();
-        self.terminal_events();
-        self.handle_notification(Endpoint::CLOCK);
+        self.system.vfs_set_session(self.table[t].endpoint(), session, group, session == self.table[p].pid());
     }
 
     fn all_processes(&self) -> Vec<ProcessIndex> {
@@ -158,14 +43,132 @@ impl<S: System> Pm<S> {
     fn threads_of(&self, p: ProcessIndex) -> Vec<ThreadIndex> {
         self.table.threads_of(p).collect()
     }
+}
+
+impl<S: System> Pm<S> {
+    /// Makes the predecessor's tables consistent.
+    pub fn recover(&mut self) {
+        let in_progress = self.in_progress.died(|_| true);
+        self.programs.table.rebuild();
+        self.compare_with_kernel();
+        self.end_what_was_ending();
+        self.set_timers_anew();
+        self.wake_whoever_has_work();
+        if let Some(t) = in_progress.and_then(|message| self.programs.table.find(message.source)) {
+            self.programs.tell_vfs_again(t);
+        }
+        self.fetch_what_was_missed();
+    }
+
+    /// Destroys threads that are in no table, since they were being created, and entries whose threads no longer exist.
+    fn compare_with_kernel(&mut self) {
+        for slot in SERVICE_SLOTS..SERVICE_SLOTS + THREADS {
+            let real = self.programs.system.thread_at(slot);
+            let Some(t) = ThreadIndex::of(Endpoint::current(slot)) else { continue };
+            let known = Some(self.programs.table[t].endpoint()).filter(|endpoint| *endpoint != Endpoint::NONE);
+            if known != real
+                && let Some(stranger) = real
+            {
+                self.programs.system.vfs_exit(stranger);
+                self.programs.system.vm_exit(stranger);
+                self.programs.system.destroy(stranger);
+            }
+            if known.is_some() && (known != real || !self.programs.table[t].ready || self.programs.table[t].leaving) {
+                self.take_down(t);
+            }
+        }
+    }
+
+    /// Ends a thread that was incomplete, and its process with the last thread.
+    fn take_down(&mut self, t: ThreadIndex) {
+        let p = self.programs.table.process_of(t);
+        let (was_made, is_last) = (self.programs.table[t].ready, self.programs.table[p].threads() == 1);
+        match (is_last, self.programs.table[p].ending()) {
+            (true, None) if was_made => self.exit_process(p, Ending::Killed(Signal::KILL)),
+            (true, None) => {
+                self.tear_down(t);
+                self.programs.table.release(p);
+            }
+            _ => self.tear_down(t),
+        }
+    }
+
+    fn end_what_was_ending(&mut self) {
+        for p in self.programs.all_processes() {
+            match (self.programs.table[p].life(), self.programs.table[p].ending()) {
+                (Life::Alive, Some(ending)) => self.exit_process(p, ending),
+                (Life::Zombie(_), Some(ending)) => self.settle_end(p, ending),
+                // Its entry was begun, and no thread created.
+                (Life::Alive, None) if self.programs.table[p].threads() == 0 => self.programs.table.release(p),
+                _ => {}
+            }
+        }
+    }
+
+    fn set_timers_anew(&mut self) {
+        self.timers.clear();
+        self.timers.alarm_fired();
+        for p in self.programs.all_processes() {
+            if let Some(deadline) = self.programs.table[p].intervals.real.deadline_ns {
+                self.timers.set(deadline, Key::Real(p));
+            }
+            self.relist_posix_timers(p);
+            self.programs.table[p].intervals.check_ns = None;
+            self.plan_processor_check(p);
+            for t in self.programs.threads_of(p) {
+                if let Some(deadline) = self.programs.table[t].doing.deadline_ns() {
+                    self.timers.set(deadline, Key::Wake(t));
+                }
+            }
+        }
+    }
+
+    /// Repeats what threads may have missed: that they may run, have signals, or that a child has changed state.
+    fn wake_whoever_has_work(&mut self) {
+        for p in self.programs.all_processes() {
+            for t in self.programs.threads_of(p) {
+                self.programs.system.start(self.programs.table[t].endpoint(), self.programs.table[t].tid());
+                let is_first = self.programs.table.is_first(p) && !self.programs.table[p].executed;
+                if is_first && matches!(self.programs.table[t].doing, Doing::Executing(_)) {
+                    // It has made no call that the kernel could repeat.
+                    let _ = self.programs.execute_again(t);
+                }
+            }
+            self.repeat_signals(p);
+            if self.programs.table[p].is_alive() {
+                self.serve_waits(p);
+            }
+        }
+    }
+
+    fn repeat_signals(&mut self, p: ProcessIndex) {
+        if !self.programs.table[p].is_alive() {
+            return;
+        }
+        if self.programs.table[p].stopped().is_none() {
+            return self.reconsider(p);
+        }
+        for t in self.programs.threads_of(p) {
+            if matches!(self.programs.table[t].doing, Doing::Running) {
+                self.programs.interrupt(t);
+            }
+        }
+    }
+
+    /// Fetches the events whose notifications were lost with the predecessor.
+    fn fetch_what_was_missed(&mut self) {
+        self.file_events();
+        self.terminal_events();
+        self.handle_notification(Endpoint::CLOCK);
+    }
 
     /// The outcome of a message that pm's predecessor had received; `None`: it is handled as any other.
     pub fn repeated(&mut self, message: &Message) -> Option<Step> {
         if self.in_progress.recall(message) == Recall::Refused {
             return Some(self.refuse(message));
         }
-        let t = self.table.find(message.source)?;
-        let entry = &self.table[t];
+        let t = self.programs.table.find(message.source)?;
+        let entry = &self.programs.table[t];
         if message.label >= LINUX_LABELS || entry.serial != message.words[6] & !REPEATED {
             return None;
         }
@@ -174,19 +177,19 @@ impl<S: System> Pm<S> {
         }
         match entry.doing {
             Doing::Running => None,
-            Doing::Executing(_) => Some(self.execute_again(t)),
+            Doing::Executing(_) => Some(self.programs.execute_again(t)),
             _ => Some(Step::Later),
         }
     }
 
     /// Refuses a message over which pm has died twice.
     fn refuse(&mut self, message: &Message) -> Step {
-        self.system.print("pm: refused a message over which it has died twice\n");
+        self.programs.system.print("pm: refused a message over which it has died twice\n");
         if message.label < LINUX_LABELS || !message.source.is_application() {
             return Errno::EIO.into();
         }
-        if let Some(t) = self.table.find(message.source) {
-            self.exit_process(self.table.process_of(t), Ending::Killed(Signal::KILL));
+        if let Some(t) = self.programs.table.find(message.source) {
+            self.exit_process(self.programs.table.process_of(t), Ending::Killed(Signal::KILL));
         }
         Step::Later
     }

@@ -1,6 +1,7 @@
 //! The first process, which no other has forked, and its program.
 
-use crate::pm::{Pm, Step};
+use crate::pm::Step;
+use crate::programs::Programs;
 use crate::state::arguments::{Arguments, Execution, List};
 use crate::state::index::ThreadIndex;
 use crate::system::System;
@@ -14,7 +15,7 @@ const FIRST_ENVIRONMENT: [&str; 2] = ["HOME=/", "TERM=linux"];
 /// Its process id.
 const FIRST_PID: u32 = 1;
 
-impl<S: System> Pm<S> {
+impl<S: System> Programs<S> {
     /// Makes the first process and lets it exec. `EEXIST`: there is one.
     pub fn boot(&mut self) -> Result<u64> {
         if self.table.first().is_some() {

@@ -4,6 +4,7 @@
 use super::copy;
 use super::stack::{self, Facts, Stack};
 use crate::pm::{Pm, Step};
+use crate::programs::Programs;
 use crate::state::arguments::{Arguments, Execution, PATH_BYTES};
 use crate::state::index::{ProcessIndex, ThreadIndex};
 use crate::state::limits;
@@ -28,7 +29,7 @@ const MIN_STACK_BYTES: u64 = 128 * 1024;
 /// Interpreter, its argument, and the script.
 const TEXT_BYTES: usize = 3 * PATH_BYTES;
 
-impl<S: System> Pm<S> {
+impl<S: System> Programs<S> {
     /// `execve(path, argv, envp)`.
     pub fn execve(&mut self, t: ThreadIndex, path: u64, argv: u64, envp: u64) -> Step {
         match self.copy_request(t, path, argv, envp) {
@@ -52,7 +53,7 @@ impl<S: System> Pm<S> {
     }
 
     fn copy_request(&mut self, t: ThreadIndex, path: u64, argv: u64, envp: u64) -> Result<Execution, Errno> {
-        let endpoint = self.table[t].endpoint;
+        let endpoint = self.table[t].endpoint();
         let path = copy::path(&mut self.system, endpoint, path)?;
         let arguments = copy::arguments(&mut self.system, endpoint, argv, envp)?;
         Ok(Execution { path, arguments })
@@ -60,7 +61,7 @@ impl<S: System> Pm<S> {
 
     /// Asks vfs for the image. The thread waits for its event.
     pub fn begin_exec(&mut self, t: ThreadIndex, execution: Execution) -> Step {
-        match self.system.vfs_exec(self.table[t].endpoint, &execution.path) {
+        match self.system.vfs_exec(self.table[t].endpoint(), &execution.path) {
             Ok(()) => {
                 self.table[t].doing = Doing::Executing(Box::new(execution));
                 Step::Later
@@ -76,67 +77,10 @@ impl<S: System> Pm<S> {
         self.begin_exec(t, execution)
     }
 
-    /// vfs has the image of a program, or an error.
-    pub fn exec_ready(&mut self, event: &FileEvent) {
-        let Some(t) = self.table.find(event.process) else { return };
-        // What is executed stays in the table until it runs, so that a successor of pm can begin again.
-        let Doing::Executing(execution) = &self.table[t].doing else { return };
-        let Execution { path, arguments } = (**execution).clone();
-        let loaded = Result::from_word(event.values[0]);
-        let outcome = loaded.and_then(|image| self.replace(t, &path, arguments, event, image));
-        let Err(error) = outcome else { return };
-        let p = self.table.process_of(t);
-        if self.table.is_first(p) && !self.table[p].executed {
-            self.first_exec_failed(t, &path, error);
-        } else {
-            self.finish(t, Err(error));
-        }
-    }
-
-    /// Replaces the program. An error means that it goes on as it was.
-    fn replace(
-        &mut self,
-        t: ThreadIndex,
-        path: &[u8],
-        mut arguments: Arguments,
-        event: &FileEvent,
-        image: u64,
-    ) -> Result<(), Errno> {
-        let p = self.table.process_of(t);
-        let executable = self.program_text(t, event.values[2], &mut arguments)?;
-        let stack_bytes = self.table[p].limits.soft(limits::STACK).clamp(MIN_STACK_BYTES, MAX_STACK_BYTES);
-        let pointers = 8 * (arguments.argument_count() + arguments.environment().count());
-        if (arguments.strings().len() + pointers) as u64 > (stack_bytes / STACK_SHARE).max(MIN_STACK_BYTES) {
-            return Err(Errno::E2BIG);
-        }
-        let process = self.table[t].endpoint;
-        // Their memory is replaced next. They stay released if vm refuses the exec.
-        for thread in self.table.threads_of(p).collect::<Vec<_>>() {
-            self.release_robust_futexes(thread);
-        }
-        let request = vm::Exec { process, image, interpreter: event.values[1], stack_bytes };
-        let memory = self.system.vm_exec(request)?;
-
-        self.end_other_threads(t);
-        self.system.vfs_exec_commit(process);
-        let secure = self.take_set_id(p, event);
-        let facts = self.facts(p, &memory, secure);
-        let built = stack::build(&arguments, path, &facts, memory.stack_end, stack_bytes);
-        let written = built.and_then(|stack| {
-            self.system.write(process, stack.pointer, &stack.bytes).ok()?;
-            Some(stack)
-        });
-        match written {
-            Some(stack) => self.start_program(t, path, executable, &stack, memory.start),
-            None => self.exit_process(p, Ending::Killed(Signal::KILL)),
-        }
-        Ok(())
-    }
-
     /// The path of the program, and for a script its interpreter's arguments.
     fn program_text(&mut self, t: ThreadIndex, flags: u64, arguments: &mut Arguments) -> Result<Rc<[u8]>, Errno> {
         let mut text = [0; TEXT_BYTES];
-        let length = self.system.vfs_exec_text(self.table[t].endpoint, &mut text)?;
+        let length = self.system.vfs_exec_text(self.table[t].endpoint(), &mut text)?;
         let text = &text[..length.min(TEXT_BYTES)];
         let mut parts = text.split(|&byte| byte == 0);
         let program = parts.next().unwrap_or(&[]);
@@ -149,18 +93,6 @@ impl<S: System> Pm<S> {
             }
         }
         Ok(Rc::from(program))
-    }
-
-    /// The thread that made the call becomes the only one, with the process's id.
-    fn end_other_threads(&mut self, t: ThreadIndex) {
-        let p = self.table.process_of(t);
-        let own = self.table[t].endpoint;
-        while let Some(other) = self.table.first_thread_where(p, |thread| thread.endpoint != own) {
-            self.tear_down(other);
-        }
-        if self.table.make_main(t) {
-            self.system.start(own, self.table[t].tid);
-        }
     }
 
     /// Applies the set-user-id and set-group-id bits. Returns AT_SECURE: the C library must not trust its environment.
@@ -182,11 +114,82 @@ impl<S: System> Pm<S> {
         }
         user.effective != user.real || group.effective != group.real
     }
+}
+
+impl<S: System> Pm<S> {
+    /// vfs has the image of a program, or an error.
+    pub fn exec_ready(&mut self, event: &FileEvent) {
+        let Some(t) = self.programs.table.find(event.process) else { return };
+        // What is executed stays in the table until it runs, so that a successor of pm can begin again.
+        let Doing::Executing(execution) = &self.programs.table[t].doing else { return };
+        let Execution { path, arguments } = (**execution).clone();
+        let loaded = Result::from_word(event.values[0]);
+        let outcome = loaded.and_then(|image| self.replace(t, &path, arguments, event, image));
+        let Err(error) = outcome else { return };
+        let p = self.programs.table.process_of(t);
+        if self.programs.table.is_first(p) && !self.programs.table[p].executed {
+            self.programs.first_exec_failed(t, &path, error);
+        } else {
+            self.finish(t, Err(error));
+        }
+    }
+
+    /// Replaces the program. An error means that it goes on as it was.
+    fn replace(
+        &mut self,
+        t: ThreadIndex,
+        path: &[u8],
+        mut arguments: Arguments,
+        event: &FileEvent,
+        image: u64,
+    ) -> Result<(), Errno> {
+        let p = self.programs.table.process_of(t);
+        let executable = self.programs.program_text(t, event.values[2], &mut arguments)?;
+        let stack_bytes = self.programs.table[p].limits.soft(limits::STACK).clamp(MIN_STACK_BYTES, MAX_STACK_BYTES);
+        let pointers = 8 * (arguments.argument_count() + arguments.environment().count());
+        if (arguments.strings().len() + pointers) as u64 > (stack_bytes / STACK_SHARE).max(MIN_STACK_BYTES) {
+            return Err(Errno::E2BIG);
+        }
+        let process = self.programs.table[t].endpoint();
+        // Their memory is replaced next. They stay released if vm refuses the exec.
+        for thread in self.programs.table.threads_of(p).collect::<Vec<_>>() {
+            self.programs.release_robust_futexes(thread);
+        }
+        let request = vm::Exec { process, image, interpreter: event.values[1], stack_bytes };
+        let memory = self.programs.system.vm_exec(request)?;
+
+        self.end_other_threads(t);
+        self.programs.system.vfs_exec_commit(process);
+        let secure = self.programs.take_set_id(p, event);
+        let facts = self.facts(p, &memory, secure);
+        let built = stack::build(&arguments, path, &facts, memory.stack_end, stack_bytes);
+        let written = built.and_then(|stack| {
+            self.programs.system.write(process, stack.pointer, &stack.bytes).ok()?;
+            Some(stack)
+        });
+        match written {
+            Some(stack) => self.start_program(t, path, executable, &stack, memory.start),
+            None => self.exit_process(p, Ending::Killed(Signal::KILL)),
+        }
+        Ok(())
+    }
+
+    /// The thread that made the call becomes the only one, with the process's id.
+    fn end_other_threads(&mut self, t: ThreadIndex) {
+        let p = self.programs.table.process_of(t);
+        let own = self.programs.table[t].endpoint();
+        while let Some(other) = self.programs.table.first_thread_where(p, |thread| thread.endpoint() != own) {
+            self.tear_down(other);
+        }
+        if self.programs.table.make_main(t) {
+            self.programs.system.start(own, self.programs.table[t].tid());
+        }
+    }
 
     fn facts(&mut self, p: ProcessIndex, memory: &NewMemory, secure: bool) -> Facts {
         let mut random = [0; 16];
         self.random.fill(&mut random);
-        let credentials = &self.table[p].credentials;
+        let credentials = &self.programs.table[p].credentials;
         let (user, group) = (credentials.user, credentials.group);
         Facts {
             phdr: memory.phdr,
@@ -200,33 +203,33 @@ impl<S: System> Pm<S> {
     }
 
     fn start_program(&mut self, t: ThreadIndex, path: &[u8], executable: Rc<[u8]>, stack: &Stack, start: u64) {
-        let p = self.table.process_of(t);
-        let is_first = self.table.is_first(p) && !self.table[p].executed;
-        let process = &mut self.table[p];
+        let p = self.programs.table.process_of(t);
+        let is_first = self.programs.table.is_first(p) && !self.programs.table[p].executed;
+        let process = &mut self.programs.table[p];
         action::reset_for_exec(&mut process.actions);
         process.set_name_from_path(path);
         process.executable = Some(executable);
         process.arguments = stack.arguments.clone();
         process.environment = stack.environment.clone();
         process.executed = true;
-        let thread = &mut self.table[t];
+        let thread = &mut self.programs.table[t];
         thread.doing = Doing::Running;
         thread.stack = AltStack::NONE;
         thread.clear_tid = 0;
         self.delete_posix_timers(p);
         self.end_vfork(p);
 
-        let endpoint = self.table[t].endpoint;
+        let endpoint = self.programs.table[t].endpoint();
         let mut registers = Registers { rip: start, rsp: stack.pointer, ..Registers::ZERO };
         if is_first {
             // The thread does not wait for pm, it has never run.
-            let set = self.system.set_registers(endpoint, &registers, false);
+            let set = self.programs.system.set_registers(endpoint, &registers, false);
             debug_assert!(set.is_ok(), "the first thread is pm's own");
-            self.system.start(endpoint, self.table[t].tid);
-        } else if self.table[p].stopped.is_some() {
-            let set = self.system.set_registers(endpoint, &registers, true);
+            self.programs.system.start(endpoint, self.programs.table[t].tid());
+        } else if self.programs.table[p].stopped().is_some() {
+            let set = self.programs.system.set_registers(endpoint, &registers, true);
             debug_assert!(set.is_ok(), "the thread waits for pm");
-            self.interrupt(t);
+            self.programs.interrupt(t);
         } else {
             self.deliver(t, &mut registers, None);
         }

@@ -21,7 +21,7 @@ impl<S: System> Pm<S> {
 
     /// vfs has events: images for programs that wait in `execve`, signals, the end of a sync.
     pub fn file_events(&mut self) {
-        while let Some(event) = self.system.vfs_next_event() {
+        while let Some(event) = self.programs.system.vfs_next_event() {
             match event.kind {
                 vfs::EVENT_EXEC => self.exec_ready(&event),
                 vfs::EVENT_SIGNAL => self.file_signal(&event),
@@ -34,7 +34,7 @@ impl<S: System> Pm<S> {
 
     /// tty has events: signals for groups.
     pub fn terminal_events(&mut self) {
-        while let Some((signal, group)) = self.system.tty_next_event() {
+        while let Some((signal, group)) = self.programs.system.tty_next_event() {
             let Ok(signal) = Signal::new(signal) else { continue };
             let group = group as u32;
             if signal == Signal::TTIN {
@@ -47,16 +47,18 @@ impl<S: System> Pm<S> {
 
     /// vfs reports a signal for a thread whose call waits: SIGPIPE, SIGXFSZ.
     fn file_signal(&mut self, event: &FileEvent) {
-        let (Some(t), Ok(signal)) = (self.table.find(event.process), Signal::new(event.values[0])) else { return };
-        let p = self.table.process_of(t);
-        if !matches!(self.table[t].doing, Doing::Running) {
+        let (Some(t), Ok(signal)) = (self.programs.table.find(event.process), Signal::new(event.values[0])) else {
+            return;
+        };
+        let p = self.programs.table.process_of(t);
+        if !matches!(self.programs.table[t].doing, Doing::Running) {
             return;
         }
         // A standard signal always finds room.
         let queued = self.enqueue(p, Some(t), SigInfo::kernel(signal)).unwrap_or(false);
         let error = if signal == Signal::PIPE { Errno::EPIPE } else { Errno::EFBIG };
         // ENOENT: the call is over, the signal stays.
-        let _ = self.system.vfs_cancel(event.process, error);
+        let _ = self.programs.system.vfs_cancel(event.process, error);
         if queued {
             self.act_on(p, Some(t), signal);
         }
@@ -65,7 +67,7 @@ impl<S: System> Pm<S> {
     /// A message has arrived in a queue: signals the process that has asked for it (mq_notify(2)).
     fn message_signal(&mut self, event: &FileEvent) {
         let [target, value, sender, _] = event.values;
-        let Some(p) = self.table.process_by_pid(target as u32) else { return };
+        let Some(p) = self.programs.table.process_by_pid(target as u32) else { return };
         let Ok(signal) = Signal::new(target >> 32) else { return };
         // EAGAIN: too many wait already; Linux drops it, too.
         let _ = self.send(p, None, SigInfo::message(signal, sender, value));

@@ -10,27 +10,27 @@ use abi::linux::nr;
 impl<S: System> Pm<S> {
     /// Makes the call `number` with arguments `a` for `t`.
     pub fn linux_call(&mut self, t: ThreadIndex, number: u32, a: &[u64; 7]) -> Step {
-        let p = self.table.process_of(t);
-        if let Some(value) = self.table.look_up(t, number) {
+        let p = self.programs.table.process_of(t);
+        if let Some(value) = self.programs.table.look_up(t, number) {
             return Step::Done(Ok(value));
         }
         match number {
             nr::FORK | nr::VFORK | nr::CLONE | nr::CLONE3 => self.fork_call(t, number, a),
-            nr::EXECVE => self.execve(t, a[0], a[1], a[2]),
-            nr::EXECVEAT => self.execveat(t, a),
+            nr::EXECVE => self.programs.execve(t, a[0], a[1], a[2]),
+            nr::EXECVEAT => self.programs.execveat(t, a),
             nr::EXIT => self.exit_thread(t, a[0]),
             nr::EXIT_GROUP => {
                 self.exit_group(p, a[0]);
                 Step::Later
             }
-            nr::WAIT4 => self.wait4(t, a),
-            nr::WAITID => self.waitid(t, a),
+            nr::WAIT4 => self.programs.wait4(t, a),
+            nr::WAITID => self.programs.waitid(t, a),
 
-            nr::RT_SIGACTION => self.rt_sigaction(t, a).into(),
-            nr::RT_SIGPROCMASK => self.rt_sigprocmask(t, a).into(),
-            nr::RT_SIGPENDING => self.rt_sigpending(t, a).into(),
+            nr::RT_SIGACTION => self.programs.rt_sigaction(t, a).into(),
+            nr::RT_SIGPROCMASK => self.programs.rt_sigprocmask(t, a).into(),
+            nr::RT_SIGPENDING => self.programs.rt_sigpending(t, a).into(),
             nr::RT_SIGRETURN => self.rt_sigreturn(t),
-            nr::SIGALTSTACK => self.sigaltstack(t, a[0], a[1]).into(),
+            nr::SIGALTSTACK => self.programs.sigaltstack(t, a[0], a[1]).into(),
             nr::RT_SIGSUSPEND => self.rt_sigsuspend(t, a[0], a[1]),
             nr::RT_SIGTIMEDWAIT => self.rt_sigtimedwait(t, a),
             nr::PAUSE => self.pause(t),
@@ -40,20 +40,20 @@ impl<S: System> Pm<S> {
             nr::RT_SIGQUEUEINFO => self.rt_sigqueueinfo(t, a[0] as i32, a[1], a[2]).into(),
             nr::RT_TGSIGQUEUEINFO => self.rt_tgsigqueueinfo(t, a).into(),
 
-            nr::SETPGID => self.setpgid(p, a[0] as i32, a[1] as i32).into(),
-            nr::GETPGID => self.getpgid(p, a[0] as i32).into(),
-            nr::SETSID => self.setsid(p).into(),
-            nr::GETSID => self.getsid(p, a[0] as i32).into(),
+            nr::SETPGID => self.programs.setpgid(p, a[0] as i32, a[1] as i32).into(),
+            nr::GETPGID => self.programs.getpgid(p, a[0] as i32).into(),
+            nr::SETSID => self.programs.setsid(p).into(),
+            nr::GETSID => self.programs.getsid(p, a[0] as i32).into(),
 
             nr::NANOSLEEP => self.nanosleep(t, a[0], a[1]),
             nr::CLOCK_NANOSLEEP => self.clock_nanosleep(t, a),
             nr::ALARM => self.alarm(p, a[0]).into(),
             nr::SETITIMER => self.setitimer(t, a).into(),
-            nr::GETITIMER => self.getitimer(t, a).into(),
-            nr::TIMER_CREATE => self.timer_create(t, a).into(),
+            nr::GETITIMER => self.programs.getitimer(t, a).into(),
+            nr::TIMER_CREATE => self.programs.timer_create(t, a).into(),
             nr::TIMER_SETTIME => self.timer_settime(t, a).into(),
-            nr::TIMER_GETTIME => self.timer_gettime(t, a[0], a[1]).into(),
-            nr::TIMER_GETOVERRUN => self.timer_getoverrun(t, a[0]).into(),
+            nr::TIMER_GETTIME => self.programs.timer_gettime(t, a[0], a[1]).into(),
+            nr::TIMER_GETOVERRUN => self.programs.timer_getoverrun(t, a[0]).into(),
             nr::TIMER_DELETE => self.timer_delete(t, a[0]).into(),
 
             nr::SEMGET => self.semget(t, a).into(),
@@ -69,76 +69,76 @@ impl<S: System> Pm<S> {
     }
 
     fn id_call(&mut self, t: ThreadIndex, number: u32, a: &[u64; 7]) -> Option<Result<u64, Errno>> {
-        let p = self.table.process_of(t);
+        let p = self.programs.table.process_of(t);
         let (first, second, third) = (a[0] as u32, a[1] as u32, a[2] as u32);
-        let credentials = &self.table[p].credentials;
+        let credentials = &self.programs.table[p].credentials;
         Some(match number {
-            nr::SETUID => self.change_ids(p, |c, root| c.user.set(first, root)),
-            nr::SETGID => self.change_ids(p, |c, root| c.group.set(first, root)),
-            nr::SETREUID => self.change_ids(p, |c, root| c.user.set_two(first, second, root)),
-            nr::SETREGID => self.change_ids(p, |c, root| c.group.set_two(first, second, root)),
-            nr::SETRESUID => self.change_ids(p, |c, root| c.user.set_all(first, second, third, root)),
-            nr::SETRESGID => self.change_ids(p, |c, root| c.group.set_all(first, second, third, root)),
-            nr::GETRESUID => self.get_three_ids(t, credentials.user, a),
-            nr::GETRESGID => self.get_three_ids(t, credentials.group, a),
+            nr::SETUID => self.programs.change_ids(p, |c, root| c.user.set(first, root)),
+            nr::SETGID => self.programs.change_ids(p, |c, root| c.group.set(first, root)),
+            nr::SETREUID => self.programs.change_ids(p, |c, root| c.user.set_two(first, second, root)),
+            nr::SETREGID => self.programs.change_ids(p, |c, root| c.group.set_two(first, second, root)),
+            nr::SETRESUID => self.programs.change_ids(p, |c, root| c.user.set_all(first, second, third, root)),
+            nr::SETRESGID => self.programs.change_ids(p, |c, root| c.group.set_all(first, second, third, root)),
+            nr::GETRESUID => self.programs.get_three_ids(t, credentials.user, a),
+            nr::GETRESGID => self.programs.get_three_ids(t, credentials.group, a),
             nr::SETFSUID => Ok(credentials.user.effective as u64),
             nr::SETFSGID => Ok(credentials.group.effective as u64),
-            nr::GETGROUPS => self.getgroups(t, a[0], a[1]),
-            nr::SETGROUPS => self.setgroups(t, a[0], a[1]),
-            nr::CAPGET => self.capget(t, a[0], a[1]),
-            nr::CAPSET => self.capset(t, a[0], a[1]),
+            nr::GETGROUPS => self.programs.getgroups(t, a[0], a[1]),
+            nr::SETGROUPS => self.programs.setgroups(t, a[0], a[1]),
+            nr::CAPGET => self.programs.capget(t, a[0], a[1]),
+            nr::CAPSET => self.programs.capset(t, a[0], a[1]),
             _ => return None,
         })
     }
 
     fn time_call(&mut self, t: ThreadIndex, number: u32, a: &[u64; 7]) -> Option<Result<u64, Errno>> {
         Some(match number {
-            nr::CLOCK_GETTIME => self.clock_gettime(t, a[0] as i32, a[1]),
-            nr::CLOCK_GETRES => self.clock_getres(t, a[0] as i32, a[1]),
-            nr::CLOCK_SETTIME => self.clock_settime(t, a[0] as i32, a[1]),
-            nr::GETTIMEOFDAY => self.gettimeofday(t, a[0], a[1]),
-            nr::SETTIMEOFDAY => self.settimeofday(t, a[0], a[1]),
-            nr::TIME => self.time(t, a[0]),
-            nr::TIMES => self.times(t, a[0]),
-            nr::GETRUSAGE => self.getrusage(t, a[0] as i32, a[1]),
+            nr::CLOCK_GETTIME => self.programs.clock_gettime(t, a[0] as i32, a[1]),
+            nr::CLOCK_GETRES => self.programs.clock_getres(t, a[0] as i32, a[1]),
+            nr::CLOCK_SETTIME => self.programs.clock_settime(t, a[0] as i32, a[1]),
+            nr::GETTIMEOFDAY => self.programs.gettimeofday(t, a[0], a[1]),
+            nr::SETTIMEOFDAY => self.programs.settimeofday(t, a[0], a[1]),
+            nr::TIME => self.programs.time(t, a[0]),
+            nr::TIMES => self.programs.times(t, a[0]),
+            nr::GETRUSAGE => self.programs.getrusage(t, a[0] as i32, a[1]),
             _ => return None,
         })
     }
 
     fn information_call(&mut self, t: ThreadIndex, number: u32, a: &[u64; 7]) -> Step {
-        let p = self.table.process_of(t);
+        let p = self.programs.table.process_of(t);
         match number {
             nr::SET_TID_ADDRESS => {
-                self.table[t].clear_tid = a[0];
-                Ok(self.table[t].tid as u64)
+                self.programs.table[t].clear_tid = a[0];
+                Ok(self.programs.table[t].tid() as u64)
             }
-            nr::SET_ROBUST_LIST => self.set_robust_list(t, a[0], a[1]),
-            nr::GET_ROBUST_LIST => self.get_robust_list(t, a[0] as i32, a[1], a[2]),
-            nr::ARCH_PRCTL => return self.arch_prctl(t, a[0], a[1]),
-            nr::PRCTL => self.prctl(t, a[0], a[1]),
+            nr::SET_ROBUST_LIST => self.programs.set_robust_list(t, a[0], a[1]),
+            nr::GET_ROBUST_LIST => self.programs.get_robust_list(t, a[0] as i32, a[1], a[2]),
+            nr::ARCH_PRCTL => return self.programs.arch_prctl(t, a[0], a[1]),
+            nr::PRCTL => self.programs.prctl(t, a[0], a[1]),
             nr::PRLIMIT64 => self.prlimit64(t, a),
             nr::GETRLIMIT => self.prlimit64(t, &[0, a[0], 0, a[1], 0, 0, 0]),
             nr::SETRLIMIT => self.setrlimit(t, a[0], a[1]),
             nr::GETRANDOM => self.getrandom(t, a[0], a[1], a[2]),
-            nr::GETPRIORITY => self.getpriority(p, a[0], a[1] as u32),
-            nr::SETPRIORITY => self.setpriority(p, a[0], a[1] as u32, a[2] as i32),
-            nr::SCHED_GETAFFINITY => self.sched_getaffinity(t, a),
-            nr::SCHED_SETAFFINITY => self.sched_setaffinity(t, a),
-            nr::SCHED_GETSCHEDULER => self.sched_getscheduler(t, a[0] as i32),
-            nr::SCHED_SETSCHEDULER => self.sched_setscheduler(t, a[0] as i32, a[1], a[2]),
-            nr::SCHED_GETPARAM => self.sched_getparam(t, a[0] as i32, a[1]),
-            nr::SCHED_SETPARAM => self.sched_setparam(t, a[0] as i32, a[1]),
-            nr::SCHED_GETATTR => self.sched_getattr(t, a[0] as i32, a[1], a[2], a[3]),
-            nr::SCHED_SETATTR => self.sched_setattr(t, a[0] as i32, a[1], a[2]),
-            nr::SCHED_RR_GET_INTERVAL => self.sched_rr_get_interval(t, a[0] as i32, a[1]),
-            nr::SCHED_GET_PRIORITY_MAX => self.sched_priority_range(a[0], true),
-            nr::SCHED_GET_PRIORITY_MIN => self.sched_priority_range(a[0], false),
-            nr::PERSONALITY => self.personality(a[0]),
+            nr::GETPRIORITY => self.programs.getpriority(p, a[0], a[1] as u32),
+            nr::SETPRIORITY => self.programs.setpriority(p, a[0], a[1] as u32, a[2] as i32),
+            nr::SCHED_GETAFFINITY => self.programs.sched_getaffinity(t, a),
+            nr::SCHED_SETAFFINITY => self.programs.sched_setaffinity(t, a),
+            nr::SCHED_GETSCHEDULER => self.programs.sched_getscheduler(t, a[0] as i32),
+            nr::SCHED_SETSCHEDULER => self.programs.sched_setscheduler(t, a[0] as i32, a[1], a[2]),
+            nr::SCHED_GETPARAM => self.programs.sched_getparam(t, a[0] as i32, a[1]),
+            nr::SCHED_SETPARAM => self.programs.sched_setparam(t, a[0] as i32, a[1]),
+            nr::SCHED_GETATTR => self.programs.sched_getattr(t, a[0] as i32, a[1], a[2], a[3]),
+            nr::SCHED_SETATTR => self.programs.sched_setattr(t, a[0] as i32, a[1], a[2]),
+            nr::SCHED_RR_GET_INTERVAL => self.programs.sched_rr_get_interval(t, a[0] as i32, a[1]),
+            nr::SCHED_GET_PRIORITY_MAX => self.programs.sched_priority_range(a[0], true),
+            nr::SCHED_GET_PRIORITY_MIN => self.programs.sched_priority_range(a[0], false),
+            nr::PERSONALITY => self.programs.personality(a[0]),
             nr::UNAME => self.uname(t, a[0]),
             nr::SETHOSTNAME => self.set_machine_name(t, a[0], a[1], Name::Host),
             nr::SETDOMAINNAME => self.set_machine_name(t, a[0], a[1], Name::Domain),
-            nr::SYSINFO => self.sysinfo(t, a[0]),
-            nr::SYSLOG => self.syslog(t, a[0], a[1], a[2]),
+            nr::SYSINFO => self.programs.sysinfo(t, a[0]),
+            nr::SYSLOG => self.programs.syslog(t, a[0], a[1], a[2]),
             nr::REBOOT => return self.reboot(t, a[0] as u32, a[1] as u32, a[2] as u32),
             _ => Err(Errno::ENOSYS),
         }

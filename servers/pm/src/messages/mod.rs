@@ -27,9 +27,9 @@ impl<S: System> Pm<S> {
         if message.label >= LINUX_LABELS {
             return None;
         }
-        let thread = self.table.find(message.source)?;
-        let value = self.table.look_up(thread, message.label)?;
-        (!self.table.has_work(thread)).then_some(value)
+        let thread = self.programs.table.find(message.source)?;
+        let value = self.programs.table.look_up(thread, message.label)?;
+        (!self.programs.table.has_work(thread)).then_some(value)
     }
 
     #[inline(never)]
@@ -43,13 +43,13 @@ impl<S: System> Pm<S> {
     }
 
     fn program_call(&mut self, message: &Message) -> SyncStep<Message> {
-        let Some(thread) = self.table.find(message.source) else {
+        let Some(thread) = self.programs.table.find(message.source) else {
             return SyncStep::Done(message.reply(Err(Errno::ESRCH)));
         };
         let step = match self.answer_to_repetition(message) {
             Some(step) => step,
             None => {
-                let entry = &mut self.table[thread];
+                let entry = &mut self.programs.table[thread];
                 entry.call = message.label;
                 entry.serial = message.words[6] & !REPEATED;
                 entry.outcome = None;
@@ -57,11 +57,11 @@ impl<S: System> Pm<S> {
             }
         };
         let Step::Done(result) = step else { return SyncStep::Later };
-        if self.table[thread].endpoint != message.source {
+        if self.programs.table[thread].endpoint() != message.source {
             return SyncStep::Later;
         }
-        self.table[thread].outcome = Some(result);
-        if self.table.has_work(thread) || result == Err(Errno::ERESTARTSYS) {
+        self.programs.table[thread].outcome = Some(result);
+        if self.programs.table.has_work(thread) || result == Err(Errno::ERESTARTSYS) {
             self.finish(thread, result);
             return SyncStep::Later;
         }
@@ -79,18 +79,18 @@ impl<S: System> Pm<S> {
             return step.map(|result| message.reply(result));
         }
         match message.label {
-            kernel::Interrupted::LABEL => match self.table.find(message.source) {
+            kernel::Interrupted::LABEL => match self.programs.table.find(message.source) {
                 Some(thread) => self.resume_interrupted(thread),
                 None => return SyncStep::Done(message.reply(Err(Errno::ESRCH))),
             },
-            kernel::Exception::LABEL => match self.table.find(message.source) {
+            kernel::Exception::LABEL => match self.programs.table.find(message.source) {
                 Some(thread) => self.exception(thread, &kernel::Exception::from_message(message)),
                 None => return SyncStep::Done(message.reply(Err(Errno::ESRCH))),
             },
             kernel::Exited::LABEL => {
-                if let Some(thread) = self.table.find(message.source) {
+                if let Some(thread) = self.programs.table.find(message.source) {
                     let status = kernel::Exited::from_message(message).status;
-                    self.exit_group(self.table.process_of(thread), status);
+                    self.exit_group(self.programs.table.process_of(thread), status);
                 }
             }
             _ => return SyncStep::Done(self.service_request(message)),

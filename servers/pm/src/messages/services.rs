@@ -14,15 +14,16 @@ impl<S: System> Pm<S> {
         };
         let result = match request {
             Request::ServiceUp(up) => self.service_up(up.process, Name::from_words(up.name_low, up.name_high)),
-            Request::Boot(_) => self.boot(),
+            Request::Boot(_) => self.programs.boot(),
             Request::Processes(ask) => self.list(message.source, ask.first_pid, ask.grant, ask.bytes),
             Request::Threads(ask) => self.list_threads(message.source, &ask),
-            Request::ProcessText(ask) => self.text(message.source, ask.pid, ask.what, ask.grant, ask.bytes),
-            Request::WhoIs(ask) => match self.table.find(ask.process) {
+            Request::ProcessText(ask) => self.programs.text(message.source, ask.pid, ask.what, ask.grant, ask.bytes),
+            Request::WhoIs(ask) => match self.programs.table.find(ask.process) {
                 Some(t) => {
-                    let process = &self.table[self.table.process_of(t)];
+                    let process = &self.programs.table[self.programs.table.process_of(t)];
                     let ids = process.credentials.effective_word();
-                    let (pid, session, group) = (process.pid as u64, process.session as u64, process.group as u64);
+                    let (pid, session, group) =
+                        (process.pid() as u64, process.session() as u64, process.group() as u64);
                     return WhoIs::reply(message, 0, pid, ids, session, group);
                 }
                 None => Err(Errno::ESRCH),
@@ -32,11 +33,11 @@ impl<S: System> Pm<S> {
     }
 
     fn service_up(&mut self, endpoint: Endpoint, name: Name) -> Result<u64, Errno> {
-        let started_ns = self.system.time_ns().0;
+        let started_ns = self.programs.system.time_ns().0;
         if self.services.restarted(name, endpoint, started_ns) {
             return Ok(0);
         }
-        let pid = self.table.add_service(self.services.next_index()).ok_or(Errno::EAGAIN)?;
+        let pid = self.programs.table.add_service(self.services.next_index()).ok_or(Errno::EAGAIN)?;
         self.services.add(Service { pid, endpoint, name, started_ns });
         Ok(0)
     }

@@ -1,6 +1,7 @@
 //! Small calls about one process or thread: names, registers, limits, niceness, random numbers.
 
 use crate::pm::{Pm, Step};
+use crate::programs::Programs;
 use crate::state::index::{ProcessIndex, ThreadIndex};
 use crate::state::limits::{self, Limit};
 use crate::state::process::NAME_BYTES;
@@ -33,7 +34,7 @@ const PRIO_PROCESS: u64 = 0;
 const PRIO_PGRP: u64 = 1;
 const PRIO_USER: u64 = 2;
 
-impl<S: System> Pm<S> {
+impl<S: System> Programs<S> {
     /// `set_robust_list(head, bytes)`: walked when the thread ends.
     pub fn set_robust_list(&mut self, t: ThreadIndex, head: u64, bytes: u64) -> Result<u64> {
         if bytes != ROBUST_HEAD_BYTES {
@@ -66,7 +67,7 @@ impl<S: System> Pm<S> {
     }
 
     fn set_base(&mut self, t: ThreadIndex, option: u64, address: u64) -> Result<u64> {
-        let endpoint = self.table[t].endpoint;
+        let endpoint = self.table[t].endpoint();
         let mut registers = Registers::ZERO;
         self.system.registers(endpoint, &mut registers)?;
         match option {
@@ -78,7 +79,7 @@ impl<S: System> Pm<S> {
 
     fn get_base(&mut self, t: ThreadIndex, option: u64, address: u64) -> Result<u64> {
         let mut registers = Registers::ZERO;
-        self.system.registers(self.table[t].endpoint, &mut registers)?;
+        self.system.registers(self.table[t].endpoint(), &mut registers)?;
         let base = if option == arch::GET_FS { registers.fs_base } else { registers.gs_base };
         self.write_words(t, address, [base])?;
         Ok(0)
@@ -107,60 +108,12 @@ impl<S: System> Pm<S> {
         let to_page_end = (layout::PAGE_BYTES - address % layout::PAGE_BYTES) as usize;
         let mut bytes = [0; NAME_BYTES - 1];
         let (first, second) = bytes.split_at_mut(to_page_end.min(NAME_BYTES - 1));
-        let endpoint = self.table[t].endpoint;
+        let endpoint = self.table[t].endpoint();
         self.system.read(endpoint, address, first)?;
         if !first.contains(&0) && !second.is_empty() {
             self.system.read(endpoint, address.wrapping_add(first.len() as u64), second)?;
         }
         Ok(bytes.split(|&byte| byte == 0).next().unwrap_or(&[]).to_vec())
-    }
-
-    /// `prlimit64(pid, resource, new, old)`.
-    pub fn prlimit64(&mut self, t: ThreadIndex, a: &[u64; 7]) -> Result<u64> {
-        let p = self.table.process_of(t);
-        let target = self.table.process_or_self(p, a[0] as i32)?;
-        let own = &self.table[p].credentials;
-        let root = own.is_root();
-        if target != p && !root && own.user.real != self.table[target].credentials.user.real {
-            return Err(Errno::EPERM);
-        }
-        let old = self.table[target].limits.get(a[1] & 0xffff_ffff)?;
-        if a[2] != 0 {
-            let [soft, hard] = self.read_words(t, a[2])?;
-            self.table[target].limits.set(a[1], Limit { soft, hard }, root)?;
-            if a[1] == limits::CPU as u64 {
-                self.plan_processor_check(target);
-            }
-        }
-        if a[3] != 0 {
-            self.write_words(t, a[3], [old.soft, old.hard])?;
-        }
-        Ok(0)
-    }
-
-    /// `setrlimit(resource, limit)`.
-    pub fn setrlimit(&mut self, t: ThreadIndex, resource: u64, address: u64) -> Result<u64> {
-        if address == 0 {
-            return Err(Errno::EFAULT);
-        }
-        self.prlimit64(t, &[0, resource, address, 0, 0, 0, 0])
-    }
-
-    /// `getrandom(buffer, bytes, flags)`.
-    pub fn getrandom(&mut self, t: ThreadIndex, address: u64, bytes: u64, flags: u64) -> Result<u64> {
-        if flags & !RANDOM_FLAGS != 0 {
-            return Err(Errno::EINVAL);
-        }
-        let mut block = [0; 256];
-        let wanted = bytes.min(RANDOM_BYTES);
-        let mut done = 0;
-        while done < wanted {
-            let piece = &mut block[..(wanted - done).min(256) as usize];
-            self.random.fill(piece);
-            self.system.write(self.table[t].endpoint, address.wrapping_add(done), piece)?;
-            done += piece.len() as u64;
-        }
-        Ok(done)
     }
 
     /// `getpriority(which, who)`: returns 20 minus the best niceness among those meant.
@@ -197,8 +150,8 @@ impl<S: System> Pm<S> {
         let test: &dyn Fn(ProcessIndex) -> bool = match (which, who) {
             (PRIO_PROCESS, 0) => &|index| index == p,
             (PRIO_PROCESS, _) => &|index| self.table.process_by_pid(who) == Some(index),
-            (PRIO_PGRP, 0) => &|index| self.table[index].group == own.group,
-            (PRIO_PGRP, _) => &|index| self.table[index].group == who,
+            (PRIO_PGRP, 0) => &|index| self.table[index].group() == own.group(),
+            (PRIO_PGRP, _) => &|index| self.table[index].group() == who,
             (PRIO_USER, 0) => &|index| self.table[index].credentials.user.real == own.credentials.user.real,
             (PRIO_USER, _) => &|index| self.table[index].credentials.user.real == who,
             _ => return Err(Errno::EINVAL),
@@ -213,5 +166,55 @@ impl<S: System> Pm<S> {
             0 | u32::MAX => Ok(0),
             _ => Err(Errno::EINVAL),
         }
+    }
+}
+
+impl<S: System> Pm<S> {
+    /// `prlimit64(pid, resource, new, old)`.
+    pub fn prlimit64(&mut self, t: ThreadIndex, a: &[u64; 7]) -> Result<u64> {
+        let p = self.programs.table.process_of(t);
+        let target = self.programs.table.process_or_self(p, a[0] as i32)?;
+        let own = &self.programs.table[p].credentials;
+        let root = own.is_root();
+        if target != p && !root && own.user.real != self.programs.table[target].credentials.user.real {
+            return Err(Errno::EPERM);
+        }
+        let old = self.programs.table[target].limits.get(a[1] & 0xffff_ffff)?;
+        if a[2] != 0 {
+            let [soft, hard] = self.programs.read_words(t, a[2])?;
+            self.programs.table[target].limits.set(a[1], Limit { soft, hard }, root)?;
+            if a[1] == limits::CPU as u64 {
+                self.plan_processor_check(target);
+            }
+        }
+        if a[3] != 0 {
+            self.programs.write_words(t, a[3], [old.soft, old.hard])?;
+        }
+        Ok(0)
+    }
+
+    /// `setrlimit(resource, limit)`.
+    pub fn setrlimit(&mut self, t: ThreadIndex, resource: u64, address: u64) -> Result<u64> {
+        if address == 0 {
+            return Err(Errno::EFAULT);
+        }
+        self.prlimit64(t, &[0, resource, address, 0, 0, 0, 0])
+    }
+
+    /// `getrandom(buffer, bytes, flags)`.
+    pub fn getrandom(&mut self, t: ThreadIndex, address: u64, bytes: u64, flags: u64) -> Result<u64> {
+        if flags & !RANDOM_FLAGS != 0 {
+            return Err(Errno::EINVAL);
+        }
+        let mut block = [0; 256];
+        let wanted = bytes.min(RANDOM_BYTES);
+        let mut done = 0;
+        while done < wanted {
+            let piece = &mut block[..(wanted - done).min(256) as usize];
+            self.random.fill(piece);
+            self.programs.system.write(self.programs.table[t].endpoint(), address.wrapping_add(done), piece)?;
+            done += piece.len() as u64;
+        }
+        Ok(done)
     }
 }

@@ -1,6 +1,7 @@
 //! The end of threads and processes.
 
 use crate::pm::{Pm, Step};
+use crate::programs::Programs;
 use crate::state::index::{ProcessIndex, ThreadIndex};
 use crate::state::process::Life;
 use crate::state::signal::{SigInfo, Signal, action};
@@ -10,14 +11,32 @@ use crate::state::timers::Key;
 use crate::state::wait::{Ending, Event};
 use crate::system::{End, System};
 
+impl<S: System> Programs<S> {
+    fn child_info(&self, p: ProcessIndex, event: Event) -> SigInfo {
+        let (code, status) = event.code_and_status();
+        let child = &self.table[p];
+        let ticks = child.ended_run_ns / CLOCK_TICK_NS;
+        SigInfo::child(code, child.pid(), child.credentials.user.real, status, ticks)
+    }
+
+    /// Forgets a zombie; its times go to its parent.
+    pub fn reap(&mut self, p: ProcessIndex) {
+        let used = self.table[p].ended_run_ns + self.table[p].children_run_ns;
+        if let Some(parent) = self.table[p].parent() {
+            self.table[parent].children_run_ns += used;
+        }
+        self.table.release(p);
+    }
+}
+
 impl<S: System> Pm<S> {
     /// `exit(status)`: one thread; the process with its last one.
     pub fn exit_thread(&mut self, t: ThreadIndex, status: u64) -> Step {
-        let p = self.table.process_of(t);
-        if self.table[p].threads == 1 {
+        let p = self.programs.table.process_of(t);
+        if self.programs.table[p].threads() == 1 {
             self.exit_group(p, status);
         } else {
-            self.clear_tid(t);
+            self.programs.clear_tid(t);
             self.tear_down(t);
         }
         Step::Later
@@ -30,85 +49,80 @@ impl<S: System> Pm<S> {
 
     /// Ends a process with all its threads; what remains is a zombie, or nothing when the parent does not care.
     pub fn exit_process(&mut self, p: ProcessIndex, ending: Ending) {
-        if !self.table[p].is_alive() {
+        if !self.programs.table[p].is_alive() {
             return;
         }
-        self.table[p].ending = Some(ending);
-        while let Some(t) = self.table[p].main {
+        self.programs.table.begin_end(p, ending);
+        while let Some(t) = self.programs.table[p].main() {
             self.tear_down(t);
         }
         self.cancel_intervals(p);
         self.undo_semaphores(p);
-        let process = &mut self.table[p];
-        process.life = Life::Zombie(ending);
+        self.programs.table.make_zombie(p, ending);
         self.settle_end(p, ending);
     }
 
     /// Everybody who is concerned learns of an end. May be done again.
     pub fn settle_end(&mut self, p: ProcessIndex, ending: Ending) {
-        let process = &mut self.table[p];
-        process.pending.clear();
-        process.executable = None;
-        self.table.end_stop(p);
+        self.programs.table.strip_zombie(p);
         self.end_vfork(p);
         self.leave_jobs(p);
         self.give_children_away(p);
-        if self.table.is_first(p) {
+        if self.programs.table.is_first(p) {
             self.first_process_ended(ending);
         } else {
             self.tell_parent_of_end(p, ending);
         }
-        self.table[p].ending = None;
+        self.programs.table.end_settled(p);
     }
 
     /// Takes a thread out of the kernel, vm, vfs and the tables.
     pub fn tear_down(&mut self, t: ThreadIndex) {
-        let p = self.table.process_of(t);
-        let endpoint = self.table[t].endpoint;
-        self.table[t].leaving = true;
-        if matches!(self.table[t].doing, Doing::Running) {
-            self.system.stop(endpoint);
+        let p = self.programs.table.process_of(t);
+        let endpoint = self.programs.table[t].endpoint();
+        self.programs.table[t].leaving = true;
+        if matches!(self.programs.table[t].doing, Doing::Running) {
+            self.programs.system.stop(endpoint);
         }
         self.forget_timer(t);
-        self.release_robust_futexes(t);
-        self.system.vfs_exit(endpoint);
-        self.system.vm_exit(endpoint);
-        self.table[p].ended_run_ns += self.system.thread_use(endpoint).run_ns;
-        self.system.destroy(endpoint);
-        self.table[t].doing = Doing::Running;
-        self.table.remove_thread(t);
+        self.programs.release_robust_futexes(t);
+        self.programs.system.vfs_exit(endpoint);
+        self.programs.system.vm_exit(endpoint);
+        self.programs.table[p].ended_run_ns += self.programs.system.thread_use(endpoint).run_ns;
+        self.programs.system.destroy(endpoint);
+        self.programs.table[t].doing = Doing::Running;
+        self.programs.table.remove_thread(t);
     }
 
     /// Cancels the timer of a thread's sleep or timed wait.
     pub fn forget_timer(&mut self, t: ThreadIndex) {
-        if let Some(deadline) = self.table[t].doing.deadline_ns() {
+        if let Some(deadline) = self.programs.table[t].doing.deadline_ns() {
             self.timers.cancel(deadline, Key::Wake(t));
         }
     }
 
     fn give_children_away(&mut self, p: ProcessIndex) {
-        let Some(init) = self.table.first().filter(|init| *init != p) else { return };
-        while let Some(child) = self.table[p].first_child {
-            self.table.orphan(child);
-            self.table.adopt(init, child);
-            self.table[child].exit_signal = Some(Signal::CHLD);
+        let Some(init) = self.programs.table.first().filter(|init| *init != p) else { return };
+        while let Some(child) = self.programs.table.first_child(p) {
+            self.programs.table.reparent(child, init);
+            self.programs.table[child].exit_signal = Some(Signal::CHLD);
             self.loosen_group(child, p, None);
-            if let Life::Zombie(ending) = self.table[child].life {
+            if let Life::Zombie(ending) = self.programs.table[child].life() {
                 self.tell_parent_of_end(child, ending);
             }
         }
     }
 
     fn tell_parent_of_end(&mut self, p: ProcessIndex, ending: Ending) {
-        let Some(parent) = self.table[p].parent else { return };
-        let action = &self.table[parent].actions[Signal::CHLD.index()];
-        let by_chld = self.table[p].exit_signal == Some(Signal::CHLD);
+        let Some(parent) = self.programs.table[p].parent() else { return };
+        let action = &self.programs.table[parent].actions[Signal::CHLD.index()];
+        let by_chld = self.programs.table[p].exit_signal == Some(Signal::CHLD);
         let vanishes = by_chld && action.keeps_no_zombies();
         let quiet = by_chld && action.is_ignored();
-        let info = self.child_info(p, Event::Ended(ending));
-        let signal = self.table[p].exit_signal.filter(|_| !quiet);
+        let info = self.programs.child_info(p, Event::Ended(ending));
+        let signal = self.programs.table[p].exit_signal.filter(|_| !quiet);
         if vanishes {
-            self.reap(p);
+            self.programs.reap(p);
         }
         // Pending before the wait ends, so that the handler runs when the waiting thread comes back with its pid.
         let queued = signal.filter(|signal| {
@@ -123,10 +137,10 @@ impl<S: System> Pm<S> {
 
     /// A child was stopped or continued.
     pub fn tell_parent_of_change(&mut self, p: ProcessIndex, event: Event) {
-        let Some(parent) = self.table[p].parent else { return };
-        let action = &self.table[parent].actions[Signal::CHLD.index()];
+        let Some(parent) = self.programs.table[p].parent() else { return };
+        let action = &self.programs.table[parent].actions[Signal::CHLD.index()];
         if !action.has(action::NO_CHILD_STOP) {
-            let info = self.child_info(p, event);
+            let info = self.programs.child_info(p, event);
             // SIGCHLD is a standard signal: there is always room.
             let queued = self.enqueue(parent, None, info).unwrap_or(false);
             self.serve_waits(parent);
@@ -138,29 +152,13 @@ impl<S: System> Pm<S> {
         }
     }
 
-    fn child_info(&self, p: ProcessIndex, event: Event) -> SigInfo {
-        let (code, status) = event.code_and_status();
-        let child = &self.table[p];
-        let ticks = child.ended_run_ns / CLOCK_TICK_NS;
-        SigInfo::child(code, child.pid, child.credentials.user.real, status, ticks)
-    }
-
-    /// Forgets a zombie; its times go to its parent.
-    pub fn reap(&mut self, p: ProcessIndex) {
-        let used = self.table[p].ended_run_ns + self.table[p].children_run_ns;
-        if let Some(parent) = self.table[p].parent {
-            self.table[parent].children_run_ns += used;
-        }
-        self.table.release(p);
-    }
-
     /// Without its first process a system cannot go on.
     fn first_process_ended(&mut self, ending: Ending) {
         let text = match ending {
             Ending::Exited(status) => alloc::format!("pm: the first process has exited with status {status}\n"),
             Ending::Killed(signal) => alloc::format!("pm: signal {} has killed the first process\n", signal.number()),
         };
-        self.system.print(&text);
+        self.programs.system.print(&text);
         self.begin_shutdown(End::PowerOff);
     }
 }

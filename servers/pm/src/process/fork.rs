@@ -1,6 +1,7 @@
 //! `fork`, `vfork`, `clone`, `clone3`: new processes and new threads.
 
 use crate::pm::{Pm, Step};
+use crate::programs::Programs;
 use crate::state::index::{ProcessIndex, ThreadIndex};
 use crate::state::limits;
 use crate::state::scheduling::Scheduling;
@@ -74,32 +75,7 @@ impl Request {
     }
 }
 
-impl<S: System> Pm<S> {
-    /// Any of the four calls.
-    pub fn fork_call(&mut self, t: ThreadIndex, number: u32, a: &[u64; 7]) -> Step {
-        let request = match number {
-            nr::FORK => Ok(Request { exit_signal: Signal::CHLD.number() as u64, ..Request::default() }),
-            nr::VFORK => {
-                let flags = flag::VM | flag::VFORK;
-                Ok(Request { flags, exit_signal: Signal::CHLD.number() as u64, ..Request::default() })
-            }
-            nr::CLONE => Ok(Request {
-                flags: a[0] & 0xffff_ffff & !flag::EXIT_SIGNAL,
-                exit_signal: a[0] & flag::EXIT_SIGNAL,
-                stack: a[1],
-                parent_tid: a[2],
-                child_tid: a[3],
-                thread_local: a[4],
-            }),
-            _ => self.clone3_request(t, a[0], a[1]),
-        };
-        match request.and_then(|request| self.make(t, &request).map(|tid| (request, tid))) {
-            Ok((request, _)) if request.has(flag::VFORK) => Step::Later,
-            Ok((_, tid)) => Step::Done(Ok(tid as u64)),
-            Err(error) => error.into(),
-        }
-    }
-
+impl<S: System> Programs<S> {
     fn clone3_request(&mut self, t: ThreadIndex, address: u64, bytes: u64) -> Result<Request, Errno> {
         if bytes > *CLONE_ARGS_BYTES.end() {
             return Err(Errno::E2BIG);
@@ -116,41 +92,6 @@ impl<S: System> Pm<S> {
         Ok(Request { flags, exit_signal, stack, parent_tid, child_tid, thread_local })
     }
 
-    /// Creates the thread, and for a new process its entry. Returns its id.
-    fn make(&mut self, t: ThreadIndex, request: &Request) -> Result<u32, Errno> {
-        request.check()?;
-        let parent = self.table.process_of(t);
-        self.check_process_limit(parent)?;
-        let parent_endpoint = self.table[t].endpoint;
-        let endpoint = self.system.fork(parent_endpoint)?;
-        let made = self.enter_in_table(t, endpoint, request);
-        let child = match made {
-            Ok(child) => child,
-            Err(error) => {
-                self.system.destroy(endpoint);
-                return Err(error);
-            }
-        };
-        if let Err(error) = self.equip(parent_endpoint, child, request) {
-            self.undo(child, request);
-            return Err(error);
-        }
-        if request.has(flag::VFORK) && !request.has(flag::THREAD) {
-            let process = self.table.process_of(child);
-            self.table[process].vfork_parent = Some(parent_endpoint);
-        }
-        let tid = self.table[child].tid;
-        // From here on the child exists, and a repeated call returns it.
-        self.table[child].ready = true;
-        if request.has(flag::VFORK) {
-            self.table[t].doing = Doing::Vforking { child: tid };
-        } else {
-            self.table[t].outcome = Some(Ok(tid as u64));
-        }
-        self.system.start(endpoint, tid);
-        Ok(tid)
-    }
-
     /// RLIMIT_NPROC by real user, and a reserve of slots for root. `EAGAIN`.
     fn check_process_limit(&mut self, p: ProcessIndex) -> Result<(), Errno> {
         let own = &self.table[p];
@@ -161,7 +102,7 @@ impl<S: System> Pm<S> {
         let (mut all, mut of_user) = (0, 0);
         for (_, process) in self.table.processes() {
             // A zombie counts as one.
-            let threads = process.threads.max(1) as u64;
+            let threads = process.threads().max(1) as u64;
             all += threads;
             if process.credentials.user.real == user {
                 of_user += threads;
@@ -181,7 +122,7 @@ impl<S: System> Pm<S> {
             self.table.add_thread(child, endpoint, parent, tid);
         } else {
             let process = self.new_process(parent, request)?;
-            let pid = self.table[process].pid;
+            let pid = self.table[process].pid();
             self.table.add_thread(child, endpoint, process, pid);
         }
         let keeps_stack = !request.has(flag::VM) || request.has(flag::VFORK);
@@ -197,10 +138,9 @@ impl<S: System> Pm<S> {
 
     fn new_process(&mut self, parent: ProcessIndex, request: &Request) -> Result<ProcessIndex, Errno> {
         let process = self.table.allocate_process()?;
-        self.table.enter_child(process, parent, request.has(flag::PARENT))?;
         let (now_ns, _) = self.system.time_ns();
+        self.table.enter_child(process, parent, request.has(flag::PARENT), now_ns)?;
         let child = &mut self.table[process];
-        child.started_ns = now_ns;
         child.exit_signal = Signal::new(request.exit_signal).ok();
         if request.has(flag::CLEAR_SIGHAND) {
             action::reset_for_exec(&mut child.actions);
@@ -210,8 +150,8 @@ impl<S: System> Pm<S> {
 
     /// Memory, files, registers and ids in memory for a new thread.
     fn equip(&mut self, parent: Endpoint, child: ThreadIndex, request: &Request) -> Result<(), Errno> {
-        let endpoint = self.table[child].endpoint;
-        let pid = self.table[self.table.process_of(child)].pid;
+        let endpoint = self.table[child].endpoint();
+        let pid = self.table[self.table.process_of(child)].pid();
         self.system.vm_fork(parent, endpoint, request.has(flag::VM))?;
         self.system.vfs_fork(parent, endpoint, pid, request.vfs_flags())?;
         if request.stack != 0 || request.has(flag::SETTLS) {
@@ -225,7 +165,7 @@ impl<S: System> Pm<S> {
             }
             self.system.set_registers(endpoint, &registers, false)?;
         }
-        let tid = self.table[child].tid.to_le_bytes();
+        let tid = self.table[child].tid().to_le_bytes();
         if request.has(flag::PARENT_SETTID) {
             self.system.write(parent, request.parent_tid, &tid)?;
         }
@@ -241,24 +181,86 @@ impl<S: System> Pm<S> {
         }
         Ok(())
     }
+}
+
+impl<S: System> Pm<S> {
+    /// Any of the four calls.
+    pub fn fork_call(&mut self, t: ThreadIndex, number: u32, a: &[u64; 7]) -> Step {
+        let request = match number {
+            nr::FORK => Ok(Request { exit_signal: Signal::CHLD.number() as u64, ..Request::default() }),
+            nr::VFORK => {
+                let flags = flag::VM | flag::VFORK;
+                Ok(Request { flags, exit_signal: Signal::CHLD.number() as u64, ..Request::default() })
+            }
+            nr::CLONE => Ok(Request {
+                flags: a[0] & 0xffff_ffff & !flag::EXIT_SIGNAL,
+                exit_signal: a[0] & flag::EXIT_SIGNAL,
+                stack: a[1],
+                parent_tid: a[2],
+                child_tid: a[3],
+                thread_local: a[4],
+            }),
+            _ => self.programs.clone3_request(t, a[0], a[1]),
+        };
+        match request.and_then(|request| self.make(t, &request).map(|tid| (request, tid))) {
+            Ok((request, _)) if request.has(flag::VFORK) => Step::Later,
+            Ok((_, tid)) => Step::Done(Ok(tid as u64)),
+            Err(error) => error.into(),
+        }
+    }
+
+    /// Creates the thread, and for a new process its entry. Returns its id.
+    fn make(&mut self, t: ThreadIndex, request: &Request) -> Result<u32, Errno> {
+        request.check()?;
+        let parent = self.programs.table.process_of(t);
+        self.programs.check_process_limit(parent)?;
+        let parent_endpoint = self.programs.table[t].endpoint();
+        let endpoint = self.programs.system.fork(parent_endpoint)?;
+        let made = self.programs.enter_in_table(t, endpoint, request);
+        let child = match made {
+            Ok(child) => child,
+            Err(error) => {
+                self.programs.system.destroy(endpoint);
+                return Err(error);
+            }
+        };
+        if let Err(error) = self.programs.equip(parent_endpoint, child, request) {
+            self.undo(child, request);
+            return Err(error);
+        }
+        if request.has(flag::VFORK) && !request.has(flag::THREAD) {
+            let process = self.programs.table.process_of(child);
+            self.programs.table[process].vfork_parent = Some(parent_endpoint);
+        }
+        let tid = self.programs.table[child].tid();
+        // From here on the child exists, and a repeated call returns it.
+        self.programs.table[child].ready = true;
+        if request.has(flag::VFORK) {
+            self.programs.table[t].doing = Doing::Vforking { child: tid };
+        } else {
+            self.programs.table[t].outcome = Some(Ok(tid as u64));
+        }
+        self.programs.system.start(endpoint, tid);
+        Ok(tid)
+    }
 
     /// Takes back a thread that could not be equipped. It has never run.
     fn undo(&mut self, child: ThreadIndex, request: &Request) {
-        let process = self.table.process_of(child);
+        let process = self.programs.table.process_of(child);
         self.tear_down(child);
         if !request.has(flag::THREAD) {
-            self.table.release(process);
+            self.programs.table.release(process);
         }
     }
 
     /// The child of a `vfork` needs the memory of its parent no longer.
     pub fn end_vfork(&mut self, p: ProcessIndex) {
-        let Some(parent) = self.table[p].vfork_parent else { return };
-        if let Some(t) = self.table.find(parent)
-            && let Doing::Vforking { child } = self.table[t].doing
+        let Some(parent) = self.programs.table[p].vfork_parent else { return };
+        if let Some(t) = self.programs.table.find(parent)
+            && let Doing::Vforking { child } = self.programs.table[t].doing
         {
             self.finish(t, Ok(child as u64));
         }
-        self.table[p].vfork_parent = None;
+        self.programs.table[p].vfork_parent = None;
     }
 }

@@ -4,7 +4,7 @@
 //! so pm wakes one waiter of each futex whatever the word says, and the next owner of such a lock assumes further waiters, as the ABI of
 //! robust futexes requires.
 
-use crate::pm::Pm;
+use crate::programs::Programs;
 use crate::state::index::ThreadIndex;
 use crate::system::System;
 use abi::Errno;
@@ -20,7 +20,7 @@ const INHERITS: u64 = 1;
 /// Entries that are looked at, as in Linux: the list may be a circle.
 const MOST_ENTRIES: usize = 2048;
 
-impl<S: System> Pm<S> {
+impl<S: System> Programs<S> {
     /// Marks the robust futexes that the thread holds. As Linux: a corrupt list ends the walk without an error.
     pub fn release_robust_futexes(&mut self, t: ThreadIndex) {
         let (head, _) = core::mem::take(&mut self.table[t].robust);
@@ -49,9 +49,9 @@ impl<S: System> Pm<S> {
     fn mark_owner_died(&mut self, t: ThreadIndex, entry: u64, offset: u64) -> Result<()> {
         let address = (entry & !INHERITS).wrapping_add(offset);
         let word = u32::from_le_bytes(self.read_bytes(t, address)?);
-        if word & TID == self.table[t].tid && address.is_multiple_of(4) {
+        if word & TID == self.table[t].tid() && address.is_multiple_of(4) {
             self.write_u32(t, address, word & WAITERS | OWNER_DIED)?;
-            self.system.wake_futex(self.table[t].endpoint, address);
+            self.system.wake_futex(self.table[t].endpoint(), address);
         }
         Ok(())
     }
@@ -61,7 +61,7 @@ impl<S: System> Pm<S> {
         let address = core::mem::take(&mut self.table[t].clear_tid);
         // As Linux: a bad address is ignored.
         if address != 0 && self.write_u32(t, address, 0).is_ok() {
-            self.system.wake_futex(self.table[t].endpoint, address);
+            self.system.wake_futex(self.table[t].endpoint(), address);
         }
     }
 }

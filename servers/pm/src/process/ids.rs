@@ -1,6 +1,6 @@
 //! The calls about user and group ids. Every change is told to vfs, which checks permissions.
 
-use crate::pm::Pm;
+use crate::programs::Programs;
 use crate::state::credentials::{Credentials, Ids};
 use crate::state::index::{ProcessIndex, ThreadIndex};
 use crate::system::System;
@@ -16,7 +16,7 @@ const CAPABILITY_VERSION: u32 = 0x2008_0522;
 /// All capabilities Linux 6.1 knows, as low and high word.
 const ALL_CAPABILITIES: [u32; 2] = [u32::MAX, 0x1ff];
 
-impl<S: System> Pm<S> {
+impl<S: System> Programs<S> {
     /// Changes ids by `change`, which is told whether the caller is root.
     pub fn change_ids(
         &mut self,
@@ -32,12 +32,12 @@ impl<S: System> Pm<S> {
 
     /// Tells vfs the ids of a process, for each of its threads.
     pub fn tell_vfs_ids(&mut self, p: ProcessIndex) {
-        let mut next = self.table[p].main;
+        let mut next = self.table[p].main();
         while let Some(t) = next {
-            next = self.table[t].next;
+            next = self.table[t].next();
             let credentials = &self.table[p].credentials;
             let (effective, real) = (credentials.effective_word(), credentials.real_word());
-            self.system.vfs_set_ids(self.table[t].endpoint, effective, real, credentials.groups());
+            self.system.vfs_set_ids(self.table[t].endpoint(), effective, real, credentials.groups());
         }
     }
 
@@ -74,7 +74,7 @@ impl<S: System> Pm<S> {
             return Err(Errno::EINVAL);
         }
         let mut bytes = alloc::vec![[0; 4]; count as usize];
-        self.system.read(self.table[t].endpoint, address, bytes.as_flattened_mut())?;
+        self.system.read(self.table[t].endpoint(), address, bytes.as_flattened_mut())?;
         let groups = bytes.into_iter().map(u32::from_le_bytes).collect();
         self.table[p].credentials.groups = Some(groups);
         self.tell_vfs_ids(p);

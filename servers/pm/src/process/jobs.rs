@@ -1,21 +1,22 @@
 //! Process groups and sessions, and the terminal's part in them.
 
 use crate::pm::Pm;
+use crate::programs::Programs;
 use crate::state::index::ProcessIndex;
 use crate::state::signal::{Disposition, SigInfo, Signal};
 use crate::state::thread::Doing;
 use crate::system::System;
 use abi::Errno;
 
-impl<S: System> Pm<S> {
+impl<S: System> Programs<S> {
     /// `getpgid(pid)`.
     pub fn getpgid(&self, p: ProcessIndex, pid: i32) -> Result<u64, Errno> {
-        Ok(self.table[self.table.process_or_self(p, pid)?].group as u64)
+        Ok(self.table[self.table.process_or_self(p, pid)?].group() as u64)
     }
 
     /// `getsid(pid)`.
     pub fn getsid(&self, p: ProcessIndex, pid: i32) -> Result<u64, Errno> {
-        Ok(self.table[self.table.process_or_self(p, pid)?].session as u64)
+        Ok(self.table[self.table.process_or_self(p, pid)?].session() as u64)
     }
 
     /// `setpgid(pid, group)`.
@@ -26,20 +27,20 @@ impl<S: System> Pm<S> {
         let target = self.table.process_or_self(p, pid)?;
         let (own, entry) = (&self.table[p], &self.table[target]);
         if target != p {
-            if entry.parent != Some(p) || !entry.is_alive() {
+            if entry.parent() != Some(p) || !entry.is_alive() {
                 return Err(Errno::ESRCH);
             }
-            if entry.session != own.session {
+            if entry.session() != own.session() {
                 return Err(Errno::EPERM);
             }
             if entry.executed {
                 return Err(Errno::EACCES);
             }
         }
-        if entry.session == entry.pid {
+        if entry.session() == entry.pid() {
             return Err(Errno::EPERM);
         }
-        let (session, pid) = (entry.session, entry.pid);
+        let (session, pid) = (entry.session(), entry.pid());
         let group = if group == 0 { pid } else { group as u32 };
         if group != pid && !self.table.is_group_of_session(group, session) {
             return Err(Errno::EPERM);
@@ -50,7 +51,7 @@ impl<S: System> Pm<S> {
 
     /// `setsid()`.
     pub fn setsid(&mut self, p: ProcessIndex) -> Result<u64, Errno> {
-        let pid = self.table[p].pid;
+        let pid = self.table[p].pid();
         if self.table.is_group(pid) {
             return Err(Errno::EPERM);
         }
@@ -60,17 +61,29 @@ impl<S: System> Pm<S> {
 
     fn move_to(&mut self, p: ProcessIndex, group: u32, session: u32, leader: bool) {
         self.table.set_group(p, group, session);
-        let mut next = self.table[p].main;
+        let mut next = self.table[p].main();
         while let Some(t) = next {
-            next = self.table[t].next;
-            self.system.vfs_set_session(self.table[t].endpoint, session, group, leader);
+            next = self.table[t].next();
+            self.system.vfs_set_session(self.table[t].endpoint(), session, group, leader);
         }
     }
 
+    fn fail_calls_of_vfs(&mut self, p: ProcessIndex) {
+        let mut next = self.table[p].main();
+        while let Some(t) = next {
+            next = self.table[t].next();
+            if matches!(self.table[t].doing, Doing::Running) {
+                self.interrupt_with(t, Errno::EIO);
+            }
+        }
+    }
+}
+
+impl<S: System> Pm<S> {
     /// Calls `act` for each living process of a group. It may end any of them.
     pub fn for_each_in_group(&mut self, group: u32, mut act: impl FnMut(&mut Self, ProcessIndex)) {
-        for member in self.table.members_of(group) {
-            if self.table[member].is_alive() && self.table[member].group == group {
+        for member in self.programs.table.members_of(group) {
+            if self.programs.table[member].is_alive() && self.programs.table[member].group() == group {
                 act(self, member);
             }
         }
@@ -79,12 +92,13 @@ impl<S: System> Pm<S> {
     /// `member` of a group loses `parent`, or ends itself (`leaving`). If that was the last tie of the group to the rest of its session, and
     /// some of the group is stopped, nobody could continue it any more: it gets SIGHUP and SIGCONT.
     pub fn loosen_group(&mut self, member: ProcessIndex, parent: ProcessIndex, leaving: Option<ProcessIndex>) {
-        let (group, session) = (self.table[member].group, self.table[member].session);
-        let was_a_tie = self.table[parent].group != group && self.table[parent].session == session;
-        if !self.table.has_stopped() || !was_a_tie || !self.table.is_orphaned(group, leaving) {
+        let (group, session) = (self.programs.table[member].group(), self.programs.table[member].session());
+        let was_a_tie =
+            self.programs.table[parent].group() != group && self.programs.table[parent].session() == session;
+        if !self.programs.table.has_stopped() || !was_a_tie || !self.programs.table.is_orphaned(group, leaving) {
             return;
         }
-        if self.table.processes().any(|(_, process)| process.group == group && process.stopped.is_some()) {
+        if self.programs.table.processes().any(|(_, process)| process.group() == group && process.stopped().is_some()) {
             self.send_to_group(group, Signal::HUP);
             self.send_to_group(group, Signal::CONT);
         }
@@ -92,11 +106,12 @@ impl<S: System> Pm<S> {
 
     /// SIGTTIN for a group that reads from a terminal it does not own. Reads of those whom the signal cannot stop fail with EIO.
     pub fn stop_background_readers(&mut self, group: u32) {
-        let orphaned = self.table.is_orphaned(group, None);
+        let orphaned = self.programs.table.is_orphaned(group, None);
         self.for_each_in_group(group, |pm, p| {
-            let blocked = pm.table[p].main.is_some_and(|t| pm.table[t].blocked.contains(Signal::TTIN));
-            if orphaned || blocked || pm.table.disposition(p, Signal::TTIN) == Disposition::Ignore {
-                pm.fail_calls_of_vfs(p);
+            let blocked =
+                pm.programs.table[p].main().is_some_and(|t| pm.programs.table[t].blocked.contains(Signal::TTIN));
+            if orphaned || blocked || pm.programs.table.disposition(p, Signal::TTIN) == Disposition::Ignore {
+                pm.programs.fail_calls_of_vfs(p);
             } else {
                 // A standard signal always finds room.
                 let _ = pm.send(p, None, SigInfo::kernel(Signal::TTIN));
@@ -104,23 +119,13 @@ impl<S: System> Pm<S> {
         });
     }
 
-    fn fail_calls_of_vfs(&mut self, p: ProcessIndex) {
-        let mut next = self.table[p].main;
-        while let Some(t) = next {
-            next = self.table[t].next;
-            if matches!(self.table[t].doing, Doing::Running) {
-                self.interrupt_with(t, Errno::EIO);
-            }
-        }
-    }
-
     /// What a process that ends means to its session and to the groups it kept from being orphaned.
     pub fn leave_jobs(&mut self, p: ProcessIndex) {
-        let (pid, session) = (self.table[p].pid, self.table[p].session);
+        let (pid, session) = (self.programs.table[p].pid(), self.programs.table[p].session());
         if session == pid {
-            self.system.tty_session_end(session);
+            self.programs.system.tty_session_end(session);
         }
-        if let Some(parent) = self.table[p].parent {
+        if let Some(parent) = self.programs.table[p].parent() {
             self.loosen_group(p, parent, Some(p));
         }
     }

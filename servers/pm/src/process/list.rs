@@ -1,6 +1,7 @@
 //! What procfs and rs are told of processes, threads and services (`abi::pm::ProcessRecord`).
 
 use crate::pm::Pm;
+use crate::programs::Programs;
 use crate::state::index::{ProcessIndex, ThreadIndex};
 use crate::state::pid::{Holder, PID_LIMIT};
 use crate::state::process::{Life, Process};
@@ -19,85 +20,28 @@ const RECORD_BYTES: u64 = size_of::<ProcessRecord>() as u64;
 /// Records of one answer; procfs asks again.
 const MAX_RECORDS: u64 = 64;
 
-impl<S: System> Pm<S> {
-    /// Records in order of pid.
-    pub fn list(&mut self, asker: Endpoint, first_pid: u64, grant: GrantId, bytes: u64) -> Result<u64> {
-        let room = (bytes / RECORD_BYTES).min(MAX_RECORDS) as usize;
-        let mut out = Vec::new();
-        for pid in first_pid.max(1)..PID_LIMIT as u64 {
-            if out.len() / RECORD_BYTES as usize == room {
-                break;
-            }
-            let record = match self.table.holder(pid as u32) {
-                Holder::Process(p) => self.record(p),
-                Holder::Service(index) => self.service_record(index),
-                Holder::Thread(_) | Holder::Nobody => continue,
-            };
-            out.extend_from_slice(record.as_bytes());
-        }
-        if out.is_empty() { Ok(0) } else { self.system.write_grant(asker, grant, &out) }
-    }
-
-    /// Records of threads in order of their ids. `ESRCH`.
-    pub fn list_threads(&mut self, asker: Endpoint, ask: &Threads) -> Result<u64> {
-        let room = (ask.bytes / RECORD_BYTES).min(MAX_RECORDS) as usize;
-        let mut records = match u32::try_from(ask.pid).map(|pid| self.table.holder(pid)) {
-            Ok(Holder::Service(index)) => alloc::vec![self.service_record(index)],
-            Ok(Holder::Process(p)) => {
-                let process = self.record(p);
-                self.table
-                    .threads_of(p)
-                    .collect::<Vec<_>>()
-                    .into_iter()
-                    .map(|t| self.thread_record(&process, t))
-                    .collect()
-            }
-            _ => return Err(Errno::ESRCH),
-        };
-        records.retain(|record| u64::from(record.pid) >= ask.first_tid);
-        records.sort_unstable_by_key(|record| record.pid);
-        records.truncate(room);
-        if records.is_empty() { Ok(0) } else { self.system.write_grant(asker, ask.grant, records.as_bytes()) }
-    }
-
-    fn service_record(&mut self, index: u16) -> ProcessRecord {
-        let &Service { pid, endpoint, name, started_ns } = self.services.get(index);
-        let usage = self.system.thread_use(endpoint);
-        ProcessRecord {
-            endpoint,
-            pid,
-            process: pid,
-            threads: 1,
-            state: letter(usage.state),
-            service: 1,
-            started_ns,
-            user_ns: usage.run_ns,
-            name: name.0,
-            ..ProcessRecord::default()
-        }
-    }
-
+impl<S: System> Programs<S> {
     fn record(&mut self, p: ProcessIndex) -> ProcessRecord {
         let user_ns = self.run_ns(p);
         let process: &Process = &self.table[p];
         let (user, group) = (process.credentials.user, process.credentials.group);
         let record = ProcessRecord {
             endpoint: Endpoint::NONE,
-            pid: process.pid,
-            process: process.pid,
-            parent: process.parent.map_or(0, |parent| self.table[parent].pid),
-            group: process.group,
-            session: process.session,
+            pid: process.pid(),
+            process: process.pid(),
+            parent: process.parent().map_or(0, |parent| self.table[parent].pid()),
+            group: process.group(),
+            session: process.session(),
             uid: user.real,
             euid: user.effective,
             suid: user.saved,
             gid: group.real,
             egid: group.effective,
             sgid: group.saved,
-            threads: process.threads,
+            threads: process.threads(),
             state: 'Z' as u32,
             nice: process.nice,
-            started_ns: process.started_ns,
+            started_ns: process.started_ns(),
             children_ns: process.children_run_ns,
             signals_pending: process.pending.set().0,
             signals_ignored: action::signals_where(&process.actions, Action::is_ignored).0,
@@ -105,7 +49,7 @@ impl<S: System> Pm<S> {
             name: process.name,
             ..ProcessRecord::default()
         };
-        let main = process.main;
+        let main = process.main();
         let record = main.map_or(record, |t| self.thread_record(&record, t));
         ProcessRecord { pid: record.process, user_ns, ..record }
     }
@@ -113,11 +57,11 @@ impl<S: System> Pm<S> {
     /// The record of a thread: as that of its process, but for what is its own.
     fn thread_record(&mut self, process: &ProcessRecord, t: ThreadIndex) -> ProcessRecord {
         let thread = &self.table[t];
-        let (endpoint, pending, blocked) = (thread.endpoint, thread.pending.set().0, thread.blocked.0);
-        let (tid, (policy, priority)) = (thread.tid, thread.scheduling.policy_and_priority());
+        let (endpoint, pending, blocked) = (thread.endpoint(), thread.pending.set().0, thread.blocked.0);
+        let (tid, (policy, priority)) = (thread.tid(), thread.scheduling.policy_and_priority());
         let used = self.system.thread_use(endpoint);
         let holder = &self.table[self.table.process_of(t)];
-        let state = match (holder.life, holder.stopped) {
+        let state = match (holder.life(), holder.stopped()) {
             (Life::Zombie(_) | Life::Free, _) => 'Z' as u32,
             (Life::Alive, Some(_)) => 'T' as u32,
             (Life::Alive, None) => letter(used.state),
@@ -135,11 +79,12 @@ impl<S: System> Pm<S> {
             ..*process
         }
     }
+
     /// A text of a process: its arguments, its environment, or the path of its program. `ESRCH`.
     pub fn text(&mut self, asker: Endpoint, pid: u64, what: u64, grant: GrantId, bytes: u64) -> Result<u64> {
         let p = u32::try_from(pid).ok().and_then(|pid| self.table.process_by_pid(pid)).ok_or(Errno::ESRCH)?;
         let process = &self.table[p];
-        let text = match (what, process.main) {
+        let text = match (what, process.main()) {
             (_, None) => return Ok(0),
             (0, Some(t)) => self.memory_text(t, process.arguments.clone(), bytes)?,
             (1, Some(t)) => self.memory_text(t, process.environment.clone(), bytes)?,
@@ -157,8 +102,68 @@ impl<S: System> Pm<S> {
         let mut text = Vec::new();
         text.try_reserve_exact(length).map_err(|_| Errno::ENOMEM)?;
         text.resize(length, 0);
-        self.system.read(self.table[t].endpoint, range.start, &mut text)?;
+        self.system.read(self.table[t].endpoint(), range.start, &mut text)?;
         Ok(text)
+    }
+}
+
+impl<S: System> Pm<S> {
+    /// Records in order of pid.
+    pub fn list(&mut self, asker: Endpoint, first_pid: u64, grant: GrantId, bytes: u64) -> Result<u64> {
+        let room = (bytes / RECORD_BYTES).min(MAX_RECORDS) as usize;
+        let mut out = Vec::new();
+        for pid in first_pid.max(1)..PID_LIMIT as u64 {
+            if out.len() / RECORD_BYTES as usize == room {
+                break;
+            }
+            let record = match self.programs.table.holder(pid as u32) {
+                Holder::Process(p) => self.programs.record(p),
+                Holder::Service(index) => self.service_record(index),
+                Holder::Thread(_) | Holder::Nobody => continue,
+            };
+            out.extend_from_slice(record.as_bytes());
+        }
+        if out.is_empty() { Ok(0) } else { self.programs.system.write_grant(asker, grant, &out) }
+    }
+
+    /// Records of threads in order of their ids. `ESRCH`.
+    pub fn list_threads(&mut self, asker: Endpoint, ask: &Threads) -> Result<u64> {
+        let room = (ask.bytes / RECORD_BYTES).min(MAX_RECORDS) as usize;
+        let mut records = match u32::try_from(ask.pid).map(|pid| self.programs.table.holder(pid)) {
+            Ok(Holder::Service(index)) => alloc::vec![self.service_record(index)],
+            Ok(Holder::Process(p)) => {
+                let process = self.programs.record(p);
+                self.programs
+                    .table
+                    .threads_of(p)
+                    .collect::<Vec<_>>()
+                    .into_iter()
+                    .map(|t| self.programs.thread_record(&process, t))
+                    .collect()
+            }
+            _ => return Err(Errno::ESRCH),
+        };
+        records.retain(|record| u64::from(record.pid) >= ask.first_tid);
+        records.sort_unstable_by_key(|record| record.pid);
+        records.truncate(room);
+        if records.is_empty() { Ok(0) } else { self.programs.system.write_grant(asker, ask.grant, records.as_bytes()) }
+    }
+
+    fn service_record(&mut self, index: u16) -> ProcessRecord {
+        let &Service { pid, endpoint, name, started_ns } = self.services.get(index);
+        let usage = self.programs.system.thread_use(endpoint);
+        ProcessRecord {
+            endpoint,
+            pid,
+            process: pid,
+            threads: 1,
+            state: letter(usage.state),
+            service: 1,
+            started_ns,
+            user_ns: usage.run_ns,
+            name: name.0,
+            ..ProcessRecord::default()
+        }
     }
 }
 

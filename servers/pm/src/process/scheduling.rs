@@ -1,6 +1,6 @@
 //! The `sched_*` calls, and telling the kernel how threads are scheduled.
 
-use crate::pm::Pm;
+use crate::programs::Programs;
 use crate::state::index::{ProcessIndex, ThreadIndex};
 use crate::state::limits;
 use crate::state::scheduling::{self, Scheduling};
@@ -10,14 +10,14 @@ use abi::Errno;
 
 type Result<T> = core::result::Result<T, Errno>;
 
-impl<S: System> Pm<S> {
+impl<S: System> Programs<S> {
     /// The thread that a scheduling call means: ids are those of threads. `EINVAL`, `ESRCH`.
     fn scheduled_thread(&self, t: ThreadIndex, tid: i32) -> Result<ThreadIndex> {
         match tid {
             ..0 => Err(Errno::EINVAL),
             0 => Ok(t),
             _ => {
-                let of_process = || self.table.process_by_pid(tid as u32).and_then(|p| self.table[p].main);
+                let of_process = || self.table.process_by_pid(tid as u32).and_then(|p| self.table[p].main());
                 self.table.thread_by_tid(tid as u32).or_else(of_process).ok_or(Errno::ESRCH)
             }
         }
@@ -131,15 +131,15 @@ impl<S: System> Pm<S> {
     pub fn apply_scheduling(&mut self, t: ThreadIndex) {
         let nice = self.table[self.table.process_of(t)].nice;
         let (queue, quantum_us) = self.table[t].scheduling.queue_and_quantum(nice);
-        self.system.schedule(self.table[t].endpoint, queue, quantum_us);
+        self.system.schedule(self.table[t].endpoint(), queue, quantum_us);
     }
 
     /// Changes the niceness of a process.
     pub fn set_nice(&mut self, p: ProcessIndex, nice: i32) {
         self.table[p].nice = nice;
-        let mut next = self.table[p].main;
+        let mut next = self.table[p].main();
         while let Some(t) = next {
-            next = self.table[t].next;
+            next = self.table[t].next();
             self.apply_scheduling(t);
         }
     }
@@ -148,7 +148,7 @@ impl<S: System> Pm<S> {
     pub fn give_way(&mut self, t: ThreadIndex) {
         let nice = self.table[self.table.process_of(t)].nice;
         if !self.table[t].scheduling.is_real_time() {
-            self.system.schedule(self.table[t].endpoint, scheduling::next_queue(nice), 0);
+            self.system.schedule(self.table[t].endpoint(), scheduling::next_queue(nice), 0);
         }
     }
 }

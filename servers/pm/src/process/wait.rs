@@ -1,6 +1,7 @@
 //! `wait4` and `waitid`.
 
 use crate::pm::{Pm, Step};
+use crate::programs::Programs;
 use crate::state::index::{ProcessIndex, ThreadIndex};
 use crate::state::signal::SigInfo;
 use crate::state::thread::{Doing, WaitCall};
@@ -16,12 +17,12 @@ const P_ALL: u64 = 0;
 const P_PID: u64 = 1;
 const P_PGID: u64 = 2;
 
-impl<S: System> Pm<S> {
+impl<S: System> Programs<S> {
     /// `wait4(pid, status, options, usage)`.
     pub fn wait4(&mut self, t: ThreadIndex, a: &[u64; 7]) -> Step {
         // Options are an int.
         let options = a[2] & 0xffff_ffff;
-        let own_group = self.table[self.table.process_of(t)].group;
+        let own_group = self.table[self.table.process_of(t)].group();
         let selector = match a[0] as i32 {
             pid @ 1.. => Selector::Pid(pid as u32),
             0 => Selector::Group(own_group),
@@ -44,7 +45,7 @@ impl<S: System> Pm<S> {
             return Errno::EINVAL.into();
         }
         let id = a[1] as u32;
-        let own_group = self.table[self.table.process_of(t)].group;
+        let own_group = self.table[self.table.process_of(t)].group();
         let selector = match a[0] {
             P_ALL => Selector::Any,
             P_PID if id as i32 > 0 => Selector::Pid(id),
@@ -65,21 +66,6 @@ impl<S: System> Pm<S> {
         }
         self.table[t].doing = Doing::Waiting(call);
         Step::Later
-    }
-
-    /// Something has happened to a child of `p`: ends the waits that were for it.
-    pub fn serve_waits(&mut self, p: ProcessIndex) {
-        let mut next = self.table[p].main;
-        while let Some(t) = next {
-            next = self.table[t].next;
-            let Doing::Waiting(call) = self.table[t].doing else { continue };
-            if let Some(result) = self.try_wait(t, &call) {
-                self.finish(t, result);
-                if !self.table[p].is_alive() {
-                    return;
-                }
-            }
-        }
     }
 
     /// The result of a wait as things are now; `None`: it has to wait.
@@ -107,7 +93,7 @@ impl<S: System> Pm<S> {
 
     fn report(&mut self, t: ThreadIndex, call: &WaitCall, child: ProcessIndex, event: Event) -> Result<u64, Errno> {
         let entry = &self.table[child];
-        let (pid, uid) = (entry.pid, entry.credentials.user.real);
+        let (pid, uid) = (entry.pid(), entry.credentials.user.real);
         let run_ns = self.run_ns(child) + self.table[child].children_run_ns;
         if call.wait.options & wait::NO_WAIT == 0 {
             self.consume(child, event);
@@ -138,8 +124,25 @@ impl<S: System> Pm<S> {
     fn consume(&mut self, child: ProcessIndex, event: Event) {
         match event {
             Event::Ended(_) => self.reap(child),
-            Event::Stopped(_) => self.table[child].stop_unreported = false,
-            Event::Continued => self.table[child].continue_unreported = false,
+            Event::Stopped(_) => self.table.stop_reported(child),
+            Event::Continued => self.table.continue_reported(child),
+        }
+    }
+}
+
+impl<S: System> Pm<S> {
+    /// Something has happened to a child of `p`: ends the waits that were for it.
+    pub fn serve_waits(&mut self, p: ProcessIndex) {
+        let mut next = self.programs.table[p].main();
+        while let Some(t) = next {
+            next = self.programs.table[t].next();
+            let Doing::Waiting(call) = self.programs.table[t].doing else { continue };
+            if let Some(result) = self.programs.try_wait(t, &call) {
+                self.finish(t, result);
+                if !self.programs.table[p].is_alive() {
+                    return;
+                }
+            }
         }
     }
 }

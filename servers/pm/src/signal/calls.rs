@@ -1,6 +1,7 @@
 //! The system calls that set up signals and send them.
 
 use crate::pm::Pm;
+use crate::programs::Programs;
 use crate::state::index::{ProcessIndex, ThreadIndex};
 use crate::state::pid::Holder;
 use crate::state::signal::action::{ACTION_BYTES, Action};
@@ -21,7 +22,7 @@ const SIG_BLOCK: u64 = 0;
 const SIG_UNBLOCK: u64 = 1;
 const SIG_SETMASK: u64 = 2;
 
-impl<S: System> Pm<S> {
+impl<S: System> Programs<S> {
     /// `rt_sigaction(signal, new, old, size)`.
     pub fn rt_sigaction(&mut self, t: ThreadIndex, a: &[u64; 7]) -> Result<u64> {
         let signal = Signal::new(a[0])?;
@@ -82,7 +83,7 @@ impl<S: System> Pm<S> {
     /// `sigaltstack(new, old)`.
     pub fn sigaltstack(&mut self, t: ThreadIndex, new: u64, old: u64) -> Result<u64> {
         let mut registers = Registers::ZERO;
-        self.system.registers(self.table[t].endpoint, &mut registers)?;
+        self.system.registers(self.table[t].endpoint(), &mut registers)?;
         let before = self.table[t].stack;
         if new != 0 {
             let wanted = AltStack::from_bytes(&self.read_bytes::<STACK_BYTES>(t, new)?);
@@ -109,27 +110,6 @@ impl<S: System> Pm<S> {
         Ok(())
     }
 
-    /// `kill(pid, signal)`.
-    pub fn kill(&mut self, t: ThreadIndex, pid: i32, signal: u64) -> Result<u64> {
-        let signal = optional_signal(signal)?;
-        let p = self.table.process_of(t);
-        match pid {
-            1.. => {
-                let Some(target) = self.table.process_by_pid(pid as u32) else {
-                    return self.kill_service(p, pid as u32);
-                };
-                self.signal_checked(p, target, None, self.user_info(p, signal, code::USER))
-            }
-            -1 => self.kill_many(p, signal, |pm, target| target != p && !pm.table.is_first(target)),
-            0 => {
-                let group = self.table[p].group;
-                self.kill_many(p, signal, |pm, target| pm.table[target].group == group)
-            }
-            i32::MIN => Err(Errno::ESRCH),
-            _ => self.kill_many(p, signal, |pm, target| pm.table[target].group == pid.unsigned_abs()),
-        }
-    }
-
     /// Services take no signals: like Linux's kernel threads, they ignore what root sends.
     fn kill_service(&self, p: ProcessIndex, pid: u32) -> Result<u64> {
         match self.table.holder(pid) {
@@ -139,9 +119,52 @@ impl<S: System> Pm<S> {
         }
     }
 
+    fn thread_of_process(&self, group: Option<i32>, tid: u32) -> Result<(ProcessIndex, ThreadIndex)> {
+        let thread = self.table.thread_by_tid(tid).ok_or(Errno::ESRCH)?;
+        let process = self.table.process_of(thread);
+        match group {
+            Some(group) if self.table[process].pid() != group as u32 => Err(Errno::ESRCH),
+            _ => Ok((process, thread)),
+        }
+    }
+
+    /// The siginfo of a program. Only to itself may it pretend that the kernel or `kill` was the sender.
+    fn given_info(&mut self, t: ThreadIndex, signal: u64, address: u64, to_itself: bool) -> Result<Option<SigInfo>> {
+        let bytes = self.read_bytes::<KEPT_BYTES>(t, address)?;
+        let Some(signal) = optional_signal(signal)? else { return Ok(None) };
+        let info = SigInfo::from_user(signal, &bytes);
+        if (info.code >= 0 || info.code == code::TKILL) && !to_itself {
+            return Err(Errno::EPERM);
+        }
+        Ok(Some(info))
+    }
+}
+
+impl<S: System> Pm<S> {
+    /// `kill(pid, signal)`.
+    pub fn kill(&mut self, t: ThreadIndex, pid: i32, signal: u64) -> Result<u64> {
+        let signal = optional_signal(signal)?;
+        let p = self.programs.table.process_of(t);
+        match pid {
+            1.. => {
+                let Some(target) = self.programs.table.process_by_pid(pid as u32) else {
+                    return self.programs.kill_service(p, pid as u32);
+                };
+                self.signal_checked(p, target, None, self.user_info(p, signal, code::USER))
+            }
+            -1 => self.kill_many(p, signal, |pm, target| target != p && !pm.programs.table.is_first(target)),
+            0 => {
+                let group = self.programs.table[p].group();
+                self.kill_many(p, signal, |pm, target| pm.programs.table[target].group() == group)
+            }
+            i32::MIN => Err(Errno::ESRCH),
+            _ => self.kill_many(p, signal, |pm, target| pm.programs.table[target].group() == pid.unsigned_abs()),
+        }
+    }
+
     fn user_info(&self, p: ProcessIndex, signal: Option<Signal>, code: i32) -> Option<SigInfo> {
-        let sender = &self.table[p];
-        signal.map(|signal| SigInfo::user(signal, code, sender.pid, sender.credentials.user.real))
+        let sender = &self.programs.table[p];
+        signal.map(|signal| SigInfo::user(signal, code, sender.pid(), sender.credentials.user.real))
     }
 
     /// Sends, if the sender may. Without a signal only the right is checked.
@@ -152,8 +175,8 @@ impl<S: System> Pm<S> {
         thread: Option<ThreadIndex>,
         info: Option<SigInfo>,
     ) -> Result<u64> {
-        let (from, to) = (&self.table[sender], &self.table[target]);
-        let continues = info.is_some_and(|info| info.signal == Signal::CONT) && from.session == to.session;
+        let (from, to) = (&self.programs.table[sender], &self.programs.table[target]);
+        let continues = info.is_some_and(|info| info.signal == Signal::CONT) && from.session() == to.session();
         if !continues && !from.credentials.may_signal(&to.credentials.user) {
             return Err(Errno::EPERM);
         }
@@ -172,7 +195,7 @@ impl<S: System> Pm<S> {
     ) -> Result<u64> {
         let info = self.user_info(p, signal, code::USER);
         let mut outcome = Err(Errno::ESRCH);
-        let targets: alloc::vec::Vec<ProcessIndex> = self.table.processes().map(|(index, _)| index).collect();
+        let targets: alloc::vec::Vec<ProcessIndex> = self.programs.table.processes().map(|(index, _)| index).collect();
         for target in targets.into_iter().filter(|target| *target != p) {
             if chosen(self, target) {
                 let sent = self.signal_checked(p, target, None, info);
@@ -189,25 +212,16 @@ impl<S: System> Pm<S> {
             return Err(Errno::EINVAL);
         }
         let signal = optional_signal(signal)?;
-        let p = self.table.process_of(t);
-        let (target, thread) = self.thread_of_process(group, tid as u32)?;
+        let p = self.programs.table.process_of(t);
+        let (target, thread) = self.programs.thread_of_process(group, tid as u32)?;
         self.signal_checked(p, target, Some(thread), self.user_info(p, signal, code::TKILL))
-    }
-
-    fn thread_of_process(&self, group: Option<i32>, tid: u32) -> Result<(ProcessIndex, ThreadIndex)> {
-        let thread = self.table.thread_by_tid(tid).ok_or(Errno::ESRCH)?;
-        let process = self.table.process_of(thread);
-        match group {
-            Some(group) if self.table[process].pid != group as u32 => Err(Errno::ESRCH),
-            _ => Ok((process, thread)),
-        }
     }
 
     /// `rt_sigqueueinfo(pid, signal, info)`.
     pub fn rt_sigqueueinfo(&mut self, t: ThreadIndex, pid: i32, signal: u64, info: u64) -> Result<u64> {
-        let p = self.table.process_of(t);
-        let target = u32::try_from(pid).ok().and_then(|pid| self.table.process_by_pid(pid));
-        let info = self.given_info(t, signal, info, target == Some(p))?;
+        let p = self.programs.table.process_of(t);
+        let target = u32::try_from(pid).ok().and_then(|pid| self.programs.table.process_by_pid(pid));
+        let info = self.programs.given_info(t, signal, info, target == Some(p))?;
         self.signal_checked(p, target.ok_or(Errno::ESRCH)?, None, info)
     }
 
@@ -217,21 +231,10 @@ impl<S: System> Pm<S> {
         if group <= 0 || tid <= 0 {
             return Err(Errno::EINVAL);
         }
-        let p = self.table.process_of(t);
-        let (target, thread) = self.thread_of_process(Some(group), tid as u32)?;
-        let info = self.given_info(t, a[2], a[3], target == p)?;
+        let p = self.programs.table.process_of(t);
+        let (target, thread) = self.programs.thread_of_process(Some(group), tid as u32)?;
+        let info = self.programs.given_info(t, a[2], a[3], target == p)?;
         self.signal_checked(p, target, Some(thread), info)
-    }
-
-    /// The siginfo of a program. Only to itself may it pretend that the kernel or `kill` was the sender.
-    fn given_info(&mut self, t: ThreadIndex, signal: u64, address: u64, to_itself: bool) -> Result<Option<SigInfo>> {
-        let bytes = self.read_bytes::<KEPT_BYTES>(t, address)?;
-        let Some(signal) = optional_signal(signal)? else { return Ok(None) };
-        let info = SigInfo::from_user(signal, &bytes);
-        if (info.code >= 0 || info.code == code::TKILL) && !to_itself {
-            return Err(Errno::EPERM);
-        }
-        Ok(Some(info))
     }
 }
 
@@ -244,9 +247,9 @@ fn optional_signal(number: u64) -> Result<Option<Signal>> {
 }
 
 /// A signal set of the size the calls accept. `EINVAL`, `EFAULT`.
-pub fn read_set<S: System>(pm: &mut Pm<S>, t: ThreadIndex, address: u64, bytes: u64) -> Result<Set> {
+pub fn read_set<S: System>(programs: &mut Programs<S>, t: ThreadIndex, address: u64, bytes: u64) -> Result<Set> {
     if bytes != SET_BYTES {
         return Err(Errno::EINVAL);
     }
-    Ok(Set(pm.read_word(t, address)?).without(Set::UNSTOPPABLE))
+    Ok(Set(programs.read_word(t, address)?).without(Set::UNSTOPPABLE))
 }

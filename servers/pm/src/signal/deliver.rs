@@ -2,6 +2,7 @@
 //! was interrupted.
 
 use crate::pm::{Pm, Step};
+use crate::programs::Programs;
 use crate::state::index::ThreadIndex;
 use crate::state::signal::exception::{describe, trap};
 use crate::state::signal::frame::{self, Contents};
@@ -55,106 +56,7 @@ fn settle_call(registers: &mut Registers, handler: Option<&Action>) {
     }
 }
 
-impl<S: System> Pm<S> {
-    /// Ends the call in which a thread waits with `result`, delivering signals on the way.
-    pub fn finish(&mut self, thread: ThreadIndex, result: Result<u64, Errno>) {
-        let process = self.table.process_of(thread);
-        self.table[thread].outcome = Some(result);
-        if self.table[process].stopped.is_some() {
-            self.table[thread].doing = Doing::Ended(result);
-            return;
-        }
-        self.table[thread].doing = Doing::Running;
-        let endpoint = self.table[thread].endpoint;
-        // A call to be repeated needs its registers changed even when no signal is left.
-        if !self.table.has_work(thread) && result != Err(Errno::ERESTARTSYS) {
-            self.system.reply(endpoint, result);
-            return;
-        }
-        let mut registers = Registers::ZERO;
-        if self.system.registers(endpoint, &mut registers).is_ok() {
-            registers.rax = result.to_word();
-            registers.linux_call = self.table[thread].call as u64;
-            self.deliver(thread, &mut registers, Some(result));
-        }
-    }
-
-    /// A thread has reported `Interrupted`: it gets its signals and goes on, or stays when its process is stopped.
-    pub fn resume_interrupted(&mut self, thread: ThreadIndex) {
-        if self.table[self.table.process_of(thread)].stopped.is_some() {
-            self.table[thread].doing = Doing::Held;
-            return;
-        }
-        self.table[thread].doing = Doing::Running;
-        let mut registers = Registers::ZERO;
-        if self.system.registers(self.table[thread].endpoint, &mut registers).is_ok() {
-            self.deliver(thread, &mut registers, None);
-        }
-    }
-
-    /// Lets a thread that waits for pm go on with `registers`, after it got what is pending for it. `result`: the result of
-    /// the call it made to pm, `None` when it reported `Interrupted`.
-    pub fn deliver(&mut self, t: ThreadIndex, registers: &mut Registers, result: Option<Result<u64, Errno>>) {
-        let p = self.table.process_of(t);
-        loop {
-            let open = Set(!self.table[t].blocked.0);
-            let Some(info) = self.table[t].pending.take(open).or_else(|| self.table[p].pending.take(open)) else {
-                break;
-            };
-            self.note_timer_signal(p, &info);
-            let action = self.table[p].actions[info.signal.index()];
-            match self.table.disposition(p, info.signal) {
-                Disposition::Ignore => {}
-                Disposition::Terminate => return self.exit_process(p, Ending::Killed(info.signal)),
-                Disposition::Handle => return self.enter_handler(t, registers, info, &action),
-                Disposition::Stop => {
-                    // It counts as kept already, so that stopping does not interrupt it.
-                    self.table[t].doing = result.map_or(Doing::Held, Doing::Ended);
-                    self.stop_by(p, info.signal);
-                    if self.table[p].stopped.is_some() {
-                        return;
-                    }
-                    self.table[t].doing = Doing::Running;
-                }
-            }
-        }
-        settle_call(registers, None);
-        if let Some(mask) = self.table[t].restore_mask.take() {
-            self.table[t].blocked = mask;
-        }
-        self.resume(t, registers);
-    }
-
-    fn enter_handler(&mut self, t: ThreadIndex, registers: &mut Registers, info: SigInfo, action: &Action) {
-        settle_call(registers, Some(action));
-        let thread = &self.table[t];
-        let frame = frame::build(&Contents {
-            info,
-            mask: thread.restore_mask.unwrap_or(thread.blocked),
-            stack: thread.stack,
-            on_stack: action.has(action::ON_STACK),
-            restorer: action.restorer,
-            trap: thread.trap,
-            registers,
-        });
-        let written = self.system.write(self.table[t].endpoint, frame.address, &frame.bytes);
-        if written.is_err() || !action.has(action::RESTORER) {
-            return self.no_room_for_frame(t, info.signal);
-        }
-        frame::enter_handler(registers, &frame, &info, action.handler);
-        self.note_handler_entered(t, info.signal, action);
-        self.resume(t, registers);
-    }
-
-    /// Without a place for its frame a handler cannot run: SIGSEGV, and if that is the one, the end.
-    fn no_room_for_frame(&mut self, t: ThreadIndex, signal: Signal) {
-        let p = self.table.process_of(t);
-        if signal == Signal::SEGV {
-            return self.exit_process(p, Ending::Killed(Signal::SEGV));
-        }
-        self.force(t, SigInfo::kernel(Signal::SEGV));
-    }
-
+impl<S: System> Programs<S> {
     fn note_handler_entered(&mut self, t: ThreadIndex, signal: Signal, action: &Action) {
         let p = self.table.process_of(t);
         if action.has(action::RESET_HAND) {
@@ -166,34 +68,6 @@ impl<S: System> Pm<S> {
         if action.has(action::ON_STACK) && thread.stack.flags & frame::SS_AUTODISARM != 0 {
             thread.stack = frame::AltStack::NONE;
         }
-    }
-
-    /// Lets the thread run with these registers. What else is pending is delivered before its first instruction.
-    fn resume(&mut self, t: ThreadIndex, registers: &Registers) {
-        let endpoint = self.table[t].endpoint;
-        if self.table.has_work(t) {
-            // The endpoint is valid as long as its thread is in the table.
-            let _ = self.system.interrupt(endpoint);
-        }
-        if self.system.set_registers(endpoint, registers, true).is_err() {
-            self.exit_process(self.table.process_of(t), Ending::Killed(Signal::SEGV));
-        }
-    }
-
-    /// `rt_sigreturn`: back to what the frame holds. A frame that cannot be read is SIGSEGV.
-    pub fn rt_sigreturn(&mut self, t: ThreadIndex) -> Step {
-        let mut registers = Registers::ZERO;
-        let endpoint = self.table[t].endpoint;
-        if self.system.registers(endpoint, &mut registers).is_err() {
-            return Step::Later;
-        }
-        if self.restore_frame(t, &mut registers).is_err() {
-            self.force(t, SigInfo::kernel(Signal::SEGV));
-            return Step::Later;
-        }
-        registers.linux_call = u64::MAX;
-        self.deliver(t, &mut registers, None);
-        Step::Later
     }
 
     fn restore_frame(&mut self, t: ThreadIndex, registers: &mut Registers) -> Result<(), Errno> {
@@ -211,33 +85,164 @@ impl<S: System> Pm<S> {
         Ok(())
     }
 
-    /// `kernel::Exception`: an instruction of the program failed.
-    pub fn exception(&mut self, t: ThreadIndex, exception: &kernel::Exception) {
-        let info = describe(exception);
-        self.table[t].trap = trap(exception);
-        let p = self.table.process_of(t);
-        if !self.table[p].actions[info.signal.index()].is_handled() {
-            self.log_fatal(t, exception, info.signal);
-        }
-        if info.signal == Signal::KILL {
-            self.exit_process(p, Ending::Killed(Signal::KILL));
-        } else {
-            self.force(t, info);
-        }
-    }
-
     fn log_fatal(&mut self, t: ThreadIndex, exception: &kernel::Exception, signal: Signal) {
         let process = &self.table[self.table.process_of(t)];
         let text = alloc::format!(
             "pm: {}[{}] killed by {}: vector {} at ip {:#x}, address {:#x}\n",
             process.name(),
-            process.pid,
+            process.pid(),
             if signal == Signal::KILL { "lack of memory" } else { number::name(signal) },
             exception.vector,
             exception.ip,
             exception.address
         );
         self.system.print(&text);
+    }
+}
+
+impl<S: System> Pm<S> {
+    /// Ends the call in which a thread waits with `result`, delivering signals on the way.
+    pub fn finish(&mut self, thread: ThreadIndex, result: Result<u64, Errno>) {
+        let process = self.programs.table.process_of(thread);
+        self.programs.table[thread].outcome = Some(result);
+        if self.programs.table[process].stopped().is_some() {
+            self.programs.table[thread].doing = Doing::Ended(result);
+            return;
+        }
+        self.programs.table[thread].doing = Doing::Running;
+        let endpoint = self.programs.table[thread].endpoint();
+        // A call to be repeated needs its registers changed even when no signal is left.
+        if !self.programs.table.has_work(thread) && result != Err(Errno::ERESTARTSYS) {
+            self.programs.system.reply(endpoint, result);
+            return;
+        }
+        let mut registers = Registers::ZERO;
+        if self.programs.system.registers(endpoint, &mut registers).is_ok() {
+            registers.rax = result.to_word();
+            registers.linux_call = self.programs.table[thread].call as u64;
+            self.deliver(thread, &mut registers, Some(result));
+        }
+    }
+
+    /// A thread has reported `Interrupted`: it gets its signals and goes on, or stays when its process is stopped.
+    pub fn resume_interrupted(&mut self, thread: ThreadIndex) {
+        if self.programs.table[self.programs.table.process_of(thread)].stopped().is_some() {
+            self.programs.table[thread].doing = Doing::Held;
+            return;
+        }
+        self.programs.table[thread].doing = Doing::Running;
+        let mut registers = Registers::ZERO;
+        if self.programs.system.registers(self.programs.table[thread].endpoint(), &mut registers).is_ok() {
+            self.deliver(thread, &mut registers, None);
+        }
+    }
+
+    /// Lets a thread that waits for pm go on with `registers`, after it got what is pending for it. `result`: the result of
+    /// the call it made to pm, `None` when it reported `Interrupted`.
+    pub fn deliver(&mut self, t: ThreadIndex, registers: &mut Registers, result: Option<Result<u64, Errno>>) {
+        let p = self.programs.table.process_of(t);
+        loop {
+            let open = Set(!self.programs.table[t].blocked.0);
+            let Some(info) =
+                self.programs.table[t].pending.take(open).or_else(|| self.programs.table[p].pending.take(open))
+            else {
+                break;
+            };
+            self.programs.note_timer_signal(p, &info);
+            let action = self.programs.table[p].actions[info.signal.index()];
+            match self.programs.table.disposition(p, info.signal) {
+                Disposition::Ignore => {}
+                Disposition::Terminate => return self.exit_process(p, Ending::Killed(info.signal)),
+                Disposition::Handle => return self.enter_handler(t, registers, info, &action),
+                Disposition::Stop => {
+                    // It counts as kept already, so that stopping does not interrupt it.
+                    self.programs.table[t].doing = result.map_or(Doing::Held, Doing::Ended);
+                    self.stop_by(p, info.signal);
+                    if self.programs.table[p].stopped().is_some() {
+                        return;
+                    }
+                    self.programs.table[t].doing = Doing::Running;
+                }
+            }
+        }
+        settle_call(registers, None);
+        if let Some(mask) = self.programs.table[t].restore_mask.take() {
+            self.programs.table[t].blocked = mask;
+        }
+        self.resume(t, registers);
+    }
+
+    fn enter_handler(&mut self, t: ThreadIndex, registers: &mut Registers, info: SigInfo, action: &Action) {
+        settle_call(registers, Some(action));
+        let thread = &self.programs.table[t];
+        let frame = frame::build(&Contents {
+            info,
+            mask: thread.restore_mask.unwrap_or(thread.blocked),
+            stack: thread.stack,
+            on_stack: action.has(action::ON_STACK),
+            restorer: action.restorer,
+            trap: thread.trap,
+            registers,
+        });
+        let written = self.programs.system.write(self.programs.table[t].endpoint(), frame.address, &frame.bytes);
+        if written.is_err() || !action.has(action::RESTORER) {
+            return self.no_room_for_frame(t, info.signal);
+        }
+        frame::enter_handler(registers, &frame, &info, action.handler);
+        self.programs.note_handler_entered(t, info.signal, action);
+        self.resume(t, registers);
+    }
+
+    /// Without a place for its frame a handler cannot run: SIGSEGV, and if that is the one, the end.
+    fn no_room_for_frame(&mut self, t: ThreadIndex, signal: Signal) {
+        let p = self.programs.table.process_of(t);
+        if signal == Signal::SEGV {
+            return self.exit_process(p, Ending::Killed(Signal::SEGV));
+        }
+        self.force(t, SigInfo::kernel(Signal::SEGV));
+    }
+
+    /// Lets the thread run with these registers. What else is pending is delivered before its first instruction.
+    fn resume(&mut self, t: ThreadIndex, registers: &Registers) {
+        let endpoint = self.programs.table[t].endpoint();
+        if self.programs.table.has_work(t) {
+            // The endpoint is valid as long as its thread is in the table.
+            let _ = self.programs.system.interrupt(endpoint);
+        }
+        if self.programs.system.set_registers(endpoint, registers, true).is_err() {
+            self.exit_process(self.programs.table.process_of(t), Ending::Killed(Signal::SEGV));
+        }
+    }
+
+    /// `rt_sigreturn`: back to what the frame holds. A frame that cannot be read is SIGSEGV.
+    pub fn rt_sigreturn(&mut self, t: ThreadIndex) -> Step {
+        let mut registers = Registers::ZERO;
+        let endpoint = self.programs.table[t].endpoint();
+        if self.programs.system.registers(endpoint, &mut registers).is_err() {
+            return Step::Later;
+        }
+        if self.programs.restore_frame(t, &mut registers).is_err() {
+            self.force(t, SigInfo::kernel(Signal::SEGV));
+            return Step::Later;
+        }
+        registers.linux_call = u64::MAX;
+        self.deliver(t, &mut registers, None);
+        Step::Later
+    }
+
+    /// `kernel::Exception`: an instruction of the program failed.
+    pub fn exception(&mut self, t: ThreadIndex, exception: &kernel::Exception) {
+        let info = describe(exception);
+        self.programs.table[t].trap = trap(exception);
+        let p = self.programs.table.process_of(t);
+        if !self.programs.table[p].actions[info.signal.index()].is_handled() {
+            self.programs.log_fatal(t, exception, info.signal);
+        }
+        if info.signal == Signal::KILL {
+            self.exit_process(p, Ending::Killed(Signal::KILL));
+        } else {
+            self.force(t, info);
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 
 use super::deliver;
 use crate::pm::Pm;
+use crate::programs::Programs;
 use crate::state::index::{ProcessIndex, ThreadIndex};
 use crate::state::limits;
 use crate::state::signal::number::Default as ByDefault;
@@ -17,81 +18,26 @@ use abi::info::state;
 use abi::registers::Registers;
 use abi::{Endpoint, Errno};
 
-impl<S: System> Pm<S> {
-    /// Sends a signal to a process, or to one thread of it. `EAGAIN`: too many real-time signals wait already.
-    pub fn send(&mut self, p: ProcessIndex, t: Option<ThreadIndex>, info: SigInfo) -> Result<(), Errno> {
-        if self.enqueue(p, t, info)? {
-            self.act_on(p, t, info.signal);
-        }
-        Ok(())
-    }
-
-    /// Makes the signal pending; `act_on` must follow. Returns false if the signal is discarded instead.
-    pub fn enqueue(&mut self, p: ProcessIndex, t: Option<ThreadIndex>, info: SigInfo) -> Result<bool, Errno> {
-        if !self.table[p].is_alive() {
-            return Ok(false);
-        }
-        self.cancel_opposites(p, info.signal);
-        if self.is_discarded(p, t, info.signal) {
-            return Ok(false);
-        }
-        let limit = self.table[p].limits.soft(limits::SIGPENDING);
-        match t {
-            Some(t) => self.table[t].pending.add(info, limit)?,
-            None => self.table[p].pending.add(info, limit)?,
-        }
-        Ok(true)
-    }
-
-    /// SIGCONT continues whatever its action is, and drops pending stops; a stop drops pending SIGCONTs.
-    fn cancel_opposites(&mut self, p: ProcessIndex, signal: Signal) {
-        if signal == Signal::CONT {
-            self.discard_pending(p, Set::STOPS);
-            self.continue_process(p);
-        } else if signal.default_action() == ByDefault::Stop {
-            self.discard_pending(p, Signal::CONT.set());
-        }
-    }
-
+impl<S: System> Programs<S> {
     /// Drops pending signals of a process and its threads.
     pub fn discard_pending(&mut self, p: ProcessIndex, signals: Set) {
         self.table[p].pending.discard(signals);
-        let mut next = self.table[p].main;
+        let mut next = self.table[p].main();
         while let Some(t) = next {
-            next = self.table[t].next;
+            next = self.table[t].next();
             self.table[t].pending.discard(signals);
         }
     }
 
     fn is_discarded(&self, p: ProcessIndex, t: Option<ThreadIndex>, signal: Signal) -> bool {
         let process = &self.table[p];
-        let target = t.or(process.main);
+        let target = t.or(process.main());
         let awaited = target.is_some_and(|t| {
             let thread = &self.table[t];
             let waited = matches!(&thread.doing, Doing::SignalWaiting(wait) if wait.set.contains(signal));
             waited || thread.blocked.contains(signal)
         });
         self.table.disposition(p, signal) == Disposition::Ignore && !awaited
-    }
-
-    /// Lets a signal that is pending take effect if some thread of its target can take it now.
-    pub fn act_on(&mut self, p: ProcessIndex, t: Option<ThreadIndex>, signal: Signal) {
-        if signal == Signal::KILL {
-            return self.exit_process(p, Ending::Killed(Signal::KILL));
-        }
-        if self.give_to_waiter(p, t, signal) || self.table[p].stopped.is_some() {
-            return;
-        }
-        let Some(taker) = self.taker(p, t, signal) else { return };
-        match self.table.disposition(p, signal) {
-            Disposition::Ignore => self.discard_pending(p, signal.set()),
-            Disposition::Terminate => self.end_when_it_runs(taker, signal),
-            Disposition::Stop => {
-                self.discard_pending(p, signal.set());
-                self.stop_by(p, signal);
-            }
-            Disposition::Handle => self.poke(taker),
-        }
     }
 
     /// A thread that can take the signal: it is pending there and not blocked.
@@ -104,54 +50,6 @@ impl<S: System> Pm<S> {
         }
     }
 
-    /// Gives the signal to a thread in `rt_sigtimedwait` for it.
-    fn give_to_waiter(&mut self, p: ProcessIndex, t: Option<ThreadIndex>, signal: Signal) -> bool {
-        let waits = |doing: &Doing| matches!(doing, Doing::SignalWaiting(wait) if wait.set.contains(signal));
-        let waiter = match t {
-            Some(t) => Some(t).filter(|t| waits(&self.table[*t].doing)),
-            None => self.table.first_thread_where(p, |thread| waits(&thread.doing)),
-        };
-        waiter.is_some_and(|t| self.serve_signal_wait(t))
-    }
-
-    /// A handled signal waits for this thread: ends the call it is in, or interrupts it.
-    pub fn poke(&mut self, t: ThreadIndex) {
-        match &self.table[t].doing {
-            Doing::Running => self.interrupt(t),
-            Doing::Waiting(_) => self.finish(t, Err(Errno::ERESTARTSYS)),
-            Doing::Pausing => self.finish(t, Err(Errno::EINTR)),
-            Doing::Sleeping(_) => self.end_sleep_early(t),
-            Doing::SignalWaiting(_) => self.end_signal_wait(t, Errno::EINTR),
-            Doing::SemaphoreWaiting(_) => self.end_semaphore_wait(t, Err(Errno::EINTR)),
-            Doing::Held | Doing::Ended(_) | Doing::Vforking { .. } | Doing::Executing(_) => {}
-        }
-    }
-
-    /// A signal is to end the process of this thread. As in Linux that happens when the thread is next to run, not before the sender's
-    /// call returns: shells rely on finding a child that they have just killed alive. It gives way to the sender meanwhile.
-    fn end_when_it_runs(&mut self, t: ThreadIndex, signal: Signal) {
-        self.give_way(t);
-        match self.table[t].doing {
-            Doing::Running => self.interrupt(t),
-            Doing::Waiting(_)
-            | Doing::Pausing
-            | Doing::Sleeping(_)
-            | Doing::SignalWaiting(_)
-            | Doing::SemaphoreWaiting(_) => {
-                let endpoint = self.table[t].endpoint;
-                self.forget_timer(t);
-                self.table[t].outcome = Some(Err(Errno::EINTR));
-                self.table[t].doing = Doing::Running;
-                // It can only fail because the thread is gone.
-                let _ = self.system.interrupt(endpoint);
-                self.system.reply(endpoint, Err(Errno::EINTR));
-            }
-            Doing::Held | Doing::Ended(_) | Doing::Vforking { .. } | Doing::Executing(_) => {
-                self.exit_process(self.table.process_of(t), Ending::Killed(signal));
-            }
-        }
-    }
-
     /// Makes a thread outside pm report before it runs again, and ends the call of vfs it may be in.
     pub fn interrupt(&mut self, t: ThreadIndex) {
         self.interrupt_with(t, Errno::ERESTARTSYS);
@@ -159,7 +57,7 @@ impl<S: System> Pm<S> {
 
     /// The same with another result for the call.
     pub fn interrupt_with(&mut self, t: ThreadIndex, error: Errno) {
-        let endpoint = self.table[t].endpoint;
+        let endpoint = self.table[t].endpoint();
         let waits_for_vfs = self.system.interrupt(endpoint).is_ok_and(|peer| peer.slot() == slot::VFS);
         if waits_for_vfs && self.system.vfs_cancel(endpoint, error) == Err(Errno::ENOENT) {
             self.withdraw_call(endpoint);
@@ -176,18 +74,123 @@ impl<S: System> Pm<S> {
             let _ = self.system.set_registers(endpoint, &registers, true);
         }
     }
+}
+
+impl<S: System> Pm<S> {
+    /// Sends a signal to a process, or to one thread of it. `EAGAIN`: too many real-time signals wait already.
+    pub fn send(&mut self, p: ProcessIndex, t: Option<ThreadIndex>, info: SigInfo) -> Result<(), Errno> {
+        if self.enqueue(p, t, info)? {
+            self.act_on(p, t, info.signal);
+        }
+        Ok(())
+    }
+
+    /// Makes the signal pending; `act_on` must follow. Returns false if the signal is discarded instead.
+    pub fn enqueue(&mut self, p: ProcessIndex, t: Option<ThreadIndex>, info: SigInfo) -> Result<bool, Errno> {
+        if !self.programs.table[p].is_alive() {
+            return Ok(false);
+        }
+        self.cancel_opposites(p, info.signal);
+        if self.programs.is_discarded(p, t, info.signal) {
+            return Ok(false);
+        }
+        let limit = self.programs.table[p].limits.soft(limits::SIGPENDING);
+        match t {
+            Some(t) => self.programs.table[t].pending.add(info, limit)?,
+            None => self.programs.table[p].pending.add(info, limit)?,
+        }
+        Ok(true)
+    }
+
+    /// SIGCONT continues whatever its action is, and drops pending stops; a stop drops pending SIGCONTs.
+    fn cancel_opposites(&mut self, p: ProcessIndex, signal: Signal) {
+        if signal == Signal::CONT {
+            self.programs.discard_pending(p, Set::STOPS);
+            self.continue_process(p);
+        } else if signal.default_action() == ByDefault::Stop {
+            self.programs.discard_pending(p, Signal::CONT.set());
+        }
+    }
+
+    /// Lets a signal that is pending take effect if some thread of its target can take it now.
+    pub fn act_on(&mut self, p: ProcessIndex, t: Option<ThreadIndex>, signal: Signal) {
+        if signal == Signal::KILL {
+            return self.exit_process(p, Ending::Killed(Signal::KILL));
+        }
+        if self.give_to_waiter(p, t, signal) || self.programs.table[p].stopped().is_some() {
+            return;
+        }
+        let Some(taker) = self.programs.taker(p, t, signal) else { return };
+        match self.programs.table.disposition(p, signal) {
+            Disposition::Ignore => self.programs.discard_pending(p, signal.set()),
+            Disposition::Terminate => self.end_when_it_runs(taker, signal),
+            Disposition::Stop => {
+                self.programs.discard_pending(p, signal.set());
+                self.stop_by(p, signal);
+            }
+            Disposition::Handle => self.poke(taker),
+        }
+    }
+
+    /// Gives the signal to a thread in `rt_sigtimedwait` for it.
+    fn give_to_waiter(&mut self, p: ProcessIndex, t: Option<ThreadIndex>, signal: Signal) -> bool {
+        let waits = |doing: &Doing| matches!(doing, Doing::SignalWaiting(wait) if wait.set.contains(signal));
+        let waiter = match t {
+            Some(t) => Some(t).filter(|t| waits(&self.programs.table[*t].doing)),
+            None => self.programs.table.first_thread_where(p, |thread| waits(&thread.doing)),
+        };
+        waiter.is_some_and(|t| self.serve_signal_wait(t))
+    }
+
+    /// A handled signal waits for this thread: ends the call it is in, or interrupts it.
+    pub fn poke(&mut self, t: ThreadIndex) {
+        match &self.programs.table[t].doing {
+            Doing::Running => self.programs.interrupt(t),
+            Doing::Waiting(_) => self.finish(t, Err(Errno::ERESTARTSYS)),
+            Doing::Pausing => self.finish(t, Err(Errno::EINTR)),
+            Doing::Sleeping(_) => self.end_sleep_early(t),
+            Doing::SignalWaiting(_) => self.end_signal_wait(t, Errno::EINTR),
+            Doing::SemaphoreWaiting(_) => self.end_semaphore_wait(t, Err(Errno::EINTR)),
+            Doing::Held | Doing::Ended(_) | Doing::Vforking { .. } | Doing::Executing(_) => {}
+        }
+    }
+
+    /// A signal is to end the process of this thread. As in Linux that happens when the thread is next to run, not before the sender's
+    /// call returns: shells rely on finding a child that they have just killed alive. It gives way to the sender meanwhile.
+    fn end_when_it_runs(&mut self, t: ThreadIndex, signal: Signal) {
+        self.programs.give_way(t);
+        match self.programs.table[t].doing {
+            Doing::Running => self.programs.interrupt(t),
+            Doing::Waiting(_)
+            | Doing::Pausing
+            | Doing::Sleeping(_)
+            | Doing::SignalWaiting(_)
+            | Doing::SemaphoreWaiting(_) => {
+                let endpoint = self.programs.table[t].endpoint();
+                self.forget_timer(t);
+                self.programs.table[t].outcome = Some(Err(Errno::EINTR));
+                self.programs.table[t].doing = Doing::Running;
+                // It can only fail because the thread is gone.
+                let _ = self.programs.system.interrupt(endpoint);
+                self.programs.system.reply(endpoint, Err(Errno::EINTR));
+            }
+            Doing::Held | Doing::Ended(_) | Doing::Vforking { .. } | Doing::Executing(_) => {
+                self.exit_process(self.programs.table.process_of(t), Ending::Killed(signal));
+            }
+        }
+    }
 
     /// The default action of a stop signal. All but SIGSTOP spare orphaned groups, whom nobody could continue.
     pub fn stop_by(&mut self, p: ProcessIndex, signal: Signal) {
-        if signal != Signal::STOP && self.table.is_orphaned(self.table[p].group, None) {
+        if signal != Signal::STOP && self.programs.table.is_orphaned(self.programs.table[p].group(), None) {
             return;
         }
-        self.table.stop(p, signal);
-        let mut next = self.table[p].main;
+        self.programs.table.stop(p, signal);
+        let mut next = self.programs.table[p].main();
         while let Some(t) = next {
-            next = self.table[t].next;
-            if matches!(self.table[t].doing, Doing::Running) {
-                self.interrupt(t);
+            next = self.programs.table[t].next();
+            if matches!(self.programs.table[t].doing, Doing::Running) {
+                self.programs.interrupt(t);
             }
         }
         self.tell_parent_of_change(p, Event::Stopped(signal));
@@ -195,17 +198,15 @@ impl<S: System> Pm<S> {
 
     /// Continues a process if it is stopped.
     pub fn continue_process(&mut self, p: ProcessIndex) {
-        if !self.table.end_stop(p) {
+        if !self.programs.table.continue_stopped(p) {
             return;
         }
-        self.table[p].stop_unreported = false;
-        self.table[p].continue_unreported = true;
         self.tell_parent_of_change(p, Event::Continued);
         let is_kept = |doing: &Doing| matches!(doing, Doing::Held | Doing::Ended(_));
         // What comes out of its call may stop the process again, or end it.
-        while self.table[p].is_alive() && self.table[p].stopped.is_none() {
-            let Some(t) = self.table.first_thread_where(p, |thread| is_kept(&thread.doing)) else { break };
-            match self.table[t].doing {
+        while self.programs.table[p].is_alive() && self.programs.table[p].stopped().is_none() {
+            let Some(t) = self.programs.table.first_thread_where(p, |thread| is_kept(&thread.doing)) else { break };
+            match self.programs.table[t].doing {
                 Doing::Ended(result) => self.finish(t, result),
                 _ => self.resume_interrupted(t),
             }
@@ -215,31 +216,33 @@ impl<S: System> Pm<S> {
 
     /// Lets the signals that came while the process was stopped (or pm away) take effect.
     pub fn reconsider(&mut self, p: ProcessIndex) {
-        let mut waiting = self.table[p].pending.set();
+        let mut waiting = self.programs.table[p].pending.set();
         while let Some(signal) = waiting.next() {
             waiting = waiting.without(signal.set());
             self.act_on(p, None, signal);
-            if !self.table[p].is_alive() {
+            if !self.programs.table[p].is_alive() {
                 return;
             }
         }
-        let is_poked =
-            |pm: &Self, t: &ThreadIndex| !pm.table[*t].pending.set().without(pm.table[*t].blocked).is_empty();
-        let poked: alloc::vec::Vec<ThreadIndex> = self.table.threads_of(p).filter(|t| is_poked(self, t)).collect();
+        let is_poked = |pm: &Self, t: &ThreadIndex| {
+            !pm.programs.table[*t].pending.set().without(pm.programs.table[*t].blocked).is_empty()
+        };
+        let poked: alloc::vec::Vec<ThreadIndex> =
+            self.programs.table.threads_of(p).filter(|t| is_poked(self, t)).collect();
         poked.into_iter().for_each(|t| self.poke(t));
     }
 
     /// A signal that an instruction of the thread caused: it cannot be blocked or ignored.
     pub fn force(&mut self, t: ThreadIndex, info: SigInfo) {
-        let p = self.table.process_of(t);
-        let handled = self.table[p].actions[info.signal.index()].is_handled();
-        if !handled || self.table[t].blocked.contains(info.signal) {
+        let p = self.programs.table.process_of(t);
+        let handled = self.programs.table[p].actions[info.signal.index()].is_handled();
+        if !handled || self.programs.table[t].blocked.contains(info.signal) {
             self.exit_process(p, Ending::Killed(info.signal));
             return;
         }
-        self.table[t].pending.discard(info.signal.set());
+        self.programs.table[t].pending.discard(info.signal.set());
         // A standard signal that was just dropped always finds room.
-        let _ = self.table[t].pending.add(info, u64::MAX);
+        let _ = self.programs.table[t].pending.add(info, u64::MAX);
         self.resume_interrupted(t);
     }
 

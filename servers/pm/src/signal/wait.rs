@@ -2,6 +2,7 @@
 
 use super::calls::read_set;
 use crate::pm::{Pm, Step};
+use crate::programs::Programs;
 use crate::state::index::ThreadIndex;
 use crate::state::signal::{Disposition, Signal};
 use crate::state::thread::{Doing, SignalWait};
@@ -9,65 +10,11 @@ use crate::state::timers::Key;
 use crate::system::System;
 use abi::Errno;
 
-impl<S: System> Pm<S> {
-    /// `pause()`.
-    pub fn pause(&mut self, t: ThreadIndex) -> Step {
-        self.wait_for_handler(t)
-    }
-
-    /// `rt_sigsuspend(mask, size)`.
-    pub fn rt_sigsuspend(&mut self, t: ThreadIndex, mask: u64, bytes: u64) -> Step {
-        match read_set(self, t, mask, bytes) {
-            Ok(mask) => {
-                let thread = &mut self.table[t];
-                thread.restore_mask = Some(thread.blocked);
-                thread.blocked = mask;
-                self.wait_for_handler(t)
-            }
-            Err(error) => error.into(),
-        }
-    }
-
-    /// Waits until a handler runs. Signals that are pending already are looked at now; those without a handler may vanish or stop the
-    /// process, and the wait goes on.
-    fn wait_for_handler(&mut self, t: ThreadIndex) -> Step {
-        self.table[t].doing = Doing::Pausing;
-        let p = self.table.process_of(t);
-        let endpoint = self.table[t].endpoint;
-        while let Some(signal) = self.next_open_signal(t) {
-            if self.table.disposition(p, signal) == Disposition::Handle {
-                self.poke(t);
-                break;
-            }
-            let for_thread = self.table[t].pending.set().contains(signal);
-            self.act_on(p, for_thread.then_some(t), signal);
-            if self.table.find(endpoint) != Some(t) || self.table[p].stopped.is_some() {
-                break;
-            }
-        }
-        Step::Later
-    }
-
+impl<S: System> Programs<S> {
     fn next_open_signal(&self, t: ThreadIndex) -> Option<Signal> {
         let thread = &self.table[t];
-        let pending = thread.pending.set().or(self.table[thread.process].pending.set());
+        let pending = thread.pending.set().or(self.table[thread.process()].pending.set());
         pending.without(thread.blocked).next()
-    }
-
-    /// `rt_sigtimedwait(set, info, timeout, size)`.
-    pub fn rt_sigtimedwait(&mut self, t: ThreadIndex, a: &[u64; 7]) -> Step {
-        let wait = match self.signal_wait(t, a) {
-            Ok(wait) => wait,
-            Err(error) => return error.into(),
-        };
-        self.table[t].doing = Doing::SignalWaiting(wait);
-        if let Some(deadline) = wait.deadline_ns {
-            self.timers.set(deadline, Key::Wake(t));
-        }
-        if !self.serve_signal_wait(t) && self.table.has_work(t) {
-            self.end_signal_wait(t, Errno::EINTR);
-        }
-        Step::Later
     }
 
     fn signal_wait(&mut self, t: ThreadIndex, a: &[u64; 7]) -> Result<SignalWait, Errno> {
@@ -81,18 +28,75 @@ impl<S: System> Pm<S> {
         };
         Ok(SignalWait { set, info: a[1], deadline_ns })
     }
+}
+
+impl<S: System> Pm<S> {
+    /// `pause()`.
+    pub fn pause(&mut self, t: ThreadIndex) -> Step {
+        self.wait_for_handler(t)
+    }
+
+    /// `rt_sigsuspend(mask, size)`.
+    pub fn rt_sigsuspend(&mut self, t: ThreadIndex, mask: u64, bytes: u64) -> Step {
+        match read_set(&mut self.programs, t, mask, bytes) {
+            Ok(mask) => {
+                let thread = &mut self.programs.table[t];
+                thread.restore_mask = Some(thread.blocked);
+                thread.blocked = mask;
+                self.wait_for_handler(t)
+            }
+            Err(error) => error.into(),
+        }
+    }
+
+    /// Waits until a handler runs. Signals that are pending already are looked at now; those without a handler may vanish or stop the
+    /// process, and the wait goes on.
+    fn wait_for_handler(&mut self, t: ThreadIndex) -> Step {
+        self.programs.table[t].doing = Doing::Pausing;
+        let p = self.programs.table.process_of(t);
+        let endpoint = self.programs.table[t].endpoint();
+        while let Some(signal) = self.programs.next_open_signal(t) {
+            if self.programs.table.disposition(p, signal) == Disposition::Handle {
+                self.poke(t);
+                break;
+            }
+            let for_thread = self.programs.table[t].pending.set().contains(signal);
+            self.act_on(p, for_thread.then_some(t), signal);
+            if self.programs.table.find(endpoint) != Some(t) || self.programs.table[p].stopped().is_some() {
+                break;
+            }
+        }
+        Step::Later
+    }
+
+    /// `rt_sigtimedwait(set, info, timeout, size)`.
+    pub fn rt_sigtimedwait(&mut self, t: ThreadIndex, a: &[u64; 7]) -> Step {
+        let wait = match self.programs.signal_wait(t, a) {
+            Ok(wait) => wait,
+            Err(error) => return error.into(),
+        };
+        self.programs.table[t].doing = Doing::SignalWaiting(wait);
+        if let Some(deadline) = wait.deadline_ns {
+            self.timers.set(deadline, Key::Wake(t));
+        }
+        if !self.serve_signal_wait(t) && self.programs.table.has_work(t) {
+            self.end_signal_wait(t, Errno::EINTR);
+        }
+        Step::Later
+    }
 
     /// Ends the wait with a pending signal of its set. Returns false if there is none.
     pub fn serve_signal_wait(&mut self, t: ThreadIndex) -> bool {
-        let Doing::SignalWaiting(wait) = self.table[t].doing else { return false };
-        let p = self.table.process_of(t);
-        let taken = self.table[t].pending.take(wait.set).or_else(|| self.table[p].pending.take(wait.set));
+        let Doing::SignalWaiting(wait) = self.programs.table[t].doing else { return false };
+        let p = self.programs.table.process_of(t);
+        let taken =
+            self.programs.table[t].pending.take(wait.set).or_else(|| self.programs.table[p].pending.take(wait.set));
         let Some(info) = taken else { return false };
-        self.note_timer_signal(p, &info);
+        self.programs.note_timer_signal(p, &info);
         self.forget_signal_timer(t);
         let written = match wait.info {
             0 => Ok(()),
-            address => self.write_bytes(t, address, &info.to_bytes()),
+            address => self.programs.write_bytes(t, address, &info.to_bytes()),
         };
         self.finish(t, written.map(|()| info.signal.number() as u64));
         true
@@ -105,7 +109,7 @@ impl<S: System> Pm<S> {
     }
 
     fn forget_signal_timer(&mut self, t: ThreadIndex) {
-        if let Doing::SignalWaiting(SignalWait { deadline_ns: Some(deadline), .. }) = self.table[t].doing {
+        if let Doing::SignalWaiting(SignalWait { deadline_ns: Some(deadline), .. }) = self.programs.table[t].doing {
             self.timers.cancel(deadline, Key::Wake(t));
         }
     }

@@ -24,30 +24,30 @@ pub enum Life {
     Zombie(Ending),
 }
 
-/// One process.
+/// One process. Family, ids, stops and its end are changed by the [`Table`](super::table::Table) alone, whose invariants they are.
 pub struct Process {
     /// Its state.
-    pub life: Life,
+    pub(super) life: Life,
     /// Its id.
-    pub pid: u32,
+    pub(super) pid: u32,
     /// The process that gets its SIGCHLD; `None` for the first process.
-    pub parent: Option<ProcessIndex>,
-    /// First of its children, in order of birth.
-    pub first_child: Option<ProcessIndex>,
+    pub(super) parent: Option<ProcessIndex>,
+    /// First of its children, oldest first.
+    pub(super) first_child: Option<ProcessIndex>,
     /// Last of its children.
-    pub last_child: Option<ProcessIndex>,
-    /// Its older brother.
-    pub previous_sibling: Option<ProcessIndex>,
-    /// Its younger brother.
-    pub next_sibling: Option<ProcessIndex>,
+    pub(super) last_child: Option<ProcessIndex>,
+    /// Its next older sibling.
+    pub(super) previous_sibling: Option<ProcessIndex>,
+    /// Its next younger sibling.
+    pub(super) next_sibling: Option<ProcessIndex>,
     /// Its first thread; the others follow by `Thread::next`.
-    pub main: Option<ThreadIndex>,
+    pub(super) main: Option<ThreadIndex>,
     /// Number of its threads.
-    pub threads: u32,
+    pub(super) threads: u32,
     /// Process group.
-    pub group: u32,
+    pub(super) group: u32,
     /// Session.
-    pub session: u32,
+    pub(super) session: u32,
     /// Its ids.
     pub credentials: Credentials,
     /// Its signal actions.
@@ -57,13 +57,13 @@ pub struct Process {
     /// The signal its end is told by; `None`: none.
     pub exit_signal: Option<Signal>,
     /// The signal that stopped it; `None`: not stopped.
-    pub stopped: Option<Signal>,
+    pub(super) stopped: Option<Signal>,
     /// How it is ending: set before anything is torn down, until parent, vfs and tty know.
-    pub ending: Option<Ending>,
+    pub(super) ending: Option<Ending>,
     /// That stop has not been waited for.
-    pub stop_unreported: bool,
+    pub(super) stop_unreported: bool,
     /// It was continued, which has not been waited for.
-    pub continue_unreported: bool,
+    pub(super) continue_unreported: bool,
     /// The thread that waits in `vfork` for this process.
     pub vfork_parent: Option<Endpoint>,
     /// It has called `execve` since it was forked.
@@ -80,8 +80,8 @@ pub struct Process {
     pub arguments: Range<u64>,
     /// Where its environment lies.
     pub environment: Range<u64>,
-    /// When it was born, monotonic.
-    pub started_ns: u64,
+    /// When it started, monotonic.
+    pub(super) started_ns: u64,
     /// Processor time of threads that have ended.
     pub ended_run_ns: u64,
     /// Processor time of children that have been waited for.
@@ -94,7 +94,7 @@ pub struct Process {
 
 impl Process {
     /// A free entry.
-    pub fn free() -> Process {
+    pub(super) fn free() -> Process {
         Process {
             life: Life::Free,
             pid: 0,
@@ -131,13 +131,63 @@ impl Process {
         }
     }
 
+    /// Its state.
+    pub fn life(&self) -> Life {
+        self.life
+    }
+
+    /// Its id.
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// The process that gets its SIGCHLD; `None` for the first process.
+    pub fn parent(&self) -> Option<ProcessIndex> {
+        self.parent
+    }
+
+    /// Its first thread; `None` when it has ended.
+    pub fn main(&self) -> Option<ThreadIndex> {
+        self.main
+    }
+
+    /// Number of its threads.
+    pub fn threads(&self) -> u32 {
+        self.threads
+    }
+
+    /// Its process group.
+    pub fn group(&self) -> u32 {
+        self.group
+    }
+
+    /// Its session.
+    pub fn session(&self) -> u32 {
+        self.session
+    }
+
+    /// The signal that stopped it; `None`: it is not stopped.
+    pub fn stopped(&self) -> Option<Signal> {
+        self.stopped
+    }
+
+    /// When it started, monotonic.
+    pub fn started_ns(&self) -> u64 {
+        self.started_ns
+    }
+
+    /// How it is ending: set before anything is torn down, until parent, vfs and tty know.
+    pub fn ending(&self) -> Option<Ending> {
+        self.ending
+    }
+
     /// It has threads.
     pub fn is_alive(&self) -> bool {
         self.life == Life::Alive
     }
 
     /// What a child takes over from its parent; family, threads and ids of its own are the table's business.
-    pub fn inherit(&mut self, parent: &Process) {
+    pub(super) fn inherit(&mut self, parent: &Process) {
         self.group = parent.group;
         self.session = parent.session;
         self.credentials.clone_from(&parent.credentials);
@@ -150,8 +200,8 @@ impl Process {
         self.environment = parent.environment.clone();
     }
 
-    /// Forgets what belonged to the life before, so that the entry can be used again.
-    pub fn reset(&mut self) {
+    /// Resets the entry for the next process.
+    pub(super) fn reset(&mut self) {
         self.parent = None;
         self.first_child = None;
         self.last_child = None;

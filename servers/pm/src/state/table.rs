@@ -10,6 +10,7 @@ use super::pid::{Holder, Pids};
 use super::process::{Life, Process};
 use super::signal::Signal;
 use super::thread::Thread;
+use super::wait::Ending;
 use abi::{Endpoint, Errno};
 use alloc::{boxed::Box, vec::Vec};
 use core::ops::{Index, IndexMut};
@@ -153,6 +154,7 @@ impl Table {
         child: ProcessIndex,
         parent: ProcessIndex,
         of_grandparent: bool,
+        started_ns: u64,
     ) -> Result<(), Errno> {
         let Some(pid) = self.pids.allocate(Holder::Process(child)) else {
             self.free.push(child);
@@ -162,6 +164,7 @@ impl Table {
         entry.inherit(origin);
         entry.life = Life::Alive;
         entry.pid = pid;
+        entry.started_ns = started_ns;
         let (group, session) = (entry.group, entry.session);
         let family = origin.parent.filter(|_| of_grandparent).unwrap_or(parent);
         self.pids.retain(group);
@@ -206,10 +209,52 @@ impl Table {
     }
 
     /// Ends the stop of a process. Returns false when it was not stopped.
-    pub fn end_stop(&mut self, process: ProcessIndex) -> bool {
+    fn end_stop(&mut self, process: ProcessIndex) -> bool {
         let was_stopped = self[process].stopped.take().is_some();
         self.stopped -= u32::from(was_stopped);
         was_stopped
+    }
+
+    /// Continues a process, for its parent to be told. Returns false when it was not stopped.
+    pub fn continue_stopped(&mut self, process: ProcessIndex) -> bool {
+        let was_stopped = self.end_stop(process);
+        if was_stopped {
+            self[process].stop_unreported = false;
+            self[process].continue_unreported = true;
+        }
+        was_stopped
+    }
+
+    /// The parent has waited for the stop of this process.
+    pub fn stop_reported(&mut self, process: ProcessIndex) {
+        self[process].stop_unreported = false;
+    }
+
+    /// The parent has waited for the continuation of this process.
+    pub fn continue_reported(&mut self, process: ProcessIndex) {
+        self[process].continue_unreported = false;
+    }
+
+    /// Begins the end of a process: from now on it ends in this way, even if pm dies meanwhile.
+    pub fn begin_end(&mut self, process: ProcessIndex, ending: Ending) {
+        self[process].ending = Some(ending);
+    }
+
+    /// Makes a zombie of a process whose threads are gone.
+    pub fn make_zombie(&mut self, process: ProcessIndex, ending: Ending) {
+        self[process].life = Life::Zombie(ending);
+    }
+
+    /// Drops what a zombie needs no more. May be done again.
+    pub fn strip_zombie(&mut self, process: ProcessIndex) {
+        self.end_stop(process);
+        self[process].pending.clear();
+        self[process].executable = None;
+    }
+
+    /// Parent, vfs and tty know of the end of a process. Its entry may be free already.
+    pub fn end_settled(&mut self, process: ProcessIndex) {
+        self[process].ending = None;
     }
 
     /// Whether any process is stopped.
@@ -246,8 +291,19 @@ impl Table {
         self[thread].endpoint = Endpoint::NONE;
     }
 
+    /// The oldest child of a process.
+    pub fn first_child(&self, process: ProcessIndex) -> Option<ProcessIndex> {
+        self[process].first_child
+    }
+
+    /// Makes a child of another process the youngest child of `parent`.
+    pub fn reparent(&mut self, child: ProcessIndex, parent: ProcessIndex) {
+        self.orphan(child);
+        self.adopt(parent, child);
+    }
+
     /// Makes `child` the youngest child of `parent`.
-    pub fn adopt(&mut self, parent: ProcessIndex, child: ProcessIndex) {
+    fn adopt(&mut self, parent: ProcessIndex, child: ProcessIndex) {
         let last = self[parent].last_child.replace(child);
         match last {
             Some(last) => self[last].next_sibling = Some(child),
@@ -260,7 +316,7 @@ impl Table {
     }
 
     /// Takes `child` away from its parent.
-    pub fn orphan(&mut self, child: ProcessIndex) {
+    fn orphan(&mut self, child: ProcessIndex) {
         let Some(parent) = self[child].parent.take() else { return };
         let previous = self[child].previous_sibling.take();
         let next = self[child].next_sibling.take();

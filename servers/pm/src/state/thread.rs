@@ -96,17 +96,17 @@ pub struct SemaphoreWait {
     pub deadline_ns: Option<u64>,
 }
 
-/// One thread.
+/// One thread. To which process it belongs, and its ids, are changed by the [`Table`](super::table::Table) alone.
 #[derive(Debug)]
 pub struct Thread {
     /// Its endpoint; `NONE` marks a free entry.
-    pub endpoint: Endpoint,
+    pub(super) endpoint: Endpoint,
     /// The process it belongs to.
-    pub process: ProcessIndex,
+    pub(super) process: ProcessIndex,
     /// Its id.
-    pub tid: u32,
+    pub(super) tid: u32,
     /// The next thread of the process.
-    pub next: Option<ThreadIndex>,
+    pub(super) next: Option<ThreadIndex>,
     /// What it does.
     pub doing: Doing,
     /// Number of the Linux call it last made to pm.
@@ -138,8 +138,32 @@ pub struct Thread {
 }
 
 impl Thread {
+    /// Its endpoint; `NONE` for a free entry.
+    #[inline]
+    pub fn endpoint(&self) -> Endpoint {
+        self.endpoint
+    }
+
+    /// The process it belongs to.
+    #[inline]
+    pub fn process(&self) -> ProcessIndex {
+        self.process
+    }
+
+    /// Its id.
+    #[inline]
+    pub fn tid(&self) -> u32 {
+        self.tid
+    }
+
+    /// The next thread of its process.
+    #[inline]
+    pub fn next(&self) -> Option<ThreadIndex> {
+        self.next
+    }
+
     /// A free entry.
-    pub fn free() -> Thread {
+    pub(super) fn free() -> Thread {
         Thread {
             endpoint: Endpoint::NONE,
             process: ProcessIndex::at(0),
@@ -163,7 +187,7 @@ impl Thread {
     }
 
     /// Makes the entry a new thread's; the caller then copies what it inherits.
-    pub fn occupy(&mut self, endpoint: Endpoint, process: ProcessIndex, tid: u32) {
+    pub(super) fn occupy(&mut self, endpoint: Endpoint, process: ProcessIndex, tid: u32) {
         self.endpoint = endpoint;
         self.process = process;
         self.tid = tid;

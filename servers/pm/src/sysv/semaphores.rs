@@ -1,6 +1,7 @@
 //! The calls for System V semaphores: `semget`, `semop`, `semtimedop`, `semctl`. The sets themselves are in `state::semaphores`.
 
 use crate::pm::{Pm, Step};
+use crate::programs::Programs;
 use crate::state::credentials::Credentials;
 use crate::state::index::{ProcessIndex, ThreadIndex};
 use crate::state::semaphores::{MOST, OPERATIONS, Operation, SEMAPHORES, Set, Stop};
@@ -39,19 +40,42 @@ mod command {
 /// Words of `struct semid_ds`.
 const STATUS_WORDS: usize = 13;
 
-impl<S: System> Pm<S> {
+impl<S: System> Programs<S> {
     fn credentials_of(&self, t: ThreadIndex) -> &Credentials {
         &self.table[self.table.process_of(t)].credentials
     }
 
     fn pid_of(&self, t: ThreadIndex) -> u32 {
-        self.table[self.table.process_of(t)].pid
+        self.table[self.table.process_of(t)].pid()
     }
 
     fn now_s(&mut self) -> u64 {
         self.system.time_ns().1 / SECOND_NS
     }
 
+    fn read_operations(&mut self, t: ThreadIndex, address: u64, count: usize) -> Result<Vec<Operation>> {
+        let mut bytes = alloc::vec![0; count * size_of::<Operation>()];
+        self.system.read(self.table[t].endpoint(), address, &mut bytes)?;
+        let half = |piece: &[u8], at: usize| u16::from_le_bytes([piece[at], piece[at + 1]]);
+        let operation =
+            |piece: &[u8]| Operation { number: half(piece, 0), change: half(piece, 2) as i16, flags: half(piece, 4) };
+        Ok(bytes.chunks_exact(size_of::<Operation>()).map(operation).collect())
+    }
+
+    /// Those who wait for this semaphore to become zero, or greater.
+    fn count_waiting(&self, set: &Set, number: usize, for_zero: bool) -> u64 {
+        let waits = |(t, endpoint): &&(ThreadIndex, abi::Endpoint)| match &self.table[*t].doing {
+            Doing::SemaphoreWaiting(wait) if self.table[*t].endpoint() == *endpoint => {
+                let operation = wait.operations[wait.blocked];
+                operation.number as usize == number && (operation.change == 0) == for_zero
+            }
+            _ => false,
+        };
+        set.waiting.iter().filter(waits).count() as u64
+    }
+}
+
+impl<S: System> Pm<S> {
     /// `semget(key, count, flags)`: returns the identifier.
     pub fn semget(&mut self, t: ThreadIndex, a: &[u64; 7]) -> Result<u64> {
         let (key, count, flags) = (a[0] as u32, a[1] as i32, a[2]);
@@ -61,7 +85,7 @@ impl<S: System> Pm<S> {
             return match () {
                 () if flags & (IPC_CREAT | IPC_EXCL) == IPC_CREAT | IPC_EXCL => Err(Errno::EEXIST),
                 () if count > set.semaphores.len() => Err(Errno::EINVAL),
-                () if !set.allows(self.credentials_of(t), rights & (READ | ALTER)) => Err(Errno::EACCES),
+                () if !set.allows(self.programs.credentials_of(t), rights & (READ | ALTER)) => Err(Errno::EACCES),
                 () => Ok(set.id as u64),
             };
         }
@@ -71,8 +95,8 @@ impl<S: System> Pm<S> {
         if count == 0 {
             return Err(Errno::EINVAL);
         }
-        let now_s = self.now_s();
-        let who = &self.table[self.table.process_of(t)].credentials;
+        let now_s = self.programs.now_s();
+        let who = &self.programs.table[self.programs.table.process_of(t)].credentials;
         self.semaphores.make(key, count, flags as u32 & 0o777, who, now_s).map(u64::from)
     }
 
@@ -94,16 +118,16 @@ impl<S: System> Pm<S> {
         if count > OPERATIONS as u64 {
             return Err(Errno::E2BIG);
         }
-        let operations = self.read_operations(t, a[1], count as usize)?;
+        let operations = self.programs.read_operations(t, a[1], count as usize)?;
         let deadline_ns = match limit {
             0 => None,
             address => {
-                let duration_ns = self.read_timespec(t, address)?;
-                Some(self.system.time_ns().0.saturating_add(duration_ns))
+                let duration_ns = self.programs.read_timespec(t, address)?;
+                Some(self.programs.system.time_ns().0.saturating_add(duration_ns))
             }
         };
-        let (pid, now_s) = (self.pid_of(t), self.now_s());
-        let who = &self.table[self.table.process_of(t)].credentials;
+        let (pid, now_s) = (self.programs.pid_of(t), self.programs.now_s());
+        let who = &self.programs.table[self.programs.table.process_of(t)].credentials;
         let set = self.semaphores.get(id)?;
         let alters = operations.iter().any(|operation| operation.change != 0);
         if !set.allows(who, if alters { ALTER } else { READ }) {
@@ -120,34 +144,25 @@ impl<S: System> Pm<S> {
         }
     }
 
-    fn read_operations(&mut self, t: ThreadIndex, address: u64, count: usize) -> Result<Vec<Operation>> {
-        let mut bytes = alloc::vec![0; count * size_of::<Operation>()];
-        self.system.read(self.table[t].endpoint, address, &mut bytes)?;
-        let half = |piece: &[u8], at: usize| u16::from_le_bytes([piece[at], piece[at + 1]]);
-        let operation =
-            |piece: &[u8]| Operation { number: half(piece, 0), change: half(piece, 2) as i16, flags: half(piece, 4) };
-        Ok(bytes.chunks_exact(size_of::<Operation>()).map(operation).collect())
-    }
-
     fn wait_for_semaphores(&mut self, t: ThreadIndex, wait: SemaphoreWait) -> Step {
-        if self.table.has_work(t) {
+        if self.programs.table.has_work(t) {
             return Errno::EINTR.into();
         }
-        let endpoint = self.table[t].endpoint;
+        let endpoint = self.programs.table[t].endpoint();
         if let Ok(set) = self.semaphores.get(wait.id) {
             set.waiting.push((t, endpoint));
         }
         if let Some(deadline) = wait.deadline_ns {
             self.timers.set(deadline, Key::Wake(t));
         }
-        self.table[t].doing = Doing::SemaphoreWaiting(wait);
+        self.programs.table[t].doing = Doing::SemaphoreWaiting(wait);
         Step::Later
     }
 
     /// Ends the wait of a thread for semaphores.
     pub fn end_semaphore_wait(&mut self, t: ThreadIndex, result: Result<u64>) {
         self.forget_timer(t);
-        if let Doing::SemaphoreWaiting(wait) = &self.table[t].doing
+        if let Doing::SemaphoreWaiting(wait) = &self.programs.table[t].doing
             && let Ok(set) = self.semaphores.get(wait.id)
         {
             set.waiting.retain(|(waiter, _)| *waiter != t);
@@ -159,8 +174,8 @@ impl<S: System> Pm<S> {
     fn serve_semaphore_waits(&mut self, id: u32) {
         let mut index = 0;
         while let Some((t, endpoint)) = self.semaphores.get(id).ok().and_then(|set| set.waiting.get(index).copied()) {
-            let pid = if self.table.find(endpoint) == Some(t) { self.pid_of(t) } else { 0 };
-            let outcome = match (&mut self.table[t].doing, self.semaphores.get(id)) {
+            let pid = if self.programs.table.find(endpoint) == Some(t) { self.programs.pid_of(t) } else { 0 };
+            let outcome = match (&mut self.programs.table[t].doing, self.semaphores.get(id)) {
                 (Doing::SemaphoreWaiting(wait), Ok(set)) if pid != 0 && wait.id == id => {
                     let outcome = set.perform(&wait.operations, pid);
                     if let Err(Stop::Wait(blocked)) = outcome {
@@ -201,7 +216,7 @@ impl<S: System> Pm<S> {
             command::SETALL => {
                 let count = self.semaphores.get(id)?.semaphores.len();
                 let mut bytes = alloc::vec![0; 2 * count];
-                self.system.read(self.table[t].endpoint, argument, &mut bytes)?;
+                self.programs.system.read(self.programs.table[t].endpoint(), argument, &mut bytes)?;
                 let values = bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]]) as i32);
                 self.set_semaphores(t, id, None, &values.collect::<Vec<_>>())
             }
@@ -210,14 +225,14 @@ impl<S: System> Pm<S> {
     }
 
     fn remove_semaphores(&mut self, t: ThreadIndex, id: u32) -> Result<u64> {
-        let who = &self.table[self.table.process_of(t)].credentials;
+        let who = &self.programs.table[self.programs.table.process_of(t)].credentials;
         if !self.semaphores.get(id)?.is_owned_by(who) {
             return Err(Errno::EPERM);
         }
         let removed = self.semaphores.remove(id)?;
         for (waiter, endpoint) in removed.waiting {
-            if self.table.find(endpoint) == Some(waiter)
-                && matches!(&self.table[waiter].doing, Doing::SemaphoreWaiting(wait) if wait.id == id)
+            if self.programs.table.find(endpoint) == Some(waiter)
+                && matches!(&self.programs.table[waiter].doing, Doing::SemaphoreWaiting(wait) if wait.id == id)
             {
                 self.end_semaphore_wait(waiter, Err(Errno::EIDRM));
             }
@@ -226,10 +241,10 @@ impl<S: System> Pm<S> {
     }
 
     fn set_semaphore_owner(&mut self, t: ThreadIndex, id: u32, address: u64) -> Result<u64> {
-        let [key_and_user, group_and_creator, _] = self.read_words(t, address)?;
-        let mode = u32::from_le_bytes(self.read_bytes(t, address.wrapping_add(20))?);
-        let now_s = self.now_s();
-        let who = &self.table[self.table.process_of(t)].credentials;
+        let [key_and_user, group_and_creator, _] = self.programs.read_words(t, address)?;
+        let mode = u32::from_le_bytes(self.programs.read_bytes(t, address.wrapping_add(20))?);
+        let now_s = self.programs.now_s();
+        let who = &self.programs.table[self.programs.table.process_of(t)].credentials;
         let set = self.semaphores.get(id)?;
         if !set.is_owned_by(who) {
             return Err(Errno::EPERM);
@@ -242,8 +257,8 @@ impl<S: System> Pm<S> {
 
     /// Sets one value (`number`), or all.
     fn set_semaphores(&mut self, t: ThreadIndex, id: u32, number: Option<usize>, values: &[i32]) -> Result<u64> {
-        let (pid, now_s) = (self.pid_of(t), self.now_s());
-        let who = &self.table[self.table.process_of(t)].credentials;
+        let (pid, now_s) = (self.programs.pid_of(t), self.programs.now_s());
+        let who = &self.programs.table[self.programs.table.process_of(t)].credentials;
         let set = self.semaphores.get(id)?;
         let first = number.unwrap_or(0);
         if first + values.len() > set.semaphores.len() {
@@ -268,46 +283,34 @@ impl<S: System> Pm<S> {
         (number, command): (usize, u64),
         address: u64,
     ) -> Result<u64> {
-        let who = &self.table[self.table.process_of(t)].credentials;
+        let who = &self.programs.table[self.programs.table.process_of(t)].credentials;
         let set = self.semaphores.get(id)?;
         if !set.allows(who, READ) {
             return Err(Errno::EACCES);
         }
         let set = set.clone();
         match command {
-            command::STAT => self.write_words(t, address, status(&set)).map(|()| 0),
+            command::STAT => self.programs.write_words(t, address, status(&set)).map(|()| 0),
             command::GETALL => {
                 let bytes: Vec<u8> = set.semaphores.iter().flat_map(|one| (one.value as u16).to_le_bytes()).collect();
-                self.write_bytes(t, address, &bytes).map(|()| 0)
+                self.programs.write_bytes(t, address, &bytes).map(|()| 0)
             }
             _ => {
                 let semaphore = set.semaphores.get(number).ok_or(Errno::EINVAL)?;
                 match command {
                     command::GETPID => Ok(semaphore.pid as u64),
                     command::GETVAL => Ok(semaphore.value as u64),
-                    command::GETNCNT => Ok(self.count_waiting(&set, number, false)),
-                    command::GETZCNT => Ok(self.count_waiting(&set, number, true)),
+                    command::GETNCNT => Ok(self.programs.count_waiting(&set, number, false)),
+                    command::GETZCNT => Ok(self.programs.count_waiting(&set, number, true)),
                     _ => Err(Errno::EINVAL),
                 }
             }
         }
     }
 
-    /// Those who wait for this semaphore to become zero, or greater.
-    fn count_waiting(&self, set: &Set, number: usize, for_zero: bool) -> u64 {
-        let waits = |(t, endpoint): &&(ThreadIndex, abi::Endpoint)| match &self.table[*t].doing {
-            Doing::SemaphoreWaiting(wait) if self.table[*t].endpoint == *endpoint => {
-                let operation = wait.operations[wait.blocked];
-                operation.number as usize == number && (operation.change == 0) == for_zero
-            }
-            _ => false,
-        };
-        set.waiting.iter().filter(waits).count() as u64
-    }
-
     /// A process ends: what it wanted undone is undone.
     pub fn undo_semaphores(&mut self, p: ProcessIndex) {
-        let pid = self.table[p].pid;
+        let pid = self.programs.table[p].pid();
         let changed = self.semaphores.all().filter_map(|set| set.take_back(pid).then_some(set.id));
         for id in changed.collect::<Vec<_>>() {
             self.serve_semaphore_waits(id);

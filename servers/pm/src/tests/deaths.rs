@@ -26,7 +26,7 @@ impl Mortal {
     }
 
     fn thread(&mut self, thread: Endpoint) -> &mut super::fake::FakeThread {
-        self.world.pm.system.thread(thread)
+        self.world.pm.programs.system.thread(thread)
     }
 
     /// Makes a call. → its result, if that has come; `None`: the caller waits, runs on with other registers, or is gone.
@@ -48,7 +48,7 @@ impl Mortal {
         if catch_unwind(AssertUnwindSafe(|| act(&mut self.world))).is_ok() {
             return;
         }
-        let system = &mut self.world.pm.system;
+        let system = &mut self.world.pm.programs.system;
         system.threads.values_mut().filter(|thread| thread.waits).for_each(|thread| thread.asks_again = true);
         if let Some(event) = system.last_event.take() {
             system.file_events.push_front(event);
@@ -56,7 +56,7 @@ impl Mortal {
         self.live(&|world| world.pm.recover());
         let waiting: Vec<Message> = self.asked.values().copied().collect();
         for mut message in waiting {
-            let Some(thread) = self.world.pm.system.threads.get_mut(&message.source.0) else { continue };
+            let Some(thread) = self.world.pm.programs.system.threads.get_mut(&message.source.0) else { continue };
             if std::mem::take(&mut thread.asks_again) {
                 message.words[6] |= REPEATED;
                 self.deliver(&message);
@@ -67,8 +67,8 @@ impl Mortal {
     fn deliver(&mut self, message: &Message) {
         self.live(&|world| {
             if let Some(reply) = world.pm.handle(message).done() {
-                world.pm.system.thread(message.source).waits = false;
-                world.pm.system.replies.push((message.source, reply.result()));
+                world.pm.programs.system.thread(message.source).waits = false;
+                world.pm.programs.system.replies.push((message.source, reply.result()));
             }
         });
     }
@@ -79,15 +79,15 @@ impl Mortal {
     }
 
     fn thread_of(&self, pid: u64) -> Endpoint {
-        let table = &self.world.pm.table;
+        let table = &self.world.pm.programs.table;
         let process = table.process_by_pid(pid as u32).expect("a process");
-        table[table[process].main.expect("it lives")].endpoint
+        table[table[process].main().expect("it lives")].endpoint()
     }
 
     fn exec_event(&mut self, thread: Endpoint, text: &[u8]) {
         let event = crate::system::FileEvent { kind: vfs::EVENT_EXEC, process: thread, values: [5, 0, 0, 0] };
-        self.world.pm.system.exec_text = text.to_vec();
-        self.world.pm.system.file_events.push_back(event);
+        self.world.pm.programs.system.exec_text = text.to_vec();
+        self.world.pm.programs.system.file_events.push_back(event);
         self.live(&|world| world.pm.handle_notification(Endpoint::VFS));
     }
 }
@@ -96,9 +96,9 @@ impl Mortal {
 fn at_every_step(scenario: impl Fn(&mut Mortal)) {
     for step in 1.. {
         let mut mortal = Mortal::new();
-        mortal.world.pm.system.dies_in = Some(step);
+        mortal.world.pm.programs.system.dies_in = Some(step);
         scenario(&mut mortal);
-        if mortal.world.pm.system.dies_in.is_some() {
+        if mortal.world.pm.programs.system.dies_in.is_some() {
             assert!(step > 5, "it asks for {step} things only");
             return;
         }
@@ -110,14 +110,14 @@ fn a_child_is_made_once_and_waited_for_once() {
     at_every_step(|m| {
         let init = m.world.init;
         let (pid, child) = m.fork(init);
-        assert_eq!(m.world.pm.system.threads.len(), 2, "one child");
+        assert_eq!(m.world.pm.programs.system.threads.len(), 2, "one child");
         assert!(m.thread(child).runs);
         assert_eq!(m.call(init, nr::WAIT4, &[u64::MAX, BUFFER, 0, 0]), None);
         assert_eq!(m.call(child, nr::EXIT_GROUP, &[7]), None);
         assert_eq!(m.world.answer(init), Some(Ok(pid)));
         assert_eq!(m.world.read(init, BUFFER) as u32, 0x700);
         assert_eq!(m.call(init, nr::WAIT4, &[u64::MAX, BUFFER, 0, 0]), Some(Err(Errno::ECHILD)));
-        assert_eq!(m.world.pm.system.threads.len(), 1);
+        assert_eq!(m.world.pm.programs.system.threads.len(), 1);
     });
 }
 
@@ -126,16 +126,16 @@ fn a_child_that_shares_memory_lets_its_parent_go_when_it_execs() {
     at_every_step(|m| {
         let init = m.world.init;
         assert_eq!(m.call(init, nr::VFORK, &[]), None);
-        let child = *m.world.pm.system.threads.keys().find(|key| **key != init.0).expect("a child");
+        let child = *m.world.pm.programs.system.threads.keys().find(|key| **key != init.0).expect("a child");
         let child = Endpoint(child);
-        crate::system::System::write(&mut m.world.pm.system, child, BUFFER, b"/bin/true\0").expect("memory");
+        crate::system::System::write(&mut m.world.pm.programs.system, child, BUFFER, b"/bin/true\0").expect("memory");
         m.world.write(child, BUFFER + 64, &[BUFFER, 0]);
         assert_eq!(m.call(child, nr::EXECVE, &[BUFFER, BUFFER + 64, BUFFER + 72]), None);
         m.exec_event(child, b"/bin/true");
-        let process = m.world.pm.table.process_of(m.world.pm.table.find(child).expect("it lives"));
-        assert_eq!(m.world.pm.table[process].name(), "true");
+        let process = m.world.pm.programs.table.process_of(m.world.pm.programs.table.find(child).expect("it lives"));
+        assert_eq!(m.world.pm.programs.table[process].name(), "true");
         assert!(m.thread(child).runs && !m.thread(child).waits);
-        let pid = m.world.pm.table[process].pid as u64;
+        let pid = m.world.pm.programs.table[process].pid() as u64;
         assert_eq!(m.world.answer(init), Some(Ok(pid)), "the parent goes on");
     });
 }
@@ -167,10 +167,10 @@ fn sleepers_wake_at_their_time() {
         let (_, child) = m.fork(init);
         m.world.write(child, BUFFER, &[2, 0]);
         assert_eq!(m.call(child, nr::NANOSLEEP, &[BUFFER, 0]), None);
-        m.world.pm.system.now_ns += 1_000_000_000;
+        m.world.pm.programs.system.now_ns += 1_000_000_000;
         m.live(&|world| world.pm.handle_notification(Endpoint::CLOCK));
         assert_eq!(m.world.answer(child), None, "it has slept half of its time");
-        m.world.pm.system.now_ns += 1_000_000_000;
+        m.world.pm.programs.system.now_ns += 1_000_000_000;
         m.live(&|world| world.pm.handle_notification(Endpoint::CLOCK));
         assert_eq!(m.world.answer(child), Some(Ok(0)));
     });
@@ -183,7 +183,7 @@ fn a_call_that_kills_pm_twice_fails() {
     let message = Message { source: init, words: [0, 0, 0, 0, 0, 0, 50], ..Message::new(nr::FORK) };
     for _ in 0..2 {
         m.thread(init).waits = true;
-        m.world.pm.system.dies_in = Some(1);
+        m.world.pm.programs.system.dies_in = Some(1);
         assert!(catch_unwind(AssertUnwindSafe(|| m.world.pm.handle(&message))).is_err());
         m.thread(init).asks_again = true;
         m.world.pm.recover();
@@ -191,5 +191,5 @@ fn a_call_that_kills_pm_twice_fails() {
     }
     let again = Message { words: [0, 0, 0, 0, 0, 0, 50 | REPEATED], ..message };
     assert_eq!(m.world.pm.handle(&again).done().expect("answered").result(), Err(Errno::EIO));
-    assert_eq!(m.world.pm.system.threads.len(), 1);
+    assert_eq!(m.world.pm.programs.system.threads.len(), 1);
 }

@@ -20,7 +20,7 @@ fn put_arguments(world: &mut World, thread: Endpoint, argv: &[&str], envp: &[&st
         for string in strings {
             let mut bytes = string.as_bytes().to_vec();
             bytes.push(0);
-            crate::system::System::write(&mut world.pm.system, thread, text, &bytes).unwrap();
+            crate::system::System::write(&mut world.pm.programs.system, thread, text, &bytes).unwrap();
             world.write(thread, list, &[text]);
             text += bytes.len() as u64;
             list += 8;
@@ -43,7 +43,7 @@ fn string(world: &mut World, thread: Endpoint, mut address: u64) -> std::string:
 }
 
 fn argv(world: &mut World, thread: Endpoint) -> std::vec::Vec<std::string::String> {
-    let stack = world.pm.system.thread(thread).registers.rsp;
+    let stack = world.pm.programs.system.thread(thread).registers.rsp;
     let count = world.read(thread, stack);
     (1..=count)
         .map(|n| {
@@ -60,9 +60,9 @@ fn a_program_is_replaced_and_told_its_arguments() {
     world.handle_signal(child, 10, 0);
     let [path, args, env] = put_arguments(&mut world, child, &["/bin/echo", "hello", ""], &["A=1"]);
     assert_eq!(world.call(child, nr::EXECVE, &[path, args, env]), None);
-    assert_eq!(world.pm.system.exec_paths.last().unwrap(), "/bin/echo");
+    assert_eq!(world.pm.programs.system.exec_paths.last().unwrap(), "/bin/echo");
     world.exec_event(child, b"/bin/echo", 0);
-    assert_eq!(world.pm.system.thread(child).registers.rip, START);
+    assert_eq!(world.pm.programs.system.thread(child).registers.rip, START);
     assert_eq!(argv(&mut world, child), ["/bin/echo", "hello", ""]);
     world.call(child, nr::PRCTL, &[16, BUFFER]);
     assert_eq!(string(&mut world, child, BUFFER), "echo");
@@ -102,11 +102,11 @@ fn set_user_id_programs_get_their_owner() {
     world.call(child, nr::SETUID, &[1000]);
     let [path, args, env] = put_arguments(&mut world, child, &["/bin/su"], &[]);
     world.call(child, nr::EXECVE, &[path, args, env]);
-    world.pm.system.exec_text = b"/bin/su".to_vec();
+    world.pm.programs.system.exec_text = b"/bin/su".to_vec();
     world.file_event(vfs::EVENT_EXEC, child, [5, 0, vfs::EXEC_SETUID, 0]);
     assert_eq!(world.call(child, nr::GETEUID, &[]), Some(Ok(0)));
     assert_eq!(world.call(child, nr::GETUID, &[]), Some(Ok(1000)));
-    assert_eq!(world.pm.system.ids.last(), Some(&(child, 0)));
+    assert_eq!(world.pm.programs.system.ids.last(), Some(&(child, 0)));
 }
 
 #[test]
@@ -143,14 +143,14 @@ fn without_init_the_shell_is_tried_and_then_pm_says_so() {
     let mut pm = Pm::new(Fake::default(), Random::new([1; 32]));
     let boot = Message { source: Endpoint::RS, ..pm::Boot {}.message() };
     pm.handle(&boot);
-    let init = Endpoint(*pm.system.threads.keys().next().unwrap());
+    let init = Endpoint(*pm.programs.system.threads.keys().next().unwrap());
     let mut world = World { pm, init };
     for path in ["/sbin/init", "/bin/sh"] {
-        assert_eq!(world.pm.system.exec_paths.last().unwrap(), path);
+        assert_eq!(world.pm.programs.system.exec_paths.last().unwrap(), path);
         world.file_event(vfs::EVENT_EXEC, init, [-2i64 as u64, 0, 0, 0]);
-        assert!(world.pm.system.printed.contains(path));
+        assert!(world.pm.programs.system.printed.contains(path));
     }
-    assert!(world.pm.system.printed.contains("no first program"));
+    assert!(world.pm.programs.system.printed.contains("no first program"));
 }
 
 #[test]
@@ -162,9 +162,9 @@ fn reboot_needs_root_and_writes_back_first() {
     assert_eq!(world.call(child, nr::REBOOT, &power_off), Some(Err(Errno::EPERM)));
     assert_eq!(world.call(world.init, nr::REBOOT, &[1, 2, 3]), Some(Err(Errno::EINVAL)));
     assert_eq!(world.call(world.init, nr::REBOOT, &power_off), None);
-    assert!(world.pm.system.synced && world.pm.system.ended.is_none());
+    assert!(world.pm.programs.system.synced && world.pm.programs.system.ended.is_none());
     world.file_event(vfs::EVENT_SYNCED, Endpoint::NONE, [0; 4]);
-    assert_eq!(world.pm.system.ended, Some(crate::system::End::PowerOff));
+    assert_eq!(world.pm.programs.system.ended, Some(crate::system::End::PowerOff));
 }
 
 #[test]
@@ -179,12 +179,18 @@ fn services_and_programs_are_listed_in_order_of_pid() {
     let bytes = world.pm.handle(&Message { source, ..ask.message() }).done().unwrap().result().unwrap();
     let size = size_of::<pm::ProcessRecord>();
     assert_eq!(bytes as usize, 3 * size);
-    let pids: std::vec::Vec<u32> =
-        world.pm.system.granted.chunks(size).map(|r| pm::ProcessRecord::read_from_bytes(r).unwrap().pid).collect();
+    let pids: std::vec::Vec<u32> = world
+        .pm
+        .programs
+        .system
+        .granted
+        .chunks(size)
+        .map(|r| pm::ProcessRecord::read_from_bytes(r).unwrap().pid)
+        .collect();
     assert_eq!(pids, [1, 2, pid as u32]);
     let ask = pm::Threads { pid, first_tid: 0, grant: abi::GrantId::NONE, bytes: 100_000 };
     let bytes = world.pm.handle(&Message { source, ..ask.message() }).done().unwrap().result().unwrap();
-    let thread = pm::ProcessRecord::read_from_bytes(&world.pm.system.granted[..size]).unwrap();
+    let thread = pm::ProcessRecord::read_from_bytes(&world.pm.programs.system.granted[..size]).unwrap();
     assert_eq!((bytes as usize, thread.pid, thread.process), (size, pid as u32, pid as u32));
     let nobody = pm::Threads { pid: 4000, ..ask };
     let answer = world.pm.handle(&Message { source, ..nobody.message() }).done().unwrap();

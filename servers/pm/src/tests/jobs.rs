@@ -29,18 +29,18 @@ fn status(world: &mut World, shell: Endpoint) -> u32 {
 fn control_z_stops_the_job_and_fg_continues_its_read() {
     let mut world = World::new();
     let (shell, pid, job) = shell_and_job(&mut world);
-    let entry = world.pm.system.thread(job);
+    let entry = world.pm.programs.system.thread(job);
     entry.blocked_on = Endpoint::current(slot::VFS);
     entry.registers.rip = 0x5002;
     world.terminal_event(TSTP, pid);
-    assert_eq!(world.pm.system.cancelled, [(job, Errno::ERESTARTSYS)]);
+    assert_eq!(world.pm.programs.system.cancelled, [(job, Errno::ERESTARTSYS)]);
     assert_eq!(world.report_interrupted(job, Some((nr::READ, Err(Errno::ERESTARTSYS)))), None);
-    assert!(world.pm.system.thread(job).waits, "a stopped thread is not answered");
+    assert!(world.pm.programs.system.thread(job).waits, "a stopped thread is not answered");
     assert_eq!(status(&mut world, shell), 0x147f);
     assert_eq!(status(&mut world, shell), 0);
 
     world.call(shell, nr::KILL, &[-(pid as i64) as u64, CONT]);
-    let entry = world.pm.system.thread(job);
+    let entry = world.pm.programs.system.thread(job);
     assert!(!entry.waits);
     assert_eq!((entry.registers.rip, entry.registers.rax), (0x5000, nr::READ as u64));
     assert_eq!(status(&mut world, shell), 0xffff);
@@ -89,12 +89,12 @@ fn orphaned_groups_are_not_stopped_by_the_terminal_and_get_hup_when_stopped() {
     world.call(shell, nr::EXIT_GROUP, &[0]);
     world.report_interrupted(job, None);
     assert!(!world.is_there(job), "SIGHUP ends the stopped orphan");
-    assert!(!world.pm.table.has_stopped());
+    assert!(!world.pm.programs.table.has_stopped());
 
     let (shell, pid, job) = shell_and_job(&mut world);
     world.call(shell, nr::EXIT_GROUP, &[0]);
     world.terminal_event(TSTP, pid);
-    assert!(!world.pm.system.thread(job).interrupted);
+    assert!(!world.pm.programs.system.thread(job).interrupted);
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn the_end_of_a_session_leader_is_told_to_tty() {
     let session = world.call(shell, nr::SETSID, &[]).unwrap().unwrap();
     assert_eq!(world.call(shell, nr::SETSID, &[]), Some(Err(Errno::EPERM)));
     world.call(shell, nr::EXIT_GROUP, &[0]);
-    assert_eq!(world.pm.system.sessions_ended, [session as u32]);
+    assert_eq!(world.pm.programs.system.sessions_ended, [session as u32]);
 }
 
 #[test]
@@ -133,16 +133,16 @@ fn a_terminal_signal_reaches_the_whole_group() {
 fn a_background_read_stops_the_job_or_fails_when_it_cannot() {
     let mut world = World::new();
     let (shell, pid, job) = shell_and_job(&mut world);
-    world.pm.system.thread(job).blocked_on = Endpoint::current(slot::VFS);
+    world.pm.programs.system.thread(job).blocked_on = Endpoint::current(slot::VFS);
     world.terminal_event(21, pid);
     assert_eq!(status(&mut world, shell), 0x157f);
 
     let (_, pid, job) = shell_and_job(&mut world);
     world.write(job, BUFFER, &[1, 0, 0, 0]);
     world.call(job, nr::RT_SIGACTION, &[21, BUFFER, 0, 8]);
-    world.pm.system.thread(job).blocked_on = Endpoint::current(slot::VFS);
+    world.pm.programs.system.thread(job).blocked_on = Endpoint::current(slot::VFS);
     world.terminal_event(21, pid);
-    assert_eq!(world.pm.system.cancelled.last(), Some(&(job, Errno::EIO)));
+    assert_eq!(world.pm.programs.system.cancelled.last(), Some(&(job, Errno::EIO)));
 }
 
 #[test]
@@ -155,5 +155,5 @@ fn a_group_that_was_orphaned_all_along_gets_no_hangup() {
     world.call(script, nr::KILL, &[pid, STOP]);
     world.call(other, nr::EXIT_GROUP, &[0]);
     assert!(world.is_there(script));
-    assert!(world.pm.table.has_stopped());
+    assert!(world.pm.programs.table.has_stopped());
 }

@@ -18,7 +18,7 @@ fn a_child_has_a_pid_a_parent_and_runs() {
     assert_eq!(world.call(world.init, nr::GETPID, &[]), Some(Ok(1)));
     assert_eq!(world.call(child, nr::GETPID, &[]), Some(Ok(pid)));
     assert_eq!(world.call(child, nr::GETPPID, &[]), Some(Ok(1)));
-    assert!(world.pm.system.thread(child).runs);
+    assert!(world.pm.programs.system.thread(child).runs);
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn ignored_children_leave_no_zombies() {
     assert_eq!(wait4(&mut world, -1, 0), None);
     world.call(child, nr::EXIT_GROUP, &[0]);
     assert_eq!(world.answer(world.init), Some(Err(Errno::ECHILD)));
-    assert_eq!(world.pm.table.processes().count(), 1);
+    assert_eq!(world.pm.programs.table.processes().count(), 1);
 }
 
 #[test]
@@ -105,8 +105,8 @@ fn threads_share_a_pid_and_the_last_one_ends_the_process() {
     let tid = world.call(child, nr::CLONE, &[flags, MEMORY.end, BUFFER, BUFFER + 8, 0x1234]).unwrap().unwrap();
     let thread = world.newest();
     assert_eq!(world.read(child, BUFFER) as u32, tid as u32);
-    assert_eq!(world.pm.system.thread(thread).registers.rsp, MEMORY.end);
-    assert_eq!(world.pm.system.thread(thread).registers.fs_base, 0x1234);
+    assert_eq!(world.pm.programs.system.thread(thread).registers.rsp, MEMORY.end);
+    assert_eq!(world.pm.programs.system.thread(thread).registers.fs_base, 0x1234);
     assert_eq!(world.call(thread, nr::GETPID, &[]), Some(Ok(pid)));
     assert_eq!(world.call(thread, nr::GETTID, &[]), Some(Ok(tid)));
     world.write(child, BUFFER + 8, &[99]);
@@ -136,7 +136,7 @@ fn nonsense_flags_are_refused() {
     for flags in [0x1_0000, 0x800, 0x2000_0000, 0x1000] {
         assert_eq!(world.call(world.init, nr::CLONE, &[flags]), Some(Err(Errno::EINVAL)), "{flags:#x}");
     }
-    assert_eq!(world.pm.system.threads.len(), 1);
+    assert_eq!(world.pm.programs.system.threads.len(), 1);
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn clone3_takes_its_arguments_from_memory() {
     world.write(world.init, BUFFER, &[0x100 | 0x4000, 0, 0, 0, 17, MEMORY.start, 0x1000, 0]);
     assert_eq!(world.call(world.init, nr::CLONE3, &[BUFFER, 64]), None);
     let child = world.newest();
-    assert_eq!(world.pm.system.thread(child).registers.rsp, MEMORY.start + 0x1000);
+    assert_eq!(world.pm.programs.system.thread(child).registers.rsp, MEMORY.start + 0x1000);
     assert_eq!(world.call(world.init, nr::CLONE3, &[BUFFER, 8]), Some(Err(Errno::EINVAL)));
 }
 
@@ -175,7 +175,7 @@ fn a_full_table_is_eagain_and_everything_is_usable_afterwards() {
         world.call(child, nr::EXIT_GROUP, &[0]);
         assert!(wait4(&mut world, -1, 0).unwrap().is_ok());
     }
-    assert_eq!(world.pm.table.processes().count(), 1);
+    assert_eq!(world.pm.programs.table.processes().count(), 1);
     world.fork(world.init);
 }
 
@@ -215,13 +215,16 @@ fn random_calls_never_break_pm() {
         if matches!(number, nr::REBOOT | nr::SETSID) {
             continue;
         }
-        world.pm.system.thread(victim).waits = false;
+        world.pm.programs.system.thread(victim).waits = false;
         world.call(victim, number, &arguments);
-        if !world.is_there(victim) || world.pm.system.thread(victim).waits || world.pm.system.threads.len() > 500 {
-            let others: std::vec::Vec<u32> = world.pm.system.threads.keys().copied().collect();
+        if !world.is_there(victim)
+            || world.pm.programs.system.thread(victim).waits
+            || world.pm.programs.system.threads.len() > 500
+        {
+            let others: std::vec::Vec<u32> = world.pm.programs.system.threads.keys().copied().collect();
             for other in others.into_iter().map(abi::Endpoint).filter(|other| *other != world.init) {
-                if let Some(t) = world.pm.table.find(other) {
-                    let p = world.pm.table.process_of(t);
+                if let Some(t) = world.pm.programs.table.find(other) {
+                    let p = world.pm.programs.table.process_of(t);
                     world.pm.exit_group(p, 0);
                 }
             }
@@ -229,5 +232,5 @@ fn random_calls_never_break_pm() {
             victim = world.fork(world.init).1;
         }
     }
-    assert!(world.pm.system.ended.is_none());
+    assert!(world.pm.programs.system.ended.is_none());
 }

@@ -17,12 +17,12 @@ fn block(world: &mut World, thread: Endpoint, how: u64, signal: u64) {
 }
 
 fn runs_handler(world: &mut World, thread: Endpoint) -> bool {
-    world.pm.system.thread(thread).registers.rip == HANDLER
+    world.pm.programs.system.thread(thread).registers.rip == HANDLER
 }
 
 /// The handler returns: its `ret` has popped the return address.
 fn sigreturn(world: &mut World, thread: Endpoint) {
-    world.pm.system.thread(thread).registers.rsp += 8;
+    world.pm.programs.system.thread(thread).registers.rsp += 8;
     assert_eq!(world.call(thread, nr::RT_SIGRETURN, &[]), None);
 }
 
@@ -43,12 +43,12 @@ fn a_handler_runs_on_the_way_out_of_kill_and_sigreturn_restores_everything() {
     let mut world = World::new();
     let (pid, child) = world.fork(world.init);
     world.handle_signal(child, USR1, 0);
-    let registers = &mut world.pm.system.thread(child).registers;
+    let registers = &mut world.pm.programs.system.thread(child).registers;
     (registers.rip, registers.rbx, registers.r15) = (0x5000, 77, 88);
     let stack = registers.rsp;
     assert_eq!(world.call(child, nr::KILL, &[pid, USR1]), None);
     assert!(runs_handler(&mut world, child));
-    let registers = world.pm.system.thread(child).registers;
+    let registers = world.pm.programs.system.thread(child).registers;
     assert_eq!(registers.rdi, USR1);
     assert_eq!(registers.rsp % 16, 8);
     assert!(registers.rsp < stack - 128);
@@ -56,9 +56,9 @@ fn a_handler_runs_on_the_way_out_of_kill_and_sigreturn_restores_everything() {
     assert_eq!(world.read(child, registers.rsi) as u32, USR1 as u32);
     assert_eq!(world.read(child, registers.rsi + 16) as u32, pid as u32);
 
-    world.pm.system.thread(child).registers.rbx = 0;
+    world.pm.programs.system.thread(child).registers.rbx = 0;
     sigreturn(&mut world, child);
-    let registers = world.pm.system.thread(child).registers;
+    let registers = world.pm.programs.system.thread(child).registers;
     assert_eq!((registers.rip, registers.rbx, registers.r15, registers.rax, registers.rsp), (0x5000, 77, 88, 0, stack));
 }
 
@@ -69,13 +69,13 @@ fn the_signal_is_blocked_while_its_handler_runs_unless_nodefer() {
         let (pid, child) = world.fork(world.init);
         world.handle_signal(child, USR1, flags);
         world.call(child, nr::KILL, &[pid, USR1]);
-        world.pm.system.thread(child).registers.rip = 1;
+        world.pm.programs.system.thread(child).registers.rip = 1;
         let second = world.call(child, nr::KILL, &[pid, USR1]);
         assert_eq!(second == Some(Ok(0)), blocked);
         if blocked {
             sigreturn(&mut world, child);
             assert!(
-                world.pm.system.thread(child).registers.rip == HANDLER,
+                world.pm.programs.system.thread(child).registers.rip == HANDLER,
                 "the second signal comes after the first handler"
             );
         }
@@ -103,15 +103,15 @@ fn a_call_of_vfs_is_cancelled_and_repeated_with_sa_restart_only() {
         let mut world = World::new();
         let (pid, child) = world.fork(world.init);
         world.handle_signal(child, USR1, flags);
-        let entry = world.pm.system.thread(child);
+        let entry = world.pm.programs.system.thread(child);
         entry.blocked_on = Endpoint::current(slot::VFS);
         entry.registers.rip = 0x5002;
         world.call(world.init, nr::KILL, &[pid, USR1]);
-        assert_eq!(world.pm.system.cancelled, [(child, Errno::ERESTARTSYS)]);
+        assert_eq!(world.pm.programs.system.cancelled, [(child, Errno::ERESTARTSYS)]);
         world.report_interrupted(child, Some((call, Err(Errno::ERESTARTSYS))));
         assert!(runs_handler(&mut world, child));
         sigreturn(&mut world, child);
-        let registers = world.pm.system.thread(child).registers;
+        let registers = world.pm.programs.system.thread(child).registers;
         assert_eq!(registers.rax, expected);
         assert_eq!(registers.rip, if flags == RESTART && call == nr::READ { 0x5000 } else { 0x5002 });
     }
@@ -122,12 +122,12 @@ fn a_call_that_vfs_has_not_received_is_withdrawn() {
     let mut world = World::new();
     let (pid, child) = world.fork(world.init);
     world.handle_signal(child, USR1, 0);
-    let entry = world.pm.system.thread(child);
+    let entry = world.pm.programs.system.thread(child);
     entry.blocked_on = Endpoint::current(slot::VFS);
     entry.state = state::SENDING;
     (entry.registers.rip, entry.registers.linux_call) = (0x5002, 0);
     world.call(world.init, nr::KILL, &[pid, USR1]);
-    let registers = world.pm.system.thread(child).registers;
+    let registers = world.pm.programs.system.thread(child).registers;
     assert_eq!((registers.rip, registers.rax), (0x5000, nr::READ as u64));
     world.report_interrupted(child, None);
     assert!(runs_handler(&mut world, child));
@@ -144,7 +144,7 @@ fn sigsuspend_runs_the_handler_and_restores_the_mask() {
     assert_eq!(world.call(child, nr::RT_SIGSUSPEND, &[BUFFER, 8]), None);
     assert!(runs_handler(&mut world, child));
     sigreturn(&mut world, child);
-    assert_eq!(world.pm.system.thread(child).registers.rax, -4i64 as u64);
+    assert_eq!(world.pm.programs.system.thread(child).registers.rax, -4i64 as u64);
     world.call(child, nr::RT_SIGPROCMASK, &[0, 0, BUFFER, 8]);
     assert_eq!(world.read(child, BUFFER), 1 << (USR1 - 1));
 }
@@ -173,7 +173,7 @@ fn waiting_for_children_ends_for_a_handler_but_the_childs_end_comes_first() {
     world.call(child, nr::EXIT_GROUP, &[0]);
     assert!(runs_handler(&mut world, parent));
     sigreturn(&mut world, parent);
-    assert_eq!(world.pm.system.thread(parent).registers.rax, pid);
+    assert_eq!(world.pm.programs.system.thread(parent).registers.rax, pid);
 }
 
 #[test]
@@ -184,7 +184,7 @@ fn an_exception_without_a_handler_kills_and_is_logged() {
     block(&mut world, child, 0, 11);
     assert!(world.pm.handle(&Message { source: child, ..exception.message() }).done().is_none());
     assert!(!world.is_there(child));
-    assert!(world.pm.system.printed.contains("SIGSEGV"));
+    assert!(world.pm.programs.system.printed.contains("SIGSEGV"));
     world.call(world.init, nr::WAIT4, &[pid, BUFFER, 0, 0]);
     assert_eq!(world.read(world.init, BUFFER) as u32, 11);
 }
@@ -197,7 +197,7 @@ fn an_exception_with_a_handler_tells_the_address() {
     let exception = kernel::Exception { vector: 14, error: -14i64 as u64, ip: 0x5000, address: 0x66 };
     world.pm.handle(&Message { source: child, ..exception.message() });
     assert!(runs_handler(&mut world, child));
-    let registers = world.pm.system.thread(child).registers;
+    let registers = world.pm.programs.system.thread(child).registers;
     assert_eq!(world.read(child, registers.rsi + 16), 0x66);
 }
 
@@ -206,7 +206,7 @@ fn a_handler_without_stack_is_the_end() {
     let mut world = World::new();
     let (pid, child) = world.fork(world.init);
     world.handle_signal(child, USR1, 0);
-    world.pm.system.thread(child).registers.rsp = 64;
+    world.pm.programs.system.thread(child).registers.rsp = 64;
     world.call(child, nr::KILL, &[pid, USR1]);
     assert!(!world.is_there(child));
 }
@@ -219,7 +219,7 @@ fn the_alternate_stack_is_used_and_shown_as_busy() {
     world.write(child, BUFFER, &[MEMORY.start + 0x4000, 0, 0x2000]);
     assert_eq!(world.call(child, nr::SIGALTSTACK, &[BUFFER, 0]), Some(Ok(0)));
     world.call(child, nr::KILL, &[pid, USR1]);
-    let stack_pointer = world.pm.system.thread(child).registers.rsp;
+    let stack_pointer = world.pm.programs.system.thread(child).registers.rsp;
     assert!((MEMORY.start + 0x4000..MEMORY.start + 0x6000).contains(&stack_pointer));
     assert_eq!(world.call(child, nr::SIGALTSTACK, &[BUFFER, 0]), Some(Err(Errno::EPERM)));
 }
@@ -229,7 +229,7 @@ fn sigpipe_of_vfs_kills_or_ends_the_write_with_epipe() {
     let mut world = World::new();
     let (_, child) = world.fork(world.init);
     world.file_event(vfs::EVENT_SIGNAL, child, [13, 0, 0, 0]);
-    assert_eq!(world.pm.system.cancelled, [(child, Errno::EPIPE)]);
+    assert_eq!(world.pm.programs.system.cancelled, [(child, Errno::EPIPE)]);
     world.report_interrupted(child, Some((nr::WRITE, Err(Errno::EPIPE))));
     assert!(!world.is_there(child));
 }
@@ -294,7 +294,7 @@ fn a_sleeper_that_is_ended_wakes_to_die() {
     world.write(child, BUFFER, &[5, 0]);
     assert_eq!(world.call(child, nr::NANOSLEEP, &[BUFFER, 0]), None);
     world.call(world.init, nr::KILL, &[pid, 15]);
-    assert_eq!(world.pm.system.alarm, None);
+    assert_eq!(world.pm.programs.system.alarm, None);
     assert!(world.is_there(child));
     world.report_interrupted(child, None);
     assert!(!world.is_there(child));

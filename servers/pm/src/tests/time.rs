@@ -18,13 +18,13 @@ fn sleeps_end_in_order_of_their_deadlines() {
             child
         })
         .into();
-    assert_eq!(world.pm.system.alarm, Some(SECOND));
+    assert_eq!(world.pm.programs.system.alarm, Some(SECOND));
     world.set_time(SECOND);
     assert_eq!(world.answer(sleepers[1]), Some(Ok(0)));
-    assert_eq!(world.pm.system.alarm, Some(2 * SECOND));
+    assert_eq!(world.pm.programs.system.alarm, Some(2 * SECOND));
     world.set_time(3 * SECOND);
     assert_eq!((world.answer(sleepers[0]), world.answer(sleepers[2])), (Some(Ok(0)), Some(Ok(0))));
-    assert_eq!(world.pm.system.alarm, None);
+    assert_eq!(world.pm.programs.system.alarm, None);
 }
 
 #[test]
@@ -37,7 +37,7 @@ fn the_alarm_carries_the_best_priority_of_all_who_have_timers() {
     for (sleeper, seconds, queue) in [(ordinary, 1, 0), (real_time, 2, abi::call::REAL_TIME + 25)] {
         world.write(sleeper, BUFFER, &[seconds, 0]);
         assert_eq!(world.call(sleeper, nr::NANOSLEEP, &[BUFFER, 0]), None);
-        assert_eq!((world.pm.system.alarm, world.pm.system.alarm_queue), (Some(SECOND), queue));
+        assert_eq!((world.pm.programs.system.alarm, world.pm.programs.system.alarm_queue), (Some(SECOND), queue));
     }
 }
 
@@ -51,7 +51,7 @@ fn a_handler_ends_a_sleep_and_the_rest_is_told() {
     world.set_time(2 * SECOND);
     world.call(world.init, nr::KILL, &[pid, 10]);
     assert_eq!((world.read(child, BUFFER + 16), world.read(child, BUFFER + 24)), (3, 0));
-    assert_eq!(world.pm.system.alarm, None);
+    assert_eq!(world.pm.programs.system.alarm, None);
 }
 
 #[test]
@@ -61,17 +61,17 @@ fn a_sleeper_that_is_killed_leaves_no_timer() {
     world.write(child, BUFFER, &[5, 0]);
     world.call(child, nr::NANOSLEEP, &[BUFFER, 0]);
     world.call(world.init, nr::KILL, &[pid, 9]);
-    assert_eq!(world.pm.system.alarm, None);
+    assert_eq!(world.pm.programs.system.alarm, None);
 }
 
 #[test]
 fn absolute_sleeps_follow_their_clock() {
     let mut world = World::new();
-    world.pm.system.real_offset_ns = 1000 * SECOND;
+    world.pm.programs.system.real_offset_ns = 1000 * SECOND;
     let (_, child) = world.fork(world.init);
     world.write(child, BUFFER, &[1002, 0]);
     assert_eq!(world.call(child, nr::CLOCK_NANOSLEEP, &[0, 1, BUFFER, 0]), None);
-    assert_eq!(world.pm.system.alarm, Some(2 * SECOND));
+    assert_eq!(world.pm.programs.system.alarm, Some(2 * SECOND));
     assert_eq!(world.call(world.init, nr::CLOCK_NANOSLEEP, &[77, 0, BUFFER, 0]), Some(Err(Errno::EINVAL)));
 }
 
@@ -95,10 +95,10 @@ fn interval_timers_repeat_in_their_rhythm() {
     world.write(child, BUFFER, &[2, 0, 1, 0]);
     assert_eq!(world.call(child, nr::SETITIMER, &[0, BUFFER, 0]), Some(Ok(0)));
     world.set_time(SECOND);
-    assert!(world.pm.system.thread(child).interrupted);
-    assert_eq!(world.pm.system.alarm, Some(3 * SECOND));
+    assert!(world.pm.programs.system.thread(child).interrupted);
+    assert_eq!(world.pm.programs.system.alarm, Some(3 * SECOND));
     world.set_time(8 * SECOND);
-    assert_eq!(world.pm.system.alarm, Some(9 * SECOND));
+    assert_eq!(world.pm.programs.system.alarm, Some(9 * SECOND));
     assert_eq!(world.call(world.init, nr::SETITIMER, &[5, BUFFER, 0]), Some(Err(Errno::EINVAL)));
 }
 
@@ -108,10 +108,10 @@ fn processor_time_is_watched_without_the_kernels_help() {
     let (_, child) = world.fork(world.init);
     world.write(child, BUFFER, &[0, 0, 1, 0]);
     assert_eq!(world.call(child, nr::SETITIMER, &[2, BUFFER, 0]), Some(Ok(0)));
-    world.pm.system.thread(child).run_ns = SECOND / 2;
+    world.pm.programs.system.thread(child).run_ns = SECOND / 2;
     world.set_time(SECOND);
     assert!(world.is_there(child), "only half of the time was used");
-    world.pm.system.thread(child).run_ns = SECOND;
+    world.pm.programs.system.thread(child).run_ns = SECOND;
     world.set_time(2 * SECOND);
     world.report_interrupted(child, None);
     assert!(!world.is_there(child), "SIGPROF kills");

@@ -11,16 +11,16 @@ impl<S: System> Pm<S> {
         if !self.timers.have_changed() {
             return;
         }
-        let queue = self.table.best_queue(self.timers.keys());
+        let queue = self.programs.table.best_queue(self.timers.keys());
         if let Some(deadline_ns) = self.timers.alarm_to_set(queue) {
-            self.system.set_alarm(deadline_ns, queue);
+            self.programs.system.set_alarm(deadline_ns, queue);
         }
     }
 
     /// The kernel's alarm has fired: does what all expired timers are for.
     pub fn alarm_fired(&mut self) {
         self.timers.alarm_fired();
-        let (now_ns, _) = self.system.time_ns();
+        let (now_ns, _) = self.programs.system.time_ns();
         while let Some(key) = self.timers.pop_expired(now_ns) {
             match key {
                 Key::Wake(thread) => self.time_is_up(thread),

@@ -2,6 +2,7 @@
 //! Real time is monotonic time plus an offset the kernel keeps; a sleep until a point in real time is converted when it begins.
 
 use crate::pm::{Pm, Step};
+use crate::programs::Programs;
 use crate::state::index::{ProcessIndex, ThreadIndex};
 use crate::state::thread::{Doing, Sleep};
 use crate::state::time::{CLOCK_TICK_NS, SECOND_NS, from_timespec, from_timeval, to_timespec, to_timeval};
@@ -38,14 +39,14 @@ impl Clock {
     }
 }
 
-impl<S: System> Pm<S> {
+impl<S: System> Programs<S> {
     /// Processor time of a process so far.
     pub fn run_ns(&mut self, p: ProcessIndex) -> u64 {
         let mut sum = self.table[p].ended_run_ns;
-        let mut next = self.table[p].main;
+        let mut next = self.table[p].main();
         while let Some(t) = next {
-            next = self.table[t].next;
-            sum += self.system.thread_use(self.table[t].endpoint).run_ns;
+            next = self.table[t].next();
+            sum += self.system.thread_use(self.table[t].endpoint()).run_ns;
         }
         sum
     }
@@ -55,7 +56,7 @@ impl<S: System> Pm<S> {
             Clock::Real => self.system.time_ns().1,
             Clock::Monotonic => self.system.time_ns().0,
             Clock::Process => self.run_ns(self.table.process_of(t)),
-            Clock::Thread => self.system.thread_use(self.table[t].endpoint).run_ns,
+            Clock::Thread => self.system.thread_use(self.table[t].endpoint()).run_ns,
         }
     }
 
@@ -138,7 +139,7 @@ impl<S: System> Pm<S> {
         let run_ns = match who {
             0 => self.run_ns(p),
             -1 => self.table[p].children_run_ns,
-            1 => self.system.thread_use(self.table[t].endpoint).run_ns,
+            1 => self.system.thread_use(self.table[t].endpoint()).run_ns,
             _ => return Err(Errno::EINVAL),
         };
         self.write_usage(t, address, run_ns)?;
@@ -156,12 +157,14 @@ impl<S: System> Pm<S> {
     pub fn read_timespec(&mut self, t: ThreadIndex, address: u64) -> Result<u64> {
         from_timespec(self.read_words(t, address)?)
     }
+}
 
+impl<S: System> Pm<S> {
     /// `nanosleep(time, rest)`.
     pub fn nanosleep(&mut self, t: ThreadIndex, time: u64, rest: u64) -> Step {
-        match self.read_timespec(t, time) {
+        match self.programs.read_timespec(t, time) {
             Ok(duration_ns) => {
-                let deadline_ns = self.system.time_ns().0.saturating_add(duration_ns);
+                let deadline_ns = self.programs.system.time_ns().0.saturating_add(duration_ns);
                 self.sleep(t, Sleep { deadline_ns, rest })
             }
             Err(error) => error.into(),
@@ -174,11 +177,11 @@ impl<S: System> Pm<S> {
             Ok(clock @ (Clock::Real | Clock::Monotonic)) => clock,
             _ => return Errno::EINVAL.into(),
         };
-        let time_ns = match self.read_timespec(t, a[2]) {
+        let time_ns = match self.programs.read_timespec(t, a[2]) {
             Ok(time_ns) => time_ns,
             Err(error) => return error.into(),
         };
-        let (now_ns, real_ns) = self.system.time_ns();
+        let (now_ns, real_ns) = self.programs.system.time_ns();
         let absolute = a[1] & TIMER_ABSTIME != 0;
         let distance_ns = match (absolute, clock) {
             (false, _) => time_ns,
@@ -190,8 +193,9 @@ impl<S: System> Pm<S> {
     }
 
     fn sleep(&mut self, t: ThreadIndex, sleep: Sleep) -> Step {
-        self.table[t].doing = Doing::Sleeping(sleep);
-        if self.table.has_work(t) && self.table[self.table.process_of(t)].stopped.is_none() {
+        self.programs.table[t].doing = Doing::Sleeping(sleep);
+        if self.programs.table.has_work(t) && self.programs.table[self.programs.table.process_of(t)].stopped().is_none()
+        {
             self.end_sleep_early(t);
         } else {
             self.timers.set(sleep.deadline_ns, Key::Wake(t));
@@ -201,12 +205,12 @@ impl<S: System> Pm<S> {
 
     /// A handler is to run: the sleep ends with EINTR and what is left of it.
     pub fn end_sleep_early(&mut self, t: ThreadIndex) {
-        let Doing::Sleeping(sleep) = self.table[t].doing else { return };
+        let Doing::Sleeping(sleep) = self.programs.table[t].doing else { return };
         self.timers.cancel(sleep.deadline_ns, Key::Wake(t));
         let mut result = Err(Errno::EINTR);
         if sleep.rest != 0 {
-            let left_ns = sleep.deadline_ns.saturating_sub(self.system.time_ns().0);
-            if self.write_words(t, sleep.rest, to_timespec(left_ns)).is_err() {
+            let left_ns = sleep.deadline_ns.saturating_sub(self.programs.system.time_ns().0);
+            if self.programs.write_words(t, sleep.rest, to_timespec(left_ns)).is_err() {
                 result = Err(Errno::EFAULT);
             }
         }
@@ -215,7 +219,7 @@ impl<S: System> Pm<S> {
 
     /// The deadline of a thread's sleep or timed wait has come.
     pub fn time_is_up(&mut self, t: ThreadIndex) {
-        match self.table[t].doing {
+        match self.programs.table[t].doing {
             Doing::Sleeping(_) => self.finish(t, Ok(0)),
             Doing::SignalWaiting(_) => self.finish(t, Err(Errno::EAGAIN)),
             Doing::SemaphoreWaiting(_) => self.end_semaphore_wait(t, Err(Errno::EAGAIN)),

@@ -3,6 +3,7 @@
 //! An expiry sends a signal, unless that of the last expiry has not been taken yet: then it counts as overrun in the siginfo that waits.
 
 use crate::pm::Pm;
+use crate::programs::Programs;
 use crate::state::index::{ProcessIndex, ThreadIndex};
 use crate::state::intervals::{Interval, PosixTimer};
 use crate::state::signal::{SigInfo, Signal};
@@ -29,7 +30,7 @@ const SIGEV_NONE: u32 = 1;
 const SIGEV_THREAD: u32 = 2;
 const SIGEV_THREAD_ID: u32 = 4;
 
-impl<S: System> Pm<S> {
+impl<S: System> Programs<S> {
     /// `timer_create(clock, event, address of id)`.
     pub fn timer_create(&mut self, t: ThreadIndex, a: &[u64; 7]) -> Result<u64> {
         let real = match a[0] & 0xffff_ffff {
@@ -79,26 +80,6 @@ impl<S: System> Pm<S> {
         place.and_then(Option::as_mut).ok_or(Errno::EINVAL)
     }
 
-    /// `timer_settime(id, flags, new, old)`.
-    pub fn timer_settime(&mut self, t: ThreadIndex, a: &[u64; 7]) -> Result<u64> {
-        let p = self.table.process_of(t);
-        let real = self.posix_timer(p, a[0])?.real;
-        let [period_s, period_ns, value_s, value_ns] = self.read_words(t, a[2])?;
-        let (period_ns, value_ns) = (from_timespec([period_s, period_ns])?, from_timespec([value_s, value_ns])?);
-        let (now_ns, real_ns) = self.system.time_ns();
-        let wait_ns = match (a[1] & TIMER_ABSTIME != 0, real) {
-            (false, _) => value_ns,
-            (true, true) => value_ns.saturating_sub(real_ns),
-            (true, false) => value_ns.saturating_sub(now_ns),
-        };
-        if a[3] != 0 {
-            self.timer_gettime(t, a[0], a[3])?;
-        }
-        let deadline_ns = (value_ns != 0).then(|| now_ns.saturating_add(wait_ns));
-        self.set_posix_timer(p, a[0] as usize, Interval { deadline_ns, period_ns });
-        Ok(0)
-    }
-
     /// `timer_gettime(id, value)`.
     pub fn timer_gettime(&mut self, t: ThreadIndex, id: u64, address: u64) -> Result<u64> {
         let p = self.table.process_of(t);
@@ -117,17 +98,48 @@ impl<S: System> Pm<S> {
         Ok(self.posix_timer(p, id)?.overruns.min(i32::MAX as u32) as u64)
     }
 
+    /// A signal has been taken: if a timer sent it, `timer_getoverrun` tells of that expiry from now on.
+    pub fn note_timer_signal(&mut self, p: ProcessIndex, info: &SigInfo) {
+        if let Some((id, overruns)) = info.timer_and_overruns()
+            && let Some(Some(timer)) = self.table[p].timers.get_mut(id as usize)
+        {
+            timer.overruns = overruns;
+        }
+    }
+}
+
+impl<S: System> Pm<S> {
+    /// `timer_settime(id, flags, new, old)`.
+    pub fn timer_settime(&mut self, t: ThreadIndex, a: &[u64; 7]) -> Result<u64> {
+        let p = self.programs.table.process_of(t);
+        let real = self.programs.posix_timer(p, a[0])?.real;
+        let [period_s, period_ns, value_s, value_ns] = self.programs.read_words(t, a[2])?;
+        let (period_ns, value_ns) = (from_timespec([period_s, period_ns])?, from_timespec([value_s, value_ns])?);
+        let (now_ns, real_ns) = self.programs.system.time_ns();
+        let wait_ns = match (a[1] & TIMER_ABSTIME != 0, real) {
+            (false, _) => value_ns,
+            (true, true) => value_ns.saturating_sub(real_ns),
+            (true, false) => value_ns.saturating_sub(now_ns),
+        };
+        if a[3] != 0 {
+            self.programs.timer_gettime(t, a[0], a[3])?;
+        }
+        let deadline_ns = (value_ns != 0).then(|| now_ns.saturating_add(wait_ns));
+        self.set_posix_timer(p, a[0] as usize, Interval { deadline_ns, period_ns });
+        Ok(0)
+    }
+
     /// `timer_delete(id)`.
     pub fn timer_delete(&mut self, t: ThreadIndex, id: u64) -> Result<u64> {
-        let p = self.table.process_of(t);
-        self.posix_timer(p, id)?;
+        let p = self.programs.table.process_of(t);
+        self.programs.posix_timer(p, id)?;
         self.set_posix_timer(p, id as usize, Interval::default());
-        self.table[p].timers[id as usize] = None;
+        self.programs.table[p].timers[id as usize] = None;
         Ok(0)
     }
 
     fn set_posix_timer(&mut self, p: ProcessIndex, id: usize, interval: Interval) {
-        let Some(Some(timer)) = self.table[p].timers.get_mut(id) else { return };
+        let Some(Some(timer)) = self.programs.table[p].timers.get_mut(id) else { return };
         timer.overruns = 0;
         let old = core::mem::replace(&mut timer.interval, interval);
         if let Some(deadline) = old.deadline_ns {
@@ -140,7 +152,7 @@ impl<S: System> Pm<S> {
 
     /// A timer has come to its deadline.
     pub fn posix_timer_fired(&mut self, p: ProcessIndex, id: u16, now_ns: u64) {
-        let Some(Some(timer)) = self.table[p].timers.get_mut(id as usize) else { return };
+        let Some(Some(timer)) = self.programs.table[p].timers.get_mut(id as usize) else { return };
         let Some(deadline) = timer.interval.deadline_ns.take() else { return };
         let mut expiries = 1;
         if timer.interval.period_ns != 0 {
@@ -154,9 +166,9 @@ impl<S: System> Pm<S> {
     }
 
     fn tell_of_expiries(&mut self, p: ProcessIndex, id: u16, expiries: u32) {
-        let Some(Some(timer)) = self.table[p].timers.get(id as usize).copied() else { return };
+        let Some(Some(timer)) = self.programs.table[p].timers.get(id as usize).copied() else { return };
         let Some(signal) = timer.signal else { return };
-        let thread = timer.tid.map(|tid| self.table.thread_by_tid(tid));
+        let thread = timer.tid.map(|tid| self.programs.table.thread_by_tid(tid));
         let target = match thread {
             // The thread that was to get the signal has ended.
             Some(None) => return,
@@ -164,8 +176,8 @@ impl<S: System> Pm<S> {
             None => None,
         };
         let pending = match target {
-            Some(t) => &mut self.table[t].pending,
-            None => &mut self.table[p].pending,
+            Some(t) => &mut self.programs.table[t].pending,
+            None => &mut self.programs.table[p].pending,
         };
         if !pending.count_timer(signal, id as u32, expiries) {
             // A full queue loses the signal, as in Linux.
@@ -173,26 +185,17 @@ impl<S: System> Pm<S> {
         }
     }
 
-    /// A signal has been taken: if a timer sent it, `timer_getoverrun` tells of that expiry from now on.
-    pub fn note_timer_signal(&mut self, p: ProcessIndex, info: &SigInfo) {
-        if let Some((id, overruns)) = info.timer_and_overruns()
-            && let Some(Some(timer)) = self.table[p].timers.get_mut(id as usize)
-        {
-            timer.overruns = overruns;
-        }
-    }
-
     /// Deletes all timers of a process that has ended or execs.
     pub fn delete_posix_timers(&mut self, p: ProcessIndex) {
-        for id in 0..self.table[p].timers.len() {
+        for id in 0..self.programs.table[p].timers.len() {
             self.set_posix_timer(p, id, Interval::default());
         }
-        self.table[p].timers.clear();
+        self.programs.table[p].timers.clear();
     }
 
     /// The timers that run, for a new list of all timers.
     pub fn relist_posix_timers(&mut self, p: ProcessIndex) {
-        for (id, timer) in self.table[p].timers.iter().enumerate() {
+        for (id, timer) in self.programs.table[p].timers.iter().enumerate() {
             if let Some(deadline) = timer.as_ref().and_then(|timer| timer.interval.deadline_ns) {
                 self.timers.set(deadline, Key::Posix(p, id as u16));
             }

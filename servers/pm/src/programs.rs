@@ -1,0 +1,63 @@
+//! Threads and processes with the kernel and the servers that act on them, and access to the memory of the calling program.
+//!
+//! Most calls need no more, and cannot reach timers, semaphores and the other parts of [`Pm`](crate::pm::Pm): they are methods of this, in
+//! the folders of the topics. pm waits only for vm, vfs, tty and the kernel, all behind [`System`].
+
+use crate::state::index::ThreadIndex;
+use crate::state::table::Table;
+use crate::system::System;
+use abi::Errno;
+
+/// See the head of the file.
+pub struct Programs<S> {
+    /// The kernel and the other servers.
+    pub system: S,
+    /// Threads and processes.
+    pub table: Table,
+}
+
+impl<S: System> Programs<S> {
+    /// No programs yet.
+    pub fn new(system: S) -> Self {
+        Programs { system, table: Table::new() }
+    }
+
+    /// Reads bytes at `address` of the program. `EFAULT`.
+    pub fn read_bytes<const N: usize>(&mut self, t: ThreadIndex, address: u64) -> Result<[u8; N], Errno> {
+        let mut bytes = [0; N];
+        self.system.read(self.table[t].endpoint(), address, &mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Reads words at `address` of the program. `EFAULT`.
+    pub fn read_words<const N: usize>(&mut self, t: ThreadIndex, address: u64) -> Result<[u64; N], Errno> {
+        let mut words = [0; N];
+        let mut bytes = [[0; 8]; N];
+        self.system.read(self.table[t].endpoint(), address, bytes.as_flattened_mut())?;
+        for (word, bytes) in words.iter_mut().zip(bytes) {
+            *word = u64::from_le_bytes(bytes);
+        }
+        Ok(words)
+    }
+
+    /// Reads a word at `address` of the program. `EFAULT`.
+    pub fn read_word(&mut self, t: ThreadIndex, address: u64) -> Result<u64, Errno> {
+        self.read_words::<1>(t, address).map(|[word]| word)
+    }
+
+    /// Writes bytes to `address` of the program. `EFAULT`.
+    pub fn write_bytes(&mut self, t: ThreadIndex, address: u64, bytes: &[u8]) -> Result<(), Errno> {
+        self.system.write(self.table[t].endpoint(), address, bytes)
+    }
+
+    /// Writes words to `address` of the program. `EFAULT`.
+    pub fn write_words<const N: usize>(&mut self, t: ThreadIndex, address: u64, words: [u64; N]) -> Result<(), Errno> {
+        let bytes = words.map(u64::to_le_bytes);
+        self.write_bytes(t, address, bytes.as_flattened())
+    }
+
+    /// Writes 32 bits to `address` of the program. `EFAULT`.
+    pub fn write_u32(&mut self, t: ThreadIndex, address: u64, value: u32) -> Result<(), Errno> {
+        self.write_bytes(t, address, &value.to_le_bytes())
+    }
+}
