@@ -82,7 +82,7 @@ pub trait System {
     fn interrupt(&mut self, thread: Endpoint) -> Result<Endpoint, Errno>;
     /// Sets the queue a thread competes in, and its quantum; 0 keeps that.
     fn schedule(&mut self, thread: Endpoint, queue: u64, quantum_us: u64);
-    /// Wakes one who waits for the shared futex at this address of a thread's memory.
+    /// Wakes one thread that waits for the shared futex at this address of a thread's memory.
     fn wake_futex(&mut self, thread: Endpoint, address: u64);
     /// Copies out of a program's memory. `EFAULT`.
     fn read(&mut self, thread: Endpoint, address: u64, buffer: &mut [u8]) -> Result<(), Errno>;
@@ -90,7 +90,7 @@ pub trait System {
     fn write(&mut self, thread: Endpoint, address: u64, bytes: &[u8]) -> Result<(), Errno>;
     /// Monotonic time and nanoseconds since 1970.
     fn time_ns(&mut self) -> (u64, u64);
-    /// Sets the second of these.
+    /// Sets the wall clock.
     fn set_real_time_ns(&mut self, since_1970_ns: u64) -> Result<(), Errno>;
     /// One notification at this monotonic time; `None` cancels.
     fn set_alarm(&mut self, deadline_ns: Option<u64>, queue: u64);

@@ -134,7 +134,7 @@ impl<S: System> Pm<S> {
         }
     }
 
-    /// Replaces the program. An error means that it goes on as it was.
+    /// Replaces the program. On an error the old program continues unchanged.
     fn replace(
         &mut self,
         t: ThreadIndex,

@@ -54,7 +54,7 @@ impl<S: System> Pm<S> {
         if !matches!(self.programs.table[t].doing, Doing::Running) {
             return;
         }
-        // A standard signal always finds room.
+        // The queue always has room for a standard signal.
         let queued = self.enqueue(p, Some(t), SigInfo::kernel(signal)).unwrap_or(false);
         let error = if signal == Signal::PIPE { Errno::EPIPE } else { Errno::EFBIG };
         // ENOENT: the call is over, the signal stays.

@@ -1,4 +1,4 @@
-//! The way of a message to its handler: calls of programs (`linux`), requests of services (`services`), reports of the kernel, and
+//! From a message to its handler: calls of programs (`linux`), requests of services (`services`), reports of the kernel, and
 //! events of vfs and tty (`events`).
 
 mod events;
@@ -12,7 +12,7 @@ use abi::{Errno, Message, kernel};
 use server::SyncStep;
 
 impl<S: System> Pm<S> {
-    /// Handles one message. Returns the answer, unless it comes later.
+    /// Handles one message. Returns the reply, unless it comes later.
     #[inline]
     pub fn handle(&mut self, message: &Message) -> SyncStep<Message> {
         match self.quick_answer(message) {
@@ -68,7 +68,7 @@ impl<S: System> Pm<S> {
         SyncStep::Done(message.reply(result))
     }
 
-    /// The answer to a call that a predecessor had received, unless it is to be handled as any other.
+    /// The reply to a call that a predecessor had received; `None`: it is handled as any other.
     #[inline]
     fn answer_to_repetition(&mut self, message: &Message) -> Option<Step> {
         if message.words[6] & REPEATED == 0 { None } else { self.repeated(message) }

@@ -1,4 +1,4 @@
-//! What services ask of pm (`abi::pm`): who a thread is, texts and lists of processes (`process::list`), and the start of it all.
+//! Requests of services (`abi::pm`): the identity of a thread, texts and lists of processes (`process::list`), and the first process.
 
 use crate::pm::Pm;
 use crate::state::services::Service;

@@ -19,7 +19,7 @@ impl<S: System> Programs<S> {
         SigInfo::child(code, child.pid(), child.credentials.user.real, status, ticks)
     }
 
-    /// Forgets a zombie; its times go to its parent.
+    /// Frees a zombie; adds its times to those of its parent.
     pub fn reap(&mut self, p: ProcessIndex) {
         let used = self.table[p].ended_run_ns + self.table[p].children_run_ns;
         if let Some(parent) = self.table[p].parent() {
@@ -47,7 +47,7 @@ impl<S: System> Pm<S> {
         self.exit_process(p, Ending::Exited(status as u8));
     }
 
-    /// Ends a process with all its threads; what remains is a zombie, or nothing when the parent does not care.
+    /// Ends a process with all its threads; leaves a zombie, or nothing when the parent ignores SIGCHLD.
     pub fn exit_process(&mut self, p: ProcessIndex, ending: Ending) {
         if !self.programs.table[p].is_alive() {
             return;
@@ -62,12 +62,12 @@ impl<S: System> Pm<S> {
         self.settle_end(p, ending);
     }
 
-    /// Everybody who is concerned learns of an end. May be done again.
+    /// Reports the end of a process to parent, children, vfs and tty. May be done again.
     pub fn settle_end(&mut self, p: ProcessIndex, ending: Ending) {
         self.programs.table.strip_zombie(p);
         self.end_vfork(p);
         self.leave_jobs(p);
-        self.give_children_away(p);
+        self.reparent_children(p);
         if self.programs.table.is_first(p) {
             self.first_process_ended(ending);
         } else {
@@ -101,7 +101,7 @@ impl<S: System> Pm<S> {
         }
     }
 
-    fn give_children_away(&mut self, p: ProcessIndex) {
+    fn reparent_children(&mut self, p: ProcessIndex) {
         let Some(init) = self.programs.table.first().filter(|init| *init != p) else { return };
         while let Some(child) = self.programs.table.first_child(p) {
             self.programs.table.reparent(child, init);
@@ -126,7 +126,7 @@ impl<S: System> Pm<S> {
         }
         // Pending before the wait ends, so that the handler runs when the waiting thread comes back with its pid.
         let queued = signal.filter(|signal| {
-            // A standard signal always finds room; a real-time one that does not is lost, as in Linux.
+            // A real-time signal that exceeds the queue is lost, as in Linux; a standard one never does.
             self.enqueue(parent, None, info.with_signal(*signal)).unwrap_or(false)
         });
         self.serve_waits(parent);
@@ -152,7 +152,7 @@ impl<S: System> Pm<S> {
         }
     }
 
-    /// Without its first process a system cannot go on.
+    /// Powers the machine off: a system cannot run without its first process.
     fn first_process_ended(&mut self, ending: Ending) {
         let text = match ending {
             Ending::Exited(status) => alloc::format!("pm: the first process has exited with status {status}\n"),

@@ -90,7 +90,7 @@ impl<S: System> Pm<S> {
     }
 
     /// `member` of a group loses `parent`, or ends itself (`leaving`). If that was the last tie of the group to the rest of its session, and
-    /// some of the group is stopped, nobody could continue it any more: it gets SIGHUP and SIGCONT.
+    /// some of the group is stopped, no shell can continue it: it gets SIGHUP and SIGCONT.
     pub fn loosen_group(&mut self, member: ProcessIndex, parent: ProcessIndex, leaving: Option<ProcessIndex>) {
         let (group, session) = (self.programs.table[member].group(), self.programs.table[member].session());
         let was_a_tie =
@@ -104,7 +104,7 @@ impl<S: System> Pm<S> {
         }
     }
 
-    /// SIGTTIN for a group that reads from a terminal it does not own. Reads of those whom the signal cannot stop fail with EIO.
+    /// SIGTTIN for a group that reads from a terminal it does not own. Reads of processes that the signal cannot stop fail with `EIO`.
     pub fn stop_background_readers(&mut self, group: u32) {
         let orphaned = self.programs.table.is_orphaned(group, None);
         self.for_each_in_group(group, |pm, p| {
@@ -113,7 +113,7 @@ impl<S: System> Pm<S> {
             if orphaned || blocked || pm.programs.table.disposition(p, Signal::TTIN) == Disposition::Ignore {
                 pm.programs.fail_calls_of_vfs(p);
             } else {
-                // A standard signal always finds room.
+                // The queue always has room for a standard signal.
                 let _ = pm.send(p, None, SigInfo::kernel(Signal::TTIN));
             }
         });

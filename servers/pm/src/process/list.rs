@@ -17,7 +17,7 @@ use zerocopy::IntoBytes;
 type Result<T> = core::result::Result<T, Errno>;
 
 const RECORD_BYTES: u64 = size_of::<ProcessRecord>() as u64;
-/// Records of one answer; procfs asks again.
+/// Records of one reply; procfs asks again for the rest.
 const MAX_RECORDS: u64 = 64;
 
 impl<S: System> Programs<S> {

@@ -144,8 +144,8 @@ impl<S: System> Programs<S> {
         }
     }
 
-    /// Puts a time-shared thread that has little left to do behind those of its niceness.
-    pub fn give_way(&mut self, t: ThreadIndex) {
+    /// Moves a time-shared thread that is about to end behind the other threads of its niceness.
+    pub fn yield_thread(&mut self, t: ThreadIndex) {
         let nice = self.table[self.table.process_of(t)].nice;
         if !self.table[t].scheduling.is_real_time() {
             self.system.schedule(self.table[t].endpoint(), scheduling::next_queue(nice), 0);

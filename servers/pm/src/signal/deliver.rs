@@ -124,7 +124,7 @@ impl<S: System> Pm<S> {
         }
     }
 
-    /// A thread has reported `Interrupted`: it gets its signals and goes on, or stays when its process is stopped.
+    /// Handles `Interrupted` of a thread: delivers its pending signals and resumes it, or holds it while its process is stopped.
     pub fn resume_interrupted(&mut self, thread: ThreadIndex) {
         if self.programs.table[self.programs.table.process_of(thread)].stopped().is_some() {
             self.programs.table[thread].doing = Doing::Held;
@@ -137,7 +137,7 @@ impl<S: System> Pm<S> {
         }
     }
 
-    /// Lets a thread that waits for pm go on with `registers`, after it got what is pending for it. `result`: the result of
+    /// Resumes a thread that waits for pm with `registers`, after delivering its pending signals. `result`: the result of
     /// the call it made to pm, `None` when it reported `Interrupted`.
     pub fn deliver(&mut self, t: ThreadIndex, registers: &mut Registers, result: Option<Result<u64, Errno>>) {
         let p = self.programs.table.process_of(t);
@@ -193,7 +193,7 @@ impl<S: System> Pm<S> {
         self.resume(t, registers);
     }
 
-    /// Without a place for its frame a handler cannot run: SIGSEGV, and if that is the one, the end.
+    /// Handles a frame that cannot be written: SIGSEGV, or the end of the process if SIGSEGV was to be delivered.
     fn no_room_for_frame(&mut self, t: ThreadIndex, signal: Signal) {
         let p = self.programs.table.process_of(t);
         if signal == Signal::SEGV {

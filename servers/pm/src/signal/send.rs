@@ -1,4 +1,4 @@
-//! Sending signals: who gets them, and what happens at once.
+//! Sends signals: chooses the thread, and does what happens at once.
 //!
 //! A signal that is neither blocked nor handled takes effect here: it stops or continues the process, or is discarded; SIGKILL ends it.
 //! Handled, blocked and fatal signals become pending; a thread that can take one is interrupted.
@@ -55,7 +55,7 @@ impl<S: System> Programs<S> {
         self.interrupt_with(t, Errno::ERESTARTSYS);
     }
 
-    /// The same with another result for the call.
+    /// [`Programs::interrupt`] with another result for the call.
     pub fn interrupt_with(&mut self, t: ThreadIndex, error: Errno) {
         let endpoint = self.table[t].endpoint();
         let waits_for_vfs = self.system.interrupt(endpoint).is_ok_and(|peer| peer.slot() == slot::VFS);
@@ -156,9 +156,9 @@ impl<S: System> Pm<S> {
     }
 
     /// A signal is to end the process of this thread. As in Linux that happens when the thread is next to run, not before the sender's
-    /// call returns: shells rely on finding a child that they have just killed alive. It gives way to the sender meanwhile.
+    /// call returns: shells rely on finding a child that they have just killed alive. Meanwhile it yields to the sender.
     fn end_when_it_runs(&mut self, t: ThreadIndex, signal: Signal) {
-        self.programs.give_way(t);
+        self.programs.yield_thread(t);
         match self.programs.table[t].doing {
             Doing::Running => self.programs.interrupt(t),
             Doing::Waiting(_)
@@ -241,7 +241,7 @@ impl<S: System> Pm<S> {
             return;
         }
         self.programs.table[t].pending.discard(info.signal.set());
-        // A standard signal that was just dropped always finds room.
+        // The queue always has room for a standard signal that was just dropped.
         let _ = self.programs.table[t].pending.add(info, u64::MAX);
         self.resume_interrupted(t);
     }

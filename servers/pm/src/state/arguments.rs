@@ -1,4 +1,4 @@
-//! The arguments and environment of a program on their way from the old memory to the new: one block of strings, each ended
+//! The arguments and environment of a program, between its old memory and the new: one block of strings, each ended
 //! by NUL, arguments first, with Linux's limits.
 
 use abi::Errno;
@@ -59,7 +59,7 @@ impl Arguments {
         }
     }
 
-    /// The arguments of a script's interpreter: the first argument, if any, gives way to `first`.
+    /// The arguments of a script's interpreter: `first` replaces the first argument, if any.
     pub fn replace_first(&mut self, first: &[&[u8]]) -> Result<(), Errno> {
         let old = self.arguments().next().map_or(0, |string| string.len() + 1);
         let new: usize = first.iter().map(|string| string.len() + 1).sum();

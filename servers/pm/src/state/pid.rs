@@ -1,4 +1,4 @@
-//! Process ids: who holds which number, and which number comes next.
+//! Process ids: the holder of each number, and the next free number.
 //!
 //! Ids run from 1 to 32767 and start again at 300 (below live the services and what booted first). An id is free when no
 //! process or thread holds it and no process names it as its group or session: `uses` counts all of these.
@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 
 /// Ids are below this.
 pub const PID_LIMIT: u32 = 32768;
-/// Where the search goes on after the highest id.
+/// Where the search continues after the highest id.
 const FIRST_AFTER_WRAP: u32 = 300;
 
 /// Who is meant by an id.

@@ -1,4 +1,4 @@
-//! Questions that the table answers alone: ids, groups and orphaned groups, what a signal does to a process, and which of the kernel's
+//! Queries of the table: ids, groups and orphaned groups, what a signal does to a process, and which of the kernel's
 //! queues threads mean.
 
 use super::index::{ProcessIndex, ThreadIndex};
@@ -83,7 +83,7 @@ impl Table {
         }
     }
 
-    /// The kernel's queue for the best real-time priority of those who have timers; 0: none is real-time.
+    /// The kernel's queue for the best real-time priority of the threads that have timers; 0: none is real-time.
     pub fn best_queue(&self, timers: impl Iterator<Item = Key>) -> u64 {
         let priority = |t: ThreadIndex| self[t].scheduling.priority();
         let best = timers.map(|key| match key {

@@ -2,7 +2,7 @@
 //!
 //! Linux has 99 real-time priorities, the kernel 46 real-time queues for programs. Programs use priorities near either end, so those have
 //! queues of their own, and the ones between share: 99 to 83 are queues 3 to 19, 82 to 17 are queues 20 to 30, six each, 16 to 1 are queues
-//! 31 to 46. Queues 1 and 2 are left to MINIX4RT. Within a queue, who is ready first runs first.
+//! 31 to 46. Queues 1 and 2 are left to MINIX4RT. Within a queue, the thread that became ready first runs first.
 
 use abi::Errno;
 use abi::call::{NO_QUANTUM, REAL_TIME};

@@ -66,7 +66,7 @@ pub struct Set {
     pub changed_s: u64,
     /// Its semaphores.
     pub semaphores: Vec<Semaphore>,
-    /// Those who wait, first come first. Some may have gone.
+    /// The waiting threads, oldest first. Some may have ended.
     pub waiting: Vec<(ThreadIndex, Endpoint)>,
     adjustments: Vec<Adjustment>,
 }
@@ -127,7 +127,7 @@ impl Set {
         self.adjustments.len() != before
     }
 
-    /// Whether somebody with these ids has these rights (4 read, 2 alter).
+    /// Whether a process with these ids has these rights (4 read, 2 alter).
     pub fn allows(&self, who: &Credentials, rights: u32) -> bool {
         let (user, group) = (who.user.effective, who.group.effective);
         let shift = match () {
@@ -144,7 +144,7 @@ impl Set {
     }
 }
 
-/// All sets. An identifier is the place of a set plus `SETS` times the number of sets made before.
+/// All sets. An identifier is the index of a set plus `SETS` times the number of sets made before.
 #[derive(Debug, Default)]
 pub struct Sets {
     sets: Vec<Option<Set>>,

@@ -425,7 +425,7 @@ impl Table {
         }
     }
 
-    /// A signal can be delivered to the thread, or its process is stopped: it must not just go on.
+    /// A signal can be delivered to the thread, or its process is stopped: it must not simply be resumed.
     #[inline]
     pub fn has_work(&self, thread: ThreadIndex) -> bool {
         let entry = &self[thread];

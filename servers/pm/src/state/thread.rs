@@ -10,14 +10,14 @@ use super::wait::Wait;
 use abi::{Endpoint, Errno};
 use alloc::{boxed::Box, vec::Vec};
 
-/// What a thread does, as far as pm is concerned.
+/// The state of a thread, as far as pm is concerned.
 #[derive(Debug)]
 pub enum Doing {
     /// It runs, or waits for another server: pm owes it nothing.
     Running,
     /// It reported `kernel::Interrupted` and stays there because its process is stopped.
     Held,
-    /// Its call is over, but the answer waits because its process is stopped.
+    /// Its call has ended; the reply waits because its process is stopped.
     Ended(Result<u64, Errno>),
     /// `wait4`, `waitid`.
     Waiting(WaitCall),
@@ -90,7 +90,7 @@ pub struct SemaphoreWait {
     pub id: u32,
     /// What is to be done.
     pub operations: Vec<Operation>,
-    /// Which of these cannot be done.
+    /// Index of the operation that is not possible yet.
     pub blocked: usize,
     /// When it gives up.
     pub deadline_ns: Option<u64>,

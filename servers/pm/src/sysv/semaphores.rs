@@ -62,7 +62,7 @@ impl<S: System> Programs<S> {
         Ok(bytes.chunks_exact(size_of::<Operation>()).map(operation).collect())
     }
 
-    /// Those who wait for this semaphore to become zero, or greater.
+    /// Counts the threads that wait for this semaphore to become zero, or greater.
     fn count_waiting(&self, set: &Set, number: usize, for_zero: bool) -> u64 {
         let waits = |(t, endpoint): &&(ThreadIndex, abi::Endpoint)| match &self.table[*t].doing {
             Doing::SemaphoreWaiting(wait) if self.table[*t].endpoint() == *endpoint => {
@@ -170,7 +170,7 @@ impl<S: System> Pm<S> {
         self.finish(t, result);
     }
 
-    /// The values of a set have changed: lets those go on whose operations can be done now, first come first.
+    /// Completes the waiting operations that are possible since the values of the set have changed, oldest first.
     fn serve_semaphore_waits(&mut self, id: u32) {
         let mut index = 0;
         while let Some((t, endpoint)) = self.semaphores.get(id).ok().and_then(|set| set.waiting.get(index).copied()) {

@@ -107,7 +107,7 @@ impl<S: System> Pm<S> {
             interval.deadline_ns = Some(next);
             self.timers.set(next, Key::Real(p));
         }
-        // SIGALRM is a standard signal: there is always room.
+        // The queue always has room for SIGALRM, a standard signal.
         let _ = self.send(p, None, SigInfo::kernel(Signal::ALRM));
     }
 
@@ -135,7 +135,7 @@ impl<S: System> Pm<S> {
             let interval = &mut self.programs.table[p].intervals.processor[which];
             if interval.deadline_ns.is_some_and(|deadline| deadline <= run_ns) {
                 interval.deadline_ns = (interval.period_ns != 0).then(|| run_ns + interval.period_ns);
-                // Standard signals always find room.
+                // The queue always has room for a standard signal.
                 let _ = self.send(p, None, SigInfo::kernel(signal));
             }
         }
@@ -158,7 +158,7 @@ impl<S: System> Pm<S> {
         let later = limits::Limit { soft: run_s + 1, ..limit };
         // Raising the soft limit below the hard one is always allowed.
         let _ = self.programs.table[p].limits.set(limits::CPU as u64, later, false);
-        // A standard signal always finds room.
+        // The queue always has room for a standard signal.
         let _ = self.send(p, None, SigInfo::kernel(Signal::XCPU));
     }
 

@@ -1,4 +1,4 @@
-//! Signal numbers, sets of signals, and what a signal does to those who have not said otherwise (signal(7)).
+//! Signal numbers, sets of signals, and the default action of each (signal(7)).
 
 use abi::Errno;
 
@@ -20,7 +20,7 @@ pub enum Default {
     Ignore,
     /// The process stops.
     Stop,
-    /// A stopped process goes on; else nothing.
+    /// Continues a stopped process; else nothing.
     Continue,
 }
 
