@@ -121,7 +121,7 @@ fn timers_are_numbered_from_0_and_show_what_is_left() {
 fn wait4_writes_what_the_child_used() {
     let mut world = world();
     let (pid, child) = world.fork(world.init);
-    world.pm.system.thread(child).run_ns = 2_000_003_000;
+    world.pm.programs.system.thread(child).run_ns = 2_000_003_000;
     world.call(child, nr::EXIT_GROUP, &[0]);
     assert_eq!(call(&mut world, nr::WAIT4, &[pid, 0, 0, BUFFER]), Some(Ok(pid)));
     assert_eq!(words(&mut world, BUFFER), [2, 3]);
@@ -136,5 +136,5 @@ fn keys_of_reboot_are_asked_for_and_ctrl_alt_del_ends_nothing() {
     }
     assert_eq!(call(&mut world, nr::REBOOT, &[MAGIC[0], 1, 0]), INVALID);
     assert_eq!(call(&mut world, nr::REBOOT, &[1, MAGIC[1], 0]), INVALID);
-    assert_eq!(world.pm.system.ended, None);
+    assert_eq!(world.pm.programs.system.ended, None);
 }
