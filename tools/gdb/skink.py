@@ -28,11 +28,12 @@ class Kernel:
     def __init__(self):
         self.node = gdb.parse_and_eval("&kernel::state::NODE").dereference()
         self.hardware = gdb.parse_and_eval("&kernel::state::HARDWARE").dereference()
-        self.threads = field(self.node, "threads")
+        self.scheduler = field(self.node, "threads")
+        self.threads = field(self.scheduler, "table")
         self.privileges = field(self.node, "privileges")
 
     def current(self):
-        return int(number(field(self.node, "current")))
+        return int(number(field(self.scheduler, "current")))
 
     def live_slots(self):
         first, last = self.threads.type.range()
@@ -199,7 +200,7 @@ class Queues(gdb.Command):
     def invoke(self, _argument, _from_tty):
         kernel = Kernel()
         print("runs: " + kernel.name(kernel.current()))
-        queues = field(kernel.node, "queues")
+        queues = field(kernel.scheduler, "lists")
         first, last = queues.type.range()
         for queue in range(first, last + 1):
             names = list(members(kernel, number(field(queues[queue], "first"))))
