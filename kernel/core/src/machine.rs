@@ -79,7 +79,7 @@ pub struct Mapped {
 /// A message-signalled interrupt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Msi {
-    /// Its number as an interrupt line, as [`crate::Node::interrupt`] will name it.
+    /// Its number as an interrupt line, as `Kernel::interrupt` will name it.
     pub line: usize,
     /// What the device writes to.
     pub address: u64,
@@ -95,7 +95,7 @@ pub trait Machine {
     fn ticks_to_ns(&self, ticks: u64) -> u64;
     /// A number of nanoseconds as a number of ticks, rounded up; saturates.
     fn ns_to_ticks(&self, duration_ns: u64) -> u64;
-    /// Makes [`crate::Node::timer`] be called when the counter reaches `deadline` (at once if it has), in place of what
+    /// Makes `Kernel::timer` be called when the counter reaches `deadline` (at once if it has), in place of what
     /// was armed before; `u64::MAX`: never.
     fn arm_timer(&mut self, deadline: u64);
     /// True when an interrupt waits to be taken. Cheap: asked between the chunks of long work.

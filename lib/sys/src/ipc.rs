@@ -44,11 +44,11 @@ pub fn call(to: Endpoint, request: &Message) -> Result<Message> {
     Ok(reply)
 }
 
-/// Makes a [`call`] with an idempotent request: if the server crashes with the request in progress, it is repeated to the successor.
+/// Makes a [`call()`] with an idempotent request: if the server crashes with the request in progress, it is repeated to the successor.
 /// `to` must be an `Endpoint::current`, which names the successor too.
 ///
 /// # Errors
-/// As [`call`]; `EDEADSRCDST` if no successor is expected, or ten servers in a row crashed.
+/// As [`call()`]; `EDEADSRCDST` if no successor is expected, or ten servers in a row crashed.
 pub fn call_repeating(to: Endpoint, request: &Message) -> Result<Message> {
     let mut last = call(to, request);
     for _ in 1..REPEATS {

@@ -12,7 +12,7 @@ use crate::{
 use abi::{Endpoint, Errno, Message, call};
 use zerocopy::IntoBytes;
 
-/// See [`Node::vector33`].
+/// See `Kernel::vector33`.
 pub fn memory_primitive<M: Machine>(node: &mut Node, m: &mut M) {
     let caller = node.current();
     let frame = &node.threads[caller].frame;
