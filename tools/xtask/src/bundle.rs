@@ -76,16 +76,7 @@ impl Bundle {
         let commands = packages.programs_in(workspace, "user");
         let services = system.service.iter().map(|service| service.binary.clone());
         let programs: BTreeSet<String> = services.chain(commands.iter().cloned()).collect();
-        let (in_c, in_rust): (Vec<_>, Vec<_>) =
-            programs.into_iter().partition(|name| c_services::exists(workspace, name));
-        let built = programs::build(workspace, &in_rust, profile)?;
-        if !in_c.is_empty() {
-            let library = Library::build(workspace)?;
-            for name in in_c {
-                library.build_service(workspace, &name, &built.with_symbols(&name))?;
-                built.strip(&name)?;
-            }
-        }
+        let built = build_programs(workspace, programs, profile)?;
         let c_commands = c_programs::compile(workspace, Some(C_COMMANDS))?;
         Ok(Self { built, system, commands, c_commands })
     }
@@ -192,4 +183,19 @@ impl Bundle {
         }
         Ok(entries)
     }
+}
+
+/// Builds the kernel and the named programs, those in C and those in Rust.
+fn build_programs(workspace: &Workspace, names: BTreeSet<String>, profile: Profile) -> Result<Built> {
+    let _alone = workspace.build_alone();
+    let (in_c, in_rust): (Vec<_>, Vec<_>) = names.into_iter().partition(|name| c_services::exists(workspace, name));
+    let built = programs::build(workspace, &in_rust, profile)?;
+    if !in_c.is_empty() {
+        let library = Library::build(workspace)?;
+        for name in in_c {
+            library.build_service(workspace, &name, &built.with_symbols(&name))?;
+            built.strip(&name)?;
+        }
+    }
+    Ok(built)
 }

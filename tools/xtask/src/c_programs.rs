@@ -26,6 +26,7 @@ pub fn compile(workspace: &Workspace, folder: Option<&str>) -> Result<Vec<CProgr
         Some(folder) => sources_in(&user.join(folder))?,
         None => entries(&user)?.iter().map(|folder| sources_in(folder)).collect::<Result<Vec<_>>>()?.concat(),
     };
+    let _alone = workspace.build_alone();
     let to = workspace.build.join("c");
     fs::create_dir_all(&to)?;
     let library = Library::build(workspace)?;
@@ -35,11 +36,13 @@ pub fn compile(workspace: &Workspace, folder: Option<&str>) -> Result<Vec<CProgr
 fn compile_one(source: &Path, library: &Library, to: &Path) -> Result<CProgram> {
     let name = source.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let path = to.join(&name);
-    let mut cc = Command::new("cc");
-    // Without a build id and symbols, so that the same source gives the same file.
-    cc.args(["-O2", "-Wall", "-static", "-s", "-Wl,--build-id=none", "-I"]).arg(&library.include);
-    cc.arg("-o").arg(&path).arg(source).arg(&library.archive);
-    process::run(&mut cc)?;
+    process::replace(&path, |new| {
+        let mut cc = Command::new("cc");
+        // Without a build id and symbols, so that the same source gives the same file.
+        cc.args(["-O2", "-Wall", "-static", "-s", "-Wl,--build-id=none", "-I"]).arg(&library.include);
+        cc.arg("-o").arg(new).arg(source).arg(&library.archive);
+        process::run(&mut cc)
+    })?;
     Ok(CProgram { name, path })
 }
 
@@ -58,4 +61,29 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
     paths.sort();
     Ok(paths)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::thread;
+
+    #[test]
+    fn what_is_compiled_again_is_whole_all_the_time() {
+        let mut workspace = Workspace::from_environment().expect("is a checkout");
+        let folder = workspace.run_folder().expect("is made");
+        // The process that runs this test may build into its own.
+        workspace.build = folder.path().to_path_buf();
+        let program = compile(&workspace, Some("rtop")).expect("compiles").remove(0).path;
+        let archive = workspace.build.join("libskink/libskink.a");
+        let size = |path: &Path| fs::metadata(path).map(|data| data.len()).ok();
+        let sizes = (size(&program), size(&archive));
+        thread::scope(|scope| {
+            let again = scope.spawn(|| compile(&workspace, Some("rtop")).map(drop));
+            while !again.is_finished() {
+                assert_eq!((size(&program), size(&archive)), sizes);
+            }
+            again.join().expect("ends").expect("compiles again");
+        });
+    }
 }

@@ -66,7 +66,7 @@ fn source_of(workspace: &Workspace, name: &str) -> Option<PathBuf> {
 }
 
 impl Library {
-    /// Compiles the library.
+    /// Compiles the library. The caller holds [`Workspace::build_alone`].
     ///
     /// # Errors
     /// When it does not compile.
@@ -86,10 +86,14 @@ impl Library {
             let is_special = ONLY_SERVICES.iter().any(|name| source.ends_with(name));
             if is_special { &mut for_services } else { &mut common }.push(object);
         }
-        // An old archive would keep what is gone.
-        let _ = fs::remove_file(&library.archive);
-        process::run(Command::new("ar").arg("rcsD").arg(&library.archive).args(&common))?;
-        process::run(Command::new("ld").args(["-r", "-o"]).arg(&library.service).args(&for_services))?;
+        process::replace(&library.archive, |new| {
+            // A left-over archive would keep what is gone.
+            let _ = fs::remove_file(new);
+            process::run(Command::new("ar").arg("rcsD").arg(new).args(&common))
+        })?;
+        process::replace(&library.service, |new| {
+            process::run(Command::new("ld").args(["-r", "-o"]).arg(new).args(&for_services))
+        })?;
         Ok(library)
     }
 
@@ -100,9 +104,11 @@ impl Library {
     pub fn build_service(&self, workspace: &Workspace, name: &str, to: &Path) -> Result<()> {
         let object =
             self.compile(&source_of(workspace, name).with_context(|| format!("there is no service {name} in C"))?)?;
-        let mut gcc = Command::new("gcc");
-        gcc.args(LINK).arg("-o").arg(to).arg(&object).arg(&self.service).arg(&self.archive);
-        process::run(&mut gcc)
+        process::replace(to, |new| {
+            let mut gcc = Command::new("gcc");
+            gcc.args(LINK).arg("-o").arg(new).arg(&object).arg(&self.service).arg(&self.archive);
+            process::run(&mut gcc)
+        })
     }
 
     fn compile(&self, source: &Path) -> Result<PathBuf> {

@@ -1,6 +1,9 @@
 //! Running host tools: output is kept back and shown only in the sentence about a failure.
 
 use anyhow::{Context, Result, bail};
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 /// Runs `command` without input and returns its standard output.
@@ -22,6 +25,18 @@ pub fn output(command: &mut Command) -> Result<Vec<u8>> {
 /// As [`output`].
 pub fn run(command: &mut Command) -> Result<()> {
     output(command).map(drop)
+}
+
+/// Replaces the file `to` by what `make` writes to the path that it gets. Readers of `to` find the old file or the new one, never half of it.
+///
+/// # Errors
+/// As of `make`; when the new file cannot take the old one's place.
+pub fn replace(to: &Path, make: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
+    let mut name = OsString::from(to);
+    name.push(".new");
+    let new = PathBuf::from(name);
+    make(&new)?;
+    fs::rename(&new, to).with_context(|| format!("cannot replace {}", to.display()))
 }
 
 fn last_words(output: &Output) -> String {

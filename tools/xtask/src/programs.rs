@@ -241,7 +241,9 @@ fn strip(from: &Path, to: &Path) -> Result<()> {
     if is_newer(to, from) {
         return Ok(());
     }
-    process::run(Command::new("strip").args(["--strip-all", "--remove-section=.comment", "-o"]).arg(to).arg(from))
+    process::replace(to, |new| {
+        process::run(Command::new("strip").args(["--strip-all", "--remove-section=.comment", "-o"]).arg(new).arg(from))
+    })
 }
 
 /// Whether both exist and `made` was written after `source`.

@@ -4,8 +4,8 @@ use anyhow::{Context, Result};
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// What the name of a run's folder begins with; the process and a number follow.
 const RUN_PREFIX: &str = "run-";
@@ -21,6 +21,7 @@ pub struct Workspace {
     /// A sysroot with the bare target, where the compiler lacks it.
     pub sysroot: Option<PathBuf>,
     lock: Mutex<Option<Lock>>,
+    building: Mutex<()>,
 }
 
 impl Workspace {
@@ -39,13 +40,18 @@ impl Workspace {
         remove_left_overs(&build);
         let lock = env::var_os("SKINK_LOCK").map(|path| Lock { path: PathBuf::from(path) });
         let sysroot = env::var_os("SKINK_SYSROOT").map(PathBuf::from);
-        Ok(Self { root, build, target, sysroot, lock: Mutex::new(lock) })
+        Ok(Self { root, build, target, sysroot, lock: Mutex::new(lock), building: Mutex::new(()) })
     }
 
     /// Gives the build folder back to others. Called when all that is left to do happens in a
     /// [`RunFolder`].
     pub fn release_lock(&self) {
-        self.lock.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
+        self.lock.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+
+    /// Waits until no other thread builds; none does while the result is held.
+    pub fn build_alone(&self) -> MutexGuard<'_, ()> {
+        self.building.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A new folder for one run of a machine, removed when the run is over.
