@@ -3,8 +3,6 @@
 use super::*;
 use abi::linux::nr;
 
-const F_SETFL: u64 = 4;
-
 #[test]
 fn appended_data_goes_to_the_end_wherever_the_position_is() {
     let world = World::new();

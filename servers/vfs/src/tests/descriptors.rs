@@ -3,12 +3,6 @@
 use super::*;
 use abi::{Errno, linux::nr, vfs};
 
-const F_DUPFD: u64 = 0;
-const F_GETFD: u64 = 1;
-const F_SETFD: u64 = 2;
-const F_GETFL: u64 = 3;
-const F_DUPFD_CLOEXEC: u64 = 1030;
-
 fn is_open(world: &World, who: abi::Endpoint, descriptor: u64) -> bool {
     world.call(who, nr::FCNTL, &[descriptor, F_GETFD]).is_ok()
 }
@@ -88,7 +82,6 @@ fn exec_in_a_thread_leaves_the_others_their_table() {
 fn status_flags_are_those_of_open_and_setfl_changes_some() {
     let world = World::new();
     const O_LARGEFILE: u64 = 0o100000;
-    const F_SETFL: u64 = 4;
     let file = world.open(world.root, "/file", O_CREAT | O_EXCL | O_RDWR | O_APPEND, 0o644).unwrap();
     assert_eq!(world.call(world.root, nr::FCNTL, &[file, F_GETFL]), Ok(O_RDWR | O_APPEND | O_LARGEFILE));
     assert_eq!(world.call(world.root, nr::FCNTL, &[file, F_SETFL, O_NONBLOCK | O_WRONLY | O_CREAT]), Ok(0));
@@ -109,24 +102,4 @@ fn close_range_closes_or_marks() {
     assert_eq!(world.call(world.root, nr::FCNTL, &[4, F_GETFD]), Ok(1));
     assert_eq!(world.call(world.root, nr::FCNTL, &[3, F_GETFD]), Ok(0));
     assert_eq!(world.call(world.root, nr::CLOSE_RANGE, &[3, 2, 0]), Err(Errno::EINVAL));
-}
-
-#[test]
-fn flock_keeps_others_out_until_it_is_given_up() {
-    let world = World::new();
-    const LOCK_SH: u64 = 1;
-    const LOCK_EX: u64 = 2;
-    const LOCK_NB: u64 = 4;
-    const LOCK_UN: u64 = 8;
-    world.make("/file", b"x", 0o644, (0, 0));
-    let other = world.fork(world.root, 0);
-    let [mine, theirs] = [world.root, other].map(|who| world.open(who, "/file", O_RDWR, 0).unwrap());
-    assert_eq!(world.call(world.root, nr::FLOCK, &[mine, LOCK_SH]), Ok(0));
-    assert_eq!(world.call(other, nr::FLOCK, &[theirs, LOCK_SH | LOCK_NB]), Ok(0));
-    assert_eq!(world.call(world.root, nr::FLOCK, &[mine, LOCK_EX | LOCK_NB]), Err(Errno::EAGAIN));
-    assert_eq!(world.call(other, nr::FLOCK, &[theirs, LOCK_UN]), Ok(0));
-    assert_eq!(world.call(world.root, nr::FLOCK, &[mine, LOCK_EX]), Ok(0));
-    assert_eq!(world.begin_call(other, nr::FLOCK, &[theirs, LOCK_EX]), None);
-    world.close(world.root, mine).unwrap();
-    assert_eq!(world.result(other), Some(Ok(0)));
 }

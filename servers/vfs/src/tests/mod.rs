@@ -10,6 +10,7 @@ mod descriptors;
 mod devices;
 mod directories;
 mod exec;
+mod locks;
 mod mappings;
 mod numbers;
 mod paths;
@@ -19,6 +20,7 @@ mod poll;
 mod positions;
 mod restart;
 mod services;
+mod timers;
 mod world;
 
 pub use numbers::*;
