@@ -18,8 +18,10 @@ mod permissions;
 mod pipes;
 mod poll;
 mod positions;
+mod queues;
 mod restart;
 mod services;
+mod sockets;
 mod timers;
 mod world;
 

@@ -42,3 +42,5 @@ pub const F_SETFD: u64 = 2;
 pub const F_GETFL: u64 = 3;
 pub const F_SETFL: u64 = 4;
 pub const F_DUPFD_CLOEXEC: u64 = 1030;
+
+pub const POLLRDHUP: u16 = 0x2000;
