@@ -1,6 +1,7 @@
 //! execve and the start of the system.
 
-use super::{MEMORY, World};
+use super::fake::Request;
+use super::{MEMORY, Told, World};
 use crate::pm::Pm;
 use crate::state::random::Random;
 use crate::tests::fake::{Fake, START};
@@ -89,7 +90,8 @@ fn a_failed_exec_changes_nothing() {
     world.file_event(vfs::EVENT_EXEC, child, [-2i64 as u64, 0, 0, 0]);
     assert_eq!(world.answer(child), Some(Err(Errno::ENOENT)));
     world.call(child, nr::EXECVE, &[path, args, env]);
-    world.file_event(vfs::EVENT_EXEC, child, [666, 0, 0, 0]);
+    world.pm.programs.system.failing = Some((Request::Exec, Errno::ENOEXEC));
+    world.exec_event(child, b"/x", 0);
     assert_eq!(world.answer(child), Some(Err(Errno::ENOEXEC)));
     assert_eq!(world.call(child, nr::EXECVE, &[8, args, env]), Some(Err(Errno::EFAULT)));
     assert_eq!(world.call(child, nr::EXECVE, &[path, 8, env]), Some(Err(Errno::EFAULT)));
@@ -106,7 +108,8 @@ fn set_user_id_programs_get_their_owner() {
     world.file_event(vfs::EVENT_EXEC, child, [5, 0, vfs::EXEC_SETUID, 0]);
     assert_eq!(world.call(child, nr::GETEUID, &[]), Some(Ok(0)));
     assert_eq!(world.call(child, nr::GETUID, &[]), Some(Ok(1000)));
-    assert_eq!(world.pm.programs.system.ids.last(), Some(&(child, 0)));
+    let ids = Told::Ids { thread: child, effective: 0, real: 1000, groups: std::vec![] };
+    assert!(world.told().contains(&ids), "vfs is told");
 }
 
 #[test]
@@ -161,8 +164,10 @@ fn reboot_needs_root_and_writes_back_first() {
     let power_off = [0xfee1_dead, 672_274_793, 0x4321_fedc];
     assert_eq!(world.call(child, nr::REBOOT, &power_off), Some(Err(Errno::EPERM)));
     assert_eq!(world.call(world.init, nr::REBOOT, &[1, 2, 3]), Some(Err(Errno::EINVAL)));
+    world.told();
     assert_eq!(world.call(world.init, nr::REBOOT, &power_off), None);
-    assert!(world.pm.programs.system.synced && world.pm.programs.system.ended.is_none());
+    assert_eq!(world.told(), [Told::Synced { unmount: true }]);
+    assert_eq!(world.pm.programs.system.ended, None);
     world.file_event(vfs::EVENT_SYNCED, Endpoint::NONE, [0; 4]);
     assert_eq!(world.pm.programs.system.ended, Some(crate::system::End::PowerOff));
 }

@@ -1,12 +1,10 @@
-//! The fake world: threads with registers and a stretch of memory, a clock that tests move, and a record of what pm did.
+//! What pm is connected to in tests: threads with registers and a stretch of memory, a clock that tests move, and a record of what pm
+//! asked for. `world` drives pm on top of it.
 
-use crate::pm::Pm;
-use crate::state::random::Random;
 use crate::system::{End, FileEvent, MemoryUse, NewMemory, System, ThreadUse};
-use abi::endpoint::slot;
 use abi::info::state;
 use abi::registers::Registers;
-use abi::{Endpoint, Errno, GrantId, Message, kernel, pm, vfs, vm};
+use abi::{Endpoint, Errno, GrantId, vm};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
@@ -17,6 +15,12 @@ use std::vec::Vec;
 pub const MEMORY: std::ops::Range<u64> = 0x10000..0x40000;
 /// Registers at a program's start.
 pub const START: u64 = 0x401000;
+/// Where `NewMemory` has the program's entry, its headers and its interpreter.
+pub const ENTRY: u64 = 0x402000;
+pub const HEADERS: (u64, u64) = (0x403000, 7);
+pub const INTERPRETER: u64 = 0x404000;
+/// The kernel's log.
+pub const LOG: &[u8] = b"first line\nlast line\n";
 
 type Result<T> = core::result::Result<T, Errno>;
 
@@ -28,10 +32,40 @@ pub struct FakeThread {
     pub blocked_on: Endpoint,
     pub state: u32,
     pub run_ns: u64,
+    pub queue: u32,
     /// It waits in a call of pm.
     pub waits: bool,
     /// pm has died, and the thread is about to ask again: an answer does not reach it.
     pub asks_again: bool,
+}
+
+/// Something that pm told the kernel or another server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Told {
+    Started { thread: Endpoint, tid: u32 },
+    Stopped(Endpoint),
+    Destroyed(Endpoint),
+    Scheduled { thread: Endpoint, queue: u64, quantum_us: u64 },
+    Memory { parent: Endpoint, child: Endpoint, share: bool },
+    MemoryEnded(Endpoint),
+    NewMemory { process: Endpoint, image: u64, interpreter: u64, stack_bytes: u64 },
+    Files { parent: Endpoint, child: Endpoint, pid: u32, flags: u64 },
+    FilesEnded(Endpoint),
+    Committed(Endpoint),
+    Ids { thread: Endpoint, effective: u64, real: u64, groups: Vec<u32> },
+    Session { thread: Endpoint, session: u32, group: u32, leader: bool },
+    Granted { granter: Endpoint, grant: GrantId },
+    Synced { unmount: bool },
+}
+
+/// Requests that a test can let fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Request {
+    MemoryFork,
+    FilesFork,
+    Exec,
+    ExecText,
+    SyncAll,
 }
 
 /// What pm is connected to.
@@ -52,11 +86,12 @@ pub struct Fake {
     pub sessions_ended: Vec<u32>,
     pub exec_paths: Vec<String>,
     pub exec_text: Vec<u8>,
-    pub queues: Vec<(Endpoint, u64)>,
     pub futexes_woken: Vec<(Endpoint, u64)>,
-    pub ids: Vec<(Endpoint, u64)>,
-    pub synced: bool,
     pub granted: Vec<u8>,
+    /// What pm told the kernel and the other servers, until a test takes it out.
+    pub told: Vec<Told>,
+    /// The request that fails, and how.
+    pub failing: Option<(Request, Errno)>,
     /// pm dies when it asks for this many things more.
     pub dies_in: Option<u64>,
     pub deaths: u64,
@@ -74,6 +109,18 @@ impl Fake {
                 self.deaths += 1;
                 std::panic::resume_unwind(Box::new("pm dies"));
             }
+        }
+    }
+
+    fn tell(&mut self, told: Told) {
+        self.told.push(told);
+    }
+
+    /// Fails as the test wants.
+    fn try_request(&self, request: Request) -> Result<()> {
+        match self.failing {
+            Some((failing, error)) if failing == request => Err(error),
+            _ => Ok(()),
         }
     }
 
@@ -124,6 +171,7 @@ impl System for Fake {
             blocked_on: Endpoint::NONE,
             state: state::READY,
             run_ns: 0,
+            queue: 8,
             waits: false,
             asks_again: false,
         };
@@ -134,9 +182,11 @@ impl System for Fake {
         self.enter();
         let was_there = self.threads.remove(&thread.0).is_some();
         assert!(was_there || self.deaths > 0, "destroyed twice");
+        self.tell(Told::Destroyed(thread));
     }
-    fn start(&mut self, thread: Endpoint, _tid: u32) {
+    fn start(&mut self, thread: Endpoint, tid: u32) {
         self.enter();
+        self.tell(Told::Started { thread, tid });
         if let Ok(thread) = self.known(thread) {
             thread.runs = true;
         }
@@ -146,6 +196,7 @@ impl System for Fake {
     }
     fn stop(&mut self, thread: Endpoint) {
         self.enter();
+        self.tell(Told::Stopped(thread));
         if let Ok(thread) = self.known(thread) {
             thread.runs = false;
         }
@@ -172,8 +223,8 @@ impl System for Fake {
         entry.interrupted = true;
         Ok(entry.blocked_on)
     }
-    fn schedule(&mut self, thread: Endpoint, queue: u64, _quantum_us: u64) {
-        self.queues.push((thread, queue));
+    fn schedule(&mut self, thread: Endpoint, queue: u64, quantum_us: u64) {
+        self.tell(Told::Scheduled { thread, queue, quantum_us });
     }
     fn wake_futex(&mut self, thread: Endpoint, address: u64) {
         self.futexes_woken.push((thread, address));
@@ -202,12 +253,12 @@ impl System for Fake {
         self.threads.get(&thread.0).map_or(ThreadUse::default(), |t| ThreadUse {
             run_ns: t.run_ns,
             state: t.state,
-            queue: 8,
+            queue: t.queue,
         })
     }
     fn kernel_log(&mut self, buffer: &mut [u8]) -> usize {
-        buffer[..3].copy_from_slice(b"log");
-        3
+        buffer[..LOG.len()].copy_from_slice(LOG);
+        LOG.len()
     }
     fn print(&mut self, text: &str) {
         self.printed.push_str(text);
@@ -225,12 +276,15 @@ impl System for Fake {
         entry.waits = false;
         self.replies.push((thread, result));
     }
-    fn write_grant(&mut self, _: Endpoint, _: GrantId, bytes: &[u8]) -> Result<u64> {
+    fn write_grant(&mut self, granter: Endpoint, grant: GrantId, bytes: &[u8]) -> Result<u64> {
+        self.tell(Told::Granted { granter, grant });
         self.granted = bytes.to_vec();
         Ok(bytes.len() as u64)
     }
     fn vm_fork(&mut self, parent: Endpoint, child: Endpoint, share: bool) -> Result<()> {
         self.enter();
+        self.try_request(Request::MemoryFork)?;
+        self.tell(Told::Memory { parent, child, share });
         if parent != Endpoint::NONE {
             let memory = self.thread(parent).memory.clone();
             let copy = memory.borrow().clone();
@@ -238,37 +292,45 @@ impl System for Fake {
         }
         Ok(())
     }
-    fn vm_exit(&mut self, _: Endpoint) {
+    fn vm_exit(&mut self, thread: Endpoint) {
         self.enter();
+        self.tell(Told::MemoryEnded(thread));
     }
     fn vm_exec(&mut self, request: vm::Exec) -> Result<NewMemory> {
         self.enter();
-        if request.image == 666 {
-            return Err(Errno::ENOEXEC);
-        }
-        self.thread(request.process).memory = fresh_memory();
-        Ok(NewMemory { start: START, entry: START, stack_end: MEMORY.end, ..NewMemory::default() })
+        self.try_request(Request::Exec)?;
+        let vm::Exec { process, image, interpreter, stack_bytes } = request;
+        self.tell(Told::NewMemory { process, image, interpreter, stack_bytes });
+        self.thread(process).memory = fresh_memory();
+        let (phdr, phdr_count) = HEADERS;
+        let interpreter_base = INTERPRETER;
+        Ok(NewMemory { start: START, entry: ENTRY, phdr, phdr_count, interpreter_base, stack_end: MEMORY.end })
     }
     fn memory(&mut self) -> MemoryUse {
         MemoryUse { total: 1 << 28, free: 1 << 27 }
     }
-    fn vfs_fork(&mut self, _: Endpoint, _: Endpoint, _: u32, _: u64) -> Result<()> {
+    fn vfs_fork(&mut self, parent: Endpoint, child: Endpoint, pid: u32, flags: u64) -> Result<()> {
         self.enter();
+        self.try_request(Request::FilesFork)?;
+        self.tell(Told::Files { parent, child, pid, flags });
         Ok(())
     }
-    fn vfs_exit(&mut self, _: Endpoint) {
+    fn vfs_exit(&mut self, thread: Endpoint) {
         self.enter();
+        self.tell(Told::FilesEnded(thread));
     }
     fn vfs_exec(&mut self, _: Endpoint, path: &[u8]) -> Result<()> {
         self.enter();
         self.exec_paths.push(String::from_utf8_lossy(path).into_owned());
         Ok(())
     }
-    fn vfs_exec_commit(&mut self, _: Endpoint) {
+    fn vfs_exec_commit(&mut self, thread: Endpoint) {
         self.enter();
+        self.tell(Told::Committed(thread));
     }
     fn vfs_exec_text(&mut self, _: Endpoint, buffer: &mut [u8]) -> Result<usize> {
         self.enter();
+        self.try_request(Request::ExecText)?;
         buffer[..self.exec_text.len()].copy_from_slice(&self.exec_text);
         Ok(self.exec_text.len())
     }
@@ -277,17 +339,20 @@ impl System for Fake {
         self.cancelled.push((thread, error));
         if self.thread(thread).state == state::SENDING { Err(Errno::ENOENT) } else { Ok(()) }
     }
-    fn vfs_set_ids(&mut self, thread: Endpoint, effective: u64, _: u64, _: &[u32]) {
-        self.ids.push((thread, effective));
+    fn vfs_set_ids(&mut self, thread: Endpoint, effective: u64, real: u64, groups: &[u32]) {
+        self.tell(Told::Ids { thread, effective, real, groups: groups.to_vec() });
     }
-    fn vfs_set_session(&mut self, _: Endpoint, _: u32, _: u32, _: bool) {}
+    fn vfs_set_session(&mut self, thread: Endpoint, session: u32, group: u32, leader: bool) {
+        self.tell(Told::Session { thread, session, group, leader });
+    }
     fn vfs_next_event(&mut self) -> Option<FileEvent> {
         self.enter();
         self.last_event = self.file_events.pop_front();
         self.last_event
     }
-    fn vfs_sync_all(&mut self, _: bool) -> Result<()> {
-        self.synced = true;
+    fn vfs_sync_all(&mut self, unmount: bool) -> Result<()> {
+        self.try_request(Request::SyncAll)?;
+        self.tell(Told::Synced { unmount });
         Ok(())
     }
     fn tty_next_event(&mut self) -> Option<(u64, u64)> {
@@ -296,120 +361,5 @@ impl System for Fake {
     fn tty_session_end(&mut self, session: u32) {
         self.enter();
         self.sessions_ended.push(session);
-    }
-}
-
-/// pm and the programs under it.
-pub struct World {
-    pub pm: Pm<Fake>,
-    pub init: Endpoint,
-}
-
-impl World {
-    /// A system whose first program runs.
-    pub fn new() -> World {
-        let mut pm = Pm::new(Fake::default(), Random::new([1; 32]));
-        let boot = Message { source: Endpoint::RS, ..pm::Boot {}.message() };
-        assert_eq!(pm.handle(&boot).done().unwrap().result(), Ok(0));
-        let init = Endpoint(*pm.programs.system.threads.keys().next().unwrap());
-        let mut world = World { pm, init };
-        world.exec_event(init, b"/sbin/init", 0);
-        assert!(world.pm.programs.system.thread(init).runs);
-        world
-    }
-
-    /// vfs has loaded what `thread` wants to exec.
-    pub fn exec_event(&mut self, thread: Endpoint, text: &[u8], flags: u64) {
-        self.pm.programs.system.exec_text = text.to_vec();
-        self.file_event(vfs::EVENT_EXEC, thread, [5, 0, flags, 0]);
-    }
-
-    pub fn file_event(&mut self, kind: u64, process: Endpoint, values: [u64; 4]) {
-        self.pm.programs.system.file_events.push_back(FileEvent { kind, process, values });
-        self.pm.handle_notification(Endpoint::current(slot::VFS));
-    }
-
-    pub fn terminal_event(&mut self, signal: u64, group: u64) {
-        self.pm.programs.system.terminal_events.push_back((signal, group));
-        self.pm.handle_notification(Endpoint::current(slot::TTY));
-    }
-
-    /// Makes a Linux call. → its result if it came at once, by message or by a later reply; `None`: the caller waits, is gone, or runs on.
-    pub fn call(&mut self, thread: Endpoint, number: u32, arguments: &[u64]) -> Option<Result<u64>> {
-        let entry = self.pm.programs.system.thread(thread);
-        entry.waits = true;
-        entry.registers.linux_call = number as u64;
-        let mut message = Message { source: thread, ..Message::new(number) };
-        message.words[..arguments.len()].copy_from_slice(arguments);
-        let before = self.pm.programs.system.replies.len();
-        if let Some(reply) = self.pm.handle(&message).done() {
-            self.pm.programs.system.thread(thread).waits = false;
-            return Some(reply.result());
-        }
-        let late = self.pm.programs.system.replies[before..].iter().find(|(to, _)| *to == thread);
-        late.map(|(_, result)| *result)
-    }
-
-    /// The answer that `thread` got since it last waited, taken out of the record.
-    pub fn answer(&mut self, thread: Endpoint) -> Option<Result<u64>> {
-        let at = self.pm.programs.system.replies.iter().position(|(to, _)| *to == thread)?;
-        Some(self.pm.programs.system.replies.remove(at).1)
-    }
-
-    /// Forks. → pid and endpoint of the child.
-    pub fn fork(&mut self, parent: Endpoint) -> (u64, Endpoint) {
-        let pid = self.call(parent, abi::linux::nr::FORK, &[]).unwrap().unwrap();
-        (pid, self.newest())
-    }
-
-    /// The thread that was made last.
-    pub fn newest(&self) -> Endpoint {
-        let slots = self.pm.programs.system.slots;
-        Endpoint::new(128 + slots % 1024, (1 + slots / 1024) as u32)
-    }
-
-    pub fn is_there(&self, thread: Endpoint) -> bool {
-        self.pm.programs.system.threads.contains_key(&thread.0)
-    }
-
-    /// The kernel lets an interrupted thread report itself. `call`: the Linux call that has just ended with `rax`.
-    pub fn report_interrupted(&mut self, thread: Endpoint, ended: Option<(u32, Result<u64>)>) -> Option<Result<u64>> {
-        let entry = self.pm.programs.system.thread(thread);
-        assert!(std::mem::take(&mut entry.interrupted), "nobody has interrupted {thread:?}");
-        entry.waits = true;
-        entry.blocked_on = Endpoint::NONE;
-        if let Some((call, result)) = ended {
-            entry.registers.linux_call = call as u64;
-            entry.registers.rax = abi::Word::to_word(result);
-        }
-        let message = Message { source: thread, ..kernel::Interrupted {}.message() };
-        self.pm.handle(&message).done().map(|reply| reply.result())
-    }
-
-    pub fn write(&mut self, thread: Endpoint, address: u64, words: &[u64]) {
-        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        self.pm.programs.system.write(thread, address, &bytes).unwrap();
-    }
-
-    pub fn read(&mut self, thread: Endpoint, address: u64) -> u64 {
-        let mut bytes = [0; 8];
-        self.pm.programs.system.read(thread, address, &mut bytes).unwrap();
-        u64::from_le_bytes(bytes)
-    }
-
-    /// Sets a handler with these flags (SA_RESTORER is added).
-    pub fn handle_signal(&mut self, thread: Endpoint, signal: u64, flags: u64) {
-        self.write(thread, MEMORY.start, &[0xaaaa, flags | crate::state::signal::action::RESTORER, 0xbbbb, 0]);
-        let set = self.call(thread, abi::linux::nr::RT_SIGACTION, &[signal, MEMORY.start, 0, 8]);
-        assert_eq!(set, Some(Ok(0)));
-        self.pm.programs.system.thread(thread).registers.rsp = MEMORY.end - 64;
-    }
-
-    pub fn set_time(&mut self, now_ns: u64) {
-        self.pm.programs.system.now_ns = now_ns;
-        if self.pm.programs.system.alarm.is_some_and(|alarm| alarm <= now_ns) {
-            self.pm.programs.system.alarm = None;
-            self.pm.handle_notification(Endpoint::CLOCK);
-        }
     }
 }

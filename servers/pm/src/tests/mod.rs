@@ -6,9 +6,27 @@ mod deaths;
 mod exec;
 mod fake;
 mod frame_headers;
+mod ids;
 mod jobs;
 mod life;
+mod scheduling;
+mod semaphores;
 mod signals;
 mod time;
+mod world;
 
-pub use fake::{MEMORY, World};
+pub use fake::{MEMORY, Told};
+pub use world::World;
+
+use abi::Errno;
+
+/// What a call gives: its result if that came at once; `None`: the caller waits, is gone, or runs on with other registers.
+pub type Answer = Option<Result<u64, Errno>>;
+
+pub const DONE: Answer = Some(Ok(0));
+
+pub const fn failed(error: Errno) -> Answer {
+    Some(Err(error))
+}
+
+pub const SECOND: u64 = 1_000_000_000;

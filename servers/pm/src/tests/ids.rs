@@ -1,0 +1,266 @@
+//! User and group ids: who may change them, what programs read back, and what vfs is told.
+
+use super::{DONE, MEMORY, Told, World, failed};
+use abi::linux::nr;
+use abi::{Endpoint, Errno};
+use std::vec::Vec;
+
+const BUFFER: u64 = MEMORY.start + 0x100;
+const KEEP: u64 = u32::MAX as u64;
+const CLONE_THREAD: u64 = 0x100 | 0x800 | 0x1_0000;
+
+/// The calls for users, or those for groups.
+struct Kind {
+    set: u32,
+    set_two: u32,
+    set_all: u32,
+    get_all: u32,
+    real: u32,
+    effective: u32,
+}
+
+const USER: Kind = Kind {
+    set: nr::SETUID,
+    set_two: nr::SETREUID,
+    set_all: nr::SETRESUID,
+    get_all: nr::GETRESUID,
+    real: nr::GETUID,
+    effective: nr::GETEUID,
+};
+const GROUP: Kind = Kind {
+    set: nr::SETGID,
+    set_two: nr::SETREGID,
+    set_all: nr::SETRESGID,
+    get_all: nr::GETRESGID,
+    real: nr::GETGID,
+    effective: nr::GETEGID,
+};
+
+fn ids(world: &mut World, thread: Endpoint, kind: &Kind) -> [u64; 3] {
+    world.write(thread, BUFFER, &[0, 0]);
+    let places = [BUFFER, BUFFER + 4, BUFFER + 8];
+    assert_eq!(world.call(thread, kind.get_all, &places), DONE);
+    let [low, high] = world.words(thread, BUFFER);
+    let found = [low & KEEP, low >> 32, high];
+    assert_eq!(world.call(thread, kind.real, &[]), Some(Ok(found[0])));
+    assert_eq!(world.call(thread, kind.effective, &[]), Some(Ok(found[1])));
+    found
+}
+
+/// A child whose real, effective and saved ids are these.
+fn child_with(kind: &Kind, from: [u64; 3], privileged: bool) -> (World, Endpoint) {
+    let mut world = World::new();
+    let (_, child) = world.fork(world.init);
+    assert_eq!(world.call(child, kind.set_all, &from), DONE);
+    if !privileged && kind.set_all == nr::SETRESGID {
+        assert_eq!(world.call(child, nr::SETRESUID, &[9, 9, 9]), DONE);
+    }
+    (world, child)
+}
+
+#[test]
+fn without_privilege_only_present_ids_are_taken() {
+    let from = [1, 2, 3];
+    for kind in [USER, GROUP] {
+        let cases: [(u32, &[u64], Result<[u64; 3], Errno>); 23] = [
+            (kind.set, &[1], Ok([1, 1, 3])),
+            (kind.set, &[3], Ok([1, 3, 3])),
+            (kind.set, &[2], Err(Errno::EPERM)),
+            (kind.set, &[4], Err(Errno::EPERM)),
+            (kind.set, &[0], Err(Errno::EPERM)),
+            (kind.set, &[KEEP], Err(Errno::EINVAL)),
+            (kind.set_two, &[KEEP, KEEP], Ok(from)),
+            (kind.set_two, &[1, KEEP], Ok([1, 2, 2])),
+            (kind.set_two, &[2, KEEP], Ok([2, 2, 2])),
+            (kind.set_two, &[3, KEEP], Err(Errno::EPERM)),
+            (kind.set_two, &[4, 1], Err(Errno::EPERM)),
+            (kind.set_two, &[KEEP, 1], Ok([1, 1, 3])),
+            (kind.set_two, &[KEEP, 2], Ok([1, 2, 2])),
+            (kind.set_two, &[KEEP, 3], Ok([1, 3, 3])),
+            (kind.set_two, &[KEEP, 4], Err(Errno::EPERM)),
+            (kind.set_two, &[2, 1], Ok([2, 1, 1])),
+            (kind.set_all, &[KEEP, KEEP, KEEP], Ok(from)),
+            (kind.set_all, &[3, 1, 2], Ok([3, 1, 2])),
+            (kind.set_all, &[2, KEEP, KEEP], Ok([2, 2, 3])),
+            (kind.set_all, &[KEEP, KEEP, 2], Ok([1, 2, 2])),
+            (kind.set_all, &[4, KEEP, KEEP], Err(Errno::EPERM)),
+            (kind.set_all, &[KEEP, 4, KEEP], Err(Errno::EPERM)),
+            (kind.set_all, &[KEEP, KEEP, 4], Err(Errno::EPERM)),
+        ];
+        for (number, arguments, wanted) in cases {
+            let (mut world, child) = child_with(&kind, from, false);
+            assert_eq!(world.call(child, number, arguments), Some(wanted.map(|_| 0)), "{number} {arguments:?}");
+            assert_eq!(ids(&mut world, child, &kind), wanted.unwrap_or(from), "{number} {arguments:?}");
+        }
+    }
+}
+
+#[test]
+fn root_takes_any_id() {
+    let from = [1, 0, 3];
+    for kind in [USER, GROUP] {
+        let cases: [(u32, &[u64], [u64; 3]); 7] = [
+            (kind.set, &[5], [5, 5, 5]),
+            (kind.set_two, &[5, 6], [5, 6, 6]),
+            (kind.set_two, &[KEEP, 6], [1, 6, 6]),
+            (kind.set_two, &[KEEP, 1], [1, 1, 3]),
+            (kind.set_two, &[5, KEEP], [5, 0, 0]),
+            (kind.set_all, &[5, 6, 7], [5, 6, 7]),
+            (kind.set_all, &[KEEP, 6, KEEP], [1, 6, 3]),
+        ];
+        for (number, arguments, wanted) in cases {
+            let (mut world, child) = child_with(&kind, from, true);
+            assert_eq!(world.call(child, number, arguments), DONE);
+            assert_eq!(ids(&mut world, child, &kind), wanted, "{number} {arguments:?}");
+        }
+        let (mut world, child) = child_with(&kind, from, true);
+        assert_eq!(world.call(child, kind.set, &[KEEP]), failed(Errno::EINVAL));
+    }
+}
+
+#[test]
+fn ids_are_read_into_three_places() {
+    let mut world = World::new();
+    for number in [nr::GETRESUID, nr::GETRESGID] {
+        for bad in 0..3 {
+            let mut places = [BUFFER, BUFFER + 4, BUFFER + 8];
+            places[bad] = 8;
+            assert_eq!(world.call(world.init, number, &places), failed(Errno::EFAULT));
+        }
+    }
+}
+
+#[test]
+fn ids_for_files_are_the_effective_ones() {
+    let mut world = World::new();
+    let (_, child) = world.fork(world.init);
+    world.call(child, nr::SETRESGID, &[4, 5, 6]);
+    world.call(child, nr::SETRESUID, &[1, 2, 3]);
+    assert_eq!(world.call(child, nr::SETFSUID, &[1]), Some(Ok(2)));
+    assert_eq!(world.call(child, nr::SETFSGID, &[4]), Some(Ok(5)));
+}
+
+#[test]
+fn vfs_is_told_the_ids_of_every_thread() {
+    let mut world = World::new();
+    let (_, child) = world.fork(world.init);
+    world.call(child, nr::CLONE, &[CLONE_THREAD, 0, 0, 0, 0]).unwrap().unwrap();
+    let second = world.newest();
+    world.write(child, BUFFER, &[7 | 8 << 32]);
+    world.told();
+    let told = |effective: u64, real: u64, groups: &[u32]| {
+        [child, second].map(|thread| Told::Ids { thread, effective, real, groups: groups.to_vec() })
+    };
+    assert_eq!(world.call(second, nr::SETGROUPS, &[2, BUFFER]), DONE);
+    assert_eq!(world.told(), told(0, 0, &[7, 8]));
+    assert_eq!(world.call(second, nr::SETRESGID, &[4, 5, 6]), DONE);
+    assert_eq!(world.told(), told(5 << 32, 4 << 32, &[7, 8]));
+    assert_eq!(world.call(child, nr::SETRESUID, &[1, 2, 3]), DONE);
+    assert_eq!(world.told(), told(2 | 5 << 32, 1 | 4 << 32, &[7, 8]));
+    assert_eq!(world.call(child, nr::SETUID, &[9]), failed(Errno::EPERM));
+    assert_eq!(world.told(), []);
+}
+
+fn groups(world: &mut World, thread: Endpoint) -> Vec<u32> {
+    let count = world.call(thread, nr::GETGROUPS, &[0, 0]).unwrap().unwrap();
+    assert_eq!(world.call(thread, nr::GETGROUPS, &[100, BUFFER]), Some(Ok(count)));
+    let bytes = world.read_bytes(thread, BUFFER, 4 * count as usize);
+    bytes.chunks(4).map(|group| u32::from_le_bytes(group.try_into().unwrap())).collect()
+}
+
+#[test]
+fn supplementary_groups_are_set_by_root_and_inherited() {
+    let mut world = World::new();
+    let (_, parent) = world.fork(world.init);
+    assert_eq!(groups(&mut world, parent), []);
+    world.write(parent, BUFFER, &[1 | 2 << 32, 3 | 4 << 32]);
+    assert_eq!(world.call(parent, nr::SETGROUPS, &[3, BUFFER]), DONE);
+    let (_, child) = world.fork(parent);
+    assert_eq!(groups(&mut world, child), [1, 2, 3]);
+    assert_eq!(world.call(child, nr::SETGROUPS, &[0, BUFFER]), DONE);
+    assert_eq!(groups(&mut world, child), []);
+    assert_eq!(groups(&mut world, parent), [1, 2, 3]);
+    world.call(parent, nr::SETUID, &[1000]);
+    assert_eq!(world.call(parent, nr::SETGROUPS, &[0, BUFFER]), failed(Errno::EPERM));
+    for (count, answer) in [
+        (2, failed(Errno::EINVAL)),
+        (3, Some(Ok(3))),
+        (4, Some(Ok(3))),
+        (i32::MAX as u64, Some(Ok(3))),
+        (1 << 31, failed(Errno::EINVAL)),
+        (KEEP, failed(Errno::EINVAL)),
+    ] {
+        assert_eq!(world.call(parent, nr::GETGROUPS, &[count, BUFFER]), answer, "{count}");
+    }
+    assert_eq!(world.call(parent, nr::GETGROUPS, &[3, 8]), failed(Errno::EFAULT));
+}
+
+#[test]
+fn there_are_at_most_65536_supplementary_groups() {
+    let mut world = World::new();
+    let init = world.init;
+    assert_eq!(
+        world.call(init, nr::SETGROUPS, &[65536, MEMORY.start]),
+        failed(Errno::EFAULT),
+        "longer than its memory"
+    );
+    assert_eq!(world.call(init, nr::SETGROUPS, &[65537, MEMORY.start]), failed(Errno::EINVAL));
+    assert_eq!(world.call(init, nr::SETGROUPS, &[1, 8]), failed(Errno::EFAULT));
+}
+
+const VERSION: u64 = 0x2008_0522;
+const DATA: u64 = BUFFER + 64;
+
+/// Makes a capability call about the process with this id. Returns its answer.
+fn about(world: &mut World, thread: Endpoint, number: u32, pid: i32) -> super::Answer {
+    world.write(thread, BUFFER, &[VERSION | (pid as u32 as u64) << 32]);
+    world.call(thread, number, &[BUFFER, DATA])
+}
+
+#[test]
+fn root_has_all_capabilities_and_others_have_none() {
+    let mut world = World::new();
+    let init = world.init;
+    let (pid, user) = world.user(1000, 100);
+    let all = [u64::MAX, 0x1ff << 32, 0x1ff, 7];
+    for (thread, whose, data) in [(init, 0, all), (user, 0, [0, 0, 0, 7]), (init, pid, [0, 0, 0, 7]), (user, 1, all)] {
+        world.write(thread, DATA, &[7; 4]);
+        assert_eq!(about(&mut world, thread, nr::CAPGET, whose as i32), DONE);
+        assert_eq!(world.words(thread, DATA), data, "{thread:?} {whose}");
+    }
+    assert_eq!(about(&mut world, init, nr::CAPGET, 4000), failed(Errno::ESRCH));
+    assert_eq!(about(&mut world, init, nr::CAPGET, -1), failed(Errno::ESRCH));
+    assert_eq!(world.call(init, nr::CAPGET, &[8, DATA]), failed(Errno::EFAULT));
+    world.write(init, BUFFER, &[VERSION]);
+    assert_eq!(world.call(init, nr::CAPGET, &[BUFFER, 0]), DONE);
+    assert_eq!(world.call(init, nr::CAPGET, &[BUFFER, 8]), failed(Errno::EFAULT));
+}
+
+#[test]
+fn an_unknown_version_of_capabilities_is_answered_with_the_known_one() {
+    let mut world = World::new();
+    let init = world.init;
+    for number in [nr::CAPGET, nr::CAPSET] {
+        world.write(init, BUFFER, &[VERSION + 1 | 5 << 32]);
+        assert_eq!(world.call(init, number, &[BUFFER, DATA]), failed(Errno::EINVAL));
+        assert_eq!(world.read(init, BUFFER), VERSION | 5 << 32);
+    }
+}
+
+#[test]
+fn only_root_keeps_capabilities() {
+    let mut world = World::new();
+    let init = world.init;
+    let (pid, user) = world.user(1000, 100);
+    for (thread, last_byte, answer) in
+        [(init, 1, DONE), (init, 0, DONE), (user, 0, DONE), (user, 1, failed(Errno::EPERM))]
+    {
+        world.write(thread, DATA, &[0, 0, last_byte << 56, u64::MAX]);
+        assert_eq!(about(&mut world, thread, nr::CAPSET, 0), answer);
+    }
+    world.write(init, DATA, &[0, 0, 0]);
+    assert_eq!(about(&mut world, init, nr::CAPSET, pid as i32), failed(Errno::EPERM), "another process");
+    assert_eq!(about(&mut world, init, nr::CAPSET, 1), DONE);
+    world.write(init, BUFFER, &[VERSION]);
+    assert_eq!(world.call(init, nr::CAPSET, &[BUFFER, 8]), failed(Errno::EFAULT));
+}
