@@ -1,11 +1,13 @@
 //! pm as a whole, against a fake world: programs are driven call by call, and what pm asks of kernel, vm and vfs is seen.
 
 mod answers;
+mod attributes;
 mod clone;
 mod deaths;
 mod exec;
 mod fake;
 mod frame_headers;
+mod futexes;
 mod ids;
 mod jobs;
 mod life;
@@ -13,6 +15,7 @@ mod scheduling;
 mod semaphores;
 mod signals;
 mod time;
+mod waits;
 mod world;
 
 pub use fake::{MEMORY, Told};
