@@ -18,6 +18,10 @@ PROGRAMS = {}
 
 # Where threads of services end and those of programs begin (abi::endpoint::SERVICE_SLOTS).
 SERVICE_SLOTS = 128
+# The constants of kernel/core/src/thread/state.rs.
+MESSAGE_EVENTS = {1: "waits for the answer of", 2: "receives from", 4: "sends to", 5: "sends to", 6: "sends to"}
+OTHER_EVENTS = {8: "futex", 9: "real time"}
+HOLDS = [(0x100, "stopped"), (0x200, "no space")]
 # How deep a field may lie in the kernel's structures.
 DEEPEST = 5
 
@@ -175,14 +179,15 @@ class Threads(gdb.Command):
 def state(kernel, slot, current):
     if slot == current:
         return "runs"
-    flags = number(field(kernel.threads[slot], "flags"))
-    if flags == 0:
-        return "ready"
-    words = [(1, "sends to"), (2, "receives from"), (4, "stopped"), (8, "no space"), (16, "futex"), (32, "real time")]
-    said = ", ".join(word for bit, word in words if flags & bit)
-    if flags & 3:
-        said += " " + whom(kernel, number(field(kernel.threads[slot], "peer")))
-    return said
+    blocked = field(kernel.threads[slot], "state")
+    reasons = number(field(blocked, "reasons"))
+    words = [word for bit, word in HOLDS if reasons & bit]
+    event = reasons & 0xFF
+    if event in MESSAGE_EVENTS:
+        words.insert(0, MESSAGE_EVENTS[event] + " " + whom(kernel, number(field(blocked, "peer"))))
+    elif event:
+        words.insert(0, OTHER_EVENTS[event])
+    return ", ".join(words) or "ready"
 
 
 def whom(kernel, endpoint):

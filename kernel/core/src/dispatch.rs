@@ -85,7 +85,11 @@ pub fn schedule<M: Machine>(kernel: &mut Kernel, m: &mut M) -> Next {
             }
             match node.threads.best_deferred() {
                 Some(priority) => do_deferred(kernel, m, priority),
-                None => port_ways::run_system_task(kernel, m, calls::permitted_call),
+                None if node.threads[slot::SYSTEM].state.is_ready() => {
+                    port_ways::run_system_task(kernel, m, calls::permitted_call);
+                }
+                // Deferred work had made the queue ready.
+                None => {}
             }
             continue;
         }
@@ -141,7 +145,7 @@ fn end_quantum<M: Machine>(kernel: &mut Kernel, m: &mut M) {
         return minix4rt::end_runaway(kernel, m, runaway);
     }
     let thread = node.threads.running_mut();
-    if thread.flags != 0 || thread.quantum_left > 0 || thread.queue == SYSTEM_QUEUE {
+    if !thread.state.is_ready() || thread.quantum_left > 0 || thread.queue == SYSTEM_QUEUE {
         return;
     }
     thread.renew_quantum();

@@ -9,7 +9,7 @@
 use crate::{
     FastSwitch, Frame, Machine, Space, Thread, calls, dispatch, dispatch::Next, interrupts, ipc::fast_path,
     ipc::in_memory, ipc::message, ipc::report, life, linux::route, memory::copy::CHUNK_BYTES, node::Node,
-    probes::tracing, rooms::Kernel, rooms::minix4rt, rooms::minix4rt::Minix4rt, rooms::port_ways, thread::blocked,
+    probes::tracing, rooms::Kernel, rooms::minix4rt, rooms::minix4rt::Minix4rt, rooms::port_ways, thread::state::Hold,
     vector::GENERAL_PROTECTION,
 };
 
@@ -50,7 +50,7 @@ impl Kernel {
         if self.node.tracing.is_on() {
             tracing::trace_name(m, self.node.threads[slot].endpoint, name);
         }
-        self.node.threads[slot].flags &= !blocked::STOPPED;
+        self.node.threads[slot].state.release(Hold::Stopped);
         self.node.threads.wake(slot);
         self.node.threads[slot].endpoint
     }

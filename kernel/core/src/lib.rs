@@ -38,6 +38,7 @@ mod probes;
 mod rights;
 mod rooms;
 mod sched;
+#[cfg(feature = "snapshot")]
 pub mod snapshot;
 mod stop;
 pub mod thread;

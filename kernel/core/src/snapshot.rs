@@ -1,6 +1,6 @@
 //! Snapshots for exhaustive search: what messages and scheduling change in a few threads.
 //!
-//! Not for running kernels. Deadlines, lines, privileges and routes are not part of it: between taking and restoring,
+//! For tests only: a feature that no kernel is built with. Deadlines, lines, privileges and routes are not part of it: between taking and restoring,
 //! they must not change.
 
 use crate::{Thread, rooms::Kernel, sched::Queues};

@@ -5,9 +5,7 @@
 //! A real-time thread, and a service while it has a donation, takes no fast path (`Threads::best_for_fast_path`), so the
 //! fast path knows nothing of this. Neighbours: `ipc`, `inheritance` (decides), `effects`.
 
-use crate::{
-    Node, boost::effects, inheritance::NOTHING, priority::SYSTEM_QUEUE, thread::Continuation, thread::blocked,
-};
+use crate::{Node, boost::effects, inheritance::NOTHING, priority::SYSTEM_QUEUE, thread::state::BlockedOn};
 
 use abi::{endpoint::FIRST_SERVICE, endpoint::SERVICE_SLOTS};
 
@@ -44,7 +42,8 @@ pub fn donate_along(node: &mut Node, queue: u8, to: usize) {
 
 /// The service that a thread waits for, in a call.
 pub fn server_of(node: &Node, slot: usize) -> Option<usize> {
-    let thread = &node.threads[slot];
-    let answer = thread.flags & blocked::RECEIVING != 0 && thread.then == Continuation::Answer;
-    (answer || thread.flags & blocked::SENDING != 0).then_some(thread.peer.slot())
+    match node.threads[slot].state.blocked_on() {
+        Some(BlockedOn::Send(server, _) | BlockedOn::Answer(server)) => Some(server.slot()),
+        _ => None,
+    }
 }

@@ -1,8 +1,8 @@
 //! What the decisions of `inheritance` do to threads: changed priorities move them in the ready queues, ended waits wake them.
 
 use crate::{
-    Node, inheritance::NOTHING, inheritance::Scheduler, node::Inheritance, sched::Threads, thread::blocked,
-    thread::list::List, time::alarm::Kind,
+    Node, inheritance::NOTHING, inheritance::Scheduler, node::Inheritance, sched::Threads, thread::list::List,
+    time::alarm::Kind,
 };
 
 use abi::Errno;
@@ -50,7 +50,7 @@ pub fn decide_only<R>(node: &mut Node, act: impl FnOnce(&mut Inheritance, &mut E
 #[inline(never)]
 pub fn end_pi_wait(node: &mut Node, slot: usize) {
     node.alarms.cancel(slot, Kind::Futex);
-    node.threads[slot].flags &= !blocked::FUTEX;
+    node.threads[slot].state.unblock();
     node.threads.wake_if_free(slot);
 }
 

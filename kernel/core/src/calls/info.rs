@@ -4,7 +4,7 @@
 
 use crate::{
     Machine, Node, Thread, life, memory::copy, priority::FIRST_SHARED, stop::Stop, thread::MessageSource,
-    thread::blocked, time::alarm,
+    thread::state::BlockedOn, thread::state::Hold, time::alarm,
 };
 
 use abi::{Errno, Name, call::REAL_TIME, endpoint::slot, info, info::KernelInfo, info::ThreadInfo, info::state};
@@ -99,15 +99,13 @@ fn kernel_info<M: Machine>(node: &mut Node, m: &mut M) -> KernelInfo {
 }
 
 fn state_of(thread: &Thread) -> u32 {
-    if thread.flags & (blocked::STOPPED | blocked::NO_SPACE) != 0 {
-        return state::STOPPED;
-    }
-    let waits = thread.flags & (blocked::SENDING | blocked::RECEIVING) != 0;
-    match thread.flags {
-        _ if waits && thread.form == MessageSource::Kernel => state::FAULTING,
-        flags if flags & blocked::SENDING != 0 => state::SENDING,
-        0 => state::READY,
-        _ => state::RECEIVING,
+    let Thread { state, form, .. } = thread;
+    match state.blocked_on() {
+        _ if state.is_held(Hold::Stopped) || state.is_held(Hold::NoSpace) => state::STOPPED,
+        Some(_) if state.peer().is_some() && *form == MessageSource::Kernel => state::FAULTING,
+        Some(BlockedOn::Send(..)) => state::SENDING,
+        None => state::READY,
+        Some(_) => state::RECEIVING,
     }
 }
 

@@ -9,7 +9,7 @@
 use crate::{
     Machine, Node, boost::donate, boost::effects, futex, futex::ALL_BITS, inheritance::Flags, inheritance::NOTHING,
     inheritance::Refusal, inheritance::Semaphore, memory::copy, node::futexes::FIRST, node::futexes::Key,
-    node::futexes::MUTEXES, stop::Stop, thread::attention, thread::blocked,
+    node::futexes::MUTEXES, stop::Stop, thread::attention, thread::state::BlockedOn,
 };
 
 use abi::{Errno, endpoint::SERVICE_SLOTS, endpoint::SLOTS, linux::nr};
@@ -87,7 +87,7 @@ fn wait_for_pi(node: &mut Node, slot: usize, id: u16) -> Result<u64, Stop> {
         return Err(if refusal == Refusal::Deadlock { Errno::EDEADLK } else { Errno::EINVAL }.into());
     }
     let thread = &mut node.threads[slot];
-    thread.flags |= blocked::FUTEX;
+    thread.state.block(BlockedOn::Futex);
     thread.futex_bits = ALL_BITS;
     let last = node.inheritance.end_of_chain(slot as u16) as usize;
     if let Some(server) = donate::server_of(node, last) {

@@ -9,7 +9,7 @@ pub mod inheriting;
 
 use crate::{
     Machine, Node, inheritance::Wait, machine::check_range, memory::copy, node::futexes::Key, stop::Stop,
-    thread::blocked, time::alarm, time::alarm::Kind,
+    thread::state::BlockedOn, time::alarm, time::alarm::Kind,
 };
 
 use abi::Errno;
@@ -156,7 +156,7 @@ fn futex_wait<M: Machine>(
 /// Makes a thread wait.
 pub fn wait_for_futex(node: &mut Node, slot: usize, key: Key, bits: u32) {
     let thread = &mut node.threads[slot];
-    thread.flags |= blocked::FUTEX;
+    thread.state.block(BlockedOn::Futex);
     thread.futex_bits = bits;
     node.futexes.enter(&mut node.threads, slot, key);
 }
@@ -261,7 +261,7 @@ pub fn end_futex_wait(node: &mut Node, slot: usize, result: Result<u64, Errno>) 
 pub fn leave_futex(node: &mut Node, slot: usize) {
     node.alarms.cancel(slot, Kind::Futex);
     let thread = &mut node.threads[slot];
-    thread.flags &= !blocked::FUTEX;
+    thread.state.unblock();
     if let Wait::Semaphore(id) = node.inheritance.waits(slot as u16) {
         return inheriting::give_up_pi(node, slot, id);
     }

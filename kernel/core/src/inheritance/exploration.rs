@@ -42,13 +42,7 @@ const FIFO_MUTEX: Flags = Flags { by_priority: false, mutex: true, inherits: fal
 
 impl World {
     fn begin(&self) -> Small {
-        let mut all = Small::zeroed();
-        all.start();
-        let log = &mut Log::default();
-        for thread in 0..THREADS as u16 {
-            all.set_base(thread, 10 + thread as u8, log);
-            all.set_inherits(thread, true, log);
-        }
+        let (mut all, log) = (without_semaphores(), &mut Log::default());
         while self.allocate(&mut all, log) {}
         all
     }

@@ -28,8 +28,8 @@ impl Scheduler for Log {
     }
 }
 
-/// Thread `n` has base priority `10 + n`; thread 0 owns the mutexes.
-fn with(flags: Flags, value: i32) -> Small {
+/// Thread `n` has base priority `10 + n`, and inherits priorities.
+pub(super) fn without_semaphores() -> Small {
     let mut all = Small::zeroed();
     all.start();
     let log = &mut Log::default();
@@ -37,6 +37,12 @@ fn with(flags: Flags, value: i32) -> Small {
         all.set_base(thread, 10 + thread as u8, log);
         all.set_inherits(thread, true, log);
     }
+    all
+}
+
+/// Thread 0 owns the mutexes.
+fn with(flags: Flags, value: i32) -> Small {
+    let (mut all, log) = (without_semaphores(), &mut Log::default());
     for _ in 0..MUTEXES {
         all.allocate(POOL, 0, value, flags, 0, log).unwrap();
     }

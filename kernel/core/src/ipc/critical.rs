@@ -12,8 +12,8 @@
 //! `life` (`Destroy` by rs), `inject`, `alarm`.
 
 use crate::{
-    Frame, Machine, Node, ipc::message, ipc::notify, ipc::report, thread::Continuation, thread::MessageSource,
-    thread::blocked, time::alarm, time::alarm::Kind,
+    Frame, Machine, Node, ipc::message, ipc::notify, ipc::report, thread::MessageSource, thread::state::BlockedOn,
+    thread::state::Continuation, time::alarm, time::alarm::Kind,
 };
 use abi::{
     Endpoint, Message, call::inject, endpoint::FIRST_SERVICE, endpoint::SLOTS, endpoint::slot, kernel::Exception,
@@ -35,7 +35,7 @@ pub fn begin_again<M: Machine>(node: &mut Node, m: &mut M, slot: usize, report: 
     if !node.watch.forgives(slot == slot::RS, now_ns) {
         m.fatal(slot, &node.threads[slot].frame, report);
     }
-    let was_ready = node.threads[slot].flags == 0;
+    let was_ready = node.threads[slot].state.is_ready();
     message::stop_waiting(node, slot);
     node.cancel_death(slot);
     m.set_extended(slot, None);
@@ -44,9 +44,8 @@ pub fn begin_again<M: Machine>(node: &mut Node, m: &mut M, slot: usize, report: 
     };
     let thread = &mut node.threads[slot];
     thread.frame = Frame { r9: thread.endpoint.0 as u64, ..frame };
-    thread.flags = 0;
+    thread.state.make_ready();
     thread.form = MessageSource::Native;
-    thread.then = Continuation::Return;
     thread.attention = 0;
     thread.progress = 0;
     thread.linux_call = 0;
@@ -54,8 +53,8 @@ pub fn begin_again<M: Machine>(node: &mut Node, m: &mut M, slot: usize, report: 
         node.threads.wake(slot);
     }
     for waiter in FIRST_SERVICE..SLOTS {
-        if waits_for_answer_of(node, waiter, slot) {
-            ask_again(node, waiter);
+        if matches!(node.threads[waiter].state.blocked_on(), Some(BlockedOn::Answer(peer)) if peer.slot() == slot) {
+            ask_again(node, waiter, slot);
         }
     }
 }
@@ -81,7 +80,7 @@ pub fn remind_rs<M: Machine>(node: &mut Node, m: &mut M, now: u64) {
 /// Starts the one of vm and rs again for which rs has not heard its alarm.
 fn end_hang<M: Machine>(node: &mut Node, m: &mut M) {
     let rs = &node.threads[slot::RS];
-    let waits_for_vm = rs.flags & (blocked::SENDING | blocked::RECEIVING) != 0 && rs.peer.slot() == slot::VM;
+    let waits_for_vm = rs.state.peer().is_some_and(|peer| peer.slot() == slot::VM);
     let hung = if waits_for_vm { slot::VM } else { slot::RS };
     let thread = &node.threads[hung];
     let report = Exception { vector: HUNG_VECTOR, error: 0, ip: thread.frame.rip, address: 0 };
@@ -93,24 +92,16 @@ fn has_unheard_alarm(node: &Node) -> bool {
     node.threads[slot::RS].pending[slot::CLOCK / 64] & 1 << (slot::CLOCK % 64) != 0
 }
 
-/// Returns true when the holder of `slot` holds a request of `waiter`.
-fn waits_for_answer_of(node: &Node, waiter: usize, slot: usize) -> bool {
-    let thread = &node.threads[waiter];
-    let waits = thread.flags & blocked::RECEIVING != 0 && thread.then == Continuation::Answer;
-    waits && thread.peer.slot() == slot
-}
-
-/// Makes the request of `waiter`, which its receiver held when that died, wait for the successor. It is still
+/// Makes the request of `waiter`, which the holder of `slot` held when it died, wait for the successor. It is still
 /// where it came from, since only a reply changes it; a Linux call says that it is repeated, and keeps its number.
-pub fn ask_again(node: &mut Node, waiter: usize) {
+pub fn ask_again(node: &mut Node, waiter: usize, slot: usize) {
     let thread = &mut node.threads[waiter];
-    thread.flags &= !blocked::RECEIVING;
+    thread.state.unblock();
     if matches!(thread.form, MessageSource::Linux | MessageSource::Repeated) {
         thread.form = MessageSource::Repeated;
         thread.messages = thread.messages.wrapping_sub(1);
     }
-    let successor = abi::Endpoint::current(thread.peer.slot());
-    message::wait_to_send(node, waiter, successor, Continuation::Answer);
+    message::wait_to_send(node, waiter, Endpoint::current(slot), Continuation::Answer);
 }
 
 /// The injected death: an exception in the middle of whatever the thread does.

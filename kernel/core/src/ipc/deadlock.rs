@@ -4,7 +4,7 @@
 //! begins, no circle exists when a check starts: following the chain from the new peer either ends or comes back to the
 //! caller, in at most as many steps as there are threads. Neighbours: `ipc`, `report`.
 
-use crate::{Node, sched::table::Holder, thread::blocked};
+use crate::{Node, sched::table::Holder};
 
 use abi::{Endpoint, endpoint::SLOTS};
 
@@ -17,11 +17,8 @@ pub fn closes_circle(node: &Node, caller: usize, peer: Endpoint) -> bool {
         if slot == caller {
             return true;
         }
-        let thread = &node.threads[slot];
-        if thread.flags & (blocked::SENDING | blocked::RECEIVING) == 0 {
-            return false;
-        }
-        peer = thread.peer;
+        let Some(next) = node.threads[slot].state.peer() else { return false };
+        peer = next;
     }
     false
 }

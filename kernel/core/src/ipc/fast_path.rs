@@ -6,8 +6,7 @@
 //! conditions are one by one because instructions are counted. Neighbours: `entry` (tries this first), `message`, `route`.
 
 use crate::{
-    Machine, Node, Thread, frame::entry, priority::FIRST_SHARED, thread::Continuation, thread::MessageSource,
-    thread::blocked,
+    Machine, Node, Thread, frame::entry, priority::FIRST_SHARED, thread::MessageSource, thread::state::BlockedOn,
 };
 
 use abi::{Endpoint, endpoint::FIRST_SERVICE, endpoint::SERVICE_SLOTS, message::KERNEL_LABELS};
@@ -31,17 +30,12 @@ pub struct FastSwitch {
 /// `SENDREC` by the current thread.
 #[inline(always)]
 pub fn request<M: Machine>(node: &mut Node, m: &mut M) -> Option<FastSwitch> {
-    let (from, to) = (node.current(), node.threads.running().frame.endpoint().slot());
-    let best = node.threads.best_for_fast_path();
-    if from == to || node.may_send(from, to).is_err() {
-        return None;
-    }
+    let (from, to, best) = parties(node)?;
     let Ok([sender, receiver]) = node.threads.get_disjoint_mut([from, to]) else { return None };
     if receiver.form != MessageSource::Native || !waits_for_anybody(receiver, best) || !is_meant(receiver, sender) {
         return None;
     }
-    sender.then = Continuation::Answer;
-    sender.peer = receiver.endpoint;
+    sender.state.block(BlockedOn::Answer(receiver.endpoint));
     give_message(sender, receiver);
     switch_over(node, m, from, to);
     Some(FastSwitch { from, to })
@@ -51,14 +45,10 @@ pub fn request<M: Machine>(node: &mut Node, m: &mut M) -> Option<FastSwitch> {
 /// thread, which takes no fast path.
 #[inline(always)]
 pub fn answer<M: Machine>(node: &mut Node, m: &mut M) -> Option<FastSwitch> {
-    let (from, to) = (node.current(), node.threads.running().frame.endpoint().slot());
-    let best = node.threads.best_for_fast_path();
-    if from == to || node.may_send(from, to).is_err() {
-        return None;
-    }
+    let (from, to, best) = parties(node)?;
     let Ok([sender, receiver]) = node.threads.get_disjoint_mut([from, to]) else { return None };
     if !has_nothing_to_receive(sender)
-        || receiver.peer != Endpoint::ANY && receiver.peer != sender.endpoint
+        || !receiver.state.is_open_to(sender.endpoint)
         || !is_ready_to_receive(receiver, best)
         || !is_meant(receiver, sender)
         || receiver.base_queue < FIRST_SHARED
@@ -76,8 +66,7 @@ pub fn answer<M: Machine>(node: &mut Node, m: &mut M) -> Option<FastSwitch> {
         sender.form = MessageSource::Native;
         receiver.frame.rax = sender.frame.rdi;
     }
-    sender.then = Continuation::Return;
-    sender.peer = Endpoint::ANY;
+    sender.state.block(BlockedOn::Receive(Endpoint::ANY));
     switch_over(node, m, from, to);
     Some(FastSwitch { from: words, to })
 }
@@ -97,14 +86,22 @@ pub fn linux_call<M: Machine>(node: &mut Node, m: &mut M, number: u64) -> Option
     }
     sender.linux_call = number as u32 + 1;
     sender.form = MessageSource::Linux;
-    sender.then = Continuation::Answer;
-    sender.peer = receiver.endpoint;
+    sender.state.block(BlockedOn::Answer(receiver.endpoint));
     receiver.frame.r13 = sender.endpoint.0 as u64 | number << 32;
     switch_over(node, m, from, to);
     Some(FastSwitch { from, to })
 }
 
-/// The sender waits in the place of the receiver, which becomes the current thread.
+/// Slots of the current thread and of the one that it names, if it may send to that, and the priority that this has to be
+/// better than.
+#[inline(always)]
+fn parties(node: &Node) -> Option<(usize, usize, u8)> {
+    let (from, to) = (node.current(), node.threads.running().frame.endpoint().slot());
+    let may_send = from != to && node.may_send(from, to).is_ok();
+    may_send.then_some((from, to, node.threads.best_for_fast_path()))
+}
+
+/// The sender, which has begun to wait, stops running, and the receiver becomes the current thread.
 #[inline(always)]
 fn switch_over<M: Machine>(node: &mut Node, m: &mut M, from: usize, to: usize) {
     let now = m.ticks();
@@ -138,15 +135,14 @@ fn has_nothing_to_receive(thread: &Thread) -> bool {
     waiting == 0 && thread.senders.is_empty() && thread.frame.r14 as u32 == Endpoint::ANY.0
 }
 
-/// True when the receiver waits for a message, came in by `syscall`, and is better than all that are ready.
+/// True when a receiver, which waits, came in by `syscall` and is better than all that are ready.
 #[inline(always)]
 fn is_ready_to_receive(receiver: &Thread, best: u8) -> bool {
-    let waits = receiver.flags == blocked::RECEIVING && receiver.attention == 0;
-    waits && receiver.frame.entry == entry::SYSCALL && receiver.base_queue < best
+    receiver.attention == 0 && receiver.frame.entry == entry::SYSCALL && receiver.base_queue < best
 }
 
 /// Returns true when it waits from `ANY`: then it has no donation.
 #[inline(always)]
 fn waits_for_anybody(receiver: &Thread, best: u8) -> bool {
-    receiver.peer == Endpoint::ANY && is_ready_to_receive(receiver, best)
+    receiver.state.is_open() && is_ready_to_receive(receiver, best)
 }

@@ -6,7 +6,7 @@
 
 use crate::{
     Machine, Node, ipc::message, ipc::notify, ipc::report, machine::check_range, memory::copy, stop::Stop,
-    thread::Continuation, thread::MessageSource, thread::attention,
+    thread::MessageSource, thread::attention,
 };
 
 use abi::{Endpoint, Errno, Message, call};
@@ -41,7 +41,6 @@ fn receive_to_memory<M: Machine>(node: &mut Node, m: &mut M, from: Endpoint, add
     check_range(address, size_of::<Message>() as u64)?;
     let caller = node.current();
     node.threads[caller].form = MessageSource::Memory;
-    node.threads[caller].then = Continuation::Return;
     message::receive(node, m, caller, from);
     Ok(())
 }

@@ -2,14 +2,14 @@
 //!
 //! A message is moved exactly once, from the sender's frame to the receiver's, when both are there. A sender that comes
 //! first waits in the sender list of the destination, best queue first; a receiver that comes first waits with a
-//! filter. Invariants: a thread with `SENDING` is in the list of the slot of its `peer`; no thread with `RECEIVING` has an
+//! filter. Invariants: a thread that is blocked on `Send` is in the list of the slot of its peer; none that is blocked on `Receive` has an
 //! acceptable sender in its list or an acceptable notification pending. Neighbours: `notify` (notifications, `SENDNB`),
 //! `deadlock` (`ELOCKED`), `life` (death of peers), `report` (messages of the kernel itself), `route` (Linux calls).
 
 use crate::{
     Machine, Node, boost::donate, futex, inheritance::NOTHING, ipc::deadlock, ipc::notify, ipc::report,
-    priority::SYSTEM_QUEUE, probes::injection, probes::tracing, sched::table::Holder, thread::Continuation,
-    thread::MessageSource, thread::attention, thread::blocked,
+    priority::SYSTEM_QUEUE, probes::injection, probes::tracing, sched::table::Holder, thread::MessageSource,
+    thread::attention, thread::state::BlockedOn, thread::state::Continuation, thread::state::admits,
 };
 
 use abi::{Endpoint, Errno, Message, Word, call, endpoint, endpoint::slot, message, trace::event};
@@ -92,10 +92,9 @@ pub fn transmit<M: Machine>(
     };
     if let Holder::Live(destination) = holder {
         let source = node.threads[caller].endpoint;
-        if node.threads[destination].waits_for(source) {
-            node.threads[caller].then = then;
+        if node.threads[destination].state.accepts(source) {
             deliver(node, m, caller, destination);
-            if taken(node, caller, destination) {
+            if taken(node, caller, destination, then) {
                 receive(node, m, caller, Endpoint(node.threads[caller].frame.r14 as u32));
             }
             return Ok(());
@@ -112,28 +111,25 @@ pub fn transmit<M: Machine>(
 #[inline(never)]
 pub fn wait_to_send(node: &mut Node, caller: usize, to: Endpoint, then: Continuation) {
     let thread = &mut node.threads[caller];
-    thread.flags |= blocked::SENDING;
-    thread.peer = to;
-    thread.then = then;
+    thread.state.block(BlockedOn::Send(to, then));
     let mut senders = node.threads[to.slot()].senders;
     senders.insert_by_queue(&mut node.threads, caller as u16);
     node.threads[to.slot()].senders = senders;
     donate::donate_along(node, node.threads[caller].queue, to.slot());
 }
 
-/// Takes a waiting sender out of the list it is in.
-fn stop_sending(node: &mut Node, sender: usize) {
-    let at = node.threads[sender].peer.slot();
-    let mut senders = node.threads[at].senders;
+/// Takes a waiting sender out of the list of this slot.
+fn stop_sending(node: &mut Node, sender: usize, to: usize) {
+    let mut senders = node.threads[to].senders;
     senders.remove(&mut node.threads, sender as u16);
-    node.threads[at].senders = senders;
-    node.threads[sender].flags &= !blocked::SENDING;
+    node.threads[to].senders = senders;
+    node.threads[sender].state.unblock();
 }
 
 /// Moves the message of `sender` into `receiver`, which waits for it, and lets that run.
 #[inline(always)]
 fn deliver<M: Machine>(node: &mut Node, m: &mut M, sender: usize, receiver: usize) {
-    node.threads[receiver].flags &= !blocked::RECEIVING;
+    node.threads[receiver].state.unblock();
     transfer(node, m, sender, receiver);
     node.threads.wake_if_free(receiver);
     donate::donate(node, sender, receiver);
@@ -206,26 +202,18 @@ pub fn accept<M: Machine>(node: &mut Node, m: &mut M, receiver: usize, message: 
 
 /// The message of `sender` has been taken by `receiver`: goes on as its call says. True: it is to receive now.
 #[inline(always)]
-pub fn taken(node: &mut Node, sender: usize, receiver: usize) -> bool {
+pub fn taken(node: &mut Node, sender: usize, receiver: usize, then: Continuation) -> bool {
     let receiver = node.threads[receiver].endpoint;
     let thread = &mut node.threads[sender];
-    match thread.then {
-        Continuation::Answer => {
-            thread.flags = thread.flags & !blocked::SENDING | blocked::RECEIVING;
-            thread.peer = receiver;
-            false
-        }
+    match then {
+        Continuation::Answer => thread.state.block(BlockedOn::Answer(receiver)),
         Continuation::Return => {
-            thread.flags &= !blocked::SENDING;
             thread.frame.rax = 0;
             node.threads.wake_if_free(sender);
-            false
         }
-        Continuation::Receive => {
-            thread.flags &= !blocked::SENDING;
-            true
-        }
+        Continuation::Receive => {}
     }
+    then == Continuation::Receive
 }
 
 /// `RECEIVE`, or the second half of `REPLYREC` and `SENDWAIT`. Errors are the result of the call.
@@ -259,25 +247,22 @@ fn receive_what_is_there<M: Machine>(node: &mut Node, m: &mut M, receiver: usize
 /// Receives what is there or makes `receiver` wait. Returns a sender whose message was taken and which is to
 /// receive in its turn.
 fn fetch_once<M: Machine>(node: &mut Node, m: &mut M, receiver: usize, from: Endpoint) -> Result<Option<usize>, Errno> {
-    let waits = &mut node.threads[receiver];
-    waits.then = Continuation::Return;
-    waits.peer = from;
     let is_task = from == Endpoint::HARDWARE || from == Endpoint::CLOCK;
     let specific = from != Endpoint::ANY && !is_task;
     if specific {
         node.threads.holder(from)?;
     }
-    if let Some(source) = notify::pending_source(node, receiver) {
+    if let Some(source) = notify::pending_source(node, receiver, from) {
         notify::give_notification(node, m, receiver, source);
         node.threads.wake_if_free(receiver);
         return Ok(None);
     }
-    if let Some(sender) = first_sender(node, receiver) {
-        stop_sending(node, sender);
+    if let Some((sender, then)) = first_sender(node, receiver, from) {
+        stop_sending(node, sender, receiver);
         transfer(node, m, sender, receiver);
         node.threads.wake_if_free(receiver);
         donate::donate(node, sender, receiver);
-        let receives = taken(node, sender, receiver);
+        let receives = taken(node, sender, receiver, then);
         return Ok(receives.then_some(sender));
     }
     if specific && deadlock::closes_circle(node, receiver, from) {
@@ -293,22 +278,22 @@ fn fetch_once<M: Machine>(node: &mut Node, m: &mut M, receiver: usize, from: End
 #[inline(always)]
 fn wait_to_receive(node: &mut Node, receiver: usize, from: Endpoint) {
     let thread = &mut node.threads[receiver];
-    thread.flags |= blocked::RECEIVING;
-    thread.peer = from;
-    thread.then = Continuation::Return;
+    thread.state.block(BlockedOn::Receive(from));
     if thread.base_queue < SYSTEM_QUEUE {
         donate::set_donation(node, NOTHING, receiver);
     }
 }
 
-/// The first waiting sender that the filter of `receiver` lets through.
-fn first_sender(node: &Node, receiver: usize) -> Option<usize> {
-    let receiver = &node.threads[receiver];
-    let mut sender = receiver.senders.first as usize;
-    while sender != 0 && !receiver.accepts(node.threads[sender].endpoint) {
+/// The first sender that waits for `receiver` and that a wait for `from` lets through, and what it does next.
+fn first_sender(node: &Node, receiver: usize, from: Endpoint) -> Option<(usize, Continuation)> {
+    let mut sender = node.threads[receiver].senders.first as usize;
+    while sender != 0 && !admits(from, node.threads[sender].endpoint) {
         sender = node.threads[sender].next as usize;
     }
-    (sender != 0).then_some(sender)
+    match node.threads[sender].state.blocked_on() {
+        Some(BlockedOn::Send(_, then)) => Some((sender, then)),
+        _ => None,
+    }
 }
 
 /// `REPLYREC`: gives the message to a destination that waits for it, and receives from `r14`. A destination that is
@@ -319,7 +304,7 @@ fn reply_receive<M: Machine>(node: &mut Node, m: &mut M, caller: usize, to: Endp
     if to != Endpoint::NONE {
         check_send(node, caller, to, label)?;
         if let Ok(Holder::Live(destination)) = node.threads.holder(to)
-            && node.threads[destination].waits_for(node.threads[caller].endpoint)
+            && node.threads[destination].state.accepts(node.threads[caller].endpoint)
         {
             deliver(node, m, caller, destination);
         }
@@ -334,7 +319,7 @@ fn send_now<M: Machine>(node: &mut Node, m: &mut M, caller: usize, to: Endpoint,
     check_send(node, caller, to, label)?;
     let holder = node.threads.holder(to)?;
     if let Holder::Live(destination) = holder
-        && node.threads[destination].waits_for(node.threads[caller].endpoint)
+        && node.threads[destination].state.accepts(node.threads[caller].endpoint)
     {
         deliver(node, m, caller, destination);
         node.threads[caller].frame.rax = 0;
@@ -348,11 +333,8 @@ fn send_now<M: Machine>(node: &mut Node, m: &mut M, caller: usize, to: Endpoint,
 
 /// Ends the wait of a thread whose peer has died.
 pub fn fail_wait<M: Machine>(node: &mut Node, m: &mut M, waiter: usize) {
-    if node.threads[waiter].flags & blocked::SENDING != 0 {
-        stop_sending(node, waiter);
-    }
+    stop_waiting(node, waiter);
     let thread = &mut node.threads[waiter];
-    thread.flags &= !blocked::RECEIVING;
     match thread.form {
         MessageSource::Linux | MessageSource::Repeated => thread.frame.set_result(Err(Errno::EIO)),
         MessageSource::Native | MessageSource::Memory => thread.frame.set_result(Err(Errno::EDEADSRCDST)),
@@ -363,14 +345,12 @@ pub fn fail_wait<M: Machine>(node: &mut Node, m: &mut M, waiter: usize) {
 
 /// Ends whatever wait a thread is in, without a result and without waking it.
 pub fn stop_waiting(node: &mut Node, slot: usize) {
-    let flags = node.threads[slot].flags;
-    if flags & blocked::SENDING != 0 {
-        stop_sending(node, slot);
+    match node.threads[slot].state.blocked_on() {
+        Some(BlockedOn::Send(to, _)) => stop_sending(node, slot, to.slot()),
+        Some(BlockedOn::Futex) => futex::leave_futex(node, slot),
+        Some(BlockedOn::Receive(_) | BlockedOn::Answer(_)) => node.threads[slot].state.unblock(),
+        Some(BlockedOn::RealTime) | None => {}
     }
-    if flags & blocked::FUTEX != 0 {
-        futex::leave_futex(node, slot);
-    }
-    node.threads[slot].flags &= !blocked::RECEIVING;
 }
 
 /// A message is delivered, and both sides have counted it: records it, and counts down to an injected death.
@@ -393,14 +373,13 @@ fn ask_system<M: Machine>(node: &mut Node, m: &mut M, caller: usize, then: Conti
         return Err(Errno::EDEADSRCDST);
     }
     let task = &mut node.threads[slot::SYSTEM];
-    if task.flags & blocked::RECEIVING == 0 {
+    if !task.state.is_open() {
         wait_to_send(node, caller, Endpoint::SYSTEM, then);
         return Ok(());
     }
-    task.flags &= !blocked::RECEIVING;
-    node.threads[caller].then = then;
+    task.state.unblock();
     transfer(node, m, caller, slot::SYSTEM);
-    taken(node, caller, slot::SYSTEM);
+    taken(node, caller, slot::SYSTEM, then);
     node.threads.ready_system_task();
     Ok(())
 }

@@ -5,8 +5,8 @@
 //! ones when a thread receives), `alarm`, `line`.
 
 use crate::{
-    Machine, Node, ipc::message, probes::injection, probes::tracing, sched::table::Holder, thread::Continuation,
-    thread::blocked, time::alarm,
+    Machine, Node, ipc::message, probes::injection, probes::tracing, sched::table::Holder, thread::state::BlockedOn,
+    thread::state::admits, time::alarm,
 };
 
 use abi::{Endpoint, Errno, Message, endpoint::slot, kernel::Notify, trace::event};
@@ -31,8 +31,10 @@ pub fn notify<M: Machine>(node: &mut Node, m: &mut M, caller: usize, to: Endpoin
 #[inline(always)]
 pub fn post<M: Machine>(node: &mut Node, m: &mut M, destination: usize, source_slot: usize, source: Endpoint) {
     let thread = &mut node.threads[destination];
-    if thread.then != Continuation::Answer && thread.waits_for(source) {
-        thread.flags &= !blocked::RECEIVING;
+    if let Some(BlockedOn::Receive(from)) = thread.state.blocked_on()
+        && admits(from, source)
+    {
+        thread.state.unblock();
         give_notification(node, m, destination, source_slot);
         node.threads.wake_if_free(destination);
     } else {
@@ -40,13 +42,13 @@ pub fn post<M: Machine>(node: &mut Node, m: &mut M, destination: usize, source_s
     }
 }
 
-/// The slot of the first pending notification that the filter of `receiver` lets through.
-pub fn pending_source(node: &Node, receiver: usize) -> Option<usize> {
+/// The slot of the first notification pending for `receiver` that a wait for `from` lets through.
+pub fn pending_source(node: &Node, receiver: usize, from: Endpoint) -> Option<usize> {
     let thread = &node.threads[receiver];
-    if thread.peer != Endpoint::ANY {
-        let source = thread.peer.slot();
+    if from != Endpoint::ANY {
+        let source = from.slot();
         let pending = source < 128 && thread.pending[source / 64] & 1 << (source % 64) != 0;
-        return (pending && thread.accepts(source_of(node, source))).then_some(source);
+        return (pending && admits(from, source_of(node, source))).then_some(source);
     }
     match thread.pending {
         [0, 0] => None,

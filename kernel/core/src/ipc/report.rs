@@ -7,8 +7,8 @@
 
 use crate::{
     Machine, Node, ipc::critical, ipc::critical::is_critical, ipc::message, machine, probes::tracing, stop::Stop,
-    thread::Continuation, thread::MessageSource, thread::attention, thread::blocked, vector::GENERAL_PROTECTION,
-    vector::PAGE_FAULT,
+    thread::MessageSource, thread::attention, thread::state::Continuation, thread::state::Hold,
+    vector::GENERAL_PROTECTION, vector::PAGE_FAULT,
 };
 
 use abi::{
@@ -84,8 +84,10 @@ fn report_to_manager<M: Machine>(node: &mut Node, m: &mut M, slot: usize, messag
 /// Ends the wait that leads from `manager` to `slot` at its last link, the thread that waits for `slot` itself.
 fn break_chain<M: Machine>(node: &mut Node, m: &mut M, slot: usize, manager: Endpoint) {
     let mut link = manager.slot();
-    while node.threads[link].peer.slot() != slot {
-        link = node.threads[link].peer.slot();
+    while let Some(peer) = node.threads[link].state.peer()
+        && peer.slot() != slot
+    {
+        link = peer.slot();
     }
     message::fail_wait(node, m, link);
 }
@@ -135,7 +137,7 @@ pub fn answered<M: Machine>(node: &mut Node, m: &mut M, slot: usize, word: u64) 
             node.threads[slot].progress = 1;
             node.threads[slot].attention |= attention::RESUME;
         }
-        (Exited::LABEL, _) => node.threads[slot].flags |= blocked::STOPPED,
+        (Exited::LABEL, _) => node.threads[slot].state.hold(Hold::Stopped),
         _ => {}
     }
 }

@@ -8,8 +8,8 @@
 use crate::{
     Frame, Machine, Node, Space, Thread, boost::effects, frame, futex, futex::inheriting, inheritance::NOTHING,
     inheritance::Wait, interrupts, ipc::critical, ipc::critical::ordered_death, ipc::message, ipc::notify,
-    memory::copy, memory::spaces, priority as scheduler, stop::Stop, thread::Continuation, thread::MessageSource,
-    thread::attention, thread::blocked, time::alarm::Kind,
+    memory::copy, memory::spaces, priority as scheduler, stop::Stop, thread::MessageSource, thread::attention,
+    thread::state::BlockedOn, thread::state::Hold, thread::state::State, time::alarm::Kind,
 };
 
 use abi::{
@@ -51,7 +51,7 @@ fn occupy<M: Machine>(node: &mut Node, m: &mut M, slot: usize, base_queue: u8) {
     *thread = Thread {
         endpoint: Endpoint::new(slot, generation),
         generation,
-        flags: blocked::STOPPED | blocked::NO_SPACE,
+        state: State::NEW,
         queue: base_queue,
         base_queue,
         privileges: abi::endpoint::APPLICATIONS_BIT as u8,
@@ -132,7 +132,7 @@ fn detach<M: Machine>(node: &mut Node, m: &mut M, slot: usize) {
     m.set_extended(slot, None);
     let thread = &mut node.threads[slot];
     thread.endpoint = Endpoint(0);
-    thread.flags = 0;
+    thread.state.make_ready();
     thread.attention = 0;
 }
 
@@ -147,16 +147,15 @@ fn release_peers<M: Machine>(node: &mut Node, m: &mut M, slot: usize, expected: 
             thread.pending[slot / 64] &= !(1 << (slot % 64));
             thread.wanted[slot / 64] &= !(1 << (slot % 64));
         }
-        let waits = thread.flags & (blocked::SENDING | blocked::RECEIVING) != 0 && thread.peer.slot() == slot;
-        if !waits {
-            continue;
-        }
-        let received = thread.flags & blocked::RECEIVING != 0;
+        let Some(peer) = thread.state.peer().filter(|peer| peer.slot() == slot) else { continue };
+        let received = matches!(thread.state.blocked_on(), Some(BlockedOn::Answer(_)));
         match thread.form {
-            MessageSource::Kernel if received => critical::ask_again(node, waiter),
-            MessageSource::Linux | MessageSource::Repeated if received && expected => critical::ask_again(node, waiter),
+            MessageSource::Kernel if received => critical::ask_again(node, waiter, slot),
+            MessageSource::Linux | MessageSource::Repeated if received && expected => {
+                critical::ask_again(node, waiter, slot)
+            }
             MessageSource::Kernel => {}
-            _ if !expected || thread.peer.generation() != 0 => message::fail_wait(node, m, waiter),
+            _ if !expected || peer.generation() != 0 => message::fail_wait(node, m, waiter),
             _ => {}
         }
     }
@@ -165,8 +164,8 @@ fn release_peers<M: Machine>(node: &mut Node, m: &mut M, slot: usize, expected: 
 /// `Start`.
 pub fn start(node: &mut Node, slot: usize) {
     let thread = &mut node.threads[slot];
-    if thread.flags & blocked::STOPPED != 0 {
-        thread.flags &= !blocked::STOPPED;
+    if thread.state.is_held(Hold::Stopped) {
+        thread.state.release(Hold::Stopped);
         node.threads.wake_if_free(slot);
     }
 }
@@ -174,7 +173,7 @@ pub fn start(node: &mut Node, slot: usize) {
 /// `Interrupt`: marks the thread; a futex wait ends. Returns the endpoint it is blocked on, or `NONE`.
 pub fn interrupt_thread(node: &mut Node, slot: usize) -> u64 {
     node.threads[slot].attention |= attention::INTERRUPT;
-    if node.threads[slot].flags & blocked::FUTEX != 0 {
+    if node.threads[slot].state.blocked_on() == Some(BlockedOn::Futex) {
         let for_pi = futex::waits_to_be_requeued(node, slot) || node.inheritance.waits(slot as u16) != Wait::No;
         if for_pi {
             inheriting::interrupt_pi_wait(node, slot)
@@ -187,16 +186,12 @@ pub fn interrupt_thread(node: &mut Node, slot: usize) -> u64 {
 
 /// Whom a thread waits for, or `NONE`.
 pub fn blocked_on(node: &Node, slot: usize) -> Endpoint {
-    let thread = &node.threads[slot];
-    match thread.flags & (blocked::SENDING | blocked::RECEIVING) {
-        0 => Endpoint::NONE,
-        _ => thread.peer,
-    }
+    node.threads[slot].state.peer().unwrap_or(Endpoint::NONE)
 }
 
 /// `GetRegisters`, into the caller's memory. `EBUSY`: the thread runs.
 pub fn get_registers<M: Machine>(node: &mut Node, m: &mut M, slot: usize, address: u64) -> Result<u64, Stop> {
-    if node.threads[slot].flags == 0 {
+    if node.threads[slot].state.is_ready() {
         return Err(Errno::EBUSY.into());
     }
     let mut registers = Registers::ZERO;
@@ -217,7 +212,7 @@ pub fn set_registers<M: Machine>(
     address: u64,
     resumes: bool,
 ) -> Result<u64, Stop> {
-    if node.threads[slot].flags == 0 {
+    if node.threads[slot].state.is_ready() {
         return Err(Errno::EBUSY.into());
     }
     let registers: Registers = copy::read_value(node, m, address)?;
@@ -241,8 +236,7 @@ fn resume(node: &mut Node, slot: usize) {
     let thread = &mut node.threads[slot];
     thread.attention &= attention::INTERRUPT;
     thread.progress = 0;
-    thread.then = Continuation::Return;
-    thread.flags &= !blocked::STOPPED;
+    thread.state.release(Hold::Stopped);
     node.threads.wake_if_free(slot);
 }
 
@@ -290,7 +284,7 @@ pub fn enter_space(node: &mut Node, slot: usize, space: Space) {
     node.spaces[space.0 as usize] += 1;
     let thread = &mut node.threads[slot];
     thread.space = space;
-    thread.flags &= !blocked::NO_SPACE;
+    thread.state.release(Hold::NoSpace);
     node.threads.wake_if_free(slot);
 }
 
@@ -298,9 +292,9 @@ pub fn enter_space(node: &mut Node, slot: usize, space: Space) {
 fn leave_space(node: &mut Node, slot: usize) {
     let Some(space) = node.threads[slot].space() else { return };
     inheriting::bequeath_pi(node, slot);
-    if node.threads[slot].flags == 0 {
+    if node.threads[slot].state.is_ready() {
         node.threads.unready(slot);
     }
-    node.threads[slot].flags |= blocked::NO_SPACE;
+    node.threads[slot].state.hold(Hold::NoSpace);
     node.spaces[space.0 as usize] -= 1;
 }

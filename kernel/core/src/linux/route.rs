@@ -5,8 +5,8 @@
 //! Programs have no other access to services. Neighbours: `ipc`, `futex`; rs fills the table.
 
 use crate::{
-    Machine, Node, futex, ipc::message, ipc::report, linux::time, memory::copy, stop::Stop, thread::Continuation,
-    thread::MessageSource, thread::attention,
+    Machine, Node, futex, ipc::message, ipc::report, linux::time, memory::copy, stop::Stop, thread::MessageSource,
+    thread::attention, thread::state::Continuation,
 };
 
 use abi::{Endpoint, Errno, call::NATIVE, endpoint::FIRST_SERVICE, endpoint::SERVICE_SLOTS, endpoint::slot, linux::nr};

@@ -134,7 +134,7 @@ impl Node {
     /// Puts the current thread at the tail of its queue.
     pub fn yield_current<M: Machine>(&mut self, m: &mut M) {
         let slot = self.current();
-        if self.threads[slot].flags == 0 {
+        if self.threads[slot].state.is_ready() {
             self.threads.enqueue_woken();
             self.switch_to(m, slot::IDLE);
             self.threads.enqueue(slot as u16);

@@ -10,7 +10,7 @@
 pub mod table;
 
 use crate::{
-    Thread, priority::FIRST_SHARED, priority::QUEUES, priority::SYSTEM_QUEUE, thread::blocked, thread::list::List,
+    Thread, priority::FIRST_SHARED, priority::QUEUES, priority::SYSTEM_QUEUE, thread::list::List, thread::state::Hold,
 };
 
 use abi::{endpoint::SLOTS, endpoint::slot};
@@ -80,7 +80,7 @@ impl Threads {
     pub fn start(&mut self, now: u64) {
         (self.switched_at, self.balanced_at) = (now, now);
         self.queues.current = slot::IDLE;
-        self.table[slot::IDLE].flags = blocked::STOPPED;
+        self.table[slot::IDLE].state.hold(Hold::Stopped);
     }
 
     /// Slot of the thread that runs; the idle task's when no thread does.
@@ -101,12 +101,12 @@ impl Threads {
     /// Makes a thread ready whose wait has ended, unless something else still blocks it.
     #[inline(always)]
     pub fn wake_if_free(&mut self, slot: usize) {
-        if self.table[slot].flags == 0 {
+        if self.table[slot].state.is_ready() {
             self.wake(slot);
         }
     }
 
-    /// Makes a thread ready whose `flags` have become 0. To be called once for each time they do.
+    /// Makes a thread ready that has become ready. To be called once for each time it does.
     #[inline(always)]
     pub fn wake(&mut self, slot: usize) {
         if slot == self.queues.current {
@@ -124,7 +124,7 @@ impl Threads {
     #[inline(always)]
     pub fn wake_behind(&mut self, slot: usize) {
         let current = self.running();
-        let (queue, runs) = (current.queue, current.flags == 0);
+        let (queue, runs) = (current.queue, current.state.is_ready());
         let thread = &mut self.table[slot];
         if runs && thread.base_queue >= queue && slot != self.queues.current {
             thread.queue = thread.base_queue;
@@ -134,7 +134,7 @@ impl Threads {
         }
     }
 
-    /// Takes a ready thread, which is to block, out of the queues. The caller sets its `flags`.
+    /// Takes a ready thread, which is to block, out of the queues. The caller changes its state.
     pub fn unready(&mut self, slot: usize) {
         let slot16 = slot as u16;
         if self.queues.next_hint == slot16 {
@@ -184,7 +184,7 @@ impl Threads {
     pub fn pick(&mut self) -> usize {
         let best = self.best_ready();
         let current = self.running();
-        let limit = if current.flags == 0 { current.queue } else { u8::MAX };
+        let limit = if current.state.is_ready() { current.queue } else { u8::MAX };
         let runnable = limit != u8::MAX;
         let woken = core::mem::take(&mut self.queues.next_hint);
         if woken != 0 {
@@ -227,7 +227,7 @@ impl Threads {
         self.fast_path_off = self.observed | (self.table[slot].queue < SYSTEM_QUEUE);
     }
 
-    /// Lets `from`, the current thread, wait, and `to`, which it sent a message, run in its place at `now` (ticks). Returns
+    /// Stops `from`, the current thread, which has begun to wait, and lets `to`, which it sent a message, run in its place at `now` (ticks). Returns
     /// when the quantum of that ends, if another thread waits for that.
     #[inline(always)]
     pub fn hand_over(&mut self, from: usize, to: usize, now: u64) -> Option<u64> {
@@ -236,11 +236,10 @@ impl Threads {
         self.switches += 1;
         self.queues.current = to;
         let sender = &mut self.table[from];
-        sender.flags = blocked::RECEIVING;
         sender.messages += 1;
         sender.charge(used);
         let receiver = &mut self.table[to];
-        receiver.flags = 0;
+        receiver.state.make_ready();
         receiver.messages += 1;
         receiver.queue = receiver.base_queue;
         self.quantum_end(to)
@@ -287,7 +286,7 @@ impl Threads {
     #[inline(always)]
     pub fn keeps_running(&self) -> bool {
         let thread = self.running();
-        let stays = thread.flags == 0 && thread.attention == 0 && self.queues.next_hint == 0;
+        let stays = thread.state.is_ready() && thread.attention == 0 && self.queues.next_hint == 0;
         stays && self.best_ready() >= thread.queue
     }
 
@@ -327,7 +326,7 @@ impl Threads {
 
     fn move_to_queue(&mut self, slot: usize, base_queue: u8, to_head: bool) {
         let hint = self.queues.next_hint as usize;
-        let is_queued = self.table[slot].flags == 0 && slot != self.queues.current && slot != hint;
+        let is_queued = self.table[slot].state.is_ready() && slot != self.queues.current && slot != hint;
         if is_queued {
             self.unready(slot);
         }
@@ -363,7 +362,7 @@ impl Threads {
 
     /// Returns true when a real-time thread runs or is about to, or work for one waits.
     pub fn is_real_time_ready(&self) -> bool {
-        let is_real_time = |slot: usize| self.table[slot].flags == 0 && self.table[slot].queue < SYSTEM_QUEUE;
+        let is_real_time = |slot: usize| self.table[slot].state.is_ready() && self.table[slot].queue < SYSTEM_QUEUE;
         let Queues { ready, current, next_hint, .. } = self.queues;
         ready & REAL_TIME_QUEUES != 0 || is_real_time(current) || next_hint != 0 && is_real_time(next_hint as usize)
     }
@@ -386,18 +385,20 @@ impl Threads {
 
     /// Stops a thread, which blocks it until it is started.
     pub fn stop(&mut self, slot: usize) {
-        if self.table[slot].flags == 0 {
+        if self.table[slot].state.is_ready() {
             self.unready(slot);
         }
-        self.table[slot].flags |= blocked::STOPPED;
+        self.table[slot].state.hold(Hold::Stopped);
     }
 
     /// The queues, for a snapshot.
+    #[cfg(feature = "snapshot")]
     pub fn queues(&self) -> &Queues {
         &self.queues
     }
 
     /// Goes back to queues of a snapshot.
+    #[cfg(feature = "snapshot")]
     pub fn restore_queues(&mut self, queues: &Queues) {
         self.queues.clone_from(queues);
     }

@@ -1,33 +1,18 @@
 //! A thread: saved registers, what it waits for, and all the node remembers about it between two entries.
 //!
 //! Everything that exists is a thread in a slot; a service is one thread, a Linux process one or more. All-zero bytes
-//! are a free slot, so that the table costs no space in the image. Invariants: a thread runs only when `flags` is 0; it
+//! are a free slot, so that the table costs no space in the image. Invariants: a thread runs only when its `state` is `READY`; it
 //! is in at most one list (ready queue, the sender list of one destination, a futex bucket), linked by `next` and
 //! `previous`; slot 0 is never in a list and means "end". Neighbours: `node` (the table), `queue` (the lists), `ipc`
 //! and `life` (change the state).
 
 pub(crate) mod list;
+pub(crate) mod state;
 
-use crate::{Frame, Space, priority::KEEPS_TURN, thread::list::List};
+use crate::{Frame, Space, priority::KEEPS_TURN, thread::list::List, thread::state::Hold, thread::state::State};
 
 use abi::{Endpoint, Message};
 use core::mem::offset_of;
-
-/// Reasons not to run, bits of `Thread::flags`.
-pub(crate) mod blocked {
-    /// Its message waits in the sender list of `peer`.
-    pub const SENDING: u32 = 1;
-    /// It waits for a message from `peer`.
-    pub const RECEIVING: u32 = 2;
-    /// Kept by `Stop`, or not started yet.
-    pub const STOPPED: u32 = 4;
-    /// It has no address space.
-    pub const NO_SPACE: u32 = 8;
-    /// It waits in a futex bucket.
-    pub const FUTEX: u32 = 16;
-    /// It waits in a call of MINIX4RT.
-    pub const REAL_TIME: u32 = 32;
-}
 
 /// What is to be done in a thread's name before it runs in user mode again, bits of `Thread::attention`: the lowest first.
 pub(crate) mod attention {
@@ -62,17 +47,6 @@ pub(crate) enum MessageSource {
     Kernel,
 }
 
-/// What happens when a waiting thread's message has been received.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Continuation {
-    /// The call is done.
-    Return,
-    /// It waits for the answer of the same endpoint, which no notification interrupts.
-    Answer,
-    /// It receives from the endpoint in `r14`.
-    Receive,
-}
-
 /// One thread.
 #[derive(Clone, Debug)]
 pub struct Thread {
@@ -80,14 +54,10 @@ pub struct Thread {
     pub frame: Frame,
     /// Its endpoint; `Endpoint(0)` when the slot is free.
     pub(crate) endpoint: Endpoint,
-    /// Why it does not run: bits of `blocked`. 0: it runs or is in a ready queue.
-    pub(crate) flags: u32,
-    /// Whom it sends to or receives from.
-    pub(crate) peer: Endpoint,
+    /// Whether it may run, and what it waits for.
+    pub(crate) state: State,
     /// Where its message is.
     pub(crate) form: MessageSource,
-    /// What follows when its message is taken. `Answer` while it waits for one.
-    pub(crate) then: Continuation,
     /// Bits of `attention`.
     pub(crate) attention: u8,
     /// The ready queue it belongs to, 0 best to 63.
@@ -100,7 +70,7 @@ pub struct Thread {
     pub(crate) real_time: bool,
     /// Its entry in the node's privileges.
     pub(crate) privileges: u8,
-    /// Its address space, unless `NO_SPACE`.
+    /// Its address space, unless held by `NoSpace`.
     pub(crate) space: Space,
     /// Next in its list.
     pub(crate) next: u16,
@@ -160,10 +130,8 @@ impl Thread {
     pub(crate) const FREE: Thread = Thread {
         frame: Frame::ZERO,
         endpoint: Endpoint(0),
-        flags: 0,
-        peer: Endpoint(0),
+        state: State::READY,
         form: MessageSource::Native,
-        then: Continuation::Return,
         attention: 0,
         queue: 0,
         base_queue: 0,
@@ -210,12 +178,12 @@ impl Thread {
 
     /// True when it runs or waits for the CPU only.
     pub fn is_ready(&self) -> bool {
-        self.is_live() && self.flags == 0
+        self.is_live() && self.state.is_ready()
     }
 
     /// Its address space; `None` when it has none (it does not run then).
     pub fn space(&self) -> Option<Space> {
-        (self.flags & blocked::NO_SPACE == 0).then_some(self.space)
+        (!self.state.is_held(Hold::NoSpace)).then_some(self.space)
     }
 
     /// Charges it for time it has used.
@@ -246,17 +214,5 @@ impl Thread {
     #[inline(always)]
     pub(crate) fn is_live(&self) -> bool {
         self.endpoint.0 != 0
-    }
-
-    /// True when it waits for a message and one from `source` may come.
-    #[inline(always)]
-    pub(crate) fn waits_for(&self, source: Endpoint) -> bool {
-        self.flags & blocked::RECEIVING != 0 && self.accepts(source)
-    }
-
-    /// True when its filter lets a message from `source` through.
-    #[inline(always)]
-    pub(crate) fn accepts(&self, source: Endpoint) -> bool {
-        self.peer == Endpoint::ANY || self.peer == source || self.peer == Endpoint::current(source.slot())
     }
 }

@@ -83,6 +83,6 @@ pub fn count_down<M: Machine>(thread: &mut Thread, timer: &mut Timer, m: &mut M)
 /// Returns a thread that is marked and waits, and so would not come to die by itself.
 #[cold]
 pub fn marked_waiter(threads: &Threads) -> Option<usize> {
-    let is_marked = |thread: &Thread| thread.attention & attention::DIE != 0 && thread.flags != 0;
+    let is_marked = |thread: &Thread| thread.attention & attention::DIE != 0 && !thread.state.is_ready();
     (FIRST_SERVICE..SERVICE_SLOTS).find(|&slot| is_marked(&threads[slot]))
 }

@@ -8,7 +8,7 @@
 
 use crate::{
     Machine, Node, boost::effects, boost::effects::Effects, inheritance::Refusal, linux::route, memory::copy,
-    node::Inheritance, probes::tracing, rooms::Kernel,
+    node::Inheritance, probes::tracing, rooms::Kernel, thread::state::BlockedOn,
 };
 
 mod control;
@@ -192,7 +192,7 @@ pub fn call_in_wrong_mode<M: Machine>(kernel: &mut Kernel, m: &mut M) {
 #[inline(always)]
 fn wait_real_time<M: Machine>(kernel: &mut Kernel, m: &mut M, waiting: Waiting, timeout: i64) -> Outcome {
     let thread = kernel.node.threads.running_mut();
-    thread.flags |= crate::thread::blocked::REAL_TIME;
+    thread.state.block(BlockedOn::RealTime);
     let process = &mut kernel.mrt.processes[thread.mrt as usize];
     process.waiting = waiting;
     if timeout > 0 {
@@ -210,12 +210,12 @@ pub fn end_real_time_wait(kernel: &mut Kernel, slot: usize) {
     if !thread.real_time {
         return effects::end_pi_wait(&mut kernel.node, slot);
     }
-    thread.flags &= !crate::thread::blocked::REAL_TIME;
+    thread.state.unblock();
     let process = &mut kernel.mrt.processes[thread.mrt as usize];
     process.waiting = Waiting::No;
     process.statistics.scheds += 1;
     kernel.mrt.timers.cancel(process.timeout as usize);
-    if thread.flags == 0 {
+    if thread.state.is_ready() {
         thread.renew_quantum();
         kernel.node.threads.wake_behind(slot);
     }

@@ -8,7 +8,7 @@ use crate::{
     rooms::minix4rt::DONE, rooms::minix4rt::Minix4rt, rooms::minix4rt::NOBODY, rooms::minix4rt::Outcome,
     rooms::minix4rt::control::Words, rooms::minix4rt::decide, rooms::minix4rt::error, rooms::minix4rt::interrupt,
     rooms::minix4rt::queue, rooms::minix4rt::queue::Queue, rooms::minix4rt::timer, rooms::minix4rt::timer::Action,
-    thread::blocked,
+    thread::state::BlockedOn,
 };
 
 use abi::{
@@ -240,7 +240,7 @@ pub fn leave_real_time<M: Machine>(kernel: &mut Kernel, m: &mut M, slot: usize) 
         return;
     }
     let number = kernel.node.threads[slot].mrt;
-    let was_blocked = kernel.node.threads[slot].flags & blocked::REAL_TIME != 0;
+    let was_blocked = kernel.node.threads[slot].state.blocked_on() == Some(BlockedOn::RealTime);
     queue::withdraw_request(kernel, number);
     inheriting::bequeath_pi(&mut kernel.node, slot);
     kernel.node.threads[slot].real_time = false;
@@ -255,7 +255,7 @@ pub fn leave_real_time<M: Machine>(kernel: &mut Kernel, m: &mut M, slot: usize) 
     kernel.mrt.system.active -= 1;
     if was_blocked {
         let thread = &mut kernel.node.threads[slot];
-        thread.flags &= !blocked::REAL_TIME;
+        thread.state.unblock();
         thread.frame.set_result(Err(error(rt::error::E_MRT_EXITING)));
         (thread.base_queue, thread.queue) = (queue, queue);
         thread.set_quantum(quantum);

@@ -10,7 +10,7 @@
 
 use crate::{
     Machine, Node, ipc::message, ipc::report, priority::SYSTEM_QUEUE, probes::tracing, rooms::Kernel, stop::Stop,
-    thread::Continuation, thread::MessageSource, thread::attention, thread::blocked,
+    thread::MessageSource, thread::attention, thread::state::BlockedOn,
 };
 
 use abi::{
@@ -24,8 +24,7 @@ type MakeCall<M> = fn(&mut Kernel, &mut M, Option<KernelCall>) -> Result<u64, St
 /// Makes the task wait for its first request.
 pub fn start_system_task(node: &mut Node) {
     let task = &mut node.threads[slot::SYSTEM];
-    task.flags = blocked::RECEIVING;
-    task.peer = Endpoint::ANY;
+    task.state.block(BlockedOn::Receive(Endpoint::ANY));
     task.queue = SYSTEM_QUEUE;
     task.base_queue = SYSTEM_QUEUE;
     node.privileges[slot::SYSTEM] = Privileges { destinations: [u64::MAX; SERVICE_SLOTS / 64], ..Privileges::NONE };
@@ -37,7 +36,9 @@ pub fn run_system_task<M: Machine>(kernel: &mut Kernel, m: &mut M, make_call: Ma
     let node = &kernel.node;
     let frame = &node.threads[slot::SYSTEM].frame;
     let (source, label) = (frame.endpoint(), frame.label());
-    let asker = node.threads.find(source).ok().filter(|&asker| waits_for_system(node, asker));
+    let waits = Some(BlockedOn::Answer(Endpoint::SYSTEM));
+    // The sender may have died or given up meanwhile.
+    let asker = node.threads.find(source).ok().filter(|&asker| node.threads[asker].state.blocked_on() == waits);
     let result = asker.and_then(|asker| serve(kernel, m, make_call, asker, label));
     let node = &mut kernel.node;
     let frame = &mut node.threads[slot::SYSTEM].frame;
@@ -50,12 +51,6 @@ pub fn run_system_task<M: Machine>(kernel: &mut Kernel, m: &mut M, make_call: Ma
     frame.r13 = to.to_word() | ((label | REPLY) as u64) << 32;
     frame.r14 = Endpoint::ANY.to_word();
     message::primitive(node, m, call::REPLYREC);
-}
-
-/// False when the sender of a request has died or given up meanwhile.
-fn waits_for_system(node: &Node, asker: usize) -> bool {
-    let thread = &node.threads[asker];
-    thread.flags & blocked::RECEIVING != 0 && thread.peer == Endpoint::SYSTEM && thread.then == Continuation::Answer
 }
 
 /// Makes the call that a message asks for. `None`: there is no answer, now or ever.
@@ -82,7 +77,7 @@ fn serve<M: Machine>(
                 MessageSource::Memory => attention::AGAIN33,
                 _ => attention::ASK_AGAIN,
             };
-            node.threads[asker].flags &= !blocked::RECEIVING;
+            node.threads[asker].state.unblock();
             report::finish(node, m, asker, again, Err(stop));
             node.threads.wake_if_free(asker);
             None
