@@ -4,13 +4,13 @@
 
 use crate::{
     Machine, Node, memory::copy, probes::tracing, rights::allows_line, rights::allows_memory, rights::find_ports,
-    stop::Stop,
+    rooms::port_ways, stop::Stop,
 };
 
-use abi::{Endpoint, Errno, privilege::Privileges, privilege::check, privilege::device, privilege::way};
+use abi::{Endpoint, Errno, privilege::Privileges, privilege::check, privilege::device};
 
-/// `PrivCtl (endpoint, address)`. `EINVAL`: not a service, counts beyond their arrays, or an
-/// unknown access path or device.
+/// `PrivCtl (endpoint, address)`. `EINVAL`: not a service, counts beyond their arrays, an
+/// unknown device, or an access path to ports that this kernel does not have.
 pub fn set_privileges<M: Machine>(node: &mut Node, m: &mut M, endpoint: Endpoint, address: u64) -> Result<u64, Stop> {
     let slot = node.find_or_self(endpoint)?;
     if !node.threads[slot].endpoint.is_service() {
@@ -19,7 +19,7 @@ pub fn set_privileges<M: Machine>(node: &mut Node, m: &mut M, endpoint: Endpoint
     let privileges: Privileges = copy::read_value(node, m, address)?;
     let counts_fit = privileges.port_count as usize <= privileges.ports.len()
         && privileges.irq_count as usize <= privileges.irqs.len();
-    let known = privileges.io_way <= way::DIRECT && privileges.devices.iter().all(|&device| device <= device::LOG);
+    let known = port_ways::has_way(&privileges) && privileges.devices.iter().all(|&device| device <= device::LOG);
     if !counts_fit || !known {
         return Err(Errno::EINVAL.into());
     }

@@ -1,7 +1,12 @@
 //! The access paths to ports left out: the kernel accesses no port, and there is no SYSTEM task.
 
 use crate::{Machine, Node, rooms::Kernel, stop::Stop};
-use abi::{Errno, call::KernelCall};
+use abi::{Errno, call::KernelCall, privilege::Privileges, privilege::way};
+
+/// Without ports, the access path to them does not matter.
+pub fn has_way(privileges: &Privileges) -> bool {
+    privileges.io_way == way::DIRECT || privileges.port_count == 0
+}
 
 pub fn call<M: Machine>(_: &mut Node, _: &mut M, _: KernelCall, _: [u64; 4]) -> Result<u64, Stop> {
     Err(Errno::EBADCALL.into())

@@ -13,7 +13,7 @@ mod ports;
 mod system_task;
 
 use crate::{Machine, Node, stop::Stop};
-use abi::call::KernelCall;
+use abi::{call::KernelCall, privilege::Privileges, privilege::way};
 
 pub use {
     emulate::{emulate_fault, emulates_ports},
@@ -21,6 +21,11 @@ pub use {
     ports::reaches_port,
     system_task::{run_system_task, start_system_task},
 };
+
+/// Returns true when a service with these privileges can reach its ports.
+pub fn has_way(privileges: &Privileges) -> bool {
+    privileges.io_way <= way::DIRECT
+}
 
 /// `DevIo`, `SDevIo` or `VDevIo` with these arguments.
 pub fn call<M: Machine>(node: &mut Node, m: &mut M, call: KernelCall, words: [u64; 4]) -> Result<u64, Stop> {
