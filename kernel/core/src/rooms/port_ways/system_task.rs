@@ -68,10 +68,10 @@ fn serve<M: Machine>(
         tracing::trace_call(m, &node.threads, asker, KERNEL_CALLS + (label & 0xffff) as u64, result);
     }
     node.serving = 0;
-    match result {
-        Ok(value) => Some(served(node, asker, Ok(value))),
-        Err(Stop::Error(error)) => Some(served(node, asker, Err(error))),
-        Err(Stop::NoResult) => None,
+    let answer = match result {
+        Ok(value) => Ok(value),
+        Err(Stop::Error(error)) => Err(error),
+        Err(Stop::NoResult) => return None,
         Err(stop) => {
             let again = match node.threads[asker].form {
                 MessageSource::Memory => attention::AGAIN33,
@@ -80,14 +80,11 @@ fn serve<M: Machine>(
             node.threads[asker].state.unblock();
             report::finish(node, m, asker, again, Err(stop));
             node.threads.wake_if_free(asker);
-            None
+            return None;
         }
-    }
-}
-
-fn served(node: &mut Node, asker: usize, result: Result<u64, Errno>) -> Result<u64, Errno> {
+    };
     node.threads[asker].progress = 0;
-    result
+    Some(answer)
 }
 
 /// The call with this label, if it may be made by message.
