@@ -17,6 +17,7 @@ mod semaphores;
 mod signal_calls;
 mod signals;
 mod time;
+mod timers;
 mod waits;
 mod world;
 
