@@ -44,9 +44,9 @@ pub mod map {
     pub const NONE: u64 = 16;
 }
 
-/// How a native program starts: `rdi` birth, `rsi` and `rdx` address and length of its argument text, `r10` and `r8` start and
+/// How a native program starts: `rdi` start kind, `rsi` and `rdx` address and length of its argument text, `r10` and `r8` start and
 /// length of its heap, `r9` its endpoint, `rsp` end of its stack (16-byte aligned).
-pub mod birth {
+pub mod start_kind {
     /// The first incarnation.
     pub const FRESH: u64 = 0;
     /// The predecessor crashed, hung or was killed.

@@ -6,13 +6,13 @@ wait_for() {
 }
 wait_for 'loop is given up'
 service kill elder
-wait_for 'younger: birth 2'
+wait_for 'younger: start 2'
 service kill ds
 service kill younger
-wait_for 'younger: birth 3'
+wait_for 'younger: start 3'
 service restart elder
 # The dependant is restarted with it.
-wait_for 'younger: birth 4'
+wait_for 'younger: start 4'
 dmesg | sed -n 's/.*mayfly: \(.*birth.*\)/\1/p'
 dmesg | sed -n 's/.*rs: \(.*\(cannot run\|is restarted\|given up\).*\)/\1/p'
 service status stillborn | grep -E 'state|last'

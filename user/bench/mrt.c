@@ -173,7 +173,7 @@ static void contender(void)
     }
 }
 
-static void asker(void)
+static void requester(void)
 {
     mrt_msg_t message = {{1, 2}};
     real_time(4);
@@ -239,7 +239,7 @@ int main(void)
     timeout = MRT_FOREVER;
     pair(contender, holder);
     report("mutex_contended_round", 0, shared[0], ROUNDS);
-    pair(answerer, asker);
+    pair(answerer, requester);
     report("message_one_way", 0, shared[0], 2 * ROUNDS);
     check(mrt_RTstop() == 0, "mrt_RTstop");
     return 0;

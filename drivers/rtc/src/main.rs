@@ -12,7 +12,7 @@ use abi::{Errno, GrantId};
 use clock::{Calendar, Cmos};
 use driver::chardev::{Answers, CharDriver, Held};
 use driver::{Client, Ports};
-use sys::Birth;
+use sys::StartKind;
 
 sys::program!(main);
 
@@ -32,7 +32,7 @@ const RTC_TIME_BYTES: usize = 36;
 
 fn main(start: sys::Start) {
     match clock::read(&mut Chip) {
-        Ok(time) if start.birth == Birth::Fresh => set_system_clock(time),
+        Ok(time) if start.kind == StartKind::Fresh => set_system_clock(time),
         Ok(_) => {}
         Err(error) => server::not_ready(error),
     }
@@ -77,7 +77,7 @@ impl CharDriver for Rtc {
     }
 
     fn control(&mut self, held: Held, request: &Control, answers: &mut Answers) {
-        let client = Client::new(held.asker(), request.grant, RTC_TIME_BYTES as u64);
+        let client = Client::new(held.requester(), request.grant, RTC_TIME_BYTES as u64);
         let result = match request.request {
             _ if request.grant == GrantId::NONE => Err(Errno::EFAULT),
             RTC_RD_TIME => clock::read(&mut Chip).and_then(|time| client.put(0, &to_rtc_time(time))),

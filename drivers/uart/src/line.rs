@@ -116,8 +116,8 @@ impl<R: Registers> Line<R> {
     }
 
     /// Cancels a request.
-    pub fn cancel(&mut self, asker: Endpoint, tag: u64, answers: &mut Answers) {
-        let is_it = |held: &Held| held.asker() == asker && held.tag() == tag;
+    pub fn cancel(&mut self, requester: Endpoint, tag: u64, answers: &mut Answers) {
+        let is_it = |held: &Held| held.requester() == requester && held.tag() == tag;
         let read = self.reads.iter().position(|(held, _)| is_it(held)).and_then(|at| self.reads.remove(at));
         let write = self.writes.iter().position(|write| is_it(&write.held)).and_then(|at| self.writes.remove(at));
         for held in read.map(|(held, _)| held).into_iter().chain(write.map(|write| write.held)) {

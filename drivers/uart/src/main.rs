@@ -130,9 +130,9 @@ impl<R: Registers> CharDriver for Uart<R> {
         answers.give(held, Err(Errno::ENOSYS));
     }
 
-    fn cancel(&mut self, asker: Endpoint, tag: u64, answers: &mut Answers) {
+    fn cancel(&mut self, requester: Endpoint, tag: u64, answers: &mut Answers) {
         for line in self.lines.iter_mut().flatten() {
-            line.cancel(asker, tag, answers);
+            line.cancel(requester, tag, answers);
         }
     }
 

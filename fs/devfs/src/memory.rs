@@ -32,19 +32,19 @@ impl MemoryDevices {
     }
 
     /// Does what is asked. The outer `None`: it has no answer.
-    pub fn answer(&mut self, asker: Endpoint, request: Request) -> Option<Result<u64, Errno>> {
+    pub fn answer(&mut self, requester: Endpoint, request: Request) -> Option<Result<u64, Errno>> {
         Some(match request {
             Request::Open(open) => check(open.minor),
             Request::Close(_) => Ok(0),
-            Request::Read(read) => self.read(asker, read.minor, read.grant, read.bytes),
-            Request::Write(write) => self.write(asker, write.minor, write.grant, write.bytes),
+            Request::Read(read) => self.read(requester, read.minor, read.grant, read.bytes),
+            Request::Write(write) => self.write(requester, write.minor, write.grant, write.bytes),
             Request::Control(_) => Err(Errno::ENOTTY),
             Request::Poll(poll) => check(poll.minor).map(|_| poll.events),
             Request::Cancel(_) => return None,
         })
     }
 
-    fn read(&mut self, asker: Endpoint, minor: u64, grant: GrantId, bytes: u64) -> Result<u64, Errno> {
+    fn read(&mut self, requester: Endpoint, minor: u64, grant: GrantId, bytes: u64) -> Result<u64, Errno> {
         check(minor)?;
         if minor == minor::KMSG {
             return Ok(0);
@@ -57,17 +57,17 @@ impl MemoryDevices {
             if minor == minor::RANDOM || minor == minor::URANDOM {
                 self.random.fill_bytes(&mut chunk[..count]);
             }
-            sys::copy::to_grant(asker, grant, done, &chunk[..count])?;
+            sys::copy::to_grant(requester, grant, done, &chunk[..count])?;
             done += count as u64;
         }
         Ok(done)
     }
 
-    fn write(&mut self, asker: Endpoint, minor: u64, grant: GrantId, bytes: u64) -> Result<u64, Errno> {
+    fn write(&mut self, requester: Endpoint, minor: u64, grant: GrantId, bytes: u64) -> Result<u64, Errno> {
         check(minor)?;
         match minor {
             minor::FULL => Err(Errno::ENOSPC),
-            minor::KMSG => log(asker, grant, bytes),
+            minor::KMSG => log(requester, grant, bytes),
             _ => Ok(bytes),
         }
     }
@@ -81,11 +81,11 @@ fn check(minor: u64) -> Result<u64, Errno> {
 }
 
 /// Puts a line into the kernel's log.
-fn log(asker: Endpoint, grant: GrantId, bytes: u64) -> Result<u64, Errno> {
+fn log(requester: Endpoint, grant: GrantId, bytes: u64) -> Result<u64, Errno> {
     const LINE: usize = 900;
     let mut line = [0; LINE];
     let count = LINE.min(bytes as usize);
-    sys::copy::from_grant(asker, grant, 0, &mut line[..count])?;
+    sys::copy::from_grant(requester, grant, 0, &mut line[..count])?;
     let text = alloc::string::String::from_utf8_lossy(&line[..count]);
     sys::log!("{}", text.trim_end());
     Ok(bytes)

@@ -29,7 +29,7 @@ pub fn main(start: Start) {
     let drivers = Drivers::new(&inbox);
     let of_mount = drivers.clone();
     let mount = move |request: &MountRequest, memory: Option<VolumeMemory>| mount(&of_mount, request, memory);
-    let preserved = Preserved::open(keep, layout, start.birth);
+    let preserved = Preserved::open(keep, layout, start.kind);
     server::run_from(&mut Server::resuming_over(drivers, mount, preserved), &inbox)
 }
 

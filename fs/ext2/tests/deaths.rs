@@ -23,7 +23,7 @@ use fs::file_system::FileSystem;
 use fs::preserve::uses::Uses;
 use fs::preserve::{Layout, Preserved, VolumeMemory};
 use fs::server::{MountRequest, Server};
-use sys::Birth;
+use sys::StartKind;
 use sys::keep::{Keep, Parts};
 
 const LAYOUT: Layout = Layout { volumes: 1, cache_bytes: 96 * 1024 };
@@ -56,7 +56,7 @@ impl World {
         let buffer = Buffer::default();
         sys::host::install(Fake(buffer.clone()));
         let world = World { scratch, memory: words(LAYOUT), buffer, next_tag: 0x100 };
-        drop(world.birth(Birth::Fresh, UNLIMITED));
+        drop(world.start(StartKind::Fresh, UNLIMITED));
         world
     }
 
@@ -65,9 +65,9 @@ impl World {
     }
 
     /// A process that is killed after so many stores, and what tells how many are left.
-    fn birth(
+    fn start(
         &self,
-        birth: Birth,
+        kind: StartKind,
         stores: u64,
     ) -> (
         Parts,
@@ -84,7 +84,7 @@ impl World {
                 Some(memo) => Ext2::resume(device, options, memory.unwrap(), Memo::from_words(memo).unwrap()),
             }
         };
-        let server = Server::resuming(mount, Preserved::open_parts(parts.clone(), LAYOUT, birth));
+        let server = Server::resuming(mount, Preserved::open_parts(parts.clone(), LAYOUT, kind));
         (parts, server)
     }
 
@@ -104,7 +104,7 @@ impl World {
     /// `None` when it died.
     fn ask(&self, ask: Ask, tag: u64, stores: u64) -> Option<(Message, Vec<u8>, u64)> {
         let answer = || {
-            let (parts, mut server) = self.birth(Birth::Restarted, stores);
+            let (parts, mut server) = self.start(StartKind::Restarted, stores);
             *self.buffer.borrow_mut() = ask.0.to_vec();
             let mut request = ask.1;
             request.source = VFS;
@@ -134,7 +134,8 @@ impl World {
             assert!(died || death >= stores, "{what} did not die after {death} of {stores} stores");
             if count % 4 == 3 {
                 // The successor dies while it opens the memory.
-                let opened = catch_unwind(AssertUnwindSafe(|| drop(self.birth(Birth::Restarted, random.below(20)))));
+                let opened =
+                    catch_unwind(AssertUnwindSafe(|| drop(self.start(StartKind::Restarted, random.below(20)))));
                 drop(opened);
             }
             let (again, content_again, _) = self.ask(ask, tag, UNLIMITED).unwrap();
@@ -152,7 +153,7 @@ impl World {
     /// Uses of nodes.
     fn uses(&self) -> BTreeMap<u32, u32> {
         let keep = Keep::simulated(self.memory, UNLIMITED);
-        let preserved = Preserved::open(keep, LAYOUT, Birth::Restarted);
+        let preserved = Preserved::open(keep, LAYOUT, StartKind::Restarted);
         let uses = Uses::open(preserved.volume(0).unwrap().uses, preserved.undo.clone());
         uses.nodes().collect()
     }
@@ -344,7 +345,7 @@ fn a_request_that_kills_twice_gets_eio_and_has_not_happened() {
 #[test]
 fn what_is_preserved_is_not_used_after_a_fresh_birth() {
     let (world, _, root) = mounted();
-    drop(world.birth(Birth::Fresh, UNLIMITED));
+    drop(world.start(StartKind::Fresh, UNLIMITED));
     let lookup = Lookup { directory: root, grant: GRANT, bytes: 1 }.message();
     let (reply, ..) = world.ask((b"a", lookup), 0x77, UNLIMITED).unwrap();
     assert_eq!(reply.result(), Err(Errno::ESTALE));

@@ -14,7 +14,7 @@ use ext2::Ext2;
 use fs::device::BlockDevice;
 use fs::preserve::{Layout, Preserved, VolumeMemory};
 use fs::server::{MountRequest, Server};
-use sys::Birth;
+use sys::StartKind;
 use sys::keep::Keep;
 
 const LAYOUT: Layout = Layout { volumes: 1, cache_bytes: 64 * 1024 };
@@ -59,7 +59,7 @@ fn a_change_that_cannot_be_kept_has_not_happened() {
     let mount = move |_: &MountRequest, memory: Option<VolumeMemory>| {
         Ext2::mount(Failing { device: FileDevice::open(&path), fails: flag.clone() }, options(), memory.unwrap())
     };
-    let preserved = Preserved::open(Keep::simulated(words(LAYOUT), u64::MAX), LAYOUT, Birth::Fresh);
+    let preserved = Preserved::open(Keep::simulated(words(LAYOUT), u64::MAX), LAYOUT, StartKind::Fresh);
     let mut server = Server::resuming(mount, preserved);
     let mut tag = 0;
     let mut ask = |content: &[u8], mut request: Message| {

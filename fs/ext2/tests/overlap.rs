@@ -17,7 +17,7 @@ use ext2::Ext2;
 use fs::device::{BlockDevice, Blocking, Fetch, SECTOR_SIZE};
 use fs::preserve::{Preserved, VolumeMemory};
 use fs::server::{MountRequest, Server};
-use sys::Birth;
+use sys::StartKind;
 use sys::host::Kernel;
 
 const SUCCESSOR: Endpoint = Endpoint::new(abi::endpoint::slot::VFS, 2);
@@ -157,7 +157,7 @@ impl World {
             let disk = SlowDisk { image, reads: of_disk.clone(), blocking: blocking.clone() };
             Ext2::mount(disk, options(), memory.unwrap())
         };
-        let preserved = Preserved::open(memory_words(layout), layout, Birth::Fresh);
+        let preserved = Preserved::open(memory_words(layout), layout, StartKind::Fresh);
         let mut server = Server::resuming(mount, preserved).with_blocking(of_server);
         let server = Box::new(move |message: Option<Message>| match message {
             Some(message) => server.answer(&message),

@@ -30,7 +30,7 @@ pub const KEEP_BYTES: usize = LAYOUT.bytes() + VOLUMES * AREA_BYTES;
 /// Serves forever.
 pub fn main(start: Start) {
     let parts = Parts::new(Keep::take(KEEP_BYTES).expect("the preserved memory is taken once"));
-    let preserved = Preserved::open_parts(parts.clone(), LAYOUT, start.birth);
+    let preserved = Preserved::open_parts(parts.clone(), LAYOUT, start.kind);
     let mount = move |request: &MountRequest, memory: Option<VolumeMemory>| mount(&parts, request, memory);
     server::run(&mut Server::resuming(mount, preserved))
 }

@@ -9,7 +9,7 @@ use fs::Errno;
 use fs::device::{BlockDevice, SECTOR_SIZE};
 use fs::file_system::{Caller, DataSink, DataSource, FileSystem, NodeId, S_IFREG, Timestamp};
 use fs::preserve::{Layout, Preserved, VolumeMemory};
-use sys::Birth;
+use sys::StartKind;
 use sys::keep::{Keep, Part, Parts};
 use tmpfs::format::Plan;
 use tmpfs::memory::MemoryDevice;
@@ -24,15 +24,15 @@ fn words() -> &'static [AtomicU64] {
     Vec::leak((0..(LAYOUT.bytes() + AREA_BYTES) / 8).map(|_| AtomicU64::new(0)).collect())
 }
 
-fn open(words: &'static [AtomicU64], birth: Birth) -> (VolumeMemory, Part) {
+fn open(words: &'static [AtomicU64], kind: StartKind) -> (VolumeMemory, Part) {
     let parts = Parts::new(Keep::simulated(words, u64::MAX));
-    let preserved = Preserved::open_parts(parts.clone(), LAYOUT, birth);
+    let preserved = Preserved::open_parts(parts.clone(), LAYOUT, kind);
     let area = parts.lend(LAYOUT.bytes()..LAYOUT.bytes() + AREA_BYTES).unwrap();
     (preserved.volume(0).unwrap(), area)
 }
 
 fn new_volume(words: &'static [AtomicU64], bytes: u64) -> Ext2<MemoryDevice> {
-    let (memory, area) = open(words, Birth::Fresh);
+    let (memory, area) = open(words, StartKind::Fresh);
     let plan = Plan::new(bytes);
     let mut device = MemoryDevice::new(area, 0, plan.bytes());
     plan.format(device.content(), 7, NOW);
@@ -133,7 +133,7 @@ fn a_successor_finds_everything() {
     first.sync().unwrap();
     let memo = Memo::from_words(first.memo()).unwrap();
     drop(first);
-    let (memory, area) = open(words, Birth::Restarted);
+    let (memory, area) = open(words, StartKind::Restarted);
     let device = MemoryDevice::new(area, memo.device[0], memo.device[1] as usize);
     assert_eq!(device.sector_count() as usize * SECTOR_SIZE, memo.device[1] as usize);
     let mut second = Ext2::resume(device, OPTIONS, memory, memo).expect("what the predecessor has left");

@@ -203,7 +203,7 @@ extern "C" fn syscall_from_user(number: u64) -> ! {
     }
 }
 
-/// `SENDREC`, by the short way if that is possible.
+/// `SENDREC`, by the fast path if that is possible.
 #[inline(never)]
 fn request() -> ! {
     // SAFETY: the entry code runs with interrupts off and never from kernel mode, so this is the only reference.

@@ -9,7 +9,7 @@ use abi::{
     archive::Archive,
     endpoint::slot,
     layout::{
-        BOOT_HEAP_BYTES, PAGE_BYTES, RS_ARCHIVE, SERVICE_HEAP, SERVICE_STACK_BYTES, SERVICE_STACK_END, birth, map,
+        BOOT_HEAP_BYTES, PAGE_BYTES, RS_ARCHIVE, SERVICE_HEAP, SERVICE_STACK_BYTES, SERVICE_STACK_END, map, start_kind,
     },
     privilege::MemoryRange,
 };
@@ -52,7 +52,7 @@ pub fn renew(hardware: &mut Hardware, number: usize) -> Option<Frame> {
     for segment in program.segments().iter().filter(|segment| !segment.write) {
         refresh(hardware, Space(number as u16), segment.address, content(file, segment))?;
     }
-    Some(Frame { rdi: birth::RESTARTED, ..first_frame(program.entry) })
+    Some(Frame { rdi: start_kind::RESTARTED, ..first_frame(program.entry) })
 }
 
 /// What a segment of a checked program starts with; the rest is zero.
@@ -98,9 +98,9 @@ fn build(hardware: &mut Hardware, number: usize, name: &str, file: &[u8]) -> Fra
     Frame { r9: Endpoint::new(number, 1).0 as u64, ..first_frame(program.entry) }
 }
 
-/// The registers of a first birth, but for the endpoint.
+/// The registers of a first start, but for the endpoint.
 fn first_frame(entry: u64) -> Frame {
-    Frame { rdi: birth::FRESH, r10: SERVICE_HEAP, r8: BOOT_HEAP_BYTES, ..Frame::start(entry, SERVICE_STACK_END) }
+    Frame { rdi: start_kind::FRESH, r10: SERVICE_HEAP, r8: BOOT_HEAP_BYTES, ..Frame::start(entry, SERVICE_STACK_END) }
 }
 
 /// Maps new memory, filled with zeros, and returns its first frame.

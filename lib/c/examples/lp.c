@@ -174,9 +174,9 @@ static int64_t lp_control(const message *m, uint64_t request, const struct clien
     return value < 0 ? value : client_put(client, 0, &value, sizeof value);
 }
 
-static void lp_cancel(endpoint_t asker, uint64_t tag)
+static void lp_cancel(endpoint_t requester, uint64_t tag)
 {
-    if (job.busy && job.request.source == asker && job.request.words[6] == tag)
+    if (job.busy && job.request.source == requester && job.request.words[6] == tag)
         finish(-EINTR);
 }
 

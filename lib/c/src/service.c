@@ -2,25 +2,25 @@
 #include <skink/service.h>
 #include <skink/memory.h>
 
-static struct service_birth birth;
+static struct service_start start;
 
 /* Called by `_start`. */
 _Noreturn void service_born(uint64_t kind, const char *arguments, size_t argument_bytes, void *heap, size_t heap_bytes, uint64_t self);
 
 _Noreturn void service_born(uint64_t kind, const char *arguments, size_t argument_bytes, void *heap, size_t heap_bytes, uint64_t self)
 {
-    birth = (struct service_birth){kind, arguments, argument_bytes, heap, heap_bytes, (endpoint_t)self};
+    start = (struct service_start){kind, arguments, argument_bytes, heap, heap_bytes, (endpoint_t)self};
     service_exit(main());
 }
 
-const struct service_birth *service_birth(void)
+const struct service_start *service_start(void)
 {
-    return &birth;
+    return &start;
 }
 
 const char *service_argument(const char *key, size_t *bytes)
 {
-    const char *at = birth.arguments, *end = at + birth.argument_bytes;
+    const char *at = start.arguments, *end = at + start.argument_bytes;
     size_t key_bytes = strlen(key);
     while (at < end) {
         const char *blank = memchr(at, ' ', (size_t)(end - at));

@@ -202,7 +202,7 @@ static void interrupts_and_time(void)
     EXPECT(receive33(CLOCK, &m), OK);
     EXPECT(m.source, CLOCK);
     struct skink_privileges all = {0};
-    EXPECT(sys_privctl(service_birth()->endpoint, &all), -ECALLDENIED);
+    EXPECT(sys_privctl(service_start()->endpoint, &all), -ECALLDENIED);
 }
 
 static void primitives(void)
@@ -253,7 +253,7 @@ static void end(uint64_t now_ns)
 
 int main(void)
 {
-    if (service_birth()->birth == SKINK_LAYOUT_BIRTH_FRESH) {
+    if (service_start()->kind == SKINK_LAYOUT_START_KIND_FRESH) {
         ports_by_messages();
         strings_and_vectors();
         ports_by_the_hal();

@@ -16,7 +16,7 @@ impl Held {
     }
 
     /// Returns the client's endpoint.
-    pub fn asker(&self) -> Endpoint {
+    pub fn requester(&self) -> Endpoint {
         self.message.source
     }
 
@@ -40,7 +40,7 @@ impl Answers {
 
     /// Completes a request with a reply that carries further results.
     pub(crate) fn give_message(&mut self, held: &Held, answer: Message) {
-        self.given.push((held.asker(), answer));
+        self.given.push((held.requester(), answer));
     }
 
     /// Sends all replies but the one to `request`, which is returned: `REPLYREC` sends it and receives the next message.

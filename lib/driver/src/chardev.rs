@@ -40,8 +40,8 @@ pub trait CharDriver {
     }
 
     /// Cancels this client's request with this tag, if it is in progress.
-    fn cancel(&mut self, asker: Endpoint, tag: u64, answers: &mut Answers) {
-        let _ = (asker, tag, answers);
+    fn cancel(&mut self, requester: Endpoint, tag: u64, answers: &mut Answers) {
+        let _ = (requester, tag, answers);
     }
 
     /// Handles interrupts: one bit for each hook.
@@ -135,8 +135,8 @@ mod tests {
         fn write(&mut self, held: Held, request: &Write, _: Client, answers: &mut Answers) {
             answers.give(held, Ok(request.bytes));
         }
-        fn cancel(&mut self, asker: Endpoint, tag: u64, answers: &mut Answers) {
-            if let Some(at) = self.held.iter().position(|held| held.asker() == asker && held.tag() == tag) {
+        fn cancel(&mut self, requester: Endpoint, tag: u64, answers: &mut Answers) {
+            if let Some(at) = self.held.iter().position(|held| held.requester() == requester && held.tag() == tag) {
                 answers.give(self.held.remove(at), Err(Errno::EINTR));
             }
         }

@@ -9,7 +9,7 @@ use fs::Errno;
 use fs::cache::BlockCache;
 use fs::device::{BlockDevice, SECTOR_SIZE};
 use fs::preserve::{Layout, Preserved};
-use sys::Birth;
+use sys::StartKind;
 use sys::keep::Keep;
 
 const BLOCK: usize = 1024;
@@ -72,7 +72,7 @@ impl BlockDevice for Recorder {
 fn cache() -> (BlockCache<Recorder>, Recorder) {
     let device = Recorder::default();
     device.0.borrow_mut().bytes = (0..BLOCKS * BLOCK).map(|offset| (offset / BLOCK) as u8).collect();
-    let memory = preserved(words(), Birth::Fresh).volume(0).unwrap().cache;
+    let memory = preserved(words(), StartKind::Fresh).volume(0).unwrap().cache;
     (BlockCache::create(device.clone(), BLOCK, memory), device)
 }
 
@@ -82,8 +82,8 @@ fn words() -> &'static [AtomicU64] {
     Vec::leak((0..LAYOUT.bytes() / 8).map(|word| AtomicU64::new((word as u64 + 1) * 77)).collect())
 }
 
-fn preserved(words: &'static [AtomicU64], birth: Birth) -> Preserved {
-    Preserved::open(Keep::simulated(words, u64::MAX), LAYOUT, birth)
+fn preserved(words: &'static [AtomicU64], kind: StartKind) -> Preserved {
+    Preserved::open(Keep::simulated(words, u64::MAX), LAYOUT, kind)
 }
 
 /// Fills a block, in a transaction of its own.
@@ -260,7 +260,7 @@ fn a_successor_finds_the_blocks_and_what_was_undone() {
     let words = words();
     let device = Recorder::default();
     device.0.borrow_mut().bytes = vec![0; BLOCKS * BLOCK];
-    let state = preserved(words, Birth::Fresh);
+    let state = preserved(words, StartKind::Fresh);
     let mut cache = BlockCache::create(device.clone(), BLOCK, state.volume(0).unwrap().cache);
     cache.modify(7, 10..20).unwrap().fill(1);
     state.undo.commit();
@@ -269,7 +269,7 @@ fn a_successor_finds_the_blocks_and_what_was_undone() {
     cache.modify(8, 0..BLOCK).unwrap().fill(2);
     cache.modify(7, 0..BLOCK).unwrap().fill(3);
     drop((cache, state));
-    let state = preserved(words, Birth::Restarted);
+    let state = preserved(words, StartKind::Restarted);
     let mut cache = BlockCache::open(device.clone(), BLOCK, state.volume(0).unwrap().cache);
     assert!(cache.contains(7) && cache.contains(8) && !cache.contains(9));
     let block = cache.read(7).unwrap();
@@ -282,7 +282,7 @@ fn a_successor_finds_the_blocks_and_what_was_undone() {
 #[test]
 fn a_damaged_entry_of_the_directory_is_not_used() {
     let words = words();
-    let state = preserved(words, Birth::Fresh);
+    let state = preserved(words, StartKind::Fresh);
     let memory = state.volume(0).unwrap().cache;
     let place = memory.directory.place() / 8;
     let device = Recorder::default();
@@ -293,7 +293,7 @@ fn a_damaged_entry_of_the_directory_is_not_used() {
     state.undo.commit();
     drop((cache, state));
     words[place].fetch_xor(1, std::sync::atomic::Ordering::Relaxed);
-    let state = preserved(words, Birth::Restarted);
+    let state = preserved(words, StartKind::Restarted);
     let cache = BlockCache::open(device, BLOCK, state.volume(0).unwrap().cache);
     assert!(!cache.contains(5) && !cache.contains(4) && cache.contains(6));
 }

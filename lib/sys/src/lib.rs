@@ -59,7 +59,7 @@ pub mod host;
 use host as raw;
 
 pub use abi::{Endpoint, Errno, GrantId, Message, Name};
-pub use start::{Birth, Start, endpoint, name};
+pub use start::{Start, StartKind, endpoint, name};
 
 /// Result of a call.
 pub type Result<T> = core::result::Result<T, Errno>;

@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 /// The start kind: why a service starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Birth {
+pub enum StartKind {
     /// The first incarnation.
     Fresh,
     /// The predecessor crashed, hung or was killed.
@@ -16,13 +16,13 @@ pub enum Birth {
     Updated,
 }
 
-impl Birth {
-    /// Decodes `abi::layout::birth`; an unknown value counts as `Restarted`, which assumes least.
-    pub const fn from_word(word: u64) -> Birth {
+impl StartKind {
+    /// Decodes `abi::layout::start_kind`; an unknown value counts as `Restarted`, which assumes least.
+    pub const fn from_word(word: u64) -> StartKind {
         match word {
-            layout::birth::FRESH => Birth::Fresh,
-            layout::birth::UPDATED => Birth::Updated,
-            _ => Birth::Restarted,
+            layout::start_kind::FRESH => StartKind::Fresh,
+            layout::start_kind::UPDATED => StartKind::Updated,
+            _ => StartKind::Restarted,
         }
     }
 }
@@ -31,7 +31,7 @@ impl Birth {
 #[derive(Clone, Copy, Debug)]
 pub struct Start {
     /// The start kind.
-    pub birth: Birth,
+    pub kind: StartKind,
     /// `arguments` of the system file.
     pub arguments: &'static str,
     /// Its own endpoint.
@@ -78,7 +78,7 @@ macro_rules! program {
         #[cfg(target_os = "none")]
         const _: () = {
             extern "C" fn start(
-                birth: u64,
+                kind: u64,
                 text: *const u8,
                 bytes: usize,
                 heap: *mut u8,
@@ -87,7 +87,7 @@ macro_rules! program {
             ) -> ! {
                 let name = env!("CARGO_PKG_NAME");
                 // SAFETY: the kernel starts the program here, with the registers that vm and rs have set.
-                unsafe { $crate::start::entry::service(birth, text, bytes, heap, heap_bytes, own, name, $main) }
+                unsafe { $crate::start::entry::service(kind, text, bytes, heap, heap_bytes, own, name, $main) }
             }
             $crate::__entry!("xor ebp, ebp", "mov rcx, r10", "call {start}", "ud2", start);
         };
@@ -153,7 +153,7 @@ pub mod entry {
     /// Called once, first, with the registers that a service starts with.
     #[expect(clippy::too_many_arguments, reason = "one for each register that is set at the start")]
     pub unsafe fn service(
-        birth: u64,
+        kind: u64,
         text: *const u8,
         text_bytes: usize,
         heap: *mut u8,
@@ -178,7 +178,7 @@ pub mod entry {
             unsafe { core::slice::from_raw_parts(text, text_bytes) }
         };
         let arguments = core::str::from_utf8(text).expect("the arguments are not UTF-8");
-        main(Start { birth: Birth::from_word(birth), arguments, endpoint: Endpoint(own as u32) });
+        main(Start { kind: StartKind::from_word(kind), arguments, endpoint: Endpoint(own as u32) });
         exit(0)
     }
 
@@ -199,7 +199,7 @@ mod tests {
     #[test]
     fn an_argument_is_found_by_its_key() {
         let start =
-            Start { birth: Birth::Fresh, arguments: "root=ext2,vda ro  /proc=procfs", endpoint: Endpoint::NONE };
+            Start { kind: StartKind::Fresh, arguments: "root=ext2,vda ro  /proc=procfs", endpoint: Endpoint::NONE };
         assert_eq!(start.argument("/proc"), Some("procfs"));
         assert_eq!(start.argument("root"), Some("ext2,vda"));
         assert_eq!(start.argument("ro"), None);

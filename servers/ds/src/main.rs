@@ -1,12 +1,12 @@
 //! ds, the data store: names of services, events for those who depend on them, and small state that restarted services get back.
 //!
 //! `state` is what ds knows and decides; a snapshot of it lies in preserved memory, so that ds itself can be killed at any instant;
-//! this file speaks with rs and the askers. A change that was asked for is preserved before it is acknowledged; an event is forgotten
+//! this file speaks with rs and the requesters. A change that was asked for is preserved before it is acknowledged; an event is forgotten
 //! only after it was handed over, so that at worst it comes twice.
 //!
 //! ds waits for nobody but rs, which answers at once and never waits for ds, pm or anybody who may wait for ds.
 //!
-//! Births: `Fresh` begins with nothing; `Restarted` and `Updated` begin with the last snapshot, whose form (`state`, by postcard) a new
+//! Start kinds: `Fresh` begins with nothing; `Restarted` and `Updated` begin with the last snapshot, whose form (`state`, by postcard) a new
 //! program therefore has to understand; one that it does not counts as none.
 #![cfg_attr(not(test), no_std, no_main)]
 #![forbid(unsafe_code)]
@@ -23,7 +23,7 @@ use recover::snapshot::Snapshots;
 use server::{Service, SyncStep};
 use state::{Known, State, VALUE_BYTES};
 use sys::keep::Keep;
-use sys::{Birth, Result, copy, ipc};
+use sys::{Result, StartKind, copy, ipc};
 
 /// `keep_bytes` of ds in the system file.
 const KEEP_BYTES: usize = 1 << 20;
@@ -40,7 +40,7 @@ fn main(start: sys::Start) {
     let keep = Keep::take(KEEP_BYTES).expect("the preserved memory is taken once");
     let (snapshots, _) = Snapshots::open(keep, LAYOUT, 1);
     let preserved =
-        if start.birth == Birth::Fresh { None } else { snapshots.load(WHOLE, |bytes| State::decode(bytes.run()?)) };
+        if start.kind == StartKind::Fresh { None } else { snapshots.load(WHOLE, |bytes| State::decode(bytes.run()?)) };
     let state = preserved.unwrap_or_default();
     let mut ds = Ds { state, snapshots, unsaved: true, begin_again: true };
     ds.fetch();

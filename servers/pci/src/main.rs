@@ -46,9 +46,9 @@ impl<C: ConfigSpace> Service for Pci<C> {
 
 impl<C: ConfigSpace> Pci<C> {
     fn answer(&mut self, message: &Message) -> Result<Message> {
-        let asker = message.source.slot();
+        let requester = message.source.slot();
         match Request::decode(message).ok_or(Errno::ENOSYS)? {
-            Request::Assign(_) | Request::Bar(_) if asker != slot::RS => Err(Errno::EPERM),
+            Request::Assign(_) | Request::Bar(_) if requester != slot::RS => Err(Errno::EPERM),
             Request::Assign(Assign { slot, vendor, device, index }) => {
                 let owner = usize::try_from(slot).map_err(|_| Errno::EINVAL)?;
                 let (address, lines) = self.owners.assign(owner, vendor as u16, device as u16, index)?;
@@ -59,15 +59,15 @@ impl<C: ConfigSpace> Pci<C> {
                 Ok(Bar::reply(message, 0, range.start, range.bytes, range.ports))
             }
             Request::OwnBar(OwnBar { bar }) => {
-                let range = self.owners.range(asker, bar)?;
+                let range = self.owners.range(requester, bar)?;
                 Ok(OwnBar::reply(message, 0, range.start, range.bytes, range.ports))
             }
             Request::ReadConfig(ReadConfig { offset, width }) => {
-                let value = self.owners.read(asker, offset, width)?;
+                let value = self.owners.read(requester, offset, width)?;
                 Ok(ReadConfig::reply(message, 0, value.into()))
             }
             Request::WriteConfig(WriteConfig { offset, width, value }) => {
-                self.owners.write(asker, offset, width, value as u32)?;
+                self.owners.write(requester, offset, width, value as u32)?;
                 Ok(message.reply(Ok(0)))
             }
         }

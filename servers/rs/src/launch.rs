@@ -11,7 +11,7 @@ use crate::rights::{self, Granted};
 use crate::world::{Plan, World};
 use abi::archive::Archive;
 use abi::info::state;
-use abi::layout::{SERVICE_HEAP, birth};
+use abi::layout::{SERVICE_HEAP, start_kind};
 use abi::registers::Registers;
 use abi::rs::Injection;
 use abi::symbols::{self, Symbols};
@@ -23,7 +23,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::{self, Write};
 use sys::rights::End;
-use sys::{Birth, Result, copy, grant, ipc, thread};
+use sys::{Result, StartKind, copy, grant, ipc, thread};
 
 /// Status with which a system ends that has lost what it needs.
 const LOST_STATUS: u32 = 1;
@@ -103,7 +103,7 @@ impl Launcher {
         let registers = Registers {
             rip: entry,
             rsp: arguments,
-            rdi: birth_word(plan.birth),
+            rdi: start_word(plan.kind),
             rsi: arguments,
             rdx: text.len() as u64,
             r10: SERVICE_HEAP,
@@ -126,7 +126,7 @@ impl Launcher {
         let (image_bytes, argument_bytes) = (image.len() as u64, 0);
         let (heap_bytes, keep_bytes) = (service.heap_bytes, service.keep_bytes);
         grant::lend(image, Endpoint::VM, |grant| {
-            if service.retained && plan.birth == Birth::Restarted {
+            if service.retained && plan.kind == StartKind::Restarted {
                 let request = Renew { process, grant, image_bytes, argument_bytes };
                 return Renew::results(&ipc::call(Endpoint::VM, &request.message())?);
             }
@@ -136,11 +136,11 @@ impl Launcher {
     }
 }
 
-fn birth_word(how: Birth) -> u64 {
+fn start_word(how: StartKind) -> u64 {
     match how {
-        Birth::Fresh => birth::FRESH,
-        Birth::Restarted => birth::RESTARTED,
-        Birth::Updated => birth::UPDATED,
+        StartKind::Fresh => start_kind::FRESH,
+        StartKind::Restarted => start_kind::RESTARTED,
+        StartKind::Updated => start_kind::UPDATED,
     }
 }
 

@@ -9,7 +9,7 @@ use abi::kernel::Exception;
 use abi::rs::{ServiceRecord, state};
 use abi::system::Service;
 use abi::{Endpoint, Name};
-use sys::Birth;
+use sys::StartKind;
 
 const NS_PER_MS: u64 = 1_000_000;
 /// How long a service may take to become ready.
@@ -150,7 +150,7 @@ pub struct Record {
     /// The update in progress.
     pub update: Option<Update>,
     /// It has to be started as soon as its device is known.
-    pub start_pending: Option<Birth>,
+    pub start_pending: Option<StartKind>,
     /// How the last one ended.
     pub last_end: Option<(End, i64)>,
 }

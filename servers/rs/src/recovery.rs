@@ -7,7 +7,7 @@ use crate::record::State;
 use crate::supervisor::Supervisor;
 use crate::world::World;
 use abi::Endpoint;
-use sys::Birth;
+use sys::StartKind;
 
 impl<W: World> Supervisor<W> {
     /// Makes the records agree with the kernel. `holder`: the incarnation in a slot.
@@ -47,8 +47,8 @@ impl<W: World> Supervisor<W> {
             return;
         }
         match record.was_up {
-            true => self.start(at, Birth::Restarted, State::Restarting),
-            false => self.start(at, Birth::Fresh, State::Starting),
+            true => self.start(at, StartKind::Restarted, State::Restarting),
+            false => self.start(at, StartKind::Fresh, State::Starting),
         }
     }
 }

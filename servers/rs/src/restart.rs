@@ -14,7 +14,7 @@ use crate::supervisor::{Event, Launch, Supervisor};
 use crate::world::World;
 use abi::endpoint::slot;
 use abi::{Endpoint, Errno};
-use sys::Birth;
+use sys::StartKind;
 
 const NS_PER_MS: u64 = 1_000_000;
 
@@ -71,7 +71,7 @@ impl<W: World> Supervisor<W> {
         let Some(wait_ns) = wait_ns else { return self.give_up(at) };
         self.records[at].restarts += 1;
         if wait_ns == 0 {
-            return self.start(at, Birth::Restarted, State::Restarting);
+            return self.start(at, StartKind::Restarted, State::Restarting);
         }
         let retry_ns = self.world.now_ns() + wait_ns;
         let record = &mut self.records[at];
@@ -155,7 +155,7 @@ impl<W: World> Supervisor<W> {
                 self.take_down(dependant, true);
                 self.records[dependant].last_end = Some((End::Dependant, 0));
                 self.records[dependant].restarts += 1;
-                self.start(dependant, Birth::Restarted, State::Restarting);
+                self.start(dependant, StartKind::Restarted, State::Restarting);
             }
         }
     }

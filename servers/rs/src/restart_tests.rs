@@ -7,7 +7,7 @@ use abi::rs::Injection;
 use abi::system::Service;
 use abi::{Endpoint, Errno};
 use std::vec;
-use sys::Birth;
+use sys::StartKind;
 
 #[test]
 fn what_dies_again_and_again_has_to_wait_longer_and_longer() {
@@ -35,7 +35,7 @@ fn a_first_incarnation_that_dies_before_it_is_ready_gets_no_successor() {
     let mut supervisor = system(vec![service("uart", 20), service("rtc", 21)]);
     supervisor.ended(Endpoint::new(20, 1), Cause::Exited(101)).expect("runs");
     assert_eq!(state_of(&supervisor, "uart"), State::GivenUp);
-    assert_eq!(supervisor.world.births, [("uart".into(), Birth::Fresh), ("rtc".into(), Birth::Fresh)]);
+    assert_eq!(supervisor.world.starts, [("uart".into(), StartKind::Fresh), ("rtc".into(), StartKind::Fresh)]);
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn a_silent_vm_is_started_again_by_the_kernel_and_keeps_its_endpoint() {
         supervisor.alive(Endpoint::new(4, 1));
     }
     assert_eq!((endpoint_of(&supervisor, "vm"), state_of(&supervisor, "vm")), (Endpoint::new(5, 1), State::Up));
-    assert_eq!((supervisor.records()[1].restarts, supervisor.world.births.len()), (1, 0));
+    assert_eq!((supervisor.records()[1].restarts, supervisor.world.starts.len()), (1, 0));
 }
 
 /// rs dies, and its successor finds these in the slots.
@@ -115,9 +115,9 @@ fn rs_dies(supervisor: &mut Supervisor<Stage>) {
 #[test]
 fn after_a_death_of_rs_whoever_runs_runs_on() {
     let mut supervisor = running(vec![service("uart", 20), service("rtc", 21)]);
-    let before = supervisor.world.births.clone();
+    let before = supervisor.world.starts.clone();
     rs_dies(&mut supervisor);
-    assert_eq!(supervisor.world.births, before);
+    assert_eq!(supervisor.world.starts, before);
     assert!(supervisor.records().iter().all(|record| record.state == State::Up));
     assert_eq!(supervisor.records()[0].restarts, 1, "rs counts its own");
 }
@@ -136,7 +136,7 @@ fn after_a_death_of_rs_a_restart_that_was_begun_is_finished() {
         rs_dies(&mut supervisor);
         let new = endpoint_of(&supervisor, "uart");
         assert!(new != old && new != half_made);
-        assert_eq!(supervisor.world.births.last(), Some(&("uart".into(), Birth::Restarted)));
+        assert_eq!(supervisor.world.starts.last(), Some(&("uart".into(), StartKind::Restarted)));
         assert_eq!(supervisor.ready(new, 0), Ok(()));
     }
 }

@@ -6,20 +6,20 @@ use crate::supervisor::{Event, Launch, Supervisor};
 use crate::world::{Plan, World};
 use abi::endpoint::slot;
 use abi::{Endpoint, Errno};
-use sys::Birth;
+use sys::StartKind;
 
 impl<W: World> Supervisor<W> {
     /// Starts an incarnation, after its device has been found.
-    pub(crate) fn start(&mut self, at: usize, birth: Birth, state: State) {
+    pub(crate) fn start(&mut self, at: usize, kind: StartKind, state: State) {
         let now_ns = self.world.now_ns();
         let launch = self.may_launch(at);
         let record = &mut self.records[at];
         record.state = state;
         record.started_ns = now_ns;
         record.retry_ns = None;
-        record.start_pending = Some(birth);
+        record.start_pending = Some(kind);
         match launch {
-            Launch::Now => self.launch(at, birth),
+            Launch::Now => self.launch(at, kind),
             Launch::Ask => self.find_device(at),
             Launch::Later => {}
             Launch::Never => self.left_out(at, Errno::ENXIO),
@@ -31,11 +31,11 @@ impl<W: World> Supervisor<W> {
         self.events.push(Event::FindDevice(at));
     }
 
-    fn launch(&mut self, at: usize, birth: Birth) {
+    fn launch(&mut self, at: usize, kind: StartKind) {
         let record = &mut self.records[at];
         record.start_pending = None;
         let Knowledge::Known(device) = &record.device else { return };
-        let plan = Plan { service: &record.service, program: record.program.as_ref(), device, birth };
+        let plan = Plan { service: &record.service, program: record.program.as_ref(), device, kind };
         match self.world.launch(&plan) {
             Ok(endpoint) => {
                 record.endpoint = endpoint;

@@ -16,7 +16,7 @@ use abi::rs::Injection;
 use abi::system::Service;
 use abi::{Endpoint, Errno, Name};
 use alloc::vec::Vec;
-use sys::{Birth, Result};
+use sys::{Result, StartKind};
 
 /// Something that the rest of rs has to act on. Services are named by their index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,7 +87,7 @@ impl<W: World> Supervisor<W> {
             let is_running = record.state == State::Up;
             self.next += 1;
             if !is_running {
-                self.start(self.next - 1, Birth::Fresh, State::Starting);
+                self.start(self.next - 1, StartKind::Fresh, State::Starting);
             }
         }
     }
@@ -135,9 +135,9 @@ impl<W: World> Supervisor<W> {
         match result {
             Ok(device) => {
                 record.device = Knowledge::Known(device);
-                if let Some(birth) = record.start_pending {
+                if let Some(kind) = record.start_pending {
                     let state = record.state;
-                    self.start(at, birth, state);
+                    self.start(at, kind, state);
                 }
             }
             Err(error) => {
@@ -195,7 +195,7 @@ impl<W: World> Supervisor<W> {
         record.budget.reset();
         record.backoff.reset();
         record.restarts = 0;
-        self.start(at, Birth::Fresh, State::Restarting);
+        self.start(at, StartKind::Fresh, State::Restarting);
         Ok(())
     }
 
@@ -228,7 +228,7 @@ impl<W: World> Supervisor<W> {
         match record.state {
             State::Up => self.check_heart(at, now_ns),
             State::Restarting if record.retry_ns.is_some_and(|at_ns| now_ns >= at_ns) => {
-                self.start(at, Birth::Restarted, State::Restarting);
+                self.start(at, StartKind::Restarted, State::Restarting);
             }
             State::Starting | State::Restarting if record.ready_by_ns().is_some_and(|at_ns| now_ns >= at_ns) => {
                 self.say_of(at, "has not become ready in time");

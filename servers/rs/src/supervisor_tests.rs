@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::string::String;
 use std::vec;
 use std::vec::Vec;
-use sys::{Birth, Result};
+use sys::{Result, StartKind};
 
 /// A service of the system file with a budget of two restarts in 100 ms and a heartbeat of 10 ms, silent after 2.
 pub fn service(name: &str, slot: u32) -> Service {
@@ -56,7 +56,7 @@ pub struct Stage {
     pub now_ns: u64,
     generations: BTreeMap<u32, u32>,
     pub alive: BTreeSet<Endpoint>,
-    pub births: Vec<(String, Birth)>,
+    pub starts: Vec<(String, StartKind)>,
     /// Programs that were started out of updates.
     pub programs: Vec<usize>,
     /// Those who died unexpectedly, and of what a report was made.
@@ -87,7 +87,7 @@ impl World for Stage {
         let endpoint = Endpoint::new(service.slot as usize, *generation);
         assert!(self.alive.iter().all(|other| other.slot() != endpoint.slot()), "two in one slot");
         self.alive.insert(endpoint);
-        self.births.push((service.name.clone(), plan.birth));
+        self.starts.push((service.name.clone(), plan.kind));
         self.programs.extend(plan.program.map(|program| program.bytes().len()));
         Ok(endpoint)
     }
@@ -174,9 +174,9 @@ pub fn endpoint_of(supervisor: &Supervisor<Stage>, text: &str) -> Endpoint {
 #[test]
 fn each_service_is_started_when_the_one_before_is_ready() {
     let mut supervisor = system(vec![service("uart", 20), service("rtc", 21)]);
-    assert_eq!(supervisor.world.births, [("uart".into(), Birth::Fresh)]);
+    assert_eq!(supervisor.world.starts, [("uart".into(), StartKind::Fresh)]);
     supervisor.ready(endpoint_of(&supervisor, "uart"), 0).expect("is starting");
-    assert_eq!(supervisor.world.births.len(), 2);
+    assert_eq!(supervisor.world.starts.len(), 2);
     assert!(!events(&mut supervisor).contains(&Event::Booted));
     supervisor.ready(endpoint_of(&supervisor, "rtc"), 0).expect("is starting");
     assert_eq!(events(&mut supervisor), [Event::Up(3), Event::Booted]);
@@ -188,7 +188,7 @@ fn a_crashed_service_comes_again_in_its_slot_with_the_next_generation() {
     supervisor.ended(Endpoint::new(20, 1), crash(14)).expect("runs");
     assert_eq!(endpoint_of(&supervisor, "uart"), Endpoint::new(20, 2));
     assert_eq!(state_of(&supervisor, "uart"), State::Restarting);
-    assert_eq!(supervisor.world.births.last(), Some(&("uart".into(), Birth::Restarted)));
+    assert_eq!(supervisor.world.starts.last(), Some(&("uart".into(), StartKind::Restarted)));
     supervisor.ready(Endpoint::new(20, 2), 0).expect("is restarting");
     assert_eq!(events(&mut supervisor), [Event::Gone(2), Event::Up(2)]);
     assert_eq!(supervisor.records()[2].describe(0).last_status, 14);
@@ -279,7 +279,7 @@ fn a_failed_initialisation_is_said_and_not_repeated() {
     let mut supervisor = system(vec![service("uart", 20)]);
     supervisor.ready(Endpoint::new(20, 1), -i64::from(Errno::EIO.0)).expect("is starting");
     assert_eq!(state_of(&supervisor, "uart"), State::GivenUp);
-    assert_eq!(supervisor.world.births.len(), 1);
+    assert_eq!(supervisor.world.starts.len(), 1);
     assert_eq!(supervisor.world.said, ["uart cannot run: EIO"]);
 }
 
@@ -363,7 +363,7 @@ fn a_service_that_was_given_up_can_be_started_afresh() {
     assert_eq!(supervisor.kill(name("uart")), Err(Errno::ESRCH));
     supervisor.restart(name("uart")).expect("may be restarted");
     supervisor.ready(Endpoint::new(20, 2), 0).expect("is restarting");
-    assert_eq!(supervisor.world.births.last(), Some(&("uart".into(), Birth::Fresh)));
+    assert_eq!(supervisor.world.starts.last(), Some(&("uart".into(), StartKind::Fresh)));
     assert_eq!((state_of(&supervisor, "uart"), supervisor.records()[2].restarts), (State::Up, 0));
 }
 

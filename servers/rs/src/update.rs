@@ -12,7 +12,7 @@ use crate::world::World;
 use abi::{Endpoint, Errno, Name};
 use alloc::vec::Vec;
 use elf::{HEAD_BYTES, Program as Elf};
-use sys::{Birth, Result};
+use sys::{Result, StartKind};
 
 /// How long the old incarnation may take to prepare.
 const PREPARE_WITHIN_NS: u64 = 1_000_000_000;
@@ -134,7 +134,7 @@ impl<W: World> Supervisor<W> {
         let Some(update) = &mut record.update else { return };
         update.phase = Phase::Trial(now_ns + u64::from(record.service.trial_ms) * NS_PER_MS);
         core::mem::swap(&mut update.other, &mut record.program);
-        self.start(at, Birth::Updated, State::Restarting);
+        self.start(at, StartKind::Updated, State::Restarting);
     }
 
     /// A service dies while it is updated. False: it is not being updated.
@@ -158,7 +158,7 @@ impl<W: World> Supervisor<W> {
         record.restarts += 1;
         self.world.say(format_args!("the new program of {} has failed; the old one runs again", record.name));
         self.events.push(Event::UpdateOver(at, Err(Errno::ECANCELED)));
-        self.start(at, Birth::Restarted, State::Restarting);
+        self.start(at, StartKind::Restarted, State::Restarting);
     }
 
     /// Looks at the deadline of an update. True: that was all there is to do about the service now.

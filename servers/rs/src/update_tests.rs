@@ -5,7 +5,7 @@ use crate::supervisor::{Event, Supervisor};
 use crate::supervisor_tests::{Stage, endpoint_of, events, name, running, service, state_of};
 use crate::update::{Phase, Program};
 use abi::{Endpoint, Errno};
-use sys::Birth;
+use sys::StartKind;
 
 const MS: u64 = 1_000_000;
 
@@ -73,7 +73,7 @@ fn only_programs_for_services_are_taken() {
 #[test]
 fn a_new_program_that_stands_its_trial_is_kept() {
     let mut supervisor = on_trial();
-    assert_eq!(supervisor.world.births.last(), Some(&("uart".into(), Birth::Updated)));
+    assert_eq!(supervisor.world.starts.last(), Some(&("uart".into(), StartKind::Updated)));
     assert!(matches!(supervisor.phase(2), Some(Phase::Trial(_))));
     pass(&mut supervisor, 50);
     assert_eq!(supervisor.phase(2), None);
@@ -87,7 +87,7 @@ fn a_new_program_that_stands_its_trial_is_kept() {
 fn a_new_program_that_crashes_on_trial_is_rolled_back_at_nobodys_cost() {
     let mut supervisor = on_trial();
     supervisor.ended(Endpoint::new(20, 2), Cause::Exited(101)).expect("runs");
-    assert_eq!(supervisor.world.births.last(), Some(&("uart".into(), Birth::Restarted)));
+    assert_eq!(supervisor.world.starts.last(), Some(&("uart".into(), StartKind::Restarted)));
     assert_eq!(supervisor.world.programs, [4097]);
     assert!(supervisor.world.said.iter().any(|line| line.contains("the old one runs again")));
     assert_eq!(events(&mut supervisor), [Event::Gone(2), Event::UpdateOver(2, Err(Errno::ECANCELED))]);
@@ -104,7 +104,7 @@ fn a_new_program_that_cannot_initialise_itself_is_rolled_back() {
         let mut supervisor = updating();
         supervisor.prepared(2);
         supervisor.ready(Endpoint::new(20, 2), -i64::from(error.0)).expect("is restarting");
-        assert_eq!(supervisor.world.births.last(), Some(&("uart".into(), Birth::Restarted)));
+        assert_eq!(supervisor.world.starts.last(), Some(&("uart".into(), StartKind::Restarted)));
     }
 }
 
@@ -117,7 +117,7 @@ fn a_new_program_that_never_becomes_ready_is_rolled_back_when_the_trial_is_over(
     assert_eq!(endpoint_of(&supervisor, "uart"), Endpoint::new(20, 2));
     supervisor.world.now_ns += MS;
     supervisor.tick();
-    assert_eq!(supervisor.world.births.last(), Some(&("uart".into(), Birth::Restarted)));
+    assert_eq!(supervisor.world.starts.last(), Some(&("uart".into(), StartKind::Restarted)));
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn a_new_program_that_does_not_answer_is_rolled_back() {
             supervisor.alive(Endpoint::new(slot, 1));
         }
     }
-    assert_eq!(supervisor.world.births.last(), Some(&("uart".into(), Birth::Restarted)));
+    assert_eq!(supervisor.world.starts.last(), Some(&("uart".into(), StartKind::Restarted)));
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn a_new_program_that_cannot_be_started_is_rolled_back() {
     let mut supervisor = updating();
     supervisor.world.failures.insert("uart".into(), vec![Errno::ENOMEM]);
     supervisor.prepared(2);
-    assert_eq!(supervisor.world.births.last(), Some(&("uart".into(), Birth::Restarted)));
+    assert_eq!(supervisor.world.starts.last(), Some(&("uart".into(), StartKind::Restarted)));
     assert_eq!(supervisor.world.programs, []);
 }
 
@@ -150,7 +150,7 @@ fn one_that_takes_too_long_to_prepare_or_dies_meanwhile_is_replaced_all_the_same
     let mut dying = updating();
     dying.ended(Endpoint::new(20, 1), Cause::Exited(101)).expect("runs");
     for supervisor in [slow, dying] {
-        assert_eq!(supervisor.world.births.last(), Some(&("uart".into(), Birth::Updated)));
+        assert_eq!(supervisor.world.starts.last(), Some(&("uart".into(), StartKind::Updated)));
     }
 }
 

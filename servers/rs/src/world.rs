@@ -8,7 +8,7 @@ use abi::Endpoint;
 use abi::rs::Injection;
 use abi::system::Service;
 use core::fmt;
-use sys::{Birth, Result};
+use sys::{Result, StartKind};
 
 /// How to start an incarnation.
 #[derive(Clone, Copy, Debug)]
@@ -20,7 +20,7 @@ pub struct Plan<'a> {
     /// What its device brings.
     pub device: &'a Device,
     /// Why it starts.
-    pub birth: Birth,
+    pub kind: StartKind,
 }
 
 /// The world of the supervisor.

@@ -81,7 +81,7 @@ impl Terminal {
             (request::TCSBRK, _) => after_output(AfterOutput::Drain(None)),
             (request::TCSBRKP, units) => after_output(AfterOutput::Break(units.min(MAX_BREAK_UNITS) * BREAK_UNIT_NS)),
             (request::TIOCMGET, _) => {
-                self.orders.push_back(Order::AskModem(Ticket { asker: message.source, tag: message.tag() }));
+                self.orders.push_back(Order::AskModem(Ticket { requester: message.source, tag: message.tag() }));
                 Ok(Some(Need::Line(AfterLine::Modem(control.grant))))
             }
             _ => Ok(None),

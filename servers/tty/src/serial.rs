@@ -31,7 +31,7 @@ pub enum Order {
 /// The waiting request that a command belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ticket {
-    pub asker: Endpoint,
+    pub requester: Endpoint,
     pub tag: u64,
 }
 

@@ -262,7 +262,7 @@ impl Terminal {
     pub fn order_done(&mut self, world: &mut impl World, ticket: Ticket, result: Result<u64, Errno>) {
         let found = self.waiting.iter().position(|waiting| {
             matches!(waiting.need, Need::Line(_))
-                && waiting.request.source == ticket.asker
+                && waiting.request.source == ticket.requester
                 && waiting.request.tag() == ticket.tag
         });
         let Some(Waiting { request, need: Need::Line(after) }) = found.map(|at| self.waiting.remove(at)) else {
@@ -370,7 +370,7 @@ impl Terminal {
             }
             Need::Output(after) => {
                 if self.output.len() == 0 {
-                    let ticket = Ticket { asker: waiting.request.source, tag: waiting.request.tag() };
+                    let ticket = Ticket { requester: waiting.request.source, tag: waiting.request.tag() };
                     waiting.need = Need::Line(self.order_after_output(ticket, *after));
                 }
                 None

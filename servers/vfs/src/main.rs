@@ -68,7 +68,7 @@ use devices::Devices;
 use keep::{KEEP_BYTES, Store};
 use recover::records::Found;
 use state::Vfs;
-use sys::{keep::Keep, start::Birth};
+use sys::{keep::Keep, start::StartKind};
 
 sys::program!(main);
 
@@ -80,7 +80,7 @@ fn main(start: sys::Start) {
     vfs.base().runtime().before_sending(|answers| vfs.base().store().end_turn(answers));
     match found {
         Found::State | Found::Undone => recovery::restore(vfs),
-        Found::Nothing if start.birth == Birth::Fresh => {}
+        Found::Nothing if start.kind == StartKind::Fresh => {}
         Found::Nothing | Found::Damaged => {
             sys::log!("the predecessor's state is lost: every program's descriptors are closed")
         }

@@ -11,7 +11,7 @@ use abi::kernel::irq;
 use abi::privilege::Privileges;
 use abi::{Endpoint, GrantId};
 use driver::Region;
-use sys::{Birth, Result, copy, ipc, port, rights, system};
+use sys::{Result, StartKind, copy, ipc, port, rights, system};
 
 sys::program!(main);
 
@@ -30,8 +30,8 @@ const GRANT: GrantId = GrantId::new(0, 1);
 fn main(start: sys::Start) {
     server::ready();
     let trial = Trial { name: start.argument("name").unwrap_or("nameless") };
-    match start.birth {
-        Birth::Fresh => {
+    match start.kind {
+        StartKind::Fresh => {
             trial.uses_what_is_its_own();
             trial.tries_by_trap();
             trial.tries_by_message();

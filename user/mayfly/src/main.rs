@@ -7,10 +7,10 @@
 #![forbid(unsafe_code)]
 
 use abi::{Errno, Message, Name};
-use sys::{Birth, Start};
+use sys::{Start, StartKind};
 
 /// Key of the number of incarnations in ds.
-const KEY: Name = match Name::new("births") {
+const KEY: Name = match Name::new("starts") {
     Some(name) => name,
     None => panic!("the key is too long"),
 };
@@ -20,15 +20,15 @@ sys::program!(main);
 fn main(start: Start) {
     match start.argument("role") {
         Some("counts") => {
-            count(start.argument("name").unwrap_or("mayfly"), start.birth);
+            count(start.argument("name").unwrap_or("mayfly"), start.kind);
             server::run(&mut Patient)
         }
         Some("fails") => {
-            sys::log!("fails, birth {:?}", start.birth);
+            sys::log!("fails, start kind {:?}", start.kind);
             server::not_ready(Errno::EIO)
         }
         Some("crashes") => {
-            sys::log!("crashes soon, birth {:?}", start.birth);
+            sys::log!("crashes soon, start kind {:?}", start.kind);
             server::run(&mut Dying)
         }
         role => panic!("expected role=counts, fails or crashes among the arguments, not {role:?}"),
@@ -36,12 +36,12 @@ fn main(start: Start) {
 }
 
 /// Counts this incarnation. Returns the total.
-fn count(name: &str, birth: Birth) {
+fn count(name: &str, kind: StartKind) {
     let mut number = [0; 8];
     let known = recover::values::retrieve(KEY, &mut number).expect("ds tells what it keeps");
-    let births = known.map_or(0, |_| u64::from_le_bytes(number)) + 1;
-    recover::values::store(KEY, &births.to_le_bytes()).expect("ds keeps a number");
-    sys::log!("{name}: birth {births}, {birth:?}");
+    let starts = known.map_or(0, |_| u64::from_le_bytes(number)) + 1;
+    recover::values::store(KEY, &starts.to_le_bytes()).expect("ds keeps a number");
+    sys::log!("{name}: start {starts}, {kind:?}");
 }
 
 /// Serves forever, without any request.

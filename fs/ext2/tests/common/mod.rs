@@ -15,7 +15,7 @@ use fs::Errno;
 use fs::device::{BlockDevice, SECTOR_SIZE};
 use fs::file_system::{Caller, DataSink, DataSource, EntrySink, FileSystem, NodeId, Timestamp};
 use fs::preserve::{Layout, Preserved, VolumeMemory};
-use sys::Birth;
+use sys::StartKind;
 use sys::keep::Keep;
 
 pub const ROOT_USER: Caller = Caller { uid: 0, gid: 0 };
@@ -121,7 +121,7 @@ pub fn memory_words(layout: Layout) -> Keep {
 /// Memory for a volume whose process does not die.
 pub fn memory() -> VolumeMemory {
     thread_local! {
-        static PRESERVED: Preserved = Preserved::open(Keep::simulated(words(LAYOUT), u64::MAX), LAYOUT, Birth::Fresh);
+        static PRESERVED: Preserved = Preserved::open(Keep::simulated(words(LAYOUT), u64::MAX), LAYOUT, StartKind::Fresh);
     }
     PRESERVED.with(|preserved| {
         preserved.undo.commit();

@@ -84,9 +84,7 @@ fn report_to_manager<M: Machine>(node: &mut Node, m: &mut M, slot: usize, messag
 /// Ends the wait that leads from `manager` to `slot` at its last link, the thread that waits for `slot` itself.
 fn break_chain<M: Machine>(node: &mut Node, m: &mut M, slot: usize, manager: Endpoint) {
     let mut link = manager.slot();
-    while let Some(peer) = node.threads[link].state.peer()
-        && peer.slot() != slot
-    {
+    while let Some(peer) = node.threads[link].state.peer().filter(|peer| peer.slot() != slot) {
         link = peer.slot();
     }
     message::fail_wait(node, m, link);

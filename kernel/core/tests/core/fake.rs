@@ -322,8 +322,8 @@ impl Machine for Fake {
     }
     fn renew(&mut self, slot: usize, _frame: &Frame, message: &Message) -> Option<Frame> {
         self.renewed.push((slot, *message));
-        let birth = abi::layout::birth::RESTARTED;
-        self.can_renew.then_some(Frame { rdi: birth, ..Frame::start(0x40_0000, 0) })
+        let kind = abi::layout::start_kind::RESTARTED;
+        self.can_renew.then_some(Frame { rdi: kind, ..Frame::start(0x40_0000, 0) })
     }
     fn fatal(&mut self, slot: usize, _frame: &Frame, message: &Message) -> ! {
         panic!("fatal in slot {slot}: {message:?}");

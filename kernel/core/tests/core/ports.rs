@@ -272,7 +272,7 @@ fn unknown_devices_and_ways_cannot_be_given() {
     for rights in [remote, Privileges { io_way: 4, ..driver_rights() }] {
         assert_eq!(w.try_set_privileges(b, &rights), Err(Errno::EINVAL));
     }
-    assert_eq!(w.m.changed_rights.last(), Some(&22), "the last who was changed is C, at its birth");
+    assert_eq!(w.m.changed_rights.last(), Some(&22), "the last who was changed is C, at its start");
     w.set_privileges(b, &driver_rights());
     assert_eq!(w.m.changed_rights.last(), Some(&B), "the machine hears of every change");
 }

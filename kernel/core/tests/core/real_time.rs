@@ -35,9 +35,9 @@ impl World {
         self.receive(VM, Endpoint::ANY);
         self.real_time_call(slot, rt::call::SET2RT, [0, 0]);
         assert_eq!(self.message(VM).label, Resident::LABEL);
-        let asker = self.endpoint(slot);
+        let requester = self.endpoint(slot);
         self.syscall(VM, |frame| {
-            frame.set_message(&Message { source: asker, ..Message::new(0) });
+            frame.set_message(&Message { source: requester, ..Message::new(0) });
             frame.rax = call::SENDNB;
         });
         self.make_current(slot);

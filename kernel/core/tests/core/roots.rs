@@ -4,7 +4,7 @@ use abi::{
     Endpoint, Errno, call,
     call::{KernelCall, inject},
     kernel::{Exception, Exited, Fault, HUNG_VECTOR},
-    layout::birth,
+    layout::start_kind,
     message,
 };
 
@@ -25,7 +25,7 @@ fn vm_starts_again_at_its_entry_with_the_same_endpoint() {
     let before = w.endpoint(VM);
     fail(&mut w, VM);
     let frame = *w.node.frame_mut(VM);
-    assert_eq!((frame.rip, frame.rdi, frame.r9), (0x40_0000, birth::RESTARTED, before.0 as u64));
+    assert_eq!((frame.rip, frame.rdi, frame.r9), (0x40_0000, start_kind::RESTARTED, before.0 as u64));
     assert_eq!(w.endpoint(VM), before);
     assert!(w.is_ready(VM));
     let (slot, reason) = w.m.renewed[0];

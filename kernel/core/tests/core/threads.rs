@@ -1,4 +1,4 @@
-//! Birth, registers, stopping, spaces.
+//! StartKind, registers, stopping, spaces.
 
 use abi::{
     Endpoint, Errno,

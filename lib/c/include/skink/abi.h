@@ -1262,17 +1262,17 @@ struct skink_kernel_resident {
 /* SpaceProtect: no access at all (PROT_NONE); the frames stay. */
 #define SKINK_LAYOUT_MAP_NONE 16ull
 
-/* How a native program starts: rdi birth, rsi and rdx address and length of its argument text, r10 and r8 start and length of its heap, r9
- * its endpoint, rsp end of its stack (16-byte aligned). */
+/* How a native program starts: rdi start kind, rsi and rdx address and length of its argument text, r10 and r8 start and length of its
+ * heap, r9 its endpoint, rsp end of its stack (16-byte aligned). */
 
 /* The first incarnation. */
-#define SKINK_LAYOUT_BIRTH_FRESH 0ull
+#define SKINK_LAYOUT_START_KIND_FRESH 0ull
 
 /* The predecessor crashed, hung or was killed. */
-#define SKINK_LAYOUT_BIRTH_RESTARTED 1ull
+#define SKINK_LAYOUT_START_KIND_RESTARTED 1ull
 
 /* The predecessor was replaced by a new binary. */
-#define SKINK_LAYOUT_BIRTH_UPDATED 2ull
+#define SKINK_LAYOUT_START_KIND_UPDATED 2ull
 
 /* The protocol of the PCI service: it finds devices and lets a driver access only its own. */
 

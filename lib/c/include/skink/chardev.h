@@ -30,7 +30,7 @@ struct chardev_driver {
     /* ioctl; the client's buffer is the memory at the ioctl's argument. */
     int64_t (*control)(const message *m, uint64_t request, const struct client *client);
     /* Cancels the request of this client with this tag, if it was kept: the driver replies to it at once. */
-    void (*cancel)(endpoint_t asker, uint64_t tag);
+    void (*cancel)(endpoint_t requester, uint64_t tag);
     void (*interrupt)(uint64_t hooks);
     void (*alarm)(uint64_t now_ns);
 };

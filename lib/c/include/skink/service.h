@@ -1,6 +1,6 @@
 /* A service in C: it starts, reports ready, and serves messages until it is killed.
  *
- * The start-up code of this library calls `main`. There is no C library, no heap but the memory that service_birth() returns, and no
+ * The start-up code of this library calls `main`. There is no C library, no heap but the memory that service_start() returns, and no
  * floating point. */
 #ifndef SKINK_SERVICE_H
 #define SKINK_SERVICE_H
@@ -9,9 +9,9 @@
 #include <stdbool.h>
 
 /* Arguments of a service at its start. */
-struct service_birth {
-    /* One of SKINK_LAYOUT_BIRTH_*. */
-    uint64_t birth;
+struct service_start {
+    /* One of SKINK_LAYOUT_START_KIND_*. */
+    uint64_t kind;
     /* `arguments` of the system file; not ended by a zero. */
     const char *arguments;
     size_t argument_bytes;
@@ -22,7 +22,7 @@ struct service_birth {
     endpoint_t endpoint;
 };
 
-const struct service_birth *service_birth(void);
+const struct service_start *service_start(void);
 
 /* Main function of the service; returns the exit status. */
 int main(void);

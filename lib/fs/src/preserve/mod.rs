@@ -20,7 +20,7 @@ use core::ops::Range;
 
 use recover::in_progress::Tries;
 use recover::transaction::{self, Undo};
-use sys::Birth;
+use sys::StartKind;
 use sys::keep::{Keep, Part, Parts};
 
 use mounts::MountPlace;
@@ -111,22 +111,22 @@ pub struct Preserved {
 }
 
 impl Preserved {
-    /// The state in `keep`: after a `Fresh` birth none; else what the predecessor has left, without what it had only begun. Damaged
+    /// The state in `keep`: after a `Fresh` start none; else what the predecessor has left, without what it had only begun. Damaged
     /// memory is reported, and nothing in it used.
     ///
     /// # Panics
     /// When the memory is smaller than the layout; when the predecessor's is another one and this is a live update, which rs then
     /// takes back.
-    pub fn open(keep: Keep, layout: Layout, birth: Birth) -> Preserved {
-        Self::open_parts(Parts::new(keep), layout, birth)
+    pub fn open(keep: Keep, layout: Layout, kind: StartKind) -> Preserved {
+        Self::open_parts(Parts::new(keep), layout, kind)
     }
 
     /// As `open`, of memory that is taken in parts.
-    pub fn open_parts(parts: Parts, layout: Layout, birth: Birth) -> Preserved {
+    pub fn open_parts(parts: Parts, layout: Layout, kind: StartKind) -> Preserved {
         assert!(parts.len() >= layout.bytes(), "{} preserved bytes, {} needed", parts.len(), layout.bytes());
         let found = lend(&parts, 0, transaction::HEAD_BYTES).word(LAYOUT);
-        let is_known = birth != Birth::Fresh && found == layout.id();
-        assert!(is_known || birth != Birth::Updated, "the preserved state is of another layout ({found:#x})");
+        let is_known = kind != StartKind::Fresh && found == layout.id();
+        assert!(is_known || kind != StartKind::Updated, "the preserved state is of another layout ({found:#x})");
         if !is_known {
             clear(&parts, layout);
         }

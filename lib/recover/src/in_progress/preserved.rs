@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn deaths_between_birth_and_request_do_not_count() {
+    fn deaths_between_start_and_request_do_not_count() {
         let parts = memory();
         assert!(open(&parts, 10).begin(7, 3, 10));
         (0..5).for_each(|_| drop(open(&parts, 10)));

@@ -20,11 +20,11 @@ impl Outbox {
         }
     }
 
-    /// Sends the kept replies of `asker`, which is waiting.
-    pub fn flush(&mut self, asker: Endpoint) {
+    /// Sends the kept replies of `requester`, which is waiting.
+    pub fn flush(&mut self, requester: Endpoint) {
         let mut blocked = false;
         self.kept.retain(|(to, message)| {
-            if to.slot() != asker.slot() {
+            if to.slot() != requester.slot() {
                 return true;
             }
             blocked = blocked || !try_send(*to, message);

@@ -47,7 +47,7 @@ enum Body<R> {
 
 struct Slot<R> {
     body: Body<R>,
-    asker: Endpoint,
+    requester: Endpoint,
     waker: Waker,
 }
 
@@ -68,9 +68,9 @@ impl<R> Tasks<R> {
     }
 
     /// Starts a request's task. Returns its result if it is done at once.
-    pub fn begin(&mut self, asker: Endpoint, task: Task<R>) -> Result<Option<R>, Full> {
+    pub fn begin(&mut self, requester: Endpoint, task: Task<R>) -> Result<Option<R>, Full> {
         let at = self.free_slot()?;
-        self.slots[at].asker = asker;
+        self.slots[at].requester = requester;
         self.slots[at].body = Body::Request(task);
         Ok(match self.poll(at) {
             Ran::Finished(_, result) => Some(result),
@@ -102,7 +102,7 @@ impl<R> Tasks<R> {
             return Err(Full);
         }
         let waker = Waker::from(Arc::new(SlotWaker { slot: at, ready: self.ready.clone() }));
-        self.slots.push(Slot { body: Body::Empty, asker: Endpoint::NONE, waker });
+        self.slots.push(Slot { body: Body::Empty, requester: Endpoint::NONE, waker });
         Ok(at)
     }
 
@@ -111,7 +111,7 @@ impl<R> Tasks<R> {
         let mut context = Context::from_waker(&slot.waker);
         let ran = match &mut slot.body {
             Body::Request(task) => match task.as_mut().poll(&mut context) {
-                Poll::Ready(result) => Ran::Finished(slot.asker, result),
+                Poll::Ready(result) => Ran::Finished(slot.requester, result),
                 Poll::Pending => return Ran::Waits,
             },
             Body::Background(task) => match task.as_mut().poll(&mut context) {

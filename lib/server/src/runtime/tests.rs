@@ -343,18 +343,18 @@ fn a_cancellation_that_died_with_the_peer_follows_the_repeated_request() {
 #[test]
 fn an_asynchronous_asker_gets_its_answer_when_it_waits() {
     let played = Played::install();
-    let asker = Endpoint::new(8, 1);
+    let requester = Endpoint::new(8, 1);
     let runtime = Runtime::new();
     let handle = |message: &Message| Step::Done(message.reply(Ok(message.tag())));
     let mut server = Server::new(&runtime, handle, identity, |_, _| {});
-    played.0.borrow_mut().busy.insert(asker);
+    played.0.borrow_mut().busy.insert(requester);
     for tag in [1, 2] {
-        assert!(server.step(Some(request_from(asker, tag))).is_none());
+        assert!(server.step(Some(request_from(requester, tag))).is_none());
     }
     assert!(played.sent().is_empty());
     played.0.borrow_mut().busy.clear();
-    server.step(Some(notification(asker, 0)));
-    let results: Vec<_> = played.sent_to(asker).iter().map(Message::result).collect();
+    server.step(Some(notification(requester, 0)));
+    let results: Vec<_> = played.sent_to(requester).iter().map(Message::result).collect();
     assert_eq!(results, [Ok(1), Ok(2)]);
 }
 

@@ -81,7 +81,7 @@ impl<S: System> Programs<S> {
     }
 
     /// A text of a process: its arguments, its environment, or the path of its program. `ESRCH`.
-    pub fn text(&mut self, asker: Endpoint, pid: u64, what: u64, grant: GrantId, bytes: u64) -> Result<u64> {
+    pub fn text(&mut self, requester: Endpoint, pid: u64, what: u64, grant: GrantId, bytes: u64) -> Result<u64> {
         let p = u32::try_from(pid).ok().and_then(|pid| self.table.process_by_pid(pid)).ok_or(Errno::ESRCH)?;
         let process = &self.table[p];
         let text = match (what, process.main()) {
@@ -94,7 +94,7 @@ impl<S: System> Programs<S> {
             }
             _ => return Err(Errno::EINVAL),
         };
-        if text.is_empty() { Ok(0) } else { self.system.write_grant(asker, grant, &text) }
+        if text.is_empty() { Ok(0) } else { self.system.write_grant(requester, grant, &text) }
     }
 
     fn memory_text(&mut self, t: ThreadIndex, range: core::ops::Range<u64>, bytes: u64) -> Result<Vec<u8>> {
@@ -109,7 +109,7 @@ impl<S: System> Programs<S> {
 
 impl<S: System> Pm<S> {
     /// Records in order of pid.
-    pub fn list(&mut self, asker: Endpoint, first_pid: u64, grant: GrantId, bytes: u64) -> Result<u64> {
+    pub fn list(&mut self, requester: Endpoint, first_pid: u64, grant: GrantId, bytes: u64) -> Result<u64> {
         let room = (bytes / RECORD_BYTES).min(MAX_RECORDS) as usize;
         let mut out = Vec::new();
         for pid in first_pid.max(1)..PID_LIMIT as u64 {
@@ -123,11 +123,11 @@ impl<S: System> Pm<S> {
             };
             out.extend_from_slice(record.as_bytes());
         }
-        if out.is_empty() { Ok(0) } else { self.programs.system.write_grant(asker, grant, &out) }
+        if out.is_empty() { Ok(0) } else { self.programs.system.write_grant(requester, grant, &out) }
     }
 
     /// Records of threads in order of their ids. `ESRCH`.
-    pub fn list_threads(&mut self, asker: Endpoint, ask: &Threads) -> Result<u64> {
+    pub fn list_threads(&mut self, requester: Endpoint, ask: &Threads) -> Result<u64> {
         let room = (ask.bytes / RECORD_BYTES).min(MAX_RECORDS) as usize;
         let mut records = match u32::try_from(ask.pid).map(|pid| self.programs.table.holder(pid)) {
             Ok(Holder::Service(index)) => alloc::vec![self.service_record(index)],
@@ -146,7 +146,11 @@ impl<S: System> Pm<S> {
         records.retain(|record| u64::from(record.pid) >= ask.first_tid);
         records.sort_unstable_by_key(|record| record.pid);
         records.truncate(room);
-        if records.is_empty() { Ok(0) } else { self.programs.system.write_grant(asker, ask.grant, records.as_bytes()) }
+        if records.is_empty() {
+            Ok(0)
+        } else {
+            self.programs.system.write_grant(requester, ask.grant, records.as_bytes())
+        }
     }
 
     fn service_record(&mut self, index: u16) -> ProcessRecord {

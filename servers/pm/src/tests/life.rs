@@ -1,4 +1,4 @@
-//! Birth, death and waiting.
+//! StartKind, death and waiting.
 
 use super::{MEMORY, World};
 use abi::Errno;

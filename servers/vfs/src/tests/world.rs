@@ -13,7 +13,7 @@ use std::string::String;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::vec::Vec;
 use sys::host::machine::Machine;
-use sys::{Birth, Start};
+use sys::{Start, StartKind};
 
 pub type Result<T> = core::result::Result<T, Errno>;
 
@@ -70,8 +70,8 @@ impl World {
         let (disk, shared) = (medium.clone(), memory.clone());
         machine.start(DISK, |_| server::run(&mut Disk(disk)));
         machine.start(slot::VM, |_| server::run(&mut Vm(shared)));
-        machine.start(EXT2, |endpoint| ext2::process::main(birth(endpoint, "cache_kib=8192")));
-        let vfs = machine.start(slot::VFS, |endpoint| crate::main(birth(endpoint, ARGUMENTS)));
+        machine.start(EXT2, |endpoint| ext2::process::main(start(endpoint, "cache_kib=8192")));
+        let vfs = machine.start(slot::VFS, |endpoint| crate::main(start(endpoint, ARGUMENTS)));
         machine.play(PM);
         machine.play(Endpoint::new(slot::TTY, 1));
         machine.run();
@@ -84,7 +84,7 @@ impl World {
 
     /// Starts tmpfs too.
     pub fn start_tmpfs(&mut self) {
-        self.machine.start(TMPFS, |endpoint| tmpfs::process::main(birth(endpoint, "")));
+        self.machine.start(TMPFS, |endpoint| tmpfs::process::main(start(endpoint, "")));
         self.machine.run();
     }
 
@@ -99,7 +99,7 @@ impl World {
     /// vfs dies, and its successor finds what it has preserved.
     pub fn restart_vfs(&mut self) {
         self.machine.kill(self.vfs.get());
-        self.vfs.set(self.machine.start(slot::VFS, |endpoint| crate::main(birth(endpoint, ARGUMENTS))));
+        self.vfs.set(self.machine.start(slot::VFS, |endpoint| crate::main(start(endpoint, ARGUMENTS))));
         self.machine.run();
     }
 
@@ -400,9 +400,9 @@ impl World {
     }
 }
 
-fn birth(endpoint: Endpoint, arguments: &'static str) -> Start {
-    let birth = if endpoint.generation() == 1 { Birth::Fresh } else { Birth::Restarted };
-    Start { birth, arguments, endpoint }
+fn start(endpoint: Endpoint, arguments: &'static str) -> Start {
+    let kind = if endpoint.generation() == 1 { StartKind::Fresh } else { StartKind::Restarted };
+    Start { kind, arguments, endpoint }
 }
 
 /// A disk with an empty file system.

@@ -83,7 +83,7 @@ struct Teller {
     programs: Vec<u32>,
     /// What each thread works on: the last request or notification it took and has not answered.
     work: HashMap<u32, usize>,
-    /// Requests that are not answered yet: asker, asked, step.
+    /// Requests that are not answered yet: requester, asked, step.
     open: Vec<(u32, u32, usize)>,
 }
 
@@ -130,9 +130,9 @@ impl Teller {
     }
 
     fn answer(&mut self, event: &Event) {
-        let of_this = |&(asker, asked, _): &(u32, u32, usize)| asker == event.to && asked == event.from;
+        let of_this = |&(requester, asked, _): &(u32, u32, usize)| requester == event.to && asked == event.from;
         let Some(index) = self.open.iter().position(of_this) else { return };
-        let (asker, asked, at) = self.open.remove(index);
+        let (requester, asked, at) = self.open.remove(index);
         let words = trace::message(self.decoder.label(event), &event.words);
         let (_, answer) = words.split_once(" = ").unwrap_or(("", &words));
         self.story.steps[at].answer = Some(answer.to_string());
@@ -140,8 +140,8 @@ impl Teller {
             self.work.remove(&asked);
         }
         match self.cause_of(at) {
-            Some(cause) => self.work.insert(asker, cause),
-            None => self.work.remove(&asker),
+            Some(cause) => self.work.insert(requester, cause),
+            None => self.work.remove(&requester),
         };
     }
 

@@ -38,8 +38,9 @@ pub fn run_system_task<M: Machine>(kernel: &mut Kernel, m: &mut M, make_call: Ma
     let (source, label) = (frame.endpoint(), frame.label());
     let waits = Some(BlockedOn::Answer(Endpoint::SYSTEM));
     // The sender may have died or given up meanwhile.
-    let asker = node.threads.find(source).ok().filter(|&asker| node.threads[asker].state.blocked_on() == waits);
-    let result = asker.and_then(|asker| serve(kernel, m, make_call, asker, label));
+    let requester =
+        node.threads.find(source).ok().filter(|&requester| node.threads[requester].state.blocked_on() == waits);
+    let result = requester.and_then(|requester| serve(kernel, m, make_call, requester, label));
     let node = &mut kernel.node;
     let frame = &mut node.threads[slot::SYSTEM].frame;
     let mut to = Endpoint::NONE;
@@ -58,14 +59,14 @@ fn serve<M: Machine>(
     kernel: &mut Kernel,
     m: &mut M,
     make_call: MakeCall<M>,
-    asker: usize,
+    requester: usize,
     label: u32,
 ) -> Option<Result<u64, Errno>> {
-    kernel.node.serving = asker as u16;
+    kernel.node.serving = requester as u16;
     let result = make_call(kernel, m, requested_call(label));
     let node = &mut kernel.node;
     if node.tracing.is_on() {
-        tracing::trace_call(m, &node.threads, asker, KERNEL_CALLS + (label & 0xffff) as u64, result);
+        tracing::trace_call(m, &node.threads, requester, KERNEL_CALLS + (label & 0xffff) as u64, result);
     }
     node.serving = 0;
     let answer = match result {
@@ -73,17 +74,17 @@ fn serve<M: Machine>(
         Err(Stop::Error(error)) => Err(error),
         Err(Stop::NoResult) => return None,
         Err(stop) => {
-            let again = match node.threads[asker].form {
+            let again = match node.threads[requester].form {
                 MessageSource::Memory => attention::AGAIN33,
                 _ => attention::ASK_AGAIN,
             };
-            node.threads[asker].state.unblock();
-            report::finish(node, m, asker, again, Err(stop));
-            node.threads.wake_if_free(asker);
+            node.threads[requester].state.unblock();
+            report::finish(node, m, requester, again, Err(stop));
+            node.threads.wake_if_free(requester);
             return None;
         }
     };
-    node.threads[asker].progress = 0;
+    node.threads[requester].progress = 0;
     Some(answer)
 }
 
