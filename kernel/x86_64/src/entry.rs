@@ -250,7 +250,7 @@ fn real_time_call(number: u64) -> ! {
     unsafe { core::arch::asm!("jmp {}", sym leave_kernel, in("rax") frame, options(noreturn)) }
 }
 
-/// Every other call, and these three where the short way is fast_path_off.
+/// Every other call, and these three where the fast path is not open.
 #[inline(never)]
 fn other_syscall() -> ! {
     // SAFETY: as in `request`, whose references are gone.
@@ -281,7 +281,7 @@ extern "C" fn trap_from_user(vector: u64, error: u64) -> ! {
     dispatch(kernel, hardware)
 }
 
-/// What a short port access gives back to `entry.s`, in rax and rdx.
+/// What a port access on the fast path returns to `entry.s`, in rax and rdx.
 #[repr(C)]
 struct Access {
     rax: u64,
@@ -289,7 +289,7 @@ struct Access {
 }
 
 impl Access {
-    /// It is to go the long way.
+    /// The slow path is to do it.
     const NOT_DONE: Access = Access { rax: 0, done: 0 };
 }
 

@@ -36,7 +36,7 @@ static void add_name(struct line *line)
     static struct skink_thread_info self;
     if (!self.name.bytes[0])
         kernel_call(SKINK_SYS_GETINFO,
-                    (const uint64_t[6]){SKINK_INFO_THREAD, service_birth()->endpoint & 0xfff, (uintptr_t)&self, sizeof self},
+                    (const uint64_t[6]){SKINK_INFO_THREAD, service_start()->endpoint & 0xfff, (uintptr_t)&self, sizeof self},
                     NULL);
     const char *end = memchr(self.name.bytes, 0, sizeof self.name.bytes);
     add(line, self.name.bytes, end ? (size_t)(end - self.name.bytes) : sizeof self.name.bytes);

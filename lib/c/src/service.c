@@ -5,9 +5,9 @@
 static struct service_start start;
 
 /* Called by `_start`. */
-_Noreturn void service_born(uint64_t kind, const char *arguments, size_t argument_bytes, void *heap, size_t heap_bytes, uint64_t self);
+_Noreturn void service_begin(uint64_t kind, const char *arguments, size_t argument_bytes, void *heap, size_t heap_bytes, uint64_t self);
 
-_Noreturn void service_born(uint64_t kind, const char *arguments, size_t argument_bytes, void *heap, size_t heap_bytes, uint64_t self)
+_Noreturn void service_begin(uint64_t kind, const char *arguments, size_t argument_bytes, void *heap, size_t heap_bytes, uint64_t self)
 {
     start = (struct service_start){kind, arguments, argument_bytes, heap, heap_bytes, (endpoint_t)self};
     service_exit(main());

@@ -1,11 +1,11 @@
-/* The first instructions of a service. The registers of a birth (abi::layout::birth) become the arguments of `service_born`. */
+/* The first instructions of a service. The registers of a start (abi::layout::start_kind) become the arguments of `service_begin`. */
     .text
     .globl _start
     .type _start, @function
 _start:
     xorl %ebp, %ebp
     movq %r10, %rcx
-    call service_born
+    call service_begin
     ud2
     .size _start, . - _start
 
