@@ -13,7 +13,7 @@ wait_for 'younger: start 3'
 service restart elder
 # The dependant is restarted with it.
 wait_for 'younger: start 4'
-dmesg | sed -n 's/.*mayfly: \(.*birth.*\)/\1/p'
+dmesg | sed -n 's/.*mayfly: \(.*start .*\)/\1/p'
 dmesg | sed -n 's/.*rs: \(.*\(cannot run\|is restarted\|given up\).*\)/\1/p'
 service status stillborn | grep -E 'state|last'
 service log loop | grep '^end:'
