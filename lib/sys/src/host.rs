@@ -19,6 +19,10 @@ pub trait Kernel {
     fn filling(&mut self, call: KernelCall, arguments: [u64; 6], buffer: &mut [u8]) -> Result<u64>;
     /// Executes a kernel call that reads a buffer of the caller.
     fn reading(&mut self, call: KernelCall, arguments: [u64; 6], buffer: &[u8]) -> Result<u64>;
+    /// Returns the caller's endpoint; `NONE`: it has none.
+    fn endpoint(&self) -> Endpoint {
+        Endpoint::NONE
+    }
     /// Returns the caller's preserved memory of this length; `None`: it has none.
     fn preserved(&mut self, bytes: usize) -> Option<&'static [AtomicU64]> {
         let _ = bytes;
@@ -42,6 +46,10 @@ fn with<R>(act: impl FnOnce(&mut dyn Kernel) -> R) -> R {
 /// Returns whether this thread has a kernel.
 pub(crate) fn is_installed() -> bool {
     KERNEL.with(|cell| cell.try_borrow().is_ok_and(|kernel| kernel.is_some()))
+}
+
+pub(crate) fn endpoint() -> Endpoint {
+    KERNEL.with(|cell| cell.borrow().as_ref().map_or(Endpoint::NONE, |kernel| kernel.endpoint()))
 }
 
 pub(crate) fn primitive(number: u64, to: Endpoint, message: &Message, from: Endpoint) -> Result<Message> {

@@ -3,6 +3,7 @@
 use crate::raw;
 use abi::call::KernelCall;
 use abi::{Endpoint, layout};
+#[cfg(target_os = "none")]
 use core::sync::atomic::{AtomicU32, Ordering};
 
 /// The start kind: why a service starts.
@@ -46,11 +47,19 @@ impl Start {
     }
 }
 
+#[cfg(target_os = "none")]
 static ENDPOINT: AtomicU32 = AtomicU32::new(Endpoint::NONE.0);
 
 /// Returns the program's own endpoint; `NONE` in programs that were started by `execve`.
+#[cfg(target_os = "none")]
 pub fn endpoint() -> Endpoint {
     Endpoint(ENDPOINT.load(Ordering::Relaxed))
+}
+
+/// Returns the endpoint of the simulated service whose thread this is, or `NONE`.
+#[cfg(not(target_os = "none"))]
+pub fn endpoint() -> Endpoint {
+    crate::host::endpoint()
 }
 
 /// Returns the program's name.

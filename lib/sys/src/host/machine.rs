@@ -330,6 +330,10 @@ impl Kernel for Trap {
         }
     }
 
+    fn endpoint(&self) -> Endpoint {
+        self.endpoint
+    }
+
     fn preserved(&mut self, bytes: usize) -> Option<&'static [AtomicU64]> {
         Some(self.shared.lock().preserved(self.endpoint.slot(), bytes))
     }
