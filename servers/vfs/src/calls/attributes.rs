@@ -286,9 +286,12 @@ async fn allocate_call(
 ) -> Result<u64, Errno> {
     let file = process.file(descriptor)?;
     file.writable()?;
-    let end = offset.checked_add(bytes).filter(|end| *end <= i64::MAX as u64).ok_or(Errno::EFBIG)?;
     if bytes == 0 || offset > i64::MAX as u64 || bytes > i64::MAX as u64 {
         return Err(Errno::EINVAL);
+    }
+    let end = offset + bytes;
+    if end > i64::MAX as u64 {
+        return Err(Errno::EFBIG);
     }
     if flags != 0 {
         return Err(Errno::EOPNOTSUPP);

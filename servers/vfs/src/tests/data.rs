@@ -110,3 +110,167 @@ fn a_full_disk_takes_what_fits() {
     let stat = world.fstat(world.root, file).unwrap();
     assert_eq!((stat.size, world.position(world.root, file)), (written, written));
 }
+
+/// Inode, offset of the next, type and name of each record; the old ones have the type at the end.
+fn records(bytes: &[u8], old: bool) -> Vec<(u64, u64, u8, Vec<u8>)> {
+    let mut found = Vec::new();
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let word = |at: usize| u64::from_le_bytes(rest[at..at + 8].try_into().expect("eight bytes"));
+        let length = u16::from_le_bytes([rest[16], rest[17]]) as usize;
+        let (kind, name) = if old { (rest[length - 1], &rest[18..]) } else { (rest[18], &rest[19..]) };
+        let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
+        found.push((word(0), word(8), kind, name.to_vec()));
+        rest = &rest[length..];
+    }
+    found
+}
+
+#[test]
+fn both_ways_to_list_a_directory_tell_the_same() {
+    let world = World::new();
+    world.make_directory("/dir", 0o755, (0, 0));
+    world.make_directory("/dir/sub", 0o755, (0, 0));
+    world.make("/dir/file", b"", 0o644, (0, 0));
+    assert_eq!(world.paths_call(world.root, nr::SYMLINK, "x", "/dir/link"), Ok(0));
+    let directory = world.open(world.root, "/dir", O_RDONLY, 0).unwrap();
+    let list = |call, room| {
+        let bytes = world.call(world.root, call, &[directory, DATA, room])?;
+        Ok(world.machine.read(world.root, DATA, bytes as usize))
+    };
+    let new = records(&list(nr::GETDENTS64, 1000).unwrap(), false);
+    let kinds: Vec<(u8, &[u8])> = new.iter().map(|(_, _, kind, name)| (*kind, &name[..])).collect();
+    assert_eq!(kinds, [(4, &b"."[..]), (4, b".."), (4, b"sub"), (8, b"file"), (10, b"link")]);
+    assert_eq!(new[3].0, world.stat(world.root, "/dir/file").unwrap().inode);
+    assert_eq!(list(nr::GETDENTS64, 1000).unwrap(), b"", "the end");
+    assert_eq!(list(nr::GETDENTS, 1000).unwrap(), b"");
+    assert_eq!(world.position(world.root, directory), new[4].1);
+    world.seek(world.root, directory, 0, SEEK_SET).unwrap();
+    assert_eq!(records(&list(nr::GETDENTS, 1000).unwrap(), true), new);
+    for (call, old) in [(nr::GETDENTS64, false), (nr::GETDENTS, true)] {
+        world.seek(world.root, directory, new[1].1 as i64, SEEK_SET).unwrap();
+        assert_eq!(records(&list(call, 32).unwrap(), old), new[2..3], "one at a time");
+        assert_eq!(records(&list(call, 1000).unwrap(), old), new[3..]);
+        world.seek(world.root, directory, 0, SEEK_SET).unwrap();
+        assert_eq!(list(call, 20), Err(Errno::EINVAL));
+        assert_eq!(world.call(world.root, call, &[directory, 8, 1000]), Err(Errno::EFAULT));
+        assert_eq!(world.position(world.root, directory), 0);
+    }
+}
+
+#[test]
+fn only_directories_that_have_a_name_are_listed() {
+    let world = World::new();
+    world.make_directory("/dir", 0o755, (0, 0));
+    world.make("/file", b"", 0o644, (0, 0));
+    let [directory, file] = ["/dir", "/file"].map(|path| world.open(world.root, path, O_RDONLY, 0).unwrap());
+    assert_eq!(world.path_call(world.root, nr::RMDIR, "/dir", &[]), Ok(0));
+    for call in [nr::GETDENTS64, nr::GETDENTS] {
+        let results = [directory, file, 99].map(|file| world.call(world.root, call, &[file, DATA, 1000]));
+        assert_eq!(results, [Err(Errno::ENOENT), Err(Errno::ENOTDIR), Err(Errno::EBADF)]);
+    }
+}
+
+#[test]
+fn sendfile_copies_large_files_and_has_limits() {
+    let world = World::new();
+    let content: Vec<u8> = (0..200_000).map(|at| (at * 7 % 251) as u8).collect();
+    world.make("/from", &content, 0o644, (0, 0));
+    world.make("/to", b"", 0o6755, (1000, 100));
+    let from = world.open(world.root, "/from", O_RDONLY, 0).unwrap();
+    let to = world.open(world.root, "/to", O_RDWR, 0).unwrap();
+    let send = |to, from, offset, bytes| world.call(world.root, nr::SENDFILE, &[to, from, offset, bytes]);
+    assert_eq!(send(to, from, 0, 150_000), Ok(150_000));
+    assert_eq!(send(to, from, 0, u64::MAX), Ok(50_000));
+    assert_eq!(send(to, from, 0, 10), Ok(0));
+    assert!(world.content("/to") == content);
+    assert_eq!((world.position(world.root, from), world.position(world.root, to)), (200_000, 200_000));
+    for (offset, error) in [(u64::MAX, Errno::EINVAL), (1 << 63, Errno::EINVAL)] {
+        let offset = world.words(world.root, &[offset]);
+        assert_eq!(send(to, from, offset, 10), Err(error));
+    }
+    assert_eq!(send(to, from, 8, 10), Err(Errno::EFAULT));
+    let append = world.open(world.root, "/to", O_WRONLY | O_APPEND, 0).unwrap();
+    assert_eq!(send(append, from, 0, 10), Err(Errno::EINVAL));
+    assert_eq!((send(99, from, 0, 10), send(to, 99, 0, 10)), (Err(Errno::EBADF), Err(Errno::EBADF)));
+    assert_eq!(send(to, append, 0, 10), Err(Errno::EBADF));
+    let (reads, _) = world.pipe(world.root, 0);
+    assert_eq!(send(to, reads, 0, 10), Err(Errno::EINVAL));
+    let user = world.user(1001, 100);
+    world.call(world.root, nr::FCHMOD, &[to, 0o6755]).unwrap();
+    let offset = world.words(user, &[0]);
+    assert_eq!(world.call(user, nr::SENDFILE, &[to, from, offset, 10]), Ok(10));
+    assert_eq!(world.stat(user, "/to").unwrap().mode & 0o7777, 0o755, "as after a write");
+}
+
+#[test]
+fn advice_changes_nothing_but_is_for_files() {
+    let world = World::new();
+    world.make("/file", b"text", 0o644, (0, 0));
+    let file = world.open(world.root, "/file", O_RDONLY, 0).unwrap();
+    let (pipe, _) = world.pipe(world.root, 0);
+    for call in [nr::FADVISE64, nr::READAHEAD, nr::SYNC_FILE_RANGE] {
+        let results = [file, pipe, 99].map(|file| world.call(world.root, call, &[file, 0, 100, 0]));
+        assert_eq!(results, [Ok(0), Err(Errno::ESPIPE), Err(Errno::EBADF)], "call {call}");
+    }
+}
+
+#[test]
+fn a_transfer_without_bytes_is_checked_all_the_same() {
+    let world = World::new();
+    world.make("/file", b"text", 0o644, (0, 0));
+    let [reads, writes] = [O_RDONLY, O_WRONLY].map(|flags| world.open(world.root, "/file", flags, 0).unwrap());
+    let pieces = world.words(world.root, &[8, 0]);
+    for (call, good, bad) in [(nr::READ, reads, writes), (nr::WRITE, writes, reads)] {
+        assert_eq!(world.call(world.root, call, &[good, 8, 0]), Ok(0));
+        assert_eq!(world.call(world.root, call, &[bad, 8, 0]), Err(Errno::EBADF));
+    }
+    for (call, file) in [(nr::READV, reads), (nr::WRITEV, writes)] {
+        assert_eq!(world.call(world.root, call, &[file, pieces, 1]), Ok(0));
+        assert_eq!(world.call(world.root, call, &[file, 8, 0]), Ok(0), "no pieces");
+        assert_eq!(world.call(world.root, call, &[file, 8, 1]), Err(Errno::EFAULT));
+    }
+    assert_eq!(world.position(world.root, reads), 0);
+}
+
+#[test]
+fn a_vector_ends_where_memory_does() {
+    let world = World::new();
+    let file = world.open(world.root, "/file", O_CREAT | O_RDWR, 0o644).unwrap();
+    world.data(world.root, b"first");
+    let pieces = world.words(world.root, &[DATA, 5, 8, 5, DATA, 5]);
+    assert_eq!(world.call(world.root, nr::WRITEV, &[file, pieces, 3]), Ok(5));
+    assert_eq!((world.position(world.root, file), world.fstat(world.root, file).unwrap().size), (5, 5));
+    let pieces = world.words(world.root, &[DATA, 5, 8, 5, DATA, 5]);
+    assert_eq!(world.call(world.root, nr::PREADV, &[file, pieces, 1, 0]), Ok(5));
+    assert_eq!(world.call(world.root, nr::PWRITEV, &[file, pieces, 3, 2]), Ok(5));
+    assert_eq!(world.content("/file"), b"fifirst");
+    let pieces = world.words(world.root, &[8, 5, DATA, 5]);
+    assert_eq!(world.call(world.root, nr::WRITEV, &[file, pieces, 2]), Err(Errno::EFAULT));
+    assert_eq!(world.call(world.root, nr::PWRITEV, &[file, pieces, 2, 100]), Err(Errno::EFAULT));
+    assert_eq!(world.fstat(world.root, file).unwrap().size, 7);
+    assert_eq!(world.seek(world.root, file, 0, SEEK_END), Ok(7));
+}
+
+#[test]
+fn lseek_finds_data_and_holes() {
+    let world = World::new();
+    const SEEK_DATA: u64 = 3;
+    const SEEK_HOLE: u64 = 4;
+    world.make("/file", b"0123456789", 0o644, (0, 0));
+    let file = world.open(world.root, "/file", O_RDONLY, 0).unwrap();
+    assert_eq!(world.seek(world.root, file, 4, SEEK_DATA), Ok(4));
+    assert_eq!(world.seek(world.root, file, 4, SEEK_HOLE), Ok(10));
+    assert_eq!(world.position(world.root, file), 10);
+    for whence in [SEEK_DATA, SEEK_HOLE] {
+        assert!(world.seek(world.root, file, 9, whence).is_ok());
+        assert_eq!(world.seek(world.root, file, 10, whence), Err(Errno::ENXIO));
+        assert_eq!(world.seek(world.root, file, -1, whence), Err(Errno::ENXIO));
+    }
+    assert_eq!(world.seek(world.root, file, i64::MAX, SEEK_END), Err(Errno::EOVERFLOW));
+    assert_eq!(world.seek(world.root, file, i64::MAX, SEEK_SET), Ok(i64::MAX as u64));
+    assert_eq!(world.read(world.root, file, 10).unwrap(), b"");
+    let directory = world.open(world.root, "/", O_RDONLY, 0).unwrap();
+    assert_eq!(world.seek(world.root, directory, 0, SEEK_END), Ok(world.fstat(world.root, directory).unwrap().size));
+    assert_eq!(world.seek(world.root, 99, 0, SEEK_SET), Err(Errno::EBADF));
+}

@@ -4,7 +4,7 @@ use super::*;
 use abi::{Errno, vfs};
 
 /// A static ELF program with one segment of 5,000 bytes.
-fn program() -> Vec<u8> {
+pub fn program() -> Vec<u8> {
     let mut file = std::vec![0; 0x1000 + 5000];
     file[..16].copy_from_slice(&[0x7f, b'E', b'L', b'F', 2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
     let put16 = |file: &mut Vec<u8>, at: usize, value: u16| file[at..at + 2].copy_from_slice(&value.to_le_bytes());

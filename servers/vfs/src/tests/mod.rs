@@ -3,8 +3,10 @@
 //! Everything behind vfs is real but the disk, vm and ds: ext2 and tmpfs run as the services that they are (`sys::host::machine`).
 //! Nothing here knows what vfs is made of. `world` has what a test needs; the other files are named after what they try.
 
+mod again;
 mod append;
 mod attributes;
+mod control;
 mod data;
 mod descriptors;
 mod devices;
@@ -12,18 +14,25 @@ mod directories;
 mod exec;
 mod locks;
 mod mappings;
+mod mounting;
+mod names;
 mod numbers;
+mod opens;
 mod paths;
 mod permissions;
 mod pipes;
 mod poll;
 mod positions;
 mod queues;
+mod requests;
 mod restart;
 mod services;
+mod sizes;
 mod sockets;
+mod terminals;
 mod timers;
+mod times;
 mod world;
 
 pub use numbers::*;
-pub use world::{DATA, MEMORY, Result, World};
+pub use world::{DATA, MEMORY, PROCFS, Result, World};

@@ -1,8 +1,8 @@
-//! The services that vfs and ext2 ask and that are simple here: rs, ds, a disk in memory, and as much of vm as vfs sees.
+//! The services that vfs and ext2 ask and that are simple here: rs, ds, a disk in memory, a terminal, and as much of vm as vfs sees.
 
-use abi::{Endpoint, Errno, Message, Name, block, ds, vm};
+use abi::{Endpoint, Errno, Message, Name, block, chardev, ds, vm};
 use server::SyncStep;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::vec::Vec;
 use sys::{copy, ipc};
@@ -40,6 +40,8 @@ pub fn take_reports() {
 pub struct Medium {
     pub bytes: Vec<u8>,
     pub flushes: u64,
+    /// Requests that reach beyond this position fail.
+    pub broken_from: Option<u64>,
 }
 
 /// The driver of the disk.
@@ -50,7 +52,15 @@ impl server::Service for Disk {
         let Ok(mut medium) = self.0.lock() else { return SyncStep::Later };
         let range = |position: u64, bytes: u64| position as usize..(position + bytes) as usize;
         let from = message.source;
+        let is_broken = |position: u64, bytes: u64| medium.broken_from.is_some_and(|at| position + bytes > at);
         let result = match block::Request::decode(message) {
+            Some(block::Request::Open(block::Open { minor: 1.. })) => Err(Errno::ENXIO),
+            Some(block::Request::Read(block::Read { position, bytes, .. }))
+            | Some(block::Request::Write(block::Write { position, bytes, .. }))
+                if is_broken(position, bytes) =>
+            {
+                Err(Errno::EIO)
+            }
             Some(block::Request::Open(_)) => {
                 return SyncStep::Done(block::Open::reply(message, 0, medium.bytes.len() as u64, 512, false));
             }
@@ -67,6 +77,117 @@ impl server::Service for Disk {
             None => Err(Errno::ENOSYS),
         };
         SyncStep::Done(message.reply(result))
+    }
+}
+
+/// What a terminal has been asked, and what it has to give.
+#[derive(Default)]
+pub struct Line {
+    /// Every request, in order.
+    pub asked: Vec<chardev::Request>,
+    pub written: Vec<u8>,
+    /// Each read gets one.
+    pub input: VecDeque<Vec<u8>>,
+    /// The error of every request but `Close`.
+    pub error: Option<Errno>,
+    /// Most bytes that one write takes, if it is limited.
+    pub most: Option<u64>,
+    waiting: Vec<Message>,
+}
+
+impl Line {
+    /// Requests that wait.
+    pub fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+}
+
+/// The driver of the terminal: it looks at what waits again when it is notified.
+pub struct Terminal(pub Arc<Mutex<Line>>);
+
+impl Terminal {
+    fn read(line: &mut Line, from: Endpoint, request: chardev::Read) -> Option<Result<u64, Errno>> {
+        match line.input.pop_front() {
+            Some(text) => {
+                let bytes = text.len().min(request.bytes as usize);
+                Some(copy::to_grant(from, request.grant, 0, &text[..bytes]).map(|()| bytes as u64))
+            }
+            None if request.flags & chardev::NONBLOCK != 0 => Some(Err(Errno::EAGAIN)),
+            None => None,
+        }
+    }
+
+    fn write(line: &mut Line, from: Endpoint, request: chardev::Write) -> Result<u64, Errno> {
+        let mut bytes = std::vec![0; request.bytes.min(line.most.unwrap_or(u64::MAX)) as usize];
+        copy::from_grant(from, request.grant, 0, &mut bytes)?;
+        line.written.extend(&bytes);
+        Ok(bytes.len() as u64)
+    }
+
+    /// Tells the last byte of its argument, counts the first one up, and returns what it was asked.
+    fn control(from: Endpoint, request: chardev::Control) -> Result<u64, Errno> {
+        let mut argument = [0; 256];
+        copy::from_grant(from, request.grant, 0, &mut argument)?;
+        copy::to_grant(from, request.grant, 0, &[argument[0] + 1, argument[255]])?;
+        Ok(request.request)
+    }
+
+    fn poll(line: &Line, request: chardev::Poll) -> Option<u64> {
+        const POLLIN: u64 = 1;
+        const POLLOUT: u64 = 4;
+        let ready = request.events & if line.input.is_empty() { POLLOUT } else { POLLIN | POLLOUT };
+        (ready != 0 || request.now).then_some(ready)
+    }
+
+    /// `None`: it waits.
+    fn result(line: &mut Line, from: Endpoint, request: chardev::Request) -> Option<Result<u64, Errno>> {
+        use chardev::Request::*;
+        match (request, line.error) {
+            (Close(_), _) => Some(Ok(0)),
+            (_, Some(error)) => Some(Err(error)),
+            (Read(request), _) => Terminal::read(line, from, request),
+            (Write(request), _) => Some(Terminal::write(line, from, request)),
+            (Control(request), _) => Some(Terminal::control(from, request)),
+            (Poll(request), _) => Terminal::poll(line, request).map(Ok),
+            _ => Some(Ok(0)),
+        }
+    }
+}
+
+fn reply(request: &Message, result: Result<u64, Errno>) {
+    ipc::send_nonblocking(request.source, &request.reply(result)).expect("vfs waits for messages");
+}
+
+impl server::Service for Terminal {
+    fn request(&mut self, message: &Message) -> SyncStep<Message> {
+        let Ok(mut line) = self.0.lock() else { return SyncStep::Later };
+        let Some(request) = chardev::Request::decode(message) else {
+            return SyncStep::Done(message.reply(Err(Errno::ENOSYS)));
+        };
+        line.asked.push(request);
+        if let chardev::Request::Cancel(chardev::Cancel { tag }) = request {
+            let cancelled = line.waiting.extract_if(.., |waiting| waiting.tag() == tag).next();
+            cancelled.into_iter().for_each(|waiting| reply(&waiting, Err(Errno::EINTR)));
+            return SyncStep::Later;
+        }
+        match Terminal::result(&mut line, message.source, request) {
+            Some(result) => SyncStep::Done(message.reply(result)),
+            None => {
+                line.waiting.push(*message);
+                SyncStep::Later
+            }
+        }
+    }
+
+    fn notified(&mut self, _: Endpoint) {
+        let Ok(mut line) = self.0.lock() else { return };
+        for message in std::mem::take(&mut line.waiting) {
+            let Some(request) = chardev::Request::decode(&message) else { continue };
+            match Terminal::result(&mut line, message.source, request) {
+                Some(result) => reply(&message, result),
+                None => line.waiting.push(message),
+            }
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! A system that has booted: vfs over a fresh ext2 disk, one program of the superuser, and as many others as a test likes.
 
-use super::services::{Disk, Medium, Memory, Names, Vm, take_reports};
+use super::services::{Disk, Line, Medium, Memory, Names, Terminal, Vm, take_reports};
 use super::{AT_FDCWD, numbers::*};
 use abi::endpoint::slot;
 use abi::linux::nr;
@@ -27,16 +27,20 @@ const STRUCTURE: u64 = 0x1_4000;
 pub const DATA: u64 = 0x2_0000;
 
 const PM: Endpoint = Endpoint::new(slot::PM, 1);
+/// The service that asks what /proc shows.
+pub const PROCFS: Endpoint = Endpoint::new(23, 1);
 const EXT2: usize = 20;
 const TMPFS: usize = 21;
 const DISK: usize = 22;
-const ARGUMENTS: &str = "root=ext2,vda dev:vda=block,254,0,660,virtio_blk dev:null=char,1,3,666,vfs";
+const ARGUMENTS: &str = "root=ext2,vda dev:vda=block,254,0,660,virtio_blk dev:vdb=block,254,1,660,virtio_blk \
+    dev:null=char,1,3,666,vfs dev:tty5=char,4,5,620,tty";
 const DISK_BYTES: u64 = 4 << 20;
 
 /// See the head of the file.
 pub struct World {
     pub machine: Machine,
     pub disk: Arc<Mutex<Medium>>,
+    line: Arc<Mutex<Line>>,
     memory: Arc<Mutex<Memory>>,
     /// The first program, of the superuser.
     pub root: Endpoint,
@@ -60,8 +64,9 @@ pub struct Stat {
 impl World {
     /// With an empty disk.
     pub fn new() -> World {
-        let medium = Arc::new(Mutex::new(Medium { bytes: formatted(), flushes: 0 }));
+        let medium = Arc::new(Mutex::new(Medium { bytes: formatted(), ..Medium::default() }));
         let memory = Arc::new(Mutex::new(Memory::default()));
+        let line = Arc::new(Mutex::new(Line::default()));
         let mut machine = Machine::default();
         let names = [("ext2", EXT2), ("tmpfs", TMPFS), ("virtio_blk", DISK), ("tty", slot::TTY)];
         let names = names.map(|(name, slot)| (name, Endpoint::new(slot, 1))).to_vec();
@@ -70,14 +75,16 @@ impl World {
         let (disk, shared) = (medium.clone(), memory.clone());
         machine.start(DISK, |_| server::run(&mut Disk(disk)));
         machine.start(slot::VM, |_| server::run(&mut Vm(shared)));
+        let shared = line.clone();
+        machine.start(slot::TTY, |_| server::run(&mut Terminal(shared)));
         machine.start(EXT2, |endpoint| ext2::process::main(start(endpoint, "cache_kib=8192")));
         let vfs = machine.start(slot::VFS, |endpoint| crate::main(start(endpoint, ARGUMENTS)));
         machine.play(PM);
-        machine.play(Endpoint::new(slot::TTY, 1));
+        machine.play(PROCFS);
         machine.run();
         let root = Endpoint::new(199, 1);
         let (vfs, programs, calls) = (Cell::new(vfs), Cell::new(200), Cell::new(1));
-        let world = World { machine, disk: medium, memory, root, vfs, programs, calls };
+        let world = World { machine, disk: medium, line, memory, root, vfs, programs, calls };
         world.begin();
         world
     }
@@ -108,6 +115,17 @@ impl World {
         self.memory.lock().expect("vm has not panicked")
     }
 
+    /// What the terminal has.
+    pub fn terminal(&self) -> MutexGuard<'_, Line> {
+        self.line.lock().expect("the terminal has not panicked")
+    }
+
+    /// Somebody types a line at the terminal.
+    pub fn enter(&self, text: &[u8]) {
+        self.terminal().input.push_back(text.to_vec());
+        self.machine.notify(PM, Endpoint::TTY);
+    }
+
     /// vm has something for vfs to fetch.
     pub fn notify_from_vm(&self) {
         self.machine.notify(Endpoint::new(slot::VM, 1), Endpoint::VFS);
@@ -127,6 +145,16 @@ impl World {
             reply = self.machine.received(PM).expect("vfs answers pm at once");
         }
         reply
+    }
+
+    /// A request of procfs.
+    pub fn call_as_procfs(&self, request: Message) -> Result<u64> {
+        self.machine.ask(PROCFS, Endpoint::VFS, &request).expect("vfs answers at once").result()
+    }
+
+    /// A signal ends the call of a program.
+    pub fn cancel(&self, process: Endpoint, error: Errno) -> Result<u64> {
+        self.call_as_pm(vfs::Cancel { process, error: error.0 }.message())
     }
 
     /// The next event for pm: kind, process and four values.

@@ -1,0 +1,123 @@
+//! The size of files: truncate, ftruncate, fallocate.
+
+use super::*;
+use abi::{Errno, linux::nr};
+
+const LARGEST: u64 = i64::MAX as u64;
+
+fn fallocate(world: &World, file: u64, flags: u64, offset: u64, bytes: u64) -> Result<u64> {
+    world.call(world.root, nr::FALLOCATE, &[file, flags, offset, bytes])
+}
+
+/// Size, and blocks of 512 bytes that the file has.
+fn size(world: &World, file: u64) -> (u64, u64) {
+    assert_eq!(world.call(world.root, nr::FSTAT, &[file, DATA]), Ok(0));
+    let words = world.read_words(world.root, DATA, 18);
+    (words[6], words[8])
+}
+
+#[test]
+fn only_regular_files_are_truncated() {
+    let world = World::new();
+    world.make("/file", b"12345", 0o644, (0, 0));
+    assert_eq!(world.path_call(world.root, nr::MKNOD, "/fifo", &[u64::from(S_IFIFO) | 0o600, 0]), Ok(0));
+    let truncate = |path, size| world.path_call(world.root, nr::TRUNCATE, path, &[size]);
+    assert_eq!(truncate("/fifo", 0), Err(Errno::EINVAL));
+    assert_eq!(truncate("/none", 0), Err(Errno::ENOENT));
+    assert_eq!(truncate("/file", LARGEST + 1), Err(Errno::EINVAL));
+    assert_eq!(truncate("/file", LARGEST), Err(Errno::EFBIG), "more than the file system has");
+    let (pipe, _) = world.pipe(world.root, 0);
+    let [reads, place] = [O_RDONLY, O_PATH].map(|flags| world.open(world.root, "/file", flags, 0).unwrap());
+    let writes = world.open(world.root, "/file", O_WRONLY, 0).unwrap();
+    let directory = world.open(world.root, "/", O_RDONLY, 0).unwrap();
+    let ftruncate = |file, size| world.call(world.root, nr::FTRUNCATE, &[file, size]);
+    for file in [pipe, reads, directory] {
+        assert_eq!(ftruncate(file, 1), Err(Errno::EINVAL));
+    }
+    assert_eq!((ftruncate(place, 1), ftruncate(99, 1)), (Err(Errno::EBADF), Err(Errno::EBADF)));
+    assert_eq!(ftruncate(writes, LARGEST + 1), Err(Errno::EINVAL));
+    assert_eq!(ftruncate(writes, LARGEST), Err(Errno::EFBIG));
+    assert_eq!(world.content("/file"), b"12345");
+    assert_eq!(ftruncate(writes, 2), Ok(0));
+    assert_eq!(world.content("/file"), b"12");
+}
+
+#[test]
+fn a_change_of_size_takes_the_set_id_bits_away() {
+    let world = World::new();
+    let user = world.user(1001, 101);
+    world.make("/program", b"12345", 0o6777, (1000, 100));
+    let mode = || {
+        let mode = world.stat(world.root, "/program").unwrap().mode;
+        world.path_call(world.root, nr::CHMOD, "/program", &[0o6777]).unwrap();
+        mode & 0o7777
+    };
+    assert_eq!(world.path_call(user, nr::TRUNCATE, "/program", &[3]), Ok(0));
+    assert_eq!(mode(), 0o777);
+    let file = world.open(user, "/program", O_WRONLY, 0).unwrap();
+    assert_eq!(world.call(user, nr::FTRUNCATE, &[file, 1]), Ok(0));
+    assert_eq!(mode(), 0o777);
+    assert_eq!(world.path_call(world.root, nr::TRUNCATE, "/program", &[0]), Ok(0));
+    assert_eq!(mode(), 0o6777, "not if the superuser does it");
+}
+
+#[test]
+fn fallocate_gives_space_and_lengthens() {
+    let world = World::new();
+    world.make("/file", b"12345", 0o644, (0, 0));
+    let file = world.open(world.root, "/file", O_RDWR, 0).unwrap();
+    assert_eq!(world.call(world.root, nr::FTRUNCATE, &[file, 100_000]), Ok(0));
+    let (bytes, blocks) = size(&world, file);
+    assert_eq!(fallocate(&world, file, 0, 50_000, 40_000), Ok(0));
+    let (same, more) = size(&world, file);
+    assert_eq!(same, bytes, "it is within the file");
+    assert!((blocks + 78..blocks + 100).contains(&more), "{blocks} {more}");
+    assert_eq!(fallocate(&world, file, 0, 99_999, 2), Ok(0));
+    assert_eq!(size(&world, file).0, 100_001);
+    assert_eq!(fallocate(&world, file, 0, 0, 1), Ok(0));
+    assert_eq!(world.pread(world.root, file, 7, 0).unwrap(), b"12345\0\0", "the content stays");
+}
+
+#[test]
+fn fallocate_leaves_the_size_when_there_is_no_space() {
+    let world = World::new();
+    world.make("/file", b"12345", 0o644, (0, 0));
+    let file = world.open(world.root, "/file", O_RDWR, 0).unwrap();
+    assert_eq!(fallocate(&world, file, 0, 0, 100 << 20), Err(Errno::ENOSPC));
+    assert_eq!(size(&world, file).0, 5);
+    assert_eq!(world.content("/file"), b"12345");
+    assert_eq!(world.write(world.root, file, b"abc"), Ok(3), "there is space again");
+    assert_eq!(world.content("/file"), b"abc45");
+    assert_eq!(world.call(world.root, nr::FTRUNCATE, &[file, 100 << 20]), Ok(0));
+    assert_eq!(fallocate(&world, file, 0, 0, 100 << 20), Err(Errno::ENOSPC));
+    assert_eq!(size(&world, file).0, 100 << 20, "it was as long before");
+}
+
+#[test]
+fn fallocate_refuses_what_it_cannot_do() {
+    let world = World::new();
+    world.make("/file", b"12345", 0o644, (0, 0));
+    let file = world.open(world.root, "/file", O_RDWR, 0).unwrap();
+    for (offset, bytes, error) in [
+        (0, 0, Errno::EINVAL),
+        (LARGEST, 1, Errno::EFBIG),
+        (1, LARGEST, Errno::EFBIG),
+        (0, LARGEST, Errno::EFBIG),
+        (LARGEST + 1, 1, Errno::EINVAL),
+        (u64::MAX, 1, Errno::EINVAL),
+        (0, LARGEST + 1, Errno::EINVAL),
+        (0, u64::MAX, Errno::EINVAL),
+    ] {
+        assert_eq!(fallocate(&world, file, 0, offset, bytes), Err(error), "{bytes} at {offset}");
+    }
+    assert_eq!(fallocate(&world, file, 1, 0, 10), Err(Errno::EOPNOTSUPP));
+    let reads = world.open(world.root, "/file", O_RDONLY, 0).unwrap();
+    assert_eq!(fallocate(&world, reads, 0, 0, 10), Err(Errno::EBADF));
+    assert_eq!(fallocate(&world, 99, 0, 0, 10), Err(Errno::EBADF));
+    let (_, writes) = world.pipe(world.root, 0);
+    assert_eq!(fallocate(&world, writes, 0, 0, 10), Err(Errno::ESPIPE));
+    assert_eq!(world.path_call(world.root, nr::MKNOD, "/null", &[u64::from(S_IFCHR) | 0o666, 0x103]), Ok(0));
+    let null = world.open(world.root, "/null", O_RDWR, 0).unwrap();
+    assert_eq!(fallocate(&world, null, 0, 0, 10), Err(Errno::ENODEV));
+    assert_eq!(size(&world, file).0, 5);
+}
