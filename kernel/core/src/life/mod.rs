@@ -273,9 +273,7 @@ pub fn schedule_call<M: Machine>(
 pub fn set_space(node: &mut Node, slot: usize, space: u64) -> Result<u64, Errno> {
     let space = if space == NO_SPACE { None } else { Some(spaces::existing_space(node, space)?) };
     leave_space(node, slot);
-    if let Some(space) = space {
-        enter_space(node, slot, space);
-    }
+    space.into_iter().for_each(|space| enter_space(node, slot, space));
     Ok(0)
 }
 

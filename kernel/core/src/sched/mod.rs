@@ -355,9 +355,13 @@ impl Threads {
         (self.queues.deferred != 0).then_some(self.queues.deferred.trailing_zeros() as u8)
     }
 
-    /// Records that the deferred work of this priority is done.
+    /// Records that the deferred work of this priority is done. If nothing else of it is ready, the next pick must not find it: what is
+    /// deferred at worse priorities waits for the threads between. (The SYSTEM task is ready by its bit alone.)
     pub fn end_deferred(&mut self, priority: u8) {
         self.queues.deferred &= !(1 << priority);
+        if priority != SYSTEM_QUEUE && self.queues.lists[priority as usize].is_empty() {
+            self.queues.ready &= !(1 << priority);
+        }
     }
 
     /// Returns true when a real-time thread runs or is about to, or work for one waits.
