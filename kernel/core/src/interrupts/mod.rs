@@ -98,13 +98,16 @@ fn unmask_if_open<M: Machine>(node: &mut Node, m: &mut M, line: usize) {
 }
 
 /// Delivers an interrupt to the drivers of its line. While a real-time thread is ready it is recorded instead, and may come again
-/// meanwhile only where its driver wants that.
+/// meanwhile only where its driver wants that. A line without a driver is masked now and not on delivery: a real-time process may have
+/// served it, and unmasked it, by then.
 pub fn deliver_or_record<M: Machine>(node: &mut Node, m: &mut M, line: usize) {
-    if !node.threads.is_real_time_ready() {
-        return deliver_interrupt(node, m, line);
-    }
-    if !node.lines.is_reenabled(line) {
+    let is_deferred = node.threads.is_real_time_ready();
+    let may_come_again = if is_deferred { node.lines.is_reenabled(line) } else { node.lines.has_driver(line) };
+    if !may_come_again {
         m.line_mask(line);
+    }
+    if !is_deferred {
+        return deliver_interrupt(node, m, line);
     }
     node.deferred_work.record_line(line);
     node.threads.defer(SYSTEM_QUEUE);
@@ -129,7 +132,7 @@ pub fn deliver_interrupt<M: Machine>(node: &mut Node, m: &mut M, line: usize) {
         notify::post(node, m, hook.owner as usize, slot::HARDWARE, Endpoint::HARDWARE);
         from = next;
     }
-    if from == 0 || !node.lines.is_open(line) {
+    if !node.lines.is_open(line) {
         m.line_mask(line);
     }
 }
