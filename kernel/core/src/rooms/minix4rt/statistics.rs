@@ -59,7 +59,7 @@ impl System {
 
     /// What is left of a deadline in ticks of the real-time clock; 0 without one.
     pub fn laxity(&self, sent: u64, deadline: u64, now: u64) -> i64 {
-        if deadline == 0 { 0 } else { deadline as i64 - (self.tick_at(now) as i64 - self.tick_at(sent) as i64) }
+        if deadline == 0 { 0 } else { deadline as i64 - self.tick_at(now).saturating_sub(self.tick_at(sent)) as i64 }
     }
 
     /// The time from `b` to `a`, counts of the machine, in ns.
@@ -71,7 +71,6 @@ impl System {
 
 /// Real-time mode with this clock; everything measured begins anew.
 pub fn start_real_time_mode<M: Machine>(kernel: &mut Kernel, m: &mut M, harmonic: u64, refresh: u64) {
-    interrupt::restart_interrupts(kernel, m, false);
     kernel.node.chunk_bytes = CHUNK_BYTES / 16;
     let system = &mut kernel.mrt.system;
     system.is_on = true;
