@@ -47,6 +47,8 @@ pub struct Fake {
     /// vm or rs, and why it was started again.
     pub renewed: Vec<(usize, Message)>,
     pub can_renew: bool,
+    /// Bytes of each copy, and pages of each change of a space: what is done between two preemption points.
+    pub chunks: Vec<u64>,
 }
 
 impl Fake {
@@ -110,6 +112,7 @@ impl Machine for Fake {
 
     fn copy(&mut self, from: Space, from_address: u64, to: Space, to_address: u64, bytes: u64) -> Copied {
         assert!(bytes <= kernel_core::CHUNK_BYTES);
+        self.chunks.push(bytes);
         for done in 0..bytes {
             let source = match self.find(from, from_address + done, false) {
                 Ok(physical) => physical,
@@ -153,6 +156,7 @@ impl Machine for Fake {
         self.find(space, address, false)
     }
     fn copy_memory(&mut self, from: Memory, to: Memory, bytes: u64) -> Result<Copied, Errno> {
+        self.chunks.push(bytes);
         for done in 0..bytes {
             let places = [(from, Side::From, false), (to, Side::To, true)].map(|(memory, side, write)| {
                 match memory.after(done) {
@@ -193,6 +197,7 @@ impl Machine for Fake {
     }
     fn space_map(&mut self, space: Space, address: u64, frame: u64, pages: u64, flags: u64) -> Mapped {
         assert!(pages <= kernel_core::PAGES_AT_ONCE);
+        self.chunks.push(pages);
         for page in 0..pages {
             if self.pool == 0 {
                 return Mapped { pages: page, result: Err(Errno::ENOMEM) };
@@ -202,11 +207,13 @@ impl Machine for Fake {
         Mapped { pages, result: Ok(()) }
     }
     fn space_unmap(&mut self, space: Space, address: u64, pages: u64) {
+        self.chunks.push(pages);
         for page in 0..pages {
             self.spaces.entry(space.0).or_default().remove(&(address + page * PAGE));
         }
     }
     fn space_protect(&mut self, space: Space, address: u64, pages: u64, flags: u64) {
+        self.chunks.push(pages);
         for page in 0..pages {
             if let Some(mapping) = self.spaces.entry(space.0).or_default().get_mut(&(address + page * PAGE)) {
                 mapping.flags = flags;
@@ -214,6 +221,7 @@ impl Machine for Fake {
         }
     }
     fn space_copy(&mut self, from: Space, to: Space, address: u64, pages: u64) -> Mapped {
+        self.chunks.push(pages);
         for page in 0..pages {
             let at = address + page * PAGE;
             if let Some(mapping) = self.spaces.entry(from.0).or_default().get_mut(&at) {
