@@ -7,9 +7,9 @@
 //! is ready all are delivered in the order of their arrival. Neighbours: `line` (drivers), `timer`.
 
 use crate::{
-    Machine, priority::SYSTEM_QUEUE, rooms::Kernel, rooms::minix4rt::Minix4rt, rooms::minix4rt::NOBODY,
-    rooms::minix4rt::control::Words, rooms::minix4rt::error, rooms::minix4rt::process, rooms::minix4rt::queue,
-    rooms::minix4rt::timer, rooms::minix4rt::timer::Action, rooms::minix4rt::timer::level,
+    Machine, rooms::Kernel, rooms::minix4rt::Minix4rt, rooms::minix4rt::NOBODY, rooms::minix4rt::control::Words,
+    rooms::minix4rt::error, rooms::minix4rt::process, rooms::minix4rt::queue, rooms::minix4rt::timer,
+    rooms::minix4rt::timer::Action, rooms::minix4rt::timer::level,
 };
 
 use abi::{
@@ -224,21 +224,13 @@ pub fn forget_interrupts<M: Machine>(kernel: &mut Kernel, m: &mut M, process: u1
 /// Releases all descriptors; with a timer, the tick of the time-shared world begins.
 pub fn restart_interrupts<M: Machine>(kernel: &mut Kernel, m: &mut M, with_tick: bool) {
     (0..IRQS).for_each(|number| release_descriptor(kernel, m, number));
-    if !with_tick {
-        return;
+    if with_tick {
+        let (none, name) = (rt::NOPROC as u64, u64::from_le_bytes(*b"the tick"));
+        let kind = irq::TDIRQ | irq::SOFTIRQ;
+        let tick = [kernel.mrt.system.harmonic, none, none, rt::PRIORITIES, kind, name, 0, 0];
+        // There is a timer: no process has one, and no other descriptor.
+        let _ = set_descriptor(kernel, m, TICK_IRQ as u64, &tick);
     }
-    let timer = kernel.mrt.timers.take(Action::Interrupt(TICK_IRQ as u16)).unwrap_or(0);
-    let period = kernel.mrt.system.harmonic;
-    kernel.mrt.interrupts.descriptors[TICK_IRQ] = Descriptor {
-        kind: irq::TDIRQ | irq::SOFTIRQ,
-        period,
-        priority: SYSTEM_QUEUE - 1,
-        timer,
-        name: [u64::from_le_bytes(*b"the tick"), 0],
-        ..UNUSED
-    };
-    let next = m.ticks() + period * kernel.mrt.system.tick_tsc;
-    timer::set_timer(kernel, m, timer as usize, next);
 }
 
 /// `GETIATTR`, `GETISTAT`, `CLRISTAT`, `GETIINT`.
