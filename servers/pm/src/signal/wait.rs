@@ -54,16 +54,16 @@ impl<S: System> Pm<S> {
     fn wait_for_handler(&mut self, t: ThreadIndex) -> Step {
         self.programs.table[t].doing = Doing::Pausing;
         let p = self.programs.table.process_of(t);
-        let endpoint = self.programs.table[t].endpoint();
-        while let Some(signal) = self.programs.next_open_signal(t) {
+        // A handler, or the end of the process, ends the pause: such signals stay pending until the thread runs.
+        while matches!(self.programs.table[t].doing, Doing::Pausing)
+            && self.programs.table[p].stopped().is_none()
+            && let Some(signal) = self.programs.next_open_signal(t)
+        {
             if self.programs.table.disposition(p, signal) == Disposition::Handle {
                 self.poke(t);
-                break;
-            }
-            let for_thread = self.programs.table[t].pending.set().contains(signal);
-            self.act_on(p, for_thread.then_some(t), signal);
-            if self.programs.table.find(endpoint) != Some(t) || self.programs.table[p].stopped().is_some() {
-                break;
+            } else {
+                let for_thread = self.programs.table[t].pending.set().contains(signal);
+                self.act_on(p, for_thread.then_some(t), signal);
             }
         }
         Step::Later

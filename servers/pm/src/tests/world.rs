@@ -57,8 +57,9 @@ impl World {
             self.pm.programs.system.thread(thread).waits = false;
             return Some(reply.result());
         }
-        let late = self.pm.programs.system.replies[before..].iter().find(|(to, _)| *to == thread);
-        late.map(|(_, result)| *result)
+        let replies = &mut self.pm.programs.system.replies;
+        let late = replies[before..].iter().position(|(to, _)| *to == thread)?;
+        Some(replies.remove(before + late).1)
     }
 
     /// The answer that `thread` got since it last waited, taken out of the record.
