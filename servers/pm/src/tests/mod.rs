@@ -5,6 +5,7 @@ mod attributes;
 mod clone;
 mod deaths;
 mod exec;
+mod exec_details;
 mod fake;
 mod frame_headers;
 mod frames;
