@@ -8,7 +8,7 @@
 //! remembers kills it.
 //!
 //! rs watches all services, vm among them; rs itself is watched here, by its alarm: it wakes often, so an alarm that it
-//! leaves unheard for long means that it hangs, or that vm does, for which it waits. Neighbours: `report` (failures),
+//! leaves unheard several times means that it hangs, or that vm does, for which it waits. Neighbours: `report` (failures),
 //! `life` (`Destroy` by rs), `inject`, `alarm`.
 
 use crate::{
@@ -20,8 +20,10 @@ use abi::{
     kernel::HUNG_VECTOR,
 };
 
-/// How long rs may leave its alarm unheard.
-const UNHEARD_NS: u64 = 2_000_000_000;
+/// So often rs may leave its alarm unheard, at this interval. Counted, because time may pass in which nobody runs: a virtual machine
+/// that was stopped for a minute does not hang.
+const REMINDERS: u32 = 4;
+const REMINDER_NS: u64 = 500_000_000;
 
 /// True for vm and rs.
 pub fn is_critical(slot: usize) -> bool {
@@ -66,14 +68,12 @@ pub fn remind_rs<M: Machine>(node: &mut Node, m: &mut M, now: u64) {
     if !has_unheard_alarm(node) {
         return;
     }
-    let limit = m.ns_to_ticks(UNHEARD_NS);
-    if !was_unheard {
-        node.watch.unheard_since = now;
-    } else if now - node.watch.unheard_since >= limit {
-        node.watch.unheard_since = now;
+    node.watch.unheard = if was_unheard { node.watch.unheard + 1 } else { 0 };
+    if node.watch.unheard == REMINDERS {
+        node.watch.unheard = 0;
         end_hang(node, m);
     }
-    let deadline = node.watch.unheard_since + limit;
+    let deadline = now + m.ns_to_ticks(REMINDER_NS);
     node.alarms.set(&mut node.timer, m, (slot::RS, Kind::Alarm), deadline);
 }
 

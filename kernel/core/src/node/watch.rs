@@ -1,4 +1,4 @@
-//! The recent failures of vm and rs, and how long rs has left its alarm unheard. Neighbours: `ipc::critical`.
+//! The recent failures of vm and rs, and how often rs has left its alarm unheard. Neighbours: `ipc::critical`.
 
 /// Failures that are forgiven within the window.
 const TRIES: u32 = 8;
@@ -18,13 +18,13 @@ struct Failures {
 #[derive(Debug)]
 pub struct Watch {
     failures: [Failures; 2],
-    /// Since when rs has not heard its alarm, in ticks; valid while that is pending.
-    pub unheard_since: u64,
+    /// Reminders that rs has not heard; valid while its alarm is pending.
+    pub unheard: u32,
 }
 
 impl Watch {
     /// No failures. All bytes zero.
-    pub const NEW: Watch = Watch { failures: [Failures { since_ns: 0, count: 0 }; 2], unheard_since: 0 };
+    pub const NEW: Watch = Watch { failures: [Failures { since_ns: 0, count: 0 }; 2], unheard: 0 };
 
     /// Counts a failure of vm, or of rs. Returns false when they are too many.
     pub fn forgives(&mut self, is_rs: bool, now_ns: u64) -> bool {

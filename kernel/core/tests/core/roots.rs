@@ -155,7 +155,7 @@ fn set_alarm_of_rs(w: &mut World) {
 fn rs_that_leaves_its_alarm_unheard_starts_again() {
     let mut w = World::with_services();
     set_alarm_of_rs(&mut w);
-    wait(&mut w, 2);
+    wait(&mut w, 4);
     assert!(w.m.renewed.is_empty());
     wait(&mut w, 1);
     let (slot, reason) = w.m.renewed[0];
@@ -170,7 +170,7 @@ fn vm_starts_again_when_rs_waits_too_long_for_it() {
     set_alarm_of_rs(&mut w);
     w.sendrec(RS, Endpoint::VM, LABEL);
     w.receive(VM, Endpoint::ANY);
-    wait(&mut w, 3);
+    wait(&mut w, 5);
     assert_eq!(w.m.renewed[0].0, VM);
     w.receive(VM, Endpoint::ANY);
     assert_eq!((w.message(VM).source, w.message(VM).label), (w.endpoint(RS), LABEL));
@@ -181,10 +181,22 @@ fn an_alarm_that_rs_hears_late_is_no_hang() {
     let mut w = World::with_services();
     for _ in 0..4 {
         set_alarm_of_rs(&mut w);
-        wait(&mut w, 2);
+        wait(&mut w, 4);
         w.receive(RS, Endpoint::ANY);
     }
     assert!(w.m.renewed.is_empty());
+}
+
+#[test]
+fn a_machine_that_was_stopped_for_a_minute_is_no_hang() {
+    let mut w = World::with_services();
+    set_alarm_of_rs(&mut w);
+    wait(&mut w, 1);
+    w.m.now += 60 * SECOND;
+    wait(&mut w, 1);
+    assert!(w.m.renewed.is_empty());
+    w.receive(RS, Endpoint::ANY);
+    assert_eq!(w.message(RS).source, Endpoint::CLOCK);
 }
 
 #[test]
