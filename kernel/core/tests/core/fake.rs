@@ -49,6 +49,7 @@ pub struct Fake {
     pub can_renew: bool,
     /// Bytes of each copy, and pages of each change of a space: what is done between two preemption points.
     pub chunks: Vec<u64>,
+    pub command_line: Vec<u8>,
 }
 
 impl Fake {
@@ -308,7 +309,7 @@ impl Machine for Fake {
         if what != info::COMMAND_LINE {
             return Err(Errno::ENOENT);
         }
-        let rest = b"quiet".get(offset as usize..).unwrap_or(&[]);
+        let rest = self.command_line.get(offset as usize..).unwrap_or(&[]);
         let length = rest.len().min(out.len());
         out[..length].copy_from_slice(&rest[..length]);
         Ok(length)

@@ -40,7 +40,7 @@ pub struct World {
 impl World {
     /// rs and vm run.
     pub fn new() -> World {
-        let m = Fake { pool: 1000, can_renew: true, ..Fake::default() };
+        let m = Fake { pool: 1000, can_renew: true, command_line: b"quiet".to_vec(), ..Fake::default() };
         let mut world = World { node: Box::new(Kernel::new()), m, is_ordinary: false, fast_switches: 0 };
         world.node.boot(&mut world.m);
         for slot in [RS, VM] {
