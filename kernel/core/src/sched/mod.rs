@@ -355,11 +355,11 @@ impl Threads {
         (self.queues.deferred != 0).then_some(self.queues.deferred.trailing_zeros() as u8)
     }
 
-    /// Records that the deferred work of this priority is done. If nothing else of it is ready, the next pick must not find it: what is
-    /// deferred at worse priorities waits for the threads between. (The SYSTEM task is ready by its bit alone.)
+    /// Records that the deferred work of this priority, the best one that is ready, is done. The next pick must not find its bit: what is
+    /// deferred at worse priorities waits for the threads between. (The SYSTEM task may be ready by the same bit.)
     pub fn end_deferred(&mut self, priority: u8) {
         self.queues.deferred &= !(1 << priority);
-        if priority != SYSTEM_QUEUE && self.queues.lists[priority as usize].is_empty() {
+        if priority != SYSTEM_QUEUE {
             self.queues.ready &= !(1 << priority);
         }
     }
