@@ -29,7 +29,7 @@
 //! | `devices` | which service drives a device node |
 //! | `keep` | records that outlive vfs |
 //!
-//! A new call is an entry in the list of its family in `calls`, a new kind of descriptor a file in `objects`. The book's chapter on files
+//! A new call is an entry in the list of its family in `calls`, a new kind of descriptor a file in `objects`. docs/book/walk-read.md
 //! follows a `read` through the folders.
 #![cfg_attr(not(test), no_std, no_main)]
 #![forbid(unsafe_code)]

@@ -15,7 +15,6 @@ use abi::{endpoint::FIRST_SERVICE, endpoint::SLOTS};
 /// Length of the accounting period: long enough that one quantum does not trip the throttle.
 const PERIOD_NS: u64 = 950_000_000;
 /// Length of the pause.
-/// Length of the pause.
 const PAUSE_NS: u64 = 50_000_000;
 
 /// A thread in a real-time queue has used up a turn. True: all have used up their share.

@@ -41,8 +41,8 @@ pub fn request<M: Machine>(node: &mut Node, m: &mut M) -> Option<FastSwitch> {
     Some(FastSwitch { from, to })
 }
 
-/// `REPLYREC` by the current thread, if nothing waits for it: the answer to a native request or to a Linux call, but not of a real-time
-/// thread, which takes no fast path.
+/// `REPLYREC` by the current thread, if nothing waits for it: the answer to a native request or to a Linux call. Neither side may be a
+/// real-time thread.
 #[inline(always)]
 pub fn answer<M: Machine>(node: &mut Node, m: &mut M) -> Option<FastSwitch> {
     let (from, to, best) = parties(node)?;
@@ -135,7 +135,8 @@ fn has_nothing_to_receive(thread: &Thread) -> bool {
     waiting == 0 && thread.senders.is_empty() && thread.frame.r14 as u32 == Endpoint::ANY.0
 }
 
-/// True when a receiver, which waits, came in by `syscall` and is better than all that are ready.
+/// True when a receiver, which waits, has nothing else to do, came in by `syscall` (the SYSTEM task never does) and is better than all
+/// that are ready.
 #[inline(always)]
 fn is_ready_to_receive(receiver: &Thread, best: u8) -> bool {
     receiver.attention == 0 && receiver.frame.entry == entry::SYSCALL && receiver.base_queue < best

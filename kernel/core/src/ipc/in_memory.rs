@@ -2,7 +2,7 @@
 //!
 //! `rax` number, `rdi` endpoint, `rsi` address of a `Message`. A message that arrives is kept in the thread and stored
 //! when that is next dispatched, in its own name, so that a page which vm must map first delays no other thread.
-//! Neighbours: `ipc` (does the rest), `call` (takes up what was interrupted).
+//! Neighbours: `message` (does the rest), `dispatch` (takes up what was interrupted).
 
 use crate::{
     Machine, Node, ipc::message, ipc::notify, ipc::report, machine::check_range, memory::copy, stop::Stop,

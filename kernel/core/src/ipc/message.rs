@@ -3,7 +3,7 @@
 //! A message is moved exactly once, from the sender's frame to the receiver's, when both are there. A sender that comes
 //! first waits in the sender list of the destination, best queue first; a receiver that comes first waits with a
 //! filter. Invariants: a thread that is blocked on `Send` is in the list of the slot of its peer; none that is blocked on `Receive` has an
-//! acceptable sender in its list or an acceptable notification pending. Neighbours: `notify` (notifications, `SENDNB`),
+//! acceptable sender in its list or an acceptable notification pending. Neighbours: `notify` (notifications),
 //! `deadlock` (`ELOCKED`), `life` (death of peers), `report` (messages of the kernel itself), `route` (Linux calls).
 
 use crate::{
@@ -297,8 +297,8 @@ fn first_sender(node: &Node, receiver: usize, from: Endpoint) -> Option<(usize, 
 }
 
 /// `REPLYREC`: gives the message to a destination that waits for it, and receives from `r14`. A destination that is
-/// dead or does not wait loses the message; `NONE` means no message. `EINVAL`, `ECALLDENIED`: nothing was sent or
-/// received.
+/// dead or does not wait loses the message; `NONE` means no message. `EINVAL`, `ECALLDENIED`, `EDEADSRCDST` (no such slot): nothing
+/// was sent or received.
 #[inline(always)]
 fn reply_receive<M: Machine>(node: &mut Node, m: &mut M, caller: usize, to: Endpoint, label: u32) -> Result<(), Errno> {
     if to != Endpoint::NONE {
@@ -313,8 +313,8 @@ fn reply_receive<M: Machine>(node: &mut Node, m: &mut M, caller: usize, to: Endp
     Ok(())
 }
 
-/// `SENDNB`: gives the message to a destination that waits for it; otherwise asks to be notified when that waits
-/// from `ANY`.
+/// `SENDNB`: gives the message to a destination that waits for it. `ENOTREADY`: it does not; a service is notified when it waits from
+/// `ANY`, if it is a service too.
 fn send_now<M: Machine>(node: &mut Node, m: &mut M, caller: usize, to: Endpoint, label: u32) -> Result<(), Errno> {
     check_send(node, caller, to, label)?;
     let holder = node.threads.holder(to)?;
@@ -331,7 +331,7 @@ fn send_now<M: Machine>(node: &mut Node, m: &mut M, caller: usize, to: Endpoint,
     Err(Errno::ENOTREADY)
 }
 
-/// Ends the wait of a thread whose peer has died.
+/// Ends the wait of a thread for a message, in vain: its peer has died, or the wait would close a circle.
 pub fn fail_wait<M: Machine>(node: &mut Node, m: &mut M, waiter: usize) {
     stop_waiting(node, waiter);
     let thread = &mut node.threads[waiter];
@@ -343,7 +343,7 @@ pub fn fail_wait<M: Machine>(node: &mut Node, m: &mut M, waiter: usize) {
     node.threads.wake_if_free(waiter);
 }
 
-/// Ends whatever wait a thread is in, without a result and without waking it.
+/// Ends the wait of a thread without a result and without waking it. (A wait in a call of MINIX4RT is ended by that.)
 pub fn stop_waiting(node: &mut Node, slot: usize) {
     match node.threads[slot].state.blocked_on() {
         Some(BlockedOn::Send(to, _)) => stop_sending(node, slot, to.slot()),

@@ -1,15 +1,15 @@
 //! Notifications: one pending bit per source, delivered before messages and never inside `SENDREC`.
 //!
 //! HARDWARE's carries the mask of interrupt hooks that have fired, CLOCK's stands for the alarm, a service's for
-//! itself. They are also how a service learns that a `SENDNB` may be tried again. Neighbours: `ipc` (asks for pending
-//! ones when a thread receives), `alarm`, `line`.
+//! itself. They are also how a service learns that a `SENDNB` may be tried again. Neighbours: `message` (asks for pending
+//! ones when a thread receives), `alarm`, `interrupts`.
 
 use crate::{
     Machine, Node, ipc::message, probes::injection, probes::tracing, sched::table::Holder, thread::state::BlockedOn,
     thread::state::admits, time::alarm,
 };
 
-use abi::{Endpoint, Errno, Message, endpoint::slot, kernel::Notify, trace::event};
+use abi::{Endpoint, Errno, Message, endpoint::SERVICE_SLOTS, endpoint::slot, kernel::Notify, trace::event};
 
 /// `NOTIFY`: only services have a bit, so only they may.
 pub fn notify<M: Machine>(node: &mut Node, m: &mut M, caller: usize, to: Endpoint) -> Result<(), Errno> {
@@ -47,7 +47,7 @@ pub fn pending_source(node: &Node, receiver: usize, from: Endpoint) -> Option<us
     let thread = &node.threads[receiver];
     if from != Endpoint::ANY {
         let source = from.slot();
-        let pending = source < 128 && thread.pending[source / 64] & 1 << (source % 64) != 0;
+        let pending = source < SERVICE_SLOTS && thread.pending[source / 64] & 1 << (source % 64) != 0;
         return (pending && admits(from, source_of(node, source))).then_some(source);
     }
     match thread.pending {
@@ -73,6 +73,7 @@ pub fn give_notification<M: Machine>(node: &mut Node, m: &mut M, receiver: usize
     message::accept(node, m, receiver, &message);
 }
 
+/// The endpoint that a notification comes from. Kernel tasks have no endpoint in their thread, and a service may have died since.
 fn source_of(node: &Node, source_slot: usize) -> Endpoint {
     match node.threads[source_slot].endpoint {
         Endpoint(0) => Endpoint::current(source_slot),
@@ -80,7 +81,7 @@ fn source_of(node: &Node, source_slot: usize) -> Endpoint {
     }
 }
 
-/// Tells the services whose `SENDNB` was refused that `receiver` waits from `ANY`.
+/// Tells the services whose `SENDNB` was refused that `receiver` waits from `ANY`, or has died without a successor.
 #[inline(never)]
 pub fn notify_refused_senders<M: Machine>(node: &mut Node, m: &mut M, receiver: usize) {
     let wanted = core::mem::take(&mut node.threads[receiver].wanted);

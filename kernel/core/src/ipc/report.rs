@@ -2,8 +2,8 @@
 //!
 //! The thread becomes blocked as in `SENDREC`, the message lies in `outgoing`, its registers stay as they are. Word 0
 //! of the answer says how it goes on. Managers are named by slot, so that a report waits for, or is repeated to, a
-//! restarted one. vm and rs have no manager: they start again in their own memory. Neighbours: `ipc` (delivers), `call`
-//! (goes on with interrupted kernel calls), `life` (repeats reports to a successor), `roots` (vm and rs).
+//! restarted one. vm and rs have no manager: they start again in their own memory. Neighbours: `ipc` (delivers), `dispatch`
+//! (goes on with interrupted kernel calls), `life` (repeats reports to a successor), `critical` (vm and rs).
 
 use crate::{
     Machine, Node, ipc::critical, ipc::critical::is_critical, ipc::message, machine, probes::tracing, stop::Stop,

@@ -3,7 +3,7 @@
 //! Everything that exists is a thread in a slot; a service is one thread, a Linux process one or more. All-zero bytes
 //! are a free slot, so that the table costs no space in the image. Invariants: a thread runs only when its `state` is `READY`; it
 //! is in at most one list (ready queue, the sender list of one destination, a futex bucket), linked by `next` and
-//! `previous`; slot 0 is never in a list and means "end". Neighbours: `node` (the table), `queue` (the lists), `ipc`
+//! `previous`; slot 0 is never in a list and means "end". Neighbours: `sched` (the table), `list`, `state`, `ipc`
 //! and `life` (change the state).
 
 pub(crate) mod list;

@@ -1,7 +1,7 @@
 //! Whether a thread may run, and if not, why.
 //!
 //! A thread waits for at most one event. Apart from that it may be stopped or have no address space. All of this is one word, so that
-//! the fast path asks each question by one comparison. Neighbours: `ipc`, `futex` and `life` change the state.
+//! the fast path asks each question by one comparison. Neighbours: `ipc`, `futex`, `life`, `sched` and the rooms change the state.
 
 use abi::Endpoint;
 
@@ -32,11 +32,11 @@ pub(crate) enum Continuation {
 }
 
 /// Why a thread does not run. All bytes zero: it runs, or waits for the CPU only.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct State {
-    /// The number of an event, and bits.
+    /// The number of an event, and bits. 0: it runs, or waits for the CPU only.
     reasons: u32,
-    /// The endpoint of the event.
+    /// The endpoint of the event; stale when there is none.
     peer: Endpoint,
 }
 
@@ -64,13 +64,13 @@ impl State {
     /// Not started, and without an address space.
     pub const NEW: State = State { reasons: Hold::Stopped as u32 | Hold::NoSpace as u32, peer: Endpoint(0) };
 
-    /// Returns true for `READY`.
+    /// Returns true when it runs, or waits for the CPU only.
     #[inline(always)]
     pub fn is_ready(self) -> bool {
         self.reasons == 0
     }
 
-    /// Makes it `READY`.
+    /// Ends its wait and its holds.
     #[inline(always)]
     pub fn make_ready(&mut self) {
         self.reasons = 0;
