@@ -19,6 +19,9 @@ pub const START: u64 = 0x401000;
 pub const ENTRY: u64 = 0x402000;
 pub const HEADERS: (u64, u64) = (0x403000, 7);
 pub const INTERPRETER: u64 = 0x404000;
+/// Threads that the kernel has room for, and their first slot.
+pub const MOST_THREADS: usize = abi::endpoint::SLOTS - FIRST_SLOT;
+const FIRST_SLOT: usize = abi::endpoint::SERVICE_SLOTS;
 /// The kernel's log.
 pub const LOG: &[u8] = b"first line\nlast line\n";
 
@@ -116,6 +119,11 @@ impl Fake {
         self.told.push(told);
     }
 
+    /// The thread that was made last.
+    pub fn newest(&self) -> Endpoint {
+        Endpoint::new(FIRST_SLOT + self.slots % MOST_THREADS, (1 + self.slots / MOST_THREADS) as u32)
+    }
+
     /// Fails as the test wants.
     fn try_request(&self, request: Request) -> Result<()> {
         match self.failing {
@@ -149,7 +157,7 @@ fn fresh_memory() -> Rc<RefCell<Vec<u8>>> {
 impl System for Fake {
     fn fork(&mut self, parent: Endpoint) -> Result<Endpoint> {
         self.enter();
-        if self.threads.len() >= 1000 {
+        if self.threads.len() >= MOST_THREADS {
             return Err(Errno::EAGAIN);
         }
         let registers = match self.threads.get(&parent.0) {
@@ -158,11 +166,10 @@ impl System for Fake {
         };
         let taken: Vec<usize> = self.threads.keys().map(|key| Endpoint(*key).slot()).collect();
         self.slots += 1;
-        while taken.contains(&(128 + self.slots % 1024)) {
+        while taken.contains(&self.newest().slot()) {
             self.slots += 1;
         }
-        let (slot, generation) = (128 + self.slots % 1024, 1 + self.slots / 1024);
-        let endpoint = Endpoint::new(slot, generation as u32);
+        let endpoint = self.newest();
         let thread = FakeThread {
             memory: fresh_memory(),
             registers,

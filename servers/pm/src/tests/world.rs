@@ -84,8 +84,7 @@ impl World {
 
     /// The thread that was made last.
     pub fn newest(&self) -> Endpoint {
-        let slots = self.pm.programs.system.slots;
-        Endpoint::new(128 + slots % 1024, (1 + slots / 1024) as u32)
+        self.pm.programs.system.newest()
     }
 
     /// What pm told the kernel and the other servers since this was asked last.
