@@ -200,28 +200,15 @@ impl Process {
         self.environment = parent.environment.clone();
     }
 
-    /// Resets the entry for the next process.
+    /// Resets the entry for the next process. Links, threads, signals and timers are gone already: their owners take them out when a
+    /// process ends, and `inherit` replaces the rest. `ending` is left if pm died right after the release of the entry.
     pub(super) fn reset(&mut self) {
-        self.parent = None;
-        self.first_child = None;
-        self.last_child = None;
-        self.previous_sibling = None;
-        self.next_sibling = None;
-        self.main = None;
-        self.threads = 0;
-        self.pending.clear();
-        self.exit_signal = None;
-        self.stopped = None;
         self.ending = None;
         self.stop_unreported = false;
         self.continue_unreported = false;
-        self.vfork_parent = None;
         self.executed = false;
-        self.executable = None;
         self.ended_run_ns = 0;
         self.children_run_ns = 0;
-        self.intervals = Intervals::default();
-        self.timers.clear();
     }
 
     /// As a wait of its parent sees it.

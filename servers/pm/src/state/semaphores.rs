@@ -199,8 +199,9 @@ impl Sets {
 
     /// Takes a set out. `EINVAL`.
     pub fn remove(&mut self, id: u32) -> Result<Set, Errno> {
-        self.get(id)?;
-        self.sets[id as usize % SETS].take().ok_or(Errno::EINVAL)
+        let mut places = self.sets.iter_mut();
+        let place = places.find(|place| place.as_ref().is_some_and(|set| set.id == id));
+        place.and_then(Option::take).ok_or(Errno::EINVAL)
     }
 }
 

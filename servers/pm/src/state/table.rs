@@ -265,7 +265,6 @@ impl Table {
     /// Adds a thread to a process.
     pub fn add_thread(&mut self, thread: ThreadIndex, endpoint: Endpoint, process: ProcessIndex, tid: u32) {
         self[thread].occupy(endpoint, process, tid);
-        self[thread].next = None;
         let last = self.threads_of(process).last();
         match last {
             Some(last) => self[last].next = Some(thread),

@@ -188,21 +188,9 @@ impl Thread {
 
     /// Makes the entry a new thread's; the caller then copies what it inherits.
     pub(super) fn occupy(&mut self, endpoint: Endpoint, process: ProcessIndex, tid: u32) {
-        self.endpoint = endpoint;
-        self.process = process;
-        self.tid = tid;
-        self.doing = Doing::Running;
-        self.serial = 0;
-        self.outcome = None;
-        self.ready = false;
-        self.leaving = false;
-        self.blocked = Set::EMPTY;
-        self.restore_mask = None;
         self.pending.clear();
-        self.stack = AltStack::NONE;
-        self.trap = Trap::default();
-        self.clear_tid = 0;
-        self.robust = (0, 0);
-        self.scheduling = Scheduling::default();
+        // Its memory is used again.
+        let pending = core::mem::take(&mut self.pending);
+        *self = Thread { endpoint, process, tid, pending, ..Thread::free() };
     }
 }

@@ -122,6 +122,20 @@ fn a_child_is_made_once_and_waited_for_once() {
 }
 
 #[test]
+fn a_new_process_does_not_end_like_the_one_before_it() {
+    at_every_step(|m| {
+        let init = m.world.init;
+        let (pid, child) = m.fork(init);
+        assert_eq!(m.call(init, nr::WAIT4, &[u64::MAX, 0, 0, 0]), None);
+        assert_eq!(m.call(child, nr::EXIT_GROUP, &[7]), None);
+        assert_eq!(m.world.answer(init), Some(Ok(pid)));
+        let (_, next) = m.fork(init);
+        m.live(&|world| world.pm.recover());
+        assert!(m.world.is_there(next));
+    });
+}
+
+#[test]
 fn a_child_that_shares_memory_lets_its_parent_go_when_it_execs() {
     at_every_step(|m| {
         let init = m.world.init;
