@@ -19,10 +19,12 @@ use crate::memory::MemoryDevice;
 
 /// File systems mounted at a time.
 pub const VOLUMES: usize = 8;
+/// Whether this is a service, not a part of a test, of which many run at a time on a host.
+const IS_SERVICE: bool = cfg!(target_os = "none");
 /// Limit of the content of one file system, in bytes.
-const MOST_BYTES: u64 = 64 << 20;
+const MOST_BYTES: u64 = if IS_SERVICE { 64 << 20 } else { 4 << 20 };
 /// Size of the largest device, in bytes.
-const AREA_BYTES: usize = 66 << 20;
+const AREA_BYTES: usize = if IS_SERVICE { 66 << 20 } else { 5 << 20 };
 const LAYOUT: Layout = Layout { volumes: VOLUMES, cache_bytes: 512 * 1024 };
 /// Preserved memory that the system file has to reserve, in bytes.
 pub const KEEP_BYTES: usize = LAYOUT.bytes() + VOLUMES * AREA_BYTES;
