@@ -445,4 +445,40 @@ mod tests {
     fn a_line_tells_source_target_type_and_options() {
         assert_eq!(mount().line(), "/dev/vda /mnt/a\\040b ext2 ro,nodev 0 0\n");
     }
+
+    #[test]
+    fn what_is_no_plain_letter_is_octal_in_a_line() {
+        assert_eq!(escape(b"/a b\tc\nd\\e"), "/a\\040b\\011c\\012d\\134e");
+        assert_eq!(escape("/ä".as_bytes()), "/ä");
+        assert_eq!(escape(b"/\xff\x80x"), "/\\377\\200x");
+    }
+
+    #[test]
+    fn uses_are_reported_when_they_are_many() {
+        let mount = mount();
+        for node in 0..15 {
+            drop(mount.adopt(described(node, 1)));
+        }
+        assert!(!mount.wants_sweep() && !mount.shared.wants_sweep());
+        drop(mount.adopt(described(15, 1)));
+        assert!(mount.wants_sweep() && mount.shared.take_sweep() && !mount.shared.take_sweep());
+        let mounts = Mounts::default();
+        mounts.add(mount.clone());
+        let swept = Cell::new(0);
+        mounts.for_each_to_sweep(|mount| swept.set(swept.get() + mount.take_dropped().len()));
+        mounts.for_each_to_sweep(|_| panic!("nothing is left"));
+        assert_eq!(swept.get(), 16);
+    }
+
+    #[test]
+    fn an_orphan_is_urgent_whatever_came_before_it() {
+        let mount = mount();
+        let orphan = mount.adopt(described(1, 1));
+        drop(mount.adopt(described(2, 1)));
+        orphan.unlinked();
+        drop(orphan);
+        assert!(mount.wants_sweep());
+        let urgent: Vec<bool> = mount.take_dropped().iter().map(|dropped| dropped.urgent).collect();
+        assert_eq!(urgent, [true, false]);
+    }
 }

@@ -149,6 +149,7 @@ pub fn make_old_dirents(bytes: &mut [u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec::Vec;
 
     #[test]
     fn device_numbers_round_trip() {
@@ -167,6 +168,16 @@ mod tests {
         let half = |at: usize| u32::from_le_bytes(statx[at..at + 4].try_into().unwrap());
         assert_eq!((half(16), half(20), half(24), half(28) & 0xffff, half(32)), (1, 1, 2, 0o010600, 7));
         assert_eq!((half(64), half(72), half(136), half(140)), (5, 123, 254, 3));
+    }
+
+    #[test]
+    fn an_object_of_vfs_is_described_field_by_field() {
+        let object = Summary { inode: 7, mode: 0o010600, uid: 1, gid: 2, time_ns: 5_000_000_123 };
+        let stat = Stat::of_object(&object);
+        let words: Vec<u64> = stat.0.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect();
+        let expected = [0, 7, 1, 0o010600 | 1 << 32, 2, 0, 0, 4096, 0, 5, 123, 5, 123, 5, 123, 0, 0, 0];
+        assert_eq!(words, expected);
+        assert_eq!((stat.mode(), stat.links(), stat.owner(), stat.size()), (0o010600, 1, (1, 2), 0));
     }
 
     #[test]

@@ -139,3 +139,24 @@ fn a_file_system_in_memory_is_mounted_and_unmounted() {
     assert!(world.names(world.root, "/tmp").unwrap().is_empty());
     assert_eq!(world.path_call(world.root, nr::UMOUNT2, "/tmp", &[0]), Err(Errno::EINVAL));
 }
+
+#[test]
+fn the_space_of_a_removed_file_is_free_when_it_is_closed() {
+    let world = World::new();
+    let free = || {
+        assert_eq!(world.path_call(world.root, nr::STATFS, "/", &[DATA]), Ok(0));
+        let words = world.read_words(world.root, DATA, 7);
+        (words[3], words[6])
+    };
+    let before = free();
+    world.make("/file", &[7; 50_000], 0o644, (0, 0));
+    let file = world.open(world.root, "/file", O_RDONLY, 0).unwrap();
+    let child = world.fork(world.root, 0);
+    assert_eq!(world.path_call(world.root, nr::UNLINK, "/file", &[]), Ok(0));
+    world.close(world.root, file).unwrap();
+    let held = free();
+    assert!(held.0 < before.0 && held.1 == before.1 - 1, "{held:?} of {before:?}");
+    world.exit(child);
+    world.machine.run();
+    assert_eq!(free(), before);
+}

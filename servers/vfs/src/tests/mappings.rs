@@ -112,3 +112,112 @@ fn msync_brings_the_pages_to_the_disk() {
     assert_eq!(world.vm().synced, [0]);
     assert!(world.is_on_disk(b"stored by a program"));
 }
+
+/// Errors of mmap are told as numbers.
+fn failure(world: &World, file: u64, offset: u64, bytes: u64, flags: u64) -> Errno {
+    Errno(map(world, file, offset, bytes, flags).1)
+}
+
+#[test]
+fn a_mapping_ends_with_the_file() {
+    let world = World::new();
+    world.make("/file", &std::vec![7; PAGE as usize + 100], 0o644, (0, 0));
+    let file = world.open(world.root, "/file", O_RDWR, 0).unwrap();
+    let (image, error, may_write) = map(&world, file, 0, 10 * PAGE, MAP_PRIVATE | PROT_READ);
+    assert_eq!((error, may_write), (0, true));
+    let pages = world.vm().images[(image as usize - 1) / 2].clone();
+    let lengths: Vec<(u64, usize)> = pages.filled.iter().map(|(at, page)| (*at, page.len())).collect();
+    assert_eq!((lengths, pages.size), ([(0, 4096), (PAGE, 100)].to_vec(), PAGE + 100));
+    assert_eq!(map(&world, file, 5 * PAGE, PAGE, MAP_PRIVATE | PROT_READ).1, 0, "there is nothing to bring");
+}
+
+#[test]
+fn a_new_mapping_shows_what_was_written_since_the_last() {
+    let world = World::new();
+    let file = file_of_pages(&world, 1, O_RDWR);
+    let mut seen = Vec::new();
+    for byte in [b'a', b'b'] {
+        assert_eq!(world.pwrite(world.root, file, &[byte], 0), Ok(1));
+        let (image, ..) = map(&world, file, 0, PAGE, MAP_PRIVATE | PROT_READ);
+        seen.push(world.vm().images[(image as usize - 1) / 2].filled[&0][0]);
+    }
+    assert_eq!(seen, b"ab");
+    assert_eq!(world.call(world.root, abi::linux::nr::FTRUNCATE, &[file, 0]), Ok(0));
+    assert!(world.vm().images.iter().all(|image| image.forgotten));
+}
+
+#[test]
+fn a_private_mapping_sees_what_was_stored_through_a_shared_one() {
+    let world = World::new();
+    let file = file_of_pages(&world, 1, O_RDWR);
+    let (object, ..) = map(&world, file, 0, PAGE, MAP_SHARED | PROT_READ | PROT_WRITE);
+    store(&world, object, 9, b'!');
+    let (image, ..) = map(&world, file, 0, PAGE, MAP_PRIVATE | PROT_READ);
+    assert_eq!(world.vm().images[(image as usize - 1) / 2].filled[&0][8..11], *b"\x01!\x01");
+}
+
+#[test]
+fn writes_of_any_size_reach_the_file_and_its_mapping() {
+    let world = World::new();
+    let file = file_of_pages(&world, 40, O_RDWR);
+    map(&world, file, 0, 40 * PAGE, MAP_SHARED | PROT_READ | PROT_WRITE);
+    let content: Vec<u8> = (0..150_000).map(|at| (at % 241) as u8).collect();
+    assert_eq!(world.pwrite(world.root, file, &content, 5000), Ok(150_000));
+    let mapped: Vec<u8> = world.vm().shared[0].filled.values().flatten().copied().collect();
+    assert!(mapped[5000..155_000] == content);
+    assert!(world.content("/file")[5000..155_000] == content);
+    assert_eq!(mapped[..5000], world.content("/file")[..5000]);
+    let other = world.open(world.root, "/other", O_CREAT | O_RDWR, 0o644).unwrap();
+    world.write(world.root, other, b"sent").unwrap();
+    world.seek(world.root, other, 0, SEEK_SET).unwrap();
+    assert_eq!(world.call(world.root, abi::linux::nr::SENDFILE, &[file, other, 0, 4]), Ok(4));
+    assert_eq!(world.vm().shared[0].filled[&0][..4], *b"sent");
+}
+
+#[test]
+fn the_size_of_a_mapped_file_is_told_before_and_after_it_changes() {
+    let world = World::new();
+    let file = file_of_pages(&world, 2, O_RDWR);
+    let (object, ..) = map(&world, file, 0, PAGE, MAP_SHARED | PROT_READ | PROT_WRITE);
+    store(&world, object, PAGE - 1, b'!');
+    for size in [3 * PAGE, PAGE, 10 * PAGE] {
+        assert_eq!(world.call(world.root, abi::linux::nr::FTRUNCATE, &[file, size]), Ok(0));
+        assert_eq!(world.vm().shared[0].size, size);
+    }
+    assert_eq!(world.call(world.root, abi::linux::nr::FALLOCATE, &[file, 0, 0, 100 << 20]), Err(Errno::ENOSPC));
+    assert_eq!(world.vm().shared[0].size, 10 * PAGE, "as before");
+    let small = world.open(world.root, "/small", O_CREAT | O_RDWR, 0o644).unwrap();
+    assert_eq!(world.call(world.root, abi::linux::nr::FTRUNCATE, &[small, 100 << 20]), Ok(0));
+    assert_eq!(failure(&world, small, 0, 100 << 20, MAP_SHARED | PROT_READ | PROT_WRITE), Errno::ENOSPC);
+}
+
+#[test]
+fn a_mapping_that_fails_leaves_nothing_open() {
+    let world = World::new();
+    let file = file_of_pages(&world, 3, O_RDWR);
+    assert_eq!(world.call(world.root, abi::linux::nr::FSYNC, &[file]), Ok(0));
+    let place = world.open(world.root, "/file", O_PATH, 0).unwrap();
+    assert_eq!(failure(&world, place, 0, PAGE, MAP_PRIVATE | PROT_READ), Errno::EBADF);
+    let stranger = abi::Endpoint::new(300, 1);
+    world.vm().wanted.push((stranger, 0, 0, PAGE, MAP_PRIVATE | PROT_READ));
+    world.notify_from_vm();
+    assert_eq!(world.vm().answered.pop(), Some((0, Errno::ESRCH.0, false)));
+    let vm = world.vm();
+    assert!(vm.images.iter().chain(&vm.shared).all(|pages| pages.open == 0));
+}
+
+#[test]
+fn several_requests_of_vm_are_served_at_one_notification() {
+    let world = World::new();
+    let file = file_of_pages(&world, 2, O_RDWR);
+    for _ in 0..3 {
+        world.vm().wanted.push((world.root, file as i32, 0, PAGE, MAP_SHARED | PROT_READ));
+    }
+    world.vm().syncs.extend([(world.root, 77), (world.root, 78)]);
+    world.vm().unmapped.extend([77, 78]);
+    world.notify_from_vm();
+    let vm = world.vm();
+    assert_eq!(vm.answered, [(2, 0, true); 3]);
+    assert_eq!(vm.synced, [0, 0], "what is not mapped is on the disk");
+    assert!(vm.unmapped.is_empty());
+}

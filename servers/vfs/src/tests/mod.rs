@@ -32,6 +32,7 @@ mod sockets;
 mod terminals;
 mod timers;
 mod times;
+mod waits;
 mod world;
 
 pub use numbers::*;

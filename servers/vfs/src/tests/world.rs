@@ -77,7 +77,7 @@ impl World {
         machine.start(slot::VM, |_| server::run(&mut Vm(shared)));
         let shared = line.clone();
         machine.start(slot::TTY, |_| server::run(&mut Terminal(shared)));
-        machine.start(EXT2, |endpoint| ext2::process::main(start(endpoint, "cache_kib=8192")));
+        machine.start(EXT2, |endpoint| ext2::process::main(start(endpoint, "cache_kib=1024")));
         let vfs = machine.start(slot::VFS, |endpoint| crate::main(start(endpoint, ARGUMENTS)));
         machine.play(PM);
         machine.play(PROCFS);
