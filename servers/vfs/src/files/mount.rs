@@ -29,6 +29,11 @@ pub const MS_NOEXEC: u64 = 8;
 /// MS_REMOUNT.
 pub const MS_REMOUNT: u64 = 32;
 
+/// An odd number that spreads bits (2^64 by the golden ratio).
+const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+/// How far a hash is turned before the next number.
+const TURN_BITS: u32 = 5;
+
 /// Node numbers need no more mixing than this.
 #[derive(Debug, Default)]
 pub struct NodeHasher(u64);
@@ -41,7 +46,7 @@ impl Hasher for NodeHasher {
         bytes.iter().for_each(|&byte| self.write_u64(byte as u64));
     }
     fn write_u64(&mut self, value: u64) {
-        self.0 = (self.0.rotate_left(5) ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = (self.0.rotate_left(TURN_BITS) ^ value).wrapping_mul(SPREAD);
     }
 }
 

@@ -34,13 +34,22 @@ impl<T: Clone> Default for Names<T> {
     }
 }
 
+/// The prime of FNV-1a.
+const FNV_PRIME: u64 = 0x100_0000_01b3;
+/// An odd number that spreads bits (2^64 by the golden ratio).
+const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+/// Bits of a hash that count are above these.
+const LOW_BITS: u32 = 40;
+/// How far down a hash is mixed into itself.
+const FOLD_BITS: u32 = 29;
+
 /// FNV-1a over the name, begun with the directory; a last multiplication brings the last byte into the upper bits too.
 fn set_of(directory: u64, name: &[u8]) -> usize {
-    let mut hash = directory.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mut hash = directory.wrapping_mul(SPREAD);
     for &byte in name {
-        hash = (hash ^ byte as u64).wrapping_mul(0x100_0000_01b3);
+        hash = (hash ^ byte as u64).wrapping_mul(FNV_PRIME);
     }
-    ((hash ^ hash >> 29).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize % SETS
+    ((hash ^ hash >> FOLD_BITS).wrapping_mul(SPREAD) >> LOW_BITS) as usize % SETS
 }
 
 impl<T: Clone> Names<T> {
@@ -132,6 +141,22 @@ mod tests {
         }
         assert!(kept > (SETS * WAYS / 2) as i64 && kept <= (SETS * WAYS) as i64);
         assert_eq!(names.get(1, alloc::format!("{}", count - 1).as_bytes()), Some(Some(count - 1)));
+    }
+
+    #[test]
+    fn names_and_directories_spread_over_the_sets() {
+        let sets = |all: &[(u64, Vec<u8>)]| {
+            let mut counts = [0; SETS];
+            all.iter().for_each(|(directory, name)| counts[set_of(*directory, name)] += 1);
+            counts.into_iter().max().expect("there are sets")
+        };
+        let text = |number: usize| alloc::format!("file-{number}").into_bytes();
+        let names: Vec<(u64, Vec<u8>)> = (0..SETS).map(|number| (7, text(number))).collect();
+        let bytes: Vec<(u64, Vec<u8>)> = (0..SETS).map(|number| (7, alloc::vec![number as u8])).collect();
+        let directories: Vec<(u64, Vec<u8>)> = (0..SETS).map(|number| (number as u64, text(1))).collect();
+        for all in [names, bytes, directories] {
+            assert!(sets(&all) <= 8, "{} of {SETS} in one set", sets(&all));
+        }
     }
 
     #[test]

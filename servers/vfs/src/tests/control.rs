@@ -72,7 +72,7 @@ fn ioctl_tells_how_much_can_be_read() {
     let (reads, writes) = world.pipe(world.root, 0);
     let left = |file| {
         world.machine.write(world.root, DATA, &[0xff; 8]);
-        ioctl(&world, file, FIONREAD, DATA)?;
+        assert_eq!(ioctl(&world, file, FIONREAD, DATA)?, 0);
         Ok(world.read_words(world.root, DATA, 1)[0])
     };
     let bytes = |count: u64| Ok(count | 0xffff_ffff_0000_0000);
@@ -210,6 +210,14 @@ fn close_range_may_first_take_a_table_of_its_own() {
     assert_eq!(close(thread, 3, 3, UNSHARE | CLOEXEC), Ok(0));
     assert_eq!([0, 1, 2, 3, 4].map(|file| mark(thread, file).ok()), [Some(0), None, None, Some(1), Some(0)]);
     assert_eq!([0, 1, 2, 3, 4].map(|file| mark(world.root, file).ok()), [Some(0); 5]);
+    let thread = world.fork(world.root, vfs::FORK_FILES);
+    assert_eq!(close(thread, 4, 4, 0), Ok(0));
+    assert_eq!(mark(world.root, 4), Err(Errno::EBADF), "otherwise it is everybody's");
+    assert_eq!(close(thread, 3, 3, CLOEXEC), Ok(0));
+    assert_eq!(mark(world.root, 3), Ok(1));
+    assert_eq!(world.call(world.root, nr::FCNTL, &[3, F_SETFD, 0]), Ok(0));
+    assert_eq!(world.call(world.root, nr::DUP2, &[0, 4]), Ok(4));
+    world.exit(thread);
     assert_eq!(close(world.root, 4, 4, 8), Err(Errno::EINVAL));
     assert_eq!(close(world.root, 4, 4, 1), Err(Errno::EINVAL));
     assert_eq!(close(world.root, 4, 4, 0), Ok(0));

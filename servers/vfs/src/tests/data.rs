@@ -189,6 +189,8 @@ fn sendfile_copies_large_files_and_has_limits() {
         let offset = world.words(world.root, &[offset]);
         assert_eq!(send(to, from, offset, 10), Err(error));
     }
+    let offset = world.words(world.root, &[i64::MAX as u64]);
+    assert_eq!(send(to, from, offset, 10), Ok(0), "beyond the end");
     assert_eq!(send(to, from, 8, 10), Err(Errno::EFAULT));
     let append = world.open(world.root, "/to", O_WRONLY | O_APPEND, 0).unwrap();
     assert_eq!(send(append, from, 0, 10), Err(Errno::EINVAL));

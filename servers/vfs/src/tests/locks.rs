@@ -250,6 +250,34 @@ fn there_are_not_more_record_locks_than_vfs_can_preserve() {
 }
 
 #[test]
+fn a_lock_on_another_file_leaves_room_for_one_less() {
+    let count = |elsewhere: bool| {
+        let world = World::new();
+        let [mine, _] = two(&world);
+        world.make("/other", b"", 0o644, (0, 0));
+        let other = world.open(world.root, "/other", O_RDWR, 0).unwrap();
+        if elsewhere {
+            assert_eq!(flock(&world, (world.root, other), LOCK_EX), Ok(0));
+        }
+        (0..).take_while(|number| set(&world, mine, F_WRLCK, 2 * number, 1).is_ok()).count()
+    };
+    assert_eq!(count(true), count(false) - 1);
+}
+
+#[test]
+fn locks_end_with_a_process_that_waits_for_another() {
+    let world = World::new();
+    let [mine, theirs] = two(&world);
+    world.make("/other", b"x", 0o644, (0, 0));
+    let [own, others] = [world.root, theirs.0].map(|who| (who, world.open(who, "/other", O_RDWR, 0).unwrap()));
+    assert_eq!(set(&world, others, F_WRLCK, 0, 0), Ok(0));
+    assert_eq!(set(&world, mine, F_WRLCK, 0, 0), Ok(0));
+    assert_eq!(wait(&world, theirs, F_WRLCK, 0, 0), None);
+    world.exit(theirs.0);
+    assert_eq!(set(&world, own, F_WRLCK, 0, 0), Ok(0));
+}
+
+#[test]
 fn flock_keeps_others_out_until_it_is_released() {
     let world = World::new();
     let [mine, theirs] = two(&world);

@@ -150,8 +150,10 @@ fn a_new_mapping_shows_what_was_written_since_the_last() {
 fn a_private_mapping_sees_what_was_stored_through_a_shared_one() {
     let world = World::new();
     let file = file_of_pages(&world, 1, O_RDWR);
+    let (before, ..) = map(&world, file, 0, PAGE, MAP_PRIVATE | PROT_READ);
     let (object, ..) = map(&world, file, 0, PAGE, MAP_SHARED | PROT_READ | PROT_WRITE);
     store(&world, object, 9, b'!');
+    assert_eq!(world.vm().images[(before as usize - 1) / 2].filled[&0][9], 1);
     let (image, ..) = map(&world, file, 0, PAGE, MAP_PRIVATE | PROT_READ);
     assert_eq!(world.vm().images[(image as usize - 1) / 2].filled[&0][8..11], *b"\x01!\x01");
 }
@@ -220,4 +222,28 @@ fn several_requests_of_vm_are_served_at_one_notification() {
     assert_eq!(vm.answered, [(2, 0, true); 3]);
     assert_eq!(vm.synced, [0, 0], "what is not mapped is on the disk");
     assert!(vm.unmapped.is_empty());
+}
+
+#[test]
+fn pages_that_a_predecessor_brought_are_dropped_when_the_file_changes() {
+    let mut world = World::new();
+    let file = file_of_pages(&world, 1, O_RDWR);
+    map(&world, file, 0, PAGE, MAP_PRIVATE | PROT_READ);
+    world.restart_vfs();
+    assert!(!world.vm().images[0].forgotten);
+    assert_eq!(world.pwrite(world.root, file, b"new", 0), Ok(3));
+    assert!(world.vm().images[0].forgotten);
+    let (image, ..) = map(&world, file, 0, PAGE, MAP_PRIVATE | PROT_READ);
+    assert_eq!(world.vm().images[(image as usize - 1) / 2].filled[&0][..4], *b"new\x01");
+}
+
+#[test]
+fn pages_of_a_removed_file_are_dropped() {
+    let world = World::new();
+    let file = file_of_pages(&world, 1, O_RDONLY);
+    map(&world, file, 0, PAGE, MAP_PRIVATE | PROT_READ);
+    assert_eq!(world.path_call(world.root, abi::linux::nr::UNLINK, "/file", &[]), Ok(0));
+    assert!(!world.vm().images[0].forgotten, "it is open");
+    world.close(world.root, file).unwrap();
+    assert!(world.vm().images[0].forgotten);
 }

@@ -21,6 +21,7 @@ mod opens;
 mod paths;
 mod permissions;
 mod pipes;
+mod places;
 mod poll;
 mod positions;
 mod queues;

@@ -274,6 +274,18 @@ fn access_asks_for_the_real_user() {
 }
 
 #[test]
+fn access_asks_for_the_real_group() {
+    let world = World::new();
+    world.make("/file", b"x", 0o040, (0, 70_000));
+    let program = world.fork(world.root, 0);
+    for (effective, real, may) in [(70_000, 70_001, [true, false]), (70_001, 70_000, [false, true])] {
+        world.set_ids(program, (1000, effective), (1000, real), &[]);
+        let opened = world.open(program, "/file", O_RDONLY, 0).is_ok();
+        assert_eq!([opened, world.path_call(program, nr::ACCESS, "/file", &[R_OK]).is_ok()], may);
+    }
+}
+
+#[test]
 fn only_the_superuser_makes_devices_mounts_and_new_roots() {
     let world = World::new();
     world.make_directory("/tmp", 0o1777, (0, 0));
