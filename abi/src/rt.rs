@@ -165,7 +165,7 @@ pub const CLOCK_HZ: u64 = 50;
 /// Priorities that processes, semaphores and interrupts may have: 1, the best, to this; 0 is the timer's.
 pub const PRIORITIES: u64 = 46;
 /// Harmonics, refreshes and periods are 1 to this, in ticks.
-pub const MOST_TICKS: u64 = 10_000;
+pub const MAX_TICKS: u64 = 10_000;
 /// Limit of processes with attributes.
 pub const PROCESSES: usize = 256;
 /// Limit of real-time processes, each with its message queue.

@@ -16,7 +16,7 @@ use crate::inode::{DIRECT, POINTERS};
 use crate::volume::Ext2;
 
 /// Limit of corrupt pointers, after which a file is not walked any further.
-const MOST_BROKEN: u32 = 16;
+const MAX_BROKEN: u32 = 16;
 
 /// Whether long work may be committed in parts; a successor continues after the last part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +61,7 @@ impl Freeing {
     }
 
     fn is_hopeless(&self) -> bool {
-        self.broken > MOST_BROKEN
+        self.broken > MAX_BROKEN
     }
 }
 

@@ -29,7 +29,7 @@ use crate::superblock::{
 const NAMES: usize = 2048;
 
 /// Limit of descriptor blocks that are pinned in the cache: enough for 16 GiB in blocks of 1 KiB, for a terabyte in those of 4 KiB.
-const MOST_PINNED: usize = 64;
+const MAX_PINNED: usize = 64;
 
 /// How to mount.
 #[derive(Clone, Copy, Debug)]
@@ -164,7 +164,7 @@ impl<D: BlockDevice> Ext2<D> {
         let first = u64::from(self.superblock.first_data_block) + 1;
         let end = first + u64::from(self.superblock.descriptor_blocks());
         self.cache.pin(superblock)?;
-        let most = MOST_PINNED.min(self.cache.capacity() / 4);
+        let most = MAX_PINNED.min(self.cache.capacity() / 4);
         (first..end).take(most).try_for_each(|block| self.cache.pin(block))
     }
 

@@ -24,7 +24,7 @@ const SUCCESSOR: Endpoint = Endpoint::new(abi::endpoint::slot::VFS, 2);
 /// A cache far smaller than the files.
 const LAYOUT: fs::preserve::Layout = common::LAYOUT;
 /// Times that a request may wait for the disk before a test gives it up.
-const MOST_MISSES: usize = 10_000;
+const MAX_MISSES: usize = 10_000;
 
 /// A read that the disk has begun: its sectors, and its end.
 struct Begun {
@@ -187,7 +187,7 @@ impl World {
     /// As `ask`, and the disk does what is to be done.
     fn do_it(&mut self, content: &[u8], request: impl FnOnce(GrantId) -> Message) -> (u64, Message) {
         let (tag, mut answer) = self.ask(content, request);
-        for _ in 0..MOST_MISSES {
+        for _ in 0..MAX_MISSES {
             if let Some(answer) = answer {
                 return (tag, answer);
             }

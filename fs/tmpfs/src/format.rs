@@ -12,7 +12,7 @@ use fs::file_system::{S_IFDIR, Timestamp};
 /// Bytes of a block.
 pub const BLOCK: usize = 4096;
 /// Limit of blocks: the bits of one bitmap.
-const MOST_BLOCKS: usize = BLOCK * 8;
+const MAX_BLOCKS: usize = BLOCK * 8;
 
 const BLOCK_BITMAP: usize = 2;
 const INODE_BITMAP: usize = 3;
@@ -34,12 +34,12 @@ pub struct Plan {
 impl Plan {
     /// Computes the layout for at least `content` bytes of content, limited to one group.
     pub fn new(content: u64) -> Plan {
-        let wanted = content.div_ceil(BLOCK as u64).clamp(1, MOST_BLOCKS as u64) as usize;
+        let wanted = content.div_ceil(BLOCK as u64).clamp(1, MAX_BLOCKS as u64) as usize;
         // One inode for 32 KiB of content, but enough for many small files.
         let inodes = (wanted / 8).max(64).next_multiple_of(INODES_PER_BLOCK);
         let plan = Plan { blocks: 0, inodes };
         // One more for the root directory.
-        Plan { blocks: (wanted + plan.first_free()).min(MOST_BLOCKS), ..plan }
+        Plan { blocks: (wanted + plan.first_free()).min(MAX_BLOCKS), ..plan }
     }
 
     /// Returns the size of the device in bytes.
@@ -76,8 +76,8 @@ impl Plan {
             // 1,024 shifted by this is the size of a block, and of a fragment.
             (24, 2),
             (28, 2),
-            (32, MOST_BLOCKS),
-            (36, MOST_BLOCKS),
+            (32, MAX_BLOCKS),
+            (36, MAX_BLOCKS),
             (40, self.inodes),
             (48, now.seconds as usize),
             (64, now.seconds as usize),

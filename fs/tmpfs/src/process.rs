@@ -22,7 +22,7 @@ pub const VOLUMES: usize = 8;
 /// Whether this is a service, not a part of a test, of which many run at a time on a host.
 const IS_SERVICE: bool = cfg!(target_os = "none");
 /// Limit of the content of one file system, in bytes.
-const MOST_BYTES: u64 = if IS_SERVICE { 64 << 20 } else { 4 << 20 };
+const MAX_BYTES: u64 = if IS_SERVICE { 64 << 20 } else { 4 << 20 };
 /// Size of the largest device, in bytes.
 const AREA_BYTES: usize = if IS_SERVICE { 66 << 20 } else { 5 << 20 };
 const LAYOUT: Layout = Layout { volumes: VOLUMES, cache_bytes: 512 * 1024 };
@@ -73,12 +73,12 @@ fn content_bytes(minor: u64) -> u64 {
         0 => total_memory() / 2,
         kib => kib * 1024,
     };
-    wanted.min(MOST_BYTES)
+    wanted.min(MAX_BYTES)
 }
 
 fn total_memory() -> u64 {
     let reply = ipc::call(Endpoint::VM, &vm::MemoryInfo {}.message());
-    reply.and_then(|reply| vm::MemoryInfo::results(&reply)).map_or(MOST_BYTES, |(total, ..)| total)
+    reply.and_then(|reply| vm::MemoryInfo::results(&reply)).map_or(MAX_BYTES, |(total, ..)| total)
 }
 
 fn now() -> Timestamp {

@@ -85,7 +85,7 @@ const STATUS: u16 = 6;
 const STATUS_CAPABILITIES: u32 = 0x10;
 const CAPABILITIES: u16 = 0x34;
 /// More than fit into configuration space: a longer list is a cycle.
-const MOST_CAPABILITIES: usize = 48;
+const MAX_CAPABILITIES: usize = 48;
 
 fn capabilities_in(id: u8, read: impl Fn(u16, u8) -> Result<u32>) -> Result<alloc::vec::Vec<u16>> {
     let mut found = alloc::vec::Vec::new();
@@ -93,7 +93,7 @@ fn capabilities_in(id: u8, read: impl Fn(u16, u8) -> Result<u32>) -> Result<allo
         return Ok(found);
     }
     let mut at = read(CAPABILITIES, 1)? as u16 & 0xfc;
-    for _ in 0..MOST_CAPABILITIES {
+    for _ in 0..MAX_CAPABILITIES {
         if at < 0x40 {
             break;
         }
@@ -132,6 +132,6 @@ mod tests {
 
     #[test]
     fn a_circle_of_capabilities_ends() {
-        assert!(capabilities_in(9, reader(space(0x40))).is_ok_and(|found| found.len() <= MOST_CAPABILITIES));
+        assert!(capabilities_in(9, reader(space(0x40))).is_ok_and(|found| found.len() <= MAX_CAPABILITIES));
     }
 }

@@ -15,7 +15,7 @@ use core::ops::Range;
 use crate::device::Fetch;
 
 /// Number of failed runs that are remembered.
-const MOST_FAILED: usize = 16;
+const MAX_FAILED: usize = 16;
 
 /// Completion flag of a fetch. Clones share the flag.
 #[derive(Clone, Debug, Default)]
@@ -123,7 +123,7 @@ impl Flights {
     }
 
     fn note_failure(&mut self, blocks: Range<u64>) {
-        if self.failed.len() == MOST_FAILED {
+        if self.failed.len() == MAX_FAILED {
             self.failed.remove(0);
         }
         self.failed.push(blocks);

@@ -28,7 +28,7 @@ fn refuse(wrong: bool, number: i32) -> Option<i32> {
 }
 
 fn is_time(ticks: u64) -> bool {
-    (1..=rt::MOST_TICKS).contains(&ticks)
+    (1..=rt::MAX_TICKS).contains(&ticks)
 }
 
 fn is_priority(priority: u64) -> bool {
@@ -43,7 +43,7 @@ fn start(harmonic_and_refresh: u64) -> Option<i32> {
 fn process(words: &[u64; WORDS]) -> Option<i32> {
     let [flags, priority, period, _, deadline, _, mq_size, mq_flags] = *words;
     let is_periodic = flags & flag::P_PERIODIC != 0;
-    let longest = if is_periodic { period } else { rt::MOST_TICKS };
+    let longest = if is_periodic { period } else { rt::MAX_TICKS };
     let bad_queue = mq_flags & !(flag::MQ_PRTYORDER | flag::MQ_PRTYINHERIT) != 0 || mq_flags == flag::MQ_PRTYINHERIT;
     refuse(!is_priority(priority), error::E_MRT_BADPRTY)
         .or(refuse(flags & !flag::P_PERIODIC != 0, error::E_MRT_BADFLAGS))

@@ -6,9 +6,9 @@
 use abi::symbols::Symbols;
 
 /// Most frames of a backtrace.
-pub const MOST_FRAMES: usize = 32;
+pub const MAX_FRAMES: usize = 32;
 /// How far up the stack a guess looks, in words.
-const MOST_SKIPPED: u64 = 64;
+const MAX_SKIPPED: u64 = 64;
 
 /// The words on a stack, from its top (lowest address) on.
 #[derive(Clone, Copy, Debug)]
@@ -51,7 +51,7 @@ pub fn frames<'a>(
         let at = if core::mem::take(&mut is_innermost) { frame.ip } else { frame.ip.checked_sub(1)? };
         caller(symbols, stack, frame, at)
     })
-    .take(MOST_FRAMES)
+    .take(MAX_FRAMES)
 }
 
 fn caller(symbols: &Symbols, stack: &Stack, frame: &Frame, at: u64) -> Option<Frame> {
@@ -69,7 +69,7 @@ fn caller(symbols: &Symbols, stack: &Stack, frame: &Frame, at: u64) -> Option<Fr
 /// The frame behind a function without rules. Behind the very first function there is none.
 fn guess(symbols: &Symbols, stack: &Stack, frame: &Frame, at: u64) -> Option<Frame> {
     symbols.function(at)?;
-    (0..MOST_SKIPPED).find_map(|skipped| {
+    (0..MAX_SKIPPED).find_map(|skipped| {
         let place = frame.sp.checked_add(8 * skipped)?;
         let ip = stack.word(place)?;
         symbols.rule(ip.checked_sub(1)?)?;
@@ -142,6 +142,6 @@ mod tests {
         let content = bytes(&[0x2010; 4096]);
         let stack = Stack { start: 0x8000, bytes: &content };
         let innermost = Frame { ip: 0x1004, sp: 0x8000, bp: 0x8020, is_guess: false };
-        assert!(frames(&symbols, &stack, innermost).count() <= MOST_FRAMES);
+        assert!(frames(&symbols, &stack, innermost).count() <= MAX_FRAMES);
     }
 }

@@ -133,7 +133,7 @@ pub const LONGEST_WAIT_NS: u64 = 10_000_000_000;
 /// The wait halves with every so many first waits that pass.
 const HALVED_AFTER: u64 = 32;
 /// Doublings beyond this make no difference.
-const MOST_DOUBLINGS: u32 = 30;
+const MAX_DOUBLINGS: u32 = 30;
 
 /// How long the next restart has to wait: exponential back-off that decays.
 #[derive(Clone, Debug)]
@@ -161,7 +161,7 @@ impl Backoff {
             0 => 0,
             level => self.first_ns.saturating_mul(1 << (level - 1)).min(LONGEST_WAIT_NS),
         };
-        self.level = (self.level + 1).min(MOST_DOUBLINGS);
+        self.level = (self.level + 1).min(MAX_DOUBLINGS);
         wait_ns
     }
 

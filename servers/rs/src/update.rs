@@ -17,7 +17,7 @@ use sys::{Result, StartKind};
 /// How long the old incarnation may take to prepare.
 const PREPARE_WITHIN_NS: u64 = 1_000_000_000;
 /// All new programs together; the rest of rs's heap is for what rs needs itself.
-const MOST_BYTES: usize = 1 << 20;
+const MAX_BYTES: usize = 1 << 20;
 const NS_PER_MS: u64 = 1_000_000;
 
 /// A program that came by an update: an ELF file that vm accepts.
@@ -84,7 +84,7 @@ impl<W: World> Supervisor<W> {
     pub fn room_for(&self, bytes: u64) -> Result<Vec<u8>> {
         let used: usize = self.records.iter().map(program_bytes).sum();
         let wanted = usize::try_from(bytes).map_err(|_| Errno::EFBIG)?;
-        if wanted > MOST_BYTES - used.min(MOST_BYTES) {
+        if wanted > MAX_BYTES - used.min(MAX_BYTES) {
             return Err(Errno::EFBIG);
         }
         let mut room = Vec::new();

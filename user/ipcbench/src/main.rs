@@ -24,7 +24,7 @@ const ECHO: u32 = 0x7f_0001;
 const NOTIFIED_AT: u32 = 0x7f_0002;
 const COPY: u32 = 0x7f_0003;
 const PAGE: usize = 4096;
-const MOST_BYTES: usize = 1 << 20;
+const MAX_BYTES: usize = 1 << 20;
 
 fn main(start: sys::Start) {
     if let Some(way) = start.argument("way") {
@@ -41,7 +41,7 @@ fn main(start: sys::Start) {
 /// Replies forever.
 fn pong() {
     let mut notified_at = 0;
-    let mut buffer = vec![0; PAGE + MOST_BYTES];
+    let mut buffer = vec![0; PAGE + MAX_BYTES];
     let mut message = receive();
     loop {
         let reply = match message.label {
@@ -80,7 +80,7 @@ fn ping() {
     notify(pong);
     fault();
     copy(pong, "grant_copy_4k", PAGE);
-    copy(pong, "grant_copy_1m", MOST_BYTES);
+    copy(pong, "grant_copy_1m", MAX_BYTES);
     stay();
 }
 

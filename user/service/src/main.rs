@@ -26,11 +26,11 @@ const STANDARD_ERROR: i32 = 2;
 const REFUSED: i32 = 1;
 const MISUSED: i32 = 2;
 /// Capacity of the list of services: more than any system has.
-const MOST_SERVICES: usize = 128;
+const MAX_SERVICES: usize = 128;
 /// Argument with the file of `update`.
 const FILE_ARGUMENT: usize = 3;
 /// Limit of a binary that `update` reads, in bytes; rs's own limit is lower.
-const MOST_PROGRAM_BYTES: u64 = 64 << 20;
+const MAX_PROGRAM_BYTES: u64 = 64 << 20;
 
 sys::linux_program!(main);
 
@@ -73,7 +73,7 @@ fn run(command: &Command, arguments: &Arguments) -> i32 {
 }
 
 fn list() -> Result<()> {
-    let mut records = [ServiceRecord::default(); MOST_SERVICES];
+    let mut records = [ServiceRecord::default(); MAX_SERVICES];
     let bytes = linux::service(service_call::LIST, Name::default(), records.as_mut_bytes(), 0)?;
     let count = bytes as usize / size_of::<ServiceRecord>();
     let mut output = Output::new(STANDARD_OUTPUT);
@@ -106,7 +106,7 @@ fn update(name: Name, path: &CStr) -> Result<()> {
 /// Reads a whole file into fresh memory.
 fn read_whole(file: i32) -> Result<&'static mut [u8]> {
     let bytes = linux::length(file)?;
-    if bytes > MOST_PROGRAM_BYTES {
+    if bytes > MAX_PROGRAM_BYTES {
         return Err(Errno::EFBIG);
     }
     let memory = linux::memory((bytes as usize).max(1))?;

@@ -16,7 +16,7 @@ const FOLDERS: [&CStr; 3] = [c"/var", c"/var/log", c"/var/log/crash"];
 const FOLDER_MODE: u64 = 0o755;
 const FILE_MODE: u64 = 0o644;
 /// Limit of files of one service; the last one is then overwritten.
-const MOST_FILES: u32 = 100;
+const MAX_FILES: u32 = 100;
 /// Capacity of the path of a report, in bytes.
 const PATH_BYTES: usize = 64;
 
@@ -59,14 +59,14 @@ fn write_file(name: Name, text: &[u8]) -> Result<()> {
 }
 
 fn create(name: Name) -> Result<i32> {
-    for number in 1..MOST_FILES {
+    for number in 1..MAX_FILES {
         match linux::open(Path::of(name, number)?.as_c_str()?, open::WRITE | open::CREATE | open::EXCLUSIVE, FILE_MODE)
         {
             Err(Errno::EEXIST) => {}
             result => return result,
         }
     }
-    let last = Path::of(name, MOST_FILES)?;
+    let last = Path::of(name, MAX_FILES)?;
     linux::open(last.as_c_str()?, open::WRITE | open::CREATE | open::TRUNCATE, FILE_MODE)
 }
 
@@ -107,7 +107,7 @@ mod tests {
     fn a_report_is_named_after_its_service_and_a_number() {
         let path = Path::of(Name::new("virtio_blk").expect("is a name"), 7).expect("is short");
         assert_eq!(path.as_c_str(), Ok(c"/var/log/crash/virtio_blk-7.txt"));
-        let longest = Path::of(Name::new("sixteen_letters_").expect("is a name"), MOST_FILES).expect("is short");
+        let longest = Path::of(Name::new("sixteen_letters_").expect("is a name"), MAX_FILES).expect("is short");
         assert!(longest.as_c_str().is_ok());
     }
 }

@@ -2016,7 +2016,7 @@ struct skink_rs_arguments {
 #define SKINK_RT_PRIORITIES 46ull
 
 /* Harmonics, refreshes and periods are 1 to this, in ticks. */
-#define SKINK_RT_MOST_TICKS 0x2710ull
+#define SKINK_RT_MAX_TICKS 0x2710ull
 
 /* Limit of processes with attributes. */
 #define SKINK_RT_PROCESSES 256u

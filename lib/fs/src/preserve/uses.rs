@@ -19,7 +19,7 @@ pub const BYTES: usize = MOST * 8;
 
 const COUNT_SHIFT: u32 = 32;
 const CHECK_SHIFT: u32 = 56;
-const MOST_USES: u32 = (1 << (CHECK_SHIFT - COUNT_SHIFT)) - 1;
+const MAX_USES: u32 = (1 << (CHECK_SHIFT - COUNT_SHIFT)) - 1;
 /// Entries the index is laid out for.
 const EXPECTED: usize = 2048;
 
@@ -74,7 +74,7 @@ impl Uses {
     /// Increments the count. `ENFILE` if the table is full.
     pub fn add(&mut self, node: u32) -> Result<(), Errno> {
         let count = self.count(node).unwrap_or(0);
-        if count == MOST_USES {
+        if count == MAX_USES {
             return Err(Errno::ENFILE);
         }
         self.set(node, count + 1)
@@ -97,7 +97,7 @@ impl Uses {
             None if self.index.len() == MOST => return Err(Errno::ENFILE),
             None => self.index.insert(node.into()),
         };
-        self.put(slot, entry(node, count.min(MOST_USES)));
+        self.put(slot, entry(node, count.min(MAX_USES)));
         Ok(())
     }
 
@@ -138,7 +138,7 @@ impl Uses {
 }
 
 fn count_in(word: u64) -> u32 {
-    (word >> COUNT_SHIFT) as u32 & MOST_USES
+    (word >> COUNT_SHIFT) as u32 & MAX_USES
 }
 
 fn entry(node: u32, count: u32) -> u64 {

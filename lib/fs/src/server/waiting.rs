@@ -17,7 +17,7 @@ use crate::flights::Arrival;
 use crate::preserve::VolumeMemory;
 
 /// Times that a request misses blocks without moving anything before it waits for them.
-const MOST_MISSES: u32 = 32;
+const MAX_MISSES: u32 = 32;
 
 /// The request has missed a block, which arrives later.
 #[derive(Clone, Debug)]
@@ -71,7 +71,7 @@ impl Waiting {
 
     /// Whether the work left behind shall wait for its blocks.
     pub fn is_clean_up_stuck(&self) -> bool {
-        self.clean_up_misses >= MOST_MISSES
+        self.clean_up_misses >= MAX_MISSES
     }
 
     /// The block that the freeing of deleted files waits for, when `reply` depends on what is free.
@@ -101,7 +101,7 @@ where
     /// Runs a request that has come so far. `None` when it waits for a block.
     pub(super) fn attempt(&mut self, message: &Message, mut progress: Progress) -> Option<Message> {
         let before = (progress.done, self.commits());
-        let answered = if progress.misses < MOST_MISSES {
+        let answered = if progress.misses < MAX_MISSES {
             self.answer_once(message, &mut progress.done)
         } else {
             self.while_blocking(|server| server.answer_once(message, &mut progress.done))

@@ -1,7 +1,7 @@
 //! The request in progress, by which a successor knows what its predecessor died over.
 //!
 //! The sender repeats the request word for word. If the answer was ready, it is given; else the request is handled once more, and
-//! if the service dies of it [`MOST_DEATHS`] times, it is refused. So no request kills a service for ever.
+//! if the service dies of it [`MAX_DEATHS`] times, it is refused. So no request kills a service for ever.
 //!
 //! [`InProgress`] is for state in retained memory, [`Tries`] for state in preserved memory.
 
@@ -13,7 +13,7 @@ use abi::message::{LINUX_LABELS, REPEATED};
 use abi::{Endpoint, Message};
 
 /// After this many deaths over one request, the request is to blame.
-pub const MOST_DEATHS: u32 = 2;
+pub const MAX_DEATHS: u32 = 2;
 
 /// What to do with a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +56,7 @@ impl InProgress {
         let (recall, is_settled) = match suspect.answer {
             _ if !is_same(&suspect.message, message) => (Recall::New, true),
             Some(answer) => (Recall::Answered(answer), true),
-            None if suspect.deaths >= MOST_DEATHS => (Recall::Refused, true),
+            None if suspect.deaths >= MAX_DEATHS => (Recall::Refused, true),
             None => (Recall::New, false),
         };
         if is_settled {

@@ -3,7 +3,7 @@
 //! A death counts only when the request got nowhere in it: a commit of its own is progress. Other requests may run in between; they
 //! acquit nobody.
 
-use super::MOST_DEATHS;
+use super::MAX_DEATHS;
 use sys::keep::Part;
 
 /// The request in progress: 0 for none.
@@ -87,7 +87,7 @@ impl Tries {
     /// A request is refused once; what asks again may have been mended.
     #[cold]
     fn is_refused(&mut self, tag: u64, slot: u64) -> bool {
-        let is_refused = self.is_suspect(tag, slot) && self.part.word(DEATHS) >= u64::from(MOST_DEATHS);
+        let is_refused = self.is_suspect(tag, slot) && self.part.word(DEATHS) >= u64::from(MAX_DEATHS);
         if is_refused {
             self.suspect(0, 0, 0);
         }

@@ -5,7 +5,7 @@ use crate::check::check_word;
 use core::marker::PhantomData;
 
 /// Most words of one record.
-const MOST_WORDS: usize = 32;
+const MAX_WORDS: usize = 32;
 
 /// The records of a table: anything that fits into a few words.
 pub trait Record: Copy {
@@ -52,7 +52,7 @@ impl<R: Record> Table<R> {
     /// # Panics
     /// When the memory is too small.
     pub fn lay_out(recover: &Recover, count: usize) -> Self {
-        assert!(R::WORDS <= MOST_WORDS, "a record has at most {MOST_WORDS} words");
+        assert!(R::WORDS <= MAX_WORDS, "a record has at most {MAX_WORDS} words");
         Table { first: recover.take(count * (R::WORDS + 1)), count, records: PhantomData }
     }
 
@@ -76,7 +76,7 @@ impl<R: Record> Table<R> {
         if check_word == 0 {
             return Entry::Empty;
         }
-        let mut words = [0; MOST_WORDS];
+        let mut words = [0; MAX_WORDS];
         let words = &mut words[..R::WORDS];
         for (offset, word) in words.iter_mut().enumerate() {
             *word = recover.word(at + 1 + offset);
@@ -159,7 +159,7 @@ fn with_words<R: Record>(record: &R, act: impl FnOnce(&[u64])) {
         0..=2 => fill::<2, R>(record, act),
         3..=4 => fill::<4, R>(record, act),
         5..=8 => fill::<8, R>(record, act),
-        _ => fill::<MOST_WORDS, R>(record, act),
+        _ => fill::<MAX_WORDS, R>(record, act),
     }
 }
 

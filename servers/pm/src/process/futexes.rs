@@ -18,7 +18,7 @@ const TID: u32 = 0x3fff_ffff;
 /// Bit of a pointer to an entry: its futex passes on priorities, and the kernel takes care of it.
 const INHERITS: u64 = 1;
 /// Entries that are looked at, as in Linux: the list may be a circle.
-const MOST_ENTRIES: usize = 2048;
+const MAX_ENTRIES: usize = 2048;
 
 impl<S: System> Programs<S> {
     /// Marks the robust futexes that the thread holds. As Linux: a corrupt list ends the walk without an error.
@@ -32,7 +32,7 @@ impl<S: System> Programs<S> {
     fn walk_robust_list(&mut self, t: ThreadIndex, head: u64) -> Result<()> {
         let [first, offset, pending] = self.read_words(t, head)?;
         let mut entry = first;
-        for _ in 0..MOST_ENTRIES {
+        for _ in 0..MAX_ENTRIES {
             if entry & !INHERITS == head {
                 break;
             }

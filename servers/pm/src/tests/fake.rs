@@ -20,7 +20,7 @@ pub const ENTRY: u64 = 0x402000;
 pub const HEADERS: (u64, u64) = (0x403000, 7);
 pub const INTERPRETER: u64 = 0x404000;
 /// Threads that the kernel has room for, and their first slot.
-pub const MOST_THREADS: usize = abi::endpoint::SLOTS - FIRST_SLOT;
+pub const MAX_THREADS: usize = abi::endpoint::SLOTS - FIRST_SLOT;
 const FIRST_SLOT: usize = abi::endpoint::SERVICE_SLOTS;
 /// The kernel's log.
 pub const LOG: &[u8] = b"first line\nlast line\n";
@@ -121,7 +121,7 @@ impl Fake {
 
     /// The thread that was made last.
     pub fn newest(&self) -> Endpoint {
-        Endpoint::new(FIRST_SLOT + self.slots % MOST_THREADS, (1 + self.slots / MOST_THREADS) as u32)
+        Endpoint::new(FIRST_SLOT + self.slots % MAX_THREADS, (1 + self.slots / MAX_THREADS) as u32)
     }
 
     /// Fails as the test wants.
@@ -157,7 +157,7 @@ fn fresh_memory() -> Rc<RefCell<Vec<u8>>> {
 impl System for Fake {
     fn fork(&mut self, parent: Endpoint) -> Result<Endpoint> {
         self.enter();
-        if self.threads.len() >= MOST_THREADS {
+        if self.threads.len() >= MAX_THREADS {
             return Err(Errno::EAGAIN);
         }
         let registers = match self.threads.get(&parent.0) {

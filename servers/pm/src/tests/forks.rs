@@ -76,7 +76,7 @@ fn ids_are_written_where_flags_say() {
         let (_, parent) = world.fork(world.init);
         world.write(parent, WORD, &[5 << 32, 5 << 32]);
         let (pid, child) = clone(&mut world, parent, flags | CHLD);
-        let words = |written: [u64; 2]| written.map(|written| 5 << 32 | written * pid);
+        let words = |written: [u64; 2]| written.map(|written| (5 << 32) | (written * pid));
         assert_eq!(world.words(parent, WORD), words(in_parent), "{flags:#x}, parent");
         assert_eq!(world.words(child, WORD), words(in_child), "{flags:#x}, child");
     }

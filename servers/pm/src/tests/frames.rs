@@ -105,7 +105,7 @@ fn a_handler_finds_its_frame_below_the_red_zone() {
         world.call(child, nr::RT_SIGPROCMASK, &[2, BUFFER, 0, 8]);
         world.thread(child).registers = registers;
         interrupt(&mut world, child, pid);
-        let frame = (((stack_pointer - 128) & !63) - FRAME_BYTES & !15) - 8;
+        let frame = ((((stack_pointer - 128) & !63) - FRAME_BYTES) & !15) - 8;
         let mut expected = words;
         (expected[8], expected[9], expected[12], expected[13]) = (USR1, frame + INFO, frame + FLAGS, 0);
         (expected[15], expected[16], expected[17]) = (frame, HANDLER, 0x5_0fd7 & !0x1_0500);
@@ -166,7 +166,7 @@ fn the_state_of_the_fpu_is_saved_behind_the_frame_with_linuxs_marks() {
     interrupt(&mut world, child, pid);
     let fpu = (top - 836) & !63;
     let frame = world.thread(child).registers.rsp;
-    assert_eq!(frame, (fpu - FRAME_BYTES & !15) - 8);
+    assert_eq!(frame, ((fpu - FRAME_BYTES) & !15) - 8);
     assert_eq!(world.read(child, frame + FLAGS), 7);
     assert_eq!(world.read(child, frame + MACHINE + FPU), fpu);
     let saved = world.read_bytes(child, fpu, 836);
@@ -237,7 +237,7 @@ fn a_handler_for_it_runs_on_the_alternate_stack_until_it_returns() {
     let before = world.thread(child).registers.rsp;
     interrupt(&mut world, child, pid);
     let frame = world.thread(child).registers.rsp;
-    assert_eq!(frame, (((STACK + STACK_BYTES) & !63) - FRAME_BYTES & !15) - 8);
+    assert_eq!(frame, ((((STACK + STACK_BYTES) & !63) - FRAME_BYTES) & !15) - 8);
     assert_eq!(world.words(child, frame + USED_STACK), [STACK, 0, STACK_BYTES]);
     assert_eq!(world.read(child, frame + MACHINE + RSP), before);
     assert_eq!(stack(&mut world, child), [STACK, 1, STACK_BYTES], "busy");
@@ -256,7 +256,7 @@ fn a_second_handler_stays_on_the_alternate_stack_where_the_first_one_is() {
     world.call(world.init, nr::KILL, &[pid, USR2]);
     world.report_interrupted(child, None);
     let second = world.thread(child).registers.rsp;
-    assert_eq!(second, (((first - 128) & !63) - FRAME_BYTES & !15) - 8);
+    assert_eq!(second, ((((first - 128) & !63) - FRAME_BYTES) & !15) - 8);
     assert_eq!(world.words(child, second + USED_STACK), [STACK, 1, STACK_BYTES]);
 }
 

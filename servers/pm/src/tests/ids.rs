@@ -241,7 +241,7 @@ fn an_unknown_version_of_capabilities_is_answered_with_the_known_one() {
     let mut world = World::new();
     let init = world.init;
     for number in [nr::CAPGET, nr::CAPSET] {
-        world.write(init, BUFFER, &[VERSION + 1 | 5 << 32]);
+        world.write(init, BUFFER, &[(VERSION + 1) | (5 << 32)]);
         assert_eq!(world.call(init, number, &[BUFFER, DATA]), failed(Errno::EINVAL));
         assert_eq!(world.read(init, BUFFER), VERSION | 5 << 32);
     }

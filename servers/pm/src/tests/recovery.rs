@@ -266,7 +266,7 @@ fn children_are_in_order_of_their_age_before_and_after() {
 fn threads_are_in_order_of_their_ids_the_first_one_first() {
     let mut world = World::new();
     // The slots of the kernel begin anew meanwhile.
-    world.pm.programs.system.slots = super::fake::MOST_THREADS - 3;
+    world.pm.programs.system.slots = super::fake::MAX_THREADS - 3;
     let (pid, child) = world.fork(world.init);
     let threads: Vec<Endpoint> = (0..3)
         .map(|_| {

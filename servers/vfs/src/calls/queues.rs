@@ -26,8 +26,8 @@ use sys::time;
 const MESSAGES: u64 = 10;
 const MESSAGE_BYTES: u64 = 8192;
 /// The most that root may ask for.
-const MOST_MESSAGES: u64 = 65536;
-const MOST_MESSAGE_BYTES: u64 = 16 << 20;
+const MAX_MESSAGES: u64 = 65536;
+const MAX_MESSAGE_BYTES: u64 = 16 << 20;
 /// Bytes of all queues of a user (`RLIMIT_MSGQUEUE`).
 const USER_BYTES: u64 = 819_200;
 /// What Linux adds for each message.
@@ -295,7 +295,7 @@ fn rank(who: Endpoint) -> u32 {
 
 /// Messages and their bytes, if a queue may have so many.
 fn check_size(messages: u64, bytes: u64, root: bool) -> Result<(u64, u64), Errno> {
-    let (most, most_bytes) = if root { (MOST_MESSAGES, MOST_MESSAGE_BYTES) } else { (MESSAGES, MESSAGE_BYTES) };
+    let (most, most_bytes) = if root { (MAX_MESSAGES, MAX_MESSAGE_BYTES) } else { (MESSAGES, MESSAGE_BYTES) };
     let good = (1..=most).contains(&messages) && (1..=most_bytes).contains(&bytes);
     if good { Ok((messages, bytes)) } else { Err(Errno::EINVAL) }
 }

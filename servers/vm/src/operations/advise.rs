@@ -15,7 +15,7 @@ const MS_ASYNC: u64 = 1;
 const MS_INVALIDATE: u64 = 2;
 const MS_SYNC: u64 = 4;
 /// Most files of one msync: the rest is left to the next call.
-const MOST_FILES: usize = LEAF_PAGES as usize;
+const MAX_FILES: usize = LEAF_PAGES as usize;
 /// Bytes of the answer of mincore that are written at a time.
 const ANSWER_BYTES: usize = 4096;
 
@@ -128,7 +128,7 @@ impl AddressSpace {
                 Backing::Object(file, _)
                     if flags & MS_SYNC != 0
                         && region.shows_shared_file(memory)
-                        && files.len() < MOST_FILES
+                        && files.len() < MAX_FILES
                         && !files.contains(&file) =>
                 {
                     files.push(file);

@@ -9,9 +9,9 @@ use std::fmt::Write;
 const RECOVERING: [&str; 6] = ["vfs", "ext2", "tty", "procfs", "devfs", "ds"];
 
 /// Limit of lost systems, in per cent of the manifested mutations of servers.
-const MOST_LOST: u32 = 5;
+const MAX_LOST: u32 = 5;
 /// The limit in a small campaign, whose few trials vary more.
-const MOST_LOST_OF_FEW: u32 = 10;
+const MAX_LOST_OF_FEW: u32 = 10;
 
 /// One figure.
 struct Figure {
@@ -29,7 +29,7 @@ fn figures(results: &Results, size: Size) -> [Figure; 4] {
     let all_kills = results.count(Part::Kills, |_| true);
     let drivers = results.count(Part::Mutations, |name| results.is_driver(name));
     let servers = results.count(Part::Mutations, |name| !results.is_driver(name));
-    let most_lost = if size == Size::ALL { MOST_LOST } else { MOST_LOST_OF_FEW };
+    let most_lost = if size == Size::ALL { MAX_LOST } else { MAX_LOST_OF_FEW };
     let lost = servers.of(Outcome::Lost);
     [
         Figure {

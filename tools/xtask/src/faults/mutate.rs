@@ -11,7 +11,7 @@ use iced_x86::{
 };
 
 /// Most bytes that one kernel call changes.
-const MOST_BYTES: usize = 8;
+const MAX_BYTES: usize = 8;
 /// Instructions are drawn so often for one mutation at most.
 const DRAWS: usize = 10_000;
 
@@ -86,7 +86,7 @@ impl Text {
         let first = (0..new.len()).find(differs)?;
         let last = (0..new.len()).rfind(differs)?;
         let range = first..=last;
-        if range.clone().count() > MOST_BYTES {
+        if range.clone().count() > MAX_BYTES {
             return None;
         }
         let changed = Decoder::with_ip(64, new, instruction.ip(), DecoderOptions::NONE).decode();
@@ -193,7 +193,7 @@ fn is_branch(code: Code) -> bool {
 
 /// Bytes that do nothing, as many as `old`: single ones, or a jump over the rest of it.
 fn drop_it(old: &[u8]) -> Vec<u8> {
-    if old.len() <= MOST_BYTES {
+    if old.len() <= MAX_BYTES {
         return vec![0x90; old.len()];
     }
     let mut bytes = old.to_vec();

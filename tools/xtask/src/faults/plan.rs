@@ -14,7 +14,7 @@ use std::path::Path;
 /// How large a campaign is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
-    /// Services are killed after every k-th message up to [`MOST_MESSAGES`] (1), or after some of them.
+    /// Services are killed after every k-th message up to [`MAX_MESSAGES`] (1), or after some of them.
     pub every_kill: bool,
     /// Mutations of all services together.
     pub mutations: u32,
@@ -30,7 +30,7 @@ impl Size {
 }
 
 /// The largest k.
-const MOST_MESSAGES: u32 = 200;
+const MAX_MESSAGES: u32 = 200;
 /// The k of a small campaign: dense where a service has just begun, and the largest.
 const SOME_MESSAGES: [u32; 14] = [1, 2, 3, 4, 5, 7, 10, 14, 20, 31, 50, 82, 131, 200];
 /// The instruction `syscall`.
@@ -79,7 +79,7 @@ pub fn trials(targets: &[Target], ran: impl Fn(usize, u64) -> bool, size: Size, 
         let number = trials.len() as u32 + 1;
         trials.push(Trial { number, part, service: name.clone(), fault, restartable: *restartable });
     };
-    let kills: Vec<u32> = if size.every_kill { (1..=MOST_MESSAGES).collect() } else { SOME_MESSAGES.to_vec() };
+    let kills: Vec<u32> = if size.every_kill { (1..=MAX_MESSAGES).collect() } else { SOME_MESSAGES.to_vec() };
     for messages in kills {
         for target in targets {
             add(Part::Kills, target, Fault::KillAfter(messages));

@@ -38,7 +38,7 @@ const LOOK: Duration = Duration::from_millis(100);
 const DISK_MIB: u64 = 16;
 const RAW_BYTES: u64 = 1 << 20;
 /// How often a trial is asked for whose command or report does not arrive.
-const MOST_TRIES: u32 = 3;
+const MAX_TRIES: u32 = 3;
 /// How much of the console a reason for a loss is looked for in.
 const CONSOLE_LINES: usize = 12;
 
@@ -157,7 +157,7 @@ impl Session {
                     if let Some(report) = report {
                         return Ok(self.correct(report, trial, said));
                     }
-                    if tries == MOST_TRIES {
+                    if tries == MAX_TRIES {
                         let reason = "report/serial line/report garbled".to_string();
                         return Ok(Report { outcome: Outcome::Corrupted, ..Report::lost(trial.number, reason) });
                     }

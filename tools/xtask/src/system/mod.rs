@@ -42,13 +42,13 @@ fn text_of(workspace: &Workspace, name: &str) -> Result<String> {
 }
 
 /// How many systems may extend each other in a row: enough, and not for ever when they go in a circle.
-const MOST_EXTENSIONS: usize = 4;
+const MAX_EXTENSIONS: usize = 4;
 
 /// The system in `text`, which stands in the file `path`, over the one that it extends, and so on.
 fn parse(path: &str, text: &str, text_of: &dyn Fn(&str) -> Result<String>) -> Result<Written> {
     let read = |path: &str, text: &str| written::parse(text).map_err(|wrong| anyhow::anyhow!("{path}{wrong}"));
     let (mut keys, mut last) = read(path, text)?;
-    for _ in 0..MOST_EXTENSIONS {
+    for _ in 0..MAX_EXTENSIONS {
         let Some(base) = last.extends else {
             return written::system(keys).map_err(|wrong| anyhow::anyhow!("{path}: {wrong}"));
         };
@@ -56,7 +56,7 @@ fn parse(path: &str, text: &str, text_of: &dyn Fn(&str) -> Result<String>) -> Re
         let (lower, written) = read(&format!("systems/{base}.toml"), &text)?;
         (keys, last) = (written::over(keys, lower), written);
     }
-    bail!("{path}: extends: expected at most {MOST_EXTENSIONS} systems over each other")
+    bail!("{path}: extends: expected at most {MAX_EXTENSIONS} systems over each other")
 }
 
 /// The names of the systems there are.

@@ -19,7 +19,7 @@ const SYSTEM: &str = "system";
 const SYSTASK: &str = "systask";
 const WORST_QUEUE: u32 = 15;
 /// The longest wait before a restart that a first wait may be; rs waits no longer than this.
-const MOST_BACKOFF_MS: u32 = 10_000;
+const MAX_BACKOFF_MS: u32 = 10_000;
 
 /// The ways to a port, by name.
 const WAYS: [(&str, u32); 4] = [
@@ -188,8 +188,8 @@ fn check_ranges(written: &WrittenService) -> Result<(), String> {
     if written.heartbeat_ms > 0 && written.heartbeat_misses == 0 {
         return Err("heartbeat_misses: expected more than 0 for a service with heartbeats".to_string());
     }
-    if written.backoff_ms > MOST_BACKOFF_MS {
-        return Err(format!("backoff_ms: expected at most {MOST_BACKOFF_MS}, not {}", written.backoff_ms));
+    if written.backoff_ms > MAX_BACKOFF_MS {
+        return Err(format!("backoff_ms: expected at most {MAX_BACKOFF_MS}, not {}", written.backoff_ms));
     }
     if written.trial_ms == 0 {
         return Err("trial_ms: expected more than 0".to_string());

@@ -42,7 +42,7 @@ pub fn real_time_control<M: Machine>(kernel: &mut Kernel, m: &mut M, arguments: 
 /// Harmonic and refresh are the halves of `argument`.
 fn control_mode<M: Machine>(kernel: &mut Kernel, m: &mut M, request: Request, words: &mut Words) -> Result<u64, Errno> {
     let (operation, _, argument) = request;
-    let ticks = |number: u64| (number & u32::MAX as u64).clamp(1, rt::MOST_TICKS);
+    let ticks = |number: u64| (number & u32::MAX as u64).clamp(1, rt::MAX_TICKS);
     let (harmonic, refresh) = (ticks(argument), ticks(argument >> 32));
     let (is_on, is_active) = (kernel.mrt.system.is_on, kernel.mrt.system.active != 0);
     let wrong = match operation {

@@ -162,7 +162,7 @@ pub fn set_descriptor<M: Machine>(kernel: &mut Kernel, m: &mut M, number: u64, w
     }
     let task = process::find_helper(kernel, task as i64, NOBODY, rt::error::E_MRT_BADTASK)?;
     let watchdog = process::find_helper(kernel, watchdog as i64, NOBODY, rt::error::E_MRT_BADWDOG)?;
-    let period = period.clamp(1, rt::MOST_TICKS);
+    let period = period.clamp(1, rt::MAX_TICKS);
     let number = number as usize;
     if kind & irq::TDIRQ != 0
         && kernel.mrt.interrupts.descriptors[number].timer == 0

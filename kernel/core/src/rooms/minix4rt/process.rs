@@ -137,7 +137,7 @@ pub fn set_attributes(kernel: &mut Kernel, process: u16, words: &Words) -> Resul
     let [flags, baseprty, period, limit, deadline, watchdog, mq_size, mq_flags] = *words;
     let periodic = flags & flag::P_PERIODIC != 0;
     let (baseprty, mq_size) = (baseprty.clamp(1, rt::PRIORITIES), mq_size.min(QUEUE_ENTRIES));
-    let (period, deadline) = (period.clamp(periodic as u64, rt::MOST_TICKS), deadline.min(rt::MOST_TICKS));
+    let (period, deadline) = (period.clamp(periodic as u64, rt::MAX_TICKS), deadline.min(rt::MAX_TICKS));
     let watchdog = find_helper(kernel, watchdog as i64, process, rt::error::E_MRT_BADWDOG)? as i64;
     let limit = if periodic { 0 } else { limit };
     kernel.mrt.processes[process as usize].attributes =

@@ -46,7 +46,7 @@ fn attributes_are_read_back_as_they_were_set() {
 fn attributes_stay_within_their_limits() {
     let mut w = world();
     let slot = w.candidate(plain(1));
-    let most = rt::MOST_TICKS;
+    let most = rt::MAX_TICKS;
     for (given, taken) in [(0, 1), (1, 1), (46, 46), (47, 46), (u64::MAX, 46)] {
         w.sets_attributes(slot, plain(given)).expect("set");
         assert_eq!(attributes_of(&mut w, slot)[1], taken, "priority {given}");
