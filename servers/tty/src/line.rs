@@ -5,7 +5,7 @@
 //! tty died, neither loses nor doubles a byte.
 
 use crate::Tty;
-use crate::serial::Order;
+use crate::serial::Command;
 use crate::terminal::Terminal;
 use abi::{Endpoint, Errno, chardev};
 use alloc::{rc::Rc, vec};
@@ -44,7 +44,7 @@ impl Line {
 pub fn start(tty: &Rc<Tty>, index: usize, uart: &Peer) {
     tty.runtime.spawn(receive(tty.clone(), index, uart.clone()));
     tty.runtime.spawn(send(tty.clone(), index, uart.clone()));
-    tty.runtime.spawn(order(tty.clone(), index, uart.clone()));
+    tty.runtime.spawn(command(tty.clone(), index, uart.clone()));
 }
 
 async fn receive(tty: Rc<Tty>, index: usize, uart: Peer) {
@@ -99,27 +99,27 @@ async fn send(tty: Rc<Tty>, index: usize, uart: Peer) {
     }
 }
 
-async fn order(tty: Rc<Tty>, index: usize, uart: Peer) {
+async fn command(tty: Rc<Tty>, index: usize, uart: Peer) {
     first_birth(&tty, &uart).await;
     let line = &tty.lines[index];
     loop {
-        let next = line.terminal.borrow_mut().orders.pop_front();
-        let Some(order) = next else {
+        let next = line.terminal.borrow_mut().commands.pop_front();
+        let Some(command) = next else {
             line.changed.wait().await;
             continue;
         };
-        let result = match order.message(index as u64) {
+        let result = match command.message(index as u64) {
             Some(control) => uart.request(control.message(), Repeat::Yes).await.and_then(|reply| reply.result()),
             None => Ok(0),
         };
-        if let Order::Pause(duration_ns) = order {
+        if let Command::Pause(duration_ns) = command {
             tty.runtime.sleep_ns(duration_ns).await;
         }
-        match (order.ticket(), result) {
+        match (command.ticket(), result) {
             (Some(ticket), result) => tty.with(index, |terminal, world| terminal.order_done(world, ticket, result)),
             // Commands to a line that does not exist are discarded.
             (None, Ok(_) | Err(Errno::ENXIO)) => {}
-            (None, Err(error)) => sys::log!("serial line {index}: {order:?}: {error}"),
+            (None, Err(error)) => sys::log!("serial line {index}: {command:?}: {error}"),
         }
     }
 }

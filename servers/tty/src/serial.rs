@@ -9,7 +9,7 @@ use abi::{Endpoint, GrantId};
 
 /// A command to uart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
+pub enum Command {
     /// `SET_LINE`.
     Settings(u64),
     /// `SET_MODEM`.
@@ -19,7 +19,7 @@ pub enum Order {
     /// `SEND_NOW`.
     SendNow(u8),
     /// `GET_MODEM`, for the request that waits for it.
-    AskModem(Ticket),
+    GetModem(Ticket),
     /// `DRAIN`, for the request that waits for it.
     Drain(Ticket),
     /// A wait of so many nanoseconds.
@@ -35,17 +35,17 @@ pub struct Ticket {
     pub tag: u64,
 }
 
-impl Order {
+impl Command {
     /// The message to uart, if there is one.
     pub fn message(self, minor: u64) -> Option<Control> {
         let (request, argument) = match self {
-            Order::Settings(settings) => (serial::SET_LINE, settings),
-            Order::Modem(lines) => (serial::SET_MODEM, lines),
-            Order::Break(on) => (serial::SET_BREAK, on.into()),
-            Order::SendNow(byte) => (serial::SEND_NOW, byte.into()),
-            Order::AskModem(_) => (serial::GET_MODEM, 0),
-            Order::Drain(_) => (serial::DRAIN, 0),
-            Order::Pause(_) | Order::Report(_) => return None,
+            Command::Settings(settings) => (serial::SET_LINE, settings),
+            Command::Modem(lines) => (serial::SET_MODEM, lines),
+            Command::Break(on) => (serial::SET_BREAK, on.into()),
+            Command::SendNow(byte) => (serial::SEND_NOW, byte.into()),
+            Command::GetModem(_) => (serial::GET_MODEM, 0),
+            Command::Drain(_) => (serial::DRAIN, 0),
+            Command::Pause(_) | Command::Report(_) => return None,
         };
         Some(Control { minor, request, argument, grant: GrantId::NONE, caller: 0, session: 0 })
     }
@@ -53,7 +53,7 @@ impl Order {
     /// The request that waits for its end.
     pub fn ticket(self) -> Option<Ticket> {
         match self {
-            Order::AskModem(ticket) | Order::Drain(ticket) | Order::Report(ticket) => Some(ticket),
+            Command::GetModem(ticket) | Command::Drain(ticket) | Command::Report(ticket) => Some(ticket),
             _ => None,
         }
     }

@@ -6,7 +6,7 @@
 
 use crate::discipline::{Discipline, KeySignal, MAX_INPUT};
 use crate::output::Output;
-use crate::serial::{self, Order, Ticket};
+use crate::serial::{self, Command, Ticket};
 use crate::termios::{TERMIOS_BYTES, Termios, cc, iflag, lflag};
 use crate::waiting::{AfterLine, AfterOutput, Need, Waiting};
 use abi::chardev::serial::{MODEM_DTR, MODEM_RTS};
@@ -84,7 +84,7 @@ pub struct Terminal {
     /// XOFF has been sent, and no XON since.
     holds_back: bool,
     /// Commands for uart.
-    pub(crate) orders: VecDeque<Order>,
+    pub(crate) commands: VecDeque<Command>,
 }
 
 impl Terminal {
@@ -102,7 +102,7 @@ impl Terminal {
             modem: MODEM_DTR | MODEM_RTS,
             received: 0,
             holds_back: false,
-            orders: VecDeque::new(),
+            commands: VecDeque::new(),
         }
     }
 
@@ -133,8 +133,8 @@ impl Terminal {
         (terminal.session, terminal.group) = (reader.number()? as u32, reader.number()? as u32);
         (terminal.opened, terminal.modem) = (reader.number()? != 0, reader.number()?);
         (terminal.received, terminal.holds_back) = (reader.number()?, reader.number()? != 0);
-        terminal.orders =
-            [Order::Settings(serial::line_settings(&terminal.termios)), Order::Modem(terminal.modem)].into();
+        terminal.commands =
+            [Command::Settings(serial::line_settings(&terminal.termios)), Command::Modem(terminal.modem)].into();
         Some(terminal)
     }
 
@@ -380,14 +380,14 @@ impl Terminal {
     }
 
     fn order_after_output(&mut self, ticket: Ticket, after: AfterOutput) -> AfterLine {
-        self.orders.push_back(Order::Drain(ticket));
+        self.commands.push_back(Command::Drain(ticket));
         match after {
             AfterOutput::Drain(settings) => AfterLine::Settings(settings),
             AfterOutput::Break(duration_ns) => {
-                self.orders.pop_back();
-                let orders =
-                    [Order::Break(true), Order::Pause(duration_ns), Order::Break(false), Order::Report(ticket)];
-                self.orders.extend(orders);
+                self.commands.pop_back();
+                let commands =
+                    [Command::Break(true), Command::Pause(duration_ns), Command::Break(false), Command::Report(ticket)];
+                self.commands.extend(commands);
                 AfterLine::Settings(None)
             }
         }
@@ -399,10 +399,10 @@ impl Terminal {
         let waiting = self.discipline.len();
         if !self.holds_back && uses && waiting > MAX_INPUT / 4 * 3 {
             self.holds_back = true;
-            self.orders.push_back(Order::SendNow(self.termios.characters[cc::VSTOP]));
+            self.commands.push_back(Command::SendNow(self.termios.characters[cc::VSTOP]));
         } else if self.holds_back && (!uses || waiting < MAX_INPUT / 4) {
             self.holds_back = false;
-            self.orders.push_back(Order::SendNow(self.termios.characters[cc::VSTART]));
+            self.commands.push_back(Command::SendNow(self.termios.characters[cc::VSTART]));
         }
     }
 
@@ -433,7 +433,7 @@ impl Terminal {
         self.discipline.mode_changed(&self.termios, &new);
         let (old_line, new_line) = (serial::line_settings(&self.termios), serial::line_settings(&new));
         if old_line != new_line {
-            self.orders.push_back(Order::Settings(new_line));
+            self.commands.push_back(Command::Settings(new_line));
         }
         self.termios = new;
     }

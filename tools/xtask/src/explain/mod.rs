@@ -150,7 +150,7 @@ impl Printer<'_> {
     fn heading(&mut self, command: &str, topic: Option<&Topic>) {
         self.line(&format!("$ {command}"));
         if let Some(topic) = topic {
-            self.line(&format!("{}. Told are the calls: {}.", topic.about, topic.calls.join(", ")));
+            self.line(&format!("{}. Only these calls are shown: {}.", topic.about, topic.calls.join(", ")));
         }
         self.line("A -> B: A asks B; what B does for it is indented; \"=\" is the answer.\n");
     }
