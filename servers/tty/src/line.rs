@@ -44,11 +44,11 @@ impl Line {
 pub fn start(tty: &Rc<Tty>, index: usize, uart: &Peer) {
     tty.runtime.spawn(receive(tty.clone(), index, uart.clone()));
     tty.runtime.spawn(send(tty.clone(), index, uart.clone()));
-    tty.runtime.spawn(command(tty.clone(), index, uart.clone()));
+    tty.runtime.spawn(send_commands(tty.clone(), index, uart.clone()));
 }
 
 async fn receive(tty: Rc<Tty>, index: usize, uart: Peer) {
-    first_birth(&tty, &uart).await;
+    wait_for_uart(&tty, &uart).await;
     let line = &tty.lines[index];
     loop {
         let position = match &*line.terminal.borrow() {
@@ -75,7 +75,7 @@ async fn receive(tty: Rc<Tty>, index: usize, uart: Peer) {
 }
 
 async fn send(tty: Rc<Tty>, index: usize, uart: Peer) {
-    first_birth(&tty, &uart).await;
+    wait_for_uart(&tty, &uart).await;
     let line = &tty.lines[index];
     loop {
         let mut chunk = vec![0; CHUNK];
@@ -99,8 +99,8 @@ async fn send(tty: Rc<Tty>, index: usize, uart: Peer) {
     }
 }
 
-async fn command(tty: Rc<Tty>, index: usize, uart: Peer) {
-    first_birth(&tty, &uart).await;
+async fn send_commands(tty: Rc<Tty>, index: usize, uart: Peer) {
+    wait_for_uart(&tty, &uart).await;
     let line = &tty.lines[index];
     loop {
         let next = line.terminal.borrow_mut().commands.pop_front();
@@ -116,7 +116,7 @@ async fn command(tty: Rc<Tty>, index: usize, uart: Peer) {
             tty.runtime.sleep_ns(duration_ns).await;
         }
         match (command.ticket(), result) {
-            (Some(ticket), result) => tty.with(index, |terminal, world| terminal.order_done(world, ticket, result)),
+            (Some(ticket), result) => tty.with(index, |terminal, world| terminal.command_done(world, ticket, result)),
             // Commands to a line that does not exist are discarded.
             (None, Ok(_) | Err(Errno::ENXIO)) => {}
             (None, Err(error)) => sys::log!("serial line {index}: {command:?}: {error}"),
@@ -125,7 +125,7 @@ async fn command(tty: Rc<Tty>, index: usize, uart: Peer) {
 }
 
 /// Waits until uart has been up once: a grant needs its endpoint.
-async fn first_birth(tty: &Tty, uart: &Peer) {
+async fn wait_for_uart(tty: &Tty, uart: &Peer) {
     while uart.endpoint() == Endpoint::NONE {
         tty.runtime.sleep_ns(BIRTH_POLL_NS).await;
     }

@@ -259,7 +259,7 @@ impl Terminal {
     }
 
     /// uart has carried out a command that a request waits for.
-    pub fn order_done(&mut self, world: &mut impl World, ticket: Ticket, result: Result<u64, Errno>) {
+    pub fn command_done(&mut self, world: &mut impl World, ticket: Ticket, result: Result<u64, Errno>) {
         let found = self.waiting.iter().position(|waiting| {
             matches!(waiting.need, Need::Line(_))
                 && waiting.request.source == ticket.requester

@@ -182,7 +182,7 @@ fn settings_with_drain_wait_for_the_device() {
     assert_eq!(send_all(&mut terminal, &mut world), 2);
     assert_eq!(world.answers.len(), 1);
     let Some(Command::Drain(ticket)) = terminal.commands.pop_front() else { panic!("does not wait for the line") };
-    terminal.order_done(&mut world, ticket, Ok(0));
+    terminal.command_done(&mut world, ticket, Ok(0));
     assert_eq!(world.answers, [(1, Ok(2)), (2, Ok(0))]);
     assert_eq!(terminal.termios, raw);
 }
@@ -339,7 +339,7 @@ fn modem_lines_are_asked_for_and_set() {
     let (mut terminal, mut world) = opened();
     control(&mut terminal, &mut world, 1, 0x5415, SHELL, 10);
     let Some(Command::GetModem(ticket)) = terminal.commands.pop_front() else { panic!("does not ask") };
-    terminal.order_done(&mut world, ticket, Ok(0x166));
+    terminal.command_done(&mut world, ticket, Ok(0x166));
     assert_eq!(world.buffers[&1], 0x166u32.to_le_bytes());
     world.buffers.insert(2, 2u32.to_le_bytes().to_vec());
     control(&mut terminal, &mut world, 2, 0x5417, SHELL, 10);
@@ -358,7 +358,7 @@ fn a_break_comes_after_the_output_and_ends() {
         commands[..],
         [Command::Break(true), Command::Pause(_), Command::Break(false), Command::Report(_)]
     ));
-    terminal.order_done(&mut world, commands[3].ticket().expect("names the request"), Ok(0));
+    terminal.command_done(&mut world, commands[3].ticket().expect("names the request"), Ok(0));
     assert_eq!(world.answers.last(), Some(&(2, Ok(0))));
 }
 
