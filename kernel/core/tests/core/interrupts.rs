@@ -119,3 +119,84 @@ fn message_signalled_interrupts_notify_like_lines() {
     w.node.interrupt(&mut w.m, 100);
     assert_eq!(Notify::from_message(&w.message(A)).bits, 1 << 9);
 }
+
+#[test]
+fn hooks_have_numbers_up_to_63_each_for_one_line() {
+    let mut w = drivers();
+    for bit in 0..64 {
+        assert_eq!(w.kernel_call(A, KernelCall::IrqSet, &[LINE, bit, irq::REENABLE]), Ok(0), "{bit}");
+    }
+    assert_eq!(w.kernel_call(A, KernelCall::IrqSet, &[LINE, 7, irq::REENABLE]), Err(Errno::EBUSY));
+    assert_eq!(w.kernel_call(B, KernelCall::IrqSet, &[LINE, 0, irq::REENABLE]), Err(Errno::EAGAIN), "all are in use");
+    assert_eq!(w.kernel_call(A, KernelCall::IrqRemove, &[63]), Ok(0));
+    assert_eq!(w.kernel_call(B, KernelCall::IrqSet, &[LINE, 0, irq::REENABLE]), Ok(0));
+    w.node.interrupt(&mut w.m, LINE as usize);
+    w.receive(A, Endpoint::ANY);
+    assert_eq!(Notify::from_message(&w.message(A)).bits, u64::MAX >> 1);
+    w.receive(B, Endpoint::ANY);
+    assert_eq!(Notify::from_message(&w.message(B)).bits, 1);
+}
+
+#[test]
+fn a_line_is_closed_with_its_last_hook() {
+    let mut w = drivers();
+    let line = LINE as usize;
+    w.kernel_call(A, KernelCall::IrqSet, &[LINE, 1, irq::REENABLE]).expect("set");
+    w.kernel_call(B, KernelCall::IrqSet, &[LINE, 1, irq::MASK_UNTIL_ENABLED]).expect("set");
+    assert!(!w.m.unmasked.contains(&line), "B has not enabled it");
+    assert_eq!(w.kernel_call(B, KernelCall::IrqRemove, &[1]), Ok(0));
+    assert!(w.m.unmasked.contains(&line) && w.m.opened.contains(&line), "A's is left");
+    assert_eq!(w.kernel_call(B, KernelCall::IrqRemove, &[1]), Err(Errno::EINVAL));
+    assert_eq!(w.kernel_call(A, KernelCall::IrqRemove, &[1]), Ok(0));
+    assert!(!w.m.unmasked.contains(&line) && !w.m.opened.contains(&line));
+    for call in [KernelCall::IrqEnable, KernelCall::IrqDisable, KernelCall::IrqRemove] {
+        assert_eq!(w.kernel_call(A, call, &[1]), Err(Errno::EINVAL));
+    }
+}
+
+#[test]
+fn an_interrupt_of_another_line_tells_a_driver_nothing() {
+    let mut w = drivers();
+    w.kernel_call(A, KernelCall::IrqSet, &[LINE, 1, irq::REENABLE]).expect("set");
+    w.receive(A, Endpoint::ANY);
+    w.m.unmasked.insert(5);
+    w.node.interrupt(&mut w.m, 5);
+    assert!(!w.is_ready(A));
+    assert!(!w.m.unmasked.contains(&5), "a line without a driver is masked");
+    assert!(w.m.unmasked.contains(&(LINE as usize)));
+}
+
+#[test]
+fn a_line_that_its_driver_enables_itself_stays_masked_while_one_of_two_has_not() {
+    let mut w = drivers();
+    let line = LINE as usize;
+    w.kernel_call(A, KernelCall::IrqSet, &[LINE, 1, irq::REENABLE]).expect("set");
+    w.kernel_call(B, KernelCall::IrqSet, &[LINE, 1, irq::MASK_UNTIL_ENABLED]).expect("set");
+    w.kernel_call(B, KernelCall::IrqEnable, &[1]).expect("enabled");
+    assert!(w.m.unmasked.contains(&line));
+    w.node.interrupt(&mut w.m, line);
+    assert!(!w.m.unmasked.contains(&line));
+    w.kernel_call(A, KernelCall::IrqEnable, &[1]).expect("no matter");
+    assert!(!w.m.unmasked.contains(&line));
+    w.kernel_call(B, KernelCall::IrqEnable, &[1]).expect("enabled");
+    assert!(w.m.unmasked.contains(&line));
+}
+
+#[test]
+fn message_signalled_interrupts_need_a_free_hook() {
+    let mut w = drivers();
+    let a = w.endpoint(A);
+    w.set_privileges(a, &Privileges { flags: MSI, ..driver_rights() });
+    w.kernel_call(A, KernelCall::IrqSet, &[LINE, 1, irq::REENABLE]).expect("set");
+    assert_eq!(w.kernel_call(A, KernelCall::MsiSet, &[1]), Err(Errno::EBUSY));
+    assert_eq!(w.kernel_call(A, KernelCall::MsiSet, &[64]), Err(Errno::EINVAL));
+    assert_eq!(w.kernel_call(A, KernelCall::MsiSet, &[63]), Ok(0));
+    w.receive(A, Endpoint::ANY);
+    for _ in 0..2 {
+        w.m.unmasked.insert(100);
+        w.node.interrupt(&mut w.m, 100);
+        assert!(w.m.unmasked.contains(&100), "it is never masked");
+        assert_eq!(Notify::from_message(&w.message(A)).bits, 1 << 63);
+        w.receive(A, Endpoint::ANY);
+    }
+}

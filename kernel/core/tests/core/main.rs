@@ -10,6 +10,7 @@ mod copies;
 mod enforcement;
 mod exhaustive;
 mod faults;
+mod futex_limits;
 mod futexes;
 mod information;
 mod inheritance;

@@ -257,3 +257,102 @@ fn vector_33_moves_messages_through_memory() {
     assert_eq!(&reply[4..8], 0x8020_0002u32.to_le_bytes());
     assert_eq!(reply[8..16], 5u64.to_le_bytes());
 }
+
+/// Lets `slot` execute `int 0x21` with a message at `address`.
+fn vector33(w: &mut World, slot: usize, number: u64, peer: Endpoint, address: u64) {
+    w.make_current(slot);
+    let frame = w.node.frame_mut(slot);
+    (frame.rax, frame.rdi, frame.rsi) = (number, peer.0 as u64, address);
+    w.node.vector33(&mut w.m);
+    w.next();
+}
+
+#[test]
+fn vector_33_has_the_five_primitives_of_minix_and_their_errors() {
+    let mut w = World::with_services();
+    let (a, b) = (w.endpoint(A), w.endpoint(B));
+    let space = w.space(A);
+    let at = crate::world::BUFFER + 0x100;
+    w.m.poke(space, at, &[0; 64]);
+    w.m.poke(space, at + 4, &0x20_0002u32.to_le_bytes());
+    vector33(&mut w, A, call::SENDNB, b, at);
+    assert_eq!(w.result(A), Err(Errno::ENOTREADY));
+    vector33(&mut w, A, call::NOTIFY, b, 0);
+    assert_eq!(w.result(A), Ok(0));
+    vector33(&mut w, A, call::SEND, b, at);
+    assert!(!w.is_ready(A));
+    w.receive(B, Endpoint::ANY);
+    assert_eq!((w.message(B).label, w.message(B).source), (abi::kernel::Notify::LABEL, a));
+    w.receive(B, Endpoint::ANY);
+    assert_eq!((w.message(B).label, w.message(B).source), (0x20_0002, a));
+    assert!(w.is_ready(A));
+    assert_eq!(w.result(A), Ok(0));
+    for number in [call::SENDWAIT, call::REPLYREC, 0x1007, 0, 39] {
+        vector33(&mut w, A, number, b, at);
+        assert_eq!(w.result(A), Err(Errno::EBADCALL), "{number:#x}");
+    }
+    for number in [call::SEND, call::RECEIVE, call::SENDREC] {
+        vector33(&mut w, A, number, b, abi::layout::USER_END - 63);
+        assert_eq!(w.result(A), Err(Errno::EFAULT), "{number:#x}");
+    }
+    vector33(&mut w, A, call::SEND, Endpoint::new(B, 77), at);
+    assert_eq!(w.result(A), Err(Errno::EDEADSRCDST));
+    w.m.poke(space, at + 4, &message::KERNEL_LABELS.to_le_bytes());
+    vector33(&mut w, A, call::SEND, b, at);
+    assert_eq!(w.result(A), Err(Errno::EINVAL));
+}
+
+#[test]
+fn labels_below_and_above_the_kernels_may_be_sent() {
+    let mut w = World::with_services();
+    let b = w.endpoint(B);
+    for label in [0, message::KERNEL_LABELS - 1, message::REPLY, u32::MAX] {
+        w.receive(B, Endpoint::ANY);
+        w.send(A, b, label);
+        assert_eq!((w.result(A), w.message(B).label), (Ok(0), label), "{label:#x}");
+    }
+}
+
+#[test]
+fn replyrec_without_a_message_only_receives_and_checks_what_it_sends() {
+    let mut w = World::with_services();
+    let (a, c) = (w.endpoint(A), w.endpoint(C));
+    w.receive(A, Endpoint::ANY);
+    w.primitive(B, call::REPLYREC, Endpoint::NONE, 7, 0);
+    assert!(!w.is_ready(B) && !w.is_ready(A));
+    let b = w.endpoint(B);
+    w.send(C, b, 8);
+    assert_eq!((w.message(B).source, w.message(B).label), (c, 8));
+    w.primitive(B, call::REPLYREC, a, message::KERNEL_LABELS, 0);
+    assert_eq!(w.result(B), Err(Errno::EINVAL));
+    w.primitive(B, call::REPLYREC, Endpoint::new(1152, 1), 1, 0);
+    assert_eq!(w.result(B), Err(Errno::EDEADSRCDST));
+    w.primitive(B, call::REPLYREC, Endpoint::new(A, 9), 1, 0);
+    assert!(!w.is_ready(B), "what is for nobody is lost, and it receives");
+}
+
+#[test]
+fn sendrec_to_a_server_that_waits_for_another_waits_too() {
+    let mut w = World::with_services();
+    let (b, c) = (w.endpoint(B), w.endpoint(C));
+    w.receive(B, c);
+    w.sendrec(A, b, 1);
+    assert!(!w.is_ready(A) && !w.is_ready(B));
+    w.send(C, b, 2);
+    assert_eq!((w.message(B).source, w.message(B).label), (c, 2));
+    w.receive(B, Endpoint::ANY);
+    assert_eq!(w.message(B).label, 1);
+}
+
+#[test]
+fn receiving_from_the_holder_of_a_slot_takes_any_incarnation() {
+    let mut w = World::with_services();
+    w.receive(B, Endpoint::current(A));
+    let b = w.endpoint(B);
+    w.send(C, b, 1);
+    assert!(!w.is_ready(B));
+    w.send(A, b, 2);
+    assert_eq!((w.message(B).source, w.message(B).label), (w.endpoint(A), 2));
+    w.receive(B, Endpoint::current(30));
+    assert_eq!(w.result(B), Err(Errno::EDEADSRCDST));
+}

@@ -288,3 +288,18 @@ fn the_trace_shows_accesses_that_are_no_calls() {
     let ways: Vec<_> = accesses.map(|record| (record.label, record.words[0], record.words[6] & 0xff)).collect();
     assert_eq!(ways, [(0x3f8, way::HAL.into(), 0x41), (0x3f8, way::EMULATE.into(), 0x41)]);
 }
+
+#[test]
+fn rights_to_ports_are_checked_for_others_by_range() {
+    let mut w = driver(&driver_rights());
+    let a = w.endpoint(A).0 as u64;
+    let mut allowed = |first: u64, count: u64| {
+        w.kernel_call(RS, KernelCall::PrivCheck, &[a, abi::privilege::check::PORTS, first, count])
+    };
+    for (first, count) in [(0x3f8, 8), (0x3ff, 1), (0x3f8, 1)] {
+        assert_eq!(allowed(first, count), Ok(0), "{first:#x} {count}");
+    }
+    for (first, count) in [(0x3f8, 9), (0x3f7, 2), (0x400, 1), (0x3f8, 0), (u64::MAX, 2), (0x3f8, u64::MAX)] {
+        assert_eq!(allowed(first, count), Err(Errno::EPERM), "{first:#x} {count}");
+    }
+}

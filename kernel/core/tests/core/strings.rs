@@ -184,3 +184,62 @@ fn read_only_memory_is_seen_before_the_device_gives_anything_away() {
     assert_eq!(fault.access, abi::kernel::ACCESS_WRITE | abi::kernel::ACCESS_PRESENT);
     let _ = (RS, B);
 }
+
+#[test]
+fn string_instructions_without_items_touch_neither_memory_nor_device() {
+    for code in [[0xf3u8, 0x6c], [0xf3, 0x6e]] {
+        for address in [BUFFER, MISSING, u64::MAX] {
+            let mut w = driver(way::EMULATE);
+            w.protection_fault(A, &code, |frame| {
+                (frame.rdx, frame.rcx) = (0x3f8, 0);
+                (frame.rsi, frame.rdi) = (address, address);
+            });
+            assert!(w.is_ready(A), "{code:x?} {address:#x}");
+            let frame = *w.node.frame_mut(A);
+            assert_eq!((frame.rip, frame.rcx), (CODE + 2, 0));
+            assert_eq!((frame.rsi, frame.rdi), (address, address));
+            assert!(w.m.port_log.is_empty());
+        }
+    }
+    for (way, string) in IN_ONE_GO {
+        let mut w = driver(way::HAL);
+        string(&mut w, io::OUT | 1, BUFFER, 0);
+        assert_eq!(result(&mut w, way), Ok(0), "{way}");
+        assert!(w.m.port_log.is_empty());
+    }
+}
+
+#[test]
+fn a_string_that_is_done_does_not_make_way_for_interrupts() {
+    for (way, string) in IN_ONE_GO {
+        let mut w = driver(way::HAL);
+        w.m.polls_until_interrupt = Some(1);
+        string(&mut w, io::OUT | 1, BUFFER, 512);
+        assert_eq!(w.m.polls_until_interrupt, Some(1), "{way}: nobody has asked");
+        assert_eq!(result(&mut w, way), Ok(512));
+        assert_eq!(w.m.port_log.len(), 512);
+        string(&mut w, io::OUT | 1, BUFFER, 513);
+        assert_eq!(w.m.polls_until_interrupt, Some(0), "{way}: once");
+        w.m.polls_until_interrupt = None;
+        w.make_current(A);
+        assert_eq!((result(&mut w, way), w.m.port_log.len()), (Ok(513), 1025));
+    }
+}
+
+#[test]
+fn instructions_at_the_limits_of_a_chunk_and_of_memory() {
+    let mut w = driver(way::EMULATE);
+    let outs = |w: &mut World, first: u64, count: u64, down: bool| {
+        w.m.port_log.clear();
+        w.protection_fault(A, &[0xf3, 0x6f], |frame| {
+            (frame.rdx, frame.rsi, frame.rcx) = (0x3f8, first, count);
+            frame.rflags = if down { DIRECTION } else { 0 };
+        });
+        let frame = *w.node.frame_mut(A);
+        (frame.rsi, frame.rcx, frame.rip - CODE, w.m.port_log.len())
+    };
+    assert_eq!(outs(&mut w, BUFFER, 128, false), (BUFFER + 512, 0, 2, 128));
+    assert_eq!(outs(&mut w, BUFFER, 129, false), (BUFFER + 512, 1, 0, 128));
+    assert_eq!(outs(&mut w, BUFFER + 508, 128, true), (BUFFER - 4, 0, 2, 128));
+    assert_eq!(outs(&mut w, BUFFER + 512, 129, true), (BUFFER, 1, 0, 128));
+}

@@ -204,3 +204,141 @@ fn an_empty_pool_is_told_with_the_pages_done() {
     assert_eq!(w.kernel_call(RS, KernelCall::SpaceMap, &[space, 0x50_0000, 0x80_0000, 4, 0]), Ok(4));
     assert_eq!(w.node.frame_mut(RS).rdi, 0);
 }
+
+#[test]
+fn slots_of_programs_are_used_in_turn() {
+    let mut w = World::new();
+    let fork = |w: &mut World| {
+        let endpoint = w.kernel_call(RS, KernelCall::Fork, &[Endpoint::NONE.0 as u64]).expect("forked");
+        let slot = Endpoint(endpoint as u32).slot();
+        w.kernel_call(RS, KernelCall::Destroy, &[endpoint, 0]).expect("destroyed");
+        slot
+    };
+    for expected in SERVICE_SLOTS..abi::endpoint::SLOTS {
+        assert_eq!(fork(&mut w), expected, "a slot rests before it is used again");
+    }
+    assert_eq!((fork(&mut w), fork(&mut w)), (SERVICE_SLOTS, SERVICE_SLOTS + 1), "round again");
+}
+
+#[test]
+fn a_thread_without_a_parent_begins_with_nothing() {
+    let mut w = World::new();
+    let endpoint = w.kernel_call(RS, KernelCall::Fork, &[Endpoint::NONE.0 as u64]).expect("forked");
+    let frame = *w.node.frame_mut(Endpoint(endpoint as u32).slot());
+    assert_eq!((frame.rip, frame.rsp, frame.rax, frame.rflags, frame.entry), (0, 0, 0, 0x202, 0));
+    let dead = w.kernel_call(RS, KernelCall::Fork, &[endpoint + (1 << 12)]);
+    assert_eq!(dead, Err(Errno::EDEADSRCDST));
+}
+
+#[test]
+fn a_child_has_the_queue_and_the_quantum_of_its_parent() {
+    let mut w = World::with_services();
+    let parent = w.application();
+    w.receive(parent.slot(), Endpoint::ANY);
+    w.kernel_call(RS, KernelCall::Schedule, &[parent.0 as u64, 3, 5000]).expect("scheduled");
+    let child = w.kernel_call(RS, KernelCall::Fork, &[parent.0 as u64]).expect("forked");
+    let slot = Endpoint(child as u32).slot();
+    let space = w.space(parent.slot()) as u64;
+    w.kernel_call(RS, KernelCall::SpaceSet, &[child, space]).expect("space");
+    assert_eq!(w.kernel_call(RS, KernelCall::Start, &[child]), Ok(0));
+    assert_eq!(w.next(), Next::Run(slot), "better than the services");
+    w.m.now += 4_999_999;
+    w.node.timer(&mut w.m);
+    assert_eq!(w.next(), Next::Run(slot));
+    w.m.now += 1;
+    w.node.timer(&mut w.m);
+    assert_ne!(w.next(), Next::Run(slot), "it sinks to their queue");
+}
+
+#[test]
+fn registers_tell_whether_the_fpu_was_used() {
+    let mut w = World::with_services();
+    let b = w.endpoint(B);
+    w.kernel_call(RS, KernelCall::Stop, &[b.0 as u64]).expect("stopped");
+    const VALID: u64 = BUFFER + 21 * 8;
+    for state in [None, Some([5; abi::registers::EXTENDED_BYTES])] {
+        match state {
+            Some(state) => w.m.extended.insert(B, state),
+            None => w.m.extended.remove(&B),
+        };
+        w.m.poke(RS as u16, VALID, &[9; 8]);
+        get(&mut w, b);
+        assert_eq!(w.m.peek(RS as u16, VALID, 8), [state.is_some() as u8, 0, 0, 0, 0, 0, 0, 0]);
+        w.m.extended.insert(B, [1; abi::registers::EXTENDED_BYTES]);
+        set(&mut w, b, 0).expect("set");
+        assert_eq!(w.m.extended.get(&B).copied(), state);
+    }
+}
+
+#[test]
+fn the_last_addresses_of_user_memory_are_good_for_registers() {
+    let mut w = World::with_services();
+    let b = w.endpoint(B);
+    w.kernel_call(RS, KernelCall::Stop, &[b.0 as u64]).expect("stopped");
+    get(&mut w, b);
+    for register in [15, 18, 19] {
+        w.m.poke(RS as u16, BUFFER + register * 8, &(USER_END - 1).to_le_bytes());
+    }
+    assert_eq!(set(&mut w, b, 0), Ok(0));
+    let frame = *w.node.frame_mut(B);
+    assert_eq!([frame.rip, frame.fs_base, frame.gs_base], [USER_END - 1; 3]);
+    assert!(!w.is_ready(B), "it is stopped still");
+    get(&mut w, b);
+    assert_eq!(set(&mut w, b, 1), Ok(0));
+    assert!(w.is_ready(B));
+}
+
+#[test]
+fn a_thread_that_is_started_or_stopped_twice_is_so_once() {
+    let mut w = World::with_services();
+    let b = w.endpoint(B).0 as u64;
+    for _ in 0..2 {
+        assert_eq!(w.kernel_call(RS, KernelCall::Stop, &[b]), Ok(0));
+    }
+    assert!(!w.is_ready(B));
+    for _ in 0..2 {
+        assert_eq!(w.kernel_call(RS, KernelCall::Start, &[b]), Ok(0));
+    }
+    assert!(w.is_ready(B));
+    let this = Endpoint::SELF.0 as u64;
+    w.begin_kernel_call(A, KernelCall::Stop, &[this]);
+    assert!(!w.is_ready(A), "itself");
+}
+
+#[test]
+fn a_new_space_takes_the_place_of_the_old_one() {
+    let mut w = World::with_services();
+    let (b, old) = (w.endpoint(B).0 as u64, w.space(B) as u64);
+    let new = w.kernel_call(RS, KernelCall::SpaceCreate, &[]).expect("created");
+    assert_eq!(w.kernel_call(RS, KernelCall::SpaceSet, &[b, new]), Ok(0));
+    assert_eq!(w.space(B) as u64, new);
+    assert!(w.is_ready(B));
+    assert_eq!(w.kernel_call(RS, KernelCall::SpaceDestroy, &[new]), Err(Errno::EAGAIN));
+    assert_eq!(w.kernel_call(RS, KernelCall::SpaceDestroy, &[old]), Ok(0));
+    for nobody in [old, 5000, u64::MAX - 1] {
+        assert_eq!(w.kernel_call(RS, KernelCall::SpaceSet, &[b, nobody]), Err(Errno::EINVAL));
+    }
+    assert_eq!(w.space(B) as u64, new, "it keeps its own");
+}
+
+/// How a program that has come from a Linux call enters the kernel next.
+#[test]
+fn the_number_of_a_linux_call_is_forgotten_with_the_next_fault_or_interrupt() {
+    type Enter = fn(&mut World);
+    let entries: [(&str, Enter); 4] = [
+        ("timer", |w| w.node.timer(&mut w.m)),
+        ("interrupt", |w| w.node.interrupt(&mut w.m, 3)),
+        ("exception", |w| w.node.exception(&mut w.m, 6, 0, 0)),
+        ("page fault", |w| w.node.page_fault(&mut w.m, 0x7000_0000, 0)),
+    ];
+    for (name, enter) in entries {
+        let mut w = World::with_services();
+        let program = w.application();
+        w.linux_call(program.slot(), 39, [0; 6]);
+        w.make_current(program.slot());
+        enter(&mut w);
+        w.kernel_call(RS, KernelCall::Stop, &[program.0 as u64]).expect("stopped");
+        get(&mut w, program);
+        assert_eq!(w.m.peek(RS as u16, BUFFER + 20 * 8, 8), [0xff; 8], "{name}");
+    }
+}
