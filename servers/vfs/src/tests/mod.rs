@@ -14,6 +14,7 @@ mod directories;
 mod exec;
 mod locks;
 mod mappings;
+mod meanwhile;
 mod mounting;
 mod names;
 mod numbers;

@@ -42,14 +42,23 @@ pub struct Medium {
     pub flushes: u64,
     /// Requests that reach beyond this position fail.
     pub broken_from: Option<u64>,
+    /// It answers nothing until it is notified.
+    pub is_held: bool,
+    waiting: Vec<Message>,
+}
+
+impl Medium {
+    /// A sound disk with this content.
+    pub fn new(bytes: Vec<u8>) -> Medium {
+        Medium { bytes, ..Medium::default() }
+    }
 }
 
 /// The driver of the disk.
 pub struct Disk(pub Arc<Mutex<Medium>>);
 
-impl server::Service for Disk {
-    fn request(&mut self, message: &Message) -> SyncStep<Message> {
-        let Ok(mut medium) = self.0.lock() else { return SyncStep::Later };
+impl Disk {
+    fn answer(medium: &mut Medium, message: &Message) -> Message {
         let range = |position: u64, bytes: u64| position as usize..(position + bytes) as usize;
         let from = message.source;
         let is_broken = |position: u64, bytes: u64| medium.broken_from.is_some_and(|at| position + bytes > at);
@@ -62,7 +71,7 @@ impl server::Service for Disk {
                 Err(Errno::EIO)
             }
             Some(block::Request::Open(_)) => {
-                return SyncStep::Done(block::Open::reply(message, 0, medium.bytes.len() as u64, 512, false));
+                return block::Open::reply(message, 0, medium.bytes.len() as u64, 512, false);
             }
             Some(block::Request::Read(block::Read { grant, position, bytes, .. })) => {
                 copy::to_grant(from, grant, 0, &medium.bytes[range(position, bytes)]).map(|()| bytes)
@@ -76,7 +85,27 @@ impl server::Service for Disk {
             }
             None => Err(Errno::ENOSYS),
         };
-        SyncStep::Done(message.reply(result))
+        message.reply(result)
+    }
+}
+
+impl server::Service for Disk {
+    fn request(&mut self, message: &Message) -> SyncStep<Message> {
+        let Ok(mut medium) = self.0.lock() else { return SyncStep::Later };
+        if medium.is_held {
+            medium.waiting.push(*message);
+            return SyncStep::Later;
+        }
+        SyncStep::Done(Disk::answer(&mut medium, message))
+    }
+
+    fn notified(&mut self, _: Endpoint) {
+        let Ok(mut medium) = self.0.lock() else { return };
+        for message in std::mem::take(&mut medium.waiting) {
+            let reply = Disk::answer(&mut medium, &message);
+            // Refused when the client has died.
+            let _ = ipc::send_nonblocking(message.source, &reply);
+        }
     }
 }
 

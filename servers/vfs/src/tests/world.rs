@@ -64,7 +64,7 @@ pub struct Stat {
 impl World {
     /// With an empty disk.
     pub fn new() -> World {
-        let medium = Arc::new(Mutex::new(Medium { bytes: formatted(), ..Medium::default() }));
+        let medium = Arc::new(Mutex::new(Medium::new(formatted())));
         let memory = Arc::new(Mutex::new(Memory::default()));
         let line = Arc::new(Mutex::new(Line::default()));
         let mut machine = Machine::default();
@@ -118,6 +118,17 @@ impl World {
     /// What the terminal has.
     pub fn terminal(&self) -> MutexGuard<'_, Line> {
         self.line.lock().expect("the terminal has not panicked")
+    }
+
+    /// The disk answers nothing until [`World::release_disk`].
+    pub fn hold_disk(&self) {
+        self.disk.lock().expect("the disk has not panicked").is_held = true;
+    }
+
+    /// The disk answers again, and what it has been asked meanwhile.
+    pub fn release_disk(&self) {
+        self.disk.lock().expect("the disk has not panicked").is_held = false;
+        self.machine.notify(PM, Endpoint::new(DISK, 1));
     }
 
     /// Somebody types a line at the terminal.
