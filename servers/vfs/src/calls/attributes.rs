@@ -359,6 +359,8 @@ mod tests {
     fn special_times_are_now_and_omit() {
         assert_eq!(decode_timespecs([0, (1 << 30) - 1, 0, (1 << 30) - 2]), Ok([TIME_NOW, TIME_OMIT]));
         assert_eq!(decode_timespecs([1, 5, 2, 999_999_999]), Ok([1_000_000_005, 2_999_999_999]));
+        assert_eq!(decode_timespecs([0, 5, u64::MAX, 5]), Ok([5, 0]));
+        assert_eq!(decode_timevals([0, 7, 3, 999_999]), Ok([7_000, 3_999_999_000]));
         assert_eq!(decode_timespecs([1, 1_000_000_000, 0, 0]), Err(Errno::EINVAL));
     }
 

@@ -60,6 +60,18 @@ fn an_empty_path_means_the_descriptor_when_asked() {
 }
 
 #[test]
+fn a_path_that_is_not_empty_counts_although_it_might_be() {
+    let world = World::new();
+    world.make("/file", b"123", 0o644, (0, 0));
+    let directory = world.open(world.root, "/", O_RDONLY, 0).unwrap();
+    assert_eq!(directory, 0);
+    let path = world.path(world.root, 0, "file");
+    assert_eq!(world.call(world.root, nr::NEWFSTATAT, &[directory, path, DATA, AT_EMPTY_PATH]), Ok(0));
+    assert_eq!(world.read_words(world.root, DATA, 7)[6], 3);
+    assert_eq!(world.call(world.root, nr::FACCESSAT2, &[directory, path, 1, AT_EMPTY_PATH]), Err(Errno::EACCES));
+}
+
+#[test]
 fn lchown_changes_the_link_and_chown_its_target() {
     let world = World::new();
     world.make("/file", b"", 0o644, (0, 0));

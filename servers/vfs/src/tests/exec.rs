@@ -86,6 +86,19 @@ fn set_id_bits_are_reported_with_the_owner() {
 }
 
 #[test]
+fn who_writes_to_a_program_does_not_get_its_owners_ids() {
+    let world = World::new();
+    world.make("/program", &program(), 0o6777, (7, 8));
+    let user = world.user(1000, 100);
+    let (_, [_, flags, _]) = world.exec(user, "/program");
+    assert_eq!(flags, vfs::EXEC_SETUID | vfs::EXEC_SETGID);
+    let file = world.open(user, "/program", O_WRONLY, 0).unwrap();
+    assert_eq!(world.pwrite(user, file, &[0xcc], 0x1000), Ok(1));
+    let (_, [_, flags, _]) = world.exec(user, "/program");
+    assert_eq!(flags, 0);
+}
+
+#[test]
 fn a_script_runs_its_interpreter() {
     let world = World::new();
     world.make("/shell", &program(), 0o755, (0, 0));

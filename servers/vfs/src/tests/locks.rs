@@ -44,7 +44,7 @@ fn wait(world: &World, side: Side, kind: u64, start: i64, length: i64) -> Option
 /// What F_GETLK finds: kind, whence, start, length, process.
 fn get(world: &World, side: Side, lock: (u64, u64, i64, i64)) -> Result<[u64; 5]> {
     let arguments = arguments(world, side, F_GETLK, lock);
-    world.call(side.0, nr::FCNTL, &arguments)?;
+    assert_eq!(world.call(side.0, nr::FCNTL, &arguments)?, 0);
     let words = world.read_words(side.0, arguments[2], 4);
     Ok([words[0] & 0xffff, words[0] >> 16 & 0xffff, words[1], words[2], words[3] & 0xffff_ffff])
 }

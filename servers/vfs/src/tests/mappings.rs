@@ -10,7 +10,7 @@ const MAP_SHARED: u64 = 1;
 const MAP_PRIVATE: u64 = 2;
 
 /// A program calls mmap; returns the image or shared file, the error and whether it may be written.
-fn map(world: &World, descriptor: u64, offset: u64, bytes: u64, flags: u64) -> (u64, i32, bool) {
+pub fn map(world: &World, descriptor: u64, offset: u64, bytes: u64, flags: u64) -> (u64, i32, bool) {
     world.vm().wanted.push((world.root, descriptor as i32, offset, bytes, flags));
     world.notify_from_vm();
     world.vm().answered.pop().expect("vfs has answered")

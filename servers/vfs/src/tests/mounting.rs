@@ -124,7 +124,7 @@ fn only_what_makes_sense_is_mounted() {
     for kind in ["minix", "", "tmp", "ext4"] {
         assert_eq!(mount(&world, kind, "/mnt", 0, ""), Err(Errno::ENODEV), "{kind:?}");
     }
-    for kind in ["proc", "procfs", "devtmpfs", "devfs"] {
+    for kind in ["devtmpfs", "devfs"] {
         assert_eq!(mount(&world, kind, "/mnt", 0, ""), Err(Errno::ENXIO), "{kind} does not run");
     }
     for bit in [12, 13, 17, 18, 19, 20] {
@@ -293,6 +293,13 @@ fn every_kind_of_change_comes_to_the_disk_by_itself() {
         settle();
         assert_eq!(flushes() > before, number != 9, "change {number}");
     }
+}
+
+#[test]
+fn a_shutdown_concerns_the_disk_alone() {
+    let world = world(0);
+    assert_eq!(world.call_as_pm(vfs::SyncAll { unmount: true }.message()), Ok(0));
+    assert_eq!(mounts(&world), "/dev/vda / ext2 ro 0 0\ntmpfs /tmp tmpfs rw 0 0\n");
 }
 
 #[test]

@@ -213,6 +213,25 @@ fn vfs_counts_links_as_the_file_system_does() {
 }
 
 #[test]
+fn a_directory_stays_however_often_others_come_and_go_below_it() {
+    let world = World::new();
+    world.make_directory("/to", 0o755, (0, 0));
+    for number in 0..6 {
+        let sub = std::format!("/to/{number}");
+        match number % 2 {
+            0 => assert_eq!(world.path_call(world.root, nr::MKDIR, &sub, &[0o755]), Ok(0)),
+            _ => {
+                world.make_directory("/from", 0o755, (0, 0));
+                assert_eq!(world.paths_call(world.root, nr::RENAME, "/from", &sub), Ok(0));
+            }
+        }
+        assert_eq!(world.path_call(world.root, nr::RMDIR, &sub, &[]), Ok(0));
+        world.make(&std::format!("/to/file{number}"), b"", 0o644, (0, 0));
+    }
+    assert_eq!(world.names(world.root, "/to").unwrap().len(), 6);
+}
+
+#[test]
 fn rename_refuses_what_has_no_name_of_its_own() {
     let world = World::new();
     world.make("/file", b"1", 0o644, (0, 0));

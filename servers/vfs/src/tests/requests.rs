@@ -74,6 +74,20 @@ fn proc_shows_paths_as_seen_from_the_root_of_the_process() {
 }
 
 #[test]
+fn an_absolute_link_begins_at_the_root_of_the_process() {
+    let world = World::new();
+    world.make_directory("/jail", 0o755, (0, 0));
+    world.make_directory("/jail/dir", 0o755, (0, 0));
+    assert_eq!(world.paths_call(world.root, nr::SYMLINK, "/dir", "/jail/link"), Ok(0));
+    let child = world.fork(world.root, 0);
+    assert_eq!(world.path_call(child, nr::CHROOT, "/jail", &[]), Ok(0));
+    assert_eq!(world.change_directory(child, "/link"), Ok(0));
+    let bytes = world.call(child, nr::GETCWD, &[DATA, 100]).unwrap() as usize;
+    assert_eq!(world.machine.read(child, DATA, bytes), b"/dir\0");
+    assert_eq!(path_of(&world, child, WORKING, 100).unwrap(), "/dir");
+}
+
+#[test]
 fn proc_shows_where_renamed_directories_have_gone() {
     let world = World::new();
     world.make_directory("/old", 0o755, (0, 0));

@@ -1,8 +1,9 @@
 //! The services that vfs and ext2 ask and that are simple here: rs, ds, a disk in memory, a terminal, and as much of vm as vfs sees.
 
-use abi::{Endpoint, Errno, Message, Name, block, chardev, ds, vm};
+use abi::{Endpoint, Errno, Message, Name, block, chardev, ds, fs, vm};
 use server::SyncStep;
 use std::collections::{BTreeMap, VecDeque};
+use std::string::String;
 use std::sync::{Arc, Mutex};
 use std::vec::Vec;
 use sys::{copy, ipc};
@@ -217,6 +218,80 @@ impl server::Service for Terminal {
                 None => line.waiting.push(message),
             }
         }
+    }
+}
+
+/// A file system like that of /proc: links that come and go, by name and target, and a text that does not say how long it is.
+pub struct Proc(pub Arc<Mutex<Vec<(String, String)>>>);
+
+impl Proc {
+    pub const TEXT: &[u8] = b"how the system is";
+    const ROOT: u64 = 1;
+    const TEXT_NODE: u64 = 2;
+    const FIRST_LINK: u64 = 3;
+
+    /// Kind and permissions, with the link count above.
+    fn mode(node: u64) -> u64 {
+        let mode = match node {
+            Proc::ROOT => 0o040555,
+            Proc::TEXT_NODE => 0o100444,
+            _ => 0o120777,
+        };
+        mode | 1 << 32
+    }
+
+    fn find(links: &[(String, String)], name: &[u8]) -> Option<u64> {
+        if name == b"text" {
+            return Some(Proc::TEXT_NODE);
+        }
+        let link = links.iter().position(|(known, _)| known.as_bytes() == name)?;
+        Some(Proc::FIRST_LINK + link as u64)
+    }
+
+    fn give(to: Endpoint, grant: abi::GrantId, bytes: &[u8], room: u64) -> Result<u64, Errno> {
+        let bytes = &bytes[..bytes.len().min(room as usize)];
+        copy::to_grant(to, grant, 0, bytes).map(|()| bytes.len() as u64)
+    }
+
+    fn answer(&self, message: &Message, request: fs::Request) -> Result<Message, Errno> {
+        let from = message.source;
+        let links = self.0.lock().map_err(|_| Errno::EIO)?;
+        let moved = match request {
+            fs::Request::Mount(_) => {
+                let (root, flags) = (Proc::ROOT, fs::MOUNTED_VOLATILE);
+                return Ok(fs::Mount::reply(message, flags, root, Proc::mode(root), 0, 0, 0));
+            }
+            fs::Request::Lookup(fs::Lookup { grant, bytes, .. }) => {
+                let mut name = std::vec![0; bytes as usize];
+                copy::from_grant(from, grant, 0, &mut name)?;
+                let node = Proc::find(&links, &name).ok_or(Errno::ENOENT)?;
+                return Ok(fs::Lookup::reply(message, 0, node, Proc::mode(node), 0, 0, 0));
+            }
+            fs::Request::Read(fs::Read { grant, position, bytes, .. }) => {
+                let rest = Proc::TEXT.get(position as usize..).unwrap_or_default();
+                Proc::give(from, grant, rest, bytes)?
+            }
+            fs::Request::ReadLink(fs::ReadLink { node, grant, bytes, .. }) => {
+                let (_, target) = links.get((node - Proc::FIRST_LINK) as usize).ok_or(Errno::ENOENT)?;
+                Proc::give(from, grant, target.as_bytes(), bytes)?
+            }
+            fs::Request::Stat(fs::Stat { node, grant }) => {
+                let words = [0, node, 1, Proc::mode(node) & 0xffff_ffff, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+                let bytes: Vec<u8> = words.iter().flat_map(|word: &u64| word.to_le_bytes()).collect();
+                Proc::give(from, grant, &bytes, u64::MAX)?
+            }
+            fs::Request::Put(_) | fs::Request::Sync(_) | fs::Request::Unmount(_) => 0,
+            _ => return Err(Errno::ENOSYS),
+        };
+        Ok(message.reply(Ok(moved)))
+    }
+}
+
+impl server::Service for Proc {
+    fn request(&mut self, message: &Message) -> SyncStep<Message> {
+        let result =
+            fs::Request::decode(message).ok_or(Errno::ENOSYS).and_then(|request| self.answer(message, request));
+        SyncStep::Done(result.unwrap_or_else(|error| message.reply(Err(error))))
     }
 }
 

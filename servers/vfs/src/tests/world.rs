@@ -1,6 +1,6 @@
 //! A system that has booted: vfs over a fresh ext2 disk, one program of the superuser, and as many others as a test likes.
 
-use super::services::{Disk, Line, Medium, Memory, Names, Terminal, Vm, take_reports};
+use super::services::{Disk, Line, Medium, Memory, Names, Proc, Terminal, Vm, take_reports};
 use super::{AT_FDCWD, numbers::*};
 use abi::endpoint::slot;
 use abi::linux::nr;
@@ -32,6 +32,7 @@ pub const PROCFS: Endpoint = Endpoint::new(23, 1);
 const EXT2: usize = 20;
 const TMPFS: usize = 21;
 const DISK: usize = 22;
+const PROC: usize = 24;
 const ARGUMENTS: &str = "root=ext2,vda dev:vda=block,254,0,660,virtio_blk dev:vdb=block,254,1,660,virtio_blk \
     dev:null=char,1,3,666,vfs dev:tty5=char,4,5,620,tty";
 const DISK_BYTES: u64 = 4 << 20;
@@ -68,7 +69,7 @@ impl World {
         let memory = Arc::new(Mutex::new(Memory::default()));
         let line = Arc::new(Mutex::new(Line::default()));
         let mut machine = Machine::default();
-        let names = [("ext2", EXT2), ("tmpfs", TMPFS), ("virtio_blk", DISK), ("tty", slot::TTY)];
+        let names = [("ext2", EXT2), ("tmpfs", TMPFS), ("virtio_blk", DISK), ("tty", slot::TTY), ("procfs", PROC)];
         let names = names.map(|(name, slot)| (name, Endpoint::new(slot, 1))).to_vec();
         machine.start(slot::RS, |_| take_reports());
         machine.start(slot::DS, |_| server::run(&mut Names(names)));
@@ -93,6 +94,18 @@ impl World {
     pub fn start_tmpfs(&mut self) {
         self.machine.start(TMPFS, |endpoint| tmpfs::process::main(start(endpoint, "")));
         self.machine.run();
+    }
+
+    /// Starts a file system like that of /proc, with these links, and mounts it there.
+    pub fn start_proc(&mut self) -> Arc<Mutex<Vec<(String, String)>>> {
+        let links = Arc::new(Mutex::new(Vec::new()));
+        let shared = links.clone();
+        self.machine.start(PROC, |_| server::run(&mut Proc(shared)));
+        self.machine.run();
+        self.make_directory("/proc", 0o755, (0, 0));
+        let (kind, target) = (self.path(self.root, 0, "proc"), self.path(self.root, 1, "/proc"));
+        assert_eq!(self.call(self.root, nr::MOUNT, &[kind, target, kind, 0, 0]), Ok(0));
+        links
     }
 
     /// The first program gets its directories with its first exec, though that fails.
