@@ -162,6 +162,47 @@ fn text_is_changed_though_it_is_read_only() {
 }
 
 #[test]
+fn as_many_as_eight_bytes_of_text_are_changed() {
+    let mut w = World::with_services();
+    let space = w.space(B);
+    w.m.map(space, TEXT, 900 * PAGE, map::EXECUTE);
+    for bytes in [1, 8] {
+        assert_eq!(inject(&mut w, B, &[inject::POKE, TEXT + PAGE - bytes, 0x8877_6655_4433_2211, bytes]), Ok(0));
+    }
+    assert_eq!(w.m.peek(space, TEXT + PAGE - 8, 8), [0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88]);
+    let b = w.endpoint(B).0 as u64;
+    w.kernel_call(RS, KernelCall::SpaceSet, &[b, u64::MAX]).expect("taken away");
+    assert_eq!(inject(&mut w, B, &[inject::POKE, TEXT, 0, 1]), Err(Errno::EFAULT));
+}
+
+#[test]
+fn services_of_the_first_and_the_last_slot_may_be_disturbed() {
+    let mut w = World::with_services();
+    w.service(127);
+    for slot in [127, VM] {
+        assert_eq!(inject(&mut w, slot, &[inject::KILL_AFTER_MESSAGES, 9]), Ok(0));
+    }
+}
+
+#[test]
+fn deaths_of_two_services_are_ordered_and_taken_back_one_by_one() {
+    let mut w = World::with_services();
+    for slot in [A, B, B] {
+        kill_after(&mut w, slot, 2);
+    }
+    kill_after(&mut w, A, 0);
+    let b = w.endpoint(B);
+    w.receive(B, Endpoint::ANY);
+    w.send(A, b, LABEL);
+    w.receive(B, Endpoint::ANY);
+    w.receive(RS, Endpoint::ANY);
+    w.send(A, b, LABEL);
+    assert!(!w.is_ready(B), "after two messages");
+    assert_eq!(told_of(&mut w), b);
+    assert!(w.is_ready(A));
+}
+
+#[test]
 fn a_silenced_service_does_not_run() {
     let mut w = World::with_services();
     inject(&mut w, B, &[inject::SILENCE]).expect("silenced");

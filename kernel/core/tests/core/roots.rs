@@ -33,6 +33,25 @@ fn vm_starts_again_at_its_entry_with_the_same_endpoint() {
 }
 
 #[test]
+fn nothing_of_what_vm_was_doing_is_left() {
+    let mut w = World::with_services();
+    w.m.extended.insert(VM, [1; abi::registers::EXTENDED_BYTES]);
+    w.m.extended.insert(RS, [2; abi::registers::EXTENDED_BYTES]);
+    w.make_current(VM);
+    w.node.frame_mut(VM).rbx = 5;
+    let vm = w.endpoint(VM);
+    w.begin_kernel_call(VM, KernelCall::Umap, &[0x7000_0000]);
+    assert_eq!(w.result(VM), Err(Errno::EFAULT), "it can ask nobody for memory");
+    fail(&mut w, VM);
+    assert!(!w.m.extended.contains_key(&VM) && w.m.extended.contains_key(&RS));
+    assert_eq!(w.node.frame_mut(VM).rbx, 0);
+    w.kernel_call(RS, KernelCall::Stop, &[vm.0 as u64]).expect("stopped");
+    let place = crate::world::BUFFER;
+    w.kernel_call(RS, KernelCall::GetRegisters, &[vm.0 as u64, place]).expect("read");
+    assert_eq!(w.m.peek(RS as u16, place + 20 * 8, 8), [0xff; 8]);
+}
+
+#[test]
 fn page_faults_and_exits_of_vm_and_rs_are_failures_too() {
     let mut w = World::with_services();
     w.make_current(VM);

@@ -138,6 +138,38 @@ fn the_statistics_of_the_system_are_counted_since_they_were_cleared() {
 }
 
 #[test]
+fn the_statistics_of_the_system_begin_anew_with_its_mode() {
+    let mut w = world();
+    let slot = w.sleeper(plain(5));
+    w.awaken(slot);
+    w.sleep(slot);
+    w.destroys(slot);
+    assert!(w.look(control::GETSSTAT, 0).expect("given")[0] > 0);
+    w.control(control::RESTART, A, HARMONIC, [0; 8]).expect("restarted");
+    assert_eq!(w.look(control::GETSSTAT, 0).expect("given")[..4], [0, 0, 0, 0]);
+}
+
+#[test]
+fn interrupts_of_all_lines_are_recorded_once_and_delivered() {
+    let mut w = world();
+    let slot = w.sleeper(plain(5));
+    w.awaken(slot);
+    w.sleep(slot);
+    let before = counted(&mut w).1;
+    w.awaken(slot);
+    let lines = [63, 64, 65, 127, 128, 191, 192, 255];
+    for _ in 0..2 {
+        lines.iter().for_each(|&line| w.node.interrupt(&mut w.m, line));
+    }
+    w.sleep(slot);
+    assert_eq!(counted(&mut w).1 - before, lines.len() as u64 + 1, "and the one that woke it");
+    w.awaken(slot);
+    (0..256).for_each(|line| w.node.interrupt(&mut w.m, line));
+    w.sleep(slot);
+    assert_eq!(counted(&mut w).1 - before, lines.len() as u64 + 1 + 256);
+}
+
+#[test]
 fn the_worst_lateness_of_the_timer_is_told_until_it_is_cleared() {
     let mut w = world();
     let slot = w.sleeper(plain(5));

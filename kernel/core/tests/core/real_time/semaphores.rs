@@ -293,3 +293,66 @@ fn a_ceiling_is_the_priority_of_the_owner_and_none_better_may_have_it() {
     w.sleep(owner);
     assert_eq!(w.priority_of(owner), 30);
 }
+
+#[test]
+fn a_mutex_without_a_value_is_held_by_its_creator() {
+    for (flags, priority) in [(MUTEX, 30), (CEILING, 9)] {
+        let mut w = world();
+        let (creator, other) = (w.sleeper(plain(30)), w.sleeper(plain(31)));
+        let words = [0, flags, 9, 0, 0, 0, 0, 0];
+        let id = w.control(control::SEMALLOC, creator, pid(creator), words).expect("allocated");
+        assert_eq!(w.priority_of(creator), priority, "with the ceiling, if there is one");
+        w.awaken(other);
+        assert_eq!(w.calls(other, call::SEMUP, [id, 0]), Err(Errno::EPERM));
+        assert_eq!(w.calls(other, call::SEMDOWN, [id, NOWAIT as u64]), error(number::E_TRY_AGAIN));
+        w.sleep(other);
+        w.awaken(creator);
+        assert_eq!(w.calls(creator, call::SEMUP, [id, 0]), Ok(0));
+        w.sleep(creator);
+        assert_eq!((w.priority_of(creator), value(&mut w, id)), (30, 1));
+    }
+}
+
+#[test]
+fn semaphores_of_a_process_without_attributes_end_with_it_too() {
+    let mut w = world();
+    let creator = w.application().slot();
+    let id = w.control(control::SEMALLOC, creator, pid(creator), [0; 8]).expect("allocated");
+    assert!(w.look(control::GETPATTR, pid(creator)).is_ok(), "it is known from now on");
+    w.destroys(creator);
+    assert_eq!(w.look(control::GETSEMATTR, id), error(number::E_MRT_FREESEM));
+}
+
+/// The owner has three mutexes; giving back the one in the middle leaves the priorities of the others.
+#[test]
+fn mutexes_are_given_back_in_any_order() {
+    for order in [[0, 1, 2], [1, 0, 2], [2, 0, 1]] {
+        let mut w = world_with(mode::BPIP);
+        let ids = [(); 3].map(|()| allocate(&mut w, 1, INHERITING, 1).expect("allocated"));
+        let owner = w.sleeper(plain(30));
+        let waiters = [11, 12, 13].map(|priority| w.sleeper(plain(priority)));
+        w.awaken(owner);
+        for id in ids {
+            assert_eq!(w.calls(owner, call::SEMDOWN, [id, NOWAIT as u64]), Ok(0));
+        }
+        w.sleep(owner);
+        for (waiter, id) in waiters.into_iter().zip(ids) {
+            w.awaken(waiter);
+            down(&mut w, waiter, id, FOREVER);
+        }
+        let mut left = vec![11, 12, 13];
+        for number in order {
+            assert_eq!(w.priority_of(owner), left.iter().copied().min().expect("one is left"));
+            w.awaken(owner);
+            w.real_time_call(owner, call::SEMUP, [ids[number], 0]);
+            left.retain(|priority| *priority != 11 + number as u64);
+            while let Next::Run(slot) = w.next()
+                && (slot == owner || waiters.contains(&slot))
+            {
+                assert_eq!(w.result(slot), Ok(0));
+                w.sleep(slot);
+            }
+        }
+        assert_eq!(w.priority_of(owner), 30, "{order:?}");
+    }
+}
