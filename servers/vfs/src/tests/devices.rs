@@ -105,7 +105,7 @@ fn a_disk_tells_its_size() {
     let (disk, end) = (disk(&world), end_of_disk(&world));
     let told = |request| {
         let address = world.words(world.root, &[u64::MAX]);
-        world.call(world.root, nr::IOCTL, &[disk, request, address])?;
+        assert_eq!(world.call(world.root, nr::IOCTL, &[disk, request, address])?, 0);
         Ok(world.read_words(world.root, address, 1)[0])
     };
     assert_eq!(told(0x8008_1272), Ok(end), "in bytes");

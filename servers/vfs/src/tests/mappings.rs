@@ -247,3 +247,19 @@ fn pages_of_a_removed_file_are_dropped() {
     world.close(world.root, file).unwrap();
     assert!(world.vm().images[0].forgotten);
 }
+
+#[test]
+fn vm_is_told_once_and_only_of_files_that_it_has() {
+    let world = World::new();
+    let file = file_of_pages(&world, 1, O_RDWR);
+    let change = || {
+        for _ in 0..2 {
+            assert_eq!(world.pwrite(world.root, file, b"new", 0), Ok(3));
+            assert_eq!(world.call(world.root, abi::linux::nr::FTRUNCATE, &[file, 100]), Ok(0));
+        }
+        world.vm().forgets
+    };
+    assert_eq!(change(), 0);
+    map(&world, file, 0, PAGE, MAP_PRIVATE | PROT_READ);
+    assert_eq!((change(), change()), (1, 1));
+}

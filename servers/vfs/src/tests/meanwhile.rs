@@ -182,3 +182,28 @@ fn what_needs_no_disk_goes_on_meanwhile() {
     world.release_disk();
     assert_eq!(world.content("/file")[..10], expected(0..10));
 }
+
+#[test]
+fn a_process_that_ends_in_a_call_holds_no_directory() {
+    let mut world = world();
+    world.start_tmpfs();
+    world.make_directory("/tmp", 0o755, (0, 0));
+    let mount = |world: &World| {
+        let (kind, target) = (world.path(world.root, 0, "tmpfs"), world.path(world.root, 1, "/tmp"));
+        world.call(world.root, nr::MOUNT, &[kind, target, kind, 0, 0])
+    };
+    assert_eq!(mount(&world), Ok(0));
+    let child = world.fork(world.root, 0);
+    assert_eq!(world.change_directory(child, "/tmp"), Ok(0));
+    let path = world.path(child, 0, "/file");
+    let file = world.open(child, "/file", O_RDWR, 0).unwrap();
+    evict(&world);
+    world.hold_disk();
+    begin(&world, child, nr::TRUNCATE, &[path, 10_000]);
+    world.exit(child);
+    let target = world.path(world.root, 0, "/tmp");
+    assert_eq!(world.call(world.root, nr::UMOUNT2, &[target, 0]), Ok(0));
+    world.release_disk();
+    assert_eq!(world.stat(world.root, "/file").unwrap().size, 10_000);
+    assert_eq!(world.close(world.root, file), Err(Errno::EBADF));
+}

@@ -324,6 +324,8 @@ pub struct Memory {
     pub unmapped: Vec<u64>,
     pub syncs: Vec<(Endpoint, u64)>,
     pub synced: Vec<i32>,
+    /// How often it was told to forget an image.
+    pub forgets: usize,
 }
 
 /// vm as vfs sees it. Numbers of images are odd, of shared files even, both one more than twice the index or two more.
@@ -425,6 +427,7 @@ impl Vm {
             ImageForget(vm::ImageForget { device, inode }) => {
                 let of_file = |pages: &&mut Pages| (pages.device, pages.inode) == (device, inode);
                 memory.images.iter_mut().filter(of_file).for_each(|pages| pages.forgotten = true);
+                memory.forgets += 1;
             }
             FileMapDone(request) => {
                 memory.answered.push((request.image, request.error, request.may_write));

@@ -254,7 +254,7 @@ fn options_tell_what_a_socket_is() {
     let option = |level, name, room: u64| {
         let length = world.words(world.root, &[room]);
         world.machine.write(world.root, DATA, &[0xff; 8]);
-        world.call(world.root, nr::GETSOCKOPT, &[one, level, name, DATA, length])?;
+        assert_eq!(world.call(world.root, nr::GETSOCKOPT, &[one, level, name, DATA, length])?, 0);
         Ok((world.read_words(world.root, DATA, 1)[0], world.read_words(world.root, length, 1)[0]))
     };
     let value = |value: u64| Ok((value | 0xffff_ffff_0000_0000, 4));
