@@ -180,11 +180,13 @@ impl<S: System> Pm<S> {
         if target != p && !root && own.user.real != self.programs.table[target].credentials.user.real {
             return Err(Errno::EPERM);
         }
-        let old = self.programs.table[target].limits.get(a[1] & 0xffff_ffff)?;
+        // A resource is an int.
+        let resource = a[1] & 0xffff_ffff;
+        let old = self.programs.table[target].limits.get(resource)?;
         if a[2] != 0 {
             let [soft, hard] = self.programs.read_words(t, a[2])?;
-            self.programs.table[target].limits.set(a[1], Limit { soft, hard }, root)?;
-            if a[1] == limits::CPU as u64 {
+            self.programs.table[target].limits.set(resource, Limit { soft, hard }, root)?;
+            if resource == limits::CPU as u64 {
                 self.plan_processor_check(target);
             }
         }

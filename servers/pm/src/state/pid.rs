@@ -124,6 +124,17 @@ mod tests {
     }
 
     #[test]
+    fn a_recount_leaves_services_alone_and_frees_the_others() {
+        let mut pids = Pids::new();
+        let service = pids.allocate(A).unwrap();
+        let other = pids.allocate(Holder::Process(ProcessIndex::at(0))).unwrap();
+        pids.begin_recount();
+        assert_eq!((pids.holder(service), pids.holder(other)), (A, Holder::Nobody));
+        pids.last = service - 1;
+        assert_eq!(pids.allocate(A), Some(other));
+    }
+
+    #[test]
     fn no_id_is_given_twice_and_exhaustion_is_reported() {
         let mut pids = Pids::new();
         let mut seen = std::collections::BTreeSet::new();

@@ -201,3 +201,24 @@ fn services_and_programs_are_listed_in_order_of_pid() {
     let answer = world.pm.handle(&Message { source, ..nobody.message() }).done().unwrap();
     assert_eq!(answer.result(), Err(abi::Errno::ESRCH));
 }
+
+#[test]
+fn the_end_of_the_first_process_ends_the_machine() {
+    for (signal, text) in
+        [(0, "pm: the first process has exited with status 3\n"), (11, "pm: signal 11 has killed the first process\n")]
+    {
+        let mut world = World::new();
+        let init = world.init;
+        world.told();
+        if signal == 0 {
+            world.call(init, nr::EXIT_GROUP, &[3]);
+        } else {
+            let exception = abi::kernel::Exception { vector: 13, error: 0, ip: 1, address: 2 };
+            world.pm.handle(&abi::Message { source: init, ..exception.message() });
+        }
+        assert!(world.pm.programs.system.printed.ends_with(text));
+        assert!(world.told().contains(&Told::Synced { unmount: true }));
+        world.file_event(vfs::EVENT_SYNCED, Endpoint::NONE, [0; 4]);
+        assert_eq!(world.pm.programs.system.ended, Some(crate::system::End::PowerOff));
+    }
+}

@@ -67,6 +67,7 @@ fn start(world: &mut World, thread: Endpoint) -> (Vec<String>, Vec<String>, BTre
             (kind, value) => assert_eq!(vector.insert(kind, value), None),
         }
     }
+    assert!(vector[&25] - at < 16, "nothing but padding lies between the vector and the random bytes");
     let [arguments, environment] = lists;
     assert_eq!(count as usize, arguments.len());
     (arguments, environment, vector)
@@ -190,6 +191,19 @@ fn an_error_of_vfs_or_vm_leaves_the_program() {
         world.call(child, nr::RT_SIGACTION, &[10, 0, LIST, 8]);
         assert_eq!(world.read(child, LIST), 0xaaaa);
     }
+}
+
+#[test]
+fn what_vfs_cannot_even_begin_fails_at_once() {
+    let (mut world, child) = child();
+    world.pm.programs.system.failing = Some((Request::BeginExec, Errno::EMFILE));
+    assert_eq!(execve(&mut world, child, 0, 0), failed(Errno::EMFILE));
+    let mut pm = crate::pm::Pm::new(Default::default(), crate::state::random::Random::new([1; 32]));
+    pm.programs.system = super::fake::Fake { failing: Some((Request::BeginExec, Errno::EMFILE)), ..Default::default() };
+    let boot = abi::Message { source: Endpoint::RS, ..abi::pm::Boot {}.message() };
+    assert_eq!(pm.handle(&boot).done().unwrap().result(), Ok(0));
+    let printed = "pm: cannot start /sbin/init: EMFILE\npm: cannot start /bin/sh: EMFILE\npm: there is no first program; put one at /sbin/init\n";
+    assert_eq!(pm.programs.system.printed, printed);
 }
 
 #[test]
@@ -463,25 +477,4 @@ fn the_first_program_execs_like_any_other_later() {
     world.file_event(vfs::EVENT_EXEC, init, [-2i64 as u64, 0, 0, 0]);
     assert_eq!(world.answer(init), failed(Errno::ENOENT));
     assert_eq!(world.pm.programs.system.printed, "");
-}
-
-#[test]
-fn the_end_of_the_first_process_ends_the_machine() {
-    for (signal, text) in
-        [(0, "pm: the first process has exited with status 3\n"), (11, "pm: signal 11 has killed the first process\n")]
-    {
-        let mut world = World::new();
-        let init = world.init;
-        world.told();
-        if signal == 0 {
-            world.call(init, nr::EXIT_GROUP, &[3]);
-        } else {
-            let exception = abi::kernel::Exception { vector: 13, error: 0, ip: 1, address: 2 };
-            world.pm.handle(&abi::Message { source: init, ..exception.message() });
-        }
-        assert!(world.pm.programs.system.printed.ends_with(text));
-        assert!(world.told().contains(&Told::Synced { unmount: true }));
-        world.file_event(vfs::EVENT_SYNCED, Endpoint::NONE, [0; 4]);
-        assert_eq!(world.pm.programs.system.ended, Some(crate::system::End::PowerOff));
-    }
 }

@@ -66,6 +66,7 @@ pub enum Told {
 pub enum Request {
     MemoryFork,
     FilesFork,
+    BeginExec,
     Exec,
     ExecText,
     SyncAll,
@@ -328,6 +329,7 @@ impl System for Fake {
     }
     fn vfs_exec(&mut self, _: Endpoint, path: &[u8]) -> Result<()> {
         self.enter();
+        self.try_request(Request::BeginExec)?;
         self.exec_paths.push(String::from_utf8_lossy(path).into_owned());
         Ok(())
     }

@@ -182,6 +182,8 @@ fn every_thread_is_started_again_under_its_id() {
     let told = world.told();
     for (thread, tid) in [(world.init, 1), (child, pid), (second, tid)] {
         assert!(told.contains(&Told::Started { thread, tid: tid as u32 }));
+        assert_eq!(world.call(world.init, nr::TKILL, &[tid, 0]), DONE);
+        assert_eq!(world.call(thread, nr::GETTID, &[]), Some(Ok(tid)));
     }
 }
 

@@ -199,6 +199,25 @@ fn threads_come_in_order_of_their_ids() {
 }
 
 #[test]
+fn threads_are_in_order_even_when_ids_have_begun_anew() {
+    let mut world = World::new();
+    let (pid, child) = world.fork(world.init);
+    let thread = |world: &mut World| {
+        let tid = world.call(child, nr::CLONE, &[CLONE_THREAD, 0, 0, 0, 0]).unwrap().unwrap();
+        (tid, world.newest())
+    };
+    let mut last = thread(&mut world);
+    while last.0 < 32767 {
+        world.call(last.1, nr::EXIT, &[0]);
+        last = thread(&mut world);
+    }
+    let low = thread(&mut world).0;
+    assert_eq!(low, 300);
+    let listed = threads(&mut world, pid, 0, 3 * RECORD).unwrap();
+    assert_eq!(listed.iter().map(|record| record.pid as u64).collect::<Vec<_>>(), [pid, low, 32767]);
+}
+
+#[test]
 fn the_effective_priority_is_that_of_the_queue() {
     let mut world = World::new();
     let (pid, child) = world.fork(world.init);

@@ -89,6 +89,19 @@ fn the_status_of_a_set_tells_owner_creator_mode_and_times() {
 }
 
 #[test]
+fn a_mode_has_nine_bits() {
+    let mut s = scene();
+    let init = s.init;
+    s.id = s.get(init, 0, 1, 0o7777).unwrap().unwrap();
+    for _ in 0..2 {
+        assert_eq!(s.control(init, 0, STAT, BUFFER), DONE);
+        assert_eq!(s.world.read(init, BUFFER + 16) >> 32, 0o777);
+        s.world.write(init, BUFFER, &[0, 0, 0o7777 << 32]);
+        assert_eq!(s.control(init, 0, SET, BUFFER), DONE);
+    }
+}
+
+#[test]
 fn the_owner_may_give_a_set_away_and_the_creator_keeps_its_rights() {
     let mut s = scene();
     let [(_, creator), (_, owner), (_, stranger)] =

@@ -1,4 +1,6 @@
-//! Interval timers, POSIX timers, and limits of processor time.
+//! Interval timers, POSIX timers (`posix`), and limits of processor time.
+
+mod posix;
 
 use super::{Answer, DONE, MEMORY, SECOND, World, failed};
 use abi::linux::nr;
@@ -137,6 +139,10 @@ fn alarm_rounds_what_was_left_and_keeps_no_period() {
         assert_eq!(get(&mut world, child, REAL), [0, 0, 5, 0]);
         assert_eq!(alarm(&world), Some(15 * SECOND));
     }
+    block_all(&mut world, child);
+    world.set_time(15 * SECOND);
+    assert_eq!(alarm(&world), None);
+    assert_eq!(world.call(child, nr::ALARM, &[5]), DONE);
     assert_eq!(world.call(child, nr::ALARM, &[0]), Some(Ok(5)));
     assert_eq!(alarm(&world), None);
     assert_eq!(world.call(child, nr::ALARM, &[0]), DONE);
@@ -148,7 +154,7 @@ fn a_child_has_no_timers_and_a_process_that_ends_leaves_none() {
     set(&mut world, parent, REAL, [0, 0, 5, 0]);
     set(&mut world, parent, VIRTUAL, [0, 0, 3, 0]);
     world.call(parent, nr::TIMER_CREATE, &[1, 0, BUFFER]);
-    set_posix(&mut world, parent, 0, 0, [0, 0, 1, 0]);
+    posix::set_posix(&mut world, parent, 0, 0, [0, 0, 1, 0]);
     let (_, child) = world.fork(parent);
     assert_eq!(get(&mut world, child, REAL), [0; 4]);
     assert_eq!(get(&mut world, child, VIRTUAL), [0; 4]);
@@ -241,6 +247,15 @@ fn from_the_soft_limit_on_each_second_is_told_and_the_hard_one_kills() {
 }
 
 #[test]
+fn root_limits_the_processor_time_of_another_process() {
+    let (mut world, child) = child();
+    let pid = world.call(child, nr::GETPID, &[]).unwrap().unwrap();
+    world.write(world.init, BUFFER, &[3, 3]);
+    assert_eq!(world.call(world.init, nr::PRLIMIT64, &[pid, 0, BUFFER, 0]), DONE);
+    assert_eq!(alarm(&world), Some(13 * SECOND));
+}
+
+#[test]
 fn the_earliest_of_limit_and_timers_is_waited_for() {
     let (mut world, child) = child();
     limit_processor_time(&mut world, child, [7, 9]);
@@ -256,231 +271,4 @@ fn the_earliest_of_limit_and_timers_is_waited_for() {
     world.write(child, BUFFER, &[1, 1]);
     assert_eq!(world.call(child, nr::SETRLIMIT, &[7, BUFFER]), DONE);
     assert_eq!(alarm(&world), Some(19 * SECOND), "another limit changes nothing");
-}
-
-const SIGNAL: u64 = 0;
-const NONE: u64 = 1;
-const THREAD: u64 = 2;
-const THREAD_ID: u64 = 4;
-
-/// Creates a POSIX timer that tells of itself in this way. Returns its id.
-fn create(world: &mut World, thread: Endpoint, clock: u64, notify: u64, signal: u64, tid: u64) -> Answer {
-    world.write(thread, BUFFER, &[0x5555, signal | notify << 32, tid]);
-    let answer = world.call(thread, nr::TIMER_CREATE, &[clock, BUFFER, OLD]);
-    if answer == DONE { Some(Ok(world.read(thread, OLD) as u32 as u64)) } else { answer }
-}
-
-/// Sets a POSIX timer: period, then value, each as seconds and nanoseconds.
-fn set_posix(world: &mut World, thread: Endpoint, id: u64, flags: u64, value: [u64; 4]) -> Answer {
-    world.write(thread, BUFFER, &value);
-    world.write(thread, OLD, &[9; 5]);
-    world.call(thread, nr::TIMER_SETTIME, &[id, flags, BUFFER, OLD])
-}
-
-fn get_posix(world: &mut World, thread: Endpoint, id: u64) -> [u64; 4] {
-    assert_eq!(world.call(thread, nr::TIMER_GETTIME, &[id, BUFFER]), DONE);
-    world.words(thread, BUFFER)
-}
-
-fn overruns(world: &mut World, thread: Endpoint, id: u64) -> Answer {
-    world.call(thread, nr::TIMER_GETOVERRUN, &[id])
-}
-
-#[test]
-fn timers_run_by_some_clocks_and_tell_in_some_ways() {
-    let (mut world, child) = child();
-    for (clock, exists) in
-        [(0, true), (1, true), (7, true), (2, false), (3, false), (4, false), (8, false), (1 << 32, true)]
-    {
-        let made = create(&mut world, child, clock, SIGNAL, USR1, 0);
-        assert_eq!(made.map(|made| made.is_ok()), Some(exists), "clock {clock}: {made:?}");
-        assert!(exists || made == failed(Errno::EINVAL));
-    }
-    let own = world.call(child, nr::GETTID, &[]).unwrap().unwrap();
-    for (notify, signal, tid, works) in [
-        (SIGNAL, 64, 0, true),
-        (SIGNAL, 0, 0, false),
-        (SIGNAL, 65, 0, false),
-        (NONE, 0, 0, true),
-        (THREAD, USR1, 0, true),
-        (THREAD, 65, 0, false),
-        (3, USR1, 0, false),
-        (5, USR1, 0, false),
-        (THREAD_ID, USR1, own, true),
-        (THREAD_ID, 0, own, false),
-        (THREAD_ID, USR1, 1, false),
-        (THREAD_ID, USR1, 4000, false),
-    ] {
-        let made = create(&mut world, child, 1, notify, signal, tid);
-        assert_eq!(made.map(|made| made.is_ok()), Some(works), "{notify} {signal} {tid}: {made:?}");
-        assert!(works || made == failed(Errno::EINVAL));
-    }
-    assert_eq!(world.call(child, nr::TIMER_CREATE, &[1, 8, OLD]), failed(Errno::EFAULT));
-    assert_eq!(world.call(child, nr::TIMER_CREATE, &[1, 0, 8]), failed(Errno::EFAULT));
-}
-
-#[test]
-fn a_process_has_256_timers_and_an_id_is_used_again() {
-    let (mut world, child) = child();
-    world.write(child, OLD, &[u64::MAX]);
-    for id in 0..256 {
-        assert_eq!(create(&mut world, child, 1, SIGNAL, USR1, 0), Some(Ok(id)));
-    }
-    assert_eq!(world.read(child, OLD) >> 32, 0xffff_ffff, "an id is an int");
-    assert_eq!(create(&mut world, child, 1, SIGNAL, USR1, 0), failed(Errno::EAGAIN));
-    assert_eq!(world.call(child, nr::TIMER_DELETE, &[77]), DONE);
-    for number in [nr::TIMER_DELETE, nr::TIMER_GETOVERRUN, nr::TIMER_GETTIME] {
-        assert_eq!(world.call(child, number, &[77, BUFFER]), failed(Errno::EINVAL));
-        assert_eq!(world.call(child, number, &[256, BUFFER]), failed(Errno::EINVAL));
-    }
-    assert_eq!(set_posix(&mut world, child, 77, 0, [0; 4]), failed(Errno::EINVAL));
-    assert_eq!(create(&mut world, child, 1, SIGNAL, USR1, 0), Some(Ok(77)));
-}
-
-#[test]
-fn a_timer_shows_what_is_left_its_period_and_its_old_value() {
-    let (mut world, child) = child();
-    block_all(&mut world, child);
-    create(&mut world, child, 1, SIGNAL, USR1, 0);
-    assert_eq!(set_posix(&mut world, child, 0, 0, [1, 5, 2, 7]), DONE);
-    assert_eq!(world.words(child, OLD), [0, 0, 0, 0, 9]);
-    assert_eq!(alarm(&world), Some(12 * SECOND + 7));
-    assert_eq!(get_posix(&mut world, child, 0), [1, 5, 2, 7]);
-    world.pm.programs.system.now_ns = 13 * SECOND;
-    assert_eq!(get_posix(&mut world, child, 0), [1, 5, 0, 1], "a timer that runs never shows zero");
-    world.pm.programs.system.now_ns = 11 * SECOND;
-    assert_eq!(set_posix(&mut world, child, 0, 0, [0, 0, 3, 0]), DONE);
-    assert_eq!(world.words(child, OLD), [1, 5, 1, 7, 9]);
-    assert_eq!(alarm(&world), Some(14 * SECOND));
-    assert_eq!(set_posix(&mut world, child, 0, 0, [5, 0, 0, 0]), DONE);
-    assert_eq!(alarm(&world), None);
-    assert_eq!(get_posix(&mut world, child, 0), [5, 0, 0, 0]);
-    for value in [[0, SECOND, 0, 0], [u64::MAX, 0, 0, 0], [0, 0, 0, SECOND], [0, 0, u64::MAX, 0]] {
-        assert_eq!(set_posix(&mut world, child, 0, 0, value), failed(Errno::EINVAL), "{value:?}");
-    }
-    assert_eq!(world.call(child, nr::TIMER_SETTIME, &[0, 0, 8, 0]), failed(Errno::EFAULT));
-    assert_eq!(world.call(child, nr::TIMER_SETTIME, &[0, 0, BUFFER, 8]), failed(Errno::EINVAL));
-    world.write(child, BUFFER, &[0, 0, 1, 0]);
-    assert_eq!(world.call(child, nr::TIMER_SETTIME, &[0, 0, BUFFER, 8]), failed(Errno::EFAULT));
-    assert_eq!(world.call(child, nr::TIMER_GETTIME, &[0, 8]), failed(Errno::EFAULT));
-}
-
-#[test]
-fn a_point_in_time_is_one_of_the_timers_clock() {
-    for (clock, point, deadline) in [(1, 12, 12), (0, 1012, 12), (7, 12, 12), (1, 3, 10), (0, 3, 10)] {
-        let (mut world, child) = child();
-        create(&mut world, child, clock, SIGNAL, USR1, 0);
-        assert_eq!(set_posix(&mut world, child, 0, 1, [0, 0, point, 0]), DONE);
-        assert_eq!(alarm(&world), Some(deadline * SECOND), "clock {clock}");
-        set_posix(&mut world, child, 0, 2, [0, 0, point, 0]);
-        assert_eq!(alarm(&world), Some((10 + point) * SECOND), "other flags mean nothing");
-    }
-}
-
-#[test]
-fn an_expiry_brings_id_and_value() {
-    let (mut world, child) = child();
-    block_all(&mut world, child);
-    create(&mut world, child, 1, SIGNAL, USR1, 0);
-    create(&mut world, child, 1, SIGNAL, REAL_TIME, 0);
-    assert_eq!(world.call(child, nr::TIMER_CREATE, &[1, 0, OLD]), DONE, "SIGALRM and its id by default");
-    create(&mut world, child, 1, NONE, USR1, 0);
-    for id in 0..4 {
-        assert_eq!(set_posix(&mut world, child, id, 0, [0, 0, 1 + id, 0]), DONE);
-    }
-    world.set_time(14 * SECOND);
-    assert_eq!(alarm(&world), None);
-    assert_eq!(take(&mut world, child, USR1), [USR1, SI_TIMER, 0, 0x5555]);
-    assert_eq!(take(&mut world, child, REAL_TIME), [REAL_TIME, SI_TIMER, 1, 0x5555]);
-    assert_eq!(take(&mut world, child, ALRM), [ALRM, SI_TIMER, 2, 2]);
-    assert_eq!(pending(&mut world, child), 0);
-    assert_eq!([0, 1, 2, 3].map(|id| get_posix(&mut world, child, id)), [[0; 4]; 4]);
-}
-
-#[test]
-fn expiries_that_wait_are_counted_in_one_siginfo() {
-    let (mut world, child) = child();
-    block_all(&mut world, child);
-    for _ in 0..2 {
-        create(&mut world, child, 1, SIGNAL, REAL_TIME, 0);
-    }
-    set_posix(&mut world, child, 0, 0, [1, 0, 2, 0]);
-    set_posix(&mut world, child, 1, 0, [0, 0, 2, 0]);
-    world.set_time(12 * SECOND);
-    assert_eq!(overruns(&mut world, child, 0), DONE);
-    world.set_time(13 * SECOND);
-    world.set_time(17 * SECOND + SECOND / 2);
-    assert_eq!(alarm(&world), Some(18 * SECOND), "the rhythm stays");
-    assert_eq!(overruns(&mut world, child, 0), DONE, "not taken yet");
-    assert_eq!(take(&mut world, child, REAL_TIME), [REAL_TIME, SI_TIMER, 5 << 32, 0x5555]);
-    assert_eq!(overruns(&mut world, child, 0), Some(Ok(5)));
-    assert_eq!(take(&mut world, child, REAL_TIME), [REAL_TIME, SI_TIMER, 1, 0x5555]);
-    assert_eq!(overruns(&mut world, child, 1), DONE);
-    world.set_time(20 * SECOND);
-    assert_eq!(take(&mut world, child, REAL_TIME), [REAL_TIME, SI_TIMER, 2 << 32, 0x5555]);
-    assert_eq!(overruns(&mut world, child, 0), Some(Ok(2)));
-    set_posix(&mut world, child, 0, 0, [1, 0, 2, 0]);
-    assert_eq!(overruns(&mut world, child, 0), DONE, "set anew");
-}
-
-#[test]
-fn a_handler_sees_the_overruns_too() {
-    let (mut world, child) = child();
-    world.handle_signal(child, USR1, 0);
-    create(&mut world, child, 1, SIGNAL, USR1, 0);
-    set_posix(&mut world, child, 0, 0, [1, 0, 1, 0]);
-    world.set_time(14 * SECOND);
-    world.report_interrupted(child, None);
-    let registers = world.thread(child).registers;
-    assert_eq!(registers.rip, HANDLER);
-    assert_eq!(world.words(child, registers.rsi), [USR1, SI_TIMER, 3 << 32, 0x5555]);
-    assert_eq!(overruns(&mut world, child, 0), Some(Ok(3)));
-}
-
-#[test]
-fn a_great_many_overruns_are_as_many_as_fit() {
-    let (mut world, child) = child();
-    block_all(&mut world, child);
-    create(&mut world, child, 1, SIGNAL, USR1, 0);
-    set_posix(&mut world, child, 0, 0, [0, 1, 0, 1]);
-    world.set_time(1000 * SECOND);
-    world.set_time(2000 * SECOND);
-    take(&mut world, child, USR1);
-    assert_eq!(overruns(&mut world, child, 0), Some(Ok(i32::MAX as u64)));
-}
-
-#[test]
-fn a_timer_for_one_thread_tells_that_one() {
-    let (mut world, child) = child();
-    let tid = world.call(child, nr::CLONE, &[CLONE_THREAD, 0, 0, 0, 0]).unwrap().unwrap();
-    let second = world.newest();
-    block_all(&mut world, child);
-    block_all(&mut world, second);
-    create(&mut world, child, 1, THREAD_ID, USR1, tid);
-    set_posix(&mut world, child, 0, 0, [1, 0, 1, 0]);
-    world.set_time(11 * SECOND);
-    assert_eq!(pending(&mut world, child), 0);
-    assert_eq!(pending(&mut world, second), 1 << (USR1 - 1));
-    world.set_time(12 * SECOND);
-    assert_eq!(take(&mut world, second, USR1), [USR1, SI_TIMER, 1 << 32, 0x5555]);
-    world.call(second, nr::EXIT, &[0]);
-    world.set_time(13 * SECOND);
-    assert_eq!(pending(&mut world, child), 0, "nobody is told for a thread that has ended");
-}
-
-#[test]
-fn a_deleted_timer_and_those_of_another_program_do_not_fire() {
-    let (mut world, child) = child();
-    create(&mut world, child, 1, SIGNAL, USR1, 0);
-    set_posix(&mut world, child, 0, 0, [0, 0, 1, 0]);
-    assert_eq!(world.call(child, nr::TIMER_DELETE, &[0]), DONE);
-    assert_eq!(alarm(&world), None);
-    create(&mut world, child, 1, SIGNAL, USR1, 0);
-    set_posix(&mut world, child, 0, 0, [0, 0, 1, 0]);
-    set(&mut world, child, REAL, [0, 0, 5, 0]);
-    world.write_bytes(child, BUFFER, b"/x\0");
-    assert_eq!(world.call(child, nr::EXECVE, &[BUFFER, 0, 0]), None);
-    world.exec_event(child, b"/x", 0);
-    assert_eq!(world.call(child, nr::TIMER_GETTIME, &[0, BUFFER]), failed(Errno::EINVAL));
-    assert_eq!(alarm(&world), Some(15 * SECOND), "interval timers stay");
 }
