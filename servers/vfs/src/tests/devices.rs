@@ -143,6 +143,20 @@ fn errors_of_a_disk_end_a_transfer_where_it_has_come_to() {
 }
 
 #[test]
+fn sectors_that_are_written_as_a_whole_are_not_read_before() {
+    let world = World::new();
+    let (disk, end) = (disk(&world), end_of_disk(&world));
+    let reads = |at: u64, bytes: usize| {
+        let before = world.disk.lock().unwrap().reads;
+        assert_eq!(world.pwrite(world.root, disk, &std::vec![0; bytes], at as i64), Ok(bytes as u64));
+        world.disk.lock().unwrap().reads - before
+    };
+    let start = end - 200 * 512;
+    assert_eq!([reads(start, 512), reads(start, 65_536), reads(start, 70_144)], [0; 3]);
+    assert_eq!([reads(start + 1, 512), reads(start, 511), reads(start + 1, 1023)], [1; 3]);
+}
+
+#[test]
 fn an_open_disk_outlives_vfs() {
     let mut world = World::new();
     let (disk, end) = (disk(&world), end_of_disk(&world));

@@ -40,6 +40,7 @@ pub fn take_reports() {
 #[derive(Default)]
 pub struct Medium {
     pub bytes: Vec<u8>,
+    pub reads: u64,
     pub flushes: u64,
     /// Requests that reach beyond this position fail.
     pub broken_from: Option<u64>,
@@ -75,6 +76,7 @@ impl Disk {
                 return block::Open::reply(message, 0, medium.bytes.len() as u64, 512, false);
             }
             Some(block::Request::Read(block::Read { grant, position, bytes, .. })) => {
+                medium.reads += 1;
                 copy::to_grant(from, grant, 0, &medium.bytes[range(position, bytes)]).map(|()| bytes)
             }
             Some(block::Request::Write(block::Write { grant, position, bytes, .. })) => {

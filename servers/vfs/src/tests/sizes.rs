@@ -85,6 +85,8 @@ fn fallocate_leaves_the_size_when_there_is_no_space() {
     let file = world.open(world.root, "/file", O_RDWR, 0).unwrap();
     assert_eq!(fallocate(&world, file, 0, 0, 100 << 20), Err(Errno::ENOSPC));
     assert_eq!(size(&world, file).0, 5);
+    assert_eq!(world.seek(world.root, file, 0, SEEK_END), Ok(5));
+    assert_eq!(world.seek(world.root, file, 0, SEEK_SET), Ok(0));
     assert_eq!(world.content("/file"), b"12345");
     assert_eq!(world.write(world.root, file, b"abc"), Ok(3), "there is space again");
     assert_eq!(world.content("/file"), b"abc45");
