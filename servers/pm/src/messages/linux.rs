@@ -97,7 +97,7 @@ impl<S: System> Pm<S> {
             nr::CLOCK_GETRES => self.programs.clock_getres(t, a[0] as i32, a[1]),
             nr::CLOCK_SETTIME => self.programs.clock_settime(t, a[0] as i32, a[1]),
             nr::GETTIMEOFDAY => self.programs.gettimeofday(t, a[0], a[1]),
-            nr::SETTIMEOFDAY => self.programs.settimeofday(t, a[0], a[1]),
+            nr::SETTIMEOFDAY => self.programs.settimeofday(t, a[0]),
             nr::TIME => self.programs.time(t, a[0]),
             nr::TIMES => self.programs.times(t, a[0]),
             nr::GETRUSAGE => self.programs.getrusage(t, a[0] as i32, a[1]),

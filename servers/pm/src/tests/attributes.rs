@@ -226,6 +226,9 @@ fn limits_are_read_and_written_where_the_caller_says() {
     world.write(init, BUFFER, &[1, 2]);
     assert_eq!(world.call(init, nr::SETRLIMIT, &[7, BUFFER]), DONE);
     assert_eq!(limit(&mut world, init, 7), [1, 2]);
+    let (_, child) = world.fork(init);
+    assert_eq!(set_limit(&mut world, child, 0, 7, [1, 1]), DONE);
+    assert_eq!([limit(&mut world, child, 7), limit(&mut world, init, 7)], [[1, 1], [1, 2]], "each its own");
     assert_eq!(set_limit(&mut world, init, 0, 1 << 32 | 7, [2, 3]), DONE, "a resource is an int");
     assert_eq!(limit(&mut world, init, 7), [2, 3]);
 }

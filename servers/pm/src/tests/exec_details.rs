@@ -121,6 +121,18 @@ fn the_auxiliary_vector_tells_what_vm_and_pm_know() {
 }
 
 #[test]
+fn the_stack_is_aligned_whatever_the_length_of_its_strings() {
+    for length in 0..17 {
+        let (mut world, child) = child();
+        repeat(&mut world, child, length + 1, 1);
+        assert_eq!(exec(&mut world, child, LIST, 0), None);
+        let (_, _, vector) = start(&mut world, child);
+        assert_eq!(vector[&25] % 16, 0, "{length}");
+        assert!(vector[&15] - vector[&25] < 32, "{length}");
+    }
+}
+
+#[test]
 fn a_program_is_secure_where_its_ids_differ() {
     for (user, group, secure) in [([1, 1, 1], [2, 2, 2], 0), ([1, 2, 2], [2, 2, 2], 1), ([1, 1, 1], [2, 3, 3], 1)] {
         let (mut world, child) = child();

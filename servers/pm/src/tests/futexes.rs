@@ -81,7 +81,9 @@ fn the_futexes_of_a_thread_that_ends_are_marked() {
     s.set(2, s.tid + 1);
     s.set(3, s.tid | OWNER_DIED);
     s.link(&[entry(0), entry(1), entry(2), entry(3)], 0);
+    s.world.write(s.first, HEAD + OFFSET, &[s.tid]);
     s.end();
+    assert_eq!(s.world.read(s.first, HEAD + OFFSET), s.tid, "the head is no entry");
     assert_eq!([0, 1, 2, 3].map(|n| s.get(n)), [OWNER_DIED, OWNER_DIED | WAITERS, s.tid + 1, OWNER_DIED]);
     assert_eq!(s.woken(), [0, 1, 3]);
 }

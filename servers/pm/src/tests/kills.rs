@@ -260,10 +260,13 @@ fn signals_wait_while_a_process_is_stopped_and_are_handled_then() {
 #[test]
 fn an_orphaned_group_is_stopped_by_sigstop_alone() {
     let mut world = World::new();
-    let (_, leader) = world.fork(world.init);
-    world.call(leader, nr::SETSID, &[]).unwrap().unwrap();
-    let (pid, job) = world.fork(leader);
-    world.call(leader, nr::SETPGID, &[pid, pid]);
+    let (pid, job, leader) = [(); 2].map(|()| {
+        let (_, leader) = world.fork(world.init);
+        world.call(leader, nr::SETSID, &[]).unwrap().unwrap();
+        let (pid, job) = world.fork(leader);
+        world.call(leader, nr::SETPGID, &[pid, pid]);
+        (pid, job, leader)
+    })[0];
     let init = world.init;
     let stopped = |world: &mut World| {
         let stopped = world.thread(job).interrupted;

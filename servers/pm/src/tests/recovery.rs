@@ -324,6 +324,20 @@ fn a_thread_with_a_signal_to_handle_is_interrupted_again() {
 }
 
 #[test]
+fn the_end_of_a_child_is_told_once() {
+    let mut world = World::new();
+    let (_, parent) = world.fork(world.init);
+    world.handle_signal(parent, 17, 0);
+    let (_, child) = world.fork(parent);
+    world.call(child, nr::EXIT_GROUP, &[0]);
+    world.report_interrupted(parent, None);
+    world.thread(parent).registers.rsp += 8;
+    world.call(parent, nr::RT_SIGRETURN, &[]);
+    restart(&mut world);
+    assert!(!world.thread(parent).interrupted);
+}
+
+#[test]
 fn a_repeated_call_is_made_once() {
     let mut world = World::new();
     let (_, parent) = world.fork(world.init);

@@ -217,6 +217,49 @@ fn threads_are_in_order_even_when_ids_have_begun_anew() {
     assert_eq!(listed.iter().map(|record| record.pid as u64).collect::<Vec<_>>(), [pid, low, 32767]);
 }
 
+/// Lets a thread of the process come and go until ids begin anew, and on up to this one. Returns the ids from 300 on.
+fn ids_given_anew(world: &mut World, process: Endpoint, last: u64) -> Vec<u64> {
+    let mut given = Vec::new();
+    let mut before = 0;
+    loop {
+        let tid = world.call(process, nr::CLONE, &[CLONE_THREAD, 0, 0, 0, 0]).unwrap().unwrap();
+        world.call(world.newest(), nr::EXIT, &[0]);
+        if tid < before || !given.is_empty() {
+            given.push(tid);
+        }
+        if !given.is_empty() && tid > last {
+            return given;
+        }
+        before = tid;
+    }
+}
+
+#[test]
+fn an_id_is_given_again_when_no_group_or_session_has_it() {
+    let mut world = World::new();
+    let init = world.init;
+    let (_, process) = world.fork(init);
+    for _ in 0..300 {
+        world.call(process, nr::CLONE, &[CLONE_THREAD, 0, 0, 0, 0]).unwrap().unwrap();
+        world.call(world.newest(), nr::EXIT, &[0]);
+    }
+    let [plain, group, session, kept] = [(); 4].map(|()| world.fork(init));
+    assert_eq!(world.call(group.1, nr::SETPGID, &[0, 0]), DONE);
+    for leader in [session, kept] {
+        world.call(leader.1, nr::SETSID, &[]).unwrap().unwrap();
+    }
+    let (left_pid, left) = world.fork(session.1);
+    world.call(left, nr::SETSID, &[]).unwrap().unwrap();
+    let (member_pid, _) = world.fork(kept.1);
+    for (pid, child) in [plain, group, session, kept] {
+        world.call(child, nr::EXIT_GROUP, &[0]);
+        assert_eq!(world.call(init, nr::WAIT4, &[pid, 0, 0, 0]), Some(Ok(pid)));
+    }
+    let given = ids_given_anew(&mut world, process, member_pid);
+    let is_given = [plain.0, group.0, session.0, kept.0, left_pid, member_pid].map(|pid| given.contains(&pid));
+    assert_eq!(is_given, [true, true, true, false, false, false]);
+}
+
 #[test]
 fn the_effective_priority_is_that_of_the_queue() {
     let mut world = World::new();

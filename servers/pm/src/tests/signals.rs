@@ -83,6 +83,18 @@ fn the_signal_is_blocked_while_its_handler_runs_unless_nodefer() {
 }
 
 #[test]
+fn a_handler_runs_on_the_way_out_of_a_call_that_only_looks_something_up() {
+    let mut world = World::new();
+    let (pid, child) = world.fork(world.init);
+    world.handle_signal(child, USR1, 0);
+    world.call(world.init, nr::KILL, &[pid, USR1]);
+    assert_eq!(world.call(child, nr::GETPID, &[]), None);
+    assert!(runs_handler(&mut world, child));
+    sigreturn(&mut world, child);
+    assert_eq!(world.pm.programs.system.thread(child).registers.rax, pid);
+}
+
+#[test]
 fn a_handler_for_one_time_falls_back_to_the_default() {
     let mut world = World::new();
     let (pid, child) = world.fork(world.init);

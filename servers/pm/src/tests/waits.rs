@@ -390,6 +390,19 @@ fn zombies_change_their_parent_too() {
 }
 
 #[test]
+fn an_adopted_zombie_vanishes_where_nobody_wants_it() {
+    let mut f = family();
+    let (child, init) = (f.child, f.world.init);
+    f.world.write(init, BUFFER, &[1, 0, 0, 0]);
+    assert_eq!(f.world.call(init, nr::RT_SIGACTION, &[CHLD, BUFFER, 0, 8]), DONE);
+    let (pid, grandchild) = f.world.fork(child);
+    f.world.call(grandchild, nr::EXIT_GROUP, &[6]);
+    assert_eq!(f.world.call(init, nr::KILL, &[pid, 0]), DONE);
+    f.exit(0);
+    assert_eq!(f.world.call(init, nr::KILL, &[pid, 0]), failed(Errno::ESRCH));
+}
+
+#[test]
 fn each_thread_waits_for_the_children_of_all() {
     let mut f = family();
     let parent = f.parent;

@@ -104,8 +104,8 @@ impl<S: System> Programs<S> {
         Ok(0)
     }
 
-    /// `settimeofday(timeval, timezone)`.
-    pub fn settimeofday(&mut self, t: ThreadIndex, time: u64, _zone: u64) -> Result<u64> {
+    /// `settimeofday(timeval, timezone)`: the time zone is ignored.
+    pub fn settimeofday(&mut self, t: ThreadIndex, time: u64) -> Result<u64> {
         if time == 0 {
             return Ok(0);
         }
