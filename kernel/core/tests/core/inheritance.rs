@@ -197,6 +197,24 @@ fn a_condition_hands_its_waiters_to_the_mutex() {
 }
 
 #[test]
+fn alarms_carry_the_priorities_of_real_time_queues_only() {
+    for (queue, inherits) in [(0, false), (4, false), (REAL_TIME, false), (REAL_TIME + 1, true), (REAL_TIME + 46, true)]
+    {
+        let mut w = World::with_services();
+        w.receive(A, Endpoint::ANY);
+        let a = w.endpoint(A);
+        w.primitive(B, call::NOTIFY, a, 0, 0);
+        w.kernel_call(A, KernelCall::SetAlarm, &[100, queue]).expect("set");
+        w.receive(A, Endpoint::ANY);
+        w.make_current(B);
+        w.m.now = 100;
+        w.node.timer(&mut w.m);
+        assert_eq!(w.next() == Next::Run(A), inherits, "{queue}");
+        assert!(w.is_ready(A));
+    }
+}
+
+#[test]
 fn what_an_alarm_is_for_is_done_with_the_priority_it_carries() {
     let mut w = World::with_services();
     w.kernel_call(A, KernelCall::SetAlarm, &[100, REAL_TIME + 5]).expect("set");

@@ -183,6 +183,29 @@ fn a_line_that_its_driver_enables_itself_stays_masked_while_one_of_two_has_not()
 }
 
 #[test]
+fn interrupts_wait_for_a_real_time_driver_that_the_one_before_has_woken() {
+    let mut w = drivers();
+    let (a, b) = (w.endpoint(A), w.endpoint(B));
+    let mut rights = driver_rights();
+    rights.irqs[0] = 9;
+    w.set_privileges(b, &rights);
+    w.kernel_call(A, KernelCall::IrqSet, &[LINE, 1, irq::REENABLE]).expect("set");
+    w.kernel_call(B, KernelCall::IrqSet, &[9, 2, irq::REENABLE]).expect("set");
+    for slot in [A, B] {
+        w.receive(slot, Endpoint::ANY);
+    }
+    w.kernel_call(RS, KernelCall::Schedule, &[a.0 as u64, abi::call::REAL_TIME + 5, 0]).expect("scheduled");
+    w.make_current(RS);
+    w.node.interrupt(&mut w.m, LINE as usize);
+    w.scrub(B);
+    w.node.interrupt(&mut w.m, 9);
+    assert_eq!(w.next(), kernel_core::Next::Run(A));
+    assert_eq!(w.node.frame_mut(B).rax, 0xdead, "B is not told yet");
+    w.receive(A, Endpoint::ANY);
+    assert_eq!(Notify::from_message(&w.message(B)).bits, 1 << 2);
+}
+
+#[test]
 fn message_signalled_interrupts_need_a_free_hook() {
     let mut w = drivers();
     let a = w.endpoint(A);

@@ -216,3 +216,21 @@ fn an_answer_to_a_client_that_became_real_time_meanwhile_goes_by_the_ordinary_pa
     assert_eq!(twins.both("answer", |w| w.primitive(A, call::REPLYREC, client, 1, 0)), Next::Run(C));
     assert_eq!(twins.fast.fast_switches, before);
 }
+
+/// The request was waiting when its sender became real-time, so the server runs with its own priority until it takes it.
+#[test]
+fn a_server_that_inherits_a_priority_while_it_runs_takes_no_fast_path() {
+    let mut twins = Twins::new();
+    let [one, two] = [twins.programs[0], twins.programs[1]];
+    for slot in [B, one, two] {
+        twins.both("receive", |w| w.receive(slot, Endpoint::ANY));
+    }
+    twins.both("request", |w| w.sendrec(C, Endpoint::current(A), 1));
+    let client = twins.fast.endpoint(C);
+    twins.both("schedule", |w| w.begin_kernel_call(RS, KernelCall::Schedule, &[client.0 as u64, REAL_TIME_QUEUE, 0]));
+    twins.both("receive", |w| w.receive(RS, Endpoint::ANY));
+    twins.both("receive", |w| w.receive(A, Endpoint::ANY));
+    let before = twins.fast.fast_switches;
+    assert_eq!(twins.both("nested request", |w| w.sendrec(A, Endpoint::current(B), 1)), Next::Run(B));
+    assert_eq!(twins.fast.fast_switches, before, "B inherits the priority of the client");
+}

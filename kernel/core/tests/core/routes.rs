@@ -99,6 +99,21 @@ fn routed_calls_of_services_need_the_destination_and_nothing_else() {
     assert_eq!(w.result(A), Err(Errno::ECALLDENIED));
 }
 
+#[test]
+fn a_service_needs_the_destination_even_when_nobody_else_is_ready() {
+    let mut w = World::with_services();
+    let a = w.endpoint(A);
+    route(&mut w, CALL, B as u64).expect("routed");
+    w.set_privileges(a, &Privileges::NONE);
+    for sleeper in [B, C, VM, RS] {
+        w.receive(sleeper, Endpoint::ANY);
+    }
+    w.scrub(B);
+    w.linux_call(A, CALL, [5; 6]);
+    assert_eq!(w.result(A), Err(Errno::ECALLDENIED));
+    assert_eq!(w.node.frame_mut(B).rax, 0xdead);
+}
+
 /// Slots of both words of the bitmap, and their neighbours.
 #[test]
 fn every_destination_has_its_own_bit() {
