@@ -168,6 +168,19 @@ fn an_open_disk_outlives_vfs() {
 }
 
 #[test]
+fn a_node_that_is_in_use_while_vfs_dies_is_still_a_device() {
+    let mut world = World::new();
+    node(&world, "/disk", S_IFBLK, 0xfe00);
+    node(&world, "/null", S_IFCHR, 0x103);
+    let paths = ["/disk", "/null"];
+    let places = paths.map(|path| world.open(world.root, path, O_PATH, 0).unwrap());
+    world.restart_vfs();
+    assert!(paths.iter().all(|path| world.open(world.root, path, O_RDWR, 0).is_ok()));
+    let modes = places.map(|place| world.fstat(world.root, place).unwrap().mode & S_IFMT);
+    assert_eq!(modes, [S_IFBLK, S_IFCHR]);
+}
+
+#[test]
 fn a_disk_that_its_driver_does_not_have_is_not_opened() {
     let world = World::new();
     node(&world, "/second", S_IFBLK, 0xfe01);

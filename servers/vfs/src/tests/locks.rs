@@ -358,3 +358,17 @@ fn locks_outlive_vfs() {
     assert_eq!(set(&world, theirs, F_WRLCK, 0, 0), Ok(0));
     assert_eq!(flock(&world, theirs, LOCK_EX | LOCK_NB), Ok(0));
 }
+
+#[test]
+fn a_lock_that_was_released_stays_released() {
+    let mut world = World::new();
+    let [mine, theirs] = two(&world);
+    assert_eq!(set(&world, mine, F_WRLCK, 0, 0), Ok(0));
+    assert_eq!(flock(&world, mine, LOCK_EX), Ok(0));
+    world.restart_vfs();
+    assert_eq!(set(&world, mine, F_UNLCK, 0, 0), Ok(0));
+    assert_eq!(flock(&world, mine, LOCK_UN), Ok(0));
+    world.restart_vfs();
+    assert_eq!(set(&world, theirs, F_WRLCK, 0, 0), Ok(0));
+    assert_eq!(flock(&world, theirs, LOCK_EX | LOCK_NB), Ok(0));
+}
