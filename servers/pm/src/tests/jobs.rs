@@ -1,6 +1,6 @@
 //! Job control: stopping, continuing, groups, sessions.
 
-use super::{MEMORY, World};
+use super::{MEMORY, Told, World};
 use abi::endpoint::slot;
 use abi::linux::nr;
 use abi::{Endpoint, Errno};
@@ -116,6 +116,47 @@ fn setpgid_keeps_to_the_rules() {
     assert_eq!(world.call(shell, nr::SETPGID, &[pid, 4000]), Some(Err(Errno::EPERM)), "no such group");
     assert_eq!(world.call(shell, nr::SETPGID, &[1, 0]), Some(Err(Errno::ESRCH)), "not a child");
     assert_eq!(world.call(job, nr::SETPGID, &[0, u64::MAX]), Some(Err(Errno::EINVAL)));
+}
+
+#[test]
+fn groups_and_sessions_of_others_are_told() {
+    let mut world = World::new();
+    let (shell, pid, job) = shell_and_job(&mut world);
+    let session = world.call(shell, nr::GETSID, &[0]).unwrap();
+    for (caller, target) in [(job, 0), (job, pid), (shell, pid), (world.init, pid)] {
+        assert_eq!(world.call(caller, nr::GETPGID, &[target]), Some(Ok(pid)));
+        assert_eq!(world.call(caller, nr::GETSID, &[target]), Some(session));
+    }
+    assert_eq!(world.call(job, nr::GETPGID, &[1]), Some(Ok(1)));
+    for call in [nr::GETPGID, nr::GETSID] {
+        for unknown in [4000, u64::MAX] {
+            assert_eq!(world.call(shell, call, &[unknown]), Some(Err(Errno::ESRCH)));
+        }
+    }
+}
+
+#[test]
+fn a_child_is_moved_by_its_parent_until_it_execs_or_leaves_the_session() {
+    let mut world = World::new();
+    let (shell, pid, job) = shell_and_job(&mut world);
+    let (other_pid, other) = world.fork(shell);
+    world.told();
+    assert_eq!(world.call(shell, nr::SETPGID, &[other_pid, pid]), Some(Ok(0)));
+    let session = world.call(shell, nr::GETSID, &[0]).unwrap().unwrap() as u32;
+    assert_eq!(world.told(), [Told::Session { thread: other, session, group: pid as u32, leader: false }]);
+    assert_eq!(world.call(other, nr::SETPGID, &[0, 0]), Some(Ok(0)));
+    assert_eq!(world.call(other, nr::GETPGRP, &[]), Some(Ok(other_pid)));
+    world.write_bytes(job, BUFFER, b"/x\0");
+    world.call(job, nr::EXECVE, &[BUFFER, 0, 0]);
+    world.exec_event(job, b"/x", 0);
+    assert_eq!(world.call(shell, nr::SETPGID, &[pid, 0]), Some(Err(Errno::EACCES)));
+    assert_eq!(world.call(job, nr::SETPGID, &[0, 0]), Some(Ok(0)), "itself it may");
+    world.told();
+    assert_eq!(world.call(other, nr::SETPGID, &[0, pid]), Some(Ok(0)));
+    assert_eq!(world.call(other, nr::SETSID, &[]), Some(Ok(other_pid)));
+    assert_eq!(world.call(shell, nr::SETPGID, &[other_pid, 0]), Some(Err(Errno::EPERM)));
+    world.call(other, nr::EXIT_GROUP, &[0]);
+    assert_eq!(world.call(shell, nr::SETPGID, &[other_pid, 0]), Some(Err(Errno::ESRCH)), "a zombie");
 }
 
 #[test]

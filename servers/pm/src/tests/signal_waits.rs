@@ -141,6 +141,23 @@ fn sigsuspend_waits_with_another_mask() {
 }
 
 #[test]
+fn the_mask_of_sigsuspend_is_over_when_its_handler_runs() {
+    let mut s = scene(bit(USR1) | bit(TERM));
+    s.set_action(USR1, HANDLER);
+    s.set_action(USR2, HANDLER);
+    assert_eq!(s.suspend(0), None);
+    s.kill(USR1);
+    assert_eq!(s.mask(), bit(USR1));
+    s.kill(USR2);
+    s.world.report_interrupted(s.child, None);
+    assert!(s.runs_handler_of(USR2));
+    s.sigreturn();
+    assert_eq!(s.mask(), bit(USR1), "that of the first handler");
+    s.sigreturn();
+    assert_eq!(s.mask(), bit(USR1) | bit(TERM));
+}
+
+#[test]
 fn kill_and_stop_reach_a_thread_that_has_suspended_itself() {
     let mut s = scene(0);
     assert_eq!(s.suspend(u64::MAX), None);
