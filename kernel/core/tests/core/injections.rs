@@ -220,3 +220,18 @@ fn only_rs_may_disturb_and_only_services() {
     assert_eq!(refused, Err(Errno::EINVAL));
     assert_eq!(inject(&mut w, B, &[7]), Err(Errno::EINVAL));
 }
+
+#[test]
+fn messages_take_the_fast_path_again_when_no_death_is_ordered_any_more() {
+    let mut w = World::with_services();
+    let b = w.endpoint(B);
+    for (slot, messages) in [(A, 100), (B, 100), (B, 200), (A, 0), (B, 0)] {
+        kill_after(&mut w, slot, messages);
+    }
+    for sleeper in [RS, VM, crate::world::C, B] {
+        w.receive(sleeper, Endpoint::ANY);
+    }
+    let before = w.fast_switches;
+    w.sendrec(A, b, LABEL);
+    assert_eq!((w.fast_switches - before, w.message(B).source), (1, w.endpoint(A)));
+}
