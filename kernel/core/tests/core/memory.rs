@@ -282,11 +282,12 @@ fn each_call_has_its_own_flags() {
 fn a_space_that_nobody_uses_is_found_again_when_all_others_are_taken() {
     let mut w = World::with_services();
     w.m.pool = 2000;
-    let mut last = 0;
+    let (mut last, mut count) = (0, 0);
     while let Ok(space) = w.kernel_call(RS, KernelCall::SpaceCreate, &[]) {
         assert!((1..SPACES as u64).contains(&space));
-        last = space;
+        (last, count) = (space, count + 1);
     }
+    assert_eq!(count, SPACES - 1 - 5, "all but those of rs, vm, A, B, C");
     assert_eq!(w.kernel_call(RS, KernelCall::SpaceCreate, &[]), Err(Errno::ENOMEM));
     for space in [last, 700] {
         assert_eq!(w.kernel_call(RS, KernelCall::SpaceDestroy, &[space]), Ok(0));
