@@ -24,6 +24,8 @@ use std::time::Duration;
 
 /// Size of the disk that takes the guest's /out when the root is on the ramdisk.
 const OUT_DISK_MIB: u64 = 256;
+/// Image of the disk that a job wants besides.
+const SECOND_DISK: &str = "second.img";
 
 /// File name of what the guest sends on its second serial line, where that is kept.
 const SECOND_LINE_FILE: &str = "com2.sent";
@@ -51,6 +53,8 @@ pub struct Job<'a> {
     pub processors: u32,
     /// Bytes that the disks read in a second, if there is a limit.
     pub disk_rate: Option<u32>,
+    /// Size in MiB of an empty disk after the root's, if there is one: on IDE the first of the second channel.
+    pub second_disk_mib: Option<u64>,
     /// Show the screen.
     pub display: bool,
     /// The other end of the second serial line.
@@ -74,6 +78,7 @@ impl<'a> Job<'a> {
             memory_mib: 512,
             processors: 1,
             disk_rate: None,
+            second_disk_mib: None,
             display: false,
             second_line: None,
             keeps_second_line: false,
@@ -117,6 +122,11 @@ impl Guest {
             append.push("trace".to_string());
         }
         let mut disks = media.disks;
+        if let Some(size_mib) = job.second_disk_mib {
+            let disk = folder.join(SECOND_DISK);
+            rootfs::make_empty(size_mib, &disk)?;
+            disks.push(disk);
+        }
         if job.wants_out && bundle.root() == Root::Ramdisk {
             let disk = folder.join("out.img");
             rootfs::make_empty(OUT_DISK_MIB, &disk)?;
@@ -198,7 +208,7 @@ impl Guest {
 
     /// The disk image with the guest's /out, and /out's path on it.
     pub fn out_folder(&self) -> Option<(&Path, &'static str)> {
-        let disk = self.machine.disks.last()?;
+        let disk = self.machine.disks.iter().rfind(|disk| !disk.ends_with(SECOND_DISK))?;
         let is_root = disk.file_name().is_some_and(|name| name == crate::bundle::ROOT_DISK);
         Some((disk, if is_root { "/out" } else { "/" }))
     }

@@ -51,7 +51,7 @@ pub enum Boot {
 pub enum DiskBus {
     /// Each a virtio device.
     Virtio,
-    /// By one IDE controller, at most four.
+    /// By one IDE controller, at most four, on its two channels in turn.
     Ide,
 }
 
@@ -166,7 +166,7 @@ impl Machine {
             qemu.args(["-drive", &file]);
             let device = match self.disk_bus {
                 DiskBus::Virtio => format!("virtio-blk-pci,drive=disk{index},disable-legacy=on"),
-                DiskBus::Ide => format!("ide-hd,drive=disk{index},bus=ide.{},unit={}", index / 2, index % 2),
+                DiskBus::Ide => format!("ide-hd,drive=disk{index},bus=ide.{},unit={}", index % 2, index / 2),
             };
             qemu.args(["-device", &device]);
         }

@@ -38,6 +38,8 @@ pub struct Terms {
     pub icount: bool,
     /// `disk_rate BYTES`: what the disks read in a second.
     pub disk_rate: Option<u32>,
+    /// `second_disk MIB`: an empty disk besides the root's.
+    pub second_disk_mib: Option<u64>,
 }
 
 impl Default for Terms {
@@ -49,6 +51,7 @@ impl Default for Terms {
             memory_mib: 512,
             icount: false,
             disk_rate: None,
+            second_disk_mib: None,
         }
     }
 }
@@ -97,7 +100,8 @@ fn terms(text: &str) -> Result<Terms> {
             "memory" => terms.memory_mib = value.parse().with_context(wrong)?,
             "icount" => terms.icount = true,
             "disk_rate" => terms.disk_rate = Some(value.parse().with_context(wrong)?),
-            _ => bail!("expected system, status, timeout, memory, icount or disk_rate, not '{key}'"),
+            "second_disk" => terms.second_disk_mib = Some(value.parse().with_context(wrong)?),
+            _ => bail!("expected system, status, timeout, memory, icount, disk_rate or second_disk, not '{key}'"),
         }
     }
     Ok(terms)

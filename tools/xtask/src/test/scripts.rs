@@ -85,6 +85,7 @@ fn run_in_guest(setting: &Setting, case: &Case) -> Result<Verdict> {
         icount: case.terms.icount,
         memory_mib: case.terms.memory_mib,
         disk_rate: case.terms.disk_rate,
+        second_disk_mib: case.terms.second_disk_mib,
         second_line: second_line(case, &overlay)?,
         limit: Some(limit),
         ..Job::new(&command)
