@@ -3,7 +3,8 @@
 //! A PCI controller uses either the legacy ports and interrupts of the PC or ranges of its own; pci returns the right ones.
 //! Without a PCI controller the driver tries the legacy ports, which the system file must then assign to it.
 
-use crate::channel::{COMMAND_SECTORS, SECTOR_BYTES};
+use crate::channel::COMMAND_BYTES;
+use crate::disks::CHANNELS;
 use crate::dma;
 use crate::registers::{BusMaster, Registers, register};
 use abi::Errno;
@@ -11,8 +12,6 @@ use driver::pci::{self, Bar};
 use driver::{Interrupt, Ports, Region};
 use server::Inbox;
 
-/// Channels of a controller.
-pub const CHANNELS: usize = 2;
 /// Offset of the data in the DMA memory of a channel, behind the table.
 pub const DATA: usize = 4096;
 
@@ -35,8 +34,6 @@ pub struct ChannelPorts {
     command: Ports,
     control: Ports,
     interrupt: Interrupt,
-    /// Whether the line is masked since its last interrupt.
-    masked: bool,
     inbox: Inbox,
 }
 
@@ -77,7 +74,6 @@ fn legacy_ports(inbox: &Inbox, index: usize) -> Result<ChannelPorts, Errno> {
         command: Ports::new(command, COMMAND_PORTS),
         control: Ports::new(control, 1),
         interrupt: Interrupt::edge(line, index as u32)?,
-        masked: false,
         inbox: inbox.clone(),
     })
 }
@@ -89,7 +85,6 @@ fn native_ports(inbox: &Inbox, index: usize) -> Result<ChannelPorts, Errno> {
         command: Ports::new(command.start as u16, COMMAND_PORTS),
         control: Ports::new((control.start + NATIVE_CONTROL_OFFSET) as u16, 1),
         interrupt: Interrupt::level(pci::interrupt_line()?, index as u32)?,
-        masked: false,
         inbox: inbox.clone(),
     })
 }
@@ -99,7 +94,7 @@ fn master(index: usize) -> Result<Option<Master>, Errno> {
     if !ports || bytes < u64::from(BUS_MASTER_PORTS) * CHANNELS as u64 {
         return Ok(None);
     }
-    let memory = Region::dma(DATA + COMMAND_SECTORS * SECTOR_BYTES)?;
+    let memory = Region::dma(DATA + COMMAND_BYTES)?;
     pci::enable_bus_master()?;
     let ports = Ports::new(start as u16 + BUS_MASTER_PORTS * index as u16, BUS_MASTER_PORTS);
     Ok(Some(Master { ports, memory }))
@@ -130,13 +125,8 @@ impl Registers for ChannelPorts {
         self.command.write_string16(register::DATA, from)
     }
 
-    fn wait(&mut self, deadline_ns: u64) -> bool {
-        // The status has been read since the last interrupt, so that a level-triggered line is low again.
-        if self.masked && self.interrupt.done().is_err() {
-            return false;
-        }
-        self.masked = self.interrupt.wait_until(&self.inbox, deadline_ns);
-        self.masked
+    fn unmask_interrupt(&mut self) {
+        self.interrupt.done().expect("the hook is registered as long as the channel exists");
     }
 
     fn sleep_ns(&mut self, duration_ns: u64) {

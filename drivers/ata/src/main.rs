@@ -4,7 +4,10 @@
 //! Data is transferred by the controller's bus master if controller and disk support it; otherwise, or with the argument `mode=pio`,
 //! by string instructions on the data register.
 //!
-//! * `identity`, `command`: the disk's words; `channel`: commands, errors, resets; `dma`: the bus master;
+//! The channels work at the same time, each on one command. Interrupts end the commands, and one alarm those that time out.
+//!
+//! * `identity`, `command`: the disk's words; `channel`: the command in progress; `queue`: the transfers of a channel, further attempts;
+//!   `disks`: both channels; `dma`: the bus master;
 //! * `registers`: the interface to the hardware, `controller`: its implementation; this file: messages.
 #![cfg_attr(not(test), no_std, no_main)]
 #![forbid(unsafe_code)]
@@ -14,134 +17,104 @@ extern crate alloc;
 mod channel;
 mod command;
 mod controller;
+mod disks;
 mod dma;
 mod identity;
+#[cfg(test)]
+mod played;
+mod queue;
 mod registers;
 
 use abi::Errno;
-use alloc::vec;
-use alloc::vec::Vec;
-use channel::{COMMAND_SECTORS, Channel, Data, SECTOR_BYTES};
-use command::Direction;
+use channel::{Channel, Memory, SECTOR_BYTES};
 use controller::{ChannelPorts, Master};
+use disks::Disks;
+use driver::Answers;
 use driver::block::{BlockDriver, Geometry, Operation, Transfer};
-use driver::{Answers, Client};
+use queue::{Queue, Work};
 use server::Inbox;
 
 sys::program!(main);
 
-/// Limit of one command, in bytes.
-const COMMAND_BYTES: usize = COMMAND_SECTORS * SECTOR_BYTES;
-/// Disks of a channel.
-const UNITS: usize = 2;
-/// Distance of the disks' minor numbers.
-const MINOR_STEP: usize = 64;
-
 fn main(start: sys::Start) {
     let inbox = Inbox::default();
     match set_up(&start, &inbox) {
-        Ok(disks) => driver::block::serve_from(disks, &inbox),
+        Ok(disks) => driver::block::serve_from(Driver { disks, inbox: inbox.clone() }, &inbox),
         Err(error) => server::not_ready(error),
     }
 }
 
 /// `ENODEV`: no disk.
-fn set_up(start: &sys::Start, inbox: &Inbox) -> Result<Disks, Errno> {
+fn set_up(start: &sys::Start, inbox: &Inbox) -> Result<Disks<ChannelPorts, Master, Transfer>, Errno> {
     let by_dma = start.argument("mode") != Some("pio");
-    let channels = controller::channels(inbox, by_dma)?.map(|(ports, master)| Channel::find(ports, master));
-    if channels.iter().all(Result::is_err) {
-        return Err(Errno::ENODEV);
+    let channels = controller::channels(inbox, by_dma)?;
+    Disks::new(channels.map(|(ports, master)| Channel::find(ports, master).ok().map(Queue::new))).ok_or(Errno::ENODEV)
+}
+
+impl Work<Master> for Transfer {
+    fn operation(&self) -> Operation {
+        self.operation
     }
-    Ok(Disks { channels, buffer: vec![0; COMMAND_BYTES] })
-}
-
-/// All disks.
-struct Disks {
-    /// The channels, or the error of their initialisation.
-    channels: [Result<DiskChannel, Errno>; controller::CHANNELS],
-    /// Buffer of transfers through the data register.
-    buffer: Vec<u8>,
-}
-
-/// Returns channel and unit of a minor number.
-fn place(minor: u64) -> Result<(usize, usize), Errno> {
-    let minor = usize::try_from(minor).map_err(|_| Errno::ENXIO)?;
-    let disk = minor / MINOR_STEP;
-    if minor.is_multiple_of(MINOR_STEP) { Ok((disk / UNITS, disk % UNITS)) } else { Err(Errno::ENXIO) }
-}
-
-impl Disks {
-    /// Returns the channel and unit of a minor number, and the buffer.
-    fn at(&mut self, minor: u64) -> Result<(&mut DiskChannel, usize, &mut [u8]), Errno> {
-        let (channel, unit) = place(minor)?;
-        let channel = self.channels.get_mut(channel).ok_or(Errno::ENXIO)?.as_mut().map_err(|_| Errno::ENXIO)?;
-        Ok((channel, unit, &mut self.buffer))
+    fn position(&self) -> u64 {
+        self.position
     }
-
-    fn run(&mut self, transfer: &Transfer) -> Result<(), Errno> {
-        let (channel, unit, buffer) = self.at(transfer.minor)?;
-        if transfer.operation == Operation::Flush {
-            return channel.flush(unit);
-        }
-        for (offset, bytes) in transfer.pieces(COMMAND_BYTES) {
-            let sector = (transfer.position + offset) / SECTOR_BYTES as u64;
-            let piece = &mut buffer[..bytes];
-            match (transfer.operation, channel.has_dma(unit)) {
-                (Operation::Write, true) => write_by_dma(channel, unit, sector, &transfer.client, offset, bytes)?,
-                (Operation::Write, false) => {
-                    transfer.client.fetch(offset, piece)?;
-                    channel.transfer(unit, sector, Data::Write(piece))?;
-                }
-                (_, true) => read_by_dma(channel, unit, sector, &transfer.client, offset, bytes)?,
-                (_, false) => {
-                    channel.transfer(unit, sector, Data::Read(piece))?;
-                    transfer.client.put(offset, piece)?;
-                }
+    fn bytes(&self) -> u64 {
+        self.client.bytes()
+    }
+    fn fetch(&self, offset: u64, into: Memory<Master>) -> Result<(), Errno> {
+        match into {
+            Memory::Buffer(buffer) => self.client.fetch(offset, buffer),
+            Memory::BusMaster(master, bytes) => {
+                self.client.fetch_region(offset, master.memory(), controller::DATA, bytes)
             }
         }
-        Ok(())
+    }
+    fn put(&self, offset: u64, from: Memory<Master>) -> Result<(), Errno> {
+        match from {
+            Memory::Buffer(buffer) => self.client.put(offset, buffer),
+            Memory::BusMaster(master, bytes) => {
+                self.client.put_region(offset, master.memory(), controller::DATA, bytes)
+            }
+        }
     }
 }
 
-type DiskChannel = Channel<ChannelPorts, Master>;
-
-fn read_by_dma(
-    channel: &mut DiskChannel,
-    unit: usize,
-    sector: u64,
-    client: &Client,
-    offset: u64,
-    bytes: usize,
-) -> Result<(), Errno> {
-    channel.transfer(unit, sector, Data::Dma(Direction::Read, bytes))?;
-    let memory = channel.bus_master().ok_or(Errno::ENXIO)?.memory();
-    client.put_region(offset, memory, controller::DATA, bytes)
+struct Driver {
+    disks: Disks<ChannelPorts, Master, Transfer>,
+    inbox: Inbox,
 }
 
-fn write_by_dma(
-    channel: &mut DiskChannel,
-    unit: usize,
-    sector: u64,
-    client: &Client,
-    offset: u64,
-    bytes: usize,
-) -> Result<(), Errno> {
-    let memory = channel.bus_master().ok_or(Errno::ENXIO)?.memory();
-    client.fetch_region(offset, memory, controller::DATA, bytes)?;
-    channel.transfer(unit, sector, Data::Dma(Direction::Write, bytes))
+impl Driver {
+    /// Answers the transfers that have ended, and sees to the alarm for the others.
+    fn settle(&mut self, answers: &mut Answers) {
+        self.disks.take_ended().for_each(|(transfer, result)| transfer.end(result, answers));
+        if let Some(wake_ns) = self.disks.wake_ns() {
+            self.inbox.set_alarm(wake_ns);
+        }
+    }
 }
 
-impl BlockDriver for Disks {
+impl BlockDriver for Driver {
     fn geometry(&self, minor: u64) -> Result<Geometry, Errno> {
-        let (channel, unit) = place(minor)?;
-        let channel = self.channels.get(channel).and_then(|channel| channel.as_ref().ok());
-        let identity = channel.and_then(|channel| channel.identity(unit)).ok_or(Errno::ENXIO)?;
         let sector_bytes = SECTOR_BYTES as u64;
-        Ok(Geometry { bytes: identity.sectors.saturating_mul(sector_bytes), sector_bytes, read_only: false })
+        let bytes = self.disks.identity(minor)?.sectors.saturating_mul(sector_bytes);
+        Ok(Geometry { bytes, sector_bytes, read_only: false })
     }
 
     fn begin(&mut self, transfer: Transfer, answers: &mut Answers) {
-        let result = self.run(&transfer);
-        transfer.end(result, answers);
+        if let Err((transfer, error)) = self.disks.begin(transfer.minor, transfer) {
+            transfer.end(Err(error), answers);
+        }
+        self.settle(answers);
+    }
+
+    fn interrupt(&mut self, hooks: u64, answers: &mut Answers) {
+        self.disks.interrupt(hooks);
+        self.settle(answers);
+    }
+
+    fn alarm(&mut self, _: u64, answers: &mut Answers) {
+        self.disks.alarm();
+        self.settle(answers);
     }
 }

@@ -48,8 +48,8 @@ pub trait Registers {
     fn read_data(&mut self, into: &mut [u8]) -> Result<(), Errno>;
     /// Writes the buffer to the data register by a string instruction.
     fn write_data(&mut self, from: &[u8]) -> Result<(), Errno>;
-    /// Waits for the channel's interrupt, at most until `deadline_ns`. Returns whether it came.
-    fn wait(&mut self, deadline_ns: u64) -> bool;
+    /// Unmasks the channel's line, which is masked since its last interrupt if it is level-triggered.
+    fn unmask_interrupt(&mut self);
     /// Waits for this duration.
     fn sleep_ns(&mut self, duration_ns: u64);
     /// Returns the monotonic time.

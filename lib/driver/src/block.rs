@@ -54,12 +54,6 @@ impl Transfer {
         let bytes = self.client.bytes();
         answers.give(self.held, result.map(|()| bytes));
     }
-
-    /// Splits the transfer into pieces of at most `most` bytes: offset in the transfer, and length.
-    pub fn pieces(&self, most: usize) -> impl Iterator<Item = (u64, usize)> + use<> {
-        let (bytes, step) = (self.client.bytes(), most as u64);
-        (0..bytes.div_ceil(step)).map(move |piece| (piece * step, (bytes - piece * step).min(step) as usize))
-    }
 }
 
 /// What a block driver implements.
@@ -89,7 +83,7 @@ pub fn serve(driver: impl BlockDriver) -> ! {
     server::run(&mut Loop::new(driver))
 }
 
-/// Serves as [`serve`] does, for a driver that waits for its device with this inbox.
+/// Serves as [`serve`] does, for a driver that sleeps or sets its alarm by this inbox.
 pub fn serve_from(driver: impl BlockDriver, inbox: &Inbox) -> ! {
     server::run_from(&mut Loop::new(driver), inbox)
 }
@@ -217,13 +211,6 @@ mod tests {
         let write = Write { minor: 0, grant: GrantId::NONE, position: 0, bytes: 512 };
         assert_eq!(disk(true).take_in(&write.message()).err(), Some(Errno::EROFS));
         assert_eq!(disk(false).take_in(&write.message()), Ok(()));
-    }
-
-    #[test]
-    fn a_transfer_has_pieces_of_a_limited_length() {
-        let mut disk = disk(false);
-        disk.take_in(&read(0, 0, 1536)).expect("is within the device");
-        assert_eq!(disk.driver.begun[0].pieces(1024).collect::<Vec<_>>(), [(0, 1024), (1024, 512)]);
     }
 
     #[test]

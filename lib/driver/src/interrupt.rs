@@ -2,7 +2,6 @@
 
 use abi::kernel::{Notify, irq};
 use abi::{Endpoint, Errno};
-use server::Inbox;
 use sys::{Result, ipc};
 
 /// An interrupt, which arrives as notification from HARDWARE with the bit of its hook.
@@ -55,12 +54,6 @@ impl Interrupt {
     /// `EINVAL`: the interrupt was released.
     pub fn done(&self) -> Result<()> {
         if self.masked { sys::irq::enable(self.hook) } else { Ok(()) }
-    }
-
-    /// Waits for the next interrupt, at most until `deadline_ns`. Returns whether it came. Other messages are queued in the inbox, and
-    /// heartbeats are answered. The caller then calls [`Interrupt::done`].
-    pub fn wait_until(&self, inbox: &Inbox, deadline_ns: u64) -> bool {
-        inbox.wait_for_interrupt(self.bit(), deadline_ns)
     }
 
     /// Waits for the next interrupt, ignoring heartbeats, so that rs restarts the driver if the device never interrupts. The caller then

@@ -1,7 +1,7 @@
-//! Messages queued while a service waits for its device in the middle of a request.
+//! Messages queued while a service waits in the middle of a request, and its alarm.
 //!
-//! The service continues to answer heartbeats meanwhile, and the alarm ends the wait for a silent device. One alarm serves many
-//! waits: it is set again only if it would fire too late.
+//! The service continues to answer heartbeats meanwhile. One alarm serves the waits and the service itself: it is set again only if it
+//! would fire too late.
 
 use crate::service::answer_heartbeat;
 use abi::endpoint::slot;
@@ -37,29 +37,35 @@ impl Inbox {
         self.inner.held.borrow().is_empty()
     }
 
-    /// Waits for an interrupt of one of these hooks, at most until `deadline_ns`. Returns whether it came. Heartbeats are
-    /// answered, all other messages are queued.
+    /// Waits for this duration. Heartbeats are answered, alarms are not handed on (see [`Inbox::set_alarm`]), all other messages are
+    /// queued.
     ///
     /// # Panics
-    /// If the service may not set alarms.
-    pub fn wait_for_interrupt(&self, hooks: u64, deadline_ns: u64) -> bool {
-        self.arm(deadline_ns);
-        loop {
+    /// As [`Inbox::set_alarm`].
+    pub fn sleep_ns(&self, duration_ns: u64) {
+        let deadline_ns = time::now_ns().saturating_add(duration_ns);
+        while time::now_ns() < deadline_ns {
+            self.set_alarm(deadline_ns);
             let message = self.receive_new();
-            let notify = (message.label == Notify::LABEL).then(|| Notify::from_message(&message));
-            match (message.source, notify) {
-                (Endpoint::HARDWARE, Some(notify)) if notify.bits & hooks != 0 => return true,
-                (Endpoint::CLOCK, Some(_)) if time::now_ns() >= deadline_ns => return false,
-                (Endpoint::CLOCK, Some(_)) => self.arm(deadline_ns),
-                (from, Some(_)) if from.slot() == slot::RS => answer_heartbeat(from),
+            match (message.source, message.label == Notify::LABEL) {
+                (Endpoint::CLOCK, true) => {}
+                (from, true) if from.slot() == slot::RS => answer_heartbeat(from),
                 _ => self.hold(message),
             }
         }
     }
 
-    /// Waits for this duration.
-    pub fn sleep_ns(&self, duration_ns: u64) {
-        self.wait_for_interrupt(0, time::now_ns().saturating_add(duration_ns));
+    /// Makes sure that the alarm fires at `deadline_ns` or before: a service looks at its own deadlines at each alarm and sets the
+    /// next one here. It also does so after [`Inbox::sleep_ns`], which uses the same alarm.
+    ///
+    /// # Panics
+    /// If the service may not set alarms.
+    pub fn set_alarm(&self, deadline_ns: u64) {
+        let set = self.inner.alarm_ns.get();
+        if set == 0 || set > deadline_ns {
+            time::set_alarm(deadline_ns).expect("a service that waits with an alarm needs the kernel call SetAlarm");
+            self.inner.alarm_ns.set(deadline_ns);
+        }
     }
 
     /// Inspects a message that was received elsewhere, and returns it.
@@ -78,13 +84,5 @@ impl Inbox {
     /// Receives the next message, even if others are queued.
     pub(crate) fn receive_new(&self) -> Message {
         self.note(ipc::receive(Endpoint::ANY).expect("receiving from anybody does not fail"))
-    }
-
-    fn arm(&self, deadline_ns: u64) {
-        let set = self.inner.alarm_ns.get();
-        if set == 0 || set > deadline_ns {
-            time::set_alarm(deadline_ns).expect("a driver that waits for its device needs the kernel call SetAlarm");
-            self.inner.alarm_ns.set(deadline_ns);
-        }
     }
 }
