@@ -37,6 +37,15 @@ pub struct ChannelPorts {
     inbox: Inbox,
 }
 
+impl Drop for ChannelPorts {
+    /// A channel without disks is not served: its hook would mask the line that both channels of a controller in native mode share.
+    fn drop(&mut self) {
+        if let Err(error) = self.interrupt.release() {
+            sys::log!("interrupt not released: {error}; the other channel may get none");
+        }
+    }
+}
+
 /// A channel's bus master.
 pub struct Master {
     ports: Ports,

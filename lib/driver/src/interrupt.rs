@@ -56,6 +56,14 @@ impl Interrupt {
         if self.masked { sys::irq::enable(self.hook) } else { Ok(()) }
     }
 
+    /// Releases the interrupt, so that a line that other drivers share is not masked for its sake.
+    ///
+    /// # Errors
+    /// `EINVAL`: it was released before.
+    pub fn release(&self) -> Result<()> {
+        sys::irq::remove(self.hook)
+    }
+
     /// Waits for the next interrupt, ignoring heartbeats, so that rs restarts the driver if the device never interrupts. The caller then
     /// calls [`Interrupt::done`].
     ///
