@@ -343,7 +343,7 @@ fn a_request_that_kills_twice_gets_eio_and_has_not_happened() {
 }
 
 #[test]
-fn what_is_preserved_is_not_used_after_a_fresh_birth() {
+fn what_is_preserved_is_not_used_after_a_fresh_start() {
     let (world, _, root) = mounted();
     drop(world.start(StartKind::Fresh, UNLIMITED));
     let lookup = Lookup { directory: root, grant: GRANT, bytes: 1 }.message();
