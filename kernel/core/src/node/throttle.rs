@@ -50,3 +50,47 @@ impl Throttle {
         (end != 0).then_some(end)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_period_ends_when_it_has_lasted_or_a_queue_has_changed() {
+        let mut throttle = Throttle::NEW;
+        throttle.begin_period(100, 0);
+        assert_eq!([149, 150].map(|now| throttle.has_lasted(now, 50)), [false, true]);
+        throttle.end_period();
+        assert!(throttle.has_lasted(101, 50));
+    }
+
+    #[test]
+    fn each_period_has_a_share_of_its_own() {
+        let mut throttle = Throttle::NEW;
+        throttle.begin_period(1000, 500);
+        assert!(!throttle.begin_period(2000, 500 + 949));
+        assert!(throttle.begin_period(3000, 500 + 949 + 950));
+        assert!(!throttle.begin_period(4000, 500 + 949 + 950));
+    }
+
+    #[test]
+    fn a_pause_lasts_until_its_end_and_is_told_once_more_then() {
+        let mut throttle = Throttle::NEW;
+        assert_eq!(throttle.pause_end(0), None);
+        throttle.pause(1000);
+        assert_eq!(
+            [900, 999, 1000, 1000].map(|now| throttle.pause_end(now)),
+            [Some(1000), Some(1000), Some(1000), None]
+        );
+    }
+
+    #[test]
+    fn the_next_period_begins_at_the_end_of_the_pause_and_has_none() {
+        let mut throttle = Throttle::NEW;
+        throttle.begin_period(0, 100);
+        throttle.pause(1000);
+        assert_eq!([1049, 1050].map(|now| throttle.has_lasted(now, 50)), [false, true]);
+        assert!(!throttle.begin_period(2000, 100 + 949));
+        assert_eq!(throttle.pause_end(2000), None);
+    }
+}

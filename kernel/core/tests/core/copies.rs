@@ -143,6 +143,9 @@ fn a_restricted_copier_does_not_reach_other_services() {
     assert_eq!(w.kernel_call(B, KernelCall::VirCopy, &[a.0 as u64, BUFFER, SELF, BUFFER, 8]), Err(Errno::EPERM));
     assert_eq!(w.kernel_call(B, KernelCall::VirCopy, &[SELF, BUFFER, a.0 as u64, BUFFER, 8]), Err(Errno::EPERM));
     assert_eq!(w.kernel_call(B, KernelCall::VirCopy, &[program, BUFFER, SELF, BUFFER, 8]), Ok(8));
+    let [of_service, of_program] = [a.0 as u64, program].map(|from| [from, BUFFER, SELF, BUFFER, 8]);
+    assert_eq!(w.kernel_call(B, KernelCall::PhysCopy, &of_service), Err(Errno::ECALLDENIED));
+    assert_eq!(w.kernel_call(B, KernelCall::PhysCopy, &of_program), Ok(8));
 }
 
 #[test]

@@ -114,7 +114,7 @@ fn waits_in_a_circle_are_refused() {
 }
 
 #[test]
-fn a_time_limit_takes_the_loan_back() {
+fn a_time_limit_ends_the_inheritance() {
     let (mut w, [low, middle, high]) = three();
     let space = w.space(low);
     set_word(&mut w, low, 1);
@@ -130,7 +130,7 @@ fn a_time_limit_takes_the_loan_back() {
 }
 
 #[test]
-fn the_heir_of_a_dead_holder_is_told() {
+fn the_next_owner_is_told_that_the_owner_has_died() {
     let (mut w, [low, middle, high]) = contended();
     // low leaves the processor to RS, which ends it.
     futex(&mut w, low, GATE, WAIT, 0);

@@ -1,8 +1,12 @@
 //! Rendezvous between services: delivery, order, refusal.
 
-use abi::{Endpoint, Errno, call, message};
+use abi::{
+    Endpoint, Errno,
+    call::{self, KernelCall},
+    message,
+};
 
-use crate::world::{A, B, C, World, all_rights};
+use crate::world::{A, B, C, RS, VM, World, all_rights};
 
 #[test]
 fn a_message_reaches_a_waiting_receiver_with_all_its_words() {
@@ -300,6 +304,27 @@ fn vector_33_has_the_five_primitives_of_minix_and_their_errors() {
     w.m.poke(space, at + 4, &message::KERNEL_LABELS.to_le_bytes());
     vector33(&mut w, A, call::SEND, b, at);
     assert_eq!(w.result(A), Err(Errno::EINVAL));
+}
+
+#[test]
+fn a_server_may_receive_by_vector_33_and_answer_in_registers() {
+    let mut w = World::with_services();
+    let (space, at) = (w.space(A), crate::world::BUFFER + 0x100);
+    w.kernel_call(RS, KernelCall::Route, &[39, A as u64]).expect("routed");
+    let program = w.application();
+    for other in [B, C, RS, VM] {
+        w.receive(other, Endpoint::ANY);
+    }
+    vector33(&mut w, A, call::RECEIVE, Endpoint::ANY, at);
+    w.linux_call(program.slot(), 39, [0; 6]);
+    w.make_current(A);
+    assert_eq!(w.m.peek(space, at + 4, 4), 39u32.to_le_bytes());
+    let before = w.fast_switches;
+    w.primitive(A, call::REPLYREC, program, message::REPLY, 7);
+    assert_eq!((w.result(program.slot()), w.fast_switches), (Ok(7), before + 1));
+    w.linux_call(program.slot(), 39, [5; 6]);
+    assert_eq!((w.message(A).label, w.message(A).words[0]), (39, 5));
+    assert_eq!(w.m.peek(space, at + 8, 8), [0; 8]);
 }
 
 #[test]
