@@ -144,4 +144,64 @@ mod tests {
         let innermost = Frame { ip: 0x1004, sp: 0x8000, bp: 0x8020, is_guess: false };
         assert!(frames(&symbols, &stack, innermost).count() <= MAX_FRAMES);
     }
+
+    /// The frames of a thread with this content of its stack.
+    fn trace_from(words: &[u64], ip: u64, sp: u64, bp: u64) -> Vec<Frame> {
+        let table = table();
+        let symbols = Symbols::new(&table).expect("is a table");
+        let content = bytes(words);
+        let stack = Stack { start: 0x8000, bytes: &content };
+        frames(&symbols, &stack, Frame { ip, sp, bp, is_guess: false }).collect()
+    }
+
+    #[test]
+    fn each_frame_has_the_stack_pointer_and_rbp_of_its_function() {
+        // Two incarnations of outer: each has saved the rbp of its caller.
+        let found = trace_from(&[0x8030, 0x2010, 0, 0, 0, 0, 0x77, 0x3005], 0x2004, 0x8000, 0x8000);
+        let frame = |ip, sp, bp| Frame { ip, sp, bp, is_guess: false };
+        assert_eq!(found, [frame(0x2004, 0x8000, 0x8000), frame(0x2010, 0x8010, 0x8030), frame(0x3005, 0x8040, 0x77)]);
+        // inner leaves rbp alone.
+        let found = trace_from(&[0, 0x2010], 0x1004, 0x8000, 0x8020);
+        assert_eq!(found[1], frame(0x2010, 0x8010, 0x8020));
+    }
+
+    #[test]
+    fn the_first_instruction_of_a_function_belongs_to_it() {
+        // By the rule of inner the caller would be 0x3005.
+        let found = trace_from(&[0, 0x3005, 0, 0x1004], 0x2000, 0x8000, 0x8010);
+        assert_eq!(found[1].ip, 0x1004);
+    }
+
+    #[test]
+    fn a_frame_lies_above_the_one_it_called() {
+        for (bp, count) in [(0x8008, 1), (0x8010, 1), (0x8018, 2)] {
+            let found = trace_from(&[0x4000; 6], 0x2004, 0x8020, bp);
+            assert_eq!(found.len(), count, "rbp {bp:#x}");
+        }
+    }
+
+    #[test]
+    fn a_trace_has_at_most_as_many_frames_as_are_allowed() {
+        assert_eq!(trace_from(&[0x1008; 4096], 0x1004, 0x8000, 0).len(), MAX_FRAMES);
+    }
+
+    #[test]
+    fn a_guess_looks_at_a_limited_part_of_the_stack() {
+        for (skipped, count) in [(0, 2), (63, 2), (64, 1)] {
+            let mut words = [0; 66];
+            words[skipped] = 0x1008;
+            let found = trace_from(&words, 0x3004, 0x8000, 0x55);
+            assert_eq!(found.len(), count, "{skipped} words skipped");
+            let place = 0x8008 + 8 * skipped as u64;
+            let guess = Frame { ip: 0x1008, sp: place, bp: 0x55, is_guess: true };
+            assert!(found[1..].iter().all(|frame| *frame == guess), "{found:x?}");
+        }
+    }
+
+    #[test]
+    fn a_guess_is_a_return_address_behind_a_call() {
+        for (word, count) in [(0x0fff, 1), (0x1000, 1), (0x1001, 2), (0x3000, 2), (0x3001, 1)] {
+            assert_eq!(trace_from(&[word], 0x3004, 0x8000, 0x55).len(), count, "{word:#x}");
+        }
+    }
 }

@@ -86,4 +86,31 @@ mod tests {
         changes.add(change("uart", 2));
         assert!(changes.begin_fetching());
     }
+
+    #[test]
+    fn ds_that_begins_again_gets_everything_and_nothing_old() {
+        let mut changes = Changes::default();
+        changes.add(change("gone", 1));
+        changes.restart([change("uart", 3), change("rtc", 2)].into_iter());
+        let told: Vec<_> = core::iter::from_fn(|| changes.next()).collect();
+        assert_eq!(told, [change("uart", 3), change("rtc", 2)]);
+    }
+
+    #[test]
+    fn a_successor_of_ds_is_notified_again() {
+        let mut changes = Changes::default();
+        changes.add(change("uart", 1));
+        assert!(changes.begin_fetching());
+        changes.stop_fetching();
+        assert!(changes.begin_fetching());
+    }
+
+    #[test]
+    fn ds_that_fetches_by_itself_is_not_notified() {
+        let mut changes = Changes::default();
+        changes.add(change("uart", 1));
+        changes.add(change("rtc", 1));
+        assert_eq!(changes.next(), Some(change("uart", 1)));
+        assert!(!changes.begin_fetching());
+    }
 }

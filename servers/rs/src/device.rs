@@ -164,4 +164,80 @@ mod tests {
     fn a_device_that_is_not_there_is_an_error() {
         assert_eq!(search([(0x1af4, 0x1001)].into(), (0x8086, 0x7010)), Err(Errno::ENODEV));
     }
+
+    fn reply_to(search: Search, reply: impl Fn(&Message) -> Message) -> Progress {
+        let question = search.question();
+        search.answered(&reply(&question))
+    }
+
+    fn wanting(wanted: &[(u16, u16)]) -> Search {
+        Search::new(&Service { pci: wanted.into(), ..service("disk", 20) })
+    }
+
+    #[test]
+    fn pci_is_asked_for_every_device_in_turn() {
+        let wanted = [(1, 2), (3, 4), (5, 6)];
+        let mut search = wanting(&wanted);
+        for (at, (vendor, device)) in wanted.into_iter().enumerate() {
+            let asked = Assign { slot: 20, vendor: vendor.into(), device: device.into(), index: 0 };
+            assert_eq!(Assign::from_message(&search.question()), asked);
+            match reply_to(search, |question| question.reply(Err(Errno::ENODEV))) {
+                Progress::Ask(next) => search = next,
+                Progress::Over(result) => return assert_eq!((at, result), (2, Err(Errno::ENODEV))),
+            }
+        }
+        panic!("there is no fourth device");
+    }
+
+    #[test]
+    fn an_error_of_pci_ends_the_search() {
+        let refused = reply_to(wanting(&[(1, 2), (3, 4)]), |question| question.reply(Err(Errno::EBUSY)));
+        assert_eq!(refused, Progress::Over(Err(Errno::EBUSY)));
+        let Progress::Ask(found) = reply_to(wanting(&[(1, 2)]), |question| Assign::reply(question, 0, 8, 0xffff))
+        else {
+            panic!("its ranges are asked for");
+        };
+        assert_eq!(Bar::from_message(&found.question()), Bar { slot: 20, bar: 0 });
+        let lost = reply_to(found, |question| question.reply(Err(Errno::EIO)));
+        assert_eq!(lost, Progress::Over(Err(Errno::EIO)));
+    }
+
+    /// Describes a device with these lines, none of whose ranges is used but one.
+    fn describe(lines: u64, used: u64, range: (u64, u64, bool)) -> Device {
+        let Progress::Ask(mut search) = reply_to(wanting(&[(1, 2)]), |question| Assign::reply(question, 0, 8, lines))
+        else {
+            panic!("its ranges are asked for");
+        };
+        for bar in 0.. {
+            let (start, bytes, is_ports) = if bar == used { range } else { (0, 0, false) };
+            match reply_to(search, |question| {
+                assert_eq!(Bar::from_message(question), Bar { slot: 20, bar });
+                Bar::reply(question, 0, start, bytes, is_ports)
+            }) {
+                Progress::Ask(next) => search = next,
+                Progress::Over(result) => {
+                    assert_eq!(bar, 5, "there are six ranges");
+                    return result.expect("is there");
+                }
+            }
+        }
+        unreachable!("the search ends")
+    }
+
+    #[test]
+    fn every_range_and_both_lines_of_a_device_count() {
+        for used in 0..6 {
+            let device = describe(0x0b0a, used, (0xff00, 0x100, true));
+            assert_eq!(device, Device { ports: vec![(0xff00, 0xffff)], memory: vec![], irqs: vec![10, 11] });
+        }
+        let one_byte = describe(0xff0a, 5, (0xfee0_0000, 1, false));
+        assert_eq!(one_byte, Device { ports: vec![], memory: vec![(0xfee0_0000, 1)], irqs: vec![10] });
+        assert_eq!(describe(0x0bff, 0, (7, 1, true)), Device { ports: vec![(7, 7)], memory: vec![], irqs: vec![11] });
+    }
+
+    #[test]
+    fn a_service_without_device_needs_no_search() {
+        assert_eq!(Knowledge::of(&service("rtc", 21)), Knowledge::Known(Device::default()));
+        assert_eq!(Knowledge::of(&Service { pci: vec![(1, 2)], ..service("disk", 20) }), Knowledge::None);
+    }
 }

@@ -185,6 +185,7 @@ impl Backoff {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::supervisor_tests::service;
 
     fn idle() -> Activity {
         Activity::default()
@@ -295,5 +296,84 @@ mod tests {
     #[test]
     fn a_service_without_restarts_gets_none() {
         assert!(!Budget::new(0, 100).take(5));
+    }
+
+    /// The deadlines and beats of a heart that is looked at whenever it wants to be, and never answers.
+    fn unanswered(mut heart: Heart) -> Vec<(u64, Beat)> {
+        let mut beats = Vec::new();
+        while beats.last().is_none_or(|(_, beat)| *beat != Beat::Silent) {
+            let at = heart.deadline_ns().expect("is watched");
+            beats.push((at, heart.beat(at, idle)));
+        }
+        beats
+    }
+
+    fn watched(heartbeat_ms: u32, heartbeat_misses: u32, trial_ms: u32) -> Service {
+        Service { heartbeat_ms, heartbeat_misses, trial_ms, ..service("uart", 20) }
+    }
+
+    #[test]
+    fn a_heart_beats_as_the_system_file_says() {
+        let beats = unanswered(Heart::of(&watched(10, 2, 50), 7));
+        assert_eq!(beats, [(10_000_007, Beat::Ask), (20_000_007, Beat::Ask), (30_000_007, Beat::Silent)]);
+        assert_eq!(Heart::of(&watched(0, 2, 50), 7).deadline_ns(), None);
+        assert_eq!(unanswered(Heart::new(10, 0, 0)), [(10, Beat::Ask), (20, Beat::Silent)], "at least one miss");
+    }
+
+    #[test]
+    fn silence_on_trial_is_found_within_half_of_the_trial() {
+        for (misses, period_ms) in [(1, 15), (2, 10), (4, 6)] {
+            let beats = unanswered(Heart::on_trial(&watched(1000, misses, 60), 5));
+            assert_eq!(beats[0], (period_ms * NS_PER_MS + 5, Beat::Ask));
+            assert_eq!(beats.last(), Some(&(30 * NS_PER_MS + 5, Beat::Silent)));
+        }
+    }
+
+    #[test]
+    fn a_heart_on_trial_beats_at_least_as_often_as_usual() {
+        for (usual_ms, expected_ms) in [(9, 9), (10, 10), (11, 10)] {
+            let heart = Heart::on_trial(&watched(usual_ms, 2, 60), 0);
+            assert_eq!(heart.deadline_ns(), Some(expected_ms * NS_PER_MS));
+        }
+    }
+
+    #[test]
+    fn the_next_beat_is_a_full_period_after_a_late_one() {
+        let mut heart = Heart::new(10, 2, 5);
+        assert_eq!(heart.deadline_ns(), Some(15));
+        assert_eq!(heart.beat(14, idle), Beat::NotYet);
+        assert_eq!(heart.deadline_ns(), Some(15));
+        assert_eq!(heart.beat(100, idle), Beat::Ask);
+        assert_eq!(heart.deadline_ns(), Some(110));
+    }
+
+    #[test]
+    fn an_answer_forgets_all_misses() {
+        let mut heart = Heart::new(10, 2, 0);
+        for round in 0..30 {
+            let at = 20 * round;
+            let works = || Activity { messages: round, ..idle() };
+            assert_eq!([at + 10, at + 20].map(|now| heart.beat(now, works)), [Beat::Ask; 2]);
+            heart.answered();
+            assert_eq!(heart.missed, 0);
+        }
+    }
+
+    #[test]
+    fn a_sign_of_work_forgives_earlier_misses() {
+        let mut heart = Heart::new(10, 2, 0);
+        for (now, messages, missed) in [(10, 0, 0), (20, 0, 1), (30, 1, 0), (40, 1, 1)] {
+            assert_eq!(heart.beat(now, || Activity { messages, ..idle() }), Beat::Ask);
+            assert_eq!(heart.missed, missed, "at {now}");
+        }
+        assert_eq!(heart.beat(50, || Activity { messages: 1, ..idle() }), Beat::Silent);
+    }
+
+    #[test]
+    fn the_budget_is_whole_again_after_a_reset() {
+        let mut budget = Budget::new(2, 100);
+        assert_eq!([0, 1, 2].map(|now| budget.take(now)), [true, true, false]);
+        budget.reset();
+        assert_eq!([3, 4, 5].map(|now| budget.take(now)), [true, true, false]);
     }
 }

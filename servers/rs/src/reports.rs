@@ -131,4 +131,51 @@ mod tests {
         assert!(report.text().len() <= TEXT_BYTES && report.text().len() > TEXT_BYTES - 4);
         assert_eq!(report.head().bytes, report.text().len() as u64);
     }
+
+    #[test]
+    fn a_new_report_takes_the_place_of_the_oldest() {
+        let mut reports = Reports::new();
+        for number in 1..=9 {
+            let service = if number == 1 { "rtc" } else { "uart" };
+            reports.add(name(service), |to, given| {
+                assert_eq!(given, number);
+                write!(to, "text {given}")
+            });
+        }
+        assert!(reports.newest_of(name("rtc")).is_none());
+        let kept: Vec<_> = (0..=9).map(|number| reports.from(number).map(|report| report.number)).collect();
+        assert_eq!(kept, [2, 2, 2, 3, 4, 5, 6, 7, 8, 9].map(Some));
+        let newest = reports.from(9).expect("was added");
+        assert_eq!(newest.head(), ReportHead { number: 9, name: name("uart"), bytes: 6 });
+        assert_eq!(newest.text(), "text 9");
+    }
+
+    #[test]
+    fn a_text_that_fits_exactly_is_whole_and_one_byte_more_is_an_error() {
+        for (extra, result) in [(0, Ok(())), (1, Err(fmt::Error))] {
+            let mut reports = Reports::new();
+            let long = "x".repeat(TEXT_BYTES - 3);
+            let end = "y".repeat(3 + extra);
+            reports.add(name("uart"), |to, _| {
+                assert_eq!(to.write_str(&long), Ok(()));
+                assert_eq!(to.write_str(&end), result);
+                to.write_str("")
+            });
+            let text = reports.from(1).expect("was added").text();
+            assert_eq!((text.len(), text.ends_with("xyyy")), (TEXT_BYTES, true));
+        }
+    }
+
+    #[test]
+    fn no_character_is_cut_in_two() {
+        let mut reports = Reports::new();
+        let long = "x".repeat(TEXT_BYTES - 1);
+        reports.add(name("uart"), |to, _| {
+            to.write_str(&long)?;
+            assert_eq!(to.write_str("ü"), Err(fmt::Error));
+            to.write_str("z")
+        });
+        let text = reports.from(1).expect("was added").text();
+        assert_eq!((text.len(), text.ends_with("xz")), (TEXT_BYTES, true));
+    }
 }

@@ -191,4 +191,72 @@ mod tests {
         assert_eq!(requests.take_answered(&answer(&sent[0], FIRST)), None);
         assert_eq!(send(&mut requests, Some(FIRST), Ok(()))[0].label, 2);
     }
+
+    #[test]
+    fn each_service_has_a_line_of_its_own() {
+        const DS: usize = 6;
+        let mut requests = Requests::default();
+        requests.add(PM, Message::new(1), 'p');
+        requests.add(DS, Message::new(2), 'd');
+        let mut sent = Vec::new();
+        requests.send(
+            |slot| Some(Endpoint::new(slot, 1)),
+            |to, message| {
+                sent.push((to, *message));
+                if to == FIRST { Err(Errno::ENOTREADY) } else { Ok(()) }
+            },
+        );
+        assert_eq!(sent.iter().map(|(to, message)| (to.slot(), message.label)).collect::<Vec<_>>(), [(PM, 1), (DS, 2)]);
+        assert_ne!(sent[0].1.tag(), sent[1].1.tag());
+        let ds = Endpoint::new(DS, 1);
+        requests.is_waiting(ds);
+        assert_eq!(send(&mut requests, Some(FIRST), Ok(())), [], "pm is still busy, and ds has its request");
+        assert_eq!(requests.take_answered(&answer(&sent[0].1, ds)), None);
+        assert_eq!(requests.take_answered(&answer(&sent[1].1, ds)), Some('d'));
+    }
+
+    #[test]
+    fn a_request_that_could_not_be_sent_is_sent_next_time() {
+        let mut requests = Requests::default();
+        requests.add(PM, Message::new(1), 'a');
+        let tried = send(&mut requests, Some(FIRST), Err(Errno::EDEADSRCDST));
+        assert_eq!(requests.take_answered(&answer(&tried[0], FIRST)), None, "it is not in flight");
+        assert_eq!(send(&mut requests, Some(FIRST), Ok(())), tried);
+    }
+
+    #[test]
+    fn a_successor_is_asked_although_the_dead_was_busy() {
+        let mut requests = Requests::default();
+        requests.add(PM, Message::new(1), 'a');
+        send(&mut requests, Some(FIRST), Err(Errno::ENOTREADY));
+        requests.forget_incarnation(PM);
+        assert_eq!(send(&mut requests, Some(SECOND), Ok(())).len(), 1);
+    }
+
+    #[test]
+    fn after_a_death_of_rs_what_was_in_flight_or_held_back_is_sent_again() {
+        for result in [Ok(()), Err(Errno::ENOTREADY)] {
+            let mut requests = Requests::default();
+            for (label, task) in [(1, 'a'), (2, 'b'), (3, 'c')] {
+                requests.add(PM, Message::new(label), task);
+            }
+            let first = send(&mut requests, Some(FIRST), result);
+            requests.recover(|task| *task == 'b');
+            assert_eq!(send(&mut requests, Some(FIRST), Ok(())), first);
+            assert_eq!(requests.take_answered(&answer(&first[0], FIRST)), Some('a'));
+            assert_eq!(send(&mut requests, Some(FIRST), Ok(()))[0].label, 3);
+        }
+    }
+
+    #[test]
+    fn a_request_in_flight_stays_when_one_behind_it_is_not_wanted() {
+        let mut requests = Requests::default();
+        requests.add(PM, Message::new(1), 'a');
+        requests.add(PM, Message::new(2), 'b');
+        let sent = send(&mut requests, Some(FIRST), Ok(()));
+        requests.cancel(PM, |task| *task == 'b');
+        assert_eq!(send(&mut requests, Some(FIRST), Ok(())), [], "it is not sent twice");
+        assert_eq!(requests.take_answered(&answer(&sent[0], FIRST)), Some('a'));
+        assert_eq!(send(&mut requests, Some(FIRST), Ok(())), []);
+    }
 }

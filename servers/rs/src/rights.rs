@@ -108,4 +108,68 @@ mod tests {
         config.restarts = 3;
         assert_eq!(privileges(&config, Granted::default()).map(|rights| rights.flags), Ok(privilege::RESTARTABLE));
     }
+
+    #[test]
+    fn what_the_file_says_is_passed_on() {
+        let config = Service { kernel_calls: 0x1234, flags: 1 << 5, io_way: 3, restarts: 1, ..service("uart", 20) };
+        let rights = privileges(&config, Granted::default()).expect("fits");
+        assert_eq!((rights.name, rights.kernel_calls, rights.io_way), (Name::new("uart").unwrap(), 0x1234, 3));
+        assert_eq!(rights.flags, 1 << 5 | privilege::RESTARTABLE);
+        assert_eq!((rights.port_count, rights.irq_count, rights.destinations), (0, 0, [0; 2]));
+        assert_eq!(rights.memory, Privileges::NONE.memory);
+    }
+
+    #[test]
+    fn every_service_slot_may_be_a_destination() {
+        for (slot, expected) in [(0, [1, 0]), (63, [1 << 63, 0]), (64, [0, 1]), (127, [0, 1 << 63])] {
+            let config = Service { destinations: [slot].into(), ..service("uart", 20) };
+            assert_eq!(privileges(&config, Granted::default()).map(|rights| rights.destinations), Ok(expected));
+        }
+    }
+
+    #[test]
+    fn virtual_ports_come_behind_real_ones_with_their_device() {
+        let config =
+            Service { ports: [(1, 2)].into(), virtual_ports: [(1, 5, 6), (0, 7, 7)].into(), ..service("a", 20) };
+        let rights = privileges(&config, Granted::default()).expect("fits");
+        assert_eq!((rights.port_count, &rights.devices[1..3]), (3, &[1, 0][..]));
+        assert_eq!(rights.devices[0], Privileges::NONE.devices[0]);
+        let expected = [(1, 2), (5, 6), (7, 7)].map(|(first, last)| PortRange { first, last });
+        assert_eq!(rights.ports[..3], expected);
+    }
+
+    #[test]
+    fn as_much_as_the_kernel_keeps_is_granted() {
+        let port = |at: u16| (at, at);
+        let full = Service {
+            ports: (0..16).map(port).collect(),
+            irqs: (0..8).collect(),
+            memory: (1..9).map(|at| (at, 0x1000)).collect(),
+            ..service("disk", 20)
+        };
+        let rights = privileges(&full, Granted::default()).expect("fits");
+        assert_eq!((rights.port_count, rights.irq_count), (16, 8));
+        assert_eq!(rights.ports[15], PortRange { first: 15, last: 15 });
+        assert_eq!(
+            (rights.irqs, rights.memory[7]),
+            ([0, 1, 2, 3, 4, 5, 6, 7], MemoryRange { start: 8, bytes: 0x1000 })
+        );
+        let mut with_virtual = full.clone();
+        with_virtual.virtual_ports = [(1, 5, 6)].into();
+        assert_eq!(privileges(&with_virtual, Granted::default()).err(), Some(Errno::E2BIG));
+        for granted in [
+            Granted { irqs: &[9], ..Granted::default() },
+            Granted { memory: &[(9, 9)], ..Granted::default() },
+            Granted { ports: &[(9, 9)], ..Granted::default() },
+        ] {
+            assert_eq!(privileges(&full, granted).err(), Some(Errno::E2BIG));
+        }
+    }
+
+    #[test]
+    fn a_service_without_a_usable_name_gets_no_rights() {
+        for name in ["", "seventeen letters"] {
+            assert_eq!(privileges(&service(name, 20), Granted::default()).err(), Some(Errno::EINVAL));
+        }
+    }
 }
