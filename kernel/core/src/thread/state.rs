@@ -84,8 +84,8 @@ impl State {
             BlockedOn::Send(to, then) => (SEND + then as u32, to),
             BlockedOn::Receive(from) => (RECEIVE, from),
             BlockedOn::Answer(from) => (ANSWER, from),
-            BlockedOn::Futex => (FUTEX, Endpoint(0)),
-            BlockedOn::RealTime => (REAL_TIME, Endpoint(0)),
+            BlockedOn::Futex => (FUTEX, self.peer),
+            BlockedOn::RealTime => (REAL_TIME, self.peer),
         };
         self.reasons |= event;
         self.peer = peer;
