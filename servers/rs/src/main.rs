@@ -18,10 +18,14 @@ mod backtrace;
 mod changes;
 mod control;
 mod device;
+#[cfg(test)]
+mod driver_tests;
 mod launch;
 mod policy;
 mod record;
 mod recovery;
+#[cfg(test)]
+mod recovery_tests;
 mod reports;
 mod requests;
 mod restart;

@@ -1,8 +1,7 @@
 //! Tests of what becomes of services that die, in a world that is played.
 
 use crate::record::{Cause, End, State};
-use crate::supervisor::Supervisor;
-use crate::supervisor_tests::{Stage, crash, endpoint_of, name, running, service, state_of, system};
+use crate::supervisor_tests::{crash, endpoint_of, name, running, service, state_of, system};
 use abi::rs::Injection;
 use abi::system::Service;
 use abi::{Endpoint, Errno};
@@ -104,41 +103,6 @@ fn a_silent_vm_is_started_again_by_the_kernel_and_keeps_its_endpoint() {
     }
     assert_eq!((endpoint_of(&supervisor, "vm"), state_of(&supervisor, "vm")), (Endpoint::new(5, 1), State::Up));
     assert_eq!((supervisor.records()[1].restarts, supervisor.world.starts.len()), (1, 0));
-}
-
-/// rs dies, and its successor finds these in the slots.
-fn rs_dies(supervisor: &mut Supervisor<Stage>) {
-    let alive = supervisor.world.alive.clone();
-    supervisor.recover(|slot| alive.iter().copied().find(|endpoint| endpoint.slot() == slot));
-}
-
-#[test]
-fn after_a_death_of_rs_whoever_runs_runs_on() {
-    let mut supervisor = running(vec![service("uart", 20), service("rtc", 21)]);
-    let before = supervisor.world.starts.clone();
-    rs_dies(&mut supervisor);
-    assert_eq!(supervisor.world.starts, before);
-    assert!(supervisor.records().iter().all(|record| record.state == State::Up));
-    assert_eq!(supervisor.records()[0].restarts, 1, "rs counts its own");
-}
-
-#[test]
-fn after_a_death_of_rs_a_restart_that_was_begun_is_finished() {
-    for made in [false, true] {
-        let mut supervisor = running(vec![service("uart", 20), service("rtc", 21)]);
-        let old = endpoint_of(&supervisor, "uart");
-        // The old one is destroyed already, and perhaps a new one made; the records do not know.
-        supervisor.world.alive.remove(&old);
-        let half_made = Endpoint::new(old.slot(), 9);
-        if made {
-            supervisor.world.alive.insert(half_made);
-        }
-        rs_dies(&mut supervisor);
-        let new = endpoint_of(&supervisor, "uart");
-        assert!(new != old && new != half_made);
-        assert_eq!(supervisor.world.starts.last(), Some(&("uart".into(), StartKind::Restarted)));
-        assert_eq!(supervisor.ready(new, 0), Ok(()));
-    }
 }
 
 #[test]

@@ -63,10 +63,10 @@ pub struct Stage {
     pub examined: Vec<Endpoint>,
     pub reported: Vec<Endpoint>,
     /// Slots in which nobody is expected, and the dead whose memory was freed.
-    hopeless: Vec<usize>,
+    pub hopeless: Vec<usize>,
     pub cleared: Vec<Endpoint>,
     pub injected: Vec<(Endpoint, u64)>,
-    asked: Vec<Endpoint>,
+    pub asked: Vec<Endpoint>,
     /// Errors of the next launches of a service.
     pub failures: BTreeMap<String, Vec<Errno>>,
     waits: bool,
@@ -292,16 +292,16 @@ fn a_launch_that_fails_is_tried_again_within_the_budget() {
     assert_eq!(endpoint_of(&supervisor, "uart"), Endpoint::new(20, 2));
 }
 
-fn pci() -> Service {
+pub fn pci() -> Service {
     service("pci", abi::endpoint::slot::PCI as u32)
 }
 
-fn disk() -> Service {
+pub fn disk() -> Service {
     Service { pci: vec![(0x1af4, 0x1042)], ..service("disk", 20) }
 }
 
 /// A system with pci and a disk whose device has been found.
-fn running_disk() -> Supervisor<Stage> {
+pub fn running_disk() -> Supervisor<Stage> {
     let mut supervisor = system(vec![pci(), disk()]);
     supervisor.ready(endpoint_of(&supervisor, "pci"), 0).expect("is starting");
     assert!(events(&mut supervisor).contains(&Event::FindDevice(3)));

@@ -1,9 +1,11 @@
 //! Tests of live update in a world that is played.
 
-use crate::record::{Cause, State};
+use crate::device::Device;
+use crate::record::{Cause, End, State};
 use crate::supervisor::{Event, Supervisor};
-use crate::supervisor_tests::{Stage, endpoint_of, events, name, running, service, state_of};
+use crate::supervisor_tests::{Stage, crash, endpoint_of, events, name, running, running_disk, service, state_of};
 use crate::update::{Phase, Program};
+use abi::system::Service;
 use abi::{Endpoint, Errno};
 use sys::StartKind;
 
@@ -172,4 +174,191 @@ fn programs_have_limited_room() {
     supervisor.update(name("uart"), program(1 << 19)).expect("is up");
     assert_eq!(supervisor.room_for(1 << 19).err(), Some(Errno::EFBIG));
     supervisor.room_for(1 << 18).expect("there is room");
+}
+
+/// Whether this was said.
+fn has_said(supervisor: &Supervisor<Stage>, text: &str) -> bool {
+    supervisor.world.said.iter().any(|line| line == text)
+}
+
+#[test]
+fn people_learn_how_an_update_goes() {
+    let mut accepted = on_trial();
+    pass(&mut accepted, 50);
+    assert!(has_said(&accepted, "uart is updated"));
+    let mut slow = updating();
+    slow.world.now_ns += 1000 * MS;
+    slow.tick();
+    assert!(has_said(&slow, "uart (1) takes too long to prepare its update"));
+    let mut late = updating();
+    late.prepared(2);
+    late.world.now_ns += 50 * MS;
+    late.tick();
+    assert!(has_said(&late, "uart (2) has not become ready within its trial, or is silent"));
+    assert!(has_said(&late, "the new program of uart has failed; the old one runs again"));
+}
+
+#[test]
+fn a_roll_back_counts_as_one_restart_and_an_accepted_program_as_none() {
+    let mut accepted = on_trial();
+    pass(&mut accepted, 50);
+    assert_eq!((accepted.records()[2].restarts, accepted.records()[2].last_end), (0, None));
+    let mut failed = on_trial();
+    failed.ended(Endpoint::new(20, 2), crash(6)).expect("runs");
+    assert_eq!((failed.records()[2].restarts, failed.records()[2].last_end), (1, Some((End::Exception, 6))));
+}
+
+#[test]
+fn preparation_has_a_deadline_and_so_has_the_trial() {
+    let mut supervisor = Supervisor::new(Stage::default(), vec![Service { heartbeat_ms: 0, ..service("uart", 20) }]);
+    supervisor.go_on();
+    supervisor.world.now_ns = 7;
+    supervisor.ready(Endpoint::new(20, 1), 0).expect("is starting");
+    assert_eq!(supervisor.deadline_ns(), None);
+    supervisor.update(name("uart"), program(0)).expect("is up");
+    assert_eq!(supervisor.deadline_ns(), Some(1000 * MS + 7));
+    supervisor.world.now_ns = 1000 * MS + 6;
+    supervisor.tick();
+    assert_eq!(endpoint_of(&supervisor, "uart"), Endpoint::new(20, 1));
+    supervisor.prepared(0);
+    assert_eq!(supervisor.deadline_ns(), Some(1050 * MS + 6));
+    supervisor.ready(Endpoint::new(20, 2), 0).expect("is restarting");
+    supervisor.world.now_ns = 1050 * MS + 6;
+    supervisor.tick();
+    assert_eq!((supervisor.deadline_ns(), supervisor.phase(0)), (None, None));
+}
+
+#[test]
+fn hearts_beat_as_usual_when_the_trial_is_over() {
+    let mut supervisor = on_trial();
+    pass(&mut supervisor, 50);
+    let beat_ns = supervisor.records()[2].heart.deadline_ns();
+    assert_eq!(beat_ns, Some(60 * MS));
+}
+
+#[test]
+fn a_new_program_that_is_silent_at_the_end_of_its_trial_is_rolled_back() {
+    let mut supervisor = on_trial();
+    pass(&mut supervisor, 35);
+    for _ in 35..50 {
+        assert_eq!(endpoint_of(&supervisor, "uart"), Endpoint::new(20, 2));
+        supervisor.world.now_ns += MS;
+        supervisor.tick();
+        for slot in [4, 5] {
+            supervisor.alive(Endpoint::new(slot, 1));
+        }
+    }
+    assert_eq!(supervisor.world.starts.last(), Some(&("uart".into(), StartKind::Restarted)));
+    assert!(has_said(&supervisor, "uart (2) has not become ready within its trial, or is silent"));
+}
+
+#[test]
+fn an_answer_that_comes_after_the_replacement_changes_nothing() {
+    let mut supervisor = on_trial();
+    supervisor.prepared(2);
+    assert_eq!(endpoint_of(&supervisor, "uart"), Endpoint::new(20, 2));
+    pass(&mut supervisor, 50);
+    supervisor.prepared(2);
+    assert_eq!((endpoint_of(&supervisor, "uart"), state_of(&supervisor, "uart")), (Endpoint::new(20, 2), State::Up));
+}
+
+#[test]
+fn an_update_that_fails_brings_the_last_accepted_program_back() {
+    let mut supervisor = on_trial();
+    pass(&mut supervisor, 50);
+    supervisor.update(name("uart"), program(2)).expect("is up");
+    supervisor.prepared(2);
+    supervisor.ended(Endpoint::new(20, 3), Cause::Exited(101)).expect("runs");
+    assert_eq!(supervisor.world.programs, [4097, 4098, 4097]);
+}
+
+#[test]
+fn a_kill_replaces_the_old_program_and_rolls_back_the_new_one() {
+    let mut supervisor = updating();
+    supervisor.kill(name("uart")).expect("runs");
+    assert_eq!(supervisor.world.starts.last(), Some(&("uart".into(), StartKind::Updated)));
+    supervisor.kill(name("uart")).expect("runs");
+    assert_eq!(supervisor.world.starts.last(), Some(&("uart".into(), StartKind::Restarted)));
+    assert_eq!(supervisor.records()[2].last_end, Some((End::Killed, 0)));
+    assert_eq!(events(&mut supervisor), [Event::Gone(2), Event::Gone(2), Event::UpdateOver(2, Err(Errno::ECANCELED))]);
+}
+
+#[test]
+fn a_dependant_that_is_being_updated_gets_its_new_program() {
+    let pm = Service { dependants: vec![21], ..service("pm", 20) };
+    let mut supervisor = running(vec![pm, service("procfs", 21)]);
+    supervisor.update(name("procfs"), program(1)).expect("is up");
+    supervisor.kill(name("pm")).expect("runs");
+    supervisor.ready(Endpoint::new(20, 2), 0).expect("is restarting");
+    assert_eq!(supervisor.world.starts.last(), Some(&("procfs".into(), StartKind::Updated)));
+    let procfs = &supervisor.records()[3];
+    assert_eq!(
+        (procfs.endpoint, procfs.restarts, procfs.last_end),
+        (Endpoint::new(21, 2), 0, Some((End::Dependant, 0)))
+    );
+}
+
+#[test]
+fn a_driver_whose_device_is_not_found_during_its_trial_gets_its_old_program_back() {
+    let mut supervisor = running_disk();
+    supervisor.kill(name("pci")).expect("runs");
+    supervisor.update(name("disk"), program(1)).expect("is up");
+    supervisor.prepared(3);
+    assert_eq!(endpoint_of(&supervisor, "disk"), Endpoint::NONE);
+    events(&mut supervisor);
+    supervisor.world.now_ns += 50 * MS;
+    supervisor.tick();
+    assert_eq!(events(&mut supervisor), [Event::UpdateOver(3, Err(Errno::ECANCELED))]);
+    assert_eq!((supervisor.phase(3), supervisor.records()[3].last_end), (None, Some((End::Silent, 0))));
+    supervisor.ready(endpoint_of(&supervisor, "pci"), 0).expect("is restarting");
+    supervisor.device_found(3, Ok(Device::default()));
+    assert_eq!(supervisor.world.starts.last(), Some(&("disk".into(), StartKind::Restarted)));
+    assert_eq!(supervisor.world.programs, [] as [usize; 0]);
+}
+
+#[test]
+fn only_what_is_up_and_may_be_replaced_is_updated() {
+    let retained = Service { retained: true, ..service("pm", 7) };
+    let mut supervisor = running(vec![retained, service("uart", 20), Service { restarts: 1, ..service("rtc", 21) }]);
+    assert_eq!(supervisor.update(name("rs"), program(0)), Err(Errno::EPERM));
+    assert_eq!(supervisor.update(name("pm"), program(0)), Err(Errno::EOPNOTSUPP));
+    supervisor.kill(name("uart")).expect("runs");
+    events(&mut supervisor);
+    assert_eq!(supervisor.update(name("uart"), program(0)), Err(Errno::ESRCH));
+    assert_eq!(supervisor.update(name("rtc"), program(0)), Ok(4));
+    assert_eq!(events(&mut supervisor), [Event::Prepare(4)]);
+}
+
+#[test]
+fn a_program_that_writes_its_code_is_no_service() {
+    let mut file = program(0).bytes().to_vec();
+    file[68] |= 2;
+    assert_eq!(Program::new(file.clone()), Err(Errno::ENOEXEC));
+    file[68] &= !1;
+    assert!(Program::new(file).is_ok(), "data alone may be written");
+}
+
+#[test]
+fn every_program_of_a_service_takes_room() {
+    const ALL: u64 = 1 << 20;
+    let one = program(0).bytes().len() as u64;
+    let mut supervisor = running(vec![service("uart", 20)]);
+    let room = |supervisor: &Supervisor<Stage>| {
+        let free =
+            (0..=3).map(|used| ALL - used * one).find(|&free| supervisor.room_for(free).is_ok()).expect("is some");
+        assert_eq!(supervisor.room_for(free).map(|room| room.len() as u64), Ok(free));
+        assert_eq!(supervisor.room_for(free + 1).err(), Some(Errno::EFBIG));
+        (ALL - free) / one
+    };
+    assert_eq!(room(&supervisor), 0);
+    assert_eq!(supervisor.room_for(u64::MAX).err(), Some(Errno::EFBIG));
+    for (generation, while_preparing) in [(2, 1), (3, 2)] {
+        supervisor.update(name("uart"), program(0)).expect("is up");
+        assert_eq!(room(&supervisor), while_preparing);
+        supervisor.prepared(2);
+        supervisor.ready(Endpoint::new(20, generation), 0).expect("is restarting");
+        assert_eq!(room(&supervisor), while_preparing);
+        pass(&mut supervisor, 50);
+        assert_eq!(room(&supervisor), 1, "the old one is gone");
+    }
 }
