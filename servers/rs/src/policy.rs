@@ -376,4 +376,20 @@ mod tests {
         budget.reset();
         assert_eq!([3, 4, 5].map(|now| budget.take(now)), [true, true, false]);
     }
+
+    #[test]
+    fn a_wait_that_has_decayed_decays_on_from_there() {
+        let mut forgotten = Backoff::new(10);
+        // Forgotten at 320; the next halving is counted from the next death.
+        assert_eq!([0, 639, 950].map(|now| forgotten.died(now)), [0, 0, 10]);
+        let mut remembered = Backoff::new(10);
+        assert_eq!([0, 0, 639, 650].map(|now| remembered.died(now)), [0, 10, 10, 10]);
+    }
+
+    #[test]
+    fn the_shortest_period_is_watched() {
+        let mut heart = Heart::new(1, 1, 0);
+        assert_eq!(heart.deadline_ns(), Some(1));
+        assert_eq!([1, 2].map(|now| heart.beat(now, idle)), [Beat::Ask, Beat::Silent]);
+    }
 }

@@ -1,11 +1,13 @@
 //! Tests of what becomes of services that die, in a world that is played.
 
 use crate::record::{Cause, End, State};
-use crate::supervisor_tests::{crash, endpoint_of, name, running, service, state_of, system};
+use crate::supervisor::Supervisor;
+use crate::supervisor_tests::{Stage, crash, endpoint_of, name, running, service, state_of, system};
 use abi::rs::Injection;
 use abi::system::Service;
-use abi::{Endpoint, Errno};
+use abi::{Endpoint, Errno, Name};
 use std::vec;
+use std::vec::Vec;
 use sys::StartKind;
 
 #[test]
@@ -114,4 +116,72 @@ fn deaths_whose_wait_has_decayed_cost_nothing_of_the_budget() {
         supervisor.world.now_ns += 500_000_000;
     }
     assert_eq!(state_of(&supervisor, "disk"), State::Up);
+}
+
+/// What ds has not been told yet.
+fn news(supervisor: &mut Supervisor<Stage>) -> Vec<(Name, Endpoint, bool)> {
+    core::iter::from_fn(|| supervisor.changes.next()).map(|one| (one.name, one.endpoint, one.up)).collect()
+}
+
+#[test]
+fn ds_is_told_of_every_step_of_a_restart() {
+    let mut supervisor = running(vec![Service { restarts: 5, backoff_ms: 10, ..service("uart", 20) }]);
+    let uart = name("uart");
+    assert_eq!(news(&mut supervisor).len(), 3);
+    let expected = (uart, Endpoint::current(20), false);
+    supervisor.kill(uart).expect("runs");
+    assert_eq!(news(&mut supervisor), [expected]);
+    supervisor.ready(Endpoint::new(20, 2), 0).expect("is restarting");
+    assert_eq!(news(&mut supervisor), [(uart, Endpoint::new(20, 2), true)]);
+    supervisor.kill(uart).expect("runs");
+    assert_eq!(news(&mut supervisor), [expected], "it comes later");
+    assert!(supervisor.world.said.iter().any(|line| line == "uart is restarted in 10 ms"));
+    supervisor.world.failures.insert("uart".into(), vec![Errno::ENODEV]);
+    supervisor.world.now_ns = 10_000_000;
+    supervisor.tick();
+    assert_eq!(news(&mut supervisor), [(uart, Endpoint::NONE, false)]);
+}
+
+#[test]
+fn the_successor_of_ds_is_notified_although_its_predecessor_was() {
+    let mut supervisor = running(vec![service("ds", abi::endpoint::slot::DS as u32)]);
+    assert!(supervisor.changes.begin_fetching());
+    supervisor.kill(name("ds")).expect("runs");
+    assert!(supervisor.changes.begin_fetching());
+}
+
+#[test]
+fn memory_that_is_retained_waits_for_the_successor() {
+    let mut supervisor = running(vec![Service { backoff_ms: 10, retained: true, ..service("pm", 7) }]);
+    for generation in 1..=2 {
+        supervisor.ended(Endpoint::new(7, generation), Cause::Exited(1)).expect("runs");
+    }
+    assert_eq!((endpoint_of(&supervisor, "pm"), supervisor.world.cleared.len()), (Endpoint::NONE, 0));
+}
+
+#[test]
+fn a_restart_with_another_service_costs_no_budget_and_concerns_who_is_up() {
+    let pm = Service { restarts: 9, dependants: vec![20, 21, 99], ..service("pm", 22) };
+    let gone = Service { restarts: 0, ..service("gone", 20) };
+    let mut supervisor = running(vec![gone, service("procfs", 21), pm]);
+    assert_eq!(endpoint_of(&supervisor, "procfs"), Endpoint::new(21, 1), "the first pm restarts nobody");
+    supervisor.ended(Endpoint::new(20, 1), Cause::Exited(1)).expect("runs");
+    for generation in 2..=4 {
+        supervisor.kill(name("pm")).expect("runs");
+        supervisor.ready(Endpoint::new(22, generation), 0).expect("is restarting");
+        assert_eq!(supervisor.records()[3].restarts, generation - 1);
+        assert_eq!(endpoint_of(&supervisor, "procfs"), Endpoint::new(21, generation));
+        supervisor.ready(Endpoint::new(21, generation), 0).expect("is restarting");
+    }
+    assert_eq!((state_of(&supervisor, "gone"), state_of(&supervisor, "procfs")), (State::GivenUp, State::Up));
+    assert!(supervisor.world.said.iter().any(|line| line == "procfs (1) is restarted with a service it depends on"));
+}
+
+#[test]
+fn one_restart_is_one_restart() {
+    let mut supervisor = running(vec![Service { restarts: 1, ..service("uart", 20) }]);
+    supervisor.ended(Endpoint::new(20, 1), Cause::Exited(1)).expect("runs");
+    assert_eq!((state_of(&supervisor, "uart"), supervisor.records()[2].restarts), (State::Restarting, 1));
+    supervisor.ended(Endpoint::new(20, 2), Cause::Exited(1)).expect("runs");
+    assert_eq!((state_of(&supervisor, "uart"), supervisor.records()[2].restarts), (State::GivenUp, 1));
 }

@@ -409,6 +409,79 @@ fn the_window_of_restarts_is_in_milliseconds() {
 }
 
 #[test]
+fn a_service_that_was_never_started_has_no_past() {
+    let mut supervisor = Supervisor::new(Stage::default(), vec![service("uart", 20), service("rtc", 21)]);
+    let told = supervisor.records()[1].describe(5);
+    assert_eq!((told.endpoint, told.restarts, told.missed, told.retry_ms), (Endpoint::NONE, 0, 0, 0));
+    assert_eq!((told.started_ns, told.ended_ns, told.ready_ns), (0, 0, 0));
+    assert_eq!((told.reason, told.last_status), (0, 0));
+    supervisor.go_on();
+    assert_eq!(supervisor.world.starts, [("uart".into(), StartKind::Fresh)]);
+}
+
+#[test]
+fn people_are_told_when_a_service_was_started_and_became_ready() {
+    let mut supervisor = Supervisor::new(Stage::default(), vec![service("vm", 5), service("uart", 20)]);
+    supervisor.world.now_ns = 3;
+    supervisor.adopt(Endpoint::new(5, 1));
+    supervisor.world.now_ns = 5;
+    supervisor.go_on();
+    supervisor.world.now_ns = 8;
+    supervisor.ready(Endpoint::new(20, 1), 0).expect("is starting");
+    let times =
+        |at: usize| (supervisor.records()[at].describe(9).started_ns, supervisor.records()[at].describe(9).ready_ns);
+    assert_eq!([0, 1].map(times), [(3, 3), (5, 8)]);
+}
+
+#[test]
+fn a_report_of_readiness_that_comes_twice_counts_once() {
+    let mut supervisor = system(vec![service("uart", 20)]);
+    events(&mut supervisor);
+    for expected in [vec![Event::Up(2), Event::Booted], vec![]] {
+        assert_eq!(supervisor.ready(Endpoint::new(20, 1), 0), Ok(()));
+        assert_eq!(events(&mut supervisor), expected);
+    }
+    assert_eq!(supervisor.ready(Endpoint::new(20, 1), -5), Ok(()));
+    assert_eq!(state_of(&supervisor, "uart"), State::Up);
+}
+
+#[test]
+fn an_error_of_a_service_is_one_that_exists() {
+    for (status, expected) in [(-1, -1), (-4095, -4095), (-4096, -4095), (i64::MIN, -4095)] {
+        let mut supervisor = system(vec![service("uart", 20)]);
+        supervisor.ready(Endpoint::new(20, 1), status).expect("is starting");
+        assert_eq!(supervisor.records()[2].last_end, Some((End::Exited, expected)));
+    }
+}
+
+#[test]
+fn a_service_has_30_s_to_become_ready() {
+    const LIMIT_NS: u64 = 30_000_000_000;
+    let mut supervisor = Supervisor::new(Stage::default(), vec![service("uart", 20)]);
+    supervisor.world.now_ns = 7;
+    supervisor.go_on();
+    assert_eq!(supervisor.deadline_ns(), Some(LIMIT_NS + 7));
+    for (now_ns, state) in [(LIMIT_NS + 6, State::Starting), (LIMIT_NS + 7, State::GivenUp)] {
+        supervisor.world.now_ns = now_ns;
+        supervisor.tick();
+        assert_eq!(state_of(&supervisor, "uart"), state);
+    }
+    assert_eq!(supervisor.world.said, ["uart (1) has not become ready in time", "uart is given up"]);
+    assert_eq!((supervisor.deadline_ns(), supervisor.records()[0].last_end), (None, Some((End::Silent, 0))));
+}
+
+#[test]
+fn only_who_is_up_is_asked_things() {
+    let mut supervisor = system(vec![service("uart", 20)]);
+    assert_eq!((supervisor.up(5), supervisor.up(20), supervisor.up(21)), (Some(Endpoint::new(5, 1)), None, None));
+    supervisor.ready(Endpoint::new(20, 1), 0).expect("is starting");
+    assert_eq!(supervisor.up(20), Some(Endpoint::new(20, 1)));
+    supervisor.kill(name("uart")).expect("runs");
+    assert_eq!(supervisor.up(20), None);
+    assert_eq!(supervisor.world.said, ["uart (1) is killed"]);
+}
+
+#[test]
 fn what_everything_stands_on_is_not_replaced_but_started_again_by_the_kernel() {
     let mut supervisor = running(vec![]);
     assert_eq!(supervisor.restart(name("rs")), Err(Errno::EPERM));

@@ -1,6 +1,6 @@
 //! rs dies, and goes on with what it has retained.
 
-use super::world::{PROGRAM, UART, World, services, thread, uart, words};
+use super::world::{BUFFER, PROGRAM, UART, World, services, thread, uart, words};
 use abi::call::KernelCall;
 use abi::endpoint::slot;
 use abi::info::state;
@@ -136,4 +136,26 @@ fn a_request_over_which_rs_has_died_twice_is_refused() {
     let uart = world.holder(UART);
     let reply = world.call(uart, Ready { status: 0 }.message());
     assert_eq!(reply.map(|reply| reply.result()), Some(Err(Errno::EIO)));
+}
+
+#[test]
+fn where_nothing_is_watched_no_alarm_is_set() {
+    let quiet = services(vec![]).into_iter().take(1).collect();
+    let mut world = World::new(quiet, &[]);
+    world.restart_rs();
+    world.notify(Endpoint::CLOCK);
+    assert_eq!(world.with(|kernel| (kernel.alarms, kernel.alarm_ns)), (0, 0));
+}
+
+#[test]
+fn the_end_of_an_update_is_not_told_to_a_caller_that_asks_again() {
+    let mut world = world();
+    let program = crate::update_tests::program(0);
+    world.write(PROGRAM, BUFFER, program.bytes());
+    assert_eq!(world.command(service_call::UPDATE, "uart", program.bytes().len() as u64), None);
+    world.restart_rs();
+    world.crash(UART);
+    world.crash(UART);
+    assert!(world.with(|kernel| kernel.log.contains("the new program of uart has failed")));
+    assert_eq!(world.result_of_call(PROGRAM), None);
 }
