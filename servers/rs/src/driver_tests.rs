@@ -145,3 +145,47 @@ fn a_successor_without_its_module_is_left_out() {
         assert_eq!((state_of(&supervisor, "uart"), &supervisor.world.hopeless[..]), (state, &[20][..]));
     }
 }
+
+#[test]
+fn a_driver_is_restarted_without_pci() {
+    let mut supervisor = running_disk();
+    supervisor.kill(name("disk")).expect("runs");
+    assert_eq!(endpoint_of(&supervisor, "disk"), Endpoint::new(20, 2));
+    assert_eq!(events(&mut supervisor), [Event::Gone(3)]);
+}
+
+#[test]
+fn a_driver_that_dies_while_pci_is_away_waits_until_pci_is_back() {
+    let mut supervisor = running_disk();
+    supervisor.kill(name("pci")).expect("runs");
+    supervisor.kill(name("disk")).expect("runs");
+    assert_eq!(supervisor.kill(name("disk")), Err(Errno::ESRCH));
+    supervisor.ready(endpoint_of(&supervisor, "pci"), 0).expect("is restarting");
+    assert!(events(&mut supervisor).contains(&Event::FindDevice(3)));
+    assert_eq!(endpoint_of(&supervisor, "disk"), Endpoint::NONE);
+    supervisor.device_found(3, Ok(Device::default()));
+    assert_eq!(endpoint_of(&supervisor, "disk"), Endpoint::new(20, 2));
+}
+
+#[test]
+fn a_successor_of_pci_is_told_again_whose_device_is_whose() {
+    let mut supervisor = running_disk();
+    supervisor.kill(name("pci")).expect("runs");
+    supervisor.ready(endpoint_of(&supervisor, "pci"), 0).expect("is restarting");
+    assert_eq!(events(&mut supervisor), [Event::Gone(2), Event::Up(2), Event::FindDevice(3)]);
+    supervisor.device_found(3, Ok(Device::default()));
+    assert_eq!(endpoint_of(&supervisor, "disk"), Endpoint::new(20, 1));
+}
+
+#[test]
+fn without_pci_there_are_no_devices() {
+    let supervisor = system(vec![disk(), service("rtc", 21)]);
+    assert_eq!((state_of(&supervisor, "disk"), state_of(&supervisor, "rtc")), (State::GivenUp, State::Starting));
+    let mut supervisor = running_disk();
+    supervisor.kill(name("pci")).expect("runs");
+    supervisor.kill(name("disk")).expect("runs");
+    for generation in 2..=3 {
+        supervisor.ended(Endpoint::new(10, generation), Cause::Exited(1)).expect("is restarting");
+    }
+    assert_eq!((state_of(&supervisor, "pci"), state_of(&supervisor, "disk")), (State::GivenUp, State::GivenUp));
+}
