@@ -1,7 +1,7 @@
 //! Snapshots for exhaustive search: what messages and scheduling change in a few threads.
 //!
-//! For tests only: a feature that no kernel is built with. Deadlines, lines, privileges and routes are not part of it: between taking and restoring,
-//! they must not change.
+//! For tests only: a feature that no kernel is built with. Deadlines, lines, privileges and routes are not part of it:
+//! between taking and restoring, they must not change.
 
 use crate::{Thread, rooms::Kernel, sched::Queues};
 

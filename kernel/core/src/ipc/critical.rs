@@ -80,7 +80,7 @@ pub fn remind_rs<M: Machine>(node: &mut Node, m: &mut M, now: u64) {
 /// Starts the one of vm and rs again for which rs has not heard its alarm.
 fn end_hang<M: Machine>(node: &mut Node, m: &mut M) {
     let rs = &node.threads[slot::RS];
-    let waits_for_vm = rs.state.peer().is_some_and(|peer| peer.slot() == slot::VM);
+    let waits_for_vm = rs.state.peer_in(slot::VM).is_some();
     let hung = if waits_for_vm { slot::VM } else { slot::RS };
     let thread = &node.threads[hung];
     let report = Exception { vector: HUNG_VECTOR, error: 0, ip: thread.frame.rip, address: 0 };

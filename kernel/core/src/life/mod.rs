@@ -147,7 +147,7 @@ fn release_peers<M: Machine>(node: &mut Node, m: &mut M, slot: usize, expected: 
             thread.pending[slot / 64] &= !(1 << (slot % 64));
             thread.wanted[slot / 64] &= !(1 << (slot % 64));
         }
-        let Some(peer) = thread.state.peer().filter(|peer| peer.slot() == slot) else { continue };
+        let Some(peer) = thread.state.peer_in(slot) else { continue };
         let received = matches!(thread.state.blocked_on(), Some(BlockedOn::Answer(_)));
         match thread.form {
             MessageSource::Kernel if received => critical::ask_again(node, waiter, slot),
@@ -273,7 +273,9 @@ pub fn schedule_call<M: Machine>(
 pub fn set_space(node: &mut Node, slot: usize, space: u64) -> Result<u64, Errno> {
     let space = if space == NO_SPACE { None } else { Some(spaces::existing_space(node, space)?) };
     leave_space(node, slot);
-    space.into_iter().for_each(|space| enter_space(node, slot, space));
+    if let Some(space) = space {
+        enter_space(node, slot, space);
+    }
     Ok(0)
 }
 

@@ -106,7 +106,7 @@ impl Threads {
         }
     }
 
-    /// Makes a thread ready that has become ready. To be called once for each time it does.
+    /// Lets a thread run whose wait or hold has ended. To be called once for each time its state becomes ready.
     #[inline(always)]
     pub fn wake(&mut self, slot: usize) {
         if slot == self.queues.current {
@@ -227,8 +227,8 @@ impl Threads {
         self.fast_path_off = self.observed | (self.table[slot].queue < SYSTEM_QUEUE);
     }
 
-    /// Stops `from`, the current thread, which has begun to wait, and lets `to`, which it sent a message, run in its place at `now` (ticks). Returns
-    /// when the quantum of that ends, if another thread waits for that.
+    /// Stops `from`, the current thread, which has begun to wait, and lets `to`, which it sent a message, run in its place at `now`
+    /// (ticks). Returns when the quantum of that ends, if another thread waits for that.
     #[inline(always)]
     pub fn hand_over(&mut self, from: usize, to: usize, now: u64) -> Option<u64> {
         let used = now.wrapping_sub(self.switched_at);

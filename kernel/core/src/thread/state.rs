@@ -118,6 +118,12 @@ impl State {
         (ANSWER..FUTEX).contains(&(self.reasons & EVENT)).then_some(self.peer)
     }
 
+    /// As [`State::peer`], if that is in this slot. Asked of every service when a thread dies.
+    #[inline(always)]
+    pub fn peer_in(self, slot: usize) -> Option<Endpoint> {
+        if self.peer.slot() == slot { self.peer() } else { None }
+    }
+
     /// Returns true when it waits for a message, and one from `source` may come.
     #[inline(always)]
     pub fn accepts(self, source: Endpoint) -> bool {

@@ -214,7 +214,8 @@ fn become_real_time<M: Machine>(kernel: &mut Kernel, m: &mut M, slot: usize) -> 
         process.period = kernel.mrt.timers.take(Action::Period(number)).unwrap_or(0);
     }
     process.statistics = ProcessStatistics { minlax: i64::MAX, ..ProcessStatistics::ZERO };
-    (process.serving, process.is_working) = (NOTHING, true);
+    process.serving = NOTHING;
+    process.is_working = true;
     (process.at_deadline, process.is_late) = (false, false);
     process.began = m.ticks();
     let (priority, periodic, began) = (process.attributes.baseprty as u8, process.is_periodic(), process.began);
@@ -246,7 +247,8 @@ pub fn leave_real_time<M: Machine>(kernel: &mut Kernel, m: &mut M, slot: usize) 
     decide(kernel, |rt, effects| rt.leave(slot as u16, effects));
     queue::empty_queue(&mut kernel.mrt, number);
     let process = &mut kernel.mrt.processes[number as usize];
-    let (pid, watchdog, (queue, quantum)) = (process.pid, process.attributes.watchdog as u16, process.ordinary);
+    let (pid, (queue, quantum)) = (process.pid, process.ordinary);
+    let watchdog = process.attributes.watchdog as u16;
     process.waiting = Waiting::No;
     let timers = [core::mem::take(&mut process.timeout), core::mem::take(&mut process.period)];
     timers.into_iter().for_each(|timer| kernel.mrt.timers.give_back(timer));
