@@ -16,6 +16,9 @@ use mount::{Mount, Mounts};
 use names::Names;
 use vnode::NodeRef;
 
+/// An odd number that spreads the bits of a hash (2^64 by the golden ratio).
+const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+
 /// The file systems in the tree, and the cache of their names.
 pub struct Files {
     peers: Rc<Peers>,

@@ -2,6 +2,7 @@
 //!
 //! Invariant: a mount's root vnode is held by the mount until it is unmounted; the vnode it covers is held as well.
 
+use super::SPREAD;
 use super::vnode::{Description, Dropped, NodeRef, Vnode};
 use crate::{keep::records::NOWHERE, peers::Service};
 use abi::Errno;
@@ -29,8 +30,6 @@ pub const MS_NOEXEC: u64 = 8;
 /// MS_REMOUNT.
 pub const MS_REMOUNT: u64 = 32;
 
-/// An odd number that spreads bits (2^64 by the golden ratio).
-const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 /// How far a hash is turned before the next number.
 const TURN_BITS: u32 = 5;
 

@@ -4,6 +4,7 @@
 //! told apart by a number that is never used again; entries of forgotten directories are dead and get overwritten.
 //! vfs itself tells of every change; file systems whose names change by themselves are kept out.
 
+use super::SPREAD;
 use alloc::{boxed::Box, vec::Vec};
 
 const SETS: usize = 256;
@@ -36,8 +37,6 @@ impl<T: Clone> Default for Names<T> {
 
 /// The prime of FNV-1a.
 const FNV_PRIME: u64 = 0x100_0000_01b3;
-/// An odd number that spreads bits (2^64 by the golden ratio).
-const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 /// Bits of a hash that count are above these.
 const LOW_BITS: u32 = 40;
 /// How far down a hash is mixed into itself.

@@ -87,10 +87,10 @@ impl<O: Object> File<O> {
         Ok(Rc::new(File {
             record,
             flags: Cell::new(flags),
-            position: Cell::default(),
+            position: Cell::new(0),
             path: RefCell::new(path),
-            flocked: Cell::default(),
-            transfers: Cell::default(),
+            flocked: Cell::new(false),
+            transfers: Cell::new(0),
             closing: closing.clone(),
             object,
         }))
@@ -104,8 +104,8 @@ impl<O: Object> File<O> {
             flags: Cell::new(flags),
             position: Cell::new(position),
             path: RefCell::new(path),
-            flocked: Cell::default(),
-            transfers: Cell::default(),
+            flocked: Cell::new(false),
+            transfers: Cell::new(0),
             closing: closing.clone(),
             object,
         })
