@@ -227,6 +227,9 @@ pub mod inject {
     pub const POKE: u64 = 1;
     /// Stops the service without telling anybody, so that it misses its heartbeats.
     pub const SILENCE: u64 = 2;
+    /// Lets allocation number `value` of the service fail, counted from 1. No kind of the kernel's: rs asks the service
+    /// (`rs::FailAllocation`).
+    pub const ALLOCATION: u64 = 3;
     /// Vector in the `kernel::Exception` of an injected death.
     pub const VECTOR: u64 = 256;
 }

@@ -19,6 +19,9 @@ protocol! {
     /// in progress, leaves its state where its successor finds it, and replies; it then receives from rs alone and is destroyed.
     /// `lib/server` implements it.
     PrepareUpdate = 4 { }
+    /// From rs to a service, for tests (asynchronous, with a tag): the allocation number `after` from now on, counted from 1, of those that
+    /// a call makes fallibly or before it begins, fails; 0: none does. `lib/server` implements it (`sys::fallible`).
+    FailAllocation = 5 { after: u64 }
 }
 
 /// Operations of the system call `linux::SERVICE`: `(operation, name low, name high, address, bytes, value)`; root only.
@@ -51,7 +54,7 @@ pub mod service_call {
 pub struct Injection {
     /// One of `call::inject`.
     pub kind: u64,
-    /// Messages until the service ends, or the address to write.
+    /// Messages until the service ends, the address to write, or the number of the allocation.
     pub value: u64,
     /// Bytes to write, the first one lowest.
     pub further: u64,

@@ -16,16 +16,19 @@
 
 extern crate alloc;
 
+mod admission;
 pub mod denied;
 mod inbox;
 pub mod names;
 mod peers;
+pub mod quota;
 mod recent;
 mod runtime;
 mod service;
 mod step;
 mod update;
 
+pub use admission::is_exempt;
 pub use inbox::Inbox;
 pub use peers::Peers;
 pub use runtime::channel::{self, Receiver, Sender};

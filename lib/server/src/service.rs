@@ -1,7 +1,7 @@
 //! The receive loop of servers that answer each request before they receive the next.
 
 use crate::{Inbox, SyncStep};
-use crate::{denied, recent, update};
+use crate::{admission, denied, recent, update};
 use abi::endpoint::slot;
 use abi::kernel::Notify;
 use abi::{Endpoint, Message};
@@ -27,6 +27,12 @@ pub trait Service {
     /// Handles interrupts: one bit for each hook.
     fn interrupt(&mut self, hooks: u64) {
         let _ = hooks;
+    }
+
+    /// Returns whether a request is handled even when memory is exhausted. One that is not is answered with `ENOMEM` then. See
+    /// [`is_exempt`](crate::is_exempt), the default.
+    fn is_exempt(&self, message: &Message) -> bool {
+        admission::is_exempt(message)
     }
 
     /// Prepares for a live update: requests are completed, or left where the successor (start kind `Updated`) finds them. No request
@@ -59,7 +65,11 @@ fn answer(service: &mut impl Service, incoming: &Message) -> SyncStep<Message> {
             service.prepare_update();
             update::wait_for_successor(incoming);
         }
-        return service.request(incoming);
+        let refusal = admission::refuse(incoming, |message| service.is_exempt(message));
+        return match refusal.or_else(|| admission::obey(incoming)) {
+            Some(reply) => SyncStep::Done(reply),
+            None => service.request(incoming),
+        };
     }
     let notify = Notify::from_message(incoming);
     match incoming.source {

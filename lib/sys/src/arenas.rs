@@ -95,10 +95,15 @@ impl Arenas {
         self.changing(|| self.given(unsafe { self.talc().alloc(layout) }, layout.size()))
     }
 
+    /// Returns whether a block is of the arena in use.
+    pub fn owns(&self, start: *mut u8) -> bool {
+        start >= self.first.get()
+    }
+
     /// # Safety
     /// That of `GlobalAlloc::dealloc`.
     pub unsafe fn dealloc(&self, start: *mut u8, layout: Layout) {
-        if start >= self.first.get() {
+        if self.owns(start) {
             // SAFETY: passed on; the block is of the arena in use.
             self.changing(|| unsafe { self.talc().dealloc(start, layout) });
         }
@@ -107,7 +112,7 @@ impl Arenas {
     /// # Safety
     /// That of `GlobalAlloc::realloc`.
     pub unsafe fn realloc(&self, start: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
-        if start >= self.first.get() {
+        if self.owns(start) {
             // SAFETY: passed on; the block is of the arena in use.
             return self.changing(|| self.given(unsafe { self.talc().realloc(start, layout, bytes) }, bytes));
         }

@@ -1,34 +1,104 @@
 //! The heap: arenas in the memory that the start registers describe (`arenas`), and free lists of small blocks by size (`small`).
 //!
+//! A part is set aside, the *reserve*. When everything else is used up, it serves the allocations that cannot fail, of the call in
+//! progress. [`refill_reserve`] sets it aside again before the next call. Allocations that may fail leave it alone ([`without_reserve`]).
+//!
 //! A service may crash in the middle of a change of the heap's own lists. A successor in the same memory then abandons the arena;
 //! the lists of small blocks change by single stores and stay consistent.
 
 use crate::arenas::Arenas;
+use crate::reserve::Reserve;
 use crate::small::{self, Small};
 use abi::layout::{SERVICE_HEAP, SERVICE_KEEP};
 use abi::{Errno, layout};
 use core::alloc::{GlobalAlloc, Layout};
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 struct Heap {
     arenas: Arenas,
     small: Small,
+    reserve: Reserve,
 }
 
 // SAFETY: a native program has one thread and nothing interrupts it within itself.
 unsafe impl Sync for Heap {}
 
 #[global_allocator]
-static HEAP: Heap = Heap { arenas: Arenas::new(), small: Small::new() };
+static HEAP: Heap = Heap { arenas: Arenas::new(), small: Small::new(), reserve: Reserve::new() };
 
 /// Address after the heap.
 static END: AtomicU64 = AtomicU64::new(SERVICE_HEAP);
+
+/// How often memory was exhausted, the reserve included.
+static EXHAUSTIONS: AtomicU32 = AtomicU32::new(0);
+
+impl Heap {
+    /// Allocates what the arena has no memory for: takes back the free small blocks, and then the reserve.
+    #[cold]
+    fn alloc_exhausted(&self, layout: Layout) -> *mut u8 {
+        self.drain_small();
+        // SAFETY: the caller's layout is not empty.
+        let mut block = unsafe { self.arenas.alloc(layout) };
+        if block.is_null() && self.reserve.release(&self.arenas) {
+            // SAFETY: as above.
+            block = unsafe { self.arenas.alloc(layout) };
+        }
+        if block.is_null() && !self.reserve.is_spared() {
+            EXHAUSTIONS.fetch_add(1, Ordering::Relaxed);
+        }
+        block
+    }
+
+    fn drain_small(&self) {
+        self.small.drain(|block, layout| {
+            let is_owned = self.arenas.owns(block.as_ptr());
+            if is_owned {
+                // SAFETY: the block was allocated with the layout of its class, and its list no longer has it.
+                unsafe { self.arenas.dealloc(block.as_ptr(), layout) };
+            }
+            is_owned
+        });
+    }
+
+    /// # Safety
+    /// The layout is not empty.
+    #[inline]
+    unsafe fn alloc_from_arenas(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: passed on.
+        let block = unsafe { self.arenas.alloc(layout) };
+        if block.is_null() { self.alloc_exhausted(layout) } else { block }
+    }
+}
+
+/// Sets the reserve aside again, if it has been used. Returns false if memory is exhausted.
+#[inline]
+pub(crate) fn refill_reserve() -> bool {
+    HEAP.reserve.is_full() || refill_used_reserve()
+}
+
+#[cold]
+fn refill_used_reserve() -> bool {
+    HEAP.drain_small();
+    HEAP.reserve.refill(&HEAP.arenas)
+}
+
+/// Runs `attempt`, whose allocations may fail, without the reserve.
+pub(crate) fn without_reserve<R>(attempt: impl FnOnce() -> R) -> R {
+    HEAP.reserve.spared(attempt)
+}
+
+/// Returns how often this program and its predecessors in the same memory had no memory left for an allocation that cannot fail.
+/// Each time but those that somebody survived was a death.
+pub fn exhaustions() -> u32 {
+    EXHAUSTIONS.load(Ordering::Relaxed)
+}
 
 /// Takes over the heap of a predecessor.
 ///
 /// # Panics
 /// If it crashed in the middle of a change, and no memory is left for another arena.
 pub(crate) fn take_over() {
+    HEAP.reserve.take_over(HEAP.arenas.is_broken());
     if HEAP.arenas.is_broken() {
         let is_whole = HEAP.arenas.give_up(end() as *mut u8);
         assert!(is_whole, "the predecessor crashed in its allocator, and its heap has no memory left for a new arena");
@@ -44,6 +114,7 @@ pub unsafe fn claim(start: *mut u8, bytes: usize) {
     // SAFETY: passed on.
     let is_enough = bytes == 0 || unsafe { HEAP.arenas.claim(start, bytes) };
     assert!(is_enough, "a heap of {bytes} bytes is too small");
+    HEAP.reserve.begin(&HEAP.arenas, bytes);
 }
 
 /// Returns the address after the heap, where [`grow`] continues.
@@ -78,12 +149,12 @@ unsafe impl GlobalAlloc for Heap {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let Some(class) = small::class_of(layout) else {
             // SAFETY: passed on.
-            return unsafe { self.arenas.alloc(layout) };
+            return unsafe { self.alloc_from_arenas(layout) };
         };
         match self.small.take(class) {
             Some(block) => block.as_ptr(),
             // SAFETY: as the caller promises; a layout of the class is not empty either.
-            None => unsafe { self.arenas.alloc(small::layout_of(class)) },
+            None => unsafe { self.alloc_from_arenas(small::layout_of(class)) },
         }
     }
 
@@ -101,21 +172,25 @@ unsafe impl GlobalAlloc for Heap {
         // SAFETY: the caller promises that `bytes` makes a layout.
         let new_layout = unsafe { Layout::from_size_align_unchecked(bytes, layout.align()) };
         match (small::class_of(layout), small::class_of(new_layout)) {
-            // SAFETY: passed on.
-            (None, None) => unsafe { self.arenas.realloc(start, layout, bytes) },
-            (old, new) if old == new => start,
-            _ => {
-                // SAFETY: `bytes` is not 0, as the caller promises.
-                let block = unsafe { self.alloc(new_layout) };
+            (None, None) => {
+                // SAFETY: passed on.
+                let block = unsafe { self.arenas.realloc(start, layout, bytes) };
                 if !block.is_null() {
-                    // SAFETY: both blocks are as long, and different; the old one is the caller's to give up.
-                    unsafe {
-                        start.copy_to_nonoverlapping(block, layout.size().min(bytes));
-                        self.dealloc(start, layout);
-                    }
+                    return block;
                 }
-                block
+            }
+            (old, new) if old == new => return start,
+            _ => {}
+        }
+        // SAFETY: `bytes` is not 0, as the caller promises.
+        let block = unsafe { self.alloc(new_layout) };
+        if !block.is_null() {
+            // SAFETY: both blocks are as long, and different; the old one is the caller's to give up.
+            unsafe {
+                start.copy_to_nonoverlapping(block, layout.size().min(bytes));
+                self.dealloc(start, layout);
             }
         }
+        block
     }
 }

@@ -25,6 +25,7 @@ extern crate alloc;
 
 pub mod console;
 pub mod copy;
+pub mod fallible;
 pub mod grant;
 pub mod info;
 pub mod ipc;
@@ -50,6 +51,8 @@ pub mod heap;
 mod panic;
 #[cfg(target_os = "none")]
 mod raw;
+#[cfg(any(target_os = "none", test))]
+mod reserve;
 #[cfg(any(target_os = "none", test))]
 mod small;
 

@@ -1,7 +1,7 @@
 //! Free lists of small blocks, one for each size class: most allocations of a service are small, soon freed, and repeated with the
 //! same size at the next request.
 //!
-//! A block stays in its class forever, so a program keeps as many of a class as it once used at a time. The first word of a
+//! A block stays in its class until the heap is exhausted: then [`Small::drain`] gives back what is free. The first word of a
 //! free block is the address of the next. A list changes by one store: a crash leaves it consistent, and leaks at most one block.
 
 use core::alloc::Layout;
@@ -62,6 +62,20 @@ impl Small {
         compiler_fence(Ordering::SeqCst);
         list.set(block);
     }
+
+    /// Offers every free block to `free`, with its layout. Those that it takes, by returning true, leave their lists.
+    pub fn drain(&self, mut free: impl FnMut(NonNull<u8>, Layout) -> bool) {
+        let kept = Small::new();
+        for class in 0..CLASSES {
+            while let Some(block) = self.take(class) {
+                if !free(block, layout_of(class)) {
+                    // SAFETY: a free block of this class.
+                    unsafe { kept.give(class, block.as_ptr()) };
+                }
+            }
+            self.first[class].set(kept.first[class].get());
+        }
+    }
 }
 
 #[cfg(test)]
@@ -74,6 +88,23 @@ mod tests {
         assert_eq!([class(1, 1), class(32, 8), class(33, 8), class(1024, 16)], [Some(0), Some(0), Some(1), Some(31)]);
         assert_eq!([class(1025, 8), class(64, 32), class(0, 1)], [None; 3]);
         assert_eq!(layout_of(31), Layout::from_size_align(1024, 16).unwrap());
+    }
+
+    #[test]
+    fn draining_leaves_what_nobody_takes() {
+        let mut blocks = [[0u64; 8]; 3];
+        let small = Small::new();
+        let addresses = blocks.each_mut().map(|block| block.as_mut_ptr().cast::<u8>());
+        // SAFETY: blocks as large as their classes, used by nobody else.
+        addresses.iter().zip([0, 1, 1]).for_each(|(&block, class)| unsafe { small.give(class, block) });
+        let mut drained = std::vec::Vec::new();
+        small.drain(|block, layout| {
+            drained.push((block.as_ptr(), layout.size()));
+            block.as_ptr() != addresses[1]
+        });
+        assert_eq!(drained, [(addresses[0], 32), (addresses[2], 64), (addresses[1], 64)]);
+        assert_eq!((small.take(0), small.take(1)), (None, NonNull::new(addresses[1])));
+        assert_eq!(small.take(1), None);
     }
 
     #[test]

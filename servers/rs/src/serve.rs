@@ -12,7 +12,7 @@ use abi::call::inject;
 use abi::endpoint::slot;
 use abi::kernel::{Exception, Exited, Notify};
 use abi::pm::{Boot, ServiceUp, WhoIs};
-use abi::rs::{Arguments, NextChange, PrepareUpdate, Ready};
+use abi::rs::{Arguments, FailAllocation, NextChange, PrepareUpdate, Ready};
 use abi::{Endpoint, Errno, Message, Word, linux};
 use alloc::vec::Vec;
 use recover::in_progress::{InProgress, Recall};
@@ -36,6 +36,8 @@ enum Task {
     FindDevice(usize, Search),
     /// This service is prepared for its update.
     Prepared(usize),
+    /// A service knows which of its allocations is to fail.
+    Disturbed,
 }
 
 /// rs.
@@ -232,7 +234,15 @@ impl Rs {
                 let slot = self.supervisor.records()[at].slot();
                 self.requests.add(slot, PrepareUpdate {}.message(), Task::Prepared(at));
             }
+            Event::FailAllocation(at, after) => self.fail_allocation(at, after),
             Event::UpdateOver(at, result) => self.update_is_over(at, result),
+        }
+    }
+
+    fn fail_allocation(&mut self, at: usize, after: u64) {
+        match self.supervisor.records()[at].slot() {
+            slot::RS => sys::fallible::fail_after(after),
+            slot => self.requests.add(slot, FailAllocation { after }.message(), Task::Disturbed),
         }
     }
 
@@ -240,7 +250,7 @@ impl Rs {
     fn is_gone(&mut self, at: usize) {
         let slot = self.supervisor.records()[at].slot();
         self.requests.forget_incarnation(slot);
-        self.requests.cancel(slot, |task| matches!(task, Task::Prepared(_) | Task::FindDevice(..)));
+        self.requests.cancel(slot, |task| matches!(task, Task::Prepared(_) | Task::FindDevice(..) | Task::Disturbed));
     }
 
     fn update_is_over(&mut self, at: usize, result: Result<()>) {
@@ -253,6 +263,7 @@ impl Rs {
     /// An answer has come.
     fn go_on_with(&mut self, task: Task, reply: &Message) {
         match task {
+            Task::Disturbed => {}
             Task::Announced | Task::Booted => {
                 if let Err(error) = reply.result() {
                     sys::log!("pm refuses {task:?}: {error}");

@@ -31,6 +31,8 @@ pub enum Event {
     Prepare(usize),
     /// Its update is over, well or not.
     UpdateOver(usize, Result<()>),
+    /// It has to be told that this of its allocations, counted from now, is to fail.
+    FailAllocation(usize, u64),
     /// Every service has had its turn.
     Booted,
 }
@@ -204,9 +206,14 @@ impl<W: World> Supervisor<W> {
     /// # Errors
     /// `ENOENT`: no such service; `ESRCH`: it does not run; those of the kernel call.
     pub fn inject(&mut self, name: Name, request: &Injection) -> Result<()> {
-        let endpoint = self.records[self.named(name)?].endpoint;
+        let at = self.named(name)?;
+        let endpoint = self.records[at].endpoint;
         if endpoint == Endpoint::NONE {
             return Err(Errno::ESRCH);
+        }
+        if request.kind == inject::ALLOCATION {
+            self.events.push(Event::FailAllocation(at, request.value));
+            return Ok(());
         }
         self.world.inject(endpoint, request)
     }

@@ -7,7 +7,7 @@ use core::fmt;
 
 /// Usage.
 pub const USAGE: &str = "usage: service list | status NAME | kill NAME | restart NAME | update NAME FILE | log NAME
-       service inject NAME kill-after COUNT | poke ADDRESS HEXBYTES | silence
+       service inject NAME kill-after COUNT | poke ADDRESS HEXBYTES | silence | fail-allocation COUNT
        service reports | --help
 ";
 
@@ -20,7 +20,7 @@ pub const HELP: &str = "
   update NAME FILE     replaces its binary by an ELF file until the next reboot; if that fails, the old one runs again
   log NAME             prints its newest crash report
   inject NAME ...      injects a fault, to test recovery: kills it after COUNT messages, overwrites up to 8 bytes of its
-                       memory, or stops it so that it misses its heartbeats
+                       memory, stops it so that it misses its heartbeats, or lets its COUNT-th allocation fail
   reports              saves each crash report in /var/log/crash, forever; /etc/inittab starts it
 
 Only root may do this. Exit status: 0 success, 1 failure, 2 error in the command line.
@@ -132,6 +132,10 @@ impl<'a, F: Fn(usize) -> Option<&'a str>> Words<'a, F> {
                 let (further, bytes) = bytes(self.need("the bytes to write")?)?;
                 Ok(Injection { kind: inject::POKE, value, further, bytes })
             }
+            "fail-allocation" => {
+                let value = number(self.need("the number of allocations")?)?;
+                Ok(Injection { kind: inject::ALLOCATION, value, ..Injection::default() })
+            }
             "silence" => Ok(Injection { kind: inject::SILENCE, ..Injection::default() }),
             other => Err(Problem::NoKind(other)),
         }
@@ -210,6 +214,7 @@ mod tests {
         };
         assert_eq!(request("service inject uart kill-after 17"), (inject::KILL_AFTER_MESSAGES, 17, 0, 0));
         assert_eq!(request("service inject uart silence"), (inject::SILENCE, 0, 0, 0));
+        assert_eq!(request("service inject vfs fail-allocation 9"), (inject::ALLOCATION, 9, 0, 0));
         assert_eq!(request("service inject uart poke 0x401000 0f0b90"), (inject::POKE, 0x40_1000, 0x90_0b0f, 3));
         assert_eq!(request("service inject uart poke 4096 0102030405060708").2, 0x0807_0605_0403_0201);
     }

@@ -464,6 +464,9 @@ _Static_assert(offsetof(struct skink_copy_request, bytes) == 24, "skink_copy_req
 /* Stops the service without telling anybody, so that it misses its heartbeats. */
 #define SKINK_CALL_INJECT_SILENCE 2ull
 
+/* Lets allocation number value of the service fail, counted from 1. No kind of the kernel's: rs asks the service (rs::FailAllocation). */
+#define SKINK_CALL_INJECT_ALLOCATION 3ull
+
 /* Vector in the kernel::Exception of an injected death. */
 #define SKINK_CALL_INJECT_VECTOR 256ull
 
@@ -1701,7 +1704,7 @@ _Static_assert(offsetof(struct skink_registers, unused) == 1008, "skink_register
 struct skink_injection {
     /* One of call::inject. */
     uint64_t kind;
-    /* Messages until the service ends, or the address to write. */
+    /* Messages until the service ends, the address to write, or the number of the allocation. */
     uint64_t value;
     /* Bytes to write, the first one lowest. */
     uint64_t further;
@@ -1811,6 +1814,13 @@ struct skink_rs_arguments {
  * progress, leaves its state where its successor finds it, and replies; it then receives from rs alone and is destroyed. lib/server
  * implements it. */
 #define SKINK_RS_PREPARE_UPDATE 0x40004u
+
+/* From rs to a service, for tests (asynchronous, with a tag): the allocation number after from now on, counted from 1, of those that a call
+ * makes fallibly or before it begins, fails; 0: none does. lib/server implements it (sys::fallible). */
+#define SKINK_RS_FAIL_ALLOCATION 0x40005u
+struct skink_rs_fail_allocation {
+    uint64_t after;
+};
 
 /* MINIX4RT: hard real-time processes. This file is long because it is that whole interface. */
 

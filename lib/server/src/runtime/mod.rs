@@ -19,7 +19,7 @@ pub mod timers;
 pub mod wait;
 
 use crate::step::{Step, Task};
-use crate::{names, recent, service, update};
+use crate::{admission, names, recent, service, update};
 use abi::endpoint::slot;
 use abi::kernel::Notify;
 use abi::{Endpoint, Errno, Message};
@@ -266,7 +266,10 @@ where
             if update::is_announced(message) {
                 update::wait_for_successor(message);
             }
-            self.begin(message);
+            match admission::refuse(message, admission::is_exempt).or_else(|| admission::obey(message)) {
+                Some(reply) => self.runtime.reply(message, &reply),
+                None => self.begin(message),
+            }
         }
     }
 

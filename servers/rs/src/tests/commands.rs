@@ -5,7 +5,7 @@ use crate::supervisor_tests::{name, service};
 use abi::call::{KernelCall, inject};
 use abi::endpoint::slot;
 use abi::message::REPEATED;
-use abi::rs::{Injection, PrepareUpdate, ReportHead, ServiceRecord, service_call, state};
+use abi::rs::{FailAllocation, Injection, PrepareUpdate, ReportHead, ServiceRecord, service_call, state};
 use abi::{Endpoint, Errno, Message, Word, linux, vm};
 use std::vec;
 use std::vec::Vec;
@@ -136,6 +136,20 @@ fn an_injection_reaches_the_kernel_once() {
     again[6] = REPEATED;
     assert_eq!(world.service_call(again, 0), Some(Ok(0)));
     assert_eq!(world.calls_of(KernelCall::Inject).len(), 1);
+}
+
+#[test]
+fn a_failing_allocation_is_asked_of_the_service() {
+    let mut world = world();
+    let what = Injection { kind: inject::ALLOCATION, value: 3, ..Injection::default() };
+    world.write(PROGRAM, BUFFER, what.as_bytes());
+    let bytes = size_of::<Injection>() as u64;
+    assert_eq!(world.command(service_call::INJECT, "uart", bytes), Some(Ok(0)));
+    let uart = world.holder(UART);
+    let asked = |(to, message): &(Endpoint, Message)| *to == uart && message.label == FailAllocation::LABEL;
+    let orders: Vec<u64> =
+        world.with(|kernel| kernel.sent.iter().filter(|sent| asked(sent)).map(|(_, order)| order.words[0]).collect());
+    assert_eq!(orders, [3]);
 }
 
 #[test]

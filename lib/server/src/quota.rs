@@ -1,0 +1,224 @@
+//! Shares of a table that users have in common: each user gets a part, and the superuser finds a reserve.
+
+use alloc::rc::Rc;
+use alloc::vec::Vec;
+use core::cell::RefCell;
+use sys::Errno;
+use sys::fallible::TryVec;
+
+/// The superuser, who has no share of his own.
+const ROOT: u32 = 0;
+
+/// Why somebody gets no more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// The user has his share.
+    User,
+    /// The table is full, but for what is reserved for the superuser.
+    Table,
+    /// There is no memory to count with.
+    Memory,
+}
+
+impl Refusal {
+    /// Returns the error of the call that is refused: `user` for a user who has his share, `table` for a full table.
+    pub fn errno(self, user: Errno, table: Errno) -> Errno {
+        match self {
+            Refusal::User => user,
+            Refusal::Table => table,
+            Refusal::Memory => Errno::ENOMEM,
+        }
+    }
+}
+
+/// The entries of a table, by the real user id that holds them.
+#[derive(Debug)]
+pub struct Quota {
+    capacity: usize,
+    per_user: usize,
+    reserve: usize,
+    total: usize,
+    /// Entries of each user that has any, in the order of the user ids.
+    users: Vec<(u32, usize)>,
+}
+
+impl Quota {
+    /// Makes the quota of an empty table of `capacity` entries: a user gets at most `per_user`, and all users but the superuser together
+    /// leave `reserve` entries free.
+    pub const fn new(capacity: usize, per_user: usize, reserve: usize) -> Quota {
+        assert!(reserve <= capacity);
+        Quota { capacity, per_user, reserve, total: 0, users: Vec::new() }
+    }
+
+    /// Takes `count` entries for a user.
+    ///
+    /// # Errors
+    /// Why he gets none of them.
+    pub fn take(&mut self, user: u32, count: usize) -> Result<(), Refusal> {
+        let place = self.place_of(user);
+        let held = place.map_or(0, |at| self.users[at].1);
+        let limit = if user == ROOT { self.capacity } else { self.capacity - self.reserve };
+        if user != ROOT && count > self.per_user.saturating_sub(held) {
+            return Err(Refusal::User);
+        }
+        if count > limit.saturating_sub(self.total) {
+            return Err(Refusal::Table);
+        }
+        match place {
+            Ok(at) => self.users[at].1 += count,
+            Err(_) if count == 0 => {}
+            Err(at) => self.users.try_insert(at, (user, count)).map_err(|_| Refusal::Memory)?,
+        }
+        self.total += count;
+        Ok(())
+    }
+
+    /// Gives back `count` entries that a user has taken.
+    ///
+    /// # Panics
+    /// If he holds fewer.
+    pub fn give(&mut self, user: u32, count: usize) {
+        if count == 0 {
+            return;
+        }
+        let at = self.place_of(user).expect("a user gives back what he holds");
+        self.users[at].1 = self.users[at].1.checked_sub(count).expect("a user gives back what he holds");
+        self.total -= count;
+        if self.users[at].1 == 0 {
+            self.users.remove(at);
+        }
+    }
+
+    /// Returns the number of entries that a user holds.
+    pub fn held_by(&self, user: u32) -> usize {
+        self.place_of(user).map_or(0, |at| self.users[at].1)
+    }
+
+    /// Returns the number of entries that are taken.
+    pub fn total(&self) -> usize {
+        self.total
+    }
+
+    /// Returns the user who holds most, other than the superuser.
+    pub fn largest(&self) -> Option<u32> {
+        let users = self.users.iter().filter(|(user, _)| *user != ROOT);
+        users.max_by_key(|(_, held)| *held).map(|(user, _)| *user)
+    }
+
+    fn place_of(&self, user: u32) -> Result<usize, usize> {
+        self.users.binary_search_by_key(&user, |(user, _)| *user)
+    }
+}
+
+/// A quota that several owners share. Clones share it.
+#[derive(Clone, Debug)]
+pub struct Shares(Rc<RefCell<Quota>>);
+
+impl Shares {
+    /// Shares a quota.
+    pub fn new(quota: Quota) -> Shares {
+        Shares(Rc::new(RefCell::new(quota)))
+    }
+
+    /// Takes `count` entries for a user; they are given back when the share is dropped.
+    ///
+    /// # Errors
+    /// Why he gets none of them.
+    pub fn take(&self, user: u32, count: usize) -> Result<Share, Refusal> {
+        self.0.borrow_mut().take(user, count)?;
+        Ok(Share { quota: self.clone(), user, count })
+    }
+
+    /// Returns the number of entries that a user holds.
+    pub fn held_by(&self, user: u32) -> usize {
+        self.0.borrow().held_by(user)
+    }
+
+    /// Returns the number of entries that are taken.
+    pub fn total(&self) -> usize {
+        self.0.borrow().total()
+    }
+}
+
+/// Entries that a user holds until this is dropped.
+#[derive(Debug)]
+pub struct Share {
+    quota: Shares,
+    user: u32,
+    count: usize,
+}
+
+impl Share {
+    /// Returns the user.
+    pub fn user(&self) -> u32 {
+        self.user
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.quota.0.borrow_mut().give(self.user, self.count);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sys::fallible::fail_after;
+
+    #[test]
+    fn a_user_gets_his_share_and_no_more() {
+        let mut quota = Quota::new(10, 3, 2);
+        assert_eq!(quota.take(5, 3), Ok(()));
+        assert_eq!(quota.take(5, 1), Err(Refusal::User));
+        assert_eq!(quota.take(5, 0), Ok(()));
+        quota.give(5, 1);
+        assert_eq!((quota.take(5, 1), quota.held_by(5), quota.total()), (Ok(()), 3, 3));
+    }
+
+    #[test]
+    fn users_leave_the_reserve_to_the_superuser() {
+        let mut quota = Quota::new(10, 4, 2);
+        assert_eq!([quota.take(1, 4), quota.take(2, 4), quota.take(3, 1)], [Ok(()), Ok(()), Err(Refusal::Table)]);
+        assert_eq!([quota.take(0, 2), quota.take(0, 1)], [Ok(()), Err(Refusal::Table)]);
+        quota.give(1, 4);
+        assert_eq!([quota.take(0, 4), quota.take(3, 1)], [Ok(()), Err(Refusal::Table)]);
+        assert_eq!(quota.total(), 10);
+    }
+
+    #[test]
+    fn the_largest_user_is_not_the_superuser() {
+        let mut quota = Quota::new(10, 4, 0);
+        assert_eq!(quota.largest(), None);
+        for (user, count) in [(0, 5), (7, 1), (3, 2)] {
+            quota.take(user, count).unwrap();
+        }
+        assert_eq!(quota.largest(), Some(3));
+    }
+
+    #[test]
+    fn without_memory_to_count_with_nothing_is_taken() {
+        let mut quota = Quota::new(10, 4, 0);
+        fail_after(1);
+        assert_eq!((quota.take(1, 2), quota.total()), (Err(Refusal::Memory), 0));
+        assert_eq!(quota.take(1, 2), Ok(()));
+    }
+
+    #[test]
+    #[should_panic = "gives back what he holds"]
+    fn more_than_was_taken_is_not_given_back() {
+        let mut quota = Quota::new(10, 4, 0);
+        quota.take(1, 1).unwrap();
+        quota.give(1, 2);
+    }
+
+    #[test]
+    fn a_share_ends_with_its_owner() {
+        let shares = Shares::new(Quota::new(4, 2, 0));
+        let share = shares.take(9, 2).unwrap();
+        assert_eq!((share.user(), shares.held_by(9)), (9, 2));
+        assert_eq!(shares.take(9, 1).err().map(|why| why.errno(Errno::EMFILE, Errno::ENFILE)), Some(Errno::EMFILE));
+        drop(share);
+        assert_eq!((shares.held_by(9), shares.total()), (0, 0));
+    }
+}
