@@ -13,7 +13,9 @@ macro_rules! log {
     ($($text:tt)*) => { $crate::console::write_line(format_args!($($text)*)) };
 }
 
-/// Writes a line as [`log!`](crate::log) does.
+pub use log;
+
+/// Writes a line as [`log!`] does.
 pub fn write_line(text: fmt::Arguments) {
     let mut line = Line { bytes: [0; PIECE_BYTES], used: 0 };
     let _ = writeln!(line, "{}: {text}", crate::name());

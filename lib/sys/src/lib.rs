@@ -53,6 +53,7 @@ mod panic;
 mod raw;
 #[cfg(any(target_os = "none", test))]
 mod reserve;
+mod result;
 #[cfg(any(target_os = "none", test))]
 mod small;
 
@@ -62,7 +63,5 @@ pub mod host;
 use host as raw;
 
 pub use abi::{Endpoint, Errno, GrantId, Message, Name};
+pub use result::Result;
 pub use start::{Start, StartKind, endpoint, name};
-
-/// Result of a call.
-pub type Result<T> = core::result::Result<T, Errno>;

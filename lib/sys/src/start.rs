@@ -98,7 +98,7 @@ macro_rules! program {
                 // SAFETY: the kernel starts the program here, with the registers that vm and rs have set.
                 unsafe { $crate::start::entry::service(kind, text, bytes, heap, heap_bytes, own, name, $main) }
             }
-            $crate::__entry!("xor ebp, ebp", "mov rcx, r10", "call {start}", "ud2", start);
+            $crate::start::__entry!("xor ebp, ebp", "mov rcx, r10", "call {start}", "ud2", start);
         };
     };
 }
@@ -114,7 +114,7 @@ macro_rules! linux_program {
                 // SAFETY: execve starts the program here, with this pointer to its arguments.
                 unsafe { $crate::start::entry::linux(stack, env!("CARGO_PKG_NAME"), $main) }
             }
-            $crate::__entry!("xor ebp, ebp", "mov rdi, rsp", "call {start}", "ud2", start);
+            $crate::start::__entry!("xor ebp, ebp", "mov rdi, rsp", "call {start}", "ud2", start);
         };
     };
 }
@@ -131,6 +131,9 @@ macro_rules! __entry {
         }
     };
 }
+
+#[doc(hidden)]
+pub use __entry;
 
 /// Functions that the entry macros call. Not for programs.
 #[doc(hidden)]
