@@ -45,6 +45,8 @@ pub struct Service {
     pub heap_bytes: u64,
     /// Preserved memory, bytes.
     pub keep_bytes: u64,
+    /// Limit of its memory for DMA, bytes.
+    pub dma_bytes: u64,
     /// Kernel calls: mask of `KernelCall` bits.
     pub kernel_calls: u64,
     /// Destinations: slots.

@@ -42,6 +42,7 @@ protocol! {
     /// Drivers: maps physical memory of their privileges into the caller. `flags`: `layout::map`. Returns the address. `EPERM`: outside the privileges.
     MapPhysical = 12 { physical: u64, bytes: u64, flags: u64 } -> { address: u64 }
     /// Drivers: allocates physically contiguous zeroed memory for DMA and maps it into the caller. Returns its address and physical address.
+    /// `EPERM`: more than `LimitDma` allows, all incarnations in the slot together; `ENOMEM`.
     AllocateDma = 13 { bytes: u64 } -> { address: u64, physical: u64 }
     /// Any service: returns the bytes that are total, free, cached (images) and used by vm itself.
     MemoryInfo = 14 { } -> { total: u64, free: u64, cached: u64, own: u64 }
@@ -75,6 +76,9 @@ protocol! {
     NextSync = 26 { } -> { process: Endpoint, object: u64 }
     /// vfs: completes an msync, with 0 or an `error`.
     SyncDone = 27 { process: Endpoint, error: i32 }
+    /// rs, before `Spawn`: incarnations in the slot of `process` may have this much memory for DMA (`dma_bytes` of the system file). Until
+    /// then they may have none.
+    LimitDma = 28 { process: Endpoint, bytes: u64 }
 }
 
 /// One region of an address space.

@@ -16,7 +16,7 @@ use abi::registers::Registers;
 use abi::rs::Injection;
 use abi::symbols::{self, Symbols};
 use abi::system::{Service, System};
-use abi::vm::{Renew, Spawn};
+use abi::vm::{LimitDma, Renew, Spawn};
 use abi::{Endpoint, Errno, vm};
 use alloc::format;
 use alloc::string::String;
@@ -129,6 +129,10 @@ impl Launcher {
             if service.retained && plan.kind == StartKind::Restarted {
                 let request = Renew { process, grant, image_bytes, argument_bytes };
                 return Renew::results(&ipc::call(Endpoint::VM, &request.message())?);
+            }
+            if service.dma_bytes > 0 {
+                let limit = LimitDma { process, bytes: service.dma_bytes };
+                ipc::call(Endpoint::VM, &limit.message())?.result()?;
             }
             let request = Spawn { process, grant, image_bytes, argument_bytes, heap_bytes, keep_bytes };
             Spawn::results(&ipc::call(Endpoint::VM, &request.message())?)

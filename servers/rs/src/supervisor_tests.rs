@@ -27,6 +27,7 @@ pub fn service(name: &str, slot: u32) -> Service {
         quantum_us: 0,
         heap_bytes: 0,
         keep_bytes: 0,
+        dma_bytes: 0,
         kernel_calls: 0,
         destinations: vec![],
         applications: false,

@@ -70,6 +70,7 @@ impl Trial {
         self.tell("line", sys::irq::set(KEYBOARD_LINE, 0, irq::REENABLE));
         self.tell("memory, copied", copy::from_physical(FOREIGN_MEMORY, &mut [0; 8]));
         self.tell("memory, mapped", Region::registers(FOREIGN_MEMORY, 4096).map(drop));
+        self.tell("memory for DMA", Region::dma(1).map(drop));
         self.tell("grant", copy::from_grant(Endpoint::DS, GRANT, 0, &mut [0; 8]));
         let all = Privileges { kernel_calls: u64::MAX, ..Privileges::NONE };
         self.tell("own rights", rights::set_privileges(sys::endpoint(), &all));

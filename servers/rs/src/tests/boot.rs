@@ -55,6 +55,16 @@ fn a_service_gets_rights_queue_memory_arguments_and_runs() {
 }
 
 #[test]
+fn vm_knows_the_limit_of_dma_memory_before_the_service_runs() {
+    let with_dma = Service { dma_bytes: 0x3000, ..driver("") };
+    let world = World::new(vec![service("vm", 5), with_dma], &[]);
+    let (limit, spawn) = world.with(|kernel| (kernel.to_vm[0], kernel.to_vm[1].label));
+    assert_eq!(limit.label, vm::LimitDma::LABEL);
+    let limit = vm::LimitDma::from_message(&limit);
+    assert_eq!((limit.process, limit.bytes, spawn), (world.holder(UART), 0x3000, vm::Spawn::LABEL));
+}
+
+#[test]
 fn arguments_say_where_the_module_is() {
     let with_module = Service { module: Some("root.img".into()), ..driver("") };
     let world = World::new(vec![service("vm", 5), with_module], &[("root.img", &[7; 40])]);

@@ -1,7 +1,7 @@
 //! What drivers need: device registers mapped, and memory that devices reach by DMA.
 //!
 //! DMA memory stays with the service's slot when the driver dies, because its device may still be writing there: the next
-//! incarnation gets the same frames, and nobody else ever does.
+//! incarnation gets the same frames, and nobody else ever does. So the system file limits it for each slot.
 
 use crate::memory::frames::{Frame, Run};
 use crate::memory::kernel::Kernel;
@@ -13,6 +13,7 @@ use abi::{
     layout::{PAGE_BYTES, SERVICE_DEVICES, SERVICE_STACK_BYTES, SERVICE_STACK_END, map},
 };
 use alloc::{collections::BTreeMap, vec::Vec};
+use sys::fallible::TryVec;
 
 /// Devices are mapped below this.
 const DEVICES_END: u64 = SERVICE_STACK_END - SERVICE_STACK_BYTES - PAGE_BYTES;
@@ -60,14 +61,47 @@ struct Block {
     in_use: bool,
 }
 
+/// The DMA memory of one slot.
+#[derive(Debug, Default)]
+struct Share {
+    limit_frames: u64,
+    blocks: Vec<Block>,
+}
+
+impl Share {
+    /// Returns the index of a block of at least `frames` frames that nobody uses: the smallest one left over, or a new one.
+    /// `EPERM`: beyond the limit; `ENOMEM`.
+    fn block<K: Kernel>(&mut self, memory: &mut Memory<K>, frames: u64) -> Result<usize, Errno> {
+        let fits = |block: &Block| !block.in_use && block.run.frames >= frames;
+        let left_over = self.blocks.iter().enumerate().filter(|(_, block)| fits(block));
+        if let Some((at, _)) = left_over.min_by_key(|(_, block)| block.run.frames) {
+            return Ok(at);
+        }
+        let held: u64 = self.blocks.iter().map(|block| block.run.frames).sum();
+        if frames > self.limit_frames.saturating_sub(held) {
+            return Err(Errno::EPERM);
+        }
+        self.blocks.try_make_room(1)?;
+        let run = memory.take_run(frames, Floor::SERVICE)?;
+        self.blocks.try_push(Block { run, in_use: false })?;
+        Ok(self.blocks.len() - 1)
+    }
+}
+
 /// The DMA memory of all slots.
 #[derive(Debug, Default)]
 pub struct Dma {
-    by_slot: BTreeMap<usize, Vec<Block>>,
+    by_slot: BTreeMap<usize, Share>,
 }
 
 impl Dma {
+    /// Limits the memory of the services in `slot`.
+    pub fn limit(&mut self, slot: usize, bytes: u64) {
+        self.by_slot.entry(slot).or_default().limit_frames = bytes / PAGE_BYTES;
+    }
+
     /// Allocates contiguous zeroed memory for the service in `slot`. Returns its address and physical address.
+    /// `EPERM`: beyond its limit; `ENOMEM`.
     pub fn allocate<K: Kernel>(
         &mut self,
         space: &mut AddressSpace,
@@ -78,17 +112,9 @@ impl Dma {
         if bytes == 0 {
             return Err(Errno::EINVAL);
         }
-        let frames = bytes.div_ceil(PAGE_BYTES);
-        let blocks = self.by_slot.entry(slot).or_default();
-        let inherited = blocks.iter().position(|block| !block.in_use && block.run.frames == frames);
-        let index = match inherited {
-            Some(index) => index,
-            None => {
-                blocks.push(Block { run: memory.take_run(frames, Floor::SERVICE)?, in_use: false });
-                blocks.len() - 1
-            }
-        };
-        let block = &mut blocks[index];
+        let share = self.by_slot.get_mut(&slot).ok_or(Errno::EPERM)?;
+        let at = share.block(memory, bytes.div_ceil(PAGE_BYTES))?;
+        let block = &mut share.blocks[at];
         let address = map_device(space, memory, block.run, map::WRITE | map::ZERO)?;
         block.in_use = true;
         Ok((address, block.run.first.address()))
@@ -96,11 +122,13 @@ impl Dma {
 
     /// The service in `slot` has died; its successor may have the memory.
     pub fn inherit(&mut self, slot: usize) {
-        self.by_slot.get_mut(&slot).into_iter().flatten().for_each(|block| block.in_use = false);
+        if let Some(share) = self.by_slot.get_mut(&slot) {
+            share.blocks.iter_mut().for_each(|block| block.in_use = false);
+        }
     }
 
     /// Frames that DMA holds.
     pub fn frames(&self) -> impl Iterator<Item = Frame> {
-        self.by_slot.values().flatten().flat_map(|block| block.run.iter())
+        self.by_slot.values().flat_map(|share| &share.blocks).flat_map(|block| block.run.iter())
     }
 }

@@ -42,6 +42,10 @@ impl<K: Kernel> Server<K> {
                 .and_then(|()| self.exit(exit.process))
                 .map(|()| message.reply(Ok(0))),
             Request::Exec(exec) => only(message, &[slot::PM]).and_then(|()| self.exec(message, &exec)),
+            Request::LimitDma(limit) => only(message, &[slot::RS]).map(|()| {
+                self.dma.limit(limit.process.slot(), limit.bytes);
+                message.reply(Ok(0))
+            }),
             Request::MapPhysical(map) => self.map_physical(message, &map),
             Request::AllocateDma(allocate) => self.allocate_dma(message, &allocate),
             Request::MemoryInfo(_) => Ok(self.memory_info(message)),

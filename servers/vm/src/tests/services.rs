@@ -145,13 +145,9 @@ fn devices_are_mapped_within_privileges_only() {
 fn dma_memory_is_contiguous_and_stays_with_the_slot() {
     let mut server = Simulation::start(512);
     spawn(&mut server, 1, &image(), P).expect("a service");
-    let allocate = |server: &mut Server<Simulation>| {
-        let request = vm::AllocateDma { bytes: 3 * P };
-        let reply = server.ask(SLOT, request.message());
-        vm::AllocateDma::results(&reply)
-    };
-    let (address, physical) = allocate(&mut server).expect("memory");
-    let (_, other) = allocate(&mut server).expect("memory");
+    limit_dma(&mut server, 6 * P);
+    let (address, physical) = allocate_dma(&mut server, 3 * P).expect("memory");
+    let (_, other) = allocate_dma(&mut server, 3 * P).expect("memory");
     assert_ne!(physical, other);
     let service = Endpoint::new(SLOT, 1);
     (0..3).for_each(|page| server.store(service, address + page * P, 9).expect("mapped"));
@@ -165,6 +161,52 @@ fn dma_memory_is_contiguous_and_stays_with_the_slot() {
     let (address, inherited) = process(&mut server).expect("memory");
     assert_eq!(inherited, physical);
     assert_eq!(server.load(service, address), Ok(0));
+    invariants::check(&server);
+}
+
+fn limit_dma(server: &mut Server<Simulation>, bytes: u64) {
+    let request = vm::LimitDma { process: Endpoint::new(SLOT, 1), bytes };
+    assert_eq!(server.ask(slot::RS, request.message()).result(), Ok(0));
+}
+
+fn allocate_dma(server: &mut Server<Simulation>, bytes: u64) -> Result<(u64, u64), Errno> {
+    let reply = server.ask(SLOT, vm::AllocateDma { bytes }.message());
+    vm::AllocateDma::results(&reply)
+}
+
+#[test]
+fn dma_memory_is_a_right_with_a_limit() {
+    let mut server = Simulation::start(512);
+    spawn(&mut server, 1, &image(), P).expect("a service");
+    let free = server.memory.frames.free();
+    assert_eq!(allocate_dma(&mut server, 1), Err(Errno::EPERM), "nobody has given it any");
+    let own = vm::LimitDma { process: Endpoint::new(SLOT, 1), bytes: P };
+    assert_eq!(server.ask(SLOT, own.message()).result(), Err(Errno::EPERM));
+    limit_dma(&mut server, 4 * P);
+    assert_eq!(allocate_dma(&mut server, 4 * P + 1), Err(Errno::EPERM));
+    assert_eq!(allocate_dma(&mut server, u64::MAX), Err(Errno::EPERM));
+    assert_eq!(server.memory.frames.free(), free);
+    allocate_dma(&mut server, 3 * P).expect("within the limit");
+    assert_eq!(allocate_dma(&mut server, 2 * P), Err(Errno::EPERM));
+    allocate_dma(&mut server, 1).expect("the last page");
+    invariants::check(&server);
+}
+
+#[test]
+fn a_successor_gets_the_smallest_block_that_suffices() {
+    let mut server = Simulation::start(512);
+    spawn(&mut server, 1, &image(), P).expect("a service");
+    limit_dma(&mut server, 5 * P);
+    let (_, large) = allocate_dma(&mut server, 3 * P).expect("memory");
+    let (_, small) = allocate_dma(&mut server, 2 * P).expect("memory");
+    spawn(&mut server, 2, &image(), P).expect("a service");
+    let successor = Endpoint::new(SLOT, 2);
+    let mut allocate = |bytes| {
+        let message = abi::Message { source: successor, ..vm::AllocateDma { bytes }.message() };
+        let reply = server.handle(&message).done().expect("answered");
+        vm::AllocateDma::results(&reply).map(|(_, physical)| physical)
+    };
+    assert_eq!([allocate(P), allocate(P), allocate(P)], [Ok(small), Ok(large), Err(Errno::EPERM)]);
     invariants::check(&server);
 }
 

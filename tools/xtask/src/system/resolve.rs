@@ -154,6 +154,7 @@ fn resolve_service(
         quantum_us: written.quantum_us,
         heap_bytes: written.heap_bytes,
         keep_bytes: written.keep_bytes,
+        dma_bytes: written.dma_bytes,
         kernel_calls: kernel_calls(&written.kernel_calls)?,
         destinations: destinations(&written.destinations, slots)?,
         applications: written.applications,

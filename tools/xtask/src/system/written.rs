@@ -78,6 +78,9 @@ pub struct WrittenService {
     /// Preserved memory in bytes.
     #[serde(default)]
     pub keep_bytes: u64,
+    /// Limit of its memory for DMA, in bytes: 0, it gets none.
+    #[serde(default)]
+    pub dma_bytes: u64,
     /// Names of kernel calls.
     #[serde(default)]
     pub kernel_calls: Vec<String>,
