@@ -153,6 +153,20 @@ impl Share {
     pub fn user(&self) -> u32 {
         self.user
     }
+
+    /// Changes the number of entries.
+    ///
+    /// # Errors
+    /// Why he gets no more; then nothing has changed.
+    pub fn resize(&mut self, count: usize) -> Result<(), Refusal> {
+        let mut quota = self.quota.0.borrow_mut();
+        match count.checked_sub(self.count) {
+            Some(more) => quota.take(self.user, more)?,
+            None => quota.give(self.user, self.count - count),
+        }
+        self.count = count;
+        Ok(())
+    }
 }
 
 impl Drop for Share {
@@ -220,5 +234,15 @@ mod tests {
         assert_eq!(shares.take(9, 1).err().map(|why| why.errno(Errno::EMFILE, Errno::ENFILE)), Some(Errno::EMFILE));
         drop(share);
         assert_eq!((shares.held_by(9), shares.total()), (0, 0));
+    }
+
+    #[test]
+    fn a_share_grows_and_shrinks() {
+        let shares = Shares::new(Quota::new(4, 3, 0));
+        let mut share = shares.take(9, 1).unwrap();
+        assert_eq!([share.resize(3), share.resize(4), share.resize(2)], [Ok(()), Err(Refusal::User), Ok(())]);
+        assert_eq!(shares.held_by(9), 2);
+        drop(share);
+        assert_eq!(shares.held_by(9), 0);
     }
 }

@@ -92,7 +92,6 @@ fn main(start: sys::Start) {
         }
         mounts::sync_periodically(vfs.base()).await;
     });
-    vfs.base().runtime().spawn(vfs.base().feed_pipes());
     vfs.base().runtime().serve(
         |message| handle(vfs, message),
         |result| answer(vfs, result),

@@ -16,7 +16,7 @@ use crate::{
     mappings::Mappings,
     memory as user,
     peers::Peers,
-    pipes::{Pipe, World, pool::Pipes, ring::Pages},
+    pipes::{World, pool::Pipes, ring::Pages},
 };
 use abi::{Endpoint, Errno, Message, chardev};
 use alloc::rc::Rc;
@@ -159,16 +159,6 @@ impl Base {
             Closed::Flock { node, number } => node.locks().release_whole(&self.store, node.record(), number),
         }
     }
-
-    /// Retries writers that lack pages when there may be some; for ever.
-    pub async fn feed_pipes(&self) {
-        const PAUSE_NS: u64 = 1_000_000;
-        loop {
-            self.pipes.wait_hungry().await;
-            self.runtime.sleep_ns(PAUSE_NS).await;
-            self.pipes.feed(self);
-        }
-    }
 }
 
 /// Makes the reply to a Linux call, whose result is word 0.
@@ -181,10 +171,6 @@ pub fn answer(result: Result<u64, Errno>) -> Message {
 impl Pages for Base {
     fn take(&self) -> Option<u16> {
         self.store.new_page()
-    }
-
-    fn free(&self) -> usize {
-        self.store.free_pages()
     }
 
     fn give(&self, page: u16) {
@@ -224,10 +210,6 @@ impl World for Base {
 
     fn note_moved(&self, who: Endpoint, moved: u64) {
         self.store.note(who, Note::Moved(moved));
-    }
-
-    fn wants_pages(&self, pipe: &Rc<Pipe>) {
-        self.pipes.wants_pages(pipe);
     }
 
     fn finish(&self, who: Endpoint, result: Result<u64, Errno>) {

@@ -112,6 +112,11 @@ impl Caller {
         Ok(())
     }
 
+    /// The real uid, to which quotas are charged.
+    pub fn user(&self) -> u32 {
+        self.record.get().ids[2]
+    }
+
     /// Its session.
     pub fn session(&self) -> u64 {
         self.record.get().session as u64

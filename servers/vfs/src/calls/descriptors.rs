@@ -101,7 +101,7 @@ fn dup_to(process: &Process, old: i32, new: i32, flags: u32, same: bool) -> Resu
 /// pipe2: writes both descriptors to the program.
 fn pipe(base: &Base, process: &Process, address: u64, flags: u32) -> Result<u64, Errno> {
     let status = pipe_flags(flags).ok_or(Errno::EINVAL)?;
-    let pipe = base.pipes().make()?;
+    let pipe = base.pipes().make(process.caller.user())?;
     let inode = base.pipes().new_inodes(1);
     let end = |reads: bool, access: u32| {
         pipe.open(reads, !reads);

@@ -9,7 +9,7 @@ use crate::{
         File, O_CLOEXEC, O_NONBLOCK, O_RDWR, OpenFile, Operation,
         socket::{receive, send},
     },
-    pipes::DEFAULT_BYTES,
+    pipes::{DEFAULT_BYTES, Pipe},
     processes::Process,
     sockets::Socket,
 };
@@ -65,15 +65,15 @@ fn socketpair(base: &Base, process: &Process, [domain, kind, protocol, address]:
         (AF_UNIX, ..) => return Err(Errno::ESOCKTNOSUPPORT),
         _ => return Err(Errno::EAFNOSUPPORT),
     }
-    let pipes = [base.pipes().make()?, base.pipes().make()?];
+    let [one, other] = base.pipes().make_two(process.caller.user())?;
     let inode = base.pipes().new_inodes(2);
-    let first = Socket::new(pipes[0].clone(), pipes[1].clone(), inode, (true, true));
-    let second = Socket::new(pipes[1].clone(), pipes[0].clone(), inode + 1, (true, true));
-    let open = |socket: Socket| {
-        let path = alloc::format!("socket:[{}]", socket.inode).into_bytes();
+    let open = |incoming: &Rc<Pipe>, outgoing: &Rc<Pipe>, inode: u64| {
+        let socket = Socket::new(incoming.clone(), outgoing.clone(), inode, (true, true));
+        let path = alloc::format!("socket:[{inode}]").into_bytes();
         File::new(base.closing(), socket, flags & O_NONBLOCK | O_RDWR, path)
     };
-    give_pair(process, [open(first)?, open(second)?], address, flags & O_CLOEXEC != 0)
+    let pair = [open(&one, &other, inode)?, open(&other, &one, inode + 1)?];
+    give_pair(process, pair, address, flags & O_CLOEXEC != 0)
 }
 
 /// sendto: there is nobody else to send to.

@@ -18,7 +18,7 @@ use recover::records::{Area, Cells, Found, Record, Recover, Table};
 use sys::keep::Keep;
 
 /// Bytes of preserved memory: `keep_bytes` of the system file is at least this.
-pub const KEEP_BYTES: usize = 0xb0_0000 / SCALE;
+pub const KEEP_BYTES: usize = 0x2c0_0000 / SCALE;
 /// Words that change in one turn.
 const LOG_CHANGES: usize = 16384 / SCALE;
 /// Bytes of a page of a pipe.
@@ -27,8 +27,13 @@ pub const PIPE_PAGE: usize = 4096;
 const TABLES: usize = SLOTS;
 const DESCRIPTOR_BLOCKS: usize = 4096 / SCALE / SCALE;
 const FILES: usize = 8192 / SCALE / SCALE;
-const PIPES: usize = 1024 / SCALE;
-const PIPE_PAGES: usize = 768 / SCALE / SCALE;
+/// Pipes, FIFOs that are open, and two for each pair of sockets.
+pub const PIPES: usize = 2048 / SCALE / SCALE;
+/// Pages of pipes beyond the two that every pipe has: bytes of its least capacity may lie across a page's end.
+pub const SHARED_PIPE_PAGES: usize = 4096 / SCALE / SCALE;
+/// Freed pages are used again in the next turn only; so many more let a read of one pipe admit the writers that wait for it.
+const SPARE_PIPE_PAGES: usize = 256 / SCALE / SCALE;
+const PIPE_PAGES: usize = 2 * PIPES + SHARED_PIPE_PAGES + SPARE_PIPE_PAGES;
 const LOCKS: usize = 2048 / SCALE / SCALE;
 pub(super) const MOUNTS: usize = 32;
 /// Message queues (`queues_max` of mq_overview(7)).

@@ -22,7 +22,7 @@ use alloc::rc::Rc;
 use core::cell::Cell;
 pub use found::Used;
 pub use kept::Kept;
-pub use layout::{KEEP_BYTES, PIPE_PAGE, Store};
+pub use layout::{KEEP_BYTES, PIPE_PAGE, PIPES, SHARED_PIPE_PAGES, Store};
 use layout::{MOUNTS, PEERS, Places};
 use records::{
     BLOCK, CallRecord, DescriptorRecord, ExecRecord, FileRecord, GlobalRecord, LockRecord, MountRecord, NOWHERE, Note,

@@ -8,9 +8,9 @@ use abi::{Endpoint, Errno};
 
 impl Store {
     /// Makes the record of an empty pipe. `ENFILE`: no place is free.
-    pub fn new_pipe(&self, capacity: usize) -> Result<u16, Errno> {
+    pub fn new_pipe(&self, capacity: usize, user: u32) -> Result<u16, Errno> {
         let place = self.pipes.pool.take(self.turn()).ok_or(Errno::ENFILE)?;
-        let record = PipeRecord { capacity: capacity as u32, bytes: 0, first: NOWHERE, last: NOWHERE, start: 0 };
+        let record = PipeRecord { capacity: capacity as u32, bytes: 0, first: NOWHERE, last: NOWHERE, start: 0, user };
         self.pipes.table.put_unreferenced(&self.recover, place, &record);
         Ok(place as u16)
     }
@@ -28,11 +28,6 @@ impl Store {
     /// Takes a page for a pipe; `None`: none is free.
     pub fn new_page(&self) -> Option<u16> {
         self.pages.pool.take(self.turn()).map(|page| page as u16)
-    }
-
-    /// Returns how many pages are free.
-    pub fn free_pages(&self) -> usize {
-        self.pages.pool.room(self.turn())
     }
 
     /// Sets the page that follows `before`.

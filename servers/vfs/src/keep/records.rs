@@ -305,23 +305,27 @@ pub struct PipeRecord {
     pub last: u16,
     /// Where the bytes begin in the first page.
     pub start: u32,
+    /// Real uid of the one who made it, to whom it is charged.
+    pub user: u32,
 }
 
 impl Record for PipeRecord {
-    const WORDS: usize = 2;
+    const WORDS: usize = 3;
 
     fn store(&self, words: &mut [u64]) {
-        words[0] = halves(self.capacity, self.bytes);
-        words[1] = self.first as u64 | (self.last as u64) << 16 | (self.start as u64) << 32;
+        words[0] = halves(self.capacity, self.user);
+        words[1] = halves(self.start, self.bytes);
+        words[2] = self.first as u64 | (self.last as u64) << 16;
     }
 
     fn load(words: &[u64]) -> Self {
         PipeRecord {
             capacity: words[0] as u32,
-            bytes: (words[0] >> 32) as u32,
-            first: words[1] as u16,
-            last: (words[1] >> 16) as u16,
-            start: (words[1] >> 32) as u32,
+            bytes: (words[1] >> 32) as u32,
+            first: words[2] as u16,
+            last: (words[2] >> 16) as u16,
+            start: words[1] as u32,
+            user: (words[0] >> 32) as u32,
         }
     }
 }

@@ -4,7 +4,7 @@ pub mod buffer;
 
 use abi::{Endpoint, Errno, layout};
 use alloc::{vec, vec::Vec};
-use buffer::{Piece, UserBuffer};
+use buffer::UserBuffer;
 use sys::copy;
 
 /// Longest path of a call, its NUL included.
@@ -54,12 +54,9 @@ pub fn fetch_vec(from: Endpoint, address: u64, bytes: usize) -> Result<Vec<u8>, 
 
 /// Words of a program's memory. `EFAULT`.
 pub fn fetch_words<const N: usize>(from: Endpoint, address: u64) -> Result<[u64; N], Errno> {
-    let bytes = fetch_vec(from, address, N * 8)?;
-    let mut words = [0; N];
-    for (word, bytes) in words.iter_mut().zip(bytes.as_chunks().0) {
-        *word = u64::from_le_bytes(*bytes);
-    }
-    Ok(words)
+    let mut bytes = [[0; 8]; N];
+    fetch(from, address, bytes.as_flattened_mut())?;
+    Ok(bytes.map(u64::from_le_bytes))
 }
 
 /// A text that ends with NUL, without it. `EFAULT`; `ENAMETOOLONG`: longer than a path may be.
@@ -94,44 +91,15 @@ pub fn vector(owner: Endpoint, address: u64, count: u64) -> Result<UserBuffer, E
     if count > IOV_MAX {
         return Err(Errno::EINVAL);
     }
-    let bytes = fetch_vec(owner, address, count as usize * 16)?;
-    pieces(&bytes).map(|pieces| UserBuffer::from_pieces(owner, pieces))
-}
-
-fn pieces(bytes: &[u8]) -> Result<Vec<Piece>, Errno> {
-    let mut left = MAX_TRANSFER;
-    let mut pieces = Vec::with_capacity(bytes.len() / 16);
-    for [address, length] in bytes.as_chunks::<8>().0.as_chunks::<2>().0 {
-        let (address, length) = (u64::from_le_bytes(*address), u64::from_le_bytes(*length));
-        if length as i64 <= -1 {
-            return Err(Errno::EINVAL);
-        }
-        let bytes = length.min(left);
-        left -= bytes;
-        pieces.push(Piece { address, bytes });
-    }
-    Ok(pieces)
+    UserBuffer::of_vector(owner, address, count as usize, MAX_TRANSFER)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn iovec(entries: &[(u64, u64)]) -> Vec<u8> {
-        entries.iter().flat_map(|(address, length)| [address.to_le_bytes(), length.to_le_bytes()].concat()).collect()
-    }
-
     #[test]
-    fn vectors_are_taken_apart() {
-        let found = pieces(&iovec(&[(1, 2), (3, 4)])).unwrap();
-        assert_eq!(found, [Piece { address: 1, bytes: 2 }, Piece { address: 3, bytes: 4 }]);
-    }
-
-    #[test]
-    fn negative_lengths_are_refused_and_large_sums_cut() {
-        assert_eq!(pieces(&iovec(&[(1, u64::MAX)])), Err(Errno::EINVAL));
-        let found = pieces(&iovec(&[(1, MAX_TRANSFER - 1), (3, 4)])).unwrap();
-        assert_eq!(found[1].bytes, 1);
+    fn a_negative_length_is_refused_and_a_large_one_cut() {
         assert!(buffer(Endpoint::NONE, 0, 1 << 63).is_err());
         assert_eq!(buffer(Endpoint::NONE, 0, 1 << 40).unwrap().left(), MAX_TRANSFER);
     }

@@ -154,7 +154,7 @@ async fn open_node(
         S_IFREG => File::new(closing, Regular { node }, status, path),
         S_IFDIR => File::new(closing, Directory { node }, status, path),
         S_IFIFO => {
-            let file = File::new(closing, open_fifo(base.pipes(), node, flags)?, status, path)?;
+            let file = File::new(closing, open_fifo(base.pipes(), &process.caller, node, flags)?, status, path)?;
             wait_for_other_end(&process.caller, &file).await?;
             Ok(file)
         }
@@ -173,12 +173,17 @@ async fn open_node(
     }
 }
 
-fn open_fifo(pipes: &Pipes, node: NodeRef, flags: u32) -> Result<PipeEnd, Errno> {
+fn open_fifo(pipes: &Pipes, caller: &Caller, node: NodeRef, flags: u32) -> Result<PipeEnd, Errno> {
     let (reads, writes) = ends(flags);
-    let pipe = fifo(pipes, &node)?;
-    if writes && !reads && flags & O_NONBLOCK != 0 && pipe.readers() == 0 {
+    let known = node.fifo().filter(|pipe| !pipe.has_ended());
+    if writes && !reads && flags & O_NONBLOCK != 0 && known.as_ref().is_none_or(|pipe| pipe.readers() == 0) {
         return Err(Errno::ENXIO);
     }
+    let pipe = match known {
+        Some(pipe) => pipe,
+        None => pipes.make(caller.user())?,
+    };
+    node.set_fifo(&pipe);
     pipe.open(reads, writes);
     Ok(PipeEnd { pipe, node: Some(node), inode: 0, reads, writes })
 }
@@ -205,17 +210,6 @@ async fn open_block(peers: &Peers, device: Device<'_>, node: NodeRef) -> Result<
     let reply = peers.ask(service, block::Open { minor }.message()).await?;
     let (bytes, _, _) = block::Open::results(&reply)?;
     Ok(Block { node, device: Disk { service, minor, bytes } })
-}
-
-/// The pipe of a FIFO, made by its first opener. `ENFILE`: there are too many.
-fn fifo(pipes: &Pipes, node: &NodeRef) -> Result<Rc<Pipe>, Errno> {
-    let known = node.fifo();
-    if let Some(pipe) = known.filter(|pipe| !pipe.has_ended()) {
-        return Ok(pipe);
-    }
-    let pipe = pipes.make()?;
-    node.set_fifo(&pipe);
-    Ok(pipe)
 }
 
 /// The last step of opening a FIFO, unless it is opened for both or must not wait.

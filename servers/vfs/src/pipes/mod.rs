@@ -1,8 +1,9 @@
 //! Pipes and FIFOs: a ring of bytes between programs (pipe(7)).
 //!
 //! Everything happens inside one call: a writer answers the readers that wait, copying straight from its memory into theirs,
-//! a reader lets the waiting writers go on. Invariants: readers wait only while the ring is empty; nobody waits for an end that nobody holds;
-//! a write of at most `PIPE_BUF` bytes goes in whole or waits. The ring's memory grows with what is in it.
+//! a reader lets the waiting writers go on. Invariants: readers wait only while the ring is empty and no writer waits, so that the end of
+//! file is told only when nothing is left to read; nobody waits for an end that nobody holds; a write of at most `PIPE_BUF` bytes is not
+//! mixed with others. The ring's memory grows with what is in it, up to the capacity, for which `pool` has reserved pages.
 //! The ring outlives vfs, and so does how far a writer that waits has come; those who wait come again by themselves.
 //! Neighbours: `World` is vfs (copies, answers), in tests a fake; `ring` holds the bytes.
 
@@ -14,14 +15,18 @@ mod tests;
 use crate::{
     events::Watchers,
     memory::buffer::UserBuffer,
-    pipes::ring::{Pages, Ring},
+    pipes::{
+        pool::Charge,
+        ring::{Pages, Ring},
+    },
 };
 use abi::{Endpoint, Errno};
-use alloc::{collections::VecDeque, rc::Rc};
+use alloc::collections::VecDeque;
 use core::{
     cell::{Cell, RefCell},
     mem::take,
 };
+use sys::fallible::TryQueue;
 
 /// Writes up to this length are not mixed with others.
 pub const PIPE_BUF: u64 = 4096;
@@ -38,8 +43,6 @@ pub trait World: Pages {
     fn is_mapped(&self, who: Endpoint, address: u64) -> bool;
     /// Notes that the waiting write of a program has moved so many bytes.
     fn note_moved(&self, who: Endpoint, moved: u64);
-    /// A write waits for pages, not for room: it is to be tried again by [`Pipe::retry`].
-    fn wants_pages(&self, pipe: &Rc<Pipe>);
     /// Answers the waiting call of a program.
     fn finish(&self, who: Endpoint, result: Result<u64, Errno>);
     /// The waiting write of this program has lost its last reader.
@@ -69,6 +72,9 @@ pub struct Pipe {
     pub watchers: Watchers,
     /// Its place in preserved memory.
     record: u16,
+    /// Who made it.
+    user: u32,
+    charge: RefCell<Charge>,
     /// Both ends are closed.
     ended: Cell<bool>,
 }
@@ -82,7 +88,7 @@ struct State {
 
 impl Pipe {
     /// A pipe at this place of preserved memory, new or as a predecessor has left it.
-    pub fn new(record: u16, ring: Ring) -> Pipe {
+    pub fn new(record: u16, ring: Ring, charge: Charge) -> Pipe {
         let state = State { ring, waiting_readers: VecDeque::new(), waiting_writers: VecDeque::new() };
         Pipe {
             state: RefCell::new(state),
@@ -91,6 +97,8 @@ impl Pipe {
             opened: Cell::new((0, 0)),
             watchers: Watchers::default(),
             record,
+            user: charge.user(),
+            charge: RefCell::new(charge),
             ended: Cell::new(false),
         }
     }
@@ -133,24 +141,6 @@ impl Pipe {
         self.watchers.fire();
     }
 
-    /// Retries the waiting writers.
-    pub fn retry(self: &Rc<Self>, world: &impl World) {
-        if !self.ended.get() {
-            let mut state = self.state.borrow_mut();
-            state.admit_writers(world);
-            self.save(world, &mut state);
-        }
-        self.watchers.fire();
-    }
-
-    /// Preserves the ring, and looks whether a writer lacks pages.
-    fn save(self: &Rc<Self>, world: &impl World, state: &mut State) {
-        state.ring.save(world, self.record);
-        if state.waiting_writers.front().is_some_and(|writer| state.lacks_pages(world, writer)) {
-            world.wants_pages(self);
-        }
-    }
-
     /// How often it was opened for reading and for writing so far.
     pub fn opened(&self) -> (u64, u64) {
         self.opened.get()
@@ -176,47 +166,57 @@ impl Pipe {
         self.state.borrow().ring.capacity()
     }
 
-    /// Sets the capacity, rounded up to a page or more. `EBUSY`: more is in it; `EPERM`: too much.
+    #[inline]
+    fn save(&self, world: &impl World, state: &mut State) {
+        state.ring.save(world, self.record, self.user);
+    }
+
+    /// Sets the capacity, rounded up to a page or more. `EBUSY`: more is in it; `EPERM`: too much, or more than its user's share.
     pub fn set_capacity(&self, world: &impl World, bytes: usize) -> Result<u64, Errno> {
         if bytes > MAX_BYTES {
             return Err(Errno::EPERM);
         }
         let bytes = bytes.next_power_of_two().max(PIPE_BUF as usize);
-        let ring = &mut self.state.borrow_mut().ring;
-        if bytes < ring.len() {
+        let mut state = self.state.borrow_mut();
+        if bytes < state.ring.len() {
             return Err(Errno::EBUSY);
         }
-        ring.set_capacity(bytes);
-        ring.save(world, self.record);
-        Ok(bytes as u64)
-    }
-
-    /// Reads what is in the ring; waits for the first byte unless `nonblocking`.
-    pub fn read(self: &Rc<Self>, world: &impl World, to: &mut UserBuffer, nonblocking: bool) -> Outcome {
-        if to.left() == 0 {
-            return Outcome::Done(Ok(0));
-        }
-        let mut state = self.state.borrow_mut();
-        if state.ring.len() == 0 {
-            if self.writers.get() == 0 {
-                return Outcome::Done(Ok(0));
-            }
-            if nonblocking {
-                return Outcome::Done(Err(Errno::EAGAIN));
-            }
-            state.waiting_readers.push_back(take(to));
-            return Outcome::Waiting;
-        }
-        let result = state.drain(world, to);
+        self.charge.borrow_mut().resize(bytes)?;
+        state.ring.set_capacity(bytes);
         state.admit_writers(world);
         self.save(world, &mut state);
         drop(state);
         self.watchers.fire();
-        Outcome::Done(result.map(|()| to.moved()).or_else(|error| to.moved_or(error)))
+        Ok(bytes as u64)
+    }
+
+    /// Reads what is in the ring, then what waiting writers have; waits for the first byte unless `nonblocking`.
+    pub fn read(&self, world: &impl World, to: &mut UserBuffer, nonblocking: bool) -> Outcome {
+        if to.left() == 0 {
+            return Outcome::Done(Ok(0));
+        }
+        let mut state = self.state.borrow_mut();
+        if state.has_data() {
+            let result = state.drain(world, to).and_then(|()| state.take_from_writers(world, to));
+            state.admit_writers(world);
+            self.save(world, &mut state);
+            if result.is_err() || to.moved() > 0 {
+                drop(state);
+                self.watchers.fire();
+                return Outcome::Done(result.map(|()| to.moved()).or_else(|error| to.moved_or(error)));
+            }
+        }
+        if self.writers.get() == 0 {
+            return Outcome::Done(Ok(0));
+        }
+        if nonblocking {
+            return Outcome::Done(Err(Errno::EAGAIN));
+        }
+        wait_in(&mut state.waiting_readers, to)
     }
 
     /// Writes everything, waiting for room unless `nonblocking`. `EPIPE`: nobody reads.
-    pub fn write(self: &Rc<Self>, world: &impl World, from: &mut UserBuffer, nonblocking: bool) -> Outcome {
+    pub fn write(&self, world: &impl World, from: &mut UserBuffer, nonblocking: bool) -> Outcome {
         if self.readers.get() == 0 {
             return Outcome::Done(Err(Errno::EPIPE));
         }
@@ -241,12 +241,7 @@ impl Pipe {
             if from.moved() > 0 {
                 world.note_moved(from.owner, from.moved());
             }
-            let lacks_pages = state.lacks_pages(world, from);
-            state.waiting_writers.push_back(take(from));
-            if lacks_pages {
-                world.wants_pages(self);
-            }
-            Outcome::Waiting
+            wait_in(&mut state.waiting_writers, from)
         };
         drop(state);
         self.watchers.fire();
@@ -264,7 +259,7 @@ impl Pipe {
         use crate::events::poll::{POLLERR, POLLHUP, POLLIN, POLLOUT, POLLRDNORM, POLLWRNORM};
         let state = self.state.borrow();
         let mut ready = 0;
-        if reads && state.ring.len() > 0 {
+        if reads && state.has_data() {
             ready |= POLLIN | POLLRDNORM;
         }
         if reads && self.writers.get() == 0 {
@@ -280,12 +275,28 @@ impl Pipe {
     }
 }
 
+/// Puts a call at the end of a queue. `ENOMEM` for the call when there is no room, unless it has moved something.
+fn wait_in(queue: &mut VecDeque<UserBuffer>, buffer: &mut UserBuffer) -> Outcome {
+    match queue.try_make_room(1) {
+        Ok(()) => {
+            queue.push_back(take(buffer));
+            Outcome::Waiting
+        }
+        Err(error) => Outcome::Done(buffer.moved_or(error)),
+    }
+}
+
 fn take_out(queue: &mut VecDeque<UserBuffer>, who: Endpoint) -> Option<u64> {
     let index = queue.iter().position(|waiting| waiting.owner == who)?;
     queue.remove(index).map(|waiting| waiting.moved())
 }
 
 impl State {
+    /// Whether a read has something to take, from the ring or from a writer that waits.
+    fn has_data(&self) -> bool {
+        self.ring.len() > 0 || !self.waiting_writers.is_empty()
+    }
+
     /// Copies straight into the memory of readers that wait. A reader whose memory is bad gets its error, the writer goes on.
     fn serve_readers(&mut self, world: &impl World, from: &mut UserBuffer) -> Result<(), Errno> {
         while from.left() > 0 {
@@ -309,8 +320,7 @@ impl State {
     /// Puts as much into the ring as fits and may go in.
     fn fill(&mut self, world: &impl World, from: &mut UserBuffer) -> Result<(), Errno> {
         let whole = from.moved() == 0 && from.left() <= PIPE_BUF;
-        let fits = self.ring.room() as u64 >= from.left() && self.ring.has_pages(from.left() as usize, world);
-        if whole && !fits {
+        if whole && (self.ring.room() as u64) < from.left() {
             return Ok(());
         }
         while from.left() > 0 && self.ring.room() > 0 {
@@ -324,18 +334,33 @@ impl State {
         Ok(())
     }
 
-    /// A write that could go on if there were pages.
-    fn lacks_pages(&self, world: &impl World, from: &UserBuffer) -> bool {
-        let wanted = from.left().min(PIPE_BUF) as usize;
-        self.ring.room() >= wanted && !self.ring.has_pages(wanted, world)
-    }
-
     /// Takes out of the ring what the buffer holds.
     fn drain(&mut self, world: &impl World, to: &mut UserBuffer) -> Result<(), Errno> {
         while to.left() > 0 && self.ring.len() > 0 {
             let piece = to.piece();
             let bytes = self.ring.drain(world, to.owner, piece.address, piece.bytes as usize)?;
             to.advance(bytes as u64);
+        }
+        Ok(())
+    }
+
+    /// Copies straight from the memory of writers that wait, once the ring is empty. A writer whose memory is bad gets its error, the
+    /// reader goes on.
+    fn take_from_writers(&mut self, world: &impl World, to: &mut UserBuffer) -> Result<(), Errno> {
+        while to.left() > 0 && self.ring.len() == 0 {
+            let Some(writer) = self.waiting_writers.front_mut() else { return Ok(()) };
+            let emptied = hand_over(world, writer, to);
+            let (who, moved, left) = (writer.owner, writer.moved(), writer.left());
+            if emptied == Ok(()) && left > 0 {
+                world.note_moved(who, moved);
+                return Ok(());
+            }
+            if emptied == Err(Side::Reader) {
+                return Err(Errno::EFAULT);
+            }
+            let result = emptied.map(|()| moved).or_else(|_| writer.moved_or(Errno::EFAULT));
+            self.waiting_writers.pop_front();
+            world.finish(who, result);
         }
         Ok(())
     }

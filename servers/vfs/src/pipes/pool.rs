@@ -1,32 +1,78 @@
-//! All pipes: their numbers, and those with a writer that waits for pages.
+//! All pipes: their numbers, and what each user has of them.
+//!
+//! A pipe's capacity is charged to the user who made it, so that a writer always finds the pages that the capacity promises. Every pipe has
+//! pages for [`LEAST_BYTES`]; a user whose share of the rest is used up gets pipes of that capacity (compare Linux's
+//! `pipe-user-pages-soft`).
 
-use super::{DEFAULT_BYTES, Pipe, World, ring::Ring};
-use crate::{events::Event, keep::Store};
+use super::{DEFAULT_BYTES, PIPE_BUF, Pipe, ring::Ring};
+use crate::keep::{PIPE_PAGE, PIPES, SHARED_PIPE_PAGES, Store};
 use abi::Errno;
-use alloc::{rc::Rc, vec::Vec};
-use core::cell::{Cell, RefCell};
+use alloc::rc::Rc;
+use core::cell::Cell;
+use server::quota::{Quota, Share, Shares};
+
+/// Capacity of a pipe whose user has his share.
+const LEAST_BYTES: usize = PIPE_BUF as usize;
 
 /// See the head of the file.
 #[derive(Debug)]
 pub struct Pipes {
     store: Rc<Store>,
     next_inode: Cell<u64>,
-    /// Pipes with a writer that lacks pages.
-    starving: RefCell<Vec<Rc<Pipe>>>,
-    /// Fires when there is one more.
-    hungry: Event,
+    places: Shares,
+    pages: Shares,
+}
+
+/// What a pipe has of its user's share.
+#[derive(Debug)]
+pub struct Charge {
+    place: Share,
+    pages: Share,
+}
+
+impl Charge {
+    /// The user.
+    pub fn user(&self) -> u32 {
+        self.place.user()
+    }
+
+    /// Charges another capacity. `EPERM`: beyond the user's share.
+    pub fn resize(&mut self, capacity: usize) -> Result<(), Errno> {
+        self.pages.resize(shared_pages(capacity)).map_err(|refusal| refusal.errno(Errno::EPERM, Errno::EPERM))
+    }
 }
 
 impl Pipes {
     /// There are none.
     pub fn new(store: Rc<Store>) -> Pipes {
-        Pipes { store, next_inode: Cell::new(1), starving: RefCell::default(), hungry: Event::default() }
+        let quota = |count: usize| Shares::new(Quota::new(count, count / 2, count / 16));
+        Pipes { store, next_inode: Cell::new(1), places: quota(PIPES), pages: quota(SHARED_PIPE_PAGES) }
     }
 
-    /// A pipe that nobody has opened. `ENFILE`: there are too many.
-    pub fn make(&self) -> Result<Rc<Pipe>, Errno> {
-        let record = self.store.new_pipe(DEFAULT_BYTES)?;
-        Ok(Rc::new(Pipe::new(record, Ring::new(DEFAULT_BYTES))))
+    /// A pipe that nobody has opened: the caller opens an end at once. `ENFILE`: the user or all together have too many.
+    pub fn make(&self, user: u32) -> Result<Rc<Pipe>, Errno> {
+        let place = self.places.take(user, 1).map_err(|refusal| refusal.errno(Errno::ENFILE, Errno::ENFILE))?;
+        let (capacity, pages) = match self.pages.take(user, shared_pages(DEFAULT_BYTES)) {
+            Ok(pages) => (DEFAULT_BYTES, Ok(pages)),
+            Err(_) => (LEAST_BYTES, self.pages.take(user, 0)),
+        };
+        let pages = pages.map_err(|refusal| refusal.errno(Errno::ENFILE, Errno::ENFILE))?;
+        let record = self.store.new_pipe(capacity, user)?;
+        Ok(Rc::new(Pipe::new(record, Ring::new(capacity), Charge { place, pages })))
+    }
+
+    /// Two pipes, or none. `ENFILE`.
+    pub fn make_two(&self, user: u32) -> Result<[Rc<Pipe>; 2], Errno> {
+        let first = self.make(user)?;
+        let second = self.make(user).inspect_err(|_| self.store.release_pipe(first.record()))?;
+        Ok([first, second])
+    }
+
+    /// Charges a pipe that a predecessor has left. `ENFILE`: its record is corrupt.
+    pub fn charge(&self, user: u32, capacity: usize) -> Result<Charge, Errno> {
+        let refused = |_| Errno::ENFILE;
+        let place = self.places.take(user, 1).map_err(refused)?;
+        Ok(Charge { place, pages: self.pages.take(user, shared_pages(capacity)).map_err(refused)? })
     }
 
     /// The first of `count` inode numbers, for fstat, that nothing has had.
@@ -38,21 +84,19 @@ impl Pipes {
     pub fn has_inode(&self, inode: u64) {
         self.next_inode.set(self.next_inode.get().max(inode + 1));
     }
+}
 
-    /// A writer of this pipe waits for pages.
-    pub fn wants_pages(&self, pipe: &Rc<Pipe>) {
-        self.starving.borrow_mut().push(pipe.clone());
-        self.hungry.fire();
-    }
+/// Pages of a capacity beyond those that every pipe has.
+fn shared_pages(capacity: usize) -> usize {
+    capacity.saturating_sub(LEAST_BYTES).div_ceil(PIPE_PAGE)
+}
 
-    /// Waits until a writer lacks pages.
-    pub async fn wait_hungry(&self) {
-        self.hungry.wait().await;
-    }
-
-    /// Retries those writers.
-    pub fn feed(&self, world: &impl World) {
-        let pipes = self.starving.take();
-        pipes.iter().for_each(|pipe| pipe.retry(world));
+#[cfg(test)]
+impl Charge {
+    /// A pipe of a user who may have so many pages.
+    pub fn of_pages(count: usize) -> Charge {
+        let shares = |count| Shares::new(Quota::new(count, count, 0));
+        let [place, pages] = [shares(1).take(1, 1), shares(count).take(1, 0)].map(|share| share.expect("it is free"));
+        Charge { place, pages }
     }
 }

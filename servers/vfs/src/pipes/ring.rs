@@ -9,13 +9,12 @@ use crate::keep::{
 };
 use abi::{Endpoint, Errno};
 use alloc::collections::VecDeque;
+use sys::fallible::TryQueue;
 
 /// Where pages come from.
 pub trait Pages {
     /// An unused page.
     fn take(&self) -> Option<u16>;
-    /// Pages that could be taken now.
-    fn free(&self) -> usize;
     /// Gives a page back.
     fn give(&self, page: u16);
     /// Preserves that `page` follows `before`.
@@ -65,15 +64,15 @@ impl Ring {
         (start < PIPE_PAGE && start + len <= ring.pages.len() * PIPE_PAGE && len <= ring.capacity).then_some(ring)
     }
 
-    /// Preserves it, if it has changed.
-    pub fn save(&mut self, world: &impl Pages, pipe: u16) {
+    /// Preserves it as this pipe's, whose user this is, if it has changed.
+    pub fn save(&mut self, world: &impl Pages, pipe: u16, user: u32) {
         if core::mem::take(&mut self.changed) {
-            world.save(pipe, &self.record());
+            world.save(pipe, &self.record(user));
         }
     }
 
     /// As it is preserved.
-    pub fn record(&self) -> PipeRecord {
+    pub fn record(&self, user: u32) -> PipeRecord {
         let page = |page: Option<&u16>| page.copied().unwrap_or(NOWHERE);
         PipeRecord {
             capacity: self.capacity as u32,
@@ -81,6 +80,7 @@ impl Ring {
             first: page(self.pages.front()),
             last: page(self.pages.back()),
             start: self.start as u32,
+            user,
         }
     }
 
@@ -110,21 +110,18 @@ impl Ring {
         self.changed = true;
     }
 
-    /// Whether there are pages for this many bytes more.
-    pub fn has_pages(&self, bytes: usize, world: &impl Pages) -> bool {
-        let needed = (self.start + self.len + bytes).div_ceil(PIPE_PAGE);
-        needed <= self.pages.len() + world.free()
-    }
-
     /// Takes up to `bytes` bytes from a program's memory, within one page. Returns how many; 0: no page is free.
     pub fn fill(&mut self, world: &impl Pages, from: Endpoint, address: u64, bytes: usize) -> Result<usize, Errno> {
         let end = self.start + self.len;
         if end == self.pages.len() * PIPE_PAGE {
             let Some(page) = world.take() else { return Ok(0) };
-            if let Some(&last) = self.pages.back() {
+            if let Err(error) = self.pages.try_push_back(page) {
+                world.give(page);
+                return Err(error);
+            }
+            if let Some(&last) = self.pages.iter().nth_back(1) {
                 world.link(last, page);
             }
-            self.pages.push_back(page);
         }
         let (page, at) = (self.pages[end / PIPE_PAGE], end % PIPE_PAGE);
         let bytes = bytes.min(self.room()).min(PIPE_PAGE - at);
@@ -200,14 +197,14 @@ mod tests {
             ring.fill(&world, who(), 0, 4096).expect("the memory is there");
         }
         ring.drain(&world, who(), 0, 100).expect("the memory is there");
-        let restored = Ring::restore(&ring.record(), |page| world.next(page)).expect("it makes sense");
-        assert_eq!(restored.record(), ring.record());
+        let restored = Ring::restore(&ring.record(5), |page| world.next(page)).expect("it makes sense");
+        assert_eq!(restored.record(5), ring.record(5));
         assert!(restored.pages().eq(ring.pages()));
     }
 
     #[test]
     fn a_record_that_makes_no_sense_is_refused() {
-        let good = PipeRecord { capacity: 65536, bytes: 10, first: 1, last: 1, start: 0 };
+        let good = PipeRecord { capacity: 65536, bytes: 10, first: 1, last: 1, start: 0, user: 0 };
         let next = |_| Some(1);
         assert!(Ring::restore(&good, next).is_some());
         assert!(Ring::restore(&PipeRecord { bytes: 5000, ..good }, next).is_none());

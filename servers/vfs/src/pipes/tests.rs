@@ -5,6 +5,7 @@ use crate::{
     memory::buffer::UserBuffer,
     pipes::{
         Outcome, Pipe, World,
+        pool::Charge,
         ring::{Pages, Ring},
     },
 };
@@ -23,7 +24,6 @@ pub struct Programs {
     /// What the preserved state says.
     saved: Cell<Option<PipeRecord>>,
     moved: RefCell<Vec<(usize, u64)>>,
-    starving: Cell<bool>,
 }
 
 impl Programs {
@@ -37,7 +37,6 @@ impl Programs {
             broken: RefCell::default(),
             saved: Cell::default(),
             moved: RefCell::default(),
-            starving: Cell::default(),
         }
     }
 
@@ -75,9 +74,6 @@ impl Pages for Programs {
     fn take(&self) -> Option<u16> {
         self.free.borrow_mut().pop()
     }
-    fn free(&self) -> usize {
-        self.free.borrow().len()
-    }
     fn give(&self, page: u16) {
         self.free.borrow_mut().push(page);
     }
@@ -110,9 +106,6 @@ impl World for Programs {
     fn note_moved(&self, who: Endpoint, moved: u64) {
         self.moved.borrow_mut().push((who.slot(), moved));
     }
-    fn wants_pages(&self, _: &Rc<Pipe>) {
-        self.starving.set(true);
-    }
     fn finish(&self, who: Endpoint, result: Result<u64, Errno>) {
         self.finished.borrow_mut().push((who.slot(), result));
     }
@@ -128,7 +121,7 @@ fn at(who: usize, bytes: u64) -> UserBuffer {
 }
 
 fn new_pipe() -> Rc<Pipe> {
-    Rc::new(Pipe::new(0, Ring::new(crate::pipes::DEFAULT_BYTES)))
+    Rc::new(Pipe::new(0, Ring::new(crate::pipes::DEFAULT_BYTES), Charge::of_pages(511)))
 }
 
 fn pipe() -> (Programs, Rc<Pipe>) {
@@ -258,9 +251,8 @@ fn scattered_buffers_are_filled_in_order() {
     use crate::memory::buffer::Piece;
     let (programs, pipe) = pipe();
     programs.set(0, b"0123456789");
-    let pieces =
-        vec![Piece { address: 100, bytes: 3 }, Piece { address: 0, bytes: 4 }, Piece { address: 50, bytes: 9 }];
-    pipe.read(&programs, &mut UserBuffer::from_pieces(Endpoint::new(1, 1), pieces), false);
+    let pieces = [Piece { address: 100, bytes: 3 }, Piece { address: 0, bytes: 4 }, Piece { address: 50, bytes: 9 }];
+    pipe.read(&programs, &mut UserBuffer::from_pieces(Endpoint::new(1, 1), &pieces), false);
     assert_eq!(pipe.write(&programs, &mut at(0, 10), false), done(10));
     assert_eq!(programs.finished(), [(1, Ok(10))]);
     let memory = programs.get(1, 200);
@@ -308,14 +300,39 @@ fn how_far_a_waiting_write_has_come_is_noted_and_it_goes_on_there() {
 }
 
 #[test]
-fn a_write_that_lacks_pages_waits_for_some() {
+fn a_reader_takes_from_a_writer_that_waits_without_pages() {
     let (programs, pipe) = pipe();
-    let free = programs.free.take();
+    programs.free.take();
+    programs.set(0, b"0123456789");
     assert_eq!(pipe.write(&programs, &mut at(0, 10), false), Outcome::Waiting);
-    assert!(programs.starving.take());
-    *programs.free.borrow_mut() = free;
-    pipe.retry(&programs);
-    assert_eq!(programs.finished(), [(0, Ok(10))]);
+    assert_eq!(pipe.poll(true, false) & crate::events::poll::POLLIN, crate::events::poll::POLLIN);
+    pipe.close(&programs, false, true);
+    assert_eq!(pipe.read(&programs, &mut at(1, 4), false), done(4));
+    assert_eq!((programs.finished(), programs.moved.take()), (vec![], vec![(0, 4)]));
+    assert_eq!(pipe.read(&programs, &mut at(1, 100), false), done(6));
+    assert_eq!((programs.finished(), programs.get(1, 6)), (vec![(0, Ok(10))], b"456789".to_vec()));
+    assert_eq!(pipe.read(&programs, &mut at(1, 1), false), done(0));
+}
+
+#[test]
+fn a_waiting_writer_with_bad_memory_is_no_end_of_file() {
+    let (programs, pipe) = pipe();
+    programs.free.take();
+    let mut bad = UserBuffer::new(Endpoint::new(0, 1), BAD, 10);
+    pipe.write(&programs, &mut at(2, 3), false);
+    assert_eq!(pipe.write(&programs, &mut bad, false), Outcome::Waiting);
+    assert_eq!(pipe.read(&programs, &mut at(1, 3), false), done(3));
+    assert_eq!(pipe.read(&programs, &mut at(1, 3), false), Outcome::Waiting);
+    assert_eq!(programs.finished(), [(2, Ok(3)), (0, Err(Errno::EFAULT))]);
+}
+
+#[test]
+fn more_capacity_admits_writers_that_wait() {
+    let (programs, pipe) = pipe();
+    pipe.write(&programs, &mut at(0, 65536), false);
+    assert_eq!(pipe.write(&programs, &mut at(2, 5000), false), Outcome::Waiting);
+    assert_eq!(pipe.set_capacity(&programs, 131_072), Ok(131_072));
+    assert_eq!(programs.finished(), [(2, Ok(5000))]);
 }
 
 #[test]

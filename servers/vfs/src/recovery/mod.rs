@@ -297,10 +297,12 @@ impl Inheritance for Restoration {
             return Some(known.clone());
         }
         let store = self.vfs.base().store();
-        let ring = Ring::restore(&store.pipe(place)?, |page| store.next_page(page))?;
+        let record = store.pipe(place)?;
+        let ring = Ring::restore(&record, |page| store.next_page(page))?;
+        let charge = self.vfs.base().pipes().charge(record.user, ring.capacity()).ok()?;
         self.used.pipes.insert(place);
         self.used.pages.extend(ring.pages());
-        let pipe = Rc::new(Pipe::new(place, ring));
+        let pipe = Rc::new(Pipe::new(place, ring, charge));
         self.pipes.insert(place, pipe.clone());
         Some(pipe)
     }

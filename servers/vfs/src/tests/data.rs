@@ -276,3 +276,39 @@ fn lseek_finds_data_and_holes() {
     assert_eq!(world.seek(world.root, directory, 0, SEEK_END), Ok(world.fstat(world.root, directory).unwrap().size));
     assert_eq!(world.seek(world.root, 99, 0, SEEK_SET), Err(Errno::EBADF));
 }
+
+/// A vector in the memory of a program, of pieces of one byte each, from `DATA` on and two bytes apart.
+fn scattered(world: &World, program: abi::Endpoint, count: u64) -> u64 {
+    let vector = DATA + 0x8000;
+    let pieces: Vec<u8> =
+        (0..count).flat_map(|piece| [DATA + 2 * piece, 1]).flat_map(|word: u64| word.to_le_bytes()).collect();
+    world.machine.write(program, vector, &pieces);
+    vector
+}
+
+#[test]
+fn a_vector_of_any_length_is_filled_although_the_call_waits() {
+    let world = World::new();
+    let (reads, writes) = world.pipe(world.root, 0);
+    let child = world.fork(world.root, 0);
+    let vector = scattered(&world, child, 1024);
+    assert_eq!(world.begin_call(child, nr::READV, &[reads, vector, 1024]), None);
+    let data: Vec<u8> = (0..1024).map(|byte| (byte % 251 + 1) as u8).collect();
+    assert_eq!(world.write(world.root, writes, &data), Ok(1024));
+    assert_eq!(world.result(child), Some(Ok(1024)));
+    let filled = world.machine.read(child, DATA, 2048);
+    assert!(filled.iter().step_by(2).eq(&data) && filled.iter().skip(1).step_by(2).all(|byte| *byte == 0));
+}
+
+#[test]
+fn a_vector_that_changes_while_the_call_waits_ends_early() {
+    let world = World::new();
+    let (reads, writes) = world.pipe(world.root, 0);
+    let child = world.fork(world.root, 0);
+    let vector = scattered(&world, child, 20);
+    assert_eq!(world.begin_call(child, nr::READV, &[reads, vector, 20]), None);
+    world.machine.write(child, vector + 16 * 16, &[0; 64]);
+    assert_eq!(world.write(world.root, writes, &[7; 20]), Ok(20));
+    assert_eq!(world.result(child), Some(Ok(16)));
+    assert_eq!(world.call(world.root, nr::READ, &[reads, DATA, 100]), Ok(4));
+}

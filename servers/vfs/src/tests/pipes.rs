@@ -2,8 +2,11 @@
 
 use super::*;
 use abi::{Errno, linux::nr, vfs};
+use std::vec::Vec;
 
 const SIGPIPE: u64 = 13;
+const F_SETPIPE_SZ: u64 = 1031;
+const F_GETPIPE_SZ: u64 = 1032;
 
 #[test]
 fn a_reader_waits_for_data() {
@@ -111,4 +114,52 @@ fn the_end_of_a_program_closes_what_it_had() {
     assert_eq!(world.begin_call(world.root, nr::READ, &[reads, DATA, 100]), None);
     world.exit(child);
     assert_eq!(world.result(world.root), Some(Ok(0)));
+}
+
+#[test]
+fn a_user_with_many_pipes_gets_small_ones_and_others_full_ones() {
+    let world = World::new();
+    let user = world.user(1000, 1000);
+    let capacity = |program, pipe: (u64, u64)| world.call(program, nr::FCNTL, &[pipe.0, F_GETPIPE_SZ]);
+    let mut pipes = Vec::new();
+    while world.call(user, nr::PIPE2, &[DATA, O_NONBLOCK]) == Ok(0) {
+        let both = world.read_words(user, DATA, 1)[0];
+        pipes.push((both & 0xffff_ffff, both >> 32));
+    }
+    assert_eq!(world.call(user, nr::PIPE2, &[DATA, 0]), Err(Errno::ENFILE));
+    let last = *pipes.last().unwrap();
+    assert_eq!((capacity(user, pipes[0]), capacity(user, last)), (Ok(65536), Ok(4096)));
+    assert_eq!(world.call(user, nr::FCNTL, &[last.0, F_SETPIPE_SZ, 1 << 17]), Err(Errno::EPERM));
+    for (_, writes) in &pipes {
+        while world.call(user, nr::WRITE, &[*writes, DATA, 4096]).is_ok() {}
+    }
+    let other = world.user(1001, 1001);
+    let pipe = world.pipe(other, O_NONBLOCK);
+    assert_eq!((capacity(other, pipe), world.call(other, nr::WRITE, &[pipe.1, DATA, 65536])), (Ok(65536), Ok(65536)));
+    world.exit(user);
+    let user = world.user(1000, 1000);
+    let again = world.pipe(user, 0);
+    assert_eq!(capacity(user, again), Ok(65536));
+}
+
+#[test]
+fn what_a_user_has_of_pipes_is_known_to_a_successor() {
+    let mut world = World::new();
+    let user = world.user(1000, 1000);
+    let count = core::iter::from_fn(|| world.call(user, nr::PIPE2, &[DATA, 0]).ok()).count();
+    world.restart_vfs();
+    assert_eq!(world.call(user, nr::PIPE2, &[DATA, 0]), Err(Errno::ENFILE));
+    world.exit(user);
+    let user = world.user(1000, 1000);
+    assert_eq!(core::iter::from_fn(|| world.call(user, nr::PIPE2, &[DATA, 0]).ok()).count(), count);
+}
+
+#[test]
+fn an_open_that_finds_no_reader_leaves_no_pipe() {
+    let world = World::new();
+    assert_eq!(world.path_call(world.root, nr::MKNOD, "/fifo", &[u64::from(S_IFIFO) | 0o600, 0]), Ok(0));
+    for _ in 0..3000 {
+        assert_eq!(world.open(world.root, "/fifo", O_WRONLY | O_NONBLOCK, 0), Err(Errno::ENXIO));
+    }
+    world.pipe(world.root, 0);
 }
