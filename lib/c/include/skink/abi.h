@@ -2780,7 +2780,8 @@ struct skink_vm_map_physical_reply {
     uint64_t address;
 };
 
-/* Drivers: allocates physically contiguous zeroed memory for DMA and maps it into the caller. Returns its address and physical address. */
+/* Drivers: allocates physically contiguous zeroed memory for DMA and maps it into the caller. Returns its address and physical address.
+ * EPERM: more than LimitDma allows, all incarnations in the slot together; ENOMEM. */
 #define SKINK_VM_ALLOCATE_DMA 0x1000du
 struct skink_vm_allocate_dma {
     uint64_t bytes;
@@ -2922,6 +2923,14 @@ struct skink_vm_next_sync_reply {
 struct skink_vm_sync_done {
     uint64_t process;
     int64_t error;
+};
+
+/* rs, before Spawn: incarnations in the slot of process may have this much memory for DMA (dma_bytes of the system file). Until then they
+ * may have none. */
+#define SKINK_VM_LIMIT_DMA 0x1001cu
+struct skink_vm_limit_dma {
+    uint64_t process;
+    uint64_t bytes;
 };
 
 #endif
