@@ -125,6 +125,8 @@ impl AddressSpace {
             0 => self.free_range(remap.new_bytes, MMAP_TOP)?,
             _ => remap.new,
         };
+        // From here on nothing needs memory: the pages are neither here nor there for a while.
+        self.ensure_change(memory, old, old_end)?;
         self.remove(memory, new, new + remap.new_bytes)?;
         let moved = region.part(old, region.end);
         let moved = Region { start: new, end: new + remap.new_bytes, ..moved };
@@ -136,7 +138,7 @@ impl AddressSpace {
             self.pages.own(page - old / PAGE_BYTES + new / PAGE_BYTES, frame);
         }
         if remap.flags & DONT_UNMAP == 0 {
-            self.remove(memory, old, old_end)?;
+            self.remove_ensured(memory, old, old_end)?;
         }
         self.show(memory, &moved);
         Ok(new)

@@ -116,6 +116,11 @@ impl AddressSpace {
     /// Removes regions and pages within a range.
     pub fn remove<K: Kernel>(&mut self, memory: &mut Memory<K>, start: u64, end: u64) -> Result<(), Errno> {
         self.ensure_change(memory, start, end)?;
+        self.remove_ensured(memory, start, end)
+    }
+
+    /// As [`remove`](Self::remove), after `ensure_change` for a range that includes this one: needs no memory.
+    pub fn remove_ensured<K: Kernel>(&mut self, memory: &mut Memory<K>, start: u64, end: u64) -> Result<(), Errno> {
         let result = self.empty(memory, start, end);
         for region in self.regions.remove(start, end) {
             if let Backing::Object(id, _) = region.backing {

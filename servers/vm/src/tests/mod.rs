@@ -2,6 +2,7 @@
 
 mod calls;
 mod deaths;
+mod exhaustion;
 mod files;
 mod invariants;
 mod model;
