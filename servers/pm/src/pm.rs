@@ -6,6 +6,7 @@
 
 use crate::programs::Programs;
 use crate::state::machine::Machine;
+use crate::state::posix_timers::PosixTimers;
 use crate::state::random::Random;
 use crate::state::semaphores::Sets;
 use crate::state::services::Services;
@@ -21,8 +22,10 @@ pub type Step = server::SyncStep<Result<u64, Errno>>;
 pub struct Pm<S> {
     /// Threads and processes, with the kernel and the other servers.
     pub programs: Programs<S>,
-    /// Timers of programs.
+    /// What pm is to be woken for.
     pub timers: Timers,
+    /// POSIX timers of programs.
+    pub posix_timers: PosixTimers,
     /// For `getrandom` and AT_RANDOM.
     pub random: Random,
     /// Services, for the process list.
@@ -40,7 +43,8 @@ impl<S: System> Pm<S> {
     pub fn new(system: S, random: Random) -> Self {
         Pm {
             programs: Programs::new(system),
-            timers: Timers::default(),
+            timers: Timers::new(),
+            posix_timers: PosixTimers::default(),
             random,
             services: Services::default(),
             machine: Machine::default(),

@@ -110,14 +110,13 @@ impl<S: System> Pm<S> {
         self.timers.alarm_fired();
         for p in self.programs.all_processes() {
             if let Some(deadline) = self.programs.table[p].intervals.real.deadline_ns {
-                self.timers.set(deadline, Key::Real(p));
+                self.set_timer(deadline, Key::Real(p));
             }
             self.relist_posix_timers(p);
-            self.programs.table[p].intervals.check_ns = None;
             self.plan_processor_check(p);
             for t in self.programs.threads_of(p) {
                 if let Some(deadline) = self.programs.table[t].doing.deadline_ns() {
-                    self.timers.set(deadline, Key::Wake(t));
+                    self.set_timer(deadline, Key::Wake(t));
                 }
             }
         }

@@ -91,14 +91,16 @@ impl<S: System> Pm<S> {
         self.programs.table[p].ended_run_ns += self.programs.system.thread_use(endpoint).run_ns;
         self.programs.system.destroy(endpoint);
         self.programs.table[t].doing = Doing::Running;
+        let was_real_time = self.programs.table[t].scheduling.is_real_time();
         self.programs.table.remove_thread(t);
+        if was_real_time {
+            self.requeue_timers(t);
+        }
     }
 
     /// Cancels the timer of a thread's sleep or timed wait.
     pub fn forget_timer(&mut self, t: ThreadIndex) {
-        if let Some(deadline) = self.programs.table[t].doing.deadline_ns() {
-            self.timers.cancel(deadline, Key::Wake(t));
-        }
+        self.timers.cancel(Key::Wake(t));
     }
 
     fn reparent_children(&mut self, p: ProcessIndex) {

@@ -1,5 +1,6 @@
 //! The `sched_*` calls, and telling the kernel how threads are scheduled.
 
+use crate::pm::Pm;
 use crate::programs::Programs;
 use crate::state::index::{ProcessIndex, ThreadIndex};
 use crate::state::limits;
@@ -49,22 +50,6 @@ impl<S: System> Programs<S> {
         Ok(self.table[target].scheduling.policy_word())
     }
 
-    /// `sched_setscheduler(tid, policy, param)`.
-    pub fn sched_setscheduler(&mut self, t: ThreadIndex, tid: i32, policy: u64, param: u64) -> Result<u64> {
-        if (policy as i32) < 0 || param == 0 {
-            return Err(Errno::EINVAL);
-        }
-        let target = self.scheduled_thread(t, tid)?;
-        let priority = u32::from_le_bytes(self.read_bytes(t, param)?);
-        self.set_scheduling(t, target, Scheduling::new(policy & 0xffff_ffff, priority)?)
-    }
-
-    /// `sched_setparam(tid, param)`: the policy stays.
-    pub fn sched_setparam(&mut self, t: ThreadIndex, tid: i32, param: u64) -> Result<u64> {
-        let policy = self.sched_getscheduler(t, tid)?;
-        self.sched_setscheduler(t, tid, policy, param)
-    }
-
     /// `sched_getparam(tid, param)`.
     pub fn sched_getparam(&mut self, t: ThreadIndex, tid: i32, param: u64) -> Result<u64> {
         if param == 0 {
@@ -73,16 +58,6 @@ impl<S: System> Programs<S> {
         let target = self.scheduled_thread(t, tid)?;
         self.write_u32(t, param, self.table[target].scheduling.priority())?;
         Ok(0)
-    }
-
-    /// `sched_setattr(tid, attr, flags)`: no deadlines.
-    pub fn sched_setattr(&mut self, t: ThreadIndex, tid: i32, attr: u64, flags: u64) -> Result<u64> {
-        if attr == 0 || flags & 0xffff_ffff != 0 {
-            return Err(Errno::EINVAL);
-        }
-        let target = self.scheduled_thread(t, tid)?;
-        let scheduling = Scheduling::from_attr(&self.read_words(t, attr)?)?;
-        self.set_scheduling(t, target, scheduling)
     }
 
     /// `sched_getattr(tid, attr, bytes, flags)`.
@@ -109,24 +84,6 @@ impl<S: System> Programs<S> {
         Ok(u64::from(if maximum { *range.end() } else { *range.start() }))
     }
 
-    /// Changes how `target` is scheduled, if `t` may. `EPERM`: another user's, or a priority above `RLIMIT_RTPRIO`.
-    fn set_scheduling(&mut self, t: ThreadIndex, target: ThreadIndex, new: Scheduling) -> Result<u64> {
-        let (own, other) = (self.table.process_of(t), self.table.process_of(target));
-        let credentials = &self.table[own].credentials;
-        if !credentials.is_root() {
-            let theirs = &self.table[other].credentials.user;
-            let ours = credentials.user.effective;
-            let limit = self.table[other].limits.soft(limits::RTPRIO);
-            let is_raise = new.priority() > self.table[target].scheduling.priority();
-            if (ours != theirs.real && ours != theirs.effective) || is_raise && u64::from(new.priority()) > limit {
-                return Err(Errno::EPERM);
-            }
-        }
-        self.table[target].scheduling = new;
-        self.apply_scheduling(target);
-        Ok(0)
-    }
-
     /// Tells the kernel how a thread is scheduled.
     pub fn apply_scheduling(&mut self, t: ThreadIndex) {
         let nice = self.table[self.table.process_of(t)].nice;
@@ -150,5 +107,52 @@ impl<S: System> Programs<S> {
         if !self.table[t].scheduling.is_real_time() {
             self.system.schedule(self.table[t].endpoint(), scheduling::next_queue(nice), 0);
         }
+    }
+}
+
+impl<S: System> Pm<S> {
+    /// `sched_setscheduler(tid, policy, param)`.
+    pub fn sched_setscheduler(&mut self, t: ThreadIndex, tid: i32, policy: u64, param: u64) -> Result<u64> {
+        if (policy as i32) < 0 || param == 0 {
+            return Err(Errno::EINVAL);
+        }
+        let target = self.programs.scheduled_thread(t, tid)?;
+        let priority = u32::from_le_bytes(self.programs.read_bytes(t, param)?);
+        self.set_scheduling(t, target, Scheduling::new(policy & 0xffff_ffff, priority)?)
+    }
+
+    /// `sched_setparam(tid, param)`: the policy stays.
+    pub fn sched_setparam(&mut self, t: ThreadIndex, tid: i32, param: u64) -> Result<u64> {
+        let policy = self.programs.sched_getscheduler(t, tid)?;
+        self.sched_setscheduler(t, tid, policy, param)
+    }
+
+    /// `sched_setattr(tid, attr, flags)`: no deadlines.
+    pub fn sched_setattr(&mut self, t: ThreadIndex, tid: i32, attr: u64, flags: u64) -> Result<u64> {
+        if attr == 0 || flags & 0xffff_ffff != 0 {
+            return Err(Errno::EINVAL);
+        }
+        let target = self.programs.scheduled_thread(t, tid)?;
+        let scheduling = Scheduling::from_attr(&self.programs.read_words(t, attr)?)?;
+        self.set_scheduling(t, target, scheduling)
+    }
+
+    /// Changes how `target` is scheduled, if `t` may. `EPERM`: another user's, or a priority above `RLIMIT_RTPRIO`.
+    fn set_scheduling(&mut self, t: ThreadIndex, target: ThreadIndex, new: Scheduling) -> Result<u64> {
+        let (own, other) = (self.programs.table.process_of(t), self.programs.table.process_of(target));
+        let credentials = &self.programs.table[own].credentials;
+        if !credentials.is_root() {
+            let theirs = &self.programs.table[other].credentials.user;
+            let ours = credentials.user.effective;
+            let limit = self.programs.table[other].limits.soft(limits::RTPRIO);
+            let is_raise = new.priority() > self.programs.table[target].scheduling.priority();
+            if (ours != theirs.real && ours != theirs.effective) || is_raise && u64::from(new.priority()) > limit {
+                return Err(Errno::EPERM);
+            }
+        }
+        self.programs.table[target].scheduling = new;
+        self.programs.apply_scheduling(target);
+        self.requeue_timers(target);
+        Ok(0)
     }
 }

@@ -23,30 +23,6 @@ const SIG_UNBLOCK: u64 = 1;
 const SIG_SETMASK: u64 = 2;
 
 impl<S: System> Programs<S> {
-    /// `rt_sigaction(signal, new, old, size)`.
-    pub fn rt_sigaction(&mut self, t: ThreadIndex, a: &[u64; 7]) -> Result<u64> {
-        let signal = Signal::new(a[0])?;
-        if a[3] != SET_BYTES {
-            return Err(Errno::EINVAL);
-        }
-        let p = self.table.process_of(t);
-        let old = self.table[p].actions[signal.index()];
-        if a[1] != 0 {
-            if Set::UNSTOPPABLE.contains(signal) {
-                return Err(Errno::EINVAL);
-            }
-            let new = Action::from_bytes(&self.read_bytes::<ACTION_BYTES>(t, a[1])?);
-            self.table[p].actions[signal.index()] = new;
-            if new.disposition(signal) == Disposition::Ignore {
-                self.discard_pending(p, signal.set());
-            }
-        }
-        if a[2] != 0 {
-            self.write_bytes(t, a[2], &old.to_bytes())?;
-        }
-        Ok(0)
-    }
-
     /// `rt_sigprocmask(how, new, old, size)`.
     pub fn rt_sigprocmask(&mut self, t: ThreadIndex, a: &[u64; 7]) -> Result<u64> {
         if a[3] != SET_BYTES {
@@ -141,6 +117,32 @@ impl<S: System> Programs<S> {
 }
 
 impl<S: System> Pm<S> {
+    /// `rt_sigaction(signal, new, old, size)`.
+    pub fn rt_sigaction(&mut self, t: ThreadIndex, a: &[u64; 7]) -> Result<u64> {
+        let signal = Signal::new(a[0])?;
+        if a[3] != SET_BYTES {
+            return Err(Errno::EINVAL);
+        }
+        let p = self.programs.table.process_of(t);
+        let old = self.programs.table[p].actions[signal.index()];
+        if a[1] != 0 {
+            if Set::UNSTOPPABLE.contains(signal) {
+                return Err(Errno::EINVAL);
+            }
+            let new = Action::from_bytes(&self.programs.read_bytes::<ACTION_BYTES>(t, a[1])?);
+            self.programs.table[p].actions[signal.index()] = new;
+            if new.disposition(signal) == Disposition::Ignore {
+                self.programs.table.discard_signals(p, signal.set());
+            } else if self.programs.table[p].timers != 0 {
+                self.wake_resting_timers(p, signal);
+            }
+        }
+        if a[2] != 0 {
+            self.programs.write_bytes(t, a[2], &old.to_bytes())?;
+        }
+        Ok(0)
+    }
+
     /// `kill(pid, signal)`.
     pub fn kill(&mut self, t: ThreadIndex, pid: i32, signal: u64) -> Result<u64> {
         let signal = optional_signal(signal)?;

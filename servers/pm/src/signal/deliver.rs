@@ -143,12 +143,8 @@ impl<S: System> Pm<S> {
         let p = self.programs.table.process_of(t);
         loop {
             let open = Set(!self.programs.table[t].blocked.0);
-            let Some(info) =
-                self.programs.table[t].pending.take(open).or_else(|| self.programs.table[p].pending.take(open))
-            else {
-                break;
-            };
-            self.programs.note_timer_signal(p, &info);
+            let Some(taken) = self.programs.table.take_signal(t, open) else { break };
+            let info = self.signal_taken(p, taken);
             let action = self.programs.table[p].actions[info.signal.index()];
             match self.programs.table.disposition(p, info.signal) {
                 Disposition::Ignore => {}

@@ -7,8 +7,8 @@ use super::deliver;
 use crate::pm::Pm;
 use crate::programs::Programs;
 use crate::state::index::{ProcessIndex, ThreadIndex};
-use crate::state::limits;
 use crate::state::signal::number::Default as ByDefault;
+use crate::state::signal::pending::EntryIndex;
 use crate::state::signal::{Disposition, Set, SigInfo, Signal};
 use crate::state::thread::Doing;
 use crate::state::wait::{Ending, Event};
@@ -19,16 +19,6 @@ use abi::registers::Registers;
 use abi::{Endpoint, Errno};
 
 impl<S: System> Programs<S> {
-    /// Drops pending signals of a process and its threads.
-    pub fn discard_pending(&mut self, p: ProcessIndex, signals: Set) {
-        self.table[p].pending.discard(signals);
-        let mut next = self.table[p].main();
-        while let Some(t) = next {
-            next = self.table[t].next();
-            self.table[t].pending.discard(signals);
-        }
-    }
-
     fn is_discarded(&self, p: ProcessIndex, t: Option<ThreadIndex>, signal: Signal) -> bool {
         let process = &self.table[p];
         let target = t.or(process.main());
@@ -94,21 +84,26 @@ impl<S: System> Pm<S> {
         if self.programs.is_discarded(p, t, info.signal) {
             return Ok(false);
         }
-        let limit = self.programs.table[p].limits.soft(limits::SIGPENDING);
-        match t {
-            Some(t) => self.programs.table[t].pending.add(info, limit)?,
-            None => self.programs.table[p].pending.add(info, limit)?,
-        }
+        self.programs.table.add_signal(p, t, info)?;
         Ok(true)
+    }
+
+    /// Sends the signal of a timer, which has a queue entry of its own, unless it is pending or ignored.
+    pub fn send_of_timer(&mut self, p: ProcessIndex, t: Option<ThreadIndex>, entry: EntryIndex, info: SigInfo) {
+        self.cancel_opposites(p, info.signal);
+        if !self.programs.table.is_timer_pending(entry) && !self.programs.is_discarded(p, t, info.signal) {
+            self.programs.table.add_timer_signal(p, t, entry, info);
+            self.act_on(p, t, info.signal);
+        }
     }
 
     /// SIGCONT continues whatever its action is, and drops pending stops; a stop drops pending SIGCONTs.
     fn cancel_opposites(&mut self, p: ProcessIndex, signal: Signal) {
         if signal == Signal::CONT {
-            self.programs.discard_pending(p, Set::STOPS);
+            self.programs.table.discard_signals(p, Set::STOPS);
             self.continue_process(p);
         } else if signal.default_action() == ByDefault::Stop {
-            self.programs.discard_pending(p, Signal::CONT.set());
+            self.programs.table.discard_signals(p, Signal::CONT.set());
         }
     }
 
@@ -122,10 +117,10 @@ impl<S: System> Pm<S> {
         }
         let Some(taker) = self.programs.taker(p, t, signal) else { return };
         match self.programs.table.disposition(p, signal) {
-            Disposition::Ignore => self.programs.discard_pending(p, signal.set()),
+            Disposition::Ignore => self.programs.table.discard_signals(p, signal.set()),
             Disposition::Terminate => self.end_when_it_runs(taker, signal),
             Disposition::Stop => {
-                self.programs.discard_pending(p, signal.set());
+                self.programs.table.discard_signals(p, signal.set());
                 self.stop_by(p, signal);
             }
             Disposition::Handle => self.poke(taker),
@@ -240,9 +235,9 @@ impl<S: System> Pm<S> {
             self.exit_process(p, Ending::Killed(info.signal));
             return;
         }
-        self.programs.table[t].pending.discard(info.signal.set());
-        // The queue always has room for a standard signal that was just dropped.
-        let _ = self.programs.table[t].pending.add(info, u64::MAX);
+        self.programs.table.discard_signals_of_thread(t, info.signal.set());
+        // Standard signals are always accepted.
+        let _ = self.programs.table.add_signal(p, Some(t), info);
         self.resume_interrupted(t);
     }
 

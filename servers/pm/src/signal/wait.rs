@@ -77,7 +77,7 @@ impl<S: System> Pm<S> {
         };
         self.programs.table[t].doing = Doing::SignalWaiting(wait);
         if let Some(deadline) = wait.deadline_ns {
-            self.timers.set(deadline, Key::Wake(t));
+            self.set_timer(deadline, Key::Wake(t));
         }
         if !self.serve_signal_wait(t) && self.programs.table.has_work(t) {
             self.end_signal_wait(t, Errno::EINTR);
@@ -89,11 +89,9 @@ impl<S: System> Pm<S> {
     pub fn serve_signal_wait(&mut self, t: ThreadIndex) -> bool {
         let Doing::SignalWaiting(wait) = self.programs.table[t].doing else { return false };
         let p = self.programs.table.process_of(t);
-        let taken =
-            self.programs.table[t].pending.take(wait.set).or_else(|| self.programs.table[p].pending.take(wait.set));
-        let Some(info) = taken else { return false };
-        self.programs.note_timer_signal(p, &info);
-        self.forget_signal_timer(t);
+        let Some(taken) = self.programs.table.take_signal(t, wait.set) else { return false };
+        let info = self.signal_taken(p, taken);
+        self.forget_timer(t);
         let written = match wait.info {
             0 => Ok(()),
             address => self.programs.write_bytes(t, address, &info.to_bytes()),
@@ -104,13 +102,7 @@ impl<S: System> Pm<S> {
 
     /// Ends the wait without one: `EINTR`, or `EAGAIN` when the time is up.
     pub fn end_signal_wait(&mut self, t: ThreadIndex, error: Errno) {
-        self.forget_signal_timer(t);
+        self.forget_timer(t);
         self.finish(t, Err(error));
-    }
-
-    fn forget_signal_timer(&mut self, t: ThreadIndex) {
-        if let Doing::SignalWaiting(SignalWait { deadline_ns: Some(deadline), .. }) = self.programs.table[t].doing {
-            self.timers.cancel(deadline, Key::Wake(t));
-        }
     }
 }

@@ -6,6 +6,9 @@ use abi::endpoint::{Endpoint, SERVICE_SLOTS, SLOTS};
 /// Number of application threads the kernel can hold.
 pub const THREADS: usize = SLOTS - SERVICE_SLOTS;
 
+/// Most processes, zombies included.
+pub const PROCESSES: usize = 2 * THREADS;
+
 /// Position of a thread in the thread table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ThreadIndex(u16);

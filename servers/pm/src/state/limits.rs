@@ -13,7 +13,7 @@ pub const CPU: usize = 0;
 pub const STACK: usize = 3;
 /// RLIMIT_NPROC: threads of one real user id.
 pub const NPROC: usize = 6;
-/// RLIMIT_SIGPENDING: queued signals of a process.
+/// RLIMIT_SIGPENDING: queued signals and POSIX timers of one real user id.
 pub const SIGPENDING: usize = 11;
 
 const CORE: usize = 4;

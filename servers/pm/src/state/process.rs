@@ -2,12 +2,12 @@
 
 use super::credentials::Credentials;
 use super::index::{ProcessIndex, ThreadIndex};
-use super::intervals::{Intervals, PosixTimer};
+use super::intervals::Intervals;
 use super::limits::Limits;
 use super::signal::{Action, Pending, Signal, action::Actions};
 use super::wait::{Child, Ending};
 use abi::Endpoint;
-use alloc::{rc::Rc, vec::Vec};
+use alloc::rc::Rc;
 use core::ops::Range;
 
 /// Longest name with its NUL (PR_SET_NAME, /proc/PID/comm).
@@ -88,8 +88,8 @@ pub struct Process {
     pub children_run_ns: u64,
     /// Its interval timers.
     pub intervals: Intervals,
-    /// Its POSIX timers, by id.
-    pub timers: Vec<Option<PosixTimer>>,
+    /// Number of its POSIX timers.
+    pub timers: u32,
 }
 
 impl Process {
@@ -127,7 +127,7 @@ impl Process {
             ended_run_ns: 0,
             children_run_ns: 0,
             intervals: Intervals::default(),
-            timers: Vec::new(),
+            timers: 0,
         }
     }
 

@@ -5,7 +5,6 @@ use super::index::{ProcessIndex, ThreadIndex};
 use super::scheduling::{PRIORITIES, queue_of};
 use super::signal::{Disposition, Signal};
 use super::table::Table;
-use super::timers::Key;
 use abi::Errno;
 use abi::call::REAL_TIME;
 use abi::linux::nr;
@@ -83,15 +82,18 @@ impl Table {
         }
     }
 
-    /// The kernel's queue for the best real-time priority of the threads that have timers; 0: none is real-time.
-    pub fn best_queue(&self, timers: impl Iterator<Item = Key>) -> u64 {
-        let priority = |t: ThreadIndex| self[t].scheduling.priority();
-        let best = timers.map(|key| match key {
-            Key::Wake(t) => priority(t),
-            Key::Real(p) | Key::Posix(p, _) => self.threads_of(p).map(priority).max().unwrap_or(0),
-            Key::Processor(_) => 0,
-        });
-        best.max().filter(|&priority| priority != 0).map_or(0, |priority| REAL_TIME + queue_of(priority))
+    /// The real-time queue of a thread; 0: it is time shared.
+    pub fn queue_of_thread(&self, t: ThreadIndex) -> u8 {
+        match self[t].scheduling.priority() {
+            0 => 0,
+            priority => queue_of(priority) as u8,
+        }
+    }
+
+    /// The best real-time queue of the threads of a process; 0: all are time shared.
+    pub fn queue_of_process(&self, p: ProcessIndex) -> u8 {
+        let queues = self.threads_of(p).map(|t| self.queue_of_thread(t));
+        queues.filter(|queue| *queue != 0).min().unwrap_or(0)
     }
 
     /// The real-time priority that the kernel's queue of a thread stands for; 0: it is time shared. Where priorities share the queue it is the

@@ -10,6 +10,9 @@ use core::ops::RangeInclusive;
 
 type Result<T> = core::result::Result<T, Errno>;
 
+/// One more than the highest real-time queue.
+pub const QUEUES: usize = 47;
+
 /// The best queue of a program with niceness 0; the kernel's default for applications.
 const NORMAL_QUEUE: i32 = 8;
 /// Niceness per queue.

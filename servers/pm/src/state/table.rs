@@ -5,18 +5,16 @@
 //! every process in use are retained in `pids`; every process but the first has a parent.
 //! Entries are found by slot and used again, so that no call but the one that sets a new record of processes allocates.
 
-use super::index::{ProcessIndex, THREADS, ThreadIndex};
+use super::index::{PROCESSES, ProcessIndex, THREADS, ThreadIndex};
 use super::pid::{Holder, Pids};
 use super::process::{Life, Process};
-use super::signal::Signal;
+use super::signal::pending::Entries;
+use super::signal::{Set, Signal};
 use super::thread::Thread;
 use super::wait::Ending;
 use abi::{Endpoint, Errno};
 use alloc::{boxed::Box, vec::Vec};
 use core::ops::{Index, IndexMut};
-
-/// Most processes, zombies included.
-const PROCESSES: usize = 2 * THREADS;
 
 /// All threads and processes.
 pub struct Table {
@@ -30,6 +28,8 @@ pub struct Table {
     first: Option<ProcessIndex>,
     /// Number of stopped processes.
     stopped: u32,
+    /// Queue entries of pending signals.
+    pub(super) entries: Entries,
 }
 
 impl Index<ThreadIndex> for Table {
@@ -62,7 +62,15 @@ impl Table {
     /// Empty tables.
     pub fn new() -> Table {
         let threads = core::iter::repeat_with(Thread::free).take(THREADS).collect();
-        Table { threads, processes: Vec::new(), free: Vec::new(), pids: Pids::new(), first: None, stopped: 0 }
+        Table {
+            threads,
+            processes: Vec::new(),
+            free: Vec::new(),
+            pids: Pids::new(),
+            first: None,
+            stopped: 0,
+            entries: Entries::new(),
+        }
     }
 
     /// The thread with this endpoint, if pm knows it.
@@ -82,6 +90,11 @@ impl Table {
     pub fn processes(&self) -> impl Iterator<Item = (ProcessIndex, &Process)> {
         let all = self.processes.iter().enumerate();
         all.filter(|(_, process)| process.life != Life::Free).map(|(at, process)| (ProcessIndex::at(at), &**process))
+    }
+
+    /// Number of entries of processes, free ones included.
+    pub(super) fn process_entries(&self) -> usize {
+        self.processes.len()
     }
 
     /// The threads of a process, first one first.
@@ -248,7 +261,7 @@ impl Table {
     /// Drops what a zombie needs no more. May be done again.
     pub fn strip_zombie(&mut self, process: ProcessIndex) {
         self.end_stop(process);
-        self[process].pending.clear();
+        self.discard_signals(process, Set(u64::MAX));
         self[process].executable = None;
     }
 
@@ -276,6 +289,7 @@ impl Table {
     /// Takes a thread out of its process and frees its entry; its id stays with the process if it is the process's.
     pub fn remove_thread(&mut self, thread: ThreadIndex) {
         let process = self[thread].process;
+        self.discard_signals_of_thread(thread, Set(u64::MAX));
         let next = self[thread].next;
         let before = self.threads_of(process).find(|other| self[*other].next == Some(thread));
         match before {
@@ -374,6 +388,7 @@ impl Table {
             }
         }
         threads.iter().for_each(|t| self.rebuild_thread(*t));
+        self.recount_signals();
         self.stopped = self.processes().filter(|(_, process)| process.stopped.is_some()).count() as u32;
     }
 

@@ -188,9 +188,6 @@ impl Thread {
 
     /// Makes the entry a new thread's; the caller then copies what it inherits.
     pub(super) fn occupy(&mut self, endpoint: Endpoint, process: ProcessIndex, tid: u32) {
-        self.pending.clear();
-        // Its memory is used again.
-        let pending = core::mem::take(&mut self.pending);
-        *self = Thread { endpoint, process, tid, pending, ..Thread::free() };
+        *self = Thread { endpoint, process, tid, ..Thread::free() };
     }
 }

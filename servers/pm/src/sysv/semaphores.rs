@@ -153,7 +153,7 @@ impl<S: System> Pm<S> {
             set.waiting.push((t, endpoint));
         }
         if let Some(deadline) = wait.deadline_ns {
-            self.timers.set(deadline, Key::Wake(t));
+            self.set_timer(deadline, Key::Wake(t));
         }
         self.programs.table[t].doing = Doing::SemaphoreWaiting(wait);
         Step::Later

@@ -15,6 +15,7 @@ mod ids;
 mod jobs;
 mod kills;
 mod life;
+mod quotas;
 mod recovery;
 mod scheduling;
 mod semaphores;

@@ -198,7 +198,7 @@ impl<S: System> Pm<S> {
         {
             self.end_sleep_early(t);
         } else {
-            self.timers.set(sleep.deadline_ns, Key::Wake(t));
+            self.set_timer(sleep.deadline_ns, Key::Wake(t));
         }
         Step::Later
     }
@@ -206,7 +206,7 @@ impl<S: System> Pm<S> {
     /// A handler is to run: the sleep ends with EINTR and what is left of it.
     pub fn end_sleep_early(&mut self, t: ThreadIndex) {
         let Doing::Sleeping(sleep) = self.programs.table[t].doing else { return };
-        self.timers.cancel(sleep.deadline_ns, Key::Wake(t));
+        self.timers.cancel(Key::Wake(t));
         let mut result = Err(Errno::EINTR);
         if sleep.rest != 0 {
             let left_ns = sleep.deadline_ns.saturating_sub(self.programs.system.time_ns().0);

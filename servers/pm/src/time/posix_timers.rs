@@ -1,11 +1,15 @@
-//! POSIX timers: `timer_create` and relatives. A process has a few, in a table by their ids; each is one entry of `timers`.
+//! POSIX timers: `timer_create` and relatives.
 //!
-//! An expiry sends a signal, unless that of the last expiry has not been taken yet: then it counts as overrun in the siginfo that waits.
+//! As in Linux an expiry sends a signal, and a periodic timer starts again when that signal is taken: expiries in between are counted from
+//! the time that has passed, and cost nothing. While the signal is ignored the timer rests.
 
 use crate::pm::Pm;
 use crate::programs::Programs;
 use crate::state::index::{ProcessIndex, ThreadIndex};
-use crate::state::intervals::{Interval, PosixTimer};
+use crate::state::intervals::Interval;
+use crate::state::limits;
+use crate::state::posix_timers::{PosixTimer, TimerClock, TimerIndex};
+use crate::state::signal::pending::Taken;
 use crate::state::signal::{SigInfo, Signal};
 use crate::state::time::{from_timespec, to_timespec};
 use crate::state::timers::Key;
@@ -14,15 +18,17 @@ use abi::Errno;
 
 type Result<T> = core::result::Result<T, Errno>;
 
-/// Timers of a process.
-const TIMERS: usize = 256;
-
 /// Clocks that timers run by.
-const CLOCK_REALTIME: u64 = 0;
-const CLOCK_MONOTONIC: u64 = 1;
-const CLOCK_BOOTTIME: u64 = 7;
+const CLOCK_REALTIME: u32 = 0;
+const CLOCK_MONOTONIC: u32 = 1;
+const CLOCK_PROCESS_CPUTIME_ID: u32 = 2;
+const CLOCK_THREAD_CPUTIME_ID: u32 = 3;
+const CLOCK_BOOTTIME: u32 = 7;
+const CLOCK_TAI: u32 = 11;
 
 const TIMER_ABSTIME: u64 = 1;
+/// `DELAYTIMER_MAX`.
+const MAX_OVERRUNS: u64 = i32::MAX as u64;
 
 /// `sigev_notify`.
 const SIGEV_SIGNAL: u32 = 0;
@@ -30,175 +36,246 @@ const SIGEV_NONE: u32 = 1;
 const SIGEV_THREAD: u32 = 2;
 const SIGEV_THREAD_ID: u32 = 4;
 
+/// What a `struct sigevent` asks for.
+struct Event {
+    signal: Option<Signal>,
+    tid: Option<u32>,
+    value: Option<u64>,
+}
+
 impl<S: System> Programs<S> {
-    /// `timer_create(clock, event, address of id)`.
-    pub fn timer_create(&mut self, t: ThreadIndex, a: &[u64; 7]) -> Result<u64> {
-        let real = match a[0] & 0xffff_ffff {
-            CLOCK_REALTIME => true,
-            CLOCK_MONOTONIC | CLOCK_BOOTTIME => false,
-            _ => return Err(Errno::EINVAL),
-        };
-        let p = self.table.process_of(t);
-        let free = self.table[p].timers.iter().position(Option::is_none);
-        let id = free.unwrap_or(self.table[p].timers.len());
-        if id >= TIMERS {
-            return Err(Errno::EAGAIN);
+    fn timer_clock(&self, t: ThreadIndex, clock: u32) -> Result<TimerClock> {
+        match clock {
+            CLOCK_REALTIME | CLOCK_TAI => Ok(TimerClock::Real),
+            CLOCK_MONOTONIC | CLOCK_BOOTTIME => Ok(TimerClock::Monotonic),
+            CLOCK_PROCESS_CPUTIME_ID => Ok(TimerClock::Process),
+            CLOCK_THREAD_CPUTIME_ID => Ok(TimerClock::Thread(self.table[t].tid())),
+            _ => Err(Errno::EINVAL),
         }
-        let (signal, tid, value) = match a[1] {
-            0 => (Some(Signal::ALRM), None, id as u64),
-            address => self.read_event(t, address)?,
-        };
-        self.write_u32(t, a[2], id as u32)?;
-        let timer = PosixTimer { real, signal, tid, value, interval: Interval::default(), overruns: 0 };
-        let timers = &mut self.table[p].timers;
-        match timers.get_mut(id) {
-            Some(place) => *place = Some(timer),
-            None => timers.push(Some(timer)),
-        }
-        Ok(0)
     }
 
-    /// A `struct sigevent`: signal, thread, value.
-    fn read_event(&mut self, t: ThreadIndex, address: u64) -> Result<(Option<Signal>, Option<u32>, u64)> {
+    /// A `struct sigevent`; none at address 0.
+    fn read_event(&mut self, t: ThreadIndex, address: u64) -> Result<Event> {
+        if address == 0 {
+            return Ok(Event { signal: Some(Signal::ALRM), tid: None, value: None });
+        }
         let [value, signal_and_notify, tid] = self.read_words(t, address)?;
-        let signal = Signal::new(signal_and_notify & 0xffff_ffff);
+        let (signal, value) = (Signal::new(signal_and_notify & 0xffff_ffff), Some(value));
         match (signal_and_notify >> 32) as u32 {
-            SIGEV_NONE => Ok((None, None, value)),
-            SIGEV_SIGNAL | SIGEV_THREAD => Ok((Some(signal?), None, value)),
+            SIGEV_NONE => Ok(Event { signal: None, tid: None, value }),
+            SIGEV_SIGNAL | SIGEV_THREAD => Ok(Event { signal: Some(signal?), tid: None, value }),
             SIGEV_THREAD_ID => {
                 let tid = tid as u32;
                 let thread = self.table.thread_by_tid(tid).ok_or(Errno::EINVAL)?;
                 let own = self.table.process_of(thread) == self.table.process_of(t);
-                if own { Ok((Some(signal?), Some(tid), value)) } else { Err(Errno::EINVAL) }
+                if own { Ok(Event { signal: Some(signal?), tid: Some(tid), value }) } else { Err(Errno::EINVAL) }
             }
             _ => Err(Errno::EINVAL),
         }
     }
 
-    fn posix_timer(&mut self, p: ProcessIndex, id: u64) -> Result<&mut PosixTimer> {
-        let place = self.table[p].timers.get_mut((id & 0xffff_ffff) as usize);
-        place.and_then(Option::as_mut).ok_or(Errno::EINVAL)
-    }
-
-    /// `timer_gettime(id, value)`.
-    pub fn timer_gettime(&mut self, t: ThreadIndex, id: u64, address: u64) -> Result<u64> {
-        let p = self.table.process_of(t);
-        let interval = self.posix_timer(p, id)?.interval;
-        let now_ns = self.system.time_ns().0;
-        // A running timer never shows zero.
-        let rest_ns = interval.deadline_ns.map_or(0, |deadline| deadline.saturating_sub(now_ns).max(1));
-        let ([period_s, period_ns], [rest_s, rest_ns]) = (to_timespec(interval.period_ns), to_timespec(rest_ns));
-        self.write_words(t, address, [period_s, period_ns, rest_s, rest_ns])?;
-        Ok(0)
-    }
-
-    /// `timer_getoverrun(id)`.
-    pub fn timer_getoverrun(&mut self, t: ThreadIndex, id: u64) -> Result<u64> {
-        let p = self.table.process_of(t);
-        Ok(self.posix_timer(p, id)?.overruns.min(i32::MAX as u32) as u64)
-    }
-
-    /// A signal has been taken: if a timer sent it, `timer_getoverrun` tells of that expiry from now on.
-    pub fn note_timer_signal(&mut self, p: ProcessIndex, info: &SigInfo) {
-        if let Some((id, overruns)) = info.timer_and_overruns()
-            && let Some(Some(timer)) = self.table[p].timers.get_mut(id as usize)
-        {
-            timer.overruns = overruns;
+    /// The time of a timer's clock.
+    fn timer_clock_ns(&mut self, timer: &PosixTimer) -> u64 {
+        match timer.clock {
+            TimerClock::Monotonic | TimerClock::Real => self.system.time_ns().0,
+            TimerClock::Process => self.run_ns(timer.process),
+            TimerClock::Thread(tid) => {
+                self.table.thread_by_tid(tid).map_or(0, |t| self.system.thread_use(self.table[t].endpoint()).run_ns)
+            }
         }
     }
 }
 
 impl<S: System> Pm<S> {
+    /// `timer_create(clock, event, address of id)`. `EAGAIN`: a timer more than RLIMIT_SIGPENDING lets the user have.
+    pub fn timer_create(&mut self, t: ThreadIndex, a: &[u64; 7]) -> Result<u64> {
+        let clock = self.programs.timer_clock(t, a[0] as u32)?;
+        let Event { signal, tid, value } = self.programs.read_event(t, a[1])?;
+        let p = self.programs.table.process_of(t);
+        let owner = &self.programs.table[p];
+        let (user, limit) = (owner.credentials.user.real, owner.limits.soft(limits::SIGPENDING));
+        let timer = self.posix_timers.free_place(user == 0)?;
+        self.programs.write_u32(t, a[2], timer.get() as u32)?;
+        let entry = self.programs.table.entry_for_timer(timer, user, limit)?;
+        let interval = Interval::default();
+        self.posix_timers
+            .insert(timer, PosixTimer { process: p, clock, signal, tid, value, interval, overruns: 0, entry });
+        self.programs.table[p].timers += 1;
+        Ok(0)
+    }
+
+    /// `timer_gettime(id, value)`.
+    pub fn timer_gettime(&mut self, t: ThreadIndex, id: u64, address: u64) -> Result<u64> {
+        let (index, timer) = self.own_posix_timer(t, id)?;
+        let now_ns = self.programs.timer_clock_ns(&timer);
+        let rest_ns = match timer.interval.deadline_ns {
+            // A running timer never shows zero.
+            Some(deadline) if self.timers.is_set(Key::Posix(index)) => deadline.saturating_sub(now_ns).max(1),
+            _ => timer.interval.rest_ns(now_ns),
+        };
+        let ([period_s, period_ns], [rest_s, rest_ns]) = (to_timespec(timer.interval.period_ns), to_timespec(rest_ns));
+        self.programs.write_words(t, address, [period_s, period_ns, rest_s, rest_ns])?;
+        Ok(0)
+    }
+
+    /// `timer_getoverrun(id)`.
+    pub fn timer_getoverrun(&mut self, t: ThreadIndex, id: u64) -> Result<u64> {
+        Ok(self.own_posix_timer(t, id)?.1.overruns as u64)
+    }
+
+    /// A timer of the caller's process. `EINVAL`.
+    fn own_posix_timer(&self, t: ThreadIndex, id: u64) -> Result<(TimerIndex, PosixTimer)> {
+        let index = self.posix_timers.find(self.programs.table.process_of(t), id)?;
+        self.posix_timers.get(index).map(|timer| (index, *timer)).ok_or(Errno::EINVAL)
+    }
+
     /// `timer_settime(id, flags, new, old)`.
     pub fn timer_settime(&mut self, t: ThreadIndex, a: &[u64; 7]) -> Result<u64> {
-        let p = self.programs.table.process_of(t);
-        let real = self.programs.posix_timer(p, a[0])?.real;
+        let (index, timer) = self.own_posix_timer(t, a[0])?;
         let [period_s, period_ns, value_s, value_ns] = self.programs.read_words(t, a[2])?;
         let (period_ns, value_ns) = (from_timespec([period_s, period_ns])?, from_timespec([value_s, value_ns])?);
-        let (now_ns, real_ns) = self.programs.system.time_ns();
-        let wait_ns = match (a[1] & TIMER_ABSTIME != 0, real) {
-            (false, _) => value_ns,
-            (true, true) => value_ns.saturating_sub(real_ns),
-            (true, false) => value_ns.saturating_sub(now_ns),
-        };
         if a[3] != 0 {
-            self.programs.timer_gettime(t, a[0], a[3])?;
+            self.timer_gettime(t, a[0], a[3])?;
         }
-        let deadline_ns = (value_ns != 0).then(|| now_ns.saturating_add(wait_ns));
-        self.set_posix_timer(p, a[0] as usize, Interval { deadline_ns, period_ns });
+        let now_ns = self.programs.timer_clock_ns(&timer);
+        let deadline_ns = match (a[1] & TIMER_ABSTIME != 0, timer.clock) {
+            (false, _) => now_ns.saturating_add(value_ns),
+            (true, TimerClock::Real) => {
+                let (now_ns, real_ns) = self.programs.system.time_ns();
+                now_ns.saturating_add(value_ns.saturating_sub(real_ns))
+            }
+            (true, _) => value_ns,
+        };
+        self.stop_posix_timer(index);
+        if let Some(timer) = self.posix_timers.get_mut(index) {
+            timer.interval = Interval { deadline_ns: (value_ns != 0).then_some(deadline_ns), period_ns };
+        }
+        self.arm_posix_timer(index);
         Ok(0)
     }
 
     /// `timer_delete(id)`.
     pub fn timer_delete(&mut self, t: ThreadIndex, id: u64) -> Result<u64> {
-        let p = self.programs.table.process_of(t);
-        self.programs.posix_timer(p, id)?;
-        self.set_posix_timer(p, id as usize, Interval::default());
-        self.programs.table[p].timers[id as usize] = None;
+        let (index, _) = self.own_posix_timer(t, id)?;
+        self.delete_posix_timer(index);
         Ok(0)
     }
 
-    fn set_posix_timer(&mut self, p: ProcessIndex, id: usize, interval: Interval) {
-        let Some(Some(timer)) = self.programs.table[p].timers.get_mut(id) else { return };
+    fn delete_posix_timer(&mut self, index: TimerIndex) {
+        self.stop_posix_timer(index);
+        if let Some(&PosixTimer { process, entry, .. }) = self.posix_timers.get(index) {
+            self.posix_timers.remove(index);
+            self.programs.table.release_timer_entry(entry);
+            self.programs.table[process].timers -= 1;
+        }
+    }
+
+    /// Ends what runs of a timer. Its pending signal is dropped, as in Linux since 6.13.
+    fn stop_posix_timer(&mut self, index: TimerIndex) {
+        self.timers.cancel(Key::Posix(index));
+        let Some(timer) = self.posix_timers.get_mut(index) else { return };
         timer.overruns = 0;
-        let old = core::mem::replace(&mut timer.interval, interval);
-        if let Some(deadline) = old.deadline_ns {
-            self.timers.cancel(deadline, Key::Posix(p, id as u16));
-        }
-        if let Some(deadline) = interval.deadline_ns {
-            self.timers.set(deadline, Key::Posix(p, id as u16));
+        timer.interval = Interval::default();
+        let (process, tid) = (timer.process, timer.tid);
+        self.programs.table.remove_timer_signal(process, tid, index);
+    }
+
+    /// Waits for the deadline of a timer. One that sends no signal only shows the time.
+    fn arm_posix_timer(&mut self, index: TimerIndex) {
+        let Some(timer) = self.posix_timers.get(index).copied().filter(|timer| timer.signal.is_some()) else { return };
+        let now_ns = self.programs.timer_clock_ns(&timer);
+        let Some(wake_ns) = timer.interval.wake_ns(now_ns) else { return };
+        match timer.clock {
+            TimerClock::Monotonic | TimerClock::Real => self.set_timer(wake_ns, Key::Posix(index)),
+            TimerClock::Process | TimerClock::Thread(_) => {
+                let check_ns = self.next_processor_check(wake_ns.saturating_sub(now_ns));
+                self.set_timer(check_ns, Key::PosixProcessor(index));
+            }
         }
     }
 
-    /// A timer has come to its deadline.
-    pub fn posix_timer_fired(&mut self, p: ProcessIndex, id: u16, now_ns: u64) {
-        let Some(Some(timer)) = self.programs.table[p].timers.get_mut(id as usize) else { return };
-        let Some(deadline) = timer.interval.deadline_ns.take() else { return };
-        let mut expiries = 1;
-        if timer.interval.period_ns != 0 {
-            let period_ns = timer.interval.period_ns;
-            expiries += (now_ns - deadline) / period_ns;
-            let next = deadline.saturating_add(expiries.saturating_mul(period_ns));
-            timer.interval.deadline_ns = Some(next);
-            self.timers.set(next, Key::Posix(p, id));
+    /// A timer has come to its deadline, or its processor time is to be looked at.
+    pub fn posix_timer_fired(&mut self, index: TimerIndex) {
+        let Some(timer) = self.posix_timers.get(index).copied() else { return };
+        let now_ns = self.programs.timer_clock_ns(&timer);
+        if timer.interval.deadline_ns.is_none_or(|deadline| deadline > now_ns) {
+            return self.arm_posix_timer(index);
         }
-        self.tell_of_expiries(p, id, expiries.min(i32::MAX as u64) as u32);
-    }
-
-    fn tell_of_expiries(&mut self, p: ProcessIndex, id: u16, expiries: u32) {
-        let Some(Some(timer)) = self.programs.table[p].timers.get(id as usize).copied() else { return };
-        let Some(signal) = timer.signal else { return };
+        if timer.interval.period_ns == 0
+            && let Some(timer) = self.posix_timers.get_mut(index)
+        {
+            timer.interval.deadline_ns = None;
+        }
         let thread = timer.tid.map(|tid| self.programs.table.thread_by_tid(tid));
-        let target = match thread {
-            // The thread that was to get the signal has ended.
-            Some(None) => return,
-            Some(found) => found,
-            None => None,
-        };
-        let pending = match target {
-            Some(t) => &mut self.programs.table[t].pending,
-            None => &mut self.programs.table[p].pending,
-        };
-        if !pending.count_timer(signal, id as u32, expiries) {
-            // A full queue loses the signal, as in Linux.
-            let _ = self.send(p, target, SigInfo::timer(signal, id as u32, expiries - 1, timer.value));
+        // A thread that was to get the signal may have ended.
+        if let (Some(signal), Some(t)) = (timer.signal, thread.map_or(Some(None), |found| found.map(Some))) {
+            let id = index.get() as u32;
+            let info = SigInfo::timer(signal, id, timer.value.unwrap_or(u64::from(id)));
+            self.send_of_timer(timer.process, t, timer.entry, info);
+        }
+    }
+
+    /// A signal has been taken: the timer that sent it starts again. Returns the siginfo, which tells of the expiries until then.
+    pub fn signal_taken(&mut self, p: ProcessIndex, taken: Taken) -> SigInfo {
+        if taken.info.signal == Signal::ALRM {
+            self.restart_real_interval(p);
+        }
+        match taken.timer {
+            Some(index) => self.restart_posix_timer(index, taken.info),
+            None => taken.info,
+        }
+    }
+
+    fn restart_posix_timer(&mut self, index: TimerIndex, info: SigInfo) -> SigInfo {
+        let Some(timer) = self.posix_timers.get(index).copied() else { return info };
+        let now_ns = self.programs.timer_clock_ns(&timer);
+        let mut interval = timer.interval;
+        let overruns = interval.restart(now_ns).min(MAX_OVERRUNS) as u32;
+        if let Some(timer) = self.posix_timers.get_mut(index) {
+            timer.overruns = overruns;
+            timer.interval = interval;
+        }
+        self.arm_posix_timer(index);
+        info.with_overruns(overruns)
+    }
+
+    /// The action of a signal has changed: timers that rested because it was ignored go on.
+    pub fn wake_resting_timers(&mut self, p: ProcessIndex, signal: Signal) {
+        self.for_each_posix_timer(p, |pm, index| {
+            let timer = pm.posix_timers.get(index).filter(|timer| timer.signal == Some(signal));
+            let is_pending = timer.is_none_or(|timer| pm.programs.table.is_timer_pending(timer.entry));
+            if !is_pending && !pm.timers.is_set(Key::Posix(index)) {
+                pm.arm_posix_timer(index);
+            }
+        });
+    }
+
+    /// Calls `act` for each POSIX timer of a process; it may delete them.
+    pub fn for_each_posix_timer(&mut self, p: ProcessIndex, mut act: impl FnMut(&mut Self, TimerIndex)) {
+        let mut left = self.programs.table[p].timers;
+        let mut from = 0;
+        while left > 0
+            && let Some(index) = self.posix_timers.next_of(p, from)
+        {
+            act(self, index);
+            left -= 1;
+            from = index.get() + 1;
         }
     }
 
     /// Deletes all timers of a process that has ended or execs.
     pub fn delete_posix_timers(&mut self, p: ProcessIndex) {
-        for id in 0..self.programs.table[p].timers.len() {
-            self.set_posix_timer(p, id, Interval::default());
-        }
-        self.programs.table[p].timers.clear();
+        self.for_each_posix_timer(p, Self::delete_posix_timer);
     }
 
-    /// The timers that run, for a new list of all timers.
+    /// Waits again for the timers of a process after the death of a predecessor.
     pub fn relist_posix_timers(&mut self, p: ProcessIndex) {
-        for (id, timer) in self.programs.table[p].timers.iter().enumerate() {
-            if let Some(deadline) = timer.as_ref().and_then(|timer| timer.interval.deadline_ns) {
-                self.timers.set(deadline, Key::Posix(p, id as u16));
+        self.programs.table[p].timers = self.posix_timers.count_of(p);
+        self.for_each_posix_timer(p, |pm, index| {
+            let entry = pm.posix_timers.get(index).map(|timer| timer.entry);
+            if entry.is_some_and(|entry| !pm.programs.table.is_timer_pending(entry)) {
+                pm.arm_posix_timer(index);
             }
-        }
+        });
     }
 }

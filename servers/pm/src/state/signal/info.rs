@@ -48,6 +48,11 @@ impl SigInfo {
         SigInfo { signal, errno: 0, code, fields }
     }
 
+    /// A standard signal for whose reason there was no memory: from nobody, as Linux would say.
+    pub fn without_reason(signal: Signal) -> Self {
+        SigInfo::new(signal, code::USER, [0; 4])
+    }
+
     /// From the kernel, as Linux would say.
     pub fn kernel(signal: Signal) -> Self {
         SigInfo::new(signal, code::KERNEL, [0; 4])
@@ -59,8 +64,8 @@ impl SigInfo {
     }
 
     /// An expiry of a POSIX timer.
-    pub fn timer(signal: Signal, id: u32, overruns: u32, value: u64) -> Self {
-        SigInfo::new(signal, code::TIMER, [id as u64 | (overruns as u64) << 32, value, 0, 0])
+    pub fn timer(signal: Signal, id: u32, value: u64) -> Self {
+        SigInfo::new(signal, code::TIMER, [id as u64, value, 0, 0])
     }
 
     /// A message in a queue; `sender`: pid (low half) and user.
@@ -68,20 +73,11 @@ impl SigInfo {
         SigInfo::new(signal, code::MESSAGE, [sender, value, 0, 0])
     }
 
-    /// It tells of this timer.
-    pub fn is_of_timer(&self, signal: Signal, id: u32) -> bool {
-        self.signal == signal && self.code == code::TIMER && self.fields[0] as u32 == id
-    }
-
-    /// More expiries of the timer it tells of.
-    pub fn add_overruns(&mut self, more: u32) {
-        let overruns = ((self.fields[0] >> 32) as u32).saturating_add(more);
-        self.fields[0] = self.fields[0] as u32 as u64 | (overruns as u64) << 32;
-    }
-
-    /// The timer it tells of, and how many expiries beyond the first.
-    pub fn timer_and_overruns(&self) -> Option<(u32, u32)> {
-        (self.code == code::TIMER).then_some((self.fields[0] as u32, (self.fields[0] >> 32) as u32))
+    /// How many expiries of its timer a signal stands for, beyond the first.
+    pub fn with_overruns(self, overruns: u32) -> Self {
+        let mut fields = self.fields;
+        fields[0] = fields[0] as u32 as u64 | (overruns as u64) << 32;
+        SigInfo { fields, ..self }
     }
 
     /// A fault at an address.

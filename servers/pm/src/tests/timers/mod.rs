@@ -74,10 +74,12 @@ fn an_interval_timer_shows_what_is_left_and_its_period() {
     world.set_time(11 * SECOND);
     assert_eq!(get(&mut world, child, REAL), [1, 250_000, 1, 500_000]);
     world.set_time(12 * SECOND + SECOND / 2);
-    assert_eq!(get(&mut world, child, REAL), [1, 250_000, 1, 250_000]);
-    assert_eq!(alarm(&world), Some(13 * SECOND + 3 * SECOND / 4));
+    assert_eq!((get(&mut world, child, REAL), alarm(&world)), ([1, 250_000, 0, 0], None), "until it is taken");
     assert_eq!(take(&mut world, child, ALRM), [ALRM, 0x80, 0, 0]);
+    assert_eq!(alarm(&world), Some(13 * SECOND + 3 * SECOND / 4));
+    world.set_time(13 * SECOND + 3 * SECOND / 4);
     world.set_time(17 * SECOND + SECOND / 2);
+    assert_eq!(take(&mut world, child, ALRM), [ALRM, 0x80, 0, 0]);
     assert_eq!(alarm(&world), Some(18 * SECOND + 3 * SECOND / 4), "missed expiries are one");
     assert_eq!(set(&mut world, child, REAL, [0, 0, 3, 0]), DONE);
     assert_eq!(world.words(child, OLD), [1, 250_000, 1, 250_000, 9], "the old value");

@@ -34,7 +34,7 @@ fn overruns(world: &mut World, thread: Endpoint, id: u64) -> Answer {
 fn timers_run_by_some_clocks_and_tell_in_some_ways() {
     let (mut world, child) = child();
     for (clock, exists) in
-        [(0, true), (1, true), (7, true), (2, false), (3, false), (4, false), (8, false), (1 << 32, true)]
+        [(0, true), (1, true), (7, true), (2, true), (3, true), (11, true), (4, false), (8, false), (1 << 32, true)]
     {
         let made = create(&mut world, child, clock, SIGNAL, USR1, 0);
         assert_eq!(made.map(|made| made.is_ok()), Some(exists), "clock {clock}: {made:?}");
@@ -64,9 +64,11 @@ fn timers_run_by_some_clocks_and_tell_in_some_ways() {
 }
 
 #[test]
-fn a_process_has_256_timers_and_an_id_is_used_again() {
+fn a_user_has_as_many_timers_as_signals_and_an_id_is_used_again() {
     let (mut world, child) = child();
     world.write(child, OLD, &[u64::MAX]);
+    world.write(child, BUFFER, &[256, 256]);
+    assert_eq!(world.call(child, nr::SETRLIMIT, &[11, BUFFER]), DONE);
     for id in 0..256 {
         assert_eq!(create(&mut world, child, 1, SIGNAL, USR1, 0), Some(Ok(id)));
     }
@@ -111,7 +113,7 @@ fn a_timer_shows_what_is_left_its_period_and_its_old_value() {
 
 #[test]
 fn a_point_in_time_is_one_of_the_timers_clock() {
-    for (clock, point, deadline) in [(1, 12, 12), (0, 1012, 12), (7, 12, 12), (1, 3, 10), (0, 3, 10)] {
+    for (clock, point, deadline) in [(1, 12, 12), (0, 1012, 12), (7, 12, 12), (1, 3, 3), (0, 3, 10)] {
         let (mut world, child) = child();
         create(&mut world, child, clock, SIGNAL, USR1, 0);
         assert_eq!(set_posix(&mut world, child, 0, 1, [0, 0, point, 0]), DONE);
@@ -152,14 +154,16 @@ fn expiries_that_wait_are_counted_in_one_siginfo() {
     set_posix(&mut world, child, 1, 0, [0, 0, 2, 0]);
     world.set_time(12 * SECOND);
     assert_eq!(overruns(&mut world, child, 0), DONE);
-    world.set_time(13 * SECOND);
     world.set_time(17 * SECOND + SECOND / 2);
-    assert_eq!(alarm(&world), Some(18 * SECOND), "the rhythm stays");
+    assert_eq!(alarm(&world), None, "it starts again when its signal is taken");
+    assert_eq!(get_posix(&mut world, child, 0), [1, 0, 0, SECOND / 2], "and shows its rhythm meanwhile");
     assert_eq!(overruns(&mut world, child, 0), DONE, "not taken yet");
     assert_eq!(take(&mut world, child, REAL_TIME), [REAL_TIME, SI_TIMER, 5 << 32, 0x5555]);
+    assert_eq!(alarm(&world), Some(18 * SECOND));
     assert_eq!(overruns(&mut world, child, 0), Some(Ok(5)));
     assert_eq!(take(&mut world, child, REAL_TIME), [REAL_TIME, SI_TIMER, 1, 0x5555]);
     assert_eq!(overruns(&mut world, child, 1), DONE);
+    world.set_time(18 * SECOND);
     world.set_time(20 * SECOND);
     assert_eq!(take(&mut world, child, REAL_TIME), [REAL_TIME, SI_TIMER, 2 << 32, 0x5555]);
     assert_eq!(overruns(&mut world, child, 0), Some(Ok(2)));
@@ -197,7 +201,7 @@ fn expiries_are_not_counted_in_the_siginfo_of_others() {
     set_posix(&mut world, child, 0, 0, [0, 0, 1, 0]);
     world.set_time(12 * SECOND);
     assert_eq!(take(&mut world, child, REAL_TIME), [REAL_TIME, queued, 0, 0]);
-    assert_eq!(take(&mut world, child, REAL_TIME), [REAL_TIME, SI_TIMER, 0, 0x5555]);
+    assert_eq!(pending(&mut world, child), 1 << REAL_TIME, "the signal of a deleted timer is dropped");
     assert_eq!(take(&mut world, child, REAL_TIME + 1), [REAL_TIME + 1, SI_TIMER, 0, 0x5555]);
 }
 
@@ -247,4 +251,51 @@ fn a_deleted_timer_and_those_of_another_program_do_not_fire() {
     world.exec_event(child, b"/x", 0);
     assert_eq!(world.call(child, nr::TIMER_GETTIME, &[0, BUFFER]), failed(Errno::EINVAL));
     assert_eq!(alarm(&world), Some(15 * SECOND), "interval timers stay");
+}
+
+#[test]
+fn an_ignored_timer_rests_until_somebody_listens() {
+    let (mut world, child) = child();
+    world.write(child, MEMORY.start, &[1, 0, 0, 0]);
+    assert_eq!(world.call(child, nr::RT_SIGACTION, &[USR1, MEMORY.start, 0, 8]), DONE);
+    create(&mut world, child, 1, SIGNAL, USR1, 0);
+    set_posix(&mut world, child, 0, 0, [1, 0, 1, 0]);
+    world.set_time(11 * SECOND);
+    assert_eq!((alarm(&world), pending(&mut world, child)), (None, 0));
+    world.handle_signal(child, USR1, 0);
+    world.set_time(15 * SECOND + SECOND / 2);
+    world.report_interrupted(child, None);
+    assert_eq!(overruns(&mut world, child, 0), Some(Ok(4)));
+    assert_eq!(alarm(&world), Some(16 * SECOND));
+}
+
+#[test]
+fn a_storm_of_short_timers_costs_pm_nothing_while_the_signal_waits() {
+    let (mut world, child) = child();
+    block_all(&mut world, child);
+    create(&mut world, child, 1, SIGNAL, USR1, 0);
+    set_posix(&mut world, child, 0, 0, [0, 1000, 0, 1000]);
+    assert_eq!(alarm(&world), Some(10 * SECOND + 100_000), "periods below 100 us are counted, not waited for");
+    world.set_time(10 * SECOND + 100_000);
+    assert_eq!(alarm(&world), None);
+    world.set_time(11 * SECOND);
+    take(&mut world, child, USR1);
+    assert_eq!(overruns(&mut world, child, 0), Some(Ok(999_999)), "each expiry is counted");
+}
+
+#[test]
+fn timers_run_by_the_time_of_their_process_or_thread() {
+    for clock in [2, 3] {
+        let (mut world, child) = child();
+        block_all(&mut world, child);
+        create(&mut world, child, clock, SIGNAL, USR1, 0);
+        world.thread(child).run_ns = SECOND;
+        set_posix(&mut world, child, 0, 0, [0, 0, 2, 0]);
+        assert_eq!(get_posix(&mut world, child, 0), [0, 0, 2, 0]);
+        world.set_time(12 * SECOND);
+        assert_eq!((pending(&mut world, child), alarm(&world)), (0, Some(14 * SECOND)), "it has not run");
+        world.thread(child).run_ns = 3 * SECOND;
+        world.set_time(14 * SECOND);
+        assert_eq!(take(&mut world, child, USR1), [USR1, SI_TIMER, 0, 0x5555]);
+    }
 }
