@@ -146,7 +146,10 @@ fn short<'a>(setting: &'a Setting) -> Result<Vec<Test<'a>>> {
     let workspace = setting.workspace;
     let mut tests = vec![Test::new("units", || units::run(workspace)), Test::new("check", || run_check(workspace))];
     tests.push(Test::new(FAULTS, || run_faults(workspace)));
-    tests.extend(scripts::tests(setting)?);
+    let mut scripts = scripts::tests(setting)?;
+    // Those of this machine compile, and one of them a whole system.
+    scripts.sort_by_key(|test| !test.name.starts_with("host/"));
+    tests.extend(scripts);
     tests.extend(iso::tests(setting));
     Ok(tests)
 }
