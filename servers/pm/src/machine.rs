@@ -50,7 +50,7 @@ impl<S: System> Programs<S> {
     pub fn sysinfo(&mut self, t: ThreadIndex, address: u64) -> Result<u64> {
         let uptime_s = self.system.time_ns().0 / SECOND_NS;
         let memory = self.system.memory();
-        let threads: u32 = self.table.processes().map(|(_, process)| process.threads()).sum();
+        let threads = self.table.threads();
         let mut bytes = [0; SYSINFO_BYTES];
         // uptime, three load averages, total and free memory; shared, buffered and swap memory stay zero.
         for (n, word) in [(0, uptime_s), (4, memory.total), (5, memory.free)] {

@@ -35,8 +35,6 @@ mod flag {
 /// Sizes of `struct clone_args` that are known.
 const CLONE_ARGS_BYTES: core::ops::RangeInclusive<u64> = 64..=4096;
 const CLONE_ARGS_WORDS: usize = 8;
-/// Slots that only root may use up, so that it can clean up after others.
-const RESERVED_THREADS: u64 = 16;
 
 /// What is to be made.
 #[derive(Clone, Copy, Debug, Default)]
@@ -92,33 +90,18 @@ impl<S: System> Programs<S> {
         Ok(Request { flags, exit_signal, stack, parent_tid, child_tid, thread_local })
     }
 
-    /// RLIMIT_NPROC by real user, and a reserve of slots for root. `EAGAIN`.
-    fn check_process_limit(&mut self, p: ProcessIndex) -> Result<(), Errno> {
+    /// RLIMIT_NPROC by real user. `EAGAIN`.
+    fn check_process_limit(&self, p: ProcessIndex) -> Result<(), Errno> {
         let own = &self.table[p];
-        if own.credentials.is_root() {
-            return Ok(());
-        }
-        let (user, limit) = (own.credentials.user.real, own.limits.soft(limits::NPROC));
-        let (mut all, mut of_user) = (0, 0);
-        for (_, process) in self.table.processes() {
-            // A zombie counts as one.
-            let threads = process.threads().max(1) as u64;
-            all += threads;
-            if process.credentials.user.real == user {
-                of_user += threads;
-            }
-        }
-        if of_user >= limit || all + RESERVED_THREADS >= crate::state::index::THREADS as u64 {
-            return Err(Errno::EAGAIN);
-        }
-        Ok(())
+        let is_within = self.table.threads_of_user(own.credentials.user.real) < own.limits.soft(limits::NPROC) as usize;
+        if own.credentials.is_root() || is_within { Ok(()) } else { Err(Errno::EAGAIN) }
     }
 
     fn enter_in_table(&mut self, t: ThreadIndex, endpoint: Endpoint, request: &Request) -> Result<ThreadIndex, Errno> {
         let child = ThreadIndex::of(endpoint).ok_or(Errno::EAGAIN)?;
         let parent = self.table.process_of(t);
         if request.has(flag::THREAD) {
-            let tid = self.table.allocate_tid(child)?;
+            let tid = self.table.allocate_tid(child, parent)?;
             self.table.add_thread(child, endpoint, parent, tid);
         } else {
             let process = self.new_process(parent, request)?;

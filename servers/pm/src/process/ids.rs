@@ -23,9 +23,10 @@ impl<S: System> Programs<S> {
         p: ProcessIndex,
         change: impl FnOnce(&mut Credentials, bool) -> Result<()>,
     ) -> Result<u64> {
-        let credentials = &mut self.table[p].credentials;
+        let mut credentials = self.table[p].credentials.clone();
         let root = credentials.is_root();
-        change(credentials, root)?;
+        change(&mut credentials, root)?;
+        self.table.set_credentials(p, credentials)?;
         self.tell_vfs_ids(p);
         Ok(0)
     }

@@ -82,8 +82,9 @@ impl<S: System> Programs<S> {
 impl<S: System> Pm<S> {
     /// Calls `act` for each living process of a group. It may end any of them.
     pub fn for_each_in_group(&mut self, group: u32, mut act: impl FnMut(&mut Self, ProcessIndex)) {
-        for member in self.programs.table.members_of(group) {
-            if self.programs.table[member].is_alive() && self.programs.table[member].group() == group {
+        let walk = self.programs.table.begin_walk();
+        while let Some(member) = self.programs.table.next_member(group, walk) {
+            if self.programs.table[member].is_alive() {
                 act(self, member);
             }
         }
@@ -98,7 +99,8 @@ impl<S: System> Pm<S> {
         if !self.programs.table.has_stopped() || !was_a_tie || !self.programs.table.is_orphaned(group, leaving) {
             return;
         }
-        if self.programs.table.processes().any(|(_, process)| process.group() == group && process.stopped().is_some()) {
+        let table = &self.programs.table;
+        if table.members_of(group).any(|process| table[process].stopped().is_some()) {
             self.send_to_group(group, Signal::HUP);
             self.send_to_group(group, Signal::CONT);
         }

@@ -70,22 +70,9 @@ impl<S: System> Programs<S> {
 
     /// The result of a wait as things are now; `None`: it has to wait.
     fn try_wait(&mut self, t: ThreadIndex, call: &WaitCall) -> Option<Result<u64, Errno>> {
-        let p = self.table.process_of(t);
-        let mut any = false;
-        let mut found = None;
-        for index in self.table.children_of(p) {
-            let child = self.table[index].as_child();
-            if call.wait.concerns(&child) {
-                any = true;
-                found = call.wait.event(&child).map(|event| (index, event));
-                if found.is_some() {
-                    break;
-                }
-            }
-        }
-        match found {
+        match self.table.find_event(self.table.process_of(t), &call.wait) {
             Some((child, event)) => Some(self.report(t, call, child, event)),
-            None if !any => Some(Err(Errno::ECHILD)),
+            None if !self.table.has_child(self.table.process_of(t), &call.wait) => Some(Err(Errno::ECHILD)),
             None if call.wait.options & wait::NO_HANG != 0 => Some(self.report_nothing(t, call)),
             None => None,
         }

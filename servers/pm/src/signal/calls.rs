@@ -154,13 +154,10 @@ impl<S: System> Pm<S> {
                 };
                 self.signal_checked(p, target, None, self.user_info(p, signal, code::USER))
             }
-            -1 => self.kill_many(p, signal, |pm, target| target != p && !pm.programs.table.is_first(target)),
-            0 => {
-                let group = self.programs.table[p].group();
-                self.kill_many(p, signal, |pm, target| pm.programs.table[target].group() == group)
-            }
+            -1 => self.kill_all(p, signal),
+            0 => self.kill_group(p, self.programs.table[p].group(), signal),
             i32::MIN => Err(Errno::ESRCH),
-            _ => self.kill_many(p, signal, |pm, target| pm.programs.table[target].group() == pid.unsigned_abs()),
+            _ => self.kill_group(p, pid.unsigned_abs(), signal),
         }
     }
 
@@ -188,24 +185,33 @@ impl<S: System> Pm<S> {
         }
     }
 
-    /// Sends to all that are `chosen`: one success is success; else the last error, or ESRCH.
-    fn kill_many(
-        &mut self,
-        p: ProcessIndex,
-        signal: Option<Signal>,
-        chosen: impl Fn(&Self, ProcessIndex) -> bool,
-    ) -> Result<u64> {
+    /// Sends to all processes but the first and the caller's.
+    fn kill_all(&mut self, p: ProcessIndex, signal: Option<Signal>) -> Result<u64> {
         let info = self.user_info(p, signal, code::USER);
         let mut outcome = Err(Errno::ESRCH);
-        let targets: alloc::vec::Vec<ProcessIndex> = self.programs.table.processes().map(|(index, _)| index).collect();
-        for target in targets.into_iter().filter(|target| *target != p) {
-            if chosen(self, target) {
+        for target in self.programs.table.positions() {
+            if self.programs.table.is_used(target) && target != p && !self.programs.table.is_first(target) {
+                let sent = self.signal_checked(p, target, None, info);
+                outcome = outcome.or(sent);
+            }
+        }
+        outcome
+    }
+
+    /// Sends to all of a group: one success is success; else the last error, or ESRCH.
+    fn kill_group(&mut self, p: ProcessIndex, group: u32, signal: Option<Signal>) -> Result<u64> {
+        let info = self.user_info(p, signal, code::USER);
+        let mut outcome = Err(Errno::ESRCH);
+        let walk = self.programs.table.begin_walk();
+        while let Some(target) = self.programs.table.next_member(group, walk) {
+            if target != p {
                 let sent = self.signal_checked(p, target, None, info);
                 outcome = outcome.or(sent);
             }
         }
         // The caller comes last: it may not survive.
-        if chosen(self, p) { outcome.or(self.signal_checked(p, p, None, info)) } else { outcome }
+        let is_own = self.programs.table[p].group() == group;
+        if is_own { outcome.or(self.signal_checked(p, p, None, info)) } else { outcome }
     }
 
     /// `tkill(tid, signal)`, `tgkill(process, tid, signal)`.

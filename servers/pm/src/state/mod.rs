@@ -5,6 +5,7 @@
 
 pub mod arguments;
 pub mod credentials;
+pub mod family;
 pub mod index;
 pub mod intervals;
 pub mod limits;

@@ -28,7 +28,11 @@ pub enum Holder {
 struct Entry {
     holder: Holder,
     uses: u16,
+    /// A process of the group with this id.
+    member: Option<ProcessIndex>,
 }
+
+const FREE: Entry = Entry { holder: Holder::Nobody, uses: 0, member: None };
 
 /// All ids.
 pub struct Pids {
@@ -39,8 +43,7 @@ pub struct Pids {
 impl Pids {
     /// No id is held. Id 1 is left to `claim`.
     pub fn new() -> Self {
-        let free = Entry { holder: Holder::Nobody, uses: 0 };
-        Pids { entries: alloc::vec![free; PID_LIMIT as usize], last: 1 }
+        Pids { entries: alloc::vec![FREE; PID_LIMIT as usize], last: 1 }
     }
 
     /// The next free id, given to `holder`; `None` when all are in use.
@@ -70,7 +73,7 @@ impl Pids {
     pub fn begin_recount(&mut self) {
         for entry in &mut self.entries {
             if !matches!(entry.holder, Holder::Service(_)) {
-                *entry = Entry { holder: Holder::Nobody, uses: 0 };
+                *entry = FREE;
             }
         }
     }
@@ -85,6 +88,16 @@ impl Pids {
         let entry = &mut self.entries[pid as usize];
         debug_assert!(entry.uses > 0, "pid {pid} is given back once too often");
         entry.uses = entry.uses.saturating_sub(1);
+    }
+
+    /// The process at which the ring of a group begins.
+    pub fn member(&self, group: u32) -> Option<ProcessIndex> {
+        self.entries.get(group as usize).and_then(|entry| entry.member)
+    }
+
+    /// Sets the process at which the ring of a group begins.
+    pub fn set_member(&mut self, group: u32, member: Option<ProcessIndex>) {
+        self.entries[group as usize].member = member;
     }
 
     /// Who holds `pid`. Numbers that cannot be ids are held by nobody.

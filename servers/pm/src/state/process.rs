@@ -32,7 +32,7 @@ pub struct Process {
     pub(super) pid: u32,
     /// The process that gets its SIGCHLD; `None` for the first process.
     pub(super) parent: Option<ProcessIndex>,
-    /// First of its children, oldest first.
+    /// First of its children: those that have something to report to a wait, then the others, each oldest first.
     pub(super) first_child: Option<ProcessIndex>,
     /// Last of its children.
     pub(super) last_child: Option<ProcessIndex>,
@@ -46,6 +46,14 @@ pub struct Process {
     pub(super) threads: u32,
     /// Process group.
     pub(super) group: u32,
+    /// The processes before and after it in the ring of its group.
+    pub(super) group_ring: [ProcessIndex; 2],
+    /// The last walk over the group that has come by (`Table::next_member`).
+    pub(super) visit: u32,
+    /// It is among the children that have something to report, which come first.
+    pub(super) has_news: bool,
+    /// The last of its children that have something to report.
+    pub(super) last_news: Option<ProcessIndex>,
     /// Session.
     pub(super) session: u32,
     /// Its ids.
@@ -106,6 +114,10 @@ impl Process {
             main: None,
             threads: 0,
             group: 0,
+            group_ring: [ProcessIndex::at(0); 2],
+            visit: 0,
+            has_news: false,
+            last_news: None,
             session: 0,
             credentials: Credentials::default(),
             actions: [Action::default(); 64],
@@ -154,6 +166,11 @@ impl Process {
     /// Number of its threads.
     pub fn threads(&self) -> u32 {
         self.threads
+    }
+
+    /// What it counts for RLIMIT_NPROC.
+    pub(super) fn counted_threads(&self) -> usize {
+        self.threads.max(1) as usize
     }
 
     /// Its process group.
@@ -209,6 +226,11 @@ impl Process {
         self.executed = false;
         self.ended_run_ns = 0;
         self.children_run_ns = 0;
+    }
+
+    /// A wait of its parent may have something to report of it.
+    pub(super) fn is_news(&self) -> bool {
+        matches!(self.life, Life::Zombie(_)) || self.stop_unreported || self.continue_unreported
     }
 
     /// As a wait of its parent sees it.

@@ -5,10 +5,10 @@ use super::index::{ProcessIndex, ThreadIndex};
 use super::scheduling::{PRIORITIES, queue_of};
 use super::signal::{Disposition, Signal};
 use super::table::Table;
+use super::wait::{Event, Selector, Wait};
 use abi::Errno;
 use abi::call::REAL_TIME;
 use abi::linux::nr;
-use alloc::vec::Vec;
 
 impl Table {
     /// The result of a call that asks for an id of the caller; `None`: another call.
@@ -45,16 +45,47 @@ impl Table {
         found.ok_or(Errno::ESRCH)
     }
 
+    /// The one child that a wait by pid means.
+    fn child_by_pid(&self, parent: ProcessIndex, pid: u32) -> Option<ProcessIndex> {
+        let child = self.process_by_pid(pid).filter(|child| self[*child].pid == pid);
+        child.filter(|child| self[*child].parent == Some(parent))
+    }
+
+    /// Something that a wait of `parent` has to report.
+    pub fn find_event(&self, parent: ProcessIndex, wait: &Wait) -> Option<(ProcessIndex, Event)> {
+        let event = |child: ProcessIndex| {
+            let seen = self[child].as_child();
+            wait.event(&seen).filter(|_| wait.concerns(&seen)).map(|event| (child, event))
+        };
+        match wait.selector {
+            Selector::Pid(pid) => self.child_by_pid(parent, pid).and_then(event),
+            _ => self.children_of(parent).take_while(|child| self.has_news(*child)).find_map(event),
+        }
+    }
+
+    /// Whether `parent` has a child that a wait is for.
+    pub fn has_child(&self, parent: ProcessIndex, wait: &Wait) -> bool {
+        let concerns = |child: ProcessIndex| wait.concerns(&self[child].as_child());
+        match wait.selector {
+            Selector::Pid(pid) => self.child_by_pid(parent, pid).is_some_and(concerns),
+            Selector::Any => self.children_of(parent).any(concerns),
+            Selector::Group(group) => {
+                self.members_of(group).any(|member| self[member].parent == Some(parent) && concerns(member))
+            }
+        }
+    }
+
     /// Whether the session has this group.
     pub fn is_group_of_session(&self, group: u32, session: u32) -> bool {
-        self.processes().any(|(_, process)| process.group == group && process.session == session)
+        self.members_of(group).any(|member| self[member].session == session)
     }
 
     /// No living member but `without` has a parent in another group of the same session: nobody is left to continue it when it is stopped.
     pub fn is_orphaned(&self, group: u32, without: Option<ProcessIndex>) -> bool {
-        !self.processes().any(|(index, process)| {
-            let counts = process.group == group && process.is_alive() && Some(index) != without;
-            counts
+        !self.members_of(group).any(|member| {
+            let process = &self[member];
+            process.is_alive()
+                && Some(member) != without
                 && process
                     .parent
                     .filter(|parent| !self.is_first(*parent))
@@ -64,13 +95,7 @@ impl Table {
 
     /// Whether any process, a zombie included, is in this group.
     pub fn is_group(&self, group: u32) -> bool {
-        self.processes().any(|(_, process)| process.group == group)
-    }
-
-    /// The living processes of a group.
-    pub fn members_of(&self, group: u32) -> Vec<ProcessIndex> {
-        let members = self.processes().filter(|(_, process)| process.group == group && process.is_alive());
-        members.map(|(index, _)| index).collect()
+        self.members_of(group).next().is_some()
     }
 
     /// What a signal does to a process. The first process is immune to all that it does not handle.

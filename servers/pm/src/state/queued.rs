@@ -3,7 +3,6 @@
 use super::index::{ProcessIndex, ThreadIndex};
 use super::limits;
 use super::posix_timers::TimerIndex;
-use super::process::Life;
 use super::signal::pending::{Entries, EntryIndex, Taken};
 use super::signal::{Pending, Set, SigInfo};
 use super::table::Table;
@@ -94,9 +93,8 @@ impl Table {
     /// Finds out again which entries are in use, after the death of a predecessor.
     pub(super) fn recount_signals(&mut self) {
         let mut recount = self.entries.begin_recount();
-        for at in 0..self.process_entries() {
-            let p = ProcessIndex::at(at);
-            if self[p].life() != Life::Free {
+        for p in self.positions() {
+            if self.is_used(p) {
                 self.with_queue(p, None, |pending, entries| pending.recount(entries, &mut recount));
             }
         }

@@ -1,10 +1,11 @@
 //! The tables of threads and processes, and how they are linked: threads in a list of their process, children in a
-//! list of their parent, ids in `pids`.
+//! list of their parent and in the ring of their group (`family`), ids in `pids`.
 //!
 //! Invariants: a thread entry in use belongs to a living process; `Process::threads` counts its list; the group and session of
 //! every process in use are retained in `pids`; every process but the first has a parent.
 //! Entries are found by slot and used again, so that no call but the one that sets a new record of processes allocates.
 
+use super::credentials::Credentials;
 use super::index::{PROCESSES, ProcessIndex, THREADS, ThreadIndex};
 use super::pid::{Holder, Pids};
 use super::process::{Life, Process};
@@ -15,6 +16,11 @@ use super::wait::Ending;
 use abi::{Endpoint, Errno};
 use alloc::{boxed::Box, vec::Vec};
 use core::ops::{Index, IndexMut};
+use server::quota::Quota;
+
+/// Threads that only root may use up, so that it can clean up after others.
+const RESERVED_THREADS: usize = 16;
+const ROOT: u32 = 0;
 
 /// All threads and processes.
 pub struct Table {
@@ -23,11 +29,15 @@ pub struct Table {
     processes: Vec<Box<Process>>,
     free: Vec<ProcessIndex>,
     /// Process and thread ids.
-    pids: Pids,
+    pub(super) pids: Pids,
     /// The first process, once there is one.
     first: Option<ProcessIndex>,
     /// Number of stopped processes.
     stopped: u32,
+    /// Walks over groups that were begun.
+    pub(super) walks: u32,
+    /// Threads of each real user; a process without threads counts as one.
+    quota: Quota,
     /// Queue entries of pending signals.
     pub(super) entries: Entries,
 }
@@ -69,6 +79,8 @@ impl Table {
             pids: Pids::new(),
             first: None,
             stopped: 0,
+            walks: 0,
+            quota: Quota::new(PROCESSES, PROCESSES, PROCESSES - (THREADS - RESERVED_THREADS)),
             entries: Entries::new(),
         }
     }
@@ -92,19 +104,19 @@ impl Table {
         all.filter(|(_, process)| process.life != Life::Free).map(|(at, process)| (ProcessIndex::at(at), &**process))
     }
 
-    /// Number of entries of processes, free ones included.
-    pub(super) fn process_entries(&self) -> usize {
-        self.processes.len()
+    /// The positions of all entries of processes, free ones included: for those who change the table on the way.
+    pub fn positions(&self) -> impl Iterator<Item = ProcessIndex> + use<> {
+        (0..self.processes.len()).map(ProcessIndex::at)
+    }
+
+    /// Whether an entry is in use, by a zombie perhaps.
+    pub fn is_used(&self, process: ProcessIndex) -> bool {
+        self[process].life != Life::Free
     }
 
     /// The threads of a process, first one first.
     pub fn threads_of(&self, process: ProcessIndex) -> impl Iterator<Item = ThreadIndex> {
         core::iter::successors(self[process].main, |thread| self[*thread].next)
-    }
-
-    /// The children of a process, oldest first.
-    pub fn children_of(&self, process: ProcessIndex) -> impl Iterator<Item = ProcessIndex> {
-        core::iter::successors(self[process].first_child, |child| self[*child].next_sibling)
     }
 
     /// The first thread of a process that satisfies `test`.
@@ -151,12 +163,14 @@ impl Table {
         self.pids.claim(pid, Holder::Process(process));
         self.pids.retain(pid);
         self.pids.retain(pid);
+        self.quota.take(ROOT, 1).expect("the first process is the first to be counted");
         let entry = &mut self[process];
         entry.life = Life::Alive;
         entry.pid = pid;
         entry.group = pid;
         entry.session = pid;
         entry.started_ns = started_ns;
+        self.join_group(process);
         self.first = Some(process);
     }
 
@@ -169,7 +183,12 @@ impl Table {
         of_grandparent: bool,
         started_ns: u64,
     ) -> Result<(), Errno> {
-        let Some(pid) = self.pids.allocate(Holder::Process(child)) else {
+        let user = self[parent].credentials.user.real;
+        let counted = self.quota.take(user, 1);
+        let Some(pid) = counted.ok().and_then(|()| self.pids.allocate(Holder::Process(child))) else {
+            if counted.is_ok() {
+                self.quota.give(user, 1);
+            }
             self.free.push(child);
             return Err(Errno::EAGAIN);
         };
@@ -182,13 +201,42 @@ impl Table {
         let family = origin.parent.filter(|_| of_grandparent).unwrap_or(parent);
         self.pids.retain(group);
         self.pids.retain(session);
+        self.join_group(child);
         self.adopt(family, child);
         Ok(())
     }
 
-    /// An id for a further thread. `EAGAIN`.
-    pub fn allocate_tid(&mut self, thread: ThreadIndex) -> Result<u32, Errno> {
-        self.pids.allocate(Holder::Thread(thread)).ok_or(Errno::EAGAIN)
+    /// An id for a further thread of a process, which is counted for its user. `EAGAIN`.
+    pub fn allocate_tid(&mut self, thread: ThreadIndex, process: ProcessIndex) -> Result<u32, Errno> {
+        let user = self[process].credentials.user.real;
+        self.quota.take(user, 1).map_err(|_| Errno::EAGAIN)?;
+        let tid = self.pids.allocate(Holder::Thread(thread));
+        if tid.is_none() {
+            self.quota.give(user, 1);
+        }
+        tid.ok_or(Errno::EAGAIN)
+    }
+
+    /// Number of threads of a user, for RLIMIT_NPROC. A process without threads counts as one.
+    pub fn threads_of_user(&self, user: u32) -> usize {
+        self.quota.held_by(user)
+    }
+
+    /// Number of threads of all users.
+    pub fn threads(&self) -> usize {
+        self.quota.total()
+    }
+
+    /// Changes who a process is. `EAGAIN`: there is no place for its threads among those of the new user.
+    pub fn set_credentials(&mut self, process: ProcessIndex, new: Credentials) -> Result<(), Errno> {
+        let entry = &self[process];
+        let (old, count) = (entry.credentials.user.real, entry.counted_threads());
+        if new.user.real != old {
+            self.quota.take(new.user.real, count).map_err(|_| Errno::EAGAIN)?;
+            self.quota.give(old, count);
+        }
+        self[process].credentials = new;
+        Ok(())
     }
 
     /// An id for a service.
@@ -219,6 +267,7 @@ impl Table {
         entry.stop_unreported = true;
         entry.continue_unreported = false;
         self.stopped += u32::from(was_running);
+        self.news_changed(process);
     }
 
     /// Ends the stop of a process. Returns false when it was not stopped.
@@ -234,6 +283,7 @@ impl Table {
         if was_stopped {
             self[process].stop_unreported = false;
             self[process].continue_unreported = true;
+            self.news_changed(process);
         }
         was_stopped
     }
@@ -241,11 +291,13 @@ impl Table {
     /// The parent has waited for the stop of this process.
     pub fn stop_reported(&mut self, process: ProcessIndex) {
         self[process].stop_unreported = false;
+        self.news_changed(process);
     }
 
     /// The parent has waited for the continuation of this process.
     pub fn continue_reported(&mut self, process: ProcessIndex) {
         self[process].continue_unreported = false;
+        self.news_changed(process);
     }
 
     /// Begins the end of a process: from now on it ends in this way, even if pm dies meanwhile.
@@ -256,6 +308,7 @@ impl Table {
     /// Makes a zombie of a process whose threads are gone.
     pub fn make_zombie(&mut self, process: ProcessIndex, ending: Ending) {
         self[process].life = Life::Zombie(ending);
+        self.news_changed(process);
     }
 
     /// Drops what a zombie needs no more. May be done again.
@@ -278,9 +331,8 @@ impl Table {
     /// Adds a thread to a process.
     pub fn add_thread(&mut self, thread: ThreadIndex, endpoint: Endpoint, process: ProcessIndex, tid: u32) {
         self[thread].occupy(endpoint, process, tid);
-        let last = self.threads_of(process).last();
-        match last {
-            Some(last) => self[last].next = Some(thread),
+        match self[process].main {
+            Some(main) => self[thread].next = self[main].next.replace(thread),
             None => self[process].main = Some(thread),
         }
         self[process].threads += 1;
@@ -297,6 +349,9 @@ impl Table {
             None => self[process].main = next,
         }
         self[process].threads -= 1;
+        if self[process].threads != 0 {
+            self.quota.give(self[process].credentials.user.real, 1);
+        }
         let tid = self[thread].tid;
         if tid != self[process].pid {
             self.pids.release(tid);
@@ -304,59 +359,24 @@ impl Table {
         self[thread].endpoint = Endpoint::NONE;
     }
 
-    /// The oldest child of a process.
-    pub fn first_child(&self, process: ProcessIndex) -> Option<ProcessIndex> {
-        self[process].first_child
-    }
-
-    /// Makes a child of another process the youngest child of `parent`.
-    pub fn reparent(&mut self, child: ProcessIndex, parent: ProcessIndex) {
-        self.orphan(child);
-        self.adopt(parent, child);
-    }
-
-    /// Makes `child` the youngest child of `parent`.
-    fn adopt(&mut self, parent: ProcessIndex, child: ProcessIndex) {
-        let last = self[parent].last_child.replace(child);
-        match last {
-            Some(last) => self[last].next_sibling = Some(child),
-            None => self[parent].first_child = Some(child),
-        }
-        let entry = &mut self[child];
-        entry.parent = Some(parent);
-        entry.previous_sibling = last;
-        entry.next_sibling = None;
-    }
-
-    /// Takes `child` away from its parent.
-    fn orphan(&mut self, child: ProcessIndex) {
-        let Some(parent) = self[child].parent.take() else { return };
-        let previous = self[child].previous_sibling.take();
-        let next = self[child].next_sibling.take();
-        match previous {
-            Some(previous) => self[previous].next_sibling = next,
-            None => self[parent].first_child = next,
-        }
-        match next {
-            Some(next) => self[next].previous_sibling = previous,
-            None => self[parent].last_child = previous,
-        }
-    }
-
     /// Moves a process to another group and session.
     pub fn set_group(&mut self, process: ProcessIndex, group: u32, session: u32) {
         self.pids.retain(group);
         self.pids.retain(session);
+        self.leave_group(process);
         let old = (self[process].group, self[process].session);
         self.pids.drop_use(old.0);
         self.pids.drop_use(old.1);
         self[process].group = group;
         self[process].session = session;
+        self.join_group(process);
     }
 
     /// Frees the entry of a zombie.
     pub fn release(&mut self, process: ProcessIndex) {
         self.orphan(process);
+        self.leave_group(process);
+        self.quota.give(self[process].credentials.user.real, 1);
         let (pid, group, session) = (self[process].pid, self[process].group, self[process].session);
         self.pids.release(pid);
         self.pids.drop_use(group);
@@ -374,6 +394,7 @@ impl Table {
             process.threads = 0;
             process.first_child = None;
             process.last_child = None;
+            process.last_news = None;
         }
         let mut threads: Vec<ThreadIndex> =
             ThreadIndex::all().filter(|t| self[*t].endpoint != Endpoint::NONE).collect();
@@ -389,7 +410,15 @@ impl Table {
         }
         threads.iter().for_each(|t| self.rebuild_thread(*t));
         self.recount_signals();
+        self.recount_threads();
         self.stopped = self.processes().filter(|(_, process)| process.stopped.is_some()).count() as u32;
+    }
+
+    fn recount_threads(&mut self) {
+        let used = self.processes.iter().filter(|process| process.life != Life::Free);
+        let users =
+            used.flat_map(|process| core::iter::repeat_n(process.credentials.user.real, process.counted_threads()));
+        self.quota.recount(users);
     }
 
     fn rebuild_process(&mut self, p: ProcessIndex) {
@@ -397,6 +426,7 @@ impl Table {
         self.pids.claim(pid, Holder::Process(p));
         self.pids.retain(group);
         self.pids.retain(session);
+        self.join_group(p);
         match self[p].parent.filter(|parent| *parent != p && self[*parent].life != Life::Free) {
             Some(parent) => self.adopt(parent, p),
             None => self[p].parent = None,

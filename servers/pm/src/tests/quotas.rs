@@ -61,3 +61,21 @@ fn all_users_together_leave_root_a_reserve() {
     assert!(before > 7000);
     assert_eq!(world.pm.programs.table.queued_signals(), 1);
 }
+
+#[test]
+fn processes_are_counted_by_user_with_zombies_and_follow_setuid() {
+    let mut world = World::new();
+    let (_, thread) = world.user(1000, 1000);
+    world.write(thread, BUFFER, &[3, 3]);
+    assert_eq!(world.call(thread, nr::SETRLIMIT, &[6, BUFFER]), DONE);
+    let children: Vec<_> = (0..2).map(|_| world.fork(thread)).collect();
+    assert_eq!(world.call(thread, nr::FORK, &[]), failed(Errno::EAGAIN));
+    assert_eq!(world.call(children[0].1, nr::EXIT_GROUP, &[0]), None);
+    assert_eq!(world.call(thread, nr::FORK, &[]), failed(Errno::EAGAIN), "a zombie counts");
+    assert!(matches!(world.call(thread, nr::WAIT4, &[children[0].0, 0, 0, 0]), Some(Ok(_)) | None));
+    let (_, root) = world.fork(world.init);
+    assert_eq!(world.pm.programs.table.threads_of_user(1000), 2);
+    assert_eq!(world.call(root, nr::SETUID, &[1000]), DONE);
+    assert_eq!(world.pm.programs.table.threads_of_user(1000), 3);
+    assert_eq!(world.call(thread, nr::FORK, &[]), failed(Errno::EAGAIN));
+}

@@ -244,7 +244,7 @@ fn free_entries_and_ids_are_used_again_once() {
 }
 
 #[test]
-fn children_are_in_order_of_their_age_before_and_after() {
+fn children_are_reported_in_the_order_in_which_they_ended_before_and_after() {
     for restarts in [0, 1] {
         let mut world = World::new();
         let init = world.init;
@@ -258,7 +258,7 @@ fn children_are_in_order_of_their_age_before_and_after() {
         for child in [third, second] {
             world.call(child, nr::EXIT_GROUP, &[0]);
         }
-        for pid in [second_pid, third_pid] {
+        for pid in [third_pid, second_pid] {
             assert_eq!(world.call(init, nr::WAIT4, &[u64::MAX, 0, 0, 0]), Some(Ok(pid)));
         }
     }

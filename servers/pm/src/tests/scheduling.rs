@@ -276,7 +276,7 @@ fn niceness_is_clamped_and_chooses_the_queue_of_time_shared_threads() {
         world.told();
         assert_eq!(world.call(child, nr::SETPRIORITY, &[0, 0, nice as u64]), DONE);
         let fixed = scheduled(real_time, REAL_TIME + 3, FOR_EVER);
-        assert_eq!(world.told(), [scheduled(child, queue, 10_000), scheduled(second, queue, 10_000), fixed]);
+        assert_eq!(world.told(), [scheduled(child, queue, 10_000), fixed, scheduled(second, queue, 10_000)]);
         assert_eq!(world.call(child, nr::GETPRIORITY, &[0, 0]), Some(Ok(shown)), "nice {nice}");
     }
 }
