@@ -10,7 +10,7 @@ int main(int argc, char **argv)
     mrt_sval_t values = {0};
     mrt_istat_t statistics = {0};
     mrt_iattr_t every_tick = {.period = 1, .task = MRT_NOPROC, .watchdog = MRT_NOPROC, .priority = 1, .irqtype = SOFTIRQ | TDIRQ};
-    if (argc < 2 || mrt_RTstart(200, 1000) || mrt_setiattr(SKINK_RT_IRQS - 1, &every_tick))
+    if (argc < 2 || mrt_RTstart(1000, 1000) || mrt_setiattr(SKINK_RT_IRQS - 1, &every_tick))
         return 1;
     pid_t pid = fork();
     if (pid == 0) {

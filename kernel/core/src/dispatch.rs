@@ -48,18 +48,22 @@ fn resume<M: Machine>(kernel: &mut Kernel, m: &mut M, slot: usize) {
     }
 }
 
-/// Does what is due at `now` (ticks).
+/// Deadlines that expire in one turn. The timer, armed for the next one, comes again at once: interrupts are taken in between.
+const ALARMS_AT_ONCE: usize = 4;
+
+/// Does what is due at `now` (ticks), or the first of it.
 fn expire_alarms<M: Machine>(node: &mut Node, m: &mut M, now: u64) {
-    while let Some(expired) = node.alarms.expire(now) {
-        match expired {
-            (slot::RS, Kind::Alarm) => critical::remind_rs(node, m, now),
-            (slot, Kind::Alarm) => {
+    for _ in 0..ALARMS_AT_ONCE {
+        match node.alarms.expire(now) {
+            None => break,
+            Some((slot::RS, Kind::Alarm)) => critical::remind_rs(node, m, now),
+            Some((slot, Kind::Alarm)) => {
                 notify::post(node, m, slot, slot::CLOCK, Endpoint::CLOCK);
                 if let queue @ 1.. = node.threads[slot].alarm_queue {
                     donate::donate_along(node, queue, slot);
                 }
             }
-            (slot, Kind::Futex) => futex::futex_time_is_up(node, slot),
+            Some((slot, Kind::Futex)) => futex::futex_time_is_up(node, slot),
         }
     }
 }

@@ -22,6 +22,8 @@ use kernel_core::{
 
 /// More pages than this, and all translations are forgotten instead of one after the other.
 const INVALIDATE_AT_ONCE: u64 = 32;
+/// Tables of the last level given back at once.
+const TABLES_AT_ONCE: usize = 32;
 /// Rights of the upper levels.
 const TABLE: u64 = bit::PRESENT | bit::WRITE | bit::USER;
 /// Top-level entries of user addresses.
@@ -73,8 +75,8 @@ impl Spaces {
         Ok(())
     }
 
-    /// Gives tables of a space back: those of the first GiB that has any from the one with the number `from` on. → the number to go on with;
-    /// `None`: there are no more, the space is gone.
+    /// Gives back some tables of a space, of addresses from `from` times 2 MiB on: the next few, or one that has become empty. → where to go
+    /// on; `None`: the space is gone.
     pub fn destroy(&mut self, frames: &mut Frames, space: Space, from: u64) -> Option<u64> {
         let root = self.root(space);
         if root == self.kernel_root {
@@ -83,25 +85,34 @@ impl Spaces {
         if root == self.loaded {
             self.load_root(self.kernel_root);
         }
-        let (first, mut inner) = (from as usize / FRAME_WORDS, from as usize % FRAME_WORDS);
-        for at in first..USER_ENTRIES {
-            while let Some(upper) = present(root, at) {
-                match (inner..FRAME_WORDS).find_map(|inner| Some((inner, present(upper, inner)?))) {
-                    Some((found, table)) => {
-                        (0..FRAME_WORDS)
-                            .filter_map(|leaf| present(table, leaf))
-                            .for_each(|leaf| frames.give_back(leaf));
-                        release(frames, upper, found);
-                        return Some((at * FRAME_WORDS + found) as u64);
-                    }
-                    None => release(frames, root, at),
-                }
-            }
-            inner = 0;
+        let at_level = |level: u32| index(from * LARGE_PAGE_BYTES, level);
+        let (mut upper, mut table, mut level) = (root, root, 3);
+        while level > 1
+            && let Some(lower) = present(table, at_level(level))
+        {
+            (upper, table, level) = (table, lower, level - 1);
         }
-        self.roots[number(space)] = self.kernel_root;
-        frames.give_back(root);
-        None
+        let end = if level == 3 { USER_ENTRIES } else { FRAME_WORDS };
+        match first_present(table, at_level(level), end) {
+            Some(at) if level == 1 => {
+                let next = at..(at + TABLES_AT_ONCE).min(end);
+                next.for_each(|at| release(frames, table, at));
+                Some(from)
+            }
+            Some(at) => {
+                let shift = 9 * (level - 1);
+                Some(((from >> shift) + (at - at_level(level)) as u64) << shift)
+            }
+            None if level < 3 => {
+                release(frames, upper, at_level(level + 1));
+                Some(from)
+            }
+            None => {
+                self.roots[number(space)] = self.kernel_root;
+                frames.give_back(root);
+                None
+            }
+        }
     }
 
     /// Maps `pages` frames from `frame` on, filled with zeros before if the flags say so.
@@ -336,8 +347,19 @@ fn present(table: u64, at: usize) -> Option<u64> {
     (entry & bit::PRESENT != 0).then_some(entry & bit::FRAME)
 }
 
-/// Gives back the table that an entry leads to; nothing is below it any more.
+/// The first entry from `first` on that leads to a table; none before `first` in its block of eight does. Most tables are nearly empty.
+fn first_present(table: u64, first: usize, end: usize) -> Option<usize> {
+    const BLOCK: usize = 8;
+    let entries = |block: usize| block * BLOCK..(block + 1) * BLOCK;
+    let is_used = |block: &usize| entries(*block).fold(0, |all, at| all | read(table, at)) & bit::PRESENT != 0;
+    let block = (first / BLOCK..end / BLOCK).find(is_used)?;
+    entries(block).find(|&at| present(table, at).is_some())
+}
+
+/// Gives back the table that an entry leads to, if there is one; nothing is below it any more.
 fn release(frames: &mut Frames, table: u64, at: usize) {
-    frames.give_back(read(table, at) & bit::FRAME);
-    write(table, at, 0);
+    if let Some(lower) = present(table, at) {
+        frames.give_back(lower);
+        write(table, at, 0);
+    }
 }

@@ -2,8 +2,8 @@
 //!
 //! Compare and sleep happen in one entry of the kernel, so no wake-up between them is lost. A private futex is an address in a space; a
 //! shared one is a physical address too, so that processes find each other over shared memory, and threads of one space over a copied
-//! page. Both kinds hang in buckets by the offset in the page, which all their keys have in common: real-time waiters by priority, then the
-//! others in order of arrival. Neighbours: `futex_pi` (those with inheritance), `route` (calls arrive), `alarm` (time limits), `life` (interruption and death).
+//! page. Waiters hang in buckets: real-time ones by priority, then the others in order of arrival. Walks along a bucket are preempted by
+//! interrupts. Neighbours: `inheriting`, `node::futexes` (buckets), `route` (calls arrive), `alarm` (time limits), `life` (interruption and death).
 
 pub mod inheriting;
 
@@ -12,7 +12,7 @@ use crate::{
     thread::state::BlockedOn, time::alarm, time::alarm::Kind,
 };
 
-use abi::Errno;
+use abi::{Errno, endpoint::SLOTS};
 
 /// Operations and flags (linux/futex.h).
 mod operation {
@@ -52,8 +52,8 @@ pub fn futex<M: Machine>(node: &mut Node, m: &mut M, words: [u64; 6]) -> Result<
             let deadline_ns = deadline_at(node, m, limit, realtime)?;
             futex_wait(node, m, key, value as u32, deadline_ns, value_3 as u32)
         }
-        operation::WAKE => futex_wake(node, key, count, ALL_BITS),
-        operation::WAKE_BITSET => futex_wake(node, key, count, value_3 as u32),
+        operation::WAKE => futex_wake(node, m, key, count, ALL_BITS),
+        operation::WAKE_BITSET => futex_wake(node, m, key, count, value_3 as u32),
         operation::REQUEUE | operation::CMP_REQUEUE | operation::CMP_REQUEUE_PI => {
             let target = futex_key(node, m, node.current(), address_2, shared)?;
             let expected = (number != operation::REQUEUE).then_some(value_3 as u32);
@@ -167,31 +167,88 @@ pub fn futex_time_is_up(node: &mut Node, slot: usize) {
     end_futex_wait(node, slot, if is_sleep { Ok(0) } else { Err(Errno::ETIMEDOUT) });
 }
 
+/// What a walk does between two preemption points, in steps past a waiter.
+const STEPS_AT_ONCE: u32 = 48;
+/// To end a wait, or to move a waiter, takes as long as so many.
+const CHANGE_STEPS: u32 = 8;
+
+/// A walk of the caller over the waiters of a futex, which interrupts preempt. Waiters that come meanwhile may be met too; so the number
+/// that is woken or moved is limited by the number of threads. `Thread::progress` keeps both numbers.
+struct Walk {
+    walker: usize,
+    key: Key,
+    bits: u32,
+    next: usize,
+    steps: u32,
+    woken: u64,
+    moved: u64,
+}
+
+/// `Thread::progress` of a walk: it has begun; waiters moved; waiters woken.
+const BEGUN: u64 = 1 << 63;
+const MOVED_SHIFT: u32 = 16;
+
+impl Walk {
+    fn has_begun(node: &Node) -> bool {
+        node.threads[node.caller()].progress != 0
+    }
+
+    fn begin(node: &Node, key: Key, bits: u32) -> Walk {
+        let walker = node.caller();
+        let next = if Walk::has_begun(node) { node.futexes.resume(key, walker) } else { node.futexes.first(key) };
+        let progress = node.threads[walker].progress & !BEGUN;
+        let (woken, moved) = (progress & ((1 << MOVED_SHIFT) - 1), progress >> MOVED_SHIFT);
+        Walk { walker, key, bits, next, steps: 0, woken, moved }
+    }
+
+    /// The next waiter that shares a bit. It may leave the bucket.
+    fn next<M: Machine>(&mut self, node: &mut Node, m: &mut M) -> Result<Option<usize>, Stop> {
+        while self.next != 0 {
+            if self.steps >= STEPS_AT_ONCE && m.interrupt_pending() {
+                node.futexes.suspend(self.walker, self.next);
+                node.threads[self.walker].progress = BEGUN | self.moved << MOVED_SHIFT | self.woken;
+                return Err(Stop::Preempted);
+            }
+            self.steps = self.steps % STEPS_AT_ONCE + 1;
+            let slot = self.next;
+            let waiter = &node.threads[slot];
+            self.next = waiter.next as usize;
+            if self.key.is(Key::of(waiter)) && waiter.futex_bits & self.bits != 0 {
+                self.steps += CHANGE_STEPS;
+                return Ok(Some(slot));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// So many threads may wait.
+fn limit_of(count: i32) -> u64 {
+    count.clamp(0, SLOTS as i32) as u64
+}
+
 /// Wakes at most `count` waiters that share a bit (Linux wakes one for a count of 0 or less, too). → number.
-fn futex_wake(node: &mut Node, key: Key, count: i32, bits: u32) -> Result<u64, Stop> {
+fn futex_wake<M: Machine>(node: &mut Node, m: &mut M, key: Key, count: i32, bits: u32) -> Result<u64, Stop> {
     if bits == 0 {
         return Err(Errno::EINVAL.into());
     }
-    let mut woken = 0;
-    let mut slot = node.futexes.first(key);
-    while slot != 0 && woken < count.max(1) as u64 {
-        let next = node.threads[slot].next as usize;
-        if key.is(Key::of(&node.threads[slot])) && node.threads[slot].futex_bits & bits != 0 {
-            if waits_to_be_requeued(node, slot) {
-                return Err(Errno::EINVAL.into());
-            }
-            end_futex_wait(node, slot, Ok(0));
-            woken += 1;
+    let mut walk = Walk::begin(node, key, bits);
+    while walk.woken < limit_of(count.max(1))
+        && let Some(slot) = walk.next(node, m)?
+    {
+        if waits_to_be_requeued(node, slot) {
+            return Err(Errno::EINVAL.into());
         }
-        slot = next;
+        end_futex_wait(node, slot, Ok(0));
+        walk.woken += 1;
     }
-    Ok(woken)
+    Ok(walk.woken)
 }
 
 /// `FutexWake (endpoint, address, count)`: wakes waiters of a shared futex in the space of a thread. → number.
 pub fn wake_futex_of<M: Machine>(node: &mut Node, m: &mut M, slot: usize, words: [u64; 2]) -> Result<u64, Stop> {
     let key = futex_key(node, m, slot, words[0], true)?;
-    futex_wake(node, key, words[1] as i32, ALL_BITS)
+    futex_wake(node, m, key, words[1] as i32, ALL_BITS)
 }
 
 /// Wakes `count` waiters of the first futex and makes up to `limit` others wait for the second. → woken and, when a value was
@@ -207,23 +264,20 @@ fn futex_requeue<M: Machine>(
     if count < 0 || limit < 0 || inherits && count != 1 {
         return Err(Errno::EINVAL.into());
     }
-    if let Some(expected) = expected
+    if let Some(expected) = expected.filter(|_| !Walk::has_begun(node))
         && futex_word(node, m, source.address())? != expected
     {
         return Err(Errno::EAGAIN.into());
     }
-    let (mut woken, mut moved) = (0, 0);
-    let mut next = node.futexes.first(source);
-    while next != 0 && (woken < count || moved < limit) {
-        let slot = next;
-        next = node.threads[slot].next as usize;
-        if !source.is(Key::of(&node.threads[slot])) {
-            continue;
-        }
-        let is_first = woken < count;
+    let mut walk = Walk::begin(node, source, ALL_BITS);
+    while (walk.woken < limit_of(count) || walk.moved < limit_of(limit))
+        && let Some(slot) = walk.next(node, m)?
+    {
+        let is_first = walk.woken < limit_of(count);
         match inherits {
             _ if waits_to_be_requeued(node, slot) != inherits => return Err(Errno::EINVAL.into()),
             false if is_first => end_futex_wait(node, slot, Ok(0)),
+            false if source.is(target) => {}
             false => move_waiter(node, slot, target),
             true => match inheriting::lock_pi(node, m, slot, target, true) {
                 Ok(_) => end_futex_wait(node, slot, Ok(0)),
@@ -232,9 +286,9 @@ fn futex_requeue<M: Machine>(
                 Err(_) => break,
             },
         }
-        (woken, moved) = if is_first { (woken + 1, moved) } else { (woken, moved + 1) };
+        if is_first { walk.woken += 1 } else { walk.moved += 1 }
     }
-    Ok((woken + if expected.is_some() { moved } else { 0 }) as u64)
+    Ok(walk.woken + if expected.is_some() { walk.moved } else { 0 })
 }
 
 /// A waiter made its call to be moved to a futex with inheritance.

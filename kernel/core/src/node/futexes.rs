@@ -6,6 +6,8 @@ use abi::{layout::PAGE_BYTES, rt::SEMAPHORES};
 
 /// Lists of waiters.
 const BUCKETS: usize = 256;
+/// Buckets between those of the same address in one space and the next: odd, so that all are reached.
+const SPREAD: u64 = 31;
 /// Limit of futexes with inheritance that threads wait for at a time.
 const FUTEXES: usize = 128;
 /// Numbers of mutexes in `Inheritance`: the semaphores of MINIX4RT come first, then one that is none, then these.
@@ -35,6 +37,14 @@ impl Key {
         Key { space: waiter.space, address: waiter.futex_address, physical: waiter.futex_physical }
     }
 
+    fn bucket(self) -> usize {
+        let number = match self.physical {
+            0 => self.address / 4 + self.address / PAGE_BYTES + self.space.0 as u64 * SPREAD,
+            _ => self.address % PAGE_BYTES / 4,
+        };
+        number as usize % BUCKETS
+    }
+
     /// Its address in its space.
     pub fn address(self) -> u64 {
         self.address
@@ -57,24 +67,35 @@ impl Key {
     }
 }
 
-/// All waiters. Both kinds of futex hang in buckets by the offset in the page, which all their keys have in common.
+/// All waiters. Shared futexes hang in buckets by the offset in the page, which all their keys have in common; private ones, which no other
+/// space can name, by space and address.
 #[derive(Debug)]
 pub struct Futexes {
     buckets: [List; BUCKETS],
     keys: [Key; FUTEXES],
+    /// The walk that was preempted last: by the thread in which slot, and the waiter it goes on with.
+    walker: u16,
+    cursor: u16,
 }
 
 impl Futexes {
     /// No waiters. All bytes zero.
-    pub const NEW: Futexes = Futexes { buckets: [List::EMPTY; BUCKETS], keys: [Key::UNKNOWN; FUTEXES] };
-
-    fn bucket(&mut self, address: u64) -> &mut List {
-        &mut self.buckets[(address % PAGE_BYTES) as usize / 4 % BUCKETS]
-    }
+    pub const NEW: Futexes =
+        Futexes { buckets: [List::EMPTY; BUCKETS], keys: [Key::UNKNOWN; FUTEXES], walker: 0, cursor: 0 };
 
     /// The first thread in the bucket of a futex; 0: it is empty. `Thread::next` leads on.
-    pub fn first(&mut self, key: Key) -> usize {
-        self.bucket(key.address).first as usize
+    pub fn first(&self, key: Key) -> usize {
+        self.buckets[key.bucket()].first as usize
+    }
+
+    /// The thread with which the preempted walk of `walker` goes on: with the first, if another walk has been preempted since.
+    pub fn resume(&self, key: Key, walker: usize) -> usize {
+        if self.walker == walker as u16 { self.cursor as usize } else { self.first(key) }
+    }
+
+    /// Keeps the waiter with which a preempted walk goes on.
+    pub fn suspend(&mut self, walker: usize, next: usize) {
+        (self.walker, self.cursor) = (walker as u16, next as u16);
     }
 
     /// Puts a thread into the bucket of a futex: a real-time one by priority, another behind all.
@@ -82,16 +103,21 @@ impl Futexes {
         let thread = &mut threads[slot];
         thread.futex_address = key.address;
         thread.futex_physical = key.physical;
+        thread.futex_bucket = key.bucket() as u8;
+        let bucket = &mut self.buckets[key.bucket()];
         if thread.queue < FIRST_SHARED {
-            self.bucket(key.address).insert_by_queue(threads, slot as u16);
+            bucket.insert_by_queue(threads, slot as u16);
         } else {
-            self.bucket(key.address).push_back(threads, slot as u16);
+            bucket.push_back(threads, slot as u16);
         }
     }
 
     /// Takes a thread out of its bucket.
     pub fn leave(&mut self, threads: &mut Threads, slot: usize) {
-        self.bucket(threads[slot].futex_address).remove(threads, slot as u16);
+        if self.cursor == slot as u16 {
+            self.cursor = threads[slot].next;
+        }
+        self.buckets[threads[slot].futex_bucket as usize].remove(threads, slot as u16);
     }
 
     /// The numbers of the mutexes that may stand for a futex with inheritance.

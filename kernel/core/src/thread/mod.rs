@@ -110,6 +110,8 @@ pub struct Thread {
     pub(crate) futex_address: u64,
     /// Futex: physical address of a shared one, else 0.
     pub(crate) futex_physical: u64,
+    /// Futex: the bucket in which it waits.
+    pub(crate) futex_bucket: u8,
     /// Real-time queue of what its alarm is for; 0: none.
     pub(crate) alarm_queue: u8,
     /// Its Linux id; 0: none.
@@ -158,6 +160,7 @@ impl Thread {
         futex_bits: 0,
         futex_address: 0,
         futex_physical: 0,
+        futex_bucket: 0,
         alarm_queue: 0,
         tid: 0,
         grants: (0, 0),

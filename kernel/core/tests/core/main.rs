@@ -6,6 +6,7 @@ mod model;
 mod pair;
 mod world;
 
+mod bounds;
 mod copies;
 mod enforcement;
 mod exhaustive;
