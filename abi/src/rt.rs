@@ -5,6 +5,8 @@
 //! it with `KernelCall::RtControl`. *Kernel calls* are for real-time processes, made by `syscall` with a number of `call`;
 //! [`call::SET2RT`] alone is for ordinary ones. Results are negative errors, of `error` or Linux's. All fields of structures are 64 bits.
 
+use zerocopy::FromZeros;
+
 /// Number of the routed call of the system calls.
 pub const SYSTEM_CALL: u32 = crate::linux::nr::SKINK_MRT;
 
@@ -274,7 +276,7 @@ pub const MESSAGE_WORDS: usize = 4;
 
 /// Properties of a message that `RCV` received, as the C library returns them.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, FromZeros)]
 #[allow(missing_docs)]
 pub struct MrtHeader {
     pub source_pid: i64,
@@ -294,7 +296,7 @@ pub struct MrtHeader {
 
 /// Values of the system.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, FromZeros)]
 #[allow(missing_docs)]
 pub struct SystemValues {
     pub flags: u64,
@@ -312,7 +314,7 @@ pub struct SystemValues {
 
 /// Statistics of the system.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, FromZeros)]
 #[allow(missing_docs)]
 pub struct SystemStatistics {
     pub scheds: u64,
@@ -328,7 +330,7 @@ pub struct SystemStatistics {
 
 /// Attributes of a process.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, FromZeros)]
 pub struct ProcessAttributes {
     /// `P_PERIODIC`; `P_REALTIME` is read only.
     pub flags: u64,
@@ -350,7 +352,7 @@ pub struct ProcessAttributes {
 
 /// Statistics of a process.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, FromZeros)]
 #[allow(missing_docs)]
 pub struct ProcessStatistics {
     pub scheds: u64,
@@ -368,7 +370,7 @@ pub struct ProcessStatistics {
 
 /// Internals of a process.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, FromZeros)]
 pub struct ProcessInternals {
     /// Number of its virtual timers.
     pub vt: u64,
@@ -382,7 +384,7 @@ pub struct ProcessInternals {
 
 /// Attributes of an interrupt descriptor.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, FromZeros)]
 pub struct IrqAttributes {
     /// In ticks, if timer-driven.
     pub period: u64,
@@ -400,7 +402,7 @@ pub struct IrqAttributes {
 
 /// Statistics of an interrupt descriptor.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, FromZeros)]
 #[allow(missing_docs)]
 pub struct IrqStatistics {
     pub count: u64,
@@ -418,7 +420,7 @@ pub struct IrqStatistics {
 
 /// Internals of an interrupt descriptor.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, FromZeros)]
 pub struct IrqInternals {
     /// Its number.
     pub irq: u64,
@@ -432,7 +434,7 @@ pub struct IrqInternals {
 
 /// Attributes of a semaphore.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, FromZeros)]
 pub struct SemaphoreAttributes {
     /// Initial value; when read: present value.
     pub value: i64,
@@ -446,7 +448,7 @@ pub struct SemaphoreAttributes {
 
 /// Statistics of a semaphore.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, FromZeros)]
 #[allow(missing_docs)]
 pub struct SemaphoreStatistics {
     pub ups: u64,
@@ -457,7 +459,7 @@ pub struct SemaphoreStatistics {
 
 /// Internals of a semaphore.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, FromZeros)]
 pub struct SemaphoreInternals {
     /// Its id.
     pub index: u64,
@@ -469,7 +471,7 @@ pub struct SemaphoreInternals {
 
 /// Statistics of a message queue.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, FromZeros)]
 #[allow(missing_docs)]
 pub struct QueueStatistics {
     /// Messages that found a waiting receiver.

@@ -8,20 +8,14 @@
 
 use crate::{
     FastSwitch, Frame, Machine, Space, Thread, calls, dispatch, dispatch::Next, interrupts, ipc::fast_path,
-    ipc::in_memory, ipc::message, ipc::report, life, linux::route, memory::copy::CHUNK_BYTES, node::Node,
-    probes::tracing, rooms::Kernel, rooms::minix4rt, rooms::minix4rt::Minix4rt, rooms::port_ways, thread::state::Hold,
-    vector::GENERAL_PROTECTION,
+    ipc::in_memory, ipc::message, ipc::report, life, linux::route, memory::copy::CHUNK_BYTES, probes::tracing,
+    rooms::Kernel, rooms::minix4rt, rooms::port_ways, thread::state::Hold, vector::GENERAL_PROTECTION,
 };
 
 use abi::{Endpoint, Name, call::KERNEL_CALLS, call::NATIVE, endpoint::SERVICE_SLOTS, privilege::Privileges};
 
 impl Kernel {
-    /// A kernel without threads: all bytes zero, to be made ready by `boot`.
-    pub const fn new() -> Kernel {
-        Kernel { node: Node::NEW, mrt: Minix4rt::NEW }
-    }
-
-    /// Makes it ready. Called once, before anything else.
+    /// Makes a kernel without threads, all of whose bytes are zero, ready. Called once, before anything else.
     pub fn boot<M: Machine>(&mut self, m: &mut M) {
         self.node.threads.start(m.ticks());
         self.node.timer.disarm();

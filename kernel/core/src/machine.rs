@@ -7,10 +7,11 @@
 use crate::Frame;
 
 use abi::{Errno, Message, info::KernelInfo, layout::USER_END, registers::EXTENDED_BYTES, trace::Record};
+use zerocopy::FromZeros;
 
 /// An address space of the node: an index below `layout::SPACES`. The spaces of the services that the kernel starts
 /// itself have the number of their slot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromZeros)]
 pub struct Space(pub u16);
 
 /// `EFAULT` unless all of the range is user memory.

@@ -20,6 +20,7 @@ mod waiters;
 pub use semaphore::{Flags, Semaphore};
 
 use waiters::Waiters;
+use zerocopy::FromZeros;
 
 /// No thread, no semaphore.
 pub const NONE: u16 = u16::MAX;
@@ -27,7 +28,8 @@ pub const NONE: u16 = u16::MAX;
 pub const NOTHING: u8 = u8::MAX;
 
 /// What a thread waits for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, FromZeros)]
+#[repr(u8)]
 pub enum Wait {
     /// Nothing here.
     #[default]
@@ -58,7 +60,7 @@ pub enum Refusal {
 }
 
 /// One thread, as far as it is of interest here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, FromZeros)]
 struct Task {
     base: u8,
     effective: u8,
@@ -88,19 +90,6 @@ impl Task {
         clients: Waiters::NONE,
         inherits: false,
     };
-
-    /// All bytes zero.
-    const ZERO: Task = Task {
-        base: 0,
-        effective: 0,
-        donated: 0,
-        waits: Wait::No,
-        next: 0,
-        previous: 0,
-        held: 0,
-        clients: Waiters::ZERO,
-        inherits: false,
-    };
 }
 
 /// Whom a change of an effective priority is told to.
@@ -112,18 +101,13 @@ pub trait Scheduler {
 }
 
 /// All threads and semaphores.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, FromZeros)]
 pub struct RealTime<const THREADS: usize, const SEMAPHORES: usize> {
     tasks: [Task; THREADS],
     semaphores: [Semaphore; SEMAPHORES],
 }
 
 impl<const THREADS: usize, const SEMAPHORES: usize> RealTime<THREADS, SEMAPHORES> {
-    /// All bytes zero, to be made ready by `start`: such a table costs no space in an image.
-    pub const fn zeroed() -> Self {
-        RealTime { tasks: [Task::ZERO; THREADS], semaphores: [Semaphore::ZERO; SEMAPHORES] }
-    }
-
     /// No semaphores, and threads of the worst priority.
     pub fn start(&mut self) {
         self.tasks.fill(Task::NEW);

@@ -6,9 +6,10 @@ use crate::{
 };
 
 use core::ops::Range;
+use zerocopy::FromZeros;
 
 /// How a semaphore behaves.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, FromZeros)]
 pub struct Flags {
     /// Waiters are woken by priority, else in order of arrival.
     pub by_priority: bool,
@@ -21,7 +22,7 @@ pub struct Flags {
 }
 
 /// Counters since the allocation.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, FromZeros)]
 pub struct Statistics {
     /// Ups.
     pub ups: u64,
@@ -32,7 +33,7 @@ pub struct Statistics {
 }
 
 /// One semaphore.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, FromZeros)]
 pub struct Semaphore {
     /// As allocated, plus ups, minus downs: a negative value's magnitude is the number of waiters.
     pub value: i32,
@@ -71,9 +72,6 @@ impl Semaphore {
         next_held: NONE,
         waiters: Waiters::NONE,
     };
-
-    pub(super) const ZERO: Semaphore =
-        Semaphore { creator: 0, owner: 0, next_held: 0, waiters: Waiters::ZERO, ..Semaphore::FREE };
 
     /// Returns true when it has a creator.
     pub fn is_allocated(&self) -> bool {

@@ -3,6 +3,7 @@
 use crate::inheritance::{semaphore::Down, *};
 
 use std::vec::Vec;
+use zerocopy::FromZeros;
 
 pub(super) const THREADS: usize = 4;
 pub(super) const MUTEXES: usize = 3;
@@ -30,7 +31,7 @@ impl Scheduler for Log {
 
 /// Thread `n` has base priority `10 + n`, and inherits priorities.
 pub(super) fn without_semaphores() -> Small {
-    let mut all = Small::zeroed();
+    let mut all = Small::new_zeroed();
     all.start();
     let log = &mut Log::default();
     for thread in 0..THREADS as u16 {

@@ -1,9 +1,10 @@
 //! Lists of waiting threads, linked through the threads themselves.
 
 use crate::{inheritance::NONE, inheritance::NOTHING, inheritance::Task};
+use zerocopy::FromZeros;
 
 /// First and last of a list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, FromZeros)]
 pub(super) struct Waiters {
     first: u16,
     last: u16,
@@ -11,7 +12,6 @@ pub(super) struct Waiters {
 
 impl Waiters {
     pub const NONE: Waiters = Waiters { first: NONE, last: NONE };
-    pub const ZERO: Waiters = Waiters { first: 0, last: 0 };
 
     /// The one to be woken next.
     pub fn first(&self) -> Option<u16> {

@@ -16,7 +16,7 @@ use abi::{
     Endpoint, Errno, call::NO_QUANTUM, call::REAL_TIME, endpoint::FIRST_SERVICE, endpoint::SERVICE_SLOTS,
     endpoint::SLOTS, endpoint::slot, privilege::Privileges, registers::Registers,
 };
-use zerocopy::IntoBytes;
+use zerocopy::{FromZeros, IntoBytes};
 
 /// `SpaceSet`: no space.
 const NO_SPACE: u64 = u64::MAX;
@@ -57,7 +57,7 @@ fn occupy<M: Machine>(node: &mut Node, m: &mut M, slot: usize, base_queue: u8) {
         privileges: abi::endpoint::APPLICATIONS_BIT as u8,
         senders: thread.senders,
         wanted: thread.wanted,
-        ..Thread::FREE
+        ..Thread::new_zeroed()
     };
     thread.set_quantum(quantum);
 }

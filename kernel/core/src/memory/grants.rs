@@ -20,7 +20,7 @@ pub fn set_grants(node: &mut Node, address: u64, entries: u64) -> Result<u64, Er
     }
     check_range(address, entries * ENTRY_BYTES)?;
     let caller = node.caller();
-    node.threads[caller].grants = (address, entries);
+    node.threads[caller].grants = [address, entries];
     Ok(0)
 }
 
@@ -52,7 +52,7 @@ pub fn granted<M: Machine>(
 
 /// The valid entry with this number. `EPERM`: there is none.
 fn grant_entry<M: Machine>(node: &mut Node, m: &mut M, granter: usize, grant: GrantId) -> Result<GrantEntry, Stop> {
-    let (table, entries) = node.threads[granter].grants;
+    let [table, entries] = node.threads[granter].grants;
     if grant.index() as u64 >= entries {
         return Err(Errno::EPERM.into());
     }

@@ -4,9 +4,10 @@
 //! of their arrival. Neighbours: `interrupts` (records and delivers), `dispatch` (runs deferred work).
 
 use crate::node::lines::LINES;
+use zerocopy::FromZeros;
 
 /// What waits.
-#[derive(Debug)]
+#[derive(Debug, FromZeros)]
 pub struct Deferred {
     /// Lines that have fired, in order; each at most once.
     recorded: [u8; LINES],
@@ -18,10 +19,6 @@ pub struct Deferred {
 }
 
 impl Deferred {
-    /// Nothing waits. All bytes zero.
-    pub const NEW: Deferred =
-        Deferred { recorded: [0; LINES], first: 0, count: 0, is_recorded: [0; LINES / 64], clock: false };
-
     /// Returns the recorded lines below 64, as bits.
     pub fn low_lines(&self) -> u64 {
         self.is_recorded[0]

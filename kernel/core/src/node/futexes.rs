@@ -3,6 +3,7 @@
 use crate::{Space, Thread, priority::FIRST_SHARED, sched::Threads, thread::list::List};
 
 use abi::{layout::PAGE_BYTES, rt::SEMAPHORES};
+use zerocopy::FromZeros;
 
 /// Lists of waiters.
 const BUCKETS: usize = 256;
@@ -15,7 +16,7 @@ pub const FIRST: usize = SEMAPHORES + 1;
 pub const MUTEXES: usize = FIRST + FUTEXES;
 
 /// Identifies a futex.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromZeros)]
 pub struct Key {
     space: Space,
     address: u64,
@@ -69,7 +70,7 @@ impl Key {
 
 /// All waiters. Shared futexes hang in buckets by the offset in the page, which all their keys have in common; private ones, which no other
 /// space can name, by space and address.
-#[derive(Debug)]
+#[derive(Debug, FromZeros)]
 pub struct Futexes {
     buckets: [List; BUCKETS],
     keys: [Key; FUTEXES],
@@ -79,10 +80,6 @@ pub struct Futexes {
 }
 
 impl Futexes {
-    /// No waiters. All bytes zero.
-    pub const NEW: Futexes =
-        Futexes { buckets: [List::EMPTY; BUCKETS], keys: [Key::UNKNOWN; FUTEXES], walker: 0, cursor: 0 };
-
     /// The first thread in the bucket of a futex; 0: it is empty. `Thread::next` leads on.
     pub fn first(&self, key: Key) -> usize {
         self.buckets[key.bucket()].first as usize

@@ -3,6 +3,7 @@
 //! Neighbours: `interrupts` (the calls, and the machine's masks).
 
 use abi::Errno;
+use zerocopy::FromZeros;
 
 /// Lines (legacy and message-signalled) of one node.
 pub const LINES: usize = 256;
@@ -10,7 +11,7 @@ pub const LINES: usize = 256;
 const HOOKS: usize = 64;
 
 /// A driver's hold on a line.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, FromZeros)]
 pub struct Hook {
     /// Slot of the driver; 0: the hook is unused.
     pub owner: u16,
@@ -25,15 +26,12 @@ pub struct Hook {
 }
 
 /// All hooks.
-#[derive(Debug)]
+#[derive(Debug, FromZeros)]
 pub struct Lines {
     hooks: [Hook; HOOKS],
 }
 
 impl Lines {
-    /// None. All bytes zero.
-    pub const NEW: Lines = Lines { hooks: [Hook { owner: 0, line: 0, bit: 0, reenable: false, closed: false }; HOOKS] };
-
     fn on_line(&self, line: usize) -> impl Iterator<Item = &Hook> {
         self.hooks.iter().filter(move |hook| hook.owner != 0 && hook.line as usize == line)
     }

@@ -19,12 +19,13 @@ use abi::{
     Endpoint, Errno, endpoint::APPLICATIONS_BIT, endpoint::SERVICE_SLOTS, endpoint::SLOTS, endpoint::slot,
     layout::SPACES, linux::NUMBERS, privilege::Privileges,
 };
+use zerocopy::FromZeros;
 
 /// Priorities of all threads, the semaphores of MINIX4RT, and the futexes with inheritance.
 pub type Inheritance = RealTime<SLOTS, MUTEXES>;
 
 /// All state of one CPU's microkernel.
-#[derive(Debug)]
+#[derive(Debug, FromZeros)]
 pub struct Node {
     pub threads: Threads,
     pub timer: Timer,
@@ -63,32 +64,6 @@ pub struct Node {
 }
 
 impl Node {
-    /// A node without threads: all bytes zero, to be made ready by `entry`.
-    pub const NEW: Node = Node {
-        threads: Threads::NEW,
-        timer: Timer::ZERO,
-        alarms: Alarms::NEW,
-        futexes: Futexes::NEW,
-        inheritance: Inheritance::zeroed(),
-        throttle: Throttle::NEW,
-        lines: Lines::NEW,
-        deferred_work: Deferred::NEW,
-        tracing: Tracing::NEW,
-        injection: Injection::NEW,
-        watch: Watch::NEW,
-        serving: 0,
-        interrupts_first: false,
-        delivered: 0,
-        interrupts: 0,
-        real_offset_ns: 0,
-        next_application: 0,
-        chunk_bytes: 0,
-        next_space: 0,
-        routes: [0; NUMBERS],
-        privileges: [Privileges { io_way: 0, ..Privileges::NONE }; SERVICE_SLOTS],
-        spaces: [0; SPACES],
-    };
-
     /// Slot of the thread that runs; the idle task's when no thread does.
     #[inline(always)]
     pub fn current(&self) -> usize {

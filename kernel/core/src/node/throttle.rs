@@ -2,11 +2,13 @@
 //!
 //! Neighbours: `boost::throttle` (asks, and lets them pause).
 
+use zerocopy::FromZeros;
+
 /// What they may use of a period, in percent, without a pause.
 const SHARE: u64 = 95;
 
 /// The period that runs, and the pause.
-#[derive(Debug)]
+#[derive(Debug, FromZeros)]
 pub struct Throttle {
     /// Begin of the period.
     since: u64,
@@ -17,9 +19,6 @@ pub struct Throttle {
 }
 
 impl Throttle {
-    /// No period. All bytes zero.
-    pub const NEW: Throttle = Throttle { since: 0, used: 0, until: 0 };
-
     /// Lets the next look end the period: a thread has changed its queue.
     pub fn end_period(&mut self) {
         self.since = 0;
@@ -57,7 +56,7 @@ mod tests {
 
     #[test]
     fn a_period_ends_when_it_has_lasted_or_a_queue_has_changed() {
-        let mut throttle = Throttle::NEW;
+        let mut throttle = Throttle::new_zeroed();
         throttle.begin_period(100, 0);
         assert_eq!([149, 150].map(|now| throttle.has_lasted(now, 50)), [false, true]);
         throttle.end_period();
@@ -66,7 +65,7 @@ mod tests {
 
     #[test]
     fn each_period_has_a_share_of_its_own() {
-        let mut throttle = Throttle::NEW;
+        let mut throttle = Throttle::new_zeroed();
         throttle.begin_period(1000, 500);
         assert!(!throttle.begin_period(2000, 500 + 949));
         assert!(throttle.begin_period(3000, 500 + 949 + 950));
@@ -75,7 +74,7 @@ mod tests {
 
     #[test]
     fn a_pause_lasts_until_its_end_and_is_told_once_more_then() {
-        let mut throttle = Throttle::NEW;
+        let mut throttle = Throttle::new_zeroed();
         assert_eq!(throttle.pause_end(0), None);
         throttle.pause(1000);
         assert_eq!(
@@ -86,7 +85,7 @@ mod tests {
 
     #[test]
     fn the_next_period_begins_at_the_end_of_the_pause_and_has_none() {
-        let mut throttle = Throttle::NEW;
+        let mut throttle = Throttle::new_zeroed();
         throttle.begin_period(0, 100);
         throttle.pause(1000);
         assert_eq!([1049, 1050].map(|now| throttle.has_lasted(now, 50)), [false, true]);

@@ -1,12 +1,14 @@
 //! The recent failures of vm and rs, and how often rs has left its alarm unheard. Neighbours: `ipc::critical`.
 
+use zerocopy::FromZeros;
+
 /// Failures that are forgiven within the window.
 const TRIES: u32 = 8;
 /// The window.
 const WINDOW_NS: u64 = 10_000_000_000;
 
 /// The failures of a service within a window.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, FromZeros)]
 struct Failures {
     /// Start of the window.
     since_ns: u64,
@@ -15,7 +17,7 @@ struct Failures {
 }
 
 /// What is remembered of vm and rs.
-#[derive(Debug)]
+#[derive(Debug, FromZeros)]
 pub struct Watch {
     failures: [Failures; 2],
     /// Reminders that rs has not heard; valid while its alarm is pending.
@@ -23,9 +25,6 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// No failures. All bytes zero.
-    pub const NEW: Watch = Watch { failures: [Failures { since_ns: 0, count: 0 }; 2], unheard: 0 };
-
     /// Counts a failure of vm, or of rs. Returns false when they are too many.
     pub fn forgives(&mut self, is_rs: bool, now_ns: u64) -> bool {
         let failures = &mut self.failures[is_rs as usize];

@@ -11,9 +11,10 @@ pub mod port_ways;
 
 use crate::node::Node;
 use minix4rt::Minix4rt;
+use zerocopy::FromZeros;
 
 /// The kernel of one CPU: the microkernel, and the state of the rooms that have some.
-#[derive(Debug)]
+#[derive(Debug, FromZeros)]
 pub struct Kernel {
     pub(crate) node: Node,
     pub(crate) mrt: Minix4rt,

@@ -15,12 +15,13 @@ use crate::{
 
 use abi::{endpoint::SLOTS, endpoint::slot};
 use core::ops::{Deref, DerefMut};
+use zerocopy::FromZeros;
 
 /// The ready queues of real-time threads, as bits.
 const REAL_TIME_QUEUES: u64 = (1 << SYSTEM_QUEUE) - 1;
 
 /// All threads, by slot, and which of them runs.
-#[derive(Debug)]
+#[derive(Debug, FromZeros)]
 pub struct Threads {
     table: [Thread; SLOTS],
     queues: Queues,
@@ -37,7 +38,7 @@ pub struct Threads {
 }
 
 /// The ready queues, and the threads that are ready without being in one.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, FromZeros)]
 pub struct Queues {
     /// Slot of the thread that runs; the idle task's when no thread does. In no queue.
     current: usize,
@@ -65,17 +66,6 @@ impl DerefMut for Threads {
 }
 
 impl Threads {
-    /// No threads. All bytes zero.
-    pub const NEW: Threads = Threads {
-        table: [Thread::FREE; SLOTS],
-        queues: Queues { current: 0, next_hint: 0, ready: 0, deferred: 0, lists: [List::EMPTY; QUEUES] },
-        fast_path_off: false,
-        observed: false,
-        switched_at: 0,
-        balanced_at: 0,
-        switches: 0,
-    };
-
     /// Begins with the idle task at `now` (ticks).
     pub fn start(&mut self, now: u64) {
         (self.switched_at, self.balanced_at) = (now, now);

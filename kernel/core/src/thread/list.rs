@@ -3,9 +3,10 @@
 //! Slot 0 (the SYSTEM task) is never in a list, so 0 ends one. All operations but `insert_by_queue` take constant time.
 
 use crate::Thread;
+use zerocopy::FromZeros;
 
 /// First and last thread of a list; zeros when it is empty.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromZeros)]
 pub(crate) struct List {
     /// Slot of the first.
     pub first: u16,

@@ -13,6 +13,7 @@ use crate::{Frame, Space, priority::KEEPS_TURN, thread::list::List, thread::stat
 
 use abi::{Endpoint, Message};
 use core::mem::offset_of;
+use zerocopy::FromZeros;
 
 /// What is to be done in a thread's name before it runs in user mode again, bits of `Thread::attention`: the lowest first.
 pub(crate) mod attention {
@@ -33,7 +34,8 @@ pub(crate) mod attention {
 }
 
 /// Where a thread's message is taken from and where the answer goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromZeros)]
+#[repr(u8)]
 pub(crate) enum MessageSource {
     /// In the registers, both ways.
     Native,
@@ -48,7 +50,7 @@ pub(crate) enum MessageSource {
 }
 
 /// One thread.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, FromZeros)]
 pub struct Thread {
     /// User registers while it does not run.
     pub frame: Frame,
@@ -117,7 +119,7 @@ pub struct Thread {
     /// Its Linux id; 0: none.
     pub(crate) tid: u32,
     /// Table of grants: address and number of entries.
-    pub(crate) grants: (u64, u64),
+    pub(crate) grants: [u64; 2],
     /// The message that is sent, for `MessageSource::Memory` and `MessageSource::Kernel`.
     pub(crate) outgoing: Message,
     /// The message of `MessageSource::Memory` that came in.
@@ -127,46 +129,6 @@ pub struct Thread {
 impl Thread {
     /// Distance of `messages` from `frame`, in bytes: for the entry code, which has the frame's address.
     pub const MESSAGES_FROM_FRAME: isize = offset_of!(Thread, messages) as isize - offset_of!(Thread, frame) as isize;
-
-    /// A free slot.
-    pub(crate) const FREE: Thread = Thread {
-        frame: Frame::ZERO,
-        endpoint: Endpoint(0),
-        state: State::READY,
-        form: MessageSource::Native,
-        attention: 0,
-        queue: 0,
-        base_queue: 0,
-        mrt: 0,
-        real_time: false,
-        privileges: 0,
-        space: Space(0),
-        next: 0,
-        previous: 0,
-        senders: List::EMPTY,
-        pending: [0; 2],
-        hooks: 0,
-        wanted: [0; 2],
-        progress: 0,
-        quantum: 0,
-        quantum_left: 0,
-        run_ticks: 0,
-        messages: 0,
-        dies_at: 0,
-        linux_call: 0,
-        denials: 0,
-        generation: 0,
-        expected: false,
-        futex_bits: 0,
-        futex_address: 0,
-        futex_physical: 0,
-        futex_bucket: 0,
-        alarm_queue: 0,
-        tid: 0,
-        grants: (0, 0),
-        outgoing: Message { source: Endpoint(0), label: 0, words: [0; 7] },
-        arrived: Message { source: Endpoint(0), label: 0, words: [0; 7] },
-    };
 
     /// Messages sent and received.
     pub fn messages(&self) -> u64 {

@@ -4,6 +4,7 @@
 //! the fast path asks each question by one comparison. Neighbours: `ipc`, `futex`, `life`, `sched` and the rooms change the state.
 
 use abi::Endpoint;
+use zerocopy::FromZeros;
 
 /// The event that a thread waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +33,7 @@ pub(crate) enum Continuation {
 }
 
 /// Why a thread does not run. All bytes zero: it runs, or waits for the CPU only.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, FromZeros)]
 pub(crate) struct State {
     /// The number of an event, and bits. 0: it runs, or waits for the CPU only.
     reasons: u32,
@@ -59,8 +60,6 @@ pub(crate) enum Hold {
 }
 
 impl State {
-    /// It runs, or waits for the CPU only.
-    pub const READY: State = State { reasons: 0, peer: Endpoint(0) };
     /// Not started, and without an address space.
     pub const NEW: State = State { reasons: Hold::Stopped as u32 | Hold::NoSpace as u32, peer: Endpoint(0) };
 

@@ -5,6 +5,7 @@
 use crate::{Machine, time::deadlines::Deadlines, time::timer::Timer};
 
 use abi::endpoint::SLOTS;
+use zerocopy::FromZeros;
 
 /// What happens at a deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,13 +19,10 @@ pub enum Kind {
 const KINDS: usize = 2;
 
 /// All deadlines of threads.
-#[derive(Debug)]
+#[derive(Debug, FromZeros)]
 pub struct Alarms(Deadlines<{ KINDS * SLOTS }>);
 
 impl Alarms {
-    /// None. All bytes zero.
-    pub const NEW: Alarms = Alarms(Deadlines::NEW);
-
     /// Sets the deadline of a thread, in ticks, and makes sure that the timer comes for it.
     pub fn set<M: Machine>(&mut self, timer: &mut Timer, m: &mut M, (slot, kind): (usize, Kind), deadline: u64) {
         self.0.set(kind as usize * SLOTS + slot, deadline);

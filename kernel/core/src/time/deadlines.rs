@@ -3,14 +3,16 @@
 //! Setting and cancelling take a few instructions while the deadline is not among the earliest, and a logarithm of steps at worst.
 //! Neighbours: `alarm` (threads), `mrt::timer` (virtual timers).
 
-#[derive(Clone, Copy, Debug)]
+use zerocopy::FromZeros;
+
+#[derive(Clone, Copy, Debug, FromZeros)]
 struct Entry {
     deadline: u64,
     id: u16,
 }
 
 /// At most `N` deadlines, numbered from 0.
-#[derive(Debug)]
+#[derive(Debug, FromZeros)]
 pub struct Deadlines<const N: usize> {
     heap: [Entry; N],
     /// By number: place in the heap, plus 1; 0: not set.
@@ -19,8 +21,6 @@ pub struct Deadlines<const N: usize> {
 }
 
 impl<const N: usize> Deadlines<N> {
-    pub const NEW: Self = Deadlines { heap: [Entry { deadline: 0, id: 0 }; N], places: [0; N], count: 0 };
-
     /// The earliest.
     #[inline(always)]
     pub fn first_deadline(&self) -> Option<u64> {
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn deadlines_expire_in_order_whatever_is_set_and_cancelled_between() {
-        let mut all = Deadlines::<32>::NEW;
+        let mut all = Deadlines::<32>::new_zeroed();
         let mut expected = [None; 32];
         let mut seed = 1u64;
         for _ in 0..20_000 {

@@ -2,18 +2,16 @@
 //! thread waits for. An interrupt that comes early arms it again. Neighbours: `machine` (has it), `dispatch`.
 
 use crate::Machine;
+use zerocopy::FromZeros;
 
 /// The timer.
-#[derive(Debug)]
+#[derive(Debug, FromZeros)]
 pub struct Timer {
     /// When it will come, in ticks; `u64::MAX`: never.
     armed: u64,
 }
 
 impl Timer {
-    /// All bytes zero: to be disarmed before it is used.
-    pub const ZERO: Timer = Timer { armed: 0 };
-
     /// Records that it has come, or never will.
     pub fn disarm(&mut self) {
         self.armed = u64::MAX;

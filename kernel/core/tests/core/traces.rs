@@ -10,6 +10,7 @@ use abi::{
     trace::{Record, event},
 };
 use kernel_core::{Frame, Kernel};
+use zerocopy::FromZeros;
 
 use crate::{
     fake::Fake,
@@ -186,7 +187,7 @@ fn an_interrupt_is_recorded_for_each_of_its_drivers() {
 
 #[test]
 fn services_are_named_when_they_start_and_when_they_get_their_rights() {
-    let mut node = Box::new(Kernel::new());
+    let mut node = Box::new(Kernel::new_zeroed());
     let mut m = Fake { pool: 10, ..Fake::default() };
     node.boot(&mut m);
     let name = Name::new("first").expect("short");

@@ -10,6 +10,7 @@ use abi::{
     rt,
 };
 use kernel_core::{FastSwitch, Frame, Kernel, Next, frame::entry};
+use zerocopy::FromZeros;
 
 use crate::fake::{Fake, PAGE};
 
@@ -41,7 +42,7 @@ impl World {
     /// rs and vm run.
     pub fn new() -> World {
         let m = Fake { pool: 1000, can_renew: true, command_line: b"quiet".to_vec(), ..Fake::default() };
-        let mut world = World { node: Box::new(Kernel::new()), m, is_ordinary: false, fast_switches: 0 };
+        let mut world = World { node: Box::new(Kernel::new_zeroed()), m, is_ordinary: false, fast_switches: 0 };
         world.node.boot(&mut world.m);
         for slot in [RS, VM] {
             world.map_buffer(slot as u16);

@@ -8,20 +8,18 @@
 use crate::{Machine, Thread, machine::check_range, sched::Threads, thread::attention, time::timer::Timer};
 
 use abi::{Errno, call::inject, endpoint::FIRST_SERVICE, endpoint::SERVICE_SLOTS};
+use zerocopy::FromZeros;
 
 /// Limit of a `POKE`.
 const POKE_BYTES: u64 = 8;
 
 /// The number of services that are to die after a number of messages.
-#[derive(Debug)]
+#[derive(Debug, FromZeros)]
 pub struct Injection {
     armed: u16,
 }
 
 impl Injection {
-    /// None.
-    pub const NEW: Injection = Injection { armed: 0 };
-
     /// Returns true when there are some.
     pub fn is_armed(&self) -> bool {
         cfg!(feature = "injection") && self.armed != 0

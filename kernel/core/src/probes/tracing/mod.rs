@@ -4,17 +4,15 @@
 use crate::{Machine, sched::Threads, stop::Stop};
 
 use abi::{Endpoint, Message, Name, Word, endpoint::slot, trace::Record, trace::event};
+use zerocopy::FromZeros;
 
 /// Whether tracing is on.
-#[derive(Debug)]
+#[derive(Debug, FromZeros)]
 pub struct Tracing {
     on: bool,
 }
 
 impl Tracing {
-    /// Off.
-    pub const NEW: Tracing = Tracing { on: false };
-
     /// Returns true when it is on.
     pub fn is_on(&self) -> bool {
         cfg!(feature = "tracing") && self.on

@@ -2,14 +2,13 @@
 
 use crate::{Machine, rooms::Kernel, stop::Stop};
 use abi::Errno;
+use zerocopy::FromZeros;
 
 /// Nothing.
-#[derive(Debug)]
+#[derive(Debug, FromZeros)]
 pub struct Minix4rt;
 
 impl Minix4rt {
-    pub const NEW: Minix4rt = Minix4rt;
-
     pub fn is_active(&self) -> bool {
         false
     }

@@ -16,8 +16,9 @@ use abi::{
     Errno, rt, rt::HARDWARE_IRQS, rt::IRQS, rt::IrqStatistics, rt::TICK_IRQ, rt::TIMERS, rt::control, rt::irq,
     rt::message,
 };
+use zerocopy::FromZeros;
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, FromZeros)]
 struct Descriptor {
     kind: u64,
     period: u64,
@@ -35,29 +36,13 @@ struct Descriptor {
     statistics: IrqStatistics,
 }
 
-const UNUSED: Descriptor = Descriptor {
-    kind: irq::NRTIRQ,
-    period: 0,
-    priority: 0,
-    timer: 0,
-    task: NOBODY,
-    watchdog: NOBODY,
-    name: [0; 2],
-    shower: 0,
-    state: 0,
-    since: 0,
-    statistics: IrqStatistics::ZERO,
-};
-
 /// All descriptors, and what the time-shared world has to wait for.
-#[derive(Debug)]
+#[derive(Debug, FromZeros)]
 pub(super) struct Interrupts {
     descriptors: [Descriptor; IRQS],
 }
 
 impl Interrupts {
-    pub const NEW: Interrupts = Interrupts { descriptors: [UNUSED; IRQS] };
-
     /// Where a descriptor's second stage is queued.
     pub fn level(&self, number: usize) -> u8 {
         level(self.descriptors[number].priority)
@@ -186,7 +171,7 @@ pub fn set_descriptor<M: Machine>(kernel: &mut Kernel, m: &mut M, number: u64, w
         watchdog,
         name: [low, high],
         state: descriptor.state,
-        ..UNUSED
+        ..Descriptor::new_zeroed()
     };
     if let Some(timer) = timer {
         let next = m.ticks() + period * kernel.mrt.system.tick_tsc;
@@ -200,7 +185,7 @@ fn release_descriptor<M: Machine>(kernel: &mut Kernel, m: &mut M, number: usize)
     let descriptor = &mut kernel.mrt.interrupts.descriptors[number];
     let (timer, was_used) = (descriptor.timer, descriptor.kind != irq::NRTIRQ);
     let state = descriptor.state & irq::ENQUEUED;
-    *descriptor = Descriptor { state, ..UNUSED };
+    *descriptor = Descriptor { state, ..Descriptor::new_zeroed() };
     kernel.mrt.timers.give_back(timer);
     if was_used && number < HARDWARE_IRQS && !kernel.node.lines.has_driver(number) {
         m.line_mask(number);

@@ -33,12 +33,13 @@ use process::{Process, Waiting};
 use queue::Messages;
 use statistics::System;
 use timer::Timers;
+use zerocopy::FromZeros;
 
 /// Number of no process; the table's first entry is never used.
 const NOBODY: u16 = 0;
 
 /// Everything of MINIX4RT that is not in the thread table.
-#[derive(Debug)]
+#[derive(Debug, FromZeros)]
 pub struct Minix4rt {
     /// Names of the semaphores.
     names: [[u64; 2]; SEMAPHORES],
@@ -52,17 +53,6 @@ pub struct Minix4rt {
 }
 
 impl Minix4rt {
-    /// Standard mode, without processes. All bytes zero.
-    pub const NEW: Minix4rt = Minix4rt {
-        names: [[0; 2]; SEMAPHORES],
-        processes: [const { Process::FREE }; PROCESSES + 1],
-        hints: [NOBODY; PROCESSES],
-        messages: Messages::NEW,
-        timers: Timers::new(),
-        interrupts: Interrupts::NEW,
-        system: System::STANDARD,
-    };
-
     /// Returns true when there are real-time processes.
     pub fn is_active(&self) -> bool {
         self.system.active != 0

@@ -15,9 +15,11 @@ use abi::{
     Errno, rt, rt::FOREVER, rt::NOPROC, rt::NOWAIT, rt::PROCESSES, rt::ProcessAttributes, rt::ProcessStatistics,
     rt::QUEUE_ENTRIES, rt::QUEUES, rt::TIMERS, rt::flag, rt::message,
 };
+use zerocopy::FromZeros;
 
 /// What a real-time process waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromZeros)]
+#[repr(u8)]
 pub(super) enum Waiting {
     /// Nothing.
     No,
@@ -36,7 +38,7 @@ pub(super) enum Waiting {
 }
 
 /// One process.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, FromZeros)]
 pub(super) struct Process {
     /// Slot of its thread; 0: free.
     pub thread: u16,
@@ -66,24 +68,6 @@ pub(super) struct Process {
 }
 
 impl Process {
-    pub const FREE: Process = Process {
-        thread: 0,
-        pid: 0,
-        attributes: ProcessAttributes { watchdog: NOBODY as i64, ..ProcessAttributes::ZERO },
-        waiting: Waiting::No,
-        timeout: 0,
-        period: 0,
-        serving: 0,
-        is_working: false,
-        at_deadline: false,
-        is_late: false,
-        began: 0,
-        ordinary: (0, 0),
-        statistics: ProcessStatistics::ZERO,
-        queue: Queue::EMPTY,
-        line: 0,
-    };
-
     fn is_periodic(&self) -> bool {
         self.attributes.flags & flag::P_PERIODIC != 0
     }
@@ -126,7 +110,7 @@ pub fn process_of(kernel: &mut Kernel, slot: usize, pid: i64) -> Result<u16, Err
     if kernel.node.threads[slot].mrt == NOBODY {
         let free = (1..=PROCESSES).find(|&process| kernel.mrt.processes[process].thread == 0);
         let free = free.ok_or(error(rt::error::E_MRT_NOMSGQ))?;
-        kernel.mrt.processes[free] = Process { thread: slot as u16, pid, ..Process::FREE };
+        kernel.mrt.processes[free] = Process { thread: slot as u16, pid, ..Process::new_zeroed() };
         kernel.node.threads[slot].mrt = free as u16;
     }
     Ok(kernel.node.threads[slot].mrt)
@@ -284,7 +268,7 @@ pub fn end_process<M: Machine>(kernel: &mut Kernel, m: &mut M, slot: usize) {
     leave_real_time(kernel, m, slot);
     decide(kernel, |rt, effects| rt.free_all(slot as u16, effects));
     let number = core::mem::take(&mut kernel.node.threads[slot].mrt);
-    kernel.mrt.processes[number as usize] = Process::FREE;
+    kernel.mrt.processes[number as usize] = Process::new_zeroed();
 }
 
 /// Tells the watchdog of a process about a missed deadline, or something else (`message::KRNDLINE`).

@@ -14,9 +14,10 @@ use abi::{
     Errno, rt, rt::ANYPROC, rt::ENTRIES, rt::MESSAGE_WORDS, rt::NOWAIT, rt::QueueStatistics, rt::call, rt::flag,
     rt::message,
 };
+use zerocopy::FromZeros;
 
 /// A message that waits.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, FromZeros)]
 struct Entry {
     next: u16,
     /// The sending process; `NOBODY`: the kernel.
@@ -34,23 +35,8 @@ struct Entry {
     words: [u64; MESSAGE_WORDS],
 }
 
-impl Entry {
-    const EMPTY: Entry = Entry {
-        next: 0,
-        sender: NOBODY,
-        kind: 0,
-        priority: 0,
-        id: 0,
-        sequence: 0,
-        sent: 0,
-        pid: 0,
-        deadline: 0,
-        words: [0; MESSAGE_WORDS],
-    };
-}
-
 /// The pool. Number 0 ends lists.
-#[derive(Debug)]
+#[derive(Debug, FromZeros)]
 pub(super) struct Messages {
     entries: [Entry; ENTRIES + 1],
     /// List of those that have been used.
@@ -61,7 +47,7 @@ pub(super) struct Messages {
 }
 
 /// The queue of one process.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, FromZeros)]
 pub(super) struct Queue {
     first: u16,
     last: u16,
@@ -70,13 +56,7 @@ pub(super) struct Queue {
     pub statistics: QueueStatistics,
 }
 
-impl Queue {
-    pub const EMPTY: Queue = Queue { first: 0, last: 0, length: 0, sequence: 0, statistics: QueueStatistics::ZERO };
-}
-
 impl Messages {
-    pub const NEW: Messages = Messages { entries: [Entry::EMPTY; ENTRIES + 1], free: 0, touched: 0, next_id: 0 };
-
     fn take(&mut self) -> Option<u16> {
         if self.free != 0 {
             let next = self.entries[self.free as usize].next;
@@ -209,7 +189,7 @@ fn stamped(mrt: &mut Minix4rt, sent: u64, to: u16) -> Entry {
     queue.sequence = queue.sequence.wrapping_add(1);
     let id = mrt.messages.next_id;
     mrt.messages.next_id = id.wrapping_add(1);
-    Entry { id, sequence: queue.sequence, sent, ..Entry::EMPTY }
+    Entry { id, sequence: queue.sequence, sent, ..Entry::new_zeroed() }
 }
 
 #[inline(always)]

@@ -5,9 +5,10 @@ use crate::{
 };
 
 use abi::{rt::CLOCK_HZ, rt::mode};
+use zerocopy::FromZeros;
 
 /// See `abi::rt::SystemValues` and `SystemStatistics`.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, FromZeros)]
 pub(super) struct System {
     /// Real-time mode.
     pub is_on: bool,
@@ -35,22 +36,6 @@ pub(super) struct System {
 const SHIFT: u32 = 20;
 
 impl System {
-    /// Standard mode. All bytes zero.
-    pub const STANDARD: System = System {
-        is_on: false,
-        options: 0,
-        harmonic: 0,
-        refresh: 0,
-        tick_tsc: 0,
-        began: 0,
-        tsc_in_shifted_ns: 0,
-        active: 0,
-        messages: 0,
-        base_switches: 0,
-        base_interrupts: 0,
-        lateness: 0,
-    };
-
     /// The real-time clock at a count of the machine's.
     #[inline(always)]
     pub fn tick_at(&self, ticks: u64) -> u64 {
@@ -87,7 +72,7 @@ pub fn start_real_time_mode<M: Machine>(kernel: &mut Kernel, m: &mut M, harmonic
 pub fn stop_real_time_mode<M: Machine>(kernel: &mut Kernel, m: &mut M) {
     interrupt::restart_interrupts(kernel, m, false);
     kernel.node.chunk_bytes = CHUNK_BYTES;
-    kernel.mrt.system = System { options: kernel.mrt.system.options, ..System::STANDARD };
+    kernel.mrt.system = System { options: kernel.mrt.system.options, ..System::new_zeroed() };
 }
 
 /// `CLRSSTAT`.

@@ -9,9 +9,11 @@ use crate::{
 };
 
 use abi::{rt::IRQS, rt::TIMERS};
+use zerocopy::FromZeros;
 
 /// What is done when the time is over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromZeros)]
+#[repr(u8)]
 pub(super) enum Action {
     /// The timer is free.
     Free,
@@ -23,7 +25,7 @@ pub(super) enum Action {
     Interrupt(u16),
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, FromZeros)]
 struct Timer {
     action: Action,
     /// It is in such a list.
@@ -36,7 +38,7 @@ struct Timer {
 
 /// Lists of what waits for its level: timers, numbered as they are, and interrupts from `FIRST_INTERRUPT` on. For each level one list of
 /// timers, and behind it one of interrupts. 0: none.
-#[derive(Debug)]
+#[derive(Debug, FromZeros)]
 struct Lists {
     next: [u16; FIRST_INTERRUPT + IRQS],
     ends: [(u16, u16); LEVELS * 2],
@@ -67,7 +69,7 @@ impl Lists {
 }
 
 /// All virtual timers. Number 0 stands for none.
-#[derive(Debug)]
+#[derive(Debug, FromZeros)]
 pub(super) struct Timers {
     deadlines: Deadlines<{ TIMERS + 1 }>,
     timers: [Timer; TIMERS + 1],
@@ -79,16 +81,6 @@ pub(super) struct Timers {
 const _: () = assert!(TIMERS < u8::MAX as usize);
 
 impl Timers {
-    pub const fn new() -> Timers {
-        let free = Timer { action: Action::Free, is_over: false, is_stopped: false, due: 0 };
-        Timers {
-            deadlines: Deadlines::NEW,
-            timers: [free; TIMERS + 1],
-            over: Lists { next: [0; FIRST_INTERRUPT + IRQS], ends: [(0, 0); LEVELS * 2] },
-            used: 0,
-        }
-    }
-
     /// Takes a free timer.
     pub fn take(&mut self, action: Action) -> Option<u8> {
         let free = (1..=TIMERS).find(|&id| self.timers[id].action == Action::Free && !self.timers[id].is_over)?;
