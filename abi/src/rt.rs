@@ -17,12 +17,13 @@ pub mod call {
     /// `(id, timeout)`: decrements a semaphore, or waits for it. `BADSEM`, `E_TRY_AGAIN`, `TIMEOUT`, `EXITING`; `ELOCKED`: the wait would
     /// deadlock; `BADPRTY`: the caller is better than the mutex's ceiling.
     pub const SEMDOWN: u64 = 0x1200;
-    /// `(id)`: increments a semaphore. `BADSEM`; `EPERM`: another process owns the mutex.
+    /// `(id)`: increments a semaphore. `BADSEM`; `EPERM`: the caller does not own the mutex. One that was allocated with value 0 is locked
+    /// and has no owner until its first increment, which anybody may make.
     pub const SEMUP: u64 = 0x1201;
     /// `()`: the caller becomes real-time, with the attributes set before; its memory becomes resident. `BADPTYPE`, `BADPRTY` (no
     /// attributes), `NOVTIMER`, `NOMSGQ`, `ENOMEM`.
     pub const SET2RT: u64 = 0x1202;
-    /// `()`: the caller becomes an ordinary process again.
+    /// `()`: the caller becomes an ordinary process again. As at its end, the messages it has sent that wait still are deleted.
     pub const SET2NRT: u64 = 0x1203;
     /// `(timeout)`: waits for a wake-up or the timeout; a periodic process with `FOREVER` waits for its next period.
     pub const SLEEP: u64 = 0x1204;
@@ -79,7 +80,7 @@ pub mod control {
     pub const CLRPSTAT: u64 = 10;
     /// `(pid)` → `ProcessInternals`. `E_BAD_PROC`.
     pub const GETPINT: u64 = 11;
-    /// `(irq)`: sets `IrqAttributes`. `BADIRQ`, `BADIRQT`, `BADTASK`, `BADPRTY`, `BADWDOG`, `BADPER`, `NOVTIMER`. (`NOSOFTIRQ` never: the caller names the interrupt.)
+    /// `(irq)`: sets `IrqAttributes`. `BADIRQ`, `BADIRQT`, `BADTASK`, `BADPRTY`, `BADWDOG`, `BADPER`, `NOVTIMER`.
     pub const SETIATTR: u64 = 12;
     /// `(irq)` → `IrqAttributes`. `BADIRQ`.
     pub const GETIATTR: u64 = 13;
@@ -111,7 +112,7 @@ pub mod control {
     pub const END: u64 = 26;
 }
 
-/// Errors, positive.
+/// Errors, positive. The numbers 2011, 2013 and 2020, MINIX4RT's `UNREADY`, `NOSOFTIRQ` and `BADMSGT`, never occur.
 pub mod error {
     #![allow(missing_docs)]
     pub const E_MRT_BADIRQ: i32 = 2001;
@@ -124,16 +125,13 @@ pub mod error {
     pub const E_MRT_BADPER: i32 = 2008;
     pub const E_MRT_BADDEAD: i32 = 2009;
     pub const E_MRT_BADWDOG: i32 = 2010;
-    pub const E_MRT_UNREADY: i32 = 2011;
     pub const E_MRT_NOVTIMER: i32 = 2012;
-    pub const E_MRT_NOSOFTIRQ: i32 = 2013;
     pub const E_MRT_NORTMODE: i32 = 2014;
     pub const E_MRT_UNSLEEP: i32 = 2015;
     pub const E_MRT_EXITING: i32 = 2016;
     pub const E_MRT_NOMQENT: i32 = 2017;
     pub const E_MRT_BADMQSZ: i32 = 2018;
     pub const E_MRT_NOMSGQ: i32 = 2019;
-    pub const E_MRT_BADMSGT: i32 = 2020;
     pub const E_MRT_TIMEOUT: i32 = 2021;
     pub const E_MRT_RTMODE: i32 = 2022;
     pub const E_MRT_BADRFSH: i32 = 2023;
@@ -195,12 +193,6 @@ pub const RUNAWAY_NS: u64 = 3_000_000_000;
 pub mod mode {
     #![allow(missing_docs)]
     pub const RTMODE: u64 = 1;
-    pub const MINIXCLI: u64 = 2;
-    pub const NEWINT: u64 = 4;
-    pub const FLUSHLCK: u64 = 8;
-    pub const NOFLUSH: u64 = 0x10;
-    pub const NEEDSCHED: u64 = 0x20;
-    pub const RTSCHED: u64 = 0x40;
     /// Options. Messages of the kernel on the second serial line.
     pub const DBG232: u64 = 0x100;
     /// Latencies are measured.
@@ -228,7 +220,8 @@ pub mod flag {
     pub const P_PERIODIC: u64 = 0x8000;
 }
 
-/// Types of interrupts, and state of descriptors.
+/// Types of interrupts, and state of descriptors: `ENQUEUED`, the second stage is pending; `TRIGGERED`, an interrupt has arrived in this
+/// period.
 pub mod irq {
     #![allow(missing_docs)]
     pub const NRTIRQ: u64 = 0;
@@ -238,15 +231,7 @@ pub mod irq {
     pub const ISTMSG: u64 = 8;
     pub const RELATPER: u64 = 0x10;
     pub const ENQUEUED: u64 = 1;
-    pub const DISABLED: u64 = 2;
     pub const TRIGGERED: u64 = 4;
-    pub const LATCALC: u64 = 8;
-    pub const TDTRIGGER: u64 = 0x10;
-    pub const DELAYED: u64 = 0x20;
-    pub const TASKLOCKED: u64 = 0x40;
-    pub const HANDLOCKED: u64 = 0x80;
-    pub const TASKWAIT: u64 = 0x100;
-    pub const HANDWAIT: u64 = 0x200;
 }
 
 /// Types of messages.
@@ -260,8 +245,6 @@ pub mod message {
     pub const RQRCV: u64 = 6;
     /// From the kernel. An interrupt: word 0 its number, word 1 the number of arrivals.
     pub const KRNIRQ: u64 = 0x10;
-    /// A timeout has expired.
-    pub const KRNTOUT: u64 = 0x11;
     /// A deadline was missed: word 0 the pid, or the interrupt with word 1 = 1. Or a wake-up found no sleeper (word 1 = 2), a Linux
     /// call was made (word 1 = 3, word 2 its number), a process ran away (word 1 = 4).
     pub const KRNDLINE: u64 = 0x12;
@@ -340,7 +323,7 @@ pub struct ProcessAttributes {
     pub period: u64,
     /// Number of schedulings after which the process becomes ordinary; 0: no limit. Forced to 0 if periodic.
     pub limit: u64,
-    /// In ticks after the start of a period or a wake-up; 0: none (for a periodic process, its period).
+    /// In ticks after the start of a period or the end of a sleep; 0: none (for a periodic process, its period).
     pub deadline: u64,
     /// Pid of the watchdog, or `NOPROC`.
     pub watchdog: i64,
@@ -362,7 +345,8 @@ pub struct ProcessStatistics {
     pub timestamp: u64,
     /// Longest latency from the start of a period until the process ran, in ns.
     pub maxlat: u64,
-    /// Least time left until the deadline at the end of a period's work, in ns; negative: missed.
+    /// Least time left until the deadline at the end of the work, in ns; negative: missed. The deadline is that of the period in which
+    /// the work began.
     pub minlax: i64,
     pub msgsent: u64,
     pub msgrcvd: u64,

@@ -3,6 +3,8 @@
 #include "trial.h"
 
 static int go;
+/* The actor whose messages wait: it stays until they have been received. */
+static int poster;
 
 static void release(void)
 {
@@ -26,6 +28,7 @@ static void receiver(void)
         }
     }
     tell("none");
+    mrt_wakeup(shared->pids[poster]);
 }
 
 static void asks(void)
@@ -52,10 +55,12 @@ static void three_kinds(void)
     EXPECT(mrt_uprqst(shared->pids[0], &message, 4), 0);
     shared->numbers[6] = mrt_uprqst(shared->pids[0], &message, 0);
     shared->numbers[7] = mrt_uprqst(shared->pids[0], &message, 47);
+    mrt_sleep(MRT_FOREVER);
 }
 
 static void kinds(void)
 {
+    poster = 3;
     start(0, 30, receiver), start(1, 20, asks), start(2, 10, asks_and_waits), start(3, 15, three_kinds);
     EXPECT(priority_of(0), 4);
     start(4, 40, release);
@@ -112,10 +117,13 @@ static void floods(void)
         EXPECT(mrt_uprqst(shared->pids[0], &message, 40 - i), 0);
     tell_result("flood", mrt_arqst(shared->pids[0], &message));
     tell_result("flood", mrt_rqst(shared->pids[0], &message, MRT_FOREVER));
+    if (poster)
+        mrt_sleep(MRT_FOREVER);
 }
 
 static void flood(void)
 {
+    poster = 1;
     start(0, 45, receiver), start(1, 20, floods);
     mrt_pint_t internals;
     mrt_mqstat_t statistics;
@@ -130,6 +138,18 @@ static void flood(void)
     end_of_scene();
     expect_story("a flood", "flood full flood full 1:b 1:b 1:b 1:b 1:b 1:b 1:b 1:b none");
     EXPECT(mrt_getmqstat((int)internals.mqid, &statistics), E_MRT_FREEMSGQ);
+}
+
+/* The messages of a process that has ended are neither received nor do they donate. */
+static void flood_of_one_that_ends(void)
+{
+    poster = 0;
+    start(0, 45, receiver), start(1, 20, floods);
+    waitpid(shared->pids[1], NULL, 0);
+    EXPECT(priority_of(0), 45);
+    start(2, 46, release);
+    end_of_scene();
+    expect_story("a flood of one that ends", "flood full flood full none");
 }
 
 /* 0 holds a mutex and waits for go; 1, a server, waits for the mutex; 2 asks the server: all run with 2's priority. */
@@ -219,6 +239,7 @@ int main(void)
     meets_a_receiver();
     limits();
     flood();
+    flood_of_one_that_ends();
     chain();
     endings();
     shared->pids[1] = 0;

@@ -72,8 +72,7 @@ pub fn lock_pi<M: Machine>(node: &mut Node, m: &mut M, slot: usize, key: Key, ma
 fn new_pi_mutex(node: &mut Node, key: Key, holder: usize) -> Result<u16, Errno> {
     effects::take_part(node, holder);
     let pool = FIRST as u16..MUTEXES as u16;
-    let id =
-        effects::decide(node, |rt, effects| rt.allocate(pool, 0, 1, MUTEX, NOTHING, effects)).or(Err(Errno::ENOMEM))?;
+    let id = node.inheritance.allocate(pool, 0, 1, MUTEX, NOTHING).or(Err(Errno::ENOMEM))?;
     node.futexes.set_mutex(id, key);
     // It is free.
     let _ = effects::decide(node, |rt, effects| rt.down(holder as u16, id, false, effects));

@@ -42,16 +42,16 @@ const FIFO_MUTEX: Flags = Flags { by_priority: false, mutex: true, inherits: fal
 
 impl World {
     fn begin(&self) -> Small {
-        let (mut all, log) = (without_semaphores(), &mut Log::default());
-        while self.allocate(&mut all, log) {}
+        let mut all = without_semaphores();
+        while self.allocate(&mut all) {}
         all
     }
 
     /// Allocates the first free semaphore as this world has it.
-    fn allocate(&self, all: &mut Small, log: &mut Log) -> bool {
+    fn allocate(&self, all: &mut Small) -> bool {
         let free = all.semaphores.iter().position(|semaphore| !semaphore.is_allocated());
         free.is_some_and(|id| {
-            all.allocate(0..MUTEXES as u16, 0, 1, self.semaphores[id].0, self.semaphores[id].1, log).is_ok()
+            all.allocate(0..MUTEXES as u16, 0, 1, self.semaphores[id].0, self.semaphores[id].1).is_ok()
         })
     }
 
@@ -82,7 +82,7 @@ impl World {
             Step::Up(thread, id) => !is_full(all, id) && all.up(thread, id, log).is_ok(),
             Step::Await(thread, server) => all.await_answer(thread, server, log).is_ok(),
             Step::Free(id) => all.free(0, id, log).is_ok(),
-            Step::Allocate => self.allocate(all, log),
+            Step::Allocate => self.allocate(all),
             Step::GiveUp(thread) => {
                 all.give_up(thread, log);
                 true

@@ -102,7 +102,7 @@ impl Semaphore {
 }
 
 impl<const THREADS: usize, const SEMAPHORES: usize> RealTime<THREADS, SEMAPHORES> {
-    /// Allocates a semaphore with a number out of `pool`. A mutex of value 0 is held by its creator.
+    /// Allocates a semaphore with a number out of `pool`. A mutex of value 0 is locked and nobody's; the first up passes, whoever makes it.
     ///
     /// # Errors
     /// `Flags`, `Value`; `NoSemaphore`: all are in use.
@@ -113,17 +113,12 @@ impl<const THREADS: usize, const SEMAPHORES: usize> RealTime<THREADS, SEMAPHORES
         value: i32,
         flags: Flags,
         ceiling: u8,
-        scheduler: &mut impl Scheduler,
     ) -> Result<u16, Refusal> {
         Semaphore::check(value, flags)?;
         let mut pool = pool;
         let free = pool.find(|&id| !self.semaphores[id as usize].is_allocated());
         let id = free.ok_or(Refusal::NoSemaphore)?;
         self.semaphores[id as usize] = Semaphore { value, flags, ceiling, creator, ..Semaphore::FREE };
-        if flags.mutex && value == 0 {
-            self.take(creator, id);
-            self.adjust(creator, scheduler);
-        }
         Ok(id)
     }
 
@@ -189,10 +184,11 @@ impl<const THREADS: usize, const SEMAPHORES: usize> RealTime<THREADS, SEMAPHORES
     #[inline(always)]
     pub fn up(&mut self, caller: u16, id: u16, scheduler: &mut impl Scheduler) -> Result<(), Refusal> {
         let semaphore = self.allocated(id)?;
-        if semaphore.flags.mutex && semaphore.owner != caller {
+        let Semaphore { value, flags, owner, .. } = *semaphore;
+        if flags.mutex && owner != caller && (owner != NONE || value > 0) {
             return Err(Refusal::NotOwner);
         }
-        if semaphore.value == i32::MAX {
+        if value == i32::MAX {
             return Err(Refusal::Value);
         }
         self.semaphores[id as usize].statistics.ups += 1;

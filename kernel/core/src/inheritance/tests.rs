@@ -43,9 +43,9 @@ pub(super) fn without_semaphores() -> Small {
 
 /// Thread 0 owns the mutexes.
 fn with(flags: Flags, value: i32) -> Small {
-    let (mut all, log) = (without_semaphores(), &mut Log::default());
+    let mut all = without_semaphores();
     for _ in 0..MUTEXES {
-        all.allocate(POOL, 0, value, flags, 0, log).unwrap();
+        all.allocate(POOL, 0, value, flags, 0).unwrap();
     }
     all
 }
@@ -170,7 +170,7 @@ fn a_ceiling_is_taken_with_the_mutex_and_refuses_better_threads() {
     let flags = Flags { by_priority: true, mutex: true, inherits: false, ceiling: true };
     let log = &mut Log::default();
     all.free(0, 2, log).unwrap();
-    let id = all.allocate(POOL, 0, 1, flags, 11, log).unwrap();
+    let id = all.allocate(POOL, 0, 1, flags, 11).unwrap();
     assert_eq!(all.down(0, id, true, log), Err(Refusal::Ceiling));
     all.lock(3, id);
     assert_eq!(all.effective(3), 11);
@@ -208,10 +208,10 @@ fn what_makes_no_sense_is_refused() {
     let mut all = mutexes();
     let log = &mut Log::default();
     let inherits = Flags { inherits: true, ..Flags::default() };
-    assert_eq!(all.allocate(POOL, 0, 1, inherits, 0, log), Err(Refusal::Flags));
-    assert_eq!(all.allocate(POOL, 0, 2, MUTEX, 0, log), Err(Refusal::Value));
-    assert_eq!(all.allocate(POOL, 0, -1, COUNTING, 0, log), Err(Refusal::Value));
-    assert_eq!(all.allocate(POOL, 0, 1, MUTEX, 0, log), Err(Refusal::NoSemaphore));
+    assert_eq!(all.allocate(POOL, 0, 1, inherits, 0), Err(Refusal::Flags));
+    assert_eq!(all.allocate(POOL, 0, 2, MUTEX, 0), Err(Refusal::Value));
+    assert_eq!(all.allocate(POOL, 0, -1, COUNTING, 0), Err(Refusal::Value));
+    assert_eq!(all.allocate(POOL, 0, 1, MUTEX, 0), Err(Refusal::NoSemaphore));
     assert_eq!(all.free(1, 0, log), Err(Refusal::NotOwner));
     assert_eq!(all.up(1, 0, log), Err(Refusal::NotOwner));
     assert_eq!(all.down(1, 77, true, log), Err(Refusal::NoSemaphore));

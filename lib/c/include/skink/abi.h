@@ -1836,14 +1836,15 @@ struct skink_rs_fail_allocation {
  * the caller is better than the mutex's ceiling. */
 #define SKINK_RT_CALL_SEMDOWN 0x1200ull
 
-/* (id): increments a semaphore. BADSEM; EPERM: another process owns the mutex. */
+/* (id): increments a semaphore. BADSEM; EPERM: the caller does not own the mutex. One that was allocated with value 0 is locked and has no
+ * owner until its first increment, which anybody may make. */
 #define SKINK_RT_CALL_SEMUP 0x1201ull
 
 /* (): the caller becomes real-time, with the attributes set before; its memory becomes resident. BADPTYPE, BADPRTY (no attributes),
  * NOVTIMER, NOMSGQ, ENOMEM. */
 #define SKINK_RT_CALL_SET2RT 0x1202ull
 
-/* (): the caller becomes an ordinary process again. */
+/* (): the caller becomes an ordinary process again. As at its end, the messages it has sent that wait still are deleted. */
 #define SKINK_RT_CALL_SET2NRT 0x1203ull
 
 /* (timeout): waits for a wake-up or the timeout; a periodic process with FOREVER waits for its next period. */
@@ -1921,8 +1922,7 @@ struct skink_rs_fail_allocation {
 /* (pid) → ProcessInternals. E_BAD_PROC. */
 #define SKINK_RT_CONTROL_GETPINT 11ull
 
-/* (irq): sets IrqAttributes. BADIRQ, BADIRQT, BADTASK, BADPRTY, BADWDOG, BADPER, NOVTIMER. (NOSOFTIRQ never: the caller names the
- * interrupt.) */
+/* (irq): sets IrqAttributes. BADIRQ, BADIRQT, BADTASK, BADPRTY, BADWDOG, BADPER, NOVTIMER. */
 #define SKINK_RT_CONTROL_SETIATTR 12ull
 
 /* (irq) → IrqAttributes. BADIRQ. */
@@ -1967,7 +1967,7 @@ struct skink_rs_fail_allocation {
 /* Operations are below this. */
 #define SKINK_RT_CONTROL_END 26ull
 
-/* Errors, positive. */
+/* Errors, positive. The numbers 2011, 2013 and 2020, MINIX4RT's UNREADY, NOSOFTIRQ and BADMSGT, never occur. */
 #define SKINK_RT_ERROR_E_MRT_BADIRQ 0x7d1
 #define SKINK_RT_ERROR_E_MRT_BADTASK 0x7d2
 #define SKINK_RT_ERROR_E_MRT_BADPRTY 0x7d3
@@ -1978,16 +1978,13 @@ struct skink_rs_fail_allocation {
 #define SKINK_RT_ERROR_E_MRT_BADPER 0x7d8
 #define SKINK_RT_ERROR_E_MRT_BADDEAD 0x7d9
 #define SKINK_RT_ERROR_E_MRT_BADWDOG 0x7da
-#define SKINK_RT_ERROR_E_MRT_UNREADY 0x7db
 #define SKINK_RT_ERROR_E_MRT_NOVTIMER 0x7dc
-#define SKINK_RT_ERROR_E_MRT_NOSOFTIRQ 0x7dd
 #define SKINK_RT_ERROR_E_MRT_NORTMODE 0x7de
 #define SKINK_RT_ERROR_E_MRT_UNSLEEP 0x7df
 #define SKINK_RT_ERROR_E_MRT_EXITING 0x7e0
 #define SKINK_RT_ERROR_E_MRT_NOMQENT 0x7e1
 #define SKINK_RT_ERROR_E_MRT_BADMQSZ 0x7e2
 #define SKINK_RT_ERROR_E_MRT_NOMSGQ 0x7e3
-#define SKINK_RT_ERROR_E_MRT_BADMSGT 0x7e4
 #define SKINK_RT_ERROR_E_MRT_TIMEOUT 0x7e5
 #define SKINK_RT_ERROR_E_MRT_RTMODE 0x7e6
 #define SKINK_RT_ERROR_E_MRT_BADRFSH 0x7e7
@@ -2063,12 +2060,6 @@ struct skink_rs_fail_allocation {
 
 /* Options and state of the system. */
 #define SKINK_RT_MODE_RTMODE 1ull
-#define SKINK_RT_MODE_MINIXCLI 2ull
-#define SKINK_RT_MODE_NEWINT 4ull
-#define SKINK_RT_MODE_FLUSHLCK 8ull
-#define SKINK_RT_MODE_NOFLUSH 16ull
-#define SKINK_RT_MODE_NEEDSCHED 32ull
-#define SKINK_RT_MODE_RTSCHED 64ull
 
 /* Options. Messages of the kernel on the second serial line. */
 #define SKINK_RT_MODE_DBG232 256ull
@@ -2098,7 +2089,7 @@ struct skink_rs_fail_allocation {
 #define SKINK_RT_FLAG_P_REALTIME 0x4000ull
 #define SKINK_RT_FLAG_P_PERIODIC 0x8000ull
 
-/* Types of interrupts, and state of descriptors. */
+/* Types of interrupts, and state of descriptors: ENQUEUED, the second stage is pending; TRIGGERED, an interrupt has arrived in this period. */
 #define SKINK_RT_IRQ_NRTIRQ 0ull
 #define SKINK_RT_IRQ_RTIRQ 1ull
 #define SKINK_RT_IRQ_TDIRQ 2ull
@@ -2106,15 +2097,7 @@ struct skink_rs_fail_allocation {
 #define SKINK_RT_IRQ_ISTMSG 8ull
 #define SKINK_RT_IRQ_RELATPER 16ull
 #define SKINK_RT_IRQ_ENQUEUED 1ull
-#define SKINK_RT_IRQ_DISABLED 2ull
 #define SKINK_RT_IRQ_TRIGGERED 4ull
-#define SKINK_RT_IRQ_LATCALC 8ull
-#define SKINK_RT_IRQ_TDTRIGGER 16ull
-#define SKINK_RT_IRQ_DELAYED 32ull
-#define SKINK_RT_IRQ_TASKLOCKED 64ull
-#define SKINK_RT_IRQ_HANDLOCKED 128ull
-#define SKINK_RT_IRQ_TASKWAIT 256ull
-#define SKINK_RT_IRQ_HANDWAIT 512ull
 
 /* Types of messages. */
 #define SKINK_RT_MESSAGE_UPRQST 1ull
@@ -2126,9 +2109,6 @@ struct skink_rs_fail_allocation {
 
 /* From the kernel. An interrupt: word 0 its number, word 1 the number of arrivals. */
 #define SKINK_RT_MESSAGE_KRNIRQ 16ull
-
-/* A timeout has expired. */
-#define SKINK_RT_MESSAGE_KRNTOUT 17ull
 
 /* A deadline was missed: word 0 the pid, or the interrupt with word 1 = 1. Or a wake-up found no sleeper (word 1 = 2), a Linux call was
  * made (word 1 = 3, word 2 its number), a process ran away (word 1 = 4). */
@@ -2224,7 +2204,7 @@ struct skink_process_attributes {
     uint64_t period;
     /* Number of schedulings after which the process becomes ordinary; 0: no limit. Forced to 0 if periodic. */
     uint64_t limit;
-    /* In ticks after the start of a period or a wake-up; 0: none (for a periodic process, its period). */
+    /* In ticks after the start of a period or the end of a sleep; 0: none (for a periodic process, its period). */
     uint64_t deadline;
     /* Pid of the watchdog, or NOPROC. */
     int64_t watchdog;
@@ -2252,7 +2232,8 @@ struct skink_process_statistics {
     uint64_t timestamp;
     /* Longest latency from the start of a period until the process ran, in ns. */
     uint64_t maxlat;
-    /* Least time left until the deadline at the end of a period's work, in ns; negative: missed. */
+    /* Least time left until the deadline at the end of the work, in ns; negative: missed. The deadline is that of the period in which the
+     * work began. */
     int64_t minlax;
     uint64_t msgsent;
     uint64_t msgrcvd;

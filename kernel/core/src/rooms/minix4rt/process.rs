@@ -49,16 +49,18 @@ pub(super) struct Process {
     /// Virtual timers, 0: none.
     pub timeout: u8,
     pub period: u8,
-    /// Priority of the request that it is working on.
-    pub serving: u8,
+    /// Priority of the request that it is working on, and its sender.
+    pub serving: (u8, u16),
     /// It has been woken and has not waited since: the deadline runs.
     pub is_working: bool,
     /// The period timer stands for the deadline, not for the next period.
     at_deadline: bool,
     /// A period has begun while it was working.
     is_late: bool,
-    /// Begin of the period or of the work, in ticks of the machine.
+    /// Begin of the period, in ticks of the machine.
     began: u64,
+    /// From where the deadline of its work counts: the begin of the work's period, or the wake-up.
+    since: u64,
     /// Ready queue and quantum as an ordinary process.
     ordinary: (u8, u64),
     pub statistics: ProcessStatistics,
@@ -77,7 +79,8 @@ impl Process {
 #[inline(always)]
 pub fn find_process(mrt: &mut Minix4rt, pid: i64) -> Result<u16, Errno> {
     let hint = mrt.hints[pid as usize % PROCESSES];
-    if mrt.processes[hint as usize].pid == pid && hint != NOBODY {
+    let process = &mrt.processes[hint as usize];
+    if process.pid == pid && process.thread != 0 {
         return Ok(hint);
     }
     search_process(mrt, pid)
@@ -110,7 +113,8 @@ pub fn process_of(kernel: &mut Kernel, slot: usize, pid: i64) -> Result<u16, Err
     if kernel.node.threads[slot].mrt == NOBODY {
         let free = (1..=PROCESSES).find(|&process| kernel.mrt.processes[process].thread == 0);
         let free = free.ok_or(error(rt::error::E_MRT_NOMSGQ))?;
-        kernel.mrt.processes[free] = Process { thread: slot as u16, pid, ..Process::new_zeroed() };
+        kernel.mrt.processes[free] =
+            Process { thread: slot as u16, pid, serving: (NOTHING, NOBODY), ..Process::new_zeroed() };
         kernel.node.threads[slot].mrt = free as u16;
     }
     Ok(kernel.node.threads[slot].mrt)
@@ -198,10 +202,10 @@ fn become_real_time<M: Machine>(kernel: &mut Kernel, m: &mut M, slot: usize) -> 
         process.period = kernel.mrt.timers.take(Action::Period(number)).unwrap_or(0);
     }
     process.statistics = ProcessStatistics { minlax: i64::MAX, ..ProcessStatistics::ZERO };
-    process.serving = NOTHING;
     process.is_working = true;
     (process.at_deadline, process.is_late) = (false, false);
     process.began = m.ticks();
+    process.since = process.began;
     let (priority, periodic, began) = (process.attributes.baseprty as u8, process.is_periodic(), process.began);
     let inherits = process.attributes.mq_flags & flag::MQ_PRTYINHERIT != 0 && kernel.mrt.inherits();
     kernel.mrt.system.active += 1;
@@ -216,8 +220,8 @@ fn become_real_time<M: Machine>(kernel: &mut Kernel, m: &mut M, slot: usize) -> 
     DONE
 }
 
-/// Makes a real-time process an ordinary one, at its own wish or because it ends: frees its timers and its queue, and tells its
-/// watchdog and the processes whose watchdog it is.
+/// Makes a real-time process an ordinary one, at its own wish or because it ends: frees its timers and its queue, deletes the
+/// messages it has sent, and tells its watchdog and the processes whose watchdog it is.
 #[cold]
 pub fn leave_real_time<M: Machine>(kernel: &mut Kernel, m: &mut M, slot: usize) {
     if !kernel.node.threads[slot].real_time {
@@ -226,14 +230,14 @@ pub fn leave_real_time<M: Machine>(kernel: &mut Kernel, m: &mut M, slot: usize) 
     let number = kernel.node.threads[slot].mrt;
     let was_blocked = kernel.node.threads[slot].state.blocked_on() == Some(BlockedOn::RealTime);
     queue::withdraw_request(kernel, number);
+    queue::drop_messages(kernel, number, |_| true);
     inheriting::bequeath_pi(&mut kernel.node, slot);
     kernel.node.threads[slot].real_time = false;
     decide(kernel, |rt, effects| rt.leave(slot as u16, effects));
-    queue::empty_queue(&mut kernel.mrt, number);
     let process = &mut kernel.mrt.processes[number as usize];
     let (pid, (queue, quantum)) = (process.pid, process.ordinary);
     let watchdog = process.attributes.watchdog as u16;
-    process.waiting = Waiting::No;
+    (process.waiting, process.serving) = (Waiting::No, (NOTHING, NOBODY));
     let timers = [core::mem::take(&mut process.timeout), core::mem::take(&mut process.period)];
     timers.into_iter().for_each(|timer| kernel.mrt.timers.give_back(timer));
     kernel.mrt.system.active -= 1;
@@ -250,11 +254,12 @@ pub fn leave_real_time<M: Machine>(kernel: &mut Kernel, m: &mut M, slot: usize) 
     kernel.node.update_fast_path();
     interrupt::forget_interrupts(kernel, m, number);
     queue::post_from_kernel(kernel, watchdog, message::KRNPROC, [pid as u64, 0, 0]);
-    for watched in 1..=PROCESSES as u16 {
-        let attributes = &mut kernel.mrt.processes[watched as usize].attributes;
+    for other in 1..=PROCESSES as u16 {
+        queue::forget_sender(kernel, other, number);
+        let attributes = &mut kernel.mrt.processes[other as usize].attributes;
         if attributes.watchdog as u16 == number {
             attributes.watchdog = NOBODY as i64;
-            queue::post_from_kernel(kernel, watched, message::KRNWDOG, [pid as u64, 0, 0]);
+            queue::post_from_kernel(kernel, other, message::KRNWDOG, [pid as u64, 0, 0]);
         }
     }
 }
@@ -300,7 +305,7 @@ pub fn sleep<M: Machine>(kernel: &mut Kernel, m: &mut M, timeout: i64) -> Outcom
         NOWAIT => DONE,
         FOREVER if process.is_periodic() => {
             if core::mem::take(&mut process.is_late) {
-                process.is_working = true;
+                (process.is_working, process.since) = (true, process.began);
                 return DONE;
             }
             minix4rt::wait_real_time(kernel, m, Waiting::Period, FOREVER)
@@ -313,10 +318,10 @@ pub fn sleep<M: Machine>(kernel: &mut Kernel, m: &mut M, timeout: i64) -> Outcom
 fn end_of_work<M: Machine>(mrt: &mut Minix4rt, m: &mut M, number: usize) {
     let process = &mut mrt.processes[number];
     process.is_working = false;
-    let Process { began, attributes: ProcessAttributes { deadline, period, .. }, .. } = *process;
+    let Process { since, attributes: ProcessAttributes { deadline, period, .. }, .. } = *process;
     let deadline = if deadline == 0 { period } else { deadline };
     if process.period != 0 && deadline != 0 {
-        let end = began.saturating_add(deadline * mrt.system.tick_tsc);
+        let end = since.saturating_add(deadline * mrt.system.tick_tsc);
         let laxity = mrt.system.signed_ns(end, m.ticks());
         let process = &mut mrt.processes[number];
         process.statistics.minlax = process.statistics.minlax.min(laxity);
@@ -339,17 +344,17 @@ pub fn wake_up<M: Machine>(kernel: &mut Kernel, m: &mut M, pid: i64) -> Outcome 
     DONE
 }
 
-/// Wakes a sleeper, whose deadline begins. False: it does not sleep.
+/// Wakes a sleeper. Its deadline begins, or is still that of the period. False: it does not sleep.
 pub fn end_sleep<M: Machine>(kernel: &mut Kernel, m: &mut M, number: u16) -> bool {
     let process = &mut kernel.mrt.processes[number as usize];
     if !matches!(process.waiting, Waiting::Sleep | Waiting::Period) {
         return false;
     }
     process.is_working = true;
-    process.began = m.ticks();
+    process.since = if process.is_periodic() { process.began } else { m.ticks() };
     let (slot, timer, deadline) = (process.thread as usize, process.period as usize, process.attributes.deadline);
     if timer != 0 && !process.is_periodic() {
-        let end = process.began + deadline * kernel.mrt.system.tick_tsc;
+        let end = process.since + deadline * kernel.mrt.system.tick_tsc;
         timer::set_timer(kernel, m, timer, end);
     }
     kernel.node.threads[slot].frame.rax = 0;
@@ -358,16 +363,14 @@ pub fn end_sleep<M: Machine>(kernel: &mut Kernel, m: &mut M, number: u16) -> boo
 }
 
 /// The time limit of a wait is over.
-pub fn end_time_limit(kernel: &mut Kernel, number: u16) {
+pub fn end_time_limit<M: Machine>(kernel: &mut Kernel, m: &mut M, number: u16) {
     let Process { thread, waiting, .. } = kernel.mrt.processes[number as usize];
-    let result = match waiting {
-        Waiting::No => return,
-        Waiting::Sleep | Waiting::Period => Ok(0),
-        _ => Err(error(rt::error::E_MRT_TIMEOUT)),
-    };
+    if waiting == Waiting::No || end_sleep(kernel, m, number) {
+        return;
+    }
     queue::withdraw_request(kernel, number);
     decide(kernel, |rt, effects| rt.give_up(thread, effects));
-    kernel.node.threads[thread as usize].frame.set_result(result);
+    kernel.node.threads[thread as usize].frame.set_result(Err(error(rt::error::E_MRT_TIMEOUT)));
     minix4rt::end_real_time_wait(kernel, thread as usize);
 }
 
@@ -392,7 +395,7 @@ pub fn begin_period<M: Machine>(kernel: &mut Kernel, m: &mut M, number: u16, due
     if process.waiting == Waiting::Period {
         let latency = kernel.mrt.system.signed_ns(m.ticks(), due) as u64;
         process.statistics.maxlat = process.statistics.maxlat.max(latency);
-        process.is_working = true;
+        (process.is_working, process.since) = (true, due);
         let slot = process.thread as usize;
         kernel.node.threads[slot].frame.rax = 0;
         minix4rt::end_real_time_wait(kernel, slot);

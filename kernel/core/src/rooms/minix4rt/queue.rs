@@ -18,7 +18,7 @@ use zerocopy::FromZeros;
 
 /// A message that waits.
 #[derive(Clone, Copy, Debug, FromZeros)]
-struct Entry {
+pub(super) struct Entry {
     next: u16,
     /// The sending process; `NOBODY`: the kernel.
     sender: u16,
@@ -29,9 +29,6 @@ struct Entry {
     sequence: u32,
     /// When it was sent, in ticks of the machine.
     sent: u64,
-    /// Pid of the sender, 0: the kernel.
-    pid: i64,
-    deadline: u64,
     words: [u64; MESSAGE_WORDS],
 }
 
@@ -99,40 +96,41 @@ impl Messages {
         queue.statistics.maxinq = queue.statistics.maxinq.max(queue.length as u64);
     }
 
-    /// The best priority in a queue that is ordered by it; messages of the kernel, whose priority is 0, donate nothing.
+    /// The best priority that a queue ordered by it donates. Messages of the kernel donate none; nor do those whose senders wait, which
+    /// donate themselves for as long as they do.
     fn best_of_processes(&self, queue: &Queue) -> u8 {
         let mut at = queue.first;
-        while at != 0 && self.entries[at as usize].priority == 0 {
+        while at != 0 && (self.entries[at as usize].priority == 0 || is_synchronous(&self.entries[at as usize])) {
             at = self.entries[at as usize].next;
         }
         if at == 0 { NOTHING } else { self.entries[at as usize].priority }
     }
 
-    /// Takes the first entry that fits out of a queue; the caller gives it back.
-    fn remove(&mut self, queue: &mut Queue, fits: impl Fn(&Entry) -> bool) -> Option<u16> {
-        let (mut before, mut at) = (0, queue.first);
+    /// Takes the first entry behind `before` that fits out of a queue; the caller gives it back. `before` is the one before it then.
+    fn remove(&mut self, queue: &mut Queue, before: &mut u16, fits: impl Fn(&Entry) -> bool) -> Option<u16> {
+        let mut at = if *before == 0 { queue.first } else { self.entries[*before as usize].next };
         while at != 0 && !fits(&self.entries[at as usize]) {
-            (before, at) = (at, self.entries[at as usize].next);
+            (*before, at) = (at, self.entries[at as usize].next);
         }
         if at == 0 {
             return None;
         }
         let next = self.entries[at as usize].next;
-        match before {
+        match *before {
             0 => queue.first = next,
-            _ => self.entries[before as usize].next = next,
+            before => self.entries[before as usize].next = next,
         }
         if next == 0 {
-            queue.last = before;
+            queue.last = *before;
         }
         queue.length -= 1;
         Some(at)
     }
 }
 
-/// Does its receiver work on it until it answers?
-fn is_request(kind: u8) -> bool {
-    matches!(kind as u64, message::UPRQST | message::REQUEST | message::AREQUEST | message::RQRCV)
+/// Its sender waits until it is received.
+fn is_synchronous(entry: &Entry) -> bool {
+    matches!(entry.kind as u64, message::REQUEST | message::RQRCV)
 }
 
 /// `RQST`, `ARQST`, `UPRQST`, `SIGN`, `REPLY`, `RQRCV`.
@@ -157,7 +155,7 @@ pub fn send_real_time<M: Machine>(kernel: &mut Kernel, m: &mut M, number: u64, p
     }
     kernel.mrt.processes[sender as usize].statistics.msgsent += 1;
     if number == call::REPLY {
-        kernel.mrt.processes[sender as usize].serving = NOTHING;
+        kernel.mrt.processes[sender as usize].serving = (NOTHING, NOBODY);
         lend_by_queue(kernel, sender);
     }
     wait_as_sender(kernel, m, number, to, timeout)
@@ -177,10 +175,8 @@ fn entry<M: Machine>(kernel: &mut Kernel, m: &mut M, number: u64, sender: u16, t
         call::REPLY => (message::REPLY, thread.base_queue),
         _ => (message::RQRCV, thread.base_queue),
     };
-    let process = &kernel.mrt.processes[sender as usize];
     let words = [frame.r10, frame.r8, frame.r9, frame.r12];
-    let (pid, deadline) = (process.pid, process.attributes.deadline);
-    Ok(Entry { sender, kind: kind as u8, priority, pid, deadline, words, ..stamped(&mut kernel.mrt, m.ticks(), to) })
+    Ok(Entry { sender, kind: kind as u8, priority, words, ..stamped(&mut kernel.mrt, m.ticks(), to) })
 }
 
 /// An entry with the next id and the destination's next sequence number.
@@ -218,21 +214,26 @@ fn take_message(kernel: &mut Kernel, to: u16, entry: &Entry) {
     let process = &mut kernel.mrt.processes[to as usize];
     process.statistics.msgrcvd += 1;
     let sent = system.tick_at(entry.sent);
-    let number = kernel.mrt.processes[entry.sender as usize].thread as u64;
+    let sender = &kernel.mrt.processes[entry.sender as usize];
+    let (pid, number, deadline) = (sender.pid as u64, sender.thread as u64, sender.attributes.deadline);
     let taken_at = kernel.node.threads.switched_at();
     let frame = &mut kernel.node.threads[kernel.mrt.processes[to as usize].thread as usize].frame;
-    frame.rdi = entry.pid as u64 | (entry.kind as u64) << 32;
+    frame.rdi = pid | (entry.kind as u64) << 32;
     frame.rsi = entry.id as u64 | (entry.sequence as u64) << 32;
     frame.rdx = sent;
     frame.r13 = entry.priority as u64 | number << 32;
-    frame.r14 = entry.deadline;
-    frame.r15 = kernel.mrt.system.laxity(entry.sent, entry.deadline, taken_at) as u64;
+    frame.r14 = deadline;
+    frame.r15 = kernel.mrt.system.laxity(entry.sent, deadline, taken_at) as u64;
     [frame.r10, frame.r8, frame.r9, frame.r12] = entry.words;
     kernel.mrt.system.messages += 1;
-    if is_request(entry.kind) {
-        kernel.mrt.processes[to as usize].serving = entry.priority;
-        lend_by_queue(kernel, to);
-    }
+    let donated = match entry.kind as u64 {
+        message::UPRQST | message::REQUEST | message::AREQUEST => entry.priority,
+        // Its sender waits, and donates for as long as it does.
+        message::RQRCV => NOTHING,
+        _ => return,
+    };
+    kernel.mrt.processes[to as usize].serving = (donated, entry.sender);
+    lend_by_queue(kernel, to);
 }
 
 /// Donates a process what its queue and its work are worth: that has changed.
@@ -243,7 +244,7 @@ fn lend_by_queue(kernel: &mut Kernel, number: u16) {
         return;
     }
     let waiting = kernel.mrt.messages.best_of_processes(&process.queue);
-    let (thread, lent) = (process.thread, waiting.min(process.serving));
+    let (thread, lent) = (process.thread, waiting.min(process.serving.0));
     decide(kernel, |rt, effects| rt.donate(thread, lent, effects));
 }
 
@@ -299,7 +300,7 @@ pub fn receive_real_time<M: Machine>(kernel: &mut Kernel, m: &mut M, pid: i64, t
     let source = if pid == ANYPROC { NOBODY } else { process::find_process(&mut kernel.mrt, pid)? };
     let process = &mut kernel.mrt.processes[own as usize];
     let fits = |entry: &Entry| source == NOBODY || entry.sender == source;
-    if let Some(place) = kernel.mrt.messages.remove(&mut process.queue, fits) {
+    if let Some(place) = kernel.mrt.messages.remove(&mut process.queue, &mut 0, fits) {
         receive_entry(kernel, own, place);
         return DONE;
     }
@@ -341,21 +342,27 @@ fn receive_entry(kernel: &mut Kernel, own: u16, place: u16) {
 /// The request that a process waits with is no longer in its destination's queue. (Its wait in `rt` is ended by the caller.)
 pub fn withdraw_request(kernel: &mut Kernel, number: u16) {
     let (Waiting::Send(to) | Waiting::Request(to)) = kernel.mrt.processes[number as usize].waiting else { return };
-    let synchronous = |kind: u8| matches!(kind as u64, message::REQUEST | message::RQRCV);
-    let queue = &mut kernel.mrt.processes[to as usize].queue;
-    let own = |entry: &Entry| entry.sender == number && synchronous(entry.kind);
-    if let Some(place) = kernel.mrt.messages.remove(queue, own) {
-        kernel.mrt.messages.give_back(place);
-        lend_by_queue(kernel, to);
-    }
+    drop_messages(kernel, to, |entry| entry.sender == number && is_synchronous(entry));
 }
 
-/// Drops the messages in the queue of this process.
-pub fn empty_queue(mrt: &mut Minix4rt, number: u16) {
-    let queue = &mut mrt.processes[number as usize].queue;
-    while let Some(place) = mrt.messages.remove(queue, |_| true) {
-        mrt.messages.give_back(place);
+/// Drops messages in the queue of this process.
+pub fn drop_messages(kernel: &mut Kernel, number: u16, fits: impl Fn(&Entry) -> bool) {
+    let (queue, mut before) = (&mut kernel.mrt.processes[number as usize].queue, 0);
+    while let Some(place) = kernel.mrt.messages.remove(queue, &mut before, &fits) {
+        kernel.mrt.messages.give_back(place);
     }
+    lend_by_queue(kernel, number);
+}
+
+/// Drops the messages of `sender`, which ends, in the queue of a process, and what its request in work donates.
+pub fn forget_sender(kernel: &mut Kernel, number: u16, sender: u16) {
+    let process = &mut kernel.mrt.processes[number as usize];
+    if process.serving.1 == sender {
+        process.serving = (NOTHING, NOBODY);
+    } else if process.queue.length == 0 {
+        return;
+    }
+    drop_messages(kernel, number, |entry| entry.sender == sender);
 }
 
 /// A message of the kernel for a process, if that is real-time.

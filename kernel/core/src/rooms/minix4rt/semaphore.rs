@@ -37,9 +37,8 @@ pub fn allocate_semaphore(kernel: &mut Kernel, creator: usize, words: &Words) ->
     let wanted = decode(flags);
     let ceiling = priority.clamp(1, rt::PRIORITIES) as u8;
     let flags = Flags { inherits: wanted.inherits && kernel.mrt.inherits(), ..wanted };
-    let id = decide(kernel, |rt, effects| {
-        rt.allocate(0..SEMAPHORES as u16, creator as u16, value as i32, flags, ceiling, effects)
-    });
+    let pool = 0..SEMAPHORES as u16;
+    let id = kernel.node.inheritance.allocate(pool, creator as u16, value as i32, flags, ceiling);
     let id = id.map_err(|refusal| match refusal {
         crate::inheritance::Refusal::NoSemaphore => error(rt::error::E_MRT_NOSEM),
         refusal => refusal.into(),

@@ -169,7 +169,7 @@ fn timer_level(kernel: &Kernel, action: Action) -> u8 {
 /// Runs one action of this priority, a timer's before an interrupt's.
 pub fn do_real_time_work<M: Machine>(kernel: &mut Kernel, m: &mut M, priority: u8) {
     match kernel.mrt.timers.take_over(priority as usize) {
-        Some((Action::Timeout(process), _)) => process::end_time_limit(kernel, process),
+        Some((Action::Timeout(process), _)) => process::end_time_limit(kernel, m, process),
         Some((Action::Period(process), due)) => process::begin_period(kernel, m, process, due),
         Some((Action::Interrupt(irq), due)) => interrupt::trigger_by_timer(kernel, m, irq as usize, due),
         Some((Action::Free, _)) => {}

@@ -186,6 +186,18 @@ fn a_missed_deadline_is_counted_and_told_when_it_comes() {
 }
 
 #[test]
+fn a_deadline_runs_from_the_end_of_a_timed_sleep_too() {
+    let (mut w, watchdog, attributes) = watched(with_deadline(5, 10));
+    let slot = w.process(attributes);
+    w.real_time_call(slot, rt::call::SLEEP, [20, 0]);
+    assert_eq!(w.pass(20), Next::Run(slot));
+    w.pass(12);
+    w.sleep(slot);
+    assert_eq!(told(&mut w, watchdog), [[pid(slot), 0, 0, 0]]);
+    assert_eq!((counts(&mut w, slot).missed, counts(&mut w, slot).least_laxity), (1, -2 * TICK as i64));
+}
+
+#[test]
 fn deadlines_of_processes_without_any_are_not_measured() {
     let (mut w, watchdog, attributes) = watched(plain(5));
     let slot = w.sleeper(attributes);
@@ -244,9 +256,49 @@ fn work_that_lasts_longer_than_its_period_is_late_and_goes_on_with_the_next() {
     assert_eq!(told(&mut w, watchdog), [[pid(slot), 0, 0, 0]]);
     let counts = counts(&mut w, slot);
     assert_eq!((counts.scheds, counts.missed, counts.timestamp), (1, 1, 20));
-    assert_eq!(counts.least_laxity, 4 * TICK as i64, "the third tick of the second period was its end of work");
+    assert_eq!(counts.least_laxity, -3 * TICK as i64, "that of the work of the first period");
     assert_ne!(w.pass(3), Next::Run(slot));
     assert_eq!(w.pass(1), Next::Run(slot), "the third period begins in time");
+}
+
+#[test]
+fn the_laxity_of_work_that_misses_whole_periods_is_that_of_the_period_it_began_in() {
+    for (deadline, least) in [(0, -25), (4, -31)] {
+        let mut w = world();
+        let slot = w.sleeper(periodic(5, 10, deadline));
+        assert_eq!(w.pass(10), Next::Run(slot));
+        w.pass(35);
+        assert_eq!(w.sleep(slot), Next::Run(slot), "late");
+        w.pass(3);
+        w.sleep(slot);
+        assert_eq!(counts(&mut w, slot).least_laxity, least * TICK as i64);
+        clear(&mut w, slot);
+        assert_eq!(w.pass(2), Next::Run(slot), "the fifth period");
+        w.pass(1);
+        w.sleep(slot);
+        let expected = if deadline == 0 { 9 } else { 3 };
+        assert_eq!(counts(&mut w, slot).least_laxity, expected * TICK as i64);
+    }
+}
+
+#[test]
+fn a_wake_up_within_a_period_moves_neither_it_nor_its_deadline() {
+    let mut w = world();
+    let slot = w.sleeper(periodic(5, 10, 8));
+    let other = w.sleeper(plain(6));
+    assert_eq!(w.pass(10), Next::Run(slot));
+    w.sleep(slot);
+    w.pass(5);
+    w.awaken(other);
+    w.wake(other, slot);
+    w.pass(1);
+    w.sleep(slot);
+    w.sleep(other);
+    assert_eq!(counts(&mut w, slot).least_laxity, 2 * TICK as i64);
+    assert_ne!(w.pass(3), Next::Run(slot));
+    assert_eq!(w.pass(1), Next::Run(slot), "the next period begins in time");
+    w.sleep(slot);
+    assert_eq!(counts(&mut w, slot).missed, 0);
 }
 
 #[test]

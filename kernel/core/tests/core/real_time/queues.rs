@@ -297,6 +297,40 @@ fn all_queues_share_a_pool() {
 }
 
 #[test]
+fn messages_of_a_process_end_with_it_and_are_not_those_of_its_successor() {
+    let mut w = world();
+    let to = w.sleeper(plain(40));
+    let (stays, ends) = (w.sleeper(plain(8)), w.sleeper(plain(7)));
+    for (from, word) in [(ends, 1), (stays, 2), (ends, 3), (ends, 4), (stays, 5), (ends, 6)] {
+        w.awaken(from);
+        w.posts(from, to, word).expect("sent");
+        w.sleep(from);
+    }
+    let number = w.number_of(ends);
+    w.destroys(ends);
+    let successor = w.sleeper(plain(7));
+    assert_eq!(w.number_of(successor), number, "it has the record of the one that has ended");
+    w.awaken(to);
+    assert_eq!(w.takes(to, pid(successor) as i64), error(number::E_TRY_AGAIN));
+    assert_eq!(all(&mut w, to), [2, 5]);
+    w.sleep(to);
+    assert_eq!(counts(&mut w, to), [0, 6, 6], "what has waited is counted");
+    w.awaken(stays);
+    (0..8).for_each(|word| assert_eq!(w.posts(stays, to, word), Ok(0), "their places are free"));
+}
+
+#[test]
+fn messages_of_a_process_that_is_real_time_no_longer_are_deleted() {
+    let mut w = world();
+    let (to, from) = (w.sleeper(plain(40)), w.sleeper(plain(7)));
+    w.awaken(from);
+    w.posts(from, to, 1).expect("sent");
+    w.calls(from, call::SET2NRT, [0, 0]).expect("ordinary");
+    w.awaken(to);
+    assert_eq!(w.takes(to, ANYPROC), error(number::E_TRY_AGAIN));
+}
+
+#[test]
 fn messages_of_the_kernel_come_before_those_of_processes_and_may_be_lost() {
     let mut w = world();
     let to = w.sleeper(ProcessAttributes { mq_size: 3, ..ordered(40) });

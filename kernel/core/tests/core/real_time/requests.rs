@@ -196,6 +196,54 @@ fn a_server_has_the_priority_of_its_best_request_until_it_replies() {
 }
 
 #[test]
+fn what_a_request_in_work_donates_ends_with_the_wait_of_its_client() {
+    let mut w = world_with(mode::BPIP);
+    let (server, behind, client) = (w.sleeper(inheriting(30)), w.sleeper(inheriting(31)), w.sleeper(plain(10)));
+    w.awaken(client);
+    w.sends(client, call::RQRCV, server, 5, [0; 4]);
+    w.awaken(server);
+    w.takes(server, ANYPROC).expect("waits");
+    w.sends(server, call::RQRCV, behind, FOREVER, [0; 4]);
+    assert_eq!((w.priority_of(server), w.priority_of(behind)), (10, 10));
+    assert_eq!(w.pass(5), Next::Run(client));
+    assert_eq!(w.result(client), error(number::E_MRT_TIMEOUT));
+    w.sleep(client);
+    assert_eq!((w.priority_of(server), w.priority_of(behind)), (30, 30), "its own, and that of the server");
+}
+
+#[test]
+fn what_a_request_in_work_donates_ends_with_its_client() {
+    for call in [call::RQRCV, call::RQST, call::ARQST] {
+        let mut w = world_with(mode::BPIP);
+        let (server, client) = (w.sleeper(inheriting(30)), w.sleeper(plain(10)));
+        w.awaken(client);
+        if w.sends(client, call, server, FOREVER, [0; 4]) == Next::Run(client) {
+            w.sleep(client);
+        }
+        w.awaken(server);
+        w.takes(server, ANYPROC).expect("waits");
+        w.sleep(server);
+        if w.is_ready(client) {
+            w.sleep(client);
+        }
+        assert_eq!(w.priority_of(server), 10, "{call:#x}");
+        w.destroys(client);
+        assert_eq!(w.priority_of(server), 30, "{call:#x}");
+    }
+}
+
+#[test]
+fn what_a_message_that_waits_donates_ends_with_its_sender() {
+    let mut w = world_with(mode::BPIP);
+    let (server, client) = (w.sleeper(inheriting(30)), w.sleeper(plain(10)));
+    w.awaken(client);
+    w.posts(client, server, 1).expect("sent");
+    w.sleep(client);
+    w.destroys(client);
+    assert_eq!(w.priority_of(server), 30);
+}
+
+#[test]
 fn priority_is_inherited_only_where_queue_and_system_want_it() {
     let cases = [(0, inheriting(30), 30), (mode::BPIP, plain(30), 30), (mode::BPIP, inheriting(30), 10)];
     for (options, attributes, expected) in cases {

@@ -182,6 +182,29 @@ fn waiters_go_on_in_the_order_of_arrival_or_of_priority() {
 }
 
 #[test]
+fn a_mutex_that_is_locked_from_the_beginning_is_nobodys_and_the_first_up_passes() {
+    for flags in [INHERITING, CEILING] {
+        let mut w = world_with(mode::BPIP);
+        let (creator, waiter, giver) = (w.sleeper(plain(30)), w.sleeper(plain(5)), w.sleeper(plain(7)));
+        let words = [0, flags, 4, 0, 0, 0, 0, 0];
+        let id = w.control(control::SEMALLOC, creator, pid(creator), words).expect("allocated");
+        w.awaken(giver);
+        assert_eq!(w.calls(giver, call::SEMDOWN, [id, NOWAIT as u64]), error(number::E_TRY_AGAIN));
+        w.sleep(giver);
+        w.awaken(waiter);
+        down(&mut w, waiter, id, FOREVER);
+        assert_eq!(w.priority_of(creator), 30, "who has allocated it inherits nothing");
+        w.awaken(giver);
+        assert_eq!(up(&mut w, giver, id), Next::Run(waiter));
+        assert_eq!((w.result(waiter), w.result(giver)), (Ok(0), Ok(0)));
+        w.sleep(waiter);
+        assert_eq!(w.calls(giver, call::SEMUP, [id, 0]), Err(Errno::EPERM), "it is the waiter's");
+        w.sleep(giver);
+        assert_eq!(value(&mut w, id), 0);
+    }
+}
+
+#[test]
 fn a_time_limit_ends_the_wait() {
     let mut w = world();
     let id = allocate(&mut w, 0, 0, 1).expect("allocated");
@@ -292,25 +315,6 @@ fn a_ceiling_is_the_priority_of_the_owner_and_none_better_may_have_it() {
     w.sleep(equal);
     w.sleep(owner);
     assert_eq!(w.priority_of(owner), 30);
-}
-
-#[test]
-fn a_mutex_without_a_value_is_held_by_its_creator() {
-    for (flags, priority) in [(MUTEX, 30), (CEILING, 9)] {
-        let mut w = world();
-        let (creator, other) = (w.sleeper(plain(30)), w.sleeper(plain(31)));
-        let words = [0, flags, 9, 0, 0, 0, 0, 0];
-        let id = w.control(control::SEMALLOC, creator, pid(creator), words).expect("allocated");
-        assert_eq!(w.priority_of(creator), priority, "with the ceiling, if there is one");
-        w.awaken(other);
-        assert_eq!(w.calls(other, call::SEMUP, [id, 0]), Err(Errno::EPERM));
-        assert_eq!(w.calls(other, call::SEMDOWN, [id, NOWAIT as u64]), error(number::E_TRY_AGAIN));
-        w.sleep(other);
-        w.awaken(creator);
-        assert_eq!(w.calls(creator, call::SEMUP, [id, 0]), Ok(0));
-        w.sleep(creator);
-        assert_eq!((w.priority_of(creator), value(&mut w, id)), (30, 1));
-    }
 }
 
 #[test]
