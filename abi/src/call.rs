@@ -149,7 +149,8 @@ kernel_calls! {
     /// `(from, from address, to, to address, bytes)` → bytes: as `VirCopy`, but an endpoint `NONE` means that the address is physical,
     /// within the caller's memory ranges (`ECALLDENIED` outside).
     PhysCopy = 44,
-    /// `(address of CopyRequest records, count)`: a vector of `VirCopy`s, executed in order until one fails. Returns the number executed.
+    /// `(address of CopyRequest records, count)`: a vector of `VirCopy`s, executed in order until one fails. Returns the number executed,
+    /// or the first record's error.
     VirVCopy = 45,
     /// `(address of CopyRequest records, count)`: a vector of `PhysCopy`s, as `VirVCopy`.
     PhysVCopy = 46,
@@ -170,7 +171,7 @@ kernel_calls! {
 pub const SYSTEM_LABELS: u32 = 0x11 << 16;
 
 /// The kernel calls that may be made as messages to the SYSTEM task, by `SENDREC` only. All others fail with `EBADCALL`. If vm
-/// refuses memory of the request, the `SENDREC` itself fails with `EFAULT`.
+/// refuses memory of the request, the `SENDREC` itself fails with `EFAULT`, for a vector too.
 pub const BY_MESSAGE: u64 = KernelCall::DevIo.bit()
     | KernelCall::SDevIo.bit()
     | KernelCall::VDevIo.bit()

@@ -33,7 +33,7 @@ fn thread_by_tid(node: &Node, tid: u32) -> Option<usize> {
 
 /// Returns the mutex of a futex that has waiters.
 fn pi_mutex(node: &Node, key: Key) -> Option<(u16, Semaphore)> {
-    node.futexes.mutexes(key).find_map(|id| Some((id, *node.inheritance.semaphore(id)?)))
+    node.futexes.mutex(key).and_then(|id| Some((id, *node.inheritance.semaphore(id)?)))
 }
 
 /// Returns true when a futex has become the thread's by the end of its owner.
@@ -45,7 +45,7 @@ pub fn is_next_owner(node: &Node, slot: usize, key: Key) -> bool {
 pub fn lock_pi<M: Machine>(node: &mut Node, m: &mut M, slot: usize, key: Key, may_wait: bool) -> Result<u64, Stop> {
     let (own, old) = (node.threads[slot].tid, futex::futex_word(node, m, key.address())?);
     let known = pi_mutex(node, key);
-    let is_next_owner = is_next_owner(node, slot, key);
+    let is_next_owner = known.is_some_and(|(_, mutex)| mutex.owner == slot as u16);
     if !is_next_owner && old & word::TID == own {
         return Err(Errno::EDEADLK.into());
     }
@@ -73,7 +73,7 @@ fn new_pi_mutex(node: &mut Node, key: Key, holder: usize) -> Result<u16, Errno> 
     effects::take_part(node, holder);
     let pool = FIRST as u16..MUTEXES as u16;
     let id = node.inheritance.allocate(pool, 0, 1, MUTEX, NOTHING).or(Err(Errno::ENOMEM))?;
-    node.futexes.set_mutex(id, key);
+    node.futexes.set_mutex(id, Some(key));
     // It is free.
     let _ = effects::decide(node, |rt, effects| rt.down(holder as u16, id, false, effects));
     Ok(id)
@@ -102,7 +102,7 @@ pub fn unlock_pi<M: Machine>(node: &mut Node, m: &mut M, key: Key) -> Result<u64
         return Err(Errno::EPERM.into());
     }
     let held = pi_mutex(node, key).filter(|(_, mutex)| mutex.owner == slot);
-    let next_owner = held.and_then(|(_, mutex)| mutex.first_waiter());
+    let next_owner = held.and_then(|(id, _)| node.inheritance.first_waiter(id));
     let new = next_owner.map_or(0, |next_owner| node.threads[next_owner as usize].tid | word::WAITERS);
     copy::write_own(node, m, key.address(), &new.to_le_bytes())?;
     if let Some((id, _)) = held {
@@ -132,6 +132,7 @@ fn drop_unused_pi(node: &mut Node, id: u16) {
     if node.inheritance.semaphore(id).is_some_and(|mutex| mutex.value >= 0) {
         // It is allocated, and 0 its creator.
         let _ = effects::decide(node, |rt, effects| rt.free(0, id, effects));
+        node.futexes.set_mutex(id, None);
     }
 }
 
@@ -139,7 +140,7 @@ fn drop_unused_pi(node: &mut Node, id: u16) {
 pub fn bequeath_pi(node: &mut Node, slot: usize) {
     let next = |node: &Node| node.inheritance.held_by(slot as u16).find(|&id| id >= FIRST as u16);
     while let Some(id) = next(node) {
-        let next_owner = node.inheritance.semaphore(id).and_then(Semaphore::first_waiter);
+        let next_owner = node.inheritance.first_waiter(id);
         // It is the owner.
         let _ = effects::decide(node, |rt, effects| rt.up(slot as u16, id, effects));
         match next_owner {

@@ -10,8 +10,8 @@ impl<const THREADS: usize, const SEMAPHORES: usize> RealTime<THREADS, SEMAPHORES
     fn due(&self, thread: u16) -> u8 {
         let task = &self.tasks[thread as usize];
         let own = task.base.min(task.donated);
-        let clients = if task.inherits { task.clients.best(&self.tasks) } else { NOTHING };
-        self.held_by(thread).map(|id| self.semaphores[id as usize].donates(&self.tasks)).fold(own.min(clients), u8::min)
+        let clients = if task.inherits { self.clients[thread as usize].best(&self.tasks) } else { NOTHING };
+        self.held_by(thread).map(|id| self.donates(id)).fold(own.min(clients), u8::min)
     }
 
     /// The mutexes a thread holds.
@@ -76,26 +76,18 @@ impl<const THREADS: usize, const SEMAPHORES: usize> RealTime<THREADS, SEMAPHORES
         match wait {
             Wait::No => {}
             Wait::Semaphore(id) => {
-                let semaphore = &mut self.semaphores[id as usize];
-                semaphore.waiters.insert(&mut self.tasks, thread, semaphore.flags.by_priority);
+                let by_priority = self.semaphores[id as usize].flags.by_priority;
+                self.waiters[id as usize].insert(&mut self.tasks, thread, by_priority);
             }
-            Wait::Answer(server) => {
-                let mut clients = self.tasks[server as usize].clients;
-                clients.insert(&mut self.tasks, thread, true);
-                self.tasks[server as usize].clients = clients;
-            }
+            Wait::Answer(server) => self.clients[server as usize].insert(&mut self.tasks, thread, true),
         }
     }
 
     pub(super) fn end_wait(&mut self, thread: u16) {
         match core::mem::take(&mut self.tasks[thread as usize].waits) {
             Wait::No => {}
-            Wait::Semaphore(id) => self.semaphores[id as usize].waiters.remove(&mut self.tasks, thread),
-            Wait::Answer(server) => {
-                let mut clients = self.tasks[server as usize].clients;
-                clients.remove(&mut self.tasks, thread);
-                self.tasks[server as usize].clients = clients;
-            }
+            Wait::Semaphore(id) => self.waiters[id as usize].remove(&mut self.tasks, thread),
+            Wait::Answer(server) => self.clients[server as usize].remove(&mut self.tasks, thread),
         }
     }
 

@@ -201,7 +201,7 @@ impl Small {
     fn check(&self) {
         assert_eq!(self.effectives(), self.defined());
         for (id, semaphore) in self.semaphores.iter().enumerate() {
-            let waiters: Vec<u16> = semaphore.waiters.iter(&self.tasks).collect();
+            let waiters: Vec<u16> = self.waiters[id].iter(&self.tasks).collect();
             let priorities: Vec<u8> = waiters.iter().map(|&waiter| self.effective(waiter)).collect();
             assert!(!semaphore.flags.by_priority || priorities.is_sorted(), "{priorities:?}");
             assert!(waiters.iter().all(|&waiter| self.waits(waiter) == Wait::Semaphore(id as u16)));
@@ -224,12 +224,11 @@ impl Small {
     /// Who waits is in exactly the list of what it waits for, and not for itself.
     fn check_wait(&self, thread: u16) {
         let in_list = |list: &Waiters| list.iter(&self.tasks).filter(|&waiter| waiter == thread).count();
-        let total: usize = self.semaphores.iter().map(|semaphore| in_list(&semaphore.waiters)).sum::<usize>()
-            + self.tasks.iter().map(|task| in_list(&task.clients)).sum::<usize>();
+        let total: usize = self.waiters.iter().chain(&self.clients).map(in_list).sum();
         let expected = match self.waits(thread) {
             Wait::No => 0,
-            Wait::Semaphore(id) => in_list(&self.semaphores[id as usize].waiters),
-            Wait::Answer(server) => in_list(&self.tasks[server as usize].clients),
+            Wait::Semaphore(id) => in_list(&self.waiters[id as usize]),
+            Wait::Answer(server) => in_list(&self.clients[server as usize]),
         };
         assert_eq!(total, usize::from(self.waits(thread) != Wait::No));
         assert_eq!(total, expected);

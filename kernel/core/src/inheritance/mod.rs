@@ -67,14 +67,13 @@ struct Task {
     /// The best priority that messages donate it.
     donated: u8,
     waits: Wait,
-    /// Neighbours among the waiters of what it waits for.
+    /// Neighbours among the waiters of what it waits for, and its level there.
     next: u16,
     previous: u16,
+    level: u8,
     /// The mutex it has locked last; `Semaphore::next_held` leads on.
     held: u16,
-    /// The threads that wait for its reply.
-    clients: Waiters,
-    /// Those donate it their priorities.
+    /// The threads that wait for its reply donate it their priorities.
     inherits: bool,
 }
 
@@ -86,8 +85,8 @@ impl Task {
         waits: Wait::No,
         next: NONE,
         previous: NONE,
+        level: 0,
         held: NONE,
-        clients: Waiters::NONE,
         inherits: false,
     };
 }
@@ -104,14 +103,20 @@ pub trait Scheduler {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, FromZeros)]
 pub struct RealTime<const THREADS: usize, const SEMAPHORES: usize> {
     tasks: [Task; THREADS],
+    /// The threads that wait for the reply of each.
+    clients: [Waiters; THREADS],
     semaphores: [Semaphore; SEMAPHORES],
+    /// The threads that wait for each semaphore.
+    waiters: [Waiters; SEMAPHORES],
 }
 
 impl<const THREADS: usize, const SEMAPHORES: usize> RealTime<THREADS, SEMAPHORES> {
     /// No semaphores, and threads of the worst priority.
     pub fn start(&mut self) {
         self.tasks.fill(Task::NEW);
+        self.clients.fill(Waiters::NONE);
         self.semaphores.fill(Semaphore::FREE);
+        self.waiters.fill(Waiters::NONE);
     }
 
     /// The priority a thread runs with.
@@ -132,6 +137,11 @@ impl<const THREADS: usize, const SEMAPHORES: usize> RealTime<THREADS, SEMAPHORES
     /// The semaphore with this number, if it is allocated.
     pub fn semaphore(&self, id: u16) -> Option<&Semaphore> {
         self.semaphores.get(id as usize).filter(|semaphore| semaphore.is_allocated())
+    }
+
+    /// The waiter that a semaphore goes to next.
+    pub fn first_waiter(&self, id: u16) -> Option<u16> {
+        self.waiters[id as usize].first()
     }
 
     /// Changes a thread's own priority, whatever it is doing.
@@ -187,7 +197,7 @@ impl<const THREADS: usize, const SEMAPHORES: usize> RealTime<THREADS, SEMAPHORES
     /// error, and the mutexes it holds go to the next in line.
     pub fn leave(&mut self, thread: u16, scheduler: &mut impl Scheduler) {
         self.give_up(thread, scheduler);
-        while let Some(client) = self.tasks[thread as usize].clients.first() {
+        while let Some(client) = self.clients[thread as usize].first() {
             self.give_up(client, scheduler);
             scheduler.woken(client, true);
         }

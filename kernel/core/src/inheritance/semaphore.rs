@@ -2,7 +2,7 @@
 
 use crate::{
     inheritance::NONE, inheritance::NOTHING, inheritance::RealTime, inheritance::Refusal, inheritance::Scheduler,
-    inheritance::Task, inheritance::Wait, inheritance::waiters::Waiters,
+    inheritance::Wait,
 };
 
 use core::ops::Range;
@@ -49,7 +49,6 @@ pub struct Semaphore {
     pub statistics: Statistics,
     /// The mutex that its owner has locked before.
     pub(super) next_held: u16,
-    pub(super) waiters: Waiters,
 }
 
 /// How a down has ended.
@@ -70,24 +69,11 @@ impl Semaphore {
         owner: NONE,
         statistics: Statistics { ups: 0, downs: 0, most_waiters: 0 },
         next_held: NONE,
-        waiters: Waiters::NONE,
     };
 
     /// Returns true when it has a creator.
     pub fn is_allocated(&self) -> bool {
         self.creator != NONE
-    }
-
-    /// The waiter that it goes to next.
-    pub fn first_waiter(&self) -> Option<u16> {
-        self.waiters.first()
-    }
-
-    /// The priority that its owner has from it.
-    pub(super) fn donates(&self, tasks: &[Task]) -> u8 {
-        let waiters = if self.flags.inherits { self.waiters.best(tasks) } else { NOTHING };
-        let ceiling = if self.flags.ceiling { self.ceiling } else { NOTHING };
-        waiters.min(ceiling)
     }
 
     fn check(value: i32, flags: Flags) -> Result<(), Refusal> {
@@ -108,18 +94,24 @@ impl<const THREADS: usize, const SEMAPHORES: usize> RealTime<THREADS, SEMAPHORES
     /// `Flags`, `Value`; `NoSemaphore`: all are in use.
     pub fn allocate(
         &mut self,
-        pool: Range<u16>,
+        mut pool: Range<u16>,
         creator: u16,
         value: i32,
         flags: Flags,
         ceiling: u8,
     ) -> Result<u16, Refusal> {
         Semaphore::check(value, flags)?;
-        let mut pool = pool;
         let free = pool.find(|&id| !self.semaphores[id as usize].is_allocated());
         let id = free.ok_or(Refusal::NoSemaphore)?;
         self.semaphores[id as usize] = Semaphore { value, flags, ceiling, creator, ..Semaphore::FREE };
         Ok(id)
+    }
+
+    /// The priority that its owner has from a mutex.
+    pub(super) fn donates(&self, id: u16) -> u8 {
+        let Semaphore { flags, ceiling, .. } = self.semaphores[id as usize];
+        let waiters = if flags.inherits { self.waiters[id as usize].best(&self.tasks) } else { NOTHING };
+        waiters.min(if flags.ceiling { ceiling } else { NOTHING })
     }
 
     /// Sets the counters of an allocated semaphore to 0.
@@ -229,7 +221,7 @@ impl<const THREADS: usize, const SEMAPHORES: usize> RealTime<THREADS, SEMAPHORES
     pub(super) fn hand_on(&mut self, giver: u16, id: u16, scheduler: &mut impl Scheduler) {
         let semaphore = &mut self.semaphores[id as usize];
         semaphore.value += 1;
-        let (flags, next) = (semaphore.flags, semaphore.waiters.first());
+        let (flags, next) = (semaphore.flags, self.waiters[id as usize].first());
         if flags.mutex {
             self.drop_hold(giver, id);
         }
@@ -252,7 +244,7 @@ impl<const THREADS: usize, const SEMAPHORES: usize> RealTime<THREADS, SEMAPHORES
 
     /// Ends the waits of all waiters of a semaphore with an error.
     pub(super) fn expel(&mut self, id: u16, scheduler: &mut impl Scheduler) {
-        while let Some(waiter) = self.semaphores[id as usize].waiters.first() {
+        while let Some(waiter) = self.first_waiter(id) {
             self.give_up(waiter, scheduler);
             scheduler.woken(waiter, true);
         }

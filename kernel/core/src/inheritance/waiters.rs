@@ -1,17 +1,27 @@
 //! Lists of waiting threads, linked through the threads themselves.
+//!
+//! A bitmap says which levels (priorities) have waiters. Those of a level are in the order of their arrival and behind those of better levels,
+//! so that the first one is woken next, and a new one is put behind the last of its level or, if it is empty, of the next better one that
+//! has some: no step depends on the number of waiters. In a list without priorities all are of level 0.
 
 use crate::{inheritance::NONE, inheritance::NOTHING, inheritance::Task};
 use zerocopy::FromZeros;
 
-/// First and last of a list.
+/// Levels; threads with worse priorities share the last one. Tests have smaller tables: they copy them thousands of times.
+const LEVELS: usize = if cfg!(test) { 16 } else { 64 };
+
+/// One list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, FromZeros)]
 pub(super) struct Waiters {
+    /// Levels with waiters.
+    levels: u64,
     first: u16,
-    last: u16,
+    /// The last one of each level; 0 for levels without any.
+    last: [u16; LEVELS],
 }
 
 impl Waiters {
-    pub const NONE: Waiters = Waiters { first: NONE, last: NONE };
+    pub const NONE: Waiters = Waiters { levels: 0, first: NONE, last: [0; LEVELS] };
 
     /// The one to be woken next.
     pub fn first(&self) -> Option<u16> {
@@ -31,33 +41,37 @@ impl Waiters {
 
     /// Puts a thread at the end, or (`by_priority`) behind all threads whose priority is as good or better.
     pub fn insert(&mut self, tasks: &mut [Task], thread: u16, by_priority: bool) {
-        let priority = tasks[thread as usize].effective;
-        let mut after = self.last;
-        while by_priority && after != NONE && tasks[after as usize].effective > priority {
-            after = tasks[after as usize].previous;
+        let level = if by_priority { LEVELS.min(tasks[thread as usize].effective as usize + 1) - 1 } else { 0 };
+        let better = (self.levels & u64::MAX >> (63 - level)).checked_ilog2();
+        let before = better.map_or(NONE, |better| self.last[better as usize]);
+        let next = match before {
+            NONE => core::mem::replace(&mut self.first, thread),
+            _ => core::mem::replace(&mut tasks[before as usize].next, thread),
+        };
+        if next != NONE {
+            tasks[next as usize].previous = thread;
         }
-        let next = if after == NONE { self.first } else { tasks[after as usize].next };
-        tasks[thread as usize].previous = after;
-        tasks[thread as usize].next = next;
-        self.link(tasks, after, thread, thread, next);
+        let task = &mut tasks[thread as usize];
+        (task.previous, task.next, task.level) = (before, next, level as u8);
+        self.levels |= 1 << level;
+        self.last[level] = thread;
     }
 
     pub fn remove(&mut self, tasks: &mut [Task], thread: u16) {
-        let Task { previous, next, .. } = tasks[thread as usize];
-        self.link(tasks, previous, next, previous, next);
-        tasks[thread as usize].previous = NONE;
-        tasks[thread as usize].next = NONE;
-    }
-
-    /// Lets `forward` follow `before`, and `back` precede `behind`.
-    fn link(&mut self, tasks: &mut [Task], before: u16, forward: u16, back: u16, behind: u16) {
-        match before {
-            NONE => self.first = forward,
-            _ => tasks[before as usize].next = forward,
+        let Task { previous, next, level, .. } = tasks[thread as usize];
+        if self.last[level as usize] == thread {
+            let is_alone = previous == NONE || tasks[previous as usize].level != level;
+            self.levels &= !(u64::from(is_alone) << level);
+            self.last[level as usize] = if is_alone { 0 } else { previous };
         }
-        match behind {
-            NONE => self.last = back,
-            _ => tasks[behind as usize].previous = back,
+        match previous {
+            NONE => self.first = next,
+            _ => tasks[previous as usize].next = next,
         }
+        if next != NONE {
+            tasks[next as usize].previous = previous;
+        }
+        let task = &mut tasks[thread as usize];
+        (task.previous, task.next, task.level) = (NONE, NONE, 0);
     }
 }

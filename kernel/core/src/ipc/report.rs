@@ -6,8 +6,8 @@
 //! (goes on with interrupted kernel calls), `life` (repeats reports to a successor), `critical` (vm and rs).
 
 use crate::{
-    Machine, Node, ipc::critical, ipc::critical::is_critical, ipc::message, machine, probes::tracing, stop::Stop,
-    thread::MessageSource, thread::attention, thread::state::Continuation, thread::state::Hold,
+    Machine, Node, ipc::critical, ipc::critical::is_critical, ipc::message, machine, memory::copy, probes::tracing,
+    stop::Stop, thread::MessageSource, thread::attention, thread::state::Continuation, thread::state::Hold,
     vector::GENERAL_PROTECTION, vector::PAGE_FAULT,
 };
 
@@ -110,12 +110,13 @@ pub fn report_copy_fault<M: Machine>(node: &mut Node, m: &mut M, slot: usize, ow
     }
 }
 
-/// Ends the kernel call, or the delivery, that `slot` was in the middle of.
+/// Ends the kernel call, or the delivery, that `slot` was in the middle of. A call for a vector has the records that are done as its result.
 pub fn fail_call(node: &mut Node, slot: usize, error: Errno) {
     let thread = &mut node.threads[slot];
+    let done = copy::records_done(core::mem::take(&mut thread.progress));
+    let is_vector = done > 0 && thread.attention & attention::RESUME != 0;
     thread.attention &= attention::INTERRUPT | attention::DIE;
-    thread.progress = 0;
-    thread.frame.set_result(Err(error));
+    thread.frame.set_result(if is_vector { Ok(done) } else { Err(error) });
 }
 
 /// The answer to a report has come, with this word 0; the thread's wait is over.

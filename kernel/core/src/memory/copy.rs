@@ -105,6 +105,11 @@ fn memory_of(node: &Node, endpoint: Endpoint, address: u64, bytes: u64) -> Resul
     Ok((owner, Memory::Space(space_of(node, owner)?, address)))
 }
 
+/// Records that a vector with this progress has done.
+pub fn records_done(progress: u64) -> u64 {
+    progress >> RECORD_SHIFT
+}
+
 /// `VirVCopy` and `PhysVCopy` `(address of records, count)`: each record by `copy_one`. → records done.
 pub fn copy_vector<M: Machine>(
     node: &mut Node,
@@ -118,7 +123,7 @@ pub fn copy_vector<M: Machine>(
     check_range(address, count * RECORD_BYTES)?;
     let caller = node.caller();
     loop {
-        let done = node.threads[caller].progress >> RECORD_SHIFT;
+        let done = records_done(node.threads[caller].progress);
         if done >= count {
             return Ok(count);
         }

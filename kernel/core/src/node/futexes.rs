@@ -74,6 +74,8 @@ impl Key {
 pub struct Futexes {
     buckets: [List; BUCKETS],
     keys: [Key; FUTEXES],
+    /// Those of `keys` that stand for a futex.
+    used: u128,
     /// The walk that was preempted last: by the thread in which slot, and the waiter it goes on with.
     walker: u16,
     cursor: u16,
@@ -117,13 +119,18 @@ impl Futexes {
         self.buckets[threads[slot].futex_bucket as usize].remove(threads, slot as u16);
     }
 
-    /// The numbers of the mutexes that may stand for a futex with inheritance.
-    pub fn mutexes(&self, key: Key) -> impl Iterator<Item = u16> {
-        (FIRST..MUTEXES).filter(move |id| key.is(self.keys[id - FIRST])).map(|id| id as u16)
+    /// The mutex that stands for a futex with inheritance.
+    pub fn mutex(&self, key: Key) -> Option<u16> {
+        let others = |&left: &u128| Some(left & left.wrapping_sub(1));
+        let used = core::iter::successors(Some(self.used), others).take_while(|&left| left != 0);
+        let mut indices = used.map(|left| left.trailing_zeros() as usize);
+        indices.find(|&index| key.is(self.keys[index])).map(|index| (FIRST + index) as u16)
     }
 
-    /// Lets a mutex stand for a futex.
-    pub fn set_mutex(&mut self, id: u16, key: Key) {
-        self.keys[id as usize - FIRST] = key;
+    /// Lets a mutex stand for a futex; `None`: for none any more.
+    pub fn set_mutex(&mut self, id: u16, key: Option<Key>) {
+        let index = id as usize - FIRST;
+        self.keys[index] = key.unwrap_or(Key::UNKNOWN);
+        self.used = self.used & !(1 << index) | (key.is_some() as u128) << index;
     }
 }

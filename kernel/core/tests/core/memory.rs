@@ -1,7 +1,7 @@
 //! Limits of memory calls, and how long ones are divided.
 
 use abi::{
-    Endpoint, Errno, GrantId,
+    Endpoint, Errno, GrantId, call,
     call::KernelCall,
     grant::{MAX_GRANTS, READ, USED, WRITE},
     kernel::CopyFault,
@@ -142,6 +142,33 @@ fn a_copy_of_a_vector_that_is_interrupted_within_a_record_goes_on_there() {
         assert_eq!(w.result(A), Ok(2));
         assert_eq!(w.m.chunks, [8, CHUNK_BYTES, CHUNK_BYTES], "nothing is copied twice");
         assert_eq!((w.m.peek(b, BUFFER, 8), w.m.peek(b, LARGE + last, 1)), (b"a record".to_vec(), b"!".to_vec()));
+    }
+}
+
+#[test]
+fn a_vector_whose_record_faults_ends_with_the_number_of_those_before() {
+    for (bad, expected) in [(0, Err(Errno::EFAULT)), (2, Ok(2)), (3, Ok(3))] {
+        for copy in [KernelCall::VirVCopy, KernelCall::PhysVCopy] {
+            let mut w = World::with_services();
+            w.receive(VM, Endpoint::ANY);
+            let (a, b) = (w.space(A), w.space(B));
+            let endpoint = w.endpoint(B).0;
+            let record = |number: u64| {
+                let from = if number == bad { LARGE } else { BUFFER + 512 };
+                let ends = [Endpoint::SELF.0.to_le_bytes(), endpoint.to_le_bytes()].concat();
+                [ends, [from, BUFFER + 8 * number, 8].map(u64::to_le_bytes).concat()].concat()
+            };
+            w.m.poke(a, BUFFER, &(0..4).map(record).collect::<Vec<_>>().concat());
+            w.m.poke(a, BUFFER + 512, b"a record");
+            w.begin_kernel_call(A, copy, &[BUFFER, 4]);
+            let fault = w.message(VM);
+            assert_eq!((fault.label, CopyFault::from_message(&fault).address), (CopyFault::LABEL, LARGE));
+            w.primitive(VM, call::REPLYREC, fault.source, 0x8000_0000, -14i64 as u64);
+            w.make_current(A);
+            assert_eq!(w.result(A), expected, "{copy:?} {bad}");
+            assert!((0..bad).all(|number| w.m.peek(b, BUFFER + 8 * number, 8) == b"a record"));
+            assert_eq!(w.kernel_call(A, KernelCall::VirVCopy, &[BUFFER, bad]), Ok(bad), "the next one begins anew");
+        }
     }
 }
 
