@@ -118,6 +118,8 @@ impl System for Native {
             End::Reboot => rights::End::Reboot,
             End::Halt => rights::End::Halt,
         };
+        // The end does not depend on it.
+        let _ = ask(Endpoint::TTY, &tty::Drain {}.message());
         if let Err(error) = rights::shutdown(end, 0) {
             sys::log!("the machine does not stop: {error}");
         }

@@ -2,12 +2,13 @@
 //!
 //! uart replies to a read when there are bytes, and to a write when it has taken at least one byte; the rest is sent again. Reads and
 //! writes carry their position in the stream (`chardev::serial`), so a request that is repeated, because uart or a predecessor of this
-//! tty died, neither loses nor doubles a byte.
+//! tty died, neither loses nor doubles a byte. Before the machine ends pm has all lines drained.
 
 use crate::Tty;
 use crate::serial::Command;
 use crate::terminal::Terminal;
-use abi::{Endpoint, Errno, chardev};
+use abi::chardev::{self, serial};
+use abi::{Endpoint, Errno, GrantId, Message};
 use alloc::{rc::Rc, vec};
 use core::cell::{Cell, RefCell};
 use server::{Peer, Repeat, WaitList};
@@ -18,8 +19,10 @@ const CHUNK: usize = 256;
 /// Back-off after an error of the line.
 const ERROR_PAUSE_NS: u64 = 100_000_000;
 
-/// How often to look for uart at boot.
-const BIRTH_POLL_NS: u64 = 1_000_000;
+/// How often to look for uart at boot, and for the end of the output at the machine's end.
+const POLL_NS: u64 = 1_000_000;
+/// How long the machine's end waits for output.
+const DRAIN_LIMIT_NS: u64 = 1_000_000_000;
 
 /// A terminal, and the wait lists of its tasks.
 pub struct Line {
@@ -41,14 +44,52 @@ impl Line {
 }
 
 /// Starts the tasks of terminal `index`, which is uart's minor `index`.
-pub fn start(tty: &Rc<Tty>, index: usize, uart: &Peer) {
-    tty.runtime.spawn(receive(tty.clone(), index, uart.clone()));
-    tty.runtime.spawn(send(tty.clone(), index, uart.clone()));
-    tty.runtime.spawn(send_commands(tty.clone(), index, uart.clone()));
+pub fn start(tty: &Rc<Tty>, index: usize) {
+    tty.runtime.spawn(receive(tty.clone(), index));
+    tty.runtime.spawn(send(tty.clone(), index));
+    tty.runtime.spawn(send_commands(tty.clone(), index));
 }
 
-async fn receive(tty: Rc<Tty>, index: usize, uart: Peer) {
-    wait_for_uart(&tty, &uart).await;
+/// Replies to `request` when all output has been sent, or after `DRAIN_LIMIT_NS`.
+pub fn drain(tty: &Rc<Tty>, request: &Message) {
+    let pending = Rc::new(Cell::new(Some(*request)));
+    let reply = |tty: Rc<Tty>, pending: Rc<Cell<Option<Message>>>| {
+        if let Some(request) = pending.take() {
+            tty.runtime.reply(&request, &request.reply(Ok(0)));
+        }
+    };
+    let (limited, expired) = (tty.clone(), pending.clone());
+    tty.runtime.spawn(async move {
+        limited.runtime.sleep_ns(DRAIN_LIMIT_NS).await;
+        reply(limited, expired);
+    });
+    let tty = tty.clone();
+    tty.clone().runtime.spawn(async move {
+        for index in 0..tty.lines.len() {
+            drain_line(&tty, index).await;
+        }
+        reply(tty, pending);
+    });
+}
+
+async fn drain_line(tty: &Tty, index: usize) {
+    let is_sending = || {
+        let output = &tty.lines[index].terminal.borrow().output;
+        output.len() > 0 && !output.is_stopped()
+    };
+    while is_sending() {
+        tty.runtime.sleep_ns(POLL_NS).await;
+    }
+    let minor = index as u64;
+    let control =
+        chardev::Control { minor, request: serial::DRAIN, argument: 0, grant: GrantId::NONE, caller: 0, session: 0 };
+    // A line that does not exist has nothing to send, and one whose driver does not reply has lost it.
+    let _ = tty.uart.request(control.message(), Repeat::Yes).await;
+}
+
+async fn receive(tty: Rc<Tty>, index: usize) {
+    let uart = &tty.uart;
+    wait_for_uart(&tty, uart).await;
     let line = &tty.lines[index];
     loop {
         let position = match &*line.terminal.borrow() {
@@ -59,7 +100,7 @@ async fn receive(tty: Rc<Tty>, index: usize, uart: Peer) {
             line.changed.wait().await;
             continue;
         };
-        let buffer = grant(&uart, vec![0; CHUNK], Access::Write);
+        let buffer = grant(uart, vec![0; CHUNK], Access::Write);
         let read = chardev::Read { minor: index as u64, grant: buffer.id(), bytes: CHUNK as u64, flags: 0, caller };
         let result = uart.request(read.message(), Repeat::Yes).await.and_then(|reply| reply.result());
         let bytes = buffer.take();
@@ -74,8 +115,9 @@ async fn receive(tty: Rc<Tty>, index: usize, uart: Peer) {
     }
 }
 
-async fn send(tty: Rc<Tty>, index: usize, uart: Peer) {
-    wait_for_uart(&tty, &uart).await;
+async fn send(tty: Rc<Tty>, index: usize) {
+    let uart = &tty.uart;
+    wait_for_uart(&tty, uart).await;
     let line = &tty.lines[index];
     loop {
         let mut chunk = vec![0; CHUNK];
@@ -86,7 +128,7 @@ async fn send(tty: Rc<Tty>, index: usize, uart: Peer) {
         }
         chunk.truncate(count);
         let bytes = count as u64;
-        let buffer = grant(&uart, chunk, Access::Read);
+        let buffer = grant(uart, chunk, Access::Read);
         let write = chardev::Write { minor: index as u64, grant: buffer.id(), bytes, flags: 0, caller };
         let sent = match uart.request(write.message(), Repeat::Yes).await.and_then(|reply| reply.result()) {
             Ok(taken) => taken.min(bytes),
@@ -99,8 +141,9 @@ async fn send(tty: Rc<Tty>, index: usize, uart: Peer) {
     }
 }
 
-async fn send_commands(tty: Rc<Tty>, index: usize, uart: Peer) {
-    wait_for_uart(&tty, &uart).await;
+async fn send_commands(tty: Rc<Tty>, index: usize) {
+    let uart = &tty.uart;
+    wait_for_uart(&tty, uart).await;
     let line = &tty.lines[index];
     loop {
         let next = line.terminal.borrow_mut().commands.pop_front();
@@ -127,7 +170,7 @@ async fn send_commands(tty: Rc<Tty>, index: usize, uart: Peer) {
 /// Waits until uart has been up once: a grant needs its endpoint.
 async fn wait_for_uart(tty: &Tty, uart: &Peer) {
     while uart.endpoint() == Endpoint::NONE {
-        tty.runtime.sleep_ns(BIRTH_POLL_NS).await;
+        tty.runtime.sleep_ns(POLL_NS).await;
     }
 }
 

@@ -59,9 +59,9 @@ fn main(_: sys::Start) {
     let runtime = Runtime::new();
     let name = Name::new("uart").expect("a short name");
     let uart = Peer::connect(&runtime, name, UART_WINDOW).expect("the system file has no uart");
-    let tty = Rc::new(Tty::new(runtime.clone(), open_snapshots()));
+    let tty = Rc::new(Tty::new(runtime.clone(), uart, open_snapshots()));
     for index in 0..TERMINALS {
-        line::start(&tty, index, &uart);
+        line::start(&tty, index);
     }
     tty.tell_pm();
     let preserving = tty.clone();
@@ -87,6 +87,7 @@ fn open_snapshots() -> Snapshots {
 /// All terminals.
 struct Tty {
     runtime: Runtime,
+    uart: Peer,
     lines: Vec<Line>,
     shared: RefCell<Shared>,
     snapshots: RefCell<Snapshots>,
@@ -139,11 +140,11 @@ impl Shared {
 }
 
 impl Tty {
-    fn new(runtime: Runtime, snapshots: Snapshots) -> Self {
+    fn new(runtime: Runtime, uart: Peer, snapshots: Snapshots) -> Self {
         let terminal = |index| snapshots.load(index, Terminal::load).unwrap_or_else(Terminal::new);
         let lines = (0..TERMINALS).map(|index| Line::new(terminal(index))).collect();
         let shared = snapshots.load(SHARED, Shared::load).unwrap_or_default();
-        Tty { runtime, lines, shared: RefCell::new(shared), snapshots: RefCell::new(snapshots) }
+        Tty { runtime, uart, lines, shared: RefCell::new(shared), snapshots: RefCell::new(snapshots) }
     }
 
     /// Saves the changes of this turn.
@@ -203,6 +204,7 @@ impl Tty {
                 }
                 self.answer(message, Ok(0));
             }
+            tty::Request::Drain(_) => line::drain(self, message),
         }
     }
 
