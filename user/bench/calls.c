@@ -1,5 +1,6 @@
-/* The cost of single system calls: getppid, and one byte to and from the memory devices. */
+/* The cost of single system calls: getppid, a futex with inheritance that nobody waits for, and one byte to and from the memory devices. */
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -14,6 +15,18 @@ static void bench_getppid(void)
     for (int i = 0; i < ROUNDS; i++)
         syscall(SYS_getppid);
     report("getppid", start, ticks(), ROUNDS);
+}
+
+/* Through the kernel, where a C library would not go without waiters. */
+static void bench_pi_futex(void)
+{
+    static uint32_t word;
+    uint64_t start = ticks();
+    for (int i = 0; i < ROUNDS; i++) {
+        check(syscall(SYS_futex, &word, FUTEX_LOCK_PI_PRIVATE, 0, 0, 0, 0) == 0, "FUTEX_LOCK_PI");
+        check(syscall(SYS_futex, &word, FUTEX_UNLOCK_PI_PRIVATE, 0, 0, 0, 0) == 0, "FUTEX_UNLOCK_PI");
+    }
+    report("lock_pi_unlock_pi", start, ticks(), ROUNDS);
 }
 
 static void bench_device(const char *name, const char *path, int writes)
@@ -32,6 +45,7 @@ static void bench_device(const char *name, const char *path, int writes)
 int main(void)
 {
     bench_getppid();
+    bench_pi_futex();
     bench_device("write_null", "/dev/null", 1);
     bench_device("read_zero", "/dev/zero", 0);
     return 0;
