@@ -1841,8 +1841,8 @@ struct skink_rs_fail_allocation {
  * owner until its first increment, which anybody may make. */
 #define SKINK_RT_CALL_SEMUP 0x1201ull
 
-/* (): the caller becomes real-time, with the attributes set before; its memory becomes resident, its stack down to its limit or 1 MiB, and
- * stays so when another thread of its program forks. BADPTYPE, BADPRTY (no attributes), NOVTIMER, NOMSGQ, ENOMEM. */
+/* (): the caller becomes real-time, with the attributes set before; its memory becomes resident. BADPTYPE, BADPRTY (no attributes),
+ * NOVTIMER, NOMSGQ, ENOMEM. */
 #define SKINK_RT_CALL_SET2RT 0x1202ull
 
 /* (): the caller becomes an ordinary process again. As at its end, the messages it has sent that wait still are deleted. */
@@ -2452,10 +2452,6 @@ struct skink_tty_next_event_reply {
 struct skink_tty_session_end {
     uint64_t session;
 };
-
-/* pm, before the machine ends: returns when all output of the terminals has been sent, or after a second: a line that is stopped must not
- * keep the machine running. */
-#define SKINK_TTY_DRAIN 0x90003u
 
 /* The protocol of vfs: requests of pm and procfs. Programs reach vfs by their Linux calls (list: systems/ *.toml). vfs replies at once; the
  * results of longer operations are events: vfs notifies pm, which fetches them with NextEvent. */
