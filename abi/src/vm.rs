@@ -20,8 +20,9 @@ protocol! {
     Exit = 3 { process: Endpoint }
     /// pm: replaces the memory of `process` by the image (and interpreter image, 0 = none) and a fresh stack of at most `stack_bytes`.
     /// On failure nothing has changed. `ENOEXEC`, `ENOMEM`. `phdr`: address of the program headers in memory;
-    /// `interpreter_base`: 0 without interpreter; `start`: where to jump to (the interpreter's entry if there is one).
-    Exec = 4 { process: Endpoint, image: u64, interpreter: u64, stack_bytes: u64 }
+    /// `interpreter_base`: 0 without interpreter; `start`: where to jump to (the interpreter's entry if there is one). `seed`: a random
+    /// number that decides where stack, mappings, heap and position-independent programs begin; 0: at fixed addresses.
+    Exec = 4 { process: Endpoint, image: u64, interpreter: u64, stack_bytes: u64, seed: u64 }
         -> { start: u64, entry: u64, phdr: u64, phdr_count: u64, interpreter_base: u64, stack_end: u64 }
     /// vfs: returns the image (cached pages) of this file, an empty one if there was none. `version` changes with the content: an image of
     /// an older version is discarded. Unmapped images are evicted when memory is short.

@@ -49,8 +49,9 @@ impl server::Service for Pm<Native> {
     }
 }
 
-fn main(_start: sys::Start) {
+fn main(start: sys::Start) {
     let (pm, is_second_life) = recover::retained::state(|| Pm::new(Native, Random::new(sys::random::seed())));
+    pm.places_randomly = start.arguments.split_ascii_whitespace().any(|word| word == "places=random");
     if is_second_life {
         pm.recover();
     }

@@ -26,8 +26,10 @@ pub struct Pm<S> {
     pub timers: Timers,
     /// POSIX timers of programs.
     pub posix_timers: PosixTimers,
-    /// For `getrandom` and AT_RANDOM.
+    /// For `getrandom`, AT_RANDOM and the places of programs.
     pub random: Random,
+    /// Programs start at random addresses.
+    pub places_randomly: bool,
     /// Services, for the process list.
     pub services: Services,
     /// Names and fate of the machine.
@@ -46,6 +48,7 @@ impl<S: System> Pm<S> {
             timers: Timers::new(),
             posix_timers: PosixTimers::default(),
             random,
+            places_randomly: false,
             services: Services::default(),
             machine: Machine::default(),
             semaphores: Sets::default(),

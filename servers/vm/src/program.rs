@@ -7,6 +7,7 @@ use abi::{
     Endpoint, Errno, Message,
     endpoint::slot,
     info,
+    kernel::{CopyFault, Fault},
     layout::{BOOT_HEAP_BYTES, MAX_COPY, PAGE_BYTES, SERVICE_DEVICES, SERVICE_STACK_BYTES, map},
     privilege::{MemoryRange, check},
 };
@@ -40,6 +41,11 @@ use ::server::SyncStep;
 impl ::server::Service for Service {
     fn request(&mut self, message: &Message) -> SyncStep<Message> {
         self.0.handle(message)
+    }
+
+    /// A fault that is refused ends its program. `Memory::ensure_heap` says whether there is memory for it.
+    fn is_exempt(&self, message: &Message) -> bool {
+        matches!(message.label, Fault::LABEL | CopyFault::LABEL) || ::server::is_exempt(message)
     }
 }
 

@@ -155,7 +155,8 @@ impl<S: System> Pm<S> {
         for thread in self.programs.table.threads_of(p).collect::<Vec<_>>() {
             self.programs.release_robust_futexes(thread);
         }
-        let request = vm::Exec { process, image, interpreter: event.values[1], stack_bytes };
+        let request =
+            vm::Exec { process, image, interpreter: event.values[1], stack_bytes, seed: self.placement_seed() };
         let memory = self.programs.system.vm_exec(request)?;
 
         self.end_other_threads(t);
@@ -184,6 +185,15 @@ impl<S: System> Pm<S> {
         if self.programs.table.make_main(t) {
             self.programs.system.start(own, self.programs.table[t].tid());
         }
+    }
+
+    /// The random number that decides where the parts of the next program lie; 0: they lie at fixed addresses.
+    fn placement_seed(&mut self) -> u64 {
+        let mut seed = [0; 8];
+        if self.places_randomly {
+            self.random.fill(&mut seed);
+        }
+        u64::from_ne_bytes(seed)
     }
 
     fn facts(&mut self, p: ProcessIndex, memory: &NewMemory, secure: bool) -> Facts {

@@ -307,7 +307,7 @@ impl System for Fake {
     fn vm_exec(&mut self, request: vm::Exec) -> Result<NewMemory> {
         self.enter();
         self.try_request(Request::Exec)?;
-        let vm::Exec { process, image, interpreter, stack_bytes } = request;
+        let vm::Exec { process, image, interpreter, stack_bytes, .. } = request;
         self.tell(Told::NewMemory { process, image, interpreter, stack_bytes });
         self.thread(process).memory = fresh_memory();
         let (phdr, phdr_count) = HEADERS;

@@ -8,17 +8,15 @@ use crate::memory::frames::Frame;
 use crate::memory::kernel::Kernel;
 use crate::memory::object::{Content, Loaded, ObjectId};
 use crate::memory::{Floor, Memory};
+use crate::operations::placement::Placement;
 use crate::space::AddressSpace;
-use crate::space::region::{Backing, MMAP_TOP, Region, Rights};
+use crate::space::region::{Backing, MMAP_TOP, Region, Regions, Rights};
 use abi::{
     Errno,
     layout::{PAGE_BYTES, USER_START},
 };
 use alloc::boxed::Box;
 use elf::{Kind, MAX_SEGMENTS, Program, Segment};
-
-/// Where position-independent programs are put.
-const RELOCATABLE_BASE: u64 = 0x5555_5555_4000;
 
 /// What pm must know to start a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,11 +41,12 @@ pub fn exec<K: Kernel>(
     image: ObjectId,
     interpreter: Option<ObjectId>,
     stack_bytes: u64,
+    seed: u64,
 ) -> Result<(AddressSpace, Started), Errno> {
     load(memory, image)?;
     interpreter.map_or(Ok(()), |interpreter| load(memory, interpreter))?;
     let mut space = AddressSpace::new(memory)?;
-    match build(&mut space, memory, image, interpreter, stack_bytes) {
+    match build(&mut space, memory, image, interpreter, stack_bytes, &Placement::of(seed)) {
         Ok(started) => Ok((space, started)),
         Err(error) => {
             space.destroy(memory)?;
@@ -62,13 +61,16 @@ fn build<K: Kernel>(
     image: ObjectId,
     interpreter: Option<ObjectId>,
     stack_bytes: u64,
+    placement: &Placement,
 ) -> Result<Started, Errno> {
     let program = loaded(memory, image)?.program;
-    let base = if program.kind == Kind::Relocatable { RELOCATABLE_BASE } else { 0 };
+    let base = if program.kind == Kind::Relocatable { placement.base } else { 0 };
+    space.regions = Regions::below(placement.mmap_top);
     map_program(space, memory, image, base)?;
-    space.heap_start = base + program.end();
+    space.heap_start = base + program.end() + placement.heap_gap;
     space.heap_end = space.heap_start;
     let stack_rights = Rights::READ_WRITE.with(Rights::EXECUTE, program.stack_execute);
+    space.add_stack(memory, placement.stack_end, stack_bytes, stack_rights)?;
     let entry = base + program.entry;
     let mut started = Started {
         start: entry,
@@ -76,7 +78,7 @@ fn build<K: Kernel>(
         headers: if program.headers == 0 { 0 } else { base + program.headers },
         header_count: u64::from(program.header_count),
         interpreter_base: 0,
-        stack_end: space.add_stack(memory, stack_bytes, stack_rights)?,
+        stack_end: placement.stack_end,
     };
     if let Some(interpreter) = interpreter {
         let program = loaded(memory, interpreter)?.program;
@@ -92,7 +94,7 @@ fn build<K: Kernel>(
 fn interpreter_base(space: &AddressSpace, program: &Program) -> Result<u64, Errno> {
     match program.kind {
         Kind::Fixed => Ok(0),
-        Kind::Relocatable => space.free_range(program.end(), MMAP_TOP).map_err(|_| Errno::ENOEXEC),
+        Kind::Relocatable => space.free_range(program.end(), space.regions.top()).map_err(|_| Errno::ENOEXEC),
     }
 }
 

@@ -181,7 +181,7 @@ impl AddressSpace {
         if hint >= USER_START && end <= USER_END && self.regions.is_free(hint, end) {
             return Ok(hint);
         }
-        let top = if request.flags & MAP_32BIT != 0 { LOW_END } else { MMAP_TOP };
+        let top = if request.flags & MAP_32BIT != 0 { LOW_END } else { self.regions.top() };
         self.free_range(request.bytes, top)
     }
 

@@ -1,5 +1,5 @@
 //! What is done with an address space: page `fault`s; the calls of programs (`mmap`, `protect`, `remap`, `advise`); whole spaces made
-//! and replaced (`fork`, `exec`, `spawn`); `devices`, pages made `resident` for real time, `reports`.
+//! and replaced (`fork`, `exec` with its `placement`, `spawn`); `devices`, pages made `resident` for real time, `reports`.
 
 pub mod advise;
 pub mod devices;
@@ -7,6 +7,7 @@ pub mod exec;
 pub mod fault;
 mod fork;
 pub mod mmap;
+mod placement;
 mod protect;
 mod remap;
 mod reports;

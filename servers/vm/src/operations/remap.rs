@@ -122,7 +122,7 @@ impl AddressSpace {
         let pages = self.pages.count_in(old / PAGE_BYTES, old_end / PAGE_BYTES) as usize;
         memory.ensure_heap(self.heap_bytes() + pages * 2 * size_of::<(u64, Frame)>())?;
         let new = match remap.flags & FIXED {
-            0 => self.free_range(remap.new_bytes, MMAP_TOP)?,
+            0 => self.free_range(remap.new_bytes, self.regions.top())?,
             _ => remap.new,
         };
         // From here on nothing needs memory: the pages are neither here nor there for a while.

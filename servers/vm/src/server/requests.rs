@@ -222,7 +222,8 @@ impl<K: Kernel> Server<K> {
         }
         self.memory.ensure_heap(0)?;
         let image = ObjectId(request.image);
-        let (space, started) = exec::exec(&mut self.memory, image, optional(request.interpreter), request.stack_bytes)?;
+        let (space, started) =
+            exec::exec(&mut self.memory, image, optional(request.interpreter), request.stack_bytes, request.seed)?;
         self.processes.enter(&mut self.memory, request.process, space)?;
         Ok(vm::Exec::reply(
             message,

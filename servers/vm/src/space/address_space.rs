@@ -8,7 +8,7 @@ use crate::memory::frames::Run;
 use crate::memory::kernel::Kernel;
 use crate::memory::pages::{LEAF_HEAP_BYTES, Pages};
 use crate::memory::{Floor, Memory};
-use crate::space::region::{Backing, MMAP_TOP, Purpose, REGION_HEAP_BYTES, Region, Regions, Rights};
+use crate::space::region::{Backing, MAX_STACK_BYTES, Purpose, REGION_HEAP_BYTES, Region, Regions, Rights};
 use abi::{
     Errno,
     layout::{PAGE_BYTES, USER_END, USER_START, map},
@@ -230,27 +230,27 @@ impl AddressSpace {
         self.regions.free_below(top, USER_START, bytes).ok_or(Errno::ENOMEM)
     }
 
-    /// Makes the stack region of a program, its top pages filled: they are written to at once. Returns its end.
+    /// Makes the stack region of a program below `stack_end`, its top pages filled: they are written to at once.
     pub fn add_stack<K: Kernel>(
         &mut self,
         memory: &mut Memory<K>,
+        stack_end: u64,
         stack_bytes: u64,
         rights: Rights,
-    ) -> Result<u64, Errno> {
+    ) -> Result<(), Errno> {
         const FIRST_BYTES: u64 = 0x21 * PAGE_BYTES;
         const FILLED_PAGES: u64 = 2;
-        let most = (USER_END - MMAP_TOP) - 2 * STACK_GAP;
+        let most = MAX_STACK_BYTES - 2 * STACK_GAP;
         self.stack_bytes = stack_bytes.clamp(FIRST_BYTES, most) / PAGE_BYTES * PAGE_BYTES;
         self.add(
             memory,
             Region {
                 grows_down: true,
                 purpose: Purpose::Stack,
-                ..Region::anonymous(USER_END - FIRST_BYTES, USER_END, rights)
+                ..Region::anonymous(stack_end - FIRST_BYTES, stack_end, rights)
             },
         );
-        let end = USER_END / PAGE_BYTES;
-        self.own_zeros(memory, end - FILLED_PAGES, end, map::WRITE)?;
-        Ok(USER_END)
+        let end = stack_end / PAGE_BYTES;
+        self.own_zeros(memory, end - FILLED_PAGES, end, map::WRITE)
     }
 }

@@ -5,7 +5,10 @@
 
 use crate::memory::Memory;
 use crate::memory::object::ObjectId;
-use abi::{Errno, layout::PAGE_BYTES};
+use abi::{
+    Errno,
+    layout::{PAGE_BYTES, USER_END},
+};
 use alloc::{collections::BTreeMap, vec::Vec};
 
 /// Rights, with the bits of PROT_*.
@@ -169,8 +172,11 @@ pub const MAX_REGIONS: usize = 16384;
 /// Estimate of the heap that one region takes.
 pub const REGION_HEAP_BYTES: usize = 2 * size_of::<(u64, Region)>();
 
-/// mmap takes addresses downwards from here; above is the stack's.
-pub const MMAP_TOP: u64 = 0x7fff_f7ff_f000;
+/// mmap takes addresses downwards from here, or from a random place below; above is the stack's.
+pub const MMAP_TOP: u64 = USER_END - MAX_STACK_BYTES;
+
+/// Address space that is kept for the stack.
+pub const MAX_STACK_BYTES: u64 = 128 << 20;
 
 /// The regions of one space.
 #[derive(Clone, Debug)]
@@ -178,17 +184,29 @@ pub struct Regions {
     by_start: BTreeMap<u64, Region>,
     /// The region found last: faults come in clusters.
     last: Option<Region>,
-    /// From here to `MMAP_TOP` nothing is free, so that the search for free addresses need not look there.
+    /// Where mmap begins in this space, downwards.
+    top: u64,
+    /// From here to `top` nothing is free, so that the search for free addresses need not look there.
     dense_from: u64,
 }
 
 impl Default for Regions {
     fn default() -> Self {
-        Regions { by_start: BTreeMap::new(), last: None, dense_from: MMAP_TOP }
+        Regions::below(MMAP_TOP)
     }
 }
 
 impl Regions {
+    /// No regions; mmap takes addresses downwards from `top`, which is at most `MMAP_TOP`.
+    pub fn below(top: u64) -> Regions {
+        Regions { by_start: BTreeMap::new(), last: None, top, dense_from: top }
+    }
+
+    /// Where mmap begins, downwards.
+    pub fn top(&self) -> u64 {
+        self.top
+    }
+
     /// True when they are what they must be.
     pub fn is_whole(&self) -> bool {
         let mut end = 0;
@@ -202,7 +220,7 @@ impl Regions {
     /// Forgets what only saves time.
     pub fn forget_caches(&mut self) {
         self.last = None;
-        self.dense_from = MMAP_TOP;
+        self.dense_from = self.top;
     }
 
     /// The region that holds `address`.
@@ -295,7 +313,7 @@ impl Regions {
     pub fn remove(&mut self, start: u64, end: u64) -> Vec<Region> {
         self.last = None;
         if end > self.dense_from {
-            self.dense_from = end.min(MMAP_TOP);
+            self.dense_from = end.min(self.top);
         }
         let touched: Vec<Region> = self.overlapping(start, end).copied().collect();
         for region in &touched {
@@ -320,7 +338,7 @@ impl Regions {
 
     /// The highest free range of `bytes` below `top` and not below `bottom`.
     pub fn free_below(&self, top: u64, bottom: u64, bytes: u64) -> Option<u64> {
-        let mut end = if top > self.dense_from && top <= MMAP_TOP { self.dense_from } else { top };
+        let mut end = if top > self.dense_from && top <= self.top { self.dense_from } else { top };
         for region in self.by_start.range(..end).rev().map(|(_, region)| region) {
             if region.end < end && end - region.end >= bytes {
                 break;

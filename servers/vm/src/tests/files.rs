@@ -167,7 +167,7 @@ fn requests_of_strangers_are_refused() {
     for request in [
         vm::ImageOpen { device: 1, inode: 1, version: 1, bytes: P }.message(),
         vm::NextFileMap {}.message(),
-        vm::Exec { process: p, image: 1, interpreter: 0, stack_bytes: 0 }.message(),
+        vm::Exec { process: p, image: 1, interpreter: 0, stack_bytes: 0, seed: 0 }.message(),
         vm::Spawn { process: p, grant, image_bytes: 1, argument_bytes: 0, heap_bytes: 0, keep_bytes: 0 }.message(),
         vm::Fork { parent: p, child: program(1), share: false }.message(),
         vm::Exit { process: p }.message(),

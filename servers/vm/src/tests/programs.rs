@@ -13,7 +13,7 @@ fn exec(
     image: u64,
     interpreter: u64,
 ) -> Result<ExecResults, Errno> {
-    let request = vm::Exec { process, image, interpreter, stack_bytes: 8 << 20 };
+    let request = vm::Exec { process, image, interpreter, stack_bytes: 8 << 20, seed: 0 };
     let reply = server.ask(slot::PM, request.message());
     vm::Exec::results(&reply)
 }
@@ -88,6 +88,35 @@ fn an_interpreter_is_loaded_beside_its_program() {
     check_loaded(&mut server, p, &file, base);
     check_loaded(&mut server, p, &file, 0x5555_5555_4000);
     invariants::check(&server);
+}
+
+#[test]
+fn a_seed_moves_every_part_of_a_program() {
+    let file = linker();
+    let (mut server, p) = with_program(4000);
+    let image = files::image(&mut server, 9, file.clone());
+    let interpreter = files::image(&mut server, 10, file.clone());
+    let mut places: Vec<[u64; 5]> = (0..3)
+        .map(|seed| {
+            let request = vm::Exec { process: p, image, interpreter, stack_bytes: 8 << 20, seed };
+            let reply = server.ask(slot::PM, request.message());
+            let (_, entry, _, _, base, stack_end) = vm::Exec::results(&reply).expect("two programs");
+            check_loaded(&mut server, p, &file, base);
+            server.store(p, stack_end - 8, 1).expect("the stack is there");
+            server.store(p, stack_end - (1 << 20), 1).expect("the stack grows");
+            let heap = server.call(p, nr::BRK, [0; 6]).expect("brk");
+            let words = [0, P, READ | WRITE, PRIVATE | ANONYMOUS, 0, 0];
+            let mapped = server.call(p, nr::MMAP, words).expect("memory");
+            assert!(mapped < base && base < stack_end);
+            invariants::check(&server);
+            [entry, base, stack_end, heap, mapped]
+        })
+        .collect();
+    let fixed = places.remove(0);
+    assert_eq!(fixed[2], abi::layout::USER_END);
+    for part in 0..5 {
+        assert!(fixed[part] != places[0][part] && places[0][part] != places[1][part], "{part}: {places:x?}");
+    }
 }
 
 #[test]
