@@ -22,14 +22,16 @@ pub fn clear(bitmap: &mut [u8], bit: usize) {
     bitmap[bit / 8] &= !(1 << (bit % 8));
 }
 
-/// The first clear bit in `from..limit`. The bitmap holds at least `limit` bits and whole 8-byte words.
-pub fn first_clear(bitmap: &[u8], from: usize, limit: usize) -> Option<usize> {
+/// The first bit in `from..limit` that is clear in `bitmap`, and in `other` of the same size. They hold at least `limit` bits and
+/// whole 8-byte words.
+pub fn first_clear(bitmap: &[u8], other: Option<&[u8]>, from: usize, limit: usize) -> Option<usize> {
+    let other = other.unwrap_or(bitmap);
     let mut ignored = (1u64 << (from % 64)) - 1;
-    for (word, bytes) in bitmap.chunks_exact(8).enumerate().skip(from / 64) {
+    for (word, (bytes, others)) in bitmap.chunks_exact(8).zip(other.chunks_exact(8)).enumerate().skip(from / 64) {
         if word * 64 >= limit {
             break;
         }
-        let taken = bytes.iter().rev().fold(0, |bits, &byte| bits << 8 | u64::from(byte)) | ignored;
+        let taken = word_of(bytes) | word_of(others) | ignored;
         ignored = 0;
         if taken != u64::MAX {
             let bit = word * 64 + taken.trailing_ones() as usize;
@@ -37,4 +39,8 @@ pub fn first_clear(bitmap: &[u8], from: usize, limit: usize) -> Option<usize> {
         }
     }
     None
+}
+
+fn word_of(bytes: &[u8]) -> u64 {
+    bytes.iter().rev().fold(0, |bits, &byte| bits << 8 | u64::from(byte))
 }

@@ -7,6 +7,7 @@
 use fs::Errno;
 use fs::device::BlockDevice;
 use fs::file_system::Caller;
+use fs::order::Order;
 
 use crate::bitmap;
 use crate::volume::Ext2;
@@ -45,12 +46,15 @@ impl<D: BlockDevice> Ext2<D> {
         let lowest = group.free_bit as usize;
         let limit = self.superblock.group_blocks(number as u32) as usize;
         let bitmap_block = u64::from(group.block_bitmap);
-        let Some(bit) = bitmap::first_clear(self.cache.read(bitmap_block)?, from.max(lowest), limit) else {
+        let bits = self.cache.read(bitmap_block)?;
+        let before = self.window.before(bitmap_block as u32);
+        let Some(bit) = bitmap::first_clear(bits, before, from.max(lowest), limit) else {
             return Ok(None);
         };
         let block = self.superblock.group_start(number as u32) + bit as u32;
         self.groups.locate(block)?;
-        bitmap::set(self.cache.modify(bitmap_block, bitmap::byte_of(bit))?, bit % 8);
+        self.remember_bitmap(bitmap_block)?;
+        bitmap::set(self.cache.modify(bitmap_block, bitmap::byte_of(bit), Order::Content)?, bit % 8);
         let group = self.groups.change(number);
         group.free_blocks -= 1;
         if from <= lowest {
@@ -60,15 +64,36 @@ impl<D: BlockDevice> Ext2<D> {
         Ok(Some(block))
     }
 
-    /// Frees a block and drops its content. `EUCLEAN` if it cannot have been in use.
-    pub(crate) fn free_block(&mut self, block: u32) -> Result<(), Errno> {
-        let (number, bit) = self.groups.locate(block)?;
-        let bitmap_block = u64::from(self.groups.list[number].block_bitmap);
-        let bits = self.cache.modify(bitmap_block, bitmap::byte_of(bit))?;
+    /// Remembers a bitmap before its first change since the last sync.
+    pub(crate) fn remember_bitmap(&mut self, block: u64) -> Result<(), Errno> {
+        if self.in_memory {
+            return Ok(());
+        }
+        let bits = self.cache.read(block)?;
+        self.window.remember(block as u32, bits)
+    }
+
+    /// Clears a bit of a bitmap: something is free once nothing on the disk refers to it. `EUCLEAN` if it is clear.
+    pub(crate) fn clear_bit(&mut self, block: u64, bit: usize) -> Result<(), Errno> {
+        match self.remember_bitmap(block) {
+            // Nothing can be allocated before the next sync.
+            Err(Errno::ENOMEM) => self.window.end_soon(),
+            remembered => remembered?,
+        }
+        let bits = self.cache.modify_late(block, bitmap::byte_of(bit), Order::Content)?;
         if !bitmap::is_set(bits, bit % 8) {
             return Err(Errno::EUCLEAN);
         }
         bitmap::clear(bits, bit % 8);
+        self.window.note_freed(block as u32, bit);
+        Ok(())
+    }
+
+    /// Frees a block and drops its content. `EUCLEAN` if it cannot have been in use.
+    pub(crate) fn free_block(&mut self, block: u32) -> Result<(), Errno> {
+        let (number, bit) = self.groups.locate(block)?;
+        let bitmap_block = u64::from(self.groups.list[number].block_bitmap);
+        self.clear_bit(bitmap_block, bit)?;
         let group = self.groups.change(number);
         group.free_blocks = group.free_blocks.saturating_add(1);
         group.free_bit = group.free_bit.min(bit as u32);

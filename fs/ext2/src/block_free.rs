@@ -10,6 +10,7 @@ use alloc::vec::Vec;
 
 use fs::Errno;
 use fs::device::BlockDevice;
+use fs::order::Order;
 
 use crate::bytes::u32_at;
 use crate::inode::{DIRECT, POINTERS};
@@ -142,7 +143,7 @@ impl<D: BlockDevice> Ext2<D> {
         if let Some(mut truncated) = freeing.path.pop()
             && first > 0
         {
-            let cleared = self.clear_freed(&mut truncated);
+            let cleared = self.clear_freed(freeing.number, &mut truncated);
             freeing.note(cleared);
         }
         Ok(())
@@ -157,16 +158,22 @@ impl<D: BlockDevice> Ext2<D> {
             return Ok(());
         }
         for truncated in &mut freeing.path {
-            self.clear_freed(truncated)?;
+            self.clear_freed(freeing.number, truncated)?;
         }
         self.count_freed(freeing)?;
         self.pause()
     }
 
     /// Clears the pointers to freed blocks.
-    fn clear_freed(&mut self, truncated: &mut Truncated) -> Result<(), Errno> {
+    fn clear_freed(&mut self, number: u32, truncated: &mut Truncated) -> Result<(), Errno> {
         if truncated.from < truncated.zero {
-            self.cache.modify(truncated.block.into(), truncated.from * 4..truncated.zero * 4)?.fill(0);
+            let (block, pointers) = (truncated.block.into(), truncated.from * 4..truncated.zero * 4);
+            // While a name on the disk may refer to a deleted file, the disk keeps all of it.
+            let bytes = match self.inode(number)?.links {
+                0 => self.cache.modify_late(block, pointers, Order::Link)?,
+                _ => self.cache.modify(block, pointers, Order::Link)?,
+            };
+            bytes.fill(0);
             truncated.zero = truncated.from;
         }
         Ok(())

@@ -6,6 +6,7 @@
 use fs::Errno;
 use fs::device::BlockDevice;
 use fs::file_system::Caller;
+use fs::order::Order;
 
 use crate::bytes::{put_u32, u32_at};
 use crate::inode::DIRECT;
@@ -144,7 +145,8 @@ impl<D: BlockDevice> Ext2<D> {
             match parent {
                 None => self.change(number)?.pointers[path.pointer] = block,
                 Some((indirect, slot)) => {
-                    put_u32(self.cache.modify(indirect.into(), slot * 4..slot * 4 + 4)?, 0, block);
+                    let pointer = self.cache.modify(indirect.into(), slot * 4..slot * 4 + 4, Order::Link)?;
+                    put_u32(pointer, 0, block);
                 }
             }
             goal = block + 1;

@@ -5,13 +5,15 @@
 //! change clears its flag, which makes the directory an ordinary one.
 
 use fs::Errno;
-use fs::device::BlockDevice;
+use fs::device::{BlockDevice, SECTOR_SIZE};
 use fs::file_system::{Caller, EntrySink, NAME_MAX};
 use fs::names::Known;
+use fs::order::Order;
 
 use crate::entry::{self, Entries, EntryFormat, record_size};
 use crate::inode::FLAG_INDEX;
 use crate::volume::Ext2;
+use crate::window::Sector;
 
 /// The entry of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +22,25 @@ pub(crate) struct Found {
     pub node: u32,
     /// The block of the directory that holds the entry.
     pub block: u32,
+}
+
+/// Space for an entry behind another, in a sector.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Space {
+    /// Index of the block in the directory.
+    index: u32,
+    block: u64,
+    /// Offset, used bytes and size of the record with the space.
+    offset: usize,
+    used: usize,
+    size: usize,
+}
+
+impl Space {
+    /// Returns where the entry will be.
+    pub fn sector(&self) -> Sector {
+        Sector { block: self.block, number: entry::sector(self.offset) }
+    }
 }
 
 impl<D: BlockDevice> Ext2<D> {
@@ -132,72 +153,78 @@ impl<D: BlockDevice> Ext2<D> {
         mode: u32,
         caller: Caller,
     ) -> Result<(), Errno> {
-        let blocks = self.directory_blocks(dir)?;
-        let inode = self.inode(dir)?;
-        if inode.links == 0 {
-            return Err(Errno::ENOENT);
-        }
-        let first = inode.next_block.min(blocks);
-        let mut place = None;
-        for index in first..blocks {
-            place = self.insert_into_block(dir, index, name, node, mode)?.then_some(index);
-            if place.is_some() {
-                break;
-            }
-        }
-        let index = match place {
-            Some(index) => index,
-            None => self.append_block(dir, blocks, name, node, mode, caller)?,
+        let index = match self.find_space(dir, name)? {
+            Some(space) => self.insert(&space, name, node, mode)?,
+            None => self.append_block(dir, name, node, mode, caller)?,
         };
         self.names.learn(dir, name, Known::Node(node, index));
         self.hint(dir)?.next_block = index;
         self.directory_changed(dir)
     }
 
-    fn insert_into_block(&mut self, dir: u32, index: u32, name: &[u8], node: u32, mode: u32) -> Result<bool, Errno> {
-        let format = self.entry_format();
-        let needed = record_size(name.len());
-        let block = self.directory_block(dir, index)?;
-        let mut place = None;
-        for entry in Entries::new(self.cache.read(block)?, format) {
-            let entry = entry?;
-            if entry.size - entry.used() >= needed {
-                place = Some((entry.offset, entry.used(), entry.size));
-                break;
+    /// Finds space for an entry of this name; `None` if the directory needs another block. `ENOENT` in a directory that was removed.
+    pub(crate) fn find_space(&mut self, dir: u32, name: &[u8]) -> Result<Option<Space>, Errno> {
+        let blocks = self.directory_blocks(dir)?;
+        let inode = self.inode(dir)?;
+        if inode.links == 0 {
+            return Err(Errno::ENOENT);
+        }
+        let first = inode.next_block.min(blocks);
+        let (format, needed) = (self.entry_format(), record_size(name.len()));
+        for index in first..blocks {
+            let block = self.directory_block(dir, index)?;
+            for entry in Entries::new(self.cache.read(block)?, format) {
+                let entry = entry?;
+                if entry.has_space(needed) {
+                    let (offset, used, size) = (entry.offset, entry.used(), entry.size);
+                    return Ok(Some(Space { index, block, offset, used, size }));
+                }
             }
         }
-        let Some((offset, used, size)) = place else { return Ok(false) };
-        let bytes = self.cache.modify(block, offset..offset + used + needed)?;
+        Ok(None)
+    }
+
+    /// Inserts an entry and returns the index of its block.
+    fn insert(&mut self, space: &Space, name: &[u8], node: u32, mode: u32) -> Result<u32, Errno> {
+        let format = self.entry_format();
+        let &Space { index, block, offset, used, size } = space;
+        let end = offset + used + record_size(name.len());
+        let bytes = self.cache.modify(block, offset..end, Order::Name)?;
         if used > 0 {
             entry::set_size(bytes, 0, used);
         }
         entry::write(bytes, used, size - used, node, mode, name, format);
-        Ok(true)
+        Ok(index)
     }
 
-    fn append_block(
-        &mut self,
-        dir: u32,
-        index: u32,
-        name: &[u8],
-        node: u32,
-        mode: u32,
-        caller: Caller,
-    ) -> Result<u32, Errno> {
-        let format = self.entry_format();
+    fn append_block(&mut self, dir: u32, name: &[u8], node: u32, mode: u32, caller: Caller) -> Result<u32, Errno> {
+        let (format, index) = (self.entry_format(), self.directory_blocks(dir)?);
         let size = self.superblock.block_size;
         let block = self.provide_block(dir, index.into(), caller)?.block;
         self.cache.overwrite(block.into(), |bytes| {
-            bytes.fill(0);
-            entry::write(bytes, 0, size, node, mode, name, format);
+            entry::divide(bytes);
+            entry::write(bytes, 0, SECTOR_SIZE, node, mode, name, format);
             Ok(())
         })?;
         self.change(dir)?.size += size as u64;
         Ok(index)
     }
 
-    /// Removes the entry for `name`, as `find_entry` returned it.
-    pub(crate) fn remove_entry(&mut self, dir: u32, name: &[u8], found: Found) -> Result<(), Errno> {
+    /// Returns where the entry for `name` is, as `find_entry` returned it.
+    pub(crate) fn sector_of(&mut self, dir: u32, name: &[u8], found: Found) -> Result<Sector, Errno> {
+        let format = self.entry_format();
+        let block = self.directory_block(dir, found.block)?;
+        for entry in Entries::new(self.cache.read(block)?, format) {
+            let entry = entry?;
+            if entry.node == found.node && entry.name == name {
+                return Ok(Sector { block, number: entry::sector(entry.offset) });
+            }
+        }
+        Err(Errno::EUCLEAN)
+    }
+
+    /// Removes the entry for `name`, as `find_entry` returned it; late on the disk if `is_late`.
+    pub(crate) fn remove_entry(&mut self, dir: u32, name: &[u8], found: Found, is_late: bool) -> Result<(), Errno> {
         let format = self.entry_format();
         let block = self.directory_block(dir, found.block)?;
         let mut before: Option<(usize, usize)> = None;
@@ -211,11 +238,15 @@ impl<D: BlockDevice> Ext2<D> {
             before = Some((entry.offset, entry.size));
         }
         let (offset, size) = place.ok_or(Errno::EUCLEAN)?;
+        let before = before.filter(|&(previous, _)| entry::sector(previous) == entry::sector(offset));
+        let header = entry::header(before.map_or(offset, |(previous, _)| previous));
+        let bytes = match is_late {
+            true => self.cache.modify_late(block, header, Order::Name)?,
+            false => self.cache.modify(block, header, Order::Name)?,
+        };
         match before {
-            Some((previous, length)) => {
-                entry::set_size(self.cache.modify(block, entry::header(previous))?, 0, length + size);
-            }
-            None => entry::set_node(self.cache.modify(block, entry::header(offset))?, 0, 0, 0, format),
+            Some((_, length)) => entry::set_size(bytes, 0, length + size),
+            None => entry::set_node(bytes, 0, 0, 0, format),
         }
         self.names.learn(dir, name, Known::Absent);
         let inode = self.hint(dir)?;
@@ -243,7 +274,7 @@ impl<D: BlockDevice> Ext2<D> {
             }
         }
         let offset = place.ok_or(Errno::EUCLEAN)?;
-        entry::set_node(self.cache.modify(block, entry::header(offset))?, 0, node, mode, format);
+        entry::set_node(self.cache.modify(block, entry::header(offset), Order::Name)?, 0, node, mode, format);
         self.names.learn(dir, name, Known::Node(node, found.block));
         self.directory_changed(dir)
     }

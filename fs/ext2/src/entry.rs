@@ -3,10 +3,15 @@
 //! A block is a chain of records that ends exactly with the block. A record whose inode is 0 is free
 //! space, and so are the bytes between a name and the record's end. The iterator checks every record
 //! before it yields it and ends after a corrupt one.
+//!
+//! A power cut may let some sectors of a block through and not others. So each change is one of a single sector: the first record
+//! that begins in a sector stays where it is, a new one begins and ends in the sector of the record whose space it takes, and a new
+//! block is divided into sectors.
 
 use core::ops::Range;
 
 use fs::Errno;
+use fs::device::SECTOR_SIZE;
 use fs::file_system::{S_IFBLK, S_IFCHR, S_IFDIR, S_IFIFO, S_IFLNK, S_IFMT, S_IFREG, S_IFSOCK};
 
 use crate::bytes::{put_u16, put_u32};
@@ -33,6 +38,12 @@ pub struct Entry<'a> {
 }
 
 impl Entry<'_> {
+    /// Whether a record of `needed` bytes fits into the free space at the end of this one, in the same sector.
+    pub fn has_space(&self, needed: usize) -> bool {
+        let place = self.offset + self.used();
+        self.size - self.used() >= needed && sector(self.offset) == sector(place + needed - 1)
+    }
+
     /// Returns the bytes that the record needs for header and name.
     pub fn used(&self) -> usize {
         if self.node == 0 { 0 } else { record_size(self.name.len()) }
@@ -96,6 +107,11 @@ impl<'a> Iterator for Entries<'a> {
     }
 }
 
+/// Returns the sector that a byte of a block is in.
+pub fn sector(offset: usize) -> usize {
+    offset / SECTOR_SIZE
+}
+
 /// Bytes of a record with a name of this length.
 pub fn record_size(name_len: usize) -> usize {
     (HEADER + name_len).next_multiple_of(4)
@@ -113,6 +129,14 @@ pub fn write(block: &mut [u8], offset: usize, size: usize, node: u32, mode: u32,
     put_u16(record, 6, name.len() as u16);
     record[HEADER..HEADER + name.len()].copy_from_slice(name);
     set_node(record, 0, node, mode, format);
+}
+
+/// Makes the block a chain of free records, one in each sector.
+pub fn divide(block: &mut [u8]) {
+    block.fill(0);
+    for offset in (0..block.len()).step_by(SECTOR_SIZE) {
+        set_size(block, offset, SECTOR_SIZE);
+    }
 }
 
 /// Changes the inode of the record at `offset`.

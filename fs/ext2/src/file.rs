@@ -9,6 +9,7 @@ use core::ops::Range;
 use fs::Errno;
 use fs::device::BlockDevice;
 use fs::file_system::{Caller, DataSink, DataSource, S_ISGID, S_ISUID, S_IXGRP};
+use fs::order::Order;
 
 use crate::block_free::Pauses;
 use crate::block_map::Mapped;
@@ -169,7 +170,7 @@ impl<D: BlockDevice> Ext2<D> {
                 return (done, Some(error));
             }
             done += chunk;
-            if self.should_pause()
+            if (self.should_pause() || self.is_short())
                 && let Err(error) = self.account_for(number, offset, done, caller).and_then(|()| self.pause())
             {
                 return (done, Some(error));
@@ -192,7 +193,7 @@ impl<D: BlockDevice> Ext2<D> {
         let used = if mapped.fresh { 0 } else { size.min(part.end as u64) as usize };
         if !mapped.fresh && used < part.end {
             // The bytes were zeros beyond the end of the file, and must be zeros again after a roll-back.
-            self.cache.modify(block, used.max(part.start)..part.end)?;
+            self.cache.modify(block, used.max(part.start)..part.end, Order::Content)?;
         } else if part.len() == self.superblock.block_size {
             let written = self.cache.overwrite(block, |data| source.take(data));
             return written.or_else(|error| self.clear_fresh(mapped, error));
@@ -225,7 +226,7 @@ impl<D: BlockDevice> Ext2<D> {
             }
             let mapped = self.provide_block(number, index, Caller::default())?;
             self.cache.zeroed(mapped.block.into())?;
-            if self.should_pause() {
+            if self.should_pause() || self.is_short() {
                 self.pause()?;
             }
         }
@@ -264,7 +265,7 @@ impl<D: BlockDevice> Ext2<D> {
             && let Some(block) = self.find_block(number, size / self.block_size())?
         {
             let end = self.superblock.block_size;
-            self.cache.modify(block.into(), used..end)?.fill(0);
+            self.cache.modify(block.into(), used..end, Order::Content)?.fill(0);
         }
         Ok(())
     }

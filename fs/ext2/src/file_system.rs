@@ -243,6 +243,10 @@ impl<D: BlockDevice> FileSystem for Ext2<D> {
         self.cache.committed();
     }
 
+    fn catch_up(&mut self) -> Result<(), Errno> {
+        if self.window.must_end() { self.write_everything() } else { Ok(()) }
+    }
+
     fn clean_up(&mut self) -> Result<(), Errno> {
         self.free_orphans()
     }

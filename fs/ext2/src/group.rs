@@ -93,6 +93,17 @@ impl Group {
     }
 }
 
+/// Parts of the format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Bits of blocks or inodes.
+    Bitmap,
+    /// A part of an inode table.
+    Inodes,
+    /// Anything else.
+    Other,
+}
+
 /// All block groups.
 #[derive(Clone, Debug)]
 pub struct Groups {
@@ -153,6 +164,33 @@ impl Groups {
     pub fn wash(&mut self, number: usize) {
         self.list[number].dirty = false;
         self.dirty.pop();
+    }
+
+    /// Whether `block` is a bitmap of inodes.
+    pub fn is_inode_bitmap(&self, block: u32) -> bool {
+        self.list.iter().any(|group| group.inode_bitmap == block)
+    }
+
+    /// Searches the bitmap in `block` from its beginning for the next allocation.
+    pub fn search_again(&mut self, block: u32) {
+        for group in &mut self.list {
+            if group.block_bitmap == block {
+                group.free_bit = 0;
+            } else if group.inode_bitmap == block {
+                group.free_inode_bit = 0;
+            }
+        }
+    }
+
+    /// Returns the part of the format that `block` holds.
+    pub fn part(&self, block: u32) -> Part {
+        let offset = block.saturating_sub(self.first_data_block);
+        let Some(group) = self.list.get((offset / self.blocks_per_group) as usize) else { return Part::Other };
+        match block {
+            _ if block == group.block_bitmap || block == group.inode_bitmap => Part::Bitmap,
+            _ if group.table(self.table_blocks).contains(&block) => Part::Inodes,
+            _ => Part::Other,
+        }
     }
 
     /// Returns group and bit of a block that may hold data. `EUCLEAN` for a number outside the file system and

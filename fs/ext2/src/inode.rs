@@ -22,6 +22,8 @@ const EXTRA_MODIFIED: usize = 136;
 const EXTRA_ACCESSED: usize = 140;
 const EXTRA_CREATED: usize = 148;
 const BLOCK_POINTERS: usize = 40;
+/// Offset of the link count.
+pub const LINKS: usize = 26;
 
 /// An inode in memory.
 #[derive(Clone, Debug, Default)]
@@ -74,7 +76,7 @@ impl Inode {
             changed: read_time(bytes, 12, EXTRA_CHANGED),
             modified: read_time(bytes, 16, EXTRA_MODIFIED),
             deleted: u32_at(bytes, 20),
-            links: u16_at(bytes, 26),
+            links: u16_at(bytes, LINKS),
             sectors: u32_at(bytes, 28),
             flags: u32_at(bytes, 32),
             attribute_block: u32_at(bytes, 104),
@@ -98,7 +100,7 @@ impl Inode {
         put_u32(bytes, 4, self.size as u32);
         put_u32(bytes, 20, self.deleted);
         put_u16(bytes, 24, self.gid as u16);
-        put_u16(bytes, 26, self.links);
+        put_u16(bytes, LINKS, self.links);
         put_u32(bytes, 28, self.sectors);
         put_u32(bytes, 32, self.flags);
         put_u32(bytes, 104, self.attribute_block);

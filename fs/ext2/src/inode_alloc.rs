@@ -6,6 +6,7 @@
 use fs::Errno;
 use fs::device::BlockDevice;
 use fs::file_system::{Caller, S_IFDIR, S_IFMT, S_ISGID};
+use fs::order::Order;
 
 use crate::bitmap;
 use crate::block_free::Pauses;
@@ -47,7 +48,7 @@ impl<D: BlockDevice> Ext2<D> {
         }
         let (block, offset) = self.inode_place(number);
         let size = self.superblock.inode_size;
-        let bytes = self.cache.modify(block, offset..offset + size)?;
+        let bytes = self.cache.modify(block, offset..offset + size, Order::Link)?;
         Inode::prepare(bytes, self.superblock.extra_inode_size, now);
         self.adopt(number, inode)?;
         Ok(number)
@@ -130,13 +131,15 @@ impl<D: BlockDevice> Ext2<D> {
         let reserved = if number == 0 { self.superblock.first_inode - 1 } else { 0 };
         let from = group.free_inode_bit.max(reserved) as usize;
         let bitmap_block = u64::from(group.inode_bitmap);
-        let Some(bit) = bitmap::first_clear(self.cache.read(bitmap_block)?, from, limit) else {
+        let bits = self.cache.read(bitmap_block)?;
+        let Some(bit) = bitmap::first_clear(bits, self.window.before(bitmap_block as u32), from, limit) else {
             return Ok(None);
         };
         let inode = number as u32 * self.superblock.inodes_per_group + bit as u32 + 1;
         // Loads the inode's block, which is needed next: a miss here leaves nothing to roll back.
         self.cache.read(self.inode_place(inode).0)?;
-        bitmap::set(self.cache.modify(bitmap_block, bitmap::byte_of(bit))?, bit % 8);
+        self.remember_bitmap(bitmap_block)?;
+        bitmap::set(self.cache.modify(bitmap_block, bitmap::byte_of(bit), Order::Content)?, bit % 8);
         let group = self.groups.change(number);
         group.free_inode_bit = bit as u32 + 1;
         group.free_inodes -= 1;
@@ -145,16 +148,20 @@ impl<D: BlockDevice> Ext2<D> {
         Ok(Some(inode))
     }
 
+    /// Whether the disk does not know the inode yet.
+    pub(crate) fn is_new_inode(&self, number: u32) -> bool {
+        let per_group = self.superblock.inodes_per_group;
+        let group = &self.groups.list[((number - 1) / per_group) as usize];
+        let before = self.window.before(group.inode_bitmap);
+        before.is_some_and(|bits| !bitmap::is_set(bits, ((number - 1) % per_group) as usize))
+    }
+
     fn free_inode(&mut self, number: u32, is_directory: bool) -> Result<(), Errno> {
         let index = number - 1;
         let bit = (index % self.superblock.inodes_per_group) as usize;
         let number = (index / self.superblock.inodes_per_group) as usize;
         let bitmap_block = u64::from(self.groups.list[number].inode_bitmap);
-        let bits = self.cache.modify(bitmap_block, bitmap::byte_of(bit))?;
-        if !bitmap::is_set(bits, bit % 8) {
-            return Err(Errno::EUCLEAN);
-        }
-        bitmap::clear(bits, bit % 8);
+        self.clear_bit(bitmap_block, bit)?;
         let group = self.groups.change(number);
         group.free_inode_bit = group.free_inode_bit.min(bit as u32);
         group.free_inodes = group.free_inodes.saturating_add(1);
@@ -170,7 +177,7 @@ impl<D: BlockDevice> Ext2<D> {
             return Ok(());
         }
         self.groups.locate(block)?;
-        let bytes = self.cache.modify(block.into(), 0..8)?;
+        let bytes = self.cache.modify(block.into(), 0..8, Order::Content)?;
         if u32_at(bytes, 0) != ATTRIBUTE_MAGIC {
             return Err(Errno::EUCLEAN);
         }

@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 use fs::Errno;
 use fs::device::BlockDevice;
 use fs::lru::LruIndex;
+use fs::order::Order;
 
 use crate::inode::Inode;
 use crate::volume::Ext2;
@@ -160,7 +161,13 @@ impl<D: BlockDevice> Ext2<D> {
         }
         let (block, offset) = self.inode_place(self.inodes.index.key(slot) as u32);
         let size = self.superblock.inode_size;
-        self.inodes.list[slot].write(self.cache.modify(block, offset..offset + size)?);
+        let inode = &self.inodes.list[slot];
+        let bytes = match inode.links {
+            // The disk keeps the inode while a name on it may refer to it.
+            0 => self.cache.modify_late(block, offset..offset + size, Order::Link)?,
+            _ => self.cache.modify(block, offset..offset + size, Order::Link)?,
+        };
+        inode.write(bytes);
         self.inodes.list[slot].dirty = false;
         Ok(())
     }

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `superblock`, `group`, `inode`, `entry`, `bitmap`, `bytes` | structures on disk |
 //! | `volume`, `inode_cache`, `users` | the mounted file system, its transactions; inodes in memory, and in use |
+//! | `syncing`, `window` | the order of writes; what the disk does not know yet |
 //! | `block_alloc`, `inode_alloc` | allocating and freeing blocks and inodes |
 //! | `block_map`, `block_free`, `file` | from positions in a file to blocks; reading, writing and truncating |
 //! | `directory`, `naming`, `rename` | directories and the operations on names |
@@ -37,7 +38,9 @@ mod naming;
 pub mod process;
 mod rename;
 mod superblock;
+mod syncing;
 mod users;
 mod volume;
+mod window;
 
 pub use volume::{Ext2, Memo, Options};

@@ -4,7 +4,7 @@
 //! fail then; a node created for it is freed.
 
 use fs::Errno;
-use fs::device::BlockDevice;
+use fs::device::{BlockDevice, SECTOR_SIZE};
 use fs::file_system::{Caller, S_IFDIR, S_IFLNK};
 use fs::names::Known;
 
@@ -141,9 +141,9 @@ impl<D: BlockDevice> Ext2<D> {
         let block = self.provide_block(number, 0, caller)?.block;
         let own = record_size(1);
         self.cache.overwrite(block.into(), |bytes| {
-            bytes.fill(0);
+            entry::divide(bytes);
             entry::write(bytes, 0, own, number, S_IFDIR, b".", format);
-            entry::write(bytes, own, size - own, parent, S_IFDIR, b"..", format);
+            entry::write(bytes, own, SECTOR_SIZE - own, parent, S_IFDIR, b"..", format);
             Ok(())
         })?;
         self.change(number)?.size = size as u64;
@@ -177,6 +177,9 @@ impl<D: BlockDevice> Ext2<D> {
             _ => {}
         }
         self.require_no_entry(dir, name)?;
+        self.require_known(dir)?;
+        let added = self.find_space(dir, name)?;
+        self.order_link(added.map(|space| space.sector()))?;
         self.add_entry(dir, name, number, mode, caller)?;
         let now = self.now();
         let inode = self.change(number)?;
@@ -188,11 +191,25 @@ impl<D: BlockDevice> Ext2<D> {
     /// Removes a name of an inode that is no directory.
     pub(crate) fn remove_link(&mut self, dir: u32, name: &[u8]) -> Result<(), Errno> {
         let found = self.require_entry(dir, name)?;
-        if self.inode(found.node)?.is_directory() {
+        let inode = self.inode(found.node)?;
+        if inode.is_directory() {
             return Err(Errno::EISDIR);
         }
-        self.remove_entry(dir, name, found)?;
+        let has_others = inode.links > 1;
+        let is_late = has_others && self.order_removal(dir, name, found)?;
+        self.remove_entry(dir, name, found, is_late)?;
         self.lose_name(found.node)
+    }
+
+    /// Orders the removal of a name after those that the window has added. Returns whether it is late.
+    fn order_removal(&mut self, dir: u32, name: &[u8], found: Found) -> Result<bool, Errno> {
+        let removed = self.sector_of(dir, name, found)?;
+        self.order_names(None, removed)
+    }
+
+    /// Writes everything if the disk does not know directory `dir`: a node that has another name must not lose it for one there.
+    pub(crate) fn require_known(&mut self, dir: u32) -> Result<(), Errno> {
+        if self.is_new_inode(dir) { self.write_everything() } else { Ok(()) }
     }
 
     /// Removes an empty directory.
@@ -206,7 +223,9 @@ impl<D: BlockDevice> Ext2<D> {
         if !self.is_empty(found.node)? {
             return Err(Errno::ENOTEMPTY);
         }
-        self.remove_entry(dir, name, found)?;
+        // What has moved out of it must be on the disk elsewhere.
+        let is_late = self.order_removal(dir, name, found)?;
+        self.remove_entry(dir, name, found, is_late)?;
         self.lose_child_directory(dir)?;
         self.lose_name(found.node)
     }

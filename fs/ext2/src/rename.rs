@@ -44,14 +44,37 @@ impl<D: BlockDevice> Ext2<D> {
             }
             None => {}
         }
+        let is_late = self.order_move(old, source, new, target)?;
         self.put_name(source.node, new, target, caller)?;
-        self.remove_entry(old.dir, old.name, source)?;
+        self.remove_entry(old.dir, old.name, source, is_late)?;
         if is_directory {
             self.move_parent(source.node, old.dir, new.dir, target.is_some())?;
         }
         let now = self.now();
         self.change(source.node)?.changed = now;
         target.map_or(Ok(()), |target| self.lose_name(target.node))
+    }
+
+    /// Orders the new name before the removal of the old one. Returns whether that is late.
+    fn order_move(&mut self, old: Place, source: Found, new: Place, target: Option<Found>) -> Result<bool, Errno> {
+        self.require_known(new.dir)?;
+        if self.window.has_moves() && self.depends_on_moves(target)? {
+            self.write_everything()?;
+        }
+        let added = match target {
+            Some(target) => Some(self.sector_of(new.dir, new.name, target)?),
+            None => self.find_space(new.dir, new.name)?.map(|space| space.sector()),
+        };
+        let removed = self.sector_of(old.dir, old.name, source)?;
+        self.order_names(added, removed)
+    }
+
+    /// Whether earlier moves must be on the disk before this one: the node that loses its name may have others, or be a directory out of
+    /// which names have moved.
+    fn depends_on_moves(&mut self, target: Option<Found>) -> Result<bool, Errno> {
+        let Some(target) = target else { return Ok(false) };
+        let inode = self.inode(target.node)?;
+        Ok(inode.links > 1 || inode.is_directory())
     }
 
     /// Whether a node of the source's kind may replace `target`.

@@ -15,6 +15,7 @@ use fs::device::{BlockDevice, SECTOR_SIZE};
 use fs::file_system::{NodeId, Timestamp};
 use fs::frames::PAGE_BYTES;
 use fs::names::NameCache;
+use fs::order::Order;
 use fs::preserve::uses::Uses;
 use fs::preserve::{MIN_BLOCK, VolumeMemory};
 use recover::transaction::Undo;
@@ -24,6 +25,7 @@ use crate::inode_cache::Inodes;
 use crate::superblock::{
     DESCRIPTOR_SIZE, ROOT_INODE, SUPERBLOCK_CHANGING, SUPERBLOCK_OFFSET, SUPERBLOCK_SIZE, Superblock,
 };
+use crate::window::Window;
 
 /// Capacity of the name cache.
 const NAMES: usize = 2048;
@@ -84,6 +86,7 @@ pub struct Ext2<D> {
     pub(crate) in_memory: bool,
     was_clean: bool,
     superblock_changed: bool,
+    pub(crate) window: Window,
     pub(crate) uses: Uses,
     pub(crate) undo: Undo,
     pub(crate) inodes: Inodes,
@@ -101,7 +104,7 @@ impl<D: BlockDevice> Ext2<D> {
         let superblock = Superblock::read(&bytes, bytes_of(&device))?;
         let undo = memory.cache.undo.clone();
         let uses = Uses::create(memory.uses, undo.clone());
-        let cache = BlockCache::create(device, superblock.block_size, memory.cache);
+        let cache = BlockCache::create(device, superblock.block_size, memory.cache, !options.in_memory);
         let was_clean = superblock.is_clean();
         let mut volume = Self::of(cache, superblock, uses, undo, options, was_clean)?;
         if !volume.inode(ROOT_INODE)?.is_directory() {
@@ -118,12 +121,15 @@ impl<D: BlockDevice> Ext2<D> {
     pub fn resume(device: D, options: Options, memory: VolumeMemory, memo: Memo) -> Result<Self, Errno> {
         let undo = memory.cache.undo.clone();
         let uses = Uses::open(memory.uses, undo.clone());
-        let mut cache = BlockCache::open(device, memo.block_size, memory.cache);
+        let mut cache = BlockCache::open(device, memo.block_size, memory.cache, !options.in_memory);
         let superblock = read_superblock(&mut cache)?;
         let mut volume = Self::of(cache, superblock, uses, undo, options, memo.was_clean)?;
         if !volume.read_only {
             // A predecessor that died while it unmounted has left the mark "clean".
             volume.mark_in_use();
+            if !volume.in_memory {
+                volume.window.end_soon();
+            }
         }
         Ok(volume)
     }
@@ -148,6 +154,7 @@ impl<D: BlockDevice> Ext2<D> {
             in_memory: options.in_memory,
             was_clean,
             superblock_changed: false,
+            window: Window::default(),
             uses,
             undo,
             inodes: Inodes::new(),
@@ -211,20 +218,21 @@ impl<D: BlockDevice> Ext2<D> {
         self.superblock.allow_large_files()
     }
 
-    /// Writes all dirty blocks and flushes the device.
-    pub(crate) fn write_everything(&mut self) -> Result<(), Errno> {
-        if self.read_only {
-            return Ok(());
-        }
+    /// Records the time of a sync.
+    pub(crate) fn note_write_time(&mut self) {
         self.superblock.write_time = self.now_seconds();
         self.superblock_changed = true;
-        self.pause()?;
-        self.cache.sync()
     }
 
-    /// Commits the changes so far. The rest of the current request must make sense alone. `EAGAIN` if the request has missed a block:
-    /// its changes may be wrong.
+    /// Commits the changes so far, and writes them if they have become many. The rest of the current request must make sense alone.
+    /// `EAGAIN` if the request has missed a block: its changes may be wrong.
     pub(crate) fn pause(&mut self) -> Result<(), Errno> {
+        self.commit()?;
+        self.make_room()
+    }
+
+    /// As `pause`, but writes nothing.
+    pub(crate) fn commit(&mut self) -> Result<(), Errno> {
         if self.cache.has_missed() {
             return Err(Errno::EAGAIN);
         }
@@ -253,7 +261,7 @@ impl<D: BlockDevice> Ext2<D> {
         if self.superblock_changed { self.write_superblock() } else { Ok(()) }
     }
 
-    /// Unmounts: frees the inodes without name and marks the file system clean if it was clean before.
+    /// Unmounts: frees the inodes without name and marks the file system clean if it was clean before, when all else is on the disk.
     pub(crate) fn close(&mut self) -> Result<(), Errno> {
         let mut result = Ok(());
         let used: Vec<_> = self.uses.nodes().filter(|&(_, count)| count > 0).collect();
@@ -264,7 +272,7 @@ impl<D: BlockDevice> Ext2<D> {
                 self.pause()?;
             }
         }
-        result = result.and(self.free_orphans());
+        result = result.and(self.free_orphans()).and(self.write_everything());
         match result {
             Ok(()) if self.was_clean => self.superblock.set_clean(true),
             Ok(()) => {}
@@ -279,7 +287,7 @@ impl<D: BlockDevice> Ext2<D> {
         while let Some(number) = self.groups.next_dirty() {
             let offset = number % per_block * DESCRIPTOR_SIZE;
             let block = first + (number / per_block) as u64;
-            self.groups.list[number].write(self.cache.modify(block, offset..offset + DESCRIPTOR_SIZE)?);
+            self.groups.list[number].write(self.cache.modify(block, offset..offset + DESCRIPTOR_SIZE, Order::Count)?);
             self.groups.wash(number);
         }
         Ok(())
@@ -289,7 +297,7 @@ impl<D: BlockDevice> Ext2<D> {
         let block_size = self.superblock.block_size;
         let offset = SUPERBLOCK_OFFSET % block_size;
         let range = offset..offset + SUPERBLOCK_CHANGING;
-        self.superblock.write(self.cache.modify((SUPERBLOCK_OFFSET / block_size) as u64, range)?);
+        self.superblock.write(self.cache.modify((SUPERBLOCK_OFFSET / block_size) as u64, range, Order::Count)?);
         self.superblock_changed = false;
         Ok(())
     }
@@ -297,13 +305,16 @@ impl<D: BlockDevice> Ext2<D> {
     /// Begins a request, whose time is not read yet. Commits the request before if its caller, a test without server, has not.
     pub(crate) fn begin(&mut self) -> Result<(), Errno> {
         self.time = None;
-        if self.undo.is_open() { self.pause() } else { Ok(()) }
+        if self.undo.is_open() {
+            self.commit()?;
+        }
+        if self.cache.needs_sync() { self.write_everything() } else { Ok(()) }
     }
 
     /// Begins a request that changes something. `EROFS` on a read-only file system.
     pub(crate) fn begin_change(&mut self) -> Result<(), Errno> {
         self.begin()?;
-        if self.read_only { Err(Errno::EROFS) } else { Ok(()) }
+        if self.read_only { Err(Errno::EROFS) } else { self.make_room() }
     }
 
     /// Returns the time of the current request; reads the clock once per request.

@@ -6,7 +6,7 @@ mod common;
 use std::cell::Cell;
 use std::rc::Rc;
 
-use abi::fs::{ChMod, Create, Mount, Read, Stat, Unmount, Write};
+use abi::fs::{ChMod, Create, Mount, Read, Stat, Sync, Unmount, Write};
 use abi::{Errno, Message};
 use common::grants::{Buffer, Fake, GRANT, VFS};
 use common::{FileDevice, Scratch, check, options, words};
@@ -77,6 +77,7 @@ fn a_change_that_cannot_be_kept_has_not_happened() {
     let bytes = 200_000;
     let write = Write { node: large, grant: GRANT, position: 0, bytes, ids: 0 }.message();
     assert_eq!(ask(&[7; 200_000], write).result(), Ok(bytes));
+    assert_eq!(ask(b"", Sync {}.message()).result(), Ok(0));
     let read = Read { node: large, grant: GRANT, position: 0, bytes }.message();
     assert_eq!(ask(&[0; 200_000], read).result(), Ok(bytes));
     fails.set(true);

@@ -5,6 +5,7 @@ mod common;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::rc::Rc;
 
@@ -68,6 +69,14 @@ struct SlowDisk {
     image: FileDevice,
     reads: Reads,
     blocking: Blocking,
+    /// Sectors that were read.
+    read: Vec<Range<u64>>,
+}
+
+impl SlowDisk {
+    fn has_read(&self, sector: u64) -> bool {
+        self.read.iter().any(|sectors| sectors.contains(&sector))
+    }
 }
 
 impl BlockDevice for SlowDisk {
@@ -75,7 +84,9 @@ impl BlockDevice for SlowDisk {
         self.image.sector_count()
     }
     fn read(&mut self, first_sector: u64, buffer: &mut [u8]) -> Result<(), Errno> {
-        assert!(self.blocking.is_on(), "sector {first_sector} is waited for");
+        // A sync reads again what it is about to replace.
+        assert!(self.blocking.is_on() || self.has_read(first_sector), "sector {first_sector} is waited for");
+        self.read.push(first_sector..first_sector + (buffer.len() / SECTOR_SIZE) as u64);
         self.image.read(first_sector, buffer)
     }
     fn is_blocking(&self) -> bool {
@@ -85,6 +96,7 @@ impl BlockDevice for SlowDisk {
         assert!(!self.blocking.is_on(), "sector {sector} is fetched while reads are waited for");
         let begun = Rc::new(RefCell::new(Begun { sector, bytes, end: None }));
         self.reads.0.borrow_mut().push(begun.clone());
+        self.read.push(sector..sector + (bytes / SECTOR_SIZE) as u64);
         Some(Box::new(SlowFetch(begun)))
     }
     fn write(&mut self, first_sector: u64, data: &[u8]) -> Result<(), Errno> {
@@ -154,7 +166,7 @@ impl World {
         let (of_disk, of_server, image) = (reads.clone(), blocking.clone(), path.clone());
         let mount = move |_: &MountRequest, memory: Option<VolumeMemory>| {
             let image = FileDevice::open(&image);
-            let disk = SlowDisk { image, reads: of_disk.clone(), blocking: blocking.clone() };
+            let disk = SlowDisk { image, reads: of_disk.clone(), blocking: blocking.clone(), read: Vec::new() };
             Ext2::mount(disk, options(), memory.unwrap())
         };
         let preserved = Preserved::open(memory_words(layout), layout, StartKind::Fresh);

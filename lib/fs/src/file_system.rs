@@ -339,6 +339,12 @@ pub trait FileSystem {
     /// Ends the transaction of the current request, which has been committed.
     fn committed(&mut self) {}
 
+    /// Brings what a predecessor has changed to the device, before the first change of this incarnation. A failure is reported to
+    /// that change.
+    fn catch_up(&mut self) -> Result<(), Errno> {
+        Ok(())
+    }
+
     /// Continues the background work that requests leave, in transactions of its own.
     fn clean_up(&mut self) -> Result<(), Errno> {
         Ok(())

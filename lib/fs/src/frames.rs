@@ -1,12 +1,13 @@
 //! Memory of the cached blocks, which outlives the process: frames of one size, and a directory of their contents.
 //!
 //! Frames are page-aligned as far as their size allows, so that a copy between a block and a grant touches as few pages as
-//! possible. An entry of the directory is one word: block, whether the frame holds it, whether it was modified, check. A
-//! frame is filled only while its entry is empty, so that a death leaves no frame with half a block.
+//! possible. An entry of the directory is one word: block, whether the frame holds it, whether it was modified, with what order of
+//! writing (`crate::order`), check. A frame is filled only while its entry is empty, so that a death leaves no frame with half a block.
 
 use sys::keep::Part;
 
 use crate::lru::LruIndex;
+use crate::order::Mark;
 use recover::check::check_word;
 use recover::transaction::put_back;
 
@@ -15,6 +16,7 @@ pub const PAGE_BYTES: usize = 4096;
 
 const HELD: u64 = 1 << 32;
 const MODIFIED: u64 = 1 << 33;
+const MARK_SHIFT: u32 = 34;
 const CHECK_SHIFT: u32 = 48;
 
 /// Frames of one size.
@@ -45,7 +47,7 @@ impl Frames {
     }
 
     /// Reads the directory: returns an index of the cached blocks, and the dirty frames. Logs and empties corrupt entries.
-    pub fn restore(&mut self) -> (LruIndex, alloc::vec::Vec<usize>) {
+    pub fn restore(&mut self) -> (LruIndex, alloc::vec::Vec<(usize, Mark)>) {
         let mut blocks = alloc::vec::Vec::with_capacity(self.count);
         let mut modified = alloc::vec::Vec::new();
         for frame in 0..self.count {
@@ -57,7 +59,7 @@ impl Frames {
             let word = self.directory.word(frame * 8);
             blocks.push((word & HELD != 0).then_some(u64::from(word as u32)));
             if word & MODIFIED != 0 {
-                modified.push(frame);
+                modified.push((frame, Mark::from_bits(word >> MARK_SHIFT)));
             }
         }
         let used = blocks.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
@@ -76,8 +78,9 @@ impl Frames {
 
     /// Records that the frame holds `block` (below 2^32), clean or dirty.
     #[inline]
-    pub fn hold(&mut self, frame: usize, block: u64, modified: bool) {
-        let flags = HELD | if modified { MODIFIED } else { 0 };
+    pub fn hold(&mut self, frame: usize, block: u64, dirty: Option<Mark>) {
+        const { assert!(MARK_SHIFT + Mark::BITS <= CHECK_SHIFT) }
+        let flags = HELD | dirty.map_or(0, |mark| MODIFIED | mark.to_bits() << MARK_SHIFT);
         self.directory.put_word(frame * 8, entry(frame, u64::from(block as u32) | flags));
     }
 

@@ -3,6 +3,7 @@
 //! * `file_system`: the trait a file system implements and the values it speaks of;
 //! * `device`, `cache`, `flights`, `frames`: the block device below, the cache of its blocks, reads in flight, the memory of blocks;
 //! * `preserve`: the state that outlives the process, and the undo log that makes a request a transaction;
+//! * `order`: when a dirty block may reach the disk;
 //! * `lru`, `names`: the indexed caches that nodes and names are kept in;
 //! * `server`, `volumes`, `transfer`, `linux`: from messages of vfs to the trait and back;
 //! * `block_client`: the block device behind a driver process.
@@ -20,6 +21,7 @@ pub mod frames;
 pub mod linux;
 pub mod lru;
 pub mod names;
+pub mod order;
 pub mod preserve;
 pub mod server;
 pub mod transfer;

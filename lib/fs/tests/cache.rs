@@ -8,6 +8,7 @@ use std::sync::atomic::AtomicU64;
 use fs::Errno;
 use fs::cache::BlockCache;
 use fs::device::{BlockDevice, SECTOR_SIZE};
+use fs::order::Order;
 use fs::preserve::{Layout, Preserved};
 use sys::StartKind;
 use sys::keep::Keep;
@@ -73,7 +74,7 @@ fn cache() -> (BlockCache<Recorder>, Recorder) {
     let device = Recorder::default();
     device.0.borrow_mut().bytes = (0..BLOCKS * BLOCK).map(|offset| (offset / BLOCK) as u8).collect();
     let memory = preserved(words(), StartKind::Fresh).volume(0).unwrap().cache;
-    (BlockCache::create(device.clone(), BLOCK, memory), device)
+    (BlockCache::create(device.clone(), BLOCK, memory, true), device)
 }
 
 const LAYOUT: Layout = Layout { volumes: 1, cache_bytes: FRAMES as usize * BLOCK };
@@ -88,7 +89,7 @@ fn preserved(words: &'static [AtomicU64], kind: StartKind) -> Preserved {
 
 /// Fills a block, in a transaction of its own.
 fn change(cache: &mut BlockCache<Recorder>, block: u64, byte: u8) {
-    cache.modify(block, 0..BLOCK).unwrap().fill(byte);
+    cache.modify(block, 0..BLOCK, Order::Content).unwrap().fill(byte);
     cache.committed();
 }
 
@@ -117,14 +118,14 @@ fn sync_writes_runs_in_ascending_order_once() {
     for block in [9, 3, 20, 4, 5, 8] {
         change(&mut cache, block, 0xff);
     }
-    cache.modify(3, 0..1).unwrap()[0] = 0xfe;
+    cache.modify(3, 0..1, Order::Content).unwrap()[0] = 0xfe;
     cache.committed();
     assert!(device.0.borrow().writes.is_empty());
-    cache.sync().unwrap();
+    cache.sync(&()).unwrap();
     assert_eq!(device.0.borrow().writes, [(3, 3), (8, 2), (20, 1)]);
     assert_eq!(device.0.borrow().bytes[3 * BLOCK], 0xfe);
     assert_eq!(device.0.borrow().bytes[9 * BLOCK..10 * BLOCK], [0xff; BLOCK]);
-    cache.sync().unwrap();
+    cache.sync(&()).unwrap();
     assert_eq!((device.0.borrow().writes.len(), device.0.borrow().flushes), (3, 2));
 }
 
@@ -146,10 +147,10 @@ fn a_failed_write_is_told_and_tried_again() {
         change(&mut cache, block, 0xaa);
     }
     device.0.borrow_mut().failing = true;
-    assert_eq!(cache.sync(), Err(Errno::EIO));
+    assert_eq!(cache.sync(&()), Err(Errno::EIO));
     device.0.borrow_mut().failing = false;
     assert_eq!(cache.read(5).unwrap(), [0xaa; BLOCK]);
-    cache.sync().unwrap();
+    cache.sync(&()).unwrap();
     for block in [2, 5, 6] {
         assert_eq!(device.0.borrow().bytes[block * BLOCK..(block + 1) * BLOCK], [0xaa; BLOCK]);
     }
@@ -202,7 +203,7 @@ fn a_discarded_block_is_never_written() {
     assert_eq!(cache.read(5).unwrap(), [0xaa; BLOCK], "the transaction may still be undone");
     cache.committed();
     cache.zeroed(6).unwrap();
-    cache.sync().unwrap();
+    cache.sync(&()).unwrap();
     assert_eq!(device.0.borrow().writes, [(6, 1)]);
     assert_eq!(cache.read(5).unwrap(), [5; BLOCK]);
 }
@@ -225,7 +226,7 @@ fn a_whole_block_is_replaced_without_reading_it() {
     });
     assert_eq!((filled, cache.zeroed(4)), (Ok(()), Ok(())));
     assert_eq!(cache.read(4).unwrap(), [0; BLOCK]);
-    cache.sync().unwrap();
+    cache.sync(&()).unwrap();
     assert!(device.0.borrow().reads.is_empty());
     assert_eq!(device.0.borrow().writes, [(3, 2)]);
 }
@@ -240,11 +241,11 @@ fn a_block_that_is_not_filled_is_not_here() {
 #[test]
 fn what_may_be_undone_is_neither_written_nor_pushed_out() {
     let (mut cache, device) = cache();
-    cache.modify(0, 0..1).unwrap()[0] = 0xaa;
+    cache.modify(0, 0..1, Order::Content).unwrap()[0] = 0xaa;
     change_others(&mut cache);
     assert!(cache.contains(0) && device.0.borrow().writes.iter().all(|&(block, _)| block != 0));
     cache.committed();
-    cache.sync().unwrap();
+    cache.sync(&()).unwrap();
     assert_eq!(device.0.borrow().bytes[0], 0xaa);
 }
 
@@ -261,21 +262,21 @@ fn a_successor_finds_the_blocks_and_what_was_undone() {
     let device = Recorder::default();
     device.0.borrow_mut().bytes = vec![0; BLOCKS * BLOCK];
     let state = preserved(words, StartKind::Fresh);
-    let mut cache = BlockCache::create(device.clone(), BLOCK, state.volume(0).unwrap().cache);
-    cache.modify(7, 10..20).unwrap().fill(1);
+    let mut cache = BlockCache::create(device.clone(), BLOCK, state.volume(0).unwrap().cache, true);
+    cache.modify(7, 10..20, Order::Content).unwrap().fill(1);
     state.undo.commit();
     cache.committed();
-    cache.modify(7, 15..30).unwrap().fill(2);
-    cache.modify(8, 0..BLOCK).unwrap().fill(2);
-    cache.modify(7, 0..BLOCK).unwrap().fill(3);
+    cache.modify(7, 15..30, Order::Content).unwrap().fill(2);
+    cache.modify(8, 0..BLOCK, Order::Content).unwrap().fill(2);
+    cache.modify(7, 0..BLOCK, Order::Content).unwrap().fill(3);
     drop((cache, state));
     let state = preserved(words, StartKind::Restarted);
-    let mut cache = BlockCache::open(device.clone(), BLOCK, state.volume(0).unwrap().cache);
+    let mut cache = BlockCache::open(device.clone(), BLOCK, state.volume(0).unwrap().cache, true);
     assert!(cache.contains(7) && cache.contains(8) && !cache.contains(9));
     let block = cache.read(7).unwrap();
     assert_eq!((&block[..10], &block[10..20], &block[20..]), (&[0; 10][..], &[1; 10][..], &[0; BLOCK - 20][..]));
     assert_eq!(cache.read(8).unwrap(), [0; BLOCK]);
-    cache.sync().unwrap();
+    cache.sync(&()).unwrap();
     assert_eq!(device.0.borrow().bytes[7 * BLOCK + 10..][..10], [1; 10]);
 }
 
@@ -287,13 +288,13 @@ fn a_damaged_entry_of_the_directory_is_not_used() {
     let place = memory.directory.place() / 8;
     let device = Recorder::default();
     device.0.borrow_mut().bytes = vec![0; BLOCKS * BLOCK];
-    let mut cache = BlockCache::create(device.clone(), BLOCK, memory);
+    let mut cache = BlockCache::create(device.clone(), BLOCK, memory, true);
     change(&mut cache, 5, 1);
     change(&mut cache, 6, 1);
     state.undo.commit();
     drop((cache, state));
     words[place].fetch_xor(1, std::sync::atomic::Ordering::Relaxed);
     let state = preserved(words, StartKind::Restarted);
-    let cache = BlockCache::open(device, BLOCK, state.volume(0).unwrap().cache);
+    let cache = BlockCache::open(device, BLOCK, state.volume(0).unwrap().cache, true);
     assert!(!cache.contains(5) && !cache.contains(4) && cache.contains(6));
 }

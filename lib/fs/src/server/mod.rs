@@ -65,6 +65,8 @@ pub struct Server<F, M> {
     dirents: Vec<u8>,
     /// State that outlives the process; `None` for file systems without such state.
     preserved: Option<Preserved>,
+    /// Whether the devices have what a predecessor had changed.
+    has_caught_up: bool,
     /// Requests that have missed a block.
     waiting: Waiting,
     /// Whether reads block.
@@ -102,7 +104,17 @@ where
         let names = NameBuffer::new(NAME_MAX + 1 + TARGET_MAX);
         let (waiting, blocking) = Default::default();
         let (volumes, dirents) = (Volumes::new(), Vec::new());
-        Server { volumes, mount, names, dirents, preserved: None, waiting, blocking, drivers: None }
+        Server {
+            volumes,
+            mount,
+            names,
+            dirents,
+            preserved: None,
+            has_caught_up: false,
+            waiting,
+            blocking,
+            drivers: None,
+        }
     }
 
     /// Returns a server of a file system without device, mounted from the start: a successor knows the nodes

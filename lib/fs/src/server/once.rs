@@ -6,8 +6,8 @@
 //! again: it may have been repeated in between, and find its own reply.
 
 use abi::fs::{
-    Create, GetDents, Link, Mount, Read, ReadLink, Rename, SetUses, Stat, StatFs, Symlink, Sync, Truncate, Unlink,
-    Unmount, Use,
+    Allocate, ChMod, ChOwn, Create, GetDents, Link, Mount, Read, ReadLink, Rename, SetTimes, SetUses, Stat, StatFs,
+    Symlink, Sync, Truncate, Unlink, Unmount, Use, Write,
 };
 use abi::{Errno, Message};
 use alloc::vec::Vec;
@@ -40,6 +40,9 @@ where
             {
                 return Ok(reply);
             }
+            if changes_files(message.label) {
+                self.catch_up();
+            }
             let slot = message.source.slot();
             let take = |preserved: &mut Preserved| preserved.request.begin(tag, slot, preserved.undo.number() - 1);
             if !self.preserved.as_mut().is_none_or(take) {
@@ -55,6 +58,20 @@ where
             if result.is_ok() { preserved.request.end() } else { preserved.request.suspend() }
         }
         result
+    }
+
+    /// Brings what the predecessor has changed to the devices. It does not happen in a request: it commits, and would acquit one that
+    /// kills the server.
+    #[inline]
+    fn catch_up(&mut self) {
+        if core::mem::replace(&mut self.has_caught_up, true) {
+            return;
+        }
+        for file_system in self.volumes.iter_mut() {
+            if let Err(error) = file_system.catch_up() {
+                sys::log!("changes from before a restart not written: {error}");
+            }
+        }
     }
 
     /// The reply that `message` has got before. Uses set after that have not counted it: it counts again.
@@ -212,6 +229,24 @@ where
         }
         Ok(message.reply(Ok(0)))
     }
+}
+
+/// Whether a request changes files.
+fn changes_files(label: u32) -> bool {
+    let such = [
+        Allocate::LABEL,
+        ChMod::LABEL,
+        ChOwn::LABEL,
+        Create::LABEL,
+        Link::LABEL,
+        Rename::LABEL,
+        SetTimes::LABEL,
+        Symlink::LABEL,
+        Truncate::LABEL,
+        Unlink::LABEL,
+        Write::LABEL,
+    ];
+    such.contains(&label)
 }
 
 /// Whether a request that comes again is done again: it changes nothing that matters, and its result is not in the reply alone.

@@ -1,8 +1,9 @@
 //! The block cache: a bounded number of blocks of one device, written back late, which outlives the process.
 //!
-//! Blocks have the size of the file system's blocks. A dirty block stays until `sync`, or until the
-//! least recently used block must be evicted and is dirty: then all dirty blocks are written back,
-//! in ascending order and in runs, because one sweep costs less than many single writes.
+//! Blocks have the size of the file system's blocks. A dirty block stays until `sync`, which writes in the order that a power cut
+//! demands (`crate::order`), in ascending order and in runs within each step, because one sweep costs less than many single writes.
+//! Only blocks that may be written at any time are evicted while dirty, all of them together; when the others become many, the file
+//! system must sync (`needs_sync`).
 //!
 //! Changes belong to the open transaction of the undo log. The method that changes a block decides what a successor finds if the
 //! process dies before the commit:
@@ -14,7 +15,9 @@
 //! has missed a block commits nothing.
 //!
 //! Invariants: a block has at most one frame; a dirty frame is in `modified`; a frame saved by the open transaction is in `held`, and
-//! neither written nor evicted. A failed write leaves its blocks dirty, so no accepted data is dropped silently.
+//! neither written nor evicted; a dirty frame that must be written in order is not evicted. A failed write leaves its blocks dirty, so no accepted data is dropped silently.
+
+mod write_back;
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -25,6 +28,7 @@ use crate::device::{BlockDevice, SECTOR_SIZE};
 use crate::flights::{Arrival, Flights, Landed};
 use crate::frames::Frames;
 use crate::lru::LruIndex;
+use crate::order::{Mark, Order};
 use crate::preserve::CacheMemory;
 use recover::transaction::Undo;
 
@@ -36,7 +40,8 @@ const LINE: usize = 64;
 
 #[derive(Clone, Copy, Default)]
 struct State {
-    dirty: bool,
+    /// What is left to do if the frame is dirty.
+    dirty: Option<Mark>,
     /// Whether the frame is listed in `BlockCache::modified`; it may be listed and clean again.
     listed: bool,
     /// Whether it is listed in `BlockCache::held`.
@@ -61,30 +66,37 @@ pub struct BlockCache<D> {
     flights: Flights,
     run: Vec<u8>,
     undo: Undo,
+    /// Whether the order of writes matters: not over a device that a power cut empties.
+    is_ordered: bool,
+    /// Dirty frames that must be written in order.
+    ordered: usize,
+    /// Whether the device was flushed after the last write.
+    is_flushed: bool,
 }
 
 impl<D: BlockDevice> BlockCache<D> {
     /// An empty cache over `device` with blocks of `block_size` bytes (a power of two from `MIN_BLOCK` to a page) in the directory and
-    /// frames of `memory`.
-    pub fn create(device: D, block_size: usize, memory: CacheMemory) -> Self {
+    /// frames of `memory`. Without `is_ordered` the order of writes does not matter.
+    pub fn create(device: D, block_size: usize, memory: CacheMemory, is_ordered: bool) -> Self {
         let mut frames = Frames::new(memory.directory, memory.frames, block_size);
         frames.clear();
         let index = LruIndex::new(frames.count());
-        Self::of(device, block_size, frames, index, memory.undo)
+        Self::of(device, block_size, frames, index, memory.undo, is_ordered)
     }
 
     /// Opens the cache of the previous incarnation.
-    pub fn open(device: D, block_size: usize, memory: CacheMemory) -> Self {
+    pub fn open(device: D, block_size: usize, memory: CacheMemory, is_ordered: bool) -> Self {
         let mut frames = Frames::new(memory.directory, memory.frames, block_size);
         let (index, modified) = frames.restore();
-        let mut cache = Self::of(device, block_size, frames, index, memory.undo);
-        for slot in modified {
-            cache.mark_dirty(slot);
+        let mut cache = Self::of(device, block_size, frames, index, memory.undo, is_ordered);
+        cache.is_flushed = false;
+        for (slot, mark) in modified {
+            cache.mark_dirty(slot, mark);
         }
         cache
     }
 
-    fn of(device: D, block_size: usize, frames: Frames, index: LruIndex, undo: Undo) -> Self {
+    fn of(device: D, block_size: usize, frames: Frames, index: LruIndex, undo: Undo, is_ordered: bool) -> Self {
         let block_count = device.sector_count() / (block_size / SECTOR_SIZE) as u64;
         let states = vec![State::default(); frames.count()];
         let run = vec![0; RUN_BYTES];
@@ -102,6 +114,9 @@ impl<D: BlockDevice> BlockCache<D> {
             flights,
             run,
             undo,
+            is_ordered,
+            ordered: 0,
+            is_flushed: true,
         }
     }
 
@@ -140,19 +155,30 @@ impl<D: BlockDevice> BlockCache<D> {
     }
 
     /// Returns bytes of `block` for change; a death before the commit rolls the change back. Errors as `read`.
-    pub fn modify(&mut self, block: u64, range: Range<usize>) -> Result<&mut [u8], Errno> {
+    pub fn modify(&mut self, block: u64, range: Range<usize>, order: Order) -> Result<&mut [u8], Errno> {
+        self.modify_marked(block, range, Mark { order, late: 0 })
+    }
+
+    /// As `modify`; the sectors of the range are written late.
+    pub fn modify_late(&mut self, block: u64, range: Range<usize>, order: Order) -> Result<&mut [u8], Errno> {
+        let sectors = range.start / SECTOR_SIZE..range.end.div_ceil(SECTOR_SIZE);
+        let late = sectors.fold(0, |late, sector| late | 1 << sector);
+        self.modify_marked(block, range, Mark { order, late })
+    }
+
+    fn modify_marked(&mut self, block: u64, range: Range<usize>, mark: Mark) -> Result<&mut [u8], Errno> {
         let slot = self.load(block)?;
         self.hold(slot);
         let lines = range.start & !(LINE - 1)..range.end.next_multiple_of(LINE);
         self.undo.save(self.frames.place(slot) + lines.start, &self.frames.get(slot)[lines]);
-        self.mark_dirty(slot);
+        self.mark_dirty(slot, mark);
         Ok(&mut self.frames.get_mut(slot)[range])
     }
 
     /// Returns bytes of `block` for change; a death before the commit may leave the change half done. Errors as `read`.
     pub fn rewrite(&mut self, block: u64, range: Range<usize>) -> Result<&mut [u8], Errno> {
         let slot = self.load(block)?;
-        self.mark_dirty(slot);
+        self.mark_dirty(slot, Mark::default());
         Ok(&mut self.frames.get_mut(slot)[range])
     }
 
@@ -161,7 +187,7 @@ impl<D: BlockDevice> BlockCache<D> {
     pub fn overwrite(&mut self, block: u64, fill: impl FnOnce(&mut [u8]) -> Result<(), Errno>) -> Result<(), Errno> {
         if let Some(slot) = self.index.find(block) {
             self.index.touch(slot);
-            self.mark_dirty(slot);
+            self.mark_dirty(slot, Mark::default());
             return fill(self.frames.get_mut(slot));
         }
         let slot = self.take(block)?;
@@ -169,7 +195,7 @@ impl<D: BlockDevice> BlockCache<D> {
             self.index.remove(slot);
             return Err(error);
         }
-        self.mark_dirty(slot);
+        self.mark_dirty(slot, Mark::default());
         Ok(())
     }
 
@@ -202,7 +228,7 @@ impl<D: BlockDevice> BlockCache<D> {
             Ok(()) => {
                 for ((&slot, data), block) in slots.iter().zip(bytes.chunks_exact(self.block_size)).zip(first..) {
                     self.frames.get_mut(slot).copy_from_slice(data);
-                    self.frames.hold(slot, block, false);
+                    self.frames.hold(slot, block, None);
                 }
             }
             Err(_) => slots.into_iter().for_each(|slot| self.index.remove(slot)),
@@ -231,7 +257,7 @@ impl<D: BlockDevice> BlockCache<D> {
                 // Without a free frame the block is dropped: a request that needs it fetches it again.
                 let Ok(slot) = self.take(block) else { break };
                 self.frames.get_mut(slot).copy_from_slice(data);
-                self.frames.hold(slot, block, false);
+                self.frames.hold(slot, block, None);
             }
             self.device.recycle(content);
         }
@@ -272,15 +298,13 @@ impl<D: BlockDevice> BlockCache<D> {
 
     /// Releases held frames and drops discarded blocks: the open transaction has been committed.
     pub fn committed(&mut self) {
-        for slot in self.held.drain(..) {
+        while let Some(slot) = self.held.pop() {
             self.states[slot].held = false;
-            if !self.states[slot].pinned {
-                self.index.release(slot);
-            }
+            self.release(slot);
         }
         while let Some(block) = self.discarded.pop() {
             if let Some(slot) = self.index.find(block) {
-                self.states[slot].dirty = false;
+                self.mark_clean(slot);
                 self.frames.empty(slot);
                 self.index.remove(slot);
             }
@@ -303,12 +327,6 @@ impl<D: BlockDevice> BlockCache<D> {
         self.committed();
     }
 
-    /// Writes every dirty block in ascending order and flushes the device. No transaction may be open.
-    pub fn sync(&mut self) -> Result<(), Errno> {
-        self.write_back()?;
-        self.device.flush()
-    }
-
     /// Returns the device without writing anything.
     pub fn into_device(self) -> D {
         self.device
@@ -327,18 +345,40 @@ impl<D: BlockDevice> BlockCache<D> {
         }
     }
 
-    fn mark_dirty(&mut self, slot: usize) {
+    /// Returns the frame to those that may be evicted, if it may.
+    fn release(&mut self, slot: usize) {
+        let State { dirty, held, pinned, .. } = self.states[slot];
+        if !held && !pinned && dirty.is_none_or(Mark::is_free) {
+            self.index.release(slot);
+        }
+    }
+
+    fn mark_dirty(&mut self, slot: usize, mark: Mark) {
+        let mark = if self.is_ordered { mark } else { Mark::default() };
         let state = &mut self.states[slot];
-        if state.dirty {
+        let before = state.dirty;
+        let after = before.map_or(mark, |before| before.and(mark));
+        if before == Some(after) {
             return;
         }
-        state.dirty = true;
+        state.dirty = Some(after);
         if !state.listed {
             state.listed = true;
             self.modified.push(slot);
         }
-        self.frames.hold(slot, self.index.key(slot), true);
+        if !after.is_free() && before.is_none_or(Mark::is_free) {
+            self.ordered += 1;
+            self.index.hold(slot);
+        }
+        self.frames.hold(slot, self.index.key(slot), Some(after));
         self.frames.order();
+    }
+
+    fn mark_clean(&mut self, slot: usize) {
+        if self.states[slot].dirty.take().is_some_and(|mark| !mark.is_free()) {
+            self.ordered -= 1;
+        }
+        self.release(slot);
     }
 
     fn load(&mut self, block: u64) -> Result<usize, Errno> {
@@ -363,7 +403,7 @@ impl<D: BlockDevice> BlockCache<D> {
             self.index.remove(slot);
             return Err(error);
         }
-        self.frames.hold(slot, block, false);
+        self.frames.hold(slot, block, None);
         Ok(slot)
     }
 
@@ -398,62 +438,10 @@ impl<D: BlockDevice> BlockCache<D> {
 
     fn evict(&mut self) -> Result<(), Errno> {
         let Some(victim) = self.index.oldest() else { return Err(Errno::ENOMEM) };
-        if self.states[victim].dirty {
-            self.write_back()?;
+        if self.states[victim].dirty.is_some() {
+            self.write_free()?;
         }
         self.index.remove(victim);
-        Ok(())
-    }
-
-    /// Writes the dirty blocks, except those that the open transaction may roll back.
-    fn write_back(&mut self) -> Result<(), Errno> {
-        let mut slots = core::mem::take(&mut self.modified);
-        slots.retain(|&slot| {
-            self.states[slot].listed = self.states[slot].dirty;
-            self.states[slot].dirty
-        });
-        self.modified = slots.extract_if(.., |slot| self.states[*slot].held).collect();
-        slots.sort_unstable_by_key(|&slot| self.index.key(slot));
-        let mut rest = slots.as_slice();
-        let mut result = Ok(());
-        while result.is_ok() && !rest.is_empty() {
-            let (run, after) = rest.split_at(self.consecutive(rest));
-            result = self.write_run(run);
-            if result.is_ok() {
-                rest = after;
-            }
-        }
-        self.modified.extend_from_slice(rest);
-        result
-    }
-
-    /// How many of the sorted `slots`, from the first, hold consecutive blocks of one request.
-    fn consecutive(&self, slots: &[usize]) -> usize {
-        let first = self.index.key(slots[0]);
-        let run = slots.iter().zip(first..).take_while(|&(&slot, block)| self.index.key(slot) == block);
-        run.take(self.longest_run()).count()
-    }
-
-    fn write_run(&mut self, slots: &[usize]) -> Result<(), Errno> {
-        let sector = self.sector(self.index.key(slots[0]));
-        if let &[slot] = slots {
-            self.device.write(sector, self.frames.get(slot))?;
-        } else {
-            let bytes = &mut self.run[..slots.len() * self.block_size];
-            for (&slot, out) in slots.iter().zip(bytes.chunks_exact_mut(self.block_size)) {
-                out.copy_from_slice(self.frames.get(slot));
-            }
-            self.device.write(sector, bytes)?;
-        }
-        for &slot in slots {
-            self.states[slot].dirty = false;
-            self.states[slot].listed = false;
-            self.frames.hold(slot, self.index.key(slot), false);
-        }
-        if !self.undo.is_open() {
-            // An empty commit counts as progress, so that a server that dies here repeatedly still gets on.
-            self.undo.commit();
-        }
         Ok(())
     }
 }

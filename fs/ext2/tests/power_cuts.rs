@@ -1,0 +1,242 @@
+//! A disk whose power fails: what is on it after each write, and after some of the writes since a flush, keeps what was promised.
+//! `./skink test power` does the same with a whole system and e2fsck.
+#![forbid(unsafe_code)]
+
+mod common;
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use common::{ROOT_USER, Random, Scratch, check, is_marked_clean, list, memory, options, read_all, write};
+use ext2::{Ext2, Options};
+use fs::Errno;
+use fs::device::{BlockDevice, SECTOR_SIZE};
+use fs::file_system::{FileSystem, NodeId};
+
+const ROOT: NodeId = 2;
+
+enum Request {
+    Write(usize, Vec<u8>),
+    Flush,
+}
+
+#[derive(Default)]
+struct Content {
+    bytes: Vec<u8>,
+    log: Vec<Request>,
+}
+
+/// A disk in memory that records what reaches it. Clones are the same disk.
+#[derive(Clone, Default)]
+struct Disk(Rc<RefCell<Content>>);
+
+impl Disk {
+    fn new(arguments: &[&str]) -> Disk {
+        let scratch = Scratch::new();
+        Disk::of(std::fs::read(scratch.image(2048, arguments)).unwrap())
+    }
+
+    fn of(bytes: Vec<u8>) -> Disk {
+        Disk(Rc::new(RefCell::new(Content { bytes, log: Vec::new() })))
+    }
+
+    fn mount(&self) -> Ext2<Disk> {
+        let mut volume = Ext2::mount(self.clone(), options(), memory()).unwrap();
+        volume.sync().unwrap();
+        volume
+    }
+
+    /// Calls `act` with the disk as it is after each write since `before`, and with some of the writes since the last flush.
+    fn at_each_cut(&self, before: Vec<u8>, mut act: impl FnMut(Ext2<Disk>)) {
+        let look = |bytes: &[u8]| {
+            let options = Options { read_only: true, ..options() };
+            Ext2::mount(Disk::of(bytes.to_vec()), options, memory()).expect("the disk can be mounted")
+        };
+        let mut random = Random::new(1);
+        let (mut now, mut flushed, mut since) = (before.clone(), before, Vec::new());
+        for request in &self.0.borrow().log {
+            match request {
+                Request::Flush => {
+                    flushed.clone_from(&now);
+                    since.clear();
+                }
+                Request::Write(at, data) => {
+                    now[*at..*at + data.len()].copy_from_slice(data);
+                    since.push((*at, data));
+                    act(look(&now));
+                    act(look(&some_of(&flushed, &since, &mut random)));
+                }
+            }
+        }
+    }
+}
+
+/// Sectors of `writes`, chosen at random.
+fn some_of(disk: &[u8], writes: &[(usize, &Vec<u8>)], random: &mut Random) -> Vec<u8> {
+    let mut disk = disk.to_vec();
+    for (at, data) in writes {
+        for (number, sector) in data.chunks(SECTOR_SIZE).enumerate() {
+            if random.below(2) == 0 {
+                disk[at + number * SECTOR_SIZE..][..SECTOR_SIZE].copy_from_slice(sector);
+            }
+        }
+    }
+    disk
+}
+
+impl BlockDevice for Disk {
+    fn sector_count(&self) -> u64 {
+        (self.0.borrow().bytes.len() / SECTOR_SIZE) as u64
+    }
+
+    fn read(&mut self, first_sector: u64, buffer: &mut [u8]) -> Result<(), Errno> {
+        let at = first_sector as usize * SECTOR_SIZE;
+        buffer.copy_from_slice(&self.0.borrow().bytes[at..at + buffer.len()]);
+        Ok(())
+    }
+
+    fn write(&mut self, first_sector: u64, data: &[u8]) -> Result<(), Errno> {
+        let at = first_sector as usize * SECTOR_SIZE;
+        let content = &mut *self.0.borrow_mut();
+        content.bytes[at..at + data.len()].copy_from_slice(data);
+        content.log.push(Request::Write(at, data.to_vec()));
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), Errno> {
+        self.0.borrow_mut().log.push(Request::Flush);
+        Ok(())
+    }
+}
+
+fn make(volume: &mut Ext2<Disk>, dir: NodeId, name: &str, content: &[u8]) -> NodeId {
+    let node = volume.make_node(dir, name.as_bytes(), 0o100_644, 0, ROOT_USER).unwrap();
+    assert_eq!(write(volume, node, 0, content), Ok(content.len()));
+    node
+}
+
+fn content(volume: &mut Ext2<Disk>, dir: NodeId, name: &str) -> Option<Vec<u8>> {
+    let node = volume.lookup(dir, name.as_bytes()).ok()?;
+    Some(read_all(volume, node))
+}
+
+/// Syncs; then `change` is what the disk may or may not have. Returns the disk before it.
+fn changed(disk: &Disk, volume: &mut Ext2<Disk>, change: impl FnOnce(&mut Ext2<Disk>)) -> Vec<u8> {
+    volume.sync().unwrap();
+    let before = disk.0.borrow().bytes.clone();
+    disk.0.borrow_mut().log.clear();
+    change(volume);
+    volume.sync().unwrap();
+    before
+}
+
+#[test]
+fn a_file_renamed_over_another_is_the_old_or_the_new_at_each_cut() {
+    for block_size in ["1024", "4096"] {
+        let disk = Disk::new(&["-b", block_size, "-I", "256"]);
+        let mut volume = disk.mount();
+        // Both have indirect blocks.
+        let (old, new) = (vec![1; 300_000], vec![2; 60_000]);
+        make(&mut volume, ROOT, "file", &old);
+        make(&mut volume, ROOT, "file.new", &new);
+        let before = changed(&disk, &mut volume, |volume| {
+            volume.rename(ROOT, b"file.new", ROOT, b"file", ROOT_USER).unwrap();
+            // What was freed must not be another file's before the disk knows.
+            for number in 0..20 {
+                make(volume, ROOT, &format!("other{number}"), &[3; 20_000]);
+            }
+        });
+        disk.at_each_cut(before, |mut volume| {
+            let file = content(&mut volume, ROOT, "file").expect("the name is there");
+            assert!(file == old || file == new, "{} bytes", file.len());
+        });
+    }
+}
+
+#[test]
+fn a_file_that_moves_has_a_name_at_each_cut() {
+    let disk = Disk::new(&["-b", "1024"]);
+    let mut volume = disk.mount();
+    let dirs: Vec<NodeId> = (0..4)
+        .map(|number| volume.make_dir(ROOT, format!("d{number}").as_bytes(), 0o755, ROOT_USER).unwrap())
+        .collect();
+    for (number, &dir) in dirs.iter().enumerate() {
+        make(&mut volume, dir, "file", &[number as u8 + 1; 3000]);
+    }
+    let before = changed(&disk, &mut volume, |volume| {
+        // Round, so that each directory gains a name and loses one.
+        for number in 0..4 {
+            let name = format!("from{number}");
+            volume.rename(dirs[number], b"file", dirs[(number + 1) % 4], name.as_bytes(), ROOT_USER).unwrap();
+        }
+        // By link and unlink, into a new directory.
+        let new = volume.make_dir(ROOT, b"new", 0o755, ROOT_USER).unwrap();
+        let moved = volume.lookup(dirs[1], b"from0").unwrap();
+        volume.link(new, b"linked", moved, ROOT_USER).unwrap();
+        volume.unlink(dirs[1], b"from0").unwrap();
+        volume.rename(dirs[2], b"from1", ROOT, b"out", ROOT_USER).unwrap();
+        volume.remove_dir(ROOT, b"d2").unwrap();
+    });
+    disk.at_each_cut(before, |mut volume| {
+        let mut found = Vec::new();
+        for (name, ..) in list(&mut volume, ROOT) {
+            let name = String::from_utf8(name).unwrap();
+            let Ok(dir) = volume.lookup(ROOT, name.as_bytes()) else { continue };
+            found.extend(content_of(&mut volume, dir));
+            if !volume.attributes(dir).is_ok_and(|attributes| attributes.is_directory()) || name.starts_with('.') {
+                continue;
+            }
+            for (_, node, _) in list(&mut volume, dir) {
+                found.extend(content_of(&mut volume, node));
+            }
+        }
+        for number in 1..=4 {
+            assert!(found.contains(&vec![number; 3000]), "file {number} is lost");
+        }
+    });
+}
+
+/// The content of a regular file.
+fn content_of(volume: &mut Ext2<Disk>, node: NodeId) -> Option<Vec<u8>> {
+    let attributes = volume.attributes(node).ok()?;
+    (attributes.mode & 0o170_000 == 0o100_000).then(|| read_all(volume, node))
+}
+
+#[test]
+fn space_that_is_freed_but_not_synced_is_there_when_it_is_needed() {
+    let disk = Disk::new(&["-b", "1024"]);
+    let mut volume = disk.mount();
+    for round in 0..10u8 {
+        let node = make(&mut volume, ROOT, "large", &vec![round + 1; 1_200_000]);
+        assert_eq!(read_all(&mut volume, node), vec![round + 1; 1_200_000]);
+        volume.unlink(ROOT, b"large").unwrap();
+        volume.clean_up().unwrap();
+    }
+    for round in 0..1000 {
+        make(&mut volume, ROOT, &format!("small{round}"), b"");
+        volume.unlink(ROOT, format!("small{round}").as_bytes()).unwrap();
+    }
+}
+
+#[test]
+fn an_unmount_that_is_cut_short_is_not_clean() {
+    let disk = Disk::new(&["-b", "1024"]);
+    let mut volume = disk.mount();
+    let before = disk.0.borrow().bytes.clone();
+    disk.0.borrow_mut().log.clear();
+    make(&mut volume, ROOT, "file", &[1; 30_000]);
+    volume.unmount().unwrap();
+    let writes = disk.0.borrow().log.iter().filter(|request| matches!(request, Request::Write(..))).count();
+    let scratch = Scratch::new();
+    let path = scratch.path("image");
+    let mut now = before;
+    let mut done = 0;
+    for request in &disk.0.borrow().log {
+        let Request::Write(at, data) = request else { continue };
+        now[*at..*at + data.len()].copy_from_slice(data);
+        done += 1;
+        std::fs::write(&path, &now).unwrap();
+        assert_eq!(is_marked_clean(&path), done == writes, "after write {done} of {writes}");
+    }
+    check(&path);
+}
