@@ -55,6 +55,8 @@ pub struct Job<'a> {
     pub disk_rate: Option<u32>,
     /// Size in MiB of an empty disk after the root's, if there is one: on IDE the first of the second channel.
     pub second_disk_mib: Option<u64>,
+    /// An image for the last disk, and the file in which what reaches it is recorded.
+    pub recorded_disk: Option<(PathBuf, PathBuf)>,
     /// Show the screen.
     pub display: bool,
     /// The other end of the second serial line.
@@ -79,6 +81,7 @@ impl<'a> Job<'a> {
             processors: 1,
             disk_rate: None,
             second_disk_mib: None,
+            recorded_disk: None,
             display: false,
             second_line: None,
             keeps_second_line: false,
@@ -136,6 +139,7 @@ impl Guest {
         }
         let mut machine = Machine::new(Boot::Kernel { kernel: media.kernel, archive: media.archive, append });
         machine.disks = disks;
+        machine.recorded_disk = job.recorded_disk.clone();
         machine.disk_bus = media.disk_bus;
         let second_line = job.second_line.clone().map(|line| (line, folder.join("com2")));
         let com2 = match &second_line {

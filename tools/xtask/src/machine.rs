@@ -61,6 +61,8 @@ pub struct Machine {
     pub boot: Boot,
     /// Raw disk images, the first one first.
     pub disks: Vec<PathBuf>,
+    /// A further disk and the file in which QEMU records what reaches it, if there is one.
+    pub recorded_disk: Option<(PathBuf, PathBuf)>,
     /// Bytes that each of them reads in a second, if there is a limit.
     pub disk_rate: Option<u32>,
     /// How they are connected.
@@ -100,6 +102,7 @@ impl Machine {
         Self {
             boot,
             disks: Vec::new(),
+            recorded_disk: None,
             disk_rate: None,
             disk_bus: DiskBus::Virtio,
             memory_mib: 512,
@@ -164,12 +167,23 @@ impl Machine {
                 file.push_str(&format!(",throttling.bps-read={rate}"));
             }
             qemu.args(["-drive", &file]);
-            let device = match self.disk_bus {
-                DiskBus::Virtio => format!("virtio-blk-pci,drive=disk{index},disable-legacy=on"),
-                DiskBus::Ide => format!("ide-hd,drive=disk{index},bus=ide.{},unit={}", index % 2, index / 2),
-            };
-            qemu.args(["-device", &device]);
+            self.add_disk_device(qemu, index);
         }
+        if let Some((disk, record)) = &self.recorded_disk {
+            let index = self.disks.len();
+            qemu.args(["-blockdev", &format!("driver=file,node-name=image,filename={}", disk.display())]);
+            qemu.args(["-blockdev", &format!("driver=file,node-name=record,filename={}", record.display())]);
+            qemu.args(["-blockdev", &format!("driver=blklogwrites,node-name=disk{index},file=image,log=record")]);
+            self.add_disk_device(qemu, index);
+        }
+    }
+
+    fn add_disk_device(&self, qemu: &mut Command, index: usize) {
+        let device = match self.disk_bus {
+            DiskBus::Virtio => format!("virtio-blk-pci,drive=disk{index},disable-legacy=on"),
+            DiskBus::Ide => format!("ide-hd,drive=disk{index},bus=ide.{},unit={}", index % 2, index / 2),
+        };
+        qemu.args(["-device", &device]);
     }
 
     fn add_lines(&self, qemu: &mut Command) {

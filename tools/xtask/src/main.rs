@@ -31,6 +31,7 @@ mod machine;
 mod mutants;
 mod new;
 mod performance;
+mod power;
 mod process;
 mod programs;
 mod progress;

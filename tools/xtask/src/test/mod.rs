@@ -20,6 +20,7 @@ use crate::c_programs::{self, CProgram};
 use crate::check;
 use crate::cli::{Depth, FAULTS, FaultOptions};
 use crate::faults;
+use crate::power;
 use crate::system;
 use crate::workspace::Workspace;
 use anyhow::{Context, Result, bail};
@@ -146,6 +147,7 @@ fn short<'a>(setting: &'a Setting) -> Result<Vec<Test<'a>>> {
     let workspace = setting.workspace;
     let mut tests = vec![Test::new("units", || units::run(workspace)), Test::new("check", || run_check(workspace))];
     tests.push(Test::new(FAULTS, || run_faults(workspace)));
+    tests.push(Test::new(power::NAME, || run_power_cuts(workspace, Depth::Short)));
     let mut scripts = scripts::tests(setting)?;
     // Those of this machine compile, and one of them a whole system.
     scripts.sort_by_key(|test| !test.name.starts_with("host/"));
@@ -160,6 +162,7 @@ fn deep<'a>(setting: &'a Setting) -> Result<Vec<Test<'a>>> {
     let mut tests = units::deep_tests(workspace)?;
     tests.extend(scripts::deep_tests(setting)?);
     tests.push(Test::new(FAULTS, || run_all_faults(workspace)));
+    tests.push(Test::new(power::NAME, || run_power_cuts(workspace, Depth::Deep)));
     Ok(tests)
 }
 
@@ -170,6 +173,10 @@ fn run_check(workspace: &Workspace) -> Result<Verdict> {
 
 fn run_faults(workspace: &Workspace) -> Result<Verdict> {
     Ok(faults::check(workspace)?.map_or_else(Verdict::passed, Verdict::failed))
+}
+
+fn run_power_cuts(workspace: &Workspace, depth: Depth) -> Result<Verdict> {
+    Ok(power::run(workspace, depth)?.map_or_else(Verdict::passed, Verdict::failed))
 }
 
 fn run_all_faults(workspace: &Workspace) -> Result<Verdict> {
