@@ -2665,13 +2665,15 @@ struct skink_vm_exit {
 
 /* pm: replaces the memory of process by the image (and interpreter image, 0 = none) and a fresh stack of at most stack_bytes. On failure
  * nothing has changed. ENOEXEC, ENOMEM. phdr: address of the program headers in memory; interpreter_base: 0 without interpreter; start:
- * where to jump to (the interpreter's entry if there is one). */
+ * where to jump to (the interpreter's entry if there is one). seed: a random number that decides where stack, mappings, heap and
+ * position-independent programs begin; 0: at fixed addresses. */
 #define SKINK_VM_EXEC 0x10004u
 struct skink_vm_exec {
     uint64_t process;
     uint64_t image;
     uint64_t interpreter;
     uint64_t stack_bytes;
+    uint64_t seed;
 };
 struct skink_vm_exec_reply {
     uint64_t start;
