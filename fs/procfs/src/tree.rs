@@ -332,7 +332,7 @@ impl<S: Source> FileSystem for Proc<S> {
             node,
             mode: mode_of(place),
             links: if is_directory(place) { 2 } else { 1 },
-            uid: owner.euid,
+            uid: if matches!(place, Place::ProcessFile(..)) && !has_one_user(&owner) { 0 } else { owner.euid },
             gid: owner.egid,
             block_size: 1024,
             accessed: now,
@@ -410,6 +410,12 @@ fn is_directory(place: Place) -> bool {
     }
 }
 
+/// Whether a process has the same rights as its user, who then may look into it. Of others root alone may.
+fn has_one_user(process: &ProcessRecord) -> bool {
+    [process.uid, process.suid].map(|id| id == process.euid) == [true; 2]
+        && [process.gid, process.sgid].map(|id| id == process.egid) == [true; 2]
+}
+
 fn mode_of(place: Place) -> u32 {
     match place {
         Place::ProcessFile(_, ProcessFile::Descriptors) => S_IFDIR | 0o500,
@@ -418,7 +424,7 @@ fn mode_of(place: Place) -> u32 {
         Place::ProcessFile(_, ProcessFile::WorkingDirectory | ProcessFile::Executable | ProcessFile::Root) => {
             S_IFLNK | 0o777
         }
-        Place::ProcessFile(_, ProcessFile::Environment) => S_IFREG | 0o400,
+        Place::ProcessFile(_, ProcessFile::Environment | ProcessFile::Maps) => S_IFREG | 0o400,
         _ => S_IFREG | 0o444,
     }
 }

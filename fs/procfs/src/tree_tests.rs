@@ -248,3 +248,14 @@ fn uptime_and_memory_are_in_the_units_of_linux() {
     assert!(read("meminfo").starts_with("MemTotal:         524288 kB\n"));
     assert_eq!(read("loadavg"), "0.00 0.00 0.00 0/2 40\n");
 }
+
+#[test]
+fn maps_and_environment_are_their_owners_and_roots_when_there_is_more_than_one_user() {
+    let mut proc = Proc::new(Figures);
+    let place = |file| Place::ProcessFile(7, file);
+    for file in [ProcessFile::Maps, ProcessFile::Environment] {
+        let attributes = proc.attributes(place(file).node()).unwrap();
+        assert_eq!((attributes.mode & 0o777, attributes.uid), (0o400, 0), "the record has another real user");
+    }
+    assert_eq!(proc.attributes(Place::Process(7).node()).unwrap().uid, 1000);
+}

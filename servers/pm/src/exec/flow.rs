@@ -55,7 +55,11 @@ impl<S: System> Programs<S> {
     fn copy_request(&mut self, t: ThreadIndex, path: u64, argv: u64, envp: u64) -> Result<Execution, Errno> {
         let endpoint = self.table[t].endpoint();
         let path = copy::path(&mut self.system, endpoint, path)?;
-        let arguments = copy::arguments(&mut self.system, endpoint, argv, envp)?;
+        let mut arguments = copy::arguments(&mut self.system, endpoint, argv, envp)?;
+        // As Linux: a program finds at least an empty argument.
+        if arguments.argument_count() == 0 {
+            arguments.replace_first(&[b""])?;
+        }
         Ok(Execution { path, arguments })
     }
 
@@ -98,13 +102,14 @@ impl<S: System> Programs<S> {
     /// Applies the set-user-id and set-group-id bits. Returns AT_SECURE: the C library must not trust its environment.
     fn take_set_id(&mut self, p: ProcessIndex, event: &FileEvent) -> bool {
         let (flags, owner) = (event.values[2], event.values[3]);
+        let flags = if self.table[p].control.no_new_privileges { 0 } else { flags };
         let credentials = &mut self.table[p].credentials;
         let before = (credentials.user, credentials.group);
         if flags & vfs::EXEC_SETUID != 0 {
-            credentials.user.effective = owner as u32;
+            credentials.user.set_effective(owner as u32);
         }
         if flags & vfs::EXEC_SETGID != 0 {
-            credentials.group.effective = (owner >> 32) as u32;
+            credentials.group.set_effective((owner >> 32) as u32);
         }
         credentials.user.saved = credentials.user.effective;
         credentials.group.saved = credentials.group.effective;
@@ -162,6 +167,7 @@ impl<S: System> Pm<S> {
         self.end_other_threads(t);
         self.programs.system.vfs_exec_commit(process);
         let secure = self.programs.take_set_id(p, event);
+        self.programs.table[p].control = self.programs.table[p].control.for_program(secure);
         let facts = self.facts(p, &memory, secure);
         let built = stack::build(&arguments, path, &facts, memory.stack_end, stack_bytes);
         let written = built.and_then(|stack| {

@@ -3,6 +3,7 @@
 use crate::pm::Pm;
 use crate::state::services::Service;
 use crate::system::System;
+use abi::endpoint::slot;
 use abi::pm::{Request, WhoIs};
 use abi::{Endpoint, Errno, Message, Name};
 
@@ -12,6 +13,9 @@ impl<S: System> Pm<S> {
         let Some(request) = Request::decode(message).filter(|_| !message.source.is_application()) else {
             return message.reply(Err(Errno::ENOSYS));
         };
+        if !self.may_ask(message.source, &request) {
+            return message.reply(Err(Errno::EPERM));
+        }
         let result = match request {
             Request::ServiceUp(up) => self.service_up(up.process, Name::from_words(up.name_low, up.name_high)),
             Request::Boot(_) => self.programs.boot(),
@@ -30,6 +34,17 @@ impl<S: System> Pm<S> {
             },
         };
         message.reply(result)
+    }
+
+    /// Whether a service may make a request: rs any, others those that `abi::pm` names them for.
+    fn may_ask(&self, source: Endpoint, request: &Request) -> bool {
+        let askers: &[&str] = match request {
+            Request::ServiceUp(_) | Request::Boot(_) => &[],
+            Request::Processes(_) | Request::Threads(_) | Request::ProcessText(_) => &["procfs"],
+            // Whoever implements a routed call must know its callers.
+            Request::WhoIs(_) => return true,
+        };
+        source.slot() == slot::RS || self.services.name_in(source.slot()).is_some_and(|name| askers.contains(&name))
     }
 
     fn service_up(&mut self, endpoint: Endpoint, name: Name) -> Result<u64, Errno> {

@@ -4,7 +4,6 @@ use crate::pm::{Pm, Step};
 use crate::programs::Programs;
 use crate::state::index::{ProcessIndex, ThreadIndex};
 use crate::state::limits::{self, Limit};
-use crate::state::process::NAME_BYTES;
 use crate::system::System;
 use abi::registers::Registers;
 use abi::{Errno, layout};
@@ -18,9 +17,6 @@ mod arch {
     pub const GET_FS: u64 = 0x1003;
     pub const GET_GS: u64 = 0x1004;
 }
-
-const PR_SET_NAME: u64 = 15;
-const PR_GET_NAME: u64 = 16;
 
 /// Size of `struct robust_list_head`.
 const ROBUST_HEAD_BYTES: u64 = 24;
@@ -44,12 +40,16 @@ impl<S: System> Programs<S> {
         Ok(0)
     }
 
-    /// `get_robust_list(tid, head, bytes)`.
+    /// `get_robust_list(tid, head, bytes)`. `EPERM`: of another's process.
     pub fn get_robust_list(&mut self, t: ThreadIndex, tid: i32, head: u64, bytes: u64) -> Result<u64> {
         let target = match tid {
             0 => t,
             _ => u32::try_from(tid).ok().and_then(|tid| self.table.thread_by_tid(tid)).ok_or(Errno::ESRCH)?,
         };
+        let (own, other) = (self.table.process_of(t), self.table.process_of(target));
+        if own != other && !self.table[own].credentials.may_inspect(&self.table[other].credentials) {
+            return Err(Errno::EPERM);
+        }
         let (list, length) = self.table[target].robust;
         self.write_words(t, head, [list])?;
         self.write_words(t, bytes, [length])?;
@@ -85,52 +85,29 @@ impl<S: System> Programs<S> {
         Ok(0)
     }
 
-    /// `prctl(option, argument)`: the name of the process.
-    pub fn prctl(&mut self, t: ThreadIndex, option: u64, address: u64) -> Result<u64> {
-        let p = self.table.process_of(t);
-        match option {
-            PR_SET_NAME => {
-                let name = self.read_name(t, address)?;
-                self.table[p].set_name(&name);
-                Ok(0)
-            }
-            PR_GET_NAME => {
-                let name = self.table[p].name;
-                self.write_bytes(t, address, &name)?;
-                Ok(0)
-            }
-            _ => Err(Errno::EINVAL),
-        }
-    }
-
-    /// Up to 15 bytes before a NUL. The text may end right before memory that is not there.
-    fn read_name(&mut self, t: ThreadIndex, address: u64) -> Result<alloc::vec::Vec<u8>> {
-        let to_page_end = (layout::PAGE_BYTES - address % layout::PAGE_BYTES) as usize;
-        let mut bytes = [0; NAME_BYTES - 1];
-        let (first, second) = bytes.split_at_mut(to_page_end.min(NAME_BYTES - 1));
-        let endpoint = self.table[t].endpoint();
-        self.system.read(endpoint, address, first)?;
-        if !first.contains(&0) && !second.is_empty() {
-            self.system.read(endpoint, address.wrapping_add(first.len() as u64), second)?;
-        }
-        Ok(bytes.split(|&byte| byte == 0).next().unwrap_or(&[]).to_vec())
-    }
-
     /// `getpriority(which, who)`: returns 20 minus the best niceness among those meant.
     pub fn getpriority(&mut self, p: ProcessIndex, which: u64, who: u32) -> Result<u64> {
-        let meant = self.meant_by(p, which, who)?;
-        let best = meant.into_iter().map(|index| self.table[index].nice).min();
+        if which > PRIO_USER {
+            return Err(Errno::EINVAL);
+        }
+        let meant = self.table.positions().filter(|index| self.is_meant(p, which, who, *index));
+        let best = meant.map(|index| self.table[index].nice).min();
         best.map(|nice| (20 - nice) as u64).ok_or(Errno::ESRCH)
     }
 
     /// `setpriority(which, who, nice)`.
     pub fn setpriority(&mut self, p: ProcessIndex, which: u64, who: u32, nice: i32) -> Result<u64> {
         let nice = nice.clamp(-20, 19);
-        let meant = self.meant_by(p, which, who)?;
+        if which > PRIO_USER {
+            return Err(Errno::EINVAL);
+        }
         let own = &self.table[p].credentials;
         let (root, user) = (own.is_root(), own.user);
         let mut outcome = Err(Errno::ESRCH);
-        for index in meant {
+        for index in self.table.positions() {
+            if !self.is_meant(p, which, who, index) {
+                continue;
+            }
             let target = &self.table[index];
             let theirs = target.credentials.user.real;
             outcome = if !root && theirs != user.effective && theirs != user.real {
@@ -146,27 +123,29 @@ impl<S: System> Programs<S> {
         outcome
     }
 
-    fn meant_by(&self, p: ProcessIndex, which: u64, who: u32) -> Result<alloc::vec::Vec<ProcessIndex>> {
-        let own = &self.table[p];
-        let test: &dyn Fn(ProcessIndex) -> bool = match (which, who) {
-            (PRIO_PROCESS, 0) => &|index| index == p,
-            (PRIO_PROCESS, _) => &|index| self.table.process_by_pid(who) == Some(index),
-            (PRIO_PGRP, 0) => &|index| self.table[index].group() == own.group(),
-            (PRIO_PGRP, _) => &|index| self.table[index].group() == who,
-            (PRIO_USER, 0) => &|index| self.table[index].credentials.user.real == own.credentials.user.real,
-            (PRIO_USER, _) => &|index| self.table[index].credentials.user.real == who,
-            _ => return Err(Errno::EINVAL),
-        };
-        let alive = self.table.processes().filter(|(_, process)| process.is_alive());
-        Ok(alive.map(|(index, _)| index).filter(|index| test(*index)).collect())
+    /// Whether `getpriority` and `setpriority` mean a process: a living one.
+    fn is_meant(&self, p: ProcessIndex, which: u64, who: u32, index: ProcessIndex) -> bool {
+        let (own, other) = (&self.table[p], &self.table[index]);
+        other.is_alive()
+            && match (which, who) {
+                (PRIO_PROCESS, 0) => index == p,
+                (PRIO_PROCESS, _) => self.table.process_by_pid(who) == Some(index),
+                (PRIO_PGRP, 0) => other.group() == own.group(),
+                (PRIO_PGRP, _) => other.group() == who,
+                (_, 0) => other.credentials.user.real == own.credentials.user.real,
+                _ => other.credentials.user.real == who,
+            }
     }
 
-    /// `personality(persona)`: Linux, and nothing else.
-    pub fn personality(&self, persona: u64) -> Result<u64> {
-        match persona as u32 {
-            0 | u32::MAX => Ok(0),
-            _ => Err(Errno::EINVAL),
+    /// `personality(persona)`: returns the old one. Of all flags `ADDR_NO_RANDOMIZE` alone has an effect.
+    pub fn personality(&mut self, t: ThreadIndex, persona: u64) -> u64 {
+        let p = self.table.process_of(t);
+        let control = &mut self.table[p].control;
+        let old = control.personality;
+        if persona as u32 != u32::MAX {
+            control.personality = persona as u32;
         }
+        u64::from(old)
     }
 }
 
@@ -177,7 +156,7 @@ impl<S: System> Pm<S> {
         let target = self.programs.table.process_or_self(p, a[0] as i32)?;
         let own = &self.programs.table[p].credentials;
         let root = own.is_root();
-        if target != p && !root && own.user.real != self.programs.table[target].credentials.user.real {
+        if target != p && !own.may_inspect(&self.programs.table[target].credentials) {
             return Err(Errno::EPERM);
         }
         // A resource is an int.

@@ -104,13 +104,16 @@ impl<S: System> Pm<S> {
     }
 
     fn reparent_children(&mut self, p: ProcessIndex) {
-        let Some(init) = self.programs.table.first().filter(|init| *init != p) else { return };
+        let Some(heir) = self.programs.table.adopter_of_children(p) else { return };
         while let Some(child) = self.programs.table.first_child(p) {
-            self.programs.table.reparent(child, init);
+            self.programs.table.reparent(child, heir);
             self.programs.table[child].exit_signal = Some(Signal::CHLD);
             self.loosen_group(child, p, None);
             if let Life::Zombie(ending) = self.programs.table[child].life() {
                 self.tell_parent_of_end(child, ending);
+            } else if let Some(signal) = self.programs.table[child].control.parent_death {
+                // Standard signals are always accepted; Linux drops a real-time one for which there is no room, too.
+                let _ = self.send(child, None, SigInfo::kernel(signal));
             }
         }
     }

@@ -34,7 +34,8 @@ mod flag {
 
 /// Sizes of `struct clone_args` that are known.
 const CLONE_ARGS_BYTES: core::ops::RangeInclusive<u64> = 64..=4096;
-const CLONE_ARGS_WORDS: usize = 8;
+const CLONE_ARGS_WORDS: usize = 11;
+const CLONE_ARGS_KNOWN_BYTES: u64 = 8 * CLONE_ARGS_WORDS as u64;
 
 /// What is to be made.
 #[derive(Clone, Copy, Debug, Default)]
@@ -81,13 +82,32 @@ impl<S: System> Programs<S> {
         if bytes < *CLONE_ARGS_BYTES.start() {
             return Err(Errno::EINVAL);
         }
-        let [flags, _pidfd, child_tid, parent_tid, exit_signal, stack, stack_bytes, thread_local] =
-            self.read_words::<CLONE_ARGS_WORDS>(t, address)?;
-        if flags & flag::EXIT_SIGNAL != 0 || (stack == 0) != (stack_bytes == 0) {
+        let mut known = [[0; 8]; CLONE_ARGS_WORDS];
+        let given = &mut known.as_flattened_mut()[..bytes.min(CLONE_ARGS_KNOWN_BYTES) as usize];
+        self.system.read(self.table[t].endpoint(), address, given)?;
+        self.check_zero(t, address, CLONE_ARGS_KNOWN_BYTES..bytes)?;
+        let [flags, _, child_tid, parent_tid, exit_signal, stack, stack_bytes, thread_local, tids, tid_count, _] =
+            known.map(u64::from_le_bytes);
+        // Nobody chooses the ids of a child.
+        if flags & flag::EXIT_SIGNAL != 0 || (stack == 0) != (stack_bytes == 0) || tids | tid_count != 0 {
             return Err(Errno::EINVAL);
         }
         let stack = stack.wrapping_add(stack_bytes);
         Ok(Request { flags, exit_signal, stack, parent_tid, child_tid, thread_local })
+    }
+
+    /// Checks that the end of a structure, which a later Linux knows, is zero. `E2BIG`.
+    fn check_zero(&mut self, t: ThreadIndex, address: u64, mut range: core::ops::Range<u64>) -> Result<(), Errno> {
+        let mut piece = [0; 256];
+        while !range.is_empty() {
+            let piece = &mut piece[..(range.end - range.start).min(256) as usize];
+            self.system.read(self.table[t].endpoint(), address.wrapping_add(range.start), piece)?;
+            if piece.iter().any(|byte| *byte != 0) {
+                return Err(Errno::E2BIG);
+            }
+            range.start += piece.len() as u64;
+        }
+        Ok(())
     }
 
     /// RLIMIT_NPROC by real user. `EAGAIN`.

@@ -11,8 +11,8 @@ type Result<T> = core::result::Result<T, Errno>;
 
 /// Most supplementary groups, as in Linux.
 const MAX_GROUPS: u64 = 65536;
-/// `struct __user_cap_header_struct`: the version with 64 bits.
-const CAPABILITY_VERSION: u32 = 0x2008_0522;
+/// Versions of `struct __user_cap_header_struct`, the preferred one first, and how many 32-bit halves their sets have.
+const CAPABILITY_VERSIONS: [(u32, usize); 3] = [(0x2008_0522, 2), (0x2007_1026, 2), (0x1998_0330, 1)];
 /// All capabilities Linux 6.1 knows, as low and high word.
 const ALL_CAPABILITIES: [u32; 2] = [u32::MAX, 0x1ff];
 
@@ -37,7 +37,7 @@ impl<S: System> Programs<S> {
         while let Some(t) = next {
             next = self.table[t].next();
             let credentials = &self.table[p].credentials;
-            let (effective, real) = (credentials.effective_word(), credentials.real_word());
+            let (effective, real) = (credentials.file_word(), credentials.real_word());
             self.system.vfs_set_ids(self.table[t].endpoint(), effective, real, credentials.groups());
         }
     }
@@ -48,6 +48,18 @@ impl<S: System> Programs<S> {
             self.write_u32(t, *address, id)?;
         }
         Ok(0)
+    }
+
+    /// `setfsuid`, `setfsgid`: returns the old id of file accesses, whether the new one is allowed or not.
+    pub fn set_file_id(&mut self, p: ProcessIndex, id: u32, which: impl Fn(&mut Credentials) -> &mut Ids) -> u64 {
+        let credentials = &mut self.table[p].credentials;
+        let root = credentials.is_root();
+        let ids = which(credentials);
+        let old = ids.file;
+        if ids.set_file(id, root) {
+            self.tell_vfs_ids(p);
+        }
+        u64::from(old)
     }
 
     /// `getgroups(count, list)`.
@@ -82,36 +94,55 @@ impl<S: System> Programs<S> {
         Ok(0)
     }
 
-    /// `capget(header, data)`: root has all capabilities, nobody else any.
+    /// `capget(header, data)`: root has all capabilities, nobody else any. Without data it only tells the version.
     pub fn capget(&mut self, t: ThreadIndex, header: u64, data: u64) -> Result<u64> {
-        let target = self.capability_target(t, header)?;
+        let (target, halves) = match self.capability_target(t, header) {
+            Err(Errno::EINVAL) if data == 0 => return Ok(0),
+            found => found?,
+        };
         if data != 0 {
-            let root = self.table[target].credentials.is_root();
-            let [low, high] = if root { ALL_CAPABILITIES } else { [0, 0] };
+            let permitted = self.capabilities(target);
             // Effective, permitted, inheritable; low words first.
-            let words = [low, low, 0, high, high, 0].map(u32::to_le_bytes);
-            self.write_bytes(t, data, words.as_flattened())?;
+            let words = [0, 1].map(|half| [permitted[half], permitted[half], 0].map(u32::to_le_bytes));
+            self.write_bytes(t, data, words[..halves].as_flattened().as_flattened())?;
         }
         Ok(0)
     }
 
-    /// `capset(header, data)`: accepted from root, without effect, since pm knows only root and others.
+    /// `capset(header, data)`: what a process may have is accepted without effect, since pm knows only root and others. `EPERM`: more.
     pub fn capset(&mut self, t: ThreadIndex, header: u64, data: u64) -> Result<u64> {
         let p = self.table.process_of(t);
-        if self.capability_target(t, header)? != p {
+        let (target, halves) = self.capability_target(t, header)?;
+        if target != p {
             return Err(Errno::EPERM);
         }
-        let wanted = self.read_bytes::<24>(t, data)?;
-        let any = wanted.iter().any(|byte| *byte != 0);
-        if any && !self.table[p].credentials.is_root() { Err(Errno::EPERM) } else { Ok(0) }
+        let mut wanted = [[[0; 4]; 3]; 2];
+        self.system.read(self.table[t].endpoint(), data, wanted[..halves].as_flattened_mut().as_flattened_mut())?;
+        let have = self.capabilities(p);
+        let is_within = wanted.iter().zip(have).zip(ALL_CAPABILITIES).all(|((sets, have), known)| {
+            // As Linux: what is no capability is ignored.
+            let [effective, permitted, inheritable] = sets.map(|set| u32::from_le_bytes(set) & known);
+            (permitted | inheritable) & !have == 0 && effective & !permitted == 0
+        });
+        if is_within { Ok(0) } else { Err(Errno::EPERM) }
     }
 
-    fn capability_target(&mut self, t: ThreadIndex, header: u64) -> Result<ProcessIndex> {
+    fn capabilities(&self, p: ProcessIndex) -> [u32; 2] {
+        if self.table[p].credentials.is_root() { ALL_CAPABILITIES } else { [0; 2] }
+    }
+
+    /// The process that a header means, and how many 32-bit halves its version has. `EINVAL`: an unknown version; the header then has the
+    /// one that is known.
+    fn capability_target(&mut self, t: ThreadIndex, header: u64) -> Result<(ProcessIndex, usize)> {
         let word = self.read_word(t, header)?;
-        if word as u32 != CAPABILITY_VERSION {
-            self.write_u32(t, header, CAPABILITY_VERSION)?;
+        let Some(halves) = CAPABILITY_VERSIONS.iter().find(|known| known.0 == word as u32).map(|known| known.1) else {
+            self.write_u32(t, header, CAPABILITY_VERSIONS[0].0)?;
+            return Err(Errno::EINVAL);
+        };
+        let pid = (word >> 32) as i32;
+        if pid < 0 {
             return Err(Errno::EINVAL);
         }
-        self.table.process_or_self(self.table.process_of(t), (word >> 32) as i32)
+        Ok((self.table.process_or_self(self.table.process_of(t), pid)?, halves))
     }
 }

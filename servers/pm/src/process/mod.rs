@@ -2,6 +2,7 @@
 //! attributes; `futexes` that a dying thread releases; `list` for procfs and rs.
 
 mod attributes;
+mod control;
 mod exit;
 mod fork;
 mod futexes;

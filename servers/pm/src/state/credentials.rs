@@ -16,17 +16,38 @@ pub struct Ids {
     pub effective: u32,
     /// Whose rights it may take back.
     pub saved: u32,
+    /// Whose rights it has in accesses to files: the effective one's, until `setfsuid` or `setfsgid` chooses another.
+    pub file: u32,
 }
 
 impl Ids {
     /// All three the same.
     #[cfg(test)]
     pub const fn all(id: u32) -> Ids {
-        Ids { real: id, effective: id, saved: id }
+        Ids { real: id, effective: id, saved: id, file: id }
+    }
+
+    fn are_all(&self, id: u32) -> bool {
+        id == self.real && id == self.effective && id == self.saved
     }
 
     fn has(&self, id: u32) -> bool {
         id == self.real || id == self.effective || id == self.saved
+    }
+
+    /// Changes the effective id, which that of file accesses follows.
+    pub fn set_effective(&mut self, id: u32) {
+        self.effective = id;
+        self.file = id;
+    }
+
+    /// `setfsuid`, `setfsgid`. Returns whether the id is another now.
+    pub fn set_file(&mut self, id: u32, privileged: bool) -> bool {
+        let changes = id != KEEP && id != self.file && (privileged || self.has(id) || id == self.file);
+        if changes {
+            self.file = id;
+        }
+        changes
     }
 
     /// `setuid`, `setgid`: all three for the privileged, else only the effective one. `EINVAL`, `EPERM`.
@@ -35,9 +56,9 @@ impl Ids {
             return Err(Errno::EINVAL);
         }
         if privileged {
-            *self = Ids { real: id, effective: id, saved: id };
+            *self = Ids { real: id, effective: id, saved: id, file: id };
         } else if id == self.real || id == self.saved {
-            self.effective = id;
+            self.set_effective(id);
         } else {
             return Err(Errno::EPERM);
         }
@@ -51,11 +72,9 @@ impl Ids {
             return Err(Errno::EPERM);
         }
         let pick = |new, old| if new == KEEP { old } else { new };
-        *self = Ids {
-            real: pick(real, self.real),
-            effective: pick(effective, self.effective),
-            saved: pick(saved, self.saved),
-        };
+        self.real = pick(real, self.real);
+        self.saved = pick(saved, self.saved);
+        self.set_effective(pick(effective, self.effective));
         Ok(())
     }
 
@@ -70,9 +89,7 @@ impl Ids {
         if real != KEEP {
             self.real = real;
         }
-        if effective != KEEP {
-            self.effective = effective;
-        }
+        self.set_effective(if effective == KEEP { self.effective } else { effective });
         if real != KEEP || (effective != KEEP && effective != old_real) {
             self.saved = self.effective;
         }
@@ -108,7 +125,18 @@ impl Credentials {
         self.is_root() || own.contains(&target.real) || own.contains(&target.saved)
     }
 
-    /// Effective ids as vfs and the protocol want them: user in the low half, group in the high half.
+    /// May look into a process with these credentials, and change its limits: all user and all group ids of it are the real ones of this
+    /// (ptrace(2), prlimit(2)).
+    pub fn may_inspect(&self, target: &Credentials) -> bool {
+        self.is_root() || target.user.are_all(self.user.real) && target.group.are_all(self.group.real)
+    }
+
+    /// Ids of file accesses as vfs wants them: user in the low half, group in the high half.
+    pub fn file_word(&self) -> u64 {
+        self.user.file as u64 | (self.group.file as u64) << 32
+    }
+
+    /// Effective ids, packed the same way.
     pub fn effective_word(&self) -> u64 {
         self.user.effective as u64 | (self.group.effective as u64) << 32
     }
@@ -133,36 +161,36 @@ mod tests {
 
     #[test]
     fn a_set_user_id_program_may_go_back_and_forth() {
-        let mut ids = Ids { real: 1000, effective: 5, saved: 5 };
+        let mut ids = Ids { real: 1000, effective: 5, saved: 5, file: 5 };
         ids.set(1000, false).unwrap();
-        assert_eq!(ids, Ids { real: 1000, effective: 1000, saved: 5 });
+        assert_eq!(ids, Ids { real: 1000, effective: 1000, saved: 5, file: 1000 });
         ids.set(5, false).unwrap();
         assert_eq!(ids.effective, 5);
     }
 
     #[test]
     fn setreuid_moves_the_saved_id_as_linux_does() {
-        let mut ids = Ids { real: 1000, effective: 5, saved: 5 };
+        let mut ids = Ids { real: 1000, effective: 5, saved: 5, file: 5 };
         ids.set_two(5, 1000, false).unwrap();
-        assert_eq!(ids, Ids { real: 5, effective: 1000, saved: 1000 });
-        let mut kept = Ids { real: 1000, effective: 5, saved: 5 };
+        assert_eq!(ids, Ids { real: 5, effective: 1000, saved: 1000, file: 1000 });
+        let mut kept = Ids { real: 1000, effective: 5, saved: 5, file: 5 };
         kept.set_two(KEEP, 1000, false).unwrap();
-        assert_eq!(kept, Ids { real: 1000, effective: 1000, saved: 5 });
+        assert_eq!(kept, Ids { real: 1000, effective: 1000, saved: 5, file: 1000 });
     }
 
     #[test]
     fn setresuid_takes_only_present_ids_without_privilege() {
-        let mut ids = Ids { real: 1, effective: 2, saved: 3 };
+        let mut ids = Ids { real: 1, effective: 2, saved: 3, file: 2 };
         assert_eq!(ids.set_all(4, KEEP, KEEP, false), Err(Errno::EPERM));
         ids.set_all(3, KEEP, 1, false).unwrap();
-        assert_eq!(ids, Ids { real: 3, effective: 2, saved: 1 });
+        assert_eq!(ids, Ids { real: 3, effective: 2, saved: 1, file: 2 });
     }
 
     #[test]
     fn signals_need_a_common_user_or_root() {
         let user = |id| Credentials { user: Ids::all(id), ..Default::default() };
         assert!(user(0).may_signal(&Ids::all(7)));
-        assert!(user(7).may_signal(&Ids { real: 7, effective: 0, saved: 0 }));
-        assert!(!user(7).may_signal(&Ids { real: 0, effective: 7, saved: 0 }));
+        assert!(user(7).may_signal(&Ids { real: 7, effective: 0, saved: 0, file: 0 }));
+        assert!(!user(7).may_signal(&Ids { real: 0, effective: 7, saved: 0, file: 7 }));
     }
 }

@@ -22,6 +22,15 @@ impl Table {
         self[child].has_news
     }
 
+    /// Who adopts the children of a process that ends: its nearest ancestor that has asked for it (PR_SET_CHILD_SUBREAPER), or else the
+    /// first process.
+    pub fn adopter_of_children(&self, process: ProcessIndex) -> Option<ProcessIndex> {
+        let ancestors = core::iter::successors(self[process].parent, |ancestor| self[*ancestor].parent);
+        let mut subreapers =
+            ancestors.filter(|ancestor| self[*ancestor].control.subreaper && self[*ancestor].is_alive());
+        subreapers.next().or(self.first()).filter(|adopter| *adopter != process)
+    }
+
     /// Makes a child of another process a child of `parent`.
     pub fn reparent(&mut self, child: ProcessIndex, parent: ProcessIndex) {
         self.orphan(child);

@@ -1,5 +1,6 @@
 //! One process.
 
+use super::control::Control;
 use super::credentials::Credentials;
 use super::index::{ProcessIndex, ThreadIndex};
 use super::intervals::Intervals;
@@ -76,6 +77,8 @@ pub struct Process {
     pub vfork_parent: Option<Endpoint>,
     /// It has called `execve` since it was forked.
     pub executed: bool,
+    /// What it has chosen by prctl(2) and personality(2).
+    pub control: Control,
     /// Limits.
     pub limits: Limits,
     /// Niceness, -20 to 19.
@@ -129,6 +132,7 @@ impl Process {
             continue_unreported: false,
             vfork_parent: None,
             executed: false,
+            control: Control::DEFAULT,
             limits: Limits::default(),
             nice: 0,
             name: [0; NAME_BYTES],
@@ -209,6 +213,7 @@ impl Process {
         self.session = parent.session;
         self.credentials.clone_from(&parent.credentials);
         self.actions = parent.actions;
+        self.control = parent.control.for_child();
         self.limits = parent.limits;
         self.nice = parent.nice;
         self.name = parent.name;

@@ -163,6 +163,22 @@ impl Sets {
         place.filter(|set| set.id == id).ok_or(Errno::EINVAL)
     }
 
+    /// The set with this index. `EINVAL`.
+    pub fn at(&self, index: usize) -> Result<&Set, Errno> {
+        self.sets.get(index).and_then(Option::as_ref).ok_or(Errno::EINVAL)
+    }
+
+    /// Number of sets, and of their semaphores.
+    pub fn used(&self) -> (i32, i32) {
+        let counts = self.sets.iter().flatten().map(|set| set.semaphores.len() as i32);
+        counts.fold((0, 0), |(sets, all), count| (sets + 1, all + count))
+    }
+
+    /// The highest index of a set; 0 without any.
+    pub fn highest_index(&self) -> usize {
+        self.sets.iter().rposition(Option::is_some).unwrap_or(0)
+    }
+
     /// All of them.
     pub fn all(&mut self) -> impl Iterator<Item = &mut Set> {
         self.sets.iter_mut().flatten()

@@ -28,6 +28,11 @@ impl Services {
         true
     }
 
+    /// The name of the service in a slot of the kernel.
+    pub fn name_in(&self, slot: usize) -> Option<&str> {
+        self.0.iter().find(|service| service.endpoint.slot() == slot).map(|service| service.name.as_str())
+    }
+
     /// The index that the next new service gets.
     pub fn next_index(&self) -> u16 {
         self.0.len() as u16

@@ -4,7 +4,7 @@ use crate::pm::{Pm, Step};
 use crate::programs::Programs;
 use crate::state::credentials::Credentials;
 use crate::state::index::{ProcessIndex, ThreadIndex};
-use crate::state::semaphores::{MOST, OPERATIONS, Operation, SEMAPHORES, Set, Stop};
+use crate::state::semaphores::{MOST, OPERATIONS, Operation, SEMAPHORES, SETS, Set, Stop};
 use crate::state::thread::{Doing, SemaphoreWait};
 use crate::state::time::SECOND_NS;
 use crate::state::timers::Key;
@@ -28,6 +28,7 @@ mod command {
     pub const RMID: u64 = 0;
     pub const SET: u64 = 1;
     pub const STAT: u64 = 2;
+    pub const IPC_INFO: u64 = 3;
     pub const GETPID: u64 = 11;
     pub const GETVAL: u64 = 12;
     pub const GETALL: u64 = 13;
@@ -35,6 +36,9 @@ mod command {
     pub const GETZCNT: u64 = 15;
     pub const SETVAL: u64 = 16;
     pub const SETALL: u64 = 17;
+    pub const SEM_STAT: u64 = 18;
+    pub const SEM_INFO: u64 = 19;
+    pub const SEM_STAT_ANY: u64 = 20;
 }
 
 /// Words of `struct semid_ds`.
@@ -220,8 +224,27 @@ impl<S: System> Pm<S> {
                 let values = bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]]) as i32);
                 self.set_semaphores(t, id, None, &values.collect::<Vec<_>>())
             }
+            command::IPC_INFO | command::SEM_INFO => self.semaphore_info(t, command, argument),
+            command::SEM_STAT | command::SEM_STAT_ANY => {
+                let id = self.semaphores.at(id as usize)?.id;
+                self.read_semaphores(t, id, (number, command), argument).map(|_| u64::from(id))
+            }
             _ => self.read_semaphores(t, id, (number, command), argument),
         }
+    }
+
+    /// `struct seminfo`: the limits, and for SEM_INFO how many sets and semaphores there are. Returns the highest index in use.
+    fn semaphore_info(&mut self, t: ThreadIndex, command: u64, address: u64) -> Result<u64> {
+        let all = (SETS * SEMAPHORES) as i32;
+        let (sets, semaphores) = match command {
+            command::SEM_INFO => self.semaphores.used(),
+            _ => (20, MOST),
+        };
+        // semmap, semmni, semmns, semmnu, semmsl, semopm, semume, semusz, semvmx, semaem
+        let (per_set, operations) = (SEMAPHORES as i32, OPERATIONS as i32);
+        let info = [all, SETS as i32, all, all, per_set, operations, operations, sets, MOST, semaphores];
+        self.programs.write_bytes(t, address, info.map(i32::to_le_bytes).as_flattened())?;
+        Ok(self.semaphores.highest_index() as u64)
     }
 
     fn remove_semaphores(&mut self, t: ThreadIndex, id: u32) -> Result<u64> {
@@ -285,12 +308,14 @@ impl<S: System> Pm<S> {
     ) -> Result<u64> {
         let who = &self.programs.table[self.programs.table.process_of(t)].credentials;
         let set = self.semaphores.get(id)?;
-        if !set.allows(who, READ) {
+        if command != command::SEM_STAT_ANY && !set.allows(who, READ) {
             return Err(Errno::EACCES);
         }
-        let set = set.clone();
+        let set = &*set;
         match command {
-            command::STAT => self.programs.write_words(t, address, status(&set)).map(|()| 0),
+            command::STAT | command::SEM_STAT | command::SEM_STAT_ANY => {
+                self.programs.write_words(t, address, status(set)).map(|()| 0)
+            }
             command::GETALL => {
                 let bytes: Vec<u8> = set.semaphores.iter().flat_map(|one| (one.value as u16).to_le_bytes()).collect();
                 self.programs.write_bytes(t, address, &bytes).map(|()| 0)
@@ -300,8 +325,8 @@ impl<S: System> Pm<S> {
                 match command {
                     command::GETPID => Ok(semaphore.pid as u64),
                     command::GETVAL => Ok(semaphore.value as u64),
-                    command::GETNCNT => Ok(self.programs.count_waiting(&set, number, false)),
-                    command::GETZCNT => Ok(self.programs.count_waiting(&set, number, true)),
+                    command::GETNCNT => Ok(self.programs.count_waiting(set, number, false)),
+                    command::GETZCNT => Ok(self.programs.count_waiting(set, number, true)),
                     _ => Err(Errno::EINVAL),
                 }
             }

@@ -49,11 +49,13 @@ fn uname_tells_the_system_and_the_processor() {
 }
 
 #[test]
-fn the_personality_is_that_of_linux() {
+fn a_personality_is_kept_and_inherited() {
     let mut world = world();
-    for (persona, answer) in [(0, DONE), (0xffff_ffff, DONE), (1, INVALID), (8, INVALID)] {
-        assert_eq!(call(&mut world, nr::PERSONALITY, &[persona]), answer);
+    for (persona, old) in [(0xffff_ffff, 0), (0x0004_0000, 0), (0xffff_ffff, 0x0004_0000), (8, 0x0004_0000)] {
+        assert_eq!(call(&mut world, nr::PERSONALITY, &[persona]), Some(Ok(old)));
     }
+    let (_, child) = world.fork(world.init);
+    assert_eq!(world.call(child, nr::PERSONALITY, &[0xffff_ffff]), Some(Ok(8)));
 }
 
 #[test]

@@ -74,13 +74,13 @@ fn start(world: &mut World, thread: Endpoint) -> (Vec<String>, Vec<String>, BTre
 }
 
 #[test]
-fn lists_that_are_null_are_empty() {
+fn lists_that_are_null_are_empty_but_for_one_empty_argument() {
     let (mut world, child) = child();
     world.write_bytes(child, TEXT, b"one\0");
     world.write(child, LIST, &[TEXT, 0]);
     assert_eq!(exec(&mut world, child, 0, LIST), None);
     let (arguments, environment, _) = start(&mut world, child);
-    assert_eq!((arguments, environment), (Vec::<String>::new(), Vec::from(["one".into()])));
+    assert_eq!((arguments, environment), (Vec::from([String::new()]), Vec::from(["one".into()])));
 }
 
 #[test]

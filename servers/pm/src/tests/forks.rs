@@ -147,6 +147,7 @@ fn clone3_has_all_arguments_in_a_structure() {
     ] {
         assert_eq!(clone3(&mut world, parent, words), failed(Errno::EINVAL), "{words:?}");
     }
+    world.write(parent, BUFFER, &[0; 512]);
     world.write(parent, BUFFER, &[0, 0, 0, 0, 64, 0, 0, 0]);
     assert!(world.call(parent, nr::CLONE3, &[BUFFER, 4096]).unwrap().is_ok());
 }

@@ -138,6 +138,16 @@ fn ids_for_files_are_the_effective_ones() {
     world.call(child, nr::SETRESUID, &[1, 2, 3]);
     assert_eq!(world.call(child, nr::SETFSUID, &[1]), Some(Ok(2)));
     assert_eq!(world.call(child, nr::SETFSGID, &[4]), Some(Ok(5)));
+    for (id, old) in [(77, 1), (u32::MAX as u64, 1), (3, 1), (0, 3)] {
+        assert_eq!(world.call(child, nr::SETFSUID, &[id]), Some(Ok(old)), "only ids of its own");
+    }
+    world.told();
+    assert_eq!(world.call(child, nr::SETFSUID, &[1]), Some(Ok(3)));
+    let (effective, real) = (1 | 4 << 32, 1 | 4 << 32);
+    assert_eq!(world.told(), [super::Told::Ids { thread: child, effective, real, groups: vec![] }], "vfs checks by it");
+    assert_eq!(world.call(child, nr::GETEUID, &[]), Some(Ok(2)));
+    world.call(child, nr::SETRESUID, &[u32::MAX as u64, 3, u32::MAX as u64]);
+    assert_eq!(world.call(child, nr::SETFSUID, &[2]), Some(Ok(3)), "it follows the effective one");
 }
 
 #[test]
@@ -229,7 +239,7 @@ fn root_has_all_capabilities_and_others_have_none() {
         assert_eq!(world.words(thread, DATA), data, "{thread:?} {whose}");
     }
     assert_eq!(about(&mut world, init, nr::CAPGET, 4000), failed(Errno::ESRCH));
-    assert_eq!(about(&mut world, init, nr::CAPGET, -1), failed(Errno::ESRCH));
+    assert_eq!(about(&mut world, init, nr::CAPGET, -1), failed(Errno::EINVAL));
     assert_eq!(world.call(init, nr::CAPGET, &[8, DATA]), failed(Errno::EFAULT));
     world.write(init, BUFFER, &[VERSION]);
     assert_eq!(world.call(init, nr::CAPGET, &[BUFFER, 0]), DONE);
@@ -245,6 +255,24 @@ fn an_unknown_version_of_capabilities_is_answered_with_the_known_one() {
         assert_eq!(world.call(init, number, &[BUFFER, DATA]), failed(Errno::EINVAL));
         assert_eq!(world.read(init, BUFFER), VERSION | 5 << 32);
     }
+    world.write(init, BUFFER, &[1]);
+    assert_eq!(world.call(init, nr::CAPGET, &[BUFFER, 0]), DONE, "the question for the version");
+}
+
+#[test]
+fn older_versions_of_capabilities_have_their_own_sizes() {
+    let mut world = World::new();
+    let init = world.init;
+    for (version, data) in [(0x2007_1026, [u64::MAX, 0x1ff << 32, 0x1ff]), (0x1998_0330, [u64::MAX, 7 << 32, 7])] {
+        world.write(init, BUFFER, &[version]);
+        world.write(init, DATA, &[7 | 7 << 32, 7 << 32, 7]);
+        assert_eq!(world.call(init, nr::CAPGET, &[BUFFER, DATA]), DONE);
+        assert_eq!(world.words(init, DATA), data, "{version:#x}");
+        assert_eq!(world.call(init, nr::CAPSET, &[BUFFER, DATA]), DONE);
+    }
+    world.write(init, BUFFER, &[0x1998_0330]);
+    world.write(init, DATA, &[1, 0]);
+    assert_eq!(world.call(init, nr::CAPSET, &[BUFFER, DATA]), failed(Errno::EPERM), "effective without permitted");
 }
 
 #[test]
@@ -255,7 +283,7 @@ fn only_root_keeps_capabilities() {
     for (thread, last_byte, answer) in
         [(init, 1, DONE), (init, 0, DONE), (user, 0, DONE), (user, 1, failed(Errno::EPERM))]
     {
-        world.write(thread, DATA, &[0, 0, last_byte << 56, u64::MAX]);
+        world.write(thread, DATA, &[0, 0, last_byte << 32, u64::MAX]);
         assert_eq!(about(&mut world, thread, nr::CAPSET, 0), answer);
     }
     world.write(init, DATA, &[0, 0, 0]);

@@ -3,6 +3,7 @@
 mod answers;
 mod attributes;
 mod clone;
+mod control;
 mod deaths;
 mod exec;
 mod exec_details;

@@ -12,7 +12,7 @@ use zerocopy::FromBytes;
 const BUFFER: u64 = MEMORY.start + 0x100;
 const RECORD: u64 = size_of::<ProcessRecord>() as u64;
 const GRANT: GrantId = GrantId::new(3, 4);
-const ASKER: Endpoint = Endpoint::new(20, 2);
+const ASKER: Endpoint = Endpoint::RS;
 const CLONE_THREAD: u64 = 0x100 | 0x800 | 0x1_0000;
 const STOP: u64 = 19;
 /// The kernel's first real-time queue.
@@ -399,4 +399,27 @@ fn reports_about_threads_that_are_gone_are_answered() {
         assert_eq!(reply.result(), Err(Errno::ESRCH));
     }
     assert!(world.pm.handle(&Message { source, ..abi::kernel::Exited { status: 0 }.message() }).done().is_none());
+}
+
+#[test]
+fn a_request_is_answered_to_those_it_is_for() {
+    let mut world = World::new();
+    let [procfs, other] = [20, 21].map(|slot| Endpoint::new(slot, 1));
+    service_up(&mut world, "procfs", procfs);
+    service_up(&mut world, "other", other);
+    let mut answer =
+        |source: Endpoint, request: Message| world.pm.handle(&Message { source, ..request }).done().unwrap().result();
+    let up = ServiceUp { process: other, name_low: 1, name_high: 0 }.message();
+    let text = ProcessText { pid: 1, what: 2, grant: GRANT, bytes: 100 }.message();
+    let list = Processes { first_pid: 1, grant: GRANT, bytes: RECORD }.message();
+    let threads = Threads { pid: 1, first_tid: 1, grant: GRANT, bytes: RECORD }.message();
+    for request in [up, Boot {}.message(), text, list, threads] {
+        assert_eq!(answer(other, request), Err(Errno::EPERM));
+        assert_eq!(answer(Endpoint::new(90, 1), request), Err(Errno::EPERM));
+    }
+    for request in [text, list, threads] {
+        assert!(answer(Endpoint::new(20, 2), request).is_ok(), "a successor in the slot of procfs");
+    }
+    assert_eq!(answer(procfs, up), Err(Errno::EPERM));
+    assert_eq!(answer(procfs, Boot {}.message()), Err(Errno::EPERM));
 }

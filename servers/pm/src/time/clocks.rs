@@ -13,6 +13,8 @@ use abi::Errno;
 type Result<T> = core::result::Result<T, Errno>;
 
 const TIMER_ABSTIME: u64 = 1;
+/// Latest time that the clock may be set to: 30 years before it overflows.
+const MAX_REAL_NS: u64 = i64::MAX as u64 - 30 * 365 * 86_400 * SECOND_NS;
 /// Words of `struct rusage`.
 const USAGE_WORDS: usize = 18;
 
@@ -88,6 +90,10 @@ impl<S: System> Programs<S> {
     fn set_real_time(&mut self, t: ThreadIndex, since_1970_ns: u64) -> Result<u64> {
         if !self.table[self.table.process_of(t)].credentials.is_root() {
             return Err(Errno::EPERM);
+        }
+        // As Linux: the system has not been up for longer than since 1970, and the clock has years to go.
+        if since_1970_ns < self.system.time_ns().0 || since_1970_ns > MAX_REAL_NS {
+            return Err(Errno::EINVAL);
         }
         self.system.set_real_time_ns(since_1970_ns).map(|()| 0)
     }

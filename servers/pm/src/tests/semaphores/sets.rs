@@ -171,3 +171,23 @@ fn who_looks_up_a_set_names_the_rights_that_it_needs() {
     }
     assert_eq!(s.get(stranger, KEY + 1, 1, 0o111), Some(id), "execution means nothing");
 }
+
+#[test]
+fn sets_and_limits_are_told() {
+    let mut s = scene();
+    let init = s.init;
+    const INFO: u64 = 3;
+    const SEM_STAT: u64 = 18;
+    const SEM_INFO: u64 = 19;
+    let other = s.get(init, KEY + 1, 5, CREATE).unwrap().unwrap();
+    for (command, used) in [(INFO, [20, 32767]), (SEM_INFO, [2, 7])] {
+        assert_eq!(s.control(init, 0, command, BUFFER), Some(Ok(1)), "the highest index");
+        let words: [u64; 5] = s.world.words(init, BUFFER);
+        let info: Vec<u32> = words.iter().flat_map(|word| [*word as u32, (word >> 32) as u32]).collect();
+        assert_eq!(info, [32768, 128, 32768, 32768, 256, 500, 500, used[0], 32767, used[1]]);
+    }
+    let stat = |s: &mut Scene, index: u64| s.world.call(init, nr::SEMCTL, &[index, 0, SEM_STAT, BUFFER]);
+    assert_eq!(stat(&mut s, 1), Some(Ok(other)));
+    assert_eq!(s.world.read(init, BUFFER + 80), 5);
+    assert_eq!(stat(&mut s, 2), failed(Errno::EINVAL));
+}

@@ -1,0 +1,91 @@
+//! prctl(2).
+
+use crate::programs::Programs;
+use crate::state::control::TIMER_SLACK_NS;
+use crate::state::index::ThreadIndex;
+use crate::state::process::NAME_BYTES;
+use crate::state::signal::Signal;
+use crate::system::System;
+use abi::{Errno, layout};
+
+type Result<T> = core::result::Result<T, Errno>;
+
+/// Options.
+mod option {
+    pub const SET_PDEATHSIG: u64 = 1;
+    pub const GET_PDEATHSIG: u64 = 2;
+    pub const GET_DUMPABLE: u64 = 3;
+    pub const SET_DUMPABLE: u64 = 4;
+    pub const GET_KEEPCAPS: u64 = 7;
+    pub const SET_KEEPCAPS: u64 = 8;
+    pub const SET_NAME: u64 = 15;
+    pub const GET_NAME: u64 = 16;
+    pub const SET_TIMERSLACK: u64 = 29;
+    pub const GET_TIMERSLACK: u64 = 30;
+    pub const SET_CHILD_SUBREAPER: u64 = 36;
+    pub const GET_CHILD_SUBREAPER: u64 = 37;
+    pub const SET_NO_NEW_PRIVS: u64 = 38;
+    pub const GET_NO_NEW_PRIVS: u64 = 39;
+}
+
+fn flag(value: u64) -> Result<bool> {
+    match value {
+        0 | 1 => Ok(value == 1),
+        _ => Err(Errno::EINVAL),
+    }
+}
+
+impl<S: System> Programs<S> {
+    /// `prctl(option, ...)`. `EINVAL`: unknown option.
+    pub fn prctl(&mut self, t: ThreadIndex, a: &[u64; 7]) -> Result<u64> {
+        let p = self.table.process_of(t);
+        let value = a[1];
+        let control = &mut self.table[p].control;
+        match a[0] & 0xffff_ffff {
+            option::SET_NAME => {
+                let name = self.read_name(t, value)?;
+                let end = name.iter().position(|byte| *byte == 0).unwrap_or(name.len());
+                self.table[p].set_name(&name[..end]);
+            }
+            option::GET_NAME => {
+                let name = self.table[p].name;
+                self.write_bytes(t, value, &name)?;
+            }
+            option::SET_PDEATHSIG if value == 0 => control.parent_death = None,
+            option::SET_PDEATHSIG => control.parent_death = Some(Signal::new(value)?),
+            option::GET_PDEATHSIG => {
+                let signal = control.parent_death.map_or(0, |signal| u32::from(signal.number()));
+                self.write_u32(t, value, signal)?;
+            }
+            option::SET_DUMPABLE => control.dumpable = flag(value)?,
+            option::GET_DUMPABLE => return Ok(u64::from(control.dumpable)),
+            option::SET_KEEPCAPS => control.keep_capabilities = flag(value)?,
+            option::GET_KEEPCAPS => return Ok(u64::from(control.keep_capabilities)),
+            option::SET_TIMERSLACK if value == 0 => control.timer_slack_ns = TIMER_SLACK_NS,
+            option::SET_TIMERSLACK => control.timer_slack_ns = value,
+            option::GET_TIMERSLACK => return Ok(control.timer_slack_ns),
+            option::SET_CHILD_SUBREAPER => control.subreaper = value != 0,
+            option::GET_CHILD_SUBREAPER => {
+                let subreaper = u32::from(control.subreaper);
+                self.write_u32(t, value, subreaper)?;
+            }
+            option::SET_NO_NEW_PRIVS if value == 1 && a[2..5] == [0; 3] => control.no_new_privileges = true,
+            option::GET_NO_NEW_PRIVS if a[1..5] == [0; 4] => return Ok(u64::from(control.no_new_privileges)),
+            _ => return Err(Errno::EINVAL),
+        }
+        Ok(0)
+    }
+
+    /// The first 15 bytes of a name. The text may end right before memory that is not there.
+    fn read_name(&mut self, t: ThreadIndex, address: u64) -> Result<[u8; NAME_BYTES - 1]> {
+        let to_page_end = (layout::PAGE_BYTES - address % layout::PAGE_BYTES) as usize;
+        let mut bytes = [0; NAME_BYTES - 1];
+        let (first, second) = bytes.split_at_mut(to_page_end.min(NAME_BYTES - 1));
+        let endpoint = self.table[t].endpoint();
+        self.system.read(endpoint, address, first)?;
+        if !first.contains(&0) && !second.is_empty() {
+            self.system.read(endpoint, address.wrapping_add(first.len() as u64), second)?;
+        }
+        Ok(bytes)
+    }
+}

@@ -1,0 +1,56 @@
+//! What a process chooses for itself by prctl(2) and personality(2).
+
+use super::signal::Signal;
+
+/// Flag of personality(2): addresses are the same in each run.
+pub const ADDR_NO_RANDOMIZE: u32 = 0x0004_0000;
+/// Flags of personality(2) that a program with more rights than its caller does not inherit.
+pub const CLEARED_ON_SETID: u32 = 0x0040_0000 | ADDR_NO_RANDOMIZE | 0x0010_0000 | 0x0020_0000;
+/// What Linux says of timers at first. Those of pm are exact.
+pub const TIMER_SLACK_NS: u64 = 50_000;
+
+/// Choices of a process.
+#[derive(Clone, Copy, Debug)]
+pub struct Control {
+    /// personality(2): execution domain and flags.
+    pub personality: u32,
+    /// The signal that it gets when its parent ends.
+    pub parent_death: Option<Signal>,
+    /// Others of its user may look into it.
+    pub dumpable: bool,
+    /// PR_SET_KEEPCAPS, which has no effect: there are no capabilities to keep.
+    pub keep_capabilities: bool,
+    /// It adopts orphans among its descendants.
+    pub subreaper: bool,
+    /// No exec gives it rights that its caller does not have.
+    pub no_new_privileges: bool,
+    /// PR_SET_TIMERSLACK, which has no effect.
+    pub timer_slack_ns: u64,
+}
+
+impl Control {
+    /// Of a process that has chosen nothing.
+    pub const DEFAULT: Control = Control {
+        personality: 0,
+        parent_death: None,
+        dumpable: true,
+        keep_capabilities: false,
+        subreaper: false,
+        no_new_privileges: false,
+        timer_slack_ns: TIMER_SLACK_NS,
+    };
+
+    /// What a child begins with.
+    pub fn for_child(self) -> Control {
+        Control { parent_death: None, subreaper: false, ..self }
+    }
+
+    /// What a new program of the process begins with; `secure`: it has more rights than its caller.
+    pub fn for_program(self, secure: bool) -> Control {
+        let (personality, parent_death) = match secure {
+            true => (self.personality & !CLEARED_ON_SETID, None),
+            false => (self.personality, self.parent_death),
+        };
+        Control { personality, parent_death, dumpable: !secure, keep_capabilities: false, ..self }
+    }
+}
