@@ -94,6 +94,14 @@ pub fn admit() -> Result<()> {
     Ok(())
 }
 
+/// Returns how often this program and its predecessors in the same memory had no memory for an allocation that cannot fail.
+pub fn exhaustions() -> u32 {
+    #[cfg(target_os = "none")]
+    return crate::heap::exhaustions();
+    #[cfg(not(target_os = "none"))]
+    0
+}
+
 /// Reserves memory by `reserve`, without touching the heap's reserve.
 fn attempt(reserve: impl FnOnce() -> core::result::Result<(), TryReserveError>) -> Result<()> {
     permit()?;

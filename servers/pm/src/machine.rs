@@ -7,6 +7,7 @@ use crate::state::machine::Name;
 use crate::state::time::SECOND_NS;
 use crate::system::{End, System};
 use abi::Errno;
+use sys::fallible;
 
 type Result<T> = core::result::Result<T, Errno>;
 
@@ -81,7 +82,7 @@ impl<S: System> Programs<S> {
         if (bytes as i32) < 0 {
             return Err(Errno::EINVAL);
         }
-        let mut text = alloc::vec![0; LOG_BYTES];
+        let mut text = fallible::filled(0, LOG_BYTES)?;
         let length = self.system.kernel_log(&mut text);
         let newest = &text[length.saturating_sub(bytes as usize)..length];
         self.write_bytes(t, address, newest)?;
@@ -111,7 +112,7 @@ impl<S: System> Pm<S> {
         if bytes >= FIELD_BYTES as u64 {
             return Err(Errno::EINVAL);
         }
-        let mut name = alloc::vec![0; bytes as usize];
+        let mut name = fallible::filled(0, bytes as usize)?;
         self.programs.system.read(self.programs.table[t].endpoint(), address, &mut name)?;
         self.machine.set_name(which, name);
         Ok(0)

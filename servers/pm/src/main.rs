@@ -54,6 +54,7 @@ fn main(start: sys::Start) {
     pm.places_randomly = start.arguments.split_ascii_whitespace().any(|word| word == "places=random");
     if is_second_life {
         pm.recover();
+        pm.shed_load(sys::fallible::exhaustions());
     }
     server::run(pm)
 }

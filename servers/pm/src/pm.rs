@@ -38,6 +38,8 @@ pub struct Pm<S> {
     pub semaphores: Sets,
     /// The message in progress.
     pub in_progress: InProgress,
+    /// How often memory had been exhausted when pm last ended processes for that.
+    pub exhaustions: u32,
 }
 
 impl<S: System> Pm<S> {
@@ -53,6 +55,7 @@ impl<S: System> Pm<S> {
             machine: Machine::default(),
             semaphores: Sets::default(),
             in_progress: InProgress::default(),
+            exhaustions: 0,
         }
     }
 }

@@ -28,6 +28,9 @@ use abi::{Endpoint, Errno, Message};
 use alloc::vec::Vec;
 use recover::in_progress::Recall;
 
+/// Deaths of exhausted memory after which pm ends processes.
+const DEATHS_BEFORE_SHEDDING: u32 = 2;
+
 impl<S: System> Programs<S> {
     fn tell_vfs_again(&mut self, t: ThreadIndex) {
         let p = self.table.process_of(t);
@@ -50,6 +53,7 @@ impl<S: System> Pm<S> {
     pub fn recover(&mut self) {
         let in_progress = self.in_progress.died(|_| true);
         self.programs.table.rebuild();
+        self.semaphores.recount();
         self.compare_with_kernel();
         self.end_what_was_ending();
         self.set_timers_anew();
@@ -58,6 +62,23 @@ impl<S: System> Pm<S> {
             self.programs.tell_vfs_again(t);
         }
         self.fetch_what_was_missed();
+    }
+
+    /// pm has died of exhausted memory twice, and its tables are what they were: ends the processes of the user who has most, since it would
+    /// only die again. `exhaustions`: how often it has died so.
+    pub fn shed_load(&mut self, exhaustions: u32) {
+        if exhaustions < self.exhaustions + DEATHS_BEFORE_SHEDDING {
+            return;
+        }
+        self.exhaustions = exhaustions;
+        let Some(user) = self.programs.table.largest_user() else { return };
+        self.programs.system.print("pm: memory was exhausted twice: ends the processes of the user who has most\n");
+        for p in self.programs.table.positions() {
+            let process = &self.programs.table[p];
+            if process.is_alive() && process.credentials.user.real == user {
+                self.exit_process(p, Ending::Killed(Signal::KILL));
+            }
+        }
     }
 
     /// Destroys threads that are in no table, since they were being created, and entries whose threads no longer exist.

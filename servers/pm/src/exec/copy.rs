@@ -5,6 +5,7 @@ use crate::system::System;
 use abi::layout::PAGE_BYTES;
 use abi::{Endpoint, Errno};
 use alloc::vec::Vec;
+use sys::fallible::TryVec;
 
 /// A look at one page of a program's memory.
 pub struct Window<'a, S> {
@@ -77,10 +78,8 @@ impl<'a, S: System> Window<'a, S> {
 /// A path. `ENAMETOOLONG`, `ENOENT` when empty.
 pub fn path<S: System>(system: &mut S, thread: Endpoint, address: u64) -> Result<Vec<u8>, Errno> {
     let mut path = Vec::new();
-    Window::new(system, thread).string(address, PATH_BYTES, Errno::ENAMETOOLONG, |piece, _| {
-        path.extend_from_slice(piece);
-        Ok(())
-    })?;
+    Window::new(system, thread)
+        .string(address, PATH_BYTES, Errno::ENAMETOOLONG, |piece, _| path.try_extend_from_slice(piece))?;
     if path.is_empty() { Err(Errno::ENOENT) } else { Ok(path) }
 }
 
@@ -116,8 +115,7 @@ fn pointers<S: System>(system: &mut S, thread: Endpoint, mut address: u64) -> Re
         if pointers.len() * 8 >= crate::state::arguments::TOTAL_BYTES {
             return Err(Errno::E2BIG);
         }
-        pointers.try_reserve(1).map_err(|_| Errno::ENOMEM)?;
-        pointers.push(pointer);
+        pointers.try_push(pointer)?;
         address = address.wrapping_add(8);
     }
 }

@@ -6,6 +6,8 @@ use crate::state::arguments::{Arguments, Execution, List};
 use crate::state::index::ThreadIndex;
 use crate::system::System;
 use abi::{Endpoint, Errno};
+use alloc::rc::Rc;
+use sys::fallible;
 
 type Result<T> = core::result::Result<T, Errno>;
 
@@ -47,7 +49,10 @@ impl<S: System> Programs<S> {
                 return self.system.print("pm: no memory for the first program\n");
             }
         }
-        let execution = Execution { path: path.as_bytes().to_vec(), arguments };
+        let Ok(path) = fallible::copied(path.as_bytes()) else {
+            return self.system.print("pm: no memory for the first program\n");
+        };
+        let execution = Rc::new(Execution { path, arguments });
         if let Step::Done(Err(error)) = self.begin_exec(t, execution) {
             self.first_program_failed(t, index, error);
         }

@@ -14,9 +14,7 @@ use crate::state::wait::Ending;
 use crate::system::{FileEvent, NewMemory, System};
 use abi::registers::Registers;
 use abi::{Errno, Word, vfs, vm};
-use alloc::boxed::Box;
 use alloc::rc::Rc;
-use alloc::vec::Vec;
 
 /// AT_FDCWD of `execveat`.
 const AT_FDCWD: i32 = -100;
@@ -52,7 +50,7 @@ impl<S: System> Programs<S> {
         }
     }
 
-    fn copy_request(&mut self, t: ThreadIndex, path: u64, argv: u64, envp: u64) -> Result<Execution, Errno> {
+    fn copy_request(&mut self, t: ThreadIndex, path: u64, argv: u64, envp: u64) -> Result<Rc<Execution>, Errno> {
         let endpoint = self.table[t].endpoint();
         let path = copy::path(&mut self.system, endpoint, path)?;
         let mut arguments = copy::arguments(&mut self.system, endpoint, argv, envp)?;
@@ -60,14 +58,14 @@ impl<S: System> Programs<S> {
         if arguments.argument_count() == 0 {
             arguments.replace_first(&[b""])?;
         }
-        Ok(Execution { path, arguments })
+        Ok(Rc::new(Execution { path, arguments }))
     }
 
     /// Asks vfs for the image. The thread waits for its event.
-    pub fn begin_exec(&mut self, t: ThreadIndex, execution: Execution) -> Step {
+    pub fn begin_exec(&mut self, t: ThreadIndex, execution: Rc<Execution>) -> Step {
         match self.system.vfs_exec(self.table[t].endpoint(), &execution.path) {
             Ok(()) => {
-                self.table[t].doing = Doing::Executing(Box::new(execution));
+                self.table[t].doing = Doing::Executing(execution);
                 Step::Later
             }
             Err(error) => error.into(),
@@ -77,26 +75,33 @@ impl<S: System> Programs<S> {
     /// A predecessor died with an `execve` in progress: vfs is asked once more. What was replaced already is replaced again.
     pub fn execute_again(&mut self, t: ThreadIndex) -> Step {
         let Doing::Executing(execution) = &self.table[t].doing else { return Step::Later };
-        let execution = (**execution).clone();
+        let execution = Rc::clone(execution);
         self.begin_exec(t, execution)
     }
 
-    /// The path of the program, and for a script its interpreter's arguments.
-    fn program_text(&mut self, t: ThreadIndex, flags: u64, arguments: &mut Arguments) -> Result<Rc<[u8]>, Errno> {
+    /// The path of the program, and for a script the arguments of its interpreter in place of those given.
+    fn program_text(
+        &mut self,
+        t: ThreadIndex,
+        flags: u64,
+        given: &Arguments,
+    ) -> Result<(Rc<[u8]>, Option<Arguments>), Errno> {
         let mut text = [0; TEXT_BYTES];
         let length = self.system.vfs_exec_text(self.table[t].endpoint(), &mut text)?;
         let text = &text[..length.min(TEXT_BYTES)];
         let mut parts = text.split(|&byte| byte == 0);
         let program = parts.next().unwrap_or(&[]);
-        if flags & vfs::EXEC_SCRIPT != 0 {
-            let argument = parts.next().unwrap_or(&[]);
-            let script = parts.next().unwrap_or(&[]);
-            match argument {
-                [] => arguments.replace_first(&[program, script])?,
-                _ => arguments.replace_first(&[program, argument, script])?,
-            }
+        if flags & vfs::EXEC_SCRIPT == 0 {
+            return Ok((Rc::from(program), None));
         }
-        Ok(Rc::from(program))
+        let argument = parts.next().unwrap_or(&[]);
+        let script = parts.next().unwrap_or(&[]);
+        let mut arguments = given.try_clone()?;
+        match argument {
+            [] => arguments.replace_first(&[program, script])?,
+            _ => arguments.replace_first(&[program, argument, script])?,
+        }
+        Ok((Rc::from(program), Some(arguments)))
     }
 
     /// Applies the set-user-id and set-group-id bits. Returns AT_SECURE: the C library must not trust its environment.
@@ -127,29 +132,24 @@ impl<S: System> Pm<S> {
         let Some(t) = self.programs.table.find(event.process) else { return };
         // What is executed stays in the table until it runs, so that a successor of pm can begin again.
         let Doing::Executing(execution) = &self.programs.table[t].doing else { return };
-        let Execution { path, arguments } = (**execution).clone();
+        let execution = Rc::clone(execution);
         let loaded = Result::from_word(event.values[0]);
-        let outcome = loaded.and_then(|image| self.replace(t, &path, arguments, event, image));
+        let outcome = loaded.and_then(|image| self.replace(t, &execution, event, image));
         let Err(error) = outcome else { return };
         let p = self.programs.table.process_of(t);
         if self.programs.table.is_first(p) && !self.programs.table[p].executed {
-            self.programs.first_exec_failed(t, &path, error);
+            self.programs.first_exec_failed(t, &execution.path, error);
         } else {
             self.finish(t, Err(error));
         }
     }
 
     /// Replaces the program. On an error the old program continues unchanged.
-    fn replace(
-        &mut self,
-        t: ThreadIndex,
-        path: &[u8],
-        mut arguments: Arguments,
-        event: &FileEvent,
-        image: u64,
-    ) -> Result<(), Errno> {
+    fn replace(&mut self, t: ThreadIndex, execution: &Execution, event: &FileEvent, image: u64) -> Result<(), Errno> {
         let p = self.programs.table.process_of(t);
-        let executable = self.programs.program_text(t, event.values[2], &mut arguments)?;
+        let Execution { path, arguments } = execution;
+        let (executable, of_interpreter) = self.programs.program_text(t, event.values[2], arguments)?;
+        let arguments = of_interpreter.as_ref().unwrap_or(arguments);
         let stack_bytes = self.programs.table[p].limits.soft(limits::STACK).clamp(MIN_STACK_BYTES, MAX_STACK_BYTES);
         let pointers = 8 * (arguments.argument_count() + arguments.environment().count());
         if (arguments.strings().len() + pointers) as u64 > (stack_bytes / STACK_SHARE).max(MIN_STACK_BYTES) {
@@ -157,7 +157,9 @@ impl<S: System> Pm<S> {
         }
         let process = self.programs.table[t].endpoint();
         // Their memory is replaced next. They stay released if vm refuses the exec.
-        for thread in self.programs.table.threads_of(p).collect::<Vec<_>>() {
+        let mut next = self.programs.table[p].main();
+        while let Some(thread) = next {
+            next = self.programs.table[thread].next();
             self.programs.release_robust_futexes(thread);
         }
         let request =
@@ -169,7 +171,7 @@ impl<S: System> Pm<S> {
         let secure = self.programs.take_set_id(p, event);
         self.programs.table[p].control = self.programs.table[p].control.for_program(secure);
         let facts = self.facts(p, &memory, secure);
-        let built = stack::build(&arguments, path, &facts, memory.stack_end, stack_bytes);
+        let built = stack::build(arguments, path, &facts, memory.stack_end, stack_bytes);
         let written = built.and_then(|stack| {
             self.programs.system.write(process, stack.pointer, &stack.bytes).ok()?;
             Some(stack)

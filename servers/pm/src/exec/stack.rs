@@ -88,9 +88,7 @@ pub fn build(arguments: &Arguments, path: &[u8], facts: &Facts, end: u64, limit_
         return None;
     }
 
-    let mut block = Vec::new();
-    block.try_reserve_exact((end - pointer) as usize).ok()?;
-    block.resize((end - pointer) as usize, 0);
+    let block = sys::fallible::filled(0, (end - pointer) as usize).ok()?;
     let mut words_out = Words { bytes: block, next: 0 };
     words_out.push(arguments.argument_count() as u64);
     let after = words_out.push_pointers(strings_at, arguments.arguments());

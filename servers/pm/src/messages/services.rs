@@ -53,7 +53,6 @@ impl<S: System> Pm<S> {
             return Ok(0);
         }
         let pid = self.programs.table.add_service(self.services.next_index()).ok_or(Errno::EAGAIN)?;
-        self.services.add(Service { pid, endpoint, name, started_ns });
-        Ok(0)
+        self.services.add(Service { pid, endpoint, name, started_ns }).map(|()| 0)
     }
 }

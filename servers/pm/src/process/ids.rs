@@ -5,7 +5,8 @@ use crate::state::credentials::{Credentials, Ids};
 use crate::state::index::{ProcessIndex, ThreadIndex};
 use crate::system::System;
 use abi::Errno;
-use alloc::vec::Vec;
+use alloc::rc::Rc;
+use sys::fallible;
 
 type Result<T> = core::result::Result<T, Errno>;
 
@@ -72,8 +73,8 @@ impl<S: System> Programs<S> {
         if (count as i32) < 0 || count < have {
             return Err(Errno::EINVAL);
         }
-        let bytes: Vec<u8> = groups.iter().flat_map(|group| group.to_le_bytes()).collect();
-        self.write_bytes(t, address, &bytes)?;
+        let bytes = fallible::collect(groups.iter().map(|group| group.to_le_bytes()))?;
+        self.write_bytes(t, address, bytes.as_flattened())?;
         Ok(have)
     }
 
@@ -86,10 +87,10 @@ impl<S: System> Programs<S> {
         if count > MAX_GROUPS {
             return Err(Errno::EINVAL);
         }
-        let mut bytes = alloc::vec![[0; 4]; count as usize];
+        let mut bytes = fallible::filled([0; 4], count as usize)?;
         self.system.read(self.table[t].endpoint(), address, bytes.as_flattened_mut())?;
-        let groups = bytes.into_iter().map(u32::from_le_bytes).collect();
-        self.table[p].credentials.groups = Some(groups);
+        let groups = fallible::collect(bytes.into_iter().map(u32::from_le_bytes))?;
+        self.table[p].credentials.groups = Some(Rc::new(groups));
         self.tell_vfs_ids(p);
         Ok(0)
     }

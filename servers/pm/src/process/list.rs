@@ -12,6 +12,7 @@ use abi::info::state;
 use abi::pm::{ProcessRecord, Threads};
 use abi::{Endpoint, Errno, GrantId};
 use alloc::vec::Vec;
+use sys::fallible::{self, TryVec};
 use zerocopy::IntoBytes;
 
 type Result<T> = core::result::Result<T, Errno>;
@@ -90,7 +91,7 @@ impl<S: System> Programs<S> {
             (1, Some(t)) => self.memory_text(t, process.environment.clone(), bytes)?,
             (2, _) => {
                 let path = process.executable.as_deref().unwrap_or(&[]);
-                path[..path.len().min(bytes as usize)].to_vec()
+                fallible::copied(&path[..path.len().min(bytes as usize)])?
             }
             _ => return Err(Errno::EINVAL),
         };
@@ -99,9 +100,7 @@ impl<S: System> Programs<S> {
 
     fn memory_text(&mut self, t: ThreadIndex, range: core::ops::Range<u64>, bytes: u64) -> Result<Vec<u8>> {
         let length = (range.end - range.start).min(bytes) as usize;
-        let mut text = Vec::new();
-        text.try_reserve_exact(length).map_err(|_| Errno::ENOMEM)?;
-        text.resize(length, 0);
+        let mut text = fallible::filled(0, length)?;
         self.system.read(self.table[t].endpoint(), range.start, &mut text)?;
         Ok(text)
     }
@@ -121,7 +120,7 @@ impl<S: System> Pm<S> {
                 Holder::Service(index) => self.service_record(index),
                 Holder::Thread(_) | Holder::Nobody => continue,
             };
-            out.extend_from_slice(record.as_bytes());
+            out.try_extend_from_slice(record.as_bytes())?;
         }
         if out.is_empty() { Ok(0) } else { self.programs.system.write_grant(requester, grant, &out) }
     }
@@ -130,16 +129,11 @@ impl<S: System> Pm<S> {
     pub fn list_threads(&mut self, requester: Endpoint, ask: &Threads) -> Result<u64> {
         let room = (ask.bytes / RECORD_BYTES).min(MAX_RECORDS) as usize;
         let mut records = match u32::try_from(ask.pid).map(|pid| self.programs.table.holder(pid)) {
-            Ok(Holder::Service(index)) => alloc::vec![self.service_record(index)],
+            Ok(Holder::Service(index)) => fallible::collect([self.service_record(index)])?,
             Ok(Holder::Process(p)) => {
                 let process = self.programs.record(p);
-                self.programs
-                    .table
-                    .threads_of(p)
-                    .collect::<Vec<_>>()
-                    .into_iter()
-                    .map(|t| self.programs.thread_record(&process, t))
-                    .collect()
+                let threads = fallible::collect(self.programs.table.threads_of(p))?;
+                fallible::collect(threads.into_iter().map(|t| self.programs.thread_record(&process, t)))?
             }
             _ => return Err(Errno::ESRCH),
         };

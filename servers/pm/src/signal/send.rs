@@ -219,12 +219,14 @@ impl<S: System> Pm<S> {
                 return;
             }
         }
-        let is_poked = |pm: &Self, t: &ThreadIndex| {
-            !pm.programs.table[*t].pending.set().without(pm.programs.table[*t].blocked).is_empty()
-        };
-        let poked: alloc::vec::Vec<ThreadIndex> =
-            self.programs.table.threads_of(p).filter(|t| is_poked(self, t)).collect();
-        poked.into_iter().for_each(|t| self.poke(t));
+        let mut next = self.programs.table[p].main();
+        while let Some(t) = next.filter(|_| self.programs.table[p].is_alive()) {
+            let thread = &self.programs.table[t];
+            next = thread.next();
+            if !thread.pending.set().without(thread.blocked).is_empty() {
+                self.poke(t);
+            }
+        }
     }
 
     /// A signal that an instruction of the thread caused: it cannot be blocked or ignored.

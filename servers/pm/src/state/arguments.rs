@@ -3,6 +3,7 @@
 
 use abi::Errno;
 use alloc::vec::Vec;
+use sys::fallible::{self, TryVec};
 
 /// Longest string with its NUL.
 pub const STRING_BYTES: usize = 128 * 1024;
@@ -14,7 +15,7 @@ pub const PATH_BYTES: usize = 4096;
 const POINTER_BYTES: usize = 8;
 
 /// Strings for a new program.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct Arguments {
     strings: Vec<u8>,
     argument_count: usize,
@@ -40,8 +41,8 @@ impl Arguments {
         if bytes + pointers > TOTAL_BYTES {
             return Err(Errno::E2BIG);
         }
-        self.strings.try_reserve(piece.len() + 1).map_err(|_| Errno::ENOMEM)?;
-        self.strings.extend_from_slice(piece);
+        self.strings.try_make_room(piece.len() + 1)?;
+        self.strings.try_extend_from_slice(piece)?;
         if last {
             self.end_string(list);
         }
@@ -67,12 +68,17 @@ impl Arguments {
             return Err(Errno::E2BIG);
         }
         let had_first = (self.argument_count > 0) as usize;
-        self.strings.try_reserve(new).map_err(|_| Errno::ENOMEM)?;
+        self.strings.try_make_room(new)?;
         let bytes = first.iter().flat_map(|string| string.iter().copied().chain([0]));
         self.strings.splice(..old, bytes);
         self.argument_count = self.argument_count - had_first + first.len();
         self.environment_start = self.environment_start - old + new;
         Ok(())
+    }
+
+    /// A copy. `ENOMEM`.
+    pub fn try_clone(&self) -> Result<Arguments, Errno> {
+        Ok(Arguments { strings: fallible::copied(&self.strings)?, ..*self })
     }
 
     /// Number of arguments.
@@ -106,7 +112,7 @@ fn split(strings: &[u8], count: usize) -> impl Iterator<Item = &[u8]> {
 }
 
 /// An `execve` in progress.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct Execution {
     /// As the caller named the program.
     pub path: Vec<u8>,

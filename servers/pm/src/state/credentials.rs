@@ -3,6 +3,7 @@
 
 use abi::Errno;
 use alloc::rc::Rc;
+use alloc::vec::Vec;
 
 /// "Leave this id as it is" in `setres*id` and `setre*id`.
 const KEEP: u32 = u32::MAX;
@@ -105,13 +106,13 @@ pub struct Credentials {
     /// Group ids.
     pub group: Ids,
     /// Supplementary groups, shared with the children until somebody changes theirs.
-    pub groups: Option<Rc<[u32]>>,
+    pub groups: Option<Rc<Vec<u32>>>,
 }
 
 impl Credentials {
     /// The supplementary groups.
     pub fn groups(&self) -> &[u32] {
-        self.groups.as_deref().unwrap_or(&[])
+        self.groups.as_ref().map_or(&[], |groups| groups.as_slice())
     }
 
     /// Has all rights (pm knows no finer capabilities).

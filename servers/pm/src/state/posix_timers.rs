@@ -8,6 +8,7 @@ use super::signal::Signal;
 use super::signal::pending::EntryIndex;
 use abi::Errno;
 use alloc::vec::Vec;
+use sys::fallible::TryVec;
 
 /// Timers of all processes.
 pub const TIMERS: usize = 4096;
@@ -85,8 +86,7 @@ impl PosixTimers {
             return Err(Errno::EAGAIN);
         }
         if self.lowest_free == self.places.len() {
-            self.places.try_reserve(1).map_err(|_| Errno::EAGAIN)?;
-            self.places.push(None);
+            self.places.try_push(None).map_err(|_| Errno::EAGAIN)?;
         }
         Ok(TimerIndex::at(self.lowest_free))
     }

@@ -4,6 +4,8 @@ use super::credentials::Credentials;
 use super::index::ThreadIndex;
 use abi::{Endpoint, Errno};
 use alloc::vec::Vec;
+use server::quota::Quota;
+use sys::fallible::{self, TryVec};
 
 /// Most sets, semaphores of a set, operations of a call, and the greatest value (Linux: SEMMNI, SEMMSL, SEMOPM, SEMVMX).
 pub const SETS: usize = 128;
@@ -13,6 +15,14 @@ pub const SEMAPHORES: usize = 256;
 pub const OPERATIONS: usize = 500;
 /// See [`SETS`].
 pub const MOST: i32 = 32767;
+
+/// Sets of one user, and sets that only root gets.
+const SETS_OF_USER: usize = 64;
+const RESERVED_SETS: usize = 16;
+/// Adjustments of all sets, of one user, and those that only root gets.
+const ADJUSTMENTS: usize = 16384;
+const ADJUSTMENTS_OF_USER: usize = 8192;
+const RESERVED_ADJUSTMENTS: usize = 1024;
 
 /// `sem_flg`: do not wait.
 pub const NO_WAIT: u16 = 0o4000;
@@ -39,10 +49,13 @@ pub struct Semaphore {
     pub pid: u32,
 }
 
-/// What the end of a process takes back.
+/// What the end of a process takes back. It exists from the first operation with `UNDO` on, though that may wait, so that no operation has
+/// to make one when it is its turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Adjustment {
     pid: u32,
+    /// The user it is counted for.
+    user: u32,
     number: u16,
     change: i32,
 }
@@ -54,6 +67,8 @@ pub struct Set {
     pub key: u32,
     /// Its identifier.
     pub id: u32,
+    /// The real user it is counted for.
+    user: u32,
     /// Owner (user, group) and creator.
     pub owner: (u32, u32),
     /// See `owner`.
@@ -81,50 +96,65 @@ pub enum Stop {
 }
 
 impl Set {
-    /// Does all operations for a process, or none.
+    /// Does all operations for a process, or none. `Sets::prepare` came before.
     pub fn perform(&mut self, operations: &[Operation], pid: u32) -> Result<(), Stop> {
-        let mut after = self.semaphores.clone();
         for (index, operation) in operations.iter().enumerate() {
-            let semaphore = after.get_mut(operation.number as usize).ok_or(Stop::Error(Errno::EFBIG))?;
-            let value = semaphore.value + operation.change as i32;
-            let waits = if operation.change == 0 { value != 0 } else { value < 0 };
-            match waits {
-                true if operation.flags & NO_WAIT != 0 => return Err(Stop::Error(Errno::EAGAIN)),
-                true => return Err(Stop::Wait(index)),
-                false if value > MOST => return Err(Stop::Error(Errno::ERANGE)),
-                false => *semaphore = Semaphore { value, pid },
+            if let Err(stop) = self.change(operation, index) {
+                for done in &operations[..index] {
+                    self.semaphores[done.number as usize].value -= done.change as i32;
+                }
+                return Err(stop);
             }
         }
-        self.semaphores = after;
-        for operation in operations.iter().filter(|operation| operation.flags & UNDO != 0) {
-            self.note_adjustment(pid, operation.number, -(operation.change as i32));
+        for operation in operations {
+            self.semaphores[operation.number as usize].pid = pid;
+            if operation.flags & UNDO != 0
+                && let Some(at) = self.find_adjustment(pid, operation.number)
+            {
+                self.adjustments[at].change -= operation.change as i32;
+            }
         }
         Ok(())
     }
 
-    fn note_adjustment(&mut self, pid: u32, number: u16, change: i32) {
-        let known = self.adjustments.iter_mut().find(|known| known.pid == pid && known.number == number);
-        match known {
-            Some(known) => known.change += change,
-            None => self.adjustments.push(Adjustment { pid, number, change }),
+    fn change(&mut self, operation: &Operation, index: usize) -> Result<(), Stop> {
+        let semaphore = self.semaphores.get_mut(operation.number as usize).ok_or(Stop::Error(Errno::EFBIG))?;
+        let value = semaphore.value + operation.change as i32;
+        let waits = if operation.change == 0 { value != 0 } else { value < 0 };
+        match waits {
+            true if operation.flags & NO_WAIT != 0 => return Err(Stop::Error(Errno::EAGAIN)),
+            true => return Err(Stop::Wait(index)),
+            false if value > MOST => return Err(Stop::Error(Errno::ERANGE)),
+            false => semaphore.value = value,
         }
+        Ok(())
+    }
+
+    fn find_adjustment(&self, pid: u32, number: u16) -> Option<usize> {
+        self.adjustments.iter().position(|known| known.pid == pid && known.number == number)
     }
 
     /// A value is set: nothing of it is to be taken back any more.
     pub fn set_value(&mut self, number: usize, value: i32, pid: u32) {
         self.semaphores[number] = Semaphore { value, pid };
-        self.adjustments.retain(|known| known.number as usize != number);
+        for known in self.adjustments.iter_mut().filter(|known| known.number as usize == number) {
+            known.change = 0;
+        }
     }
 
     /// Applies the adjustments of a process that ends. Returns whether a value has changed.
-    pub fn take_back(&mut self, pid: u32) -> bool {
-        let before = self.adjustments.len();
+    fn take_back(&mut self, pid: u32, quota: &mut Quota) -> bool {
+        let mut has_changed = false;
         for known in self.adjustments.iter().filter(|known| known.pid == pid) {
-            let semaphore = &mut self.semaphores[known.number as usize];
-            *semaphore = Semaphore { value: (semaphore.value + known.change).clamp(0, MOST), pid };
+            quota.give(known.user, 1);
+            has_changed |= known.change != 0;
+            if known.change != 0 {
+                let semaphore = &mut self.semaphores[known.number as usize];
+                *semaphore = Semaphore { value: (semaphore.value + known.change).clamp(0, MOST), pid };
+            }
         }
         self.adjustments.retain(|known| known.pid != pid);
-        self.adjustments.len() != before
+        has_changed
     }
 
     /// Whether a process with these ids has these rights (4 read, 2 alter).
@@ -145,10 +175,22 @@ impl Set {
 }
 
 /// All sets. An identifier is the index of a set plus `SETS` times the number of sets made before.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Sets {
     sets: Vec<Option<Set>>,
     made: u32,
+    /// Sets by the real user who made them.
+    quota: Quota,
+    /// Adjustments of all sets by user.
+    adjustments: Quota,
+}
+
+impl Default for Sets {
+    fn default() -> Sets {
+        let quota = Quota::new(SETS, SETS_OF_USER, RESERVED_SETS);
+        let adjustments = Quota::new(ADJUSTMENTS, ADJUSTMENTS_OF_USER, RESERVED_ADJUSTMENTS);
+        Sets { sets: Vec::new(), made: 0, quota, adjustments }
+    }
 }
 
 impl Sets {
@@ -179,24 +221,55 @@ impl Sets {
         self.sets.iter().rposition(Option::is_some).unwrap_or(0)
     }
 
-    /// All of them.
-    pub fn all(&mut self) -> impl Iterator<Item = &mut Set> {
-        self.sets.iter_mut().flatten()
+    /// Makes sure that the operations of a process have their adjustments. `ENOSPC`: too many; `ENOMEM`, `EINVAL`.
+    pub fn prepare(&mut self, id: u32, operations: &[Operation], pid: u32, user: u32) -> Result<(), Errno> {
+        let place = self.sets.get_mut(id as usize % SETS).and_then(Option::as_mut);
+        let set = place.filter(|set| set.id == id).ok_or(Errno::EINVAL)?;
+        for number in
+            operations.iter().filter(|operation| operation.flags & UNDO != 0).map(|operation| operation.number)
+        {
+            if (number as usize) < set.semaphores.len() && set.find_adjustment(pid, number).is_none() {
+                set.adjustments.try_make_room(1)?;
+                self.adjustments.take(user, 1).map_err(|refusal| refusal.errno(Errno::ENOSPC, Errno::ENOSPC))?;
+                set.adjustments.try_push(Adjustment { pid, user, number, change: 0 })?;
+            }
+        }
+        Ok(())
     }
 
-    /// Makes a set and returns its identifier. `ENOSPC`.
+    /// Applies the adjustments of a process that ends to the set with this index. Returns the identifier if a value has changed.
+    pub fn take_back(&mut self, index: usize, pid: u32) -> Option<u32> {
+        let set = self.sets.get_mut(index)?.as_mut()?;
+        set.take_back(pid, &mut self.adjustments).then_some(set.id)
+    }
+
+    /// Number of places of sets.
+    pub fn places(&self) -> usize {
+        self.sets.len()
+    }
+
+    /// Counts again what users have, after the death of a predecessor.
+    pub fn recount(&mut self) {
+        let sets = || self.sets.iter().flatten();
+        self.quota.recount(sets().map(|set| set.user));
+        self.adjustments.recount(sets().flat_map(|set| set.adjustments.iter().map(|known| known.user)));
+    }
+
+    /// Makes a set and returns its identifier. `ENOSPC`: there are too many, of the user or at all; `ENOMEM`.
     pub fn make(&mut self, key: u32, count: usize, mode: u32, who: &Credentials, now_s: u64) -> Result<u32, Errno> {
         let free = self.sets.iter().position(Option::is_none).unwrap_or(self.sets.len());
-        if free >= SETS {
-            return Err(Errno::ENOSPC);
+        let semaphores = fallible::filled(Semaphore::default(), count)?;
+        if free == self.sets.len() {
+            self.sets.try_make_room(1)?;
         }
+        self.quota.take(who.user.real, 1).map_err(|refusal| refusal.errno(Errno::ENOSPC, Errno::ENOSPC))?;
         let id = (self.made % (i32::MAX as u32 / SETS as u32)) * SETS as u32 + free as u32;
         self.made += 1;
         let owner = (who.user.effective, who.group.effective);
-        let semaphores = alloc::vec![Semaphore::default(); count];
         let set = Set {
             key,
             id,
+            user: who.user.real,
             owner,
             creator: owner,
             mode,
@@ -208,7 +281,7 @@ impl Sets {
         };
         match self.sets.get_mut(free) {
             Some(place) => *place = Some(set),
-            None => self.sets.push(Some(set)),
+            None => self.sets.try_push(Some(set))?,
         }
         Ok(id)
     }
@@ -217,7 +290,10 @@ impl Sets {
     pub fn remove(&mut self, id: u32) -> Result<Set, Errno> {
         let mut places = self.sets.iter_mut();
         let place = places.find(|place| place.as_ref().is_some_and(|set| set.id == id));
-        place.and_then(Option::take).ok_or(Errno::EINVAL)
+        let set = place.and_then(Option::take).ok_or(Errno::EINVAL)?;
+        self.quota.give(set.user, 1);
+        set.adjustments.iter().for_each(|known| self.adjustments.give(known.user, 1));
+        Ok(set)
     }
 }
 
@@ -256,11 +332,13 @@ mod tests {
     #[test]
     fn what_a_process_wants_undone_is_undone_once() {
         let (mut sets, id) = set();
-        let set = sets.get(id).unwrap();
-        set.perform(&[operation(0, 5, UNDO), operation(1, 1, 0)], 9).unwrap();
-        set.perform(&[operation(0, -2, UNDO)], 9).unwrap();
-        assert!(!set.take_back(8) && set.take_back(9) && !set.take_back(9));
-        assert_eq!(values(set), [0, 1, 0]);
+        let first = [operation(0, 5, UNDO), operation(1, 1, 0)];
+        sets.prepare(id, &first, 9, 1000).unwrap();
+        sets.get(id).unwrap().perform(&first, 9).unwrap();
+        sets.get(id).unwrap().perform(&[operation(0, -2, UNDO)], 9).unwrap();
+        assert_eq!([8, 9, 9].map(|pid| sets.take_back(0, pid)), [None, Some(id), None]);
+        assert_eq!(values(sets.get(id).unwrap()), [0, 1, 0]);
+        assert_eq!(sets.adjustments.total(), 0);
     }
 
     #[test]

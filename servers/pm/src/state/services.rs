@@ -1,7 +1,8 @@
 //! The services in the list of processes.
 
-use abi::{Endpoint, Name};
+use abi::{Endpoint, Errno, Name};
 use alloc::vec::Vec;
+use sys::fallible::TryVec;
 
 /// A service in the list of processes.
 pub struct Service {
@@ -38,9 +39,9 @@ impl Services {
         self.0.len() as u16
     }
 
-    /// Adds a service.
-    pub fn add(&mut self, service: Service) {
-        self.0.push(service);
+    /// Adds a service. `ENOMEM`.
+    pub fn add(&mut self, service: Service) -> Result<(), Errno> {
+        self.0.try_push(service)
     }
 
     /// The service with this index.

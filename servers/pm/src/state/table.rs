@@ -3,7 +3,8 @@
 //!
 //! Invariants: a thread entry in use belongs to a living process; `Process::threads` counts its list; the group and session of
 //! every process in use are retained in `pids`; every process but the first has a parent.
-//! Entries are found by slot and used again, so that no call but the one that sets a new record of processes allocates.
+//! Entries are found by slot and used again, so that no call but the one that sets a new record of processes allocates: one entry,
+//! out of the heap's reserve if need be.
 
 use super::credentials::Credentials;
 use super::index::{PROCESSES, ProcessIndex, THREADS, ThreadIndex};
@@ -74,8 +75,8 @@ impl Table {
         let threads = core::iter::repeat_with(Thread::free).take(THREADS).collect();
         Table {
             threads,
-            processes: Vec::new(),
-            free: Vec::new(),
+            processes: Vec::with_capacity(PROCESSES),
+            free: Vec::with_capacity(PROCESSES),
             pids: Pids::new(),
             first: None,
             stopped: 0,
@@ -134,7 +135,6 @@ impl Table {
             return Err(Errno::EAGAIN);
         }
         self.processes.push(Box::new(Process::free()));
-        self.free.reserve(self.processes.len());
         Ok(ProcessIndex::at(self.processes.len() - 1))
     }
 
@@ -220,6 +220,11 @@ impl Table {
     /// Number of threads of a user, for RLIMIT_NPROC. A process without threads counts as one.
     pub fn threads_of_user(&self, user: u32) -> usize {
         self.quota.held_by(user)
+    }
+
+    /// The user who has most threads, other than root.
+    pub fn largest_user(&self) -> Option<u32> {
+        self.quota.largest()
     }
 
     /// Number of threads of all users.

@@ -8,7 +8,7 @@ use super::signal::frame::{AltStack, Trap};
 use super::signal::{Pending, Set};
 use super::wait::Wait;
 use abi::{Endpoint, Errno};
-use alloc::{boxed::Box, vec::Vec};
+use alloc::{rc::Rc, vec::Vec};
 
 /// The state of a thread, as far as pm is concerned.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ pub enum Doing {
         child: u32,
     },
     /// `execve`: until vfs has the image.
-    Executing(Box<Execution>),
+    Executing(Rc<Execution>),
 }
 
 impl Doing {

@@ -11,6 +11,7 @@ use crate::state::timers::Key;
 use crate::system::System;
 use abi::Errno;
 use alloc::vec::Vec;
+use sys::fallible::{self, TryVec};
 
 type Result<T> = core::result::Result<T, Errno>;
 
@@ -58,12 +59,12 @@ impl<S: System> Programs<S> {
     }
 
     fn read_operations(&mut self, t: ThreadIndex, address: u64, count: usize) -> Result<Vec<Operation>> {
-        let mut bytes = alloc::vec![0; count * size_of::<Operation>()];
+        let mut bytes = fallible::filled(0, count * size_of::<Operation>())?;
         self.system.read(self.table[t].endpoint(), address, &mut bytes)?;
         let half = |piece: &[u8], at: usize| u16::from_le_bytes([piece[at], piece[at + 1]]);
         let operation =
             |piece: &[u8]| Operation { number: half(piece, 0), change: half(piece, 2) as i16, flags: half(piece, 4) };
-        Ok(bytes.chunks_exact(size_of::<Operation>()).map(operation).collect())
+        fallible::collect(bytes.chunks_exact(size_of::<Operation>()).map(operation))
     }
 
     /// Counts the threads that wait for this semaphore to become zero, or greater.
@@ -137,6 +138,9 @@ impl<S: System> Pm<S> {
         if !set.allows(who, if alters { ALTER } else { READ }) {
             return Err(Errno::EACCES);
         }
+        let user = who.user.real;
+        self.semaphores.prepare(id, &operations, pid, user)?;
+        let set = self.semaphores.get(id)?;
         match set.perform(&operations, pid) {
             Ok(()) => {
                 set.used_s = now_s;
@@ -153,8 +157,9 @@ impl<S: System> Pm<S> {
             return Errno::EINTR.into();
         }
         let endpoint = self.programs.table[t].endpoint();
-        if let Ok(set) = self.semaphores.get(wait.id) {
-            set.waiting.push((t, endpoint));
+        let queued = self.semaphores.get(wait.id).and_then(|set| set.waiting.try_push((t, endpoint)));
+        if let Err(error) = queued {
+            return error.into();
         }
         if let Some(deadline) = wait.deadline_ns {
             self.set_timer(deadline, Key::Wake(t));
@@ -219,10 +224,10 @@ impl<S: System> Pm<S> {
             command::SETVAL => self.set_semaphores(t, id, Some(number), &[argument as i32]),
             command::SETALL => {
                 let count = self.semaphores.get(id)?.semaphores.len();
-                let mut bytes = alloc::vec![0; 2 * count];
+                let mut bytes = fallible::filled(0, 2 * count)?;
                 self.programs.system.read(self.programs.table[t].endpoint(), argument, &mut bytes)?;
                 let values = bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]]) as i32);
-                self.set_semaphores(t, id, None, &values.collect::<Vec<_>>())
+                self.set_semaphores(t, id, None, &fallible::collect(values)?)
             }
             command::IPC_INFO | command::SEM_INFO => self.semaphore_info(t, command, argument),
             command::SEM_STAT | command::SEM_STAT_ANY => {
@@ -317,8 +322,8 @@ impl<S: System> Pm<S> {
                 self.programs.write_words(t, address, status(set)).map(|()| 0)
             }
             command::GETALL => {
-                let bytes: Vec<u8> = set.semaphores.iter().flat_map(|one| (one.value as u16).to_le_bytes()).collect();
-                self.programs.write_bytes(t, address, &bytes).map(|()| 0)
+                let values = fallible::collect(set.semaphores.iter().map(|one| (one.value as u16).to_le_bytes()))?;
+                self.programs.write_bytes(t, address, values.as_flattened()).map(|()| 0)
             }
             _ => {
                 let semaphore = set.semaphores.get(number).ok_or(Errno::EINVAL)?;
@@ -336,9 +341,10 @@ impl<S: System> Pm<S> {
     /// A process ends: what it wanted undone is undone.
     pub fn undo_semaphores(&mut self, p: ProcessIndex) {
         let pid = self.programs.table[p].pid();
-        let changed = self.semaphores.all().filter_map(|set| set.take_back(pid).then_some(set.id));
-        for id in changed.collect::<Vec<_>>() {
-            self.serve_semaphore_waits(id);
+        for index in 0..self.semaphores.places() {
+            if let Some(id) = self.semaphores.take_back(index, pid) {
+                self.serve_semaphore_waits(id);
+            }
         }
     }
 }

@@ -1,5 +1,6 @@
 //! pm as a whole, against a fake world: programs are driven call by call, and what pm asks of kernel, vm and vfs is seen.
 
+mod allocations;
 mod answers;
 mod attributes;
 mod clone;

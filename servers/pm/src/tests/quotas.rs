@@ -79,3 +79,32 @@ fn processes_are_counted_by_user_with_zombies_and_follow_setuid() {
     assert_eq!(world.pm.programs.table.threads_of_user(1000), 3);
     assert_eq!(world.call(thread, nr::FORK, &[]), failed(Errno::EAGAIN));
 }
+
+#[test]
+fn a_user_makes_some_semaphore_sets_and_gives_them_back() {
+    let mut world = World::new();
+    let users: Vec<_> = [1000, 1001].into_iter().map(|user| world.user(user, user).1).collect();
+    let make = |world: &mut World, thread| world.call(thread, nr::SEMGET, &[0, 1, 0o1600]).unwrap();
+    let sets: Vec<u64> = (0..64).map(|_| make(&mut world, users[0]).unwrap()).collect();
+    assert_eq!(make(&mut world, users[0]), Err(Errno::ENOSPC));
+    while make(&mut world, users[1]).is_ok() {}
+    assert_eq!(world.call(users[0], nr::SEMCTL, &[sets[5], 0, 0, 0]), DONE);
+    assert!(make(&mut world, users[0]).is_ok());
+    let init = world.init;
+    assert!(make(&mut world, init).is_ok(), "some are left for root");
+}
+
+#[test]
+fn after_two_deaths_for_want_of_memory_the_largest_user_goes() {
+    let mut world = World::new();
+    let (_, large) = world.user(1000, 1000);
+    let (_, child) = world.fork(large);
+    let (_, small) = world.user(1001, 1001);
+    world.pm.shed_load(1);
+    assert!(world.is_there(large));
+    world.pm.shed_load(2);
+    assert_eq!([large, child, small, world.init].map(|thread| world.is_there(thread)), [false, false, true, true]);
+    assert!(world.pm.programs.system.printed.contains("memory was exhausted twice"));
+    world.pm.shed_load(3);
+    assert!(world.is_there(small));
+}
