@@ -6,6 +6,7 @@ use super::stack::{self, Facts, Stack};
 use crate::pm::{Pm, Step};
 use crate::programs::Programs;
 use crate::state::arguments::{Arguments, Execution, PATH_BYTES};
+use crate::state::control::ADDR_NO_RANDOMIZE;
 use crate::state::index::{ProcessIndex, ThreadIndex};
 use crate::state::limits;
 use crate::state::signal::{Signal, action, frame::AltStack};
@@ -163,7 +164,7 @@ impl<S: System> Pm<S> {
             self.programs.release_robust_futexes(thread);
         }
         let request =
-            vm::Exec { process, image, interpreter: event.values[1], stack_bytes, seed: self.placement_seed() };
+            vm::Exec { process, image, interpreter: event.values[1], stack_bytes, seed: self.placement_seed(p, event) };
         let memory = self.programs.system.vm_exec(request)?;
 
         self.end_other_threads(t);
@@ -196,9 +197,12 @@ impl<S: System> Pm<S> {
     }
 
     /// The random number that decides where the parts of the next program lie; 0: they lie at fixed addresses.
-    fn placement_seed(&mut self) -> u64 {
+    fn placement_seed(&mut self, p: ProcessIndex, event: &FileEvent) -> u64 {
         let mut seed = [0; 8];
-        if self.places_randomly {
+        // Nobody chooses for a program with other rights.
+        let may_choose = event.values[2] & (vfs::EXEC_SETUID | vfs::EXEC_SETGID) == 0;
+        let is_fixed = may_choose && self.programs.table[p].control.personality & ADDR_NO_RANDOMIZE != 0;
+        if self.places_randomly && !is_fixed {
             self.random.fill(&mut seed);
         }
         u64::from_ne_bytes(seed)
