@@ -10,6 +10,8 @@ use abi::{Endpoint, Errno, vfs};
 impl<S: System> Pm<S> {
     /// Handles a notification.
     pub fn handle_notification(&mut self, source: Endpoint) {
+        let (now_ns, _) = self.programs.system.time_ns();
+        self.random.stir(now_ns);
         match source.slot() {
             slot::CLOCK => self.alarm_fired(),
             slot::VFS => self.file_events(),

@@ -1,26 +1,69 @@
-//! Random numbers for programs: ChaCha20 as a generator, seeded at start by the processor's own generator.
+//! Random numbers for programs: ChaCha20 as a generator, seeded at start by `sys::random`, and again and again by the times at which
+//! notifications arrive, which follow interrupts.
 
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 
+/// Times that are gathered for a new seed.
+const STIRS: u32 = 64;
+
 /// The generator.
-pub struct Random(ChaCha20Rng);
+pub struct Random {
+    generator: ChaCha20Rng,
+    /// What has been gathered since the last seed.
+    pool: [u64; 4],
+    stirs: u32,
+}
 
 impl Random {
     /// Starts from a seed.
     pub fn new(seed: [u8; 32]) -> Self {
-        Random(ChaCha20Rng::from_seed(seed))
+        Random { generator: ChaCha20Rng::from_seed(seed), pool: [0; 4], stirs: 0 }
+    }
+
+    /// Mixes in the time of something that nobody can foresee exactly.
+    pub fn stir(&mut self, time: u64) {
+        let word = &mut self.pool[self.stirs as usize % 4];
+        *word = sys::random::mix(*word, time);
+        self.stirs += 1;
+        if self.stirs == STIRS {
+            self.stirs = 0;
+            self.reseed();
+        }
+    }
+
+    /// Goes on with a seed of what was gathered and of the generator's own numbers, so that neither alone decides.
+    fn reseed(&mut self) {
+        let mut seed = [0; 32];
+        self.generator.fill_bytes(&mut seed);
+        for (bytes, word) in seed.chunks_exact_mut(8).zip(self.pool) {
+            bytes.iter_mut().zip(word.to_le_bytes()).for_each(|(byte, gathered)| *byte ^= gathered);
+        }
+        self.generator = ChaCha20Rng::from_seed(seed);
     }
 
     /// Fills a buffer.
     pub fn fill(&mut self, bytes: &mut [u8]) {
-        self.0.fill_bytes(bytes);
+        self.generator.fill_bytes(bytes);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_times_of_events_decide_too() {
+        let draw = |late: u64| {
+            let mut random = Random::new([1; 32]);
+            (0..u64::from(STIRS)).for_each(|n| random.stir(1000 * n + if n == 5 { late } else { 0 }));
+            let mut bytes = [0; 16];
+            random.fill(&mut bytes);
+            bytes
+        };
+        assert_eq!(draw(0), draw(0));
+        assert_ne!(draw(0), draw(1));
+    }
 
     #[test]
     fn the_stream_goes_on_and_depends_on_the_seed() {
