@@ -113,7 +113,6 @@ static void threads_killed(void)
     pid_t child = fork();
     if (child == 0) {
         start_threads(wait_for_ever);
-        kill(getppid(), SIGCONT);
         pause();
     }
     sleep(2);
@@ -150,21 +149,18 @@ static void forks(void)
     end_children();
 }
 
-static void sleep_in_group(void)
+static void wait_for_signal(void)
 {
-    setpgid(0, getppid());
     pause();
 }
 
 static void group(void)
 {
     setpgid(0, 0);
-    signal(SIGTERM, SIG_IGN);
-    begin_children(sleep_in_group);
+    begin_children(wait_for_signal);
     usleep(SETTLE_US);
     signal(SIGTERM, SIG_IGN);
-    for (int i = 0; i < 1; i++)
-        check(kill(0, SIGUSR1) == 0, "kill");
+    check(kill(0, SIGTERM) == 0, "kill");
     end_children();
 }
 

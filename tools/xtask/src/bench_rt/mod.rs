@@ -3,9 +3,10 @@
 //! Each load has a machine of its own, in which ordinary processes make it while `user/rt` measures. Nothing depends on the outside: the disk is the ramdisk,
 //! which is a driver like any other, and the serial line sends to a file and receives by the chip's loopback. So every run gives the same figures.
 //!
-//! `figures` reads what the programs print; `others` has the figures of the paper and of other systems; `table`, `chart` and `histogram`
+//! `bound` measures the longest wait of a fast timer; `figures` reads what the programs print; `others` has the figures of the paper and of other systems; `table`, `chart` and `histogram`
 //! write them into docs/.
 
+mod bound;
 mod chart;
 mod figures;
 mod histogram;
@@ -94,13 +95,15 @@ fn kills() -> String {
 /// When a machine fails.
 pub fn bench(workspace: &Workspace) -> Result<()> {
     let bundle = Bundle::build(workspace, RAMDISK_SYSTEM)?;
-    let programs = [c_programs::compile(workspace, Some("rt"))?, c_programs::compile(workspace, Some("io"))?];
+    let folders = ["rt", "io", "mrt", "trials"].map(|folder| c_programs::compile(workspace, Some(folder)));
+    let programs = folders.into_iter().collect::<Result<Vec<_>>>()?;
     let programs: Vec<CProgram> = programs.into_iter().flatten().collect();
     let mut all = Vec::new();
     for load in loads() {
         all.push(measure(workspace, &bundle, &programs, &load).with_context(|| format!("the load {}", load.name))?);
     }
-    let tables = format!("{}\n{}", table::pairs(&all), table::lateness(&all));
+    let waits = bound::measure(workspace, &bundle, &programs)?;
+    let tables = format!("{}\n{}\n{}", table::pairs(&all), table::lateness(&all), bound::table(&waits));
     println!("{tables}");
     performance::write(&workspace.root, NAME, &tables)?;
     chart::write(&workspace.root, &all)?;

@@ -70,7 +70,7 @@ pub fn lateness(all: &[Measured]) -> String {
         );
     }
     for (name, worst) in WORST_LATENESS {
-        let _ = writeln!(text, "| {name}: CPU, disk and serial | | | | | | {worst} |");
+        let _ = writeln!(text, "| {name} | | | | | | {worst} |");
     }
     text
 }
