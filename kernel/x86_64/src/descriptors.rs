@@ -109,6 +109,8 @@ impl Descriptors {
             asm!("lgdt [{}]", in(reg) &segments, options(readonly, nostack, preserves_flags));
             asm!("lidt [{}]", in(reg) &gates, options(readonly, nostack, preserves_flags));
             asm!("ltr {0:x}", in(reg) TASK, options(nostack, preserves_flags));
+            // No local table: a selector of one is a protection fault, as on Linux, and not a read at the base that the firmware left.
+            asm!("lldt {0:x}", in(reg) 0, options(nostack, preserves_flags));
             asm!(
                 "push {code}", "lea {scratch}, [rip + 2f]", "push {scratch}", "retfq",
                 "2: mov ds, {null:x}", "mov es, {null:x}", "mov ss, {data:x}",
