@@ -132,11 +132,13 @@ pub fn on_timer<M: Machine>(kernel: &mut Kernel, m: &mut M) {
     }
 }
 
-/// Alarms and balance.
+/// Alarms and balance. The timer comes again at once for what is left of either.
 pub fn do_clock_work<M: Machine>(node: &mut Node, m: &mut M) {
     let now = m.ticks();
     expire_alarms(node, m, now);
-    node.threads.balance(now, m.ns_to_ticks(BALANCE_NS));
+    if node.threads.balance(now, m.ns_to_ticks(BALANCE_NS)) {
+        node.timer.arm(m, now);
+    }
     node.alarms.arm_first(&mut node.timer, m);
 }
 

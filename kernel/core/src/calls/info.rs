@@ -91,7 +91,7 @@ fn kernel_info<M: Machine>(node: &mut Node, m: &mut M) -> KernelInfo {
         messages: node.delivered,
         switches: node.threads.switches(),
         interrupts: node.interrupts,
-        threads: node.threads.iter().filter(|thread| thread.is_live()).count() as u64,
+        threads: node.live,
         ..KernelInfo::default()
     };
     m.kernel_info(&mut info);

@@ -46,6 +46,7 @@ pub fn create<M: Machine>(node: &mut Node, m: &mut M, slot: u64) -> Result<u64, 
 /// Gives a free slot its next holder: stopped, without a space; senders to the slot keep waiting.
 fn occupy<M: Machine>(node: &mut Node, m: &mut M, slot: usize, base_queue: u8) {
     let quantum = m.ns_to_ticks(scheduler::QUANTUM_NS);
+    node.live += 1;
     let thread = &mut node.threads[slot];
     let generation = if thread.generation < Endpoint::LAST_GENERATION { thread.generation + 1 } else { 1 };
     *thread = Thread {
@@ -130,6 +131,7 @@ fn detach<M: Machine>(node: &mut Node, m: &mut M, slot: usize) {
         effects::decide(node, |rt, effects| rt.leave(slot as u16, effects));
     }
     m.set_extended(slot, None);
+    node.live -= 1;
     let thread = &mut node.threads[slot];
     thread.endpoint = Endpoint(0);
     thread.state.make_ready();

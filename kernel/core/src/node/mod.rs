@@ -47,6 +47,8 @@ pub struct Node {
     pub delivered: u64,
     /// Device interrupts.
     pub interrupts: u64,
+    /// Threads that exist.
+    pub live: u64,
     /// Real time minus monotonic time, wrapping.
     pub real_offset_ns: u64,
     /// Where the search for a free application slot starts.

@@ -20,6 +20,10 @@ use zerocopy::FromZeros;
 /// The ready queues of real-time threads, as bits.
 const REAL_TIME_QUEUES: u64 = (1 << SYSTEM_QUEUE) - 1;
 
+/// Slots in which sunk threads are raised at once.
+const BALANCED_AT_ONCE: usize = 16;
+const _: () = assert!(SLOTS.is_multiple_of(BALANCED_AT_ONCE));
+
 /// All threads, by slot, and which of them runs.
 #[derive(Debug, FromZeros)]
 pub struct Threads {
@@ -31,8 +35,10 @@ pub struct Threads {
     observed: bool,
     /// When the current thread was last charged for its time, in ticks.
     switched_at: u64,
-    /// When sunk threads were last raised, in ticks.
+    /// When the raising of sunk threads last began, in ticks.
     balanced_at: u64,
+    /// The slot at which it goes on; 0: it is done.
+    balanced: u16,
     /// Context switches.
     switches: u64,
 }
@@ -280,22 +286,25 @@ impl Threads {
         stays && self.best_ready() >= thread.queue
     }
 
-    /// Puts every ready thread that has sunk back to its base queue, when `period` ticks have passed since that was last done.
-    pub fn balance(&mut self, now: u64, period: u64) {
-        if now.saturating_sub(self.balanced_at) < period {
-            return;
+    /// Puts ready threads that have sunk back to their base queues, when `period` ticks have passed since that was last done: some of them,
+    /// by slot. Returns true when there may be more.
+    pub fn balance(&mut self, now: u64, period: u64) -> bool {
+        if self.balanced == 0 {
+            let has_sunk = self.queues.ready >> (FIRST_SHARED + 1) != 0;
+            if now.saturating_sub(self.balanced_at) < period || !has_sunk {
+                return false;
+            }
+            self.balanced_at = now;
         }
-        self.balanced_at = now;
-        for queue in FIRST_SHARED as usize + 1..QUEUES {
-            let mut slot = self.queues.lists[queue].first;
-            while slot != 0 {
-                let Thread { next, base_queue, queue, .. } = self.table[slot as usize];
-                if base_queue < queue {
-                    self.set_queue(slot as usize, base_queue);
-                }
-                slot = next;
+        let first = self.balanced as usize;
+        for slot in first..first + BALANCED_AT_ONCE {
+            let thread = &self.table[slot];
+            if thread.base_queue < thread.queue && thread.queue > FIRST_SHARED && thread.is_ready() {
+                self.set_queue(slot, thread.base_queue);
             }
         }
+        self.balanced = ((first + BALANCED_AT_ONCE) % SLOTS) as u16;
+        self.balanced != 0
     }
 
     /// Sets base queue and quantum (in ticks).

@@ -82,8 +82,7 @@ fn sleepers_until_one_time_wake_a_few_at_a_time_and_the_timer_comes_again_at_onc
     let mut turns = 0;
     while ready(&w) < awake + THREADS {
         let before = ready(&w);
-        assert!(w.m.armed.is_some_and(|deadline| deadline <= w.m.now), "after {before}");
-        w.node.timer(&mut w.m);
+        assert!(w.timer_once() || before + AT_ONCE >= awake + THREADS, "after {before}");
         assert!((1..=AT_ONCE).contains(&(ready(&w) - before)), "{}", ready(&w) - before);
         turns += 1;
     }
@@ -168,7 +167,7 @@ fn a_walk_goes_on_behind_a_waiter_that_has_left_meanwhile() {
     assert_eq!(w.linux_call(waker, nr::FUTEX as u64, [BUFFER, WAKE, ALL, 0, 0, 0]), Next::Interrupts);
     // The end of its time slice lets rs run, which ends the waiter that would be next, and one behind it.
     w.m.now += 1 << 32;
-    w.node.timer(&mut w.m);
+    w.timer();
     let waiting: Vec<usize> = threads.iter().copied().filter(|&slot| !w.node.thread(slot).is_ready()).collect();
     for slot in [waiting[0], waiting[5]] {
         let endpoint = w.endpoint(slot).0 as u64;
@@ -178,4 +177,30 @@ fn a_walk_goes_on_behind_a_waiter_that_has_left_meanwhile() {
     w.make_current(waker);
     assert_eq!(w.result(waker), Ok(threads.len() as u64 - 2));
     assert!(waiting.iter().all(|&slot| w.node.thread(slot).is_ready() || w.endpoint(slot).0 == 0));
+}
+
+#[test]
+fn sunk_threads_are_raised_a_few_at_a_time_and_all_in_the_end() {
+    let (mut w, threads) = program();
+    let rs = w.endpoint(RS).0 as u64;
+    w.kernel_call(RS, KernelCall::Schedule, &[rs, 0, 0]).expect("better than all threads");
+    for &slot in &threads {
+        start(&mut w, slot);
+    }
+    w.receive(RS, Endpoint::ANY);
+    let mut runs = vec![0; SLOTS];
+    for _ in 0..3 * THREADS {
+        w.m.now += 10_000_000;
+        w.timer();
+        if let Next::Run(slot) = w.next() {
+            runs[slot] += 1;
+        }
+    }
+    assert!(threads.iter().all(|&slot| runs[slot] > 0), "everybody has run");
+    w.m.now += 1 << 32;
+    let mut turns = 1;
+    while w.timer_once() {
+        turns += 1;
+    }
+    assert!((SLOTS / 64..=SLOTS).contains(&turns), "{turns} turns");
 }

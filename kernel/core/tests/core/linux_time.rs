@@ -52,7 +52,7 @@ fn call(w: &mut World, slot: usize, number: u32, words: [u64; 3]) -> Result<u64,
 /// Lets the clock say this, and the timer come.
 fn at(w: &mut World, now_ns: u64) {
     w.m.now = now_ns;
-    w.node.timer(&mut w.m);
+    w.timer();
 }
 
 #[test]

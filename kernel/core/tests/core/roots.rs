@@ -160,7 +160,7 @@ const SECOND: u64 = 1_000_000_000;
 fn wait(w: &mut World, count: u32) {
     for _ in 0..count {
         w.m.now += SECOND;
-        w.node.timer(&mut w.m);
+        w.timer();
         w.next();
     }
 }

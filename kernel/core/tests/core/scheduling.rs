@@ -26,7 +26,7 @@ fn quiet() -> World {
 fn run_for(w: &mut World, time_ns: u64) -> Next {
     w.m.now += time_ns;
     if w.m.armed.is_some_and(|deadline| deadline <= w.m.now) {
-        w.node.timer(&mut w.m);
+        w.timer();
     }
     w.next()
 }
@@ -152,7 +152,7 @@ fn with_nobody_ready_the_node_idles_until_an_interrupt() {
     w.kernel_call(C, KernelCall::SetAlarm, &[7 * MS]).expect("set");
     assert_eq!(w.receive(C, Endpoint::ANY), Next::Idle);
     w.m.now = 7 * MS;
-    w.node.timer(&mut w.m);
+    w.timer();
     assert_eq!(w.next(), Next::Run(C));
 }
 

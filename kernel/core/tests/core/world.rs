@@ -185,6 +185,18 @@ impl World {
         Next::Run(to)
     }
 
+    /// The timer comes. Returns true when it is armed for now again.
+    pub fn timer_once(&mut self) -> bool {
+        self.m.armed = None;
+        self.node.timer(&mut self.m);
+        self.m.armed.is_some_and(|deadline| deadline <= self.m.now)
+    }
+
+    /// The timer comes, and again while it is armed for now.
+    pub fn timer(&mut self) {
+        while self.timer_once() {}
+    }
+
     /// A kernel call that finishes at once.
     pub fn kernel_call(&mut self, slot: usize, call: KernelCall, arguments: &[u64]) -> Result<u64, Errno> {
         self.begin_kernel_call(slot, call, arguments);
