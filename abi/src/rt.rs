@@ -20,7 +20,8 @@ pub mod call {
     /// `(id)`: increments a semaphore. `BADSEM`; `EPERM`: the caller does not own the mutex. One that was allocated with value 0 is locked
     /// and has no owner until its first increment, which anybody may make.
     pub const SEMUP: u64 = 0x1201;
-    /// `()`: the caller becomes real-time, with the attributes set before; its memory becomes resident. `BADPTYPE`, `BADPRTY` (no
+    /// `()`: the caller becomes real-time, with the attributes set before; its memory becomes resident, its stack down to its limit or 1 MiB,
+    /// and stays so when another thread of its program forks. `BADPTYPE`, `BADPRTY` (no
     /// attributes), `NOVTIMER`, `NOMSGQ`, `ENOMEM`.
     pub const SET2RT: u64 = 0x1202;
     /// `()`: the caller becomes an ordinary process again. As at its end, the messages it has sent that wait still are deleted.

@@ -90,7 +90,7 @@ impl Simulation {
         Ok(enough)
     }
 
-    fn mapping(&self, process: Endpoint, address: u64) -> Option<(Frame, u64)> {
+    pub fn mapping(&self, process: Endpoint, address: u64) -> Option<(Frame, u64)> {
         self.tables.get(self.threads.get(&process)?)?.get(&(address / PAGE_BYTES)).copied()
     }
 

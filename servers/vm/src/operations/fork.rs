@@ -1,5 +1,5 @@
 //! Fork: a second space with the same content. Nothing is copied but bookkeeping: both sides lose the right to write, and
-//! the first write pays (`fault`).
+//! the first write pays (`fault`). The fork of a space in which a thread is real-time is copied at once, and loses nothing.
 
 use crate::memory::Memory;
 use crate::memory::kernel::Kernel;
@@ -23,12 +23,11 @@ impl AddressSpace {
     }
 
     fn copy_to<K: Kernel>(&self, memory: &mut Memory<K>, child: &mut AddressSpace) -> Result<(), Errno> {
-        let mut page = 0;
-        while let Some((first, end)) = self.pages.stretch(page, u64::MAX) {
-            memory.copy(self.id, child.id, first, end - first)?;
-            page = end;
+        if self.is_resident {
+            self.copy_pages_to(memory, child)?;
+        } else {
+            self.share_pages_with(memory, child)?;
         }
-        self.pages.owned().for_each(|(_, frame)| memory.frames.share(frame));
         for region in self.regions.iter() {
             if let Backing::Object(id, _) = region.backing {
                 memory.objects.map(id, region.pages());
@@ -38,11 +37,32 @@ impl AddressSpace {
             id: child.id,
             users: 1,
             regions: self.regions.clone(),
-            pages: self.pages.clone(),
+            pages: core::mem::take(&mut child.pages),
             is_service: false,
+            is_resident: false,
             ..*self
         };
         child.obey_fork_advice(memory)
+    }
+
+    fn share_pages_with<K: Kernel>(&self, memory: &mut Memory<K>, child: &mut AddressSpace) -> Result<(), Errno> {
+        let mut page = 0;
+        while let Some((first, end)) = self.pages.stretch(page, u64::MAX) {
+            memory.copy(self.id, child.id, first, end - first)?;
+            page = end;
+        }
+        self.pages.owned().for_each(|(_, frame)| memory.frames.share(frame));
+        child.pages = self.pages.clone();
+        Ok(())
+    }
+
+    /// Gives the child frames of its own; faults map them. What objects show is found there.
+    fn copy_pages_to<K: Kernel>(&self, memory: &mut Memory<K>, child: &mut AddressSpace) -> Result<(), Errno> {
+        for (page, frame) in self.pages.owned() {
+            let copy = memory.take_copy(frame, self.floor(memory))?;
+            child.pages.own(page, copy);
+        }
+        Ok(())
     }
 
     /// Forgets what the parent has asked not to copy.

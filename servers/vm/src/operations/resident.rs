@@ -8,18 +8,21 @@ use crate::space::region::{Backing, Rights};
 use abi::{Errno, layout::PAGE_BYTES};
 use alloc::vec::Vec;
 
-/// How far below the stack pointer the stack is to be there.
-const STACK_BYTES: u64 = 64 * 1024;
+/// Limit of a stack that is resident. One that may grow further faults there.
+const STACK_BYTES: u64 = 1 << 20;
 
 impl AddressSpace {
-    /// Fills every page, for writing where that is allowed: nothing is left to copy. `stack`: the stack pointer, 0 for none.
+    /// Fills every page, for writing where that is allowed: nothing is left to copy. The stack with the stack pointer `stack` grows as far
+    /// as its limit, or `STACK_BYTES`, allows.
     ///
     /// # Errors
     /// `ENOMEM`. What is filled stays.
     pub fn make_resident<K: Kernel>(&mut self, memory: &mut Memory<K>, stack: u64) -> Result<(), Errno> {
-        if stack > STACK_BYTES {
-            // A stack that may not grow so far is as long as it gets.
-            let _ = self.fault(memory, stack - STACK_BYTES, Access::data(true));
+        self.is_resident = true;
+        if let Some(region) = self.regions.find(stack).filter(|region| region.grows_down) {
+            let bytes = self.stack_bytes.min(STACK_BYTES) / PAGE_BYTES * PAGE_BYTES;
+            // Where another region is in its way it stays as it is.
+            let _ = self.fault(memory, region.end.saturating_sub(bytes), Access::data(true));
         }
         let regions: Vec<_> = self.regions.iter().copied().collect();
         for region in regions.iter().filter(|region| region.rights != Rights::NONE && region.backing != Backing::Device)

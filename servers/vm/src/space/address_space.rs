@@ -41,6 +41,8 @@ pub struct AddressSpace {
     pub expected: (u64, u32),
     /// It belongs to a service.
     pub is_service: bool,
+    /// One of its threads became real-time: its pages stay writable when it is forked.
+    pub is_resident: bool,
 }
 
 impl AddressSpace {
@@ -56,6 +58,7 @@ impl AddressSpace {
             stack_bytes: STACK_BYTES,
             expected: (0, 0),
             is_service: false,
+            is_resident: false,
         })
     }
 

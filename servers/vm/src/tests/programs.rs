@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::simulation::Touch;
-use abi::{Errno, linux::nr};
+use abi::{Errno, kernel, layout::map, linux::nr};
 use elf::{HEAD_BYTES, Kind, Program};
 
 type ExecResults = (u64, u64, u64, u64, u64, u64);
@@ -202,5 +202,61 @@ fn the_hog_meets_the_end_of_memory_before_its_neighbour() {
     assert_eq!(server.store(p, big + 3999 * P, 1), Err(Errno::ENOMEM));
     let small = server.call(program(1), nr::MMAP, [0, 10 * P, READ | WRITE, flags, 0, 0]).expect("memory");
     (0..10).for_each(|page| server.store(program(1), small + page * P, 1).expect("kept for the small"));
+    invariants::check(&server);
+}
+
+/// A program whose memory is resident, with its stack pointer in its stack.
+fn resident(stack_bytes: u64) -> (Server<Simulation>, Endpoint, u64) {
+    let (mut server, p) = with_program(4000);
+    let image = files::image(&mut server, 9, linker());
+    let request = vm::Exec { process: p, image, interpreter: 0, stack_bytes, seed: 0 };
+    let reply = server.ask(slot::PM, request.message());
+    let (.., stack_end) = vm::Exec::results(&reply).expect("a real program");
+    server.store(p, stack_end - 8, 1).expect("the first page of the stack");
+    make_resident(&mut server, p, stack_end - 8).expect("enough memory");
+    (server, p, stack_end)
+}
+
+fn make_resident(server: &mut Server<Simulation>, p: Endpoint, stack: u64) -> Result<(), Errno> {
+    server.ask(p.slot(), kernel::Resident { stack }.message()).result().map(drop)
+}
+
+/// Returns true when the kernel maps the page for writing, so that a write does not fault.
+fn is_writable(server: &Server<Simulation>, p: Endpoint, address: u64) -> bool {
+    server.memory.kernel.mapping(p, address).is_some_and(|(_, flags)| flags & map::WRITE != 0)
+}
+
+#[test]
+fn a_resident_stack_does_not_fault_down_to_its_limit() {
+    for (limit, resident_bytes) in [(300 << 10, 300 << 10), (8 << 20, 1 << 20)] {
+        let (server, p, end) = resident(limit);
+        assert!((1..=resident_bytes / P).all(|page| is_writable(&server, p, end - page * P)), "{limit}");
+        assert!(!is_writable(&server, p, end - resident_bytes - P));
+        invariants::check(&server);
+    }
+}
+
+#[test]
+fn the_fork_of_a_resident_program_takes_nothing_from_it() {
+    let (mut server, p, end) = resident(64 << 10);
+    let child = program(1);
+    fork(&mut server, p, child).expect("enough memory");
+    assert!((1..=16).all(|page| is_writable(&server, p, end - page * P)), "it never faults");
+    server.store(p, end - 8, 2).expect("its own");
+    assert_eq!((server.load(child, end - 8), server.load(p, end - 8)), (Ok(1), Ok(2)));
+    server.store(child, end - 8, 3).expect("the child's own");
+    assert_eq!(server.load(p, end - 8), Ok(2));
+    invariants::check(&server);
+    exit(&mut server, child).expect("known");
+    exit(&mut server, p).expect("known");
+    invariants::check(&server);
+}
+
+#[test]
+fn the_fork_of_a_resident_program_that_is_too_large_takes_nothing_either() {
+    let (mut server, p, end) = resident(1 << 20);
+    let mut children = 1..;
+    while fork(&mut server, p, program(children.next().expect("endless"))).is_ok() {}
+    assert!((1..=256).all(|page| is_writable(&server, p, end - page * P)));
     invariants::check(&server);
 }
