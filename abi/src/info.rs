@@ -54,6 +54,8 @@ pub struct ThreadInfo {
     pub ip: u64,
     /// Stack pointer.
     pub sp: u64,
+    /// Number of the messages, kernel calls and ports that the kernel has refused it.
+    pub denials: u64,
 }
 
 /// The kernel as a whole.

@@ -114,4 +114,6 @@ pub struct ServiceRecord {
     pub ended_ns: u64,
     /// Monotonic time at which the present incarnation reported ready; 0: not yet.
     pub ready_ns: u64,
+    /// What the kernel has refused the present incarnation: messages, kernel calls, ports.
+    pub denials: u64,
 }

@@ -35,6 +35,7 @@ fn attend<M: Machine>(kernel: &mut Kernel, m: &mut M, slot: usize) {
         attention::ASK_AGAIN => message::primitive(node, m, SENDREC),
         attention::HAL_AGAIN => port_ways::hal_trap(node, m),
         attention::STORE => in_memory::store_arrived(node, m, slot),
+        attention::DENIED => port_ways::deny_message(node, m, slot),
         _ => report::report_interrupted(node, m, slot),
     }
 }

@@ -51,10 +51,11 @@ impl Answers {
         own
     }
 
-    /// Sends all replies. Asynchronous clients receive theirs soon, the others are waiting. A client that has died needs none.
+    /// Sends all replies. Asynchronous clients receive theirs soon, the others are waiting. A client that has died needs none; a reply
+    /// that is denied is logged by the kernel.
     pub(crate) fn send(&mut self) {
         for (to, answer) in self.given.drain(..) {
-            let _ = server::denied::note(to, ipc::send(to, &answer));
+            let _ = ipc::send(to, &answer);
         }
     }
 

@@ -17,7 +17,6 @@
 extern crate alloc;
 
 mod admission;
-pub mod denied;
 mod inbox;
 pub mod names;
 mod peers;

@@ -1,7 +1,7 @@
 //! The receive loop of servers that answer each request before they receive the next.
 
 use crate::{Inbox, SyncStep};
-use crate::{admission, denied, recent, update};
+use crate::{admission, recent, update};
 use abi::endpoint::slot;
 use abi::kernel::Notify;
 use abi::{Endpoint, Message};
@@ -91,12 +91,12 @@ pub(crate) fn answer_heartbeat(from: Endpoint) {
     }
 }
 
-/// Sends the reply and receives the next message. A client that has died meanwhile gets none.
+/// Sends the reply and receives the next message. A client that has died meanwhile gets none; a reply that is denied is logged by the kernel.
 fn hand_over(request: &Message, reply: &Message, inbox: &Inbox) -> Message {
     let to = request.source;
     let asynchronous = crate::is_asynchronous(request);
     if !inbox.is_empty() {
-        let _ = denied::note(to, if asynchronous { ipc::send(to, reply) } else { ipc::send_nonblocking(to, reply) });
+        let _ = if asynchronous { ipc::send(to, reply) } else { ipc::send_nonblocking(to, reply) };
         return inbox.receive();
     }
     let received = if asynchronous {
@@ -104,7 +104,7 @@ fn hand_over(request: &Message, reply: &Message, inbox: &Inbox) -> Message {
     } else {
         ipc::reply_receive(to, reply, Endpoint::ANY)
     };
-    match denied::note(to, received) {
+    match received {
         Ok(message) => inbox.note(message),
         Err(_) => inbox.receive(),
     }

@@ -1,6 +1,7 @@
 //! The system call `linux::SERVICE`: what people ask of rs.
 
 use crate::launch::Launcher;
+use crate::record::Record;
 use crate::reports::Report;
 use crate::supervisor::Supervisor;
 use crate::update::Program;
@@ -32,11 +33,11 @@ pub fn control(supervisor: &mut Supervisor<Launcher>, request: &Message) -> Resu
     match operation {
         service_call::LIST => {
             let now_ns = sys::time::now_ns();
-            let records: Vec<ServiceRecord> = supervisor.records().iter().map(|one| one.describe(now_ns)).collect();
+            let records: Vec<ServiceRecord> = supervisor.records().iter().map(|one| describe(one, now_ns)).collect();
             give_records(request.source, address, bytes, &records)
         }
         service_call::STATUS => {
-            let record = supervisor.records()[supervisor.named(name)?].describe(sys::time::now_ns());
+            let record = describe(&supervisor.records()[supervisor.named(name)?], sys::time::now_ns());
             give_records(request.source, address, bytes, &[record])
         }
         service_call::KILL => match supervisor.kill(name) {
@@ -69,6 +70,13 @@ pub fn control(supervisor: &mut Supervisor<Launcher>, request: &Message) -> Resu
         }),
         _ => Err(Errno::EINVAL),
     }
+}
+
+/// What rs knows of a service, and the kernel of its incarnation.
+fn describe(record: &Record, now_ns: u64) -> ServiceRecord {
+    let known = record.describe(now_ns);
+    let thread = sys::info::thread(known.endpoint.slot()).ok().filter(|thread| thread.endpoint == known.endpoint);
+    ServiceRecord { denials: thread.map_or(0, |thread| thread.denials), ..known }
 }
 
 /// Writes the report that a `REPORT` call asks for. `None`: there is none yet.

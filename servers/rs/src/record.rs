@@ -238,6 +238,7 @@ impl Record {
             retry_ms: self.retry_ns.map_or(0, |at| at.saturating_sub(now_ns).div_ceil(NS_PER_MS) as u32),
             ended_ns: self.ended_ns,
             ready_ns: self.ready_ns,
+            denials: 0,
         }
     }
 }

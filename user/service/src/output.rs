@@ -85,6 +85,7 @@ pub fn details(out: &mut impl Write, record: &ServiceRecord, now_ns: u64) -> fmt
     }
     writeln!(out, "restarts: {}", record.restarts)?;
     writeln!(out, "missed heartbeats: {}", record.missed)?;
+    writeln!(out, "denials: {}", record.denials)?;
     if let Some(up_s) = up_s(record, now_ns) {
         writeln!(out, "up: {up_s}s")?;
     }

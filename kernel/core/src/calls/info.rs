@@ -80,6 +80,7 @@ fn thread_info<M: Machine>(node: &mut Node, m: &mut M, index: u64) -> Result<Thr
         name: if thread.endpoint.is_service() { node.privileges(slot).name } else { Name::default() },
         ip: thread.frame.rip,
         sp: thread.frame.rsp,
+        denials: thread.denials as u64,
     })
 }
 

@@ -35,11 +35,7 @@ pub fn permitted_call<M: Machine>(kernel: &mut Kernel, m: &mut M, call: Option<K
     match call {
         None => Err(Errno::EBADCALL.into()),
         Some(call) if may_call(node, call) => perform(kernel, m, call),
-        Some(KernelCall::DevIo | KernelCall::SDevIo) => {
-            let port = node.threads.running().frame.rdi;
-            Err(port_ways::refuse_call(node, m, port))
-        }
-        Some(_) => Err(Errno::ECALLDENIED.into()),
+        Some(call) => Err(port_ways::refuse_call(node, m, call)),
     }
 }
 

@@ -28,7 +28,9 @@ pub fn primitive<M: Machine>(node: &mut Node, m: &mut M, number: u64) {
         _ => carry_out(node, m, number, peer, label),
     };
     if let Err(error) = result {
-        node.threads[caller].frame.set_result(Err(error));
+        let thread = &mut node.threads[caller];
+        thread.frame.set_result(Err(error));
+        thread.attention |= if error == Errno::ECALLDENIED { attention::DENIED } else { 0 };
     }
 }
 

@@ -31,6 +31,8 @@ pub(crate) mod attention {
     pub const STORE: u8 = 32;
     /// Tell pm with `kernel::Interrupted`.
     pub const INTERRUPT: u8 = 64;
+    /// Its message, which is in the registers, was refused: log that.
+    pub const DENIED: u8 = 128;
 }
 
 /// Where a thread's message is taken from and where the answer goes.

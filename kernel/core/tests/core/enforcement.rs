@@ -4,7 +4,7 @@
 //! entry is `None`: `ports.rs` shows that such a path knows nothing but ports.
 
 use abi::{
-    Endpoint, Errno,
+    Endpoint, Errno, call as primitive,
     call::{BY_MESSAGE, KERNEL_CALL_NAMES, KernelCall, SYSTEM_LABELS, UNRESTRICTED},
     grant::{READ, USED},
     kernel::{Exception, irq},
@@ -246,4 +246,44 @@ fn the_task_itself_cannot_be_impersonated() {
     w.primitive(A, abi::call::SENDREC, w.node.thread(B).endpoint(), SYSTEM_LABELS | KernelCall::DevIo as u32, 0);
     w.receive(B, Endpoint::ANY);
     assert_eq!(w.message(B).source, w.endpoint(A), "the kernel names the sender");
+}
+
+/// The lines of the kernel's log since the last look.
+fn log(w: &mut World) -> String {
+    String::from_utf8(std::mem::take(&mut w.m.console)).expect("text")
+}
+
+#[test]
+fn each_denial_is_logged_with_both_sides_and_counted() {
+    let mut w = world(Trap, Some(Right::Destination));
+    log(&mut w);
+    let (b, denied) = (w.endpoint(B), Err(Errno::ECALLDENIED));
+    for number in [primitive::SEND, primitive::SENDNB, primitive::NOTIFY, primitive::SENDREC] {
+        w.primitive(A, number, b, 1, 0);
+        assert_eq!(w.result(A), denied);
+        let line = log(&mut w);
+        let name = w.node.privileges(A).name;
+        let told =
+            format!("{name}: message to {} (slot {B}) denied: not among its destinations\n", w.node.privileges(B).name);
+        assert_eq!(line, told);
+    }
+    let mut w = world(Trap, Some(Right::CallMask));
+    log(&mut w);
+    for count in 1..=16u32 {
+        assert_eq!(w.kernel_call(A, KernelCall::VirCopy, &[0; 5]), denied);
+        let line = log(&mut w);
+        assert_eq!(line.contains("kernel call VirCopy denied"), count <= 8 || count == 16, "refusal {count}");
+        assert_eq!(line.ends_with("denied, refusal 16\n"), count == 16);
+    }
+}
+
+#[test]
+fn who_waits_for_a_reply_that_is_denied_fails() {
+    let mut w = world(Trap, Some(Right::Destination));
+    let (a, b) = (w.endpoint(A), w.endpoint(B));
+    w.receive(A, Endpoint::ANY);
+    w.sendrec(B, a, 7);
+    w.primitive(A, primitive::SENDNB, b, 7 | 0x8000_0000, 0);
+    w.make_current(B);
+    assert_eq!(w.result(B), Err(Errno::EDEADSRCDST));
 }

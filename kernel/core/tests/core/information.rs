@@ -12,7 +12,7 @@ use kernel_core::Next;
 
 use crate::world::{A, B, BUFFER, C, RS, VM, World, all_rights};
 
-const THREAD_BYTES: u64 = 64;
+const THREAD_BYTES: u64 = 72;
 const KERNEL_BYTES: u64 = 88;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

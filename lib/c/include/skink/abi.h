@@ -1057,8 +1057,10 @@ struct skink_thread_info {
     uint64_t ip;
     /* Stack pointer. */
     uint64_t sp;
+    /* Number of the messages, kernel calls and ports that the kernel has refused it. */
+    uint64_t denials;
 };
-_Static_assert(sizeof(struct skink_thread_info) == 64, "size of skink_thread_info");
+_Static_assert(sizeof(struct skink_thread_info) == 72, "size of skink_thread_info");
 _Static_assert(offsetof(struct skink_thread_info, endpoint) == 0, "skink_thread_info.endpoint");
 _Static_assert(offsetof(struct skink_thread_info, state) == 4, "skink_thread_info.state");
 _Static_assert(offsetof(struct skink_thread_info, blocked_on) == 8, "skink_thread_info.blocked_on");
@@ -1068,6 +1070,7 @@ _Static_assert(offsetof(struct skink_thread_info, messages) == 24, "skink_thread
 _Static_assert(offsetof(struct skink_thread_info, name) == 32, "skink_thread_info.name");
 _Static_assert(offsetof(struct skink_thread_info, ip) == 48, "skink_thread_info.ip");
 _Static_assert(offsetof(struct skink_thread_info, sp) == 56, "skink_thread_info.sp");
+_Static_assert(offsetof(struct skink_thread_info, denials) == 64, "skink_thread_info.denials");
 
 /* The kernel as a whole. */
 struct skink_kernel_info {
@@ -1767,8 +1770,10 @@ struct skink_service_record {
     uint64_t ended_ns;
     /* Monotonic time at which the present incarnation reported ready; 0: not yet. */
     uint64_t ready_ns;
+    /* What the kernel has refused the present incarnation: messages, kernel calls, ports. */
+    uint64_t denials;
 };
-_Static_assert(sizeof(struct skink_service_record) == 72, "size of skink_service_record");
+_Static_assert(sizeof(struct skink_service_record) == 80, "size of skink_service_record");
 _Static_assert(offsetof(struct skink_service_record, name) == 0, "skink_service_record.name");
 _Static_assert(offsetof(struct skink_service_record, endpoint) == 16, "skink_service_record.endpoint");
 _Static_assert(offsetof(struct skink_service_record, state) == 20, "skink_service_record.state");
@@ -1780,6 +1785,7 @@ _Static_assert(offsetof(struct skink_service_record, reason) == 48, "skink_servi
 _Static_assert(offsetof(struct skink_service_record, retry_ms) == 52, "skink_service_record.retry_ms");
 _Static_assert(offsetof(struct skink_service_record, ended_ns) == 56, "skink_service_record.ended_ns");
 _Static_assert(offsetof(struct skink_service_record, ready_ns) == 64, "skink_service_record.ready_ns");
+_Static_assert(offsetof(struct skink_service_record, denials) == 72, "skink_service_record.denials");
 
 /* Start, supervision and restart of services. Services report to rs, ds fetches the changes; programs use the routed system call
  * linux::SERVICE (see service_call). */
@@ -1841,8 +1847,8 @@ struct skink_rs_fail_allocation {
  * owner until its first increment, which anybody may make. */
 #define SKINK_RT_CALL_SEMUP 0x1201ull
 
-/* (): the caller becomes real-time, with the attributes set before; its memory becomes resident. BADPTYPE, BADPRTY (no attributes),
- * NOVTIMER, NOMSGQ, ENOMEM. */
+/* (): the caller becomes real-time, with the attributes set before; its memory becomes resident, its stack down to its limit or 1 MiB, and
+ * stays so when another thread of its program forks. BADPTYPE, BADPRTY (no attributes), NOVTIMER, NOMSGQ, ENOMEM. */
 #define SKINK_RT_CALL_SET2RT 0x1202ull
 
 /* (): the caller becomes an ordinary process again. As at its end, the messages it has sent that wait still are deleted. */
@@ -2452,6 +2458,10 @@ struct skink_tty_next_event_reply {
 struct skink_tty_session_end {
     uint64_t session;
 };
+
+/* pm, before the machine ends: returns when all output of the terminals has been sent, or after a second: a line that is stopped must not
+ * keep the machine running. */
+#define SKINK_TTY_DRAIN 0x90003u
 
 /* The protocol of vfs: requests of pm and procfs. Programs reach vfs by their Linux calls (list: systems/ *.toml). vfs replies at once; the
  * results of longer operations are events: vfs notifies pm, which fetches them with NextEvent. */

@@ -131,7 +131,7 @@ where
             while let Some(Waiter { message, progress, .. }) = self.waiting.next() {
                 if let Some(reply) = self.attempt(&message, progress) {
                     // vfs receives soon: it waits for no file system. One that has died needs no answer.
-                    let _ = server::denied::note(message.source, ipc::send(message.source, &reply));
+                    let _ = ipc::send(message.source, &reply);
                 }
             }
             if self.drivers.is_none() {

@@ -12,9 +12,11 @@ pub fn call<M: Machine>(_: &mut Node, _: &mut M, _: KernelCall, _: [u64; 4]) -> 
     Err(Errno::EBADCALL.into())
 }
 
-pub fn refuse_call<M: Machine>(_: &mut Node, _: &mut M, _: u64) -> Stop {
+pub fn refuse_call<M: Machine>(_: &mut Node, _: &mut M, _: KernelCall) -> Stop {
     Errno::ECALLDENIED.into()
 }
+
+pub fn deny_message<M: Machine>(_: &mut Node, _: &mut M, _: usize) {}
 
 pub fn emulate_fault<M: Machine>(_: &mut Node, _: &mut M) -> bool {
     false

@@ -323,7 +323,6 @@ fn end_of_work<M: Machine>(mrt: &mut Minix4rt, m: &mut M, number: usize) {
     if process.period != 0 && deadline != 0 {
         let end = since.saturating_add(deadline * mrt.system.tick_tsc);
         let laxity = mrt.system.signed_ns(end, m.ticks());
-        let process = &mut mrt.processes[number];
         process.statistics.minlax = process.statistics.minlax.min(laxity);
         if !process.is_periodic() {
             mrt.timers.cancel(process.period as usize);

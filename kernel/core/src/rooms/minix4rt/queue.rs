@@ -210,10 +210,8 @@ fn deliver_message(kernel: &mut Kernel, to: u16, entry: &Entry) {
 
 /// Puts a message into the registers of its receiver, which works on it from now on.
 fn take_message(kernel: &mut Kernel, to: u16, entry: &Entry) {
-    let system = &kernel.mrt.system;
-    let process = &mut kernel.mrt.processes[to as usize];
-    process.statistics.msgrcvd += 1;
-    let sent = system.tick_at(entry.sent);
+    kernel.mrt.processes[to as usize].statistics.msgrcvd += 1;
+    let sent = kernel.mrt.system.tick_at(entry.sent);
     let sender = &kernel.mrt.processes[entry.sender as usize];
     let (pid, number, deadline) = (sender.pid as u64, sender.thread as u64, sender.attributes.deadline);
     let taken_at = kernel.node.threads.switched_at();
@@ -251,7 +249,6 @@ fn lend_by_queue(kernel: &mut Kernel, number: u16) {
 /// Puts a message into the queue of a process that does not wait for it; the sender of a synchronous one is its client from now on.
 fn enqueue_message(kernel: &mut Kernel, (number, timeout): (u64, i64), to: u16, entry: Entry) -> Result<(), Errno> {
     let sender = entry.sender;
-    let synchronous = number == call::RQST || number == call::RQRCV;
     if number == call::RQST && timeout == NOWAIT {
         return Err(error(rt::error::E_TRY_AGAIN));
     }
@@ -261,7 +258,9 @@ fn enqueue_message(kernel: &mut Kernel, (number, timeout): (u64, i64), to: u16, 
     }
     let (client, server) = (kernel.mrt.processes[sender as usize].thread, process.thread);
     let place = kernel.mrt.messages.take().ok_or(error(rt::error::E_MRT_NOMQENT))?;
-    if synchronous && let Err(refusal) = decide(kernel, |rt, effects| rt.await_answer(client, server, effects)) {
+    if is_synchronous(&entry)
+        && let Err(refusal) = decide(kernel, |rt, effects| rt.await_answer(client, server, effects))
+    {
         kernel.mrt.messages.give_back(place);
         return Err(refusal.into());
     }

@@ -1,13 +1,14 @@
-//! Port accesses that are refused: one line in the kernel's log, and the end of the driver if its policy says so.
+//! What the kernel refuses a service, ports, kernel calls and messages: one line in the kernel's log, and the end of a driver whose policy
+//! for ports says so.
 //!
-//! A driver that tries again and again cannot flood the log: of one incarnation the first eight refusals are logged, and from then on each
-//! whose number is a power of two. Neighbours: `ports`, `hal`, `emulate` (refuse), `call` (ends the call).
+//! A service that tries again and again cannot flood the log: of one incarnation the first eight refusals are logged, and from then on each
+//! whose number is a power of two; all are counted. Neighbours: `ports`, `hal`, `emulate`, `calls`, `ipc` (refuse).
 
-use crate::{Machine, Node, stop::Stop};
+use crate::{Machine, Node, ipc::message, stop::Stop, thread::state::BlockedOn};
 
 use core::fmt::{Arguments, Write};
 
-use abi::{Errno, privilege::KILL_ON_DENIAL};
+use abi::{Errno, Name, endpoint::SERVICE_SLOTS, privilege::KILL_ON_DENIAL};
 
 /// Refusals of one incarnation that are all logged.
 const LOGGED: u32 = 8;
@@ -51,6 +52,18 @@ pub fn deny<M: Machine>(node: &mut Node, m: &mut M, path: Path, port: u64) -> St
     log_denial(node, m, format_args!("port {port:#x} denied ({})", path.name()));
     let kills = node.privileges(node.caller()).flags & KILL_ON_DENIAL != 0;
     if kills { Stop::Exception(port) } else { Errno::ECALLDENIED.into() }
+}
+
+/// The message in the registers of the thread in this slot has been refused. A thread that waits for it as the reply would do so for
+/// ever: its wait fails.
+pub fn deny_message<M: Machine>(node: &mut Node, m: &mut M, slot: usize) {
+    let to = node.threads[slot].frame.endpoint().slot();
+    let name = if to < SERVICE_SLOTS { node.privileges(to).name } else { Name::default() };
+    log_denial(node, m, format_args!("message to {name} (slot {to}) denied: not among its destinations"));
+    let awaits_it = Some(BlockedOn::Answer(node.threads[slot].endpoint));
+    if node.threads.get(to).is_some_and(|thread| thread.state.blocked_on() == awaits_it) {
+        message::fail_wait(node, m, to);
+    }
 }
 
 /// Logs a refusal, unless there have been too many. Programs have no ports and leave no line.

@@ -13,9 +13,10 @@ mod ports;
 mod system_task;
 
 use crate::{Machine, Node, stop::Stop};
-use abi::{call::KernelCall, privilege::Privileges, privilege::way};
+use abi::{Errno, call::KernelCall, privilege::Privileges, privilege::way};
 
 pub use {
+    denial::deny_message,
     emulate::{emulate_fault, emulates_ports},
     hal::hal_trap,
     ports::reaches_port,
@@ -37,7 +38,13 @@ pub fn call<M: Machine>(node: &mut Node, m: &mut M, call: KernelCall, words: [u6
     }
 }
 
-/// Refuses a call for this port that the caller may not make at all.
-pub fn refuse_call<M: Machine>(node: &mut Node, m: &mut M, port: u64) -> Stop {
-    denial::deny(node, m, denial::call_path(node), port)
+/// Refuses a call that the caller may not make at all.
+#[cold]
+pub fn refuse_call<M: Machine>(node: &mut Node, m: &mut M, call: KernelCall) -> Stop {
+    if matches!(call, KernelCall::DevIo | KernelCall::SDevIo) {
+        let port = node.threads.running().frame.rdi;
+        return denial::deny(node, m, denial::call_path(node), port);
+    }
+    denial::log_denial(node, m, format_args!("kernel call {call:?} denied"));
+    Errno::ECALLDENIED.into()
 }
