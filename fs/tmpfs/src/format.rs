@@ -35,8 +35,8 @@ impl Plan {
     /// Computes the layout for at least `content` bytes of content, limited to one group.
     pub fn new(content: u64) -> Plan {
         let wanted = content.div_ceil(BLOCK as u64).clamp(1, MAX_BLOCKS as u64) as usize;
-        // One inode for 32 KiB of content, but enough for many small files.
-        let inodes = (wanted / 8).max(64).next_multiple_of(INODES_PER_BLOCK);
+        // One inode for each block, so that files of any size fill it; an inode takes memory only when it is used.
+        let inodes = wanted.clamp(64, MAX_BLOCKS).next_multiple_of(INODES_PER_BLOCK);
         let plan = Plan { blocks: 0, inodes };
         // One more for the root directory.
         Plan { blocks: (wanted + plan.first_free()).min(MAX_BLOCKS), ..plan }

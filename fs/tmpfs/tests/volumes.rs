@@ -122,6 +122,25 @@ fn when_it_is_full_writes_fail_and_what_is_there_stays() {
 }
 
 #[test]
+fn small_files_fill_it_as_one_large_file_does() {
+    let mut volume = new_volume(words(), 1 << 20);
+    let root = volume.root();
+    let mut files = 0;
+    let error = loop {
+        let name = format!("small{files}");
+        let made = volume.make_node(root, name.as_bytes(), S_IFREG | 0o600, 0, Caller::default());
+        match made.and_then(|node| volume.write(node, 0, 4096, &mut Pattern, Caller::default())) {
+            Ok(_) => files += 1,
+            Err(error) => break error,
+        }
+        volume.settle().unwrap();
+    };
+    assert_eq!(error, Errno::ENOSPC);
+    // Less what their names take.
+    assert!(files > 240, "{files} files of 4 KiB in 1 MiB");
+}
+
+#[test]
 fn a_successor_finds_everything() {
     let words = words();
     let mut first = new_volume(words, 1 << 20);
