@@ -5,8 +5,9 @@ run() {
     su nobody -s /bin/sh -c "exec setsid storm $*" >/tmp/storm &
     until grep . /tmp/storm; do sleep 0.1; done
     [ "$(echo root | cat)" = root ] && echo the shell answers
-    killall -9 storm
+    killall -9 storm 2>/dev/null
     wait
+    rm /tmp/storm
 }
 run signals 200
 run timers 8
