@@ -38,6 +38,8 @@ protocol! {
     DescriptorPath = 12 { process: Endpoint, what: i64, grant: GrantId, bytes: u64 }
     /// procfs: copies the open descriptors of a process from `first` on into the grant, as u32 array. Word 0 of the reply: bytes copied.
     Descriptors = 13 { process: Endpoint, first: u64, grant: GrantId, bytes: u64 }
+    /// The event `EVENT_MASK_END` of a thread has been handled: its call returns.
+    Unmasked = 14 { process: Endpoint }
 }
 
 /// `Fork`: the descriptor table is shared (CLONE_FILES).
@@ -54,6 +56,11 @@ pub const EVENT_SYNCED: u64 = 3;
 /// Event: a message has arrived in a queue for which a process requested a signal (mq_notify(3)): a = pid (low half) and signal, b = value
 /// for the handler, c = pid (low half) and user of the sender.
 pub const EVENT_MESSAGE: u64 = 4;
+
+/// Event: the call of this thread (pselect6, ppoll) waits with the signal mask a in force in place of the thread's own.
+pub const EVENT_MASK: u64 = 5;
+/// Event: that wait is over. Unless a signal is to be delivered, which restores the mask itself, pm restores it; then it sends `Unmasked`.
+pub const EVENT_MASK_END: u64 = 6;
 
 /// `EVENT_EXEC`: it is a script: `ExecText` has interpreter, argument and path; the image is the interpreter's.
 pub const EXEC_SCRIPT: u64 = 1;

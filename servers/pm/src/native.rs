@@ -185,6 +185,10 @@ impl System for Native {
         ask(Endpoint::VFS, &vfs::Cancel { process, error: error.0 }.message()).map(drop)
     }
 
+    fn vfs_unmasked(&mut self, process: Endpoint) {
+        tell(Endpoint::VFS, &vfs::Unmasked { process }.message());
+    }
+
     fn vfs_set_ids(&mut self, process: Endpoint, effective: u64, real: u64, groups: &[u32]) {
         let count = groups.len() as u64;
         let request = |grant| vfs::SetIds { process, effective, real, grant, groups: count }.message();

@@ -130,6 +130,9 @@ pub trait System {
     fn vfs_exec_text(&mut self, thread: Endpoint, buffer: &mut [u8]) -> Result<usize, Errno>;
     /// `vfs::Cancel`. `ENOENT`: vfs has no call of this thread.
     fn vfs_cancel(&mut self, thread: Endpoint, error: Errno) -> Result<(), Errno>;
+
+    /// Tells vfs that the mask of a thread is its own again, or will be: its call returns.
+    fn vfs_unmasked(&mut self, thread: Endpoint);
     /// `vfs::SetIds`.
     fn vfs_set_ids(&mut self, thread: Endpoint, effective: u64, real: u64, groups: &[u32]);
     /// `vfs::SetSession`.

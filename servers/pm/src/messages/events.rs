@@ -1,7 +1,7 @@
 //! Notifications: pm's alarm, and events of vfs and tty, which are fetched one by one.
 
 use crate::pm::Pm;
-use crate::state::signal::{SigInfo, Signal};
+use crate::state::signal::{Set, SigInfo, Signal};
 use crate::state::thread::Doing;
 use crate::system::{FileEvent, System};
 use abi::endpoint::slot;
@@ -27,6 +27,8 @@ impl<S: System> Pm<S> {
             match event.kind {
                 vfs::EVENT_EXEC => self.exec_ready(&event),
                 vfs::EVENT_SIGNAL => self.file_signal(&event),
+                vfs::EVENT_MASK => self.mask_call(event.process, Set(event.values[0])),
+                vfs::EVENT_MASK_END => self.unmask_call(event.process),
                 vfs::EVENT_SYNCED => self.synced(),
                 vfs::EVENT_MESSAGE => self.message_signal(&event),
                 _ => {}

@@ -4,17 +4,18 @@ use super::calls::read_set;
 use crate::pm::{Pm, Step};
 use crate::programs::Programs;
 use crate::state::index::ThreadIndex;
-use crate::state::signal::{Disposition, Signal};
+use crate::state::signal::{Disposition, Set, Signal};
 use crate::state::thread::{Doing, SignalWait};
 use crate::state::timers::Key;
 use crate::system::System;
-use abi::Errno;
+use abi::{Endpoint, Errno};
 
 impl<S: System> Programs<S> {
-    fn next_open_signal(&self, t: ThreadIndex) -> Option<Signal> {
+    /// The pending signals of a thread and its process that the thread does not block.
+    fn open_signals(&self, t: ThreadIndex) -> Set {
         let thread = &self.table[t];
         let pending = thread.pending.set().or(self.table[thread.process()].pending.set());
-        pending.without(thread.blocked).next()
+        pending.without(thread.blocked)
     }
 
     fn signal_wait(&mut self, t: ThreadIndex, a: &[u64; 7]) -> Result<SignalWait, Errno> {
@@ -57,7 +58,7 @@ impl<S: System> Pm<S> {
         // A handler, or the end of the process, ends the pause: such signals stay pending until the thread runs.
         while matches!(self.programs.table[t].doing, Doing::Pausing)
             && self.programs.table[p].stopped().is_none()
-            && let Some(signal) = self.programs.next_open_signal(t)
+            && let Some(signal) = self.programs.open_signals(t).next()
         {
             if self.programs.table.disposition(p, signal) == Disposition::Handle {
                 self.poke(t);
@@ -67,6 +68,35 @@ impl<S: System> Pm<S> {
             }
         }
         Step::Later
+    }
+
+    /// A thread waits in vfs with another mask (`pselect6`, `ppoll`). A pending signal that this lets through acts at once.
+    pub fn mask_call(&mut self, endpoint: Endpoint, mask: Set) {
+        let Some(t) = self.programs.table.find(endpoint) else { return };
+        let thread = &mut self.programs.table[t];
+        // A vfs that has restarted reports the same wait once more.
+        thread.restore_mask.get_or_insert(thread.blocked);
+        thread.blocked = mask.without(Signal::KILL.set()).without(Signal::STOP.set());
+        let p = self.programs.table.process_of(t);
+        let mut open = self.programs.open_signals(t);
+        while let Some(signal) = open.next()
+            && self.programs.table.find(endpoint).is_some()
+        {
+            open = open.without(signal.set());
+            let for_thread = self.programs.table[t].pending.set().contains(signal);
+            self.act_on(p, for_thread.then_some(t), signal);
+        }
+    }
+
+    /// That wait is over. A signal that is to be delivered takes the thread's own mask back after its handler; else it is restored here.
+    pub fn unmask_call(&mut self, endpoint: Endpoint) {
+        let Some(t) = self.programs.table.find(endpoint) else { return };
+        if !self.programs.table.has_work(t)
+            && let Some(mask) = self.programs.table[t].restore_mask.take()
+        {
+            self.programs.table[t].blocked = mask;
+        }
+        self.programs.system.vfs_unmasked(endpoint);
     }
 
     /// `rt_sigtimedwait(set, info, timeout, size)`.

@@ -55,6 +55,7 @@ pub enum Told {
     Files { parent: Endpoint, child: Endpoint, pid: u32, flags: u64 },
     FilesEnded(Endpoint),
     Committed(Endpoint),
+    Unmasked(Endpoint),
     Ids { thread: Endpoint, effective: u64, real: u64, groups: Vec<u32> },
     Session { thread: Endpoint, session: u32, group: u32, leader: bool },
     Granted { granter: Endpoint, grant: GrantId },
@@ -347,6 +348,9 @@ impl System for Fake {
         self.enter();
         self.cancelled.push((thread, error));
         if self.thread(thread).state == state::SENDING { Err(Errno::ENOENT) } else { Ok(()) }
+    }
+    fn vfs_unmasked(&mut self, thread: Endpoint) {
+        self.tell(Told::Unmasked(thread));
     }
     fn vfs_set_ids(&mut self, thread: Endpoint, effective: u64, real: u64, groups: &[u32]) {
         self.tell(Told::Ids { thread, effective, real, groups: groups.to_vec() });

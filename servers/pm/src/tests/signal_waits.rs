@@ -1,8 +1,10 @@
 //! `pause`, `rt_sigsuspend` and `rt_sigtimedwait`, and what happens to a thread that waits when a signal is to end its process.
 
+use super::fake::Told;
 use super::{Answer, DONE, MEMORY, SECOND, World, failed};
+use abi::endpoint::slot;
 use abi::linux::nr;
-use abi::{Endpoint, Errno};
+use abi::{Endpoint, Errno, vfs};
 
 const BUFFER: u64 = MEMORY.start + 0x100;
 const INFO: u64 = BUFFER + 0x100;
@@ -376,4 +378,63 @@ fn who_cannot_wake_dies_at_once() {
     assert_eq!(s.world.call(s.child, nr::EXECVE, &[BUFFER, 0, 0]), None);
     s.kill(TERM);
     assert!(!s.world.is_there(s.child));
+}
+
+impl Scene {
+    fn masked_wait(&mut self, mask: u64) {
+        self.world.thread(self.child).blocked_on = Endpoint::current(slot::VFS);
+        self.world.file_event(vfs::EVENT_MASK, self.child, [mask, 0, 0, 0]);
+    }
+
+    fn masked_wait_ends(&mut self) -> bool {
+        self.world.file_event(vfs::EVENT_MASK_END, self.child, [0; 4]);
+        self.world.pm.programs.system.told.last() == Some(&Told::Unmasked(self.child))
+    }
+
+    fn is_cancelled(&mut self) -> bool {
+        self.world.pm.programs.system.cancelled.contains(&(self.child, Errno::ERESTARTSYS))
+    }
+}
+
+#[test]
+fn a_signal_that_the_mask_of_a_wait_in_vfs_lets_through_ends_it() {
+    for pending_before in [true, false] {
+        let mut s = scene(bit(CHLD));
+        s.set_action(CHLD, HANDLER);
+        if pending_before {
+            s.kill(CHLD);
+        }
+        s.masked_wait(0);
+        if !pending_before {
+            assert!(!s.is_cancelled());
+            s.kill(CHLD);
+        }
+        assert!(s.is_cancelled());
+        assert!(s.masked_wait_ends());
+        s.world.report_interrupted(s.child, Some((nr::PSELECT6, Err(Errno::EINTR))));
+        assert!(s.runs_handler_of(CHLD));
+        assert_eq!(s.sigreturn(), EINTR);
+        assert_eq!(s.mask(), bit(CHLD), "its own mask is back");
+    }
+}
+
+#[test]
+fn a_wait_in_vfs_without_signal_leaves_the_mask_as_it_was() {
+    let mut s = scene(bit(USR1));
+    s.masked_wait(bit(USR2) | UNSTOPPABLE);
+    assert_eq!(s.mask(), bit(USR2));
+    s.masked_wait(bit(USR2));
+    assert!(s.masked_wait_ends() && !s.is_cancelled());
+    assert_eq!(s.mask(), bit(USR1));
+    assert!(s.masked_wait_ends(), "an end that comes twice");
+    assert_eq!(s.mask(), bit(USR1));
+}
+
+#[test]
+fn an_ignored_signal_does_not_end_a_wait_in_vfs() {
+    let mut s = scene(bit(CHLD));
+    s.kill(CHLD);
+    s.masked_wait(0);
+    assert!(!s.is_cancelled());
+    assert_eq!(s.pending(), 0);
 }

@@ -156,7 +156,7 @@ impl Base {
         match closed {
             Closed::Pipe { pipe, reads, writes } => pipe.close(self, reads, writes),
             Closed::Device { service, minor } => self.peers.tell(service, chardev::Close { minor }.message()),
-            Closed::Flock { node, number } => node.locks().release_whole(&self.store, node.record(), number),
+            Closed::Flock { node, number } => node.locks().release_file(&self.store, node.record(), number),
         }
     }
 }

@@ -54,6 +54,8 @@ pub struct Caller {
     /// A file system's answer to the first change of the call in progress, if it came before.
     recalled: RefCell<Option<Message>>,
     event: Rc<Event>,
+    /// pm has restored the signal mask after the call's wait.
+    unmasked: Event,
     /// The error a signal ends the call with.
     cancelled: Cell<Option<Errno>>,
     /// `Exit` has come: only handlers that have not ended yet hold this.
@@ -74,6 +76,7 @@ impl Caller {
             note: Cell::new(None),
             recalled: RefCell::default(),
             event: Rc::default(),
+            unmasked: Event::default(),
             cancelled: Cell::new(None),
             gone: Cell::new(false),
         }
@@ -166,6 +169,11 @@ impl Caller {
     /// Fires when the call may go on.
     pub fn event(&self) -> &Rc<Event> {
         &self.event
+    }
+
+    /// Fires when pm has restored the signal mask after the call's wait, or the thread has ended.
+    pub fn unmasked(&self) -> &Event {
+        &self.unmasked
     }
 
     /// The call in progress ends with this error as soon as it would wait.

@@ -62,7 +62,13 @@ pub(super) const CALLS: &[Entry] = &[
         task(stat_target(c.files(), c.process(), c.target_at(0, c.flags(3))?, c.words[2]))
     }),
     call(nr::STATX, |c| {
+        const AT_STATX_SYNC_TYPE: u32 = 0x6000;
+        const STATX_RESERVED: u32 = 0x8000_0000;
         allow(c.flags(2), NOFOLLOW | AT_EMPTY_PATH | AT_STAT_IGNORED)?;
+        allow(c.flags(3), !STATX_RESERVED)?;
+        if c.flags(2) & AT_STATX_SYNC_TYPE == AT_STATX_SYNC_TYPE {
+            return Err(Errno::EINVAL);
+        }
         task(statx_target(c.files(), c.process(), c.target_at(0, c.flags(2))?, c.words[4]))
     }),
     call(nr::STATFS, |c| task(statfs_target(c.files(), c.process(), c.target_here(0, 0)?, c.words[1]))),
@@ -97,6 +103,12 @@ pub(super) const CALLS: &[Entry] = &[
     change(nr::TRUNCATE, All, |c| task(truncate(c.files(), c.process(), c.target_here(0, 0)?, c.words[1]))),
     change(nr::FTRUNCATE, All, |c| task(ftruncate(c.files(), c.process(), c.int(0), c.words[1]))),
     call(nr::FALLOCATE, |c| task(allocate_call(c.files(), c.process(), c.int(0), c.flags(1), c.words[2], c.words[3]))),
+    call(nr::SETXATTR, |_| Err(Errno::EOPNOTSUPP)),
+    call(nr::LSETXATTR, |_| Err(Errno::EOPNOTSUPP)),
+    call(nr::FSETXATTR, |_| Err(Errno::EOPNOTSUPP)),
+    call(nr::REMOVEXATTR, |_| Err(Errno::EOPNOTSUPP)),
+    call(nr::LREMOVEXATTR, |_| Err(Errno::EOPNOTSUPP)),
+    call(nr::FREMOVEXATTR, |_| Err(Errno::EOPNOTSUPP)),
     call(nr::GETXATTR, |_| Err(Errno::EOPNOTSUPP)),
     call(nr::LGETXATTR, |_| Err(Errno::EOPNOTSUPP)),
     call(nr::FGETXATTR, |_| Err(Errno::EOPNOTSUPP)),

@@ -2,9 +2,10 @@
 //!
 //! What a read or write does is up to the object behind the descriptor: see `objects`.
 
-use super::{Entry, call, done, task};
+use super::{Entry, call, call::Call, done, task};
 use crate::{
     base::{Base, Flow},
+    callers::permission::{S_IFBLK, S_IFDIR, S_IFREG},
     files::{stat, vnode::NodeRef},
     mappings::Mappings,
     memory as user,
@@ -18,12 +19,17 @@ use crate::{
     peers::Peers,
     processes::Process,
 };
-use abi::{Errno, fs, linux::nr};
-use alloc::{rc::Rc, vec};
-use sys::grant::{Access, GrantedBuffer, MagicGrant};
+use abi::{Errno, Message, fs, linux::nr};
+use alloc::rc::Rc;
+use sys::{
+    fallible::filled,
+    grant::{Access, GrantedBuffer, MagicGrant},
+};
 
 /// At most so many bytes a request to a file system, so that other requests get in between.
 const CHUNK: u64 = 1 << 20;
+/// The most that an old getdents returns at once, because it goes through memory of vfs.
+const OLD_DIRENTS_BYTES: u64 = 32 * 1024;
 /// Bytes of the buffer that sendfile copies through.
 const SENDFILE_BYTES: usize = 64 * 1024;
 
@@ -39,13 +45,35 @@ pub(super) const CALLS: &[Entry] = &[
     call(nr::SENDFILE, |c| task(sendfile(c.base(), c.process(), c.int(0), c.int(1), c.words[2], c.words[3]))),
     call(nr::GETDENTS64, |c| task(read_directory(c.peers(), c.process(), c.int(0), c.words[1], c.words[2], false))),
     call(nr::GETDENTS, |c| task(read_directory(c.peers(), c.process(), c.int(0), c.words[1], c.words[2], true))),
+    call(nr::PREADV2, |c| read(c.base(), c.process, c.int(0), c.vector(1)?, position_and_flags(c)?)),
+    call(nr::PWRITEV2, |c| write(c.base(), c.process, c.int(0), c.vector(1)?, position_and_flags(c)?)),
+    call(nr::SPLICE, |c| splice(c.process, [c.int(0), c.int(2)])),
+    call(nr::TEE, |c| splice(c.process, [c.int(0), c.int(1)])),
+    call(nr::VMSPLICE, |c| splice(c.process, [c.int(0), c.int(0)])),
     call(nr::FSYNC, |c| sync_file(c.mappings(), c.process, c.int(0))),
     call(nr::FDATASYNC, |c| sync_file(c.mappings(), c.process, c.int(0))),
-    call(nr::SYNCFS, |c| sync_file(c.mappings(), c.process, c.int(0))),
-    call(nr::FADVISE64, |c| advise(c.process, c.int(0))),
-    call(nr::READAHEAD, |c| advise(c.process, c.int(0))),
-    call(nr::SYNC_FILE_RANGE, |c| advise(c.process, c.int(0))),
+    call(nr::SYNCFS, |c| sync_file_system(c.mappings(), c.process, c.int(0))),
+    call(nr::FADVISE64, |c| advise(c.process, c.int(0), c.words[2] as i64, c.flags(3))),
+    call(nr::READAHEAD, |c| read_ahead(c.process, c.int(0))),
+    call(nr::SYNC_FILE_RANGE, sync_range),
 ];
+
+/// The position of preadv2 and pwritev2; -1: the file's own. `EOPNOTSUPP`: flags other than RWF_HIPRI, which is a hint.
+fn position_and_flags(call: &Call) -> Result<Option<u64>, Errno> {
+    const RWF_HIPRI: u32 = 1;
+    if call.flags(5) & !RWF_HIPRI != 0 {
+        return Err(Errno::EOPNOTSUPP);
+    }
+    if call.words[3] == u64::MAX { Ok(None) } else { call.position(3) }
+}
+
+/// splice, tee, vmsplice: `EINVAL`, as of Linux for files that cannot be spliced; programs then read and write.
+fn splice(process: &Process, descriptors: [i32; 2]) -> Result<Flow, Errno> {
+    for descriptor in descriptors {
+        process.file(descriptor)?.usable()?;
+    }
+    Err(Errno::EINVAL)
+}
 
 /// read, readv, and with a position pread64, preadv.
 #[inline]
@@ -91,28 +119,43 @@ async fn read_directory(
         return Err(Errno::ENOENT);
     }
     let service = node.service();
-    let bytes = (bytes as u32 as u64).min(CHUNK);
+    let bytes = (bytes as u32 as u64).min(if old { OLD_DIRENTS_BYTES } else { CHUNK });
     let position = file.position();
     if !old {
         let grant = MagicGrant::new(process.caller.endpoint, address, bytes, service.endpoint(), Access::Write)?;
         let request = fs::GetDents { node: node.number(), grant: grant.id(), position, bytes };
         let reply = peers.ask(service, request.message()).await?;
-        file.set_position(fs::GetDents::results(&reply)?);
-        return Ok(reply.words[0]);
+        let next = fs::GetDents::results(&reply)?;
+        let moved = length_of(&reply, bytes)?;
+        file.set_position(next);
+        return Ok(moved);
     }
-    let room = GrantedBuffer::new(vec![0; bytes as usize], service.endpoint(), Access::Write)?;
+    let room = GrantedBuffer::new(filled(0, bytes as usize)?, service.endpoint(), Access::Write)?;
     let request = fs::GetDents { node: node.number(), grant: room.id(), position, bytes };
     let reply = peers.ask(service, request.message()).await?;
     let mut records = room.take();
-    records.truncate(reply.words[0] as usize);
+    records.truncate(length_of(&reply, bytes)? as usize);
     stat::make_old_dirents(&mut records);
     user::store(process.caller.endpoint, address, &records)?;
     file.set_position(fs::GetDents::results(&reply)?);
     Ok(records.len() as u64)
 }
 
-/// fsync and its relatives.
+/// The length in a file system's reply. `EIO`: it claims more than it was asked for.
+fn length_of(reply: &Message, bytes: u64) -> Result<u64, Errno> {
+    Some(reply.words[0]).filter(|length| *length <= bytes).ok_or(Errno::EIO)
+}
+
+/// fsync and fdatasync. `EINVAL`: nothing that could be written back.
 fn sync_file(mappings: &'static Mappings, process: &Process, descriptor: i32) -> Result<Flow, Errno> {
+    let file = process.file(descriptor)?;
+    file.usable()?;
+    let has_data = file.node().is_some_and(|node| matches!(node.kind(), S_IFREG | S_IFDIR | S_IFBLK));
+    if has_data { sync_file_system(mappings, process, descriptor) } else { Err(Errno::EINVAL) }
+}
+
+/// syncfs: of a file system, at least this file is written back.
+fn sync_file_system(mappings: &'static Mappings, process: &Process, descriptor: i32) -> Result<Flow, Errno> {
     let file = process.file(descriptor)?;
     file.usable()?;
     let node = file.node().cloned().ok_or(Errno::EINVAL)?;
@@ -122,11 +165,38 @@ fn sync_file(mappings: &'static Mappings, process: &Process, descriptor: i32) ->
     })
 }
 
-/// Advice, which changes nothing here.
-fn advise(process: &Process, descriptor: i32) -> Result<Flow, Errno> {
-    match process.file(descriptor)?.object::<PipeEnd>() {
+/// posix_fadvise: advice changes nothing here.
+fn advise(process: &Process, descriptor: i32, bytes: i64, advice: u32) -> Result<Flow, Errno> {
+    const POSIX_FADV_NOREUSE: u32 = 5;
+    let file = process.file(descriptor)?;
+    file.usable()?;
+    match file.object::<PipeEnd>() {
         Some(_) => Err(Errno::ESPIPE),
+        None if bytes < 0 || advice > POSIX_FADV_NOREUSE => Err(Errno::EINVAL),
         None => done(Ok(0)),
+    }
+}
+
+/// readahead: file systems read ahead by themselves.
+fn read_ahead(process: &Process, descriptor: i32) -> Result<Flow, Errno> {
+    let file = process.file(descriptor)?;
+    file.readable()?;
+    let has_data = file.node().is_some_and(|node| matches!(node.kind(), S_IFREG | S_IFBLK));
+    if has_data { done(Ok(0)) } else { Err(Errno::EINVAL) }
+}
+
+/// sync_file_range: the whole file is written back, so that the range is.
+fn sync_range(call: &Call) -> Result<Flow, Errno> {
+    const FLAGS: u32 = 7;
+    let file = call.process.file(call.int(0))?;
+    file.usable()?;
+    let (offset, bytes) = (call.words[1] as i64, call.words[2] as i64);
+    if call.flags(3) & !FLAGS != 0 || offset < 0 || bytes < 0 || offset.checked_add(bytes).is_none() {
+        return Err(Errno::EINVAL);
+    }
+    match file.node().map(|node| node.kind()) {
+        Some(S_IFREG | S_IFBLK | S_IFDIR) => sync_file_system(call.mappings(), call.process, call.int(0)),
+        _ => Err(Errno::ESPIPE),
     }
 }
 

@@ -1,6 +1,12 @@
 //! Calls on descriptors that move no data: close, dup, pipe, lseek, fcntl, ioctl.
 
-use super::{Entry, call, call::Call, done, locks, task};
+use super::{
+    Entry, call,
+    call::Call,
+    done,
+    locks::{self, Owner},
+    task,
+};
 use crate::{
     base::{Base, Flow, closing::Closing},
     memory as user,
@@ -24,6 +30,11 @@ mod fcntl {
     pub const SETLKW: u32 = 7;
     pub const SETOWN: u32 = 8;
     pub const GETOWN: u32 = 9;
+    pub const SETOWN_EX: u32 = 15;
+    pub const GETOWN_EX: u32 = 16;
+    pub const OFD_GETLK: u32 = 36;
+    pub const OFD_SETLK: u32 = 37;
+    pub const OFD_SETLKW: u32 = 38;
     pub const DUPFD_CLOEXEC: u32 = 1030;
     pub const SETPIPE_SZ: u32 = 1031;
     pub const GETPIPE_SZ: u32 = 1032;
@@ -159,13 +170,17 @@ fn control_descriptor(call: &Call) -> Result<Flow, Errno> {
             file.set_flags(file.flags() & !CHANGEABLE | argument as u32 & CHANGEABLE);
             0
         }
-        fcntl::GETLK => return done(locks::get_lock(process, &file, argument)),
-        fcntl::SETLK => return done(locks::set_lock(call.base().store(), process, &table, &file, argument)),
-        fcntl::SETLKW => {
-            let (store, waits) = (call.base().store(), call.lock_waits());
-            return task(locks::wait_lock(store, waits, call.process(), table, file, argument));
+        fcntl::GETLK | fcntl::SETLK | fcntl::SETLKW => return lock(call, file, Owner::table(process), command),
+        fcntl::OFD_GETLK | fcntl::OFD_SETLK | fcntl::OFD_SETLKW => {
+            let owner = Owner::open_file(&file);
+            return lock(call, file, owner, command - fcntl::OFD_GETLK + fcntl::GETLK);
         }
-        fcntl::SETOWN | fcntl::GETOWN => 0,
+        fcntl::SETOWN | fcntl::GETOWN | fcntl::SETOWN_EX => 0,
+        fcntl::GETOWN_EX => {
+            // Nobody is signalled: F_OWNER_PID, pid 0.
+            user::store(process.caller.endpoint, argument, &[1, 0, 0, 0, 0, 0, 0, 0])?;
+            0
+        }
         fcntl::SETPIPE_SZ | fcntl::GETPIPE_SZ => {
             let pipe = &file.object::<PipeEnd>().ok_or(Errno::EBADF)?.pipe;
             match command {
@@ -176,6 +191,16 @@ fn control_descriptor(call: &Call) -> Result<Flow, Errno> {
         _ => return Err(Errno::EINVAL),
     };
     done(Ok(result))
+}
+
+/// The commands of fcntl on record locks, as of `F_GETLK`.
+fn lock(call: &Call, file: Rc<OpenFile>, owner: Owner, command: u32) -> Result<Flow, Errno> {
+    let (store, address) = (call.base().store(), call.words[2]);
+    match command {
+        fcntl::GETLK => done(locks::get_lock(call.process, &file, owner, address)),
+        fcntl::SETLK => done(locks::set_lock(store, call.process, &file, owner, address)),
+        _ => task(locks::wait_lock(store, call.lock_waits(), call.process(), file, owner, address)),
+    }
 }
 
 /// ioctl.

@@ -9,7 +9,7 @@ use crate::{
     keep::Store,
     memory as user,
     objects::OpenFile,
-    processes::{Process, file_table::FileTable},
+    processes::Process,
 };
 use abi::{Errno, linux::nr};
 use alloc::rc::Rc;
@@ -74,36 +74,60 @@ pub(super) const CALLS: &[Entry] = &[call(nr::FLOCK, |c| task(flock(c.store(), c
 fn fetch_request(
     process: &Process,
     file: &OpenFile,
+    owner: Owner,
     address: u64,
 ) -> Result<(NodeRef, Request, [u8; FLOCK_BYTES]), Errno> {
     let node = node_of(file)?;
     let mut bytes = [0; FLOCK_BYTES];
     user::fetch(process.caller.endpoint, address, &mut bytes)?;
+    if owner.is_file && bytes[24..28] != [0; 4] {
+        return Err(Errno::EINVAL);
+    }
     let request = decode(&bytes, file, node.size())?;
     Ok((node, request, bytes))
 }
 
-/// F_GETLK.
-pub(super) fn get_lock(process: &Process, file: &OpenFile, address: u64) -> Result<u64, Errno> {
-    let (node, request, mut bytes) = fetch_request(process, file, address)?;
-    let owner = process.files().number();
+/// Who owns a record lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Owner {
+    number: u64,
+    /// Shown by `F_GETLK`.
+    pid: u32,
+    is_file: bool,
+}
+
+impl Owner {
+    /// The process, by its descriptor table (`F_SETLK`).
+    pub fn table(process: &Process) -> Owner {
+        Owner { number: process.files().number(), pid: process.caller.pid, is_file: false }
+    }
+
+    /// The open file (`F_OFD_SETLK`).
+    pub fn open_file(file: &OpenFile) -> Owner {
+        Owner { number: file.number(), pid: -1i32 as u32, is_file: true }
+    }
+}
+
+/// F_GETLK, F_OFD_GETLK.
+pub(super) fn get_lock(process: &Process, file: &OpenFile, owner: Owner, address: u64) -> Result<u64, Errno> {
+    let (node, request, mut bytes) = fetch_request(process, file, owner, address)?;
     let kind = request.kind.ok_or(Errno::EINVAL)?;
-    let wanted = Lock { owner, pid: process.caller.pid, kind, range: request.range };
+    let wanted = Lock { owner: owner.number, pid: owner.pid, kind, range: request.range };
     encode(node.locks().records.borrow().conflict(&wanted), &mut bytes);
     user::store(process.caller.endpoint, address, &bytes)?;
     Ok(0)
 }
 
-/// F_SETLK.
+/// F_SETLK, F_OFD_SETLK.
 pub(super) fn set_lock(
     store: &Rc<Store>,
     process: &Process,
-    table: &FileTable,
     file: &OpenFile,
+    owner: Owner,
     address: u64,
 ) -> Result<u64, Errno> {
-    let (node, request, _) = fetch_request(process, file, address)?;
-    match try_lock(store, process, table, file, &node, &request)? {
+    let (node, request, _) = fetch_request(process, file, owner, address)?;
+    match try_lock(store, file, owner, &node, &request)? {
         None => Ok(0),
         Some(_) => Err(Errno::EAGAIN),
     }
@@ -112,50 +136,52 @@ pub(super) fn set_lock(
 /// Sets the lock, or returns the owner of a conflicting one.
 fn try_lock(
     store: &Rc<Store>,
-    process: &Process,
-    table: &FileTable,
     file: &OpenFile,
+    owner: Owner,
     node: &NodeRef,
     request: &Request,
 ) -> Result<Option<u64>, Errno> {
     let locks = node.locks();
     locks.check_room(store)?;
     let Some(kind) = request.kind else {
-        locks.release_records(store, node.record(), table.number(), request.range);
+        locks.release_records(store, node.record(), owner.number, request.range);
         return Ok(None);
     };
     match kind {
         Kind::Shared => file.readable()?,
         Kind::Exclusive => file.writable()?,
     }
-    let lock = Lock { owner: table.number(), pid: process.caller.pid, kind, range: request.range };
+    let lock = Lock { owner: owner.number, pid: owner.pid, kind, range: request.range };
     let holder = locks.records.borrow().conflict(&lock).map(|held| held.owner);
     if holder.is_none() {
         locks.records.borrow_mut().set(lock);
         locks.save(store, node.record());
+        if owner.is_file {
+            file.set_locked();
+        }
         // A lock that has become a shared one may let others in.
         locks.released.fire();
     }
     Ok(holder)
 }
 
-/// F_SETLKW.
+/// F_SETLKW, F_OFD_SETLKW.
 pub(super) async fn wait_lock(
     store: &Rc<Store>,
     waits: &Waits,
     process: Rc<Process>,
-    table: Rc<FileTable>,
     file: Rc<OpenFile>,
+    owner: Owner,
     address: u64,
 ) -> Result<u64, Errno> {
-    let (node, request, _) = fetch_request(&process, &file, address)?;
+    let (node, request, _) = fetch_request(&process, &file, owner, address)?;
     let locks = node.locks();
-    while let Some(holder) = try_lock(store, &process, &table, &file, &node, &request)? {
-        waits.begin(table.number(), holder)?;
+    while let Some(holder) = try_lock(store, &file, owner, &node, &request)? {
+        waits.begin(owner.number, holder)?;
         locks.released.add(process.caller.event());
         let waited = process.caller.wait().await;
         locks.released.remove(process.caller.event());
-        waits.end(table.number(), holder);
+        waits.end(owner.number, holder);
         waited?;
     }
     Ok(0)
@@ -188,7 +214,7 @@ async fn flock(store: &Rc<Store>, process: Rc<Process>, descriptor: i32, operati
     locks.check_room(store)?;
     locks.whole.borrow_mut().set(lock);
     locks.save(store, node.record());
-    file.set_flocked();
+    file.set_locked();
     locks.released.fire();
     Ok(0)
 }

@@ -3,9 +3,9 @@
 //! What vfs knows itself (files, pipes, queues) is looked at; devices are asked, each by a request that stays with the device until it is ready
 //! or the call ends. Whatever happens fires the program's event, and the handler looks again.
 
-use super::{Entry, call, task};
+use super::{Entry, call, call::Call, task};
 use crate::{
-    base::Base,
+    base::{Base, Flow},
     events::poll::{self, Interest, POLLERR, POLLHUP, POLLNVAL, Sets},
     keep::records::Note,
     memory as user,
@@ -15,7 +15,7 @@ use crate::{
 };
 use abi::{Errno, linux::nr};
 use alloc::{boxed::Box, rc::Rc, vec::Vec};
-use core::cell::Cell;
+use core::{cell::Cell, future::Future};
 
 /// Most descriptors of one call (RLIMIT_NOFILE).
 const POLL_MAX: u64 = 1024;
@@ -46,14 +46,54 @@ impl Drop for Questions {
 
 pub(super) const CALLS: &[Entry] = &[
     call(nr::POLL, |c| task(poll(c.base(), c.process(), c.words[0], c.flags(1) as u64, c.milliseconds(2)))),
-    call(nr::PPOLL, |c| task(poll(c.base(), c.process(), c.words[0], c.flags(1) as u64, c.timespec(2)?))),
+    call(nr::PPOLL, |c| {
+        let poll = poll(c.base(), c.process(), c.words[0], c.flags(1) as u64, c.timespec(2)?);
+        with_mask(c, signal_mask(c, c.words[3], c.words[4])?, poll)
+    }),
     call(nr::SELECT, |c| {
         task(select(c.base(), c.process(), c.int(0), [1, 2, 3].map(|set| c.words[set]), c.timeval(4)?))
     }),
     call(nr::PSELECT6, |c| {
-        task(select(c.base(), c.process(), c.int(0), [1, 2, 3].map(|set| c.words[set]), c.timespec(4)?))
+        let select = select(c.base(), c.process(), c.int(0), [1, 2, 3].map(|set| c.words[set]), c.timespec(4)?);
+        let [address, bytes] = match c.words[5] {
+            0 => [0, 0],
+            both => user::fetch_words(c.process.caller.endpoint, both)?,
+        };
+        with_mask(c, signal_mask(c, address, bytes)?, select)
     }),
 ];
+
+/// The signal mask of ppoll and pselect6; `None`: the thread's own. `EINVAL`, `EFAULT`.
+fn signal_mask(call: &Call, address: u64, bytes: u64) -> Result<Option<u64>, Errno> {
+    const MASK_BYTES: u64 = 8;
+    match (address, bytes) {
+        (0, _) => Ok(None),
+        (_, MASK_BYTES) => user::fetch_words::<1>(call.process.caller.endpoint, address).map(|[mask]| Some(mask)),
+        _ => Err(Errno::EINVAL),
+    }
+}
+
+/// Waits with another signal mask in force. Before the call returns, pm has restored the thread's own or is about to run a handler. A
+/// signal that the mask lets through ends the call also when nothing was to be waited for.
+fn with_mask(
+    call: &Call,
+    mask: Option<u64>,
+    wait: impl Future<Output = Result<u64, Errno>> + 'static,
+) -> Result<Flow, Errno> {
+    let Some(mask) = mask else { return task(wait) };
+    let (base, process) = (call.base(), call.process());
+    let caller = process.caller.clone();
+    base.notices().mask(caller.endpoint, mask);
+    task(async move {
+        let result = wait.await;
+        base.notices().unmask(caller.endpoint);
+        caller.unmasked().wait().await;
+        match (result, caller.take_cancelled()) {
+            (Ok(0), Some(error)) => Err(no_restart(error)),
+            _ => result,
+        }
+    })
+}
 
 /// poll and ppoll. `deadline_ns`: `None` for ever, 0 not at all.
 async fn poll(

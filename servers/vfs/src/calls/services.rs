@@ -56,6 +56,7 @@ fn pm_request(vfs: &'static Vfs, pm: Endpoint, request: Request) -> Result<u64, 
             let process = processes.get(request.process)?;
             cancel(base, &process, Errno(request.error.saturating_abs()))?;
         }
+        Request::Unmasked(request) => processes.get(request.process)?.caller.unmasked().fire(),
         Request::SetIds(request) => {
             let process = processes.get(request.process)?;
             set_ids(&process, pm, &request)?;
@@ -154,6 +155,7 @@ fn exit(base: &Base, processes: &Processes, endpoint: Endpoint) -> Result<(), Er
 /// Ends the call of a thread in progress, and releases what no other thread shares with it.
 fn end(base: &Base, processes: &Processes, process: &Process) {
     process.caller.set_gone();
+    process.caller.unmasked().fire();
     match process.caller.set_call(Call::None) {
         Call::Pipe(pipe) => drop(pipe.cancel(process.caller.endpoint)),
         Call::Waiting => process.caller.interrupt(Errno::EINTR),

@@ -23,7 +23,7 @@ pub struct Notice {
     pub saved: Option<u16>,
 }
 
-/// Events that pm has not fetched yet. There are at most as many as threads, because each has one call in progress.
+/// Events that pm has not fetched yet. There are at most two of each thread, because it has one call in progress.
 #[derive(Debug, Default)]
 pub struct Notices {
     waiting: RefCell<VecDeque<Notice>>,
@@ -55,6 +55,16 @@ impl Notices {
             saved: Some(place),
             ..Notice::default()
         });
+    }
+
+    /// Has pm put a signal mask in force while the call of a thread waits.
+    pub fn mask(&self, process: Endpoint, mask: u64) {
+        self.put(Notice { kind: vfs::EVENT_MASK, process, a: mask, ..Notice::default() });
+    }
+
+    /// Has pm end that, and send `Unmasked`.
+    pub fn unmask(&self, process: Endpoint) {
+        self.put(Notice { kind: vfs::EVENT_MASK_END, process, ..Notice::default() });
     }
 
     /// Reports the result of an exec.

@@ -54,7 +54,8 @@ impl Range {
     }
 }
 
-/// One lock. Owners of record locks are descriptor tables, of whole-file locks open files; both have numbers of their own.
+/// One lock. Owners of record locks are descriptor tables or, of those of `F_OFD_SETLK`, open files; owners of whole-file locks are open
+/// files. No table has the number of an open file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lock {
     /// Its owner.
@@ -72,12 +73,13 @@ pub struct Lock {
 pub struct Locks(Vec<Lock>);
 
 impl Locks {
-    /// Returns a lock that conflicts with this one.
+    /// Returns the first lock in the file that conflicts with this one.
     pub fn conflict(&self, wanted: &Lock) -> Option<&Lock> {
-        self.0.iter().find(|held| {
+        let conflicts = self.0.iter().filter(|held| {
             let compatible = held.kind == Kind::Shared && wanted.kind == Kind::Shared;
             held.owner != wanted.owner && !compatible && held.range.overlaps(wanted.range)
-        })
+        });
+        conflicts.min_by_key(|held| held.range.start)
     }
 
     /// Sets a lock without conflict; it replaces what its owner held on these bytes.
@@ -169,6 +171,12 @@ impl FileLocks {
         self.saved.borrow_mut().push(place);
     }
 
+    /// Releases all locks of an open file.
+    pub fn release_file(&self, store: &Store, node: NodeRecord, owner: u64) {
+        self.release_whole(store, node, owner);
+        self.release_records(store, node, owner, Range::ALL);
+    }
+
     /// Releases the flock lock of an open file; preserves that and wakes the waiting handlers.
     pub fn release_whole(&self, store: &Store, node: NodeRecord, owner: u64) {
         if self.whole.borrow_mut().release(owner, Range::ALL) {
@@ -233,6 +241,14 @@ mod tests {
         assert!(locks.conflict(&lock(2, Kind::Shared, 19, 30)).is_some());
         assert!(locks.conflict(&lock(2, Kind::Shared, 20, 30)).is_none());
         assert!(locks.conflict(&lock(1, Kind::Exclusive, 0, 100)).is_none());
+    }
+
+    #[test]
+    fn of_several_conflicts_the_first_in_the_file_is_found() {
+        let mut locks = Locks::default();
+        locks.set(lock(1, Kind::Exclusive, 10, 19));
+        locks.set(lock(1, Kind::Shared, 1, 4));
+        assert_eq!(locks.conflict(&lock(2, Kind::Exclusive, 0, 99)).map(|lock| lock.range.start), Some(1));
     }
 
     #[test]

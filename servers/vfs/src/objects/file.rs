@@ -70,7 +70,7 @@ pub struct File<O: ?Sized + Object> {
     /// where they will end if all goes well; see [`File::begin_transfer`].
     position: Cell<u64>,
     path: RefCell<Vec<u8>>,
-    flocked: Cell<bool>,
+    locked: Cell<bool>,
     /// Transfers in progress that move the position.
     transfers: Cell<u32>,
     closing: Rc<Closing>,
@@ -89,7 +89,7 @@ impl<O: Object> File<O> {
             flags: Cell::new(flags),
             position: Cell::new(0),
             path: RefCell::new(path),
-            flocked: Cell::new(false),
+            locked: Cell::new(false),
             transfers: Cell::new(0),
             closing: closing.clone(),
             object,
@@ -104,7 +104,7 @@ impl<O: Object> File<O> {
             flags: Cell::new(flags),
             position: Cell::new(position),
             path: RefCell::new(path),
-            flocked: Cell::new(false),
+            locked: Cell::new(false),
             transfers: Cell::new(0),
             closing: closing.clone(),
             object,
@@ -139,9 +139,9 @@ impl OpenFile {
         self.path.borrow()
     }
 
-    /// flock was called on it: its locks are released with it.
-    pub fn set_flocked(&self) {
-        self.flocked.set(true);
+    /// It owns locks (flock, `F_OFD_SETLK`): they are released with it.
+    pub fn set_locked(&self) {
+        self.locked.set(true);
     }
 
     /// Preserves what has changed of its object.
@@ -241,7 +241,7 @@ impl OpenFile {
 impl<O: ?Sized + Object> Drop for File<O> {
     fn drop(&mut self) {
         self.object.close(&self.closing);
-        if let (true, Some(node)) = (self.flocked.get(), self.object.node()) {
+        if let (true, Some(node)) = (self.locked.get(), self.object.node()) {
             self.closing.add(Closed::Flock { node: node.clone(), number: self.record.get().number });
         }
     }

@@ -278,13 +278,13 @@ impl Restoration {
 
     /// Restores a lock, or drops it when its owner has ended or its file is not open.
     fn restore_lock(&mut self, place: u16, record: &LockRecord) {
-        let owner = self.files.values().find(|file| record.whole && file.number() == record.owner);
+        let owner = self.files.values().find(|file| file.number() == record.owner);
         let held = owner.is_some() || !record.whole && self.tables.values().any(|table| table.number() == record.owner);
         self.used.locks.insert(place);
         match self.node(record.node) {
             Some(node) if held => {
                 node.locks().restore(place, record);
-                owner.into_iter().for_each(|file| file.set_flocked());
+                owner.into_iter().for_each(|file| file.set_locked());
             }
             _ => self.vfs.base().store().release_lock(place),
         }

@@ -211,9 +211,11 @@ fn advice_changes_nothing_but_is_for_files() {
     world.make("/file", b"text", 0o644, (0, 0));
     let file = world.open(world.root, "/file", O_RDONLY, 0).unwrap();
     let (pipe, _) = world.pipe(world.root, 0);
-    for call in [nr::FADVISE64, nr::READAHEAD, nr::SYNC_FILE_RANGE] {
+    for (call, of_pipe) in
+        [(nr::FADVISE64, Errno::ESPIPE), (nr::READAHEAD, Errno::EINVAL), (nr::SYNC_FILE_RANGE, Errno::ESPIPE)]
+    {
         let results = [file, pipe, 99].map(|file| world.call(world.root, call, &[file, 0, 100, 0]));
-        assert_eq!(results, [Ok(0), Err(Errno::ESPIPE), Err(Errno::EBADF)], "call {call}");
+        assert_eq!(results, [Ok(0), Err(of_pipe), Err(Errno::EBADF)], "call {call}");
     }
 }
 
@@ -311,4 +313,46 @@ fn a_vector_that_changes_while_the_call_waits_ends_early() {
     assert_eq!(world.write(world.root, writes, &[7; 20]), Ok(20));
     assert_eq!(world.result(child), Some(Ok(16)));
     assert_eq!(world.call(world.root, nr::READ, &[reads, DATA, 100]), Ok(4));
+}
+
+#[test]
+fn what_cannot_be_spliced_or_advised_says_so() {
+    let world = World::new();
+    let root = world.root;
+    world.make("/file", b"x", 0o644, (0, 0));
+    let file = world.open(root, "/file", O_RDWR, 0).unwrap();
+    let (reads, writes) = world.pipe(root, 0);
+    let refused = |call: u32, arguments: &[u64]| world.call(root, call, arguments);
+    assert_eq!(refused(nr::SPLICE, &[reads, 0, file, 0, 10, 0]), Err(Errno::EINVAL));
+    assert_eq!(refused(nr::SPLICE, &[reads, 0, 99, 0, 10, 0]), Err(Errno::EBADF));
+    for call in [nr::FSYNC, nr::FDATASYNC] {
+        assert_eq!(refused(call, &[writes]), Err(Errno::EINVAL));
+    }
+    assert_eq!(refused(nr::FADVISE64, &[reads, 0, 0, 0]), Err(Errno::ESPIPE));
+    assert_eq!(refused(nr::FADVISE64, &[file, 0, 0, 6]), Err(Errno::EINVAL));
+    assert_eq!(refused(nr::FADVISE64, &[file, 0, 0, 5]), Ok(0));
+    assert_eq!(refused(nr::READAHEAD, &[reads, 0, 10]), Err(Errno::EINVAL));
+    assert_eq!(refused(nr::READAHEAD, &[writes, 0, 10]), Err(Errno::EBADF));
+    assert_eq!(refused(nr::READAHEAD, &[file, 0, 10]), Ok(0));
+    assert_eq!(refused(nr::SYNC_FILE_RANGE, &[writes, 0, 1, 0]), Err(Errno::ESPIPE));
+    assert_eq!(refused(nr::SYNC_FILE_RANGE, &[file, 0, 1, 8]), Err(Errno::EINVAL));
+    assert_eq!(refused(nr::SYNC_FILE_RANGE, &[file, u64::MAX, 1, 0]), Err(Errno::EINVAL));
+    assert_eq!(refused(nr::SYNC_FILE_RANGE, &[file, 0, 1, 7]), Ok(0));
+    for call in [nr::SETXATTR, nr::REMOVEXATTR, nr::GETXATTR] {
+        assert_eq!(refused(call, &[0, 0, 0, 0, 0]), Err(Errno::EOPNOTSUPP));
+    }
+}
+
+#[test]
+fn vectors_take_a_position_or_the_files_own_and_no_flags() {
+    let world = World::new();
+    world.make("/file", b"0123456789", 0o644, (0, 0));
+    let file = world.open(world.root, "/file", O_RDWR, 0).unwrap();
+    let pieces = world.words(world.root, &[DATA, 4]);
+    let read =
+        |position: i64, flags| world.call(world.root, nr::PREADV2, &[file, pieces, 1, position as u64, 0, flags]);
+    assert_eq!((read(-1, 0), world.position(world.root, file)), (Ok(4), 4));
+    assert_eq!((read(8, 1), world.position(world.root, file)), (Ok(2), 4));
+    assert_eq!((read(0, 2), read(-2, 0)), (Err(Errno::EOPNOTSUPP), Err(Errno::EINVAL)));
+    assert_eq!(world.call(world.root, nr::PWRITEV2, &[file, pieces, 1, 9, 0, 0]), Ok(4));
 }

@@ -201,7 +201,7 @@ fn null_takes_everything_and_gives_nothing() {
         let address = world.words(world.root, &[null | u64::from(POLLIN | POLLOUT) << 32]);
         assert_eq!(world.call(world.root, nr::POLL, &[address, 1, 0]), Ok(1));
         assert_eq!(world.read_words(world.root, address, 1)[0] >> 48, u64::from(POLLIN | POLLOUT));
-        assert_eq!(world.call(world.root, nr::FSYNC, &[null]), Ok(0));
+        assert_eq!(world.call(world.root, nr::FSYNC, &[null]), Err(Errno::EINVAL));
         assert_eq!(world.call(world.root, nr::IOCTL, &[null, 0x5401, DATA]), Err(Errno::ENOTTY));
         world.restart_vfs();
     }

@@ -372,3 +372,28 @@ fn a_lock_that_was_released_stays_released() {
     assert_eq!(set(&world, theirs, F_WRLCK, 0, 0), Ok(0));
     assert_eq!(flock(&world, theirs, LOCK_EX | LOCK_NB), Ok(0));
 }
+
+#[test]
+fn locks_of_an_open_file_are_shared_with_its_duplicates_and_end_with_the_last() {
+    const F_OFD_GETLK: u64 = 36;
+    const F_OFD_SETLK: u64 = 37;
+    let mut world = World::new();
+    let [mine, theirs] = two(&world);
+    let set = |world: &World, side: Side, pid: u64| {
+        let [file, command, address] = arguments(world, side, F_OFD_SETLK, (F_WRLCK, SEEK_SET, 0, 5));
+        world.machine.write(side.0, address + 24, &pid.to_le_bytes());
+        world.call(side.0, nr::FCNTL, &[file, command, address])
+    };
+    assert_eq!(set(&world, mine, 7), Err(Errno::EINVAL), "the pid is 0");
+    assert_eq!(set(&world, mine, 0), Ok(0));
+    assert_eq!(set(&world, theirs, 0), Err(Errno::EAGAIN));
+    let [_, _, address] = arguments(&world, theirs, F_OFD_GETLK, (F_RDLCK, SEEK_SET, 0, 0));
+    assert_eq!(world.call(theirs.0, nr::FCNTL, &[theirs.1, F_OFD_GETLK, address]), Ok(0));
+    assert_eq!(world.read_words(theirs.0, address, 4)[3] as u32, u32::MAX, "no process owns it");
+    let child = world.fork(mine.0, 0);
+    world.close(mine.0, mine.1).unwrap();
+    world.restart_vfs();
+    assert_eq!(set(&world, theirs, 0), Err(Errno::EAGAIN), "the child's descriptor is left");
+    world.exit(child);
+    assert_eq!(set(&world, theirs, 0), Ok(0));
+}

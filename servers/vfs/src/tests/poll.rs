@@ -96,3 +96,56 @@ fn select_marks_what_is_ready() {
     assert_eq!(world.call(world.root, nr::SELECT, &[61, sets, 0, 0, timeout]), Err(Errno::EBADF));
     assert_eq!(world.call(world.root, nr::SELECT, &[-1i64 as u64, sets, 0, 0, timeout]), Err(Errno::EINVAL));
 }
+
+/// A pselect6 of no descriptors with a signal mask.
+fn masked_select(world: &World, who: Endpoint, mask: u64, limit: Option<u64>) -> Option<Result<u64>> {
+    world.machine.write(who, DATA, &mask.to_le_bytes());
+    let both = [DATA.to_le_bytes(), 8u64.to_le_bytes()].concat();
+    world.machine.write(who, DATA + 8, &both);
+    let limit = limit.map_or(0, |seconds| world.words(who, &[seconds, 0]));
+    world.begin_call(who, nr::PSELECT6, &[0, 0, 0, 0, limit, DATA + 8])
+}
+
+#[test]
+fn a_wait_with_a_mask_is_told_to_pm_and_returns_when_the_mask_is_back() {
+    let world = World::new();
+    assert_eq!(masked_select(&world, world.root, 5, Some(1)), None);
+    assert_eq!(world.next_event(), Some((vfs::EVENT_MASK, world.root, [5, 0, 0, 0])));
+    assert_eq!((world.next_event(), world.result(world.root)), (None, None));
+    world.machine.advance_ns(1_000_000_000);
+    assert_eq!(world.next_event(), Some((vfs::EVENT_MASK_END, world.root, [0; 4])));
+    assert_eq!(world.result(world.root), None);
+    assert_eq!(world.call_as_pm(vfs::Unmasked { process: world.root }.message()), Ok(0));
+    assert_eq!(world.result(world.root), Some(Ok(0)));
+}
+
+#[test]
+fn a_signal_ends_a_wait_with_a_mask_even_when_it_would_not_wait() {
+    let world = World::new();
+    for limit in [None, Some(0)] {
+        assert_eq!(masked_select(&world, world.root, 0, limit), None);
+        assert_eq!(world.next_event(), Some((vfs::EVENT_MASK, world.root, [0; 4])));
+        let _ = world.cancel(world.root, Errno::ERESTARTSYS);
+        assert_eq!(world.next_event(), Some((vfs::EVENT_MASK_END, world.root, [0; 4])));
+        assert_eq!(world.call_as_pm(vfs::Unmasked { process: world.root }.message()), Ok(0));
+        assert_eq!(world.result(world.root), Some(Err(Errno::EINTR)), "{limit:?}");
+    }
+}
+
+#[test]
+fn a_mask_of_another_size_is_refused() {
+    let world = World::new();
+    let address = world.words(world.root, &[0]);
+    assert_eq!(world.call(world.root, nr::PPOLL, &[0, 0, 0, address, 4]), Err(Errno::EINVAL));
+    assert_eq!(world.call(world.root, nr::PPOLL, &[0, 0, 0, 8, 8]), Err(Errno::EFAULT));
+    assert_eq!(world.next_event(), None);
+}
+
+#[test]
+fn a_thread_that_ends_while_pm_restores_its_mask_leaves_nothing() {
+    let world = World::new();
+    let child = world.fork(world.root, 0);
+    assert_eq!(masked_select(&world, child, 0, Some(0)), None);
+    world.exit(child);
+    assert_eq!(world.next_event(), None);
+}
