@@ -21,7 +21,10 @@ use crate::{
 use abi::{Endpoint, Errno, Message, chardev};
 use alloc::rc::Rc;
 use closing::{Closed, Closing};
-use server::{Runtime, Step};
+use server::{
+    Runtime, Step,
+    quota::{Quota, Share, Shares},
+};
 use sys::copy;
 
 /// How a call goes on. Later: [`Base::answer`] will answer it.
@@ -40,7 +43,13 @@ pub struct Base {
     notices: Notices,
     closing: Rc<Closing>,
     shared: Rc<Shared>,
+    call_memory: Shares,
 }
+
+/// Bytes of memory that calls in progress have for what their arguments make long, and what a user gets of it.
+const CALL_BYTES: usize = 8 << 20;
+const USER_CALL_BYTES: usize = 3 << 20;
+const RESERVED_CALL_BYTES: usize = 1 << 20;
 
 impl Base {
     /// Nothing mounted, no programs. `generation`: of this incarnation.
@@ -64,6 +73,7 @@ impl Base {
             notices: Notices::default(),
             closing: Rc::new(Closing::new(store, first_number, shared.clone())),
             shared,
+            call_memory: Shares::new(Quota::new(CALL_BYTES, USER_CALL_BYTES, RESERVED_CALL_BYTES)),
         }
     }
 
@@ -123,6 +133,11 @@ impl Base {
     #[inline]
     pub fn closing(&self) -> &Rc<Closing> {
         &self.closing
+    }
+
+    /// Charges a user for memory of a call in progress, until the share is dropped. `ENOMEM`: the user's calls have all that they get.
+    pub fn charge(&self, user: u32, bytes: usize) -> Result<Share, Errno> {
+        self.call_memory.take(user, bytes).map_err(|_| Errno::ENOMEM)
     }
 
     /// What all mounts and open files share.

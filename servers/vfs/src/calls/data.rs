@@ -227,6 +227,7 @@ async fn sendfile(
     if start > i64::MAX as u64 {
         return Err(Errno::EINVAL);
     }
+    let _memory = base.charge(process.caller.user(), SENDFILE_BYTES)?;
     let (bytes, ids) = (bytes.min(user::MAX_TRANSFER), process.caller.credentials().ids());
     let moved = copy_data(base.mappings(), source, start, target, to.position(), bytes, ids).await?;
     let end = to.position() + moved;

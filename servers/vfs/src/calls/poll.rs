@@ -11,14 +11,14 @@ use crate::{
     memory as user,
     objects::End,
     peers::Peers,
-    processes::Process,
+    processes::{Process, descriptors::DESCRIPTORS_MAX},
 };
 use abi::{Errno, linux::nr};
 use alloc::{boxed::Box, rc::Rc, vec::Vec};
 use core::{cell::Cell, future::Future};
 
-/// Most descriptors of one call (RLIMIT_NOFILE).
-const POLL_MAX: u64 = 1024;
+/// Bytes that vfs has for one descriptor of a call.
+const INTEREST_BYTES: usize = poll::POLLFD_BYTES + size_of::<Interest>();
 /// Reported whether asked for or not.
 const ALWAYS: u32 = POLLERR | POLLHUP;
 
@@ -103,9 +103,10 @@ async fn poll(
     count: u64,
     deadline_ns: Option<u64>,
 ) -> Result<u64, Errno> {
-    if count > POLL_MAX {
+    if count > DESCRIPTORS_MAX as u64 {
         return Err(Errno::EINVAL);
     }
+    let _memory = base.charge(process.caller.user(), count as usize * INTEREST_BYTES)?;
     let mut bytes = user::fetch_vec(process.caller.endpoint, address, count as usize * poll::POLLFD_BYTES)?;
     let mut interests = poll::decode_pollfds(&bytes);
     wait_ready(base, &process, &mut interests, deadline_ns).await?;
@@ -122,7 +123,8 @@ async fn select(
     addresses: [u64; 3],
     deadline_ns: Option<u64>,
 ) -> Result<u64, Errno> {
-    let count = usize::try_from(count).map_err(|_| Errno::EINVAL)?.min(POLL_MAX as usize);
+    let count = usize::try_from(count).map_err(|_| Errno::EINVAL)?.min(DESCRIPTORS_MAX);
+    let _memory = base.charge(process.caller.user(), count * INTEREST_BYTES)?;
     let fetch = |address: u64| match address {
         0 => Ok(Vec::new()),
         _ => user::fetch_vec(process.caller.endpoint, address, poll::set_bytes(count)),

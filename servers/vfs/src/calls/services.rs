@@ -124,7 +124,7 @@ fn first_process(base: &Base, request: &vfs::Fork) -> Result<Process, Errno> {
 fn child_process(base: &Base, parent: &Process, request: &vfs::Fork) -> Result<Process, Errno> {
     let files = parent.files();
     let files = match request.flags & vfs::FORK_FILES {
-        0 => FileTable::new(base.closing(), files.descriptors().clone())?,
+        0 => FileTable::new(base.closing(), files.descriptors().copy()?)?,
         _ => files,
     };
     let directories = match parent.directories().ok() {

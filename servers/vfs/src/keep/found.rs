@@ -43,6 +43,11 @@ impl Store {
         get(&self.tables.table, &self.recover, place)
     }
 
+    /// A list of blocks.
+    pub fn list(&self, place: u16) -> Option<ListRecord> {
+        get(&self.lists.table, &self.recover, place)
+    }
+
     /// A descriptor of a block.
     pub fn descriptor(&self, block: u16, index: usize) -> Option<DescriptorRecord> {
         let place = block as usize * BLOCK + index;
@@ -83,6 +88,7 @@ impl Store {
     /// After a restart: frees all places but those in use.
     pub fn rebuild(&self, used: &Used) {
         self.tables.pool.rebuild(|place| used.tables.contains(&(place as u16)));
+        self.lists.pool.rebuild(|place| used.lists.contains(&(place as u16)));
         self.blocks.rebuild(|place| used.blocks.contains(&(place as u16)));
         self.files.pool.rebuild(|place| used.files.contains(&(place as u16)));
         self.directories.pool.rebuild(|place| used.directories.contains(&(place as u16)));
@@ -113,6 +119,7 @@ impl Store {
 #[allow(missing_docs)]
 pub struct Used {
     pub tables: alloc::collections::BTreeSet<u16>,
+    pub lists: alloc::collections::BTreeSet<u16>,
     pub blocks: alloc::collections::BTreeSet<u16>,
     pub files: alloc::collections::BTreeSet<u16>,
     pub directories: alloc::collections::BTreeSet<u16>,

@@ -18,14 +18,15 @@ use recover::records::{Area, Cells, Found, Record, Recover, Table};
 use sys::keep::Keep;
 
 /// Bytes of preserved memory: `keep_bytes` of the system file is at least this.
-pub const KEEP_BYTES: usize = 0x2c0_0000 / SCALE;
+pub const KEEP_BYTES: usize = 0x380_0000 / SCALE;
 /// Words that change in one turn.
 const LOG_CHANGES: usize = 16384 / SCALE;
 /// Bytes of a page of a pipe.
 pub const PIPE_PAGE: usize = 4096;
 
 const TABLES: usize = SLOTS;
-const DESCRIPTOR_BLOCKS: usize = 4096 / SCALE / SCALE;
+const DESCRIPTOR_BLOCKS: usize = 16384 / SCALE / SCALE;
+const DESCRIPTOR_LISTS: usize = 2048 / SCALE / SCALE;
 const FILES: usize = 8192 / SCALE / SCALE;
 /// Pipes, FIFOs that are open, and two for each pair of sockets.
 pub const PIPES: usize = 2048 / SCALE / SCALE;
@@ -89,6 +90,7 @@ pub struct Store {
     pub(super) calls: Table<CallRecord>,
     pub(super) execs: Table<ExecRecord>,
     pub(super) tables: Places<TableRecord>,
+    pub(super) lists: Places<ListRecord>,
     pub(super) descriptors: Cells,
     pub(super) blocks: Pool,
     pub(super) files: Places<FileRecord>,
@@ -127,6 +129,7 @@ impl Store {
             calls: Table::lay_out(&recover, SLOTS),
             execs: Table::lay_out(&recover, SLOTS),
             tables: Places::lay_out(&recover, TABLES),
+            lists: Places::lay_out(&recover, DESCRIPTOR_LISTS),
             descriptors: Cells::lay_out(&recover, DESCRIPTOR_BLOCKS * BLOCK),
             blocks: Pool::new(DESCRIPTOR_BLOCKS),
             files: Places::lay_out(&recover, FILES),

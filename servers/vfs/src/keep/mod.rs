@@ -25,8 +25,8 @@ pub use kept::Kept;
 pub use layout::{KEEP_BYTES, PIPE_PAGE, PIPES, SHARED_PIPE_PAGES, Store};
 use layout::{MOUNTS, PEERS, Places};
 use records::{
-    BLOCK, CallRecord, DescriptorRecord, ExecRecord, FileRecord, GlobalRecord, LockRecord, MountRecord, NOWHERE, Note,
-    PeerRecord, TableRecord,
+    BLOCK, CallRecord, DescriptorRecord, ExecRecord, FileRecord, GlobalRecord, ListRecord, LockRecord, MountRecord,
+    NOWHERE, Note, PeerRecord, TableRecord,
 };
 use recover::records::{Record, Recover, Table, VALUE_BITS};
 pub use text::Text;
@@ -191,10 +191,29 @@ impl Store {
         self.tables.table.set(&self.recover, place as usize, record);
     }
 
-    /// Frees a table and its blocks.
-    pub fn release_table(&self, place: u16, blocks: impl Iterator<Item = u16>) {
+    /// Frees a table, its lists and its blocks.
+    pub fn release_table(&self, place: u16, lists: &[u16], blocks: &[u16]) {
         self.release(&self.tables, place as usize);
-        blocks.filter(|block| *block != NOWHERE).for_each(|block| self.blocks.release(block as usize, self.turn()));
+        let in_use = |places: &&u16| **places != NOWHERE;
+        lists.iter().filter(in_use).for_each(|list| self.release(&self.lists, *list as usize));
+        blocks.iter().filter(in_use).for_each(|block| self.blocks.release(*block as usize, self.turn()));
+    }
+
+    /// Makes a list of blocks that no table refers to yet. `ENFILE`: no place is free.
+    pub fn new_list(&self, record: &ListRecord) -> Result<u16, Errno> {
+        let place = self.lists.pool.take(self.turn()).ok_or(Errno::ENFILE)?;
+        self.lists.table.put_unreferenced(&self.recover, place, record);
+        Ok(place as u16)
+    }
+
+    /// Changes a list of blocks.
+    pub fn set_list(&self, place: u16, record: &ListRecord) {
+        self.lists.table.set(&self.recover, place as usize, record);
+    }
+
+    /// Frees a block that no table has got.
+    pub fn release_block(&self, block: u16) {
+        self.blocks.release(block as usize, self.turn());
     }
 
     /// Takes a block of descriptors, all free. `ENFILE`: no block is free.

@@ -12,8 +12,12 @@ use recover::records::Record;
 pub const NOWHERE: u16 = u16::MAX;
 /// Descriptors of one block.
 pub const BLOCK: usize = 16;
-/// Blocks of one descriptor table.
-pub const BLOCKS: usize = 64;
+/// Blocks that a descriptor table refers to itself.
+pub const DIRECT: usize = 16;
+/// Blocks of a list.
+pub const LIST: usize = 124;
+/// Lists of one descriptor table.
+pub const LISTS: usize = 4;
 
 fn halves(low: u32, high: u32) -> u64 {
     low as u64 | (high as u64) << 32
@@ -149,30 +153,53 @@ impl Record for ExecRecord {
     }
 }
 
-/// A descriptor table: its number, and where its blocks of descriptors are.
+/// Places of 16 bits, four to a word.
+fn pack(places: &[u16], words: &mut [u64]) {
+    for (word, four) in words.iter_mut().zip(places.as_chunks::<4>().0) {
+        *word = four.iter().rev().fold(0, |sum, &place| sum << 16 | place as u64);
+    }
+}
+
+fn unpack<const N: usize>(words: &[u64]) -> [u16; N] {
+    core::array::from_fn(|index| (words[index / 4] >> (index % 4 * 16)) as u16)
+}
+
+/// A descriptor table: its number, and where its blocks of descriptors are: the first ones, and lists of the rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct TableRecord {
     pub number: u64,
-    pub blocks: [u16; BLOCKS],
+    pub blocks: [u16; DIRECT],
+    pub lists: [u16; LISTS],
 }
 
 impl Record for TableRecord {
-    const WORDS: usize = 1 + BLOCKS / 4;
+    const WORDS: usize = 1 + DIRECT / 4 + LISTS / 4;
 
     fn store(&self, words: &mut [u64]) {
         words[0] = self.number;
-        for (word, blocks) in words[1..].iter_mut().zip(self.blocks.as_chunks::<4>().0) {
-            *word = blocks.iter().rev().fold(0, |sum, &block| sum << 16 | block as u64);
-        }
+        pack(&self.blocks, &mut words[1..1 + DIRECT / 4]);
+        pack(&self.lists, &mut words[1 + DIRECT / 4..]);
     }
 
     fn load(words: &[u64]) -> Self {
-        let mut blocks = [NOWHERE; BLOCKS];
-        for (index, block) in blocks.iter_mut().enumerate() {
-            *block = (words[1 + index / 4] >> (index % 4 * 16)) as u16;
-        }
-        TableRecord { number: words[0], blocks }
+        TableRecord { number: words[0], blocks: unpack(&words[1..]), lists: unpack(&words[1 + DIRECT / 4..]) }
+    }
+}
+
+/// Further blocks of a descriptor table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ListRecord(pub [u16; LIST]);
+
+impl Record for ListRecord {
+    const WORDS: usize = LIST / 4;
+
+    fn store(&self, words: &mut [u64]) {
+        pack(&self.0, words);
+    }
+
+    fn load(words: &[u64]) -> Self {
+        ListRecord(unpack(words))
     }
 }
 

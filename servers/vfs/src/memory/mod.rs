@@ -3,9 +3,9 @@
 pub mod buffer;
 
 use abi::{Endpoint, Errno, layout};
-use alloc::{vec, vec::Vec};
+use alloc::vec::Vec;
 use buffer::UserBuffer;
-use sys::copy;
+use sys::{copy, fallible::filled};
 
 /// Longest path of a call, its NUL included.
 pub const PATH_MAX: usize = 4096;
@@ -45,9 +45,9 @@ pub fn store_all(mut to: UserBuffer, mut bytes: &[u8]) -> Result<(), Errno> {
     Ok(())
 }
 
-/// `bytes` bytes of a program's memory. `EFAULT`.
+/// `bytes` bytes of a program's memory. `EFAULT`, `ENOMEM`.
 pub fn fetch_vec(from: Endpoint, address: u64, bytes: usize) -> Result<Vec<u8>, Errno> {
-    let mut copied = vec![0; bytes];
+    let mut copied = filled(0, bytes)?;
     fetch(from, address, &mut copied)?;
     Ok(copied)
 }

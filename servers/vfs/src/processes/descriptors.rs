@@ -4,9 +4,10 @@
 
 use abi::Errno;
 use alloc::{rc::Rc, vec::Vec};
+use sys::fallible::{TryVec, with_capacity};
 
-/// Limit of descriptors of one table (RLIMIT_NOFILE).
-pub const DESCRIPTORS_MAX: usize = 1024;
+/// Most descriptors of a table: the hard limit of RLIMIT_NOFILE.
+pub const DESCRIPTORS_MAX: usize = 4096;
 
 /// One descriptor.
 #[derive(Debug)]
@@ -34,13 +35,14 @@ impl<F: ?Sized> Default for Descriptors<F> {
     }
 }
 
-impl<F: ?Sized> Clone for Descriptors<F> {
-    fn clone(&self) -> Self {
-        Descriptors { entries: self.entries.clone(), lowest_free: self.lowest_free }
-    }
-}
-
 impl<F: ?Sized> Descriptors<F> {
+    /// A table with the same open files. `ENOMEM`.
+    pub fn copy(&self) -> Result<Self, Errno> {
+        let mut entries = with_capacity(self.entries.len())?;
+        entries.extend(self.entries.iter().cloned());
+        Ok(Descriptors { entries, lowest_free: self.lowest_free })
+    }
+
     /// The open file behind a descriptor. `EBADF`.
     pub fn get(&self, descriptor: i32) -> Result<&Rc<F>, Errno> {
         self.entry(descriptor).map(|entry| &entry.file)
@@ -56,7 +58,7 @@ impl<F: ?Sized> Descriptors<F> {
         self.free_from(self.lowest_free) < DESCRIPTORS_MAX
     }
 
-    /// Gives the file the lowest free number not below `first`. `EINVAL`: `first` is no descriptor; `EMFILE`: none free.
+    /// Gives the file the lowest free number not below `first`. `EINVAL`: `first` is no descriptor; `EMFILE`: none free; `ENOMEM`.
     pub fn insert(&mut self, file: Rc<F>, first: usize, close_on_exec: bool) -> Result<i32, Errno> {
         if first >= DESCRIPTORS_MAX {
             return Err(Errno::EINVAL);
@@ -65,6 +67,7 @@ impl<F: ?Sized> Descriptors<F> {
         if number >= DESCRIPTORS_MAX {
             return Err(Errno::EMFILE);
         }
+        self.make_room(number)?;
         if first <= self.lowest_free {
             self.lowest_free = number + 1;
         }
@@ -72,12 +75,13 @@ impl<F: ?Sized> Descriptors<F> {
         Ok(number as i32)
     }
 
-    /// Makes `number` refer to `file`. Returns the file it referred to. `EBADF`: no such number.
+    /// Makes `number` refer to `file`. Returns the file it referred to. `EBADF`: no such number; `ENOMEM`.
     pub fn replace(&mut self, number: i32, file: Rc<F>, close_on_exec: bool) -> Result<Option<Rc<F>>, Errno> {
         let index = number as usize;
         if index >= DESCRIPTORS_MAX {
             return Err(Errno::EBADF);
         }
+        self.make_room(index)?;
         let old = self.entries.get_mut(index).and_then(Option::take);
         self.put(index, Entry { file, close_on_exec });
         Ok(old.map(|entry| entry.file))
@@ -148,6 +152,11 @@ impl<F: ?Sized> Descriptors<F> {
         first + used
     }
 
+    /// Makes sure that [`Descriptors::put`] does not allocate. `ENOMEM`.
+    fn make_room(&mut self, index: usize) -> Result<(), Errno> {
+        self.entries.try_make_room((index + 1).saturating_sub(self.entries.len()))
+    }
+
     fn put(&mut self, index: usize, entry: Entry<F>) {
         if index >= self.entries.len() {
             self.entries.resize_with(index + 1, || None);
@@ -185,7 +194,7 @@ mod tests {
         assert!(table.replace(0, file(1), false).unwrap().is_none());
         assert_eq!(table.insert(file(2), 0, false), Ok(1));
         assert_eq!(table.replace(1, file(3), false).unwrap().as_deref(), Some(&2));
-        assert_eq!(table.replace(1024, file(3), false), Err(Errno::EBADF));
+        assert_eq!(table.replace(4096, file(3), false), Err(Errno::EBADF));
         assert_eq!(table.replace(-1, file(3), false), Err(Errno::EBADF));
     }
 
@@ -206,7 +215,7 @@ mod tests {
         }
         assert!(!table.has_room());
         assert_eq!(table.insert(file(0), 0, false), Err(Errno::EMFILE));
-        assert_eq!(table.insert(file(0), 1024, false), Err(Errno::EINVAL));
+        assert_eq!(table.insert(file(0), DESCRIPTORS_MAX, false), Err(Errno::EINVAL));
         table.remove(700).unwrap();
         assert_eq!(table.insert(file(0), 0, false), Ok(700));
     }
@@ -240,7 +249,7 @@ mod tests {
     fn a_copy_shares_the_open_files() {
         let mut table = Descriptors::default();
         table.insert(file(7), 0, true).unwrap();
-        let copy = table.clone();
+        let copy = table.copy().unwrap();
         table.remove(0).unwrap();
         assert_eq!(copy.get(0).map(|f| **f), Ok(7));
         assert_eq!(copy.close_on_exec(0), Ok(true));

@@ -7,14 +7,15 @@ use crate::{
     files::locks::Range,
     keep::{
         Store,
-        records::{BLOCK, BLOCKS, DescriptorRecord, NOWHERE, TableRecord},
+        records::{BLOCK, DIRECT, DescriptorRecord, LIST, ListRecord, NOWHERE, TableRecord},
     },
     objects::OpenFile,
     processes::descriptors::{DESCRIPTORS_MAX, Descriptors},
 };
 use abi::Errno;
 use alloc::{rc::Rc, vec::Vec};
-use core::cell::{Cell, Ref, RefCell};
+use core::cell::{Ref, RefCell};
+use sys::fallible::TryVec;
 
 /// A descriptor table and its number, the owner of record locks.
 #[derive(Debug)]
@@ -23,17 +24,25 @@ pub struct FileTable {
     /// Its place in preserved memory.
     record: u16,
     descriptors: RefCell<Descriptors<OpenFile>>,
-    blocks: [Cell<u16>; BLOCKS],
+    /// Places of the blocks, by number / `BLOCK`, and of the lists that have those from `DIRECT` on.
+    blocks: RefCell<Vec<u16>>,
+    lists: RefCell<Vec<u16>>,
     store: Rc<Store>,
 }
 
 impl FileTable {
-    /// A table with copies of these descriptors. `EAGAIN`, `ENFILE`: no room.
+    /// A table with these descriptors. `EAGAIN`, `ENFILE`, `ENOMEM`: no room.
     pub fn new(closing: &Closing, descriptors: Descriptors<OpenFile>) -> Result<Rc<FileTable>, Errno> {
         let (store, number) = (closing.store(), closing.next_number());
         let record = store.new_table()?;
-        let blocks = [const { Cell::new(NOWHERE) }; BLOCKS];
-        let table = FileTable { number, record, descriptors: RefCell::new(descriptors), blocks, store: store.clone() };
+        let table = FileTable {
+            number,
+            record,
+            descriptors: RefCell::new(descriptors),
+            blocks: RefCell::default(),
+            lists: RefCell::default(),
+            store: store.clone(),
+        };
         table.copy_in()?;
         Ok(Rc::new(table))
     }
@@ -42,32 +51,50 @@ impl FileTable {
     fn copy_in(&self) -> Result<(), Errno> {
         for (number, file, close_on_exec) in self.descriptors.borrow().marks(0, usize::MAX) {
             let record = DescriptorRecord { file: file.place(), close_on_exec };
-            let block = &self.blocks[number / BLOCK];
-            if block.get() == NOWHERE {
-                block.set(self.store.new_block()?);
-            }
-            self.store.put_descriptor(block.get(), number % BLOCK, &record);
+            let block = match self.known_block(number / BLOCK) {
+                NOWHERE => self.new_block(number / BLOCK)?,
+                block => block,
+            };
+            self.store.put_descriptor(block, number % BLOCK, &record);
+        }
+        for list in 0..self.blocks.borrow().len().saturating_sub(DIRECT).div_ceil(LIST) {
+            let place = self.store.new_list(&self.list_record(list))?;
+            self.lists.borrow_mut().try_push(place)?;
         }
         self.store.put_table(self.record, &self.table_record());
         Ok(())
     }
 
     fn table_record(&self) -> TableRecord {
-        TableRecord { number: self.number, blocks: core::array::from_fn(|index| self.blocks[index].get()) }
+        let place = |places: &[u16], index: usize| places.get(index).copied().unwrap_or(NOWHERE);
+        let (blocks, lists) = (self.blocks.borrow(), self.lists.borrow());
+        TableRecord {
+            number: self.number,
+            blocks: core::array::from_fn(|index| place(&blocks, index)),
+            lists: core::array::from_fn(|index| place(&lists, index)),
+        }
+    }
+
+    fn list_record(&self, list: usize) -> ListRecord {
+        let blocks = self.blocks.borrow();
+        let first = DIRECT + list * LIST;
+        ListRecord(core::array::from_fn(|index| blocks.get(first + index).copied().unwrap_or(NOWHERE)))
     }
 
     /// A table as a predecessor has left it.
     pub fn restore(
         store: &Rc<Store>,
         place: u16,
-        record: &TableRecord,
+        number: u64,
         descriptors: Descriptors<OpenFile>,
+        (blocks, lists): (Vec<u16>, Vec<u16>),
     ) -> Rc<FileTable> {
         Rc::new(FileTable {
-            number: record.number,
+            number,
             record: place,
             descriptors: RefCell::new(descriptors),
-            blocks: record.blocks.map(Cell::new),
+            blocks: RefCell::new(blocks),
+            lists: RefCell::new(lists),
             store: store.clone(),
         })
     }
@@ -87,21 +114,62 @@ impl FileTable {
         self.descriptors.borrow()
     }
 
-    /// The block of a number, made if there is none. `ENFILE`: no room.
+    /// The block with this index; `NOWHERE`: there is none.
+    #[inline]
+    fn known_block(&self, index: usize) -> u16 {
+        self.blocks.borrow().get(index).copied().unwrap_or(NOWHERE)
+    }
+
+    /// The block of a number, made if there is none. `ENFILE`, `ENOMEM`: no room.
     #[inline]
     fn block(&self, number: usize) -> Result<u16, Errno> {
-        match self.blocks[number / BLOCK].get() {
+        match self.known_block(number / BLOCK) {
             NOWHERE => self.add_block(number / BLOCK),
             block => Ok(block),
         }
     }
 
+    fn new_block(&self, index: usize) -> Result<u16, Errno> {
+        let mut blocks = self.blocks.borrow_mut();
+        let missing = (index + 1).saturating_sub(blocks.len());
+        blocks.try_make_room(missing)?;
+        let block = self.store.new_block()?;
+        blocks.extend(core::iter::repeat_n(NOWHERE, missing));
+        blocks[index] = block;
+        Ok(block)
+    }
+
     #[cold]
     fn add_block(&self, index: usize) -> Result<u16, Errno> {
-        let block = self.store.new_block()?;
-        self.blocks[index].set(block);
+        let block = self.new_block(index)?;
+        let added = match index.checked_sub(DIRECT) {
+            None => Ok(()),
+            Some(further) => self.save_list(further / LIST),
+        };
+        if let Err(error) = added {
+            self.blocks.borrow_mut()[index] = NOWHERE;
+            self.store.release_block(block);
+            return Err(error);
+        }
         self.store.set_table(self.record, &self.table_record());
         Ok(block)
+    }
+
+    /// Preserves a list of blocks, made if there is none.
+    fn save_list(&self, list: usize) -> Result<(), Errno> {
+        let record = self.list_record(list);
+        let mut lists = self.lists.borrow_mut();
+        match lists.get(list).copied().unwrap_or(NOWHERE) {
+            NOWHERE => {
+                let missing = (list + 1).saturating_sub(lists.len());
+                lists.try_make_room(missing)?;
+                let place = self.store.new_list(&record)?;
+                lists.extend(core::iter::repeat_n(NOWHERE, missing));
+                lists[list] = place;
+            }
+            place => self.store.set_list(place, &record),
+        }
+        Ok(())
     }
 
     fn save(&self, number: usize, record: Option<&DescriptorRecord>) -> Result<(), Errno> {
@@ -112,7 +180,7 @@ impl FileTable {
 
     /// A number that is in use has a block already.
     fn clear(&self, number: usize) {
-        let block = self.blocks[number / BLOCK].get();
+        let block = self.known_block(number / BLOCK);
         if block != NOWHERE {
             self.store.set_descriptor(block, number % BLOCK, None);
         }
@@ -171,8 +239,8 @@ impl FileTable {
 
     /// Closes every number of a table that no thread uses any more. Its records end with it.
     pub fn close_all(&self) {
-        let removed = self.descriptors.borrow_mut().remove_range(0, usize::MAX);
-        removed.iter().for_each(|(_, file)| self.forget(file));
+        let descriptors = self.descriptors.take();
+        descriptors.iter().for_each(|(_, file)| self.forget(file));
     }
 
     /// A closed number takes the table's record locks off the file, and its request to be notified of messages off the queue.
@@ -204,6 +272,6 @@ impl FileTable {
 
 impl Drop for FileTable {
     fn drop(&mut self) {
-        self.store.release_table(self.record, self.blocks.iter().map(Cell::get));
+        self.store.release_table(self.record, &self.lists.borrow(), &self.blocks.borrow());
     }
 }

@@ -78,7 +78,7 @@ impl Process {
         let shared = self.files();
         // Two: the process's own and ours.
         if Rc::strong_count(&shared) > 2 {
-            let descriptors = shared.descriptors().clone();
+            let descriptors = shared.descriptors().copy()?;
             self.set_files(FileTable::new(closing, descriptors)?);
         }
         Ok(())

@@ -18,7 +18,7 @@ use crate::{
     },
     keep::{
         Kept, Used,
-        records::{BLOCK, LockRecord, MountRecord, NOWHERE, NodeRecord, ThreadRecord, TimerRecord},
+        records::{BLOCK, LIST, LockRecord, MountRecord, NOWHERE, NodeRecord, TableRecord, ThreadRecord, TimerRecord},
     },
     mounts::{self, shown_kind},
     objects::{self, Inheritance, OpenFile},
@@ -224,23 +224,42 @@ impl Restoration {
         let store = self.vfs.base().store().clone();
         let record = store.table(place)?;
         let mut descriptors = Descriptors::default();
-        for (index, &block) in record.blocks.iter().enumerate().filter(|(_, block)| **block != NOWHERE) {
+        let (blocks, lists) = self.blocks(&record);
+        for (index, &block) in blocks.iter().enumerate().filter(|(_, block)| **block != NOWHERE) {
             self.used.blocks.insert(block);
             for number in 0..BLOCK {
                 let Some(descriptor) = store.descriptor(block, number) else { continue };
                 match self.file(descriptor.file) {
                     Some(file) => {
                         let number = (index * BLOCK + number) as i32;
-                        let _ = descriptors.replace(number, file, descriptor.close_on_exec);
+                        let restored = descriptors.replace(number, file, descriptor.close_on_exec);
+                        self.lost += restored.is_err() as usize;
                     }
                     None => self.lost += 1,
                 }
             }
         }
         self.used.tables.insert(place);
-        let table = FileTable::restore(&store, place, &record, descriptors);
+        let table = FileTable::restore(&store, place, record.number, descriptors, (blocks, lists));
         self.tables.insert(place, table.clone());
         Some(table)
+    }
+
+    /// The blocks of a descriptor table, and the lists of those that its record does not have itself.
+    fn blocks(&mut self, record: &TableRecord) -> (Vec<u16>, Vec<u16>) {
+        let store = self.vfs.base().store();
+        let trimmed = |places: &[u16]| {
+            let end = places.iter().rposition(|place| *place != NOWHERE).map_or(0, |last| last + 1);
+            places[..end].to_vec()
+        };
+        let lists = trimmed(&record.lists);
+        let mut blocks = record.blocks.to_vec();
+        for &place in &lists {
+            let list = if place == NOWHERE { None } else { store.list(place) };
+            self.used.lists.extend(list.is_some().then_some(place));
+            blocks.extend_from_slice(&list.map_or([NOWHERE; LIST], |list| list.0));
+        }
+        (trimmed(&blocks), lists)
     }
 
     fn file(&mut self, place: u16) -> Option<Rc<OpenFile>> {

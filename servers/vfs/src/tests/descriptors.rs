@@ -103,3 +103,21 @@ fn close_range_closes_or_marks() {
     assert_eq!(world.call(world.root, nr::FCNTL, &[3, F_GETFD]), Ok(0));
     assert_eq!(world.call(world.root, nr::CLOSE_RANGE, &[3, 2, 0]), Err(Errno::EINVAL));
 }
+
+#[test]
+fn a_large_table_is_inherited_and_outlives_vfs() {
+    let mut world = World::new();
+    let (reads, writes) = world.pipe(world.root, 0);
+    for first in [15, 16, 255, 256, 257, 2239, 2240, 4000] {
+        assert_eq!(world.call(world.root, nr::FCNTL, &[reads, 0, first]), Ok(first));
+    }
+    let child = world.fork(world.root, 0);
+    world.exit(world.root);
+    world.restart_vfs();
+    for number in [15, 16, 255, 256, 257, 2239, 2240, 4000] {
+        assert_eq!(world.write(child, writes, b"x"), Ok(1));
+        assert_eq!(world.read(child, number, 1).unwrap(), b"x", "{number}");
+        world.close(child, number).unwrap();
+    }
+    assert_eq!(world.read(child, 4000, 1), Err(Errno::EBADF));
+}

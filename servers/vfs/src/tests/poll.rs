@@ -31,7 +31,7 @@ fn poll_tells_what_is_ready() {
     assert_eq!(poll(&world, &[(reads, POLLIN)]), (Ok(1), [POLLIN].to_vec()));
     world.close(world.root, writes).unwrap();
     assert_eq!(poll(&world, &[(reads, POLLIN)]), (Ok(1), [POLLIN | POLLHUP].to_vec()));
-    assert_eq!(world.call(world.root, nr::POLL, &[DATA, 1025, 0]), Err(Errno::EINVAL));
+    assert_eq!(world.call(world.root, nr::POLL, &[DATA, 4097, 0]), Err(Errno::EINVAL));
 }
 
 #[test]
@@ -148,4 +148,29 @@ fn a_thread_that_ends_while_pm_restores_its_mask_leaves_nothing() {
     assert_eq!(masked_select(&world, child, 0, Some(0)), None);
     world.exit(child);
     assert_eq!(world.next_event(), None);
+}
+
+#[test]
+fn polls_of_one_user_have_a_share_of_memory_and_others_theirs() {
+    let world = World::new();
+    let user = world.user(1000, 1000);
+    let (reads, _) = world.pipe(user, 0);
+    let interests: Vec<u8> = (0..4096u64).flat_map(|_| (reads | u64::from(POLLIN) << 32).to_le_bytes()).collect();
+    let poll = |who| {
+        world.machine.write(who, DATA, &interests);
+        world.begin_call(who, nr::POLL, &[DATA, 4096, -1i64 as u64])
+    };
+    let mut waiting = Vec::new();
+    let refused = loop {
+        let child = world.fork(user, 0);
+        match poll(child) {
+            None => waiting.push(child),
+            Some(result) => break result,
+        }
+    };
+    assert_eq!(refused, Err(Errno::ENOMEM));
+    let other = world.user(1001, 1001);
+    assert_eq!(world.call(other, nr::POLL, &[DATA, 1, 0]), Ok(1), "POLLNVAL");
+    world.exit(waiting[0]);
+    assert_eq!(poll(user), None, "what the ended one had is free");
 }

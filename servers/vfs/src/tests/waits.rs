@@ -124,27 +124,27 @@ fn sets_have_a_bit_for_each_descriptor_up_to_the_count() {
 }
 
 #[test]
-fn select_takes_at_most_1024_descriptors() {
+fn select_takes_at_most_4096_descriptors() {
     let world = World::new();
     let file = world.open(world.root, "/", O_RDONLY, 0).unwrap();
-    assert_eq!(world.call(world.root, nr::DUP2, &[file, 1023]), Ok(1023));
-    let mut set = [0; 18];
-    (set[15], set[16]) = (1 << 63, u64::MAX);
+    assert_eq!(world.call(world.root, nr::DUP2, &[file, 4095]), Ok(4095));
+    let mut set = [0; 66];
+    (set[63], set[64]) = (1 << 63, u64::MAX);
     let address = world.words(world.root, &set);
-    assert_eq!(world.call(world.root, nr::SELECT, &[1_000_000, address, 0, 0, address + 136]), Ok(1));
-    assert_eq!(world.read_words(world.root, address, 17), set[..17], "what is beyond stays");
+    assert_eq!(world.call(world.root, nr::SELECT, &[1_000_000, address, 0, 0, address + 520]), Ok(1));
+    assert_eq!(world.read_words(world.root, address, 65), set[..65], "what is beyond stays");
     assert_eq!(world.call(world.root, nr::SELECT, &[i32::MIN as u32 as u64, 0, 0, 0, 0]), Err(Errno::EINVAL));
 }
 
 #[test]
-fn poll_takes_at_most_1024_descriptors() {
+fn poll_takes_at_most_4096_descriptors() {
     let world = World::new();
     let file = world.open(world.root, "/", O_RDONLY, 0).unwrap();
-    let asked: Vec<u64> = (0..1024).map(|_| file | u64::from(POLLIN) << 32).collect();
+    let asked: Vec<u64> = (0..4096).map(|_| file | u64::from(POLLIN) << 32).collect();
     let bytes: Vec<u8> = asked.iter().flat_map(|word| word.to_le_bytes()).collect();
     world.data(world.root, &bytes);
-    assert_eq!(world.call(world.root, nr::POLL, &[DATA, 1024, 0]), Ok(1024));
-    assert_eq!(world.call(world.root, nr::POLL, &[DATA, 1025, 0]), Err(Errno::EINVAL));
+    assert_eq!(world.call(world.root, nr::POLL, &[DATA, 4096, 0]), Ok(4096));
+    assert_eq!(world.call(world.root, nr::POLL, &[DATA, 4097, 0]), Err(Errno::EINVAL));
     assert_eq!(world.call(world.root, nr::POLL, &[DATA, 0xffff_ffff, 0]), Err(Errno::EINVAL));
     assert_eq!(world.call(world.root, nr::POLL, &[8, 1, 0]), Err(Errno::EFAULT));
     assert_eq!(world.call(world.root, nr::POLL, &[DATA, 1 << 32, 0]), Ok(0), "a count has 32 bits");
