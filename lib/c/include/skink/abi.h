@@ -2485,6 +2485,12 @@ struct skink_tty_session_end {
  * for the handler, c = pid (low half) and user of the sender. */
 #define SKINK_VFS_EVENT_MESSAGE 4ull
 
+/* Event: the call of this thread (pselect6, ppoll) waits with the signal mask a in force in place of the thread's own. */
+#define SKINK_VFS_EVENT_MASK 5ull
+
+/* Event: that wait is over. Unless a signal is to be delivered, which restores the mask itself, pm restores it; then it sends Unmasked. */
+#define SKINK_VFS_EVENT_MASK_END 6ull
+
 /* EVENT_EXEC: it is a script: ExecText has interpreter, argument and path; the image is the interpreter's. */
 #define SKINK_VFS_EXEC_SCRIPT 1ull
 
@@ -2606,6 +2612,12 @@ struct skink_vfs_descriptors {
     uint64_t first;
     uint64_t grant;
     uint64_t bytes;
+};
+
+/* The event EVENT_MASK_END of a thread has been handled: its call returns. */
+#define SKINK_VFS_UNMASKED 0x3000eu
+struct skink_vfs_unmasked {
+    uint64_t process;
 };
 
 /* The protocol of vm, the memory server: frames, address spaces, page faults, mmap, images of executables. Routed to vm are the Linux calls
