@@ -44,7 +44,7 @@ impl Ids {
 
     /// `setfsuid`, `setfsgid`. Returns whether the id is another now.
     pub fn set_file(&mut self, id: u32, privileged: bool) -> bool {
-        let changes = id != KEEP && id != self.file && (privileged || self.has(id) || id == self.file);
+        let changes = id != KEEP && id != self.file && (privileged || self.has(id));
         if changes {
             self.file = id;
         }

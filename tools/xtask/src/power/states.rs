@@ -33,7 +33,7 @@ pub fn list(log: &Log, per_write: usize, seed: u64) -> Vec<State> {
         let position = number + 1;
         states.push(State { kind: Kind::Prefix, position, seed });
         for round in 0..per_write {
-            let seed = seed ^ (number * per_write + round) as u64 * 2;
+            let seed = seed ^ ((number * per_write + round) as u64 * 2);
             states.push(State { kind: Kind::Subset, position, seed });
             states.push(State { kind: Kind::Torn, position, seed: seed + 1 });
         }

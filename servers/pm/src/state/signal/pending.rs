@@ -259,11 +259,6 @@ impl Pending {
         self.set = self.set.without(unwanted);
     }
 
-    /// Drops everything.
-    pub fn clear(&mut self, entries: &mut Entries) {
-        self.discard(entries, Set(u64::MAX));
-    }
-
     fn has_entry_of(&self, entries: &Entries, signal: Signal) -> bool {
         self.walk(entries).any(|entry| entries.at(entry).info.signal == signal)
     }
@@ -390,8 +385,8 @@ mod tests {
         let mut of_root = Pending::default();
         while of_root.add(&mut queue.0, info(40, 1), 0, u64::MAX).is_ok() {}
         assert_eq!(queue.0.used(), ENTRIES);
-        of_root.clear(&mut queue.0);
-        queue.1.clear(&mut queue.0);
+        of_root.discard(&mut queue.0, Set(u64::MAX));
+        queue.1.discard(&mut queue.0, Set(u64::MAX));
         assert_eq!((queue.0.used(), queue.1.set()), (0, Set::EMPTY));
     }
 
