@@ -4,6 +4,7 @@
 //! but not a reboot. Every transfer is one copy and completes at once.
 #![cfg_attr(target_os = "none", no_std, no_main)]
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_macros))]
 
 use driver::block::{BlockDriver, Geometry, Operation, SECTOR_BYTES, Transfer};
 use driver::{Answers, Region};

@@ -4,6 +4,7 @@
 //! * `clock`: the chip; this file: ports and messages.
 #![cfg_attr(not(test), no_std, no_main)]
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_macros))]
 
 mod clock;
 

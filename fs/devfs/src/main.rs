@@ -6,6 +6,7 @@
 //! * `nodes`: the directory; `kept`: what of it outlives the process; `memory`: zero and its like; this file: messages.
 #![cfg_attr(not(test), no_std, no_main)]
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_macros))]
 
 extern crate alloc;
 

@@ -7,6 +7,7 @@
 //! which ends the walk through a tree that contains itself.
 
 use alloc::vec::Vec;
+use sys::fallible;
 
 use fs::Errno;
 use fs::device::BlockDevice;
@@ -115,6 +116,7 @@ impl<D: BlockDevice> Ext2<D> {
         Ok(())
     }
 
+    #[expect(clippy::disallowed_methods, reason = "one of each level: from the heap's reserve")]
     fn free_children(
         &mut self,
         freeing: &mut Freeing,
@@ -185,6 +187,6 @@ impl<D: BlockDevice> Ext2<D> {
 
     fn read_indirect(&mut self, block: u32) -> Result<Vec<u32>, Errno> {
         self.checked(block)?;
-        Ok(self.cache.read(block.into())?.chunks_exact(4).map(|field| u32_at(field, 0)).collect())
+        fallible::collect(self.cache.read(block.into())?.chunks_exact(4).map(|field| u32_at(field, 0)))
     }
 }

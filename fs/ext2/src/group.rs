@@ -5,6 +5,7 @@
 
 use alloc::vec::Vec;
 use core::ops::Range;
+use sys::fallible::TryVec;
 
 use fs::Errno;
 
@@ -134,7 +135,8 @@ impl Groups {
         for descriptor in bytes.chunks_exact(DESCRIPTOR_SIZE) {
             let number = self.list.len() as u32;
             if number < superblock.groups {
-                self.list.push(Group::read(descriptor, number, superblock)?);
+                self.list.try_push(Group::read(descriptor, number, superblock)?)?;
+                self.dirty.try_make_room(self.list.len())?;
             }
         }
         Ok(())
@@ -145,7 +147,7 @@ impl Groups {
         let group = &mut self.list[number];
         if !group.dirty {
             group.dirty = true;
-            self.dirty.push(number);
+            self.dirty.push_reserved(number);
         }
         group
     }

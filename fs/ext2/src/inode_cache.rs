@@ -4,6 +4,7 @@
 //! Invariant: the slot of a dirty inode is in `dirty`; a listed slot may be clean again, or hold another inode.
 
 use alloc::vec::Vec;
+use sys::fallible::TryVec;
 
 use fs::Errno;
 use fs::device::BlockDevice;
@@ -31,6 +32,13 @@ impl Inodes {
     pub(crate) fn new() -> Self {
         Inodes { index: LruIndex::new(KEPT), list: Vec::new(), dirty: Vec::new(), latest: (0, 0) }
     }
+
+    /// Makes room for one more inode, dirty or not. `ENOMEM`.
+    fn reserve(&mut self) -> Result<(), Errno> {
+        self.index.reserve()?;
+        self.list.try_make_room(1)?;
+        self.dirty.try_make_room(self.list.len() + 1 - self.dirty.len())
+    }
 }
 
 impl<D: BlockDevice> Ext2<D> {
@@ -50,7 +58,7 @@ impl<D: BlockDevice> Ext2<D> {
     fn mark_dirty(&mut self, slot: usize) {
         if !self.inodes.list[slot].dirty {
             self.inodes.list[slot].dirty = true;
-            self.inodes.dirty.push(slot);
+            self.inodes.dirty.push_reserved(slot);
         }
     }
 
@@ -126,9 +134,10 @@ impl<D: BlockDevice> Ext2<D> {
         {
             self.drop_slot(oldest)?;
         }
+        self.inodes.reserve()?;
         let slot = self.inodes.index.insert(number.into());
         if slot == self.inodes.list.len() {
-            self.inodes.list.push(Inode::default());
+            self.inodes.list.push_reserved(Inode::default());
         }
         Ok(slot)
     }

@@ -1,6 +1,6 @@
 //! Use counts of inodes: an inode in use exists even without a name.
 
-use alloc::vec::Vec;
+use sys::fallible;
 
 use fs::Errno;
 use fs::device::BlockDevice;
@@ -47,7 +47,8 @@ impl<D: BlockDevice> Ext2<D> {
             }
         }
         let is_used = |number: u32| uses.binary_search_by_key(&u64::from(number), |&(node, _)| node).is_ok();
-        let unused: Vec<_> = self.uses.nodes().filter(|&(number, count)| count > 0 && !is_used(number)).collect();
+        let unused = self.uses.nodes().filter(|&(number, count)| count > 0 && !is_used(number));
+        let unused = fallible::collect(unused)?;
         for (number, count) in unused {
             self.drop_users(number, count)?;
             if self.should_pause() {

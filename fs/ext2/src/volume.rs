@@ -6,8 +6,7 @@
 //! Invariants: a dirty inode or group is listed as such, and none is after `settle`; an inode without a name has users, or is
 //! an orphan, whose blocks are still being freed.
 
-use alloc::vec;
-use alloc::vec::Vec;
+use sys::fallible;
 
 use fs::Errno;
 use fs::cache::BlockCache;
@@ -99,7 +98,7 @@ impl<D: BlockDevice> Ext2<D> {
     /// `EINVAL` without an ext2 of a supported revision, `EUCLEAN` if it is too corrupt to use, `EROFS` for a
     /// writable mount of a file system with read-only features, `EIO` if the device fails.
     pub fn mount(mut device: D, options: Options, memory: VolumeMemory) -> Result<Self, Errno> {
-        let mut bytes = vec![0; SUPERBLOCK_SIZE];
+        let mut bytes = [0; SUPERBLOCK_SIZE];
         device.read((SUPERBLOCK_OFFSET / SECTOR_SIZE) as u64, &mut bytes)?;
         let superblock = Superblock::read(&bytes, bytes_of(&device))?;
         let undo = memory.cache.undo.clone();
@@ -264,7 +263,7 @@ impl<D: BlockDevice> Ext2<D> {
     /// Unmounts: frees the inodes without name and marks the file system clean if it was clean before, when all else is on the disk.
     pub(crate) fn close(&mut self) -> Result<(), Errno> {
         let mut result = Ok(());
-        let used: Vec<_> = self.uses.nodes().filter(|&(_, count)| count > 0).collect();
+        let used = fallible::collect(self.uses.nodes().filter(|&(_, count)| count > 0))?;
         for (number, count) in used {
             let dropped = self.drop_users(number, count);
             result = result.and(dropped);

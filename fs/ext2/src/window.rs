@@ -9,6 +9,7 @@
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use sys::fallible::{self, TryVec};
 
 use fs::Errno;
 
@@ -76,12 +77,8 @@ impl Window {
         if self.before(block).is_some() {
             return Ok(());
         }
-        let mut copy = Vec::new();
-        copy.try_reserve_exact(bits.len()).map_err(|_| Errno::ENOMEM)?;
-        copy.extend_from_slice(bits);
-        self.bitmaps.try_reserve(1).map_err(|_| Errno::ENOMEM)?;
-        self.bitmaps.push(Before { block, bits: copy.into_boxed_slice(), freed: 0 });
-        Ok(())
+        let bits = fallible::copied(bits)?.into_boxed_slice();
+        self.bitmaps.try_push(Before { block, bits, freed: 0 })
     }
 
     /// Counts a cleared bit of the bitmap in `block`.
@@ -112,9 +109,8 @@ impl Window {
     pub fn note_move(&mut self, to: Option<Sector>) {
         self.has_moves = true;
         let Some(sector) = to.filter(|&sector| !self.is_target(sector)) else { return };
-        match self.targets.try_reserve(1) {
-            Ok(()) => self.targets.push(sector),
-            Err(_) => self.end_soon(),
+        if self.targets.try_push(sector).is_err() {
+            self.end_soon();
         }
     }
 }

@@ -6,7 +6,8 @@ use abi::info::{self, KernelInfo};
 use abi::pm::ProcessRecord;
 use abi::vm::MapRecord;
 use abi::{Endpoint, Errno, GrantId, Message, pm, vfs, vm};
-use alloc::{string::String, vec, vec::Vec};
+use alloc::vec::Vec;
+use sys::fallible::{self, TryVec};
 use sys::{grant, ipc};
 use zerocopy::{FromBytes, IntoBytes};
 
@@ -14,10 +15,6 @@ use zerocopy::{FromBytes, IntoBytes};
 const TEXT_BYTES: usize = 16 * 1024;
 /// Limit of a path, in bytes.
 const PATH_BYTES: usize = 4096;
-/// Records fetched at a time.
-const BATCH: usize = 32;
-/// Limit of regions or descriptors listed.
-const LIST_LIMIT: usize = 4096;
 
 /// The running system.
 pub struct Live;
@@ -55,22 +52,16 @@ impl Source for Live {
         ProcessMemory { size, resident, data, stack }
     }
 
-    fn maps(&mut self, process: Endpoint) -> Vec<MapRecord> {
-        fetch_all(Endpoint::VM, |first, grant, bytes| vm::Maps { process, first, grant, bytes }.message())
+    fn maps(&mut self, process: Endpoint, first: u64, records: &mut [MapRecord]) -> usize {
+        let request = |grant, bytes| vm::Maps { process, first, grant, bytes }.message();
+        fetch(Endpoint::VM, records, request).unwrap_or(0)
     }
 
-    fn descriptors(&mut self, process: Endpoint) -> Vec<u32> {
-        let mut all: Vec<u32> = Vec::new();
-        let mut batch = [0; BATCH];
-        while all.len() < LIST_LIMIT {
-            let first = all.last().map_or(0, |&last| u64::from(last) + 1);
-            let request = |grant, bytes| vfs::Descriptors { process, first, grant, bytes }.message();
-            match fetch(Endpoint::VFS, &mut batch, request) {
-                Ok(count @ 1..) => all.extend(&batch[..count]),
-                _ => break,
-            }
-        }
-        all
+    fn descriptor_from(&mut self, process: Endpoint, descriptor: u64) -> Option<u32> {
+        let mut found = [0];
+        let request = |grant, bytes| vfs::Descriptors { process, first: descriptor, grant, bytes }.message();
+        let filled = fetch(Endpoint::VFS, &mut found, request).ok()?;
+        (filled == 1).then_some(found[0])
     }
 
     fn open_file(&mut self, process: Endpoint, which: OpenFile) -> Result<Vec<u8>, Errno> {
@@ -97,21 +88,23 @@ impl Source for Live {
         sys::time::real_ns()
     }
 
-    fn command_line(&mut self) -> String {
-        let mut text = vec![0; PATH_BYTES];
+    fn command_line(&mut self) -> Result<Vec<u8>, Errno> {
+        let mut text = fallible::filled(0, PATH_BYTES)?;
         let length = sys::info::get_bytes(info::COMMAND_LINE, 0, &mut text).unwrap_or(0);
-        String::from_utf8_lossy(&text[..length]).into_owned()
+        text.truncate(length);
+        Ok(text)
     }
 
-    fn mounts(&mut self) -> Vec<u8> {
+    fn mounts(&mut self) -> Result<Vec<u8>, Errno> {
         let mut text = Vec::new();
         loop {
             let offset = text.len() as u64;
             let request = |grant, bytes| vfs::Mounts { grant, bytes, offset }.message();
-            match fetch_text(Endpoint::VFS, PATH_BYTES, request) {
-                Ok(part) if !part.is_empty() => text.extend(part),
-                _ => return text,
+            let part = fetch_text(Endpoint::VFS, PATH_BYTES, request)?;
+            if part.is_empty() {
+                return Ok(text);
             }
+            text.try_extend_from_slice(&part)?;
         }
     }
 }
@@ -130,25 +123,8 @@ fn fetch<T: FromBytes + IntoBytes>(
 
 /// Makes a server write a text of at most `limit` bytes.
 fn fetch_text(server: Endpoint, limit: usize, request: impl FnOnce(GrantId, u64) -> Message) -> Result<Vec<u8>, Errno> {
-    let mut text = vec![0; limit];
+    let mut text = fallible::filled(0, limit)?;
     let length = fetch(server, &mut text, request)?;
     text.truncate(length);
     Ok(text)
-}
-
-/// Makes a server fill records in batches, each starting at the number of records fetched before.
-fn fetch_all<T: FromBytes + IntoBytes + Copy + Default>(
-    server: Endpoint,
-    request: impl Fn(u64, GrantId, u64) -> Message,
-) -> Vec<T> {
-    let mut all = Vec::new();
-    let mut batch = [T::default(); BATCH];
-    while all.len() < LIST_LIMIT {
-        let first = all.len() as u64;
-        match fetch(server, &mut batch, |grant, bytes| request(first, grant, bytes)) {
-            Ok(count @ 1..) => all.extend_from_slice(&batch[..count]),
-            _ => break,
-        }
-    }
-    all
 }

@@ -7,6 +7,7 @@
 //! * `source`: interface to the figures; `live`: its implementation.
 #![cfg_attr(not(test), no_std, no_main)]
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_macros))]
 
 extern crate alloc;
 
@@ -14,6 +15,7 @@ mod live;
 mod process_text;
 mod source;
 mod system_text;
+mod text;
 mod tree;
 
 use abi::Errno;

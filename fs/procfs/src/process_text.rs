@@ -2,21 +2,26 @@
 
 use crate::source::{ProcessText, Source};
 use crate::system_text::CLOCK_TICK_NS;
+use crate::text::{Lossy, Text};
 use abi::layout::PAGE_BYTES;
 use abi::pm::ProcessRecord;
 use abi::vm::MapRecord;
-use alloc::{format, string::String, vec::Vec};
-use core::fmt::Write;
+use core::fmt::{self, Write};
 
 const PROTECTION: [(u32, char); 3] = [(1, 'r'), (2, 'w'), (4, 'x')];
 const SHARED: u32 = 8;
 const HEAP: u32 = 1;
 const STACK: u32 = 2;
+/// Columns before the name of the file in a line of maps, as on Linux.
+const FILE_COLUMN: usize = 73;
+/// Regions fetched at a time, and shown at most.
+const BATCH: usize = 32;
+const MAX_REGIONS: u64 = 65_536;
 
 /// Returns the first 15 bytes of the program's file name.
-pub fn name(process: &ProcessRecord) -> String {
+pub fn name(process: &ProcessRecord) -> Lossy<'_> {
     let end = process.name.iter().position(|&b| b == 0).unwrap_or(process.name.len());
-    String::from_utf8_lossy(&process.name[..end]).into_owned()
+    Lossy(&process.name[..end])
 }
 
 fn state_letter(process: &ProcessRecord) -> char {
@@ -32,9 +37,10 @@ fn priority(process: &ProcessRecord) -> i64 {
 }
 
 /// /proc/PID/stat: 52 fields; what does not exist here is 0.
-pub fn stat(source: &mut impl Source, process: &ProcessRecord) -> String {
+pub fn stat(source: &mut impl Source, process: &ProcessRecord, text: &mut Text) -> fmt::Result {
     let memory = source.process_memory(process.endpoint);
-    let mut text = format!(
+    write!(
+        text,
         "{} ({}) {} {} {} {} {} -1 0 0 0 0 0",
         process.pid,
         name(process),
@@ -43,7 +49,7 @@ pub fn stat(source: &mut impl Source, process: &ProcessRecord) -> String {
         process.group,
         process.session,
         process.terminal,
-    );
+    )?;
     let fields: [u64; 21] = [
         process.user_ns / CLOCK_TICK_NS,
         0,
@@ -70,25 +76,26 @@ pub fn stat(source: &mut impl Source, process: &ProcessRecord) -> String {
     const PRIORITY: usize = 4;
     const NICE: usize = 5;
     for (index, field) in fields.into_iter().enumerate() {
-        // Writing to a String cannot fail.
-        let _ =
-            if matches!(index, PRIORITY | NICE) { write!(text, " {}", field as i64) } else { write!(text, " {field}") };
+        match index {
+            PRIORITY | NICE => write!(text, " {}", field as i64)?,
+            _ => write!(text, " {field}")?,
+        }
     }
     const SIGCHLD: u32 = 17;
-    let _ = writeln!(text, " 0 0 0 {SIGCHLD} 0 {} {} 0 0 0 0 0 0 0 0 0 0 0", process.priority, process.policy);
-    text
+    writeln!(text, " 0 0 0 {SIGCHLD} 0 {} {} 0 0 0 0 0 0 0 0 0 0 0", process.priority, process.policy)
 }
 
 /// /proc/PID/statm: sizes in pages.
-pub fn memory_pages(source: &mut impl Source, process: &ProcessRecord) -> String {
+pub fn memory_pages(source: &mut impl Source, process: &ProcessRecord, text: &mut Text) -> fmt::Result {
     let memory = source.process_memory(process.endpoint);
     let pages = |bytes: u64| bytes / PAGE_BYTES;
-    format!("{} {} 0 0 0 {} 0\n", pages(memory.size), pages(memory.resident), pages(memory.data + memory.stack))
+    writeln!(text, "{} {} 0 0 0 {} 0", pages(memory.size), pages(memory.resident), pages(memory.data + memory.stack))
 }
 
 /// /proc/PID/status.
-pub fn status(source: &mut impl Source, process: &ProcessRecord) -> String {
-    let mut text = format!(
+pub fn status(source: &mut impl Source, process: &ProcessRecord, text: &mut Text) -> fmt::Result {
+    write!(
+        text,
         "Name:\t{}\nState:\t{} ({})\nTgid:\t{}\nNgid:\t0\nPid:\t{}\nPPid:\t{}\nTracerPid:\t0\n",
         name(process),
         state_letter(process),
@@ -96,67 +103,65 @@ pub fn status(source: &mut impl Source, process: &ProcessRecord) -> String {
         process.process,
         process.pid,
         process.parent,
-    );
-    let _ = writeln!(text, "Uid:\t{}\t{}\t{}\t{}", process.uid, process.euid, process.suid, process.euid);
-    let _ = writeln!(text, "Gid:\t{}\t{}\t{}\t{}", process.gid, process.egid, process.sgid, process.egid);
+    )?;
+    writeln!(text, "Uid:\t{}\t{}\t{}\t{}", process.uid, process.euid, process.suid, process.euid)?;
+    writeln!(text, "Gid:\t{}\t{}\t{}\t{}", process.gid, process.egid, process.sgid, process.egid)?;
     if process.service == 0 {
         let memory = source.process_memory(process.endpoint);
         for (label, bytes) in
             [("VmSize", memory.size), ("VmRSS", memory.resident), ("VmData", memory.data), ("VmStk", memory.stack)]
         {
-            let _ = writeln!(text, "{label}:\t{:>8} kB", bytes / 1024);
+            writeln!(text, "{label}:\t{:>8} kB", bytes / 1024)?;
         }
     }
-    let _ = writeln!(text, "Threads:\t{}", process.threads);
+    writeln!(text, "Threads:\t{}", process.threads)?;
     for (label, signals) in [
         ("SigPnd", process.signals_pending),
         ("SigBlk", process.signals_blocked),
         ("SigIgn", process.signals_ignored),
         ("SigCgt", process.signals_caught),
     ] {
-        let _ = writeln!(text, "{label}:\t{signals:016x}");
+        writeln!(text, "{label}:\t{signals:016x}")?;
     }
-    text
+    Ok(())
 }
 
 /// /proc/PID/maps.
-pub fn maps(source: &mut impl Source, process: &ProcessRecord) -> String {
+pub fn maps(source: &mut impl Source, process: &ProcessRecord, text: &mut Text) -> fmt::Result {
     let executable = source.process_text(process.pid, ProcessText::Executable).unwrap_or_default();
-    let executable = String::from_utf8_lossy(&executable).into_owned();
-    let mut text = String::new();
-    for region in source.maps(process.endpoint) {
-        map_line(&mut text, &region, &executable);
+    let mut records = [MapRecord::default(); BATCH];
+    let mut first = 0;
+    while first < MAX_REGIONS {
+        let count = source.maps(process.endpoint, first, &mut records);
+        if count == 0 {
+            break;
+        }
+        records.iter().take(count).try_for_each(|region| map_line(text, region, &executable))?;
+        first += count as u64;
     }
-    text
+    Ok(())
 }
 
-fn map_line(text: &mut String, region: &MapRecord, executable: &str) {
+fn map_line(text: &mut Text, region: &MapRecord, executable: &[u8]) -> fmt::Result {
     let start = text.len();
-    let _ = write!(text, "{:08x}-{:08x} ", region.start, region.end);
-    text.extend(PROTECTION.iter().map(|&(bit, letter)| if region.protection & bit != 0 { letter } else { '-' }));
-    text.push(if region.protection & SHARED != 0 { 's' } else { 'p' });
+    write!(text, "{:08x}-{:08x} ", region.start, region.end)?;
+    for (bit, letter) in PROTECTION {
+        text.write_char(if region.protection & bit != 0 { letter } else { '-' })?;
+    }
+    text.write_char(if region.protection & SHARED != 0 { 's' } else { 'p' })?;
     let (major, minor) = (region.device >> 8, region.device & 0xff);
-    let _ = write!(text, " {:08x} {major:02x}:{minor:02x} {}", region.offset, region.inode);
-    let file = match region.kind {
-        HEAP => "[heap]",
-        STACK => "[stack]",
+    write!(text, " {:08x} {major:02x}:{minor:02x} {}", region.offset, region.inode)?;
+    let file: &[u8] = match region.kind {
+        HEAP => b"[heap]",
+        STACK => b"[stack]",
         _ if region.inode != 0 => executable,
-        _ => "",
+        _ => b"",
     };
     if !file.is_empty() {
-        // As on Linux the name begins in column 73.
-        while text.len() - start < 72 {
-            text.push(' ');
-        }
-        let _ = write!(text, " {file}");
+        let column = text.len() - start;
+        write!(text, "{:>1$}{2}", "", (FILE_COLUMN - column.min(FILE_COLUMN)).max(1), Lossy(file))?;
     }
-    text.push('\n');
-}
-
-/// Arguments or environment as stored in memory, for /proc/PID/cmdline and environ.
-pub fn memory_text(source: &mut impl Source, process: &ProcessRecord, which: ProcessText) -> Vec<u8> {
-    // A zombie and a service have none.
-    source.process_text(process.pid, which).unwrap_or_default()
+    text.write_char('\n')
 }
 
 fn state_word(process: &ProcessRecord) -> &'static str {

@@ -4,7 +4,7 @@ use abi::info::KernelInfo;
 use abi::pm::ProcessRecord;
 use abi::vm::MapRecord;
 use abi::{Endpoint, Errno};
-use alloc::{string::String, vec::Vec};
+use alloc::vec::Vec;
 
 /// Texts of a process that pm keeps (`pm::ProcessText::what`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,15 +58,15 @@ pub trait Source {
     fn process_from(&mut self, pid: u32) -> Option<ProcessRecord>;
     /// Returns the first thread of a process with an id not below this.
     fn thread_from(&mut self, pid: u32, tid: u32) -> Option<ProcessRecord>;
-    /// Returns a text of a process. `ESRCH`.
+    /// Returns a text of a process. `ESRCH`, `ENOMEM`.
     fn process_text(&mut self, pid: u32, which: ProcessText) -> Result<Vec<u8>, Errno>;
     /// Returns the memory sizes of a process.
     fn process_memory(&mut self, process: Endpoint) -> ProcessMemory;
-    /// Returns the regions of a process.
-    fn maps(&mut self, process: Endpoint) -> Vec<MapRecord>;
-    /// Returns the open descriptors of a process, ascending.
-    fn descriptors(&mut self, process: Endpoint) -> Vec<u32>;
-    /// Returns the path of an open file. `EBADF`.
+    /// Writes the regions of a process from number `first` on into `records`. Returns how many; 0: there are no more.
+    fn maps(&mut self, process: Endpoint, first: u64, records: &mut [MapRecord]) -> usize;
+    /// Returns the first open descriptor of a process not below this.
+    fn descriptor_from(&mut self, process: Endpoint, descriptor: u64) -> Option<u32>;
+    /// Returns the path of an open file. `EBADF`, `ENOMEM`.
     fn open_file(&mut self, process: Endpoint, which: OpenFile) -> Result<Vec<u8>, Errno>;
     /// Returns the machine's memory sizes.
     fn memory(&mut self) -> Memory;
@@ -74,8 +74,8 @@ pub trait Source {
     fn kernel(&mut self) -> KernelInfo;
     /// Returns the real time in ns since 1970.
     fn real_time_ns(&mut self) -> u64;
-    /// Returns the kernel's command line.
-    fn command_line(&mut self) -> String;
-    /// Returns the text of the mount table.
-    fn mounts(&mut self) -> Vec<u8>;
+    /// Returns the kernel's command line. `ENOMEM`.
+    fn command_line(&mut self) -> Result<Vec<u8>, Errno>;
+    /// Returns the text of the mount table. `ENOMEM`.
+    fn mounts(&mut self) -> Result<Vec<u8>, Errno>;
 }

@@ -4,9 +4,11 @@
 //! and no state is kept between requests: every read generates its text from the present figures.
 
 use crate::source::{OpenFile, ProcessText, Source};
+use crate::text::{Lossy, Text};
 use crate::{process_text, system_text};
 use abi::pm::ProcessRecord;
 use alloc::{format, string::String, vec::Vec};
+use core::fmt::Write;
 use fs::Errno;
 use fs::file_system::{
     Attributes, DataSink, EntrySink, FileSystem, NodeId, S_IFDIR, S_IFLNK, S_IFREG, Statistics, Timestamp,
@@ -183,45 +185,54 @@ impl<S: Source> Proc<S> {
 
     fn top_content(&mut self, file: TopFile) -> Result<Vec<u8>, Errno> {
         let source = &mut self.source;
-        let text = match file {
-            TopFile::CommandLine => source.command_line() + "\n",
-            TopFile::Cpu => system_text::cpu(source),
-            TopFile::Devices => system_text::devices(),
-            TopFile::FileSystems => system_text::file_systems(),
-            TopFile::LoadAverage => system_text::load_average(source),
-            TopFile::Memory => system_text::memory(source),
-            TopFile::Mounts => return Ok(source.mounts()),
+        match file {
+            TopFile::Mounts => return source.mounts(),
             TopFile::Own => return Err(Errno::EINVAL),
-            TopFile::Statistics => system_text::statistics(source),
-            TopFile::Uptime => system_text::uptime(source),
-            TopFile::Version => system_text::version(),
-        };
-        Ok(text.into_bytes())
+            _ => {}
+        }
+        let command_line = if file == TopFile::CommandLine { source.command_line()? } else { Vec::new() };
+        Text::of(|text| match file {
+            TopFile::CommandLine => writeln!(text, "{}", Lossy(&command_line)),
+            TopFile::Cpu => system_text::cpu(source, text),
+            TopFile::Devices => system_text::devices(text),
+            TopFile::FileSystems => system_text::file_systems(text),
+            TopFile::LoadAverage => system_text::load_average(source, text),
+            TopFile::Memory => system_text::memory(source, text),
+            TopFile::Statistics => system_text::statistics(source, text),
+            TopFile::Uptime => system_text::uptime(source, text),
+            TopFile::Version => system_text::version(text),
+            TopFile::Mounts | TopFile::Own => Ok(()),
+        })
     }
 
     fn process_content(&mut self, process: &ProcessRecord, file: ProcessFile) -> Result<Vec<u8>, Errno> {
         let source = &mut self.source;
-        let text = match file {
-            ProcessFile::Arguments => return Ok(process_text::memory_text(source, process, ProcessText::Arguments)),
-            ProcessFile::Environment => {
-                return Ok(process_text::memory_text(source, process, ProcessText::Environment));
-            }
-            ProcessFile::Mounts => return Ok(source.mounts()),
-            ProcessFile::Name => process_text::name(process) + "\n",
-            ProcessFile::Maps => process_text::maps(source, process),
-            ProcessFile::Stat => process_text::stat(source, process),
-            ProcessFile::MemoryPages => process_text::memory_pages(source, process),
-            ProcessFile::Status => process_text::status(source, process),
-            ProcessFile::Descriptors | ProcessFile::Threads => return Err(Errno::EISDIR),
-            ProcessFile::WorkingDirectory | ProcessFile::Executable | ProcessFile::Root => return Err(Errno::EINVAL),
-        };
-        Ok(text.into_bytes())
+        match file {
+            ProcessFile::Arguments => self.memory_text(process, ProcessText::Arguments),
+            ProcessFile::Environment => self.memory_text(process, ProcessText::Environment),
+            ProcessFile::Mounts => source.mounts(),
+            ProcessFile::Name => Text::of(|text| writeln!(text, "{}", process_text::name(process))),
+            ProcessFile::Maps => Text::of(|text| process_text::maps(source, process, text)),
+            ProcessFile::Stat => Text::of(|text| process_text::stat(source, process, text)),
+            ProcessFile::MemoryPages => Text::of(|text| process_text::memory_pages(source, process, text)),
+            ProcessFile::Status => Text::of(|text| process_text::status(source, process, text)),
+            ProcessFile::Descriptors | ProcessFile::Threads => Err(Errno::EISDIR),
+            ProcessFile::WorkingDirectory | ProcessFile::Executable | ProcessFile::Root => Err(Errno::EINVAL),
+        }
+    }
+
+    /// Returns arguments or environment as stored in memory; a zombie and a service have none.
+    fn memory_text(&mut self, process: &ProcessRecord, which: ProcessText) -> Result<Vec<u8>, Errno> {
+        match self.source.process_text(process.pid, which) {
+            Err(error) if error != Errno::ENOMEM => Ok(Vec::new()),
+            result => result,
+        }
     }
 
     /// Returns the target of a symbolic link; `reader` is the pid of the process that follows it.
     fn target(&mut self, place: Place, reader: u32) -> Result<Vec<u8>, Errno> {
         let (pid, which) = match place {
-            Place::File(TopFile::Own) => return Ok(format!("{reader}").into_bytes()),
+            Place::File(TopFile::Own) => return Text::of(|text| write!(text, "{reader}")),
             Place::ProcessFile(pid, ProcessFile::Executable) => {
                 self.process(pid)?;
                 return self.source.process_text(pid, ProcessText::Executable).map_err(|_| Errno::ENOENT);
@@ -265,11 +276,12 @@ impl<S: Source> Proc<S> {
     fn lookup_descriptor(&mut self, pid: u32, name: &[u8]) -> Result<Place, Errno> {
         let process = self.process(pid).map_err(|_| Errno::ENOENT)?;
         let descriptor = number(name).ok_or(Errno::ENOENT)?;
-        let open = self.source.descriptors(process.endpoint).contains(&descriptor);
+        let open = self.source.descriptor_from(process.endpoint, descriptor.into()) == Some(descriptor);
         if open { Ok(Place::Descriptor(pid, descriptor)) } else { Err(Errno::ENOENT) }
     }
 
     /// Returns entry number `position` of a directory, after the dots.
+    #[expect(clippy::disallowed_macros, reason = "a number: from the heap's reserve")]
     fn entry(&mut self, dir: Place, position: u64) -> Result<Option<(Place, String, u64)>, Errno> {
         let index = position as usize;
         match dir {
@@ -290,8 +302,7 @@ impl<S: Source> Proc<S> {
                 .map(|(name, file)| (Place::ProcessFile(pid, *file), String::from(*name), position + 1))),
             Place::ProcessFile(pid, ProcessFile::Descriptors) => {
                 let process = self.process(pid)?;
-                let open = self.source.descriptors(process.endpoint);
-                let found = open.into_iter().find(|&descriptor| u64::from(descriptor) >= position);
+                let found = self.source.descriptor_from(process.endpoint, position);
                 Ok(found.map(|descriptor| {
                     (Place::Descriptor(pid, descriptor), format!("{descriptor}"), u64::from(descriptor) + 1)
                 }))

@@ -55,8 +55,8 @@ impl Source for Figures {
     fn process_memory(&mut self, _: Endpoint) -> ProcessMemory {
         ProcessMemory { size: 8192, resident: 4096, data: 4096, stack: 0 }
     }
-    fn maps(&mut self, _: Endpoint) -> Vec<MapRecord> {
-        vec![
+    fn maps(&mut self, _: Endpoint, first: u64, records: &mut [MapRecord]) -> usize {
+        let regions = [
             MapRecord {
                 start: 0x400000,
                 end: 0x401000,
@@ -66,10 +66,13 @@ impl Source for Figures {
                 ..MapRecord::default()
             },
             MapRecord { start: 0x7fff0000, end: 0x7fff8000, protection: 3, kind: 2, ..MapRecord::default() },
-        ]
+        ];
+        let Some(region) = regions.get(first as usize) else { return 0 };
+        records[0] = *region;
+        1
     }
-    fn descriptors(&mut self, _: Endpoint) -> Vec<u32> {
-        vec![0, 1, 2, 10]
+    fn descriptor_from(&mut self, _: Endpoint, descriptor: u64) -> Option<u32> {
+        [0, 1, 2, 10].into_iter().find(|&open| u64::from(open) >= descriptor)
     }
     fn open_file(&mut self, _: Endpoint, which: OpenFile) -> Result<Vec<u8>, Errno> {
         match which {
@@ -87,11 +90,11 @@ impl Source for Figures {
     fn real_time_ns(&mut self) -> u64 {
         1_795_296_659_000_000_000
     }
-    fn command_line(&mut self) -> String {
-        "trace".into()
+    fn command_line(&mut self) -> Result<Vec<u8>, Errno> {
+        Ok(b"trace".to_vec())
     }
-    fn mounts(&mut self) -> Vec<u8> {
-        b"ext2 / ext2 rw 0 0\n".to_vec()
+    fn mounts(&mut self) -> Result<Vec<u8>, Errno> {
+        Ok(b"ext2 / ext2 rw 0 0\n".to_vec())
     }
 }
 

@@ -1,6 +1,7 @@
 //! The tmpfs process; everything is in the library, where the host's tests reach it.
 #![cfg_attr(target_os = "none", no_std, no_main)]
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_macros))]
 
 sys::program!(tmpfs::process::main);
 

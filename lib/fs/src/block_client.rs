@@ -8,10 +8,10 @@ use abi::block::{Flush, Open, Read, Write};
 use abi::{Endpoint, Errno, GrantId, Message, Name};
 use alloc::boxed::Box;
 use alloc::rc::Rc;
-use alloc::vec;
 use alloc::vec::Vec;
 use core::cell::RefCell;
 use server::{Inbox, Peer, Peers, Repeat, Request};
+use sys::fallible::{self, TryVec};
 use sys::grant::{self, Access, GrantedBuffer};
 
 use crate::cache::RUN_BYTES;
@@ -49,6 +49,7 @@ impl Drivers {
         &self.blocking
     }
 
+    #[expect(clippy::disallowed_methods, reason = "one peer of each driver: from the heap's reserve")]
     fn connect(&self, name: Name) -> Result<Peer, Errno> {
         let mut connected = self.connected.borrow_mut();
         if let Some(peer) = connected.iter().find(|peer| peer.name() == name) {
@@ -137,7 +138,10 @@ impl BlockDevice for BlockClient {
             return None;
         }
         let spare = self.drivers.spare.borrow_mut().pop();
-        let content = spare.filter(|spare| spare.len() >= bytes).unwrap_or_else(|| vec![0; bytes.max(RUN_BYTES)]);
+        let content = spare
+            .filter(|spare| spare.len() >= bytes)
+            .map_or_else(|| fallible::filled(0, bytes.max(RUN_BYTES)), Ok)
+            .ok()?;
         let buffer = GrantedBuffer::new(content, self.driver, Access::Write).ok()?;
         let (position, bytes) = (first_sector * SECTOR_SIZE as u64, bytes as u64);
         let read = Read { minor: self.minor, grant: buffer.id(), position, bytes };
@@ -148,7 +152,8 @@ impl BlockDevice for BlockClient {
     fn recycle(&mut self, buffer: Vec<u8>) {
         let mut spare = self.drivers.spare.borrow_mut();
         if spare.len() < WINDOW {
-            spare.push(buffer);
+            // Without memory for the list, the buffer goes.
+            let _ = spare.try_push(buffer);
         }
     }
 

@@ -79,15 +79,17 @@ impl Flights {
     }
 
     /// Adds a fetch of these blocks.
+    #[expect(clippy::disallowed_methods, reason = "one of each request to the driver: from the heap's reserve")]
     pub fn add(&mut self, blocks: Range<u64>, fetch: Box<dyn Fetch>) {
         self.list.push(Flight { blocks, outdated: Vec::new(), fetch, arrival: Arrival::default() });
     }
 
     /// Marks `block` as overwritten: the content that a fetch returns is stale.
     #[inline]
+    #[expect(clippy::disallowed_methods, reason = "at most the blocks in flight: from the heap's reserve")]
     pub fn outdate(&mut self, block: u64) {
         for flight in &mut self.list {
-            if flight.blocks.contains(&block) {
+            if flight.blocks.contains(&block) && !flight.outdated.contains(&block) {
                 flight.outdated.push(block);
             }
         }
@@ -122,6 +124,7 @@ impl Flights {
         None
     }
 
+    #[expect(clippy::disallowed_methods, reason = "`MAX_FAILED`: from the heap's reserve")]
     fn note_failure(&mut self, blocks: Range<u64>) {
         if self.failed.len() == MAX_FAILED {
             self.failed.remove(0);

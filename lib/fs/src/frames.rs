@@ -47,6 +47,7 @@ impl Frames {
     }
 
     /// Reads the directory: returns an index of the cached blocks, and the dirty frames. Logs and empties corrupt entries.
+    #[expect(clippy::disallowed_methods, reason = "at the start or a mount")]
     pub fn restore(&mut self) -> (LruIndex, alloc::vec::Vec<(usize, Mark)>) {
         let mut blocks = alloc::vec::Vec::with_capacity(self.count);
         let mut modified = alloc::vec::Vec::new();

@@ -9,6 +9,7 @@
 //! * `block_client`: the block device behind a driver process.
 #![no_std]
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_macros))]
 
 extern crate alloc;
 

@@ -1,6 +1,8 @@
 //! Structures of Linux for x86-64 that file systems fill for programs: directory records, `stat`, `statfs`.
 
+use crate::Errno;
 use alloc::vec::Vec;
+use sys::fallible::TryVec;
 
 use crate::file_system::{Attributes, EntrySink, NAME_MAX, NodeId, S_IFMT, Statistics, Timestamp};
 
@@ -27,9 +29,13 @@ pub struct Dirents {
 
 impl Dirents {
     /// No records yet, in a buffer used before.
-    pub fn new(mut buffer: Vec<u8>, limit: usize) -> Self {
+    ///
+    /// # Errors
+    /// `ENOMEM`.
+    pub fn new(mut buffer: Vec<u8>, limit: usize) -> Result<Self, Errno> {
         buffer.clear();
-        Dirents { records: buffer, limit, refused: false }
+        buffer.try_make_room(limit)?;
+        Ok(Dirents { records: buffer, limit, refused: false })
     }
 
     /// The records.
@@ -49,6 +55,7 @@ impl Dirents {
 }
 
 impl EntrySink for Dirents {
+    #[expect(clippy::disallowed_methods, reason = "`new` has made room")]
     fn entry(&mut self, node: NodeId, next: u64, mode: u32, name: &[u8]) -> bool {
         let size = (DIRENT_HEADER + name.len() + 1).next_multiple_of(8);
         if self.records.len() + size > self.limit {

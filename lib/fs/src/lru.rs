@@ -6,9 +6,11 @@
 //! Invariants: every slot below `links.len()` is either in exactly one bucket chain or on the free
 //! list; a slot in a chain is on the age list unless it is held; a key is in at most one chain.
 
+use crate::Errno;
 use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
+use sys::fallible::TryVec;
 
 /// "No slot" in the links.
 const NONE: u32 = u32::MAX;
@@ -38,6 +40,7 @@ pub struct LruIndex {
 
 impl LruIndex {
     /// An empty index whose buckets suit about `expected` keys; more keys only make it slower.
+    #[expect(clippy::disallowed_macros, clippy::disallowed_methods, reason = "at the start or a mount")]
     pub fn new(expected: usize) -> Self {
         let bits = expected.max(2).next_power_of_two().trailing_zeros();
         LruIndex {
@@ -53,6 +56,7 @@ impl LruIndex {
 
     /// Returns an index in which slot n holds the n-th of `keys`, or is free, used in the order of the slots. A duplicate key
     /// stays in its first slot.
+    #[expect(clippy::disallowed_methods, reason = "at the start or a mount")]
     pub fn restore(expected: usize, keys: impl Iterator<Item = Option<u64>>) -> Self {
         let mut index = LruIndex::new(expected);
         let mut free = Vec::new();
@@ -105,8 +109,17 @@ impl LruIndex {
         }
     }
 
+    /// Makes room for one more key.
+    ///
+    /// # Errors
+    /// `ENOMEM`.
+    pub fn reserve(&mut self) -> Result<(), Errno> {
+        if self.free == NONE { self.links.try_make_room(1) } else { Ok(()) }
+    }
+
     /// Allocates a slot for `key`, which must not be present, as the most recently used. Returns a freed
     /// slot, or the next number never used.
+    #[expect(clippy::disallowed_methods, reason = "`reserve` has made room, except in a restore")]
     pub fn insert(&mut self, key: u64) -> usize {
         let bucket = self.bucket(key);
         let next = self.buckets[bucket];

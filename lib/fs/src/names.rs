@@ -4,6 +4,7 @@
 //! that is not cached. Long names are not cached.
 
 use alloc::vec::Vec;
+use sys::fallible::TryVec;
 
 use crate::lru::LruIndex;
 
@@ -64,7 +65,10 @@ impl NameCache {
         let key = key(dir, name);
         let slot = match self.index.find(key) {
             Some(slot) => slot,
-            None => self.take(key),
+            None => match self.take(key) {
+                Some(slot) => slot,
+                None => return,
+            },
         };
         let mut kept = [0; KEPT_NAME];
         kept[..name.len()].copy_from_slice(name);
@@ -72,7 +76,9 @@ impl NameCache {
         self.index.touch(slot);
     }
 
-    fn take(&mut self, key: u64) -> usize {
+    /// Returns a slot for the key; `None` without memory.
+    fn take(&mut self, key: u64) -> Option<usize> {
+        self.index.reserve().and_then(|()| self.entries.try_make_room(1)).ok()?;
         if self.index.len() >= self.capacity
             && let Some(oldest) = self.index.oldest()
         {
@@ -80,9 +86,9 @@ impl NameCache {
         }
         let slot = self.index.insert(key);
         if slot == self.entries.len() {
-            self.entries.push(Entry { dir: 0, known: Known::Absent, len: 0, name: [0; KEPT_NAME] });
+            self.entries.push_reserved(Entry { dir: 0, known: Known::Absent, len: 0, name: [0; KEPT_NAME] });
         }
-        slot
+        Some(slot)
     }
 }
 

@@ -77,6 +77,7 @@ pub struct NameBuffer(Vec<u8>);
 
 impl NameBuffer {
     /// Allocates a buffer of `bytes` bytes.
+    #[expect(clippy::disallowed_macros, clippy::disallowed_methods, reason = "at the start")]
     pub fn new(bytes: usize) -> Self {
         NameBuffer(vec![0; bytes])
     }

@@ -74,6 +74,7 @@ impl<F: FileSystem> Volumes<F> {
     }
 
     /// Adds a volume under a free number.
+    #[expect(clippy::disallowed_methods, reason = "`MAX_VOLUMES`: from the heap's reserve")]
     pub fn put(&mut self, number: usize, volume: Volume<F>) {
         while self.list.len() <= number {
             self.list.push(None);

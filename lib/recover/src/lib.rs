@@ -27,6 +27,7 @@
 //! Neighbours: `sys` below, which holds all `unsafe` of this; `server`, `fs` and the services above.
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_macros))]
 
 extern crate alloc;
 

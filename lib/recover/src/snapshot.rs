@@ -51,6 +51,7 @@ impl Snapshots {
     ///
     /// # Panics
     /// When the memory is too small for the headers.
+    #[expect(clippy::disallowed_methods, reason = "at the start")]
     pub fn open(keep: Keep, layout: u64, parts: usize) -> (Snapshots, Found) {
         let part_bytes = ((keep.len() - Snapshots::bytes(parts, 0)) / (2 * parts)) & !7;
         let (recover, found) = Recover::open(keep, layout, parts * CHANGES);
@@ -65,6 +66,7 @@ impl Snapshots {
     }
 
     /// The part as `load` reads it; `None` when it was never saved, is damaged, or `load` makes no sense of it.
+    #[expect(clippy::disallowed_macros, clippy::disallowed_methods, reason = "at the start")]
     pub fn load<T>(&self, part: usize, load: impl FnOnce(&mut Reader) -> Option<T>) -> Option<T> {
         let header = self.headers.get(&self.recover, part).record()?;
         let mut bytes = vec![0; header.bytes.min(self.capacity())];
@@ -119,11 +121,13 @@ impl Writer {
     }
 
     /// Writes a number.
+    #[expect(clippy::disallowed_methods, reason = "a part is bounded: from the heap's reserve")]
     pub fn number(&mut self, number: u64) {
         self.bytes.extend_from_slice(&number.to_le_bytes());
     }
 
     /// Writes a run of bytes that lies in two pieces.
+    #[expect(clippy::disallowed_methods, reason = "a part is bounded: from the heap's reserve")]
     pub fn run(&mut self, (first, second): (&[u8], &[u8])) {
         self.number((first.len() + second.len()) as u64);
         self.bytes.extend_from_slice(first);

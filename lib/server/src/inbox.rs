@@ -77,6 +77,7 @@ impl Inbox {
     }
 
     /// Queues a message for [`Inbox::receive`].
+    #[expect(clippy::disallowed_methods, reason = "one message of each service: from the heap's reserve")]
     pub(crate) fn hold(&self, message: Message) {
         self.inner.held.borrow_mut().push_back(message);
     }

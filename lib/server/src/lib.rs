@@ -13,6 +13,7 @@
 //! Neighbours: `sys` below; `driver` and `fs` above, which build their own receive loops on these.
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_macros))]
 
 extern crate alloc;
 

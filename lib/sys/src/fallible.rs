@@ -124,6 +124,18 @@ pub fn with_capacity<T>(capacity: usize) -> Result<Vec<T>> {
     Ok(vec)
 }
 
+/// Returns an empty queue with room for `capacity` values.
+///
+/// # Errors
+/// `ENOMEM`.
+pub fn queue<T>(capacity: usize) -> Result<VecDeque<T>> {
+    let mut queue = VecDeque::new();
+    if capacity != 0 {
+        attempt(|| queue.try_reserve_exact(capacity))?;
+    }
+    Ok(queue)
+}
+
 /// Returns a vector of `count` times `value`.
 ///
 /// # Errors
@@ -199,6 +211,12 @@ pub trait TryVec<T> {
     where
         T: Clone;
 
+    /// Appends a value to a vector whose room was reserved before.
+    ///
+    /// # Panics
+    /// In a debug build if there is no room.
+    fn push_reserved(&mut self, value: T);
+
     /// Truncates the vector to `count` values, or extends it to that by copies of `value`.
     ///
     /// # Errors
@@ -223,6 +241,12 @@ impl<T> TryVec<T> for Vec<T> {
         self.try_make_room(1)?;
         self.push(value);
         Ok(())
+    }
+
+    #[inline]
+    fn push_reserved(&mut self, value: T) {
+        debug_assert!(self.len() < self.capacity(), "room was to be reserved");
+        self.push(value);
     }
 
     fn try_insert(&mut self, at: usize, value: T) -> Result<()> {
@@ -263,6 +287,12 @@ pub trait TryQueue<T> {
     /// # Errors
     /// `ENOMEM`.
     fn try_push_back(&mut self, value: T) -> Result<()>;
+
+    /// Adds a value at the end of a queue whose room was reserved before.
+    ///
+    /// # Panics
+    /// In a debug build if there is no room.
+    fn push_back_reserved(&mut self, value: T);
 }
 
 #[expect(clippy::disallowed_methods, reason = "the room is there")]
@@ -280,6 +310,12 @@ impl<T> TryQueue<T> for VecDeque<T> {
         self.try_make_room(1)?;
         self.push_back(value);
         Ok(())
+    }
+
+    #[inline]
+    fn push_back_reserved(&mut self, value: T) {
+        debug_assert!(self.len() < self.capacity(), "room was to be reserved");
+        self.push_back(value);
     }
 }
 

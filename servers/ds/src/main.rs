@@ -10,6 +10,7 @@
 //! program therefore has to understand; one that it does not counts as none.
 #![cfg_attr(not(test), no_std, no_main)]
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_macros))]
 
 extern crate alloc;
 
@@ -19,6 +20,7 @@ use abi::ds::{Delete, Lookup, NextEvent, Request, Retrieve, Store, Subscribe};
 use abi::endpoint::slot;
 use abi::rs::NextChange;
 use abi::{Endpoint, Errno, Message, Name};
+use alloc::vec::Vec;
 use recover::snapshot::Snapshots;
 use server::{Service, SyncStep};
 use state::{Known, State, VALUE_BYTES};
@@ -42,7 +44,7 @@ fn main(start: sys::Start) {
     let preserved =
         if start.kind == StartKind::Fresh { None } else { snapshots.load(WHOLE, |bytes| State::decode(bytes.run()?)) };
     let state = preserved.unwrap_or_default();
-    let mut ds = Ds { state, snapshots, unsaved: true, begin_again: true };
+    let mut ds = Ds { state, snapshots, saved: Vec::new(), spare: Vec::new(), unsaved: true, begin_again: true };
     ds.fetch();
     server::run(&mut ds)
 }
@@ -50,6 +52,10 @@ fn main(start: sys::Start) {
 struct Ds {
     state: State,
     snapshots: Snapshots,
+    /// The state as it was preserved last.
+    saved: Vec<u8>,
+    /// Where the next one is written.
+    spare: Vec<u8>,
     /// The state has changed since it was preserved.
     unsaved: bool,
     /// Everything has to be fetched from rs, not only what is new.
@@ -59,6 +65,9 @@ struct Ds {
 impl Service for Ds {
     fn request(&mut self, message: &Message) -> SyncStep<Message> {
         self.save();
+        if self.unsaved {
+            return SyncStep::Done(message.reply(Err(Errno::ENOMEM)));
+        }
         SyncStep::Done(self.answer(message).unwrap_or_else(|error| message.reply(Err(error))))
     }
 
@@ -88,25 +97,33 @@ impl Ds {
         self.state.notify(|subscriber| ipc::notify(subscriber) != Err(Errno::EDEADSRCDST));
     }
 
+    /// Preserves what has changed without a request. What fails is tried again before the next request.
     fn save(&mut self) {
-        if core::mem::take(&mut self.unsaved) {
-            self.take_snapshot(&self.state.encode());
+        if self.unsaved {
+            self.unsaved = self.preserve().is_err();
         }
     }
 
-    /// The state has been changed by request: it is preserved before that is acknowledged, or not changed.
-    fn commit(&mut self, before: State) -> Result<()> {
-        let bytes = self.state.encode();
-        if bytes.len() + LENGTH_BYTES > self.snapshots.capacity() {
-            self.state = before;
+    /// Preserves a state that a request has changed, before that is acknowledged; or takes the change back.
+    fn commit(&mut self) -> Result<()> {
+        let result = self.preserve();
+        if result.is_err() {
+            // The memory of the state is given back first, so that there is enough for the one before it.
+            self.state = State::default();
+            self.state = State::decode(&self.saved).expect("is what was encoded");
+        }
+        result
+    }
+
+    fn preserve(&mut self) -> Result<()> {
+        self.state.encode(&mut self.spare)?;
+        if self.spare.len() + LENGTH_BYTES > self.snapshots.capacity() {
             return Err(Errno::ENOSPC);
         }
-        self.take_snapshot(&bytes);
-        Ok(())
-    }
-
-    fn take_snapshot(&mut self, state: &[u8]) {
+        core::mem::swap(&mut self.saved, &mut self.spare);
+        let state = &self.saved;
         self.snapshots.save([WHOLE].into_iter(), |_, writer| writer.run((state, &[])));
+        Ok(())
     }
 
     fn answer(&mut self, message: &Message) -> Result<Message> {
@@ -120,9 +137,8 @@ impl Ds {
                 Ok(Lookup::reply(message, 0, endpoint))
             }
             Request::Subscribe(Subscribe { name_low, name_high }) => {
-                let before = self.state.clone();
                 self.state.subscribe(from, Name::from_words(name_low, name_high))?;
-                self.commit(before)?;
+                self.commit()?;
                 Ok(message.reply(Ok(0)))
             }
             Request::NextEvent(NextEvent {}) => {
@@ -135,9 +151,8 @@ impl Ds {
                 let mut value = [0; VALUE_BYTES];
                 let value = value.get_mut(..bytes as usize).ok_or(Errno::EINVAL)?;
                 copy::from_grant(from, grant, 0, value)?;
-                let before = self.state.clone();
                 self.state.store(from.slot(), Name::from_words(key_low, key_high), value)?;
-                self.commit(before)?;
+                self.commit()?;
                 Ok(message.reply(Ok(0)))
             }
             Request::Retrieve(Retrieve { key_low, key_high, grant, bytes }) => {
@@ -147,9 +162,8 @@ impl Ds {
                 Ok(message.reply(Ok(length as u64)))
             }
             Request::Delete(Delete { key_low, key_high }) => {
-                let before = self.state.clone();
                 self.state.delete(from.slot(), Name::from_words(key_low, key_high))?;
-                self.commit(before)?;
+                self.commit()?;
                 Ok(message.reply(Ok(0)))
             }
         }

@@ -3,8 +3,10 @@
 use abi::{Endpoint, Errno, Name};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
+use postcard::ser_flavors::Flavor;
 use serde::{Deserialize, Serialize};
 use sys::Result;
+use sys::fallible::{self, TryVec};
 
 /// Longest value.
 pub const VALUE_BYTES: usize = 1024;
@@ -49,10 +51,33 @@ pub struct State {
     values: BTreeMap<(u32, Text), Vec<u8>>,
 }
 
+/// Where a state is written: a vector that grows fallibly.
+struct Output<'a>(&'a mut Vec<u8>);
+
+impl Flavor for Output<'_> {
+    type Output = ();
+
+    fn try_push(&mut self, byte: u8) -> postcard::Result<()> {
+        self.0.try_push(byte).map_err(|_| postcard::Error::SerializeBufferFull)
+    }
+
+    fn try_extend(&mut self, bytes: &[u8]) -> postcard::Result<()> {
+        self.0.try_extend_from_slice(bytes).map_err(|_| postcard::Error::SerializeBufferFull)
+    }
+
+    fn finalize(self) -> postcard::Result<()> {
+        Ok(())
+    }
+}
+
 impl State {
-    /// As bytes.
-    pub fn encode(&self) -> Vec<u8> {
-        postcard::to_allocvec(self).expect("there is memory for a copy of the state")
+    /// Writes the state into `bytes`, in place of what they were.
+    ///
+    /// # Errors
+    /// `ENOMEM`.
+    pub fn encode(&self, bytes: &mut Vec<u8>) -> Result<()> {
+        bytes.clear();
+        postcard::serialize_with_flavor(self, Output(bytes)).map_err(|_| Errno::ENOMEM)
     }
 
     /// From bytes; subscribers with pending events are told again.
@@ -63,6 +88,7 @@ impl State {
     }
 
     /// A service has come up or gone down. Nothing happens when that was known.
+    #[expect(clippy::disallowed_methods, reason = "bounded by the number of services: from the heap's reserve")]
     pub fn changed(&mut self, name: Name, known: Known) {
         if self.services.insert(name.0, known) == Some(known) {
             return;
@@ -99,7 +125,7 @@ impl State {
     /// From now on events of this service are kept for the subscriber. What its predecessor wanted is forgotten.
     ///
     /// # Errors
-    /// `ENOSPC`: too many names.
+    /// `ENOSPC`: too many names; `ENOMEM`.
     pub fn subscribe(&mut self, who: Endpoint, name: Name) -> Result<()> {
         let subscriber = self.subscribers.entry(who.slot() as u32).or_default();
         if subscriber.endpoint != who.0 {
@@ -111,8 +137,7 @@ impl State {
         if subscriber.wanted.len() == SUBSCRIPTIONS {
             return Err(Errno::ENOSPC);
         }
-        subscriber.wanted.push(name.0);
-        Ok(())
+        subscriber.wanted.try_push(name.0)
     }
 
     /// Takes the next event for a subscriber: a service, and how it stands now.
@@ -131,7 +156,7 @@ impl State {
     /// Keeps a value under a key of the service in `slot`.
     ///
     /// # Errors
-    /// `ENOSPC`: too many keys; `EINVAL`: too long a value.
+    /// `ENOSPC`: too many keys; `EINVAL`: too long a value; `ENOMEM`.
     pub fn store(&mut self, slot: usize, key: Name, value: &[u8]) -> Result<()> {
         let slot = slot as u32;
         if value.len() > VALUE_BYTES {
@@ -141,7 +166,7 @@ impl State {
         if is_new && self.values.range((slot, ANY)..=(slot, [0xff; 16])).count() >= KEYS {
             return Err(Errno::ENOSPC);
         }
-        self.values.insert((slot, key.0), value.into());
+        self.values.insert((slot, key.0), fallible::copied(value)?);
         Ok(())
     }
 
@@ -272,7 +297,9 @@ mod tests {
         state.subscribe(VFS, name("uart")).expect("there is room");
         state.changed(name("uart"), up(1));
         told(&mut state);
-        let mut successor = State::decode(&state.encode()).expect("is what was encoded");
+        let mut bytes = Vec::new();
+        state.encode(&mut bytes).expect("there is memory");
+        let mut successor = State::decode(&bytes).expect("is what was encoded");
         assert_eq!(told(&mut successor), [VFS]);
         assert_eq!(successor.next_event(VFS), Some((name("uart"), up(1))));
     }

@@ -5,6 +5,7 @@
 //! a named semaphore is `BADNAME`. Real-time processes never wait for it. It waits for pm.
 #![cfg_attr(not(test), no_std, no_main)]
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_macros))]
 
 mod check;
 mod idle;

@@ -140,7 +140,7 @@ impl<S: System> Pm<S> {
     pub fn begin_shutdown(&mut self, end: End) {
         self.machine.begin_end(end);
         if let Err(error) = self.programs.system.vfs_sync_all(true) {
-            self.programs.system.print(&alloc::format!("pm: files may not be written back: {error}\n"));
+            self.programs.system.log(format_args!("files may not be written back: {error}"));
             self.programs.system.shutdown(end);
         }
     }

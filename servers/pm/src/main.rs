@@ -7,6 +7,7 @@
 //! Everything but `native` runs on the host against a fake `System`.
 #![cfg_attr(not(test), no_std, no_main)]
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_macros))]
 
 extern crate alloc;
 

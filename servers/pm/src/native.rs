@@ -5,6 +5,7 @@
 use crate::system::{End, FileEvent, MemoryUse, NewMemory, System, ThreadUse};
 use abi::registers::Registers;
 use abi::{Endpoint, Errno, GrantId, Message, tty, vfs, vm};
+use core::fmt;
 use sys::{copy, grant, info, ipc, rights, thread, time};
 use zerocopy::IntoBytes;
 
@@ -108,8 +109,8 @@ impl System for Native {
         info::get_bytes(abi::info::LOG, 0, buffer).unwrap_or(0)
     }
 
-    fn print(&mut self, text: &str) {
-        sys::console::write(text.as_bytes());
+    fn log(&mut self, text: fmt::Arguments) {
+        sys::console::write_line(text);
     }
 
     fn shutdown(&mut self, end: End) {

@@ -39,10 +39,12 @@ impl<S: System> Programs<S> {
         self.system.vfs_set_session(self.table[t].endpoint(), session, group, session == self.table[p].pid());
     }
 
+    #[expect(clippy::disallowed_methods, reason = "recovery, before any call: bounded by the table")]
     fn all_processes(&self) -> Vec<ProcessIndex> {
         self.table.processes().map(|(index, _)| index).collect()
     }
 
+    #[expect(clippy::disallowed_methods, reason = "recovery, before any call: bounded by the table")]
     fn threads_of(&self, p: ProcessIndex) -> Vec<ThreadIndex> {
         self.table.threads_of(p).collect()
     }
@@ -72,7 +74,9 @@ impl<S: System> Pm<S> {
         }
         self.exhaustions = exhaustions;
         let Some(user) = self.programs.table.largest_user() else { return };
-        self.programs.system.print("pm: memory was exhausted twice: ends the processes of the user who has most\n");
+        self.programs
+            .system
+            .log(format_args!("memory was exhausted twice: ends the processes of the user who has most"));
         for p in self.programs.table.positions() {
             let process = &self.programs.table[p];
             if process.is_alive() && process.credentials.user.real == user {
@@ -204,7 +208,7 @@ impl<S: System> Pm<S> {
 
     /// Refuses a message over which pm has died twice.
     fn refuse(&mut self, message: &Message) -> Step {
-        self.programs.system.print("pm: refused a message over which it has died twice\n");
+        self.programs.system.log(format_args!("refused a message over which it has died twice"));
         if message.label < LINUX_LABELS || !message.source.is_application() {
             return Errno::EIO.into();
         }

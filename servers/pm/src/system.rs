@@ -4,6 +4,7 @@
 //! Errors of teardown calls (`destroy`, `vm_exit`, …) are not reported: the peer is dead either way.
 
 use abi::{Endpoint, Errno, registers::Registers, vm};
+use core::fmt;
 
 /// What `vm::Exec` tells.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -100,8 +101,8 @@ pub trait System {
     fn thread_use(&mut self, thread: Endpoint) -> ThreadUse;
     /// Copies the kernel's log. Returns its length.
     fn kernel_log(&mut self, buffer: &mut [u8]) -> usize;
-    /// A line on the console.
-    fn print(&mut self, text: &str);
+    /// Writes a line `pm: text` to the kernel's console.
+    fn log(&mut self, text: fmt::Arguments);
     /// Ends everything.
     fn shutdown(&mut self, end: End);
     /// Answers a call made earlier.

@@ -49,6 +49,7 @@ pub struct Remains {
 
 impl Remains {
     /// Room for one, allocated once. Symbols are in the archive.
+    #[expect(clippy::disallowed_macros, clippy::disallowed_methods, reason = "at the start")]
     pub fn new(archive: Archive<'static>) -> Remains {
         Remains {
             archive,
@@ -74,6 +75,7 @@ impl Remains {
         self.has_ring = ring != 0 && copy::from_process(endpoint, ring, &mut self.ring).is_ok();
     }
 
+    #[expect(clippy::disallowed_macros, reason = "short texts of the system file: from the heap's reserve")]
     /// Writes the report of a death. `binary` names the program in the archive; `name_of` the service in a slot.
     pub fn describe<'a>(
         &self,

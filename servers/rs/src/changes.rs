@@ -24,12 +24,14 @@ pub struct Changes {
 
 impl Changes {
     /// Adds a change, in place of an older one of the same service.
+    #[expect(clippy::disallowed_methods, reason = "bounded by the number of services: from the heap's reserve")]
     pub fn add(&mut self, change: Change) {
         self.queue.retain(|other| other.name != change.name);
         self.queue.push_back(change);
     }
 
     /// ds begins again: it gets all of these.
+    #[expect(clippy::disallowed_methods, reason = "bounded by the number of services: from the heap's reserve")]
     pub fn restart(&mut self, all: impl Iterator<Item = Change>) {
         self.queue = all.collect();
     }

@@ -8,8 +8,7 @@ use crate::update::Program;
 use abi::message::REPEATED;
 use abi::rs::{Injection, ServiceRecord, service_call};
 use abi::{Endpoint, Errno, Message, Name};
-use alloc::vec::Vec;
-use sys::{Result, copy};
+use sys::{Result, copy, fallible};
 use zerocopy::IntoBytes;
 
 /// When the answer to a call comes.
@@ -33,7 +32,7 @@ pub fn control(supervisor: &mut Supervisor<Launcher>, request: &Message) -> Resu
     match operation {
         service_call::LIST => {
             let now_ns = sys::time::now_ns();
-            let records: Vec<ServiceRecord> = supervisor.records().iter().map(|one| describe(one, now_ns)).collect();
+            let records = fallible::collect(supervisor.records().iter().map(|one| describe(one, now_ns)))?;
             give_records(request.source, address, bytes, &records)
         }
         service_call::STATUS => {

@@ -99,6 +99,7 @@ impl Search {
         }
     }
 
+    #[expect(clippy::disallowed_methods, reason = "at most two lines: from the heap's reserve")]
     fn assigned(&mut self, index: usize, reply: &Message) -> Result<(), Errno> {
         self.question = match Assign::results(reply) {
             Ok((_, interrupts)) => {
@@ -112,6 +113,7 @@ impl Search {
         Ok(())
     }
 
+    #[expect(clippy::disallowed_methods, reason = "at most six ranges: from the heap's reserve")]
     fn described(&mut self, bar: u64, reply: &Message) -> Result<(), Errno> {
         match Bar::results(reply)? {
             (_, 0, _) => {}

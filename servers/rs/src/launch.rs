@@ -23,7 +23,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::{self, Write};
 use sys::rights::End;
-use sys::{Result, StartKind, copy, grant, ipc, thread};
+use sys::{Result, StartKind, copy, fallible, grant, ipc, thread};
 
 /// Status with which a system ends that has lost what it needs.
 const LOST_STATUS: u32 = 1;
@@ -52,6 +52,7 @@ pub struct Launcher {
 
 impl Launcher {
     /// Starts services of `system` from the archive, which lies at a physical address.
+    #[expect(clippy::disallowed_macros, clippy::disallowed_methods, reason = "at the start")]
     pub fn new(archive: Archive<'static>, archive_physical: u64, system: &System) -> Launcher {
         let known = |service: &Service| Known {
             slot: service.slot as usize,
@@ -71,6 +72,11 @@ impl Launcher {
     }
 
     /// The argument text: what the system file says, and where the module is.
+    #[expect(
+        clippy::disallowed_macros,
+        clippy::disallowed_methods,
+        reason = "short texts of the system file: from the heap's reserve"
+    )]
     fn arguments(&self, service: &Service, module: Option<(u64, u64)>) -> String {
         let mut text = service.arguments.clone();
         if let Some((start, bytes)) = module {
@@ -90,7 +96,7 @@ impl Launcher {
     fn bring_up(&mut self, endpoint: Endpoint, plan: &Plan) -> Result<()> {
         let service = plan.service;
         let module = self.module(service)?;
-        let memory: Vec<(u64, u64)> = plan.device.memory.iter().copied().chain(module).collect();
+        let memory = fallible::collect(plan.device.memory.iter().copied().chain(module))?;
         let granted = Granted { ports: &plan.device.ports, memory: &memory, irqs: &plan.device.irqs };
         sys::rights::set_privileges(endpoint, &rights::privileges(service, granted)?)?;
         thread::schedule(endpoint, service.queue as u64, service.quantum_us as u64)?;

@@ -10,6 +10,7 @@
 //! rs waits for vm alone: every other service may be the one that rs has to restart.
 #![cfg_attr(not(test), no_std, no_main)]
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_macros))]
 
 extern crate alloc;
 

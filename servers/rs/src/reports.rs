@@ -15,12 +15,14 @@ const TEXT_BYTES: usize = REPORT_BYTES - size_of::<ReportHead>();
 pub struct Text(String);
 
 impl Text {
+    #[expect(clippy::disallowed_methods, reason = "at the start")]
     fn new() -> Text {
         Text(String::with_capacity(TEXT_BYTES))
     }
 }
 
 impl fmt::Write for Text {
+    #[expect(clippy::disallowed_methods, reason = "the room is there")]
     fn write_str(&mut self, text: &str) -> fmt::Result {
         let room = TEXT_BYTES - self.0.len();
         let end = (0..=room.min(text.len())).rev().find(|&end| text.is_char_boundary(end)).unwrap_or(0);
@@ -60,6 +62,7 @@ pub struct Reports {
 
 impl Reports {
     /// None yet.
+    #[expect(clippy::disallowed_methods, reason = "at the start")]
     pub fn new() -> Reports {
         let empty = || Report { number: 0, name: Name::default(), text: Text::new() };
         Reports { places: (0..KEPT).map(|_| empty()).collect(), last: 0 }

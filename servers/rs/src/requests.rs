@@ -7,6 +7,7 @@ use abi::{Endpoint, Errno, Message};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use sys::Result;
+use sys::fallible::TryQueue;
 
 /// All requests; `T` is what to do with an answer.
 #[derive(Debug)]
@@ -33,14 +34,29 @@ impl<T> Default for Requests<T> {
 }
 
 impl<T> Requests<T> {
-    /// Adds a request to the service in `slot`, behind the others.
+    /// Adds a request of rs's own to the service in `slot`, behind the others.
+    #[expect(clippy::disallowed_methods, reason = "bounded by the number of services: from the heap's reserve")]
     pub fn add(&mut self, slot: usize, message: Message, task: T) {
-        self.last_tag += 1;
-        let mut message = message;
-        message.words[6] = self.last_tag;
+        let message = self.tagged(message);
         self.line(slot).queue.push_back((message, task));
     }
 
+    /// Adds a request on behalf of a caller.
+    ///
+    /// # Errors
+    /// `ENOMEM`.
+    pub fn try_add(&mut self, slot: usize, message: Message, task: T) -> Result<()> {
+        let message = self.tagged(message);
+        self.line(slot).queue.try_push_back((message, task))
+    }
+
+    fn tagged(&mut self, mut message: Message) -> Message {
+        self.last_tag += 1;
+        message.words[6] = self.last_tag;
+        message
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "bounded by the number of services: from the heap's reserve")]
     fn line(&mut self, slot: usize) -> &mut Line<T> {
         let at = self.lines.iter().position(|line| line.slot == slot).unwrap_or_else(|| {
             self.lines.push(Line { slot, queue: VecDeque::new(), in_hand_of: None, is_busy: false });

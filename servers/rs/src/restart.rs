@@ -98,8 +98,9 @@ impl<W: World> Supervisor<W> {
         record.ready_ns = 0;
         self.world.destroy(record.endpoint, keep);
         record.dead = core::mem::replace(&mut record.endpoint, Endpoint::NONE);
-        self.events.push(Event::Gone(at));
-        match record.slot() {
+        let slot = record.slot();
+        self.happened(Event::Gone(at));
+        match slot {
             slot::DS => self.changes.stop_fetching(),
             slot::PCI => self.forget_devices(),
             _ => {}

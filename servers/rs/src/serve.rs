@@ -129,7 +129,12 @@ impl Rs {
                 let result = self.supervisor.ready(from, Ready::from_message(message).status);
                 return SyncStep::Done(message.reply(result.map(|()| 0)));
             }
-            linux::SERVICE => self.requests.add(slot::PM, WhoIs { process: from }.message(), Task::Control(*message)),
+            linux::SERVICE => {
+                let question = WhoIs { process: from }.message();
+                if let Err(error) = self.requests.try_add(slot::PM, question, Task::Control(*message)) {
+                    return SyncStep::Done(message.reply(Err(error)));
+                }
+            }
             NextChange::LABEL => return SyncStep::Done(self.next_change(message)),
             Arguments::LABEL => {
                 let result = self.give_arguments(from, &Arguments::from_message(message));
@@ -176,6 +181,7 @@ impl Rs {
         let _ = self.supervisor.ended(from, Cause::Exited(status));
     }
 
+    #[expect(clippy::disallowed_methods, reason = "bounded by the number of services: from the heap's reserve")]
     fn next_change(&mut self, message: &Message) -> Message {
         if message.source.slot() != slot::DS {
             return message.reply(Err(Errno::EPERM));
@@ -283,6 +289,7 @@ impl Rs {
     }
 
     /// Does what root asks for.
+    #[expect(clippy::disallowed_methods, reason = "one update of each service: from the heap's reserve")]
     fn control(&mut self, request: &Message) {
         let result = match control::control(&mut self.supervisor, request) {
             Ok(Answer::Now(value)) => Ok(value),

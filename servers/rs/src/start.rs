@@ -28,7 +28,7 @@ impl<W: World> Supervisor<W> {
 
     fn find_device(&mut self, at: usize) {
         self.records[at].device = Knowledge::Asked;
-        self.events.push(Event::FindDevice(at));
+        self.happened(Event::FindDevice(at));
     }
 
     fn launch(&mut self, at: usize, kind: StartKind) {
@@ -60,7 +60,7 @@ impl<W: World> Supervisor<W> {
         let is_successor = core::mem::replace(&mut self.records[at].was_up, true);
         self.records[at].up(now_ns);
         self.changes.add(self.records[at].change());
-        self.events.push(Event::Up(at));
+        self.happened(Event::Up(at));
         if self.records[at].slot() == slot::PCI {
             self.give_devices_back();
         }

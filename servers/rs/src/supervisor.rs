@@ -47,11 +47,12 @@ pub struct Supervisor<W> {
     /// Services before this index have had their first turn.
     next: usize,
     booted: bool,
-    pub(crate) events: Vec<Event>,
+    events: Vec<Event>,
 }
 
 impl<W: World> Supervisor<W> {
     /// The services of the system file, none of them started.
+    #[expect(clippy::disallowed_methods, reason = "at the start")]
     pub fn new(world: W, services: Vec<Service>) -> Self {
         let records = services.into_iter().map(Record::new).collect();
         Supervisor { world, records, changes: Changes::default(), next: 0, booted: false, events: Vec::new() }
@@ -60,6 +61,12 @@ impl<W: World> Supervisor<W> {
     /// All services, in the order of the system file.
     pub fn records(&self) -> &[Record] {
         &self.records
+    }
+
+    /// Adds an event. All are taken before the next message.
+    #[expect(clippy::disallowed_methods, reason = "bounded by the number of services: from the heap's reserve")]
+    pub(crate) fn happened(&mut self, event: Event) {
+        self.events.push(event);
     }
 
     /// The next of what has happened, in order.
@@ -82,7 +89,7 @@ impl<W: World> Supervisor<W> {
         while !self.records[..self.next].iter().any(|record| record.state == State::Starting) {
             let Some(record) = self.records.get(self.next) else {
                 if !core::mem::replace(&mut self.booted, true) {
-                    self.events.push(Event::Booted);
+                    self.happened(Event::Booted);
                 }
                 return;
             };
@@ -212,7 +219,7 @@ impl<W: World> Supervisor<W> {
             return Err(Errno::ESRCH);
         }
         if request.kind == inject::ALLOCATION {
-            self.events.push(Event::FailAllocation(at, request.value));
+            self.happened(Event::FailAllocation(at, request.value));
             return Ok(());
         }
         self.world.inject(endpoint, request)

@@ -12,7 +12,7 @@ use crate::world::World;
 use abi::{Endpoint, Errno, Name};
 use alloc::vec::Vec;
 use elf::{HEAD_BYTES, Program as Elf};
-use sys::{Result, StartKind};
+use sys::{Result, StartKind, fallible};
 
 /// How long the old incarnation may take to prepare.
 const PREPARE_WITHIN_NS: u64 = 1_000_000_000;
@@ -87,10 +87,7 @@ impl<W: World> Supervisor<W> {
         if wanted > MAX_BYTES - used.min(MAX_BYTES) {
             return Err(Errno::EFBIG);
         }
-        let mut room = Vec::new();
-        room.try_reserve_exact(wanted).map_err(|_| Errno::ENOMEM)?;
-        room.resize(wanted, 0);
-        Ok(room)
+        fallible::filled(0, wanted)
     }
 
     /// Begins to replace the program of a service. Returns its index; `Event::UpdateOver` has the result.
@@ -115,7 +112,7 @@ impl<W: World> Supervisor<W> {
             return Err(Errno::ESRCH);
         }
         record.update = Some(Update { phase: Phase::Preparing(by_ns), other: Some(program) });
-        self.events.push(Event::Prepare(at));
+        self.happened(Event::Prepare(at));
         Ok(at)
     }
 
@@ -157,7 +154,7 @@ impl<W: World> Supervisor<W> {
         record.program = update.other;
         record.restarts += 1;
         self.world.say(format_args!("the new program of {} has failed; the old one runs again", record.name));
-        self.events.push(Event::UpdateOver(at, Err(Errno::ECANCELED)));
+        self.happened(Event::UpdateOver(at, Err(Errno::ECANCELED)));
         self.start(at, StartKind::Restarted, State::Restarting);
     }
 
@@ -189,6 +186,6 @@ impl<W: World> Supervisor<W> {
         record.update = None;
         record.heart = Heart::of(&record.service, now_ns);
         self.world.say(format_args!("{} is updated", record.name));
-        self.events.push(Event::UpdateOver(at, Ok(())));
+        self.happened(Event::UpdateOver(at, Ok(())));
     }
 }

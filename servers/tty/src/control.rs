@@ -3,7 +3,7 @@
 use crate::serial::{Command, Ticket};
 use crate::terminal::{Caller, Terminal, World, signal};
 use crate::termios::{TERMIOS_BYTES, Termios, cc};
-use crate::waiting::{AfterLine, AfterOutput, Need, Waiting};
+use crate::waiting::{AfterLine, AfterOutput, Need};
 use abi::chardev::serial::{MODEM_DTR, MODEM_LOOP, MODEM_RTS};
 use abi::{Errno, Message, chardev};
 
@@ -52,7 +52,7 @@ impl Terminal {
     /// Carries out an ioctl and replies, at once or when output has drained.
     pub fn control(&mut self, world: &mut impl World, message: &Message, control: chardev::Control) {
         match self.need_of(world, message, &control) {
-            Ok(Some(need)) => self.waiting.push(Waiting { request: *message, need }),
+            Ok(Some(need)) => self.wait(world, message, need),
             Ok(None) => {
                 let result = self.control_now(world, message, &control);
                 world.answer(message, result);
@@ -81,7 +81,7 @@ impl Terminal {
             (request::TCSBRK, _) => after_output(AfterOutput::Drain(None)),
             (request::TCSBRKP, units) => after_output(AfterOutput::Break(units.min(MAX_BREAK_UNITS) * BREAK_UNIT_NS)),
             (request::TIOCMGET, _) => {
-                self.commands.push_back(Command::GetModem(Ticket { requester: message.source, tag: message.tag() }));
+                self.commands.add(Command::GetModem(Ticket { requester: message.source, tag: message.tag() }));
                 Ok(Some(Need::Line(AfterLine::Modem(control.grant))))
             }
             _ => Ok(None),
@@ -117,7 +117,7 @@ impl Terminal {
             request::TIOCSWINSZ => self.set_window(world, message, control),
             request::TIOCMSET | request::TIOCMBIS | request::TIOCMBIC => self.set_modem(world, message, control),
             request::TIOCSBRK | request::TIOCCBRK => {
-                self.commands.push_back(Command::Break(control.request == request::TIOCSBRK));
+                self.commands.try_add(Command::Break(control.request == request::TIOCSBRK))?;
                 Ok(0)
             }
             request::TIOCSPGRP => self.set_group(world, message, control, caller),
@@ -170,7 +170,7 @@ impl Terminal {
             request::TIOCMBIC => self.modem & !lines,
             _ => lines,
         };
-        self.commands.push_back(Command::Modem(self.modem));
+        self.commands.add(Command::Modem(self.modem));
         Ok(0)
     }
 
@@ -215,8 +215,8 @@ impl Terminal {
         match argument {
             STOP_OUTPUT => self.output.set_stopped(true),
             START_OUTPUT => self.output.set_stopped(false),
-            SEND_STOP => self.commands.push_back(Command::SendNow(self.termios.characters[cc::VSTOP])),
-            SEND_START => self.commands.push_back(Command::SendNow(self.termios.characters[cc::VSTART])),
+            SEND_STOP => self.commands.try_add(Command::SendNow(self.termios.characters[cc::VSTOP]))?,
+            SEND_START => self.commands.try_add(Command::SendNow(self.termios.characters[cc::VSTART]))?,
             _ => return Err(Errno::EINVAL),
         }
         Ok(0)

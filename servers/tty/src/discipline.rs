@@ -7,8 +7,10 @@
 
 use crate::output::{Output, tab_width};
 use crate::termios::{Termios, cc, iflag, lflag};
+use abi::Errno;
 use alloc::{collections::VecDeque, vec::Vec};
 use recover::snapshot::{Reader, Writer};
+use sys::fallible::{self, TryQueue, TryVec};
 
 /// Limit of unread input, and of a line with its end, in bytes (limits.h, MAX_CANON).
 pub const MAX_INPUT: usize = 4096;
@@ -29,7 +31,6 @@ pub enum KeySignal {
 }
 
 /// Input side of one terminal.
-#[derive(Default)]
 pub struct Discipline {
     /// Input that programs may read.
     ready: VecDeque<u8>,
@@ -46,6 +47,22 @@ pub struct Discipline {
 }
 
 impl Discipline {
+    /// Without input.
+    ///
+    /// # Panics
+    /// When there is no memory, at the start.
+    pub fn new() -> Discipline {
+        let no_memory = "tty starts with memory for its terminals";
+        Discipline {
+            ready: fallible::queue(MAX_INPUT).expect(no_memory),
+            taken: 0,
+            line_ends: fallible::queue(MAX_LINES).expect(no_memory),
+            edit: fallible::with_capacity(MAX_INPUT).expect(no_memory),
+            edit_column: 0,
+            literal: false,
+        }
+    }
+
     /// Takes in one byte from the device. Returns the signal it sends, if any.
     pub fn receive(&mut self, termios: &Termios, output: &mut Output, byte: u8) -> Option<KeySignal> {
         let byte = self.translate(termios, byte)?;
@@ -103,13 +120,16 @@ impl Discipline {
     }
 
     /// The first `wanted` bytes (of one line in canonical mode), or as many as there are.
-    pub fn peek(&self, termios: &Termios, wanted: usize) -> Vec<u8> {
+    ///
+    /// # Errors
+    /// `ENOMEM`.
+    pub fn peek(&self, termios: &Termios, wanted: usize) -> Result<Vec<u8>, Errno> {
         let there = match (termios.has_local(lflag::ICANON), self.line_ends.front()) {
             (false, _) => self.ready.len(),
             (true, Some(&end)) => (end - self.taken) as usize,
             (true, None) => 0,
         };
-        self.ready.iter().take(wanted.min(there)).copied().collect()
+        fallible::collect(self.ready.iter().take(wanted.min(there)).copied())
     }
 
     /// Removes the bytes that `peek` has shown; of an empty line, the line.
@@ -135,17 +155,21 @@ impl Discipline {
     /// Loads the state from a snapshot.
     pub fn load(reader: &mut Reader) -> Option<Discipline> {
         let (taken, edit_column, literal) = (reader.number()?, reader.number()? as usize, reader.number()? != 0);
-        let ready: VecDeque<u8> = reader.run()?.iter().copied().collect();
-        let edit = reader.run()?.to_vec();
-        let mut line_ends = VecDeque::new();
+        let mut discipline = Discipline { taken, edit_column, literal, ..Discipline::new() };
+        let (ready, edit) = (reader.run()?, reader.run()?);
+        if ready.len() + edit.len() > MAX_INPUT {
+            return None;
+        }
+        ready.iter().for_each(|&byte| discipline.ready.push_back_reserved(byte));
+        discipline.edit.try_extend_from_slice(edit).ok()?;
         let mut last = taken;
-        for _ in 0..reader.number()? {
+        for _ in 0..Some(reader.number()?).filter(|&lines| lines <= MAX_LINES as u64)? {
             let end = reader.number()?;
             let lies_within = end >= last && end - taken <= ready.len() as u64;
-            line_ends.push_back(Some(end).filter(|_| lies_within)?);
+            discipline.line_ends.push_back_reserved(Some(end).filter(|_| lies_within)?);
             last = end;
         }
-        Some(Discipline { ready, taken, line_ends, edit, edit_column, literal })
+        Some(discipline)
     }
 
     /// Drops all input.
@@ -162,10 +186,10 @@ impl Discipline {
         let was_canonical = old.has_local(lflag::ICANON);
         let is_canonical = new.has_local(lflag::ICANON);
         if was_canonical && !is_canonical {
-            self.ready.extend(self.edit.drain(..));
+            self.make_ready();
             self.line_ends.clear();
         } else if !was_canonical && is_canonical && !self.ready.is_empty() {
-            self.line_ends.push_back(self.end());
+            self.line_ends.push_back_reserved(self.end());
         }
     }
 
@@ -208,7 +232,7 @@ impl Discipline {
         if self.ready.len() >= MAX_INPUT {
             return self.overflow(termios, output);
         }
-        self.ready.push_back(byte);
+        self.ready.push_back_reserved(byte);
         self.echo(termios, output, byte);
     }
 
@@ -249,24 +273,32 @@ impl Discipline {
         if self.edit.is_empty() {
             self.edit_column = output.column();
         }
-        self.edit.push(byte);
+        self.edit.push_reserved(byte);
         self.echo(termios, output, byte);
     }
 
     fn finish_line(&mut self, termios: &Termios, output: &mut Output, byte: u8) {
+        if self.len() == MAX_INPUT {
+            return self.overflow(termios, output);
+        }
         let echo_newline = byte == b'\n' && termios.has_local(lflag::ECHONL);
         if termios.has_local(lflag::ECHO) || echo_newline {
             output.echo(termios, byte);
         }
-        self.edit.push(byte);
+        self.edit.push_reserved(byte);
         self.end_line();
     }
 
     fn end_line(&mut self) {
         if self.line_ends.len() < MAX_LINES {
-            self.ready.extend(self.edit.drain(..));
-            self.line_ends.push_back(self.end());
+            self.make_ready();
+            self.line_ends.push_back_reserved(self.end());
         }
+    }
+
+    /// Lets programs read what was being edited.
+    fn make_ready(&mut self) {
+        self.edit.drain(..).for_each(|byte| self.ready.push_back_reserved(byte));
     }
 
     /// Position after the last byte in `ready`.

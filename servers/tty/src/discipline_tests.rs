@@ -11,7 +11,7 @@ struct Typist {
 
 impl Typist {
     fn new() -> Self {
-        Typist { termios: Termios::initial(), output: Output::default(), discipline: Discipline::default() }
+        Typist { termios: Termios::initial(), output: Output::new(), discipline: Discipline::new() }
     }
 
     fn types(&mut self, keys: &[u8]) -> Vec<KeySignal> {
@@ -27,7 +27,7 @@ impl Typist {
 
     fn reads(&mut self, wanted: usize) -> Option<Vec<u8>> {
         self.discipline.readable(&self.termios, wanted)?;
-        let bytes = self.discipline.peek(&self.termios, wanted);
+        let bytes = self.discipline.peek(&self.termios, wanted).unwrap();
         self.discipline.take(&self.termios, bytes.len());
         Some(bytes)
     }
@@ -172,4 +172,16 @@ fn a_line_longer_than_the_limit_is_cut_but_can_be_ended() {
 fn termios_survives_its_way_through_a_program() {
     let termios = Termios::initial();
     assert_eq!(Termios::from_bytes(&termios.to_bytes()), termios);
+}
+
+#[test]
+fn input_never_exceeds_its_limit_whatever_the_mode() {
+    let mut typist = Typist::new();
+    typist.set_raw();
+    typist.types(&[b'x'; MAX_INPUT + 1]);
+    let raw = typist.termios;
+    typist.termios.local |= lflag::ICANON;
+    typist.discipline.mode_changed(&raw, &typist.termios);
+    typist.types(b"\r\ry\r");
+    assert_eq!(typist.discipline.len(), MAX_INPUT);
 }

@@ -4,9 +4,10 @@
 use abi::{Errno, Message, Word};
 use alloc::collections::VecDeque;
 use recover::snapshot::{Reader, Writer};
+use sys::fallible::{self, TryQueue};
 
 /// Requests that are remembered: more than are ever in flight.
-const ENTRIES: usize = 96;
+const ENTRIES: usize = 512;
 
 /// The state of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,12 +26,19 @@ struct Entry {
 }
 
 /// The requests, oldest first.
-#[derive(Default)]
 pub struct Ledger {
     entries: VecDeque<Entry>,
 }
 
 impl Ledger {
+    /// Remembers nothing yet.
+    ///
+    /// # Panics
+    /// When there is no memory, at the start.
+    pub fn new() -> Ledger {
+        Ledger { entries: fallible::queue(ENTRIES).expect("tty starts with memory for its queues") }
+    }
+
     /// Finds the state of a request; requests without a tag have none.
     pub fn find(&self, request: &Message) -> Option<Outcome> {
         self.position(request).map(|at| self.entries[at].outcome)
@@ -47,7 +55,7 @@ impl Ledger {
             let finished = self.entries.iter().position(|entry| matches!(entry.outcome, Outcome::Result(_)));
             self.entries.remove(finished.unwrap_or(0));
         }
-        self.entries.push_back(Entry { slot: request.source.slot() as u64, tag: request.tag(), outcome });
+        self.entries.push_back_reserved(Entry { slot: request.source.slot() as u64, tag: request.tag(), outcome });
     }
 
     /// Saves the ledger into a snapshot.
@@ -65,14 +73,14 @@ impl Ledger {
     /// Loads the ledger from a snapshot.
     pub fn load(reader: &mut Reader) -> Option<Ledger> {
         let count = reader.number()?.min(ENTRIES as u64);
-        let mut entries = VecDeque::new();
+        let mut ledger = Ledger::new();
         for _ in 0..count {
             let (first, tag, value) = (reader.number()?, reader.number()?, reader.number()?);
             let outcome =
                 if first & 1 == 0 { Outcome::Progress(value) } else { Outcome::Result(Result::from_word(value)) };
-            entries.push_back(Entry { slot: first >> 1, tag, outcome });
+            ledger.entries.push_back_reserved(Entry { slot: first >> 1, tag, outcome });
         }
-        Some(Ledger { entries })
+        Some(ledger)
     }
 
     fn position(&self, request: &Message) -> Option<usize> {
@@ -94,7 +102,7 @@ mod tests {
 
     #[test]
     fn a_repeated_request_is_known_even_from_a_successor() {
-        let mut ledger = Ledger::default();
+        let mut ledger = Ledger::new();
         ledger.note(&request(9, 1, 5), Outcome::Progress(10));
         ledger.note(&request(9, 1, 5), Outcome::Result(Ok(20)));
         assert_eq!(ledger.find(&request(9, 2, 5)), Some(Outcome::Result(Ok(20))));
@@ -104,19 +112,20 @@ mod tests {
 
     #[test]
     fn old_answers_are_forgotten_before_what_is_under_way() {
-        let mut ledger = Ledger::default();
+        let mut ledger = Ledger::new();
         ledger.note(&request(9, 1, 1), Outcome::Progress(7));
-        for tag in 2..500 {
+        for tag in 2..2 + 2 * ENTRIES as u64 {
             ledger.note(&request(9, 1, tag), Outcome::Result(Ok(tag)));
         }
         assert_eq!(ledger.find(&request(9, 1, 1)), Some(Outcome::Progress(7)));
         assert_eq!(ledger.find(&request(9, 1, 2)), None);
-        assert_eq!(ledger.find(&request(9, 1, 499)), Some(Outcome::Result(Ok(499))));
+        let last = 1 + 2 * ENTRIES as u64;
+        assert_eq!(ledger.find(&request(9, 1, last)), Some(Outcome::Result(Ok(last))));
     }
 
     #[test]
     fn it_reads_back_what_it_wrote() {
-        let mut ledger = Ledger::default();
+        let mut ledger = Ledger::new();
         ledger.note(&request(9, 1, 1), Outcome::Progress(7));
         ledger.note(&request(9, 1, u64::MAX), Outcome::Result(Err(Errno::EINTR)));
         let mut writer = Writer::default();

@@ -87,6 +87,7 @@ async fn drain_line(tty: &Tty, index: usize) {
     let _ = tty.uart.request(control.message(), Repeat::Yes).await;
 }
 
+#[expect(clippy::disallowed_macros, clippy::disallowed_methods, reason = "from the heap's reserve")]
 async fn receive(tty: Rc<Tty>, index: usize) {
     let uart = &tty.uart;
     wait_for_uart(&tty, uart).await;
@@ -115,6 +116,7 @@ async fn receive(tty: Rc<Tty>, index: usize) {
     }
 }
 
+#[expect(clippy::disallowed_macros, clippy::disallowed_methods, reason = "from the heap's reserve")]
 async fn send(tty: Rc<Tty>, index: usize) {
     let uart = &tty.uart;
     wait_for_uart(&tty, uart).await;
@@ -146,7 +148,7 @@ async fn send_commands(tty: Rc<Tty>, index: usize) {
     wait_for_uart(&tty, uart).await;
     let line = &tty.lines[index];
     loop {
-        let next = line.terminal.borrow_mut().commands.pop_front();
+        let next = line.terminal.borrow_mut().commands.next();
         let Some(command) = next else {
             line.changed.wait().await;
             continue;

@@ -12,6 +12,7 @@
 //! * this file: from messages to terminals, and what a terminal needs from outside.
 #![cfg_attr(not(test), no_std, no_main)]
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_macros))]
 
 extern crate alloc;
 
@@ -33,6 +34,7 @@ use line::Line;
 use recover::records::Found;
 use recover::snapshot::{Reader, Snapshots, Writer};
 use server::{Peer, Runtime, Step};
+use sys::fallible::{self, TryQueue};
 use sys::keep::Keep;
 use terminal::{Caller, Terminal, World};
 
@@ -51,6 +53,9 @@ const PART_BYTES: usize = 40 << 10;
 /// Changes when the bytes of a part change their meaning.
 const LAYOUT: u64 = 2;
 /// Minor numbers (devices.txt of Linux): the controlling terminal, the console, the first serial line.
+/// Limit of signals that wait for pm.
+const SIGNALS: usize = 128;
+
 const MINOR_CONTROLLING: u64 = 0;
 const MINOR_CONSOLE: u64 = 1;
 const MINOR_SERIAL: u64 = 64;
@@ -94,7 +99,6 @@ struct Tty {
 }
 
 /// What terminals share.
-#[derive(Default)]
 struct Shared {
     /// Signals that pm has not fetched yet.
     signals: VecDeque<Signal>,
@@ -105,12 +109,29 @@ struct Shared {
 }
 
 /// A signal for a process group.
+#[derive(Clone, Copy, PartialEq, Eq)]
 struct Signal {
     number: u32,
     group: u32,
 }
 
 impl Shared {
+    fn new() -> Shared {
+        let signals = fallible::queue(SIGNALS).expect("tty starts with memory for its queues");
+        Shared { signals, first_is_told: false, ledger: Ledger::new(), dirty: false }
+    }
+
+    /// Adds a signal for pm. One that pm has not fetched yet stands for both, as pending signals do; what a full queue drops is a
+    /// key or a denial whose group gets too many already.
+    fn add_signal(&mut self, signal: Signal) {
+        let untold = self.signals.iter().skip(self.first_is_told.into());
+        if untold.clone().any(|other| *other == signal) || self.signals.len() == SIGNALS {
+            return;
+        }
+        self.signals.push_back_reserved(signal);
+        self.dirty = true;
+    }
+
     fn save(&self, writer: &mut Writer) {
         self.ledger.save(writer);
         writer.number(self.signals.len() as u64);
@@ -120,10 +141,10 @@ impl Shared {
     }
 
     fn load(reader: &mut Reader) -> Option<Shared> {
-        let mut shared = Shared { ledger: Ledger::load(reader)?, ..Shared::default() };
-        for _ in 0..reader.number()? {
+        let mut shared = Shared { ledger: Ledger::load(reader)?, ..Shared::new() };
+        for _ in 0..reader.number()?.min(SIGNALS as u64) {
             let packed = reader.number()?;
-            shared.signals.push_back(Signal { number: (packed >> 32) as u32, group: packed as u32 });
+            shared.signals.push_back_reserved(Signal { number: (packed >> 32) as u32, group: packed as u32 });
         }
         Some(shared)
     }
@@ -140,10 +161,11 @@ impl Shared {
 }
 
 impl Tty {
+    #[expect(clippy::disallowed_methods, reason = "at the start")]
     fn new(runtime: Runtime, uart: Peer, snapshots: Snapshots) -> Self {
         let terminal = |index| snapshots.load(index, Terminal::load).unwrap_or_else(Terminal::new);
         let lines = (0..TERMINALS).map(|index| Line::new(terminal(index))).collect();
-        let shared = snapshots.load(SHARED, Shared::load).unwrap_or_default();
+        let shared = snapshots.load(SHARED, Shared::load).unwrap_or_else(Shared::new);
         Tty { runtime, uart, lines, shared: RefCell::new(shared), snapshots: RefCell::new(snapshots) }
     }
 
@@ -327,8 +349,7 @@ impl World for Outside<'_> {
     fn signal(&mut self, signal: u32, group: u32) {
         {
             let mut shared = self.tty.shared.borrow_mut();
-            shared.signals.push_back(Signal { number: signal, group });
-            shared.dirty = true;
+            shared.add_signal(Signal { number: signal, group });
         }
         self.tty.tell_pm();
     }

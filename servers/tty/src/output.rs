@@ -6,8 +6,10 @@
 //! Neighbours: `discipline` echoes through here, `terminal` takes bytes out for uart.
 
 use crate::termios::{Termios, oflag};
+use abi::Errno;
 use alloc::collections::VecDeque;
 use recover::snapshot::{Reader, Writer};
+use sys::fallible::{self, TryQueue};
 
 /// Writers wait when this many bytes are queued.
 pub const HIGH_WATER: usize = 4096;
@@ -17,7 +19,6 @@ const ECHO_LIMIT: usize = HIGH_WATER + 1024;
 const TAB: usize = 8;
 
 /// Bytes waiting for the device.
-#[derive(Default)]
 pub struct Output {
     queue: VecDeque<u8>,
     /// Position of the first byte in the queue.
@@ -27,6 +28,23 @@ pub struct Output {
 }
 
 impl Output {
+    /// Nothing is queued; there is room for the echo.
+    ///
+    /// # Panics
+    /// When there is no memory, at the start.
+    pub fn new() -> Output {
+        let queue = fallible::queue(ECHO_LIMIT + TAB).expect("tty starts with memory for its terminals");
+        Output { queue, taken: 0, column: 0, stopped: false }
+    }
+
+    /// Makes room for `count` bytes that a program writes.
+    ///
+    /// # Errors
+    /// `ENOMEM`.
+    pub fn reserve(&mut self, count: usize) -> Result<(), Errno> {
+        self.queue.try_make_room(count * TAB)
+    }
+
     /// The cursor's column.
     pub fn column(&self) -> usize {
         self.column
@@ -58,7 +76,7 @@ impl Output {
         self.queue.clear();
     }
 
-    /// Queues one byte that a program wrote.
+    /// Queues one byte that a program wrote, for which there is room (`reserve`).
     pub fn write(&mut self, termios: &Termios, byte: u8) {
         if !termios.has_output(oflag::OPOST) {
             return self.put(byte);
@@ -122,12 +140,16 @@ impl Output {
     /// Loads the state from a snapshot.
     pub fn load(reader: &mut Reader) -> Option<Output> {
         let (taken, column, stopped) = (reader.number()?, reader.number()? as usize, reader.number()? != 0);
-        Some(Output { queue: reader.run()?.iter().copied().collect(), taken, column, stopped })
+        let mut output = Output { taken, column, stopped, ..Output::new() };
+        let queued = reader.run()?;
+        output.queue.try_make_room(queued.len()).ok()?;
+        queued.iter().for_each(|&byte| output.queue.push_back_reserved(byte));
+        Some(output)
     }
 
     fn put(&mut self, byte: u8) {
         self.column = column_after(self.column, byte);
-        self.queue.push_back(byte);
+        self.queue.push_back_reserved(byte);
     }
 }
 

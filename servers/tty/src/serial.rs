@@ -5,7 +5,10 @@
 
 use crate::termios::{Termios, cflag};
 use abi::chardev::{Control, serial};
-use abi::{Endpoint, GrantId};
+use abi::{Endpoint, Errno, GrantId};
+use alloc::collections::VecDeque;
+#[cfg(test)]
+use alloc::vec::Vec;
 
 /// A command to uart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +36,49 @@ pub enum Command {
 pub struct Ticket {
     pub requester: Endpoint,
     pub tag: u64,
+}
+
+/// Commands of a program that may wait for uart; those that a request waits for are not refused: vfs limits these.
+const WAITING: usize = 64;
+
+/// The commands that uart has yet to carry out, in order.
+#[derive(Debug, Default)]
+pub struct Commands(VecDeque<Command>);
+
+impl Commands {
+    /// Adds a command, in place of an earlier one that it overrides.
+    #[expect(clippy::disallowed_methods, reason = "bounded by `WAITING` and vfs's requests: from the heap's reserve")]
+    pub fn add(&mut self, command: Command) {
+        match command {
+            Command::Settings(_) => self.0.retain(|other| !matches!(other, Command::Settings(_))),
+            Command::Modem(_) => self.0.retain(|other| !matches!(other, Command::Modem(_))),
+            _ => {}
+        }
+        self.0.push_back(command);
+    }
+
+    /// Adds a command that no request waits for.
+    ///
+    /// # Errors
+    /// `EAGAIN`: too many wait for uart.
+    pub fn try_add(&mut self, command: Command) -> Result<(), Errno> {
+        if self.0.len() >= WAITING {
+            return Err(Errno::EAGAIN);
+        }
+        self.add(command);
+        Ok(())
+    }
+
+    /// Removes and returns the next command.
+    pub fn next(&mut self) -> Option<Command> {
+        self.0.pop_front()
+    }
+
+    /// Removes and returns all commands.
+    #[cfg(test)]
+    pub fn take(&mut self) -> Vec<Command> {
+        self.0.drain(..).collect()
+    }
 }
 
 impl Command {
@@ -110,6 +156,19 @@ mod tests {
         assert_eq!(line_settings(&termios(control)), expected);
         assert_eq!(line_settings(&termios(0o7)) & serial::LINE_RATE, 300);
         assert_eq!(line_settings(&termios(0o10001)) & serial::LINE_RATE, 57_600);
+    }
+
+    #[test]
+    fn commands_that_nobody_waits_for_are_limited() {
+        let mut commands = Commands::default();
+        for speed in 1..1000 {
+            commands.add(Command::Settings(speed));
+            commands.add(Command::Modem(speed));
+        }
+        let breaks = (0..1000).take_while(|_| commands.try_add(Command::Break(true)).is_ok()).count();
+        assert_eq!(breaks, WAITING - 2);
+        assert_eq!(commands.try_add(Command::SendNow(17)), Err(Errno::EAGAIN));
+        assert_eq!(commands.take()[..3], [Command::Settings(999), Command::Modem(999), Command::Break(true)]);
     }
 
     #[test]

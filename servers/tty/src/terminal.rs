@@ -6,14 +6,14 @@
 
 use crate::discipline::{Discipline, KeySignal, MAX_INPUT};
 use crate::output::Output;
-use crate::serial::{self, Command, Ticket};
+use crate::serial::{self, Command, Commands, Ticket};
 use crate::termios::{TERMIOS_BYTES, Termios, cc, iflag, lflag};
 use crate::waiting::{AfterLine, AfterOutput, Need, Waiting};
 use abi::chardev::serial::{MODEM_DTR, MODEM_RTS};
 use abi::{Errno, GrantId, Message, chardev};
-use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use recover::snapshot::{Reader, Writer};
+use sys::fallible::TryVec;
 
 /// poll(2) bits.
 pub const POLLIN: u64 = 1;
@@ -84,7 +84,7 @@ pub struct Terminal {
     /// XOFF has been sent, and no XON since.
     holds_back: bool,
     /// Commands for uart.
-    pub(crate) commands: VecDeque<Command>,
+    pub(crate) commands: Commands,
 }
 
 impl Terminal {
@@ -92,8 +92,8 @@ impl Terminal {
     pub fn new() -> Self {
         Terminal {
             termios: Termios::initial(),
-            discipline: Discipline::default(),
-            output: Output::default(),
+            discipline: Discipline::new(),
+            output: Output::new(),
             window: [24, 80, 0, 0],
             session: 0,
             group: 0,
@@ -102,7 +102,7 @@ impl Terminal {
             modem: MODEM_DTR | MODEM_RTS,
             received: 0,
             holds_back: false,
-            commands: VecDeque::new(),
+            commands: Commands::default(),
         }
     }
 
@@ -133,8 +133,8 @@ impl Terminal {
         (terminal.session, terminal.group) = (reader.number()? as u32, reader.number()? as u32);
         (terminal.opened, terminal.modem) = (reader.number()? != 0, reader.number()?);
         (terminal.received, terminal.holds_back) = (reader.number()?, reader.number()? != 0);
-        terminal.commands =
-            [Command::Settings(serial::line_settings(&terminal.termios)), Command::Modem(terminal.modem)].into();
+        terminal.commands.add(Command::Settings(serial::line_settings(&terminal.termios)));
+        terminal.commands.add(Command::Modem(terminal.modem));
         Some(terminal)
     }
 
@@ -177,7 +177,7 @@ impl Terminal {
         }
         let deadline_ns = self.read_deadline(world.now_ns());
         let need = Need::Input { grant: read.grant, bytes, deadline_ns };
-        self.waiting.push(Waiting { request: *request, need });
+        self.wait(world, request, need);
         self.settle(world);
     }
 
@@ -197,7 +197,7 @@ impl Terminal {
             Ok(()) if done < bytes && waits => {
                 world.progress(request, done as u64);
                 let need = Need::Room { grant: write.grant, bytes, done };
-                self.waiting.push(Waiting { request: *request, need });
+                self.wait(world, request, need);
             }
             Ok(()) | Err(_) => world.answer(request, Ok(done as u64)),
         }
@@ -209,7 +209,15 @@ impl Terminal {
         if poll.now || events != 0 {
             return world.answer(request, Ok(events));
         }
-        self.waiting.push(Waiting { request: *request, need: Need::Events(poll.events) });
+        self.wait(world, request, Need::Events(poll.events));
+    }
+
+    /// Keeps a request until it gets what it needs. Without memory it gets `ENOMEM`, or what of a write is queued.
+    pub(crate) fn wait(&mut self, world: &mut impl World, request: &Message, need: Need) {
+        let done = if let Need::Room { done, .. } = need { done } else { 0 };
+        if let Err(error) = self.waiting.try_push(Waiting { request: *request, need }) {
+            world.answer(request, if done > 0 { Ok(done as u64) } else { Err(error) });
+        }
     }
 
     /// Drops the waiting requests of dead predecessors of this sender, and this request if it waits already: what is still wanted is
@@ -311,11 +319,16 @@ impl Terminal {
             match self.attempt(world, &mut waiting) {
                 Some(result) => world.answer(&waiting.request, result),
                 None => {
-                    self.waiting.insert(index, waiting);
+                    self.put_back(index, waiting);
                     index += 1;
                 }
             }
         }
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "the room is there: it has just been taken from the list")]
+    fn put_back(&mut self, index: usize, waiting: Waiting) {
+        self.waiting.insert(index, waiting);
     }
 
     /// True for a process of this terminal's session that is not in the foreground group.
@@ -324,7 +337,7 @@ impl Terminal {
     }
 
     fn wait_for_foreground(&mut self, world: &mut impl World, request: &Message, signal: u32, caller: u64) {
-        self.waiting.push(Waiting { request: *request, need: Need::Foreground });
+        self.wait(world, request, Need::Foreground);
         world.signal(signal, Caller::from_word(caller).group);
     }
 
@@ -341,7 +354,10 @@ impl Terminal {
                     None => return None,
                     Some(_) => {}
                 }
-                let data = self.discipline.peek(&self.termios, *bytes);
+                let data = match self.discipline.peek(&self.termios, *bytes) {
+                    Ok(data) => data,
+                    Err(error) => return Some(Err(error)),
+                };
                 let copied = world.copy_out(&waiting.request, *grant, &data);
                 if copied == Err(Errno::EDEADSRCDST) {
                     // The sender's successor repeats the request.
@@ -380,14 +396,15 @@ impl Terminal {
     }
 
     fn order_after_output(&mut self, ticket: Ticket, after: AfterOutput) -> AfterLine {
-        self.commands.push_back(Command::Drain(ticket));
         match after {
-            AfterOutput::Drain(settings) => AfterLine::Settings(settings),
+            AfterOutput::Drain(settings) => {
+                self.commands.add(Command::Drain(ticket));
+                AfterLine::Settings(settings)
+            }
             AfterOutput::Break(duration_ns) => {
-                self.commands.pop_back();
-                let commands =
+                let steps =
                     [Command::Break(true), Command::Pause(duration_ns), Command::Break(false), Command::Report(ticket)];
-                self.commands.extend(commands);
+                steps.into_iter().for_each(|step| self.commands.add(step));
                 AfterLine::Settings(None)
             }
         }
@@ -399,10 +416,10 @@ impl Terminal {
         let waiting = self.discipline.len();
         if !self.holds_back && uses && waiting > MAX_INPUT / 4 * 3 {
             self.holds_back = true;
-            self.commands.push_back(Command::SendNow(self.termios.characters[cc::VSTOP]));
+            self.commands.add(Command::SendNow(self.termios.characters[cc::VSTOP]));
         } else if self.holds_back && (!uses || waiting < MAX_INPUT / 4) {
             self.holds_back = false;
-            self.commands.push_back(Command::SendNow(self.termios.characters[cc::VSTART]));
+            self.commands.add(Command::SendNow(self.termios.characters[cc::VSTART]));
         }
     }
 
@@ -419,6 +436,7 @@ impl Terminal {
         while *done < bytes && self.output.room() > 0 {
             let count = chunk.len().min(bytes - *done).min(self.output.room());
             world.copy_in(request, grant, *done as u64, &mut chunk[..count])?;
+            self.output.reserve(count)?;
             for &byte in &chunk[..count] {
                 self.output.write(&self.termios, byte);
             }
@@ -433,7 +451,7 @@ impl Terminal {
         self.discipline.mode_changed(&self.termios, &new);
         let (old_line, new_line) = (serial::line_settings(&self.termios), serial::line_settings(&new));
         if old_line != new_line {
-            self.commands.push_back(Command::Settings(new_line));
+            self.commands.add(Command::Settings(new_line));
         }
         self.termios = new;
     }

@@ -181,7 +181,7 @@ fn settings_with_drain_wait_for_the_device() {
     control(&mut terminal, &mut world, 2, 0x5403, SHELL, 10);
     assert_eq!(send_all(&mut terminal, &mut world), 2);
     assert_eq!(world.answers.len(), 1);
-    let Some(Command::Drain(ticket)) = terminal.commands.pop_front() else { panic!("does not wait for the line") };
+    let Some(Command::Drain(ticket)) = terminal.commands.next() else { panic!("does not wait for the line") };
     terminal.command_done(&mut world, ticket, Ok(0));
     assert_eq!(world.answers, [(1, Ok(2)), (2, Ok(0))]);
     assert_eq!(terminal.termios, raw);
@@ -330,20 +330,20 @@ fn the_speed_of_the_line_is_uarts_to_set() {
     world.buffers.insert(1, settings.to_bytes().to_vec());
     control(&mut terminal, &mut world, 1, 0x5402, SHELL, 10);
     let expected = 38_400 | 3 << chardev::serial::LINE_LENGTH_SHIFT | chardev::serial::LINE_RTS_CTS;
-    assert_eq!(terminal.commands, [Command::Settings(expected)]);
-    assert_eq!(reborn(&terminal).commands[0], Command::Settings(expected));
+    assert_eq!(terminal.commands.take(), [Command::Settings(expected)]);
+    assert_eq!(reborn(&terminal).commands.next(), Some(Command::Settings(expected)));
 }
 
 #[test]
 fn modem_lines_are_asked_for_and_set() {
     let (mut terminal, mut world) = opened();
     control(&mut terminal, &mut world, 1, 0x5415, SHELL, 10);
-    let Some(Command::GetModem(ticket)) = terminal.commands.pop_front() else { panic!("does not ask") };
+    let Some(Command::GetModem(ticket)) = terminal.commands.next() else { panic!("does not ask") };
     terminal.command_done(&mut world, ticket, Ok(0x166));
     assert_eq!(world.buffers[&1], 0x166u32.to_le_bytes());
     world.buffers.insert(2, 2u32.to_le_bytes().to_vec());
     control(&mut terminal, &mut world, 2, 0x5417, SHELL, 10);
-    assert_eq!(terminal.commands, [Command::Modem(MODEM_RTS)]);
+    assert_eq!(terminal.commands.take(), [Command::Modem(MODEM_RTS)]);
 }
 
 #[test]
@@ -351,9 +351,9 @@ fn a_break_comes_after_the_output_and_ends() {
     let (mut terminal, mut world) = opened();
     write(&mut terminal, &mut world, 1, b"x".to_vec(), 0);
     control(&mut terminal, &mut world, 2, 0x5409, SHELL, 10);
-    assert!(terminal.commands.is_empty());
+    assert_eq!(terminal.commands.next(), None);
     send_all(&mut terminal, &mut world);
-    let commands: Vec<Command> = terminal.commands.drain(..).collect();
+    let commands = terminal.commands.take();
     assert!(matches!(
         commands[..],
         [Command::Break(true), Command::Pause(_), Command::Break(false), Command::Report(_)]
@@ -368,9 +368,9 @@ fn with_ixoff_the_other_side_is_stopped_and_started() {
     terminal.termios.input |= iflag::IXOFF;
     terminal.termios.local = 0;
     terminal.input(&mut world, &[b'x'; 3500]);
-    assert_eq!(terminal.commands, [Command::SendNow(19)]);
+    assert_eq!(terminal.commands.take(), [Command::SendNow(19)]);
     for tag in 1..36 {
         read(&mut terminal, &mut world, tag, SHELL, 0);
     }
-    assert_eq!(terminal.commands, [Command::SendNow(19), Command::SendNow(17)]);
+    assert_eq!(terminal.commands.take(), [Command::SendNow(17)]);
 }

@@ -7,6 +7,7 @@
 //! `operations` (page faults, calls), `server` (messages, `recovery` after a death), `program` (the real kernel).
 #![cfg_attr(not(test), no_std, no_main)]
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_macros))]
 
 extern crate alloc;
 

@@ -22,6 +22,7 @@ mod write_back;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
+use sys::fallible::{self, TryVec};
 
 use crate::Errno;
 use crate::device::{BlockDevice, SECTOR_SIZE};
@@ -96,11 +97,13 @@ impl<D: BlockDevice> BlockCache<D> {
         cache
     }
 
+    #[expect(clippy::disallowed_macros, clippy::disallowed_methods, reason = "at the start or a mount")]
     fn of(device: D, block_size: usize, frames: Frames, index: LruIndex, undo: Undo, is_ordered: bool) -> Self {
         let block_count = device.sector_count() / (block_size / SECTOR_SIZE) as u64;
         let states = vec![State::default(); frames.count()];
         let run = vec![0; RUN_BYTES];
-        let (modified, held, discarded, flights) = Default::default();
+        let [modified, held] = [(); 2].map(|()| Vec::with_capacity(frames.count()));
+        let discarded = Vec::with_capacity(frames.count());
         BlockCache {
             device,
             block_size,
@@ -111,7 +114,7 @@ impl<D: BlockDevice> BlockCache<D> {
             modified,
             held,
             discarded,
-            flights,
+            flights: Flights::default(),
             run,
             undo,
             is_ordered,
@@ -292,7 +295,7 @@ impl<D: BlockDevice> BlockCache<D> {
     /// Drops `block` without write-back when the open transaction commits: it was freed.
     pub fn discard(&mut self, block: u64) {
         if self.contains(block) {
-            self.discarded.push(block);
+            self.discarded.push_reserved(block);
         }
     }
 
@@ -340,7 +343,7 @@ impl<D: BlockDevice> BlockCache<D> {
     fn hold(&mut self, slot: usize) {
         if !self.states[slot].held {
             self.states[slot].held = true;
-            self.held.push(slot);
+            self.held.push_reserved(slot);
             self.index.hold(slot);
         }
     }
@@ -364,7 +367,7 @@ impl<D: BlockDevice> BlockCache<D> {
         state.dirty = Some(after);
         if !state.listed {
             state.listed = true;
-            self.modified.push(slot);
+            self.modified.push_reserved(slot);
         }
         if !after.is_free() && before.is_none_or(Mark::is_free) {
             self.ordered += 1;
@@ -415,6 +418,7 @@ impl<D: BlockDevice> BlockCache<D> {
         if self.index.len() >= self.frames.count() {
             self.evict()?;
         }
+        self.index.reserve()?;
         let slot = self.index.insert(block);
         self.frames.empty(slot);
         self.flights.outdate(block);
@@ -423,10 +427,10 @@ impl<D: BlockDevice> BlockCache<D> {
 
     /// Allocates frames for `count` consecutive blocks, all or none. `count` is so small that none evicts another.
     fn take_run(&mut self, first: u64, count: usize) -> Result<Vec<usize>, Errno> {
-        let mut slots = Vec::with_capacity(count);
+        let mut slots = fallible::with_capacity(count)?;
         for block in (first..).take(count) {
             match self.take(block) {
-                Ok(slot) => slots.push(slot),
+                Ok(slot) => slots.push_reserved(slot),
                 Err(error) => {
                     slots.into_iter().for_each(|slot| self.index.remove(slot));
                     return Err(error);

@@ -3,8 +3,6 @@
 //! Between two steps the device is flushed, if anything was written since the last flush. A block with late sectors is written twice,
 //! unless its early form is what the disk has already.
 
-use alloc::vec::Vec;
-
 use super::BlockCache;
 use crate::Errno;
 use crate::device::{BlockDevice, SECTOR_SIZE};
@@ -112,23 +110,30 @@ impl<D: BlockDevice> BlockCache<D> {
             self.states[slot].listed = self.states[slot].dirty.is_some();
             self.states[slot].listed
         });
-        let is_wanted = |slot: &mut usize| {
-            let state = &self.states[*slot];
+        let is_wanted = |slot: usize| {
+            let state = &self.states[slot];
             !state.held && state.dirty.is_some_and(&is_wanted)
         };
-        let mut wanted: Vec<usize> = slots.extract_if(.., is_wanted).collect();
-        self.modified = slots;
-        wanted.sort_unstable_by_key(|&slot| self.index.key(slot));
-        let mut rest = wanted.as_slice();
-        let mut result = Ok(());
-        while result.is_ok() && !rest.is_empty() {
-            let (run, after) = rest.split_at(self.consecutive(rest));
-            result = self.write_run(run);
-            if result.is_ok() {
-                rest = after;
+        let mut wanted = 0;
+        for at in 0..slots.len() {
+            if is_wanted(slots[at]) {
+                slots.swap(at, wanted);
+                wanted += 1;
             }
         }
-        self.modified.extend_from_slice(rest);
+        slots[..wanted].sort_unstable_by_key(|&slot| self.index.key(slot));
+        let mut written = 0;
+        let mut result = Ok(());
+        while result.is_ok() && written < wanted {
+            let run = &slots[written..wanted];
+            let run = &run[..self.consecutive(run)];
+            result = self.write_run(run);
+            if result.is_ok() {
+                written += run.len();
+            }
+        }
+        slots.drain(..written);
+        self.modified = slots;
         result
     }
 

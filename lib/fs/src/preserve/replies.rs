@@ -34,6 +34,7 @@ impl Replies {
     }
 
     /// Opens the table in `part`. Ignores replies of transactions after `committed`: these were rolled back.
+    #[expect(clippy::disallowed_methods, reason = "at the start")]
     pub fn open(part: Part, committed: u64) -> Replies {
         let mut replies = Replies { part, index: LruIndex::new(KEPT) };
         let keys = (0..KEPT).map(|slot| {

@@ -46,6 +46,7 @@ impl Uses {
     }
 
     /// Rebuilds the index from the table. Drops and logs corrupt entries.
+    #[expect(clippy::disallowed_methods, reason = "at the start")]
     pub fn rebuild(&mut self) {
         let mut keys = Vec::new();
         self.orphans = 0;
@@ -90,12 +91,15 @@ impl Uses {
         Ok(left)
     }
 
-    /// Sets the count; 0 makes the node an orphan. `ENFILE` if the table is full.
+    /// Sets the count; 0 makes the node an orphan. `ENFILE` if the table is full, `ENOMEM`.
     pub fn set(&mut self, node: u32, count: u32) -> Result<(), Errno> {
         let slot = match self.index.find(node.into()) {
             Some(slot) => slot,
             None if self.index.len() == MOST => return Err(Errno::ENFILE),
-            None => self.index.insert(node.into()),
+            None => {
+                self.index.reserve()?;
+                self.index.insert(node.into())
+            }
         };
         self.put(slot, entry(node, count.min(MAX_USES)));
         Ok(())

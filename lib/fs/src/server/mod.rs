@@ -268,7 +268,7 @@ where
     fn get_dents(&mut self, message: &Message, request: GetDents) -> Result<Message, Errno> {
         let (file_system, node) = self.volumes.find(request.node)?;
         let limit = request.bytes.min(DIRENT_BYTES as u64) as usize;
-        let mut dirents = Dirents::new(core::mem::take(&mut self.dirents), limit);
+        let mut dirents = Dirents::new(core::mem::take(&mut self.dirents), limit)?;
         let listed = file_system.read_dir(node, request.position, &mut dirents);
         let to = granted(message, request.grant);
         let result = listed.and_then(|position| {

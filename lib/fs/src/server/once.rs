@@ -12,10 +12,11 @@ use abi::fs::{
 use abi::{Errno, Message};
 use alloc::vec::Vec;
 use sys::copy;
+use sys::fallible::{self, TryVec};
 
 use super::waiting::{Missed, counts_user};
 use super::{MountRequest, Server};
-use crate::file_system::{FileSystem, NodeId};
+use crate::file_system::FileSystem;
 use crate::preserve::{Preserved, VolumeMemory};
 use crate::volumes::{MAX_VOLUMES, number_of, volume_of};
 
@@ -214,8 +215,8 @@ where
         for number in 0..MAX_VOLUMES {
             let Some(volume) = self.volumes.get(number) else { continue };
             let of_volume = uses.iter().filter(|one| volume_of(one.node) == number);
-            let mut counts: Vec<(NodeId, u32)> =
-                of_volume.map(|one| (number_of(one.node), u32::try_from(one.count).unwrap_or(u32::MAX))).collect();
+            let count_of = |one: &Use| (number_of(one.node), u32::try_from(one.count).unwrap_or(u32::MAX));
+            let mut counts = fallible::collect(of_volume.map(count_of))?;
             counts.sort_unstable();
             volume.file_system.set_uses(&counts)?;
             self.commit_part()?;
@@ -259,14 +260,17 @@ fn fetch_uses(message: &Message, request: &SetUses) -> Result<Vec<Use>, Errno> {
     if !request.bytes.is_multiple_of(USE_BYTES as u64) {
         return Err(Errno::EINVAL);
     }
-    let mut uses = Vec::new();
+    let count = usize::try_from(request.bytes).map_err(|_| Errno::ENOMEM)? / USE_BYTES;
+    let mut uses = fallible::with_capacity(count)?;
     let mut buffer = [0; USES * USE_BYTES];
     let mut offset = 0;
     while offset < request.bytes {
         let piece = (request.bytes - offset).min(buffer.len() as u64) as usize;
         copy::from_grant(message.source, request.grant, offset, &mut buffer[..piece])?;
         let word = |bytes: &[u8]| bytes.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
-        uses.extend(buffer[..piece].chunks_exact(USE_BYTES).map(|one| Use { node: word(one), count: word(&one[8..]) }));
+        for one in buffer[..piece].chunks_exact(USE_BYTES) {
+            uses.push_reserved(Use { node: word(one), count: word(&one[8..]) });
+        }
         offset += piece as u64;
     }
     Ok(uses)

@@ -99,6 +99,7 @@ where
     M: FnMut(&MountRequest, Option<VolumeMemory>) -> Result<F, Errno>,
 {
     /// Runs a request that has come so far. `None` when it waits for a block.
+    #[expect(clippy::disallowed_methods, reason = "one of each request of vfs: from the heap's reserve")]
     pub(super) fn attempt(&mut self, message: &Message, mut progress: Progress) -> Option<Message> {
         let before = (progress.done, self.commits());
         let answered = if progress.misses < MAX_MISSES {

@@ -77,6 +77,7 @@ impl Runtime {
     }
 
     /// Starts a task without a client. It runs when the present one waits.
+    #[expect(clippy::disallowed_methods, reason = "bounded by the tasks: from the heap's reserve")]
     pub fn spawn(&self, task: impl Future<Output = ()> + 'static) {
         self.inner.spawned.borrow_mut().push(Box::pin(task));
     }
@@ -102,6 +103,7 @@ impl Runtime {
     }
 
     /// Sends a reply at the end of the turn.
+    #[expect(clippy::disallowed_methods, reason = "bounded by the tasks: from the heap's reserve")]
     pub fn answer(&self, to: Endpoint, message: Message) {
         self.inner.answers.borrow_mut().push((to, message));
     }
@@ -206,6 +208,7 @@ impl Runtime {
 impl Inner {
     /// Sends the replies that `REPLYREC` does not send.
     #[cold]
+    #[expect(clippy::disallowed_methods, reason = "the room is there")]
     fn send_early(&self, answers: &mut Vec<(Endpoint, Message)>) {
         let last = answers.pop_if(|(to, message)| !is_tagged(*to, message));
         for (to, message) in answers.drain(..) {

@@ -13,6 +13,7 @@ pub struct Outbox {
 impl Outbox {
     /// Sends a reply, or keeps it until it can be sent. Replies to one client keep their order. Only for services, which notify when
     /// they wait: a program that is not waiting for its reply never will.
+    #[expect(clippy::disallowed_methods, reason = "bounded by the tasks: from the heap's reserve")]
     pub fn send(&mut self, to: Endpoint, message: &Message) {
         let behind_others = self.kept.iter().any(|(other, _)| *other == to);
         if (behind_others || !try_send(to, message)) && to.is_service() {

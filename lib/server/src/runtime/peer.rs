@@ -213,6 +213,7 @@ impl Drop for Request {
 }
 
 impl PeerCore {
+    #[expect(clippy::disallowed_methods, reason = "one of each peer: from the heap's reserve")]
     fn new(runtime: &Runtime, name: Name, window: usize, found: Option<Endpoint>) -> Rc<PeerCore> {
         let table = Table {
             endpoint: found.unwrap_or(Endpoint::NONE),
@@ -287,6 +288,7 @@ impl PeerCore {
         true
     }
 
+    #[expect(clippy::disallowed_methods, reason = "bounded by the tasks: from the heap's reserve")]
     fn add(&self, mut message: Message, repeat: Repeat, tag: Tag) -> usize {
         let mut table = self.table.borrow_mut();
         let at = table.free_entry();
@@ -363,12 +365,14 @@ impl Entry {
 
 impl Table {
     /// Sends a message without reply, ahead of all queued ones.
+    #[expect(clippy::disallowed_methods, reason = "bounded by the tasks: from the heap's reserve")]
     fn put_first(&mut self, message: Message) {
         let at = self.free_entry();
         self.entries[at] = Some(Entry::new(message, Repeat::No, true));
         self.queue.push_front(at);
     }
 
+    #[expect(clippy::disallowed_methods, reason = "bounded by the tasks: from the heap's reserve")]
     fn free_entry(&mut self) -> usize {
         let free = self.entries.iter().position(Option::is_none);
         free.unwrap_or_else(|| {
@@ -432,6 +436,7 @@ impl Table {
     }
 
     /// Handles the peer's death: requests in flight are repeated before the queued ones, or fail.
+    #[expect(clippy::disallowed_methods, reason = "bounded by the tasks: from the heap's reserve")]
     fn lose_what_was_sent(&mut self) {
         self.in_flight = 0;
         for at in (0..self.entries.len()).rev() {

@@ -7,6 +7,7 @@ use alloc::sync::Arc;
 use alloc::task::Wake;
 use alloc::vec::Vec;
 use core::task::{Context, Poll, Waker};
+use sys::fallible::TryVec;
 
 /// Error: no slot is free.
 #[derive(Debug)]
@@ -93,6 +94,7 @@ impl<R> Tasks<R> {
         Some(self.poll(at))
     }
 
+    #[expect(clippy::disallowed_methods, reason = "`TASKS`: from the heap's reserve")]
     fn free_slot(&mut self) -> Result<usize, Full> {
         if let Some(at) = self.free.pop() {
             return Ok(at);
@@ -102,6 +104,7 @@ impl<R> Tasks<R> {
             return Err(Full);
         }
         let waker = Waker::from(Arc::new(SlotWaker { slot: at, ready: self.ready.clone() }));
+        self.free.reserve(self.slots.len() + 1);
         self.slots.push(Slot { body: Body::Empty, requester: Endpoint::NONE, waker });
         Ok(at)
     }
@@ -122,7 +125,7 @@ impl<R> Tasks<R> {
             Body::Empty => return Ran::Waits,
         };
         slot.body = Body::Empty;
-        self.free.push(at);
+        self.free.push_reserved(at);
         ran
     }
 }

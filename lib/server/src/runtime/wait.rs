@@ -54,6 +54,7 @@ pub struct Wait<'a> {
 impl Future for Wait<'_> {
     type Output = ();
 
+    #[expect(clippy::disallowed_methods, reason = "bounded by the tasks: from the heap's reserve")]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         let mut waiters = self.list.waiters.borrow_mut();
         if let Some(ticket) = self.ticket {

@@ -39,18 +39,18 @@ impl<S: System> Programs<S> {
     /// Tries the first programs from `index` on.
     fn exec_first(&mut self, t: ThreadIndex, index: usize) {
         let Some(path) = FIRST_PROGRAMS.get(index) else {
-            return self.system.print("pm: there is no first program; put one at /sbin/init\n");
+            return self.system.log(format_args!("there is no first program; put one at /sbin/init"));
         };
         let mut arguments = Arguments::default();
         let strings =
             [(List::Argument, *path)].into_iter().chain(FIRST_ENVIRONMENT.map(|text| (List::Environment, text)));
         for (list, text) in strings {
             if arguments.push(list, text.as_bytes(), true).is_err() {
-                return self.system.print("pm: no memory for the first program\n");
+                return self.system.log(format_args!("no memory for the first program"));
             }
         }
         let Ok(path) = fallible::copied(path.as_bytes()) else {
-            return self.system.print("pm: no memory for the first program\n");
+            return self.system.log(format_args!("no memory for the first program"));
         };
         let execution = Rc::new(Execution { path, arguments });
         if let Step::Done(Err(error)) = self.begin_exec(t, execution) {
@@ -66,7 +66,7 @@ impl<S: System> Programs<S> {
 
     fn first_program_failed(&mut self, t: ThreadIndex, index: usize, error: Errno) {
         let name = FIRST_PROGRAMS.get(index).unwrap_or(&"the first program");
-        self.system.print(&alloc::format!("pm: cannot start {name}: {error}\n"));
+        self.system.log(format_args!("cannot start {name}: {error}"));
         self.exec_first(t, index + 1);
     }
 }

@@ -159,11 +159,13 @@ impl<S: System> Pm<S> {
 
     /// Powers the machine off: a system cannot run without its first process.
     fn first_process_ended(&mut self, ending: Ending) {
-        let text = match ending {
-            Ending::Exited(status) => alloc::format!("pm: the first process has exited with status {status}\n"),
-            Ending::Killed(signal) => alloc::format!("pm: signal {} has killed the first process\n", signal.number()),
-        };
-        self.programs.system.print(&text);
+        let system = &mut self.programs.system;
+        match ending {
+            Ending::Exited(status) => system.log(format_args!("the first process has exited with status {status}")),
+            Ending::Killed(signal) => {
+                system.log(format_args!("signal {} has killed the first process", signal.number()))
+            }
+        }
         self.begin_shutdown(End::PowerOff);
     }
 }

@@ -87,16 +87,15 @@ impl<S: System> Programs<S> {
 
     fn log_fatal(&mut self, t: ThreadIndex, exception: &kernel::Exception, signal: Signal) {
         let process = &self.table[self.table.process_of(t)];
-        let text = alloc::format!(
-            "pm: {}[{}] killed by {}: vector {} at ip {:#x}, address {:#x}\n",
+        self.system.log(format_args!(
+            "{}[{}] killed by {}: vector {} at ip {:#x}, address {:#x}",
             process.name(),
             process.pid(),
             if signal == Signal::KILL { "lack of memory" } else { number::name(signal) },
             exception.vector,
             exception.ip,
             exception.address
-        );
-        self.system.print(&text);
+        ));
     }
 }
 
@@ -180,7 +179,7 @@ impl<S: System> Pm<S> {
             trap: thread.trap,
             registers,
         });
-        let written = self.programs.system.write(self.programs.table[t].endpoint(), frame.address, &frame.bytes);
+        let written = self.programs.system.write(self.programs.table[t].endpoint(), frame.address, frame.bytes());
         if written.is_err() || !action.has(action::RESTORER) {
             return self.no_room_for_frame(t, info.signal);
         }

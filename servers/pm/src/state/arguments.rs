@@ -50,7 +50,7 @@ impl Arguments {
     }
 
     fn end_string(&mut self, list: List) {
-        self.strings.push(0);
+        self.strings.push_reserved(0);
         match list {
             List::Argument => {
                 self.argument_count += 1;

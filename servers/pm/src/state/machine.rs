@@ -21,6 +21,7 @@ pub struct Machine {
 }
 
 impl Default for Machine {
+    #[expect(clippy::disallowed_methods, reason = "at the start")]
     fn default() -> Self {
         Machine { host: b"skink".to_vec(), domain: b"(none)".to_vec(), end: None }
     }

@@ -18,6 +18,7 @@ use abi::{Endpoint, Errno};
 use alloc::{boxed::Box, vec::Vec};
 use core::ops::{Index, IndexMut};
 use server::quota::Quota;
+use sys::fallible::TryVec;
 
 /// Threads that only root may use up, so that it can clean up after others.
 const RESERVED_THREADS: usize = 16;
@@ -71,6 +72,7 @@ impl IndexMut<ProcessIndex> for Table {
 
 impl Table {
     /// Empty tables.
+    #[expect(clippy::disallowed_methods, reason = "at the start")]
     pub fn new() -> Table {
         let threads = core::iter::repeat_with(Thread::free).take(THREADS).collect();
         Table {
@@ -134,7 +136,7 @@ impl Table {
         if self.processes.len() == PROCESSES {
             return Err(Errno::EAGAIN);
         }
-        self.processes.push(Box::new(Process::free()));
+        self.processes.push_reserved(Box::new(Process::free()));
         Ok(ProcessIndex::at(self.processes.len() - 1))
     }
 
@@ -189,7 +191,7 @@ impl Table {
             if counted.is_ok() {
                 self.quota.give(user, 1);
             }
-            self.free.push(child);
+            self.free.push_reserved(child);
             return Err(Errno::EAGAIN);
         };
         let (entry, origin) = self.process_pair(child, parent);
@@ -387,11 +389,12 @@ impl Table {
         self.pids.drop_use(group);
         self.pids.drop_use(session);
         self[process].life = Life::Free;
-        self.free.push(process);
+        self.free.push_reserved(process);
     }
 
     /// Rebuilds all lists and counts from the entries themselves: the process of a thread, the parent of a process, pids, groups and
     /// sessions. Threads are then in order of their ids, the first one first, children in order of age.
+    #[expect(clippy::disallowed_methods, reason = "recovery, before any call: bounded by the tables")]
     pub fn rebuild(&mut self) {
         self.free.clear();
         for process in &mut self.processes {
@@ -409,7 +412,7 @@ impl Table {
         self.pids.begin_recount();
         for p in all {
             match self[p].life {
-                Life::Free => self.free.push(p),
+                Life::Free => self.free.push_reserved(p),
                 _ => self.rebuild_process(p),
             }
         }

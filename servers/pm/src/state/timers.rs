@@ -7,6 +7,7 @@ use super::index::{PROCESSES, ProcessIndex, THREADS, ThreadIndex};
 use super::posix_timers::{TIMERS, TimerIndex};
 use super::scheduling::QUEUES;
 use alloc::vec::Vec;
+use sys::fallible::TryVec;
 
 /// What a timer is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +71,7 @@ pub struct Timers {
 
 impl Timers {
     /// No timers.
+    #[expect(clippy::disallowed_macros, clippy::disallowed_methods, reason = "at the start")]
     pub fn new() -> Timers {
         Timers {
             heap: Vec::with_capacity(KEYS),
@@ -86,7 +88,7 @@ impl Timers {
     pub fn set(&mut self, deadline_ns: u64, key: Key, queue: u8) {
         self.cancel(key);
         self.count(key, queue, true);
-        self.heap.push(Entry { deadline_ns, key, queue });
+        self.heap.push_reserved(Entry { deadline_ns, key, queue });
         self.rise(self.heap.len() - 1);
         self.changed = true;
     }

@@ -7,6 +7,7 @@ use abi::registers::Registers;
 use abi::{Endpoint, Errno, GrantId, vm};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
 use std::rc::Rc;
 use std::string::String;
 use std::vec::Vec;
@@ -269,8 +270,8 @@ impl System for Fake {
         buffer[..LOG.len()].copy_from_slice(LOG);
         LOG.len()
     }
-    fn print(&mut self, text: &str) {
-        self.printed.push_str(text);
+    fn log(&mut self, text: fmt::Arguments) {
+        self.printed += &format!("pm: {text}\n");
     }
     fn shutdown(&mut self, end: End) {
         self.ended = Some(end);

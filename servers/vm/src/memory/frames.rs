@@ -67,6 +67,7 @@ pub struct Frames {
 
 impl Frames {
     /// No frames, with room for numbers below `limit`.
+    #[expect(clippy::disallowed_macros, clippy::disallowed_methods, reason = "at the start")]
     pub fn new(limit: usize) -> Frames {
         let words = limit.div_ceil(WORD);
         let summary = words.div_ceil(WORD);

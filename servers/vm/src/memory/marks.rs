@@ -36,6 +36,7 @@ impl Marks {
     }
 
     /// The page differs from the file from now on.
+    #[expect(clippy::disallowed_methods, reason = "`ensure_heap` has made room")]
     pub fn change(&mut self, page: u64) {
         let (key, bit) = split(page);
         let index = self.find(key).unwrap_or_else(|index| {

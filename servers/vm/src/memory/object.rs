@@ -18,6 +18,7 @@ use alloc::{
     vec::Vec,
 };
 use elf::{MAX_SEGMENTS, Program};
+use sys::fallible::TryVec;
 
 /// An object: its place in the table and the count of its predecessors there. 0 is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -249,6 +250,7 @@ impl Objects {
     }
 
     /// Tells vfs of a shared file if nobody maps it.
+    #[expect(clippy::disallowed_methods, reason = "one entry of each object: from the heap's reserve")]
     pub fn report_unmapped(&mut self, id: ObjectId) {
         let is_it = self.get(id).is_some_and(|object| object.content.is_shared_file() && !object.is_mapped());
         if is_it && !self.unmapped.contains(&id) {
@@ -324,7 +326,7 @@ impl Objects {
         core::mem::forget(core::mem::take(&mut self.by_file));
         for (index, entry) in self.table.iter_mut().enumerate() {
             let Some(object) = &mut entry.object else {
-                self.vacant.push(index as u32);
+                self.vacant.push_reserved(index as u32);
                 continue;
             };
             object.mapped_pages = 0;
@@ -358,6 +360,7 @@ impl Objects {
         }
     }
 
+    #[expect(clippy::disallowed_methods, reason = "`ensure_heap` has made room")]
     fn add(&mut self, content: Content) -> ObjectId {
         self.clock += 1;
         let object = Object {
@@ -373,6 +376,8 @@ impl Objects {
         };
         let index = self.vacant.pop().unwrap_or_else(|| {
             self.table.push(Entry::default());
+            // A place for each object: giving it back allocates nothing.
+            self.vacant.reserve(self.table.len() - self.vacant.len());
             self.table.len() as u32 - 1
         });
         let entry = &mut self.table[index as usize];
@@ -387,7 +392,7 @@ impl Objects {
         }
         if let Some(mut object) = self.table[id.index()].object.take() {
             object.release_frames(frames);
-            self.vacant.push(id.index() as u32);
+            self.vacant.push_reserved(id.index() as u32);
         }
     }
 }

@@ -150,6 +150,7 @@ impl<K: Kernel> Memory<K> {
     }
 
     /// Keeps a kernel space in which nothing is mapped any more.
+    #[expect(clippy::disallowed_methods, reason = "`MAX_SPARES`: from the heap's reserve")]
     pub fn keep_spare(&mut self, space: Space) {
         self.spares.push(space);
     }

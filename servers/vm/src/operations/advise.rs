@@ -10,6 +10,7 @@ use crate::space::AddressSpace;
 use crate::space::region::{Backing, OnFork, Region};
 use abi::{Endpoint, Errno, layout::PAGE_BYTES};
 use alloc::vec::Vec;
+use sys::fallible::{self, TryVec};
 
 const MS_ASYNC: u64 = 1;
 const MS_INVALIDATE: u64 = 2;
@@ -131,7 +132,7 @@ impl AddressSpace {
                         && files.len() < MAX_FILES
                         && !files.contains(&file) =>
                 {
-                    files.push(file);
+                    files.try_push(file)?;
                 }
                 _ => {}
             }
@@ -174,7 +175,7 @@ impl AddressSpace {
         let mut page = start / PAGE_BYTES;
         while page < end / PAGE_BYTES {
             let stop = (page + ANSWER_BYTES as u64).min(end / PAGE_BYTES);
-            let bytes: Vec<u8> = (page..stop).map(|page| u8::from(self.is_resident(memory, page))).collect();
+            let bytes = fallible::collect((page..stop).map(|page| u8::from(self.is_resident(memory, page))))?;
             self.touch(memory, to, bytes.len() as u64, true).map_err(|_| Errno::EFAULT)?;
             memory.kernel.write_process(process, to, &bytes)?;
             to += bytes.len() as u64;

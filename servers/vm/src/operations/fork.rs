@@ -6,7 +6,7 @@ use crate::memory::kernel::Kernel;
 use crate::space::AddressSpace;
 use crate::space::region::{Backing, OnFork, Region};
 use abi::Errno;
-use alloc::vec::Vec;
+use sys::fallible;
 
 impl AddressSpace {
     /// A copy of this space for one thread.
@@ -68,7 +68,7 @@ impl AddressSpace {
     /// Forgets what the parent has asked not to copy.
     fn obey_fork_advice<K: Kernel>(&mut self, memory: &mut Memory<K>) -> Result<(), Errno> {
         let special = |region: &&Region| region.on_fork != OnFork::Copy;
-        let regions: Vec<Region> = self.regions.iter().filter(special).copied().collect();
+        let regions = fallible::collect(self.regions.iter().filter(special).copied())?;
         for region in regions {
             match region.on_fork {
                 OnFork::Leave => self.remove(memory, region.start, region.end)?,

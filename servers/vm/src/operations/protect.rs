@@ -8,7 +8,7 @@ use crate::operations::mmap::user_range;
 use crate::space::AddressSpace;
 use crate::space::region::{Backing, Region, Rights};
 use abi::Errno;
-use alloc::vec::Vec;
+use sys::fallible;
 
 const PROT_GROWSDOWN: u64 = 0x0100_0000;
 const PROT_RIGHTS: u64 = 7;
@@ -39,7 +39,8 @@ impl AddressSpace {
         }
         self.ensure_change(memory, start, end)?;
         let rights = Rights::from_linux(protection);
-        let regions: Vec<Region> = self.regions.overlapping(start, end).map(|region| region.part(start, end)).collect();
+        let touched = self.regions.overlapping(start, end).map(|region| region.part(start, end));
+        let regions = fallible::collect(touched)?;
         if regions.iter().any(|region| !may_become(region, rights)) {
             return Err(Errno::EACCES);
         }

@@ -1,7 +1,7 @@
 //! mremap: a mapping becomes longer, shorter, or lies elsewhere.
 
 use crate::memory::Memory;
-use crate::memory::frames::{Frame, Run};
+use crate::memory::frames::Run;
 use crate::memory::kernel::Kernel;
 use crate::operations::mmap::whole_pages;
 use crate::space::AddressSpace;
@@ -10,7 +10,7 @@ use abi::{
     Errno,
     layout::{PAGE_BYTES, USER_END, USER_START, map},
 };
-use alloc::vec::Vec;
+use sys::fallible::{self, TryVec};
 
 const MAY_MOVE: u64 = 1;
 const FIXED: u64 = 2;
@@ -120,7 +120,8 @@ impl AddressSpace {
         let shorter = remap.old_bytes.min(remap.new_bytes);
         let (old, old_end) = (remap.old, remap.old + remap.old_bytes);
         let pages = self.pages.count_in(old / PAGE_BYTES, old_end / PAGE_BYTES) as usize;
-        memory.ensure_heap(self.heap_bytes() + pages * 2 * size_of::<(u64, Frame)>())?;
+        let mut moving = fallible::with_capacity(pages)?;
+        memory.ensure_heap(self.heap_bytes())?;
         let new = match remap.flags & FIXED {
             0 => self.free_range(remap.new_bytes, self.regions.top())?,
             _ => remap.new,
@@ -131,10 +132,11 @@ impl AddressSpace {
         let moved = region.part(old, region.end);
         let moved = Region { start: new, end: new + remap.new_bytes, ..moved };
         self.hide(memory, old, old_end)?;
-        let mut pages: Vec<(u64, Frame)> = Vec::new();
-        self.pages.remove(old / PAGE_BYTES, (old + shorter) / PAGE_BYTES, |page, frame| pages.push((page, frame)));
+        self.pages.remove(old / PAGE_BYTES, (old + shorter) / PAGE_BYTES, |page, frame| {
+            moving.push_reserved((page, frame));
+        });
         self.add(memory, moved);
-        for &(page, frame) in &pages {
+        for (page, frame) in moving {
             self.pages.own(page - old / PAGE_BYTES + new / PAGE_BYTES, frame);
         }
         if remap.flags & DONT_UNMAP == 0 {

@@ -5,8 +5,9 @@ use crate::memory::kernel::Kernel;
 use crate::memory::object::Content;
 use crate::space::AddressSpace;
 use crate::space::region::{Backing, Purpose, Region, Rights};
-use abi::{layout::PAGE_BYTES, vm::MapRecord};
+use abi::{Errno, layout::PAGE_BYTES, vm::MapRecord};
 use alloc::vec::Vec;
+use sys::fallible;
 
 /// Memory of one process, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,9 +42,12 @@ impl AddressSpace {
     }
 
     /// Its regions from number `first` on, at most `most`.
-    pub fn records<K: Kernel>(&self, memory: &Memory<K>, first: u64, most: usize) -> Vec<MapRecord> {
+    ///
+    /// # Errors
+    /// `ENOMEM`.
+    pub fn records<K: Kernel>(&self, memory: &Memory<K>, first: u64, most: usize) -> Result<Vec<MapRecord>, Errno> {
         let regions = self.regions.iter().skip(usize::try_from(first).unwrap_or(usize::MAX));
-        regions.take(most).map(|region| record(memory, region)).collect()
+        fallible::collect(regions.take(most).map(|region| record(memory, region)))
     }
 }
 

@@ -6,7 +6,7 @@ use crate::operations::fault::Access;
 use crate::space::AddressSpace;
 use crate::space::region::{Backing, Rights};
 use abi::{Errno, layout::PAGE_BYTES};
-use alloc::vec::Vec;
+use sys::fallible;
 
 /// Limit of a stack that is resident. One that may grow further faults there.
 const STACK_BYTES: u64 = 1 << 20;
@@ -24,7 +24,7 @@ impl AddressSpace {
             // Where another region is in its way it stays as it is.
             let _ = self.fault(memory, region.end.saturating_sub(bytes), Access::data(true));
         }
-        let regions: Vec<_> = self.regions.iter().copied().collect();
+        let regions = fallible::collect(self.regions.iter().copied())?;
         for region in regions.iter().filter(|region| region.rights != Rights::NONE && region.backing != Backing::Device)
         {
             let access = Access::touching(region.rights);

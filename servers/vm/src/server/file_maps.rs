@@ -24,6 +24,7 @@ pub struct FileMaps {
 
 impl FileMaps {
     /// A program waits from now on.
+    #[expect(clippy::disallowed_methods, reason = "one of each waiting thread: from the heap's reserve")]
     pub fn add(&mut self, process: Endpoint, request: MapRequest) {
         self.waiting.push_back(FileMap { process, request, taken_by: None });
     }

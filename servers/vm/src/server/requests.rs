@@ -295,7 +295,7 @@ impl<K: Kernel> Server<K> {
         let most = (request.bytes / size_of::<MapRecord>() as u64).min(MAX_RECORDS);
         let to = Source { granter, grant: request.grant, offset: 0 };
         self.with_space(request.process, |space, memory| {
-            let records = space.records(memory, request.first, most as usize);
+            let records = space.records(memory, request.first, most as usize)?;
             let bytes = records.as_bytes();
             memory.kernel.write_grant(to, bytes).map(|()| bytes.len() as u64)
         })

@@ -16,6 +16,7 @@ use crate::space::AddressSpace;
 use crate::space::processes::Processes;
 use crate::space::region::{Backing, Rights};
 use abi::{Errno, layout::PAGE_BYTES};
+use sys::fallible;
 
 /// Pages that vfs is given at a time, at most.
 const TAKE_PAGES: u64 = 16;
@@ -154,20 +155,16 @@ fn each_view(
     mut act: impl FnMut(&mut AddressSpace, u64, u64) -> Result<(), Errno>,
 ) -> Result<(), Errno> {
     for space in processes.spaces_mut() {
-        let views: alloc::vec::Vec<(u64, u64)> = space
-            .regions
-            .iter()
-            .filter_map(|region| {
-                let Backing::Object(shown, from) = region.backing else { return None };
-                let until = from + region.pages();
-                if shown != id || !region.shared || region.rights == Rights::NONE || first >= until || end <= from {
-                    return None;
-                }
-                let address = |page: u64| region.start + (page.clamp(from, until) - from) * PAGE_BYTES;
-                Some((address(first), address(end)))
-            })
-            .collect();
-        views.into_iter().try_for_each(|(start, end)| act(space, start, end))?;
+        let views = space.regions.iter().filter_map(|region| {
+            let Backing::Object(shown, from) = region.backing else { return None };
+            let until = from + region.pages();
+            if shown != id || !region.shared || region.rights == Rights::NONE || first >= until || end <= from {
+                return None;
+            }
+            let address = |page: u64| region.start + (page.clamp(from, until) - from) * PAGE_BYTES;
+            Some((address(first), address(end)))
+        });
+        fallible::collect(views)?.into_iter().try_for_each(|(start, end)| act(space, start, end))?;
     }
     Ok(())
 }

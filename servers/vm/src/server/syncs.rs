@@ -22,6 +22,7 @@ pub struct Syncs {
 
 impl Syncs {
     /// A program waits from now on for at least one file.
+    #[expect(clippy::disallowed_methods, reason = "one of each waiting thread: from the heap's reserve")]
     pub fn add(&mut self, process: Endpoint, files: Vec<ObjectId>) {
         self.waiting.push_back(Sync { process, files, taken_by: None });
     }

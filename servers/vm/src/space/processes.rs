@@ -5,6 +5,7 @@ use crate::memory::kernel::Kernel;
 use crate::space::AddressSpace;
 use abi::{Endpoint, Errno, endpoint::SLOTS};
 use alloc::{boxed::Box, vec, vec::Vec};
+use sys::fallible::TryVec;
 use sys::space::Space;
 
 /// Place of a space in the table.
@@ -27,6 +28,7 @@ pub struct Processes {
 
 impl Processes {
     /// No processes.
+    #[expect(clippy::disallowed_macros, clippy::disallowed_methods, reason = "at the start")]
     pub fn new() -> Processes {
         let nobody = Process { endpoint: Endpoint::NONE, space: None };
         Processes { by_slot: vec![nobody; SLOTS], spaces: Vec::new(), vacant: Vec::new() }
@@ -71,10 +73,10 @@ impl Processes {
         space: AddressSpace,
     ) -> Result<(), Errno> {
         let id = space.id;
-        let index = self.vacant.pop().unwrap_or_else(|| {
-            self.spaces.push(None);
-            self.spaces.len() as u32 - 1
-        });
+        let index = match self.vacant.pop().map_or_else(|| self.grow(), Ok) {
+            Ok(index) => index,
+            Err(error) => return space.destroy(memory).and(Err(error)),
+        };
         self.spaces[index as usize] = Some(Box::new(space));
         // The table knows before the kernel does: whatever a thread uses is found after a death.
         let old = self.by_slot[endpoint.slot()].space.replace(SpaceIndex(index));
@@ -127,6 +129,13 @@ impl Processes {
     }
 
     /// One user less.
+    /// Adds an entry, with a place in `vacant` for when it is free: giving it back allocates nothing. Returns its index.
+    fn grow(&mut self) -> Result<u32, Errno> {
+        self.vacant.try_make_room(self.spaces.len() + 1)?;
+        self.spaces.try_push(None)?;
+        Ok(self.spaces.len() as u32 - 1)
+    }
+
     fn leave<K: Kernel>(&mut self, memory: &mut Memory<K>, index: Option<SpaceIndex>) -> Result<(), Errno> {
         let Some(SpaceIndex(index)) = index else { return Ok(()) };
         let entry = &mut self.spaces[index as usize];
@@ -136,7 +145,7 @@ impl Processes {
                 return Ok(());
             }
         }
-        self.vacant.push(index);
+        self.vacant.push_reserved(index);
         entry.take().map_or(Ok(()), |space| space.destroy(memory))
     }
 
@@ -157,7 +166,7 @@ impl Processes {
                 let _ = space.destroy(memory);
             }
             if entry.is_none() {
-                self.vacant.push(index as u32);
+                self.vacant.push_reserved(index as u32);
             }
         }
     }

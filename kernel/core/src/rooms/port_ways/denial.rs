@@ -1,17 +1,18 @@
 //! What the kernel refuses a service, ports, kernel calls and messages: one line in the kernel's log, and the end of a driver whose policy
 //! for ports says so.
 //!
-//! A service that tries again and again cannot flood the log: of one incarnation the first eight refusals are logged, and from then on each
+//! A service that tries again and again cannot flood the log: of one incarnation the first sixteen refusals are logged, and from then on each
 //! whose number is a power of two; all are counted. Neighbours: `ports`, `hal`, `emulate`, `calls`, `ipc` (refuse).
 
 use crate::{Machine, Node, ipc::message, stop::Stop, thread::state::BlockedOn};
 
 use core::fmt::{Arguments, Write};
 
-use abi::{Errno, Name, endpoint::SERVICE_SLOTS, privilege::KILL_ON_DENIAL};
+use abi::endpoint::{FIRST_SERVICE, SERVICE_SLOTS};
+use abi::{Errno, Name, privilege::KILL_ON_DENIAL};
 
 /// Refusals of one incarnation that are all logged.
-const LOGGED: u32 = 8;
+const LOGGED: u32 = 16;
 
 /// How an access came, by the name that the log gives it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +59,11 @@ pub fn deny<M: Machine>(node: &mut Node, m: &mut M, path: Path, port: u64) -> St
 /// ever: its wait fails.
 pub fn deny_message<M: Machine>(node: &mut Node, m: &mut M, slot: usize) {
     let to = node.threads[slot].frame.endpoint().slot();
-    let name = if to < SERVICE_SLOTS { node.privileges(to).name } else { Name::default() };
+    let name = match to {
+        ..FIRST_SERVICE => Name::new("the kernel").unwrap_or_default(),
+        FIRST_SERVICE..SERVICE_SLOTS => node.privileges(to).name,
+        _ => Name::default(),
+    };
     log_denial(node, m, format_args!("message to {name} (slot {to}) denied: not among its destinations"));
     let awaits_it = Some(BlockedOn::Answer(node.threads[slot].endpoint));
     if node.threads.get(to).is_some_and(|thread| thread.state.blocked_on() == awaits_it) {

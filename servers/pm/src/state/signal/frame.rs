@@ -13,7 +13,6 @@
 
 use super::{Set, SigInfo, info::INFO_BYTES};
 use abi::registers::{EXTENDED_BYTES, Registers};
-use alloc::vec::Vec;
 
 /// Bytes below rsp that a function may use without moving it.
 const RED_ZONE_BYTES: u64 = 128;
@@ -32,6 +31,8 @@ pub const CONTEXT_BYTES: usize = 304;
 pub const INFO: usize = CONTEXT + CONTEXT_BYTES;
 /// Size of the frame without FPU state.
 pub const FRAME_BYTES: usize = INFO + INFO_BYTES;
+/// Largest frame: the FPU state lies at a multiple of 64, the frame 8 bytes below a multiple of 16.
+const MAX_BYTES: usize = FRAME_BYTES + 15 + 8 + EXTENDED_BYTES + MAGIC_END_BYTES;
 
 /// Offsets in `uc_mcontext` behind the registers.
 const SEGMENTS: usize = 144;
@@ -158,8 +159,15 @@ pub struct Frame {
     pub info: u64,
     /// Where the ucontext is.
     pub context: u64,
+    bytes: [u8; MAX_BYTES],
+    used: usize,
+}
+
+impl Frame {
     /// Its content.
-    pub bytes: Vec<u8>,
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.used]
+    }
 }
 
 fn word(bytes: &[u8], at: usize) -> u64 {
@@ -193,14 +201,21 @@ pub fn build(contents: &Contents) -> Frame {
     let address = (fpu.wrapping_sub(FRAME_BYTES as u64) & !15).wrapping_sub(8);
 
     let fpu_offset = fpu.wrapping_sub(address) as usize;
-    let mut bytes = alloc::vec![0; if has_fpu { fpu_offset + fpu_bytes } else { FRAME_BYTES }];
+    let used = if has_fpu { fpu_offset + fpu_bytes } else { FRAME_BYTES };
+    let mut bytes = [0; MAX_BYTES];
     put(&mut bytes, 0, contents.restorer);
     write_context(&mut bytes[CONTEXT..INFO], contents, if has_fpu { fpu } else { 0 });
     bytes[INFO..FRAME_BYTES].copy_from_slice(&contents.info.to_bytes());
     if has_fpu {
         write_fpu(&mut bytes[fpu_offset..], &registers.extended);
     }
-    Frame { address, info: address.wrapping_add(INFO as u64), context: address.wrapping_add(CONTEXT as u64), bytes }
+    Frame {
+        address,
+        info: address.wrapping_add(INFO as u64),
+        context: address.wrapping_add(CONTEXT as u64),
+        bytes,
+        used,
+    }
 }
 
 fn write_context(bytes: &mut [u8], contents: &Contents, fpu: u64) {
