@@ -12,6 +12,7 @@ pub struct Snapshot<const N: usize> {
     threads: [Thread; N],
     spaces: [u16; N],
     queues: Queues,
+    live: u64,
 }
 
 impl Kernel {
@@ -26,6 +27,7 @@ impl Kernel {
             slots,
             threads,
             queues: self.node.threads.queues().clone(),
+            live: self.node.live,
         }
     }
 
@@ -36,5 +38,6 @@ impl Kernel {
             self.node.threads[snapshot.slots[index]].clone_from(thread);
         }
         self.node.threads.restore_queues(&snapshot.queues);
+        self.node.live = snapshot.live;
     }
 }
