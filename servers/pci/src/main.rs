@@ -7,6 +7,7 @@
 //! pci keeps nothing: after its death the successor scans again, and rs says again whose device is whose. It waits for nobody.
 #![cfg_attr(not(test), no_std, no_main)]
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_macros))]
 
 extern crate alloc;
 

@@ -35,6 +35,7 @@ pub struct Owners<C> {
 
 impl<C: ConfigSpace> Owners<C> {
     /// Finds the devices; none is owned.
+    #[expect(clippy::disallowed_methods, reason = "at the start")]
     pub fn new(mut config: C) -> Self {
         let functions = scan::scan(&mut config).into_iter().filter(|function| !function.bridge);
         let devices = functions.map(|function| Device { function, ranges: None, owner: None }).collect();
@@ -133,6 +134,7 @@ impl<C: ConfigSpace> Owners<C> {
     }
 
     /// What all devices decode or would.
+    #[expect(clippy::disallowed_methods, reason = "six ranges of each device: from the heap's reserve")]
     fn taken(&mut self) -> Vec<Range> {
         let mut taken = Vec::new();
         for device in &self.devices {

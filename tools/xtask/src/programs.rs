@@ -98,6 +98,11 @@ impl Packages {
         &self.packages
     }
 
+    /// Whether a file is the root of a crate.
+    pub fn has_crate_root(&self, path: &Path) -> bool {
+        self.packages.iter().any(|package| package.crate_roots().any(|root| root == path))
+    }
+
     /// The names of the programs in the folder `folder` of the checkout, sorted.
     pub fn programs_in(&self, workspace: &Workspace, folder: &str) -> Vec<String> {
         let folder = workspace.root.join(folder);

@@ -2,6 +2,7 @@
 //!
 //! Each rule has a module here and reports what breaks it as lines `file: what is wrong`.
 
+mod allocation;
 mod dependencies;
 mod documents;
 mod header;
@@ -46,6 +47,7 @@ pub fn problems(workspace: &Workspace) -> Result<Vec<String>> {
     let mut problems = dependencies::problems(&workspace.root, &packages);
     problems.extend(layers::problems(&workspace.root, &packages, &files));
     problems.extend(unsafe_code::problems(&packages, &files));
+    problems.extend(allocation::problems(&packages, &files));
     problems.extend(size::problems(&files));
     problems.extend(layout::problems(workspace)?);
     problems.extend(lint::problems(workspace, &packages)?);

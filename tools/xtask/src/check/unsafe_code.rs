@@ -18,7 +18,7 @@ pub fn problems(packages: &Packages, files: &[Source]) -> Vec<String> {
     let mut problems = Vec::new();
     for file in files.iter().filter(|file| file.path.ends_with(".rs")) {
         let allowed = ALLOWED.iter().any(|folder| file.path.starts_with(folder));
-        if !allowed && is_crate_root(packages, file) && !file.text.contains(FORBID) {
+        if !allowed && packages.has_crate_root(&file.full_path) && !file.text.contains(FORBID) {
             problems.push(format!("{}: the crate lacks {FORBID}", file.path));
         }
         if allowed {
@@ -29,10 +29,6 @@ pub fn problems(packages: &Packages, files: &[Source]) -> Vec<String> {
         }
     }
     problems
-}
-
-fn is_crate_root(packages: &Packages, file: &Source) -> bool {
-    packages.all().iter().any(|package| package.crate_roots().any(|root| root == file.full_path))
 }
 
 fn blocks_without_reason(file: &Source) -> Vec<String> {
