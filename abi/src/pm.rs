@@ -19,6 +19,8 @@ protocol! {
     WhoIs = 5 { process: Endpoint } -> { pid: u64, ids: u64, session: u64, group: u64 }
     /// procfs: as `Processes`, for the threads of a process: `pid` in a record is the thread's id. `ESRCH`.
     Threads = 6 { pid: u64, first_tid: u64, grant: GrantId, bytes: u64 }
+    /// devfs: mixes these words, which come from what was written to /dev/random, into the generator of getrandom(2).
+    Stir = 7 { first: u64, second: u64, third: u64, fourth: u64 }
 }
 
 /// State of a process or a thread.

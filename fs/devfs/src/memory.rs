@@ -2,6 +2,7 @@
 //! its caller wait. vfs itself drives minor 3, null(4).
 
 use abi::chardev::Request;
+use abi::pm::Stir;
 use abi::{Endpoint, Errno, GrantId};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
@@ -17,6 +18,8 @@ mod minor {
 
 /// Bytes moved at a time.
 const CHUNK: usize = 4096;
+/// Bytes of the generator's seed.
+const SEED_BYTES: usize = 32;
 /// Most bytes of one read, so that nobody else waits for long.
 const READ_LIMIT: u64 = 1 << 20;
 
@@ -68,7 +71,29 @@ impl MemoryDevices {
         match minor {
             minor::FULL => Err(Errno::ENOSPC),
             minor::KMSG => log(requester, grant, bytes),
+            minor::RANDOM | minor::URANDOM => self.stir(requester, grant, bytes),
             _ => Ok(bytes),
+        }
+    }
+
+    /// Mixes what is written into both generators, this one and that of `getrandom`. Whoever writes learns nothing and makes nothing
+    /// easier to foresee: the numbers of the generators are part of their next seeds.
+    fn stir(&mut self, requester: Endpoint, grant: GrantId, bytes: u64) -> Result<u64, Errno> {
+        let mut chunk = [0; CHUNK];
+        let count = CHUNK.min(bytes as usize);
+        sys::copy::from_grant(requester, grant, 0, &mut chunk[..count])?;
+        self.mix_in(&chunk[..count]);
+        let [first, second, third, fourth] = core::array::from_fn(|_| self.random.next_u64());
+        sys::ipc::call(Endpoint::PM, &Stir { first, second, third, fourth }.message())?.result()?;
+        Ok(count as u64)
+    }
+
+    fn mix_in(&mut self, offered: &[u8]) {
+        for piece in offered.chunks(SEED_BYTES) {
+            let mut seed = [0; SEED_BYTES];
+            self.random.fill_bytes(&mut seed);
+            seed.iter_mut().zip(piece).for_each(|(byte, offered)| *byte ^= offered);
+            self.random = ChaCha20Rng::from_seed(seed);
         }
     }
 }
@@ -110,6 +135,18 @@ mod tests {
     fn zero_swallows_what_full_refuses() {
         assert_eq!(write(5), Some(Ok(10)));
         assert_eq!(write(7), Some(Err(Errno::ENOSPC)));
+    }
+
+    #[test]
+    fn what_is_written_decides_what_comes() {
+        let draw = |offered: &[u8]| {
+            let mut devices = devices();
+            devices.mix_in(offered);
+            devices.random.next_u64()
+        };
+        assert_eq!(draw(&[1; 100]), draw(&[1; 100]));
+        assert_ne!(draw(&[1; 100]), draw(&[1; 99]));
+        assert_ne!(draw(b""), draw(&[0; 32]));
     }
 
     #[test]

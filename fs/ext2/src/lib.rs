@@ -18,6 +18,7 @@
 //! long writes and truncations are several, each of which leaves a consistent file system.
 #![no_std]
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_macros))]
 
 extern crate alloc;
 

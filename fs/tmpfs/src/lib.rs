@@ -5,6 +5,7 @@
 //! has used stays allocated to this process, for later files.
 #![no_std]
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_macros))]
 
 extern crate alloc;
 

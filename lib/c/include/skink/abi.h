@@ -1466,6 +1466,15 @@ struct skink_pm_threads {
     uint64_t bytes;
 };
 
+/* devfs: mixes these words, which come from what was written to /dev/random, into the generator of getrandom(2). */
+#define SKINK_PM_STIR 0x20007u
+struct skink_pm_stir {
+    uint64_t first;
+    uint64_t second;
+    uint64_t third;
+    uint64_t fourth;
+};
+
 /* Privileges of a service. The system file states them, rs passes them to the kernel with PrivCtl, and the kernel enforces them on every
  * path (docs/book/ideas.md, 6). */
 

@@ -21,6 +21,10 @@ impl<S: System> Pm<S> {
             Request::Boot(_) => self.programs.boot(),
             Request::Processes(ask) => self.list(message.source, ask.first_pid, ask.grant, ask.bytes),
             Request::Threads(ask) => self.list_threads(message.source, &ask),
+            Request::Stir(stir) => {
+                self.random.mix_in([stir.first, stir.second, stir.third, stir.fourth]);
+                Ok(0)
+            }
             Request::ProcessText(ask) => self.programs.text(message.source, ask.pid, ask.what, ask.grant, ask.bytes),
             Request::WhoIs(ask) => match self.programs.table.find(ask.process) {
                 Some(t) => {
@@ -41,6 +45,7 @@ impl<S: System> Pm<S> {
         let askers: &[&str] = match request {
             Request::ServiceUp(_) | Request::Boot(_) => &[],
             Request::Processes(_) | Request::Threads(_) | Request::ProcessText(_) => &["procfs"],
+            Request::Stir(_) => &["devfs"],
             // Whoever implements a routed call must know its callers.
             Request::WhoIs(_) => return true,
         };

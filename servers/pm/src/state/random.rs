@@ -32,6 +32,12 @@ impl Random {
         }
     }
 
+    /// Mixes in what somebody offers as a seed.
+    pub fn mix_in(&mut self, words: [u64; 4]) {
+        self.pool.iter_mut().zip(words).for_each(|(word, offered)| *word = sys::random::mix(*word, offered));
+        self.reseed();
+    }
+
     /// Goes on with a seed of what was gathered and of the generator's own numbers, so that neither alone decides.
     fn reseed(&mut self) {
         let mut seed = [0; 32];
@@ -79,5 +85,19 @@ mod tests {
         };
         assert_eq!(draw(1, 100).len(), 100);
         assert!(draw(1, 100).is_disjoint(&draw(2, 100)));
+    }
+
+    #[test]
+    fn an_offered_seed_changes_what_comes() {
+        let draw = |offered: Option<[u64; 4]>| {
+            let mut random = Random::new([1; 32]);
+            offered.into_iter().for_each(|words| random.mix_in(words));
+            let mut bytes = [0; 16];
+            random.fill(&mut bytes);
+            bytes
+        };
+        let drawn = [draw(None), draw(Some([0; 4])), draw(Some([0, 0, 0, 1]))];
+        assert!(drawn[0] != drawn[1] && drawn[1] != drawn[2]);
+        assert_eq!(draw(Some([0, 0, 0, 1])), drawn[2]);
     }
 }

@@ -1,0 +1,360 @@
+/* attacker: what a user without rights can do to the system, in random order, as long as asked.
+ *
+ * usage: attacker USER SECONDS SEED
+ *
+ * Becomes USER. Each attack runs in a process group of its own that is killed after a moment, whether it has been refused or not.
+ * Prints how often each was made. What must not suffer is watched from outside (tests/qemu/attackers.sh).
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/futex.h>
+#include <mqueue.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ipc.h>
+#include <sys/mman.h>
+#include <sys/sem.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { CROWD = 100, PIECES = 1024, GIB = 1 << 30 };
+
+static unsigned user;
+static uint64_t state;
+
+static uint64_t random_below(uint64_t end)
+{
+    state ^= state >> 12;
+    state ^= state << 25;
+    state ^= state >> 27;
+    return (state * 0x2545f4914f6cdd1d >> 32) % end;
+}
+
+static void rest(void)
+{
+    for (;;)
+        pause();
+}
+
+/* Runs `act` in as many processes as may be, at most CROWD, then waits. */
+static void crowd(void (*act)(void))
+{
+    for (int made = 0; made < CROWD; made++) {
+        pid_t child = fork();
+        if (child < 0)
+            break;
+        if (child == 0) {
+            act();
+            rest();
+        }
+    }
+    rest();
+}
+
+static void queue_signals(void)
+{
+    while (sigqueue(getpid(), SIGRTMIN + 1, (union sigval){ 0 }) == 0) {}
+}
+
+static void signals(void)
+{
+    sigset_t all;
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, NULL);
+    crowd(queue_signals);
+}
+
+static void run_timers(void)
+{
+    struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGRTMIN + 1 };
+    struct itimerspec often = { { 0, 1000 }, { 0, 1000 } };
+    timer_t timer;
+    while (timer_create(CLOCK_MONOTONIC, &event, &timer) == 0)
+        timer_settime(timer, 0, &often, NULL);
+}
+
+static void timers(void)
+{
+    sigset_t all;
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, NULL);
+    crowd(run_timers);
+}
+
+static int ends[2];
+
+static void wait_for_vector(void)
+{
+    static char bytes[PIECES];
+    static struct iovec pieces[PIECES];
+    for (int at = 0; at < PIECES; at++)
+        pieces[at] = (struct iovec){ bytes + at, 1 };
+    (void)!readv(ends[0], pieces, PIECES);
+}
+
+static void vectors(void)
+{
+    if (pipe(ends) == 0)
+        crowd(wait_for_vector);
+}
+
+static void wait_in_poll(void)
+{
+    static struct pollfd polled[PIECES];
+    for (int at = 0; at < PIECES; at++)
+        polled[at] = (struct pollfd){ ends[0], POLLIN, 0 };
+    poll(polled, PIECES, -1);
+}
+
+static void polls(void)
+{
+    if (pipe(ends) == 0)
+        crowd(wait_in_poll);
+}
+
+static void fill_pipes(void)
+{
+    static char block[65536];
+    int pair[2];
+    while (pipe2(pair, O_NONBLOCK) == 0)
+        while (write(pair[1], block, sizeof block) > 0) {}
+}
+
+static void pipes(void) { crowd(fill_pipes); }
+
+static void open_files(void)
+{
+    while (open("/etc/passwd", O_RDONLY) >= 0) {}
+}
+
+static void files(void) { crowd(open_files); }
+
+static void make_sockets(void)
+{
+    int pair[2];
+    while (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0) {}
+}
+
+static void sockets(void) { crowd(make_sockets); }
+
+static void queues(void)
+{
+    char name[32];
+    for (int at = 0; at < 300; at++) {
+        snprintf(name, sizeof name, "/attack.%u.%d", user, at);
+        mqd_t queue = mq_open(name, O_CREAT | O_RDWR, 0600, NULL);
+        if (queue == (mqd_t)-1)
+            break;
+        mq_close(queue);
+    }
+    for (int at = 0; at < 300; at++) {
+        snprintf(name, sizeof name, "/attack.%u.%d", user, at);
+        mq_unlink(name);
+    }
+}
+
+static void semaphores(void)
+{
+    int sets[300], made = 0;
+    while (made < 300 && (sets[made] = semget(IPC_PRIVATE, 32, 0600)) >= 0)
+        made++;
+    while (made > 0)
+        semctl(sets[--made], 0, IPC_RMID);
+}
+
+static void memory(void)
+{
+    for (;;) {
+        char *piece = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (piece == MAP_FAILED)
+            rest();
+        memset(piece, 1, 1 << 20);
+    }
+}
+
+/* One page, far apart: each mapping takes tables of its own. */
+static void tables(void)
+{
+    int file = open("/etc/passwd", O_RDONLY);
+    for (uint64_t at = 1; at < 16000; at++) {
+        volatile char *page = mmap((void *)(at * GIB), 4096, PROT_READ, MAP_SHARED | MAP_FIXED, file, 0);
+        if (page == MAP_FAILED)
+            break;
+        (void)*page;
+    }
+    rest();
+}
+
+static void regions(void)
+{
+    for (int at = 0; at < 20000; at++)
+        if (mmap(NULL, 4096, at & 1 ? PROT_READ : PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED)
+            break;
+    rest();
+}
+
+static void processes(void)
+{
+    while (fork() >= 0) {}
+    rest();
+}
+
+static uint32_t *word;
+
+static void wait_on_word(void)
+{
+    syscall(SYS_futex, word, FUTEX_WAIT, 0, NULL, NULL, 0);
+}
+
+static void futexes(void)
+{
+    word = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    for (int made = 0; made < CROWD; made++) {
+        pid_t child = fork();
+        if (child == 0)
+            for (;;)
+                wait_on_word();
+        if (child < 0)
+            break;
+    }
+    for (;;)
+        syscall(SYS_futex, word, FUTEX_WAKE, 1000000, NULL, NULL, 0);
+}
+
+static struct timespec moment;
+
+static void sleep_until_moment(void)
+{
+    for (int round = 0; round < 20; round++) {
+        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &moment, NULL);
+        moment.tv_nsec = (moment.tv_nsec + 100000000) % 1000000000;
+        moment.tv_sec += moment.tv_nsec < 100000000;
+    }
+}
+
+static void sleepers(void)
+{
+    clock_gettime(CLOCK_MONOTONIC, &moment);
+    moment.tv_sec++;
+    crowd(sleep_until_moment);
+}
+
+static void locks(void)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/tmp/attack.%u", user);
+    int file = open(path, O_CREAT | O_RDWR, 0600);
+    for (long at = 0; at < 5000; at++) {
+        struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 2 * at, .l_len = 1 };
+        if (fcntl(file, F_SETLK, &lock) != 0)
+            break;
+    }
+    unlink(path);
+    rest();
+}
+
+static void names(void)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/dev/shm/attack.%u", user);
+    if (mkdir(path, 0700) != 0 || chdir(path) != 0)
+        return;
+    for (int at = 0; at < 3000; at++) {
+        snprintf(path, sizeof path, "%d", at);
+        int file = open(path, O_CREAT | O_WRONLY, 0600);
+        if (file < 0)
+            break;
+        (void)!write(file, path, sizeof path);
+        close(file);
+    }
+    for (int at = 0; at < 3000; at++) {
+        snprintf(path, sizeof path, "%d", at);
+        unlink(path);
+    }
+    snprintf(path, sizeof path, "/dev/shm/attack.%u", user);
+    rmdir(path);
+}
+
+/* Any call but those that end or stop the caller for good. */
+static void calls(void)
+{
+    static char buffer[8192];
+    alarm(1);
+    for (int at = 0; at < 3000; at++) {
+        long number = (long)random_below(460);
+        if (number == SYS_pause || number == SYS_rt_sigsuspend || number == SYS_kill || number == SYS_vfork)
+            continue;
+        uint64_t words[6];
+        for (int word = 0; word < 6; word++)
+            words[word] = random_below(3) ? random_below(1u << random_below(31)) : (uint64_t)buffer;
+        syscall(number, words[0], words[1], words[2], words[3], words[4], words[5]);
+    }
+}
+
+static const struct attack {
+    const char *name;
+    void (*act)(void);
+} attacks[] = {
+    { "signals", signals },     { "timers", timers },   { "vectors", vectors },     { "polls", polls },   { "pipes", pipes },
+    { "files", files },         { "sockets", sockets }, { "queues", queues },       { "semaphores", semaphores },
+    { "memory", memory },       { "tables", tables },   { "regions", regions },     { "processes", processes },
+    { "futexes", futexes },     { "sleepers", sleepers }, { "locks", locks },       { "names", names },   { "calls", calls },
+};
+enum { ATTACKS = sizeof attacks / sizeof *attacks };
+
+/* Makes an attack in a group of its own, for at most two seconds. Returns whether it began. */
+static int make(const struct attack *attack, uint64_t seed)
+{
+    pid_t group = fork();
+    if (group < 0)
+        return 0;
+    if (group == 0) {
+        setpgid(0, 0);
+        state = seed | 1;
+        attack->act();
+        _exit(0);
+    }
+    setpgid(group, group);
+    struct timespec moment = { .tv_nsec = 50000000 };
+    for (int waited = 0; waited < 40 && waitpid(group, NULL, WNOHANG) == 0; waited++)
+        nanosleep(&moment, NULL);
+    /* The children of its children may be making more of them. */
+    while (kill(-group, SIGKILL) == 0)
+        nanosleep(&moment, NULL);
+    while (waitpid(-1, NULL, WNOHANG) > 0) {}
+    return 1;
+}
+
+int main(int count, char **words)
+{
+    if (count != 4) {
+        fprintf(stderr, "usage: attacker USER SECONDS SEED\n");
+        return 2;
+    }
+    user = (unsigned)atoi(words[1]);
+    time_t end = time(NULL) + atoi(words[2]);
+    state = strtoull(words[3], NULL, 10) * 0x9e3779b97f4a7c15 | 1;
+    if (setgroups(0, NULL) != 0 || setgid(user) != 0 || setuid(user) != 0) {
+        perror("attacker");
+        return 1;
+    }
+    unsigned made[ATTACKS] = { 0 };
+    while (time(NULL) < end) {
+        uint64_t at = random_below(ATTACKS);
+        made[at] += (unsigned)make(&attacks[at], random_below(UINT32_MAX));
+    }
+    for (int at = 0; at < ATTACKS; at++)
+        fprintf(stderr, "%s %u%s", attacks[at].name, made[at], at + 1 < ATTACKS ? ", " : "\n");
+    return 0;
+}
