@@ -23,25 +23,7 @@ use kernel_core::{FastSwitch, Frame, Kernel, Machine, Next, Thread, frame::entry
 
 core::arch::global_asm!(
     include_str!("entry.s"),
-    r15 = const offset_of!(Frame, r15),
-    r14 = const offset_of!(Frame, r14),
-    r13 = const offset_of!(Frame, r13),
-    r12 = const offset_of!(Frame, r12),
     messages = const Thread::MESSAGES_FROM_FRAME,
-    r11 = const offset_of!(Frame, r11),
-    r10 = const offset_of!(Frame, r10),
-    r9 = const offset_of!(Frame, r9),
-    r8 = const offset_of!(Frame, r8),
-    rbp = const offset_of!(Frame, rbp),
-    rdi = const offset_of!(Frame, rdi),
-    rsi = const offset_of!(Frame, rsi),
-    rdx = const offset_of!(Frame, rdx),
-    rcx = const offset_of!(Frame, rcx),
-    rbx = const offset_of!(Frame, rbx),
-    rax = const offset_of!(Frame, rax),
-    rip = const offset_of!(Frame, rip),
-    rflags = const offset_of!(Frame, rflags),
-    rsp = const offset_of!(Frame, rsp),
     entry = const offset_of!(Frame, entry),
     entry_full = const entry::FULL,
     entry_syscall = const entry::SYSCALL,
@@ -51,6 +33,8 @@ core::arch::global_asm!(
     protection = const vector::GENERAL_PROTECTION,
     hal = const vector::HAL,
 );
+
+const _: () = assert!(offset_of!(Frame, r15) == 0 && offset_of!(Frame, rsp) == 17 * 8, "entry.s counts them");
 
 unsafe extern "C" {
     fn syscall_entry();

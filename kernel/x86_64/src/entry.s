@@ -5,159 +5,24 @@
 # There is no swapgs: the node's state has fixed addresses, in every node's own page tables. In kernel mode interrupts are only
 # taken where it waits for them; their handler does nothing but record the vector.
 
-.section .text.entry, "ax"
+# Offsets in a frame, in its order.
+.set offset, 0
+.irp field, r15, r14, r13, r12, r11, r10, r9, r8, rbp, rdi, rsi, rdx, rcx, rbx, rax, rip, rflags, rsp
+.set frame_\field, offset
+.set offset, offset + 8
+.endr
 
-# syscall: rcx = rip, r11 = rflags, the rest as the program left it; SFMASK has cleared IF, DF, TF, AC and NT.
-.align 16
-.global syscall_entry
-syscall_entry:
-    mov [USER_STACK], rsp
-    mov rsp, [CURRENT_FRAME]
-    mov [rsp + {rip}], rcx
-    mov [rsp + {rflags}], r11
-    mov rcx, [USER_STACK]
-    mov [rsp + {rsp}], rcx
-    mov [rsp + {rax}], rax
-    mov [rsp + {rdi}], rdi
-    mov [rsp + {rsi}], rsi
-    mov [rsp + {rdx}], rdx
-    mov [rsp + {r10}], r10
-    mov [rsp + {r8}], r8
-    mov [rsp + {r9}], r9
-    mov [rsp + {rbx}], rbx
-    mov [rsp + {rbp}], rbp
-    mov [rsp + {r12}], r12
-    mov [rsp + {r13}], r13
-    mov [rsp + {r14}], r14
-    mov [rsp + {r15}], r15
-    mov qword ptr [rsp + {entry}], {entry_syscall}
-    mov rsp, offset kernel_stack_end
-    mov rdi, rax
-    call syscall_from_user
-
-# rax = frame of the thread to go on with.
-.global leave_kernel
-leave_kernel:
-    cmp qword ptr [rax + {entry}], {entry_syscall}
-    jne leave_by_iretq
-    mov rcx, [rax + {rip}]
-    mov r11, [rax + {rflags}]
-    mov rdi, [rax + {rdi}]
-    mov rsi, [rax + {rsi}]
-    mov rdx, [rax + {rdx}]
-    mov r10, [rax + {r10}]
-    mov r8, [rax + {r8}]
-    mov r9, [rax + {r9}]
-    mov rbx, [rax + {rbx}]
-    mov rbp, [rax + {rbp}]
-    mov r12, [rax + {r12}]
-    mov r13, [rax + {r13}]
-    mov r14, [rax + {r14}]
-    mov r15, [rax + {r15}]
-    mov rsp, [rax + {rsp}]
-    mov rax, [rax + {rax}]
-    sysretq
-
-# The same for a thread that receives a message: rax = its frame, rdi = the frame with the words of the message. It came by syscall.
-# A Linux call has no word 6.
-.global leave_kernel_with_linux_call
-leave_kernel_with_linux_call:
-    mov r12, [rdi + {messages}]
-    jmp 2f
-
-.global leave_kernel_with_message
-leave_kernel_with_message:
-    mov r12, [rdi + {r12}]
-2:
-    mov rcx, [rax + {rip}]
-    mov r11, [rax + {rflags}]
-    mov rbx, [rax + {rbx}]
-    mov rbp, [rax + {rbp}]
-    mov r13, [rax + {r13}]
-    mov r14, [rax + {r14}]
-    mov r15, [rax + {r15}]
-    mov rsp, [rax + {rsp}]
-    xor eax, eax
-    mov rsi, [rdi + {rsi}]
-    mov rdx, [rdi + {rdx}]
-    mov r10, [rdi + {r10}]
-    mov r8, [rdi + {r8}]
-    mov r9, [rdi + {r9}]
-    mov rdi, [rdi + {rdi}]
-    sysretq
-
-leave_by_iretq:
-    # iretq to an address that is none would fault here, in the kernel: such a thread goes to the end of user memory instead.
-    mov rcx, [rax + {rip}]
-    mov rdx, rcx
-    shr rdx, 47
-    jz 1f
-    mov rcx, {user_end}
-1:
-    mov rsp, offset kernel_stack_end
-    push {user_data}
-    push [rax + {rsp}]
-    push [rax + {rflags}]
-    push {user_code}
-    push rcx
-    mov r15, [rax + {r15}]
-    mov r14, [rax + {r14}]
-    mov r13, [rax + {r13}]
-    mov r12, [rax + {r12}]
-    mov r11, [rax + {r11}]
-    mov r10, [rax + {r10}]
-    mov r9, [rax + {r9}]
-    mov r8, [rax + {r8}]
-    mov rbp, [rax + {rbp}]
-    mov rdi, [rax + {rdi}]
-    mov rsi, [rax + {rsi}]
-    mov rdx, [rax + {rdx}]
-    mov rcx, [rax + {rcx}]
-    mov rbx, [rax + {rbx}]
-    mov rax, [rax + {rax}]
-    iretq
-
-# Every other vector. Stack: vector, error code (0 if the CPU pushed none), rip, cs, rflags, rsp, ss.
-.align 16
-trap_common:
-    test byte ptr [rsp + 24], 3
-    jz trap_in_kernel
-    push rax
-    mov rax, [CURRENT_FRAME]
-    mov [rax + {r15}], r15
-    mov [rax + {r14}], r14
-    mov [rax + {r13}], r13
-    mov [rax + {r12}], r12
-    mov [rax + {r11}], r11
-    mov [rax + {r10}], r10
-    mov [rax + {r9}], r9
-    mov [rax + {r8}], r8
-    mov [rax + {rbp}], rbp
-    mov [rax + {rdi}], rdi
-    mov [rax + {rsi}], rsi
-    mov [rax + {rdx}], rdx
-    mov [rax + {rcx}], rcx
-    mov [rax + {rbx}], rbx
-    pop rcx
-    mov [rax + {rax}], rcx
-    pop rdi
-    pop rsi
-    pop rcx
-    mov [rax + {rip}], rcx
-    pop rcx
-    pop rcx
-    mov [rax + {rflags}], rcx
-    pop rcx
-    mov [rax + {rsp}], rcx
-    mov qword ptr [rax + {entry}], {entry_full}
-    mov rsp, offset kernel_stack_end
-    # An interrupt gate leaves AC, DF and NT as the program had them.
-    push 2
-    popfq
-    call trap_from_user
-
-# The two short ways to a port. The thread goes on after them, so its registers stay on the stack, those that a Rust function may change;
-# what turns out to be something else goes the long way, as if nothing had been.
+.macro save frame, registers:vararg
+.irp register, \registers
+    mov [\frame + frame_\register], \register
+.endr
+.endm
+.macro load frame, registers:vararg
+.irp register, \registers
+    mov \register, [\frame + frame_\register]
+.endr
+.endm
+# The registers that a Rust function may change.
 .macro save_scratch
     push rcx
     push rdx
@@ -179,6 +44,98 @@ trap_common:
     pop rdx
     pop rcx
 .endm
+
+.section .text.entry, "ax"
+
+# syscall: rcx = rip, r11 = rflags, the rest as the program left it; SFMASK has cleared IF, DF, TF, AC and NT.
+.align 16
+.global syscall_entry
+syscall_entry:
+    mov [USER_STACK], rsp
+    mov rsp, [CURRENT_FRAME]
+    mov [rsp + frame_rip], rcx
+    mov [rsp + frame_rflags], r11
+    mov rcx, [USER_STACK]
+    mov [rsp + frame_rsp], rcx
+    save rsp, rax, rdi, rsi, rdx, r10, r8, r9, rbx, rbp, r12, r13, r14, r15
+    mov qword ptr [rsp + {entry}], {entry_syscall}
+    mov rsp, offset kernel_stack_end
+    mov rdi, rax
+    call syscall_from_user
+
+# rax = frame of the thread to go on with.
+.global leave_kernel
+leave_kernel:
+    cmp qword ptr [rax + {entry}], {entry_syscall}
+    jne leave_by_iretq
+    mov rcx, [rax + frame_rip]
+    mov r11, [rax + frame_rflags]
+    load rax, rdi, rsi, rdx, r10, r8, r9, rbx, rbp, r12, r13, r14, r15, rsp, rax
+    sysretq
+
+# The same for a thread that receives a message: rax = its frame, rdi = the frame with the words of the message. It came by syscall.
+# A Linux call has no word 6.
+.global leave_kernel_with_linux_call
+leave_kernel_with_linux_call:
+    mov r12, [rdi + {messages}]
+    jmp 2f
+
+.global leave_kernel_with_message
+leave_kernel_with_message:
+    mov r12, [rdi + frame_r12]
+2:
+    mov rcx, [rax + frame_rip]
+    mov r11, [rax + frame_rflags]
+    load rax, rbx, rbp, r13, r14, r15, rsp
+    xor eax, eax
+    load rdi, rsi, rdx, r10, r8, r9, rdi
+    sysretq
+
+leave_by_iretq:
+    # iretq to an address that is none would fault here, in the kernel: such a thread goes to the end of user memory instead.
+    mov rcx, [rax + frame_rip]
+    mov rdx, rcx
+    shr rdx, 47
+    jz 1f
+    mov rcx, {user_end}
+1:
+    mov rsp, offset kernel_stack_end
+    push {user_data}
+    push [rax + frame_rsp]
+    push [rax + frame_rflags]
+    push {user_code}
+    push rcx
+    load rax, r15, r14, r13, r12, r11, r10, r9, r8, rbp, rdi, rsi, rdx, rcx, rbx, rax
+    iretq
+
+# Every other vector. Stack: vector, error code (0 if the CPU pushed none), rip, cs, rflags, rsp, ss.
+.align 16
+trap_common:
+    test byte ptr [rsp + 24], 3
+    jz trap_in_kernel
+    push rax
+    mov rax, [CURRENT_FRAME]
+    save rax, r15, r14, r13, r12, r11, r10, r9, r8, rbp, rdi, rsi, rdx, rcx, rbx
+    pop rcx
+    mov [rax + frame_rax], rcx
+    pop rdi
+    pop rsi
+    pop rcx
+    mov [rax + frame_rip], rcx
+    pop rcx
+    pop rcx
+    mov [rax + frame_rflags], rcx
+    pop rcx
+    mov [rax + frame_rsp], rcx
+    mov qword ptr [rax + {entry}], {entry_full}
+    mov rsp, offset kernel_stack_end
+    # An interrupt gate leaves AC, DF and NT as the program had them.
+    push 2
+    popfq
+    call trap_from_user
+
+# The two short ways to a port. The thread goes on after them, so its registers stay on the stack, those that a Rust function may change;
+# what turns out to be something else goes the long way, as if nothing had been.
 
 # int 0x22: rax = operation, rdx = port, rdi = value. Stack: rip, cs, rflags, rsp, ss. The kernel itself never executes it.
 .align 16
@@ -245,15 +202,7 @@ protection_entry:
 # The kernel was interrupted where it waits, or has made a mistake: trap_from_kernel(vector, error, rip, rsp) returns only
 # for an interrupt.
 trap_in_kernel:
-    push rax
-    push rcx
-    push rdx
-    push rsi
-    push rdi
-    push r8
-    push r9
-    push r10
-    push r11
+    save_scratch
     push rbp
     mov rdi, [rsp + 80]
     mov rsi, [rsp + 88]
@@ -265,15 +214,8 @@ trap_in_kernel:
     call trap_from_kernel
     mov rsp, rbp
     pop rbp
-    pop r11
-    pop r10
-    pop r9
-    pop r8
-    pop rdi
-    pop rsi
-    pop rdx
-    pop rcx
     pop rax
+    restore_scratch
     add rsp, 16
     iretq
 
