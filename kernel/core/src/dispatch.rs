@@ -2,9 +2,9 @@
 
 use crate::{
     Machine, boost::donate, boost::throttle, calls, futex, interrupts, ipc::critical, ipc::in_memory, ipc::message,
-    ipc::notify, ipc::report, linux::route, node::Node, priority::FIRST_SHARED, priority::KEEPS_TURN, priority::LAST,
-    priority::SYSTEM_QUEUE, probes::injection, rooms::Kernel, rooms::minix4rt, rooms::port_ways, thread::attention,
-    time::alarm::Kind,
+    ipc::notify, ipc::release, ipc::report, linux::route, node::Node, priority::FIRST_SHARED, priority::KEEPS_TURN,
+    priority::LAST, priority::SYSTEM_QUEUE, probes::injection, rooms::Kernel, rooms::minix4rt, rooms::port_ways,
+    thread::attention, time::alarm::Kind,
 };
 use abi::{Endpoint, call::NATIVE, call::SENDREC, endpoint::FIRST_SERVICE, endpoint::slot, rt};
 
@@ -36,6 +36,7 @@ fn attend<M: Machine>(kernel: &mut Kernel, m: &mut M, slot: usize) {
         attention::HAL_AGAIN => port_ways::hal_trap(node, m),
         attention::STORE => in_memory::store_arrived(node, m, slot),
         attention::DENIED => port_ways::deny_message(node, m, slot),
+        attention::RENEW => critical::renew(node, m, slot),
         _ => report::report_interrupted(node, m, slot),
     }
 }
@@ -180,12 +181,20 @@ fn do_deferred<M: Machine>(kernel: &mut Kernel, m: &mut M, priority: u8) {
     }
 }
 
-/// The time-shared world has the CPU again: does its clock work, and delivers its interrupts in order.
+/// The time-shared world has the CPU again: does its clock work, delivers its interrupts in order, and releases the peers of the dead.
 fn do_ordinary_work<M: Machine>(node: &mut Node, m: &mut M) {
     if node.deferred_work.take_clock() {
         do_clock_work(node, m);
     }
-    while let Some(line) = node.deferred_work.take_line() {
-        interrupts::deliver_interrupt(node, m, line);
+    loop {
+        if let Some(line) = node.deferred_work.take_line() {
+            interrupts::deliver_interrupt(node, m, line);
+        } else if !release::release_some(node, m) {
+            return;
+        }
+        if m.interrupt_pending() {
+            node.interrupts_first = true;
+            return node.threads.defer(SYSTEM_QUEUE);
+        }
     }
 }

@@ -88,6 +88,17 @@ pub struct Msi {
     pub data: u64,
 }
 
+/// What comes after a step of starting vm or rs again.
+#[derive(Clone, Copy, Debug)]
+pub enum Renewal {
+    /// The next step.
+    Step,
+    /// It starts with these registers.
+    Done(Frame),
+    /// Its binary is not there.
+    Impossible,
+}
+
 /// The hardware of one node.
 pub trait Machine {
     /// The time-stamp counter.
@@ -169,9 +180,8 @@ pub trait Machine {
     /// Writes to the kernel's console and log.
     fn console(&mut self, text: &[u8]);
     /// What `GetInfo` tells about boot and hardware (`COMMAND_LINE`, `FREE_MEMORY`, `LOG`, `ARCHIVE`, `FRAMEBUFFER`,
-    /// `ACPI`): copies the answer's bytes from `offset` on and returns how many; 0 past its end. `ENOENT`: there is no
-    /// such thing.
-    fn info(&mut self, what: u64, offset: u64, out: &mut [u8]) -> Result<usize, Errno>;
+    /// `ACPI`): some bytes of the answer from `offset` on; none past its end. `ENOENT`: there is no such thing.
+    fn info(&self, what: u64, offset: usize) -> Result<&[u8], Errno>;
     /// Fills in what the hardware half knows: `tsc_hz`, `entry_tsc`, `kernel_bytes`, `total_bytes`, `pool_frames`.
     fn kernel_info(&mut self, info: &mut KernelInfo);
     /// Puts a record into the trace ring. Called only while tracing is on.
@@ -181,9 +191,9 @@ pub trait Machine {
     fn shutdown(&mut self, mode: u64, status: u64) -> !;
     /// Writes one byte of a service's memory, though it may only read it; the page is mapped.
     fn poke(&mut self, space: Space, address: u64, byte: u8);
-    /// vm or rs (its space is `Space(slot)`) has failed with `message` in these registers: says so (unless
-    /// that was ordered), writes its text and constants anew, and returns the registers to start it with. `None`: that cannot be done.
-    fn renew(&mut self, slot: usize, frame: &Frame, message: &Message) -> Option<Frame>;
+    /// Goes on with starting vm or rs (its space is `Space(slot)`) again, which has failed with `message` in these registers: first says
+    /// so, then writes its text and constants anew, a line or a page in each step, from 0 on.
+    fn renew(&mut self, slot: usize, step: u64, frame: &Frame, message: &Message) -> Renewal;
     /// The system cannot go on: vm or rs, which everything stands on, has failed with `message` in these registers.
     fn fatal(&mut self, slot: usize, frame: &Frame, message: &Message) -> !;
 }

@@ -45,15 +45,11 @@ impl Console {
         }
     }
 
-    /// Copies the log from byte `offset` of what it still holds; returns how many bytes.
-    pub fn read_log(&self, offset: usize, out: &mut [u8]) -> usize {
-        let kept = self.written.min(LOG_BYTES);
-        let count = out.len().min(kept.saturating_sub(offset));
-        let start = self.written - kept + offset;
-        for (at, byte) in out[..count].iter_mut().enumerate() {
-            *byte = self.log[(start + at) % LOG_BYTES];
-        }
-        count
+    /// Returns the log from byte `offset` of what it still holds to its end, or to that of the ring.
+    pub fn log(&self, offset: usize) -> &[u8] {
+        let count = self.written.min(LOG_BYTES).saturating_sub(offset);
+        let start = (self.written - count) % LOG_BYTES;
+        &self.log[start..LOG_BYTES.min(start + count)]
     }
 }
 

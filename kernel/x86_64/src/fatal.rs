@@ -14,6 +14,8 @@ use kernel_core::Frame;
 /// Status for the host: the kernel panicked.
 const PANIC_STATUS: u32 = 0x7e;
 const MAX_ADDRESSES: usize = 24;
+/// Lines about a service that has failed.
+pub const FAILURE_LINES: u64 = 7;
 
 unsafe extern "C" {
     static __text_start: u8;
@@ -48,22 +50,15 @@ pub fn trap(vector: u64, error: u64, rip: u64, rsp: u64) -> ! {
 
 /// A service which everything stands on has failed.
 pub fn service(name: &str, frame: &Frame, message: &Message) -> ! {
-    print_failure(&mut begin().console, name, frame, message);
+    let console = &mut begin().console;
+    (0..FAILURE_LINES).for_each(|line| print_failure(console, name, frame, message, line));
     finish()
 }
 
-/// Says that a service has failed, with its registers.
-pub fn print_failure(console: &mut impl Write, name: &str, frame: &Frame, message: &Message) {
+/// Prints a line of what is to be said about a service that has failed, the message and then its registers.
+pub fn print_failure(console: &mut impl Write, name: &str, f: &Frame, message: &Message, line: u64) {
     let [first, second, third, fourth, ..] = message.words;
-    let _ = writeln!(
-        console,
-        "\nkernel: {name} failed: label {:#x}, words {first:#x} {second:#x} {third:#x} {fourth:#x}",
-        message.label
-    );
-    print_frame(console, frame);
-}
-
-fn print_frame(console: &mut impl Write, f: &Frame) {
+    let label = message.label;
     let registers = [
         ("rip", f.rip),
         ("rflags", f.rflags),
@@ -84,11 +79,17 @@ fn print_frame(console: &mut impl Write, f: &Frame) {
         ("r14", f.r14),
         ("r15", f.r15),
     ];
-    for line in registers.chunks(3) {
-        for (name, value) in line {
-            let _ = write!(console, "{name:>8} {value:016x}");
+    match line {
+        0 => {
+            let words = format_args!("{first:#x} {second:#x} {third:#x} {fourth:#x}");
+            let _ = writeln!(console, "\nkernel: {name} failed: label {label:#x}, words {words}");
         }
-        let _ = writeln!(console);
+        _ => {
+            for (name, value) in registers.iter().skip(3 * (line as usize - 1)).take(3) {
+                let _ = write!(console, "{name:>8} {value:016x}");
+            }
+            let _ = writeln!(console);
+        }
     }
 }
 

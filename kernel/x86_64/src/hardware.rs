@@ -7,7 +7,7 @@ use crate::{
     context::Context,
     copying, cpu,
     descriptors::Descriptors,
-    fatal,
+    fatal::{self, FAILURE_LINES},
     frames::Frames,
     interrupts::{self, ALL_LINES, LINES},
     loader, page_tables,
@@ -21,16 +21,16 @@ use abi::{
     endpoint::{SERVICE_SLOTS, SLOTS},
     info::{self, KernelInfo},
     layout::PAGE_BYTES,
-    privilege::MemoryRange,
     registers::EXTENDED_BYTES,
     trace::Record,
 };
-use core::{fmt::Write as _, mem::size_of};
+use core::fmt::Write as _;
 use kernel_boot::{BootInfo, MemoryMap, Platform};
 use kernel_core::{
     Frame, Kernel, Machine, Space, Thread,
-    machine::{Copied, Fault, Mapped, Memory, Msi},
+    machine::{Copied, Fault, Mapped, Memory, Msi, Renewal},
 };
+use zerocopy::IntoBytes;
 
 /// Message-signalled interrupts there are.
 const MESSAGES: usize = ALL_LINES - LINES;
@@ -121,20 +121,6 @@ impl Hardware {
     pub fn timer_is_due(&mut self) -> bool {
         self.clock.is_due(&self.apic)
     }
-
-    fn free_memory(&self, offset: u64, out: &mut [u8]) -> usize {
-        let bytes = |range: &MemoryRange| [range.start.to_le_bytes(), range.bytes.to_le_bytes()];
-        copy_out(self.free.ranges().iter().flat_map(bytes).flatten(), offset, out)
-    }
-}
-
-/// Copies what an iterator gives from `offset` on; returns how many bytes.
-fn copy_out(bytes: impl Iterator<Item = u8>, offset: u64, out: &mut [u8]) -> usize {
-    out.iter_mut().zip(bytes.skip(offset as usize)).map(|(place, byte)| *place = byte).count()
-}
-
-fn range_bytes(range: MemoryRange) -> impl Iterator<Item = u8> {
-    [range.start.to_le_bytes(), range.bytes.to_le_bytes()].into_iter().flatten()
 }
 
 impl Machine for Hardware {
@@ -300,25 +286,17 @@ impl Machine for Hardware {
         self.console.write(text);
     }
 
-    fn info(&mut self, what: u64, offset: u64, out: &mut [u8]) -> Result<usize, Errno> {
-        let at = offset as usize;
-        Ok(match what {
-            info::COMMAND_LINE => copy_out(self.boot.command_line().iter().copied(), offset, out),
-            info::FREE_MEMORY => self.free_memory(offset, out),
-            info::LOG => self.console.read_log(at, out),
-            info::ARCHIVE => copy_out(range_bytes(self.boot.archive), offset, out),
-            info::FRAMEBUFFER => {
-                let f = self.boot.framebuffer.ok_or(Errno::ENOENT)?;
-                let sizes = [f.pitch, f.width, f.height, f.depth];
-                copy_out(
-                    f.address.to_le_bytes().into_iter().chain(sizes.into_iter().flat_map(u32::to_le_bytes)),
-                    offset,
-                    out,
-                )
-            }
-            info::ACPI => copy_out(self.boot.rsdp.to_le_bytes().into_iter(), offset, out),
+    fn info(&self, what: u64, offset: usize) -> Result<&[u8], Errno> {
+        let all = match what {
+            info::COMMAND_LINE => self.boot.command_line(),
+            info::FREE_MEMORY => self.free.ranges().as_bytes(),
+            info::LOG => return Ok(self.console.log(offset)),
+            info::ARCHIVE => self.boot.archive.as_bytes(),
+            info::FRAMEBUFFER => self.boot.framebuffer.as_ref().ok_or(Errno::ENOENT)?.as_bytes(),
+            info::ACPI => self.boot.rsdp.as_bytes(),
             _ => return Err(Errno::ENOENT),
-        })
+        };
+        Ok(all.get(offset..).unwrap_or_default())
     }
 
     fn kernel_info(&mut self, info: &mut KernelInfo) {
@@ -349,24 +327,28 @@ impl Machine for Hardware {
         }
     }
 
-    fn renew(&mut self, slot: usize, frame: &Frame, message: &Message) -> Option<Frame> {
+    fn renew(&mut self, slot: usize, step: u64, frame: &Frame, message: &Message) -> Renewal {
         let name = loader::name(slot);
         let why = match message.words[0] {
             abi::call::inject::VECTOR => "is killed as injected",
             abi::kernel::HUNG_VECTOR => "hangs",
             _ => "fails",
         };
-        // What cannot be printed on the console cannot be told elsewhere.
-        let _ = writeln!(self.console, "kernel: {name} {why} and starts again");
-        if why == "fails" {
-            fatal::print_failure(&mut self.console, name, frame, message);
+        match step {
+            0 => {
+                // What cannot be printed on the console cannot be told elsewhere.
+                let _ = writeln!(self.console, "kernel: {name} {why} and starts again");
+            }
+            1..=FAILURE_LINES if why == "fails" => {
+                fatal::print_failure(&mut self.console, name, frame, message, step - 1);
+            }
+            1..=FAILURE_LINES => {}
+            _ => return loader::renew(self, slot, step - FAILURE_LINES - 1).unwrap_or(Renewal::Impossible),
         }
-        loader::renew(self, slot)
+        Renewal::Step
     }
 
     fn fatal(&mut self, slot: usize, frame: &Frame, message: &Message) -> ! {
         fatal::service(loader::name(slot), frame, message)
     }
 }
-
-const _: () = assert!(size_of::<MemoryRange>() == 16 && size_of::<info::Framebuffer>() == 24);

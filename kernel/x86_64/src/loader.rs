@@ -14,7 +14,7 @@ use abi::{
     privilege::MemoryRange,
 };
 use elf::{Program, Segment};
-use kernel_core::{Frame, Kernel, Machine, Space};
+use kernel_core::{Frame, Kernel, Machine, Space, machine::Renewal};
 
 /// Services that the kernel starts, in the order in which they run.
 const BOOT_SERVICES: [usize; 2] = [slot::VM, slot::RS];
@@ -44,15 +44,20 @@ fn file(hardware: &Hardware, name: &str) -> Option<&'static [u8]> {
     Some(Archive::new(bytes)?.find(name)?.data)
 }
 
-/// Writes text and constants of a failed boot service anew, and returns the registers for its next start. Data, heap and whatever vm
-/// has mapped for it since stay as they are.
-pub fn renew(hardware: &mut Hardware, number: usize) -> Option<Frame> {
+/// Writes a page of the text and constants of a failed boot service anew; after the last, returns the registers for the next start. Data,
+/// heap and whatever vm has mapped for it since stay as they are. `None`: its binary is not there.
+pub fn renew(hardware: &mut Hardware, number: usize, mut page: u64) -> Option<Renewal> {
     let file = file(hardware, name(number))?;
     let program = Program::parse(file, file.len() as u64).ok()?;
     for segment in program.segments().iter().filter(|segment| !segment.write) {
-        refresh(hardware, Space(number as u16), segment.address, content(file, segment))?;
+        let pages = (segment.page_end() - segment.start()) / PAGE_BYTES;
+        if page < pages {
+            refresh(hardware, Space(number as u16), segment, page, content(file, segment))?;
+            return Some(Renewal::Step);
+        }
+        page -= pages;
     }
-    Some(Frame { rdi: start_kind::RESTARTED, ..first_frame(program.entry) })
+    Some(Renewal::Done(Frame { rdi: start_kind::RESTARTED, ..first_frame(program.entry) }))
 }
 
 /// What a segment of a checked program starts with; the rest is zero.
@@ -60,15 +65,13 @@ fn content<'a>(file: &'a [u8], segment: &Segment) -> &'a [u8] {
     &file[segment.file.offset as usize..][..segment.file.bytes as usize]
 }
 
-/// Writes the content of a segment where it is mapped.
-fn refresh(hardware: &mut Hardware, space: Space, mut address: u64, mut rest: &[u8]) -> Option<()> {
-    while !rest.is_empty() {
-        let length = rest.len().min((PAGE_BYTES - address % PAGE_BYTES) as usize);
-        let (now, later) = rest.split_at(length);
-        copying::fill(hardware.translate(space, address).ok()?, now);
-        address += length as u64;
-        rest = later;
-    }
+/// Writes the content of a page of a segment where it is mapped.
+fn refresh(hardware: &mut Hardware, space: Space, segment: &Segment, page: u64, content: &[u8]) -> Option<()> {
+    let start = segment.address.max(segment.start() + page * PAGE_BYTES);
+    let end = (segment.start() + (page + 1) * PAGE_BYTES).min(segment.address + content.len() as u64);
+    let from = (start - segment.address) as usize;
+    let bytes = content.get(from..from + end.saturating_sub(start) as usize).unwrap_or_default();
+    copying::fill(hardware.translate(space, start).ok()?, bytes);
     Some(())
 }
 

@@ -11,7 +11,7 @@ use abi::{Errno, Name, call::REAL_TIME, endpoint::slot, info, info::KernelInfo, 
 use zerocopy::IntoBytes;
 
 /// Bytes of a machine's answer moved at a time.
-const CHUNK: usize = 512;
+const TOLD_AT_ONCE: usize = 512;
 
 /// `GetInfo (what, index, own address, bytes)` → bytes written; a reply longer than `bytes` is truncated.
 pub fn get_info<M: Machine>(node: &mut Node, m: &mut M, words: [u64; 4]) -> Result<u64, Stop> {
@@ -43,21 +43,25 @@ fn give<M: Machine>(node: &mut Node, m: &mut M, answer: &[u8], address: u64, byt
     Ok(length)
 }
 
-/// Writes an answer of the machine, piece by piece.
+/// Writes an answer of the machine, piece by piece. The log may move on in between.
 fn machine_info<M: Machine>(node: &mut Node, m: &mut M, what: u64, address: u64, bytes: u64) -> Result<u64, Stop> {
-    let mut done = 0;
-    while done < bytes {
-        let mut buffer = [0; CHUNK];
-        let room = (CHUNK as u64).min(bytes - done) as usize;
-        let length = m.info(what, done, &mut buffer[..room])?;
-        if length == 0 {
-            break;
-        }
+    let caller = node.caller();
+    loop {
+        let done = node.threads[caller].progress;
+        let rest = m.info(what, done as usize)?;
+        let length = rest.len().min(TOLD_AT_ONCE).min((bytes - done) as usize);
+        let mut buffer = [0; TOLD_AT_ONCE];
+        buffer[..length].copy_from_slice(&rest[..length]);
         let to = address.checked_add(done).ok_or(Errno::EFAULT)?;
         copy::write_own(node, m, to, &buffer[..length])?;
-        done += length as u64;
+        if length == 0 {
+            return Ok(done);
+        }
+        node.threads[caller].progress = done + length as u64;
+        if m.interrupt_pending() {
+            return Err(Stop::Preempted);
+        }
     }
-    Ok(done)
 }
 
 fn thread_info<M: Machine>(node: &mut Node, m: &mut M, index: u64) -> Result<ThreadInfo, Errno> {

@@ -9,9 +9,9 @@ mod info;
 mod privileges;
 
 use crate::{
-    Machine, Node, futex, interrupts, ipc::report, life, linux::route, memory::copy, memory::copy::request,
-    memory::grants, memory::spaces, priority::SYSTEM_QUEUE, probes::tracing, rooms::Kernel, rooms::minix4rt,
-    rooms::port_ways, stop::Stop, thread::attention, time::alarm, time::alarm::Kind,
+    Machine, Node, futex, futex::inheriting, interrupts, ipc::release, ipc::report, life, linux::route, memory::copy,
+    memory::copy::request, memory::grants, memory::spaces, priority::SYSTEM_QUEUE, probes::tracing, rooms::Kernel,
+    rooms::minix4rt, rooms::port_ways, stop::Stop, thread::attention, time::alarm, time::alarm::Kind,
 };
 
 use abi::{
@@ -65,9 +65,14 @@ fn perform<M: Machine>(kernel: &mut Kernel, m: &mut M, call: KernelCall) -> Resu
             return Err(Stop::NoResult);
         }
         KernelCall::Fork => life::fork(node, m, e0)?,
-        KernelCall::Create => life::create(node, m, w0)?,
+        KernelCall::Create => {
+            release::finish(node, m)?;
+            life::create(node, m, w0)?
+        }
         KernelCall::Destroy => {
             let slot = life::slot_to_destroy(node, e0)?;
+            release::finish(node, m)?;
+            inheriting::bequeath_in_pieces(node, m, slot)?;
             minix4rt::end_process(kernel, m, slot);
             life::destroy(&mut kernel.node, m, slot, w1 != 0)
         }
@@ -93,7 +98,11 @@ fn perform<M: Machine>(kernel: &mut Kernel, m: &mut M, call: KernelCall) -> Resu
         KernelCall::Schedule => life::schedule_call(node, m, node.find_or_self(e0)?, w1, w2)?,
         KernelCall::SpaceCreate => spaces::create_space(node, m)?,
         KernelCall::SpaceDestroy => spaces::destroy_space(node, m, w0)?,
-        KernelCall::SpaceSet => life::set_space(node, node.find_or_self(e0)?, w1)?,
+        KernelCall::SpaceSet => {
+            let slot = node.find_or_self(e0)?;
+            inheriting::bequeath_in_pieces(node, m, slot)?;
+            life::set_space(node, slot, w1)?
+        }
         KernelCall::SpaceMap => spaces::map_space(node, m, [w0, w1, w2, w3, w4])?,
         KernelCall::SpaceUnmap => spaces::unmap_space(node, m, [w0, w1, w2])?,
         KernelCall::SpaceProtect => spaces::protect_space(node, m, [w0, w1, w2, w3])?,

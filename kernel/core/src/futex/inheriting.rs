@@ -138,18 +138,33 @@ fn drop_unused_pi(node: &mut Node, id: u16) {
 
 /// Hands the futexes of a thread that leaves its memory to their next owners, which make their calls again.
 pub fn bequeath_pi(node: &mut Node, slot: usize) {
-    let next = |node: &Node| node.inheritance.held_by(slot as u16).find(|&id| id >= FIRST as u16);
-    while let Some(id) = next(node) {
-        let next_owner = node.inheritance.first_waiter(id);
-        // It is the owner.
-        let _ = effects::decide(node, |rt, effects| rt.up(slot as u16, id, effects));
-        match next_owner {
-            None => drop_unused_pi(node, id),
-            Some(next_owner) => {
-                let next_owner = &mut node.threads[next_owner as usize];
-                next_owner.frame.rax = nr::FUTEX as u64;
-                next_owner.attention |= attention::RESUME;
-            }
+    while bequeath_one(node, slot) {}
+}
+
+/// The same for a call by which the thread will leave its memory: interrupts preempt it after each futex.
+pub fn bequeath_in_pieces<M: Machine>(node: &mut Node, m: &mut M, slot: usize) -> Result<(), Stop> {
+    while bequeath_one(node, slot) {
+        if m.interrupt_pending() {
+            return Err(Stop::Preempted);
         }
     }
+    Ok(())
+}
+
+/// Hands on one of them. Returns false when there are none.
+fn bequeath_one(node: &mut Node, slot: usize) -> bool {
+    let held = node.inheritance.held_by(slot as u16).find(|&id| id >= FIRST as u16);
+    let Some(id) = held else { return false };
+    let next_owner = node.inheritance.first_waiter(id);
+    // It is the owner.
+    let _ = effects::decide(node, |rt, effects| rt.up(slot as u16, id, effects));
+    match next_owner {
+        None => drop_unused_pi(node, id),
+        Some(next_owner) => {
+            let next_owner = &mut node.threads[next_owner as usize];
+            next_owner.frame.rax = nr::FUTEX as u64;
+            next_owner.attention |= attention::RESUME;
+        }
+    }
+    true
 }

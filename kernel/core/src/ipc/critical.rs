@@ -1,7 +1,7 @@
 //! vm and rs, which everything else is restarted by: when one of them fails it starts again in its own memory.
 //!
 //! No service could do it: rs needs vm to build memory, and only rs starts services. So the machine writes text and
-//! constants anew from the boot archive, the thread goes back to its entry point with start kind `Restarted` and an empty
+//! constants anew from the boot archive, a page at a time, the thread goes back to its entry point with start kind `Restarted` and an empty
 //! stack, and every request that it held is sent again. Its endpoint, data, heap, rights, alarm, pending
 //! notifications and waiting senders stay. What it does about changes that were half done is its own business
 //! (`lib/server`, docs/book/recovery.md). More than `TRIES` failures within `WINDOW_NS` end the system: what it
@@ -12,13 +12,10 @@
 //! `life` (`Destroy` by rs), `inject`, `alarm`.
 
 use crate::{
-    Frame, Machine, Node, ipc::message, ipc::notify, ipc::report, thread::MessageSource, thread::state::BlockedOn,
-    thread::state::Continuation, time::alarm, time::alarm::Kind,
+    Frame, Machine, Node, Thread, ipc::message, ipc::notify, ipc::release, ipc::report, machine::Renewal,
+    node::release::Fate, thread::MessageSource, thread::attention, time::alarm, time::alarm::Kind,
 };
-use abi::{
-    Endpoint, Message, call::inject, endpoint::FIRST_SERVICE, endpoint::SLOTS, endpoint::slot, kernel::Exception,
-    kernel::HUNG_VECTOR,
-};
+use abi::{Endpoint, Message, call::inject, endpoint::slot, kernel::Exception, kernel::HUNG_VECTOR};
 
 /// So often rs may leave its alarm unheard, at this interval. Counted, because time may pass in which nobody runs: a virtual machine
 /// that was stopped for a minute does not hang.
@@ -30,7 +27,7 @@ pub fn is_critical(slot: usize) -> bool {
     slot == slot::VM || slot == slot::RS
 }
 
-/// vm or rs has failed, for the reason in `report`, or is to die: starts it again.
+/// vm or rs has failed, for the reason in `report`, or is to die: it starts again when it is next dispatched.
 #[cold]
 pub fn begin_again<M: Machine>(node: &mut Node, m: &mut M, slot: usize, report: &Message) {
     let now_ns = alarm::now_ns(m);
@@ -41,24 +38,38 @@ pub fn begin_again<M: Machine>(node: &mut Node, m: &mut M, slot: usize, report: 
     message::stop_waiting(node, slot);
     node.cancel_death(slot);
     m.set_extended(slot, None);
-    let Some(frame) = m.renew(slot, &node.threads[slot].frame, report) else {
-        m.fatal(slot, &node.threads[slot].frame, report);
-    };
+    // There is one only if a real-time client has let rs or vm run before its end.
+    while release::release_some(node, m) {}
+    release::begin(node, m, slot, Fate::Restarts);
     let thread = &mut node.threads[slot];
-    thread.frame = Frame { r9: thread.endpoint.0 as u64, ..frame };
     thread.state.make_ready();
     thread.form = MessageSource::Native;
-    thread.attention = 0;
+    thread.outgoing = *report;
+    thread.attention = attention::RENEW;
     thread.progress = 0;
     thread.linux_call = 0;
     if !was_ready {
         node.threads.wake(slot);
     }
-    for waiter in FIRST_SERVICE..SLOTS {
-        if matches!(node.threads[waiter].state.blocked_on(), Some(BlockedOn::Answer(peer)) if peer.slot() == slot) {
-            ask_again(node, waiter, slot);
+}
+
+/// Goes on with starting vm or rs again, before it runs: its clients make their requests again, and its text and constants are written anew.
+pub fn renew<M: Machine>(node: &mut Node, m: &mut M, slot: usize) {
+    let is_released = release::finish(node, m).is_ok();
+    let thread = &mut node.threads[slot];
+    thread.attention |= attention::RENEW;
+    if is_released {
+        match m.renew(slot, thread.progress, &thread.frame, &thread.outgoing) {
+            Renewal::Impossible => m.fatal(slot, &thread.frame, &thread.outgoing),
+            Renewal::Step => thread.progress += 1,
+            Renewal::Done(frame) => {
+                thread.frame = Frame { r9: thread.endpoint.0 as u64, ..frame };
+                thread.attention = 0;
+                thread.progress = 0;
+            }
         }
     }
+    node.interrupts_first = m.interrupt_pending();
 }
 
 /// The alarm of rs has come at `now` (ticks), for the first time or because it was left unheard.
@@ -82,34 +93,18 @@ fn end_hang<M: Machine>(node: &mut Node, m: &mut M) {
     let rs = &node.threads[slot::RS];
     let waits_for_vm = rs.state.peer_in(slot::VM).is_some();
     let hung = if waits_for_vm { slot::VM } else { slot::RS };
-    let thread = &node.threads[hung];
-    let report = Exception { vector: HUNG_VECTOR, error: 0, ip: thread.frame.rip, address: 0 };
-    let report = Message { source: thread.endpoint, ..report.message() };
-    begin_again(node, m, hung, &report);
+    begin_again(node, m, hung, &death(&node.threads[hung], HUNG_VECTOR));
 }
 
 fn has_unheard_alarm(node: &Node) -> bool {
     node.threads[slot::RS].pending[slot::CLOCK / 64] & 1 << (slot::CLOCK % 64) != 0
 }
 
-/// Makes the request of `waiter`, which the holder of `slot` held when it died, wait for the successor. It is still
-/// where it came from, since only a reply changes it; a Linux call says that it is repeated, and keeps its number.
-pub fn ask_again(node: &mut Node, waiter: usize, slot: usize) {
-    let thread = &mut node.threads[waiter];
-    thread.state.unblock();
-    if matches!(thread.form, MessageSource::Linux | MessageSource::Repeated) {
-        thread.form = MessageSource::Repeated;
-        thread.messages = thread.messages.wrapping_sub(1);
-    }
-    message::wait_to_send(node, waiter, Endpoint::current(slot), Continuation::Answer);
-}
-
 /// The injected death: an exception in the middle of whatever the thread does.
 pub fn die<M: Machine>(node: &mut Node, m: &mut M, slot: usize) {
     node.cancel_death(slot);
     if is_critical(slot) {
-        let thread = &node.threads[slot];
-        return begin_again(node, m, slot, &ordered_death(thread.endpoint, thread.frame.rip));
+        return begin_again(node, m, slot, &death(&node.threads[slot], inject::VECTOR));
     }
     message::stop_waiting(node, slot);
     let thread = &mut node.threads[slot];
@@ -118,8 +113,8 @@ pub fn die<M: Machine>(node: &mut Node, m: &mut M, slot: usize) {
     report::report_exception(node, m, slot, inject::VECTOR, 0, 0);
 }
 
-/// The reason of an ordered death, as a report.
-pub fn ordered_death(endpoint: Endpoint, ip: u64) -> abi::Message {
-    let report = abi::kernel::Exception { vector: inject::VECTOR, error: 0, ip, address: 0 };
-    abi::Message { source: endpoint, ..report.message() }
+/// A death for a reason that is no exception of the CPU, as a report.
+pub fn death(thread: &Thread, vector: u64) -> Message {
+    let report = Exception { vector, error: 0, ip: thread.frame.rip, address: 0 };
+    Message { source: thread.endpoint, ..report.message() }
 }

@@ -6,4 +6,5 @@ pub mod fast_path;
 pub mod in_memory;
 pub mod message;
 pub mod notify;
+pub mod release;
 pub mod report;

@@ -3,7 +3,7 @@
 //! The thread becomes blocked as in `SENDREC`, the message lies in `outgoing`, its registers stay as they are. Word 0
 //! of the answer says how it goes on. Managers are named by slot, so that a report waits for, or is repeated to, a
 //! restarted one. vm and rs have no manager: they start again in their own memory. Neighbours: `ipc` (delivers), `dispatch`
-//! (goes on with interrupted kernel calls), `life` (repeats reports to a successor), `critical` (vm and rs).
+//! (goes on with interrupted kernel calls), `release` (repeats reports to a successor), `critical` (vm and rs).
 
 use crate::{
     Machine, Node, ipc::critical, ipc::critical::is_critical, ipc::message, machine, memory::copy, probes::tracing,
@@ -142,7 +142,7 @@ pub fn answered<M: Machine>(node: &mut Node, m: &mut M, slot: usize, word: u64) 
 }
 
 /// Gives a call its result, or arranges for it to go on: `again` is the bit of `attention` for that.
-pub fn finish<M: Machine>(node: &mut Node, m: &mut M, caller: usize, again: u8, result: Result<u64, Stop>) {
+pub fn finish<M: Machine>(node: &mut Node, m: &mut M, caller: usize, again: u16, result: Result<u64, Stop>) {
     let thread = &mut node.threads[caller];
     match result {
         Ok(value) => {

@@ -1,19 +1,19 @@
 //! The life of threads: created, forked, started, stopped, interrupted, destroyed; and their registers.
 //!
-//! A service with the right to these calls (pm, rs) may make them on any thread. Death is complete before the call returns: peers
-//! get `EDEADSRCDST`, timers, interrupts, grants and pending notifications of the dead are gone, and only what is meant
-//! for a successor (senders to `Endpoint::current`, when one is expected) waits on. Neighbours: `ipc`, `report`, `call`
-//! (permissions), `copy` (moves registers to and from the caller).
+//! A service with the right to these calls (pm, rs) may make them on any thread. When the call returns, timers, interrupts and grants of
+//! the dead are gone; before any time-shared thread runs, peers get `EDEADSRCDST`, its pending notifications are gone, and only what is
+//! meant for a successor (senders to `Endpoint::current`, when one is expected) waits on (`ipc::release`). Neighbours: `ipc`, `report`,
+//! `calls` (permissions), `copy` (moves registers to and from the caller).
 
 use crate::{
     Frame, Machine, Node, Space, Thread, boost::effects, frame, futex, futex::inheriting, inheritance::NOTHING,
-    inheritance::Wait, interrupts, ipc::critical, ipc::critical::ordered_death, ipc::message, ipc::notify,
-    memory::copy, memory::spaces, priority as scheduler, stop::Stop, thread::MessageSource, thread::attention,
+    inheritance::Wait, interrupts, ipc::critical, ipc::message, ipc::notify, ipc::release, memory::copy,
+    memory::spaces, node::release::Fate, priority as scheduler, stop::Stop, thread::attention,
     thread::state::BlockedOn, thread::state::Hold, thread::state::State, time::alarm::Kind,
 };
 
 use abi::{
-    Endpoint, Errno, call::NO_QUANTUM, call::REAL_TIME, endpoint::FIRST_SERVICE, endpoint::SERVICE_SLOTS,
+    Endpoint, Errno, call::NO_QUANTUM, call::REAL_TIME, call::inject, endpoint::FIRST_SERVICE, endpoint::SERVICE_SLOTS,
     endpoint::SLOTS, endpoint::slot, privilege::Privileges, registers::Registers,
 };
 use zerocopy::{FromZeros, IntoBytes};
@@ -102,17 +102,16 @@ pub fn slot_to_destroy(node: &Node, endpoint: Endpoint) -> Result<usize, Errno> 
 /// `Destroy`. `keep`: a successor is expected. On a slot whose holder is dead already, `keep` = false ends the
 /// expectation. vm starts again at once (`ipc::critical`).
 pub fn destroy<M: Machine>(node: &mut Node, m: &mut M, slot: usize, keep: bool) -> u64 {
-    let thread = &node.threads[slot];
     if slot == slot::VM {
-        critical::begin_again(node, m, slot, &ordered_death(thread.endpoint, thread.frame.rip));
+        critical::begin_again(node, m, slot, &critical::death(&node.threads[slot], inject::VECTOR));
         return 0;
     }
-    if thread.is_live() {
+    if node.threads[slot].is_live() {
         detach(node, m, slot);
     }
     let expected = keep && slot < SERVICE_SLOTS;
     node.threads[slot].expected = expected;
-    release_peers(node, m, slot, expected);
+    release::begin(node, m, slot, if expected { Fate::Expected } else { Fate::Gone });
     if !expected {
         notify::notify_refused_senders(node, m, slot);
     }
@@ -136,31 +135,6 @@ fn detach<M: Machine>(node: &mut Node, m: &mut M, slot: usize) {
     thread.endpoint = Endpoint(0);
     thread.state.make_ready();
     thread.attention = 0;
-}
-
-/// Cancels the notifications and requests of the thread that died in `slot`, and fails every call that waits for it,
-/// except those that may wait for a successor: reports and Linux calls that it held are repeated. Only
-/// services wait for applications.
-fn release_peers<M: Machine>(node: &mut Node, m: &mut M, slot: usize, expected: bool) {
-    let end = if slot < SERVICE_SLOTS { SLOTS } else { SERVICE_SLOTS };
-    for waiter in FIRST_SERVICE..end {
-        let thread = &mut node.threads[waiter];
-        if slot < SERVICE_SLOTS {
-            thread.pending[slot / 64] &= !(1 << (slot % 64));
-            thread.wanted[slot / 64] &= !(1 << (slot % 64));
-        }
-        let Some(peer) = thread.state.peer_in(slot) else { continue };
-        let received = matches!(thread.state.blocked_on(), Some(BlockedOn::Answer(_)));
-        match thread.form {
-            MessageSource::Kernel if received => critical::ask_again(node, waiter, slot),
-            MessageSource::Linux | MessageSource::Repeated if received && expected => {
-                critical::ask_again(node, waiter, slot)
-            }
-            MessageSource::Kernel => {}
-            _ if !expected || peer.generation() != 0 => message::fail_wait(node, m, waiter),
-            _ => {}
-        }
-    }
 }
 
 /// `Start`.

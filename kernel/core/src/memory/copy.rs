@@ -18,6 +18,9 @@ use zerocopy::{FromBytes, IntoBytes};
 /// Most bytes copied between two preemption points; in real-time mode a sixteenth of it.
 pub const CHUNK_BYTES: u64 = 64 * 1024;
 
+/// Bytes printed between two preemption points: the serial line takes some 20 ticks for each.
+const PRINTED_AT_ONCE: u64 = 64;
+
 /// `Thread::progress` in a copying call: records of a vector that are done, above the bytes done of the next one.
 const RECORD_SHIFT: u32 = 32;
 const DONE_BYTES: u64 = (1 << RECORD_SHIFT) - 1;
@@ -211,11 +214,22 @@ pub fn print<M: Machine>(node: &mut Node, m: &mut M, address: u64, bytes: u64) -
     if bytes > MAX_DIAG {
         return Err(Errno::EINVAL.into());
     }
-    let mut buffer = [0; MAX_DIAG as usize];
-    let text = &mut buffer[..bytes as usize];
-    read_own(node, m, address, text)?;
-    m.console(text);
-    Ok(bytes)
+    check_range(address, bytes)?;
+    let caller = node.caller();
+    loop {
+        let done = node.threads[caller].progress;
+        let mut buffer = [0; PRINTED_AT_ONCE as usize];
+        let text = &mut buffer[..PRINTED_AT_ONCE.min(bytes - done) as usize];
+        read_own(node, m, address + done, text)?;
+        m.console(text);
+        node.threads[caller].progress = done + text.len() as u64;
+        if node.threads[caller].progress == bytes {
+            return Ok(bytes);
+        }
+        if m.interrupt_pending() {
+            return Err(Stop::Preempted);
+        }
+    }
 }
 
 /// The arguments of `VirCopy` and `PhysCopy` as a record.

@@ -6,13 +6,15 @@
 pub mod deferred;
 pub mod futexes;
 pub mod lines;
+pub mod release;
 pub mod throttle;
 pub mod watch;
 
 use crate::{
     Machine, inheritance::RealTime, node::deferred::Deferred, node::futexes::Futexes, node::futexes::MUTEXES,
-    node::lines::Lines, node::throttle::Throttle, node::watch::Watch, probes::injection::Injection, probes::tracing,
-    probes::tracing::Tracing, sched::Threads, time::alarm::Alarms, time::timer::Timer,
+    node::lines::Lines, node::release::Release, node::throttle::Throttle, node::watch::Watch,
+    probes::injection::Injection, probes::tracing, probes::tracing::Tracing, sched::Threads, time::alarm::Alarms,
+    time::timer::Timer,
 };
 
 use abi::{
@@ -39,6 +41,8 @@ pub struct Node {
     pub injection: Injection,
     /// Of vm and rs.
     pub watch: Watch,
+    /// Threads that wait for one that has died.
+    pub release: Release,
     /// In whose name the SYSTEM task makes a call; 0: none.
     pub serving: u16,
     /// Interrupted long work waits for interrupts to be taken first.

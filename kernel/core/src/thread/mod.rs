@@ -18,21 +18,23 @@ use zerocopy::FromZeros;
 /// What is to be done in a thread's name before it runs in user mode again, bits of `Thread::attention`: the lowest first.
 pub(crate) mod attention {
     /// Die: it has sent or received its last message (`Inject`).
-    pub const DIE: u8 = 1;
+    pub const DIE: u16 = 1;
     /// Go on with the kernel call that is in the registers.
-    pub const RESUME: u8 = 2;
+    pub const RESUME: u16 = 2;
     /// Make the vector-33 call that is in the registers again.
-    pub const AGAIN33: u8 = 4;
+    pub const AGAIN33: u16 = 4;
     /// Send the request to the SYSTEM task that is in the registers again.
-    pub const ASK_AGAIN: u8 = 8;
+    pub const ASK_AGAIN: u16 = 8;
     /// Make the HAL trap that is in the registers again.
-    pub const HAL_AGAIN: u8 = 16;
+    pub const HAL_AGAIN: u16 = 16;
     /// Write the message in `arrived` to the memory named in `rsi` (vector 33).
-    pub const STORE: u8 = 32;
+    pub const STORE: u16 = 32;
     /// Tell pm with `kernel::Interrupted`.
-    pub const INTERRUPT: u8 = 64;
+    pub const INTERRUPT: u16 = 64;
     /// Its message, which is in the registers, was refused: log that.
-    pub const DENIED: u8 = 128;
+    pub const DENIED: u16 = 128;
+    /// Go on with writing the thread, vm or rs, anew.
+    pub const RENEW: u16 = 256;
 }
 
 /// Where a thread's message is taken from and where the answer goes.
@@ -63,7 +65,7 @@ pub struct Thread {
     /// Where its message is.
     pub(crate) form: MessageSource,
     /// Bits of `attention`.
-    pub(crate) attention: u8,
+    pub(crate) attention: u16,
     /// The ready queue it belongs to, 0 best to 63.
     pub(crate) queue: u8,
     /// The queue it returns to when it has waited.

@@ -1,15 +1,18 @@
 //! Bounds: what the kernel does between two preemption points does not grow with the number of threads that wait.
 
-use abi::{Endpoint, Errno, call::KernelCall, endpoint::SERVICE_SLOTS, endpoint::SLOTS, linux::nr};
+use abi::{Endpoint, Errno, call::KernelCall, endpoint::SERVICE_SLOTS, endpoint::SLOTS, info, linux::nr};
 use kernel_core::Next;
 
-use crate::world::{BUFFER, RS, World};
+use crate::world::{A, BUFFER, RS, VM, World};
 
 const THREADS: usize = 1000;
+/// A Linux call that a service has.
+const CALL: u32 = nr::GETPPID;
 const WAIT: u64 = 128;
 const WAKE: u64 = 129;
 const REQUEUE: u64 = 128 + 3;
 const CMP_REQUEUE: u64 = 128 + 4;
+const LOCK_PI: u64 = 128 + 6;
 const SHARED_WAIT: u64 = 0;
 const SHARED_WAKE: u64 = 1;
 const ALL: u64 = i32::MAX as u64;
@@ -177,6 +180,109 @@ fn a_walk_goes_on_behind_a_waiter_that_has_left_meanwhile() {
     w.make_current(waker);
     assert_eq!(w.result(waker), Ok(threads.len() as u64 - 2));
     assert!(waiting.iter().all(|&slot| w.node.thread(slot).is_ready() || w.endpoint(slot).0 == 0));
+}
+
+#[test]
+fn callers_of_a_service_that_dies_go_on_a_few_at_a_time() {
+    for (keep, is_ready) in [(0, true), (1, false)] {
+        let (mut w, threads) = program();
+        let service = w.service(A);
+        w.kernel_call(RS, KernelCall::Route, &[CALL as u64, A as u64]).expect("routed");
+        for &slot in &threads {
+            w.receive(A, Endpoint::ANY);
+            wait(&mut w, slot, CALL, [0; 6]);
+        }
+        let mut before = ready(&w);
+        let first = before;
+        w.m.polls_until_interrupt = Some(1);
+        let mut preemptions = 0;
+        let mut next = w.begin_kernel_call(RS, KernelCall::Destroy, &[service.0 as u64, keep]);
+        while next == Next::Interrupts {
+            assert!(ready(&w) - before <= AT_ONCE, "{} at once", ready(&w) - before);
+            before = ready(&w);
+            preemptions += 1;
+            next = w.next();
+        }
+        w.m.polls_until_interrupt = None;
+        assert_eq!((next, w.result(RS)), (Next::Run(RS), Ok(0)), "nothing runs before all are released");
+        assert!(preemptions >= THREADS / AT_ONCE, "{preemptions}");
+        assert_eq!(ready(&w) - first, if is_ready { THREADS } else { 0 });
+    }
+}
+
+#[test]
+fn vm_is_written_anew_page_by_page_and_its_clients_ask_again_a_few_at_a_time() {
+    let (mut w, threads) = program();
+    w.receive(VM, Endpoint::ANY);
+    for &slot in &threads {
+        start(&mut w, slot);
+        w.make_current(slot);
+        w.node.page_fault(&mut w.m, 0x7000, 0);
+        w.next();
+        w.receive(VM, Endpoint::ANY);
+    }
+    w.m.polls_until_interrupt = Some(1);
+    let vm = w.endpoint(VM).0 as u64;
+    let mut preemptions = 0;
+    let mut next = w.begin_kernel_call(RS, KernelCall::Destroy, &[vm, 1]);
+    while next == Next::Interrupts {
+        preemptions += 1;
+        next = w.next();
+    }
+    w.m.polls_until_interrupt = None;
+    assert!(preemptions >= THREADS / AT_ONCE, "{preemptions}");
+    w.receive(VM, Endpoint::ANY);
+    assert_eq!(w.message(VM).source.slot(), threads[0], "the requests that it held come again");
+}
+
+#[test]
+fn the_futexes_of_a_thread_that_ends_are_handed_on_one_at_a_time() {
+    const FUTEXES: usize = 100;
+    const OWNER: u64 = 77;
+    let (mut w, threads) = program();
+    let owner = w.endpoint(threads[0]).0 as u64;
+    w.kernel_call(RS, KernelCall::Start, &[owner, OWNER]).expect("started");
+    let space = w.space(threads[0]);
+    for (index, &slot) in threads[1..=FUTEXES].iter().enumerate() {
+        let address = BUFFER + 4 * index as u64;
+        w.m.poke(space, address, &(OWNER as u32).to_le_bytes());
+        wait(&mut w, slot, nr::FUTEX, [address, LOCK_PI, 0, 0, 0, 0]);
+    }
+    let (before, mut preemptions) = (ready(&w), 0);
+    w.m.polls_until_interrupt = Some(1);
+    let mut next = w.begin_kernel_call(RS, KernelCall::Destroy, &[owner, 0]);
+    while next == Next::Interrupts {
+        preemptions += 1;
+        next = w.next();
+    }
+    w.m.polls_until_interrupt = None;
+    assert_eq!((w.result(RS), ready(&w)), (Ok(0), before - 1 + FUTEXES));
+    assert!(preemptions >= FUTEXES, "{preemptions}");
+}
+
+#[test]
+fn long_information_and_long_text_stop_for_interrupts() {
+    let mut w = World::with_services();
+    w.m.command_line = (0..5000).map(|byte| byte as u8 | 1).collect();
+    let space = w.space(A);
+    w.m.poke(space, BUFFER, &[b'x'; 1000]);
+    for (call, words, told) in [
+        (KernelCall::Diag, [BUFFER, 1000, 0, 0], 1000),
+        (KernelCall::GetInfo, [info::COMMAND_LINE, 0, BUFFER, 4000], 4000),
+    ] {
+        let mut preemptions = 0;
+        w.m.polls_until_interrupt = Some(1);
+        let mut next = w.begin_kernel_call(A, call, &words);
+        while next == Next::Interrupts {
+            preemptions += 1;
+            next = w.next();
+        }
+        w.m.polls_until_interrupt = None;
+        assert_eq!(w.result(A), Ok(told));
+        assert!(preemptions >= 7, "{call:?}: {preemptions}");
+    }
+    assert_eq!(w.m.console, [b'x'; 1000]);
+    assert_eq!(w.m.peek(space, BUFFER, 4000), w.m.command_line[..4000]);
 }
 
 #[test]

@@ -13,10 +13,12 @@ use abi::{
 };
 use kernel_core::{
     Frame, Machine, Space,
-    machine::{Copied, Fault, Mapped, Memory, Msi, Side},
+    machine::{Copied, Fault, Mapped, Memory, Msi, Renewal, Side},
 };
 
 pub const PAGE: u64 = 4096;
+/// Steps in which vm and rs are started again.
+const RENEWAL_STEPS: u64 = 3;
 
 /// Where a space's page lies, and its rights.
 #[derive(Clone, Copy)]
@@ -305,14 +307,11 @@ impl Machine for Fake {
     fn console(&mut self, text: &[u8]) {
         self.console.extend_from_slice(text);
     }
-    fn info(&mut self, what: u64, offset: u64, out: &mut [u8]) -> Result<usize, Errno> {
+    fn info(&self, what: u64, offset: usize) -> Result<&[u8], Errno> {
         if what != info::COMMAND_LINE {
             return Err(Errno::ENOENT);
         }
-        let rest = self.command_line.get(offset as usize..).unwrap_or(&[]);
-        let length = rest.len().min(out.len());
-        out[..length].copy_from_slice(&rest[..length]);
-        Ok(length)
+        Ok(self.command_line.get(offset..).unwrap_or_default())
     }
     fn kernel_info(&mut self, info: &mut KernelInfo) {
         info.tsc_hz = 1_000_000_000;
@@ -329,10 +328,16 @@ impl Machine for Fake {
         let physical = self.find(space, address, false).expect("mapped");
         self.bytes(physical, 1)[0] = byte;
     }
-    fn renew(&mut self, slot: usize, _frame: &Frame, message: &Message) -> Option<Frame> {
-        self.renewed.push((slot, *message));
+    fn renew(&mut self, slot: usize, step: u64, _frame: &Frame, message: &Message) -> Renewal {
+        if step == 0 {
+            self.renewed.push((slot, *message));
+        }
         let kind = abi::layout::start_kind::RESTARTED;
-        self.can_renew.then_some(Frame { rdi: kind, ..Frame::start(0x40_0000, 0) })
+        match step {
+            _ if !self.can_renew => Renewal::Impossible,
+            0..RENEWAL_STEPS => Renewal::Step,
+            _ => Renewal::Done(Frame { rdi: kind, ..Frame::start(0x40_0000, 0) }),
+        }
     }
     fn fatal(&mut self, slot: usize, _frame: &Frame, message: &Message) -> ! {
         panic!("fatal in slot {slot}: {message:?}");

@@ -190,8 +190,8 @@ fn vm_starts_again_when_rs_waits_too_long_for_it() {
     w.sendrec(RS, Endpoint::VM, LABEL);
     w.receive(VM, Endpoint::ANY);
     wait(&mut w, 5);
-    assert_eq!(w.m.renewed[0].0, VM);
     w.receive(VM, Endpoint::ANY);
+    assert_eq!(w.m.renewed[0].0, VM);
     assert_eq!((w.message(VM).source, w.message(VM).label), (w.endpoint(RS), LABEL));
 }
 
