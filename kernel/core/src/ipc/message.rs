@@ -1,15 +1,16 @@
 //! Rendezvous: how a message goes from one thread to another (docs/book/ideas.md).
 //!
 //! A message is moved exactly once, from the sender's frame to the receiver's, when both are there. A sender that comes
-//! first waits in the sender list of the destination, best queue first; a receiver that comes first waits with a
-//! filter. Invariants: a thread that is blocked on `Send` is in the list of the slot of its peer; none that is blocked on `Receive` has an
+//! first waits in the sender list of the destination, real-time threads and services by queue and then programs in order of arrival, so that
+//! no walk passes programs; a receiver that comes first waits with a filter. Invariants: a thread that is blocked on `Send` is in the list of the slot of its peer; none that is blocked on `Receive` has an
 //! acceptable sender in its list or an acceptable notification pending. Neighbours: `notify` (notifications),
 //! `deadlock` (`ELOCKED`), `life` (death of peers), `report` (messages of the kernel itself), `route` (Linux calls).
 
 use crate::{
     Machine, Node, boost::donate, futex, inheritance::NOTHING, ipc::deadlock, ipc::notify, ipc::report,
-    priority::SYSTEM_QUEUE, probes::injection, probes::tracing, sched::table::Holder, thread::MessageSource,
-    thread::attention, thread::state::BlockedOn, thread::state::Continuation, thread::state::admits,
+    priority::FIRST_SHARED, priority::SYSTEM_QUEUE, probes::injection, probes::tracing, sched::table::Holder,
+    thread::MessageSource, thread::attention, thread::state::BlockedOn, thread::state::Continuation,
+    thread::state::admits,
 };
 
 use abi::{Endpoint, Errno, Message, Word, call, endpoint, endpoint::slot, message, trace::event};
@@ -109,13 +110,17 @@ pub fn transmit<M: Machine>(
     Ok(())
 }
 
-/// Puts `caller` into the sender list of the slot of `to`.
+/// Puts `caller` into the sender list of the slot of `to`: a real-time thread or a service by its queue, a time-shared program behind all.
 #[inline(never)]
 pub fn wait_to_send(node: &mut Node, caller: usize, to: Endpoint, then: Continuation) {
     let thread = &mut node.threads[caller];
     thread.state.block(BlockedOn::Send(to, then));
     let mut senders = node.threads[to.slot()].senders;
-    senders.insert_by_queue(&mut node.threads, caller as u16);
+    if caller < endpoint::SERVICE_SLOTS || node.threads[caller].queue < FIRST_SHARED {
+        senders.insert_by_queue(&mut node.threads, caller as u16);
+    } else {
+        senders.push_back(&mut node.threads, caller as u16);
+    }
     node.threads[to.slot()].senders = senders;
     donate::donate_along(node, node.threads[caller].queue, to.slot());
 }
@@ -288,12 +293,12 @@ fn wait_to_receive(node: &mut Node, receiver: usize, from: Endpoint) {
 
 /// The first sender that waits for `receiver` and that a wait for `from` lets through, and what it does next.
 fn first_sender(node: &Node, receiver: usize, from: Endpoint) -> Option<(usize, Continuation)> {
-    let mut sender = node.threads[receiver].senders.first as usize;
-    while sender != 0 && !admits(from, node.threads[sender].endpoint) {
-        sender = node.threads[sender].next as usize;
-    }
-    match node.threads[sender].state.blocked_on() {
-        Some(BlockedOn::Send(_, then)) => Some((sender, then)),
+    let sender = if from == Endpoint::ANY { node.threads[receiver].senders.first as usize } else { from.slot() };
+    let thread = node.threads.get(sender)?;
+    match thread.state.blocked_on() {
+        Some(BlockedOn::Send(to, then)) if to.slot() == receiver && admits(from, thread.endpoint) => {
+            Some((sender, then))
+        }
         _ => None,
     }
 }

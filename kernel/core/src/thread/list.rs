@@ -35,12 +35,14 @@ impl List {
         self.insert_after(threads, 0, slot);
     }
 
-    /// Puts a thread behind all of its own or a better queue: best first, in order of arrival among equals.
+    /// Puts a thread behind the first ones of its own or a better queue: best first, in order of arrival among equals. Looks at these alone,
+    /// however many others wait.
     pub fn insert_by_queue(&mut self, threads: &mut [Thread], slot: u16) {
         let queue = threads[slot as usize].queue;
-        let mut after = self.last;
-        while after != 0 && threads[after as usize].queue > queue {
-            after = threads[after as usize].previous;
+        let (mut after, mut next) = (0, self.first);
+        while next != 0 && threads[next as usize].queue <= queue {
+            after = next;
+            next = threads[next as usize].next;
         }
         self.insert_after(threads, after, slot);
     }
