@@ -164,6 +164,9 @@ kernel_calls! {
     RtControl = 50,
     /// `(endpoint, address, count)`: wakes up to `count` waiters of the shared futex at this address of a thread's memory. Returns the number woken. pm.
     FutexWake = 51,
+    /// `()` → frame address: takes a frame that page tables have left out of the kernel's pool, the counterpart of `Donate`. `EAGAIN`: the
+    /// pool has no more than it keeps for the next tables. vm.
+    Reclaim = 52,
 }
 
 /// Kernel calls as messages to the SYSTEM task: `SYSTEM_LABELS | KernelCall as u32`, arguments in words 0 to 5; in the reply word 0 is

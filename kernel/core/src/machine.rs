@@ -145,6 +145,8 @@ pub trait Machine {
     fn space_copy(&mut self, from: Space, to: Space, address: u64, pages: u64) -> Mapped;
     /// `KernelCall::Donate`. `EINVAL` when that is no RAM outside the kernel.
     fn donate(&mut self, frame: u64, pages: u64) -> Result<(), Errno>;
+    /// `KernelCall::Reclaim`.
+    fn reclaim(&mut self) -> Result<u64, Errno>;
 
     /// The FPU state of a thread; false (and `out` untouched) when it has not used the FPU.
     fn extended(&mut self, slot: usize, out: &mut [u8; EXTENDED_BYTES]) -> bool;

@@ -1,11 +1,14 @@
 //! Who owns which frame: the pool of frames for page tables, and which frames vm may give to processes.
 //!
-//! The pool starts with what the kernel set aside at boot and grows by `Donate`; a frame never leaves it. Free frames are chained
-//! through their first word. A bit for each frame says "RAM, and not the kernel's": what vm may map, fill and donate.
+//! The pool starts with what the kernel set aside at boot, grows by `Donate` and shrinks by `Reclaim`. Free frames are chained through
+//! their first word. A bit for each frame says "RAM, and not the kernel's": what vm may map, fill and donate.
 
 use crate::physical;
 use abi::{layout::PAGE_BYTES, privilege::MemoryRange};
 use kernel_boot::MemoryMap;
+
+/// Free frames that the pool keeps: tables for some more processes.
+const KEPT: u64 = 64;
 
 /// The frames of the machine.
 pub struct Frames {
@@ -63,16 +66,17 @@ impl Frames {
 
     /// A frame for a page table, filled with zeros.
     pub fn take(&mut self) -> Option<u64> {
-        let frame = self.first_free;
-        if frame == 0 {
-            return None;
-        }
-        // SAFETY: a free frame of the pool belongs to nobody else; its first word is the chain.
-        unsafe {
-            self.first_free = physical::pointer::<u64>(frame).read();
-            physical::zero_frame(frame);
-        }
-        self.free -= 1;
+        let frame = self.pop()?;
+        // SAFETY: it belongs to nobody else.
+        unsafe { physical::zero_frame(frame) };
+        Some(frame)
+    }
+
+    /// A frame that the pool can spare leaves it: it is the processes' again.
+    pub fn reclaim(&mut self) -> Option<u64> {
+        let frame = if self.free > KEPT { self.pop()? } else { return None };
+        self.total -= 1;
+        self.set_user(frame / PAGE_BYTES, true);
         Some(frame)
     }
 
@@ -97,7 +101,7 @@ impl Frames {
         true
     }
 
-    /// Free frames of the pool, and all it ever had.
+    /// Free frames of the pool, and all that it has.
     pub fn pool(&self) -> (u64, u64) {
         (self.free, self.total)
     }
@@ -115,6 +119,17 @@ impl Frames {
     /// Bytes of RAM the boot loader reported.
     pub fn usable_bytes(&self) -> u64 {
         self.usable.total_bytes()
+    }
+
+    fn pop(&mut self) -> Option<u64> {
+        let frame = self.first_free;
+        if frame == 0 {
+            return None;
+        }
+        // SAFETY: a free frame of the pool belongs to nobody else; its first word is the chain.
+        self.first_free = unsafe { physical::pointer::<u64>(frame).read() };
+        self.free -= 1;
+        Some(frame)
     }
 
     fn push(&mut self, frame: u64) {

@@ -212,6 +212,10 @@ impl Machine for Hardware {
         if self.frames.donate(frame, pages) { Ok(()) } else { Err(Errno::EINVAL) }
     }
 
+    fn reclaim(&mut self) -> Result<u64, Errno> {
+        self.frames.reclaim().ok_or(Errno::EAGAIN)
+    }
+
     fn extended(&mut self, slot: usize, out: &mut [u8; EXTENDED_BYTES]) -> bool {
         self.context.read(slot, out)
     }

@@ -95,6 +95,14 @@ pub fn donate(frame: u64, pages: u64) -> Result<()> {
     raw::kernel(KernelCall::Donate, [frame, pages, 0, 0, 0, 0]).map(drop)
 }
 
+/// Takes a frame out of the kernel's pool that page tables have left.
+///
+/// # Errors
+/// `EAGAIN`: there is none to spare.
+pub fn reclaim() -> Result<u64> {
+    raw::kernel(KernelCall::Reclaim, [0; 6]).map(|(frame, _)| frame)
+}
+
 /// Copies one frame.
 ///
 /// # Errors

@@ -122,6 +122,10 @@ impl Kernel for Calls {
         donate(run)
     }
 
+    fn reclaim(&mut self) -> Result<Frame, Errno> {
+        space::reclaim().map(|address| Frame((address / PAGE_BYTES) as u32))
+    }
+
     fn copy_frame(&mut self, to: Frame, from: Frame) -> Result<(), Errno> {
         space::copy_frame(to.address(), from.address())
     }

@@ -15,6 +15,9 @@ use abi::{
 use std::collections::{BTreeMap, BTreeSet};
 use sys::space::Space;
 
+/// Free frames that the pool of page tables keeps.
+const KEPT_FRAMES: u64 = 4;
+
 /// First frame that vm gets.
 pub const FIRST_FRAME: u32 = 16;
 const RUBBISH: u8 = 0xaa;
@@ -233,6 +236,12 @@ impl Kernel for Simulation {
         run.iter().for_each(|frame| assert!(self.donated.insert(frame)));
         self.table_frames += run.frames;
         Ok(())
+    }
+
+    fn reclaim(&mut self) -> Result<Frame, Errno> {
+        let spare = if self.table_frames > KEPT_FRAMES { self.donated.pop_last() } else { None };
+        self.table_frames -= u64::from(spare.is_some());
+        spare.ok_or(Errno::EAGAIN)
     }
 
     fn copy_frame(&mut self, to: Frame, from: Frame) -> Result<(), Errno> {

@@ -108,6 +108,7 @@ fn perform<M: Machine>(kernel: &mut Kernel, m: &mut M, call: KernelCall) -> Resu
         KernelCall::SpaceProtect => spaces::protect_space(node, m, [w0, w1, w2, w3])?,
         KernelCall::SpaceCopy => spaces::copy_space(node, m, [w0, w1, w2, w3])?,
         KernelCall::Donate => spaces::donate_frames(node, m, w0, w1)?,
+        KernelCall::Reclaim => m.reclaim()?,
         KernelCall::FrameCopy => copy::copy_frame(node, m, w0, w1)?,
         KernelCall::FrameFill => copy::fill_frames(node, m, [w0, w1, w2, w3, w4, w5])?,
         KernelCall::VirCopy => copy::copy_between(node, m, &request([w0, w1, w2, w3, w4]))?,

@@ -240,6 +240,11 @@ impl Machine for Fake {
         Ok(())
     }
 
+    fn reclaim(&mut self) -> Result<u64, Errno> {
+        self.pool = self.pool.checked_sub(1).ok_or(Errno::EAGAIN)?;
+        Ok(self.pool * PAGE)
+    }
+
     fn extended(&mut self, slot: usize, out: &mut [u8; EXTENDED_BYTES]) -> bool {
         match self.extended.get(&slot) {
             Some(state) => {

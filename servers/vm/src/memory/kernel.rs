@@ -25,6 +25,8 @@ pub trait Kernel {
     fn copy(&mut self, from: Space, to: Space, address: u64, pages: u64) -> Result<u64, Errno>;
     /// `Donate`.
     fn donate(&mut self, frames: Run) -> Result<(), Errno>;
+    /// `Reclaim`.
+    fn reclaim(&mut self) -> Result<Frame, Errno>;
     /// `FrameCopy`.
     fn copy_frame(&mut self, to: Frame, from: Frame) -> Result<(), Errno>;
     /// `FrameFill`: `bytes` from the grant into frames from `frame` on, `offset` bytes into them.

@@ -3,7 +3,7 @@
 //! The last frames are reserved for the services on which all others depend. A program meets `ENOMEM` first (the larger it is, the
 //! earlier, so that a hog and not its neighbour dies), then services, and what remains is for page tables.
 
-use crate::memory::frames::{Frame, Frames, Run};
+use crate::memory::frames::{Frame, Frames, OWN, Run};
 use crate::memory::kernel::{Kernel, PageBytes, Source};
 use crate::memory::object::Objects;
 use abi::{
@@ -167,14 +167,15 @@ impl<K: Kernel> Memory<K> {
             return Ok(spare);
         }
         let mut created = Err(Errno::ENOMEM);
-        self.with_tables(1, |kernel, _| {
+        let step = |kernel: &mut K, _| {
             created = kernel.create();
             match created {
                 Err(Errno::ENOMEM) => Ok(0),
                 Err(error) => Err(error),
                 Ok(_) => Ok(1),
             }
-        })?;
+        };
+        self.with_tables(1, |_| Floor::OWN, step)?;
         if let Ok(Space(number)) = created
             && let Some(word) = self.created.get_mut(number as usize / 64)
         {
@@ -189,7 +190,20 @@ impl<K: Kernel> Memory<K> {
         if let Some(word) = self.created.get_mut(space.0 as usize / 64) {
             *word &= !(1 << (space.0 % 64));
         }
+        self.reclaim();
         Ok(())
+    }
+
+    /// Takes back the frames that page tables have left.
+    fn reclaim(&mut self) {
+        while let Ok(frame) = self.kernel.reclaim() {
+            if self.frames.users(frame) == OWN {
+                self.frames.unkeep(Run { first: frame, frames: 1 });
+                self.own_frames -= 1;
+            } else {
+                self.frames.add(frame);
+            }
+        }
     }
 
     /// After a death: destroys kernel spaces that no table knows, and those kept for reuse.
@@ -205,47 +219,66 @@ impl<K: Kernel> Memory<K> {
         }
     }
 
-    /// Maps frames, with more page tables when the kernel has none left.
-    pub fn map(&mut self, space: Space, address: u64, run: Run, flags: u64) -> Result<(), Errno> {
-        self.with_tables(run.frames, |kernel, done| {
+    /// Maps frames, with more page tables when the kernel has none left, which leave as many free frames as `floor` says. Returns the frames
+    /// that tables have taken.
+    pub fn map(
+        &mut self,
+        space: Space,
+        address: u64,
+        run: Run,
+        flags: u64,
+        floor: impl Fn(&Memory<K>) -> Floor,
+    ) -> Result<u64, Errno> {
+        self.with_tables(run.frames, floor, |kernel, done| {
             let rest = Run { first: run.first.plus(done), frames: run.frames - done };
             kernel.map(space, address + done * PAGE_BYTES, rest, flags)
         })
     }
 
-    /// Copies mappings, without the right to write on both sides.
-    pub fn copy(&mut self, from: Space, to: Space, first_page: u64, pages: u64) -> Result<(), Errno> {
-        self.with_tables(pages, |kernel, done| kernel.copy(from, to, (first_page + done) * PAGE_BYTES, pages - done))
+    /// Copies mappings, without the right to write on both sides. Page tables as for `map`.
+    pub fn copy(
+        &mut self,
+        from: Space,
+        to: Space,
+        first_page: u64,
+        pages: u64,
+        floor: impl Fn(&Memory<K>) -> Floor,
+    ) -> Result<u64, Errno> {
+        self.with_tables(pages, floor, |kernel, done| {
+            kernel.copy(from, to, (first_page + done) * PAGE_BYTES, pages - done)
+        })
     }
 
-    /// Repeats `step`, which is told how many pages are done and does some more, until all are, donating in between.
+    /// Repeats `step`, which is told how many pages are done and does some more, until all are, donating in between. Returns how many frames.
     fn with_tables(
         &mut self,
         pages: u64,
+        floor: impl Fn(&Memory<K>) -> Floor,
         mut step: impl FnMut(&mut K, u64) -> Result<u64, Errno>,
-    ) -> Result<(), Errno> {
+    ) -> Result<u64, Errno> {
         let mut done = 0;
+        let mut donated = 0;
         let mut donated_in_vain = 0;
         loop {
             let more = step(&mut self.kernel, done)?;
             done += more;
             if done >= pages {
-                return Ok(());
+                return Ok(donated);
             }
             donated_in_vain = if more == 0 { donated_in_vain + 1 } else { 0 };
             if donated_in_vain > TABLES_PER_PAGE {
                 return Err(Errno::ENOMEM);
             }
-            self.donate()?;
+            donated += self.donate(floor(self))?;
         }
     }
 
-    fn donate(&mut self) -> Result<(), Errno> {
-        let run = self.take_some(DONATION, Floor::OWN)?;
+    fn donate(&mut self, floor: Floor) -> Result<u64, Errno> {
+        let run = self.take_some(DONATION, floor)?;
         self.frames.keep(run);
         self.kernel.donate(run).inspect_err(|_| self.frames.unkeep(run))?;
         self.own_frames += run.frames;
-        Ok(())
+        Ok(run.frames)
     }
 
     /// Fills frames, `offset` bytes into them, with `bytes` from a grant; before and behind are zeros.
@@ -317,7 +350,8 @@ impl<K: Kernel> Memory<K> {
     fn map_own(&mut self, address: u64, most: u64) -> Result<u64, Errno> {
         let run = self.take_some(most, Floor::PROGRAM)?;
         self.frames.keep(run);
-        self.map(self.kernel.own_space(), address, run, map::WRITE).inspect_err(|_| self.frames.unkeep(run))?;
+        self.map(self.kernel.own_space(), address, run, map::WRITE, |_| Floor::OWN)
+            .inspect_err(|_| self.frames.unkeep(run))?;
         self.own_frames += run.frames;
         Ok(run.frames)
     }

@@ -25,7 +25,7 @@ fn map_device<K: Kernel>(space: &mut AddressSpace, memory: &mut Memory<K>, run: 
     let rights = Rights::READ.with(Rights::WRITE, flags & map::WRITE != 0);
     let region = Region { shared: true, backing: Backing::Device, ..Region::anonymous(start, start + bytes, rights) };
     space.add(memory, region);
-    if let Err(error) = memory.map(space.id, start, run, flags) {
+    if let Err(error) = space.map_run(memory, start / PAGE_BYTES, run, flags) {
         space.remove(memory, start, start + bytes)?;
         return Err(error);
     }

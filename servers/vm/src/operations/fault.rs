@@ -145,7 +145,7 @@ impl AddressSpace {
         if access.write && access.present && !region.rights.has(Rights::EXECUTE) {
             return self.make_writable_around(memory, region, page);
         }
-        memory.map(self.id, page * PAGE_BYTES, Run { first: frame, frames: 1 }, flags)
+        self.map_run(memory, page, Run { first: frame, frames: 1 }, flags)
     }
 
     /// After the other users of a forked page have gone, its neighbours are mostly free to be written too.
@@ -171,7 +171,7 @@ impl AddressSpace {
     ) -> Result<(), Errno> {
         let copy = memory.take_copy(frame, self.floor(memory))?;
         let flags = access.flags(region.rights, true);
-        let mapped = memory.map(self.id, page * PAGE_BYTES, Run { first: copy, frames: 1 }, flags);
+        let mapped = self.map_run(memory, page, Run { first: copy, frames: 1 }, flags);
         mapped.inspect_err(|_| memory.frames.release(copy))?;
         if self.pages.frame(page).is_some() {
             memory.frames.release(frame);
@@ -217,7 +217,7 @@ impl AddressSpace {
         let flags = access.flags(region.rights, region.shared && !is_tracked);
         let around = self.around(memory, region, page);
         let (first, run) = around.run(page, frame);
-        memory.map(self.id, first * PAGE_BYTES, run, flags)?;
+        self.map_run(memory, first, run, flags)?;
         self.pages.borrow(first, run.frames);
         self.map_others(memory, around.without(first, run), flags);
         Ok(())
@@ -235,7 +235,7 @@ impl AddressSpace {
         let (id, index) = region.object_page(page).ok_or(Errno::EIO)?;
         mark_changed(memory, id, index)?;
         let flags = access.flags(region.rights, true);
-        memory.map(self.id, page * PAGE_BYTES, Run { first: frame, frames: 1 }, flags)?;
+        self.map_run(memory, page, Run { first: frame, frames: 1 }, flags)?;
         self.pages.borrow(page, 1);
         Ok(())
     }
@@ -246,7 +246,7 @@ impl AddressSpace {
             let at = around.bits.trailing_zeros();
             let (first, run) = around.run(around.first + u64::from(at), around.frames[at as usize]);
             let worth = run.frames >= WORTH_A_CALL;
-            if worth && memory.map(self.id, first * PAGE_BYTES, run, flags).is_ok() {
+            if worth && self.map_run(memory, first, run, flags).is_ok() {
                 self.pages.borrow(first, run.frames);
             }
             around = around.without(first, run);

@@ -5,7 +5,7 @@ use crate::memory::Memory;
 use crate::memory::kernel::Kernel;
 use crate::space::AddressSpace;
 use crate::space::region::{Backing, OnFork, Region};
-use abi::Errno;
+use abi::{Errno, layout::PAGE_BYTES};
 use sys::fallible;
 
 impl AddressSpace {
@@ -38,6 +38,7 @@ impl AddressSpace {
             users: 1,
             regions: self.regions.clone(),
             pages: core::mem::take(&mut child.pages),
+            table_frames: child.table_frames,
             is_service: false,
             is_resident: false,
             ..*self
@@ -48,7 +49,15 @@ impl AddressSpace {
     fn share_pages_with<K: Kernel>(&self, memory: &mut Memory<K>, child: &mut AddressSpace) -> Result<(), Errno> {
         let mut page = 0;
         while let Some((first, end)) = self.pages.stretch(page, u64::MAX) {
-            memory.copy(self.id, child.id, first, end - first)?;
+            let floor = |memory: &Memory<K>| self.floor(memory);
+            match memory.copy(self.id, child.id, first, end - first, floor) {
+                Ok(donated) => child.table_frames += donated,
+                Err(error) => {
+                    let copied = |_, first, pages| memory.kernel.unmap(child.id, first, pages);
+                    self.each_stretch(0, end * PAGE_BYTES, copied)?;
+                    return Err(error);
+                }
+            }
             page = end;
         }
         self.pages.owned().for_each(|(_, frame)| memory.frames.share(frame));

@@ -147,7 +147,7 @@ impl AddressSpace {
     }
 
     /// Maps the owned pages of a region again, as far as that goes: faults do the rest.
-    fn show<K: Kernel>(&self, memory: &mut Memory<K>, region: &Region) {
+    fn show<K: Kernel>(&mut self, memory: &mut Memory<K>, region: &Region) {
         let mut page = region.first_page();
         while let Some((first, end)) = self.pages.stretch(page, region.end_page()) {
             page = first;
@@ -159,7 +159,7 @@ impl AddressSpace {
     }
 
     /// Maps the pages from `page` on whose frames are contiguous and unshared. Returns how many.
-    fn show_run<K: Kernel>(&self, memory: &mut Memory<K>, region: &Region, page: u64, end: u64) -> u64 {
+    fn show_run<K: Kernel>(&mut self, memory: &mut Memory<K>, region: &Region, page: u64, end: u64) -> u64 {
         let Some(first) = self.pages.frame(page) else { return 0 };
         let is_next = |&next: &u64| self.pages.frame(next) == Some(first.plus(next - page));
         let is_sole = |&next: &u64| memory.frames.users(first.plus(next - page)) == 1;
@@ -167,7 +167,7 @@ impl AddressSpace {
         if frames == 0 || region.rights.0 != 3 {
             return 0;
         }
-        match memory.map(self.id, page * PAGE_BYTES, Run { first, frames }, map::WRITE) {
+        match self.map_run(memory, page, Run { first, frames }, map::WRITE) {
             Ok(()) => frames,
             Err(_) => end - page,
         }

@@ -37,6 +37,8 @@ pub struct AddressSpace {
     pub heap_end: u64,
     /// How far stacks grow.
     pub stack_bytes: u64,
+    /// Frames that page tables have taken for it.
+    pub table_frames: u64,
     /// The page a fault is expected at next, and how often that was right in a row.
     pub expected: (u64, u32),
     /// It belongs to a service.
@@ -56,6 +58,7 @@ impl AddressSpace {
             heap_start: 0,
             heap_end: 0,
             stack_bytes: STACK_BYTES,
+            table_frames: 0,
             expected: (0, 0),
             is_service: false,
             is_resident: false,
@@ -78,7 +81,9 @@ impl AddressSpace {
     fn retire<K: Kernel>(&self, memory: &mut Memory<K>) -> Result<(), Errno> {
         const SMALL_PAGES: u64 = 2048;
         const SMALL_LEAVES: usize = 64;
-        let is_small = self.pages.count() <= SMALL_PAGES && self.pages.leaves() <= SMALL_LEAVES;
+        // It may have unmapped all pages of some tables, which the kernel keeps.
+        let has_few_tables = self.pages.leaves() <= SMALL_LEAVES && self.table_frames <= SMALL_LEAVES as u64;
+        let is_small = self.pages.count() <= SMALL_PAGES && has_few_tables;
         if self.is_service || !is_small || !memory.wants_spare() {
             return memory.destroy_space(self.id);
         }
@@ -93,7 +98,7 @@ impl AddressSpace {
             return Floor::SERVICE;
         }
         let total = memory.frames.total();
-        let is_large = self.pages.count() as usize > total / 8;
+        let is_large = (self.pages.count() + self.table_frames) as usize > total / 8;
         Floor(Floor::PROGRAM.0 + if is_large { total / 64 } else { 0 })
     }
 
@@ -161,7 +166,8 @@ impl AddressSpace {
         self.each_stretch(start, end, |space, first, pages| memory.kernel.protect(space, first, pages, flags))
     }
 
-    fn each_stretch(
+    /// Does something with each stretch of present pages within a range.
+    pub fn each_stretch(
         &self,
         start: u64,
         end: u64,
@@ -175,14 +181,24 @@ impl AddressSpace {
         Ok(())
     }
 
+    /// Maps frames at a page, all or none. What the page tables take is the space's, as pages are.
+    pub fn map_run<K: Kernel>(&mut self, memory: &mut Memory<K>, page: u64, run: Run, flags: u64) -> Result<(), Errno> {
+        match memory.map(self.id, page * PAGE_BYTES, run, flags, |memory| self.floor(memory)) {
+            Ok(donated) => {
+                self.table_frames += donated;
+                Ok(())
+            }
+            Err(error) => {
+                memory.kernel.unmap(self.id, page * PAGE_BYTES, run.frames)?;
+                Err(error)
+            }
+        }
+    }
+
     /// Maps frames that become the space's own, at a page where nothing is. Their content is theirs, or zeros with `map::ZERO` in `flags`.
     /// When it fails the frames are free again.
     pub fn own<K: Kernel>(&mut self, memory: &mut Memory<K>, page: u64, run: Run, flags: u64) -> Result<(), Errno> {
-        if let Err(error) = memory.map(self.id, page * PAGE_BYTES, run, flags) {
-            memory.kernel.unmap(self.id, page * PAGE_BYTES, run.frames)?;
-            memory.release_run(run);
-            return Err(error);
-        }
+        self.map_run(memory, page, run, flags).inspect_err(|_| memory.release_run(run))?;
         self.pages.own_run(page, run);
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! Services: spawned by rs, with devices, DMA and memory that outlives them.
 
 use super::*;
+use crate::memory::Memory;
 use crate::simulation::{Touch, grant};
 use abi::{
     Errno,
@@ -86,14 +87,16 @@ fn preserved_memory_and_nothing_else_outlives_a_service() {
     let old = Endpoint::new(SLOT, 1);
     server.store(old, SERVICE_KEEP + P, 42).expect("writable");
     server.store(old, SERVICE_HEAP, 43).expect("writable");
-    let used = server.memory.frames.free();
+    let used =
+        |memory: &Memory<Simulation>| memory.frames.total() - memory.frames.free() - memory.own_frames() as usize;
+    let before = used(&server.memory);
     spawn(&mut server, 2, &image(), P).expect("a service");
     let new = Endpoint::new(SLOT, 2);
     assert_eq!(
         (server.load(new, SERVICE_KEEP + P), server.load(new, SERVICE_KEEP), server.load(new, SERVICE_HEAP)),
         (Ok(42), Ok(0), Ok(0))
     );
-    assert_eq!(server.memory.frames.free(), used - 1);
+    assert_eq!(used(&server.memory), before + 1);
     assert_eq!(server.load(old, SERVICE_HEAP), Err(Errno::EFAULT));
     let request = vm::Exit { process: new };
     assert_eq!(server.ask(slot::RS, request.message()).result(), Ok(0));
