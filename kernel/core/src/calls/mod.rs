@@ -16,6 +16,7 @@ use crate::{
 
 use abi::{
     Endpoint, Errno, call::KernelCall, call::REAL_TIME, call::UNRESTRICTED, endpoint::SERVICE_SLOTS, endpoint::slot,
+    grant::READ, grant::WRITE,
 };
 
 /// A kernel call (or a number that is none) by the current thread.
@@ -72,7 +73,7 @@ fn perform<M: Machine>(kernel: &mut Kernel, m: &mut M, call: KernelCall) -> Resu
         KernelCall::Destroy => {
             let slot = life::slot_to_destroy(node, e0)?;
             release::finish(node, m)?;
-            inheriting::bequeath_in_pieces(node, m, slot)?;
+            inheriting::bequeath(node, m, slot)?;
             minix4rt::end_process(kernel, m, slot);
             life::destroy(&mut kernel.node, m, slot, w1 != 0)
         }
@@ -100,7 +101,7 @@ fn perform<M: Machine>(kernel: &mut Kernel, m: &mut M, call: KernelCall) -> Resu
         KernelCall::SpaceDestroy => spaces::destroy_space(node, m, w0)?,
         KernelCall::SpaceSet => {
             let slot = node.find_or_self(e0)?;
-            inheriting::bequeath_in_pieces(node, m, slot)?;
+            inheriting::bequeath(node, m, slot)?;
             life::set_space(node, slot, w1)?
         }
         KernelCall::SpaceMap => spaces::map_space(node, m, [w0, w1, w2, w3, w4])?,
@@ -112,8 +113,8 @@ fn perform<M: Machine>(kernel: &mut Kernel, m: &mut M, call: KernelCall) -> Resu
         KernelCall::FrameCopy => copy::copy_frame(node, m, w0, w1)?,
         KernelCall::FrameFill => copy::fill_frames(node, m, [w0, w1, w2, w3, w4, w5])?,
         KernelCall::VirCopy => copy::copy_between(node, m, &request([w0, w1, w2, w3, w4]))?,
-        KernelCall::SafeCopyFrom => copy::copy_from_grant(node, m, [w0, w1, w2, w3, w4])?,
-        KernelCall::SafeCopyTo => copy::copy_to_grant(node, m, [w0, w1, w2, w3, w4])?,
+        KernelCall::SafeCopyFrom => copy::copy_by_grant(node, m, READ, [w0, w1, w2, w3, w4])?,
+        KernelCall::SafeCopyTo => copy::copy_by_grant(node, m, WRITE, [w0, w1, w2, w3, w4])?,
         KernelCall::SetGrants => grants::set_grants(node, w0, w1)?,
         KernelCall::Umap => copy::translate(node, m, w0)?,
         KernelCall::DevIo | KernelCall::SDevIo | KernelCall::VDevIo => {
@@ -126,7 +127,10 @@ fn perform<M: Machine>(kernel: &mut Kernel, m: &mut M, call: KernelCall) -> Resu
         KernelCall::MsiSet => interrupts::set_msi(node, m, w0)?,
         KernelCall::SetAlarm => set_alarm(node, m, caller, w0, w1),
         KernelCall::Time => time(node, m),
-        KernelCall::SetTime => set_time(node, m, w0)?,
+        KernelCall::SetTime => {
+            node.real_offset_ns = w0.wrapping_sub(alarm::now_ns(m));
+            0
+        }
         KernelCall::GetInfo => info::get_info(node, m, [w0, w1, w2, w3])?,
         KernelCall::Diag => copy::print(node, m, w0, w1)?,
         KernelCall::Shutdown => m.shutdown(w0, w1),
@@ -185,10 +189,4 @@ fn set_alarm<M: Machine>(node: &mut Node, m: &mut M, slot: usize, deadline_ns: u
         _ => node.alarms.set_ns(&mut node.timer, m, (slot, Kind::Alarm), deadline_ns),
     }
     0
-}
-
-/// `SetTime`.
-fn set_time<M: Machine>(node: &mut Node, m: &mut M, real_ns: u64) -> Result<u64, Errno> {
-    node.real_offset_ns = real_ns.wrapping_sub(alarm::now_ns(m));
-    Ok(0)
 }

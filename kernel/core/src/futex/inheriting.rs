@@ -136,13 +136,9 @@ fn drop_unused_pi(node: &mut Node, id: u16) {
     }
 }
 
-/// Hands the futexes of a thread that leaves its memory to their next owners, which make their calls again.
-pub fn bequeath_pi(node: &mut Node, slot: usize) {
-    while bequeath_one(node, slot) {}
-}
-
-/// The same for a call by which the thread will leave its memory: interrupts preempt it after each futex.
-pub fn bequeath_in_pieces<M: Machine>(node: &mut Node, m: &mut M, slot: usize) -> Result<(), Stop> {
+/// Hands the futexes of a thread that is to leave its memory, by this call, to their next owners, which make their calls again. Interrupts
+/// preempt it after each futex.
+pub fn bequeath<M: Machine>(node: &mut Node, m: &mut M, slot: usize) -> Result<(), Stop> {
     while bequeath_one(node, slot) {
         if m.interrupt_pending() {
             return Err(Stop::Preempted);
@@ -152,7 +148,7 @@ pub fn bequeath_in_pieces<M: Machine>(node: &mut Node, m: &mut M, slot: usize) -
 }
 
 /// Hands on one of them. Returns false when there are none.
-fn bequeath_one(node: &mut Node, slot: usize) -> bool {
+pub fn bequeath_one(node: &mut Node, slot: usize) -> bool {
     let held = node.inheritance.held_by(slot as u16).find(|&id| id >= FIRST as u16);
     let Some(id) = held else { return false };
     let next_owner = node.inheritance.first_waiter(id);

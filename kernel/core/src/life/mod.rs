@@ -64,10 +64,12 @@ fn occupy<M: Machine>(node: &mut Node, m: &mut M, slot: usize, base_queue: u8) {
 }
 
 /// `Fork`: an application thread with the registers, FPU state and base queue of `parent` (`NONE`: none) and `rax`
-/// 0, stopped, without a space.
-pub fn fork<M: Machine>(node: &mut Node, m: &mut M, parent: Endpoint) -> Result<u64, Errno> {
+/// 0, stopped, without a space. Its slot has rested since its last holder ended, as long as the others.
+pub fn fork<M: Machine>(node: &mut Node, m: &mut M, parent: Endpoint) -> Result<u64, Stop> {
     let parent = if parent == Endpoint::NONE { None } else { Some(node.threads.find(parent)?) };
-    let slot = free_application_slot(node).ok_or(Errno::EAGAIN)?;
+    let is_free = |node: &Node, slot: usize| !node.threads[slot].is_live();
+    let slot = node.search(m, SERVICE_SLOTS..SLOTS, node.next_application, is_free)?.ok_or(Errno::EAGAIN)?;
+    node.next_application = slot + 1;
     occupy(node, m, slot, scheduler::APPLICATION_QUEUE);
     match parent {
         Some(parent) => {
@@ -79,15 +81,6 @@ pub fn fork<M: Machine>(node: &mut Node, m: &mut M, parent: Endpoint) -> Result<
         None => node.threads[slot].frame = Frame::start(0, 0),
     }
     Ok(node.threads[slot].endpoint.0 as u64)
-}
-
-/// The next free application slot, going round, so that a slot rests before it is used again.
-fn free_application_slot(node: &mut Node) -> Option<usize> {
-    let start = node.next_application.clamp(SERVICE_SLOTS, SLOTS - 1);
-    let mut round = (start..SLOTS).chain(SERVICE_SLOTS..start);
-    let slot = round.find(|&slot| !node.threads[slot].is_live())?;
-    node.next_application = if slot + 1 < SLOTS { slot + 1 } else { SERVICE_SLOTS };
-    Some(slot)
 }
 
 /// Returns the slot that `Destroy` is about, whose holder may be dead already. `EINVAL`: the caller itself.
@@ -264,10 +257,9 @@ pub fn enter_space(node: &mut Node, slot: usize, space: Space) {
     node.threads.wake_if_free(slot);
 }
 
-/// Takes a thread's space away, if it has one; it does not run then.
+/// Takes a thread's space away, if it has one; it does not run then, and has bequeathed its futexes.
 fn leave_space(node: &mut Node, slot: usize) {
     let Some(space) = node.threads[slot].space() else { return };
-    inheriting::bequeath_pi(node, slot);
     if node.threads[slot].state.is_ready() {
         node.threads.unready(slot);
     }

@@ -10,8 +10,8 @@ use crate::{
 };
 
 use abi::{
-    Endpoint, Errno, call::CopyRequest, call::KernelCall, call::MAX_VECTOR, layout::MAX_COPY, layout::MAX_DIAG,
-    layout::PAGE_BYTES, privilege::COPY_APPLICATIONS_ONLY,
+    Endpoint, Errno, call::CopyRequest, call::KernelCall, call::MAX_VECTOR, grant::READ, layout::MAX_COPY,
+    layout::MAX_DIAG, layout::PAGE_BYTES, privilege::COPY_APPLICATIONS_ONLY,
 };
 use zerocopy::{FromBytes, IntoBytes};
 
@@ -167,18 +167,14 @@ fn in_chunks<M: Machine>(
     Ok(bytes)
 }
 
-/// `SafeCopyFrom (granter, grant, offset, own address, bytes)`.
-pub fn copy_from_grant<M: Machine>(node: &mut Node, m: &mut M, words: [u64; 5]) -> Result<u64, Stop> {
+/// `SafeCopyFrom`, with the right `READ`, or `SafeCopyTo`, with `WRITE` `(granter, grant, offset, own address, bytes)`.
+#[inline(always)]
+pub fn copy_by_grant<M: Machine>(node: &mut Node, m: &mut M, right: u32, words: [u64; 5]) -> Result<u64, Stop> {
     let [granter, grant, offset, address, bytes] = words;
-    let from = grants::granted(node, m, granter, grant, offset, bytes, abi::grant::READ)?;
-    copy(node, m, from, Place { owner: node.caller(), address }, bytes)
-}
-
-/// `SafeCopyTo (granter, grant, offset, own address, bytes)`.
-pub fn copy_to_grant<M: Machine>(node: &mut Node, m: &mut M, words: [u64; 5]) -> Result<u64, Stop> {
-    let [granter, grant, offset, address, bytes] = words;
-    let to = grants::granted(node, m, granter, grant, offset, bytes, abi::grant::WRITE)?;
-    copy(node, m, Place { owner: node.caller(), address }, to, bytes)
+    let granted = grants::granted(node, m, granter, grant, offset, bytes, right)?;
+    let own = Place { owner: node.caller(), address };
+    let (from, to) = if right == READ { (granted, own) } else { (own, granted) };
+    copy(node, m, from, to, bytes)
 }
 
 /// `FrameFill (frame, offset in frame, granter, grant, offset in grant, bytes)`.
@@ -187,7 +183,7 @@ pub fn fill_frames<M: Machine>(node: &mut Node, m: &mut M, words: [u64; 6]) -> R
     check_length(bytes)?;
     let physical = frame.checked_add(frame_offset).filter(|start| start.checked_add(bytes).is_some());
     let physical = physical.ok_or(Errno::EINVAL)?;
-    let from = grants::granted(node, m, granter, grant, offset, bytes, abi::grant::READ)?;
+    let from = grants::granted(node, m, granter, grant, offset, bytes, READ)?;
     let space = space_of(node, from.owner)?;
     in_chunks(node, m, bytes, (from.owner, from.owner), |m, done, chunk| {
         m.copy_memory(Memory::Space(space, from.address + done), Memory::Physical(physical + done), chunk)

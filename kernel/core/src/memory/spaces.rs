@@ -21,6 +21,12 @@ fn check_pages(address: u64, pages: u64) -> Result<(), Errno> {
     if end.is_some_and(|end| end <= USER_END) { Ok(()) } else { Err(Errno::EFAULT) }
 }
 
+/// A range of frames. `EINVAL` when it is not aligned, or has no end.
+fn check_frames(frame: u64, pages: u64) -> Result<(), Errno> {
+    let end = pages.checked_mul(PAGE_BYTES).and_then(|bytes| bytes.checked_add(frame));
+    if frame.is_multiple_of(PAGE_BYTES) && end.is_some() { Ok(()) } else { Err(Errno::EINVAL) }
+}
+
 /// Checks mapping flags: none but `allowed`, and never writable and executable together.
 fn check_flags(flags: u64, allowed: u64) -> Result<(), Errno> {
     let both = map::WRITE | map::EXECUTE;
@@ -28,10 +34,9 @@ fn check_flags(flags: u64, allowed: u64) -> Result<(), Errno> {
 }
 
 /// `SpaceCreate` → number.
-pub fn create_space<M: Machine>(node: &mut Node, m: &mut M) -> Result<u64, Errno> {
-    let start = node.next_space.clamp(1, SPACES - 1);
-    let mut round = (start..SPACES).chain(1..start);
-    let index = round.find(|&index| node.spaces[index] == 0).ok_or(Errno::ENOMEM)?;
+pub fn create_space<M: Machine>(node: &mut Node, m: &mut M) -> Result<u64, Stop> {
+    let is_free = |node: &Node, index: usize| node.spaces[index] == 0;
+    let index = node.search(m, 1..SPACES, node.next_space, is_free)?.ok_or(Errno::ENOMEM)?;
     m.space_create(Space(index as u16))?;
     node.spaces[index] = 1;
     node.next_space = index + 1;
@@ -68,10 +73,7 @@ pub fn map_space<M: Machine>(node: &mut Node, m: &mut M, words: [u64; 5]) -> Res
     let space = existing_space(node, space)?;
     check_pages(address, pages)?;
     check_flags(flags, map::WRITE | map::EXECUTE | map::ZERO | map::UNCACHED)?;
-    let end = pages.checked_mul(PAGE_BYTES).and_then(|bytes| bytes.checked_add(frame));
-    if !frame.is_multiple_of(PAGE_BYTES) || end.is_none() {
-        return Err(Errno::EINVAL.into());
-    }
+    check_frames(frame, pages)?;
     let page_cost = if flags & map::ZERO != 0 { PAGE_BYTES } else { ENTRY_COST };
     in_page_chunks(node, m, pages, page_cost, |m, done, chunk| {
         let offset = done * PAGE_BYTES;
@@ -149,8 +151,8 @@ fn in_page_chunks<M: Machine>(
 
 /// `Donate (frame, pages)`.
 pub fn donate_frames<M: Machine>(_node: &mut Node, m: &mut M, frame: u64, pages: u64) -> Result<u64, Errno> {
-    let end = pages.checked_mul(PAGE_BYTES).and_then(|bytes| bytes.checked_add(frame));
-    if !frame.is_multiple_of(PAGE_BYTES) || end.is_none() || pages == 0 {
+    check_frames(frame, pages)?;
+    if pages == 0 {
         return Err(Errno::EINVAL);
     }
     m.donate(frame, pages).map(|()| 0)

@@ -13,18 +13,22 @@ pub mod watch;
 use crate::{
     Machine, inheritance::RealTime, node::deferred::Deferred, node::futexes::Futexes, node::futexes::MUTEXES,
     node::lines::Lines, node::release::Release, node::throttle::Throttle, node::watch::Watch,
-    probes::injection::Injection, probes::tracing, probes::tracing::Tracing, sched::Threads, time::alarm::Alarms,
-    time::timer::Timer,
+    probes::injection::Injection, probes::tracing, probes::tracing::Tracing, sched::Threads, stop::Stop,
+    time::alarm::Alarms, time::timer::Timer,
 };
 
 use abi::{
     Endpoint, Errno, endpoint::APPLICATIONS_BIT, endpoint::SERVICE_SLOTS, endpoint::SLOTS, endpoint::slot,
     layout::SPACES, linux::NUMBERS, privilege::Privileges,
 };
+use core::ops::Range;
 use zerocopy::FromZeros;
 
 /// Priorities of all threads, the semaphores of MINIX4RT, and the futexes with inheritance.
 pub type Inheritance = RealTime<SLOTS, MUTEXES>;
+
+/// Entries of a table that a search looks at between two preemption points.
+const SEARCHED_AT_ONCE: usize = 128;
 
 /// All state of one CPU's microkernel.
 #[derive(Debug, FromZeros)]
@@ -79,6 +83,28 @@ impl Node {
     /// In whose name, with whose rights and whose memory the kernel call in progress is made.
     pub fn caller(&self) -> usize {
         if self.serving == 0 { self.current() } else { self.serving as usize }
+    }
+
+    /// Looks for a free entry of a table, for the call of the caller, going round from `start` on. `None`: all are in use.
+    pub fn search<M: Machine>(
+        &mut self,
+        m: &mut M,
+        entries: Range<usize>,
+        start: usize,
+        is_free: fn(&Node, usize) -> bool,
+    ) -> Result<Option<usize>, Stop> {
+        let caller = self.caller();
+        for done in self.threads[caller].progress as usize..entries.len() {
+            let index = entries.start + (start.saturating_sub(entries.start) + done) % entries.len();
+            if is_free(self, index) {
+                return Ok(Some(index));
+            }
+            self.threads[caller].progress += 1;
+            if done % SEARCHED_AT_ONCE == SEARCHED_AT_ONCE - 1 && m.interrupt_pending() {
+                return Err(Stop::Preempted);
+            }
+        }
+        Ok(None)
     }
 
     /// Returns the slot of the thread with this endpoint, `SELF` being the caller.

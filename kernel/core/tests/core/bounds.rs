@@ -286,6 +286,23 @@ fn long_information_and_long_text_stop_for_interrupts() {
 }
 
 #[test]
+fn a_search_for_a_free_slot_stops_for_interrupts() {
+    let (mut w, threads) = program();
+    let parent = w.endpoint(threads[0]).0 as u64;
+    while w.kernel_call(RS, KernelCall::Fork, &[parent]).is_ok() {}
+    let mut preemptions = 0;
+    w.m.polls_until_interrupt = Some(1);
+    let mut next = w.begin_kernel_call(RS, KernelCall::Fork, &[parent]);
+    while next == Next::Interrupts {
+        preemptions += 1;
+        next = w.next();
+    }
+    w.m.polls_until_interrupt = None;
+    assert_eq!(w.result(RS), Err(Errno::EAGAIN));
+    assert!(preemptions >= 7, "{preemptions}");
+}
+
+#[test]
 fn sunk_threads_are_raised_a_few_at_a_time_and_all_in_the_end() {
     let (mut w, threads) = program();
     let rs = w.endpoint(RS).0 as u64;

@@ -102,11 +102,12 @@ fn programs_are_served_in_order_of_arrival_and_services_before_them() {
     let rs = crate::world::RS;
     w.kernel_call(rs, abi::call::KernelCall::Route, &[39, C as u64]).expect("routed");
     let first = w.application();
-    w.kernel_call(rs, abi::call::KernelCall::Schedule, &[first.0 as u64, 12, 0]).expect("scheduled");
     w.linux_call(first.slot(), 39, [0; 6]);
     let second = w.application();
+    w.kernel_call(rs, abi::call::KernelCall::Schedule, &[second.0 as u64, 3, 0]).expect("scheduled");
     w.linux_call(second.slot(), 39, [0; 6]);
-    w.send(B, c, 2);
+    w.kernel_call(rs, abi::call::KernelCall::Schedule, &[b.0 as u64, 3, 0]).expect("scheduled");
+    w.sendrec(B, c, 2);
     for sender in [b, first, second] {
         w.receive(C, Endpoint::ANY);
         assert_eq!(w.message(C).source, sender);

@@ -231,7 +231,7 @@ pub fn leave_real_time<M: Machine>(kernel: &mut Kernel, m: &mut M, slot: usize) 
     let was_blocked = kernel.node.threads[slot].state.blocked_on() == Some(BlockedOn::RealTime);
     queue::withdraw_request(kernel, number);
     queue::drop_messages(kernel, number, |_| true);
-    inheriting::bequeath_pi(&mut kernel.node, slot);
+    while inheriting::bequeath_one(&mut kernel.node, slot) {}
     kernel.node.threads[slot].real_time = false;
     decide(kernel, |rt, effects| rt.leave(slot as u16, effects));
     let process = &mut kernel.mrt.processes[number as usize];
