@@ -3,11 +3,14 @@
 //! The loader's structures lie in memory that is about to be handed out, so everything is copied; only the archive and the ACPI
 //! tables stay where they are. Neighbours: `pvh` and `multiboot2` fill it.
 
-use crate::memory_map::MemoryMap;
+use crate::{bytes::number, memory_map::MemoryMap};
 use abi::{info::Framebuffer, privilege::MemoryRange};
 
 /// Longest command line; the rest is truncated.
 pub const COMMAND_LINE_BYTES: usize = 1024;
+
+/// The type of an entry of usable memory.
+const USABLE: u64 = 1;
 
 /// The boot loader's report.
 pub struct BootInfo {
@@ -36,6 +39,16 @@ impl BootInfo {
         command_line: [0; COMMAND_LINE_BYTES],
         command_line_bytes: 0,
     };
+
+    /// Adds the usable memory among these entries: start, length and type, as both loaders have them.
+    pub(crate) fn add_memory<'a>(&mut self, entries: impl Iterator<Item = &'a [u8]>) -> Option<()> {
+        for entry in entries {
+            if number(entry, 16, 4)? == USABLE {
+                self.memory.add(number(entry, 0, 8)?, number(entry, 8, 8)?);
+            }
+        }
+        Some(())
+    }
 
     /// Sets the command line: `text` up to its first zero byte.
     pub fn set_command_line(&mut self, text: &[u8]) {

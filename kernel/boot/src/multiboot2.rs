@@ -19,8 +19,6 @@ mod tag {
 
 /// Every tag starts with type and size, four bytes each.
 const TAG_HEADER: usize = 8;
-/// A memory entry of usable memory.
-const USABLE: u64 = 1;
 /// A frame buffer of direct colours.
 const DIRECT_COLOUR: u64 = 1;
 
@@ -71,12 +69,7 @@ fn read_tag(info: &mut BootInfo, kind: u64, body: &[u8], address: u64) -> Option
 
 fn read_memory(info: &mut BootInfo, body: &[u8]) -> Option<()> {
     let entry_bytes = number(body, 0, 4)? as usize;
-    for entry in body.get(8..)?.chunks_exact(entry_bytes.max(24)) {
-        if number(entry, 16, 4)? == USABLE {
-            info.memory.add(number(entry, 0, 8)?, number(entry, 8, 8)?);
-        }
-    }
-    Some(())
+    info.add_memory(body.get(8..)?.chunks_exact(entry_bytes.max(24)))
 }
 
 #[cfg(test)]

@@ -9,8 +9,6 @@ const MAGIC: u64 = 0x336e_c578;
 const START_INFO_BYTES: u64 = 56;
 const MODULE_BYTES: u64 = 32;
 const MEMORY_ENTRY_BYTES: usize = 24;
-/// A memory entry of usable memory.
-const USABLE: u64 = 1;
 
 /// Reads the structure at `address`; `read(address, bytes)` returns physical memory. `None`: there is no such structure.
 pub fn parse<'a>(address: u64, read: impl Fn(u64, u64) -> &'a [u8]) -> Option<BootInfo> {
@@ -30,11 +28,7 @@ pub fn parse<'a>(address: u64, read: impl Fn(u64, u64) -> &'a [u8]) -> Option<Bo
     info.rsdp = number(start, 32, 8)?;
     let entries = number(start, 48, 4)? as usize;
     let map = read(number(start, 40, 8)?, entries.saturating_mul(MEMORY_ENTRY_BYTES) as u64);
-    for entry in map.chunks_exact(MEMORY_ENTRY_BYTES) {
-        if number(entry, 16, 4)? == USABLE {
-            info.memory.add(number(entry, 0, 8)?, number(entry, 8, 8)?);
-        }
-    }
+    info.add_memory(map.chunks_exact(MEMORY_ENTRY_BYTES))?;
     Some(info)
 }
 

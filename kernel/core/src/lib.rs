@@ -43,7 +43,7 @@ pub mod snapshot;
 mod stop;
 pub mod thread;
 mod time;
-mod vector;
+pub mod vector;
 
 pub use dispatch::Next;
 pub use frame::Frame;

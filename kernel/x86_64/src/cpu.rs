@@ -33,18 +33,36 @@ pub mod cr {
     pub const CR4_SMAP: u64 = 1 << 21;
 }
 
-/// Writes a byte to a port.
-pub fn out8(port: u16, value: u8) {
-    // SAFETY: a port write touches no memory of Rust's; devices that could are driven by their own drivers.
-    unsafe { asm!("out dx, al", in("dx") port, in("al") value, options(nomem, nostack, preserves_flags)) }
+macro_rules! port_access {
+    ($read:ident, $write:ident, $value:ty, $register:tt) => {
+        /// Reads a port of this width.
+        pub fn $read(port: u16) -> $value {
+            let value;
+            // SAFETY: as for writing.
+            unsafe {
+                asm!(concat!("in ", $register, ", dx"), in("dx") port, out($register) value, options(nomem, nostack, preserves_flags))
+            }
+            value
+        }
+
+        /// Writes a port of this width.
+        pub fn $write(port: u16, value: $value) {
+            // SAFETY: a port access touches no memory of Rust's; devices that could are driven by their own drivers.
+            unsafe {
+                asm!(concat!("out dx, ", $register), in("dx") port, in($register) value, options(nomem, nostack, preserves_flags))
+            }
+        }
+    };
 }
 
-/// Reads a byte from a port.
-pub fn in8(port: u16) -> u8 {
-    let value;
-    // SAFETY: as `out8`.
-    unsafe { asm!("in al, dx", in("dx") port, out("al") value, options(nomem, nostack, preserves_flags)) }
-    value
+port_access!(in8, out8, u8, "al");
+port_access!(in16, out16, u16, "ax");
+port_access!(in32, out32, u32, "eax");
+
+macro_rules! repeat {
+    ($instruction:literal, $port:ident, $register:tt = $address:ident, $count:ident) => {
+        asm!($instruction, in("dx") $port, inout($register) $address => _, inout("rcx") $count => _, options(nostack, preserves_flags))
+    };
 }
 
 /// Fills a buffer, whose length is a multiple of `width` (1, 2, 4), by reading one port again and again.
@@ -53,15 +71,9 @@ pub fn in_string(port: u16, width: u64, out: &mut [u8]) {
     // SAFETY: as `out8`; `count` items of `width` bytes fill the buffer at most, and the direction flag is clear in the kernel.
     unsafe {
         match width {
-            1 => {
-                asm!("rep insb", in("dx") port, inout("rdi") to => _, inout("rcx") count => _, options(nostack, preserves_flags))
-            }
-            2 => {
-                asm!("rep insw", in("dx") port, inout("rdi") to => _, inout("rcx") count => _, options(nostack, preserves_flags))
-            }
-            _ => {
-                asm!("rep insd", in("dx") port, inout("rdi") to => _, inout("rcx") count => _, options(nostack, preserves_flags))
-            }
+            1 => repeat!("rep insb", port, "rdi" = to, count),
+            2 => repeat!("rep insw", port, "rdi" = to, count),
+            _ => repeat!("rep insd", port, "rdi" = to, count),
         }
     }
 }
@@ -72,45 +84,11 @@ pub fn out_string(port: u16, width: u64, bytes: &[u8]) {
     // SAFETY: as `in_string`.
     unsafe {
         match width {
-            1 => {
-                asm!("rep outsb", in("dx") port, inout("rsi") from => _, inout("rcx") count => _, options(nostack, preserves_flags))
-            }
-            2 => {
-                asm!("rep outsw", in("dx") port, inout("rsi") from => _, inout("rcx") count => _, options(nostack, preserves_flags))
-            }
-            _ => {
-                asm!("rep outsd", in("dx") port, inout("rsi") from => _, inout("rcx") count => _, options(nostack, preserves_flags))
-            }
+            1 => repeat!("rep outsb", port, "rsi" = from, count),
+            2 => repeat!("rep outsw", port, "rsi" = from, count),
+            _ => repeat!("rep outsd", port, "rsi" = from, count),
         }
     }
-}
-
-/// Writes 16 bits to a port.
-pub fn out16(port: u16, value: u16) {
-    // SAFETY: as `out8`.
-    unsafe { asm!("out dx, ax", in("dx") port, in("ax") value, options(nomem, nostack, preserves_flags)) }
-}
-
-/// Reads 16 bits from a port.
-pub fn in16(port: u16) -> u16 {
-    let value;
-    // SAFETY: as `out8`.
-    unsafe { asm!("in ax, dx", in("dx") port, out("ax") value, options(nomem, nostack, preserves_flags)) }
-    value
-}
-
-/// Writes 32 bits to a port.
-pub fn out32(port: u16, value: u32) {
-    // SAFETY: as `out8`.
-    unsafe { asm!("out dx, eax", in("dx") port, in("eax") value, options(nomem, nostack, preserves_flags)) }
-}
-
-/// Reads 32 bits from a port.
-pub fn in32(port: u16) -> u32 {
-    let value;
-    // SAFETY: as `out8`.
-    unsafe { asm!("in eax, dx", in("dx") port, out("eax") value, options(nomem, nostack, preserves_flags)) }
-    value
 }
 
 /// Reads a model-specific register.
@@ -153,13 +131,21 @@ pub fn tsc() -> u64 {
     low as u64 | (high as u64) << 32
 }
 
-/// Reads CR0.
-pub fn cr0() -> u64 {
-    let value;
-    // SAFETY: reads a register.
-    unsafe { asm!("mov {}, cr0", out(reg) value, options(nomem, nostack, preserves_flags)) }
-    value
+macro_rules! control_register {
+    ($name:ident) => {
+        /// Reads this control register; CR2 is the address of the last page fault.
+        pub fn $name() -> u64 {
+            let value;
+            // SAFETY: reads a register.
+            unsafe { asm!(concat!("mov {}, ", stringify!($name)), out(reg) value, options(nomem, nostack, preserves_flags)) }
+            value
+        }
+    };
 }
+
+control_register!(cr0);
+control_register!(cr2);
+control_register!(cr4);
 
 /// Writes CR0.
 ///
@@ -171,14 +157,6 @@ pub unsafe fn write_cr0(value: u64) {
     unsafe { asm!("mov cr0, {}", in(reg) value, options(nostack, preserves_flags)) }
 }
 
-/// The address of the last page fault.
-pub fn cr2() -> u64 {
-    let value;
-    // SAFETY: reads a register.
-    unsafe { asm!("mov {}, cr2", out(reg) value, options(nomem, nostack, preserves_flags)) }
-    value
-}
-
 /// Switches to another top-level page table.
 ///
 /// # Safety
@@ -187,14 +165,6 @@ pub fn cr2() -> u64 {
 pub unsafe fn write_cr3(value: u64) {
     // SAFETY: promised by the caller.
     unsafe { asm!("mov cr3, {}", in(reg) value, options(nostack, preserves_flags)) }
-}
-
-/// Reads CR4.
-pub fn cr4() -> u64 {
-    let value;
-    // SAFETY: reads a register.
-    unsafe { asm!("mov {}, cr4", out(reg) value, options(nomem, nostack, preserves_flags)) }
-    value
 }
 
 /// Writes CR4.

@@ -3,7 +3,10 @@
 //! The order of the segments is fixed by `syscall` and `sysret`. Double faults and non-maskable interrupts have stacks of their own;
 //! everything else that comes from user mode starts at the end of the kernel's stack.
 
-use crate::{entry, ports::Bitmap};
+use crate::{
+    entry::{self, vector},
+    ports::Bitmap,
+};
 use core::{arch::asm, mem::size_of, ptr};
 
 /// Kernel code segment.
@@ -23,14 +26,6 @@ const INTERRUPT_STACK_BYTES: usize = 8192;
 const GATE: u16 = 0x8e00;
 /// The same, and programs may use it by `int`.
 const USER_GATE: u16 = 0xee00;
-const DOUBLE_FAULT: usize = 8;
-const NON_MASKABLE: usize = 2;
-/// `int3`.
-const BREAKPOINT: usize = 3;
-/// The primitives with the message in memory (`abi::call`).
-const VECTOR_33: usize = 33;
-/// The HAL trap (`abi::call`).
-const HAL: usize = abi::call::HAL_VECTOR as usize;
 
 #[repr(C, packed(4))]
 struct TaskState {
@@ -169,12 +164,13 @@ impl Bitmap for Descriptors {
 
 fn gate(vector: usize) -> Gate {
     let handler = entry::handler(vector);
-    let stack = match vector {
-        DOUBLE_FAULT => 1,
-        NON_MASKABLE => 2,
+    let stack = match vector as u64 {
+        vector::DOUBLE_FAULT => 1,
+        vector::NON_MASKABLE => 2,
         _ => 0,
     };
-    let kind = if matches!(vector, BREAKPOINT | VECTOR_33 | HAL) { USER_GATE } else { GATE };
+    let is_for_users = matches!(vector as u64, vector::BREAKPOINT | vector::PRIMITIVE | vector::HAL);
+    let kind = if is_for_users { USER_GATE } else { GATE };
     Gate {
         offset_low: handler as u16,
         segment: KERNEL_CODE,

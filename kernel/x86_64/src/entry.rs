@@ -47,12 +47,13 @@ unsafe extern "C" {
 }
 
 /// Processor exceptions that mean something to the kernel itself.
-mod vector {
+pub mod vector {
+    #![allow(missing_docs)]
     pub const NON_MASKABLE: u64 = 2;
+    pub const BREAKPOINT: u64 = 3;
     pub const NO_FPU: u64 = 7;
     pub const DOUBLE_FAULT: u64 = 8;
-    pub const GENERAL_PROTECTION: u64 = 13;
-    pub const PAGE_FAULT: u64 = 14;
+    pub use kernel_core::vector::{GENERAL_PROTECTION, PAGE_FAULT};
     pub const LAST_EXCEPTION: u64 = 31;
     pub const PRIMITIVE: u64 = 33;
     pub const HAL: u64 = abi::call::HAL_VECTOR as u64;
@@ -167,7 +168,7 @@ fn take_interrupt(kernel: &mut Kernel, hardware: &mut Hardware, vector: u64) {
     match interrupts::source(vector) {
         Source::Line(line) => kernel.interrupt(hardware, line),
         Source::Timer => {
-            if hardware.timer_is_due() {
+            if hardware.clock.is_due(&hardware.apic) {
                 kernel.timer(hardware);
             }
         }

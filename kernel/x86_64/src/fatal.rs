@@ -10,12 +10,18 @@ use core::{
     sync::atomic::{AtomicBool, Ordering::Relaxed},
 };
 use kernel_core::Frame;
+use zerocopy::transmute;
 
 /// Status for the host: the kernel panicked.
 const PANIC_STATUS: u32 = 0x7e;
 const MAX_ADDRESSES: usize = 24;
-/// Lines about a service that has failed.
-pub const FAILURE_LINES: u64 = 7;
+/// The registers that are printed, in the order of the frame.
+const REGISTERS: [&str; 18] = [
+    "r15", "r14", "r13", "r12", "r11", "r10", "r9", "r8", "rbp", "rdi", "rsi", "rdx", "rcx", "rbx", "rax", "rip",
+    "rflags", "rsp",
+];
+/// Lines about a service that has failed: one, and its registers, three in a line.
+pub const FAILURE_LINES: u64 = 1 + REGISTERS.len() as u64 / 3;
 
 unsafe extern "C" {
     static __text_start: u8;
@@ -58,34 +64,14 @@ pub fn service(name: &str, frame: &Frame, message: &Message) -> ! {
 /// Prints a line of what is to be said about a service that has failed, the message and then its registers.
 pub fn print_failure(console: &mut impl Write, name: &str, f: &Frame, message: &Message, line: u64) {
     let [first, second, third, fourth, ..] = message.words;
-    let label = message.label;
-    let registers = [
-        ("rip", f.rip),
-        ("rflags", f.rflags),
-        ("rsp", f.rsp),
-        ("rbp", f.rbp),
-        ("rax", f.rax),
-        ("rbx", f.rbx),
-        ("rcx", f.rcx),
-        ("rdx", f.rdx),
-        ("rsi", f.rsi),
-        ("rdi", f.rdi),
-        ("r8", f.r8),
-        ("r9", f.r9),
-        ("r10", f.r10),
-        ("r11", f.r11),
-        ("r12", f.r12),
-        ("r13", f.r13),
-        ("r14", f.r14),
-        ("r15", f.r15),
-    ];
+    let values: [u64; size_of::<Frame>() / 8] = transmute!(*f);
     match line {
         0 => {
             let words = format_args!("{first:#x} {second:#x} {third:#x} {fourth:#x}");
-            let _ = writeln!(console, "\nkernel: {name} failed: label {label:#x}, words {words}");
+            let _ = writeln!(console, "\nkernel: {name} failed: label {:#x}, words {words}", message.label);
         }
         _ => {
-            for (name, value) in registers.iter().skip(3 * (line as usize - 1)).take(3) {
+            for (name, value) in REGISTERS.iter().zip(values).skip(3 * (line as usize - 1)).take(3) {
                 let _ = write!(console, "{name:>8} {value:016x}");
             }
             let _ = writeln!(console);

@@ -14,7 +14,6 @@ use crate::{
     ports::Ports,
     power,
     spaces::Spaces,
-    trace::TraceRing,
 };
 use abi::{
     Errno, Message,
@@ -47,6 +46,8 @@ pub struct Hardware {
     pub clock: Clock,
     pub descriptors: Descriptors,
     pub ports: Ports,
+    /// The binaries of vm and rs: to find one in the archive takes thousands of ticks.
+    pub boot_files: [&'static [u8]; 2],
     /// What vm gets.
     pub free: MemoryMap,
     /// Entering these threads takes no more than loading their space, if nothing is loaded that has to go: services without FPU and ports
@@ -54,7 +55,8 @@ pub struct Hardware {
     ordinary: [bool; SLOTS],
     /// FPU registers or open ports of some thread are in the CPU.
     something_is_loaded: bool,
-    trace: TraceRing,
+    #[cfg(feature = "tracing")]
+    trace: crate::trace::TraceRing,
     /// One bit each: in use.
     messages: u64,
 }
@@ -72,10 +74,12 @@ impl Hardware {
         clock: Clock::NEW,
         descriptors: Descriptors::new(),
         ports: Ports::NEW,
+        boot_files: [&[]; 2],
         free: MemoryMap::EMPTY,
         ordinary: [false; SLOTS],
         something_is_loaded: false,
-        trace: TraceRing::new(),
+        #[cfg(feature = "tracing")]
+        trace: crate::trace::TraceRing::new(),
         messages: 0,
     };
 
@@ -115,11 +119,6 @@ impl Hardware {
     pub fn use_fpu(&mut self, slot: usize) {
         self.context.use_fpu(slot);
         self.something_is_loaded = true;
-    }
-
-    /// The timer's interrupt came: is it time?
-    pub fn timer_is_due(&mut self) -> bool {
-        self.clock.is_due(&self.apic)
     }
 }
 
@@ -313,7 +312,9 @@ impl Machine for Hardware {
         info.pool_frames = free;
     }
 
+    #[cfg_attr(not(feature = "tracing"), allow(unused_variables))]
     fn trace(&mut self, record: &Record) {
+        #[cfg(feature = "tracing")]
         self.trace.add(record);
     }
 

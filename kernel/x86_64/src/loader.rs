@@ -24,6 +24,7 @@ pub fn start_services(kernel: &mut Kernel, hardware: &mut Hardware) {
     for slot in BOOT_SERVICES {
         let name = name(slot);
         let Some(file) = file(hardware, name) else { panic!("the boot loader brought no boot archive with {name}") };
+        hardware.boot_files[(slot == slot::RS) as usize] = file;
         let frame = build(hardware, slot, name, file);
         if let Some(name) = Name::new(name) {
             kernel.boot_service(hardware, slot, name, frame);
@@ -47,7 +48,7 @@ fn file(hardware: &Hardware, name: &str) -> Option<&'static [u8]> {
 /// Writes a page of the text and constants of a failed boot service anew; after the last, returns the registers for the next start. Data,
 /// heap and whatever vm has mapped for it since stay as they are. `None`: its binary is not there.
 pub fn renew(hardware: &mut Hardware, number: usize, mut page: u64) -> Option<Renewal> {
-    let file = file(hardware, name(number))?;
+    let file = hardware.boot_files[(number == slot::RS) as usize];
     let program = Program::parse(file, file.len() as u64).ok()?;
     for segment in program.segments().iter().filter(|segment| !segment.write) {
         let pages = (segment.page_end() - segment.start()) / PAGE_BYTES;

@@ -48,6 +48,7 @@ mod start;
 #[cfg(target_os = "none")]
 mod state;
 #[cfg(target_os = "none")]
+#[cfg(feature = "tracing")]
 mod trace;
 
 #[cfg(not(target_os = "none"))]

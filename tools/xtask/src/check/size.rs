@@ -12,12 +12,13 @@ const KERNEL_LINES: usize = 10_000;
 const MICROKERNEL_LINES: usize = 7_500;
 const KERNEL_FOLDERS: [&str; 3] = ["kernel/boot/src/", "kernel/core/src/", "kernel/x86_64/src/"];
 /// The rooms, by name.
-const ROOMS: [(&str, &str); 6] = [
+const ROOMS: [(&str, &str); 7] = [
     ("boot", "kernel/boot/src/"),
     ("minix4rt", "kernel/core/src/rooms/minix4rt/"),
     ("port_ways", "kernel/core/src/rooms/port_ways/"),
     ("injection", "kernel/core/src/probes/injection/"),
     ("tracing", "kernel/core/src/probes/tracing/"),
+    ("trace ring", "kernel/x86_64/src/trace.rs"),
     ("absent", "kernel/core/src/rooms/absent/"),
 ];
 /// What is compiled for tests only besides what has `cfg(test)`: their own crate cannot set that for this one.
