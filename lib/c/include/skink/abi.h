@@ -381,6 +381,10 @@ _Static_assert(offsetof(struct skink_message, words) == 8, "skink_message.words"
  * pm. */
 #define SKINK_SYS_FUTEXWAKE 51
 
+/* () → frame address: takes a frame that page tables have left out of the kernel's pool, the counterpart of Donate. EAGAIN: the pool has
+ * no more than it keeps for the next tables. vm. */
+#define SKINK_SYS_RECLAIM 52
+
 /* First native number; below are Linux system calls and Skink's own routed calls. */
 #define SKINK_CALL_NATIVE 0x1000ull
 
