@@ -3,6 +3,7 @@
 //! Each rule has a module here and reports what breaks it as lines `file: what is wrong`.
 
 mod allocation;
+mod bounds;
 mod dependencies;
 mod documents;
 mod header;
@@ -55,6 +56,7 @@ pub fn problems(workspace: &Workspace) -> Result<Vec<String>> {
     problems.extend(reference::problems(&workspace.root)?);
     problems.extend(header::problems(&workspace.root)?);
     problems.extend(quotes::problems(&workspace.root)?);
+    problems.extend(bounds::problems(&workspace.root, &files)?);
     problems.extend(references::problems(&workspace.root)?);
     problems.extend(documents::problems(workspace, &packages, &files)?);
     Ok(problems)
