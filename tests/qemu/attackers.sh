@@ -4,16 +4,32 @@
 # and what they took is there again. The full form lasts an hour.
 seconds=20
 [ -z "${SKINK_DEEP:-}" ] || seconds=3600
+users='1000 1001 1002'
 services() { service list | while read -r name state restarts rest; do echo $name $state $restarts; done; }
-free_pages() { sync; sleep 1; sed -n 's/^MemFree: *//p' /proc/meminfo; }
+free_pages() { sync; sleep 1; sed -n 's/^MemFree: *\([0-9]*\) .*/\1/p' /proc/meminfo; }
+# attack SECONDS [ATTACK]: all users at once, in the background.
+attack() {
+    processes=
+    for user in $users; do
+        attacker $user $1 $user $2 &
+        processes="$processes $!"
+    done
+}
+any_left() {
+    for process in $processes; do
+        ! kill -0 $process 2>/dev/null || return 0
+    done
+    return 1
+}
 seq 30000 >/tmp/original
-# What is made on first use is there before.
-for user in 1000 1001 1002; do attacker $user 1 9 2>/dev/null; done
+# tmpfs keeps the memory that it has once had.
+attack 1 names 2>/dev/null
+wait
 services >/tmp/before
-free_pages >/tmp/free
-for user in 1000 1001 1002; do attacker $user $seconds $user & done
+before=$(free_pages)
+attack $seconds
 copies=0
-while [ "$(jobs -r | wc -l)" -gt 0 ] && kill -0 $! 2>/dev/null; do
+while any_left; do
     cp /tmp/original /tmp/copy && cmp /tmp/original /tmp/copy && rm /tmp/copy || echo a copy differs
     [ "$(echo root | cat)" = root ] || echo the shell does not answer
     copies=$((copies + 1))
@@ -21,4 +37,6 @@ done
 wait
 [ $copies -gt 3 ] && echo copies are whole
 services | diff /tmp/before - && echo no service has died
-free_pages | diff /tmp/free - && echo memory is there again
+after=$(free_pages)
+echo "$before kB free before, $after after" >&2
+[ $after -ge $((before - 4096)) ] && echo memory is there again, but for what heaps have grown by

@@ -1,8 +1,8 @@
 /* attacker: what a user without rights can do to the system, in random order, as long as asked.
  *
- * usage: attacker USER SECONDS SEED
+ * usage: attacker USER SECONDS SEED [ATTACK]
  *
- * Becomes USER. Each attack runs in a process group of its own that is killed after a moment, whether it has been refused or not.
+ * Becomes USER. With ATTACK, only that one. Each attack runs in a process group of its own that is killed after a moment, whether it has been refused or not.
  * Prints how often each was made. What must not suffer is watched from outside (tests/qemu/attackers.sh).
  */
 #define _GNU_SOURCE
@@ -329,17 +329,19 @@ static int make(const struct attack *attack, uint64_t seed)
     struct timespec moment = { .tv_nsec = 50000000 };
     for (int waited = 0; waited < 40 && waitpid(group, NULL, WNOHANG) == 0; waited++)
         nanosleep(&moment, NULL);
-    /* The children of its children may be making more of them. */
-    while (kill(-group, SIGKILL) == 0)
+    /* The children of its children may be making more of them; a group lasts until its last zombie is gone. */
+    while (kill(-group, SIGKILL) == 0) {
         nanosleep(&moment, NULL);
+        while (waitpid(-1, NULL, WNOHANG) > 0) {}
+    }
     while (waitpid(-1, NULL, WNOHANG) > 0) {}
     return 1;
 }
 
 int main(int count, char **words)
 {
-    if (count != 4) {
-        fprintf(stderr, "usage: attacker USER SECONDS SEED\n");
+    if (count != 4 && count != 5) {
+        fprintf(stderr, "usage: attacker USER SECONDS SEED [ATTACK]\n");
         return 2;
     }
     user = (unsigned)atoi(words[1]);
@@ -352,6 +354,8 @@ int main(int count, char **words)
     unsigned made[ATTACKS] = { 0 };
     while (time(NULL) < end) {
         uint64_t at = random_below(ATTACKS);
+        if (count == 5 && strcmp(attacks[at].name, words[4]) != 0)
+            continue;
         made[at] += (unsigned)make(&attacks[at], random_below(UINT32_MAX));
     }
     for (int at = 0; at < ATTACKS; at++)
