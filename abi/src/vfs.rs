@@ -40,6 +40,8 @@ protocol! {
     Descriptors = 13 { process: Endpoint, first: u64, grant: GrantId, bytes: u64 }
     /// The event `EVENT_MASK_END` of a thread has been handled: its call returns.
     Unmasked = 14 { process: Endpoint }
+    /// Soft resource limits of the process of this thread have changed: RLIMIT_NOFILE and RLIMIT_FSIZE (all ones: none). A child begins with its parent's.
+    SetLimits = 15 { process: Endpoint, descriptors: u64, file_bytes: u64 }
 }
 
 /// `Fork`: the descriptor table is shared (CLONE_FILES).

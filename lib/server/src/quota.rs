@@ -55,8 +55,7 @@ impl Quota {
     /// # Errors
     /// Why he gets none of them.
     pub fn take(&mut self, user: u32, count: usize) -> Result<(), Refusal> {
-        let place = self.place_of(user);
-        let held = place.map_or(0, |at| self.users[at].1);
+        let held = self.held_by(user);
         let limit = if user == ROOT { self.capacity } else { self.capacity - self.reserve };
         if user != ROOT && count > self.per_user.saturating_sub(held) {
             return Err(Refusal::User);
@@ -64,7 +63,15 @@ impl Quota {
         if count > limit.saturating_sub(self.total) {
             return Err(Refusal::Table);
         }
-        match place {
+        self.restore(user, count)
+    }
+
+    /// Counts `count` entries that a user had of a predecessor, whatever the limits: users are restored in any order.
+    ///
+    /// # Errors
+    /// Memory.
+    pub fn restore(&mut self, user: u32, count: usize) -> Result<(), Refusal> {
+        match self.place_of(user) {
             Ok(at) => self.users[at].1 += count,
             Err(_) if count == 0 => {}
             Err(at) => self.users.try_insert(at, (user, count)).map_err(|_| Refusal::Memory)?,
@@ -144,6 +151,15 @@ impl Shares {
         Ok(Share { quota: self.clone(), user, count })
     }
 
+    /// Takes entries as [`Quota::restore`] does.
+    ///
+    /// # Errors
+    /// Memory.
+    pub fn restore(&self, user: u32, count: usize) -> Result<Share, Refusal> {
+        self.0.borrow_mut().restore(user, count)?;
+        Ok(Share { quota: self.clone(), user, count })
+    }
+
     /// Returns the number of entries that a user holds.
     pub fn held_by(&self, user: u32) -> usize {
         self.0.borrow().held_by(user)
@@ -203,6 +219,15 @@ mod tests {
         assert_eq!((quota.held_by(7), quota.held_by(0), quota.total()), (2, 2, 4));
     }
     use sys::fallible::fail_after;
+
+    #[test]
+    fn what_a_predecessor_gave_is_restored_in_any_order() {
+        let shares = Shares::new(Quota::new(4, 4, 2));
+        let [of_root, of_user] = [0, 7].map(|user| shares.restore(user, 2).unwrap());
+        assert_eq!((shares.held_by(7), shares.total()), (2, 4));
+        drop((of_root, of_user));
+        assert_eq!(shares.total(), 0);
+    }
 
     #[test]
     fn a_user_gets_his_share_and_no_more() {

@@ -202,6 +202,10 @@ impl System for Native {
         }
     }
 
+    fn vfs_set_limits(&mut self, process: Endpoint, descriptors: u64, file_bytes: u64) {
+        tell(Endpoint::VFS, &vfs::SetLimits { process, descriptors, file_bytes }.message());
+    }
+
     fn vfs_set_session(&mut self, process: Endpoint, session: u32, group: u32, leader: bool) {
         let (session, group) = (session as u64, group as u64);
         tell(Endpoint::VFS, &vfs::SetSession { process, session, group, leader }.message());

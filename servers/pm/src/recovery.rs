@@ -36,6 +36,7 @@ impl<S: System> Programs<S> {
         let p = self.table.process_of(t);
         let (session, group) = (self.table[p].session(), self.table[p].group());
         self.tell_vfs_ids(p);
+        self.tell_vfs_limits(p);
         self.system.vfs_set_session(self.table[t].endpoint(), session, group, session == self.table[p].pid());
     }
 

@@ -136,6 +136,8 @@ pub trait System {
     fn vfs_unmasked(&mut self, thread: Endpoint);
     /// `vfs::SetIds`.
     fn vfs_set_ids(&mut self, thread: Endpoint, effective: u64, real: u64, groups: &[u32]);
+    /// `vfs::SetLimits`.
+    fn vfs_set_limits(&mut self, thread: Endpoint, descriptors: u64, file_bytes: u64);
     /// `vfs::SetSession`.
     fn vfs_set_session(&mut self, thread: Endpoint, session: u32, group: u32, leader: bool);
     /// `vfs::NextEvent`; `None`: no more.

@@ -60,21 +60,21 @@ mod state;
 #[cfg(test)]
 mod tests;
 
-use abi::{Endpoint, Errno, Message, endpoint::slot, message::LINUX_LABELS};
+use abi::{Endpoint, Errno, Message, endpoint::slot, message::LINUX_LABELS, vm};
 use alloc::boxed::Box;
 use base::Flow;
 use calls::{linux_call, mmap::serve_vm, services::service_request};
 use devices::Devices;
-use keep::{KEEP_BYTES, Store};
+use keep::{KEEP_BYTES, Sizes, Store};
 use recover::records::Found;
 use state::Vfs;
-use sys::{keep::Keep, start::StartKind};
+use sys::{ipc, keep::Keep, start::StartKind};
 
 sys::program!(main);
 
 fn main(start: sys::Start) {
     let keep = Keep::take(KEEP_BYTES).expect("preserved memory is taken once");
-    let (store, found) = Store::open(keep);
+    let (store, found) = Store::open(keep, sizes());
     let vfs: &'static Vfs =
         Box::leak(Box::new(Vfs::new(store, start.endpoint.generation(), Devices::new(start.arguments))));
     vfs.base().runtime().before_sending(|answers| vfs.base().store().end_turn(answers));
@@ -97,6 +97,13 @@ fn main(start: sys::Start) {
         |result| answer(vfs, result),
         |from, _| notified(vfs, from),
     )
+}
+
+/// How much of the tables is used, by the machine's memory.
+fn sizes() -> Sizes {
+    let reply = ipc::call(Endpoint::VM, &vm::MemoryInfo {}.message());
+    let info = reply.and_then(|reply| vm::MemoryInfo::results(&reply));
+    info.map_or(Sizes::WHOLE, |(total, ..)| Sizes::for_memory(total))
 }
 
 /// Handles one message, as far as that goes without waiting.

@@ -192,6 +192,12 @@ impl Recover {
         self.used.get() != 0
     }
 
+    /// Whether half of the undo log is used.
+    #[inline]
+    pub fn is_long(&self) -> bool {
+        self.used.get() > self.log_words / 2
+    }
+
     /// Undoes everything since `begin`.
     pub fn abandon(&self) {
         self.undo(self.used.replace(0));

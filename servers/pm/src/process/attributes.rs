@@ -123,6 +123,14 @@ impl<S: System> Programs<S> {
         outcome
     }
 
+    /// Tells vfs the limits that it enforces.
+    pub fn tell_vfs_limits(&mut self, p: ProcessIndex) {
+        let Some(main) = self.table[p].main() else { return };
+        let own = &self.table[p].limits;
+        let (descriptors, file_bytes) = (own.soft(limits::NOFILE), own.soft(limits::FSIZE));
+        self.system.vfs_set_limits(self.table[main].endpoint(), descriptors, file_bytes);
+    }
+
     /// Whether `getpriority` and `setpriority` mean a process: a living one.
     fn is_meant(&self, p: ProcessIndex, which: u64, who: u32, index: ProcessIndex) -> bool {
         let (own, other) = (&self.table[p], &self.table[index]);
@@ -165,8 +173,10 @@ impl<S: System> Pm<S> {
         if a[2] != 0 {
             let [soft, hard] = self.programs.read_words(t, a[2])?;
             self.programs.table[target].limits.set(resource, Limit { soft, hard }, root)?;
-            if resource == limits::CPU as u64 {
-                self.plan_processor_check(target);
+            match resource as usize {
+                limits::CPU => self.plan_processor_check(target),
+                limits::NOFILE | limits::FSIZE => self.programs.tell_vfs_limits(target),
+                _ => {}
             }
         }
         if a[3] != 0 {

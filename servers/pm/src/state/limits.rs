@@ -1,5 +1,6 @@
 //! Resource limits (getrlimit(2)): the table, its defaults, and the rule for changing an entry.
-//! pm enforces NPROC, CPU (through its timers), STACK (at exec), SIGPENDING and RTPRIO; the rest is kept for programs to read.
+//! pm enforces NPROC, CPU (through its timers), STACK (at exec), SIGPENDING and RTPRIO, and tells vfs NOFILE and FSIZE; the rest is kept for
+//! programs to read.
 
 use abi::Errno;
 
@@ -9,6 +10,8 @@ pub const INFINITY: u64 = u64::MAX;
 pub const RESOURCES: usize = 16;
 /// RLIMIT_CPU, seconds.
 pub const CPU: usize = 0;
+/// RLIMIT_FSIZE: bytes up to which files are written.
+pub const FSIZE: usize = 1;
 /// RLIMIT_STACK, bytes.
 pub const STACK: usize = 3;
 /// RLIMIT_NPROC: threads of one real user id.
@@ -16,8 +19,12 @@ pub const NPROC: usize = 6;
 /// RLIMIT_SIGPENDING: queued signals and POSIX timers of one real user id.
 pub const SIGPENDING: usize = 11;
 
+/// RLIMIT_NOFILE: numbers that descriptors are below.
+pub const NOFILE: usize = 7;
+/// Limit of RLIMIT_NOFILE (Linux: /proc/sys/fs/nr_open).
+const NOFILE_MAX: u64 = 1 << 20;
+
 const CORE: usize = 4;
-const NOFILE: usize = 7;
 const MEMLOCK: usize = 8;
 const MSGQUEUE: usize = 12;
 const NICE: usize = 13;
@@ -64,13 +71,15 @@ impl Limits {
         self.0.get(resource as usize).copied().ok_or(Errno::EINVAL)
     }
 
-    /// Changes an entry. `EINVAL`: soft above hard; `EPERM`: only the privileged raise the hard one.
+    /// Changes an entry. `EINVAL`: soft above hard; `EPERM`: only the privileged raise the hard one, and nobody
+    /// RLIMIT_NOFILE beyond 1,048,576.
     pub fn set(&mut self, resource: u64, new: Limit, privileged: bool) -> Result<(), Errno> {
         let entry = self.0.get_mut(resource as usize).ok_or(Errno::EINVAL)?;
         if new.soft > new.hard {
             return Err(Errno::EINVAL);
         }
-        if new.hard > entry.hard && !privileged {
+        let is_too_high = resource == NOFILE as u64 && new.hard > NOFILE_MAX;
+        if is_too_high || new.hard > entry.hard && !privileged {
             return Err(Errno::EPERM);
         }
         *entry = new;
@@ -90,6 +99,15 @@ mod tests {
         assert_eq!(limits.set(NPROC as u64, raise, false), Err(Errno::EPERM));
         limits.set(NPROC as u64, raise, true).unwrap();
         assert_eq!(limits.get(NPROC as u64), Ok(raise));
+    }
+
+    #[test]
+    fn nobody_gets_more_descriptors_than_a_table_has() {
+        let mut limits = Limits::default();
+        let most = Limit { soft: 1 << 20, hard: 1 << 20 };
+        limits.set(NOFILE as u64, most, true).unwrap();
+        assert_eq!(limits.set(NOFILE as u64, Limit { hard: most.hard + 1, ..most }, true), Err(Errno::EPERM));
+        assert_eq!(limits.get(NOFILE as u64), Ok(most));
     }
 
     #[test]

@@ -178,6 +178,22 @@ fn limits_begin_as_documented_and_are_inherited() {
 }
 
 #[test]
+fn vfs_is_told_the_limits_that_it_enforces() {
+    let mut world = World::new();
+    let (pid, child) = world.fork(world.init);
+    let (of_descriptors, of_files, of_stacks) = (7, 1, 3);
+    world.told();
+    let told = |world: &mut World, resource, limit| {
+        assert_eq!(set_limit(world, world.init, pid, resource, [limit, limit]), DONE);
+        world.told()
+    };
+    let limits = |descriptors, file_bytes| [Told::Limits { thread: child, descriptors, file_bytes }];
+    assert_eq!(told(&mut world, of_descriptors, 1 << 20), limits(1 << 20, u64::MAX));
+    assert_eq!(told(&mut world, of_files, 100), limits(1 << 20, 100));
+    assert_eq!(told(&mut world, of_stacks, 1 << 20), []);
+}
+
+#[test]
 fn a_hard_limit_is_raised_by_root_alone() {
     let mut world = World::new();
     let (_, user) = world.user(1000, 100);
@@ -192,9 +208,9 @@ fn a_hard_limit_is_raised_by_root_alone() {
         assert_eq!(set_limit(&mut world, user, 0, 7, new), answer, "{new:?}");
     }
     let init = world.init;
-    assert_eq!(set_limit(&mut world, init, 0, 7, [0, 1 << 40]), DONE);
+    assert_eq!(set_limit(&mut world, init, 0, 7, [0, 1 << 20]), DONE);
     assert_eq!(world.words(init, BUFFER + 16), [1024, 4096], "the old one is written");
-    assert_eq!(limit(&mut world, init, 7), [0, 1 << 40]);
+    assert_eq!(limit(&mut world, init, 7), [0, 1 << 20]);
 }
 
 #[test]

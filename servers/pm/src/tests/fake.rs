@@ -58,6 +58,7 @@ pub enum Told {
     Committed(Endpoint),
     Unmasked(Endpoint),
     Ids { thread: Endpoint, effective: u64, real: u64, groups: Vec<u32> },
+    Limits { thread: Endpoint, descriptors: u64, file_bytes: u64 },
     Session { thread: Endpoint, session: u32, group: u32, leader: bool },
     Granted { granter: Endpoint, grant: GrantId },
     Synced { unmount: bool },
@@ -355,6 +356,9 @@ impl System for Fake {
     }
     fn vfs_set_ids(&mut self, thread: Endpoint, effective: u64, real: u64, groups: &[u32]) {
         self.tell(Told::Ids { thread, effective, real, groups: groups.to_vec() });
+    }
+    fn vfs_set_limits(&mut self, thread: Endpoint, descriptors: u64, file_bytes: u64) {
+        self.tell(Told::Limits { thread, descriptors, file_bytes });
     }
     fn vfs_set_session(&mut self, thread: Endpoint, session: u32, group: u32, leader: bool) {
         self.tell(Told::Session { thread, session, group, leader });

@@ -5,7 +5,7 @@
 pub mod closing;
 
 use crate::{
-    callers::{Call, Callers},
+    callers::{Call, Caller, Callers},
     devices::Devices,
     events::notices::{Notices, SIGPIPE},
     files::{Files, mount::Shared},
@@ -138,6 +138,17 @@ impl Base {
     /// Charges a user for memory of a call in progress, until the share is dropped. `ENOMEM`: the user's calls have all that they get.
     pub fn charge(&self, user: u32, bytes: usize) -> Result<Share, Errno> {
         self.call_memory.take(user, bytes).map_err(|_| Errno::ENOMEM)
+    }
+
+    /// Checks that a caller may write files up to `size` (RLIMIT_FSIZE). `EFBIG`, once pm has sent SIGXFSZ.
+    pub async fn check_file_limit(&self, caller: &Caller, size: u64) -> Result<(), Errno> {
+        if size <= caller.file_limit() {
+            return Ok(());
+        }
+        self.notices.too_large(caller.endpoint);
+        loop {
+            caller.wait().await?;
+        }
     }
 
     /// What all mounts and open files share.

@@ -23,6 +23,7 @@ use core::{
 };
 use permission::Credentials;
 use server::{OWN_TAG, Sleep};
+use sys::fallible::collect;
 
 /// The object that the call in progress waits for.
 #[derive(Debug, Default)]
@@ -71,7 +72,7 @@ impl Caller {
             endpoint: record.endpoint,
             pid: record.pid,
             credentials: RefCell::new(Rc::new(credentials)),
-            record: Kept::new(store, record.endpoint.slot() as u16, record),
+            record: Kept::new(store, record.endpoint.slot() as u32, record),
             call: RefCell::default(),
             note: Cell::new(None),
             recalled: RefCell::default(),
@@ -107,7 +108,7 @@ impl Caller {
     /// Changes its ids. `ENOMEM`: no room for the supplementary groups.
     pub fn set_credentials(&self, credentials: Credentials) -> Result<(), Errno> {
         let store = self.record.store();
-        let groups = save_groups(store, &credentials.groups)?;
+        let groups = save_groups(store, &credentials.groups, credentials.uid)?;
         store.release_text(self.record.get().groups);
         let Credentials { euid, egid, uid, gid, .. } = credentials;
         self.update(|record| (record.ids, record.groups) = ([euid, egid, uid, gid], groups));
@@ -118,6 +119,22 @@ impl Caller {
     /// The real uid, to which quotas are charged.
     pub fn user(&self) -> u32 {
         self.record.get().ids[2]
+    }
+
+    /// What its descriptors are below (RLIMIT_NOFILE).
+    pub fn descriptor_limit(&self) -> usize {
+        self.record.get().descriptors as usize
+    }
+
+    /// The size up to which it may write files (RLIMIT_FSIZE).
+    pub fn file_limit(&self) -> u64 {
+        self.record.get().file_bytes
+    }
+
+    /// Changes its resource limits.
+    pub fn set_limits(&self, descriptors: u64, file_bytes: u64) {
+        let descriptors = descriptors.min(u64::from(u32::MAX)) as u32;
+        self.update(|record| (record.descriptors, record.file_bytes) = (descriptors, file_bytes));
     }
 
     /// Its session.
@@ -245,10 +262,10 @@ impl Caller {
     }
 }
 
-/// Preserves supplementary groups. `ENOMEM`: no room.
-pub fn save_groups(store: &Store, groups: &[u32]) -> Result<Text, Errno> {
-    let bytes: Vec<u8> = groups.iter().flat_map(|group| group.to_le_bytes()).collect();
-    store.put_text(&bytes)
+/// Preserves supplementary groups of a user. `ENOMEM`: no room.
+pub fn save_groups(store: &Store, groups: &[u32], user: u32) -> Result<Text, Errno> {
+    let bytes = collect(groups.iter().flat_map(|group| group.to_le_bytes()))?;
+    store.put_text(&bytes, user)
 }
 
 /// All threads, by slot.

@@ -7,7 +7,7 @@ use super::{
     change, task,
 };
 use crate::{
-    base::Flow,
+    base::{Base, Flow},
     callers::permission::{self, WRITE},
     files::{
         Files,
@@ -100,9 +100,9 @@ pub(super) const CALLS: &[Entry] = &[
         };
         set_times(c, target, c.words[2], decode_timespecs)
     }),
-    change(nr::TRUNCATE, All, |c| task(truncate(c.files(), c.process(), c.target_here(0, 0)?, c.words[1]))),
-    change(nr::FTRUNCATE, All, |c| task(ftruncate(c.files(), c.process(), c.int(0), c.words[1]))),
-    call(nr::FALLOCATE, |c| task(allocate_call(c.files(), c.process(), c.int(0), c.flags(1), c.words[2], c.words[3]))),
+    change(nr::TRUNCATE, All, |c| task(truncate(c.base(), c.process(), c.target_here(0, 0)?, c.words[1]))),
+    change(nr::FTRUNCATE, All, |c| task(ftruncate(c.base(), c.process(), c.int(0), c.words[1]))),
+    call(nr::FALLOCATE, |c| task(allocate_call(c.base(), c.process(), c.int(0), c.flags(1), c.words[2], c.words[3]))),
     call(nr::SETXATTR, |_| Err(Errno::EOPNOTSUPP)),
     call(nr::LSETXATTR, |_| Err(Errno::EOPNOTSUPP)),
     call(nr::FSETXATTR, |_| Err(Errno::EOPNOTSUPP)),
@@ -261,11 +261,11 @@ async fn set_times_of(files: &Files, process: Rc<Process>, target: Target, times
 }
 
 /// truncate.
-async fn truncate(files: &Files, process: Rc<Process>, target: Target, size: u64) -> Result<u64, Errno> {
+async fn truncate(base: &Base, process: Rc<Process>, target: Target, size: u64) -> Result<u64, Errno> {
     if size > i64::MAX as u64 {
         return Err(Errno::EINVAL);
     }
-    let node = find(files, &process, target).await?.node()?;
+    let node = find(base.files(), &process, target).await?.node()?;
     if node.is_directory() {
         return Err(Errno::EISDIR);
     }
@@ -274,22 +274,22 @@ async fn truncate(files: &Files, process: Rc<Process>, target: Target, size: u64
     }
     writable(&node)?;
     permission::check(&process.caller.credentials(), node.attributes(), WRITE)?;
-    resize(files, &process, &node, size).await
+    resize(base, &process, &node, size).await
 }
 
 /// ftruncate.
-async fn ftruncate(files: &Files, process: Rc<Process>, descriptor: i32, size: u64) -> Result<u64, Errno> {
+async fn ftruncate(base: &Base, process: Rc<Process>, descriptor: i32, size: u64) -> Result<u64, Errno> {
     let file = process.file(descriptor)?;
     file.usable()?;
     match file.object::<Regular>() {
-        Some(Regular { node }) if file.writes() && size <= i64::MAX as u64 => resize(files, &process, node, size).await,
+        Some(Regular { node }) if file.writes() && size <= i64::MAX as u64 => resize(base, &process, node, size).await,
         _ => Err(Errno::EINVAL),
     }
 }
 
 /// fallocate without flags: the file has space from `offset` on, and is at least so long. `ENOSPC`: it is as long as before.
 async fn allocate_call(
-    files: &Files,
+    base: &Base,
     process: Rc<Process>,
     descriptor: i32,
     flags: u32,
@@ -315,16 +315,20 @@ async fn allocate_call(
     };
     let old_size = node.size();
     if end > old_size {
-        resize(files, &process, node, end).await?;
+        resize(base, &process, node, end).await?;
     }
-    let result = files.allocate(node, offset, bytes).await;
+    let result = base.files().allocate(node, offset, bytes).await;
     if result.is_err() && node.size() == end.max(old_size) {
-        files.restore_size(node, old_size).await?;
+        base.files().restore_size(node, old_size).await?;
     }
     result.map(|()| 0)
 }
 
-async fn resize(files: &Files, process: &Process, node: &NodeRef, size: u64) -> Result<u64, Errno> {
+async fn resize(base: &Base, process: &Process, node: &NodeRef, size: u64) -> Result<u64, Errno> {
+    if size > node.size() {
+        base.check_file_limit(&process.caller, size).await?;
+    }
+    let files = base.files();
     files.set_size(&process.caller, node, size).await?;
     let mode = permission::after_write(&process.caller.credentials(), node.mode());
     if mode != node.mode() {

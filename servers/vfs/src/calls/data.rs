@@ -228,7 +228,9 @@ async fn sendfile(
         return Err(Errno::EINVAL);
     }
     let _memory = base.charge(process.caller.user(), SENDFILE_BYTES)?;
-    let (bytes, ids) = (bytes.min(user::MAX_TRANSFER), process.caller.credentials().ids());
+    base.check_file_limit(&process.caller, to.position().saturating_add(1)).await?;
+    let room = process.caller.file_limit() - to.position();
+    let (bytes, ids) = (bytes.min(user::MAX_TRANSFER).min(room), process.caller.credentials().ids());
     let moved = copy_data(base.mappings(), source, start, target, to.position(), bytes, ids).await?;
     let end = to.position() + moved;
     written(base, &process.caller, &to, target).await?;

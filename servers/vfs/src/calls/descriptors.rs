@@ -105,20 +105,21 @@ fn dup_to(process: &Process, old: i32, new: i32, flags: u32, same: bool) -> Resu
     if old == new {
         return Ok(new as u64);
     }
-    process.files().replace(new, file, flags & O_CLOEXEC != 0)?;
+    process.files().replace(new, file, process.caller.descriptor_limit(), flags & O_CLOEXEC != 0)?;
     Ok(new as u64)
 }
 
 /// pipe2: writes both descriptors to the program.
 fn pipe(base: &Base, process: &Process, address: u64, flags: u32) -> Result<u64, Errno> {
     let status = pipe_flags(flags).ok_or(Errno::EINVAL)?;
-    let pipe = base.pipes().make(process.caller.user())?;
+    let user = process.caller.user();
+    let pipe = base.pipes().make(user)?;
     let inode = base.pipes().new_inodes(1);
     let end = |reads: bool, access: u32| {
         pipe.open(reads, !reads);
         let object = PipeEnd { pipe: pipe.clone(), node: None, inode, reads, writes: !reads };
         let path = alloc::format!("pipe:[{inode}]").into_bytes();
-        File::new(base.closing(), object, status | access, path)
+        File::new(base.closing(), user, object, status | access, path)
     };
     give_pair(process, [end(true, 0)?, end(false, O_WRONLY)?], address, flags & O_CLOEXEC != 0)
 }
@@ -132,8 +133,9 @@ pub(super) fn give_pair(
 ) -> Result<u64, Errno> {
     let table = process.files();
     let undo = |descriptor: i32| table.close(descriptor).expect("it has just been inserted");
-    let first = table.insert(first, 0, close_on_exec)?;
-    let second = table.insert(second, 0, close_on_exec).inspect_err(|_| undo(first))?;
+    let limit = process.caller.descriptor_limit();
+    let first = table.insert(first, 0, limit, close_on_exec)?;
+    let second = table.insert(second, 0, limit, close_on_exec).inspect_err(|_| undo(first))?;
     let both: Vec<u8> = [first, second].into_iter().flat_map(i32::to_le_bytes).collect();
     user::store(process.caller.endpoint, address, &both).inspect_err(|_| [first, second].into_iter().for_each(undo))?;
     Ok(0)
@@ -156,7 +158,8 @@ fn control_descriptor(call: &Call) -> Result<Flow, Errno> {
     let result = match command {
         fcntl::DUPFD | fcntl::DUPFD_CLOEXEC => {
             let first = usize::try_from(argument).map_err(|_| Errno::EINVAL)?;
-            let number = table.insert(file, first, command == fcntl::DUPFD_CLOEXEC)?;
+            let limit = process.caller.descriptor_limit();
+            let number = table.insert(file, first, limit, command == fcntl::DUPFD_CLOEXEC)?;
             number as u64
         }
         fcntl::GETFD => table.descriptors().close_on_exec(descriptor)? as u64,
@@ -172,7 +175,7 @@ fn control_descriptor(call: &Call) -> Result<Flow, Errno> {
         }
         fcntl::GETLK | fcntl::SETLK | fcntl::SETLKW => return lock(call, file, Owner::table(process), command),
         fcntl::OFD_GETLK | fcntl::OFD_SETLK | fcntl::OFD_SETLKW => {
-            let owner = Owner::open_file(&file);
+            let owner = Owner::open_file(process, &file);
             return lock(call, file, owner, command - fcntl::OFD_GETLK + fcntl::GETLK);
         }
         fcntl::SETOWN | fcntl::GETOWN | fcntl::SETOWN_EX => 0,

@@ -93,18 +93,20 @@ pub(super) struct Owner {
     number: u64,
     /// Shown by `F_GETLK`.
     pid: u32,
+    /// Who is charged.
+    user: u32,
     is_file: bool,
 }
 
 impl Owner {
     /// The process, by its descriptor table (`F_SETLK`).
     pub fn table(process: &Process) -> Owner {
-        Owner { number: process.files().number(), pid: process.caller.pid, is_file: false }
+        Owner { number: process.files().owner(), pid: process.caller.pid, user: process.caller.user(), is_file: false }
     }
 
     /// The open file (`F_OFD_SETLK`).
-    pub fn open_file(file: &OpenFile) -> Owner {
-        Owner { number: file.number(), pid: -1i32 as u32, is_file: true }
+    pub fn open_file(process: &Process, file: &OpenFile) -> Owner {
+        Owner { number: file.number(), pid: -1i32 as u32, user: process.caller.user(), is_file: true }
     }
 }
 
@@ -112,7 +114,7 @@ impl Owner {
 pub(super) fn get_lock(process: &Process, file: &OpenFile, owner: Owner, address: u64) -> Result<u64, Errno> {
     let (node, request, mut bytes) = fetch_request(process, file, owner, address)?;
     let kind = request.kind.ok_or(Errno::EINVAL)?;
-    let wanted = Lock { owner: owner.number, pid: owner.pid, kind, range: request.range };
+    let wanted = Lock { owner: owner.number, pid: owner.pid, user: owner.user, kind, range: request.range };
     encode(node.locks().records.borrow().conflict(&wanted), &mut bytes);
     user::store(process.caller.endpoint, address, &bytes)?;
     Ok(0)
@@ -142,7 +144,10 @@ fn try_lock(
     request: &Request,
 ) -> Result<Option<u64>, Errno> {
     let locks = node.locks();
-    locks.check_room(store)?;
+    let releases_all = request.kind.is_none() && request.range == Range::ALL;
+    if !releases_all {
+        locks.check_room(store, owner.user)?;
+    }
     let Some(kind) = request.kind else {
         locks.release_records(store, node.record(), owner.number, request.range);
         return Ok(None);
@@ -151,7 +156,7 @@ fn try_lock(
         Kind::Shared => file.readable()?,
         Kind::Exclusive => file.writable()?,
     }
-    let lock = Lock { owner: owner.number, pid: owner.pid, kind, range: request.range };
+    let lock = Lock { owner: owner.number, pid: owner.pid, user: owner.user, kind, range: request.range };
     let holder = locks.records.borrow().conflict(&lock).map(|held| held.owner);
     if holder.is_none() {
         locks.records.borrow_mut().set(lock);
@@ -201,7 +206,8 @@ async fn flock(store: &Rc<Store>, process: Rc<Process>, descriptor: i32, operati
         }
         _ => return Err(Errno::EINVAL),
     };
-    let lock = Lock { owner: file.number(), pid: process.caller.pid, kind, range: Range::ALL };
+    let (pid, user) = (process.caller.pid, process.caller.user());
+    let lock = Lock { owner: file.number(), pid, user, kind, range: Range::ALL };
     while locks.whole.borrow().conflict(&lock).is_some() {
         if operation & LOCK_NB != 0 {
             return Err(Errno::EAGAIN);
@@ -211,7 +217,7 @@ async fn flock(store: &Rc<Store>, process: Rc<Process>, descriptor: i32, operati
         locks.released.remove(process.caller.event());
         waited?;
     }
-    locks.check_room(store)?;
+    locks.check_room(store, user)?;
     locks.whole.borrow_mut().set(lock);
     locks.save(store, node.record());
     file.set_locked();
@@ -225,7 +231,7 @@ mod tests {
 
     #[test]
     fn a_conflict_is_reported_as_struct_flock() {
-        let lock = Lock { owner: 1, pid: 42, kind: Kind::Exclusive, range: Range { start: 10, last: 19 } };
+        let lock = Lock { owner: 1, pid: 42, user: 0, kind: Kind::Exclusive, range: Range { start: 10, last: 19 } };
         let mut bytes = [0xff; FLOCK_BYTES];
         encode(Some(&lock), &mut bytes);
         assert_eq!((bytes[0], bytes[2], bytes[8], bytes[16], bytes[24]), (F_WRLCK as u8, 0, 10, 10, 42));

@@ -29,12 +29,10 @@ async fn create_memory_file(base: &Base, process: Rc<Process>, name: Vec<u8>, fl
     if flags & !(CLOEXEC | ALLOW_SEALING) != 0 || name.len() > NAME_BYTES {
         return Err(Errno::EINVAL);
     }
-    if !process.files().descriptors().has_room() {
-        return Err(Errno::EMFILE);
-    }
+    process.files().check_room(process.caller.descriptor_limit())?;
     let node = create_nameless(base.files(), &process).await?;
     let path = [b"/memfd:".as_slice(), &name, b" (deleted)"].concat();
-    let file = File::new(base.closing(), Regular { node }, O_RDWR | O_LARGEFILE, path)?;
+    let file = File::new(base.closing(), process.caller.user(), Regular { node }, O_RDWR | O_LARGEFILE, path)?;
     process.insert(file, flags & CLOEXEC != 0)
 }
 

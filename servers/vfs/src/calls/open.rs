@@ -44,9 +44,7 @@ async fn open(
     flags: u32,
     mode: u32,
 ) -> Result<u64, Errno> {
-    if !process.files().descriptors().has_room() {
-        return Err(Errno::EMFILE);
-    }
+    process.files().check_room(process.caller.descriptor_limit())?;
     let file = open_file(base, &process, directory, path, flags, mode).await?;
     process.insert(file, flags & O_CLOEXEC != 0)
 }

@@ -11,7 +11,7 @@ use crate::{
     memory as user,
     objects::End,
     peers::Peers,
-    processes::{Process, descriptors::DESCRIPTORS_MAX},
+    processes::Process,
 };
 use abi::{Errno, linux::nr};
 use alloc::{boxed::Box, rc::Rc, vec::Vec};
@@ -103,7 +103,7 @@ async fn poll(
     count: u64,
     deadline_ns: Option<u64>,
 ) -> Result<u64, Errno> {
-    if count > DESCRIPTORS_MAX as u64 {
+    if count > process.caller.descriptor_limit() as u64 {
         return Err(Errno::EINVAL);
     }
     let _memory = base.charge(process.caller.user(), count as usize * INTEREST_BYTES)?;
@@ -115,6 +115,12 @@ async fn poll(
     Ok(ready)
 }
 
+/// Descriptors that select looks at, whatever it is told: those of the table as it is, in whole words, as Linux.
+fn set_limit(process: &Process) -> usize {
+    const WORD_BITS: usize = 64;
+    process.files().descriptors().len().max(1).next_multiple_of(WORD_BITS)
+}
+
 /// select and pselect6; `addresses` of the read, write and exception sets, 0 for none.
 async fn select(
     base: &'static Base,
@@ -123,7 +129,7 @@ async fn select(
     addresses: [u64; 3],
     deadline_ns: Option<u64>,
 ) -> Result<u64, Errno> {
-    let count = usize::try_from(count).map_err(|_| Errno::EINVAL)?.min(DESCRIPTORS_MAX);
+    let count = usize::try_from(count).map_err(|_| Errno::EINVAL)?.min(set_limit(&process));
     let _memory = base.charge(process.caller.user(), count * INTEREST_BYTES)?;
     let fetch = |address: u64| match address {
         0 => Ok(Vec::new()),

@@ -65,7 +65,8 @@ fn mq_open(
         None => new_queue(closing.store(), process, &name, mode as u32, wanted)?,
     };
     let path = [b"/", &name[..]].concat();
-    let file = File::new(closing, MessageQueue(queue.clone()), flags & (O_ACCMODE | O_NONBLOCK), path)?;
+    let object = MessageQueue(queue.clone());
+    let file = File::new(closing, process.caller.user(), object, flags & (O_ACCMODE | O_NONBLOCK), path)?;
     // Linux marks the descriptors of queues whatever was asked for.
     let descriptor = process.insert(file, true)?;
     queues.add(name, queue);
@@ -215,7 +216,7 @@ fn mq_notify(process: &Process, descriptor: i32, address: u64) -> Result<u64, Er
     const SIGEV_SIGNAL: u32 = 0;
     const SIGEV_NONE: u32 = 1;
     const SIGEV_THREAD: u32 = 2;
-    let table = process.files().number();
+    let table = process.files().owner();
     if address == 0 {
         queue_of(process, descriptor)?.1.forget_notification(table);
         return Ok(0);

@@ -6,7 +6,7 @@ use crate::{
     exec,
     files::mount::Mounts,
     keep::{
-        Text,
+        ROOT, Text,
         records::{GlobalRecord, NOWHERE, ThreadRecord},
     },
     mounts, paths as path,
@@ -19,6 +19,8 @@ use sys::copy;
 
 /// Most supplementary groups: what preserved memory holds in one text.
 const GROUPS_MAX: u64 = 1024;
+/// RLIMIT_NOFILE of the first program, as pm has it.
+const FIRST_DESCRIPTORS: u32 = 1024;
 
 /// Answers a request of a service.
 pub fn service_request(vfs: &'static Vfs, message: &Message) -> Message {
@@ -65,6 +67,7 @@ fn pm_request(vfs: &'static Vfs, pm: Endpoint, request: Request) -> Result<u64, 
             let process = processes.get(request.process)?;
             process.caller.set_session(request.session, request.group);
         }
+        Request::SetLimits(request) => set_limits(processes, &request)?,
         Request::SyncAll(request) => mounts::begin_sync(base, request.unmount),
         _ => return Err(Errno::ENOSYS),
     }
@@ -106,7 +109,7 @@ fn fork(base: &Base, processes: &Processes, request: &vfs::Fork) -> Result<(), E
 }
 
 fn first_process(base: &Base, request: &vfs::Fork) -> Result<Process, Errno> {
-    let files = FileTable::new(base.closing(), Descriptors::default())?;
+    let files = FileTable::new(base.closing(), ROOT, Descriptors::default())?;
     let record = ThreadRecord {
         endpoint: request.child,
         pid: request.pid as u32,
@@ -117,18 +120,20 @@ fn first_process(base: &Base, request: &vfs::Fork) -> Result<Process, Errno> {
         group: 0,
         ids: [0; 4],
         groups: Text::EMPTY,
+        descriptors: FIRST_DESCRIPTORS,
+        file_bytes: u64::MAX,
     };
     Ok(Process::new(Caller::new(base.store(), record, Vec::new()), files, None))
 }
 
 fn child_process(base: &Base, parent: &Process, request: &vfs::Fork) -> Result<Process, Errno> {
-    let files = parent.files();
+    let (files, user) = (parent.files(), parent.caller.user());
     let files = match request.flags & vfs::FORK_FILES {
-        0 => FileTable::new(base.closing(), files.descriptors().copy()?)?,
+        0 => FileTable::new(base.closing(), user, files.descriptors().copy()?)?,
         _ => files,
     };
     let directories = match parent.directories().ok() {
-        Some(shared) if request.flags & vfs::FORK_FS == 0 => Some(shared.copy()?),
+        Some(shared) if request.flags & vfs::FORK_FS == 0 => Some(shared.copy(user)?),
         shared => shared,
     };
     let groups = parent.caller.credentials().groups.clone();
@@ -137,7 +142,7 @@ fn child_process(base: &Base, parent: &Process, request: &vfs::Fork) -> Result<P
         pid: request.pid as u32,
         table: files.record(),
         directories: directories.as_ref().map_or(NOWHERE, |directories| directories.record()),
-        groups: save_groups(base.store(), &groups)?,
+        groups: save_groups(base.store(), &groups, user)?,
         ..parent.caller.record()
     };
     Ok(Process::new(Caller::new(base.store(), record, groups), files, directories))
@@ -224,6 +229,17 @@ fn set_ids(process: &Process, pm: Endpoint, request: &vfs::SetIds) -> Result<(),
         groups: bytes.as_chunks().0.iter().map(|group| u32::from_le_bytes(*group)).collect(),
     };
     process.caller.set_credentials(credentials)
+}
+
+/// Changes the limits of all threads of a process.
+fn set_limits(processes: &Processes, request: &vfs::SetLimits) -> Result<(), Errno> {
+    let pid = processes.get(request.process)?.caller.pid;
+    processes.for_each(|process| {
+        if process.caller.pid == pid {
+            process.caller.set_limits(request.descriptors, request.file_bytes);
+        }
+    });
+    Ok(())
 }
 
 fn show_mounts(mounts: &Mounts, to: Endpoint, request: &vfs::Mounts) -> Result<u64, Errno> {

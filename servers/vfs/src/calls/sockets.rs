@@ -65,12 +65,13 @@ fn socketpair(base: &Base, process: &Process, [domain, kind, protocol, address]:
         (AF_UNIX, ..) => return Err(Errno::ESOCKTNOSUPPORT),
         _ => return Err(Errno::EAFNOSUPPORT),
     }
-    let [one, other] = base.pipes().make_two(process.caller.user())?;
+    let user = process.caller.user();
+    let [one, other] = base.pipes().make_two(user)?;
     let inode = base.pipes().new_inodes(2);
     let open = |incoming: &Rc<Pipe>, outgoing: &Rc<Pipe>, inode: u64| {
         let socket = Socket::new(incoming.clone(), outgoing.clone(), inode, (true, true));
         let path = alloc::format!("socket:[{inode}]").into_bytes();
-        File::new(base.closing(), socket, flags & O_NONBLOCK | O_RDWR, path)
+        File::new(base.closing(), user, socket, flags & O_NONBLOCK | O_RDWR, path)
     };
     let pair = [open(&one, &other, inode)?, open(&other, &one, inode + 1)?];
     give_pair(process, pair, address, flags & O_CLOEXEC != 0)

@@ -27,9 +27,10 @@ fn timer_create(closing: &Rc<Closing>, process: &Process, clock: u32, flags: u32
     if flags & !(O_CLOEXEC | O_NONBLOCK) != 0 || !matches!(clock, REALTIME | MONOTONIC | BOOTTIME) {
         return Err(Errno::EINVAL);
     }
-    let timer = Timer::new(closing.store(), clock == REALTIME)?;
+    let user = process.caller.user();
+    let timer = Timer::new(closing.store(), user, clock == REALTIME)?;
     let path = b"anon_inode:[timerfd]".to_vec();
-    let file = File::new(closing, TimerFile(timer), flags & O_NONBLOCK | O_RDWR, path)?;
+    let file = File::new(closing, user, TimerFile(timer), flags & O_NONBLOCK | O_RDWR, path)?;
     process.insert(file, flags & O_CLOEXEC != 0)
 }
 

@@ -8,6 +8,8 @@ use sys::ipc;
 
 /// Broken pipe.
 pub const SIGPIPE: u64 = 13;
+/// A file would become larger than RLIMIT_FSIZE.
+const SIGXFSZ: u64 = 25;
 
 /// One event, as `vfs::NextEvent` hands it over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,6 +45,11 @@ impl Notices {
     /// Has pm send a thread a signal; its call now waits for `Cancel`.
     pub fn signal(&self, process: Endpoint, signal: u64) {
         self.put(Notice { kind: vfs::EVENT_SIGNAL, process, a: signal, ..Notice::default() });
+    }
+
+    /// Has pm send a thread SIGXFSZ; see [`Notices::signal`].
+    pub fn too_large(&self, process: Endpoint) {
+        self.signal(process, SIGXFSZ);
     }
 
     /// Has pm send the signal that announces a message. Its record is preserved until pm has fetched the event.

@@ -62,7 +62,7 @@ pub fn begin(
         path.pop();
     }
     process.close_images();
-    let text = base.store().put_text(&path)?;
+    let text = base.store().put_text(&path, process.caller.user())?;
     let record = ExecRecord { reported: false, text, images: [0; 2], report: [0; 4] };
     base.store().set_exec(process.caller.endpoint.slot(), Some(&record));
     run(base, startup, process, path);
@@ -97,7 +97,7 @@ fn save(store: &Rc<Store>, process: &Process, report: Option<[u64; 4]>) {
     record.images = process.exec_images();
     if let Some(report) = report {
         // Without room for the text pm gets none: the program sees a wrong path of itself.
-        record.text = store.put_text(&process.exec_text()).unwrap_or_default();
+        record.text = store.put_text(&process.exec_text(), process.caller.user()).unwrap_or_default();
         (record.reported, record.report) = (true, report);
     }
     store.set_exec(slot, Some(&record));
@@ -195,7 +195,7 @@ pub fn start_at_root(base: &Base, process: &Process) -> Result<(), Errno> {
         return Ok(());
     }
     let place = Place { node: base.files().mounts.root()?, path: Rc::from(&b"/"[..]) };
-    process.set_directories(Directories::new(base.store(), place.clone(), place, 0o022)?);
+    process.set_directories(Directories::new(base.store(), process.caller.user(), place.clone(), place, 0o022)?);
     Ok(())
 }
 

@@ -62,6 +62,8 @@ pub struct Lock {
     pub owner: u64,
     /// The process that set it, for `F_GETLK`.
     pub pid: u32,
+    /// The user to whom it is charged.
+    pub user: u32,
     /// Shared or exclusive.
     pub kind: Kind,
     /// The bytes.
@@ -135,10 +137,10 @@ pub struct FileLocks {
 }
 
 impl FileLocks {
-    /// Checks that a change of these locks can be preserved: it rewrites all of them, and adds at most two. `ENOLCK`.
-    pub fn check_room(&self, store: &Store) -> Result<(), Errno> {
-        let needed = self.saved.borrow().len() + 2;
-        if store.lock_room() < needed { Err(Errno::ENOLCK) } else { Ok(()) }
+    /// Checks that a change of these locks by a user can be preserved: it rewrites all of them, and adds at most two. `ENOLCK`.
+    pub fn check_room(&self, store: &Store, user: u32) -> Result<(), Errno> {
+        const FURTHER: usize = 2;
+        store.check_lock_room(user, self.saved.borrow().len() + FURTHER, FURTHER)
     }
 
     /// Preserves the locks of this file as they are now.
@@ -153,6 +155,7 @@ impl FileLocks {
                     exclusive: lock.kind == Kind::Exclusive,
                     owner: lock.owner,
                     pid: lock.pid,
+                    user: lock.user,
                     start: lock.range.start,
                     last: lock.range.last,
                 };
@@ -167,7 +170,7 @@ impl FileLocks {
         let kind = if record.exclusive { Kind::Exclusive } else { Kind::Shared };
         let range = Range { start: record.start, last: record.last };
         let sort = if record.whole { &self.whole } else { &self.records };
-        sort.borrow_mut().set(Lock { owner: record.owner, pid: record.pid, kind, range });
+        sort.borrow_mut().set(Lock { owner: record.owner, pid: record.pid, user: record.user, kind, range });
         self.saved.borrow_mut().push(place);
     }
 
@@ -231,7 +234,7 @@ mod tests {
     use super::*;
 
     fn lock(owner: u64, kind: Kind, start: u64, last: u64) -> Lock {
-        Lock { owner, pid: owner as u32, kind, range: Range { start, last } }
+        Lock { owner, pid: owner as u32, user: 0, kind, range: Range { start, last } }
     }
 
     #[test]

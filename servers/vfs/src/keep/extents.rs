@@ -2,6 +2,7 @@
 //!
 //! As in `pool`, the state of the last commit may refer to what is freed, so it is used again only in another turn.
 
+use super::pool::{RESERVE, ROOT};
 use alloc::{collections::BTreeMap, vec::Vec};
 use core::cell::{Cell, RefCell};
 
@@ -21,8 +22,8 @@ impl Extents {
         Extents { count: count as u32, taken: RefCell::default(), recent: RefCell::default(), turn: Cell::new(0) }
     }
 
-    /// Takes the first free run of this length. Returns its first place.
-    pub fn take(&self, length: u32, turn: u64) -> Option<u32> {
+    /// Takes the first free run of this length for a user, all of whom leave the last places to the superuser. Returns its first place.
+    pub fn take(&self, length: u32, user: u32, turn: u64) -> Option<u32> {
         self.settle(turn);
         let mut taken = self.taken.borrow_mut();
         let mut end = 0;
@@ -32,7 +33,8 @@ impl Extents {
             }
             end = first + length_taken;
         }
-        if self.count - end < length {
+        let limit = if user == ROOT { self.count } else { self.count - self.count / RESERVE as u32 };
+        if limit.saturating_sub(end) < length {
             return None;
         }
         taken.insert(end, length);
@@ -75,12 +77,19 @@ mod tests {
     #[test]
     fn the_first_gap_that_is_long_enough_is_taken() {
         let extents = Extents::new(10);
-        assert_eq!([4, 4].map(|length| extents.take(length, 1)), [Some(0), Some(4)]);
-        assert_eq!(extents.take(4, 1), None);
+        assert_eq!([4, 4].map(|length| extents.take(length, ROOT, 1)), [Some(0), Some(4)]);
+        assert_eq!(extents.take(4, ROOT, 1), None);
         extents.release(0, 1);
-        assert_eq!(extents.take(3, 1), None);
-        assert_eq!([3, 2, 1].map(|length| extents.take(length, 2)), [Some(0), Some(8), Some(3)]);
-        assert_eq!(extents.take(1, 2), None);
+        assert_eq!(extents.take(3, ROOT, 1), None);
+        assert_eq!([3, 2, 1].map(|length| extents.take(length, ROOT, 2)), [Some(0), Some(8), Some(3)]);
+        assert_eq!(extents.take(1, ROOT, 2), None);
+    }
+
+    #[test]
+    fn users_leave_the_end_to_the_superuser() {
+        let extents = Extents::new(32);
+        assert_eq!([31, 30, 1].map(|length| extents.take(length, 7, 1)), [None, Some(0), None]);
+        assert_eq!(extents.take(2, ROOT, 1), Some(30));
     }
 
     #[test]
@@ -91,6 +100,6 @@ mod tests {
         assert!(!extents.claim(1, 2));
         assert!(!extents.claim(8, 3));
         assert!(extents.claim(5, 5));
-        assert_eq!((extents.take(3, 1), extents.take(2, 1)), (None, Some(0)));
+        assert_eq!((extents.take(3, ROOT, 1), extents.take(2, ROOT, 1)), (None, Some(0)));
     }
 }

@@ -1,6 +1,10 @@
 //! What a successor finds: the records read back, and which places are in use.
 
-use super::{Store, Text, get, records::*};
+use super::{
+    Store, Text, get, get_wide,
+    pool::{Pool, ROOT},
+    records::*,
+};
 use recover::records::{Entry, Record, Recover, Table};
 
 impl Store {
@@ -44,12 +48,12 @@ impl Store {
     }
 
     /// A list of blocks.
-    pub fn list(&self, place: u16) -> Option<ListRecord> {
-        get(&self.lists.table, &self.recover, place)
+    pub fn list(&self, place: u32) -> Option<ListRecord> {
+        get_wide(&self.lists.table, &self.recover, place)
     }
 
     /// A descriptor of a block.
-    pub fn descriptor(&self, block: u16, index: usize) -> Option<DescriptorRecord> {
+    pub fn descriptor(&self, block: u32, index: usize) -> Option<DescriptorRecord> {
         let place = block as usize * BLOCK + index;
         if place >= self.descriptors.len() {
             return None;
@@ -58,8 +62,8 @@ impl Store {
     }
 
     /// An open file, its position and its status flags.
-    pub fn file(&self, place: u16) -> Option<(FileRecord, u64, u32)> {
-        let record = get(&self.files.table, &self.recover, place)?;
+    pub fn file(&self, place: u32) -> Option<(FileRecord, u64, u32)> {
+        let record = get_wide(&self.files.table, &self.recover, place)?;
         let position = self.positions.get(&self.recover, place as usize).record()?;
         let flags = self.flags.get(&self.recover, place as usize).record()?;
         Some((record, position, flags as u32))
@@ -85,49 +89,85 @@ impl Store {
         get(&self.pages.table, &self.recover, page).map(|next: NextRecord| next.0)
     }
 
-    /// After a restart: frees all places but those in use.
-    pub fn rebuild(&self, used: &Used) {
-        self.tables.pool.rebuild(|place| used.tables.contains(&(place as u16)));
-        self.lists.pool.rebuild(|place| used.lists.contains(&(place as u16)));
-        self.blocks.rebuild(|place| used.blocks.contains(&(place as u16)));
-        self.files.pool.rebuild(|place| used.files.contains(&(place as u16)));
-        self.directories.pool.rebuild(|place| used.directories.contains(&(place as u16)));
-        self.pipes.pool.rebuild(|place| used.pipes.contains(&(place as u16)));
-        self.pages.pool.rebuild(|place| used.pages.contains(&(place as u16)));
-        self.locks.pool.rebuild(|place| used.locks.contains(&(place as u16)));
-        self.queues.pool.rebuild(|place| used.queues.contains(&(place as u16)));
-        self.signals.pool.rebuild(|place| used.signals.contains(&(place as u16)));
-        self.timers.pool.rebuild(|place| used.timers.contains(&(place as u16)));
-        self.texts.rebuild(&used.texts);
+    /// After a restart: a text is in use by a user.
+    pub fn claim_text(&self, text: Text, user: u32) {
+        self.texts.claim(text, user);
+    }
+
+    /// After a restart: a descriptor table is in use, with its lists and blocks.
+    pub fn claim_table(&self, place: u16, lists: &[u32], blocks: &[u32]) {
+        self.tables.pool.claim(place as usize, ROOT);
+        lists.iter().for_each(|list| self.lists.pool.claim(*list as usize, ROOT));
+        let blocks = blocks.iter().filter(|block| **block != NO_PLACE);
+        blocks.for_each(|block| self.blocks.claim(*block as usize, ROOT));
+    }
+
+    /// After a restart: an open file is in use, with its path.
+    pub fn claim_file(&self, place: u32, record: &FileRecord) {
+        self.files.pool.claim(place as usize, record.user);
+        self.claim_text(record.path, record.user);
+    }
+
+    /// After a restart: directories are in use, with their paths.
+    pub fn claim_directories(&self, place: u16, record: &DirectoriesRecord) {
+        self.directories.pool.claim(place as usize, ROOT);
+        [record.root.1, record.working.1].into_iter().for_each(|text| self.claim_text(text, record.user));
+    }
+
+    /// After a restart: a pipe is in use, with its pages.
+    pub fn claim_pipe(&self, place: u16, pages: impl Iterator<Item = u16>) {
+        self.pipes.pool.claim(place as usize, ROOT);
+        pages.for_each(|page| self.pages.pool.claim(page as usize, ROOT));
+    }
+
+    /// After a restart: a lock is in use.
+    pub fn claim_lock(&self, place: u16, user: u32) {
+        self.locks.pool.claim(place as usize, user);
+    }
+
+    /// After a restart: a queue is in use, with its name.
+    pub fn claim_queue(&self, place: u16, record: &QueueRecord) {
+        self.queues.pool.claim(place as usize, record.uid);
+        self.claim_text(record.name, record.uid);
+    }
+
+    /// After a restart: a signal is in use.
+    pub fn claim_signal(&self, place: u16) {
+        self.signals.pool.claim(place as usize, ROOT);
+    }
+
+    /// After a restart: a timer is in use.
+    pub fn claim_timer(&self, place: u16, user: u32) {
+        self.timers.pool.claim(place as usize, user);
+    }
+
+    /// After a restart: frees all places that have not been claimed.
+    pub fn settle(&self) {
+        self.pools().into_iter().for_each(Pool::settle);
+        self.texts.settle();
+    }
+
+    fn pools(&self) -> [&Pool; 11] {
+        [
+            &self.tables.pool,
+            &self.lists.pool,
+            &self.blocks,
+            &self.files.pool,
+            &self.directories.pool,
+            &self.pipes.pool,
+            &self.pages.pool,
+            &self.locks.pool,
+            &self.queues.pool,
+            &self.signals.pool,
+            &self.timers.pool,
+        ]
     }
 }
 
 #[cfg(test)]
 impl Store {
     /// Free places of every table.
-    pub fn in_use(&self) -> [usize; 9] {
-        let pools = [&self.tables.pool, &self.blocks, &self.files.pool, &self.directories.pool, &self.pipes.pool];
-        let rooms = pools.map(|pool| pool.room(self.turn()));
-        let others = [&self.pages.pool, &self.queues.pool, &self.signals.pool, &self.timers.pool];
-        let others = others.map(|pool| pool.room(self.turn()));
-        [rooms[0], rooms[1], rooms[2], rooms[3], rooms[4], others[0], others[1], others[2], others[3]]
+    pub fn in_use(&self) -> [usize; 11] {
+        self.pools().map(|pool| pool.room(self.turn()))
     }
-}
-
-/// Places in use, by table.
-#[derive(Debug, Default)]
-#[allow(missing_docs)]
-pub struct Used {
-    pub tables: alloc::collections::BTreeSet<u16>,
-    pub lists: alloc::collections::BTreeSet<u16>,
-    pub blocks: alloc::collections::BTreeSet<u16>,
-    pub files: alloc::collections::BTreeSet<u16>,
-    pub directories: alloc::collections::BTreeSet<u16>,
-    pub pipes: alloc::collections::BTreeSet<u16>,
-    pub pages: alloc::collections::BTreeSet<u16>,
-    pub locks: alloc::collections::BTreeSet<u16>,
-    pub queues: alloc::collections::BTreeSet<u16>,
-    pub signals: alloc::collections::BTreeSet<u16>,
-    pub timers: alloc::collections::BTreeSet<u16>,
-    pub texts: alloc::vec::Vec<Text>,
 }

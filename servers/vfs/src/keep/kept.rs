@@ -1,6 +1,6 @@
 //! A record in both its forms: in the heap, to be read, and in preserved memory. Whatever changes goes through this cell.
 
-use super::{Store, layout::Places, records::*};
+use super::{Store, layout::Places, pool::ROOT, records::*};
 use abi::Errno;
 use alloc::rc::Rc;
 use core::{cell::Cell, fmt};
@@ -12,19 +12,19 @@ pub trait Home: Record {
     fn table(store: &Store) -> &Table<Self>;
 
     /// The last one who used it is gone.
-    fn release(&self, store: &Store, place: u16);
+    fn release(&self, store: &Store, place: u32);
 }
 
 /// See the head of the file. The record's place is released with it.
 pub struct Kept<R: Home> {
     record: Cell<R>,
-    place: u16,
+    place: u32,
     store: Rc<Store>,
 }
 
 impl<R: Home> Kept<R> {
     /// The record at this place, which is preserved already, or will be by the first [`Kept::set`].
-    pub fn new(store: &Rc<Store>, place: u16, record: R) -> Kept<R> {
+    pub fn new(store: &Rc<Store>, place: u32, record: R) -> Kept<R> {
         Kept { record: Cell::new(record), place, store: store.clone() }
     }
 
@@ -36,7 +36,7 @@ impl<R: Home> Kept<R> {
 
     /// Its place in its table.
     #[inline]
-    pub fn place(&self) -> u16 {
+    pub fn place(&self) -> u32 {
         self.place
     }
 
@@ -73,21 +73,21 @@ impl<R: Home + fmt::Debug> fmt::Debug for Kept<R> {
 }
 
 /// A place of a table for a new record, which nothing refers to yet.
-fn take<R: Record>(store: &Store, places: &Places<R>, record: &R, full: Errno) -> Result<u16, Errno> {
-    let place = places.pool.take(store.turn()).ok_or(full)?;
+fn take<R: Record>(store: &Store, places: &Places<R>, record: &R, user: u32, full: Errno) -> Result<u32, Errno> {
+    let place = places.pool.take(user, store.turn()).ok_or(full)?;
     places.table.put_unreferenced(&store.recover, place, record);
-    Ok(place as u16)
+    Ok(place as u32)
 }
 
 impl Store {
     /// Makes a timer. `ENFILE`: no room.
     pub fn new_timer(self: &Rc<Self>, record: TimerRecord) -> Result<Kept<TimerRecord>, Errno> {
-        Ok(Kept::new(self, take(self, &self.timers, &record, Errno::ENFILE)?, record))
+        Ok(Kept::new(self, take(self, &self.timers, &record, record.user, Errno::ENFILE)?, record))
     }
 
     /// Makes directories of a process. `ENOMEM`: no room.
     pub fn new_directories(self: &Rc<Self>, record: DirectoriesRecord) -> Result<Kept<DirectoriesRecord>, Errno> {
-        Ok(Kept::new(self, take(self, &self.directories, &record, Errno::ENOMEM)?, record))
+        Ok(Kept::new(self, take(self, &self.directories, &record, ROOT, Errno::ENOMEM)?, record))
     }
 }
 
@@ -96,7 +96,7 @@ impl Home for TimerRecord {
         &store.timers.table
     }
 
-    fn release(&self, store: &Store, place: u16) {
+    fn release(&self, store: &Store, place: u32) {
         store.release(&store.timers, place as usize);
     }
 }
@@ -106,8 +106,15 @@ impl Home for DirectoriesRecord {
         &store.directories.table
     }
 
-    fn release(&self, store: &Store, place: u16) {
+    fn release(&self, store: &Store, place: u32) {
         store.release(&store.directories, place as usize);
+        self.release_texts(store);
+    }
+}
+
+impl DirectoriesRecord {
+    /// Frees the paths.
+    pub fn release_texts(&self, store: &Store) {
         [self.root.1, self.working.1].into_iter().for_each(|text| store.release_text(text));
     }
 }
@@ -117,8 +124,8 @@ impl Home for QueueRecord {
         &store.queues.table
     }
 
-    fn release(&self, store: &Store, place: u16) {
-        store.release_queue(place, *self);
+    fn release(&self, store: &Store, place: u32) {
+        store.release_queue(place as u16, *self);
     }
 }
 
@@ -129,7 +136,7 @@ impl Home for FileRecord {
     }
 
     #[inline]
-    fn release(&self, store: &Store, place: u16) {
+    fn release(&self, store: &Store, place: u32) {
         store.release(&store.files, place as usize);
         store.release_text(self.path);
     }
@@ -141,5 +148,5 @@ impl Home for ThreadRecord {
         &store.threads
     }
 
-    fn release(&self, _: &Store, _: u16) {}
+    fn release(&self, _: &Store, _: u32) {}
 }

@@ -6,7 +6,7 @@
 use super::{
     LastCall,
     extents::Extents,
-    pool::{Pool, SCALE},
+    pool::{Pool, RESERVE, SHARE, scaled},
     queues,
     records::*,
     text::Texts,
@@ -15,34 +15,72 @@ use abi::endpoint::SLOTS;
 use alloc::{boxed::Box, vec::Vec};
 use core::cell::{Cell, RefCell};
 use recover::records::{Area, Cells, Found, Record, Recover, Table};
+use server::quota::{Quota, Shares};
 use sys::keep::Keep;
 
 /// Bytes of preserved memory: `keep_bytes` of the system file is at least this.
-pub const KEEP_BYTES: usize = 0x380_0000 / SCALE;
+pub const KEEP_BYTES: usize = scaled(0xe80_0000, 0x70_0000);
 /// Words that change in one turn.
-const LOG_CHANGES: usize = 16384 / SCALE;
+const LOG_CHANGES: usize = scaled(32768, 4096);
 /// Bytes of a page of a pipe.
 pub const PIPE_PAGE: usize = 4096;
 
 const TABLES: usize = SLOTS;
-const DESCRIPTOR_BLOCKS: usize = 16384 / SCALE / SCALE;
-const DESCRIPTOR_LISTS: usize = 2048 / SCALE / SCALE;
-const FILES: usize = 8192 / SCALE / SCALE;
+const DESCRIPTOR_BLOCKS: usize = scaled(262_144, 512);
+/// Enough for all blocks, if each table has one list that is not full.
+const DESCRIPTOR_LISTS: usize = DESCRIPTOR_BLOCKS / LIST + TABLES;
+const FILES: usize = scaled(131_072, 128);
 /// Pipes, FIFOs that are open, and two for each pair of sockets.
-pub const PIPES: usize = 2048 / SCALE / SCALE;
+const PIPES: usize = scaled(8192, 32);
 /// Pages of pipes beyond the two that every pipe has: bytes of its least capacity may lie across a page's end.
-pub const SHARED_PIPE_PAGES: usize = 4096 / SCALE / SCALE;
+const SHARED_PIPE_PAGES: usize = scaled(16384, 64);
 /// Freed pages are used again in the next turn only; so many more let a read of one pipe admit the writers that wait for it.
-const SPARE_PIPE_PAGES: usize = 256 / SCALE / SCALE;
+const SPARE_PIPE_PAGES: usize = scaled(256, 4);
 const PIPE_PAGES: usize = 2 * PIPES + SHARED_PIPE_PAGES + SPARE_PIPE_PAGES;
-const LOCKS: usize = 2048 / SCALE / SCALE;
+const LOCKS: usize = scaled(2048, 32);
 pub(super) const MOUNTS: usize = 32;
 /// Message queues (`queues_max` of mq_overview(7)).
-const QUEUES: usize = 256 / SCALE;
-const MESSAGE_PLACES: usize = 0x20_0000 / queues::PLACE_BYTES / SCALE;
-const SIGNALS: usize = 256 / SCALE;
-const TIMERS: usize = 2048 / SCALE;
+const QUEUES: usize = scaled(256, 32);
+const MESSAGE_PLACES: usize = 0x20_0000 / queues::PLACE_BYTES / scaled(1, 8);
+const SIGNALS: usize = scaled(256, 32);
+const TIMERS: usize = scaled(2048, 256);
 pub(super) const PEERS: usize = 32;
+
+/// How much of the tables is used: it grows with the machine's memory, so that a full table cannot exhaust that.
+#[derive(Clone, Copy, Debug)]
+pub struct Sizes {
+    descriptors: usize,
+    files: usize,
+    pipes: usize,
+    pipe_pages: usize,
+}
+
+impl Sizes {
+    /// What the tables have places for.
+    pub const WHOLE: Sizes =
+        Sizes { descriptors: DESCRIPTOR_BLOCKS * BLOCK, files: FILES, pipes: PIPES, pipe_pages: SHARED_PIPE_PAGES };
+
+    /// Sizes for a machine with so many bytes of memory.
+    pub fn for_memory(bytes: u64) -> Sizes {
+        let within = |bytes_each: u64, places: usize| places.min((bytes / bytes_each) as usize);
+        Sizes {
+            descriptors: within(256, Sizes::WHOLE.descriptors),
+            files: within(8 << 10, Sizes::WHOLE.files),
+            pipes: within(64 << 10, Sizes::WHOLE.pipes),
+            pipe_pages: within(128 << 10, Sizes::WHOLE.pipe_pages),
+        }
+    }
+
+    /// Pipes.
+    pub fn pipes(&self) -> usize {
+        self.pipes
+    }
+
+    /// Pages of pipes beyond those that every pipe has.
+    pub fn pipe_pages(&self) -> usize {
+        self.pipe_pages
+    }
+}
 
 /// Which layout this is: 24 bits.
 const LAYOUT: u64 = {
@@ -69,6 +107,11 @@ const fn hash(text: &str, mut hash: u64) -> u64 {
     hash
 }
 
+/// A quota of `limit` entries: half of them for one user, some for the superuser alone.
+pub fn quota(limit: usize) -> Shares {
+    Shares::new(Quota::new(limit, limit / SHARE, limit / RESERVE))
+}
+
 /// Places of one table, and which of them are free.
 #[derive(Debug)]
 pub struct Places<R> {
@@ -77,8 +120,14 @@ pub struct Places<R> {
 }
 
 impl<R: Record> Places<R> {
+    /// A table that users do not share.
     fn lay_out(recover: &Recover, count: usize) -> Self {
         Places { table: Table::lay_out(recover, count), pool: Pool::new(count) }
+    }
+
+    /// A table that users share, of which `limit` places are used.
+    fn lay_out_shared(recover: &Recover, count: usize, limit: usize) -> Self {
+        Places { table: Table::lay_out(recover, count), pool: Pool::shared(count, limit) }
     }
 }
 
@@ -114,6 +163,9 @@ pub struct Store {
     pub(super) peers: Table<PeerRecord>,
     pub(super) global: Table<GlobalRecord>,
     pub(super) texts: Texts,
+    pub(super) sizes: Sizes,
+    /// Sizes of descriptor tables, by user.
+    pub(super) table_sizes: Shares,
     /// The last call of each thread, by slot.
     pub(super) last_calls: Box<[LastCall]>,
     /// Results are to be noted although no record has changed.
@@ -122,7 +174,7 @@ pub struct Store {
 
 impl Store {
     /// Opens preserved memory.
-    pub fn open(keep: Keep) -> (Store, Found) {
+    pub fn open(keep: Keep, sizes: Sizes) -> (Store, Found) {
         let (recover, found) = Recover::open(keep, LAYOUT, LOG_CHANGES);
         let store = Store {
             threads: Table::lay_out(&recover, SLOTS),
@@ -132,25 +184,27 @@ impl Store {
             lists: Places::lay_out(&recover, DESCRIPTOR_LISTS),
             descriptors: Cells::lay_out(&recover, DESCRIPTOR_BLOCKS * BLOCK),
             blocks: Pool::new(DESCRIPTOR_BLOCKS),
-            files: Places::lay_out(&recover, FILES),
+            files: Places::lay_out_shared(&recover, FILES, sizes.files),
             positions: Cells::lay_out(&recover, FILES),
             flags: Cells::lay_out(&recover, FILES),
             directories: Places::lay_out(&recover, TABLES),
             pipes: Places::lay_out(&recover, PIPES),
             pages: Places::lay_out(&recover, PIPE_PAGES),
             content: Area::lay_out(&recover, PIPE_PAGES * PIPE_PAGE),
-            locks: Places::lay_out(&recover, LOCKS),
+            locks: Places::lay_out_shared(&recover, LOCKS, LOCKS),
             mounts: Table::lay_out(&recover, MOUNTS),
-            queues: Places::lay_out(&recover, QUEUES),
+            queues: Places::lay_out_shared(&recover, QUEUES, QUEUES),
             ended_queues: RefCell::default(),
             runs: Extents::new(MESSAGE_PLACES),
             messages: Cells::lay_out(&recover, MESSAGE_PLACES),
             slots: Area::lay_out(&recover, MESSAGE_PLACES * queues::PLACE_BYTES),
             signals: Places::lay_out(&recover, SIGNALS),
-            timers: Places::lay_out(&recover, TIMERS),
+            timers: Places::lay_out_shared(&recover, TIMERS, TIMERS),
             peers: Table::lay_out(&recover, PEERS),
             global: Table::lay_out(&recover, 1),
-            texts: Texts::lay_out(&recover),
+            texts: Texts::lay_out(&recover, 2 * sizes.files),
+            sizes,
+            table_sizes: quota(sizes.descriptors),
             moved: Cell::new(false),
             last_calls: core::iter::repeat_with(LastCall::none).take(SLOTS).collect(),
             recover,

@@ -20,15 +20,16 @@ mod text;
 use abi::{Endpoint, Errno, Message};
 use alloc::rc::Rc;
 use core::cell::Cell;
-pub use found::Used;
 pub use kept::Kept;
-pub use layout::{KEEP_BYTES, PIPE_PAGE, PIPES, SHARED_PIPE_PAGES, Store};
+pub use layout::{KEEP_BYTES, PIPE_PAGE, Sizes, Store, quota};
 use layout::{MOUNTS, PEERS, Places};
+pub use pool::ROOT;
 use records::{
     BLOCK, CallRecord, DescriptorRecord, ExecRecord, FileRecord, GlobalRecord, ListRecord, LockRecord, MountRecord,
-    NOWHERE, Note, PeerRecord, TableRecord,
+    NO_PLACE, Note, PeerRecord, TableRecord,
 };
 use recover::records::{Record, Recover, Table, VALUE_BITS};
+use server::quota::Share;
 pub use text::Text;
 
 /// The last call of a thread, by its number (`abi::message::REPEATED`); 0: none.
@@ -134,9 +135,22 @@ impl Store {
         places.pool.release(place, self.turn());
     }
 
-    /// Writes a text that a record is to refer to. `ENOMEM`: no room.
-    pub fn put_text(&self, text: &[u8]) -> Result<Text, Errno> {
-        self.texts.put(&self.recover, text, self.turn()).ok_or(Errno::ENOMEM)
+    /// Returns how much of the tables is used.
+    pub fn sizes(&self) -> Sizes {
+        self.sizes
+    }
+
+    /// Commits when a turn has changed much already: for calls each part of which leaves a state that a successor can go on from.
+    #[inline]
+    pub fn commit_long(&self) {
+        if self.recover.is_long() {
+            self.commit();
+        }
+    }
+
+    /// Writes a text of a user that a record is to refer to. `ENOMEM`: no room.
+    pub fn put_text(&self, text: &[u8], user: u32) -> Result<Text, Errno> {
+        self.texts.put(&self.recover, text, user, self.turn()).ok_or(Errno::ENOMEM)
     }
 
     /// Reads a text.
@@ -178,7 +192,7 @@ impl Store {
 
     /// Takes a place for a descriptor table, to be filled by [`Store::put_table`]. `EAGAIN`: all are in use.
     pub fn new_table(&self) -> Result<u16, Errno> {
-        self.tables.pool.take(self.turn()).map(|place| place as u16).ok_or(Errno::EAGAIN)
+        self.tables.pool.take(ROOT, self.turn()).map(|place| place as u16).ok_or(Errno::EAGAIN)
     }
 
     /// Writes the list of blocks of a table that no record refers to yet.
@@ -192,42 +206,55 @@ impl Store {
     }
 
     /// Frees a table, its lists and its blocks.
-    pub fn release_table(&self, place: u16, lists: &[u16], blocks: &[u16]) {
+    pub fn release_table(&self, place: u16, lists: &[u32], blocks: &[u32]) {
         self.release(&self.tables, place as usize);
-        let in_use = |places: &&u16| **places != NOWHERE;
-        lists.iter().filter(in_use).for_each(|list| self.release(&self.lists, *list as usize));
-        blocks.iter().filter(in_use).for_each(|block| self.blocks.release(*block as usize, self.turn()));
+        lists.iter().for_each(|list| self.release(&self.lists, *list as usize));
+        let blocks = blocks.iter().filter(|block| **block != NO_PLACE);
+        blocks.for_each(|block| self.blocks.release(*block as usize, self.turn()));
+    }
+
+    /// Charges a user for the size of a descriptor table. `ENFILE`: beyond the user's share.
+    pub fn charge_table(&self, user: u32, descriptors: usize) -> Result<Share, Errno> {
+        self.table_sizes.take(user, descriptors).map_err(|refusal| refusal.errno(Errno::ENFILE, Errno::ENFILE))
+    }
+
+    /// Charges a user for a descriptor table that a predecessor has left. `ENOMEM`.
+    pub fn restore_charge(&self, user: u32, descriptors: usize) -> Result<Share, Errno> {
+        self.table_sizes.restore(user, descriptors).map_err(|refusal| refusal.errno(Errno::ENOMEM, Errno::ENOMEM))
     }
 
     /// Makes a list of blocks that no table refers to yet. `ENFILE`: no place is free.
-    pub fn new_list(&self, record: &ListRecord) -> Result<u16, Errno> {
-        let place = self.lists.pool.take(self.turn()).ok_or(Errno::ENFILE)?;
+    pub fn new_list(&self, record: &ListRecord) -> Result<u32, Errno> {
+        let place = self.lists.pool.take(ROOT, self.turn()).ok_or(Errno::ENFILE)?;
         self.lists.table.put_unreferenced(&self.recover, place, record);
-        Ok(place as u16)
+        Ok(place as u32)
     }
 
     /// Changes a list of blocks.
-    pub fn set_list(&self, place: u16, record: &ListRecord) {
+    pub fn set_list(&self, place: u32, record: &ListRecord) {
         self.lists.table.set(&self.recover, place as usize, record);
     }
 
     /// Frees a block that no table has got.
-    pub fn release_block(&self, block: u16) {
+    pub fn release_block(&self, block: u32) {
         self.blocks.release(block as usize, self.turn());
     }
 
-    /// Takes a block of descriptors, all free. `ENFILE`: no block is free.
-    pub fn new_block(&self) -> Result<u16, Errno> {
-        let block = self.blocks.take(self.turn()).ok_or(Errno::ENFILE)?;
+    /// Makes a block of descriptors that no table has yet: these, and then free ones. `ENFILE`: no block is free.
+    pub fn new_block(&self, mut records: impl Iterator<Item = Option<DescriptorRecord>>) -> Result<u32, Errno> {
+        let block = self.blocks.take(ROOT, self.turn()).ok_or(Errno::ENFILE)?;
         for place in block * BLOCK..(block + 1) * BLOCK {
-            self.descriptors.clear_unreferenced(&self.recover, place);
+            match records.next().flatten() {
+                Some(record) => self.descriptors.put_unreferenced(&self.recover, place, record.to_value()),
+                None => self.descriptors.clear_unreferenced(&self.recover, place),
+            }
         }
-        Ok(block as u16)
+        Ok(block as u32)
     }
 
     /// Sets a descriptor; `None`: free.
     #[inline]
-    pub fn set_descriptor(&self, block: u16, index: usize, record: Option<&DescriptorRecord>) {
+    pub fn set_descriptor(&self, block: u32, index: usize, record: Option<&DescriptorRecord>) {
         let place = block as usize * BLOCK + index;
         match record {
             Some(record) => self.descriptors.set(&self.recover, place, record.to_value()),
@@ -235,15 +262,10 @@ impl Store {
         }
     }
 
-    /// Writes a descriptor of a block that no table has yet.
-    pub fn put_descriptor(&self, block: u16, index: usize, record: &DescriptorRecord) {
-        self.descriptors.put_unreferenced(&self.recover, block as usize * BLOCK + index, record.to_value());
-    }
-
     /// Makes the record of an open file at position 0, with this path. `ENFILE`: no place is free.
     pub fn new_file(self: &Rc<Self>, file: FileRecord, flags: u32, path: &[u8]) -> Result<Kept<FileRecord>, Errno> {
-        let path = self.texts.put(&self.recover, path, self.turn()).ok_or(Errno::ENFILE)?;
-        let Some(place) = self.files.pool.take(self.turn()) else {
+        let path = self.texts.put(&self.recover, path, file.user, self.turn()).ok_or(Errno::ENFILE)?;
+        let Some(place) = self.files.pool.take(file.user, self.turn()) else {
             self.release_text(path);
             return Err(Errno::ENFILE);
         };
@@ -251,29 +273,30 @@ impl Store {
         self.files.table.put_unreferenced(&self.recover, place, &file);
         self.positions.put_unreferenced(&self.recover, place, 0);
         self.flags.put_unreferenced(&self.recover, place, flags as u64);
-        Ok(Kept::new(self, place as u16, file))
+        Ok(Kept::new(self, place as u32, file))
     }
 
     /// Sets the position of an open file. Positions beyond 2^48, which no file system has, are preserved as 2^48 - 1.
     #[inline]
-    pub fn set_position(&self, place: u16, position: u64) {
+    pub fn set_position(&self, place: u32, position: u64) {
         self.positions.set(&self.recover, place as usize, position.min((1 << VALUE_BITS) - 1));
     }
 
     /// Sets the status flags of an open file.
     #[inline]
-    pub fn set_flags(&self, place: u16, flags: u32) {
+    pub fn set_flags(&self, place: u32, flags: u32) {
         self.flags.set(&self.recover, place as usize, flags as u64);
     }
 
-    /// Returns how many more locks can be preserved.
-    pub fn lock_room(&self) -> usize {
-        self.locks.pool.room(self.turn())
+    /// Checks that `further` locks of a user can be preserved, and `all` of a file rewritten. `ENOLCK`.
+    pub fn check_lock_room(&self, user: u32, all: usize, further: usize) -> Result<(), Errno> {
+        let locks = &self.locks.pool;
+        if locks.room(self.turn()) < all || !locks.has_share(user, further) { Err(Errno::ENOLCK) } else { Ok(()) }
     }
 
     /// Preserves a lock. `ENOLCK`: no place is free.
     pub fn new_lock(&self, record: &LockRecord) -> Result<u16, Errno> {
-        let place = self.locks.pool.take(self.turn()).ok_or(Errno::ENOLCK)?;
+        let place = self.locks.pool.take(record.user, self.turn()).ok_or(Errno::ENOLCK)?;
         self.locks.table.set(&self.recover, place, record);
         Ok(place as u16)
     }
@@ -334,5 +357,9 @@ impl Store {
 }
 
 fn get<R: Record>(table: &Table<R>, recover: &Recover, place: u16) -> Option<R> {
+    get_wide(table, recover, place.into())
+}
+
+fn get_wide<R: Record>(table: &Table<R>, recover: &Recover, place: u32) -> Option<R> {
     if (place as usize) < table.len() { table.get(recover, place as usize).record() } else { None }
 }

@@ -2,6 +2,7 @@
 
 use super::{
     PIPE_PAGE, Store,
+    pool::ROOT,
     records::{NOWHERE, NextRecord, PipeRecord},
 };
 use abi::{Endpoint, Errno};
@@ -9,7 +10,7 @@ use abi::{Endpoint, Errno};
 impl Store {
     /// Makes the record of an empty pipe. `ENFILE`: no place is free.
     pub fn new_pipe(&self, capacity: usize, user: u32) -> Result<u16, Errno> {
-        let place = self.pipes.pool.take(self.turn()).ok_or(Errno::ENFILE)?;
+        let place = self.pipes.pool.take(ROOT, self.turn()).ok_or(Errno::ENFILE)?;
         let record = PipeRecord { capacity: capacity as u32, bytes: 0, first: NOWHERE, last: NOWHERE, start: 0, user };
         self.pipes.table.put_unreferenced(&self.recover, place, &record);
         Ok(place as u16)
@@ -27,7 +28,7 @@ impl Store {
 
     /// Takes a page for a pipe; `None`: none is free.
     pub fn new_page(&self) -> Option<u16> {
-        self.pages.pool.take(self.turn()).map(|page| page as u16)
+        self.pages.pool.take(ROOT, self.turn()).map(|page| page as u16)
     }
 
     /// Sets the page that follows `before`.

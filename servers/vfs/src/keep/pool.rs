@@ -1,49 +1,98 @@
-//! Which places of a table are free.
+//! Which places of a table are free, and what each user has of the others.
 //!
-//! The state of the last commit may refer to a place that is freed, so it is reused only in another turn.
+//! The state of the last commit may refer to a place that is freed, so it is reused only in another turn. Invariant: the list of free
+//! places has capacity for all places that have been used, so that a release allocates nothing.
 
 use alloc::vec::Vec;
 use core::cell::{Cell, RefCell};
+use server::quota::Quota;
+use sys::fallible::TryVec;
 
-/// Tests have smaller tables: they make and search them thousands of times.
-pub(super) const SCALE: usize = if cfg!(test) { 8 } else { 1 };
+/// Sizes of tables: tests have smaller ones, because they make and search them thousands of times.
+pub(super) const fn scaled(real: usize, in_tests: usize) -> usize {
+    if cfg!(test) { in_tests } else { real }
+}
+
+/// The superuser, who owns what belongs to nobody.
+pub const ROOT: u32 = 0;
+/// Owner of a free place.
+const NOBODY: u32 = u32::MAX;
+/// A user's share of a table, and what users leave to the superuser, as divisors.
+pub(super) const SHARE: usize = 2;
+pub(super) const RESERVE: usize = 16;
 
 /// See the head of the file. Turns are told apart by any number.
 #[derive(Debug)]
 pub struct Pool {
     count: u32,
-    /// Places from here on are unused.
-    fresh: Cell<u32>,
+    /// Owners of the places that have been used.
+    owners: RefCell<Vec<u32>>,
     /// The last `recent` of these were freed in turn `turn`.
     free: RefCell<Vec<u32>>,
     recent: Cell<usize>,
     turn: Cell<u64>,
+    quota: RefCell<Quota>,
 }
 
 impl Pool {
-    /// Makes a pool of `count` places, all free.
+    /// Makes a pool of `count` places, all free, that users do not share.
     pub fn new(count: usize) -> Pool {
-        let (fresh, recent, turn) = (Cell::new(0), Cell::new(0), Cell::new(0));
-        Pool { count: count as u32, fresh, free: RefCell::default(), recent, turn }
+        Pool::with_quota(count, Quota::new(count, count, 0))
     }
 
-    /// Takes a place in this turn.
-    #[inline]
-    pub fn take(&self, turn: u64) -> Option<usize> {
-        let mut free = self.free.borrow_mut();
-        if let Some(index) = free.len().checked_sub(1 + self.recent_in(turn)) {
-            return Some(free.swap_remove(index) as usize);
+    /// Makes a pool of which at most `limit` of `count` places are taken: half of them by one user, some by the superuser alone.
+    pub fn shared(count: usize, limit: usize) -> Pool {
+        Pool::with_quota(count, Quota::new(limit, limit / SHARE, limit / RESERVE))
+    }
+
+    fn with_quota(count: usize, quota: Quota) -> Pool {
+        Pool {
+            count: count as u32,
+            owners: RefCell::default(),
+            free: RefCell::default(),
+            recent: Cell::new(0),
+            turn: Cell::new(0),
+            quota: RefCell::new(quota),
         }
-        let place = self.fresh.get();
-        (place < self.count).then(|| {
-            self.fresh.set(place + 1);
-            place as usize
-        })
+    }
+
+    /// Takes a place for a user in this turn. `None`: the table is full, the user has his share, or memory is exhausted.
+    #[inline]
+    pub fn take(&self, user: u32, turn: u64) -> Option<usize> {
+        self.quota.borrow_mut().take(user, 1).ok()?;
+        let place = self.take_free(turn).or_else(|| self.take_fresh());
+        match place {
+            Some(place) => self.owners.borrow_mut()[place] = user,
+            None => self.quota.borrow_mut().give(user, 1),
+        }
+        place
+    }
+
+    #[inline]
+    fn take_free(&self, turn: u64) -> Option<usize> {
+        let mut free = self.free.borrow_mut();
+        let index = free.len().checked_sub(1 + self.recent_in(turn))?;
+        Some(free.swap_remove(index) as usize)
+    }
+
+    fn take_fresh(&self) -> Option<usize> {
+        let (mut owners, mut free) = (self.owners.borrow_mut(), self.free.borrow_mut());
+        let place = owners.len();
+        if place >= self.count as usize {
+            return None;
+        }
+        let missing = place + 1 - free.len();
+        free.try_make_room(missing).ok()?;
+        owners.try_push(NOBODY).ok()?;
+        Some(place)
     }
 
     /// Frees a place in this turn.
     #[inline]
+    #[expect(clippy::disallowed_methods, reason = "within the capacity, by the invariant")]
     pub fn release(&self, place: usize, turn: u64) {
+        let owner = core::mem::replace(&mut self.owners.borrow_mut()[place], NOBODY);
+        self.quota.borrow_mut().give(owner, 1);
         self.recent.set(self.recent_in(turn) + 1);
         self.turn.set(turn);
         self.free.borrow_mut().push(place as u32);
@@ -54,40 +103,105 @@ impl Pool {
         if self.turn.get() == turn { self.recent.get() } else { 0 }
     }
 
-    /// Returns how many places can be taken in this turn.
+    /// Returns how many places can be taken in this turn, whoever takes them.
     pub fn room(&self, turn: u64) -> usize {
-        (self.count - self.fresh.get()) as usize + self.free.borrow().len() - self.recent_in(turn)
+        self.count as usize - self.owners.borrow().len() + self.free.borrow().len() - self.recent_in(turn)
     }
 
-    /// After a restart: only the places for which `is_used` holds are used.
-    pub fn rebuild(&self, is_used: impl Fn(usize) -> bool) {
-        let end = (0..self.count as usize).rev().find(|&place| is_used(place)).map_or(0, |last| last + 1);
-        self.fresh.set(end as u32);
-        *self.free.borrow_mut() = (0..end as u32).rev().filter(|&place| !is_used(place as usize)).collect();
+    /// Returns whether a user may have `count` further places.
+    pub fn has_share(&self, user: u32, count: usize) -> bool {
+        let mut quota = self.quota.borrow_mut();
+        let result = quota.take(user, count);
+        if result.is_ok() {
+            quota.give(user, count);
+        }
+        result.is_ok()
+    }
+
+    /// After a restart: this place is in use by a user, if there is such a place.
+    #[expect(clippy::disallowed_methods, reason = "a predecessor had the memory")]
+    pub fn claim(&self, place: usize, user: u32) {
+        let (mut owners, mut free) = (self.owners.borrow_mut(), self.free.borrow_mut());
+        if place >= self.count as usize {
+            return;
+        }
+        if place >= owners.len() {
+            free.reserve(place + 1);
+            owners.resize(place + 1, NOBODY);
+        }
+        if owners[place] == NOBODY {
+            self.quota.borrow_mut().restore(user, 1).expect("a predecessor had the memory");
+            owners[place] = user;
+        }
+    }
+
+    /// After a restart: all places but the claimed ones are free.
+    #[expect(clippy::disallowed_methods, reason = "within the capacity, by the invariant")]
+    pub fn settle(&self) {
+        let (owners, mut free) = (self.owners.borrow(), self.free.borrow_mut());
+        let unclaimed = (0..owners.len() as u32).rev().filter(|&place| owners[place as usize] == NOBODY);
+        free.clear();
+        free.extend(unclaimed);
+        self.recent.set(0);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sys::fallible;
+
+    const USER: u32 = 7;
 
     #[test]
     fn a_place_is_used_again_only_in_another_turn() {
         let pool = Pool::new(3);
-        assert_eq!([(); 4].map(|()| pool.take(1)), [Some(0), Some(1), Some(2), None]);
+        assert_eq!([(); 4].map(|()| pool.take(ROOT, 1)), [Some(0), Some(1), Some(2), None]);
         pool.release(1, 1);
         pool.release(0, 2);
-        assert_eq!((pool.room(2), pool.take(2), pool.take(2)), (1, Some(1), None));
-        assert_eq!((pool.room(3), pool.take(3), pool.take(3)), (1, Some(0), None));
+        assert_eq!((pool.room(2), pool.take(ROOT, 2), pool.take(ROOT, 2)), (1, Some(1), None));
+        assert_eq!((pool.room(3), pool.take(ROOT, 3), pool.take(ROOT, 3)), (1, Some(0), None));
+    }
+
+    #[test]
+    fn a_user_gets_half_and_the_superuser_the_rest() {
+        let pool = Pool::shared(64, 32);
+        let taken = |user| core::iter::from_fn(|| pool.take(user, 1)).count();
+        assert_eq!((taken(USER), taken(USER + 1), taken(ROOT)), (16, 14, 2));
+        pool.release(3, 1);
+        assert!(pool.has_share(USER, 0) && !pool.has_share(USER, 1), "of the reserve nobody gets anything");
+        assert_eq!((taken(USER), taken(ROOT)), (0, 1));
     }
 
     #[test]
     fn a_restart_frees_what_nobody_refers_to() {
-        let pool = Pool::new(8);
-        pool.rebuild(|place| matches!(place, 1 | 4));
-        assert_eq!(pool.room(1), 6);
-        let mut taken: Vec<usize> = core::iter::from_fn(|| pool.take(1)).collect();
+        let pool = Pool::shared(8, 8);
+        pool.claim(1, ROOT);
+        pool.claim(4, USER);
+        pool.claim(8, USER);
+        pool.settle();
+        assert_eq!((pool.room(1), pool.has_share(USER, 3), pool.has_share(USER, 4)), (6, true, false));
+        let mut taken: Vec<usize> = core::iter::from_fn(|| pool.take(ROOT, 1)).collect();
         taken.sort();
         assert_eq!(taken, [0, 2, 3, 5, 6, 7]);
+    }
+
+    #[test]
+    fn without_memory_there_is_no_place_and_nothing_is_charged() {
+        let pool = Pool::shared(8, 8);
+        for failing in 1.. {
+            fallible::fail_after(failing);
+            match pool.take(USER, 1) {
+                Some(place) => {
+                    assert_eq!(place, 0);
+                    fallible::fail_after(0);
+                    break;
+                }
+                None => assert!(pool.has_share(USER, 4)),
+            }
+        }
+        fallible::fail_after(1);
+        pool.release(0, 1);
+        assert!(fallible::is_failure_pending(), "a release allocates nothing");
     }
 }

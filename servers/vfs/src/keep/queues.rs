@@ -10,7 +10,7 @@
 
 use super::{
     Store,
-    pool::Pool,
+    pool::{Pool, ROOT},
     records::{QueueRecord, SignalRecord},
 };
 use abi::{Endpoint, Errno};
@@ -71,9 +71,9 @@ impl Store {
     /// Makes an empty queue; its record's name and run are filled in. `ENOSPC`: too many queues, or no room for its messages.
     pub fn new_queue(&self, record: &mut QueueRecord, name: &[u8]) -> Result<(u16, Slots), Errno> {
         let turn = self.turn();
-        let first = record.places().and_then(|places| self.runs.take(places, turn)).ok_or(Errno::ENOSPC)?;
-        let name = self.put_text(name).inspect_err(|_| self.runs.release(first, turn))?;
-        let Some(place) = self.queues.pool.take(turn) else {
+        let first = record.places().and_then(|places| self.runs.take(places, record.uid, turn)).ok_or(Errno::ENOSPC)?;
+        let name = self.put_text(name, record.uid).inspect_err(|_| self.runs.release(first, turn))?;
+        let Some(place) = self.queues.pool.take(record.uid, turn) else {
             self.runs.release(first, turn);
             self.release_text(name);
             return Err(Errno::ENOSPC);
@@ -104,7 +104,7 @@ impl Store {
 
     /// Adds a message to a queue. `None`: all free slots were emptied in this turn, and cannot be reused yet.
     pub fn put_message(&self, slots: &Slots, number: u64, priority: u16, bytes: &[u8]) -> Option<Held> {
-        let slot = slots.pool.take(self.turn())? as u32;
+        let slot = slots.pool.take(ROOT, self.turn())? as u32;
         let place = slots.place(slot);
         self.slots.write(&self.recover, place * PLACE_BYTES, &number.to_le_bytes());
         self.slots.write(&self.recover, place * PLACE_BYTES + NUMBER_BYTES, bytes);
@@ -127,7 +127,7 @@ impl Store {
 
     /// Notes a signal that pm is to send. `None`: pm has not fetched any for too long.
     pub fn new_signal(&self, record: &SignalRecord) -> Option<u16> {
-        let place = self.signals.pool.take(self.turn())?;
+        let place = self.signals.pool.take(ROOT, self.turn())?;
         self.signals.table.set(&self.recover, place, record);
         Some(place as u16)
     }
@@ -156,7 +156,8 @@ impl Store {
         let slots = Slots::new(record);
         let messages: Vec<Held> = (0..record.slots()).filter_map(|slot| self.held(&slots, slot)).collect();
         let sound = messages.iter().all(|held| held.bytes <= record.message_bytes);
-        slots.pool.rebuild(|slot| messages.iter().any(|held| held.slot == slot as u32));
+        messages.iter().for_each(|held| slots.pool.claim(held.slot as usize, ROOT));
+        slots.pool.settle();
         sound.then_some((slots, messages))
     }
 

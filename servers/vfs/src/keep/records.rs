@@ -12,12 +12,12 @@ use recover::records::Record;
 pub const NOWHERE: u16 = u16::MAX;
 /// Descriptors of one block.
 pub const BLOCK: usize = 16;
+/// "None" in a place of 32 bits.
+pub const NO_PLACE: u32 = u32::MAX;
 /// Blocks that a descriptor table refers to itself.
 pub const DIRECT: usize = 16;
 /// Blocks of a list.
-pub const LIST: usize = 124;
-/// Lists of one descriptor table.
-pub const LISTS: usize = 4;
+pub const LIST: usize = 61;
 
 fn halves(low: u32, high: u32) -> u64 {
     low as u64 | (high as u64) << 32
@@ -39,10 +39,13 @@ pub struct ThreadRecord {
     pub ids: [u32; 4],
     /// Supplementary groups, four bytes each.
     pub groups: Text,
+    /// RLIMIT_NOFILE and RLIMIT_FSIZE.
+    pub descriptors: u32,
+    pub file_bytes: u64,
 }
 
 impl Record for ThreadRecord {
-    const WORDS: usize = 6;
+    const WORDS: usize = 7;
 
     fn store(&self, words: &mut [u64]) {
         words[0] = halves(self.endpoint.0, self.pid);
@@ -50,7 +53,8 @@ impl Record for ThreadRecord {
         words[2] = halves(self.session, self.group);
         words[3] = halves(self.ids[0], self.ids[1]);
         words[4] = halves(self.ids[2], self.ids[3]);
-        words[5] = self.groups.to_word();
+        words[5] = halves(self.groups.to_word() as u32, self.descriptors);
+        words[6] = self.file_bytes;
     }
 
     fn load(words: &[u64]) -> Self {
@@ -64,7 +68,9 @@ impl Record for ThreadRecord {
             session: half(2, 0),
             group: half(2, 32),
             ids: [half(3, 0), half(3, 32), half(4, 0), half(4, 32)],
-            groups: Text::from_word(words[5]),
+            groups: Text::from_word(words[5] & 0xffff_ffff),
+            descriptors: half(5, 32),
+            file_bytes: words[6],
         }
     }
 }
@@ -153,53 +159,65 @@ impl Record for ExecRecord {
     }
 }
 
-/// Places of 16 bits, four to a word.
-fn pack(places: &[u16], words: &mut [u64]) {
-    for (word, four) in words.iter_mut().zip(places.as_chunks::<4>().0) {
-        *word = four.iter().rev().fold(0, |sum, &place| sum << 16 | place as u64);
+/// Places of 32 bits, two to a word.
+fn pack(places: impl IntoIterator<Item = u32>, words: &mut [u64]) {
+    let mut places = places.into_iter();
+    for word in words {
+        *word = halves(places.next().unwrap_or(NO_PLACE), places.next().unwrap_or(NO_PLACE));
     }
 }
 
-fn unpack<const N: usize>(words: &[u64]) -> [u16; N] {
-    core::array::from_fn(|index| (words[index / 4] >> (index % 4 * 16)) as u16)
+fn unpack(words: &[u64], index: usize) -> u32 {
+    (words[index / 2] >> (index % 2 * 32)) as u32
 }
 
-/// A descriptor table: its number, and where its blocks of descriptors are: the first ones, and lists of the rest.
+/// A descriptor table: its number, and where its blocks of descriptors are: the first ones, and the first list of the rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct TableRecord {
     pub number: u64,
-    pub blocks: [u16; DIRECT],
-    pub lists: [u16; LISTS],
+    /// Real uid of the one it is charged to.
+    pub user: u32,
+    pub list: u32,
+    pub blocks: [u32; DIRECT],
 }
 
 impl Record for TableRecord {
-    const WORDS: usize = 1 + DIRECT / 4 + LISTS / 4;
+    const WORDS: usize = 2 + DIRECT / 2;
 
     fn store(&self, words: &mut [u64]) {
         words[0] = self.number;
-        pack(&self.blocks, &mut words[1..1 + DIRECT / 4]);
-        pack(&self.lists, &mut words[1 + DIRECT / 4..]);
+        words[1] = halves(self.user, self.list);
+        pack(self.blocks, &mut words[2..]);
     }
 
     fn load(words: &[u64]) -> Self {
-        TableRecord { number: words[0], blocks: unpack(&words[1..]), lists: unpack(&words[1 + DIRECT / 4..]) }
+        TableRecord {
+            number: words[0],
+            user: words[1] as u32,
+            list: (words[1] >> 32) as u32,
+            blocks: core::array::from_fn(|index| unpack(&words[2..], index)),
+        }
     }
 }
 
-/// Further blocks of a descriptor table.
+/// Further blocks of a descriptor table, and the list after this one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ListRecord(pub [u16; LIST]);
+#[allow(missing_docs)]
+pub struct ListRecord {
+    pub next: u32,
+    pub blocks: [u32; LIST],
+}
 
 impl Record for ListRecord {
-    const WORDS: usize = LIST / 4;
+    const WORDS: usize = (1 + LIST) / 2;
 
     fn store(&self, words: &mut [u64]) {
-        pack(&self.0, words);
+        pack(core::iter::once(self.next).chain(self.blocks), words);
     }
 
     fn load(words: &[u64]) -> Self {
-        ListRecord(unpack(words))
+        ListRecord { next: unpack(words, 0), blocks: core::array::from_fn(|index| unpack(words, 1 + index)) }
     }
 }
 
@@ -207,7 +225,7 @@ impl Record for ListRecord {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct DescriptorRecord {
-    pub file: u16,
+    pub file: u32,
     pub close_on_exec: bool,
 }
 
@@ -215,12 +233,12 @@ impl DescriptorRecord {
     /// As a cell holds it.
     #[inline]
     pub fn to_value(self) -> u64 {
-        self.file as u64 | (self.close_on_exec as u64) << 16
+        self.file as u64 | (self.close_on_exec as u64) << 32
     }
 
     /// From a cell.
     pub fn from_value(value: u64) -> Self {
-        DescriptorRecord { file: value as u16, close_on_exec: value >> 16 & 1 != 0 }
+        DescriptorRecord { file: value as u32, close_on_exec: value >> 32 & 1 != 0 }
     }
 }
 
@@ -264,6 +282,8 @@ pub struct FileRecord {
     pub node: NodeRecord,
     pub number: u64,
     pub path: Text,
+    /// Real uid of the one who opened it, to whom it is charged.
+    pub user: u32,
 }
 
 impl Record for FileRecord {
@@ -276,7 +296,7 @@ impl Record for FileRecord {
         words[1] = self.node.node;
         words[2] = self.number;
         words[3] = more;
-        words[4] = self.path.to_word();
+        words[4] = halves(self.path.to_word() as u32, self.user);
     }
 
     fn load(words: &[u64]) -> Self {
@@ -286,8 +306,9 @@ impl Record for FileRecord {
             u8::MAX => NOWHERE,
             mount => mount as u16,
         };
-        let path = Text::from_word(words[4]);
-        FileRecord { object, node: NodeRecord { mount, node: words[1] }, number: words[2], path }
+        let path = Text::from_word(words[4] & 0xffff_ffff);
+        let user = (words[4] >> 32) as u32;
+        FileRecord { object, node: NodeRecord { mount, node: words[1] }, number: words[2], path, user }
     }
 }
 
@@ -298,10 +319,12 @@ pub struct DirectoriesRecord {
     pub root: (NodeRecord, Text),
     pub working: (NodeRecord, Text),
     pub umask: u32,
+    /// Real uid of the one to whom the paths are charged.
+    pub user: u32,
 }
 
 impl Record for DirectoriesRecord {
-    const WORDS: usize = 4;
+    const WORDS: usize = 5;
 
     fn store(&self, words: &mut [u64]) {
         let mounts = self.root.0.mount as u64 | (self.working.0.mount as u64) << 16;
@@ -309,6 +332,7 @@ impl Record for DirectoriesRecord {
         words[1] = self.root.0.node;
         words[2] = self.working.0.node;
         words[3] = self.root.1.to_word() | self.working.1.to_word() << 32;
+        words[4] = self.user as u64;
     }
 
     fn load(words: &[u64]) -> Self {
@@ -316,7 +340,8 @@ impl Record for DirectoriesRecord {
             let node = NodeRecord { mount: (words[0] >> mount) as u16, node: words[node] };
             (node, Text::from_word(words[3] >> text & 0xffff_ffff))
         };
-        DirectoriesRecord { root: place(0, 1, 0), working: place(16, 2, 32), umask: (words[0] >> 32) as u32 }
+        let (umask, user) = ((words[0] >> 32) as u32, words[4] as u32);
+        DirectoriesRecord { root: place(0, 1, 0), working: place(16, 2, 32), umask, user }
     }
 }
 
@@ -383,16 +408,19 @@ pub struct LockRecord {
     pub exclusive: bool,
     pub owner: u64,
     pub pid: u32,
+    /// Real uid of the one to whom it is charged.
+    pub user: u32,
     pub start: u64,
     pub last: u64,
 }
 
 impl Record for LockRecord {
-    const WORDS: usize = 5;
+    const WORDS: usize = 6;
 
     fn store(&self, words: &mut [u64]) {
         let bits = (self.node.mount as u64) << 32 | (self.whole as u64) << 48 | (self.exclusive as u64) << 49;
-        words.copy_from_slice(&[self.pid as u64 | bits, self.node.node, self.owner, self.start, self.last]);
+        let user = self.user as u64;
+        words.copy_from_slice(&[self.pid as u64 | bits, self.node.node, self.owner, self.start, self.last, user]);
     }
 
     fn load(words: &[u64]) -> Self {
@@ -402,6 +430,7 @@ impl Record for LockRecord {
             exclusive: words[0] >> 49 & 1 != 0,
             owner: words[2],
             pid: words[0] as u32,
+            user: words[5] as u32,
             start: words[3],
             last: words[4],
         }
@@ -614,17 +643,20 @@ pub struct TimerRecord {
     pub next_ns: u64,
     /// From one to the next; 0: there is only one.
     pub interval_ns: u64,
+    /// Real uid of the one who made it, to whom it is charged.
+    pub user: u32,
 }
 
 impl Record for TimerRecord {
     const WORDS: usize = 3;
 
     fn store(&self, words: &mut [u64]) {
-        words.copy_from_slice(&[self.of_wall as u64 | (self.on_wall as u64) << 1, self.next_ns, self.interval_ns]);
+        let kind = self.of_wall as u32 | (self.on_wall as u32) << 1;
+        words.copy_from_slice(&[halves(kind, self.user), self.next_ns, self.interval_ns]);
     }
 
     fn load(words: &[u64]) -> Self {
         let (of_wall, on_wall) = (words[0] & 1 != 0, words[0] & 2 != 0);
-        TimerRecord { of_wall, on_wall, next_ns: words[1], interval_ns: words[2] }
+        TimerRecord { of_wall, on_wall, next_ns: words[1], interval_ns: words[2], user: (words[0] >> 32) as u32 }
     }
 }

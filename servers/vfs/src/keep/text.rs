@@ -3,16 +3,17 @@
 //! A text is written once, before anything refers to it, and never changed. It has no check word: a text that something has written
 //! into is a wrong path in /proc or of getcwd, nothing else.
 
-use super::pool::{Pool, SCALE};
-use alloc::{vec, vec::Vec};
+use super::pool::{Pool, scaled};
+use alloc::vec::Vec;
 use recover::records::{Area, Recover};
+use sys::fallible::filled;
 
 /// Bytes of a place of each size, and how many there are.
-const SIZES: [(usize, usize); 3] = [(64, 8192 / SCALE), (512, 1024 / SCALE), (4096, 256 / SCALE)];
-const LENGTH_BITS: u32 = 13;
-const PLACE_BITS: u32 = 14;
+const SIZES: [(usize, usize); 3] = [(64, scaled(262_144, 1024)), (512, scaled(8192, 128)), (4096, scaled(2048, 32))];
+/// Lengths that a text can have, 0 included.
+const LENGTHS: u32 = 4097;
 
-/// Where a text is, and how long: 29 bits. An empty one is nowhere.
+/// Where a text is, and how long: 32 bits. An empty one is nowhere.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Text(u32);
 
@@ -20,7 +21,11 @@ impl Text {
     /// The empty text.
     pub const EMPTY: Text = Text(0);
 
-    /// Encodes it for a record: 29 bits.
+    fn new(size: usize, place: usize, length: usize) -> Text {
+        Text((place as u32 * SIZES.len() as u32 + size as u32) * LENGTHS + length as u32)
+    }
+
+    /// Encodes it for a record: 32 bits.
     pub fn to_word(self) -> u64 {
         self.0 as u64
     }
@@ -31,15 +36,15 @@ impl Text {
     }
 
     fn length(self) -> usize {
-        self.0 as usize % (1 << LENGTH_BITS)
+        (self.0 % LENGTHS) as usize
     }
 
     fn size(self) -> usize {
-        (self.0 >> (LENGTH_BITS + PLACE_BITS)) as usize % 4
+        (self.0 / LENGTHS) as usize % SIZES.len()
     }
 
     fn place(self) -> usize {
-        (self.0 >> LENGTH_BITS) as usize % (1 << PLACE_BITS)
+        (self.0 / LENGTHS) as usize / SIZES.len()
     }
 }
 
@@ -50,36 +55,37 @@ pub struct Texts {
 }
 
 impl Texts {
-    /// The next part of the layout.
-    pub fn lay_out(recover: &Recover) -> Texts {
-        Texts { sizes: SIZES.map(|(bytes, count)| (Area::lay_out(recover, bytes * count), Pool::new(count))) }
+    /// The next part of the layout; of each size at most `limit` are used.
+    pub fn lay_out(recover: &Recover, limit: usize) -> Texts {
+        let area = |(bytes, count): (usize, usize)| Area::lay_out(recover, bytes * count);
+        Texts { sizes: SIZES.map(|size| (area(size), Pool::shared(size.1, size.1.min(limit)))) }
     }
 
-    /// Writes a text. `None`: no room, or too long.
-    pub fn put(&self, recover: &Recover, text: &[u8], turn: u64) -> Option<Text> {
+    /// Writes a text for a user. `None`: no room, or too long.
+    pub fn put(&self, recover: &Recover, text: &[u8], user: u32, turn: u64) -> Option<Text> {
         if text.is_empty() {
             return Some(Text::EMPTY);
         }
         let fitting = SIZES.iter().position(|(bytes, _)| text.len() <= *bytes)?;
-        let (size, place) = (fitting..SIZES.len()).find_map(|size| Some((size, self.sizes[size].1.take(turn)?)))?;
+        let (size, place) =
+            (fitting..SIZES.len()).find_map(|size| Some((size, self.sizes[size].1.take(user, turn)?)))?;
         self.sizes[size].0.write(recover, place * SIZES[size].0, text);
-        Some(Text((size << (LENGTH_BITS + PLACE_BITS) | place << LENGTH_BITS | text.len()) as u32))
+        Some(Text::new(size, place, text.len()))
     }
 
-    /// Reads a text; an impossible one is empty.
+    /// Reads a text; an impossible one is empty, as is one for which there is no memory.
     pub fn get(&self, recover: &Recover, text: Text) -> Vec<u8> {
         if !self.is_possible(text) {
             return Vec::new();
         }
-        let mut bytes = vec![0; text.length()];
+        let Ok(mut bytes) = filled(0, text.length()) else { return Vec::new() };
         self.sizes[text.size()].0.read(recover, text.place() * SIZES[text.size()].0, &mut bytes);
         bytes
     }
 
     fn is_possible(&self, text: Text) -> bool {
-        SIZES
-            .get(text.size())
-            .is_some_and(|(bytes, count)| (1..=*bytes).contains(&text.length()) && text.place() < *count)
+        let (bytes, count) = SIZES[text.size()];
+        (1..=bytes).contains(&text.length()) && text.place() < count
     }
 
     /// Frees a text that no record refers to after this turn.
@@ -89,13 +95,29 @@ impl Texts {
         }
     }
 
-    /// After a restart: frees all texts but these.
-    pub fn rebuild(&self, used: &[Text]) {
-        for (size, (_, pool)) in self.sizes.iter().enumerate() {
-            let mut marks = vec![false; SIZES[size].1];
-            let here = used.iter().filter(|text| text.size() == size && self.is_possible(**text));
-            here.for_each(|text| marks[text.place()] = true);
-            pool.rebuild(|place| marks[place]);
+    /// After a restart: this text is in use.
+    pub fn claim(&self, text: Text, user: u32) {
+        if self.is_possible(text) {
+            self.sizes[text.size()].1.claim(text.place(), user);
         }
+    }
+
+    /// After a restart: all texts but the claimed ones are free.
+    pub fn settle(&self) {
+        self.sizes.iter().for_each(|(_, pool)| pool.settle());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_found_by_its_word() {
+        for (size, (bytes, count)) in SIZES.into_iter().enumerate() {
+            let text = Text::from_word(Text::new(size, count - 1, bytes).to_word());
+            assert_eq!((text.size(), text.place(), text.length()), (size, count - 1, bytes));
+        }
+        const { assert!(262_144 * SIZES.len() as u64 * (LENGTHS as u64) < 1 << 32) };
     }
 }

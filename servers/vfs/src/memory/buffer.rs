@@ -106,6 +106,12 @@ impl UserBuffer {
         self.left
     }
 
+    /// Shortens what is left to at most so many bytes.
+    pub fn truncate(&mut self, left: u64) {
+        self.left = self.left.min(left);
+        self.current.bytes = self.current.bytes.min(self.left);
+    }
+
     /// What is left of the current piece; empty at the end.
     pub fn piece(&self) -> Piece {
         self.current

@@ -13,7 +13,7 @@ use crate::{
         vnode::{Description, NodeRef},
     },
     keep::{
-        Store,
+        ROOT, Store,
         records::{GlobalRecord, MountRecord, NodeRecord},
     },
     paths::walk::{self, Last},
@@ -212,8 +212,8 @@ fn save_mount(store: &Rc<Store>, mount: &Mount, root: u64, covers: Option<&NodeR
         device: mount.device(),
         root,
         covers: covers.map_or(NodeRecord::NONE, |covers| covers.record()),
-        source: store.put_text(mount.source().as_bytes())?,
-        target: store.put_text(mount.target())?,
+        source: store.put_text(mount.source().as_bytes(), ROOT)?,
+        target: store.put_text(mount.target(), ROOT)?,
     })
 }
 

@@ -78,11 +78,11 @@ pub struct File<O: ?Sized + Object> {
 }
 
 impl<O: Object> File<O> {
-    /// A new open file at position 0. `ENFILE`: there are too many; what opening has done is undone at the next sweep.
-    pub fn new(closing: &Rc<Closing>, object: O, flags: u32, path: Vec<u8>) -> Result<Rc<OpenFile>, Errno> {
+    /// A new open file of a user at position 0. `ENFILE`: there are too many; what opening has done is undone at the next sweep.
+    pub fn new(closing: &Rc<Closing>, user: u32, object: O, flags: u32, path: Vec<u8>) -> Result<Rc<OpenFile>, Errno> {
         let number = closing.next_number();
         let node = object.node().map_or(NodeRecord::NONE, |node| node.record());
-        let record = FileRecord { object: object.record(), node, number, path: Text::EMPTY };
+        let record = FileRecord { object: object.record(), node, number, path: Text::EMPTY, user };
         let record = closing.store().new_file(record, flags, &path).inspect_err(|_| object.close(closing))?;
         Ok(Rc::new(File {
             record,
@@ -97,7 +97,7 @@ impl<O: Object> File<O> {
     }
 
     /// An open file as a predecessor has left it.
-    pub fn restore(closing: &Rc<Closing>, object: O, place: u16, (record, position, flags): FoundFile) -> Rc<OpenFile> {
+    pub fn restore(closing: &Rc<Closing>, object: O, place: u32, (record, position, flags): FoundFile) -> Rc<OpenFile> {
         let path = closing.store().text(record.path);
         Rc::new(File {
             record: Kept::new(closing.store(), place, record),
@@ -130,7 +130,7 @@ impl OpenFile {
     }
 
     /// Its place in preserved memory.
-    pub fn place(&self) -> u16 {
+    pub fn place(&self) -> u32 {
         self.record.place()
     }
 
@@ -191,7 +191,7 @@ impl OpenFile {
     /// Changes the path, after a directory was renamed. Without room for it, a restart would bring the old one back.
     pub fn set_path(&self, path: Vec<u8>) {
         let store = self.record.store();
-        if let Ok(text) = store.put_text(&path) {
+        if let Ok(text) = store.put_text(&path, self.record.get().user) {
             store.release_text(self.record.get().path);
             self.record.update(|record| record.path = text);
         }

@@ -147,10 +147,10 @@ pub trait Kind: Object + Sized {
     fn restore(record: &ObjectRecord, node: Option<NodeRef>, from: &mut dyn Inheritance) -> Option<Self>;
 }
 
-type Restore = fn(u16, FoundFile, Option<NodeRef>, &mut dyn Inheritance) -> Option<Rc<OpenFile>>;
+type Restore = fn(u32, FoundFile, Option<NodeRef>, &mut dyn Inheritance) -> Option<Rc<OpenFile>>;
 
 fn restore_as<K: Kind>(
-    place: u16,
+    place: u32,
     found: FoundFile,
     node: Option<NodeRef>,
     from: &mut dyn Inheritance,
@@ -175,7 +175,7 @@ const KINDS: [(u8, Restore); 10] = [
 
 /// An open file as a predecessor has left it. `None`: the record makes no sense.
 pub fn restore(
-    place: u16,
+    place: u32,
     found: FoundFile,
     node: Option<NodeRef>,
     from: &mut dyn Inheritance,

@@ -134,6 +134,10 @@ async fn write(
     let appends = file.flags() & O_APPEND != 0;
     let old_size = node.size();
     let start = if appends { append_at(&caller, old_size) } else { at.unwrap_or_else(|| file.position()) };
+    // At the limit nothing is written; before it, what is below.
+    let limit = caller.file_limit();
+    base.check_file_limit(&caller, start.saturating_add(1)).await?;
+    buffer.truncate(limit - start);
     let expected = start.checked_add(buffer.left()).filter(|end| *end <= i64::MAX as u64).ok_or(Errno::EFBIG)?;
     if at.is_none() {
         file.begin_transfer(expected);

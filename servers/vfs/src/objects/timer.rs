@@ -78,9 +78,9 @@ fn time_left(record: &TimerRecord, now_ns: u64) -> u64 {
 }
 
 impl Timer {
-    /// A timer that is not set. `ENFILE`: there are too many.
-    pub fn new(store: &Rc<Store>, of_wall: bool) -> Result<Rc<Timer>, Errno> {
-        let record = store.new_timer(TimerRecord { of_wall, ..TimerRecord::default() })?;
+    /// A timer of a user that is not set. `ENFILE`: there are too many.
+    pub fn new(store: &Rc<Store>, user: u32, of_wall: bool) -> Result<Rc<Timer>, Errno> {
+        let record = store.new_timer(TimerRecord { of_wall, user, ..TimerRecord::default() })?;
         Ok(Timer::restore(record))
     }
 
@@ -105,7 +105,7 @@ impl Timer {
         let start_ns = if absolute { 0 } else { Now::read().monotonic_ns };
         let next_ns = if value_ns == 0 { 0 } else { start_ns.saturating_add(value_ns) };
         // A relative time does not follow the wall clock when that is set.
-        self.set(TimerRecord { of_wall, on_wall: of_wall && absolute, next_ns, interval_ns });
+        self.set(TimerRecord { on_wall: of_wall && absolute, next_ns, interval_ns, ..self.record.get() });
     }
 
     /// Expirations that nobody has read.
@@ -147,7 +147,7 @@ pub struct TimerFile(pub Rc<Timer>);
 
 impl Object for TimerFile {
     fn record(&self) -> ObjectRecord {
-        ObjectRecord { place: self.0.record.place(), ..ObjectRecord::of(Self::NUMBER) }
+        ObjectRecord { place: self.0.record.place() as u16, ..ObjectRecord::of(Self::NUMBER) }
     }
 
     fn summary(&self) -> Result<Summary, Errno> {

@@ -72,10 +72,10 @@ pub async fn open_file(
     let last = if flags & O_NOFOLLOW != 0 || exclusive { Last::Keep } else { Last::Follow };
     let mut found = walk::resolve(base.files(), process, directory, path, last).await?;
     if let Some(pipe) = &found.pipe {
-        return reopen(base.closing(), pipe, flags);
+        return reopen(base.closing(), process.caller.user(), pipe, flags);
     }
     if flags & O_PATH != 0 {
-        return open_path(base.closing(), found, flags);
+        return open_path(base.closing(), process.caller.user(), found, flags);
     }
     let recalled = recalled_file(&process.caller, &found.parent, found.node.as_ref());
     let created = found.node.is_none() || recalled.is_some();
@@ -111,21 +111,21 @@ fn was_emptied(caller: &Caller) -> bool {
 }
 
 /// Opens a pipe once more, through its link in /proc.
-fn reopen(closing: &Rc<Closing>, open: &OpenFile, flags: u32) -> Result<Rc<OpenFile>, Errno> {
+fn reopen(closing: &Rc<Closing>, user: u32, open: &OpenFile, flags: u32) -> Result<Rc<OpenFile>, Errno> {
     let PipeEnd { pipe, node, inode, .. } = open.object::<PipeEnd>().ok_or(Errno::ENXIO)?;
     let (reads, writes) = ends(flags);
     pipe.open(reads, writes);
     let object = PipeEnd { pipe: pipe.clone(), node: node.clone(), inode: *inode, reads, writes };
     let path = open.path().clone();
-    File::new(closing, object, flags & !NOT_STATUS, path)
+    File::new(closing, user, object, flags & !NOT_STATUS, path)
 }
 
-fn open_path(closing: &Rc<Closing>, found: Found, flags: u32) -> Result<Rc<OpenFile>, Errno> {
+fn open_path(closing: &Rc<Closing>, user: u32, found: Found, flags: u32) -> Result<Rc<OpenFile>, Errno> {
     let node = found.existing()?.clone();
     if flags & O_DIRECTORY != 0 && !node.is_directory() {
         return Err(Errno::ENOTDIR);
     }
-    File::new(closing, PathOnly { node }, flags & !NOT_STATUS, found.canonical)
+    File::new(closing, user, PathOnly { node }, flags & !NOT_STATUS, found.canonical)
 }
 
 async fn create_file(files: &Files, process: &Process, found: &Found, flags: u32, mode: u32) -> Result<NodeRef, Errno> {
@@ -149,25 +149,30 @@ async fn open_node(
     flags: u32,
     path: Vec<u8>,
 ) -> Result<Rc<OpenFile>, Errno> {
-    let (closing, status) = (&base.closing(), flags & !NOT_STATUS | O_LARGEFILE);
+    let (closing, user) = (base.closing(), process.caller.user());
+    let status = flags & !NOT_STATUS | O_LARGEFILE;
     match node.kind() {
-        S_IFREG => File::new(closing, Regular { node }, status, path),
-        S_IFDIR => File::new(closing, Directory { node }, status, path),
+        S_IFREG => File::new(closing, user, Regular { node }, status, path),
+        S_IFDIR => File::new(closing, user, Directory { node }, status, path),
         S_IFIFO => {
-            let file = File::new(closing, open_fifo(base.pipes(), &process.caller, node, flags)?, status, path)?;
+            let file = File::new(closing, user, open_fifo(base.pipes(), &process.caller, node, flags)?, status, path)?;
             wait_for_other_end(&process.caller, &file).await?;
             Ok(file)
         }
         S_IFCHR | S_IFBLK if node.mount().has(MS_NODEV) => Err(Errno::EACCES),
         S_IFCHR => match base.devices().numbered(Kind::Char, node.special_device())? {
-            device if device.service == OWN_NAME => File::new(closing, Null { node }, status, path),
-            device => {
-                File::new(closing, open_character(base.peers(), process, device, node, flags).await?, status, path)
-            }
+            device if device.service == OWN_NAME => File::new(closing, user, Null { node }, status, path),
+            device => File::new(
+                closing,
+                user,
+                open_character(base.peers(), process, device, node, flags).await?,
+                status,
+                path,
+            ),
         },
         S_IFBLK => {
             let device = base.devices().numbered(Kind::Block, node.special_device())?;
-            File::new(closing, open_block(base.peers(), device, node).await?, status, path)
+            File::new(closing, user, open_block(base.peers(), device, node).await?, status, path)
         }
         _ => Err(Errno::ENXIO),
     }

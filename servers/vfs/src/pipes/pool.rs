@@ -5,11 +5,13 @@
 //! `pipe-user-pages-soft`).
 
 use super::{DEFAULT_BYTES, PIPE_BUF, Pipe, ring::Ring};
-use crate::keep::{PIPE_PAGE, PIPES, SHARED_PIPE_PAGES, Store};
+use crate::keep::{PIPE_PAGE, Store, quota};
 use abi::Errno;
 use alloc::rc::Rc;
 use core::cell::Cell;
-use server::quota::{Quota, Share, Shares};
+#[cfg(test)]
+use server::quota::Quota;
+use server::quota::{Share, Shares};
 
 /// Capacity of a pipe whose user has his share.
 const LEAST_BYTES: usize = PIPE_BUF as usize;
@@ -45,8 +47,8 @@ impl Charge {
 impl Pipes {
     /// There are none.
     pub fn new(store: Rc<Store>) -> Pipes {
-        let quota = |count: usize| Shares::new(Quota::new(count, count / 2, count / 16));
-        Pipes { store, next_inode: Cell::new(1), places: quota(PIPES), pages: quota(SHARED_PIPE_PAGES) }
+        let sizes = store.sizes();
+        Pipes { next_inode: Cell::new(1), places: quota(sizes.pipes()), pages: quota(sizes.pipe_pages()), store }
     }
 
     /// A pipe that nobody has opened: the caller opens an end at once. `ENFILE`: the user or all together have too many.
@@ -68,11 +70,11 @@ impl Pipes {
         Ok([first, second])
     }
 
-    /// Charges a pipe that a predecessor has left. `ENFILE`: its record is corrupt.
-    pub fn charge(&self, user: u32, capacity: usize) -> Result<Charge, Errno> {
-        let refused = |_| Errno::ENFILE;
-        let place = self.places.take(user, 1).map_err(refused)?;
-        Ok(Charge { place, pages: self.pages.take(user, shared_pages(capacity)).map_err(refused)? })
+    /// Charges a pipe that a predecessor has left. `ENOMEM`.
+    pub fn restore_charge(&self, user: u32, capacity: usize) -> Result<Charge, Errno> {
+        let refused = |_| Errno::ENOMEM;
+        let place = self.places.restore(user, 1).map_err(refused)?;
+        Ok(Charge { place, pages: self.pages.restore(user, shared_pages(capacity)).map_err(refused)? })
     }
 
     /// The first of `count` inode numbers, for fstat, that nothing has had.

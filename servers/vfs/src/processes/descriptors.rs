@@ -2,12 +2,13 @@
 //!
 //! Invariant: `lowest_free` is not above the lowest unused number.
 
+use crate::keep::records::BLOCK;
 use abi::Errno;
 use alloc::{rc::Rc, vec::Vec};
-use sys::fallible::{TryVec, with_capacity};
+use sys::fallible::{TryVec, copied};
 
-/// Most descriptors of a table: the hard limit of RLIMIT_NOFILE.
-pub const DESCRIPTORS_MAX: usize = 4096;
+/// Most descriptors of a table, whatever RLIMIT_NOFILE is.
+pub const DESCRIPTORS_MAX: usize = 1 << 20;
 
 /// One descriptor.
 #[derive(Debug)]
@@ -38,8 +39,8 @@ impl<F: ?Sized> Default for Descriptors<F> {
 impl<F: ?Sized> Descriptors<F> {
     /// A table with the same open files. `ENOMEM`.
     pub fn copy(&self) -> Result<Self, Errno> {
-        let mut entries = with_capacity(self.entries.len())?;
-        entries.extend(self.entries.iter().cloned());
+        let end = self.entries.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
+        let entries = copied(&self.entries[..end])?;
         Ok(Descriptors { entries, lowest_free: self.lowest_free })
     }
 
@@ -53,37 +54,33 @@ impl<F: ?Sized> Descriptors<F> {
         self.entries.get(descriptor as usize).and_then(Option::as_ref).ok_or(Errno::EBADF)
     }
 
-    /// True when an [`Descriptors::insert`] would succeed.
-    pub fn has_room(&self) -> bool {
-        self.free_from(self.lowest_free) < DESCRIPTORS_MAX
+    /// Numbers up to the highest that has been used.
+    pub fn len(&self) -> usize {
+        self.entries.len()
     }
 
-    /// Gives the file the lowest free number not below `first`. `EINVAL`: `first` is no descriptor; `EMFILE`: none free; `ENOMEM`.
-    pub fn insert(&mut self, file: Rc<F>, first: usize, close_on_exec: bool) -> Result<i32, Errno> {
-        if first >= DESCRIPTORS_MAX {
+    /// The lowest free number from `first` up to below `limit`. `EINVAL`: `first` is not below `limit`; `EMFILE`: none is free.
+    pub fn vacancy(&mut self, first: usize, limit: usize) -> Result<usize, Errno> {
+        if first >= limit {
             return Err(Errno::EINVAL);
         }
         let number = self.free_from(first.max(self.lowest_free));
-        if number >= DESCRIPTORS_MAX {
-            return Err(Errno::EMFILE);
-        }
-        self.make_room(number)?;
         if first <= self.lowest_free {
-            self.lowest_free = number + 1;
+            self.lowest_free = number;
         }
-        self.put(number, Entry { file, close_on_exec });
-        Ok(number as i32)
+        if number < limit { Ok(number) } else { Err(Errno::EMFILE) }
     }
 
     /// Makes `number` refer to `file`. Returns the file it referred to. `EBADF`: no such number; `ENOMEM`.
-    pub fn replace(&mut self, number: i32, file: Rc<F>, close_on_exec: bool) -> Result<Option<Rc<F>>, Errno> {
-        let index = number as usize;
-        if index >= DESCRIPTORS_MAX {
+    pub fn replace(&mut self, number: usize, file: Rc<F>, close_on_exec: bool) -> Result<Option<Rc<F>>, Errno> {
+        if number >= DESCRIPTORS_MAX {
             return Err(Errno::EBADF);
         }
-        self.make_room(index)?;
-        let old = self.entries.get_mut(index).and_then(Option::take);
-        self.put(index, Entry { file, close_on_exec });
+        let missing = (number + 1).saturating_sub(self.entries.len());
+        self.entries.try_make_room(missing)?;
+        self.entries.extend(core::iter::repeat_with(|| None).take(missing));
+        let old = self.entries[number].replace(Entry { file, close_on_exec });
+        self.lowest_free += (number == self.lowest_free) as usize;
         Ok(old.map(|entry| entry.file))
     }
 
@@ -95,25 +92,13 @@ impl<F: ?Sized> Descriptors<F> {
         Ok(entry.file)
     }
 
-    /// Frees every number that is marked close-on-exec. Returns the numbers with their files.
-    pub fn remove_close_on_exec(&mut self) -> Vec<(usize, Rc<F>)> {
-        self.remove_where(|_, entry| entry.close_on_exec)
-    }
-
-    /// Frees the numbers `first ..= last`.
-    pub fn remove_range(&mut self, first: usize, last: usize) -> Vec<(usize, Rc<F>)> {
-        self.remove_where(|number, _| number >= first && number <= last)
-    }
-
-    fn remove_where(&mut self, condition: impl Fn(usize, &Entry<F>) -> bool) -> Vec<(usize, Rc<F>)> {
-        let mut removed = Vec::new();
-        for (number, slot) in self.entries.iter_mut().enumerate() {
-            if let Some(entry) = slot.take_if(|entry| condition(number, entry)) {
-                self.lowest_free = self.lowest_free.min(number);
-                removed.push((number, entry.file));
-            }
-        }
-        removed
+    /// Frees the lowest number in `first ..= last` that is in use; with `marked` only one that is marked close-on-exec.
+    pub fn remove_next(&mut self, first: usize, last: usize, marked: bool) -> Option<(usize, Rc<F>)> {
+        let entries = self.entries.iter_mut().enumerate().skip(first).take_while(|(number, _)| *number <= last);
+        let mut removed = entries.map(|(number, slot)| (number, slot.take_if(|entry| entry.close_on_exec || !marked)));
+        let (number, file) = removed.find_map(|(number, entry)| Some((number, entry?.file)))?;
+        self.lowest_free = self.lowest_free.min(number);
+        Some((number, file))
     }
 
     /// Marks the numbers `first ..= last` close-on-exec.
@@ -142,6 +127,12 @@ impl<F: ?Sized> Descriptors<F> {
         entries.filter_map(|(number, entry)| entry.as_ref().map(|entry| (number, &entry.file, entry.close_on_exec)))
     }
 
+    /// The numbers of a block, with their marks.
+    pub fn block(&self, block: usize) -> impl Iterator<Item = Option<(&Rc<F>, bool)>> {
+        let entries = self.entries.iter().skip(block * BLOCK).take(BLOCK);
+        entries.map(|entry| entry.as_ref().map(|entry| (&entry.file, entry.close_on_exec)))
+    }
+
     /// The numbers in use and their files, ascending.
     pub fn iter(&self) -> impl Iterator<Item = (usize, &Rc<F>)> {
         self.entries.iter().enumerate().filter_map(|(number, entry)| Some((number, &entry.as_ref()?.file)))
@@ -150,18 +141,6 @@ impl<F: ?Sized> Descriptors<F> {
     fn free_from(&self, first: usize) -> usize {
         let used = self.entries.iter().skip(first).take_while(|entry| entry.is_some()).count();
         first + used
-    }
-
-    /// Makes sure that [`Descriptors::put`] does not allocate. `ENOMEM`.
-    fn make_room(&mut self, index: usize) -> Result<(), Errno> {
-        self.entries.try_make_room((index + 1).saturating_sub(self.entries.len()))
-    }
-
-    fn put(&mut self, index: usize, entry: Entry<F>) {
-        if index >= self.entries.len() {
-            self.entries.resize_with(index + 1, || None);
-        }
-        self.entries[index] = Some(entry);
     }
 }
 
@@ -173,29 +152,34 @@ mod tests {
         Rc::new(number)
     }
 
+    /// Takes the lowest free number from `first` on.
+    fn insert(table: &mut Descriptors<u32>, first: usize) -> Result<usize, Errno> {
+        let number = table.vacancy(first, DESCRIPTORS_MAX)?;
+        assert!(table.replace(number, file(9), false)?.is_none(), "it was free");
+        Ok(number)
+    }
+
     #[test]
     fn the_lowest_free_number_is_given() {
         let mut table = Descriptors::default();
         for number in 0..5 {
-            assert_eq!(table.insert(file(number), 0, false), Ok(number as i32));
+            assert_eq!(insert(&mut table, 0), Ok(number));
         }
         table.remove(3).unwrap();
         table.remove(1).unwrap();
-        assert_eq!(table.insert(file(9), 2, false), Ok(3));
-        assert_eq!(table.insert(file(9), 0, false), Ok(1));
-        assert_eq!(table.insert(file(9), 0, false), Ok(5));
-        assert_eq!(table.insert(file(9), 100, false), Ok(100));
-        assert_eq!(table.insert(file(9), 0, false), Ok(6));
+        assert_eq!(insert(&mut table, 2), Ok(3));
+        assert_eq!([0, 0, 100, 0].map(|first| insert(&mut table, first)), [Ok(1), Ok(5), Ok(100), Ok(6)]);
     }
 
     #[test]
     fn a_replaced_number_is_not_given_again() {
         let mut table = Descriptors::default();
         assert!(table.replace(0, file(1), false).unwrap().is_none());
-        assert_eq!(table.insert(file(2), 0, false), Ok(1));
+        assert_eq!(table.vacancy(0, 8), Ok(1));
+        assert!(table.replace(1, file(2), false).unwrap().is_none());
         assert_eq!(table.replace(1, file(3), false).unwrap().as_deref(), Some(&2));
-        assert_eq!(table.replace(4096, file(3), false), Err(Errno::EBADF));
-        assert_eq!(table.replace(-1, file(3), false), Err(Errno::EBADF));
+        assert_eq!(table.replace(DESCRIPTORS_MAX, file(3), false), Err(Errno::EBADF));
+        assert_eq!(table.replace(-1i32 as usize, file(3), false), Err(Errno::EBADF));
     }
 
     #[test]
@@ -208,50 +192,47 @@ mod tests {
     }
 
     #[test]
-    fn a_full_table_says_so() {
+    fn a_table_is_full_at_its_limit() {
         let mut table = Descriptors::default();
-        for _ in 0..DESCRIPTORS_MAX {
-            table.insert(file(0), 0, false).unwrap();
-        }
-        assert!(!table.has_room());
-        assert_eq!(table.insert(file(0), 0, false), Err(Errno::EMFILE));
-        assert_eq!(table.insert(file(0), DESCRIPTORS_MAX, false), Err(Errno::EINVAL));
-        table.remove(700).unwrap();
-        assert_eq!(table.insert(file(0), 0, false), Ok(700));
+        assert!((0..700).all(|_| insert(&mut table, 0).is_ok()));
+        assert_eq!((table.vacancy(0, 700), table.vacancy(0, 701)), (Err(Errno::EMFILE), Ok(700)));
+        assert_eq!(table.vacancy(700, 700), Err(Errno::EINVAL));
+        table.remove(300).unwrap();
+        assert_eq!((table.vacancy(0, 700), table.vacancy(0, 300)), (Ok(300), Err(Errno::EMFILE)));
+        assert_eq!((table.vacancy(0, 700), table.len()), (Ok(300), 700), "asking takes nothing");
     }
 
     #[test]
-    fn exec_closes_what_is_marked() {
+    fn a_table_has_a_million_numbers() {
         let mut table = Descriptors::default();
-        table.insert(file(0), 0, false).unwrap();
-        table.insert(file(1), 0, true).unwrap();
-        table.insert(file(2), 0, false).unwrap();
+        assert_eq!(insert(&mut table, DESCRIPTORS_MAX - 1), Ok(1_048_575));
+        assert_eq!(insert(&mut table, DESCRIPTORS_MAX - 1), Err(Errno::EMFILE));
+        table.remove(1_048_575).unwrap();
+        assert_eq!(table.copy().unwrap().len(), 0, "a copy is as long as it must be");
+    }
+
+    #[test]
+    fn what_is_marked_or_in_a_range_is_removed_one_by_one() {
+        let mut table = Descriptors::default();
+        assert!((0..8).all(|_| insert(&mut table, 0).is_ok()));
         table.set_close_on_exec(2, true).unwrap();
-        assert_eq!(table.remove_close_on_exec().len(), 2);
-        assert!(table.get(0).is_ok());
-        assert_eq!(table.insert(file(3), 0, false), Ok(1));
-    }
-
-    #[test]
-    fn ranges_are_closed_or_marked() {
-        let mut table = Descriptors::default();
-        for number in 0..8 {
-            table.insert(file(number), 0, false).unwrap();
-        }
         table.mark_range(6, usize::MAX);
         table.mark_range(20, 30);
-        assert!(table.close_on_exec(7).unwrap() && !table.close_on_exec(5).unwrap());
-        assert_eq!(table.remove_range(3, 5).len(), 3);
-        assert_eq!(table.iter().map(|(number, _)| number).collect::<Vec<_>>(), [0, 1, 2, 6, 7]);
+        let mut removed = |first, last, marked| table.remove_next(first, last, marked).map(|(number, _)| number);
+        assert_eq!([0, 3, 7, 8].map(|first| removed(first, 9, true)), [Some(2), Some(6), Some(7), None]);
+        assert_eq!([(3, 4), (3, 4), (3, 4)].map(|(first, last)| removed(first, last, false)), [Some(3), Some(4), None]);
+        assert_eq!(table.iter().map(|(number, _)| number).collect::<Vec<_>>(), [0, 1, 5]);
+        assert_eq!(table.vacancy(0, 9), Ok(2));
     }
 
     #[test]
     fn a_copy_shares_the_open_files() {
         let mut table = Descriptors::default();
-        table.insert(file(7), 0, true).unwrap();
+        table.replace(0, file(7), true).unwrap();
         let copy = table.copy().unwrap();
         table.remove(0).unwrap();
         assert_eq!(copy.get(0).map(|f| **f), Ok(7));
         assert_eq!(copy.close_on_exec(0), Ok(true));
+        assert_eq!(copy.block(0).map(|entry| entry.map(|(_, marked)| marked)).collect::<Vec<_>>(), [Some(true)]);
     }
 }

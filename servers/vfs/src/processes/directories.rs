@@ -20,11 +20,19 @@ pub struct Directories {
 }
 
 impl Directories {
-    /// New ones. `ENOMEM`: no room.
-    pub fn new(store: &Rc<Store>, root: Place, working: Place, umask: u32) -> Result<Rc<Directories>, Errno> {
-        let record = DirectoriesRecord { root: record_of(store, &root)?, working: record_of(store, &working)?, umask };
-        let record = store.new_directories(record)?;
-        Ok(Directories::restore(record, root, working))
+    /// New ones of a user. `ENOMEM`: no room.
+    pub fn new(
+        store: &Rc<Store>,
+        user: u32,
+        root: Place,
+        working: Place,
+        umask: u32,
+    ) -> Result<Rc<Directories>, Errno> {
+        let of_root = record_of(store, &root, user)?;
+        let of_working = record_of(store, &working, user).inspect_err(|_| store.release_text(of_root.1))?;
+        let record = DirectoriesRecord { root: of_root, working: of_working, umask, user };
+        let kept = store.new_directories(record).inspect_err(|_| record.release_texts(store))?;
+        Ok(Directories::restore(kept, root, working))
     }
 
     /// As a predecessor has left them.
@@ -32,14 +40,14 @@ impl Directories {
         Rc::new(Directories { root: RefCell::new(root), working: RefCell::new(working), record })
     }
 
-    /// The same for a process of its own. `ENOMEM`: no room.
-    pub fn copy(&self) -> Result<Rc<Directories>, Errno> {
-        Directories::new(self.record.store(), self.root().clone(), self.working().clone(), self.umask())
+    /// The same for a process of its own, of a user. `ENOMEM`: no room.
+    pub fn copy(&self, user: u32) -> Result<Rc<Directories>, Errno> {
+        Directories::new(self.record.store(), user, self.root().clone(), self.working().clone(), self.umask())
     }
 
     /// Its place in preserved memory.
     pub fn record(&self) -> u16 {
-        self.record.place()
+        self.record.place() as u16
     }
 
     /// Where absolute paths begin.
@@ -81,7 +89,7 @@ impl Directories {
         part: impl Fn(&mut DirectoriesRecord) -> &mut (NodeRecord, Text),
     ) -> Result<(), Errno> {
         let store = self.record.store();
-        let new = record_of(store, &place)?;
+        let new = record_of(store, &place, self.record.get().user)?;
         self.record.update(|record| store.release_text(core::mem::replace(part(record), new).1));
         let former = which.replace(place);
         drop(former);
@@ -89,6 +97,6 @@ impl Directories {
     }
 }
 
-fn record_of(store: &Store, place: &Place) -> Result<(NodeRecord, Text), Errno> {
-    Ok((place.node.record(), store.put_text(&place.path)?))
+fn record_of(store: &Store, place: &Place, user: u32) -> Result<(NodeRecord, Text), Errno> {
+    Ok((place.node.record(), store.put_text(&place.path, user)?))
 }

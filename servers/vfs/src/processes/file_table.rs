@@ -1,21 +1,26 @@
 //! The descriptor table of a process in both forms: as the handlers use it, and as records.
 //!
-//! Invariant: outside of these functions both say the same. Neighbours: `descriptors` (the numbers), `keep` (the records).
+//! Invariant: outside of these functions both say the same. Its size is charged to the user who made it. Neighbours: `descriptors` (the
+//! numbers), `keep` (the records).
 
 use crate::{
     base::closing::Closing,
     files::locks::Range,
     keep::{
         Store,
-        records::{BLOCK, DIRECT, DescriptorRecord, LIST, ListRecord, NOWHERE, TableRecord},
+        records::{BLOCK, DIRECT, DescriptorRecord, LIST, ListRecord, NO_PLACE, TableRecord},
     },
     objects::OpenFile,
     processes::descriptors::{DESCRIPTORS_MAX, Descriptors},
 };
 use abi::Errno;
 use alloc::{rc::Rc, vec::Vec};
-use core::cell::{Ref, RefCell};
+use core::cell::{Cell, Ref, RefCell};
+use server::quota::Share;
 use sys::fallible::TryVec;
+
+/// A table is charged in steps of so many descriptors.
+const CHARGE_STEP: usize = 64;
 
 /// A descriptor table and its number, the owner of record locks.
 #[derive(Debug)]
@@ -25,15 +30,19 @@ pub struct FileTable {
     record: u16,
     descriptors: RefCell<Descriptors<OpenFile>>,
     /// Places of the blocks, by number / `BLOCK`, and of the lists that have those from `DIRECT` on.
-    blocks: RefCell<Vec<u16>>,
-    lists: RefCell<Vec<u16>>,
+    blocks: RefCell<Vec<u32>>,
+    lists: RefCell<Vec<u32>>,
+    charge: RefCell<Share>,
+    /// It may own record locks, or have asked a queue for a notification: closed descriptors have to be looked at.
+    owns: Cell<bool>,
     store: Rc<Store>,
 }
 
 impl FileTable {
-    /// A table with these descriptors. `EAGAIN`, `ENFILE`, `ENOMEM`: no room.
-    pub fn new(closing: &Closing, descriptors: Descriptors<OpenFile>) -> Result<Rc<FileTable>, Errno> {
+    /// A table of a user with these descriptors. `EAGAIN`, `ENFILE`, `ENOMEM`: no room.
+    pub fn new(closing: &Closing, user: u32, descriptors: Descriptors<OpenFile>) -> Result<Rc<FileTable>, Errno> {
         let (store, number) = (closing.store(), closing.next_number());
+        let charge = store.charge_table(user, descriptors.len().next_multiple_of(CHARGE_STEP))?;
         let record = store.new_table()?;
         let table = FileTable {
             number,
@@ -41,6 +50,8 @@ impl FileTable {
             descriptors: RefCell::new(descriptors),
             blocks: RefCell::default(),
             lists: RefCell::default(),
+            charge: RefCell::new(charge),
+            owns: Cell::new(false),
             store: store.clone(),
         };
         table.copy_in()?;
@@ -49,54 +60,68 @@ impl FileTable {
 
     /// Writes the records of a table that nothing refers to yet.
     fn copy_in(&self) -> Result<(), Errno> {
-        for (number, file, close_on_exec) in self.descriptors.borrow().marks(0, usize::MAX) {
-            let record = DescriptorRecord { file: file.place(), close_on_exec };
-            let block = match self.known_block(number / BLOCK) {
-                NOWHERE => self.new_block(number / BLOCK)?,
-                block => block,
-            };
-            self.store.put_descriptor(block, number % BLOCK, &record);
+        let descriptors = self.descriptors.borrow();
+        for block in 0..descriptors.len().div_ceil(BLOCK) {
+            if descriptors.block(block).any(|entry| entry.is_some()) {
+                let entries = descriptors.block(block);
+                self.new_block(block, entries.map(|entry| entry.map(|(file, marked)| record(file, marked))))?;
+            }
         }
-        for list in 0..self.blocks.borrow().len().saturating_sub(DIRECT).div_ceil(LIST) {
+        // The last list first: each refers to the next.
+        let count = self.blocks.borrow().len().saturating_sub(DIRECT).div_ceil(LIST);
+        self.lists.borrow_mut().try_resize(count, NO_PLACE)?;
+        for list in (0..count).rev() {
             let place = self.store.new_list(&self.list_record(list))?;
-            self.lists.borrow_mut().try_push(place)?;
+            self.lists.borrow_mut()[list] = place;
         }
         self.store.put_table(self.record, &self.table_record());
         Ok(())
     }
 
     fn table_record(&self) -> TableRecord {
-        let place = |places: &[u16], index: usize| places.get(index).copied().unwrap_or(NOWHERE);
         let (blocks, lists) = (self.blocks.borrow(), self.lists.borrow());
         TableRecord {
             number: self.number,
+            user: self.charge.borrow().user(),
+            list: place(&lists, 0),
             blocks: core::array::from_fn(|index| place(&blocks, index)),
-            lists: core::array::from_fn(|index| place(&lists, index)),
         }
     }
 
     fn list_record(&self, list: usize) -> ListRecord {
-        let blocks = self.blocks.borrow();
+        let (blocks, lists) = (self.blocks.borrow(), self.lists.borrow());
         let first = DIRECT + list * LIST;
-        ListRecord(core::array::from_fn(|index| blocks.get(first + index).copied().unwrap_or(NOWHERE)))
+        ListRecord {
+            next: place(&lists, list + 1),
+            blocks: core::array::from_fn(|index| place(&blocks, first + index)),
+        }
     }
 
-    /// A table as a predecessor has left it.
+    /// A table as a predecessor has left it. `ENOMEM`.
     pub fn restore(
         store: &Rc<Store>,
         place: u16,
-        number: u64,
+        record: &TableRecord,
         descriptors: Descriptors<OpenFile>,
-        (blocks, lists): (Vec<u16>, Vec<u16>),
-    ) -> Rc<FileTable> {
-        Rc::new(FileTable {
-            number,
+        (blocks, lists): (Vec<u32>, Vec<u32>),
+    ) -> Result<Rc<FileTable>, Errno> {
+        let charge = store.restore_charge(record.user, descriptors.len().next_multiple_of(CHARGE_STEP))?;
+        Ok(Rc::new(FileTable {
+            number: record.number,
             record: place,
             descriptors: RefCell::new(descriptors),
             blocks: RefCell::new(blocks),
             lists: RefCell::new(lists),
+            charge: RefCell::new(charge),
+            owns: Cell::new(true),
             store: store.clone(),
-        })
+        }))
+    }
+
+    /// Its number, for something that it is about to own: record locks, or a request for a notification.
+    pub fn owner(&self) -> u64 {
+        self.owns.set(true);
+        self.number
     }
 
     /// Its number, the owner of record locks.
@@ -114,40 +139,46 @@ impl FileTable {
         self.descriptors.borrow()
     }
 
-    /// The block with this index; `NOWHERE`: there is none.
+    /// Checks that there is a number below `limit` to insert at. `EMFILE`.
+    pub fn check_room(&self, limit: usize) -> Result<(), Errno> {
+        match self.descriptors.borrow_mut().vacancy(0, limit) {
+            Ok(_) => Ok(()),
+            Err(_) => Err(Errno::EMFILE),
+        }
+    }
+
+    /// The block with this index; `NO_PLACE`: there is none.
     #[inline]
-    fn known_block(&self, index: usize) -> u16 {
-        self.blocks.borrow().get(index).copied().unwrap_or(NOWHERE)
+    fn known_block(&self, index: usize) -> u32 {
+        place(&self.blocks.borrow(), index)
     }
 
     /// The block of a number, made if there is none. `ENFILE`, `ENOMEM`: no room.
     #[inline]
-    fn block(&self, number: usize) -> Result<u16, Errno> {
+    fn block(&self, number: usize) -> Result<u32, Errno> {
         match self.known_block(number / BLOCK) {
-            NOWHERE => self.add_block(number / BLOCK),
+            NO_PLACE => self.add_block(number / BLOCK),
             block => Ok(block),
         }
     }
 
-    fn new_block(&self, index: usize) -> Result<u16, Errno> {
+    fn new_block(&self, index: usize, records: impl Iterator<Item = Option<DescriptorRecord>>) -> Result<u32, Errno> {
         let mut blocks = self.blocks.borrow_mut();
-        let missing = (index + 1).saturating_sub(blocks.len());
-        blocks.try_make_room(missing)?;
-        let block = self.store.new_block()?;
-        blocks.extend(core::iter::repeat_n(NOWHERE, missing));
-        blocks[index] = block;
-        Ok(block)
+        let end = blocks.len().max(index + 1);
+        blocks.try_resize(end, NO_PLACE)?;
+        blocks[index] = self.store.new_block(records)?;
+        Ok(blocks[index])
     }
 
     #[cold]
-    fn add_block(&self, index: usize) -> Result<u16, Errno> {
-        let block = self.new_block(index)?;
+    fn add_block(&self, index: usize) -> Result<u32, Errno> {
+        let block = self.new_block(index, core::iter::empty())?;
         let added = match index.checked_sub(DIRECT) {
             None => Ok(()),
             Some(further) => self.save_list(further / LIST),
         };
         if let Err(error) = added {
-            self.blocks.borrow_mut()[index] = NOWHERE;
+            self.blocks.borrow_mut()[index] = NO_PLACE;
             self.store.release_block(block);
             return Err(error);
         }
@@ -155,21 +186,26 @@ impl FileTable {
         Ok(block)
     }
 
-    /// Preserves a list of blocks, made if there is none.
+    /// Preserves a list of blocks; makes it, and those before it, if there is none.
     fn save_list(&self, list: usize) -> Result<(), Errno> {
-        let record = self.list_record(list);
-        let mut lists = self.lists.borrow_mut();
-        match lists.get(list).copied().unwrap_or(NOWHERE) {
-            NOWHERE => {
-                let missing = (list + 1).saturating_sub(lists.len());
-                lists.try_make_room(missing)?;
-                let place = self.store.new_list(&record)?;
-                lists.extend(core::iter::repeat_n(NOWHERE, missing));
-                lists[list] = place;
+        let first_new = self.lists.borrow().len();
+        for new in first_new..=list {
+            self.lists.borrow_mut().try_make_room(1)?;
+            let place = self.store.new_list(&self.list_record(new))?;
+            self.lists.borrow_mut().try_push(place)?;
+            if let Some(before) = new.checked_sub(1) {
+                self.set_list(before);
             }
-            place => self.store.set_list(place, &record),
+        }
+        if list < first_new {
+            self.set_list(list);
         }
         Ok(())
+    }
+
+    fn set_list(&self, list: usize) {
+        let place = place(&self.lists.borrow(), list);
+        self.store.set_list(place, &self.list_record(list));
     }
 
     fn save(&self, number: usize, record: Option<&DescriptorRecord>) -> Result<(), Errno> {
@@ -181,29 +217,45 @@ impl FileTable {
     /// A number that is in use has a block already.
     fn clear(&self, number: usize) {
         let block = self.known_block(number / BLOCK);
-        if block != NOWHERE {
+        if block != NO_PLACE {
             self.store.set_descriptor(block, number % BLOCK, None);
         }
     }
 
-    /// [`Descriptors::insert`]. `ENFILE` besides.
-    pub fn insert(&self, file: Rc<OpenFile>, first: usize, close_on_exec: bool) -> Result<i32, Errno> {
-        let record = DescriptorRecord { file: file.place(), close_on_exec };
-        let number = self.descriptors.borrow_mut().insert(file, first, close_on_exec)?;
-        if let Err(error) = self.save(number as usize, Some(&record)) {
-            let _ = self.descriptors.borrow_mut().remove(number);
-            return Err(error);
-        }
-        Ok(number)
+    /// Charges the user for a table that has this number. `ENFILE`.
+    #[inline]
+    fn charge_for(&self, number: usize) -> Result<(), Errno> {
+        if number < self.descriptors.borrow().len() { Ok(()) } else { self.charge_further(number) }
     }
 
-    /// Makes `number` mean `file`, and closes what it meant before. `EBADF`, `ENFILE`.
-    pub fn replace(&self, number: i32, file: Rc<OpenFile>, close_on_exec: bool) -> Result<(), Errno> {
-        if number as usize >= DESCRIPTORS_MAX {
+    fn charge_further(&self, number: usize) -> Result<(), Errno> {
+        let needed = (number + 1).next_multiple_of(CHARGE_STEP);
+        self.charge.borrow_mut().resize(needed).map_err(|refusal| refusal.errno(Errno::ENFILE, Errno::ENFILE))
+    }
+
+    /// Gives the file the lowest free number from `first` up to below `limit`. `EINVAL`: `first` is not below it; `EMFILE`: there is none;
+    /// `ENFILE`, `ENOMEM`: no room.
+    pub fn insert(&self, file: Rc<OpenFile>, first: usize, limit: usize, close_on_exec: bool) -> Result<i32, Errno> {
+        let number = self.descriptors.borrow_mut().vacancy(first, limit.min(DESCRIPTORS_MAX))?;
+        self.put(number, file, close_on_exec)?;
+        Ok(number as i32)
+    }
+
+    /// Makes `number`, which is below `limit`, mean `file`, and closes what it meant before. `EBADF`, `ENFILE`, `ENOMEM`.
+    pub fn replace(&self, number: i32, file: Rc<OpenFile>, limit: usize, close_on_exec: bool) -> Result<(), Errno> {
+        if number as usize >= limit.min(DESCRIPTORS_MAX) {
             return Err(Errno::EBADF);
         }
-        self.save(number as usize, Some(&DescriptorRecord { file: file.place(), close_on_exec }))?;
+        self.put(number as usize, file, close_on_exec)
+    }
+
+    fn put(&self, number: usize, file: Rc<OpenFile>, close_on_exec: bool) -> Result<(), Errno> {
+        self.charge_for(number)?;
+        // The block first: once the descriptor is there, nothing fails.
+        self.block(number)?;
+        let record = record(&file, close_on_exec);
         let replaced = self.descriptors.borrow_mut().replace(number, file, close_on_exec)?;
+        self.save(number, Some(&record))?;
         if let Some(replaced) = replaced {
             self.forget(&replaced);
         }
@@ -218,33 +270,42 @@ impl FileTable {
         Ok(())
     }
 
-    fn close_removed(&self, removed: Vec<(usize, Rc<OpenFile>)>) {
-        for (number, file) in removed {
+    /// Closes the numbers `first ..= last`; with `marked` only those that are marked close-on-exec.
+    fn close_each(&self, mut first: usize, last: usize, marked: bool) {
+        loop {
+            let removed = self.descriptors.borrow_mut().remove_next(first, last, marked);
+            let Some((number, file)) = removed else { return };
             self.clear(number);
             self.forget(&file);
+            self.store.commit_long();
+            first = number + 1;
         }
     }
 
     /// Closes every number that is marked close-on-exec.
     pub fn close_marked(&self) {
-        let removed = self.descriptors.borrow_mut().remove_close_on_exec();
-        self.close_removed(removed);
+        self.close_each(0, usize::MAX, true);
     }
 
     /// Closes the numbers `first ..= last`.
     pub fn close_range(&self, first: usize, last: usize) {
-        let removed = self.descriptors.borrow_mut().remove_range(first, last);
-        self.close_removed(removed);
+        self.close_each(first, last, false);
     }
 
     /// Closes every number of a table that no thread uses any more. Its records end with it.
     pub fn close_all(&self) {
         let descriptors = self.descriptors.take();
-        descriptors.iter().for_each(|(_, file)| self.forget(file));
+        if self.owns.get() {
+            descriptors.iter().for_each(|(_, file)| self.forget(file));
+        }
     }
 
     /// A closed number takes the table's record locks off the file, and its request to be notified of messages off the queue.
+    #[inline]
     fn forget(&self, file: &OpenFile) {
+        if !self.owns.get() {
+            return;
+        }
         file.any().forget(self.number);
         if let Some(node) = file.node() {
             node.locks().release_records(&self.store, node.record(), self.number, Range::ALL);
@@ -257,7 +318,8 @@ impl FileTable {
         descriptors.mark_range(first, last);
         for (number, file, close_on_exec) in descriptors.marks(first, last) {
             // It has a block: nothing can fail.
-            let _ = self.save(number, Some(&DescriptorRecord { file: file.place(), close_on_exec }));
+            let _ = self.save(number, Some(&record(file, close_on_exec)));
+            self.store.commit_long();
         }
     }
 
@@ -265,13 +327,24 @@ impl FileTable {
     pub fn set_close_on_exec(&self, number: i32, mark: bool) -> Result<(), Errno> {
         let mut descriptors = self.descriptors.borrow_mut();
         descriptors.set_close_on_exec(number, mark)?;
-        let record = DescriptorRecord { file: descriptors.get(number)?.place(), close_on_exec: mark };
+        let record = record(descriptors.get(number)?, mark);
         self.save(number as usize, Some(&record))
     }
 }
 
 impl Drop for FileTable {
     fn drop(&mut self) {
-        self.store.release_table(self.record, &self.lists.borrow(), &self.blocks.borrow());
+        let lists = self.lists.get_mut();
+        // Those that could not be made.
+        lists.retain(|list| *list != NO_PLACE);
+        self.store.release_table(self.record, lists, self.blocks.get_mut());
     }
+}
+
+fn place(places: &[u32], index: usize) -> u32 {
+    places.get(index).copied().unwrap_or(NO_PLACE)
+}
+
+fn record(file: &OpenFile, close_on_exec: bool) -> DescriptorRecord {
+    DescriptorRecord { file: file.place(), close_on_exec }
 }

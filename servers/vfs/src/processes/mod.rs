@@ -79,7 +79,7 @@ impl Process {
         // Two: the process's own and ours.
         if Rc::strong_count(&shared) > 2 {
             let descriptors = shared.descriptors().copy()?;
-            self.set_files(FileTable::new(closing, descriptors)?);
+            self.set_files(FileTable::new(closing, self.caller.user(), descriptors)?);
         }
         Ok(())
     }
@@ -89,7 +89,7 @@ impl Process {
         let shared = self.directories()?;
         // Two: the process's own and ours.
         if Rc::strong_count(&shared) > 2 {
-            self.set_directories(shared.copy()?);
+            self.set_directories(shared.copy(self.caller.user())?);
         }
         Ok(())
     }
@@ -101,7 +101,7 @@ impl Process {
 
     /// Gives an open file a descriptor. `EMFILE`, `ENFILE`.
     pub fn insert(&self, file: Rc<OpenFile>, close_on_exec: bool) -> Result<u64, Errno> {
-        let number = self.files.borrow().insert(file, 0, close_on_exec)?;
+        let number = self.files.borrow().insert(file, 0, self.caller.descriptor_limit(), close_on_exec)?;
         Ok(number as u64)
     }
 
@@ -183,6 +183,11 @@ impl Processes {
         self.get(endpoint)?;
         self.callers.remove(endpoint);
         self.table.borrow_mut()[endpoint.slot()].take().ok_or(Errno::ESRCH)
+    }
+
+    /// Does something for each thread, which enters or removes none.
+    pub fn for_each(&self, act: impl Fn(&Process)) {
+        self.table.borrow().iter().flatten().for_each(|process| act(process));
     }
 
     /// All threads.

@@ -137,7 +137,7 @@ impl Queue {
         let next_number = held.iter().map(|held| held.number + 1).max().unwrap_or(0);
         let messages = held.into_iter().map(|held| ((Reverse(held.priority), held.number), held)).collect();
         Queue {
-            record: Kept::new(store, place, record),
+            record: Kept::new(store, place.into(), record),
             slots,
             messages: RefCell::new(messages),
             next_number: Cell::new(next_number),
@@ -149,7 +149,7 @@ impl Queue {
 
     /// Its place in preserved memory.
     pub fn place(&self) -> u16 {
-        self.record.place()
+        self.record.place() as u16
     }
 
     /// What it is.

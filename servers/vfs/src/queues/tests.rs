@@ -2,7 +2,7 @@
 
 use crate::{
     keep::{
-        KEEP_BYTES, Store,
+        KEEP_BYTES, Sizes, Store,
         records::{NO_QUEUE, QueueRecord},
     },
     queues::{Letter, Queue, Sent, Transfer, Waiter},
@@ -45,7 +45,7 @@ impl Kernel for Scribe {
 fn queue(most_messages: u32) -> (Rc<Store>, Rc<Queue>) {
     sys::host::install(Scribe);
     let memory = (0..KEEP_BYTES / 8).map(|_| AtomicU64::new(0)).collect::<Vec<_>>();
-    let (store, _) = Store::open(Keep::simulated(Box::leak(memory.into_boxed_slice()), u64::MAX));
+    let (store, _) = Store::open(Keep::simulated(Box::leak(memory.into_boxed_slice()), u64::MAX), Sizes::WHOLE);
     let store = Rc::new(store);
     let record = QueueRecord { most_messages, message_bytes: 64, ..NO_QUEUE };
     let queue = Queue::new(&store, record, b"q").expect("room");

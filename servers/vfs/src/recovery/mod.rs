@@ -17,14 +17,21 @@ use crate::{
         vnode::NodeRef,
     },
     keep::{
-        Kept, Used,
-        records::{BLOCK, LIST, LockRecord, MountRecord, NOWHERE, NodeRecord, TableRecord, ThreadRecord, TimerRecord},
+        Kept, ROOT,
+        records::{
+            BLOCK, LIST, LockRecord, MountRecord, NO_PLACE, NOWHERE, NodeRecord, TableRecord, ThreadRecord, TimerRecord,
+        },
     },
     mounts::{self, shown_kind},
     objects::{self, Inheritance, OpenFile},
     peers::Service,
     pipes::{Pipe, ring::Ring},
-    processes::{Place, Process, descriptors::Descriptors, directories::Directories, file_table::FileTable},
+    processes::{
+        Place, Process,
+        descriptors::{DESCRIPTORS_MAX, Descriptors},
+        directories::Directories,
+        file_table::FileTable,
+    },
     queues::Queue,
     state::Vfs,
 };
@@ -38,10 +45,9 @@ struct Restoration {
     mounts: BTreeMap<u16, Rc<Mount>>,
     pipes: BTreeMap<u16, Rc<Pipe>>,
     queues: BTreeMap<u16, Rc<Queue>>,
-    files: BTreeMap<u16, Rc<OpenFile>>,
+    files: BTreeMap<u32, Rc<OpenFile>>,
     tables: BTreeMap<u16, Rc<FileTable>>,
     directories: BTreeMap<u16, Rc<Directories>>,
-    used: Used,
     /// Records that had to be left out.
     lost: usize,
 }
@@ -57,7 +63,6 @@ pub fn restore(vfs: &'static Vfs) {
         files: BTreeMap::new(),
         tables: BTreeMap::new(),
         directories: BTreeMap::new(),
-        used: Used::default(),
         lost: vfs.base().store().damaged(),
     };
     restoration.run();
@@ -65,7 +70,7 @@ pub fn restore(vfs: &'static Vfs) {
     if restoration.lost > 0 {
         sys::log!("{} corrupt records of the predecessor are left out", restoration.lost);
     }
-    vfs.base().store().rebuild(&restoration.used);
+    vfs.base().store().settle();
     vfs.base().store().commit();
 }
 
@@ -144,7 +149,7 @@ impl Restoration {
         // The root file system is the first.
         records.sort_by_key(|(place, record)| (record.covers != NodeRecord::NONE, *place));
         for (place, record) in &records {
-            self.used.texts.extend([record.source, record.target]);
+            [record.source, record.target].into_iter().for_each(|text| store.claim_text(text, ROOT));
             let service = Service::at(record.service as usize);
             let name = self.vfs.base().peers().name(service);
             let mount = Mount::new(
@@ -179,19 +184,18 @@ impl Restoration {
     fn restore_queues(&mut self) {
         let store = self.vfs.base().store().clone();
         for (place, record) in store.queues() {
+            store.claim_queue(place, &record);
             let Some(queue) = Queue::restore(&store, place, record) else {
                 self.lost += 1;
                 continue;
             };
-            self.used.queues.insert(place);
-            self.used.texts.push(record.name);
             if record.named {
                 self.vfs.queues().add(store.text(record.name), queue.clone());
             }
             self.queues.insert(place, queue);
         }
         for (place, record) in store.signals() {
-            self.used.signals.insert(place);
+            store.claim_signal(place);
             self.vfs.base().notices().message(place, &record);
         }
     }
@@ -208,11 +212,12 @@ impl Restoration {
         };
         let store = self.vfs.base().store();
         let groups = store.text(record.groups);
-        self.used.texts.push(record.groups);
+        let user = record.ids[2];
+        store.claim_text(record.groups, user);
         let groups = groups.as_chunks().0.iter().map(|group| u32::from_le_bytes(*group)).collect();
         let process = Process::new(Caller::new(store, *record, groups), table, directories);
         if let Some(exec) = self.vfs.base().store().exec(record.endpoint.slot()) {
-            self.used.texts.push(exec.text);
+            store.claim_text(exec.text, user);
         }
         self.vfs.processes().insert(Rc::new(process)).map(drop)
     }
@@ -225,52 +230,50 @@ impl Restoration {
         let record = store.table(place)?;
         let mut descriptors = Descriptors::default();
         let (blocks, lists) = self.blocks(&record);
-        for (index, &block) in blocks.iter().enumerate().filter(|(_, block)| **block != NOWHERE) {
-            self.used.blocks.insert(block);
+        store.claim_table(place, &lists, &blocks);
+        for (index, &block) in blocks.iter().enumerate().filter(|(_, block)| **block != NO_PLACE) {
             for number in 0..BLOCK {
                 let Some(descriptor) = store.descriptor(block, number) else { continue };
                 match self.file(descriptor.file) {
                     Some(file) => {
-                        let number = (index * BLOCK + number) as i32;
-                        let restored = descriptors.replace(number, file, descriptor.close_on_exec);
+                        let restored = descriptors.replace(index * BLOCK + number, file, descriptor.close_on_exec);
                         self.lost += restored.is_err() as usize;
                     }
                     None => self.lost += 1,
                 }
             }
         }
-        self.used.tables.insert(place);
-        let table = FileTable::restore(&store, place, record.number, descriptors, (blocks, lists));
+        let table = FileTable::restore(&store, place, &record, descriptors, (blocks, lists)).ok()?;
         self.tables.insert(place, table.clone());
         Some(table)
     }
 
     /// The blocks of a descriptor table, and the lists of those that its record does not have itself.
-    fn blocks(&mut self, record: &TableRecord) -> (Vec<u16>, Vec<u16>) {
+    fn blocks(&self, record: &TableRecord) -> (Vec<u32>, Vec<u32>) {
         let store = self.vfs.base().store();
-        let trimmed = |places: &[u16]| {
-            let end = places.iter().rposition(|place| *place != NOWHERE).map_or(0, |last| last + 1);
-            places[..end].to_vec()
-        };
-        let lists = trimmed(&record.lists);
         let mut blocks = record.blocks.to_vec();
-        for &place in &lists {
-            let list = if place == NOWHERE { None } else { store.list(place) };
-            self.used.lists.extend(list.is_some().then_some(place));
-            blocks.extend_from_slice(&list.map_or([NOWHERE; LIST], |list| list.0));
+        let mut lists = Vec::new();
+        let mut next = record.list;
+        // A list that something has written into may refer to one before it.
+        while let Some(list) = store.list(next).filter(|_| lists.len() < DESCRIPTORS_MAX / BLOCK / LIST + 1) {
+            lists.push(next);
+            blocks.extend_from_slice(&list.blocks);
+            next = list.next;
         }
-        (trimmed(&blocks), lists)
+        let end = blocks.iter().rposition(|place| *place != NO_PLACE).map_or(0, |last| last + 1);
+        blocks.truncate(end);
+        (blocks, lists)
     }
 
-    fn file(&mut self, place: u16) -> Option<Rc<OpenFile>> {
+    fn file(&mut self, place: u32) -> Option<Rc<OpenFile>> {
         if let Some(known) = self.files.get(&place) {
             return Some(known.clone());
         }
-        let found = self.vfs.base().store().file(place)?;
-        let (path, node) = (found.0.path, self.node(found.0.node));
+        let store = self.vfs.base().store();
+        let found = store.file(place)?;
+        store.claim_file(place, &found.0);
+        let node = self.node(found.0.node);
         let file = objects::restore(place, found, node, self)?;
-        self.used.files.insert(place);
-        self.used.texts.push(path);
         self.files.insert(place, file.clone());
         Some(file)
     }
@@ -288,9 +291,8 @@ impl Restoration {
             Some(Place { node: self.node(node)?, path: path.into() })
         };
         let both = (directory(record.root)?, directory(record.working)?);
-        self.used.directories.insert(place);
-        self.used.texts.extend([record.root.1, record.working.1]);
-        let directories = Directories::restore(Kept::new(&store, place, record), both.0, both.1);
+        store.claim_directories(place, &record);
+        let directories = Directories::restore(Kept::new(&store, place.into(), record), both.0, both.1);
         self.directories.insert(place, directories.clone());
         Some(directories)
     }
@@ -299,7 +301,7 @@ impl Restoration {
     fn restore_lock(&mut self, place: u16, record: &LockRecord) {
         let owner = self.files.values().find(|file| file.number() == record.owner);
         let held = owner.is_some() || !record.whole && self.tables.values().any(|table| table.number() == record.owner);
-        self.used.locks.insert(place);
+        self.vfs.base().store().claim_lock(place, record.user);
         match self.node(record.node) {
             Some(node) if held => {
                 node.locks().restore(place, record);
@@ -318,9 +320,8 @@ impl Inheritance for Restoration {
         let store = self.vfs.base().store();
         let record = store.pipe(place)?;
         let ring = Ring::restore(&record, |page| store.next_page(page))?;
-        let charge = self.vfs.base().pipes().charge(record.user, ring.capacity()).ok()?;
-        self.used.pipes.insert(place);
-        self.used.pages.extend(ring.pages());
+        let charge = self.vfs.base().pipes().restore_charge(record.user, ring.capacity()).ok()?;
+        store.claim_pipe(place, ring.pages());
         let pipe = Rc::new(Pipe::new(place, ring, charge));
         self.pipes.insert(place, pipe.clone());
         Some(pipe)
@@ -331,9 +332,10 @@ impl Inheritance for Restoration {
     }
 
     fn timer(&mut self, place: u16) -> Option<Kept<TimerRecord>> {
-        self.used.timers.insert(place);
         let store = self.vfs.base().store();
-        store.timer(place).map(|record| Kept::new(store, place, record))
+        let record = store.timer(place)?;
+        store.claim_timer(place, record.user);
+        Some(Kept::new(store, place.into(), record))
     }
 
     fn has_inode(&mut self, inode: u64) {

@@ -8,7 +8,7 @@ use crate::{
     files::mount::{Mount, NewMount},
     files::vnode::NodeRef,
     keep::{
-        KEEP_BYTES, Store,
+        KEEP_BYTES, Sizes, Store,
         records::{MountRecord, NO_QUEUE, NodeRecord, Note, Notification, QueueRecord, SignalRecord},
     },
     objects::{File, O_APPEND, O_RDWR, pipe::PipeEnd, queue::MessageQueue, regular::Regular, timer::TimerFile},
@@ -51,7 +51,7 @@ impl Kernel for Patient {
 
 /// One after the other opens this memory; each may write so often before it is killed.
 fn open(memory: &'static [AtomicU64], writes: u64, generation: u32) -> (&'static Vfs, Found) {
-    let (store, found) = Store::open(Keep::simulated(memory, writes));
+    let (store, found) = Store::open(Keep::simulated(memory, writes), Sizes::WHOLE);
     (Box::leak(Box::new(Vfs::new(store, generation, Devices::new("")))), found)
 }
 
@@ -84,8 +84,8 @@ fn mount(vfs: &'static Vfs) {
         device: 5,
         root: 2,
         covers: NodeRecord::NONE,
-        source: vfs.base().store().put_text(b"/dev/vda").expect("room"),
-        target: vfs.base().store().put_text(b"/").expect("room"),
+        source: vfs.base().store().put_text(b"/dev/vda", 0).expect("room"),
+        target: vfs.base().store().put_text(b"/", 0).expect("room"),
     };
     let (kind, source, target) = ("ext2".into(), "/dev/vda".into(), b"/".to_vec());
     let new = NewMount { service: EXT2, kind, source, target, flags: 0, volatile: false, in_memory: false, device: 5 };
@@ -97,7 +97,7 @@ fn mount(vfs: &'static Vfs) {
 
 fn open_file(vfs: &'static Vfs, node: u64, path: &[u8]) -> i32 {
     let object = Regular { node: root(vfs).mount().restore(node) };
-    let file = File::new(vfs.base().closing(), object, O_RDWR, path.to_vec()).expect("room");
+    let file = File::new(vfs.base().closing(), 0, object, O_RDWR, path.to_vec()).expect("room");
     process(vfs, INIT).insert(file, node.is_multiple_of(2)).expect("room") as i32
 }
 
@@ -154,7 +154,7 @@ fn queue(vfs: &Vfs) -> Rc<Queue> {
 fn give_queue(vfs: &'static Vfs, name: &[u8]) {
     let record = QueueRecord { most_messages: 2, message_bytes: 100, uid: 1, gid: 2, mode: 0o600, ..NO_QUEUE };
     let queue = Queue::new(vfs.base().store(), record, name).expect("room");
-    let file = File::new(vfs.base().closing(), MessageQueue(queue.clone()), O_RDWR, name.to_vec()).expect("room");
+    let file = File::new(vfs.base().closing(), 0, MessageQueue(queue.clone()), O_RDWR, name.to_vec()).expect("room");
     process(vfs, INIT).insert(file, true).expect("room");
     vfs.queues().add(name.to_vec(), queue);
 }
@@ -351,7 +351,7 @@ fn a_full_store_refuses_and_recovers_its_places() {
     let node = root(vfs);
     let mut files = Vec::new();
     let error = loop {
-        match File::new(vfs.base().closing(), Regular { node: node.clone() }, 0, b"/x".to_vec()) {
+        match File::new(vfs.base().closing(), 0, Regular { node: node.clone() }, 0, b"/x".to_vec()) {
             Ok(file) => files.push(file),
             Err(error) => break error,
         }
@@ -360,6 +360,6 @@ fn a_full_store_refuses_and_recovers_its_places() {
     drop(files);
     vfs.base().store().has_moved();
     finish_turn(vfs);
-    assert!(File::new(vfs.base().closing(), Regular { node }, 0, b"/x".to_vec()).is_ok());
+    assert!(File::new(vfs.base().closing(), 0, Regular { node }, 0, b"/x".to_vec()).is_ok());
     assert_eq!(vfs.base().store().noted(INIT, 1), None::<Note>);
 }

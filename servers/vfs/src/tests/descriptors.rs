@@ -108,6 +108,7 @@ fn close_range_closes_or_marks() {
 fn a_large_table_is_inherited_and_outlives_vfs() {
     let mut world = World::new();
     let (reads, writes) = world.pipe(world.root, 0);
+    world.set_limits(world.root, 1 << 20, u64::MAX);
     for first in [15, 16, 255, 256, 257, 2239, 2240, 4000] {
         assert_eq!(world.call(world.root, nr::FCNTL, &[reads, 0, first]), Ok(first));
     }

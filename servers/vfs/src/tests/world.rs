@@ -236,6 +236,11 @@ impl World {
         assert_eq!(self.call_as_pm(request.message()), Ok(0));
     }
 
+    /// RLIMIT_NOFILE and RLIMIT_FSIZE of a process change.
+    pub fn set_limits(&self, process: Endpoint, descriptors: u64, file_bytes: u64) {
+        assert_eq!(self.call_as_pm(vfs::SetLimits { process, descriptors, file_bytes }.message()), Ok(0));
+    }
+
     /// A program of an ordinary user, forked from the first one.
     pub fn user(&self, uid: u32, gid: u32) -> Endpoint {
         let program = self.fork(self.root, 0);
