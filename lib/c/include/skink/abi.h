@@ -2633,6 +2633,15 @@ struct skink_vfs_unmasked {
     uint64_t process;
 };
 
+/* Soft resource limits of the process of this thread have changed: RLIMIT_NOFILE and RLIMIT_FSIZE (all ones: none). A child begins with its
+ * parent's. */
+#define SKINK_VFS_SET_LIMITS 0x3000fu
+struct skink_vfs_set_limits {
+    uint64_t process;
+    uint64_t descriptors;
+    uint64_t file_bytes;
+};
+
 /* The protocol of vm, the memory server: frames, address spaces, page faults, mmap, images of executables. Routed to vm are the Linux calls
  * brk, mmap, munmap, mprotect, mremap, madvise, msync, mincore, mlock and relatives. vm never blocks on another process, so every process
  * may wait for it. */

@@ -210,7 +210,7 @@ pub struct ListRecord {
 }
 
 impl Record for ListRecord {
-    const WORDS: usize = (1 + LIST) / 2;
+    const WORDS: usize = (1 + LIST).div_ceil(2);
 
     fn store(&self, words: &mut [u64]) {
         pack(core::iter::once(self.next).chain(self.blocks), words);
