@@ -22,6 +22,8 @@ protocol! {
     /// From rs to a service, for tests (asynchronous, with a tag): the allocation number `after` from now on, counted from 1, of those that
     /// a call makes fallibly or before it begins, fails; 0: none does. `lib/server` implements it (`sys::fallible`).
     FailAllocation = 5 { after: u64 }
+    /// vfs: this service answers heartbeats, but for long none of vfs's requests. rs ends it as one that is silent.
+    Stalled = 6 { process: Endpoint }
 }
 
 /// Operations of the system call `linux::SERVICE`: `(operation, name low, name high, address, bytes, value)`; root only.

@@ -12,7 +12,7 @@ use abi::call::inject;
 use abi::endpoint::slot;
 use abi::kernel::{Exception, Exited, Notify};
 use abi::pm::{Boot, ServiceUp, WhoIs};
-use abi::rs::{Arguments, FailAllocation, NextChange, PrepareUpdate, Ready};
+use abi::rs::{Arguments, FailAllocation, NextChange, PrepareUpdate, Ready, Stalled};
 use abi::{Endpoint, Errno, Message, Word, linux};
 use alloc::vec::Vec;
 use recover::in_progress::{InProgress, Recall};
@@ -136,6 +136,10 @@ impl Rs {
                 }
             }
             NextChange::LABEL => return SyncStep::Done(self.next_change(message)),
+            Stalled::LABEL => {
+                let result = self.supervisor.stalled(from, Stalled::from_message(message).process);
+                return SyncStep::Done(message.reply(result.map(|()| 0)));
+            }
             Arguments::LABEL => {
                 let result = self.give_arguments(from, &Arguments::from_message(message));
                 return SyncStep::Done(message.reply(result));

@@ -120,6 +120,24 @@ impl<W: World> Supervisor<W> {
         Ok(())
     }
 
+    /// vfs reports that a service answers none of its requests.
+    ///
+    /// # Errors
+    /// `EPERM`: somebody else does, or of a service that the system cannot do without; `ESRCH`: it is no service's present incarnation.
+    pub fn stalled(&mut self, from: Endpoint, process: Endpoint) -> Result<()> {
+        if from.slot() != slot::VFS || process.slot() == slot::VFS {
+            return Err(Errno::EPERM);
+        }
+        let at = self.index_of(process)?;
+        if self.records[at].is_critical() {
+            return Err(Errno::EPERM);
+        }
+        self.say_of(at, "answers no request");
+        self.end(at, Cause::Silent);
+        self.go_on();
+        Ok(())
+    }
+
     /// A service has given a sign of life.
     pub fn alive(&mut self, from: Endpoint) {
         if let Ok(at) = self.index_of(from) {

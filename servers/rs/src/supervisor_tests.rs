@@ -5,6 +5,7 @@ use crate::policy::Activity;
 use crate::record::{Cause, Death, End, State};
 use crate::supervisor::{Event, Supervisor};
 use crate::world::{Plan, World};
+use abi::endpoint::slot;
 use abi::kernel::Exception;
 use abi::rs::Injection;
 use abi::system::Service;
@@ -241,6 +242,18 @@ fn a_silent_service_is_replaced_and_one_that_answers_is_not() {
     }
     assert_eq!(endpoint_of(&supervisor, "uart"), Endpoint::new(20, 2));
     assert_eq!(endpoint_of(&supervisor, "rtc"), Endpoint::new(21, 1));
+    assert_eq!(supervisor.records()[2].last_end, Some((End::Silent, 0)));
+}
+
+#[test]
+fn vfs_alone_reports_what_answers_no_request() {
+    let mut supervisor = running(vec![service("ext2", 20), service("uart", 21)]);
+    let (vfs, ext2) = (Endpoint::new(slot::VFS, 1), Endpoint::new(20, 1));
+    assert_eq!(supervisor.stalled(Endpoint::new(21, 1), ext2), Err(Errno::EPERM));
+    assert_eq!(supervisor.stalled(vfs, vfs), Err(Errno::EPERM));
+    assert_eq!(supervisor.stalled(vfs, Endpoint::new(20, 2)), Err(Errno::ESRCH));
+    assert_eq!(supervisor.stalled(vfs, ext2), Ok(()));
+    assert_eq!(endpoint_of(&supervisor, "ext2"), Endpoint::new(20, 2));
     assert_eq!(supervisor.records()[2].last_end, Some((End::Silent, 0)));
 }
 

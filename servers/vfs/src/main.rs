@@ -92,6 +92,7 @@ fn main(start: sys::Start) {
         }
         mounts::sync_periodically(vfs.base()).await;
     });
+    vfs.base().runtime().spawn(vfs.base().peers().watch());
     vfs.base().runtime().serve(
         |message| handle(vfs, message),
         |result| answer(vfs, result),

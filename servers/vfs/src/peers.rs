@@ -7,7 +7,7 @@ use crate::{
     callers::{Call, Caller},
     keep::{Store, records::PeerRecord},
 };
-use abi::{Endpoint, Errno, Message, Name, chardev};
+use abi::{Endpoint, Errno, Message, Name, chardev, rs};
 use alloc::{rc::Rc, vec::Vec};
 use core::{
     cell::{Cell, RefCell},
@@ -15,13 +15,16 @@ use core::{
     pin::pin,
     task::Poll,
 };
-use server::{Peer, Repeat, Request, Runtime};
+use server::{Peer, Repeat, Request, Runtime, STALL_PERIODS};
+use sys::ipc;
 
 /// Requests that a character device may hold at a time: one for each program that waits for input.
 const DEVICE_WINDOW: usize = 256;
 /// Requests that a file system with a disk may hold at a time: some wait for blocks while others run. It keeps the replies to more than
 /// these (`fs::preserve`).
 const FILE_SYSTEM_WINDOW: usize = 16;
+/// Time without an answer after which a file system has stalled: beyond what a slow disk takes for one request.
+const STALL_NS: u64 = 120_000_000_000;
 /// Errors from here on are Skink's own.
 const FIRST_OWN_ERROR: i32 = 512;
 
@@ -178,6 +181,32 @@ impl Peers {
         };
         drop(peer);
         success(request.await)
+    }
+
+    /// Reports file systems to rs that answer heartbeats but none of their requests, for ever: they are restarted, and requests are repeated
+    /// or fail with `EIO`. Drivers wait for what may never come, such as input.
+    pub async fn watch(&self) {
+        loop {
+            self.runtime.sleep_ns(STALL_NS / u64::from(STALL_PERIODS)).await;
+            for service in self.watched() {
+                let Ok(Some(process)) = self.peer(service).map(|peer| peer.check_progress()) else { continue };
+                let name = self.name(service);
+                sys::log!("{} answers no request", name.as_ref().map_or("?", |name| name.as_str()));
+                if let Err(error) =
+                    ipc::call(Endpoint::RS, &rs::Stalled { process }.message()).and_then(|reply| reply.result())
+                {
+                    sys::log!("rs does not replace it: {error}");
+                }
+            }
+        }
+    }
+
+    fn watched(&self) -> impl Iterator<Item = Service> {
+        let count = self.connections.borrow().len();
+        (0..count).filter_map(|at| {
+            let connections = self.connections.borrow();
+            connections.get(at).filter(|connection| connection.role != Role::Driver).and_then(Connection::service)
+        })
     }
 
     /// Tells a service something and does not wait for the answer.

@@ -19,6 +19,10 @@ use sys::{Result, ipc};
 
 /// Bit of tags chosen by callers. All other tags consist of generation, sequence and entry.
 pub const OWN_TAG: u64 = 1 << 63;
+/// Calls of [`Peer::check_progress`] without any progress after which a peer has stalled.
+pub const STALL_PERIODS: u32 = 4;
+/// Incarnations that may stall over one request.
+const MAX_STALLS: u8 = 2;
 /// Bits of a tag that hold the entry.
 const ENTRY_BITS: u32 = 16;
 /// Bits that hold the sequence.
@@ -63,6 +67,8 @@ struct Entry {
     one_way: bool,
     /// Sent after each transmission of the request, which has been cancelled.
     cancellation: Option<Message>,
+    /// Incarnations that have stalled over it.
+    stalls: u8,
 }
 
 /// State of a peer.
@@ -88,6 +94,9 @@ struct Table {
     queue: VecDeque<usize>,
     /// Sequence number, which makes tags differ from those of earlier requests.
     sequence: u32,
+    /// Whether a request has been answered since the last look at the progress, and how many looks have seen none.
+    has_progressed: bool,
+    idle_looks: u32,
 }
 
 /// The runtime's record of a peer.
@@ -158,6 +167,13 @@ impl Peer {
         self.core.table.borrow().endpoint
     }
 
+    /// Looks whether the peer makes progress. To be called once a period: one that has answered none of its requests in flight for
+    /// [`STALL_PERIODS`] calls has stalled, and its present incarnation is returned. A request over which two incarnations have stalled is
+    /// not repeated.
+    pub fn check_progress(&self) -> Option<Endpoint> {
+        self.core.check_progress()
+    }
+
     /// Returns whether the peer is up.
     pub fn is_up(&self) -> bool {
         matches!(self.core.table.borrow().link, Link::Open | Link::Busy)
@@ -222,6 +238,8 @@ impl PeerCore {
             entries: Vec::new(),
             queue: VecDeque::new(),
             sequence: 0,
+            has_progressed: true,
+            idle_looks: 0,
         };
         let any_waits = runtime.inner.peers_wait.clone();
         let core = Rc::new(PeerCore { name, window, table: RefCell::new(table), waits: Cell::new(false), any_waits });
@@ -282,6 +300,7 @@ impl PeerCore {
             }
             let Some(at) = table.find(reply.tag()) else { return false };
             table.in_flight -= 1;
+            table.has_progressed = true;
             table.finish(at, Ok(*reply));
         }
         self.wait_for_turn_end();
@@ -289,6 +308,23 @@ impl PeerCore {
     }
 
     #[expect(clippy::disallowed_methods, reason = "bounded by the tasks: from the heap's reserve")]
+    pub(super) fn check_progress(&self) -> Option<Endpoint> {
+        let table = &mut *self.table.borrow_mut();
+        let is_idle = table.in_flight == 0 || !matches!(table.link, Link::Open | Link::Busy);
+        if core::mem::take(&mut table.has_progressed) || is_idle {
+            table.idle_looks = 0;
+            return None;
+        }
+        table.idle_looks += 1;
+        if table.idle_looks < STALL_PERIODS {
+            return None;
+        }
+        table.idle_looks = 0;
+        let in_flight = table.entries.iter_mut().flatten().filter(|entry| entry.state == State::Sent);
+        in_flight.for_each(|entry| entry.stalls = entry.stalls.saturating_add(1));
+        Some(table.endpoint)
+    }
+
     fn add(&self, mut message: Message, repeat: Repeat, tag: Tag) -> usize {
         let mut table = self.table.borrow_mut();
         let at = table.free_entry();
@@ -359,7 +395,16 @@ impl PeerCore {
 
 impl Entry {
     fn new(message: Message, repeat: Repeat, one_way: bool) -> Entry {
-        Entry { message, state: State::Queued, repeat, waker: None, abandoned: one_way, one_way, cancellation: None }
+        Entry {
+            message,
+            state: State::Queued,
+            repeat,
+            waker: None,
+            abandoned: one_way,
+            one_way,
+            cancellation: None,
+            stalls: 0,
+        }
     }
 }
 
@@ -444,7 +489,7 @@ impl Table {
             if entry.state != State::Sent {
                 continue;
             }
-            if entry.repeat == Repeat::Yes && !entry.abandoned {
+            if entry.repeat == Repeat::Yes && !entry.abandoned && entry.stalls < MAX_STALLS {
                 entry.state = State::Queued;
                 self.queue.push_front(at);
             } else {

@@ -1,7 +1,7 @@
 //! Tests of the executor against a fake kernel: order and destination of messages, and deaths of peers. The file is long because
 //! all tests share the fake kernel.
 
-use super::peer::Repeat;
+use super::peer::{Repeat, STALL_PERIODS};
 use super::*;
 use crate::{Lock, Peer, WaitList, channel, oneshot};
 use abi::call::{self, KernelCall};
@@ -244,6 +244,40 @@ fn a_repeatable_request_goes_to_the_successor() {
     assert!(server.step(Some(answer_of(&lost[0], DISK, 1))).is_none_or(|(to, _)| to != PROGRAM));
     let (to, answer) = server.step(Some(answer_of(&again[0], SUCCESSOR, 9))).expect("is answered");
     assert_eq!((to, answer.result()), (PROGRAM, Ok(9)));
+}
+
+#[test]
+fn a_peer_without_progress_has_stalled_and_a_second_one_fails_its_request() {
+    let played = with_disk();
+    disk_server!(runtime, server, 1, Repeat::Yes);
+    let peer = runtime.inner.peers.borrow()[0].clone();
+    let stalled = || (0..STALL_PERIODS).filter_map(|_| peer.check_progress()).collect::<Vec<_>>();
+    assert_eq!(stalled(), [], "nothing has been asked");
+    server.step(Some(request_from(PROGRAM, 0)));
+    assert_eq!(
+        [(); 3].map(|()| peer.check_progress()),
+        [None; 3],
+        "the first look is at a request that has just been sent"
+    );
+    server.step(Some(answer_of(&played.sent_to(DISK)[0], DISK, 1)));
+    server.step(Some(request_from(PROGRAM, 0)));
+    assert_eq!((stalled(), peer.check_progress()), (vec![], Some(DISK)));
+    let third = Endpoint::new(20, 3);
+    for (dead, successor) in [(DISK, SUCCESSOR), (SUCCESSOR, third)] {
+        let down = (name(), Endpoint::current(20), false);
+        played.0.borrow_mut().events.extend([down, (name(), successor, true)]);
+        let answered = server.step(Some(notification(Endpoint::new(6, 1), 0)));
+        let repeated = played.sent_to(successor).len();
+        match dead {
+            DISK => {
+                assert_eq!((answered.is_none(), repeated, stalled()), (true, 1, vec![SUCCESSOR]));
+            }
+            _ => {
+                let (to, answer) = answered.expect("is answered");
+                assert_eq!((to, answer.result(), repeated), (PROGRAM, Err(Errno::EDEADSRCDST), 0));
+            }
+        }
+    }
 }
 
 #[test]

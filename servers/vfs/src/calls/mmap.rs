@@ -5,13 +5,17 @@ use crate::{
     events::Startup,
     files::pages,
     mappings::{Mappings, ask_vm},
-    objects::{OpenFile, regular::Regular},
+    objects::{OpenFile, character::Character, regular::Regular},
     peers::program_error,
     processes::Processes,
 };
 use abi::{Endpoint, Errno, Message, vm};
 use sys::ipc;
 
+/// The device number of /dev/zero.
+const ZERO: u64 = 1 << 8 | 5;
+/// What vm takes for memory without a file.
+const NO_IMAGE: u64 = 0;
 /// mmap: shared with other processes.
 const MAP_SHARED: u64 = 1;
 /// mmap: the bits that tell shared from private.
@@ -51,10 +55,23 @@ async fn serve_mapping(mappings: &Mappings, processes: &Processes, reply: &Messa
     }
     let is_shared = flags & MAP_TYPE & MAP_SHARED != 0;
     match (error, is_shared) {
+        _ if image == NO_IMAGE => {}
         (0, true) => mappings.end_mapping(image).await,
         (0, false) => pages::close_image(image),
         _ => {}
     }
+}
+
+/// `EACCES`: the file is not open for this mapping.
+fn check_rights(file: &OpenFile, flags: u64) -> Result<(), Errno> {
+    let writes = flags & MAP_TYPE & MAP_SHARED != 0 && flags & PROT_WRITE != 0;
+    let result = if writes { file.readable().and(file.writable()) } else { file.readable() };
+    result.map_err(|_| Errno::EACCES)
+}
+
+/// Whether it is /dev/zero, a mapping of which is memory without a file (zero(4)).
+fn is_zero(file: &OpenFile) -> bool {
+    file.object::<Character>().is_some_and(|device| device.node.special_device() == ZERO)
 }
 
 /// Loads the range of a file, and returns its image or shared object, held by vfs, and whether the descriptor is open for writing.
@@ -66,15 +83,16 @@ async fn map_file(
     flags: u64,
 ) -> Result<(u64, bool), Errno> {
     file.usable()?;
+    if is_zero(file) {
+        check_rights(file, flags)?;
+        return Ok((NO_IMAGE, file.writes()));
+    }
     let node = &file.object::<Regular>().ok_or(Errno::ENODEV)?.node;
     if node.mount().is_volatile() {
         return Err(Errno::ENODEV);
     }
-    file.readable().map_err(|_| Errno::EACCES)?;
+    check_rights(file, flags)?;
     if flags & MAP_TYPE & MAP_SHARED != 0 {
-        if flags & PROT_WRITE != 0 {
-            file.writable().map_err(|_| Errno::EACCES)?;
-        }
         return Ok((mappings.begin_mapping(node, offset, bytes, file.writes()).await?, file.writes()));
     }
     // What is written back now is a new version of the file.

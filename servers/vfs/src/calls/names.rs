@@ -189,7 +189,10 @@ async fn readlink(files: &Files, process: Rc<Process>, side: Side, address: u64,
     let node = if side.1.is_empty() {
         process.file(side.0)?.node().cloned().ok_or(Errno::ENOENT)?
     } else {
-        walk::resolve(files, &process, side.0, side.1, Last::Keep).await?.existing()?.clone()
+        let found = walk::resolve(files, &process, side.0, side.1, Last::Keep).await?;
+        let node = found.existing()?;
+        walk::check_link(&process.caller.credentials(), &found.parent, node)?;
+        node.clone()
     };
     if !node.is_link() {
         return Err(Errno::EINVAL);

@@ -1,50 +1,81 @@
 //! open and its relatives (open(2)): `open` finds the file, the process gets a descriptor of it.
 
-use super::{Changes::First, Entry, call::Call, change, task};
+use super::{
+    Changes::First,
+    Entry,
+    call::{Call, Side},
+    change, task,
+};
 use crate::{
     base::{Base, Flow},
     memory as user,
-    objects::{O_CLOEXEC, O_CREAT, O_TRUNC, O_WRONLY},
-    open::open_file,
-    processes::{AT_FDCWD, Process},
+    objects::{O_CLOEXEC, O_CREAT, O_TMPFILE, O_TRUNC, O_WRONLY},
+    open::{How, open_file},
+    paths::walk::restriction::{BENEATH, IN_ROOT},
+    processes::Process,
 };
-use abi::{Errno, linux::nr};
-use alloc::{rc::Rc, vec::Vec};
+use abi::{Endpoint, Errno, linux::nr};
+use alloc::rc::Rc;
+use core::ops::Range;
 
 /// Bytes of the `struct open_how` that is known.
 const OPEN_HOW_BYTES: u64 = 24;
 
 pub(super) const CALLS: &[Entry] = &[
-    change(nr::OPEN, First, |c| task(open(c.base(), c.process(), AT_FDCWD, c.path(0)?, c.flags(1), c.flags(2)))),
-    change(nr::OPENAT, First, |c| task(open(c.base(), c.process(), c.int(0), c.path(1)?, c.flags(2), c.flags(3)))),
+    change(nr::OPEN, First, |c| task(open(c.base(), c.process(), c.here(0)?, how(c.flags(1), c.flags(2))))),
+    change(nr::OPENAT, First, |c| task(open(c.base(), c.process(), c.at(0)?, how(c.flags(2), c.flags(3))))),
     change(nr::OPENAT2, First, openat2),
     change(nr::CREAT, First, |c| {
-        task(open(c.base(), c.process(), AT_FDCWD, c.path(0)?, O_CREAT | O_TRUNC | O_WRONLY, c.flags(1)))
+        task(open(c.base(), c.process(), c.here(0)?, how(O_CREAT | O_TRUNC | O_WRONLY, c.flags(1))))
     }),
 ];
 
-/// openat2: flags and mode of `struct open_how`. `EINVAL` for restrictions of the resolution, which are not supported.
+fn how(flags: u32, mode: u32) -> How {
+    How { flags, mode, resolve: 0 }
+}
+
+/// openat2. `E2BIG`: a longer structure says something that is not known; `EAGAIN`: RESOLVE_CACHED, because nobody knows in advance.
 fn openat2(call: &Call) -> Result<Flow, Errno> {
-    if call.words[3] < OPEN_HOW_BYTES {
+    const RESOLVE_CACHED: u64 = 0x20;
+    const RESOLVE_KNOWN: u64 = 0x3f;
+    const BOTH: u64 = BENEATH | IN_ROOT;
+    let (who, address, bytes) = (call.process.caller.endpoint, call.words[2], call.words[3]);
+    if bytes < OPEN_HOW_BYTES {
         return Err(Errno::EINVAL);
     }
-    let [flags, mode, resolve] = user::fetch_words::<3>(call.process.caller.endpoint, call.words[2])?;
-    if resolve != 0 || flags > u32::MAX as u64 || mode & !0o7777 != 0 {
+    check_zero(who, address, OPEN_HOW_BYTES..bytes)?;
+    let [flags, mode, resolve] = user::fetch_words::<3>(who, address)?;
+    let unknown = flags > u32::MAX as u64 || mode & !0o7777 != 0 || resolve & !RESOLVE_KNOWN != 0;
+    let creates = flags as u32 & (O_CREAT | O_TMPFILE) != 0;
+    if unknown || resolve & BOTH == BOTH || (mode != 0 && !creates) {
         return Err(Errno::EINVAL);
     }
-    task(open(call.base(), call.process(), call.int(0), call.path(1)?, flags as u32, mode as u32))
+    if resolve & RESOLVE_CACHED != 0 {
+        return Err(Errno::EAGAIN);
+    }
+    task(open(call.base(), call.process(), call.at(0)?, How { flags: flags as u32, mode: mode as u32, resolve }))
+}
+
+/// Checks that the end of a structure is zero. `E2BIG`: it is not, or longer than a page.
+fn check_zero(who: Endpoint, address: u64, range: Range<u64>) -> Result<(), Errno> {
+    const PAGE: u64 = 4096;
+    let mut piece = [0; 64];
+    if range.end > PAGE {
+        return Err(Errno::E2BIG);
+    }
+    for at in range.clone().step_by(piece.len()) {
+        let piece = &mut piece[..(range.end - at).min(64) as usize];
+        user::fetch(who, address.wrapping_add(at), piece)?;
+        if piece.iter().any(|byte| *byte != 0) {
+            return Err(Errno::E2BIG);
+        }
+    }
+    Ok(())
 }
 
 /// open, openat, creat: returns the descriptor.
-async fn open(
-    base: &'static Base,
-    process: Rc<Process>,
-    directory: i32,
-    path: Vec<u8>,
-    flags: u32,
-    mode: u32,
-) -> Result<u64, Errno> {
+async fn open(base: &'static Base, process: Rc<Process>, (directory, path): Side, how: How) -> Result<u64, Errno> {
     process.files().check_room(process.caller.descriptor_limit())?;
-    let file = open_file(base, &process, directory, path, flags, mode).await?;
-    process.insert(file, flags & O_CLOEXEC != 0)
+    let file = open_file(base, &process, directory, path, how).await?;
+    process.insert(file, how.flags & O_CLOEXEC != 0)
 }

@@ -17,7 +17,7 @@ use crate::{
     keep::{Store, records::ExecRecord},
     memory::PATH_MAX,
     objects::O_RDWR,
-    open::open_file,
+    open::{How, open_file},
     paths::walk::{self, Last},
     processes::{AT_FDCWD, Place, Process, directories::Directories},
 };
@@ -201,7 +201,8 @@ pub fn start_at_root(base: &Base, process: &Process) -> Result<(), Errno> {
 
 /// The first program gets the console as input, output and error output.
 async fn open_console(base: &'static Base, process: &Rc<Process>) {
-    match open_file(base, process, AT_FDCWD, b"/dev/console".to_vec(), O_RDWR, 0).await {
+    match open_file(base, process, AT_FDCWD, b"/dev/console".to_vec(), How { flags: O_RDWR, mode: 0, resolve: 0 }).await
+    {
         Ok(console) => {
             for _ in 0..3 {
                 // The table of the first program is empty.

@@ -64,7 +64,7 @@ impl Sizes {
     pub fn for_memory(bytes: u64) -> Sizes {
         let within = |bytes_each: u64, places: usize| places.min((bytes / bytes_each) as usize);
         Sizes {
-            descriptors: within(256, Sizes::WHOLE.descriptors),
+            descriptors: within(192, Sizes::WHOLE.descriptors),
             files: within(8 << 10, Sizes::WHOLE.files),
             pipes: within(64 << 10, Sizes::WHOLE.pipes),
             pipe_pages: within(128 << 10, Sizes::WHOLE.pipe_pages),

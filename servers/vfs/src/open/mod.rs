@@ -55,14 +55,24 @@ fn wanted_rights(flags: u32) -> u32 {
     if flags & O_TRUNC != 0 { access | WRITE } else { access }
 }
 
+/// How a file is to be opened (`struct open_how`).
+#[derive(Clone, Copy, Debug)]
+pub struct How {
+    /// `O_*`.
+    pub flags: u32,
+    /// Permission bits of a new file.
+    pub mode: u32,
+    /// Bits of [`walk::restriction`].
+    pub resolve: u64,
+}
+
 /// Opens the file at a path, creating it if the flags say so. Errors as of open(2).
 pub async fn open_file(
     base: &'static Base,
     process: &Rc<Process>,
     directory: i32,
     path: Vec<u8>,
-    flags: u32,
-    mode: u32,
+    How { flags, mode, resolve }: How,
 ) -> Result<Rc<OpenFile>, Errno> {
     if flags & O_TMPFILE != 0 {
         return Err(Errno::EOPNOTSUPP);
@@ -70,7 +80,7 @@ pub async fn open_file(
     let flags = if flags & O_PATH != 0 { flags & PATH_FLAGS } else { flags };
     let exclusive = flags & (O_CREAT | O_EXCL) == O_CREAT | O_EXCL;
     let last = if flags & O_NOFOLLOW != 0 || exclusive { Last::Keep } else { Last::Follow };
-    let mut found = walk::resolve(base.files(), process, directory, path, last).await?;
+    let mut found = walk::resolve_within(base.files(), process, directory, path, last, resolve).await?;
     if let Some(pipe) = &found.pipe {
         return reopen(base.closing(), process.caller.user(), pipe, flags);
     }

@@ -8,11 +8,12 @@ use crate::{
     files::{Files, vnode::NodeRef},
     objects::OpenFile,
     paths::{self as path, Component, LINKS_MAX, PATH_MAX},
-    processes::{AT_FDCWD, Place, Process, directories::Directories},
+    processes::{AT_FDCWD, Place, Process},
 };
 use abi::Errno;
 use alloc::{rc::Rc, vec::Vec};
 use core::future::Future;
+use sys::fallible::{TryVec, with_capacity};
 
 /// How the names of pipes begin, as descriptors have them instead of paths.
 pub const PIPE_PREFIX: &[u8] = b"pipe:[";
@@ -24,6 +25,20 @@ pub enum Last {
     Follow,
     /// A link there is the file that is meant.
     Keep,
+}
+
+/// Restrictions of a resolution (`resolve` of openat2(2)).
+pub mod restriction {
+    /// Do not cross mounts: `EXDEV`.
+    pub const NO_XDEV: u64 = 1;
+    /// Do not follow links of /proc: `ELOOP`.
+    pub const NO_MAGICLINKS: u64 = 2;
+    /// Do not follow any links: `ELOOP`.
+    pub const NO_SYMLINKS: u64 = 4;
+    /// Do not leave the directory of the start: `EXDEV`.
+    pub const BENEATH: u64 = 8;
+    /// The directory of the start is the root.
+    pub const IN_ROOT: u64 = 0x10;
 }
 
 /// What the last component was.
@@ -72,7 +87,9 @@ impl Found {
 struct Walk<'a> {
     files: &'a Files,
     process: &'a Process,
-    directories: Rc<Directories>,
+    root: Place,
+    /// Bits of [`restriction`].
+    restrictions: u64,
     credentials: Rc<Credentials>,
     /// Where we are.
     node: NodeRef,
@@ -104,6 +121,28 @@ pub fn resolve(
     resolve_as(files, process, process.caller.credentials(), descriptor, text, last)
 }
 
+/// [`resolve`] with restrictions, bits of [`restriction`].
+pub async fn resolve_within(
+    files: &Files,
+    process: &Process,
+    descriptor: i32,
+    text: Vec<u8>,
+    last: Last,
+    restrictions: u64,
+) -> Result<Found, Errno> {
+    if restrictions == 0 || text.is_empty() {
+        return resolve(files, process, descriptor, text, last).await;
+    }
+    let beneath = restrictions & (restriction::BENEATH | restriction::IN_ROOT) != 0;
+    let is_absolute = text.first() == Some(&b'/');
+    if is_absolute && restrictions & restriction::BENEATH != 0 {
+        return Err(Errno::EXDEV);
+    }
+    let root = if beneath { place(process, descriptor)? } else { process.directories()?.root().clone() };
+    let start = if beneath || !is_absolute { place(process, descriptor)? } else { root.clone() };
+    walk(files, process, process.caller.credentials(), (root, start), text, last, restrictions).await
+}
+
 /// [`resolve`] with the permissions of these ids.
 pub async fn resolve_as(
     files: &Files,
@@ -113,16 +152,28 @@ pub async fn resolve_as(
     text: Vec<u8>,
     last: Last,
 ) -> Result<Found, Errno> {
-    let directories = process.directories()?;
+    let root = process.directories()?.root().clone();
     let start = match text.first() {
         None => return Err(Errno::ENOENT),
-        Some(b'/') => directories.root().clone(),
+        Some(b'/') => root.clone(),
         Some(_) => place(process, descriptor)?,
     };
-    let mut canonical = Vec::with_capacity(start.path.len() + text.len() + 1);
-    canonical.extend_from_slice(&start.path);
-    let mut walk =
-        Walk { files, process, directories, credentials, node: start.node, canonical, text, at: 0, links: 0 };
+    walk(files, process, credentials, (root, start), text, last, 0).await
+}
+
+async fn walk(
+    files: &Files,
+    process: &Process,
+    credentials: Rc<Credentials>,
+    (root, start): (Place, Place),
+    text: Vec<u8>,
+    last: Last,
+    restrictions: u64,
+) -> Result<Found, Errno> {
+    let mut canonical = with_capacity(start.path.len() + text.len() + 1)?;
+    canonical.try_extend_from_slice(&start.path)?;
+    let node = start.node;
+    let mut walk = Walk { files, process, root, restrictions, credentials, node, canonical, text, at: 0, links: 0 };
     walk.run(last).await
 }
 
@@ -160,7 +211,8 @@ impl Walk<'_> {
                 continue;
             }
             path::push(&mut self.canonical, &self.text[part.name]);
-            let parent = core::mem::replace(&mut self.node, into_mount(child));
+            let entered = self.enter(child)?;
+            let parent = core::mem::replace(&mut self.node, entered);
             if !part.last {
                 continue;
             }
@@ -183,27 +235,43 @@ impl Walk<'_> {
     /// To the parent directory, out of a mount if need be, but not above the root.
     async fn up(&mut self) -> Result<(), Errno> {
         loop {
-            if Rc::ptr_eq(&self.node, &self.directories.root().node) {
-                return Ok(());
+            if Rc::ptr_eq(&self.node, &self.root.node) {
+                return if self.forbids(restriction::BENEATH) { Err(Errno::EXDEV) } else { Ok(()) };
             }
             if !self.node.mount().is_root(&self.node) {
                 break;
             }
             match self.node.mount().covers() {
+                Some(_) if self.forbids(restriction::NO_XDEV) => return Err(Errno::EXDEV),
                 Some(covered) => self.node = covered,
                 None => return Ok(()),
             }
         }
         let parent = self.files.lookup(&self.node, b"..").await?.ok_or(Errno::ENOENT)?;
-        self.node = into_mount(parent);
+        self.node = self.enter(parent)?;
         path::pop(&mut self.canonical);
         Ok(())
+    }
+
+    fn forbids(&self, restriction: u64) -> bool {
+        self.restrictions & restriction != 0
+    }
+
+    /// [`into_mount`]. `EXDEV`: that is not allowed.
+    fn enter(&self, node: NodeRef) -> Result<NodeRef, Errno> {
+        let entered = into_mount(node.clone());
+        let crosses = !Rc::ptr_eq(&entered, &node);
+        if crosses && self.forbids(restriction::NO_XDEV) { Err(Errno::EXDEV) } else { Ok(entered) }
     }
 
     /// Goes on with the target of a link in the place of everything before it; or gives the pipe that it stands for.
     async fn follow(&mut self, link: &NodeRef) -> Result<Option<Rc<OpenFile>>, Errno> {
         self.links += 1;
-        if self.links > LINKS_MAX {
+        if self.links > LINKS_MAX || self.forbids(restriction::NO_SYMLINKS) {
+            return Err(Errno::ELOOP);
+        }
+        check_link(&self.credentials, &self.node, link)?;
+        if self.forbids(restriction::NO_MAGICLINKS) && leads_into_process(&self.node, link) {
             return Err(Errno::ELOOP);
         }
         let target = self.files.read_link(link, PATH_MAX, self.process.caller.pid).await?;
@@ -213,7 +281,10 @@ impl Walk<'_> {
         self.text = path::splice(&target, &self.text[self.at..])?;
         self.at = 0;
         if self.text[0] == b'/' {
-            let root = self.directories.root().clone();
+            if self.forbids(restriction::BENEATH) {
+                return Err(Errno::EXDEV);
+            }
+            let root = self.root.clone();
             self.node = root.node;
             self.canonical.clear();
             self.canonical.extend_from_slice(&root.path);
@@ -251,6 +322,17 @@ impl Walk<'_> {
             canonical: core::mem::take(&mut self.canonical),
         }
     }
+}
+
+/// Whether a link in this directory is one of a process's in /proc.
+fn leads_into_process(directory: &NodeRef, link: &NodeRef) -> bool {
+    link.mount().is_volatile() && !directory.mount().is_root(directory)
+}
+
+/// Links of a process in /proc are for its user alone, whom procfs tells as their owner, and for root. `EACCES`.
+pub fn check_link(credentials: &Credentials, directory: &NodeRef, link: &NodeRef) -> Result<(), Errno> {
+    let may = credentials.is_root() || credentials.euid == link.attributes().uid;
+    if may || !leads_into_process(directory, link) { Ok(()) } else { Err(Errno::EACCES) }
 }
 
 /// The root of what is mounted on a directory, or the directory itself.

@@ -22,7 +22,7 @@ fn a_disk_is_read_through_its_node_from_the_driver_in_the_table() {
 #[test]
 fn a_number_that_no_service_declares_has_no_driver() {
     let world = World::new();
-    for (path, kind, number) in [("/zero", S_IFCHR, 0x105), ("/other", S_IFCHR, 0xfe00), ("/part", S_IFBLK, 0xfe02)] {
+    for (path, kind, number) in [("/lp", S_IFCHR, 0x600), ("/other", S_IFCHR, 0xfe00), ("/part", S_IFBLK, 0xfe02)] {
         node(&world, path, kind, number);
         assert_eq!(world.open(world.root, path, O_RDONLY, 0), Err(Errno::ENXIO), "{path}");
     }

@@ -2,7 +2,7 @@
 
 use super::services::PAGE;
 use super::*;
-use abi::Errno;
+use abi::{Errno, linux::nr};
 
 const PROT_READ: u64 = 1 << 32;
 const PROT_WRITE: u64 = 2 << 32;
@@ -262,4 +262,19 @@ fn vm_is_told_once_and_only_of_files_that_it_has() {
     assert_eq!(change(), 0);
     map(&world, file, 0, PAGE, MAP_PRIVATE | PROT_READ);
     assert_eq!((change(), change()), (1, 1));
+}
+
+#[test]
+fn a_mapping_of_dev_zero_is_memory_without_a_file() {
+    let world = World::new();
+    let number = [u64::from(S_IFCHR) | 0o666, 0x105];
+    assert_eq!(world.path_call(world.root, nr::MKNOD, "/zero", &number), Ok(0));
+    let zero = world.open(world.root, "/zero", O_RDWR, 0).unwrap();
+    let read_only = world.open(world.root, "/zero", O_RDONLY, 0).unwrap();
+    for kind in [MAP_PRIVATE, MAP_SHARED] {
+        assert_eq!(map(&world, zero, 0, PAGE, kind | PROT_READ | PROT_WRITE), (0, 0, true));
+    }
+    assert_eq!(map(&world, read_only, 0, PAGE, MAP_PRIVATE | PROT_READ | PROT_WRITE), (0, 0, false));
+    let (_, error, _) = map(&world, read_only, 0, PAGE, MAP_SHARED | PROT_READ | PROT_WRITE);
+    assert_eq!(Errno(error), Errno::EACCES);
 }

@@ -207,3 +207,21 @@ fn a_process_that_ends_in_a_call_holds_no_directory() {
     assert_eq!(world.stat(world.root, "/file").unwrap().size, 10_000);
     assert_eq!(world.close(world.root, file), Err(Errno::EBADF));
 }
+
+#[test]
+fn a_file_system_that_answers_no_request_is_reported() {
+    const MINUTE_NS: u64 = 60_000_000_000;
+    let world = world();
+    let file = world.open(world.root, "/file", O_RDONLY, 0).unwrap();
+    let stalled = |minutes: u64| {
+        world.machine.advance_ns(minutes * MINUTE_NS);
+        world.stalled.lock().unwrap().len()
+    };
+    assert_eq!(stalled(10), 0, "nobody has asked anything");
+    world.hold_disk();
+    begin(&world, world.root, nr::READ, &[file, DATA, 4000]);
+    assert_eq!((stalled(1), stalled(2)), (0, 1));
+    world.release_disk();
+    assert_eq!(world.result(world.root), Some(Ok(4000)));
+    assert_eq!(stalled(10), 1, "it has answered");
+}

@@ -25,19 +25,70 @@ fn openat2_takes_flags_and_mode_of_a_structure() {
     let file = openat2(&world, "/file", [create, 0o640, 0], 24).unwrap();
     assert_eq!(world.fstat(world.root, file).unwrap().mode, S_IFREG | 0o640);
     assert_eq!(world.call(world.root, nr::FCNTL, &[file, F_GETFL]), Ok(O_RDWR | O_LARGEFILE));
+    world.words(world.root, &[0; 16]);
     assert_eq!(openat2(&world, "/special", [create, 0o7777, 0], 100), Ok(file + 1));
     assert_eq!(world.stat(world.root, "/special").unwrap().mode & 0o7000, 0o7000);
     for (how, bytes) in [
         ([O_RDONLY, 0, 0], 23),
         ([O_RDONLY, 0, 0], 0),
-        ([O_RDONLY, 0, 8], 24),
+        ([O_RDONLY, 0, 0x18], 24),
+        ([O_RDONLY, 0, 0x40], 24),
+        ([O_RDONLY, 0o600, 0], 24),
         ([1 << 32, 0, 0], 24),
         ([create, 0o10000, 0], 24),
     ] {
         assert_eq!(openat2(&world, "/other", how, bytes), Err(Errno::EINVAL), "{how:?}, {bytes} bytes");
     }
+    assert_eq!(openat2(&world, "/file", [O_RDONLY, 0, 0x20], 24), Err(Errno::EAGAIN), "RESOLVE_CACHED");
     let path = world.path(world.root, 0, "/file");
     assert_eq!(world.call(world.root, nr::OPENAT2, &[AT_FDCWD, path, 8, 24]), Err(Errno::EFAULT));
+    let longer = world.words(world.root, &[O_RDONLY, 0, 0, 0, 1]);
+    let open = |bytes| world.call(world.root, nr::OPENAT2, &[AT_FDCWD, path, longer, bytes]);
+    assert_eq!([33, 4097].map(open), [Err(Errno::E2BIG); 2]);
+    assert!(open(32).is_ok());
+}
+
+#[test]
+fn openat2_restricts_the_resolution() {
+    const NO_XDEV: u64 = 1;
+    const NO_MAGICLINKS: u64 = 2;
+    const NO_SYMLINKS: u64 = 4;
+    const BENEATH: u64 = 8;
+    const IN_ROOT: u64 = 16;
+    let mut world = World::new();
+    world.start_proc().lock().unwrap().push(("exe".into(), "/file".into()));
+    world.make_directory("/dir", 0o755, (0, 0));
+    world.make_directory("/dir/sub", 0o755, (0, 0));
+    for path in ["/file", "/dir/file"] {
+        world.make(path, b"x", 0o644, (0, 0));
+    }
+    for (target, link) in [("file", "/dir/near"), ("../file", "/dir/far"), ("/file", "/dir/absolute")] {
+        assert_eq!(world.paths_call(world.root, nr::SYMLINK, target, link), Ok(0));
+    }
+    let directory = world.open(world.root, "/dir", O_RDONLY | O_DIRECTORY, 0).unwrap();
+    let (all, size) = ([NO_XDEV, NO_MAGICLINKS, NO_SYMLINKS, BENEATH, IN_ROOT], 24);
+    let cases = [
+        ("file", [None; 5]),
+        ("sub/../file", [None; 5]),
+        ("near", [None, None, Some(Errno::ELOOP), None, None]),
+        ("far", [None, None, Some(Errno::ELOOP), Some(Errno::EXDEV), None]),
+        ("absolute", [None, None, Some(Errno::ELOOP), Some(Errno::EXDEV), None]),
+        ("../dir/file", [None, None, None, Some(Errno::EXDEV), Some(Errno::ENOENT)]),
+        ("/file", [None, None, None, Some(Errno::EXDEV), None]),
+        ("../proc/text", [Some(Errno::EXDEV), None, None, Some(Errno::EXDEV), Some(Errno::ENOENT)]),
+        (
+            "../proc/1/exe",
+            [Some(Errno::EXDEV), Some(Errno::ELOOP), Some(Errno::ELOOP), Some(Errno::EXDEV), Some(Errno::ENOENT)],
+        ),
+    ];
+    for (text, expected) in cases {
+        for (restriction, expected) in all.into_iter().zip(expected) {
+            let path = world.path(world.root, 0, text);
+            let how = world.words(world.root, &[O_RDONLY, 0, restriction]);
+            let result = world.call(world.root, nr::OPENAT2, &[directory, path, how, size]);
+            assert_eq!(result.err(), expected, "{text} with {restriction}");
+        }
+    }
 }
 
 #[test]

@@ -92,3 +92,18 @@ fn a_pipe_behind_a_link_is_described_like_itself() {
     assert_eq!(world.paths_call(world.root, nr::SYMLINK, &name_of(&world, reads), "/fake"), Ok(0));
     assert_eq!(world.open(world.root, "/fake", O_RDONLY, 0), Err(Errno::ENOENT), "an ordinary link is a name");
 }
+
+#[test]
+fn links_of_a_process_are_for_its_user_and_root() {
+    let mut world = World::new();
+    let links = world.start_proc();
+    world.make("/secret", b"x", 0o644, (0, 0));
+    links.lock().unwrap().push(("exe".into(), "/secret".into()));
+    let user = world.user(1000, 100);
+    let read_link = |who, path| world.path_call(who, nr::READLINK, path, &[DATA, 100]);
+    assert_eq!((read_link(world.root, "/proc/1/exe"), read_link(user, "/proc/exe")), (Ok(7), Ok(7)));
+    assert_eq!(read_link(user, "/proc/1/exe"), Err(Errno::EACCES));
+    assert_eq!(world.open(user, "/proc/1/exe", O_RDONLY, 0), Err(Errno::EACCES));
+    assert!(world.open(user, "/proc/exe", O_RDONLY, 0).is_ok(), "those at the top are everybody's");
+    assert!(world.open(world.root, "/proc/1/exe", O_RDONLY, 0).is_ok());
+}

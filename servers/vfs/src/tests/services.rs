@@ -1,6 +1,6 @@
 //! The services that vfs and ext2 ask and that are simple here: rs, ds, a disk in memory, a terminal, and as much of vm as vfs sees.
 
-use abi::{Endpoint, Errno, Message, Name, block, chardev, ds, fs, vm};
+use abi::{Endpoint, Errno, Message, Name, block, chardev, ds, fs, rs, vm};
 use server::SyncStep;
 use std::collections::{BTreeMap, VecDeque};
 use std::string::String;
@@ -28,10 +28,14 @@ impl server::Service for Names {
     }
 }
 
-/// rs, which takes the reports of services that they are ready.
-pub fn take_reports() {
+/// rs, which takes the reports of services that they are ready, and of vfs that one has stalled.
+pub fn take_reports(stalled: &Mutex<Vec<Endpoint>>) {
     loop {
         let report = ipc::receive(Endpoint::ANY).expect("receiving from anybody does not fail");
+        if report.label == rs::Stalled::LABEL {
+            let process = rs::Stalled::from_message(&report).process;
+            stalled.lock().expect("nobody has panicked").push(process);
+        }
         ipc::send_nonblocking(report.source, &report.reply(Ok(0))).expect("who reports waits for the answer");
     }
 }
@@ -230,12 +234,14 @@ impl Proc {
     pub const TEXT: &[u8] = b"how the system is";
     const ROOT: u64 = 1;
     const TEXT_NODE: u64 = 2;
-    const FIRST_LINK: u64 = 3;
+    /// The directory of a process of the superuser, which has the links too.
+    const PROCESS: u64 = 3;
+    const FIRST_LINK: u64 = 4;
 
     /// Kind and permissions, with the link count above.
     fn mode(node: u64) -> u64 {
         let mode = match node {
-            Proc::ROOT => 0o040555,
+            Proc::ROOT | Proc::PROCESS => 0o040555,
             Proc::TEXT_NODE => 0o100444,
             _ => 0o120777,
         };
@@ -245,6 +251,9 @@ impl Proc {
     fn find(links: &[(String, String)], name: &[u8]) -> Option<u64> {
         if name == b"text" {
             return Some(Proc::TEXT_NODE);
+        }
+        if name == b"1" {
+            return Some(Proc::PROCESS);
         }
         let link = links.iter().position(|(known, _)| known.as_bytes() == name)?;
         Some(Proc::FIRST_LINK + link as u64)
@@ -433,7 +442,7 @@ impl Vm {
             }
             FileMapDone(request) => {
                 memory.answered.push((request.image, request.error, request.may_write));
-                if request.error == 0 && request.image % 2 == 0 {
+                if request.error == 0 && request.image > 0 && request.image % 2 == 0 {
                     memory.pages(request.image).mapped = true;
                 }
             }

@@ -34,7 +34,7 @@ const TMPFS: usize = 21;
 const DISK: usize = 22;
 const PROC: usize = 24;
 const ARGUMENTS: &str = "root=ext2,vda dev:vda=block,254,0,660,virtio_blk dev:vdb=block,254,1,660,virtio_blk \
-    dev:null=char,1,3,666,vfs dev:tty5=char,4,5,620,tty";
+    dev:null=char,1,3,666,vfs dev:zero=char,1,5,666,tty dev:tty5=char,4,5,620,tty";
 const DISK_BYTES: u64 = 4 << 20;
 
 /// See the head of the file.
@@ -43,6 +43,8 @@ pub struct World {
     pub disk: Arc<Mutex<Medium>>,
     line: Arc<Mutex<Line>>,
     memory: Arc<Mutex<Memory>>,
+    /// The services of which vfs has told rs that they have stalled.
+    pub stalled: Arc<Mutex<Vec<Endpoint>>>,
     /// The first program, of the superuser.
     pub root: Endpoint,
     vfs: Cell<Endpoint>,
@@ -71,7 +73,9 @@ impl World {
         let mut machine = Machine::default();
         let names = [("ext2", EXT2), ("tmpfs", TMPFS), ("virtio_blk", DISK), ("tty", slot::TTY), ("procfs", PROC)];
         let names = names.map(|(name, slot)| (name, Endpoint::new(slot, 1))).to_vec();
-        machine.start(slot::RS, |_| take_reports());
+        let stalled = Arc::new(Mutex::new(Vec::new()));
+        let shared = stalled.clone();
+        machine.start(slot::RS, move |_| take_reports(&shared));
         machine.start(slot::DS, |_| server::run(&mut Names(names)));
         let (disk, shared) = (medium.clone(), memory.clone());
         machine.start(DISK, |_| server::run(&mut Disk(disk)));
@@ -85,7 +89,7 @@ impl World {
         machine.run();
         let root = Endpoint::new(199, 1);
         let (vfs, programs, calls) = (Cell::new(vfs), Cell::new(200), Cell::new(1));
-        let world = World { machine, disk: medium, line, memory, root, vfs, programs, calls };
+        let world = World { machine, disk: medium, line, memory, stalled, root, vfs, programs, calls };
         world.begin();
         world
     }

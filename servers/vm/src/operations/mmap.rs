@@ -24,7 +24,8 @@ const MAP_LOCKED: u64 = 0x2000;
 const MAP_NORESERVE: u64 = 0x4000;
 const MAP_POPULATE: u64 = 0x8000;
 const MAP_HUGETLB: u64 = 0x4_0000;
-const MAP_SYNC: u64 = 0x8_0000;
+/// Flags that MAP_SHARED_VALIDATE admits: all that Linux has, but MAP_SYNC.
+const MAP_VALID: u64 = 0x17_f9ff | 0x3f << 26;
 const MAP_FIXED_NOREPLACE: u64 = 0x10_0000;
 
 /// Addresses of MAP_32BIT end here.
@@ -96,7 +97,7 @@ impl MapRequest {
 
     fn check_flags(&self) -> Result<(), Errno> {
         let kind = self.flags & MAP_TYPE;
-        if kind == MAP_SHARED_VALIDATE && self.flags & MAP_SYNC != 0 {
+        if kind == MAP_SHARED_VALIDATE && self.flags & u64::from(u32::MAX) & !MAP_VALID != 0 {
             return Err(Errno::EOPNOTSUPP);
         }
         if !matches!(kind, MAP_SHARED | MAP_PRIVATE | MAP_SHARED_VALIDATE) {
