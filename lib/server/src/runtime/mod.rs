@@ -13,6 +13,7 @@ pub mod lock;
 pub mod oneshot;
 mod outbox;
 pub mod peer;
+pub mod progress;
 mod ready;
 mod tasks;
 pub mod timers;

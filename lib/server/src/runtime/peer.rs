@@ -3,9 +3,10 @@
 //! Requests are queued, sent by `SENDNB` at the end of the turn as far as the window allows, and completed in any order by their tag.
 //! A peer that is not waiting notifies the server when it is. When it dies, each request in flight is repeated to the successor or
 //! fails with `EDEADSRCDST`, as the request says; queued requests wait for the successor. When rs gives the service up, all
-//! requests fail.
+//! requests fail. The file is long because the states of a request and what changes them belong together.
 
 use super::Runtime;
+use super::progress::Progress;
 use crate::names::{self, Event};
 use abi::{Endpoint, Errno, Message, Name};
 use alloc::collections::VecDeque;
@@ -19,8 +20,6 @@ use sys::{Result, ipc};
 
 /// Bit of tags chosen by callers. All other tags consist of generation, sequence and entry.
 pub const OWN_TAG: u64 = 1 << 63;
-/// Calls of [`Peer::check_progress`] without any progress after which a peer has stalled.
-pub const STALL_PERIODS: u32 = 4;
 /// Incarnations that may stall over one request.
 const MAX_STALLS: u8 = 2;
 /// Bits of a tag that hold the entry.
@@ -94,9 +93,7 @@ struct Table {
     queue: VecDeque<usize>,
     /// Sequence number, which makes tags differ from those of earlier requests.
     sequence: u32,
-    /// Whether a request has been answered since the last look at the progress, and how many looks have seen none.
-    has_progressed: bool,
-    idle_looks: u32,
+    progress: Progress,
 }
 
 /// The runtime's record of a peer.
@@ -167,9 +164,8 @@ impl Peer {
         self.core.table.borrow().endpoint
     }
 
-    /// Looks whether the peer makes progress. To be called once a period: one that has answered none of its requests in flight for
-    /// [`STALL_PERIODS`] calls has stalled, and its present incarnation is returned. A request over which two incarnations have stalled is
-    /// not repeated.
+    /// Looks whether the peer makes progress, once a period: one that has answered none of its requests for [`crate::STALL_PERIODS`] calls
+    /// has stalled, and is returned. A request over which two incarnations have stalled is not repeated.
     pub fn check_progress(&self) -> Option<Endpoint> {
         self.core.check_progress()
     }
@@ -238,8 +234,7 @@ impl PeerCore {
             entries: Vec::new(),
             queue: VecDeque::new(),
             sequence: 0,
-            has_progressed: true,
-            idle_looks: 0,
+            progress: Progress::default(),
         };
         let any_waits = runtime.inner.peers_wait.clone();
         let core = Rc::new(PeerCore { name, window, table: RefCell::new(table), waits: Cell::new(false), any_waits });
@@ -300,31 +295,25 @@ impl PeerCore {
             }
             let Some(at) = table.find(reply.tag()) else { return false };
             table.in_flight -= 1;
-            table.has_progressed = true;
+            table.progress.answered();
             table.finish(at, Ok(*reply));
         }
         self.wait_for_turn_end();
         true
     }
 
-    #[expect(clippy::disallowed_methods, reason = "bounded by the tasks: from the heap's reserve")]
     pub(super) fn check_progress(&self) -> Option<Endpoint> {
         let table = &mut *self.table.borrow_mut();
-        let is_idle = table.in_flight == 0 || !matches!(table.link, Link::Open | Link::Busy);
-        if core::mem::take(&mut table.has_progressed) || is_idle {
-            table.idle_looks = 0;
+        let is_asked = table.in_flight > 0 && matches!(table.link, Link::Open | Link::Busy);
+        if !table.progress.has_stalled(is_asked) {
             return None;
         }
-        table.idle_looks += 1;
-        if table.idle_looks < STALL_PERIODS {
-            return None;
-        }
-        table.idle_looks = 0;
         let in_flight = table.entries.iter_mut().flatten().filter(|entry| entry.state == State::Sent);
         in_flight.for_each(|entry| entry.stalls = entry.stalls.saturating_add(1));
         Some(table.endpoint)
     }
 
+    #[expect(clippy::disallowed_methods, reason = "bounded by the tasks: from the heap's reserve")]
     fn add(&self, mut message: Message, repeat: Repeat, tag: Tag) -> usize {
         let mut table = self.table.borrow_mut();
         let at = table.free_entry();

@@ -1,7 +1,8 @@
 //! Tests of the executor against a fake kernel: order and destination of messages, and deaths of peers. The file is long because
 //! all tests share the fake kernel.
 
-use super::peer::{Repeat, STALL_PERIODS};
+use super::peer::Repeat;
+use super::progress::STALL_PERIODS;
 use super::*;
 use crate::{Lock, Peer, WaitList, channel, oneshot};
 use abi::call::{self, KernelCall};
