@@ -1842,6 +1842,12 @@ struct skink_rs_fail_allocation {
     uint64_t after;
 };
 
+/* vfs: this service answers heartbeats, but for long none of vfs's requests. rs ends it as one that is silent. */
+#define SKINK_RS_STALLED 0x40006u
+struct skink_rs_stalled {
+    uint64_t process;
+};
+
 /* MINIX4RT: hard real-time processes. This file is long because it is that whole interface. */
 
 /* Number of the routed call of the system calls. */

@@ -1,9 +1,10 @@
-//! Peers: file systems and drivers to which a server sends asynchronous requests.
+//! Peers: file systems and drivers to which a server sends asynchronous requests. The file is long because the states of a request and
+//! what changes them belong together.
 //!
 //! Requests are queued, sent by `SENDNB` at the end of the turn as far as the window allows, and completed in any order by their tag.
 //! A peer that is not waiting notifies the server when it is. When it dies, each request in flight is repeated to the successor or
 //! fails with `EDEADSRCDST`, as the request says; queued requests wait for the successor. When rs gives the service up, all
-//! requests fail. The file is long because the states of a request and what changes them belong together.
+//! requests fail.
 
 use super::Runtime;
 use super::progress::Progress;
