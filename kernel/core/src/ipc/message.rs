@@ -293,14 +293,11 @@ fn wait_to_receive(node: &mut Node, receiver: usize, from: Endpoint) {
 
 /// The first sender that waits for `receiver` and that a wait for `from` lets through, and what it does next.
 fn first_sender(node: &Node, receiver: usize, from: Endpoint) -> Option<(usize, Continuation)> {
-    let sender = if from == Endpoint::ANY { node.threads[receiver].senders.first as usize } else { from.slot() };
+    let first = node.threads[receiver].senders.first as usize;
+    let sender = if first == 0 || from == Endpoint::ANY { first } else { from.slot() };
     let thread = node.threads.get(sender)?;
-    match thread.state.blocked_on() {
-        Some(BlockedOn::Send(to, then)) if to.slot() == receiver && admits(from, thread.endpoint) => {
-            Some((sender, then))
-        }
-        _ => None,
-    }
+    let Some(BlockedOn::Send(to, then)) = thread.state.blocked_on() else { return None };
+    (to.slot() == receiver && admits(from, thread.endpoint)).then_some((sender, then))
 }
 
 /// `REPLYREC`: gives the message to a destination that waits for it, and receives from `r14`. A destination that is
