@@ -16,6 +16,7 @@ pub struct Devices {
 
 impl Devices {
     /// The table among the arguments of this service.
+    #[expect(clippy::disallowed_methods, reason = "at the start")]
     pub fn new(arguments: &'static str) -> Devices {
         Devices { table: Device::table(arguments).collect() }
     }

@@ -33,6 +33,7 @@
 //! follows a `read` through the folders.
 #![cfg_attr(not(test), no_std, no_main)]
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_macros))]
 
 extern crate alloc;
 

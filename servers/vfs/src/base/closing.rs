@@ -6,8 +6,10 @@ use crate::{
     peers::Service,
     pipes::Pipe,
 };
-use alloc::{rc::Rc, vec::Vec};
+use abi::Errno;
+use alloc::{collections::VecDeque, rc::Rc};
 use core::cell::{Cell, RefCell};
+use sys::fallible::TryQueue;
 
 /// What is left to do for an open file that no descriptor refers to any more.
 #[derive(Debug)]
@@ -20,11 +22,16 @@ pub enum Closed {
     Flock { node: NodeRef, number: u64 },
 }
 
+/// Notes that one open file leaves at most: two pipes of a socket, and its locks.
+const NOTES: usize = 3;
+
 /// Notes of open files that have ended, and what new ones need.
 #[derive(Debug)]
 pub struct Closing {
     store: Rc<Store>,
-    notes: RefCell<Vec<Closed>>,
+    notes: RefCell<VecDeque<Closed>>,
+    /// Open files.
+    files: Cell<usize>,
     next_number: Cell<u64>,
     shared: Rc<Shared>,
 }
@@ -32,7 +39,7 @@ pub struct Closing {
 impl Closing {
     /// Nothing has ended. Numbers begin above `first_number`, which no predecessor has reached.
     pub fn new(store: Rc<Store>, first_number: u64, shared: Rc<Shared>) -> Closing {
-        Closing { store, notes: RefCell::default(), next_number: Cell::new(first_number), shared }
+        Closing { store, notes: RefCell::default(), files: Cell::new(0), next_number: Cell::new(first_number), shared }
     }
 
     /// Preserved memory.
@@ -40,16 +47,29 @@ impl Closing {
         &self.store
     }
 
+    /// Makes room for what one more open file leaves to do. `ENOMEM`.
+    pub fn open(&self) -> Result<(), Errno> {
+        let files = self.files.get() + 1;
+        self.notes.borrow_mut().try_make_room(files * NOTES)?;
+        self.files.set(files);
+        Ok(())
+    }
+
+    /// An open file has ended, after its notes.
+    pub fn closed(&self) {
+        self.files.set(self.files.get() - 1);
+    }
+
     /// Notes an end.
+    #[expect(clippy::disallowed_methods, reason = "room was made when the file was opened")]
     pub fn add(&self, note: Closed) {
-        self.notes.borrow_mut().push(note);
+        self.notes.borrow_mut().push_back(note);
         self.shared.ask_sweep();
     }
 
     /// Takes the oldest note.
     pub fn take(&self) -> Option<Closed> {
-        let mut notes = self.notes.borrow_mut();
-        if notes.is_empty() { None } else { Some(notes.remove(0)) }
+        self.notes.borrow_mut().pop_front()
     }
 
     /// A number that no open file or descriptor table has had.

@@ -273,6 +273,7 @@ pub fn save_groups(store: &Store, groups: &[u32], user: u32) -> Result<Text, Err
 pub struct Callers(RefCell<Vec<Option<Rc<Caller>>>>);
 
 impl Default for Callers {
+    #[expect(clippy::disallowed_methods, reason = "at the start")]
     fn default() -> Self {
         Callers(RefCell::new((0..SLOTS).map(|_| None).collect()))
     }

@@ -21,6 +21,7 @@ use crate::{
 };
 use abi::{Errno, linux::nr};
 use alloc::rc::Rc;
+use sys::fallible::filled;
 
 /// Flags of the stat family that change nothing here.
 const AT_STAT_IGNORED: u32 = 0x800 | 0x6000;
@@ -188,7 +189,7 @@ async fn statfs_target(files: &Files, process: Rc<Process>, target: Target, addr
     let bytes = match find(files, &process, target).await?.node() {
         Ok(node) => files.stat_fs(&node).await?,
         Err(_) => {
-            let mut bytes = alloc::vec![0; STATFS_BYTES];
+            let mut bytes = filled(0, STATFS_BYTES)?;
             bytes[..8].copy_from_slice(&PIPEFS_MAGIC.to_le_bytes());
             bytes[8..16].copy_from_slice(&4096u64.to_le_bytes());
             bytes

@@ -18,6 +18,7 @@ use crate::{
 };
 use abi::{Errno, linux::nr};
 use alloc::{rc::Rc, vec::Vec};
+use sys::fallible::{TryString, string};
 
 mod fcntl {
     pub const DUPFD: u32 = 0;
@@ -118,10 +119,32 @@ fn pipe(base: &Base, process: &Process, address: u64, flags: u32) -> Result<u64,
     let end = |reads: bool, access: u32| {
         pipe.open(reads, !reads);
         let object = PipeEnd { pipe: pipe.clone(), node: None, inode, reads, writes: !reads };
-        let path = alloc::format!("pipe:[{inode}]").into_bytes();
+        let path = numbered("pipe", inode)?;
         File::new(base.closing(), user, object, status | access, path)
     };
     give_pair(process, [end(true, 0)?, end(false, O_WRONLY)?], address, flags & O_CLOEXEC != 0)
+}
+
+/// The name of a pipe or socket: `pipe:[7]`. `ENOMEM`.
+pub(super) fn numbered(kind: &str, inode: u64) -> Result<Vec<u8>, Errno> {
+    let mut name = string(kind)?;
+    let mut digits = [0; 24];
+    name.try_push_str(":[")?;
+    name.try_push_str(decimal(inode, &mut digits))?;
+    name.try_push_str("]")?;
+    Ok(name.into_bytes())
+}
+
+fn decimal(mut number: u64, digits: &mut [u8; 24]) -> &str {
+    let mut at = digits.len();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (number % 10) as u8;
+        number /= 10;
+        if number == 0 {
+            return core::str::from_utf8(&digits[at..]).expect("digits are text");
+        }
+    }
 }
 
 /// Gives two open files descriptors, or none, and writes both to the program.
@@ -136,7 +159,7 @@ pub(super) fn give_pair(
     let limit = process.caller.descriptor_limit();
     let first = table.insert(first, 0, limit, close_on_exec)?;
     let second = table.insert(second, 0, limit, close_on_exec).inspect_err(|_| undo(first))?;
-    let both: Vec<u8> = [first, second].into_iter().flat_map(i32::to_le_bytes).collect();
+    let both = (first as u64 | (second as u64) << 32).to_le_bytes();
     user::store(process.caller.endpoint, address, &both).inspect_err(|_| [first, second].into_iter().for_each(undo))?;
     Ok(0)
 }

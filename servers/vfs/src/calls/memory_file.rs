@@ -14,6 +14,7 @@ use crate::{
 };
 use abi::{Errno, linux::nr};
 use alloc::{format, rc::Rc, vec::Vec};
+use sys::fallible::{TryVec, copied};
 
 const CLOEXEC: u32 = 1;
 /// There are no seals: a program that wants to set one learns it then.
@@ -31,11 +32,14 @@ async fn create_memory_file(base: &Base, process: Rc<Process>, name: Vec<u8>, fl
     }
     process.files().check_room(process.caller.descriptor_limit())?;
     let node = create_nameless(base.files(), &process).await?;
-    let path = [b"/memfd:".as_slice(), &name, b" (deleted)"].concat();
+    let mut path = copied(b"/memfd:")?;
+    path.try_extend_from_slice(&name)?;
+    path.try_extend_from_slice(b" (deleted)")?;
     let file = File::new(base.closing(), process.caller.user(), Regular { node }, O_RDWR | O_LARGEFILE, path)?;
     process.insert(file, flags & CLOEXEC != 0)
 }
 
+#[expect(clippy::disallowed_macros, reason = "small, of a call in progress: from the heap's reserve")]
 async fn create_nameless(files: &Files, process: &Process) -> Result<NodeRef, Errno> {
     let root = {
         let in_memory = files.mounts.find(|mount| mount.is_in_memory() && !mount.is_read_only());

@@ -14,6 +14,7 @@ use crate::{
 };
 use abi::{Errno, linux::nr};
 use alloc::{rc::Rc, vec::Vec};
+use sys::fallible::{TryVec, copied};
 
 /// unlinkat: rmdir.
 const AT_REMOVEDIR: u32 = 0x200;
@@ -305,10 +306,10 @@ fn getcwd(process: &Process, address: u64, bytes: u64) -> Result<u64, Errno> {
     }
     let root = directories.root();
     let mut text = match path::below(&working.path, &root.path) {
-        Some(text) => text.to_vec(),
+        Some(text) => copied(text)?,
         None => [b"(unreachable)", &working.path[..]].concat(),
     };
-    text.push(0);
+    text.try_push(0)?;
     if text.len() as u64 > bytes {
         return Err(Errno::ERANGE);
     }

@@ -16,6 +16,7 @@ use crate::{
 use abi::{Errno, linux::nr};
 use alloc::{boxed::Box, rc::Rc, vec::Vec};
 use core::{cell::Cell, future::Future};
+use sys::fallible::TryVec;
 
 /// Bytes that vfs has for one descriptor of a call.
 const INTEREST_BYTES: usize = poll::POLLFD_BYTES + size_of::<Interest>();
@@ -108,7 +109,7 @@ async fn poll(
     }
     let _memory = base.charge(process.caller.user(), count as usize * INTEREST_BYTES)?;
     let mut bytes = user::fetch_vec(process.caller.endpoint, address, count as usize * poll::POLLFD_BYTES)?;
-    let mut interests = poll::decode_pollfds(&bytes);
+    let mut interests = poll::decode_pollfds(&bytes)?;
     wait_ready(base, &process, &mut interests, deadline_ns).await?;
     let ready = poll::encode_pollfds(&interests, &mut bytes);
     user::store(process.caller.endpoint, address, &bytes)?;
@@ -136,7 +137,7 @@ async fn select(
         _ => user::fetch_vec(process.caller.endpoint, address, poll::set_bytes(count)),
     };
     let asked = Sets { read: fetch(addresses[0])?, write: fetch(addresses[1])?, except: fetch(addresses[2])? };
-    let mut interests = poll::decode_sets(&asked, count);
+    let mut interests = poll::decode_sets(&asked, count)?;
     wait_ready(base, &process, &mut interests, deadline_ns).await?;
     let (found, ready) = poll::encode_sets(&interests, &asked)?;
     for (address, set) in addresses.into_iter().zip([&found.read, &found.write, &found.except]) {
@@ -218,8 +219,9 @@ fn ask_devices(
             result.set(Some(reply.map_or(POLLERR, |reply| reply.words[0] as u32)));
             event.fire();
         });
+        questions.0.try_make_room(1)?;
         let end = file.any().ask_ready(peers, interest.events | ALWAYS, stay, done)?;
-        questions.0.push(Question { interest: index, answer, end: Some(end) });
+        questions.0.try_push(Question { interest: index, answer, end: Some(end) })?;
     }
     Ok(())
 }

@@ -252,8 +252,7 @@ fn mq_attributes(process: &Process, descriptor: i32, new: u64, old: u64) -> Resu
         let record = queue.record();
         let (messages, bytes) = (record.most_messages as u64, record.message_bytes as u64);
         let words = [(flags & O_NONBLOCK) as u64, messages, bytes, queue.len() as u64, 0, 0, 0, 0];
-        let bytes: Vec<u8> = words.into_iter().flat_map(u64::to_le_bytes).collect();
-        user::store(process.caller.endpoint, old, &bytes)?;
+        user::store(process.caller.endpoint, old, words.map(u64::to_le_bytes).as_flattened())?;
     }
     Ok(0)
 }

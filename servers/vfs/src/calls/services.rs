@@ -14,8 +14,9 @@ use crate::{
     state::Vfs,
 };
 use abi::{Endpoint, Errno, Message, endpoint::slot, vfs, vfs::Request};
-use alloc::{rc::Rc, string::String, vec, vec::Vec};
+use alloc::{rc::Rc, string::String, vec::Vec};
 use sys::copy;
+use sys::fallible::{TryString, collect, copied, filled};
 
 /// Most supplementary groups: what preserved memory holds in one text.
 const GROUPS_MAX: u64 = 1024;
@@ -136,7 +137,7 @@ fn child_process(base: &Base, parent: &Process, request: &vfs::Fork) -> Result<P
         Some(shared) if request.flags & vfs::FORK_FS == 0 => Some(shared.copy(user)?),
         shared => shared,
     };
-    let groups = parent.caller.credentials().groups.clone();
+    let groups = copied(&parent.caller.credentials().groups)?;
     let record = ThreadRecord {
         endpoint: request.child,
         pid: request.pid as u32,
@@ -217,7 +218,7 @@ fn set_ids(process: &Process, pm: Endpoint, request: &vfs::SetIds) -> Result<(),
     if request.groups > GROUPS_MAX {
         return Err(Errno::EINVAL);
     }
-    let mut bytes = vec![0; request.groups as usize * 4];
+    let mut bytes = filled(0, request.groups as usize * 4)?;
     if !bytes.is_empty() {
         copy::from_grant(pm, request.grant, 0, &mut bytes)?;
     }
@@ -226,7 +227,7 @@ fn set_ids(process: &Process, pm: Endpoint, request: &vfs::SetIds) -> Result<(),
         egid: (request.effective >> 32) as u32,
         uid: request.real as u32,
         gid: (request.real >> 32) as u32,
-        groups: bytes.as_chunks().0.iter().map(|group| u32::from_le_bytes(*group)).collect(),
+        groups: collect(bytes.as_chunks().0.iter().map(|group| u32::from_le_bytes(*group)))?,
     };
     process.caller.set_credentials(credentials)
 }
@@ -243,7 +244,10 @@ fn set_limits(processes: &Processes, request: &vfs::SetLimits) -> Result<(), Err
 }
 
 fn show_mounts(mounts: &Mounts, to: Endpoint, request: &vfs::Mounts) -> Result<u64, Errno> {
-    let text: String = mounts.all().iter().map(|mount| mount.line()).collect();
+    let mut text = String::new();
+    for mount in mounts.all() {
+        text.try_push_str(&mount.line())?;
+    }
     let start = text.len().min(request.offset as usize);
     let end = text.len().min(start.saturating_add(request.bytes as usize));
     copy::to_grant(to, request.grant, 0, &text.as_bytes()[start..end])?;
@@ -255,9 +259,9 @@ fn show_path(processes: &Processes, to: Endpoint, request: &vfs::DescriptorPath)
     const ROOT: i64 = -2;
     let process = processes.get(request.process)?;
     let full = match request.what {
-        WORKING => process.directories()?.working().path.to_vec(),
-        ROOT => process.directories()?.root().path.to_vec(),
-        descriptor => process.file(descriptor as i32)?.path().clone(),
+        WORKING => copied(&process.directories()?.working().path)?,
+        ROOT => copied(&process.directories()?.root().path)?,
+        descriptor => copied(&process.file(descriptor as i32)?.path())?,
     };
     let root = process.directories()?.root().path.clone();
     let shown = if request.what == ROOT { &full } else { path::below(&full, &root).unwrap_or(&full) };
@@ -271,11 +275,8 @@ fn show_descriptors(processes: &Processes, to: Endpoint, request: &vfs::Descript
     let table = process.files();
     let descriptors = table.descriptors();
     let numbers = descriptors.iter().map(|(number, _)| number as u32);
-    let bytes: Vec<u8> = numbers
-        .filter(|number| *number as u64 >= request.first)
-        .take(request.bytes as usize / 4)
-        .flat_map(u32::to_le_bytes)
-        .collect();
+    let wanted = numbers.filter(|number| *number as u64 >= request.first).take(request.bytes as usize / 4);
+    let bytes = collect(wanted.flat_map(u32::to_le_bytes))?;
     copy::to_grant(to, request.grant, 0, &bytes)?;
     Ok(bytes.len() as u64)
 }

@@ -1,6 +1,10 @@
 //! The calls on sockets. There are pairs of connected local stream sockets (`socketpair`) and no others: no names, no control messages.
 
-use super::{Entry, call, descriptors::give_pair, done};
+use super::{
+    Entry, call,
+    descriptors::{give_pair, numbered},
+    done,
+};
 use crate::{
     base::{Base, Flow, closing::Closing},
     memory as user,
@@ -70,7 +74,7 @@ fn socketpair(base: &Base, process: &Process, [domain, kind, protocol, address]:
     let inode = base.pipes().new_inodes(2);
     let open = |incoming: &Rc<Pipe>, outgoing: &Rc<Pipe>, inode: u64| {
         let socket = Socket::new(incoming.clone(), outgoing.clone(), inode, (true, true));
-        let path = alloc::format!("socket:[{inode}]").into_bytes();
+        let path = numbered("socket", inode)?;
         File::new(base.closing(), user, socket, flags & O_NONBLOCK | O_RDWR, path)
     };
     let pair = [open(&one, &other, inode)?, open(&other, &one, inode + 1)?];

@@ -12,6 +12,7 @@ use crate::{
 };
 use abi::{Errno, linux::nr};
 use alloc::rc::Rc;
+use sys::fallible::copied;
 
 pub(super) const CALLS: &[Entry] = &[
     call(nr::TIMERFD_CREATE, |c| done(timer_create(c.closing(), c.process, c.flags(0), c.flags(1)))),
@@ -29,7 +30,7 @@ fn timer_create(closing: &Rc<Closing>, process: &Process, clock: u32, flags: u32
     }
     let user = process.caller.user();
     let timer = Timer::new(closing.store(), user, clock == REALTIME)?;
-    let path = b"anon_inode:[timerfd]".to_vec();
+    let path = copied(b"anon_inode:[timerfd]")?;
     let file = File::new(closing, user, TimerFile(timer), flags & O_NONBLOCK | O_RDWR, path)?;
     process.insert(file, flags & O_CLOEXEC != 0)
 }

@@ -35,6 +35,7 @@ pub struct Notices {
 
 impl Notices {
     /// Queues an event and notifies pm.
+    #[expect(clippy::disallowed_methods, reason = "at most two of each thread")]
     fn put(&self, event: Notice) {
         self.waiting.borrow_mut().push_back(event);
         if let Err(error) = ipc::notify(Endpoint::PM) {

@@ -1,7 +1,8 @@
 //! The bit sets of poll(2) and select(2), between the programs' memory and one list of interests.
 
 use abi::Errno;
-use alloc::{vec, vec::Vec};
+use alloc::vec::Vec;
+use sys::fallible::{collect, filled};
 
 /// Data to read.
 pub const POLLIN: u32 = 0x1;
@@ -40,14 +41,14 @@ pub struct Interest {
 /// Bytes of one `struct pollfd`.
 pub const POLLFD_BYTES: usize = 8;
 
-/// From an array of `struct pollfd`.
-pub fn decode_pollfds(bytes: &[u8]) -> Vec<Interest> {
+/// From an array of `struct pollfd`. `ENOMEM`.
+pub fn decode_pollfds(bytes: &[u8]) -> Result<Vec<Interest>, Errno> {
     let decode = |entry: &[u8; POLLFD_BYTES]| Interest {
         descriptor: i32::from_le_bytes([entry[0], entry[1], entry[2], entry[3]]),
         events: u16::from_le_bytes([entry[4], entry[5]]) as u32,
         ready: 0,
     };
-    bytes.as_chunks().0.iter().map(decode).collect()
+    collect(bytes.as_chunks().0.iter().map(decode))
 }
 
 /// Writes the events found back into the array. Returns how many descriptors have any.
@@ -78,8 +79,8 @@ fn holds(set: &[u8], number: usize) -> bool {
     set.get(number / 8).is_some_and(|byte| byte & 1 << (number % 8) != 0)
 }
 
-/// The interests that the sets state, ascending.
-pub fn decode_sets(sets: &Sets, count: usize) -> Vec<Interest> {
+/// The interests that the sets state, ascending. `ENOMEM`.
+pub fn decode_sets(sets: &Sets, count: usize) -> Result<Vec<Interest>, Errno> {
     let interest = |number: usize| {
         let mut events = 0;
         if holds(&sets.read, number) {
@@ -93,13 +94,13 @@ pub fn decode_sets(sets: &Sets, count: usize) -> Vec<Interest> {
         }
         (events != 0).then_some(Interest { descriptor: number as i32, events, ready: 0 })
     };
-    (0..count).filter_map(interest).collect()
+    collect((0..count).filter_map(interest))
 }
 
 /// Returns the sets of what was found, of the same lengths as `asked`, and how many bits are set. `EBADF`: a descriptor is not open.
 pub fn encode_sets(interests: &[Interest], asked: &Sets) -> Result<(Sets, u64), Errno> {
-    let empty = |set: &Vec<u8>| vec![0u8; set.len()];
-    let mut found = Sets { read: empty(&asked.read), write: empty(&asked.write), except: empty(&asked.except) };
+    let empty = |set: &Vec<u8>| filled(0, set.len());
+    let mut found = Sets { read: empty(&asked.read)?, write: empty(&asked.write)?, except: empty(&asked.except)? };
     let mut count = 0;
     for interest in interests {
         if interest.ready & POLLNVAL != 0 {
@@ -124,11 +125,12 @@ pub fn encode_sets(interests: &[Interest], asked: &Sets) -> Result<(Sets, u64), 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec;
 
     #[test]
     fn pollfds_are_read_and_written_back() {
         let mut bytes = vec![3, 0, 0, 0, 1, 0, 9, 9, 255, 255, 255, 255, 4, 0, 9, 9];
-        let mut interests = decode_pollfds(&bytes);
+        let mut interests = decode_pollfds(&bytes).unwrap();
         assert_eq!(interests[0], Interest { descriptor: 3, events: POLLIN, ready: 0 });
         assert_eq!(interests[1].descriptor, -1);
         interests[0].ready = POLLIN | POLLHUP;
@@ -141,7 +143,7 @@ mod tests {
     fn select_finds_the_bits_it_was_asked_for() {
         let asked =
             Sets { read: vec![0b1001, 0, 0, 0, 0, 0, 0, 0], write: vec![0b1000, 0, 0, 0, 0, 0, 0, 0], except: vec![] };
-        let mut interests = decode_sets(&asked, 4);
+        let mut interests = decode_sets(&asked, 4).unwrap();
         assert_eq!(interests.iter().map(|i| i.descriptor).collect::<Vec<_>>(), [0, 3]);
         interests[0].ready = POLLOUT;
         interests[1].ready = POLLIN | POLLOUT;
@@ -153,7 +155,7 @@ mod tests {
     #[test]
     fn a_hang_up_is_readable_and_an_error_both() {
         let asked = Sets { read: vec![1; 8], write: vec![1; 8], except: vec![] };
-        let mut interests = decode_sets(&asked, 1);
+        let mut interests = decode_sets(&asked, 1).unwrap();
         interests[0].ready = POLLHUP;
         assert_eq!(encode_sets(&interests, &asked).unwrap().1, 1);
         interests[0].ready = POLLERR;
@@ -165,7 +167,7 @@ mod tests {
     #[test]
     fn descriptors_beyond_the_count_are_ignored() {
         let asked = Sets { read: vec![0xff; 8], ..Sets::default() };
-        assert_eq!(decode_sets(&asked, 3).len(), 3);
+        assert_eq!(decode_sets(&asked, 3).unwrap().len(), 3);
         assert_eq!(set_bytes(1), 8);
         assert_eq!(set_bytes(65), 16);
     }

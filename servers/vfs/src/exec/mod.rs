@@ -22,9 +22,10 @@ use crate::{
     processes::{AT_FDCWD, Place, Process, directories::Directories},
 };
 use abi::{Endpoint, Errno, Word, vfs};
-use alloc::{rc::Rc, vec, vec::Vec};
+use alloc::{rc::Rc, vec::Vec};
 use elf::{FileRange, Program};
 use sys::copy;
+use sys::fallible::{copied, filled};
 
 /// Longest path of an exec.
 const PATH_BYTES: u64 = PATH_MAX as u64;
@@ -56,7 +57,7 @@ pub fn begin(
     if request.bytes >= PATH_BYTES {
         return Err(Errno::ENAMETOOLONG);
     }
-    let mut path = vec![0; request.bytes as usize];
+    let mut path = filled(0, request.bytes as usize)?;
     copy::from_grant(pm, request.grant, 0, &mut path)?;
     if path.last() == Some(&0) {
         path.pop();
@@ -127,7 +128,7 @@ async fn exec(base: &'static Base, startup: &Startup, process: &Rc<Process>, pat
     let mut flags = 0;
     let mut text = program.canonical.clone();
     if let Some(line) = script::parse(&program.head)? {
-        program = find_program(base, process, line.interpreter.to_vec()).await?;
+        program = find_program(base, process, copied(&line.interpreter)?).await?;
         if script::parse(&program.head)?.is_some() {
             return Err(Errno::ENOEXEC);
         }
@@ -164,14 +165,14 @@ async fn load_interpreter(
 ) -> Result<u64, Errno> {
     let end = range.offset.checked_add(range.bytes).filter(|end| *end <= program.node.size()).ok_or(Errno::ENOEXEC)?;
     let bytes = match program.head.get(range.offset as usize..end as usize) {
-        Some(bytes) => bytes.to_vec(),
+        Some(bytes) => copied(bytes)?,
         None if range.bytes < PATH_BYTES => {
             base.mappings().read_into(&program.node, range.offset, range.bytes as usize).await?
         }
         None => return Err(Errno::ENOEXEC),
     };
     let path = elf::interpreter_path(&bytes).map_err(|_| Errno::ENOEXEC)?;
-    let interpreter = find_program(base, process, path.to_vec()).await?;
+    let interpreter = find_program(base, process, copied(path)?).await?;
     let parsed = Program::parse(&interpreter.head, interpreter.node.size()).map_err(|_| Errno::ENOEXEC)?;
     load(base, process, &interpreter.node, &parsed).await
 }
@@ -200,6 +201,7 @@ pub fn start_at_root(base: &Base, process: &Process) -> Result<(), Errno> {
 }
 
 /// The first program gets the console as input, output and error output.
+#[expect(clippy::disallowed_methods, reason = "at the start")]
 async fn open_console(base: &'static Base, process: &Rc<Process>) {
     match open_file(base, process, AT_FDCWD, b"/dev/console".to_vec(), How { flags: O_RDWR, mode: 0, resolve: 0 }).await
     {

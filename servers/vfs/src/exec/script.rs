@@ -2,6 +2,7 @@
 
 use abi::Errno;
 use alloc::vec::Vec;
+use sys::fallible::copied;
 
 /// Longest first line, the newline included.
 const LINE_BYTES: usize = 256;
@@ -27,7 +28,7 @@ pub fn parse(head: &[u8]) -> Result<Option<Line>, Errno> {
         return Err(Errno::ENOEXEC);
     }
     let (interpreter, argument) = line.split_at(split.unwrap_or(line.len()));
-    Ok(Some(Line { interpreter: interpreter.to_vec(), argument: argument.trim_ascii().to_vec() }))
+    Ok(Some(Line { interpreter: copied(interpreter)?, argument: copied(argument.trim_ascii())? }))
 }
 
 /// What `vfs::ExecText` tells about a script at this path.

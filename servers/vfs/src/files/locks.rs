@@ -12,6 +12,7 @@ use crate::{
 use abi::Errno;
 use alloc::vec::Vec;
 use core::cell::RefCell;
+use sys::fallible::TryVec;
 
 /// Shared or exclusive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,12 +86,14 @@ impl Locks {
     }
 
     /// Sets a lock without conflict; it replaces what its owner held on these bytes.
+    #[expect(clippy::disallowed_methods, reason = "room was checked, and made, before")]
     pub fn set(&mut self, lock: Lock) {
         self.release(lock.owner, lock.range);
         self.0.push(lock);
     }
 
     /// Releases the owner's locks on these bytes. True when there were any.
+    #[expect(clippy::disallowed_methods, reason = "at most one lock more than before: from the heap's reserve")]
     pub fn release(&mut self, owner: u64, range: Range) -> bool {
         let mut changed = false;
         let mut index = 0;
@@ -137,16 +140,19 @@ pub struct FileLocks {
 }
 
 impl FileLocks {
-    /// Checks that a change of these locks by a user can be preserved: it rewrites all of them, and adds at most two. `ENOLCK`.
+    /// Checks that a change of these locks by a user can be preserved: it rewrites all of them, and adds at most two. `ENOLCK`, `ENOMEM`.
     pub fn check_room(&self, store: &Store, user: u32) -> Result<(), Errno> {
         const FURTHER: usize = 2;
+        [&self.records, &self.whole].into_iter().try_for_each(|sort| sort.borrow_mut().0.try_make_room(FURTHER))?;
+        self.saved.borrow_mut().try_make_room(FURTHER)?;
         store.check_lock_room(user, self.saved.borrow().len() + FURTHER, FURTHER)
     }
 
     /// Preserves the locks of this file as they are now.
+    #[expect(clippy::disallowed_methods, reason = "as many as there were, or few more: from the heap's reserve")]
     pub fn save(&self, store: &Store, node: NodeRecord) {
-        self.saved.take().into_iter().for_each(|place| store.release_lock(place));
         let mut saved = self.saved.borrow_mut();
+        saved.drain(..).for_each(|place| store.release_lock(place));
         for (sort, whole) in [(&self.records, false), (&self.whole, true)] {
             for lock in sort.borrow().iter() {
                 let record = LockRecord {
@@ -166,6 +172,7 @@ impl FileLocks {
     }
 
     /// Restores a lock of a predecessor.
+    #[expect(clippy::disallowed_methods, reason = "a successor needs no more than its predecessor had")]
     pub fn restore(&self, place: u16, record: &LockRecord) {
         let kind = if record.exclusive { Kind::Exclusive } else { Kind::Shared };
         let range = Range { start: record.start, last: record.last };
@@ -216,7 +223,7 @@ impl Waits {
                 None => break,
             }
         }
-        waits.push((owner, holder));
+        waits.try_push((owner, holder))?;
         Ok(())
     }
 

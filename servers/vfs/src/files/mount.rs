@@ -284,11 +284,13 @@ impl Mount {
     }
 
     /// Every vnode in use.
+    #[expect(clippy::disallowed_methods, reason = "for unmounting and recovery")]
     pub fn nodes(&self) -> Vec<NodeRef> {
         self.nodes.borrow().values().filter_map(Weak::upgrade).collect()
     }
 
     /// Notes that a vnode has ended. Called by its drop only.
+    #[expect(clippy::disallowed_methods, reason = "swept at the end of the turn")]
     pub(super) fn forget(&self, dropped: Dropped) {
         self.nodes.borrow_mut().remove(&dropped.node);
         self.dropped.borrow_mut().push(dropped);
@@ -305,6 +307,7 @@ impl Mount {
     }
 
     /// Takes the notes of vnodes that have ended, one for each node.
+    #[expect(clippy::disallowed_methods, reason = "as many as have been noted in a turn")]
     pub fn take_dropped(&self) -> Vec<Dropped> {
         let mut merged: BTreeMap<u64, Dropped> = BTreeMap::new();
         for dropped in self.dropped.take() {
@@ -324,6 +327,11 @@ impl Mount {
     }
 
     /// Its line of /proc/mounts.
+    #[expect(
+        clippy::disallowed_methods,
+        clippy::disallowed_macros,
+        reason = "small, of a call in progress: from the heap's reserve"
+    )]
     pub fn line(&self) -> String {
         let mut options = String::from(if self.is_read_only() { "ro" } else { "rw" });
         for (flag, text) in [(MS_NOSUID, ",nosuid"), (MS_NODEV, ",nodev"), (MS_NOEXEC, ",noexec")] {
@@ -357,6 +365,7 @@ impl Mounts {
     }
 
     /// Adds a mount.
+    #[expect(clippy::disallowed_methods, reason = "32 mounts")]
     pub fn add(&self, mount: Rc<Mount>) {
         self.0.borrow_mut().push(mount);
     }
@@ -373,6 +382,11 @@ impl Mounts {
 }
 
 /// Blanks and the like as octal, as /proc/mounts has them.
+#[expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_macros,
+    reason = "small, of a call in progress: from the heap's reserve"
+)]
 fn escape(text: &[u8]) -> String {
     let mut escaped = String::new();
     for chunk in text.utf8_chunks() {

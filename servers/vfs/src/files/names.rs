@@ -29,6 +29,7 @@ pub struct Names<T> {
 }
 
 impl<T: Clone> Default for Names<T> {
+    #[expect(clippy::disallowed_methods, reason = "at the start")]
     fn default() -> Self {
         let sets: Vec<[Option<Entry<T>>; WAYS]> = (0..SETS).map(|_| [const { None }; WAYS]).collect();
         Names { sets: sets.into_boxed_slice(), victim: 0 }
@@ -94,6 +95,7 @@ impl<T: Clone> Names<T> {
 
     /// Forgets every name whose file, or whose directory's number, fulfils the condition.
     #[must_use = "as for set"]
+    #[expect(clippy::disallowed_methods, reason = "at most as many as the cache has, all of which it held")]
     pub fn forget_where(&mut self, condition: impl Fn(u64, Option<&T>) -> bool) -> Vec<T> {
         let slots = self.sets.iter_mut().flatten();
         slots

@@ -9,7 +9,8 @@ use super::{
 };
 use crate::callers::Caller;
 use abi::{Errno, fs};
-use alloc::{vec, vec::Vec};
+use alloc::vec::Vec;
+use sys::fallible::{copied, filled};
 use sys::grant::{Access, GrantedBuffer};
 
 impl Files {
@@ -20,7 +21,7 @@ impl Files {
 
     /// Grants the file system of this node to fill a buffer.
     fn lend_room(&self, node: &NodeRef, bytes: usize) -> Result<GrantedBuffer, Errno> {
-        GrantedBuffer::new(vec![0; bytes], node.service().endpoint(), Access::Write)
+        GrantedBuffer::new(filled(0, bytes)?, node.service().endpoint(), Access::Write)
     }
 
     /// Looks a name up in the cache: the file, or that it does not exist; `None`: the file system has to be asked.
@@ -39,7 +40,7 @@ impl Files {
     /// [`Files::lookup`] of a name that is not known.
     pub async fn ask_for(&self, directory: &NodeRef, name: &[u8]) -> Result<Option<NodeRef>, Errno> {
         let mount = directory.mount();
-        let lent = self.lend(directory, name.to_vec())?;
+        let lent = self.lend(directory, copied(name)?)?;
         let request = fs::Lookup { directory: directory.number(), grant: lent.id(), bytes: name.len() as u64 };
         let found = match self.peers.ask(mount.service(), request.message()).await {
             Ok(reply) => Some(mount.adopt(Description::from(fs::Lookup::results(&reply)?))),
@@ -75,7 +76,7 @@ impl Files {
         device: u64,
     ) -> Result<NodeRef, Errno> {
         let mount = directory.mount();
-        let lent = self.lend(directory, name.to_vec())?;
+        let lent = self.lend(directory, copied(name)?)?;
         let bytes = name.len() as u64;
         let mode = mode as u64;
         let request = fs::Create { directory: directory.number(), grant: lent.id(), bytes, mode, ids, device };
@@ -119,7 +120,7 @@ impl Files {
 
     /// Links a node under one more name.
     pub async fn link(&self, caller: &Caller, directory: &NodeRef, name: &[u8], node: &NodeRef) -> Result<(), Errno> {
-        let lent = self.lend(directory, name.to_vec())?;
+        let lent = self.lend(directory, copied(name)?)?;
         let bytes = name.len() as u64;
         let request = fs::Link { directory: directory.number(), grant: lent.id(), bytes, node: node.number() };
         self.peers.ask_once(caller, directory.service(), request.message()).await?;
@@ -131,7 +132,7 @@ impl Files {
 
     /// Removes the name of `node`; that of a directory with the link of its `..`.
     pub async fn unlink(&self, caller: &Caller, directory: &NodeRef, name: &[u8], node: &NodeRef) -> Result<(), Errno> {
-        let lent = self.lend(directory, name.to_vec())?;
+        let lent = self.lend(directory, copied(name)?)?;
         let bytes = name.len() as u64;
         let directory_wanted = node.is_directory();
         let request = fs::Unlink { directory: directory.number(), grant: lent.id(), bytes, directory_wanted };
@@ -149,7 +150,7 @@ impl Files {
     /// Removes the name of a file that the same call has created. May be repeated, unlike [`Files::unlink`]: of the two changes of the
     /// call, the creation is the one that is made only once.
     pub async fn make_nameless(&self, directory: &NodeRef, name: &[u8], node: &NodeRef) -> Result<(), Errno> {
-        let lent = self.lend(directory, name.to_vec())?;
+        let lent = self.lend(directory, copied(name)?)?;
         let bytes = name.len() as u64;
         let request = fs::Unlink { directory: directory.number(), grant: lent.id(), bytes, directory_wanted: false };
         let result = self.peers.ask(directory.service(), request.message()).await;

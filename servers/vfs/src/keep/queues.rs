@@ -86,6 +86,7 @@ impl Store {
     }
 
     /// Frees a queue and its messages at the end of the turn.
+    #[expect(clippy::disallowed_methods, reason = "at most as many as there are queues")]
     pub fn release_queue(&self, place: u16, record: QueueRecord) {
         self.ended_queues.borrow_mut().push((place, record));
     }
@@ -149,6 +150,7 @@ impl Store {
     }
 
     /// A queue as a predecessor has left it, and its messages. `None`: the record is inconsistent.
+    #[expect(clippy::disallowed_methods, reason = "a successor needs no more than its predecessor had")]
     pub fn restore_queue(&self, record: &QueueRecord) -> Option<(Slots, Vec<Held>)> {
         if !self.runs.claim(record.first, record.places()?) {
             return None;

@@ -7,7 +7,8 @@ use crate::{
     memory::buffer::UserBuffer,
 };
 use abi::{Endpoint, Errno, fs, vm};
-use alloc::{vec, vec::Vec};
+use alloc::vec::Vec;
+use sys::fallible::filled;
 use sys::{
     grant::{Access, GrantedBuffer, MagicGrant},
     ipc,
@@ -18,7 +19,7 @@ impl Mappings {
     pub async fn read_into(&self, node: &NodeRef, position: u64, bytes: usize) -> Result<Vec<u8>, Errno> {
         self.write_back(node, position, bytes as u64).await?;
         let service = node.service();
-        let room = GrantedBuffer::new(vec![0; bytes], service.endpoint(), Access::Write)?;
+        let room = GrantedBuffer::new(filled(0, bytes)?, service.endpoint(), Access::Write)?;
         let request = fs::Read { node: node.number(), grant: room.id(), position, bytes: bytes as u64 };
         let reply = self.peers.ask(service, request.message()).await?;
         let mut data = room.take();
@@ -66,7 +67,7 @@ impl Mappings {
         bytes: u64,
         ids: u64,
     ) -> Result<(u64, u64), Errno> {
-        let mut data = vec![0; bytes as usize];
+        let mut data = filled(0, bytes as usize)?;
         user::fetch(buffer.owner, buffer.piece().address, &mut data)?;
         let service = node.service();
         let lent = GrantedBuffer::new(data, service.endpoint(), Access::Read)?;

@@ -16,8 +16,9 @@ use crate::{
     peers::Peers,
 };
 use abi::{Endpoint, Errno, Message, fs, vm};
-use alloc::{rc::Rc, vec, vec::Vec};
+use alloc::{rc::Rc, vec::Vec};
 use core::cell::{Cell, RefCell};
+use sys::fallible::{TryVec, filled};
 use sys::{
     grant::{Access, GrantedBuffer},
     ipc,
@@ -105,9 +106,10 @@ impl Mappings {
 
     fn share(&self, node: &NodeRef) -> Result<Rc<SharedMap>, Errno> {
         let (device, inode, bytes) = (node.mount().device(), node.number(), node.size());
+        self.maps.borrow_mut().try_make_room(1)?;
         let reply = ipc::call(Endpoint::VM, &vm::SharedOpen { device, inode, bytes }.message())?;
         let map = SharedMap::new(node.clone(), vm::SharedOpen::results(&reply)?);
-        self.maps.borrow_mut().push(map.clone());
+        self.maps.borrow_mut().try_push(map.clone())?;
         Ok(map)
     }
 
@@ -131,7 +133,7 @@ impl Mappings {
     async fn write_back_pages(&self, map: &SharedMap, mut offset: u64, end: u64) -> Result<(), Errno> {
         let (node, object) = (&map.node, map.object);
         while offset < end {
-            let room = GrantedBuffer::new(vec![0; BUFFER_BYTES as usize], Endpoint::VM, Access::Write)?;
+            let room = GrantedBuffer::new(filled(0, BUFFER_BYTES as usize)?, Endpoint::VM, Access::Write)?;
             let request = vm::SharedTake { object, offset, end, grant: room.id(), bytes: BUFFER_BYTES };
             let reply = ipc::call(Endpoint::VM, &request.message())?;
             let bytes = reply.words[0];
@@ -206,6 +208,7 @@ impl Mappings {
     }
 
     /// Closes the files of a file system that are no longer mapped, before it is unmounted.
+    #[expect(clippy::disallowed_methods, reason = "for unmounting")]
     pub async fn release_maps(&self, mount: &Rc<Mount>) {
         let maps: Vec<u64> = {
             let all = self.maps.borrow();
@@ -226,6 +229,7 @@ impl Mappings {
     }
 
     /// Restores the mapped files from vm, after a restart.
+    #[expect(clippy::disallowed_methods, reason = "a successor needs no more than its predecessor had")]
     pub fn restore_maps(&self) {
         let mut after = 0;
         while let Ok((object, device, inode)) = ask_vm(vm::NextShared { after }.message(), vm::NextShared::results)
@@ -240,6 +244,7 @@ impl Mappings {
     }
 
     /// Closes the files that were unmapped during a restart, when calls are served again.
+    #[expect(clippy::disallowed_methods, reason = "a successor needs no more than its predecessor had")]
     pub async fn release_restored_maps(&self) {
         let objects: Vec<u64> = self.maps.borrow().iter().map(|map| map.object).collect();
         for object in objects {

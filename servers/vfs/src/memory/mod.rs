@@ -5,6 +5,7 @@ pub mod buffer;
 use abi::{Endpoint, Errno, layout};
 use alloc::vec::Vec;
 use buffer::UserBuffer;
+use sys::fallible::{TryVec, with_capacity};
 use sys::{copy, fallible::filled};
 
 /// Longest path of a call, its NUL included.
@@ -61,13 +62,13 @@ pub fn fetch_words<const N: usize>(from: Endpoint, address: u64) -> Result<[u64;
 
 /// A text that ends with NUL, without it. `EFAULT`; `ENAMETOOLONG`: longer than a path may be.
 pub fn fetch_path(from: Endpoint, address: u64) -> Result<Vec<u8>, Errno> {
-    let mut path: Vec<u8> = Vec::with_capacity(FIRST_STEP as usize);
+    let mut path: Vec<u8> = with_capacity(FIRST_STEP as usize)?;
     let mut step = FIRST_STEP;
     while path.len() < PATH_MAX {
         let at = address.checked_add(path.len() as u64).ok_or(Errno::EFAULT)?;
         let to_page_end = layout::PAGE_BYTES - at % layout::PAGE_BYTES;
         let known = path.len();
-        path.resize(known + to_page_end.min(step) as usize, 0);
+        path.try_resize(known + to_page_end.min(step) as usize, 0)?;
         fetch(from, at, &mut path[known..])?;
         if let Some(end) = path[known..].iter().position(|&byte| byte == 0) {
             path.truncate(known + end);

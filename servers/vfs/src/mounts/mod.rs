@@ -133,6 +133,7 @@ async fn walk_from_root(files: &Files, path: &str) -> Result<NodeRef, Errno> {
 }
 
 /// Mounts a file system on the directory `covers`; `None`: as root.
+#[expect(clippy::disallowed_macros, reason = "small, of a call in progress: from the heap's reserve")]
 async fn mount(
     base: &Base,
     new: NewFileSystem<'_>,

@@ -13,8 +13,9 @@ use crate::{
     peers::Service,
 };
 use abi::{Errno, block};
-use alloc::{vec, vec::Vec};
+use alloc::vec::Vec;
 use core::mem::take;
+use sys::fallible::filled;
 use sys::grant::{Access, GrantedBuffer};
 
 /// Positions and lengths of requests are multiples of this.
@@ -185,7 +186,7 @@ async fn write_piece(
     let skip = (position - first) as usize;
     let length = (bytes as usize - skip).min(wanted as usize);
     let whole = skip == 0 && length as u64 == bytes;
-    let mut data = if whole { vec![0; bytes as usize] } else { read_sectors(base, device, first, bytes).await? };
+    let mut data = if whole { filled(0, bytes as usize)? } else { read_sectors(base, device, first, bytes).await? };
     let part = data.get_mut(skip..skip + length).ok_or(Errno::EIO)?;
     user::fetch(buffer.owner, buffer.piece().address, part)?;
     let bytes = data.len() as u64;
@@ -197,7 +198,7 @@ async fn write_piece(
 }
 
 async fn read_sectors(base: &Base, device: Disk, position: u64, bytes: u64) -> Result<Vec<u8>, Errno> {
-    let room = GrantedBuffer::new(vec![0; bytes as usize], device.service.endpoint(), Access::Write)?;
+    let room = GrantedBuffer::new(filled(0, bytes as usize)?, device.service.endpoint(), Access::Write)?;
     let request = block::Read { minor: device.minor, grant: room.id(), position, bytes };
     let reply = base.peers().ask(device.service, request.message()).await?;
     if reply.words[0] != bytes {

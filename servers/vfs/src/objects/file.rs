@@ -83,7 +83,11 @@ impl<O: Object> File<O> {
         let number = closing.next_number();
         let node = object.node().map_or(NodeRecord::NONE, |node| node.record());
         let record = FileRecord { object: object.record(), node, number, path: Text::EMPTY, user };
-        let record = closing.store().new_file(record, flags, &path).inspect_err(|_| object.close(closing))?;
+        closing.open().inspect_err(|_| object.close(closing))?;
+        let record = closing.store().new_file(record, flags, &path).inspect_err(|_| {
+            object.close(closing);
+            closing.closed();
+        })?;
         Ok(Rc::new(File {
             record,
             flags: Cell::new(flags),
@@ -99,6 +103,7 @@ impl<O: Object> File<O> {
     /// An open file as a predecessor has left it.
     pub fn restore(closing: &Rc<Closing>, object: O, place: u32, (record, position, flags): FoundFile) -> Rc<OpenFile> {
         let path = closing.store().text(record.path);
+        closing.open().expect("a successor needs no more than its predecessor had");
         Rc::new(File {
             record: Kept::new(closing.store(), place, record),
             flags: Cell::new(flags),
@@ -244,5 +249,6 @@ impl<O: ?Sized + Object> Drop for File<O> {
         if let (true, Some(node)) = (self.locked.get(), self.object.node()) {
             self.closing.add(Closed::Flock { node: node.clone(), number: self.record.get().number });
         }
+        self.closing.closed();
     }
 }

@@ -16,7 +16,7 @@ use crate::{
     memory::buffer::UserBuffer,
 };
 use abi::Errno;
-use alloc::{rc::Rc, vec::Vec};
+use alloc::rc::Rc;
 use sys::time;
 
 /// Nanoseconds of a second.
@@ -133,11 +133,13 @@ impl Timer {
     }
 
     /// As `struct itimerspec`: interval, and time left.
-    pub fn show(&self) -> Vec<u8> {
+    pub fn show(&self) -> [u8; 32] {
         let record = self.record();
         let left_ns = time_left(&record, Now::read().of(&record));
-        let spec = |ns: u64| [ns / NS_PER_S, ns % NS_PER_S];
-        [spec(record.interval_ns), spec(left_ns)].concat().into_iter().flat_map(u64::to_le_bytes).collect()
+        let words = [record.interval_ns, left_ns].map(|ns| [ns / NS_PER_S, ns % NS_PER_S].map(u64::to_le_bytes));
+        let mut spec = [0; 32];
+        spec.copy_from_slice(words.as_flattened().as_flattened());
+        spec
     }
 }
 

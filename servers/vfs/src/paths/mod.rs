@@ -10,6 +10,7 @@ use crate::memory::PATH_MAX;
 use abi::Errno;
 use alloc::vec::Vec;
 use core::ops::Range;
+use sys::fallible::{TryVec, copied, with_capacity};
 
 /// Longest component.
 pub const NAME_MAX: usize = 255;
@@ -55,18 +56,18 @@ pub fn splice(target: &[u8], rest: &[u8]) -> Result<Vec<u8>, Errno> {
     if target.len() + rest.len() >= PATH_MAX {
         return Err(Errno::ENAMETOOLONG);
     }
-    let mut path = Vec::with_capacity(target.len() + rest.len());
-    path.extend_from_slice(target);
-    path.extend_from_slice(rest);
+    let mut path = with_capacity(target.len() + rest.len())?;
+    path.try_extend_from_slice(target)?;
+    path.try_extend_from_slice(rest)?;
     Ok(path)
 }
 
-/// Appends a component to a canonical path.
-pub fn push(canonical: &mut Vec<u8>, name: &[u8]) {
+/// Appends a component to a canonical path. `ENOMEM`.
+pub fn push(canonical: &mut Vec<u8>, name: &[u8]) -> Result<(), Errno> {
     if canonical.last() != Some(&b'/') {
-        canonical.push(b'/');
+        canonical.try_push(b'/')?;
     }
-    canonical.extend_from_slice(name);
+    canonical.try_extend_from_slice(name)
 }
 
 /// The last component of a canonical path; empty for the root.
@@ -99,8 +100,9 @@ pub fn renamed(path: &[u8], old: &[u8], new: &[u8]) -> Option<Vec<u8>> {
     if !rest.is_empty() && rest[0] != b'/' {
         return None;
     }
-    let mut moved = new.to_vec();
-    moved.extend_from_slice(rest);
+    // Without memory for the new path the old one stays.
+    let mut moved = copied(new).ok()?;
+    moved.try_extend_from_slice(rest).ok()?;
     Some(moved)
 }
 
@@ -143,8 +145,8 @@ mod tests {
     #[test]
     fn canonical_paths_grow_and_shrink() {
         let mut path = b"/".to_vec();
-        push(&mut path, b"a");
-        push(&mut path, b"b");
+        push(&mut path, b"a").unwrap();
+        push(&mut path, b"b").unwrap();
         assert_eq!(path, b"/a/b");
         pop(&mut path);
         assert_eq!(path, b"/a");

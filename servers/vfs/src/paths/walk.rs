@@ -202,15 +202,15 @@ impl Walk<'_> {
                 None => self.files.ask_for(&self.node, name).await?,
             };
             let Some(child) = child else {
-                return if part.last { Ok(self.missing(&part)) } else { Err(Errno::ENOENT) };
+                return if part.last { self.missing(&part) } else { Err(Errno::ENOENT) };
             };
             if child.is_link() && (!part.last || last == Last::Follow || part.slash) {
                 if let Some(pipe) = self.follow(&child).await? {
-                    return Ok(Found { pipe: Some(pipe), ..self.missing(&part) });
+                    return Ok(Found { pipe: Some(pipe), ..self.missing(&part)? });
                 }
                 continue;
             }
-            path::push(&mut self.canonical, &self.text[part.name]);
+            path::push(&mut self.canonical, &self.text[part.name])?;
             let entered = self.enter(child)?;
             let parent = core::mem::replace(&mut self.node, entered);
             if !part.last {
@@ -287,7 +287,7 @@ impl Walk<'_> {
             let root = self.root.clone();
             self.node = root.node;
             self.canonical.clear();
-            self.canonical.extend_from_slice(&root.path);
+            self.canonical.try_extend_from_slice(&root.path)?;
         }
         Ok(None)
     }
@@ -300,16 +300,16 @@ impl Walk<'_> {
         open.find(|file| *file.path() == name).cloned().ok_or(Errno::ENOENT)
     }
 
-    fn missing(&mut self, part: &Component) -> Found {
-        path::push(&mut self.canonical, &self.text[part.name.clone()]);
-        Found {
+    fn missing(&mut self, part: &Component) -> Result<Found, Errno> {
+        path::push(&mut self.canonical, &self.text[part.name.clone()])?;
+        Ok(Found {
             parent: self.node.clone(),
             name: Name::Component,
             node: None,
             pipe: None,
             slash: part.slash,
             canonical: core::mem::take(&mut self.canonical),
-        }
+        })
     }
 
     fn finish(&mut self, parent: Option<NodeRef>, name: Name, slash: bool) -> Found {

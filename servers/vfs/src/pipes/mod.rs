@@ -276,6 +276,7 @@ impl Pipe {
 }
 
 /// Puts a call at the end of a queue. `ENOMEM` for the call when there is no room, unless it has moved something.
+#[expect(clippy::disallowed_methods, reason = "room was made")]
 fn wait_in(queue: &mut VecDeque<UserBuffer>, buffer: &mut UserBuffer) -> Outcome {
     match queue.try_make_room(1) {
         Ok(()) => {
@@ -366,6 +367,7 @@ impl State {
     }
 
     /// Lets writers that wait go on, in their order.
+    #[expect(clippy::disallowed_methods, reason = "it has just been taken out")]
     fn admit_writers(&mut self, world: &impl World) {
         while let Some(mut writer) = self.waiting_writers.pop_front() {
             let before = writer.moved();

@@ -48,6 +48,7 @@ impl Ring {
     }
 
     /// As a predecessor has left it. `None`: the record makes no sense.
+    #[expect(clippy::disallowed_methods, reason = "a successor needs no more than its predecessor had")]
     pub fn restore(record: &PipeRecord, next: impl Fn(u16) -> Option<u16>) -> Option<Self> {
         let (start, len) = (record.start as usize, record.bytes as usize);
         let mut ring = Ring { start, len, ..Ring::new(record.capacity as usize) };

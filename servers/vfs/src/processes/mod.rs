@@ -134,6 +134,7 @@ impl Process {
     }
 
     /// Holds an image until [`Process::close_images`].
+    #[expect(clippy::disallowed_methods, reason = "two of an exec: from the heap's reserve")]
     pub fn hold_image(&self, image: u64) {
         self.exec_images.borrow_mut().push(image);
     }
@@ -159,6 +160,7 @@ pub struct Processes {
 
 impl Processes {
     /// No threads yet; each is entered among the callers too.
+    #[expect(clippy::disallowed_methods, reason = "at the start")]
     pub fn new(callers: Rc<Callers>) -> Processes {
         Processes { table: RefCell::new((0..SLOTS).map(|_| None).collect()), callers }
     }
@@ -191,6 +193,7 @@ impl Processes {
     }
 
     /// All threads.
+    #[expect(clippy::disallowed_methods, reason = "as many as there are threads: from the heap's reserve")]
     pub fn all(&self) -> Vec<Rc<Process>> {
         self.table.borrow().iter().flatten().cloned().collect()
     }

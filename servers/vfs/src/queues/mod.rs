@@ -93,6 +93,7 @@ impl Waiter {
 }
 
 impl Waiters {
+    #[expect(clippy::disallowed_methods, reason = "small, of a call in progress: from the heap's reserve")]
     fn add(&self, waiter: Rc<Waiter>) {
         let mut all = self.0.borrow_mut();
         let place = all.partition_point(|other| other.rank <= waiter.rank);
@@ -133,6 +134,7 @@ impl Queue {
         Some(Rc::new(Queue::with(store, place, record, slots, messages)))
     }
 
+    #[expect(clippy::disallowed_methods, reason = "none in a new queue, and as many as a predecessor had")]
     fn with(store: &Rc<Store>, place: u16, record: QueueRecord, slots: Slots, held: Vec<Held>) -> Queue {
         let next_number = held.iter().map(|held| held.number + 1).max().unwrap_or(0);
         let messages = held.into_iter().map(|held| ((Reverse(held.priority), held.number), held)).collect();

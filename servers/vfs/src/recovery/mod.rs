@@ -4,6 +4,8 @@
 //! left out and reported. Then the file systems are told which nodes are in use, and asked for the attributes of each; calls of programs wait
 //! until that is done. Names are looked up again when they are needed.
 
+#![expect(clippy::disallowed_methods, reason = "a successor needs no more than its predecessor had")]
+
 #[cfg(test)]
 mod tests;
 
