@@ -327,11 +327,7 @@ impl Mount {
     }
 
     /// Its line of /proc/mounts.
-    #[expect(
-        clippy::disallowed_methods,
-        clippy::disallowed_macros,
-        reason = "small, of a call in progress: from the heap's reserve"
-    )]
+    #[expect(clippy::disallowed_methods, clippy::disallowed_macros, reason = "small: from the heap's reserve")]
     pub fn line(&self) -> String {
         let mut options = String::from(if self.is_read_only() { "ro" } else { "rw" });
         for (flag, text) in [(MS_NOSUID, ",nosuid"), (MS_NODEV, ",nodev"), (MS_NOEXEC, ",noexec")] {
@@ -382,11 +378,7 @@ impl Mounts {
 }
 
 /// Blanks and the like as octal, as /proc/mounts has them.
-#[expect(
-    clippy::disallowed_methods,
-    clippy::disallowed_macros,
-    reason = "small, of a call in progress: from the heap's reserve"
-)]
+#[expect(clippy::disallowed_methods, clippy::disallowed_macros, reason = "small: from the heap's reserve")]
 fn escape(text: &[u8]) -> String {
     let mut escaped = String::new();
     for chunk in text.utf8_chunks() {
