@@ -5,11 +5,11 @@
 //! with it first. Neighbours: `life` (`Destroy`), `critical` (vm and rs), `dispatch` (deferred work), `calls`.
 
 use crate::{
-    Machine, Node, ipc::message, node::release::Fate, priority::SYSTEM_QUEUE, stop::Stop, thread::MessageSource,
-    thread::state::BlockedOn, thread::state::Continuation,
+    Machine, Node, ipc::message, ipc::notify, node::release::Fate, priority::SYSTEM_QUEUE, stop::Stop,
+    thread::MessageSource, thread::state::BlockedOn, thread::state::Continuation,
 };
 
-use abi::{Endpoint, endpoint::FIRST_SERVICE, endpoint::SERVICE_SLOTS};
+use abi::{Endpoint, endpoint::FIRST_SERVICE, endpoint::SERVICE_SLOTS, endpoint::SLOTS};
 
 /// Threads passed between two preemption points.
 const PASSED_AT_ONCE: usize = 64;
@@ -26,6 +26,7 @@ pub fn begin<M: Machine>(node: &mut Node, m: &mut M, slot: usize, fate: Fate) {
     for waiter in FIRST_SERVICE..SERVICE_SLOTS {
         release_peer(node, m, waiter, slot, fate);
     }
+    notify::notify_refused_senders(node, m, slot);
 }
 
 /// Releases all that are left, for a call that depends on it.
@@ -43,6 +44,10 @@ pub fn release_some<M: Machine>(node: &mut Node, m: &mut M) -> bool {
     let mut steps = 0;
     while steps < PASSED_AT_ONCE {
         let Some((waiter, slot, fate)) = node.release.next() else { return false };
+        if waiter == SLOTS {
+            notify::notify_refused_senders(node, m, slot);
+            return false;
+        }
         steps += if release_peer(node, m, waiter, slot, fate) { PEER_STEPS } else { 1 };
     }
     true

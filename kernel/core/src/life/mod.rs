@@ -7,9 +7,9 @@
 
 use crate::{
     Frame, Machine, Node, Space, Thread, boost::effects, frame, futex, futex::inheriting, inheritance::NOTHING,
-    inheritance::Wait, interrupts, ipc::critical, ipc::message, ipc::notify, ipc::release, memory::copy,
-    memory::spaces, node::release::Fate, priority as scheduler, stop::Stop, thread::attention,
-    thread::state::BlockedOn, thread::state::Hold, thread::state::State, time::alarm::Kind,
+    inheritance::Wait, interrupts, ipc::critical, ipc::message, ipc::release, memory::copy, memory::spaces,
+    node::release::Fate, priority as scheduler, stop::Stop, thread::attention, thread::state::BlockedOn,
+    thread::state::Hold, thread::state::State, time::alarm::Kind,
 };
 
 use abi::{
@@ -105,9 +105,6 @@ pub fn destroy<M: Machine>(node: &mut Node, m: &mut M, slot: usize, keep: bool) 
     let expected = keep && slot < SERVICE_SLOTS;
     node.threads[slot].expected = expected;
     release::begin(node, m, slot, if expected { Fate::Expected } else { Fate::Gone });
-    if !expected {
-        notify::notify_refused_senders(node, m, slot);
-    }
     0
 }
 

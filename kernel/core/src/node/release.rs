@@ -29,10 +29,11 @@ impl Release {
         *self = Release { slot: slot as u16, fate, next: FIRST_SERVICE as u16 };
     }
 
-    /// Takes the next thread. Returns its slot, and the slot and the fate of the dead; `None` when all have been looked at.
+    /// Takes the next thread. Returns its slot, behind the last one `SLOTS` if no successor comes, and the slot and the fate of the dead;
+    /// then `None`.
     pub fn next(&mut self) -> Option<(usize, usize, Fate)> {
         let waiter = self.next as usize;
-        let is_left = (FIRST_SERVICE..SLOTS).contains(&waiter);
+        let is_left = (FIRST_SERVICE..SLOTS + (self.fate == Fate::Gone) as usize).contains(&waiter);
         self.next += is_left as u16;
         is_left.then_some((waiter, self.slot as usize, self.fate))
     }

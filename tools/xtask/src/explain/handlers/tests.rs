@@ -60,7 +60,7 @@ fn the_way_of_a_read_is_found() {
     assert_eq!(place("vm", message("vm", "Fork")).1, "fork");
     let (file, function) = place("vfs", Key::Kernel("SafeCopyTo".to_string()));
     assert!(file.starts_with("kernel/core/src/"), "{file}");
-    assert_eq!(function, "copy_to_grant");
+    assert_eq!(function, "copy_by_grant");
 }
 
 #[test]
