@@ -23,7 +23,7 @@ MESSAGE_EVENTS = {1: "waits for the answer of", 2: "receives from", 4: "sends to
 OTHER_EVENTS = {8: "futex", 9: "real time"}
 HOLDS = [(0x100, "stopped"), (0x200, "no space")]
 # How deep a field may lie in the kernel's structures.
-DEEPEST = 5
+DEEPEST = 8
 
 
 class Kernel:
@@ -85,7 +85,7 @@ def search(value, name, depth):
             for part in structure.type.strip_typedefs().fields():
                 if part.name == name:
                     return structure[part]
-                if part.type.strip_typedefs().code == gdb.TYPE_CODE_STRUCT:
+                if part.type.strip_typedefs().code in (gdb.TYPE_CODE_STRUCT, gdb.TYPE_CODE_UNION):
                     inner.append(structure[part])
         level = inner
     return None
