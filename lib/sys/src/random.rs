@@ -50,27 +50,31 @@ fn cpu_random() -> Option<u64> {
     seeded.or_else(|| has_random.then(|| (0..TRIES).find_map(|_| rdrand())).flatten())
 }
 
-/// The CPU must have the instruction.
 #[cfg(target_os = "none")]
-fn rdseed() -> Option<u64> {
-    let (value, good): (u64, u8);
-    // SAFETY: the CPU has the instruction, which changes nothing but its operand and the flags.
-    unsafe {
-        core::arch::asm!("rdseed {value}", "setc {good}", value = out(reg) value, good = out(reg_byte) good, options(nomem, nostack));
-    }
-    (good != 0).then_some(value)
+macro_rules! random_instruction {
+    ($name:ident) => {
+        /// Returns what the instruction of this name gives, which the CPU must have; `None`: it has run dry.
+        fn $name() -> Option<u64> {
+            let (value, good): (u64, u8);
+            // SAFETY: the CPU has the instruction, which changes nothing but its operand and the flags.
+            unsafe {
+                core::arch::asm!(
+                    concat!(stringify!($name), " {value}"),
+                    "setc {good}",
+                    value = out(reg) value,
+                    good = out(reg_byte) good,
+                    options(nomem, nostack)
+                );
+            }
+            (good != 0).then_some(value)
+        }
+    };
 }
 
-/// The CPU must have the instruction.
 #[cfg(target_os = "none")]
-fn rdrand() -> Option<u64> {
-    let (value, good): (u64, u8);
-    // SAFETY: the CPU has the instruction, which changes nothing but its operand and the flags.
-    unsafe {
-        core::arch::asm!("rdrand {value}", "setc {good}", value = out(reg) value, good = out(reg_byte) good, options(nomem, nostack));
-    }
-    (good != 0).then_some(value)
-}
+random_instruction!(rdseed);
+#[cfg(target_os = "none")]
+random_instruction!(rdrand);
 
 #[cfg(not(target_os = "none"))]
 fn cpu_random() -> Option<u64> {
