@@ -5,14 +5,14 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../rs.h"
 #include "ticks.h"
 
 /* Both files together fit in the 8 MiB that are always free on a root in memory. */
-enum { SKINK_SERVICE = 1024, KILL = 2, FILE_BYTES = 3 << 20, PIECE = 64 << 10, COPIES = 400, PERIOD_US = 500000 };
+enum { FILE_BYTES = 3 << 20, PIECE = 64 << 10, COPIES = 400, PERIOD_US = 500000 };
 
 static char piece[PIECE];
 static volatile unsigned *kills;
@@ -43,10 +43,8 @@ static pid_t start_killer(void)
     pid_t killer = fork();
     check(killer >= 0, "fork");
     while (killer == 0) {
-        uint64_t name[2] = {0, 0};
-        memcpy(name, "ramdisk", sizeof "ramdisk" - 1);
         usleep(PERIOD_US);
-        check(syscall(SKINK_SERVICE, KILL, name[0], name[1], 0, 0, 0) == 0, "kill");
+        check(service_call(SKINK_RS_SERVICE_CALL_KILL, "ramdisk", NULL, 0) == 0, "kill");
         ++*kills;
     }
     return killer;

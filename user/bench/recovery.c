@@ -4,11 +4,11 @@
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <string.h>
-#include <sys/syscall.h>
 
+#include "../rs.h"
 #include "ticks.h"
 
-enum { SKINK_SERVICE = 1024, KILL = 2, TIMES = 5, SECTOR = 512, PAUSE_US = 500000 };
+enum { TIMES = 5, SECTOR = 512, PAUSE_US = 500000 };
 
 static int device;
 
@@ -20,9 +20,7 @@ static void read_sector(void)
 
 static void kill_driver(void)
 {
-    uint64_t name[2] = {0, 0};
-    memcpy(name, "ramdisk", sizeof "ramdisk" - 1);
-    check(syscall(SKINK_SERVICE, KILL, name[0], name[1], 0, 0, 0) == 0, "kill");
+    check(service_call(SKINK_RS_SERVICE_CALL_KILL, "ramdisk", NULL, 0) == 0, "kill");
 }
 
 int main(void)

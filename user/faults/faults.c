@@ -28,7 +28,7 @@ struct trial {
 };
 
 struct services {
-    struct service_record records[MOST_SERVICES];
+    struct skink_service_record records[MOST_SERVICES];
     int count;
 };
 
@@ -48,47 +48,46 @@ static struct shared *shared;
 
 static int list(struct services *services)
 {
-    long bytes = service_call(SERVICE_LIST, "", services->records, sizeof services->records);
+    long bytes = service_call(SKINK_RS_SERVICE_CALL_LIST, "", services->records, sizeof services->records);
     services->count = bytes < 0 ? 0 : bytes / (long)sizeof *services->records;
     return bytes > 0;
 }
 
-static const struct service_record *find(const struct services *services, const char *name)
+static const struct skink_service_record *find(const struct services *services, const char *name)
 {
     for (int i = 0; i < services->count; i++)
-        if (strncmp(services->records[i].name, name, sizeof services->records[i].name) == 0)
+        if (strncmp(services->records[i].name.bytes, name, sizeof services->records[i].name.bytes) == 0)
             return &services->records[i];
     return NULL;
 }
 
 static unsigned restarts(const struct services *services, const char *name)
 {
-    const struct service_record *record = find(services, name);
+    const struct skink_service_record *record = find(services, name);
     return record ? record->restarts : 0;
 }
 
 static int inject(const char *service, uint64_t kind, uint64_t value, uint64_t bytes, uint64_t count)
 {
-    struct injection injection = { kind, value, bytes, count };
-    return service_call(SERVICE_INJECT, service, &injection, sizeof injection) >= 0;
+    struct skink_injection injection = { kind, value, bytes, count };
+    return service_call(SKINK_RS_SERVICE_CALL_INJECT, service, &injection, sizeof injection) >= 0;
 }
 
 static int disturb(const struct trial *trial)
 {
     if (strcmp(trial->kind, "kill-after") == 0)
-        return inject(trial->service, INJECT_KILL_AFTER, trial->value, 0, 0);
+        return inject(trial->service, SKINK_CALL_INJECT_KILL_AFTER_MESSAGES, trial->value, 0, 0);
     if (strcmp(trial->kind, "poke") == 0)
-        return inject(trial->service, INJECT_POKE, trial->value, trial->bytes, trial->count);
+        return inject(trial->service, SKINK_CALL_INJECT_POKE, trial->value, trial->bytes, trial->count);
     if (strcmp(trial->kind, "silence") == 0)
-        return inject(trial->service, INJECT_SILENCE, 0, 0, 0);
+        return inject(trial->service, SKINK_CALL_INJECT_SILENCE, 0, 0, 0);
     return strcmp(trial->kind, "none") == 0;
 }
 
 static int has_died(const struct trial *trial, unsigned before)
 {
-    struct service_record now;
-    long bytes = service_call(SERVICE_STATUS, trial->service, &now, sizeof now);
-    return bytes != sizeof now || now.restarts != before || now.state != STATE_UP;
+    struct skink_service_record now;
+    return !service_status(trial->service, &now) || now.restarts != before || now.state != SKINK_RS_STATE_UP;
 }
 
 /* The child's part. */
@@ -127,13 +126,13 @@ static int wait_for(pid_t child, int limit_s)
 static void clean_up(const struct trial *trial, int restarted)
 {
     if (strcmp(trial->kind, "kill-after") == 0)
-        inject(trial->service, INJECT_KILL_AFTER, 0, 0, 0);
+        inject(trial->service, SKINK_CALL_INJECT_KILL_AFTER_MESSAGES, 0, 0, 0);
     else if (strcmp(trial->kind, "none") == 0 || restarted)
         return;
     else if (trial->restart)
-        service_call(SERVICE_KILL, trial->service, NULL, 0);
+        service_call(SKINK_RS_SERVICE_CALL_KILL, trial->service, NULL, 0);
     else if (strcmp(trial->kind, "poke") == 0)
-        inject(trial->service, INJECT_POKE, trial->value, trial->clean, trial->count);
+        inject(trial->service, SKINK_CALL_INJECT_POKE, trial->value, trial->clean, trial->count);
 }
 
 /* Waits until all services are up that were before. One that is not after a long time, or null. */
@@ -145,8 +144,8 @@ static const char *settle(const struct services *before)
     for (int waited = 0; waited < SETTLE_LIMIT_MS; waited++) {
         snprintf(name, sizeof name, "%s", list(&now) ? "" : "rs");
         for (int i = 0; i < before->count && !*name; i++)
-            if (before->records[i].state == STATE_UP && now.records[i].state != STATE_UP)
-                snprintf(name, sizeof name, "%s", before->records[i].name);
+            if (before->records[i].state == SKINK_RS_STATE_UP && now.records[i].state != SKINK_RS_STATE_UP)
+                snprintf(name, sizeof name, "%.16s", before->records[i].name.bytes);
         if (!*name)
             return NULL;
         nanosleep(&pause, NULL);
@@ -210,13 +209,13 @@ static const char *disturb_and_work(const struct trial *trial, const struct serv
 static void tell(const struct trial *trial, const char *outcome, struct verdict *seen, const struct services *before,
                  const struct services *then)
 {
-    struct service_record now = { 0 };
+    struct skink_service_record now = { 0 };
     unsigned own = restarts(then, trial->service) - restarts(before, trial->service), all = 0;
     for (int i = 0; i < then->count; i++)
         all += then->records[i].restarts - before->records[i].restarts;
-    service_call(SERVICE_STATUS, trial->service, &now, sizeof now);
+    service_status(trial->service, &now);
     /* vm and rs are started again by the kernel, which keeps no times. */
-    const struct service_record *was = find(before, trial->service);
+    const struct skink_service_record *was = find(before, trial->service);
     int is_new = was && now.ended_ns > was->ended_ns && now.ready_ns > now.ended_ns;
     uint64_t recovery_ns = is_new ? now.ready_ns - now.ended_ns : 0;
     for (char *at = seen->what; *at; at++)
@@ -306,7 +305,7 @@ static int watch(void)
         last = shared->phase;
         if (waited == RESCUE_LIMIT_DS) {
             shared->rescued = 1;
-            service_call(SERVICE_KILL, shared->trial.service, NULL, 0);
+            service_call(SKINK_RS_SERVICE_CALL_KILL, shared->trial.service, NULL, 0);
         }
         if (waited == 2 * RESCUE_LIMIT_DS)
             return 0;

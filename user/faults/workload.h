@@ -5,7 +5,7 @@
 #define WORKLOAD_H
 
 #include "line.h"
-#include "rs.h"
+#include "../rs.h"
 #include "verdict.h"
 #include <dirent.h>
 #include <errno.h>
@@ -351,10 +351,10 @@ static void step_restart(void)
 {
     static const char *others[] = { "rtc", "virtio_blk" };
     for (unsigned i = 0; i < sizeof others / sizeof *others; i++) {
-        struct service_record record;
+        struct skink_service_record record;
         /* It may be starting at this moment, or not be in this system. */
-        if (service_call(SERVICE_STATUS, others[i], &record, sizeof record) == sizeof record && record.state == STATE_UP) {
-            must(service_call(SERVICE_KILL, others[i], NULL, 0) == 0, "service kill");
+        if (service_status(others[i], &record) && record.state == SKINK_RS_STATE_UP) {
+            must(service_call(SKINK_RS_SERVICE_CALL_KILL, others[i], NULL, 0) == 0, "service kill");
             verdict->asked++;
         }
     }

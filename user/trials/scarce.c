@@ -7,7 +7,7 @@
  * afterwards the same workload passes. Prints one line for each service: how many allocations met an error, or what went wrong.
  */
 #define _GNU_SOURCE
-#include "../faults/rs.h"
+#include "../rs.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-enum { INJECT_ALLOCATION = 3, BYTES = 20000 };
+enum { BYTES = 20000 };
 
 /* Errors that stand for memory that is exhausted. */
 static int is_shortage(int error)
@@ -191,14 +191,14 @@ static enum result work(unsigned seed)
 
 static int inject(const char *service, uint64_t n)
 {
-    struct injection injection = { INJECT_ALLOCATION, n, 0, 0 };
-    return service_call(SERVICE_INJECT, service, &injection, sizeof injection) >= 0;
+    struct skink_injection injection = { SKINK_CALL_INJECT_ALLOCATION, n, 0, 0 };
+    return service_call(SKINK_RS_SERVICE_CALL_INJECT, service, &injection, sizeof injection) >= 0;
 }
 
 static long restarts(const char *service)
 {
-    struct service_record record;
-    return service_call(SERVICE_STATUS, service, &record, sizeof record) == sizeof record ? (long)record.restarts : -1;
+    struct skink_service_record record;
+    return service_status(service, &record) ? (long)record.restarts : -1;
 }
 
 /* Another process, which does nothing but go on: it echoes bytes through two pipes, made before any allocation fails. */
@@ -250,7 +250,7 @@ static int trouble_with(const char *service, unsigned first, unsigned last, stru
         }
         shortages += result == SHORT;
     }
-    if (restarts(service) != before) {
+    if (before < 0 || restarts(service) != before) {
         printf("%s has died\n", service);
         return 1;
     }
