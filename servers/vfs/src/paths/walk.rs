@@ -8,7 +8,7 @@ use crate::{
     files::{Files, vnode::NodeRef},
     objects::OpenFile,
     paths::{self as path, Component, LINKS_MAX, PATH_MAX},
-    processes::{AT_FDCWD, Place, Process},
+    processes::{AT_FDCWD, Place, Process, directories::Directories},
 };
 use abi::Errno;
 use alloc::{rc::Rc, vec::Vec};
@@ -87,7 +87,9 @@ impl Found {
 struct Walk<'a> {
     files: &'a Files,
     process: &'a Process,
-    root: Place,
+    directories: Rc<Directories>,
+    /// The root, if it is not the process's.
+    own_root: Option<Place>,
     /// Bits of [`restriction`].
     restrictions: u64,
     credentials: Rc<Credentials>,
@@ -118,63 +120,74 @@ pub fn resolve(
     text: Vec<u8>,
     last: Last,
 ) -> impl Future<Output = Result<Found, Errno>> {
-    resolve_as(files, process, process.caller.credentials(), descriptor, text, last)
+    resolve_within(files, process, descriptor, text, last, 0)
 }
 
 /// [`resolve`] with restrictions, bits of [`restriction`].
-pub async fn resolve_within(
+pub fn resolve_within(
     files: &Files,
     process: &Process,
     descriptor: i32,
     text: Vec<u8>,
     last: Last,
     restrictions: u64,
-) -> Result<Found, Errno> {
-    if restrictions == 0 || text.is_empty() {
-        return resolve(files, process, descriptor, text, last).await;
-    }
-    let beneath = restrictions & (restriction::BENEATH | restriction::IN_ROOT) != 0;
-    let is_absolute = text.first() == Some(&b'/');
-    if is_absolute && restrictions & restriction::BENEATH != 0 {
-        return Err(Errno::EXDEV);
-    }
-    let root = if beneath { place(process, descriptor)? } else { process.directories()?.root().clone() };
-    let start = if beneath || !is_absolute { place(process, descriptor)? } else { root.clone() };
-    walk(files, process, process.caller.credentials(), (root, start), text, last, restrictions).await
+) -> impl Future<Output = Result<Found, Errno>> {
+    walk(files, process, process.caller.credentials(), descriptor, text, last, restrictions)
 }
 
 /// [`resolve`] with the permissions of these ids.
-pub async fn resolve_as(
+pub fn resolve_as(
     files: &Files,
     process: &Process,
     credentials: Rc<Credentials>,
     descriptor: i32,
     text: Vec<u8>,
     last: Last,
-) -> Result<Found, Errno> {
-    let root = process.directories()?.root().clone();
-    let start = match text.first() {
-        None => return Err(Errno::ENOENT),
-        Some(b'/') => root.clone(),
-        Some(_) => place(process, descriptor)?,
-    };
-    walk(files, process, credentials, (root, start), text, last, 0).await
+) -> impl Future<Output = Result<Found, Errno>> {
+    walk(files, process, credentials, descriptor, text, last, 0)
 }
 
 async fn walk(
     files: &Files,
     process: &Process,
     credentials: Rc<Credentials>,
-    (root, start): (Place, Place),
+    descriptor: i32,
     text: Vec<u8>,
     last: Last,
     restrictions: u64,
 ) -> Result<Found, Errno> {
+    let directories = process.directories()?;
+    let (own_root, start) = limits(process, &directories, descriptor, &text, restrictions)?;
     let mut canonical = with_capacity(start.path.len() + text.len() + 1)?;
     canonical.try_extend_from_slice(&start.path)?;
     let node = start.node;
-    let mut walk = Walk { files, process, root, restrictions, credentials, node, canonical, text, at: 0, links: 0 };
+    let (at, links) = (0, 0);
+    let mut walk =
+        Walk { files, process, directories, own_root, restrictions, credentials, node, canonical, text, at, links };
     walk.run(last).await
+}
+
+/// The root of a resolution, if it is not the process's, and where it starts.
+fn limits(
+    process: &Process,
+    directories: &Directories,
+    descriptor: i32,
+    text: &[u8],
+    restrictions: u64,
+) -> Result<(Option<Place>, Place), Errno> {
+    let is_absolute = match text.first() {
+        None => return Err(Errno::ENOENT),
+        Some(first) => *first == b'/',
+    };
+    if restrictions & (restriction::BENEATH | restriction::IN_ROOT) != 0 {
+        if is_absolute && restrictions & restriction::BENEATH != 0 {
+            return Err(Errno::EXDEV);
+        }
+        let start = place(process, descriptor)?;
+        return Ok((Some(start.clone()), start));
+    }
+    let start = if is_absolute { directories.root().clone() } else { place(process, descriptor)? };
+    Ok((None, start))
 }
 
 impl Walk<'_> {
@@ -235,7 +248,7 @@ impl Walk<'_> {
     /// To the parent directory, out of a mount if need be, but not above the root.
     async fn up(&mut self) -> Result<(), Errno> {
         loop {
-            if Rc::ptr_eq(&self.node, &self.root.node) {
+            if self.is_root() {
                 return if self.forbids(restriction::BENEATH) { Err(Errno::EXDEV) } else { Ok(()) };
             }
             if !self.node.mount().is_root(&self.node) {
@@ -253,15 +266,24 @@ impl Walk<'_> {
         Ok(())
     }
 
+    fn is_root(&self) -> bool {
+        match &self.own_root {
+            Some(root) => Rc::ptr_eq(&self.node, &root.node),
+            None => Rc::ptr_eq(&self.node, &self.directories.root().node),
+        }
+    }
+
+    #[inline]
     fn forbids(&self, restriction: u64) -> bool {
         self.restrictions & restriction != 0
     }
 
     /// [`into_mount`]. `EXDEV`: that is not allowed.
     fn enter(&self, node: NodeRef) -> Result<NodeRef, Errno> {
-        let entered = into_mount(node.clone());
-        let crosses = !Rc::ptr_eq(&entered, &node);
-        if crosses && self.forbids(restriction::NO_XDEV) { Err(Errno::EXDEV) } else { Ok(entered) }
+        if self.forbids(restriction::NO_XDEV) && node.covering_root().is_some() {
+            return Err(Errno::EXDEV);
+        }
+        Ok(into_mount(node))
     }
 
     /// Goes on with the target of a link in the place of everything before it; or gives the pipe that it stands for.
@@ -284,7 +306,7 @@ impl Walk<'_> {
             if self.forbids(restriction::BENEATH) {
                 return Err(Errno::EXDEV);
             }
-            let root = self.root.clone();
+            let root = self.own_root.clone().unwrap_or_else(|| self.directories.root().clone());
             self.node = root.node;
             self.canonical.clear();
             self.canonical.try_extend_from_slice(&root.path)?;

@@ -252,10 +252,10 @@ impl FileTable {
     fn put(&self, number: usize, file: Rc<OpenFile>, close_on_exec: bool) -> Result<(), Errno> {
         self.charge_for(number)?;
         // The block first: once the descriptor is there, nothing fails.
-        self.block(number)?;
+        let block = self.block(number)?;
         let record = record(&file, close_on_exec);
         let replaced = self.descriptors.borrow_mut().replace(number, file, close_on_exec)?;
-        self.save(number, Some(&record))?;
+        self.store.set_descriptor(block, number % BLOCK, Some(&record));
         if let Some(replaced) = replaced {
             self.forget(&replaced);
         }
