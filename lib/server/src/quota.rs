@@ -55,7 +55,8 @@ impl Quota {
     /// # Errors
     /// Why he gets none of them.
     pub fn take(&mut self, user: u32, count: usize) -> Result<(), Refusal> {
-        let held = self.held_by(user);
+        let place = self.place_of(user);
+        let held = place.map_or(0, |at| self.users[at].1);
         let limit = if user == ROOT { self.capacity } else { self.capacity - self.reserve };
         if user != ROOT && count > self.per_user.saturating_sub(held) {
             return Err(Refusal::User);
@@ -63,7 +64,7 @@ impl Quota {
         if count > limit.saturating_sub(self.total) {
             return Err(Refusal::Table);
         }
-        self.restore(user, count)
+        self.add(place, user, count)
     }
 
     /// Counts `count` entries that a user had of a predecessor, whatever the limits: users are restored in any order.
@@ -71,7 +72,12 @@ impl Quota {
     /// # Errors
     /// Memory.
     pub fn restore(&mut self, user: u32, count: usize) -> Result<(), Refusal> {
-        match self.place_of(user) {
+        self.add(self.place_of(user), user, count)
+    }
+
+    #[inline]
+    fn add(&mut self, place: Result<usize, usize>, user: u32, count: usize) -> Result<(), Refusal> {
+        match place {
             Ok(at) => self.users[at].1 += count,
             Err(_) if count == 0 => {}
             Err(at) => self.users.try_insert(at, (user, count)).map_err(|_| Refusal::Memory)?,

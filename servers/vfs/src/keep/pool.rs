@@ -4,8 +4,8 @@
 //! places has capacity for all places that have been used, so that a release allocates nothing.
 
 use alloc::vec::Vec;
-use core::cell::{Cell, RefCell};
-use server::quota::Quota;
+use core::cell::RefCell;
+use server::quota::{Quota, Refusal};
 use sys::fallible::TryVec;
 
 /// Sizes of tables: tests have smaller ones, because they make and search them thousands of times.
@@ -24,93 +24,76 @@ pub(super) const RESERVE: usize = 16;
 /// See the head of the file. Turns are told apart by any number.
 #[derive(Debug)]
 pub struct Pool {
-    count: u32,
+    count: usize,
+    places: RefCell<Places>,
+}
+
+#[derive(Debug)]
+struct Places {
     /// Owners of the places that have been used.
-    owners: RefCell<Vec<u32>>,
+    owners: Vec<u32>,
     /// The last `recent` of these were freed in turn `turn`.
-    free: RefCell<Vec<u32>>,
-    recent: Cell<usize>,
-    turn: Cell<u64>,
-    quota: RefCell<Quota>,
+    free: Vec<u32>,
+    recent: usize,
+    turn: u64,
+    /// Shares of the users, if they share the table.
+    quota: Option<Quota>,
 }
 
 impl Pool {
     /// Makes a pool of `count` places, all free, that users do not share.
     pub fn new(count: usize) -> Pool {
-        Pool::with_quota(count, Quota::new(count, count, 0))
+        Pool::with_quota(count, None)
     }
 
     /// Makes a pool of which at most `limit` of `count` places are taken: half of them by one user, some by the superuser alone.
     pub fn shared(count: usize, limit: usize) -> Pool {
-        Pool::with_quota(count, Quota::new(limit, limit / SHARE, limit / RESERVE))
+        Pool::with_quota(count, Some(Quota::new(limit, limit / SHARE, limit / RESERVE)))
     }
 
-    fn with_quota(count: usize, quota: Quota) -> Pool {
-        Pool {
-            count: count as u32,
-            owners: RefCell::default(),
-            free: RefCell::default(),
-            recent: Cell::new(0),
-            turn: Cell::new(0),
-            quota: RefCell::new(quota),
-        }
+    fn with_quota(count: usize, quota: Option<Quota>) -> Pool {
+        let places = Places { owners: Vec::new(), free: Vec::new(), recent: 0, turn: 0, quota };
+        Pool { count, places: RefCell::new(places) }
     }
 
     /// Takes a place for a user in this turn. `None`: the table is full, the user has his share, or memory is exhausted.
     #[inline]
     pub fn take(&self, user: u32, turn: u64) -> Option<usize> {
-        self.quota.borrow_mut().take(user, 1).ok()?;
-        let place = self.take_free(turn).or_else(|| self.take_fresh());
+        let mut places = self.places.borrow_mut();
+        places.charge(user).ok()?;
+        let place = match places.take_free(turn) {
+            None => places.take_fresh(self.count),
+            free => free,
+        };
         match place {
-            Some(place) => self.owners.borrow_mut()[place] = user,
-            None => self.quota.borrow_mut().give(user, 1),
+            Some(place) => places.owners[place] = user,
+            None => places.give(user),
         }
         place
-    }
-
-    #[inline]
-    fn take_free(&self, turn: u64) -> Option<usize> {
-        let mut free = self.free.borrow_mut();
-        let index = free.len().checked_sub(1 + self.recent_in(turn))?;
-        Some(free.swap_remove(index) as usize)
-    }
-
-    fn take_fresh(&self) -> Option<usize> {
-        let (mut owners, mut free) = (self.owners.borrow_mut(), self.free.borrow_mut());
-        let place = owners.len();
-        if place >= self.count as usize {
-            return None;
-        }
-        let missing = place + 1 - free.len();
-        free.try_make_room(missing).ok()?;
-        owners.try_push(NOBODY).ok()?;
-        Some(place)
     }
 
     /// Frees a place in this turn.
     #[inline]
     #[expect(clippy::disallowed_methods, reason = "within the capacity, by the invariant")]
     pub fn release(&self, place: usize, turn: u64) {
-        let owner = core::mem::replace(&mut self.owners.borrow_mut()[place], NOBODY);
-        self.quota.borrow_mut().give(owner, 1);
-        self.recent.set(self.recent_in(turn) + 1);
-        self.turn.set(turn);
-        self.free.borrow_mut().push(place as u32);
-    }
-
-    #[inline]
-    fn recent_in(&self, turn: u64) -> usize {
-        if self.turn.get() == turn { self.recent.get() } else { 0 }
+        let mut places = self.places.borrow_mut();
+        let owner = core::mem::replace(&mut places.owners[place], NOBODY);
+        places.give(owner);
+        places.recent = places.recent_in(turn) + 1;
+        places.turn = turn;
+        places.free.push(place as u32);
     }
 
     /// Returns how many places can be taken in this turn, whoever takes them.
     pub fn room(&self, turn: u64) -> usize {
-        self.count as usize - self.owners.borrow().len() + self.free.borrow().len() - self.recent_in(turn)
+        let places = self.places.borrow();
+        self.count - places.owners.len() + places.free.len() - places.recent_in(turn)
     }
 
     /// Returns whether a user may have `count` further places.
     pub fn has_share(&self, user: u32, count: usize) -> bool {
-        let mut quota = self.quota.borrow_mut();
+        let mut places = self.places.borrow_mut();
+        let Some(quota) = &mut places.quota else { return true };
         let result = quota.take(user, count);
         if result.is_ok() {
             quota.give(user, count);
@@ -121,28 +104,66 @@ impl Pool {
     /// After a restart: this place is in use by a user, if there is such a place.
     #[expect(clippy::disallowed_methods, reason = "a predecessor had the memory")]
     pub fn claim(&self, place: usize, user: u32) {
-        let (mut owners, mut free) = (self.owners.borrow_mut(), self.free.borrow_mut());
-        if place >= self.count as usize {
+        if place >= self.count {
             return;
         }
-        if place >= owners.len() {
-            free.reserve(place + 1);
-            owners.resize(place + 1, NOBODY);
+        let mut places = self.places.borrow_mut();
+        if place >= places.owners.len() {
+            places.free.reserve(place + 1);
+            places.owners.resize(place + 1, NOBODY);
         }
-        if owners[place] == NOBODY {
-            self.quota.borrow_mut().restore(user, 1).expect("a predecessor had the memory");
-            owners[place] = user;
+        if places.owners[place] == NOBODY {
+            if let Some(quota) = &mut places.quota {
+                quota.restore(user, 1).expect("a predecessor had the memory");
+            }
+            places.owners[place] = user;
         }
     }
 
     /// After a restart: all places but the claimed ones are free.
     #[expect(clippy::disallowed_methods, reason = "within the capacity, by the invariant")]
     pub fn settle(&self) {
-        let (owners, mut free) = (self.owners.borrow(), self.free.borrow_mut());
+        let Places { owners, free, recent, .. } = &mut *self.places.borrow_mut();
         let unclaimed = (0..owners.len() as u32).rev().filter(|&place| owners[place as usize] == NOBODY);
         free.clear();
         free.extend(unclaimed);
-        self.recent.set(0);
+        *recent = 0;
+    }
+}
+
+impl Places {
+    #[inline]
+    fn charge(&mut self, user: u32) -> Result<(), Refusal> {
+        self.quota.as_mut().map_or(Ok(()), |quota| quota.take(user, 1))
+    }
+
+    #[inline]
+    fn give(&mut self, user: u32) {
+        if let Some(quota) = &mut self.quota {
+            quota.give(user, 1);
+        }
+    }
+
+    #[inline]
+    fn take_free(&mut self, turn: u64) -> Option<usize> {
+        let index = self.free.len().checked_sub(1 + self.recent_in(turn))?;
+        Some(self.free.swap_remove(index) as usize)
+    }
+
+    /// Takes a place beyond those that have been used.
+    fn take_fresh(&mut self, count: usize) -> Option<usize> {
+        let place = self.owners.len();
+        if place >= count {
+            return None;
+        }
+        self.free.try_make_room(place + 1 - self.free.len()).ok()?;
+        self.owners.try_push(NOBODY).ok()?;
+        Some(place)
+    }
+
+    #[inline]
+    fn recent_in(&self, turn: u64) -> usize {
+        if self.turn == turn { self.recent } else { 0 }
     }
 }
 

@@ -55,10 +55,10 @@ pub struct Texts {
 }
 
 impl Texts {
-    /// The next part of the layout; of each size at most `limit` are used.
+    /// The next part of the layout, for at most `limit` texts, whose holders the caller counts. Only sizes with fewer places need shares.
     pub fn lay_out(recover: &Recover, limit: usize) -> Texts {
-        let area = |(bytes, count): (usize, usize)| Area::lay_out(recover, bytes * count);
-        Texts { sizes: SIZES.map(|size| (area(size), Pool::shared(size.1, size.1.min(limit)))) }
+        let pool = |count: usize| if count < limit { Pool::shared(count, count) } else { Pool::new(count) };
+        Texts { sizes: SIZES.map(|(bytes, count)| (Area::lay_out(recover, bytes * count), pool(count))) }
     }
 
     /// Writes a text for a user. `None`: no room, or too long.
