@@ -16,4 +16,7 @@ protocol! {
     WriteConfig = 4 { offset: u64, width: u64, value: u64 }
     /// A driver: as `Bar`, for its own device.
     OwnBar = 5 { bar: u64 } -> { start: u64, bytes: u64, ports: bool }
+    /// A driver: lets its device reach all DMA memory that vm has given to the driver's slot. With an IOMMU, a device reaches no other
+    /// memory; without one, it reaches all of it, and this does nothing. `ENODEV`: it has no device; `ENOMEM`: no room for the tables.
+    ShareDma = 6 { }
 }

@@ -42,9 +42,10 @@ protocol! {
     FileMapDone = 11 { process: Endpoint, image: u64, error: i32, may_write: bool }
     /// Drivers: maps physical memory of their privileges into the caller. `flags`: `layout::map`. Returns the address. `EPERM`: outside the privileges.
     MapPhysical = 12 { physical: u64, bytes: u64, flags: u64 } -> { address: u64 }
-    /// Drivers: allocates physically contiguous zeroed memory for DMA and maps it into the caller. Returns its address and physical address.
+    /// Drivers: allocates physically contiguous memory for DMA and maps it into the caller. `flags`: `layout::map::ZERO` clears it, else it
+    /// may be a predecessor's, as that left it; `layout::map::UNCACHED`. Returns its address and physical address.
     /// `EPERM`: more than `LimitDma` allows, all incarnations in the slot together; `ENOMEM`.
-    AllocateDma = 13 { bytes: u64 } -> { address: u64, physical: u64 }
+    AllocateDma = 13 { bytes: u64, flags: u64 } -> { address: u64, physical: u64 }
     /// Any service: returns the bytes that are total, free, cached (images) and used by vm itself.
     MemoryInfo = 14 { } -> { total: u64, free: u64, cached: u64, own: u64 }
     /// procfs, pm: returns size and resident bytes of a process.
@@ -80,6 +81,9 @@ protocol! {
     /// rs, before `Spawn`: incarnations in the slot of `process` may have this much memory for DMA (`dma_bytes` of the system file). Until
     /// then they may have none.
     LimitDma = 28 { process: Endpoint, bytes: u64 }
+    /// pci: returns block number `index` of the DMA memory that belongs to `slot`, whichever incarnation allocated it. A block is never
+    /// freed. `ENOENT`: there are no more.
+    DmaBlock = 29 { slot: u64, index: u64 } -> { physical: u64, bytes: u64 }
 }
 
 /// One region of an address space.

@@ -103,8 +103,7 @@ fn master(index: usize) -> Result<Option<Master>, Errno> {
     if !ports || bytes < u64::from(BUS_MASTER_PORTS) * CHANNELS as u64 {
         return Ok(None);
     }
-    let memory = Region::dma(DATA + COMMAND_BYTES)?;
-    pci::enable_bus_master()?;
+    let memory = pci::dma(DATA + COMMAND_BYTES)?;
     let ports = Ports::new(start as u16 + BUS_MASTER_PORTS * index as u16, BUS_MASTER_PORTS);
     Ok(Some(Master { ports, memory }))
 }

@@ -15,7 +15,7 @@ use abi::Errno;
 use disk::{Disk, MEMORY_BYTES, SECTOR_BYTES, Work};
 use driver::block::{BlockDriver, Geometry, Operation, Transfer};
 use driver::virtio::{Buffer, PciTransport, Window};
-use driver::{Answers, Region, virtio};
+use driver::{Answers, Region, pci, virtio};
 use sys::time;
 
 sys::program!(main);
@@ -33,7 +33,7 @@ fn main(_: sys::Start) {
 fn set_up() -> Result<Disk<PciTransport<Window>, Region, Transfer>, Errno> {
     // The interrupt is message-signalled: it needs no `done`.
     let (transport, _) = virtio::find(1)?;
-    Disk::set_up(transport, Region::dma(MEMORY_BYTES)?)
+    Disk::set_up(transport, pci::dma(MEMORY_BYTES)?)
 }
 
 impl Work<Region> for Transfer {

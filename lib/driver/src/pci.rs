@@ -1,6 +1,7 @@
 //! A driver's own PCI device, through the service pci.
 
-use abi::pci::{OwnBar, ReadConfig, WriteConfig};
+use crate::Region;
+use abi::pci::{OwnBar, ReadConfig, ShareDma, WriteConfig};
 use abi::{Endpoint, Errno};
 use sys::{Result, ipc};
 
@@ -52,13 +53,16 @@ pub fn bar(bar: u8) -> Result<Bar> {
     OwnBar::results(&reply).map(|(start, bytes, ports)| Bar { start, bytes, ports })
 }
 
-/// Permits the device to read and write memory (bus mastering).
+/// Allocates memory as [`Region::dma`] and lets the device reach it, as a bus master.
 ///
 /// # Errors
-/// `ENODEV`.
-pub fn enable_bus_master() -> Result<()> {
+/// As [`Region::dma`]; `ENODEV`; `ENOMEM` also when the IOMMU's tables are full.
+pub fn dma(bytes: usize) -> Result<Region> {
+    let memory = Region::dma(bytes)?;
+    ipc::call_repeating(Endpoint::PCI, &ShareDma {}.message())?;
     let command = read(COMMAND, 2)?;
-    write(COMMAND, 2, command | BUS_MASTER)
+    write(COMMAND, 2, command | BUS_MASTER)?;
+    Ok(memory)
 }
 
 /// Returns the interrupt line, which is among the driver's privileges.

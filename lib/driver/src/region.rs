@@ -49,12 +49,26 @@ impl Region {
         Self::map(physical, bytes, map::WRITE)
     }
 
-    /// Allocates contiguous zeroed memory for DMA. It is never freed: a device may still write to it.
+    /// Allocates contiguous zeroed memory for DMA. It is never freed: a device may still write to it. Drivers of PCI devices
+    /// call [`pci::dma`](crate::pci::dma).
     ///
     /// # Errors
-    /// `ENOMEM`.
+    /// `EPERM`: beyond the limit of the system file; `ENOMEM`.
     pub fn dma(bytes: usize) -> Result<Region> {
-        let reply = ipc::call(Endpoint::VM, &AllocateDma { bytes: bytes as u64 }.message())?;
+        Self::allocate(bytes, map::ZERO)
+    }
+
+    /// Allocates contiguous uncached memory for tables that a device walks. It holds what a predecessor of this driver left there, else
+    /// zeros.
+    ///
+    /// # Errors
+    /// As [`Region::dma`].
+    pub fn tables(bytes: usize) -> Result<Region> {
+        Self::allocate(bytes, map::UNCACHED)
+    }
+
+    fn allocate(bytes: usize, flags: u64) -> Result<Region> {
+        let reply = ipc::call(Endpoint::VM, &AllocateDma { bytes: bytes as u64, flags }.message())?;
         let (address, physical) = AllocateDma::results(&reply)?;
         Ok(Region { start: address as usize, bytes, physical })
     }

@@ -2,9 +2,11 @@
 //!
 //! `config` reaches configuration space, `scan` finds functions, `bars` measures and places their ranges, `ide` knows those that
 //! controllers of disks have without saying so, `owners` decides who may
-//! touch what; this file speaks with rs and the drivers. A device decodes addresses only while a driver owns it.
+//! touch what, and `iommu` what memory the devices reach; this file speaks with rs and the drivers. A device decodes addresses only
+//! while a driver owns it.
 //!
-//! pci keeps nothing: after its death the successor scans again, and rs says again whose device is whose. It waits for nobody.
+//! pci keeps nothing but the IOMMU's tables: after its death the successor scans again, and rs says again whose device is whose. It
+//! waits for nobody but vm.
 #![cfg_attr(not(test), no_std, no_main)]
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_macros))]
@@ -16,27 +18,48 @@ mod bars;
 mod bars_tests;
 mod config;
 mod ide;
+mod iommu;
 mod owners;
 mod scan;
 #[cfg(test)]
 mod simulated;
 
 use abi::endpoint::slot;
-use abi::pci::{Assign, Bar, OwnBar, ReadConfig, Request, WriteConfig};
+use abi::pci::{Assign, Bar, OwnBar, ReadConfig, Request, ShareDma, WriteConfig};
 use abi::{Errno, Message};
-use config::{ConfigPorts, ConfigSpace};
+use config::{Address, ConfigPorts, ConfigSpace};
+use iommu::Iommu;
 use owners::Owners;
 use server::{Service, SyncStep};
 use sys::Result;
 
 sys::program!(main);
 
-fn main(_: sys::Start) {
-    server::run(&mut Pci { owners: Owners::new(ConfigPorts) })
+/// Argument with the physical address of an IOMMU's registers.
+const IOMMU: &str = "iommu";
+
+fn main(start: sys::Start) {
+    match start.argument(IOMMU).map(start_iommu).transpose() {
+        Ok(iommu) => server::run(&mut Pci { owners: Owners::new(ConfigPorts), iommu }),
+        Err(error) => server::not_ready(error),
+    }
+}
+
+/// A system that asks for an IOMMU does not run without.
+fn start_iommu(registers: &str) -> Result<Iommu> {
+    let registers = registers.strip_prefix("0x").and_then(|digits| u64::from_str_radix(digits, 16).ok());
+    let iommu = Iommu::start(registers.ok_or(Errno::EINVAL)?);
+    match &iommu {
+        Ok(_) => sys::log!("pci: devices reach the DMA memory of their drivers and nothing else"),
+        Err(error) => sys::log!("pci: the IOMMU does not start: {error}"),
+    }
+    iommu
 }
 
 struct Pci<C> {
     owners: Owners<C>,
+    /// Without one, devices reach all memory.
+    iommu: Option<Iommu>,
 }
 
 impl<C: ConfigSpace> Service for Pci<C> {
@@ -53,6 +76,7 @@ impl<C: ConfigSpace> Pci<C> {
             Request::Assign(Assign { slot, vendor, device, index }) => {
                 let owner = usize::try_from(slot).map_err(|_| Errno::EINVAL)?;
                 let (address, lines) = self.owners.assign(owner, vendor as u16, device as u16, index)?;
+                self.attach(address, owner)?;
                 Ok(Assign::reply(message, 0, address.0.into(), u16::from_le_bytes(lines).into()))
             }
             Request::Bar(Bar { slot, bar }) => {
@@ -71,6 +95,19 @@ impl<C: ConfigSpace> Pci<C> {
                 self.owners.write(requester, offset, width, value as u32)?;
                 Ok(message.reply(Ok(0)))
             }
+            Request::ShareDma(ShareDma {}) => {
+                self.owners.device_of(requester)?;
+                self.share(requester)?;
+                Ok(message.reply(Ok(0)))
+            }
         }
+    }
+
+    fn attach(&mut self, device: Address, slot: usize) -> Result<()> {
+        self.iommu.as_mut().map_or(Ok(()), |iommu| iommu.attach(device, slot))
+    }
+
+    fn share(&mut self, slot: usize) -> Result<()> {
+        self.iommu.as_mut().map_or(Ok(()), |iommu| iommu.share(slot))
     }
 }

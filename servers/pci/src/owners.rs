@@ -102,7 +102,11 @@ impl<C: ConfigSpace> Owners<C> {
         Ok(())
     }
 
-    fn device_of(&self, owner: usize) -> Result<usize> {
+    /// Number of the owner's device.
+    ///
+    /// # Errors
+    /// `ENODEV`: it has none.
+    pub fn device_of(&self, owner: usize) -> Result<usize> {
         self.devices.iter().position(|device| device.owner == Some(owner)).ok_or(Errno::ENODEV)
     }
 

@@ -55,6 +55,8 @@ pub struct Media {
     pub disks: Vec<PathBuf>,
     /// How they are connected.
     pub disk_bus: DiskBus,
+    /// Whether devices are behind an IOMMU.
+    pub iommu: bool,
 }
 
 impl Bundle {
@@ -108,6 +110,11 @@ impl Bundle {
         if has_ata { DiskBus::Ide } else { DiskBus::Virtio }
     }
 
+    /// Whether the system's pci is told of an IOMMU: the machine then has one.
+    fn has_iommu(&self) -> bool {
+        self.system.service.iter().any(|service| service.binary == "pci" && service.arguments.contains("iommu="))
+    }
+
     /// Changes what the system file says of a service.
     pub fn change_service(&mut self, name: &str, change: impl Fn(&mut Service)) {
         self.system.service.iter_mut().filter(|service| service.name == name).for_each(change);
@@ -156,7 +163,7 @@ impl Bundle {
         };
         let archive = folder.join("boot.img");
         archive::write(&entries, &archive)?;
-        Ok(Media { kernel, archive, disks, disk_bus: self.disk_bus() })
+        Ok(Media { kernel, archive, disks, disk_bus: self.disk_bus(), iommu: self.has_iommu() })
     }
 
     /// The kernel with its symbols.

@@ -67,6 +67,8 @@ pub struct Machine {
     pub disk_rate: Option<u32>,
     /// How they are connected.
     pub disk_bus: DiskBus,
+    /// Devices are behind an IOMMU.
+    pub iommu: bool,
     /// Memory in MiB.
     pub memory_mib: u32,
     /// Number of processors.
@@ -105,6 +107,7 @@ impl Machine {
             recorded_disk: None,
             disk_rate: None,
             disk_bus: DiskBus::Virtio,
+            iommu: false,
             memory_mib: 512,
             processors: 1,
             serial: Vec::new(),
@@ -126,6 +129,10 @@ impl Machine {
         qemu.args(["-M", "q35", "-accel", "tcg", "-cpu", "max,-erms", "-nodefaults", "-no-reboot"]);
         qemu.args(["-m", &self.memory_mib.to_string(), "-smp", &self.processors.to_string()]);
         qemu.args(["-device", "isa-debug-exit,iobase=0xf4,iosize=4"]);
+        if self.iommu {
+            // Before all devices that are behind it.
+            qemu.args(["-device", "intel-iommu,intremap=off"]);
+        }
         self.add_boot(&mut qemu);
         self.add_disks(&mut qemu);
         self.add_lines(&mut qemu);
@@ -180,7 +187,10 @@ impl Machine {
 
     fn add_disk_device(&self, qemu: &mut Command, index: usize) {
         let device = match self.disk_bus {
-            DiskBus::Virtio => format!("virtio-blk-pci,drive=disk{index},disable-legacy=on"),
+            DiskBus::Virtio => {
+                let platform = if self.iommu { ",iommu_platform=on" } else { "" };
+                format!("virtio-blk-pci,drive=disk{index},disable-legacy=on{platform}")
+            }
             DiskBus::Ide => format!("ide-hd,drive=disk{index},bus=ide.{},unit={}", index % 2, index / 2),
         };
         qemu.args(["-device", &device]);

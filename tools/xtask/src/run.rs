@@ -69,6 +69,7 @@ pub fn interactive(workspace: &Workspace, options: &MachineOptions, folder: &Run
     let mut machine = Machine::new(Boot::Kernel { kernel: media.kernel, archive: media.archive, append: Vec::new() });
     machine.disks = media.disks;
     machine.disk_bus = media.disk_bus;
+    machine.iommu = media.iommu;
     machine.memory_mib = options.memory_mib;
     machine.processors = options.processors;
     machine.display = options.display;

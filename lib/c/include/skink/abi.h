@@ -1346,6 +1346,10 @@ struct skink_pci_own_bar_reply {
     uint64_t ports;
 };
 
+/* A driver: lets its device reach all DMA memory that vm has given to the driver's slot. With an IOMMU, a device reaches no other memory;
+ * without one, it reaches all of it, and this does nothing. ENODEV: it has no device; ENOMEM: no room for the tables. */
+#define SKINK_PCI_SHARE_DMA 0xa0006u
+
 /* The protocol of pm, the process manager: processes, threads, signals, ids, sessions, wait, exec, timers of programs. The Linux calls for
  * them are routed to pm (list: systems/ *.toml). pm blocks only on vm, vfs and the kernel. */
 
@@ -2814,11 +2818,13 @@ struct skink_vm_map_physical_reply {
     uint64_t address;
 };
 
-/* Drivers: allocates physically contiguous zeroed memory for DMA and maps it into the caller. Returns its address and physical address.
- * EPERM: more than LimitDma allows, all incarnations in the slot together; ENOMEM. */
+/* Drivers: allocates physically contiguous memory for DMA and maps it into the caller. flags: layout::map::ZERO clears it, else it may be a
+ * predecessor's, as that left it; layout::map::UNCACHED. Returns its address and physical address. EPERM: more than LimitDma allows, all
+ * incarnations in the slot together; ENOMEM. */
 #define SKINK_VM_ALLOCATE_DMA 0x1000du
 struct skink_vm_allocate_dma {
     uint64_t bytes;
+    uint64_t flags;
 };
 struct skink_vm_allocate_dma_reply {
     uint64_t address;
@@ -2964,6 +2970,18 @@ struct skink_vm_sync_done {
 #define SKINK_VM_LIMIT_DMA 0x1001cu
 struct skink_vm_limit_dma {
     uint64_t process;
+    uint64_t bytes;
+};
+
+/* pci: returns block number index of the DMA memory that belongs to slot, whichever incarnation allocated it. A block is never freed.
+ * ENOENT: there are no more. */
+#define SKINK_VM_DMA_BLOCK 0x1001du
+struct skink_vm_dma_block {
+    uint64_t slot;
+    uint64_t index;
+};
+struct skink_vm_dma_block_reply {
+    uint64_t physical;
     uint64_t bytes;
 };
 

@@ -220,7 +220,6 @@ pub fn find(hooks: u16) -> Result<(PciTransport<Window>, Vec<Interrupt>)> {
     let notify = window(notify_capability)?;
     let multiplier = pci::read(notify_capability + NOTIFY_MULTIPLIER, 4)? as usize;
     let interrupts = route_interrupts(hooks)?;
-    pci::enable_bus_master()?;
     Ok((PciTransport::new(common, notify, device, multiplier, hooks)?, interrupts))
 }
 

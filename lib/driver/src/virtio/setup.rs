@@ -16,6 +16,8 @@ const CONFIG_TRIES: usize = 100;
 pub mod feature {
     /// The device implements VIRTIO 1; this kit supports no other.
     pub const VERSION_1: u64 = 1 << 32;
+    /// The device is behind what stands between devices and memory, an IOMMU. The addresses it is given are the same.
+    pub const ACCESS_PLATFORM: u64 = 1 << 33;
 }
 
 mod status {
@@ -102,7 +104,7 @@ impl<T: Transport> Setup<T> {
         add_status(&mut transport, status::ACKNOWLEDGE);
         add_status(&mut transport, status::DRIVER);
         transport.route_interrupts()?;
-        let features = transport.offered_features() & (known | feature::VERSION_1);
+        let features = transport.offered_features() & (known | feature::VERSION_1 | feature::ACCESS_PLATFORM);
         if features & feature::VERSION_1 == 0 {
             add_status(&mut transport, status::FAILED);
             return Err(Errno::EIO);

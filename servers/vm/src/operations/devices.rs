@@ -59,6 +59,8 @@ pub fn map_physical<K: Kernel>(
 struct Block {
     run: Run,
     in_use: bool,
+    /// Nobody of the slot has had it: it holds what others left.
+    fresh: bool,
 }
 
 /// The DMA memory of one slot.
@@ -83,7 +85,7 @@ impl Share {
         }
         self.blocks.try_make_room(1)?;
         let run = memory.take_run(frames, Floor::SERVICE)?;
-        self.blocks.try_push(Block { run, in_use: false })?;
+        self.blocks.try_push(Block { run, in_use: false, fresh: true })?;
         Ok(self.blocks.len() - 1)
     }
 }
@@ -100,23 +102,25 @@ impl Dma {
         self.by_slot.entry(slot).or_default().limit_frames = bytes / PAGE_BYTES;
     }
 
-    /// Allocates contiguous zeroed memory for the service in `slot`. Returns its address and physical address.
-    /// `EPERM`: beyond its limit; `ENOMEM`.
+    /// Allocates contiguous memory for the service in `slot`, as `flags` of `AllocateDma` say. Returns its address and physical address.
+    /// `EINVAL`: no bytes, or another flag; `EPERM`: beyond its limit; `ENOMEM`.
     pub fn allocate<K: Kernel>(
         &mut self,
         space: &mut AddressSpace,
         memory: &mut Memory<K>,
         slot: usize,
         bytes: u64,
+        flags: u64,
     ) -> Result<(u64, u64), Errno> {
-        if bytes == 0 {
+        if bytes == 0 || flags & !(map::ZERO | map::UNCACHED) != 0 {
             return Err(Errno::EINVAL);
         }
         let share = self.by_slot.get_mut(&slot).ok_or(Errno::EPERM)?;
         let at = share.block(memory, bytes.div_ceil(PAGE_BYTES))?;
         let block = &mut share.blocks[at];
-        let address = map_device(space, memory, block.run, map::WRITE | map::ZERO)?;
-        block.in_use = true;
+        let zero = if block.fresh { map::ZERO } else { 0 };
+        let address = map_device(space, memory, block.run, map::WRITE | flags | zero)?;
+        (block.in_use, block.fresh) = (true, false);
         Ok((address, block.run.first.address()))
     }
 
@@ -125,6 +129,11 @@ impl Dma {
         if let Some(share) = self.by_slot.get_mut(&slot) {
             share.blocks.iter_mut().for_each(|block| block.in_use = false);
         }
+    }
+
+    /// Block number `index` of a slot.
+    pub fn block(&self, slot: usize, index: usize) -> Option<Run> {
+        self.by_slot.get(&slot)?.blocks.get(index).map(|block| block.run)
     }
 
     /// Frames that DMA holds.

@@ -48,6 +48,7 @@ impl<K: Kernel> Server<K> {
             }),
             Request::MapPhysical(map) => self.map_physical(message, &map),
             Request::AllocateDma(allocate) => self.allocate_dma(message, &allocate),
+            Request::DmaBlock(block) => self.dma_block(message, &block),
             Request::MemoryInfo(_) => Ok(self.memory_info(message)),
             Request::ProcessMemory(ask) => self.process_memory(message, ask.process),
             Request::Maps(maps) => self.maps(&maps, message.source).map(|bytes| message.reply(Ok(bytes))),
@@ -275,8 +276,16 @@ impl<K: Kernel> Server<K> {
         }
         self.memory.ensure_heap(0)?;
         let space = self.processes.space(process)?;
-        let (address, physical) = self.dma.allocate(space, &mut self.memory, process.slot(), request.bytes)?;
+        let vm::AllocateDma { bytes, flags } = *request;
+        let (address, physical) = self.dma.allocate(space, &mut self.memory, process.slot(), bytes, flags)?;
         Ok(vm::AllocateDma::reply(message, 0, address, physical))
+    }
+
+    fn dma_block(&self, message: &Message, request: &vm::DmaBlock) -> Result<Message, Errno> {
+        only(message, &[slot::PCI])?;
+        let place = |number: u64| usize::try_from(number).map_err(|_| Errno::EINVAL);
+        let run = self.dma.block(place(request.slot)?, place(request.index)?).ok_or(Errno::ENOENT)?;
+        Ok(vm::DmaBlock::reply(message, 0, run.first.address(), run.frames * PAGE_BYTES))
     }
 
     fn memory_info(&self, message: &Message) -> Message {

@@ -158,7 +158,7 @@ fn dma_memory_is_contiguous_and_stays_with_the_slot() {
     spawn(&mut server, 2, &image(), P).expect("a service");
     let service = Endpoint::new(SLOT, 2);
     let process = |server: &mut Server<Simulation>| {
-        let message = abi::Message { source: service, ..vm::AllocateDma { bytes: 3 * P }.message() };
+        let message = abi::Message { source: service, ..vm::AllocateDma { bytes: 3 * P, flags: map::ZERO }.message() };
         vm::AllocateDma::results(&server.handle(&message).done().expect("answered"))
     };
     let (address, inherited) = process(&mut server).expect("memory");
@@ -173,7 +173,7 @@ fn limit_dma(server: &mut Server<Simulation>, bytes: u64) {
 }
 
 fn allocate_dma(server: &mut Server<Simulation>, bytes: u64) -> Result<(u64, u64), Errno> {
-    let reply = server.ask(SLOT, vm::AllocateDma { bytes }.message());
+    let reply = server.ask(SLOT, vm::AllocateDma { bytes, flags: map::ZERO }.message());
     vm::AllocateDma::results(&reply)
 }
 
@@ -205,7 +205,7 @@ fn a_successor_gets_the_smallest_block_that_suffices() {
     spawn(&mut server, 2, &image(), P).expect("a service");
     let successor = Endpoint::new(SLOT, 2);
     let mut allocate = |bytes| {
-        let message = abi::Message { source: successor, ..vm::AllocateDma { bytes }.message() };
+        let message = abi::Message { source: successor, ..vm::AllocateDma { bytes, flags: map::ZERO }.message() };
         let reply = server.handle(&message).done().expect("answered");
         vm::AllocateDma::results(&reply).map(|(_, physical)| physical)
     };
@@ -231,4 +231,46 @@ fn maps_and_sizes_tell_the_truth() {
     let reply = server.ask(slot::PM, vm::MemoryInfo {}.message());
     let (total, free, cached, _) = vm::MemoryInfo::results(&reply).expect("told");
     assert!(total == 512 * P && free < total && cached == 0);
+}
+
+#[test]
+fn tables_that_a_device_walks_are_a_successors_as_they_were() {
+    let mut server = Simulation::start(512);
+    spawn(&mut server, 1, &image(), P).expect("a service");
+    limit_dma(&mut server, 2 * P);
+    let tables = vm::AllocateDma { bytes: P, flags: map::UNCACHED };
+    let allocate = |server: &mut Server<Simulation>, generation| {
+        let service = Endpoint::new(SLOT, generation);
+        let reply = server.handle(&abi::Message { source: service, ..tables.message() }).done().expect("answered");
+        (service, vm::AllocateDma::results(&reply).expect("memory").0)
+    };
+    let (service, address) = allocate(&mut server, 1);
+    assert_eq!(server.load(service, address), Ok(0), "what others left is not shown");
+    server.store(service, address, 9).expect("mapped");
+    spawn(&mut server, 2, &image(), P).expect("a service");
+    let (service, address) = allocate(&mut server, 2);
+    assert_eq!(server.load(service, address), Ok(9));
+    let other = vm::AllocateDma { bytes: P, flags: map::EXECUTE };
+    let reply = server.handle(&abi::Message { source: service, ..other.message() }).done().expect("answered");
+    assert_eq!(reply.result(), Err(Errno::EINVAL));
+    invariants::check(&server);
+}
+
+#[test]
+fn pci_is_told_which_memory_a_slot_has_for_dma() {
+    let mut server = Simulation::start(512);
+    spawn(&mut server, 1, &image(), P).expect("a service");
+    limit_dma(&mut server, 3 * P);
+    let (_, first) = allocate_dma(&mut server, 1).expect("memory");
+    let (_, second) = allocate_dma(&mut server, 2 * P).expect("memory");
+    let mut block = |asker, slot: usize, index| {
+        let reply = server.ask(asker, vm::DmaBlock { slot: slot as u64, index }.message());
+        vm::DmaBlock::results(&reply)
+    };
+    assert_eq!(
+        [0, 1, 2].map(|index| block(slot::PCI, SLOT, index)),
+        [Ok((first, P)), Ok((second, 2 * P)), Err(Errno::ENOENT)]
+    );
+    assert_eq!(block(slot::PCI, SLOT + 1, 0), Err(Errno::ENOENT));
+    assert_eq!(block(SLOT, SLOT, 0), Err(Errno::EPERM));
 }
