@@ -4,7 +4,8 @@
 //!
 //! Kernel calls take their arguments in words 0 to 5 (`rdi rsi rdx r10 r8 r9`), return 0, a value or a negative
 //! error in `rax`, and further results in words 0 and 1 (`rdi rsi`). A kernel call needs its bit in the caller's mask,
-//! else it fails with `ECALLDENIED`; an unknown number fails with `EBADCALL`.
+//! else it fails with `ECALLDENIED`; an unknown number of theirs fails with `EBADCALL`.
+//! Any other number that is no call fails with `ENOSYS`, as in Linux.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
@@ -32,6 +33,8 @@ pub const SENDWAIT: u64 = 0x1006;
 
 /// First kernel call; bit `number - KERNEL_CALLS` of a call mask.
 pub const KERNEL_CALLS: u64 = 0x1100;
+/// End of the numbers of kernel calls: a mask has 64 bits.
+pub const KERNEL_CALLS_END: u64 = KERNEL_CALLS + 64;
 
 macro_rules! kernel_calls {
     ($($(#[doc = $doc:literal])* $name:ident = $n:literal,)*) => {

@@ -12,7 +12,7 @@ use crate::{
     rooms::Kernel, rooms::minix4rt, rooms::port_ways, thread::state::Hold, vector::GENERAL_PROTECTION,
 };
 
-use abi::{Endpoint, Name, call::KERNEL_CALLS, call::NATIVE, endpoint::SERVICE_SLOTS, privilege::Privileges};
+use abi::{Endpoint, Name, call, endpoint::SERVICE_SLOTS, privilege::Privileges};
 
 impl Kernel {
     /// Makes a kernel without threads, all of whose bytes are zero, ready. Called once, before anything else.
@@ -119,9 +119,9 @@ impl Kernel {
             return minix4rt::call_in_wrong_mode(self, m);
         }
         match self.node.threads.running().frame.rax {
-            number @ ..NATIVE => route::linux_call(&mut self.node, m, number),
-            number @ NATIVE..KERNEL_CALLS => message::primitive(&mut self.node, m, number),
-            number => calls::kernel_call(self, m, number),
+            number @ ..call::NATIVE => route::linux_call(&mut self.node, m, number),
+            number @ call::KERNEL_CALLS..call::KERNEL_CALLS_END => calls::kernel_call(self, m, number),
+            number => message::primitive(&mut self.node, m, number),
         }
     }
 

@@ -49,7 +49,7 @@ pub fn carry_out<M: Machine>(node: &mut Node, m: &mut M, number: u64, peer: Endp
         }
         call::NOTIFY => notify::notify(node, m, caller, peer),
         call::SENDNB => send_now(node, m, caller, peer, label),
-        _ => Err(Errno::EBADCALL),
+        _ => Err(Errno::ENOSYS),
     }
 }
 

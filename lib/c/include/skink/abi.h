@@ -415,6 +415,9 @@ _Static_assert(offsetof(struct skink_message, words) == 8, "skink_message.words"
 /* First kernel call; bit number - KERNEL_CALLS of a call mask. */
 #define SKINK_CALL_KERNEL_CALLS 0x1100ull
 
+/* End of the numbers of kernel calls: a mask has 64 bits. */
+#define SKINK_CALL_KERNEL_CALLS_END 0x1140ull
+
 /* Kernel calls as messages to the SYSTEM task: SYSTEM_LABELS | KernelCall as u32, arguments in words 0 to 5; in the reply word 0 is the
  * result; words 1 and 2 are the further results, which a trap returns in words 0 and 1. */
 #define SKINK_CALL_SYSTEM_LABELS 0x110000u
