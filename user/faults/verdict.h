@@ -22,7 +22,6 @@ struct verdict {
     unsigned records;
 };
 static struct verdict *verdict;
-static unsigned seed;
 
 static inline void end(int status, const char *what)
 {

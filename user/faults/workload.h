@@ -32,6 +32,8 @@ struct disk {
 };
 static struct disk disks[MOST_DISKS];
 static int disk_count;
+/* The content that a trial writes follows from it. */
+static unsigned seed;
 
 static void check_file(const char *path, unsigned key)
 {
