@@ -10,6 +10,7 @@ use std::path::Path;
 const PAGE: usize = 4096;
 
 /// One file for the archive.
+#[derive(Clone)]
 pub struct Entry {
     /// Its name in the archive.
     pub name: String,

@@ -43,6 +43,8 @@ pub struct Bundle {
     system: System,
     commands: Vec<String>,
     c_commands: Vec<CProgram>,
+    /// Files of the archive for services, besides the root's image.
+    modules: Vec<Entry>,
 }
 
 /// The files that a machine boots from.
@@ -80,7 +82,7 @@ impl Bundle {
         let programs: BTreeSet<String> = services.chain(commands.iter().cloned()).collect();
         let built = build_programs(workspace, programs, profile)?;
         let c_commands = c_programs::compile(workspace, Some(C_COMMANDS))?;
-        Ok(Self { built, system, commands, c_commands })
+        Ok(Self { built, system, commands, c_commands, modules: Vec::new() })
     }
 
     /// The services of the system.
@@ -118,6 +120,11 @@ impl Bundle {
     /// Changes what the system file says of a service.
     pub fn change_service(&mut self, name: &str, change: impl Fn(&mut Service)) {
         self.system.service.iter_mut().filter(|service| service.name == name).for_each(change);
+    }
+
+    /// Puts a file into the boot archive that a service of the system asks for as its `module`.
+    pub fn add_module(&mut self, module: Entry) {
+        self.modules.push(module);
     }
 
     /// Whether a service has the ports of the first parallel port: the machine then has one, with a printer.
@@ -188,6 +195,7 @@ impl Bundle {
             let table = symbols::table(&self.with_symbols(binary))?;
             entries.push(Entry { name: format!("{binary}{SUFFIX}"), data: table });
         }
+        entries.extend(self.modules.iter().cloned());
         Ok(entries)
     }
 }

@@ -28,6 +28,7 @@ mod faults;
 mod guest;
 mod image;
 mod machine;
+mod monolith;
 mod mutants;
 mod new;
 mod performance;

@@ -5,16 +5,16 @@
 //! `judge` compares with what has to be, `report` records and writes. A small campaign runs in continuous integration; `--all` runs the whole,
 //! in two guests, goes on where it was interrupted, and writes docs/faults.md. docs/book/faults.md explains the terms.
 
-mod coverage;
+pub mod coverage;
 mod judge;
-mod line;
-mod mutate;
-mod plan;
-mod report;
+pub mod line;
+pub mod mutate;
+pub mod plan;
+pub mod report;
 mod runner;
 mod session;
-mod table;
-mod trial;
+pub mod table;
+pub mod trial;
 
 use crate::bundle::{Bundle, Media};
 use crate::c_programs;
@@ -171,8 +171,7 @@ pub fn faults(workspace: &Workspace, options: &FaultOptions) -> Result<u8> {
     let page = report::page(&results, campaign.seed, campaign.size, campaign.trials.len());
     println!("{page}");
     if options.all && options.service.is_none() && options.trial.is_none() {
-        let to = workspace.root.join("docs/faults.md");
-        std::fs::write(&to, &page).with_context(|| format!("cannot write {}", to.display()))?;
+        report::write_page(&workspace.root, &page)?;
     }
     Ok(match judge::problems(&results, campaign.size) {
         None => 0,

@@ -13,6 +13,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Instant;
 
+/// The page of figures.
+const PAGE: &str = "docs/faults.md";
+/// The section that `monolith` writes at the end of the page.
+pub const MONOLITH: &str = "## Beside a monolith";
 /// Progress is told after so many trials.
 const PROGRESS: usize = 50;
 /// Bad trials that are named when a test fails.
@@ -115,6 +119,36 @@ impl Log {
     }
 }
 
+/// Writes the page of a campaign. A section that another test has written at the end of the page stays.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn write_page(root: &Path, page: &str) -> Result<()> {
+    let path = root.join(PAGE);
+    let old = fs::read_to_string(&path).unwrap_or_default();
+    fs::write(&path, with_end(page, end_of(&old))).with_context(|| format!("cannot write {PAGE}"))
+}
+
+/// Writes the section of `monolith`, which begins with the line [`MONOLITH`].
+///
+/// # Errors
+/// When the page cannot be read or written.
+pub fn write_section(root: &Path, section: &str) -> Result<()> {
+    let path = root.join(PAGE);
+    let old = fs::read_to_string(&path).with_context(|| format!("cannot read {PAGE}"))?;
+    let page = old.strip_suffix(end_of(&old)).unwrap_or(&old);
+    fs::write(&path, with_end(page, section)).with_context(|| format!("cannot write {PAGE}"))
+}
+
+/// The section of `monolith` in `page`; empty if there is none.
+fn end_of(page: &str) -> &str {
+    page.find(&format!("\n{MONOLITH}\n")).map_or("", |at| &page[at + 1..])
+}
+
+fn with_end(page: &str, end: &str) -> String {
+    format!("{}\n\n{end}", page.trim_end()).trim_end().to_string() + "\n"
+}
+
 /// The whole page of a campaign.
 pub fn page(results: &Results, seed: u64, size: Size, planned: usize) -> String {
     let kills = if size.every_kill { "each k from 1 to 200" } else { "some k from 1 to 200" };
@@ -128,4 +162,19 @@ pub fn page(results: &Results, seed: u64, size: Size, planned: usize) -> String 
         size.mutations
     );
     text + &judge::table(results, size) + "\n" + &results.tables()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_section_at_the_end_outlives_a_page_and_is_replaced_alone() {
+        let section = format!("{MONOLITH}\n\nold\n");
+        let page = with_end("# Page\n\ntable\n\n", &section);
+        assert_eq!(page, format!("# Page\n\ntable\n\n{section}"));
+        assert_eq!(end_of(&page), section);
+        assert_eq!(with_end("# New\n", end_of(&page)), format!("# New\n\n{section}"));
+        assert_eq!(with_end("# New\n", end_of("# Page\n")), "# New\n");
+    }
 }

@@ -146,7 +146,7 @@ fn row(text: &mut String, name: &str, counts: &Counts) {
 }
 
 /// With commas between the thousands.
-fn grouped(number: u64) -> String {
+pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {

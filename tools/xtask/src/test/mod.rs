@@ -20,6 +20,7 @@ use crate::c_programs::{self, CProgram};
 use crate::check;
 use crate::cli::{Depth, FAULTS, FaultOptions};
 use crate::faults;
+use crate::monolith;
 use crate::power;
 use crate::system;
 use crate::workspace::Workspace;
@@ -163,6 +164,7 @@ fn deep<'a>(setting: &'a Setting) -> Result<Vec<Test<'a>>> {
     tests.extend(scripts::deep_tests(setting)?);
     tests.push(Test::new(FAULTS, || run_all_faults(workspace)));
     tests.push(Test::new(power::NAME, || run_power_cuts(workspace, Depth::Deep)));
+    tests.push(Test::new(monolith::NAME, || run_monolith(workspace)));
     Ok(tests)
 }
 
@@ -177,6 +179,10 @@ fn run_faults(workspace: &Workspace) -> Result<Verdict> {
 
 fn run_power_cuts(workspace: &Workspace, depth: Depth) -> Result<Verdict> {
     Ok(power::run(workspace, depth)?.map_or_else(Verdict::passed, Verdict::failed))
+}
+
+fn run_monolith(workspace: &Workspace) -> Result<Verdict> {
+    Ok(monolith::run(workspace)?.map_or_else(Verdict::passed, Verdict::failed))
 }
 
 fn run_all_faults(workspace: &Workspace) -> Result<Verdict> {

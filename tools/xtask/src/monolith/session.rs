@@ -1,0 +1,284 @@
+//! A guest that runs user/monolith: booted once and kept as QEMU's snapshot, from which every trial starts anew.
+//!
+//! So no trial can suffer from the one before it, and one that is run again gives the same. The snapshot also makes QEMU's log of
+//! translated code hold what runs during a copy, and nothing of the boot: code that ran before is translated again.
+
+use crate::faults::line;
+use crate::machine::Machine;
+use crate::process::tail;
+use anyhow::{Context, Result, bail};
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Size of the RAM disk.
+pub const DISK_BYTES: u64 = 8 << 20;
+/// Memory of both machines.
+pub const MEMORY_MIB: u32 = 256;
+/// An instruction takes 2^3 ns of the guest's time.
+const ICOUNT_SHIFT: u32 = 3;
+/// While a guest with a disk waits, time is real.
+pub const ICOUNT_WITH_DISK: &str = "shift=3,sleep=on";
+/// While a guest that waits for nothing outside waits, its time goes on to its next timer at once.
+pub const ICOUNT_ALONE: &str = "shift=3,sleep=off";
+
+/// Hang detection: time for a boot.
+const BOOT_LIMIT: Duration = Duration::from_secs(600);
+/// The longest time of the guest in which the program says nothing: what it takes a copy for hung after, and a second
+/// to end it (user/monolith/monolith.c).
+const SILENCE_S: f64 = 7.0;
+/// Hang detection: a machine counts as dead when QEMU has computed so many times as long as it takes for that, ...
+const MARGIN: f64 = 1.5;
+/// ... but at least for this long; the same for waiting.
+const MIN_LIMIT: Duration = Duration::from_secs(5);
+const IDLE_LIMIT: Duration = Duration::from_secs(30);
+/// Period of the checks on QEMU while the guest sends nothing.
+const LOOK: Duration = Duration::from_millis(100);
+/// SIGIO in Linux's masks of signals.
+const SIGIO_BIT: u64 = 1 << 28;
+
+/// Instructions in so many ns of the guest's time.
+pub fn ticks(ns: u64) -> u64 {
+    ns >> ICOUNT_SHIFT
+}
+
+/// A system that has made its first copy, ready for trials.
+pub struct Snapshot {
+    machine: Machine,
+    state: PathBuf,
+    folder: PathBuf,
+    /// From power-on to the end of the first copy.
+    pub boot_ns: u64,
+    /// Where the driver's text begins, if the guest knows that.
+    pub text_address: u64,
+    /// How long QEMU may compute without a word from the guest.
+    limit: Duration,
+}
+
+impl Snapshot {
+    /// Boots `machine`, waits for its first copy and keeps its state in `folder`.
+    ///
+    /// # Errors
+    /// When the undisturbed system does not come so far.
+    pub fn make(machine: Machine, folder: &Path) -> Result<Self> {
+        let mut guest = Guest::start(machine.command(), folder, BOOT_LIMIT)?;
+        let Some(ready) = guest.next_after_tries()? else {
+            bail!("the undisturbed system did not make a copy:\n{}", guest.last_words());
+        };
+        let words: Vec<&str> = ready.split(' ').collect();
+        let ["ready", boot_ns, address] = words[..] else { bail!("the guest sent '{ready}' instead of 'ready'") };
+        let boot_ns: u64 = boot_ns.parse()?;
+        let seconds = cpu_time(&guest.qemu)?.as_secs_f64() * SILENCE_S * MARGIN / (boot_ns as f64 / 1e9);
+        let limit = Duration::from_secs_f64(seconds).max(MIN_LIMIT);
+        let text_address = u64::from_str_radix(address, 16)?;
+        let state = folder.join("state");
+        guest.monitor()?.order(&format!("migrate \"exec:cat >'{}'\"", state.display()), "")?;
+        guest.monitor()?.order("info status", "postmigrate")?;
+        Ok(Self { machine, state, folder: folder.to_path_buf(), boot_ns, text_address, limit })
+    }
+
+    /// A copy of the machine that goes on from there; `options` are QEMU's.
+    ///
+    /// # Errors
+    /// When QEMU does not start.
+    pub fn resume(&self, options: &[&str]) -> Result<Guest> {
+        let mut qemu = self.machine.command();
+        // What is written to disks is dropped at the end.
+        qemu.args(["-snapshot", "-incoming", &format!("exec:cat '{}'", self.state.display())]).args(options);
+        let guest = Guest::start(qemu, &self.folder, self.limit)?;
+        // What is sent earlier does not arrive.
+        guest.monitor()?.order("info status", "running")?;
+        Ok(guest)
+    }
+}
+
+/// A running machine.
+pub struct Guest {
+    qemu: Child,
+    input: ChildStdin,
+    lines: Receiver<String>,
+    console: PathBuf,
+    monitor: PathBuf,
+    limit: Duration,
+}
+
+impl Guest {
+    fn start(mut qemu: Command, folder: &Path, limit: Duration) -> Result<Self> {
+        let (console, monitor) = (folder.join("console"), folder.join("monitor"));
+        // That of the guest before, if there was one.
+        let _ = fs::remove_file(&monitor);
+        qemu.args(["-monitor", &format!("unix:{},server=on,wait=off", monitor.display())]);
+        qemu.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(File::create(&console)?);
+        let mut qemu = qemu.spawn().context("cannot start QEMU")?;
+        let (Some(input), Some(output)) = (qemu.stdin.take(), qemu.stdout.take()) else {
+            bail!("QEMU has no input and output");
+        };
+        let (to, lines) = mpsc::channel();
+        thread::spawn(move || pass_on(BufReader::new(output), &to));
+        Ok(Self { qemu, input, lines, console, monitor, limit })
+    }
+
+    /// Sends a line to the program. The end of QEMU is seen by `next`, so that what cannot be sent need not be told here.
+    pub fn send(&mut self, text: &str) {
+        let _ = self.input.write_all(line::pack(text).as_bytes()).and_then(|()| self.input.flush());
+    }
+
+    /// The next line of the program. None: the machine is dead.
+    ///
+    /// # Errors
+    /// When QEMU cannot be watched.
+    pub fn next(&mut self) -> Result<Option<String>> {
+        let (mut idle_since, mut last) = (Instant::now(), cpu_time(&self.qemu)?);
+        let begun = last;
+        loop {
+            match self.lines.recv_timeout(LOOK) {
+                Ok(text) => return Ok(Some(text)),
+                Err(RecvTimeoutError::Disconnected) => return Ok(None),
+                Err(RecvTimeoutError::Timeout) => self.wake(),
+            }
+            let cpu = cpu_time(&self.qemu)?;
+            if cpu > last {
+                (idle_since, last) = (Instant::now(), cpu);
+            }
+            if cpu - begun > self.limit || idle_since.elapsed() > IDLE_LIMIT {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// As `next`, past the lines that only tell that the machine lives.
+    ///
+    /// # Errors
+    /// As `next`.
+    pub fn next_after_tries(&mut self) -> Result<Option<String>> {
+        loop {
+            match self.next()? {
+                Some(line) if line == "tried" => {}
+                other => return Ok(other),
+            }
+        }
+    }
+
+    /// The console's end.
+    pub fn last_words(&self) -> String {
+        // A console that cannot be read has nothing to tell.
+        tail(&String::from_utf8_lossy(&fs::read(&self.console).unwrap_or_default()), 12)
+    }
+
+    /// Keeps the console for people, as the file `to`.
+    ///
+    /// # Errors
+    /// When it cannot be copied.
+    pub fn keep_console(&self, to: &Path) -> Result<()> {
+        fs::copy(&self.console, to).map(drop).with_context(|| format!("cannot write {}", to.display()))
+    }
+
+    /// QEMU 7.2 with `sleep=on` may not wake for the guest's timer until its main loop gets a signal (faults::session). Before it has a
+    /// main loop, the signal would end it.
+    fn wake(&self) {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.qemu.id())).unwrap_or_default();
+        let blocked = status.lines().find_map(|line| line.strip_prefix("SigBlk:"));
+        let blocked = blocked.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+        if blocked & SIGIO_BIT != 0 {
+            // The shell's own: the program `kill` is not on every machine. 29 is SIGIO.
+            let kill = format!("kill -29 {}", self.qemu.id());
+            // When QEMU has ended, there is nobody to wake.
+            let _ = Command::new("sh").args(["-c", &kill]).stderr(Stdio::null()).status();
+        }
+    }
+
+    fn monitor(&self) -> Result<Monitor> {
+        let begun = Instant::now();
+        loop {
+            match UnixStream::connect(&self.monitor) {
+                Ok(stream) => return Monitor::new(stream),
+                Err(error) if begun.elapsed() > IDLE_LIMIT => {
+                    return Err(error).context("QEMU's monitor does not answer");
+                }
+                Err(_) => thread::sleep(Duration::from_millis(20)),
+            }
+        }
+    }
+}
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        // Fails when it has ended already, which is as good.
+        let _ = self.qemu.kill();
+        let _ = self.qemu.wait();
+    }
+}
+
+/// QEMU's monitor.
+struct Monitor {
+    stream: UnixStream,
+}
+
+const PROMPT: &str = "(qemu) ";
+
+impl Monitor {
+    fn new(stream: UnixStream) -> Result<Self> {
+        stream.set_read_timeout(Some(BOOT_LIMIT))?;
+        let mut monitor = Self { stream };
+        monitor.answer()?;
+        Ok(monitor)
+    }
+
+    /// Gives the order until the answer has `wanted` in it.
+    fn order(&mut self, order: &str, wanted: &str) -> Result<()> {
+        let begun = Instant::now();
+        loop {
+            writeln!(self.stream, "{order}").context("QEMU's monitor has ended")?;
+            if self.answer()?.contains(wanted) {
+                return Ok(());
+            }
+            if begun.elapsed() > BOOT_LIMIT {
+                bail!("QEMU's monitor did not come to '{wanted}' after '{order}'");
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// What comes up to the next prompt.
+    fn answer(&mut self) -> Result<String> {
+        let mut text = Vec::new();
+        let mut byte = [0; 1];
+        // It echoes the order after a first prompt's end; the answer ends with a prompt on a line of its own.
+        while !text.ends_with(PROMPT.as_bytes()) {
+            self.stream.read_exact(&mut byte).context("QEMU's monitor has ended")?;
+            text.extend(byte);
+        }
+        Ok(String::from_utf8_lossy(&text).into_owned())
+    }
+}
+
+/// Hands on intact lines.
+fn pass_on(mut output: impl BufRead, to: &mpsc::Sender<String>) {
+    let mut line = Vec::new();
+    // The end of the machine ends this, and so does the end of the session.
+    while let Ok(1..) = output.read_until(b'\n', &mut line) {
+        let text = line::unpack(line.trim_ascii_end()).map(str::to_string);
+        line.clear();
+        if let Some(text) = text
+            && to.send(text).is_err()
+        {
+            return;
+        }
+    }
+}
+
+/// The processor time that a child has taken, from Linux's /proc.
+fn cpu_time(child: &Child) -> Result<Duration> {
+    /// USER_HZ, which is 100 on x86-64.
+    const NS_PER_UNIT: u64 = 10_000_000;
+    let text = fs::read_to_string(format!("/proc/{}/stat", child.id())).context("cannot watch QEMU")?;
+    let fields = text.rsplit(')').next().unwrap_or_default().split_whitespace();
+    // utime and stime, the 12th and 13th after the name.
+    let units: u64 = fields.skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum();
+    Ok(Duration::from_nanos(units * NS_PER_UNIT))
+}
