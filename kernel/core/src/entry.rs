@@ -120,6 +120,7 @@ impl Kernel {
         }
         match self.node.threads.running().frame.rax {
             number @ ..call::NATIVE => route::linux_call(&mut self.node, m, number),
+            number @ call::NATIVE..call::KERNEL_CALLS => message::primitive(&mut self.node, m, number),
             number @ call::KERNEL_CALLS..call::KERNEL_CALLS_END => calls::kernel_call(self, m, number),
             number => message::primitive(&mut self.node, m, number),
         }
