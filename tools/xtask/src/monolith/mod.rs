@@ -35,6 +35,9 @@ use trial::{Report, SeenLine, Usual};
 pub const NAME: &str = "monolith";
 /// The program of both guests, in user/.
 const PROGRAM: &str = "monolith";
+/// The systems, as their files are called.
+const LINUX: &str = "Linux";
+const SKINK: &str = "Skink";
 /// Mistakes in each driver.
 const MISTAKES: u32 = 200;
 const SEED: u64 = 3;
@@ -57,14 +60,15 @@ pub fn run(workspace: &Workspace) -> Result<Option<String>> {
     let debian = Debian::build(workspace, program, &disk, folder.path())?;
     let skink = skink::Skink::build(workspace, program, &disk, &folder)?;
     workspace.release_lock();
-    let linux = System::boot(workspace, "Linux", debian.machine(), None, Some(debian.text_bytes()))?;
+    let linux = System::boot(workspace, LINUX, debian.machine(), None, Some(debian.text_bytes()))?;
     let linux = Side { name: format!("Linux {}", debian.version), ..linux.run_all(MISTAKES)? };
-    let skink = System::boot(workspace, "Skink", skink.machine(), Some(skink.text()?), None)?.run_all(MISTAKES)?;
+    let skink = System::boot(workspace, SKINK, skink.machine(), Some(skink.text()?), None)?.run_all(MISTAKES)?;
     let sides = [linux, skink];
     let page = page::section(&sides, SEED);
     println!("{page}");
     report::write_section(&workspace.root, &page)?;
     chart::write(&workspace.root, &sides)?;
+    record::finish(&results_folder(workspace), [LINUX, SKINK])?;
     let counted = sides.iter().all(|side| side.reports.len() == MISTAKES as usize);
     Ok((!counted).then(|| "trials are missing".to_string()))
 }
@@ -98,7 +102,7 @@ impl System {
         let target = Target { name: "ramdisk".to_string(), text, restartable: true };
         let (coverage, copy_ns) = observe(&snapshot, &target, &folder.join("instructions"))?;
         let usual = Usual { boot_ns: snapshot.boot_ns, copy_ns };
-        let results = workspace.build.join("monolith");
+        let results = results_folder(workspace);
         fs::create_dir_all(&results)?;
         Ok(Self { name, snapshot, target, coverage, usual, results, _folder: folder })
     }
@@ -132,6 +136,11 @@ impl System {
         }
         Ok(report)
     }
+}
+
+/// Where the results and the consoles of trials are.
+fn results_folder(workspace: &Workspace) -> PathBuf {
+    workspace.build.join(NAME)
 }
 
 fn command(address: u64, bytes: &[u8]) -> String {

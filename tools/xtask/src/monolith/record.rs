@@ -43,6 +43,17 @@ impl Record {
     }
 }
 
+/// Ends the records of a comparison that is complete: the next one begins anew.
+///
+/// # Errors
+/// When a file cannot be renamed.
+pub fn finish(folder: &Path, names: [&str; 2]) -> Result<()> {
+    names.into_iter().try_for_each(|name| {
+        let path = folder.join(format!("{name}.results"));
+        fs::rename(&path, path.with_extension("done")).with_context(|| format!("cannot rename {}", path.display()))
+    })
+}
+
 /// The report in a line of the file, and the line, if it is whole and of this trial.
 fn known<'a>((line, trial): (&'a str, &Trial)) -> Option<(Report, &'a str)> {
     let (report, words) = line.strip_suffix('\n')?.rsplit_once(BETWEEN)?;
