@@ -12,6 +12,7 @@
  * explains outcomes.
  */
 #define _GNU_SOURCE
+#include "child.h"
 #include "workload.h"
 #include <stddef.h>
 
@@ -103,23 +104,6 @@ static void work(const struct trial *trial, unsigned restarts_before)
         for (int round = 0; round < MOST_ROUNDS && !has_died(trial, restarts_before); round++)
             workload_main(trial->service);
     _exit(PASSED);
-}
-
-/* Waits for the child. Its status, or -1 when it has not ended in time. */
-static int wait_for(pid_t child, int limit_s)
-{
-    struct timespec limit = { .tv_sec = limit_s };
-    sigset_t set;
-    int status;
-    sigemptyset(&set);
-    sigaddset(&set, SIGCHLD);
-    for (;;) {
-        pid_t ended = waitpid(child, &status, WNOHANG);
-        if (ended == child)
-            return status;
-        if (ended < 0 || (sigtimedwait(&set, NULL, &limit) < 0 && errno == EAGAIN))
-            return -1;
-    }
 }
 
 /* Takes the disturbance away: a service that runs on gets its clean text back. */

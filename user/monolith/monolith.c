@@ -18,6 +18,7 @@
  * to the end of the copy that worked.
  */
 #define _GNU_SOURCE
+#include "../faults/child.h"
 #include "../faults/line.h"
 #include "copy.h"
 #include "linux.h"
@@ -48,23 +49,6 @@ static const struct system *target;
 static uint64_t now_ns(void)
 {
     return __builtin_ia32_rdtsc();
-}
-
-/* Waits for the child. Its status, or -1 when it has not ended in time. */
-static int wait_for(pid_t child, int limit_s)
-{
-    struct timespec limit = { .tv_sec = limit_s };
-    sigset_t set;
-    int status;
-    sigemptyset(&set);
-    sigaddset(&set, SIGCHLD);
-    for (;;) {
-        pid_t ended = waitpid(child, &status, WNOHANG);
-        if (ended == child)
-            return status;
-        if (ended < 0 || (sigtimedwait(&set, NULL, &limit) < 0 && errno == EAGAIN))
-            return -1;
-    }
 }
 
 static const char *outcome_of(int status)

@@ -4,7 +4,8 @@ use anyhow::{Context, Result, bail};
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
 
 /// Runs `command` without input and returns its standard output.
 ///
@@ -37,6 +38,21 @@ pub fn replace(to: &Path, make: impl FnOnce(&Path) -> Result<()>) -> Result<()> 
     let new = PathBuf::from(name);
     make(&new)?;
     fs::rename(&new, to).with_context(|| format!("cannot replace {}", to.display()))
+}
+
+/// The processor time that a child has taken, from Linux's /proc.
+///
+/// # Errors
+/// When the child has been waited for.
+pub fn cpu_time(child: &Child) -> Result<Duration> {
+    /// USER_HZ, which is 100 on x86-64.
+    const NS_PER_UNIT: u64 = 10_000_000;
+    let text = fs::read_to_string(format!("/proc/{}/stat", child.id()))
+        .with_context(|| format!("cannot watch process {}", child.id()))?;
+    let fields = text.rsplit(')').next().unwrap_or_default().split_whitespace();
+    // utime and stime, the 12th and 13th after the name.
+    let units: u64 = fields.skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum();
+    Ok(Duration::from_nanos(units * NS_PER_UNIT))
 }
 
 fn last_words(output: &Output) -> String {

@@ -9,7 +9,7 @@ use super::line;
 use super::trial::{Outcome, Report, Trial};
 use crate::bundle::Media;
 use crate::machine::{Boot, Line, Machine};
-use crate::process::{self, tail};
+use crate::process::{self, cpu_time, tail};
 use crate::rootfs;
 use crate::workspace::{RunFolder, Workspace};
 use anyhow::{Context, Result, bail};
@@ -306,15 +306,4 @@ fn pass_on(mut output: impl BufRead, to: &mpsc::Sender<Vec<u8>>) {
             return;
         }
     }
-}
-
-/// The processor time that a child has taken, from Linux's /proc.
-fn cpu_time(child: &Child) -> Result<Duration> {
-    /// USER_HZ, which is 100 on x86-64.
-    const NS_PER_UNIT: u64 = 10_000_000;
-    let text = fs::read_to_string(format!("/proc/{}/stat", child.id())).context("cannot watch QEMU")?;
-    let fields = text.rsplit(')').next().unwrap_or_default().split_whitespace();
-    // utime and stime, the 12th and 13th after the name.
-    let units: u64 = fields.skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum();
-    Ok(Duration::from_nanos(units * NS_PER_UNIT))
 }

@@ -5,7 +5,7 @@
 
 use crate::faults::line;
 use crate::machine::Machine;
-use crate::process::tail;
+use crate::process::{cpu_time, tail};
 use anyhow::{Context, Result, bail};
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -270,15 +270,4 @@ fn pass_on(mut output: impl BufRead, to: &mpsc::Sender<String>) {
             return;
         }
     }
-}
-
-/// The processor time that a child has taken, from Linux's /proc.
-fn cpu_time(child: &Child) -> Result<Duration> {
-    /// USER_HZ, which is 100 on x86-64.
-    const NS_PER_UNIT: u64 = 10_000_000;
-    let text = fs::read_to_string(format!("/proc/{}/stat", child.id())).context("cannot watch QEMU")?;
-    let fields = text.rsplit(')').next().unwrap_or_default().split_whitespace();
-    // utime and stime, the 12th and 13th after the name.
-    let units: u64 = fields.skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum();
-    Ok(Duration::from_nanos(units * NS_PER_UNIT))
 }
