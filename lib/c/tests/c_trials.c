@@ -231,7 +231,8 @@ static void primitives(void)
     EXPECT(send33(ds, NOWHERE), -EFAULT);
     EXPECT(sendrec33(ds, NOWHERE), -EFAULT);
     EXPECT(system_call(1000, (const uint64_t[6]){0}, NULL), -EBADCALL);
-    EXPECT(kernel_call(1000, (const uint64_t[6]){0}, NULL), -EBADCALL);
+    EXPECT(kernel_call(63, (const uint64_t[6]){0}, NULL), -EBADCALL);
+    EXPECT(kernel_call(64, (const uint64_t[6]){0}, NULL), -ENOSYS);
     /* Not in the mask: by message and by trap. */
     EXPECT(system_call(SKINK_SYS_SETGRANTS, (const uint64_t[6]){0}, NULL), -EBADCALL);
     EXPECT(kernel_call(SKINK_SYS_SETGRANTS, (const uint64_t[6]){0}, NULL), -ECALLDENIED);
