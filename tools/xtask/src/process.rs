@@ -55,6 +55,13 @@ pub fn cpu_time(child: &Child) -> Result<Duration> {
     Ok(Duration::from_nanos(units * NS_PER_UNIT))
 }
 
+/// Sends SIGIO, which QEMU's main loop reads and which has no other effect. When the child has ended, there is nobody to wake.
+pub fn wake(child: &Child) {
+    // The shell's own: the program `kill` is not on every machine. 29 is SIGIO.
+    let kill = format!("kill -29 {}", child.id());
+    let _ = Command::new("sh").args(["-c", &kill]).stderr(Stdio::null()).status();
+}
+
 fn last_words(output: &Output) -> String {
     let text = if output.stderr.is_empty() { &output.stdout } else { &output.stderr };
     tail(&String::from_utf8_lossy(text), 20)

@@ -25,11 +25,11 @@ pub(super) const RESERVE: usize = 16;
 #[derive(Debug)]
 pub struct Pool {
     count: usize,
-    places: RefCell<Places>,
+    state: RefCell<State>,
 }
 
 #[derive(Debug)]
-struct Places {
+struct State {
     /// Owners of the places that have been used.
     owners: Vec<u32>,
     /// The last `recent` of these were freed in turn `turn`.
@@ -52,22 +52,22 @@ impl Pool {
     }
 
     fn with_quota(count: usize, quota: Option<Quota>) -> Pool {
-        let places = Places { owners: Vec::new(), free: Vec::new(), recent: 0, turn: 0, quota };
-        Pool { count, places: RefCell::new(places) }
+        let state = State { owners: Vec::new(), free: Vec::new(), recent: 0, turn: 0, quota };
+        Pool { count, state: RefCell::new(state) }
     }
 
     /// Takes a place for a user in this turn. `None`: the table is full, the user has his share, or memory is exhausted.
     #[inline]
     pub fn take(&self, user: u32, turn: u64) -> Option<usize> {
-        let mut places = self.places.borrow_mut();
-        places.charge(user).ok()?;
-        let place = match places.take_free(turn) {
-            None => places.take_fresh(self.count),
+        let mut state = self.state.borrow_mut();
+        state.charge(user).ok()?;
+        let place = match state.take_free(turn) {
+            None => state.take_fresh(self.count),
             free => free,
         };
         match place {
-            Some(place) => places.owners[place] = user,
-            None => places.give(user),
+            Some(place) => state.owners[place] = user,
+            None => state.give(user),
         }
         place
     }
@@ -76,24 +76,24 @@ impl Pool {
     #[inline]
     #[expect(clippy::disallowed_methods, reason = "within the capacity, by the invariant")]
     pub fn release(&self, place: usize, turn: u64) {
-        let mut places = self.places.borrow_mut();
-        let owner = core::mem::replace(&mut places.owners[place], NOBODY);
-        places.give(owner);
-        places.recent = places.recent_in(turn) + 1;
-        places.turn = turn;
-        places.free.push(place as u32);
+        let mut state = self.state.borrow_mut();
+        let owner = core::mem::replace(&mut state.owners[place], NOBODY);
+        state.give(owner);
+        state.recent = state.recent_in(turn) + 1;
+        state.turn = turn;
+        state.free.push(place as u32);
     }
 
     /// Returns how many places can be taken in this turn, whoever takes them.
     pub fn room(&self, turn: u64) -> usize {
-        let places = self.places.borrow();
-        self.count - places.owners.len() + places.free.len() - places.recent_in(turn)
+        let state = self.state.borrow();
+        self.count - state.owners.len() + state.free.len() - state.recent_in(turn)
     }
 
-    /// Returns whether a user may have `count` further places.
+    /// Returns whether a user's share allows `count` further places; always, if users do not share the table.
     pub fn has_share(&self, user: u32, count: usize) -> bool {
-        let mut places = self.places.borrow_mut();
-        let Some(quota) = &mut places.quota else { return true };
+        let mut state = self.state.borrow_mut();
+        let Some(quota) = &mut state.quota else { return true };
         let result = quota.take(user, count);
         if result.is_ok() {
             quota.give(user, count);
@@ -107,23 +107,23 @@ impl Pool {
         if place >= self.count {
             return;
         }
-        let mut places = self.places.borrow_mut();
-        if place >= places.owners.len() {
-            places.free.reserve(place + 1);
-            places.owners.resize(place + 1, NOBODY);
+        let mut state = self.state.borrow_mut();
+        if place >= state.owners.len() {
+            state.free.reserve(place + 1);
+            state.owners.resize(place + 1, NOBODY);
         }
-        if places.owners[place] == NOBODY {
-            if let Some(quota) = &mut places.quota {
+        if state.owners[place] == NOBODY {
+            if let Some(quota) = &mut state.quota {
                 quota.restore(user, 1).expect("a predecessor had the memory");
             }
-            places.owners[place] = user;
+            state.owners[place] = user;
         }
     }
 
     /// After a restart: all places but the claimed ones are free.
     #[expect(clippy::disallowed_methods, reason = "within the capacity, by the invariant")]
     pub fn settle(&self) {
-        let Places { owners, free, recent, .. } = &mut *self.places.borrow_mut();
+        let State { owners, free, recent, .. } = &mut *self.state.borrow_mut();
         let unclaimed = (0..owners.len() as u32).rev().filter(|&place| owners[place as usize] == NOBODY);
         free.clear();
         free.extend(unclaimed);
@@ -131,7 +131,7 @@ impl Pool {
     }
 }
 
-impl Places {
+impl State {
     #[inline]
     fn charge(&mut self, user: u32) -> Result<(), Refusal> {
         self.quota.as_mut().map_or(Ok(()), |quota| quota.take(user, 1))

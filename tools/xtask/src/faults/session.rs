@@ -235,10 +235,7 @@ impl Session {
     fn wake(&self) {
         let has_begun = fs::metadata(&self.console).is_ok_and(|console| console.len() > 0);
         if has_begun {
-            // When QEMU has ended, there is nobody to wake.
-            // The shell's own: the program `kill` is not on every machine. 29 is SIGIO.
-            let kill = format!("kill -29 {}", self.qemu.id());
-            let _ = Command::new("sh").args(["-c", &kill]).stderr(Stdio::null()).status();
+            process::wake(&self.qemu);
         }
     }
 

@@ -5,7 +5,7 @@
 
 use crate::faults::line;
 use crate::machine::Machine;
-use crate::process::{cpu_time, tail};
+use crate::process::{self, cpu_time, tail};
 use anyhow::{Context, Result, bail};
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -185,10 +185,7 @@ impl Guest {
         let blocked = status.lines().find_map(|line| line.strip_prefix("SigBlk:"));
         let blocked = blocked.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
         if blocked & SIGIO_BIT != 0 {
-            // The shell's own: the program `kill` is not on every machine. 29 is SIGIO.
-            let kill = format!("kill -29 {}", self.qemu.id());
-            // When QEMU has ended, there is nobody to wake.
-            let _ = Command::new("sh").args(["-c", &kill]).stderr(Stdio::null()).status();
+            process::wake(&self.qemu);
         }
     }
 
