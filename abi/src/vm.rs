@@ -84,6 +84,9 @@ protocol! {
     /// pci: returns block number `index` of the DMA memory that belongs to `slot`, whichever incarnation allocated it. A block is never
     /// freed. `ENOENT`: there are no more.
     DmaBlock = 29 { slot: u64, index: u64 } -> { physical: u64, bytes: u64 }
+    /// Any service: frees whole pages of the caller's heap or preserved memory; they read as zeros, and take memory again when they are
+    /// touched. `EINVAL`: no whole pages, or not within one of the two.
+    Discard = 30 { address: u64, bytes: u64 }
 }
 
 /// One region of an address space.

@@ -27,6 +27,11 @@ impl<D: BlockDevice> FileSystem for Ext2<D> {
         self.in_memory
     }
 
+    fn trim(&mut self) {
+        // What cannot be read is not trimmed.
+        let _ = self.discard_free_blocks();
+    }
+
     fn is_busy(&self) -> bool {
         self.has_users()
     }

@@ -85,6 +85,8 @@ pub struct Ext2<D> {
     pub(crate) in_memory: bool,
     was_clean: bool,
     superblock_changed: bool,
+    /// How many blocks were free when the device was told which.
+    pub(crate) discarded: Option<u32>,
     pub(crate) window: Window,
     pub(crate) uses: Uses,
     pub(crate) undo: Undo,
@@ -153,6 +155,7 @@ impl<D: BlockDevice> Ext2<D> {
             in_memory: options.in_memory,
             was_clean,
             superblock_changed: false,
+            discarded: None,
             window: Window::default(),
             uses,
             undo,

@@ -24,7 +24,7 @@ const IS_SERVICE: bool = cfg!(target_os = "none");
 /// Limit of the content of one file system, in bytes.
 const MAX_BYTES: u64 = if IS_SERVICE { 64 << 20 } else { 4 << 20 };
 /// Size of the largest device, in bytes.
-const AREA_BYTES: usize = if IS_SERVICE { 69 << 20 } else { 5 << 20 };
+pub const AREA_BYTES: usize = if IS_SERVICE { 69 << 20 } else { 5 << 20 };
 const LAYOUT: Layout = Layout { volumes: VOLUMES, cache_bytes: 512 * 1024 };
 /// Preserved memory that the system file has to reserve, in bytes.
 pub const KEEP_BYTES: usize = LAYOUT.bytes() + VOLUMES * AREA_BYTES;

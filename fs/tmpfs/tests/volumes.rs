@@ -165,3 +165,40 @@ fn a_successor_finds_everything() {
     }
     assert!(found.0.iter().all(|&byte| byte == 0x5a));
 }
+
+/// Bytes of the area that are not zero.
+fn used_bytes(words: &[AtomicU64]) -> usize {
+    let area = &words[LAYOUT.bytes() / 8..];
+    area.iter().filter(|word| word.load(Ordering::Relaxed) != 0).count() * 8
+}
+
+#[test]
+fn what_files_no_longer_use_has_no_memory() {
+    let words = words();
+    let mut volume = new_volume(words, 1 << 20);
+    volume.trim();
+    let before = used_bytes(words);
+    let node = create(&mut volume, b"large");
+    assert_eq!(write(&mut volume, node, 0, 600 << 10), Ok(600 << 10));
+    let kept = create(&mut volume, b"kept");
+    assert_eq!(write(&mut volume, kept, 0, 40 << 10), Ok(40 << 10));
+    volume.sync().unwrap();
+    volume.trim();
+    assert!(used_bytes(words) > before + (600 << 10));
+    let root = volume.root();
+    volume.unlink(root, b"large").unwrap();
+    volume.put(node, 1).unwrap();
+    volume.settle().unwrap();
+    volume.trim();
+    let after = used_bytes(words);
+    assert!(after < before + (52 << 10), "{before} bytes before, {after} after");
+    let mut content = Bytes(Vec::new());
+    while content.0.len() < 40 << 10 {
+        volume.read(kept, content.0.len() as u64, 40 << 10, &mut content).unwrap();
+    }
+    assert!(content.0.len() == 40 << 10 && content.0.iter().all(|&byte| byte == 0x5a));
+    volume.put(kept, 1).unwrap();
+    volume.settle().unwrap();
+    volume.sync().unwrap();
+    check(volume.into_device());
+}

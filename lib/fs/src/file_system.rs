@@ -177,6 +177,9 @@ pub trait FileSystem {
         false
     }
 
+    /// Returns memory that it does not need any more. Called now and then, between requests.
+    fn trim(&mut self) {}
+
     /// Whether some node other than the root has users.
     fn is_busy(&self) -> bool {
         false

@@ -26,6 +26,9 @@ pub struct Arenas {
     high: Cell<*mut u8>,
     /// End of the arena in use, as talc reports it; null: no arena yet.
     end: Cell<*mut u8>,
+    /// Bytes of all blocks, and the most that they have been since `forget_peak`.
+    used: Cell<usize>,
+    peak: Cell<usize>,
     /// Whether a change of the lists is in progress.
     is_changing: Cell<bool>,
 }
@@ -39,6 +42,8 @@ impl Arenas {
             first: Cell::new(null_mut()),
             high: Cell::new(null_mut()),
             end: Cell::new(null_mut()),
+            used: Cell::new(0),
+            peak: Cell::new(0),
             is_changing: Cell::new(false),
         }
     }
@@ -68,6 +73,15 @@ impl Arenas {
         true
     }
 
+    /// Takes what lies above the last block out of the arena in use, until [`Arenas::extend`]. Returns where that begins.
+    pub fn truncate(&self) -> *mut u8 {
+        let Some(old_end) = NonNull::new(self.end.get()) else { return null_mut() };
+        // SAFETY: the end of the arena in use.
+        let new_end = self.changing(|| unsafe { self.talc().truncate(old_end, null_mut()) });
+        self.end.set(new_end.map_or(null_mut(), NonNull::as_ptr));
+        self.end.get()
+    }
+
     /// Returns whether the predecessor crashed in the middle of a change.
     pub fn is_broken(&self) -> bool {
         self.is_changing.get()
@@ -88,6 +102,16 @@ impl Arenas {
         is_claimed
     }
 
+    /// Returns how many bytes of blocks have been freed since the most were in use.
+    pub fn below_peak(&self) -> usize {
+        self.peak.get().saturating_sub(self.used.get())
+    }
+
+    /// Lets the peak begin at what is in use.
+    pub fn forget_peak(&self) {
+        self.peak.set(self.used.get());
+    }
+
     /// # Safety
     /// That of `GlobalAlloc::alloc`.
     pub unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -104,6 +128,7 @@ impl Arenas {
     /// That of `GlobalAlloc::dealloc`.
     pub unsafe fn dealloc(&self, start: *mut u8, layout: Layout) {
         if self.owns(start) {
+            self.used.set(self.used.get().wrapping_sub(layout.size()));
             // SAFETY: passed on; the block is of the arena in use.
             self.changing(|| unsafe { self.talc().dealloc(start, layout) });
         }
@@ -114,7 +139,11 @@ impl Arenas {
     pub unsafe fn realloc(&self, start: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
         if self.owns(start) {
             // SAFETY: passed on; the block is of the arena in use.
-            return self.changing(|| self.given(unsafe { self.talc().realloc(start, layout, bytes) }, bytes));
+            let block = self.changing(|| self.given(unsafe { self.talc().realloc(start, layout, bytes) }, bytes));
+            if !block.is_null() {
+                self.used.set(self.used.get().wrapping_sub(layout.size()));
+            }
+            return block;
         }
         // SAFETY: the caller promises that `bytes` makes a layout; both blocks are as long, and different.
         unsafe {
@@ -133,9 +162,10 @@ impl Arenas {
     /// Updates the upper bound of the blocks.
     #[inline(always)]
     fn given(&self, block: *mut u8, bytes: usize) -> *mut u8 {
-        let end = block.wrapping_add(bytes);
-        if !block.is_null() && end > self.high.get() {
-            self.high.set(end);
+        if !block.is_null() {
+            self.high.set(self.high.get().max(block.wrapping_add(bytes)));
+            self.used.set(self.used.get().wrapping_add(bytes));
+            self.peak.set(self.peak.get().max(self.used.get()));
         }
         block
     }

@@ -7,27 +7,35 @@
 //! the lists of small blocks change by single stores and stay consistent.
 
 use crate::arenas::Arenas;
+use crate::holes::Holes;
 use crate::reserve::Reserve;
 use crate::small::{self, Small};
 use abi::layout::{SERVICE_HEAP, SERVICE_KEEP};
 use abi::{Errno, layout};
 use core::alloc::{GlobalAlloc, Layout};
+use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 struct Heap {
     arenas: Arenas,
     small: Small,
     reserve: Reserve,
+    holes: Holes,
 }
 
 // SAFETY: a native program has one thread and nothing interrupts it within itself.
 unsafe impl Sync for Heap {}
 
 #[global_allocator]
-static HEAP: Heap = Heap { arenas: Arenas::new(), small: Small::new(), reserve: Reserve::new() };
+static HEAP: Heap = Heap { arenas: Arenas::new(), small: Small::new(), reserve: Reserve::new(), holes: Holes::new() };
 
 /// Address after the heap.
 static END: AtomicU64 = AtomicU64::new(SERVICE_HEAP);
+
+/// Free small blocks of a class that [`trim`] leaves in their list.
+const SMALL_KEPT: usize = 16;
+/// So much has to be free, of what has been in use, that it pays to return it.
+const TRIM_BYTES: usize = 256 << 10;
 
 /// How often memory was exhausted, the reserve included.
 static EXHAUSTIONS: AtomicU32 = AtomicU32::new(0);
@@ -50,14 +58,17 @@ impl Heap {
     }
 
     fn drain_small(&self) {
-        self.small.drain(|block, layout| {
-            let is_owned = self.arenas.owns(block.as_ptr());
-            if is_owned {
-                // SAFETY: the block was allocated with the layout of its class, and its list no longer has it.
-                unsafe { self.arenas.dealloc(block.as_ptr(), layout) };
-            }
-            is_owned
-        });
+        self.small.drain(|block, layout| self.free_small(block, layout));
+    }
+
+    /// Frees a small block that no list has; returns false if it is of an abandoned arena.
+    fn free_small(&self, block: NonNull<u8>, layout: Layout) -> bool {
+        let is_owned = self.arenas.owns(block.as_ptr());
+        if is_owned {
+            // SAFETY: the block was allocated with the layout of its class, and nobody has it.
+            unsafe { self.arenas.dealloc(block.as_ptr(), layout) };
+        }
+        is_owned
     }
 
     /// # Safety
@@ -93,6 +104,15 @@ pub fn exhaustions() -> u32 {
     EXHAUSTIONS.load(Ordering::Relaxed)
 }
 
+/// Hands what is free to `discard`, if that is much less than has been in use since the last time.
+pub(crate) fn trim(discard: impl FnMut(*mut u8, usize)) {
+    HEAP.small.shorten(SMALL_KEPT, |block, layout| HEAP.free_small(block, layout));
+    if HEAP.arenas.below_peak() >= TRIM_BYTES {
+        HEAP.holes.discard(&HEAP.arenas, end() as *mut u8, discard);
+        HEAP.arenas.forget_peak();
+    }
+}
+
 /// Takes over the heap of a predecessor.
 ///
 /// # Panics
@@ -103,6 +123,9 @@ pub(crate) fn take_over() {
         let is_whole = HEAP.arenas.give_up(end() as *mut u8);
         assert!(is_whole, "the predecessor crashed in its allocator, and its heap has no memory left for a new arena");
     }
+    HEAP.holes.free(&HEAP.arenas);
+    // SAFETY: the heap's memory up to its end, part of which the predecessor may have been returning to vm.
+    unsafe { HEAP.arenas.extend(end() as *mut u8) };
 }
 
 /// Makes these bytes the heap's memory.

@@ -10,9 +10,11 @@ pub use part::{Part, Parts};
 
 use crate::{Result, raw};
 use abi::call::KernelCall;
-use abi::layout::SERVICE_KEEP;
+use abi::layout::{PAGE_BYTES, SERVICE_KEEP};
 use abi::{Endpoint, Word};
 use core::sync::atomic::{AtomicBool, Ordering, compiler_fence};
+
+const PAGE: usize = PAGE_BYTES as usize;
 
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
@@ -109,6 +111,31 @@ impl Keep {
     pub fn store(&self, offset: usize, bytes: usize, to: Endpoint, address: u64) -> Result<()> {
         let arguments = [Endpoint::SELF.to_word(), self.address(offset, bytes), to.to_word(), address, bytes as u64, 0];
         raw::kernel(KernelCall::VirCopy, arguments).map(drop)
+    }
+
+    /// Returns the whole pages within a range to vm: they read as zeros afterwards. For bytes that nothing refers to, nor will after a
+    /// death.
+    ///
+    /// # Panics
+    /// If the range is outside the memory.
+    pub fn discard(&self, offset: usize, bytes: usize) {
+        self.check(offset, bytes);
+        let (first, end) = (offset.next_multiple_of(PAGE), (offset + bytes) / PAGE * PAGE);
+        if first < end {
+            // SAFETY: within the memory.
+            self.clear_pages(unsafe { self.start.add(first) }, end - first);
+        }
+    }
+
+    #[cfg(target_os = "none")]
+    fn clear_pages(&self, start: *mut u8, bytes: usize) {
+        crate::discard::discard(start, bytes);
+    }
+
+    #[cfg(not(target_os = "none"))]
+    fn clear_pages(&self, start: *mut u8, bytes: usize) {
+        // SAFETY: within the memory, which only this `Keep` uses.
+        unsafe { start.write_bytes(0, bytes) };
     }
 
     fn address(&self, offset: usize, bytes: usize) -> u64 {

@@ -42,11 +42,16 @@ pub mod start;
 pub mod system;
 pub mod thread;
 pub mod time;
+pub mod trim;
 
 #[cfg(any(target_os = "none", test))]
 mod arenas;
 #[cfg(target_os = "none")]
+mod discard;
+#[cfg(target_os = "none")]
 pub mod heap;
+#[cfg(any(target_os = "none", test))]
+mod holes;
 #[cfg(target_os = "none")]
 mod panic;
 #[cfg(target_os = "none")]

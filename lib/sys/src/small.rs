@@ -63,6 +63,36 @@ impl Small {
         list.set(block);
     }
 
+    /// Frees all but `longest` blocks of each list with `free`, as `drain` does.
+    pub fn shorten(&self, longest: usize, mut free: impl FnMut(NonNull<u8>, Layout) -> bool) {
+        for class in 0..CLASSES {
+            let rest = Small::new();
+            rest.first[class].set(self.split(class, longest));
+            rest.drain(&mut free);
+            while let Some(block) = rest.take(class) {
+                // SAFETY: a free block of this class.
+                unsafe { self.give(class, block.as_ptr()) };
+            }
+        }
+    }
+
+    /// Ends a list after `longest` blocks. Returns the first of the others.
+    fn split(&self, class: usize, longest: usize) -> *mut u8 {
+        let mut block = self.first[class].get().cast::<*mut u8>();
+        for _ in 1..longest {
+            if block.is_null() {
+                return null_mut();
+            }
+            // SAFETY: a free block's first word is the address of the next.
+            block = unsafe { block.read() }.cast();
+        }
+        if block.is_null() {
+            return null_mut();
+        }
+        // SAFETY: as above; nobody else uses a free block.
+        unsafe { block.replace(null_mut()) }
+    }
+
     /// Offers every free block to `free`, with its layout. Those that it takes, by returning true, leave their lists.
     pub fn drain(&self, mut free: impl FnMut(NonNull<u8>, Layout) -> bool) {
         let kept = Small::new();
@@ -88,6 +118,28 @@ mod tests {
         assert_eq!([class(1, 1), class(32, 8), class(33, 8), class(1024, 16)], [Some(0), Some(0), Some(1), Some(31)]);
         assert_eq!([class(1025, 8), class(64, 32), class(0, 1)], [None; 3]);
         assert_eq!(layout_of(31), Layout::from_size_align(1024, 16).unwrap());
+    }
+
+    #[test]
+    fn a_list_is_shortened_to_the_blocks_given_last() {
+        let mut blocks = [[0u64; 4]; 5];
+        let small = Small::new();
+        let addresses = blocks.each_mut().map(|block| block.as_mut_ptr().cast::<u8>());
+        small.shorten(2, |_, _| panic!("the lists are empty"));
+        // SAFETY: blocks of the class, used by nobody else.
+        addresses.iter().for_each(|&block| unsafe { small.give(0, block) });
+        let mut freed = std::vec::Vec::new();
+        let shorten = |freed: &mut std::vec::Vec<*mut u8>| {
+            small.shorten(2, |block, layout| {
+                assert_eq!(layout, layout_of(0));
+                freed.push(block.as_ptr());
+                block.as_ptr() != addresses[1]
+            });
+        };
+        shorten(&mut freed);
+        assert_eq!(freed, [addresses[2], addresses[1], addresses[0]]);
+        let taken = [(); 4].map(|()| small.take(0).map(NonNull::as_ptr));
+        assert_eq!(taken, [Some(addresses[1]), Some(addresses[4]), Some(addresses[3]), None]);
     }
 
     #[test]

@@ -2988,4 +2988,12 @@ struct skink_vm_dma_block_reply {
     uint64_t bytes;
 };
 
+/* Any service: frees whole pages of the caller's heap or preserved memory; they read as zeros, and take memory again when they are touched.
+ * EINVAL: no whole pages, or not within one of the two. */
+#define SKINK_VM_DISCARD 0x1001eu
+struct skink_vm_discard {
+    uint64_t address;
+    uint64_t bytes;
+};
+
 #endif

@@ -133,6 +133,12 @@ impl<D: BlockDevice> BlockCache<D> {
         &self.device
     }
 
+    /// Tells the device that it need not keep `count` blocks from `first` on, none of which is cached.
+    pub fn discard_on_device(&mut self, first: u64, count: u64) {
+        let sectors = (self.block_size / SECTOR_SIZE) as u64;
+        self.device.discard(first * sectors, count * sectors);
+    }
+
     /// Returns the capacity in blocks.
     pub fn capacity(&self) -> usize {
         self.frames.count()

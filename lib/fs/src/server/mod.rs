@@ -91,6 +91,10 @@ where
             drivers.peers().notified(from);
             self.go_on();
         }
+        if from.slot() == slot::RS && self.waiting.is_empty() {
+            self.volumes.iter_mut().for_each(F::trim);
+            sys::trim::heap();
+        }
     }
 }
 

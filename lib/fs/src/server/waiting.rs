@@ -82,7 +82,7 @@ impl Waiting {
         depends.then(|| arrival.clone())
     }
 
-    fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.requests.is_empty() && self.clean_up.is_none()
     }
 

@@ -71,6 +71,14 @@ impl Area {
         recover.keep.store(self.place(offset, bytes), bytes, to, address)
     }
 
+    /// Returns the whole pages within a range to vm, at once; it is not undone, and they read as zeros.
+    ///
+    /// # Panics
+    /// As [`Area::read`].
+    pub fn discard(&self, recover: &Recover, offset: usize, bytes: usize) {
+        recover.keep.discard(self.place(offset, bytes), bytes);
+    }
+
     fn place(&self, offset: usize, bytes: usize) -> usize {
         let within = offset.checked_add(bytes).is_some_and(|end| end <= self.bytes);
         assert!(within, "{bytes} bytes at {offset} are not within an area of {}", self.bytes);

@@ -89,6 +89,15 @@ impl Part {
         compiler_fence(Ordering::SeqCst);
     }
 
+    /// Returns the whole pages within a range of the part to vm, as [`Keep::discard`].
+    ///
+    /// # Panics
+    /// If the range is outside the part.
+    pub fn discard(&mut self, range: Range<usize>) {
+        assert!(range.start <= range.end && range.end <= self.bytes, "{range:?} is outside {} bytes", self.bytes);
+        self.whole.keep.discard(self.place + range.start, range.len());
+    }
+
     /// Returns the aligned word at `offset`.
     ///
     /// # Panics

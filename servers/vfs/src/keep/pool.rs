@@ -6,7 +6,7 @@
 use alloc::vec::Vec;
 use core::cell::RefCell;
 use server::quota::{Quota, Refusal};
-use sys::fallible::TryVec;
+use sys::fallible::{self, TryVec};
 
 /// Sizes of tables: tests have smaller ones, because they make and search them thousands of times.
 pub(super) const fn scaled(real: usize, in_tests: usize) -> usize {
@@ -36,6 +36,8 @@ struct State {
     free: Vec<u32>,
     recent: usize,
     turn: u64,
+    /// What the first of these refer to has been given up (`take_idle`).
+    idle: usize,
     /// Shares of the users, if they share the table.
     quota: Option<Quota>,
 }
@@ -52,7 +54,7 @@ impl Pool {
     }
 
     fn with_quota(count: usize, quota: Option<Quota>) -> Pool {
-        let state = State { owners: Vec::new(), free: Vec::new(), recent: 0, turn: 0, quota };
+        let state = State { owners: Vec::new(), free: Vec::new(), recent: 0, turn: 0, idle: 0, quota };
         Pool { count, state: RefCell::new(state) }
     }
 
@@ -123,11 +125,23 @@ impl Pool {
     /// After a restart: all places but the claimed ones are free.
     #[expect(clippy::disallowed_methods, reason = "within the capacity, by the invariant")]
     pub fn settle(&self) {
-        let State { owners, free, recent, .. } = &mut *self.state.borrow_mut();
+        let State { owners, free, recent, idle, .. } = &mut *self.state.borrow_mut();
         let unclaimed = (0..owners.len() as u32).rev().filter(|&place| owners[place as usize] == NOBODY);
         free.clear();
         free.extend(unclaimed);
-        *recent = 0;
+        (*recent, *idle) = (0, 0);
+    }
+
+    /// Returns free places, ascending, but those freed last: `kept` of them, and what was freed in this turn. Each is returned once
+    /// until it has been used again. Empty if memory is exhausted.
+    pub fn take_idle(&self, kept: usize, turn: u64) -> Vec<u32> {
+        let mut state = self.state.borrow_mut();
+        let end = state.free.len().saturating_sub(kept.max(state.recent_in(turn)));
+        let Some(places) = state.free.get(state.idle..end) else { return Vec::new() };
+        let Ok(mut places) = fallible::collect(places.iter().copied()) else { return Vec::new() };
+        places.sort_unstable();
+        state.idle = end;
+        places
     }
 }
 
@@ -147,6 +161,7 @@ impl State {
     #[inline]
     fn take_free(&mut self, turn: u64) -> Option<usize> {
         let index = self.free.len().checked_sub(1 + self.recent_in(turn))?;
+        self.idle = self.idle.min(index);
         Some(self.free.swap_remove(index) as usize)
     }
 
@@ -170,7 +185,6 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sys::fallible;
 
     const USER: u32 = 7;
 
@@ -205,6 +219,20 @@ mod tests {
         let mut taken: Vec<usize> = core::iter::from_fn(|| pool.take(ROOT, 1)).collect();
         taken.sort();
         assert_eq!(taken, [0, 2, 3, 5, 6, 7]);
+    }
+
+    #[test]
+    fn a_place_is_idle_once_until_it_is_used_again() {
+        let pool = Pool::new(8);
+        (0..6).for_each(|place| assert_eq!(pool.take(ROOT, 1), Some(place)));
+        [4, 3, 5, 0, 1].into_iter().for_each(|place| pool.release(place, 2));
+        assert_eq!(pool.take_idle(2, 2), [], "freed in this turn");
+        assert_eq!((pool.take_idle(2, 3), pool.take_idle(2, 3)), (vec![3, 4, 5], vec![]));
+        pool.release(2, 3);
+        assert_eq!(pool.take_idle(2, 4), [0]);
+        assert_eq!([(); 4].map(|()| pool.take(ROOT, 4)), [Some(2), Some(1), Some(0), Some(5)]);
+        [5, 0, 1, 2].into_iter().for_each(|place| pool.release(place, 5));
+        assert_eq!(pool.take_idle(2, 6), [0, 5], "4 and 3 have not been used");
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! What is done with an address space: page `fault`s; the calls of programs (`mmap`, `protect`, `remap`, `advise`); whole spaces made
-//! and replaced (`fork`, `exec` with its `placement`, `spawn`); `devices`, pages made `resident` for real time, `reports`.
+//! and replaced (`fork`, `exec` with its `placement`, `spawn`); `devices`, what services `discard`, pages made `resident` for real time, `reports`.
 
 pub mod advise;
 pub mod devices;
+mod discard;
 pub mod exec;
 pub mod fault;
 mod fork;

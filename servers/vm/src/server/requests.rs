@@ -49,6 +49,9 @@ impl<K: Kernel> Server<K> {
             Request::MapPhysical(map) => self.map_physical(message, &map),
             Request::AllocateDma(allocate) => self.allocate_dma(message, &allocate),
             Request::DmaBlock(block) => self.dma_block(message, &block),
+            Request::Discard(discard) => self
+                .with_space(message.source, |space, memory| space.discard_own(memory, discard.address, discard.bytes))
+                .map(|()| message.reply(Ok(0))),
             Request::MemoryInfo(_) => Ok(self.memory_info(message)),
             Request::ProcessMemory(ask) => self.process_memory(message, ask.process),
             Request::Maps(maps) => self.maps(&maps, message.source).map(|bytes| message.reply(Ok(bytes))),

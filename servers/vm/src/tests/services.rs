@@ -104,6 +104,39 @@ fn preserved_memory_and_nothing_else_outlives_a_service() {
 }
 
 #[test]
+fn what_a_service_discards_is_free_and_reads_as_zeros() {
+    let mut server = Simulation::start(512);
+    spawn(&mut server, 1, &image(), 2 * P).expect("a service");
+    let service = Endpoint::new(SLOT, 1);
+    let pages = [SERVICE_HEAP, SERVICE_HEAP + P, SERVICE_KEEP, SERVICE_KEEP + P];
+    pages.iter().for_each(|&page| server.store(service, page + 7, 1).expect("writable"));
+    let free = server.memory.frames.free();
+    let mut discard = |address, bytes| server.ask(SLOT, vm::Discard { address, bytes }.message()).result();
+    assert_eq!([discard(SERVICE_HEAP, P), discard(SERVICE_KEEP + P, P)], [Ok(0); 2]);
+    for (address, bytes) in [
+        (SERVICE_HEAP + 1, P),
+        (SERVICE_HEAP, P - 1),
+        (SERVICE_HEAP, 0),
+        (SERVICE_HEAP, 3 * P),
+        (SERVICE_KEEP + P, u64::MAX & !(P - 1)),
+        (SERVICE_IMAGE, P),
+        (SERVICE_STACK_END - SERVICE_STACK_BYTES, P),
+    ] {
+        assert_eq!(discard(address, bytes), Err(Errno::EINVAL), "{address:#x} {bytes:#x}");
+    }
+    assert_eq!(server.memory.frames.free(), free + 2);
+    assert_eq!(pages.map(|page| server.load(service, page + 7)), [Ok(0), Ok(1), Ok(1), Ok(0)]);
+    invariants::check(&server);
+}
+
+#[test]
+fn a_program_discards_nothing() {
+    let (mut server, p) = with_program(512);
+    let message = abi::Message { source: p, ..vm::Discard { address: SERVICE_HEAP, bytes: P }.message() };
+    assert!(server.handle(&message).done().is_none_or(|reply| reply.result().is_err()));
+}
+
+#[test]
 fn what_is_no_service_is_refused() {
     let mut server = Simulation::start(512);
     let with = |at: usize, value: u8| {
