@@ -30,12 +30,14 @@ static int is_shortage(int error)
 /* Where a workload has got to. */
 enum result { PASSED, SHORT, WRONG };
 static const char *wrong_step;
+static int wrong_error;
 
 static enum result failed(const char *step)
 {
     if (is_shortage(errno))
         return SHORT;
     wrong_step = step;
+    wrong_error = errno;
     return WRONG;
 }
 
@@ -245,7 +247,7 @@ static int trouble_with(const char *service, unsigned first, unsigned last, stru
         enum result result = work(n);
         inject(service, 0);
         if (result == WRONG || work(n) != PASSED || !still_goes_on(bystander)) {
-            printf("%s: allocation %u: wrong at %s\n", service, n, wrong_step ? wrong_step : "the repetition");
+            printf("%s: allocation %u: wrong at %s: %s\n", service, n, wrong_step ? wrong_step : "the repetition", strerror(wrong_error));
             return 1;
         }
         shortages += result == SHORT;

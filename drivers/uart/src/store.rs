@@ -19,11 +19,13 @@ pub const RING_BYTES: usize = 4096;
 pub const STORE_BYTES: usize = RING + RING_BYTES;
 
 const LAYOUT: usize = 0;
-const FIRST: usize = 8;
-const END: usize = 16;
-const AHEAD: usize = 24;
-const SENT: usize = 32;
-const SETTINGS: usize = 40;
+const FIRST: usize = 1;
+const END: usize = 2;
+const AHEAD: usize = 3;
+const SENT: usize = 4;
+const SETTINGS: usize = 5;
+const WORD_BYTES: usize = 8;
+/// Offset of the ring.
 const RING: usize = 64;
 /// Id of this layout.
 const MAGIC: u64 = 0x7561_7274_0000_0001;
@@ -113,11 +115,11 @@ impl<'a> Store<'a> {
     }
 
     fn word(&self, at: usize) -> u64 {
-        self.keep.read_word(self.start + at)
+        self.keep.read_word(self.start / WORD_BYTES + at)
     }
 
     fn put(&mut self, at: usize, value: u64) {
-        self.keep.write_word(self.start + at, value);
+        self.keep.write_word(self.start / WORD_BYTES + at, value);
     }
 }
 

@@ -3,7 +3,7 @@
 
 use abi::endpoint::slot;
 use abi::rs::FailAllocation;
-use abi::{Message, linux};
+use abi::{Message, chardev, fs, linux, vm};
 use sys::fallible;
 
 /// Linux calls that give resources back. They begin whatever memory there is.
@@ -19,12 +19,45 @@ const RELEASING: &[u32] = &[
     linux::nr::WAITID,
 ];
 
-/// Returns whether a message is handled even without a reserve: calls that release, and requests of services other than vfs, which
-/// passes on what programs ask.
+/// Linux calls that cannot fail: programs take an error for the result.
+const INFALLIBLE: &[u32] = &[
+    linux::nr::ALARM,
+    linux::nr::GETEGID,
+    linux::nr::GETEUID,
+    linux::nr::GETGID,
+    linux::nr::GETPGRP,
+    linux::nr::GETPID,
+    linux::nr::GETPPID,
+    linux::nr::GETTID,
+    linux::nr::GETUID,
+    linux::nr::PERSONALITY,
+    linux::nr::SCHED_YIELD,
+    linux::nr::SETFSGID,
+    linux::nr::SETFSUID,
+    linux::nr::SET_TID_ADDRESS,
+    linux::nr::UMASK,
+];
+
+/// Requests of vfs that give resources back, or tell what became of a program that waits. A refusal would be for good.
+const RELEASING_OF_VFS: &[u32] = &[
+    chardev::Cancel::LABEL,
+    chardev::Close::LABEL,
+    fs::Put::LABEL,
+    vm::FileMapDone::LABEL,
+    vm::ImageClose::LABEL,
+    vm::ImageForget::LABEL,
+    vm::SharedClose::LABEL,
+    vm::SharedWritten::LABEL,
+    vm::SyncDone::LABEL,
+];
+
+/// Returns whether a message is handled even without a reserve: calls that release or cannot fail, and requests of services, but those
+/// by which vfs passes on what programs ask.
 pub fn is_exempt(message: &Message) -> bool {
+    let label = &message.label;
     match message.source.is_service() {
-        true => message.source.slot() != slot::VFS,
-        false => RELEASING.contains(&message.label),
+        true => message.source.slot() != slot::VFS || RELEASING_OF_VFS.contains(label),
+        false => RELEASING.contains(label) || INFALLIBLE.contains(label),
     }
 }
 
@@ -58,7 +91,10 @@ mod tests {
 
     #[test]
     fn a_call_without_a_reserve_is_refused_once_unless_it_releases() {
-        for (label, refusal) in [(linux::nr::READ, Some(Err(Errno::ENOMEM))), (linux::nr::CLOSE, None)] {
+        let refused = Some(Err(Errno::ENOMEM));
+        for (label, refusal) in
+            [(linux::nr::READ, refused), (linux::nr::CLOSE, None), (linux::nr::GETPID, None), (linux::nr::UMASK, None)]
+        {
             fallible::fail_after(1);
             let message = request(PROGRAM, label);
             assert_eq!(refuse(&message, is_exempt).map(|reply| reply.result()), refusal);
@@ -70,6 +106,12 @@ mod tests {
     fn of_the_services_vfs_alone_is_refused() {
         let at = |slot| request(Endpoint::new(slot, 1), 7);
         assert_eq!([slot::VFS, slot::PM, slot::RS].map(|slot| is_exempt(&at(slot))), [false, true, true]);
+    }
+
+    #[test]
+    fn what_vfs_gives_back_is_taken() {
+        let at = |label| is_exempt(&request(Endpoint::new(slot::VFS, 1), label));
+        assert_eq!([fs::Put::LABEL, fs::Create::LABEL, vm::ImageClose::LABEL].map(at), [true, false, true]);
     }
 
     #[test]

@@ -15,6 +15,8 @@ use abi::{Endpoint, Word};
 use core::sync::atomic::{AtomicBool, Ordering, compiler_fence};
 
 const PAGE: usize = PAGE_BYTES as usize;
+/// Bytes of a word.
+const WORD: usize = 8;
 
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
@@ -23,8 +25,8 @@ static TAKEN: AtomicBool = AtomicBool::new(false);
 pub struct Keep {
     /// Start of memory that is mapped for the program's lifetime, used by this `Keep` alone, aligned to 8.
     start: *mut u8,
-    /// Length, a multiple of 8.
-    bytes: usize,
+    /// Length in words.
+    words: usize,
     #[cfg(not(target_os = "none"))]
     writes_left: core::cell::Cell<u64>,
 }
@@ -35,7 +37,7 @@ impl Keep {
     #[cfg(target_os = "none")]
     pub fn take(bytes: usize) -> Option<Keep> {
         (!TAKEN.swap(true, Ordering::Relaxed))
-            .then_some(Keep { start: SERVICE_KEEP as *mut u8, bytes: bytes.next_multiple_of(8) })
+            .then_some(Keep { start: SERVICE_KEEP as *mut u8, words: bytes.div_ceil(WORD) })
     }
 
     /// Returns the preserved memory of the installed [`crate::host::Kernel`]; tests without one use [`Keep::simulated`].
@@ -50,17 +52,17 @@ impl Keep {
     #[cfg(not(target_os = "none"))]
     pub fn simulated(memory: &'static [core::sync::atomic::AtomicU64], writes: u64) -> Keep {
         let start = memory.as_ptr().cast_mut().cast();
-        Keep { start, bytes: memory.len() * 8, writes_left: core::cell::Cell::new(writes) }
+        Keep { start, words: memory.len(), writes_left: core::cell::Cell::new(writes) }
     }
 
     /// Returns the length in bytes.
     pub fn len(&self) -> usize {
-        self.bytes
+        self.words * WORD
     }
 
     /// Returns whether the memory has no bytes.
     pub fn is_empty(&self) -> bool {
-        self.bytes == 0
+        self.words == 0
     }
 
     /// Copies out from `offset`.
@@ -158,44 +160,41 @@ impl Keep {
         compiler_fence(Ordering::SeqCst);
     }
 
-    /// Reads one aligned word.
+    /// Reads word number `index`.
     ///
     /// # Panics
-    /// If the offset is misaligned or outside the memory.
+    /// If it is outside the memory.
     #[inline]
-    pub fn read_word(&self, offset: usize) -> u64 {
-        self.check_word(offset);
+    pub fn read_word(&self, index: usize) -> u64 {
         // SAFETY: as in `read`; aligned, since the start of the memory is.
-        unsafe { self.start.add(offset).cast::<u64>().read_volatile() }
+        unsafe { self.word(index).read_volatile() }
     }
 
-    /// Writes one aligned word atomically: a crash leaves either the old or the new value.
+    /// Writes word number `index` atomically: a crash leaves either the old or the new value.
     ///
     /// # Panics
-    /// If the offset is misaligned or outside the memory.
+    /// If it is outside the memory.
     #[inline]
-    pub fn write_word(&self, offset: usize, value: u64) {
-        self.check_word(offset);
+    pub fn write_word(&self, index: usize, value: u64) {
+        let word = self.word(index);
         self.count_write();
         compiler_fence(Ordering::SeqCst);
         // SAFETY: as in `write`; aligned, since the start of the memory is.
-        unsafe { self.start.add(offset).cast::<u64>().write_volatile(value) };
+        unsafe { word.write_volatile(value) };
         compiler_fence(Ordering::SeqCst);
+    }
+
+    #[inline]
+    fn word(&self, index: usize) -> *mut u64 {
+        assert!(index < self.words, "there is no preserved word {index}, only {}", self.words);
+        // SAFETY: within the memory.
+        unsafe { self.start.cast::<u64>().add(index) }
     }
 
     #[inline]
     fn check(&self, offset: usize, bytes: usize) {
-        let within = offset.checked_add(bytes).is_some_and(|end| end <= self.bytes);
-        assert!(within, "{bytes} bytes at {offset} are outside {} preserved bytes", self.bytes);
-    }
-
-    #[inline]
-    fn check_word(&self, offset: usize) {
-        assert!(
-            offset.is_multiple_of(8) && offset < self.bytes,
-            "there is no preserved word at {offset}, only {} bytes",
-            self.bytes
-        );
+        let within = offset.checked_add(bytes).is_some_and(|end| end <= self.len());
+        assert!(within, "{bytes} bytes at {offset} are outside {} preserved bytes", self.len());
     }
 
     #[cfg(target_os = "none")]

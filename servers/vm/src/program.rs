@@ -9,6 +9,7 @@ use abi::{
     info,
     kernel::{CopyFault, Fault},
     layout::{BOOT_HEAP_BYTES, MAX_COPY, PAGE_BYTES, SERVICE_DEVICES, SERVICE_STACK_BYTES, map},
+    linux::nr,
     privilege::{MemoryRange, check},
 };
 use sys::{
@@ -43,9 +44,9 @@ impl ::server::Service for Service {
         self.0.handle(message)
     }
 
-    /// A fault that is refused ends its program. `Memory::ensure_heap` says whether there is memory for it.
+    /// A fault that is refused ends its program, and brk has no error. `Memory::ensure_heap` says whether there is memory for them.
     fn is_exempt(&self, message: &Message) -> bool {
-        matches!(message.label, Fault::LABEL | CopyFault::LABEL) || ::server::is_exempt(message)
+        matches!(message.label, Fault::LABEL | CopyFault::LABEL | nr::BRK) || ::server::is_exempt(message)
     }
 }
 

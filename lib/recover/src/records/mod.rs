@@ -205,12 +205,12 @@ impl Recover {
 
     #[inline]
     fn word(&self, at: usize) -> u64 {
-        self.keep.read_word(at * WORD_BYTES)
+        self.keep.read_word(at)
     }
 
     #[inline]
     fn put(&self, at: usize, value: u64) {
-        self.keep.write_word(at * WORD_BYTES, value);
+        self.keep.write_word(at, value);
     }
 
     /// Changes a word of the state.

@@ -16,6 +16,8 @@ pub struct Timers {
     next_number: u64,
     /// Time of the kernel's alarm; 0: not set.
     alarm_ns: u64,
+    /// Whether the first deadline may have changed since the alarm was set.
+    is_stale: bool,
 }
 
 impl Timers {
@@ -23,19 +25,31 @@ impl Timers {
         self.next_number += 1;
         let key = (deadline_ns, self.next_number);
         self.sleepers.insert(key, waker);
+        self.is_stale = true;
         key
+    }
+
+    fn remove(&mut self, key: &Key) {
+        self.sleepers.remove(key);
+        self.is_stale = true;
     }
 
     /// Wakes all tasks whose deadline has passed.
     pub fn fire(&mut self, now_ns: u64) {
         self.alarm_ns = 0;
+        self.is_stale = true;
         while let Some(entry) = self.sleepers.first_entry().filter(|entry| entry.key().0 <= now_ns) {
             entry.remove().wake();
         }
     }
 
     /// Returns the deadline to set the alarm to, if it is set to another. 0: no task sleeps.
+    #[inline]
     pub fn alarm_to_set(&mut self) -> Option<u64> {
+        if core::mem::take(&mut self.is_stale) { self.first_if_other() } else { None }
+    }
+
+    fn first_if_other(&mut self) -> Option<u64> {
         let wanted = self.sleepers.first_key_value().map_or(0, |(key, _)| key.0);
         let change = wanted != self.alarm_ns;
         self.alarm_ns = wanted;
@@ -69,7 +83,7 @@ impl Future for Sleep {
 impl Drop for Sleep {
     fn drop(&mut self) {
         if let Some(key) = self.key {
-            self.runtime.inner.timers.borrow_mut().sleepers.remove(&key);
+            self.runtime.inner.timers.borrow_mut().remove(&key);
         }
     }
 }

@@ -30,22 +30,16 @@ pub struct Component {
 
 /// The first component of `path` from `at` on, or `None` when only slashes are left. `ENAMETOOLONG` when it is longer than `NAME_MAX`.
 pub fn component(path: &[u8], at: usize) -> Result<Option<Component>, Errno> {
-    let mut start = at;
-    while path.get(start) == Some(&b'/') {
-        start += 1;
-    }
-    if start == path.len() {
-        return Ok(None);
-    }
-    let mut end = start;
-    while end < path.len() && path[end] != b'/' {
-        end += 1;
-    }
-    if end - start > NAME_MAX {
+    let Some(slashes) = path[at..].iter().position(|&byte| byte != b'/') else { return Ok(None) };
+    let start = at + slashes;
+    let rest = &path[start..];
+    let length = rest.iter().position(|&byte| byte == b'/').unwrap_or(rest.len());
+    if length > NAME_MAX {
         return Err(Errno::ENAMETOOLONG);
     }
-    let last = path[end..].iter().all(|&byte| byte == b'/');
-    Ok(Some(Component { name: start..end, last, slash: last && end < path.len() }))
+    let behind = &rest[length..];
+    let last = behind.iter().all(|&byte| byte == b'/');
+    Ok(Some(Component { name: start..start + length, last, slash: last && !behind.is_empty() }))
 }
 
 /// What is left to resolve when a link with this target takes the place of everything before `rest`.

@@ -96,6 +96,7 @@ impl<K: Kernel> Server<K> {
                 let made = self.with_space(message.source, |space, memory| space.make_resident(memory, stack));
                 SyncStep::Done(message.reply(made.map(|()| 0)))
             }
+            nr::BRK => SyncStep::Done(message.reply(self.brk(message))),
             nr::MMAP => self.mmap(message).map(|result| message.reply(result)),
             nr::MSYNC => self.msync(message).map(|result| message.reply(result)),
             number if number < LINUX_LABELS => SyncStep::Done(message.reply(self.linux_call(message))),
@@ -112,6 +113,13 @@ impl<K: Kernel> Server<K> {
             has_heap?;
         }
         space.fault(&mut self.memory, address, Access::from_bits(access)).map(|()| 0)
+    }
+
+    /// brk. Its one error is that the heap ends where it did.
+    fn brk(&mut self, message: &Message) -> Result<u64, Errno> {
+        let space = self.processes.space(message.source)?;
+        let has_heap = self.memory.ensure_heap(space.pages.growth_bytes()).is_ok();
+        Ok(if has_heap { space.brk(&mut self.memory, message.words[0]) } else { space.heap_end })
     }
 
     /// mmap; with a file the program waits until vfs has filled the image.
@@ -174,7 +182,6 @@ fn linux_call<K: Kernel>(
     let words = &message.words;
     let [address, bytes, third, ..] = *words;
     match message.label {
-        nr::BRK => Ok(space.brk(memory, address)),
         nr::MUNMAP => space.munmap(memory, address, bytes),
         nr::MPROTECT => space.mprotect(memory, address, bytes, third),
         nr::MREMAP => space.mremap(memory, words),

@@ -87,6 +87,15 @@ fn run(vm: &mut Vm, n: u64) -> bool {
 }
 
 #[test]
+fn brk_tells_where_the_heap_ends_even_without_memory() {
+    let (mut server, p) = with_program(512);
+    let end = server.call(p, nr::BRK, [0; 6]).expect("an end");
+    fallible::fail_after(1);
+    assert_eq!(server.call(p, nr::BRK, [end + P, 0, 0, 0, 0, 0]), Ok(end));
+    assert_eq!(server.call(p, nr::BRK, [end + P, 0, 0, 0, 0, 0]), Ok(end + P));
+}
+
+#[test]
 fn each_allocation_may_fail_without_harm() {
     let (mut vm, _) = with_program(512);
     run(&mut vm, 0);
