@@ -118,7 +118,7 @@ mod tests {
         let mut discarded = 0;
         let holes = Holes::new();
         holes.discard(&arenas, end, |start, bytes| {
-            assert!(start as usize % PAGE == 0 && bytes % PAGE == 0);
+            assert!((start as usize).is_multiple_of(PAGE) && bytes.is_multiple_of(PAGE));
             discarded += bytes / PAGE;
             // SAFETY: free, within the memory.
             unsafe { start.write_bytes(0, bytes) };

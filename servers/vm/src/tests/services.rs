@@ -118,7 +118,7 @@ fn what_a_service_discards_is_free_and_reads_as_zeros() {
         (SERVICE_HEAP, P - 1),
         (SERVICE_HEAP, 0),
         (SERVICE_HEAP, 3 * P),
-        (SERVICE_KEEP + P, u64::MAX & !(P - 1)),
+        (SERVICE_KEEP + P, u64::MAX - P + 1),
         (SERVICE_IMAGE, P),
         (SERVICE_STACK_END - SERVICE_STACK_BYTES, P),
     ] {

@@ -22,7 +22,7 @@ pub struct Judge<'a> {
     /// What may be in each file.
     files: BTreeMap<usize, Versions<'a>>,
     /// Names of the files of which each must be found under one of them.
-    kept: BTreeMap<usize, BTreeSet<&'a str>>,
+    kept: BTreeMap<usize, BTreeSet<String>>,
 }
 
 /// Contents that a file may have.
@@ -81,7 +81,7 @@ impl<'a> Judge<'a> {
             }
         }
         for (number, names) in &self.kept {
-            let is_there = |path: &&str| matches!(disk.get(*path), Some(Found::File(content)) if self.files[number].allow(content));
+            let is_there = |path: &String| matches!(disk.get(path), Some(Found::File(content)) if self.files[number].allow(content));
             if !names.iter().any(is_there) {
                 problems.push(format!("the file of line {number} has none of its names {names:?}"));
             }
@@ -150,8 +150,8 @@ impl<'a> Judge<'a> {
         Versions { all, shortest }
     }
 
-    /// The names of a file that has had one all the time since a promise that it has.
-    fn names_of_kept(&self, number: usize) -> Option<BTreeSet<&'a str>> {
+    /// The names of a file that has had one all the time since a promise that it has, wherever their directories may be.
+    fn names_of_kept(&self, number: usize) -> Option<BTreeSet<String>> {
         let models = self.models_since(|model, operation| match operation {
             Operation::Sync { kind: Sync::All, .. } => model.content.contains_key(&number),
             Operation::Sync { kind: Sync::File, path } => model.file(path) == Some(number),
@@ -159,8 +159,34 @@ impl<'a> Judge<'a> {
             _ => false,
         });
         let is_kept = models.iter().all(|model| model.paths_of(number).next().is_some());
-        is_kept.then(|| models.iter().flat_map(|model| model.paths_of(number)).map(String::as_str).collect())
+        is_kept.then(|| {
+            let names = models.iter().flat_map(|model| model.paths_of(number).filter_map(|path| place_of(model, path)));
+            let names: BTreeSet<(usize, &str)> = names.collect();
+            names.into_iter().flat_map(|(directory, name)| paths_in(models, directory, name, &[])).collect()
+        })
     }
+}
+
+/// The directory that a path is in, and the name in it.
+fn place_of<'a>(model: &Model, path: &'a str) -> Option<(usize, &'a str)> {
+    let (parent, name) = split(path);
+    Some((model.directory(parent)?, name))
+}
+
+/// Every path of `name` in a directory that itself may have each name that it has had: moves of different things are not ordered. No path
+/// leads twice through a directory; `below` are those that it has led through.
+fn paths_in(models: &[Model], directory: usize, name: &str, below: &[usize]) -> BTreeSet<String> {
+    if directory == ROOT {
+        return BTreeSet::from([name.to_string()]);
+    }
+    if below.contains(&directory) {
+        return BTreeSet::new();
+    }
+    let below = [below, &[directory]].concat();
+    let places = models.iter().filter_map(|model| place_of(model, model.path_of(directory)?));
+    let places: BTreeSet<(usize, &str)> = places.collect();
+    let parents = places.into_iter().flat_map(|(parent, own)| paths_in(models, parent, own, &below));
+    parents.map(|parent| join(&parent, name)).collect()
 }
 
 fn describe(found: Option<&Found>) -> String {
@@ -169,5 +195,29 @@ fn describe(found: Option<&Found>) -> String {
         Some(Found::Directory) => "a directory".to_string(),
         Some(Found::File(content)) => format!("wrong, {} bytes", content.len()),
         Some(Found::Other) => "neither file nor directory".to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn model(names: &[(&str, Node)]) -> Model {
+        Model { names: names.iter().map(|(path, node)| (path.to_string(), node.clone())).collect(), ..Model::default() }
+    }
+
+    #[test]
+    fn a_name_is_found_wherever_its_directory_may_be() {
+        let (first, second) = (Node::Directory(1), Node::Directory(2));
+        let models = [
+            model(&[("a", first.clone()), ("b", second.clone()), ("a/f", Node::File(3))]),
+            // The directories have changed places: neither is ever within itself.
+            model(&[("a", first.clone()), ("a/b", second.clone()), ("a/f", Node::File(3))]),
+            model(&[("b/a", first), ("b", second), ("b/a/f", Node::File(3))]),
+        ];
+        let found = paths_in(&models, 1, "f", &[]);
+        assert_eq!(found, BTreeSet::from(["a/f", "b/a/f"].map(str::to_string)));
+        assert_eq!(place_of(&models[2], "b/a/f"), Some((1, "f")));
+        assert_eq!(place_of(&models[0], "b/a/f"), None);
     }
 }
