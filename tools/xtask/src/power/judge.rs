@@ -2,9 +2,8 @@
 //!
 //! A promise is kept for good: a file that was synced has its name and its content, those in a directory that was synced have their
 //! names, until a later line changes them. What has changed since may be there in the old or the new state: a name in a directory stands
-//! for what it stood for after some line since the promise; a file that has a name all the time is found under one of its names, in any place
-//! that the name's directory may have; the bytes
-//! of a file are those of some line since, or zero where the file has grown or shrunk.
+//! for what it stood for after some line since the promise; a file that has a name all the time is found under one of its names, in any
+//! place that the name's directory may have; the bytes of a file are those of some line since, or zero where it has grown or shrunk.
 
 use super::script::{Model, Node, Operation, ROOT, Script, Sync, Write, join, split};
 use super::tree::Found;
