@@ -20,19 +20,13 @@ const PATH_BYTES: usize = 4096;
 pub struct Live;
 
 impl Source for Live {
-    fn process_from(&mut self, pid: u32) -> Option<ProcessRecord> {
-        let mut record = [ProcessRecord::default()];
-        let request = |grant, bytes| pm::Processes { first_pid: pid.into(), grant, bytes }.message();
-        let filled = fetch(Endpoint::PM, &mut record, request).ok()?;
-        (filled == 1).then_some(record[0])
+    fn process_from(&mut self, pid: u32) -> Result<Option<ProcessRecord>, Errno> {
+        fetch_one(Endpoint::PM, |grant, bytes| pm::Processes { first_pid: pid.into(), grant, bytes }.message())
     }
 
-    fn thread_from(&mut self, pid: u32, tid: u32) -> Option<ProcessRecord> {
-        let mut record = [ProcessRecord::default()];
+    fn thread_from(&mut self, pid: u32, tid: u32) -> Result<Option<ProcessRecord>, Errno> {
         let (pid, first_tid) = (pid.into(), tid.into());
-        let request = |grant, bytes| pm::Threads { pid, first_tid, grant, bytes }.message();
-        let filled = fetch(Endpoint::PM, &mut record, request).ok()?;
-        (filled == 1).then_some(record[0])
+        fetch_one(Endpoint::PM, |grant, bytes| pm::Threads { pid, first_tid, grant, bytes }.message())
     }
 
     fn process_text(&mut self, pid: u32, which: ProcessText) -> Result<Vec<u8>, Errno> {
@@ -52,16 +46,14 @@ impl Source for Live {
         ProcessMemory { size, resident, data, stack }
     }
 
-    fn maps(&mut self, process: Endpoint, first: u64, records: &mut [MapRecord]) -> usize {
+    fn maps(&mut self, process: Endpoint, first: u64, records: &mut [MapRecord]) -> Result<usize, Errno> {
         let request = |grant, bytes| vm::Maps { process, first, grant, bytes }.message();
-        fetch(Endpoint::VM, records, request).unwrap_or(0)
+        fetch_some(Endpoint::VM, records, request)
     }
 
-    fn descriptor_from(&mut self, process: Endpoint, descriptor: u64) -> Option<u32> {
-        let mut found = [0];
+    fn descriptor_from(&mut self, process: Endpoint, descriptor: u64) -> Result<Option<u32>, Errno> {
         let request = |grant, bytes| vfs::Descriptors { process, first: descriptor, grant, bytes }.message();
-        let filled = fetch(Endpoint::VFS, &mut found, request).ok()?;
-        (filled == 1).then_some(found[0])
+        fetch_one(Endpoint::VFS, request)
     }
 
     fn open_file(&mut self, process: Endpoint, which: OpenFile) -> Result<Vec<u8>, Errno> {
@@ -119,6 +111,28 @@ fn fetch<T: FromBytes + IntoBytes>(
     let length = bytes.len() as u64;
     let reply = grant::lend_mut(bytes, server, |grant| ipc::call_repeating(server, &request(grant, length)))??;
     Ok(reply.result()? as usize / size_of::<T>())
+}
+
+/// Makes a server fill as many `records` as there are. Returns the number filled; 0 if what they describe does not exist. `ENOMEM`.
+fn fetch_some<T: FromBytes + IntoBytes>(
+    server: Endpoint,
+    records: &mut [T],
+    request: impl FnOnce(GrantId, u64) -> Message,
+) -> Result<usize, Errno> {
+    match fetch(server, records, request) {
+        Err(error) if error != Errno::ENOMEM => Ok(0),
+        filled => filled,
+    }
+}
+
+/// Makes a server fill one record, if there is one.
+fn fetch_one<T: FromBytes + IntoBytes + Copy + Default>(
+    server: Endpoint,
+    request: impl FnOnce(GrantId, u64) -> Message,
+) -> Result<Option<T>, Errno> {
+    let mut record = [T::default()];
+    let filled = fetch_some(server, &mut record, request)?;
+    Ok((filled == 1).then_some(record[0]))
 }
 
 /// Makes a server write a text of at most `limit` bytes.

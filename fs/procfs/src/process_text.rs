@@ -2,7 +2,7 @@
 
 use crate::source::{ProcessText, Source};
 use crate::system_text::CLOCK_TICK_NS;
-use crate::text::{Lossy, Text};
+use crate::text::{Lossy, Text, or_empty};
 use abi::layout::PAGE_BYTES;
 use abi::pm::ProcessRecord;
 use abi::vm::MapRecord;
@@ -128,11 +128,11 @@ pub fn status(source: &mut impl Source, process: &ProcessRecord, text: &mut Text
 
 /// /proc/PID/maps.
 pub fn maps(source: &mut impl Source, process: &ProcessRecord, text: &mut Text) -> fmt::Result {
-    let executable = source.process_text(process.pid, ProcessText::Executable).unwrap_or_default();
+    let executable = or_empty(source.process_text(process.pid, ProcessText::Executable)).map_err(|_| fmt::Error)?;
     let mut records = [MapRecord::default(); BATCH];
     let mut first = 0;
     while first < MAX_REGIONS {
-        let count = source.maps(process.endpoint, first, &mut records);
+        let count = source.maps(process.endpoint, first, &mut records).map_err(|_| fmt::Error)?;
         if count == 0 {
             break;
         }

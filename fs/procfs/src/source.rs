@@ -52,20 +52,21 @@ pub struct ProcessMemory {
     pub stack: u64,
 }
 
-/// The figures.
+/// The figures. What does not exist (any more) is `None` or empty; a server without memory for the answer is an error, `ENOMEM`, so
+/// that nobody takes it for absence.
 pub trait Source {
-    /// Returns the first process with a pid not below this.
-    fn process_from(&mut self, pid: u32) -> Option<ProcessRecord>;
-    /// Returns the first thread of a process with an id not below this.
-    fn thread_from(&mut self, pid: u32, tid: u32) -> Option<ProcessRecord>;
+    /// Returns the first process with a pid not below this. `ENOMEM`.
+    fn process_from(&mut self, pid: u32) -> Result<Option<ProcessRecord>, Errno>;
+    /// Returns the first thread of a process with an id not below this. `ENOMEM`.
+    fn thread_from(&mut self, pid: u32, tid: u32) -> Result<Option<ProcessRecord>, Errno>;
     /// Returns a text of a process. `ESRCH`, `ENOMEM`.
     fn process_text(&mut self, pid: u32, which: ProcessText) -> Result<Vec<u8>, Errno>;
     /// Returns the memory sizes of a process.
     fn process_memory(&mut self, process: Endpoint) -> ProcessMemory;
-    /// Writes the regions of a process from number `first` on into `records`. Returns how many; 0: there are no more.
-    fn maps(&mut self, process: Endpoint, first: u64, records: &mut [MapRecord]) -> usize;
-    /// Returns the first open descriptor of a process not below this.
-    fn descriptor_from(&mut self, process: Endpoint, descriptor: u64) -> Option<u32>;
+    /// Writes the regions of a process from number `first` on into `records`. Returns how many; 0: there are no more. `ENOMEM`.
+    fn maps(&mut self, process: Endpoint, first: u64, records: &mut [MapRecord]) -> Result<usize, Errno>;
+    /// Returns the first open descriptor of a process not below this. `ENOMEM`.
+    fn descriptor_from(&mut self, process: Endpoint, descriptor: u64) -> Result<Option<u32>, Errno>;
     /// Returns the path of an open file. `EBADF`, `ENOMEM`.
     fn open_file(&mut self, process: Endpoint, which: OpenFile) -> Result<Vec<u8>, Errno>;
     /// Returns the machine's memory sizes.

@@ -23,7 +23,7 @@ pub fn uptime(source: &mut impl Source, text: &mut Text) -> fmt::Result {
 pub fn load_average(source: &mut impl Source, text: &mut Text) -> fmt::Result {
     let (mut running, mut all, mut last) = (0, 0, 0);
     let mut pid = 1;
-    while let Some(process) = source.process_from(pid) {
+    while let Some(process) = source.process_from(pid).map_err(|_| fmt::Error)? {
         all += 1;
         running += u32::from(process.state == u32::from(b'R'));
         last = process.pid;

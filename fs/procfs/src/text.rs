@@ -32,6 +32,17 @@ impl fmt::Write for Text {
     }
 }
 
+/// A text that cannot be had is empty, unless memory is short.
+///
+/// # Errors
+/// `ENOMEM`.
+pub fn or_empty(text: Result<Vec<u8>, Errno>) -> Result<Vec<u8>, Errno> {
+    match text {
+        Err(error) if error != Errno::ENOMEM => Ok(Vec::new()),
+        text => text,
+    }
+}
+
 /// Bytes that are mostly UTF-8; what is not is shown as U+FFFD.
 pub struct Lossy<'a>(pub &'a [u8]);
 

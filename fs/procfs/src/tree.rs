@@ -4,7 +4,7 @@
 //! and no state is kept between requests: every read generates its text from the present figures.
 
 use crate::source::{OpenFile, ProcessText, Source};
-use crate::text::{Lossy, Text};
+use crate::text::{Lossy, Text, or_empty};
 use crate::{process_text, system_text};
 use abi::pm::ProcessRecord;
 use alloc::{format, string::String, vec::Vec};
@@ -159,11 +159,11 @@ impl<S: Source> Proc<S> {
     }
 
     fn process(&mut self, pid: u32) -> Result<ProcessRecord, Errno> {
-        self.source.process_from(pid).filter(|process| process.pid == pid).ok_or(Errno::ESRCH)
+        self.source.process_from(pid)?.filter(|process| process.pid == pid).ok_or(Errno::ESRCH)
     }
 
     fn thread(&mut self, pid: u32, tid: u32) -> Result<ProcessRecord, Errno> {
-        self.source.thread_from(pid, tid).filter(|thread| thread.pid == tid).ok_or(Errno::ESRCH)
+        self.source.thread_from(pid, tid)?.filter(|thread| thread.pid == tid).ok_or(Errno::ESRCH)
     }
 
     /// Returns the content of a regular file.
@@ -223,10 +223,7 @@ impl<S: Source> Proc<S> {
 
     /// Returns arguments or environment as stored in memory; a zombie and a service have none.
     fn memory_text(&mut self, process: &ProcessRecord, which: ProcessText) -> Result<Vec<u8>, Errno> {
-        match self.source.process_text(process.pid, which) {
-            Err(error) if error != Errno::ENOMEM => Ok(Vec::new()),
-            result => result,
-        }
+        or_empty(self.source.process_text(process.pid, which))
     }
 
     /// Returns the target of a symbolic link; `reader` is the pid of the process that follows it.
@@ -235,7 +232,7 @@ impl<S: Source> Proc<S> {
             Place::File(TopFile::Own) => return Text::of(|text| write!(text, "{reader}")),
             Place::ProcessFile(pid, ProcessFile::Executable) => {
                 self.process(pid)?;
-                return self.source.process_text(pid, ProcessText::Executable).map_err(|_| Errno::ENOENT);
+                return self.source.process_text(pid, ProcessText::Executable).map_err(not_found);
             }
             Place::ProcessFile(pid, ProcessFile::WorkingDirectory) => (pid, OpenFile::WorkingDirectory),
             Place::ProcessFile(pid, ProcessFile::Root) => (pid, OpenFile::Root),
@@ -243,7 +240,7 @@ impl<S: Source> Proc<S> {
             _ => return Err(Errno::EINVAL),
         };
         let process = self.process(pid)?;
-        self.source.open_file(process.endpoint, which).map_err(|_| Errno::ENOENT)
+        self.source.open_file(process.endpoint, which).map_err(not_found)
     }
 
     fn lookup_top(&mut self, name: &[u8]) -> Result<Place, Errno> {
@@ -251,32 +248,32 @@ impl<S: Source> Proc<S> {
             return Ok(Place::File(*file));
         }
         let pid = number(name).ok_or(Errno::ENOENT)?;
-        self.process(pid).map_err(|_| Errno::ENOENT)?;
+        self.process(pid).map_err(not_found)?;
         Ok(Place::Process(pid))
     }
 
     fn lookup_process(&mut self, pid: u32, name: &[u8]) -> Result<Place, Errno> {
-        self.process(pid).map_err(|_| Errno::ENOENT)?;
+        self.process(pid).map_err(not_found)?;
         let found = PROCESS.iter().find(|(entry, _)| entry.as_bytes() == name).ok_or(Errno::ENOENT)?;
         Ok(Place::ProcessFile(pid, found.1))
     }
 
     fn lookup_thread(&mut self, pid: u32, name: &[u8]) -> Result<Place, Errno> {
         let tid = number(name).ok_or(Errno::ENOENT)?;
-        self.thread(pid, tid).map_err(|_| Errno::ENOENT)?;
+        self.thread(pid, tid).map_err(not_found)?;
         Ok(Place::Thread(pid, tid))
     }
 
     fn lookup_thread_file(&mut self, pid: u32, tid: u32, name: &[u8]) -> Result<Place, Errno> {
-        self.thread(pid, tid).map_err(|_| Errno::ENOENT)?;
+        self.thread(pid, tid).map_err(not_found)?;
         let found = THREAD.iter().find(|(entry, _)| entry.as_bytes() == name).ok_or(Errno::ENOENT)?;
         Ok(Place::ThreadFile(pid, tid, found.1))
     }
 
     fn lookup_descriptor(&mut self, pid: u32, name: &[u8]) -> Result<Place, Errno> {
-        let process = self.process(pid).map_err(|_| Errno::ENOENT)?;
+        let process = self.process(pid).map_err(not_found)?;
         let descriptor = number(name).ok_or(Errno::ENOENT)?;
-        let open = self.source.descriptor_from(process.endpoint, descriptor.into()) == Some(descriptor);
+        let open = self.source.descriptor_from(process.endpoint, descriptor.into())? == Some(descriptor);
         if open { Ok(Place::Descriptor(pid, descriptor)) } else { Err(Errno::ENOENT) }
     }
 
@@ -291,7 +288,7 @@ impl<S: Source> Proc<S> {
             }
             // Behind the files, the position is the lowest pid of the next entry.
             Place::Top => {
-                let process = self.source.process_from((index - TOP.len()) as u32);
+                let process = self.source.process_from((index - TOP.len()) as u32)?;
                 Ok(process.map(|found| {
                     let next = TOP.len() as u64 + u64::from(found.pid) + 1;
                     (Place::Process(found.pid), format!("{}", found.pid), next)
@@ -302,13 +299,13 @@ impl<S: Source> Proc<S> {
                 .map(|(name, file)| (Place::ProcessFile(pid, *file), String::from(*name), position + 1))),
             Place::ProcessFile(pid, ProcessFile::Descriptors) => {
                 let process = self.process(pid)?;
-                let found = self.source.descriptor_from(process.endpoint, position);
+                let found = self.source.descriptor_from(process.endpoint, position)?;
                 Ok(found.map(|descriptor| {
                     (Place::Descriptor(pid, descriptor), format!("{descriptor}"), u64::from(descriptor) + 1)
                 }))
             }
             Place::ProcessFile(pid, ProcessFile::Threads) => {
-                let found = self.source.thread_from(pid, position as u32);
+                let found = self.source.thread_from(pid, position as u32)?;
                 Ok(found.map(|thread| {
                     (Place::Thread(pid, thread.pid), format!("{}", thread.pid), u64::from(thread.pid) + 1)
                 }))
@@ -438,6 +435,11 @@ fn mode_of(place: Place) -> u32 {
         Place::ProcessFile(_, ProcessFile::Environment | ProcessFile::Maps) => S_IFREG | 0o400,
         _ => S_IFREG | 0o444,
     }
+}
+
+/// The error of a name whose process, thread or file is gone. Lack of memory is not absence.
+fn not_found(error: Errno) -> Errno {
+    if error == Errno::ENOMEM { error } else { Errno::ENOENT }
 }
 
 /// Parses a decimal number without leading zeros.

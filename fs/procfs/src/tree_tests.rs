@@ -5,8 +5,23 @@ use crate::source::{Memory, ProcessMemory};
 use abi::Endpoint;
 use abi::info::KernelInfo;
 use abi::vm::MapRecord;
+use fs::file_system::S_IFMT;
 
-struct Figures;
+struct Figures {
+    /// Questions that are answered yet; then there is no memory.
+    left: usize,
+}
+
+impl Figures {
+    fn new() -> Figures {
+        Figures { left: usize::MAX }
+    }
+
+    fn answer<T>(&mut self, answer: T) -> Result<T, Errno> {
+        self.left = self.left.checked_sub(1).ok_or(Errno::ENOMEM)?;
+        Ok(answer)
+    }
+}
 
 fn record(pid: u32, name: &str, service: u32) -> ProcessRecord {
     let mut bytes = [0; 16];
@@ -30,22 +45,23 @@ fn record(pid: u32, name: &str, service: u32) -> ProcessRecord {
 }
 
 impl Source for Figures {
-    fn process_from(&mut self, pid: u32) -> Option<ProcessRecord> {
-        match pid {
+    fn process_from(&mut self, pid: u32) -> Result<Option<ProcessRecord>, Errno> {
+        self.answer(match pid {
             0..=7 => Some(record(7, "sh", 0)),
             8..=40 => Some(record(40, "ext2", 1)),
             _ => None,
-        }
+        })
     }
-    fn thread_from(&mut self, pid: u32, tid: u32) -> Option<ProcessRecord> {
+    fn thread_from(&mut self, pid: u32, tid: u32) -> Result<Option<ProcessRecord>, Errno> {
         let thread = ProcessRecord { pid: 8, policy: 1, priority: 10, effective: 50, ..record(7, "sh", 0) };
-        match (pid, tid) {
+        self.answer(match (pid, tid) {
             (7, 0..=7) => Some(record(7, "sh", 0)),
             (7, 8) => Some(thread),
             _ => None,
-        }
+        })
     }
     fn process_text(&mut self, pid: u32, which: ProcessText) -> Result<Vec<u8>, Errno> {
+        self.answer(())?;
         match (pid, which) {
             (7, ProcessText::Arguments) => Ok(b"sh\0-l\0".to_vec()),
             (7, ProcessText::Executable) => Ok(b"/bin/busybox".to_vec()),
@@ -55,7 +71,7 @@ impl Source for Figures {
     fn process_memory(&mut self, _: Endpoint) -> ProcessMemory {
         ProcessMemory { size: 8192, resident: 4096, data: 4096, stack: 0 }
     }
-    fn maps(&mut self, _: Endpoint, first: u64, records: &mut [MapRecord]) -> usize {
+    fn maps(&mut self, _: Endpoint, first: u64, records: &mut [MapRecord]) -> Result<usize, Errno> {
         let regions = [
             MapRecord {
                 start: 0x400000,
@@ -67,14 +83,15 @@ impl Source for Figures {
             },
             MapRecord { start: 0x7fff0000, end: 0x7fff8000, protection: 3, kind: 2, ..MapRecord::default() },
         ];
-        let Some(region) = regions.get(first as usize) else { return 0 };
+        let Some(region) = regions.get(first as usize) else { return self.answer(0) };
         records[0] = *region;
-        1
+        self.answer(1)
     }
-    fn descriptor_from(&mut self, _: Endpoint, descriptor: u64) -> Option<u32> {
-        [0, 1, 2, 10].into_iter().find(|&open| u64::from(open) >= descriptor)
+    fn descriptor_from(&mut self, _: Endpoint, descriptor: u64) -> Result<Option<u32>, Errno> {
+        self.answer([0, 1, 2, 10].into_iter().find(|&open| u64::from(open) >= descriptor))
     }
     fn open_file(&mut self, _: Endpoint, which: OpenFile) -> Result<Vec<u8>, Errno> {
+        self.answer(())?;
         match which {
             OpenFile::Descriptor(10) => Ok(b"/etc/passwd".to_vec()),
             OpenFile::WorkingDirectory => Ok(b"/root".to_vec()),
@@ -119,26 +136,39 @@ impl EntrySink for Names {
     }
 }
 
-fn walk(path: &str) -> Result<NodeId, Errno> {
-    let mut proc = Proc::new(Figures);
+fn walk_in(proc: &mut Proc<Figures>, path: &str) -> Result<NodeId, Errno> {
     path.split('/').try_fold(TOP_NODE, |node, name| proc.lookup(node, name.as_bytes()))
 }
 
-fn read(path: &str) -> String {
+fn walk(path: &str) -> Result<NodeId, Errno> {
+    walk_in(&mut Proc::new(Figures::new()), path)
+}
+
+fn read_in(proc: &mut Proc<Figures>, path: &str) -> Result<Vec<u8>, Errno> {
     let mut bytes = Bytes(Vec::new());
-    Proc::new(Figures).read(walk(path).unwrap(), 0, 1 << 20, &mut bytes).unwrap();
-    String::from_utf8(bytes.0).unwrap()
+    let node = walk_in(proc, path)?;
+    proc.read(node, 0, 1 << 20, &mut bytes)?;
+    Ok(bytes.0)
+}
+
+fn read(path: &str) -> String {
+    String::from_utf8(read_in(&mut Proc::new(Figures::new()), path).unwrap()).unwrap()
+}
+
+fn link_in(proc: &mut Proc<Figures>, path: &str) -> Result<Vec<u8>, Errno> {
+    let mut target = [0; 64];
+    let node = walk_in(proc, path)?;
+    let length = proc.read_link_for(node, 7, &mut target)?;
+    Ok(target[..length].to_vec())
 }
 
 fn link(path: &str) -> Result<String, Errno> {
-    let mut target = [0; 64];
-    let length = Proc::new(Figures).read_link_for(walk(path)?, 7, &mut target)?;
-    Ok(String::from_utf8(target[..length].to_vec()).unwrap())
+    Ok(String::from_utf8(link_in(&mut Proc::new(Figures::new()), path)?).unwrap())
 }
 
 fn list(path: &str, at_once: usize) -> Vec<String> {
     let node = if path.is_empty() { TOP_NODE } else { walk(path).unwrap() };
-    let mut proc = Proc::new(Figures);
+    let mut proc = Proc::new(Figures::new());
     let (mut all, mut position) = (Vec::new(), 0);
     loop {
         let mut names = Names(Vec::new(), at_once);
@@ -193,7 +223,7 @@ fn every_listed_file_can_be_read_or_followed() {
                 continue;
             }
             let path = if directory.is_empty() { name } else { format!("{directory}/{name}") };
-            let mut proc = Proc::new(Figures);
+            let mut proc = Proc::new(Figures::new());
             let node = walk(&path).unwrap();
             assert_eq!(Place::of(node).unwrap().node(), node);
             let attributes = proc.attributes(node).unwrap();
@@ -227,13 +257,13 @@ fn what_does_not_exist_is_not_found() {
         assert_eq!(walk(path), Err(Errno::ENOENT), "{path}");
     }
     assert_eq!(walk("uptime/x"), Err(Errno::ENOTDIR));
-    assert_eq!(Proc::new(Figures).attributes(0xff), Err(Errno::ESTALE));
+    assert_eq!(Proc::new(Figures::new()).attributes(0xff), Err(Errno::ESTALE));
 }
 
 #[test]
 fn a_read_beyond_the_end_gives_nothing() {
     let mut bytes = Bytes(Vec::new());
-    assert_eq!(Proc::new(Figures).read(walk("uptime").unwrap(), u64::MAX, 10, &mut bytes), Ok(0));
+    assert_eq!(Proc::new(Figures::new()).read(walk("uptime").unwrap(), u64::MAX, 10, &mut bytes), Ok(0));
 }
 
 #[test]
@@ -254,11 +284,41 @@ fn uptime_and_memory_are_in_the_units_of_linux() {
 
 #[test]
 fn maps_and_environment_are_their_owners_and_roots_when_there_is_more_than_one_user() {
-    let mut proc = Proc::new(Figures);
+    let mut proc = Proc::new(Figures::new());
     let place = |file| Place::ProcessFile(7, file);
     for file in [ProcessFile::Maps, ProcessFile::Environment] {
         let attributes = proc.attributes(place(file).node()).unwrap();
         assert_eq!((attributes.mode & 0o777, attributes.uid), (0o400, 0), "the record has another real user");
     }
     assert_eq!(proc.attributes(Place::Process(7).node()).unwrap().uid, 1000);
+}
+
+/// Reads a file, follows a link or lists a folder, of which nothing may be left out.
+fn look(proc: &mut Proc<Figures>, path: &str) -> Result<Vec<u8>, Errno> {
+    let node = walk_in(proc, path)?;
+    match mode_of(Place::of(node)?) & S_IFMT {
+        S_IFDIR => {
+            let mut names = Names(Vec::new(), usize::MAX);
+            proc.read_dir(node, 0, &mut names)?;
+            Ok(names.0.into_iter().flat_map(|(_, name)| name.into_bytes()).collect())
+        }
+        S_IFLNK => link_in(proc, path),
+        _ => read_in(proc, path),
+    }
+}
+
+#[test]
+fn what_cannot_be_told_for_lack_of_memory_is_not_absent() {
+    let process = list("7", 100).into_iter().map(|name| format!("7/{name}"));
+    let others = ["7", "7/fd/10", "7/fd/3", "7/task/8", "7/task/8/stat", "loadavg", "40/exe", "self"].map(String::from);
+    for path in process.chain(others) {
+        let whole = look(&mut Proc::new(Figures::new()), &path);
+        let questions = 40;
+        let with_memory_for = |left| look(&mut Proc::new(Figures { left }), &path);
+        for left in 0..questions {
+            let seen = with_memory_for(left);
+            assert!(seen == whole || seen == Err(Errno::ENOMEM), "{path} after {left} questions: {seen:?}");
+        }
+        assert_eq!(with_memory_for(questions), whole, "{path}");
+    }
 }
