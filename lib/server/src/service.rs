@@ -83,11 +83,12 @@ fn answer(service: &mut impl Service, incoming: &Message) -> SyncStep<Message> {
     SyncStep::Later
 }
 
-/// Answers a heartbeat, if the notification came from rs.
+/// Answers a heartbeat, if the notification came from rs, and returns memory that the service does not need any more to vm.
 pub(crate) fn answer_heartbeat(from: Endpoint) {
     if from.slot() == slot::RS {
         // On an error rs misses the heartbeat and restarts the service.
         let _ = ipc::notify(Endpoint::RS);
+        sys::trim::heap();
     }
 }
 

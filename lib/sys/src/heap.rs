@@ -58,7 +58,7 @@ impl Heap {
     }
 
     fn drain_small(&self) {
-        self.small.drain(|block, layout| self.free_small(block, layout));
+        self.small.shorten(0, |block, layout| self.free_small(block, layout));
     }
 
     /// Frees a small block that no list has; returns false if it is of an abandoned arena.

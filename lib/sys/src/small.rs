@@ -1,7 +1,7 @@
 //! Free lists of small blocks, one for each size class: most allocations of a service are small, soon freed, and repeated with the
 //! same size at the next request.
 //!
-//! A block stays in its class until the heap is exhausted: then [`Small::drain`] gives back what is free. The first word of a
+//! A block stays in its class until the heap is exhausted: then [`Small::shorten`] gives back what is free. The first word of a
 //! free block is the address of the next. A list changes by one store: a crash leaves it consistent, and leaks at most one block.
 
 use core::alloc::Layout;
@@ -63,47 +63,29 @@ impl Small {
         list.set(block);
     }
 
-    /// Frees all but `longest` blocks of each list with `free`, as `drain` does.
-    pub fn shorten(&self, longest: usize, mut free: impl FnMut(NonNull<u8>, Layout) -> bool) {
+    /// Offers all blocks of each list but the first `kept` to `free`, with their layout. Those that it takes, by returning true, leave
+    /// the list.
+    pub fn shorten(&self, kept: usize, mut free: impl FnMut(NonNull<u8>, Layout) -> bool) {
         for class in 0..CLASSES {
-            let rest = Small::new();
-            rest.first[class].set(self.split(class, longest));
-            rest.drain(&mut free);
-            while let Some(block) = rest.take(class) {
-                // SAFETY: a free block of this class.
-                unsafe { self.give(class, block.as_ptr()) };
-            }
-        }
-    }
-
-    /// Ends a list after `longest` blocks. Returns the first of the others.
-    fn split(&self, class: usize, longest: usize) -> *mut u8 {
-        let mut block = self.first[class].get().cast::<*mut u8>();
-        for _ in 1..longest {
-            if block.is_null() {
-                return null_mut();
-            }
-            // SAFETY: a free block's first word is the address of the next.
-            block = unsafe { block.read() }.cast();
-        }
-        if block.is_null() {
-            return null_mut();
-        }
-        // SAFETY: as above; nobody else uses a free block.
-        unsafe { block.replace(null_mut()) }
-    }
-
-    /// Offers every free block to `free`, with its layout. Those that it takes, by returning true, leave their lists.
-    pub fn drain(&self, mut free: impl FnMut(NonNull<u8>, Layout) -> bool) {
-        let kept = Small::new();
-        for class in 0..CLASSES {
-            while let Some(block) = self.take(class) {
-                if !free(block, layout_of(class)) {
-                    // SAFETY: a free block of this class.
-                    unsafe { kept.give(class, block.as_ptr()) };
+            let mut link: *const Cell<*mut u8> = &self.first[class];
+            let mut passed = 0;
+            // SAFETY: `link` is the head of the list, or the first word of a free block that is in the list, which is the address of the
+            // next one; nobody else uses it.
+            while let Some(block) = NonNull::new(unsafe { (*link).get() }) {
+                let next: *const Cell<*mut u8> = block.as_ptr().cast();
+                if passed >= kept {
+                    // SAFETY: as above; `next` is a link too.
+                    unsafe { (*link).set((*next).get()) };
+                    compiler_fence(Ordering::SeqCst);
+                    if free(block, layout_of(class)) {
+                        continue;
+                    }
+                    // SAFETY: as above; the block is still ours.
+                    unsafe { (*link).set(block.as_ptr()) };
                 }
+                passed += 1;
+                link = next;
             }
-            self.first[class].set(kept.first[class].get());
         }
     }
 }
@@ -139,7 +121,7 @@ mod tests {
         shorten(&mut freed);
         assert_eq!(freed, [addresses[2], addresses[1], addresses[0]]);
         let taken = [(); 4].map(|()| small.take(0).map(NonNull::as_ptr));
-        assert_eq!(taken, [Some(addresses[1]), Some(addresses[4]), Some(addresses[3]), None]);
+        assert_eq!(taken, [Some(addresses[4]), Some(addresses[3]), Some(addresses[1]), None]);
     }
 
     #[test]
@@ -150,7 +132,7 @@ mod tests {
         // SAFETY: blocks as large as their classes, used by nobody else.
         addresses.iter().zip([0, 1, 1]).for_each(|(&block, class)| unsafe { small.give(class, block) });
         let mut drained = std::vec::Vec::new();
-        small.drain(|block, layout| {
+        small.shorten(0, |block, layout| {
             drained.push((block.as_ptr(), layout.size()));
             block.as_ptr() != addresses[1]
         });

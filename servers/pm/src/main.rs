@@ -28,7 +28,7 @@ mod time;
 #[cfg(test)]
 mod tests;
 
-use abi::{Endpoint, Message, endpoint::slot};
+use abi::{Endpoint, Message};
 use native::Native;
 use pm::Pm;
 use server::SyncStep;
@@ -43,9 +43,6 @@ impl server::Service for Pm<Native> {
 
     fn notified(&mut self, from: Endpoint) {
         self.handle_notification(from);
-        if from.slot() == slot::RS {
-            sys::trim::heap();
-        }
     }
 
     fn alarm(&mut self, _now_ns: u64) {

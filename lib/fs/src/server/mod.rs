@@ -93,7 +93,6 @@ where
         }
         if from.slot() == slot::RS && self.waiting.is_empty() {
             self.volumes.iter_mut().for_each(F::trim);
-            sys::trim::heap();
         }
     }
 }
