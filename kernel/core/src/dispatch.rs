@@ -126,7 +126,7 @@ pub fn on_timer<M: Machine>(kernel: &mut Kernel, m: &mut M) {
     minix4rt::expire_timers(kernel, m, now);
     end_quantum(kernel, m);
     let node = &mut kernel.node;
-    throttle::end_pause(node, m, now);
+    throttle::on_timer(node, m, now);
     if kernel.mrt.is_active() && node.threads.is_real_time_ready() {
         interrupts::defer_clock(node);
     } else {
@@ -161,8 +161,11 @@ fn end_quantum<M: Machine>(kernel: &mut Kernel, m: &mut M) {
     if competition {
         if thread.queue >= FIRST_SHARED {
             thread.queue = LAST.min(thread.queue + 1);
-        } else if throttle::throttle(node, m) || keeps_turn {
-            return;
+        } else {
+            node.throttle.check(m.ticks(), m.ns_to_ticks(throttle::PERIOD_NS));
+            if keeps_turn {
+                return;
+            }
         }
         node.yield_current(m);
     }

@@ -137,10 +137,8 @@ pub trait Machine {
     /// `EINVAL` when the frames belong to the kernel (its image, tables, pool), or when `ZERO` is asked for what is no
     /// RAM. May do fewer pages than asked without an error.
     fn space_map(&mut self, space: Space, address: u64, frame: u64, pages: u64, flags: u64) -> Mapped;
-    /// `KernelCall::SpaceUnmap`.
-    fn space_unmap(&mut self, space: Space, address: u64, pages: u64);
-    /// `KernelCall::SpaceProtect`.
-    fn space_protect(&mut self, space: Space, address: u64, pages: u64, flags: u64);
+    /// `KernelCall::SpaceProtect` with these flags; `None`: `KernelCall::SpaceUnmap`.
+    fn space_change(&mut self, space: Space, address: u64, pages: u64, flags: Option<u64>);
     /// `KernelCall::SpaceCopy`; `pages` likewise bounded.
     fn space_copy(&mut self, from: Space, to: Space, address: u64, pages: u64) -> Mapped;
     /// `KernelCall::Donate`. `EINVAL` when that is no RAM outside the kernel.

@@ -101,9 +101,9 @@ impl Frames {
         true
     }
 
-    /// Free frames of the pool, and all that it has.
-    pub fn pool(&self) -> (u64, u64) {
-        (self.free, self.total)
+    /// Returns the number of free frames of the pool.
+    pub fn free(&self) -> u64 {
+        self.free
     }
 
     /// Booting is over: `bytes` were taken for the kernel's tables, page-table pool included.
@@ -111,9 +111,9 @@ impl Frames {
         self.boot_bytes = bytes - self.total * PAGE_BYTES;
     }
 
-    /// Bytes that the kernel took at boot, without image and pool.
-    pub fn boot_bytes(&self) -> u64 {
-        self.boot_bytes
+    /// Returns the bytes that the kernel took at boot, without its image, and those of page tables.
+    pub fn kernel_bytes(&self) -> u64 {
+        self.boot_bytes + (self.total - self.free) * PAGE_BYTES
     }
 
     /// Bytes of RAM the boot loader reported.

@@ -195,12 +195,8 @@ impl Machine for Hardware {
         self.spaces.map(&mut self.frames, space, address, frame, pages, flags)
     }
 
-    fn space_unmap(&mut self, space: Space, address: u64, pages: u64) {
-        self.spaces.unmap(space, address, pages);
-    }
-
-    fn space_protect(&mut self, space: Space, address: u64, pages: u64, flags: u64) {
-        self.spaces.protect(space, address, pages, flags);
+    fn space_change(&mut self, space: Space, address: u64, pages: u64, flags: Option<u64>) {
+        self.spaces.change(space, address, pages, flags);
     }
 
     fn space_copy(&mut self, from: Space, to: Space, address: u64, pages: u64) -> Mapped {
@@ -304,12 +300,11 @@ impl Machine for Hardware {
 
     fn kernel_info(&mut self, info: &mut KernelInfo) {
         let (image_start, image_end) = page_tables::image_range();
-        let (free, total) = self.frames.pool();
         info.tsc_hz = self.clock.tsc_hz;
         info.entry_tsc = self.clock.entry_tsc;
-        info.kernel_bytes = image_end - image_start + self.frames.boot_bytes() + (total - free) * PAGE_BYTES;
+        info.kernel_bytes = image_end - image_start + self.frames.kernel_bytes();
         info.total_bytes = self.frames.usable_bytes();
-        info.pool_frames = free;
+        info.pool_frames = self.frames.free();
     }
 
     #[cfg_attr(not(feature = "tracing"), allow(unused_variables))]

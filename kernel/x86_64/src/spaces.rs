@@ -146,17 +146,21 @@ impl Spaces {
         Mapped { pages: done, result: Ok(()) }
     }
 
-    /// Removes what is mapped in a range.
-    pub fn unmap(&mut self, space: Space, address: u64, pages: u64) {
-        self.change(space, address, pages, |_| 0);
-    }
-
-    /// Changes the rights of what is mapped in a range.
-    pub fn protect(&mut self, space: Space, address: u64, pages: u64, flags: u64) {
+    /// Changes the rights of what is mapped in a range, or removes it, without flags.
+    pub fn change(&mut self, space: Space, address: u64, pages: u64, flags: Option<u64>) {
         // Uncached pages stay uncached: that is a matter of the memory, not of the rights.
-        let caching = bit::CACHE_DISABLE | bit::WRITE_THROUGH;
-        let rights = rights_of(flags);
-        self.change(space, address, pages, |entry| entry & (bit::FRAME | caching) | rights);
+        let kept = if flags.is_some() { bit::FRAME | bit::CACHE_DISABLE | bit::WRITE_THROUGH } else { 0 };
+        let rights = flags.map_or(0, rights_of);
+        for run in runs(address, pages) {
+            let Some(table) = self.leaf_table(space, run.address) else { continue };
+            for at in run.first..run.first + run.pages as usize {
+                let entry = read(table, at);
+                if entry != 0 {
+                    write(table, at, entry & kept | rights);
+                }
+            }
+        }
+        self.forget(space, address, pages);
     }
 
     /// Copies what is mapped in a range to the same addresses of another space; neither may write it afterwards.
@@ -189,19 +193,6 @@ impl Spaces {
         Walk { spaces: self, space, region: u64::MAX, table: 0 }
     }
 
-    fn change(&mut self, space: Space, address: u64, pages: u64, new: impl Fn(u64) -> u64) {
-        for run in runs(address, pages) {
-            let Some(table) = self.leaf_table(space, run.address) else { continue };
-            for at in run.first..run.first + run.pages as usize {
-                let entry = read(table, at);
-                if entry != 0 {
-                    write(table, at, new(entry));
-                }
-            }
-        }
-        self.forget(space, address, pages);
-    }
-
     #[inline(always)]
     fn root(&self, space: Space) -> u64 {
         self.roots[number(space)]
@@ -221,11 +212,7 @@ impl Spaces {
     fn leaf_table(&self, space: Space, address: u64) -> Option<u64> {
         let mut table = self.root(space);
         for level in [3, 2, 1] {
-            let entry = read(table, index(address, level));
-            if entry & bit::PRESENT == 0 {
-                return None;
-            }
-            table = entry & bit::FRAME;
+            table = present(table, index(address, level))?;
         }
         Some(table)
     }
@@ -328,17 +315,10 @@ fn rights_of(flags: u64) -> u64 {
     if flags & map::NONE != 0 {
         return bit::KEPT;
     }
-    let mut rights = bit::PRESENT | bit::USER;
-    if flags & map::WRITE != 0 {
-        rights |= bit::WRITE;
-    }
-    if flags & map::EXECUTE == 0 {
-        rights |= bit::NO_EXECUTE;
-    }
-    if flags & map::UNCACHED != 0 {
-        rights |= bit::CACHE_DISABLE | bit::WRITE_THROUGH;
-    }
-    rights
+    let bits = |is_set: bool, bits: u64| if is_set { bits } else { 0 };
+    let uncached = bits(flags & map::UNCACHED != 0, bit::CACHE_DISABLE | bit::WRITE_THROUGH);
+    let rights = bits(flags & map::WRITE != 0, bit::WRITE) | bits(flags & map::EXECUTE == 0, bit::NO_EXECUTE);
+    bit::PRESENT | bit::USER | rights | uncached
 }
 
 /// The table that an entry of a table leads to.

@@ -80,12 +80,7 @@ fn perform<M: Machine>(kernel: &mut Kernel, m: &mut M, call: KernelCall) -> Resu
         KernelCall::Inject => inject(node, m, node.find_or_self(e0)?, [w1, w2, w3, w4])?,
         KernelCall::GetRegisters => life::get_registers(node, m, node.threads.find(e0)?, w1)?,
         KernelCall::SetRegisters => life::set_registers(node, m, node.threads.find(e0)?, w1, w2 != 0)?,
-        KernelCall::Start => {
-            let slot = node.threads.find(e0)?;
-            node.threads[slot].tid = w1 as u32;
-            life::start(node, slot);
-            0
-        }
+        KernelCall::Start => life::start(node, node.threads.find(e0)?, w1),
         KernelCall::Stop => {
             node.threads.stop(node.find_or_self(e0)?);
             0
@@ -105,8 +100,8 @@ fn perform<M: Machine>(kernel: &mut Kernel, m: &mut M, call: KernelCall) -> Resu
             life::set_space(node, slot, w1)?
         }
         KernelCall::SpaceMap => spaces::map_space(node, m, [w0, w1, w2, w3, w4])?,
-        KernelCall::SpaceUnmap => spaces::unmap_space(node, m, [w0, w1, w2])?,
-        KernelCall::SpaceProtect => spaces::protect_space(node, m, [w0, w1, w2, w3])?,
+        KernelCall::SpaceUnmap => spaces::change_space(node, m, [w0, w1, w2], None)?,
+        KernelCall::SpaceProtect => spaces::change_space(node, m, [w0, w1, w2], Some(w3))?,
         KernelCall::SpaceCopy => spaces::copy_space(node, m, [w0, w1, w2, w3])?,
         KernelCall::Donate => spaces::donate_frames(node, m, w0, w1)?,
         KernelCall::Reclaim => m.reclaim()?,

@@ -127,13 +127,15 @@ fn detach<M: Machine>(node: &mut Node, m: &mut M, slot: usize) {
     thread.attention = 0;
 }
 
-/// `Start`.
-pub fn start(node: &mut Node, slot: usize) {
+/// `Start`, as the thread with this number.
+pub fn start(node: &mut Node, slot: usize, tid: u64) -> u64 {
     let thread = &mut node.threads[slot];
+    thread.tid = tid as u32;
     if thread.state.is_held(Hold::Stopped) {
         thread.state.release(Hold::Stopped);
         node.threads.wake_if_free(slot);
     }
+    0
 }
 
 /// `Interrupt`: marks the thread; a futex wait ends. Returns the endpoint it is blocked on, or `NONE`.

@@ -94,26 +94,18 @@ pub fn copy_space<M: Machine>(node: &mut Node, m: &mut M, words: [u64; 4]) -> Re
     })
 }
 
-/// `SpaceUnmap (space, address, pages)`.
-pub fn unmap_space<M: Machine>(node: &mut Node, m: &mut M, words: [u64; 3]) -> Result<u64, Stop> {
-    let [space, address, pages] = words;
+/// `SpaceProtect (space, address, pages, flags)`; without flags `SpaceUnmap (space, address, pages)`.
+pub fn change_space<M: Machine>(
+    node: &mut Node,
+    m: &mut M,
+    [space, address, pages]: [u64; 3],
+    flags: Option<u64>,
+) -> Result<u64, Stop> {
     let space = existing_space(node, space)?;
     check_pages(address, pages)?;
+    check_flags(flags.unwrap_or(0), map::WRITE | map::EXECUTE | map::UNCACHED | map::NONE)?;
     in_page_chunks(node, m, pages, ENTRY_COST, |m, done, chunk| {
-        m.space_unmap(space, address + done * PAGE_BYTES, chunk);
-        Mapped { pages: chunk, result: Ok(()) }
-    })?;
-    Ok(0)
-}
-
-/// `SpaceProtect (space, address, pages, flags)`.
-pub fn protect_space<M: Machine>(node: &mut Node, m: &mut M, words: [u64; 4]) -> Result<u64, Stop> {
-    let [space, address, pages, flags] = words;
-    let space = existing_space(node, space)?;
-    check_pages(address, pages)?;
-    check_flags(flags, map::WRITE | map::EXECUTE | map::UNCACHED | map::NONE)?;
-    in_page_chunks(node, m, pages, ENTRY_COST, |m, done, chunk| {
-        m.space_protect(space, address + done * PAGE_BYTES, chunk, flags);
+        m.space_change(space, address + done * PAGE_BYTES, chunk, flags);
         Mapped { pages: chunk, result: Ok(()) }
     })?;
     Ok(0)

@@ -209,17 +209,14 @@ impl Machine for Fake {
         }
         Mapped { pages, result: Ok(()) }
     }
-    fn space_unmap(&mut self, space: Space, address: u64, pages: u64) {
+    fn space_change(&mut self, space: Space, address: u64, pages: u64, flags: Option<u64>) {
         self.chunks.push(pages);
-        for page in 0..pages {
-            self.spaces.entry(space.0).or_default().remove(&(address + page * PAGE));
-        }
-    }
-    fn space_protect(&mut self, space: Space, address: u64, pages: u64, flags: u64) {
-        self.chunks.push(pages);
-        for page in 0..pages {
-            if let Some(mapping) = self.spaces.entry(space.0).or_default().get_mut(&(address + page * PAGE)) {
-                mapping.flags = flags;
+        let mappings = self.spaces.entry(space.0).or_default();
+        for at in (0..pages).map(|page| address + page * PAGE) {
+            match (flags, mappings.get_mut(&at)) {
+                (Some(flags), Some(mapping)) => mapping.flags = flags,
+                (None, Some(_)) => drop(mappings.remove(&at)),
+                (_, None) => {}
             }
         }
     }

@@ -167,7 +167,7 @@ fn real_time_threads_that_never_wait_leave_a_twentieth_of_the_time_to_others() {
     let mut others = 0;
     for _ in 0..1000 {
         w.m.now += STEP_NS;
-        w.node.timer(&mut w.m);
+        w.timer();
         others += usize::from(w.next() != Next::Run(hog.slot()));
     }
     assert!((40..=60).contains(&others), "{others} of 1000");

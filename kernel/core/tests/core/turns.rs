@@ -3,7 +3,7 @@
 use abi::{
     Endpoint, Errno,
     call::{self, KernelCall, NO_QUANTUM, REAL_TIME},
-    endpoint::slot,
+    endpoint::{SLOTS, slot},
 };
 use kernel_core::Next;
 
@@ -37,7 +37,7 @@ fn schedule_later(w: &mut World, slot: usize, queue: u64) {
 /// Lets time pass, and the timer come.
 fn timer(w: &mut World, time_ns: u64) -> Next {
     w.m.now += time_ns;
-    w.node.timer(&mut w.m);
+    w.timer();
     w.next()
 }
 
@@ -171,6 +171,46 @@ fn the_pause_of_real_time_threads_has_a_begin_and_an_end() {
     assert!(w.m.armed.is_some_and(|armed| armed <= end), "the timer comes for the end");
     assert_eq!(timer(&mut w, 1), Next::Run(A));
     assert_eq!(timer(&mut w, 50 * MS), Next::Run(A), "a new second");
+}
+
+/// The account of all threads is taken in pieces, between which interrupts come, and so is the change of their queues.
+#[test]
+fn a_pause_takes_all_threads_a_few_at_a_time() {
+    const AT_ONCE: usize = 64;
+    let (mut w, mut longest) = (World::with_services(), 0);
+    w.receive(A, Endpoint::ANY);
+    schedule(&mut w, A, REAL_TIME + 10, NO_QUANTUM);
+    let a = w.endpoint(A);
+    assert_eq!(w.primitive(B, call::NOTIFY, a, 0, 0), Next::Run(A));
+    while w.next() == Next::Run(A) {
+        w.m.now += 50 * MS;
+        let mut turns = 0;
+        while w.timer_once() {
+            turns += 1;
+        }
+        longest = longest.max(turns);
+    }
+    assert!(longest >= 2 * (SLOTS / AT_ONCE), "{longest} turns");
+}
+
+/// A thread of the worst queue gets the time of the pause, too.
+#[test]
+fn the_hog_is_behind_all_others_in_its_pause() {
+    let mut w = World::with_services();
+    w.receive(A, Endpoint::ANY);
+    schedule(&mut w, A, REAL_TIME + 10, NO_QUANTUM);
+    schedule(&mut w, B, 15, 0);
+    for slot in [VM, C, RS] {
+        w.receive(slot, Endpoint::ANY);
+    }
+    let a = w.endpoint(A);
+    assert_eq!(w.primitive(B, call::NOTIFY, a, 0, 0), Next::Run(A));
+    let mut used = 0;
+    while timer(&mut w, 50 * MS) == Next::Run(A) {
+        used += 50;
+        assert!(used <= 2000, "it never pauses");
+    }
+    assert_eq!(w.next(), Next::Run(B));
 }
 
 #[test]
