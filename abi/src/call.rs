@@ -23,8 +23,8 @@ pub const NOTIFY: u64 = 0x1003;
 /// Sends only if the destination is waiting for this sender. Otherwise fails with `ENOTREADY`, and the destination's next
 /// `RECEIVE` or `REPLYREC` from `ANY` notifies the caller (services only), which then retries.
 pub const SENDNB: u64 = 0x1004;
-/// Replies to `r13`, then receives from `r14` (mostly `ANY`), atomically. The send does not block: a destination that is not
-/// waiting for the reply loses it, so that no client can block a server.
+/// Sends to `r13`, then receives from `r14` (mostly `ANY`), atomically. The send does not block. A destination that is not
+/// waiting for a reply loses it, so that no client can block a server. A request fails as with `SENDNB`, and nothing is received.
 pub const REPLYREC: u64 = 0x1005;
 
 /// `SEND` to `r13`, then `RECEIVE` from `r14`, atomically. File systems and drivers reply with it to asynchronous requests:

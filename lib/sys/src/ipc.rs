@@ -87,6 +87,16 @@ pub fn reply_receive(to: Endpoint, reply: &Message, from: Endpoint) -> Result<Me
     raw::primitive(call::REPLYREC, to, reply, from)
 }
 
+/// Sends a request to `to`, if it is waiting for it, and waits for the next message from `from`.
+///
+/// # Errors
+/// Of the request, as [`send_nonblocking`]; no message was received then. As [`receive`].
+#[inline]
+pub fn request_receive(to: Endpoint, request: &Message, from: Endpoint) -> Result<Message> {
+    debug_assert!(!request.is_reply(), "a reply that is lost is no error");
+    raw::primitive(call::REPLYREC, to, request, from)
+}
+
 /// Sends to `to`, waiting until it is received, and then atomically waits for the next message from `from`. Used for the reply to
 /// an asynchronous request, whose client never blocks.
 ///

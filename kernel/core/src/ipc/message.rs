@@ -48,7 +48,7 @@ pub fn carry_out<M: Machine>(node: &mut Node, m: &mut M, number: u64, peer: Endp
             Ok(())
         }
         call::NOTIFY => notify::notify(node, m, caller, peer),
-        call::SENDNB => send_now(node, m, caller, peer, label),
+        call::SENDNB => send_now(node, m, caller, peer, label).map(|()| node.threads[caller].frame.rax = 0),
         _ => Err(Errno::ENOSYS),
     }
 }
@@ -301,11 +301,13 @@ fn first_sender(node: &Node, receiver: usize, from: Endpoint) -> Option<(usize, 
 }
 
 /// `REPLYREC`: gives the message to a destination that waits for it, and receives from `r14`. A destination that is
-/// dead or does not wait loses the message; `NONE` means no message. `EINVAL`, `ECALLDENIED`, `EDEADSRCDST` (no such slot): nothing
-/// was sent or received.
+/// dead or does not wait loses a reply, and has an error for a request as with `SENDNB`; `NONE` means no message. `EINVAL`,
+/// `ECALLDENIED`, `EDEADSRCDST` (no such slot): nothing was sent or received.
 #[inline(always)]
 fn reply_receive<M: Machine>(node: &mut Node, m: &mut M, caller: usize, to: Endpoint, label: u32) -> Result<(), Errno> {
-    if to != Endpoint::NONE {
+    if to != Endpoint::NONE && label < message::REPLY {
+        send_now(node, m, caller, to, label)?;
+    } else if to != Endpoint::NONE {
         check_send(node, caller, to, label)?;
         if let Ok(Holder::Live(destination)) = node.threads.holder(to)
             && node.threads[destination].state.accepts(node.threads[caller].endpoint)
@@ -326,7 +328,6 @@ fn send_now<M: Machine>(node: &mut Node, m: &mut M, caller: usize, to: Endpoint,
         && node.threads[destination].state.accepts(node.threads[caller].endpoint)
     {
         deliver(node, m, caller, destination);
-        node.threads[caller].frame.rax = 0;
         return Ok(());
     }
     if node.threads[caller].endpoint.is_service() && to.is_service() {

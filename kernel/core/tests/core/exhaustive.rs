@@ -71,6 +71,7 @@ fn calls(side: &Side, scope: &Scope, id: Id, actions: &mut Vec<Action>) {
         }
         if scope.refused_sends {
             push(Call::SendNb(current));
+            push(Call::AskRec(current, Filter::Any));
         }
         if scope.restarts && side.model.generation(other) > 1 {
             push(Call::Send(Target { id: other, generation: Some(1) }));

@@ -3,6 +3,7 @@
 use abi::{
     Endpoint, Errno,
     call::{self, KernelCall},
+    kernel::Notify,
     message,
 };
 
@@ -65,7 +66,7 @@ fn a_reply_to_a_caller_that_does_not_wait_is_lost() {
     let mut w = World::with_services();
     let a = w.endpoint(A);
     w.scrub(A);
-    w.primitive(B, call::REPLYREC, a, 7, 0);
+    w.primitive(B, call::REPLYREC, a, 7 | message::REPLY, 0);
     assert!(!w.is_ready(B));
     assert_eq!(w.node.frame_mut(A).rax, 0xdead);
     w.receive(A, Endpoint::ANY);
@@ -372,10 +373,37 @@ fn replyrec_without_a_message_only_receives_and_checks_what_it_sends() {
     assert_eq!((w.message(B).source, w.message(B).label), (c, 8));
     w.primitive(B, call::REPLYREC, a, message::KERNEL_LABELS, 0);
     assert_eq!(w.result(B), Err(Errno::EINVAL));
-    w.primitive(B, call::REPLYREC, Endpoint::new(1152, 1), 1, 0);
+    w.primitive(B, call::REPLYREC, Endpoint::new(1152, 1), message::REPLY, 0);
     assert_eq!(w.result(B), Err(Errno::EDEADSRCDST));
-    w.primitive(B, call::REPLYREC, Endpoint::new(A, 9), 1, 0);
+    w.primitive(B, call::REPLYREC, Endpoint::new(A, 9), message::REPLY, 0);
     assert!(!w.is_ready(B), "what is for nobody is lost, and it receives");
+}
+
+#[test]
+fn a_request_by_replyrec_is_refused_like_one_by_sendnb_and_nothing_is_received() {
+    let mut w = World::with_services();
+    let (a, b) = (w.endpoint(A), w.endpoint(B));
+    w.send(C, b, 8);
+    w.primitive(B, call::REPLYREC, a, 7, 0);
+    assert_eq!(w.result(B), Err(Errno::ENOTREADY));
+    w.primitive(B, call::REPLYREC, Endpoint::new(A, 9), 7, 0);
+    assert_eq!(w.result(B), Err(Errno::EDEADSRCDST));
+    assert!(!w.is_ready(C), "nothing was received");
+    w.receive(A, Endpoint::ANY);
+    w.primitive(B, call::REPLYREC, a, 7, 0);
+    assert_eq!((w.message(A).label, w.message(B).label), (7, Notify::LABEL), "A waits again, then C");
+}
+
+/// A server that was asked while it was busy tells when it is not.
+#[test]
+fn a_request_by_replyrec_that_was_refused_is_told_of() {
+    let mut w = World::with_services();
+    let a = w.endpoint(A);
+    w.primitive(B, call::REPLYREC, a, 7, 0);
+    assert_eq!(w.result(B), Err(Errno::ENOTREADY));
+    w.receive(B, Endpoint::ANY);
+    w.receive(A, Endpoint::ANY);
+    assert_eq!((w.message(B).label, w.message(B).source.slot()), (Notify::LABEL, A));
 }
 
 #[test]

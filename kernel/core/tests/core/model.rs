@@ -32,6 +32,8 @@ pub enum Call {
     SendWait(Target, Filter),
     SendNb(Target),
     ReplyRec(Target, Filter),
+    /// `REPLYREC` of a request.
+    AskRec(Target, Filter),
     Receive(Filter),
     Notify(Target),
 }
@@ -130,6 +132,7 @@ impl Model {
                 }
                 self.begin_receive(caller, from);
             }
+            Call::AskRec(to, from) => self.ask(caller, to, from),
             Call::Receive(from) => self.begin_receive(caller, from),
             Call::Notify(to) if self.is_holder(to) => {
                 self.processes[to.id].pending.insert(caller);
@@ -219,6 +222,15 @@ impl Model {
         } else {
             self.processes[to.id].refused.insert(caller);
             self.end(caller, Outcome::Failed(Errno::ENOTREADY));
+        }
+    }
+
+    fn ask(&mut self, caller: Id, to: Target, from: Filter) {
+        if self.is_holder(to) && self.accepts(to.id, caller) {
+            self.hand_over(caller, to.id);
+            self.begin_receive(caller, from);
+        } else {
+            self.send_now(caller, to);
         }
     }
 

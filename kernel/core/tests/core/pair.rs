@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use abi::{Endpoint, Errno, call, call::KernelCall, kernel::Notify};
+use abi::{Endpoint, Errno, call, call::KernelCall, kernel::Notify, message};
 use kernel_core::Next;
 
 use crate::{
@@ -105,7 +105,7 @@ impl Pair {
     pub fn call(&mut self, id: Id, call: Call) -> Next {
         assert_eq!(self.world.node.current(), slot(id));
         self.state.sent += 1;
-        let message = self.state.sent;
+        let text = self.state.sent;
         let from = |pair: &Pair, filter: Filter| match filter {
             Filter::Any => Endpoint::ANY,
             Filter::From(target) => pair.endpoint(target),
@@ -115,22 +115,25 @@ impl Pair {
             Call::SendRec(to) => (call::SENDREC, self.endpoint(to), Endpoint::NONE),
             Call::SendWait(to, filter) => (call::SENDWAIT, self.endpoint(to), from(self, filter)),
             Call::SendNb(to) => (call::SENDNB, self.endpoint(to), Endpoint::NONE),
-            Call::ReplyRec(to, filter) => (call::REPLYREC, self.endpoint(to), from(self, filter)),
+            Call::ReplyRec(to, filter) | Call::AskRec(to, filter) => {
+                (call::REPLYREC, self.endpoint(to), from(self, filter))
+            }
             Call::Receive(filter) => (call::RECEIVE, from(self, filter), Endpoint::NONE),
             Call::Notify(to) => (call::NOTIFY, self.endpoint(to), Endpoint::NONE),
         };
         self.state.last[id] = Some(call);
         self.state.in_flight[id] = match call {
-            Call::Send(to) | Call::SendRec(to) | Call::SendNb(to) => Some((message, to)),
-            Call::SendWait(to, _) | Call::ReplyRec(to, _) => Some((message, to)),
+            Call::Send(to) | Call::SendRec(to) | Call::SendNb(to) => Some((text, to)),
+            Call::SendWait(to, _) | Call::ReplyRec(to, _) | Call::AskRec(to, _) => Some((text, to)),
             Call::Receive(_) | Call::Notify(_) => None,
         };
         let frame = self.world.node.frame_mut(slot(id));
-        (frame.rax, frame.rdi) = (number, message);
-        frame.r13 = peer.0 as u64 | LABEL << 32;
+        (frame.rax, frame.rdi) = (number, text);
+        let reply = if matches!(call, Call::ReplyRec(..)) { message::REPLY } else { 0 };
+        frame.r13 = peer.0 as u64 | (LABEL | reply as u64) << 32;
         frame.r14 = second.0 as u64;
         let next = self.world.enter();
-        self.state.model.call(id, call, message);
+        self.state.model.call(id, call, text);
         next
     }
 
@@ -158,7 +161,7 @@ impl Pair {
     fn outcome(&mut self, id: Id) -> Outcome {
         let receives = matches!(
             self.state.last[id],
-            Some(Call::SendRec(_) | Call::SendWait(..) | Call::ReplyRec(..) | Call::Receive(_))
+            Some(Call::SendRec(_) | Call::SendWait(..) | Call::ReplyRec(..) | Call::AskRec(..) | Call::Receive(_))
         );
         if let Err(error) = self.world.result(slot(id)) {
             return Outcome::Failed(error);
@@ -167,13 +170,13 @@ impl Pair {
             assert_eq!(self.world.result(slot(id)), Ok(0));
             return Outcome::Done;
         }
-        let message = self.world.message(slot(id));
-        let from = message.source.slot() - A;
-        match message.label {
+        let received = self.world.message(slot(id));
+        let from = received.source.slot() - A;
+        match received.label {
             Notify::LABEL => Outcome::Notification { from },
             label => {
-                assert_eq!(label as u64, LABEL);
-                Outcome::Message { from, generation: message.source.generation(), message: message.words[0] }
+                assert_eq!((label & !message::REPLY) as u64, LABEL);
+                Outcome::Message { from, generation: received.source.generation(), message: received.words[0] }
             }
         }
     }

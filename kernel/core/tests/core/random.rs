@@ -42,13 +42,14 @@ fn filter(pair: &Pair, random: &mut Random) -> Filter {
 
 fn call(pair: &Pair, random: &mut Random) -> Call {
     let to = target(pair, random);
-    match random.below(9) {
+    match random.below(10) {
         0 => Call::Send(to),
         1 | 2 => Call::SendRec(to),
         3 => Call::SendWait(to, filter(pair, random)),
         4 => Call::SendNb(to),
         5 | 6 => Call::ReplyRec(to, filter(pair, random)),
         7 => Call::Receive(filter(pair, random)),
+        8 => Call::AskRec(to, filter(pair, random)),
         _ => Call::Notify(to),
     }
 }

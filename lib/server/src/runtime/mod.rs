@@ -27,10 +27,10 @@ use abi::{Endpoint, Errno, Message};
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
-use core::cell::{Cell, RefCell};
+use core::cell::{Cell, OnceCell, RefCell};
 use core::future::Future;
 use outbox::Outbox;
-use peer::PeerCore;
+use peer::{PeerCore, Waiting};
 use sys::{ipc, time};
 use tasks::Tasks;
 use timers::{Sleep, Timers};
@@ -43,11 +43,10 @@ struct Inner {
     spawned: RefCell<Vec<Task<()>>>,
     outbox: RefCell<Outbox>,
     peers: RefCell<Vec<Rc<PeerCore>>>,
-    /// Whether a peer has messages to send.
-    peers_wait: Rc<Cell<bool>>,
+    waiting: Rc<Cell<Waiting>>,
     /// Replies of this turn.
     answers: RefCell<Vec<(Endpoint, Message)>>,
-    before_sending: RefCell<Option<BeforeSending>>,
+    before_sending: OnceCell<BeforeSending>,
 }
 
 /// The executor. Clones share it.
@@ -70,9 +69,9 @@ impl Runtime {
             spawned: RefCell::default(),
             outbox: RefCell::default(),
             peers: RefCell::default(),
-            peers_wait: Rc::default(),
+            waiting: Rc::default(),
             answers: RefCell::default(),
-            before_sending: RefCell::default(),
+            before_sending: OnceCell::new(),
         };
         Runtime { inner: Rc::new(inner) }
     }
@@ -98,9 +97,13 @@ impl Runtime {
         self.answer(request.source, *reply);
     }
 
-    /// Sets the hook that is called at the end of each turn with the replies about to be sent. There is one hook; it must not wait.
+    /// Sets the hook that is called at the end of each turn with the replies about to be sent. It must not wait.
+    ///
+    /// # Panics
+    /// If there is one already.
     pub fn before_sending(&self, hook: impl Fn(&[(Endpoint, Message)]) + 'static) {
-        self.inner.before_sending.replace(Some(Box::new(hook)));
+        let is_first = self.inner.before_sending.set(Box::new(hook)).is_ok();
+        assert!(is_first, "there is one hook");
     }
 
     /// Sends a reply at the end of the turn.
@@ -109,24 +112,30 @@ impl Runtime {
         self.inner.answers.borrow_mut().push((to, message));
     }
 
-    /// Ends a turn: sends everything but one reply, which `REPLYREC` may send while it receives the next message.
+    /// Ends a turn: sends everything but one message, which `REPLYREC` may send while it receives the next one: the last reply, or a request
+    /// if there is none.
     fn send_all(&self) {
         let inner = &*self.inner;
-        if let Some(hook) = &*inner.before_sending.borrow() {
+        if let Some(hook) = inner.before_sending.get() {
             hook(&inner.answers.borrow());
         }
-        self.send_requests();
         let mut answers = inner.answers.borrow_mut();
+        if !answers.is_empty() {
+            self.send_requests();
+        }
         if answers.len() > 1 || answers.last().is_some_and(|(to, message)| is_tagged(*to, message)) {
             inner.send_early(&mut answers);
         }
     }
 
-    /// Sends the remaining reply and receives the next message.
-    fn next_message(&self) -> Option<Message> {
+    /// Sends the remaining message and receives the next one.
+    #[inline(always)]
+    fn next_message(&self) -> sys::Result<Message> {
         let mut answers = self.inner.answers.borrow_mut();
-        let Some((to, reply)) = answers.last() else { return ipc::receive(Endpoint::ANY).ok() };
-        let received = ipc::reply_receive(*to, reply, Endpoint::ANY).ok();
+        let Some((to, reply)) = answers.last() else {
+            return self.ask_and_receive().map_or_else(|| ipc::receive(Endpoint::ANY), Ok);
+        };
+        let received = ipc::reply_receive(*to, reply, Endpoint::ANY);
         answers.clear();
         received
     }
@@ -141,9 +150,10 @@ impl Runtime {
     ) -> ! {
         crate::ready();
         let mut server = Server::new(self, handle, answer, notified);
-        let mut incoming = None;
+        // None at first.
+        let mut incoming = Err(Errno::EAGAIN);
         loop {
-            server.turn(incoming.as_ref());
+            server.turn(incoming.as_ref().ok());
             incoming = self.next_message();
         }
     }
@@ -175,9 +185,23 @@ impl Runtime {
     /// Sends the requests that peers accept.
     #[inline]
     pub(crate) fn send_requests(&self) {
-        if self.inner.peers_wait.take() {
-            self.inner.peers.borrow().iter().for_each(|peer| peer.pump_if_it_waits());
+        let peers = self.inner.peers.borrow();
+        match self.inner.waiting.take() {
+            Waiting::None => {}
+            Waiting::One(index) => peers[index].pump_if_it_waits(),
+            Waiting::Several => peers.iter().for_each(|peer| peer.pump_if_it_waits()),
         }
+    }
+
+    /// Sends the requests that peers accept, the last one with a call that receives the next message. Returns that, if there was one.
+    #[inline]
+    fn ask_and_receive(&self) -> Option<Message> {
+        if let Waiting::One(index) = self.inner.waiting.get() {
+            self.inner.waiting.set(Waiting::None);
+            return self.inner.peers.borrow()[index].pump_and_receive();
+        }
+        self.send_requests();
+        None
     }
 
     /// Handles the event that a service came up or went down.

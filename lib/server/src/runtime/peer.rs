@@ -102,9 +102,22 @@ pub struct PeerCore {
     name: Name,
     window: usize,
     table: RefCell<Table>,
-    /// Whether messages are to be sent at the end of the turn: by this peer, and by any peer.
+    /// Its place among the runtime's peers.
+    index: usize,
+    /// Whether it has messages to send at the end of the turn.
     waits: Cell<bool>,
-    any_waits: Rc<Cell<bool>>,
+    /// Which of all peers have.
+    waiting: Rc<Cell<Waiting>>,
+}
+
+/// The peers that have messages to send at the end of the turn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Waiting {
+    #[default]
+    None,
+    /// The one in this place.
+    One(usize),
+    Several,
 }
 
 /// A peer. Clones share it.
@@ -237,9 +250,11 @@ impl PeerCore {
             sequence: 0,
             progress: Progress::default(),
         };
-        let any_waits = runtime.inner.peers_wait.clone();
-        let core = Rc::new(PeerCore { name, window, table: RefCell::new(table), waits: Cell::new(false), any_waits });
-        runtime.inner.peers.borrow_mut().push(core.clone());
+        let (waits, waiting) = (Cell::new(false), runtime.inner.waiting.clone());
+        let mut peers = runtime.inner.peers.borrow_mut();
+        let index = peers.len();
+        let core = Rc::new(PeerCore { name, window, table: RefCell::new(table), index, waits, waiting });
+        peers.push(core.clone());
         core
     }
 
@@ -298,6 +313,9 @@ impl PeerCore {
             table.in_flight -= 1;
             table.progress.answered();
             table.finish(at, Ok(*reply));
+            if table.queue.is_empty() {
+                return true;
+            }
         }
         self.wait_for_turn_end();
         true
@@ -362,7 +380,11 @@ impl PeerCore {
 
     fn wait_for_turn_end(&self) {
         self.waits.set(true);
-        self.any_waits.set(true);
+        self.waiting.set(match self.waiting.get() {
+            Waiting::None => Waiting::One(self.index),
+            Waiting::One(index) if index == self.index => Waiting::One(index),
+            _ => Waiting::Several,
+        });
     }
 
     /// Ends a turn.
@@ -380,6 +402,28 @@ impl PeerCore {
             let Some(&at) = table.queue.front() else { return };
             table.send(at);
         }
+    }
+
+    /// Ends a turn in which only this peer has messages to send: the last of them goes in the call that receives the next message. Returns
+    /// that message; `None`: none was received.
+    #[inline]
+    pub(super) fn pump_and_receive(&self) -> Option<Message> {
+        self.waits.set(false);
+        let mut table = self.table.borrow_mut();
+        while table.link == Link::Open && table.in_flight < self.window {
+            let &at = table.queue.front()?;
+            match &table.entries[at] {
+                Some(entry) if table.queue.len() == 1 && entry.cancellation.is_none() => {
+                    let received = ipc::request_receive(table.endpoint, &entry.message, Endpoint::ANY);
+                    table.sent(at, received.map(drop));
+                    if let Ok(message) = received {
+                        return Some(message);
+                    }
+                }
+                _ => table.send(at),
+            }
+        }
+        None
     }
 }
 
@@ -436,8 +480,16 @@ impl Table {
 
     /// Tries to send the first queued request.
     fn send(&mut self, at: usize) {
+        if let Some(entry) = &self.entries[at] {
+            let result = ipc::send_nonblocking(self.endpoint, &entry.message);
+            self.sent(at, result);
+        }
+    }
+
+    /// The first queued request has been sent, or refused.
+    fn sent(&mut self, at: usize, result: Result<()>) {
         let Some(entry) = &mut self.entries[at] else { return };
-        match ipc::send_nonblocking(self.endpoint, &entry.message) {
+        match result {
             Ok(()) => {
                 self.queue.pop_front();
                 if entry.one_way {

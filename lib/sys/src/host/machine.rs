@@ -254,6 +254,17 @@ impl Trap {
         }
     }
 
+    fn send_now(&self, to: Endpoint, message: &Message) -> Result<()> {
+        match self.send(to, message) {
+            Sent::Done => Ok(()),
+            Sent::Nobody => Err(Errno::EDEADSRCDST),
+            Sent::Busy => {
+                self.shared.lock().promise_notification(self.endpoint, to);
+                Err(Errno::ENOTREADY)
+            }
+        }
+    }
+
     fn virtual_copy(&self, arguments: [u64; 6], side: Option<&mut Side>) -> Result<u64> {
         let [from, from_address, to, to_address, bytes, _] = arguments;
         let (from, to) = ((Endpoint::from_word(from), from_address), (Endpoint::from_word(to), to_address));
@@ -275,17 +286,14 @@ impl Kernel for Trap {
             call::SENDWAIT => self.send_blocking(to, message, Then::Receive(from)),
             call::RECEIVE => self.block(|state| state.receive(self.endpoint, to)),
             call::REPLYREC => {
-                self.send(to, message);
+                if message.is_reply() {
+                    self.send(to, message);
+                } else {
+                    self.send_now(to, message)?;
+                }
                 self.block(|state| state.receive(self.endpoint, from))
             }
-            call::SENDNB => match self.send(to, message) {
-                Sent::Done => Ok(Message::default()),
-                Sent::Nobody => Err(Errno::EDEADSRCDST),
-                Sent::Busy => {
-                    self.shared.lock().promise_notification(self.endpoint, to);
-                    Err(Errno::ENOTREADY)
-                }
-            },
+            call::SENDNB => self.send_now(to, message).map(|()| Message::default()),
             call::NOTIFY => {
                 self.shared.lock().notify(self.endpoint, to.slot(), 0);
                 Ok(Message::default())
