@@ -113,7 +113,12 @@ fn install_busybox(staging: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Copies a program. It takes the place of a link of that name, and does not end up where the link points: the links of busybox are
+/// absolute, and lead to the host's own.
 fn install(from: &Path, to: &Path) -> Result<()> {
+    if to.is_symlink() {
+        fs::remove_file(to).with_context(|| format!("cannot replace {}", to.display()))?;
+    }
     fs::copy(from, to).with_context(|| format!("cannot copy {}", from.display()))?;
     set_mode(to, 0o755)
 }
@@ -180,4 +185,23 @@ fn make_ext2(contents: Option<&Path>, size: u64, image: &Path) -> Result<()> {
 /// One inode for 16 KiB, as mke2fs has it, but enough for a small image full of small files.
 fn inodes_for(size: u64) -> u64 {
     (size / (16 << 10)).max(4096)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_takes_the_place_of_a_link_and_leaves_its_target_alone() {
+        let folder = std::env::temp_dir().join(format!("skink-rootfs-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a folder");
+        let [program, target, link] = ["program", "target", "link"].map(|name| folder.join(name));
+        fs::write(&program, "new").expect("written");
+        fs::write(&target, "old").expect("written");
+        symlink(&target, &link).expect("linked");
+        install(&program, &link).expect("installed");
+        let read = |path: &Path| fs::read_to_string(path).expect("read");
+        assert_eq!((read(&target), read(&link)), ("old".to_string(), "new".to_string()));
+        fs::remove_dir_all(&folder).expect("removed");
+    }
 }

@@ -1,5 +1,5 @@
 /* What it costs that nothing synced is lost in a power cut: ticks for one file that is made, extended or replaced so that it
- * survives, and for one hundred files that one sync writes. usage: sync [DIRECTORY [rounds]] */
+ * survives, and for one hundred files that one sync writes. usage: synced [DIRECTORY [rounds]] */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,7 +38,7 @@ static void sync_directory(const char *directory)
 
 int main(int argc, char **argv)
 {
-    const char *directory = argc > 1 ? argv[1] : "/root";
+    const char *directory = argc > 1 ? argv[1] : "/tmp";
     int rounds = argc > 2 ? atoi(argv[2]) : 50;
     memset(data, 'x', sizeof data);
     sync();
