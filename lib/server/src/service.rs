@@ -84,6 +84,8 @@ fn answer(service: &mut impl Service, incoming: &Message) -> SyncStep<Message> {
 }
 
 /// Answers a heartbeat, if the notification came from rs, and returns memory that the service does not need any more to vm.
+#[cold]
+#[inline(never)]
 pub(crate) fn answer_heartbeat(from: Endpoint) {
     if from.slot() == slot::RS {
         // On an error rs misses the heartbeat and restarts the service.

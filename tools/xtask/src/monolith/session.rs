@@ -5,7 +5,7 @@
 
 use crate::faults::line;
 use crate::machine::Machine;
-use crate::process::{self, cpu_time, tail};
+use crate::process::{self, tail};
 use anyhow::{Context, Result, bail};
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -29,16 +29,13 @@ pub const ICOUNT_ALONE: &str = "shift=3,sleep=off";
 
 /// Hang detection: time for a boot.
 const BOOT_LIMIT: Duration = Duration::from_secs(600);
-/// The longest time of the guest in which the program says nothing: what it takes a copy for hung after, and a second
-/// to end it (user/monolith/monolith.c).
-const SILENCE_S: f64 = 7.0;
-/// Hang detection: a machine counts as dead when QEMU has computed so many times as long as it takes for that, ...
-const MARGIN: f64 = 1.5;
-/// ... but at least for this long; the same for waiting.
-const MIN_LIMIT: Duration = Duration::from_secs(5);
+/// A machine counts as dead when nothing is heard of it for so many seconds of its own time: the program says nothing for 7 at most, what it
+/// takes a copy for hung after and a second to end it (user/monolith/monolith.c).
+const DEAD_AFTER_S: i64 = 11;
+/// Hang detection: a machine whose time stands still for so long waits for ever.
 const IDLE_LIMIT: Duration = Duration::from_secs(30);
 /// Period of the checks on QEMU while the guest sends nothing.
-const LOOK: Duration = Duration::from_millis(100);
+const LOOK: Duration = Duration::from_millis(200);
 /// SIGIO in Linux's masks of signals.
 const SIGIO_BIT: u64 = 1 << 28;
 
@@ -56,8 +53,6 @@ pub struct Snapshot {
     pub boot_ns: u64,
     /// Where the driver's text begins, if the guest knows that.
     pub text_address: u64,
-    /// How long QEMU may compute without a word from the guest.
-    limit: Duration,
 }
 
 impl Snapshot {
@@ -66,20 +61,19 @@ impl Snapshot {
     /// # Errors
     /// When the undisturbed system does not come so far.
     pub fn make(machine: Machine, folder: &Path) -> Result<Self> {
-        let mut guest = Guest::start(machine.command(), folder, BOOT_LIMIT)?;
+        let mut guest = Guest::start(machine.command(), folder)?;
+        guest.dead_after_s = BOOT_LIMIT.as_secs() as i64;
         let Some(ready) = guest.next_after_tries()? else {
             bail!("the undisturbed system did not make a copy:\n{}", guest.last_words());
         };
         let words: Vec<&str> = ready.split(' ').collect();
         let ["ready", boot_ns, address] = words[..] else { bail!("the guest sent '{ready}' instead of 'ready'") };
         let boot_ns: u64 = boot_ns.parse()?;
-        let seconds = cpu_time(&guest.qemu)?.as_secs_f64() * SILENCE_S * MARGIN / (boot_ns as f64 / 1e9);
-        let limit = Duration::from_secs_f64(seconds).max(MIN_LIMIT);
         let text_address = u64::from_str_radix(address, 16)?;
         let state = folder.join("state");
         guest.monitor()?.order(&format!("migrate \"exec:cat >'{}'\"", state.display()), "")?;
         guest.monitor()?.order("info status", "postmigrate")?;
-        Ok(Self { machine, state, folder: folder.to_path_buf(), boot_ns, text_address, limit })
+        Ok(Self { machine, state, folder: folder.to_path_buf(), boot_ns, text_address })
     }
 
     /// A copy of the machine that goes on from there; `options` are QEMU's.
@@ -90,7 +84,7 @@ impl Snapshot {
         let mut qemu = self.machine.command();
         // What is written to disks is dropped at the end.
         qemu.args(["-snapshot", "-incoming", &format!("exec:cat '{}'", self.state.display())]).args(options);
-        let guest = Guest::start(qemu, &self.folder, self.limit)?;
+        let guest = Guest::start(qemu, &self.folder)?;
         // What is sent earlier does not arrive.
         guest.monitor()?.order("info status", "running")?;
         Ok(guest)
@@ -104,11 +98,11 @@ pub struct Guest {
     lines: Receiver<String>,
     console: PathBuf,
     monitor: PathBuf,
-    limit: Duration,
+    dead_after_s: i64,
 }
 
 impl Guest {
-    fn start(mut qemu: Command, folder: &Path, limit: Duration) -> Result<Self> {
+    fn start(mut qemu: Command, folder: &Path) -> Result<Self> {
         let (console, monitor) = (folder.join("console"), folder.join("monitor"));
         // That of the guest before, if there was one.
         let _ = fs::remove_file(&monitor);
@@ -120,7 +114,7 @@ impl Guest {
         };
         let (to, lines) = mpsc::channel();
         thread::spawn(move || pass_on(BufReader::new(output), &to));
-        Ok(Self { qemu, input, lines, console, monitor, limit })
+        Ok(Self { qemu, input, lines, console, monitor, dead_after_s: DEAD_AFTER_S })
     }
 
     /// Sends a line to the program. The end of QEMU is seen by `next`, so that what cannot be sent need not be told here.
@@ -133,19 +127,21 @@ impl Guest {
     /// # Errors
     /// When QEMU cannot be watched.
     pub fn next(&mut self) -> Result<Option<String>> {
-        let (mut idle_since, mut last) = (Instant::now(), cpu_time(&self.qemu)?);
-        let begun = last;
+        let (mut idle_since, mut begun, mut last) = (Instant::now(), None, None);
         loop {
             match self.lines.recv_timeout(LOOK) {
                 Ok(text) => return Ok(Some(text)),
                 Err(RecvTimeoutError::Disconnected) => return Ok(None),
                 Err(RecvTimeoutError::Timeout) => self.wake(),
             }
-            let cpu = cpu_time(&self.qemu)?;
-            if cpu > last {
-                (idle_since, last) = (Instant::now(), cpu);
+            // A monitor that has ended is that of a machine that has ended, which `lines` tells.
+            let now = self.monitor().and_then(|mut monitor| monitor.guest_seconds()).ok();
+            if now > last {
+                (idle_since, last) = (Instant::now(), now);
             }
-            if cpu - begun > self.limit || idle_since.elapsed() > IDLE_LIMIT {
+            begun = begun.or(now);
+            let silence_s = now.zip(begun).map_or(0, |(now, begun)| now - begun);
+            if silence_s >= self.dead_after_s || idle_since.elapsed() > IDLE_LIMIT {
                 return Ok(None);
             }
         }
@@ -239,6 +235,19 @@ impl Monitor {
             }
             thread::sleep(Duration::from_millis(20));
         }
+    }
+
+    /// The guest's time by its real-time clock, in seconds since some day. It is that of the instructions it has executed, on however loaded a
+    /// host.
+    fn guest_seconds(&mut self) -> Result<i64> {
+        writeln!(self.stream, "qom-get /machine rtc-time").context("QEMU's monitor has ended")?;
+        let answer = self.answer()?;
+        let field = |name: &str| -> Result<i64> {
+            let (_, rest) = answer.split_once(&format!("\"tm_{name}\": ")).context("QEMU does not tell the time")?;
+            let digits = rest.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(rest.len());
+            Ok(rest[..digits].parse()?)
+        };
+        Ok(((field("mday")? * 24 + field("hour")?) * 60 + field("min")?) * 60 + field("sec")?)
     }
 
     /// What comes up to the next prompt.
