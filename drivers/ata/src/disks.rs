@@ -76,6 +76,7 @@ mod tests {
     use super::*;
     use crate::channel::SECTOR_BYTES;
     use crate::played::{Fault, Shared, Task, channel, medium, pattern};
+    use driver::block::Extent;
     use std::{rc::Rc, vec::Vec};
 
     const FIRST: u64 = 1;

@@ -30,7 +30,7 @@ use channel::{Channel, Memory, SECTOR_BYTES};
 use controller::{ChannelPorts, Master};
 use disks::Disks;
 use driver::Answers;
-use driver::block::{BlockDriver, Geometry, Operation, Transfer};
+use driver::block::{BlockDriver, Geometry, Transfer};
 use queue::{Queue, Work};
 use server::Inbox;
 
@@ -52,15 +52,6 @@ fn set_up(start: &sys::Start, inbox: &Inbox) -> Result<Disks<ChannelPorts, Maste
 }
 
 impl Work<Master> for Transfer {
-    fn operation(&self) -> Operation {
-        self.operation
-    }
-    fn position(&self) -> u64 {
-        self.position
-    }
-    fn bytes(&self) -> u64 {
-        self.client.bytes()
-    }
     fn fetch(&self, offset: u64, into: Memory<Master>) -> Result<(), Errno> {
         match into {
             Memory::Buffer(buffer) => self.client.fetch(offset, buffer),

@@ -7,7 +7,7 @@ use crate::identity::{LBA28_SECTORS, tests::identification};
 use crate::queue::{Queue, Work};
 use crate::registers::{BusMaster, Registers, control, register, status};
 use abi::Errno;
-use driver::block::Operation;
+use driver::block::{Extent, Operation};
 use std::cell::{Cell, Ref, RefCell, RefMut};
 use std::{rc::Rc, vec, vec::Vec};
 
@@ -413,7 +413,7 @@ impl Task {
     }
 }
 
-impl Work<Shared> for Task {
+impl Extent for Task {
     fn operation(&self) -> Operation {
         self.operation
     }
@@ -423,6 +423,9 @@ impl Work<Shared> for Task {
     fn bytes(&self) -> u64 {
         self.bytes as u64
     }
+}
+
+impl Work<Shared> for Task {
     fn fetch(&self, offset: u64, into: Memory<Shared>) -> Result<(), Errno> {
         let data = self.data.as_ref().ok_or(Errno::EPERM)?.borrow();
         let data = &data[offset as usize..];

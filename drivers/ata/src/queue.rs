@@ -9,19 +9,13 @@ use crate::registers::{BusMaster, Registers};
 use abi::Errno;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use driver::block::Operation;
+use driver::block::{Extent, Operation};
 
 /// Attempts of a command.
 pub const TRIES: usize = 3;
 
 /// A transfer, as the caller provides it.
-pub trait Work<B> {
-    /// Direction.
-    fn operation(&self) -> Operation;
-    /// Position on the disk, in bytes.
-    fn position(&self) -> u64;
-    /// Length in bytes.
-    fn bytes(&self) -> u64;
+pub trait Work<B>: Extent {
     /// Fills the memory from `offset` of the caller's buffer.
     ///
     /// # Errors

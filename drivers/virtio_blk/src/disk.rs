@@ -7,7 +7,7 @@
 use abi::Errno;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use driver::block::Operation;
+use driver::block::{Extent, Operation};
 use driver::virtio::{Broken, Buffer, Chain, Dma, Memory, Queue, Setup, Transport};
 
 /// Size of a sector, the device's unit, in bytes.
@@ -36,13 +36,7 @@ mod feature {
 }
 
 /// A transfer, as the caller provides it.
-pub trait Work<M> {
-    /// Direction.
-    fn operation(&self) -> Operation;
-    /// Position on the disk, in bytes.
-    fn position(&self) -> u64;
-    /// Length in bytes.
-    fn bytes(&self) -> u64;
+pub trait Work<M>: Extent {
     /// Copies `bytes` bytes from `offset` of the caller's buffer.
     ///
     /// # Errors

@@ -18,7 +18,7 @@ struct Test {
     gone: bool,
 }
 
-impl Work<PlayedMemory> for Test {
+impl Extent for Test {
     fn operation(&self) -> Operation {
         self.operation
     }
@@ -28,6 +28,9 @@ impl Work<PlayedMemory> for Test {
     fn bytes(&self) -> u64 {
         self.data.borrow().len() as u64
     }
+}
+
+impl Work<PlayedMemory> for Test {
     fn fetch(&self, offset: u64, bytes: usize, into: &mut Buffer<PlayedMemory>) -> Result<(), Errno> {
         let offset = offset as usize;
         into.write(0, &self.data.borrow()[offset..offset + bytes]);

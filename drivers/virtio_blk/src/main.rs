@@ -13,7 +13,7 @@ mod disk;
 
 use abi::Errno;
 use disk::{Disk, MEMORY_BYTES, SECTOR_BYTES, Work};
-use driver::block::{BlockDriver, Geometry, Operation, Transfer};
+use driver::block::{BlockDriver, Geometry, Transfer};
 use driver::virtio::{Buffer, PciTransport, Window};
 use driver::{Answers, Region, pci, virtio};
 use sys::time;
@@ -37,15 +37,6 @@ fn set_up() -> Result<Disk<PciTransport<Window>, Region, Transfer>, Errno> {
 }
 
 impl Work<Region> for Transfer {
-    fn operation(&self) -> Operation {
-        self.operation
-    }
-    fn position(&self) -> u64 {
-        self.position
-    }
-    fn bytes(&self) -> u64 {
-        self.client.bytes()
-    }
     fn fetch(&self, offset: u64, bytes: usize, into: &mut Buffer<Region>) -> Result<(), Errno> {
         into.fetch(&self.client, offset, bytes)
     }

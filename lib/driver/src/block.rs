@@ -56,6 +56,30 @@ impl Transfer {
     }
 }
 
+/// Where a transfer goes, and how much it moves. A driver's queue asks for no more, so that tests can play its callers.
+pub trait Extent {
+    /// Direction.
+    fn operation(&self) -> Operation;
+    /// Position on the disk, in bytes.
+    fn position(&self) -> u64;
+    /// Length in bytes.
+    fn bytes(&self) -> u64;
+}
+
+impl Extent for Transfer {
+    fn operation(&self) -> Operation {
+        self.operation
+    }
+
+    fn position(&self) -> u64 {
+        self.position
+    }
+
+    fn bytes(&self) -> u64 {
+        self.client.bytes()
+    }
+}
+
 /// What a block driver implements.
 pub trait BlockDriver {
     /// Returns the device of a minor number.
