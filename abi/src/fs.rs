@@ -32,8 +32,9 @@ protocol! {
     Link = 11 { directory: u64, grant: GrantId, bytes: u64, node: u64 }
     /// Unlinks a name: a file's, or with `directory_wanted` an empty directory's.
     Unlink = 12 { directory: u64, grant: GrantId, bytes: u64, directory_wanted: bool }
-    /// Renames; the grant holds the old name, then the new one.
-    Rename = 13 { old_directory: u64, new_directory: u64, grant: GrantId, old_bytes: u64, new_bytes: u64 }
+    /// Renames; the grant holds the old name, then the new one. `flags`: 0, or `RENAME_EXCHANGE`, which swaps the two names: `ENOENT`
+    /// without the second, `EINVAL` if one is a directory above the other.
+    Rename = 13 { old_directory: u64, new_directory: u64, grant: GrantId, old_bytes: u64, new_bytes: u64, flags: u64 }
     /// Copies the file's `struct stat` (Linux x86-64, 144 bytes) into the grant; vfs fills st_dev.
     Stat = 14 { node: u64, grant: GrantId }
     /// Sets the permission bits.
@@ -66,6 +67,9 @@ pub const MOUNTED_READ_ONLY: u64 = 2;
 /// `Mount`: the content is in memory only, so there is nothing to write back (tmpfs). The low half of its `minor` is the size in KiB
 /// (0: the file system's default), the high half a number that no other mount has.
 pub const MOUNTED_IN_MEMORY: u64 = 4;
+
+/// `Rename`: both names exist, and are swapped at once.
+pub const RENAME_EXCHANGE: u64 = 2;
 
 /// The uses that vfs has of a node.
 #[repr(C)]

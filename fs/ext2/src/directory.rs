@@ -153,17 +153,43 @@ impl<D: BlockDevice> Ext2<D> {
         mode: u32,
         caller: Caller,
     ) -> Result<(), Errno> {
-        let index = match self.find_space(dir, name)? {
+        let space = self.find_space(dir, name)?;
+        let index = self.fill_space(space, dir, name, node, mode, caller)?;
+        self.hint(dir)?.next_block = index;
+        Ok(())
+    }
+
+    /// Adds an entry in space that `find_space` has found, and returns the index of its block. `ENOSPC`.
+    pub(crate) fn fill_space(
+        &mut self,
+        space: Option<Space>,
+        dir: u32,
+        name: &[u8],
+        node: u32,
+        mode: u32,
+        caller: Caller,
+    ) -> Result<u32, Errno> {
+        let index = match space {
             Some(space) => self.insert(&space, name, node, mode)?,
             None => self.append_block(dir, name, node, mode, caller)?,
         };
         self.names.learn(dir, name, Known::Node(node, index));
-        self.hint(dir)?.next_block = index;
-        self.directory_changed(dir)
+        self.directory_changed(dir)?;
+        Ok(index)
     }
 
     /// Finds space for an entry of this name; `None` if the directory needs another block. `ENOENT` in a directory that was removed.
     pub(crate) fn find_space(&mut self, dir: u32, name: &[u8]) -> Result<Option<Space>, Errno> {
+        self.find_space_outside(dir, name, &[])
+    }
+
+    /// As `find_space`, in none of the sectors `avoided`.
+    pub(crate) fn find_space_outside(
+        &mut self,
+        dir: u32,
+        name: &[u8],
+        avoided: &[Sector],
+    ) -> Result<Option<Space>, Errno> {
         let blocks = self.directory_blocks(dir)?;
         let inode = self.inode(dir)?;
         if inode.links == 0 {
@@ -175,9 +201,10 @@ impl<D: BlockDevice> Ext2<D> {
             let block = self.directory_block(dir, index)?;
             for entry in Entries::new(self.cache.read(block)?, format) {
                 let entry = entry?;
-                if entry.has_space(needed) {
-                    let (offset, used, size) = (entry.offset, entry.used(), entry.size);
-                    return Ok(Some(Space { index, block, offset, used, size }));
+                let (offset, used, size) = (entry.offset, entry.used(), entry.size);
+                let space = Space { index, block, offset, used, size };
+                if entry.has_space(needed) && !avoided.contains(&space.sector()) {
+                    return Ok(Some(space));
                 }
             }
         }

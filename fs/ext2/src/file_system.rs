@@ -157,6 +157,19 @@ impl<D: BlockDevice> FileSystem for Ext2<D> {
         self.move_name(old, new, caller)
     }
 
+    fn exchange(
+        &mut self,
+        first_dir: NodeId,
+        first_name: &[u8],
+        second_dir: NodeId,
+        second_name: &[u8],
+    ) -> Result<(), Errno> {
+        self.begin_change()?;
+        let first = Place { dir: self.number(first_dir)?, name: first_name };
+        let second = Place { dir: self.number(second_dir)?, name: second_name };
+        self.exchange_names(first, second)
+    }
+
     fn truncate(&mut self, node: NodeId, size: u64) -> Result<(), Errno> {
         self.begin_change()?;
         let number = self.number(node)?;

@@ -7,7 +7,7 @@
 //! | `syncing`, `window` | the order of writes; what the disk does not know yet |
 //! | `block_alloc`, `inode_alloc` | allocating and freeing blocks and inodes |
 //! | `block_map`, `block_free`, `file` | from positions in a file to blocks; reading, writing and truncating |
-//! | `directory`, `naming`, `rename` | directories and the operations on names |
+//! | `directory`, `naming`, `rename`, `exchange` | directories and the operations on names |
 //! | `file_system` | the trait |
 //! | `process` | the service |
 //!
@@ -29,6 +29,7 @@ mod block_map;
 mod bytes;
 mod directory;
 mod entry;
+mod exchange;
 mod file;
 mod file_system;
 mod group;

@@ -97,7 +97,7 @@ impl<D: BlockDevice> Ext2<D> {
 
     /// Corrects `..` of a moved directory and the links of both parents. A replaced directory has counted
     /// in the new parent already.
-    fn move_parent(&mut self, node: u32, old_dir: u32, new_dir: u32, replaced: bool) -> Result<(), Errno> {
+    pub(crate) fn move_parent(&mut self, node: u32, old_dir: u32, new_dir: u32, replaced: bool) -> Result<(), Errno> {
         if old_dir != new_dir {
             let parent = self.require_entry(node, b"..")?;
             let mode = self.inode(new_dir)?.mode;
@@ -116,7 +116,7 @@ impl<D: BlockDevice> Ext2<D> {
 
     /// Whether directory `dir` is `ancestor` or below it. A circle, which only a broken file system has,
     /// is found by a second walker at half the speed.
-    fn is_inside(&mut self, dir: u32, ancestor: u32) -> Result<bool, Errno> {
+    pub(crate) fn is_inside(&mut self, dir: u32, ancestor: u32) -> Result<bool, Errno> {
         let (mut fast, mut slow) = (dir, dir);
         let mut steps = 0u64;
         while fast != ROOT_INODE {

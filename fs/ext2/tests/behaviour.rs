@@ -383,6 +383,69 @@ fn a_directory_cannot_move_below_itself() {
 }
 
 #[test]
+fn names_of_any_kinds_are_swapped() {
+    let scratch = Scratch::new();
+    let mut volume = mount(&scratch.image(1024, &[]));
+    let root = volume.root();
+    let a = volume.make_dir(root, b"a", 0o755, ROOT_USER).unwrap();
+    let b = volume.make_dir(a, b"b", 0o755, ROOT_USER).unwrap();
+    let c = volume.make_dir(root, b"c", 0o755, ROOT_USER).unwrap();
+    let plain = file(&mut volume, root, "plain");
+    let links = |volume: &mut Volume| [root, a, b, c, plain].map(|node| volume.attributes(node).unwrap().links);
+    assert_eq!(links(&mut volume), [5, 3, 2, 2, 1]);
+    assert_eq!(volume.exchange(root, b"none", root, b"plain"), Err(Errno::ENOENT));
+    assert_eq!(volume.exchange(root, b"plain", root, b"none"), Err(Errno::ENOENT));
+    assert_eq!(volume.exchange(root, b"a", a, b"b"), Err(Errno::EINVAL), "above the other");
+    assert_eq!(volume.exchange(a, b"b", root, b"a"), Err(Errno::EINVAL), "below the other");
+    assert_eq!(volume.exchange(root, b"c", c, b".."), Err(Errno::EBUSY));
+    assert_eq!(volume.exchange(root, b"c", root, b"c"), Ok(()));
+    assert_eq!(volume.exchange(root, b"a", root, b"plain"), Ok(()), "one directory");
+    assert_eq!((volume.lookup(root, b"a"), volume.lookup(root, b"plain")), (Ok(plain), Ok(a)));
+    assert_eq!(links(&mut volume), [5, 3, 2, 2, 1]);
+    assert_eq!(volume.exchange(a, b"b", root, b"a"), Ok(()), "a directory for a file");
+    assert_eq!(
+        (volume.lookup(a, b"b"), volume.lookup(root, b"a"), volume.lookup(b, b"..")),
+        (Ok(plain), Ok(b), Ok(root))
+    );
+    assert_eq!(links(&mut volume), [6, 2, 2, 2, 1]);
+    assert_eq!(volume.rename(root, b"c", a, b"c", ROOT_USER), Ok(()));
+    assert_eq!(volume.exchange(root, b"a", a, b"c"), Ok(()), "two directories");
+    assert_eq!((volume.lookup(b, b".."), volume.lookup(c, b"..")), (Ok(a), Ok(root)));
+    assert_eq!(links(&mut volume), [5, 3, 2, 2, 1]);
+    finish(&scratch, volume);
+}
+
+#[test]
+fn names_are_swapped_in_full_directories_and_on_a_full_disk() {
+    let scratch = Scratch::new();
+    let mut volume = mount(&scratch.image(1024, &["-b", "1024"]));
+    let root = volume.root();
+    let dirs = [b"one", b"two"].map(|name| volume.make_dir(root, name, 0o755, ROOT_USER).unwrap());
+    let name = |number: u32| format!("{number:0>240}").into_bytes();
+    let nodes: Vec<_> = (0..40)
+        .map(|number| volume.make_node(dirs[number as usize % 2], &name(number), 0o100_644, 0, ROOT_USER).unwrap())
+        .collect();
+    for number in 0..20 {
+        assert_eq!(volume.exchange(dirs[0], &name(2 * number), dirs[1], &name(39 - 2 * number)), Ok(()));
+    }
+    volume.sync().unwrap();
+    // Everything that is left; the names stay as they are.
+    let large = file(&mut volume, root, "large");
+    volume.truncate(large, 2 << 20).unwrap();
+    assert_eq!(volume.allocate(large, 0, u64::MAX), Err(Errno::ENOSPC));
+    let results: Vec<_> =
+        (0..20).map(|number| volume.exchange(dirs[0], &name(2 * number), dirs[1], &name(39 - 2 * number))).collect();
+    assert!(results.iter().all(|result| [Ok(()), Err(Errno::ENOSPC)].contains(result)), "{results:?}");
+    for (number, result) in (0..20usize).zip(results) {
+        let swapped = [nodes[39 - 2 * number], nodes[2 * number]];
+        let expected = if result.is_ok() { [swapped[1], swapped[0]] } else { swapped };
+        assert_eq!(volume.lookup(dirs[0], &name(2 * number as u32)), Ok(expected[0]));
+        assert_eq!(volume.lookup(dirs[1], &name(39 - 2 * number as u32)), Ok(expected[1]));
+    }
+    finish(&scratch, volume);
+}
+
+#[test]
 fn times_before_1970_and_after_2038_survive() {
     let scratch = Scratch::new();
     let image = scratch.image(1024, &["-I", "256"]);

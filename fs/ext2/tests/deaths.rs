@@ -11,8 +11,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use abi::fs::{
-    ChMod, Create, GetDents, Link, Lookup, Mount, Put, Read, Rename, SetUses, Symlink, Sync, Truncate, Unlink, Unmount,
-    Write,
+    ChMod, Create, GetDents, Link, Lookup, Mount, Put, RENAME_EXCHANGE, Read, Rename, SetUses, Symlink, Sync, Truncate,
+    Unlink, Unmount, Write,
 };
 use abi::{Errno, Message};
 use common::grants::{Buffer, Fake, GRANT, VFS};
@@ -239,12 +239,14 @@ fn names_come_and_go_once() {
     world.done(&model, "symlink", &[&b"symbolic"[..], &[b't'; 200]].concat(), symlink.message());
     world.make(&mut model, dir, "inner", 0o40_755);
     model.rename(root.0, b"dir", root.0, b"moved").unwrap();
-    let rename = Rename { old_directory: root.1, new_directory: root.1, grant: GRANT, old_bytes: 3, new_bytes: 5 };
+    let rename =
+        Rename { old_directory: root.1, new_directory: root.1, grant: GRANT, old_bytes: 3, new_bytes: 5, flags: 0 };
     world.done(&model, "rename", b"dirmoved", rename.message());
     let other = world.make(&mut model, root, "other", 0o100_600);
     world.write(&mut model, other, 0, &[5; 3000]);
     model.rename(root.0, b"file", root.0, b"other").unwrap();
-    let rename = Rename { old_directory: root.1, new_directory: root.1, grant: GRANT, old_bytes: 4, new_bytes: 5 };
+    let rename =
+        Rename { old_directory: root.1, new_directory: root.1, grant: GRANT, old_bytes: 4, new_bytes: 5, flags: 0 };
     world.done(&model, "rename over a file", b"fileother", rename.message());
     world.done(&model, "put of what has no name", b"", Put { node: other.1, count: 1 }.message());
     let lookup = Lookup { directory: root.1, grant: GRANT, bytes: 5 };
@@ -260,6 +262,27 @@ fn names_come_and_go_once() {
     world.done(&model, "rmdir", b"inner", remove.message());
     world.done(&model, "put of two uses", b"", Put { node: file.1, count: 2 }.message());
     world.done(&model, "unmount", b"", Unmount { node: root.1, force: true }.message());
+}
+
+#[test]
+fn names_are_swapped_once() {
+    let (mut world, mut model, root) = mounted();
+    let root = (0, root);
+    let dir = world.make(&mut model, root, "dir", 0o40_755);
+    let inner = world.make(&mut model, dir, "in", 0o40_755);
+    let file = world.make(&mut model, root, "file", 0o100_644);
+    world.write(&mut model, file, 0, &[5; 3000]);
+    world.make(&mut model, inner, "x", 0o100_644);
+    // In one sector, then between directories: a file for a directory, and back.
+    for (first, second, names) in
+        [(root, root, ["dir", "file"]), (root, dir, ["dir", "in"]), (dir, root, ["in", "dir"])]
+    {
+        model.exchange(first.0, names[0].as_bytes(), second.0, names[1].as_bytes()).unwrap();
+        let [old_bytes, new_bytes] = names.map(name);
+        let (old_directory, new_directory, flags) = (first.1, second.1, RENAME_EXCHANGE);
+        let exchange = Rename { old_directory, new_directory, grant: GRANT, old_bytes, new_bytes, flags };
+        world.done(&model, "exchange", names.concat().as_bytes(), exchange.message());
+    }
 }
 
 #[test]

@@ -6,8 +6,8 @@ mod common;
 use std::rc::Rc;
 
 use abi::fs::{
-    ChMod, ChOwn, Create, GetDents, Link, Lookup, MOUNTED_READ_ONLY, Mount, Put, Read, ReadLink, Rename, SetTimes,
-    Stat, StatFs, Symlink, Sync, Truncate, Unlink, Unmount, Write,
+    ChMod, ChOwn, Create, GetDents, Link, Lookup, MOUNTED_READ_ONLY, Mount, Put, RENAME_EXCHANGE, Read, ReadLink,
+    Rename, SetTimes, Stat, StatFs, Symlink, Sync, Truncate, Unlink, Unmount, Write,
 };
 use abi::{Endpoint, Errno, GrantId, Message};
 use common::grants::{Buffer, Fake, GRANT, VFS};
@@ -144,10 +144,16 @@ fn links_and_renames_work_by_message() {
     let hard = Link { directory: root, grant: GRANT, bytes: 1, node: file };
     assert_eq!(vfs.result(b"b", hard.message()), Ok(0));
     assert_eq!(vfs.result(b"b", hard.message()), Err(Errno::EEXIST));
-    let rename = Rename { old_directory: root, new_directory: root, grant: GRANT, old_bytes: 1, new_bytes: 3 };
+    let rename =
+        Rename { old_directory: root, new_directory: root, grant: GRANT, old_bytes: 1, new_bytes: 3, flags: 0 };
     assert_eq!(vfs.result(b"bnew", rename.message()), Ok(0));
     assert_eq!(vfs.lookup(root, "new").unwrap().0, file);
     assert_eq!(vfs.lookup(root, "b"), Err(Errno::ENOENT));
+    let exchange = Rename { old_bytes: 3, new_bytes: 4, flags: RENAME_EXCHANGE, ..rename };
+    assert_eq!(vfs.result(b"newlink", exchange.message()), Ok(0));
+    assert_eq!((vfs.lookup(root, "new").unwrap().0, vfs.lookup(root, "link").unwrap().0), (link, file));
+    assert_eq!(vfs.result(b"newnone", exchange.message()), Err(Errno::ENOENT));
+    assert_eq!(vfs.result(b"newlink", Rename { flags: 4, ..exchange }.message()), Err(Errno::EINVAL));
     assert_eq!(vfs.result(b"", Unmount { node: root, force: true }.message()), Ok(0));
     check(&images[0].path("image"));
 }
@@ -227,7 +233,8 @@ fn bad_requests_are_refused() {
     assert_eq!(vfs.result(b"x", stranger.message()), Err(Errno::EPERM));
     let huge = Read { node: root, grant: GRANT, position: u64::MAX, bytes: u64::MAX };
     assert_eq!(vfs.result(b"", huge.message()), Err(Errno::EISDIR));
-    let long = Rename { old_directory: root, new_directory: root, grant: GRANT, old_bytes: u64::MAX, new_bytes: 2 };
+    let long =
+        Rename { old_directory: root, new_directory: root, grant: GRANT, old_bytes: u64::MAX, new_bytes: 2, flags: 0 };
     assert_eq!(vfs.result(b"", long.message()), Err(Errno::ENAMETOOLONG));
     let node = Put { node: root, count: u64::MAX };
     assert_eq!(vfs.result(b"", node.message()), Err(Errno::EINVAL));
@@ -275,7 +282,8 @@ fn two_volumes_are_kept_apart() {
     assert_eq!(vfs.lookup(first, "f"), Err(Errno::ENOENT));
     let across = Link { directory: first, grant: GRANT, bytes: 1, node: file };
     assert_eq!(vfs.result(b"g", across.message()), Err(Errno::EXDEV));
-    let across = Rename { old_directory: second, new_directory: first, grant: GRANT, old_bytes: 1, new_bytes: 1 };
+    let across =
+        Rename { old_directory: second, new_directory: first, grant: GRANT, old_bytes: 1, new_bytes: 1, flags: 0 };
     assert_eq!(vfs.result(b"fg", across.message()), Err(Errno::EXDEV));
     assert_eq!(vfs.result(b"", Unmount { node: first, force: false }.message()), Ok(0));
     assert_eq!(vfs.lookup(second, "f").unwrap().0, file);

@@ -196,6 +196,45 @@ fn a_file_that_moves_has_a_name_at_each_cut() {
     });
 }
 
+#[test]
+fn names_that_are_swapped_lose_no_file_at_any_cut() {
+    let disk = Disk::new(&["-b", "1024"]);
+    let mut volume = disk.mount();
+    let dirs: Vec<NodeId> = (0..2)
+        .map(|number| volume.make_dir(ROOT, format!("d{number}").as_bytes(), 0o755, ROOT_USER).unwrap())
+        .collect();
+    // So long that few fit in a sector: the names are in several, and the directories grow.
+    let name = |number: u8| format!("{number}{}", "-".repeat(200));
+    for number in 0..12 {
+        make(&mut volume, dirs[usize::from(number) % 2], &name(number), &[number + 1; 2000]);
+    }
+    let before = changed(&disk, &mut volume, |volume| {
+        let mut swap = |first: u8, second: u8| {
+            let dir = |number| dirs[usize::from(number) % 2];
+            volume.exchange(dir(first), name(first).as_bytes(), dir(second), name(second).as_bytes()).unwrap();
+        };
+        // In one directory, between two, back again, and round.
+        for (first, second) in [(0, 2), (4, 10), (1, 6), (1, 6), (3, 8), (8, 5), (7, 11), (9, 0)] {
+            swap(first, second);
+        }
+    });
+    disk.at_each_cut(before, |mut volume| {
+        let mut found = Vec::new();
+        for number in 0..2 {
+            let dir = volume.lookup(ROOT, format!("d{number}").as_bytes()).unwrap();
+            for (_, node, _) in list(&mut volume, dir) {
+                found.extend(content_of(&mut volume, node));
+            }
+            for number in (number..12).step_by(2) {
+                assert!(content(&mut volume, dir, &name(number)).is_some(), "name {number} is lost");
+            }
+        }
+        for number in 1..=12 {
+            assert!(found.contains(&vec![number; 2000]), "file {number} is lost");
+        }
+    });
+}
+
 /// The content of a regular file.
 fn content_of(volume: &mut Ext2<Disk>, node: NodeId) -> Option<Vec<u8>> {
     let attributes = volume.attributes(node).ok()?;

@@ -47,7 +47,7 @@ impl Run {
     fn step(&mut self) {
         let (dir, name) = (self.directory(), self.name());
         let node = self.nodes[dir];
-        match self.random.below(16) {
+        match self.random.below(18) {
             0..3 => {
                 let model = self.model.add(dir, &name, Content::File(Vec::new()));
                 let real = self.volume.make_node(node, &name, 0o100_644, 0, ROOT_USER);
@@ -74,7 +74,8 @@ impl Run {
             8..10 => self.rename(dir, &name),
             10..14 => self.write(),
             14 => self.truncate(),
-            _ => self.compare_file(),
+            15 => self.compare_file(),
+            _ => self.exchange(dir, &name),
         }
     }
 
@@ -82,6 +83,18 @@ impl Run {
         let (to, to_name) = (self.directory(), self.name());
         let real = self.volume.rename(self.nodes[dir], name, self.nodes[to], &to_name, ROOT_USER);
         assert_eq!(self.model.rename(dir, name, to, &to_name), real);
+    }
+
+    /// Swaps names, most of which exist.
+    fn exchange(&mut self, dir: usize, name: &[u8]) {
+        let to = self.directory();
+        let [name, to_name] = [(dir, name), (to, name)].map(|(dir, name)| {
+            let names: Vec<_> = self.model.entries(dir).keys().cloned().collect();
+            let chosen = self.random.below(names.len() as u64 + 1) as usize;
+            names.get(chosen).cloned().unwrap_or(name.to_vec())
+        });
+        let real = self.volume.exchange(self.nodes[dir], &name, self.nodes[to], &to_name);
+        assert_eq!(self.model.exchange(dir, &name, to, &to_name), real);
     }
 
     fn write(&mut self) {

@@ -289,6 +289,18 @@ pub trait FileSystem {
         Err(Errno::EROFS)
     }
 
+    /// Swaps two names of nodes of any kinds. `ENOENT`; `EINVAL` if one is a directory above the other; `EBUSY` for `.` and `..`;
+    /// `EMLINK`, `ENOSPC`.
+    fn exchange(
+        &mut self,
+        _first_dir: NodeId,
+        _first_name: &[u8],
+        _second_dir: NodeId,
+        _second_name: &[u8],
+    ) -> Result<(), Errno> {
+        Err(Errno::EROFS)
+    }
+
     /// Truncates or extends a regular file to `size` bytes. `EISDIR`, `EINVAL`, `EFBIG`.
     fn truncate(&mut self, _node: NodeId, _size: u64) -> Result<(), Errno> {
         Err(Errno::EROFS)

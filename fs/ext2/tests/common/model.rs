@@ -154,6 +154,34 @@ impl Model {
         Ok(())
     }
 
+    pub fn exchange(
+        &mut self,
+        first: usize,
+        first_name: &[u8],
+        second: usize,
+        second_name: &[u8],
+    ) -> Result<(), Errno> {
+        let one = *self.entries(first).get(first_name).ok_or(Errno::ENOENT)?;
+        let other = *self.entries(second).get(second_name).ok_or(Errno::ENOENT)?;
+        if one == other {
+            return Ok(());
+        }
+        for (node, to) in [(one, second), (other, first)] {
+            if self.is_directory(node) && self.is_inside(to, node) {
+                return Err(Errno::EINVAL);
+            }
+        }
+        for (node, name, from, to) in [(one, second_name, first, second), (other, first_name, second, first)] {
+            self.entries_mut(to).insert(name.to_vec(), node);
+            if self.is_directory(node) {
+                self.nodes[node].parent = to;
+                self.nodes[from].links -= 1;
+                self.nodes[to].links += 1;
+            }
+        }
+        Ok(())
+    }
+
     pub fn write(&mut self, file: usize, offset: usize, bytes: &[u8]) {
         let data = self.data_mut(file);
         let end = offset + bytes.len();

@@ -737,6 +737,9 @@ struct skink_ds_delete {
  * file system's default), the high half a number that no other mount has. */
 #define SKINK_FS_MOUNTED_IN_MEMORY 4ull
 
+/* Rename: both names exist, and are swapped at once. */
+#define SKINK_FS_RENAME_EXCHANGE 2ull
+
 /* The uses that vfs has of a node. */
 struct skink_use {
     /* The node. */
@@ -886,7 +889,8 @@ struct skink_fs_unlink {
     uint64_t directory_wanted;
 };
 
-/* Renames; the grant holds the old name, then the new one. */
+/* Renames; the grant holds the old name, then the new one. flags: 0, or RENAME_EXCHANGE, which swaps the two names: ENOENT without the
+ * second, EINVAL if one is a directory above the other. */
 #define SKINK_FS_RENAME 0x6000du
 struct skink_fs_rename {
     uint64_t old_directory;
@@ -894,6 +898,7 @@ struct skink_fs_rename {
     uint64_t grant;
     uint64_t old_bytes;
     uint64_t new_bytes;
+    uint64_t flags;
 };
 
 /* Copies the file's struct stat (Linux x86-64, 144 bytes) into the grant; vfs fills st_dev. */

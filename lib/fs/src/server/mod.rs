@@ -16,8 +16,8 @@ use alloc::vec::Vec;
 
 use abi::endpoint::slot;
 use abi::fs::{
-    Allocate, ChMod, ChOwn, Create, GetDents, Link, Lookup, Mount, Put, Read, ReadLink, Recall, Rename, Request,
-    SetTimes, SetUses, Stat, StatFs, Symlink, Sync, Truncate, Unlink, Unmount, Write,
+    Allocate, ChMod, ChOwn, Create, GetDents, Link, Lookup, Mount, Put, RENAME_EXCHANGE, Read, ReadLink, Recall,
+    Rename, Request, SetTimes, SetUses, Stat, StatFs, Symlink, Sync, Truncate, Unlink, Unmount, Write,
 };
 use abi::{Endpoint, Errno, GrantId, Message};
 use server::{Service, SyncStep};
@@ -331,7 +331,11 @@ where
         check_name(old_name)?;
         check_name(new_name)?;
         let (file_system, old, new) = self.volumes.find_two(request.old_directory, request.new_directory)?;
-        file_system.rename(old, old_name, new, new_name, Caller::default())?;
+        match request.flags {
+            0 => file_system.rename(old, old_name, new, new_name, Caller::default())?,
+            RENAME_EXCHANGE => file_system.exchange(old, old_name, new, new_name)?,
+            _ => return Err(Errno::EINVAL),
+        }
         Ok(message.reply(Ok(0)))
     }
 

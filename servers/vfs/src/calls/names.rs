@@ -22,6 +22,8 @@ const AT_REMOVEDIR: u32 = 0x200;
 const AT_SYMLINK_FOLLOW: u32 = 0x400;
 /// renameat2: fail when the new name exists.
 const RENAME_NOREPLACE: u32 = 1;
+/// renameat2: swap the two names.
+const RENAME_EXCHANGE: u32 = 2;
 /// Longest target of a symbolic link.
 const TARGET_MAX: usize = PATH_MAX - 1;
 
@@ -213,7 +215,7 @@ async fn rename_path(
     new: Side,
     flags: u32,
 ) -> Result<u64, Errno> {
-    if flags & !RENAME_NOREPLACE != 0 {
+    if !matches!(flags, 0 | RENAME_NOREPLACE | RENAME_EXCHANGE) {
         return Err(Errno::EINVAL);
     }
     let old = walk::resolve(files, &process, old.0, old.1, Last::Keep).await?;
@@ -223,8 +225,10 @@ async fn rename_path(
         return Err(Errno::EXDEV);
     }
     let names = (old.component(Errno::EBUSY)?, new.component(Errno::EBUSY)?);
-    if flags & RENAME_NOREPLACE != 0 && new.node.is_some() {
-        return Err(Errno::EEXIST);
+    match flags {
+        RENAME_EXCHANGE => return exchange(files, processes, &process, &old, &new).await,
+        RENAME_NOREPLACE if new.node.is_some() => return Err(Errno::EEXIST),
+        _ => {}
     }
     if new.slash && !node.is_directory() {
         return Err(Errno::ENOTDIR);
@@ -235,23 +239,50 @@ async fn rename_path(
     may_rename(&process, &old, &new, &node)?;
     files.rename(&process.caller, (&old.parent, names.0), (&new.parent, names.1), &node, new.node.as_ref()).await?;
     if node.is_directory() {
-        move_paths(processes, &old.canonical, &new.canonical);
+        move_paths(processes, |path| path::renamed(path, &old.canonical, &new.canonical));
     }
     Ok(0)
 }
 
-/// The paths that processes and open directories remember, after a directory was renamed.
-fn move_paths(processes: &Processes, old: &[u8], new: &[u8]) {
+/// renameat2 with `RENAME_EXCHANGE`.
+async fn exchange(
+    files: &Files,
+    processes: &Processes,
+    process: &Process,
+    old: &Found,
+    new: &Found,
+) -> Result<u64, Errno> {
+    let (node, other) = (old.existing()?.clone(), new.existing()?.clone());
+    if Rc::ptr_eq(&node, &other) {
+        return Ok(0);
+    }
+    may_leave(process, old, &node, new)?;
+    may_leave(process, new, &other, old)?;
+    may_change_parent(process, old, &node, new)?;
+    may_change_parent(process, new, &other, old)?;
+    let (from, to) = ((&old.parent, old.component(Errno::EBUSY)?), (&new.parent, new.component(Errno::EBUSY)?));
+    files.exchange(&process.caller, from, to, &node, &other).await?;
+    let moved = |path: &[u8], node: &NodeRef, from: &Found, to: &Found| {
+        if node.is_directory() { path::renamed(path, &from.canonical, &to.canonical) } else { None }
+    };
+    // Neither is above the other, so that a path is concerned at most once.
+    move_paths(processes, |path| moved(path, &node, old, new).or_else(|| moved(path, &other, new, old)));
+    Ok(0)
+}
+
+/// Corrects the paths that processes and open directories remember, after directories were renamed; `renamed` returns the new path of
+/// what is concerned.
+fn move_paths(processes: &Processes, renamed: impl Fn(&[u8]) -> Option<Vec<u8>>) {
     for process in processes.all() {
         for (_, file) in process.files().descriptors().iter() {
-            let moved = path::renamed(&file.path(), old, new);
+            let moved = renamed(&file.path());
             if let Some(moved) = moved {
                 file.set_path(moved);
             }
         }
         let Ok(directories) = process.directories() else { continue };
         let moved = |place: &Place| {
-            let path = path::renamed(&place.path, old, new)?;
+            let path = renamed(&place.path)?;
             Some(Place { node: place.node.clone(), path: path.into() })
         };
         let (working, root) = (moved(&directories.working()), moved(&directories.root()));
@@ -317,12 +348,9 @@ fn getcwd(process: &Process, address: u64, bytes: u64) -> Result<u64, Errno> {
     Ok(text.len() as u64)
 }
 
+/// Checks that a file may move from the name `old` to `new`.
 fn may_rename(process: &Process, old: &Found, new: &Found, node: &NodeRef) -> Result<(), Errno> {
-    let into_itself = path::renamed(&new.canonical, &old.canonical, b"").is_some();
-    if node.is_directory() && into_itself {
-        return Err(Errno::EINVAL);
-    }
-    may_remove(process, &old.parent, node)?;
+    may_leave(process, old, node, new)?;
     match &new.node {
         None => may_change(process, &new.parent)?,
         Some(replaced) => {
@@ -334,9 +362,22 @@ fn may_rename(process: &Process, old: &Found, new: &Found, node: &NodeRef) -> Re
             }
         }
     }
-    // Moving a directory changes its `..`.
-    if node.is_directory() && !Rc::ptr_eq(&old.parent, &new.parent) {
-        permission::check(&process.caller.credentials(), node.attributes(), WRITE)?;
+    may_change_parent(process, old, node, new)
+}
+
+/// Checks that the file at the name `old` may leave it for `new`, whatever that name is for now.
+fn may_leave(process: &Process, old: &Found, node: &NodeRef, new: &Found) -> Result<(), Errno> {
+    let into_itself = path::renamed(&new.canonical, &old.canonical, b"").is_some();
+    if node.is_directory() && into_itself {
+        return Err(Errno::EINVAL);
     }
-    Ok(())
+    may_remove(process, &old.parent, node)
+}
+
+/// Checks that the `..` of a file that moves from `old` to `new` may change, if it has one.
+fn may_change_parent(process: &Process, old: &Found, node: &NodeRef, new: &Found) -> Result<(), Errno> {
+    if !node.is_directory() || Rc::ptr_eq(&old.parent, &new.parent) {
+        return Ok(());
+    }
+    permission::check(&process.caller.credentials(), node.attributes(), WRITE)
 }

@@ -173,16 +173,7 @@ impl Files {
         node: &NodeRef,
         replaced: Option<&NodeRef>,
     ) -> Result<(), Errno> {
-        let lent = self.lend(from.0, [from.1, to.1].concat())?;
-        let request = fs::Rename {
-            old_directory: from.0.number(),
-            new_directory: to.0.number(),
-            grant: lent.id(),
-            old_bytes: from.1.len() as u64,
-            new_bytes: to.1.len() as u64,
-        };
-        self.peers.ask_once(caller, from.0.service(), request.message()).await?;
-        from.0.mount().mark_dirty();
+        self.ask_to_rename(caller, from, to, 0).await?;
         if let Some(replaced) = replaced {
             replaced.unlinked();
         }
@@ -195,6 +186,50 @@ impl Files {
         self.learn(from.0, from.1, None);
         self.learn(to.0, to.1, Some(node.clone()));
         self.unlearn(node, b"..");
+        Ok(())
+    }
+
+    /// Swaps the names of two nodes. Each directory takes the link of its `..` along.
+    pub async fn exchange(
+        &self,
+        caller: &Caller,
+        first: (&NodeRef, &[u8]),
+        second: (&NodeRef, &[u8]),
+        node: &NodeRef,
+        other: &NodeRef,
+    ) -> Result<(), Errno> {
+        self.ask_to_rename(caller, first, second, fs::RENAME_EXCHANGE).await?;
+        for (node, from, to) in [(node, first.0, second.0), (other, second.0, first.0)] {
+            if node.is_directory() {
+                from.remove_link();
+                to.add_link();
+            }
+        }
+        self.learn(first.0, first.1, Some(other.clone()));
+        self.learn(second.0, second.1, Some(node.clone()));
+        self.unlearn(node, b"..");
+        self.unlearn(other, b"..");
+        Ok(())
+    }
+
+    async fn ask_to_rename(
+        &self,
+        caller: &Caller,
+        from: (&NodeRef, &[u8]),
+        to: (&NodeRef, &[u8]),
+        flags: u64,
+    ) -> Result<(), Errno> {
+        let lent = self.lend(from.0, [from.1, to.1].concat())?;
+        let request = fs::Rename {
+            old_directory: from.0.number(),
+            new_directory: to.0.number(),
+            grant: lent.id(),
+            old_bytes: from.1.len() as u64,
+            new_bytes: to.1.len() as u64,
+            flags,
+        };
+        self.peers.ask_once(caller, from.0.service(), request.message()).await?;
+        from.0.mount().mark_dirty();
         Ok(())
     }
 

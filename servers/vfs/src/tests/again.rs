@@ -36,6 +36,10 @@ fn names_are_made_removed_and_moved_once() {
     assert_eq!(twice(&mut world, nr::MKNOD, &[b, u64::from(S_IFREG) | 0o644, 0]), done);
     let [a, b] = paths(&world, "/file", "/dir/moved");
     assert_eq!(twice(&mut world, nr::RENAME, &[a, b]), done);
+    let [a, b] = paths(&world, "/dir/moved", "/new");
+    for _ in 0..2 {
+        assert_eq!(twice(&mut world, nr::RENAMEAT2, &[AT_FDCWD, a, AT_FDCWD, b, 2]), done, "exchanged");
+    }
     let [a, b] = paths(&world, "/dir/moved", "/other");
     assert_eq!(twice(&mut world, nr::LINK, &[a, b]), done);
     let [a, b] = paths(&world, "target", "/link");

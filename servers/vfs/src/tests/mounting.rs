@@ -224,6 +224,18 @@ fn a_mount_point_keeps_its_name() {
     assert_eq!(world.path_call(world.root, nr::RMDIR, "/tmp", &[]), Err(Errno::EBUSY));
     assert!(matches!(rename("/tmp", "/other"), Err(Errno::EBUSY | Errno::EXDEV)));
     assert!(matches!(rename("/dir", "/tmp"), Err(Errno::EBUSY | Errno::EXDEV)));
+    let exchange = |from, to| {
+        let (from, to) = (world.path(world.root, 0, from), world.path(world.root, 1, to));
+        world.call(world.root, nr::RENAMEAT2, &[AT_FDCWD, from, AT_FDCWD, to, 2])
+    };
+    for (from, to) in [("/tmp", "/dir"), ("/dir", "/tmp")] {
+        assert!(matches!(exchange(from, to), Err(Errno::EBUSY | Errno::EXDEV)));
+    }
+    world.make("/tmp/inside", b"", 0o644, (0, 0));
+    assert_eq!(
+        (exchange("/tmp/inside", "/dir"), exchange("/dir", "/tmp/inside")),
+        (Err(Errno::EXDEV), Err(Errno::EXDEV))
+    );
     assert_eq!(world.names(world.root, "/").unwrap().iter().filter(|name| *name == "tmp").count(), 1);
 }
 

@@ -252,10 +252,125 @@ fn rename_refuses_what_has_no_name_of_its_own() {
     assert_eq!(links(&world, "/file"), 2, "two names of one file stay");
     let dir = open_directory(&world, "/dir");
     let renameat2 = |to, flags| call_at_two(&world, nr::RENAMEAT2, (AT_FDCWD, "/same"), (dir, to), flags);
-    assert_eq!(renameat2("x", RENAME_EXCHANGE), Err(Errno::EINVAL));
+    assert_eq!(renameat2("x", RENAME_EXCHANGE), Err(Errno::ENOENT));
     assert_eq!(renameat2("x", 0), Ok(0));
     assert_eq!(call_at_two(&world, nr::RENAMEAT, (dir, "x"), (dir, "y"), 99), Ok(0), "it has no flags");
     assert_eq!(world.names(world.root, "/dir").unwrap(), ["y"]);
+}
+
+fn exchange(world: &World, who: abi::Endpoint, first: &str, second: &str) -> Result<u64> {
+    let (first, second) = (world.path(who, 0, first), world.path(who, 1, second));
+    world.call(who, nr::RENAMEAT2, &[AT_FDCWD, first, AT_FDCWD, second, RENAME_EXCHANGE])
+}
+
+#[test]
+fn two_names_are_swapped() {
+    let world = World::new();
+    for path in ["/a", "/a/sub", "/b"] {
+        world.make_directory(path, 0o755, (0, 0));
+    }
+    world.make("/a/sub/file", b"1", 0o644, (0, 0));
+    world.make("/b/file", b"2", 0o644, (0, 0));
+    let swap = |first, second| exchange(&world, world.root, first, second);
+    let [a, b] = ["/a", "/b"].map(|path| open_directory(&world, path));
+    let counts = || [a, b].map(|file| world.fstat(world.root, file).unwrap().links);
+    let named = || ["/a", "/b"].map(|path| links(&world, path));
+    assert_eq!(swap("/a/sub/file", "/b/file"), Ok(0));
+    assert_eq!((world.content("/a/sub/file"), world.content("/b/file")), (b"2".to_vec(), b"1".to_vec()));
+    assert_eq!(counts(), [3, 2]);
+    assert_eq!(swap("/b/file", "/a/sub"), Ok(0), "a file for a directory");
+    assert_eq!((world.content("/a/sub"), world.content("/b/file/file")), (b"1".to_vec(), b"2".to_vec()));
+    assert_eq!((counts(), named()), ([2, 3], [2, 3]));
+    let moved = open_directory(&world, "/b/file");
+    assert_eq!(
+        world.open_at(world.root, moved, "../../a/sub", O_RDONLY).and_then(|file| world.read(world.root, file, 9)),
+        Ok(b"1".to_vec())
+    );
+    assert_eq!(world.path_call(world.root, nr::MKDIR, "/a/dir", &[0o755]), Ok(0));
+    assert_eq!(swap("/b/file", "/a/dir"), Ok(0), "two directories");
+    assert_eq!((counts(), named()), ([3, 3], [3, 3]));
+    assert!(world.open_at(world.root, moved, "../sub", O_RDONLY).is_ok(), "`..` leads where it is now");
+    assert_eq!(swap("/b/file/", "/a/sub"), Ok(0), "the slash is at a directory");
+    assert_eq!(world.content("/b/file"), b"1");
+    assert_eq!((counts(), named()), ([4, 2], [4, 2]));
+}
+
+#[test]
+fn names_that_cannot_be_swapped_stay() {
+    let world = World::new();
+    world.make_directory("/dir", 0o755, (0, 0));
+    world.make_directory("/dir/sub", 0o755, (0, 0));
+    world.make("/file", b"1", 0o644, (0, 0));
+    let swap = |first, second| exchange(&world, world.root, first, second);
+    assert_eq!((swap("/none", "/file"), swap("/file", "/none")), (Err(Errno::ENOENT), Err(Errno::ENOENT)));
+    assert_eq!((swap("/dir", "/dir/sub"), swap("/dir/sub", "/dir")), (Err(Errno::EINVAL), Err(Errno::EINVAL)));
+    for path in ["/", "/dir/.", "/dir/..", "."] {
+        assert_eq!((swap(path, "/file"), swap("/file", path)), (Err(Errno::EBUSY), Err(Errno::EBUSY)), "{path}");
+    }
+    assert_eq!(swap("/file/", "/dir"), Err(Errno::ENOTDIR));
+    assert_eq!(swap("/dir", "/file/"), Err(Errno::ENOTDIR));
+    assert_eq!(swap("/file", "/file"), Ok(0));
+    let (file, dir) = (world.path(world.root, 0, "/file"), world.path(world.root, 1, "/dir"));
+    for flags in [RENAME_EXCHANGE | 1, RENAME_EXCHANGE | 4, 4, 8] {
+        let result = world.call(world.root, nr::RENAMEAT2, &[AT_FDCWD, file, AT_FDCWD, dir, flags]);
+        assert_eq!(result, Err(Errno::EINVAL), "{flags}");
+    }
+    assert_eq!(world.content("/file"), b"1");
+    assert_eq!(world.names(world.root, "/dir").unwrap(), ["sub"]);
+}
+
+#[test]
+fn names_are_swapped_only_where_both_may_be_changed() {
+    let world = World::new();
+    for (path, mode, owner) in [("/tmp", 0o1777, 0), ("/theirs", 0o755, 0), ("/mine", 0o755, 1000), ("/open", 0o777, 0)]
+    {
+        world.make_directory(path, mode, (owner, owner));
+    }
+    world.make_directory("/open/dir", 0o755, (0, 0));
+    for (path, owner) in
+        [("/tmp/theirs", 0), ("/tmp/mine", 1000), ("/tmp/also", 1000), ("/theirs/file", 1000), ("/mine/file", 0)]
+    {
+        world.make(path, path.as_bytes(), 0o644, (owner, owner));
+    }
+    let user = world.user(1000, 1000);
+    for (first, second, result) in [
+        ("/mine/file", "/theirs/file", Err(Errno::EACCES)),
+        ("/tmp/mine", "/tmp/theirs", Err(Errno::EPERM)),
+        ("/mine/file", "/open/dir", Err(Errno::EACCES)),
+        ("/tmp/mine", "/tmp/also", Ok(0)),
+        ("/mine/file", "/tmp/mine", Ok(0)),
+    ] {
+        assert_eq!(exchange(&world, user, first, second), result, "{first} {second}");
+        if result.is_err() {
+            assert_eq!(exchange(&world, user, second, first), result, "{second} {first}");
+        }
+    }
+    assert_eq!(world.content("/mine/file"), b"/tmp/also");
+}
+
+#[test]
+fn paths_follow_directories_that_are_swapped() {
+    let world = World::new();
+    for path in ["/one", "/two", "/two/sub", "/one/sub"] {
+        world.make_directory(path, 0o755, (0, 0));
+    }
+    let children = ["/one/sub", "/two"].map(|path| {
+        let child = world.fork(world.root, 0);
+        assert_eq!(world.change_directory(child, path), Ok(0));
+        child
+    });
+    let working = |who| {
+        let bytes = world.call(who, nr::GETCWD, &[DATA, 100]).unwrap();
+        std::string::String::from_utf8(world.machine.read(who, DATA, bytes as usize - 1)).unwrap()
+    };
+    assert_eq!(exchange(&world, world.root, "/one", "/two"), Ok(0));
+    assert_eq!(children.map(working), ["/two/sub", "/one"]);
+    assert!(world.stat(children[0], "../../one/sub").is_ok());
+    world.make("/file", b"", 0o644, (0, 0));
+    assert_eq!(exchange(&world, world.root, "/file", "/one"), Ok(0));
+    assert_eq!(children.map(working), ["/two/sub", "/file"]);
+    assert_eq!(exchange(&world, world.root, "/two/sub", "/file"), Ok(0));
+    assert_eq!(children.map(working), ["/file", "/two/sub"]);
 }
 
 #[test]
