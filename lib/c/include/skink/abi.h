@@ -404,8 +404,8 @@ _Static_assert(offsetof(struct skink_message, words) == 8, "skink_message.words"
  * from ANY notifies the caller (services only), which then retries. */
 #define SKINK_CALL_SENDNB 0x1004ull
 
-/* Replies to r13, then receives from r14 (mostly ANY), atomically. The send does not block: a destination that is not waiting for the reply
- * loses it, so that no client can block a server. */
+/* Sends to r13, then receives from r14 (mostly ANY), atomically. The send does not block. A destination that is not waiting for a reply
+ * loses it, so that no client can block a server. A request fails as with SENDNB, and nothing is received. */
 #define SKINK_CALL_REPLYREC 0x1005ull
 
 /* SEND to r13, then RECEIVE from r14, atomically. File systems and drivers reply with it to asynchronous requests: the server's next SENDNB
