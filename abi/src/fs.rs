@@ -55,8 +55,8 @@ protocol! {
     /// Repeats the reply, label included, to the change with this tag (word 6): a restarted vfs asks for the calls that its
     /// predecessor had in progress. `ENOENT`: no change with this tag was made.
     Recall = 22 { }
-    /// Allocates blocks for the holes of the file in this range; they read as zeros. `ENOSPC`.
-    Allocate = 23 { node: u64, offset: u64, bytes: u64 }
+    /// Changes the space that this range of the file has, and not its size. `mode`: `ALLOCATE_*`. `EFBIG`, `ENOSPC`.
+    Allocate = 23 { node: u64, offset: u64, bytes: u64, mode: u64 }
 }
 
 /// `Mount`: names appear and vanish without a request, so vfs must not cache them (procfs, devfs).
@@ -67,6 +67,15 @@ pub const MOUNTED_READ_ONLY: u64 = 2;
 /// `Mount`: the content is in memory only, so there is nothing to write back (tmpfs). The low half of its `minor` is the size in KiB
 /// (0: the file system's default), the high half a number that no other mount has.
 pub const MOUNTED_IN_MEMORY: u64 = 4;
+
+/// `Allocate`: allocates blocks for the holes before the end of the file; they read as zeros.
+pub const ALLOCATE_FILL: u64 = 0;
+/// `Allocate`: as `ALLOCATE_FILL`, and checks that there is space for the part beyond the end, which is not reserved.
+pub const ALLOCATE_CHECK: u64 = 1;
+/// `Allocate`: frees the blocks, and zeroes the parts of blocks at both ends of the range.
+pub const ALLOCATE_PUNCH: u64 = 2;
+/// `Allocate`: zeroes what is allocated; holes stay.
+pub const ALLOCATE_ZERO: u64 = 3;
 
 /// `Rename`: both names exist, and are swapped at once.
 pub const RENAME_EXCHANGE: u64 = 2;

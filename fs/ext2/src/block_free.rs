@@ -7,6 +7,7 @@
 //! which ends the walk through a tree that contains itself.
 
 use alloc::vec::Vec;
+use core::ops::Range;
 use sys::fallible;
 
 use fs::Errno;
@@ -169,15 +170,21 @@ impl<D: BlockDevice> Ext2<D> {
     /// Clears the pointers to freed blocks.
     fn clear_freed(&mut self, number: u32, truncated: &mut Truncated) -> Result<(), Errno> {
         if truncated.from < truncated.zero {
-            let (block, pointers) = (truncated.block.into(), truncated.from * 4..truncated.zero * 4);
-            // While a name on the disk may refer to a deleted file, the disk keeps all of it.
-            let bytes = match self.inode(number)?.links {
-                0 => self.cache.modify_late(block, pointers, Order::Link)?,
-                _ => self.cache.modify(block, pointers, Order::Link)?,
-            };
-            bytes.fill(0);
+            self.clear_pointers(number, truncated.block, truncated.from..truncated.zero)?;
             truncated.zero = truncated.from;
         }
+        Ok(())
+    }
+
+    /// Clears pointers in an indirect block of the file.
+    pub(crate) fn clear_pointers(&mut self, number: u32, block: u32, pointers: Range<usize>) -> Result<(), Errno> {
+        let bytes = pointers.start * 4..pointers.end * 4;
+        // While a name on the disk may refer to a deleted file, the disk keeps all of it.
+        let bytes = match self.inode(number)?.links {
+            0 => self.cache.modify_late(block.into(), bytes, Order::Link)?,
+            _ => self.cache.modify(block.into(), bytes, Order::Link)?,
+        };
+        bytes.fill(0);
         Ok(())
     }
 
@@ -185,7 +192,8 @@ impl<D: BlockDevice> Ext2<D> {
         self.count_sectors(freeing.number, -core::mem::take(&mut freeing.blocks))
     }
 
-    fn read_indirect(&mut self, block: u32) -> Result<Vec<u32>, Errno> {
+    /// Returns the pointers in an indirect block.
+    pub(crate) fn read_indirect(&mut self, block: u32) -> Result<Vec<u32>, Errno> {
         self.checked(block)?;
         fallible::collect(self.cache.read(block.into())?.chunks_exact(4).map(|field| u32_at(field, 0)))
     }

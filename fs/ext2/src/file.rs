@@ -8,11 +8,12 @@ use core::ops::Range;
 
 use fs::Errno;
 use fs::device::BlockDevice;
-use fs::file_system::{Caller, DataSink, DataSource, S_ISGID, S_ISUID, S_IXGRP};
+use fs::file_system::{Allocation, Caller, DataSink, DataSource, S_ISGID, S_ISUID, S_IXGRP};
 use fs::order::Order;
 
 use crate::block_free::Pauses;
 use crate::block_map::Mapped;
+use crate::hole::Clear;
 use crate::inode::Inode;
 use crate::volume::Ext2;
 
@@ -215,11 +216,36 @@ impl<D: BlockDevice> Ext2<D> {
         Err(error)
     }
 
+    /// Changes the space that a range of a file has.
+    pub(crate) fn change_space(&mut self, number: u32, range: Range<u64>, how: Allocation) -> Result<(), Errno> {
+        require_regular(self.inode(number)?)?;
+        if how != Allocation::Fill && range.end > self.max_file_size() {
+            return Err(Errno::EFBIG);
+        }
+        match how {
+            Allocation::Fill => self.fill_holes(number, range),
+            Allocation::FillAndCheck => {
+                self.fill_holes(number, range.clone())?;
+                self.check_space_beyond(number, range)
+            }
+            Allocation::Punch => self.clear_range(number, range, Clear::Free),
+            Allocation::Zero => self.clear_range(number, range, Clear::Zero),
+        }
+    }
+
+    /// Checks that there is space for the part of a range beyond the end of the file. It is not reserved: the format knows no blocks
+    /// there. `ENOSPC`.
+    fn check_space_beyond(&mut self, number: u32, range: Range<u64>) -> Result<(), Errno> {
+        let end = self.inode(number)?.size.max(range.start).div_ceil(self.block_size());
+        let blocks = range.end.div_ceil(self.block_size()).saturating_sub(end);
+        let count = u32::try_from(blocks).map_err(|_| Errno::ENOSPC)?;
+        self.require_blocks(count, Caller::default())
+    }
+
     /// Allocates zeroed blocks for the holes in a range of a file. On `ENOSPC` the blocks allocated so far are kept.
-    pub(crate) fn fill_holes(&mut self, number: u32, offset: u64, bytes: u64) -> Result<(), Errno> {
-        let inode = self.inode(number)?;
-        require_regular(inode)?;
-        let end = offset.saturating_add(bytes).min(inode.size).div_ceil(self.block_size());
+    fn fill_holes(&mut self, number: u32, range: Range<u64>) -> Result<(), Errno> {
+        let offset = range.start;
+        let end = range.end.min(self.inode(number)?.size).div_ceil(self.block_size());
         for index in offset / self.block_size()..end {
             if self.find_block(number, index)?.is_some() {
                 continue;

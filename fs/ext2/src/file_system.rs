@@ -3,8 +3,8 @@
 use fs::Errno;
 use fs::device::BlockDevice;
 use fs::file_system::{
-    Attributes, Caller, DataSink, DataSource, EntrySink, FileSystem, NewTimes, NodeId, S_IFBLK, S_IFCHR, S_IFIFO,
-    S_IFMT, S_IFREG, S_IFSOCK, S_ISGID, S_ISUID, S_IXGRP, Statistics,
+    Allocation, Attributes, Caller, DataSink, DataSource, EntrySink, FileSystem, NewTimes, NodeId, S_IFBLK, S_IFCHR,
+    S_IFIFO, S_IFMT, S_IFREG, S_IFSOCK, S_ISGID, S_ISUID, S_IXGRP, Statistics,
 };
 use fs::flights::Arrival;
 
@@ -176,10 +176,10 @@ impl<D: BlockDevice> FileSystem for Ext2<D> {
         self.resize_file(number, size)
     }
 
-    fn allocate(&mut self, node: NodeId, offset: u64, bytes: u64) -> Result<(), Errno> {
+    fn allocate(&mut self, node: NodeId, offset: u64, bytes: u64, how: Allocation) -> Result<(), Errno> {
         self.begin_change()?;
         let number = self.number(node)?;
-        self.fill_holes(number, offset, bytes)
+        self.change_space(number, offset..offset.saturating_add(bytes), how)
     }
 
     fn set_mode(&mut self, node: NodeId, mode: u32) -> Result<(), Errno> {

@@ -6,7 +6,7 @@
 //! | `volume`, `inode_cache`, `users` | the mounted file system, its transactions; inodes in memory, and in use |
 //! | `syncing`, `window` | the order of writes; what the disk does not know yet |
 //! | `block_alloc`, `inode_alloc` | allocating and freeing blocks and inodes |
-//! | `block_map`, `block_free`, `file` | from positions in a file to blocks; reading, writing and truncating |
+//! | `block_map`, `block_free`, `file`, `hole` | from positions in a file to blocks; reading, writing, truncating, punching holes |
 //! | `directory`, `naming`, `rename`, `exchange` | directories and the operations on names |
 //! | `file_system` | the trait |
 //! | `process` | the service |
@@ -33,6 +33,7 @@ mod exchange;
 mod file;
 mod file_system;
 mod group;
+mod hole;
 mod inode;
 mod inode_alloc;
 mod inode_cache;

@@ -9,7 +9,9 @@ use common::{
 };
 use ext2::{Ext2, Options};
 use fs::Errno;
-use fs::file_system::{Caller, FileSystem, NewTimes, NodeId, S_IFBLK, S_IFCHR, S_IFIFO, S_IFMT, S_IFREG, Timestamp};
+use fs::file_system::{
+    Allocation, Caller, FileSystem, NewTimes, NodeId, S_IFBLK, S_IFCHR, S_IFIFO, S_IFMT, S_IFREG, Timestamp,
+};
 
 type Volume = Ext2<common::FileDevice>;
 
@@ -116,7 +118,7 @@ fn holes_that_are_given_space_stay_zeros_and_a_full_disk_says_so() {
     let node = file(&mut volume, root, "sparse");
     assert_eq!(write(&mut volume, node, 5000, b"data"), Ok(4));
     volume.truncate(node, 20_000).unwrap();
-    volume.allocate(node, 3000, u64::MAX).unwrap();
+    volume.allocate(node, 3000, u64::MAX, Allocation::Fill).unwrap();
     let attributes = volume.attributes(node).unwrap();
     // Blocks 2 to 19, and one that points to those from 12 on.
     assert_eq!((attributes.size, attributes.blocks), (20_000, 2 * 19));
@@ -124,11 +126,94 @@ fn holes_that_are_given_space_stay_zeros_and_a_full_disk_says_so() {
     assert_eq!(&content[5000..5004], b"data");
     assert!(content[..5000].iter().chain(&content[5004..]).all(|&byte| byte == 0));
     volume.truncate(node, 10 << 20).unwrap();
-    assert_eq!(volume.allocate(node, 0, u64::MAX), Err(Errno::ENOSPC));
+    assert_eq!(volume.allocate(node, 0, u64::MAX, Allocation::Fill), Err(Errno::ENOSPC));
     assert_eq!(volume.attributes(node).unwrap().size, 10 << 20);
     let folder = volume.make_dir(root, b"folder", 0o755, ROOT_USER);
     assert_eq!(folder, Err(Errno::ENOSPC));
-    assert_eq!(volume.allocate(root, 0, 1), Err(Errno::EISDIR));
+    assert_eq!(volume.allocate(root, 0, 1, Allocation::Fill), Err(Errno::EISDIR));
+    finish(&scratch, volume);
+}
+
+#[test]
+fn a_punched_hole_reads_as_zeros_and_its_blocks_are_free() {
+    let scratch = Scratch::new();
+    let mut volume = mount(&scratch.image(4096, &["-b", "1024"]));
+    let root = volume.root();
+    let node = file(&mut volume, root, "f");
+    // All three kinds of pointers: direct, through one block, through two.
+    let mut expected = Random::new(1).bytes(700_500);
+    assert_eq!(write(&mut volume, node, 0, &expected), Ok(expected.len()));
+    let blocks = |volume: &mut Volume| volume.attributes(node).unwrap().blocks / 2;
+    let mut left = blocks(&mut volume);
+    let mut free = volume.statistics().blocks_free;
+    for (offset, bytes, freed) in [
+        (100, 200, 0),
+        (100, 924, 0),
+        (1000, 1100, 1),
+        (4096, 1024, 1),
+        (11_000, 3000, 2),
+        (12_000, 270_000, 262 + 1),
+        (0, 100, 0),
+        (300_000, 100_000, 97),
+        (700_000, 400, 0),
+        (699_900, u64::from(u32::MAX), 1),
+        (800_000, 100_000, 0),
+    ] {
+        volume.allocate(node, offset, bytes, Allocation::Punch).unwrap();
+        let end = expected.len().min((offset + bytes) as usize);
+        expected[end.min(offset as usize)..end].fill(0);
+        assert!(read_all(&mut volume, node) == expected, "{bytes} at {offset}");
+        assert_eq!(
+            (left - blocks(&mut volume), volume.statistics().blocks_free - free),
+            (freed, freed),
+            "{bytes} at {offset}"
+        );
+        (left, free) = (blocks(&mut volume), volume.statistics().blocks_free);
+    }
+    volume.allocate(node, 0, expected.len() as u64, Allocation::Punch).unwrap();
+    assert_eq!((blocks(&mut volume), volume.attributes(node).unwrap().size), (0, 700_500));
+    assert_eq!(write(&mut volume, node, 700_500, b"more"), Ok(4));
+    assert_eq!(read_all(&mut volume, node)[700_490..], *b"\0\0\0\0\0\0\0\0\0\0more");
+    assert_eq!(volume.allocate(node, 0, u64::MAX, Allocation::Punch), Err(Errno::EFBIG));
+    assert_eq!(volume.allocate(root, 0, 1, Allocation::Punch), Err(Errno::EISDIR));
+    finish(&scratch, volume);
+}
+
+#[test]
+fn zeros_keep_the_blocks_and_the_holes() {
+    let scratch = Scratch::new();
+    let mut volume = mount(&scratch.image(4096, &["-b", "1024"]));
+    let root = volume.root();
+    let node = file(&mut volume, root, "f");
+    let mut expected = Random::new(2).bytes(50_000);
+    assert_eq!(write(&mut volume, node, 0, &expected), Ok(expected.len()));
+    volume.truncate(node, 400_000).unwrap();
+    expected.resize(400_000, 0);
+    let blocks = volume.attributes(node).unwrap().blocks;
+    for (offset, bytes) in [(100, 200), (1024, 1024), (2000, 30_000), (49_000, 300_000), (399_999, 5)] {
+        volume.allocate(node, offset, bytes, Allocation::Zero).unwrap();
+        let end = expected.len().min((offset + bytes) as usize);
+        expected[offset as usize..end].fill(0);
+        assert!(read_all(&mut volume, node) == expected, "{bytes} at {offset}");
+        assert_eq!(volume.attributes(node).unwrap().blocks, blocks);
+    }
+    finish(&scratch, volume);
+}
+
+#[test]
+fn space_beyond_the_end_is_checked_and_the_size_stays() {
+    let scratch = Scratch::new();
+    let mut volume = mount(&scratch.image(1024, &["-b", "1024"]));
+    let root = volume.root();
+    let node = file(&mut volume, root, "f");
+    volume.truncate(node, 3000).unwrap();
+    assert_eq!(volume.allocate(node, 0, 10 << 20, Allocation::FillAndCheck), Err(Errno::ENOSPC));
+    assert_eq!(volume.allocate(node, 5000, 1 << 62, Allocation::FillAndCheck), Err(Errno::EFBIG));
+    assert_eq!(volume.allocate(node, 1024, 100_000, Allocation::FillAndCheck), Ok(()));
+    let attributes = volume.attributes(node).unwrap();
+    assert_eq!((attributes.size, attributes.blocks), (3000, 2 * 3));
+    assert_eq!(write(&mut volume, node, 3000, &[7; 50_000]), Ok(50_000));
+    assert!(read_all(&mut volume, node) == [vec![0; 3000], vec![7; 50_000]].concat());
     finish(&scratch, volume);
 }
 
@@ -432,7 +517,7 @@ fn names_are_swapped_in_full_directories_and_on_a_full_disk() {
     // Everything that is left; the names stay as they are.
     let large = file(&mut volume, root, "large");
     volume.truncate(large, 2 << 20).unwrap();
-    assert_eq!(volume.allocate(large, 0, u64::MAX), Err(Errno::ENOSPC));
+    assert_eq!(volume.allocate(large, 0, u64::MAX, Allocation::Fill), Err(Errno::ENOSPC));
     let results: Vec<_> =
         (0..20).map(|number| volume.exchange(dirs[0], &name(2 * number), dirs[1], &name(39 - 2 * number))).collect();
     assert!(results.iter().all(|result| [Ok(()), Err(Errno::ENOSPC)].contains(result)), "{results:?}");

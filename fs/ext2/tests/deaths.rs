@@ -11,8 +11,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use abi::fs::{
-    ChMod, Create, GetDents, Link, Lookup, Mount, Put, RENAME_EXCHANGE, Read, Rename, SetUses, Symlink, Sync, Truncate,
-    Unlink, Unmount, Write,
+    ALLOCATE_FILL, ALLOCATE_PUNCH, ALLOCATE_ZERO, Allocate, ChMod, Create, GetDents, Link, Lookup, Mount, Put,
+    RENAME_EXCHANGE, Read, Rename, SetUses, Symlink, Sync, Truncate, Unlink, Unmount, Write,
 };
 use abi::{Errno, Message};
 use common::grants::{Buffer, Fake, GRANT, VFS};
@@ -298,6 +298,15 @@ fn data_is_written_once_and_cut_off_whole() {
     let read = Read { node: file.1, grant: GRANT, position: 50, bytes: 6000 };
     assert_eq!(world.survive("read", (&[0; 6000], read.message()), &model).result(), Ok(6000));
     world.done(&model, "sync", b"", Sync {}.message());
+    for (offset, bytes, mode) in
+        [(500, 700, ALLOCATE_ZERO), (3000, 298_000, ALLOCATE_PUNCH), (2000, 20_000, ALLOCATE_FILL)]
+    {
+        if mode != ALLOCATE_FILL {
+            model.data_mut(file.0)[offset..offset + bytes].fill(0);
+        }
+        let (offset, bytes) = (offset as u64, bytes as u64);
+        world.done(&model, "allocate", b"", Allocate { node: file.1, offset, bytes, mode }.message());
+    }
     for size in [300_100, 4500, 9000, 0] {
         model.data_mut(file.0).resize(size, 0);
         world.done(&model, "truncate", b"", Truncate { node: file.1, size: size as u64 }.message());
@@ -314,6 +323,9 @@ fn long_requests_are_whole_in_each_part() {
     let read = Read { node: file.1, grant: GRANT, position: 0, bytes: 701_000 };
     assert_eq!(world.survive("read", (&[0; 701_000], read.message()), &model).result(), Ok(700_500));
     world.write(&mut model, file, 100_000, &random.bytes(650_000));
+    model.data_mut(file.0)[1000..640_000].fill(0);
+    let punch = Allocate { node: file.1, offset: 1000, bytes: 639_000, mode: ALLOCATE_PUNCH };
+    world.done(&model, "punch", b"", punch.message());
     model.data_mut(file.0).truncate(700);
     world.done(&model, "truncate", b"", Truncate { node: file.1, size: 700 }.message());
     world.write(&mut model, file, 500, &random.bytes(650_000));

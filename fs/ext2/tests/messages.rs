@@ -6,8 +6,8 @@ mod common;
 use std::rc::Rc;
 
 use abi::fs::{
-    ChMod, ChOwn, Create, GetDents, Link, Lookup, MOUNTED_READ_ONLY, Mount, Put, RENAME_EXCHANGE, Read, ReadLink,
-    Rename, SetTimes, Stat, StatFs, Symlink, Sync, Truncate, Unlink, Unmount, Write,
+    Allocate, ChMod, ChOwn, Create, GetDents, Link, Lookup, MOUNTED_READ_ONLY, Mount, Put, RENAME_EXCHANGE, Read,
+    ReadLink, Rename, SetTimes, Stat, StatFs, Symlink, Sync, Truncate, Unlink, Unmount, Write,
 };
 use abi::{Endpoint, Errno, GrantId, Message};
 use common::grants::{Buffer, Fake, GRANT, VFS};
@@ -236,6 +236,8 @@ fn bad_requests_are_refused() {
     let long =
         Rename { old_directory: root, new_directory: root, grant: GRANT, old_bytes: u64::MAX, new_bytes: 2, flags: 0 };
     assert_eq!(vfs.result(b"", long.message()), Err(Errno::ENAMETOOLONG));
+    let odd = Allocate { node: root, offset: 0, bytes: 1, mode: 4 };
+    assert_eq!(vfs.result(b"", odd.message()), Err(Errno::EINVAL));
     let node = Put { node: root, count: u64::MAX };
     assert_eq!(vfs.result(b"", node.message()), Err(Errno::EINVAL));
     assert_eq!(vfs.result(b"", Message::new(0x6_0063)), Err(Errno::ENOSYS));

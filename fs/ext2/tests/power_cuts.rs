@@ -11,7 +11,7 @@ use common::{ROOT_USER, Random, Scratch, check, is_marked_clean, list, memory, o
 use ext2::{Ext2, Options};
 use fs::Errno;
 use fs::device::{BlockDevice, SECTOR_SIZE};
-use fs::file_system::{FileSystem, NodeId};
+use fs::file_system::{Allocation, FileSystem, NodeId};
 
 const ROOT: NodeId = 2;
 
@@ -239,6 +239,28 @@ fn names_that_are_swapped_lose_no_file_at_any_cut() {
 fn content_of(volume: &mut Ext2<Disk>, node: NodeId) -> Option<Vec<u8>> {
     let attributes = volume.attributes(node).ok()?;
     (attributes.mode & 0o170_000 == 0o100_000).then(|| read_all(volume, node))
+}
+
+#[test]
+fn a_punched_hole_has_the_old_bytes_or_zeros_at_each_cut() {
+    let disk = Disk::new(&["-b", "1024"]);
+    let mut volume = disk.mount();
+    let node = make(&mut volume, ROOT, "file", &[1; 400_000]);
+    let before = changed(&disk, &mut volume, |volume| {
+        volume.allocate(node, 5000, 300_000, Allocation::Punch).unwrap();
+        volume.allocate(node, 390_000, 3000, Allocation::Zero).unwrap();
+        // What was freed must not be another file's before the disk knows.
+        for number in 0..20 {
+            make(volume, ROOT, &format!("other{number}"), &[3; 20_000]);
+        }
+    });
+    disk.at_each_cut(before, |mut volume| {
+        let file = content(&mut volume, ROOT, "file").expect("the name is there");
+        assert_eq!(file.len(), 400_000);
+        let is_cleared = |at: usize| (5000..305_000).contains(&at) || (390_000..393_000).contains(&at);
+        let is_right = |(at, &byte): (usize, &u8)| byte == 1 || (byte == 0 && is_cleared(at));
+        assert!(file.iter().enumerate().all(is_right));
+    });
 }
 
 #[test]

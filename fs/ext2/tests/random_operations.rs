@@ -7,7 +7,7 @@ use common::model::{Content, Model, Name};
 use common::{ROOT_USER, Random, Scratch, amount, check, is_marked_clean, mount, read_all, write};
 use ext2::Ext2;
 use fs::Errno;
-use fs::file_system::{Caller, FileSystem, NodeId};
+use fs::file_system::{Allocation, Caller, FileSystem, NodeId};
 
 struct Run {
     random: Random,
@@ -47,7 +47,7 @@ impl Run {
     fn step(&mut self) {
         let (dir, name) = (self.directory(), self.name());
         let node = self.nodes[dir];
-        match self.random.below(18) {
+        match self.random.below(20) {
             0..3 => {
                 let model = self.model.add(dir, &name, Content::File(Vec::new()));
                 let real = self.volume.make_node(node, &name, 0o100_644, 0, ROOT_USER);
@@ -75,7 +75,8 @@ impl Run {
             10..14 => self.write(),
             14 => self.truncate(),
             15 => self.compare_file(),
-            _ => self.exchange(dir, &name),
+            16..18 => self.exchange(dir, &name),
+            _ => self.change_space(),
         }
     }
 
@@ -114,6 +115,22 @@ impl Run {
         let size = self.random.below(400_000);
         assert_eq!(self.volume.truncate(self.nodes[file], size), Ok(()));
         self.model.data_mut(file).resize(size as usize, 0);
+    }
+
+    fn change_space(&mut self) {
+        let Some(file) = self.file() else { return };
+        let (offset, bytes) = (self.random.below(500_000), 1 + self.random.below(300_000));
+        let how = match self.random.below(6) {
+            0 => Allocation::Fill,
+            1 => Allocation::Zero,
+            _ => Allocation::Punch,
+        };
+        assert_eq!(self.volume.allocate(self.nodes[file], offset, bytes, how), Ok(()));
+        let data = self.model.data_mut(file);
+        let end = data.len().min((offset + bytes) as usize);
+        if how != Allocation::Fill && end > offset as usize {
+            data[offset as usize..end].fill(0);
+        }
     }
 
     fn compare_file(&mut self) {

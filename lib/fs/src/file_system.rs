@@ -159,6 +159,19 @@ pub struct NewTimes {
     pub modified: Option<Timestamp>,
 }
 
+/// A change of the space that a range of a file has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Allocation {
+    /// The holes before the end of the file get blocks, which read as zeros.
+    Fill,
+    /// As `Fill`, and there must be space for what lies beyond the end.
+    FillAndCheck,
+    /// Blocks are freed, and the rest of the range is zeroed.
+    Punch,
+    /// Allocated blocks are zeroed, and holes stay.
+    Zero,
+}
+
 /// A mounted file system.
 ///
 /// Every method fails with `EIO` if the device fails, `EUCLEAN` if it meets a corrupt structure, `ESTALE`
@@ -306,8 +319,8 @@ pub trait FileSystem {
         Err(Errno::EROFS)
     }
 
-    /// Allocates the holes within a range of a regular file, up to its end. `EINVAL`, `ENOSPC`.
-    fn allocate(&mut self, _node: NodeId, _offset: u64, _bytes: u64) -> Result<(), Errno> {
+    /// Changes the space that a range of a regular file has; the file keeps its size. `EISDIR`, `EINVAL`, `EFBIG`, `ENOSPC`.
+    fn allocate(&mut self, _node: NodeId, _offset: u64, _bytes: u64, _how: Allocation) -> Result<(), Errno> {
         Err(Errno::EOPNOTSUPP)
     }
 

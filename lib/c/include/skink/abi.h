@@ -737,6 +737,18 @@ struct skink_ds_delete {
  * file system's default), the high half a number that no other mount has. */
 #define SKINK_FS_MOUNTED_IN_MEMORY 4ull
 
+/* Allocate: allocates blocks for the holes before the end of the file; they read as zeros. */
+#define SKINK_FS_ALLOCATE_FILL 0ull
+
+/* Allocate: as ALLOCATE_FILL, and checks that there is space for the part beyond the end, which is not reserved. */
+#define SKINK_FS_ALLOCATE_CHECK 1ull
+
+/* Allocate: frees the blocks, and zeroes the parts of blocks at both ends of the range. */
+#define SKINK_FS_ALLOCATE_PUNCH 2ull
+
+/* Allocate: zeroes what is allocated; holes stay. */
+#define SKINK_FS_ALLOCATE_ZERO 3ull
+
 /* Rename: both names exist, and are swapped at once. */
 #define SKINK_FS_RENAME_EXCHANGE 2ull
 
@@ -962,12 +974,13 @@ struct skink_fs_set_uses {
  * progress. ENOENT: no change with this tag was made. */
 #define SKINK_FS_RECALL 0x60016u
 
-/* Allocates blocks for the holes of the file in this range; they read as zeros. ENOSPC. */
+/* Changes the space that this range of the file has, and not its size. mode: ALLOCATE_*. EFBIG, ENOSPC. */
 #define SKINK_FS_ALLOCATE 0x60017u
 struct skink_fs_allocate {
     uint64_t node;
     uint64_t offset;
     uint64_t bytes;
+    uint64_t mode;
 };
 
 /* Grants: the right to copy to or from a buffer, given by its owner to one grantee (docs/book/ideas.md, 5). */

@@ -16,8 +16,9 @@ use alloc::vec::Vec;
 
 use abi::endpoint::slot;
 use abi::fs::{
-    Allocate, ChMod, ChOwn, Create, GetDents, Link, Lookup, Mount, Put, RENAME_EXCHANGE, Read, ReadLink, Recall,
-    Rename, Request, SetTimes, SetUses, Stat, StatFs, Symlink, Sync, Truncate, Unlink, Unmount, Write,
+    ALLOCATE_CHECK, ALLOCATE_FILL, ALLOCATE_PUNCH, ALLOCATE_ZERO, Allocate, ChMod, ChOwn, Create, GetDents, Link,
+    Lookup, Mount, Put, RENAME_EXCHANGE, Read, ReadLink, Recall, Rename, Request, SetTimes, SetUses, Stat, StatFs,
+    Symlink, Sync, Truncate, Unlink, Unmount, Write,
 };
 use abi::{Endpoint, Errno, GrantId, Message};
 use server::{Service, SyncStep};
@@ -25,7 +26,9 @@ use sys::{copy, time};
 
 use crate::block_client::Drivers;
 use crate::device::Blocking;
-use crate::file_system::{Attributes, Caller, FileSystem, NAME_MAX, NewTimes, NodeId, S_IFDIR, S_IFMT, Timestamp};
+use crate::file_system::{
+    Allocation, Attributes, Caller, FileSystem, NAME_MAX, NewTimes, NodeId, S_IFDIR, S_IFMT, Timestamp,
+};
 use crate::linux::{self, Dirents};
 use crate::preserve::{Preserved, VolumeMemory};
 use crate::transfer::{GrantSink, GrantSource, Granted, NameBuffer};
@@ -177,9 +180,7 @@ where
             Request::Link(request) => self.link(message, request),
             Request::Rename(request) => self.rename(message, request),
             Request::Truncate(Truncate { node, size }) => self.simple(message, node, |f, node| f.truncate(node, size)),
-            Request::Allocate(Allocate { node, offset, bytes }) => {
-                self.simple(message, node, |f, node| f.allocate(node, offset, bytes))
-            }
+            Request::Allocate(request) => self.allocate(message, request),
             Request::ChMod(ChMod { node, mode }) => self.simple(message, node, |f, node| f.set_mode(node, mode as u32)),
             Request::ChOwn(request) => self.change_owner(message, request),
             Request::SetTimes(request) => self.set_times(message, request),
@@ -337,6 +338,18 @@ where
             _ => return Err(Errno::EINVAL),
         }
         Ok(message.reply(Ok(0)))
+    }
+
+    fn allocate(&mut self, message: &Message, request: Allocate) -> Result<Message, Errno> {
+        let how = match request.mode {
+            ALLOCATE_FILL => Allocation::Fill,
+            ALLOCATE_CHECK => Allocation::FillAndCheck,
+            ALLOCATE_PUNCH => Allocation::Punch,
+            ALLOCATE_ZERO => Allocation::Zero,
+            _ => return Err(Errno::EINVAL),
+        };
+        let Allocate { node, offset, bytes, .. } = request;
+        self.simple(message, node, |file_system, node| file_system.allocate(node, offset, bytes, how))
     }
 
     fn stat(&mut self, message: &Message, request: Stat) -> Result<Message, Errno> {

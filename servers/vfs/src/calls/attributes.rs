@@ -19,12 +19,19 @@ use crate::{
     paths::walk::{self, Last},
     processes::{AT_FDCWD, Process},
 };
-use abi::{Errno, linux::nr};
+use abi::{Errno, fs, linux::nr};
 use alloc::rc::Rc;
 use sys::fallible::filled;
 
 /// Flags of the stat family that change nothing here.
 const AT_STAT_IGNORED: u32 = 0x800 | 0x6000;
+
+/// fallocate: the file keeps its size.
+const FALLOC_FL_KEEP_SIZE: u32 = 1;
+/// fallocate: free the space.
+const FALLOC_FL_PUNCH_HOLE: u32 = 2;
+/// fallocate: the content becomes zeros.
+const FALLOC_FL_ZERO_RANGE: u32 = 0x10;
 
 /// `fs::SetTimes`: leave it.
 pub const TIME_OMIT: u64 = u64::MAX;
@@ -288,7 +295,7 @@ async fn ftruncate(base: &Base, process: Rc<Process>, descriptor: i32, size: u64
     }
 }
 
-/// fallocate without flags: the file has space from `offset` on, and is at least so long. `ENOSPC`: it is as long as before.
+/// fallocate.
 async fn allocate_call(
     base: &Base,
     process: Rc<Process>,
@@ -302,40 +309,57 @@ async fn allocate_call(
     if bytes == 0 || offset > i64::MAX as u64 || bytes > i64::MAX as u64 {
         return Err(Errno::EINVAL);
     }
-    let end = offset + bytes;
-    if end > i64::MAX as u64 {
+    if offset + bytes > i64::MAX as u64 {
         return Err(Errno::EFBIG);
     }
-    if flags != 0 {
-        return Err(Errno::EOPNOTSUPP);
-    }
+    let keeps_size = flags & FALLOC_FL_KEEP_SIZE != 0;
+    let kind = match (flags & !FALLOC_FL_KEEP_SIZE, keeps_size) {
+        (kind @ (0 | FALLOC_FL_ZERO_RANGE), _) | (kind @ FALLOC_FL_PUNCH_HOLE, true) => kind,
+        _ => return Err(Errno::EOPNOTSUPP),
+    };
     let node = match (file.object::<Regular>(), file.object::<PipeEnd>()) {
         (Some(Regular { node }), _) => node,
         (None, Some(_)) => return Err(Errno::ESPIPE),
         (None, None) => return Err(Errno::ENODEV),
     };
-    let old_size = node.size();
-    if end > old_size {
-        resize(base, &process, node, end).await?;
+    match (kind, keeps_size) {
+        (FALLOC_FL_PUNCH_HOLE, _) => {}
+        (_, true) => base.files().allocate(node, offset, bytes, fs::ALLOCATE_CHECK).await?,
+        (_, false) => lengthen(base, &process, node, offset, bytes).await?,
     }
-    let result = base.files().allocate(node, offset, bytes).await;
+    if kind != 0 {
+        base.mappings().clear(node, offset, bytes, kind == FALLOC_FL_ZERO_RANGE).await?;
+        drop_set_ids(base, &process, node).await?;
+    }
+    Ok(0)
+}
+
+/// Gives a file space for this part, and lengthens it if it ends before. `ENOSPC`: it is as long as before.
+async fn lengthen(base: &Base, process: &Process, node: &NodeRef, offset: u64, bytes: u64) -> Result<(), Errno> {
+    let (old_size, end) = (node.size(), offset + bytes);
+    if end > old_size {
+        resize(base, process, node, end).await?;
+    }
+    let result = base.files().allocate(node, offset, bytes, fs::ALLOCATE_FILL).await;
     if result.is_err() && node.size() == end.max(old_size) {
         base.files().restore_size(node, old_size).await?;
     }
-    result.map(|()| 0)
+    result
 }
 
 async fn resize(base: &Base, process: &Process, node: &NodeRef, size: u64) -> Result<u64, Errno> {
     if size > node.size() {
         base.check_file_limit(&process.caller, size).await?;
     }
-    let files = base.files();
-    files.set_size(&process.caller, node, size).await?;
-    let mode = permission::after_write(&process.caller.credentials(), node.mode());
-    if mode != node.mode() {
-        files.set_mode(node, mode).await?;
-    }
+    base.files().set_size(&process.caller, node, size).await?;
+    drop_set_ids(base, process, node).await?;
     Ok(0)
+}
+
+/// Clears the set-id bits of a file whose content has changed, unless the superuser has done it.
+async fn drop_set_ids(base: &Base, process: &Process, node: &NodeRef) -> Result<(), Errno> {
+    let mode = permission::after_write(&process.caller.credentials(), node.mode());
+    if mode == node.mode() { Ok(()) } else { base.files().set_mode(node, mode).await }
 }
 
 /// Times of utimensat (`struct timespec[2]`, as words). `EINVAL`.

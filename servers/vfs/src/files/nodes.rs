@@ -302,9 +302,9 @@ impl Files {
         pages::resize(node, size)
     }
 
-    /// Allocates the holes in a part of a file.
-    pub async fn allocate(&self, node: &NodeRef, offset: u64, bytes: u64) -> Result<(), Errno> {
-        let request = fs::Allocate { node: node.number(), offset, bytes };
+    /// Changes the space that a part of a file has; `mode`: `ALLOCATE_*` of `abi::fs`.
+    pub async fn allocate(&self, node: &NodeRef, offset: u64, bytes: u64, mode: u64) -> Result<(), Errno> {
+        let request = fs::Allocate { node: node.number(), offset, bytes, mode };
         self.peers.ask(node.service(), request.message()).await?;
         node.mount().mark_dirty();
         Ok(())

@@ -80,6 +80,35 @@ impl Mappings {
         Ok((written, size))
     }
 
+    /// Makes a part of a file read as zeros, in mappings too. Without `keeps_space` its blocks are freed, unless the file is mapped
+    /// shared: a store to a mapping cannot fail, so that its space stays.
+    pub async fn clear(&self, node: &NodeRef, offset: u64, bytes: u64, keeps_space: bool) -> Result<(), Errno> {
+        let punches = !keeps_space && node.shared_object().is_none();
+        let mode = if punches { fs::ALLOCATE_PUNCH } else { fs::ALLOCATE_ZERO };
+        self.files.allocate(node, offset, bytes, mode).await?;
+        pages::forget_image(node);
+        self.clear_pages(node, offset, offset.saturating_add(bytes).min(node.size()))
+    }
+
+    /// Clears the pages that vm has of a part of a file, if it is mapped shared.
+    fn clear_pages(&self, node: &NodeRef, mut at: u64, end: u64) -> Result<(), Errno> {
+        let Some(image) = node.shared_object() else { return Ok(()) };
+        while at < end {
+            let missing = ipc::call(Endpoint::VM, &vm::ImageMissing { image, offset: at, bytes: end - at }.message())?;
+            let (absent_bytes, absent) = match missing.words[0] {
+                0 => (0, end),
+                bytes => (bytes, vm::ImageMissing::results(&missing)?),
+            };
+            while at < absent {
+                let bytes = (absent - at).min(BUFFER_BYTES);
+                pages::update(node, at, filled(0, bytes as usize)?, node.size())?;
+                at += bytes;
+            }
+            at = at.max(absent + absent_bytes);
+        }
+        Ok(())
+    }
+
     /// Fills a stretch of an image where pages are missing.
     pub async fn fill_image(&self, node: &NodeRef, image: u64, offset: u64, bytes: u64) -> Result<(), Errno> {
         let end = offset + bytes;

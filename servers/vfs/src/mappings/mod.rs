@@ -88,7 +88,7 @@ impl Mappings {
     pub async fn begin_mapping(&self, node: &NodeRef, offset: u64, bytes: u64, may_write: bool) -> Result<u64, Errno> {
         if may_write {
             // A store cannot fail: there must be space for it.
-            self.files.allocate(node, offset, bytes).await?;
+            self.files.allocate(node, offset, bytes, fs::ALLOCATE_FILL).await?;
         }
         let map = match self.map_of(node) {
             Some(map) => map,

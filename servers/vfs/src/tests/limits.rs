@@ -88,6 +88,8 @@ fn files_grow_up_to_the_limit() {
         exceeds(&world, who, nr::PWRITE64, &[file, data, 1, 1000]);
         exceeds(&world, who, nr::FTRUNCATE, &[file, 101]);
         exceeds(&world, who, nr::FALLOCATE, &[file, 0, 90, 20]);
+        exceeds(&world, who, nr::FALLOCATE, &[file, 0x10, 90, 20]);
+        assert_eq!(world.call(who, nr::FALLOCATE, &[file, 0x11, 90, 20]), Ok(0), "it keeps its size");
         let address = world.path(who, 0, path);
         exceeds(&world, who, nr::TRUNCATE, &[address, 101]);
         assert_eq!(world.call(who, nr::FSTAT, &[file, DATA]), Ok(0));

@@ -278,3 +278,41 @@ fn a_mapping_of_dev_zero_is_memory_without_a_file() {
     let (_, error, _) = map(&world, read_only, 0, PAGE, MAP_SHARED | PROT_READ | PROT_WRITE);
     assert_eq!(Errno(error), Errno::EACCES);
 }
+
+#[test]
+fn a_mapping_shows_the_zeros_of_a_punched_hole_and_keeps_its_space() {
+    for mode in [3, 0x10, 0x11] {
+        let world = World::new();
+        let file = file_of_pages(&world, 4, O_RDWR);
+        let blocks = |world: &World| {
+            assert_eq!(world.call(world.root, nr::FSTAT, &[file, DATA]), Ok(0));
+            world.read_words(world.root, DATA, 18)[8]
+        };
+        let before = blocks(&world);
+        let (object, ..) = map(&world, file, PAGE, 2 * PAGE, MAP_SHARED | PROT_READ | PROT_WRITE);
+        store(&world, object, PAGE + 5, b'!');
+        assert_eq!(world.call(world.root, nr::FALLOCATE, &[file, mode, 100, 2 * PAGE]), Ok(0));
+        assert_eq!(blocks(&world), before, "a store would need the space");
+        {
+            let vm = world.vm();
+            let pages = &vm.shared[(object as usize - 1) / 2];
+            assert_eq!(pages.filled.keys().copied().collect::<Vec<_>>(), [PAGE, 2 * PAGE], "only what is mapped");
+            assert!(pages.filled[&PAGE].iter().all(|&byte| byte == 0));
+            assert_eq!((&pages.filled[&(2 * PAGE)][..100], pages.filled[&(2 * PAGE)][100]), (&[0; 100][..], 3));
+        }
+        let content = world.content("/file");
+        let zeros = 100..100 + 2 * PAGE as usize;
+        let expected = |at: usize| if zeros.contains(&at) { 0 } else { (at as u64 / PAGE) as u8 + 1 };
+        assert!(content.iter().enumerate().all(|(at, &byte)| byte == expected(at)));
+    }
+}
+
+#[test]
+fn a_private_mapping_made_after_a_hole_was_punched_gets_zeros() {
+    let world = World::new();
+    let file = file_of_pages(&world, 2, O_RDWR);
+    map(&world, file, 0, PAGE, MAP_PRIVATE | PROT_READ);
+    assert_eq!(world.call(world.root, nr::FALLOCATE, &[file, 3, 0, PAGE]), Ok(0));
+    let (image, error, _) = map(&world, file, 0, PAGE, MAP_PRIVATE | PROT_READ);
+    assert_eq!((error, &world.vm().images[(image as usize - 1) / 2].filled[&0][..]), (0, &[0; 4096][..]));
+}

@@ -95,6 +95,76 @@ fn fallocate_leaves_the_size_when_there_is_no_space() {
     assert_eq!(size(&world, file).0, 100 << 20, "it was as long before");
 }
 
+const KEEP_SIZE: u64 = 1;
+const PUNCH_HOLE: u64 = 2 | KEEP_SIZE;
+const ZERO_RANGE: u64 = 0x10;
+
+#[test]
+fn a_hole_is_punched_and_the_size_stays() {
+    let world = World::new();
+    world.make("/file", &[7; 50_000], 0o644, (0, 0));
+    let file = world.open(world.root, "/file", O_RDWR, 0).unwrap();
+    let (_, blocks) = size(&world, file);
+    assert_eq!(fallocate(&world, file, PUNCH_HOLE, 10_000, 30_000), Ok(0));
+    let (bytes, fewer) = size(&world, file);
+    assert_eq!(bytes, 50_000);
+    assert!((20..=60).contains(&(blocks - fewer)), "{blocks} {fewer}");
+    let content = world.content("/file");
+    assert!(content.iter().enumerate().all(|(at, &byte)| byte == if (10_000..40_000).contains(&at) { 0 } else { 7 }));
+    assert_eq!(fallocate(&world, file, PUNCH_HOLE, 49_000, 100_000), Ok(0), "beyond the end");
+    assert_eq!(fallocate(&world, file, PUNCH_HOLE, 90_000, 100), Ok(0), "behind it");
+    assert_eq!(world.pread(world.root, file, 9, 48_997).unwrap(), b"\x07\x07\x07\0\0\0\0\0\0");
+    assert_eq!(size(&world, file).0, 50_000);
+}
+
+#[test]
+fn a_range_becomes_zeros() {
+    let world = World::new();
+    world.make("/file", &[7; 5000], 0o644, (0, 0));
+    let file = world.open(world.root, "/file", O_RDWR, 0).unwrap();
+    assert_eq!(fallocate(&world, file, ZERO_RANGE | KEEP_SIZE, 4000, 60_000), Ok(0));
+    assert_eq!(size(&world, file).0, 5000);
+    assert_eq!(fallocate(&world, file, ZERO_RANGE, 100, 1000), Ok(0));
+    assert_eq!(size(&world, file).0, 5000, "it is within the file");
+    let content = world.content("/file");
+    let is_zero = |at: usize| (100..1100).contains(&at) || at >= 4000;
+    assert!(content.iter().enumerate().all(|(at, &byte)| byte == if is_zero(at) { 0 } else { 7 }));
+    assert_eq!(fallocate(&world, file, ZERO_RANGE, 3000, 60_000), Ok(0));
+    let (bytes, blocks) = size(&world, file);
+    assert_eq!(bytes, 63_000);
+    assert!(blocks >= 63_000 / 512, "it has space: {blocks}");
+    assert!(world.pread(world.root, file, 70_000, 3000).unwrap().iter().all(|&byte| byte == 0));
+    assert_eq!(fallocate(&world, file, ZERO_RANGE, 0, 100 << 20), Err(Errno::ENOSPC));
+    assert_eq!(size(&world, file).0, 63_000);
+    assert_eq!(world.pread(world.root, file, 1, 0).unwrap(), [7], "as before");
+}
+
+#[test]
+fn space_beyond_the_end_leaves_the_size_and_the_place_of_an_append() {
+    let world = World::new();
+    world.make("/file", b"12345", 0o644, (0, 0));
+    let file = world.open(world.root, "/file", O_RDWR | O_APPEND, 0).unwrap();
+    assert_eq!(fallocate(&world, file, KEEP_SIZE, 0, 100_000), Ok(0));
+    assert_eq!(fallocate(&world, file, KEEP_SIZE, 0, 100 << 20), Err(Errno::ENOSPC));
+    assert_eq!(size(&world, file).0, 5);
+    assert_eq!(world.write(world.root, file, b"678"), Ok(3));
+    assert_eq!(world.content("/file"), b"12345678");
+}
+
+#[test]
+fn a_cleared_range_takes_the_set_id_bits_away() {
+    let world = World::new();
+    let user = world.user(1001, 101);
+    for mode in [PUNCH_HOLE, ZERO_RANGE] {
+        world.make("/program", b"12345", 0o6777, (1000, 100));
+        let file = world.open(user, "/program", O_WRONLY, 0).unwrap();
+        assert_eq!(world.call(user, nr::FALLOCATE, &[file, mode, 1, 2]), Ok(0));
+        assert_eq!(world.stat(world.root, "/program").unwrap().mode & 0o7777, 0o777);
+        assert_eq!(world.content("/program"), b"1\0\x0045");
+        assert_eq!(world.path_call(world.root, nr::UNLINK, "/program", &[]), Ok(0));
+    }
+}
+
 #[test]
 fn fallocate_refuses_what_it_cannot_do() {
     let world = World::new();
@@ -112,7 +182,13 @@ fn fallocate_refuses_what_it_cannot_do() {
     ] {
         assert_eq!(fallocate(&world, file, 0, offset, bytes), Err(error), "{bytes} at {offset}");
     }
-    assert_eq!(fallocate(&world, file, 1, 0, 10), Err(Errno::EOPNOTSUPP));
+    for flags in [2, 4, 8, 9, 0x12, 0x13, 0x20, 0x40, 0x80] {
+        assert_eq!(fallocate(&world, file, flags, 0, 10), Err(Errno::EOPNOTSUPP), "{flags}");
+    }
+    for flags in [KEEP_SIZE, PUNCH_HOLE, ZERO_RANGE] {
+        assert_eq!(fallocate(&world, file, flags, 0, 0), Err(Errno::EINVAL));
+        assert_eq!(fallocate(&world, file, flags, 0, LARGEST), Err(Errno::EFBIG), "{flags}");
+    }
     let reads = world.open(world.root, "/file", O_RDONLY, 0).unwrap();
     assert_eq!(fallocate(&world, reads, 0, 0, 10), Err(Errno::EBADF));
     assert_eq!(fallocate(&world, 99, 0, 0, 10), Err(Errno::EBADF));
