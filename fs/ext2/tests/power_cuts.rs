@@ -235,6 +235,44 @@ fn names_that_are_swapped_lose_no_file_at_any_cut() {
     });
 }
 
+#[test]
+fn a_check_mends_what_a_swap_that_was_cut_short_leaves() {
+    let disk = Disk::new(&["-b", "1024"]);
+    let mut volume = disk.mount();
+    let dirs = [b"one", b"two"].map(|name| volume.make_dir(ROOT, name, 0o755, ROOT_USER).unwrap());
+    for (number, &dir) in dirs.iter().enumerate() {
+        make(&mut volume, dir, "file", &[number as u8 + 1; 3000]);
+        let sub = volume.make_dir(dir, b"sub", 0o755, ROOT_USER).unwrap();
+        make(&mut volume, sub, "inner", &[number as u8 + 3; 3000]);
+    }
+    let before = changed(&disk, &mut volume, |volume| {
+        volume.exchange(dirs[0], b"file", dirs[1], b"file").unwrap();
+        volume.exchange(dirs[0], b"sub", dirs[1], b"sub").unwrap();
+    });
+    let scratch = Scratch::new();
+    let path = scratch.path("image");
+    disk.at_each_cut(before, |volume| {
+        std::fs::write(&path, &volume.into_device().0.borrow().bytes).unwrap();
+        let mended = std::process::Command::new("e2fsck").arg("-fy").arg(&path).output().unwrap();
+        assert!(mended.status.code().is_some_and(|code| code <= 1), "{mended:?}");
+        let mut volume = Disk::of(std::fs::read(&path).unwrap()).mount();
+        let mut found = Vec::new();
+        for dir in ["one", "two"] {
+            let dir = volume.lookup(ROOT, dir.as_bytes()).unwrap();
+            assert!(volume.lookup(dir, b"file").is_ok());
+            for (_, node, _) in list(&mut volume, dir).into_iter().filter(|(name, ..)| !name.starts_with(b".")) {
+                found.extend(content_of(&mut volume, node));
+                found.extend(content(&mut volume, node, "inner"));
+            }
+        }
+        // A file may have both names.
+        let mut found: Vec<_> = found.iter().map(|content| content[0]).collect();
+        found.sort();
+        found.dedup();
+        assert_eq!(found, [1, 2, 3, 4]);
+    });
+}
+
 /// The content of a regular file.
 fn content_of(volume: &mut Ext2<Disk>, node: NodeId) -> Option<Vec<u8>> {
     let attributes = volume.attributes(node).ok()?;
