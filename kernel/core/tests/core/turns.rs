@@ -150,6 +150,16 @@ fn a_request_to_the_system_task_and_deferred_interrupts_are_both_done() {
     assert_eq!(w.message(A).source, Endpoint::SYSTEM);
 }
 
+/// Lets A, which never waits, run until it pauses. Returns for how long that was, in ms.
+fn run_to_pause(w: &mut World) -> u64 {
+    let mut used = 0;
+    while timer(w, 50 * MS) == Next::Run(A) {
+        used += 50;
+        assert!(used <= 2000, "it never pauses");
+    }
+    used
+}
+
 /// A hog that has used more than its share of a second pauses for 50 ms, and runs on afterwards.
 #[test]
 fn the_pause_of_real_time_threads_has_a_begin_and_an_end() {
@@ -158,11 +168,7 @@ fn the_pause_of_real_time_threads_has_a_begin_and_an_end() {
     schedule(&mut w, A, REAL_TIME + 10, NO_QUANTUM);
     let a = w.endpoint(A);
     assert_eq!(w.primitive(B, call::NOTIFY, a, 0, 0), Next::Run(A));
-    let mut used = 0;
-    while timer(&mut w, 50 * MS) == Next::Run(A) {
-        used += 50;
-        assert!(used <= 2000, "it never pauses");
-    }
+    let used = run_to_pause(&mut w);
     assert!((900..=1000).contains(&used), "{used} ms");
     let end = w.m.now + 50 * MS;
     w.m.now = end - 1;
@@ -205,11 +211,7 @@ fn the_hog_is_behind_all_others_in_its_pause() {
     }
     let a = w.endpoint(A);
     assert_eq!(w.primitive(B, call::NOTIFY, a, 0, 0), Next::Run(A));
-    let mut used = 0;
-    while timer(&mut w, 50 * MS) == Next::Run(A) {
-        used += 50;
-        assert!(used <= 2000, "it never pauses");
-    }
+    run_to_pause(&mut w);
     assert_eq!(w.next(), Next::Run(B));
 }
 
