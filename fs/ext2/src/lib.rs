@@ -3,7 +3,7 @@
 //! | module | what it is about |
 //! |---|---|
 //! | `superblock`, `group`, `inode`, `entry`, `bitmap`, `bytes` | structures on disk |
-//! | `volume`, `inode_cache`, `users` | the mounted file system, its transactions; inodes in memory, and in use |
+//! | `volume`, `inodes`, `inode_cache`, `users` | the mounted file system, its transactions; inodes in memory, and in use |
 //! | `syncing`, `window` | the order of writes; what the disk does not know yet |
 //! | `block_alloc`, `inode_alloc` | allocating and freeing blocks and inodes |
 //! | `block_map`, `block_free`, `file`, `hole` | from positions in a file to blocks; reading, writing, truncating, punching holes |
@@ -37,6 +37,7 @@ mod hole;
 mod inode;
 mod inode_alloc;
 mod inode_cache;
+mod inodes;
 mod naming;
 pub mod process;
 mod rename;

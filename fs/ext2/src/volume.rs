@@ -20,7 +20,7 @@ use fs::preserve::{MIN_BLOCK, VolumeMemory};
 use recover::transaction::Undo;
 
 use crate::group::Groups;
-use crate::inode_cache::Inodes;
+use crate::inodes::Inodes;
 use crate::superblock::{
     DESCRIPTOR_SIZE, ROOT_INODE, SUPERBLOCK_CHANGING, SUPERBLOCK_OFFSET, SUPERBLOCK_SIZE, Superblock,
 };

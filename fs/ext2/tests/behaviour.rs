@@ -1,4 +1,5 @@
-//! What the operations do in particular cases: limits, holes, times, owners, open but unlinked files.
+//! What the operations do in particular cases: limits, holes, times, owners, swapped names, open but unlinked files. The file is long because there
+//! are many such cases, each of which is short.
 #![forbid(unsafe_code)]
 
 mod common;

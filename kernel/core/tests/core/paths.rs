@@ -104,7 +104,7 @@ impl Twins {
             // Everybody waits: rs, which does not, is made to ask for the next one to run.
             return self.wake_somebody(random);
         };
-        let (label, peer) = (1 + random(3) as u32 | (random(2) as u32) << 31, [A, B, C][random(3) as usize]);
+        let (label, peer) = ((1 + random(3) as u32) | (random(2) as u32) << 31, [A, B, C][random(3) as usize]);
         let is_service = current < abi::endpoint::SERVICE_SLOTS;
         let number = match random(10) {
             0..=3 if is_service => call::REPLYREC,
