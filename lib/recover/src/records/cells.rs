@@ -2,6 +2,7 @@
 
 use super::{Entry, Recover};
 use crate::check::SPREAD;
+use core::ops::Range;
 
 /// Bits of a value.
 pub const VALUE_BITS: u32 = 48;
@@ -83,6 +84,14 @@ impl Cells {
     #[inline]
     pub fn clear_unreferenced(&self, recover: &Recover, index: usize) {
         recover.put(self.place(index), 0);
+    }
+
+    /// As [`super::Table::discard`].
+    ///
+    /// # Panics
+    /// When there is no such place.
+    pub fn discard(&self, recover: &Recover, places: Range<usize>) {
+        recover.discard_words(self.first, 1, self.count, places);
     }
 
     #[inline]

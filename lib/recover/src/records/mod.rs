@@ -24,7 +24,7 @@ pub use area::Area;
 pub use cells::{Cells, VALUE_BITS};
 pub use table::{Entry, Record, Table};
 
-use core::cell::Cell;
+use core::{cell::Cell, ops::Range};
 use sys::keep::Keep;
 
 const LAYOUT: usize = 0;
@@ -141,6 +141,13 @@ impl Recover {
         );
         self.next.set(end);
         first
+    }
+
+    /// Returns the whole pages of a range of places to vm, in a table of `count` places of so many words from word `first` on.
+    fn discard_words(&self, first: usize, words_each: usize, count: usize, places: Range<usize>) {
+        assert!(places.end <= count, "there is no place {} in a table of {count}", places.end);
+        let bytes_each = words_each * WORD_BYTES;
+        self.keep.discard(first * WORD_BYTES + places.start * bytes_each, places.len() * bytes_each);
     }
 
     /// Begins a change.

@@ -2,7 +2,7 @@
 
 use super::Recover;
 use crate::check::check_word;
-use core::marker::PhantomData;
+use core::{marker::PhantomData, ops::Range};
 
 /// Most words of one record.
 const MAX_WORDS: usize = 32;
@@ -131,6 +131,14 @@ impl<R: Record> Table<R> {
     #[inline]
     pub fn clear(&self, recover: &Recover, index: usize) {
         recover.change(self.place(index), 0);
+    }
+
+    /// Returns the whole pages of places to vm, to which neither the state of the last commit nor a later one refers. They are empty.
+    ///
+    /// # Panics
+    /// When there is no such place.
+    pub fn discard(&self, recover: &Recover, places: Range<usize>) {
+        recover.discard_words(self.first, R::WORDS + 1, self.count, places);
     }
 
     /// All places in use, damaged ones included.

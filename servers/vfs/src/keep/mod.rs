@@ -16,6 +16,7 @@ mod pool;
 pub mod queues;
 pub mod records;
 mod text;
+mod trim;
 
 use abi::{Endpoint, Errno, Message};
 use alloc::rc::Rc;

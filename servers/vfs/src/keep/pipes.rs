@@ -7,9 +7,6 @@ use super::{
 };
 use abi::{Endpoint, Errno};
 
-/// Free pages that keep their memory for the next pipe.
-const PAGES_KEPT: usize = 64;
-
 impl Store {
     /// Makes the record of an empty pipe. `ENFILE`: no place is free.
     pub fn new_pipe(&self, capacity: usize, user: u32) -> Result<u16, Errno> {
@@ -42,14 +39,6 @@ impl Store {
     /// Frees an empty page.
     pub fn release_page(&self, page: u16) {
         self.release(&self.pages, page as usize);
-    }
-
-    /// Returns the memory of pages that are free to vm, but of those used last.
-    pub fn trim_pages(&self) {
-        let idle = self.pages.pool.take_idle(PAGES_KEPT, self.turn());
-        for run in idle.chunk_by(|page, next| page + 1 == *next) {
-            self.content.discard(&self.recover, run[0] as usize * PIPE_PAGE, run.len() * PIPE_PAGE);
-        }
     }
 
     /// Fills a part of a page from a program's memory.

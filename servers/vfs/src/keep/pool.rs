@@ -1,10 +1,10 @@
 //! Which places of a table are free, and what each user has of the others.
 //!
 //! The state of the last commit may refer to a place that is freed, so it is reused only in another turn. Invariant: the list of free
-//! places has capacity for all places that have been used, so that a release allocates nothing.
+//! places has capacity for all places that have owners, so that a release allocates nothing.
 
 use alloc::vec::Vec;
-use core::cell::RefCell;
+use core::{cell::RefCell, ops::Range};
 use server::quota::{Quota, Refusal};
 use sys::fallible::{self, TryVec};
 
@@ -21,6 +21,9 @@ const NOBODY: u32 = u32::MAX;
 pub(super) const SHARE: usize = 2;
 pub(super) const RESERVE: usize = 16;
 
+/// Heap of unused capacity, in places, that [`Pool::compact`] leaves.
+const SPARE_PLACES: usize = 1024;
+
 /// See the head of the file. Turns are told apart by any number.
 #[derive(Debug)]
 pub struct Pool {
@@ -30,14 +33,16 @@ pub struct Pool {
 
 #[derive(Debug)]
 struct State {
-    /// Owners of the places that have been used.
+    /// Owners of the places below the highest one in use.
     owners: Vec<u32>,
-    /// The last `recent` of these were freed in turn `turn`.
+    /// The free ones of these. The last `recent` were freed in turn `turn`.
     free: Vec<u32>,
     recent: usize,
     turn: u64,
-    /// What the first of these refer to has been given up (`take_idle`).
-    idle: usize,
+    /// The first of the free places, as many as this, have not been used since [`Pool::compact`] discarded them.
+    discarded: usize,
+    /// Places from here on have never been used, or not since they were discarded.
+    end: usize,
     /// Shares of the users, if they share the table.
     quota: Option<Quota>,
 }
@@ -54,7 +59,7 @@ impl Pool {
     }
 
     fn with_quota(count: usize, quota: Option<Quota>) -> Pool {
-        let state = State { owners: Vec::new(), free: Vec::new(), recent: 0, turn: 0, idle: 0, quota };
+        let state = State { owners: Vec::new(), free: Vec::new(), recent: 0, turn: 0, discarded: 0, end: 0, quota };
         Pool { count, state: RefCell::new(state) }
     }
 
@@ -122,26 +127,28 @@ impl Pool {
         }
     }
 
-    /// After a restart: all places but the claimed ones are free.
-    #[expect(clippy::disallowed_methods, reason = "within the capacity, by the invariant")]
+    /// After a restart: all places but the claimed ones are free. A predecessor may have used any of them.
     pub fn settle(&self) {
-        let State { owners, free, recent, idle, .. } = &mut *self.state.borrow_mut();
-        let unclaimed = (0..owners.len() as u32).rev().filter(|&place| owners[place as usize] == NOBODY);
-        free.clear();
-        free.extend(unclaimed);
-        (*recent, *idle) = (0, 0);
+        let state = &mut *self.state.borrow_mut();
+        state.sort_free();
+        (state.discarded, state.end) = (0, self.count);
     }
 
-    /// Returns free places, ascending, but those freed last: `kept` of them, and what was freed in this turn. Each is returned once
-    /// until it has been used again. Empty if memory is exhausted.
-    pub fn take_idle(&self, kept: usize, turn: u64) -> Vec<u32> {
-        let mut state = self.state.borrow_mut();
-        let end = state.free.len().saturating_sub(kept.max(state.recent_in(turn)));
-        let Some(places) = state.free.get(state.idle..end) else { return Vec::new() };
-        let Ok(mut places) = fallible::collect(places.iter().copied()) else { return Vec::new() };
-        places.sort_unstable();
-        state.idle = end;
-        places
+    /// If at least `least` free places have been used since the last time, hands all runs of free places to `discard`, which may clear
+    /// them, and has the lowest places taken first from now on. Does nothing in a turn in which a place was freed.
+    pub fn compact(&self, least: usize, turn: u64, mut discard: impl FnMut(Range<usize>)) {
+        let state = &mut *self.state.borrow_mut();
+        if state.recent_in(turn) > 0 || state.used_since_compaction() < least {
+            return;
+        }
+        state.sort_free();
+        state.shrink();
+        let end = core::mem::replace(&mut state.end, state.owners.len());
+        discard(state.end..end);
+        for run in state.free.chunk_by(|place, below| *place == below + 1) {
+            discard(run[run.len() - 1] as usize..run[0] as usize + 1);
+        }
+        state.discarded = state.free.len();
     }
 }
 
@@ -161,7 +168,7 @@ impl State {
     #[inline]
     fn take_free(&mut self, turn: u64) -> Option<usize> {
         let index = self.free.len().checked_sub(1 + self.recent_in(turn))?;
-        self.idle = self.idle.min(index);
+        self.discarded = self.discarded.min(index);
         Some(self.free.swap_remove(index) as usize)
     }
 
@@ -173,7 +180,38 @@ impl State {
         }
         self.free.try_make_room(place + 1 - self.free.len()).ok()?;
         self.owners.try_push(NOBODY).ok()?;
+        self.end = self.end.max(place + 1);
         Some(place)
+    }
+
+    /// Returns how many free places may have content that nobody needs.
+    fn used_since_compaction(&self) -> usize {
+        self.free.len() - self.discarded + self.end - self.owners.len()
+    }
+
+    /// Sorts the free places, lowest last, and forgets those above the highest one in use.
+    #[expect(clippy::disallowed_methods, reason = "within the capacity, by the invariant")]
+    fn sort_free(&mut self) {
+        let State { owners, free, recent, .. } = self;
+        let used = owners.iter().rposition(|owner| *owner != NOBODY).map_or(0, |highest| highest + 1);
+        owners.truncate(used);
+        free.clear();
+        free.extend((0..used as u32).rev().filter(|&place| owners[place as usize] == NOBODY));
+        *recent = 0;
+    }
+
+    /// Frees most of the heap that the lists have beyond their need. Without memory for shorter ones they stay as they are.
+    #[expect(clippy::disallowed_methods, reason = "within the capacity")]
+    fn shrink(&mut self) {
+        let places = self.owners.len();
+        for list in [&mut self.owners, &mut self.free] {
+            if list.capacity() > 2 * places + SPARE_PLACES
+                && let Ok(mut shorter) = fallible::with_capacity(places)
+            {
+                shorter.extend_from_slice(list);
+                *list = shorter;
+            }
+        }
     }
 
     #[inline]
@@ -221,18 +259,53 @@ mod tests {
         assert_eq!(taken, [0, 2, 3, 5, 6, 7]);
     }
 
+    fn compact(pool: &Pool, turn: u64) -> Vec<Range<usize>> {
+        let mut runs = vec![];
+        pool.compact(2, turn, |run| runs.push(run));
+        runs.retain(|run| !run.is_empty());
+        runs
+    }
+
     #[test]
-    fn a_place_is_idle_once_until_it_is_used_again() {
-        let pool = Pool::new(8);
-        (0..6).for_each(|place| assert_eq!(pool.take(ROOT, 1), Some(place)));
-        [4, 3, 5, 0, 1].into_iter().for_each(|place| pool.release(place, 2));
-        assert_eq!(pool.take_idle(2, 2), [], "freed in this turn");
-        assert_eq!((pool.take_idle(2, 3), pool.take_idle(2, 3)), (vec![3, 4, 5], vec![]));
-        pool.release(2, 3);
-        assert_eq!(pool.take_idle(2, 4), [0]);
-        assert_eq!([(); 4].map(|()| pool.take(ROOT, 4)), [Some(2), Some(1), Some(0), Some(5)]);
-        [5, 0, 1, 2].into_iter().for_each(|place| pool.release(place, 5));
-        assert_eq!(pool.take_idle(2, 6), [0, 5], "4 and 3 have not been used");
+    fn runs_of_free_places_are_discarded_once_until_they_are_used_again() {
+        let pool = Pool::new(9);
+        (0..8).for_each(|place| assert_eq!(pool.take(ROOT, 1), Some(place)));
+        [4, 7, 3, 0, 6].into_iter().for_each(|place| pool.release(place, 2));
+        assert_eq!(compact(&pool, 2), [], "freed in this turn");
+        assert_eq!((compact(&pool, 3), compact(&pool, 3)), (vec![6..8, 3..5, 0..1], vec![]));
+        pool.release(1, 3);
+        assert_eq!(compact(&pool, 4), [], "one place is too little");
+        assert_eq!([(); 4].map(|()| pool.take(ROOT, 4)), [Some(1), Some(0), Some(3), Some(4)]);
+        assert_eq!([(); 4].map(|()| pool.take(ROOT, 4)), [Some(6), Some(7), Some(8), None]);
+        [2, 1, 7].into_iter().for_each(|place| pool.release(place, 5));
+        assert_eq!(compact(&pool, 6), [7..8, 1..3]);
+    }
+
+    #[test]
+    fn what_a_predecessor_used_is_discarded() {
+        let pool = Pool::new(9);
+        pool.claim(1, USER);
+        pool.claim(4, USER);
+        pool.settle();
+        assert_eq!((compact(&pool, 1), compact(&pool, 1)), (vec![5..9, 2..4, 0..1], vec![]));
+    }
+
+    #[test]
+    fn lists_give_heap_back_and_a_release_still_allocates_nothing() {
+        let pool = Pool::new(4 * SPARE_PLACES);
+        let taken: Vec<usize> = core::iter::from_fn(|| pool.take(ROOT, 1)).collect();
+        taken[3..].iter().for_each(|place| pool.release(*place, 1));
+        assert_eq!(compact(&pool, 2).first(), Some(&(3..4 * SPARE_PLACES)));
+        let (owners, free) = {
+            let state = pool.state.borrow();
+            (state.owners.capacity(), state.free.capacity())
+        };
+        assert_eq!((owners, free), (3, 3));
+        fallible::fail_after(1);
+        (0..3).for_each(|place| pool.release(place, 2));
+        assert!(fallible::is_failure_pending());
+        fallible::fail_after(0);
+        assert_eq!(core::iter::from_fn(|| pool.take(ROOT, 3)).count(), 4 * SPARE_PLACES);
     }
 
     #[test]

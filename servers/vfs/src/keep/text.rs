@@ -106,6 +106,13 @@ impl Texts {
     pub fn settle(&self) {
         self.sizes.iter().for_each(|(_, pool)| pool.settle());
     }
+
+    /// Returns memory of free places to vm, of each size for which there are at least `least_bytes`.
+    pub fn trim(&self, recover: &Recover, least_bytes: usize, turn: u64) {
+        for ((area, pool), (bytes, _)) in self.sizes.iter().zip(SIZES) {
+            pool.compact(least_bytes / bytes, turn, |run| area.discard(recover, run.start * bytes, run.len() * bytes));
+        }
+    }
 }
 
 #[cfg(test)]

@@ -136,3 +136,46 @@ fn mounts_and_programs_give_their_places_back() {
     assert!(world.vm().images.iter().all(|image| image.open == 0));
     check(&world);
 }
+
+#[test]
+fn what_is_in_use_stays_whole_when_free_places_return_their_memory() {
+    let mut world = World::new();
+    let path = long("file");
+    world.make(&path, b"0123456789", 0o644, (0, 0));
+    for peak in 0..3 {
+        let files: Vec<u64> = (0..90).map(|_| world.open(world.root, &path, O_RDWR, 0).unwrap()).collect();
+        let pipes: Vec<(u64, u64)> = (0..14).map(|_| world.pipe(world.root, 0)).collect();
+        for (file, at) in files.iter().zip(0..) {
+            world.seek(world.root, *file, at % 10, 0).unwrap();
+        }
+        for (_, writes) in &pipes {
+            world.write(world.root, *writes, &[peak; 4000]).unwrap();
+        }
+        let children: Vec<Endpoint> = (0..9).map(|_| world.fork(world.root, 0)).collect();
+        children.iter().filter(|child| **child != children[6]).for_each(|child| world.exit(*child));
+        let is_kept = |index: &usize| index % 9 == 4;
+        for index in (0..files.len()).filter(|index| !is_kept(index)) {
+            world.close(world.root, files[index]).unwrap();
+        }
+        for index in (0..pipes.len()).filter(|index| !is_kept(index)) {
+            world.close(world.root, pipes[index].0).unwrap();
+            world.close(world.root, pipes[index].1).unwrap();
+        }
+        world.heartbeat();
+        world.restart_vfs();
+        world.heartbeat();
+        for (file, at) in files.iter().zip(0..) {
+            assert_eq!(world.position(children[6], *file), at % 10);
+        }
+        world.exit(children[6]);
+        for index in (0..files.len()).filter(is_kept) {
+            world.close(world.root, files[index]).unwrap();
+        }
+        for index in (0..pipes.len()).filter(is_kept) {
+            assert_eq!(world.read(world.root, pipes[index].0, 4001).unwrap(), [peak; 4000]);
+            world.close(world.root, pipes[index].0).unwrap();
+            world.close(world.root, pipes[index].1).unwrap();
+        }
+    }
+    check(&world);
+}

@@ -159,6 +159,12 @@ impl World {
         self.machine.notify(Endpoint::new(slot::VM, 1), Endpoint::VFS);
     }
 
+    /// rs asks whether vfs lives.
+    pub fn heartbeat(&self) {
+        self.machine.notify(Endpoint::new(slot::RS, 1), Endpoint::VFS);
+        self.machine.run();
+    }
+
     /// A request of pm.
     pub fn call_as_pm(&self, request: Message) -> Result<u64> {
         self.ask_as_pm(request).result()
