@@ -47,6 +47,8 @@ pub struct Service {
     pub keep_bytes: u64,
     /// Limit of its memory for DMA, bytes.
     pub dma_bytes: u64,
+    /// May ask vm for sizes and maps of the memory of other processes.
+    pub inspects_memory: bool,
     /// Kernel calls: mask of `KernelCall` bits.
     pub kernel_calls: u64,
     /// Destinations: slots.

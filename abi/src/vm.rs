@@ -44,13 +44,13 @@ protocol! {
     MapPhysical = 12 { physical: u64, bytes: u64, flags: u64 } -> { address: u64 }
     /// Drivers: allocates physically contiguous memory for DMA and maps it into the caller. `flags`: `layout::map::ZERO` clears it, else it
     /// may be a predecessor's, as that left it; `layout::map::UNCACHED`. Returns its address and physical address.
-    /// `EPERM`: more than `LimitDma` allows, all incarnations in the slot together; `ENOMEM`.
+    /// `EPERM`: more than `SetRights` allows, all incarnations in the slot together; `ENOMEM`.
     AllocateDma = 13 { bytes: u64, flags: u64 } -> { address: u64, physical: u64 }
     /// Any service: returns the bytes that are total, free, cached (images) and used by vm itself.
     MemoryInfo = 14 { } -> { total: u64, free: u64, cached: u64, own: u64 }
-    /// procfs, pm: returns size and resident bytes of a process.
+    /// Services with `inspects_memory`: returns size and resident bytes of a process.
     ProcessMemory = 15 { process: Endpoint } -> { virtual_bytes: u64, resident_bytes: u64, data_bytes: u64, stack_bytes: u64 }
-    /// procfs: copies `MapRecord`s of a process into the grant, starting with region `first`. Word 0 of the reply: bytes copied.
+    /// Services with `inspects_memory`: copies `MapRecord`s of a process into the grant, starting with region `first`. Word 0 of the reply: bytes copied.
     Maps = 16 { process: Endpoint, first: u64, grant: GrantId, bytes: u64 }
     /// rs: as `Spawn`, but `process` inherits the memory of its predecessor in the slot; only the read-only segments, the arguments and
     /// the stack are fresh. `ESRCH`: no predecessor; `ENOEXEC`: not the predecessor's image.
@@ -78,9 +78,9 @@ protocol! {
     NextSync = 26 { } -> { process: Endpoint, object: u64 }
     /// vfs: completes an msync, with 0 or an `error`.
     SyncDone = 27 { process: Endpoint, error: i32 }
-    /// rs, before `Spawn`: incarnations in the slot of `process` may have this much memory for DMA (`dma_bytes` of the system file). Until
-    /// then they may have none.
-    LimitDma = 28 { process: Endpoint, bytes: u64 }
+    /// rs, before `Spawn`: rights of the incarnations in the slot of `process`, from the system file: how much memory for DMA they may have
+    /// (`dma_bytes`), and whether they may ask for the memory of other processes (`inspects_memory`). Until then: none.
+    SetRights = 28 { process: Endpoint, dma_bytes: u64, inspects_memory: bool }
     /// pci: returns block number `index` of the DMA memory that belongs to `slot`, whichever incarnation allocated it. A block is never
     /// freed. `ENOENT`: there are no more.
     DmaBlock = 29 { slot: u64, index: u64 } -> { physical: u64, bytes: u64 }
@@ -97,6 +97,8 @@ pub struct MapRecord {
     pub start: u64,
     /// Address after the last.
     pub end: u64,
+    /// Bytes that are present: what was never touched, or was discarded, is not.
+    pub resident: u64,
     /// Offset in the file.
     pub offset: u64,
     /// Inode, 0: anonymous.

@@ -1,7 +1,7 @@
 //! The files of /proc/PID, in the format of proc(5).
 
 use crate::source::{ProcessText, Source};
-use crate::system_text::CLOCK_TICK_NS;
+use crate::system_text::{CLOCK_TICK_NS, kilobytes};
 use crate::text::{Lossy, Text, or_empty};
 use abi::layout::PAGE_BYTES;
 use abi::pm::ProcessRecord;
@@ -126,8 +126,11 @@ pub fn status(source: &mut impl Source, process: &ProcessRecord, text: &mut Text
     Ok(())
 }
 
-/// /proc/PID/maps.
-pub fn maps(source: &mut impl Source, process: &ProcessRecord, text: &mut Text) -> fmt::Result {
+/// Writes about one region. The bytes: the path of the executable.
+type WriteRegion = fn(&mut Text, &MapRecord, &[u8]) -> fmt::Result;
+
+/// /proc/PID/maps and smaps: each region of a process, by `write`.
+pub fn maps(source: &mut impl Source, process: &ProcessRecord, text: &mut Text, write: WriteRegion) -> fmt::Result {
     let executable = or_empty(source.process_text(process.pid, ProcessText::Executable)).map_err(|_| fmt::Error)?;
     let mut records = [MapRecord::default(); BATCH];
     let mut first = 0;
@@ -136,13 +139,26 @@ pub fn maps(source: &mut impl Source, process: &ProcessRecord, text: &mut Text) 
         if count == 0 {
             break;
         }
-        records.iter().take(count).try_for_each(|region| map_line(text, region, &executable))?;
+        records.iter().take(count).try_for_each(|region| write(text, region, &executable))?;
         first += count as u64;
     }
     Ok(())
 }
 
-fn map_line(text: &mut Text, region: &MapRecord, executable: &[u8]) -> fmt::Result {
+/// A region in /proc/PID/smaps.
+pub fn map_sizes(text: &mut Text, region: &MapRecord, executable: &[u8]) -> fmt::Result {
+    map_line(text, region, executable)?;
+    let size = region.end - region.start;
+    for (label, bytes) in
+        [("Size", size), ("KernelPageSize", PAGE_BYTES), ("MMUPageSize", PAGE_BYTES), ("Rss", region.resident)]
+    {
+        kilobytes(text, label, bytes)?;
+    }
+    Ok(())
+}
+
+/// A region in /proc/PID/maps.
+pub fn map_line(text: &mut Text, region: &MapRecord, executable: &[u8]) -> fmt::Result {
     let start = text.len();
     write!(text, "{:08x}-{:08x} ", region.start, region.end)?;
     for (bit, letter) in PROTECTION {

@@ -48,9 +48,14 @@ pub fn memory(source: &mut impl Source, text: &mut Text) -> fmt::Result {
         ("Slab", 0),
         ("SReclaimable", 0),
     ] {
-        writeln!(text, "{name}:{:>1$} kB", bytes / 1024, MEMORY_COLUMNS - 1 - name.len())?;
+        kilobytes(text, name, bytes)?;
     }
     Ok(())
+}
+
+/// A line of meminfo or smaps.
+pub fn kilobytes(text: &mut Text, name: &str, bytes: u64) -> fmt::Result {
+    writeln!(text, "{name}:{:>1$} kB", bytes / 1024, MEMORY_COLUMNS - 1 - name.len())
 }
 
 /// /proc/stat: time of the CPU, interrupts, switches, boot time, processes.

@@ -56,6 +56,7 @@ enum ProcessFile {
     Executable,
     Descriptors,
     Maps,
+    MapSizes,
     Mounts,
     Root,
     Stat,
@@ -74,6 +75,7 @@ const PROCESS: &[(&str, ProcessFile)] = &[
     ("maps", ProcessFile::Maps),
     ("mounts", ProcessFile::Mounts),
     ("root", ProcessFile::Root),
+    ("smaps", ProcessFile::MapSizes),
     ("stat", ProcessFile::Stat),
     ("statm", ProcessFile::MemoryPages),
     ("status", ProcessFile::Status),
@@ -212,7 +214,10 @@ impl<S: Source> Proc<S> {
             ProcessFile::Environment => self.memory_text(process, ProcessText::Environment),
             ProcessFile::Mounts => source.mounts(),
             ProcessFile::Name => Text::of(|text| writeln!(text, "{}", process_text::name(process))),
-            ProcessFile::Maps => Text::of(|text| process_text::maps(source, process, text)),
+            ProcessFile::Maps => Text::of(|text| process_text::maps(source, process, text, process_text::map_line)),
+            ProcessFile::MapSizes => {
+                Text::of(|text| process_text::maps(source, process, text, process_text::map_sizes))
+            }
             ProcessFile::Stat => Text::of(|text| process_text::stat(source, process, text)),
             ProcessFile::MemoryPages => Text::of(|text| process_text::memory_pages(source, process, text)),
             ProcessFile::Status => Text::of(|text| process_text::status(source, process, text)),
@@ -432,7 +437,7 @@ fn mode_of(place: Place) -> u32 {
         Place::ProcessFile(_, ProcessFile::WorkingDirectory | ProcessFile::Executable | ProcessFile::Root) => {
             S_IFLNK | 0o777
         }
-        Place::ProcessFile(_, ProcessFile::Environment | ProcessFile::Maps) => S_IFREG | 0o400,
+        Place::ProcessFile(_, ProcessFile::Environment | ProcessFile::Maps | ProcessFile::MapSizes) => S_IFREG | 0o400,
         _ => S_IFREG | 0o444,
     }
 }

@@ -76,6 +76,7 @@ impl Source for Figures {
             MapRecord {
                 start: 0x400000,
                 end: 0x401000,
+                resident: 0x1000,
                 inode: 12,
                 device: 0xfe00,
                 protection: 5,
@@ -276,6 +277,15 @@ fn maps_name_file_and_stack() {
 }
 
 #[test]
+fn sizes_follow_each_region() {
+    let text = read("7/smaps");
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines[0], read("7/maps").lines().next().unwrap());
+    assert_eq!(lines[1..5].join("|").replace(' ', ""), "Size:4kB|KernelPageSize:4kB|MMUPageSize:4kB|Rss:4kB");
+    assert_eq!((lines[6], lines[9]), ("Size:                 32 kB", "Rss:                   0 kB"));
+}
+
+#[test]
 fn uptime_and_memory_are_in_the_units_of_linux() {
     assert_eq!(read("uptime"), "12.34 10.00\n");
     assert!(read("meminfo").starts_with("MemTotal:         524288 kB\n"));
@@ -286,7 +296,7 @@ fn uptime_and_memory_are_in_the_units_of_linux() {
 fn maps_and_environment_are_their_owners_and_roots_when_there_is_more_than_one_user() {
     let mut proc = Proc::new(Figures::new());
     let place = |file| Place::ProcessFile(7, file);
-    for file in [ProcessFile::Maps, ProcessFile::Environment] {
+    for file in [ProcessFile::Maps, ProcessFile::MapSizes, ProcessFile::Environment] {
         let attributes = proc.attributes(place(file).node()).unwrap();
         assert_eq!((attributes.mode & 0o777, attributes.uid), (0o400, 0), "the record has another real user");
     }

@@ -16,7 +16,7 @@ use abi::registers::Registers;
 use abi::rs::Injection;
 use abi::symbols::{self, Symbols};
 use abi::system::{Service, System};
-use abi::vm::{LimitDma, Renew, Spawn};
+use abi::vm::{Renew, SetRights, Spawn};
 use abi::{Endpoint, Errno, vm};
 use alloc::format;
 use alloc::string::String;
@@ -136,9 +136,10 @@ impl Launcher {
                 let request = Renew { process, grant, image_bytes, argument_bytes };
                 return Renew::results(&ipc::call(Endpoint::VM, &request.message())?);
             }
-            if service.dma_bytes > 0 {
-                let limit = LimitDma { process, bytes: service.dma_bytes };
-                ipc::call(Endpoint::VM, &limit.message())?.result()?;
+            let (dma_bytes, inspects_memory) = (service.dma_bytes, service.inspects_memory);
+            if dma_bytes > 0 || inspects_memory {
+                let rights = SetRights { process, dma_bytes, inspects_memory };
+                ipc::call(Endpoint::VM, &rights.message())?.result()?;
             }
             let request = Spawn { process, grant, image_bytes, argument_bytes, heap_bytes, keep_bytes };
             Spawn::results(&ipc::call(Endpoint::VM, &request.message())?)

@@ -29,6 +29,7 @@ pub fn service(name: &str, slot: u32) -> Service {
         heap_bytes: 0,
         keep_bytes: 0,
         dma_bytes: 0,
+        inspects_memory: false,
         kernel_calls: 0,
         destinations: vec![],
         applications: false,

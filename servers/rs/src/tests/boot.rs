@@ -55,13 +55,13 @@ fn a_service_gets_rights_queue_memory_arguments_and_runs() {
 }
 
 #[test]
-fn vm_knows_the_limit_of_dma_memory_before_the_service_runs() {
-    let with_dma = Service { dma_bytes: 0x3000, ..driver("") };
-    let world = World::new(vec![service("vm", 5), with_dma], &[]);
-    let (limit, spawn) = world.with(|kernel| (kernel.to_vm[0], kernel.to_vm[1].label));
-    assert_eq!(limit.label, vm::LimitDma::LABEL);
-    let limit = vm::LimitDma::from_message(&limit);
-    assert_eq!((limit.process, limit.bytes, spawn), (world.holder(UART), 0x3000, vm::Spawn::LABEL));
+fn vm_knows_the_rights_of_a_service_before_it_runs() {
+    let with_rights = Service { dma_bytes: 0x3000, inspects_memory: true, ..driver("") };
+    let world = World::new(vec![service("vm", 5), with_rights], &[]);
+    let (rights, spawn) = world.with(|kernel| (kernel.to_vm[0], kernel.to_vm[1].label));
+    assert_eq!((rights.label, spawn), (vm::SetRights::LABEL, vm::Spawn::LABEL));
+    let rights = vm::SetRights::from_message(&rights);
+    assert_eq!((rights.process, rights.dma_bytes, rights.inspects_memory), (world.holder(UART), 0x3000, true));
 }
 
 #[test]

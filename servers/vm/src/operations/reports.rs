@@ -47,29 +47,30 @@ impl AddressSpace {
     /// `ENOMEM`.
     pub fn records<K: Kernel>(&self, memory: &Memory<K>, first: u64, most: usize) -> Result<Vec<MapRecord>, Errno> {
         let regions = self.regions.iter().skip(usize::try_from(first).unwrap_or(usize::MAX));
-        fallible::collect(regions.take(most).map(|region| record(memory, region)))
+        fallible::collect(regions.take(most).map(|region| self.record(memory, region)))
     }
-}
 
-fn record<K>(memory: &Memory<K>, region: &Region) -> MapRecord {
-    let mut record = MapRecord {
-        start: region.start,
-        end: region.end,
-        protection: u32::from(region.rights.0) | if region.shared { SHARED } else { 0 },
-        kind: match region.purpose {
-            Purpose::Other => 0,
-            Purpose::Heap => 1,
-            Purpose::Stack => 2,
-        },
-        ..MapRecord::default()
-    };
-    if let Backing::Object(id, page) = region.backing
-        && let Some(Content::File { file, .. } | Content::Shared { file, .. }) =
-            memory.objects.get(id).map(|object| object.content)
-    {
-        record.offset = page * PAGE_BYTES;
-        record.inode = file.inode;
-        record.device = file.device;
+    fn record<K>(&self, memory: &Memory<K>, region: &Region) -> MapRecord {
+        let mut record = MapRecord {
+            start: region.start,
+            end: region.end,
+            resident: self.pages.count_in(region.start / PAGE_BYTES, region.end / PAGE_BYTES) * PAGE_BYTES,
+            protection: u32::from(region.rights.0) | if region.shared { SHARED } else { 0 },
+            kind: match region.purpose {
+                Purpose::Other => 0,
+                Purpose::Heap => 1,
+                Purpose::Stack => 2,
+            },
+            ..MapRecord::default()
+        };
+        if let Backing::Object(id, page) = region.backing
+            && let Some(Content::File { file, .. } | Content::Shared { file, .. }) =
+                memory.objects.get(id).map(|object| object.content)
+        {
+            record.offset = page * PAGE_BYTES;
+            record.inode = file.inode;
+            record.device = file.device;
+        }
+        record
     }
-    record
 }

@@ -27,7 +27,7 @@ use abi::{
     linux::nr,
     message::LINUX_LABELS,
 };
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use recover::in_progress::{InProgress, Recall};
 
 /// Flags of mlock2 and mlockall that exist.
@@ -43,6 +43,8 @@ pub struct Server<K> {
     pub(crate) file_maps: FileMaps,
     pub(crate) syncs: Syncs,
     pub(crate) dma: Dma,
+    /// Slots of the services that may ask for the memory of other processes.
+    pub(crate) inspectors: BTreeSet<usize>,
     /// Preserved memory by slot.
     pub(crate) kept: BTreeMap<usize, ObjectId>,
     pub(crate) total_bytes: u64,
@@ -59,6 +61,7 @@ impl<K: Kernel> Server<K> {
             file_maps: FileMaps::default(),
             syncs: Syncs::default(),
             dma: Dma::default(),
+            inspectors: BTreeSet::new(),
             kept: BTreeMap::new(),
             total_bytes,
             in_progress: InProgress::default(),

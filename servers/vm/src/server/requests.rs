@@ -42,8 +42,8 @@ impl<K: Kernel> Server<K> {
                 .and_then(|()| self.exit(exit.process))
                 .map(|()| message.reply(Ok(0))),
             Request::Exec(exec) => only(message, &[slot::PM]).and_then(|()| self.exec(message, &exec)),
-            Request::LimitDma(limit) => only(message, &[slot::RS]).map(|()| {
-                self.dma.limit(limit.process.slot(), limit.bytes);
+            Request::SetRights(rights) => only(message, &[slot::RS]).map(|()| {
+                self.set_rights(&rights);
                 message.reply(Ok(0))
             }),
             Request::MapPhysical(map) => self.map_physical(message, &map),
@@ -53,10 +53,30 @@ impl<K: Kernel> Server<K> {
                 .with_space(message.source, |space, memory| space.discard_own(memory, discard.address, discard.bytes))
                 .map(|()| message.reply(Ok(0))),
             Request::MemoryInfo(_) => Ok(self.memory_info(message)),
-            Request::ProcessMemory(ask) => self.process_memory(message, ask.process),
-            Request::Maps(maps) => self.maps(&maps, message.source).map(|bytes| message.reply(Ok(bytes))),
+            Request::ProcessMemory(ask) => {
+                self.only_inspectors(message).and_then(|()| self.process_memory(message, ask.process))
+            }
+            Request::Maps(maps) => {
+                self.only_inspectors(message)?;
+                self.maps(&maps, message.source).map(|bytes| message.reply(Ok(bytes)))
+            }
             of_vfs => only(message, &[slot::VFS]).and_then(|()| self.vfs_request(message, of_vfs)),
         }
+    }
+
+    fn set_rights(&mut self, rights: &vm::SetRights) {
+        let slot = rights.process.slot();
+        self.dma.limit(slot, rights.dma_bytes);
+        if rights.inspects_memory {
+            self.inspectors.insert(slot);
+        } else {
+            self.inspectors.remove(&slot);
+        }
+    }
+
+    /// `EPERM` unless the sender may ask for the memory of other processes.
+    fn only_inspectors(&self, message: &Message) -> Result<(), Errno> {
+        if self.inspectors.contains(&message.source.slot()) { Ok(()) } else { Err(Errno::EPERM) }
     }
 
     fn vfs_request(&mut self, message: &Message, request: Request) -> Result<Message, Errno> {

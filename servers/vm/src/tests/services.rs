@@ -201,7 +201,11 @@ fn dma_memory_is_contiguous_and_stays_with_the_slot() {
 }
 
 fn limit_dma(server: &mut Server<Simulation>, bytes: u64) {
-    let request = vm::LimitDma { process: Endpoint::new(SLOT, 1), bytes };
+    set_rights(server, bytes, false);
+}
+
+fn set_rights(server: &mut Server<Simulation>, dma_bytes: u64, inspects_memory: bool) {
+    let request = vm::SetRights { process: Endpoint::new(SLOT, 1), dma_bytes, inspects_memory };
     assert_eq!(server.ask(slot::RS, request.message()).result(), Ok(0));
 }
 
@@ -216,7 +220,7 @@ fn dma_memory_is_a_right_with_a_limit() {
     spawn(&mut server, 1, &image(), P).expect("a service");
     let free = server.memory.frames.free();
     assert_eq!(allocate_dma(&mut server, 1), Err(Errno::EPERM), "nobody has given it any");
-    let own = vm::LimitDma { process: Endpoint::new(SLOT, 1), bytes: P };
+    let own = vm::SetRights { process: Endpoint::new(SLOT, 1), dma_bytes: P, inspects_memory: false };
     assert_eq!(server.ask(SLOT, own.message()).result(), Err(Errno::EPERM));
     limit_dma(&mut server, 4 * P);
     assert_eq!(allocate_dma(&mut server, 4 * P + 1), Err(Errno::EPERM));
@@ -251,16 +255,21 @@ fn maps_and_sizes_tell_the_truth() {
     let (mut server, p) = with_program(512);
     let at = server.call(p, abi::linux::nr::MMAP, [0, 4 * P, READ | WRITE, PRIVATE | ANONYMOUS, 0, 0]).expect("memory");
     server.store(p, at, 1).expect("writable");
-    let reply = server.ask(slot::PM, vm::ProcessMemory { process: p }.message());
-    assert_eq!(vm::ProcessMemory::results(&reply), Ok((4 * P, P, 4 * P, 0)));
+    let sizes = vm::ProcessMemory { process: p }.message();
     let grant = grant(&mut server, vec![0; 1000]);
     let maps = vm::Maps { process: p, first: 0, grant, bytes: 1000 };
-    assert_eq!(server.ask(slot::PM, maps.message()).result(), Ok(48));
-    let record = &server.memory.kernel.grants[&grant.0][..48];
+    for message in [sizes, maps.message()] {
+        assert_eq!(server.ask(SLOT, message).result(), Err(Errno::EPERM), "nobody has allowed it");
+    }
+    set_rights(&mut server, 0, true);
+    let reply = server.ask(SLOT, sizes);
+    assert_eq!(vm::ProcessMemory::results(&reply), Ok((4 * P, P, 4 * P, 0)));
+    assert_eq!(server.ask(SLOT, maps.message()).result(), Ok(56));
+    let record = &server.memory.kernel.grants[&grant.0][..56];
     let word = |at: usize| u64::from_le_bytes(record[at..at + 8].try_into().expect("eight bytes"));
-    assert_eq!((word(0), word(8), word(40)), (at, at + 4 * P, 3));
+    assert_eq!((word(0), word(8), word(16), word(48)), (at, at + 4 * P, P, 3));
     let maps = vm::Maps { first: 1, ..maps };
-    assert_eq!(server.ask(slot::PM, maps.message()).result(), Ok(0));
+    assert_eq!(server.ask(SLOT, maps.message()).result(), Ok(0));
     let reply = server.ask(slot::PM, vm::MemoryInfo {}.message());
     let (total, free, cached, _) = vm::MemoryInfo::results(&reply).expect("told");
     assert!(total == 512 * P && free < total && cached == 0);

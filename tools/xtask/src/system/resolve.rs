@@ -155,6 +155,7 @@ fn resolve_service(
         heap_bytes: written.heap_bytes,
         keep_bytes: written.keep_bytes,
         dma_bytes: written.dma_bytes,
+        inspects_memory: written.inspects_memory,
         kernel_calls: kernel_calls(&written.kernel_calls)?,
         destinations: destinations(&written.destinations, slots)?,
         applications: written.applications,

@@ -81,6 +81,9 @@ pub struct WrittenService {
     /// Limit of its memory for DMA, in bytes: 0, it gets none.
     #[serde(default)]
     pub dma_bytes: u64,
+    /// May ask vm for sizes and maps of the memory of other processes.
+    #[serde(default)]
+    pub inspects_memory: bool,
     /// Names of kernel calls.
     #[serde(default)]
     pub kernel_calls: Vec<String>,
