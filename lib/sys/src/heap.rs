@@ -108,6 +108,7 @@ pub fn exhaustions() -> u32 {
 pub(crate) fn trim(discard: impl FnMut(*mut u8, usize)) {
     HEAP.small.shorten(SMALL_KEPT, |block, layout| HEAP.free_small(block, layout));
     if HEAP.arenas.below_peak() >= TRIM_BYTES {
+        HEAP.drain_small();
         HEAP.holes.discard(&HEAP.arenas, end() as *mut u8, discard);
         HEAP.arenas.forget_peak();
     }
@@ -123,7 +124,7 @@ pub(crate) fn take_over() {
         let is_whole = HEAP.arenas.give_up(end() as *mut u8);
         assert!(is_whole, "the predecessor crashed in its allocator, and its heap has no memory left for a new arena");
     }
-    HEAP.holes.free(&HEAP.arenas);
+    HEAP.holes.free(&HEAP.arenas, |_, _| {});
     // SAFETY: the heap's memory up to its end, part of which the predecessor may have been returning to vm.
     unsafe { HEAP.arenas.extend(end() as *mut u8) };
 }

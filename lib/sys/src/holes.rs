@@ -1,28 +1,34 @@
 //! The free memory of a heap, page by page, while it is returned to vm.
 //!
 //! talc does not tell what is free. So what lies above the last block is taken out of the arena, and the holes below are allocated,
-//! largest first, discarded, and freed again.
+//! largest first; then each is discarded and freed again. Until then the first words of a hole name the next one: a successor in the same
+//! memory finds all but the one that was being freed.
 
 use crate::arenas::Arenas;
 use abi::layout::PAGE_BYTES;
 use core::alloc::Layout;
 use core::cell::Cell;
-use core::ptr::null_mut;
+use core::ptr::{NonNull, null_mut};
+use core::sync::atomic::{Ordering, compiler_fence};
 
 const PAGE: usize = PAGE_BYTES as usize;
-/// Most holes that are looked at in one go; smaller ones are left.
-const MAX_HOLES: usize = 256;
 
-/// The holes that are allocated. A successor in the same memory frees them.
+/// The first words of a hole that is allocated.
+#[derive(Clone, Copy)]
+struct Hole {
+    next: *mut Hole,
+    bytes: usize,
+}
+
+/// The holes that are allocated.
 pub struct Holes {
-    starts: [Cell<*mut u8>; MAX_HOLES],
-    bytes: [Cell<usize>; MAX_HOLES],
+    first: Cell<*mut Hole>,
 }
 
 impl Holes {
     /// Returns no holes.
     pub const fn new() -> Holes {
-        Holes { starts: [const { Cell::new(null_mut()) }; MAX_HOLES], bytes: [const { Cell::new(0) }; MAX_HOLES] }
+        Holes { first: Cell::new(null_mut()) }
     }
 
     /// Hands the whole pages of an arena that ends at `end` to `discard`, which may overwrite them: those of its holes, and those
@@ -33,12 +39,7 @@ impl Holes {
             return;
         }
         self.allocate(arenas, end as usize);
-        self.starts.iter().zip(&self.bytes).for_each(|(start, bytes)| {
-            if !start.get().is_null() {
-                discard(start.get(), bytes.get());
-            }
-        });
-        self.free(arenas);
+        self.free(arenas, &mut discard);
         let top = used_end.wrapping_add(used_end.align_offset(PAGE));
         if let Some(bytes) = (end as usize / PAGE * PAGE).checked_sub(top as usize).filter(|&bytes| bytes > 0) {
             discard(top, bytes);
@@ -47,34 +48,33 @@ impl Holes {
         unsafe { arenas.extend(end) };
     }
 
-    /// Allocates the largest holes, as blocks of whole pages.
+    /// Allocates all holes, as blocks of whole pages.
     fn allocate(&self, arenas: &Arenas, bound: usize) {
         let mut bytes = 1 << bound.ilog2();
-        let mut places = self.starts.iter().zip(&self.bytes);
-        let mut place = places.next();
-        while let Some((start, length)) = place
-            && bytes >= PAGE
-        {
-            // SAFETY: neither is 0.
-            let block = unsafe { arenas.alloc(layout_of(bytes)) };
-            if block.is_null() {
+        while bytes >= PAGE {
+            // SAFETY: the layout is not empty.
+            let hole = unsafe { arenas.alloc(layout_of(bytes)) }.cast::<Hole>();
+            if hole.is_null() {
                 bytes /= 2;
                 continue;
             }
-            length.set(bytes);
-            start.set(block);
-            place = places.next();
+            // SAFETY: at least a page, aligned to one, which nobody else uses.
+            unsafe { hole.write(Hole { next: self.first.get(), bytes }) };
+            compiler_fence(Ordering::SeqCst);
+            self.first.set(hole);
         }
     }
 
-    /// Frees the holes that are allocated.
-    pub fn free(&self, arenas: &Arenas) {
-        for (start, bytes) in self.starts.iter().zip(&self.bytes) {
-            let block = start.replace(null_mut());
-            if !block.is_null() {
-                // SAFETY: `allocate` has allocated it with this layout, and its place is empty.
-                unsafe { arenas.dealloc(block, layout_of(bytes.get())) };
-            }
+    /// Hands the holes that are allocated to `discard`, and frees them.
+    pub fn free(&self, arenas: &Arenas, mut discard: impl FnMut(*mut u8, usize)) {
+        while let Some(hole) = NonNull::new(self.first.get()) {
+            // SAFETY: `allocate` has written it, and nobody else uses it.
+            let Hole { next, bytes } = unsafe { hole.read() };
+            self.first.set(next);
+            compiler_fence(Ordering::SeqCst);
+            discard(hole.as_ptr().cast(), bytes);
+            // SAFETY: `allocate` has allocated it with this layout, and it is in the list no more.
+            unsafe { arenas.dealloc(hole.as_ptr().cast(), layout_of(bytes)) };
         }
     }
 }
@@ -153,7 +153,7 @@ mod tests {
         arenas.truncate();
         holes.allocate(&arenas, 1 << 20);
         assert_eq!(room(&arenas), 0);
-        holes.free(&arenas);
+        holes.free(&arenas, |_, _| {});
         // SAFETY: the bytes were the arena's before.
         assert!(unsafe { arenas.extend(range.end) });
         assert_eq!(room(&arenas), before);

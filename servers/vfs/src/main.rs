@@ -157,7 +157,7 @@ fn answer(vfs: &Vfs, result: Result<u64, Errno>) -> Message {
 fn notified(vfs: &'static Vfs, from: Endpoint) {
     match from.slot() {
         slot::VM => serve_vm(vfs.base(), vfs.processes(), vfs.startup()),
-        slot::RS => vfs.base().store().trim(),
+        slot::RS => vfs.base().trim(),
         _ => {}
     }
 }

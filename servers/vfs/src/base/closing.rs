@@ -24,6 +24,8 @@ pub enum Closed {
 
 /// Notes that one open file leaves at most: two pipes of a socket, and its locks.
 const NOTES: usize = 3;
+/// Room for notes that [`Closing::trim`] leaves beyond what open files need.
+const SPARE_NOTES: usize = 1024;
 
 /// Notes of open files that have ended, and what new ones need.
 #[derive(Debug)]
@@ -53,6 +55,15 @@ impl Closing {
         self.notes.borrow_mut().try_make_room(files * NOTES)?;
         self.files.set(files);
         Ok(())
+    }
+
+    /// Frees the room for notes of open files that have ended, when it is most of all. Without memory for less it stays.
+    pub fn trim(&self) {
+        let (mut notes, needed) = (self.notes.borrow_mut(), self.files.get() * NOTES);
+        let mut shorter = VecDeque::new();
+        if notes.is_empty() && notes.capacity() > 2 * needed + SPARE_NOTES && shorter.try_make_room(needed).is_ok() {
+            *notes = shorter;
+        }
     }
 
     /// An open file has ended, after its notes.

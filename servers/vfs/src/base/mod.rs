@@ -169,6 +169,12 @@ impl Base {
         }
     }
 
+    /// Returns memory to vm after a peak of use.
+    pub fn trim(&self) {
+        self.closing.trim();
+        self.store.trim();
+    }
+
     fn sweep_all(&self) {
         while self.shared.take_sweep() {
             while let Some(closed) = self.closing.take() {
