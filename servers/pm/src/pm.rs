@@ -6,6 +6,7 @@
 
 use crate::programs::Programs;
 use crate::state::machine::Machine;
+use crate::state::messages::Queues;
 use crate::state::posix_timers::PosixTimers;
 use crate::state::random::Random;
 use crate::state::semaphores::Sets;
@@ -36,6 +37,8 @@ pub struct Pm<S> {
     pub machine: Machine,
     /// System V semaphores.
     pub semaphores: Sets,
+    /// System V message queues.
+    pub messages: Queues,
     /// The message in progress.
     pub in_progress: InProgress,
     /// How often memory had been exhausted when pm last ended processes for that.
@@ -54,6 +57,7 @@ impl<S: System> Pm<S> {
             services: Services::default(),
             machine: Machine::default(),
             semaphores: Sets::default(),
+            messages: Queues::default(),
             in_progress: InProgress::default(),
             exhaustions: 0,
         }

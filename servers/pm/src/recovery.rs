@@ -57,6 +57,7 @@ impl<S: System> Pm<S> {
         let in_progress = self.in_progress.died(|_| true);
         self.programs.table.rebuild();
         self.semaphores.recount();
+        self.messages.recount();
         self.compare_with_kernel();
         self.end_what_was_ending();
         self.set_timers_anew();

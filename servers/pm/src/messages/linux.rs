@@ -60,6 +60,10 @@ impl<S: System> Pm<S> {
             nr::SEMOP => self.semop(t, a, 0),
             nr::SEMTIMEDOP => self.semop(t, a, a[3]),
             nr::SEMCTL => self.semctl(t, a).into(),
+            nr::MSGGET => self.msgget(t, a).into(),
+            nr::MSGSND => self.msgsnd(t, a),
+            nr::MSGRCV => self.msgrcv(t, a),
+            nr::MSGCTL => self.msgctl(t, a).into(),
 
             _ => match self.id_call(t, number, a).or_else(|| self.time_call(t, number, a)) {
                 Some(result) => result.into(),

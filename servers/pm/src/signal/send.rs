@@ -146,6 +146,7 @@ impl<S: System> Pm<S> {
             Doing::Sleeping(_) => self.end_sleep_early(t),
             Doing::SignalWaiting(_) => self.end_signal_wait(t, Errno::EINTR),
             Doing::SemaphoreWaiting(_) => self.end_semaphore_wait(t, Err(Errno::EINTR)),
+            Doing::MessageSending(_) | Doing::MessageReceiving(_) => self.end_message_wait(t, Err(Errno::EINTR)),
             Doing::Held | Doing::Ended(_) | Doing::Vforking { .. } | Doing::Executing(_) => {}
         }
     }
@@ -160,7 +161,9 @@ impl<S: System> Pm<S> {
             | Doing::Pausing
             | Doing::Sleeping(_)
             | Doing::SignalWaiting(_)
-            | Doing::SemaphoreWaiting(_) => {
+            | Doing::SemaphoreWaiting(_)
+            | Doing::MessageSending(_)
+            | Doing::MessageReceiving(_) => {
                 let endpoint = self.programs.table[t].endpoint();
                 self.forget_timer(t);
                 self.programs.table[t].outcome = Some(Err(Errno::EINTR));

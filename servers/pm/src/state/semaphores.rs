@@ -1,8 +1,8 @@
 //! System V semaphores as data: sets, and operations on them that happen all at once or not at all (semop(2)).
 
 use super::credentials::Credentials;
-use super::index::ThreadIndex;
-use abi::{Endpoint, Errno};
+use super::ipc::{Head, Object, Objects, Waiters};
+use abi::Errno;
 use alloc::vec::Vec;
 use server::quota::Quota;
 use sys::fallible::{self, TryVec};
@@ -63,26 +63,14 @@ struct Adjustment {
 /// A set.
 #[derive(Clone, Debug)]
 pub struct Set {
-    /// Its key; 0: private.
-    pub key: u32,
-    /// Its identifier.
-    pub id: u32,
-    /// The real user it is counted for.
-    user: u32,
-    /// Owner (user, group) and creator.
-    pub owner: (u32, u32),
-    /// See `owner`.
-    pub creator: (u32, u32),
-    /// Rights, nine bits.
-    pub mode: u32,
-    /// When it was used and changed last, in seconds since 1970.
+    /// Key, identifier, owner and rights.
+    pub head: Head,
+    /// When operations were done last, in seconds since 1970.
     pub used_s: u64,
-    /// See `used_s`.
-    pub changed_s: u64,
     /// Its semaphores.
     pub semaphores: Vec<Semaphore>,
-    /// The waiting threads, oldest first. Some may have ended.
-    pub waiting: Vec<(ThreadIndex, Endpoint)>,
+    /// The threads that wait for operations.
+    pub waiting: Waiters,
     adjustments: Vec<Adjustment>,
 }
 
@@ -156,75 +144,40 @@ impl Set {
         self.adjustments.retain(|known| known.pid != pid);
         has_changed
     }
+}
 
-    /// Whether a process with these ids has these rights (4 read, 2 alter).
-    pub fn allows(&self, who: &Credentials, rights: u32) -> bool {
-        let (user, group) = (who.user.effective, who.group.effective);
-        let shift = match () {
-            () if user == self.owner.0 || user == self.creator.0 => 6,
-            () if group == self.owner.1 || group == self.creator.1 => 3,
-            () => 0,
-        };
-        who.is_root() || self.mode >> shift & rights == rights
-    }
-
-    /// Whether somebody may change or remove it.
-    pub fn is_owned_by(&self, who: &Credentials) -> bool {
-        who.is_root() || who.user.effective == self.owner.0 || who.user.effective == self.creator.0
+impl Object for Set {
+    fn head(&self) -> &Head {
+        &self.head
     }
 }
 
-/// All sets. An identifier is the index of a set plus `SETS` times the number of sets made before.
+/// All sets.
 #[derive(Debug)]
 pub struct Sets {
-    sets: Vec<Option<Set>>,
-    made: u32,
-    /// Sets by the real user who made them.
-    quota: Quota,
+    /// The sets.
+    pub all: Objects<Set>,
     /// Adjustments of all sets by user.
     adjustments: Quota,
 }
 
 impl Default for Sets {
     fn default() -> Sets {
-        let quota = Quota::new(SETS, SETS_OF_USER, RESERVED_SETS);
         let adjustments = Quota::new(ADJUSTMENTS, ADJUSTMENTS_OF_USER, RESERVED_ADJUSTMENTS);
-        Sets { sets: Vec::new(), made: 0, quota, adjustments }
+        Sets { all: Objects::new(SETS, SETS_OF_USER, RESERVED_SETS), adjustments }
     }
 }
 
 impl Sets {
-    /// The set with this key.
-    pub fn with_key(&self, key: u32) -> Option<&Set> {
-        self.sets.iter().flatten().find(|set| key != 0 && set.key == key)
-    }
-
-    /// The set with this identifier. `EINVAL`.
-    pub fn get(&mut self, id: u32) -> Result<&mut Set, Errno> {
-        let place = self.sets.get_mut(id as usize % SETS).and_then(Option::as_mut);
-        place.filter(|set| set.id == id).ok_or(Errno::EINVAL)
-    }
-
-    /// The set with this index. `EINVAL`.
-    pub fn at(&self, index: usize) -> Result<&Set, Errno> {
-        self.sets.get(index).and_then(Option::as_ref).ok_or(Errno::EINVAL)
-    }
-
-    /// Number of sets, and of their semaphores.
+    /// Returns the number of sets, and of their semaphores.
     pub fn used(&self) -> (i32, i32) {
-        let counts = self.sets.iter().flatten().map(|set| set.semaphores.len() as i32);
+        let counts = self.all.iter().map(|set| set.semaphores.len() as i32);
         counts.fold((0, 0), |(sets, all), count| (sets + 1, all + count))
-    }
-
-    /// The highest index of a set; 0 without any.
-    pub fn highest_index(&self) -> usize {
-        self.sets.iter().rposition(Option::is_some).unwrap_or(0)
     }
 
     /// Makes sure that the operations of a process have their adjustments. `ENOSPC`: too many; `ENOMEM`, `EINVAL`.
     pub fn prepare(&mut self, id: u32, operations: &[Operation], pid: u32, user: u32) -> Result<(), Errno> {
-        let place = self.sets.get_mut(id as usize % SETS).and_then(Option::as_mut);
-        let set = place.filter(|set| set.id == id).ok_or(Errno::EINVAL)?;
+        let set = self.all.get(id)?;
         for number in
             operations.iter().filter(|operation| operation.flags & UNDO != 0).map(|operation| operation.number)
         {
@@ -239,59 +192,31 @@ impl Sets {
 
     /// Applies the adjustments of a process that ends to the set with this index. Returns the identifier if a value has changed.
     pub fn take_back(&mut self, index: usize, pid: u32) -> Option<u32> {
-        let set = self.sets.get_mut(index)?.as_mut()?;
-        set.take_back(pid, &mut self.adjustments).then_some(set.id)
-    }
-
-    /// Number of places of sets.
-    pub fn places(&self) -> usize {
-        self.sets.len()
+        let set = self.all.at_mut(index)?;
+        set.take_back(pid, &mut self.adjustments).then_some(set.head.id())
     }
 
     /// Counts again what users have, after the death of a predecessor.
     pub fn recount(&mut self) {
-        let sets = || self.sets.iter().flatten();
-        self.quota.recount(sets().map(|set| set.user));
-        self.adjustments.recount(sets().flat_map(|set| set.adjustments.iter().map(|known| known.user)));
+        self.all.recount();
+        self.adjustments.recount(self.all.iter().flat_map(|set| set.adjustments.iter().map(|known| known.user)));
     }
 
     /// Makes a set and returns its identifier. `ENOSPC`: there are too many, of the user or at all; `ENOMEM`.
     pub fn make(&mut self, key: u32, count: usize, mode: u32, who: &Credentials, now_s: u64) -> Result<u32, Errno> {
-        let free = self.sets.iter().position(Option::is_none).unwrap_or(self.sets.len());
         let semaphores = fallible::filled(Semaphore::default(), count)?;
-        if free == self.sets.len() {
-            self.sets.try_make_room(1)?;
-        }
-        self.quota.take(who.user.real, 1).map_err(|refusal| refusal.errno(Errno::ENOSPC, Errno::ENOSPC))?;
-        let id = (self.made % (i32::MAX as u32 / SETS as u32)) * SETS as u32 + free as u32;
-        self.made += 1;
-        let owner = (who.user.effective, who.group.effective);
-        let set = Set {
-            key,
-            id,
-            user: who.user.real,
-            owner,
-            creator: owner,
-            mode,
+        self.all.make(key, mode, who, now_s, |head| Set {
+            head,
             used_s: 0,
-            changed_s: now_s,
             semaphores,
-            waiting: Vec::new(),
+            waiting: Waiters::default(),
             adjustments: Vec::new(),
-        };
-        match self.sets.get_mut(free) {
-            Some(place) => *place = Some(set),
-            None => self.sets.try_push(Some(set))?,
-        }
-        Ok(id)
+        })
     }
 
-    /// Takes a set out. `EINVAL`.
-    pub fn remove(&mut self, id: u32) -> Result<Set, Errno> {
-        let mut places = self.sets.iter_mut();
-        let place = places.find(|place| place.as_ref().is_some_and(|set| set.id == id));
-        let set = place.and_then(Option::take).ok_or(Errno::EINVAL)?;
-        self.quota.give(set.user, 1);
+    /// Removes a set. `EINVAL`, `EPERM`.
+    pub fn remove(&mut self, id: u32, who: &Credentials) -> Result<Set, Errno> {
+        let set = self.all.remove(id, who)?;
         set.adjustments.iter().for_each(|known| self.adjustments.give(known.user, 1));
         Ok(set)
     }
@@ -318,7 +243,7 @@ mod tests {
     #[test]
     fn operations_are_all_done_or_none() {
         let (mut sets, id) = set();
-        let set = sets.get(id).unwrap();
+        let set = sets.all.get(id).unwrap();
         set.perform(&[operation(0, 2, 0), operation(1, 1, 0)], 9).unwrap();
         assert_eq!(set.perform(&[operation(0, -1, 0), operation(2, -1, 0)], 9), Err(Stop::Wait(1)));
         assert_eq!(values(set), [2, 1, 0]);
@@ -334,19 +259,21 @@ mod tests {
         let (mut sets, id) = set();
         let first = [operation(0, 5, UNDO), operation(1, 1, 0)];
         sets.prepare(id, &first, 9, 1000).unwrap();
-        sets.get(id).unwrap().perform(&first, 9).unwrap();
-        sets.get(id).unwrap().perform(&[operation(0, -2, UNDO)], 9).unwrap();
+        sets.all.get(id).unwrap().perform(&first, 9).unwrap();
+        sets.all.get(id).unwrap().perform(&[operation(0, -2, UNDO)], 9).unwrap();
         assert_eq!([8, 9, 9].map(|pid| sets.take_back(0, pid)), [None, Some(id), None]);
-        assert_eq!(values(sets.get(id).unwrap()), [0, 1, 0]);
+        assert_eq!(values(sets.all.get(id).unwrap()), [0, 1, 0]);
         assert_eq!(sets.adjustments.total(), 0);
     }
 
     #[test]
     fn a_removed_set_is_not_found_under_its_old_identifier() {
         let (mut sets, id) = set();
-        assert_eq!(sets.with_key(7).map(|set| set.id), Some(id));
-        sets.remove(id).unwrap();
+        let find = |sets: &Sets| sets.all.find(7, 0, &Credentials::default(), |_| Ok(()));
+        assert_eq!(find(&sets), Ok(Some(id)));
+        sets.remove(id, &Credentials::default()).unwrap();
+        assert_eq!(find(&sets), Err(Errno::ENOENT));
         let next = sets.make(7, 1, 0, &Credentials::default(), 0).unwrap();
-        assert!(next != id && sets.get(id).is_err() && sets.get(next).is_ok());
+        assert!(next != id && sets.all.get(id).is_err() && sets.all.get(next).is_ok());
     }
 }

@@ -2,6 +2,7 @@
 
 use super::arguments::Execution;
 use super::index::{ProcessIndex, ThreadIndex};
+use super::messages::Wanted;
 use super::scheduling::Scheduling;
 use super::semaphores::Operation;
 use super::signal::frame::{AltStack, Trap};
@@ -29,6 +30,10 @@ pub enum Doing {
     SignalWaiting(SignalWait),
     /// `semop`, `semtimedop`.
     SemaphoreWaiting(SemaphoreWait),
+    /// `msgsnd`: until there is room.
+    MessageSending(MessageSend),
+    /// `msgrcv`: until there is a message.
+    MessageReceiving(MessageReceive),
     /// `vfork`: until the child is done with the memory.
     Vforking {
         /// The child's pid.
@@ -94,6 +99,32 @@ pub struct SemaphoreWait {
     pub blocked: usize,
     /// When it gives up.
     pub deadline_ns: Option<u64>,
+}
+
+/// A message that waits for room in a queue. It is in the sender's memory.
+#[derive(Clone, Copy, Debug)]
+pub struct MessageSend {
+    /// The queue.
+    pub id: u32,
+    /// Address of the type, which the text follows.
+    pub address: u64,
+    /// Length of the text.
+    pub bytes: usize,
+}
+
+/// A wait for a message of a queue.
+#[derive(Clone, Copy, Debug)]
+pub struct MessageReceive {
+    /// The queue.
+    pub id: u32,
+    /// Where type and text go.
+    pub address: u64,
+    /// Longest text.
+    pub bytes: usize,
+    /// Which message.
+    pub wanted: Wanted,
+    /// A longer text is truncated (MSG_NOERROR).
+    pub truncates: bool,
 }
 
 /// One thread. To which process it belongs, and its ids, are changed by the [`Table`](super::table::Table) alone.

@@ -2,34 +2,22 @@
 
 use crate::pm::{Pm, Step};
 use crate::programs::Programs;
-use crate::state::credentials::Credentials;
 use crate::state::index::{ProcessIndex, ThreadIndex};
+use crate::state::ipc::{ALTER, READ};
 use crate::state::semaphores::{MOST, OPERATIONS, Operation, SEMAPHORES, SETS, Set, Stop};
 use crate::state::thread::{Doing, SemaphoreWait};
-use crate::state::time::SECOND_NS;
 use crate::state::timers::Key;
 use crate::system::System;
+use crate::sysv::IPC_64;
 use abi::Errno;
 use alloc::vec::Vec;
-use sys::fallible::{self, TryVec};
+use sys::fallible;
 
 type Result<T> = core::result::Result<T, Errno>;
 
-const IPC_CREAT: u64 = 0o1000;
-const IPC_EXCL: u64 = 0o2000;
-/// Old libraries add this to commands.
-const IPC_64: u64 = 0x100;
-
-/// Rights.
-const READ: u32 = 4;
-const ALTER: u32 = 2;
-
 /// Commands of semctl(2).
 mod command {
-    pub const RMID: u64 = 0;
-    pub const SET: u64 = 1;
-    pub const STAT: u64 = 2;
-    pub const IPC_INFO: u64 = 3;
+    pub use crate::sysv::command::*;
     pub const GETPID: u64 = 11;
     pub const GETVAL: u64 = 12;
     pub const GETALL: u64 = 13;
@@ -46,18 +34,6 @@ mod command {
 const STATUS_WORDS: usize = 13;
 
 impl<S: System> Programs<S> {
-    fn credentials_of(&self, t: ThreadIndex) -> &Credentials {
-        &self.table[self.table.process_of(t)].credentials
-    }
-
-    fn pid_of(&self, t: ThreadIndex) -> u32 {
-        self.table[self.table.process_of(t)].pid()
-    }
-
-    fn now_s(&mut self) -> u64 {
-        self.system.time_ns().1 / SECOND_NS
-    }
-
     fn read_operations(&mut self, t: ThreadIndex, address: u64, count: usize) -> Result<Vec<Operation>> {
         let mut bytes = fallible::filled(0, count * size_of::<Operation>())?;
         self.system.read(self.table[t].endpoint(), address, &mut bytes)?;
@@ -69,7 +45,7 @@ impl<S: System> Programs<S> {
 
     /// Counts the threads that wait for this semaphore to become zero, or greater.
     fn count_waiting(&self, set: &Set, number: usize, for_zero: bool) -> u64 {
-        let waits = |(t, endpoint): &&(ThreadIndex, abi::Endpoint)| match &self.table[*t].doing {
+        let waits = |(t, endpoint): &(ThreadIndex, abi::Endpoint)| match &self.table[*t].doing {
             Doing::SemaphoreWaiting(wait) if self.table[*t].endpoint() == *endpoint => {
                 let operation = wait.operations[wait.blocked];
                 operation.number as usize == number && (operation.change == 0) == for_zero
@@ -85,24 +61,16 @@ impl<S: System> Pm<S> {
     pub fn semget(&mut self, t: ThreadIndex, a: &[u64; 7]) -> Result<u64> {
         let (key, count, flags) = (a[0] as u32, a[1] as i32, a[2]);
         let count = usize::try_from(count).ok().filter(|count| *count <= SEMAPHORES).ok_or(Errno::EINVAL)?;
-        if let Some(set) = self.semaphores.with_key(key) {
-            let rights = flags as u32 & 7 | flags as u32 >> 3 & 7 | flags as u32 >> 6 & 7;
-            return match () {
-                () if flags & (IPC_CREAT | IPC_EXCL) == IPC_CREAT | IPC_EXCL => Err(Errno::EEXIST),
-                () if count > set.semaphores.len() => Err(Errno::EINVAL),
-                () if !set.allows(self.programs.credentials_of(t), rights & (READ | ALTER)) => Err(Errno::EACCES),
-                () => Ok(set.id as u64),
-            };
-        }
-        if key != 0 && flags & IPC_CREAT == 0 {
-            return Err(Errno::ENOENT);
+        let now_s = self.programs.now_s();
+        let who = self.programs.credentials_of(t);
+        let fits = |set: &Set| if count > set.semaphores.len() { Err(Errno::EINVAL) } else { Ok(()) };
+        if let Some(id) = self.semaphores.all.find(key, flags, who, fits)? {
+            return Ok(id.into());
         }
         if count == 0 {
             return Err(Errno::EINVAL);
         }
-        let now_s = self.programs.now_s();
-        let who = &self.programs.table[self.programs.table.process_of(t)].credentials;
-        self.semaphores.make(key, count, flags as u32 & 0o777, who, now_s).map(u64::from)
+        self.semaphores.make(key, count, flags as u32, who, now_s).map(u64::from)
     }
 
     /// `semop(id, operations, count)`, and `semtimedop` with the address of its time limit.
@@ -133,14 +101,14 @@ impl<S: System> Pm<S> {
         };
         let (pid, now_s) = (self.programs.pid_of(t), self.programs.now_s());
         let who = &self.programs.table[self.programs.table.process_of(t)].credentials;
-        let set = self.semaphores.get(id)?;
+        let set = self.semaphores.all.get(id)?;
         let alters = operations.iter().any(|operation| operation.change != 0);
-        if !set.allows(who, if alters { ALTER } else { READ }) {
+        if !set.head.allows(who, if alters { ALTER } else { READ }) {
             return Err(Errno::EACCES);
         }
         let user = who.user.real;
         self.semaphores.prepare(id, &operations, pid, user)?;
-        let set = self.semaphores.get(id)?;
+        let set = self.semaphores.all.get(id)?;
         match set.perform(&operations, pid) {
             Ok(()) => {
                 set.used_s = now_s;
@@ -157,7 +125,7 @@ impl<S: System> Pm<S> {
             return Errno::EINTR.into();
         }
         let endpoint = self.programs.table[t].endpoint();
-        let queued = self.semaphores.get(wait.id).and_then(|set| set.waiting.try_push((t, endpoint)));
+        let queued = self.semaphores.all.get(wait.id).and_then(|set| set.waiting.add(t, endpoint));
         if let Err(error) = queued {
             return error.into();
         }
@@ -172,9 +140,9 @@ impl<S: System> Pm<S> {
     pub fn end_semaphore_wait(&mut self, t: ThreadIndex, result: Result<u64>) {
         self.forget_timer(t);
         if let Doing::SemaphoreWaiting(wait) = &self.programs.table[t].doing
-            && let Ok(set) = self.semaphores.get(wait.id)
+            && let Ok(set) = self.semaphores.all.get(wait.id)
         {
-            set.waiting.retain(|(waiter, _)| *waiter != t);
+            set.waiting.remove(t);
         }
         self.finish(t, result);
     }
@@ -182,9 +150,9 @@ impl<S: System> Pm<S> {
     /// Completes the waiting operations that are possible since the values of the set have changed, oldest first.
     fn serve_semaphore_waits(&mut self, id: u32) {
         let mut index = 0;
-        while let Some((t, endpoint)) = self.semaphores.get(id).ok().and_then(|set| set.waiting.get(index).copied()) {
+        while let Some((t, endpoint)) = self.semaphores.all.get(id).ok().and_then(|set| set.waiting.get(index)) {
             let pid = if self.programs.table.find(endpoint) == Some(t) { self.programs.pid_of(t) } else { 0 };
-            let outcome = match (&mut self.programs.table[t].doing, self.semaphores.get(id)) {
+            let outcome = match (&mut self.programs.table[t].doing, self.semaphores.all.get(id)) {
                 (Doing::SemaphoreWaiting(wait), Ok(set)) if pid != 0 && wait.id == id => {
                     let outcome = set.perform(&wait.operations, pid);
                     if let Err(Stop::Wait(blocked)) = outcome {
@@ -206,8 +174,8 @@ impl<S: System> Pm<S> {
                 }
                 // The set has been removed.
                 None => {
-                    if let Ok(set) = self.semaphores.get(id) {
-                        set.waiting.remove(index);
+                    if let Ok(set) = self.semaphores.all.get(id) {
+                        set.waiting.remove(t);
                     }
                 }
             }
@@ -223,7 +191,7 @@ impl<S: System> Pm<S> {
             command::SET => self.set_semaphore_owner(t, id, argument),
             command::SETVAL => self.set_semaphores(t, id, Some(number), &[argument as i32]),
             command::SETALL => {
-                let count = self.semaphores.get(id)?.semaphores.len();
+                let count = self.semaphores.all.get(id)?.semaphores.len();
                 let mut bytes = fallible::filled(0, 2 * count)?;
                 self.programs.system.read(self.programs.table[t].endpoint(), argument, &mut bytes)?;
                 let values = bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]]) as i32);
@@ -231,7 +199,7 @@ impl<S: System> Pm<S> {
             }
             command::IPC_INFO | command::SEM_INFO => self.semaphore_info(t, command, argument),
             command::SEM_STAT | command::SEM_STAT_ANY => {
-                let id = self.semaphores.at(id as usize)?.id;
+                let id = self.semaphores.all.at(id as usize)?.head.id();
                 self.read_semaphores(t, id, (number, command), argument).map(|_| u64::from(id))
             }
             _ => self.read_semaphores(t, id, (number, command), argument),
@@ -249,16 +217,12 @@ impl<S: System> Pm<S> {
         let (per_set, operations) = (SEMAPHORES as i32, OPERATIONS as i32);
         let info = [all, SETS as i32, all, all, per_set, operations, operations, sets, MOST, semaphores];
         self.programs.write_bytes(t, address, info.map(i32::to_le_bytes).as_flattened())?;
-        Ok(self.semaphores.highest_index() as u64)
+        Ok(self.semaphores.all.highest_index() as u64)
     }
 
     fn remove_semaphores(&mut self, t: ThreadIndex, id: u32) -> Result<u64> {
-        let who = &self.programs.table[self.programs.table.process_of(t)].credentials;
-        if !self.semaphores.get(id)?.is_owned_by(who) {
-            return Err(Errno::EPERM);
-        }
-        let removed = self.semaphores.remove(id)?;
-        for (waiter, endpoint) in removed.waiting {
+        let removed = self.semaphores.remove(id, self.programs.credentials_of(t))?;
+        for (waiter, endpoint) in removed.waiting.iter() {
             if self.programs.table.find(endpoint) == Some(waiter)
                 && matches!(&self.programs.table[waiter].doing, Doing::SemaphoreWaiting(wait) if wait.id == id)
             {
@@ -269,37 +233,29 @@ impl<S: System> Pm<S> {
     }
 
     fn set_semaphore_owner(&mut self, t: ThreadIndex, id: u32, address: u64) -> Result<u64> {
-        let [key_and_user, group_and_creator, _] = self.programs.read_words(t, address)?;
-        let mode = u32::from_le_bytes(self.programs.read_bytes(t, address.wrapping_add(20))?);
+        let (owner, mode) = self.programs.read_owner(t, address)?;
         let now_s = self.programs.now_s();
-        let who = &self.programs.table[self.programs.table.process_of(t)].credentials;
-        let set = self.semaphores.get(id)?;
-        if !set.is_owned_by(who) {
-            return Err(Errno::EPERM);
-        }
-        set.owner = ((key_and_user >> 32) as u32, group_and_creator as u32);
-        set.mode = mode & 0o777;
-        set.changed_s = now_s;
-        Ok(0)
+        let set = self.semaphores.all.get(id)?;
+        set.head.change(self.programs.credentials_of(t), owner, mode, now_s).map(|()| 0)
     }
 
     /// Sets one value (`number`), or all.
     fn set_semaphores(&mut self, t: ThreadIndex, id: u32, number: Option<usize>, values: &[i32]) -> Result<u64> {
         let (pid, now_s) = (self.programs.pid_of(t), self.programs.now_s());
         let who = &self.programs.table[self.programs.table.process_of(t)].credentials;
-        let set = self.semaphores.get(id)?;
+        let set = self.semaphores.all.get(id)?;
         let first = number.unwrap_or(0);
         if first + values.len() > set.semaphores.len() {
             return Err(Errno::EINVAL);
         }
-        if !set.allows(who, ALTER) {
+        if !set.head.allows(who, ALTER) {
             return Err(Errno::EACCES);
         }
         if values.iter().any(|value| !(0..=MOST).contains(value)) {
             return Err(Errno::ERANGE);
         }
         values.iter().enumerate().for_each(|(offset, value)| set.set_value(first + offset, *value, pid));
-        set.changed_s = now_s;
+        set.head.changed_s = now_s;
         self.serve_semaphore_waits(id);
         Ok(0)
     }
@@ -312,8 +268,8 @@ impl<S: System> Pm<S> {
         address: u64,
     ) -> Result<u64> {
         let who = &self.programs.table[self.programs.table.process_of(t)].credentials;
-        let set = self.semaphores.get(id)?;
-        if command != command::SEM_STAT_ANY && !set.allows(who, READ) {
+        let set = self.semaphores.all.get(id)?;
+        if command != command::SEM_STAT_ANY && !set.head.allows(who, READ) {
             return Err(Errno::EACCES);
         }
         let set = &*set;
@@ -341,7 +297,7 @@ impl<S: System> Pm<S> {
     /// A process ends: what it wanted undone is undone.
     pub fn undo_semaphores(&mut self, p: ProcessIndex) {
         let pid = self.programs.table[p].pid();
-        for index in 0..self.semaphores.places() {
+        for index in 0..self.semaphores.all.places() {
             if let Some(id) = self.semaphores.take_back(index, pid) {
                 self.serve_semaphore_waits(id);
             }
@@ -351,13 +307,10 @@ impl<S: System> Pm<S> {
 
 /// A `struct semid_ds`.
 fn status(set: &Set) -> [u64; STATUS_WORDS] {
-    let pair = |low: u32, high: u32| low as u64 | (high as u64) << 32;
     let mut words = [0; STATUS_WORDS];
-    words[0] = pair(set.key, set.owner.0);
-    words[1] = pair(set.owner.1, set.creator.0);
-    words[2] = pair(set.creator.1, set.mode);
+    words[..3].copy_from_slice(&set.head.words());
     words[6] = set.used_s;
-    words[8] = set.changed_s;
+    words[8] = set.head.changed_s;
     words[10] = set.semaphores.len() as u64;
     words
 }

@@ -16,6 +16,7 @@ struct Figures {
     threads: usize,
     signals: usize,
     sets: (i32, i32),
+    messages: (usize, usize, usize),
     timers: Option<u64>,
 }
 
@@ -25,6 +26,7 @@ fn figures(world: &World) -> Figures {
         threads: pm.programs.table.threads(),
         signals: pm.programs.table.queued_signals(),
         sets: pm.semaphores.used(),
+        messages: pm.messages.used(),
         timers: pm.programs.system.alarm,
     }
 }
@@ -71,6 +73,14 @@ fn work(world: &mut World) -> bool {
         call(world, nr::SEMCTL, &[set, 0, 13, BUFFER]);
         call(world, nr::SEMCTL, &[set, 0, 17, BUFFER]);
         assert_eq!(world.call(child, nr::SEMCTL, &[set, 0, 0, 0]), DONE);
+    }
+    if let Some(queue) = call(world, nr::MSGGET, &[0, CREATE]) {
+        world.write(child, BUFFER, &[1, 0]);
+        if call(world, nr::MSGSND, &[queue, BUFFER, 8, 0]).is_some() {
+            call(world, nr::MSGRCV, &[queue, BUFFER, 8, 0, 0]);
+        }
+        call(world, nr::MSGRCV, &[queue, BUFFER, 8, 0, 0]);
+        assert_eq!(world.call(init, nr::MSGCTL, &[queue, 0, 0]), DONE);
     }
     call(world, nr::SYSLOG, &[3, BUFFER, 10]);
     world.write_bytes(child, BUFFER, b"/x\0");

@@ -17,6 +17,7 @@ mod ids;
 mod jobs;
 mod kills;
 mod life;
+mod messages;
 mod quotas;
 mod recovery;
 mod scheduling;

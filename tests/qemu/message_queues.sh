@@ -1,0 +1,2 @@
+# System V message queues as on Linux, whose output the expected one is.
+message_queues
