@@ -63,6 +63,17 @@ pub const EVENT_MESSAGE: u64 = 4;
 pub const EVENT_MASK: u64 = 5;
 /// Event: that wait is over. Unless a signal is to be delivered, which restores the mask itself, pm restores it; then it sends `Unmasked`.
 pub const EVENT_MASK_END: u64 = 6;
+/// Event: a lease is to be broken: a signal for the owner of an open file (F_SETOWN): a = id of the owner (low half), what the id is of
+/// (`OWNER_*`, bits 32 to 39) and signal (F_SETSIG, from bit 40; 0: SIGIO without details), b = descriptor, c = user (low half) and
+/// effective user who named the owner. pm checks that these may signal it.
+pub const EVENT_OWNER: u64 = 7;
+
+/// `EVENT_OWNER`: the owner is a thread (F_OWNER_TID).
+pub const OWNER_THREAD: u64 = 0;
+/// `EVENT_OWNER`: a process (F_OWNER_PID).
+pub const OWNER_PROCESS: u64 = 1;
+/// `EVENT_OWNER`: every process of a group (F_OWNER_PGRP).
+pub const OWNER_GROUP: u64 = 2;
 
 /// `EVENT_EXEC`: it is a script: `ExecText` has interpreter, argument and path; the image is the interpreter's.
 pub const EXEC_SCRIPT: u64 = 1;

@@ -2535,6 +2535,20 @@ struct skink_tty_session_end {
 /* Event: that wait is over. Unless a signal is to be delivered, which restores the mask itself, pm restores it; then it sends Unmasked. */
 #define SKINK_VFS_EVENT_MASK_END 6ull
 
+/* Event: a lease is to be broken: a signal for the owner of an open file (F_SETOWN): a = id of the owner (low half), what the id is of
+ * (OWNER_*, bits 32 to 39) and signal (F_SETSIG, from bit 40; 0: SIGIO without details), b = descriptor, c = user (low half) and effective
+ * user who named the owner. pm checks that these may signal it. */
+#define SKINK_VFS_EVENT_OWNER 7ull
+
+/* EVENT_OWNER: the owner is a thread (F_OWNER_TID). */
+#define SKINK_VFS_OWNER_THREAD 0ull
+
+/* EVENT_OWNER: a process (F_OWNER_PID). */
+#define SKINK_VFS_OWNER_PROCESS 1ull
+
+/* EVENT_OWNER: every process of a group (F_OWNER_PGRP). */
+#define SKINK_VFS_OWNER_GROUP 2ull
+
 /* EVENT_EXEC: it is a script: ExecText has interpreter, argument and path; the image is the interpreter's. */
 #define SKINK_VFS_EXEC_SCRIPT 1ull
 

@@ -1,6 +1,8 @@
 //! Notifications: pm's alarm, and events of vfs and tty, which are fetched one by one.
 
 use crate::pm::Pm;
+use crate::state::credentials::{Credentials, Ids};
+use crate::state::index::{ProcessIndex, ThreadIndex};
 use crate::state::signal::{Set, SigInfo, Signal};
 use crate::state::thread::Doing;
 use crate::system::{FileEvent, System};
@@ -31,6 +33,7 @@ impl<S: System> Pm<S> {
                 vfs::EVENT_MASK_END => self.unmask_call(event.process),
                 vfs::EVENT_SYNCED => self.synced(),
                 vfs::EVENT_MESSAGE => self.message_signal(&event),
+                vfs::EVENT_OWNER => self.owner_signals(&event),
                 _ => {}
             }
         }
@@ -76,4 +79,48 @@ impl<S: System> Pm<S> {
         // EAGAIN: too many wait already; Linux drops it, too.
         let _ = self.send(p, None, SigInfo::message(signal, sender, value));
     }
+
+    /// A lease is to be broken: signals the owner of the open file that holds it (fcntl(2), `F_SETOWN`).
+    fn owner_signals(&mut self, event: &FileEvent) {
+        let [target, descriptor, ids, _] = event.values;
+        let (id, kind, signal) = (target as u32, target >> 32 & 0xff, Signal::new(target >> 40).ok());
+        let user = Ids { real: ids as u32, effective: (ids >> 32) as u32, ..Ids::default() };
+        let sender = Credentials { user, ..Credentials::default() };
+        let signal = OwnerSignal { sender, signal, descriptor: descriptor as u32 };
+        match kind {
+            vfs::OWNER_THREAD => {
+                if let Some(t) = self.programs.table.thread_by_tid(id) {
+                    self.signal_owner(self.programs.table.process_of(t), Some(t), &signal);
+                }
+            }
+            vfs::OWNER_PROCESS => {
+                if let Some(p) = self.programs.table.process_by_pid(id) {
+                    self.signal_owner(p, None, &signal);
+                }
+            }
+            _ => self.for_each_in_group(id, |pm, p| pm.signal_owner(p, None, &signal)),
+        }
+    }
+
+    /// Signals one process or thread, if the user who named it the owner may. Where the queue has no room for a signal with details, it is
+    /// SIGIO, as on Linux.
+    fn signal_owner(&mut self, p: ProcessIndex, t: Option<ThreadIndex>, event: &OwnerSignal) {
+        if !event.sender.may_signal(&self.programs.table[p].credentials.user) {
+            return;
+        }
+        let info = event.signal.map(|signal| SigInfo::lease(signal, event.descriptor));
+        if info.is_none_or(|info| self.send(p, t, info).is_err()) {
+            // Standard signals never meet the limit of the queue.
+            let _ = self.send(p, t, SigInfo::kernel(Signal::IO));
+        }
+    }
+}
+
+/// What `EVENT_OWNER` says of the signal.
+struct OwnerSignal {
+    /// Who named the owner: user ids only.
+    sender: Credentials,
+    /// `None`: SIGIO without details.
+    signal: Option<Signal>,
+    descriptor: u32,
 }

@@ -259,6 +259,88 @@ fn a_message_in_a_queue_runs_the_handler_of_whoever_asked_to_be_told() {
     assert!(runs_handler(&mut world, child));
 }
 
+/// vfs reports a lease of descriptor 9 that is to be broken; `users`: real and effective id of who named its owner.
+fn break_lease(world: &mut World, kind: u64, id: u64, signal: u64, users: [u64; 2]) {
+    let values = [id | kind << 32 | signal << 40, 9, users[0] | users[1] << 32, 0];
+    world.file_event(vfs::EVENT_OWNER, Endpoint::NONE, values);
+}
+
+/// Signal, code, band and descriptor that the handler was told, once it has run.
+fn told(world: &mut World, thread: Endpoint) -> Option<[u64; 4]> {
+    if !world.thread(thread).interrupted {
+        return None;
+    }
+    world.report_interrupted(thread, None);
+    assert!(runs_handler(world, thread));
+    let registers = world.pm.programs.system.thread(thread).registers;
+    let info: [u64; 4] = core::array::from_fn(|word| world.read(thread, registers.rsi + 8 * word as u64));
+    sigreturn(world, thread);
+    world.pm.programs.system.thread(thread).registers.rip = 1;
+    Some([info[0], info[1] as u32 as u64, info[2], info[3]])
+}
+
+#[test]
+fn the_owner_of_a_lease_is_told_which_is_to_be_broken() {
+    const IO: u64 = 29;
+    const CHLD: u64 = 17;
+    const REAL_TIME: u64 = 40;
+    const BAND: u64 = 0x441;
+    let mut world = World::new();
+    let (pid, child) = world.fork(world.init);
+    [USR1, IO, CHLD, REAL_TIME].into_iter().for_each(|signal| world.handle_signal(child, signal, 0));
+    for kind in [vfs::OWNER_THREAD, vfs::OWNER_PROCESS] {
+        break_lease(&mut world, kind, pid, USR1, [0, 0]);
+        assert_eq!(told(&mut world, child), Some([USR1, 3, BAND, 9]));
+    }
+    break_lease(&mut world, vfs::OWNER_PROCESS, pid, REAL_TIME, [0, 0]);
+    assert_eq!(told(&mut world, child), Some([REAL_TIME, 3, BAND, 9]));
+    break_lease(&mut world, vfs::OWNER_PROCESS, pid, CHLD, [0, 0]);
+    assert_eq!(told(&mut world, child), Some([CHLD, -5i32 as u32 as u64, BAND, 9]), "POLL_MSG would be CLD_DUMPED");
+    break_lease(&mut world, vfs::OWNER_PROCESS, pid, 0, [0, 0]);
+    assert_eq!(told(&mut world, child), Some([IO, 0x80, 0, 0]));
+    for kind in [vfs::OWNER_THREAD, vfs::OWNER_PROCESS, vfs::OWNER_GROUP] {
+        break_lease(&mut world, kind, pid + 1, USR1, [0, 0]);
+        assert_eq!(told(&mut world, child), None, "nobody has this id");
+    }
+}
+
+#[test]
+fn an_owner_may_be_a_group() {
+    let mut world = World::new();
+    let (pid, child) = world.fork(world.init);
+    let (other_pid, other) = world.fork(world.init);
+    world.call(world.init, nr::SETPGID, &[pid, pid]);
+    world.call(world.init, nr::SETPGID, &[other_pid, pid]);
+    [child, other].into_iter().for_each(|thread| world.handle_signal(thread, USR1, 0));
+    break_lease(&mut world, vfs::OWNER_GROUP, pid, USR1, [0, 0]);
+    assert!([child, other].into_iter().all(|thread| told(&mut world, thread).is_some()));
+}
+
+#[test]
+fn who_named_the_owner_must_be_allowed_to_signal_it() {
+    let mut world = World::new();
+    let (pid, child) = world.fork(world.init);
+    world.call(child, nr::SETUID, &[1000]);
+    world.handle_signal(child, USR1, 0);
+    for (users, arrives) in [([1001, 1002], false), ([1000, 1002], true), ([1001, 1000], true), ([1001, 0], true)] {
+        break_lease(&mut world, vfs::OWNER_PROCESS, pid, USR1, users);
+        assert_eq!(told(&mut world, child).is_some(), arrives, "{users:?}");
+    }
+}
+
+#[test]
+fn a_lease_without_room_for_its_signal_is_told_by_sigio() {
+    const REAL_TIME: u64 = 40;
+    const IO: u64 = 29;
+    let mut world = World::new();
+    let (pid, child) = world.fork(world.init);
+    world.handle_signal(child, IO, 0);
+    block(&mut world, child, 0, REAL_TIME);
+    while world.call(world.init, nr::KILL, &[pid, REAL_TIME]) == Some(Ok(0)) {}
+    break_lease(&mut world, vfs::OWNER_PROCESS, pid, REAL_TIME, [0, 0]);
+    assert_eq!(told(&mut world, child), Some([IO, 0, 0, 0]), "for a reason there is no room either");
+}
+
 #[test]
 fn the_first_process_is_only_touched_by_what_it_handles() {
     let mut world = World::new();

@@ -16,6 +16,8 @@ pub mod code {
     pub const TKILL: i32 = -6;
     pub const TIMER: i32 = -2;
     pub const MESSAGE: i32 = -3;
+    pub const IO: i32 = -5;
+    pub const POLL_MSG: i32 = 3;
     pub const CHILD_EXITED: i32 = 1;
     pub const CHILD_KILLED: i32 = 2;
     pub const CHILD_STOPPED: i32 = 5;
@@ -71,6 +73,16 @@ impl SigInfo {
     /// A message in a queue; `sender`: pid (low half) and user.
     pub fn message(signal: Signal, sender: u64, value: u64) -> Self {
         SigInfo::new(signal, code::MESSAGE, [sender, value, 0, 0])
+    }
+
+    /// The lease of an open file is to be broken. Where Linux's `POLL_MSG` would be another reason of the same signal, the code is `SI_SIGIO`.
+    pub fn lease(signal: Signal, descriptor: u32) -> Self {
+        /// `POLLIN | POLLRDNORM | POLLMSG`, which Linux tells with `POLL_MSG`.
+        const BAND: u64 = 0x441;
+        const AMBIGUOUS: [Signal; 7] =
+            [Signal::ILL, Signal::FPE, Signal::SEGV, Signal::BUS, Signal::TRAP, Signal::CHLD, Signal::SYS];
+        let code = if AMBIGUOUS.contains(&signal) { code::IO } else { code::POLL_MSG };
+        SigInfo::new(signal, code, [BAND, descriptor as u64, 0, 0])
     }
 
     /// How many expiries of its timer a signal stands for, beyond the first.

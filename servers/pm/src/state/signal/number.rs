@@ -48,6 +48,7 @@ impl Signal {
     pub const VTALRM: Signal = Signal(26);
     pub const PROF: Signal = Signal(27);
     pub const WINCH: Signal = Signal(28);
+    pub const IO: Signal = Signal(29);
     pub const SYS: Signal = Signal(31);
 
     /// The signal with this number. `EINVAL` for 0 and above 64.
