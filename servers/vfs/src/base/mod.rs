@@ -11,7 +11,7 @@ use crate::{
     files::{Files, mount::Shared},
     keep::{
         Store,
-        records::{Note, PipeRecord},
+        records::{Note, PipeRecord, SignalRecord},
     },
     mappings::Mappings,
     memory as user,
@@ -148,6 +148,18 @@ impl Base {
         self.notices.too_large(caller.endpoint);
         loop {
             caller.wait().await?;
+        }
+    }
+
+    /// Has pm send a signal, which outlives vfs until pm has fetched it.
+    pub fn send_signal(&self, record: &SignalRecord) {
+        match self.store.new_signal(record) {
+            Some(place) => self.notices.preserved(place, record),
+            None => sys::log!(
+                "pm fetches no events: the signal of event {} for {:#x} is lost",
+                record.event,
+                record.values[0]
+            ),
         }
     }
 

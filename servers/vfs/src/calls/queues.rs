@@ -16,7 +16,7 @@ use crate::{
     processes::Process,
     queues::{Letter, PRIORITIES, Queue, Sent, Transfer, Waiter, names::QueueNames},
 };
-use abi::{Endpoint, Errno, call::REAL_TIME, linux::nr};
+use abi::{Endpoint, Errno, call::REAL_TIME, linux::nr, vfs};
 use alloc::{rc::Rc, vec::Vec};
 use core::cell::Cell;
 use server::Runtime;
@@ -203,12 +203,9 @@ fn wait_in_queue(
 /// A message has come to a queue that was empty.
 fn notify_of_message(base: &Base, sender: &Process, queue: &Queue) {
     let Some(Notification { pid, signal: signal @ 1.., value, .. }) = queue.take_notification() else { return };
-    let (sender_pid, sender_uid) = (sender.caller.pid, sender.caller.credentials().uid);
-    let record = SignalRecord { pid, signal, value, sender_pid, sender_uid };
-    match base.store().new_signal(&record) {
-        Some(place) => base.notices().message(place, &record),
-        None => sys::log!("pm fetches no events: the signal of a message queue for process {pid} is lost"),
-    }
+    let target = pid as u64 | (signal as u64) << 32;
+    let sender = sender.caller.pid as u64 | (sender.caller.credentials().uid as u64) << 32;
+    base.send_signal(&SignalRecord { event: vfs::EVENT_MESSAGE, values: [target, value, sender] });
 }
 
 /// mq_notify.

@@ -53,16 +53,10 @@ impl Notices {
         self.signal(process, SIGXFSZ);
     }
 
-    /// Has pm send the signal that announces a message. Its record is preserved until pm has fetched the event.
-    pub fn message(&self, place: u16, record: &SignalRecord) {
-        self.put(Notice {
-            kind: vfs::EVENT_MESSAGE,
-            a: record.pid as u64 | (record.signal as u64) << 32,
-            b: record.value,
-            c: record.sender_pid as u64 | (record.sender_uid as u64) << 32,
-            saved: Some(place),
-            ..Notice::default()
-        });
+    /// Has pm send the signal that a message, or the break of a lease, calls for. Its record is preserved until pm has fetched the event.
+    pub fn preserved(&self, place: u16, record: &SignalRecord) {
+        let [a, b, c] = record.values;
+        self.put(Notice { kind: record.event, a, b, c, saved: Some(place), ..Notice::default() });
     }
 
     /// Has pm put a signal mask in force while the call of a thread waits.

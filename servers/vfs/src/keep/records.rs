@@ -601,33 +601,24 @@ impl Record for QueueRecord {
     }
 }
 
-/// A signal that pm is to send because a message has come.
+/// A signal that pm is to send, as the event that tells of it: its kind (`abi::vfs::EVENT_*`) and the values a, b and c.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct SignalRecord {
-    pub pid: u32,
-    pub signal: u8,
-    pub value: u64,
-    pub sender_pid: u32,
-    pub sender_uid: u32,
+    pub event: u64,
+    pub values: [u64; 3],
 }
 
 impl Record for SignalRecord {
-    const WORDS: usize = 3;
+    const WORDS: usize = 4;
 
     fn store(&self, words: &mut [u64]) {
-        let (target, sender) = (halves(self.pid, self.signal as u32), halves(self.sender_pid, self.sender_uid));
-        words.copy_from_slice(&[target, self.value, sender]);
+        words[0] = self.event;
+        words[1..].copy_from_slice(&self.values);
     }
 
     fn load(words: &[u64]) -> Self {
-        SignalRecord {
-            pid: words[0] as u32,
-            signal: (words[0] >> 32) as u8,
-            value: words[1],
-            sender_pid: words[2] as u32,
-            sender_uid: (words[2] >> 32) as u32,
-        }
+        SignalRecord { event: words[0], values: [words[1], words[2], words[3]] }
     }
 }
 

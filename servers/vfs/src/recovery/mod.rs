@@ -198,7 +198,7 @@ impl Restoration {
         }
         for (place, record) in store.signals() {
             store.claim_signal(place);
-            self.vfs.base().notices().message(place, &record);
+            self.vfs.base().notices().preserved(place, &record);
         }
     }
 

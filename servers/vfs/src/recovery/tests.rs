@@ -180,9 +180,9 @@ fn turns_of_queues() -> Vec<fn(&'static Vfs)> {
     });
     turns.push(|vfs| give_queue(vfs, b"other"));
     turns.push(|vfs| {
-        let signal = SignalRecord { pid: 1, signal: 10, value: 42, sender_pid: 2, sender_uid: 3 };
+        let signal = SignalRecord { event: vfs::EVENT_MESSAGE, values: [1 | 10 << 32, 42, 2 | 3 << 32] };
         let place = vfs.base().store().new_signal(&signal).expect("room");
-        vfs.base().notices().message(place, &signal);
+        vfs.base().notices().preserved(place, &signal);
     });
     turns.push(|vfs| {
         let request = Message { source: Endpoint::new(slot::PM, 1), ..vfs::NextEvent {}.message() };
