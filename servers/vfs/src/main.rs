@@ -19,7 +19,7 @@
 //! | `sockets` | connected pairs of sockets |
 //! | `base` | what open files stand on |
 //! | `mappings` | files that are mapped: what vm has of them |
-//! | `files` | vnodes, mounts, the name cache, locks; requests to file systems |
+//! | `files` | vnodes, mounts, the name cache, locks, leases; requests to file systems |
 //! | `queues` | message queues |
 //! | `peers` | file systems and drivers, as vfs asks them |
 //! | `callers` | who calls, and the call in progress; permissions |

@@ -18,8 +18,8 @@ pub enum Closed {
     Pipe { pipe: Rc<Pipe>, reads: bool, writes: bool },
     /// A character device is told.
     Device { service: Service, minor: u64 },
-    /// The locks of the open file with this number are released.
-    Flock { node: NodeRef, number: u64 },
+    /// The locks and the lease of the open file with this number are released.
+    Locks { node: NodeRef, number: u64 },
 }
 
 /// Notes that one open file leaves at most: two pipes of a socket, and its locks.

@@ -3,6 +3,7 @@
 //! Everything here lives as long as the server. It knows nothing of descriptors, paths and calls, which are above it.
 
 pub mod closing;
+pub mod leases;
 
 use crate::{
     callers::{Call, Caller, Callers},
@@ -200,7 +201,10 @@ impl Base {
         match closed {
             Closed::Pipe { pipe, reads, writes } => pipe.close(self, reads, writes),
             Closed::Device { service, minor } => self.peers.tell(service, chardev::Close { minor }.message()),
-            Closed::Flock { node, number } => node.locks().release_file(&self.store, node.record(), number),
+            Closed::Locks { node, number } => {
+                node.locks().release_file(&self.store, node.record(), number);
+                node.leases().forget(number);
+            }
         }
     }
 }

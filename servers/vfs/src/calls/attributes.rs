@@ -7,15 +7,16 @@ use super::{
     change, task,
 };
 use crate::{
-    base::{Base, Flow},
+    base::{Base, Flow, leases::Wait},
     callers::permission::{self, WRITE},
     files::{
         Files,
+        leases::Access,
         stat::{STATFS_BYTES, Stat},
         vnode::NodeRef,
     },
     memory as user,
-    objects::{OpenFile, pipe::PipeEnd, regular::Regular},
+    objects::{O_WRONLY, OpenFile, pipe::PipeEnd, regular::Regular},
     paths::walk::{self, Last},
     processes::{AT_FDCWD, Process},
 };
@@ -282,7 +283,12 @@ async fn truncate(base: &Base, process: Rc<Process>, target: Target, size: u64) 
     }
     writable(&node)?;
     permission::check(&process.caller.credentials(), node.attributes(), WRITE)?;
-    resize(base, &process, &node, size).await
+    // Counted as open for writing until the file has its new size, so that no lease is set meanwhile.
+    let open = Regular::new(node, O_WRONLY);
+    if open.node.leases().has_any() {
+        base.break_leases(&process.caller, &open.node, Access::Write, Wait::Yes).await?;
+    }
+    resize(base, &process, &open.node, size).await
 }
 
 /// ftruncate.
@@ -290,7 +296,9 @@ async fn ftruncate(base: &Base, process: Rc<Process>, descriptor: i32, size: u64
     let file = process.file(descriptor)?;
     file.usable()?;
     match file.object::<Regular>() {
-        Some(Regular { node }) if file.writes() && size <= i64::MAX as u64 => resize(base, &process, node, size).await,
+        Some(Regular { node, .. }) if file.writes() && size <= i64::MAX as u64 => {
+            resize(base, &process, node, size).await
+        }
         _ => Err(Errno::EINVAL),
     }
 }
@@ -318,7 +326,7 @@ async fn allocate_call(
         _ => return Err(Errno::EOPNOTSUPP),
     };
     let node = match (file.object::<Regular>(), file.object::<PipeEnd>()) {
-        (Some(Regular { node }), _) => node,
+        (Some(Regular { node, .. }), _) => node,
         (None, Some(_)) => return Err(Errno::ESPIPE),
         (None, None) => return Err(Errno::ENODEV),
     };

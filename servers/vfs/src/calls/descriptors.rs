@@ -3,7 +3,7 @@
 use super::{
     Entry, call,
     call::Call,
-    done,
+    done, leases,
     locks::{self, Owner},
     task,
 };
@@ -29,10 +29,6 @@ mod fcntl {
     pub const GETLK: u32 = 5;
     pub const SETLK: u32 = 6;
     pub const SETLKW: u32 = 7;
-    pub const SETOWN: u32 = 8;
-    pub const GETOWN: u32 = 9;
-    pub const SETOWN_EX: u32 = 15;
-    pub const GETOWN_EX: u32 = 16;
     pub const OFD_GETLK: u32 = 36;
     pub const OFD_SETLK: u32 = 37;
     pub const OFD_SETLKW: u32 = 38;
@@ -201,12 +197,6 @@ fn control_descriptor(call: &Call) -> Result<Flow, Errno> {
             let owner = Owner::open_file(process, &file);
             return lock(call, file, owner, command - fcntl::OFD_GETLK + fcntl::GETLK);
         }
-        fcntl::SETOWN | fcntl::GETOWN | fcntl::SETOWN_EX => 0,
-        fcntl::GETOWN_EX => {
-            // Nobody is signalled: F_OWNER_PID, pid 0.
-            user::store(process.caller.endpoint, argument, &[1, 0, 0, 0, 0, 0, 0, 0])?;
-            0
-        }
         fcntl::SETPIPE_SZ | fcntl::GETPIPE_SZ => {
             let pipe = &file.object::<PipeEnd>().ok_or(Errno::EBADF)?.pipe;
             match command {
@@ -214,7 +204,7 @@ fn control_descriptor(call: &Call) -> Result<Flow, Errno> {
                 _ => pipe.set_capacity(call.base(), argument as u32 as usize)?,
             }
         }
-        _ => return Err(Errno::EINVAL),
+        _ => leases::control(call, &file, command)?,
     };
     done(Ok(result))
 }

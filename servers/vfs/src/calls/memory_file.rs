@@ -35,7 +35,8 @@ async fn create_memory_file(base: &Base, process: Rc<Process>, name: Vec<u8>, fl
     let mut path = copied(b"/memfd:")?;
     path.try_extend_from_slice(&name)?;
     path.try_extend_from_slice(b" (deleted)")?;
-    let file = File::new(base.closing(), process.caller.user(), Regular { node }, O_RDWR | O_LARGEFILE, path)?;
+    let file =
+        File::new(base.closing(), process.caller.user(), Regular::new(node, O_RDWR), O_RDWR | O_LARGEFILE, path)?;
     process.insert(file, flags & CLOEXEC != 0)
 }
 

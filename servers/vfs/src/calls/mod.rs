@@ -8,6 +8,7 @@ mod attributes;
 mod call;
 mod data;
 mod descriptors;
+mod leases;
 mod locks;
 mod memory_file;
 pub mod mmap;

@@ -1,5 +1,6 @@
-//! Files in use, of whatever file system: vnodes, mounts, the name cache, locks, and the requests that file systems answer.
+//! Files in use, of whatever file system: vnodes, mounts, the name cache, locks, leases, and the requests that file systems answer.
 
+pub mod leases;
 pub mod locks;
 pub mod mount;
 mod names;

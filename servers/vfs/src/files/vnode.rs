@@ -5,7 +5,7 @@
 //! the last holder's drop leaves a note in `Mount::dropped`, and `sweep` sends it when no handler is running.
 //! Neighbours: `mount`, `walk` (which finds vnodes), `nodes` (which asks file systems).
 
-use super::{locks::FileLocks, mount::Mount, stat::Stat};
+use super::{leases::FileLeases, locks::FileLocks, mount::Mount, stat::Stat};
 use crate::{
     callers::permission::{Attributes, S_IFDIR, S_IFLNK, S_IFMT, S_IFREG},
     keep::records::NodeRecord,
@@ -60,6 +60,7 @@ pub struct Vnode {
     /// The pipe of a FIFO that is open.
     fifo: RefCell<Weak<Pipe>>,
     locks: FileLocks,
+    leases: FileLeases,
 }
 
 impl Vnode {
@@ -80,6 +81,7 @@ impl Vnode {
             covered: RefCell::new(None),
             fifo: RefCell::new(Weak::new()),
             locks: FileLocks::default(),
+            leases: FileLeases::default(),
         };
         vnode.describe(description);
         vnode
@@ -280,6 +282,12 @@ impl Vnode {
     #[inline]
     pub fn locks(&self) -> &FileLocks {
         &self.locks
+    }
+
+    /// Its leases, and how often it is open.
+    #[inline]
+    pub fn leases(&self) -> &FileLeases {
+        &self.leases
     }
 }
 

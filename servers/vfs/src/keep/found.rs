@@ -24,6 +24,7 @@ impl Store {
         count(&self.threads, &self.recover)
             + count(&self.mounts, &self.recover)
             + count(&self.locks.table, &self.recover)
+            + count(&self.owners.table, &self.recover)
             + count(&self.queues.table, &self.recover)
     }
 
@@ -40,6 +41,11 @@ impl Store {
     /// All locks.
     pub fn locks(&self) -> impl Iterator<Item = (u16, LockRecord)> + '_ {
         self.locks.table.entries(&self.recover).filter_map(|(place, entry)| Some((place as u16, entry.record()?)))
+    }
+
+    /// All owners of open files.
+    pub fn owners(&self) -> impl Iterator<Item = (u16, OwnerRecord)> + '_ {
+        self.owners.table.entries(&self.recover).filter_map(|(place, entry)| Some((place as u16, entry.record()?)))
     }
 
     /// A descriptor table.
@@ -125,6 +131,11 @@ impl Store {
         self.locks.pool.claim(place as usize, user);
     }
 
+    /// After a restart: an owner of an open file is in use.
+    pub fn claim_owner(&self, place: u16, user: u32) {
+        self.owners.pool.claim(place as usize, user);
+    }
+
     /// After a restart: a queue is in use, with its name.
     pub fn claim_queue(&self, place: u16, record: &QueueRecord) {
         self.queues.pool.claim(place as usize, record.uid);
@@ -147,7 +158,7 @@ impl Store {
         self.texts.settle();
     }
 
-    fn pools(&self) -> [&Pool; 11] {
+    fn pools(&self) -> [&Pool; 12] {
         [
             &self.tables.pool,
             &self.lists.pool,
@@ -157,6 +168,7 @@ impl Store {
             &self.pipes.pool,
             &self.pages.pool,
             &self.locks.pool,
+            &self.owners.pool,
             &self.queues.pool,
             &self.signals.pool,
             &self.timers.pool,
@@ -167,7 +179,7 @@ impl Store {
 #[cfg(test)]
 impl Store {
     /// Free places of every table.
-    pub fn in_use(&self) -> [usize; 11] {
+    pub fn in_use(&self) -> [usize; 12] {
         self.pools().map(|pool| pool.room(self.turn()))
     }
 }

@@ -85,6 +85,14 @@ impl Store {
         Ok(Kept::new(self, take(self, &self.timers, &record, record.user, Errno::ENFILE)?, record))
     }
 
+    /// Makes the owner of an open file. `ENOMEM`: no room.
+    pub fn new_owner(self: &Rc<Self>, record: OwnerRecord) -> Result<Kept<OwnerRecord>, Errno> {
+        let place = self.owners.pool.take(record.user, self.turn()).ok_or(Errno::ENOMEM)?;
+        let kept = Kept::new(self, place as u32, record);
+        kept.set(record);
+        Ok(kept)
+    }
+
     /// Makes directories of a process. `ENOMEM`: no room.
     pub fn new_directories(self: &Rc<Self>, record: DirectoriesRecord) -> Result<Kept<DirectoriesRecord>, Errno> {
         Ok(Kept::new(self, take(self, &self.directories, &record, ROOT, Errno::ENOMEM)?, record))
@@ -98,6 +106,18 @@ impl Home for TimerRecord {
 
     fn release(&self, store: &Store, place: u32) {
         store.release(&store.timers, place as usize);
+    }
+}
+
+/// No record refers to an owner: a successor reads the whole table, so a place is cleared when it is freed.
+impl Home for OwnerRecord {
+    fn table(store: &Store) -> &Table<Self> {
+        &store.owners.table
+    }
+
+    fn release(&self, store: &Store, place: u32) {
+        store.owners.table.clear(&store.recover, place as usize);
+        store.release(&store.owners, place as usize);
     }
 }
 

@@ -38,6 +38,8 @@ const SHARED_PIPE_PAGES: usize = scaled(16384, 64);
 const SPARE_PIPE_PAGES: usize = scaled(256, 4);
 const PIPE_PAGES: usize = 2 * PIPES + SHARED_PIPE_PAGES + SPARE_PIPE_PAGES;
 const LOCKS: usize = scaled(2048, 32);
+/// Owners of open files, with their leases.
+const OWNERS: usize = scaled(2048, 32);
 pub(super) const MOUNTS: usize = 32;
 /// Message queues (`queues_max` of mq_overview(7)).
 const QUEUES: usize = scaled(256, 32);
@@ -151,6 +153,7 @@ pub struct Store {
     pub(super) pages: Places<NextRecord>,
     pub(super) content: Area,
     pub(super) locks: Places<LockRecord>,
+    pub(super) owners: Places<OwnerRecord>,
     pub(super) mounts: Table<MountRecord>,
     pub(super) queues: Places<QueueRecord>,
     pub(super) ended_queues: RefCell<Vec<(u16, QueueRecord)>>,
@@ -193,6 +196,7 @@ impl Store {
             pages: Places::lay_out(&recover, PIPE_PAGES),
             content: Area::lay_out(&recover, PIPE_PAGES * PIPE_PAGE),
             locks: Places::lay_out_shared(&recover, LOCKS, LOCKS),
+            owners: Places::lay_out_shared(&recover, OWNERS, OWNERS),
             mounts: Table::lay_out(&recover, MOUNTS),
             queues: Places::lay_out_shared(&recover, QUEUES, QUEUES),
             ended_queues: RefCell::default(),

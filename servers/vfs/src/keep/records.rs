@@ -437,6 +437,78 @@ impl Record for LockRecord {
     }
 }
 
+/// A lease that an open file holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct LeaseRecord {
+    /// F_WRLCK, else F_RDLCK.
+    pub exclusive: bool,
+    /// The descriptor it was set by.
+    pub descriptor: u32,
+    /// During a break by a reader: the monotonic time at which it is downgraded by force; else 0.
+    pub downgrade_ns: u64,
+    /// During a break by a writer: the monotonic time at which it ends by force; else 0.
+    pub release_ns: u64,
+}
+
+/// The owner of an open file (`F_SETOWN`), its signal (`F_SETSIG`) and its lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct OwnerRecord {
+    /// Number of the open file, and its place in its table.
+    pub number: u64,
+    pub place: u32,
+    /// Real uid of the one to whom it is charged.
+    pub user: u32,
+    /// `abi::vfs::OWNER_*`.
+    pub kind: u8,
+    /// 0: no owner.
+    pub id: u32,
+    /// Real and effective uid of the caller that named the owner.
+    pub named_by: [u32; 2],
+    /// 0: SIGIO without details.
+    pub signal: u8,
+    pub lease: Option<LeaseRecord>,
+}
+
+const NO_LEASE: LeaseRecord = LeaseRecord { exclusive: false, descriptor: 0, downgrade_ns: 0, release_ns: 0 };
+
+impl Record for OwnerRecord {
+    const WORDS: usize = 7;
+
+    fn store(&self, words: &mut [u64]) {
+        let lease = self.lease.unwrap_or(NO_LEASE);
+        let bits = (self.lease.is_some() as u32) << 16 | (lease.exclusive as u32) << 17;
+        words[0] = self.number;
+        words[1] = halves(self.place, self.user);
+        words[2] = halves(self.id, self.kind as u32 | (self.signal as u32) << 8 | bits);
+        words[3] = halves(self.named_by[0], self.named_by[1]);
+        words[4] = lease.descriptor as u64;
+        words[5] = lease.downgrade_ns;
+        words[6] = lease.release_ns;
+    }
+
+    fn load(words: &[u64]) -> Self {
+        let high = |word: usize| (words[word] >> 32) as u32;
+        let lease = LeaseRecord {
+            exclusive: high(2) >> 17 & 1 != 0,
+            descriptor: words[4] as u32,
+            downgrade_ns: words[5],
+            release_ns: words[6],
+        };
+        OwnerRecord {
+            number: words[0],
+            place: words[1] as u32,
+            user: high(1),
+            kind: high(2) as u8,
+            id: words[2] as u32,
+            named_by: [words[3] as u32, high(3)],
+            signal: (high(2) >> 8) as u8,
+            lease: (high(2) >> 16 & 1 != 0).then_some(lease),
+        }
+    }
+}
+
 /// A mounted file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]

@@ -5,7 +5,7 @@
 use super::{Object, OpenFile};
 use crate::{
     base::closing::{Closed, Closing},
-    files::vnode::NodeRef,
+    files::{leases::FileOwner, vnode::NodeRef},
     keep::{
         Kept, Text,
         records::{FileRecord, NodeRecord},
@@ -71,6 +71,8 @@ pub struct File<O: ?Sized + Object> {
     position: Cell<u64>,
     path: RefCell<Vec<u8>>,
     locked: Cell<bool>,
+    /// Its owner for signals, and its lease; `None`: it has neither.
+    owner: RefCell<Option<Rc<FileOwner>>>,
     /// Transfers in progress that move the position.
     transfers: Cell<u32>,
     closing: Rc<Closing>,
@@ -94,6 +96,7 @@ impl<O: Object> File<O> {
             position: Cell::new(0),
             path: RefCell::new(path),
             locked: Cell::new(false),
+            owner: RefCell::new(None),
             transfers: Cell::new(0),
             closing: closing.clone(),
             object,
@@ -110,6 +113,7 @@ impl<O: Object> File<O> {
             position: Cell::new(position),
             path: RefCell::new(path),
             locked: Cell::new(false),
+            owner: RefCell::new(None),
             transfers: Cell::new(0),
             closing: closing.clone(),
             object,
@@ -144,9 +148,35 @@ impl OpenFile {
         self.path.borrow()
     }
 
-    /// It owns locks (flock, `F_OFD_SETLK`): they are released with it.
+    /// It owns locks (flock, `F_OFD_SETLK`) or a lease: they are released with it.
     pub fn set_locked(&self) {
         self.locked.set(true);
+    }
+
+    /// Its owner for signals, and its lease; `None`: it has neither.
+    pub fn owner(&self) -> Option<Rc<FileOwner>> {
+        self.owner.borrow().clone()
+    }
+
+    /// [`File::owner`], made and charged to a user if there is none yet. `ENOMEM`: no room.
+    pub fn owner_for(&self, user: u32) -> Result<Rc<FileOwner>, Errno> {
+        if let Some(known) = self.owner() {
+            return Ok(known);
+        }
+        let owner = FileOwner::new(self.record.store(), self.number(), self.place(), user)?;
+        self.set_owner(owner.clone());
+        Ok(owner)
+    }
+
+    /// Sets its owner for signals.
+    pub fn set_owner(&self, owner: Rc<FileOwner>) {
+        self.owner.replace(Some(owner));
+    }
+
+    /// Frees the record of an owner that says nothing any more.
+    pub fn drop_unused_owner(&self) {
+        let unused = self.owner.borrow_mut().take_if(|owner| owner.is_unused());
+        drop(unused);
     }
 
     /// Preserves what has changed of its object.
@@ -247,7 +277,7 @@ impl<O: ?Sized + Object> Drop for File<O> {
     fn drop(&mut self) {
         self.object.close(&self.closing);
         if let (true, Some(node)) = (self.locked.get(), self.object.node()) {
-            self.closing.add(Closed::Flock { node: node.clone(), number: self.record.get().number });
+            self.closing.add(Closed::Locks { node: node.clone(), number: self.record.get().number });
         }
         self.closing.closed();
     }

@@ -3,12 +3,14 @@
 //! Positions are moved before the file system has answered, so that programs which share an open file, or append, do not write
 //! over each other; the answer corrects them.
 
-use super::{FIONREAD, Inheritance, Kind, O_APPEND, O_DSYNC, Object, OpenFile, Operation, Seek, done};
+use super::{
+    FIONREAD, Inheritance, Kind, O_ACCMODE, O_APPEND, O_DSYNC, O_WRONLY, Object, OpenFile, Operation, Seek, done,
+};
 use crate::{
     base::{Base, Flow},
     callers::{Caller, permission::after_write},
     events::poll::ALWAYS_READY,
-    files::{pages, vnode::NodeRef},
+    files::{leases::Access, pages, vnode::NodeRef},
     keep::records::{Note, ObjectRecord},
     mappings::BUFFER_BYTES,
     memory as user,
@@ -17,7 +19,7 @@ use crate::{
 use abi::{Errno, fs};
 use alloc::rc::Rc;
 use core::mem::take;
-use sys::grant::{Access, MagicGrant};
+use sys::grant::{self, MagicGrant};
 
 /// At most so many bytes a request to a file system, so that other requests get in between.
 const CHUNK: u64 = 1 << 20;
@@ -27,11 +29,32 @@ const CHUNK: u64 = 1 << 20;
 pub struct Regular {
     /// The file.
     pub node: NodeRef,
+    access: Access,
+}
+
+impl Regular {
+    /// A file that is opened with these flags, counted by its vnode until it is dropped.
+    pub fn new(node: NodeRef, flags: u32) -> Regular {
+        let access = if flags & O_ACCMODE == 0 { Access::Read } else { Access::Write };
+        node.leases().opened(access);
+        Regular { node, access }
+    }
+
+    /// What leases count it as.
+    pub fn access(&self) -> Access {
+        self.access
+    }
+}
+
+impl Drop for Regular {
+    fn drop(&mut self) {
+        self.node.leases().closed(self.access);
+    }
 }
 
 impl Object for Regular {
     fn record(&self) -> ObjectRecord {
-        ObjectRecord::of(Self::NUMBER)
+        ObjectRecord { minor: (self.access == Access::Write) as u32, ..ObjectRecord::of(Self::NUMBER) }
     }
 
     fn node(&self) -> Option<&NodeRef> {
@@ -75,8 +98,8 @@ impl Object for Regular {
 impl Kind for Regular {
     const NUMBER: u8 = 0;
 
-    fn restore(_: &ObjectRecord, node: Option<NodeRef>, _: &mut dyn Inheritance) -> Option<Self> {
-        Some(Regular { node: node? })
+    fn restore(record: &ObjectRecord, node: Option<NodeRef>, _: &mut dyn Inheritance) -> Option<Self> {
+        Some(Regular::new(node?, if record.minor == 0 { 0 } else { O_WRONLY }))
     }
 }
 
@@ -99,7 +122,7 @@ async fn read(
         let piece = buffer.piece();
         let bytes = piece.bytes.min(CHUNK);
         let endpoint = service.endpoint();
-        let grant = match MagicGrant::new(buffer.owner, piece.address, bytes, endpoint, Access::Write) {
+        let grant = match MagicGrant::new(buffer.owner, piece.address, bytes, endpoint, grant::Access::Write) {
             Ok(grant) => grant,
             Err(error) => {
                 result = Err(error);

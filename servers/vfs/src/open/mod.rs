@@ -3,7 +3,7 @@
 //! Neighbours: `calls::open`, which gives the file a descriptor; `exec`, which opens the console of the first program.
 
 use crate::{
-    base::{Base, closing::Closing},
+    base::{Base, closing::Closing, leases::Wait},
     callers::{
         Caller,
         permission::{self, READ, S_IFBLK, S_IFCHR, S_IFDIR, S_IFIFO, S_IFLNK, S_IFREG, WRITE},
@@ -100,11 +100,25 @@ pub async fn open_file(
     let node = found.existing()?.clone();
     if !created {
         may_open(process, &node, flags)?;
-        if flags & O_TRUNC != 0 && node.is_regular() && !was_emptied(&process.caller) {
-            base.files().set_size(&process.caller, &node, 0).await?;
-        }
     }
-    open_node(base, process, node, flags, found.canonical).await
+    if !node.is_regular() {
+        return open_node(base, process, node, flags, found.canonical).await;
+    }
+    // Counted as open first: else another program could get a lease while this call waits.
+    let file = Regular::new(node, flags);
+    if file.node.leases().has_any() {
+        let wait = if flags & O_NONBLOCK == 0 { Wait::Yes } else { Wait::No };
+        base.break_leases(&process.caller, &file.node, file.access(), wait).await?;
+    }
+    if flags & O_TRUNC != 0 && !created && !was_emptied(&process.caller) {
+        base.files().set_size(&process.caller, &file.node, 0).await?;
+    }
+    File::new(base.closing(), process.caller.user(), file, status_of(flags), found.canonical)
+}
+
+/// The status flags of a file opened with these flags.
+fn status_of(flags: u32) -> u32 {
+    flags & !NOT_STATUS | O_LARGEFILE
 }
 
 /// The file that a predecessor of this vfs has created for the call in progress, whose name has been looked up since: it counts as new.
@@ -151,7 +165,7 @@ async fn create_file(files: &Files, process: &Process, found: &Found, flags: u32
     make_node(files, process, found, S_IFREG | mode & 0o7777, 0).await
 }
 
-/// Opens what is behind a node.
+/// Opens what is behind a node that is no regular file.
 async fn open_node(
     base: &Base,
     process: &Process,
@@ -160,9 +174,8 @@ async fn open_node(
     path: Vec<u8>,
 ) -> Result<Rc<OpenFile>, Errno> {
     let (closing, user) = (base.closing(), process.caller.user());
-    let status = flags & !NOT_STATUS | O_LARGEFILE;
+    let status = status_of(flags);
     match node.kind() {
-        S_IFREG => File::new(closing, user, Regular { node }, status, path),
         S_IFDIR => File::new(closing, user, Directory { node }, status, path),
         S_IFIFO => {
             let file = File::new(closing, user, open_fifo(base.pipes(), &process.caller, node, flags)?, status, path)?;

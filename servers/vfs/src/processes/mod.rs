@@ -192,6 +192,11 @@ impl Processes {
         self.table.borrow().iter().flatten().for_each(|process| act(process));
     }
 
+    /// Whether some thread satisfies `test`.
+    pub fn any(&self, test: impl Fn(&Process) -> bool) -> bool {
+        self.table.borrow().iter().flatten().any(|process| test(process))
+    }
+
     /// All threads.
     #[expect(clippy::disallowed_methods, reason = "as many as there are threads: from the heap's reserve")]
     pub fn all(&self) -> Vec<Rc<Process>> {

@@ -15,13 +15,15 @@ use crate::{
     calls::mmap::serve_vm,
     exec,
     files::{
+        leases::FileOwner,
         mount::{Mount, NewMount},
         vnode::NodeRef,
     },
     keep::{
         Kept, ROOT,
         records::{
-            BLOCK, LIST, LockRecord, MountRecord, NO_PLACE, NOWHERE, NodeRecord, TableRecord, ThreadRecord, TimerRecord,
+            BLOCK, LIST, LockRecord, MountRecord, NO_PLACE, NOWHERE, NodeRecord, OwnerRecord, TableRecord,
+            ThreadRecord, TimerRecord,
         },
     },
     mounts::{self, shown_kind},
@@ -143,6 +145,8 @@ impl Restoration {
         }
         let locks: Vec<(u16, LockRecord)> = store.locks().collect();
         locks.iter().for_each(|(place, lock)| self.restore_lock(*place, lock));
+        let owners: Vec<(u16, OwnerRecord)> = store.owners().collect();
+        owners.into_iter().for_each(|(place, owner)| self.restore_owner(place, owner));
     }
 
     fn restore_mounts(&mut self) {
@@ -311,6 +315,19 @@ impl Restoration {
             }
             _ => self.vfs.base().store().release_lock(place),
         }
+    }
+
+    /// Restores the owner of an open file and its lease, or drops both when the file is not open any more.
+    fn restore_owner(&self, place: u16, record: OwnerRecord) {
+        let store = self.vfs.base().store();
+        store.claim_owner(place, record.user);
+        let owner = FileOwner::restore(store, place, record);
+        let Some(file) = self.files.get(&record.place).filter(|file| file.number() == record.number) else { return };
+        if let (Some(_), Some(node)) = (record.lease, file.node()) {
+            node.leases().restore(&owner);
+            file.set_locked();
+        }
+        file.set_owner(owner);
     }
 }
 

@@ -5,11 +5,14 @@ use crate::{
     calls::{linux_call, services::service_request},
     devices::Devices,
     exec::start_at_root,
-    files::mount::{Mount, NewMount},
-    files::vnode::NodeRef,
+    files::{
+        leases::Access,
+        mount::{Mount, NewMount},
+        vnode::NodeRef,
+    },
     keep::{
         KEEP_BYTES, Sizes, Store,
-        records::{MountRecord, NO_QUEUE, NodeRecord, Note, Notification, QueueRecord, SignalRecord},
+        records::{MountRecord, NO_QUEUE, NodeRecord, Note, Notification, OwnerRecord, QueueRecord, SignalRecord},
     },
     objects::{File, O_APPEND, O_RDWR, pipe::PipeEnd, queue::MessageQueue, regular::Regular, timer::TimerFile},
     peers::Service,
@@ -96,7 +99,7 @@ fn mount(vfs: &'static Vfs) {
 }
 
 fn open_file(vfs: &'static Vfs, node: u64, path: &[u8]) -> i32 {
-    let object = Regular { node: root(vfs).mount().restore(node) };
+    let object = Regular::new(root(vfs).mount().restore(node), O_RDWR);
     let file = File::new(vfs.base().closing(), 0, object, O_RDWR, path.to_vec()).expect("room");
     process(vfs, INIT).insert(file, node.is_multiple_of(2)).expect("room") as i32
 }
@@ -142,6 +145,7 @@ fn turns() -> Vec<fn(&'static Vfs)> {
         vfs.base().store().end_turn(&[(CHILD, answer)]);
     });
     turns.extend(turns_of_queues());
+    turns.extend(turns_of_leases());
     turns.push(|vfs| call(vfs, INIT, nr::CLOSE_RANGE, &[0, u32::MAX as u64, 0]));
     turns.push(|vfs| from_pm(vfs, vfs::Exit { process: CHILD }.message()));
     turns
@@ -196,6 +200,30 @@ fn turns_of_queues() -> Vec<fn(&'static Vfs)> {
     turns
 }
 
+fn turns_of_leases() -> Vec<fn(&'static Vfs)> {
+    const F_SETOWN: u64 = 8;
+    const F_SETSIG: u64 = 10;
+    const F_SETLEASE: u64 = 1024;
+    const F_WRLCK: u64 = 1;
+    const F_UNLCK: u64 = 2;
+    let mut turns: Vec<fn(&'static Vfs)> = Vec::new();
+    turns.push(|vfs| call(vfs, INIT, nr::FCNTL, &[1, F_SETOWN, 2]));
+    turns.push(|vfs| call(vfs, INIT, nr::FCNTL, &[0, F_SETSIG, 10]));
+    turns.push(|vfs| call(vfs, INIT, nr::FCNTL, &[0, F_SETLEASE, F_WRLCK]));
+    turns.push(|vfs| {
+        let file = process(vfs, INIT).file(0).expect("is open");
+        let announce = |owner: &OwnerRecord| {
+            let signal = SignalRecord { event: vfs::EVENT_OWNER, values: [owner.id.into(), 0, 0] };
+            vfs.base().store().new_signal(&signal).expect("room");
+        };
+        file.node().expect("has one").leases().begin_break(Access::Read, u64::MAX, announce);
+    });
+    turns.push(|vfs| call(vfs, INIT, nr::FCNTL, &[0, F_SETLEASE, F_UNLCK]));
+    turns.push(|vfs| call(vfs, INIT, nr::FCNTL, &[0, F_SETLEASE, F_WRLCK]));
+    turns.push(|vfs| call(vfs, INIT, nr::FCNTL, &[1, F_SETOWN, 0]));
+    turns
+}
+
 /// Everything programs can see.
 fn seen(vfs: &Vfs) -> String {
     let mut text = String::new();
@@ -211,6 +239,7 @@ fn seen(vfs: &Vfs) -> String {
             let path = file.path();
             text += &format!("\n {number} {close_on_exec} {} {} {:o}", file.number(), file.position(), file.flags());
             text += &format!(" {:?} {:?}", file.node().map(|node| node.number()), path);
+            text += &format!(" {:?}", file.owner().map(|owner| (owner.record(), owner.lease())));
             if let Some(MessageQueue(queue)) = file.object() {
                 text += &format!(" {:?} {:?}", queue.record(), queue.poll());
             }
@@ -351,7 +380,7 @@ fn a_full_store_refuses_and_recovers_its_places() {
     let node = root(vfs);
     let mut files = Vec::new();
     let error = loop {
-        match File::new(vfs.base().closing(), 0, Regular { node: node.clone() }, 0, b"/x".to_vec()) {
+        match File::new(vfs.base().closing(), 0, Regular::new(node.clone(), 0), 0, b"/x".to_vec()) {
             Ok(file) => files.push(file),
             Err(error) => break error,
         }
@@ -360,6 +389,6 @@ fn a_full_store_refuses_and_recovers_its_places() {
     drop(files);
     vfs.base().store().has_moved();
     finish_turn(vfs);
-    assert!(File::new(vfs.base().closing(), 0, Regular { node }, 0, b"/x".to_vec()).is_ok());
+    assert!(File::new(vfs.base().closing(), 0, Regular::new(node, 0), 0, b"/x".to_vec()).is_ok());
     assert_eq!(vfs.base().store().noted(INIT, 1), None::<Note>);
 }

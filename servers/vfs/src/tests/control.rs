@@ -11,8 +11,6 @@ const FIOASYNC: u64 = 0x5452;
 const O_ASYNC: u64 = 0o20000;
 const O_DIRECT: u64 = 0o40000;
 const O_NOATIME: u64 = 0o1000000;
-const F_SETOWN: u64 = 8;
-const F_GETOWN: u64 = 9;
 const F_SETPIPE_SZ: u64 = 1031;
 const F_GETPIPE_SZ: u64 = 1032;
 
@@ -111,9 +109,6 @@ fn setfl_changes_some_flags_and_o_path_files_have_none_of_them() {
     assert_eq!(fcntl(&world, place, F_SETFL, 0), Err(Errno::EBADF));
     assert_eq!(ioctl(&world, place, FIOCLEX, 0), Err(Errno::EBADF));
     assert_eq!(world.seek(world.root, place, 0, SEEK_SET), Err(Errno::EBADF));
-    for command in [F_SETOWN, F_GETOWN] {
-        assert_eq!(fcntl(&world, file, command, 1), Ok(0));
-    }
 }
 
 #[test]

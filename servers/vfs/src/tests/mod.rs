@@ -12,6 +12,7 @@ mod descriptors;
 mod devices;
 mod directories;
 mod exec;
+mod leases;
 mod limits;
 mod locks;
 mod mappings;
