@@ -75,6 +75,9 @@ pub const OWNER_PROCESS: u64 = 1;
 /// `EVENT_OWNER`: every process of a group (F_OWNER_PGRP).
 pub const OWNER_GROUP: u64 = 2;
 
+/// Seconds from the begin of the break of a lease to its end by force: /proc/sys/fs/lease-break-time.
+pub const LEASE_BREAK_S: u64 = 45;
+
 /// `EVENT_EXEC`: it is a script: `ExecText` has interpreter, argument and path; the image is the interpreter's.
 pub const EXEC_SCRIPT: u64 = 1;
 /// `EVENT_EXEC`: set-user-id, `d` low half is the owner.

@@ -2,6 +2,7 @@
 # form a holder does nothing for 45 seconds, and nothing more is printed.
 mkdir /root/leases /tmp/leases
 chmod 777 /root/leases
+cat /proc/sys/fs/lease-break-time
 leases /root/leases
 mount -t tmpfs none /tmp/leases
 chmod 777 /tmp/leases

@@ -6,7 +6,7 @@
 use crate::source::{OpenFile, ProcessText, Source};
 use crate::text::{Lossy, Text, or_empty};
 use crate::{process_text, system_text};
-use abi::pm::ProcessRecord;
+use abi::{pm::ProcessRecord, vfs::LEASE_BREAK_S};
 use alloc::{format, string::String, vec::Vec};
 use core::fmt::Write;
 use fs::Errno;
@@ -27,6 +27,7 @@ enum TopFile {
     Memory,
     Mounts,
     Own,
+    Settings,
     Statistics,
     Uptime,
     Version,
@@ -42,6 +43,7 @@ const TOP: &[(&str, TopFile)] = &[
     ("mounts", TopFile::Mounts),
     ("self", TopFile::Own),
     ("stat", TopFile::Statistics),
+    ("sys", TopFile::Settings),
     ("uptime", TopFile::Uptime),
     ("version", TopFile::Version),
 ];
@@ -86,6 +88,16 @@ const PROCESS: &[(&str, ProcessFile)] = &[
 const THREAD: &[(&str, ProcessFile)] =
     &[("comm", ProcessFile::Name), ("stat", ProcessFile::Stat), ("status", ProcessFile::Status)];
 
+/// Directories and files below /proc/sys. None can be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Setting {
+    FileSystems,
+    LeaseBreakTime,
+}
+
+const SETTINGS: &[(&str, Setting)] = &[("fs", Setting::FileSystems)];
+const FILE_SYSTEM_SETTINGS: &[(&str, Setting)] = &[("lease-break-time", Setting::LeaseBreakTime)];
+
 /// The file behind a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
@@ -97,6 +109,7 @@ enum Place {
     /// Process and thread.
     Thread(u32, u32),
     ThreadFile(u32, u32, ProcessFile),
+    Setting(Setting),
 }
 
 /// Node numbers: bits 0 to 7 kind and index, bits 8 to 31 descriptor or thread, bits 32 to 63 pid. The top is 1.
@@ -107,7 +120,8 @@ const PROCESS_FILES: u64 = 0x50;
 const DESCRIPTOR: u64 = 0x80;
 const THREAD_DIRECTORY: u64 = 0x90;
 const THREAD_FILES: u64 = 0xa0;
-const END: u64 = 0xb0;
+const FILE_SYSTEM_FOLDER: u64 = 0xb0;
+const LEASE_BREAK_TIME: u64 = 0xb1;
 
 impl Place {
     fn node(self) -> NodeId {
@@ -122,6 +136,8 @@ impl Place {
             Place::ThreadFile(pid, tid, file) => {
                 pid_bits(pid) | u64::from(tid) << 8 | (THREAD_FILES + index_of(THREAD, file))
             }
+            Place::Setting(Setting::FileSystems) => FILE_SYSTEM_FOLDER,
+            Place::Setting(Setting::LeaseBreakTime) => LEASE_BREAK_TIME,
         }
     }
 
@@ -138,7 +154,11 @@ impl Place {
             }
             DESCRIPTOR => Some(Place::Descriptor(pid, inner)),
             THREAD_DIRECTORY => Some(Place::Thread(pid, inner)),
-            THREAD_FILES..END => THREAD.get(entry(THREAD_FILES)).map(|(_, file)| Place::ThreadFile(pid, inner, *file)),
+            THREAD_FILES..FILE_SYSTEM_FOLDER => {
+                THREAD.get(entry(THREAD_FILES)).map(|(_, file)| Place::ThreadFile(pid, inner, *file))
+            }
+            FILE_SYSTEM_FOLDER => Some(Place::Setting(Setting::FileSystems)),
+            LEASE_BREAK_TIME => Some(Place::Setting(Setting::LeaseBreakTime)),
             _ => None,
         }
         .ok_or(Errno::ESTALE)
@@ -171,6 +191,7 @@ impl<S: Source> Proc<S> {
     /// Returns the content of a regular file.
     fn content(&mut self, place: Place) -> Result<Vec<u8>, Errno> {
         match place {
+            _ if is_directory(place) => Err(Errno::EISDIR),
             Place::File(file) => self.top_content(file),
             Place::ProcessFile(pid, file) => {
                 let process = self.process(pid)?;
@@ -180,8 +201,8 @@ impl<S: Source> Proc<S> {
                 let thread = self.thread(pid, tid)?;
                 self.process_content(&thread, file)
             }
-            Place::Top | Place::Process(_) | Place::Thread(..) => Err(Errno::EISDIR),
-            Place::Descriptor(..) => Err(Errno::EINVAL),
+            Place::Setting(_) => Text::of(|text| writeln!(text, "{LEASE_BREAK_S}")),
+            _ => Err(Errno::EINVAL),
         }
     }
 
@@ -189,7 +210,7 @@ impl<S: Source> Proc<S> {
         let source = &mut self.source;
         match file {
             TopFile::Mounts => return source.mounts(),
-            TopFile::Own => return Err(Errno::EINVAL),
+            TopFile::Own | TopFile::Settings => return Err(Errno::EINVAL),
             _ => {}
         }
         let command_line = if file == TopFile::CommandLine { source.command_line()? } else { Vec::new() };
@@ -203,7 +224,7 @@ impl<S: Source> Proc<S> {
             TopFile::Statistics => system_text::statistics(source, text),
             TopFile::Uptime => system_text::uptime(source, text),
             TopFile::Version => system_text::version(text),
-            TopFile::Mounts | TopFile::Own => Ok(()),
+            TopFile::Mounts | TopFile::Own | TopFile::Settings => Ok(()),
         })
     }
 
@@ -318,6 +339,10 @@ impl<S: Source> Proc<S> {
             Place::Thread(pid, tid) => Ok(THREAD
                 .get(index)
                 .map(|(name, file)| (Place::ThreadFile(pid, tid, *file), String::from(*name), position + 1))),
+            Place::File(TopFile::Settings) | Place::Setting(_) => {
+                let setting = settings(dir).get(index);
+                Ok(setting.map(|(name, setting)| (Place::Setting(*setting), String::from(*name), position + 1)))
+            }
             _ => Err(Errno::ENOTDIR),
         }
     }
@@ -361,6 +386,7 @@ impl<S: Source> FileSystem for Proc<S> {
             _ if !is_directory(dir) => Err(Errno::ENOTDIR),
             (_, b".") => Ok(dir),
             (Place::ProcessFile(pid, _), b"..") => Ok(Place::Process(pid)),
+            (Place::Setting(_), b"..") => Ok(Place::File(TopFile::Settings)),
             (Place::Thread(pid, _), b"..") => Ok(Place::ProcessFile(pid, ProcessFile::Threads)),
             (_, b"..") => Ok(Place::Top),
             (Place::Top, _) => self.lookup_top(name),
@@ -368,6 +394,7 @@ impl<S: Source> FileSystem for Proc<S> {
             (Place::ProcessFile(pid, ProcessFile::Threads), _) => self.lookup_thread(pid, name),
             (Place::ProcessFile(pid, _), _) => self.lookup_descriptor(pid, name),
             (Place::Thread(pid, tid), _) => self.lookup_thread_file(pid, tid, name),
+            (Place::File(TopFile::Settings) | Place::Setting(_), _) => lookup_setting(dir, name),
             _ => Err(Errno::ENOTDIR),
         }?;
         Ok(found.node())
@@ -414,10 +441,21 @@ impl<S: Source> FileSystem for Proc<S> {
     }
 }
 
+/// The entries of a directory of settings.
+fn settings(dir: Place) -> &'static [(&'static str, Setting)] {
+    if dir == Place::File(TopFile::Settings) { SETTINGS } else { FILE_SYSTEM_SETTINGS }
+}
+
+fn lookup_setting(dir: Place, name: &[u8]) -> Result<Place, Errno> {
+    let found = settings(dir).iter().find(|(entry, _)| entry.as_bytes() == name).ok_or(Errno::ENOENT)?;
+    Ok(Place::Setting(found.1))
+}
+
 fn is_directory(place: Place) -> bool {
     let is_folder = |file| matches!(file, ProcessFile::Descriptors | ProcessFile::Threads);
     match place {
         Place::Top | Place::Process(_) | Place::Thread(..) => true,
+        Place::File(TopFile::Settings) | Place::Setting(Setting::FileSystems) => true,
         Place::ProcessFile(_, file) => is_folder(file),
         _ => false,
     }

@@ -293,6 +293,25 @@ fn uptime_and_memory_are_in_the_units_of_linux() {
 }
 
 #[test]
+fn settings_are_in_folders_of_their_own() {
+    assert_eq!(read("sys/fs/lease-break-time"), "45\n");
+    assert_eq!(
+        (&list("sys", 100)[2..], &list("sys/fs", 1)[2..]),
+        (&["fs".into()][..], &["lease-break-time".into()][..])
+    );
+    let mut proc = Proc::new(Figures::new());
+    let [sys, folder] = ["sys", "sys/fs"].map(|path| walk(path).unwrap());
+    assert_eq!((proc.lookup(folder, b".."), proc.lookup(sys, b"..")), (Ok(sys), Ok(TOP_NODE)));
+    assert!([sys, folder].map(|node| proc.attributes(node).unwrap().mode) == [S_IFDIR | 0o555; 2]);
+    assert_eq!(proc.attributes(walk("sys/fs/lease-break-time").unwrap()).unwrap().mode, S_IFREG | 0o444);
+    for path in ["sys/x", "sys/fs/x", "fs"] {
+        assert_eq!(walk(path), Err(Errno::ENOENT), "{path}");
+    }
+    assert_eq!(proc.read(sys, 0, 10, &mut Bytes(Vec::new())), Err(Errno::EISDIR));
+    assert_eq!(walk("sys/fs/lease-break-time/x"), Err(Errno::ENOTDIR));
+}
+
+#[test]
 fn maps_and_environment_are_their_owners_and_roots_when_there_is_more_than_one_user() {
     let mut proc = Proc::new(Figures::new());
     let place = |file| Place::ProcessFile(7, file);

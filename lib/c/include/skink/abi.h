@@ -2549,6 +2549,9 @@ struct skink_tty_session_end {
 /* EVENT_OWNER: every process of a group (F_OWNER_PGRP). */
 #define SKINK_VFS_OWNER_GROUP 2ull
 
+/* Seconds from the begin of the break of a lease to its end by force: /proc/sys/fs/lease-break-time. */
+#define SKINK_VFS_LEASE_BREAK_S 45ull
+
 /* EVENT_EXEC: it is a script: ExecText has interpreter, argument and path; the image is the interpreter's. */
 #define SKINK_VFS_EXEC_SCRIPT 1ull
 

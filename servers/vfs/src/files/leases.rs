@@ -12,13 +12,16 @@ use crate::{
         records::{LeaseRecord, OwnerRecord},
     },
 };
-use abi::{Errno, vfs::OWNER_PROCESS};
+use abi::{
+    Errno,
+    vfs::{LEASE_BREAK_S, OWNER_PROCESS},
+};
 use alloc::{rc::Rc, vec::Vec};
 use core::cell::{Cell, RefCell};
 use sys::fallible::TryVec;
 
-/// Time from the begin of a break to the end of the lease by force (lease-break-time of proc(5)), in nanoseconds.
-pub const BREAK_NS: u64 = 45_000_000_000;
+/// Time from the begin of a break to the end of the lease by force.
+pub const BREAK_NS: u64 = LEASE_BREAK_S * 1_000_000_000;
 
 /// What an open file may do, and the kind of a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
