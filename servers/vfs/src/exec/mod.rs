@@ -6,17 +6,18 @@
 mod script;
 
 use crate::{
-    base::Base,
+    base::{Base, leases::Wait},
     callers::permission::{self, EXECUTE, S_ISGID, S_ISUID},
     events::Startup,
     files::{
+        leases::Access,
         mount::{MS_NOEXEC, MS_NOSUID},
         pages::open_image,
         vnode::NodeRef,
     },
     keep::{Store, records::ExecRecord},
     memory::PATH_MAX,
-    objects::O_RDWR,
+    objects::{O_RDONLY, O_RDWR, regular::Regular},
     open::{How, open_file},
     paths::walk::{self, Last},
     processes::{AT_FDCWD, Place, Process, directories::Directories},
@@ -32,7 +33,8 @@ const PATH_BYTES: u64 = PATH_MAX as u64;
 
 /// An executable file that may be executed.
 struct Executable {
-    node: NodeRef,
+    /// Counts as open for reading until the program is loaded.
+    file: Regular,
     canonical: Vec<u8>,
     /// The first bytes.
     head: Vec<u8>,
@@ -135,13 +137,13 @@ async fn exec(base: &'static Base, startup: &Startup, process: &Rc<Process>, pat
         flags |= vfs::EXEC_SCRIPT;
         text = script::text(&line, &path);
     }
-    let parsed = Program::parse(&program.head, program.node.size()).map_err(|_| Errno::ENOEXEC)?;
-    let image = load(base, process, &program.node, &parsed).await?;
+    let parsed = Program::parse(&program.head, program.file.node.size()).map_err(|_| Errno::ENOEXEC)?;
+    let image = load(base, process, &program.file.node, &parsed).await?;
     let interpreter = match parsed.interpreter {
         Some(range) => load_interpreter(base, process, &program, range).await?,
         None => 0,
     };
-    let (set_id, ids) = set_id(&program.node);
+    let (set_id, ids) = set_id(&program.file.node);
     process.set_exec_text(text);
     Ok(Loaded { image, interpreter, flags: flags | set_id, ids })
 }
@@ -153,8 +155,14 @@ async fn find_program(base: &Base, process: &Process, path: Vec<u8>) -> Result<E
         return Err(Errno::EACCES);
     }
     permission::check(&process.caller.credentials(), node.attributes(), EXECUTE)?;
-    let head = base.mappings().read_into(&node, 0, elf::HEAD_BYTES).await?;
-    Ok(Executable { node, canonical: found.canonical, head })
+    let file = Regular::new(node, O_RDONLY);
+    if file.node.leases().has_any() {
+        // The error of a former call that had ended when its signal came.
+        process.caller.take_cancelled();
+        base.break_leases(&process.caller, &file.node, Access::Read, Wait::Yes).await?;
+    }
+    let head = base.mappings().read_into(&file.node, 0, elf::HEAD_BYTES).await?;
+    Ok(Executable { file, canonical: found.canonical, head })
 }
 
 async fn load_interpreter(
@@ -163,18 +171,19 @@ async fn load_interpreter(
     program: &Executable,
     range: FileRange,
 ) -> Result<u64, Errno> {
-    let end = range.offset.checked_add(range.bytes).filter(|end| *end <= program.node.size()).ok_or(Errno::ENOEXEC)?;
+    let end =
+        range.offset.checked_add(range.bytes).filter(|end| *end <= program.file.node.size()).ok_or(Errno::ENOEXEC)?;
     let bytes = match program.head.get(range.offset as usize..end as usize) {
         Some(bytes) => copied(bytes)?,
         None if range.bytes < PATH_BYTES => {
-            base.mappings().read_into(&program.node, range.offset, range.bytes as usize).await?
+            base.mappings().read_into(&program.file.node, range.offset, range.bytes as usize).await?
         }
         None => return Err(Errno::ENOEXEC),
     };
     let path = elf::interpreter_path(&bytes).map_err(|_| Errno::ENOEXEC)?;
     let interpreter = find_program(base, process, copied(path)?).await?;
-    let parsed = Program::parse(&interpreter.head, interpreter.node.size()).map_err(|_| Errno::ENOEXEC)?;
-    load(base, process, &interpreter.node, &parsed).await
+    let parsed = Program::parse(&interpreter.head, interpreter.file.node.size()).map_err(|_| Errno::ENOEXEC)?;
+    load(base, process, &interpreter.file.node, &parsed).await
 }
 
 /// Fills vm with what the segments of a program need. Returns the image, which the process holds.

@@ -20,6 +20,8 @@ use core::{
 
 /// Access mode bits.
 pub const O_ACCMODE: u32 = 3;
+/// Read only.
+pub const O_RDONLY: u32 = 0;
 /// Write only.
 pub const O_WRONLY: u32 = 1;
 /// Read and write.

@@ -444,3 +444,23 @@ fn a_call_on_a_lease_that_comes_again_is_made_once() {
     assert_eq!(again, [Some(Err(Errno::EAGAIN)); 2]);
     assert_eq!(told(&world), told_to(mine), "it is told once");
 }
+
+#[test]
+fn an_exec_breaks_a_lease_for_writing() {
+    let world = World::new();
+    let (mine, other) = file(&world, O_RDWR);
+    world.pwrite(mine.0, mine.1, &exec::program(), 0).unwrap();
+    assert_eq!(world.call(mine.0, nr::FCHMOD, &[mine.1, 0o755]), Ok(0));
+    assert_eq!(set(&world, mine, F_WRLCK), Ok(0));
+    world.machine.write(Endpoint::new(abi::endpoint::slot::PM, 1), 0, b"/file");
+    // A signal that came too late for the call before.
+    assert_eq!(world.cancel(other, RESTART), Err(Errno::ENOENT));
+    let exec = vfs::Exec { process: other, grant: abi::GrantId(0), bytes: 5 };
+    assert_eq!(world.call_as_pm(exec.message()), Ok(0));
+    assert_eq!(told(&world), told_to(mine));
+    assert_eq!(set(&world, mine, F_WRLCK), Err(Errno::EAGAIN), "it counts as a reader");
+    assert_eq!(set(&world, mine, F_UNLCK), Ok(0));
+    let (kind, who, [image, ..]) = world.next_event().expect("the exec goes on");
+    assert_eq!((kind, who, image as i64 > 0), (vfs::EVENT_EXEC, other, true));
+    assert_eq!(set(&world, mine, F_WRLCK), Ok(0));
+}
