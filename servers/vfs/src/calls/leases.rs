@@ -147,11 +147,8 @@ fn grant(process: &Process, file: &OpenFile, of: &Regular, wanted: Access, descr
     Ok(0)
 }
 
-/// F_GETLEASE: during a break, the lease that the break will leave.
+/// F_GETLEASE: during a break, the lease that the break will leave, which is also what its deadline leaves.
 fn get_lease(file: &OpenFile) -> u64 {
-    if let Some(node) = file.node() {
-        node.leases().expire(time::now_ns());
-    }
     match file.owner().and_then(|owner| owner.lease()) {
         None => F_UNLCK,
         Some(Access::Read) => F_RDLCK,

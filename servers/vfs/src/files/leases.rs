@@ -181,9 +181,8 @@ impl FileLeases {
     pub fn set(&self, owner: &Rc<FileOwner>, own: Access, wanted: Access, descriptor: u32) -> Result<(), Errno> {
         self.check_opens(own, wanted)?;
         let mut holders = self.holders.borrow_mut();
-        let others =
-            holders.iter().filter(|holder| !Rc::ptr_eq(holder, owner)).filter_map(|other| other.record().lease);
-        if others.into_iter().any(|lease| wanted == Access::Write || lease.is_to_end()) {
+        let mut others = holders.iter().filter(|holder| !Rc::ptr_eq(holder, owner));
+        if others.any(|other| other.record().lease.is_some_and(|lease| lease.is_to_end())) {
             return Err(Errno::EAGAIN);
         }
         let known = owner.record().lease;

@@ -196,10 +196,13 @@ fn a_downgrade_lets_readers_in() {
     assert_eq!(begin(&world, other, O_RDONLY), None);
     assert_eq!((set(&world, mine, F_WRLCK), set(&world, mine, F_RDLCK)), (Err(Errno::EAGAIN), Ok(0)));
     assert_eq!((world.result(other), get(&world, mine)), (Some(Ok(0)), Ok(F_RDLCK)));
+    world.close(other, 0).unwrap();
+    assert_eq!((set(&world, mine, F_WRLCK), get(&world, mine)), (Ok(0), Ok(F_WRLCK)), "the break is over");
+    assert_eq!(set(&world, mine, F_RDLCK), Ok(0));
     assert_eq!(begin(&world, other, O_WRONLY), None);
     assert_eq!(set(&world, mine, F_RDLCK), Err(Errno::EAGAIN), "a writer waits");
     assert_eq!(set(&world, mine, F_UNLCK), Ok(0));
-    assert_eq!(world.result(other), Some(Ok(1)));
+    assert_eq!(world.result(other), Some(Ok(0)));
     assert_eq!(set(&world, mine, F_RDLCK), Err(Errno::EAGAIN));
 }
 
@@ -233,8 +236,9 @@ fn a_holder_that_does_nothing_loses_the_lease_in_time() {
     world.machine.advance_ns(2_000_000);
     assert_eq!((world.result(other), get(&world, mine)), (Some(Ok(0)), Ok(F_RDLCK)), "downgraded");
     assert_eq!(open(&world, other, O_WRONLY | O_NONBLOCK), Err(Errno::EAGAIN));
-    world.machine.advance_ns(BREAK_NS + 1);
-    assert_eq!(get(&world, mine), Ok(F_UNLCK));
+    world.machine.advance_ns(BREAK_NS - 1_000_000);
+    assert_eq!(open(&world, other, O_WRONLY | O_NONBLOCK), Err(Errno::EAGAIN));
+    world.machine.advance_ns(2_000_000);
     assert_eq!(set(&world, mine, F_UNLCK), Err(Errno::EAGAIN), "it has ended");
     assert_eq!((control(&world, mine, F_GETOWN, 0), control(&world, mine, F_GETSIG, 0)), (Ok(0), Ok(0)));
     assert_eq!(open(&world, other, O_WRONLY | O_NONBLOCK), Ok(1));
@@ -423,8 +427,9 @@ fn leases_owners_and_breaks_outlive_vfs() {
     assert_eq!(get(&world, mine), Ok(F_RDLCK));
     assert_eq!(set(&world, mine, F_WRLCK), Err(Errno::EAGAIN), "the file is open twice");
     world.close(mine.0, mine.1).unwrap();
-    world.restart_vfs();
     assert_eq!(begin(&world, other, O_RDWR), Some(Ok(1)));
+    world.restart_vfs();
+    assert_eq!(set(&world, (world.root, open(&world, world.root, O_RDONLY).unwrap()), F_RDLCK), Err(Errno::EAGAIN));
 }
 
 #[test]
