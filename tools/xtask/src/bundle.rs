@@ -141,6 +141,7 @@ impl Bundle {
         Contents {
             base: workspace.root.join("systems/root"),
             programs: commands.chain(c_commands).collect(),
+            packages: None,
             overlays: &[],
             command: None,
         }

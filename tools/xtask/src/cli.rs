@@ -1,6 +1,7 @@
 //! The command line of `./skink`: reads it into an [`Action`], refuses what it does not know. It is long because
 //! every command has its options and refusals here.
 
+use crate::debian;
 use crate::programs::Profile;
 use anyhow::{Context, Result, anyhow, bail};
 use lexopt::prelude::*;
@@ -56,10 +57,7 @@ pub enum Action {
         name: Option<String>,
     },
     /// Make the bootable ISO image.
-    Image {
-        /// The system to put on it.
-        system: String,
-    },
+    Image(ImageOptions),
     /// Break the source on purpose and see whether tests notice.
     Mutants {
         /// Options of tools/mutants.
@@ -83,6 +81,8 @@ pub enum Depth {
 pub struct MachineOptions {
     /// `--system`, if given.
     pub system: Option<String>,
+    /// Debian packages for the root file system.
+    pub packages: Vec<String>,
     /// Folders whose files are added to the root file system, in order.
     pub overlays: Vec<PathBuf>,
     /// Memory in MiB.
@@ -98,7 +98,8 @@ pub struct MachineOptions {
 impl Default for MachineOptions {
     fn default() -> Self {
         let profile = Profile::default();
-        Self { system: None, overlays: Vec::new(), memory_mib: 512, processors: 1, display: false, profile }
+        let (packages, overlays) = (Vec::new(), Vec::new());
+        Self { system: None, packages, overlays, memory_mib: 512, processors: 1, display: false, profile }
     }
 }
 
@@ -128,6 +129,15 @@ pub struct ExecOptions {
     pub trace: Option<PathBuf>,
     /// The command for the guest's shell.
     pub command: String,
+}
+
+/// Options of `image`.
+#[derive(Debug, PartialEq)]
+pub struct ImageOptions {
+    /// The system to put on it.
+    pub system: String,
+    /// Debian packages for the root file system.
+    pub packages: Vec<String>,
 }
 
 /// Options of `explain`.
@@ -317,13 +327,14 @@ fn fault_option(parser: &mut lexopt::Parser, option: &str, faults: &mut FaultOpt
 
 fn parse_image(parser: &mut lexopt::Parser) -> Result<Action> {
     let mut iso = false;
-    let mut system = RAMDISK_SYSTEM.to_string();
+    let mut options = ImageOptions { system: RAMDISK_SYSTEM.to_string(), packages: Vec::new() };
     while let Some(argument) = next(parser)? {
         match argument {
             Argument::Help => return Ok(Action::Help),
             Argument::Option(option) => match option.as_str() {
                 "--iso" => iso = true,
-                "--system" => system = text(value_of(parser, &option)?)?,
+                "--system" => options.system = text(value_of(parser, &option)?)?,
+                "--package" => options.packages.extend(packages(parser, &option)?),
                 _ => return Err(unknown("image", &option)),
             },
             Argument::Value(value) => return Err(unexpected("image", &value)),
@@ -332,7 +343,7 @@ fn parse_image(parser: &mut lexopt::Parser) -> Result<Action> {
     if !iso {
         bail!("image needs the option --iso: ./skink image --iso");
     }
-    Ok(Action::Image { system })
+    Ok(Action::Image(options))
 }
 
 fn parse_explain(parser: &mut lexopt::Parser) -> Result<Action> {
@@ -389,6 +400,7 @@ fn machine_option(
 ) -> Result<()> {
     match option {
         "--system" => machine.system = Some(text(value_of(parser, option)?)?),
+        "--package" => machine.packages.extend(packages(parser, option)?),
         "--overlay" => {
             let folder = folder_or_file(parser, option)?;
             if !folder.is_dir() {
@@ -407,6 +419,10 @@ fn machine_option(
 
 fn value_of(parser: &mut lexopt::Parser, option: &str) -> Result<OsString> {
     parser.value().map_err(|_| anyhow!("the option {option} needs a value"))
+}
+
+fn packages(parser: &mut lexopt::Parser, option: &str) -> Result<Vec<String>> {
+    debian::names(&text(value_of(parser, option)?)?)
 }
 
 fn folder_or_file(parser: &mut lexopt::Parser, option: &str) -> Result<PathBuf> {
@@ -463,6 +479,19 @@ mod tests {
         assert!(options.icount);
         assert_eq!(options.command, "echo hi");
         assert_eq!(options.out, Some(PathBuf::from("/tmp/o")));
+    }
+
+    #[test]
+    fn packages_are_given_with_commas_or_again() {
+        let Ok(Action::Run(options)) = parse_words(&["run", "--package", "bc,hello", "--package", "git"]) else {
+            panic!("not a run");
+        };
+        assert_eq!(options.machine.packages, ["bc", "hello", "git"]);
+        let Ok(Action::Image(options)) = parse_words(&["image", "--iso", "--package", "bc"]) else {
+            panic!("not an image");
+        };
+        assert_eq!(options.packages, ["bc"]);
+        assert!(refusal(&["exec", "--package", "bc=1", "bc"]).contains("'bc=1' is no name"));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use crate::bundle::{Bundle, Root};
 use crate::cli::{DEFAULT_SYSTEM, ExecOptions, RAMDISK_SYSTEM};
+use crate::debian::Set;
 use crate::guest::{Guest, Job, Outcome};
 use crate::process::tail;
 use crate::run::EXIT_MACHINE_DIED;
@@ -33,7 +34,8 @@ pub fn exec(workspace: &Workspace, options: &ExecOptions) -> Result<u8> {
         Some(path) => Some(File::create(path).with_context(|| format!("cannot make {}", path.display()))?),
         None => None,
     };
-    let guest = Guest::prepare(workspace, &bundle, &job(options))?;
+    let packages = Set::get(&workspace.build, &options.machine.packages)?;
+    let guest = Guest::prepare(workspace, &bundle, &Job { packages: packages.as_ref(), ..job(options) })?;
     workspace.release_lock();
     let outcome = guest.run(pass_to(io::stdout()), pass_to(io::stderr()))?;
     if let (Some(to), Some(raw)) = (&mut trace_to, guest.trace()) {

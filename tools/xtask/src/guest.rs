@@ -7,6 +7,7 @@
 
 use crate::bundle::{Bundle, PRINTER, Root};
 use crate::c_programs::CProgram;
+use crate::debian::Set;
 use crate::machine::{Boot, Line, Machine};
 use crate::process::{self, tail};
 use crate::rootfs::{self, Contents};
@@ -39,6 +40,8 @@ pub struct Job<'a> {
     pub command: &'a str,
     /// Folders laid over the root file system.
     pub overlays: &'a [PathBuf],
+    /// Debian packages for the root file system.
+    pub packages: Option<&'a Set>,
     /// C programs for the guest's /bin.
     pub c_programs: &'a [CProgram],
     /// Whether the guest gets a disk for /out where its root is not a disk.
@@ -73,6 +76,7 @@ impl<'a> Job<'a> {
         Self {
             command,
             overlays: &[],
+            packages: None,
             c_programs: &[],
             wants_out: false,
             icount: false,
@@ -116,8 +120,12 @@ impl Guest {
     /// When an image cannot be made.
     pub fn prepare(workspace: &Workspace, bundle: &Bundle, job: &Job) -> Result<Self> {
         let folder = workspace.run_folder()?;
-        let mut contents =
-            Contents { command: Some(job.command), overlays: job.overlays, ..bundle.contents(workspace) };
+        let mut contents = Contents {
+            command: Some(job.command),
+            overlays: job.overlays,
+            packages: job.packages,
+            ..bundle.contents(workspace)
+        };
         contents.programs.extend(job.c_programs.iter().map(|program| (program.name.clone(), program.path.clone())));
         let media = bundle.make_media(&contents, &folder)?;
         let mut append = vec!["exec".to_string()];
@@ -302,13 +310,7 @@ fn wait_for_end(qemu: &mut Child, ended: &mpsc::Receiver<()>, limit: Option<Dura
 /// Copies the folder `from` of the ext2 image `disk` into the folder `to`.
 fn dump(disk: &Path, from: &str, to: &Path) -> Result<()> {
     let request = format!("rdump {from} \"{}\"", to.display());
-    let output = Command::new("debugfs").arg("-R").arg(request).arg(disk).stdin(Stdio::null()).output();
-    let output = output.context("cannot start debugfs")?;
-    // debugfs prints its version first and tells of failures only in words.
-    let words = String::from_utf8_lossy(&output.stderr);
-    let trouble: Vec<&str> = words.lines().filter(|line| !line.starts_with("debugfs ")).collect();
-    if !output.status.success() || !trouble.is_empty() {
-        bail!("cannot take {from} off the disk: {}", trouble.join("; "));
-    }
-    Ok(())
+    let mut debugfs = Command::new("debugfs");
+    process::debugfs(debugfs.arg("-R").arg(request).arg(disk))
+        .with_context(|| format!("cannot take {from} off the disk"))
 }

@@ -4,7 +4,10 @@
 //! the ramdisk unless `--system` says otherwise, since the disks of a real PC are not ours to use.
 
 use crate::bundle::{Bundle, Media, Root};
+use crate::cli::ImageOptions;
+use crate::debian::Set;
 use crate::process;
+use crate::rootfs::Contents;
 use crate::workspace::Workspace;
 use anyhow::{Context, Result, bail};
 use std::fs;
@@ -18,23 +21,24 @@ const GRUB_MODULES: &str = "normal multiboot2 iso9660 part_msdos part_gpt fat al
 ///
 /// # Errors
 /// When the build or a tool fails.
-pub fn image(workspace: &Workspace, system: &str) -> Result<u8> {
-    let bundle = Bundle::build(workspace, system)?;
-    let iso = make(workspace, &bundle, "")?;
+pub fn image(workspace: &Workspace, options: &ImageOptions) -> Result<u8> {
+    let bundle = Bundle::build(workspace, &options.system)?;
+    let packages = Set::get(&workspace.build, &options.packages)?;
+    let iso = make(workspace, &bundle, packages.as_ref(), "")?;
     println!("{}", iso.display());
     Ok(0)
 }
 
-/// Makes the image with `append` on the kernel's command line, and returns its path.
+/// Makes the image with `packages` in its root and `append` on the kernel's command line, and returns its path.
 ///
 /// # Errors
 /// When the system keeps its root on a disk, or a tool fails.
-pub fn make(workspace: &Workspace, bundle: &Bundle, append: &str) -> Result<PathBuf> {
+pub fn make(workspace: &Workspace, bundle: &Bundle, packages: Option<&Set>, append: &str) -> Result<PathBuf> {
     if bundle.root() != Root::Ramdisk {
         bail!("an ISO image needs a system with its root on the ramdisk, for example --system ramdisk");
     }
     let folder = workspace.run_folder()?;
-    let media = bundle.make_media(&bundle.contents(workspace), &folder)?;
+    let media = bundle.make_media(&Contents { packages, ..bundle.contents(workspace) }, &folder)?;
     let tree = folder.join("iso");
     lay_out(&media, append, &tree)?;
     let iso = workspace.build.join("skink.iso");

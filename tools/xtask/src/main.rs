@@ -19,6 +19,7 @@ mod c_programs;
 mod c_services;
 mod check;
 mod cli;
+mod debian;
 mod debug;
 mod doc;
 mod exec;
@@ -81,7 +82,7 @@ fn dispatch() -> Result<u8> {
         Action::Test { depth, name } => test::test(&workspace, depth, name.as_deref()),
         Action::Faults(options) => faults::faults(&workspace, &options),
         Action::Bench { name } => bench::bench(&workspace, name.as_deref()),
-        Action::Image { system } => image::image(&workspace, &system),
+        Action::Image(options) => image::image(&workspace, &options),
         Action::Mutants { arguments } => mutants::mutants(&workspace, &arguments),
         Action::Check => check::check(&workspace),
     }

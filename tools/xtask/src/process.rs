@@ -28,6 +28,20 @@ pub fn run(command: &mut Command) -> Result<()> {
     output(command).map(drop)
 }
 
+/// Runs `command`, which is debugfs: it prints its version first, succeeds always, and tells of failures in words.
+///
+/// # Errors
+/// With these words.
+pub fn debugfs(command: &mut Command) -> Result<()> {
+    let output = command.stdin(Stdio::null()).output().context("cannot start debugfs")?;
+    let words = String::from_utf8_lossy(&output.stderr);
+    let trouble: Vec<&str> = words.lines().filter(|line| !line.starts_with("debugfs ")).collect();
+    if !output.status.success() || !trouble.is_empty() {
+        bail!("{}", trouble.join("; "));
+    }
+    Ok(())
+}
+
 /// Replaces the file `to` by what `make` writes to the path that it gets. Readers of `to` find the old file or the new one, never half of it.
 ///
 /// # Errors

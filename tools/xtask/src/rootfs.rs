@@ -1,10 +1,14 @@
-//! Makes the root file system: an ext2 image of our own files, busybox, our commands and overlays.
+//! Makes the root file system: an ext2 image of our own files, busybox, Debian packages, our commands and overlays.
+//!
+//! A root with packages has merged /usr, as Debian 12. What comes later takes the place of what was there: busybox's links, then the
+//! packages, then our own files and commands with init, then overlays.
 //!
 //! The same input gives the same bytes, so that runs under `--icount` repeat: identifiers are fixed,
-//! files that are not an overlay's have [`EPOCH`] as their time, and `ext2_times` does the rest. Device nodes are not in
+//! files that are not an overlay's or a package's have [`EPOCH`] as their time, and `ext2_times` does the rest. Device nodes are not in
 //! it: devfs is mounted on /dev, procfs on /proc.
 
-use crate::ext2_times;
+use crate::debian::{MERGED, Set};
+use crate::ext2_times::{self, Owner};
 use crate::process;
 use anyhow::{Context, Result, bail};
 use std::fs;
@@ -17,9 +21,12 @@ use std::process::Command;
 pub const EPOCH: u64 = 1_767_225_600;
 
 const BUSYBOX: &str = "/usr/bin/busybox";
+const BUSYBOX_IN_GUEST: &str = "/bin/busybox";
 const BLOCK_SIZE: u64 = 4096;
 const UUID: &str = "736b696e-6b00-4000-8000-000000000001";
 const MIB: u64 = 1 << 20;
+const INODE_SIZE: u64 = 256;
+const MIN_INODES: u64 = 4096;
 
 /// The folders that are empty in the image.
 const EMPTY_FOLDERS: [&str; 12] =
@@ -31,6 +38,8 @@ pub struct Contents<'a> {
     pub base: PathBuf,
     /// Our programs: name in /bin, file here.
     pub programs: Vec<(String, PathBuf)>,
+    /// Debian packages.
+    pub packages: Option<&'a Set>,
     /// Folders laid over the rest, in order.
     pub overlays: &'a [PathBuf],
     /// A command for /etc/rc to run in place of a shell.
@@ -44,6 +53,8 @@ pub enum Room {
     Disk,
     /// For a ramdisk, which the guest pays for in memory.
     Memory,
+    /// So many bytes in all.
+    Exactly(u64),
 }
 
 /// Writes an ext2 image of `contents` to `image`, using the folder `work` for staging.
@@ -52,10 +63,13 @@ pub enum Room {
 /// When an overlay is missing, busybox is not usable or mke2fs fails.
 pub fn make(contents: &Contents, room: Room, work: &Path, image: &Path) -> Result<()> {
     let staging = work.join("root");
-    stage(contents, &staging)?;
-    let size = size_of_image(&staging, room)?;
+    stage(contents, work, &staging)?;
+    let size = Size::of_image(Use::of_folder(&staging)?, room);
     make_ext2(Some(&staging), size, image)?;
-    ext2_times::settle(image)?;
+    if let Some(packages) = contents.packages {
+        packages.apply_special(&staging, image, EPOCH)?;
+    }
+    ext2_times::settle(image, Owner::of(&staging)?)?;
     fs::remove_dir_all(&staging).context("cannot remove the staging folder")
 }
 
@@ -64,18 +78,57 @@ pub fn make(contents: &Contents, room: Room, work: &Path, image: &Path) -> Resul
 /// # Errors
 /// When mke2fs fails.
 pub fn make_empty(size_mib: u64, image: &Path) -> Result<()> {
-    make_ext2(None, size_mib * MIB, image)?;
-    ext2_times::settle(image)
+    make_ext2(None, Size::of_image(Use::default(), Room::Exactly(size_mib * MIB)), image)?;
+    ext2_times::settle(image, Owner::ROOT)
 }
 
-fn stage(contents: &Contents, staging: &Path) -> Result<()> {
+fn stage(contents: &Contents, work: &Path, staging: &Path) -> Result<()> {
     fs::create_dir_all(staging)?;
+    if contents.packages.is_some() {
+        merge_usr(staging)?;
+    }
     for folder in EMPTY_FOLDERS {
         fs::create_dir_all(staging.join(folder))?;
     }
     set_mode(&staging.join("tmp"), 0o1777)?;
     set_mode(&staging.join("root"), 0o700)?;
     install_busybox(staging)?;
+    match contents.packages {
+        None => {
+            stage_own(contents, staging)?;
+            set_times(staging)?;
+        }
+        Some(packages) => {
+            set_times(staging)?;
+            packages.link_into(staging)?;
+            let own = work.join("own");
+            stage_own(contents, &own)?;
+            keep_init(&own)?;
+            packages.write_database(&own)?;
+            set_times(&own)?;
+            copy_tree(&own, staging, "--preserve=all")?;
+            fs::remove_dir_all(&own)?;
+        }
+    }
+    for overlay in contents.overlays {
+        copy_tree(overlay, staging, "--preserve=all")?;
+    }
+    Ok(())
+}
+
+/// Makes /bin and the others links into /usr.
+fn merge_usr(staging: &Path) -> Result<()> {
+    for name in MERGED {
+        let target = Path::new("usr").join(name);
+        fs::create_dir_all(staging.join(&target))?;
+        symlink(&target, staging.join(name)).with_context(|| format!("cannot link /{name}"))?;
+    }
+    Ok(())
+}
+
+/// Stages our own files, our commands and the command for /etc/rc.
+fn stage_own(contents: &Contents, staging: &Path) -> Result<()> {
+    fs::create_dir_all(staging.join("bin"))?;
     copy_tree(&contents.base, staging, "--preserve=mode,links")?;
     for (name, file) in &contents.programs {
         install(file, &staging.join("bin").join(name))?;
@@ -83,11 +136,14 @@ fn stage(contents: &Contents, staging: &Path) -> Result<()> {
     if let Some(command) = contents.command {
         fs::write(staging.join("etc/skink-exec"), command)?;
     }
-    set_times(staging)?;
-    for overlay in contents.overlays {
-        copy_tree(overlay, staging, "--preserve=all")?;
-    }
     Ok(())
+}
+
+/// The first process is busybox's init, whatever packages bring: it reads our inittab.
+fn keep_init(own: &Path) -> Result<()> {
+    fs::create_dir_all(own.join("sbin"))?;
+    symlink(BUSYBOX_IN_GUEST, own.join("sbin/init")).context("cannot link init")?;
+    install(Path::new(BUSYBOX), &own.join("bin/busybox"))
 }
 
 /// Gives everything that is staged so far the epoch as its time.
@@ -108,12 +164,12 @@ fn install_busybox(staging: &Path) -> Result<()> {
         if let Some(folder) = link.parent() {
             fs::create_dir_all(folder)?;
         }
-        symlink("/bin/busybox", &link).with_context(|| format!("cannot link the applet {applet}"))?;
+        symlink(BUSYBOX_IN_GUEST, &link).with_context(|| format!("cannot link the applet {applet}"))?;
     }
     Ok(())
 }
 
-/// Copies a program. It takes the place of a link of that name, and does not end up where the link points: the links of busybox are
+/// Copies a program. It takes the place of a file or link of that name, and does not end up where the link points: the links of busybox are
 /// absolute, and lead to the host's own.
 fn install(from: &Path, to: &Path) -> Result<()> {
     if to.is_symlink() {
@@ -129,43 +185,84 @@ fn set_mode(path: &Path, mode: u32) -> Result<()> {
 }
 
 /// Copies everything in `folder` over `staging`, keeping what the option of cp says. A file takes the
-/// place of a link of that name, and does not end up where the link points.
+/// place of a link of that name, and does not end up where the link points. Folders of [`MERGED`] end up in /usr where it is merged.
 ///
 /// Of overlays everything is kept; of our own files not the times, which are those of the checkout.
 fn copy_tree(folder: &Path, staging: &Path, preserve: &str) -> Result<()> {
     if !folder.is_dir() {
         bail!("there is no folder {}", folder.display());
     }
+    if !MERGED.iter().any(|name| staging.join(name).is_symlink()) {
+        return copy(folder, staging, preserve);
+    }
+    for entry in fs::read_dir(folder)? {
+        let (name, from) = entry.map(|entry| (entry.file_name(), entry.path()))?;
+        let to = staging.join(&name);
+        let is_merged = to.is_symlink() && !from.is_symlink() && from.is_dir();
+        copy(&from, &if is_merged { staging.join("usr").join(&name) } else { to }, preserve)?;
+    }
+    Ok(())
+}
+
+fn copy(from: &Path, to: &Path, preserve: &str) -> Result<()> {
     let mut cp = Command::new("cp");
     cp.args(["--recursive", "--no-dereference", "--remove-destination", preserve, "-T"]);
-    process::run(cp.arg(folder).arg(staging))
+    process::run(cp.arg(from).arg(to))
 }
 
-fn size_of_image(staging: &Path, room: Room) -> Result<u64> {
-    let needed = disk_use(staging)?;
-    let size = match room {
-        Room::Disk => needed * 3 + 256 * MIB,
-        Room::Memory => needed + needed / 8 + 8 * MIB,
-    };
-    Ok(size.next_multiple_of(MIB))
+/// What files take on a disk.
+#[derive(Clone, Copy, Default)]
+struct Use {
+    /// Bytes, in whole blocks.
+    bytes: u64,
+    /// Files, folders and links.
+    inodes: u64,
 }
 
-/// Bytes that the files of `folder` take, in whole blocks.
-fn disk_use(folder: &Path) -> Result<u64> {
-    let mut sum = BLOCK_SIZE;
-    for entry in fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))? {
-        let entry = entry?;
-        sum += match entry.file_type()? {
-            kind if kind.is_dir() => disk_use(&entry.path())?,
-            kind if kind.is_file() => entry.metadata()?.len().next_multiple_of(BLOCK_SIZE),
-            _ => 0,
-        };
+impl Use {
+    fn of_folder(folder: &Path) -> Result<Self> {
+        let mut sum = Self { bytes: BLOCK_SIZE, inodes: 1 };
+        for entry in fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))? {
+            let entry = entry?;
+            let used = match entry.file_type()? {
+                kind if kind.is_dir() => Self::of_folder(&entry.path())?,
+                kind if kind.is_file() => {
+                    Self { bytes: entry.metadata()?.len().next_multiple_of(BLOCK_SIZE), inodes: 1 }
+                }
+                _ => Self { bytes: 0, inodes: 1 },
+            };
+            sum = Self { bytes: sum.bytes + used.bytes, inodes: sum.inodes + used.inodes };
+        }
+        Ok(sum)
     }
-    Ok(sum)
+}
+
+/// The size of an image.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Size {
+    bytes: u64,
+    inodes: u64,
+}
+
+impl Size {
+    /// An image for what takes `used`, with space for work. One inode for 16 KiB, as mke2fs has it, but enough for a small image full of
+    /// small files, and for packages of them.
+    fn of_image(used: Use, room: Room) -> Self {
+        let bytes = match room {
+            Room::Disk => used.bytes * 3 + 256 * MIB,
+            Room::Memory => used.bytes + used.bytes / 8 + 8 * MIB,
+            Room::Exactly(bytes) => bytes,
+        };
+        let bytes = bytes.next_multiple_of(MIB);
+        let inodes = (bytes / (16 << 10)).max(MIN_INODES).max(used.inodes + used.inodes / 4);
+        // More than usual take more of the image than usual.
+        let tables = inodes.saturating_sub((bytes / (16 << 10)).max(MIN_INODES)) * INODE_SIZE;
+        Self { bytes: (bytes + tables).next_multiple_of(MIB), inodes }
+    }
 }
 
 /// Plain ext2: 4 KiB blocks, no journal, no hashed folders, nothing reserved for root.
-fn make_ext2(contents: Option<&Path>, size: u64, image: &Path) -> Result<()> {
+fn make_ext2(contents: Option<&Path>, size: Size, image: &Path) -> Result<()> {
     // mke2fs keeps what an older, longer file had beyond the new end.
     let _ = fs::remove_file(image);
     let mut mke2fs = Command::new("mke2fs");
@@ -174,17 +271,12 @@ fn make_ext2(contents: Option<&Path>, size: u64, image: &Path) -> Result<()> {
         .args(["-q", "-F", "-t", "ext2", "-b", "4096", "-I", "256", "-m", "0", "-L", "skink"])
         .args(["-O", "none,filetype,sparse_super,large_file"])
         .args(["-U", UUID, "-E", &format!("hash_seed={UUID},root_owner=0:0,lazy_itable_init=0,nodiscard")])
-        .args(["-N", &inodes_for(size).to_string()]);
+        .args(["-N", &size.inodes.to_string()]);
     if let Some(folder) = contents {
         mke2fs.arg("-d").arg(folder);
     }
-    process::run(mke2fs.arg(image).arg((size / BLOCK_SIZE).to_string()))
+    process::run(mke2fs.arg(image).arg((size.bytes / BLOCK_SIZE).to_string()))
         .with_context(|| format!("cannot make the file system {}", image.display()))
-}
-
-/// One inode for 16 KiB, as mke2fs has it, but enough for a small image full of small files.
-fn inodes_for(size: u64) -> u64 {
-    (size / (16 << 10)).max(4096)
 }
 
 #[cfg(test)]
@@ -203,5 +295,32 @@ mod tests {
         let read = |path: &Path| fs::read_to_string(path).expect("read");
         assert_eq!((read(&target), read(&link)), ("old".to_string(), "new".to_string()));
         fs::remove_dir_all(&folder).expect("removed");
+    }
+
+    #[test]
+    fn in_a_merged_root_folders_end_up_in_usr_and_other_links_are_replaced() {
+        let folder = std::env::temp_dir().join(format!("skink-merged-{}", std::process::id()));
+        let (from, staging) = (folder.join("from"), folder.join("staging"));
+        fs::create_dir_all(&staging).expect("made");
+        merge_usr(&staging).expect("is merged");
+        symlink("/nowhere", staging.join("usr/bin/tool")).expect("linked");
+        fs::create_dir_all(from.join("bin")).expect("made");
+        fs::write(from.join("bin/tool"), "own").expect("written");
+        fs::write(from.join("file"), "").expect("written");
+        copy_tree(&from, &staging, "--preserve=all").expect("is copied");
+        assert!(staging.join("bin").is_symlink() && staging.join("file").is_file());
+        assert_eq!(fs::read_to_string(staging.join("usr/bin/tool")).expect("read"), "own");
+        fs::remove_dir_all(&folder).expect("removed");
+    }
+
+    #[test]
+    fn an_image_has_inodes_for_many_small_files_and_space_for_work() {
+        let few = Size::of_image(Use { bytes: 10 * MIB, inodes: 500 }, Room::Memory);
+        assert_eq!(few, Size { bytes: 20 * MIB, inodes: MIN_INODES });
+        let many = Size::of_image(Use { bytes: 400 * MIB, inodes: 100_000 }, Room::Memory);
+        assert_eq!(many.inodes, 125_000);
+        assert!(many.bytes >= (458 + 23) * MIB, "{many:?}");
+        let disk = Size::of_image(Use { bytes: 400 * MIB, inodes: 100_000 }, Room::Disk);
+        assert!(disk.bytes > 1400 * MIB && disk.inodes >= 125_000, "{disk:?}");
     }
 }

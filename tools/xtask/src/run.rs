@@ -2,6 +2,7 @@
 
 use crate::bundle::Bundle;
 use crate::cli::{DEFAULT_SYSTEM, MachineOptions, RunOptions};
+use crate::debian::Set;
 use crate::machine::{Boot, Line, Machine};
 use crate::rootfs::Contents;
 use crate::workspace::{RunFolder, Workspace};
@@ -64,7 +65,8 @@ fn complaints(stderr: impl Read) -> Result<String> {
 pub fn interactive(workspace: &Workspace, options: &MachineOptions, folder: &RunFolder) -> Result<(Machine, Bundle)> {
     let system = options.system.as_deref().unwrap_or(DEFAULT_SYSTEM);
     let bundle = Bundle::build_as(workspace, system, options.profile)?;
-    let contents = Contents { overlays: &options.overlays, ..bundle.contents(workspace) };
+    let packages = Set::get(&workspace.build, &options.packages)?;
+    let contents = Contents { packages: packages.as_ref(), overlays: &options.overlays, ..bundle.contents(workspace) };
     let media = bundle.make_media(&contents, folder)?;
     let mut machine = Machine::new(Boot::Kernel { kernel: media.kernel, archive: media.archive, append: Vec::new() });
     machine.disks = media.disks;

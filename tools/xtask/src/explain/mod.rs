@@ -10,6 +10,7 @@ mod story;
 
 use crate::bundle::Bundle;
 use crate::cli::{DEFAULT_SYSTEM, ExplainOptions};
+use crate::debian::Set;
 use crate::guest::{Guest, Job};
 use crate::process::tail;
 use crate::programs::Packages;
@@ -95,11 +96,13 @@ pub fn explain(workspace: &Workspace, options: &ExplainOptions) -> Result<u8> {
     let command = topic.map_or(asked.as_str(), |topic| topic.command);
     let system = options.machine.system.as_deref().unwrap_or(DEFAULT_SYSTEM);
     let bundle = Bundle::build_as(workspace, system, options.machine.profile)?;
+    let packages = Set::get(&workspace.build, &options.machine.packages)?;
     // The masks around the command show in the trace where it begins and ends.
     let marked = format!("umask {MARK:o}; umask 022; {command}\numask {MARK:o}");
     let job = Job {
         trace: true,
         overlays: &options.machine.overlays,
+        packages: packages.as_ref(),
         memory_mib: options.machine.memory_mib,
         limit: Some(LIMIT),
         ..Job::new(&marked)

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::cli::DEFAULT_SYSTEM;
+use crate::debian;
 
 /// Default time limit of a case.
 const USUAL_LIMIT: Duration = Duration::from_secs(300);
@@ -38,6 +39,8 @@ pub struct Terms {
     pub icount: bool,
     /// `disk_rate BYTES`: what the disks read in a second.
     pub disk_rate: Option<u32>,
+    /// `package NAMES`: Debian packages for the root file system.
+    pub packages: Vec<String>,
     /// `second_disk MIB`: an empty disk besides the root's.
     pub second_disk_mib: Option<u64>,
 }
@@ -51,6 +54,7 @@ impl Default for Terms {
             memory_mib: 512,
             icount: false,
             disk_rate: None,
+            packages: Vec::new(),
             second_disk_mib: None,
         }
     }
@@ -100,8 +104,11 @@ fn terms(text: &str) -> Result<Terms> {
             "memory" => terms.memory_mib = value.parse().with_context(wrong)?,
             "icount" => terms.icount = true,
             "disk_rate" => terms.disk_rate = Some(value.parse().with_context(wrong)?),
+            "package" => terms.packages.extend(debian::names(value)?),
             "second_disk" => terms.second_disk_mib = Some(value.parse().with_context(wrong)?),
-            _ => bail!("expected system, status, timeout, memory, icount, disk_rate or second_disk, not '{key}'"),
+            _ => bail!(
+                "expected system, status, timeout, memory, icount, disk_rate, package or second_disk, not '{key}'"
+            ),
         }
     }
     Ok(terms)

@@ -62,6 +62,6 @@ fn make(setting: &Setting) -> Result<PathBuf> {
     if let Some(iso) = &*made {
         return Ok(iso.clone());
     }
-    let iso = image::make(setting.workspace, setting.bundle(RAMDISK_SYSTEM)?, "")?;
+    let iso = image::make(setting.workspace, setting.bundle(RAMDISK_SYSTEM)?, None, "")?;
     Ok(made.insert(iso).clone())
 }

@@ -4,6 +4,7 @@
 use super::case::{self, Case};
 use super::{DEEP_VARIABLE, Setting, Test, Verdict, dialogue};
 use crate::cli::Depth;
+use crate::debian::Set;
 use crate::guest::{Guest, Job, Outcome};
 use crate::process::{self, tail};
 use crate::second_line::SecondLine;
@@ -78,8 +79,10 @@ fn run_in_guest(setting: &Setting, case: &Case) -> Result<Verdict> {
     let overlay = make_overlay(case, &work.join("overlay"), &setting.workspace.build.join("programs"))?;
     let check = case.companion("check");
     let (command, limit) = command_of(case, setting.depth);
+    let packages = packages(setting, case)?;
     let job = Job {
         overlays: std::slice::from_ref(&overlay),
+        packages: packages.as_ref(),
         c_programs: setting.c_programs()?,
         wants_out: check.is_some(),
         icount: case.terms.icount,
@@ -101,6 +104,12 @@ fn run_in_guest(setting: &Setting, case: &Case) -> Result<Verdict> {
             Ok(Verdict::failed(explain(&format!("{reason:#}"), &printed, &kept)))
         }
     }
+}
+
+/// The case's Debian packages. One case at a time downloads and unpacks.
+fn packages(setting: &Setting, case: &Case) -> Result<Option<Set>> {
+    let _alone = setting.workspace.build_alone();
+    Set::get(&setting.workspace.build, &case.terms.packages)
 }
 
 /// The case's script for the other end of the second serial line.
