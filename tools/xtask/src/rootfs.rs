@@ -104,7 +104,7 @@ fn stage(contents: &Contents, work: &Path, staging: &Path) -> Result<()> {
             let own = work.join("own");
             stage_own(contents, &own)?;
             keep_init(&own)?;
-            packages.write_database(&own)?;
+            packages.complete(&own)?;
             set_times(&own)?;
             copy_tree(&own, staging, "--preserve=all")?;
             fs::remove_dir_all(&own)?;

@@ -5,8 +5,9 @@
 //! database beside them.
 //!
 //! `apt` resolves and downloads, with a state of its own; `unpack` makes a folder of a package; `database` writes
-//! dpkg's database; `special` sets in the image what only root may set in a folder.
+//! dpkg's database; `accounts` adds users and groups; `special` sets in the image what only root may set in a folder.
 
+mod accounts;
 mod apt;
 mod database;
 mod nearest;
@@ -135,12 +136,14 @@ impl Set {
         process::run(cp.arg(staging)).context("cannot link the packages' files")
     }
 
-    /// Writes dpkg's database of the set below the folder `root`, but for the files that each package has in var/lib/dpkg/info.
+    /// Completes our own files, which are below `root`: dpkg's database, but for the files that each package has in var/lib/dpkg/info, and
+    /// users and groups.
     ///
     /// # Errors
     /// When a file cannot be read or written.
-    pub fn write_database(&self, root: &Path) -> Result<()> {
-        database::write(&self.packages, &root.join("var/lib/dpkg"))
+    pub fn complete(&self, root: &Path) -> Result<()> {
+        database::write(&self.packages, &root.join("var/lib/dpkg"))?;
+        accounts::add(&self.packages, root)
     }
 
     /// Sets owners, modes and device nodes in the ext2 image `image` that was made of the folder `staging`. What is made has the time
