@@ -40,6 +40,7 @@ mod progress;
 mod rootfs;
 mod run;
 mod second_line;
+mod shell;
 mod stream;
 mod svg;
 mod symbols;

@@ -10,6 +10,7 @@
 use crate::debian::{MERGED, Set};
 use crate::ext2_times::{self, Owner};
 use crate::process;
+use crate::shell;
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -105,6 +106,7 @@ fn stage(contents: &Contents, work: &Path, staging: &Path) -> Result<()> {
             stage_own(contents, &own)?;
             keep_init(&own)?;
             packages.complete(&own)?;
+            shell::prefer_packages(&own, &replaced_applets(staging)?)?;
             set_times(&own)?;
             copy_tree(&own, staging, "--preserve=all")?;
             fs::remove_dir_all(&own)?;
@@ -157,16 +159,28 @@ fn set_times(staging: &Path) -> Result<()> {
 /// Puts Debian's busybox into /bin, and a link to it wherever it says an applet belongs.
 fn install_busybox(staging: &Path) -> Result<()> {
     install(Path::new(BUSYBOX), &staging.join("bin/busybox"))?;
-    let list = process::output(Command::new(BUSYBOX).arg("--list-full"))?;
-    let list = String::from_utf8(list).context("busybox --list-full printed something that is not text")?;
-    for applet in list.lines().filter(|applet| *applet != "bin/busybox") {
-        let link = staging.join(applet);
+    for applet in applets()? {
+        let link = staging.join(&applet);
         if let Some(folder) = link.parent() {
             fs::create_dir_all(folder)?;
         }
         symlink(BUSYBOX_IN_GUEST, &link).with_context(|| format!("cannot link the applet {applet}"))?;
     }
     Ok(())
+}
+
+/// The paths at which busybox says its applets belong.
+fn applets() -> Result<Vec<String>> {
+    let list = process::output(Command::new(BUSYBOX).arg("--list-full"))?;
+    let list = String::from_utf8(list).context("busybox --list-full printed something that is not text")?;
+    Ok(list.lines().filter(|applet| *applet != "bin/busybox").map(str::to_string).collect())
+}
+
+/// The paths of applets at which a package has a program.
+fn replaced_applets(staging: &Path) -> Result<Vec<String>> {
+    let is_own =
+        |applet: &String| fs::read_link(staging.join(applet)).is_ok_and(|target| target == Path::new(BUSYBOX_IN_GUEST));
+    Ok(applets()?.into_iter().filter(|applet| !is_own(applet)).collect())
 }
 
 /// Copies a program. It takes the place of a file or link of that name, and does not end up where the link points: the links of busybox are

@@ -32,6 +32,9 @@ pub const MERGED: [&str; 5] = ["bin", "sbin", "lib", "lib32", "lib64"];
 /// The package whose presence in the names brings in all that maintainer scripts may use without declaring it.
 const DPKG: &str = "dpkg";
 
+/// The shell of scripts, which comes with all packages: busybox's prefers its own applets to programs in `PATH`.
+const SHELL: &str = "dash";
+
 /// Splits the value of `--package`.
 ///
 /// # Errors
@@ -67,19 +70,19 @@ impl Set {
             return Ok(None);
         }
         let step = Step::begin("packages");
-        let names = sorted(names);
         let cache = build.join("debian");
         let apt = Apt::open(&cache.join("apt"))?;
         let index = apt.refresh(&step)?;
-        let stored = Stored::new(&cache, &names, &index);
+        let requests = requests(&sorted(names));
+        let stored = Stored::new(&cache, &requests, &index);
         if let Some(set) = stored.read().and_then(|files| Self::in_cache(&cache, &files)) {
             return Ok(Some(set));
         }
-        let packages = fetch(&apt, &requests(&names), &step)?;
+        let packages = fetch(&apt, &requests, &step)?;
         let set = Self::unpack(&cache, &apt, &packages, &step)?;
         set.check_files()?;
         // The index may be newer than it was: packages that are gone from the mirror make apt fetch it again.
-        Stored::new(&cache, &names, &apt.index_date()?).write(&packages)?;
+        Stored::new(&cache, &requests, &apt.index_date()?).write(&packages)?;
         Ok(Some(set))
     }
 
@@ -174,6 +177,7 @@ fn sorted(names: &[String]) -> Vec<String> {
 /// usr-is-merged says that /bin is a link; without it the package that would make it one comes, with perl.
 fn requests(names: &[String]) -> Vec<String> {
     let mut requests = names.to_vec();
+    requests.push(SHELL.to_string());
     if names.iter().any(|name| name == DPKG) {
         requests.extend(["?and(?essential,?not(?name(^apt$)))", "usr-is-merged"].map(str::to_string));
     }
@@ -200,22 +204,22 @@ fn download(apt: &Apt, requests: &[String], packages: &[Package], step: &Step) -
     }
 }
 
-/// The file that keeps the result of resolving some names with one index.
+/// The file that keeps the result of resolving some requests with one index.
 struct Stored {
     path: PathBuf,
     heading: String,
 }
 
 impl Stored {
-    fn new(cache: &Path, names: &[String], index: &str) -> Self {
+    fn new(cache: &Path, requests: &[String], index: &str) -> Self {
         let mut hasher = DefaultHasher::new();
-        names.hash(&mut hasher);
+        requests.hash(&mut hasher);
         let path = cache.join("sets").join(format!("{:016x}", hasher.finish()));
-        // Names with the same hash, and another index, are told apart by this line.
-        Self { path, heading: format!("{} {index}", names.join(",")) }
+        // Requests with the same hash, and another index, are told apart by this line.
+        Self { path, heading: format!("{} {index}", requests.join(",")) }
     }
 
-    /// The files of the packages, if they were stored for these names and this index.
+    /// The files of the packages, if they were stored for these requests and this index.
     fn read(&self) -> Option<Vec<String>> {
         let text = fs::read_to_string(&self.path).ok()?;
         let (heading, files) = text.split_once('\n')?;
@@ -254,7 +258,7 @@ mod tests {
 
     #[test]
     fn dpkg_brings_the_essential_packages_and_others_do_not() {
-        assert_eq!(requests(&strings(&["bc", "python3"])), ["bc", "python3"]);
+        assert_eq!(requests(&strings(&["bc", "python3"])), ["bc", "python3", SHELL]);
         assert!(requests(&strings(&["bc", "dpkg"])).iter().any(|request| request.contains("?essential")));
     }
 
