@@ -16,6 +16,7 @@ refused() {
 refused "no command 'bot'" bot
 refused 'no option --quick' run --quick
 refused 'no folder /no/such' run --overlay /no/such
+refused "'bc=1' is no name" exec --package bc=1 true
 refused "no system 'other'" run --system other
 refused "not 'many'" exec --smp many true
 refused 'needs the command' exec

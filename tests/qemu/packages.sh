@@ -5,6 +5,11 @@ hello
 echo '2^100' | bc
 lua5.4 -e 'print(_VERSION)'
 
+# busybox has a bc too: scripts and the console's shell, which reads /etc/profile, run the package's.
+echo 'bc --version' >/tmp/typed
+bc --version | grep -c 'Free Software'
+ash -lc '. /tmp/typed' | grep -c 'Free Software'
+
 # What only root may give a file.
 stat -c '%a %U %G %n' /usr/bin/su /sbin/unix_chkpwd /var/local /tmp
 readlink /bin /lib64

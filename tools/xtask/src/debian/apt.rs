@@ -157,16 +157,15 @@ impl Apt {
 
     /// What kept apt from resolving, with the nearest names for one that does not exist.
     fn explain(&self, output: &Output) -> String {
-        let complaints = String::from_utf8_lossy(&output.stderr);
-        match complaints.lines().find_map(|line| line.strip_prefix("E: Unable to locate package ")) {
-            Some(name) => {
-                let known = self.text("apt-cache", &["pkgnames"]).unwrap_or_default();
-                unknown(name, &nearest(name, known.lines()))
-            }
-            None => {
-                let reasons = unmet(&String::from_utf8_lossy(&output.stdout));
-                format!("the packages cannot be put together: {}", [reasons, words(output)].concat())
-            }
+        let (printed, complaints) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        let named = |before| complaints.lines().find_map(|line| line.strip_prefix("E: ")?.strip_prefix(before));
+        if let Some(name) = named("Unable to locate package ") {
+            let known = self.text("apt-cache", &["pkgnames"]).unwrap_or_default();
+            return unknown(name, &nearest(name, known.lines()));
+        }
+        match named("Package '").and_then(|rest| rest.strip_suffix("' has no installation candidate")) {
+            Some(name) => without_candidate(name, &printed),
+            None => format!("the packages cannot be put together: {}{}", unmet(&printed), words(output)),
         }
     }
 
@@ -314,12 +313,21 @@ fn unknown(name: &str, nearest: &[&str]) -> String {
     }
 }
 
+/// `name` is known, but no package of Debian: others have it, or other sources.
+fn without_candidate(name: &str, printed: &str) -> String {
+    let heading = format!("Package {name} is a virtual package provided by:");
+    let lines = printed.lines().skip_while(|line| *line != heading).skip(1).take_while(|line| line.starts_with("  "));
+    let providers: Vec<&str> = lines.filter_map(|line| line.split_whitespace().next()).collect();
+    match providers.as_slice() {
+        [] => format!("Debian's suites have no package '{name}', and --package takes no other sources"),
+        _ => format!("'{name}' stands for several packages; name one of them: {}", providers.join(", ")),
+    }
+}
+
 /// The lines in which apt says what does not fit, with semicolons between.
 fn unmet(printed: &str) -> String {
     let lines = printed.lines().filter(|line| {
-        let line = line.trim_start();
         [" : Conflicts: ", " : Depends: ", " : PreDepends: ", " : Breaks: "].iter().any(|word| line.contains(word))
-            || line.ends_with("is a virtual package provided by:")
     });
     lines.map(|line| format!("{}; ", line.split_whitespace().collect::<Vec<_>>().join(" "))).collect()
 }

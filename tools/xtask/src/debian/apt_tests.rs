@@ -85,3 +85,14 @@ fn conflicts_are_shown_without_the_rest() {
         "exim4-config : Conflicts: postfix but 3.7 is to be installed; postfix : Conflicts: mail-transport-agent; "
     );
 }
+
+#[test]
+fn a_virtual_package_names_those_that_provide_it() {
+    let printed = "Package awk is a virtual package provided by:\n  original-awk 2022-1\n  mawk 1.3\n\n";
+    assert!(without_candidate("awk", printed).ends_with("name one of them: original-awk, mawk"));
+}
+
+#[test]
+fn a_package_of_other_sources_alone_is_refused() {
+    assert!(without_candidate("other", "").contains("Debian's suites have no package 'other'"));
+}

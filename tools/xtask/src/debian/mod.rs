@@ -27,7 +27,7 @@ use std::process::Command;
 use unpack::Unpacked;
 
 /// The folders of / that are links into /usr, as in Debian 12.
-pub const MERGED: [&str; 5] = ["bin", "sbin", "lib", "lib32", "lib64"];
+pub const MERGED: [&str; 6] = ["bin", "sbin", "lib", "lib32", "lib64", "libx32"];
 
 /// The package whose presence in the names brings in all that maintainer scripts may use without declaring it.
 const DPKG: &str = "dpkg";

@@ -85,8 +85,9 @@ impl Unpacked {
 /// When the package is not whole, or a file cannot be written.
 pub fn unpack(deb: &Path, to: &Path) -> Result<Unpacked> {
     process::replace(to, |folder| {
-        if folder.exists() {
-            fs::remove_dir_all(folder)?;
+        // Left by an interrupted start, or by another version of this program.
+        for left in [folder, to].into_iter().filter(|left| left.exists()) {
+            fs::remove_dir_all(left)?;
         }
         let root = folder.join(ROOT);
         fs::create_dir_all(&root)?;
