@@ -99,23 +99,26 @@ fn stage(contents: &Contents, work: &Path, staging: &Path) -> Result<()> {
             stage_own(contents, staging)?;
             set_times(staging)?;
         }
-        Some(packages) => {
-            set_times(staging)?;
-            packages.link_into(staging)?;
-            let own = work.join("own");
-            stage_own(contents, &own)?;
-            keep_init(&own)?;
-            packages.complete(&own)?;
-            shell::prefer_packages(&own, &replaced_applets(staging)?)?;
-            set_times(&own)?;
-            copy_tree(&own, staging, "--preserve=all")?;
-            fs::remove_dir_all(&own)?;
-        }
+        Some(packages) => stage_packages(contents, packages, &work.join("own"), staging)?,
     }
     for overlay in contents.overlays {
         copy_tree(overlay, staging, "--preserve=all")?;
     }
     Ok(())
+}
+
+/// Stages the packages, and over them our own files, which are completed in the folder `own`. The packages' files are links to the cache:
+/// nothing may write to them or change their times.
+fn stage_packages(contents: &Contents, packages: &Set, own: &Path, staging: &Path) -> Result<()> {
+    set_times(staging)?;
+    packages.link_into(staging)?;
+    stage_own(contents, own)?;
+    keep_init(own)?;
+    packages.complete(own)?;
+    shell::prefer_packages(own, &replaced_applets(staging)?)?;
+    set_times(own)?;
+    copy_tree(own, staging, "--preserve=all")?;
+    fs::remove_dir_all(own).context("cannot remove the staging folder of our own files")
 }
 
 /// Makes /bin and the others links into /usr.
@@ -183,7 +186,7 @@ fn replaced_applets(staging: &Path) -> Result<Vec<String>> {
     Ok(applets()?.into_iter().filter(|applet| !is_own(applet)).collect())
 }
 
-/// Copies a program. It takes the place of a file or link of that name, and does not end up where the link points: the links of busybox are
+/// Copies a program. It takes the place of a link of that name, and does not end up where the link points: the links of busybox are
 /// absolute, and lead to the host's own.
 fn install(from: &Path, to: &Path) -> Result<()> {
     if to.is_symlink() {
@@ -268,10 +271,10 @@ impl Size {
             Room::Exactly(bytes) => bytes,
         };
         let bytes = bytes.next_multiple_of(MIB);
-        let inodes = (bytes / (16 << 10)).max(MIN_INODES).max(used.inodes + used.inodes / 4);
-        // More than usual take more of the image than usual.
-        let tables = inodes.saturating_sub((bytes / (16 << 10)).max(MIN_INODES)) * INODE_SIZE;
-        Self { bytes: (bytes + tables).next_multiple_of(MIB), inodes }
+        let usual = (bytes / (16 << 10)).max(MIN_INODES);
+        let inodes = usual.max(used.inodes + used.inodes / 4);
+        // What is left for files stays the same with a larger table of inodes.
+        Self { bytes: (bytes + (inodes - usual) * INODE_SIZE).next_multiple_of(MIB), inodes }
     }
 }
 

@@ -196,7 +196,8 @@ fn with<'a>(arguments: &[&'a str], requests: &'a [String]) -> Vec<&'a str> {
 }
 
 /// apt's settings, read after the machine's own, of which a proxy may be needed. What the machine runs after an update
-/// is not run; preferences are not read; of the indices only the list of packages is fetched.
+/// is not run; preferences are not read; of the indices only the list of packages is fetched. apt's own user, to whom it turns for
+/// downloads when root starts it, might not reach the build folder.
 fn configuration(folder: &Path) -> String {
     let folder = folder.display();
     format!(

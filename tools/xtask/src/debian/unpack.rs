@@ -16,7 +16,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use tar::{Archive, EntryType, Header};
+use tar::{Archive, Entry, EntryType, Header};
 
 /// The parts of a package's folder in the cache.
 const ROOT: &str = "root";
@@ -145,23 +145,31 @@ fn read_tar(stream: impl Read, root: &Path) -> Result<Contents> {
                 fs::create_dir_all(&to)?;
                 folders.push((to, header.mode()?, header.mtime()?));
             }
-            EntryType::Link => {
-                let target = relative(&entry.link_name()?.context("a hard link has no target")?)?;
-                fs::hard_link(root.join(merge(&target)), &to)
-                    .with_context(|| format!("cannot link {}", to.display()))?;
-            }
-            EntryType::Char | EntryType::Block => {}
-            EntryType::Regular | EntryType::Symlink | EntryType::Fifo => {
-                entry.unpack(&to).with_context(|| format!("cannot write {}", to.display()))?;
-                if header.entry_type() == EntryType::Regular && header.mode()? & FILE_BITS != FILE_BITS {
-                    fs::set_permissions(&to, Permissions::from_mode(header.mode()? | FILE_BITS))?;
-                }
-            }
-            other => bail!("the package has {} of the unknown kind {other:?}", path.display()),
+            _ => write(&mut entry, root, &to).with_context(|| format!("cannot write {}", to.display()))?,
         }
     }
     settle_folders(&folders)?;
     Ok(Contents { list, special })
+}
+
+/// Writes `entry`, which is no folder, to the path `to` below `root`. A device node is left to `special`.
+fn write(entry: &mut Entry<impl Read>, root: &Path, to: &Path) -> Result<()> {
+    let (kind, mode) = (entry.header().entry_type(), entry.header().mode()?);
+    match kind {
+        EntryType::Char | EntryType::Block => {}
+        EntryType::Link => {
+            let target = relative(&entry.link_name()?.context("a hard link has no target")?)?;
+            fs::hard_link(root.join(merge(&target)), to)?;
+        }
+        EntryType::Regular | EntryType::Symlink | EntryType::Fifo => {
+            entry.unpack(to)?;
+            if kind == EntryType::Regular && mode & FILE_BITS != FILE_BITS {
+                fs::set_permissions(to, Permissions::from_mode(mode | FILE_BITS))?;
+            }
+        }
+        other => bail!("the package has an entry of the unknown kind {other:?}"),
+    }
+    Ok(())
 }
 
 /// Gives folders their modes and times, after their files have been written.
