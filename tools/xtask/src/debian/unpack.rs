@@ -11,7 +11,7 @@ use crate::process;
 use anyhow::{Context, Result, bail};
 use std::ffi::OsString;
 use std::fs::{self, File, FileTimes, Permissions};
-use std::io::Read;
+use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -115,7 +115,13 @@ fn unpack_files(deb: &Path, root: &Path) -> Result<Contents> {
     let mut command = Command::new("dpkg-deb");
     command.arg("--fsys-tarfile").arg(deb).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().context("cannot start dpkg-deb, of Debian's package dpkg")?;
-    let contents = read_tar(child.stdout.take().context("dpkg-deb has no output")?, root);
+    let mut stream = child.stdout.take().context("dpkg-deb has no output")?;
+    let contents = read_tar(&mut stream, root);
+    if contents.is_ok() {
+        // dpkg-deb fails when nobody reads the padding after the end of the archive.
+        io::copy(&mut stream, &mut io::sink()).context("cannot read dpkg-deb's output")?;
+    }
+    drop(stream);
     let output = child.wait_with_output().context("cannot wait for dpkg-deb")?;
     // When writing failed here, dpkg-deb has failed because of that.
     let contents = contents?;
