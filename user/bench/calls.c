@@ -1,6 +1,9 @@
-/* The cost of single system calls: getppid, a futex with inheritance that nobody waits for, and one byte to and from the memory devices. */
+/* The cost of single system calls: getppid, a futex with inheritance that nobody waits for, one byte to and from the memory devices, a
+ * poll of a pipe that is empty, and a counter that is added to and read. */
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -42,11 +45,39 @@ static void bench_device(const char *name, const char *path, int writes)
     close(fd);
 }
 
+static void bench_poll_idle(void)
+{
+    int ends[2];
+    check(pipe(ends) == 0, "pipe");
+    struct pollfd idle = {.fd = ends[0], .events = POLLIN};
+    check(poll(&idle, 1, 0) == 0, "poll");
+    uint64_t start = ticks();
+    for (int i = 0; i < ROUNDS; i++)
+        check(poll(&idle, 1, 0) == 0, "poll");
+    report("poll_idle", start, ticks(), ROUNDS);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+static void bench_eventfd(void)
+{
+    uint64_t value = 1;
+    int fd = eventfd(0, 0);
+    check(fd >= 0, "eventfd");
+    uint64_t start = ticks();
+    for (int i = 0; i < ROUNDS; i++)
+        check(write(fd, &value, 8) == 8 && read(fd, &value, 8) == 8, "eventfd");
+    report("eventfd_write_read", start, ticks(), ROUNDS);
+    close(fd);
+}
+
 int main(void)
 {
     bench_getppid();
     bench_pi_futex();
     bench_device("write_null", "/dev/null", 1);
     bench_device("read_zero", "/dev/zero", 0);
+    bench_poll_idle();
+    bench_eventfd();
     return 0;
 }

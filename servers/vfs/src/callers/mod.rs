@@ -6,7 +6,7 @@
 pub mod permission;
 
 use crate::{
-    events::Event,
+    events::{Event, Watchers},
     keep::{
         Kept, Store, Text,
         records::{Note, ThreadRecord},
@@ -235,6 +235,17 @@ impl Caller {
     /// Waits for the event, or until a signal ends the call with its error.
     pub async fn wait(&self) -> Result<(), Errno> {
         self.wait_or_sleep(None).await.map(drop)
+    }
+
+    /// Waits until a state is reached whose changes fire `watchers`, or a signal ends the call with its error.
+    pub async fn wait_until(&self, watchers: &Watchers, is_reached: impl Fn() -> bool) -> Result<(), Errno> {
+        watchers.add(&self.event);
+        let mut waited = Ok(());
+        while waited.is_ok() && !is_reached() {
+            waited = self.wait().await;
+        }
+        watchers.remove(&self.event);
+        waited
     }
 
     /// [`Caller::wait`], or until the sleep is over. Returns true then.

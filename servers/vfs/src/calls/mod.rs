@@ -8,6 +8,7 @@ mod attributes;
 mod call;
 mod data;
 mod descriptors;
+mod eventfds;
 mod leases;
 mod locks;
 mod memory_file;
@@ -56,7 +57,7 @@ const fn change(number: u32, changes: Changes, handler: Handler) -> Entry {
     Entry { number, changes, handler }
 }
 
-const FAMILIES: [&[Entry]; 12] = [
+const FAMILIES: [&[Entry]; 13] = [
     data::CALLS,
     descriptors::CALLS,
     locks::CALLS,
@@ -69,6 +70,7 @@ const FAMILIES: [&[Entry]; 12] = [
     queues::CALLS,
     sockets::CALLS,
     timers::CALLS,
+    eventfds::CALLS,
 ];
 
 /// Numbers are below this.

@@ -7,6 +7,7 @@
 pub mod block;
 pub mod character;
 pub mod directory;
+pub mod eventfd;
 mod file;
 pub mod null;
 pub mod path;
@@ -160,7 +161,7 @@ fn restore_as<K: Kind>(
 }
 
 /// All kinds, by the number that records have.
-const KINDS: [(u8, Restore); 10] = [
+const KINDS: [(u8, Restore); 11] = [
     (regular::Regular::NUMBER, restore_as::<regular::Regular>),
     (directory::Directory::NUMBER, restore_as::<directory::Directory>),
     (null::Null::NUMBER, restore_as::<null::Null>),
@@ -171,6 +172,7 @@ const KINDS: [(u8, Restore); 10] = [
     (queue::MessageQueue::NUMBER, restore_as::<queue::MessageQueue>),
     (timer::TimerFile::NUMBER, restore_as::<timer::TimerFile>),
     (Socket::NUMBER, restore_as::<Socket>),
+    (eventfd::EventCounter::NUMBER, restore_as::<eventfd::EventCounter>),
 ];
 
 /// An open file as a predecessor has left it. `None`: the record makes no sense.

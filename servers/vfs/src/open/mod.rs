@@ -251,13 +251,7 @@ async fn wait_for_other_end(caller: &Caller, file: &OpenFile) -> Result<(), Errn
         let now = pipe.opened();
         if *reads { pipe.writers() == 0 && now.1 == before.1 } else { pipe.readers() == 0 && now.0 == before.0 }
     };
-    pipe.watchers.add(caller.event());
-    let mut result = Ok(());
-    while result.is_ok() && alone(pipe) {
-        result = caller.wait().await;
-    }
-    pipe.watchers.remove(caller.event());
-    result
+    caller.wait_until(&pipe.watchers, || !alone(pipe)).await
 }
 
 fn ends(flags: u32) -> (bool, bool) {

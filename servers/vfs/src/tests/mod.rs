@@ -11,6 +11,7 @@ mod data;
 mod descriptors;
 mod devices;
 mod directories;
+mod eventfds;
 mod exec;
 mod leases;
 mod limits;

@@ -1,0 +1,169 @@
+//! Counters behind descriptors (eventfd(2)).
+//!
+//! A counter is the object of one open file, whose record has its value. A write and a read each change it in one turn, with their result
+//! noted; so a call that comes again after a death of vfs does not count twice. A read waits while it is 0, a write while the sum would
+//! reach 2^64 - 1.
+
+use super::{Inheritance, Kind, Object, OpenFile, Operation, Seek, done, no_position};
+use crate::{
+    base::Flow,
+    callers::Caller,
+    events::{
+        Watchers,
+        poll::{POLLERR, POLLIN, POLLOUT},
+    },
+    files::{stat::Summary, vnode::NodeRef},
+    keep::records::ObjectRecord,
+    memory as user,
+    memory::buffer::UserBuffer,
+};
+use abi::Errno;
+use alloc::rc::Rc;
+use core::{cell::Cell, mem::take};
+
+/// Bytes that a read gives and a write takes.
+const COUNT_BYTES: u64 = 8;
+
+/// What a read takes of a counter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Taking {
+    /// All of it.
+    All,
+    /// One (`EFD_SEMAPHORE`).
+    One,
+}
+
+/// A counter.
+#[derive(Debug)]
+pub struct EventCounter {
+    count: Cell<u64>,
+    taking: Taking,
+    watchers: Watchers,
+}
+
+impl EventCounter {
+    /// A counter with this value.
+    pub fn new(count: u64, taking: Taking) -> EventCounter {
+        EventCounter { count: Cell::new(count), taking, watchers: Watchers::default() }
+    }
+
+    /// What a read gives now; 0: it waits.
+    fn available(&self) -> u64 {
+        match self.taking {
+            Taking::All => self.count.get(),
+            Taking::One => self.count.get().min(1),
+        }
+    }
+
+    /// Whether the sum stays below 2^64 - 1.
+    fn has_room(&self, further: u64) -> bool {
+        u64::MAX - self.count.get() > further
+    }
+
+    /// Changes the counter of an open file, and wakes those who wait for it. A write of 0 wakes too, as on Linux.
+    fn set(&self, file: &OpenFile, count: u64) {
+        self.count.set(count);
+        file.save_object();
+        self.watchers.fire();
+    }
+
+    /// Gives the buffer what is available, and takes it off the counter. `EFAULT`: then it is still there.
+    fn give(&self, file: &OpenFile, buffer: UserBuffer) -> Result<u64, Errno> {
+        let value = self.available();
+        user::store_all(buffer, &value.to_le_bytes())?;
+        self.set(file, self.count.get() - value);
+        Ok(COUNT_BYTES)
+    }
+
+    fn add(&self, file: &OpenFile, value: u64) -> Result<u64, Errno> {
+        self.set(file, self.count.get() + value);
+        Ok(COUNT_BYTES)
+    }
+}
+
+/// The counter of an open file that is known to be one.
+fn counter(file: &OpenFile) -> Result<&EventCounter, Errno> {
+    file.object().ok_or(Errno::EINVAL)
+}
+
+async fn wait_and_give(caller: Rc<Caller>, file: Rc<OpenFile>, buffer: UserBuffer) -> Result<u64, Errno> {
+    let counter = counter(&file)?;
+    caller.wait_until(&counter.watchers, || counter.available() > 0).await?;
+    counter.give(&file, buffer)
+}
+
+async fn wait_and_add(caller: Rc<Caller>, file: Rc<OpenFile>, value: u64) -> Result<u64, Errno> {
+    let counter = counter(&file)?;
+    caller.wait_until(&counter.watchers, || counter.has_room(value)).await?;
+    counter.add(&file, value)
+}
+
+impl Object for EventCounter {
+    fn record(&self) -> ObjectRecord {
+        let minor = (self.taking == Taking::One) as u32;
+        ObjectRecord { minor, more: self.count.get(), ..ObjectRecord::of(Self::NUMBER) }
+    }
+
+    fn summary(&self) -> Result<Summary, Errno> {
+        Ok(Summary { inode: 1, mode: 0o600, ..Summary::default() })
+    }
+
+    fn read(&self, on: &Operation, buffer: &mut UserBuffer, at: Option<u64>) -> Result<Flow, Errno> {
+        no_position(at)?;
+        if buffer.left() < COUNT_BYTES {
+            return Err(Errno::EINVAL);
+        }
+        if self.available() > 0 {
+            return self.give(on.file, take(buffer)).and_then(done);
+        }
+        if on.file.nonblocking() {
+            return Err(Errno::EAGAIN);
+        }
+        Ok(Flow::task(wait_and_give(on.caller.clone(), on.file.clone(), take(buffer))))
+    }
+
+    fn write(&self, on: &Operation, buffer: &mut UserBuffer, at: Option<u64>) -> Result<Flow, Errno> {
+        no_position(at)?;
+        let piece = buffer.piece();
+        if piece.bytes < COUNT_BYTES {
+            return Err(Errno::EINVAL);
+        }
+        let [value] = user::fetch_words(buffer.owner, piece.address)?;
+        if value == u64::MAX {
+            return Err(Errno::EINVAL);
+        }
+        if self.has_room(value) {
+            return self.add(on.file, value).and_then(done);
+        }
+        if on.file.nonblocking() {
+            return Err(Errno::EAGAIN);
+        }
+        Ok(Flow::task(wait_and_add(on.caller.clone(), on.file.clone(), value)))
+    }
+
+    /// Accepted and without effect, as on Linux.
+    fn seek(&self, _: &Seek) -> Result<u64, Errno> {
+        Ok(0)
+    }
+
+    fn poll(&self) -> u32 {
+        let count = self.count.get();
+        let readable = if count > 0 { POLLIN } else { 0 };
+        let overflown = if count == u64::MAX { POLLERR } else { 0 };
+        let writable = if self.has_room(1) { POLLOUT } else { 0 };
+        readable | overflown | writable
+    }
+
+    fn watchers(&self) -> [Option<&Watchers>; 2] {
+        [Some(&self.watchers), None]
+    }
+}
+
+impl Kind for EventCounter {
+    const NUMBER: u8 = 10;
+
+    fn restore(record: &ObjectRecord, _: Option<NodeRef>, _: &mut dyn Inheritance) -> Option<Self> {
+        let taking = if record.minor == 0 { Taking::All } else { Taking::One };
+        Some(EventCounter::new(record.more, taking))
+    }
+}
