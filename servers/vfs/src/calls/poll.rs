@@ -1,25 +1,29 @@
 //! poll and select: waiting for one of many descriptors.
 //!
-//! What vfs knows itself (files, pipes, queues) is looked at; devices are asked, each by a request that stays with the device until it is ready
-//! or the call ends. Whatever happens fires the program's event, and the handler looks again.
+//! What vfs knows itself (files, pipes, queues) is looked at. A call that finds something, or must not wait, is answered at once, without a
+//! task. Devices are asked, each by a request that stays with the device until it is ready or the call ends. Whatever happens fires the
+//! program's event, and the handler looks again.
 
-use super::{Entry, call, call::Call, task};
+use super::{Entry, call, call::Call, done, task};
 use crate::{
     base::{Base, Flow},
     events::poll::{self, Interest, POLLERR, POLLHUP, POLLNVAL, Sets},
     keep::records::Note,
     memory as user,
-    objects::End,
+    objects::{End, OpenFile},
     peers::Peers,
     processes::Process,
 };
 use abi::{Errno, linux::nr};
 use alloc::{boxed::Box, rc::Rc, vec::Vec};
 use core::{cell::Cell, future::Future};
+use server::quota::Share;
 use sys::fallible::TryVec;
 
 /// Bytes that vfs has for one descriptor of a call.
 const INTEREST_BYTES: usize = poll::POLLFD_BYTES + size_of::<Interest>();
+/// A poll of up to so many descriptors may be answered without memory of the heap.
+const FEW: usize = 16;
 /// Reported whether asked for or not.
 const ALWAYS: u32 = POLLERR | POLLHUP;
 
@@ -46,21 +50,16 @@ impl Drop for Questions {
 }
 
 pub(super) const CALLS: &[Entry] = &[
-    call(nr::POLL, |c| task(poll(c.base(), c.process(), c.words[0], c.flags(1) as u64, c.milliseconds(2)))),
-    call(nr::PPOLL, |c| {
-        let poll = poll(c.base(), c.process(), c.words[0], c.flags(1) as u64, c.timespec(2)?);
-        with_mask(c, signal_mask(c, c.words[3], c.words[4])?, poll)
-    }),
-    call(nr::SELECT, |c| {
-        task(select(c.base(), c.process(), c.int(0), [1, 2, 3].map(|set| c.words[set]), c.timeval(4)?))
-    }),
+    call(nr::POLL, |c| poll(c, c.milliseconds(2), None)),
+    call(nr::PPOLL, |c| poll(c, c.timespec(2)?, signal_mask(c, c.words[3], c.words[4])?)),
+    call(nr::SELECT, |c| select(c, c.timeval(4)?, None)),
     call(nr::PSELECT6, |c| {
-        let select = select(c.base(), c.process(), c.int(0), [1, 2, 3].map(|set| c.words[set]), c.timespec(4)?);
+        let deadline_ns = c.timespec(4)?;
         let [address, bytes] = match c.words[5] {
             0 => [0, 0],
             both => user::fetch_words(c.process.caller.endpoint, both)?,
         };
-        with_mask(c, signal_mask(c, address, bytes)?, select)
+        select(c, deadline_ns, signal_mask(c, address, bytes)?)
     }),
 ];
 
@@ -74,7 +73,7 @@ fn signal_mask(call: &Call, address: u64, bytes: u64) -> Result<Option<u64>, Err
     }
 }
 
-/// Waits with another signal mask in force. Before the call returns, pm has restored the thread's own or is about to run a handler. A
+/// Waits, with another signal mask in force if there is one. Before the call returns, pm has restored the thread's own or is about to run a handler. A
 /// signal that the mask lets through ends the call also when nothing was to be waited for.
 fn with_mask(
     call: &Call,
@@ -96,23 +95,68 @@ fn with_mask(
     })
 }
 
-/// poll and ppoll. `deadline_ns`: `None` for ever, 0 not at all.
-async fn poll(
-    base: &'static Base,
-    process: Rc<Process>,
-    address: u64,
-    count: u64,
-    deadline_ns: Option<u64>,
-) -> Result<u64, Errno> {
-    if count > process.caller.descriptor_limit() as u64 {
+/// poll and ppoll. `deadline_ns`: `None` for ever, 0 not at all. `EINVAL`: more descriptors than the caller may have.
+fn poll(call: &Call, deadline_ns: Option<u64>, mask: Option<u64>) -> Result<Flow, Errno> {
+    let (caller, address, count) = (&call.process.caller, call.words[0], call.flags(1) as usize);
+    if count > caller.descriptor_limit() {
         return Err(Errno::EINVAL);
     }
-    let _memory = base.charge(process.caller.user(), count as usize * INTEREST_BYTES)?;
-    let mut bytes = user::fetch_vec(process.caller.endpoint, address, count as usize * poll::POLLFD_BYTES)?;
+    if count <= FEW && mask.is_none() {
+        let mut few = [0; FEW * poll::POLLFD_BYTES];
+        let bytes = &mut few[..count * poll::POLLFD_BYTES];
+        user::fetch(caller.endpoint, address, bytes)?;
+        if let Some(ready) = poll_now(call.process, address, bytes, deadline_ns)? {
+            return done(Ok(ready));
+        }
+    }
+    let memory = call.base().charge(caller.user(), count * INTEREST_BYTES)?;
+    let bytes = user::fetch_vec(caller.endpoint, address, count * poll::POLLFD_BYTES)?;
+    with_mask(call, mask, wait_poll(call.base(), call.process(), memory, (address, bytes), deadline_ns))
+}
+
+/// Answers a poll that finds something or must not wait, and asks no device. `None`: it is another.
+fn poll_now(
+    process: &Process,
+    address: u64,
+    bytes: &mut [u8],
+    deadline_ns: Option<u64>,
+) -> Result<Option<u64>, Errno> {
+    let table = process.files();
+    let descriptors = table.descriptors();
+    let (mut ready, mut changed) = (0, false);
+    for entry in bytes.as_chunks_mut().0 {
+        let interest = poll::decode_pollfd(entry);
+        let events = match descriptors.get(interest.descriptor) {
+            Ok(file) if file.any().has_device() => return Ok(None),
+            Ok(file) => ready_of(file, interest.events),
+            Err(_) if interest.descriptor < 0 => 0,
+            Err(_) => POLLNVAL,
+        };
+        ready += u64::from(events != 0);
+        changed |= poll::set_found(entry, events);
+    }
+    if ready == 0 && deadline_ns != Some(0) {
+        return Ok(None);
+    }
+    if changed {
+        user::store(process.caller.endpoint, address, bytes)?;
+    }
+    Ok(Some(ready))
+}
+
+/// A poll that may have to wait. `memory` is charged until it ends.
+async fn wait_poll(
+    base: &'static Base,
+    process: Rc<Process>,
+    memory: Share,
+    (address, mut bytes): (u64, Vec<u8>),
+    deadline_ns: Option<u64>,
+) -> Result<u64, Errno> {
     let mut interests = poll::decode_pollfds(&bytes)?;
     wait_ready(base, &process, &mut interests, deadline_ns).await?;
     let ready = poll::encode_pollfds(&interests, &mut bytes);
     user::store(process.caller.endpoint, address, &bytes)?;
+    drop(memory);
     Ok(ready)
 }
 
@@ -122,28 +166,58 @@ fn set_limit(process: &Process) -> usize {
     process.files().descriptors().len().max(1).next_multiple_of(WORD_BITS)
 }
 
-/// select and pselect6; `addresses` of the read, write and exception sets, 0 for none.
-async fn select(
-    base: &'static Base,
-    process: Rc<Process>,
-    count: i32,
+/// The arguments of a select.
+struct Selection {
+    /// Of the read, write and exception sets; 0 for none.
     addresses: [u64; 3],
-    deadline_ns: Option<u64>,
-) -> Result<u64, Errno> {
-    let count = usize::try_from(count).map_err(|_| Errno::EINVAL)?.min(set_limit(&process));
-    let _memory = base.charge(process.caller.user(), count * INTEREST_BYTES)?;
-    let fetch = |address: u64| match address {
-        0 => Ok(Vec::new()),
-        _ => user::fetch_vec(process.caller.endpoint, address, poll::set_bytes(count)),
-    };
-    let asked = Sets { read: fetch(addresses[0])?, write: fetch(addresses[1])?, except: fetch(addresses[2])? };
-    let mut interests = poll::decode_sets(&asked, count)?;
-    wait_ready(base, &process, &mut interests, deadline_ns).await?;
-    let (found, ready) = poll::encode_sets(&interests, &asked)?;
-    for (address, set) in addresses.into_iter().zip([&found.read, &found.write, &found.except]) {
-        user::store(process.caller.endpoint, address, set)?;
+    asked: Sets,
+    interests: Vec<Interest>,
+    /// The memory that it takes, charged to the user.
+    memory: Share,
+}
+
+impl Selection {
+    /// Fetches the sets. `EINVAL`: a negative count.
+    fn fetch(call: &Call) -> Result<Selection, Errno> {
+        let who = call.process.caller.endpoint;
+        let count = usize::try_from(call.int(0)).map_err(|_| Errno::EINVAL)?.min(set_limit(call.process));
+        let memory = call.base().charge(call.process.caller.user(), count * INTEREST_BYTES)?;
+        let addresses = [1, 2, 3].map(|set| call.words[set]);
+        let fetch = |address: u64| match address {
+            0 => Ok(Vec::new()),
+            _ => user::fetch_vec(who, address, poll::set_bytes(count)),
+        };
+        let asked = Sets { read: fetch(addresses[0])?, write: fetch(addresses[1])?, except: fetch(addresses[2])? };
+        let interests = poll::decode_sets(&asked, count)?;
+        Ok(Selection { addresses, asked, interests, memory })
     }
-    Ok(ready)
+
+    /// Tells the program what was found.
+    fn finish(self, process: &Process) -> Result<u64, Errno> {
+        let (found, ready) = poll::encode_sets(&self.interests, &self.asked)?;
+        for (address, set) in self.addresses.into_iter().zip([&found.read, &found.write, &found.except]) {
+            user::store(process.caller.endpoint, address, set)?;
+        }
+        drop(self.memory);
+        Ok(ready)
+    }
+}
+
+/// select and pselect6.
+fn select(call: &Call, deadline_ns: Option<u64>, mask: Option<u64>) -> Result<Flow, Errno> {
+    let mut selection = Selection::fetch(call)?;
+    let (base, process) = (call.base(), call.process());
+    let asks = |interest: &Interest| process.file(interest.descriptor).is_ok_and(|file| file.any().has_device());
+    if mask.is_none() && !selection.interests.iter().any(asks) {
+        let ready = look(&process, &mut selection.interests, &Questions::default());
+        if ready || deadline_ns == Some(0) {
+            return done(selection.finish(&process));
+        }
+    }
+    with_mask(call, mask, async move {
+        wait_ready(base, &process, &mut selection.interests, deadline_ns).await?;
+        selection.finish(&process)
+    })
 }
 
 /// Fills in what the descriptors are ready for, waiting until one is.
@@ -193,10 +267,14 @@ fn look(process: &Process, interests: &mut [Interest], questions: &Questions) ->
 }
 
 fn ready_now(process: &Process, interest: &Interest) -> u32 {
-    let Ok(file) = process.file(interest.descriptor) else { return POLLNVAL };
+    process.file(interest.descriptor).map_or(POLLNVAL, |file| ready_of(&file, interest.events))
+}
+
+/// The events of those asked for that an open file is ready for.
+fn ready_of(file: &OpenFile, events: u32) -> u32 {
     match file.any().poll() {
         POLLNVAL => POLLNVAL,
-        ready => ready & (interest.events | ALWAYS),
+        ready => ready & (events | ALWAYS),
     }
 }
 

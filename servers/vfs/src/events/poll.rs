@@ -41,20 +41,34 @@ pub struct Interest {
 /// Bytes of one `struct pollfd`.
 pub const POLLFD_BYTES: usize = 8;
 
-/// From an array of `struct pollfd`. `ENOMEM`.
-pub fn decode_pollfds(bytes: &[u8]) -> Result<Vec<Interest>, Errno> {
-    let decode = |entry: &[u8; POLLFD_BYTES]| Interest {
+/// From a `struct pollfd`.
+#[inline]
+pub fn decode_pollfd(entry: &[u8; POLLFD_BYTES]) -> Interest {
+    Interest {
         descriptor: i32::from_le_bytes([entry[0], entry[1], entry[2], entry[3]]),
         events: u16::from_le_bytes([entry[4], entry[5]]) as u32,
         ready: 0,
-    };
-    collect(bytes.as_chunks().0.iter().map(decode))
+    }
+}
+
+/// Writes the events found into a `struct pollfd`. Returns whether others were there.
+#[inline]
+pub fn set_found(entry: &mut [u8; POLLFD_BYTES], ready: u32) -> bool {
+    let found = (ready as u16).to_le_bytes();
+    let changed = entry[6..8] != found;
+    entry[6..8].copy_from_slice(&found);
+    changed
+}
+
+/// From an array of `struct pollfd`. `ENOMEM`.
+pub fn decode_pollfds(bytes: &[u8]) -> Result<Vec<Interest>, Errno> {
+    collect(bytes.as_chunks().0.iter().map(decode_pollfd))
 }
 
 /// Writes the events found back into the array. Returns how many descriptors have any.
 pub fn encode_pollfds(interests: &[Interest], bytes: &mut [u8]) -> u64 {
     for (interest, entry) in interests.iter().zip(bytes.as_chunks_mut::<POLLFD_BYTES>().0) {
-        entry[6..8].copy_from_slice(&(interest.ready as u16).to_le_bytes());
+        set_found(entry, interest.ready);
     }
     interests.iter().filter(|interest| interest.ready != 0).count() as u64
 }
