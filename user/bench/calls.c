@@ -1,15 +1,17 @@
 /* The cost of single system calls: getppid, a futex with inheritance that nobody waits for, one byte to and from the memory devices, a
- * poll of a pipe that is empty, and a counter that is added to and read. */
+ * poll of a pipe that is empty, a counter that is added to and read, and the same seen by an epoll, alone and beside idle descriptors. */
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <poll.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "ticks.h"
 
-enum { ROUNDS = 1000 };
+enum { ROUNDS = 1000, IDLE = 10000 };
 
 static void bench_getppid(void)
 {
@@ -71,6 +73,43 @@ static void bench_eventfd(void)
     close(fd);
 }
 
+static int registered(int epoll)
+{
+    struct epoll_event event = {.events = EPOLLIN};
+    int fd = eventfd(0, 0);
+    check(fd >= 0 && epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) == 0, "registration");
+    return fd;
+}
+
+/* A write, a wait that finds it, a read. */
+static void bench_epoll_cycle(const char *name, int epoll, int fd)
+{
+    struct epoll_event event;
+    uint64_t value = 1;
+    uint64_t start = ticks();
+    for (int i = 0; i < ROUNDS; i++) {
+        check(write(fd, &value, 8) == 8 && epoll_wait(epoll, &event, 1, -1) == 1, "epoll_wait");
+        check(read(fd, &value, 8) == 8, "read");
+    }
+    report(name, start, ticks(), ROUNDS);
+}
+
+static void bench_epoll(void)
+{
+    struct rlimit limit = {IDLE + 100, IDLE + 100};
+    struct epoll_event event;
+    int epoll = epoll_create1(0), fd = registered(epoll);
+    check(setrlimit(RLIMIT_NOFILE, &limit) == 0, "setrlimit");
+    uint64_t start = ticks();
+    for (int i = 0; i < ROUNDS; i++)
+        check(epoll_wait(epoll, &event, 1, 0) == 0, "epoll_wait");
+    report("epoll_wait_empty", start, ticks(), ROUNDS);
+    bench_epoll_cycle("epoll_cycle", epoll, fd);
+    for (int i = 0; i < IDLE; i++)
+        registered(epoll);
+    bench_epoll_cycle("epoll_cycle_10000_idle", epoll, fd);
+}
+
 int main(void)
 {
     bench_getppid();
@@ -79,5 +118,6 @@ int main(void)
     bench_device("read_zero", "/dev/zero", 0);
     bench_poll_idle();
     bench_eventfd();
+    bench_epoll();
     return 0;
 }

@@ -8,6 +8,7 @@ mod attributes;
 mod call;
 mod data;
 mod descriptors;
+mod epoll;
 mod eventfds;
 mod leases;
 mod locks;
@@ -57,7 +58,7 @@ const fn change(number: u32, changes: Changes, handler: Handler) -> Entry {
     Entry { number, changes, handler }
 }
 
-const FAMILIES: [&[Entry]; 13] = [
+const FAMILIES: [&[Entry]; 14] = [
     data::CALLS,
     descriptors::CALLS,
     locks::CALLS,
@@ -71,6 +72,7 @@ const FAMILIES: [&[Entry]; 13] = [
     sockets::CALLS,
     timers::CALLS,
     eventfds::CALLS,
+    epoll::CALLS,
 ];
 
 /// Numbers are below this.

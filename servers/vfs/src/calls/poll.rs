@@ -39,6 +39,13 @@ struct Question {
     end: Option<End>,
 }
 
+impl Questions {
+    /// Whether a device has not answered.
+    fn are_open(&self) -> bool {
+        self.0.iter().any(|question| question.answer.get().is_none())
+    }
+}
+
 impl Drop for Questions {
     fn drop(&mut self) {
         for question in &mut self.0 {
@@ -64,7 +71,7 @@ pub(super) const CALLS: &[Entry] = &[
 ];
 
 /// The signal mask of ppoll and pselect6; `None`: the thread's own. `EINVAL`, `EFAULT`.
-fn signal_mask(call: &Call, address: u64, bytes: u64) -> Result<Option<u64>, Errno> {
+pub(super) fn signal_mask(call: &Call, address: u64, bytes: u64) -> Result<Option<u64>, Errno> {
     const MASK_BYTES: u64 = 8;
     match (address, bytes) {
         (0, _) => Ok(None),
@@ -75,7 +82,7 @@ fn signal_mask(call: &Call, address: u64, bytes: u64) -> Result<Option<u64>, Err
 
 /// Waits, with another signal mask in force if there is one. Before the call returns, pm has restored the thread's own or is about to run a handler. A
 /// signal that the mask lets through ends the call also when nothing was to be waited for.
-fn with_mask(
+pub(super) fn with_mask(
     call: &Call,
     mask: Option<u64>,
     wait: impl Future<Output = Result<u64, Errno>> + 'static,
@@ -115,12 +122,7 @@ fn poll(call: &Call, deadline_ns: Option<u64>, mask: Option<u64>) -> Result<Flow
 }
 
 /// Answers a poll that finds something or must not wait, and asks no device. `None`: it is another.
-fn poll_now(
-    process: &Process,
-    address: u64,
-    bytes: &mut [u8],
-    deadline_ns: Option<u64>,
-) -> Result<Option<u64>, Errno> {
+fn poll_now(process: &Process, address: u64, bytes: &mut [u8], deadline_ns: Option<u64>) -> Result<Option<u64>, Errno> {
     let table = process.files();
     let descriptors = table.descriptors();
     let (mut ready, mut changed) = (0, false);
@@ -233,11 +235,14 @@ async fn wait_ready(
     ask_devices(base.peers(), process, interests, &mut questions, !ready && blocking)?;
     if !blocking || ready {
         // The devices answer at once; their answers are waited for.
-        while questions.0.iter().any(|question| question.answer.get().is_none()) {
-            process.caller.wait().await.map_err(no_restart)?;
+        watch(process, interests, true);
+        let mut waited = Ok(());
+        while waited.is_ok() && (questions.are_open() || is_asking(process, interests)) {
+            waited = process.caller.wait().await.map_err(no_restart);
         }
+        watch(process, interests, false);
         look(process, interests, &questions);
-        return Ok(());
+        return waited;
     }
     if let Some(deadline_ns) = deadline_ns {
         process.caller.note(Note::Deadline(deadline_ns));
@@ -249,6 +254,7 @@ async fn wait_ready(
         let mut sleep = wakes_at.map(|at_ns| base.runtime().sleep_until(at_ns));
         let slept = process.caller.wait_or_sleep(sleep.as_mut()).await.map_err(no_restart);
         result = slept.map(|over| over && wakes_at == deadline_ns);
+        files(process, interests).for_each(|file| file.any().ask_again(base.peers()));
     }
     watch(process, interests, false);
     result.map(drop)
@@ -307,7 +313,7 @@ fn ask_devices(
 fn watch(process: &Process, interests: &[Interest], on: bool) {
     for interest in interests {
         let Ok(file) = process.file(interest.descriptor) else { continue };
-        for watchers in file.any().watchers().into_iter().flatten() {
+        for (watchers, _) in file.any().watchers().into_iter().flatten() {
             if on {
                 watchers.add(process.caller.event());
             } else {
@@ -317,13 +323,21 @@ fn watch(process: &Process, interests: &[Interest], on: bool) {
     }
 }
 
+fn files(process: &Process, interests: &[Interest]) -> impl Iterator<Item = Rc<OpenFile>> {
+    interests.iter().filter_map(|interest| process.file(interest.descriptor).ok())
+}
+
+/// Whether a device below an epoll among the descriptors has not answered.
+fn is_asking(process: &Process, interests: &[Interest]) -> bool {
+    files(process, interests).any(|file| file.any().is_asking())
+}
+
 /// When the first of the timers among the descriptors expires.
 fn next_expiry(process: &Process, interests: &[Interest]) -> Option<u64> {
-    let wakes_at = |interest: &Interest| process.file(interest.descriptor).ok()?.any().wakes_at();
-    interests.iter().filter_map(wakes_at).min()
+    files(process, interests).filter_map(|file| file.any().wakes_at()).min()
 }
 
 /// poll and select are never repeated after a signal.
-fn no_restart(error: Errno) -> Errno {
+pub(super) fn no_restart(error: Errno) -> Errno {
     if error == Errno::ERESTARTSYS { Errno::EINTR } else { error }
 }

@@ -5,12 +5,18 @@
 pub mod notices;
 pub mod poll;
 
-use alloc::{rc::Rc, vec::Vec};
+use abi::Errno;
+use alloc::{
+    rc::{Rc, Weak},
+    vec::Vec,
+};
 use core::{
     cell::{Cell, RefCell},
+    fmt::Debug,
     future::{Future, poll_fn},
     task::{Poll, Waker},
 };
+use sys::fallible::TryVec;
 
 /// See the head of the file. One handler waits for it at a time.
 #[derive(Debug, Default)]
@@ -41,26 +47,100 @@ impl Event {
     }
 }
 
-/// Handlers to be woken when something changes.
+/// Learns of changes besides the handlers that wait: a registration in an epoll.
+pub trait Watch: Debug {
+    /// Some of these events (Linux POLL*) may have come or gone.
+    fn changed(self: Rc<Self>, events: u32);
+
+    /// Levels of watchers above it.
+    fn height(&self) -> usize;
+}
+
+#[derive(Debug)]
+enum Watcher {
+    Handler(Rc<Event>),
+    /// With the events that it is told of.
+    Other(Weak<dyn Watch>, u32),
+}
+
+impl Watcher {
+    fn is_alive(&self) -> bool {
+        match self {
+            Watcher::Handler(_) => true,
+            Watcher::Other(watch, _) => watch.strong_count() > 0,
+        }
+    }
+
+    fn other(&self) -> Option<Rc<dyn Watch>> {
+        match self {
+            Watcher::Handler(_) => None,
+            Watcher::Other(watch, _) => watch.upgrade(),
+        }
+    }
+}
+
+/// Who is told when something changes: handlers that wait, and registrations.
 #[derive(Debug, Default)]
-pub struct Watchers(RefCell<Vec<Rc<Event>>>);
+pub struct Watchers(RefCell<Vec<Watcher>>);
 
 impl Watchers {
     /// `event` fires at each change from now on.
     #[expect(clippy::disallowed_methods, reason = "small, of a call in progress: from the heap's reserve")]
     pub fn add(&self, event: &Rc<Event>) {
-        self.0.borrow_mut().push(event.clone());
+        self.0.borrow_mut().push(Watcher::Handler(event.clone()));
     }
 
     /// Removes every entry of this event.
     pub fn remove(&self, event: &Rc<Event>) {
-        self.0.borrow_mut().retain(|known| !Rc::ptr_eq(known, event));
+        self.0.borrow_mut().retain(|known| !matches!(known, Watcher::Handler(known) if Rc::ptr_eq(known, event)));
     }
 
-    /// Wakes all of them.
+    /// `watch` is told of each change that concerns one of these events, as long as it exists. `ENOMEM`.
+    pub fn add_watch(&self, watch: &Rc<dyn Watch>, events: u32) -> Result<(), Errno> {
+        let mut list = self.0.borrow_mut();
+        if list.len() == list.capacity() {
+            list.retain(Watcher::is_alive);
+        }
+        list.try_push(Watcher::Other(Rc::downgrade(watch), events))
+    }
+
+    /// Tells all of them of a change of whatever kind.
+    #[inline]
     pub fn fire(&self) {
-        for event in self.0.borrow().iter() {
-            event.fire();
+        self.fire_for(poll::ANY);
+    }
+
+    /// Tells all of them that some of these events (Linux POLL*) may have come or gone; without any, that devices have to be asked or have
+    /// answered. Handlers are woken by each change.
+    #[inline]
+    pub fn fire_for(&self, events: u32) {
+        let list = self.0.borrow();
+        if !list.is_empty() {
+            fire_all(&list, events);
+        }
+    }
+
+    /// Those that do not wait.
+    pub fn others(&self) -> usize {
+        self.0.borrow().iter().filter_map(Watcher::other).count()
+    }
+
+    /// Levels of those that do not wait.
+    pub fn height(&self) -> usize {
+        self.0.borrow().iter().filter_map(Watcher::other).map(|watch| watch.height()).max().unwrap_or(0)
+    }
+}
+
+fn fire_all(list: &[Watcher], events: u32) {
+    for watcher in list {
+        match watcher {
+            Watcher::Handler(event) => event.fire(),
+            Watcher::Other(watch, of) if events == 0 || events & of != 0 => {
+                if let Some(watch) = watch.upgrade() {
+                    watch.changed(events & of);
+                }
+            }
+            Watcher::Other(..) => {}
         }
     }
 }

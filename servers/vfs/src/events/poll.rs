@@ -20,6 +20,12 @@ pub const POLLNVAL: u32 = 0x20;
 pub const POLLRDNORM: u32 = 0x40;
 /// As `POLLOUT`.
 pub const POLLWRNORM: u32 = 0x100;
+/// Every event.
+pub const ANY: u32 = u32::MAX;
+/// What concerns those who read.
+pub const OF_READERS: u32 = !(POLLOUT | POLLWRNORM);
+/// What concerns those who write.
+pub const OF_WRITERS: u32 = !(POLLIN | POLLRDNORM);
 /// What files are ready for at any time.
 pub const ALWAYS_READY: u32 = POLLIN | POLLOUT | POLLRDNORM | POLLWRNORM;
 /// What makes a descriptor readable for select.

@@ -26,6 +26,7 @@ impl Store {
             + count(&self.locks.table, &self.recover)
             + count(&self.owners.table, &self.recover)
             + count(&self.queues.table, &self.recover)
+            + self.interest_entries().filter(|(_, entry)| matches!(entry, Entry::Damaged)).count()
     }
 
     /// All mounts.
@@ -90,6 +91,18 @@ impl Store {
         get(&self.timers.table, &self.recover, place)
     }
 
+    /// All registrations of epolls, those of open files that have ended among them.
+    pub fn interests(&self) -> impl Iterator<Item = (u32, InterestRecord)> + '_ {
+        self.interest_entries().filter_map(|(place, entry)| Some((place as u32, entry.record()?)))
+    }
+
+    /// The places of registrations that have ever been used.
+    fn interest_entries(&self) -> impl Iterator<Item = (usize, Entry<InterestRecord>)> + '_ {
+        let end = self.global().interest_steps as usize * INTEREST_STEP;
+        let places = 0..end.min(self.interests.table.len());
+        places.map(|place| (place, self.interests.table.get(&self.recover, place)))
+    }
+
     /// The page after this one.
     pub fn next_page(&self, page: u16) -> Option<u16> {
         get(&self.pages.table, &self.recover, page).map(|next: NextRecord| next.0)
@@ -152,13 +165,18 @@ impl Store {
         self.timers.pool.claim(place as usize, user);
     }
 
+    /// After a restart: a registration of an epoll is in use.
+    pub fn claim_interest(&self, place: u32, user: u32) {
+        self.interests.pool.claim(place as usize, user);
+    }
+
     /// After a restart: frees all places that have not been claimed.
     pub fn settle(&self) {
         self.pools().into_iter().for_each(Pool::settle);
         self.texts.settle();
     }
 
-    fn pools(&self) -> [&Pool; 12] {
+    fn pools(&self) -> [&Pool; 13] {
         [
             &self.tables.pool,
             &self.lists.pool,
@@ -172,6 +190,7 @@ impl Store {
             &self.queues.pool,
             &self.signals.pool,
             &self.timers.pool,
+            &self.interests.pool,
         ]
     }
 }
@@ -179,7 +198,7 @@ impl Store {
 #[cfg(test)]
 impl Store {
     /// Free places of every table.
-    pub fn in_use(&self) -> [usize; 12] {
+    pub fn in_use(&self) -> [usize; 13] {
         self.pools().map(|pool| pool.room(self.turn()))
     }
 }

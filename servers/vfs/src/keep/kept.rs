@@ -93,6 +93,17 @@ impl Store {
         Ok(kept)
     }
 
+    /// Makes a registration of an epoll, which counts from the commit on. `ENOSPC`: the user has his share, or no room.
+    pub fn new_interest(self: &Rc<Self>, record: InterestRecord) -> Result<Kept<InterestRecord>, Errno> {
+        let place = self.interests.pool.take(record.user, self.turn()).ok_or(Errno::ENOSPC)?;
+        let steps = (place / INTEREST_STEP + 1) as u16;
+        if steps > self.global().interest_steps {
+            self.set_global(&GlobalRecord { interest_steps: steps, ..self.global() });
+        }
+        self.interests.table.set(&self.recover, place, &record);
+        Ok(Kept::new(self, place as u32, record))
+    }
+
     /// Makes directories of a process. `ENOMEM`: no room.
     pub fn new_directories(self: &Rc<Self>, record: DirectoriesRecord) -> Result<Kept<DirectoriesRecord>, Errno> {
         Ok(Kept::new(self, take(self, &self.directories, &record, ROOT, Errno::ENOMEM)?, record))
@@ -118,6 +129,17 @@ impl Home for OwnerRecord {
     fn release(&self, store: &Store, place: u32) {
         store.owners.table.clear(&store.recover, place as usize);
         store.release(&store.owners, place as usize);
+    }
+}
+
+/// A registration that ends by itself is cleared by [`Store::clear_interest`]; one that ends with an open file needs no change.
+impl Home for InterestRecord {
+    fn table(store: &Store) -> &Table<Self> {
+        &store.interests.table
+    }
+
+    fn release(&self, store: &Store, place: u32) {
+        store.release(&store.interests, place as usize);
     }
 }
 

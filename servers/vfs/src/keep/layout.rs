@@ -19,7 +19,7 @@ use server::quota::{Quota, Shares};
 use sys::keep::Keep;
 
 /// Bytes of preserved memory: `keep_bytes` of the system file is at least this.
-pub const KEEP_BYTES: usize = scaled(0xe80_0000, 0x70_0000);
+pub const KEEP_BYTES: usize = scaled(0xf00_0000, 0x70_0000);
 /// Words that change in one turn.
 const LOG_CHANGES: usize = scaled(32768, 4096);
 /// Bytes of a page of a pipe.
@@ -46,6 +46,10 @@ const QUEUES: usize = scaled(256, 32);
 const MESSAGE_PLACES: usize = 0x20_0000 / queues::PLACE_BYTES / scaled(1, 8);
 const SIGNALS: usize = scaled(256, 32);
 const TIMERS: usize = scaled(2048, 256);
+/// Registrations of epolls.
+const INTERESTS: usize = scaled(131_072, 512);
+/// Of them, those of devices: each has a request at its device while somebody waits.
+const DEVICE_INTERESTS: usize = 128;
 pub(super) const PEERS: usize = 32;
 
 /// How much of the tables is used: it grows with the machine's memory, so that a full table cannot exhaust that.
@@ -55,12 +59,18 @@ pub struct Sizes {
     files: usize,
     pipes: usize,
     pipe_pages: usize,
+    interests: usize,
 }
 
 impl Sizes {
     /// What the tables have places for.
-    pub const WHOLE: Sizes =
-        Sizes { descriptors: DESCRIPTOR_BLOCKS * BLOCK, files: FILES, pipes: PIPES, pipe_pages: SHARED_PIPE_PAGES };
+    pub const WHOLE: Sizes = Sizes {
+        descriptors: DESCRIPTOR_BLOCKS * BLOCK,
+        files: FILES,
+        pipes: PIPES,
+        pipe_pages: SHARED_PIPE_PAGES,
+        interests: INTERESTS,
+    };
 
     /// Sizes for a machine with so many bytes of memory.
     pub fn for_memory(bytes: u64) -> Sizes {
@@ -70,6 +80,7 @@ impl Sizes {
             files: within(8 << 10, Sizes::WHOLE.files),
             pipes: within(64 << 10, Sizes::WHOLE.pipes),
             pipe_pages: within(128 << 10, Sizes::WHOLE.pipe_pages),
+            interests: within(8 << 10, Sizes::WHOLE.interests),
         }
     }
 
@@ -163,6 +174,9 @@ pub struct Store {
     pub(super) slots: Area,
     pub(super) signals: Places<SignalRecord>,
     pub(super) timers: Places<TimerRecord>,
+    pub(super) interests: Places<InterestRecord>,
+    /// Registrations of devices, by user.
+    pub(super) device_interests: Shares,
     pub(super) peers: Table<PeerRecord>,
     pub(super) global: Table<GlobalRecord>,
     pub(super) texts: Texts,
@@ -205,6 +219,8 @@ impl Store {
             slots: Area::lay_out(&recover, MESSAGE_PLACES * queues::PLACE_BYTES),
             signals: Places::lay_out(&recover, SIGNALS),
             timers: Places::lay_out_shared(&recover, TIMERS, TIMERS),
+            interests: Places::lay_out_shared(&recover, INTERESTS, sizes.interests),
+            device_interests: quota(DEVICE_INTERESTS),
             peers: Table::lay_out(&recover, PEERS),
             global: Table::lay_out(&recover, 1),
             texts: Texts::lay_out(&recover, 2 * sizes.files),

@@ -308,6 +308,16 @@ impl Store {
         self.release(&self.locks, place as usize);
     }
 
+    /// Removes the record of a registration, whose open files go on.
+    pub fn clear_interest(&self, place: u32) {
+        self.interests.table.clear(&self.recover, place as usize);
+    }
+
+    /// Charges a user for a registration of a device. `ENOSPC`: beyond the user's share.
+    pub fn charge_device_interest(&self, user: u32) -> Result<Share, Errno> {
+        self.device_interests.take(user, 1).map_err(|refusal| refusal.errno(Errno::ENOSPC, Errno::ENOSPC))
+    }
+
     /// Preserves a mount. `ENOSPC`: too many mounts.
     pub fn new_mount(&self, record: &MountRecord) -> Result<u16, Errno> {
         let mut places = 0..MOUNTS;

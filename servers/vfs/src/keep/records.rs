@@ -16,6 +16,8 @@ pub const BLOCK: usize = 16;
 pub const NO_PLACE: u32 = u32::MAX;
 /// Blocks that a descriptor table refers to itself.
 pub const DIRECT: usize = 16;
+/// Registrations of epolls that a successor looks through at a time.
+pub const INTEREST_STEP: usize = 256;
 /// Blocks of a list.
 pub const LIST: usize = 61;
 
@@ -582,17 +584,20 @@ pub struct GlobalRecord {
     pub mounted: bool,
     /// A `SyncAll` that pm has not been told the end of: 1, with unmount 2; else 0.
     pub sync: u8,
+    /// Places of registrations that have ever been used are below so many times `INTEREST_STEP`.
+    pub interest_steps: u16,
 }
 
 impl Record for GlobalRecord {
     const WORDS: usize = 1;
 
     fn store(&self, words: &mut [u64]) {
-        words[0] = self.mounted as u64 | (self.sync as u64) << 8;
+        words[0] = self.mounted as u64 | (self.sync as u64) << 8 | (self.interest_steps as u64) << 16;
     }
 
     fn load(words: &[u64]) -> Self {
-        GlobalRecord { mounted: words[0] & 1 != 0, sync: (words[0] >> 8) as u8 }
+        let interest_steps = (words[0] >> 16) as u16;
+        GlobalRecord { mounted: words[0] & 1 != 0, sync: (words[0] >> 8) as u8, interest_steps }
     }
 }
 
@@ -721,5 +726,34 @@ impl Record for TimerRecord {
     fn load(words: &[u64]) -> Self {
         let (of_wall, on_wall) = (words[0] & 1 != 0, words[0] & 2 != 0);
         TimerRecord { of_wall, on_wall, next_ns: words[1], interval_ns: words[2], user: (words[0] >> 32) as u32 }
+    }
+}
+
+/// A registration of an epoll. It counts while the open files with both numbers exist: it is not cleared with them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct InterestRecord {
+    /// Numbers of the epoll and of what is registered, as open files.
+    pub epoll: u64,
+    pub target: u64,
+    pub descriptor: i32,
+    /// Of `struct epoll_event`.
+    pub events: u32,
+    pub data: u64,
+    /// Real uid of the one who made it, to whom it is charged.
+    pub user: u32,
+}
+
+impl Record for InterestRecord {
+    const WORDS: usize = 5;
+
+    fn store(&self, words: &mut [u64]) {
+        let asked = halves(self.descriptor as u32, self.events);
+        words.copy_from_slice(&[self.epoll, self.target, asked, self.data, self.user as u64]);
+    }
+
+    fn load(words: &[u64]) -> Self {
+        let (descriptor, events) = (words[2] as i32, (words[2] >> 32) as u32);
+        InterestRecord { epoll: words[0], target: words[1], descriptor, events, data: words[3], user: words[4] as u32 }
     }
 }

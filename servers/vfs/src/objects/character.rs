@@ -7,6 +7,7 @@ use crate::{
         closing::{Closed, Closing},
     },
     callers::Caller,
+    events::{Watchers, poll::ANY},
     files::vnode::NodeRef,
     keep::records::{Note, ObjectRecord},
     memory::buffer::UserBuffer,
@@ -31,9 +32,16 @@ pub struct Character {
     pub service: Service,
     /// Which of its devices.
     pub minor: u64,
+    /// Fire after a transfer: what the device was ready for may be used up.
+    watchers: Watchers,
 }
 
 impl Character {
+    /// One that has just been opened.
+    pub fn new(node: NodeRef, service: Service, minor: u64) -> Character {
+        Character { node, service, minor, watchers: Watchers::default() }
+    }
+
     fn transfer(
         &self,
         on: &Operation,
@@ -43,7 +51,14 @@ impl Character {
     ) -> Result<Flow, Errno> {
         no_position(at)?;
         let device = (self.service, self.minor);
-        Ok(Flow::task(transfer(on.base, on.caller.clone(), on.file.clone(), device, take(buffer), access)))
+        let (base, caller, file, buffer) = (on.base, on.caller.clone(), on.file.clone(), take(buffer));
+        Ok(Flow::task(async move {
+            let result = transfer(base, caller, &file, device, buffer, access).await;
+            if let Some(character) = file.object::<Character>() {
+                character.watchers.fire();
+            }
+            result
+        }))
     }
 }
 
@@ -89,6 +104,10 @@ impl Object for Character {
         Ok(Box::new(end))
     }
 
+    fn watchers(&self) -> [Option<(&Watchers, u32)>; 2] {
+        [Some((&self.watchers, ANY)), None]
+    }
+
     fn close(&self, closing: &Closing) {
         closing.add(Closed::Device { service: self.service, minor: self.minor });
     }
@@ -99,7 +118,7 @@ impl Kind for Character {
 
     fn restore(record: &ObjectRecord, node: Option<NodeRef>, _: &mut dyn Inheritance) -> Option<Self> {
         let service = Service::at(record.place as usize);
-        Some(Character { node: node?, service, minor: record.minor as u64 })
+        Some(Character::new(node?, service, record.minor as u64))
     }
 }
 
@@ -108,7 +127,7 @@ impl Kind for Character {
 async fn transfer(
     base: &Base,
     caller: Rc<Caller>,
-    file: Rc<OpenFile>,
+    file: &OpenFile,
     (service, minor): (Service, u64),
     mut buffer: UserBuffer,
     access: Access,

@@ -10,7 +10,7 @@ use crate::{
     callers::Caller,
     events::{
         Watchers,
-        poll::{POLLERR, POLLIN, POLLOUT},
+        poll::{ANY, POLLERR, POLLIN, POLLOUT},
     },
     files::{stat::Summary, vnode::NodeRef},
     keep::records::ObjectRecord,
@@ -60,23 +60,23 @@ impl EventCounter {
         u64::MAX - self.count.get() > further
     }
 
-    /// Changes the counter of an open file, and wakes those who wait for it. A write of 0 wakes too, as on Linux.
-    fn set(&self, file: &OpenFile, count: u64) {
+    /// Changes the counter of an open file, and wakes those who wait for these events. A write of 0 wakes too, as on Linux.
+    fn set(&self, file: &OpenFile, count: u64, events: u32) {
         self.count.set(count);
         file.save_object();
-        self.watchers.fire();
+        self.watchers.fire_for(events);
     }
 
     /// Gives the buffer what is available, and takes it off the counter. `EFAULT`: then it is still there.
     fn give(&self, file: &OpenFile, buffer: UserBuffer) -> Result<u64, Errno> {
         let value = self.available();
         user::store_all(buffer, &value.to_le_bytes())?;
-        self.set(file, self.count.get() - value);
+        self.set(file, self.count.get() - value, POLLOUT);
         Ok(COUNT_BYTES)
     }
 
     fn add(&self, file: &OpenFile, value: u64) -> Result<u64, Errno> {
-        self.set(file, self.count.get() + value);
+        self.set(file, self.count.get() + value, POLLIN);
         Ok(COUNT_BYTES)
     }
 }
@@ -154,8 +154,8 @@ impl Object for EventCounter {
         readable | overflown | writable
     }
 
-    fn watchers(&self) -> [Option<&Watchers>; 2] {
-        [Some(&self.watchers), None]
+    fn watchers(&self) -> [Option<(&Watchers, u32)>; 2] {
+        [Some((&self.watchers, ANY)), None]
     }
 }
 

@@ -7,6 +7,7 @@
 pub mod block;
 pub mod character;
 pub mod directory;
+pub mod epoll;
 pub mod eventfd;
 mod file;
 pub mod null;
@@ -106,8 +107,16 @@ pub trait Object: Any + Debug {
         Err(Errno::EINVAL)
     }
 
-    /// Fire when [`Object::poll`] may have changed; none for what is always ready.
-    fn watchers(&self) -> [Option<&Watchers>; 2] {
+    /// Asks the devices below it once more that have to be, for one who waits until they are ready.
+    fn ask_again(&self, _: &Peers) {}
+
+    /// Whether a device below it has not answered yet what it is ready for now.
+    fn is_asking(&self) -> bool {
+        false
+    }
+
+    /// Fire when [`Object::poll`] may have changed, each for these events; none for what is always ready.
+    fn watchers(&self) -> [Option<(&Watchers, u32)>; 2] {
         [None, None]
     }
 
@@ -161,7 +170,7 @@ fn restore_as<K: Kind>(
 }
 
 /// All kinds, by the number that records have.
-const KINDS: [(u8, Restore); 11] = [
+const KINDS: [(u8, Restore); 12] = [
     (regular::Regular::NUMBER, restore_as::<regular::Regular>),
     (directory::Directory::NUMBER, restore_as::<directory::Directory>),
     (null::Null::NUMBER, restore_as::<null::Null>),
@@ -173,6 +182,7 @@ const KINDS: [(u8, Restore); 11] = [
     (timer::TimerFile::NUMBER, restore_as::<timer::TimerFile>),
     (Socket::NUMBER, restore_as::<Socket>),
     (eventfd::EventCounter::NUMBER, restore_as::<eventfd::EventCounter>),
+    (epoll::EpollFile::NUMBER, restore_as::<epoll::EpollFile>),
 ];
 
 /// An open file as a predecessor has left it. `None`: the record makes no sense.

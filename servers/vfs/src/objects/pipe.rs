@@ -7,7 +7,11 @@ use crate::{
         closing::{Closed, Closing},
     },
     callers::{Call, Caller, permission::S_IFIFO},
-    events::{Watchers, notices::SIGPIPE},
+    events::{
+        Watchers,
+        notices::SIGPIPE,
+        poll::{ANY, OF_READERS, OF_WRITERS},
+    },
     files::{stat::Summary, vnode::NodeRef},
     keep::records::{Note, ObjectRecord},
     memory as user,
@@ -68,8 +72,13 @@ impl Object for PipeEnd {
         self.pipe.poll(self.reads, self.writes)
     }
 
-    fn watchers(&self) -> [Option<&Watchers>; 2] {
-        [Some(&self.pipe.watchers), None]
+    fn watchers(&self) -> [Option<(&Watchers, u32)>; 2] {
+        let events = match (self.reads, self.writes) {
+            (true, false) => OF_READERS,
+            (false, true) => OF_WRITERS,
+            _ => ANY,
+        };
+        [Some((&self.pipe.watchers, events)), None]
     }
 
     fn close(&self, closing: &Closing) {

@@ -3,7 +3,7 @@
 use super::{Inheritance, Kind, Object};
 use crate::{
     callers::permission::Attributes,
-    events::Watchers,
+    events::{Watchers, poll::ANY},
     files::{stat::Summary, vnode::NodeRef},
     keep::records::ObjectRecord,
     queues::Queue,
@@ -29,8 +29,8 @@ impl Object for MessageQueue {
         self.0.poll()
     }
 
-    fn watchers(&self) -> [Option<&Watchers>; 2] {
-        [Some(&self.0.watchers), None]
+    fn watchers(&self) -> [Option<(&Watchers, u32)>; 2] {
+        [Some((&self.0.watchers, ANY)), None]
     }
 
     fn forget(&self, table: u64) {

@@ -4,7 +4,10 @@ use super::{FIONREAD, Inheritance, Kind, Object, Operation, done, no_position, p
 use crate::{
     base::{Flow, closing::Closing},
     callers::permission::S_IFSOCK,
-    events::Watchers,
+    events::{
+        Watchers,
+        poll::{OF_READERS, OF_WRITERS},
+    },
     files::{stat::Summary, vnode::NodeRef},
     keep::records::ObjectRecord,
     memory as user,
@@ -55,8 +58,8 @@ impl Object for Socket {
         self.ready()
     }
 
-    fn watchers(&self) -> [Option<&Watchers>; 2] {
-        [Some(&self.incoming.watchers), Some(&self.outgoing.watchers)]
+    fn watchers(&self) -> [Option<(&Watchers, u32)>; 2] {
+        [Some((&self.incoming.watchers, OF_READERS)), Some((&self.outgoing.watchers, OF_WRITERS))]
     }
 
     fn close(&self, closing: &Closing) {

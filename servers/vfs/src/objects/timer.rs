@@ -6,7 +6,10 @@
 use super::{Inheritance, Kind, Object, Operation, no_position};
 use crate::{
     base::Flow,
-    events::{Watchers, poll::POLLIN},
+    events::{
+        Watchers,
+        poll::{ANY, POLLIN},
+    },
     files::{stat::Summary, vnode::NodeRef},
     keep::{
         Kept, Store,
@@ -96,7 +99,7 @@ impl Timer {
 
     fn set(&self, record: TimerRecord) {
         self.record.set(record);
-        self.watchers.fire();
+        self.watchers.fire_for(POLLIN);
     }
 
     /// Sets the next expiration, at a time of its clock or (`absolute` unset) after a time, and the interval. 0 as value: never.
@@ -187,8 +190,8 @@ impl Object for TimerFile {
         u32::from(self.0.is_ready()) * POLLIN
     }
 
-    fn watchers(&self) -> [Option<&Watchers>; 2] {
-        [Some(&self.0.watchers), None]
+    fn watchers(&self) -> [Option<(&Watchers, u32)>; 2] {
+        [Some((&self.0.watchers, ANY)), None]
     }
 
     fn wakes_at(&self) -> Option<u64> {

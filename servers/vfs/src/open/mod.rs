@@ -229,7 +229,7 @@ async fn open_character(
     let (pid, group, session) = (caller.pid as u64, caller.group(), caller.session());
     let request = chardev::Open { minor, flags: flags as u64, pid, group, session };
     peers.ask_device(caller, service, request.message()).await?;
-    Ok(Character { node, service, minor })
+    Ok(Character::new(node, service, minor))
 }
 
 async fn open_block(peers: &Peers, device: Device<'_>, node: NodeRef) -> Result<Block, Errno> {

@@ -13,7 +13,10 @@ pub mod ring;
 mod tests;
 
 use crate::{
-    events::Watchers,
+    events::{
+        Watchers,
+        poll::{POLLERR, POLLHUP, POLLIN, POLLOUT, POLLRDNORM, POLLWRNORM},
+    },
     memory::buffer::UserBuffer,
     pipes::{
         pool::Charge,
@@ -34,6 +37,10 @@ pub const PIPE_BUF: u64 = 4096;
 pub const DEFAULT_BYTES: usize = 64 * 1024;
 /// The most that `F_SETPIPE_SZ` allows.
 pub const MAX_BYTES: usize = 1024 * 1024;
+
+/// Events of a write, and of a read that makes room.
+const DATA: u32 = POLLIN | POLLRDNORM;
+const ROOM: u32 = POLLOUT | POLLWRNORM;
 
 /// What a pipe needs of the world: memory of programs, and their answers.
 pub trait World: Pages {
@@ -186,7 +193,7 @@ impl Pipe {
         state.admit_writers(world);
         self.save(world, &mut state);
         drop(state);
-        self.watchers.fire();
+        self.watchers.fire_for(ROOM);
         Ok(bytes as u64)
     }
 
@@ -197,12 +204,15 @@ impl Pipe {
         }
         let mut state = self.state.borrow_mut();
         if state.has_data() {
+            let was_full = state.is_full();
             let result = state.drain(world, to).and_then(|()| state.take_from_writers(world, to));
             state.admit_writers(world);
             self.save(world, &mut state);
             if result.is_err() || to.moved() > 0 {
                 drop(state);
-                self.watchers.fire();
+                if was_full {
+                    self.watchers.fire_for(ROOM);
+                }
                 return Outcome::Done(result.map(|()| to.moved()).or_else(|error| to.moved_or(error)));
             }
         }
@@ -229,7 +239,7 @@ impl Pipe {
             self.save(world, &mut state);
             if let Err(error) = result {
                 drop(state);
-                self.watchers.fire();
+                self.watchers.fire_for(DATA);
                 return Outcome::Done(from.moved_or(error));
             }
         }
@@ -244,7 +254,7 @@ impl Pipe {
             wait_in(&mut state.waiting_writers, from)
         };
         drop(state);
-        self.watchers.fire();
+        self.watchers.fire_for(DATA);
         outcome
     }
 
@@ -256,17 +266,16 @@ impl Pipe {
 
     /// Ready events (Linux POLL*) of an end that reads, writes or both.
     pub fn poll(&self, reads: bool, writes: bool) -> u32 {
-        use crate::events::poll::{POLLERR, POLLHUP, POLLIN, POLLOUT, POLLRDNORM, POLLWRNORM};
         let state = self.state.borrow();
         let mut ready = 0;
         if reads && state.has_data() {
-            ready |= POLLIN | POLLRDNORM;
+            ready |= DATA;
         }
         if reads && self.writers.get() == 0 {
             ready |= POLLHUP;
         }
-        if writes && state.ring.room() as u64 >= PIPE_BUF {
-            ready |= POLLOUT | POLLWRNORM;
+        if writes && !state.is_full() {
+            ready |= ROOM;
         }
         if writes && self.readers.get() == 0 {
             ready |= POLLERR;
@@ -293,6 +302,11 @@ fn take_out(queue: &mut VecDeque<UserBuffer>, who: Endpoint) -> Option<u64> {
 }
 
 impl State {
+    /// Whether a poll for writing waits.
+    fn is_full(&self) -> bool {
+        (self.ring.room() as u64) < PIPE_BUF
+    }
+
     /// Whether a read has something to take, from the ring or from a writer that waits.
     fn has_data(&self) -> bool {
         self.ring.len() > 0 || !self.waiting_writers.is_empty()

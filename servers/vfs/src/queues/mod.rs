@@ -213,7 +213,7 @@ impl Queue {
         if !self.put(letter) {
             return Sent::Full;
         }
-        self.watchers.fire();
+        self.watchers.fire_for(POLLIN | POLLRDNORM);
         if was_empty { Sent::First } else { Sent::Done }
     }
 
@@ -249,7 +249,7 @@ impl Queue {
         self.messages.borrow_mut().remove(&key);
         self.record.store().take_message(&self.slots, &held);
         self.admit_sender();
-        self.watchers.fire();
+        self.watchers.fire_for(POLLOUT | POLLWRNORM);
         Ok(Some(held.bytes as u64))
     }
 

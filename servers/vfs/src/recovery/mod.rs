@@ -27,7 +27,7 @@ use crate::{
         },
     },
     mounts::{self, shown_kind},
-    objects::{self, Inheritance, OpenFile},
+    objects::{self, Inheritance, OpenFile, epoll::epoll_of},
     peers::Service,
     pipes::{Pipe, ring::Ring},
     processes::{
@@ -147,6 +147,20 @@ impl Restoration {
         locks.iter().for_each(|(place, lock)| self.restore_lock(*place, lock));
         let owners: Vec<(u16, OwnerRecord)> = store.owners().collect();
         owners.into_iter().for_each(|(place, owner)| self.restore_owner(place, owner));
+        self.restore_interests();
+    }
+
+    /// Restores the registrations of epolls. Those of open files that have ended are none.
+    fn restore_interests(&mut self) {
+        let store = self.vfs.base().store().clone();
+        let files: BTreeMap<u64, &Rc<OpenFile>> = self.files.values().map(|file| (file.number(), file)).collect();
+        for (place, record) in store.interests() {
+            let (Some(epoll), Some(target)) = (files.get(&record.epoll), files.get(&record.target)) else { continue };
+            store.claim_interest(place, record.user);
+            let kept = Kept::new(&store, place, record);
+            let restored = epoll_of(epoll).is_some_and(|epoll| epoll.restore(kept, target).is_ok());
+            self.lost += !restored as usize;
+        }
     }
 
     fn restore_mounts(&mut self) {

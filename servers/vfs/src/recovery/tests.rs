@@ -4,6 +4,7 @@ use crate::{
     base::Flow,
     calls::{linux_call, services::service_request},
     devices::Devices,
+    events::poll::POLLIN,
     exec::start_at_root,
     files::{
         leases::Access,
@@ -14,7 +15,15 @@ use crate::{
         KEEP_BYTES, Sizes, Store,
         records::{MountRecord, NO_QUEUE, NodeRecord, Note, Notification, OwnerRecord, QueueRecord, SignalRecord},
     },
-    objects::{File, O_APPEND, O_RDWR, pipe::PipeEnd, queue::MessageQueue, regular::Regular, timer::TimerFile},
+    objects::{
+        File, O_APPEND, O_RDWR, Object,
+        epoll::{Epoll, EpollFile, Event, Owner, epoll_of, flag},
+        eventfd::{EventCounter, Taking},
+        pipe::PipeEnd,
+        queue::MessageQueue,
+        regular::Regular,
+        timer::TimerFile,
+    },
     peers::Service,
     processes::{Place, Process},
     queues::{Letter, Queue, Sent},
@@ -146,6 +155,7 @@ fn turns() -> Vec<fn(&'static Vfs)> {
     });
     turns.extend(turns_of_queues());
     turns.extend(turns_of_leases());
+    turns.extend(turns_of_events());
     turns.push(|vfs| call(vfs, INIT, nr::CLOSE_RANGE, &[0, u32::MAX as u64, 0]));
     turns.push(|vfs| from_pm(vfs, vfs::Exit { process: CHILD }.message()));
     turns
@@ -224,6 +234,46 @@ fn turns_of_leases() -> Vec<fn(&'static Vfs)> {
     turns
 }
 
+const COUNTER: i32 = 50;
+const EPOLL: i32 = 51;
+
+fn give(vfs: &Vfs, number: i32, object: impl Object) {
+    let file = File::new(vfs.base().closing(), 0, object, O_RDWR, b"it".to_vec()).expect("room");
+    process(vfs, INIT).files().replace(number, file, 100, false).expect("room");
+}
+
+fn epoll(vfs: &Vfs) -> Rc<Epoll> {
+    epoll_of(&process(vfs, INIT).file(EPOLL).expect("is open")).expect("is one")
+}
+
+/// Registers a descriptor for one report.
+fn register(vfs: &Vfs, number: i32) {
+    let process = process(vfs, INIT);
+    let own = process.file(EPOLL).expect("is open").number();
+    let by = Owner { store: vfs.base().store(), user: 0 };
+    let event = Event { events: POLLIN | flag::ONESHOT, data: 7 };
+    epoll(vfs).add(own, &process.file(number).expect("is open"), number, event, by).expect("room");
+}
+
+fn turns_of_events() -> Vec<fn(&'static Vfs)> {
+    let mut turns: Vec<fn(&'static Vfs)> = Vec::new();
+    turns.push(|vfs| give(vfs, COUNTER, EventCounter::new(7, Taking::All)));
+    turns.push(|vfs| give(vfs, EPOLL, EpollFile::default()));
+    turns.push(|vfs| register(vfs, COUNTER));
+    turns.push(|vfs| call(vfs, INIT, nr::EPOLL_WAIT, &[EPOLL as u64, 0, 1, 0]));
+    turns.push(|vfs| call(vfs, INIT, nr::WRITE, &[COUNTER as u64, 0, 8]));
+    turns.push(|vfs| call(vfs, INIT, nr::READ, &[COUNTER as u64, 0, 8]));
+    turns.push(|vfs| register(vfs, 2));
+    turns.push(|vfs| {
+        let file = process(vfs, INIT).file(2).expect("is open");
+        epoll(vfs).modify(&file, 2, Event { events: POLLIN, data: 8 }).expect("is registered");
+    });
+    turns.push(|vfs| call(vfs, INIT, nr::EPOLL_CTL, &[EPOLL as u64, 2, COUNTER as u64, 0]));
+    turns.push(|vfs| register(vfs, COUNTER));
+    turns.push(|vfs| call(vfs, INIT, nr::CLOSE, &[COUNTER as u64]));
+    turns
+}
+
 /// Everything programs can see.
 fn seen(vfs: &Vfs) -> String {
     let mut text = String::new();
@@ -245,6 +295,12 @@ fn seen(vfs: &Vfs) -> String {
             }
             if let Some(TimerFile(timer)) = file.object() {
                 text += &format!(" {:?}", timer.record());
+            }
+            if let Some(epoll) = epoll_of(file) {
+                text += &format!(" {:?}", epoll.records());
+            }
+            if file.object::<EventCounter>().is_some() {
+                text += &format!(" {:?}", file.any().record());
             }
             if let Some(socket) = file.object::<Socket>() {
                 let pipes = [&socket.incoming, &socket.outgoing];

@@ -191,7 +191,8 @@ impl Terminal {
 }
 
 fn reply(request: &Message, result: Result<u64, Errno>) {
-    ipc::send_nonblocking(request.source, &request.reply(result)).expect("vfs waits for messages");
+    let sent = ipc::send_nonblocking(request.source, &request.reply(result));
+    assert!(matches!(sent, Ok(()) | Err(Errno::EDEADSRCDST)), "vfs waits for messages, or has died: {sent:?}");
 }
 
 impl server::Service for Terminal {

@@ -1,0 +1,326 @@
+//! One registration of an epoll: for which events of which open file, and what is known of a device that it is about.
+
+use super::{Epoll, Key, epoll_of};
+use crate::{
+    events::{
+        Watch,
+        poll::{POLLERR, POLLIN, POLLRDNORM},
+    },
+    keep::{Kept, records::InterestRecord},
+    objects::{End, OpenFile, timer::TimerFile},
+    peers::Peers,
+};
+use abi::{Errno, Message};
+use alloc::{
+    boxed::Box,
+    rc::{Rc, Weak},
+};
+use core::cell::{Cell, RefCell};
+use server::quota::Share;
+
+/// Bits of `struct epoll_event` that say how to report, not what.
+pub mod flag {
+    /// At least one of the epolls that wait is woken; here all are.
+    pub const EXCLUSIVE: u32 = 1 << 28;
+    /// Accepted: this system does not sleep.
+    pub const WAKEUP: u32 = 1 << 29;
+    /// Report once, until it is modified.
+    pub const ONESHOT: u32 = 1 << 30;
+    /// Report changes.
+    pub const EDGE: u32 = 1 << 31;
+    /// All of them.
+    pub const ALL: u32 = EXCLUSIVE | WAKEUP | ONESHOT | EDGE;
+}
+
+/// Bytes of a `struct epoll_event`, which is packed.
+pub const EVENT_BYTES: usize = 12;
+
+/// A `struct epoll_event`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// EPOLL*, which are POLL* and the bits of [`flag`].
+    pub events: u32,
+    /// The program's own.
+    pub data: u64,
+}
+
+impl Event {
+    /// As it lies in a program's memory.
+    pub fn to_bytes(self) -> [u8; EVENT_BYTES] {
+        let mut bytes = [0; EVENT_BYTES];
+        bytes[..4].copy_from_slice(&self.events.to_le_bytes());
+        bytes[4..].copy_from_slice(&self.data.to_le_bytes());
+        bytes
+    }
+
+    /// From a program's memory.
+    pub fn from_bytes(bytes: &[u8; EVENT_BYTES]) -> Event {
+        let (events, data) = bytes.split_at(4);
+        let word = |bytes: &[u8]| u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+        Event { events: word(events), data: u64::from(word(data)) | u64::from(word(&data[4..])) << 32 }
+    }
+}
+
+/// What is known of a device.
+enum Question {
+    /// Nothing: it has to be asked.
+    Open,
+    /// It is asked, for now or (`stays`) until it is ready. The number tells its answer from those to questions that were taken back.
+    Asked { number: u32, stays: bool, end: Option<End> },
+    /// It was ready for these events.
+    Answered(u32),
+}
+
+/// One registration.
+pub struct Interest {
+    record: Kept<InterestRecord>,
+    target: Weak<OpenFile>,
+    epoll: Weak<Epoll>,
+    /// Its target is an epoll.
+    nested: bool,
+    /// Its target may become ready by itself.
+    expires: bool,
+    /// Only a device knows what its target is ready for.
+    device: bool,
+    /// What its user is charged for a device.
+    _charge: Option<Share>,
+    linked: Cell<bool>,
+    ended: Cell<bool>,
+    /// The time by which the epoll finds it among those that expire; 0: it is not among them.
+    expires_at: Cell<u64>,
+    question: RefCell<Question>,
+    /// Questions so far.
+    questions: Cell<u32>,
+    /// Events of a device that were reported as an edge, and not used up by a transfer since.
+    reported: Cell<u32>,
+}
+
+impl core::fmt::Debug for Interest {
+    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        self.record.fmt(formatter)
+    }
+}
+
+impl Interest {
+    /// A registration that nothing knows yet. `ENOSPC`: the user has registered too many devices.
+    pub(super) fn new(
+        record: Kept<InterestRecord>,
+        target: &Rc<OpenFile>,
+        epoll: &Rc<Epoll>,
+    ) -> Result<Rc<Interest>, Errno> {
+        let nested = epoll_of(target).is_some();
+        let device = !nested && target.any().has_device();
+        let charge = device.then(|| record.store().charge_device_interest(record.get().user)).transpose()?;
+        Ok(Rc::new(Interest {
+            record,
+            target: Rc::downgrade(target),
+            epoll: Rc::downgrade(epoll),
+            nested,
+            expires: nested || target.object::<TimerFile>().is_some(),
+            device,
+            _charge: charge,
+            linked: Cell::new(false),
+            ended: Cell::new(false),
+            expires_at: Cell::new(0),
+            question: RefCell::new(Question::Open),
+            questions: Cell::new(0),
+            reported: Cell::new(0),
+        }))
+    }
+
+    /// Has its target tell of changes. `ENOMEM`.
+    pub(super) fn watch(self: &Rc<Self>, target: &OpenFile) -> Result<(), Errno> {
+        for (watchers, events) in target.any().watchers().into_iter().flatten() {
+            let watch: Rc<dyn Watch> = self.clone();
+            watchers.add_watch(&watch, events)?;
+        }
+        Ok(())
+    }
+
+    /// Its open file; `None`: it is closed.
+    pub(super) fn target(&self) -> Option<Rc<OpenFile>> {
+        self.target.upgrade()
+    }
+
+    /// Its place in preserved memory.
+    pub(super) fn place(&self) -> u32 {
+        self.record.place()
+    }
+
+    #[cfg(test)]
+    pub(super) fn record(&self) -> InterestRecord {
+        self.record.get()
+    }
+
+    /// Its place among those that expire.
+    pub(super) fn expiry(&self) -> (u64, u32) {
+        (self.expires_at.get(), self.place())
+    }
+
+    /// Sets the time by which it is found; 0: it is not.
+    pub(super) fn set_expiry(&self, at_ns: u64) {
+        self.expires_at.set(at_ns);
+    }
+
+    /// What the epoll knows it by.
+    pub(super) fn key(&self) -> Key {
+        (self.record.get().descriptor, self.record.get().target)
+    }
+
+    /// Whether its target is an epoll.
+    pub(super) fn is_nested(&self) -> bool {
+        self.nested
+    }
+
+    /// The time at which its target becomes ready by itself.
+    pub(super) fn wakes_at(&self) -> Option<u64> {
+        if self.expires { self.target()?.any().wakes_at() } else { None }
+    }
+
+    /// Whether a device may have to be asked for it.
+    pub(super) fn asks(&self) -> bool {
+        self.nested || self.device
+    }
+
+    /// Marks it as on the ready list. False: it was.
+    pub(super) fn set_linked(&self, linked: bool) -> bool {
+        self.linked.replace(linked) != linked
+    }
+
+    /// It is registered no more.
+    pub(super) fn end(&self) {
+        self.ended.set(true);
+        self.take_back();
+    }
+
+    /// Whether it has ended.
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended.get()
+    }
+
+    /// Events that are asked for; none from the one report (`ONESHOT`) until it is modified.
+    fn wanted(&self) -> u32 {
+        self.record.get().events & !flag::ALL
+    }
+
+    /// Changes what it is for. `EINVAL`: it is exclusive.
+    pub(super) fn modify(&self, event: Event) -> Result<(), Errno> {
+        if self.record.get().events & flag::EXCLUSIVE != 0 {
+            return Err(Errno::EINVAL);
+        }
+        self.take_back();
+        self.reported.set(0);
+        self.record.update(|record| (record.events, record.data) = (event.events, event.data));
+        Ok(())
+    }
+
+    /// The event to report now; `None`: there is none.
+    pub(super) fn ready(&self) -> Option<Event> {
+        let target = self.target().filter(|_| !self.has_ended())?;
+        let found = match (&*self.question.borrow(), self.device) {
+            (Question::Answered(events), true) => *events & !self.reported.get(),
+            (_, true) => 0,
+            (_, false) => target.any().poll(),
+        };
+        let events = found & self.wanted();
+        (events != 0).then_some(Event { events, data: self.record.get().data })
+    }
+
+    /// It has been reported. Returns whether it stays on the ready list, because it is to be reported as long as it is ready.
+    pub(super) fn set_reported(&self, events: u32) -> bool {
+        let flags = self.record.get().events & flag::ALL;
+        if flags & flag::ONESHOT != 0 {
+            self.record.update(|record| record.events = flags);
+        }
+        if flags & flag::EDGE != 0 && self.device {
+            self.reported.set(self.reported.get() | events);
+        }
+        self.question.replace(Question::Open);
+        flags & (flag::ONESHOT | flag::EDGE) == 0 && !self.device
+    }
+
+    /// Asks its device, or those of its epoll, unless they are asked.
+    pub(super) fn ask(self: &Rc<Self>, peers: &Peers, stay: bool) {
+        let Some(target) = self.target() else { return };
+        if let Some(epoll) = epoll_of(&target) {
+            return epoll.ask(peers, stay);
+        }
+        let events = self.wanted() & !self.reported.get();
+        if events == 0 || !matches!(*self.question.borrow(), Question::Open) {
+            return;
+        }
+        let number = self.questions.get().wrapping_add(1);
+        self.questions.set(number);
+        let this = Rc::downgrade(self);
+        let done = move |reply: Result<Message, Errno>| {
+            if let Some(this) = this.upgrade() {
+                this.answered(number, reply.map_or(POLLERR, |reply| reply.words[0] as u32));
+            }
+        };
+        let end = target.any().ask_ready(peers, events, stay, Box::new(done));
+        let failed = end.is_err();
+        self.question.replace(Question::Asked { number, stays: stay, end: end.ok() });
+        if failed {
+            self.answered(number, POLLERR);
+        }
+    }
+
+    /// Its device has answered the question with this number.
+    fn answered(self: &Rc<Self>, to: u32, events: u32) {
+        if !matches!(*self.question.borrow(), Question::Asked { number, .. } if number == to) {
+            return;
+        }
+        self.question.replace(if events == 0 { Question::Open } else { Question::Answered(events) });
+        self.tell(events);
+    }
+
+    /// Takes a request to its device back.
+    fn take_back(&self) {
+        if let Question::Asked { end: Some(end), .. } = self.question.replace(Question::Open) {
+            end();
+        }
+    }
+
+    /// Whether a device has not answered what it is ready for now.
+    pub(super) fn is_asking(&self) -> bool {
+        let asked = matches!(*self.question.borrow(), Question::Asked { stays: false, .. });
+        asked || self.nested && self.target().is_some_and(|target| target.any().is_asking())
+    }
+
+    /// Tells its epoll that these events may have come; without any, that a device has to be asked or has answered.
+    fn tell(self: &Rc<Self>, events: u32) {
+        let Some(epoll) = self.epoll.upgrade().filter(|_| !self.has_ended()) else { return };
+        epoll.expect(self);
+        let relevant = events & self.wanted() != 0;
+        if relevant {
+            epoll.link(self);
+        }
+        if relevant || self.asks() {
+            epoll.watchers().fire_for(if relevant { POLLIN | POLLRDNORM } else { 0 });
+        }
+    }
+}
+
+impl Watch for Interest {
+    fn changed(self: Rc<Self>, events: u32) {
+        if self.device {
+            // A transfer: what was known is used up, and what was reported is asked for again.
+            let has_reported = self.reported.replace(0) != 0;
+            if has_reported || matches!(*self.question.borrow(), Question::Answered(_)) {
+                self.take_back();
+            }
+            return self.tell(0);
+        }
+        self.tell(events);
+    }
+
+    fn height(&self) -> usize {
+        self.epoll.upgrade().map_or(0, |epoll| 1 + epoll.watchers().height())
+    }
+}
+
+impl Drop for Interest {
+    fn drop(&mut self) {
+        self.take_back();
+    }
+}
