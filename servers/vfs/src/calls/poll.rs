@@ -23,7 +23,7 @@ use sys::fallible::TryVec;
 /// Bytes that vfs has for one descriptor of a call.
 const INTEREST_BYTES: usize = poll::POLLFD_BYTES + size_of::<Interest>();
 /// A poll of up to so many descriptors may be answered without memory of the heap.
-const FEW: usize = 16;
+const FEW: usize = 8;
 /// Reported whether asked for or not.
 const ALWAYS: u32 = POLLERR | POLLHUP;
 

@@ -51,14 +51,19 @@ impl Character {
     ) -> Result<Flow, Errno> {
         no_position(at)?;
         let device = (self.service, self.minor);
-        let (base, caller, file, buffer) = (on.base, on.caller.clone(), on.file.clone(), take(buffer));
-        Ok(Flow::task(async move {
-            let result = transfer(base, caller, &file, device, buffer, access).await;
-            if let Some(character) = file.object::<Character>() {
-                character.watchers.fire();
-            }
-            result
-        }))
+        let file = Transferring(on.file.clone());
+        Ok(Flow::task(transfer(on.base, on.caller.clone(), file, device, take(buffer), access)))
+    }
+}
+
+/// The open file of a transfer in progress. At its end, those who watch the device learn that what it was ready for may be used up.
+struct Transferring(Rc<OpenFile>);
+
+impl Drop for Transferring {
+    fn drop(&mut self) {
+        if let Some(character) = self.0.object::<Character>() {
+            character.watchers.fire();
+        }
     }
 }
 
@@ -127,12 +132,12 @@ impl Kind for Character {
 async fn transfer(
     base: &Base,
     caller: Rc<Caller>,
-    file: &OpenFile,
+    file: Transferring,
     (service, minor): (Service, u64),
     mut buffer: UserBuffer,
     access: Access,
 ) -> Result<u64, Errno> {
-    let flags = if file.nonblocking() { chardev::NONBLOCK } else { 0 };
+    let flags = if file.0.nonblocking() { chardev::NONBLOCK } else { 0 };
     let who = caller.group() & 0xffff_ffff | caller.session() << 32;
     if buffer.left() == 0 {
         return Ok(0);

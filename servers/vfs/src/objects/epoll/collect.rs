@@ -9,7 +9,7 @@ use alloc::rc::Rc;
 use sys::{fallible::TryQueue, time};
 
 /// Events that are copied to the program at a time.
-const CHUNK: usize = 16;
+const CHUNK: usize = 8;
 
 /// Events that are about to be reported.
 struct Chunk {

@@ -2,10 +2,7 @@
 
 use super::{Epoll, Key, epoll_of};
 use crate::{
-    events::{
-        Watch,
-        poll::{POLLERR, POLLIN, POLLRDNORM},
-    },
+    events::{Watch, poll::POLLERR},
     keep::{Kept, records::InterestRecord},
     objects::{End, OpenFile, timer::TimerFile},
     peers::Peers,
@@ -226,17 +223,21 @@ impl Interest {
         (events != 0).then_some(Event { events, data: self.record.get().data })
     }
 
-    /// It has been reported. Returns whether it stays on the ready list, because it is to be reported as long as it is ready.
+    /// It has been reported. Returns whether it stays on the ready list, because it is to be reported as long as it is ready; a device is
+    /// asked once more instead.
     pub(super) fn set_reported(&self, events: u32) -> bool {
         let flags = self.record.get().events & flag::ALL;
         if flags & flag::ONESHOT != 0 {
             self.record.update(|record| record.events = flags);
         }
-        if flags & flag::EDGE != 0 && self.device {
+        if !self.device {
+            return flags & (flag::ONESHOT | flag::EDGE) == 0;
+        }
+        if flags & flag::EDGE != 0 {
             self.reported.set(self.reported.get() | events);
         }
         self.question.replace(Question::Open);
-        flags & (flag::ONESHOT | flag::EDGE) == 0 && !self.device
+        false
     }
 
     /// Asks its device, or those of its epoll, unless they are asked.
@@ -296,7 +297,7 @@ impl Interest {
             epoll.link(self);
         }
         if relevant || self.asks() {
-            epoll.watchers().fire_for(if relevant { POLLIN | POLLRDNORM } else { 0 });
+            epoll.tell(relevant);
         }
     }
 }

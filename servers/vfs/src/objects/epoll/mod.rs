@@ -5,7 +5,7 @@
 //! expire without a change: they are in an order of their own, by time. Devices are asked, one request for each registration.
 //!
 //! Invariants: the ready list has room for all interests; an epoll is at most [`LEVELS`] levels deep and in no circle. The ready list is not
-//! preserved: a successor puts all interests on it, and so may report an edge once too often, but loses none.
+//! preserved: a successor looks at all interests, and so may report an edge once too often, but loses none.
 //! Neighbours: `interest` (one registration), `collect` (the ready list), `calls::epoll`.
 
 mod collect;
@@ -61,7 +61,7 @@ pub struct Epoll {
 }
 
 impl Epoll {
-    /// Those who wait for an interest to become ready.
+    /// Who is told when an interest becomes ready.
     pub fn watchers(&self) -> &Watchers {
         &self.watchers
     }
@@ -113,11 +113,20 @@ impl Epoll {
         Ok(())
     }
 
-    /// Has an interest that is new or has been changed looked at.
+    /// Looks at an interest that is new or has been changed. Idle ones do not get onto the ready list.
     fn examine(&self, interest: &Rc<Interest>) {
         self.expect(interest);
-        self.link(interest);
-        self.watchers.fire_for(POLLIN | POLLRDNORM);
+        let is_ready = interest.ready().is_some();
+        if is_ready {
+            self.link(interest);
+        }
+        self.tell(is_ready);
+    }
+
+    /// Wakes handlers that wait and tells epolls above: something may be ready, or (`false`) a device has to be asked or has answered, or a
+    /// time is another.
+    fn tell(&self, is_ready: bool) {
+        self.watchers.fire_for(if is_ready { POLLIN | POLLRDNORM } else { 0 });
     }
 
     /// Changes what a registration is for. `ENOENT`: there is none; `EINVAL`: it is exclusive.
