@@ -1,12 +1,18 @@
 /* The cost of single system calls: getppid, a futex with inheritance that nobody waits for, one byte to and from the memory devices, a
- * poll of a pipe that is empty, a counter that is added to and read, and the same seen by an epoll, alone and beside idle descriptors. */
+ * poll of a pipe that is empty, a counter that is added to and read, and the same seen by an epoll, alone and beside idle descriptors;
+ * sockets that are made, connected and closed; then messages of 64 bytes there and back between two processes. */
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <poll.h>
+#include <stddef.h>
+#include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "ticks.h"
@@ -110,6 +116,68 @@ static void bench_epoll(void)
     bench_epoll_cycle("epoll_cycle_10000_idle", epoll, fd);
 }
 
+static void bench_making_sockets(void)
+{
+    int pair[2];
+    uint64_t start = ticks();
+    for (int i = 0; i < ROUNDS; i++)
+        close(socket(AF_UNIX, SOCK_STREAM, 0));
+    report("socket_close", start, ticks(), ROUNDS);
+    start = ticks();
+    for (int i = 0; i < ROUNDS; i++) {
+        check(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0, "socketpair");
+        close(pair[0]);
+        close(pair[1]);
+    }
+    report("socketpair_close", start, ticks(), ROUNDS);
+}
+
+/* socket, connect, accept and close of both ends, in one process, by an abstract name. */
+static void bench_connecting(void)
+{
+    struct sockaddr_un name = { .sun_family = AF_UNIX, .sun_path = "\0bench" };
+    socklen_t length = offsetof(struct sockaddr_un, sun_path) + 6;
+    int server = socket(AF_UNIX, SOCK_STREAM, 0);
+    check(bind(server, (void *) &name, length) == 0, "bind");
+    check(listen(server, 5) == 0, "listen");
+    uint64_t start = ticks();
+    for (int i = 0; i < ROUNDS; i++) {
+        int client = socket(AF_UNIX, SOCK_STREAM, 0);
+        check(connect(client, (void *) &name, length) == 0, "connect");
+        int accepted = accept(server, NULL, NULL);
+        check(accepted >= 0, "accept");
+        close(accepted);
+        close(client);
+    }
+    report("connect_accept_close", start, ticks(), ROUNDS);
+    close(server);
+}
+
+static void bench_round_trip(const char *what, int kind)
+{
+    char message[64] = { 0 };
+    int pair[2];
+    check(socketpair(AF_UNIX, kind, 0, pair) == 0, "socketpair");
+    if (fork() == 0) {
+        for (int i = 0; i < 2 * ROUNDS; i++) {
+            read(pair[1], message, sizeof message);
+            write(pair[1], message, sizeof message);
+        }
+        _exit(0);
+    }
+    uint64_t start = 0;
+    for (int i = 0; i < 2 * ROUNDS; i++) {
+        if (i == ROUNDS)
+            start = ticks();
+        write(pair[0], message, sizeof message);
+        check(read(pair[0], message, sizeof message) == sizeof message, what);
+    }
+    report(what, start, ticks(), ROUNDS);
+    wait(NULL);
+    close(pair[0]);
+    close(pair[1]);
+}
+
 int main(void)
 {
     bench_getppid();
@@ -119,5 +187,10 @@ int main(void)
     bench_poll_idle();
     bench_eventfd();
     bench_epoll();
+    bench_making_sockets();
+    bench_connecting();
+    bench_round_trip("socket_stream_64", SOCK_STREAM);
+    bench_round_trip("socket_packet_64", SOCK_SEQPACKET);
+    bench_round_trip("socket_datagram_64", SOCK_DGRAM);
     return 0;
 }

@@ -16,16 +16,16 @@
 //! | `paths` | path names as text, and their resolution |
 //! | `processes` | threads of programs: descriptors, directories |
 //! | `objects` | open files, a file for each kind of object |
-//! | `sockets` | connected pairs of sockets |
+//! | `sockets` | local sockets: names, connections |
 //! | `base` | what open files stand on |
 //! | `mappings` | files that are mapped: what vm has of them |
 //! | `files` | vnodes, mounts, the name cache, locks, leases; requests to file systems |
 //! | `queues` | message queues |
 //! | `peers` | file systems and drivers, as vfs asks them |
 //! | `callers` | who calls, and the call in progress; permissions |
-//! | `pipes` | pipes and FIFOs |
+//! | `pipes` | pipes and FIFOs, of bytes or messages |
 //! | `events` | waiting and waking; poll; events for pm |
-//! | `memory` | memory of programs |
+//! | `memory` | memory of programs, and structures in it |
 //! | `devices` | which service drives a device node |
 //! | `keep` | records that outlive vfs |
 //!

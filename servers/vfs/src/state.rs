@@ -6,14 +6,16 @@
 
 use crate::{
     base::Base, devices::Devices, events::Startup, files::locks::Waits, keep::Store, processes::Processes,
-    queues::names::QueueNames,
+    queues::names::QueueNames, sockets::names::Names,
 };
+use alloc::rc::Rc;
 
 /// See the head of the file.
 pub struct Vfs {
     base: Base,
     processes: Processes,
     queues: QueueNames,
+    sockets: Rc<Names>,
     lock_waits: Waits,
     startup: Startup,
 }
@@ -26,6 +28,7 @@ impl Vfs {
             processes: Processes::new(base.callers().clone()),
             base,
             queues: QueueNames::default(),
+            sockets: Rc::default(),
             lock_waits: Waits::default(),
             startup: Startup::default(),
         }
@@ -46,6 +49,11 @@ impl Vfs {
     /// Message queues by name.
     pub fn queues(&self) -> &QueueNames {
         &self.queues
+    }
+
+    /// Sockets by name.
+    pub fn sockets(&self) -> &Rc<Names> {
+        &self.sockets
     }
 
     /// The wait-for graph of record locks.

@@ -2700,6 +2700,8 @@ struct skink_map_record {
     uint64_t start;
     /* Address after the last. */
     uint64_t end;
+    /* Bytes that are present: what was never touched, or was discarded, is not. */
+    uint64_t resident;
     /* Offset in the file. */
     uint64_t offset;
     /* Inode, 0: anonymous. */
@@ -2711,14 +2713,15 @@ struct skink_map_record {
     /* 0 other, 1 heap, 2 stack. */
     uint32_t kind;
 };
-_Static_assert(sizeof(struct skink_map_record) == 48, "size of skink_map_record");
+_Static_assert(sizeof(struct skink_map_record) == 56, "size of skink_map_record");
 _Static_assert(offsetof(struct skink_map_record, start) == 0, "skink_map_record.start");
 _Static_assert(offsetof(struct skink_map_record, end) == 8, "skink_map_record.end");
-_Static_assert(offsetof(struct skink_map_record, offset) == 16, "skink_map_record.offset");
-_Static_assert(offsetof(struct skink_map_record, inode) == 24, "skink_map_record.inode");
-_Static_assert(offsetof(struct skink_map_record, device) == 32, "skink_map_record.device");
-_Static_assert(offsetof(struct skink_map_record, protection) == 40, "skink_map_record.protection");
-_Static_assert(offsetof(struct skink_map_record, kind) == 44, "skink_map_record.kind");
+_Static_assert(offsetof(struct skink_map_record, resident) == 16, "skink_map_record.resident");
+_Static_assert(offsetof(struct skink_map_record, offset) == 24, "skink_map_record.offset");
+_Static_assert(offsetof(struct skink_map_record, inode) == 32, "skink_map_record.inode");
+_Static_assert(offsetof(struct skink_map_record, device) == 40, "skink_map_record.device");
+_Static_assert(offsetof(struct skink_map_record, protection) == 48, "skink_map_record.protection");
+_Static_assert(offsetof(struct skink_map_record, kind) == 52, "skink_map_record.kind");
 
 /* Memory. Faults come from the kernel (kernel::Fault, kernel::CopyFault); callers of the others as noted. */
 
@@ -2857,7 +2860,7 @@ struct skink_vm_map_physical_reply {
 };
 
 /* Drivers: allocates physically contiguous memory for DMA and maps it into the caller. flags: layout::map::ZERO clears it, else it may be a
- * predecessor's, as that left it; layout::map::UNCACHED. Returns its address and physical address. EPERM: more than LimitDma allows, all
+ * predecessor's, as that left it; layout::map::UNCACHED. Returns its address and physical address. EPERM: more than SetRights allows, all
  * incarnations in the slot together; ENOMEM. */
 #define SKINK_VM_ALLOCATE_DMA 0x1000du
 struct skink_vm_allocate_dma {
@@ -2878,7 +2881,7 @@ struct skink_vm_memory_info_reply {
     uint64_t own;
 };
 
-/* procfs, pm: returns size and resident bytes of a process. */
+/* Services with inspects_memory: returns size and resident bytes of a process. */
 #define SKINK_VM_PROCESS_MEMORY 0x1000fu
 struct skink_vm_process_memory {
     uint64_t process;
@@ -2890,7 +2893,8 @@ struct skink_vm_process_memory_reply {
     uint64_t stack_bytes;
 };
 
-/* procfs: copies MapRecords of a process into the grant, starting with region first. Word 0 of the reply: bytes copied. */
+/* Services with inspects_memory: copies MapRecords of a process into the grant, starting with region first. Word 0 of the reply: bytes
+ * copied. */
 #define SKINK_VM_MAPS 0x10010u
 struct skink_vm_maps {
     uint64_t process;
@@ -3003,12 +3007,13 @@ struct skink_vm_sync_done {
     int64_t error;
 };
 
-/* rs, before Spawn: incarnations in the slot of process may have this much memory for DMA (dma_bytes of the system file). Until then they
- * may have none. */
-#define SKINK_VM_LIMIT_DMA 0x1001cu
-struct skink_vm_limit_dma {
+/* rs, before Spawn: rights of the incarnations in the slot of process, from the system file: how much memory for DMA they may have
+ * (dma_bytes), and whether they may ask for the memory of other processes (inspects_memory). Until then: none. */
+#define SKINK_VM_SET_RIGHTS 0x1001cu
+struct skink_vm_set_rights {
     uint64_t process;
-    uint64_t bytes;
+    uint64_t dma_bytes;
+    uint64_t inspects_memory;
 };
 
 /* pci: returns block number index of the DMA memory that belongs to slot, whichever incarnation allocated it. A block is never freed.

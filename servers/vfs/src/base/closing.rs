@@ -16,6 +16,8 @@ use sys::fallible::TryQueue;
 pub enum Closed {
     /// An end of a pipe: its peers learn of it.
     Pipe { pipe: Rc<Pipe>, reads: bool, writes: bool },
+    /// A side of a connection: its peer gets the end. `ends`: whether it still receives and sends; `refused`: nobody has accepted it.
+    Connection { incoming: Rc<Pipe>, outgoing: Rc<Pipe>, ends: (bool, bool), refused: bool },
     /// A character device is told.
     Device { service: Service, minor: u64 },
     /// The locks and the lease of the open file with this number are released.

@@ -15,9 +15,12 @@ use crate::{
         records::{Note, PipeRecord, SignalRecord},
     },
     mappings::Mappings,
-    memory as user,
+    memory::{
+        self as user,
+        address::{self, Address, header},
+    },
     peers::Peers,
-    pipes::{World, pool::Pipes, ring::Pages},
+    pipes::{World, packets::Results, pool::Pipes, ring::Pages},
 };
 use abi::{Endpoint, Errno, Message, chardev};
 use alloc::rc::Rc;
@@ -200,6 +203,13 @@ impl Base {
     fn close(&self, closed: Closed) {
         match closed {
             Closed::Pipe { pipe, reads, writes } => pipe.close(self, reads, writes),
+            Closed::Connection { incoming, outgoing, ends, refused } => {
+                if refused || incoming.bytes() > 0 {
+                    outgoing.reset(self);
+                }
+                incoming.close(self, ends.0, false);
+                outgoing.close(self, false, ends.1);
+            }
             Closed::Device { service, minor } => self.peers.tell(service, chardev::Close { minor }.message()),
             Closed::Locks { node, number } => {
                 node.locks().release_file(&self.store, node.record(), number);
@@ -237,6 +247,14 @@ impl Pages for Base {
         self.store.store(page, at, bytes, to, address).map_err(user::fault)
     }
 
+    fn write(&self, page: u16, at: usize, bytes: &[u8]) {
+        self.store.write(page, at, bytes);
+    }
+
+    fn read(&self, page: u16, at: usize, into: &mut [u8]) {
+        self.store.read(page, at, into);
+    }
+
     fn save(&self, pipe: u16, record: &PipeRecord) {
         self.store.set_pipe(pipe, record);
     }
@@ -264,6 +282,16 @@ impl World for Base {
         if let Some(caller) = self.callers.get(who) {
             caller.set_call(Call::None);
             self.answer(who, result);
+        }
+    }
+
+    fn report(&self, to: Endpoint, results: &Results, name: &Address, truncated: bool) -> Result<(), Errno> {
+        match *results {
+            Results::Nowhere => Ok(()),
+            Results::Name { address, length_address } => address::store_sender(to, name, address, length_address),
+            Results::Header { address, name_address, name_bytes } => {
+                header::store(to, address, (name_address, name_bytes), name, truncated)
+            }
         }
     }
 

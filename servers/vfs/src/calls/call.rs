@@ -10,6 +10,7 @@ use crate::{
     peers::Peers,
     processes::{AT_FDCWD, Process, Processes},
     queues::names::QueueNames,
+    sockets::names::Names,
     state::Vfs,
 };
 use abi::Errno;
@@ -100,6 +101,11 @@ impl Call<'_> {
     /// Message queues by name.
     pub fn queues(&self) -> &'static QueueNames {
         self.vfs.queues()
+    }
+
+    /// Sockets by name.
+    pub fn sockets(&self) -> &'static Rc<Names> {
+        self.vfs.sockets()
     }
 
     /// The wait-for graph of record locks.

@@ -103,6 +103,11 @@ impl Store {
         places.map(|place| (place, self.interests.table.get(&self.recover, place)))
     }
 
+    /// A socket.
+    pub fn socket(&self, place: u16) -> Option<SocketRecord> {
+        get(&self.sockets.table, &self.recover, place)
+    }
+
     /// The page after this one.
     pub fn next_page(&self, page: u16) -> Option<u16> {
         get(&self.pages.table, &self.recover, page).map(|next: NextRecord| next.0)
@@ -170,13 +175,19 @@ impl Store {
         self.interests.pool.claim(place as usize, user);
     }
 
+    /// After a restart: a socket is in use, with its addresses.
+    pub fn claim_socket(&self, place: u16, record: &SocketRecord) {
+        self.sockets.pool.claim(place as usize, record.user);
+        [record.name, record.peer_name].into_iter().for_each(|text| self.claim_text(text, record.user));
+    }
+
     /// After a restart: frees all places that have not been claimed.
     pub fn settle(&self) {
         self.pools().into_iter().for_each(Pool::settle);
         self.texts.settle();
     }
 
-    fn pools(&self) -> [&Pool; 13] {
+    fn pools(&self) -> [&Pool; 14] {
         [
             &self.tables.pool,
             &self.lists.pool,
@@ -191,6 +202,7 @@ impl Store {
             &self.signals.pool,
             &self.timers.pool,
             &self.interests.pool,
+            &self.sockets.pool,
         ]
     }
 }
@@ -198,7 +210,7 @@ impl Store {
 #[cfg(test)]
 impl Store {
     /// Free places of every table.
-    pub fn in_use(&self) -> [usize; 13] {
+    pub fn in_use(&self) -> [usize; 14] {
         self.pools().map(|pool| pool.room(self.turn()))
     }
 }

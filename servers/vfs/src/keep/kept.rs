@@ -104,6 +104,11 @@ impl Store {
         Ok(Kept::new(self, place as u32, record))
     }
 
+    /// Makes a socket. `ENFILE`: no room.
+    pub fn new_socket(self: &Rc<Self>, record: SocketRecord) -> Result<Kept<SocketRecord>, Errno> {
+        Ok(Kept::new(self, take(self, &self.sockets, &record, record.user, Errno::ENFILE)?, record))
+    }
+
     /// Makes directories of a process. `ENOMEM`: no room.
     pub fn new_directories(self: &Rc<Self>, record: DirectoriesRecord) -> Result<Kept<DirectoriesRecord>, Errno> {
         Ok(Kept::new(self, take(self, &self.directories, &record, ROOT, Errno::ENOMEM)?, record))
@@ -140,6 +145,17 @@ impl Home for InterestRecord {
 
     fn release(&self, store: &Store, place: u32) {
         store.release(&store.interests, place as usize);
+    }
+}
+
+impl Home for SocketRecord {
+    fn table(store: &Store) -> &Table<Self> {
+        &store.sockets.table
+    }
+
+    fn release(&self, store: &Store, place: u32) {
+        store.release(&store.sockets, place as usize);
+        [self.name, self.peer_name].into_iter().for_each(|text| store.release_text(text));
     }
 }
 

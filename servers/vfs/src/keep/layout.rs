@@ -50,6 +50,8 @@ const TIMERS: usize = scaled(2048, 256);
 const INTERESTS: usize = scaled(131_072, 512);
 /// Of them, those of devices: each has a request at its device while somebody waits.
 const DEVICE_INTERESTS: usize = 128;
+/// Sockets, those of connections that nobody has accepted included.
+const SOCKETS: usize = scaled(8192, 64);
 pub(super) const PEERS: usize = 32;
 
 /// How much of the tables is used: it grows with the machine's memory, so that a full table cannot exhaust that.
@@ -177,6 +179,7 @@ pub struct Store {
     pub(super) interests: Places<InterestRecord>,
     /// Registrations of devices, by user.
     pub(super) device_interests: Shares,
+    pub(super) sockets: Places<SocketRecord>,
     pub(super) peers: Table<PeerRecord>,
     pub(super) global: Table<GlobalRecord>,
     pub(super) texts: Texts,
@@ -221,6 +224,7 @@ impl Store {
             timers: Places::lay_out_shared(&recover, TIMERS, TIMERS),
             interests: Places::lay_out_shared(&recover, INTERESTS, sizes.interests),
             device_interests: quota(DEVICE_INTERESTS),
+            sockets: Places::lay_out_shared(&recover, SOCKETS, SOCKETS),
             peers: Table::lay_out(&recover, PEERS),
             global: Table::lay_out(&recover, 1),
             texts: Texts::lay_out(&recover, 2 * sizes.files),

@@ -11,7 +11,8 @@ impl Store {
     /// Makes the record of an empty pipe. `ENFILE`: no place is free.
     pub fn new_pipe(&self, capacity: usize, user: u32) -> Result<u16, Errno> {
         let place = self.pipes.pool.take(ROOT, self.turn()).ok_or(Errno::ENFILE)?;
-        let record = PipeRecord { capacity: capacity as u32, bytes: 0, first: NOWHERE, last: NOWHERE, start: 0, user };
+        let empty = PipeRecord { capacity: 0, bytes: 0, first: NOWHERE, last: NOWHERE, start: 0, user, reset: false };
+        let record = PipeRecord { capacity: capacity as u32, ..empty };
         self.pipes.table.put_unreferenced(&self.recover, place, &record);
         Ok(place as u16)
     }
@@ -44,6 +45,16 @@ impl Store {
     /// Fills a part of a page from a program's memory.
     pub fn fetch(&self, page: u16, offset: usize, bytes: usize, from: Endpoint, address: u64) -> Result<(), Errno> {
         self.content.fetch(&self.recover, page as usize * PIPE_PAGE + offset, bytes, from, address)
+    }
+
+    /// Fills a part of a page.
+    pub fn write(&self, page: u16, offset: usize, bytes: &[u8]) {
+        self.content.write(&self.recover, page as usize * PIPE_PAGE + offset, bytes);
+    }
+
+    /// Reads a part of a page.
+    pub fn read(&self, page: u16, offset: usize, into: &mut [u8]) {
+        self.content.read(&self.recover, page as usize * PIPE_PAGE + offset, into);
     }
 
     /// Copies a part of a page to a program's memory.

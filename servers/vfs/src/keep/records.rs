@@ -361,6 +361,8 @@ pub struct PipeRecord {
     pub start: u32,
     /// Real uid of the one who made it, to whom it is charged.
     pub user: u32,
+    /// The writer has closed its socket with unread data: the reader gets `ECONNRESET`.
+    pub reset: bool,
 }
 
 impl Record for PipeRecord {
@@ -369,7 +371,7 @@ impl Record for PipeRecord {
     fn store(&self, words: &mut [u64]) {
         words[0] = halves(self.capacity, self.user);
         words[1] = halves(self.start, self.bytes);
-        words[2] = self.first as u64 | (self.last as u64) << 16;
+        words[2] = self.first as u64 | (self.last as u64) << 16 | (self.reset as u64) << 32;
     }
 
     fn load(words: &[u64]) -> Self {
@@ -380,6 +382,7 @@ impl Record for PipeRecord {
             last: (words[2] >> 16) as u16,
             start: words[1] as u32,
             user: (words[0] >> 32) as u32,
+            reset: words[2] >> 32 & 1 != 0,
         }
     }
 }
@@ -755,5 +758,111 @@ impl Record for InterestRecord {
     fn load(words: &[u64]) -> Self {
         let (descriptor, events) = (words[2] as i32, (words[2] >> 32) as u32);
         InterestRecord { epoll: words[0], target: words[1], descriptor, events, data: words[3], user: words[4] as u32 }
+    }
+}
+
+/// Ids of a process as it connects or listens (`struct ucred`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Ucred {
+    pub pid: u32,
+    pub uid: u32,
+    pub gid: u32,
+}
+
+impl Ucred {
+    /// Of nobody: a socket without peer.
+    pub const NONE: Ucred = Ucred { pid: 0, uid: u32::MAX, gid: u32::MAX };
+}
+
+/// A socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct SocketRecord {
+    /// `SOCK_*`.
+    pub kind: u8,
+    pub listening: bool,
+    /// It is found by its name: not so one that was accepted, which has that of the listening socket.
+    pub bound: bool,
+    /// Not shut down for receiving, for sending.
+    pub reads: bool,
+    pub writes: bool,
+    /// Options that are on or off: a bit for each number `SO_*`.
+    pub options: u32,
+    /// The pipes that it receives from and sends to; `NOWHERE`: it is not connected.
+    pub incoming: u16,
+    pub outgoing: u16,
+    /// Of a listening socket: connections that wait beyond the first.
+    pub backlog: u16,
+    /// Of a listening socket: the first connection that waits. Of a connection that waits: the one behind it. Of a datagram socket:
+    /// `first` is the one that it is connected to, with that one's inode number.
+    pub first: u16,
+    pub next: u16,
+    pub peer_inode: u64,
+    pub inode: u64,
+    /// Real uid of the one who made it, to whom it is charged.
+    pub user: u32,
+    /// Addresses without their family: its own, and that of its peer.
+    pub name: Text,
+    pub peer_name: Text,
+    /// The special file that it is bound to.
+    pub node: NodeRecord,
+    pub peer: Ucred,
+    /// `SO_RCVTIMEO` and `SO_SNDTIMEO`; 0: none.
+    pub receive_ns: u64,
+    pub send_ns: u64,
+    /// `SO_RCVBUF` and `SO_SNDBUF`.
+    pub receive_bytes: u32,
+    pub send_bytes: u32,
+}
+
+impl Record for SocketRecord {
+    const WORDS: usize = 12;
+
+    fn store(&self, words: &mut [u64]) {
+        let flags =
+            self.listening as u32 | (self.reads as u32) << 1 | (self.writes as u32) << 2 | (self.bound as u32) << 3;
+        words[0] = halves(self.kind as u32 | flags << 8, self.incoming as u32 | (self.outgoing as u32) << 16);
+        words[1] = self.inode;
+        words[2] = halves(self.user, self.name.to_word() as u32);
+        words[3] = self.node.node;
+        words[4] = halves(self.node.mount as u32 | (self.backlog as u32) << 16, self.peer_name.to_word() as u32);
+        words[5] = halves(self.first as u32 | (self.next as u32) << 16, self.peer.pid);
+        words[6] = halves(self.peer.uid, self.peer.gid);
+        words[7] = self.receive_ns;
+        words[8] = self.send_ns;
+        words[9] = halves(self.receive_bytes, self.send_bytes);
+        words[10] = self.options as u64;
+        words[11] = self.peer_inode;
+    }
+
+    fn load(words: &[u64]) -> Self {
+        let half = |word: usize, shift: u32| (words[word] >> shift) as u32;
+        let short = |word: usize, shift: u32| (words[word] >> shift) as u16;
+        let flag = |number: u32| words[0] >> (8 + number) & 1 != 0;
+        SocketRecord {
+            kind: words[0] as u8,
+            listening: flag(0),
+            reads: flag(1),
+            writes: flag(2),
+            bound: flag(3),
+            options: half(10, 0),
+            incoming: short(0, 32),
+            outgoing: short(0, 48),
+            backlog: short(4, 16),
+            first: short(5, 0),
+            next: short(5, 16),
+            peer_inode: words[11],
+            inode: words[1],
+            user: half(2, 0),
+            name: Text::from_word(half(2, 32).into()),
+            peer_name: Text::from_word(half(4, 32).into()),
+            node: NodeRecord { mount: short(4, 0), node: words[3] },
+            peer: Ucred { pid: half(5, 32), uid: half(6, 0), gid: half(6, 32) },
+            receive_ns: words[7],
+            send_ns: words[8],
+            receive_bytes: half(9, 0),
+            send_bytes: half(9, 32),
+        }
     }
 }

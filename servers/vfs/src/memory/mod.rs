@@ -1,5 +1,6 @@
 //! Memory of programs: paths, vectors and structures of their calls, and pipes' copies.
 
+pub mod address;
 pub mod buffer;
 
 use abi::{Endpoint, Errno, layout};

@@ -10,6 +10,7 @@ pub mod directory;
 pub mod epoll;
 pub mod eventfd;
 mod file;
+pub mod messages;
 pub mod null;
 pub mod path;
 pub mod pipe;
@@ -143,6 +144,8 @@ pub trait Inheritance {
     fn queue(&mut self, place: u16) -> Option<Rc<Queue>>;
     /// The timer at this place.
     fn timer(&mut self, place: u16) -> Option<Kept<TimerRecord>>;
+    /// The socket at this place.
+    fn socket(&mut self, place: u16) -> Option<Rc<Socket>>;
     /// Reserves an inode number that a predecessor has given out.
     fn has_inode(&mut self, inode: u64);
     /// What new open files need.
@@ -180,7 +183,7 @@ const KINDS: [(u8, Restore); 12] = [
     (pipe::PipeEnd::NUMBER, restore_as::<pipe::PipeEnd>),
     (queue::MessageQueue::NUMBER, restore_as::<queue::MessageQueue>),
     (timer::TimerFile::NUMBER, restore_as::<timer::TimerFile>),
-    (Socket::NUMBER, restore_as::<Socket>),
+    (socket::SocketFile::NUMBER, restore_as::<socket::SocketFile>),
     (eventfd::EventCounter::NUMBER, restore_as::<eventfd::EventCounter>),
     (epoll::EpollFile::NUMBER, restore_as::<epoll::EpollFile>),
 ];

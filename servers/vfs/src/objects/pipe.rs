@@ -144,8 +144,9 @@ pub fn broken(base: &Base, caller: &Caller, quiet: bool) -> Result<Flow, Errno> 
     Ok(Flow::Later)
 }
 
+/// The flow of a call that has read from or written to a pipe.
 #[inline]
-fn flow(base: &Base, caller: &Caller, pipe: &Rc<Pipe>, outcome: Outcome) -> Result<Flow, Errno> {
+pub(super) fn flow(base: &Base, caller: &Caller, pipe: &Rc<Pipe>, outcome: Outcome) -> Result<Flow, Errno> {
     match outcome {
         Outcome::Done(result) => {
             base.store().has_moved();

@@ -7,6 +7,7 @@
 //! The ring outlives vfs, and so does how far a writer that waits has come; those who wait come again by themselves.
 //! Neighbours: `World` is vfs (copies, answers), in tests a fake; `ring` holds the bytes.
 
+pub mod packets;
 pub mod pool;
 pub mod ring;
 #[cfg(test)]
@@ -17,8 +18,9 @@ use crate::{
         Watchers,
         poll::{POLLERR, POLLHUP, POLLIN, POLLOUT, POLLRDNORM, POLLWRNORM},
     },
-    memory::buffer::UserBuffer,
+    memory::{address::Address, buffer::UserBuffer},
     pipes::{
+        packets::{Results, Waiting},
         pool::Charge,
         ring::{Pages, Ring},
     },
@@ -52,6 +54,8 @@ pub trait World: Pages {
     fn note_moved(&self, who: Endpoint, moved: u64);
     /// Answers the waiting call of a program.
     fn finish(&self, who: Endpoint, result: Result<u64, Errno>);
+    /// Tells a receiver the name of the sender, and whether its message was truncated.
+    fn report(&self, to: Endpoint, results: &Results, name: &Address, truncated: bool) -> Result<(), Errno>;
     /// The waiting write of this program has lost its last reader.
     fn broken(&self, who: Endpoint, moved: u64);
 }
@@ -91,12 +95,15 @@ struct State {
     ring: Ring,
     waiting_readers: VecDeque<UserBuffer>,
     waiting_writers: VecDeque<UserBuffer>,
+    /// Calls that wait with messages: see `packets`.
+    packets: Waiting,
 }
 
 impl Pipe {
     /// A pipe at this place of preserved memory, new or as a predecessor has left it.
     pub fn new(record: u16, ring: Ring, charge: Charge) -> Pipe {
-        let state = State { ring, waiting_readers: VecDeque::new(), waiting_writers: VecDeque::new() };
+        let (waiting_readers, waiting_writers) = (VecDeque::new(), VecDeque::new());
+        let state = State { ring, waiting_readers, waiting_writers, packets: Waiting::default() };
         Pipe {
             state: RefCell::new(state),
             readers: Cell::new(0),
@@ -135,11 +142,16 @@ impl Pipe {
         self.writers.set(self.writers.get() - writes as u32);
         if self.writers.get() == 0 {
             let waiting = take(&mut self.state.borrow_mut().waiting_readers);
-            waiting.iter().for_each(|reader| world.finish(reader.owner, Ok(0)));
+            waiting.iter().for_each(|reader| world.finish(reader.owner, self.end(world)));
+            let mut packets = take(&mut self.state.borrow_mut().packets);
+            packets.end_receivers(world, || self.end(world));
+            self.state.borrow_mut().packets = packets;
         }
         if self.readers.get() == 0 {
             let waiting = take(&mut self.state.borrow_mut().waiting_writers);
             waiting.iter().for_each(|writer| world.broken(writer.owner, writer.moved()));
+            let error = if self.writers.get() == 0 { Errno::ECONNREFUSED } else { Errno::EPIPE };
+            self.state.borrow_mut().packets.end_senders(world, error);
         }
         if self.readers.get() + self.writers.get() == 0 && !self.ended.replace(true) {
             self.state.borrow_mut().ring.clear(world);
@@ -176,6 +188,36 @@ impl Pipe {
     #[inline]
     fn save(&self, world: &impl World, state: &mut State) {
         state.ring.save(world, self.record, self.user);
+    }
+
+    /// The writer closes its socket with unread data: after what is in the ring, the reader gets `ECONNRESET` once, and then the end.
+    pub fn reset(&self, world: &impl World) {
+        self.set_reset(world, true);
+    }
+
+    /// Whether the reader is to get `ECONNRESET`.
+    pub fn is_reset(&self) -> bool {
+        self.state.borrow().ring.is_reset()
+    }
+
+    /// Takes the `ECONNRESET` that the reader is to get. Returns whether there was one.
+    pub fn take_reset(&self, world: &impl World) -> bool {
+        let reset = self.is_reset();
+        if reset {
+            self.set_reset(world, false);
+        }
+        reset
+    }
+
+    fn set_reset(&self, world: &impl World, reset: bool) {
+        let mut state = self.state.borrow_mut();
+        state.ring.set_reset(reset);
+        self.save(world, &mut state);
+    }
+
+    /// The result of a read at the end, when there is no writer and nothing left.
+    fn end(&self, world: &impl World) -> Result<u64, Errno> {
+        if self.take_reset(world) { Err(Errno::ECONNRESET) } else { Ok(0) }
     }
 
     /// Sets the capacity, rounded up to a page or more. `EBUSY`: more is in it; `EPERM`: too much, or more than its user's share.
@@ -217,12 +259,34 @@ impl Pipe {
             }
         }
         if self.writers.get() == 0 {
-            return Outcome::Done(Ok(0));
+            drop(state);
+            return Outcome::Done(self.end(world));
         }
         if nonblocking {
             return Outcome::Done(Err(Errno::EAGAIN));
         }
         wait_in(&mut state.waiting_readers, to)
+    }
+
+    /// Copies what [`Pipe::read`] would take now, and leaves it. Never waits: `EAGAIN`, when there is nothing yet.
+    pub fn peek(&self, world: &impl World, to: &mut UserBuffer) -> Result<u64, Errno> {
+        let state = self.state.borrow();
+        let mut skipped = 0;
+        while to.left() > 0 && skipped < state.ring.len() {
+            let piece = to.piece();
+            let bytes = state.ring.peek(world, skipped, to.owner, piece.address, piece.bytes as usize)?;
+            skipped += bytes;
+            to.advance(bytes as u64);
+        }
+        if let (0, Some(writer)) = (skipped, state.waiting_writers.front()) {
+            hand_over(world, &mut writer.clone(), to).map_err(|_| Errno::EFAULT)?;
+        }
+        drop(state);
+        match to.moved() {
+            0 if to.left() > 0 && self.writers.get() > 0 => Err(Errno::EAGAIN),
+            0 if to.left() > 0 => self.end(world),
+            moved => Ok(moved),
+        }
     }
 
     /// Writes everything, waiting for room unless `nonblocking`. `EPIPE`: nobody reads.
@@ -261,7 +325,8 @@ impl Pipe {
     /// Removes the waiting call of this program; returns how many bytes it has moved.
     pub fn cancel(&self, who: Endpoint) -> Option<u64> {
         let state = &mut *self.state.borrow_mut();
-        take_out(&mut state.waiting_readers, who).or_else(|| take_out(&mut state.waiting_writers, who))
+        let moved = take_out(&mut state.waiting_readers, who).or_else(|| take_out(&mut state.waiting_writers, who));
+        moved.or_else(|| state.packets.cancel(who).then_some(0))
     }
 
     /// Ready events (Linux POLL*) of an end that reads, writes or both.
@@ -309,7 +374,7 @@ impl State {
 
     /// Whether a read has something to take, from the ring or from a writer that waits.
     fn has_data(&self) -> bool {
-        self.ring.len() > 0 || !self.waiting_writers.is_empty()
+        self.ring.len() > 0 || !self.waiting_writers.is_empty() || self.packets.has_senders()
     }
 
     /// Copies straight into the memory of readers that wait. A reader whose memory is bad gets its error, the writer goes on.

@@ -70,6 +70,11 @@ impl Pipes {
         Ok([first, second])
     }
 
+    /// Frees pipes that nobody has opened and nobody will.
+    pub fn discard(&self, pipes: &[&Rc<Pipe>]) {
+        pipes.iter().for_each(|pipe| self.store.release_pipe(pipe.record()));
+    }
+
     /// Charges a pipe that a predecessor has left. `ENOMEM`.
     pub fn restore_charge(&self, user: u32, capacity: usize) -> Result<Charge, Errno> {
         let refused = |_| Errno::ENOMEM;

@@ -23,6 +23,10 @@ pub trait Pages {
     fn fill(&self, page: u16, at: usize, bytes: usize, from: Endpoint, address: u64) -> Result<(), Errno>;
     /// Copies a part of a page into a program's memory.
     fn drain(&self, page: u16, at: usize, bytes: usize, to: Endpoint, address: u64) -> Result<(), Errno>;
+    /// Fills a part of a page.
+    fn write(&self, page: u16, at: usize, bytes: &[u8]);
+    /// Reads a part of a page.
+    fn read(&self, page: u16, at: usize, into: &mut [u8]);
     /// Preserves the state of a pipe.
     fn save(&self, pipe: u16, record: &PipeRecord);
     /// The pipe is no more.
@@ -37,6 +41,8 @@ pub struct Ring {
     start: usize,
     len: usize,
     capacity: usize,
+    /// The writer has closed its socket with unread data, and the reader has not been told.
+    reset: bool,
     /// It has changed since it was preserved.
     changed: bool,
 }
@@ -44,14 +50,14 @@ pub struct Ring {
 impl Ring {
     /// An empty ring that may hold `capacity` bytes. No page yet.
     pub fn new(capacity: usize) -> Self {
-        Ring { pages: VecDeque::new(), start: 0, len: 0, capacity, changed: false }
+        Ring { pages: VecDeque::new(), start: 0, len: 0, capacity, reset: false, changed: false }
     }
 
     /// As a predecessor has left it. `None`: the record makes no sense.
     #[expect(clippy::disallowed_methods, reason = "a successor needs no more than its predecessor had")]
     pub fn restore(record: &PipeRecord, next: impl Fn(u16) -> Option<u16>) -> Option<Self> {
         let (start, len) = (record.start as usize, record.bytes as usize);
-        let mut ring = Ring { start, len, ..Ring::new(record.capacity as usize) };
+        let mut ring = Ring { start, len, reset: record.reset, ..Ring::new(record.capacity as usize) };
         if record.first == NOWHERE {
             return (start == 0 && len == 0).then_some(ring);
         }
@@ -82,7 +88,19 @@ impl Ring {
             last: page(self.pages.back()),
             start: self.start as u32,
             user,
+            reset: self.reset,
         }
+    }
+
+    /// Whether the writer has closed its socket with unread data, and the reader has not been told.
+    pub fn is_reset(&self) -> bool {
+        self.reset
+    }
+
+    /// Sets what [`Ring::is_reset`] returns.
+    pub fn set_reset(&mut self, reset: bool) {
+        self.changed |= self.reset != reset;
+        self.reset = reset;
     }
 
     /// Its pages.
@@ -111,11 +129,11 @@ impl Ring {
         self.changed = true;
     }
 
-    /// Takes up to `bytes` bytes from a program's memory, within one page. Returns how many; 0: no page is free.
-    pub fn fill(&mut self, world: &impl Pages, from: Endpoint, address: u64, bytes: usize) -> Result<usize, Errno> {
-        let end = self.start + self.len;
-        if end == self.pages.len() * PIPE_PAGE {
-            let Some(page) = world.take() else { return Ok(0) };
+    /// Makes sure that the page of the next byte exists. False: no page is free.
+    #[inline]
+    fn grow(&mut self, world: &impl Pages) -> Result<bool, Errno> {
+        if self.start + self.len == self.pages.len() * PIPE_PAGE {
+            let Some(page) = world.take() else { return Ok(false) };
             if let Err(error) = self.pages.try_push_back(page) {
                 world.give(page);
                 return Err(error);
@@ -124,6 +142,15 @@ impl Ring {
                 world.link(last, page);
             }
         }
+        Ok(true)
+    }
+
+    /// Takes up to `bytes` bytes from a program's memory, within one page. Returns how many; 0: no page is free.
+    pub fn fill(&mut self, world: &impl Pages, from: Endpoint, address: u64, bytes: usize) -> Result<usize, Errno> {
+        if !self.grow(world)? {
+            return Ok(0);
+        }
+        let end = self.start + self.len;
         let (page, at) = (self.pages[end / PIPE_PAGE], end % PIPE_PAGE);
         let bytes = bytes.min(self.room()).min(PIPE_PAGE - at);
         self.changed = true;
@@ -143,6 +170,72 @@ impl Ring {
             self.give_back(world);
         }
         Ok(bytes)
+    }
+
+    /// Copies up to `bytes` bytes, `skipped` behind the first, within one page, into a program's memory; they stay. Returns how many.
+    pub fn peek(
+        &self,
+        world: &impl Pages,
+        skipped: usize,
+        to: Endpoint,
+        address: u64,
+        bytes: usize,
+    ) -> Result<usize, Errno> {
+        let at = self.start + skipped;
+        let bytes = bytes.min(self.len - skipped).min(PIPE_PAGE - at % PIPE_PAGE);
+        world.drain(self.pages[at / PIPE_PAGE], at % PIPE_PAGE, bytes, to, address)?;
+        Ok(bytes)
+    }
+
+    /// Appends bytes, for which there is room. False: no page is free; then a part of them is appended.
+    pub fn put(&mut self, world: &impl Pages, mut bytes: &[u8]) -> Result<bool, Errno> {
+        while !bytes.is_empty() {
+            if !self.grow(world)? {
+                return Ok(false);
+            }
+            let end = self.start + self.len;
+            let (now, later) = bytes.split_at(bytes.len().min(PIPE_PAGE - end % PIPE_PAGE));
+            world.write(self.pages[end / PIPE_PAGE], end % PIPE_PAGE, now);
+            self.len += now.len();
+            self.changed = true;
+            bytes = later;
+        }
+        Ok(true)
+    }
+
+    /// Reads bytes, `skipped` behind the first; those behind the last are 0.
+    pub fn look(&self, world: &impl Pages, skipped: usize, into: &mut [u8]) {
+        let mut done = 0;
+        let length = into.len().min(self.len.saturating_sub(skipped));
+        while done < length {
+            let at = self.start + skipped + done;
+            let bytes = (length - done).min(PIPE_PAGE - at % PIPE_PAGE);
+            world.read(self.pages[at / PIPE_PAGE], at % PIPE_PAGE, &mut into[done..done + bytes]);
+            done += bytes;
+        }
+    }
+
+    /// Removes so many of the first bytes.
+    pub fn skip(&mut self, world: &impl Pages, bytes: usize) {
+        let bytes = bytes.min(self.len);
+        self.start += bytes;
+        self.len -= bytes;
+        self.changed = true;
+        while self.len > 0 && self.start >= PIPE_PAGE {
+            self.pages.pop_front().into_iter().for_each(|page| world.give(page));
+            self.start -= PIPE_PAGE;
+        }
+        self.give_back(world);
+    }
+
+    /// Removes the last bytes, but for the first `len`.
+    pub fn truncate(&mut self, world: &impl Pages, len: usize) {
+        self.len = self.len.min(len);
+        let pages = (self.start + self.len).div_ceil(PIPE_PAGE);
+        while self.pages.len() > pages {
+            self.pages.pop_back().into_iter().for_each(|page| world.give(page));
+        }
+        self.give_back(world);
     }
 
     fn give_back(&mut self, world: &impl Pages) {
@@ -205,7 +298,7 @@ mod tests {
 
     #[test]
     fn a_record_that_makes_no_sense_is_refused() {
-        let good = PipeRecord { capacity: 65536, bytes: 10, first: 1, last: 1, start: 0, user: 0 };
+        let good = PipeRecord { capacity: 65536, bytes: 10, first: 1, last: 1, start: 0, user: 0, reset: false };
         let next = |_| Some(1);
         assert!(Ring::restore(&good, next).is_some());
         assert!(Ring::restore(&PipeRecord { bytes: 5000, ..good }, next).is_none());

@@ -9,6 +9,7 @@ use crate::{
         ring::{Pages, Ring},
     },
 };
+use crate::{memory::address::Address, pipes::packets::Results};
 use abi::{Endpoint, Errno};
 use alloc::{collections::BTreeMap, rc::Rc, vec, vec::Vec};
 use core::cell::{Cell, RefCell};
@@ -88,6 +89,12 @@ impl Pages for Programs {
     fn drain(&self, page: u16, at: usize, bytes: usize, to: Endpoint, address: u64) -> Result<(), Errno> {
         self.put(to, address, &self.pages.borrow()[page as usize][at..at + bytes])
     }
+    fn write(&self, page: u16, at: usize, bytes: &[u8]) {
+        self.pages.borrow_mut()[page as usize][at..at + bytes.len()].copy_from_slice(bytes);
+    }
+    fn read(&self, page: u16, at: usize, into: &mut [u8]) {
+        into.copy_from_slice(&self.pages.borrow()[page as usize][at..at + into.len()]);
+    }
     fn save(&self, _: u16, record: &PipeRecord) {
         self.saved.set(Some(*record));
     }
@@ -108,6 +115,9 @@ impl World for Programs {
     }
     fn finish(&self, who: Endpoint, result: Result<u64, Errno>) {
         self.finished.borrow_mut().push((who.slot(), result));
+    }
+    fn report(&self, _: Endpoint, _: &Results, _: &Address, _: bool) -> Result<(), Errno> {
+        Ok(())
     }
     fn broken(&self, who: Endpoint, moved: u64) {
         self.broken.borrow_mut().push((who.slot(), moved));

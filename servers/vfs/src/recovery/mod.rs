@@ -6,6 +6,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "a successor needs no more than its predecessor had")]
 
+mod sockets;
 #[cfg(test)]
 mod tests;
 
@@ -37,6 +38,7 @@ use crate::{
         file_table::FileTable,
     },
     queues::Queue,
+    sockets::Socket,
     state::Vfs,
 };
 use abi::{Errno, fs};
@@ -49,6 +51,7 @@ struct Restoration {
     mounts: BTreeMap<u16, Rc<Mount>>,
     pipes: BTreeMap<u16, Rc<Pipe>>,
     queues: BTreeMap<u16, Rc<Queue>>,
+    sockets: BTreeMap<u16, Rc<Socket>>,
     files: BTreeMap<u32, Rc<OpenFile>>,
     tables: BTreeMap<u16, Rc<FileTable>>,
     directories: BTreeMap<u16, Rc<Directories>>,
@@ -64,6 +67,7 @@ pub fn restore(vfs: &'static Vfs) {
         mounts: BTreeMap::new(),
         pipes: BTreeMap::new(),
         queues: BTreeMap::new(),
+        sockets: BTreeMap::new(),
         files: BTreeMap::new(),
         tables: BTreeMap::new(),
         directories: BTreeMap::new(),
@@ -143,6 +147,7 @@ impl Restoration {
                 self.lost += 1;
             }
         }
+        self.connect_datagrams();
         let locks: Vec<(u16, LockRecord)> = store.locks().collect();
         locks.iter().for_each(|(place, lock)| self.restore_lock(*place, lock));
         let owners: Vec<(u16, OwnerRecord)> = store.owners().collect();
@@ -369,6 +374,10 @@ impl Inheritance for Restoration {
         let record = store.timer(place)?;
         store.claim_timer(place, record.user);
         Some(Kept::new(store, place.into(), record))
+    }
+
+    fn socket(&mut self, place: u16) -> Option<Rc<Socket>> {
+        self.restore_socket(place)
     }
 
     fn has_inode(&mut self, inode: u64) {

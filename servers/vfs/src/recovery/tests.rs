@@ -13,7 +13,9 @@ use crate::{
     },
     keep::{
         KEEP_BYTES, Sizes, Store,
-        records::{MountRecord, NO_QUEUE, NodeRecord, Note, Notification, OwnerRecord, QueueRecord, SignalRecord},
+        records::{
+            MountRecord, NO_QUEUE, NodeRecord, Note, Notification, OwnerRecord, QueueRecord, SignalRecord, Ucred,
+        },
     },
     objects::{
         File, O_APPEND, O_RDWR, Object,
@@ -22,12 +24,13 @@ use crate::{
         pipe::PipeEnd,
         queue::MessageQueue,
         regular::Regular,
+        socket::SocketFile,
         timer::TimerFile,
     },
     peers::Service,
     processes::{Place, Process},
     queues::{Letter, Queue, Sent},
-    sockets::Socket,
+    sockets::{Connect, Kind, Socket, names::Key},
     state::Vfs,
 };
 use abi::{Endpoint, Errno, Message, call::KernelCall, endpoint::slot, linux::nr, vfs};
@@ -156,6 +159,7 @@ fn turns() -> Vec<fn(&'static Vfs)> {
     turns.extend(turns_of_queues());
     turns.extend(turns_of_leases());
     turns.extend(turns_of_events());
+    turns.extend(turns_of_sockets());
     turns.push(|vfs| call(vfs, INIT, nr::CLOSE_RANGE, &[0, u32::MAX as u64, 0]));
     turns.push(|vfs| from_pm(vfs, vfs::Exit { process: CHILD }.message()));
     turns
@@ -234,8 +238,8 @@ fn turns_of_leases() -> Vec<fn(&'static Vfs)> {
     turns
 }
 
-const COUNTER: i32 = 50;
-const EPOLL: i32 = 51;
+const COUNTER: i32 = 80;
+const EPOLL: i32 = 81;
 
 fn give(vfs: &Vfs, number: i32, object: impl Object) {
     let file = File::new(vfs.base().closing(), 0, object, O_RDWR, b"it".to_vec()).expect("room");
@@ -274,6 +278,60 @@ fn turns_of_events() -> Vec<fn(&'static Vfs)> {
     turns
 }
 
+fn socket(vfs: &Vfs, descriptor: i32) -> Rc<Socket> {
+    let file = process(vfs, INIT).file(descriptor).expect("is open");
+    file.object::<SocketFile>().expect("a socket").0.clone()
+}
+
+const WHO: Ucred = Ucred { pid: 1, uid: 2, gid: 3 };
+
+fn connect(vfs: &Vfs, descriptor: i32) {
+    let (client, server) = (socket(vfs, descriptor), socket(vfs, 50));
+    assert_eq!(client.connect(&server, vfs.base().pipes(), WHO), Ok(Connect::Done));
+}
+
+/// A listening socket with descriptor 50, two that connect to it, 51 and 52, of which one is accepted.
+fn turns_of_sockets() -> Vec<fn(&'static Vfs)> {
+    let mut turns: Vec<fn(&'static Vfs)> = Vec::new();
+    for _ in 0..3 {
+        turns.push(|vfs| call(vfs, INIT, nr::SOCKET, &[1, 1, 0]));
+        turns.push(|vfs| {
+            let table = process(vfs, INIT).files();
+            let last = table.descriptors().iter().map(|(number, _)| number).filter(|number| *number < 40).max();
+            let last = last.expect("the socket") as u64;
+            let free = (50..60).find(|number| process(vfs, INIT).file(*number).is_err()).expect("one of ten") as u64;
+            call(vfs, INIT, nr::DUP2, &[last, free]);
+            call(vfs, INIT, nr::CLOSE, &[last]);
+        });
+    }
+    turns.push(|vfs| socket(vfs, 50).bind(vfs.sockets(), b"\0name", None).expect("is free"));
+    turns.push(|vfs| socket(vfs, 51).bind(vfs.sockets(), b"\0client", None).expect("is free"));
+    turns.push(|vfs| socket(vfs, 50).listen(5, WHO).expect("it has a name"));
+    turns.push(|vfs| connect(vfs, 51));
+    turns.push(|vfs| connect(vfs, 52));
+    turns.push(|vfs| call(vfs, INIT, nr::WRITE, &[51, 0, 5000]));
+    turns.push(|vfs| call(vfs, INIT, nr::ACCEPT, &[50, 0, 0]));
+    turns.push(|vfs| call(vfs, INIT, nr::SHUTDOWN, &[51, 1]));
+    turns.push(|vfs| socket(vfs, 52).update(|own| (own.options, own.receive_ns, own.send_bytes) = (5, 6, 7)));
+    turns.push(|vfs| call(vfs, INIT, nr::CLOSE, &[51]));
+    turns.push(|vfs| call(vfs, INIT, nr::CLOSE, &[50]));
+    turns.push(|vfs| call(vfs, INIT, nr::READ, &[52, 0, 0]));
+    turns.push(|vfs| {
+        let base = vfs.base();
+        let pair = Socket::pair(base.closing(), base.pipes(), Kind::Datagrams, 0, WHO).expect("room");
+        for (number, socket) in (60..).zip(pair) {
+            let file = File::new(base.closing(), 0, SocketFile(socket), O_RDWR, b"socket".to_vec()).expect("room");
+            process(vfs, INIT).files().replace(number, file, 100, false).expect("room");
+        }
+    });
+    turns.push(|vfs| call(vfs, INIT, nr::WRITE, &[60, 0, 3000]));
+    turns.push(|vfs| call(vfs, INIT, nr::WRITE, &[60, 0, 10]));
+    turns.push(|vfs| call(vfs, INIT, nr::READ, &[61, 0, 100]));
+    turns.push(|vfs| socket(vfs, 60).disconnect());
+    turns.push(|vfs| call(vfs, INIT, nr::CLOSE, &[60]));
+    turns
+}
+
 /// Everything programs can see.
 fn seen(vfs: &Vfs) -> String {
     let mut text = String::new();
@@ -302,10 +360,8 @@ fn seen(vfs: &Vfs) -> String {
             if file.object::<EventCounter>().is_some() {
                 text += &format!(" {:?}", file.any().record());
             }
-            if let Some(socket) = file.object::<Socket>() {
-                let pipes = [&socket.incoming, &socket.outgoing];
-                let ends = pipes.map(|pipe| (pipe.bytes(), pipe.readers(), pipe.writers()));
-                text += &format!(" {} {ends:?} {}", socket.inode, socket.ready());
+            if let Some(SocketFile(socket)) = file.object() {
+                text += &seen_of_socket(vfs, socket);
             }
             if let Some(PipeEnd { pipe, reads, writes, .. }) = file.object() {
                 text += &format!(" pipe {} of {}, {reads} {writes}", pipe.bytes(), pipe.capacity());
@@ -315,6 +371,19 @@ fn seen(vfs: &Vfs) -> String {
         text += &format!("\n {:?}\n", vfs.base().store().noted(process.caller.endpoint, 9));
     }
     text + &format!("{:?} {:?}", vfs.queues().all(), vfs.base().store().signals().collect::<Vec<_>>())
+}
+
+fn seen_of_socket(vfs: &Vfs, socket: &Rc<Socket>) -> String {
+    let mut text =
+        format!(" {:?} {:?} {:?} {}", socket.record(), socket.name().name(), socket.peer_name().name(), socket.ready());
+    if let Some(connection) = socket.connection() {
+        let pipes = [connection.incoming(), connection.outgoing()];
+        text += &format!(" {:?}", pipes.map(|pipe| (pipe.bytes(), pipe.readers(), pipe.writers(), pipe.is_reset())));
+    }
+    text += &format!(" {}", socket.is_connected());
+    text += &format!(" {:?}", socket.incoming().map(|pipe| (pipe.bytes(), pipe.message_bytes(vfs.base(), true))));
+    let found = vfs.sockets().get(&Key::named(socket.name().name()));
+    text + &format!(" {}", found.is_some_and(|found| Rc::ptr_eq(&found, socket)))
 }
 
 fn finish_turn(vfs: &Vfs) {

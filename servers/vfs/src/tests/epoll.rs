@@ -164,7 +164,26 @@ fn both_directions_of_a_socket_are_told_apart() {
     world.write(world.root, mine, b"y").unwrap();
     assert_eq!(now(&world, epoll), []);
     world.close(world.root, peer).unwrap();
-    assert_eq!(now(&world, epoll), [(mine, IN | OUT | HUP | RDHUP)]);
+    assert_eq!(now(&world, epoll), [(mine, IN | OUT | ERR | HUP | RDHUP)], "the peer has not read everything");
+}
+
+#[test]
+fn a_socket_is_registered_before_it_listens_or_is_connected() {
+    let world = World::new();
+    let make = || world.call(world.root, nr::SOCKET, &[1, 1, 0]).unwrap();
+    let (epoll, server, client, name) =
+        (create(&world), make(), make(), world.words(world.root, &[0x7878_0000_0001, 0]));
+    assert_eq!(control(&world, epoll, ADD, server, IN | ET), Ok(0));
+    assert_eq!(control(&world, epoll, ADD, client, IN | OUT | ET), Ok(0));
+    assert_eq!(now(&world, epoll), [(server, HUP), (client, OUT | HUP)]);
+    assert_eq!(world.call(world.root, nr::BIND, &[server, name, 8]), Ok(0));
+    assert_eq!(world.call(world.root, nr::LISTEN, &[server, 5]), Ok(0));
+    assert_eq!(now(&world, epoll), []);
+    assert_eq!(world.call(world.root, nr::CONNECT, &[client, name, 8]), Ok(0));
+    assert_eq!(now(&world, epoll), [(client, OUT), (server, IN)]);
+    let accepted = world.call(world.root, nr::ACCEPT, &[server, 0, 0]).unwrap();
+    world.write(world.root, accepted, b"x").unwrap();
+    assert_eq!(now(&world, epoll), [(client, IN | OUT)]);
 }
 
 #[test]

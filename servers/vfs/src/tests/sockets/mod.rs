@@ -1,4 +1,10 @@
-//! Connected pairs of local sockets.
+//! Local sockets: connected pairs; names and connections in the other files.
+
+mod messages;
+mod names;
+mod options;
+mod restarts;
+mod streams;
 
 use super::*;
 use abi::{Endpoint, Errno, linux::nr, vfs};
@@ -6,8 +12,11 @@ use abi::{Endpoint, Errno, linux::nr, vfs};
 const AF_UNIX: u64 = 1;
 const SOCK_STREAM: u64 = 1;
 const SOCK_DGRAM: u64 = 2;
+const SOCK_RDM: u64 = 4;
+const MSG_OOB: u64 = 1;
 const MSG_PEEK: u64 = 2;
 const MSG_DONTWAIT: u64 = 0x40;
+const MSG_WAITALL: u64 = 0x100;
 const MSG_EOR: u64 = 0x80;
 const MSG_NOSIGNAL: u64 = 0x4000;
 const SHUT_RD: u64 = 0;
@@ -46,6 +55,46 @@ fn header(world: &World, who: Endpoint, pieces: &[u64], name: u64, control: u64)
     let bytes: Vec<u8> = pieces.iter().flat_map(|word| word.to_le_bytes()).collect();
     world.machine.write(who, list, &bytes);
     world.words(who, &[DATA, name, list, pieces.len() as u64 / 2, DATA, control, 0xffff_ffff])
+}
+
+fn socket(world: &World, who: Endpoint, flags: u64) -> u64 {
+    world.call(who, nr::SOCKET, &[AF_UNIX, SOCK_STREAM | flags, 0]).expect("there is room")
+}
+
+/// Puts `struct sockaddr_un` into a program's memory: a path with its NUL, or an abstract name.
+fn put_address(world: &World, who: Endpoint, name: &str) -> u64 {
+    world.data(who, &[&[1, 0], name.as_bytes(), &[0]].concat())
+}
+
+/// Bytes of that.
+fn address_bytes(name: &str) -> u64 {
+    2 + name.len() as u64 + u64::from(name.starts_with(|first| first != '\0'))
+}
+
+fn bind(world: &World, who: Endpoint, socket: u64, name: &str) -> Result<u64> {
+    world.call(who, nr::BIND, &[socket, put_address(world, who, name), address_bytes(name)])
+}
+
+/// Begins to connect; its result, if it does not wait.
+fn connect(world: &World, who: Endpoint, socket: u64, name: &str) -> Option<Result<u64>> {
+    world.begin_call(who, nr::CONNECT, &[socket, put_address(world, who, name), address_bytes(name)])
+}
+
+/// A socket of root that listens, and a child of root without descriptors.
+fn listener(world: &World, name: &str, backlog: u64) -> (u64, Endpoint) {
+    let child = world.fork(world.root, 0);
+    world.call(child, nr::CLOSE_RANGE, &[0, u64::from(u32::MAX), 0]).unwrap();
+    let server = socket(world, world.root, 0);
+    assert_eq!(bind(world, world.root, server, name), Ok(0));
+    assert_eq!(world.call(world.root, nr::LISTEN, &[server, backlog]), Ok(0));
+    (server, child)
+}
+
+/// What getsockname or getpeername tells.
+fn name_of(world: &World, who: Endpoint, socket: u64, call: u32) -> Result<Vec<u8>> {
+    let length = world.words(who, &[200]);
+    world.call(who, call, &[socket, DATA, length])?;
+    Ok(world.machine.read(who, DATA, world.read_words(who, length, 1)[0] as usize))
 }
 
 #[test]
@@ -87,13 +136,15 @@ fn only_local_stream_sockets_are_made() {
     let make =
         |domain, kind, protocol, address| world.call(world.root, nr::SOCKETPAIR, &[domain, kind, protocol, address]);
     assert_eq!(make(2, SOCK_STREAM, 0, DATA), Err(Errno::EAFNOSUPPORT));
-    assert_eq!(make(AF_UNIX, SOCK_DGRAM, 0, DATA), Err(Errno::ESOCKTNOSUPPORT));
+    assert_eq!(make(AF_UNIX, SOCK_RDM, 0, DATA), Err(Errno::ESOCKTNOSUPPORT));
     assert_eq!(make(AF_UNIX, SOCK_STREAM, 2, DATA), Err(Errno::EPROTONOSUPPORT));
     assert_eq!(make(AF_UNIX, SOCK_STREAM | 0x10, 0, DATA), Err(Errno::EINVAL));
     assert_eq!(make(AF_UNIX, SOCK_STREAM, 0, 8), Err(Errno::EFAULT));
     assert_eq!(make(AF_UNIX, SOCK_STREAM, AF_UNIX, DATA), Ok(0));
     assert_eq!(world.read_words(world.root, DATA, 1), [1 << 32], "what failed has left no descriptors");
-    assert_eq!(world.call(world.root, nr::SOCKET, &[AF_UNIX, SOCK_STREAM, 0]), Err(Errno::EAFNOSUPPORT));
+    assert_eq!(world.call(world.root, nr::SOCKET, &[2, SOCK_STREAM, 0]), Err(Errno::EAFNOSUPPORT));
+    assert_eq!(world.call(world.root, nr::SOCKET, &[AF_UNIX, 12, 0]), Err(Errno::EINVAL));
+    assert_eq!(world.call(world.root, nr::SOCKET, &[AF_UNIX, 0, 0]), Err(Errno::ESOCKTNOSUPPORT));
 }
 
 #[test]
@@ -122,9 +173,8 @@ fn names_of_others_and_unknown_flags_are_refused() {
     let (one, two) = pair(&world, O_NONBLOCK);
     world.write(world.root, two, b"data").unwrap();
     assert_eq!(world.call(world.root, nr::SENDTO, &[one, DATA, 1, 0, DATA, 16]), Err(Errno::EISCONN));
-    assert_eq!(send(&world, one, b"x", MSG_PEEK), Err(Errno::EOPNOTSUPP));
-    assert_eq!(receive(&world, one, MSG_PEEK), Err(Errno::EOPNOTSUPP));
-    assert_eq!(receive(&world, one, MSG_NOSIGNAL), Err(Errno::EOPNOTSUPP));
+    assert_eq!(send(&world, one, b"x", MSG_OOB), Err(Errno::EOPNOTSUPP));
+    assert_eq!(receive(&world, one, MSG_OOB), Err(Errno::EINVAL));
     world.machine.write(world.root, DATA + 200, &[9; 8]);
     assert_eq!(world.call(world.root, nr::RECVFROM, &[one, DATA, 100, 0, DATA + 300, DATA + 200]), Ok(4));
     assert_eq!(world.machine.read(world.root, DATA + 200, 8), [0, 0, 0, 0, 9, 9, 9, 9], "the sender has no name");
@@ -165,7 +215,7 @@ fn messages_have_no_names_and_no_control_messages() {
     }
     let message = header(&world, world.root, &pieces, 0xffff_ffff_0000_0000, 0);
     assert_eq!(world.call(world.root, nr::SENDMSG, &[one, message, 0]), Ok(3), "a length has 32 bits");
-    assert_eq!(world.call(world.root, nr::SENDMSG, &[one, message, MSG_PEEK]), Err(Errno::EOPNOTSUPP));
+    assert_eq!(world.call(world.root, nr::SENDMSG, &[one, message, MSG_OOB]), Err(Errno::EOPNOTSUPP));
     assert_eq!(world.call(world.root, nr::RECVMSG, &[one, message, MSG_DONTWAIT]), Err(Errno::EAGAIN));
     for call in [nr::SENDMSG, nr::RECVMSG] {
         assert_eq!(world.call(world.root, call, &[one, 8, 0]), Err(Errno::EFAULT));
@@ -245,31 +295,6 @@ fn poll_waits_for_data_and_for_the_end_of_the_other_side() {
     wait(0);
     world.call(world.root, nr::SHUTDOWN, &[two, SHUT_RD]).unwrap();
     assert_eq!(world.result(child), Some(Ok(1)), "nobody reads what it sends");
-}
-
-#[test]
-fn options_tell_what_a_socket_is() {
-    let world = World::new();
-    let (one, _) = pair(&world, 0);
-    let option = |level, name, room: u64| {
-        let length = world.words(world.root, &[room]);
-        world.machine.write(world.root, DATA, &[0xff; 8]);
-        assert_eq!(world.call(world.root, nr::GETSOCKOPT, &[one, level, name, DATA, length])?, 0);
-        Ok((world.read_words(world.root, DATA, 1)[0], world.read_words(world.root, length, 1)[0]))
-    };
-    let value = |value: u64| Ok((value | 0xffff_ffff_0000_0000, 4));
-    for (name, expected) in [(3, SOCK_STREAM), (4, 0), (7, 65536), (8, 65536), (30, 0), (38, 0), (39, AF_UNIX)] {
-        assert_eq!(option(SOL_SOCKET, name, 100), value(expected), "option {name}");
-    }
-    assert_eq!(option(SOL_SOCKET, 3, 2), Ok((0xffff_ffff_ffff_0001, 2)), "as much as there is room for");
-    assert_eq!(option(SOL_SOCKET, 3, 0), Ok((u64::MAX, 0)));
-    assert_eq!(option(SOL_SOCKET, 3, 0xffff_ffff), Err(Errno::EINVAL));
-    assert_eq!(option(SOL_SOCKET, 5, 4), Err(Errno::ENOPROTOOPT));
-    assert_eq!(option(6, 3, 4), Err(Errno::EOPNOTSUPP));
-    assert_eq!(world.call(world.root, nr::GETSOCKOPT, &[one, SOL_SOCKET, 3, DATA, 8]), Err(Errno::EFAULT));
-    let set = |level, name| world.call(world.root, nr::SETSOCKOPT, &[one, level, name, DATA, 4]);
-    assert_eq!([set(SOL_SOCKET, 7), set(SOL_SOCKET, 8)], [Ok(0), Ok(0)]);
-    assert_eq!([set(SOL_SOCKET, 5), set(6, 7)], [Err(Errno::ENOPROTOOPT), Err(Errno::EOPNOTSUPP)]);
 }
 
 #[test]
