@@ -15,7 +15,8 @@ free_pages() { rm -rf /dev/shm/attack.* /tmp/attack.*; sync; sleep 3; sed -n 's/
 attack() {
     processes=
     for user in $users; do
-        attacker $user $1 $user $2 &
+        # Random calls write to every descriptor.
+        attacker $user $1 $user $2 >/dev/null &
         processes="$processes $!"
     done
 }

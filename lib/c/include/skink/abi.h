@@ -61,6 +61,7 @@ struct skink_name {
 #define ENOSYS 38
 #define ENOTEMPTY 39
 #define ELOOP 40
+#define ENOMSG 42
 #define EIDRM 43
 #define ENODATA 61
 #define ETIME 62

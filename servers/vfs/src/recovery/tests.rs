@@ -1,4 +1,5 @@
 //! vfs killed at every write to its preserved memory: its successor finds the state before or after the turn, never one between.
+//! This file is long because it has turns of every kind of object.
 
 use crate::{
     base::Flow,
