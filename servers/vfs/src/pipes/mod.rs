@@ -140,7 +140,8 @@ impl Pipe {
     pub fn close(&self, world: &impl World, reads: bool, writes: bool) {
         self.readers.set(self.readers.get() - reads as u32);
         self.writers.set(self.writers.get() - writes as u32);
-        if self.writers.get() == 0 {
+        // A socket may stop receiving while a thread waits in it.
+        if self.writers.get() == 0 || self.readers.get() == 0 {
             let waiting = take(&mut self.state.borrow_mut().waiting_readers);
             waiting.iter().for_each(|reader| world.finish(reader.owner, self.end(world)));
             let mut packets = take(&mut self.state.borrow_mut().packets);

@@ -250,3 +250,16 @@ fn what_has_come_before_a_shutdown_is_still_read() {
     assert_eq!(receive(&world, two, 0).unwrap(), b"before");
     assert_eq!(receive(&world, two, 0).unwrap(), b"");
 }
+
+#[test]
+fn a_thread_that_waits_in_a_socket_learns_that_it_receives_no_more() {
+    for kind in [SOCK_STREAM, SOCK_DGRAM] {
+        let world = World::new();
+        assert_eq!(world.call(world.root, nr::SOCKETPAIR, &[AF_UNIX, kind, 0, DATA]), Ok(0));
+        let mine = world.read_words(world.root, DATA, 1)[0] & 0xffff_ffff;
+        let child = world.fork(world.root, 0);
+        assert_eq!(world.begin_call(child, nr::RECVFROM, &[mine, DATA, 100, 0, 0, 0]), None);
+        assert_eq!(world.call(world.root, nr::SHUTDOWN, &[mine, SHUT_RD]), Ok(0));
+        assert_eq!(world.result(child), Some(Ok(0)));
+    }
+}
