@@ -17,13 +17,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/ipc.h>
 #include <sys/mman.h>
+#include <sys/msg.h>
 #include <sys/sem.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -147,6 +151,84 @@ static void make_sockets(void)
 }
 
 static void sockets(void) { crowd(make_sockets); }
+
+/* A listening socket with connections that nobody accepts, all full, and datagrams that nobody receives. */
+static void fill_sockets(void)
+{
+    static char block[65536];
+    struct sockaddr_un name = { .sun_family = AF_UNIX };
+    socklen_t length = sizeof name.sun_family;
+    int server = socket(AF_UNIX, SOCK_STREAM, 0), mailbox = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0), client;
+    if (bind(mailbox, (void *)&name, length) == 0 && bind(server, (void *)&name, length) == 0)
+        listen(server, 4096);
+    length = sizeof name;
+    getsockname(mailbox, (void *)&name, &length);
+    while (sendto(mailbox, block, 1000, 0, (void *)&name, length) > 0) {}
+    length = sizeof name;
+    getsockname(server, (void *)&name, &length);
+    while ((client = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0)) >= 0 && connect(client, (void *)&name, length) == 0)
+        while (write(client, block, sizeof block) > 0) {}
+}
+
+static void listeners(void) { crowd(fill_sockets); }
+
+/* Every counter is ready, and registered with every other epoll; then a wait for edges that do not come. */
+static void fill_epolls(void)
+{
+    struct epoll_event event = { .events = EPOLLIN | EPOLLET }, found[16];
+    int epolls[8], counter;
+    for (int at = 0; at < 8; at++)
+        epolls[at] = epoll_create1(0);
+    while ((counter = eventfd(1, 0)) >= 0)
+        for (int at = 0; at < 8; at++)
+            epoll_ctl(epolls[at], EPOLL_CTL_ADD, counter, &event);
+    for (;;)
+        epoll_wait(epolls[0], found, 16, -1);
+}
+
+static void epolls(void) { crowd(fill_epolls); }
+
+static char leased[40];
+
+static void hold_and_break(void)
+{
+    int file;
+    while ((file = open(leased, O_RDONLY)) >= 0 && fcntl(file, F_SETLEASE, F_RDLCK) == 0) {}
+    (void)!open(leased, O_WRONLY);
+}
+
+static void leases(void)
+{
+    snprintf(leased, sizeof leased, "/tmp/attack.%u.leased", user);
+    close(open(leased, O_CREAT | O_RDWR, 0600));
+    crowd(hold_and_break);
+}
+
+static int letters_to[300];
+
+static void wait_for_letter(void)
+{
+    static struct { long type; char text[8192]; } letter = { .type = 1 };
+    for (int at = 0; at < 300 && letters_to[at] >= 0; at++)
+        while (msgsnd(letters_to[at], &letter, sizeof letter.text, IPC_NOWAIT) == 0) {}
+    msgrcv(letters_to[0], &letter, sizeof letter.text, 77, 0);
+}
+
+/* The queues outlive the attack, and are removed by the next one. */
+static void letters(void)
+{
+    struct msqid_ds ds;
+    int count = 0;
+    for (int at = 0; at < 128; at++) {
+        int id = msgctl(at, MSG_STAT, &ds);
+        if (id >= 0 && ds.msg_perm.uid == user)
+            msgctl(id, IPC_RMID, NULL);
+    }
+    while (count < 299 && (letters_to[count] = msgget(IPC_PRIVATE, 0600)) >= 0)
+        count++;
+    letters_to[count] = -1;
+    crowd(wait_for_letter);
+}
 
 static void queues(void)
 {
@@ -310,6 +392,7 @@ static const struct attack {
     { "files", files },         { "sockets", sockets }, { "queues", queues },       { "semaphores", semaphores },
     { "memory", memory },       { "tables", tables },   { "regions", regions },     { "processes", processes },
     { "futexes", futexes },     { "sleepers", sleepers }, { "locks", locks },       { "names", names },   { "calls", calls },
+    { "listeners", listeners }, { "epolls", epolls },   { "leases", leases },       { "letters", letters },
 };
 enum { ATTACKS = sizeof attacks / sizeof *attacks };
 
