@@ -19,6 +19,8 @@ pub const RAMDISK_SYSTEM: &str = "ramdisk";
 pub const FAULTS: &str = "faults";
 /// The word for the full forms of tests.
 const DEEP: &str = "deep";
+/// The word for writing down what Linux prints in place of a test.
+const RECORD: &str = "record";
 
 /// A request from the command line.
 #[derive(Debug, PartialEq)]
@@ -46,6 +48,11 @@ pub enum Action {
     Test {
         /// Whether to run the full forms.
         depth: Depth,
+        /// Part of a test's name.
+        name: Option<String>,
+    },
+    /// Write down what the programs' tests whose name contains `name` print on this machine's Linux.
+    Record {
         /// Part of a test's name.
         name: Option<String>,
     },
@@ -292,6 +299,7 @@ fn parse_name(parser: &mut lexopt::Parser, command: &str, action: impl Fn(Option
 fn parse_test(parser: &mut lexopt::Parser) -> Result<Action> {
     let mut name = None;
     let mut depth = Depth::Short;
+    let mut record = false;
     let mut faults = FaultOptions::default();
     let mut first_option = None;
     while let Some(argument) = next(parser)? {
@@ -302,12 +310,14 @@ fn parse_test(parser: &mut lexopt::Parser) -> Result<Action> {
                 first_option.get_or_insert(option);
             }
             Argument::Value(value) if value == DEEP && depth == Depth::Short && name.is_none() => depth = Depth::Deep,
+            Argument::Value(value) if value == RECORD && !record && name.is_none() => record = true,
             Argument::Value(value) if name.is_none() => name = Some(text(value)?),
             Argument::Value(value) => return Err(unexpected("test", &value)),
         }
     }
     match (name.as_deref(), first_option) {
         (Some(FAULTS), _) => Ok(Action::Faults(FaultOptions { all: faults.all || depth == Depth::Deep, ..faults })),
+        (_, None) if record => Ok(Action::Record { name }),
         (_, None) => Ok(Action::Test { depth, name }),
         (_, Some(option)) => bail!("the option {option} belongs to './skink test faults'"),
     }

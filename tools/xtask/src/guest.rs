@@ -308,7 +308,10 @@ fn wait_for_end(qemu: &mut Child, ended: &mpsc::Receiver<()>, limit: Option<Dura
 }
 
 /// Copies the folder `from` of the ext2 image `disk` into the folder `to`.
-fn dump(disk: &Path, from: &str, to: &Path) -> Result<()> {
+///
+/// # Errors
+/// When the image cannot be read or the folder not written.
+pub fn dump(disk: &Path, from: &str, to: &Path) -> Result<()> {
     let request = format!("rdump {from} \"{}\"", to.display());
     let mut debugfs = Command::new("debugfs");
     process::debugfs(debugfs.arg("-R").arg(request).arg(disk))

@@ -81,6 +81,7 @@ fn dispatch() -> Result<u8> {
         Action::Doc => doc::doc(&workspace),
         Action::Debug(options) => debug::debug(&workspace, &options),
         Action::Test { depth, name } => test::test(&workspace, depth, name.as_deref()),
+        Action::Record { name } => test::record(&workspace, name.as_deref()),
         Action::Faults(options) => faults::faults(&workspace, &options),
         Action::Bench { name } => bench::bench(&workspace, name.as_deref()),
         Action::Image(options) => image::image(&workspace, &options),

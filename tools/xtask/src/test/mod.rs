@@ -12,8 +12,11 @@ mod dialogue;
 mod fresh;
 mod iso;
 mod pool;
+mod record;
 mod scripts;
 mod units;
+
+pub use record::record;
 
 use crate::bundle::Bundle;
 use crate::c_programs::{self, CProgram};

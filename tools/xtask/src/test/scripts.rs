@@ -1,4 +1,4 @@
-//! Cases that are files: tests/qemu/NAME.sh runs in the guest, tests/qemu/NAME.console is a dialogue
+//! Cases that are files: tests/qemu/NAME.sh and tests/programs/NAME.sh run in the guest, tests/qemu/NAME.console is a dialogue
 //! with its console, tests/host/NAME.sh runs here. tests/qemu/README.md tells how to write one.
 
 use super::case::{self, Case};
@@ -14,6 +14,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+/// The folder of tests/ whose cases print the same on Linux.
+pub const PROGRAMS: &str = "programs";
 /// How much is shown of a failure.
 const SHOWN_LINES: usize = 30;
 /// The full form of a case may take this many times longer.
@@ -26,8 +28,10 @@ const DEEP_LIMITS: u32 = 10;
 pub fn tests<'a>(setting: &'a Setting) -> Result<Vec<Test<'a>>> {
     let root = &setting.workspace.root;
     let mut tests = Vec::new();
-    for case in case::find(root, "qemu", "sh")? {
-        tests.push(Test::new(case.name.clone(), move || run_in_guest(setting, &case)));
+    for folder in ["qemu", PROGRAMS] {
+        for case in case::find(root, folder, "sh")? {
+            tests.push(Test::new(case.name.clone(), move || run_in_guest(setting, &case)));
+        }
     }
     for case in case::find(root, "qemu", "console")? {
         tests.push(Test::new(case.name.clone(), move || dialogue::run(setting, &case)));
@@ -107,7 +111,10 @@ fn run_in_guest(setting: &Setting, case: &Case) -> Result<Verdict> {
 }
 
 /// The case's Debian packages. One case at a time downloads and unpacks.
-fn packages(setting: &Setting, case: &Case) -> Result<Option<Set>> {
+///
+/// # Errors
+/// When there is no such package or no network.
+pub fn packages(setting: &Setting, case: &Case) -> Result<Option<Set>> {
     let _alone = setting.workspace.build_alone();
     Set::get(&setting.workspace.build, &case.terms.packages)
 }
@@ -120,7 +127,10 @@ fn second_line(case: &Case, overlay: &Path) -> Result<Option<SecondLine>> {
 }
 
 /// The folder that is laid over the root: what the case's own script puts there, which finds the system's programs in a folder.
-fn make_overlay(case: &Case, overlay: &Path, programs: &Path) -> Result<PathBuf> {
+///
+/// # Errors
+/// When the script fails.
+pub fn make_overlay(case: &Case, overlay: &Path, programs: &Path) -> Result<PathBuf> {
     fs::create_dir_all(overlay)?;
     if let Some(setup) = case.companion("setup") {
         run_script(&setup, &[("OVERLAY", overlay), ("PROGRAMS", programs)])?;
