@@ -14,8 +14,9 @@ protocol! {
     /// Returns entry, address of the arguments, end of the stack. `ENOEXEC`, `ENOMEM`.
     Spawn = 1 { process: Endpoint, grant: GrantId, image_bytes: u64, argument_bytes: u64, heap_bytes: u64, keep_bytes: u64 }
         -> { entry: u64, arguments: u64, stack_end: u64 }
-    /// pm: gives `child` a copy-on-write copy of `parent`'s memory, or (`share`) the same memory (vfork, threads).
-    Fork = 2 { parent: Endpoint, child: Endpoint, share: bool }
+    /// pm: gives `child` a copy-on-write copy of `parent`'s memory, or (`share`) the same memory (vfork, threads). `pid`: id of the
+    /// process that the child is or belongs to.
+    Fork = 2 { parent: Endpoint, child: Endpoint, share: bool, pid: u64 }
     /// pm, rs: the process has ended; frees its memory unless another process shares it.
     Exit = 3 { process: Endpoint }
     /// pm: replaces the memory of `process` by the image (and interpreter image, 0 = none) and a fresh stack of at most `stack_bytes`.
@@ -87,7 +88,23 @@ protocol! {
     /// Any service: frees whole pages of the caller's heap or preserved memory; they read as zeros, and take memory again when they are
     /// touched. `EINVAL`: no whole pages, or not within one of the two.
     Discard = 30 { address: u64, bytes: u64 }
+    /// pm: maps the System V segment with this number of pm's into `process` and returns its address. `address`: 0 for any. `flags`: PROT_*
+    /// and `ATTACH_*`. `call`: number of the process's system call; the same one once more returns the same address. `EINVAL`: the segment
+    /// is gone, or the address is in use; `ENOMEM`.
+    SegmentAttach = 31 { process: Endpoint, call: u64, segment: u64, pages: u64, address: u64, flags: u64 } -> { address: u64 }
+    /// pm: nobody is to attach the segment any more who does not know its number: its memory is freed with its last mapping, or now.
+    /// Returns how many mappings there are.
+    SegmentRelease = 32 { segment: u64 } -> { attaches: u64 }
+    /// pm: returns the mappings of a segment, its resident pages, when one came and went last (seconds since 1970), and the process that
+    /// did this. `ENOENT`: it was never attached, or its memory is freed.
+    SegmentStatus = 33 { segment: u64 }
+        -> { attaches: u64, resident_pages: u64, attached_s: u64, detached_s: u64, process: u64 }
 }
+
+/// `SegmentAttach`: whatever is mapped there is replaced.
+pub const ATTACH_REPLACE: u64 = 8;
+/// `SegmentAttach`: the segment is made when there is none.
+pub const ATTACH_MAKE: u64 = 16;
 
 /// One region of an address space.
 #[repr(C)]

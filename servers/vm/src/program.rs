@@ -182,6 +182,10 @@ impl Kernel for Calls {
         let _ = ipc::send_nonblocking(process, reply);
     }
 
+    fn real_s(&mut self) -> u64 {
+        sys::time::real_ns() / 1_000_000_000
+    }
+
     fn own_space(&self) -> Space {
         OWN
     }

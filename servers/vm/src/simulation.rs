@@ -49,6 +49,8 @@ pub struct Simulation {
     pub device: core::ops::Range<u64>,
     /// Calls made.
     pub calls: u64,
+    /// Seconds since 1970.
+    pub now_s: u64,
     /// vm dies at this many calls from now.
     pub dies_in: Option<u64>,
 }
@@ -303,6 +305,11 @@ impl Kernel for Simulation {
 
     fn answer(&mut self, process: Endpoint, reply: &Message) {
         self.answers.push((process, *reply));
+    }
+
+    fn real_s(&mut self) -> u64 {
+        self.enter();
+        self.now_s
     }
 
     fn own_space(&self) -> Space {

@@ -47,6 +47,8 @@ pub trait Kernel {
     fn notify(&mut self, service: Endpoint);
     /// Answers a process that has been waiting for longer than its own request took.
     fn answer(&mut self, process: Endpoint, reply: &Message);
+    /// Seconds since 1970.
+    fn real_s(&mut self) -> u64;
     /// vm's own space.
     fn own_space(&self) -> Space;
     /// Address after vm's heap.

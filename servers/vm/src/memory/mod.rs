@@ -1,7 +1,9 @@
 //! Physical memory and what is in it: `frames` and the reserves (`supply`), `pages` (which frame shows which page),
-//! `object` (content that several regions show) with `images` and `shared_pages` of files and the `marks` of changed ones. All see
+//! `object` (content that several regions show) with `images` and `shared_pages` of files, the `marks` of changed
+//! ones, and the `attaches` of System V segments. All see
 //! the kernel through the trait in `kernel`.
 
+pub mod attaches;
 pub mod frames;
 pub mod images;
 pub mod kernel;

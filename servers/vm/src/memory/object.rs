@@ -1,5 +1,6 @@
 //! Objects: memory that several regions may show. An *image* is the cached content of a file, filled by vfs; an *anonymous*
-//! object is shared memory without a file (MAP_SHARED, a service's preserved memory), filled with zeros on demand.
+//! object is shared memory without a file (MAP_SHARED, a service's preserved memory), filled with zeros on demand, and so is a
+//! System V *segment*, whose mappings are counted one by one.
 //!
 //! A *shared file* is the content of a file as seen by all its shared mappings; it changes, and `shared_file` tells how.
 //!
@@ -8,6 +9,7 @@
 //! its file is as it was. Every frame of an object has the object as its one user, except where a private copy begins as the
 //! shared tail of a program (`loaded`).
 
+use crate::memory::attaches::Attaches;
 use crate::memory::frames::{Frame, Frames, Run};
 use crate::memory::marks::Marks;
 use crate::memory::pages::Pages;
@@ -51,13 +53,15 @@ pub enum Content {
     /// A file of this length, as all see it who map it shared. From page `zeros` on, what is not there is zeros: the file has been
     /// shorter since it is here.
     Shared { file: FileId, bytes: u64, zeros: u64 },
+    /// A System V segment with this number of pm's; zeros at first.
+    Segment { number: u64, pages: u64 },
 }
 
 impl Content {
     /// Length of the file.
     pub fn file_bytes(&self) -> Option<u64> {
         match *self {
-            Content::Anonymous => None,
+            Content::Anonymous | Content::Segment { .. } => None,
             Content::File { bytes, .. } | Content::Shared { bytes, .. } => Some(bytes),
         }
     }
@@ -67,6 +71,7 @@ impl Content {
         match *self {
             Content::Anonymous => true,
             Content::File { .. } => false,
+            Content::Segment { pages, .. } => index < pages,
             Content::Shared { bytes, zeros, .. } => index >= zeros && index < bytes.div_ceil(PAGE_BYTES),
         }
     }
@@ -97,6 +102,8 @@ pub struct Object {
     pub loaded: Option<Box<Loaded>>,
     /// Of a shared file: which pages differ from the file.
     pub marks: Marks,
+    /// Of a System V segment.
+    pub attaches: Attaches,
     /// Frames for all of its pages, while it is being filled: so they are neighbours. Those of pages that are there are in use.
     reserve: Option<Run>,
     mapped_pages: u64,
@@ -192,6 +199,32 @@ impl Objects {
     /// A new anonymous object, held once.
     pub fn add_anonymous(&mut self) -> ObjectId {
         self.add(Content::Anonymous)
+    }
+
+    /// The System V segment with this number.
+    pub fn segment(&self, number: u64) -> Option<ObjectId> {
+        let is_it = |object: &Object| matches!(object.content, Content::Segment { number: known, .. } if known == number);
+        let index = self.table.iter().position(|entry| entry.object.as_deref().is_some_and(is_it))?;
+        Some(self.id_at(index))
+    }
+
+    /// A new System V segment, held by pm.
+    pub fn add_segment(&mut self, number: u64, pages: u64) -> ObjectId {
+        self.add(Content::Segment { number, pages })
+    }
+
+    /// Counts a mapping of a System V segment that has come (`more`) or gone.
+    pub fn count_attach(&mut self, id: ObjectId, more: bool, process: u32, now_s: u64) {
+        if let Some(object) = self.get_mut(id) {
+            object.attaches = object.attaches.changed(more, process, now_s);
+        }
+    }
+
+    /// After a death: counts a mapping that there was already.
+    pub fn recount_attach(&mut self, id: ObjectId) {
+        if let Some(object) = self.get_mut(id) {
+            object.attaches.count += 1;
+        }
     }
 
     /// The image of a file, held once more; a new one when there is none or an old version.
@@ -330,6 +363,7 @@ impl Objects {
                 continue;
             };
             object.mapped_pages = 0;
+            object.attaches.count = 0;
             if !object.marks.is_whole() {
                 object.marks.change_all(&object.pages);
             }
@@ -368,6 +402,7 @@ impl Objects {
             pages: Pages::default(),
             loaded: None,
             marks: Marks::default(),
+            attaches: Attaches::default(),
             reserve: None,
             mapped_pages: 0,
             holds: 1,

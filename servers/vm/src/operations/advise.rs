@@ -109,7 +109,7 @@ impl AddressSpace {
             return Err(Errno::EINVAL);
         }
         self.regions.check_count()?;
-        self.regions.change(start, end, |region| region.on_fork = on_fork);
+        self.change(memory, start, end, |region| region.on_fork = on_fork);
         Ok(())
     }
 

@@ -5,7 +5,10 @@ use crate::memory::Memory;
 use crate::memory::kernel::Kernel;
 use crate::space::AddressSpace;
 use crate::space::region::{Backing, OnFork, Region};
-use abi::{Errno, layout::PAGE_BYTES};
+use abi::{
+    Errno,
+    layout::{PAGE_BYTES, USER_END},
+};
 use sys::fallible;
 
 impl AddressSpace {
@@ -28,9 +31,11 @@ impl AddressSpace {
         } else {
             self.share_pages_with(memory, child)?;
         }
+        let now_s = self.segment_time(memory, 0, USER_END);
         for region in self.regions.iter() {
             if let Backing::Object(id, _) = region.backing {
                 memory.objects.map(id, region.pages());
+                self.count_attach(memory, region, true, now_s);
             }
         }
         *child = AddressSpace {

@@ -1,4 +1,4 @@
-//! What is done with an address space: page `fault`s; the calls of programs (`mmap`, `protect`, `remap`, `advise`); whole spaces made
+//! What is done with an address space: page `fault`s; the calls of programs (`mmap`, `protect`, `remap`, `advise`, `segments`); whole spaces made
 //! and replaced (`fork`, `exec` with its `placement`, `spawn`); `devices`, what services `discard`, pages made `resident` for real time, `reports`.
 
 pub mod advise;
@@ -13,4 +13,5 @@ mod protect;
 mod remap;
 mod reports;
 mod resident;
+pub mod segments;
 pub mod spawn;

@@ -47,7 +47,7 @@ impl AddressSpace {
         for region in &regions {
             self.take_rights(memory, region, rights)?;
         }
-        self.regions.change(start, end, |region| region.rights = rights);
+        self.change(memory, start, end, |region| region.rights = rights);
         Ok(0)
     }
 

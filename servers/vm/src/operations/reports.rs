@@ -57,19 +57,19 @@ impl AddressSpace {
             resident: self.pages.count_in(region.start / PAGE_BYTES, region.end / PAGE_BYTES) * PAGE_BYTES,
             protection: u32::from(region.rights.0) | if region.shared { SHARED } else { 0 },
             kind: match region.purpose {
-                Purpose::Other => 0,
+                Purpose::Other | Purpose::Segment => 0,
                 Purpose::Heap => 1,
                 Purpose::Stack => 2,
             },
             ..MapRecord::default()
         };
-        if let Backing::Object(id, page) = region.backing
-            && let Some(Content::File { file, .. } | Content::Shared { file, .. }) =
-                memory.objects.get(id).map(|object| object.content)
-        {
-            record.offset = page * PAGE_BYTES;
-            record.inode = file.inode;
-            record.device = file.device;
+        if let Backing::Object(id, page) = region.backing {
+            let (device, inode) = match memory.objects.get(id).map(|object| object.content) {
+                Some(Content::File { file, .. } | Content::Shared { file, .. }) => (file.device, file.inode),
+                Some(Content::Segment { number, .. }) => (0, number),
+                Some(Content::Anonymous) | None => return record,
+            };
+            record = MapRecord { offset: page * PAGE_BYTES, inode, device, ..record };
         }
         record
     }

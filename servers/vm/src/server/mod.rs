@@ -1,11 +1,12 @@
 //! The server: every message to vm comes here and is told apart.
 //!
-//! Nothing here waits for anybody, and nothing a client sends is trusted. `requests` of services and `shared_files` of vfs have files of
-//! their own; `file_maps` and `syncs` remember programs that wait for vfs; `recovery` comes after a death of vm.
+//! Nothing here waits for anybody, and nothing a client sends is trusted. `requests` of services, `shared_files` of vfs and `segments` of pm
+//! have files of their own; `file_maps` and `syncs` remember programs that wait for vfs; `recovery` comes after a death of vm.
 
 mod file_maps;
 mod recovery;
 mod requests;
+mod segments;
 mod shared_files;
 mod syncs;
 
@@ -185,6 +186,7 @@ fn linux_call<K: Kernel>(
     let words = &message.words;
     let [address, bytes, third, ..] = *words;
     match message.label {
+        nr::SHMDT => space.detach_segment(memory, address),
         nr::MUNMAP => space.munmap(memory, address, bytes),
         nr::MPROTECT => space.mprotect(memory, address, bytes, third),
         nr::MREMAP => space.mremap(memory, words),

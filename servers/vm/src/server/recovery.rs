@@ -7,7 +7,7 @@
 
 use crate::memory::kernel::Kernel;
 use crate::server::Server;
-use crate::space::region::Backing;
+use crate::space::region::{Backing, Purpose};
 use abi::{
     Endpoint, Message,
     kernel::{CopyFault, Fault},
@@ -46,6 +46,9 @@ impl<K: Kernel> Server<K> {
         for region in self.processes.spaces().flat_map(|space| space.regions.iter()) {
             if let Backing::Object(id, _) = region.backing {
                 self.memory.objects.map(id, region.pages());
+                if region.purpose == Purpose::Segment {
+                    self.memory.objects.recount_attach(id);
+                }
             }
         }
     }
@@ -77,6 +80,7 @@ fn concerned(message: &Message) -> [Endpoint; 2] {
             Some(Request::Spawn(spawn)) => [spawn.process, Endpoint::NONE],
             Some(Request::Renew(renew)) => [renew.process, Endpoint::NONE],
             Some(Request::Exit(exit)) => [exit.process, Endpoint::NONE],
+            Some(Request::SegmentAttach(attach)) => [attach.process, Endpoint::NONE],
             Some(Request::FileMapDone(map)) => [map.process, Endpoint::NONE],
             _ => [source, Endpoint::NONE],
         },

@@ -60,6 +60,15 @@ impl<K: Kernel> Server<K> {
                 self.only_inspectors(message)?;
                 self.maps(&maps, message.source).map(|bytes| message.reply(Ok(bytes)))
             }
+            Request::SegmentAttach(attach) => only(message, &[slot::PM])
+                .and_then(|()| self.attach_segment(&attach))
+                .map(|address| vm::SegmentAttach::reply(message, 0, address)),
+            Request::SegmentRelease(release) => only(message, &[slot::PM])
+                .map(|()| self.release_segment(release.segment))
+                .map(|attaches| vm::SegmentRelease::reply(message, 0, attaches)),
+            Request::SegmentStatus(ask) => {
+                only(message, &[slot::PM]).and_then(|()| self.segment_status(message, ask.segment))
+            }
             of_vfs => only(message, &[slot::VFS]).and_then(|()| self.vfs_request(message, of_vfs)),
         }
     }
@@ -174,7 +183,7 @@ impl<K: Kernel> Server<K> {
         }
         self.memory.ensure_heap(0)?;
         self.dma.inherit(process.slot());
-        self.processes.add(&mut self.memory, process)?;
+        self.processes.add(&mut self.memory, process, 0)?;
         let recipe = Recipe {
             image: Source { granter: message.source, grant: request.grant, offset: 0 },
             image_bytes: request.image_bytes,
@@ -212,12 +221,12 @@ impl<K: Kernel> Server<K> {
     }
 
     fn fork(&mut self, message: &Message, request: &vm::Fork) -> Result<Message, Errno> {
-        let vm::Fork { parent, child, share } = *request;
+        let vm::Fork { parent, child, share, pid } = *request;
         if !child.is_application() {
             return Err(Errno::EINVAL);
         }
         self.memory.ensure_heap(0)?;
-        self.processes.add(&mut self.memory, child)?;
+        self.processes.add(&mut self.memory, child, pid as u32)?;
         if parent == Endpoint::NONE {
             return Ok(message.reply(Ok(0)));
         }

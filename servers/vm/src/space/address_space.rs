@@ -13,6 +13,7 @@ use abi::{
     Errno,
     layout::{PAGE_BYTES, USER_END, USER_START, map},
 };
+use alloc::vec::Vec;
 use sys::space::Space;
 
 /// A stack that may grow stays this far above whatever lies below it.
@@ -41,6 +42,8 @@ pub struct AddressSpace {
     pub table_frames: u64,
     /// The page a fault is expected at next, and how often that was right in a row.
     pub expected: (u64, u32),
+    /// The process that runs in it, 0: a service, or nobody yet.
+    pub process: u32,
     /// It belongs to a service.
     pub is_service: bool,
     /// One of its threads became real-time: its pages stay writable when it is forked.
@@ -60,6 +63,7 @@ impl AddressSpace {
             stack_bytes: STACK_BYTES,
             table_frames: 0,
             expected: (0, 0),
+            process: 0,
             is_service: false,
             is_resident: false,
         })
@@ -68,9 +72,11 @@ impl AddressSpace {
     /// Gives everything back. No thread uses it any more.
     pub fn destroy<K: Kernel>(self, memory: &mut Memory<K>) -> Result<(), Errno> {
         let result = self.retire(memory);
+        let now_s = self.segment_time(memory, 0, USER_END);
         self.pages.owned().for_each(|(_, frame)| memory.frames.release(frame));
         for region in self.regions.iter() {
             if let Backing::Object(id, _) = region.backing {
+                self.count_attach(memory, region, false, now_s);
                 memory.objects.unmap(&mut memory.frames, id, region.pages());
             }
         }
@@ -115,10 +121,54 @@ impl AddressSpace {
 
     /// Makes a region where there is none.
     pub fn add<K: Kernel>(&mut self, memory: &mut Memory<K>, region: Region) {
+        let now_s = if region.purpose == Purpose::Segment { memory.kernel.real_s() } else { 0 };
         if let Backing::Object(id, _) = region.backing {
             memory.objects.map(id, region.pages());
         }
-        self.regions.insert(region);
+        self.insert(memory, region, now_s);
+    }
+
+    fn insert<K>(&mut self, memory: &mut Memory<K>, region: Region, now_s: u64) {
+        self.count_attach(memory, &region, true, now_s);
+        for _ in 0..self.regions.insert(region) {
+            self.count_attach(memory, &region, false, now_s);
+        }
+    }
+
+    /// The time, in seconds since 1970, if System V segments are attached within a range: it is asked for before anything changes.
+    pub fn segment_time<K: Kernel>(&self, memory: &mut Memory<K>, start: u64, end: u64) -> u64 {
+        let is_segment = |region: &Region| region.purpose == Purpose::Segment;
+        let has_segment = self.regions.had_segments() && self.regions.overlapping(start, end).any(is_segment);
+        if has_segment { memory.kernel.real_s() } else { 0 }
+    }
+
+    /// Counts a region that has come (`more`) or gone, if it shows a System V segment.
+    pub fn count_attach<K>(&self, memory: &mut Memory<K>, region: &Region, more: bool, now_s: u64) {
+        if let (Purpose::Segment, Backing::Object(id, _)) = (region.purpose, region.backing) {
+            memory.objects.count_attach(id, more, self.process, now_s);
+        }
+    }
+
+    /// Takes out the regions within a range. What remains of one that reaches beyond is a region of its own from here on.
+    fn cut_out<K>(&mut self, memory: &mut Memory<K>, start: u64, end: u64, now_s: u64) -> Vec<Region> {
+        if !self.regions.had_segments() {
+            return self.regions.remove(start, end);
+        }
+        for remaining in self.regions.cut_by(start, end).iter().flatten() {
+            self.count_attach(memory, remaining, true, now_s);
+        }
+        let regions = self.regions.remove(start, end);
+        regions.iter().for_each(|region| self.count_attach(memory, region, false, now_s));
+        regions
+    }
+
+    /// Changes the regions within a range, after `ensure_change`.
+    pub fn change<K: Kernel>(&mut self, memory: &mut Memory<K>, start: u64, end: u64, change: impl Fn(&mut Region)) {
+        let now_s = self.segment_time(memory, start, end);
+        for mut region in self.cut_out(memory, start, end, now_s) {
+            change(&mut region);
+            self.insert(memory, region, now_s);
+        }
     }
 
     /// Removes regions and pages within a range.
@@ -129,8 +179,9 @@ impl AddressSpace {
 
     /// As [`remove`](Self::remove), after `ensure_change` for a range that includes this one: needs no memory.
     pub fn remove_ensured<K: Kernel>(&mut self, memory: &mut Memory<K>, start: u64, end: u64) -> Result<(), Errno> {
+        let now_s = self.segment_time(memory, start, end);
         let result = self.empty(memory, start, end);
-        for region in self.regions.remove(start, end) {
+        for region in self.cut_out(memory, start, end, now_s) {
             if let Backing::Object(id, _) = region.backing {
                 memory.objects.unmap(&mut memory.frames, id, region.pages());
             }

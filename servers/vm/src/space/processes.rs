@@ -16,6 +16,16 @@ pub struct SpaceIndex(u32);
 struct Process {
     endpoint: Endpoint,
     space: Option<SpaceIndex>,
+    /// Id of the process it belongs to; 0: a service.
+    pid: u32,
+    /// Number and result of its last shmat.
+    attached: Option<(u64, u64)>,
+}
+
+impl Process {
+    const fn new(endpoint: Endpoint, pid: u32) -> Process {
+        Process { endpoint, space: None, pid, attached: None }
+    }
 }
 
 /// All threads, by slot, and all spaces.
@@ -30,8 +40,7 @@ impl Processes {
     /// No processes.
     #[expect(clippy::disallowed_macros, clippy::disallowed_methods, reason = "at the start")]
     pub fn new() -> Processes {
-        let nobody = Process { endpoint: Endpoint::NONE, space: None };
-        Processes { by_slot: vec![nobody; SLOTS], spaces: Vec::new(), vacant: Vec::new() }
+        Processes { by_slot: vec![Process::new(Endpoint::NONE, 0); SLOTS], spaces: Vec::new(), vacant: Vec::new() }
     }
 
     fn process(&self, endpoint: Endpoint) -> Option<&Process> {
@@ -55,14 +64,27 @@ impl Processes {
         self.spaces[index.0 as usize].as_deref_mut().ok_or(Errno::ESRCH)
     }
 
-    /// A new thread without a space. Whatever was known of its slot is forgotten.
-    pub fn add<K: Kernel>(&mut self, memory: &mut Memory<K>, endpoint: Endpoint) -> Result<(), Errno> {
+    /// A new thread of this process, without a space. Whatever was known of its slot is forgotten.
+    pub fn add<K: Kernel>(&mut self, memory: &mut Memory<K>, endpoint: Endpoint, pid: u32) -> Result<(), Errno> {
         let old = self.by_slot.get(endpoint.slot()).ok_or(Errno::EINVAL)?.endpoint;
         if old != Endpoint::NONE {
             self.remove(memory, old)?;
         }
-        self.by_slot[endpoint.slot()].endpoint = endpoint;
+        self.by_slot[endpoint.slot()] = Process::new(endpoint, pid);
         Ok(())
+    }
+
+    /// What the shmat with this number has returned to a thread, if it was the last.
+    pub fn attached(&self, endpoint: Endpoint, call: u64) -> Option<u64> {
+        let (known, address) = self.process(endpoint)?.attached?;
+        (known == call).then_some(address)
+    }
+
+    /// A shmat is about to return an address to a thread.
+    pub fn set_attached(&mut self, endpoint: Endpoint, call: u64, address: u64) {
+        if let Some(process) = self.by_slot.get_mut(endpoint.slot()) {
+            process.attached = Some((call, address));
+        }
     }
 
     /// A thread uses a new space from now on, for which it is counted as user.
@@ -70,9 +92,10 @@ impl Processes {
         &mut self,
         memory: &mut Memory<K>,
         endpoint: Endpoint,
-        space: AddressSpace,
+        mut space: AddressSpace,
     ) -> Result<(), Errno> {
         let id = space.id;
+        space.process = self.process(endpoint).map_or(0, |process| process.pid);
         let index = match self.vacant.pop().map_or_else(|| self.grow(), Ok) {
             Ok(index) => index,
             Err(error) => return space.destroy(memory).and(Err(error)),

@@ -74,6 +74,8 @@ pub enum Purpose {
     Heap,
     /// The stack of the main thread.
     Stack,
+    /// A System V segment.
+    Segment,
 }
 
 /// A range of addresses of one kind.
@@ -188,6 +190,8 @@ pub struct Regions {
     top: u64,
     /// From here to `top` nothing is free, so that the search for free addresses need not look there.
     dense_from: u64,
+    /// A region has been of a System V segment once.
+    had_segments: bool,
 }
 
 impl Default for Regions {
@@ -199,12 +203,17 @@ impl Default for Regions {
 impl Regions {
     /// No regions; mmap takes addresses downwards from `top`, which is at most `MMAP_TOP`.
     pub fn below(top: u64) -> Regions {
-        Regions { by_start: BTreeMap::new(), last: None, top, dense_from: top }
+        Regions { by_start: BTreeMap::new(), last: None, top, dense_from: top, had_segments: false }
     }
 
     /// Where mmap begins, downwards.
     pub fn top(&self) -> u64 {
         self.top
+    }
+
+    /// False: no region has ever been of a System V segment.
+    pub fn had_segments(&self) -> bool {
+        self.had_segments
     }
 
     /// True when they are what they must be.
@@ -289,15 +298,16 @@ impl Regions {
         if cuts && self.len() >= MAX_REGIONS { Err(Errno::ENOMEM) } else { Ok(()) }
     }
 
-    /// Adds a region where there is none, and joins it with its neighbours.
-    pub fn insert(&mut self, region: Region) {
+    /// Adds a region where there is none, and joins it with its neighbours. Returns with how many.
+    pub fn insert(&mut self, region: Region) -> u32 {
         self.last = None;
+        self.had_segments |= region.purpose == Purpose::Segment;
         self.by_start.insert(region.start, region);
-        self.join(region.start);
-        self.join(region.end);
+        let joins = u32::from(self.join(region.start)) + u32::from(self.join(region.end));
         if region.end >= self.dense_from && region.start < self.dense_from {
             self.extend_dense();
         }
+        joins
     }
 
     fn extend_dense(&mut self) {
@@ -329,12 +339,10 @@ impl Regions {
         touched.iter().map(|region| region.part(start, end)).collect()
     }
 
-    /// Changes what lies within `start..end`, cutting regions that reach beyond.
-    pub fn change(&mut self, start: u64, end: u64, change: impl Fn(&mut Region)) {
-        for mut region in self.remove(start, end) {
-            change(&mut region);
-            self.insert(region);
-        }
+    /// The regions that reach into `start..end` from below, and out of it: both may be the same.
+    pub fn cut_by(&self, start: u64, end: u64) -> [Option<Region>; 2] {
+        let over = |edge: u64| self.by_start.range(..edge).next_back().map(|(_, region)| *region);
+        [over(start).filter(|region| region.end > start), over(end).filter(|region| region.end > end)]
     }
 
     /// The highest free range of `bytes` below `top` and not below `bottom`.
@@ -361,14 +369,16 @@ impl Regions {
         start.checked_add(bytes).filter(|&end| end <= top).map(|_| start)
     }
 
-    /// Joins the region that starts at `start` with the one before, where they fit together.
-    fn join(&mut self, start: u64) {
-        let Some(&next) = self.by_start.get(&start) else { return };
-        let Some((_, before)) = self.by_start.range_mut(..start).next_back() else { return };
-        if before.continues_in(&next) {
+    /// Joins the region that starts at `start` with the one before, where they fit together. Returns whether they do.
+    fn join(&mut self, start: u64) -> bool {
+        let Some(&next) = self.by_start.get(&start) else { return false };
+        let Some((_, before)) = self.by_start.range_mut(..start).next_back() else { return false };
+        let fits = before.continues_in(&next);
+        if fits {
             before.end = next.end;
             self.by_start.remove(&start);
         }
+        fits
     }
 }
 
@@ -384,8 +394,16 @@ mod tests {
 
     fn regions(ranges: &[(u64, u64)]) -> Regions {
         let mut regions = Regions::default();
-        ranges.iter().for_each(|&(first, end)| regions.insert(anonymous(first, end)));
+        for &(first, end) in ranges {
+            regions.insert(anonymous(first, end));
+        }
         regions
+    }
+
+    fn change(regions: &mut Regions, first: u64, end: u64, rights: Rights) {
+        for region in regions.remove(first * P, end * P) {
+            regions.insert(Region { rights, ..region });
+        }
     }
 
     fn ranges(regions: &Regions) -> Vec<(u64, u64)> {
@@ -395,11 +413,11 @@ mod tests {
     #[test]
     fn neighbours_of_one_kind_become_one() {
         let mut regions = regions(&[(10, 20), (30, 40)]);
-        regions.insert(anonymous(20, 30));
+        assert_eq!(regions.insert(anonymous(20, 30)), 2);
         assert_eq!(ranges(&regions), [(10, 40)]);
-        regions.change(15 * P, 20 * P, |region| region.rights = Rights::READ);
+        change(&mut regions, 15, 20, Rights::READ);
         assert_eq!(ranges(&regions), [(10, 15), (15, 20), (20, 40)]);
-        regions.change(15 * P, 20 * P, |region| region.rights = Rights::READ_WRITE);
+        change(&mut regions, 15, 20, Rights::READ_WRITE);
         assert_eq!(ranges(&regions), [(10, 40)]);
     }
 

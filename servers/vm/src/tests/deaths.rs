@@ -57,7 +57,7 @@ fn scenario(server: &mut Server<Simulation>, parent: Endpoint) {
     let flags = PRIVATE | FIXED | ANONYMOUS;
     call(server, parent, nr::MMAP, &[ARENA, PAGES * P, READ | WRITE, flags, u64::MAX, 0]).expect("mapped");
     (0..PAGES).step_by(7).for_each(|page| store(server, parent, page, page as u8 + 1));
-    ask(server, vm::Fork { parent, child, share: false }.message()).expect("forked");
+    ask(server, vm::Fork { parent, child, share: false, pid: 0 }.message()).expect("forked");
     store(server, child, 7, 200);
     store(server, parent, 14, 201);
     check_pages(server, child, |page| if page == 7 { 200 } else { page as u8 + 1 });
@@ -66,7 +66,7 @@ fn scenario(server: &mut Server<Simulation>, parent: Endpoint) {
     assert_eq!(server.store(child, ARENA, 9), Err(Errno::EFAULT));
     call(server, child, nr::MUNMAP, &[ARENA + 50 * P, 20 * P]).expect("unmapped");
     assert_eq!(server.load(child, ARENA + 56 * P), Err(Errno::EFAULT));
-    ask(server, vm::Fork { parent, child: thread, share: true }.message()).expect("shared");
+    ask(server, vm::Fork { parent, child: thread, share: true, pid: 0 }.message()).expect("shared");
     // A process that has gone in the life before is not known any more.
     let gone = ask(server, vm::Exit { process: child }.message());
     assert!(matches!(gone, Ok(0) | Err(Errno::ESRCH)), "{gone:?}");

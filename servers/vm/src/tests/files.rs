@@ -169,7 +169,7 @@ fn requests_of_strangers_are_refused() {
         vm::NextFileMap {}.message(),
         vm::Exec { process: p, image: 1, interpreter: 0, stack_bytes: 0, seed: 0 }.message(),
         vm::Spawn { process: p, grant, image_bytes: 1, argument_bytes: 0, heap_bytes: 0, keep_bytes: 0 }.message(),
-        vm::Fork { parent: p, child: program(1), share: false }.message(),
+        vm::Fork { parent: p, child: program(1), share: false, pid: 0 }.message(),
         vm::Exit { process: p }.message(),
     ] {
         assert_eq!(server.ask(slot::TTY, request).result(), Err(Errno::EPERM));

@@ -1,11 +1,12 @@
 //! What must hold after every request: each frame counted right, and the kernel's tables within what vm knows.
 
 use crate::memory::frames::{Frame, OWN};
+use crate::memory::object::ObjectId;
 use crate::memory::pages::Page;
 use crate::server::Server;
 use crate::simulation::{FIRST_FRAME, Simulation};
 use crate::space::AddressSpace;
-use crate::space::region::Backing;
+use crate::space::region::{Backing, Purpose};
 use abi::layout::{PAGE_BYTES, map};
 use std::collections::BTreeMap;
 
@@ -18,6 +19,7 @@ pub fn check(server: &Server<Simulation>) {
         check_regions(space);
         check_tables(server, space);
     }
+    check_attaches(server);
     let spares = server.memory.spares();
     assert!(spares.iter().all(|spare| server.memory.kernel.tables[&spare.0].is_empty()), "a spare space is not empty");
     assert_eq!(server.memory.kernel.tables.len(), spaces + spares.len(), "a kernel space is lost");
@@ -41,6 +43,20 @@ fn check_frames(server: &Server<Simulation>) {
     let all = (FIRST_FRAME..FIRST_FRAME + frames.total() as u32).map(Frame);
     let wrong = all.filter(|frame| frames.users(*frame) != users.get(frame).copied().unwrap_or(0)).count();
     assert_eq!(wrong, zeros, "frames are counted wrong");
+}
+
+fn check_attaches(server: &Server<Simulation>) {
+    let mut mapped: BTreeMap<ObjectId, u64> = BTreeMap::new();
+    for region in server.processes.spaces().flat_map(|space| space.regions.iter()) {
+        if let (Purpose::Segment, Backing::Object(id, _)) = (region.purpose, region.backing) {
+            *mapped.entry(id).or_default() += 1;
+        }
+    }
+    let counted = server.memory.objects.iter().map(|object| object.attaches.count).sum::<u64>();
+    assert_eq!(counted, mapped.values().sum(), "mappings of segments are counted wrong");
+    for (id, count) in mapped {
+        assert_eq!(server.memory.objects.get(id).map(|object| object.attaches.count), Some(count));
+    }
 }
 
 fn check_regions(space: &AddressSpace) {

@@ -7,6 +7,7 @@ mod files;
 mod invariants;
 mod model;
 mod programs;
+mod segments;
 mod services;
 mod shared_files;
 
@@ -49,7 +50,7 @@ impl Random {
 pub fn with_program(frames: u32) -> (Server<Simulation>, Endpoint) {
     let mut server = Simulation::start(frames);
     let first = program(0);
-    let fork = vm::Fork { parent: Endpoint::NONE, child: first, share: false };
+    let fork = vm::Fork { parent: Endpoint::NONE, child: first, share: false, pid: 1 };
     server.ask(slot::PM, fork.message()).result().expect("a thread without memory");
     let space = crate::space::AddressSpace::new(&mut server.memory).expect("enough memory");
     server.processes.enter(&mut server.memory, first, space).expect("a good space");
@@ -57,7 +58,7 @@ pub fn with_program(frames: u32) -> (Server<Simulation>, Endpoint) {
 }
 
 pub fn fork(server: &mut Server<Simulation>, parent: Endpoint, child: Endpoint) -> Result<(), abi::Errno> {
-    server.ask(slot::PM, vm::Fork { parent, child, share: false }.message()).result().map(drop)
+    server.ask(slot::PM, vm::Fork { parent, child, share: false, pid: 0 }.message()).result().map(drop)
 }
 
 pub fn exit(server: &mut Server<Simulation>, process: Endpoint) -> Result<(), abi::Errno> {

@@ -178,7 +178,7 @@ fn a_sole_owner_writes_without_a_copy() {
 fn threads_share_and_the_last_one_frees() {
     let (mut server, p) = with_program(512);
     let at = server.call(p, nr::MMAP, [0, P, READ | WRITE, PRIVATE | ANONYMOUS, 0, 0]).expect("memory");
-    let request = vm::Fork { parent: p, child: program(1), share: true };
+    let request = vm::Fork { parent: p, child: program(1), share: true, pid: 0 };
     server.ask(slot::PM, request.message()).result().expect("shares");
     server.store(program(1), at, 5).expect("writable");
     assert_eq!(server.load(p, at), Ok(5));
