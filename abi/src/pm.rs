@@ -21,6 +21,43 @@ protocol! {
     Threads = 6 { pid: u64, first_tid: u64, grant: GrantId, bytes: u64 }
     /// devfs: mixes these words, which come from what was written to /dev/random, into the generator of getrandom(2).
     Stir = 7 { first: u64, second: u64, third: u64, fourth: u64 }
+    /// procfs: copies `IpcRecord`s of one kind (`IPC_*`) into the grant, ascending by index, from the first index not below `first`. Word 0
+    /// of the reply: bytes copied.
+    IpcObjects = 8 { kind: u64, first: u64, grant: GrantId, bytes: u64 }
+}
+
+/// System V segments of shared memory. Values of a record: bytes, creating process, process that attached or detached last, attaches,
+/// times of the last attach, detach and change, resident bytes.
+pub const IPC_SEGMENTS: u64 = 0;
+/// System V sets of semaphores. Values: semaphores, times of the last operation and change.
+pub const IPC_SEMAPHORES: u64 = 1;
+/// System V message queues. Values: bytes, messages, processes that sent and received last, times of the last sending, receiving and change.
+pub const IPC_MESSAGES: u64 = 2;
+/// Values of a record.
+pub const IPC_VALUES: usize = 8;
+
+/// A System V object.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+pub struct IpcRecord {
+    /// Index in the table of its kind.
+    pub index: u32,
+    /// 0: private.
+    pub key: u32,
+    /// Identifier.
+    pub id: u32,
+    /// Rights, and marks of segments.
+    pub mode: u32,
+    /// Owner.
+    pub user: u32,
+    /// Owner's group.
+    pub group: u32,
+    /// Who made it.
+    pub creator: u32,
+    /// Its group.
+    pub creator_group: u32,
+    /// By kind.
+    pub values: [u64; IPC_VALUES],
 }
 
 /// State of a process or a thread.

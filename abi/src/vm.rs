@@ -88,8 +88,8 @@ protocol! {
     /// Any service: frees whole pages of the caller's heap or preserved memory; they read as zeros, and take memory again when they are
     /// touched. `EINVAL`: no whole pages, or not within one of the two.
     Discard = 30 { address: u64, bytes: u64 }
-    /// pm: maps the System V segment with this number of pm's into `process` and returns its address. `address`: 0 for any. `flags`: PROT_*
-    /// and `ATTACH_*`. `call`: number of the process's system call; the same one once more returns the same address. `EINVAL`: the segment
+    /// pm: maps the System V segment with this number of pm's into `process` and returns its address. `address`: 0 for any. `flags`:
+    /// `ATTACH_*`. `call`: number of the process's system call; the same one once more returns the same address. `EINVAL`: the segment
     /// is gone, or the address is in use; `ENOMEM`.
     SegmentAttach = 31 { process: Endpoint, call: u64, segment: u64, pages: u64, address: u64, flags: u64 } -> { address: u64 }
     /// pm: nobody is to attach the segment any more who does not know its number: its memory is freed with its last mapping, or now.
@@ -101,6 +101,12 @@ protocol! {
         -> { attaches: u64, resident_pages: u64, attached_s: u64, detached_s: u64, process: u64 }
 }
 
+/// `SegmentAttach`: for reading.
+pub const ATTACH_READ: u64 = 1;
+/// `SegmentAttach`: for writing.
+pub const ATTACH_WRITE: u64 = 2;
+/// `SegmentAttach`: for executing.
+pub const ATTACH_EXECUTE: u64 = 4;
 /// `SegmentAttach`: whatever is mapped there is replaced.
 pub const ATTACH_REPLACE: u64 = 8;
 /// `SegmentAttach`: the segment is made when there is none.

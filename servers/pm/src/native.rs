@@ -2,7 +2,7 @@
 //!
 //! A request over which a server has died is sent again: its successor knows nothing of the first try.
 
-use crate::system::{End, FileEvent, MemoryUse, NewMemory, System, ThreadUse};
+use crate::system::{End, FileEvent, MemoryUse, NewMemory, SegmentUse, System, ThreadUse};
 use abi::registers::Registers;
 use abi::{Endpoint, Errno, GrantId, Message, tty, vfs, vm};
 use core::fmt;
@@ -136,8 +136,8 @@ impl System for Native {
         Ok(bytes.len() as u64)
     }
 
-    fn vm_fork(&mut self, parent: Endpoint, child: Endpoint, share: bool) -> Result<()> {
-        ask(Endpoint::VM, &vm::Fork { parent, child, share }.message()).map(drop)
+    fn vm_fork(&mut self, parent: Endpoint, child: Endpoint, share: bool, pid: u32) -> Result<()> {
+        ask(Endpoint::VM, &vm::Fork { parent, child, share, pid: pid.into() }.message()).map(drop)
     }
 
     fn vm_exit(&mut self, process: Endpoint) {
@@ -148,6 +148,22 @@ impl System for Native {
         let reply = ask(Endpoint::VM, &request.message())?;
         let (start, entry, phdr, phdr_count, interpreter_base, stack_end) = vm::Exec::results(&reply)?;
         Ok(NewMemory { start, entry, phdr, phdr_count, interpreter_base, stack_end })
+    }
+
+    fn vm_attach(&mut self, request: vm::SegmentAttach) -> Result<u64> {
+        vm::SegmentAttach::results(&ask(Endpoint::VM, &request.message())?)
+    }
+
+    fn vm_release_segment(&mut self, segment: u32) -> u64 {
+        let reply = ask(Endpoint::VM, &vm::SegmentRelease { segment: segment.into() }.message());
+        // vm refuses only what it has died of twice: the segment stays in the table, and is released again before it goes.
+        reply.and_then(|reply| vm::SegmentRelease::results(&reply)).unwrap_or(1)
+    }
+
+    fn vm_segment(&mut self, segment: u32) -> Option<SegmentUse> {
+        let reply = ask(Endpoint::VM, &vm::SegmentStatus { segment: segment.into() }.message()).ok()?;
+        let (attaches, resident_pages, attached_s, detached_s, pid) = vm::SegmentStatus::results(&reply).ok()?;
+        Some(SegmentUse { attaches, resident_pages, attached_s, detached_s, pid })
     }
 
     fn memory(&mut self) -> MemoryUse {

@@ -9,6 +9,7 @@ use crate::state::machine::Machine;
 use crate::state::messages::Queues;
 use crate::state::posix_timers::PosixTimers;
 use crate::state::random::Random;
+use crate::state::segments::Segments;
 use crate::state::semaphores::Sets;
 use crate::state::services::Services;
 use crate::state::timers::Timers;
@@ -39,6 +40,8 @@ pub struct Pm<S> {
     pub semaphores: Sets,
     /// System V message queues.
     pub messages: Queues,
+    /// System V shared memory.
+    pub segments: Segments,
     /// The message in progress.
     pub in_progress: InProgress,
     /// How often memory had been exhausted when pm last ended processes for that.
@@ -58,6 +61,7 @@ impl<S: System> Pm<S> {
             machine: Machine::default(),
             semaphores: Sets::default(),
             messages: Queues::default(),
+            segments: Segments::default(),
             in_progress: InProgress::default(),
             exhaustions: 0,
         }

@@ -58,6 +58,8 @@ impl<S: System> Pm<S> {
         self.programs.table.rebuild();
         self.semaphores.recount();
         self.messages.recount();
+        self.segments.recount();
+        self.release_segments_again();
         self.compare_with_kernel();
         self.end_what_was_ending();
         self.set_timers_anew();

@@ -45,6 +45,21 @@ pub struct ThreadUse {
     pub queue: u32,
 }
 
+/// Who uses a System V segment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SegmentUse {
+    /// Mappings.
+    pub attaches: u64,
+    /// Pages in memory.
+    pub resident_pages: u64,
+    /// When it was attached last, in seconds since 1970.
+    pub attached_s: u64,
+    /// When it was detached last.
+    pub detached_s: u64,
+    /// The process that did the last of the two.
+    pub pid: u64,
+}
+
 /// Memory of the machine in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryUse {
@@ -111,11 +126,17 @@ pub trait System {
     fn write_grant(&mut self, granter: Endpoint, grant: abi::GrantId, bytes: &[u8]) -> Result<u64, Errno>;
 
     /// `vm::Fork`.
-    fn vm_fork(&mut self, parent: Endpoint, child: Endpoint, share: bool) -> Result<(), Errno>;
+    fn vm_fork(&mut self, parent: Endpoint, child: Endpoint, share: bool, pid: u32) -> Result<(), Errno>;
     /// `vm::Exit`.
     fn vm_exit(&mut self, thread: Endpoint);
     /// `vm::Exec`.
     fn vm_exec(&mut self, request: vm::Exec) -> Result<NewMemory, Errno>;
+    /// `vm::SegmentAttach`.
+    fn vm_attach(&mut self, request: vm::SegmentAttach) -> Result<u64, Errno>;
+    /// `vm::SegmentRelease`. Returns how many mappings keep the segment.
+    fn vm_release_segment(&mut self, segment: u32) -> u64;
+    /// `vm::SegmentStatus`; `None`: vm does not have it.
+    fn vm_segment(&mut self, segment: u32) -> Option<SegmentUse>;
     /// `vm::MemoryInfo`.
     fn memory(&mut self) -> MemoryUse;
 

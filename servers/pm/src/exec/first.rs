@@ -25,7 +25,7 @@ impl<S: System> Programs<S> {
         }
         let endpoint = self.system.fork(Endpoint::NONE)?;
         let t = ThreadIndex::of(endpoint).ok_or(Errno::EAGAIN)?;
-        self.system.vm_fork(Endpoint::NONE, endpoint, false)?;
+        self.system.vm_fork(Endpoint::NONE, endpoint, false, FIRST_PID)?;
         self.system.vfs_fork(Endpoint::NONE, endpoint, FIRST_PID, 0)?;
         let p = self.table.allocate_process()?;
         let started_ns = self.system.time_ns().0;

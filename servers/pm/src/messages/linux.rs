@@ -64,6 +64,9 @@ impl<S: System> Pm<S> {
             nr::MSGSND => self.msgsnd(t, a),
             nr::MSGRCV => self.msgrcv(t, a),
             nr::MSGCTL => self.msgctl(t, a).into(),
+            nr::SHMGET => self.shmget(t, a).into(),
+            nr::SHMAT => self.shmat(t, a).into(),
+            nr::SHMCTL => self.shmctl(t, a).into(),
 
             _ => match self.id_call(t, number, a).or_else(|| self.time_call(t, number, a)) {
                 Some(result) => result.into(),

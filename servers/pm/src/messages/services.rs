@@ -21,6 +21,7 @@ impl<S: System> Pm<S> {
             Request::Boot(_) => self.programs.boot(),
             Request::Processes(ask) => self.list(message.source, ask.first_pid, ask.grant, ask.bytes),
             Request::Threads(ask) => self.list_threads(message.source, &ask),
+            Request::IpcObjects(ask) => self.list_ipc(message.source, &ask),
             Request::Stir(stir) => {
                 self.random.mix_in([stir.first, stir.second, stir.third, stir.fourth]);
                 Ok(0)
@@ -44,7 +45,7 @@ impl<S: System> Pm<S> {
     fn may_ask(&self, source: Endpoint, request: &Request) -> bool {
         let askers: &[&str] = match request {
             Request::ServiceUp(_) | Request::Boot(_) => &[],
-            Request::Processes(_) | Request::Threads(_) | Request::ProcessText(_) => &["procfs"],
+            Request::Processes(_) | Request::Threads(_) | Request::ProcessText(_) | Request::IpcObjects(_) => &["procfs"],
             Request::Stir(_) => &["devfs"],
             // Whoever implements a routed call must know its callers.
             Request::WhoIs(_) => return true,

@@ -155,7 +155,7 @@ impl<S: System> Programs<S> {
     fn equip(&mut self, parent: Endpoint, child: ThreadIndex, request: &Request) -> Result<(), Errno> {
         let endpoint = self.table[child].endpoint();
         let pid = self.table[self.table.process_of(child)].pid();
-        self.system.vm_fork(parent, endpoint, request.has(flag::VM))?;
+        self.system.vm_fork(parent, endpoint, request.has(flag::VM), pid)?;
         self.system.vfs_fork(parent, endpoint, pid, request.vfs_flags())?;
         if request.stack != 0 || request.has(flag::SETTLS) {
             let mut registers = Registers::ZERO;

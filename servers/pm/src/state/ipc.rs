@@ -2,7 +2,7 @@
 
 use super::credentials::Credentials;
 use super::index::ThreadIndex;
-use abi::{Endpoint, Errno};
+use abi::{Endpoint, Errno, pm::IpcRecord};
 use alloc::vec::Vec;
 use server::quota::Quota;
 use sys::fallible::TryVec;
@@ -43,10 +43,24 @@ impl Head {
         let (user, group) = (who.user.effective, who.group.effective);
         let shift = match () {
             () if user == self.owner.0 || user == self.creator.0 => 6,
-            () if group == self.owner.1 || group == self.creator.1 => 3,
+            () if self.has_group(group) || who.groups().iter().any(|group| self.has_group(*group)) => 3,
             () => 0,
         };
         who.is_root() || self.mode >> shift & rights == rights
+    }
+
+    fn has_group(&self, group: u32) -> bool {
+        group == self.owner.1 || group == self.creator.1
+    }
+
+    /// Returns the real user it is counted for.
+    pub fn user(&self) -> u32 {
+        self.user
+    }
+
+    /// Nobody finds the object by its key any more.
+    pub fn make_private(&mut self) {
+        self.key = 0;
     }
 
     /// Returns whether a process with these ids may change or remove it.
@@ -61,6 +75,13 @@ impl Head {
         }
         (self.owner, self.mode, self.changed_s) = (owner, mode & 0o777, now_s);
         Ok(())
+    }
+
+    /// Returns what /proc/sysvipc shows of it.
+    pub fn record(&self) -> IpcRecord {
+        let Head { key, id, owner, creator, mode, .. } = *self;
+        let (index, values) = (0, [0; abi::pm::IPC_VALUES]);
+        IpcRecord { index, key, id, mode, user: owner.0, group: owner.1, creator: creator.0, creator_group: creator.1, values }
     }
 
     /// Returns the first three words of a `struct ipc64_perm`; the others are 0.
@@ -183,6 +204,12 @@ impl<T: Object> Objects<T> {
         if !self.get(id)?.head().is_owned_by(who) {
             return Err(Errno::EPERM);
         }
+        self.take(id)
+    }
+
+    /// Takes an object out of the table, whoever owns it. `EINVAL`.
+    pub fn take(&mut self, id: u32) -> Result<T, Errno> {
+        self.get(id)?;
         let object = self.places[id as usize % self.capacity].take().ok_or(Errno::EINVAL)?;
         self.quota.give(object.head().user, 1);
         Ok(object)

@@ -20,6 +20,7 @@ pub mod queries;
 pub mod queued;
 pub mod random;
 pub mod scheduling;
+pub mod segments;
 pub mod semaphores;
 pub mod services;
 pub mod signal;

@@ -1,6 +1,8 @@
-//! System V IPC: semaphores and message queues.
+//! System V IPC: semaphores, message queues, shared memory.
 
+mod list;
 mod messages;
+mod segments;
 mod semaphores;
 
 use crate::programs::Programs;
@@ -12,6 +14,7 @@ use abi::Errno;
 
 /// Old libraries add this to commands.
 const IPC_64: u64 = 0x100;
+const PAGE_BYTES: u64 = abi::layout::PAGE_BYTES;
 
 /// Commands that all kinds of objects have.
 mod command {

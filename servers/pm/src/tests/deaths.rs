@@ -106,6 +106,30 @@ fn at_every_step(scenario: impl Fn(&mut Mortal)) {
 }
 
 #[test]
+fn a_segment_is_attached_once_and_removed_once() {
+    const STATUS: u64 = BUFFER + 0x200;
+    at_every_step(|m| {
+        let init = m.world.init;
+        let id = m.call(init, nr::SHMGET, &[7, 4096, 0o1600]).expect("answered").expect("made");
+        let (pid, child) = m.fork(init);
+        for thread in [init, child] {
+            assert!(matches!(m.call(thread, nr::SHMAT, &[id, 0, 0]), Some(Ok(_))));
+        }
+        assert_eq!(m.call(init, nr::SHMCTL, &[id, 2, STATUS]), Some(Ok(0)));
+        assert_eq!(m.world.read(init, STATUS + 88), 2, "attaches");
+        assert_eq!(m.call(init, nr::SHMCTL, &[id, 0, 0]), Some(Ok(0)));
+        assert_eq!(m.call(child, nr::EXIT_GROUP, &[0]), None);
+        assert_eq!(m.call(init, nr::WAIT4, &[pid, BUFFER, 0, 0]), Some(Ok(pid)));
+        assert_eq!(m.call(init, nr::SHMCTL, &[id, 2, STATUS]), Some(Ok(0)));
+        assert_eq!(m.world.read(init, STATUS + 88), 1, "attaches");
+        m.world.pm.programs.system.detach(init);
+        assert_eq!(m.call(init, nr::SHMCTL, &[id, 0, 0]), Some(Err(Errno::EINVAL)));
+        assert!(m.world.pm.programs.system.segments.is_empty());
+        assert_eq!(m.world.pm.segments.used().0, 0);
+    });
+}
+
+#[test]
 fn a_child_is_made_once_and_waited_for_once() {
     at_every_step(|m| {
         let init = m.world.init;

@@ -1,7 +1,7 @@
 //! What pm is connected to in tests: threads with registers and a stretch of memory, a clock that tests move, and a record of what pm
 //! asked for. `world` drives pm on top of it.
 
-use crate::system::{End, FileEvent, MemoryUse, NewMemory, System, ThreadUse};
+use crate::system::{End, FileEvent, MemoryUse, NewMemory, SegmentUse, System, ThreadUse};
 use abi::info::state;
 use abi::registers::Registers;
 use abi::{Endpoint, Errno, GrantId, vm};
@@ -41,6 +41,15 @@ pub struct FakeThread {
     pub waits: bool,
     /// pm has died, and the thread is about to ask again: an answer does not reach it.
     pub asks_again: bool,
+}
+
+/// Where vm attaches every segment.
+pub const ATTACHED: u64 = 0x7000_0000;
+
+/// A System V segment as vm has it: whether pm has it, and who has attached it, by which call.
+pub struct FakeSegment {
+    is_held: bool,
+    attaches: Vec<(Endpoint, u64)>,
 }
 
 /// Something that pm told the kernel or another server.
@@ -95,6 +104,10 @@ pub struct Fake {
     pub exec_text: Vec<u8>,
     pub futexes_woken: Vec<(Endpoint, u64)>,
     pub granted: Vec<u8>,
+    /// Segments that vm has, by their number.
+    pub segments: BTreeMap<u64, FakeSegment>,
+    /// The last request to attach one.
+    pub attached: Option<vm::SegmentAttach>,
     /// What pm told the kernel and the other servers, until a test takes it out.
     pub told: Vec<Told>,
     /// The request that fails, and how.
@@ -117,6 +130,16 @@ impl Fake {
                 std::panic::resume_unwind(Box::new("pm dies"));
             }
         }
+    }
+
+    /// A process has no System V segment attached any more.
+    pub fn detach(&mut self, process: Endpoint) {
+        self.segments.values_mut().for_each(|segment| segment.attaches.retain(|(known, _)| *known != process));
+        self.drop_free_segments();
+    }
+
+    fn drop_free_segments(&mut self) {
+        self.segments.retain(|_, segment| segment.is_held || !segment.attaches.is_empty());
     }
 
     fn tell(&mut self, told: Told) {
@@ -292,7 +315,7 @@ impl System for Fake {
         self.granted = bytes.to_vec();
         Ok(bytes.len() as u64)
     }
-    fn vm_fork(&mut self, parent: Endpoint, child: Endpoint, share: bool) -> Result<()> {
+    fn vm_fork(&mut self, parent: Endpoint, child: Endpoint, share: bool, _: u32) -> Result<()> {
         self.enter();
         self.try_request(Request::MemoryFork)?;
         self.tell(Told::Memory { parent, child, share });
@@ -305,6 +328,7 @@ impl System for Fake {
     }
     fn vm_exit(&mut self, thread: Endpoint) {
         self.enter();
+        self.detach(thread);
         self.tell(Told::MemoryEnded(thread));
     }
     fn vm_exec(&mut self, request: vm::Exec) -> Result<NewMemory> {
@@ -316,6 +340,31 @@ impl System for Fake {
         let (phdr, phdr_count) = HEADERS;
         let interpreter_base = INTERPRETER;
         Ok(NewMemory { start: START, entry: ENTRY, phdr, phdr_count, interpreter_base, stack_end: MEMORY.end })
+    }
+    fn vm_attach(&mut self, request: vm::SegmentAttach) -> Result<u64> {
+        self.enter();
+        if request.flags & vm::ATTACH_MAKE == 0 && !self.segments.contains_key(&request.segment) {
+            return Err(Errno::EINVAL);
+        }
+        let segment = self.segments.entry(request.segment).or_insert(FakeSegment { is_held: true, attaches: Vec::new() });
+        let attach = (request.process, request.call);
+        if request.call == 0 || !segment.attaches.contains(&attach) {
+            segment.attaches.push(attach);
+        }
+        self.attached = Some(request);
+        Ok(ATTACHED)
+    }
+    fn vm_release_segment(&mut self, segment: u32) -> u64 {
+        self.enter();
+        let number = u64::from(segment);
+        let Some(known) = self.segments.get_mut(&number) else { return 0 };
+        known.is_held = false;
+        self.drop_free_segments();
+        self.segments.get(&number).map_or(0, |segment| segment.attaches.len() as u64)
+    }
+    fn vm_segment(&mut self, segment: u32) -> Option<SegmentUse> {
+        let attaches = self.segments.get(&segment.into())?.attaches.len() as u64;
+        Some(SegmentUse { attaches, resident_pages: 1, attached_s: 100, detached_s: 200, pid: 77 })
     }
     fn memory(&mut self) -> MemoryUse {
         MemoryUse { total: 1 << 28, free: 1 << 27 }

@@ -21,6 +21,7 @@ mod messages;
 mod quotas;
 mod recovery;
 mod scheduling;
+mod segments;
 mod semaphores;
 mod services;
 mod signal_calls;
@@ -31,7 +32,7 @@ mod timers;
 mod waits;
 mod world;
 
-pub use fake::{MEMORY, Told};
+pub use fake::{ATTACHED, MEMORY, Told};
 pub use world::World;
 
 use abi::Errno;
