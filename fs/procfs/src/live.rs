@@ -3,7 +3,7 @@
 
 use crate::source::{Memory, OpenFile, ProcessMemory, ProcessText, Source};
 use abi::info::{self, KernelInfo};
-use abi::pm::ProcessRecord;
+use abi::pm::{IpcRecord, ProcessRecord};
 use abi::vm::MapRecord;
 use abi::{Endpoint, Errno, GrantId, Message, pm, vfs, vm};
 use alloc::vec::Vec;
@@ -85,6 +85,11 @@ impl Source for Live {
         let length = sys::info::get_bytes(info::COMMAND_LINE, 0, &mut text).unwrap_or(0);
         text.truncate(length);
         Ok(text)
+    }
+
+    fn ipc_objects(&mut self, kind: u64, first: u32, records: &mut [IpcRecord]) -> Result<usize, Errno> {
+        let request = |grant, bytes| pm::IpcObjects { kind, first: first.into(), grant, bytes }.message();
+        fetch_some(Endpoint::PM, records, request)
     }
 
     fn mounts(&mut self) -> Result<Vec<u8>, Errno> {

@@ -15,6 +15,7 @@ mod live;
 mod process_text;
 mod source;
 mod system_text;
+mod system_v;
 mod text;
 mod tree;
 

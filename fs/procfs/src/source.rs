@@ -1,7 +1,7 @@
 //! The source of all figures (pm, vm, vfs and the kernel), as a trait, so that tests can replace it.
 
 use abi::info::KernelInfo;
-use abi::pm::ProcessRecord;
+use abi::pm::{IpcRecord, ProcessRecord};
 use abi::vm::MapRecord;
 use abi::{Endpoint, Errno};
 use alloc::vec::Vec;
@@ -77,6 +77,9 @@ pub trait Source {
     fn real_time_ns(&mut self) -> u64;
     /// Returns the kernel's command line. `ENOMEM`.
     fn command_line(&mut self) -> Result<Vec<u8>, Errno>;
+    /// Writes the System V objects of a kind (`abi::pm::IPC_*`), from this index on, into `records`. Returns how many; 0: there are no more.
+    /// `ENOMEM`.
+    fn ipc_objects(&mut self, kind: u64, first: u32, records: &mut [IpcRecord]) -> Result<usize, Errno>;
     /// Returns the text of the mount table. `ENOMEM`.
     fn mounts(&mut self) -> Result<Vec<u8>, Errno>;
 }

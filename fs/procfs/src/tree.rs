@@ -5,7 +5,7 @@
 
 use crate::source::{OpenFile, ProcessText, Source};
 use crate::text::{Lossy, Text, or_empty};
-use crate::{process_text, system_text};
+use crate::{process_text, system_text, system_v};
 use abi::{pm::ProcessRecord, vfs::LEASE_BREAK_S};
 use alloc::{format, string::String, vec::Vec};
 use core::fmt::Write;
@@ -29,6 +29,7 @@ enum TopFile {
     Own,
     Settings,
     Statistics,
+    SystemV,
     Uptime,
     Version,
 }
@@ -44,6 +45,7 @@ const TOP: &[(&str, TopFile)] = &[
     ("self", TopFile::Own),
     ("stat", TopFile::Statistics),
     ("sys", TopFile::Settings),
+    ("sysvipc", TopFile::SystemV),
     ("uptime", TopFile::Uptime),
     ("version", TopFile::Version),
 ];
@@ -98,6 +100,17 @@ enum Setting {
 const SETTINGS: &[(&str, Setting)] = &[("fs", Setting::FileSystems)];
 const FILE_SYSTEM_SETTINGS: &[(&str, Setting)] = &[("lease-break-time", Setting::LeaseBreakTime)];
 
+/// Files of /proc/sysvipc.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SystemV {
+    Messages,
+    Semaphores,
+    Segments,
+}
+
+const SYSTEM_V: &[(&str, SystemV)] =
+    &[("msg", SystemV::Messages), ("sem", SystemV::Semaphores), ("shm", SystemV::Segments)];
+
 /// The file behind a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
@@ -110,6 +123,7 @@ enum Place {
     Thread(u32, u32),
     ThreadFile(u32, u32, ProcessFile),
     Setting(Setting),
+    SystemV(SystemV),
 }
 
 /// Node numbers: bits 0 to 7 kind and index, bits 8 to 31 descriptor or thread, bits 32 to 63 pid. The top is 1.
@@ -122,6 +136,7 @@ const THREAD_DIRECTORY: u64 = 0x90;
 const THREAD_FILES: u64 = 0xa0;
 const FILE_SYSTEM_FOLDER: u64 = 0xb0;
 const LEASE_BREAK_TIME: u64 = 0xb1;
+const SYSTEM_V_FILES: u64 = 0xc0;
 
 impl Place {
     fn node(self) -> NodeId {
@@ -138,6 +153,7 @@ impl Place {
             }
             Place::Setting(Setting::FileSystems) => FILE_SYSTEM_FOLDER,
             Place::Setting(Setting::LeaseBreakTime) => LEASE_BREAK_TIME,
+            Place::SystemV(file) => SYSTEM_V_FILES + index_of(SYSTEM_V, file),
         }
     }
 
@@ -159,6 +175,7 @@ impl Place {
             }
             FILE_SYSTEM_FOLDER => Some(Place::Setting(Setting::FileSystems)),
             LEASE_BREAK_TIME => Some(Place::Setting(Setting::LeaseBreakTime)),
+            SYSTEM_V_FILES.. => SYSTEM_V.get(entry(SYSTEM_V_FILES)).map(|(_, file)| Place::SystemV(*file)),
             _ => None,
         }
         .ok_or(Errno::ESTALE)
@@ -202,6 +219,11 @@ impl<S: Source> Proc<S> {
                 self.process_content(&thread, file)
             }
             Place::Setting(_) => Text::of(|text| writeln!(text, "{LEASE_BREAK_S}")),
+            Place::SystemV(file) => Text::of(|text| match file {
+                SystemV::Messages => system_v::queues(&mut self.source, text),
+                SystemV::Semaphores => system_v::semaphores(&mut self.source, text),
+                SystemV::Segments => system_v::segments(&mut self.source, text),
+            }),
             _ => Err(Errno::EINVAL),
         }
     }
@@ -210,7 +232,7 @@ impl<S: Source> Proc<S> {
         let source = &mut self.source;
         match file {
             TopFile::Mounts => return source.mounts(),
-            TopFile::Own | TopFile::Settings => return Err(Errno::EINVAL),
+            TopFile::Own | TopFile::Settings | TopFile::SystemV => return Err(Errno::EINVAL),
             _ => {}
         }
         let command_line = if file == TopFile::CommandLine { source.command_line()? } else { Vec::new() };
@@ -224,7 +246,7 @@ impl<S: Source> Proc<S> {
             TopFile::Statistics => system_text::statistics(source, text),
             TopFile::Uptime => system_text::uptime(source, text),
             TopFile::Version => system_text::version(text),
-            TopFile::Mounts | TopFile::Own | TopFile::Settings => Ok(()),
+            TopFile::Mounts | TopFile::Own | TopFile::Settings | TopFile::SystemV => Ok(()),
         })
     }
 
@@ -343,6 +365,9 @@ impl<S: Source> Proc<S> {
                 let setting = settings(dir).get(index);
                 Ok(setting.map(|(name, setting)| (Place::Setting(*setting), String::from(*name), position + 1)))
             }
+            Place::File(TopFile::SystemV) => Ok(SYSTEM_V
+                .get(index)
+                .map(|(name, file)| (Place::SystemV(*file), String::from(*name), position + 1))),
             _ => Err(Errno::ENOTDIR),
         }
     }
@@ -395,6 +420,10 @@ impl<S: Source> FileSystem for Proc<S> {
             (Place::ProcessFile(pid, _), _) => self.lookup_descriptor(pid, name),
             (Place::Thread(pid, tid), _) => self.lookup_thread_file(pid, tid, name),
             (Place::File(TopFile::Settings) | Place::Setting(_), _) => lookup_setting(dir, name),
+            (Place::File(TopFile::SystemV), _) => {
+                let found = SYSTEM_V.iter().find(|(entry, _)| entry.as_bytes() == name).ok_or(Errno::ENOENT)?;
+                Ok(Place::SystemV(found.1))
+            }
             _ => Err(Errno::ENOTDIR),
         }?;
         Ok(found.node())
@@ -455,7 +484,7 @@ fn is_directory(place: Place) -> bool {
     let is_folder = |file| matches!(file, ProcessFile::Descriptors | ProcessFile::Threads);
     match place {
         Place::Top | Place::Process(_) | Place::Thread(..) => true,
-        Place::File(TopFile::Settings) | Place::Setting(Setting::FileSystems) => true,
+        Place::File(TopFile::Settings | TopFile::SystemV) | Place::Setting(Setting::FileSystems) => true,
         Place::ProcessFile(_, file) => is_folder(file),
         _ => false,
     }

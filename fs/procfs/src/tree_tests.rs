@@ -4,6 +4,7 @@ use super::*;
 use crate::source::{Memory, ProcessMemory};
 use abi::Endpoint;
 use abi::info::KernelInfo;
+use abi::pm::{IPC_SEGMENTS, IpcRecord};
 use abi::vm::MapRecord;
 use fs::file_system::S_IFMT;
 
@@ -104,6 +105,20 @@ impl Source for Figures {
     }
     fn kernel(&mut self) -> KernelInfo {
         KernelInfo { now_ns: 12_340_000_000, idle_ns: 10_000_000_000, tsc_hz: 2_596_000_000, ..KernelInfo::default() }
+    }
+    fn ipc_objects(&mut self, kind: u64, first: u32, records: &mut [IpcRecord]) -> Result<usize, Errno> {
+        if first > 3 {
+            return self.answer(0);
+        }
+        let head = IpcRecord { index: 3, key: 0x4d2, id: 515, mode: 0o1640, user: 1000, ..IpcRecord::default() };
+        let owned = IpcRecord { group: 100, creator: 1001, creator_group: 101, ..head };
+        let values = if kind == IPC_SEGMENTS {
+            [10_000, 7, 8, 2, 11, 12, 13, 8192]
+        } else {
+            core::array::from_fn(|n| n as u64 + 1)
+        };
+        records[0] = IpcRecord { values, ..owned };
+        self.answer(1)
     }
     fn real_time_ns(&mut self) -> u64 {
         1_795_296_659_000_000_000
@@ -350,4 +365,28 @@ fn what_cannot_be_told_for_lack_of_memory_is_not_absent() {
         }
         assert_eq!(with_memory_for(questions), whole, "{path}");
     }
+}
+
+#[test]
+fn system_v_objects_are_in_the_columns_of_linux() {
+    assert_eq!(list("sysvipc", 2)[2..], ["msg", "sem", "shm"]);
+    let line = |path| read(path).lines().nth(1).map(String::from).unwrap();
+    assert_eq!(
+        line("sysvipc/shm"),
+        "      1234        515  1640                 10000     7     8      2  1000   100  1001   101         11         12         \
+         13                  8192                     0"
+    );
+    assert_eq!(
+        line("sysvipc/sem"),
+        "      1234        515  1640          1  1000   100  1001   101          2          3"
+    );
+    assert_eq!(
+        line("sysvipc/msg"),
+        "      1234        515  1640           1          2     3     4  1000   100  1001   101          5          6          7"
+    );
+    for path in ["sysvipc/shm", "sysvipc/sem", "sysvipc/msg"] {
+        let heading = read(path).lines().next().map(str::len);
+        assert_eq!(heading, Some(line(path).len()), "{path}");
+    }
+    assert_eq!(walk("sysvipc/x"), Err(Errno::ENOENT));
 }
