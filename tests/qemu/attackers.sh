@@ -3,14 +3,15 @@
 # Three users attack at once, in random order, what they share with others: the shell of root goes on, its copies are whole, no service
 # dies, and memory is within 2 MiB of what it was before: at once, or in one of four more rounds, since tables grow with what random order
 # makes them hold and are used again, while a leak loses as much in every round. The full form lasts an hour.
-attacks='signals timers vectors polls pipes files sockets queues semaphores memory tables regions processes futexes sleepers locks names calls listeners epolls leases letters'
+attacks='signals timers vectors polls pipes files sockets queues semaphores memory tables regions processes futexes sleepers locks names calls listeners epolls leases letters areas'
 seconds=20
 again=20
 [ -z "${SKINK_DEEP:-}" ] || { seconds=3600; again=600; }
 users='1000 1001 1002'
 services() { service list | while read -r name state restarts rest; do echo $name $state $restarts; done; }
 # Services return memory when they are asked whether they live.
-free_pages() { rm -rf /dev/shm/attack.* /tmp/attack.*; sync; sleep 3; sed -n 's/^MemFree: *\([0-9]*\) .*/\1/p' /proc/meminfo; }
+areas() { sed 's/^ *[0-9-]* *//; s/ .*//; /key/d' /proc/sysvipc/shm; }
+free_pages() { for area in $(areas); do ipcrm -m $area; done; rm -rf /dev/shm/attack.* /tmp/attack.*; sync; sleep 3; sed -n 's/^MemFree: *\([0-9]*\) .*/\1/p' /proc/meminfo; }
 # attack SECONDS [ATTACK]: all users at once, in the background.
 attack() {
     processes=

@@ -23,6 +23,7 @@
 #include <sys/mman.h>
 #include <sys/msg.h>
 #include <sys/sem.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -246,6 +247,31 @@ static void queues(void)
     }
 }
 
+/* Attaches a segment that nobody removes, and touches all of it. */
+static void fill_area(void)
+{
+    int id = shmget(IPC_PRIVATE, 1 << 20, 0600);
+    char *area = id < 0 ? (char *)-1 : shmat(id, NULL, 0);
+    if (area != (char *)-1)
+        memset(area, 1, 1 << 20);
+    if (random_below(2))
+        shmctl(id, IPC_RMID, NULL);
+    rest();
+}
+
+/* Segments outlive the attack, and are removed by the next one. */
+static void areas(void)
+{
+    struct shmid_ds ds;
+    for (int at = 0; at < 256; at++) {
+        int id = shmctl(at, SHM_STAT, &ds);
+        if (id >= 0 && ds.shm_perm.uid == user)
+            shmctl(id, IPC_RMID, NULL);
+    }
+    while (shmget(IPC_PRIVATE, 1ul << 24, 0600) >= 0) {}
+    crowd(fill_area);
+}
+
 static void semaphores(void)
 {
     int sets[300], made = 0;
@@ -393,6 +419,7 @@ static const struct attack {
     { "memory", memory },       { "tables", tables },   { "regions", regions },     { "processes", processes },
     { "futexes", futexes },     { "sleepers", sleepers }, { "locks", locks },       { "names", names },   { "calls", calls },
     { "listeners", listeners }, { "epolls", epolls },   { "leases", leases },       { "letters", letters },
+    { "areas", areas },
 };
 enum { ATTACKS = sizeof attacks / sizeof *attacks };
 

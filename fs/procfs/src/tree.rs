@@ -1,4 +1,4 @@
-//! The tree of /proc as a file system.
+//! The tree of /proc as a file system. The file is long because every kind of node has its line in each function.
 //!
 //! A node's number encodes the file (`Place`): pid, entry, descriptor. So it is valid for the next incarnation of this process too,
 //! and no state is kept between requests: every read generates its text from the present figures.
@@ -365,9 +365,9 @@ impl<S: Source> Proc<S> {
                 let setting = settings(dir).get(index);
                 Ok(setting.map(|(name, setting)| (Place::Setting(*setting), String::from(*name), position + 1)))
             }
-            Place::File(TopFile::SystemV) => Ok(SYSTEM_V
-                .get(index)
-                .map(|(name, file)| (Place::SystemV(*file), String::from(*name), position + 1))),
+            Place::File(TopFile::SystemV) => {
+                Ok(SYSTEM_V.get(index).map(|(name, file)| (Place::SystemV(*file), String::from(*name), position + 1)))
+            }
             _ => Err(Errno::ENOTDIR),
         }
     }

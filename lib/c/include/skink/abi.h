@@ -1375,6 +1375,51 @@ struct skink_pci_own_bar_reply {
 /* The protocol of pm, the process manager: processes, threads, signals, ids, sessions, wait, exec, timers of programs. The Linux calls for
  * them are routed to pm (list: systems/ *.toml). pm blocks only on vm, vfs and the kernel. */
 
+/* System V segments of shared memory. Values of a record: bytes, creating process, process that attached or detached last, attaches, times
+ * of the last attach, detach and change, resident bytes. */
+#define SKINK_PM_IPC_SEGMENTS 0ull
+
+/* System V sets of semaphores. Values: semaphores, times of the last operation and change. */
+#define SKINK_PM_IPC_SEMAPHORES 1ull
+
+/* System V message queues. Values: bytes, messages, processes that sent and received last, times of the last sending, receiving and change. */
+#define SKINK_PM_IPC_MESSAGES 2ull
+
+/* Values of a record. */
+#define SKINK_PM_IPC_VALUES 8u
+
+/* A System V object. */
+struct skink_ipc_record {
+    /* Index in the table of its kind. */
+    uint32_t index;
+    /* 0: private. */
+    uint32_t key;
+    /* Identifier. */
+    uint32_t id;
+    /* Rights, and marks of segments. */
+    uint32_t mode;
+    /* Owner. */
+    uint32_t user;
+    /* Owner's group. */
+    uint32_t group;
+    /* Who made it. */
+    uint32_t creator;
+    /* Its group. */
+    uint32_t creator_group;
+    /* By kind. */
+    uint64_t values[8];
+};
+_Static_assert(sizeof(struct skink_ipc_record) == 96, "size of skink_ipc_record");
+_Static_assert(offsetof(struct skink_ipc_record, index) == 0, "skink_ipc_record.index");
+_Static_assert(offsetof(struct skink_ipc_record, key) == 4, "skink_ipc_record.key");
+_Static_assert(offsetof(struct skink_ipc_record, id) == 8, "skink_ipc_record.id");
+_Static_assert(offsetof(struct skink_ipc_record, mode) == 12, "skink_ipc_record.mode");
+_Static_assert(offsetof(struct skink_ipc_record, user) == 16, "skink_ipc_record.user");
+_Static_assert(offsetof(struct skink_ipc_record, group) == 20, "skink_ipc_record.group");
+_Static_assert(offsetof(struct skink_ipc_record, creator) == 24, "skink_ipc_record.creator");
+_Static_assert(offsetof(struct skink_ipc_record, creator_group) == 28, "skink_ipc_record.creator_group");
+_Static_assert(offsetof(struct skink_ipc_record, values) == 32, "skink_ipc_record.values");
+
 /* State of a process or a thread. */
 struct skink_process_record {
     /* Main thread (or the service). */
@@ -1503,6 +1548,16 @@ struct skink_pm_stir {
     uint64_t second;
     uint64_t third;
     uint64_t fourth;
+};
+
+/* procfs: copies IpcRecords of one kind (IPC_*) into the grant, ascending by index, from the first index not below first. Word 0 of the
+ * reply: bytes copied. */
+#define SKINK_PM_IPC_OBJECTS 0x20008u
+struct skink_pm_ipc_objects {
+    uint64_t kind;
+    uint64_t first;
+    uint64_t grant;
+    uint64_t bytes;
 };
 
 /* Privileges of a service. The system file states them, rs passes them to the kernel with PrivCtl, and the kernel enforces them on every
@@ -2695,6 +2750,21 @@ struct skink_vfs_set_limits {
  * brk, mmap, munmap, mprotect, mremap, madvise, msync, mincore, mlock and relatives. vm never blocks on another process, so every process
  * may wait for it. */
 
+/* SegmentAttach: for reading. */
+#define SKINK_VM_ATTACH_READ 1ull
+
+/* SegmentAttach: for writing. */
+#define SKINK_VM_ATTACH_WRITE 2ull
+
+/* SegmentAttach: for executing. */
+#define SKINK_VM_ATTACH_EXECUTE 4ull
+
+/* SegmentAttach: whatever is mapped there is replaced. */
+#define SKINK_VM_ATTACH_REPLACE 8ull
+
+/* SegmentAttach: the segment is made when there is none. */
+#define SKINK_VM_ATTACH_MAKE 16ull
+
 /* One region of an address space. */
 struct skink_map_record {
     /* First address. */
@@ -2745,12 +2815,14 @@ struct skink_vm_spawn_reply {
     uint64_t stack_end;
 };
 
-/* pm: gives child a copy-on-write copy of parent's memory, or (share) the same memory (vfork, threads). */
+/* pm: gives child a copy-on-write copy of parent's memory, or (share) the same memory (vfork, threads). pid: id of the process that the
+ * child is or belongs to. */
 #define SKINK_VM_FORK 0x10002u
 struct skink_vm_fork {
     uint64_t parent;
     uint64_t child;
     uint64_t share;
+    uint64_t pid;
 };
 
 /* pm, rs: the process has ended; frees its memory unless another process shares it. */
@@ -3035,6 +3107,46 @@ struct skink_vm_dma_block_reply {
 struct skink_vm_discard {
     uint64_t address;
     uint64_t bytes;
+};
+
+/* pm: maps the System V segment with this number of pm's into process and returns its address. address: 0 for any. flags: ATTACH_*. call:
+ * number of the process's system call; the same one once more returns the same address. EINVAL: the segment is gone, or the address is in
+ * use; ENOMEM. */
+#define SKINK_VM_SEGMENT_ATTACH 0x1001fu
+struct skink_vm_segment_attach {
+    uint64_t process;
+    uint64_t call;
+    uint64_t segment;
+    uint64_t pages;
+    uint64_t address;
+    uint64_t flags;
+};
+struct skink_vm_segment_attach_reply {
+    uint64_t address;
+};
+
+/* pm: nobody is to attach the segment any more who does not know its number: its memory is freed with its last mapping, or now. Returns how
+ * many mappings there are. */
+#define SKINK_VM_SEGMENT_RELEASE 0x10020u
+struct skink_vm_segment_release {
+    uint64_t segment;
+};
+struct skink_vm_segment_release_reply {
+    uint64_t attaches;
+};
+
+/* pm: returns the mappings of a segment, its resident pages, when one came and went last (seconds since 1970), and the process that did
+ * this. ENOENT: it was never attached, or its memory is freed. */
+#define SKINK_VM_SEGMENT_STATUS 0x10021u
+struct skink_vm_segment_status {
+    uint64_t segment;
+};
+struct skink_vm_segment_status_reply {
+    uint64_t attaches;
+    uint64_t resident_pages;
+    uint64_t attached_s;
+    uint64_t detached_s;
+    uint64_t process;
 };
 
 #endif

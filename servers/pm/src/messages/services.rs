@@ -45,7 +45,9 @@ impl<S: System> Pm<S> {
     fn may_ask(&self, source: Endpoint, request: &Request) -> bool {
         let askers: &[&str] = match request {
             Request::ServiceUp(_) | Request::Boot(_) => &[],
-            Request::Processes(_) | Request::Threads(_) | Request::ProcessText(_) | Request::IpcObjects(_) => &["procfs"],
+            Request::Processes(_) | Request::Threads(_) | Request::ProcessText(_) | Request::IpcObjects(_) => {
+                &["procfs"]
+            }
             Request::Stir(_) => &["devfs"],
             // Whoever implements a routed call must know its callers.
             Request::WhoIs(_) => return true,

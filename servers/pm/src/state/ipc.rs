@@ -81,7 +81,17 @@ impl Head {
     pub fn record(&self) -> IpcRecord {
         let Head { key, id, owner, creator, mode, .. } = *self;
         let (index, values) = (0, [0; abi::pm::IPC_VALUES]);
-        IpcRecord { index, key, id, mode, user: owner.0, group: owner.1, creator: creator.0, creator_group: creator.1, values }
+        IpcRecord {
+            index,
+            key,
+            id,
+            mode,
+            user: owner.0,
+            group: owner.1,
+            creator: creator.0,
+            creator_group: creator.1,
+            values,
+        }
     }
 
     /// Returns the first three words of a `struct ipc64_perm`; the others are 0.

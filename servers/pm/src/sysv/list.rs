@@ -64,8 +64,10 @@ fn records<T: Object>(
     values: impl Fn(&T) -> [u64; IPC_VALUES],
 ) -> Result<Vec<IpcRecord>, Errno> {
     let all = (first..objects.places()).filter_map(|index| Some((index, objects.at(index).ok()?)));
-    let record = |(index, object): (usize, &T)| {
-        IpcRecord { index: index as u32, values: values(object), ..object.head().record() }
+    let record = |(index, object): (usize, &T)| IpcRecord {
+        index: index as u32,
+        values: values(object),
+        ..object.head().record()
     };
     fallible::collect(all.take(room).map(record))
 }

@@ -346,7 +346,8 @@ impl System for Fake {
         if request.flags & vm::ATTACH_MAKE == 0 && !self.segments.contains_key(&request.segment) {
             return Err(Errno::EINVAL);
         }
-        let segment = self.segments.entry(request.segment).or_insert(FakeSegment { is_held: true, attaches: Vec::new() });
+        let segment =
+            self.segments.entry(request.segment).or_insert(FakeSegment { is_held: true, attaches: Vec::new() });
         let attach = (request.process, request.call);
         if request.call == 0 || !segment.attaches.contains(&attach) {
             segment.attaches.push(attach);

@@ -203,7 +203,8 @@ impl Objects {
 
     /// The System V segment with this number.
     pub fn segment(&self, number: u64) -> Option<ObjectId> {
-        let is_it = |object: &Object| matches!(object.content, Content::Segment { number: known, .. } if known == number);
+        let is_it =
+            |object: &Object| matches!(object.content, Content::Segment { number: known, .. } if known == number);
         let index = self.table.iter().position(|entry| entry.object.as_deref().is_some_and(is_it))?;
         Some(self.id_at(index))
     }

@@ -30,7 +30,9 @@ impl AddressSpace {
     /// Whether the segment is attached at this address, from its beginning.
     pub fn shows(&mut self, address: u64, object: ObjectId) -> bool {
         self.regions.find(address).is_some_and(|region| {
-            region.start == address && region.purpose == Purpose::Segment && region.backing == Backing::Object(object, 0)
+            region.start == address
+                && region.purpose == Purpose::Segment
+                && region.backing == Backing::Object(object, 0)
         })
     }
 
