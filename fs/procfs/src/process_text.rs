@@ -170,7 +170,8 @@ pub fn map_line(text: &mut Text, region: &MapRecord, executable: &[u8]) -> fmt::
     let file: &[u8] = match region.kind {
         HEAP => b"[heap]",
         STACK => b"[stack]",
-        _ if region.inode != 0 => executable,
+        // A System V segment has a number and no device.
+        _ if region.device != 0 => executable,
         _ => b"",
     };
     if !file.is_empty() {

@@ -121,14 +121,19 @@ impl AddressSpace {
 
     /// Makes a region where there is none.
     pub fn add<K: Kernel>(&mut self, memory: &mut Memory<K>, region: Region) {
-        let now_s = if region.purpose == Purpose::Segment { memory.kernel.real_s() } else { 0 };
         if let Backing::Object(id, _) = region.backing {
             memory.objects.map(id, region.pages());
         }
-        self.insert(memory, region, now_s);
+        if region.purpose == Purpose::Segment {
+            let now_s = memory.kernel.real_s();
+            self.insert_attached(memory, region, now_s);
+        } else {
+            self.regions.insert(region);
+        }
     }
 
-    fn insert<K>(&mut self, memory: &mut Memory<K>, region: Region, now_s: u64) {
+    /// Adds a region that may show a System V segment, and counts that.
+    fn insert_attached<K>(&mut self, memory: &mut Memory<K>, region: Region, now_s: u64) {
         self.count_attach(memory, &region, true, now_s);
         for _ in 0..self.regions.insert(region) {
             self.count_attach(memory, &region, false, now_s);
@@ -167,7 +172,7 @@ impl AddressSpace {
         let now_s = self.segment_time(memory, start, end);
         for mut region in self.cut_out(memory, start, end, now_s) {
             change(&mut region);
-            self.insert(memory, region, now_s);
+            self.insert_attached(memory, region, now_s);
         }
     }
 
