@@ -57,6 +57,9 @@ protocol! {
     Recall = 22 { }
     /// Changes the space that this range of the file has, and not its size. `mode`: `ALLOCATE_*`. `EFBIG`, `ENOSPC`.
     Allocate = 23 { node: u64, offset: u64, bytes: u64, mode: u64 }
+    /// Copies between two files of one file system, or within one if the ranges are apart. `ids` as of `Write`. Word 0 of the reply: bytes
+    /// copied (0: end of the source); then the new size of the target. `EXDEV`.
+    CopyRange = 24 { from: u64, from_position: u64, to: u64, to_position: u64, bytes: u64, ids: u64 } -> { size: u64 }
 }
 
 /// `Mount`: names appear and vanish without a request, so vfs must not cache them (procfs, devfs).

@@ -138,6 +138,25 @@ static void fill_pipes(void)
 
 static void pipes(void) { crowd(fill_pipes); }
 
+/* Calls that hold memory of vfs while they wait: for room in a pipe, and for data. */
+static void wait_in_splice(void)
+{
+    static char block[65536];
+    int more[2], file = open("/bin/busybox", O_RDONLY);
+    if (pipe(more) == 0 && random_below(2)) {
+        (void)!write(more[1], block, sizeof block);
+        (void)!splice(file, 0, more[1], 0, sizeof block, 0);
+    } else {
+        (void)!splice(ends[0], 0, more[1], 0, 1, 0);
+    }
+}
+
+static void splices(void)
+{
+    if (pipe(ends) == 0)
+        crowd(wait_in_splice);
+}
+
 static void open_files(void)
 {
     while (open("/etc/passwd", O_RDONLY) >= 0) {}
@@ -419,7 +438,7 @@ static const struct attack {
     { "memory", memory },       { "tables", tables },   { "regions", regions },     { "processes", processes },
     { "futexes", futexes },     { "sleepers", sleepers }, { "locks", locks },       { "names", names },   { "calls", calls },
     { "listeners", listeners }, { "epolls", epolls },   { "leases", leases },       { "letters", letters },
-    { "areas", areas },
+    { "areas", areas },         { "splices", splices },
 };
 enum { ATTACKS = sizeof attacks / sizeof *attacks };
 

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use abi::fs::{
-    ALLOCATE_FILL, ALLOCATE_PUNCH, ALLOCATE_ZERO, Allocate, ChMod, Create, GetDents, Link, Lookup, Mount, Put,
+    ALLOCATE_FILL, ALLOCATE_PUNCH, ALLOCATE_ZERO, Allocate, ChMod, CopyRange, Create, GetDents, Link, Lookup, Mount, Put,
     RENAME_EXCHANGE, Read, Rename, SetUses, Symlink, Sync, Truncate, Unlink, Unmount, Write,
 };
 use abi::{Errno, Message};
@@ -329,6 +329,14 @@ fn long_requests_are_whole_in_each_part() {
     model.data_mut(file.0).truncate(700);
     world.done(&model, "truncate", b"", Truncate { node: file.1, size: 700 }.message());
     world.write(&mut model, file, 500, &random.bytes(650_000));
+    let copy = world.make(&mut model, root, "copy", 0o100_644);
+    let content = model.data_mut(file.0)[300..640_300].to_vec();
+    model.write(copy.0, 100, &content);
+    let (from, to, bytes) = (file.1, copy.1, 640_000);
+    let request = CopyRange { from, from_position: 300, to, to_position: 100, bytes, ids: 0 }.message();
+    assert_eq!(world.survive("copy", (b"", request), &model).result(), Ok(bytes));
+    world.done(&model, "put", b"", Put { node: copy.1, count: 1 }.message());
+    world.unlink(&mut model, root, "copy");
     world.unlink(&mut model, root, "file");
     world.done(&model, "put of a large file without name", b"", Put { node: file.1, count: 1 }.message());
     let file = world.make(&mut model, root, "file", 0o100_644);

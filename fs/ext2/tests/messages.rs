@@ -6,7 +6,7 @@ mod common;
 use std::rc::Rc;
 
 use abi::fs::{
-    Allocate, ChMod, ChOwn, Create, GetDents, Link, Lookup, MOUNTED_READ_ONLY, Mount, Put, RENAME_EXCHANGE, Read,
+    Allocate, ChMod, ChOwn, CopyRange, Create, GetDents, Link, Lookup, MOUNTED_READ_ONLY, Mount, Put, RENAME_EXCHANGE, Read,
     ReadLink, Rename, SetTimes, Stat, StatFs, Symlink, Sync, Truncate, Unlink, Unmount, Write,
 };
 use abi::{Endpoint, Errno, GrantId, Message};
@@ -256,6 +256,28 @@ fn a_failing_buffer_gives_efault_or_a_short_count() {
     assert_eq!(vfs.result(&[1; 100], long.message()), Err(Errno::EFAULT));
     let read = Read { node: file, grant: GRANT, position: 0, bytes: 4096 };
     assert_eq!(vfs.result(&[0; 100], read.message()), Err(Errno::EFAULT));
+}
+
+#[test]
+fn a_range_is_copied_within_the_file_system() {
+    let mut vfs = vfs(one_image());
+    let root = vfs.root(0);
+    let (from, to) = (vfs.create(root, "from", 0o100_644).unwrap(), vfs.create(root, "to", 0o100_644).unwrap());
+    let data: Vec<u8> = (0..200_000).map(|n| (n * 7 % 251) as u8).collect();
+    vfs.write(from, 0, &data).unwrap();
+    let mut copy = |from, from_position, to, to_position, bytes| {
+        let reply = vfs.ask(b"", CopyRange { from, from_position, to, to_position, bytes, ids: 0 }.message());
+        reply.result().map(|moved| (moved, CopyRange::results(&reply).unwrap()))
+    };
+    assert_eq!(copy(from, 100, to, 50, 150_000), Ok((150_000, 150_050)));
+    assert_eq!(copy(from, 190_000, to, 300_000, 1 << 40), Ok((10_000, 310_000)), "up to the end");
+    assert_eq!(copy(from, 200_000, to, 0, 10), Ok((0, 310_000)));
+    assert_eq!(copy(from, u64::MAX, to, 0, 10), Ok((0, 310_000)));
+    assert_eq!(copy(from, 0, to, u64::MAX, 10), Err(Errno::EFBIG));
+    assert_eq!(copy(root, 0, to, 0, 10), Err(Errno::EISDIR));
+    assert_eq!(copy(from, 0, to | 1 << 56, 0, 10), Err(Errno::EXDEV));
+    assert_eq!(vfs.read(to, 0, 150_050).unwrap(), [&[0; 50], &data[100..150_100]].concat());
+    assert_eq!(vfs.read(to, 300_000, 20_000).unwrap(), data[190_000..]);
 }
 
 #[test]

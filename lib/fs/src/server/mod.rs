@@ -5,9 +5,11 @@
 //! Only vfs may ask. The replies that describe a node count one user more for it. Changes are written down when vfs asks for it (`Sync`).
 //!
 //! * `waiting`: requests that have missed a block;
+//! * `copying`: copies between files;
 //! * `once`: executes each request exactly once, however often the process dies;
 //! * `mounting`: mounting, unmounting, resuming the volumes of the previous incarnation.
 
+mod copying;
 mod mounting;
 mod once;
 mod waiting;
@@ -181,6 +183,7 @@ where
             Request::Rename(request) => self.rename(message, request),
             Request::Truncate(Truncate { node, size }) => self.simple(message, node, |f, node| f.truncate(node, size)),
             Request::Allocate(request) => self.allocate(message, request),
+            Request::CopyRange(request) => self.copy_range(message, request, done),
             Request::ChMod(ChMod { node, mode }) => self.simple(message, node, |f, node| f.set_mode(node, mode as u32)),
             Request::ChOwn(request) => self.change_owner(message, request),
             Request::SetTimes(request) => self.set_times(message, request),

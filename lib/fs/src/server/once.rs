@@ -6,7 +6,7 @@
 //! again: it may have been repeated in between, and find its own reply.
 
 use abi::fs::{
-    Allocate, ChMod, ChOwn, Create, GetDents, Link, Mount, Read, ReadLink, Rename, SetTimes, SetUses, Stat, StatFs,
+    Allocate, ChMod, ChOwn, CopyRange, Create, GetDents, Link, Mount, Read, ReadLink, Rename, SetTimes, SetUses, Stat, StatFs,
     Symlink, Sync, Truncate, Unlink, Unmount, Use, Write,
 };
 use abi::{Errno, Message};
@@ -238,6 +238,7 @@ fn changes_files(label: u32) -> bool {
         Allocate::LABEL,
         ChMod::LABEL,
         ChOwn::LABEL,
+        CopyRange::LABEL,
         Create::LABEL,
         Link::LABEL,
         Rename::LABEL,

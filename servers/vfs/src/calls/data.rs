@@ -1,4 +1,4 @@
-//! Reading and writing: read, write and their relatives, fsync, sendfile, getdents.
+//! Reading and writing: read, write and their relatives, fsync, getdents. What moves bytes between descriptors is in `splice`.
 //!
 //! What a read or write does is up to the object behind the descriptor: see `objects`.
 
@@ -6,16 +6,11 @@ use super::{Entry, call, call::Call, done, task};
 use crate::{
     base::{Base, Flow},
     callers::permission::{S_IFBLK, S_IFDIR, S_IFREG},
-    files::{stat, vnode::NodeRef},
+    files::stat,
     mappings::Mappings,
     memory as user,
     memory::buffer::UserBuffer,
-    objects::{
-        O_APPEND, Operation,
-        directory::Directory,
-        pipe::PipeEnd,
-        regular::{Regular, written},
-    },
+    objects::{Operation, directory::Directory, pipe::PipeEnd},
     peers::Peers,
     processes::Process,
 };
@@ -30,8 +25,6 @@ use sys::{
 const CHUNK: u64 = 1 << 20;
 /// The most that an old getdents returns at once, because it goes through memory of vfs.
 const OLD_DIRENTS_BYTES: u64 = 32 * 1024;
-/// Bytes of the buffer that sendfile copies through.
-const SENDFILE_BYTES: usize = 64 * 1024;
 
 pub(super) const CALLS: &[Entry] = &[
     call(nr::READ, |c| read(c.base(), c.process, c.int(0), c.buffer(1)?, None)),
@@ -42,14 +35,10 @@ pub(super) const CALLS: &[Entry] = &[
     call(nr::PWRITE64, |c| c.position(3).and_then(|at| write(c.base(), c.process, c.int(0), c.buffer(1)?, at))),
     call(nr::PREADV, |c| c.position(3).and_then(|at| read(c.base(), c.process, c.int(0), c.vector(1)?, at))),
     call(nr::PWRITEV, |c| c.position(3).and_then(|at| write(c.base(), c.process, c.int(0), c.vector(1)?, at))),
-    call(nr::SENDFILE, |c| task(sendfile(c.base(), c.process(), c.int(0), c.int(1), c.words[2], c.words[3]))),
     call(nr::GETDENTS64, |c| task(read_directory(c.peers(), c.process(), c.int(0), c.words[1], c.words[2], false))),
     call(nr::GETDENTS, |c| task(read_directory(c.peers(), c.process(), c.int(0), c.words[1], c.words[2], true))),
     call(nr::PREADV2, |c| read(c.base(), c.process, c.int(0), c.vector(1)?, position_and_flags(c)?)),
     call(nr::PWRITEV2, |c| write(c.base(), c.process, c.int(0), c.vector(1)?, position_and_flags(c)?)),
-    call(nr::SPLICE, |c| splice(c.process, [c.int(0), c.int(2)])),
-    call(nr::TEE, |c| splice(c.process, [c.int(0), c.int(1)])),
-    call(nr::VMSPLICE, |c| splice(c.process, [c.int(0), c.int(0)])),
     call(nr::FSYNC, |c| sync_file(c.mappings(), c.process, c.int(0))),
     call(nr::FDATASYNC, |c| sync_file(c.mappings(), c.process, c.int(0))),
     call(nr::SYNCFS, |c| sync_file_system(c.mappings(), c.process, c.int(0))),
@@ -65,14 +54,6 @@ fn position_and_flags(call: &Call) -> Result<Option<u64>, Errno> {
         return Err(Errno::EOPNOTSUPP);
     }
     if call.words[3] == u64::MAX { Ok(None) } else { call.position(3) }
-}
-
-/// splice, tee, vmsplice: `EINVAL`, as of Linux for files that cannot be spliced; programs then read and write.
-fn splice(process: &Process, descriptors: [i32; 2]) -> Result<Flow, Errno> {
-    for descriptor in descriptors {
-        process.file(descriptor)?.usable()?;
-    }
-    Err(Errno::EINVAL)
 }
 
 /// read, readv, and with a position pread64, preadv.
@@ -198,78 +179,4 @@ fn sync_range(call: &Call) -> Result<Flow, Errno> {
         Some(S_IFREG | S_IFBLK | S_IFDIR) => sync_file_system(call.mappings(), call.process, call.int(0)),
         _ => Err(Errno::ESPIPE),
     }
-}
-
-/// sendfile from a regular file to a regular file. `EINVAL` for everything else: programs then read and write themselves.
-async fn sendfile(
-    base: &Base,
-    process: Rc<Process>,
-    to: i32,
-    from: i32,
-    offset_address: u64,
-    bytes: u64,
-) -> Result<u64, Errno> {
-    let (to, from) = (process.file(to)?, process.file(from)?);
-    to.writable()?;
-    from.readable()?;
-    let (Some(target), Some(source)) = (to.object::<Regular>(), from.object::<Regular>()) else {
-        return Err(Errno::EINVAL);
-    };
-    if to.flags() & O_APPEND != 0 {
-        return Err(Errno::EINVAL);
-    }
-    let (target, source) = (&target.node, &source.node);
-    let offset = match offset_address {
-        0 => None,
-        address => Some(user::fetch_words::<1>(process.caller.endpoint, address)?[0]),
-    };
-    let start = offset.unwrap_or_else(|| from.position());
-    if start > i64::MAX as u64 {
-        return Err(Errno::EINVAL);
-    }
-    let _memory = base.charge(process.caller.user(), SENDFILE_BYTES)?;
-    base.check_file_limit(&process.caller, to.position().saturating_add(1)).await?;
-    let room = process.caller.file_limit() - to.position();
-    let (bytes, ids) = (bytes.min(user::MAX_TRANSFER).min(room), process.caller.credentials().ids());
-    let moved = copy_data(base.mappings(), source, start, target, to.position(), bytes, ids).await?;
-    let end = to.position() + moved;
-    written(base, &process.caller, &to, target).await?;
-    to.set_position(end);
-    match offset {
-        None => from.set_position(start + moved),
-        Some(_) => user::store(process.caller.endpoint, offset_address, &(start + moved).to_le_bytes())?,
-    }
-    Ok(moved)
-}
-
-/// Copies between two files through a buffer of vfs. After a partial copy the count is returned, not the error.
-async fn copy_data(
-    mappings: &Mappings,
-    from: &NodeRef,
-    from_position: u64,
-    to: &NodeRef,
-    to_position: u64,
-    bytes: u64,
-    ids: u64,
-) -> Result<u64, Errno> {
-    let mut moved = 0;
-    while moved < bytes {
-        let wanted = (bytes - moved).min(SENDFILE_BYTES as u64) as usize;
-        let step = match mappings.read_into(from, from_position + moved, wanted).await {
-            Ok(data) if data.is_empty() => break,
-            Ok(data) => mappings.write_from(to, to_position + moved, data, ids).await,
-            Err(error) => Err(error),
-        };
-        match step {
-            Ok(written) => {
-                moved += written;
-                if written < wanted as u64 {
-                    break;
-                }
-            }
-            Err(error) if moved == 0 => return Err(error),
-            Err(_) => break,
-        }
-    }
-    Ok(moved)
 }

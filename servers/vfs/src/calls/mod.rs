@@ -22,6 +22,7 @@ mod queues;
 mod repeated;
 pub mod services;
 mod sockets;
+mod splice;
 mod timers;
 
 use crate::{base::Flow, state::Vfs};
@@ -58,8 +59,9 @@ const fn change(number: u32, changes: Changes, handler: Handler) -> Entry {
     Entry { number, changes, handler }
 }
 
-const FAMILIES: [&[Entry]; 14] = [
+const FAMILIES: [&[Entry]; 15] = [
     data::CALLS,
+    splice::CALLS,
     descriptors::CALLS,
     locks::CALLS,
     poll::CALLS,

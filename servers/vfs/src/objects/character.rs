@@ -14,9 +14,9 @@ use crate::{
     peers::{Peers, Service},
 };
 use abi::{Errno, chardev};
-use alloc::{boxed::Box, rc::Rc};
+use alloc::{boxed::Box, rc::Rc, vec::Vec};
 use core::mem::take;
-use sys::grant::{Access, MagicGrant};
+use sys::grant::{Access, GrantedBuffer, MagicGrant};
 
 /// At most so many bytes a request, so that other requests get in between.
 const CHUNK: u64 = 1 << 20;
@@ -167,6 +167,26 @@ async fn transfer(
             Err(error) => return buffer.moved_or(error),
         }
     }
+}
+
+/// Writes to a character device from memory of vfs, of a call that has moved so many bytes already. Returns how many bytes it took.
+pub async fn write_from(
+    base: &Base,
+    caller: &Caller,
+    file: &OpenFile,
+    data: Vec<u8>,
+    moved: u64,
+) -> Result<u64, Errno> {
+    let device = file.object::<Character>().ok_or(Errno::EINVAL)?;
+    let (service, minor, bytes) = (device.service, device.minor, data.len() as u64);
+    let flags = if file.nonblocking() { chardev::NONBLOCK } else { 0 };
+    let who = caller.group() & 0xffff_ffff | caller.session() << 32;
+    let lent = GrantedBuffer::new(data, service.endpoint(), Access::Read)?;
+    let message = chardev::Write { minor, grant: lent.id(), bytes, flags, caller: who }.message();
+    let reply = base.peers().ask_device_once(caller, service, message, moved).await?;
+    device.watchers.fire();
+    base.store().has_moved();
+    Ok(reply.words[0].min(bytes))
 }
 
 async fn control(

@@ -2,14 +2,15 @@
 //!
 //! Everything happens inside one call: a writer answers the readers that wait, copying straight from its memory into theirs,
 //! a reader lets the waiting writers go on. Invariants: readers wait only while the ring is empty and no writer waits, so that the end of
-//! file is told only when nothing is left to read; nobody waits for an end that nobody holds; a write of at most `PIPE_BUF` bytes is not
+//! file is told only when nothing is left to read, or while a splice holds the first bytes; nobody waits for an end that nobody holds; a write of at most `PIPE_BUF` bytes is not
 //! mixed with others. The ring's memory grows with what is in it, up to the capacity, for which `pool` has reserved pages.
 //! The ring outlives vfs, and so does how far a writer that waits has come; those who wait come again by themselves.
-//! Neighbours: `World` is vfs (copies, answers), in tests a fake; `ring` holds the bytes.
+//! Neighbours: `World` is vfs (copies, answers), in tests a fake; `ring` holds the bytes; `splice` moves them within vfs.
 
 pub mod packets;
 pub mod pool;
 pub mod ring;
+mod splice;
 #[cfg(test)]
 mod tests;
 
@@ -97,13 +98,15 @@ struct State {
     waiting_writers: VecDeque<UserBuffer>,
     /// Calls that wait with messages: see `packets`.
     packets: Waiting,
+    /// A splice moves the first bytes elsewhere: nobody else takes any until it is done.
+    held: bool,
 }
 
 impl Pipe {
     /// A pipe at this place of preserved memory, new or as a predecessor has left it.
     pub fn new(record: u16, ring: Ring, charge: Charge) -> Pipe {
         let (waiting_readers, waiting_writers) = (VecDeque::new(), VecDeque::new());
-        let state = State { ring, waiting_readers, waiting_writers, packets: Waiting::default() };
+        let state = State { ring, waiting_readers, waiting_writers, packets: Waiting::default(), held: false };
         Pipe {
             state: RefCell::new(state),
             readers: Cell::new(0),
@@ -141,7 +144,7 @@ impl Pipe {
         self.readers.set(self.readers.get() - reads as u32);
         self.writers.set(self.writers.get() - writes as u32);
         // A socket may stop receiving while a thread waits in it.
-        if self.writers.get() == 0 || self.readers.get() == 0 {
+        if !self.is_held() && (self.writers.get() == 0 || self.readers.get() == 0) {
             let waiting = take(&mut self.state.borrow_mut().waiting_readers);
             waiting.iter().for_each(|reader| world.finish(reader.owner, self.end(world)));
             let mut packets = take(&mut self.state.borrow_mut().packets);
@@ -246,6 +249,9 @@ impl Pipe {
             return Outcome::Done(Ok(0));
         }
         let mut state = self.state.borrow_mut();
+        if state.held {
+            return if nonblocking { Outcome::Done(Err(Errno::EAGAIN)) } else { wait_in(&mut state.waiting_readers, to) };
+        }
         if state.has_data() {
             let was_full = state.is_full();
             let result = state.drain(world, to).and_then(|()| state.take_from_writers(world, to));
@@ -380,7 +386,7 @@ impl State {
 
     /// Copies straight into the memory of readers that wait. A reader whose memory is bad gets its error, the writer goes on.
     fn serve_readers(&mut self, world: &impl World, from: &mut UserBuffer) -> Result<(), Errno> {
-        while from.left() > 0 {
+        while from.left() > 0 && !self.held {
             let Some(reader) = self.waiting_readers.front_mut() else { return Ok(()) };
             let filled = hand_over(world, from, reader);
             let (who, moved) = (reader.owner, reader.moved());

@@ -37,6 +37,7 @@ mod restart;
 mod services;
 mod sizes;
 mod sockets;
+mod splice;
 mod terminals;
 mod timers;
 mod times;
