@@ -11,8 +11,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use abi::fs::{
-    ALLOCATE_FILL, ALLOCATE_PUNCH, ALLOCATE_ZERO, Allocate, ChMod, CopyRange, Create, GetDents, Link, Lookup, Mount, Put,
-    RENAME_EXCHANGE, Read, Rename, SetUses, Symlink, Sync, Truncate, Unlink, Unmount, Write,
+    ALLOCATE_FILL, ALLOCATE_PUNCH, ALLOCATE_ZERO, Allocate, ChMod, CopyRange, Create, GetDents, Link, Lookup, Mount,
+    Put, RENAME_EXCHANGE, Read, Rename, SetUses, Symlink, Sync, Truncate, Unlink, Unmount, Write,
 };
 use abi::{Errno, Message};
 use common::grants::{Buffer, Fake, GRANT, VFS};

@@ -6,8 +6,8 @@ mod common;
 use std::rc::Rc;
 
 use abi::fs::{
-    Allocate, ChMod, ChOwn, CopyRange, Create, GetDents, Link, Lookup, MOUNTED_READ_ONLY, Mount, Put, RENAME_EXCHANGE, Read,
-    ReadLink, Rename, SetTimes, Stat, StatFs, Symlink, Sync, Truncate, Unlink, Unmount, Write,
+    Allocate, ChMod, ChOwn, CopyRange, Create, GetDents, Link, Lookup, MOUNTED_READ_ONLY, Mount, Put, RENAME_EXCHANGE,
+    Read, ReadLink, Rename, SetTimes, Stat, StatFs, Symlink, Sync, Truncate, Unlink, Unmount, Write,
 };
 use abi::{Endpoint, Errno, GrantId, Message};
 use common::grants::{Buffer, Fake, GRANT, VFS};

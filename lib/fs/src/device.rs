@@ -8,10 +8,21 @@ use alloc::rc::Rc;
 use alloc::vec::Vec;
 use core::cell::Cell;
 
+use abi::Name;
+
 use crate::Errno;
 
 /// Bytes of a sector, the unit of device addresses.
 pub const SECTOR_SIZE: usize = 512;
+
+/// The device that a file system is mounted from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// The driver's service; `None` for a file system without device.
+    pub service: Option<Name>,
+    /// Its minor device.
+    pub minor: u64,
+}
 
 /// A block device. Buffers are whole sectors and a request may span many of them.
 pub trait BlockDevice {

@@ -5,8 +5,9 @@
 
 use alloc::vec::Vec;
 
-use abi::{Endpoint, Errno, Name};
+use abi::{Endpoint, Errno};
 
+use crate::device::Source;
 use crate::file_system::{FileSystem, NodeId};
 use crate::preserve::mounts::{MountPlace, MountRecord};
 
@@ -14,15 +15,6 @@ use crate::preserve::mounts::{MountPlace, MountRecord};
 const NODE_BITS: u32 = 56;
 /// Limit of volumes for a process whose preserved memory does not set one.
 pub const MAX_VOLUMES: usize = 64;
-
-/// The device that a file system is mounted from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Source {
-    /// The driver's service; `None` for a file system without device.
-    pub service: Option<Name>,
-    /// Its minor device.
-    pub minor: u64,
-}
 
 /// A mounted file system.
 pub struct Volume<F> {

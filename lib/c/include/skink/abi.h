@@ -984,6 +984,21 @@ struct skink_fs_allocate {
     uint64_t mode;
 };
 
+/* Copies between two files of one file system, or within one if the ranges are apart. ids as of Write. Word 0 of the reply: bytes copied
+ * (0: end of the source); then the new size of the target. EXDEV. */
+#define SKINK_FS_COPY_RANGE 0x60018u
+struct skink_fs_copy_range {
+    uint64_t from;
+    uint64_t from_position;
+    uint64_t to;
+    uint64_t to_position;
+    uint64_t bytes;
+    uint64_t ids;
+};
+struct skink_fs_copy_range_reply {
+    uint64_t size;
+};
+
 /* Grants: the right to copy to or from a buffer, given by its owner to one grantee (docs/book/ideas.md, 5). */
 
 /* No grant. */

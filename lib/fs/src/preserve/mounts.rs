@@ -3,7 +3,7 @@
 use abi::{Endpoint, Name};
 use sys::keep::Part;
 
-use crate::volumes::Source;
+use crate::device::Source;
 use recover::check::check_word;
 use recover::transaction::{self, Undo};
 

@@ -44,7 +44,12 @@ where
     M: FnMut(&MountRequest, Option<VolumeMemory>) -> Result<F, Errno>,
 {
     /// Continues a copy after `done` bytes; the last piece is committed with the reply. An error after some bytes ends the copy there.
-    pub(super) fn copy_range(&mut self, message: &Message, request: CopyRange, done: &mut u64) -> Result<Message, Errno> {
+    pub(super) fn copy_range(
+        &mut self,
+        message: &Message,
+        request: CopyRange,
+        done: &mut u64,
+    ) -> Result<Message, Errno> {
         let bytes = request.bytes.min(TRANSFER_BYTES);
         let mut buffer: Vec<u8> = fallible::with_capacity(bytes.min(PIECE_BYTES) as usize)?;
         loop {
@@ -65,13 +70,7 @@ where
     }
 
     /// Copies up to `wanted` bytes, `done` behind the beginning. Returns how many: fewer at the end of the source, or at a limit.
-    fn copy_piece(
-        &mut self,
-        request: &CopyRange,
-        done: u64,
-        wanted: u64,
-        buffer: &mut Vec<u8>,
-    ) -> Result<u64, Errno> {
+    fn copy_piece(&mut self, request: &CopyRange, done: u64, wanted: u64, buffer: &mut Vec<u8>) -> Result<u64, Errno> {
         let (file_system, from, to) = self.volumes.find_two(request.from, request.to)?;
         let position = request.from_position.saturating_add(done);
         let present = file_system.attributes(from)?.size.saturating_sub(position).min(wanted);
@@ -82,8 +81,7 @@ where
             return Err(Errno::EIO);
         }
         let position = request.to_position.saturating_add(done);
-        let written =
-            file_system.write(to, position, buffer.len(), &mut Emptying(buffer), caller(request.ids))?;
+        let written = file_system.write(to, position, buffer.len(), &mut Emptying(buffer), caller(request.ids))?;
         Ok(written as u64)
     }
 }

@@ -27,14 +27,14 @@ use server::{Service, SyncStep};
 use sys::{copy, time};
 
 use crate::block_client::Drivers;
-use crate::device::Blocking;
+use crate::device::{Blocking, Source};
 use crate::file_system::{
     Allocation, Attributes, Caller, FileSystem, NAME_MAX, NewTimes, NodeId, S_IFDIR, S_IFMT, Timestamp,
 };
 use crate::linux::{self, Dirents};
 use crate::preserve::{Preserved, VolumeMemory};
 use crate::transfer::{GrantSink, GrantSource, Granted, NameBuffer};
-use crate::volumes::{Source, Volume, Volumes, node_of, volume_of};
+use crate::volumes::{Volume, Volumes, node_of, volume_of};
 use waiting::{Progress, Waiting};
 
 /// Longest target of a symbolic link, in bytes.

@@ -8,10 +8,10 @@ use abi::{Errno, Message, Name};
 
 use super::{MountRequest, Server, describe, granted, use_node};
 use crate::block_client::Drivers;
-use crate::device::Blocking;
+use crate::device::{Blocking, Source};
 use crate::file_system::FileSystem;
 use crate::preserve::{Preserved, VolumeMemory};
-use crate::volumes::{MAX_VOLUMES, Source, Volume, volume_of};
+use crate::volumes::{MAX_VOLUMES, Volume, volume_of};
 
 /// Linux's `MS_RDONLY`.
 const MS_RDONLY: u64 = 1;

@@ -6,8 +6,8 @@
 //! again: it may have been repeated in between, and find its own reply.
 
 use abi::fs::{
-    Allocate, ChMod, ChOwn, CopyRange, Create, GetDents, Link, Mount, Read, ReadLink, Rename, SetTimes, SetUses, Stat, StatFs,
-    Symlink, Sync, Truncate, Unlink, Unmount, Use, Write,
+    Allocate, ChMod, ChOwn, CopyRange, Create, GetDents, Link, Mount, Read, ReadLink, Rename, SetTimes, SetUses, Stat,
+    StatFs, Symlink, Sync, Truncate, Unlink, Unmount, Use, Write,
 };
 use abi::{Errno, Message};
 use alloc::vec::Vec;

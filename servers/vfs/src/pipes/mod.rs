@@ -250,7 +250,11 @@ impl Pipe {
         }
         let mut state = self.state.borrow_mut();
         if state.held {
-            return if nonblocking { Outcome::Done(Err(Errno::EAGAIN)) } else { wait_in(&mut state.waiting_readers, to) };
+            return if nonblocking {
+                Outcome::Done(Err(Errno::EAGAIN))
+            } else {
+                wait_in(&mut state.waiting_readers, to)
+            };
         }
         if state.has_data() {
             let was_full = state.is_full();

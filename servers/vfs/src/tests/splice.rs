@@ -218,9 +218,8 @@ fn a_file_is_sent_to_pipes_sockets_and_devices() {
 fn ranges_are_copied_between_files_of_one_file_system() {
     let mut world = World::new();
     let (from, to) = (file(&world, "/from", 300_000), file(&world, "/to", 10));
-    let copy = |world: &World, from, to, bytes| {
-        world.call(world.root, nr::COPY_FILE_RANGE, &[from, 0, to, 0, bytes, 0])
-    };
+    let copy =
+        |world: &World, from, to, bytes| world.call(world.root, nr::COPY_FILE_RANGE, &[from, 0, to, 0, bytes, 0]);
     assert_eq!(copy(&world, from, to, 1 << 20), Ok(300_000));
     assert_eq!(copy(&world, from, to, 1 << 20), Ok(0));
     assert!(world.content("/to") == text(300_000));
