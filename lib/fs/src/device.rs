@@ -8,9 +8,7 @@ use alloc::rc::Rc;
 use alloc::vec::Vec;
 use core::cell::Cell;
 
-use abi::Name;
-
-use crate::Errno;
+use abi::{Errno, Name};
 
 /// Bytes of a sector, the unit of device addresses.
 pub const SECTOR_SIZE: usize = 512;

@@ -4,8 +4,8 @@
 //! messages; the file system knows directories, data and attributes. Names are single components,
 //! never empty and without `/`. No method blocks on anything but the block device.
 
-use crate::Errno;
 use crate::flights::Arrival;
+use abi::Errno;
 
 /// Inode number.
 pub type NodeId = u64;

@@ -1,6 +1,6 @@
 //! Structures of Linux for x86-64 that file systems fill for programs: directory records, `stat`, `statfs`.
 
-use crate::Errno;
+use abi::Errno;
 use alloc::vec::Vec;
 use sys::fallible::TryVec;
 

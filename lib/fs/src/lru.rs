@@ -6,7 +6,7 @@
 //! Invariants: every slot below `links.len()` is either in exactly one bucket chain or on the free
 //! list; a slot in a chain is on the age list unless it is held; a key is in at most one chain.
 
-use crate::Errno;
+use abi::Errno;
 use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;

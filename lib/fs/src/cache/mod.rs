@@ -24,13 +24,13 @@ use alloc::vec::Vec;
 use core::ops::Range;
 use sys::fallible::{self, TryVec};
 
-use crate::Errno;
 use crate::device::{BlockDevice, SECTOR_SIZE};
 use crate::flights::{Arrival, Flights, Landed};
 use crate::frames::Frames;
 use crate::lru::LruIndex;
 use crate::order::{Mark, Order};
 use crate::preserve::CacheMemory;
+use abi::Errno;
 use recover::transaction::Undo;
 
 /// Longest run of blocks moved by one device request, in bytes.

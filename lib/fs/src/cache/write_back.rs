@@ -4,9 +4,9 @@
 //! unless its early form is what the disk has already.
 
 use super::BlockCache;
-use crate::Errno;
 use crate::device::{BlockDevice, SECTOR_SIZE};
 use crate::order::{Mark, Merge, Order};
+use abi::Errno;
 
 /// The steps of a sync. A step without flush before it belongs to the same as the one before.
 const STEPS: [Step; 5] = [

@@ -7,8 +7,8 @@ use alloc::vec::Vec;
 
 use sys::keep::Part;
 
-use crate::Errno;
 use crate::lru::LruIndex;
+use abi::Errno;
 use recover::check::check_word;
 use recover::transaction::{self, Undo};
 
