@@ -26,7 +26,8 @@ protocol! {
     Create = 8 { directory: u64, grant: GrantId, bytes: u64, mode: u64, ids: u64, device: u64 } -> { node: u64, mode: u64, ids: u64, size: u64, device: u64 }
     /// Makes a symbolic link: the grant holds the name, then the target.
     Symlink = 9 { directory: u64, grant: GrantId, name_bytes: u64, target_bytes: u64, ids: u64 }
-    /// Reads a symbolic link into the grant. `reader`: pid of the process that follows it (/proc/self depends on it). Word 0 of the reply: length.
+    /// Reads a symbolic link into the grant. `reader`: pid (low half) and endpoint (high half) of the
+    /// thread that follows it: /proc/self and /proc/thread-self depend on it. Word 0 of the reply: length.
     ReadLink = 10 { node: u64, grant: GrantId, bytes: u64, reader: u64 }
     /// Makes a hard link to a node.
     Link = 11 { directory: u64, grant: GrantId, bytes: u64, node: u64 }

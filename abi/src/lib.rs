@@ -25,6 +25,7 @@ pub mod grant;
 pub mod info;
 pub mod kernel;
 pub mod layout;
+pub mod limits;
 pub mod linux;
 pub mod message;
 pub mod name;

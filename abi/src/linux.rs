@@ -4,6 +4,11 @@
 /// Routed calls have numbers below this.
 pub const NUMBERS: usize = 2048;
 
+/// The release that programs are told: `uname -r`.
+pub const RELEASE: &str = "6.1.0-skink";
+/// The version that programs are told: `uname -v`.
+pub const VERSION: &str = "#1 Skink";
+
 /// Skink's own call to rs: `rs::service_call`.
 pub const SERVICE: u32 = nr::SKINK_SERVICE;
 

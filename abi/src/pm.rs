@@ -13,7 +13,7 @@ protocol! {
     Boot = 2 { }
     /// procfs, rs: copies `ProcessRecord`s into the grant, ascending by pid, from the first pid not below `first_pid`. Word 0 of the reply: bytes copied.
     Processes = 3 { first_pid: u64, grant: GrantId, bytes: u64 }
-    /// procfs: copies the arguments (`what` 0), environment (1) or executable path (2) of a process into the grant. Word 0 of the reply: length.
+    /// procfs: copies something of a process (`what`: `TEXT_*`) into the grant. Word 0 of the reply: length.
     ProcessText = 4 { pid: u64, what: u64, grant: GrantId, bytes: u64 }
     /// Services that implement routed calls: returns pid, effective uid (low half) and gid (high half) of an application thread. `ESRCH`.
     WhoIs = 5 { process: Endpoint } -> { pid: u64, ids: u64, session: u64, group: u64 }
@@ -21,9 +21,19 @@ protocol! {
     Threads = 6 { pid: u64, first_tid: u64, grant: GrantId, bytes: u64 }
     /// devfs: mixes these words, which come from what was written to /dev/random, into the generator of getrandom(2).
     Stir = 7 { first: u64, second: u64, third: u64, fourth: u64 }
+    /// procfs: copies the host name (`which` 0) or the domain name (1) into the grant. Word 0 of the reply: length.
+    MachineName = 8 { which: u64, grant: GrantId, bytes: u64 }
+    /// procfs, for root: sets the host name (`which` 0) or the domain name (1) to the text in the grant. `EINVAL`: it is too long.
+    SetMachineName = 9 { which: u64, grant: GrantId, bytes: u64 }
+    /// procfs: returns a setting (`SETTING_*`). `EINVAL`: there is none with this number.
+    Setting = 10 { what: u64 } -> { value: u64 }
+    /// procfs, for root: changes a setting. `EINVAL`: not to this value.
+    SetSetting = 11 { what: u64, value: u64 }
+    /// procfs: returns a random number that stays until the next boot, and one that nobody has had.
+    Identity = 12 { } -> { boot_low: u64, boot_high: u64, new_low: u64, new_high: u64 }
     /// procfs: copies `IpcRecord`s of one kind (`IPC_*`) into the grant, ascending by index, from the first index not below `first`. Word 0
     /// of the reply: bytes copied.
-    IpcObjects = 8 { kind: u64, first: u64, grant: GrantId, bytes: u64 }
+    IpcObjects = 13 { kind: u64, first: u64, grant: GrantId, bytes: u64 }
 }
 
 /// System V segments of shared memory. Values of a record: bytes, creating process, process that attached or detached last, attaches,
@@ -60,6 +70,24 @@ pub struct IpcRecord {
     pub values: [u64; IPC_VALUES],
 }
 
+/// `ProcessText`: the arguments, each ended by NUL.
+pub const TEXT_ARGUMENTS: u64 = 0;
+/// `ProcessText`: the environment, each variable ended by NUL.
+pub const TEXT_ENVIRONMENT: u64 = 1;
+/// `ProcessText`: the absolute path of the executable.
+pub const TEXT_EXECUTABLE: u64 = 2;
+/// `ProcessText`: the supplementary groups, as u32.
+pub const TEXT_GROUPS: u64 = 3;
+/// `ProcessText`: soft and hard limit of each resource, as u64.
+pub const TEXT_LIMITS: u64 = 4;
+/// `ProcessText`: the auxiliary vector.
+pub const TEXT_AUXILIARY: u64 = 5;
+
+/// `Setting`: programs start at random addresses (1, 2) or at fixed ones (0): /proc/sys/kernel/randomize_va_space.
+pub const SETTING_RANDOM_PLACES: u64 = 0;
+/// `Setting`: ids are below this: /proc/sys/kernel/pid_max.
+pub const SETTING_PID_MAX: u64 = 1;
+
 /// State of a process or a thread.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
@@ -88,10 +116,18 @@ pub struct ProcessRecord {
     pub started_ns: u64,
     pub user_ns: u64,
     pub children_ns: u64,
+    /// For this thread (in a process's record: its first one).
     pub signals_pending: u64,
+    /// For any thread of the process.
+    pub signals_shared: u64,
     pub signals_blocked: u64,
     pub signals_ignored: u64,
     pub signals_caught: u64,
+    pub capabilities_inheritable: u64,
+    pub capabilities_permitted: u64,
+    pub capabilities_effective: u64,
+    pub capabilities_bounding: u64,
+    pub capabilities_ambient: u64,
     /// Name, first 15 bytes of the file name.
     pub name: [u8; 16],
     /// Id of the process, in a thread's record too.
@@ -101,4 +137,12 @@ pub struct ProcessRecord {
     pub priority: u32,
     /// Effective real-time priority, inheritance included; 0: time-shared.
     pub effective: u32,
+    pub fsuid: u32,
+    pub fsgid: u32,
+    /// 1: an exec gives it no rights (PR_SET_NO_NEW_PRIVS).
+    pub no_new_privileges: u32,
+    /// Queued signals and timers of its user, and how many it may have.
+    pub signals_queued: u32,
+    pub signals_queued_max: u32,
+    pub padding: u32,
 }

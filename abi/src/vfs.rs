@@ -31,8 +31,8 @@ protocol! {
     NextEvent = 9 { } -> { kind: u64, process: Endpoint, a: u64, b: u64, c: u64, d: u64 }
     /// pm: writes everything back, then sends event `EVENT_SYNCED`, before a shutdown. `unmount`: file systems are marked clean and refuse writes.
     SyncAll = 10 { unmount: bool }
-    /// procfs: copies the text of /proc/mounts from `offset` into the grant. Word 0 of the reply: bytes copied.
-    Mounts = 11 { grant: GrantId, bytes: u64, offset: u64 }
+    /// procfs: copies a text (`TEXT_*`) from `offset` into the grant. Word 0 of the reply: bytes copied.
+    Text = 11 { what: u64, grant: GrantId, bytes: u64, offset: u64 }
     /// procfs: copies the path of descriptor `what` ≥ 0, working directory (-1) or root (-2) of a process into the grant.
     /// Word 0 of the reply: length. `EBADF`: no such descriptor.
     DescriptorPath = 12 { process: Endpoint, what: i64, grant: GrantId, bytes: u64 }
@@ -42,7 +42,22 @@ protocol! {
     Unmasked = 14 { process: Endpoint }
     /// Soft resource limits of the process of this thread have changed: RLIMIT_NOFILE and RLIMIT_FSIZE (all ones: none). A child begins with its parent's.
     SetLimits = 15 { process: Endpoint, descriptors: u64, file_bytes: u64 }
+    /// procfs: copies the lines of /proc/PID/fdinfo for a descriptor into the grant. Word 0 of the reply: length. `EBADF`.
+    DescriptorInfo = 16 { process: Endpoint, descriptor: i32, grant: GrantId, bytes: u64 }
+    /// procfs: returns umask and size of the descriptor table of a process.
+    ProcessFiles = 17 { process: Endpoint } -> { umask: u64, table_size: u64 }
+    /// procfs: returns how many open files and vnodes there are, and how large the tables are.
+    Usage = 18 { } -> { files: u64, files_max: u64, nodes: u64, user_pipe_bytes: u64, user_interests: u64 }
 }
+
+/// `Text`: /proc/mounts.
+pub const TEXT_MOUNTS: u64 = 0;
+/// `Text`: /proc/self/mountinfo.
+pub const TEXT_MOUNT_INFO: u64 = 1;
+/// `Text`: /proc/locks.
+pub const TEXT_LOCKS: u64 = 2;
+/// `Text`: /proc/net/unix.
+pub const TEXT_SOCKETS: u64 = 3;
 
 /// `Fork`: the descriptor table is shared (CLONE_FILES).
 pub const FORK_FILES: u64 = 1;

@@ -1,18 +1,24 @@
 //! Figures of the running system. Requests are repeated if a server crashes. A figure that is not available at the moment (of a
 //! process that has just ended) counts as empty or 0: a file of /proc is a snapshot.
 
-use crate::source::{Memory, OpenFile, ProcessMemory, ProcessText, Source};
+use crate::source::{FileUsage, Memory, OpenFile, ProcessMemory, ProcessText, Source};
+use crate::text::{Lossy, Text};
 use abi::info::{self, KernelInfo};
 use abi::pm::{IpcRecord, ProcessRecord};
 use abi::vm::MapRecord;
 use abi::{Endpoint, Errno, GrantId, Message, pm, vfs, vm};
 use alloc::vec::Vec;
-use sys::fallible::{self, TryVec};
+use core::fmt::{self, Write};
+use sys::fallible;
 use sys::{grant, ipc};
 use zerocopy::{FromBytes, IntoBytes};
 
 /// Limit of the text of a process, in bytes.
 const TEXT_BYTES: usize = 16 * 1024;
+/// Limit of a text of vfs, in bytes.
+const MAX_TEXT_BYTES: u64 = 1 << 20;
+/// Limit of a name of the machine, in bytes.
+const NAME_BYTES: usize = 64;
 /// Limit of a path, in bytes.
 const PATH_BYTES: usize = 4096;
 
@@ -31,9 +37,12 @@ impl Source for Live {
 
     fn process_text(&mut self, pid: u32, which: ProcessText) -> Result<Vec<u8>, Errno> {
         let what = match which {
-            ProcessText::Arguments => 0,
-            ProcessText::Environment => 1,
-            ProcessText::Executable => 2,
+            ProcessText::Arguments => pm::TEXT_ARGUMENTS,
+            ProcessText::Environment => pm::TEXT_ENVIRONMENT,
+            ProcessText::Executable => pm::TEXT_EXECUTABLE,
+            ProcessText::Groups => pm::TEXT_GROUPS,
+            ProcessText::Limits => pm::TEXT_LIMITS,
+            ProcessText::Auxiliary => pm::TEXT_AUXILIARY,
         };
         let request = |grant, bytes| pm::ProcessText { pid: pid.into(), what, grant, bytes }.message();
         fetch_text(Endpoint::PM, TEXT_BYTES, request)
@@ -66,6 +75,24 @@ impl Source for Live {
         fetch_text(Endpoint::VFS, PATH_BYTES, request)
     }
 
+    fn descriptor_info(&mut self, process: Endpoint, descriptor: u32) -> Result<Vec<u8>, Errno> {
+        let descriptor = descriptor as i32;
+        let request = |grant, bytes| vfs::DescriptorInfo { process, descriptor, grant, bytes }.message();
+        fetch_text(Endpoint::VFS, TEXT_BYTES, request)
+    }
+
+    fn process_files(&mut self, process: Endpoint) -> Option<(u64, u64)> {
+        let reply = ipc::call_repeating(Endpoint::VFS, &vfs::ProcessFiles { process }.message()).ok()?;
+        vfs::ProcessFiles::results(&reply).ok()
+    }
+
+    fn file_usage(&mut self) -> FileUsage {
+        let reply = ipc::call_repeating(Endpoint::VFS, &vfs::Usage {}.message());
+        let (files, files_max, nodes, user_pipe_bytes, user_interests) =
+            reply.and_then(|reply| vfs::Usage::results(&reply)).unwrap_or_default();
+        FileUsage { files, files_max, nodes, user_pipe_bytes, user_interests }
+    }
+
     fn memory(&mut self) -> Memory {
         let reply = ipc::call(Endpoint::VM, &vm::MemoryInfo {}.message());
         let (total, free, cached, _) = reply.and_then(|reply| vm::MemoryInfo::results(&reply)).unwrap_or_default();
@@ -80,11 +107,10 @@ impl Source for Live {
         sys::time::real_ns()
     }
 
-    fn command_line(&mut self) -> Result<Vec<u8>, Errno> {
-        let mut text = fallible::filled(0, PATH_BYTES)?;
-        let length = sys::info::get_bytes(info::COMMAND_LINE, 0, &mut text).unwrap_or(0);
-        text.truncate(length);
-        Ok(text)
+    fn command_line(&mut self, text: &mut Text) -> fmt::Result {
+        let mut line = fallible::filled(0, PATH_BYTES).map_err(|_| fmt::Error)?;
+        let length = sys::info::get_bytes(info::COMMAND_LINE, 0, &mut line).unwrap_or(0);
+        writeln!(text, "{}", Lossy(&line[..length]))
     }
 
     fn ipc_objects(&mut self, kind: u64, first: u32, records: &mut [IpcRecord]) -> Result<usize, Errno> {
@@ -92,18 +118,65 @@ impl Source for Live {
         fetch_some(Endpoint::PM, records, request)
     }
 
-    fn mounts(&mut self) -> Result<Vec<u8>, Errno> {
-        let mut text = Vec::new();
-        loop {
-            let offset = text.len() as u64;
-            let request = |grant, bytes| vfs::Mounts { grant, bytes, offset }.message();
-            let part = fetch_text(Endpoint::VFS, PATH_BYTES, request)?;
-            if part.is_empty() {
-                return Ok(text);
-            }
-            text.try_extend_from_slice(&part)?;
-        }
+    fn mounts(&mut self, text: &mut Text) -> fmt::Result {
+        vfs_text(text, vfs::TEXT_MOUNTS)
     }
+
+    fn mount_info(&mut self, text: &mut Text) -> fmt::Result {
+        vfs_text(text, vfs::TEXT_MOUNT_INFO)
+    }
+
+    fn locks(&mut self, text: &mut Text) -> fmt::Result {
+        vfs_text(text, vfs::TEXT_LOCKS)
+    }
+
+    fn sockets(&mut self, text: &mut Text) -> fmt::Result {
+        vfs_text(text, vfs::TEXT_SOCKETS)
+    }
+
+    fn machine_name(&mut self, which: u64) -> Result<Vec<u8>, Errno> {
+        fetch_text(Endpoint::PM, NAME_BYTES, |grant, bytes| pm::MachineName { which, grant, bytes }.message())
+    }
+
+    fn set_machine_name(&mut self, which: u64, name: &[u8]) -> Result<(), Errno> {
+        let bytes = name.len() as u64;
+        let reply = grant::lend(name, Endpoint::PM, |grant| {
+            ipc::call_repeating(Endpoint::PM, &pm::SetMachineName { which, grant, bytes }.message())
+        })??;
+        reply.result().map(drop)
+    }
+
+    fn setting(&mut self, what: u64) -> u64 {
+        let reply = ipc::call_repeating(Endpoint::PM, &pm::Setting { what }.message());
+        reply.and_then(|reply| pm::Setting::results(&reply)).unwrap_or_default()
+    }
+
+    fn set_setting(&mut self, what: u64, value: u64) -> Result<(), Errno> {
+        ipc::call_repeating(Endpoint::PM, &pm::SetSetting { what, value }.message())?.result().map(drop)
+    }
+
+    fn identity(&mut self) -> (u128, u128) {
+        let reply = ipc::call_repeating(Endpoint::PM, &pm::Identity {}.message());
+        let (boot_low, boot_high, new_low, new_high) =
+            reply.and_then(|reply| pm::Identity::results(&reply)).unwrap_or_default();
+        let join = |low: u64, high: u64| u128::from(high) << 64 | u128::from(low);
+        (join(boot_low, boot_high), join(new_low, new_high))
+    }
+}
+
+/// Writes a text of vfs (`vfs::TEXT_*`), piece by piece.
+fn vfs_text(text: &mut Text, what: u64) -> fmt::Result {
+    let mut offset = 0;
+    while offset < MAX_TEXT_BYTES {
+        let request = |grant, bytes| vfs::Text { what, grant, bytes, offset }.message();
+        let part = fetch_text(Endpoint::VFS, TEXT_BYTES, request).map_err(|_| fmt::Error)?;
+        if part.is_empty() {
+            break;
+        }
+        offset += part.len() as u64;
+        text.write_bytes(&part)?;
+    }
+    Ok(())
 }
 
 /// Makes a server fill `records`. Returns the number filled.

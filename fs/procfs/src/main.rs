@@ -3,7 +3,10 @@
 //! It has no state: every read fetches the figures from pm, vm, vfs and the kernel, and a node's number encodes the file. So a
 //! restart is not noticed.
 //!
-//! * `tree`: the directories and files; `system_text`, `process_text`: what they contain;
+//! * `tree`: directories, files and links as a file system;
+//! * `top`, `settings` (/proc/sys): one line for each file that belongs to no process; `fixed`: what such a line says;
+//! * `process_files`: one line for each file of a process;
+//! * `system_text`, `process_text`: what the files contain;
 //! * `source`: interface to the figures; `live`: its implementation.
 #![cfg_attr(not(test), no_std, no_main)]
 #![forbid(unsafe_code)]
@@ -11,24 +14,33 @@
 
 extern crate alloc;
 
+mod fixed;
 mod live;
+mod process_files;
 mod process_text;
+mod processor;
+mod settings;
 mod source;
 mod system_text;
 mod system_v;
 mod text;
+mod top;
 mod tree;
 
 use abi::Errno;
+use fixed::Entries;
 use fs::preserve::VolumeMemory;
 use fs::server::{MountRequest, Server};
 use live::Live;
-use tree::Proc;
+use tree::Tree;
 
 sys::program!(main);
 
+/// What /proc has besides processes.
+const PROC: Entries = Entries::new(&[top::TOP, settings::SETTINGS]);
+
 fn main(_: sys::Start) {
     // Every mount shows the same processes.
-    let mount = |_: &MountRequest, _: Option<VolumeMemory>| Ok::<_, Errno>(Proc::new(Live));
-    server::run(&mut Server::mounted(Proc::new(Live), mount));
+    let mount = |_: &MountRequest, _: Option<VolumeMemory>| Ok::<_, Errno>(Tree::of_processes(Live, PROC));
+    server::run(&mut Server::mounted(Tree::of_processes(Live, PROC), mount));
 }

@@ -37,7 +37,7 @@ fn priority(process: &ProcessRecord) -> i64 {
 }
 
 /// /proc/PID/stat: 52 fields; what does not exist here is 0.
-pub fn stat(source: &mut impl Source, process: &ProcessRecord, text: &mut Text) -> fmt::Result {
+pub fn stat(source: &mut dyn Source, process: &ProcessRecord, text: &mut Text) -> fmt::Result {
     let memory = source.process_memory(process.endpoint);
     write!(
         text,
@@ -68,7 +68,7 @@ pub fn stat(source: &mut impl Source, process: &ProcessRecord, text: &mut Text) 
         0,
         0,
         0,
-        process.signals_pending,
+        process.signals_pending | process.signals_shared,
         process.signals_blocked,
         process.signals_ignored,
         process.signals_caught,
@@ -86,42 +86,149 @@ pub fn stat(source: &mut impl Source, process: &ProcessRecord, text: &mut Text) 
 }
 
 /// /proc/PID/statm: sizes in pages.
-pub fn memory_pages(source: &mut impl Source, process: &ProcessRecord, text: &mut Text) -> fmt::Result {
+pub fn memory_pages(source: &mut dyn Source, process: &ProcessRecord, text: &mut Text) -> fmt::Result {
     let memory = source.process_memory(process.endpoint);
     let pages = |bytes: u64| bytes / PAGE_BYTES;
     writeln!(text, "{} {} 0 0 0 {} 0", pages(memory.size), pages(memory.resident), pages(memory.data + memory.stack))
 }
 
-/// /proc/PID/status.
-pub fn status(source: &mut impl Source, process: &ProcessRecord, text: &mut Text) -> fmt::Result {
-    write!(
-        text,
-        "Name:\t{}\nState:\t{} ({})\nTgid:\t{}\nNgid:\t0\nPid:\t{}\nPPid:\t{}\nTracerPid:\t0\n",
-        name(process),
-        state_letter(process),
-        state_word(process),
-        process.process,
-        process.pid,
-        process.parent,
-    )?;
-    writeln!(text, "Uid:\t{}\t{}\t{}\t{}", process.uid, process.euid, process.suid, process.euid)?;
-    writeln!(text, "Gid:\t{}\t{}\t{}\t{}", process.gid, process.egid, process.sgid, process.egid)?;
-    if process.service == 0 {
-        let memory = source.process_memory(process.endpoint);
-        for (label, bytes) in
-            [("VmSize", memory.size), ("VmRSS", memory.resident), ("VmData", memory.data), ("VmStk", memory.stack)]
-        {
-            writeln!(text, "{label}:\t{:>8} kB", bytes / 1024)?;
+/// A line that never changes.
+pub fn line(text: &mut Text, line: &str) -> fmt::Result {
+    writeln!(text, "{line}")
+}
+
+/// A text that pm copies; a zombie and a service have none.
+pub fn memory(source: &mut dyn Source, process: &ProcessRecord, which: ProcessText, text: &mut Text) -> fmt::Result {
+    text.write_bytes(&or_empty(source.process_text(process.process, which)).map_err(|_| fmt::Error)?)
+}
+
+/// /proc/PID/comm.
+pub fn comm(_: &mut dyn Source, process: &ProcessRecord, text: &mut Text) -> fmt::Result {
+    writeln!(text, "{}", name(process))
+}
+
+/// /proc/PID/task/TID/children: the first thread of a process is the one that has its children.
+pub fn children(source: &mut dyn Source, thread: &ProcessRecord, text: &mut Text) -> fmt::Result {
+    if thread.pid != thread.process {
+        return Ok(());
+    }
+    let mut pid = 1;
+    while let Some(child) = source.process_from(pid).map_err(|_| fmt::Error)? {
+        if child.parent == thread.process {
+            write!(text, "{} ", child.pid)?;
         }
+        pid = child.pid + 1;
+    }
+    Ok(())
+}
+
+/// /proc/PID/uid_map, gid_map: there is one user namespace.
+pub fn id_map(_: &mut dyn Source, _: &ProcessRecord, text: &mut Text) -> fmt::Result {
+    writeln!(text, "{:>10} {:>10} {:>10}", 0, 0, u32::MAX)
+}
+
+/// /proc/PID/loginuid, sessionid: nothing is audited.
+pub fn no_login(_: &mut dyn Source, _: &ProcessRecord, text: &mut Text) -> fmt::Result {
+    write!(text, "{}", u32::MAX)
+}
+
+/// /proc/PID/oom_score: the share of memory that is resident, in thousandths: the largest process ends first.
+pub fn oom_score(source: &mut dyn Source, process: &ProcessRecord, text: &mut Text) -> fmt::Result {
+    let (own, all) = (source.process_memory(process.endpoint).resident, source.memory().total);
+    writeln!(text, "{}", (own * 1000).checked_div(all).unwrap_or(0))
+}
+
+/// Names and units of resources in the order of their numbers.
+const RESOURCES: [(&str, &str); 16] = [
+    ("Max cpu time", "seconds"),
+    ("Max file size", "bytes"),
+    ("Max data size", "bytes"),
+    ("Max stack size", "bytes"),
+    ("Max core file size", "bytes"),
+    ("Max resident set", "bytes"),
+    ("Max processes", "processes"),
+    ("Max open files", "files"),
+    ("Max locked memory", "bytes"),
+    ("Max address space", "bytes"),
+    ("Max file locks", "locks"),
+    ("Max pending signals", "signals"),
+    ("Max msgqueue size", "bytes"),
+    ("Max nice priority", ""),
+    ("Max realtime priority", ""),
+    ("Max realtime timeout", "us"),
+];
+
+/// /proc/PID/limits.
+pub fn limits(source: &mut dyn Source, process: &ProcessRecord, text: &mut Text) -> fmt::Result {
+    let bytes = or_empty(source.process_text(process.process, ProcessText::Limits)).map_err(|_| fmt::Error)?;
+    writeln!(text, "{:<25} {:<20} {:<20} {:<10}", "Limit", "Soft Limit", "Hard Limit", "Units")?;
+    for ((name, unit), limit) in RESOURCES.iter().zip(bytes.as_chunks::<16>().0) {
+        write!(text, "{name:<25} ")?;
+        for value in limit.as_chunks().0.iter().map(|value| u64::from_le_bytes(*value)) {
+            match value {
+                u64::MAX => write!(text, "{:<20} ", "unlimited")?,
+                value => write!(text, "{value:<20} ")?,
+            }
+        }
+        writeln!(text, "{unit:<10}")?;
+    }
+    Ok(())
+}
+
+/// /proc/PID/status.
+pub fn status(source: &mut dyn Source, process: &ProcessRecord, text: &mut Text) -> fmt::Result {
+    let files = if process.service == 0 { source.process_files(process.endpoint) } else { None };
+    writeln!(text, "Name:\t{}", name(process))?;
+    if let Some((umask, _)) = files {
+        writeln!(text, "Umask:\t{umask:04o}")?;
+    }
+    writeln!(text, "State:\t{} ({})", state_letter(process), state_word(process))?;
+    writeln!(text, "Tgid:\t{}\nNgid:\t0\nPid:\t{}", process.process, process.pid)?;
+    writeln!(text, "PPid:\t{}\nTracerPid:\t0", process.parent)?;
+    writeln!(text, "Uid:\t{}\t{}\t{}\t{}", process.uid, process.euid, process.suid, process.fsuid)?;
+    writeln!(text, "Gid:\t{}\t{}\t{}\t{}", process.gid, process.egid, process.sgid, process.fsgid)?;
+    writeln!(text, "FDSize:\t{}", files.map_or(0, |(_, size)| size))?;
+    let groups = or_empty(source.process_text(process.process, ProcessText::Groups)).map_err(|_| fmt::Error)?;
+    text.write_str("Groups:\t")?;
+    groups.as_chunks().0.iter().try_for_each(|group| write!(text, "{} ", u32::from_le_bytes(*group)))?;
+    writeln!(text, "\nNStgid:\t{}\nNSpid:\t{}", process.process, process.pid)?;
+    writeln!(text, "NSpgid:\t{}\nNSsid:\t{}", process.group, process.session)?;
+    if process.service == 0 {
+        memory_status(source, process, text)?;
     }
     writeln!(text, "Threads:\t{}", process.threads)?;
+    writeln!(text, "SigQ:\t{}/{}", process.signals_queued, process.signals_queued_max)?;
     for (label, signals) in [
         ("SigPnd", process.signals_pending),
+        ("ShdPnd", process.signals_shared),
         ("SigBlk", process.signals_blocked),
         ("SigIgn", process.signals_ignored),
         ("SigCgt", process.signals_caught),
+        ("CapInh", process.capabilities_inheritable),
+        ("CapPrm", process.capabilities_permitted),
+        ("CapEff", process.capabilities_effective),
+        ("CapBnd", process.capabilities_bounding),
+        ("CapAmb", process.capabilities_ambient),
     ] {
         writeln!(text, "{label}:\t{signals:016x}")?;
+    }
+    writeln!(text, "NoNewPrivs:\t{}\nSeccomp:\t0\nSeccomp_filters:\t0", process.no_new_privileges)?;
+    text.write_str("Cpus_allowed:\t1\nCpus_allowed_list:\t0\nMems_allowed:\t1\nMems_allowed_list:\t0\n")
+}
+
+/// The lines of status about memory: nothing is swapped, and nothing locked, since nothing ever leaves memory.
+fn memory_status(source: &mut dyn Source, process: &ProcessRecord, text: &mut Text) -> fmt::Result {
+    let memory = source.process_memory(process.endpoint);
+    for (label, bytes) in [
+        ("VmSize", memory.size),
+        ("VmLck", 0),
+        ("VmPin", 0),
+        ("VmRSS", memory.resident),
+        ("VmData", memory.data),
+        ("VmStk", memory.stack),
+        ("VmSwap", 0),
+    ] {
+        writeln!(text, "{label}:\t{:>8} kB", bytes / 1024)?;
     }
     Ok(())
 }
@@ -130,8 +237,8 @@ pub fn status(source: &mut impl Source, process: &ProcessRecord, text: &mut Text
 type WriteRegion = fn(&mut Text, &MapRecord, &[u8]) -> fmt::Result;
 
 /// /proc/PID/maps and smaps: each region of a process, by `write`.
-pub fn maps(source: &mut impl Source, process: &ProcessRecord, text: &mut Text, write: WriteRegion) -> fmt::Result {
-    let executable = or_empty(source.process_text(process.pid, ProcessText::Executable)).map_err(|_| fmt::Error)?;
+pub fn maps(source: &mut dyn Source, process: &ProcessRecord, text: &mut Text, write: WriteRegion) -> fmt::Result {
+    let executable = or_empty(source.process_text(process.process, ProcessText::Executable)).map_err(|_| fmt::Error)?;
     let mut records = [MapRecord::default(); BATCH];
     let mut first = 0;
     while first < MAX_REGIONS {

@@ -1,12 +1,14 @@
 //! The source of all figures (pm, vm, vfs and the kernel), as a trait, so that tests can replace it.
 
+use crate::text::Text;
 use abi::info::KernelInfo;
 use abi::pm::{IpcRecord, ProcessRecord};
 use abi::vm::MapRecord;
 use abi::{Endpoint, Errno};
 use alloc::vec::Vec;
+use core::fmt;
 
-/// Texts of a process that pm keeps (`pm::ProcessText::what`).
+/// Texts of a process that pm knows (`pm::TEXT_*`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProcessText {
     /// Arguments, each ended by NUL.
@@ -15,6 +17,12 @@ pub enum ProcessText {
     Environment,
     /// Absolute path of the executable.
     Executable,
+    /// Supplementary groups.
+    Groups,
+    /// Limits of resources.
+    Limits,
+    /// Auxiliary vector.
+    Auxiliary,
 }
 
 /// Kinds of descriptor paths (`vfs::DescriptorPath::what`).
@@ -52,6 +60,21 @@ pub struct ProcessMemory {
     pub stack: u64,
 }
 
+/// How full vfs's tables are (`vfs::Usage`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FileUsage {
+    /// Open files.
+    pub files: u64,
+    /// Open files that there can be.
+    pub files_max: u64,
+    /// Vnodes.
+    pub nodes: u64,
+    /// Bytes in pipes that one user gets.
+    pub user_pipe_bytes: u64,
+    /// Registrations in epolls that one user gets.
+    pub user_interests: u64,
+}
+
 /// The figures. What does not exist (any more) is `None` or empty; a server without memory for the answer is an error, `ENOMEM`, so
 /// that nobody takes it for absence.
 pub trait Source {
@@ -69,17 +92,39 @@ pub trait Source {
     fn descriptor_from(&mut self, process: Endpoint, descriptor: u64) -> Result<Option<u32>, Errno>;
     /// Returns the path of an open file. `EBADF`, `ENOMEM`.
     fn open_file(&mut self, process: Endpoint, which: OpenFile) -> Result<Vec<u8>, Errno>;
+    /// Returns the text of /proc/PID/fdinfo about a descriptor. `EBADF`, `ENOMEM`.
+    fn descriptor_info(&mut self, process: Endpoint, descriptor: u32) -> Result<Vec<u8>, Errno>;
+    /// Returns umask and size of the descriptor table of a process, if it has files.
+    fn process_files(&mut self, process: Endpoint) -> Option<(u64, u64)>;
     /// Returns the machine's memory sizes.
     fn memory(&mut self) -> Memory;
+    /// Returns how full vfs's tables are.
+    fn file_usage(&mut self) -> FileUsage;
     /// Returns the kernel's counters.
     fn kernel(&mut self) -> KernelInfo;
     /// Returns the real time in ns since 1970.
     fn real_time_ns(&mut self) -> u64;
-    /// Returns the kernel's command line. `ENOMEM`.
-    fn command_line(&mut self) -> Result<Vec<u8>, Errno>;
+    /// Writes the kernel's command line.
+    fn command_line(&mut self, text: &mut Text) -> fmt::Result;
+    /// Writes the table of mounts.
+    fn mounts(&mut self, text: &mut Text) -> fmt::Result;
+    /// Writes the table of mounts in the form of mountinfo.
+    fn mount_info(&mut self, text: &mut Text) -> fmt::Result;
+    /// Writes the table of file locks.
+    fn locks(&mut self, text: &mut Text) -> fmt::Result;
+    /// Writes the table of local sockets.
+    fn sockets(&mut self, text: &mut Text) -> fmt::Result;
+    /// Returns a name of the machine (`pm::MachineName`). `ENOMEM`.
+    fn machine_name(&mut self, which: u64) -> Result<Vec<u8>, Errno>;
+    /// Sets a name of the machine. `EINVAL`.
+    fn set_machine_name(&mut self, which: u64, name: &[u8]) -> Result<(), Errno>;
+    /// Returns a setting of pm (`pm::SETTING_*`).
+    fn setting(&mut self, what: u64) -> u64;
+    /// Changes a setting of pm. `EINVAL`.
+    fn set_setting(&mut self, what: u64, value: u64) -> Result<(), Errno>;
+    /// Returns the random number of this boot, and a new one.
+    fn identity(&mut self) -> (u128, u128);
     /// Writes the System V objects of a kind (`abi::pm::IPC_*`), from this index on, into `records`. Returns how many; 0: there are no more.
     /// `ENOMEM`.
     fn ipc_objects(&mut self, kind: u64, first: u32, records: &mut [IpcRecord]) -> Result<usize, Errno>;
-    /// Returns the text of the mount table. `ENOMEM`.
-    fn mounts(&mut self) -> Result<Vec<u8>, Errno>;
 }

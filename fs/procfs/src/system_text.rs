@@ -1,7 +1,11 @@
 //! The files of /proc about the whole machine, in the format of proc(5).
 
+pub use crate::processor::cpu;
 use crate::source::Source;
 use crate::text::Text;
+use abi::layout::PAGE_BYTES;
+use abi::limits;
+use abi::linux::{RELEASE, VERSION};
 use core::fmt::{self, Write};
 
 /// Nanoseconds of a clock tick as /proc counts time (USER_HZ is 100).
@@ -11,7 +15,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 const MEMORY_COLUMNS: usize = 24;
 
 /// /proc/uptime: seconds since boot, idle seconds.
-pub fn uptime(source: &mut impl Source, text: &mut Text) -> fmt::Result {
+pub fn uptime(source: &mut dyn Source, text: &mut Text) -> fmt::Result {
     let kernel = source.kernel();
     hundredths(text, kernel.now_ns)?;
     text.write_char(' ')?;
@@ -20,7 +24,7 @@ pub fn uptime(source: &mut impl Source, text: &mut Text) -> fmt::Result {
 }
 
 /// /proc/loadavg: the averages are not measured and reported as 0; then runnable and existing processes, and the newest pid.
-pub fn load_average(source: &mut impl Source, text: &mut Text) -> fmt::Result {
+pub fn load_average(source: &mut dyn Source, text: &mut Text) -> fmt::Result {
     let (mut running, mut all, mut last) = (0, 0, 0);
     let mut pid = 1;
     while let Some(process) = source.process_from(pid).map_err(|_| fmt::Error)? {
@@ -33,7 +37,7 @@ pub fn load_average(source: &mut impl Source, text: &mut Text) -> fmt::Result {
 }
 
 /// /proc/meminfo.
-pub fn memory(source: &mut impl Source, text: &mut Text) -> fmt::Result {
+pub fn memory(source: &mut dyn Source, text: &mut Text) -> fmt::Result {
     let memory = source.memory();
     for (name, bytes) in [
         ("MemTotal", memory.total),
@@ -59,7 +63,7 @@ pub fn kilobytes(text: &mut Text, name: &str, bytes: u64) -> fmt::Result {
 }
 
 /// /proc/stat: time of the CPU, interrupts, switches, boot time, processes.
-pub fn statistics(source: &mut impl Source, text: &mut Text) -> fmt::Result {
+pub fn statistics(source: &mut dyn Source, text: &mut Text) -> fmt::Result {
     let kernel = source.kernel();
     let boot_s = source.real_time_ns().saturating_sub(kernel.now_ns) / SECOND_NS;
     let idle = kernel.idle_ns / CLOCK_TICK_NS;
@@ -73,33 +77,114 @@ pub fn statistics(source: &mut impl Source, text: &mut Text) -> fmt::Result {
     writeln!(text, "processes {}", kernel.threads)
 }
 
-/// /proc/cpuinfo: the fields that programs read; the names are the CPU's own.
-pub fn cpu(source: &mut impl Source, text: &mut Text) -> fmt::Result {
-    let hz = source.kernel().tsc_hz;
-    let (megahertz, fraction) = (hz / 1_000_000, hz / 1000 % 1000);
-    write!(
-        text,
-        "processor\t: 0\nvendor_id\t: SkinkVirtual\nmodel name\t: x86-64 processor\ncpu MHz\t\t: {megahertz}.{fraction:03}\n\
-         physical id\t: 0\nsiblings\t: 1\ncore id\t\t: 0\ncpu cores\t: 1\nfpu\t\t: yes\n\
-         address sizes\t: 40 bits physical, 48 bits virtual\n\n"
-    )
-}
-
 /// /proc/version.
-pub fn version(text: &mut Text) -> fmt::Result {
-    text.write_str("Skink version 6.1.0-skink (Linux system calls as messages)\n")
+pub fn version(_: &mut dyn Source, text: &mut Text) -> fmt::Result {
+    writeln!(text, "Linux version {RELEASE} (Skink: Linux system calls as messages) {VERSION}")
 }
 
 /// /proc/filesystems.
-pub fn file_systems(text: &mut Text) -> fmt::Result {
-    text.write_str("nodev\tproc\nnodev\tdevtmpfs\n\text2\n")
+pub fn file_systems(_: &mut dyn Source, text: &mut Text) -> fmt::Result {
+    text.write_str("nodev\tsysfs\nnodev\ttmpfs\nnodev\tproc\nnodev\tdevtmpfs\n\text2\n")
 }
 
 /// /proc/devices: major numbers known to vfs.
-pub fn devices(text: &mut Text) -> fmt::Result {
+pub fn devices(_: &mut dyn Source, text: &mut Text) -> fmt::Result {
     text.write_str(
         "Character devices:\n  1 mem\n  4 ttyS\n  5 /dev/tty\n 10 misc\n\nBlock devices:\n  1 ramdisk\n  3 ata\n254 virtblk\n",
     )
+}
+
+/// Nothing.
+pub fn nothing(_: &mut dyn Source, _: &mut Text) -> fmt::Result {
+    Ok(())
+}
+
+/// /proc/swaps: there are none.
+pub fn swaps(_: &mut dyn Source, text: &mut Text) -> fmt::Result {
+    text.write_str("Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n")
+}
+
+/// /proc/vmstat: the counters that are kept. Nothing is swapped.
+pub fn memory_counters(source: &mut dyn Source, text: &mut Text) -> fmt::Result {
+    let memory = source.memory();
+    for (name, count) in [
+        ("nr_free_pages", memory.free / PAGE_BYTES),
+        ("nr_file_pages", memory.cached / PAGE_BYTES),
+        ("pswpin", 0),
+        ("pswpout", 0),
+    ] {
+        writeln!(text, "{name} {count}")?;
+    }
+    Ok(())
+}
+
+/// /proc/net/unix.
+pub fn sockets(source: &mut dyn Source, text: &mut Text) -> fmt::Result {
+    text.write_str("Num       RefCount Protocol Flags    Type St Inode Path\n")?;
+    source.sockets(text)
+}
+
+/// /proc/sys/fs/file-nr: open files, free ones (always 0), and how many there can be.
+pub fn open_files(source: &mut dyn Source, text: &mut Text) -> fmt::Result {
+    let usage = source.file_usage();
+    writeln!(text, "{}\t0\t{}", usage.files, usage.files_max)
+}
+
+/// /proc/sys/fs/file-max.
+pub fn open_files_max(source: &mut dyn Source, text: &mut Text) -> fmt::Result {
+    writeln!(text, "{}", source.file_usage().files_max)
+}
+
+/// /proc/sys/fs/inode-nr: vnodes, and free ones.
+pub fn nodes(source: &mut dyn Source, text: &mut Text) -> fmt::Result {
+    writeln!(text, "{}\t0", source.file_usage().nodes)
+}
+
+/// /proc/sys/fs/inode-state.
+pub fn node_state(source: &mut dyn Source, text: &mut Text) -> fmt::Result {
+    writeln!(text, "{}\t0\t0\t0\t0\t0\t0", source.file_usage().nodes)
+}
+
+/// /proc/sys/fs/pipe-user-pages-soft: pages in pipes that one user gets.
+pub fn pipe_pages(source: &mut dyn Source, text: &mut Text) -> fmt::Result {
+    writeln!(text, "{}", source.file_usage().user_pipe_bytes / PAGE_BYTES)
+}
+
+/// /proc/sys/fs/epoll/max_user_watches.
+pub fn epoll_watches(source: &mut dyn Source, text: &mut Text) -> fmt::Result {
+    writeln!(text, "{}", source.file_usage().user_interests)
+}
+
+/// vm/min_free_kbytes: what programs leave free.
+pub fn least_free(_: &mut dyn Source, text: &mut Text) -> fmt::Result {
+    writeln!(text, "{}", limits::FREE_FRAMES as u64 * PAGE_BYTES / 1024)
+}
+
+/// /proc/sys/kernel/shmall: half of memory, as pm has it.
+pub fn most_segment_pages(source: &mut dyn Source, text: &mut Text) -> fmt::Result {
+    writeln!(text, "{}", source.memory().total / PAGE_BYTES / 2)
+}
+
+/// /proc/sys/kernel/random/boot_id: stays until the next boot.
+pub fn boot_id(source: &mut dyn Source, text: &mut Text) -> fmt::Result {
+    identifier(source.identity().0, text)
+}
+
+/// /proc/sys/kernel/random/uuid: another one with each read.
+pub fn new_id(source: &mut dyn Source, text: &mut Text) -> fmt::Result {
+    identifier(source.identity().1, text)
+}
+
+/// A random UUID (version 4) of these bits.
+fn identifier(bits: u128, text: &mut Text) -> fmt::Result {
+    const VERSION_4: u128 = 0x4000 << 64;
+    const VERSION_MASK: u128 = 0xf000 << 64;
+    const VARIANT: u128 = 0b10 << 62;
+    const VARIANT_MASK: u128 = 0b11 << 62;
+    let bits = bits & !(VERSION_MASK | VARIANT_MASK) | VERSION_4 | VARIANT;
+    let field = |shift: u32, digits: u32| bits >> shift & ((1 << (4 * digits)) - 1);
+    let (a, b, c, d, e) = (field(96, 8), field(80, 4), field(64, 4), field(48, 4), field(0, 12));
+    writeln!(text, "{a:08x}-{b:04x}-{c:04x}-{d:04x}-{e:012x}")
 }
 
 fn hundredths(text: &mut Text, time_ns: u64) -> fmt::Result {

@@ -9,7 +9,7 @@ use core::fmt::{self, Write};
 const RECORDS: usize = 16;
 
 /// /proc/sysvipc/shm.
-pub fn segments(source: &mut impl Source, text: &mut Text) -> fmt::Result {
+pub fn segments(source: &mut dyn Source, text: &mut Text) -> fmt::Result {
     text.write_str(
         "       key      shmid perms                  size  cpid  lpid nattch   uid   gid  cuid  cgid      atime      \
          dtime      ctime                   rss                  swap\n",
@@ -27,7 +27,7 @@ pub fn segments(source: &mut impl Source, text: &mut Text) -> fmt::Result {
 }
 
 /// /proc/sysvipc/sem.
-pub fn semaphores(source: &mut impl Source, text: &mut Text) -> fmt::Result {
+pub fn semaphores(source: &mut dyn Source, text: &mut Text) -> fmt::Result {
     text.write_str("       key      semid perms      nsems   uid   gid  cuid  cgid      otime      ctime\n")?;
     each(source, IPC_SEMAPHORES, |object| {
         let IpcRecord { key, id, mode, user, group, creator, creator_group, values, .. } = *object;
@@ -41,7 +41,7 @@ pub fn semaphores(source: &mut impl Source, text: &mut Text) -> fmt::Result {
 }
 
 /// /proc/sysvipc/msg.
-pub fn queues(source: &mut impl Source, text: &mut Text) -> fmt::Result {
+pub fn queues(source: &mut dyn Source, text: &mut Text) -> fmt::Result {
     text.write_str(
         "       key      msqid perms      cbytes       qnum lspid lrpid   uid   gid  cuid  cgid      stime      rtime      ctime\n",
     )?;
@@ -57,7 +57,7 @@ pub fn queues(source: &mut impl Source, text: &mut Text) -> fmt::Result {
     })
 }
 
-fn each(source: &mut impl Source, kind: u64, mut write: impl FnMut(&IpcRecord) -> fmt::Result) -> fmt::Result {
+fn each(source: &mut dyn Source, kind: u64, mut write: impl FnMut(&IpcRecord) -> fmt::Result) -> fmt::Result {
     let mut records = [IpcRecord::default(); RECORDS];
     let mut first = 0;
     loop {

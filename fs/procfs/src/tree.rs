@@ -1,401 +1,414 @@
-//! The tree of /proc as a file system. The file is long because every kind of node has its line in each function.
+//! The tree of /proc, and of /sys, as file systems. The file is long because each kind of node is found, listed, read and described here.
 //!
-//! A node's number encodes the file (`Place`): pid, entry, descriptor. So it is valid for the next incarnation of this process too,
-//! and no state is kept between requests: every read generates its text from the present figures.
+//! A node's number encodes the file (`Place`). So it is valid for the next incarnation of this process too, and no state is kept between
+//! requests: every read generates its text from the present figures.
 
+use crate::fixed::{self, Entries, Entry, Setting};
+use crate::process_files::{ENTRIES, Kind, NAMESPACES, Of};
 use crate::source::{OpenFile, ProcessText, Source};
-use crate::text::{Lossy, Text, or_empty};
-use crate::{process_text, system_text, system_v};
-use abi::{pm::ProcessRecord, vfs::LEASE_BREAK_S};
+use crate::text::Text;
+use abi::pm::ProcessRecord;
 use alloc::{format, string::String, vec::Vec};
 use core::fmt::Write;
 use fs::Errno;
 use fs::file_system::{
-    Attributes, DataSink, EntrySink, FileSystem, NodeId, S_IFDIR, S_IFLNK, S_IFREG, Statistics, Timestamp,
+    Attributes, Caller, DataSink, DataSource, EntrySink, FileSystem, NodeId, Reader, S_IFDIR, S_IFLNK, S_IFREG,
+    Statistics, Timestamp,
 };
 
-const PROC_MAGIC: u64 = 0x9fa0;
+/// Limit of what is written to a file, in bytes.
+const WRITE_BYTES: usize = 128;
 
-/// Files at the top.
+/// A process, or a thread of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum TopFile {
-    CommandLine,
-    Cpu,
-    Devices,
-    FileSystems,
-    LoadAverage,
-    Memory,
-    Mounts,
-    Own,
-    Settings,
-    Statistics,
-    SystemV,
-    Uptime,
-    Version,
+struct Whose {
+    pid: u32,
+    /// 0: the process.
+    tid: u32,
 }
 
-const TOP: &[(&str, TopFile)] = &[
-    ("cmdline", TopFile::CommandLine),
-    ("cpuinfo", TopFile::Cpu),
-    ("devices", TopFile::Devices),
-    ("filesystems", TopFile::FileSystems),
-    ("loadavg", TopFile::LoadAverage),
-    ("meminfo", TopFile::Memory),
-    ("mounts", TopFile::Mounts),
-    ("self", TopFile::Own),
-    ("stat", TopFile::Statistics),
-    ("sys", TopFile::Settings),
-    ("sysvipc", TopFile::SystemV),
-    ("uptime", TopFile::Uptime),
-    ("version", TopFile::Version),
-];
-
-/// Entries of /proc/PID.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ProcessFile {
-    Arguments,
-    Name,
-    WorkingDirectory,
-    Environment,
-    Executable,
-    Descriptors,
-    Maps,
-    MapSizes,
-    Mounts,
-    Root,
-    Stat,
-    MemoryPages,
-    Status,
-    Threads,
+impl Whose {
+    fn folder(self) -> Of {
+        if self.tid == 0 { Of::Process } else { Of::Thread }
+    }
 }
-
-const PROCESS: &[(&str, ProcessFile)] = &[
-    ("cmdline", ProcessFile::Arguments),
-    ("comm", ProcessFile::Name),
-    ("cwd", ProcessFile::WorkingDirectory),
-    ("environ", ProcessFile::Environment),
-    ("exe", ProcessFile::Executable),
-    ("fd", ProcessFile::Descriptors),
-    ("maps", ProcessFile::Maps),
-    ("mounts", ProcessFile::Mounts),
-    ("root", ProcessFile::Root),
-    ("smaps", ProcessFile::MapSizes),
-    ("stat", ProcessFile::Stat),
-    ("statm", ProcessFile::MemoryPages),
-    ("status", ProcessFile::Status),
-    ("task", ProcessFile::Threads),
-];
-
-/// Entries of /proc/PID/task/TID.
-const THREAD: &[(&str, ProcessFile)] =
-    &[("comm", ProcessFile::Name), ("stat", ProcessFile::Stat), ("status", ProcessFile::Status)];
-
-/// Directories and files below /proc/sys. None can be written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Setting {
-    FileSystems,
-    LeaseBreakTime,
-}
-
-const SETTINGS: &[(&str, Setting)] = &[("fs", Setting::FileSystems)];
-const FILE_SYSTEM_SETTINGS: &[(&str, Setting)] = &[("lease-break-time", Setting::LeaseBreakTime)];
-
-/// Files of /proc/sysvipc.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum SystemV {
-    Messages,
-    Semaphores,
-    Segments,
-}
-
-const SYSTEM_V: &[(&str, SystemV)] =
-    &[("msg", SystemV::Messages), ("sem", SystemV::Semaphores), ("shm", SystemV::Segments)];
 
 /// The file behind a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
-    Top,
-    File(TopFile),
-    Process(u32),
-    ProcessFile(u32, ProcessFile),
-    Descriptor(u32, u32),
-    /// Process and thread.
-    Thread(u32, u32),
-    ThreadFile(u32, u32, ProcessFile),
-    Setting(Setting),
-    SystemV(SystemV),
+    /// An entry of the table.
+    Fixed(usize),
+    /// /proc/PID, /proc/PID/task/TID.
+    Folder(Whose),
+    /// An entry of such a folder.
+    File(Whose, usize),
+    /// A link in fd.
+    Descriptor(Whose, u32),
+    /// A file in fdinfo.
+    DescriptorInfo(Whose, u32),
+    /// A link in ns.
+    Namespace(Whose, usize),
 }
 
-/// Node numbers: bits 0 to 7 kind and index, bits 8 to 31 descriptor or thread, bits 32 to 63 pid. The top is 1.
-const TOP_NODE: NodeId = 1;
-const TOP_FILES: u64 = 0x10;
-const PROCESS_DIRECTORY: u64 = 0x40;
-const PROCESS_FILES: u64 = 0x50;
-const DESCRIPTOR: u64 = 0x80;
-const THREAD_DIRECTORY: u64 = 0x90;
-const THREAD_FILES: u64 = 0xa0;
-const FILE_SYSTEM_FOLDER: u64 = 0xb0;
-const LEASE_BREAK_TIME: u64 = 0xb1;
-const SYSTEM_V_FILES: u64 = 0xc0;
+/// The first entry of a table is its root.
+const ROOT: usize = 0;
+
+/// Fields of a node's number: kind, number within the kind, thread, process.
+const INNER_SHIFT: u32 = 4;
+const TID_SHIFT: u32 = 24;
+const PID_SHIFT: u32 = 40;
 
 impl Place {
     fn node(self) -> NodeId {
-        let pid_bits = |pid: u32| u64::from(pid) << 32;
-        match self {
-            Place::Top => TOP_NODE,
-            Place::File(file) => TOP_FILES + index_of(TOP, file),
-            Place::Process(pid) => pid_bits(pid) | PROCESS_DIRECTORY,
-            Place::ProcessFile(pid, file) => pid_bits(pid) | (PROCESS_FILES + index_of(PROCESS, file)),
-            Place::Descriptor(pid, descriptor) => pid_bits(pid) | u64::from(descriptor) << 8 | DESCRIPTOR,
-            Place::Thread(pid, tid) => pid_bits(pid) | u64::from(tid) << 8 | THREAD_DIRECTORY,
-            Place::ThreadFile(pid, tid, file) => {
-                pid_bits(pid) | u64::from(tid) << 8 | (THREAD_FILES + index_of(THREAD, file))
-            }
-            Place::Setting(Setting::FileSystems) => FILE_SYSTEM_FOLDER,
-            Place::Setting(Setting::LeaseBreakTime) => LEASE_BREAK_TIME,
-            Place::SystemV(file) => SYSTEM_V_FILES + index_of(SYSTEM_V, file),
-        }
+        let whose = |whose: Whose| u64::from(whose.pid) << PID_SHIFT | u64::from(whose.tid) << TID_SHIFT;
+        let (kind, owner, inner) = match self {
+            Place::Fixed(index) => (1, 0, index as u64),
+            Place::Folder(owner) => (2, whose(owner), 0),
+            Place::File(owner, index) => (3, whose(owner), index as u64),
+            Place::Descriptor(owner, number) => (4, whose(owner), u64::from(number)),
+            Place::DescriptorInfo(owner, number) => (5, whose(owner), u64::from(number)),
+            Place::Namespace(owner, index) => (6, whose(owner), index as u64),
+        };
+        owner | inner << INNER_SHIFT | kind
     }
 
     fn of(node: NodeId) -> Result<Place, Errno> {
-        let pid = (node >> 32) as u32;
-        let inner = (node >> 8) as u32 & 0xff_ffff;
-        let entry = |base: u64| ((node & 0xff) - base) as usize;
-        match node & 0xff {
-            TOP_NODE => Some(Place::Top),
-            TOP_FILES..PROCESS_DIRECTORY => TOP.get(entry(TOP_FILES)).map(|(_, file)| Place::File(*file)),
-            PROCESS_DIRECTORY => Some(Place::Process(pid)),
-            PROCESS_FILES..DESCRIPTOR => {
-                PROCESS.get(entry(PROCESS_FILES)).map(|(_, file)| Place::ProcessFile(pid, *file))
-            }
-            DESCRIPTOR => Some(Place::Descriptor(pid, inner)),
-            THREAD_DIRECTORY => Some(Place::Thread(pid, inner)),
-            THREAD_FILES..FILE_SYSTEM_FOLDER => {
-                THREAD.get(entry(THREAD_FILES)).map(|(_, file)| Place::ThreadFile(pid, inner, *file))
-            }
-            FILE_SYSTEM_FOLDER => Some(Place::Setting(Setting::FileSystems)),
-            LEASE_BREAK_TIME => Some(Place::Setting(Setting::LeaseBreakTime)),
-            SYSTEM_V_FILES.. => SYSTEM_V.get(entry(SYSTEM_V_FILES)).map(|(_, file)| Place::SystemV(*file)),
-            _ => None,
+        let inner = node >> INNER_SHIFT & 0xf_ffff;
+        let owner = Whose { pid: (node >> PID_SHIFT & 0xffff) as u32, tid: (node >> TID_SHIFT & 0xffff) as u32 };
+        match node & 0xf {
+            1 => Ok(Place::Fixed(inner as usize)),
+            2 => Ok(Place::Folder(owner)),
+            3 if inner < ENTRIES.len() as u64 => Ok(Place::File(owner, inner as usize)),
+            4 => Ok(Place::Descriptor(owner, inner as u32)),
+            5 => Ok(Place::DescriptorInfo(owner, inner as u32)),
+            6 if inner < NAMESPACES.len() as u64 => Ok(Place::Namespace(owner, inner as usize)),
+            _ => Err(Errno::ESTALE),
         }
-        .ok_or(Errno::ESTALE)
+    }
+
+    fn owner(self) -> Option<Whose> {
+        match self {
+            Place::Fixed(_) => None,
+            Place::Folder(owner)
+            | Place::File(owner, _)
+            | Place::Descriptor(owner, _)
+            | Place::DescriptorInfo(owner, _)
+            | Place::Namespace(owner, _) => Some(owner),
+        }
     }
 }
 
-fn index_of<T: PartialEq>(table: &[(&str, T)], wanted: T) -> u64 {
-    table.iter().take_while(|(_, file)| *file != wanted).count() as u64
+/// The entry with this name in the folder of a process or a thread.
+fn entry_named(folder: Of, name: &[u8]) -> Option<usize> {
+    ENTRIES.iter().position(|(entry, of, _)| entry.as_bytes() == name && of.has(folder))
 }
 
-/// /proc, generic over the source of figures.
-pub struct Proc<S: Source> {
+/// A tree over this source of figures.
+pub struct Tree<S: Source> {
     source: S,
+    entries: Entries,
+    /// Magic number of the format, as Linux reports it.
+    magic: u64,
+    has_processes: bool,
 }
 
-impl<S: Source> Proc<S> {
-    /// Makes /proc with these figures.
-    pub fn new(source: S) -> Self {
-        Proc { source }
+impl<S: Source> Tree<S> {
+    /// Makes /proc.
+    pub fn of_processes(source: S, entries: Entries) -> Self {
+        Tree { source, entries, magic: 0x9fa0, has_processes: true }
     }
 
     fn process(&mut self, pid: u32) -> Result<ProcessRecord, Errno> {
         self.source.process_from(pid)?.filter(|process| process.pid == pid).ok_or(Errno::ESRCH)
     }
 
-    fn thread(&mut self, pid: u32, tid: u32) -> Result<ProcessRecord, Errno> {
+    fn record(&mut self, whose: Whose) -> Result<ProcessRecord, Errno> {
+        let Whose { pid, tid } = whose;
+        if tid == 0 {
+            return self.process(pid);
+        }
         self.source.thread_from(pid, tid)?.filter(|thread| thread.pid == tid).ok_or(Errno::ESRCH)
+    }
+
+    fn fixed(&self, index: usize) -> Result<&'static Entry, Errno> {
+        self.entries.get(index).ok_or(Errno::ESTALE)
     }
 
     /// Returns the content of a regular file.
     fn content(&mut self, place: Place) -> Result<Vec<u8>, Errno> {
         match place {
-            _ if is_directory(place) => Err(Errno::EISDIR),
-            Place::File(file) => self.top_content(file),
-            Place::ProcessFile(pid, file) => {
-                let process = self.process(pid)?;
-                self.process_content(&process, file)
+            Place::Fixed(index) => self.fixed_content(self.fixed(index)?),
+            Place::File(whose, index) => {
+                let record = self.record(whose)?;
+                match ENTRIES[index].2 {
+                    Kind::Text(write) | Kind::PrivateText(write) => {
+                        Text::of(|text| write(&mut self.source, &record, text))
+                    }
+                    Kind::Link(_) | Kind::Executable => Err(Errno::EINVAL),
+                    _ => Err(Errno::EISDIR),
+                }
             }
-            Place::ThreadFile(pid, tid, file) => {
-                let thread = self.thread(pid, tid)?;
-                self.process_content(&thread, file)
+            Place::DescriptorInfo(whose, number) => {
+                let record = self.record(whose)?;
+                self.source.descriptor_info(record.endpoint, number).map_err(not_found)
             }
-            Place::Setting(_) => Text::of(|text| writeln!(text, "{LEASE_BREAK_S}")),
-            Place::SystemV(file) => Text::of(|text| match file {
-                SystemV::Messages => system_v::queues(&mut self.source, text),
-                SystemV::Semaphores => system_v::semaphores(&mut self.source, text),
-                SystemV::Segments => system_v::segments(&mut self.source, text),
-            }),
+            Place::Folder(_) => Err(Errno::EISDIR),
+            Place::Descriptor(..) | Place::Namespace(..) => Err(Errno::EINVAL),
+        }
+    }
+
+    fn fixed_content(&mut self, entry: &Entry) -> Result<Vec<u8>, Errno> {
+        let source = &mut self.source;
+        match entry.kind {
+            fixed::Kind::Folder => Err(Errno::EISDIR),
+            fixed::Kind::Link(_) | fixed::Kind::OwnProcess | fixed::Kind::OwnThread => Err(Errno::EINVAL),
+            fixed::Kind::Text(write) => Text::of(|text| write(source, text)),
+            fixed::Kind::Line(line) => Text::of(|text| writeln!(text, "{line}")),
+            fixed::Kind::Number(number) => Text::of(|text| writeln!(text, "{number}")),
+            fixed::Kind::Setting(Setting::Number(what)) => {
+                let value = source.setting(what);
+                Text::of(|text| writeln!(text, "{value}"))
+            }
+            fixed::Kind::Setting(Setting::MachineName(which)) => {
+                let name = source.machine_name(which)?;
+                Text::of(|text| text.write_bytes(&name).and_then(|()| text.write_str("\n")))
+            }
+        }
+    }
+
+    /// Changes a setting to a text that was written. `EINVAL`: it is no value for it.
+    fn set(&mut self, setting: Setting, text: &[u8]) -> Result<(), Errno> {
+        let line = text.split(|byte| matches!(byte, b'\n' | 0)).next().unwrap_or(&[]);
+        match setting {
+            Setting::MachineName(which) => self.source.set_machine_name(which, line),
+            Setting::Number(what) => {
+                let digits = core::str::from_utf8(line).map_err(|_| Errno::EINVAL)?.trim();
+                self.source.set_setting(what, digits.parse().map_err(|_| Errno::EINVAL)?)
+            }
+        }
+    }
+
+    /// The setting behind a node. `EISDIR`; `EACCES`: it cannot be written.
+    fn setting(&self, node: NodeId) -> Result<Setting, Errno> {
+        match Place::of(node)? {
+            Place::Fixed(index) => match self.fixed(index)?.kind {
+                fixed::Kind::Setting(setting) => Ok(setting),
+                fixed::Kind::Folder => Err(Errno::EISDIR),
+                _ => Err(Errno::EACCES),
+            },
+            _ => Err(Errno::EACCES),
+        }
+    }
+
+    /// Returns the target of a symbolic link.
+    fn target(&mut self, place: Place, reader: Reader) -> Result<Vec<u8>, Errno> {
+        let (whose, which) = match place {
+            Place::Fixed(index) => return self.fixed_target(self.fixed(index)?, reader),
+            Place::Descriptor(whose, descriptor) => (whose, OpenFile::Descriptor(descriptor)),
+            Place::Namespace(whose, index) => {
+                self.record(whose)?;
+                let (_, kind, inode) = NAMESPACES[index];
+                return Text::of(|text| write!(text, "{kind}:[{inode}]"));
+            }
+            Place::File(whose, index) => match ENTRIES[index].2 {
+                Kind::Link(which) => (whose, which),
+                Kind::Executable => {
+                    self.record(whose)?;
+                    return self.source.process_text(whose.pid, ProcessText::Executable).map_err(not_found);
+                }
+                _ => return Err(Errno::EINVAL),
+            },
+            _ => return Err(Errno::EINVAL),
+        };
+        let record = self.record(whose)?;
+        self.source.open_file(record.endpoint, which).map_err(not_found)
+    }
+
+    fn fixed_target(&mut self, entry: &Entry, reader: Reader) -> Result<Vec<u8>, Errno> {
+        let pid = reader.pid;
+        match entry.kind {
+            fixed::Kind::Link(target) => Text::of(|text| text.write_str(target)),
+            fixed::Kind::OwnProcess => Text::of(|text| write!(text, "{pid}")),
+            fixed::Kind::OwnThread => {
+                let mut tid = 0;
+                while let Some(thread) = self.source.thread_from(pid, tid)? {
+                    if thread.endpoint == reader.thread {
+                        return Text::of(|text| write!(text, "{pid}/task/{}", thread.pid));
+                    }
+                    tid = thread.pid + 1;
+                }
+                Err(Errno::ENOENT)
+            }
             _ => Err(Errno::EINVAL),
         }
     }
 
-    fn top_content(&mut self, file: TopFile) -> Result<Vec<u8>, Errno> {
-        let source = &mut self.source;
-        match file {
-            TopFile::Mounts => return source.mounts(),
-            TopFile::Own | TopFile::Settings | TopFile::SystemV => return Err(Errno::EINVAL),
+    fn lookup_fixed(&mut self, index: usize, name: &[u8]) -> Result<Place, Errno> {
+        let entry = self.fixed(index)?;
+        if !entry.is_folder() {
+            return Err(Errno::ENOTDIR);
+        }
+        match name {
+            b"." => return Ok(Place::Fixed(index)),
+            b".." => return Ok(Place::Fixed(self.entries.parent(entry))),
             _ => {}
         }
-        let command_line = if file == TopFile::CommandLine { source.command_line()? } else { Vec::new() };
-        Text::of(|text| match file {
-            TopFile::CommandLine => writeln!(text, "{}", Lossy(&command_line)),
-            TopFile::Cpu => system_text::cpu(source, text),
-            TopFile::Devices => system_text::devices(text),
-            TopFile::FileSystems => system_text::file_systems(text),
-            TopFile::LoadAverage => system_text::load_average(source, text),
-            TopFile::Memory => system_text::memory(source, text),
-            TopFile::Statistics => system_text::statistics(source, text),
-            TopFile::Uptime => system_text::uptime(source, text),
-            TopFile::Version => system_text::version(text),
-            TopFile::Mounts | TopFile::Own | TopFile::Settings | TopFile::SystemV => Ok(()),
-        })
+        if let Some(found) = self.entries.find(entry, name) {
+            return Ok(Place::Fixed(found));
+        }
+        let pid = number(name).filter(|_| index == ROOT && self.has_processes).ok_or(Errno::ENOENT)?;
+        self.process(pid).map_err(not_found)?;
+        Ok(Place::Folder(Whose { pid, tid: 0 }))
     }
 
-    fn process_content(&mut self, process: &ProcessRecord, file: ProcessFile) -> Result<Vec<u8>, Errno> {
-        let source = &mut self.source;
-        match file {
-            ProcessFile::Arguments => self.memory_text(process, ProcessText::Arguments),
-            ProcessFile::Environment => self.memory_text(process, ProcessText::Environment),
-            ProcessFile::Mounts => source.mounts(),
-            ProcessFile::Name => Text::of(|text| writeln!(text, "{}", process_text::name(process))),
-            ProcessFile::Maps => Text::of(|text| process_text::maps(source, process, text, process_text::map_line)),
-            ProcessFile::MapSizes => {
-                Text::of(|text| process_text::maps(source, process, text, process_text::map_sizes))
+    fn lookup_in_folder(&mut self, whose: Whose, name: &[u8]) -> Result<Place, Errno> {
+        let threads = || ENTRIES.iter().position(|(_, _, kind)| matches!(kind, Kind::Threads)).unwrap_or(0);
+        match (name, whose.tid) {
+            (b".", _) => return Ok(Place::Folder(whose)),
+            (b"..", 0) => return Ok(Place::Fixed(ROOT)),
+            (b"..", _) => return Ok(Place::File(Whose { tid: 0, ..whose }, threads())),
+            _ => {}
+        }
+        self.record(whose).map_err(not_found)?;
+        let index = entry_named(whose.folder(), name).ok_or(Errno::ENOENT)?;
+        Ok(Place::File(whose, index))
+    }
+
+    fn lookup_in_entry(&mut self, whose: Whose, index: usize, name: &[u8]) -> Result<Place, Errno> {
+        let kind = ENTRIES[index].2;
+        match name {
+            _ if !is_folder(kind) => return Err(Errno::ENOTDIR),
+            b"." => return Ok(Place::File(whose, index)),
+            b".." => return Ok(Place::Folder(whose)),
+            _ => {}
+        }
+        let record = self.record(whose).map_err(not_found)?;
+        match kind {
+            Kind::Threads => {
+                let thread = Whose { tid: number(name).filter(|tid| *tid > 0).ok_or(Errno::ENOENT)?, ..whose };
+                self.record(thread).map_err(not_found)?;
+                Ok(Place::Folder(thread))
             }
-            ProcessFile::Stat => Text::of(|text| process_text::stat(source, process, text)),
-            ProcessFile::MemoryPages => Text::of(|text| process_text::memory_pages(source, process, text)),
-            ProcessFile::Status => Text::of(|text| process_text::status(source, process, text)),
-            ProcessFile::Descriptors | ProcessFile::Threads => Err(Errno::EISDIR),
-            ProcessFile::WorkingDirectory | ProcessFile::Executable | ProcessFile::Root => Err(Errno::EINVAL),
+            Kind::Namespaces => {
+                let found = NAMESPACES.iter().position(|(entry, ..)| entry.as_bytes() == name);
+                Ok(Place::Namespace(whose, found.ok_or(Errno::ENOENT)?))
+            }
+            _ => {
+                let descriptor = number(name).ok_or(Errno::ENOENT)?;
+                let found = self.source.descriptor_from(record.endpoint, descriptor.into())?;
+                found.filter(|found| *found == descriptor).ok_or(Errno::ENOENT)?;
+                Ok(descriptor_place(kind, whose, descriptor))
+            }
         }
     }
 
-    /// Returns arguments or environment as stored in memory; a zombie and a service have none.
-    fn memory_text(&mut self, process: &ProcessRecord, which: ProcessText) -> Result<Vec<u8>, Errno> {
-        or_empty(self.source.process_text(process.pid, which))
-    }
-
-    /// Returns the target of a symbolic link; `reader` is the pid of the process that follows it.
-    fn target(&mut self, place: Place, reader: u32) -> Result<Vec<u8>, Errno> {
-        let (pid, which) = match place {
-            Place::File(TopFile::Own) => return Text::of(|text| write!(text, "{reader}")),
-            Place::ProcessFile(pid, ProcessFile::Executable) => {
-                self.process(pid)?;
-                return self.source.process_text(pid, ProcessText::Executable).map_err(not_found);
-            }
-            Place::ProcessFile(pid, ProcessFile::WorkingDirectory) => (pid, OpenFile::WorkingDirectory),
-            Place::ProcessFile(pid, ProcessFile::Root) => (pid, OpenFile::Root),
-            Place::Descriptor(pid, descriptor) => (pid, OpenFile::Descriptor(descriptor)),
-            _ => return Err(Errno::EINVAL),
-        };
-        let process = self.process(pid)?;
-        self.source.open_file(process.endpoint, which).map_err(not_found)
-    }
-
-    fn lookup_top(&mut self, name: &[u8]) -> Result<Place, Errno> {
-        if let Some((_, file)) = TOP.iter().find(|(entry, _)| entry.as_bytes() == name) {
-            return Ok(Place::File(*file));
-        }
-        let pid = number(name).ok_or(Errno::ENOENT)?;
-        self.process(pid).map_err(not_found)?;
-        Ok(Place::Process(pid))
-    }
-
-    fn lookup_process(&mut self, pid: u32, name: &[u8]) -> Result<Place, Errno> {
-        self.process(pid).map_err(not_found)?;
-        let found = PROCESS.iter().find(|(entry, _)| entry.as_bytes() == name).ok_or(Errno::ENOENT)?;
-        Ok(Place::ProcessFile(pid, found.1))
-    }
-
-    fn lookup_thread(&mut self, pid: u32, name: &[u8]) -> Result<Place, Errno> {
-        let tid = number(name).ok_or(Errno::ENOENT)?;
-        self.thread(pid, tid).map_err(not_found)?;
-        Ok(Place::Thread(pid, tid))
-    }
-
-    fn lookup_thread_file(&mut self, pid: u32, tid: u32, name: &[u8]) -> Result<Place, Errno> {
-        self.thread(pid, tid).map_err(not_found)?;
-        let found = THREAD.iter().find(|(entry, _)| entry.as_bytes() == name).ok_or(Errno::ENOENT)?;
-        Ok(Place::ThreadFile(pid, tid, found.1))
-    }
-
-    fn lookup_descriptor(&mut self, pid: u32, name: &[u8]) -> Result<Place, Errno> {
-        let process = self.process(pid).map_err(not_found)?;
-        let descriptor = number(name).ok_or(Errno::ENOENT)?;
-        let open = self.source.descriptor_from(process.endpoint, descriptor.into())? == Some(descriptor);
-        if open { Ok(Place::Descriptor(pid, descriptor)) } else { Err(Errno::ENOENT) }
-    }
-
-    /// Returns entry number `position` of a directory, after the dots.
-    #[expect(clippy::disallowed_macros, reason = "a number: from the heap's reserve")]
+    /// Returns the entry of a directory at or after `position`, after the dots, and the next position.
     fn entry(&mut self, dir: Place, position: u64) -> Result<Option<(Place, String, u64)>, Errno> {
         let index = position as usize;
         match dir {
-            Place::Top if index < TOP.len() => {
-                let (name, file) = TOP[index];
-                Ok(Some((Place::File(file), name.into(), position + 1)))
+            Place::Fixed(folder) => self.fixed_entry(folder, index),
+            Place::Folder(whose) => {
+                let entries = ENTRIES.iter().enumerate().skip(index);
+                let next = entries.into_iter().find(|(_, (_, of, _))| of.has(whose.folder()));
+                Ok(next.map(|(at, (name, ..))| (Place::File(whose, at), String::from(*name), at as u64 + 1)))
             }
-            // Behind the files, the position is the lowest pid of the next entry.
-            Place::Top => {
-                let process = self.source.process_from((index - TOP.len()) as u32)?;
-                Ok(process.map(|found| {
-                    let next = TOP.len() as u64 + u64::from(found.pid) + 1;
-                    (Place::Process(found.pid), format!("{}", found.pid), next)
+            Place::File(whose, file) => self.inner_entry(whose, ENTRIES[file].2, position),
+            _ => Err(Errno::ENOTDIR),
+        }
+    }
+
+    /// Behind the entries of the root, the position is the lowest pid of the next one.
+    #[expect(clippy::disallowed_macros, reason = "a number: from the heap's reserve")]
+    fn fixed_entry(&mut self, folder: usize, index: usize) -> Result<Option<(Place, String, u64)>, Errno> {
+        let entry = self.fixed(folder)?;
+        if !entry.is_folder() {
+            return Err(Errno::ENOTDIR);
+        }
+        if let Some((at, found)) = self.entries.next_in(entry, index) {
+            return Ok(Some((Place::Fixed(at), found.name().into(), at as u64 + 1)));
+        }
+        if folder != ROOT || !self.has_processes {
+            return Ok(None);
+        }
+        let count = self.entries.len();
+        let process = self.source.process_from(index.saturating_sub(count) as u32)?;
+        Ok(process.map(|ProcessRecord { pid, .. }| {
+            let next = count as u64 + u64::from(pid) + 1;
+            (Place::Folder(Whose { pid, tid: 0 }), format!("{pid}"), next)
+        }))
+    }
+
+    #[expect(clippy::disallowed_macros, reason = "a number: from the heap's reserve")]
+    fn inner_entry(&mut self, whose: Whose, kind: Kind, position: u64) -> Result<Option<(Place, String, u64)>, Errno> {
+        match kind {
+            Kind::Threads => {
+                let found = self.source.thread_from(whose.pid, position as u32)?;
+                Ok(found.map(|ProcessRecord { pid: tid, .. }| {
+                    (Place::Folder(Whose { tid, ..whose }), format!("{tid}"), u64::from(tid) + 1)
                 }))
             }
-            Place::Process(pid) => Ok(PROCESS
-                .get(index)
-                .map(|(name, file)| (Place::ProcessFile(pid, *file), String::from(*name), position + 1))),
-            Place::ProcessFile(pid, ProcessFile::Descriptors) => {
-                let process = self.process(pid)?;
-                let found = self.source.descriptor_from(process.endpoint, position)?;
+            Kind::Namespaces => {
+                let index = position as usize;
+                let found = NAMESPACES.get(index);
+                Ok(found.map(|(name, ..)| (Place::Namespace(whose, index), String::from(*name), position + 1)))
+            }
+            Kind::Descriptors | Kind::DescriptorInfo => {
+                let record = self.record(whose)?;
+                let found = self.source.descriptor_from(record.endpoint, position)?;
                 Ok(found.map(|descriptor| {
-                    (Place::Descriptor(pid, descriptor), format!("{descriptor}"), u64::from(descriptor) + 1)
+                    (descriptor_place(kind, whose, descriptor), format!("{descriptor}"), u64::from(descriptor) + 1)
                 }))
-            }
-            Place::ProcessFile(pid, ProcessFile::Threads) => {
-                let found = self.source.thread_from(pid, position as u32)?;
-                Ok(found.map(|thread| {
-                    (Place::Thread(pid, thread.pid), format!("{}", thread.pid), u64::from(thread.pid) + 1)
-                }))
-            }
-            Place::Thread(pid, tid) => Ok(THREAD
-                .get(index)
-                .map(|(name, file)| (Place::ThreadFile(pid, tid, *file), String::from(*name), position + 1))),
-            Place::File(TopFile::Settings) | Place::Setting(_) => {
-                let setting = settings(dir).get(index);
-                Ok(setting.map(|(name, setting)| (Place::Setting(*setting), String::from(*name), position + 1)))
-            }
-            Place::File(TopFile::SystemV) => {
-                Ok(SYSTEM_V.get(index).map(|(name, file)| (Place::SystemV(*file), String::from(*name), position + 1)))
             }
             _ => Err(Errno::ENOTDIR),
         }
     }
+
+    fn mode_of(&self, place: Place) -> u32 {
+        match place {
+            Place::Fixed(index) => self.fixed(index).map_or(0, |entry| match entry.kind {
+                fixed::Kind::Folder => S_IFDIR | 0o555,
+                fixed::Kind::Link(_) | fixed::Kind::OwnProcess | fixed::Kind::OwnThread => S_IFLNK | 0o777,
+                fixed::Kind::Setting(_) => S_IFREG | 0o644,
+                fixed::Kind::Text(_) | fixed::Kind::Line(_) | fixed::Kind::Number(_) => S_IFREG | 0o444,
+            }),
+            Place::Folder(_) => S_IFDIR | 0o555,
+            Place::Descriptor(..) | Place::Namespace(..) => S_IFLNK | 0o777,
+            Place::DescriptorInfo(..) => S_IFREG | 0o400,
+            Place::File(_, index) => match ENTRIES[index].2 {
+                Kind::Descriptors | Kind::DescriptorInfo => S_IFDIR | 0o500,
+                Kind::Namespaces | Kind::Threads => S_IFDIR | 0o555,
+                Kind::Link(_) | Kind::Executable => S_IFLNK | 0o777,
+                Kind::Text(_) => S_IFREG | 0o444,
+                Kind::PrivateText(_) => S_IFREG | 0o400,
+            },
+        }
+    }
 }
 
-impl<S: Source> FileSystem for Proc<S> {
+impl<S: Source> FileSystem for Tree<S> {
     fn is_volatile(&self) -> bool {
         true
     }
 
     fn root(&self) -> NodeId {
-        TOP_NODE
+        Place::Fixed(ROOT).node()
     }
 
     fn attributes(&mut self, node: NodeId) -> Result<Attributes, Errno> {
         let place = Place::of(node)?;
         let owner = match place {
-            Place::Process(pid) | Place::ProcessFile(pid, _) | Place::Descriptor(pid, _) => self.process(pid)?,
-            Place::Thread(pid, tid) | Place::ThreadFile(pid, tid, _) => self.thread(pid, tid)?,
-            _ => ProcessRecord::default(),
+            Place::Fixed(index) => self.fixed(index).map(|_| ProcessRecord::default())?,
+            _ => self.record(place.owner().ok_or(Errno::ESTALE)?)?,
         };
         let now_ns = self.source.real_time_ns();
         let now = Timestamp { seconds: (now_ns / 1_000_000_000) as i64, nanos: (now_ns % 1_000_000_000) as u32 };
+        let mode = self.mode_of(place);
+        let is_private = !matches!(place, Place::Folder(_) | Place::Fixed(_) | Place::Descriptor(..));
         Ok(Attributes {
             node,
-            mode: mode_of(place),
-            links: if is_directory(place) { 2 } else { 1 },
-            uid: if matches!(place, Place::ProcessFile(..)) && !has_one_user(&owner) { 0 } else { owner.euid },
+            mode,
+            links: if mode & S_IFDIR != 0 { 2 } else { 1 },
+            uid: if is_private && !has_one_user(&owner) { 0 } else { owner.euid },
             gid: owner.egid,
             block_size: 1024,
             accessed: now,
@@ -406,24 +419,10 @@ impl<S: Source> FileSystem for Proc<S> {
     }
 
     fn lookup(&mut self, dir: NodeId, name: &[u8]) -> Result<NodeId, Errno> {
-        let dir = Place::of(dir)?;
-        let found = match (dir, name) {
-            _ if !is_directory(dir) => Err(Errno::ENOTDIR),
-            (_, b".") => Ok(dir),
-            (Place::ProcessFile(pid, _), b"..") => Ok(Place::Process(pid)),
-            (Place::Setting(_), b"..") => Ok(Place::File(TopFile::Settings)),
-            (Place::Thread(pid, _), b"..") => Ok(Place::ProcessFile(pid, ProcessFile::Threads)),
-            (_, b"..") => Ok(Place::Top),
-            (Place::Top, _) => self.lookup_top(name),
-            (Place::Process(pid), _) => self.lookup_process(pid, name),
-            (Place::ProcessFile(pid, ProcessFile::Threads), _) => self.lookup_thread(pid, name),
-            (Place::ProcessFile(pid, _), _) => self.lookup_descriptor(pid, name),
-            (Place::Thread(pid, tid), _) => self.lookup_thread_file(pid, tid, name),
-            (Place::File(TopFile::Settings) | Place::Setting(_), _) => lookup_setting(dir, name),
-            (Place::File(TopFile::SystemV), _) => {
-                let found = SYSTEM_V.iter().find(|(entry, _)| entry.as_bytes() == name).ok_or(Errno::ENOENT)?;
-                Ok(Place::SystemV(found.1))
-            }
+        let found = match Place::of(dir)? {
+            Place::Fixed(index) => self.lookup_fixed(index, name),
+            Place::Folder(whose) => self.lookup_in_folder(whose, name),
+            Place::File(whose, index) => self.lookup_in_entry(whose, index, name),
             _ => Err(Errno::ENOTDIR),
         }?;
         Ok(found.node())
@@ -435,6 +434,56 @@ impl<S: Source> FileSystem for Proc<S> {
         let end = content.len().min(start.saturating_add(len));
         sink.put(&content[start..end])?;
         Ok(end - start)
+    }
+
+    /// A write is a new value as a whole, wherever it is written.
+    fn write(
+        &mut self,
+        node: NodeId,
+        _offset: u64,
+        len: usize,
+        source: &mut dyn DataSource,
+        _: Caller,
+    ) -> Result<usize, Errno> {
+        let setting = self.setting(node)?;
+        let mut bytes = [0; WRITE_BYTES];
+        let text = bytes.get_mut(..len).ok_or(Errno::EINVAL)?;
+        source.take(text)?;
+        self.set(setting, text)?;
+        Ok(len)
+    }
+
+    /// What can be written may be opened with `O_TRUNC`.
+    fn truncate(&mut self, node: NodeId, _: u64) -> Result<(), Errno> {
+        self.setting(node).map(drop)
+    }
+
+    fn make_node(&mut self, _: NodeId, _: &[u8], _: u32, _: u64, _: Caller) -> Result<NodeId, Errno> {
+        Err(Errno::ENOENT)
+    }
+
+    fn make_dir(&mut self, _: NodeId, _: &[u8], _: u32, _: Caller) -> Result<NodeId, Errno> {
+        Err(Errno::ENOENT)
+    }
+
+    fn make_symlink(&mut self, _: NodeId, _: &[u8], _: &[u8], _: Caller) -> Result<NodeId, Errno> {
+        Err(Errno::ENOENT)
+    }
+
+    fn unlink(&mut self, _: NodeId, _: &[u8]) -> Result<(), Errno> {
+        Err(Errno::EPERM)
+    }
+
+    fn remove_dir(&mut self, _: NodeId, _: &[u8]) -> Result<(), Errno> {
+        Err(Errno::EPERM)
+    }
+
+    fn set_mode(&mut self, _: NodeId, _: u32) -> Result<(), Errno> {
+        Err(Errno::EPERM)
+    }
+
+    fn set_owner(&mut self, _: NodeId, _: Option<u32>, _: Option<u32>) -> Result<(), Errno> {
+        Err(Errno::EPERM)
     }
 
     fn read_dir(&mut self, dir: NodeId, position: u64, sink: &mut dyn EntrySink) -> Result<u64, Errno> {
@@ -450,7 +499,7 @@ impl<S: Source> FileSystem for Proc<S> {
         }
         let dots = DOTS.len() as u64;
         while let Some((entry, name, next)) = self.entry(place, position - dots)? {
-            if !sink.entry(entry.node(), next + dots, mode_of(entry), name.as_bytes()) {
+            if !sink.entry(entry.node(), next + dots, self.mode_of(entry), name.as_bytes()) {
                 break;
             }
             position = next + dots;
@@ -458,7 +507,7 @@ impl<S: Source> FileSystem for Proc<S> {
         Ok(position)
     }
 
-    fn read_link_for(&mut self, node: NodeId, reader: u32, target: &mut [u8]) -> Result<usize, Errno> {
+    fn read_link_for(&mut self, node: NodeId, reader: Reader, target: &mut [u8]) -> Result<usize, Errno> {
         let text = self.target(Place::of(node)?, reader)?;
         let count = text.len().min(target.len());
         target[..count].copy_from_slice(&text[..count]);
@@ -466,47 +515,25 @@ impl<S: Source> FileSystem for Proc<S> {
     }
 
     fn statistics(&self) -> Statistics {
-        Statistics { kind: PROC_MAGIC, block_size: 4096, read_only: true, ..Statistics::default() }
+        Statistics { kind: self.magic, block_size: 4096, ..Statistics::default() }
     }
 }
 
-/// The entries of a directory of settings.
-fn settings(dir: Place) -> &'static [(&'static str, Setting)] {
-    if dir == Place::File(TopFile::Settings) { SETTINGS } else { FILE_SYSTEM_SETTINGS }
-}
-
-fn lookup_setting(dir: Place, name: &[u8]) -> Result<Place, Errno> {
-    let found = settings(dir).iter().find(|(entry, _)| entry.as_bytes() == name).ok_or(Errno::ENOENT)?;
-    Ok(Place::Setting(found.1))
-}
-
-fn is_directory(place: Place) -> bool {
-    let is_folder = |file| matches!(file, ProcessFile::Descriptors | ProcessFile::Threads);
-    match place {
-        Place::Top | Place::Process(_) | Place::Thread(..) => true,
-        Place::File(TopFile::Settings | TopFile::SystemV) | Place::Setting(Setting::FileSystems) => true,
-        Place::ProcessFile(_, file) => is_folder(file),
-        _ => false,
+fn descriptor_place(kind: Kind, whose: Whose, descriptor: u32) -> Place {
+    match kind {
+        Kind::DescriptorInfo => Place::DescriptorInfo(whose, descriptor),
+        _ => Place::Descriptor(whose, descriptor),
     }
+}
+
+fn is_folder(kind: Kind) -> bool {
+    matches!(kind, Kind::Descriptors | Kind::DescriptorInfo | Kind::Namespaces | Kind::Threads)
 }
 
 /// Whether a process has the same rights as its user, who then may look into it. Of others root alone may.
 fn has_one_user(process: &ProcessRecord) -> bool {
     [process.uid, process.suid].map(|id| id == process.euid) == [true; 2]
         && [process.gid, process.sgid].map(|id| id == process.egid) == [true; 2]
-}
-
-fn mode_of(place: Place) -> u32 {
-    match place {
-        Place::ProcessFile(_, ProcessFile::Descriptors) => S_IFDIR | 0o500,
-        _ if is_directory(place) => S_IFDIR | 0o555,
-        Place::File(TopFile::Own) | Place::Descriptor(..) => S_IFLNK | 0o777,
-        Place::ProcessFile(_, ProcessFile::WorkingDirectory | ProcessFile::Executable | ProcessFile::Root) => {
-            S_IFLNK | 0o777
-        }
-        Place::ProcessFile(_, ProcessFile::Environment | ProcessFile::Maps | ProcessFile::MapSizes) => S_IFREG | 0o400,
-        _ => S_IFREG | 0o444,
-    }
 }
 
 /// The error of a name whose process, thread or file is gone. Lack of memory is not absence.

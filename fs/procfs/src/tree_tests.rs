@@ -1,21 +1,39 @@
 //! /proc over invented figures: two processes, one of them a service.
 
 use super::*;
-use crate::source::{Memory, ProcessMemory};
+use crate::source::{FileUsage, Memory, ProcessMemory};
 use abi::Endpoint;
 use abi::info::KernelInfo;
 use abi::pm::{IPC_SEGMENTS, IpcRecord};
 use abi::vm::MapRecord;
+use core::fmt;
 use fs::file_system::S_IFMT;
+
+const TOP_NODE: NodeId = 1;
 
 struct Figures {
     /// Questions that are answered yet; then there is no memory.
     left: usize,
+    host: Vec<u8>,
+    pid_max: u64,
+}
+
+fn proc_over(figures: Figures) -> Tree<Figures> {
+    Tree::of_processes(figures, crate::PROC)
 }
 
 impl Figures {
     fn new() -> Figures {
-        Figures { left: usize::MAX }
+        Figures::with_memory_for(usize::MAX)
+    }
+
+    fn with_memory_for(left: usize) -> Figures {
+        Figures { left, host: b"skink".to_vec(), pid_max: 32768 }
+    }
+
+    fn line(&mut self, text: &mut Text, line: &str) -> fmt::Result {
+        self.answer(()).map_err(|_| fmt::Error)?;
+        writeln!(text, "{line}")
     }
 
     fn answer<T>(&mut self, answer: T) -> Result<T, Errno> {
@@ -54,7 +72,14 @@ impl Source for Figures {
         })
     }
     fn thread_from(&mut self, pid: u32, tid: u32) -> Result<Option<ProcessRecord>, Errno> {
-        let thread = ProcessRecord { pid: 8, policy: 1, priority: 10, effective: 50, ..record(7, "sh", 0) };
+        let thread = ProcessRecord {
+            pid: 8,
+            endpoint: Endpoint(8),
+            policy: 1,
+            priority: 10,
+            effective: 50,
+            ..record(7, "sh", 0)
+        };
         self.answer(match (pid, tid) {
             (7, 0..=7) => Some(record(7, "sh", 0)),
             (7, 8) => Some(thread),
@@ -65,6 +90,7 @@ impl Source for Figures {
         self.answer(())?;
         match (pid, which) {
             (7, ProcessText::Arguments) => Ok(b"sh\0-l\0".to_vec()),
+            (7, ProcessText::Limits) => Ok([8u64.to_le_bytes(), u64::MAX.to_le_bytes()].concat()),
             (7, ProcessText::Executable) => Ok(b"/bin/busybox".to_vec()),
             _ => Err(Errno::ESRCH),
         }
@@ -123,11 +149,50 @@ impl Source for Figures {
     fn real_time_ns(&mut self) -> u64 {
         1_795_296_659_000_000_000
     }
-    fn command_line(&mut self) -> Result<Vec<u8>, Errno> {
-        Ok(b"trace".to_vec())
+    fn command_line(&mut self, text: &mut Text) -> fmt::Result {
+        self.line(text, "trace")
     }
-    fn mounts(&mut self) -> Result<Vec<u8>, Errno> {
-        Ok(b"ext2 / ext2 rw 0 0\n".to_vec())
+    fn mounts(&mut self, text: &mut Text) -> fmt::Result {
+        self.line(text, "ext2 / ext2 rw 0 0")
+    }
+    fn mount_info(&mut self, text: &mut Text) -> fmt::Result {
+        self.line(text, "1 0 254:0 / / rw - ext2 /dev/vda rw")
+    }
+    fn locks(&mut self, text: &mut Text) -> fmt::Result {
+        self.line(text, "1: POSIX  ADVISORY  WRITE 7 fe:00:12 0 EOF")
+    }
+    fn sockets(&mut self, text: &mut Text) -> fmt::Result {
+        self.line(text, "0000000000000000: 00000002 00000000 00010000 0001 01    12 /tmp/s")
+    }
+    fn descriptor_info(&mut self, _: Endpoint, descriptor: u32) -> Result<Vec<u8>, Errno> {
+        self.answer(())?;
+        if descriptor == 10 { Ok(b"pos:\t5\n".to_vec()) } else { Err(Errno::EBADF) }
+    }
+    fn process_files(&mut self, _: Endpoint) -> Option<(u64, u64)> {
+        Some((0o22, 64))
+    }
+    fn file_usage(&mut self) -> FileUsage {
+        FileUsage { files: 3, files_max: 65536, nodes: 9, user_pipe_bytes: 8 << 20, user_interests: 100 }
+    }
+    fn machine_name(&mut self, which: u64) -> Result<Vec<u8>, Errno> {
+        let name = if which == 0 { self.host.clone() } else { b"(none)".to_vec() };
+        self.answer(name)
+    }
+    fn set_machine_name(&mut self, which: u64, name: &[u8]) -> Result<(), Errno> {
+        assert_eq!(which, 0);
+        self.host = name.to_vec();
+        Ok(())
+    }
+    fn setting(&mut self, what: u64) -> u64 {
+        [2, self.pid_max][what as usize]
+    }
+    fn set_setting(&mut self, what: u64, value: u64) -> Result<(), Errno> {
+        assert_eq!(what, 1);
+        self.pid_max = value;
+        if value > 300 { Ok(()) } else { Err(Errno::EINVAL) }
+    }
+    fn identity(&mut self) -> (u128, u128) {
+        (u128::MAX, 0x0123_4567_89ab_cdef_0123_4567_89ab_cdef)
     }
 }
 
@@ -152,15 +217,15 @@ impl EntrySink for Names {
     }
 }
 
-fn walk_in(proc: &mut Proc<Figures>, path: &str) -> Result<NodeId, Errno> {
+fn walk_in(proc: &mut Tree<Figures>, path: &str) -> Result<NodeId, Errno> {
     path.split('/').try_fold(TOP_NODE, |node, name| proc.lookup(node, name.as_bytes()))
 }
 
 fn walk(path: &str) -> Result<NodeId, Errno> {
-    walk_in(&mut Proc::new(Figures::new()), path)
+    walk_in(&mut proc_over(Figures::new()), path)
 }
 
-fn read_in(proc: &mut Proc<Figures>, path: &str) -> Result<Vec<u8>, Errno> {
+fn read_in(proc: &mut Tree<Figures>, path: &str) -> Result<Vec<u8>, Errno> {
     let mut bytes = Bytes(Vec::new());
     let node = walk_in(proc, path)?;
     proc.read(node, 0, 1 << 20, &mut bytes)?;
@@ -168,23 +233,23 @@ fn read_in(proc: &mut Proc<Figures>, path: &str) -> Result<Vec<u8>, Errno> {
 }
 
 fn read(path: &str) -> String {
-    String::from_utf8(read_in(&mut Proc::new(Figures::new()), path).unwrap()).unwrap()
+    String::from_utf8(read_in(&mut proc_over(Figures::new()), path).unwrap()).unwrap()
 }
 
-fn link_in(proc: &mut Proc<Figures>, path: &str) -> Result<Vec<u8>, Errno> {
+fn link_in(proc: &mut Tree<Figures>, path: &str) -> Result<Vec<u8>, Errno> {
     let mut target = [0; 64];
     let node = walk_in(proc, path)?;
-    let length = proc.read_link_for(node, 7, &mut target)?;
+    let length = proc.read_link_for(node, Reader { pid: 7, thread: Endpoint(8) }, &mut target)?;
     Ok(target[..length].to_vec())
 }
 
 fn link(path: &str) -> Result<String, Errno> {
-    Ok(String::from_utf8(link_in(&mut Proc::new(Figures::new()), path)?).unwrap())
+    Ok(String::from_utf8(link_in(&mut proc_over(Figures::new()), path)?).unwrap())
 }
 
 fn list(path: &str, at_once: usize) -> Vec<String> {
     let node = if path.is_empty() { TOP_NODE } else { walk(path).unwrap() };
-    let mut proc = Proc::new(Figures::new());
+    let mut proc = proc_over(Figures::new());
     let (mut all, mut position) = (Vec::new(), 0);
     loop {
         let mut names = Names(Vec::new(), at_once);
@@ -209,7 +274,11 @@ fn stat_has_the_fields_of_linux_in_their_places() {
 #[test]
 fn threads_have_folders_of_their_own_and_show_the_priority_that_they_run_with() {
     assert_eq!(list("7/task", 1), [".", "..", "7", "8"]);
-    assert_eq!(list("7/task/8", 2), [".", "..", "comm", "stat", "status"]);
+    let (process, thread) = (list("7", 3), list("7/task/8", 2));
+    let of_one = |own: &[String], other: &[String]| -> Vec<String> {
+        own.iter().filter(|name| !other.contains(name)).cloned().collect()
+    };
+    assert_eq!((of_one(&thread, &process), of_one(&process, &thread)), (vec!["children".into()], vec!["task".into()]));
     assert_eq!(walk("7/task/8/.."), walk("7/task"));
     assert_eq!(walk("7/task/9"), Err(Errno::ENOENT));
     let text = read("7/task/8/stat");
@@ -223,7 +292,10 @@ fn threads_have_folders_of_their_own_and_show_the_priority_that_they_run_with() 
 #[test]
 fn a_directory_listed_in_pieces_is_complete_and_in_order() {
     let whole = list("", 100);
-    assert_eq!(whole.len(), 2 + TOP.len() + 2);
+    let in_folders = ["unix", "msg", "sem", "shm"];
+    let entries = crate::top::TOP.iter().skip(1).filter(|entry| !in_folders.contains(&entry.name())).count();
+    // The table has everything but ., .., sys and two processes.
+    assert_eq!(whole.len(), entries + 5);
     assert_eq!(whole[whole.len() - 2..], ["7", "40"]);
     for at_once in 1..4 {
         assert_eq!(list("", at_once), whole);
@@ -233,22 +305,25 @@ fn a_directory_listed_in_pieces_is_complete_and_in_order() {
 
 #[test]
 fn every_listed_file_can_be_read_or_followed() {
-    for directory in ["", "7"] {
+    let folders =
+        ["", "7", "7/fdinfo", "7/ns", "7/task/8", "net", "sys/kernel", "sys/kernel/random", "sys/fs", "sys/vm"];
+    for directory in folders {
         for name in list(directory, 100) {
             if name.starts_with('.') || name.parse::<u32>().is_ok() {
                 continue;
             }
             let path = if directory.is_empty() { name } else { format!("{directory}/{name}") };
-            let mut proc = Proc::new(Figures::new());
+            let mut proc = proc_over(Figures::new());
             let node = walk(&path).unwrap();
             assert_eq!(Place::of(node).unwrap().node(), node);
             let attributes = proc.attributes(node).unwrap();
             let mut bytes = Bytes(Vec::new());
             if attributes.is_symlink() {
-                assert!(path == "7/root" || link(&path).is_ok(), "{path}");
+                assert!(path.ends_with("/root") || link(&path).is_ok(), "{path}");
             } else if !attributes.is_directory() {
                 proc.read(node, 0, 1 << 20, &mut bytes).unwrap();
-                assert!(!bytes.0.is_empty() || path == "7/environ", "{path}");
+                let may_be_empty = ["environ", "auxv", "modules", "children"].iter().any(|name| path.ends_with(name));
+                assert!(!bytes.0.is_empty() || may_be_empty, "{path}");
             }
         }
     }
@@ -256,7 +331,8 @@ fn every_listed_file_can_be_read_or_followed() {
 
 #[test]
 fn self_leads_to_the_reader() {
-    assert_eq!(link("self").unwrap(), "7");
+    assert_eq!((link("self").unwrap(), link("thread-self").unwrap()), ("7".into(), "7/task/8".into()));
+    assert_eq!(link("mounts").unwrap(), "self/mounts");
 }
 
 #[test]
@@ -273,13 +349,13 @@ fn what_does_not_exist_is_not_found() {
         assert_eq!(walk(path), Err(Errno::ENOENT), "{path}");
     }
     assert_eq!(walk("uptime/x"), Err(Errno::ENOTDIR));
-    assert_eq!(Proc::new(Figures::new()).attributes(0xff), Err(Errno::ESTALE));
+    assert_eq!(proc_over(Figures::new()).attributes(0xff), Err(Errno::ESTALE));
 }
 
 #[test]
 fn a_read_beyond_the_end_gives_nothing() {
     let mut bytes = Bytes(Vec::new());
-    assert_eq!(Proc::new(Figures::new()).read(walk("uptime").unwrap(), u64::MAX, 10, &mut bytes), Ok(0));
+    assert_eq!(proc_over(Figures::new()).read(walk("uptime").unwrap(), u64::MAX, 10, &mut bytes), Ok(0));
 }
 
 #[test]
@@ -310,37 +386,93 @@ fn uptime_and_memory_are_in_the_units_of_linux() {
 #[test]
 fn settings_are_in_folders_of_their_own() {
     assert_eq!(read("sys/fs/lease-break-time"), "45\n");
-    assert_eq!(
-        (&list("sys", 100)[2..], &list("sys/fs", 1)[2..]),
-        (&["fs".into()][..], &["lease-break-time".into()][..])
-    );
-    let mut proc = Proc::new(Figures::new());
+    assert_eq!(&list("sys", 100)[2..], ["fs", "kernel", "net", "user", "vm"]);
+    assert_eq!(&list("sys/net", 1)[2..], ["core", "unix"]);
+    let mut proc = proc_over(Figures::new());
     let [sys, folder] = ["sys", "sys/fs"].map(|path| walk(path).unwrap());
     assert_eq!((proc.lookup(folder, b".."), proc.lookup(sys, b"..")), (Ok(sys), Ok(TOP_NODE)));
     assert!([sys, folder].map(|node| proc.attributes(node).unwrap().mode) == [S_IFDIR | 0o555; 2]);
     assert_eq!(proc.attributes(walk("sys/fs/lease-break-time").unwrap()).unwrap().mode, S_IFREG | 0o444);
-    for path in ["sys/x", "sys/fs/x", "fs"] {
+    for path in ["sys/x", "sys/fs/x", "fs", "sys/7"] {
         assert_eq!(walk(path), Err(Errno::ENOENT), "{path}");
     }
     assert_eq!(proc.read(sys, 0, 10, &mut Bytes(Vec::new())), Err(Errno::EISDIR));
     assert_eq!(walk("sys/fs/lease-break-time/x"), Err(Errno::ENOTDIR));
 }
 
+struct Written<'a>(&'a [u8]);
+
+impl DataSource for Written<'_> {
+    fn take(&mut self, buffer: &mut [u8]) -> Result<(), Errno> {
+        buffer.copy_from_slice(&self.0[..buffer.len()]);
+        Ok(())
+    }
+}
+
+fn write(proc: &mut Tree<Figures>, path: &str, text: &[u8]) -> Result<usize, Errno> {
+    let node = walk_in(proc, path)?;
+    proc.truncate(node, 0)?;
+    proc.write(node, 0, text.len(), &mut Written(text), Caller::default())
+}
+
+#[test]
+fn what_is_written_has_an_effect_or_is_refused() {
+    let mut proc = proc_over(Figures::new());
+    assert_eq!(write(&mut proc, "sys/kernel/hostname", b"lizard\n"), Ok(7));
+    assert_eq!(read_in(&mut proc, "sys/kernel/hostname").unwrap(), b"lizard\n");
+    assert_eq!(write(&mut proc, "sys/kernel/pid_max", b" 400 "), Ok(5));
+    assert_eq!(read_in(&mut proc, "sys/kernel/pid_max").unwrap(), b"400\n");
+    for bad in [&b"300"[..], b"x", b"-1", b"", &[b'9'; 200]] {
+        assert_eq!(write(&mut proc, "sys/kernel/pid_max", bad), Err(Errno::EINVAL), "{bad:?}");
+    }
+    for path in ["sys/kernel/ostype", "sys/fs/file-max", "version", "7/comm"] {
+        assert_eq!(write(&mut proc, path, b"1"), Err(Errno::EACCES), "{path}");
+    }
+    assert_eq!(write(&mut proc, "sys/kernel", b"1"), Err(Errno::EISDIR));
+    let modes =
+        ["sys/kernel/pid_max", "sys/kernel/ostype"].map(|path| proc.attributes(walk(path).unwrap()).unwrap().mode);
+    assert_eq!(modes, [S_IFREG | 0o644, S_IFREG | 0o444]);
+}
+
+#[test]
+fn figures_of_vfs_and_pm_are_shown_as_linux_does() {
+    assert_eq!(
+        (read("sys/fs/file-nr"), read("sys/fs/pipe-user-pages-soft")),
+        ("3\t0\t65536\n".into(), "2048\n".into())
+    );
+    assert_eq!(read("sys/kernel/random/boot_id"), "ffffffff-ffff-4fff-bfff-ffffffffffff\n");
+    assert_eq!(read("sys/kernel/random/uuid"), "01234567-89ab-4def-8123-456789abcdef\n");
+    assert_eq!(read("7/fdinfo/10"), "pos:\t5\n");
+    assert_eq!(read("7/cgroup"), "0::/\n");
+    assert_eq!(read("7/uid_map"), "         0          0 4294967295\n");
+    assert_eq!(link("7/ns/mnt").unwrap(), "mnt:[4026531841]");
+    assert_eq!(read("7/task/7/children"), "");
+    assert!(read("7/status").contains("\nUmask:\t0022\nState:\tS (sleeping)\n"));
+    assert!(read("7/status").contains("\nFDSize:\t64\n"));
+}
+
+#[test]
+fn limits_have_the_columns_of_linux() {
+    let text = read("7/limits");
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines[0], "Limit                     Soft Limit           Hard Limit           Units     ");
+    assert_eq!(lines[1], "Max cpu time              8                    unlimited            seconds   ");
+}
+
 #[test]
 fn maps_and_environment_are_their_owners_and_roots_when_there_is_more_than_one_user() {
-    let mut proc = Proc::new(Figures::new());
-    let place = |file| Place::ProcessFile(7, file);
-    for file in [ProcessFile::Maps, ProcessFile::MapSizes, ProcessFile::Environment] {
-        let attributes = proc.attributes(place(file).node()).unwrap();
+    let mut proc = proc_over(Figures::new());
+    for file in ["maps", "smaps", "environ", "auxv"] {
+        let attributes = proc.attributes(walk(&format!("7/{file}")).unwrap()).unwrap();
         assert_eq!((attributes.mode & 0o777, attributes.uid), (0o400, 0), "the record has another real user");
     }
-    assert_eq!(proc.attributes(Place::Process(7).node()).unwrap().uid, 1000);
+    assert_eq!(proc.attributes(walk("7").unwrap()).unwrap().uid, 1000);
 }
 
 /// Reads a file, follows a link or lists a folder, of which nothing may be left out.
-fn look(proc: &mut Proc<Figures>, path: &str) -> Result<Vec<u8>, Errno> {
+fn look(proc: &mut Tree<Figures>, path: &str) -> Result<Vec<u8>, Errno> {
     let node = walk_in(proc, path)?;
-    match mode_of(Place::of(node)?) & S_IFMT {
+    match proc.attributes(node)?.mode & S_IFMT {
         S_IFDIR => {
             let mut names = Names(Vec::new(), usize::MAX);
             proc.read_dir(node, 0, &mut names)?;
@@ -354,11 +486,25 @@ fn look(proc: &mut Proc<Figures>, path: &str) -> Result<Vec<u8>, Errno> {
 #[test]
 fn what_cannot_be_told_for_lack_of_memory_is_not_absent() {
     let process = list("7", 100).into_iter().map(|name| format!("7/{name}"));
-    let others = ["7", "7/fd/10", "7/fd/3", "7/task/8", "7/task/8/stat", "loadavg", "40/exe", "self"].map(String::from);
+    let others = [
+        "7",
+        "7/fd/10",
+        "7/fd/3",
+        "7/fdinfo/10",
+        "thread-self",
+        "locks",
+        "sys/kernel/hostname",
+        "7/task/8",
+        "7/task/8/stat",
+        "loadavg",
+        "40/exe",
+        "self",
+    ]
+    .map(String::from);
     for path in process.chain(others) {
-        let whole = look(&mut Proc::new(Figures::new()), &path);
+        let whole = look(&mut proc_over(Figures::new()), &path);
         let questions = 40;
-        let with_memory_for = |left| look(&mut Proc::new(Figures { left }), &path);
+        let with_memory_for = |left| look(&mut proc_over(Figures::with_memory_for(left)), &path);
         for left in 0..questions {
             let seen = with_memory_for(left);
             assert!(seen == whole || seen == Err(Errno::ENOMEM), "{path} after {left} questions: {seen:?}");

@@ -5,7 +5,7 @@
 //! never empty and without `/`. No method blocks on anything but the block device.
 
 use crate::flights::Arrival;
-use abi::Errno;
+use abi::{Endpoint, Errno};
 
 /// Inode number.
 pub type NodeId = u64;
@@ -52,6 +52,15 @@ pub struct Caller {
     pub uid: u32,
     /// Effective group id.
     pub gid: u32,
+}
+
+/// Who follows a symbolic link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reader {
+    /// The process.
+    pub pid: u32,
+    /// The thread.
+    pub thread: Endpoint,
 }
 
 /// Attributes of a node, for `stat`.
@@ -269,8 +278,8 @@ pub trait FileSystem {
         Err(Errno::EINVAL)
     }
 
-    /// As `read_link`, for a link whose target depends on the pid of the process that follows it (/proc/self).
-    fn read_link_for(&mut self, node: NodeId, _reader: u32, target: &mut [u8]) -> Result<usize, Errno> {
+    /// As `read_link`, for a link whose target depends on who follows it (/proc/self).
+    fn read_link_for(&mut self, node: NodeId, _reader: Reader, target: &mut [u8]) -> Result<usize, Errno> {
         self.read_link(node, target)
     }
 

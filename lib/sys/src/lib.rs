@@ -40,6 +40,7 @@ pub mod rt;
 pub mod space;
 pub mod start;
 pub mod system;
+pub mod text;
 pub mod thread;
 pub mod time;
 pub mod trim;

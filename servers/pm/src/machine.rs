@@ -6,7 +6,8 @@ use crate::state::index::ThreadIndex;
 use crate::state::machine::Name;
 use crate::state::time::SECOND_NS;
 use crate::system::{End, System};
-use abi::Errno;
+use abi::linux::{RELEASE, VERSION};
+use abi::{Endpoint, Errno, GrantId, pm};
 use sys::fallible;
 
 type Result<T> = core::result::Result<T, Errno>;
@@ -14,8 +15,6 @@ type Result<T> = core::result::Result<T, Errno>;
 /// Length of each field of `struct utsname`.
 const FIELD_BYTES: usize = 65;
 const FIELDS: usize = 6;
-const RELEASE: &[u8] = b"6.1.0-skink";
-const VERSION: &[u8] = b"#1 Skink";
 /// Size of the kernel's log.
 const LOG_BYTES: usize = 16 * 1024;
 /// Size of `struct sysinfo`.
@@ -95,8 +94,14 @@ impl<S: System> Pm<S> {
     pub fn uname(&mut self, t: ThreadIndex, address: u64) -> Result<u64> {
         let mut bytes = [0; FIELDS * FIELD_BYTES];
         let machine = &self.machine;
-        let fields: [&[u8]; FIELDS] =
-            [b"Linux", machine.name(Name::Host), RELEASE, VERSION, b"x86_64", machine.name(Name::Domain)];
+        let fields: [&[u8]; FIELDS] = [
+            b"Linux",
+            machine.name(Name::Host),
+            RELEASE.as_bytes(),
+            VERSION.as_bytes(),
+            b"x86_64",
+            machine.name(Name::Domain),
+        ];
         for (space, text) in bytes.chunks_exact_mut(FIELD_BYTES).zip(fields) {
             space[..text.len()].copy_from_slice(text);
         }
@@ -115,6 +120,46 @@ impl<S: System> Pm<S> {
         let mut name = fallible::filled(0, bytes as usize)?;
         self.programs.system.read(self.programs.table[t].endpoint(), address, &mut name)?;
         self.machine.set_name(which, name);
+        Ok(0)
+    }
+
+    /// `pm::MachineName`.
+    pub fn show_machine_name(&mut self, to: Endpoint, ask: &pm::MachineName) -> Result<u64> {
+        let name = self.machine.name(name_numbered(ask.which)?);
+        let name = &name[..name.len().min(ask.bytes as usize)];
+        if name.is_empty() { Ok(0) } else { self.programs.system.write_grant(to, ask.grant, name) }
+    }
+
+    /// `pm::SetMachineName`.
+    pub fn change_machine_name(&mut self, from: Endpoint, grant: GrantId, bytes: u64, which: u64) -> Result<u64> {
+        let which = name_numbered(which)?;
+        if bytes >= FIELD_BYTES as u64 {
+            return Err(Errno::EINVAL);
+        }
+        let mut name = fallible::filled(0, bytes as usize)?;
+        if !name.is_empty() {
+            self.programs.system.read_grant(from, grant, &mut name)?;
+        }
+        self.machine.set_name(which, name);
+        Ok(0)
+    }
+
+    /// `pm::Setting`.
+    pub fn setting(&self, what: u64) -> Result<u64> {
+        match what {
+            pm::SETTING_RANDOM_PLACES => Ok(if self.places_randomly { 2 } else { 0 }),
+            pm::SETTING_PID_MAX => Ok(u64::from(self.programs.table.pid_bound())),
+            _ => Err(Errno::EINVAL),
+        }
+    }
+
+    /// `pm::SetSetting`.
+    pub fn set_setting(&mut self, what: u64, value: u64) -> Result<u64> {
+        match (what, value) {
+            (pm::SETTING_RANDOM_PLACES, 0..=2) => self.places_randomly = value > 0,
+            (pm::SETTING_PID_MAX, _) => self.programs.table.set_pid_bound(value)?,
+            _ => return Err(Errno::EINVAL),
+        }
         Ok(0)
     }
 
@@ -151,4 +196,9 @@ impl<S: System> Pm<S> {
             self.programs.system.shutdown(end);
         }
     }
+}
+
+/// The name with this number in `pm::MachineName`.
+fn name_numbered(which: u64) -> Result<Name> {
+    [Name::Host, Name::Domain].get(which as usize).copied().ok_or(Errno::EINVAL)
 }

@@ -51,8 +51,11 @@ impl server::Service for Pm<Native> {
 }
 
 fn main(start: sys::Start) {
-    let (pm, is_second_life) = recover::retained::state(|| Pm::new(Native, Random::new(sys::random::seed())));
-    pm.places_randomly = start.arguments.split_ascii_whitespace().any(|word| word == "places=random");
+    let (pm, is_second_life) = recover::retained::state(|| {
+        let mut pm = Pm::new(Native, Random::new(sys::random::seed()));
+        pm.places_randomly = start.arguments.split_ascii_whitespace().any(|word| word == "places=random");
+        pm
+    });
     if is_second_life {
         pm.recover();
         pm.shed_load(sys::fallible::exhaustions());

@@ -136,6 +136,10 @@ impl System for Native {
         Ok(bytes.len() as u64)
     }
 
+    fn read_grant(&mut self, granter: Endpoint, grant: GrantId, bytes: &mut [u8]) -> Result<()> {
+        copy::from_grant(granter, grant, 0, bytes)
+    }
+
     fn vm_fork(&mut self, parent: Endpoint, child: Endpoint, share: bool, pid: u32) -> Result<()> {
         ask(Endpoint::VM, &vm::Fork { parent, child, share, pid: pid.into() }.message()).map(drop)
     }

@@ -50,7 +50,8 @@ pub struct Pm<S> {
 
 impl<S: System> Pm<S> {
     /// pm before its first message.
-    pub fn new(system: S, random: Random) -> Self {
+    pub fn new(system: S, mut random: Random) -> Self {
+        let machine = Machine::new(random.pair());
         Pm {
             programs: Programs::new(system),
             timers: Timers::new(),
@@ -58,7 +59,7 @@ impl<S: System> Pm<S> {
             random,
             places_randomly: false,
             services: Services::default(),
-            machine: Machine::default(),
+            machine,
             semaphores: Sets::default(),
             messages: Queues::default(),
             segments: Segments::default(),

@@ -124,6 +124,8 @@ pub trait System {
     fn reply(&mut self, thread: Endpoint, result: Result<u64, Errno>);
     /// Copies into a grant of a service. Returns the bytes copied.
     fn write_grant(&mut self, granter: Endpoint, grant: abi::GrantId, bytes: &[u8]) -> Result<u64, Errno>;
+    /// Copies out of a grant of a service.
+    fn read_grant(&mut self, granter: Endpoint, grant: abi::GrantId, bytes: &mut [u8]) -> Result<(), Errno>;
 
     /// `vm::Fork`.
     fn vm_fork(&mut self, parent: Endpoint, child: Endpoint, share: bool, pid: u32) -> Result<(), Errno>;

@@ -875,7 +875,8 @@ struct skink_fs_symlink {
     uint64_t ids;
 };
 
-/* Reads a symbolic link into the grant. reader: pid of the process that follows it (/proc/self depends on it). Word 0 of the reply: length. */
+/* Reads a symbolic link into the grant. reader: pid (low half) and endpoint (high half) of the thread that follows it: /proc/self and
+ * /proc/thread-self depend on it. Word 0 of the reply: length. */
 #define SKINK_FS_READ_LINK 0x6000au
 struct skink_fs_read_link {
     uint64_t node;
@@ -1322,6 +1323,68 @@ struct skink_kernel_resident {
 /* The predecessor was replaced by a new binary. */
 #define SKINK_LAYOUT_START_KIND_UPDATED 2ull
 
+/* Limits that a service enforces and another one shows, below /proc/sys. docs/book/limits.md has them all. */
+
+/* Ids of processes and threads are below this (pm), and below a smaller number if root says so. */
+#define SKINK_LIMITS_PIDS 0x8000u
+
+/* The least that root may bound ids to: those of services and of what booted first are below. */
+#define SKINK_LIMITS_PIDS_MIN 301u
+
+/* Supplementary groups of a process (pm, vfs). */
+#define SKINK_LIMITS_GROUPS 0x400u
+
+/* Descriptors of a process (pm, vfs). */
+#define SKINK_LIMITS_DESCRIPTORS 0x100000ull
+
+/* Bytes that a pipe may hold (vfs). */
+#define SKINK_LIMITS_PIPE_BYTES 0x100000u
+
+/* Connections that wait in a listening socket (vfs). */
+#define SKINK_LIMITS_BACKLOG 0x1000u
+
+/* Largest buffer of a socket that setsockopt accepts (vfs). */
+#define SKINK_LIMITS_SOCKET_BUFFER 0x34000u
+
+/* Sets of System V semaphores (pm). */
+#define SKINK_LIMITS_SEMAPHORE_SETS 128u
+
+/* Semaphores of a set (pm). */
+#define SKINK_LIMITS_SEMAPHORES 256u
+
+/* Operations of one semop (pm). */
+#define SKINK_LIMITS_SEMAPHORE_OPERATIONS 500u
+
+/* System V message queues (pm). */
+#define SKINK_LIMITS_MESSAGE_QUEUES 128u
+
+/* Bytes of a message (pm). */
+#define SKINK_LIMITS_MESSAGE_BYTES 0x2000u
+
+/* Bytes of a message queue, unless root allows more (pm). */
+#define SKINK_LIMITS_MESSAGE_QUEUE_BYTES 0x4000u
+
+/* System V segments of shared memory (pm). */
+#define SKINK_LIMITS_SEGMENTS 256u
+
+/* Bytes of a segment (pm). */
+#define SKINK_LIMITS_SEGMENT_BYTES 0xfffffffffeffffffull
+
+/* POSIX message queues (vfs). */
+#define SKINK_LIMITS_POSIX_QUEUES 256u
+
+/* Messages of a POSIX queue unless told otherwise, and the most that users other than root may ask for (vfs). */
+#define SKINK_LIMITS_POSIX_MESSAGES 10ull
+
+/* Bytes of a message of a POSIX queue, in the same way (vfs). */
+#define SKINK_LIMITS_POSIX_MESSAGE_BYTES 0x2000ull
+
+/* Frames that programs leave free (vm). */
+#define SKINK_LIMITS_FREE_FRAMES 192u
+
+/* Mappings of a process (vm). */
+#define SKINK_LIMITS_MAPPINGS 0x4000u
+
 /* The protocol of the PCI service: it finds devices and lets a driver access only its own. */
 
 /* PCI. rs asks for the resources of a device before it starts its driver; a driver touches only the configuration space of the device that
@@ -1435,6 +1498,30 @@ _Static_assert(offsetof(struct skink_ipc_record, creator) == 24, "skink_ipc_reco
 _Static_assert(offsetof(struct skink_ipc_record, creator_group) == 28, "skink_ipc_record.creator_group");
 _Static_assert(offsetof(struct skink_ipc_record, values) == 32, "skink_ipc_record.values");
 
+/* ProcessText: the arguments, each ended by NUL. */
+#define SKINK_PM_TEXT_ARGUMENTS 0ull
+
+/* ProcessText: the environment, each variable ended by NUL. */
+#define SKINK_PM_TEXT_ENVIRONMENT 1ull
+
+/* ProcessText: the absolute path of the executable. */
+#define SKINK_PM_TEXT_EXECUTABLE 2ull
+
+/* ProcessText: the supplementary groups, as u32. */
+#define SKINK_PM_TEXT_GROUPS 3ull
+
+/* ProcessText: soft and hard limit of each resource, as u64. */
+#define SKINK_PM_TEXT_LIMITS 4ull
+
+/* ProcessText: the auxiliary vector. */
+#define SKINK_PM_TEXT_AUXILIARY 5ull
+
+/* Setting: programs start at random addresses (1, 2) or at fixed ones (0): /proc/sys/kernel/randomize_va_space. */
+#define SKINK_PM_SETTING_RANDOM_PLACES 0ull
+
+/* Setting: ids are below this: /proc/sys/kernel/pid_max. */
+#define SKINK_PM_SETTING_PID_MAX 1ull
+
 /* State of a process or a thread. */
 struct skink_process_record {
     /* Main thread (or the service). */
@@ -1460,10 +1547,18 @@ struct skink_process_record {
     uint64_t started_ns;
     uint64_t user_ns;
     uint64_t children_ns;
+    /* For this thread (in a process's record: its first one). */
     uint64_t signals_pending;
+    /* For any thread of the process. */
+    uint64_t signals_shared;
     uint64_t signals_blocked;
     uint64_t signals_ignored;
     uint64_t signals_caught;
+    uint64_t capabilities_inheritable;
+    uint64_t capabilities_permitted;
+    uint64_t capabilities_effective;
+    uint64_t capabilities_bounding;
+    uint64_t capabilities_ambient;
     /* Name, first 15 bytes of the file name. */
     uint8_t name[16];
     /* Id of the process, in a thread's record too. */
@@ -1473,8 +1568,16 @@ struct skink_process_record {
     uint32_t priority;
     /* Effective real-time priority, inheritance included; 0: time-shared. */
     uint32_t effective;
+    uint32_t fsuid;
+    uint32_t fsgid;
+    /* 1: an exec gives it no rights (PR_SET_NO_NEW_PRIVS). */
+    uint32_t no_new_privileges;
+    /* Queued signals and timers of its user, and how many it may have. */
+    uint32_t signals_queued;
+    uint32_t signals_queued_max;
+    uint32_t padding;
 };
-_Static_assert(sizeof(struct skink_process_record) == 152, "size of skink_process_record");
+_Static_assert(sizeof(struct skink_process_record) == 224, "size of skink_process_record");
 _Static_assert(offsetof(struct skink_process_record, endpoint) == 0, "skink_process_record.endpoint");
 _Static_assert(offsetof(struct skink_process_record, pid) == 4, "skink_process_record.pid");
 _Static_assert(offsetof(struct skink_process_record, parent) == 8, "skink_process_record.parent");
@@ -1495,14 +1598,26 @@ _Static_assert(offsetof(struct skink_process_record, started_ns) == 64, "skink_p
 _Static_assert(offsetof(struct skink_process_record, user_ns) == 72, "skink_process_record.user_ns");
 _Static_assert(offsetof(struct skink_process_record, children_ns) == 80, "skink_process_record.children_ns");
 _Static_assert(offsetof(struct skink_process_record, signals_pending) == 88, "skink_process_record.signals_pending");
-_Static_assert(offsetof(struct skink_process_record, signals_blocked) == 96, "skink_process_record.signals_blocked");
-_Static_assert(offsetof(struct skink_process_record, signals_ignored) == 104, "skink_process_record.signals_ignored");
-_Static_assert(offsetof(struct skink_process_record, signals_caught) == 112, "skink_process_record.signals_caught");
-_Static_assert(offsetof(struct skink_process_record, name) == 120, "skink_process_record.name");
-_Static_assert(offsetof(struct skink_process_record, process) == 136, "skink_process_record.process");
-_Static_assert(offsetof(struct skink_process_record, policy) == 140, "skink_process_record.policy");
-_Static_assert(offsetof(struct skink_process_record, priority) == 144, "skink_process_record.priority");
-_Static_assert(offsetof(struct skink_process_record, effective) == 148, "skink_process_record.effective");
+_Static_assert(offsetof(struct skink_process_record, signals_shared) == 96, "skink_process_record.signals_shared");
+_Static_assert(offsetof(struct skink_process_record, signals_blocked) == 104, "skink_process_record.signals_blocked");
+_Static_assert(offsetof(struct skink_process_record, signals_ignored) == 112, "skink_process_record.signals_ignored");
+_Static_assert(offsetof(struct skink_process_record, signals_caught) == 120, "skink_process_record.signals_caught");
+_Static_assert(offsetof(struct skink_process_record, capabilities_inheritable) == 128, "skink_process_record.capabilities_inheritable");
+_Static_assert(offsetof(struct skink_process_record, capabilities_permitted) == 136, "skink_process_record.capabilities_permitted");
+_Static_assert(offsetof(struct skink_process_record, capabilities_effective) == 144, "skink_process_record.capabilities_effective");
+_Static_assert(offsetof(struct skink_process_record, capabilities_bounding) == 152, "skink_process_record.capabilities_bounding");
+_Static_assert(offsetof(struct skink_process_record, capabilities_ambient) == 160, "skink_process_record.capabilities_ambient");
+_Static_assert(offsetof(struct skink_process_record, name) == 168, "skink_process_record.name");
+_Static_assert(offsetof(struct skink_process_record, process) == 184, "skink_process_record.process");
+_Static_assert(offsetof(struct skink_process_record, policy) == 188, "skink_process_record.policy");
+_Static_assert(offsetof(struct skink_process_record, priority) == 192, "skink_process_record.priority");
+_Static_assert(offsetof(struct skink_process_record, effective) == 196, "skink_process_record.effective");
+_Static_assert(offsetof(struct skink_process_record, fsuid) == 200, "skink_process_record.fsuid");
+_Static_assert(offsetof(struct skink_process_record, fsgid) == 204, "skink_process_record.fsgid");
+_Static_assert(offsetof(struct skink_process_record, no_new_privileges) == 208, "skink_process_record.no_new_privileges");
+_Static_assert(offsetof(struct skink_process_record, signals_queued) == 212, "skink_process_record.signals_queued");
+_Static_assert(offsetof(struct skink_process_record, signals_queued_max) == 216, "skink_process_record.signals_queued_max");
+_Static_assert(offsetof(struct skink_process_record, padding) == 220, "skink_process_record.padding");
 
 /* Processes. Kernel messages come from the threads concerned (kernel::Exception, Interrupted, Exited); callers of the others as noted. */
 
@@ -1526,7 +1641,7 @@ struct skink_pm_processes {
     uint64_t bytes;
 };
 
-/* procfs: copies the arguments (what 0), environment (1) or executable path (2) of a process into the grant. Word 0 of the reply: length. */
+/* procfs: copies something of a process (what: TEXT_*) into the grant. Word 0 of the reply: length. */
 #define SKINK_PM_PROCESS_TEXT 0x20004u
 struct skink_pm_process_text {
     uint64_t pid;
@@ -1565,9 +1680,50 @@ struct skink_pm_stir {
     uint64_t fourth;
 };
 
+/* procfs: copies the host name (which 0) or the domain name (1) into the grant. Word 0 of the reply: length. */
+#define SKINK_PM_MACHINE_NAME 0x20008u
+struct skink_pm_machine_name {
+    uint64_t which;
+    uint64_t grant;
+    uint64_t bytes;
+};
+
+/* procfs, for root: sets the host name (which 0) or the domain name (1) to the text in the grant. EINVAL: it is too long. */
+#define SKINK_PM_SET_MACHINE_NAME 0x20009u
+struct skink_pm_set_machine_name {
+    uint64_t which;
+    uint64_t grant;
+    uint64_t bytes;
+};
+
+/* procfs: returns a setting (SETTING_*). EINVAL: there is none with this number. */
+#define SKINK_PM_SETTING 0x2000au
+struct skink_pm_setting {
+    uint64_t what;
+};
+struct skink_pm_setting_reply {
+    uint64_t value;
+};
+
+/* procfs, for root: changes a setting. EINVAL: not to this value. */
+#define SKINK_PM_SET_SETTING 0x2000bu
+struct skink_pm_set_setting {
+    uint64_t what;
+    uint64_t value;
+};
+
+/* procfs: returns a random number that stays until the next boot, and one that nobody has had. */
+#define SKINK_PM_IDENTITY 0x2000cu
+struct skink_pm_identity_reply {
+    uint64_t boot_low;
+    uint64_t boot_high;
+    uint64_t new_low;
+    uint64_t new_high;
+};
+
 /* procfs: copies IpcRecords of one kind (IPC_*) into the grant, ascending by index, from the first index not below first. Word 0 of the
  * reply: bytes copied. */
-#define SKINK_PM_IPC_OBJECTS 0x20008u
+#define SKINK_PM_IPC_OBJECTS 0x2000du
 struct skink_pm_ipc_objects {
     uint64_t kind;
     uint64_t first;
@@ -2581,6 +2737,18 @@ struct skink_tty_session_end {
 /* The protocol of vfs: requests of pm and procfs. Programs reach vfs by their Linux calls (list: systems/ *.toml). vfs replies at once; the
  * results of longer operations are events: vfs notifies pm, which fetches them with NextEvent. */
 
+/* Text: /proc/mounts. */
+#define SKINK_VFS_TEXT_MOUNTS 0ull
+
+/* Text: /proc/self/mountinfo. */
+#define SKINK_VFS_TEXT_MOUNT_INFO 1ull
+
+/* Text: /proc/locks. */
+#define SKINK_VFS_TEXT_LOCKS 2ull
+
+/* Text: /proc/net/unix. */
+#define SKINK_VFS_TEXT_SOCKETS 3ull
+
 /* Fork: the descriptor table is shared (CLONE_FILES). */
 #define SKINK_VFS_FORK_FILES 1ull
 
@@ -2719,9 +2887,10 @@ struct skink_vfs_sync_all {
     uint64_t unmount;
 };
 
-/* procfs: copies the text of /proc/mounts from offset into the grant. Word 0 of the reply: bytes copied. */
-#define SKINK_VFS_MOUNTS 0x3000bu
-struct skink_vfs_mounts {
+/* procfs: copies a text (TEXT_*) from offset into the grant. Word 0 of the reply: bytes copied. */
+#define SKINK_VFS_TEXT 0x3000bu
+struct skink_vfs_text {
+    uint64_t what;
     uint64_t grant;
     uint64_t bytes;
     uint64_t offset;
@@ -2759,6 +2928,35 @@ struct skink_vfs_set_limits {
     uint64_t process;
     uint64_t descriptors;
     uint64_t file_bytes;
+};
+
+/* procfs: copies the lines of /proc/PID/fdinfo for a descriptor into the grant. Word 0 of the reply: length. EBADF. */
+#define SKINK_VFS_DESCRIPTOR_INFO 0x30010u
+struct skink_vfs_descriptor_info {
+    uint64_t process;
+    int64_t descriptor;
+    uint64_t grant;
+    uint64_t bytes;
+};
+
+/* procfs: returns umask and size of the descriptor table of a process. */
+#define SKINK_VFS_PROCESS_FILES 0x30011u
+struct skink_vfs_process_files {
+    uint64_t process;
+};
+struct skink_vfs_process_files_reply {
+    uint64_t umask;
+    uint64_t table_size;
+};
+
+/* procfs: returns how many open files and vnodes there are, and how large the tables are. */
+#define SKINK_VFS_USAGE 0x30012u
+struct skink_vfs_usage_reply {
+    uint64_t files;
+    uint64_t files_max;
+    uint64_t nodes;
+    uint64_t user_pipe_bytes;
+    uint64_t user_interests;
 };
 
 /* The protocol of vm, the memory server: frames, address spaces, page faults, mmap, images of executables. Routed to vm are the Linux calls

@@ -29,7 +29,7 @@ use sys::{copy, time};
 use crate::block_client::Drivers;
 use crate::device::{Blocking, Source};
 use crate::file_system::{
-    Allocation, Attributes, Caller, FileSystem, NAME_MAX, NewTimes, NodeId, S_IFDIR, S_IFMT, Timestamp,
+    Allocation, Attributes, Caller, FileSystem, NAME_MAX, NewTimes, NodeId, Reader, S_IFDIR, S_IFMT, Timestamp,
 };
 use crate::linux::{self, Dirents};
 use crate::preserve::{Preserved, VolumeMemory};
@@ -305,7 +305,7 @@ where
         let (file_system, node) = self.volumes.find(request.node)?;
         let target = self.names.whole();
         let limit = request.bytes.min(target.len() as u64) as usize;
-        let len = file_system.read_link_for(node, request.reader as u32, &mut target[..limit])?;
+        let len = file_system.read_link_for(node, reader(request.reader), &mut target[..limit])?;
         let to = granted(message, request.grant);
         copy::to_grant(to.granter, to.grant, 0, &target[..len])?;
         Ok(message.reply(Ok(len as u64)))
@@ -424,6 +424,10 @@ fn describe(volume: usize, attributes: &Attributes) -> (u64, u64, u64, u64, u64)
     let mode = u64::from(attributes.mode) | u64::from(attributes.links) << 32;
     let ids = u64::from(attributes.uid) | u64::from(attributes.gid) << 32;
     (node_of(volume, attributes.node), mode, ids, attributes.size, attributes.device)
+}
+
+fn reader(word: u64) -> Reader {
+    Reader { pid: word as u32, thread: Endpoint((word >> 32) as u32) }
 }
 
 fn caller(ids: u64) -> Caller {

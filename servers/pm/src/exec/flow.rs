@@ -233,6 +233,7 @@ impl<S: System> Pm<S> {
         process.executable = Some(executable);
         process.arguments = stack.arguments.clone();
         process.environment = stack.environment.clone();
+        process.auxiliary = stack.auxiliary.clone();
         process.executed = true;
         let thread = &mut self.programs.table[t];
         thread.doing = Doing::Running;

@@ -71,6 +71,8 @@ pub struct Stack {
     pub arguments: Range<u64>,
     /// Where the environment's text is.
     pub environment: Range<u64>,
+    /// Where the auxiliary vector is.
+    pub auxiliary: Range<u64>,
 }
 
 /// Builds the stack that ends at `end`. `None` when it would be longer than `limit_bytes`, or pm has no memory for it.
@@ -93,6 +95,7 @@ pub fn build(arguments: &Arguments, path: &[u8], facts: &Facts, end: u64, limit_
     words_out.push(arguments.argument_count() as u64);
     let after = words_out.push_pointers(strings_at, arguments.arguments());
     words_out.push_pointers(after, arguments.environment());
+    let vector_at = pointer + words_out.next as u64;
     for (kind, value) in vector {
         words_out.push(kind);
         words_out.push(value);
@@ -108,7 +111,14 @@ pub fn build(arguments: &Arguments, path: &[u8], facts: &Facts, end: u64, limit_
     put(strings_at, arguments.strings());
     put(path_at, path);
     let environment_at = strings_at + arguments.environment_start() as u64;
-    Some(Stack { pointer, bytes, arguments: strings_at..environment_at, environment: environment_at..path_at })
+    let auxiliary = vector_at..vector_at + size_of_val(&vector) as u64;
+    Some(Stack {
+        pointer,
+        bytes,
+        arguments: strings_at..environment_at,
+        environment: environment_at..path_at,
+        auxiliary,
+    })
 }
 
 fn auxiliary_vector(facts: &Facts, random: u64, platform: u64, path: u64) -> [(u64, u64); 19] {
@@ -200,6 +210,8 @@ mod tests {
             (8..).step_by(2).map(|n| (word(&stack, n), word(&stack, n + 1))).take_while(|e| e.0 != at::NULL).collect();
         assert_eq!(vector[&at::ENTRY], 0x401000);
         assert_eq!((vector[&at::UID], vector[&at::EGID]), (1, 4));
+        assert_eq!(stack.auxiliary.start, stack.pointer + 8 * 8);
+        assert_eq!(word(&stack, (stack.auxiliary.end - stack.pointer) as usize / 8 - 2), at::NULL);
         assert_eq!(text(&stack, vector[&at::EXECFN]), b"/bin/ls");
         assert_eq!(text(&stack, vector[&at::PLATFORM]), b"x86_64");
         let random = (vector[&at::RANDOM] - stack.pointer) as usize;

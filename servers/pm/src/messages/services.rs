@@ -4,7 +4,7 @@ use crate::pm::Pm;
 use crate::state::services::Service;
 use crate::system::System;
 use abi::endpoint::slot;
-use abi::pm::{Request, WhoIs};
+use abi::pm::{Identity, Request, Setting, WhoIs};
 use abi::{Endpoint, Errno, Message, Name};
 
 impl<S: System> Pm<S> {
@@ -27,6 +27,17 @@ impl<S: System> Pm<S> {
                 Ok(0)
             }
             Request::ProcessText(ask) => self.programs.text(message.source, ask.pid, ask.what, ask.grant, ask.bytes),
+            Request::MachineName(ask) => self.show_machine_name(message.source, &ask),
+            Request::SetMachineName(ask) => self.change_machine_name(message.source, ask.grant, ask.bytes, ask.which),
+            Request::Setting(ask) => match self.setting(ask.what) {
+                Ok(value) => return Setting::reply(message, 0, value),
+                Err(error) => Err(error),
+            },
+            Request::SetSetting(ask) => self.set_setting(ask.what, ask.value),
+            Request::Identity(_) => {
+                let ([boot_low, boot_high], [new_low, new_high]) = (self.machine.boot(), self.random.pair());
+                return Identity::reply(message, 0, boot_low, boot_high, new_low, new_high);
+            }
             Request::WhoIs(ask) => match self.programs.table.find(ask.process) {
                 Some(t) => {
                     let process = &self.programs.table[self.programs.table.process_of(t)];
@@ -48,6 +59,8 @@ impl<S: System> Pm<S> {
             Request::Processes(_) | Request::Threads(_) | Request::ProcessText(_) | Request::IpcObjects(_) => {
                 &["procfs"]
             }
+            Request::MachineName(_) | Request::SetMachineName(_) => &["procfs"],
+            Request::Setting(_) | Request::SetSetting(_) | Request::Identity(_) => &["procfs"],
             Request::Stir(_) => &["devfs"],
             // Whoever implements a routed call must know its callers.
             Request::WhoIs(_) => return true,

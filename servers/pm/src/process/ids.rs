@@ -4,14 +4,12 @@ use crate::programs::Programs;
 use crate::state::credentials::{Credentials, Ids};
 use crate::state::index::{ProcessIndex, ThreadIndex};
 use crate::system::System;
-use abi::Errno;
+use abi::{Errno, limits};
 use alloc::rc::Rc;
 use sys::fallible;
 
 type Result<T> = core::result::Result<T, Errno>;
 
-/// Most supplementary groups, as in Linux.
-const MAX_GROUPS: u64 = 65536;
 /// Versions of `struct __user_cap_header_struct`, the preferred one first, and how many 32-bit halves their sets have.
 const CAPABILITY_VERSIONS: [(u32, usize); 3] = [(0x2008_0522, 2), (0x2007_1026, 2), (0x1998_0330, 1)];
 /// All capabilities Linux 6.1 knows, as low and high word.
@@ -84,7 +82,7 @@ impl<S: System> Programs<S> {
         if !self.table[p].credentials.is_root() {
             return Err(Errno::EPERM);
         }
-        if count > MAX_GROUPS {
+        if count > limits::GROUPS as u64 {
             return Err(Errno::EINVAL);
         }
         let mut bytes = fallible::filled([0; 4], count as usize)?;

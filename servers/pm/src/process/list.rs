@@ -3,13 +3,14 @@
 use crate::pm::Pm;
 use crate::programs::Programs;
 use crate::state::index::{ProcessIndex, ThreadIndex};
+use crate::state::limits;
 use crate::state::pid::{Holder, PID_LIMIT};
 use crate::state::process::{Life, Process};
 use crate::state::services::Service;
 use crate::state::signal::{Action, action};
 use crate::system::System;
 use abi::info::state;
-use abi::pm::{ProcessRecord, Threads};
+use abi::pm::{self, ProcessRecord, Threads};
 use abi::{Endpoint, Errno, GrantId};
 use alloc::vec::Vec;
 use sys::fallible::{self, TryVec};
@@ -26,6 +27,7 @@ impl<S: System> Programs<S> {
         let user_ns = self.run_ns(p);
         let process: &Process = &self.table[p];
         let (user, group) = (process.credentials.user, process.credentials.group);
+        let queued = self.table.queued_by(user.real);
         let record = ProcessRecord {
             endpoint: Endpoint::NONE,
             pid: process.pid(),
@@ -39,12 +41,17 @@ impl<S: System> Programs<S> {
             gid: group.real,
             egid: group.effective,
             sgid: group.saved,
+            fsuid: user.file,
+            fsgid: group.file,
+            no_new_privileges: process.control.no_new_privileges.into(),
+            signals_queued: queued as u32,
+            signals_queued_max: process.limits.soft(limits::SIGPENDING).min(u32::MAX.into()) as u32,
             threads: process.threads(),
             state: 'Z' as u32,
             nice: process.nice,
             started_ns: process.started_ns(),
             children_ns: process.children_run_ns,
-            signals_pending: process.pending.set().0,
+            signals_shared: process.pending.set().0,
             signals_ignored: action::signals_where(&process.actions, Action::is_ignored).0,
             signals_caught: action::signals_where(&process.actions, Action::is_handled).0,
             name: process.name,
@@ -72,7 +79,7 @@ impl<S: System> Programs<S> {
             pid: tid,
             state,
             user_ns: used.run_ns,
-            signals_pending: holder.pending.set().0 | pending,
+            signals_pending: pending,
             signals_blocked: blocked,
             policy,
             priority,
@@ -81,20 +88,26 @@ impl<S: System> Programs<S> {
         }
     }
 
-    /// A text of a process: its arguments, its environment, or the path of its program. `ESRCH`.
+    /// A text of a process (`pm::TEXT_*`). `ESRCH`.
     pub fn text(&mut self, requester: Endpoint, pid: u64, what: u64, grant: GrantId, bytes: u64) -> Result<u64> {
         let p = u32::try_from(pid).ok().and_then(|pid| self.table.process_by_pid(pid)).ok_or(Errno::ESRCH)?;
         let process = &self.table[p];
-        let text = match (what, process.main()) {
-            (_, None) => return Ok(0),
-            (0, Some(t)) => self.memory_text(t, process.arguments.clone(), bytes)?,
-            (1, Some(t)) => self.memory_text(t, process.environment.clone(), bytes)?,
-            (2, _) => {
-                let path = process.executable.as_deref().unwrap_or(&[]);
-                fallible::copied(&path[..path.len().min(bytes as usize)])?
+        let Some(t) = process.main() else { return Ok(0) };
+        let mut text = match what {
+            pm::TEXT_ARGUMENTS => self.memory_text(t, process.arguments.clone(), bytes)?,
+            pm::TEXT_ENVIRONMENT => self.memory_text(t, process.environment.clone(), bytes)?,
+            pm::TEXT_AUXILIARY => self.memory_text(t, process.auxiliary.clone(), bytes)?,
+            pm::TEXT_EXECUTABLE => fallible::copied(process.executable.as_deref().unwrap_or(&[]))?,
+            pm::TEXT_GROUPS => {
+                fallible::collect(process.credentials.groups().iter().flat_map(|group| group.to_le_bytes()))?
+            }
+            pm::TEXT_LIMITS => {
+                let limits = process.limits.iter().flat_map(|limit| [limit.soft, limit.hard]);
+                fallible::collect(limits.flat_map(u64::to_le_bytes))?
             }
             _ => return Err(Errno::EINVAL),
         };
+        text.truncate(bytes as usize);
         if text.is_empty() { Ok(0) } else { self.system.write_grant(requester, grant, &text) }
     }
 

@@ -22,7 +22,7 @@ pub const SIGPENDING: usize = 11;
 /// RLIMIT_NOFILE: numbers that descriptors are below.
 pub const NOFILE: usize = 7;
 /// Limit of RLIMIT_NOFILE (Linux: /proc/sys/fs/nr_open).
-const NOFILE_MAX: u64 = 1 << 20;
+const NOFILE_MAX: u64 = abi::limits::DESCRIPTORS;
 
 const CORE: usize = 4;
 const MEMLOCK: usize = 8;
@@ -64,6 +64,11 @@ impl Limits {
     /// The limit in force for `resource`, one of the constants of this file.
     pub fn soft(&self, resource: usize) -> u64 {
         self.0[resource].soft
+    }
+
+    /// All of them, in the order of their numbers.
+    pub fn iter(&self) -> impl Iterator<Item = &Limit> {
+        self.0.iter()
     }
 
     /// The entry with this number. `EINVAL`: there is none.

@@ -16,18 +16,24 @@ pub enum Name {
 pub struct Machine {
     host: Vec<u8>,
     domain: Vec<u8>,
+    /// A random number that tells this boot from others.
+    boot: [u64; 2],
     /// How it ends as soon as vfs has written everything back.
     end: Option<End>,
 }
 
-impl Default for Machine {
-    #[expect(clippy::disallowed_methods, reason = "at the start")]
-    fn default() -> Self {
-        Machine { host: b"skink".to_vec(), domain: b"(none)".to_vec(), end: None }
-    }
-}
-
 impl Machine {
+    /// A machine that has just been switched on; `boot` is its random number.
+    #[expect(clippy::disallowed_methods, reason = "at the start")]
+    pub fn new(boot: [u64; 2]) -> Self {
+        Machine { host: b"skink".to_vec(), domain: b"(none)".to_vec(), boot, end: None }
+    }
+
+    /// The random number of this boot.
+    pub fn boot(&self) -> [u64; 2] {
+        self.boot
+    }
+
     /// One of its names.
     pub fn name(&self, which: Name) -> &[u8] {
         match which {

@@ -5,20 +5,20 @@
 
 use super::credentials::Credentials;
 use super::ipc::{Head, Object, Objects, Waiters};
-use abi::Errno;
+use abi::{Errno, limits};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use server::quota::Quota;
 use sys::fallible::TryQueue;
 
 /// Most queues, of all and of one user, and those that only root gets.
-pub const QUEUES: usize = 128;
+pub const QUEUES: usize = limits::MESSAGE_QUEUES;
 const QUEUES_OF_USER: usize = 64;
 const RESERVED_QUEUES: usize = 16;
 /// Longest text of a message, and bytes of a queue unless root allows more (Linux: MSGMAX, MSGMNB).
-pub const MESSAGE_BYTES: usize = 8192;
+pub const MESSAGE_BYTES: usize = limits::MESSAGE_BYTES;
 /// See [`MESSAGE_BYTES`].
-pub const QUEUE_BYTES: usize = 16384;
+pub const QUEUE_BYTES: usize = limits::MESSAGE_QUEUE_BYTES;
 /// Bytes of all messages, of those that one user has sent, and of those that only root gets.
 const BYTES: usize = 1 << 20;
 const BYTES_OF_USER: usize = BYTES / 2;

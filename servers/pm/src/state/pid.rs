@@ -1,15 +1,17 @@
 //! Process ids: the holder of each number, and the next free number.
 //!
-//! Ids run from 1 to 32767 and start again at 300 (below live the services and what booted first). An id is free when no
+//! Ids run from 1 to 32767, or to a lower bound that root has set, and start again at 300 (below live the services and what booted
+//! first). An id is free when no
 //! process or thread holds it and no process names it as its group or session: `uses` counts all of these.
 
 use super::index::{ProcessIndex, ThreadIndex};
+use abi::{Errno, limits};
 use alloc::vec::Vec;
 
 /// Ids are below this.
-pub const PID_LIMIT: u32 = 32768;
+pub const PID_LIMIT: u32 = limits::PIDS;
 /// Where the search continues after the highest id.
-const FIRST_AFTER_WRAP: u32 = 300;
+const FIRST_AFTER_WRAP: u32 = limits::PIDS_MIN - 1;
 
 /// Who is meant by an id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,24 +40,38 @@ const FREE: Entry = Entry { holder: Holder::Nobody, uses: 0, member: None };
 pub struct Pids {
     entries: Vec<Entry>,
     last: u32,
+    /// New ids are below this.
+    bound: u32,
 }
 
 impl Pids {
     /// No id is held. Id 1 is left to `claim`.
     #[expect(clippy::disallowed_macros, clippy::disallowed_methods, reason = "at the start")]
     pub fn new() -> Self {
-        Pids { entries: alloc::vec![FREE; PID_LIMIT as usize], last: 1 }
+        Pids { entries: alloc::vec![FREE; PID_LIMIT as usize], last: 1, bound: PID_LIMIT }
     }
 
     /// The next free id, given to `holder`; `None` when all are in use.
     pub fn allocate(&mut self, holder: Holder) -> Option<u32> {
         let after = self.last + 1;
-        let found = (after..PID_LIMIT)
-            .chain(FIRST_AFTER_WRAP..after.min(PID_LIMIT))
+        let found = (after..self.bound)
+            .chain(FIRST_AFTER_WRAP..after.min(self.bound))
             .find(|&pid| self.entries[pid as usize].uses == 0)?;
         self.last = found;
         self.claim(found, holder);
         Some(found)
+    }
+
+    /// What new ids are below.
+    pub fn bound(&self) -> u32 {
+        self.bound
+    }
+
+    /// Bounds new ids. `EINVAL`: there would be too few, or more than the table has.
+    pub fn set_bound(&mut self, bound: u64) -> Result<(), Errno> {
+        let allowed = limits::PIDS_MIN..=PID_LIMIT;
+        self.bound = u32::try_from(bound).ok().filter(|bound| allowed.contains(bound)).ok_or(Errno::EINVAL)?;
+        Ok(())
     }
 
     /// Gives `pid` to `holder`, whatever held it before.
@@ -121,6 +137,17 @@ mod tests {
         assert_eq!(pids.allocate(A), Some(PID_LIMIT - 1));
         assert_eq!(pids.allocate(A), Some(300));
         assert_eq!(pids.allocate(A), Some(301));
+    }
+
+    #[test]
+    fn new_ids_are_below_a_bound_that_may_be_lowered() {
+        let mut pids = Pids::new();
+        assert_eq!([300, 32769, 1 << 40].map(|bound| pids.set_bound(bound)), [Err(Errno::EINVAL); 3]);
+        pids.last = 20_000;
+        pids.set_bound(302).unwrap();
+        assert_eq!([(); 3].map(|()| pids.allocate(A)), [Some(300), Some(301), None]);
+        pids.set_bound(303).unwrap();
+        assert_eq!((pids.allocate(A), pids.bound()), (Some(302), 303));
     }
 
     #[test]

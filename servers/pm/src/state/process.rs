@@ -91,6 +91,8 @@ pub struct Process {
     pub arguments: Range<u64>,
     /// Where its environment lies.
     pub environment: Range<u64>,
+    /// Where its auxiliary vector lies.
+    pub auxiliary: Range<u64>,
     /// When it started, monotonic.
     pub(super) started_ns: u64,
     /// Processor time of threads that have ended.
@@ -139,6 +141,7 @@ impl Process {
             executable: None,
             arguments: 0..0,
             environment: 0..0,
+            auxiliary: 0..0,
             started_ns: 0,
             ended_run_ns: 0,
             children_run_ns: 0,
@@ -220,6 +223,7 @@ impl Process {
         self.executable.clone_from(&parent.executable);
         self.arguments = parent.arguments.clone();
         self.environment = parent.environment.clone();
+        self.auxiliary = parent.auxiliary.clone();
     }
 
     /// Resets the entry for the next process. Links, threads, signals and timers are gone already: their owners take them out when a

@@ -68,6 +68,11 @@ impl Table {
         of_thread.or_else(|| self.with_queue(p, None, |pending, entries| pending.take(entries, wanted)))
     }
 
+    /// Number of queued signals and timers of a user.
+    pub fn queued_by(&self, user: u32) -> usize {
+        self.entries.held_by(user)
+    }
+
     /// Number of entries in use.
     #[cfg(test)]
     pub fn queued_signals(&self) -> usize {

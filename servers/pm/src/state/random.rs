@@ -48,6 +48,11 @@ impl Random {
         self.generator = ChaCha20Rng::from_seed(seed);
     }
 
+    /// Returns two numbers.
+    pub fn pair(&mut self) -> [u64; 2] {
+        [self.generator.next_u64(), self.generator.next_u64()]
+    }
+
     /// Fills a buffer.
     pub fn fill(&mut self, bytes: &mut [u8]) {
         self.generator.fill_bytes(bytes);

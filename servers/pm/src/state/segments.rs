@@ -7,14 +7,12 @@ use super::credentials::Credentials;
 use super::ipc::{Head, Object, Objects};
 use abi::Errno;
 use abi::layout::PAGE_BYTES;
+pub use abi::limits::{SEGMENT_BYTES as MOST_BYTES, SEGMENTS};
 use server::quota::Quota;
 
-/// Most segments, of all and of one user, and those that only root gets.
-pub const SEGMENTS: usize = 256;
+/// Most segments of one user, and those that only root gets.
 const SEGMENTS_OF_USER: usize = 128;
 const RESERVED_SEGMENTS: usize = 16;
-/// Longest segment, in bytes (Linux: SHMMAX).
-pub const MOST_BYTES: u64 = u64::MAX - (1 << 24);
 
 /// A segment.
 #[derive(Clone, Debug)]

@@ -2,17 +2,17 @@
 
 use super::credentials::Credentials;
 use super::ipc::{Head, Object, Objects, Waiters};
-use abi::Errno;
+use abi::{Errno, limits};
 use alloc::vec::Vec;
 use server::quota::Quota;
 use sys::fallible::{self, TryVec};
 
 /// Most sets, semaphores of a set, operations of a call, and the greatest value (Linux: SEMMNI, SEMMSL, SEMOPM, SEMVMX).
-pub const SETS: usize = 128;
+pub const SETS: usize = limits::SEMAPHORE_SETS;
 /// See [`SETS`].
-pub const SEMAPHORES: usize = 256;
+pub const SEMAPHORES: usize = limits::SEMAPHORES;
 /// See [`SETS`].
-pub const OPERATIONS: usize = 500;
+pub const OPERATIONS: usize = limits::SEMAPHORE_OPERATIONS;
 /// See [`SETS`].
 pub const MOST: i32 = 32767;
 

@@ -251,6 +251,16 @@ impl Table {
         self.pids.allocate(Holder::Service(index))
     }
 
+    /// What new ids are below.
+    pub fn pid_bound(&self) -> u32 {
+        self.pids.bound()
+    }
+
+    /// Bounds new ids. `EINVAL`.
+    pub fn set_pid_bound(&mut self, bound: u64) -> Result<(), Errno> {
+        self.pids.set_bound(bound)
+    }
+
     /// Gives a thread, the only one left, the id of its process. Returns false when it has it already.
     pub fn make_main(&mut self, thread: ThreadIndex) -> bool {
         let (tid, pid) = (self[thread].tid, self[self[thread].process].pid);

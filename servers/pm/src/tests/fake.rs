@@ -315,6 +315,10 @@ impl System for Fake {
         self.granted = bytes.to_vec();
         Ok(bytes.len() as u64)
     }
+    fn read_grant(&mut self, _: Endpoint, _: GrantId, bytes: &mut [u8]) -> Result<()> {
+        bytes.copy_from_slice(self.granted.get(..bytes.len()).ok_or(Errno::EFAULT)?);
+        Ok(())
+    }
     fn vm_fork(&mut self, parent: Endpoint, child: Endpoint, share: bool, _: u32) -> Result<()> {
         self.enter();
         self.try_request(Request::MemoryFork)?;

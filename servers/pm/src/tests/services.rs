@@ -3,7 +3,10 @@
 use super::{DONE, MEMORY, SECOND, Told, World};
 use abi::info::state;
 use abi::linux::nr;
-use abi::pm::{Boot, ProcessRecord, ProcessText, Processes, ServiceUp, Threads, WhoIs};
+use abi::pm::{
+    Boot, Identity, MachineName, ProcessRecord, ProcessText, Processes, ServiceUp, SetMachineName, SetSetting, Setting,
+    Threads, WhoIs,
+};
 use abi::{Endpoint, Errno, GrantId, Message, Name};
 use std::string::String;
 use std::vec::Vec;
@@ -107,7 +110,8 @@ fn a_record_tells_all_of_a_process() {
     assert_eq!(identity(&record), ids);
     assert_eq!((record.endpoint, record.pid as u64, record.threads, record.nice), (child, pid, 2, 7));
     assert_eq!((record.started_ns, record.user_ns, record.children_ns), (7 * SECOND, 21, 4 * SECOND));
-    assert_eq!((record.signals_pending, record.signals_blocked), (1 << 9 | 1 << 11, 1 << 9 | 1 << 11));
+    assert_eq!((record.signals_pending, record.signals_shared), (1 << 11, 1 << 9));
+    assert_eq!((record.signals_blocked, record.fsuid, record.fsgid), (1 << 9 | 1 << 11, 2, 5));
     assert_eq!((record.signals_ignored, record.signals_caught), (1 << 1, 1 << 9 | 1 << 63));
     assert_eq!(record.name, *b"a name\0\0\0\0\0\0\0\0\0\0");
     assert_eq!((record.policy, record.priority, record.effective), (0, 0, 0));
@@ -117,7 +121,8 @@ fn a_record_tells_all_of_a_process() {
     assert_eq!([own[0].endpoint, own[1].endpoint], [child, second]);
     assert_eq!([own[0].pid as u64, own[1].pid as u64], [pid, pid + 2]);
     assert_eq!([own[0].user_ns, own[1].user_ns], [1, 20], "each its own");
-    assert_eq!([own[0].signals_pending, own[1].signals_pending], [1 << 9 | 1 << 11, 1 << 9]);
+    assert_eq!(own.iter().map(|thread| thread.signals_pending).collect::<Vec<_>>(), [1 << 11, 0]);
+    assert_eq!([own[0].signals_shared, own[1].signals_shared], [1 << 9; 2]);
 }
 
 #[test]
@@ -338,12 +343,25 @@ fn texts_of_a_process_are_its_arguments_environment_and_program() {
             assert_eq!(text(&mut world, who, what, 0).as_deref(), Ok(""));
         }
     }
-    assert_eq!(text(&mut world, pid, 3, 100), Err(Errno::EINVAL));
+    assert_eq!(text(&mut world, pid, 6, 100), Err(Errno::EINVAL));
+    world.write(child, BUFFER, &[7 | 9 << 32]);
+    assert_eq!(world.call(child, nr::SETGROUPS, &[2, BUFFER]), DONE);
+    assert_eq!(text(&mut world, pid, 3, 100).as_deref(), Ok("\x07\0\0\0\x09\0\0\0"));
+    world.write(child, BUFFER, &[64, 65]);
+    assert_eq!(world.call(child, nr::SETRLIMIT, &[7, BUFFER]), DONE);
+    let limits = granted(&mut world, ProcessText { pid, what: 4, grant: GRANT, bytes: 1000 }.message()).unwrap();
+    assert_eq!((limits.len(), &limits[7 * 16..8 * 16]), (256, [64u64, 65].map(u64::to_le_bytes).as_flattened()));
+    let vector = granted(&mut world, ProcessText { pid, what: 5, grant: GRANT, bytes: 1000 }.message()).unwrap();
+    let pairs: Vec<[u64; 2]> = vector
+        .chunks(16)
+        .map(|pair| [0, 8].map(|at| u64::from_le_bytes(pair[at..at + 8].try_into().unwrap())))
+        .collect();
+    assert!(pairs.contains(&[6, 4096]) && pairs.last() == Some(&[0, 0]), "the size of a page, and the end");
     for unknown in [4000, 1 << 32 | 1] {
         assert_eq!(text(&mut world, unknown, 0, 100), Err(Errno::ESRCH));
     }
     world.call(child, nr::EXIT_GROUP, &[0]);
-    for what in 0..3 {
+    for what in 0..6 {
         assert_eq!(text(&mut world, pid, what, 100).as_deref(), Ok(""), "a zombie has none");
     }
 }
@@ -413,13 +431,68 @@ fn a_request_is_answered_to_those_it_is_for() {
     let text = ProcessText { pid: 1, what: 2, grant: GRANT, bytes: 100 }.message();
     let list = Processes { first_pid: 1, grant: GRANT, bytes: RECORD }.message();
     let threads = Threads { pid: 1, first_tid: 1, grant: GRANT, bytes: RECORD }.message();
-    for request in [up, Boot {}.message(), text, list, threads] {
+    let set = SetSetting { what: 1, value: 400 }.message();
+    for request in [up, Boot {}.message(), text, list, threads, set, Identity {}.message()] {
         assert_eq!(answer(other, request), Err(Errno::EPERM));
         assert_eq!(answer(Endpoint::new(90, 1), request), Err(Errno::EPERM));
     }
-    for request in [text, list, threads] {
+    for request in [text, list, threads, Setting { what: 1 }.message(), Identity {}.message()] {
         assert!(answer(Endpoint::new(20, 2), request).is_ok(), "a successor in the slot of procfs");
     }
     assert_eq!(answer(procfs, up), Err(Errno::EPERM));
     assert_eq!(answer(procfs, Boot {}.message()), Err(Errno::EPERM));
+}
+
+fn machine_name(world: &mut World, which: u64) -> String {
+    let message = MachineName { which, grant: GRANT, bytes: 64 }.message();
+    String::from_utf8(granted(world, message).unwrap()).unwrap()
+}
+
+fn name_machine(world: &mut World, which: u64, name: &[u8]) -> Result<u64, Errno> {
+    world.pm.programs.system.granted = name.to_vec();
+    ask(world, SetMachineName { which, grant: GRANT, bytes: name.len() as u64 }.message()).result()
+}
+
+#[test]
+fn the_names_of_the_machine_are_shown_and_set_for_procfs() {
+    let mut world = World::new();
+    assert_eq!([0, 1].map(|which| machine_name(&mut world, which)), ["skink", "(none)"]);
+    assert_eq!(name_machine(&mut world, 1, b"desert"), Ok(0));
+    assert_eq!(name_machine(&mut world, 0, &[b'x'; 64]), Ok(0));
+    assert_eq!(name_machine(&mut world, 0, &[b'x'; 65]), Err(Errno::EINVAL));
+    assert_eq!(name_machine(&mut world, 2, b"x"), Err(Errno::EINVAL));
+    assert_eq!([0, 1].map(|which| machine_name(&mut world, which)), ["x".repeat(64), "desert".into()]);
+    assert_eq!(name_machine(&mut world, 0, b""), Ok(0));
+    assert_eq!(machine_name(&mut world, 0), "");
+}
+
+#[test]
+fn settings_take_the_values_that_they_can_have() {
+    let mut world = World::new();
+    let get = |world: &mut World, what| Setting::results(&ask(world, Setting { what }.message()));
+    let set = |world: &mut World, what, value| ask(world, SetSetting { what, value }.message()).result();
+    assert_eq!([0, 1, 2].map(|what| get(&mut world, what)), [Ok(0), Ok(32768), Err(Errno::EINVAL)]);
+    assert_eq!(
+        [(0, 1), (1, 400), (0, 3), (1, 300)].map(|(what, value)| set(&mut world, what, value)),
+        [Ok(0), Ok(0), Err(Errno::EINVAL), Err(Errno::EINVAL)]
+    );
+    assert_eq!([0, 1].map(|what| get(&mut world, what)), [Ok(2), Ok(400)]);
+    for _ in 0..3 {
+        let pids = [(); 60].map(|()| {
+            let (pid, child) = world.fork(world.init);
+            world.call(child, nr::EXIT_GROUP, &[0]);
+            world.call(world.init, nr::WAIT4, &[pid, 0, 0, 0]);
+            pid
+        });
+        assert!(pids.iter().all(|pid| *pid < 400), "{pids:?}");
+    }
+}
+
+#[test]
+fn a_boot_has_one_number_and_others_are_always_new() {
+    let mut world = World::new();
+    let mut numbers = || Identity::results(&ask(&mut world, Identity {}.message())).unwrap();
+    let (first, second) = (numbers(), numbers());
+    assert_eq!((first.0, first.1), (second.0, second.1));
+    assert!(first.2 != second.2 && first.3 != second.3 && first.0 != first.2);
 }

@@ -21,6 +21,7 @@ mod poll;
 mod queues;
 mod repeated;
 pub mod services;
+mod shown;
 mod sockets;
 mod splice;
 mod timers;

@@ -200,7 +200,7 @@ async fn readlink(files: &Files, process: Rc<Process>, side: Side, address: u64,
     if !node.is_link() {
         return Err(Errno::EINVAL);
     }
-    let mut target = files.read_link(&node, TARGET_MAX, process.caller.pid).await?;
+    let mut target = files.read_link(&node, TARGET_MAX, &process.caller).await?;
     target.truncate(room);
     user::store(process.caller.endpoint, address, &target)?;
     Ok(target.len() as u64)

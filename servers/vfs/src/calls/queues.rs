@@ -16,15 +16,15 @@ use crate::{
     processes::Process,
     queues::{Letter, PRIORITIES, Queue, Sent, Transfer, Waiter, names::QueueNames},
 };
-use abi::{Endpoint, Errno, call::REAL_TIME, linux::nr, vfs};
+use abi::{Endpoint, Errno, call::REAL_TIME, limits, linux::nr, vfs};
 use alloc::{rc::Rc, vec::Vec};
 use core::cell::Cell;
 use server::Runtime;
 use sys::time;
 
 /// What queues have unless told otherwise, and the most that users other than root may ask for (`msg_max`, `msgsize_max`).
-const MESSAGES: u64 = 10;
-const MESSAGE_BYTES: u64 = 8192;
+const MESSAGES: u64 = limits::POSIX_MESSAGES;
+const MESSAGE_BYTES: u64 = limits::POSIX_MESSAGE_BYTES;
 /// The most that root may ask for.
 const MAX_MESSAGES: u64 = 65536;
 const MAX_MESSAGE_BYTES: u64 = 16 << 20;

@@ -1,25 +1,23 @@
 //! What pm and procfs ask (`abi::vfs`): lives of processes, signals, ids, and what /proc shows. Answered at once, but for events.
 
+use super::shown;
 use crate::{
     base::Base,
     callers::{Call, Caller, permission::Credentials, save_groups},
     exec,
-    files::mount::Mounts,
     keep::{
         ROOT, Text,
         records::{GlobalRecord, NOWHERE, ThreadRecord},
     },
-    mounts, paths as path,
+    mounts,
     processes::{Process, Processes, descriptors::Descriptors, file_table::FileTable},
     state::Vfs,
 };
-use abi::{Endpoint, Errno, Message, endpoint::slot, vfs, vfs::Request};
-use alloc::{rc::Rc, string::String, vec::Vec};
+use abi::{Endpoint, Errno, Message, endpoint::slot, limits, vfs, vfs::Request};
+use alloc::{rc::Rc, vec::Vec};
 use sys::copy;
-use sys::fallible::{TryString, collect, copied, filled};
+use sys::fallible::{collect, copied, filled};
 
-/// Most supplementary groups: what preserved memory holds in one text.
-const GROUPS_MAX: u64 = 1024;
 /// RLIMIT_NOFILE of the first program, as pm has it.
 const FIRST_DESCRIPTORS: u32 = 1024;
 
@@ -29,9 +27,15 @@ pub fn service_request(vfs: &'static Vfs, message: &Message) -> Message {
     let Some(request) = Request::decode(message) else { return message.reply(Err(Errno::ENOSYS)) };
     let result = match request {
         Request::NextEvent(_) if is_pm(message) => return next_event(base, message),
-        Request::Mounts(request) => show_mounts(&base.files().mounts, message.source, &request),
-        Request::DescriptorPath(request) => show_path(processes, message.source, &request),
-        Request::Descriptors(request) => show_descriptors(processes, message.source, &request),
+        Request::Text(request) => shown::text(base, message.source, &request),
+        Request::DescriptorPath(request) => shown::path(processes, message.source, &request),
+        Request::Descriptors(request) => shown::descriptors(processes, message.source, &request),
+        Request::DescriptorInfo(request) => shown::descriptor(processes, message.source, &request),
+        Request::ProcessFiles(request) => match shown::files(processes, request.process) {
+            Ok((umask, table_size)) => return vfs::ProcessFiles::reply(message, 0, umask, table_size),
+            Err(error) => Err(error),
+        },
+        Request::Usage(_) => return shown::usage(base, message),
         _ if !is_pm(message) => Err(Errno::EPERM),
         request => pm_request(vfs, message.source, request),
     };
@@ -215,7 +219,7 @@ fn commit_exec(base: &Base, process: &Process) -> Result<(), Errno> {
 }
 
 fn set_ids(process: &Process, pm: Endpoint, request: &vfs::SetIds) -> Result<(), Errno> {
-    if request.groups > GROUPS_MAX {
+    if request.groups > limits::GROUPS as u64 {
         return Err(Errno::EINVAL);
     }
     let mut bytes = filled(0, request.groups as usize * 4)?;
@@ -241,44 +245,6 @@ fn set_limits(processes: &Processes, request: &vfs::SetLimits) -> Result<(), Err
         }
     });
     Ok(())
-}
-
-fn show_mounts(mounts: &Mounts, to: Endpoint, request: &vfs::Mounts) -> Result<u64, Errno> {
-    let mut text = String::new();
-    for mount in mounts.all() {
-        text.try_push_str(&mount.line())?;
-    }
-    let start = text.len().min(request.offset as usize);
-    let end = text.len().min(start.saturating_add(request.bytes as usize));
-    copy::to_grant(to, request.grant, 0, &text.as_bytes()[start..end])?;
-    Ok((end - start) as u64)
-}
-
-fn show_path(processes: &Processes, to: Endpoint, request: &vfs::DescriptorPath) -> Result<u64, Errno> {
-    const WORKING: i64 = -1;
-    const ROOT: i64 = -2;
-    let process = processes.get(request.process)?;
-    let full = match request.what {
-        WORKING => copied(&process.directories()?.working().path)?,
-        ROOT => copied(&process.directories()?.root().path)?,
-        descriptor => copied(&process.file(descriptor as i32)?.path())?,
-    };
-    let root = process.directories()?.root().path.clone();
-    let shown = if request.what == ROOT { &full } else { path::below(&full, &root).unwrap_or(&full) };
-    let bytes = shown.len().min(request.bytes as usize);
-    copy::to_grant(to, request.grant, 0, &shown[..bytes])?;
-    Ok(bytes as u64)
-}
-
-fn show_descriptors(processes: &Processes, to: Endpoint, request: &vfs::Descriptors) -> Result<u64, Errno> {
-    let process = processes.get(request.process)?;
-    let table = process.files();
-    let descriptors = table.descriptors();
-    let numbers = descriptors.iter().map(|(number, _)| number as u32);
-    let wanted = numbers.filter(|number| *number as u64 >= request.first).take(request.bytes as usize / 4);
-    let bytes = collect(wanted.flat_map(u32::to_le_bytes))?;
-    copy::to_grant(to, request.grant, 0, &bytes)?;
-    Ok(bytes.len() as u64)
 }
 
 fn is_pm(message: &Message) -> bool {

@@ -1,9 +1,10 @@
-//! Mounts: file systems in the tree, each with the table of its vnodes.
+//! Mounts: file systems in the tree, each with the table of its vnodes. The file is long because its tests, and the lines that programs see
+//! of a mount, are here too.
 //!
 //! Invariant: a mount's root vnode is held by the mount until it is unmounted; the vnode it covers is held as well.
 
-use super::SPREAD;
 use super::vnode::{Description, Dropped, NodeRef, Vnode};
+use super::{SPREAD, stat};
 use crate::{keep::records::NOWHERE, peers::Service};
 use abi::Errno;
 use alloc::{
@@ -327,16 +328,37 @@ impl Mount {
     }
 
     /// Its line of /proc/mounts.
-    #[expect(clippy::disallowed_methods, clippy::disallowed_macros, reason = "small: from the heap's reserve")]
+    #[expect(clippy::disallowed_macros, reason = "small: from the heap's reserve")]
     pub fn line(&self) -> String {
+        let (target, options) = (escape(self.target()), self.options());
+        format!("{} {target} {} {options} 0 0\n", escape(self.source().as_bytes()), self.kind())
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "small: from the heap's reserve")]
+    fn options(&self) -> String {
         let mut options = String::from(if self.is_read_only() { "ro" } else { "rw" });
         for (flag, text) in [(MS_NOSUID, ",nosuid"), (MS_NODEV, ",nodev"), (MS_NOEXEC, ",noexec")] {
             if self.has(flag) {
                 options.push_str(text);
             }
         }
-        let target = escape(self.target());
-        format!("{} {target} {} {options} 0 0\n", escape(self.source().as_bytes()), self.kind())
+        options
+    }
+
+    /// The number of the mount in mountinfo and fdinfo.
+    pub fn id(&self) -> u16 {
+        self.record() + 1
+    }
+
+    /// A line of /proc/self/mountinfo.
+    #[expect(clippy::disallowed_macros, reason = "small: from the heap's reserve")]
+    pub fn info_line(&self) -> String {
+        let parent = self.covers().map_or(0, |covers| covers.mount().id());
+        let (major, minor) = (stat::major(self.device()), stat::minor(self.device()));
+        let (target, source) = (escape(self.target()), escape(self.source().as_bytes()));
+        let (id, kind, options) = (self.id(), self.kind(), self.options());
+        let access = &options[..2];
+        format!("{id} {parent} {major}:{minor} / {target} {options} - {kind} {source} {access}\n")
     }
 }
 

@@ -109,9 +109,10 @@ impl Files {
     }
 
     /// The target of a symbolic link, at most `room` bytes of it.
-    pub async fn read_link(&self, node: &NodeRef, room: usize, reader: u32) -> Result<Vec<u8>, Errno> {
+    pub async fn read_link(&self, node: &NodeRef, room: usize, reader: &Caller) -> Result<Vec<u8>, Errno> {
         let lent = self.lend_room(node, room)?;
-        let request = fs::ReadLink { node: node.number(), grant: lent.id(), bytes: room as u64, reader: reader as u64 };
+        let reader = u64::from(reader.pid) | u64::from(reader.endpoint.0) << 32;
+        let request = fs::ReadLink { node: node.number(), grant: lent.id(), bytes: room as u64, reader };
         let reply = self.peers.ask(node.service(), request.message()).await?;
         let mut target = lent.take();
         target.truncate(reply.words[0] as usize);

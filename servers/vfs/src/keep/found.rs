@@ -108,6 +108,12 @@ impl Store {
         get(&self.sockets.table, &self.recover, place)
     }
 
+    /// The sockets that are in use.
+    pub fn sockets_in_use(&self) -> impl Iterator<Item = (u16, SocketRecord)> + '_ {
+        let taken = (0..self.sockets.table.len()).filter(|place| self.sockets.pool.is_taken(*place));
+        taken.filter_map(|place| Some((place as u16, self.socket(place as u16)?)))
+    }
+
     /// The page after this one.
     pub fn next_page(&self, page: u16) -> Option<u16> {
         get(&self.pages.table, &self.recover, page).map(|next: NextRecord| next.0)

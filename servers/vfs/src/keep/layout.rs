@@ -11,7 +11,7 @@ use super::{
     records::*,
     text::Texts,
 };
-use abi::endpoint::SLOTS;
+use abi::{endpoint::SLOTS, limits};
 use alloc::{boxed::Box, vec::Vec};
 use core::cell::{Cell, RefCell};
 use recover::records::{Area, Cells, Found, Record, Recover, Table};
@@ -42,7 +42,7 @@ const LOCKS: usize = scaled(2048, 32);
 const OWNERS: usize = scaled(2048, 32);
 pub(super) const MOUNTS: usize = 32;
 /// Message queues (`queues_max` of mq_overview(7)).
-const QUEUES: usize = scaled(256, 32);
+const QUEUES: usize = scaled(limits::POSIX_QUEUES, 32);
 const MESSAGE_PLACES: usize = 0x20_0000 / queues::PLACE_BYTES / scaled(1, 8);
 const SIGNALS: usize = scaled(256, 32);
 const TIMERS: usize = scaled(2048, 256);
@@ -84,6 +84,16 @@ impl Sizes {
             pipe_pages: within(128 << 10, Sizes::WHOLE.pipe_pages),
             interests: within(8 << 10, Sizes::WHOLE.interests),
         }
+    }
+
+    /// Open files.
+    pub fn files(&self) -> usize {
+        self.files
+    }
+
+    /// Registrations of epolls.
+    pub fn interests(&self) -> usize {
+        self.interests
     }
 
     /// Pipes.

@@ -25,6 +25,7 @@ pub use kept::Kept;
 pub use layout::{KEEP_BYTES, PIPE_PAGE, Sizes, Store, quota};
 use layout::{MOUNTS, PEERS, Places};
 pub use pool::ROOT;
+use pool::SHARE;
 use records::{
     BLOCK, CallRecord, DescriptorRecord, ExecRecord, FileRecord, GlobalRecord, ListRecord, LockRecord, MountRecord,
     NO_PLACE, Note, PeerRecord, TableRecord,
@@ -40,6 +41,19 @@ struct LastCall {
     number: Cell<u64>,
     /// Number of the last call with a note.
     noted: Cell<u64>,
+}
+
+/// How much of the tables is in use, and what one user gets of some.
+#[derive(Clone, Copy, Debug)]
+pub struct Usage {
+    /// Open files.
+    pub files: usize,
+    /// Open files that there can be.
+    pub files_max: usize,
+    /// Bytes in pipes, beyond those that every pipe has, for one user.
+    pub user_pipe_bytes: usize,
+    /// Registrations in epolls for one user.
+    pub user_interests: usize,
 }
 
 impl LastCall {
@@ -139,6 +153,16 @@ impl Store {
     /// Returns how much of the tables is used.
     pub fn sizes(&self) -> Sizes {
         self.sizes
+    }
+
+    /// Returns how much of the tables is in use.
+    pub fn usage(&self) -> Usage {
+        Usage {
+            files: self.files.pool.taken(),
+            files_max: self.sizes.files(),
+            user_pipe_bytes: self.sizes.pipe_pages() / SHARE * PIPE_PAGE,
+            user_interests: self.sizes.interests() / SHARE,
+        }
     }
 
     /// Commits when a turn has changed much already: for calls each part of which leaves a state that a successor can go on from.

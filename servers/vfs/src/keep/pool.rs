@@ -91,6 +91,17 @@ impl Pool {
         state.free.push(place as u32);
     }
 
+    /// Returns whether a place is taken.
+    pub fn is_taken(&self, place: usize) -> bool {
+        self.state.borrow().owners.get(place).is_some_and(|owner| *owner != NOBODY)
+    }
+
+    /// Returns how many places are taken.
+    pub fn taken(&self) -> usize {
+        let state = self.state.borrow();
+        state.owners.len() - state.free.len()
+    }
+
     /// Returns how many places can be taken in this turn, whoever takes them.
     pub fn room(&self, turn: u64) -> usize {
         let state = self.state.borrow();

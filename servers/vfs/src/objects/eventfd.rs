@@ -19,7 +19,12 @@ use crate::{
 };
 use abi::Errno;
 use alloc::rc::Rc;
-use core::{cell::Cell, mem::take};
+use core::{
+    cell::Cell,
+    fmt::{self, Write},
+    mem::take,
+};
+use sys::text::Text;
 
 /// Bytes that a read gives and a write takes.
 const COUNT_BYTES: u64 = 8;
@@ -106,6 +111,10 @@ impl Object for EventCounter {
 
     fn summary(&self) -> Result<Summary, Errno> {
         Ok(Summary { inode: 1, mode: 0o600, ..Summary::default() })
+    }
+
+    fn describe(&self, text: &mut Text) -> fmt::Result {
+        writeln!(text, "eventfd-count: {:16x}", self.count.get())
     }
 
     fn read(&self, on: &Operation, buffer: &mut UserBuffer, at: Option<u64>) -> Result<Flow, Errno> {

@@ -36,8 +36,12 @@ use crate::{
 };
 use abi::{Errno, Message};
 use alloc::{boxed::Box, rc::Rc};
-use core::{any::Any, fmt::Debug};
+use core::{
+    any::Any,
+    fmt::{self, Debug},
+};
 pub use file::*;
+use sys::text::Text;
 
 /// ioctl: bytes that can be read now.
 const FIONREAD: u32 = 0x541b;
@@ -71,6 +75,11 @@ pub trait Object: Any + Debug {
     /// Returns what fstat reports of an object without file. `EBADF`: nothing.
     fn summary(&self) -> Result<Summary, Errno> {
         Err(Errno::EBADF)
+    }
+
+    /// Writes what /proc/PID/fdinfo tells of it besides what all files have. Fails for lack of memory alone.
+    fn describe(&self, _: &mut Text) -> fmt::Result {
+        Ok(())
     }
 
     /// read and its relatives; `at`: a position instead of the file's own. A task takes the buffer out.

@@ -20,7 +20,8 @@ use crate::{
 };
 use abi::Errno;
 use alloc::rc::Rc;
-use sys::time;
+use core::fmt::{self, Write};
+use sys::{text::Text, time};
 
 /// Nanoseconds of a second.
 pub const NS_PER_S: u64 = 1_000_000_000;
@@ -157,6 +158,17 @@ impl Object for TimerFile {
 
     fn summary(&self) -> Result<Summary, Errno> {
         Ok(Summary { inode: 1, mode: 0o600, ..Summary::default() })
+    }
+
+    fn describe(&self, text: &mut Text) -> fmt::Result {
+        let record = self.0.record();
+        let clock = if record.of_wall { 0 } else { 1 };
+        let (left_ns, interval_ns) = (time_left(&record, Now::read().of(&record)), record.interval_ns);
+        let pair = |ns: u64| (ns / NS_PER_S, ns % NS_PER_S);
+        let (ticks, flags) = (self.0.expirations(), u32::from(record.on_wall));
+        let (value, interval) = (pair(left_ns), pair(interval_ns));
+        write!(text, "clockid: {clock}\nticks: {ticks}\nsettime flags: 0{flags:o}\n")?;
+        writeln!(text, "it_value: {value:?}\nit_interval: {interval:?}")
     }
 
     /// Gives how often it has expired since the last read.

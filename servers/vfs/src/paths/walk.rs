@@ -296,7 +296,7 @@ impl Walk<'_> {
         if self.forbids(restriction::NO_MAGICLINKS) && leads_into_process(&self.node, link) {
             return Err(Errno::ELOOP);
         }
-        let target = self.files.read_link(link, PATH_MAX, self.process.caller.pid).await?;
+        let target = self.files.read_link(link, PATH_MAX, &self.process.caller).await?;
         if link.mount().is_volatile() && target.starts_with(PIPE_PREFIX) {
             return self.own_pipe(&target).map(Some);
         }

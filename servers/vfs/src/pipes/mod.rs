@@ -39,7 +39,7 @@ pub const PIPE_BUF: u64 = 4096;
 /// Bytes a pipe holds unless told otherwise.
 pub const DEFAULT_BYTES: usize = 64 * 1024;
 /// The most that `F_SETPIPE_SZ` allows.
-pub const MAX_BYTES: usize = 1024 * 1024;
+pub const MAX_BYTES: usize = abi::limits::PIPE_BYTES;
 
 /// Events of a write, and of a read that makes room.
 const DATA: u32 = POLLIN | POLLRDNORM;

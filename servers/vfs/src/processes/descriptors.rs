@@ -3,12 +3,12 @@
 //! Invariant: `lowest_free` is not above the lowest unused number.
 
 use crate::keep::records::BLOCK;
-use abi::Errno;
+use abi::{Errno, limits};
 use alloc::{rc::Rc, vec::Vec};
 use sys::fallible::{TryVec, copied};
 
 /// Most descriptors of a table, whatever RLIMIT_NOFILE is.
-pub const DESCRIPTORS_MAX: usize = 1 << 20;
+pub const DESCRIPTORS_MAX: usize = limits::DESCRIPTORS as usize;
 
 /// One descriptor.
 #[derive(Debug)]

@@ -38,9 +38,9 @@ use mailbox::Mailbox;
 use names::{Bound, Key, Names};
 
 /// Bytes of a socket's buffers unless told otherwise, as Linux reports them.
-pub const DEFAULT_BUFFER: u32 = 212_992;
+pub const DEFAULT_BUFFER: u32 = abi::limits::SOCKET_BUFFER;
 /// Most connections that wait beyond the first (`net.core.somaxconn`).
-const MAX_BACKLOG: u32 = 4096;
+const MAX_BACKLOG: u32 = abi::limits::BACKLOG;
 
 /// One socket.
 #[derive(Debug)]

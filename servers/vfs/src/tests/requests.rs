@@ -22,7 +22,8 @@ fn descriptors(world: &World, process: Endpoint, first: u64, bytes: u64) -> Resu
 }
 
 fn mounts(world: &World, offset: u64, bytes: u64) -> String {
-    let length = world.call_as_procfs(vfs::Mounts { grant: GrantId(0), bytes, offset }.message()).unwrap();
+    let length =
+        world.call_as_procfs(vfs::Text { what: vfs::TEXT_MOUNTS, grant: GrantId(0), bytes, offset }.message()).unwrap();
     String::from_utf8(world.machine.read(PROCFS, 0, length as usize)).expect("is text")
 }
 
@@ -316,4 +317,55 @@ fn a_signal_that_comes_before_its_call_is_repeated_ends_it() {
     assert_eq!(world.cancel(world.root, Errno::EINTR), Ok(0));
     let moved = world.result(world.root).unwrap().unwrap();
     assert!((1..100_000).contains(&moved), "what was written counts more: {moved}");
+}
+
+fn shown(world: &World, what: u64) -> String {
+    let length = world.call_as_procfs(vfs::Text { what, grant: GrantId(0), bytes: 4000, offset: 0 }.message()).unwrap();
+    String::from_utf8(world.machine.read(PROCFS, 0, length as usize)).expect("is text")
+}
+
+fn information(world: &World, process: Endpoint, descriptor: i32) -> Result<String> {
+    let request = vfs::DescriptorInfo { process, descriptor, grant: GrantId(0), bytes: 1000 };
+    let length = world.call_as_procfs(request.message())?;
+    Ok(String::from_utf8(world.machine.read(PROCFS, 0, length as usize)).expect("is text"))
+}
+
+#[test]
+fn proc_shows_mounts_in_a_line_with_number_device_and_place() {
+    let world = World::new();
+    let text = shown(&world, vfs::TEXT_MOUNT_INFO);
+    let fields: Vec<&str> = text.lines().next().unwrap().split(' ').collect();
+    assert_eq!((fields[0], fields[1], &fields[3..8]), ("1", "0", &["/", "/", "rw", "-", "ext2"][..]));
+    assert_eq!(fields[2].split(':').map(str::parse::<u32>).filter(|number| number.is_ok()).count(), 2);
+}
+
+#[test]
+fn proc_shows_position_flags_and_file_of_a_descriptor() {
+    let world = World::new();
+    world.make("/file", b"12345", 0o644, (0, 0));
+    let file = world.open(world.root, "/file", O_RDONLY | O_CLOEXEC, 0).unwrap();
+    world.read(world.root, file, 3).unwrap();
+    let inode = world.stat(world.root, "/file").unwrap().inode;
+    let flags = world.call(world.root, nr::FCNTL, &[file, F_GETFL]).unwrap() | O_CLOEXEC;
+    let expected = std::format!("pos:\t3\nflags:\t0{flags:o}\nmnt_id:\t1\nino:\t{inode}\n");
+    assert_eq!(information(&world, world.root, file as i32).unwrap(), expected);
+    let counter = world.call(world.root, nr::EVENTFD2, &[255, 0]).unwrap();
+    assert!(information(&world, world.root, counter as i32).unwrap().ends_with("\neventfd-count:               ff\n"));
+    assert_eq!(information(&world, world.root, 99), Err(Errno::EBADF));
+}
+
+#[test]
+fn proc_shows_how_much_is_in_use() {
+    let mut world = World::new();
+    let usage = |world: &World| {
+        let reply = world.machine.ask(PROCFS, Endpoint::VFS, &vfs::Usage {}.message()).unwrap();
+        vfs::Usage::results(&reply).unwrap()
+    };
+    let before = usage(&world);
+    world.pipe(world.root, 0);
+    assert_eq!((usage(&world).0, usage(&world).1), (before.0 + 2, before.1));
+    world.restart_vfs();
+    assert_eq!(usage(&world).0, before.0 + 2);
+    let reply = world.machine.ask(PROCFS, Endpoint::VFS, &vfs::ProcessFiles { process: world.root }.message()).unwrap();
+    assert_eq!(vfs::ProcessFiles::results(&reply).map(|(umask, _)| umask), Ok(0o22));
 }

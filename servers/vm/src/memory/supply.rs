@@ -23,7 +23,7 @@ impl Floor {
     /// For services.
     pub const SERVICE: Floor = Floor(64);
     /// For programs of ordinary size.
-    pub const PROGRAM: Floor = Floor(192);
+    pub const PROGRAM: Floor = Floor(abi::limits::FREE_FRAMES);
 }
 
 /// Frames given to the pool of page tables at a time, when so many neighbours are free.

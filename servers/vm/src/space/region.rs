@@ -169,7 +169,7 @@ impl Region {
 }
 
 /// Most regions of a space: bounds the heap and the time that one call may cost vm.
-pub const MAX_REGIONS: usize = 16384;
+pub const MAX_REGIONS: usize = abi::limits::MAPPINGS;
 
 /// Estimate of the heap that one region takes.
 pub const REGION_HEAP_BYTES: usize = 2 * size_of::<(u64, Region)>();

@@ -48,8 +48,8 @@ const FACTS: &[Fact] = &[
         page: "docs/linux.md",
         before: "| semget, semop, semtimedop, semctl | yes | ",
         after: " sets of",
-        folder: "servers/pm/src/",
-        definition: "pub const SETS: usize = ",
+        folder: "abi/src/",
+        definition: "pub const SEMAPHORE_SETS: usize = ",
     },
     Fact {
         page: "docs/book/real-time.md",

@@ -70,6 +70,11 @@ impl Entries {
         entries
     }
 
+    /// Entries that are charged to a user.
+    pub fn held_by(&self, user: u32) -> usize {
+        self.quota.held_by(user)
+    }
+
     /// Number of entries in use.
     #[cfg(test)]
     pub fn used(&self) -> usize {

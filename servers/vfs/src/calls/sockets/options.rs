@@ -32,7 +32,7 @@ mod option {
 }
 
 /// Bounds of the sizes of buffers, as Linux has them. It counts twice what it is told.
-const MAX_BUFFER: u32 = 212_992;
+const MAX_BUFFER: u32 = abi::limits::SOCKET_BUFFER;
 const MIN_SEND_BUFFER: u32 = 4608;
 const MIN_RECEIVE_BUFFER: u32 = 2304;
 

@@ -144,7 +144,7 @@ impl Interest {
         self.record.place()
     }
 
-    #[cfg(test)]
+    /// What is preserved of it.
     pub(super) fn record(&self) -> InterestRecord {
         self.record.get()
     }

@@ -31,9 +31,15 @@ use alloc::{
     rc::Rc,
     vec::Vec,
 };
-use core::cell::{Cell, RefCell};
+use core::{
+    cell::{Cell, RefCell},
+    fmt::{self, Write},
+};
 pub use interest::{EVENT_BYTES, Event, Interest, flag};
-use sys::fallible::{TryQueue, TryVec};
+use sys::{
+    fallible::{TryQueue, TryVec},
+    text::Text,
+};
 
 /// Levels of epolls that contain each other.
 const LEVELS: usize = 5;
@@ -41,6 +47,9 @@ const LEVELS: usize = 5;
 const PARENTS: usize = 4;
 /// Registrations of files that have been closed are looked for when at least so many have been added.
 const SWEEP_MIN: usize = 64;
+
+/// Registrations that /proc/PID/fdinfo shows: the first ones, so that a read is short.
+const MAX_DESCRIBED: usize = 128;
 
 /// The descriptor of a registration and the number of its open file.
 type Key = (i32, u64);
@@ -246,6 +255,23 @@ impl Object for EpollFile {
 
     fn summary(&self) -> Result<Summary, Errno> {
         Ok(Summary { inode: 1, mode: 0o600, ..Summary::default() })
+    }
+
+    fn describe(&self, text: &mut Text) -> fmt::Result {
+        let interests = self.0.interests.borrow();
+        interests.values().take(MAX_DESCRIBED).try_for_each(|interest| {
+            let Some(target) = interest.target() else { return Ok(()) };
+            let InterestRecord { descriptor, events, data, .. } = interest.record();
+            let inode = match (target.node(), target.any().summary()) {
+                (Some(node), _) => node.number(),
+                (None, summary) => summary.map_or(0, |summary| summary.inode),
+            };
+            let position = target.position();
+            writeln!(
+                text,
+                "tfd: {descriptor:8} events: {events:8x} data: {data:16x}  pos:{position} ino:{inode:x} sdev:0"
+            )
+        })
     }
 
     /// Accepted and without effect, as on Linux.

@@ -1,0 +1,146 @@
+//! Files that do not belong to a process: a table of paths, and what is behind each.
+//!
+//! A table has a line for every file and folder, a folder before what is in it. An entry's number is its index, which is the same in
+//! every incarnation. To add a file, add its line.
+
+use crate::source::Source;
+use crate::text::Text;
+use core::fmt;
+
+/// Writes the text of a file.
+pub type WriteText = fn(&mut dyn Source, &mut Text) -> fmt::Result;
+
+/// What an entry is.
+#[derive(Clone, Copy)]
+pub enum Kind {
+    /// A directory.
+    Folder,
+    /// A symbolic link.
+    Link(&'static str),
+    /// A symbolic link to the folder of the process that follows it.
+    OwnProcess,
+    /// A symbolic link to the folder of the thread that follows it.
+    OwnThread,
+    /// A text that is made for each read.
+    Text(WriteText),
+    /// A line that never changes.
+    Line(&'static str),
+    /// A number that never changes.
+    Number(u64),
+    /// A file that root may write.
+    Setting(Setting),
+}
+
+/// What writing a file changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Setting {
+    /// A name of the machine (`pm::MachineName::which`).
+    MachineName(u64),
+    /// A number of pm (`pm::SETTING_*`).
+    Number(u64),
+}
+
+/// A line of a table.
+pub struct Entry {
+    path: &'static str,
+    /// What it is.
+    pub kind: Kind,
+}
+
+impl Entry {
+    /// Returns its last component.
+    pub fn name(&self) -> &'static str {
+        self.path.rsplit('/').next().unwrap_or(self.path)
+    }
+
+    /// Returns the path of the folder that it is in; `None`: it is the root.
+    fn folder(&self) -> Option<&'static str> {
+        match self.path {
+            "" => None,
+            path => Some(path.rsplit_once('/').map_or("", |(folder, _)| folder)),
+        }
+    }
+
+    pub fn is_folder(&self) -> bool {
+        matches!(self.kind, Kind::Folder)
+    }
+}
+
+/// A folder.
+pub const fn folder(path: &'static str) -> Entry {
+    Entry { path, kind: Kind::Folder }
+}
+
+/// A file with a text.
+pub const fn text(path: &'static str, write: WriteText) -> Entry {
+    Entry { path, kind: Kind::Text(write) }
+}
+
+/// A file with one line.
+pub const fn line(path: &'static str, line: &'static str) -> Entry {
+    Entry { path, kind: Kind::Line(line) }
+}
+
+/// A file with a number.
+pub const fn number(path: &'static str, number: u64) -> Entry {
+    Entry { path, kind: Kind::Number(number) }
+}
+
+/// A file that root may write.
+pub const fn setting(path: &'static str, setting: Setting) -> Entry {
+    Entry { path, kind: Kind::Setting(setting) }
+}
+
+/// Any other entry.
+pub const fn entry(path: &'static str, kind: Kind) -> Entry {
+    Entry { path, kind }
+}
+
+/// All entries of a file system that belong to no process. The first is the root.
+#[derive(Clone, Copy)]
+pub struct Entries(&'static [&'static [Entry]]);
+
+impl Entries {
+    /// Joins parts of a table.
+    pub const fn new(parts: &'static [&'static [Entry]]) -> Entries {
+        Entries(parts)
+    }
+
+    /// Returns how many there are.
+    pub fn len(self) -> usize {
+        self.0.iter().map(|part| part.len()).sum()
+    }
+
+    /// Returns the entry with this number.
+    pub fn get(self, number: usize) -> Option<&'static Entry> {
+        let mut left = number;
+        for part in self.0 {
+            match part.get(left) {
+                Some(entry) => return Some(entry),
+                None => left -= part.len(),
+            }
+        }
+        None
+    }
+
+    fn numbered(self) -> impl Iterator<Item = (usize, &'static Entry)> {
+        self.0.iter().flat_map(|part| part.iter()).enumerate()
+    }
+
+    /// Returns the first entry of a folder whose number is not below `first`.
+    pub fn next_in(self, folder: &Entry, first: usize) -> Option<(usize, &'static Entry)> {
+        self.numbered().skip(first).find(|(_, entry)| entry.folder() == Some(folder.path))
+    }
+
+    /// Returns the number of the entry with this name in a folder.
+    pub fn find(self, folder: &Entry, name: &[u8]) -> Option<usize> {
+        let is_meant = |entry: &Entry| entry.folder() == Some(folder.path) && entry.name().as_bytes() == name;
+        self.numbered().find(|(_, entry)| is_meant(entry)).map(|(number, _)| number)
+    }
+
+    /// Returns the number of the folder that an entry is in; that of the root is the root.
+    pub fn parent(self, entry: &Entry) -> usize {
+        let path = entry.folder().unwrap_or("");
+        self.numbered().find(|(_, entry)| entry.path == path).map_or(0, |(number, _)| number)
+    }
+}

@@ -1,0 +1,34 @@
+//! The files at the top of /proc, and the folders net and sysvipc.
+
+use crate::fixed::{Entry, Kind, entry, folder, line, text};
+use crate::{system_text, system_v};
+
+/// Everything at the top but processes and /proc/sys. The first entry is the root.
+#[rustfmt::skip]
+pub const TOP: &[Entry] = &[
+    folder(""),
+    text("cmdline", |source, out| source.command_line(out)),
+    line("consoles", "ttyS0                -W- (EC   p  )    4:64"),
+    text("cpuinfo", system_text::cpu),
+    text("devices", system_text::devices),
+    text("filesystems", system_text::file_systems),
+    text("loadavg", system_text::load_average),
+    text("locks", |source, out| source.locks(out)),
+    text("meminfo", system_text::memory),
+    line("misc", "135 rtc"),
+    text("modules", system_text::nothing),
+    entry("mounts", Kind::Link("self/mounts")),
+    folder("net"),
+    text("net/unix", system_text::sockets),
+    entry("self", Kind::OwnProcess),
+    text("stat", system_text::statistics),
+    text("swaps", system_text::swaps),
+    folder("sysvipc"),
+    text("sysvipc/msg", system_v::queues),
+    text("sysvipc/sem", system_v::semaphores),
+    text("sysvipc/shm", system_v::segments),
+    entry("thread-self", Kind::OwnThread),
+    text("uptime", system_text::uptime),
+    text("version", system_text::version),
+    text("vmstat", system_text::memory_counters),
+];

@@ -1,0 +1,167 @@
+//! What procfs shows of vfs: mounts, locks and sockets, and the files of a process (`abi::vfs`).
+
+use crate::{
+    base::Base,
+    files::{mount::Mount, stat},
+    keep::records::{LockRecord, NOWHERE, SocketRecord},
+    objects::{Object, OpenFile},
+    paths,
+    processes::Processes,
+};
+use abi::{Endpoint, Errno, Message, vfs};
+use alloc::rc::Rc;
+use core::fmt::{self, Write};
+use sys::{
+    copy,
+    fallible::{collect, copied},
+    text::Text,
+};
+
+/// `SO_ACCEPTCON` in the column of flags of /proc/net/unix.
+const ACCEPTS: u32 = 0x1_0000;
+/// Mount of what has no file, which no list of mounts shows.
+const NO_MOUNT: u16 = 0x100;
+
+/// A text about vfs as a whole.
+pub fn text(base: &Base, to: Endpoint, request: &vfs::Text) -> Result<u64, Errno> {
+    let text = match request.what {
+        vfs::TEXT_MOUNTS => Text::of(|text| mounts(base, text, Mount::line)),
+        vfs::TEXT_MOUNT_INFO => Text::of(|text| mounts(base, text, Mount::info_line)),
+        vfs::TEXT_LOCKS => Text::of(|text| locks(base, text)),
+        vfs::TEXT_SOCKETS => Text::of(|text| sockets(base, text)),
+        _ => return Err(Errno::EINVAL),
+    }?;
+    let start = text.len().min(request.offset as usize);
+    let end = text.len().min(start.saturating_add(request.bytes as usize));
+    copy::to_grant(to, request.grant, 0, &text[start..end])?;
+    Ok((end - start) as u64)
+}
+
+fn mounts(base: &Base, text: &mut Text, line: fn(&Mount) -> alloc::string::String) -> fmt::Result {
+    base.files().mounts.all().iter().try_for_each(|mount| text.write_str(&line(mount)))
+}
+
+fn locks(base: &Base, text: &mut Text) -> fmt::Result {
+    base.store().locks().enumerate().try_for_each(|(index, (_, lock))| {
+        let mount = base.files().mounts.find(|mount| mount.record() == lock.node.mount);
+        let device = mount.map_or(0, |mount| mount.device());
+        lock_line(text, index + 1, &lock, device)
+    })
+}
+
+/// A line of /proc/locks: the lock's number, sort, strength, process, file and range.
+fn lock_line(text: &mut Text, number: usize, lock: &LockRecord, device: u64) -> fmt::Result {
+    let pid = lock.pid as i32;
+    // One of an open file has no process.
+    let sort = if lock.whole { "FLOCK " } else { if pid < 0 { "OFDLCK" } else { "POSIX " } };
+    let strength = if lock.exclusive { "WRITE" } else { "READ " };
+    let (major, minor) = (stat::major(device), stat::minor(device));
+    let (node, start) = (lock.node.node, lock.start);
+    write!(text, "{number}: {sort} ADVISORY  {strength} {pid} {major:02x}:{minor:02x}:{node} {start} ")?;
+    match lock.last {
+        u64::MAX => text.write_str("EOF\n"),
+        last => writeln!(text, "{last}"),
+    }
+}
+
+fn sockets(base: &Base, text: &mut Text) -> fmt::Result {
+    base.store().sockets_in_use().try_for_each(|(place, socket)| {
+        let name = base.store().text(socket.name);
+        socket_line(text, place, &socket, &name)
+    })
+}
+
+/// A line of /proc/net/unix. The first number, an address in Linux, is the socket's place.
+fn socket_line(text: &mut Text, place: u16, socket: &SocketRecord, name: &[u8]) -> fmt::Result {
+    const UNCONNECTED: u32 = 1;
+    const CONNECTED: u32 = 3;
+    let is_connected = socket.outgoing != NOWHERE;
+    let (flags, state) =
+        (if socket.listening { ACCEPTS } else { 0 }, if is_connected { CONNECTED } else { UNCONNECTED });
+    let (kind, inode) = (socket.kind, socket.inode);
+    write!(text, "{place:016x}: {:08X} {:08X} {flags:08X} {kind:04X} {state:02X} {inode:>5}", 2, 0)?;
+    if !name.is_empty() {
+        text.write_str(" ")?;
+        // An abstract name begins with NUL, which Linux shows as @, like every other NUL in it.
+        name.split_inclusive(|byte| *byte == 0).try_for_each(|part| match part.split_last() {
+            Some((0, before)) => text.write_bytes(before).and_then(|()| text.write_str("@")),
+            _ => text.write_bytes(part),
+        })?;
+    }
+    text.write_str("\n")
+}
+
+/// The path of a descriptor, or of the working or root directory.
+pub fn path(processes: &Processes, to: Endpoint, request: &vfs::DescriptorPath) -> Result<u64, Errno> {
+    const WORKING: i64 = -1;
+    const ROOT: i64 = -2;
+    let process = processes.get(request.process)?;
+    let full = match request.what {
+        WORKING => copied(&process.directories()?.working().path)?,
+        ROOT => copied(&process.directories()?.root().path)?,
+        descriptor => copied(&process.file(descriptor as i32)?.path())?,
+    };
+    let root = process.directories()?.root().path.clone();
+    let shown = if request.what == ROOT { &full } else { paths::below(&full, &root).unwrap_or(&full) };
+    let bytes = shown.len().min(request.bytes as usize);
+    copy::to_grant(to, request.grant, 0, &shown[..bytes])?;
+    Ok(bytes as u64)
+}
+
+/// The numbers of the open descriptors.
+pub fn descriptors(processes: &Processes, to: Endpoint, request: &vfs::Descriptors) -> Result<u64, Errno> {
+    let process = processes.get(request.process)?;
+    let table = process.files();
+    let descriptors = table.descriptors();
+    let numbers = descriptors.iter().map(|(number, _)| number as u32);
+    let wanted = numbers.filter(|number| *number as u64 >= request.first).take(request.bytes as usize / 4);
+    let bytes = collect(wanted.flat_map(u32::to_le_bytes))?;
+    copy::to_grant(to, request.grant, 0, &bytes)?;
+    Ok(bytes.len() as u64)
+}
+
+/// The lines of /proc/PID/fdinfo.
+pub fn descriptor(processes: &Processes, to: Endpoint, request: &vfs::DescriptorInfo) -> Result<u64, Errno> {
+    const O_CLOEXEC: u32 = 0o2_000_000;
+    let process = processes.get(request.process)?;
+    let file = process.file(request.descriptor)?;
+    let closes = process.files().descriptors().close_on_exec(request.descriptor)?;
+    let flags = file.flags() | if closes { O_CLOEXEC } else { 0 };
+    let text = Text::of(|text| describe(text, &file, flags))?;
+    let bytes = text.len().min(request.bytes as usize);
+    copy::to_grant(to, request.grant, 0, &text[..bytes])?;
+    Ok(bytes as u64)
+}
+
+fn describe(text: &mut Text, file: &Rc<OpenFile>, flags: u32) -> fmt::Result {
+    let object: &dyn Object = file.any();
+    let (mount, inode) = match object.node() {
+        Some(node) => (node.mount().id(), node.number()),
+        None => (NO_MOUNT, object.summary().map_or(0, |summary| summary.inode)),
+    };
+    write!(text, "pos:\t{}\nflags:\t0{flags:o}\nmnt_id:\t{mount}\nino:\t{inode}\n", file.position())?;
+    object.describe(text)
+}
+
+/// umask and size of the descriptor table of a process.
+pub fn files(processes: &Processes, endpoint: Endpoint) -> Result<(u64, u64), Errno> {
+    let process = processes.get(endpoint)?;
+    let umask = process.directories()?.umask();
+    let size = process.files().descriptors().len();
+    Ok((u64::from(umask), size as u64))
+}
+
+/// How full the tables are.
+pub fn usage(base: &Base, message: &Message) -> Message {
+    let nodes: usize = base.files().mounts.all().iter().map(|mount| mount.node_count()).sum();
+    let usage = base.store().usage();
+    vfs::Usage::reply(
+        message,
+        0,
+        usage.files as u64,
+        usage.files_max as u64,
+        nodes as u64,
+        usage.user_pipe_bytes as u64,
+        usage.user_interests as u64,
+    )
+}
