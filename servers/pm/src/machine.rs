@@ -78,7 +78,7 @@ impl<S: System> Programs<S> {
     }
 
     fn read_log(&mut self, t: ThreadIndex, address: u64, bytes: u64) -> Result<u64> {
-        if (bytes as i32) < 0 {
+        if (bytes as i32) < 0 || address == 0 {
             return Err(Errno::EINVAL);
         }
         let mut text = fallible::filled(0, LOG_BYTES)?;

@@ -3,6 +3,7 @@
 use crate::pm::Pm;
 use crate::state::credentials::{Credentials, Ids};
 use crate::state::index::{ProcessIndex, ThreadIndex};
+use crate::state::signal::info::code;
 use crate::state::signal::{Set, SigInfo, Signal};
 use crate::state::thread::Doing;
 use crate::system::{FileEvent, System};
@@ -62,7 +63,10 @@ impl<S: System> Pm<S> {
             return;
         }
         // The queue always has room for a standard signal.
-        let queued = self.enqueue(p, Some(t), SigInfo::kernel(signal)).unwrap_or(false);
+        // As if the process had sent it to itself: so says Linux.
+        let process = &self.programs.table[p];
+        let info = SigInfo::user(signal, code::USER, process.pid(), process.credentials.user.real);
+        let queued = self.enqueue(p, Some(t), info).unwrap_or(false);
         let error = if signal == Signal::PIPE { Errno::EPIPE } else { Errno::EFBIG };
         // ENOENT: the call is over, the signal stays.
         let _ = self.programs.system.vfs_cancel(event.process, error);

@@ -195,7 +195,8 @@ impl<S: System> Pm<S> {
 
     /// `getrandom(buffer, bytes, flags)`.
     pub fn getrandom(&mut self, t: ThreadIndex, address: u64, bytes: u64, flags: u64) -> Result<u64> {
-        if flags & !RANDOM_FLAGS != 0 {
+        // GRND_RANDOM and GRND_INSECURE exclude each other.
+        if flags & !RANDOM_FLAGS != 0 || flags & 6 == 6 {
             return Err(Errno::EINVAL);
         }
         let mut block = [0; 256];

@@ -28,6 +28,8 @@ mod flag {
     pub const CHILD_CLEARTID: u64 = 0x20_0000;
     pub const CHILD_SETTID: u64 = 0x100_0000;
     pub const CLEAR_SIGHAND: u64 = 0x1_0000_0000;
+    /// What clone3 does not know, and what only clone ignores.
+    pub const UNKNOWN: u64 = !0x3_ffff_ffff | 0x40_0000;
     /// Namespaces and control groups, which Skink does not have.
     pub const NAMESPACES: u64 = 0x7e02_0000 | 0x80 | 0x2_0000_0000;
 }
@@ -89,7 +91,10 @@ impl<S: System> Programs<S> {
         let [flags, _, child_tid, parent_tid, exit_signal, stack, stack_bytes, thread_local, tids, tid_count, _] =
             known.map(u64::from_le_bytes);
         // Nobody chooses the ids of a child.
-        if flags & flag::EXIT_SIGNAL != 0 || (stack == 0) != (stack_bytes == 0) || tids | tid_count != 0 {
+        if flags & (flag::EXIT_SIGNAL | flag::UNKNOWN) != 0
+            || (stack == 0) != (stack_bytes == 0)
+            || tids | tid_count != 0
+        {
             return Err(Errno::EINVAL);
         }
         let stack = stack.wrapping_add(stack_bytes);

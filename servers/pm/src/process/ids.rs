@@ -87,7 +87,9 @@ impl<S: System> Programs<S> {
         }
         let mut bytes = fallible::filled([0; 4], count as usize)?;
         self.system.read(self.table[t].endpoint(), address, bytes.as_flattened_mut())?;
-        let groups = fallible::collect(bytes.into_iter().map(u32::from_le_bytes))?;
+        let mut groups = fallible::collect(bytes.into_iter().map(u32::from_le_bytes))?;
+        // getgroups shows them in this order.
+        groups.sort_unstable();
         self.table[p].credentials.groups = Some(Rc::new(groups));
         self.tell_vfs_ids(p);
         Ok(0)

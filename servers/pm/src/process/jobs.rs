@@ -21,7 +21,7 @@ impl<S: System> Programs<S> {
 
     /// `setpgid(pid, group)`.
     pub fn setpgid(&mut self, p: ProcessIndex, pid: i32, group: i32) -> Result<u64, Errno> {
-        if group < 0 {
+        if group < 0 || (group == 0 && pid < 0) {
             return Err(Errno::EINVAL);
         }
         let target = self.table.process_or_self(p, pid)?;

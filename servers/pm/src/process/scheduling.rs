@@ -36,11 +36,17 @@ impl<S: System> Programs<S> {
 
     /// `sched_setaffinity(tid, bytes, mask)`: the one processor must be in the mask.
     pub fn sched_setaffinity(&mut self, t: ThreadIndex, a: &[u64; 7]) -> Result<u64> {
-        self.scheduled_thread(t, a[0] as i32)?;
-        if a[1] == 0 {
-            return Err(Errno::EINVAL);
+        let [first] = match a[1] {
+            0 => [0],
+            _ => self.read_bytes::<1>(t, a[2])?,
+        };
+        let target = self.scheduled_thread(t, a[0] as i32)?;
+        let credentials = &self.table[self.table.process_of(t)].credentials;
+        let theirs = &self.table[self.table.process_of(target)].credentials.user;
+        let ours = credentials.user.effective;
+        if !credentials.is_root() && ours != theirs.real && ours != theirs.effective {
+            return Err(Errno::EPERM);
         }
-        let [first] = self.read_bytes::<1>(t, a[2])?;
         if first & 1 == 0 { Err(Errno::EINVAL) } else { Ok(0) }
     }
 

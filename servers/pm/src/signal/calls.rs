@@ -107,12 +107,11 @@ impl<S: System> Programs<S> {
     /// The siginfo of a program. Only to itself may it pretend that the kernel or `kill` was the sender.
     fn given_info(&mut self, t: ThreadIndex, signal: u64, address: u64, to_itself: bool) -> Result<Option<SigInfo>> {
         let bytes = self.read_bytes::<KEPT_BYTES>(t, address)?;
-        let Some(signal) = optional_signal(signal)? else { return Ok(None) };
-        let info = SigInfo::from_user(signal, &bytes);
-        if (info.code >= 0 || info.code == code::TKILL) && !to_itself {
+        let pretended = SigInfo::from_user(Signal::KILL, &bytes).code;
+        if (pretended >= 0 || pretended == code::TKILL) && !to_itself {
             return Err(Errno::EPERM);
         }
-        Ok(Some(info))
+        Ok(optional_signal(signal)?.map(|signal| SigInfo::from_user(signal, &bytes)))
     }
 }
 

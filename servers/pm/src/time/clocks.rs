@@ -181,6 +181,7 @@ impl<S: System> Pm<S> {
     pub fn clock_nanosleep(&mut self, t: ThreadIndex, a: &[u64; 7]) -> Step {
         let clock = match Clock::new(a[0] as i32) {
             Ok(clock @ (Clock::Real | Clock::Monotonic)) => clock,
+            Ok(Clock::Thread) => return Errno::EOPNOTSUPP.into(),
             _ => return Errno::EINVAL.into(),
         };
         let time_ns = match self.programs.read_timespec(t, a[2]) {

@@ -131,6 +131,9 @@ impl<S: System> Pm<S> {
 
     /// `timer_settime(id, flags, new, old)`.
     pub fn timer_settime(&mut self, t: ThreadIndex, a: &[u64; 7]) -> Result<u64> {
+        if a[2] == 0 {
+            return Err(Errno::EINVAL);
+        }
         let (index, timer) = self.own_posix_timer(t, a[0])?;
         let [period_s, period_ns, value_s, value_ns] = self.programs.read_words(t, a[2])?;
         let (period_ns, value_ns) = (from_timespec([period_s, period_ns])?, from_timespec([value_s, value_ns])?);
