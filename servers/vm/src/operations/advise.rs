@@ -7,7 +7,7 @@ use crate::memory::pages::{LEAF_HEAP_BYTES, LEAF_PAGES, Page};
 use crate::operations::fault::Access;
 use crate::operations::mmap::user_range;
 use crate::space::AddressSpace;
-use crate::space::region::{Backing, OnFork, Region};
+use crate::space::region::{Backing, OnFork, Region, Rights};
 use abi::{Endpoint, Errno, layout::PAGE_BYTES};
 use alloc::vec::Vec;
 use sys::fallible::{self, TryVec};
@@ -89,6 +89,10 @@ impl AddressSpace {
         end: u64,
         write: bool,
     ) -> Result<(), Errno> {
+        let right = if write { Rights::WRITE } else { Rights::READ };
+        if !self.regions.overlapping(start, end).all(|region| region.rights.has(right)) {
+            return Err(Errno::EINVAL);
+        }
         let pages = ((end - start) / PAGE_BYTES).min(memory.frames.total() as u64) as usize;
         memory.ensure_heap(pages / LEAF_PAGES as usize * LEAF_HEAP_BYTES)?;
         (start..end)
