@@ -124,7 +124,7 @@ pub fn chmod_bits(who: &Credentials, file: Attributes, mode: u32) -> u32 {
 
 /// `EPERM` unless the process may give the file to these ids (`None` leaves one).
 pub fn check_chown(who: &Credentials, file: Attributes, uid: Option<u32>, gid: Option<u32>) -> Result<(), Errno> {
-    if who.is_root() {
+    if who.is_root() || (uid.is_none() && gid.is_none()) {
         return Ok(());
     }
     let owner = who.euid == file.uid;
@@ -143,13 +143,19 @@ pub fn after_write(who: &Credentials, mode: u32) -> u32 {
     mode & !(S_ISUID | sgid)
 }
 
-/// Mode bits and group of a new file in this directory (set-group-id directories hand on their group, and the bit to directories).
+/// Mode bits and group of a new file in this directory (set-group-id directories hand on their group, and the bit to directories;
+/// executable files of others than the group's members lose it).
 pub fn inherit(who: &Credentials, directory: Attributes, mode: u32) -> (u32, u32) {
     if directory.mode & S_ISGID == 0 {
         return (mode, who.egid);
     }
-    let mode = if mode & S_IFMT == S_IFDIR { mode | S_ISGID } else { mode };
-    (mode, directory.gid)
+    // Else whoever may write the directory could make programs that run with its group.
+    let foreign = mode & (S_ISGID | 0o010) == S_ISGID | 0o010 && !who.is_root() && !who.in_group(directory.gid);
+    match mode & S_IFMT {
+        S_IFDIR => (mode | S_ISGID, directory.gid),
+        _ if foreign => (mode & !S_ISGID, directory.gid),
+        _ => (mode, directory.gid),
+    }
 }
 
 #[cfg(test)]
@@ -217,6 +223,9 @@ mod tests {
         assert_eq!(inherit(&user(5, 6, &[]), directory, S_IFREG | 0o644), (S_IFREG | 0o644, 42));
         assert_eq!(inherit(&user(5, 6, &[]), directory, S_IFDIR | 0o755), (S_IFDIR | S_ISGID | 0o755, 42));
         assert_eq!(inherit(&user(5, 6, &[]), file(S_IFDIR, 0, 42), S_IFREG), (S_IFREG, 6));
+        let program = S_IFREG | S_ISGID | 0o775;
+        assert_eq!(inherit(&user(5, 6, &[]), directory, program), (S_IFREG | 0o775, 42));
+        assert_eq!(inherit(&user(5, 6, &[42]), directory, program), (program, 42));
     }
 
     #[test]

@@ -201,7 +201,7 @@ impl Call<'_> {
     /// A file by a descriptor and a path, by the descriptor alone when the path is missing.
     pub fn target_or_descriptor(&self, index: usize) -> Result<Target, Errno> {
         match self.words[index + 1] {
-            0 => self.target_descriptor(),
+            0 => self.target_usable(),
             _ => self.target_at(index, 0),
         }
     }

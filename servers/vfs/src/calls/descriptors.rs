@@ -9,10 +9,11 @@ use super::{
 };
 use crate::{
     base::{Base, Flow, closing::Closing},
+    callers::permission,
     memory as user,
     objects::{
-        CHANGEABLE, File, O_APPEND, O_ASYNC, O_CLOEXEC, O_DIRECT, O_NONBLOCK, O_WRONLY, OpenFile, Operation, Seek,
-        pipe::PipeEnd,
+        CHANGEABLE, File, O_APPEND, O_ASYNC, O_CLOEXEC, O_DIRECT, O_NOATIME, O_NONBLOCK, O_WRONLY, OpenFile, Operation,
+        Seek, pipe::PipeEnd,
     },
     processes::Process,
 };
@@ -162,8 +163,12 @@ pub(super) fn give_pair(
 
 /// lseek.
 fn seek(process: &Process, descriptor: i32, offset: i64, whence: u32) -> Result<u64, Errno> {
+    const SEEK_HOLE: u32 = 4;
     let file = process.file(descriptor)?;
     file.usable()?;
+    if whence > SEEK_HOLE {
+        return Err(Errno::EINVAL);
+    }
     let position = file.any().seek(&Seek { position: file.position(), offset, whence })?;
     file.set_position(position);
     Ok(position)
@@ -189,6 +194,9 @@ fn control_descriptor(call: &Call) -> Result<Flow, Errno> {
         fcntl::GETFL => file.flags() as u64,
         fcntl::SETFL => {
             file.usable()?;
+            if let Some(node) = file.node().filter(|_| argument as u32 & !file.flags() & O_NOATIME != 0) {
+                permission::check_owner(&process.caller.credentials(), node.attributes())?;
+            }
             file.set_flags(file.flags() & !CHANGEABLE | argument as u32 & CHANGEABLE);
             0
         }

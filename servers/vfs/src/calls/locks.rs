@@ -208,6 +208,11 @@ async fn flock(store: &Rc<Store>, process: Rc<Process>, descriptor: i32, operati
     };
     let (pid, user) = (process.caller.pid, process.caller.user());
     let lock = Lock { owner: file.number(), pid, user, kind, range: Range::ALL };
+    if locks.whole.borrow().kind_of(file.number()) == Some(kind) {
+        return Ok(0);
+    }
+    // A lock of the other kind is given up first: two that hold a shared one and want it exclusive do not wait for each other.
+    locks.release_whole(store, node.record(), file.number());
     while locks.whole.borrow().conflict(&lock).is_some() {
         if operation & LOCK_NB != 0 {
             return Err(Errno::EAGAIN);

@@ -190,7 +190,7 @@ async fn readlink(files: &Files, process: Rc<Process>, side: Side, address: u64,
         Ok(room) => room.min(TARGET_MAX),
     };
     let node = if side.1.is_empty() {
-        process.file(side.0)?.node().cloned().ok_or(Errno::ENOENT)?
+        process.file(side.0)?.node().filter(|node| node.is_link()).cloned().ok_or(Errno::ENOENT)?
     } else {
         let found = walk::resolve(files, &process, side.0, side.1, Last::Keep).await?;
         let node = found.existing()?;

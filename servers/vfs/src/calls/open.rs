@@ -38,6 +38,8 @@ fn how(flags: u32, mode: u32) -> How {
 fn openat2(call: &Call) -> Result<Flow, Errno> {
     const RESOLVE_CACHED: u64 = 0x20;
     const RESOLVE_KNOWN: u64 = 0x3f;
+    // Flags that the kernel keeps to itself are unknown, too.
+    const FLAGS_KNOWN: u64 = 0o37777703;
     const BOTH: u64 = BENEATH | IN_ROOT;
     let (who, address, bytes) = (call.process.caller.endpoint, call.words[2], call.words[3]);
     if bytes < OPEN_HOW_BYTES {
@@ -45,7 +47,7 @@ fn openat2(call: &Call) -> Result<Flow, Errno> {
     }
     check_zero(who, address, OPEN_HOW_BYTES..bytes)?;
     let [flags, mode, resolve] = user::fetch_words::<3>(who, address)?;
-    let unknown = flags > u32::MAX as u64 || mode & !0o7777 != 0 || resolve & !RESOLVE_KNOWN != 0;
+    let unknown = flags & !FLAGS_KNOWN != 0 || mode & !0o7777 != 0 || resolve & !RESOLVE_KNOWN != 0;
     let creates = flags as u32 & (O_CREAT | O_TMPFILE) != 0;
     if unknown || resolve & BOTH == BOTH || (mode != 0 && !creates) {
         return Err(Errno::EINVAL);

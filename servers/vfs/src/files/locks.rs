@@ -85,10 +85,26 @@ impl Locks {
         conflicts.min_by_key(|held| held.range.start)
     }
 
-    /// Sets a lock without conflict; it replaces what its owner held on these bytes.
+    /// The kind of the owner's lock, if it has one.
+    pub fn kind_of(&self, owner: u64) -> Option<Kind> {
+        self.0.iter().find(|held| held.owner == owner).map(|held| held.kind)
+    }
+
+    /// Sets a lock without conflict; it replaces what its owner held on these bytes, and becomes one with its neighbours of the same kind.
     #[expect(clippy::disallowed_methods, reason = "room was checked, and made, before")]
-    pub fn set(&mut self, lock: Lock) {
+    pub fn set(&mut self, mut lock: Lock) {
         self.release(lock.owner, lock.range);
+        let touches = |held: &Lock, range: Range| {
+            held.range.last.checked_add(1) == Some(range.start) || range.last.checked_add(1) == Some(held.range.start)
+        };
+        while let Some(index) = self
+            .0
+            .iter()
+            .position(|held| held.owner == lock.owner && held.kind == lock.kind && touches(held, lock.range))
+        {
+            let held = self.0.swap_remove(index).range;
+            lock.range = Range { start: lock.range.start.min(held.start), last: lock.range.last.max(held.last) };
+        }
         self.0.push(lock);
     }
 
@@ -267,6 +283,19 @@ mod tests {
         locks.set(lock(1, Kind::Shared, 0, 9));
         assert!(locks.conflict(&lock(2, Kind::Shared, 0, 9)).is_none());
         assert!(locks.conflict(&lock(2, Kind::Exclusive, 9, 9)).is_some());
+    }
+
+    #[test]
+    fn neighbours_of_one_owner_and_kind_become_one() {
+        let mut locks = Locks::default();
+        locks.set(lock(1, Kind::Exclusive, 0, 3));
+        locks.set(lock(1, Kind::Exclusive, 6, u64::MAX));
+        locks.set(lock(2, Kind::Shared, 4, 4));
+        locks.set(lock(1, Kind::Exclusive, 5, 5));
+        assert_eq!(locks.iter().count(), 3);
+        locks.release(2, Range::ALL);
+        locks.set(lock(1, Kind::Exclusive, 4, 4));
+        assert_eq!(locks.iter().copied().collect::<Vec<_>>(), [lock(1, Kind::Exclusive, 0, u64::MAX)]);
     }
 
     #[test]

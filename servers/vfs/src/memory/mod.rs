@@ -14,7 +14,7 @@ pub const PATH_MAX: usize = 4096;
 /// Most bytes that one read or write moves (Linux's MAX_RW_COUNT).
 pub const MAX_TRANSFER: u64 = 0x7fff_f000;
 /// Most entries of a vector of buffers.
-const IOV_MAX: u64 = 1024;
+pub const IOV_MAX: u64 = 1024;
 /// Paths are fetched in steps that do not cross into memory that may not be there.
 const STEP: u64 = 256;
 /// The first piece: most paths are short.

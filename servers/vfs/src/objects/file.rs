@@ -242,7 +242,7 @@ impl OpenFile {
 
     /// Is open for reading.
     pub fn reads(&self) -> bool {
-        self.flags.get() & O_ACCMODE != O_WRONLY && !self.is_path()
+        matches!(self.flags.get() & O_ACCMODE, O_RDONLY | O_RDWR) && !self.is_path()
     }
 
     /// Is open for writing.

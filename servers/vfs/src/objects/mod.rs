@@ -229,7 +229,7 @@ pub struct Seek {
 }
 
 impl Seek {
-    /// The new position in an object of this size. `EINVAL`, `ENXIO`, `EOVERFLOW`.
+    /// The new position in an object of this size. `EINVAL`, `ENXIO`.
     pub fn within(&self, size: u64) -> Result<u64, Errno> {
         const SEEK_SET: u32 = 0;
         const SEEK_CUR: u32 = 1;
@@ -251,7 +251,7 @@ impl Seek {
             }
             _ => return Err(Errno::EINVAL),
         };
-        let sum = (base as i64).checked_add(self.offset).ok_or(Errno::EOVERFLOW)?;
+        let sum = (base as i64).checked_add(self.offset).ok_or(Errno::EINVAL)?;
         u64::try_from(sum).map_err(|_| Errno::EINVAL)
     }
 }
@@ -277,7 +277,7 @@ mod tests {
         assert_eq!(seek(5, 100, -5, 1), Ok(0));
         assert_eq!(seek(5, 100, 10, 2), Ok(110));
         assert_eq!(seek(5, 100, -6, 1), Err(Errno::EINVAL));
-        assert_eq!(seek(5, 100, i64::MAX, 1), Err(Errno::EOVERFLOW));
+        assert_eq!(seek(5, 100, i64::MAX, 1), Err(Errno::EINVAL));
         assert_eq!(seek(5, 100, 0, 9), Err(Errno::EINVAL));
     }
 

@@ -57,6 +57,10 @@ impl Object for PipeEnd {
 
     fn write(&self, on: &Operation, buffer: &mut UserBuffer, at: Option<u64>) -> Result<Flow, Errno> {
         no_position(at)?;
+        // Nothing needs no reader.
+        if self.pipe.readers() == 0 && buffer.left() == 0 {
+            return done(0);
+        }
         write(on.base, on.caller, &self.pipe, buffer, on.file.nonblocking(), false)
     }
 

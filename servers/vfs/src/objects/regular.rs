@@ -161,7 +161,7 @@ async fn write(
     let limit = caller.file_limit();
     base.check_file_limit(&caller, start.saturating_add(1)).await?;
     buffer.truncate(limit - start);
-    let expected = start.checked_add(buffer.left()).filter(|end| *end <= i64::MAX as u64).ok_or(Errno::EFBIG)?;
+    let expected = start.checked_add(buffer.left()).filter(|end| *end <= i64::MAX as u64).ok_or(Errno::EINVAL)?;
     if at.is_none() {
         file.begin_transfer(expected);
     }

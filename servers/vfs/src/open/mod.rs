@@ -267,7 +267,7 @@ fn may_open(process: &Process, node: &NodeRef, flags: u32) -> Result<(), Errno> 
     let credentials = process.caller.credentials();
     let wanted = wanted_rights(flags);
     match node.kind() {
-        S_IFLNK => return Err(Errno::ELOOP),
+        S_IFLNK if flags & O_DIRECTORY == 0 => return Err(Errno::ELOOP),
         S_IFDIR if wanted & WRITE != 0 || flags & O_CREAT != 0 => return Err(Errno::EISDIR),
         S_IFDIR => {}
         _ if flags & O_DIRECTORY != 0 => return Err(Errno::ENOTDIR),

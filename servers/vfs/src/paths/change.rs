@@ -30,8 +30,9 @@ pub async fn make_node(
     }
     may_change(process, &found.parent)?;
     let credentials = process.caller.credentials();
-    let mode = mode & !process.directories()?.umask();
+    // In this order: whether set-group-id means execution is what the caller has asked for.
     let (mode, gid) = permission::inherit(&credentials, found.parent.attributes(), mode);
+    let mode = mode & !process.directories()?.umask();
     let ids = credentials.euid as u64 | (gid as u64) << 32;
     files.create(&process.caller, &found.parent, name, mode, ids, device).await
 }

@@ -87,9 +87,12 @@ struct Header {
 }
 
 impl Header {
-    /// That of a program. `EFAULT`, `EINVAL`.
+    /// That of a program. `EFAULT`, `EINVAL`; `EMSGSIZE`: too many pieces.
     fn fetch(who: Endpoint, address: u64) -> Result<Header, Errno> {
         let [name_address, name_bytes, pieces, count, _, control_bytes] = user::fetch_words::<6>(who, address)?;
+        if count > user::IOV_MAX {
+            return Err(Errno::EMSGSIZE);
+        }
         let buffer = user::vector(who, pieces, count)?;
         Ok(Header { address, name_address, name_bytes: name_bytes as u32, control_bytes, buffer })
     }
