@@ -1,7 +1,7 @@
 //! `./skink test`: everything that continuous integration runs.
 //!
 //! A test is a [`Test`]: a name and something to do that ends well or with the reason why not. They come
-//! from `units` (cargo's tests), `check`, `scripts` (tests/qemu and tests/host), `iso` and `fresh`;
+//! from `units` (cargo's tests), `check`, `scripts` (tests/qemu and tests/host), `linux` (tests/linux), `iso` and `fresh`;
 //! `pool` runs them. The last line says how many passed and failed.
 //!
 //! A proof that takes long has a short form, which samples with a fixed seed, and a full one, for
@@ -11,6 +11,7 @@ pub mod case;
 mod dialogue;
 mod fresh;
 mod iso;
+mod linux;
 mod pool;
 mod record;
 mod scripts;
@@ -77,10 +78,14 @@ impl<'a> Test<'a> {
 struct Setting<'a> {
     workspace: &'a Workspace,
     depth: Depth,
+    /// Part of the names of the tests that are asked for; empty for all.
+    asked: &'a str,
     /// The systems, by name, each built when a test first asks for it.
     bundles: BTreeMap<String, OnceLock<Bundle>>,
     /// Our C programs, which the guest of every case has.
     c_programs: OnceLock<Vec<CProgram>>,
+    /// What the programs of tests/linux have printed in the guest.
+    behaviours: Mutex<Option<linux::Ran>>,
     /// Held while something of this is built.
     building: Mutex<()>,
     /// Where what is left of failed tests is kept.
@@ -88,10 +93,15 @@ struct Setting<'a> {
 }
 
 impl<'a> Setting<'a> {
-    fn new(workspace: &'a Workspace, depth: Depth) -> Self {
+    fn new(workspace: &'a Workspace, depth: Depth, asked: &'a str) -> Self {
         let bundles = system::names(workspace).into_iter().map(|name| (name, OnceLock::new())).collect();
         let failures = workspace.build.join("failed");
-        Self { workspace, depth, bundles, c_programs: OnceLock::new(), building: Mutex::new(()), failures }
+        let (c_programs, behaviours, building) = (OnceLock::new(), Mutex::new(None), Mutex::new(()));
+        Self { workspace, depth, asked, bundles, c_programs, behaviours, building, failures }
+    }
+
+    fn is_wanted(&self, test: &str) -> bool {
+        test.contains(self.asked)
     }
 
     fn bundle(&self, system: &str) -> Result<&Bundle> {
@@ -129,7 +139,7 @@ pub fn test(workspace: &Workspace, depth: Depth, name: Option<&str>) -> Result<u
     if name == Some(FRESH) {
         return report(pool::run(&[Test::new(FRESH, || fresh::run(workspace))]));
     }
-    let setting = Setting::new(workspace, depth);
+    let setting = Setting::new(workspace, depth, name.unwrap_or_default());
     // What failed before is of no interest any more; there may be nothing.
     let _ = fs::remove_dir_all(&setting.failures);
     let mut tests = match depth {
@@ -137,7 +147,7 @@ pub fn test(workspace: &Workspace, depth: Depth, name: Option<&str>) -> Result<u
         Depth::Deep => deep(&setting)?,
     };
     if let Some(name) = name {
-        tests.retain(|test| test.name.contains(name));
+        tests.retain(|test| setting.is_wanted(&test.name));
         if tests.is_empty() {
             let kind = if depth == Depth::Deep { "deep test" } else { "test" };
             bail!("there is no {kind} with '{name}' in its name");
@@ -156,6 +166,7 @@ fn short<'a>(setting: &'a Setting) -> Result<Vec<Test<'a>>> {
     // Those of this machine compile, and one of them a whole system.
     scripts.sort_by_key(|test| !test.name.starts_with("host/"));
     tests.extend(scripts);
+    tests.extend(linux::tests(setting)?);
     tests.extend(iso::tests(setting));
     Ok(tests)
 }

@@ -27,7 +27,7 @@ cd "$1/root" && exec env -i PATH=/bin:/sbin:/usr/bin:/usr/sbin HOME=/root TERM=v
 /// # Errors
 /// When there is no such case, this user is not root, or a root cannot be made.
 pub fn record(workspace: &Workspace, name: Option<&str>) -> Result<u8> {
-    let setting = Setting::new(workspace, Depth::Short);
+    let setting = Setting::new(workspace, Depth::Short, name.unwrap_or_default());
     let mut cases = case::find(&workspace.root, PROGRAMS, "sh")?;
     cases.retain(|case| name.is_none_or(|name| case.name.contains(name)));
     if cases.is_empty() {
