@@ -268,7 +268,8 @@ fn random_bytes_fill_what_was_asked_for_and_no_more() {
         world.read_bytes(init, BUFFER, 16)
     };
     assert_ne!(draw(), draw());
-    for (flags, answer) in [(1, Some(Ok(8))), (5, Some(Ok(8))), (6, failed(Errno::EINVAL)), (8, failed(Errno::EINVAL))] {
+    for (flags, answer) in [(1, Some(Ok(8))), (5, Some(Ok(8))), (6, failed(Errno::EINVAL)), (8, failed(Errno::EINVAL))]
+    {
         assert_eq!(world.call(init, nr::GETRANDOM, &[BUFFER, 8, flags]), answer);
     }
     assert_eq!(world.call(init, nr::GETRANDOM, &[MEMORY.end - 300, 301, 0]), failed(Errno::EFAULT));

@@ -1,9 +1,9 @@
 //! `./skink test record`: runs cases of tests/programs on this machine's Linux, in the root that the guest would have, and keeps what they
 //! print as what they have to print in the guest.
 
+use super::Setting;
 use super::case::{self, Case};
 use super::scripts::{PROGRAMS, make_overlay, packages};
-use super::Setting;
 use crate::cli::Depth;
 use crate::guest;
 use crate::progress::Step;
@@ -50,7 +50,8 @@ fn record_one(setting: &Setting, case: &Case) -> Result<i32> {
     let _step = Step::begin(&format!("{} on this machine", case.name));
     let mut unshare = Command::new("unshare");
     unshare.args(["--mount", "--pid", "--ipc", "--uts", "--fork", "--kill-child", "sh", "-c", ENTER, "sh"]);
-    let output = unshare.arg(&root).stdin(Stdio::null()).stderr(Stdio::inherit()).output().context("cannot start unshare")?;
+    let output =
+        unshare.arg(&root).stdin(Stdio::null()).stderr(Stdio::inherit()).output().context("cannot start unshare")?;
     let status = output.status.code().context("the case was killed; only root may make namespaces")?;
     fs::write(case.path.with_extension("expect"), &output.stdout)?;
     Ok(status)
