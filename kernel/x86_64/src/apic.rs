@@ -2,15 +2,8 @@
 //!
 //! Registers are memory, mapped uncached; the fields hold virtual addresses. The timer counts down once per arming.
 
-use crate::{
-    cpu,
-    interrupts::{self, LINES},
-    page_tables::KernelTables,
-};
-use kernel_boot::{
-    MemoryMap, Platform,
-    acpi::{ISA_LINES, MAX_IO_APICS, Wiring},
-};
+use crate::{cpu, interrupts, interrupts::LINES, page_tables::KernelTables};
+use kernel_boot::{MemoryMap, Platform, acpi::ISA_LINES, acpi::MAX_IO_APICS, acpi::Wiring};
 
 /// Offsets of the local APIC's registers.
 mod local {

@@ -2,7 +2,7 @@
 //!
 //! The line belongs to the uart driver once that runs; the kernel then only adds what services say with `Diag`, and its last words.
 
-use crate::cpu::{in8, out8};
+use crate::{cpu::in8, cpu::out8};
 use core::fmt;
 
 /// Length of the ring.

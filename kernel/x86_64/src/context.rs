@@ -4,15 +4,8 @@
 //! services it is switched off, and their first use of it (#NM) changes the owner. So no thread ever sees another's registers.
 //! Bases belong to application threads only. FSGSBASE stays off: what is in the frame is what the CPU has, whatever selectors a program loads.
 
-use crate::{
-    cpu::{self, cr, msr},
-    physical,
-};
-use abi::{
-    endpoint::{SERVICE_SLOTS, SLOTS},
-    layout::PAGE_BYTES,
-    registers::EXTENDED_BYTES,
-};
+use crate::{cpu, cpu::cr, cpu::msr, physical};
+use abi::{endpoint::SERVICE_SLOTS, endpoint::SLOTS, layout::PAGE_BYTES, registers::EXTENDED_BYTES};
 use core::arch::asm;
 use kernel_boot::MemoryMap;
 use kernel_core::Frame;

@@ -1,14 +1,8 @@
 //! Copies to and from the memory of processes: page by page through the direct map, stopping where user mode would fault.
 
-use crate::{
-    physical,
-    spaces::{Spaces, Walk},
-};
+use crate::{physical, spaces::Spaces, spaces::Walk};
 use abi::layout::PAGE_BYTES;
-use kernel_core::{
-    Space,
-    machine::{Copied, Fault, Memory, Side},
-};
+use kernel_core::{Space, machine::Copied, machine::Fault, machine::Memory, machine::Side};
 
 /// Bytes from `address` to the end of its page.
 fn rest_of_page(address: u64) -> u64 {

@@ -3,10 +3,7 @@
 //! The order of the segments is fixed by `syscall` and `sysret`. Double faults and non-maskable interrupts have stacks of their own;
 //! everything else that comes from user mode starts at the end of the kernel's stack.
 
-use crate::{
-    entry::{self, vector},
-    ports::Bitmap,
-};
+use crate::{entry, entry::vector, ports::Bitmap};
 use core::{arch::asm, mem::size_of, ptr};
 
 /// Kernel code segment.

@@ -4,19 +4,12 @@
 //! is core's decision. Every path ends in [`dispatch`], whose result the assembly restores.
 
 use crate::{
-    cpu::{self, cr, msr},
-    descriptors::{KERNEL_CODE, KERNEL_DATA, USER_CODE, USER_DATA},
-    fatal,
-    hardware::Hardware,
-    interrupts::{self, Source},
-    state::node_state,
+    cpu, cpu::cr, cpu::msr, descriptors::KERNEL_CODE, descriptors::KERNEL_DATA, descriptors::USER_CODE,
+    descriptors::USER_DATA, fatal, hardware::Hardware, interrupts, interrupts::Source, state::node_state,
 };
 use abi::{
-    call::{NATIVE, REPLYREC, SENDREC},
-    kernel::{ACCESS_EXECUTE, ACCESS_PRESENT, ACCESS_WRITE},
-    layout::USER_END,
-    privilege::io,
-    rt,
+    call::NATIVE, call::REPLYREC, call::SENDREC, kernel::ACCESS_EXECUTE, kernel::ACCESS_PRESENT, kernel::ACCESS_WRITE,
+    layout::USER_END, privilege::io, rt,
 };
 use core::mem::offset_of;
 use kernel_core::{FastSwitch, Frame, Kernel, Machine, Next, Thread, frame::entry};
@@ -53,7 +46,7 @@ pub mod vector {
     pub const BREAKPOINT: u64 = 3;
     pub const NO_FPU: u64 = 7;
     pub const DOUBLE_FAULT: u64 = 8;
-    pub use kernel_core::vector::{GENERAL_PROTECTION, PAGE_FAULT};
+    pub use kernel_core::{vector::GENERAL_PROTECTION, vector::PAGE_FAULT};
     pub const LAST_EXCEPTION: u64 = 31;
     pub const PRIMITIVE: u64 = 33;
     pub const HAL: u64 = abi::call::HAL_VECTOR as u64;

@@ -5,10 +5,7 @@
 
 use crate::{cpu, hardware::Hardware, power, state::node_state};
 use abi::Message;
-use core::{
-    fmt::Write,
-    sync::atomic::{AtomicBool, Ordering::Relaxed},
-};
+use core::{fmt::Write, sync::atomic::AtomicBool, sync::atomic::Ordering::Relaxed};
 use kernel_core::Frame;
 use zerocopy::transmute;
 

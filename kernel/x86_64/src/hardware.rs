@@ -1,33 +1,19 @@
 //! The hardware of one node, as core sees it: [`kernel_core::Machine`], put together from the parts in the other files.
 
 use crate::{
-    apic::Apic,
-    clock::Clock,
-    console::Console,
-    context::Context,
-    copying, cpu,
-    descriptors::Descriptors,
-    fatal::{self, FAILURE_LINES},
-    frames::Frames,
-    interrupts::{self, ALL_LINES, LINES},
-    loader, page_tables,
-    ports::Ports,
-    power,
-    spaces::Spaces,
+    apic::Apic, clock::Clock, console::Console, context::Context, copying, cpu, descriptors::Descriptors, fatal,
+    fatal::FAILURE_LINES, frames::Frames, interrupts, interrupts::ALL_LINES, interrupts::LINES, loader, page_tables,
+    ports::Ports, power, spaces::Spaces,
 };
 use abi::{
-    Errno, Message,
-    endpoint::{SERVICE_SLOTS, SLOTS},
-    info::{self, KernelInfo},
-    layout::PAGE_BYTES,
-    registers::EXTENDED_BYTES,
-    trace::Record,
+    Errno, Message, endpoint::SERVICE_SLOTS, endpoint::SLOTS, info, info::KernelInfo, layout::PAGE_BYTES,
+    registers::EXTENDED_BYTES, trace::Record,
 };
 use core::fmt::Write as _;
 use kernel_boot::{BootInfo, MemoryMap, Platform};
 use kernel_core::{
-    Frame, Kernel, Machine, Space, Thread,
-    machine::{Copied, Fault, Mapped, Memory, Msi, Renewal},
+    Frame, Kernel, Machine, Space, Thread, machine::Copied, machine::Fault, machine::Mapped, machine::Memory,
+    machine::Msi, machine::Renewal,
 };
 use zerocopy::IntoBytes;
 

@@ -3,10 +3,7 @@
 //! In the kernel interrupts are off except in the two places below. What comes there is only recorded by its vector; the loop in
 //! `entry` handles it as soon as they are off again. So no handler ever runs in the middle of core's work.
 
-use core::{
-    arch::asm,
-    sync::atomic::{AtomicU64, Ordering::Relaxed},
-};
+use core::{arch::asm, sync::atomic::AtomicU64, sync::atomic::Ordering::Relaxed};
 
 /// Interrupt lines (ISA numbers, global system interrupts) have the numbers below this.
 pub const LINES: usize = 64;

@@ -5,12 +5,8 @@
 
 use crate::{copying, hardware::Hardware, physical};
 use abi::{
-    Endpoint, Name,
-    archive::Archive,
-    endpoint::slot,
-    layout::{
-        BOOT_HEAP_BYTES, PAGE_BYTES, RS_ARCHIVE, SERVICE_HEAP, SERVICE_STACK_BYTES, SERVICE_STACK_END, map, start_kind,
-    },
+    Endpoint, Name, archive::Archive, endpoint::slot, layout::BOOT_HEAP_BYTES, layout::PAGE_BYTES, layout::RS_ARCHIVE,
+    layout::SERVICE_HEAP, layout::SERVICE_STACK_BYTES, layout::SERVICE_STACK_END, layout::map, layout::start_kind,
     privilege::MemoryRange,
 };
 use elf::{Program, Segment};

@@ -4,7 +4,7 @@
 //! exists and never changes, so every address space shares it by copying two entries of its top level. The image is W^X in both
 //! places where it is mapped; only its text can be executed.
 
-use crate::physical::{self, FRAME_WORDS, KERNEL_BASE};
+use crate::{physical, physical::FRAME_WORDS, physical::KERNEL_BASE};
 use abi::layout::PAGE_BYTES;
 use kernel_boot::MemoryMap;
 

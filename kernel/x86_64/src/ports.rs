@@ -5,9 +5,8 @@
 //! another thread closes it again, and that is all that others notice. It is filled anew only when another thread than before uses it.
 
 use abi::{
-    call::KernelCall,
-    endpoint::SERVICE_SLOTS,
-    privilege::{PortRange, Privileges, device, way},
+    call::KernelCall, endpoint::SERVICE_SLOTS, privilege::PortRange, privilege::Privileges, privilege::device,
+    privilege::way,
 };
 
 /// The CPU's permission bitmap.

@@ -5,20 +5,11 @@
 //! space forgets them all.
 
 use crate::{
-    cpu,
-    frames::Frames,
-    page_tables::{self, LARGE_PAGE_BYTES, bit, index, read, write},
-    physical::{self, FRAME_WORDS},
+    cpu, frames::Frames, page_tables, page_tables::LARGE_PAGE_BYTES, page_tables::bit, page_tables::index,
+    page_tables::read, page_tables::write, physical, physical::FRAME_WORDS,
 };
-use abi::{
-    Errno,
-    kernel::{ACCESS_PRESENT, ACCESS_WRITE},
-    layout::{PAGE_BYTES, SPACES, map},
-};
-use kernel_core::{
-    Space,
-    machine::{Fault, Mapped},
-};
+use abi::{Errno, kernel::ACCESS_PRESENT, kernel::ACCESS_WRITE, layout::PAGE_BYTES, layout::SPACES, layout::map};
+use kernel_core::{Space, machine::Fault, machine::Mapped};
 
 /// More pages than this, and all translations are forgotten instead of one after the other.
 const INVALIDATE_AT_ONCE: u64 = 32;

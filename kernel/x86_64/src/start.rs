@@ -4,14 +4,7 @@
 //! the loader left is read while those tables still show it, then memory is divided, then the kernel's own tables, traps and
 //! clocks replace what was there.
 
-use crate::{
-    entry,
-    hardware::Hardware,
-    loader,
-    page_tables::{self, KernelTables},
-    physical,
-    state::node_state,
-};
+use crate::{entry, hardware::Hardware, loader, page_tables, page_tables::KernelTables, physical, state::node_state};
 use abi::layout::PAGE_BYTES;
 use core::fmt::Write;
 use kernel_boot::{BootInfo, Platform};
