@@ -80,30 +80,33 @@ impl Context {
         self.set_off(true);
     }
 
-    /// Must `enter` be called for services too? When the FPU is on, or a service owns it.
-    pub fn is_in_use(&self) -> bool {
-        !self.fpu_off || self.fpu_owner < SERVICE_SLOTS
+    /// Is the FPU on, for the program that runs?
+    pub fn is_on(&self) -> bool {
+        !self.fpu_off
     }
 
     /// The thread in `slot` is about to run in user mode. A program that finds another's FPU registers gets its own at once: to wait for its
     /// first use takes a CPU on which every instruction of the FPU traps, and QEMU 7.2 emulates one on which MOVD and PSHUFD do not.
     #[inline(always)]
     pub fn enter(&mut self, slot: usize, frame: &Frame) {
-        match slot {
-            _ if slot == self.fpu_owner && !self.fpu_off => {}
-            _ if slot == self.fpu_owner => self.set_off(false),
-            SERVICE_SLOTS.. => self.use_fpu(slot),
-            _ if !self.fpu_off => self.set_off(true),
-            _ => {}
+        if slot < SERVICE_SLOTS {
+            if !self.fpu_off && slot != self.fpu_owner {
+                self.set_off(true);
+            }
+            return;
         }
-        if slot >= SERVICE_SLOTS
-            && (slot != self.bases_owner || frame.fs_base != self.fs_base || frame.gs_base != self.gs_base)
-        {
+        if slot != self.fpu_owner {
+            self.use_fpu(slot);
+        } else if self.fpu_off {
+            self.set_off(false);
+        }
+        if slot != self.bases_owner || frame.fs_base != self.fs_base || frame.gs_base != self.gs_base {
             self.load_bases(slot, frame);
         }
     }
 
     /// The thread that runs, in `slot`, has used the FPU while it was off: it becomes the owner.
+    #[inline(never)]
     pub fn use_fpu(&mut self, slot: usize) {
         self.set_off(false);
         self.save_owner();
@@ -196,6 +199,7 @@ impl Context {
         }
     }
 
+    #[inline(always)]
     fn set_off(&mut self, off: bool) {
         self.fpu_off = off;
         // SAFETY: changes only whether the FPU may be used.
@@ -208,6 +212,7 @@ impl Context {
     }
 
     /// Loads bases and the null selectors: a program may have loaded others, which changed the bases behind our back.
+    #[inline(never)]
     fn load_bases(&mut self, slot: usize, frame: &Frame) {
         self.bases_owner = slot;
         self.fs_base = frame.fs_base;

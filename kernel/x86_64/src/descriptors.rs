@@ -5,6 +5,7 @@
 
 use crate::{entry, entry::vector, ports::Bitmap};
 use core::{arch::asm, mem::size_of, ptr};
+use zerocopy::{FromBytes, transmute};
 
 /// Kernel code segment.
 pub const KERNEL_CODE: u16 = 0x08;
@@ -25,6 +26,7 @@ const GATE: u16 = 0x8e00;
 const USER_GATE: u16 = 0xee00;
 
 #[repr(C, packed(4))]
+#[derive(FromBytes)]
 struct TaskState {
     reserved0: u32,
     stacks: [u64; 3],
@@ -37,7 +39,7 @@ struct TaskState {
 }
 
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(FromBytes)]
 struct Gate {
     offset_low: u16,
     segment: u16,
@@ -48,6 +50,7 @@ struct Gate {
 
 /// The tables. They must not move once loaded.
 #[repr(C, align(16))]
+#[derive(FromBytes)]
 pub struct Descriptors {
     segments: [u64; 7],
     gates: [Gate; 256],
@@ -64,25 +67,7 @@ struct TablePointer {
 
 impl Descriptors {
     /// Empty tables.
-    pub const fn new() -> Self {
-        const NO_GATE: Gate = Gate { offset_low: 0, segment: 0, stack_and_kind: [0; 2], offset_high: 0, reserved: 0 };
-        Descriptors {
-            segments: [0; 7],
-            gates: [NO_GATE; 256],
-            double_fault_stack: [0; INTERRUPT_STACK_BYTES],
-            non_maskable_stack: [0; INTERRUPT_STACK_BYTES],
-            task: TaskState {
-                reserved0: 0,
-                stacks: [0; 3],
-                reserved1: 0,
-                interrupt_stacks: [0; 7],
-                reserved2: 0,
-                reserved3: 0,
-                port_bitmap_offset: 0,
-                port_bitmap: [0; PORT_BITMAP_BYTES + 1],
-            },
-        }
-    }
+    pub const EMPTY: Descriptors = transmute!([0u8; size_of::<Descriptors>()]);
 
     /// Fills the tables and makes the CPU use them.
     ///

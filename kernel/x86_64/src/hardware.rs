@@ -36,11 +36,11 @@ pub struct Hardware {
     pub boot_files: [&'static [u8]; 2],
     /// What vm gets.
     pub free: MemoryMap,
-    /// Entering these threads takes no more than loading their space, if nothing is loaded that has to go: services without FPU and ports
-    /// of their own.
-    ordinary: [bool; SLOTS],
+    /// By slot: entering the thread may take more than loading its space. True of programs, of services with open ports, and of
+    /// those that have not run yet.
+    special: [bool; SLOTS],
     /// FPU registers or open ports of some thread are in the CPU.
-    something_is_loaded: bool,
+    is_something_loaded: bool,
     #[cfg(feature = "tracing")]
     trace: crate::trace::TraceRing,
     /// One bit each: in use.
@@ -58,14 +58,14 @@ impl Hardware {
         context: Context::new(),
         apic: Apic::new(),
         clock: Clock::NEW,
-        descriptors: Descriptors::new(),
+        descriptors: Descriptors::EMPTY,
         ports: Ports::NEW,
         boot_files: [&[]; 2],
         free: MemoryMap::EMPTY,
-        ordinary: [false; SLOTS],
-        something_is_loaded: false,
+        special: [true; SLOTS],
+        is_something_loaded: false,
         #[cfg(feature = "tracing")]
-        trace: crate::trace::TraceRing::new(),
+        trace: crate::trace::TraceRing::EMPTY,
         messages: 0,
     };
 
@@ -75,18 +75,16 @@ impl Hardware {
         if let Some(space) = thread.space() {
             self.spaces.load(space);
         }
-        if !self.ordinary[slot] || self.something_is_loaded {
-            self.enter_special(slot, kernel);
+        if self.special[slot] | self.is_something_loaded {
+            self.context.enter(slot, &thread.frame);
+            if self.ports.is_user(slot) || self.ports.are_open() {
+                self.ports.enter(&mut self.descriptors, slot, kernel.privileges(slot));
+            }
+            if slot < SERVICE_SLOTS {
+                self.special[slot] = self.ports.is_user(slot);
+            }
+            self.is_something_loaded = self.context.is_on() || self.ports.are_open();
         }
-    }
-
-    /// The part of [`Hardware::enter`] for threads with FPU or ports of their own, and for whoever runs next after one of them.
-    #[inline(never)]
-    fn enter_special(&mut self, slot: usize, kernel: &Kernel) {
-        self.context.enter(slot, &kernel.thread(slot).frame);
-        self.ports.enter(&mut self.descriptors, slot, kernel.privileges(slot));
-        self.ordinary[slot] = slot < SERVICE_SLOTS && !self.ports.is_user(slot);
-        self.something_is_loaded = self.context.is_in_use() || self.ports.are_open();
     }
 
     /// The current thread has caused a protection fault: true when that was its first use of ports that it reaches directly, and it can
@@ -94,17 +92,15 @@ impl Hardware {
     pub fn opens_ports(&mut self, kernel: &Kernel) -> bool {
         let slot = kernel.current();
         let opened = self.ports.open(&mut self.descriptors, slot, kernel.privileges(slot));
-        if opened {
-            self.ordinary[slot] = false;
-            self.something_is_loaded = true;
-        }
+        self.special[slot] |= opened;
+        self.is_something_loaded |= opened;
         opened
     }
 
     /// The thread that runs, in `slot`, has used the FPU while it was off.
     pub fn use_fpu(&mut self, slot: usize) {
         self.context.use_fpu(slot);
-        self.something_is_loaded = true;
+        self.is_something_loaded = true;
     }
 }
 

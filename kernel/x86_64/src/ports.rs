@@ -19,8 +19,8 @@ pub trait Bitmap {
 
 /// Whose ports the bitmap opens.
 pub struct Ports {
-    /// One bit a service: it has used ports directly.
-    users: u128,
+    /// By service: it has used ports directly.
+    users: [bool; SERVICE_SLOTS],
     /// Whose ranges are in the bitmap.
     loaded: Option<usize>,
     /// These ranges; the others are empty.
@@ -31,20 +31,22 @@ pub struct Ports {
 
 impl Ports {
     /// Nobody's.
-    pub const NEW: Self = Ports { users: 0, loaded: None, ranges: [None; 16], open: false };
+    pub const NEW: Self = Ports { users: [false; SERVICE_SLOTS], loaded: None, ranges: [None; 16], open: false };
 
-    /// Is this thread's use of ports to be prepared each time it runs?
+    /// Has this thread used ports of its own?
+    #[inline(always)]
     pub fn is_user(&self, slot: usize) -> bool {
-        slot < SERVICE_SLOTS && self.users >> slot & 1 != 0
+        self.users.get(slot) == Some(&true)
     }
 
     /// Are ports open that the next thread must not have?
+    #[inline(always)]
     pub fn are_open(&self) -> bool {
         self.open
     }
 
     /// This thread is about to run in user mode.
-    #[inline(always)]
+    #[inline(never)]
     pub fn enter(&mut self, bitmap: &mut impl Bitmap, slot: usize, privileges: &Privileges) {
         let open = self.is_user(slot);
         if open && self.loaded != Some(slot) {
@@ -59,7 +61,7 @@ impl Ports {
         if !direct || slot >= SERVICE_SLOTS || self.open {
             return false;
         }
-        self.users |= 1 << slot;
+        self.users[slot] = true;
         self.enter(bitmap, slot, privileges);
         true
     }
@@ -69,7 +71,7 @@ impl Ports {
         if !self.is_user(slot) {
             return;
         }
-        self.users &= !(1 << slot);
+        self.users[slot] = false;
         if self.loaded == Some(slot) {
             self.unload(bitmap);
             self.set_open(bitmap, false);

@@ -2,6 +2,7 @@
 
 use abi::trace::Record;
 use core::mem::size_of;
+use zerocopy::{FromBytes, transmute};
 
 /// QEMU's `debugcon`.
 const PORT: u16 = 0xe9;
@@ -9,6 +10,7 @@ const PORT: u16 = 0xe9;
 const RECORDS: usize = 256;
 
 /// The newest records.
+#[derive(FromBytes)]
 pub struct TraceRing {
     records: [Record; RECORDS],
     next: usize,
@@ -16,11 +18,7 @@ pub struct TraceRing {
 
 impl TraceRing {
     /// An empty ring.
-    pub const fn new() -> Self {
-        const NOTHING: Record =
-            Record { tsc: 0, event: 0, label: 0, from: abi::Endpoint(0), to: abi::Endpoint(0), words: [0; 7] };
-        TraceRing { records: [NOTHING; RECORDS], next: 0 }
-    }
+    pub const EMPTY: TraceRing = transmute!([0u8; size_of::<TraceRing>()]);
 
     /// Keeps a record and sends it.
     pub fn add(&mut self, record: &Record) {
